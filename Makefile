@@ -1,0 +1,79 @@
+# A thin front for Meson: every target makes the build folders it needs, and tools/setup installs
+# what is missing before anything else. The folders:
+#   build           gcc, release: the program is build/sluice
+#   build-asan      gcc, address and undefined-behaviour sanitisers
+#   build-clang     clang, release
+#   build-o0        gcc, no optimisation: only to compare digests
+#   build-fuzz      clang with libFuzzer
+#   build-coverage  gcc with line counts
+
+# Random cases per property test, in the release builds and in the slow ones.
+SEEDS ?= 10000
+SLOW_SEEDS ?= 2000
+# Which fuzz targets run, all by default, and for how long each.
+FUZZ_SECONDS ?= 60
+FUZZ ?=
+SAMPLE ?= examples/load/sample.yaml
+C_FILES = $(shell find src tests fuzz bench -name '*.[ch]')
+
+.PHONY: all run check fuzz bench coverage tidy format clean setup setup-build
+
+all: build/build.ninja
+	@ninja -C build --quiet sluice >&2
+
+run: all
+	@build/sluice sim --progress $(SAMPLE)
+
+check: setup build-asan/build.ninja build/build.ninja build-clang/build.ninja build-o0/build.ninja
+	@tools/run-tests SL_SEEDS=$(SLOW_SEEDS) build-asan build-o0:digest \
+		SL_SEEDS=$(SEEDS) build build-clang
+
+fuzz: setup build-fuzz/build.ninja
+	@ninja -C build-fuzz --quiet >&2
+	@tools/run-fuzz build-fuzz $(FUZZ_SECONDS) $(FUZZ)
+
+bench: build/build.ninja
+	@ninja -C build --quiet >&2
+	@for program in build/bench/bench_*; do \
+		if [ -f $$program ]; then $$program || exit 1; fi; \
+	done
+
+coverage: setup build-coverage/build.ninja
+	@find build-coverage -name '*.gcda' -delete
+	@tools/run-tests SL_SEEDS=$(SLOW_SEEDS) build-coverage
+	@gcovr --root . --filter src/engine/ --fail-under-line 90 --print-summary build-coverage
+
+tidy: setup build-clang/build.ninja
+	@ninja -C build-clang --quiet >&2
+	@run-clang-tidy -quiet -p build-clang '/(src|tests|fuzz|bench)/' >build-clang/tidy.log 2>&1 || \
+		{ grep -E 'warning:|error:' build-clang/tidy.log | sort -u; \
+		echo "The whole story is in build-clang/tidy.log."; exit 1; }
+
+format: setup
+	@clang-format -i $(C_FILES)
+
+clean:
+	@rm -rf build build-*/
+
+setup:
+	@tools/setup
+
+setup-build:
+	@tools/setup build
+
+build-asan/build.ninja: OPTIONS = -Db_sanitize=address,undefined -Doptimization=1
+build-clang/build.ninja: COMPILER = clang
+build-o0/build.ninja: OPTIONS = -Doptimization=0
+build-fuzz/build.ninja: COMPILER = clang
+build-fuzz/build.ninja: OPTIONS = -Dfuzzing=true -Db_sanitize=address,undefined -Db_lundef=false
+build-coverage/build.ninja: OPTIONS = -Db_coverage=true -Doptimization=0
+
+# Meson keeps a folder up to date by itself; this makes it once. What an interrupted attempt left
+# would make Meson believe that it is done.
+COMPILER = gcc
+OPTIONS =
+%/build.ninja: | setup-build
+	@rm -rf $(@D)
+	@CC=$(COMPILER) meson setup $(@D) $(OPTIONS) >$(@D).log 2>&1 || \
+		{ cat $(@D).log; exit 1; }
+	@mv $(@D).log $(@D)/meson-logs/setup.log

@@ -1,0 +1,164 @@
+/*
+ * Growing text. The ceiling counts bytes of text; the terminator is extra. What does not fit is cut
+ * at the ceiling and everything after it is dropped, so the content is always a prefix of what was
+ * written.
+ */
+#include "base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+#define FIRST_CAP ((size_t)64)
+
+void sl_buf_init(struct sl_buf *b, size_t ceiling_bytes) {
+    sl_assert(ceiling_bytes <= SIZE_MAX / 4);
+    *b = (struct sl_buf){.ceiling = ceiling_bytes};
+}
+
+void sl_buf_done(struct sl_buf *b) {
+    sl_freep(&b->s);
+    b->len = b->cap = 0;
+    b->overflow = false;
+}
+
+void sl_buf_clear(struct sl_buf *b) {
+    b->len = 0;
+    b->overflow = false;
+    if (b->s)
+        b->s[0] = '\0';
+}
+
+/* Room for n more bytes and the terminator; the caller has checked the ceiling. */
+static void grow(struct sl_buf *b, size_t n) {
+    size_t want = b->len + n + 1;
+
+    if (want <= b->cap)
+        return;
+    size_t cap = b->cap > FIRST_CAP / 2 ? 2 * b->cap : FIRST_CAP;
+    if (cap > b->ceiling + 1)
+        cap = b->ceiling + 1;
+    if (cap < want)
+        cap = want;
+    b->s = sl_realloc(b->s, cap, 1);
+    b->cap = cap;
+}
+
+void sl_buf_add(struct sl_buf *b, const char *s, size_t n) {
+    size_t room = b->ceiling - b->len;
+
+    if (n > room) {
+        b->overflow = true;
+        n = room;
+    }
+    grow(b, n);
+    if (n > 0)
+        memcpy(b->s + b->len, s, n);
+    b->len += n;
+    b->s[b->len] = '\0';
+}
+
+void sl_buf_puts(struct sl_buf *b, const char *s) {
+    sl_buf_add(b, s, strlen(s));
+}
+
+void sl_buf_putc(struct sl_buf *b, char c) {
+    sl_buf_add(b, &c, 1);
+}
+
+void sl_buf_printf(struct sl_buf *b, const char *fmt, ...) {
+    size_t room = b->ceiling - b->len;
+    va_list ap;
+
+    /* First try into what is there; most lines fit. */
+    size_t have = b->cap > b->len ? b->cap - b->len : 0;
+    va_start(ap, fmt);
+    int r = vsnprintf(have > 0 ? b->s + b->len : NULL, have, fmt, ap);
+    va_end(ap);
+    sl_assert(r >= 0);
+    size_t n = (size_t)r;
+    if (n > room) {
+        b->overflow = true;
+        n = room;
+    }
+    if (n >= have) {
+        grow(b, n);
+        va_start(ap, fmt);
+        (void)vsnprintf(b->s + b->len, n + 1, fmt, ap);
+        va_end(ap);
+    }
+    b->len += n;
+    b->s[b->len] = '\0';
+}
+
+const char *sl_buf_str(const struct sl_buf *b) {
+    return b->s ? b->s : "";
+}
+
+/* Length of the valid UTF-8 sequence at s (shortest form, no surrogates, up to U+10FFFF), or 0. */
+static size_t utf8_len(const unsigned char *s) {
+    unsigned char c = s[0], lo = 0x80, hi = 0xbf;
+    size_t n;
+
+    if (c < 0x80)
+        return 1;
+    if (c < 0xc2 || c > 0xf4)
+        return 0;
+    if (c < 0xe0) {
+        n = 2;
+    } else if (c < 0xf0) {
+        n = 3;
+        if (c == 0xe0)
+            lo = 0xa0;
+        else if (c == 0xed)
+            hi = 0x9f;
+    } else {
+        n = 4;
+        if (c == 0xf0)
+            lo = 0x90;
+        else if (c == 0xf4)
+            hi = 0x8f;
+    }
+    for (size_t i = 1; i < n; i++) { /* the terminator is below lo, so we never run past it */
+        if (s[i] < lo || s[i] > hi)
+            return 0;
+        lo = 0x80;
+        hi = 0xbf;
+    }
+    return n;
+}
+
+void sl_buf_json(struct sl_buf *b, const char *s) {
+    static const char hex[] = "0123456789abcdef";
+    const unsigned char *p = (const unsigned char *)s, *plain = p;
+
+    sl_buf_putc(b, '"');
+    while (*p) {
+        size_t n = utf8_len(p);
+        if (n > 1 || (n == 1 && *p >= 0x20 && *p != '"' && *p != '\\')) {
+            p += n;
+            continue;
+        }
+        sl_buf_add(b, (const char *)plain, (size_t)(p - plain));
+        char esc[7] = {'\\', 'u', '0', '0', hex[*p >> 4], hex[*p & 15], '\0'};
+        if (n == 0)
+            sl_buf_puts(b, "\xef\xbf\xbd");
+        else if (*p == '"')
+            sl_buf_puts(b, "\\\"");
+        else if (*p == '\\')
+            sl_buf_puts(b, "\\\\");
+        else if (*p == '\n')
+            sl_buf_puts(b, "\\n");
+        else if (*p == '\t')
+            sl_buf_puts(b, "\\t");
+        else if (*p == '\r')
+            sl_buf_puts(b, "\\r");
+        else
+            sl_buf_puts(b, esc);
+        plain = ++p;
+    }
+    sl_buf_add(b, (const char *)plain, (size_t)(p - plain));
+    sl_buf_putc(b, '"');
+}

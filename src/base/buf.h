@@ -1,0 +1,27 @@
+/*
+ * A growing byte buffer with a ceiling, always NUL-terminated. Writing past the ceiling drops the
+ * excess and sets 'overflow'; the writer checks once at the end.
+ */
+#ifndef SL_BASE_BUF_H
+#define SL_BASE_BUF_H
+
+#include "base/macros.h"
+
+struct sl_buf {
+    char *s; /* never NULL after the first write; sl_buf_str gives "" before it */
+    size_t len, cap, ceiling;
+    bool overflow;
+};
+
+void sl_buf_init(struct sl_buf *b, size_t ceiling_bytes);
+void sl_buf_done(struct sl_buf *b);
+void sl_buf_clear(struct sl_buf *b);
+void sl_buf_add(struct sl_buf *b, const char *s, size_t n);
+void sl_buf_puts(struct sl_buf *b, const char *s);
+void sl_buf_putc(struct sl_buf *b, char c);
+void sl_buf_printf(struct sl_buf *b, const char *fmt, ...) _printf_(2, 3);
+const char *sl_buf_str(const struct sl_buf *b);
+/* A JSON string literal, quotes included; invalid UTF-8 bytes become U+FFFD. */
+void sl_buf_json(struct sl_buf *b, const char *s);
+
+#endif

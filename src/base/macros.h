@@ -1,0 +1,33 @@
+/*
+ * Small words used everywhere: scope cleanup, ownership transfer, assertions that also hold in
+ * release builds, and attributes. No state, no threads.
+ */
+#ifndef SL_BASE_MACROS_H
+#define SL_BASE_MACROS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define _cleanup_(f) __attribute__((cleanup(f)))
+#define _must_check_ __attribute__((warn_unused_result))
+#define _printf_(fmt, args) __attribute__((format(printf, fmt, args)))
+#define _pure_ __attribute__((pure))
+
+/* The element count of a true array. */
+#define SL_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Hands a pointer over: yields it and leaves NULL behind, so that scope cleanup does nothing. */
+#define TAKE_PTR(p)                                                                                \
+    ({                                                                                             \
+        __typeof__(p) taken_ = (p);                                                                \
+        (p) = NULL;                                                                                \
+        taken_;                                                                                    \
+    })
+
+/* Ends the process on a programming error. State is rebuilt from the API server, so stopping is
+ * safer than deciding on a broken state. */
+_Noreturn void sl_assert_failed(const char *what, const char *file, int line);
+#define sl_assert(x) ((x) ? (void)0 : sl_assert_failed(#x, __FILE__, __LINE__))
+
+#endif

@@ -1,0 +1,93 @@
+/*
+ * Taking typed values out of a document. A struct sl_read carries the file's name, an arena for what
+ * is made on the way, and the first error: after it, every getter still returns something harmless
+ * (the default, "", 0, an empty list), so that a decoder reads straight through and looks at
+ * rd->code once at the end. Errors give file, line and what was expected:
+ *
+ *     load.yaml:12: runtime: expected a duration such as 250ms, got "fast"
+ *     load.yaml:14: unknown field "intervall" in a class; did you mean "interval"?
+ *
+ * Fields of a map are read between sl_fields_open and sl_fields_close; what was not asked for by
+ * then is unknown. A null value is as good as absent, as in Kubernetes.
+ */
+#ifndef SL_DOC_READ_H
+#define SL_DOC_READ_H
+
+#include "base/quantity.h"
+#include "base/time.h"
+#include "doc/doc.h"
+#include "model/words.h"
+
+struct sl_read {
+    const char *file;
+    struct sl_arena *arena;
+    struct sl_err *err;
+    int code; /* 0, or the code of the first error */
+};
+
+#define SL_FIELDS_MAX 64
+
+struct sl_fields {
+    struct sl_read *rd;
+    const struct sl_node *map; /* NULL: there is none, everything is absent */
+    const char *what;          /* "a class", for messages */
+    uint32_t line;
+    const char *asked[SL_FIELDS_MAX];
+    uint32_t n_asked;
+};
+
+/* Keeps the first error only. */
+void sl_read_fail(struct sl_read *rd, uint32_t line, const char *fmt, ...) _printf_(3, 4);
+
+/* ---- one value; 'name' is the field's, for messages ---- */
+const char *sl_read_str(struct sl_read *rd, const struct sl_node *n, const char *name);
+bool sl_read_bool(struct sl_read *rd, const struct sl_node *n, const char *name);
+int64_t sl_read_int(struct sl_read *rd, const struct sl_node *n, const char *name, int64_t min,
+                    int64_t max);
+sl_span sl_read_span(struct sl_read *rd, const struct sl_node *n, const char *name);
+/* RFC 3339, as "2026-01-31T12:00:00Z"; nanoseconds since 1970. */
+sl_time sl_read_time(struct sl_read *rd, const struct sl_node *n, const char *name);
+sl_quantity sl_read_quantity(struct sl_read *rd, const struct sl_node *n, const char *name);
+int sl_read_word(struct sl_read *rd, const struct sl_node *n, const char *name,
+                 enum sl_vocab vocab);
+/* One of a NULL-terminated list of words: its index. */
+int sl_read_choice(struct sl_read *rd, const struct sl_node *n, const char *name,
+                   const char *const *words);
+/* The items of a list of at most max; NULL counts as the empty one. */
+const struct sl_node *sl_read_list(struct sl_read *rd, const struct sl_node *n, const char *name,
+                                   uint32_t max, uint32_t *ret_n);
+/* A list of strings, in the arena. */
+const char *const *sl_read_strs(struct sl_read *rd, const struct sl_node *n, const char *name,
+                                uint32_t max, uint32_t *ret_n);
+
+/* ---- the fields of a map ---- */
+/* A NULL node is an empty map; any other kind than a map is an error. */
+void sl_fields_open(struct sl_fields *f, struct sl_read *rd, const struct sl_node *n,
+                    const char *what);
+/* The value, NULL if absent or null. From now on the field is known. */
+const struct sl_node *sl_field(struct sl_fields *f, const char *key);
+/* The same, and it is an error if it is absent. */
+const struct sl_node *sl_field_need(struct sl_fields *f, const char *key);
+/* Known, and of no interest. */
+void sl_field_skip(struct sl_fields *f, const char *key);
+/* Reports the first field that nobody asked for. */
+void sl_fields_close(struct sl_fields *f);
+
+/* With a default for an absent field. A string whose default is NULL must be given. */
+const char *sl_field_str(struct sl_fields *f, const char *key, const char *otherwise);
+bool sl_field_bool(struct sl_fields *f, const char *key, bool otherwise);
+int64_t sl_field_int(struct sl_fields *f, const char *key, int64_t otherwise, int64_t min,
+                     int64_t max);
+sl_span sl_field_span(struct sl_fields *f, const char *key, sl_span otherwise);
+sl_time sl_field_time(struct sl_fields *f, const char *key, sl_time otherwise);
+sl_quantity sl_field_quantity(struct sl_fields *f, const char *key, sl_quantity otherwise);
+int sl_field_word(struct sl_fields *f, const char *key, enum sl_vocab vocab, int otherwise);
+const struct sl_node *sl_field_list(struct sl_fields *f, const char *key, uint32_t max,
+                                    uint32_t *ret_n);
+const char *const *sl_field_strs(struct sl_fields *f, const char *key, uint32_t max,
+                                 uint32_t *ret_n);
+
+/* The candidate that a mistyped word most likely meant, or NULL. */
+const char *sl_nearest(const char *word, const char *const *candidates, uint32_t n);
+
+#endif

@@ -1,0 +1,525 @@
+/*
+ * Facts about workloads, and the table that says which function takes which fact. A fact only notes
+ * what is true; what follows from it is decided by the next cycle.
+ */
+#include "engine/apply.h"
+
+#include <string.h>
+
+#define MAX_WORKLOADS (UINT32_C(1) << 26)
+
+int check_name(const char *kind, const char *name, struct sl_err *err) {
+    if (!name || !*name)
+        return sl_err_set(err, SL_EINVAL, "a %s needs a name", kind);
+    if (strnlen(name, SL_MAX_NAME + 1) > SL_MAX_NAME)
+        return sl_err_set(err, SL_EINVAL, "%s: a name has at most %d characters", kind,
+                          SL_MAX_NAME);
+    return SL_OK;
+}
+
+/* ---- finding ---- */
+
+static uint64_t wl_hash(sl_sym ns, const char *name) {
+    return sl_hash_str(ns, name);
+}
+
+static uint32_t wl_lookup(const struct sl_engine *e, sl_sym ns, const char *name) {
+    uint32_t c;
+    uint64_t h = wl_hash(ns, name);
+    for (uint32_t i = sl_map_first(&e->wl_map, h, &c); i != SL_MAP_NONE;
+         i = sl_map_next(&e->wl_map, h, &c))
+        if (e->wls.v[i].ns == ns && strcmp(wl_name(&e->wls.v[i]), name) == 0)
+            return i;
+    return NONE;
+}
+
+sl_wl_id sl_engine_find(const struct sl_engine *e, const char *ns, const char *name) {
+    sl_sym y = sl_sym_find(&e->syms, ns);
+    uint32_t i = y == SL_MAP_NONE ? NONE : wl_lookup(e, y, name);
+    return i == NONE ? SL_WL_NONE : wl_id(e, i);
+}
+
+uint32_t wl_resolve(const struct sl_engine *e, sl_wl_id id) {
+    uint32_t i = (uint32_t)id.v - 1;
+    if (!(uint32_t)id.v || i >= e->wls.n || e->wls.v[i].phase == WL_FREE ||
+        e->wls.v[i].gen != id.v >> 32)
+        return NONE;
+    return i;
+}
+
+/* ---- a workload and what it says ---- */
+
+static struct tree *tree_of(struct sl_engine *e, const struct wl *w) {
+    uint32_t cq = w->admission ? w->admission->cq : e->lqs.v[w->lq].cq;
+    return cq == NONE ? NULL : cq_tree(e, &e->cqs.v[cq]);
+}
+
+/* Something outside changed in the workload's tree: sleepers may be asked, preemption starts anew. */
+static void outside_event(struct sl_engine *e, const struct wl *w, bool ask_sleepers) {
+    struct tree *t = tree_of(e, w);
+    if (!t)
+        return;
+    if (t->edges.n)
+        tree_epoch(e, t);
+    if (!ask_sleepers)
+        return;
+    t->freed = true;
+    tree_mark(e, t);
+}
+
+static uint64_t uid_prefix(const char *uid) {
+    uint64_t v = 0;
+    size_t n = strnlen(uid, 8);
+    for (size_t i = 0; i < 8; i++)
+        v = v << 8 | (i < n ? (uint8_t)uid[i] : 0);
+    return v;
+}
+
+static int check_workload(const struct sl_engine *e, const struct sl_workload_spec *s,
+                          struct sl_err *err) {
+    int r = check_name("workload", s->name, err);
+    if (r < 0)
+        return r;
+    r = check_name("workload's namespace", s->ns, err);
+    if (r < 0)
+        return r;
+    if (s->queue && strnlen(s->queue, SL_MAX_NAME + 1) > SL_MAX_NAME)
+        return sl_err_set(err, SL_EINVAL, "workload %s: queue name too long", s->name);
+    if (s->uid && strnlen(s->uid, SL_MAX_NAME + 1) > SL_MAX_NAME)
+        return sl_err_set(err, SL_EINVAL, "workload %s: uid too long", s->name);
+    if (!s->shape.v || s->shape.v > e->shapes.n || !e->shapes.v[s->shape.v - 1].used)
+        return sl_err_set(err, SL_EINVAL, "workload %s: unknown shape", s->name);
+    if (s->max_exec_s < 0)
+        return sl_err_set(err, SL_EINVAL, "workload %s: maximum execution time must not be negative",
+                          s->name);
+    return SL_OK;
+}
+
+static void set_flags(struct sl_engine *e, uint32_t i, const struct sl_workload_spec *s) {
+    struct wl *w = &e->wls.v[i];
+    w->inactive = s->inactive;
+    w->on_hold = s->on_hold;
+    w->gated = s->gated_by && *s->gated_by;
+    if (w->gated || s->max_exec_s || (s->invalid && *s->invalid))
+        (void)wl_more(e, i);
+    struct more *m = w->more;
+    if (!m)
+        return;
+    m->max_exec_s = s->max_exec_s;
+    if (w->gated) { /* kept after the gate is lifted until that has been told */
+        sl_freep(&m->gate);
+        m->gate = sl_strdup(s->gated_by);
+    }
+    sl_freep(&m->invalid);
+    if (s->invalid && *s->invalid)
+        m->invalid = sl_strdup(s->invalid);
+}
+
+static bool needs_a_look(const struct sl_engine *e, const struct wl *w) {
+    const struct lq *l = &e->lqs.v[w->lq];
+    return w->gated || !l->live || !e->cqs.v[l->cq].active || e->cqs.v[l->cq].checks.n || w->more;
+}
+
+static uint32_t wl_create(struct sl_engine *e, const struct sl_workload_spec *s, sl_sym ns) {
+    uint32_t i = e->free_wls.n ? sl_vec_pop(&e->free_wls) : e->wls.n;
+    if (i == e->wls.n)
+        *sl_vec_push(&e->wls) = (struct wl){.gen = 1};
+    struct wl *w = &e->wls.v[i];
+    const char *uid = s->uid ? s->uid : "";
+    size_t name_len = strlen(s->name), uid_len = strlen(uid);
+    char *text = sl_alloc(name_len + uid_len + 2);
+    memcpy(text, s->name, name_len + 1);
+    memcpy(text + name_len + 1, uid, uid_len + 1);
+    *w = (struct wl){.gen = w->gen,
+                     .due = w->due,
+                     .phase = WL_OUTSIDE,
+                     .shape = s->shape.v - 1,
+                     .lq = lq_get(e, ns, sl_sym_put(&e->syms, s->queue)),
+                     .class = NONE,
+                     .priority = s->priority,
+                     .boost = s->boost,
+                     .ns = ns,
+                     .created = s->created,
+                     .tie = uid_prefix(uid),
+                     .text = text,
+                     .uid_off = (uint32_t)name_len + 1};
+    shape_ref(e, w->shape);
+    e->lqs.v[w->lq].n_refs++;
+    sl_map_add(&e->wl_map, wl_hash(ns, s->name), i);
+    set_flags(e, i, s);
+    return i;
+}
+
+static void move_shape(struct sl_engine *e, uint32_t i, uint32_t shape) {
+    struct wl *w = &e->wls.v[i];
+    shape_ref(e, shape);
+    shape_unref(e, w->shape);
+    w->shape = shape;
+}
+
+static void wl_update(struct sl_engine *e, uint32_t i, const struct sl_workload_spec *s) {
+    struct wl *w = &e->wls.v[i];
+    if (w->phase == WL_FINISHED)
+        return;
+    bool holds = wl_holds_quota(w), was_eligible = wl_eligible(w);
+    bool waiting = w->phase == WL_WAITING || w->phase == WL_PARKED;
+    int64_t before = wl_priority(e, w);
+    uint32_t lq = lq_get(e, w->ns, sl_sym_put(&e->syms, s->queue));
+    uint32_t shape = s->shape.v - 1;
+    uint32_t full = w->more && w->more->full_shape != NONE ? w->more->full_shape : w->shape;
+    bool moved = !holds && (lq != w->lq || shape != full);
+    bool priority = s->priority != w->priority || s->boost != w->boost;
+    bool flags = s->inactive != w->inactive || s->on_hold != w->on_hold ||
+                 (s->gated_by && *s->gated_by) != w->gated;
+    set_flags(e, i, s);
+    if (moved || priority || flags) {
+        outside_event(e, w, holds || flags);
+        if (w->more) {
+            sl_vec_clear(&w->more->resume);
+            w->more->until_event = false;
+        }
+    }
+    if (waiting && (moved || priority || !wl_eligible(w)))
+        wl_dequeue(e, i);
+    w->priority = s->priority;
+    w->boost = s->boost;
+    if (holds && priority) {
+        struct cq *q = &e->cqs.v[w->admission->cq];
+        prio_add(q, before, -1);
+        prio_add(q, wl_priority(e, w), 1);
+        q->alloc_gen++;
+    }
+    if (moved) {
+        uint32_t old = w->lq;
+        e->lqs.v[lq].n_refs++;
+        w->lq = lq;
+        e->lqs.v[old].n_refs--;
+        if (shape != full) {
+            move_shape(e, i, shape);
+            if (w->more && w->more->full_shape != NONE) {
+                shape_unref(e, w->more->full_shape);
+                w->more->full_shape = NONE;
+                sl_vec_clear(&w->more->reclaimed);
+            }
+        }
+        lq_drop_if_unused(e, old);
+    } else {
+        lq_drop_if_unused(e, lq);
+    }
+    if (w->phase == WL_OUTSIDE && wl_eligible(w))
+        wl_enqueue(e, i);
+    if (flags || moved || !was_eligible || needs_a_look(e, w))
+        wl_due(e, i);
+    if (holds)
+        wl_timer(e, i);
+}
+
+static int apply_workload(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
+    const struct sl_workload_spec *s = &f->workload;
+    int r = check_workload(e, s, err);
+    if (r < 0)
+        return r;
+    sl_sym ns = sl_sym_put(&e->syms, s->ns);
+    uint32_t i = wl_lookup(e, ns, s->name);
+    if (i != NONE && s->uid && *s->uid && strcmp(wl_uid(&e->wls.v[i]), s->uid) != 0)
+        return sl_err_set(err, SL_ESTALE, "workload %s/%s exists with another uid", s->ns, s->name);
+    if (i != NONE) {
+        wl_update(e, i, s);
+        return SL_OK;
+    }
+    if (e->wls.n - e->free_wls.n >= MAX_WORKLOADS)
+        return sl_err_set(err, SL_ELIMIT, "more than %u workloads", MAX_WORKLOADS);
+    i = wl_create(e, s, ns);
+    struct wl *w = &e->wls.v[i];
+    outside_event(e, w, false);
+    if (wl_eligible(w))
+        wl_enqueue(e, i);
+    if (needs_a_look(e, &e->wls.v[i]))
+        wl_due(e, i);
+    return SL_OK;
+}
+
+/* ---- facts about one known workload ---- */
+
+static int apply_wl_gone(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
+    (void)err;
+    uint32_t i = wl_resolve(e, f->wl);
+    struct wl *w = &e->wls.v[i];
+    outside_event(e, w, true);
+    sl_map_del(&e->wl_map, wl_hash(w->ns, wl_name(w)), i);
+    wl_destroy(e, i);
+    return SL_OK;
+}
+
+static int apply_finished(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
+    (void)err;
+    uint32_t i = wl_resolve(e, f->wl);
+    struct wl *w = &e->wls.v[i];
+    if (w->phase == WL_FINISHED)
+        return SL_OK;
+    outside_event(e, w, true);
+    if (wl_holds_quota(w))
+        wl_give_back(e, i);
+    wl_dequeue(e, i);
+    w->phase = WL_FINISHED;
+    return SL_OK;
+}
+
+static int apply_released(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
+    (void)err;
+    uint32_t i = wl_resolve(e, f->wl);
+    if (wl_holds_quota(&e->wls.v[i]))
+        wl_released(e, i);
+    return SL_OK;
+}
+
+static int apply_admit_failed(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
+    (void)err;
+    uint32_t i = wl_resolve(e, f->wl);
+    struct wl *w = &e->wls.v[i];
+    if (!wl_holds_quota(w))
+        return SL_OK;
+    outside_event(e, w, false);
+    struct tree *t = tree_of(e, w);
+    bool freed = t->freed;
+    wl_give_back(e, i);
+    t->freed = freed; /* a write that failed wakes nobody else */
+    if (wl_eligible(w))
+        wl_enqueue(e, i);
+    return SL_OK;
+}
+
+static int apply_ready(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
+    (void)err;
+    uint32_t i = wl_resolve(e, f->wl);
+    struct wl *w = &e->wls.v[i];
+    if (!wl_holds_quota(w))
+        return SL_OK;
+    struct more *m = wl_more(e, i);
+    if (m->ready == f->ready)
+        return SL_OK;
+    e->n_not_ready += f->ready ? UINT32_MAX : 1;
+    m->ready = f->ready;
+    if (f->ready)
+        m->was_ready = true;
+    else
+        m->unready_at = f->at;
+    wl_timer(e, i);
+    return SL_OK;
+}
+
+static int apply_check_state(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
+    uint32_t i = wl_resolve(e, f->wl);
+    const char *name = f->check_state.name;
+    int r = check_name("AdmissionCheck", name, err);
+    if (r < 0)
+        return r;
+    struct more *m = wl_more(e, i);
+    sl_sym y = sl_sym_put(&e->syms, name);
+    struct check_now *c = NULL;
+    for (uint32_t k = 0; k < m->checks.n; k++)
+        if (m->checks.v[k].name == y)
+            c = &m->checks.v[k];
+    if (!c) {
+        if (m->checks.n >= SL_MAX_CHECKS)
+            return sl_err_set(err, SL_ELIMIT, "a workload has at most %d admission checks",
+                              SL_MAX_CHECKS);
+        c = sl_vec_push(&m->checks);
+        *c = (struct check_now){.name = y, .at = f->at};
+    }
+    if (c->state != f->check_state.state)
+        c->at = f->at;
+    c->state = f->check_state.state;
+    c->requeue_after_s = f->check_state.requeue_after_s;
+    sl_freep(&c->message);
+    c->message = sl_strdup(f->check_state.message ? f->check_state.message : "");
+    outside_event(e, &e->wls.v[i], false);
+    if (m->until_event && e->wls.v[i].phase == WL_PARKED) {
+        m->until_event = false;
+        wl_requeue(e, i);
+    }
+    wl_due(e, i);
+    return SL_OK;
+}
+
+/* Scales what is held to the pods that are still needed. */
+static void shrink_admission(struct sl_engine *e, uint32_t i, const struct shape *full,
+                             const int32_t *gone) {
+    struct wl *w = &e->wls.v[i];
+    const struct admission *o = w->admission;
+    struct admission *a = admission_new(o->n_podsets, o->n_assigned);
+    a->cq = o->cq;
+    a->borrow = o->borrow;
+    memcpy(a->first, o->first, (o->n_podsets + 1) * sizeof(uint32_t));
+    for (uint32_t p = 0; p < o->n_podsets; p++) {
+        int32_t asked = full->podsets[p].count, left = asked - gone[p];
+        /* Partial admission may have granted fewer: never more than was held. */
+        a->counts[p] = left < o->counts[p] ? (left < 0 ? 0 : left) : o->counts[p];
+        for (uint32_t k = o->first[p]; k < o->first[p + 1]; k++) {
+            a->assigned[k] = o->assigned[k];
+            if (o->counts[p] > 0)
+                a->assigned[k].amount =
+                    sl_amount_mul(o->assigned[k].amount / o->counts[p], a->counts[p]);
+        }
+    }
+    admission_sum(a);
+    wl_charge(e, i, -1);
+    admission_unref(w->admission);
+    w->admission = a;
+    wl_charge(e, i, 1);
+    e->cqs.v[a->cq].alloc_gen++;
+    cq_tree(e, &e->cqs.v[a->cq])->version++;
+}
+
+static int apply_reclaimable(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
+    uint32_t i = wl_resolve(e, f->wl);
+    struct wl *w = &e->wls.v[i];
+    if (!gate(e, SL_GATE_RECLAIMABLE_PODS) || w->phase == WL_FINISHED)
+        return SL_OK;
+    uint32_t full = w->more && w->more->full_shape != NONE ? w->more->full_shape : w->shape;
+    uint32_t n = e->shapes.v[full].n;
+    if (f->reclaimable.n != n)
+        return sl_err_set(err, SL_EINVAL, "workload %s has %u podsets, got counts for %u",
+                          wl_name(w), n, f->reclaimable.n);
+    struct sl_podset_spec v[SL_MAX_PODSETS];
+    int32_t gone[SL_MAX_PODSETS];
+    for (uint32_t k = 0; k < n; k++) {
+        v[k] = *e->shapes.v[full].podsets[k].raw;
+        int32_t g = f->reclaimable.counts[k];
+        gone[k] = g < 0 ? 0 : g > v[k].count ? v[k].count : g;
+        v[k].count -= gone[k];
+        if (v[k].min_count > v[k].count)
+            v[k].min_count = v[k].count;
+    }
+    uint32_t shape;
+    int r = shape_intern(e, v, n, &shape, err);
+    if (r < 0)
+        return r;
+    outside_event(e, w, wl_holds_quota(w));
+    struct more *m = wl_more(e, i);
+    if (m->full_shape == NONE) {
+        m->full_shape = w->shape;
+        shape_ref(e, w->shape);
+    }
+    bool waiting = w->phase == WL_WAITING || w->phase == WL_PARKED;
+    if (waiting)
+        wl_dequeue(e, i);
+    move_shape(e, i, shape);
+    shape_unref(e, shape);
+    if (waiting)
+        wl_enqueue(e, i);
+    else if (wl_holds_quota(w))
+        shrink_admission(e, i, &e->shapes.v[m->full_shape], gone);
+    return SL_OK;
+}
+
+static int apply_admission(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
+    uint32_t i = wl_resolve(e, f->wl);
+    struct wl *w = &e->wls.v[i];
+    if (wl_holds_quota(w) || w->phase == WL_FINISHED)
+        return SL_OK;
+    uint32_t node = node_get(e, false, f->admission.cq, false);
+    if (node == NONE || e->nodes.v[node].cq == NONE)
+        return sl_err_set(err, SL_ENOENT, "workload %s holds quota of unknown ClusterQueue %s",
+                          wl_name(w), f->admission.cq);
+    uint32_t n = e->shapes.v[w->shape].n, total = 0;
+    if (f->admission.n != n)
+        return sl_err_set(err, SL_EINVAL, "workload %s has %u podsets, its admission %u",
+                          wl_name(w), n, f->admission.n);
+    for (uint32_t k = 0; k < n; k++)
+        total += f->admission.podsets[k].n;
+    struct admission *a = admission_new(n, total);
+    a->cq = e->nodes.v[node].cq;
+    total = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        const struct sl_podset_admission *p = &f->admission.podsets[k];
+        a->counts[k] = p->count;
+        a->first[k] = total;
+        for (uint32_t m = 0; m < p->n; m++) {
+            sl_sym fl = sl_sym_put(&e->syms, p->flavors[m]);
+            sl_sym re = sl_sym_put(&e->syms, p->resources[m]);
+            uint32_t fr = fr_get(e, fl, re);
+            a->assigned[total++] =
+                (struct assigned){re, fl, fr, sl_amount_min(sl_amount_max(0, p->usage[m]), INT64_MAX - 1)};
+        }
+    }
+    a->first[n] = total;
+    admission_sum(a);
+    wl_dequeue(e, i);
+    /* A pair the tree does not know yet gets a column: rebuild with this usage in it. */
+    const struct tree *t = cq_tree(e, &e->cqs.v[a->cq]);
+    bool unknown = false;
+    for (uint32_t k = 0; k < a->n_uses; k++)
+        unknown |= tree_fr(t, a->uses[k].fr) == NONE;
+    if (unknown) {
+        for (uint32_t k = 0; k < a->n_uses; k++)
+            *sl_vec_push(&e->extra_frs) = (struct extra_fr){a->cq, a->uses[k].fr};
+        trees_rebuild(e);
+    }
+    wl_hold(e, i, a, f->admission.reserved_at);
+    if (f->admission.admitted_at) {
+        wl_admitted(e, i);
+        w->admitted_at = f->admission.admitted_at;
+        wl_timer(e, i);
+    }
+    if (f->admission.evicted) {
+        w->evicting = true;
+        wl_more(e, i)->evict = f->admission.reason;
+        w->more->evicted_at = f->at;
+    }
+    wl_due(e, i);
+    return SL_OK;
+}
+
+/* ---- the table ---- */
+
+static const struct {
+    apply_fn fn;
+    bool about_workload; /* needs an id that is known */
+} table[SL_FACT_COUNT] = {
+    [SL_FACT_CONFIG] = {apply_config, false},
+    [SL_FACT_FLAVOR] = {apply_flavor, false},
+    [SL_FACT_COHORT] = {apply_cohort, false},
+    [SL_FACT_CLUSTER_QUEUE] = {apply_cq, false},
+    [SL_FACT_LOCAL_QUEUE] = {apply_lq, false},
+    [SL_FACT_NAMESPACE] = {apply_ns, false},
+    [SL_FACT_CHECK] = {apply_check, false},
+    [SL_FACT_FLAVOR_GONE] = {apply_gone, false},
+    [SL_FACT_COHORT_GONE] = {apply_gone, false},
+    [SL_FACT_CLUSTER_QUEUE_GONE] = {apply_gone, false},
+    [SL_FACT_LOCAL_QUEUE_GONE] = {apply_gone, false},
+    [SL_FACT_NAMESPACE_GONE] = {apply_gone, false},
+    [SL_FACT_CHECK_GONE] = {apply_gone, false},
+    [SL_FACT_WORKLOAD] = {apply_workload, false},
+    [SL_FACT_WORKLOAD_GONE] = {apply_wl_gone, true},
+    [SL_FACT_ADMISSION] = {apply_admission, true},
+    [SL_FACT_FINISHED] = {apply_finished, true},
+    [SL_FACT_RELEASED] = {apply_released, true},
+    [SL_FACT_ADMIT_FAILED] = {apply_admit_failed, true},
+    [SL_FACT_PODS_READY] = {apply_ready, true},
+    [SL_FACT_CHECK_STATE] = {apply_check_state, true},
+    [SL_FACT_RECLAIMABLE] = {apply_reclaimable, true},
+};
+
+int sl_engine_apply(struct sl_engine *e, const struct sl_fact *f, sl_wl_id *ret_wl,
+                    struct sl_err *err) {
+    if ((uint32_t)f->kind >= SL_FACT_COUNT)
+        return sl_err_set(err, SL_EINVAL, "unknown fact");
+    if (f->at > e->now)
+        e->now = f->at;
+    if (table[f->kind].about_workload) {
+        if (wl_resolve(e, f->wl) == NONE)
+            return sl_err_set(err, SL_ENOENT, "%s: no such workload", sl_fact_name(f->kind));
+        settle(e);
+    } else if (f->kind == SL_FACT_WORKLOAD) {
+        settle(e);
+    }
+    int r = table[f->kind].fn(e, f, err);
+    if (r < 0)
+        return r;
+    if (ret_wl && f->kind == SL_FACT_WORKLOAD)
+        *ret_wl = sl_engine_find(e, f->workload.ns, f->workload.name);
+    else if (ret_wl)
+        *ret_wl = f->wl;
+    return SL_OK;
+}

@@ -1,0 +1,114 @@
+/*
+ * The decision engine: queue order, quota tree, flavors, fair share, preemption, explanation.
+ *
+ * Pure: time comes in with facts and 'now'; the same facts give the same effects, byte for byte.
+ * One engine belongs to one thread. Apply facts, then cycle; perform the effects; report results as
+ * facts. The engine assumes its own decisions at once, so a cycle may be followed by another before
+ * the first one's effects are durable.
+ */
+#ifndef SL_ENGINE_ENGINE_H
+#define SL_ENGINE_ENGINE_H
+
+#include "engine/verdict.h"
+#include "model/effect.h"
+#include "model/fact.h"
+
+struct sl_engine;
+
+/*
+ * The placer seam: asked inside the decision, after quota says yes and before it is charged. Returns
+ * whether every podset has a place; a refusal demotes the workload as Kueue's topology does. 'undo'
+ * is called when the workload gives its place back. NULL placer: everything has a place.
+ */
+struct sl_placer {
+    void *ctx;
+    bool (*place)(void *ctx, sl_wl_id wl, const struct sl_podset_assignment *podsets, uint32_t n,
+                  char *why, size_t why_len);
+    void (*undo)(void *ctx, sl_wl_id wl);
+};
+
+struct sl_engine *sl_engine_new(const struct sl_placer *placer);
+void sl_engine_free(struct sl_engine *e);
+void sl_engine_freep(struct sl_engine **e);
+
+/* Interns the podsets of a workload; equal podsets give the same id. The caller holds one reference
+ * until sl_engine_shape_release; workloads hold their own. */
+int sl_engine_shape(struct sl_engine *e, const struct sl_podset_spec *v, uint32_t n,
+                    sl_shape_id *ret, struct sl_err *err) _must_check_;
+void sl_engine_shape_release(struct sl_engine *e, sl_shape_id id);
+
+/* Something is now true. A refused fact (err says why) has changed nothing. ret_wl may be NULL. */
+int sl_engine_apply(struct sl_engine *e, const struct sl_fact *f, sl_wl_id *ret_wl,
+                    struct sl_err *err) _must_check_;
+/* Decides until nothing more can be decided at 'now'. Effects are appended to out. */
+void sl_engine_cycle(struct sl_engine *e, sl_time now, struct sl_effects *out);
+/* When a cycle is due even without a new fact; SL_TIME_NEVER if none. */
+sl_time sl_engine_next(const struct sl_engine *e);
+
+/* Why, when, and what would help. Lives in v's arena. */
+int sl_engine_explain(struct sl_engine *e, sl_time now, sl_wl_id id, struct sl_verdict *v,
+                      struct sl_err *err) _must_check_;
+
+/* ---- looking in ---- */
+
+sl_wl_id sl_engine_find(const struct sl_engine *e, const char *ns, const char *name);
+
+enum sl_wl_phase {
+    SL_PHASE_GONE,     /* unknown id */
+    SL_PHASE_BLOCKED,  /* not in any queue: gated, held, inactive, queue missing */
+    SL_PHASE_HEAP,     /* waiting, to be looked at */
+    SL_PHASE_ASLEEP,   /* waiting, until something it needs changes */
+    SL_PHASE_RESERVED, /* quota reserved, checks pending */
+    SL_PHASE_ADMITTED,
+    SL_PHASE_FINISHED,
+};
+
+struct sl_wl_view {
+    enum sl_wl_phase phase;
+    bool evicting; /* evicted, quota not yet released */
+    const char *ns, *name, *uid, *queue, *cq;
+    int32_t priority, boost;
+    sl_time created, order_at, reserved_at, admitted_at;
+    int32_t requeues;   /* requeueState.count */
+    sl_time requeue_at; /* 0: none */
+};
+/* Returns false for an unknown id. */
+bool sl_engine_workload(const struct sl_engine *e, sl_wl_id id, struct sl_wl_view *ret);
+/* The assignment of a reserved or admitted workload, in the caller's arena; n = 0 if none. */
+uint32_t sl_engine_assignment(const struct sl_engine *e, sl_wl_id id, struct sl_arena *a,
+                              const struct sl_podset_assignment **ret);
+
+struct sl_cq_view {
+    bool exists, active;
+    const char *message; /* of the Active condition */
+    uint32_t heap, asleep, reserving, admitted;
+    int64_t weighted_share; /* ceil, INT64_MAX for infinite */
+};
+bool sl_engine_cq(const struct sl_engine *e, const char *name, struct sl_cq_view *ret);
+
+struct sl_cell_view {
+    sl_amount nominal, subtree, usage, admitted_usage, available, potential;
+};
+/* One (flavor, resource) of a ClusterQueue or Cohort. False if the node is unknown. */
+bool sl_engine_cell(const struct sl_engine *e, bool cohort, const char *node, const char *flavor,
+                    const char *resource, struct sl_cell_view *ret);
+int64_t sl_engine_cohort_share(const struct sl_engine *e, const char *name);
+
+/* Walks the waiting workloads of a ClusterQueue in queue order, [from, from+n). Returns how many. */
+uint32_t sl_engine_pending(const struct sl_engine *e, const char *cq, uint32_t from, sl_wl_id *ret,
+                           uint32_t n);
+
+/* Every ClusterQueue name in order of creation; NULL past the end. */
+const char *sl_engine_cq_name(const struct sl_engine *e, uint32_t i);
+
+struct sl_engine_stats {
+    uint64_t rounds, nominations, searches, reservations, admissions, preemptions, evictions, wakes;
+    uint32_t workloads, pending, reserved, shapes, classes;
+    size_t bytes; /* held for workloads and their waiting lines, shapes not counted */
+};
+void sl_engine_stats(const struct sl_engine *e, struct sl_engine_stats *ret);
+
+/* Recomputes everything from the parts and compares; says what disagrees. For tests and --check. */
+int sl_engine_check(const struct sl_engine *e, struct sl_err *err) _must_check_;
+
+#endif

@@ -1,0 +1,263 @@
+/*
+ * Why is this workload waiting? The same assignment that decides is run on the live state, without
+ * keeping its result, and read out in numbers: which limit binds where, who holds what is missing,
+ * and what would help (explain_help.c).
+ */
+#include "engine/explain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void sl_verdict_init(struct sl_verdict *v) {
+    *v = (struct sl_verdict){0};
+    sl_arena_init(&v->arena, UINT64_C(64) << 20);
+}
+
+void sl_verdict_done(struct sl_verdict *v) {
+    sl_arena_done(&v->arena);
+}
+
+void sl_verdict_clear(struct sl_verdict *v) {
+    struct sl_arena a = v->arena;
+    sl_arena_clear(&a);
+    *v = (struct sl_verdict){.arena = a};
+}
+
+/* ---- constraints ---- */
+
+/* The node whose limit gives the available amount, and whether that is its borrowing limit. */
+static uint32_t binding_node(const struct sl_engine *e, uint32_t node, uint32_t fr, bool *borrow) {
+    uint32_t at = node;
+    *borrow = false;
+    for (uint32_t i = node; e->nodes.v[i].parent != NONE; i = e->nodes.v[i].parent) {
+        const struct cell *c = cell_at(e, i, fr);
+        sl_amount above = tree_available(e, e->nodes.v[i].parent, fr);
+        if (c->borrow != SL_AMOUNT_NONE) {
+            sl_amount lent = sl_amount_sub(c->subtree, c->local);
+            sl_amount taken = sl_amount_max(0, sl_amount_sub(used(c), c->local));
+            if (sl_amount_add(sl_amount_sub(lent, taken), c->borrow) < above) {
+                *borrow = true;
+                return i;
+            }
+        }
+        at = e->nodes.v[i].parent;
+    }
+    return at;
+}
+
+static uint32_t local_fr(const struct sl_engine *e, const struct cq *q, const char *flavor,
+                         const char *resource) {
+    sl_sym f = sl_sym_find(&e->syms, flavor), r = sl_sym_find(&e->syms, resource);
+    uint32_t g = sl_map_get(&e->fr_map, (uint64_t)f << 32 | r);
+    return g == SL_MAP_NONE ? NONE : tree_fr(cq_tree(e, q), g);
+}
+
+static void list_blockers(struct sl_engine *e, const struct entry *x, struct sl_verdict *v) {
+    const struct cq *q = &e->cqs.v[x->cq];
+    struct sl_blocker *b = sl_arena_alloc0(&v->arena, x->whys.n + 1, sizeof(*b));
+    for (uint32_t i = 0; i < x->whys.n; i++) {
+        const struct sl_why *w = &e->round.whys.v[x->whys.from + i];
+        b[i] = (struct sl_blocker){.podset = w->podset,
+                                   .flavor = w->flavor ? w->flavor : "",
+                                   .resource = w->resource ? w->resource : "",
+                                   .kind = w->kind,
+                                   .node = str(e, cq_node(e, q)->name)};
+        if (w->kind != SL_WHY_NEEDS_MORE && w->kind != SL_WHY_EXCEEDS_MAX)
+            continue;
+        uint32_t fr = local_fr(e, q, w->flavor, w->resource);
+        b[i].need = w->kind == SL_WHY_EXCEEDS_MAX ? sl_amount_add(w->before, w->request)
+                                                  : w->request;
+        b[i].available = sl_amount_max(0, tree_available(e, q->node, fr));
+        b[i].potential = cell_at(e, q->node, fr)->potential;
+        uint32_t n = binding_node(e, q->node, fr, &b[i].borrow_limit);
+        b[i].node = str(e, e->nodes.v[n].name);
+        b[i].cohort = e->nodes.v[n].cohort;
+    }
+    v->blockers = b;
+    v->n_blockers = x->whys.n;
+}
+
+/* ---- holders ---- */
+
+static int cmp_holders(const void *a, const void *b) {
+    const struct sl_holder *x = a, *y = b;
+    if (x->amount != y->amount)
+        return x->amount > y->amount ? -1 : 1;
+    return x->wl.v < y->wl.v ? -1 : x->wl.v > y->wl.v;
+}
+
+/* The largest holders of what is lacking, in the whole tree. */
+static void list_holders(struct sl_engine *e, const struct entry *x, struct sl_verdict *v) {
+    const struct tree *t = cq_tree(e, &e->cqs.v[x->cq]);
+    struct sl_holder *top =
+        sl_arena_alloc0(&v->arena, SL_VERDICT_MAX_HOLDERS + 1, sizeof(*top));
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < t->cqs.n; i++) {
+        const struct cq *q = &e->cqs.v[t->cqs.v[i]];
+        for (uint32_t k = 0; k < q->reserved.n; k++) {
+            const struct wl *w = &e->wls.v[q->reserved.v[k]];
+            for (uint32_t u = 0; u < w->admission->n_uses; u++) {
+                bool lacked = false;
+                for (uint32_t l = 0; l < x->lacks.n && l < x->whys.n && !lacked; l++)
+                    lacked = t->frs[e->round.lacks.v[x->lacks.from + l].fr] ==
+                             w->admission->uses[u].fr;
+                if (!lacked || (n == SL_VERDICT_MAX_HOLDERS &&
+                                w->admission->uses[u].amount <= top[n - 1].amount))
+                    continue;
+                const struct fr *fr = &e->frs.v[w->admission->uses[u].fr];
+                top[n < SL_VERDICT_MAX_HOLDERS ? n++ : n - 1] =
+                    (struct sl_holder){.wl = wl_id(e, q->reserved.v[k]),
+                                       .ns = str(e, w->ns),
+                                       .name = wl_name(w),
+                                       .cq = str(e, cq_node(e, q)->name),
+                                       .flavor = str(e, fr->flavor),
+                                       .resource = str(e, fr->resource),
+                                       .amount = w->admission->uses[u].amount,
+                                       .priority = w->priority};
+                if (n == SL_VERDICT_MAX_HOLDERS)
+                    qsort(top, n, sizeof(*top), cmp_holders);
+            }
+        }
+    }
+    if (n > 1)
+        qsort(top, n, sizeof(*top), cmp_holders);
+    for (uint32_t i = 0; i < n; i++)
+        top[i].name = sl_arena_strdup(&v->arena, top[i].name);
+    v->holders = top;
+    v->n_holders = n;
+}
+
+/* ---- the verdict ---- */
+
+/* Min over flavors of how hopeless it is, as Kueue ranks it: quota, maximum, no match. */
+static enum sl_verdict_kind refusal(const struct sl_engine *e, const struct entry *x) {
+    bool quota = false, max = false;
+    for (uint32_t i = 0; i < x->whys.n; i++) {
+        enum sl_why_kind k = e->round.whys.v[x->whys.from + i].kind;
+        quota |= k == SL_WHY_NEEDS_MORE || k == SL_WHY_PLACE;
+        max |= k == SL_WHY_EXCEEDS_MAX;
+    }
+    return quota ? SL_VERDICT_NO_QUOTA : max ? SL_VERDICT_NEVER_FITS : SL_VERDICT_NO_FLAVOR;
+}
+
+static void say_quota(const struct sl_engine *e, struct sl_verdict *v, const char *lead) {
+    (void)e;
+    const struct sl_blocker *b = NULL;
+    for (uint32_t i = 0; i < v->n_blockers && !b; i++)
+        if (v->blockers[i].kind == SL_WHY_NEEDS_MORE || v->blockers[i].kind == SL_WHY_EXCEEDS_MAX)
+            b = &v->blockers[i];
+    if (!b) {
+        v->text = sl_arena_strdup(&v->arena, lead);
+        return;
+    }
+    char need[SL_QUANTITY_TEXT], have[SL_QUANTITY_TEXT];
+    bool max = b->kind == SL_WHY_EXCEEDS_MAX;
+    v->text = sl_arena_printf(
+        &v->arena, "%s: needs %s of %s in flavor %s, %s %s%s (limit at %s %s)", lead,
+        sl_amount_format(b->resource, b->need, need), b->resource, b->flavor,
+        max ? "could have at most" : "has",
+        sl_amount_format(b->resource, max ? b->potential : b->available, have),
+        max ? "" : " available", b->cohort ? "Cohort" : "ClusterQueue", b->node);
+}
+
+static void explain_queue(struct sl_engine *e, uint32_t wl, struct sl_verdict *v, uint32_t class) {
+    struct wl *w = &e->wls.v[wl];
+    uint32_t cq = e->lqs.v[w->lq].cq;
+    round_clear(&e->round);
+    struct entry *x = sl_vec_push(&e->round.entries);
+    entry_init(e, x, wl, class, cq);
+    x->from_start = true;
+    assign(e, x);
+    list_blockers(e, x, v);
+    struct sl_arena *a = &v->arena;
+    if (x->mode == MODE_FIT) {
+        uint32_t head = e->cqs.v[cq].strategy == SL_STRICT_FIFO ? cq_head(e, cq) : wl;
+        v->kind = head == wl || head == NONE ? SL_VERDICT_FITS : SL_VERDICT_BEHIND;
+        v->text = v->kind == SL_VERDICT_FITS
+                      ? "fits: the next cycle admits it"
+                      : sl_arena_printf(a, "fits, but %s stands before it in StrictFIFO queue %s",
+                                        wl_name(&e->wls.v[head]),
+                                        str(e, cq_node(e, &e->cqs.v[cq])->name));
+        return;
+    }
+    list_holders(e, x, v);
+    if (x->mode == MODE_PREEMPT && x->targets.n) {
+        v->kind = SL_VERDICT_PREEMPTS;
+        v->text = sl_arena_printf(a, "fits after preempting %u workload%s", x->targets.n,
+                                  x->targets.n > 1 ? "s" : "");
+        return;
+    }
+    v->kind = x->mode == MODE_PREEMPT ? SL_VERDICT_NO_QUOTA : refusal(e, x);
+    if (v->kind == SL_VERDICT_NO_FLAVOR)
+        v->text = "no flavor of its ClusterQueue matches what it asks for";
+    else
+        say_quota(e, v, v->kind == SL_VERDICT_NO_QUOTA ? "quota is in use" : "asks for too much");
+    struct entry found = *x;
+    help_with_quota(e, &found, v);
+}
+
+/* A line of its own for a workload that stands in none. */
+static uint32_t borrow_class(struct sl_engine *e, const struct wl *w) {
+    uint32_t c = e->classes.n;
+    *sl_vec_push(&e->classes) = (struct class){
+        .lq = w->lq, .shape = w->shape, .priority = wl_priority(e, w), .place = SL_HEAP_OUT};
+    return c;
+}
+
+static void explain_waiting(struct sl_engine *e, uint32_t wl, struct sl_verdict *v) {
+    struct wl *w = &e->wls.v[wl];
+    const struct more *m = w->more;
+    struct sl_arena *a = &v->arena;
+    if (m && m->requeue_at > e->now) {
+        v->kind = SL_VERDICT_BACKOFF;
+        v->not_before = m->requeue_at;
+        v->text = "waits for its back-off to be over";
+        return;
+    }
+    const char *obstacle = own_obstacle_text(e, wl, a);
+    if (obstacle || (m && m->held_back)) {
+        v->kind = SL_VERDICT_BLOCKED;
+        v->text = obstacle ? obstacle : "waits for its queue to be restarted";
+        return;
+    }
+    if (w->phase == WL_WAITING) {
+        explain_queue(e, wl, v, w->class);
+        return;
+    }
+    uint32_t c = borrow_class(e, w);
+    explain_queue(e, wl, v, c);
+    plan_free(&e->classes.v[c].plan);
+    e->classes.n--;
+}
+
+int sl_engine_explain(struct sl_engine *e, sl_time now, sl_wl_id id, struct sl_verdict *v,
+                      struct sl_err *err) {
+    uint32_t wl = wl_resolve(e, id);
+    if (wl == NONE)
+        return sl_err_set(err, SL_ENOENT, "no such workload");
+    sl_verdict_clear(v);
+    settle(e);
+    if (now > e->now)
+        e->now = now;
+    const struct wl *w = &e->wls.v[wl];
+    struct sl_engine_stats before = e->stats;
+    waiting_positions(e, wl, &v->position_cq, &v->position_lq, &v->waiting_cq, &v->waiting_lq);
+    if (w->evicting) {
+        v->kind = SL_VERDICT_EVICTING;
+        v->text = sl_arena_printf(&v->arena, "evicted (%s), waits to be stopped",
+                                  sl_word(SL_VOCAB_EVICT, (int)w->more->evict));
+    } else if (w->phase == WL_ADMITTED) {
+        v->kind = SL_VERDICT_RUNNING;
+        v->text = "admitted";
+    } else if (w->phase == WL_RESERVED) {
+        v->kind = SL_VERDICT_RESERVED;
+        v->text = "quota is reserved, admission checks are not all ready";
+    } else if (w->phase == WL_FINISHED) {
+        v->kind = SL_VERDICT_FINISHED;
+        v->text = "finished";
+    } else if (!explain_blocked(e, wl, v)) {
+        explain_waiting(e, wl, v);
+    }
+    e->stats = before;
+    return SL_OK;
+}

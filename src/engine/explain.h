@@ -1,0 +1,14 @@
+/* Parts of the explanation, shared by explain.c and explain_help.c. */
+#ifndef SL_ENGINE_EXPLAIN_H
+#define SL_ENGINE_EXPLAIN_H
+
+#include "engine/state.h"
+
+/* The smallest changes that would admit the workload of this refused entry. */
+void help_with_quota(struct sl_engine *e, const struct entry *x, struct sl_verdict *v);
+/* Not in any queue, or the queue does not run: says so with what would help. */
+bool explain_blocked(struct sl_engine *e, uint32_t wl, struct sl_verdict *v);
+/* Failed checks, namespace, invalid: the obstacle in words, or NULL. */
+const char *own_obstacle_text(const struct sl_engine *e, uint32_t wl, struct sl_arena *a);
+
+#endif

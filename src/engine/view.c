@@ -1,0 +1,290 @@
+/*
+ * Looking in: what a workload, a queue or a quota cell is at the moment, and whether the whole state
+ * agrees with itself. Nothing here changes anything.
+ */
+#include "engine/state.h"
+
+#include <string.h>
+
+static enum sl_wl_phase phase_of(const struct sl_engine *e, const struct wl *w) {
+    const struct lq *l = &e->lqs.v[w->lq];
+    switch ((enum wl_phase)w->phase) {
+    case WL_FREE:
+        return SL_PHASE_GONE;
+    case WL_OUTSIDE:
+        return SL_PHASE_BLOCKED;
+    case WL_PARKED:
+        return l->live ? SL_PHASE_ASLEEP : SL_PHASE_BLOCKED;
+    case WL_WAITING:
+        if (!l->live)
+            return SL_PHASE_BLOCKED;
+        return e->classes.v[w->class].asleep || !e->cqs.v[l->cq].active ? SL_PHASE_ASLEEP
+                                                                        : SL_PHASE_HEAP;
+    case WL_RESERVED:
+        return SL_PHASE_RESERVED;
+    case WL_ADMITTED:
+        return SL_PHASE_ADMITTED;
+    case WL_FINISHED:
+        return SL_PHASE_FINISHED;
+    }
+    return SL_PHASE_GONE;
+}
+
+bool sl_engine_workload(const struct sl_engine *e, sl_wl_id id, struct sl_wl_view *ret) {
+    uint32_t i = wl_resolve(e, id);
+    *ret = (struct sl_wl_view){.phase = SL_PHASE_GONE};
+    if (i == NONE)
+        return false;
+    const struct wl *w = &e->wls.v[i];
+    const struct lq *l = &e->lqs.v[w->lq];
+    uint32_t cq = w->admission ? w->admission->cq : l->cq;
+    *ret = (struct sl_wl_view){
+        .phase = phase_of(e, w),
+        .evicting = w->evicting,
+        .ns = str(e, w->ns),
+        .name = wl_name(w),
+        .uid = wl_uid(w),
+        .queue = str(e, l->name),
+        .cq = str(e, cq == NONE ? l->cq_name : cq_node(e, &e->cqs.v[cq])->name),
+        .priority = w->priority,
+        .boost = w->boost,
+        .created = w->created,
+        .order_at = wl_order_time(e, w),
+        .reserved_at = w->reserved_at,
+        .admitted_at = w->admitted_at,
+        .requeues = w->more ? w->more->requeues : 0,
+        .requeue_at = w->more ? w->more->requeue_at : 0,
+    };
+    return true;
+}
+
+uint32_t sl_engine_assignment(const struct sl_engine *e, sl_wl_id id, struct sl_arena *a,
+                              const struct sl_podset_assignment **ret) {
+    uint32_t i = wl_resolve(e, id);
+    *ret = NULL;
+    if (i == NONE || !e->wls.v[i].admission)
+        return 0;
+    const struct wl *w = &e->wls.v[i];
+    const struct admission *m = w->admission;
+    const struct shape *s = &e->shapes.v[w->shape];
+    struct sl_podset_assignment *ps = sl_arena_alloc(a, m->n_podsets * sizeof(*ps));
+    struct sl_assigned *v = sl_arena_alloc(a, (m->n_assigned + 1) * sizeof(*v));
+    for (uint32_t k = 0; k < m->n_assigned; k++)
+        v[k] = (struct sl_assigned){str(e, m->assigned[k].resource), str(e, m->assigned[k].flavor),
+                                    m->assigned[k].amount};
+    for (uint32_t p = 0; p < m->n_podsets; p++)
+        ps[p] = (struct sl_podset_assignment){sl_arena_strdup(a, s->podsets[p].name), m->counts[p],
+                                              v + m->first[p], m->first[p + 1] - m->first[p]};
+    *ret = ps;
+    return m->n_podsets;
+}
+
+static const struct cq *find_cq(const struct sl_engine *e, const char *name) {
+    uint32_t n = node_get((struct sl_engine *)(uintptr_t)e, false, name, false);
+    if (n == NONE || e->nodes.v[n].cq == NONE || !e->nodes.v[n].exists)
+        return NULL;
+    return &e->cqs.v[e->nodes.v[n].cq];
+}
+
+bool sl_engine_cq(const struct sl_engine *e, const char *name, struct sl_cq_view *ret) {
+    const struct cq *q = find_cq(e, name);
+    *ret = (struct sl_cq_view){.exists = q};
+    if (!q)
+        return false;
+    ret->active = q->active;
+    ret->message = q->message ? q->message : "";
+    ret->reserving = q->reserved.n;
+    ret->admitted = q->n_admitted;
+    for (uint32_t i = 0; i < q->lqs.n; i++) {
+        const struct lq *l = &e->lqs.v[q->lqs.v[i]];
+        ret->asleep += l->parked.n;
+        for (uint32_t k = 0; k < l->classes.n; k++) {
+            const struct class *c = &e->classes.v[l->classes.v[k]];
+            *(c->asleep || !q->active ? &ret->asleep : &ret->heap) += c->line.n;
+        }
+    }
+    if (!e->structure_dirty) {
+        struct share s = share_of(e, q->node);
+        ret->weighted_share = share_status(&s);
+    }
+    return true;
+}
+
+int64_t sl_engine_cohort_share(const struct sl_engine *e, const char *name) {
+    uint32_t n = node_get((struct sl_engine *)(uintptr_t)e, true, name, false);
+    if (n == NONE || e->structure_dirty)
+        return 0;
+    struct share s = share_of(e, n);
+    return share_status(&s);
+}
+
+bool sl_engine_cell(const struct sl_engine *e, bool cohort, const char *node, const char *flavor,
+                    const char *resource, struct sl_cell_view *ret) {
+    *ret = (struct sl_cell_view){0};
+    uint32_t n = node_get((struct sl_engine *)(uintptr_t)e, cohort, node, false);
+    if (n == NONE || e->structure_dirty)
+        return false;
+    sl_sym f = sl_sym_find(&e->syms, flavor), r = sl_sym_find(&e->syms, resource);
+    uint32_t g = sl_map_get(&e->fr_map, (uint64_t)f << 32 | r);
+    const struct tree *t = &e->trees.v[e->nodes.v[n].tree];
+    uint32_t fr = g == SL_MAP_NONE ? NONE : tree_fr(t, g);
+    if (fr == NONE)
+        return true;
+    const struct cell *c = cell_at(e, n, fr);
+    ret->nominal = c->nominal;
+    ret->subtree = c->subtree;
+    ret->usage = used(c);
+    ret->potential = c->potential;
+    ret->available = tree_available(e, n, fr);
+    if (cohort)
+        return true;
+    ret->available = sl_amount_max(0, ret->available);
+    const struct cq *q = &e->cqs.v[e->nodes.v[n].cq];
+    for (uint32_t i = 0; i < q->reserved.n; i++) {
+        const struct wl *w = &e->wls.v[q->reserved.v[i]];
+        for (uint32_t k = 0; w->phase == WL_ADMITTED && k < w->admission->n_uses; k++)
+            if (w->admission->uses[k].fr == g)
+                ret->admitted_usage =
+                    sl_amount_add(ret->admitted_usage, w->admission->uses[k].amount);
+    }
+    return true;
+}
+
+const char *sl_engine_cq_name(const struct sl_engine *e, uint32_t i) {
+    for (uint32_t k = 0; k < e->cqs.n; k++)
+        if (e->cqs.v[k].exists && !i--)
+            return str(e, cq_node(e, &e->cqs.v[k])->name);
+    return NULL;
+}
+
+/* ---- the waiting line of a ClusterQueue in order ---- */
+
+struct cursor {
+    uint32_t class, at; /* a class's line, or class NONE: one parked workload */
+    uint32_t wl;
+};
+
+static bool cursor_before(const struct sl_engine *e, const struct cursor *a, const struct cursor *b) {
+    const struct wl *x = &e->wls.v[a->wl], *y = &e->wls.v[b->wl];
+    const struct lq *l = &e->lqs.v[x->lq], *m = &e->lqs.v[y->lq];
+    if (x->lq != y->lq && afs_orders(e, &e->cqs.v[l->cq]) && l->afs_usage != m->afs_usage)
+        return l->afs_usage < m->afs_usage;
+    int64_t p = wl_priority(e, x), q = wl_priority(e, y);
+    if (p != q)
+        return p > q;
+    struct sl_ordkey i = wl_key(e, a->wl), k = wl_key(e, b->wl);
+    return sl_ordkey_cmp(&i, &k, wl_tie, e) < 0;
+}
+
+uint32_t sl_engine_pending(const struct sl_engine *e, const char *cq, uint32_t from, sl_wl_id *ret,
+                           uint32_t n) {
+    const struct cq *q = find_cq(e, cq);
+    SL_VEC(struct cursor) cursors = {0};
+    for (uint32_t i = 0; q && i < q->lqs.n; i++) {
+        const struct lq *l = &e->lqs.v[q->lqs.v[i]];
+        for (uint32_t k = 0; k < l->classes.n; k++)
+            *sl_vec_push(&cursors) = (struct cursor){
+                l->classes.v[k], 0, sl_ordset_first(&e->classes.v[l->classes.v[k]].line)->id};
+        for (uint32_t k = 0; k < l->parked.n; k++)
+            *sl_vec_push(&cursors) = (struct cursor){NONE, 0, l->parked.v[k]};
+    }
+    uint32_t got = 0;
+    for (uint32_t pos = 0; cursors.n && got < n; pos++) {
+        uint32_t best = 0;
+        for (uint32_t i = 1; i < cursors.n; i++)
+            if (cursor_before(e, &cursors.v[i], &cursors.v[best]))
+                best = i;
+        struct cursor *c = &cursors.v[best];
+        if (pos >= from)
+            ret[got++] = wl_id(e, c->wl);
+        const struct sl_ordkey *next =
+            c->class == NONE ? NULL : sl_ordset_at(&e->classes.v[c->class].line, ++c->at);
+        if (next)
+            c->wl = next->id;
+        else
+            *c = sl_vec_pop(&cursors);
+    }
+    sl_vec_free(&cursors);
+    return got;
+}
+
+/* ---- numbers ---- */
+
+void sl_engine_stats(const struct sl_engine *e, struct sl_engine_stats *ret) {
+    *ret = e->stats;
+    ret->workloads = e->wls.n - e->free_wls.n;
+    ret->shapes = e->shapes.n - e->free_shapes.n;
+    ret->classes = e->classes.n - e->free_classes.n;
+    ret->pending = ret->reserved = 0;
+    for (uint32_t i = 0; i < e->wls.n; i++) {
+        ret->pending += e->wls.v[i].phase == WL_WAITING || e->wls.v[i].phase == WL_PARKED;
+        ret->reserved += wl_holds_quota(&e->wls.v[i]);
+    }
+}
+
+/* ---- does the state agree with itself? ---- */
+
+static int check_usage(const struct sl_engine *e, struct sl_err *err) {
+    for (uint32_t i = 0; i < e->nodes.n; i++) {
+        const struct node *n = &e->nodes.v[i];
+        const struct tree *t = &e->trees.v[n->tree];
+        for (uint32_t fr = 0; fr < t->n_fr; fr++) {
+            __int128 sum = 0;
+            for (uint32_t k = 0; k < n->children.n; k++) {
+                const struct cell *c = cell_at(e, n->children.v[k], fr);
+                if (c->usage > c->local)
+                    sum += c->usage - c->local;
+            }
+            for (uint32_t k = 0; n->cq != NONE && k < e->cqs.v[n->cq].reserved.n; k++) {
+                const struct admission *a = e->wls.v[e->cqs.v[n->cq].reserved.v[k]].admission;
+                for (uint32_t u = 0; u < a->n_uses; u++)
+                    if (a->uses[u].fr == t->frs[fr])
+                        sum += a->uses[u].amount;
+            }
+            const struct cell *c = cell_at(e, i, fr);
+            if (c->usage != sum)
+                return sl_err_set(err, SL_EMISMATCH,
+                                  "%s: usage of %s/%s is %lld, its parts sum to %lld",
+                                  str(e, n->name), str(e, e->frs.v[t->frs[fr]].flavor),
+                                  str(e, e->frs.v[t->frs[fr]].resource), (long long)c->usage,
+                                  (long long)sum);
+        }
+    }
+    return SL_OK;
+}
+
+static int check_lines(const struct sl_engine *e, struct sl_err *err) {
+    uint32_t in_lines = 0, waiting = 0;
+    for (uint32_t i = 0; i < e->classes.n; i++) {
+        const struct class *c = &e->classes.v[i];
+        if (!c->used)
+            continue;
+        in_lines += c->line.n;
+        if (!c->line.n)
+            return sl_err_set(err, SL_EMISMATCH, "class %u is empty", i);
+        bool live = e->lqs.v[c->lq].live, in_heap = c->place != SL_HEAP_OUT;
+        if (in_heap != (live && !c->asleep))
+            return sl_err_set(err, SL_EMISMATCH, "class %u: asleep %d, live %d, in heap %d", i,
+                              c->asleep, live, in_heap);
+        for (uint32_t k = 0; k < c->line.n; k++) {
+            const struct wl *w = &e->wls.v[sl_ordset_at(&c->line, k)->id];
+            if (w->phase != WL_WAITING || w->class != i || w->shape != c->shape ||
+                w->lq != c->lq || wl_priority(e, w) != c->priority)
+                return sl_err_set(err, SL_EMISMATCH, "workload %s stands in the wrong line",
+                                  wl_name(w));
+        }
+    }
+    for (uint32_t i = 0; i < e->wls.n; i++)
+        waiting += e->wls.v[i].phase == WL_WAITING;
+    if (waiting != in_lines)
+        return sl_err_set(err, SL_EMISMATCH, "%u workloads wait, %u stand in lines", waiting,
+                          in_lines);
+    return SL_OK;
+}
+
+int sl_engine_check(const struct sl_engine *e, struct sl_err *err) {
+    if (e->structure_dirty)
+        return SL_OK; /* trees are built anew before anybody looks at them */
+    int r = check_usage(e, err);
+    return r < 0 ? r : check_lines(e, err);
+}

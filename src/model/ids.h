@@ -1,0 +1,21 @@
+/*
+ * Typed ids. A workload id is an index with a generation, so a stale id is told apart from a new
+ * workload in the same slot. 0 is "none" for all of them.
+ */
+#ifndef SL_MODEL_IDS_H
+#define SL_MODEL_IDS_H
+
+#include "base/macros.h"
+
+typedef struct {
+    uint64_t v; /* generation << 32 | index + 1 */
+} sl_wl_id;
+
+typedef struct {
+    uint32_t v; /* index + 1 */
+} sl_shape_id;
+
+#define SL_WL_NONE ((sl_wl_id){0})
+#define SL_SHAPE_NONE ((sl_shape_id){0})
+
+#endif

@@ -1,0 +1,14 @@
+/* The configuration nobody wrote: Kueue v0.19's, with waitForPodsReady off. */
+#include "model/specs.h"
+
+const struct sl_config sl_config_default = {
+    .gates = SL_GATES_DEFAULT,
+    .fair = {SL_FAIR_FINAL_SHARE, SL_FAIR_INITIAL_SHARE},
+    .n_fair = 2,
+    .afs_sampling = 5 * SL_MINUTE,
+    .ready_timeout = 30 * SL_MINUTE,
+    .recovery_timeout = 30 * SL_MINUTE,
+    .backoff_base_s = 60,
+    .backoff_max_s = 3600,
+    .backoff_limit = -1,
+};

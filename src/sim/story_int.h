@@ -1,0 +1,296 @@
+/*
+ * Stories, inside: the steps that the reader leaves for the runner, and the parts of the reader
+ * that live in several files.
+ */
+#ifndef SL_SIM_STORY_INT_H
+#define SL_SIM_STORY_INT_H
+
+#include "sim/story.h"
+
+/* ---- steps ---- */
+
+struct sl_wl_name {
+    const char *ns, *name;
+};
+
+enum sl_step_kind {
+    SL_STEP_FACT,
+    SL_STEP_CLOCK,  /* time passes up to 'at' */
+    SL_STEP_CYCLE,  /* decide now, even without facts */
+    SL_STEP_SETTLE, /* release whatever is evicted, until nobody is */
+    SL_STEP_EXPECT,
+    SL_STEP_REFUSED, /* the fact must be refused, with these words */
+};
+
+enum sl_expect_kind {
+    SL_EXPECT_ADMITTED,
+    SL_EXPECT_RESERVED,
+    SL_EXPECT_HEAP,
+    SL_EXPECT_ASLEEP,
+    SL_EXPECT_WAITING, /* heap or asleep */
+    SL_EXPECT_BLOCKED,
+    SL_EXPECT_FINISHED,
+    SL_EXPECT_GONE,
+    SL_EXPECT_EVICTING,
+    SL_EXPECT_PREEMPTED, /* exactly these, by that one, since the last expectation */
+    SL_EXPECT_FLAVOR,
+    SL_EXPECT_COUNT,
+    SL_EXPECT_USAGE,
+    SL_EXPECT_ADMITTED_USAGE,
+    SL_EXPECT_AVAILABLE,
+    SL_EXPECT_POTENTIAL,
+    SL_EXPECT_SUBTREE,
+    SL_EXPECT_SHARE,
+    SL_EXPECT_CONDITION,
+    SL_EXPECT_NO_CONDITION,
+    SL_EXPECT_TOLD, /* written by some effect since the last expectation */
+    SL_EXPECT_CHECKS,
+    SL_EXPECT_ORDER,
+    SL_EXPECT_QUEUE,
+    SL_EXPECT_NOTHING,
+    SL_EXPECT_NEXT,
+    SL_EXPECT_ACTIVE,
+    SL_EXPECT_INACTIVE,
+    SL_EXPECT_EXPLAIN,
+    SL_EXPECT_BACKOFF,
+    SL_EXPECT_EVICTIONS, /* how many since the last expectation */
+};
+
+/* key[.key2]=value of an expectation: flavor.resource=amount, podset.resource=flavor, podset=count
+ */
+struct sl_expect_pair {
+    const char *a, *b, *text;
+    int64_t number;
+};
+
+struct sl_expect {
+    enum sl_expect_kind kind;
+    const char *text; /* as written, for the report */
+    const struct sl_wl_name *wls;
+    uint32_t n_wls;
+    struct sl_wl_name by;
+    const char *node; /* queue or cohort */
+    bool cohort;
+    const struct sl_expect_pair *pairs;
+    uint32_t n_pairs;
+    int type; /* enum sl_cond or enum sl_verdict_kind */
+    bool status;
+    const char *reason, *message; /* NULL: any */
+    int evict, cause;             /* -1: any */
+    int64_t number;               /* share, position (-1: any), backoff count, evictions */
+    sl_time at;
+    const char *const *helps;
+    uint32_t n_helps;
+};
+
+struct sl_step {
+    enum sl_step_kind kind;
+    uint32_t line;
+    sl_time at;
+    struct sl_fact *fact; /* FACT, REFUSED */
+    struct sl_wl_name wl; /* the workload a fact is about */
+    const struct sl_podset_spec *podsets;
+    uint32_t n_podsets;
+    bool revive; /* 'activate': forget that the engine deactivated it */
+    const struct sl_expect *expect;
+};
+
+/* ---- the reader ---- */
+
+struct sl_tok {
+    char *s;
+    bool quoted;
+};
+
+/* What the story has said of its objects so far, for 'change' and for checking names. */
+struct sl_said_job {
+    struct sl_wl_name name;
+    struct sl_workload_spec spec;
+    const struct sl_podset_spec *podsets;
+    uint32_t n_podsets;
+    bool deleted;
+};
+
+struct sl_quota_line {
+    const char *flavor;
+    const char *const *resources;
+    const struct sl_quota *quotas;
+    uint32_t n;
+    bool starts_group;
+};
+
+enum sl_open { SL_OPEN_NONE, SL_OPEN_COHORT, SL_OPEN_QUEUE, SL_OPEN_JOB, SL_OPEN_EXPECT };
+
+struct sl_reader {
+    const char *file;
+    uint32_t line;
+    struct sl_buf *why;
+    struct sl_stories *set;
+    struct sl_arena *a;
+    SL_VEC(struct sl_story) stories;
+
+    /* the line in hand */
+    struct sl_tok tok[SL_STORY_MAX_TOKENS];
+    uint32_t n, i;
+    const char *raw;
+
+    /* the story in hand */
+    bool in_story;
+    sl_time clock;
+    SL_VEC(struct sl_step) steps;
+    SL_VEC(const char *) rules;
+    struct sl_config config;
+    SL_VEC(struct sl_flavor_spec) flavors;
+    SL_VEC(const char *) absent; /* flavors that do not exist on purpose */
+    SL_VEC(struct sl_cohort_spec) cohorts;
+    SL_VEC(struct sl_cq_spec) queues;
+    SL_VEC(struct sl_lq_spec) locals;
+    SL_VEC(struct sl_said_job) jobs;
+
+    /* the object that indented lines belong to */
+    enum sl_open open;
+    uint32_t open_line;
+    bool refused; /* 'refuse' stands before it */
+    const char *refused_words;
+    bool with_local;
+    struct sl_cohort_spec cohort;
+    struct sl_cq_spec queue;
+    struct sl_said_job job;
+    struct sl_podset_spec main; /* what the job line itself says of its pods */
+    bool main_used;
+    SL_VEC(struct sl_quota_line) quotas;
+    SL_VEC(struct sl_podset_spec) podsets;
+    bool new_group;
+};
+
+/* "file:line: expected <what>, found <found>"; returns SL_EINVAL. found NULL: the end of the line.
+ */
+int sl_read_bad(struct sl_reader *r, const char *found, const char *fmt, ...) _printf_(3, 4);
+/* The same, for a word that must be one of a NULL-ended list. */
+int sl_read_bad_word(struct sl_reader *r, const char *found, const char *what,
+                     const char *const *words);
+/* "file:line: <words>"; for failures that are not about one word. */
+int sl_read_fail(struct sl_reader *r, const char *fmt, ...) _printf_(2, 3);
+
+/* The next word of the line, or NULL at its end. */
+const char *sl_read_next(struct sl_reader *r);
+const char *sl_read_peek(const struct sl_reader *r);
+int sl_read_end(struct sl_reader *r);
+/* A name: 1..253 bytes of letters, digits and -._/:+ ; copied into the arena. */
+int sl_read_name(struct sl_reader *r, const char *s, const char *what, const char **ret);
+int sl_read_next_name(struct sl_reader *r, const char *what, const char **ret);
+int sl_read_wl(struct sl_reader *r, const char *s, struct sl_wl_name *ret);
+/* A job that the story has made; -1 after a report. */
+int sl_read_known_job(struct sl_reader *r, const char *s, struct sl_said_job **ret);
+int sl_read_int(struct sl_reader *r, const char *s, const char *what, int64_t lo, int64_t hi,
+                int64_t *ret);
+int sl_read_span(struct sl_reader *r, const char *s, const char *what, sl_span *ret);
+/* "90s" or "never": a point on the story's clock. */
+int sl_read_point(struct sl_reader *r, const char *s, const char *what, sl_time *ret);
+int sl_read_amount(struct sl_reader *r, const char *resource, const char *s, bool quota,
+                   sl_amount *ret);
+int sl_read_weight(struct sl_reader *r, const char *s, int64_t *ret);
+int sl_read_word(struct sl_reader *r, enum sl_vocab vocab, const char *s, int *ret);
+int sl_read_bool(struct sl_reader *r, const char *s, bool *ret);
+/* Splits "key=value" in place; value NULL when there is no '='. */
+char *sl_read_split(char *s, char by);
+int sl_read_taint(struct sl_reader *r, char *s, struct sl_taint *ret);
+int sl_read_toleration(struct sl_reader *r, char *s, struct sl_toleration *ret);
+bool sl_read_is_resource(const char *s);
+
+struct sl_step *sl_read_step(struct sl_reader *r, enum sl_step_kind kind);
+struct sl_fact *sl_read_fact(struct sl_reader *r, enum sl_fact_kind kind);
+
+/* story_objects.c */
+int sl_read_flavor(struct sl_reader *r);
+int sl_read_cohort(struct sl_reader *r, bool change);
+int sl_read_queue(struct sl_reader *r, bool change);
+int sl_read_local(struct sl_reader *r, bool change);
+int sl_read_namespace(struct sl_reader *r);
+int sl_read_admission_check(struct sl_reader *r);
+int sl_read_quota(struct sl_reader *r);
+int sl_read_remove(struct sl_reader *r);
+int sl_read_close_cohort(struct sl_reader *r);
+int sl_read_close_queue(struct sl_reader *r);
+/* Makes the flavors of quota lines that the story did not speak about. */
+int sl_read_missing_flavors(struct sl_reader *r);
+/* story_config.c */
+int sl_read_config(struct sl_reader *r);
+int sl_read_feature(struct sl_reader *r);
+/* story_jobs.c */
+int sl_read_job(struct sl_reader *r, bool change);
+int sl_read_podset(struct sl_reader *r);
+int sl_read_close_job(struct sl_reader *r);
+int sl_read_holds(struct sl_reader *r);
+int sl_read_job_verb(struct sl_reader *r, const char *verb, bool *ret_known);
+/* story_expect.c */
+int sl_read_expect(struct sl_reader *r);
+
+/* ---- the runner's parts ---- */
+
+extern const char *const sl_verdict_words[]; /* by enum sl_verdict_kind, NULL-ended */
+extern const char *const sl_help_words[];    /* by enum sl_help_kind, NULL-ended */
+
+/* A condition as the API server would show it. */
+struct sl_seen_cond {
+    bool present, status;
+    char *reason, *message;
+    sl_time at; /* of the last flip */
+};
+
+struct sl_seen_check {
+    char *name;
+    enum sl_check_state state;
+};
+
+/* What has been seen of a workload from outside. */
+struct sl_seen_wl {
+    struct sl_wl_name name;
+    sl_wl_id id;
+    const struct sl_step *step; /* as last told to the engine */
+    struct sl_seen_cond cond[SL_COND_COUNT];
+    struct sl_seen_check checks[SL_MAX_QUEUE_CHECKS];
+    uint32_t n_checks;
+    enum sl_evict evict;
+    enum sl_cause cause;
+    char *evict_text;
+    struct sl_wl_name by; /* of the last eviction; name NULL: nobody */
+    int32_t backoff_count;
+    sl_time backoff_at;
+    bool deactivated; /* the engine asked for spec.active=false */
+};
+
+struct sl_run {
+    const struct sl_story *story;
+    const struct sl_story_watch *watch;
+    bool tell;
+    struct sl_buf *out;
+    struct sl_engine *e;
+    struct sl_effects effects; /* since the last expectation */
+    SL_VEC(sl_time) when;      /* one per effect */
+    sl_time now;
+    bool dirty;    /* facts wait for a cycle */
+    bool expected; /* the last step was an expectation */
+    uint32_t cycles;
+    uint32_t line;
+    bool failed;
+    SL_VEC(struct sl_seen_wl) wls;
+    struct sl_buf text;
+};
+
+struct sl_seen_wl *sl_run_wl(struct sl_run *run, const struct sl_wl_name *name);
+struct sl_seen_wl *sl_run_wl_by_id(struct sl_run *run, sl_wl_id id);
+/* Opens the report of a failure of the step in hand: "file:line: title", then the words. */
+void sl_run_fail(struct sl_run *run, const char *fmt, ...) _printf_(2, 3);
+/* story_check.c */
+void sl_run_expect(struct sl_run *run, const struct sl_expect *x);
+/* story_seen.c */
+void sl_run_note(struct sl_run *run, const struct sl_effect *x);
+void sl_run_note_release(struct sl_run *run, struct sl_seen_wl *w);
+void sl_seen_done(struct sl_seen_wl *w);
+void sl_run_say_effect(struct sl_run *run, const struct sl_effect *x, sl_time at);
+void sl_run_say_since(struct sl_run *run);
+void sl_run_say_wl(struct sl_run *run, struct sl_seen_wl *w);
+const char *sl_run_clock(sl_time t, char out[SL_SPAN_TEXT]);
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * What every queue used, borrowed and kept waiting, over time, in a fixed number of buckets: when a
+ * run outgrows them, neighbours are merged and each bucket is twice as long. So the memory is
+ * bounded by the number of queues, and a run does not need to say beforehand how long it will take.
+ * For pictures only: values are doubles and nothing is decided on them.
+ */
+#ifndef SL_SIM_TIMELINE_H
+#define SL_SIM_TIMELINE_H
+
+#include "base/time.h"
+#include "base/vec.h"
+
+#define SL_TIMELINE_BUCKETS 512u
+#define SL_TIMELINE_MAX_ROWS 4096u /* queues beyond this share the last row */
+
+/* Means over a bucket, once sl_timeline_end has run. */
+struct sl_bucket {
+    double used, borrowed, pending;
+};
+
+struct sl_timeline_row {
+    struct sl_bucket *v; /* SL_TIMELINE_BUCKETS of them */
+    sl_time since;       /* accounted up to here */
+    double used, borrowed, pending;
+};
+
+struct sl_timeline {
+    sl_time start, end;
+    sl_span width; /* of a bucket */
+    uint32_t n;    /* buckets with something in them */
+    SL_VEC(struct sl_timeline_row) rows;
+};
+
+void sl_timeline_init(struct sl_timeline *t, sl_time start);
+void sl_timeline_done(struct sl_timeline *t);
+/* From now on the row stands like this. Rows are made as they are named. */
+void sl_timeline_set(struct sl_timeline *t, uint32_t row, sl_time now, double used, double borrowed,
+                     double pending);
+/* Closes every row at 'end' and turns sums into means. Nothing may be set afterwards. */
+void sl_timeline_end(struct sl_timeline *t, sl_time end);
+
+#endif

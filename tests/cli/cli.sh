@@ -1,0 +1,204 @@
+# The command line itself: help, mistakes, completion, output that cannot be written.
+
+test_help_of_the_program() {
+    for words in --help -h help; do
+        sluice "$words"
+        exits 0 && quiet && says 'Usage' && says 'sim' && says 'Exit codes' && says 'Examples'
+    done
+}
+test_help_of_each_verb() {
+    for verb in sim completion version help; do
+        sluice "$verb" --help
+        exits 0 && quiet && says 'Usage'
+    done
+    sluice help sim
+    exits 0 && says '--what-if=FILE' && says 'Examples' && says '--journal=FILE'
+}
+test_help_fits_the_width() {
+    for width in 60 80 96; do
+        COLUMNS=$width sluice sim --help
+        while IFS= read -r line; do
+            case $line in
+            '  sluice'* | *'['*) ;; # a line to be copied stays whole
+            *) [ ${#line} -le "$width" ] || fail "longer than $width: $line" ;;
+            esac
+        done <out
+    done
+}
+test_no_verb_is_a_mistake() {
+    sluice
+    exits 2 && complains 'Usage'
+}
+test_unknown_verb() {
+    sluice simm
+    exits 2 && complains "did you mean 'sim'"
+    sluice elephant
+    exits 2 && complains "expected a verb, found 'elephant'"
+    sluice help elephant
+    exits 2 && complains 'elephant'
+}
+test_unknown_option() {
+    sluice sim --jsno x.yaml
+    exits 2 && complains 'unknown option --jsno; did you mean --json?'
+    sluice sim --elephant x.yaml
+    exits 2 && complains 'unknown option --elephant' && complains '--help'
+    sluice sim -j x.yaml
+    exits 2 && complains 'two dashes'
+    sluice version --json
+    exits 2 && complains 'unknown option --json'
+}
+test_values_of_options() {
+    sluice sim --svg
+    exits 2 && complains '--svg needs a value'
+    sluice sim --svg --json x.yaml
+    exits 2 && complains '--svg needs a value'
+    sluice sim --svg= x.yaml
+    exits 2 && complains '--svg needs a FILE'
+    sluice sim --json=yes x.yaml
+    exits 2 && complains '--json takes no value'
+    sluice sim --svg=a --svg=b x.yaml
+    exits 2 && complains 'given twice'
+    sluice sim --until=soon x.yaml
+    exits 2 && complains '--until'
+    sluice sim --until=0s x.yaml
+    exits 2 && complains 'more than 0s'
+    sluice sim --color=blue x.yaml
+    exits 2 && complains 'auto, always, never'
+}
+test_both_forms_of_a_value() {
+    sluice sim --until=1s --json "$load/sample.yaml" && exits 0
+    a=$(field '["digest"]')
+    sluice sim --until 1s --json "$load/sample.yaml" && exits 0
+    same "$(field '["digest"]')" "$a"
+}
+test_conflicts() {
+    sluice sim
+    exits 2 && complains 'expected a FILE'
+    sluice sim --replay=a b.yaml
+    exits 2 && complains '--replay'
+    sluice sim --what-if=a b.yaml
+    exits 2 && complains '--what-if needs --replay'
+    sluice sim --tell b.yaml
+    exits 2 && complains '--tell is for stories'
+    sluice sim --json a.story
+    exits 2 && complains 'stories have no'
+    sluice sim a.story b.yaml
+    exits 2 && complains 'mixed'
+    sluice sim --svg=x a.yaml b.yaml
+    exits 2 && complains 'one FILE at a time'
+    sluice version now
+    exits 2 && complains "unexpected argument 'now'"
+}
+test_dashes_end_the_options() {
+    sluice sim -- --json
+    exits 3 && complains -- '--json'
+}
+test_version() {
+    sluice version
+    exits 0 && quiet
+    [[ $out =~ ^sluice\ [0-9]+\.[0-9]+\.[0-9]+ ]] || fail 'not a version'
+    v=$out
+    sluice --version
+    exits 0 && same "$out" "$v"
+}
+test_completion_bash_parses() {
+    sluice completion bash
+    exits 0 && quiet
+    bash -n out || fail 'bash does not read it'
+}
+# What bash would offer after these words.
+offers() {
+    bash --norc -c '. ./script; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _sluice; printf "%s\n" "${COMPREPLY[@]}"' x "$@"
+}
+test_completion_bash_completes() {
+    sluice completion bash && cp out script
+    same "$(offers sluice si)" sim
+    same "$(offers sluice sim --js)" --json
+    same "$(offers sluice sim --color ne)" never
+    same "$(offers sluice sim --color = al)" always
+    same "$(offers sluice completion f)" fish
+    touch my-load.yaml
+    same "$(offers sluice sim my)" my-load.yaml
+    same "$(offers sluice sim --svg my)" my-load.yaml
+}
+test_completion_zsh_parses() {
+    sluice completion zsh
+    exits 0 && says '#compdef sluice' && says '--what-if'
+    command -v zsh >/dev/null || skip 'no zsh here'
+    zsh -n out || fail 'zsh does not read it'
+}
+test_completion_fish_parses() {
+    sluice completion fish
+    exits 0 && says 'complete -c sluice' && says 'what-if'
+    command -v fish >/dev/null || skip 'no fish here'
+    fish --no-execute out || fail 'fish does not read it'
+}
+test_completion_of_another_shell() {
+    sluice completion tcsh
+    exits 2 && complains 'bash, zsh or fish'
+    sluice completion
+    exits 2 && complains 'SHELL'
+}
+test_no_colours_in_a_pipe() {
+    sluice sim "$load/sample.yaml"
+    exits 0
+    case $out in *$'\033'*) fail 'escape sequences in a pipe' ;; esac
+    sluice sim --color=always "$load/sample.yaml"
+    says $'\033[1m'
+}
+test_no_progress_in_a_pipe() {
+    sluice sim "$load/sample.yaml"
+    exits 0 && quiet
+    sluice sim --progress "$load/sample.yaml"
+    exits 0 && complains '100%'
+}
+# script(1) gives it a terminal.
+test_colours_on_a_terminal() {
+    command -v script >/dev/null || skip 'no script(1) here'
+    TERM=xterm script -qec "$SL_PROGRAM sim $load/sample.yaml" /dev/null >tty </dev/null
+    grep -q $'\033\[1m' tty || fail 'no bold text on a terminal'
+    grep -q 'simulating \[' tty || fail 'no progress bar on a terminal'
+    NO_COLOR=1 TERM=xterm script -qec "$SL_PROGRAM sim $load/sample.yaml" /dev/null >tty </dev/null
+    grep -q $'\033\[1m' tty && fail 'NO_COLOR is not honoured'
+    TERM=dumb script -qec "$SL_PROGRAM sim $load/sample.yaml" /dev/null >tty </dev/null
+    grep -q $'\033\[1m' tty && fail 'colours on a dumb terminal'
+    true
+}
+test_tables_fit_the_terminal() {
+    for width in 40 60 80; do
+        COLUMNS=$width sluice sim "$load/sample.yaml"
+        exits 0
+        awk -v w="$width" 'length($0) > w && !/waiting|digest/ { print; bad = 1 } END { exit bad }' out ||
+            fail "wider than $width"
+    done
+}
+test_standard_output_closed() {
+    "$SL_PROGRAM" version >&- 2>err
+    code=$?
+    err=$(cat err) && : >out
+    exits 4 && complains 'standard output'
+}
+test_standard_output_full() {
+    [ -e /dev/full ] || skip 'no /dev/full here'
+    "$SL_PROGRAM" sim --json "$load/sample.yaml" >/dev/full 2>err
+    code=$?
+    err=$(cat err) && : >out
+    exits 4 && complains 'No space left'
+}
+# A report must not end up in a file that took the place of a closed descriptor.
+test_closed_descriptors_are_not_reused() {
+    "$SL_PROGRAM" sim --svg=x.svg "$load/sample.yaml" >&- 2>err
+    code=$? && : >out
+    exits 4
+    grep -q makespan x.svg && fail 'the report was written into the picture'
+    true
+}
+test_reader_that_goes_away() {
+    "$SL_PROGRAM" sim --json "$load/large-scale.yaml" 2>err | head -c 10 >out
+    code=${PIPESTATUS[0]}
+    [ "$code" -eq 141 ] || [ "$code" -eq 4 ] || [ "$code" -eq 0 ] || fail 'bad end'
+    [ ! -s err ] || fail 'a reader that has seen enough needs no message'
+    # the same with SIGPIPE ignored
+    (trap '' PIPE; "$SL_PROGRAM" sim --json "$load/large-scale.yaml" 2>err; echo $? >rc) | head -c 10 >out
+    [ ! -s err ] || fail 'message about a broken pipe'
+}
