@@ -185,8 +185,8 @@ static int finish_output(const struct sl_program *p, int code) {
     int broken = 0;
     if (fflush(stdout) != 0)
         broken = errno;
-    else if (ferror(stdout))
-        broken = EIO;
+    else if (ferror(stdout)) /* it failed earlier: one more byte fails for the same reason */
+        broken = write(STDOUT_FILENO, "\n", 1) < 0 ? errno : EIO;
     if (broken == 0)
         return code;
     if (broken != EPIPE) /* a reader that has seen enough needs no message */

@@ -7,6 +7,13 @@
 
 #define TEXT_MAX ((size_t)1 << 20)
 
+static void title(struct sl_buf *b, const char *program, const char *what, const char *summary,
+                  unsigned width) {
+    char line[200];
+    (void)snprintf(line, sizeof(line), "%s %s: %s", program, what, summary);
+    sl_term_wrap(b, line, 0, width);
+}
+
 static void heading(struct sl_buf *b, const struct sl_term *t, const char *words) {
     sl_buf_printf(b, "\n%s%s%s\n", sl_term_style(t, SL_STYLE_BOLD), words,
                   sl_term_style(t, SL_STYLE_NONE));
@@ -55,7 +62,7 @@ static void exit_codes(struct sl_buf *b, const struct sl_term *t, unsigned width
 
 static void program_help(const struct sl_program *p, const struct sl_term *t, struct sl_buf *b,
                          unsigned width) {
-    sl_buf_printf(b, "%s %s: %s\n", p->name, p->version, p->summary);
+    title(b, p->name, p->version, p->summary, width);
     heading(b, t, "Usage");
     sl_buf_printf(b, "  %s VERB [options] [arguments]\n", p->name);
     heading(b, t, "Verbs");
@@ -68,7 +75,7 @@ static void program_help(const struct sl_program *p, const struct sl_term *t, st
 
 static void verb_help(const struct sl_program *p, const struct sl_verb *v, const struct sl_term *t,
                       struct sl_buf *b, unsigned width) {
-    sl_buf_printf(b, "%s %s: %s\n", p->name, v->name, v->summary);
+    title(b, p->name, v->name, v->summary, width);
     heading(b, t, "Usage");
     const char *line = v->synopsis;
     do { /* one line for each way to call it */

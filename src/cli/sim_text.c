@@ -16,6 +16,8 @@ const char *sl_human_span(sl_span d, char out[SL_HUMAN_TEXT]) {
         (void)snprintf(out, SL_HUMAN_TEXT, "%s%.*f ms", sign, s < 0.09995 ? 1 : 0, s * 1e3);
     else if (s < 600)
         (void)snprintf(out, SL_HUMAN_TEXT, "%s%.2f s", sign, s);
+    else if (s < 3600)
+        (void)snprintf(out, SL_HUMAN_TEXT, "%s%dm%02ds", sign, (int)s / 60, (int)s % 60);
     else if (s < 172800)
         (void)snprintf(out, SL_HUMAN_TEXT, "%s%dh%02dm", sign, (int)s / 3600, (int)s % 3600 / 60);
     else
@@ -145,13 +147,13 @@ static void print_classes(const struct sl_report *r, const struct sl_term *t) {
 static void print_queues(const struct sl_report *r, const struct sl_term *t) {
     static const struct sl_column columns[] = {
         {.title = "QUEUE", .shrink = 8},
-        {.title = "COHORT", .shrink = 6, .drop = 3},
+        {.title = "COHORT", .shrink = 6, .drop = 4},
         {.title = "QUOTA", .right = true},
         {.title = "MEAN USED", .right = true},
-        {.title = "BORROWED", .right = true, .drop = 2},
-        {.title = "WORKLOADS", .right = true},
+        {.title = "BORROWED", .right = true, .drop = 3},
+        {.title = "WORKLOADS", .right = true, .drop = 1},
         {.title = "MEAN WAIT", .right = true},
-        {.title = "EVICTED", .right = true, .drop = 1},
+        {.title = "EVICTED", .right = true, .drop = 2},
     };
     const struct sl_meter_result *m = &r->result;
     if (m->n_queues > MAX_QUEUES_SHOWN) {
@@ -323,5 +325,11 @@ void sl_sim_text_compare(const struct sl_report *before, const struct sl_report 
     compare_queues(&tab, x, y, t);
     sl_table_print(&tab, t, 2);
     sl_table_done(&tab);
+    if (after->guessed > 0)
+        fprintf(t->out,
+                "\n  %" PRIu64
+                " workloads had not finished in the journal; each is taken to run as "
+                "long as the longest of its class\n",
+                after->guessed);
     print_stuck(after, t);
 }

@@ -176,7 +176,7 @@ static int read_all(FILE *f, const char *path, size_t max_bytes, char **ret, siz
 
     for (;;) {
         if (len + 1 >= cap) {
-            cap = cap ? 2 * cap : 64 * 1024;
+            cap = cap ? 2 * cap : (size_t)64 * 1024;
             s = sl_realloc(s, cap, 1);
         }
         size_t got = fread(s + len, 1, cap - 1 - len, f);
@@ -223,6 +223,7 @@ int sl_doc_load(const char *path, struct sl_doc **ret, struct sl_err *err) {
     r = sl_file_read(path, SL_DOC_MAX_BYTES, &text, &len, err);
     if (r < 0)
         return r;
+    sl_assert(text != NULL);
     size_t skip = strspn(text, " \t\r\n");
     if (text[skip] == '{' || text[skip] == '[') {
         r = sl_doc_json(file, 1, text, len, ret, &json_err);

@@ -26,7 +26,7 @@ static void *budget_realloc(void *ctx, void *p, size_t old_size, size_t size) {
 
     if (size > old_size && size - old_size > m->ceiling - m->used)
         return NULL;
-    void *moved = realloc(p, size);
+    void *moved = realloc(p, size > 0 ? size : 1);
     if (moved)
         m->used = m->used - old_size + size;
     return moved;
@@ -178,8 +178,11 @@ int sl_doc_json(const char *file, uint32_t first_line, const char *text, size_t 
     if (len > SL_DOC_MAX_BYTES)
         return sl_doc_fail(&w.b, SL_ELIMIT, first_line, "more than %zu bytes", SL_DOC_MAX_BYTES);
     /* Without the in-situ flag the text is not written to. */
-    yyjson_doc *j =
-        yyjson_read_opts((char *)(uintptr_t)text, len, YYJSON_READ_NUMBER_AS_RAW, &alc, &problem);
+    union {
+        const char *in;
+        char *out;
+    } unwritten = {.in = text};
+    yyjson_doc *j = yyjson_read_opts(unwritten.out, len, YYJSON_READ_NUMBER_AS_RAW, &alc, &problem);
     if (!j) {
         if (problem.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
             return sl_doc_fail(&w.b, SL_ELIMIT, first_line, "more than %u values in one file",

@@ -155,7 +155,8 @@ static bool rfc3339(const char *s, sl_time *ret) {
     if (*p || y < 1700 || y > 2261 || mo < 1 || mo > 12 || d < 1 || d > length[mo - 1] ||
         (mo == 2 && d == 29 && !leap) || h > 23 || mi > 59 || sec > 59 || zh > 23 || zm > 59)
         return false;
-    int64_t t = days(y, mo, d) * 86400 + h * 3600 + mi * 60 + sec - sign * (zh * 3600 + zm * 60);
+    int64_t minutes = days(y, mo, d) * 1440 + (h - sign * zh) * INT64_C(60) + mi - sign * zm;
+    int64_t t = minutes * 60 + sec;
     *ret = t * SL_SEC + ns;
     return true;
 }
@@ -343,7 +344,9 @@ const char *const *sl_field_strs(struct sl_fields *f, const char *key, uint32_t 
 #define MAX_WORD 64
 
 static char lower(char c) {
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    if (c >= 'A' && c <= 'Z')
+        return (char)(c - 'A' + 'a');
+    return c;
 }
 
 /* Edits between two words, case ignored: insert, delete, replace, swap neighbours. */

@@ -314,11 +314,11 @@ static int node(struct reader *y, uint32_t depth, struct sl_node *ret, uint32_t 
 /* The event looked at is the collection's first child or end; its end is left looked at. */
 static int list(struct reader *y, uint32_t depth, uint32_t line, struct sl_node *ret,
                 uint32_t *height) {
-    uint32_t base = y->b.stack.n, h;
+    uint32_t base = y->b.stack.n, h = 0;
     int r;
 
     while (y->event.type != YAML_SEQUENCE_END_EVENT) {
-        struct sl_node item;
+        struct sl_node item = {0};
         r = node(y, depth + 1, &item, &h);
         if (r < 0)
             return r;
@@ -334,8 +334,8 @@ static int list(struct reader *y, uint32_t depth, uint32_t line, struct sl_node 
 
 static int map(struct reader *y, uint32_t depth, uint32_t line, struct sl_node *ret,
                uint32_t *height) {
-    uint32_t base = y->b.stack.n, h;
-    struct sl_node key, merged = {0};
+    uint32_t base = y->b.stack.n, h = 0;
+    struct sl_node key = {0}, merged = {0};
     int r;
 
     while (y->event.type != YAML_MAPPING_END_EVENT) {
@@ -432,7 +432,7 @@ static int documents(struct reader *y) {
             r = next(y);
         if (r < 0 || y->event.type == YAML_STREAM_END_EVENT)
             return r;
-        struct sl_node root;
+        struct sl_node root = {0};
         sl_vec_clear(&y->anchors);
         r = next(y); /* past the start of the document */
         if (r == 0)

@@ -153,6 +153,7 @@ void wl_hold(struct sl_engine *e, uint32_t wl, struct admission *a, sl_time at) 
     if (w->more) {
         w->more->order_evict = SL_EVICT_NONE;
         w->more->evict = SL_EVICT_NONE;
+        w->more->told = 0;
         sl_vec_clear(&w->more->resume);
     }
 }
@@ -238,6 +239,7 @@ static void more_free(struct more *m) {
     sl_vec_free(&m->reclaimed);
     sl_freep(&m->gate);
     sl_freep(&m->invalid);
+    sl_freep(&m->evict_text);
     sl_freep(&m);
 }
 

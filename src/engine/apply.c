@@ -85,7 +85,8 @@ static int check_workload(const struct sl_engine *e, const struct sl_workload_sp
         return r;
     if (s->queue && strnlen(s->queue, SL_MAX_NAME + 1) > SL_MAX_NAME)
         return sl_err_set(err, SL_EINVAL, "workload %s: queue name too long", s->name);
-    if (s->uid && strnlen(s->uid, SL_MAX_NAME + 1) > SL_MAX_NAME)
+    if ((s->uid && strnlen(s->uid, SL_MAX_NAME + 1) > SL_MAX_NAME) ||
+        (s->job_uid && strnlen(s->job_uid, SL_MAX_NAME + 1) > SL_MAX_NAME))
         return sl_err_set(err, SL_EINVAL, "workload %s: uid too long", s->name);
     if (!s->shape.v || s->shape.v > e->shapes.n || !e->shapes.v[s->shape.v - 1].used)
         return sl_err_set(err, SL_EINVAL, "workload %s: unknown shape", s->name);
@@ -125,11 +126,12 @@ static uint32_t wl_create(struct sl_engine *e, const struct sl_workload_spec *s,
     if (i == e->wls.n)
         *sl_vec_push(&e->wls) = (struct wl){.gen = 1};
     struct wl *w = &e->wls.v[i];
-    const char *uid = s->uid ? s->uid : "";
-    size_t name_len = strlen(s->name), uid_len = strlen(uid);
-    char *text = sl_alloc(name_len + uid_len + 2);
-    memcpy(text, s->name, name_len + 1);
-    memcpy(text + name_len + 1, uid, uid_len + 1);
+    const char *uid = s->uid ? s->uid : "", *job = s->job_uid ? s->job_uid : "";
+    size_t name_len = strlen(s->name) + 1, uid_len = strlen(uid) + 1, job_len = strlen(job) + 1;
+    char *text = sl_alloc(name_len + uid_len + job_len);
+    memcpy(text, s->name, name_len);
+    memcpy(text + name_len, uid, uid_len);
+    memcpy(text + name_len + uid_len, job, job_len);
     *w = (struct wl){.gen = w->gen,
                      .due = w->due,
                      .phase = WL_OUTSIDE,
@@ -142,7 +144,8 @@ static uint32_t wl_create(struct sl_engine *e, const struct sl_workload_spec *s,
                      .created = s->created,
                      .tie = uid_prefix(uid),
                      .text = text,
-                     .uid_off = (uint32_t)name_len + 1};
+                     .uid_off = (uint16_t)name_len,
+                     .job_uid_off = (uint16_t)(name_len + uid_len)};
     shape_ref(e, w->shape);
     e->lqs.v[w->lq].n_refs++;
     sl_map_add(&e->wl_map, wl_hash(ns, s->name), i);

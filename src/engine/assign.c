@@ -160,7 +160,7 @@ static bool step_assign(struct sl_engine *e, struct entry *x, const struct plan 
     uint32_t first_why = r->whys.n;
     uint8_t modes[SL_MAX_GROUP_RESOURCES], best_modes[SL_MAX_GROUP_RESOURCES] = {0};
     struct granular best = {MODE_NO_FIT, 0};
-    uint32_t best_flavor = 0, attempted = 0;
+    uint32_t best_flavor = 0, attempted = 0, best_borrow = 0;
     for (uint32_t f = start; f < g->n_flavors; f++) {
         attempted = f;
         if (!(p->match.v[step] >> f & 1)) {
@@ -168,6 +168,7 @@ static bool step_assign(struct sl_engine *e, struct entry *x, const struct plan 
             continue;
         }
         struct granular cur = {MODE_FIT, 0};
+        uint32_t borrow = 0; /* the highest of its resources */
         for (uint32_t i = 0; i < st->n_res && cur.mode != MODE_NO_FIT; i++) {
             const struct plan_res *pr = &p->res.v[st->res + i];
             uint32_t fr = g->fr[f * g->n_resources + pr->in_group];
@@ -181,6 +182,8 @@ static bool step_assign(struct sl_engine *e, struct entry *x, const struct plan 
             if (one.mode != MODE_FIT && why.kind == SL_WHY_NEEDS_MORE)
                 *sl_vec_push(&r->lacks) = (struct lack){fr, why.request};
             modes[i] = (uint8_t)one.mode;
+            if (one.borrow > borrow)
+                borrow = one.borrow;
             if (preferred(q, cur, one))
                 cur = one;
         }
@@ -190,6 +193,7 @@ static bool step_assign(struct sl_engine *e, struct entry *x, const struct plan 
         if (stop || better) {
             best = cur;
             best_flavor = f;
+            best_borrow = borrow;
             memcpy(best_modes, modes, st->n_res);
         }
         if (stop)
@@ -204,8 +208,8 @@ static bool step_assign(struct sl_engine *e, struct entry *x, const struct plan 
     x->has_resume |= tried >= 0;
     if (best.mode < x->mode)
         x->mode = best.mode;
-    if (best.borrow > x->borrow)
-        x->borrow = best.borrow;
+    if (best_borrow > x->borrow)
+        x->borrow = best_borrow;
     for (uint32_t i = 0; i < st->n_res; i++) {
         const struct plan_res *pr = &p->res.v[st->res + i];
         uint32_t fr = g->fr[best_flavor * g->n_resources + pr->in_group];

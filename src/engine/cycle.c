@@ -25,7 +25,6 @@ void round_done(struct round *r) {
     sl_vec_free(&r->charges);
     sl_vec_free(&r->victims);
     sl_vec_free(&r->candidates);
-    sl_vec_free(&r->retry);
     sl_vec_free(&r->lacks);
     sl_vec_free(&r->processed);
     sl_vec_free(&r->contested);
@@ -89,6 +88,7 @@ static void park_until_event(struct sl_engine *e, uint32_t wl) {
 static void look(struct sl_engine *e, uint32_t cq, uint32_t head) {
     struct cq *q = &e->cqs.v[cq];
     struct entry *x = sl_vec_push(&e->round.entries);
+    q->entry = e->round.entries.n - 1;
     entry_init(e, x, head, e->wls.v[head].class, cq);
     enum sl_pending_kind obstacle = own_obstacle(e, head, q);
     if (obstacle == SL_PENDING_COUNT) {
@@ -99,9 +99,12 @@ static void look(struct sl_engine *e, uint32_t cq, uint32_t head) {
     effect_pending(e, x, obstacle, 0, leaves);
     q->seen_head = head;
     q->seen_version = x->version;
+    q->entry = NONE;
     e->round.entries.n--;
-    if (leaves)
+    if (leaves) {
+        cq_tree(e, q)->left = true;
         park_until_event(e, head);
+    }
 }
 
 static bool has_fresh_head(struct sl_engine *e, const struct tree *t) {
@@ -158,10 +161,15 @@ static void remove_victims(struct sl_engine *e, const struct entry *x, int sign)
     }
 }
 
+/* A preemptor counts on what victims give up; whoever starts at once must fit beside them, since
+ * they still run: quota is never exceeded, not even for a moment. */
 static bool still_fits(struct sl_engine *e, const struct entry *x) {
-    remove_victims(e, x, -1);
+    bool preempts = x->mode == MODE_PREEMPT;
+    if (preempts)
+        remove_victims(e, x, -1);
     bool ok = uses_fit(e, &e->cqs.v[x->cq], e->round.uses.v + x->uses.from, x->uses.n, true);
-    remove_victims(e, x, 1);
+    if (preempts)
+        remove_victims(e, x, 1);
     return ok;
 }
 
@@ -220,16 +228,17 @@ static bool overlaps(const struct sl_engine *e, const struct entry *x) {
 
 /* A preemptor goes before those it evicted: what they gave up is for it. */
 static void preemptors_first(struct sl_engine *e, uint32_t i) {
-    const struct tree *t = cq_tree(e, &e->cqs.v[e->round.entries.v[i].cq]);
-    if (!t->edges.n)
-        return;
     uint32_t wl = e->round.entries.v[i].wl;
-    for (uint32_t k = 0; k < e->round.order.n; k++) {
-        uint32_t o = e->round.order.v[k];
-        const struct entry *y = &e->round.entries.v[o];
-        for (uint32_t g = 0; g < t->edges.n && !y->processed; g++)
-            if (t->edges.v[g].preemptor == y->wl && t->edges.v[g].victim == wl)
-                entry_process(e, o);
+    const struct more *m = e->wls.v[wl].more;
+    if (!m || m->order_evict != SL_EVICT_PREEMPTED)
+        return;
+    const struct tree *t = cq_tree(e, &e->cqs.v[e->round.entries.v[i].cq]);
+    for (uint32_t g = 0; g < t->edges.n; g++) {
+        uint32_t by = t->edges.v[g].preemptor, cq = e->lqs.v[e->wls.v[by].lq].cq;
+        if (t->edges.v[g].victim != wl || cq == NONE || e->cqs.v[cq].entry == NONE)
+            continue;
+        if (e->round.entries.v[e->cqs.v[cq].entry].wl == by)
+            entry_process(e, e->cqs.v[cq].entry);
     }
 }
 
@@ -256,6 +265,7 @@ void entry_process(struct sl_engine *e, uint32_t i) {
     bool overlap = overlaps(e, x);
     if (overlap || !still_fits(e, x)) {
         x->outcome = OUT_SKIPPED;
+        cq_tree(e, &e->cqs.v[x->cq])->skipped = true;
         forget_resume(e, x->wl);
         effect_pending(e, x, overlap ? SL_PENDING_OVERLAP : SL_PENDING_LOST_RACE, 0, false);
         return;
@@ -270,8 +280,7 @@ void entry_process(struct sl_engine *e, uint32_t i) {
         return;
     }
     if (e->config.pods_ready && e->config.block_admission && e->n_not_ready) {
-        x->outcome = OUT_SKIPPED;
-        e->blocked_by_ready = true;
+        e->blocked_by_ready = true; /* not sent back: looked at again when all are ready */
         effect_pending(e, x, SL_PENDING_PODS_READY, 0, false);
         return;
     }
@@ -335,8 +344,9 @@ static bool may_resume(struct sl_engine *e, const struct entry *x) {
     if (!x->has_resume)
         return false;
     struct more *m = wl_more(e, x->wl);
-    if (m->looked_version != x->version) {
+    if (m->looked_version != x->version || m->looked_cycle != e->stats.cycles) {
         m->looked_version = x->version;
+        m->looked_cycle = e->stats.cycles;
         m->looked = 0;
     }
     uint32_t flavors = 0;
@@ -346,13 +356,32 @@ static bool may_resume(struct sl_engine *e, const struct entry *x) {
     return ++m->looked <= flavors + 2;
 }
 
-static void remember_lacks(struct sl_engine *e, const struct entry *x) {
+void remember_lacks(struct sl_engine *e, const struct entry *x) {
     struct class *c = &e->classes.v[x->class];
     c->wake_always = x->lacks.n > MAX_LACKS || c->plan.steps.n > 1 || x->resumed ||
                      e->shapes.v[c->shape].partial;
     c->n_lacks = c->wake_always ? 0 : (uint8_t)x->lacks.n;
     for (uint32_t i = 0; i < c->n_lacks; i++)
         c->lacks[i] = e->round.lacks.v[x->lacks.from + i];
+}
+
+/* The whole class and its kin; without equivalence hashing every member is told by itself. */
+static void put_to_sleep(struct sl_engine *e, const struct entry *x) {
+    bool together = gate(e, SL_GATE_SCHEDULING_EQUIVALENCE_HASHING);
+    if (!together) {
+        const struct sl_ordset *line = &e->classes.v[x->class].line;
+        const struct sl_ordkey *k;
+        for (uint32_t i = 0, n; (k = sl_ordset_run(line, i, &n)); i += n)
+            for (uint32_t j = 0; j < n; j++) {
+                struct entry y = *x;
+                y.wl = k[j].id;
+                effect_pending(e, &y,
+                               x->outcome == OUT_NO_FIT ? SL_PENDING_NO_FIT
+                                                        : SL_PENDING_NO_CANDIDATES,
+                               0, true);
+            }
+    }
+    class_sleep(e, x->class, together);
 }
 
 static void send_back(struct sl_engine *e, struct entry *x) {
@@ -369,11 +398,13 @@ static void send_back(struct sl_engine *e, struct entry *x) {
             for (uint32_t i = 0; i < x->tried.n; i++)
                 *sl_vec_push(&m->resume) = e->round.tried.v[x->tried.from + i];
             m->resume_gen = q->alloc_gen;
-            return; /* fresh: the scan goes on in the next round */
+            q->seen_head = NONE; /* the scan goes on in the next round */
+            return;
         }
         if (sleeps) {
+            cq_tree(e, q)->left = true;
             remember_lacks(e, x);
-            class_sleep(e, x->class);
+            put_to_sleep(e, x);
             return;
         }
     }
@@ -405,9 +436,17 @@ void round_run(struct sl_engine *e) {
     sl_vec_clear(&r->charges);
     for (uint32_t i = 0; i < r->victims.n; i++)
         e->wls.v[r->victims.v[i]].victim = false;
+    for (uint32_t i = 0; i < r->entries.n; i++)
+        e->cqs.v[r->entries.v[i].cq].entry = NONE;
     for (uint32_t i = 0; i < r->processed.n; i++) {
         struct entry *x = &r->entries.v[r->processed.v[i]];
-        if (x->outcome != OUT_DONE)
+        if (x->outcome != OUT_DONE && x->outcome != OUT_OPEN)
             send_back(e, x);
+    }
+    /* Room kept for a head that has left is free again: who lost to it gets another look. */
+    for (uint32_t i = 0; i < e->dirty_trees.n; i++) {
+        struct tree *t = &e->trees.v[e->dirty_trees.v[i]];
+        t->version += t->skipped && t->left;
+        t->skipped = t->left = false;
     }
 }

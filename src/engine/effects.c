@@ -15,7 +15,7 @@ struct sl_effect *effect_new(struct sl_engine *e, enum sl_effect_kind kind, uint
     uint32_t cq = w->admission ? w->admission->cq : e->lqs.v[w->lq].cq;
     f->wl = wl_id(e, wl);
     f->ns = str(e, w->ns);
-    f->name = sl_arena_strndup(&e->out->arena, wl_name(w), w->uid_off - 1);
+    f->name = sl_arena_strndup(&e->out->arena, wl_name(w), (size_t)w->uid_off - 1);
     f->cq = str(e, cq == NONE ? e->lqs.v[w->lq].cq_name : cq_node(e, &e->cqs.v[cq])->name);
     return f;
 }

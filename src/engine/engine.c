@@ -82,6 +82,7 @@ void sl_engine_free(struct sl_engine *e) {
     sl_vec_free(&e->free_wls);
     sl_vec_free(&e->free_lqs);
     sl_vec_free(&e->dirty_trees);
+    sl_vec_free(&e->asked_trees);
     sl_vec_free(&e->due);
     sl_syms_done(&e->syms);
     sl_arena_done(&e->config_arena);
@@ -118,17 +119,19 @@ void sl_engine_cycle(struct sl_engine *e, sl_time now, struct sl_effects *out) {
     if (now > e->now)
         e->now = now;
     e->out = out;
+    e->stats.cycles++;
     settle(e);
     if (e->status_dirty)
         cq_status_update(e);
-    timers_run(e);
     due_run(e);
+    timers_run(e);
     if (e->config.afs && (e->afs_next <= e->now || e->afs_next == SL_TIME_NEVER))
         afs_sample(e);
-    if (!e->n_not_ready)
-        e->blocked_by_ready = false;
+    e->blocked_by_ready = e->blocked_by_ready && e->n_not_ready && e->config.pods_ready &&
+                          e->config.block_admission;
     while (e->dirty_trees.n && !e->blocked_by_ready)
         round_run(e);
+    waiting_at_rest(e);
     e->out = NULL;
 }
 

@@ -102,7 +102,7 @@ uint32_t sl_engine_pending(const struct sl_engine *e, const char *cq, uint32_t f
 const char *sl_engine_cq_name(const struct sl_engine *e, uint32_t i);
 
 struct sl_engine_stats {
-    uint64_t rounds, nominations, searches, reservations, admissions, preemptions, evictions, wakes;
+    uint64_t cycles, rounds, nominations, searches, reservations, admissions, preemptions, evictions, wakes;
     uint32_t workloads, pending, reserved, shapes, classes;
     size_t bytes; /* held for workloads and their waiting lines, shapes not counted */
 };

@@ -7,6 +7,8 @@
  */
 #include "engine/state.h"
 
+#include <stdlib.h>
+
 static const struct entry *winner_of(const struct sl_engine *e, uint32_t node) {
     return &e->round.entries.v[e->nodes.v[node].fair_winner];
 }
@@ -43,33 +45,71 @@ static void weigh(struct sl_engine *e, uint32_t node) {
     const struct entry *x = winner_of(e, node);
     const struct use *u = e->round.uses.v + x->uses.from;
     uint32_t leaf = e->cqs.v[x->cq].node;
-    for (uint32_t i = 0; i < x->uses.n; i++)
-        tree_add(e, leaf, u[i].fr, u[i].amount);
-    n->fair_share = share_of(e, node);
     n->fair_borrows = false;
+    for (uint32_t i = 0; i < x->uses.n; i++) {
+        struct cell *c = cell_at(e, node, u[i].fr);
+        c->usage += tree_arriving(e, leaf, node, u[i].fr, u[i].amount);
+        n->fair_borrows |= c->usage > c->subtree;
+    }
+    n->fair_share = share_of(e, node);
     for (uint32_t i = 0; i < x->uses.n; i++)
-        n->fair_borrows |= !tree_within(e, node, u[i].fr, 0);
-    for (uint32_t i = 0; i < x->uses.n; i++)
-        tree_add(e, leaf, u[i].fr, -u[i].amount);
+        cell_at(e, node, u[i].fr)->usage -=
+            tree_arriving(e, leaf, node, u[i].fr, u[i].amount);
+}
+
+/* Enters the node's best entry among its siblings, in place of what it had there. */
+static void enter(struct sl_engine *e, uint32_t node) {
+    struct node *n = &e->nodes.v[node], *p = &e->nodes.v[n->parent];
+    if (n->cohort)
+        n->fair_winner = sl_heap_empty(&n->fair_heap)
+                             ? NONE
+                             : e->nodes.v[sl_heap_top(&n->fair_heap)].fair_winner;
+    if (!p->fair_heap.less)
+        sl_heap_init(&p->fair_heap, child_less, child_place, e);
+    if (n->fair_winner == NONE) {
+        sl_heap_remove(&p->fair_heap, node);
+        return;
+    }
+    weigh(e, node);
+    sl_heap_fix(&p->fair_heap, node);
 }
 
 /* Brings the way from this node to the root up to date after its best entry changed. */
 static void update_path(struct sl_engine *e, uint32_t node) {
-    for (; e->nodes.v[node].parent != NONE; node = e->nodes.v[node].parent) {
-        struct node *n = &e->nodes.v[node], *p = &e->nodes.v[n->parent];
-        if (n->cohort)
-            n->fair_winner = sl_heap_empty(&n->fair_heap)
-                                 ? NONE
-                                 : e->nodes.v[sl_heap_top(&n->fair_heap)].fair_winner;
-        if (!p->fair_heap.less)
-            sl_heap_init(&p->fair_heap, child_less, child_place, e);
-        /* Out while its key changes: the heap compares only settled keys. */
-        sl_heap_remove(&p->fair_heap, node);
-        if (n->fair_winner == NONE)
+    for (; e->nodes.v[node].parent != NONE; node = e->nodes.v[node].parent)
+        enter(e, node);
+}
+
+static int deepest_first(const void *a, const void *b, void *ctx) {
+    const struct sl_engine *e = ctx;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    uint32_t dx = e->nodes.v[x].depth, dy = e->nodes.v[y].depth;
+    return dx != dy ? (dx > dy ? -1 : 1) : x < y ? -1 : x > y;
+}
+
+/* All entries at once: every queue, then every cohort above one of them, deepest first. */
+static void enter_all(struct sl_engine *e) {
+    struct round *r = &e->round;
+    SL_VEC(uint32_t) cohorts = {0};
+    for (uint32_t i = 0; i < r->entries.n; i++) {
+        uint32_t leaf = e->cqs.v[r->entries.v[i].cq].node;
+        e->nodes.v[leaf].fair_winner = i;
+        if (e->nodes.v[leaf].parent == NONE)
             continue;
-        weigh(e, node);
-        sl_heap_fix(&p->fair_heap, node);
+        enter(e, leaf);
+        for (uint32_t n = e->nodes.v[leaf].parent; e->nodes.v[n].parent != NONE;
+             n = e->nodes.v[n].parent) {
+            if (e->nodes.v[n].fair_winner != NONE)
+                break; /* met before */
+            e->nodes.v[n].fair_winner = i;
+            *sl_vec_push(&cohorts) = n;
+        }
     }
+    if (cohorts.n)
+        qsort_r(cohorts.v, cohorts.n, sizeof(uint32_t), deepest_first, e);
+    for (uint32_t i = 0; i < cohorts.n; i++)
+        enter(e, cohorts.v[i]);
+    sl_vec_free(&cohorts);
 }
 
 /* Everything processed since 'from' leaves the tournament. */
@@ -85,12 +125,7 @@ static uint32_t retire(struct sl_engine *e, uint32_t from) {
 
 void fair_order_run(struct sl_engine *e) {
     struct round *r = &e->round;
-    /* Deepest first would save work; entering one by one is O(depth log n) each as well. */
-    for (uint32_t i = 0; i < r->entries.n; i++) {
-        uint32_t leaf = e->cqs.v[r->entries.v[i].cq].node;
-        e->nodes.v[leaf].fair_winner = i;
-        update_path(e, leaf);
-    }
+    enter_all(e);
     uint32_t done = 0;
     for (uint32_t i = 0; i < r->entries.n && !e->blocked_by_ready; i++) {
         uint32_t root = cq_tree(e, &e->cqs.v[r->entries.v[i].cq])->root;

@@ -173,14 +173,17 @@ void wl_evict(struct sl_engine *e, uint32_t wl, enum sl_evict reason, enum sl_ca
     struct sl_effect *f = effect_new(e, SL_EFFECT_EVICT, wl);
     f->evict.reason = reason;
     f->evict.cause = cause;
-    f->evict.text = sl_arena_strdup(a, text ? text : "");
     f->evict.path = cq_path(e, w->admission->cq, a);
-    f->evict.by_uid = f->evict.by_path = "";
     if (by != NONE) {
+        const struct wl *p = &e->wls.v[by];
         f->evict.by = wl_id(e, by);
-        f->evict.by_uid = sl_arena_strdup(a, wl_uid(&e->wls.v[by]));
-        f->evict.by_path = cq_path(e, e->lqs.v[e->wls.v[by].lq].cq, a);
+        f->evict.by_uid = sl_arena_strdup(a, wl_uid(p));
+        f->evict.by_job_uid = sl_arena_strdup(a, wl_job_uid(p));
+        f->evict.by_path = cq_path(e, e->lqs.v[p->lq].cq, a);
     }
+    f->evict.text = text ? sl_arena_strdup(a, text) : sl_evict_message(f, a);
+    sl_freep(&m->evict_text);
+    m->evict_text = sl_strdup(f->evict.text);
     checks_reset(e, wl);
     wl_timer(e, wl);
 }
@@ -205,6 +208,7 @@ void wl_released(struct sl_engine *e, uint32_t wl) {
     if (why != SL_EVICT_NONE) {
         w->more->held_back = why != SL_EVICT_PREEMPTED && why != SL_EVICT_NODE_FAILURES;
         w->more->why_back = why;
+        w->more->released = true;
     }
     if (wl_eligible(w))
         wl_enqueue(e, wl);
@@ -267,11 +271,14 @@ static bool queue_restarted(const struct sl_engine *e, const struct wl *w, enum 
 static void act_waiting(struct sl_engine *e, uint32_t wl) {
     struct wl *w = &e->wls.v[wl];
     struct more *m = w->more;
-    if (m && m->evict != SL_EVICT_NONE && !m->held_back) {
-        /* Back from an eviction that lets it compete at once. */
-        effect_new(e, SL_EFFECT_REQUEUED, wl)->requeued.reason =
-            m->evict == SL_EVICT_NODE_FAILURES ? SL_REQUEUED_NODE_FAILURES : SL_REQUEUED_PREEMPTED;
-        m->evict = SL_EVICT_NONE;
+    if (m && m->released) {
+        m->released = false;
+        struct sl_effect *f = effect_new(e, SL_EFFECT_RELEASE, wl);
+        f->release.reason = m->why_back;
+        f->release.cause = m->why_back == SL_EVICT_DEACTIVATED ? m->cause : SL_CAUSE_NONE;
+        f->release.requeued = !m->held_back;
+        f->release.has_checks = m->checks.n > 0;
+        f->release.text = sl_arena_strdup(&e->out->arena, m->evict_text ? m->evict_text : "");
     }
     if (w->gated) {
         tell_blocked(e, wl, SL_BLOCKED_GATED, m->gate ? m->gate : "");
@@ -281,11 +288,10 @@ static void act_waiting(struct sl_engine *e, uint32_t wl) {
         return;
     enum sl_requeued reason;
     if (m && m->held_back && queue_restarted(e, w, &reason)) {
-        if (reason == SL_REQUEUED_REACTIVATED) {
+        if (reason == SL_REQUEUED_REACTIVATED)
             m->requeues = 0;
-            m->requeue_at = 0;
-        }
-        m->evict = SL_EVICT_NONE;
+        if (m->requeue_at)
+            wl_backoff(e, wl, m->requeues, 0);
         requeued(e, wl, reason);
         wl_requeue(e, wl);
     }

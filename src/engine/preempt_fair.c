@@ -2,6 +2,11 @@
  * Preemption under fair sharing: take from whoever is furthest above its share, as long as the
  * preemptor does not end up above those it takes from. The incoming workload's usage is in the tree
  * during the whole search, except while testing whether it fits.
+ *
+ * Candidates of a queue are gathered when the search first comes by. A refused search is the common
+ * case in a full tree and must be cheap: once the preemptor's own side of a cohort has nothing left
+ * to give, its share is final, and if it is above the largest share on the other side, nobody there
+ * can be taken, and the whole cohort is left without looking into it.
  */
 #include "engine/state.h"
 
@@ -12,13 +17,10 @@ struct fair_ctx {
     uint32_t cq;
 };
 
-/* By queue, then by the common order. */
-static int cmp_by_queue(const void *a, const void *b, void *ctx) {
+static int cmp_fair(const void *a, const void *b, void *ctx) {
     const struct fair_ctx *f = ctx;
-    const struct candidate *x = a, *y = b;
-    if (x->cq != y->cq)
-        return x->cq < y->cq ? -1 : 1;
-    return candidate_cmp(f->e, f->cq, x->wl, y->wl);
+    return candidate_cmp(f->e, f->cq, ((const struct candidate *)a)->wl,
+                         ((const struct candidate *)b)->wl);
 }
 
 static void charge_incoming(struct sl_engine *e, const struct search *s, int sign) {
@@ -33,76 +35,117 @@ static bool fits(struct sl_engine *e, const struct search *s) {
     return ok;
 }
 
-static void collect(struct sl_engine *e, const struct search *s) {
+/* ---- candidates, queue by queue ---- */
+
+/* Above its own quota before the search began? Own evictions only make it less so. */
+static bool exceeds(const struct sl_engine *e, const struct search *s, const struct cq *q) {
+    return q->active && !within_contested(e, q->node, s);
+}
+
+/* The second strategy starts again with whoever was not taken. */
+static void skip_taken(struct sl_engine *e, struct cq *q) {
+    while (q->fair.n && e->round.candidates.v[q->fair.from].taken) {
+        q->fair.from++;
+        q->fair.n--;
+    }
+}
+
+static void gather(struct sl_engine *e, const struct search *s, uint32_t cq) {
     struct round *r = &e->round;
     const struct cq *own = &e->cqs.v[s->cq];
-    const struct tree *t = cq_tree(e, own);
-    for (uint32_t i = 0; i < t->cqs.n; i++) {
-        uint32_t k = t->cqs.v[i];
-        const struct cq *q = &e->cqs.v[k];
-        bool mine = k == s->cq;
-        if (mine ? own->within == SL_WITHIN_NEVER
-                 : own->reclaim == SL_RECLAIM_NEVER || !q->active ||
-                       within_contested(e, q->node, s))
-            continue;
-        for (uint32_t w = 0; w < q->reserved.n; w++) {
-            uint32_t wl = q->reserved.v[w];
+    struct cq *q = &e->cqs.v[cq];
+    if (q->fair_search == r->search)
+        return;
+    if (q->fair_search + 1 == r->search && r->search % 2) { /* gathered by the first strategy */
+        q->fair_search = r->search;
+        q->fair.n = q->fair_all;
+        q->fair.from = q->fair_first;
+        skip_taken(e, q);
+        return;
+    }
+    q->fair_search = r->search;
+    q->fair = (struct range){r->candidates.n, 0};
+    bool mine = cq == s->cq;
+    if (mine ? own->within != SL_WITHIN_NEVER
+             : own->reclaim != SL_RECLAIM_NEVER && exceeds(e, s, q)) {
+        for (uint32_t i = 0; i < q->reserved.n; i++) {
+            uint32_t wl = q->reserved.v[i];
             if ((mine ? policy_within(e, s, wl) : policy_reclaim(e, s, wl)) &&
                 search_may_take(e, s, wl))
-                *sl_vec_push(&r->candidates) = (struct candidate){.wl = wl, .cq = k};
+                *sl_vec_push(&r->candidates) = (struct candidate){.wl = wl, .cq = cq};
         }
+        q->fair.n = r->candidates.n - q->fair.from;
     }
+    if (q->fair.n > 1) {
+        struct fair_ctx ctx = {e, s->cq};
+        qsort_r(r->candidates.v + q->fair.from, q->fair.n, sizeof(struct candidate), cmp_fair,
+                &ctx);
+    }
+    q->fair_first = q->fair.from;
+    q->fair_all = q->fair.n;
 }
 
-/* Gives every queue of the tree its run of candidates and forgets what was pruned. */
-static void deal(struct sl_engine *e, const struct search *s) {
-    struct round *r = &e->round;
-    const struct tree *t = cq_tree(e, &e->cqs.v[s->cq]);
-    struct fair_ctx ctx = {e, s->cq};
-    if (r->candidates.n)
-        qsort_r(r->candidates.v, r->candidates.n, sizeof(struct candidate), cmp_by_queue, &ctx);
-    for (uint32_t i = 0; i < t->cqs.n; i++) {
-        struct cq *q = &e->cqs.v[t->cqs.v[i]];
-        q->fair = (struct range){0, 0};
-        for (uint32_t n = q->node; n != NONE; n = e->nodes.v[n].parent)
-            e->nodes.v[n].pruned = false;
-    }
-    for (uint32_t i = 0; i < r->candidates.n; i++) {
-        struct range *f = &e->cqs.v[r->candidates.v[i].cq].fair;
-        if (!f->n++)
-            f->from = i;
-    }
+static struct candidate *take_next(struct sl_engine *e, uint32_t cq) {
+    struct cq *q = &e->cqs.v[cq];
+    struct candidate *c = &e->round.candidates.v[q->fair.from++];
+    q->fair.n--;
+    skip_taken(e, q);
+    return c;
 }
 
-static uint32_t take_next(struct sl_engine *e, uint32_t cq) {
-    struct range *f = &e->cqs.v[cq].fair;
-    f->n--;
-    return e->round.candidates.v[f->from++].wl;
+static void evict_for(struct sl_engine *e, struct candidate *c, enum sl_cause cause) {
+    c->taken = true;
+    wl_charge(e, c->wl, -1);
+    *sl_vec_push(&e->round.targets) = (struct target){c->wl, cause};
+}
+
+/* ---- whom to ask next ---- */
+
+static bool is_pruned(const struct sl_engine *e, uint32_t node) {
+    return e->nodes.v[node].pruned == e->round.search;
+}
+
+static void prune(struct sl_engine *e, uint32_t node) {
+    e->nodes.v[node].pruned = e->round.search;
+}
+
+/* Could nobody with this share pass, whoever of them is removed? */
+static bool all_refuse(const struct sl_engine *e, const struct share *mine,
+                       const struct share *theirs) {
+    bool initial = e->round.search % 2 || e->config.fair[0] == SL_FAIR_INITIAL_SHARE;
+    int r = share_cmp(mine, theirs);
+    return initial ? r >= 0 : r > 0;
 }
 
 /* The best queue below this cohort to take from, NONE (and pruned) if there is none. */
 static uint32_t best_below(struct sl_engine *e, const struct search *s, uint32_t cohort) {
     const struct node *n = &e->nodes.v[cohort];
-    uint32_t best_cohort = NONE, best_cq = NONE, mine = e->cqs.v[s->cq].node;
+    uint32_t best_cohort = NONE, best_cq = NONE, mine = e->cqs.v[s->cq].node, own_side = NONE;
     struct share cohort_share = {0}, cq_share = {0};
     for (uint32_t i = 0; i < n->children.n; i++) {
         uint32_t c = n->children.v[i];
-        struct node *child = &e->nodes.v[c];
-        if (child->pruned)
+        const struct node *child = &e->nodes.v[c];
+        bool on_path = child->cohort ? tree_is_ancestor(e, c, mine) : c == mine;
+        if (on_path)
+            own_side = c;
+        if (is_pruned(e, c))
             continue;
         struct share share = share_of(e, c);
+        if (!share.borrowing && !on_path) {
+            prune(e, c);
+            continue;
+        }
         if (child->cohort) {
-            if (!share.borrowing && !tree_is_ancestor(e, c, mine))
-                child->pruned = true;
-            else if (best_cohort == NONE || share_cmp(&share, &cohort_share) > 0) {
+            if (best_cohort == NONE || share_cmp(&share, &cohort_share) > 0) {
                 best_cohort = c;
                 cohort_share = share;
             }
             continue;
         }
+        gather(e, s, child->cq);
         const struct cq *q = &e->cqs.v[child->cq];
-        if ((!share.borrowing && child->cq != s->cq) || !q->fair.n) {
-            child->pruned = true;
+        if (!q->fair.n) {
+            prune(e, c);
             continue;
         }
         int cmp = best_cq == NONE ? 1 : share_cmp(&share, &cq_share);
@@ -114,22 +157,32 @@ static uint32_t best_below(struct sl_engine *e, const struct search *s, uint32_t
             cq_share = share;
         }
     }
+    bool take_cohort =
+        best_cohort != NONE && (best_cq == NONE || share_cmp(&cohort_share, &cq_share) >= 0);
     if (best_cohort == NONE && best_cq == NONE) {
-        e->nodes.v[cohort].pruned = true;
+        prune(e, cohort);
         return NONE;
     }
-    if (best_cohort != NONE && (best_cq == NONE || share_cmp(&cohort_share, &cq_share) >= 0))
-        return best_below(e, s, best_cohort);
-    return best_cq;
+    if (own_side != NONE && is_pruned(e, own_side) &&
+        !e->round.within_nominal) {
+        struct share own = share_of(e, own_side);
+        if (all_refuse(e, &own, take_cohort ? &cohort_share : &cq_share)) {
+            prune(e, cohort);
+            return NONE;
+        }
+    }
+    return take_cohort ? best_below(e, s, best_cohort) : best_cq;
 }
 
 /* The queue to take from next, NONE when nothing is left. */
 static uint32_t next_queue(struct sl_engine *e, const struct search *s) {
     const struct cq *q = &e->cqs.v[s->cq];
     uint32_t root = cq_tree(e, q)->root;
-    if (root == q->node)
+    if (root == q->node) {
+        gather(e, s, s->cq);
         return q->fair.n ? s->cq : NONE;
-    while (!e->nodes.v[root].pruned) {
+    }
+    while (!is_pruned(e, root)) {
         uint32_t k = best_below(e, s, root);
         if (k != NONE)
             return k;
@@ -148,23 +201,15 @@ static void almost_common(const struct sl_engine *e, uint32_t a, uint32_t b, uin
     *side_b = b;
 }
 
-static void evict_for(struct sl_engine *e, uint32_t wl, enum sl_cause cause) {
-    wl_charge(e, wl, -1);
-    *sl_vec_push(&e->round.targets) = (struct target){wl, cause};
-}
+/* ---- strategies ---- */
 
 static bool first_strategy(struct sl_engine *e, const struct search *s) {
     uint32_t k;
     while ((k = next_queue(e, s)) != NONE) {
-        if (k == s->cq) {
-            evict_for(e, take_next(e, k), SL_CAUSE_IN_CLUSTER_QUEUE);
-            if (fits(e, s))
-                return true;
-            continue;
-        }
-        if (gate(e, SL_GATE_FAIR_SHARING_PREEMPT_WITHIN_NOMINAL) &&
-            within_contested(e, e->cqs.v[s->cq].node, s)) {
-            evict_for(e, take_next(e, k), SL_CAUSE_IN_COHORT_RECLAMATION);
+        bool own = k == s->cq;
+        if (own || e->round.within_nominal) {
+            evict_for(e, take_next(e, k),
+                      own ? SL_CAUSE_IN_CLUSTER_QUEUE : SL_CAUSE_IN_COHORT_RECLAMATION);
             if (fits(e, s))
                 return true;
             continue;
@@ -173,28 +218,28 @@ static bool first_strategy(struct sl_engine *e, const struct search *s) {
         almost_common(e, e->cqs.v[s->cq].node, e->cqs.v[k].node, &mine, &theirs);
         struct share new_mine = share_of(e, mine), old_theirs = share_of(e, theirs);
         while (e->cqs.v[k].fair.n) {
-            uint32_t wl = take_next(e, k);
+            struct candidate *c = take_next(e, k);
             bool pass;
             if (e->config.fair[0] == SL_FAIR_INITIAL_SHARE) {
                 pass = share_cmp(&new_mine, &old_theirs) < 0;
             } else {
-                wl_charge(e, wl, -1);
+                wl_charge(e, c->wl, -1);
                 struct share new_theirs = share_of(e, theirs);
-                wl_charge(e, wl, 1);
+                wl_charge(e, c->wl, 1);
                 pass = share_cmp(&new_mine, &new_theirs) <= 0;
             }
-            if (pass) {
-                evict_for(e, wl, SL_CAUSE_IN_COHORT_FAIR_SHARING);
-                if (fits(e, s))
-                    return true;
-                break;
-            }
-            *sl_vec_push(&e->round.retry) = (struct candidate){.wl = wl, .cq = k};
+            if (!pass)
+                continue; /* left for the second strategy */
+            evict_for(e, c, SL_CAUSE_IN_COHORT_FAIR_SHARING);
+            if (fits(e, s))
+                return true;
+            break;
         }
     }
     return false;
 }
 
+/* One more try with the second rule, one workload of each queue at most. */
 static bool second_strategy(struct sl_engine *e, const struct search *s) {
     uint32_t k;
     while ((k = next_queue(e, s)) != NONE) {
@@ -213,21 +258,21 @@ static bool second_strategy(struct sl_engine *e, const struct search *s) {
 
 uint32_t preempt_search_fair(struct sl_engine *e, const struct search *s) {
     struct round *r = &e->round;
+    const struct cq *q = &e->cqs.v[s->cq];
+    if (q->within == SL_WITHIN_NEVER && q->reclaim == SL_RECLAIM_NEVER)
+        return 0;
     uint32_t first = r->targets.n, n = 0;
     sl_vec_clear(&r->candidates);
     search_bar(e, s);
-    collect(e, s);
-    if (!r->candidates.n)
-        return 0;
+    r->search = (r->search | 1) + 1; /* even: first strategy; odd: second */
     charge_incoming(e, s, 1);
-    deal(e, s);
-    sl_vec_clear(&r->retry);
+    /* Judged once, before anybody is taken: a queue within its own quota may take it back. */
+    r->within_nominal =
+        gate(e, SL_GATE_FAIR_SHARING_PREEMPT_WITHIN_NOMINAL) && within_contested(e, q->node, s);
     bool ok = first_strategy(e, s);
-    if (!ok && e->config.n_fair > 1) {
-        sl_vec_clear(&r->candidates);
-        for (uint32_t i = 0; i < r->retry.n; i++)
-            *sl_vec_push(&r->candidates) = r->retry.v[i];
-        deal(e, s);
+    if (!ok && e->config.n_fair > 1 && q->reclaim != SL_RECLAIM_NEVER) {
+        r->search++;
+        r->within_nominal = false;
         ok = second_strategy(e, s);
     }
     charge_incoming(e, s, -1);

@@ -18,10 +18,10 @@ struct share share_of(const struct sl_engine *e, uint32_t node) {
     const struct cell *row = &t->cells[(size_t)n->row * t->n_fr];
     for (uint32_t r = 0; r < t->n_res; r++) {
         unsigned __int128 over = 0;
-        for (uint32_t fr = 0; fr < t->n_fr; fr++) {
-            if (t->fr_res[fr] != r || !row[fr].listed || row[fr].usage <= row[fr].subtree)
-                continue;
-            over += (unsigned __int128)(row[fr].usage - row[fr].subtree);
+        for (uint32_t i = t->res_first[r]; i < t->res_first[r + 1]; i++) {
+            const struct cell *c = &row[t->res_frs[i]];
+            if (c->listed && c->usage > c->subtree)
+                over += (unsigned __int128)(c->usage - c->subtree);
         }
         if (!over)
             continue;

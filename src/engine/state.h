@@ -75,7 +75,7 @@ struct node {
     bool cohort;
     bool exists;  /* there is an object; else an implicit cohort */
     bool broken;  /* in or under a cycle of cohorts */
-    bool pruned;  /* during a fair search: nothing more to take here */
+    uint64_t pruned; /* number of the fair search that found nothing more to take here */
     bool touched; /* its quotas or edges changed since the last rebuild */
     sl_sym parent_name;
     uint32_t parent; /* node index or NONE */
@@ -105,12 +105,14 @@ struct tree {
     uint32_t *frs;    /* local fr -> global fr */
     uint32_t *fr_res; /* local fr -> local resource */
     sl_sym *res;      /* local resource -> name, sorted by name */
+    uint32_t *res_frs, *res_first; /* local frs by resource: [res_first[r], res_first[r + 1]) */
     struct cell *cells;
     SL_VEC(uint32_t) cqs; /* cq indices, by name */
     uint64_t version;     /* moves with every change of usage or quota */
     bool dirty;           /* some head should be looked at */
     bool freed;           /* sleepers should be asked whether they may wake */
     bool wake_all;        /* configuration changed: all sleepers wake */
+    bool skipped, left;   /* this round: somebody was skipped; some head left its heap */
     SL_VEC(struct edge) edges; /* preemptions issued since the last outside event */
 };
 
@@ -155,7 +157,10 @@ struct cq {
     uint64_t alloc_gen;    /* moves when a workload leaves or quotas change: drops resume records */
     uint64_t seen_version; /* tree version and head of the last fruitless look */
     uint32_t seen_head;
-    struct range fair; /* during a fair search: its candidates, from: the next one */
+    struct range fair; /* its candidates in the fair search numbered fair_search */
+    uint32_t fair_first, fair_all; /* the whole run */
+    uint64_t fair_search;
+    uint32_t entry; /* of this round, NONE */
 };
 
 struct afs_item {
@@ -221,6 +226,7 @@ struct class {
     uint32_t kin;      /* ring of classes of one ClusterQueue with the same shape and priority */
     bool used, asleep;
     bool wake_always;  /* any release may help */
+    uint64_t asked;    /* the cycle in which it was last asked whether it may wake */
     uint8_t n_lacks;
     struct lack lacks[MAX_LACKS];
     struct plan plan;
@@ -286,7 +292,7 @@ struct more {
      * one generation of the queue */
     SL_VEC(int32_t) resume;
     uint64_t resume_gen;
-    uint64_t looked_version;
+    uint64_t looked_version, looked_cycle;
     uint32_t looked; /* evaluations at one tree version */
     /* requeueState and the Requeued condition */
     int32_t requeues;
@@ -297,6 +303,8 @@ struct more {
     /* eviction */
     enum sl_evict evict;
     enum sl_cause cause;
+    char *evict_text; /* its message, told again when it has stopped */
+    bool released;    /* and that has not been told yet */
     sl_time evicted_at;
     enum sl_evict order_evict; /* Evicted=True with this reason, for the queue-order timestamp */
     sl_time order_evict_at;
@@ -329,8 +337,8 @@ struct wl {
     sl_time reserved_at, admitted_at;
     struct admission *admission;
     struct more *more;
-    char *text; /* name, NUL, uid */
-    uint32_t uid_off;
+    char *text; /* name, NUL, uid, NUL, job uid */
+    uint16_t uid_off, job_uid_off;
 };
 
 struct flavor {
@@ -396,6 +404,7 @@ struct candidate {
     uint8_t list; /* 0 hierarchy, 1 priority, 2 same queue */
     enum sl_cause cause;
     bool without_borrowing, evicted;
+    bool taken; /* fair search: is a target */
 };
 
 struct round {
@@ -409,7 +418,9 @@ struct round {
     SL_VEC(int32_t) counts; /* per podset */
     SL_VEC(struct undo) charges;
     SL_VEC(uint32_t) victims; /* workloads, all preemptors of this round */
-    SL_VEC(struct candidate) candidates, retry;
+    SL_VEC(struct candidate) candidates;
+    bool within_nominal; /* the preemptor of the fair search stays within its own quota */
+    uint64_t search; /* numbers fair searches, two per call: one for each strategy */
     SL_VEC(struct lack) lacks;
     SL_VEC(uint32_t) processed; /* entries, in the order they were processed */
     SL_VEC(uint32_t) contested, barred;
@@ -460,6 +471,7 @@ struct sl_engine {
     bool structure_dirty;    /* trees must be rebuilt */
     bool status_dirty;       /* ClusterQueues' active states must be worked out */
     SL_VEC(uint32_t) dirty_trees;
+    SL_VEC(uint32_t) asked_trees; /* whose sleepers were asked in this cycle */
     uint32_t n_not_ready; /* reserved workloads without ready pods, for blockAdmission */
     bool blocked_by_ready;
     sl_time afs_next;
@@ -502,8 +514,8 @@ static inline const char *wl_name(const struct wl *w) {
 static inline const char *wl_uid(const struct wl *w) {
     return w->text + w->uid_off;
 }
-static inline uint32_t wl_index(const struct sl_engine *e, const struct wl *w) {
-    return (uint32_t)(w - e->wls.v);
+static inline const char *wl_job_uid(const struct wl *w) {
+    return w->text + w->job_uid_off;
 }
 static inline sl_wl_id wl_id(const struct sl_engine *e, uint32_t i) {
     return (sl_wl_id){(uint64_t)e->wls.v[i].gen << 32 | (i + 1)};
@@ -526,6 +538,9 @@ uint32_t fr_get(struct sl_engine *e, sl_sym flavor, sl_sym resource);
 uint32_t tree_fr(const struct tree *t, uint32_t fr);
 /* The only way usage changes. amount may be negative. */
 void tree_add(struct sl_engine *e, uint32_t node, uint32_t fr, sl_amount amount);
+/* How much of an amount added at the leaf arrives at its ancestor 'node' (or at itself). */
+__int128 tree_arriving(const struct sl_engine *e, uint32_t leaf, uint32_t node, uint32_t fr,
+                       sl_amount amount);
 sl_amount tree_available(const struct sl_engine *e, uint32_t node, uint32_t fr);
 /* Would usage stay within the subtree's own quota with this much more? */
 bool tree_within(const struct sl_engine *e, uint32_t node, uint32_t fr, sl_amount more);
@@ -562,11 +577,12 @@ void wl_enqueue(struct sl_engine *e, uint32_t wl);
 void wl_dequeue(struct sl_engine *e, uint32_t wl);
 void wl_requeue(struct sl_engine *e, uint32_t wl); /* out and in again after a change */
 sl_time wl_order_time(const struct sl_engine *e, const struct wl *w);
-void class_sleep(struct sl_engine *e, uint32_t class);
+void class_sleep(struct sl_engine *e, uint32_t class, bool with_kin);
 void class_wake(struct sl_engine *e, uint32_t class);
 void lq_attach(struct sl_engine *e, uint32_t lq);
 void lq_detach(struct sl_engine *e, uint32_t lq);
 void tree_wake(struct sl_engine *e, struct tree *t);
+void waiting_at_rest(struct sl_engine *e);
 uint32_t cq_head(struct sl_engine *e, uint32_t cq);
 uint32_t lq_get(struct sl_engine *e, sl_sym ns, sl_sym name);
 void lq_drop_if_unused(struct sl_engine *e, uint32_t lq);
@@ -613,6 +629,8 @@ void settle(struct sl_engine *e);
 /* cycle.c, fair.c: rounds */
 void round_run(struct sl_engine *e);
 void round_clear(struct round *r);
+/* What the refused class needs before another look can help. */
+void remember_lacks(struct sl_engine *e, const struct entry *x);
 void round_done(struct round *r);
 void entry_process(struct sl_engine *e, uint32_t i);
 /* Reasons of its own that keep a workload from being considered; SL_PENDING_COUNT: none. */

@@ -136,6 +136,10 @@ struct saved_edge {
     uint32_t preemptor, victim, cq;
 };
 
+struct saved_wake {
+    bool freed, wake_all;
+};
+
 static int cmp_u32(const void *a, const void *b) {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return x < y ? -1 : x > y;
@@ -159,6 +163,8 @@ static void tree_free(struct tree *t) {
     sl_freep(&t->frs);
     sl_freep(&t->fr_res);
     sl_freep(&t->res);
+    sl_freep(&t->res_frs);
+    sl_freep(&t->res_first);
     sl_freep(&t->cells);
     sl_vec_free(&t->cqs);
     sl_vec_free(&t->edges);
@@ -280,6 +286,14 @@ static void number_frs(struct sl_engine *e, struct tree *t, const struct saved_u
             k++;
         t->fr_res[i] = k;
     }
+    t->res_frs = sl_alloc0(n + 1, sizeof(uint32_t));
+    t->res_first = sl_alloc0(t->n_res + 1, sizeof(uint32_t));
+    for (uint32_t r = 0, at = 0; r < t->n_res; r++) {
+        for (uint32_t i = 0; i < n; i++)
+            if (t->fr_res[i] == r)
+                t->res_frs[at++] = i;
+        t->res_first[r + 1] = at;
+    }
 }
 
 /* Everything about one pair that follows from what is written and from the queues' own usage. */
@@ -386,14 +400,14 @@ static void build_tree(struct sl_engine *e, uint32_t root, const struct saved_us
 void trees_rebuild(struct sl_engine *e) {
     SL_VEC(struct saved_use) saved = {0};
     SL_VEC(struct saved_edge) edges = {0};
-    SL_VEC(bool) pending = {0}; /* per ClusterQueue: its tree had freed quota to offer */
+    SL_VEC(struct saved_wake) wakes = {0}; /* per ClusterQueue: what its tree still had to tell */
 
     for (uint32_t i = 0; i < e->cqs.n; i++) {
         const struct node *n = cq_node(e, &e->cqs.v[i]);
-        *sl_vec_push(&pending) = n->tree != NONE && e->trees.v[n->tree].freed;
-        if (n->tree == NONE)
+        const struct tree *t = n->tree == NONE ? NULL : &e->trees.v[n->tree];
+        *sl_vec_push(&wakes) = (struct saved_wake){t && t->freed, t && t->wake_all};
+        if (!t)
             continue;
-        const struct tree *t = &e->trees.v[n->tree];
         for (uint32_t fr = 0; fr < t->n_fr; fr++) {
             __int128 u = t->cells[(size_t)n->row * t->n_fr + fr].usage;
             if (u)
@@ -435,14 +449,15 @@ void trees_rebuild(struct sl_engine *e) {
     }
     for (uint32_t i = 0; i < e->cqs.n; i++) {
         struct tree *t = cq_tree(e, &e->cqs.v[i]);
-        t->freed |= pending.v[i];
+        t->freed |= wakes.v[i].freed;
+        t->wake_all |= wakes.v[i].wake_all;
         tree_mark(e, t);
     }
     for (uint32_t i = 0; i < e->nodes.n; i++)
         e->nodes.v[i].touched = false;
     sl_vec_free(&saved);
     sl_vec_free(&edges);
-    sl_vec_free(&pending);
+    sl_vec_free(&wakes);
     sl_vec_clear(&e->extra_frs); /* from now on their usage speaks for them */
     e->structure_dirty = false;
 }
@@ -481,6 +496,17 @@ void tree_add(struct sl_engine *e, uint32_t node, uint32_t fr, sl_amount amount)
                 v = -over;
         }
     }
+}
+
+__int128 tree_arriving(const struct sl_engine *e, uint32_t leaf, uint32_t node, uint32_t fr,
+                       sl_amount amount) {
+    __int128 v = amount;
+    for (uint32_t i = leaf; i != node && v > 0; i = e->nodes.v[i].parent) {
+        const struct cell *c = cell_at(e, i, fr);
+        if (c->usage < c->local)
+            v -= c->local - c->usage;
+    }
+    return v > 0 ? v : 0;
 }
 
 static sl_amount available(const struct node *nodes, const struct tree *t, uint32_t i, uint32_t fr) {

@@ -160,15 +160,29 @@ const char *sl_engine_cq_name(const struct sl_engine *e, uint32_t i) {
 /* ---- the waiting line of a ClusterQueue in order ---- */
 
 struct cursor {
-    uint32_t class, at; /* a class's line, or class NONE: one parked workload */
+    uint32_t class, at; /* a class's line, or class NONE: one workload by itself */
     uint32_t wl;
 };
+
+/* The next of the line, past the one that goes first by itself. */
+static bool cursor_next(const struct sl_engine *e, struct cursor *c, uint32_t skip) {
+    const struct sl_ordkey *k;
+    do {
+        k = c->class == NONE ? NULL : sl_ordset_at(&e->classes.v[c->class].line, c->at++);
+    } while (k && k->id == skip);
+    if (k)
+        c->wl = k->id;
+    return k;
+}
 
 static bool cursor_before(const struct sl_engine *e, const struct cursor *a, const struct cursor *b) {
     const struct wl *x = &e->wls.v[a->wl], *y = &e->wls.v[b->wl];
     const struct lq *l = &e->lqs.v[x->lq], *m = &e->lqs.v[y->lq];
     if (x->lq != y->lq && afs_orders(e, &e->cqs.v[l->cq]) && l->afs_usage != m->afs_usage)
         return l->afs_usage < m->afs_usage;
+    uint32_t sticky = e->cqs.v[l->cq].sticky;
+    if (a->wl == sticky || b->wl == sticky)
+        return a->wl == sticky;
     int64_t p = wl_priority(e, x), q = wl_priority(e, y);
     if (p != q)
         return p > q;
@@ -180,11 +194,18 @@ uint32_t sl_engine_pending(const struct sl_engine *e, const char *cq, uint32_t f
                            uint32_t n) {
     const struct cq *q = find_cq(e, cq);
     SL_VEC(struct cursor) cursors = {0};
+    uint32_t sticky = q && q->sticky != NONE && e->wls.v[q->sticky].phase == WL_WAITING
+                          ? q->sticky
+                          : NONE;
+    if (sticky != NONE)
+        *sl_vec_push(&cursors) = (struct cursor){NONE, 0, sticky};
     for (uint32_t i = 0; q && i < q->lqs.n; i++) {
         const struct lq *l = &e->lqs.v[q->lqs.v[i]];
-        for (uint32_t k = 0; k < l->classes.n; k++)
-            *sl_vec_push(&cursors) = (struct cursor){
-                l->classes.v[k], 0, sl_ordset_first(&e->classes.v[l->classes.v[k]].line)->id};
+        for (uint32_t k = 0; k < l->classes.n; k++) {
+            struct cursor c = {l->classes.v[k], 0, NONE};
+            if (cursor_next(e, &c, sticky))
+                *sl_vec_push(&cursors) = c;
+        }
         for (uint32_t k = 0; k < l->parked.n; k++)
             *sl_vec_push(&cursors) = (struct cursor){NONE, 0, l->parked.v[k]};
     }
@@ -197,11 +218,7 @@ uint32_t sl_engine_pending(const struct sl_engine *e, const char *cq, uint32_t f
         struct cursor *c = &cursors.v[best];
         if (pos >= from)
             ret[got++] = wl_id(e, c->wl);
-        const struct sl_ordkey *next =
-            c->class == NONE ? NULL : sl_ordset_at(&e->classes.v[c->class].line, ++c->at);
-        if (next)
-            c->wl = next->id;
-        else
+        if (!cursor_next(e, c, sticky))
             *c = sl_vec_pop(&cursors);
     }
     sl_vec_free(&cursors);

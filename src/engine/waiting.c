@@ -216,8 +216,8 @@ static void class_free(struct sl_engine *e, uint32_t c) {
     *sl_vec_push(&e->free_classes) = c;
 }
 
-/* Puts the class and its kin to sleep with the memo the caller has filled in for c. */
-void class_sleep(struct sl_engine *e, uint32_t c) {
+/* Puts the class (and its kin) to sleep with the memo the caller has filled in for c. */
+void class_sleep(struct sl_engine *e, uint32_t c, bool with_kin) {
     struct cq *q = &e->cqs.v[e->lqs.v[e->classes.v[c].lq].cq];
     const struct class *x = &e->classes.v[c];
     uint32_t k = c;
@@ -235,7 +235,7 @@ void class_sleep(struct sl_engine *e, uint32_t c) {
             memcpy(y->lacks, x->lacks, sizeof(x->lacks));
         }
         k = y->kin;
-    } while (k != c);
+    } while (k != c && with_kin);
 }
 
 void class_wake(struct sl_engine *e, uint32_t c) {
@@ -316,8 +316,13 @@ void wl_dequeue(struct sl_engine *e, uint32_t wl) {
         return;
     }
     w->phase = WL_OUTSIDE;
-    if (l->cq != NONE && e->cqs.v[l->cq].sticky == wl)
-        e->cqs.v[l->cq].sticky = NONE;
+    if (l->cq == NONE)
+        return;
+    struct cq *q = &e->cqs.v[l->cq];
+    if (q->sticky == wl)
+        q->sticky = NONE;
+    if (q->seen_head == wl)
+        q->seen_head = NONE; /* whoever comes next, even in the same slot, was not looked at */
 }
 
 void wl_requeue(struct sl_engine *e, uint32_t wl) {
@@ -395,6 +400,28 @@ static bool worth_a_look(const struct sl_engine *e, const struct cq *q, const st
     return c->n_lacks && may_preempt(e, q, c);
 }
 
+/* Would a look at the class now lead to anything? Leaves no trace but a fresh memo. */
+static bool would_move(struct sl_engine *e, uint32_t c, uint32_t cq) {
+    struct round *r = &e->round;
+    uint32_t marks[] = {r->picks.n, r->uses.n,   r->whys.n, r->targets.n,
+                        r->tried.n, r->counts.n, r->lacks.n};
+    struct entry x;
+    entry_init(e, &x, sl_ordset_first(&e->classes.v[c].line)->id, c, cq);
+    x.from_start = true;
+    assign(e, &x);
+    bool moves = x.mode == MODE_FIT || x.targets.n || x.has_resume;
+    if (!moves)
+        remember_lacks(e, &x);
+    r->picks.n = marks[0];
+    r->uses.n = marks[1];
+    r->whys.n = marks[2];
+    r->targets.n = marks[3];
+    r->tried.n = marks[4];
+    r->counts.n = marks[5];
+    r->lacks.n = marks[6];
+    return moves;
+}
+
 static void wake_parked(struct sl_engine *e, struct cq *q) {
     for (uint32_t i = 0; i < q->lqs.n; i++) {
         struct lq *l = &e->lqs.v[q->lqs.v[i]];
@@ -408,18 +435,43 @@ static void wake_parked(struct sl_engine *e, struct cq *q) {
     }
 }
 
-/* Quota was freed, or configuration changed: those it may help come back to their heaps. */
+/* Quota was freed, or configuration changed: those it helps come back to their heaps. A sleeper wakes
+ * exactly if, as things stand, it fits, finds somebody to preempt, or has flavors left to try. */
 void tree_wake(struct sl_engine *e, struct tree *t) {
+    *sl_vec_push(&e->asked_trees) = (uint32_t)(t - e->trees.v);
     for (uint32_t i = 0; i < t->cqs.n; i++) {
         struct cq *q = &e->cqs.v[t->cqs.v[i]];
         for (uint32_t k = q->asleep.n; k-- > 0;) {
             uint32_t c = q->asleep.v[k];
-            if (t->wake_all || worth_a_look(e, q, &e->classes.v[c]))
+            e->classes.v[c].asked = e->stats.cycles;
+            if ((t->wake_all || worth_a_look(e, q, &e->classes.v[c])) &&
+                would_move(e, c, t->cqs.v[i]))
                 class_wake(e, c);
         }
         wake_parked(e, q);
     }
     t->freed = t->wake_all = false;
+}
+
+/* Where a queue's head waits in the heap for its victims, those behind it that were asked wait there
+ * too: they have not had their turn. */
+void waiting_at_rest(struct sl_engine *e) {
+    for (uint32_t i = 0; i < e->asked_trees.n; i++) {
+        const struct tree *t = &e->trees.v[e->asked_trees.v[i]];
+        for (uint32_t k = 0; k < t->cqs.n; k++) {
+            struct cq *q = &e->cqs.v[t->cqs.v[k]];
+            if (!q->active || sl_heap_empty(&q->heap))
+                continue;
+            uint32_t top = sl_heap_top(&q->heap);
+            bool sticky = cq_head(e, t->cqs.v[k]) == q->sticky;
+            for (uint32_t c = q->asleep.n; c-- > 0;) {
+                uint32_t x = q->asleep.v[c];
+                if (e->classes.v[x].asked == e->stats.cycles && (sticky || class_less(e, top, x)))
+                    class_wake(e, x);
+            }
+        }
+    }
+    sl_vec_clear(&e->asked_trees);
 }
 
 /* ---- heads and positions ---- */
@@ -480,4 +532,14 @@ void waiting_positions(const struct sl_engine *e, uint32_t wl, uint32_t *cq_pos,
     for (uint32_t i = 0; i < q->lqs.n; i++)
         lq_positions(e, &e->lqs.v[q->lqs.v[i]], &mine, &key, cq_pos, cq_n);
     *cq_pos += 1;
+    /* Who waits for his victims goes first, wherever his key would put him. */
+    if (q->sticky == wl && !afs_orders(e, q))
+        *cq_pos = 1;
+    else if (q->sticky != NONE && !afs_orders(e, q) && e->wls.v[q->sticky].phase == WL_WAITING) {
+        struct class first = {.lq = e->wls.v[q->sticky].lq,
+                              .priority = wl_priority(e, &e->wls.v[q->sticky])};
+        struct sl_ordkey k = wl_key(e, q->sticky);
+        int r = class_cmp_coarse(e, &first, &mine);
+        *cq_pos += r > 0 || (r == 0 && sl_ordkey_cmp(&k, &key, wl_tie, e) > 0);
+    }
 }

@@ -4,8 +4,7 @@
  * these texts, so every constant here is part of the interface.
  *
  * Not done here, because only the holder of the object can: resetting Evicted and Preempted to
- * False
- * ("Previously: ...") when quota is reserved again, and what releasing a stopped job writes.
+ * False ("Previously: ...") when quota is reserved again.
  */
 #include "model/effect.h"
 
@@ -14,8 +13,8 @@
 
 #include "base/buf.h"
 
-#define MAX_MESSAGE_BYTES (32 * 1024) /* of one condition; Kubernetes takes no more */
-#define MAX_REASON_BYTES (1024 * 1024)
+#define MAX_MESSAGE_BYTES ((size_t)32 * 1024) /* of one condition; Kubernetes takes no more */
+#define MAX_REASON_BYTES ((size_t)1024 * 1024)
 
 /* While conditions are being written: messages follow each other in one buffer, which may move. */
 struct writer {
@@ -269,6 +268,16 @@ static void evict_message(struct sl_buf *b, const struct sl_effect *x) {
     }
 }
 
+const char *sl_evict_message(const struct sl_effect *x, struct sl_arena *a) {
+    struct sl_buf b;
+
+    sl_buf_init(&b, 32768);
+    evict_message(&b, x);
+    const char *s = sl_arena_strdup(a, sl_buf_str(&b));
+    sl_buf_done(&b);
+    return s;
+}
+
 static void evict(struct writer *w, const struct sl_effect *x) {
     begin(w, SL_COND_EVICTED, true, evict_reason(x->evict.reason, x->evict.cause));
     evict_message(w->text, x);
@@ -301,6 +310,20 @@ static void unreserve(struct writer *w, const struct sl_effect *x) {
     end(w);
 }
 
+/* What is written when an evicted workload has stopped. */
+static void release(struct writer *w, const struct sl_effect *x) {
+    const char *text = x->release.text ? x->release.text : "";
+
+    add(w, SL_COND_QUOTA_RESERVED, false, "Pending", text);
+    if (x->release.has_checks)
+        add(w, SL_COND_ADMITTED, false, "NoReservationUnsatisfiedChecks",
+            "The workload has no reservation and not all checks ready");
+    else
+        add(w, SL_COND_ADMITTED, false, "NoReservation", "The workload has no reservation");
+    add(w, SL_COND_REQUEUED, x->release.requeued, evict_reason(x->release.reason, x->release.cause),
+        text);
+}
+
 static void requeued(struct writer *w, const struct sl_effect *x) {
     static const char *const words[SL_REQUEUED_COUNT] = {
         [SL_REQUEUED_REACTIVATED] = "The workload was reactivated",
@@ -313,8 +336,7 @@ static void requeued(struct writer *w, const struct sl_effect *x) {
 
     if (r == SL_REQUEUED_NONE || (size_t)r >= SL_REQUEUED_COUNT)
         return;
-    add(w, SL_COND_REQUEUED, true, sl_word(SL_VOCAB_REQUEUED, (int)r),
-        words[r] ? words[r] : x->requeued.text);
+    add(w, SL_COND_REQUEUED, true, sl_word(SL_VOCAB_REQUEUED, (int)r), words[r]);
 }
 
 static void blocked(struct writer *w, const struct sl_effect *x) {
@@ -377,6 +399,9 @@ uint32_t sl_effect_conditions(const struct sl_effect *x, struct sl_buf *text,
     case SL_EFFECT_EVICT:
         evict(&w, x);
         break;
+    case SL_EFFECT_RELEASE:
+        release(&w, x);
+        break;
     case SL_EFFECT_UNRESERVE:
         unreserve(&w, x);
         break;
@@ -409,28 +434,28 @@ const char *sl_taint_print(struct sl_arena *a, const struct sl_taint *t) {
 }
 
 static int by_check_name(const void *a, const void *b) {
-    const struct sl_check_status *const *x = a, *const *y = b;
-    return strcmp((*x)->name, (*y)->name);
+    const struct sl_check_status *x = a, *y = b;
+    return strcmp(x->name, y->name);
 }
 
 const char *sl_checks_print(struct sl_arena *a, enum sl_check_state state,
                             const struct sl_check_status *v, uint32_t n) {
-    SL_VEC(const struct sl_check_status *) list = {0};
+    SL_VEC(struct sl_check_status) list = {0};
     struct sl_buf b;
     const char *kept;
 
     for (uint32_t i = 0; i < n; i++)
         if (v[i].state == state)
-            *sl_vec_push(&list) = &v[i];
+            *sl_vec_push(&list) = v[i];
     if (list.n > 1)
         qsort(list.v, list.n, sizeof *list.v, by_check_name);
     sl_buf_init(&b, MAX_MESSAGE_BYTES);
     sl_buf_printf(&b, "AdmissionCheck%s in %s state: ", list.n > 1 ? "s" : "",
                   sl_word(SL_VOCAB_CHECK_STATE, (int)state));
     for (uint32_t i = 0; i < list.n; i++) {
-        sl_buf_printf(&b, "%s\"%s\"", i > 0 ? "; " : "", list.v[i]->name);
-        if (given(list.v[i]->message))
-            sl_buf_printf(&b, " (%s)", list.v[i]->message);
+        sl_buf_printf(&b, "%s\"%s\"", i > 0 ? "; " : "", list.v[i].name);
+        if (given(list.v[i].message))
+            sl_buf_printf(&b, " (%s)", list.v[i].message);
     }
     kept = sl_arena_strdup(a, sl_buf_str(&b));
     sl_buf_done(&b);

@@ -10,7 +10,8 @@
 static const char *const names[SL_EFFECT_COUNT] = {
     [SL_EFFECT_RESERVE] = "reserve",     [SL_EFFECT_ADMIT] = "admit",
     [SL_EFFECT_PENDING] = "pending",     [SL_EFFECT_EVICT] = "evict",
-    [SL_EFFECT_UNRESERVE] = "unreserve", [SL_EFFECT_REQUEUED] = "requeued",
+    [SL_EFFECT_RELEASE] = "release",     [SL_EFFECT_UNRESERVE] = "unreserve",
+    [SL_EFFECT_REQUEUED] = "requeued",
     [SL_EFFECT_BACKOFF] = "backoff",     [SL_EFFECT_DEACTIVATE] = "deactivate",
     [SL_EFFECT_CHECKS] = "checks",       [SL_EFFECT_BLOCKED] = "blocked",
     [SL_EFFECT_CQ_STATUS] = "cq-status",
@@ -135,13 +136,16 @@ static uint64_t effect(uint64_t h, const struct sl_effect *x) {
         return pending(h, x);
     case SL_EFFECT_EVICT:
         return evict(h, x);
+    case SL_EFFECT_RELEASE:
+        h = number(number(h, x->release.reason), x->release.cause);
+        h = number(number(h, x->release.requeued), x->release.has_checks);
+        return sl_hash_str(h, x->release.text);
     case SL_EFFECT_UNRESERVE:
         h = number(h, x->unreserve.stopped);
         h = number(h, x->unreserve.local_queue);
         return sl_hash_str(h, x->unreserve.queue);
     case SL_EFFECT_REQUEUED:
-        h = number(h, x->requeued.reason);
-        return sl_hash_str(h, x->requeued.text);
+        return number(h, x->requeued.reason);
     case SL_EFFECT_BACKOFF:
         h = number(h, x->backoff.count);
         return number(h, x->backoff.at);

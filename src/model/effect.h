@@ -15,6 +15,7 @@ enum sl_effect_kind {
     SL_EFFECT_ADMIT,      /* all checks are ready: admitted */
     SL_EFFECT_PENDING,    /* looked at and not admitted: QuotaReserved=False with reasons */
     SL_EFFECT_EVICT,      /* stop it, then report SL_FACT_RELEASED */
+    SL_EFFECT_RELEASE,    /* evicted and stopped: no reservation any more, may it compete again? */
     SL_EFFECT_UNRESERVE,  /* reservation taken back before it was admitted (stopped or lost queue) */
     SL_EFFECT_REQUEUED,   /* Requeued=True: may compete again */
     SL_EFFECT_BACKOFF,    /* requeueState: count and not before when */
@@ -122,13 +123,19 @@ struct sl_effect {
             const char *text;           /* whole message; NULL: made from the rest where it can be */
         } evict;
         struct {
+            enum sl_evict reason;
+            enum sl_cause cause;
+            bool requeued;    /* competes again at once */
+            bool has_checks;  /* which were all reset */
+            const char *text; /* the message of the eviction */
+        } release;
+        struct {
             bool stopped;     /* else missing or terminating */
             bool local_queue; /* else the ClusterQueue */
             const char *queue; /* its name; NULL: cq */
         } unreserve;
         struct {
             enum sl_requeued reason;
-            const char *text; /* PREEMPTED, NODE_FAILURES: the message of that eviction */
         } requeued;
         struct {
             int32_t count;
@@ -182,6 +189,9 @@ struct sl_condition {
     const char *reason;
     const char *message; /* in the buffer given */
 };
+
+/* The message of an EVICT effect, made from its parts, in the arena. */
+const char *sl_evict_message(const struct sl_effect *x, struct sl_arena *a);
 
 #define SL_EFFECT_MAX_CONDITIONS 4
 struct sl_buf;

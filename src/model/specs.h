@@ -120,6 +120,7 @@ struct sl_podset_spec {
 
 struct sl_workload_spec {
     const char *ns, *name, *uid, *queue;
+    const char *job_uid; /* of the job behind it, "" if unknown */
     sl_shape_id shape; /* from sl_engine_shape */
     int32_t priority, boost;
     sl_time created;

@@ -94,8 +94,6 @@ static const char *const cause[SL_CAUSE_COUNT] = {
 
 static const char *const requeued[SL_REQUEUED_COUNT] = {
     [SL_REQUEUED_NONE] = "",
-    [SL_REQUEUED_PREEMPTED] = "Preempted",
-    [SL_REQUEUED_NODE_FAILURES] = "NodeFailures",
     [SL_REQUEUED_REACTIVATED] = "Reactivated",
     [SL_REQUEUED_BACKOFF_FINISHED] = "BackoffFinished",
     [SL_REQUEUED_CLUSTER_QUEUE_RESTARTED] = "ClusterQueueRestarted",

@@ -58,11 +58,9 @@ enum sl_cause {
     SL_CAUSE_COUNT,
 };
 
-/* Reasons of Requeued=True. */
+/* Reasons why Requeued turns True later than the release. */
 enum sl_requeued {
     SL_REQUEUED_NONE,
-    SL_REQUEUED_PREEMPTED,
-    SL_REQUEUED_NODE_FAILURES,
     SL_REQUEUED_REACTIVATED,
     SL_REQUEUED_BACKOFF_FINISHED,
     SL_REQUEUED_CLUSTER_QUEUE_RESTARTED,

@@ -54,7 +54,8 @@ static void draw_line(const struct sl_picture *p, const struct sl_picture_row *r
 }
 
 static void draw_axis(const struct sl_picture *p, unsigned columns, struct sl_buf *out) {
-    double length = (double)p->length / (double)SL_SEC;
+    const char *sign;
+    double length = (double)p->length / (double)SL_SEC / sl_picture_unit(p->length, &sign);
     double step = sl_picture_step(length, columns / 14);
     char text[512];
     memset(text, ' ', sizeof(text));
@@ -63,7 +64,7 @@ static void draw_axis(const struct sl_picture *p, unsigned columns, struct sl_bu
         char number[32];
         unsigned at = length > 0 ? (unsigned)(t / length * columns) : 0;
         char label[40];
-        int n = snprintf(label, sizeof(label), "%ss", sl_picture_number(t, number));
+        int n = snprintf(label, sizeof(label), "%s %s", sl_picture_number(t, number), sign);
         if (n <= 0 || at + (unsigned)n > columns || at + (unsigned)n >= sizeof(text) ||
             (end > 0 && at <= end))
             continue;

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "doc/facts.h"
 #include "sim/jsonw.h"
 
 #define FLUSH_BYTES ((size_t)1 << 18)
@@ -21,6 +22,7 @@ struct sl_journal {
     char *path;    /* as asked for */
     char *partial; /* what is written to; NULL: path itself, which is no regular file */
     struct sl_buf b;
+    struct sl_fact_writer facts;
 };
 
 static int io_error(const struct sl_journal *j, int why, struct sl_err *err) {
@@ -62,6 +64,7 @@ int sl_journal_create(const char *path, const struct sl_journal_head *h, struct 
     j->fd = -1;
     j->path = sl_strdup(path);
     sl_buf_init(&j->b, FLUSH_BYTES + 2 * SL_JOURNAL_MAX_LINE);
+    sl_fact_writer_init(&j->facts);
     struct stat st;
     if (stat(path, &st) < 0 || S_ISREG(st.st_mode)) {
         size_t n = strlen(path) + sizeof(".partial");
@@ -80,6 +83,10 @@ int sl_journal_create(const char *path, const struct sl_journal_head *h, struct 
     sl_jw_str(&w, "source", h->source);
     sl_jw_str(&w, "eviction_delay", sl_span_format(h->eviction_delay, delay));
     sl_jw_bool(&w, "pods_ready", h->pods_ready);
+    sl_jw_open(&w, "classes", '[');
+    for (uint32_t i = 0; i < h->n_classes; i++)
+        sl_jw_str(&w, NULL, h->classes[i]);
+    sl_jw_close(&w, ']');
     sl_jw_close(&w, '}');
     int r = end_line(j, 0, err);
     if (r < 0)
@@ -94,6 +101,7 @@ void sl_journal_free(struct sl_journal *j) {
     if (j->fd >= 0)
         (void)close(j->fd); /* given up: the run has failed for another reason */
     sl_buf_done(&j->b);
+    sl_fact_writer_done(&j->facts);
     sl_freep(&j->path);
     sl_freep(&j->partial);
     sl_freep(&j);
@@ -104,6 +112,26 @@ void sl_journal_freep(struct sl_journal **j) {
     *j = NULL;
 }
 
+/* ---- facts ---- */
+
+int sl_journal_fact(struct sl_journal *j, const struct sl_engine *e, const struct sl_fact *f,
+                    const struct sl_wl_note *note, struct sl_err *err) {
+    struct sl_fact_note n = {0};
+    struct sl_wl_view v;
+    if (f->kind == SL_FACT_WORKLOAD) {
+        n.ns = f->workload.ns;
+        n.name = f->workload.name;
+        n.tag = note->class_name;
+        n.podsets = note->podsets;
+        n.n_podsets = note->n_podsets;
+    } else if (f->wl.v != 0 && sl_engine_workload(e, f->wl, &v)) {
+        n.ns = v.ns;
+        n.name = v.name;
+    }
+    sl_fact_encode(&j->facts, f, n.name ? &n : NULL, &j->b);
+    return j->b.len >= FLUSH_BYTES ? flush(j, err) : 0;
+}
+
 /* ---- effects ---- */
 
 static void put_name(struct sl_jw *w, const char *key, const char *ns, const char *name) {
@@ -112,18 +140,45 @@ static void put_name(struct sl_jw *w, const char *key, const char *ns, const cha
     sl_jw_str(w, key, text);
 }
 
+static const char *const pending_words[SL_PENDING_COUNT] = {
+    [SL_PENDING_NO_FIT] = "no fit",
+    [SL_PENDING_NO_CANDIDATES] = "no candidates",
+    [SL_PENDING_PREEMPTION] = "preemption",
+    [SL_PENDING_OVERLAP] = "overlap",
+    [SL_PENDING_LOST_RACE] = "lost race",
+    [SL_PENDING_FAILED_CHECKS] = "failed checks",
+    [SL_PENDING_CQ_INACTIVE] = "queue inactive",
+    [SL_PENDING_CQ_MISSING] = "queue missing",
+    [SL_PENDING_NS_MISSING] = "namespace missing",
+    [SL_PENDING_NS_MISMATCH] = "namespace mismatch",
+    [SL_PENDING_INVALID] = "invalid",
+    [SL_PENDING_PODS_READY] = "pods not ready",
+};
+
+static const char *const blocked_words[SL_BLOCKED_COUNT] = {
+    [SL_BLOCKED_LQ_MISSING] = "local queue missing",
+    [SL_BLOCKED_LQ_STOPPED] = "local queue stopped",
+    [SL_BLOCKED_CQ_MISSING] = "queue missing",
+    [SL_BLOCKED_CQ_INACTIVE] = "queue inactive",
+    [SL_BLOCKED_GATED] = "gated",
+    [SL_BLOCKED_GATE_CLEARED] = "gate cleared",
+};
+
 static void put_podsets(struct sl_jw *w, const struct sl_effect *x) {
     sl_jw_open(w, "podsets", '[');
     for (uint32_t i = 0; i < x->reserve.n; i++) {
         const struct sl_podset_assignment *p = &x->reserve.podsets[i];
         sl_jw_open(w, NULL, '{');
-        sl_jw_int(w, p->name, p->count);
+        sl_jw_str(w, "name", p->name);
+        sl_jw_int(w, "count", p->count);
+        sl_jw_open(w, "flavors", '{');
         for (uint32_t k = 0; k < p->n; k++) {
             sl_jw_open(w, p->v[k].resource, '[');
             sl_jw_str(w, NULL, p->v[k].flavor);
             sl_jw_int(w, NULL, p->v[k].usage);
             sl_jw_close(w, ']');
         }
+        sl_jw_close(w, '}');
         sl_jw_close(w, '}');
     }
     sl_jw_close(w, ']');
@@ -146,7 +201,7 @@ void sl_journal_effect(struct sl_buf *b, const struct sl_effect *x) {
         put_podsets(&w, x);
         break;
     case SL_EFFECT_PENDING:
-        sl_jw_uint(&w, "why", x->pending.kind);
+        sl_jw_str(&w, "why", pending_words[x->pending.kind]);
         if (x->pending.victims > 0)
             sl_jw_uint(&w, "victims", x->pending.victims);
         sl_jw_bool(&w, "asleep", x->pending.asleep);
@@ -156,6 +211,10 @@ void sl_journal_effect(struct sl_buf *b, const struct sl_effect *x) {
         sl_jw_str(&w, "cause", sl_word(SL_VOCAB_CAUSE, (int)x->evict.cause));
         if (x->evict.by_uid)
             sl_jw_str(&w, "by_uid", x->evict.by_uid);
+        break;
+    case SL_EFFECT_RELEASE:
+        sl_jw_str(&w, "reason", sl_word(SL_VOCAB_EVICT, (int)x->release.reason));
+        sl_jw_bool(&w, "requeued", x->release.requeued);
         break;
     case SL_EFFECT_REQUEUED:
         sl_jw_str(&w, "reason", sl_word(SL_VOCAB_REQUEUED, (int)x->requeued.reason));
@@ -168,7 +227,7 @@ void sl_journal_effect(struct sl_buf *b, const struct sl_effect *x) {
         sl_jw_str(&w, "cause", sl_word(SL_VOCAB_CAUSE, (int)x->deactivate.cause));
         break;
     case SL_EFFECT_BLOCKED:
-        sl_jw_uint(&w, "why", x->blocked.kind);
+        sl_jw_str(&w, "why", blocked_words[x->blocked.kind]);
         break;
     case SL_EFFECT_CQ_STATUS:
         sl_jw_bool(&w, "active", x->cq_status.active);

@@ -3,7 +3,7 @@
  * that the run can be decided again and compared.
  *
  *     {"sluice_journal":1,"program":"sluice 0.1.0","source":"sample.yaml","eviction_delay":"0s"}
- *     {"fact":...}                                        what became true, at its time
+ *     {"at":1000,"fact":"workload","ns":"a",...}          what became true (doc/facts.h)
  *     {"cycle":1000,"effects":2,"digest":"1f0c..."}       a decision, and the digest after it
  *     {"effect":"Reserve","wl":"ns/job","cq":"q",...}     one line for each effect of the cycle
  *     {"end":{"facts":5,"cycles":3,"digest":"77aa..."}}
@@ -23,8 +23,12 @@
 struct sl_journal_head {
     const char *source;
     sl_span eviction_delay;
-    bool pods_ready; /* the simulation reports readiness by itself */
+    bool pods_ready;            /* the simulation reports readiness by itself */
+    const char *const *classes; /* in the order of reports */
+    uint32_t n_classes;
 };
+
+#define SL_JOURNAL_MAX_CLASSES 4096u
 
 /* ---- writing ---- */
 
@@ -58,8 +62,9 @@ struct sl_record {
     struct sl_fact fact;                  /* its wl and shape are 0: the names below tell */
     const char *ns, *name;                /* of the workload it is about; NULL: about none */
     const char *class_name;               /* WORKLOAD: NULL if it says none */
-    const struct sl_podset_spec *podsets; /* WORKLOAD */
+    const struct sl_podset_spec *podsets; /* WORKLOAD; live as long as the reader */
     uint32_t n_podsets;
+    uint32_t shape; /* WORKLOAD: number of its podsets in this journal, counted from 1 */
     /* CYCLE, END */
     sl_time at;
     uint64_t digest;

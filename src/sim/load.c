@@ -280,6 +280,8 @@ static void read_queue(struct sl_load_reader *r, const struct sl_node *n, const 
     if (r->rd.code < 0)
         return;
     sl_decode_cq_spec(&r->rd, with_cohort(r, node, cohort), name, &spec);
+    if (r->rd.code >= 0 && !sl_node_get(node, "namespaceSelector"))
+        spec.namespaces = (struct sl_selector){0}; /* a queue of a load takes its own work */
     const char *prefixed =
         cohort_counted ? sl_arena_printf(&r->load->arena, "%s-%s", cohort, name) : name;
     for (uint32_t i = 0; i < count && r->rd.code >= 0; i++)

@@ -137,6 +137,26 @@ static int simulate(const struct sl_sim_request *q, struct sl_load *l, struct sl
     return r;
 }
 
+static int create_journal(const char *path, const struct sl_load *l, struct sl_journal **ret,
+                          struct sl_err *err) {
+    const char *classes[SL_JOURNAL_MAX_CLASSES];
+    struct sl_journal_head head = {
+        .source = l->file,
+        .eviction_delay = l->eviction_delay,
+        .pods_ready = l->pods_ready,
+        .classes = classes,
+    };
+    for (uint32_t i = 0; i < l->streams.n && head.n_classes < SL_JOURNAL_MAX_CLASSES; i++) {
+        const char *name = l->streams.v[i].klass->name;
+        bool known = false;
+        for (uint32_t k = 0; k < head.n_classes && !known; k++)
+            known = strcmp(classes[k], name) == 0;
+        if (!known)
+            classes[head.n_classes++] = name;
+    }
+    return sl_journal_create(path, &head, ret, err);
+}
+
 int sl_sim_run_load(const struct sl_sim_request *q, struct sl_report *ret, struct sl_err *err) {
     _cleanup_(sl_load_freep) struct sl_load *l = NULL;
     _cleanup_(sl_journal_freep) struct sl_journal *j = NULL;
@@ -146,8 +166,7 @@ int sl_sim_run_load(const struct sl_sim_request *q, struct sl_report *ret, struc
     if (r < 0)
         return r;
     if (q->journal) {
-        struct sl_journal_head head = {.source = q->file, .eviction_delay = l->eviction_delay};
-        r = sl_journal_create(q->journal, &head, &j, err);
+        r = create_journal(q->journal, l, &j, err);
         if (r < 0)
             return r;
         ret->world.journal = j;

@@ -112,6 +112,11 @@ const char *sl_picture_number(double v, char out[32]) {
     return out;
 }
 
+double sl_picture_unit(sl_span length, const char **ret_sign) {
+    *ret_sign = length > 4 * SL_HOUR ? "h" : length > 15 * SL_MINUTE ? "min" : "s";
+    return length > 4 * SL_HOUR ? 3600 : length > 15 * SL_MINUTE ? 60 : 1;
+}
+
 double sl_picture_step(double length, unsigned marks) {
     double rough = length / (double)(marks ? marks : 1), step = 1;
     if (!(rough > 0))

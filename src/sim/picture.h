@@ -45,6 +45,8 @@ void sl_svg_draw(const struct sl_picture *p, struct sl_buf *out);
 
 /* "1.2k" etc. are not used: a plain number with as many digits as it needs. */
 const char *sl_picture_number(double v, char out[32]);
+/* The unit of a time axis of this length: how many seconds one is, and its sign. */
+double sl_picture_unit(sl_span length, const char **ret_sign);
 /* The distance between marks on an axis of this length with about 'marks' of them: 1, 2 or 5 times
  * a power of ten. */
 double sl_picture_step(double length, unsigned marks);

@@ -21,10 +21,15 @@ static double wall_seconds(void) {
 }
 
 void sl_report_init(struct sl_report *r, const char *source, bool timeline) {
-    *r = (struct sl_report){
-        .source = sl_strdup(source), .cpu0 = cpu_seconds(), .wall0 = wall_seconds()};
+    *r = (struct sl_report){.source = sl_strdup(source)};
+    sl_report_restart(r);
     sl_arena_init(&r->arena, (size_t)64 << 20);
     sl_world_init(&r->world, timeline);
+}
+
+void sl_report_restart(struct sl_report *r) {
+    r->cpu0 = cpu_seconds();
+    r->wall0 = wall_seconds();
 }
 
 void sl_report_done(struct sl_report *r) {

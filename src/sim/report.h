@@ -24,12 +24,15 @@ struct sl_report {
     struct sl_stuck stuck[SL_REPORT_MAX_STUCK];
     uint32_t n_stuck;
     struct sl_arena arena;
+    uint64_t guessed;   /* workloads whose runtime no journal told */
     double cpu0, wall0; /* when it began */
 };
 
 /* Starts the clocks and makes the world. */
 void sl_report_init(struct sl_report *r, const char *source, bool timeline);
 void sl_report_done(struct sl_report *r);
+/* Starts the clocks anew. */
+void sl_report_restart(struct sl_report *r);
 /* Sums up at 'now', stops the clocks. */
 void sl_report_end(struct sl_report *r, sl_time now);
 

@@ -275,12 +275,13 @@ static void check_checks(struct sl_run *run, const struct sl_expect *x) {
         bool listed = false;
         for (uint32_t k = 0; k < x->n_pairs && !listed; k++)
             listed = strcmp(x->pairs[k].a, w->checks[i].name) == 0 &&
-                     x->pairs[k].number == (int64_t)w->checks[i].state;
+                     x->pairs[k].number == (int64_t)w->checks[i].state &&
+                     (x->pairs[k].retries < 0 || x->pairs[k].retries == w->checks[i].retries);
         ok = ok && listed;
         if (len < sizeof(list))
-            len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s=%s", i ? " " : "",
-                                    w->checks[i].name,
-                                    sl_word(SL_VOCAB_CHECK_STATE, (int)w->checks[i].state));
+            len += (size_t)snprintf(
+                list + len, sizeof(list) - len, "%s%s=%s:%d", i ? " " : "", w->checks[i].name,
+                sl_word(SL_VOCAB_CHECK_STATE, (int)w->checks[i].state), w->checks[i].retries);
     }
     if (ok)
         return;
@@ -396,6 +397,16 @@ static void check_evictions(struct sl_run *run, const struct sl_expect *x) {
     sl_run_say_since(run);
 }
 
+static void check_rest(struct sl_run *run, const struct sl_expect *x) {
+    for (uint32_t i = 0; i < run->wls.n; i++) {
+        struct sl_wl_view v;
+        if (sl_engine_workload(run->e, run->wls.v[i].id, &v) && v.evicting) {
+            got_wl(run, x, &run->wls.v[i]);
+            return;
+        }
+    }
+}
+
 void sl_run_expect(struct sl_run *run, const struct sl_expect *x) {
     switch (x->kind) {
     case SL_EXPECT_ADMITTED:
@@ -449,6 +460,9 @@ void sl_run_expect(struct sl_run *run, const struct sl_expect *x) {
             got(run, x, "%u effects", run->effects.v.n);
             sl_run_say_since(run);
         }
+        break;
+    case SL_EXPECT_REST:
+        check_rest(run, x);
         break;
     case SL_EXPECT_NEXT:
         check_next(run, x);

@@ -47,7 +47,8 @@ enum sl_expect_kind {
     SL_EXPECT_CHECKS,
     SL_EXPECT_ORDER,
     SL_EXPECT_QUEUE,
-    SL_EXPECT_NOTHING,
+    SL_EXPECT_NOTHING, /* no effect since the last expectation */
+    SL_EXPECT_REST,    /* nobody is being evicted */
     SL_EXPECT_NEXT,
     SL_EXPECT_ACTIVE,
     SL_EXPECT_INACTIVE,
@@ -61,6 +62,7 @@ enum sl_expect_kind {
 struct sl_expect_pair {
     const char *a, *b, *text;
     int64_t number;
+    int64_t retries; /* of a check, -1: any */
 };
 
 struct sl_expect {
@@ -165,66 +167,66 @@ struct sl_reader {
 
 /* "file:line: expected <what>, found <found>"; returns SL_EINVAL. found NULL: the end of the line.
  */
-int sl_read_bad(struct sl_reader *r, const char *found, const char *fmt, ...) _printf_(3, 4);
+int sl_story_bad(struct sl_reader *r, const char *found, const char *fmt, ...) _printf_(3, 4);
 /* The same, for a word that must be one of a NULL-ended list. */
-int sl_read_bad_word(struct sl_reader *r, const char *found, const char *what,
+int sl_story_bad_word(struct sl_reader *r, const char *found, const char *what,
                      const char *const *words);
 /* "file:line: <words>"; for failures that are not about one word. */
-int sl_read_fail(struct sl_reader *r, const char *fmt, ...) _printf_(2, 3);
+int sl_story_fail(struct sl_reader *r, const char *fmt, ...) _printf_(2, 3);
 
 /* The next word of the line, or NULL at its end. */
-const char *sl_read_next(struct sl_reader *r);
-const char *sl_read_peek(const struct sl_reader *r);
-int sl_read_end(struct sl_reader *r);
+const char *sl_story_next(struct sl_reader *r);
+const char *sl_story_peek(const struct sl_reader *r);
+int sl_story_end(struct sl_reader *r);
 /* A name: 1..253 bytes of letters, digits and -._/:+ ; copied into the arena. */
-int sl_read_name(struct sl_reader *r, const char *s, const char *what, const char **ret);
-int sl_read_next_name(struct sl_reader *r, const char *what, const char **ret);
-int sl_read_wl(struct sl_reader *r, const char *s, struct sl_wl_name *ret);
+int sl_story_name(struct sl_reader *r, const char *s, const char *what, const char **ret);
+int sl_story_next_name(struct sl_reader *r, const char *what, const char **ret);
+int sl_story_wl(struct sl_reader *r, const char *s, struct sl_wl_name *ret);
 /* A job that the story has made; -1 after a report. */
-int sl_read_known_job(struct sl_reader *r, const char *s, struct sl_said_job **ret);
-int sl_read_int(struct sl_reader *r, const char *s, const char *what, int64_t lo, int64_t hi,
+int sl_story_known_job(struct sl_reader *r, const char *s, struct sl_said_job **ret);
+int sl_story_int(struct sl_reader *r, const char *s, const char *what, int64_t lo, int64_t hi,
                 int64_t *ret);
-int sl_read_span(struct sl_reader *r, const char *s, const char *what, sl_span *ret);
+int sl_story_span(struct sl_reader *r, const char *s, const char *what, sl_span *ret);
 /* "90s" or "never": a point on the story's clock. */
-int sl_read_point(struct sl_reader *r, const char *s, const char *what, sl_time *ret);
-int sl_read_amount(struct sl_reader *r, const char *resource, const char *s, bool quota,
+int sl_story_point(struct sl_reader *r, const char *s, const char *what, sl_time *ret);
+int sl_story_amount(struct sl_reader *r, const char *resource, const char *s, bool quota,
                    sl_amount *ret);
-int sl_read_weight(struct sl_reader *r, const char *s, int64_t *ret);
-int sl_read_word(struct sl_reader *r, enum sl_vocab vocab, const char *s, int *ret);
-int sl_read_bool(struct sl_reader *r, const char *s, bool *ret);
+int sl_story_weight(struct sl_reader *r, const char *s, int64_t *ret);
+int sl_story_word(struct sl_reader *r, enum sl_vocab vocab, const char *s, int *ret);
+int sl_story_bool(struct sl_reader *r, const char *s, bool *ret);
 /* Splits "key=value" in place; value NULL when there is no '='. */
-char *sl_read_split(char *s, char by);
-int sl_read_taint(struct sl_reader *r, char *s, struct sl_taint *ret);
-int sl_read_toleration(struct sl_reader *r, char *s, struct sl_toleration *ret);
-bool sl_read_is_resource(const char *s);
+char *sl_story_split(char *s, char by);
+int sl_story_taint(struct sl_reader *r, char *s, struct sl_taint *ret);
+int sl_story_toleration(struct sl_reader *r, char *s, struct sl_toleration *ret);
+bool sl_story_is_resource(const char *s);
 
-struct sl_step *sl_read_step(struct sl_reader *r, enum sl_step_kind kind);
-struct sl_fact *sl_read_fact(struct sl_reader *r, enum sl_fact_kind kind);
+struct sl_step *sl_story_step(struct sl_reader *r, enum sl_step_kind kind);
+struct sl_fact *sl_story_fact(struct sl_reader *r, enum sl_fact_kind kind);
 
 /* story_objects.c */
-int sl_read_flavor(struct sl_reader *r);
-int sl_read_cohort(struct sl_reader *r, bool change);
-int sl_read_queue(struct sl_reader *r, bool change);
-int sl_read_local(struct sl_reader *r, bool change);
-int sl_read_namespace(struct sl_reader *r);
-int sl_read_admission_check(struct sl_reader *r);
-int sl_read_quota(struct sl_reader *r);
-int sl_read_remove(struct sl_reader *r);
-int sl_read_close_cohort(struct sl_reader *r);
-int sl_read_close_queue(struct sl_reader *r);
+int sl_story_flavor(struct sl_reader *r);
+int sl_story_cohort(struct sl_reader *r, bool change);
+int sl_story_queue(struct sl_reader *r, bool change);
+int sl_story_local(struct sl_reader *r, bool change);
+int sl_story_namespace(struct sl_reader *r);
+int sl_story_admission_check(struct sl_reader *r);
+int sl_story_quota(struct sl_reader *r);
+int sl_story_remove(struct sl_reader *r);
+int sl_story_close_cohort(struct sl_reader *r);
+int sl_story_close_queue(struct sl_reader *r);
 /* Makes the flavors of quota lines that the story did not speak about. */
-int sl_read_missing_flavors(struct sl_reader *r);
+int sl_story_missing_flavors(struct sl_reader *r);
 /* story_config.c */
-int sl_read_config(struct sl_reader *r);
-int sl_read_feature(struct sl_reader *r);
+int sl_story_config(struct sl_reader *r);
+int sl_story_feature(struct sl_reader *r);
 /* story_jobs.c */
-int sl_read_job(struct sl_reader *r, bool change);
-int sl_read_podset(struct sl_reader *r);
-int sl_read_close_job(struct sl_reader *r);
-int sl_read_holds(struct sl_reader *r);
-int sl_read_job_verb(struct sl_reader *r, const char *verb, bool *ret_known);
+int sl_story_job(struct sl_reader *r, bool change);
+int sl_story_podset(struct sl_reader *r);
+int sl_story_close_job(struct sl_reader *r);
+int sl_story_holds(struct sl_reader *r);
+int sl_story_job_verb(struct sl_reader *r, const char *verb, bool *ret_known);
 /* story_expect.c */
-int sl_read_expect(struct sl_reader *r);
+int sl_story_expect(struct sl_reader *r);
 
 /* ---- the runner's parts ---- */
 
@@ -241,6 +243,7 @@ struct sl_seen_cond {
 struct sl_seen_check {
     char *name;
     enum sl_check_state state;
+    int32_t retries;
 };
 
 /* What has been seen of a workload from outside. */

@@ -57,13 +57,13 @@ static int pod_request(struct sl_reader *r, const char *name, const char *value,
     sl_quantity q;
     uint32_t i = 0;
     if (sl_quantity_parse(value, strlen(value), &q, &err) < 0)
-        return sl_read_bad(r, value, "an amount of %s, as 3, 500m or 10Gi", name);
+        return sl_story_bad(r, value, "an amount of %s, as 3, 500m or 10Gi", name);
     while (i < p->n_requests && strcmp(l->requests[i].resource, name) != 0)
         i++;
     if (i == p->n_requests) {
         if (i == SL_MAX_PODSET_RESOURCES)
-            return sl_read_fail(r, "more than %d resources", SL_MAX_PODSET_RESOURCES);
-        int rc = sl_read_name(r, name, "the name of a resource", &l->requests[i].resource);
+            return sl_story_fail(r, "more than %d resources", SL_MAX_PODSET_RESOURCES);
+        int rc = sl_story_name(r, name, "the name of a resource", &l->requests[i].resource);
         if (rc < 0)
             return rc;
         p->n_requests++;
@@ -82,30 +82,30 @@ static int pod_option(struct sl_reader *r, char *w, struct sl_podset_spec *p, st
 
     *ret_known = true;
     if (strcmp(w, "select") == 0) {
-        char *value = s ? sl_read_split(s, '=') : NULL;
+        char *value = s ? sl_story_split(s, '=') : NULL;
         if (!value)
-            return sl_read_bad(r, s, "a node label, as key=value");
+            return sl_story_bad(r, s, "a node label, as key=value");
         if (p->node_selector.n == SL_STORY_MAX_TOKENS)
-            return sl_read_fail(r, "too many node labels");
+            return sl_story_fail(r, "too many node labels");
         struct sl_label *x = &l->select[p->node_selector.n++];
         x->value = sl_arena_strdup(r->a, value);
         r->i++;
-        return sl_read_name(r, s, "the key of a node label", &x->key);
+        return sl_story_name(r, s, "the key of a node label", &x->key);
     }
     if (strcmp(w, "tolerate") == 0) {
         if (p->n_tolerations == SL_STORY_MAX_TOKENS)
-            return sl_read_fail(r, "too many tolerations");
+            return sl_story_fail(r, "too many tolerations");
         r->i += s != NULL;
-        return sl_read_toleration(r, s, &l->tolerations[p->n_tolerations++]);
+        return sl_story_toleration(r, s, &l->tolerations[p->n_tolerations++]);
     }
     if (strcmp(w, "affinity") == 0) {
         if (!s)
-            return sl_read_bad(r, NULL, "a selector, as \"zone in (a,b),disk\"");
+            return sl_story_bad(r, NULL, "a selector, as \"zone in (a,b),disk\"");
         if (p->affinity.n == SL_STORY_MAX_TOKENS)
-            return sl_read_fail(r, "too many affinity terms");
+            return sl_story_fail(r, "too many affinity terms");
         r->i++;
         if (sl_selector_parse(s, strlen(s), r->a, &l->terms[p->affinity.n++], &err) < 0)
-            return sl_read_fail(r, "%s", err.text);
+            return sl_story_fail(r, "%s", err.text);
         return 0;
     }
     char *v = strchr(w, '=');
@@ -115,39 +115,39 @@ static int pod_option(struct sl_reader *r, char *w, struct sl_podset_spec *p, st
     }
     *v++ = '\0';
     if (strcmp(w, "count") == 0) {
-        rc = sl_read_int(r, v, "a number of pods", 0, SL_MAX_COUNT, &number);
+        rc = sl_story_int(r, v, "a number of pods", 0, SL_MAX_COUNT, &number);
         p->count = (int32_t)number;
         return rc;
     }
     if (strcmp(w, "min") == 0) {
-        rc = sl_read_int(r, v, "a number of pods", 0, SL_MAX_COUNT, &number);
+        rc = sl_story_int(r, v, "a number of pods", 0, SL_MAX_COUNT, &number);
         p->min_count = (int32_t)number;
         return rc;
     }
     if (strcmp(w, "group") == 0)
-        return sl_read_name(r, v, "the name of a podset group", &p->group);
-    if (sl_read_is_resource(w))
+        return sl_story_name(r, v, "the name of a podset group", &p->group);
+    if (sl_story_is_resource(w))
         return pod_request(r, w, v, p, l);
     *ret_known = false;
     v[-1] = '=';
     return 0;
 }
 
-int sl_read_podset(struct sl_reader *r) {
+int sl_story_podset(struct sl_reader *r) {
     struct sl_podset_spec p = {.count = 1, .group = ""};
     struct pods lists, *l = &lists;
-    int rc = sl_read_next_name(r, "the name of a podset", &p.name);
+    int rc = sl_story_next_name(r, "the name of a podset", &p.name);
     while (rc >= 0 && r->i < r->n) {
         bool known;
         char *w = r->tok[r->i++].s;
         rc = pod_option(r, w, &p, l, &known);
         if (rc >= 0 && !known)
-            return sl_read_bad_word(r, w, "a word about pods", pod_words);
+            return sl_story_bad_word(r, w, "a word about pods", pod_words);
     }
     if (rc < 0)
         return rc;
     if (r->podsets.n == SL_MAX_PODSETS)
-        return sl_read_fail(r, "more than %d podsets", SL_MAX_PODSETS);
+        return sl_story_fail(r, "more than %d podsets", SL_MAX_PODSETS);
     pods_close(r, &p, l);
     *sl_vec_push(&r->podsets) = p;
     return 0;
@@ -173,21 +173,21 @@ static int job_option(struct sl_reader *r, char *w, struct sl_workload_spec *j, 
     }
     *v++ = '\0';
     if (strcmp(w, "queue") == 0) {
-        rc = sl_read_name(r, v, "the name of a local queue", &j->queue);
+        rc = sl_story_name(r, v, "the name of a local queue", &j->queue);
     } else if (strcmp(w, "uid") == 0) {
-        rc = sl_read_name(r, v, "a uid", &j->uid);
+        rc = sl_story_name(r, v, "a uid", &j->uid);
     } else if (strcmp(w, "priority") == 0) {
-        rc = sl_read_int(r, v, "a priority", INT32_MIN, INT32_MAX, &number);
+        rc = sl_story_int(r, v, "a priority", INT32_MIN, INT32_MAX, &number);
         j->priority = (int32_t)number;
     } else if (strcmp(w, "boost") == 0) {
-        rc = sl_read_int(r, v, "a priority", INT32_MIN, INT32_MAX, &number);
+        rc = sl_story_int(r, v, "a priority", INT32_MIN, INT32_MAX, &number);
         j->boost = (int32_t)number;
     } else if (strcmp(w, "created") == 0) {
-        rc = sl_read_point(r, v, "a time, as 90s", &j->created);
+        rc = sl_story_point(r, v, "a time, as 90s", &j->created);
         if (rc >= 0 && j->created == SL_TIME_NEVER)
-            rc = sl_read_bad(r, v, "a time, as 90s");
+            rc = sl_story_bad(r, v, "a time, as 90s");
     } else if (strcmp(w, "max-exec") == 0) {
-        rc = sl_read_span(r, v, "a time, as 90s", &d);
+        rc = sl_story_span(r, v, "a time, as 90s", &d);
         j->max_exec_s = d / SL_SEC;
     } else if (strcmp(w, "gated") == 0) {
         j->gated_by = sl_arena_strdup(r->a, v);
@@ -200,12 +200,12 @@ static int job_option(struct sl_reader *r, char *w, struct sl_workload_spec *j, 
     return rc;
 }
 
-int sl_read_job(struct sl_reader *r, bool change) {
+int sl_story_job(struct sl_reader *r, bool change) {
     struct pods lists, *l = &lists;
     struct sl_said_job *said = NULL;
     struct sl_wl_name name;
-    const char *s = sl_read_next(r);
-    int rc = change ? sl_read_known_job(r, s, &said) : sl_read_wl(r, s, &name);
+    const char *s = sl_story_next(r);
+    int rc = change ? sl_story_known_job(r, s, &said) : sl_story_wl(r, s, &name);
     if (rc < 0)
         return rc;
 
@@ -239,18 +239,18 @@ int sl_read_job(struct sl_reader *r, bool change) {
             r->main_used = true;
         }
         if (rc >= 0 && !known)
-            rc = sl_read_bad_word(r, w, "a word about a job", job_words);
+            rc = sl_story_bad_word(r, w, "a word about a job", job_words);
         if (rc < 0)
             return rc;
     }
     pods_close(r, &r->main, l);
     if (*r->job.spec.queue == '\0')
-        return sl_read_bad(r, NULL, "queue=<local queue>");
+        return sl_story_bad(r, NULL, "queue=<local queue>");
     return 0;
 }
 
 static void say_job(struct sl_reader *r, const struct sl_said_job *j, bool revive) {
-    struct sl_fact *f = sl_read_fact(r, SL_FACT_WORKLOAD);
+    struct sl_fact *f = sl_story_fact(r, SL_FACT_WORKLOAD);
     struct sl_step *s = &sl_vec_last(&r->steps);
     f->workload = j->spec;
     s->wl = j->name;
@@ -259,16 +259,16 @@ static void say_job(struct sl_reader *r, const struct sl_said_job *j, bool reviv
     s->revive = revive;
 }
 
-int sl_read_close_job(struct sl_reader *r) {
+int sl_story_close_job(struct sl_reader *r) {
     struct sl_said_job *said = NULL;
     if (r->podsets.n && r->main_used)
-        return sl_read_fail(r, "a job with podset lines says nothing of pods itself");
+        return sl_story_fail(r, "a job with podset lines says nothing of pods itself");
     if (r->podsets.n || r->main_used || r->job.n_podsets == 0) {
         uint32_t n = r->podsets.n ? r->podsets.n : 1;
         struct sl_podset_spec *p = sl_arena_alloc0(r->a, n, sizeof(*p));
         memcpy(p, r->podsets.n ? r->podsets.v : &r->main, n * sizeof(*p));
         if (r->main_used && r->job.n_podsets > 1)
-            return sl_read_fail(r, "this job has several podsets: change them with podset lines");
+            return sl_story_fail(r, "this job has several podsets: change them with podset lines");
         r->job.podsets = p;
         r->job.n_podsets = n;
     }
@@ -278,7 +278,7 @@ int sl_read_close_job(struct sl_reader *r) {
             said = &r->jobs.v[i];
     if (!said) {
         if (r->jobs.n == SL_STORY_MAX_OBJECTS)
-            return sl_read_fail(r, "more than %u jobs in one story", SL_STORY_MAX_OBJECTS);
+            return sl_story_fail(r, "more than %u jobs in one story", SL_STORY_MAX_OBJECTS);
         said = sl_vec_push(&r->jobs);
     }
     *said = r->job;
@@ -293,20 +293,20 @@ static const char *const holds_words[] = {
 
 static int holds_pair(struct sl_reader *r, const struct sl_said_job *j, char *podset, char *flavor,
                       const char ***flavors) {
-    char *resource = sl_read_split(podset, '.');
+    char *resource = sl_story_split(podset, '.');
     for (uint32_t p = 0; resource && p < j->n_podsets; p++) {
         if (strcmp(j->podsets[p].name, podset) != 0)
             continue;
         for (uint32_t q = 0; q < j->podsets[p].n_requests; q++)
             if (strcmp(j->podsets[p].requests[q].resource, resource) == 0)
-                return sl_read_name(r, flavor, "the name of a flavor", &flavors[p][q]);
+                return sl_story_name(r, flavor, "the name of a flavor", &flavors[p][q]);
     }
-    return sl_read_bad_word(r, podset, "a word about what the job holds", holds_words);
+    return sl_story_bad_word(r, podset, "a word about what the job holds", holds_words);
 }
 
-int sl_read_holds(struct sl_reader *r) {
+int sl_story_holds(struct sl_reader *r) {
     struct sl_said_job *j = NULL;
-    int rc = sl_read_known_job(r, sl_read_next(r), &j);
+    int rc = sl_story_known_job(r, sl_story_next(r), &j);
     if (rc < 0)
         return rc;
     const char ***flavors = sl_arena_alloc0(r->a, j->n_podsets, sizeof(*flavors));
@@ -317,23 +317,23 @@ int sl_read_holds(struct sl_reader *r) {
     int evict = SL_EVICT_NONE;
     while (rc >= 0 && r->i < r->n) {
         char *w = r->tok[r->i++].s;
-        char *v = sl_read_split(w, '=');
+        char *v = sl_story_split(w, '=');
         if (!v)
-            return sl_read_bad_word(r, w, "a word about what the job holds", holds_words);
+            return sl_story_bad_word(r, w, "a word about what the job holds", holds_words);
         if (strcmp(w, "in") == 0) {
-            rc = sl_read_name(r, v, "the name of a queue", &cq);
+            rc = sl_story_name(r, v, "the name of a queue", &cq);
         } else if (strcmp(w, "flavor") == 0) {
-            rc = sl_read_name(r, v, "the name of a flavor", &all);
+            rc = sl_story_name(r, v, "the name of a flavor", &all);
         } else if (strcmp(w, "reserved") == 0) {
-            rc = sl_read_point(r, v, "a time, as 90s", &reserved);
+            rc = sl_story_point(r, v, "a time, as 90s", &reserved);
             admitted = admitted ? reserved : 0;
         } else if (strcmp(w, "admitted") == 0) {
             if (strcmp(v, "no") == 0)
                 admitted = 0;
             else
-                rc = sl_read_point(r, v, "a time, as 90s, or no", &admitted);
+                rc = sl_story_point(r, v, "a time, as 90s, or no", &admitted);
         } else if (strcmp(w, "evicted") == 0) {
-            rc = sl_read_word(r, SL_VOCAB_EVICT, v, &evict);
+            rc = sl_story_word(r, SL_VOCAB_EVICT, v, &evict);
         } else {
             rc = holds_pair(r, j, w, v, flavors);
         }
@@ -357,7 +357,7 @@ int sl_read_holds(struct sl_reader *r) {
                                              .usage = usage,
                                              .n = ps->n_requests};
     }
-    struct sl_fact *f = sl_read_fact(r, SL_FACT_ADMISSION);
+    struct sl_fact *f = sl_story_fact(r, SL_FACT_ADMISSION);
     sl_vec_last(&r->steps).wl = j->name;
     f->admission.cq = cq;
     f->admission.podsets = pa;
@@ -373,7 +373,7 @@ int sl_read_holds(struct sl_reader *r) {
 
 static struct sl_fact *about(struct sl_reader *r, enum sl_fact_kind kind,
                              const struct sl_said_job *j) {
-    struct sl_fact *f = sl_read_fact(r, kind);
+    struct sl_fact *f = sl_story_fact(r, kind);
     sl_vec_last(&r->steps).wl = j->name;
     return f;
 }
@@ -384,20 +384,20 @@ static int read_check(struct sl_reader *r, const struct sl_said_job *j) {
     int state;
     sl_span after = 0;
     char *w = r->i < r->n ? r->tok[r->i++].s : NULL;
-    char *v = w ? sl_read_split(w, '=') : NULL;
+    char *v = w ? sl_story_split(w, '=') : NULL;
     if (!v)
-        return sl_read_bad(r, w, "check=state");
-    int rc = sl_read_name(r, w, "the name of an admission check", &name);
+        return sl_story_bad(r, w, "check=state");
+    int rc = sl_story_name(r, w, "the name of an admission check", &name);
     if (rc >= 0)
-        rc = sl_read_word(r, SL_VOCAB_CHECK_STATE, v, &state);
+        rc = sl_story_word(r, SL_VOCAB_CHECK_STATE, v, &state);
     while (rc >= 0 && r->i < r->n) {
         struct sl_tok *t = &r->tok[r->i++];
         if (t->quoted)
             message = sl_arena_strdup(r->a, t->s);
         else if (strncmp(t->s, "after=", 6) == 0)
-            rc = sl_read_span(r, t->s + 6, "a time, as 60s", &after);
+            rc = sl_story_span(r, t->s + 6, "a time, as 60s", &after);
         else
-            return sl_read_bad(r, t->s, "\"a message\" or after=time");
+            return sl_story_bad(r, t->s, "\"a message\" or after=time");
     }
     if (rc < 0)
         return rc;
@@ -413,17 +413,17 @@ static int read_check(struct sl_reader *r, const struct sl_said_job *j) {
 static int read_reclaim(struct sl_reader *r, const struct sl_said_job *j) {
     int32_t *counts = sl_arena_alloc0(r->a, j->n_podsets, sizeof(*counts));
     if (r->i == r->n)
-        return sl_read_bad(r, NULL, "podset=count");
+        return sl_story_bad(r, NULL, "podset=count");
     while (r->i < r->n) {
         char *w = r->tok[r->i++].s;
-        char *v = sl_read_split(w, '=');
+        char *v = sl_story_split(w, '=');
         int64_t number = 0;
         uint32_t p = 0;
         while (p < j->n_podsets && strcmp(j->podsets[p].name, w) != 0)
             p++;
         if (!v || p == j->n_podsets)
-            return sl_read_bad(r, w, "podset=count, of a podset of this job");
-        int rc = sl_read_int(r, v, "a number of pods", 0, SL_MAX_COUNT, &number);
+            return sl_story_bad(r, w, "podset=count, of a podset of this job");
+        int rc = sl_story_int(r, v, "a number of pods", 0, SL_MAX_COUNT, &number);
         if (rc < 0)
             return rc;
         counts[p] = (int32_t)number;
@@ -435,12 +435,12 @@ static int read_reclaim(struct sl_reader *r, const struct sl_said_job *j) {
 }
 
 static int read_gate(struct sl_reader *r, struct sl_said_job *j) {
-    const char *by = sl_read_next(r);
+    const char *by = sl_story_next(r);
     if (!by || *by == '\0')
-        return sl_read_bad(r, by, "what it is gated by");
+        return sl_story_bad(r, by, "what it is gated by");
     j->spec.gated_by = sl_arena_strdup(r->a, by);
     say_job(r, j, false);
-    return sl_read_end(r);
+    return sl_story_end(r);
 }
 
 /* A verb with a list of jobs. */
@@ -454,10 +454,10 @@ static int each_job(struct sl_reader *r, const char *verb) {
         {"ready", SL_FACT_PODS_READY}, {"unready", SL_FACT_PODS_READY},
     };
     if (r->i == r->n)
-        return sl_read_bad(r, NULL, "a job");
+        return sl_story_bad(r, NULL, "a job");
     while (r->i < r->n) {
         struct sl_said_job *j = NULL;
-        int rc = sl_read_known_job(r, sl_read_next(r), &j);
+        int rc = sl_story_known_job(r, sl_story_next(r), &j);
         if (rc < 0)
             return rc;
         bool told = false;
@@ -481,7 +481,7 @@ static int each_job(struct sl_reader *r, const char *verb) {
     return 0;
 }
 
-int sl_read_job_verb(struct sl_reader *r, const char *verb, bool *ret_known) {
+int sl_story_job_verb(struct sl_reader *r, const char *verb, bool *ret_known) {
     static const char *const many[] = {"finish", "delete",  "release",  "admit-failed",
                                        "ready",  "unready", "activate", "deactivate",
                                        "ungate", "hold",    "unhold"};
@@ -496,7 +496,7 @@ int sl_read_job_verb(struct sl_reader *r, const char *verb, bool *ret_known) {
         strcmp(verb, "check") == 0 || strcmp(verb, "reclaim") == 0 || strcmp(verb, "gate") == 0;
     if (!*ret_known)
         return 0;
-    rc = sl_read_known_job(r, sl_read_next(r), &j);
+    rc = sl_story_known_job(r, sl_story_next(r), &j);
     if (rc < 0)
         return rc;
     return verb[0] == 'c'   ? read_check(r, j)

@@ -59,7 +59,8 @@ static void note_checks(struct sl_seen_wl *w, const struct sl_effect *x) {
     w->n_checks = 0;
     for (uint32_t i = 0; i < x->checks.n && i < SL_LEN(w->checks); i++)
         w->checks[w->n_checks++] = (struct sl_seen_check){.name = sl_strdup(x->checks.v[i].name),
-                                                          .state = x->checks.v[i].state};
+                                                          .state = x->checks.v[i].state,
+                                                          .retries = x->checks.v[i].retries};
 }
 
 void sl_run_note(struct sl_run *run, const struct sl_effect *x) {

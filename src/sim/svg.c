@@ -73,17 +73,19 @@ static void y_label(struct sl_buf *b, double y, double value) {
 }
 
 static void grid(struct sl_buf *b, const struct sl_picture *p, double y0, double y1, bool labels) {
-    double length = (double)p->length / (double)SL_SEC;
+    const char *sign;
+    double unit = sl_picture_unit(p->length, &sign);
+    double length = (double)p->length / (double)SL_SEC / unit;
     double step = sl_picture_step(length, 10);
     for (double t = 0; t <= length * 1.0001; t += step) {
         char number[32];
-        double x = x_of(p, t);
+        double x = x_of(p, t * unit);
         sl_buf_printf(b, "<path class=\"g\" d=\"M%.1f %.1fV%.1f\"/>\n", x, y0, y1);
         if (labels)
             sl_buf_printf(b,
                           "<text class=\"t\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s "
-                          "s</text>\n",
-                          x, y1 + 15, sl_picture_number(t, number));
+                          "%s</text>\n",
+                          x, y1 + 15, sl_picture_number(t, number), sign);
     }
 }
 
@@ -92,7 +94,7 @@ static void panel(struct sl_buf *b, const struct sl_picture *p, const struct sl_
     char number[32];
     sl_buf_printf(b, "<g><text class=\"h\" x=\"%d\" y=\"%.1f\">", LEFT, y + 13);
     text(b, row->name);
-    sl_buf_puts(b, "<tspan class=\"s\">  ");
+    sl_buf_puts(b, "<tspan class=\"s\" dx=\"10\">");
     if (row->capacity >= 0)
         sl_buf_printf(b, "quota %s ", sl_picture_number(row->capacity, number));
     else

@@ -2,6 +2,7 @@
  * Oracle, section 1: one literal scheduler cycle after another (1.4 to 1.8), the waiting lines
  * (appendix D), the tournament (3.7) and the order our finiteness rules ask for.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "oracle.h"
@@ -104,6 +105,25 @@ static bool same_resume(const struct orc_wl *a, const struct orc_wl *b) {
 
 /* ---- 1.4, 1.5 ---- */
 
+/* "w3: Preempt, level 1, 2 targets, look 1:" and per podset "cpu fl0 (next 1)". */
+static void say_nomination(const struct cycle *c, const struct entry *e) {
+    static const char *const mode[] = {"NoFit", "Preempt", "Fit"}, *const res[] = {"cpu", "memory",
+                                                                                  "gpu", "pods"};
+    char line[200];
+    size_t at = 0;
+
+    if (!c->o->trace)
+        return;
+    line[0] = 0;
+    for (int p = 0; p < c->o->wl[e->w].spec.n; p++)
+        for (int r = 0; r < ORC_RES && at < sizeof line; r++)
+            if (e->a.flavor[p][r] >= 0)
+                at += (size_t)snprintf(line + at, sizeof line - at, " %s fl%d (next %d)", res[r],
+                                       e->a.flavor[p][r], next_index(&c->o->wl[e->w], p, r));
+    orc_say(c->o, "    . w%d: %s, level %d, %d targets, look %d:%s", e->w, mode[e->a.mode],
+            e->a.borrow, e->t.n, c->o->wl[e->w].evals, line);
+}
+
 static void nominate(struct cycle *c, struct entry *e) {
     struct orc *o = c->o;
     struct orc_wl *w = &o->wl[e->w];
@@ -126,6 +146,7 @@ static void nominate(struct cycle *c, struct entry *e) {
     w->has_record = true;
     w->record_gen = o->queue[e->cq].generation;
     memcpy(w->tried, e->a.tried, sizeof w->tried);
+    say_nomination(c, e);
 }
 
 /* ---- 3.7: the tournament ---- */

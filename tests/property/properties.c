@@ -18,7 +18,7 @@
 #include "base/mem.h"
 #include "properties.h"
 
-enum { DIGEST_SEEDS = 200, TOLD_FAILURES = 20 };
+enum { DIGEST_SEEDS = 200, TOLD_FAILURES = 2000 };
 
 struct options {
     uint64_t seeds, first, off;

@@ -88,7 +88,10 @@ static void run_file(const char *path) {
     (void)fclose(f);
     sl_buf_init(&why, 4096);
     const char *base = strrchr(path, '/');
-    if (!text || sl_stories_read(all.tell ? path : base ? base + 1 : path, text, n, &set, &why) < 0) {
+    if (!text || sl_stories_read(all.tell ? path
+                                 : base   ? base + 1
+                                          : path,
+                                 text, n, &set, &why) < 0) {
         printf("%s\n", sl_buf_str(&why));
         all.failed++;
     } else {

@@ -178,10 +178,22 @@ static const struct {
      "Requeued=True/ClusterQueueRestarted The ClusterQueue was restarted after being stopped\n"},
     {{.kind = SL_EFFECT_REQUEUED, WL, .requeued = {.reason = SL_REQUEUED_LOCAL_QUEUE_RESTARTED}},
      "Requeued=True/LocalQueueRestarted The LocalQueue was restarted after being stopped\n"},
-    {{.kind = SL_EFFECT_REQUEUED,
+    {{.kind = SL_EFFECT_RELEASE,
       WL,
-      .requeued = {.reason = SL_REQUEUED_PREEMPTED, .text = "was it"}},
+      .release = {.reason = SL_EVICT_PREEMPTED, .requeued = true, .text = "was it"}},
+     "QuotaReserved=False/Pending was it\n"
+     "Admitted=False/NoReservation The workload has no reservation\n"
      "Requeued=True/Preempted was it\n"},
+    {{.kind = SL_EFFECT_RELEASE,
+      WL,
+      .release = {.reason = SL_EVICT_DEACTIVATED,
+                  .cause = SL_CAUSE_ADMISSION_CHECK,
+                  .has_checks = true,
+                  .text = "off"}},
+     "QuotaReserved=False/Pending off\n"
+     "Admitted=False/NoReservationUnsatisfiedChecks The workload has no reservation and not all "
+     "checks ready\n"
+     "Requeued=False/DeactivatedDueToAdmissionCheck off\n"},
     {{.kind = SL_EFFECT_REQUEUED, WL}, ""},
     {{.kind = SL_EFFECT_BACKOFF, WL, .backoff = {.count = 1}}, ""},
     {{.kind = SL_EFFECT_CHECKS, WL}, ""},
@@ -237,8 +249,9 @@ static void long_messages_are_cut(void **state) {
     memset(longer, 'x', sizeof longer - 1);
     sl_buf_init(&text, 1 << 20);
     assert_int_equal(sl_effect_conditions(&x, &text, c), 1);
-    assert_int_equal(strlen(c[0].message), 32 * 1024);
-    assert_string_equal(c[0].message + 32 * 1024 - 6, "xx ...");
+    size_t most = (size_t)32 * 1024;
+    assert_int_equal(strlen(c[0].message), most);
+    assert_string_equal(c[0].message + most - 6, "xx ...");
     sl_buf_done(&text);
 
     struct sl_effect two = EVICT(SL_EVICT_PREEMPTED, SL_CAUSE_NONE, .text = longer);
