@@ -155,7 +155,8 @@ static bool rfc3339(const char *s, sl_time *ret) {
     if (*p || y < 1700 || y > 2261 || mo < 1 || mo > 12 || d < 1 || d > length[mo - 1] ||
         (mo == 2 && d == 29 && !leap) || h > 23 || mi > 59 || sec > 59 || zh > 23 || zm > 59)
         return false;
-    int64_t minutes = days(y, mo, d) * 1440 + (h - sign * zh) * INT64_C(60) + mi - sign * zm;
+    int zone = sign * (zh * 60 + zm);
+    int64_t minutes = days(y, mo, d) * 1440 + h * INT64_C(60) + mi - zone;
     int64_t t = minutes * 60 + sec;
     *ret = t * SL_SEC + ns;
     return true;

@@ -132,7 +132,7 @@ void checks_reset(struct sl_engine *e, uint32_t wl) {
         struct sl_buf b;
         sl_buf_init(&b, 256);
         sl_buf_printf(&b, "Reset to Pending after eviction. Previously: %s",
-                      sl_word(SL_VOCAB_CHECK_STATE, c->state));
+                      sl_word(SL_VOCAB_CHECK_STATE, (int)c->state));
         sl_freep(&c->message);
         c->message = sl_strdup(sl_buf_str(&b));
         sl_buf_done(&b);
@@ -152,7 +152,7 @@ static void describe(const struct sl_engine *e, const struct more *m, enum sl_ch
     for (uint32_t i = 0; i < m->checks.n; i++)
         n += m->checks.v[i].state == state;
     sl_buf_printf(b, "AdmissionCheck%s in %s state: ", n > 1 ? "s" : "",
-                  sl_word(SL_VOCAB_CHECK_STATE, state));
+                  sl_word(SL_VOCAB_CHECK_STATE, (int)state));
     bool first = true;
     for (uint32_t i = 0; i < m->checks.n; i++) {
         const struct check_now *c = &m->checks.v[i];

@@ -13,6 +13,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Every vector has storage from the start, so that an empty range is still a range of something. */
+void round_init(struct round *r) {
+    sl_arena_init(&r->text, UINT64_C(1) << 30);
+    sl_vec_reserve(&r->entries, 16);
+    sl_vec_reserve(&r->picks, 16);
+    sl_vec_reserve(&r->uses, 16);
+    sl_vec_reserve(&r->whys, 16);
+    sl_vec_reserve(&r->targets, 16);
+    sl_vec_reserve(&r->tried, 16);
+    sl_vec_reserve(&r->counts, 16);
+    sl_vec_reserve(&r->lacks, 16);
+    sl_vec_reserve(&r->candidates, 16);
+    sl_vec_reserve(&r->contested, 16);
+}
+
 void round_done(struct round *r) {
     sl_vec_free(&r->entries);
     sl_vec_free(&r->order);
@@ -161,15 +176,29 @@ static void remove_victims(struct sl_engine *e, const struct entry *x, int sign)
     }
 }
 
-/* A preemptor counts on what victims give up; whoever starts at once must fit beside them, since
- * they still run: quota is never exceeded, not even for a moment. */
+/* Takes out (sign -1) what was charged in this round without being reserved, or puts it back. */
+static void undo_charges(struct sl_engine *e, uint32_t tree, int sign) {
+    const struct round *r = &e->round;
+    for (uint32_t i = 0; i < r->charges.n; i++) {
+        const struct undo *u = &r->charges.v[i];
+        if (cq_node(e, &e->cqs.v[u->cq])->tree == tree)
+            tree_add(e, e->cqs.v[u->cq].node, u->fr, sign * u->amount);
+    }
+}
+
 static bool still_fits(struct sl_engine *e, const struct entry *x) {
-    bool preempts = x->mode == MODE_PREEMPT;
-    if (preempts)
-        remove_victims(e, x, -1);
-    bool ok = uses_fit(e, &e->cqs.v[x->cq], e->round.uses.v + x->uses.from, x->uses.n, true);
-    if (preempts)
-        remove_victims(e, x, 1);
+    const struct cq *q = &e->cqs.v[x->cq];
+    const struct use *u = e->round.uses.v + x->uses.from;
+    remove_victims(e, x, -1);
+    bool ok = uses_fit(e, q, u, x->uses.n, true);
+    remove_victims(e, x, 1);
+    if (!ok || x->mode != MODE_FIT || !e->round.victims.n)
+        return ok;
+    /* Victims still run: whoever starts at once must fit beside them, so that quota is never
+     * exceeded, not even for a moment. */
+    undo_charges(e, cq_node(e, q)->tree, -1);
+    ok = uses_fit(e, q, u, x->uses.n, true);
+    undo_charges(e, cq_node(e, q)->tree, 1);
     return ok;
 }
 

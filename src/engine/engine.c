@@ -11,8 +11,8 @@ struct sl_engine *sl_engine_new(const struct sl_placer *placer) {
     }
     e->config = sl_config_default;
     sl_arena_init(&e->config_arena, UINT64_C(16) << 20);
-    sl_arena_init(&e->round.text, UINT64_C(1) << 30);
     sl_syms_init(&e->syms);
+    round_init(&e->round);
     sl_heap_init(&e->timers, timer_less, timer_place, e);
     e->sym_pods = sl_sym_put(&e->syms, "pods");
     e->afs_next = SL_TIME_NEVER;

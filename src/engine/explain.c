@@ -140,8 +140,7 @@ static enum sl_verdict_kind refusal(const struct sl_engine *e, const struct entr
     return quota ? SL_VERDICT_NO_QUOTA : max ? SL_VERDICT_NEVER_FITS : SL_VERDICT_NO_FLAVOR;
 }
 
-static void say_quota(const struct sl_engine *e, struct sl_verdict *v, const char *lead) {
-    (void)e;
+static void say_quota(struct sl_verdict *v, const char *lead) {
     const struct sl_blocker *b = NULL;
     for (uint32_t i = 0; i < v->n_blockers && !b; i++)
         if (v->blockers[i].kind == SL_WHY_NEEDS_MORE || v->blockers[i].kind == SL_WHY_EXCEEDS_MAX)
@@ -160,6 +159,36 @@ static void say_quota(const struct sl_engine *e, struct sl_verdict *v, const cha
         max ? "" : " available", b->cohort ? "Cohort" : "ClusterQueue", b->node);
 }
 
+/* It fits as things stand: is anything still in its way? */
+static void explain_fit(struct sl_engine *e, uint32_t wl, uint32_t cq, struct sl_verdict *v) {
+    const struct cq *q = &e->cqs.v[cq];
+    const struct tree *t = cq_tree(e, q);
+    uint32_t head = cq_head(e, cq);
+    v->kind = SL_VERDICT_BEHIND;
+    if (head != NONE && head != wl) {
+        v->text = sl_arena_printf(&v->arena, "fits, but %s stands before it in queue %s",
+                                  wl_name(&e->wls.v[head]), str(e, cq_node(e, q)->name));
+    } else if (head == wl && q->seen_head == wl && q->seen_version == t->version && !t->freed) {
+        v->text = "fits, but the room is kept for another workload that waits for preemption";
+    } else if (e->blocked_by_ready) {
+        v->text = "fits, but all admitted workloads must be ready first";
+    } else {
+        v->kind = SL_VERDICT_FITS;
+        v->text = "fits: the next cycle admits it";
+    }
+}
+
+/* With the fewest pods it would take: what is missing then is what is missing at all. */
+static void retry_with_least(struct sl_engine *e, struct entry *x) {
+    const struct shape *s = &e->shapes.v[e->classes.v[x->class].shape];
+    if (!s->partial || !gate(e, SL_GATE_PARTIAL_ADMISSION))
+        return;
+    int32_t counts[SL_MAX_PODSETS];
+    for (uint32_t i = 0; i < s->n; i++)
+        counts[i] = s->podsets[i].min_count ? s->podsets[i].min_count : s->podsets[i].count;
+    assign_counts(e, x, counts, NULL);
+}
+
 static void explain_queue(struct sl_engine *e, uint32_t wl, struct sl_verdict *v, uint32_t class) {
     struct wl *w = &e->wls.v[wl];
     uint32_t cq = e->lqs.v[w->lq].cq;
@@ -168,30 +197,28 @@ static void explain_queue(struct sl_engine *e, uint32_t wl, struct sl_verdict *v
     entry_init(e, x, wl, class, cq);
     x->from_start = true;
     assign(e, x);
-    list_blockers(e, x, v);
     struct sl_arena *a = &v->arena;
     if (x->mode == MODE_FIT) {
-        uint32_t head = e->cqs.v[cq].strategy == SL_STRICT_FIFO ? cq_head(e, cq) : wl;
-        v->kind = head == wl || head == NONE ? SL_VERDICT_FITS : SL_VERDICT_BEHIND;
-        v->text = v->kind == SL_VERDICT_FITS
-                      ? "fits: the next cycle admits it"
-                      : sl_arena_printf(a, "fits, but %s stands before it in StrictFIFO queue %s",
-                                        wl_name(&e->wls.v[head]),
-                                        str(e, cq_node(e, &e->cqs.v[cq])->name));
+        explain_fit(e, wl, cq, v);
         return;
     }
-    list_holders(e, x, v);
-    if (x->mode == MODE_PREEMPT && x->targets.n) {
+    bool preempts = x->mode == MODE_PREEMPT && x->targets.n;
+    if (preempts) {
         v->kind = SL_VERDICT_PREEMPTS;
         v->text = sl_arena_printf(a, "fits after preempting %u workload%s", x->targets.n,
                                   x->targets.n > 1 ? "s" : "");
-        return;
+    } else {
+        retry_with_least(e, x);
     }
+    list_blockers(e, x, v);
+    list_holders(e, x, v);
+    if (preempts)
+        return;
     v->kind = x->mode == MODE_PREEMPT ? SL_VERDICT_NO_QUOTA : refusal(e, x);
     if (v->kind == SL_VERDICT_NO_FLAVOR)
         v->text = "no flavor of its ClusterQueue matches what it asks for";
     else
-        say_quota(e, v, v->kind == SL_VERDICT_NO_QUOTA ? "quota is in use" : "asks for too much");
+        say_quota(v, v->kind == SL_VERDICT_NO_QUOTA ? "quota is in use" : "asks for too much");
     struct entry found = *x;
     help_with_quota(e, &found, v);
 }

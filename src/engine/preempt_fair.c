@@ -50,6 +50,23 @@ static void skip_taken(struct sl_engine *e, struct cq *q) {
     }
 }
 
+/* Runs are short as a rule. */
+static void sort_run(const struct sl_engine *e, const struct search *s, struct candidate *v,
+                     uint32_t n) {
+    struct fair_ctx ctx = {e, s->cq};
+    if (n > 16) {
+        qsort_r(v, n, sizeof(*v), cmp_fair, &ctx);
+        return;
+    }
+    for (uint32_t i = 1; i < n; i++) {
+        struct candidate c = v[i];
+        uint32_t k = i;
+        for (; k && cmp_fair(&c, &v[k - 1], &ctx) < 0; k--)
+            v[k] = v[k - 1];
+        v[k] = c;
+    }
+}
+
 static void gather(struct sl_engine *e, const struct search *s, uint32_t cq) {
     struct round *r = &e->round;
     const struct cq *own = &e->cqs.v[s->cq];
@@ -76,11 +93,7 @@ static void gather(struct sl_engine *e, const struct search *s, uint32_t cq) {
         }
         q->fair.n = r->candidates.n - q->fair.from;
     }
-    if (q->fair.n > 1) {
-        struct fair_ctx ctx = {e, s->cq};
-        qsort_r(r->candidates.v + q->fair.from, q->fair.n, sizeof(struct candidate), cmp_fair,
-                &ctx);
-    }
+    sort_run(e, s, r->candidates.v + q->fair.from, q->fair.n);
     q->fair_first = q->fair.from;
     q->fair_all = q->fair.n;
 }
@@ -117,20 +130,50 @@ static bool all_refuse(const struct sl_engine *e, const struct share *mine,
     return initial ? r >= 0 : r > 0;
 }
 
+/* Has the preemptor's own side of this cohort nothing (more) to give? Its share is final then. */
+static bool own_side_spent(const struct sl_engine *e, const struct search *s, uint32_t side) {
+    return side != NONE && (is_pruned(e, side) || (side == e->cqs.v[s->cq].node &&
+                                                   e->cqs.v[s->cq].within == SL_WITHIN_NEVER));
+}
+
+/* Without looking into queues: is even the largest share on the other side too small? */
+static bool cohort_refuses(struct sl_engine *e, const struct search *s, uint32_t cohort) {
+    const struct node *n = &e->nodes.v[cohort];
+    uint32_t mine = e->cqs.v[s->cq].node, own = mine;
+    if (e->round.within_nominal || !tree_is_ancestor(e, cohort, mine))
+        return false;
+    while (e->nodes.v[own].parent != cohort)
+        own = e->nodes.v[own].parent;
+    if (!own_side_spent(e, s, own))
+        return false;
+    struct share own_share = share_of(e, own);
+    for (uint32_t i = 0; i < n->children.n; i++) {
+        uint32_t c = n->children.v[i];
+        if (c == own || is_pruned(e, c))
+            continue;
+        struct share share = share_of(e, c);
+        if (share.borrowing && !all_refuse(e, &own_share, &share))
+            return false;
+    }
+    return true;
+}
+
 /* The best queue below this cohort to take from, NONE (and pruned) if there is none. */
 static uint32_t best_below(struct sl_engine *e, const struct search *s, uint32_t cohort) {
     const struct node *n = &e->nodes.v[cohort];
-    uint32_t best_cohort = NONE, best_cq = NONE, mine = e->cqs.v[s->cq].node, own_side = NONE;
+    uint32_t best_cohort = NONE, best_cq = NONE, mine = e->cqs.v[s->cq].node;
     struct share cohort_share = {0}, cq_share = {0};
+    if (cohort_refuses(e, s, cohort)) {
+        prune(e, cohort);
+        return NONE;
+    }
     for (uint32_t i = 0; i < n->children.n; i++) {
         uint32_t c = n->children.v[i];
         const struct node *child = &e->nodes.v[c];
-        bool on_path = child->cohort ? tree_is_ancestor(e, c, mine) : c == mine;
-        if (on_path)
-            own_side = c;
         if (is_pruned(e, c))
             continue;
         struct share share = share_of(e, c);
+        bool on_path = child->cohort ? tree_is_ancestor(e, c, mine) : c == mine;
         if (!share.borrowing && !on_path) {
             prune(e, c);
             continue;
@@ -157,21 +200,13 @@ static uint32_t best_below(struct sl_engine *e, const struct search *s, uint32_t
             cq_share = share;
         }
     }
-    bool take_cohort =
-        best_cohort != NONE && (best_cq == NONE || share_cmp(&cohort_share, &cq_share) >= 0);
     if (best_cohort == NONE && best_cq == NONE) {
         prune(e, cohort);
         return NONE;
     }
-    if (own_side != NONE && is_pruned(e, own_side) &&
-        !e->round.within_nominal) {
-        struct share own = share_of(e, own_side);
-        if (all_refuse(e, &own, take_cohort ? &cohort_share : &cq_share)) {
-            prune(e, cohort);
-            return NONE;
-        }
-    }
-    return take_cohort ? best_below(e, s, best_cohort) : best_cq;
+    if (best_cohort != NONE && (best_cq == NONE || share_cmp(&cohort_share, &cq_share) >= 0))
+        return best_below(e, s, best_cohort);
+    return best_cq;
 }
 
 /* The queue to take from next, NONE when nothing is left. */
@@ -203,8 +238,18 @@ static void almost_common(const struct sl_engine *e, uint32_t a, uint32_t b, uin
 
 /* ---- strategies ---- */
 
+/* From the preemptor's queue upwards, leaves out every cohort that cannot give anything. */
+static void prune_upwards(struct sl_engine *e, const struct search *s) {
+    for (uint32_t n = cq_node(e, &e->cqs.v[s->cq])->parent; n != NONE; n = e->nodes.v[n].parent) {
+        if (!cohort_refuses(e, s, n))
+            return;
+        prune(e, n);
+    }
+}
+
 static bool first_strategy(struct sl_engine *e, const struct search *s) {
     uint32_t k;
+    prune_upwards(e, s);
     while ((k = next_queue(e, s)) != NONE) {
         bool own = k == s->cq;
         if (own || e->round.within_nominal) {
@@ -242,6 +287,7 @@ static bool first_strategy(struct sl_engine *e, const struct search *s) {
 /* One more try with the second rule, one workload of each queue at most. */
 static bool second_strategy(struct sl_engine *e, const struct search *s) {
     uint32_t k;
+    prune_upwards(e, s);
     while ((k = next_queue(e, s)) != NONE) {
         uint32_t mine, theirs;
         almost_common(e, e->cqs.v[s->cq].node, e->cqs.v[k].node, &mine, &theirs);

@@ -35,10 +35,10 @@ struct share share_of(const struct sl_engine *e, uint32_t node) {
         if (ratio > s.ratio)
             s.ratio = ratio;
     }
-    if (!s.ratio)
-        return s;
-    if (s.zero_weight)
-        s.weighted = WIDE_MAX;
+    if (s.zero_weight && s.borrowing)
+        s.weighted = WIDE_MAX; /* infinite, even where nothing could be lent */
+    else if (n->weight_nano == SL_WEIGHT_ONE || !s.ratio)
+        s.weighted = s.ratio;
     else if (s.ratio > WIDE_MAX / SL_WEIGHT_ONE)
         s.weighted = WIDE_MAX - 1;
     else

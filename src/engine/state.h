@@ -631,6 +631,7 @@ void round_run(struct sl_engine *e);
 void round_clear(struct round *r);
 /* What the refused class needs before another look can help. */
 void remember_lacks(struct sl_engine *e, const struct entry *x);
+void round_init(struct round *r);
 void round_done(struct round *r);
 void entry_process(struct sl_engine *e, uint32_t i);
 /* Reasons of its own that keep a workload from being considered; SL_PENDING_COUNT: none. */

@@ -238,7 +238,8 @@ static const struct sl_node *with_cohort(struct sl_load_reader *r, const struct 
         return spec;
     }
     struct sl_pair *pairs = sl_arena_alloc0(&r->load->arena, spec->n + 1, sizeof(*pairs));
-    memcpy(pairs, spec->pairs, spec->n * sizeof(*pairs));
+    if (spec->n > 0)
+        memcpy(pairs, spec->pairs, spec->n * sizeof(*pairs));
     pairs[spec->n] = (struct sl_pair){
         .key = "cohortName",
         .line = spec->line,

@@ -18,7 +18,7 @@
 #define SL_STORY_MAX_LINES 50000u     /* of one file */
 #define SL_STORY_MAX_TOKENS 256u      /* words of a line */
 #define SL_STORY_MAX_OBJECTS 2000u    /* of one kind in one story */
-#define SL_STORY_MAX_CYCLES 5000u    /* of one story */
+#define SL_STORY_MAX_CYCLES 5000u     /* of one story */
 #define SL_STORY_MAX_ROUNDS 64u       /* of one 'settle' */
 #define SL_STORY_OUT_BYTES (1u << 20) /* a sensible ceiling for what a run says */
 

@@ -186,7 +186,7 @@ static int read_node(struct sl_reader *r, struct sl_expect *x) {
         (void)sl_story_next(r);
     }
     return sl_story_next_name(r, x->cohort ? "the name of a cohort" : "the name of a queue",
-                             &x->node);
+                              &x->node);
 }
 
 static int read_cells(struct sl_reader *r, struct sl_expect *x) {

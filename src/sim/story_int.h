@@ -170,7 +170,7 @@ struct sl_reader {
 int sl_story_bad(struct sl_reader *r, const char *found, const char *fmt, ...) _printf_(3, 4);
 /* The same, for a word that must be one of a NULL-ended list. */
 int sl_story_bad_word(struct sl_reader *r, const char *found, const char *what,
-                     const char *const *words);
+                      const char *const *words);
 /* "file:line: <words>"; for failures that are not about one word. */
 int sl_story_fail(struct sl_reader *r, const char *fmt, ...) _printf_(2, 3);
 
@@ -185,12 +185,12 @@ int sl_story_wl(struct sl_reader *r, const char *s, struct sl_wl_name *ret);
 /* A job that the story has made; -1 after a report. */
 int sl_story_known_job(struct sl_reader *r, const char *s, struct sl_said_job **ret);
 int sl_story_int(struct sl_reader *r, const char *s, const char *what, int64_t lo, int64_t hi,
-                int64_t *ret);
+                 int64_t *ret);
 int sl_story_span(struct sl_reader *r, const char *s, const char *what, sl_span *ret);
 /* "90s" or "never": a point on the story's clock. */
 int sl_story_point(struct sl_reader *r, const char *s, const char *what, sl_time *ret);
 int sl_story_amount(struct sl_reader *r, const char *resource, const char *s, bool quota,
-                   sl_amount *ret);
+                    sl_amount *ret);
 int sl_story_weight(struct sl_reader *r, const char *s, int64_t *ret);
 int sl_story_word(struct sl_reader *r, enum sl_vocab vocab, const char *s, int *ret);
 int sl_story_bool(struct sl_reader *r, const char *s, bool *ret);
@@ -256,7 +256,6 @@ struct sl_seen_wl {
     uint32_t n_checks;
     enum sl_evict evict;
     enum sl_cause cause;
-    char *evict_text;
     struct sl_wl_name by; /* of the last eviction; name NULL: nobody */
     int32_t backoff_count;
     sl_time backoff_at;
@@ -289,7 +288,6 @@ void sl_run_fail(struct sl_run *run, const char *fmt, ...) _printf_(2, 3);
 void sl_run_expect(struct sl_run *run, const struct sl_expect *x);
 /* story_seen.c */
 void sl_run_note(struct sl_run *run, const struct sl_effect *x);
-void sl_run_note_release(struct sl_run *run, struct sl_seen_wl *w);
 void sl_seen_done(struct sl_seen_wl *w);
 void sl_run_say_effect(struct sl_run *run, const struct sl_effect *x, sl_time at);
 void sl_run_say_since(struct sl_run *run);

@@ -129,7 +129,7 @@ int sl_story_quota(struct sl_reader *r) {
                 return sl_story_bad(r, w, "resource=amount before a limit");
             struct sl_quota *q = &quotas[line.n - 1];
             rc = sl_story_amount(r, names[line.n - 1], w + (borrow ? 7 : 5), true,
-                                borrow ? &q->borrow_limit : &q->lend_limit);
+                                 borrow ? &q->borrow_limit : &q->lend_limit);
             if (rc < 0)
                 return rc;
             continue;
@@ -185,7 +185,7 @@ static int quota_groups(struct sl_reader *r, struct sl_groups *ret) {
             k++;
         if (n == SL_MAX_GROUPS || k - i > SL_MAX_GROUP_FLAVORS)
             return sl_story_fail(r, "at most %d groups of at most %d flavors", SL_MAX_GROUPS,
-                                SL_MAX_GROUP_FLAVORS);
+                                 SL_MAX_GROUP_FLAVORS);
         struct sl_flavor_quotas *f = sl_arena_alloc0(r->a, k - i, sizeof(*f));
         groups[n] = (struct sl_group_spec){.resources = r->quotas.v[i].resources,
                                            .n_resources = r->quotas.v[i].n,

@@ -167,7 +167,7 @@ static int read_indented(struct sl_reader *r) {
         return sl_story_expect(r);
     if (r->open == SL_OPEN_NONE)
         return sl_story_fail(r, "an indented line belongs to a queue, cohort, job or expect above "
-                               "it, and there is none");
+                                "it, and there is none");
     (void)sl_story_next(r);
     if (quotas && strcmp(verb, "quota") == 0)
         return sl_story_quota(r);

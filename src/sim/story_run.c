@@ -145,10 +145,7 @@ static int tell_workload(struct sl_run *run, struct sl_seen_wl *w, const struct 
 
 static int apply_release(struct sl_run *run, struct sl_seen_wl *w, struct sl_err *err) {
     struct sl_fact f = {.kind = SL_FACT_RELEASED, .at = run->now, .wl = w->id};
-    int rc = apply(run, &f, w, NULL, err);
-    if (rc >= 0)
-        sl_run_note_release(run, w);
-    return rc;
+    return apply(run, &f, w, NULL, err);
 }
 
 static bool about_workload(enum sl_fact_kind k) {

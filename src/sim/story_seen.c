@@ -23,7 +23,6 @@ void sl_seen_done(struct sl_seen_wl *w) {
     }
     for (uint32_t i = 0; i < w->n_checks; i++)
         sl_freep(&w->checks[i].name);
-    sl_freep(&w->evict_text);
 }
 
 /* ---- conditions ---- */
@@ -85,9 +84,6 @@ void sl_run_note(struct sl_run *run, const struct sl_effect *x) {
         w->evict = x->evict.reason;
         w->cause = x->evict.cause;
         w->by = by ? by->name : (struct sl_wl_name){0};
-        sl_freep(&w->evict_text);
-        w->evict_text =
-            sl_strdup(w->cond[SL_COND_EVICTED].message ? w->cond[SL_COND_EVICTED].message : "");
         break;
     case SL_EFFECT_CHECKS:
         note_checks(w, x);
@@ -99,22 +95,6 @@ void sl_run_note(struct sl_run *run, const struct sl_effect *x) {
     default:
         break;
     }
-}
-
-/* The job controller has stopped an evicted job: what it writes then. */
-void sl_run_note_release(struct sl_run *run, struct sl_seen_wl *w) {
-    const struct sl_seen_cond *ev = &w->cond[SL_COND_EVICTED];
-    bool again = w->evict == SL_EVICT_PREEMPTED || w->evict == SL_EVICT_NODE_FAILURES;
-    const char *text = w->evict_text ? w->evict_text : "";
-
-    set_cond(run, w, SL_COND_QUOTA_RESERVED, false, "Pending", text);
-    if (w->n_checks)
-        set_cond(run, w, SL_COND_ADMITTED, false, "NoReservationUnsatisfiedChecks",
-                 "The workload has no reservation and not all checks ready");
-    else
-        set_cond(run, w, SL_COND_ADMITTED, false, "NoReservation",
-                 "The workload has no reservation");
-    set_cond(run, w, SL_COND_REQUEUED, again, ev->present ? ev->reason : "", text);
 }
 
 /* ---- in words ---- */

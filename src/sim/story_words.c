@@ -42,7 +42,7 @@ int sl_story_bad(struct sl_reader *r, const char *found, const char *fmt, ...) {
 }
 
 int sl_story_bad_word(struct sl_reader *r, const char *found, const char *what,
-                     const char *const *words) {
+                      const char *const *words) {
     put_where(r);
     sl_buf_printf(r->why, "expected %s (one of", what);
     for (; *words; words++)
@@ -138,7 +138,7 @@ int sl_story_known_job(struct sl_reader *r, const char *s, struct sl_said_job **
 }
 
 int sl_story_int(struct sl_reader *r, const char *s, const char *what, int64_t lo, int64_t hi,
-                int64_t *ret) {
+                 int64_t *ret) {
     if (!s || *s == '\0' || strlen(s) > 20)
         return sl_story_bad(r, s, "%s", what);
     char *end;
@@ -146,7 +146,7 @@ int sl_story_int(struct sl_reader *r, const char *s, const char *what, int64_t l
     long long v = strtoll(s, &end, 10);
     if (errno || *end != '\0' || *s == ' ' || *s == '+' || v < lo || v > hi)
         return sl_story_bad(r, s, "%s (a number from %lld to %lld)", what, (long long)lo,
-                           (long long)hi);
+                            (long long)hi);
     *ret = v;
     return 0;
 }
@@ -175,7 +175,7 @@ int sl_story_point(struct sl_reader *r, const char *s, const char *what, sl_time
 }
 
 int sl_story_amount(struct sl_reader *r, const char *resource, const char *s, bool quota,
-                   sl_amount *ret) {
+                    sl_amount *ret) {
     struct sl_err err = {0};
     sl_quantity q;
     if (!s)

@@ -5,8 +5,8 @@
  * every number recomputed from the list of reserved workloads. Its only job is to be obviously right.
  *
  * Time and cycles: facts change the world at once; orc_cycle(now) first lets every touched tree put
- * its sleepers back on the heaps (1.3, without the 1 s batch), then runs cycles (1.4 to 1.8) in each
- * tree until one of them changes nothing.
+ * sleepers back on the heaps (1.3, without the 1 s batch, and only those that would get further than
+ * they are), then runs cycles (1.4 to 1.8) in each tree until one of them changes nothing.
  *
  * Not here: admission fair sharing, admission checks, readiness timeouts, topology.
  */
@@ -164,6 +164,7 @@ struct orc_wl {
     uint64_t record_gen;
     int evals; /* at tree version eval_version */
     uint64_t eval_version;
+    bool asked; /* asleep at a trigger of this cycle and not worth waking */
 };
 
 enum orc_event_kind { ORC_EV_RESERVE, ORC_EV_EVICT };

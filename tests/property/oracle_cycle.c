@@ -276,6 +276,15 @@ static bool still_fits(struct cycle *c, const struct entry *e) {
     return ok;
 }
 
+/* Ours: Kueue admits into the room of a victim of this cycle while the victim still runs. We only
+ * admit what fits now, whoever is on the way out. */
+static bool fits_today(const struct cycle *c, const struct entry *e) {
+    static struct orc_snap s;
+
+    orc_snapshot(c->o, &s);
+    return orc_fits(&s, e->cq, e->a.usage);
+}
+
 static void preempt(struct cycle *c, struct entry *e) {
     struct orc *o = c->o;
 
@@ -332,7 +341,9 @@ static void process(struct cycle *c, int i) {
             process(c, y);
 
     fits = e->a.mode != ORC_NO_FIT && still_fits(c, e); /* step 2 */
-    if (e->a.mode == ORC_NO_FIT) {                      /* step 4 */
+    if (e->a.mode == ORC_FIT)
+        fits = fits && fits_today(c, e);
+    if (e->a.mode == ORC_NO_FIT) { /* step 4 */
         e->reason = R_NO_FIT;
         orc_say(c->o, "    w%d does not fit", e->w);
         return;
@@ -444,15 +455,56 @@ static bool one_cycle(struct orc *o, int root, sl_time now) {
     return changed || c.acted;
 }
 
+/* Ours: a trigger does not wake who would only be told the same again. */
+static bool worth_waking(const struct orc *o, int w) {
+    static struct orc_snap s;
+    struct orc_assignment a;
+    struct orc_targets t;
+
+    if (o->wl[w].spec.invalid || o->cq[o->wl[w].cq].strategy == SL_STRICT_FIFO)
+        return true;
+    orc_snapshot(o, &s);
+    orc_get_assignment(&s, w, o->wl[w].cq, false, &a, &t);
+    if (a.mode == ORC_FIT || (a.mode == ORC_PREEMPT && t.n > 0))
+        return true;
+    for (int p = 0; p < ORC_PODSETS; p++)
+        for (int r = 0; r < ORC_RES; r++)
+            if (a.tried[p][r] >= 0)
+                return true; /* flavors left to try */
+    return false;
+}
+
 static void tree_event(struct orc *o, int cq) {
     o->queue[cq].touched = false;
     o->queue[cq].n_bulk = 0;
     for (int w = 0; w < o->n_wls; w++) {
         struct orc_wl *wl = &o->wl[w];
-        if (wl->state == ORC_PENDING && wl->cq == cq && wl->place == ORC_ASLEEP &&
-            wl->requeued_false == SL_EVICT_NONE &&
-            orc_ns_matches(o, cq, o->lq[wl->spec.lq].ns))
+        if (wl->state != ORC_PENDING || wl->cq != cq || wl->place != ORC_ASLEEP ||
+            wl->requeued_false != SL_EVICT_NONE ||
+            !orc_ns_matches(o, cq, o->lq[wl->spec.lq].ns))
+            continue;
+        if (worth_waking(o, w))
             wl->place = ORC_HEAP;
+        else
+            wl->asked = true;
+    }
+}
+
+/* In Kueue those who were woken for nothing stand in the heap behind a head that does not move. */
+static void settle(struct orc *o, int cq) {
+    int head = -1;
+
+    for (int w = 0; w < o->n_wls; w++)
+        if (o->wl[w].state == ORC_PENDING && o->wl[w].cq == cq && o->wl[w].place == ORC_HEAP &&
+            (head < 0 || orc_before(o, w, head)))
+            head = w;
+    for (int w = 0; w < o->n_wls; w++) {
+        struct orc_wl *wl = &o->wl[w];
+        if (wl->state == ORC_PENDING && wl->cq == cq && wl->place == ORC_ASLEEP && wl->asked &&
+            head >= 0 && orc_before(o, head, w))
+            wl->place = ORC_HEAP;
+        if (wl->cq == cq)
+            wl->asked = false;
     }
 }
 
@@ -506,4 +558,7 @@ void orc_cycle(struct orc *o, sl_time now) {
         if (dirty[root])
             while (one_cycle(o, root, now))
                 ;
+    for (int c = 0; c < ORC_CQS; c++)
+        if (o->cq[c].strategy == SL_BEST_EFFORT_FIFO)
+            settle(o, c);
 }

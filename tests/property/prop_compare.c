@@ -322,16 +322,12 @@ static void compare_cells(struct run *r) {
 
 /* ---- what holds whatever the oracle says ---- */
 
-/* Every new reservation had room, and without edits no limit is ever passed. Victims on their way out
- * do not count: Kueue lets an entry into the room of a victim of the same cycle (1.7 step 2). */
+/* Every new reservation had room, and without edits no limit is ever passed. */
 static void check_quota(struct run *r) {
     static struct orc_snap s;
     const struct orc *o = r->o;
 
     orc_snapshot(o, &s);
-    for (int w = 0; w < o->n_wls; w++)
-        if (o->wl[w].state == ORC_RESERVED && o->wl[w].evicting)
-            orc_take_out(&s, w);
     for (int i = 0; i < o->n_events; i++) {
         const struct orc_event *ev = &o->event[i];
         if (ev->kind != ORC_EV_RESERVE)

@@ -1,8 +1,8 @@
 /*
  * Random properties: the engine against the oracle.
  *
- *     properties [--seeds N] [--first S] [--jobs N] [--seed S] [--verbose] [--digest]
- *                [--no-FEATURE] [--only FEATURE,...] [--oracle-only] [--no-explain] [--no-shrink]
+ *     properties [--seeds N] [--first S] [--jobs N] [--tell N] [--seed S] [--verbose]
+ *                [--digest] [--no-FEATURE] [--only FEATURE,...] [--oracle-only] [--no-explain] [--no-shrink]
  *
  * SL_SEEDS in the environment is the default of --seeds. A failing seed prints one line that replays
  * it; with --seed S --verbose the shortest story found is told with the oracle's reasoning.
@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,10 +19,10 @@
 #include "base/mem.h"
 #include "properties.h"
 
-enum { DIGEST_SEEDS = 200, TOLD_FAILURES = 2000 };
+enum { DIGEST_SEEDS = 200 };
 
 struct options {
-    uint64_t seeds, first, off;
+    uint64_t seeds, first, off, told; /* told: how many failures to print per job */
     int jobs;
     bool one, verbose, digest, oracle_only, explain, shrink;
     const char *program;
@@ -112,8 +113,54 @@ static bool same_kind(const char *a, const char *b) {
     return n == m && strncmp(a, b, n) == 0 && (!x || !y || strncmp(x, y, 14) == 0);
 }
 
+static void *shared(size_t bytes) {
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (p == MAP_FAILED) {
+        perror("properties");
+        exit(2);
+    }
+    return p;
+}
+
+/* Runs a history in a process of its own, so that a crash is a failure like another. r is shared
+ * memory; what it points to is not looked at any more. */
+static void run_apart(struct run *r) {
+    int status = 0;
+    pid_t pid;
+
+    (void)fflush(stdout);
+    if ((pid = fork()) < 0) {
+        perror("properties");
+        exit(2);
+    }
+    if (pid == 0) {
+        (void)setvbuf(stdout, NULL, _IOLBF, 0);
+        run_seed(r);
+        run_done(r);
+        (void)fflush(stdout);
+        _exit(0);
+    }
+    (void)waitpid(pid, &status, 0);
+    if (WIFSIGNALED(status) || WEXITSTATUS(status) != 0) {
+        r->failed = true;
+        (void)snprintf(r->why, sizeof r->why, "the process ends by itself");
+    }
+}
+
+static void prepare(const struct options *opt, struct run *r, uint64_t seed, const bool *skip) {
+    memset(r, 0, sizeof *r);
+    r->seed = seed;
+    r->off = opt->off;
+    r->oracle_only = opt->oracle_only;
+    r->explain = opt->explain;
+    if (skip)
+        memcpy(r->skip, skip, sizeof r->skip);
+}
+
 /* Leaves out what the failure does not need. */
 static void shrink(const struct options *opt, struct run *best) {
+    struct run *r = shared(sizeof *r);
     bool again = true;
 
     for (int i = best->failed_step + 1; i < PROP_STEPS; i++)
@@ -121,124 +168,122 @@ static void shrink(const struct options *opt, struct run *best) {
     for (int size = 16; size >= 1; size = size == 1 && again ? 1 : size / 2) {
         again = false;
         for (int at = 0; at < PROP_STEPS; at += size) {
-            struct run *r = sl_alloc0(1, sizeof *r);
             bool tried = false;
-            r->seed = best->seed;
-            r->off = opt->off;
-            r->oracle_only = opt->oracle_only;
-            r->explain = opt->explain;
-            memcpy(r->skip, best->skip, sizeof r->skip);
+            prepare(opt, r, best->seed, best->skip);
             for (int i = at; i < at + size && i < PROP_STEPS; i++) {
                 tried |= !r->skip[i];
                 r->skip[i] = true;
             }
-            if (tried) {
-                run_seed(r);
-                if (r->failed && same_kind(r->why, best->why)) {
-                    memcpy(best->skip, r->skip, sizeof best->skip);
-                    again = true;
-                }
-                run_done(r);
+            if (!tried)
+                continue;
+            run_apart(r);
+            if (r->failed && same_kind(r->why, best->why)) {
+                memcpy(best->skip, r->skip, sizeof best->skip);
+                again = true;
             }
-            sl_freep(&r);
         }
     }
+    (void)munmap(r, sizeof *r);
 }
 
-static uint64_t run_one(const struct options *opt, uint64_t seed, bool *ret_failed) {
-    struct run *r = sl_alloc0(1, sizeof *r);
-    uint64_t digest;
+static void report(const struct options *opt, const struct run *r) {
+    printf("seed %llu: step %d: %s\n    replay: %s --seed %llu --verbose%s\n",
+           (unsigned long long)r->seed, r->failed_step, r->why, opt->program,
+           (unsigned long long)r->seed, opt->flags);
+    (void)fflush(stdout);
+}
 
-    r->seed = seed;
-    r->off = opt->off;
-    r->oracle_only = opt->oracle_only;
-    r->explain = opt->explain;
-    run_seed(r);
-    digest = sl_hash_u64(seed, r->digest);
-    if ((*ret_failed = r->failed)) {
-        printf("seed %llu: step %d: %s\n    replay: %s --seed %llu --verbose%s\n",
-               (unsigned long long)seed, r->failed_step, r->why, opt->program,
-               (unsigned long long)seed, opt->flags);
-        (void)fflush(stdout);
-    }
-    if (opt->verbose) {
-        struct run *told = sl_alloc0(1, sizeof *told);
-        if (r->failed && opt->shrink)
+/* Tells the story of one seed, the shortest one that fails if it does. */
+static int tell(const struct options *opt) {
+    struct run *r = shared(sizeof *r), *told = shared(sizeof *told);
+    bool failed;
+
+    prepare(opt, r, opt->first, NULL);
+    run_apart(r);
+    if ((failed = r->failed)) {
+        report(opt, r);
+        if (opt->shrink)
             shrink(opt, r);
-        told->seed = seed;
-        told->off = opt->off;
-        told->oracle_only = opt->oracle_only;
-        told->explain = opt->explain;
-        memcpy(told->skip, r->skip, sizeof told->skip);
-        told->verbose = true;
-        run_seed(told);
-        run_done(told);
-        sl_freep(&told);
     }
-    run_done(r);
-    sl_freep(&r);
-    return digest;
+    prepare(opt, told, opt->first, r->skip);
+    told->verbose = true;
+    run_apart(told);
+    printf("%d passed, %d failed, 0 skipped\n", !failed, failed);
+    return failed;
 }
 
 struct tally {
     uint64_t passed, failed, digest, first_digest; /* first: over the first DIGEST_SEEDS */
 };
 
-static struct tally run_range(const struct options *opt, uint64_t from, uint64_t step) {
-    struct tally t = {0};
+/* What a job and its parent share. */
+struct job {
+    uint64_t next; /* index of the seed that runs */
+    pid_t pid;
+    struct tally t;
+};
 
-    for (uint64_t i = from; i < opt->seeds; i += step) {
-        bool bad;
-        uint64_t d = run_one(opt, opt->first + i, &bad);
-        t.digest ^= d;
-        t.first_digest ^= i < DIGEST_SEEDS ? d : 0;
-        t.failed += bad;
-        t.passed += !bad;
-        if (t.failed >= TOLD_FAILURES) {
-            printf("... and no further: %d failures\n", TOLD_FAILURES);
-            break;
-        }
-    }
-    (void)fflush(stdout);
-    return t;
+static void count(const struct options *opt, struct tally *t, uint64_t i, const struct run *r) {
+    uint64_t d = sl_hash_u64(r->seed, r->digest);
+
+    t->digest ^= d;
+    t->first_digest ^= i < DIGEST_SEEDS ? d : 0;
+    t->passed += !r->failed;
+    t->failed += r->failed;
+    if (r->failed && t->failed <= opt->told)
+        report(opt, r);
 }
 
-/* Every job takes each n-th seed; the results come back through pipes. */
+/* Every job takes each n-th seed from where it stands. */
+static void job_run(const struct options *opt, struct job *j, uint64_t step) {
+    struct run *r = sl_alloc0(1, sizeof *r);
+
+    for (; j->next < opt->seeds; j->next += step) {
+        prepare(opt, r, opt->first + j->next, NULL);
+        run_seed(r);
+        count(opt, &j->t, j->next, r);
+        run_done(r);
+    }
+    sl_freep(&r);
+}
+
+static void job_start(const struct options *opt, struct job *j, uint64_t step) {
+    (void)fflush(stdout);
+    if ((j->pid = fork()) < 0) {
+        perror("properties");
+        exit(2);
+    }
+    if (j->pid == 0) {
+        job_run(opt, j, step);
+        (void)fflush(stdout);
+        _exit(0);
+    }
+}
+
 static struct tally run_all(const struct options *opt) {
     struct tally sum = {0};
-    int fd[64][2];
-    pid_t pid[64];
     int n = opt->jobs < 1 ? 1 : opt->jobs > 64 ? 64 : opt->jobs;
+    struct job *job = shared(sizeof *job * (size_t)n);
 
-    if (n == 1)
-        return run_range(opt, 0, 1);
-    (void)fflush(stdout);
     for (int i = 0; i < n; i++) {
-        if (pipe(fd[i]) < 0 || (pid[i] = fork()) < 0) {
-            perror("properties");
-            exit(2);
-        }
-        if (pid[i] == 0) {
-            struct tally t = run_range(opt, (uint64_t)i, (uint64_t)n);
-            _exit(write(fd[i][1], &t, sizeof t) == (ssize_t)sizeof t ? 0 : 2);
-        }
-        (void)close(fd[i][1]);
+        job[i].next = (uint64_t)i;
+        job_start(opt, &job[i], (uint64_t)n);
     }
     for (int i = 0; i < n; i++) {
-        struct tally t;
         int status = 0;
-        bool got = read(fd[i][0], &t, sizeof t) == (ssize_t)sizeof t;
-        (void)waitpid(pid[i], &status, 0);
-        (void)close(fd[i][0]);
-        if (!got) {
-            printf("a job ended before its time (status %d): run it again with --jobs 1\n", status);
-            sum.failed++;
-            continue;
+        (void)waitpid(job[i].pid, &status, 0);
+        while (WIFSIGNALED(status) || WEXITSTATUS(status) != 0) {
+            struct run crashed = {.seed = opt->first + job[i].next, .failed = true};
+            (void)snprintf(crashed.why, sizeof crashed.why, "the process ends by itself");
+            count(opt, &job[i].t, job[i].next, &crashed);
+            job[i].next += (uint64_t)n;
+            job_start(opt, &job[i], (uint64_t)n);
+            (void)waitpid(job[i].pid, &status, 0);
         }
-        sum.passed += t.passed;
-        sum.failed += t.failed;
-        sum.digest ^= t.digest;
-        sum.first_digest ^= t.first_digest;
+        sum.passed += job[i].t.passed;
+        sum.failed += job[i].t.failed;
+        sum.digest ^= job[i].t.digest;
+        sum.first_digest ^= job[i].t.first_digest;
     }
     return sum;
 }
@@ -270,6 +315,7 @@ static void parse(struct options *opt, int argc, char **argv) {
 
     *opt = (struct options){.seeds = env && *env ? strtoull(env, NULL, 10) : 1000,
                             .first = 1,
+                            .told = 10,
                             .jobs = (int)sysconf(_SC_NPROCESSORS_ONLN),
                             .explain = true,
                             .shrink = true,
@@ -283,6 +329,9 @@ static void parse(struct options *opt, int argc, char **argv) {
             repeat = false;
         } else if (strcmp(a, "--first") == 0 && next) {
             opt->first = strtoull(argv[++i], NULL, 10);
+            repeat = false;
+        } else if (strcmp(a, "--tell") == 0 && next) {
+            opt->told = strtoull(argv[++i], NULL, 10);
             repeat = false;
         } else if (strcmp(a, "--jobs") == 0 && next) {
             opt->jobs = (int)strtol(argv[++i], NULL, 10);
@@ -313,8 +362,8 @@ static void parse(struct options *opt, int argc, char **argv) {
             opt->off |= UINT64_C(1) << feature_by_name(a + 5, strlen(a + 5));
         } else {
             fprintf(stderr,
-                    "usage: %s [--seeds N] [--first S] [--jobs N] [--seed S] [--verbose] [--digest]\n"
-                    "       [--no-FEATURE] [--only FEATURE,...] [--oracle-only] [--no-explain] "
+                    "usage: %s [--seeds N] [--first S] [--jobs N] [--tell N] [--seed S] [--verbose]\n"
+                    "       [--digest] [--no-FEATURE] [--only FEATURE,...] [--oracle-only] [--no-explain] "
                     "[--no-shrink]\n",
                     argv[0]);
             exit(2);
@@ -329,6 +378,8 @@ int main(int argc, char **argv) {
     struct tally t;
 
     parse(&opt, argc, argv);
+    if (opt.one && opt.verbose)
+        return tell(&opt);
     t = run_all(&opt);
     if (opt.digest)
         printf("digest all-seeds %016llx\n", (unsigned long long)t.digest);

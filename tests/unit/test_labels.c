@@ -30,7 +30,8 @@ static int parse(const char *text, struct sl_arena *a, struct sl_selector *s, st
     size_t len = strlen(text);
     char *exact = malloc(len > 0 ? len : 1); /* ASan sees a read past its end */
     assert_non_null(exact);
-    memcpy(exact, text, len);
+    for (size_t i = 0; i < len; i++)
+        exact[i] = text[i];
     int r = sl_selector_parse(exact, len, a, s, err);
     free(exact);
     return r;

@@ -96,7 +96,7 @@ static void errors_list_the_words(void **state) {
     assert_int_equal(value, 7);
     assert_int_equal(sl_word_parse(SL_VOCAB_GATE, "x", &value, &err), SL_EINVAL);
     assert_non_null(strstr(err.text, "..., got \"x\""));
-    assert_int_equal(sl_word_parse(SL_VOCAB_REQUEUED, "x", &value, &err), SL_EINVAL);
+    assert_int_equal(sl_word_parse(SL_VOCAB_EVICT, "x", &value, &err), SL_EINVAL);
     assert_memory_equal(err.text, "expected Preempted, ", 20);
 }
 
