@@ -202,7 +202,6 @@ static void wl_update(struct sl_engine *e, uint32_t i, const struct sl_workload_
             if (w->more && w->more->full_shape != NONE) {
                 shape_unref(e, w->more->full_shape);
                 w->more->full_shape = NONE;
-                sl_vec_clear(&w->more->reclaimed);
             }
         }
         lq_drop_if_unused(e, old);
@@ -468,7 +467,8 @@ static int apply_admission(struct sl_engine *e, const struct sl_fact *f, struct 
     if (f->admission.evicted) {
         w->evicting = true;
         wl_more(e, i)->evict = f->admission.reason;
-        w->more->evicted_at = f->at;
+        w->more->order_evict = f->admission.reason;
+        w->more->order_evict_at = f->at;
     }
     wl_due(e, i);
     return SL_OK;

@@ -439,7 +439,6 @@ int apply_check(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err
     }
     e->checks.v[i].exists = true;
     e->checks.v[i].active = f->check.active;
-    e->checks.v[i].controller = sl_sym_put(&e->syms, f->check.controller);
     e->status_dirty = true;
     return SL_OK;
 }

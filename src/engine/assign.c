@@ -253,7 +253,6 @@ void assign_counts(struct sl_engine *e, struct entry *x, const int32_t *counts,
         *sl_vec_push(&r->counts) = counts[i];
     for (uint32_t i = 0; i < p->steps.n; i++)
         *sl_vec_push(&r->tried) = -1;
-    x->n_steps = 0;
     for (uint32_t i = 0; i < p->steps.n && x->mode != MODE_NO_FIT; i++) {
         const struct step *st = &p->steps.v[i];
         if (st->group == UNCOVERED) {
@@ -266,7 +265,6 @@ void assign_counts(struct sl_engine *e, struct entry *x, const int32_t *counts,
         }
         uint32_t start = resume && i < resume->resume.n ? (uint32_t)(resume->resume.v[i] + 1) : 0;
         x->resumed |= start > 0;
-        x->n_steps++;
         if (!step_assign(e, x, p, i, r->counts.v + x->counts.from, start))
             x->mode = MODE_NO_FIT;
     }

@@ -167,7 +167,7 @@ void wl_evict(struct sl_engine *e, uint32_t wl, enum sl_evict reason, enum sl_ca
     w->evicting = true;
     m->evict = m->order_evict = reason;
     m->cause = cause;
-    m->evicted_at = m->order_evict_at = e->now;
+    m->order_evict_at = e->now;
     e->stats.evictions++;
     struct sl_arena *a = &e->out->arena;
     struct sl_effect *f = effect_new(e, SL_EFFECT_EVICT, wl);
@@ -204,11 +204,13 @@ void wl_deactivate(struct sl_engine *e, uint32_t wl, enum sl_cause cause, const 
 void wl_released(struct sl_engine *e, uint32_t wl) {
     struct wl *w = &e->wls.v[wl];
     enum sl_evict why = w->evicting ? w->more->evict : SL_EVICT_NONE;
+    bool was_admitted = w->phase == WL_ADMITTED;
     wl_give_back(e, wl);
     if (why != SL_EVICT_NONE) {
         w->more->held_back = why != SL_EVICT_PREEMPTED && why != SL_EVICT_NODE_FAILURES;
         w->more->why_back = why;
         w->more->released = true;
+        w->more->was_admitted = was_admitted;
     }
     if (wl_eligible(w))
         wl_enqueue(e, wl);
@@ -276,6 +278,7 @@ static void act_waiting(struct sl_engine *e, uint32_t wl) {
         struct sl_effect *f = effect_new(e, SL_EFFECT_RELEASE, wl);
         f->release.reason = m->why_back;
         f->release.cause = m->why_back == SL_EVICT_DEACTIVATED ? m->cause : SL_CAUSE_NONE;
+        f->release.was_admitted = m->was_admitted;
         f->release.requeued = !m->held_back;
         f->release.has_checks = m->checks.n > 0;
         f->release.text = sl_arena_strdup(&e->out->arena, m->evict_text ? m->evict_text : "");

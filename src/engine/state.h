@@ -79,8 +79,7 @@ struct node {
     bool touched; /* its quotas or edges changed since the last rebuild */
     sl_sym parent_name;
     uint32_t parent; /* node index or NONE */
-    SL_VEC(uint32_t) children;
-    uint32_t n_child_cohorts; /* children are sorted: cohorts first, each part by name */
+    SL_VEC(uint32_t) children; /* sorted: cohorts first, each part by name */
     uint32_t tree, row, height, depth;
     struct group *groups;
     uint32_t n_groups;
@@ -132,7 +131,6 @@ struct cq {
     bool exists, active;
     enum sl_inactive inactive_reason;
     char *message; /* of the Active condition */
-    bool reported; /* the shell has been told the present status */
     enum sl_strategy strategy;
     enum sl_within within;
     enum sl_reclaim reclaim;
@@ -305,7 +303,7 @@ struct more {
     enum sl_cause cause;
     char *evict_text; /* its message, told again when it has stopped */
     bool released;    /* and that has not been told yet */
-    sl_time evicted_at;
+    bool was_admitted;
     enum sl_evict order_evict; /* Evicted=True with this reason, for the queue-order timestamp */
     sl_time order_evict_at;
     int64_t past_exec_s;
@@ -314,7 +312,6 @@ struct more {
     sl_time unready_at;
     SL_VEC(struct check_now) checks;
     uint32_t full_shape; /* before pods were reclaimed, or NONE */
-    SL_VEC(int32_t) reclaimed;
     char *gate, *invalid;
     uint64_t told; /* hash of the last PENDING or BLOCKED told */
 };
@@ -349,7 +346,7 @@ struct flavor {
 };
 
 struct check {
-    sl_sym name, controller;
+    sl_sym name;
     bool exists, active;
 };
 
@@ -387,7 +384,6 @@ struct entry {
     bool processed;
     struct range picks, uses, whys, targets, tried, counts, lacks;
     uint64_t version; /* of the tree when it was looked at */
-    uint32_t n_steps; /* how far the plan was followed */
     uint8_t outcome;  /* enum outcome */
 };
 
@@ -430,7 +426,6 @@ struct round {
     struct sl_arena text;
 };
 
-/* A switch between "tell the shell" and "only look" (explain). */
 struct sl_engine {
     struct sl_placer placer;
     bool has_placer;

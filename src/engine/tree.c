@@ -189,7 +189,6 @@ static void link_nodes(struct sl_engine *e) {
     for (uint32_t i = 0; i < e->nodes.n; i++) {
         struct node *n = &e->nodes.v[i];
         sl_vec_clear(&n->children);
-        n->n_child_cohorts = 0;
         n->tree = NONE;
         n->parent = n->exists && n->parent_name
                         ? node_get(e, true, str(e, n->parent_name), false)
@@ -203,9 +202,7 @@ static void link_nodes(struct sl_engine *e) {
             n->parent = NONE; /* stands alone until the cycle is broken */
         if (n->parent == NONE)
             continue;
-        struct node *p = &e->nodes.v[n->parent];
-        *sl_vec_push(&p->children) = i;
-        p->n_child_cohorts += n->cohort;
+        *sl_vec_push(&e->nodes.v[n->parent].children) = i;
     }
     for (uint32_t i = 0; i < e->nodes.n; i++) {
         struct node *n = &e->nodes.v[i];

@@ -315,7 +315,9 @@ static void release(struct writer *w, const struct sl_effect *x) {
     const char *text = x->release.text ? x->release.text : "";
 
     add(w, SL_COND_QUOTA_RESERVED, false, "Pending", text);
-    if (x->release.has_checks)
+    if (!x->release.was_admitted)
+        ; /* Admitted=False appears only after it was True */
+    else if (x->release.has_checks)
         add(w, SL_COND_ADMITTED, false, "NoReservationUnsatisfiedChecks",
             "The workload has no reservation and not all checks ready");
     else

@@ -139,6 +139,7 @@ static uint64_t effect(uint64_t h, const struct sl_effect *x) {
     case SL_EFFECT_RELEASE:
         h = number(number(h, x->release.reason), x->release.cause);
         h = number(number(h, x->release.requeued), x->release.has_checks);
+        h = number(h, x->release.was_admitted);
         return sl_hash_str(h, x->release.text);
     case SL_EFFECT_UNRESERVE:
         h = number(h, x->unreserve.stopped);

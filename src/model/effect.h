@@ -125,6 +125,7 @@ struct sl_effect {
         struct {
             enum sl_evict reason;
             enum sl_cause cause;
+            bool was_admitted;
             bool requeued;    /* competes again at once */
             bool has_checks;  /* which were all reset */
             const char *text; /* the message of the eviction */

@@ -428,25 +428,32 @@ static void read_root(struct sl_load_reader *r, const struct sl_node *root) {
                      "no workloads: expected queues with classes of work (see docs/simulation.md)");
 }
 
-int sl_load_read(const char *file, struct sl_load **ret, struct sl_err *err) {
-    _cleanup_(sl_doc_freep) struct sl_doc *d = NULL;
-    int code = sl_doc_load(file, &d, err);
-    if (code < 0)
-        return code;
+int sl_load_decode(struct sl_doc *d, struct sl_load **ret, struct sl_err *err) {
     if (d->n != 1)
-        return sl_err_set(err, SL_EINVAL, "%s: expected one document, found %u", file, d->n);
+        return sl_err_set(err, SL_EINVAL, "%s: expected one document, found %u", d->file, d->n);
     _cleanup_(sl_load_freep) struct sl_load *l = sl_alloc0(1, sizeof(*l));
     sl_arena_init(&l->arena, SL_LOAD_MAX_BYTES);
-    l->file = sl_arena_strdup(&l->arena, file);
+    l->file = sl_arena_strdup(&l->arena, d->file);
     struct sl_load_reader r = {.load = l, .rd = {.file = l->file, .arena = &l->arena, .err = err}};
     sl_syms_init(&r.names);
     read_root(&r, &d->roots[0]);
     sl_syms_done(&r.names);
     if (r.rd.code < 0)
         return r.rd.code;
-    l->doc = TAKE_PTR(d); /* names point into it */
+    l->doc = d; /* names point into it */
     *ret = TAKE_PTR(l);
     return 0;
+}
+
+int sl_load_read(const char *file, struct sl_load **ret, struct sl_err *err) {
+    struct sl_doc *d = NULL;
+    int r = sl_doc_load(file, &d, err);
+    if (r < 0)
+        return r;
+    r = sl_load_decode(d, ret, err);
+    if (r < 0)
+        sl_doc_free(d);
+    return r;
 }
 
 void sl_load_free(struct sl_load *l) {

@@ -53,6 +53,8 @@ struct sl_load {
 };
 
 int sl_load_read(const char *file, struct sl_load **ret, struct sl_err *err) _must_check_;
+/* From a document, which is taken over if all is well. */
+int sl_load_decode(struct sl_doc *d, struct sl_load **ret, struct sl_err *err) _must_check_;
 void sl_load_free(struct sl_load *l);
 void sl_load_freep(struct sl_load **l);
 

@@ -128,13 +128,12 @@ static void nominate(struct cycle *c, struct entry *e) {
     struct orc *o = c->o;
     struct orc_wl *w = &o->wl[e->w];
 
+    e->reason = R_NS_MISMATCH;
+    if (!orc_ns_matches(o, e->cq, o->lq[w->spec.lq].ns))
+        return;
     e->reason = R_GENERIC;
     if (w->spec.invalid)
         return;
-    if (!orc_ns_matches(o, e->cq, o->lq[w->spec.lq].ns)) {
-        e->reason = R_NS_MISMATCH;
-        return;
-    }
     if (w->has_record && o->queue[e->cq].generation > w->record_gen)
         w->has_record = false;
     if (w->eval_version != o->version)

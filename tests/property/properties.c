@@ -56,6 +56,7 @@ void prop_tell(struct run *r, const char *fmt, ...) {
     (void)vprintf(fmt, ap);
     va_end(ap);
     (void)putchar('\n');
+    (void)fflush(stdout); /* a crash must not swallow the story */
 }
 
 static void trace(const char *line) {
@@ -135,7 +136,6 @@ static void run_apart(struct run *r) {
         exit(2);
     }
     if (pid == 0) {
-        (void)setvbuf(stdout, NULL, _IOLBF, 0);
         run_seed(r);
         run_done(r);
         (void)fflush(stdout);
