@@ -14,7 +14,7 @@ const char *sl_human_span(sl_span d, char out[SL_HUMAN_TEXT]) {
         (void)snprintf(out, SL_HUMAN_TEXT, "%s%.0f us", sign, s * 1e6);
     else if (s < 0.9995)
         (void)snprintf(out, SL_HUMAN_TEXT, "%s%.*f ms", sign, s < 0.09995 ? 1 : 0, s * 1e3);
-    else if (s < 600)
+    else if (s < 180)
         (void)snprintf(out, SL_HUMAN_TEXT, "%s%.2f s", sign, s);
     else if (s < 3600)
         (void)snprintf(out, SL_HUMAN_TEXT, "%s%dm%02ds", sign, (int)s / 60, (int)s % 60);

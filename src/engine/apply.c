@@ -176,7 +176,7 @@ static void wl_update(struct sl_engine *e, uint32_t i, const struct sl_workload_
                  (s->gated_by && *s->gated_by) != w->gated;
     set_flags(e, i, s);
     if (moved || priority || flags) {
-        outside_event(e, w, holds || flags);
+        outside_event(e, w, (holds && priority) || (flags && s->inactive));
         if (w->more) {
             sl_vec_clear(&w->more->resume);
             w->more->until_event = false;
@@ -288,6 +288,8 @@ static int apply_admit_failed(struct sl_engine *e, const struct sl_fact *f, stru
     t->freed = freed; /* a write that failed wakes nobody else */
     if (wl_eligible(w))
         wl_enqueue(e, i);
+    if (w->phase == WL_WAITING && e->lqs.v[w->lq].live)
+        class_wake(e, w->class); /* but this one is tried again at once */
     return SL_OK;
 }
 

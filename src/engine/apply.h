@@ -8,6 +8,14 @@ typedef int (*apply_fn)(struct sl_engine *e, const struct sl_fact *f, struct sl_
 
 int check_name(const char *kind, const char *name, struct sl_err *err);
 
+/* Digests of what an object says; 0 is never one of them. */
+uint64_t same_cohort(const struct sl_cohort_spec *s);
+uint64_t same_cq(const struct sl_cq_spec *s);
+uint64_t same_lq(const struct sl_lq_spec *s);
+uint64_t same_flavor(const struct sl_flavor_spec *s);
+uint64_t same_ns(const struct sl_ns_spec *s);
+uint64_t same_check(const struct sl_check_spec *s);
+
 int apply_config(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err);
 int apply_flavor(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err);
 int apply_cohort(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err);

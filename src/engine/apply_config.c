@@ -134,6 +134,9 @@ int apply_flavor(struct sl_engine *e, const struct sl_fact *f, struct sl_err *er
         sl_map_add(&e->flavor_map, y, i);
     }
     struct flavor *o = &e->flavors.v[i];
+    if (o->exists && o->says == same_flavor(s))
+        return SL_OK;
+    o->says = same_flavor(s);
     sl_arena_clear(&o->arena);
     o->exists = true;
     o->spec = *s;
@@ -219,7 +222,11 @@ int apply_cohort(struct sl_engine *e, const struct sl_fact *f, struct sl_err *er
         return r;
     if (s->weight_nano < 0)
         return sl_err_set(err, SL_EINVAL, "Cohort %s: weight must not be negative", s->name);
-    set_node(e, node_get(e, true, s->name, true), s->parent, &s->groups, s->weight_nano);
+    uint32_t node = node_get(e, true, s->name, true);
+    if (e->nodes.v[node].exists && e->nodes.v[node].says == same_cohort(s))
+        return SL_OK;
+    e->nodes.v[node].says = same_cohort(s);
+    set_node(e, node, s->parent, &s->groups, s->weight_nano);
     e->status_dirty = true;
     return SL_OK;
 }
@@ -281,6 +288,9 @@ int apply_cq(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
         return sl_err_set(err, SL_ELIMIT, "ClusterQueue %s: at most %d admission checks", s->name,
                           SL_MAX_QUEUE_CHECKS);
     uint32_t node = node_get(e, false, s->name, true);
+    if (e->nodes.v[node].exists && e->nodes.v[node].says == same_cq(s))
+        return SL_OK;
+    e->nodes.v[node].says = same_cq(s);
     if (e->nodes.v[node].cq == NONE) {
         e->nodes.v[node].cq = e->cqs.n;
         struct cq *q = sl_vec_push(&e->cqs);
@@ -349,6 +359,9 @@ int apply_lq(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
     uint32_t i = lq_get(e, sl_sym_put(&e->syms, s->ns), sl_sym_put(&e->syms, s->name));
     sl_sym cq_name = sl_sym_put(&e->syms, s->cq);
     struct lq *l = &e->lqs.v[i];
+    if (l->exists && l->says == same_lq(s))
+        return SL_OK;
+    l->says = same_lq(s);
     bool moved = l->exists && l->cq_name != cq_name;
     l->exists = true;
     l->cq_name = cq_name;
@@ -384,15 +397,26 @@ static int lq_gone(struct sl_engine *e, const struct sl_fact *f) {
 
 /* ---- namespaces and checks ---- */
 
-static void namespace_changed(struct sl_engine *e, sl_sym ns) {
+/* Does the queue take workloads of this namespace? One that nobody spoke of has no labels. */
+static bool queue_takes(const struct cq *q, const struct ns *n) {
+    struct sl_labels none = {0};
+    return (!n || n->exists) && sl_selector_matches(&q->namespaces, n ? &n->labels : &none);
+}
+
+/* Asks the sleepers of every queue that takes the namespace now and did not before. */
+static void namespace_changed(struct sl_engine *e, const struct ns *old, const struct ns *now) {
     settle(e);
-    for (uint32_t i = 0; i < e->lqs.n; i++)
-        if (e->lqs.v[i].live && e->lqs.v[i].ns == ns) {
-            struct tree *t = cq_tree(e, &e->cqs.v[e->lqs.v[i].cq]);
-            t->freed = true;
-            t->version++;
-            tree_mark(e, t);
-        }
+    for (uint32_t i = 0; i < e->lqs.n; i++) {
+        const struct lq *l = &e->lqs.v[i];
+        if (!l->live || l->ns != now->name || !queue_takes(&e->cqs.v[l->cq], now) ||
+            queue_takes(&e->cqs.v[l->cq], old))
+            continue;
+        struct tree *t = cq_tree(e, &e->cqs.v[l->cq]);
+        t->freed = true;
+        t->version++;
+        tree_epoch(e, t);
+        tree_mark(e, t);
+    }
 }
 
 int apply_ns(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
@@ -401,28 +425,32 @@ int apply_ns(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
         return r;
     sl_sym y = sl_sym_put(&e->syms, f->ns.name);
     uint32_t i = sl_map_get(&e->ns_map, y);
-    if (i == SL_MAP_NONE) {
+    bool known = i != SL_MAP_NONE;
+    if (!known) {
         i = e->namespaces.n;
         *sl_vec_push(&e->namespaces) = (struct ns){.name = y};
         sl_arena_init(&e->namespaces.v[i].arena, UINT64_C(16) << 20);
         sl_map_add(&e->ns_map, y, i);
     }
     struct ns *n = &e->namespaces.v[i];
-    sl_arena_clear(&n->arena);
+    if (n->exists && n->says == same_ns(&f->ns))
+        return SL_OK;
+    struct ns old = *n; /* keeps the old labels alive until the change is told */
+    sl_arena_init(&n->arena, UINT64_C(16) << 20);
     n->exists = true;
+    n->says = same_ns(&f->ns);
     n->labels = f->ns.labels;
     copy_labels(&n->arena, &n->labels);
-    namespace_changed(e, y);
+    namespace_changed(e, known ? &old : NULL, n);
+    sl_arena_done(&old.arena);
     return SL_OK;
 }
 
 static int ns_gone(struct sl_engine *e, const struct sl_fact *f) {
     sl_sym y = sl_sym_find(&e->syms, f->gone.name);
     uint32_t i = y == SL_MAP_NONE ? SL_MAP_NONE : sl_map_get(&e->ns_map, y);
-    if (i != SL_MAP_NONE) {
+    if (i != SL_MAP_NONE)
         e->namespaces.v[i].exists = false;
-        namespace_changed(e, y);
-    }
     return SL_OK;
 }
 
@@ -437,6 +465,9 @@ int apply_check(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err
         *sl_vec_push(&e->checks) = (struct check){.name = y};
         sl_map_add(&e->check_map, y, i);
     }
+    if (e->checks.v[i].exists && e->checks.v[i].says == same_check(&f->check))
+        return SL_OK;
+    e->checks.v[i].says = same_check(&f->check);
     e->checks.v[i].exists = true;
     e->checks.v[i].active = f->check.active;
     e->status_dirty = true;

@@ -206,8 +206,9 @@ static bool step_assign(struct sl_engine *e, struct entry *x, const struct plan 
     int32_t tried = attempted + 1 == g->n_flavors ? -1 : (int32_t)attempted;
     r->tried.v[x->tried.from + step] = tried;
     x->has_resume |= tried >= 0;
-    if (best.mode < x->mode)
-        x->mode = best.mode;
+    for (uint32_t i = 0; i < st->n_res; i++) /* the flavor's own mode may hide a worse resource */
+        if (best_modes[i] < (uint8_t)x->mode)
+            x->mode = (enum mode)best_modes[i];
     if (best_borrow > x->borrow)
         x->borrow = best_borrow;
     for (uint32_t i = 0; i < st->n_res; i++) {

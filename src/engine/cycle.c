@@ -112,13 +112,15 @@ static void look(struct sl_engine *e, uint32_t cq, uint32_t head) {
     }
     bool leaves = q->strategy == SL_BEST_EFFORT_FIFO || obstacle == SL_PENDING_NS_MISMATCH;
     effect_pending(e, x, obstacle, 0, leaves);
-    q->seen_head = head;
-    q->seen_version = x->version;
+    uint64_t version = x->version;
     q->entry = NONE;
     e->round.entries.n--;
     if (leaves) {
         cq_tree(e, q)->left = true;
         park_until_event(e, head);
+    } else {
+        q->seen_head = head;
+        q->seen_version = version;
     }
 }
 
@@ -394,25 +396,6 @@ void remember_lacks(struct sl_engine *e, const struct entry *x) {
         c->lacks[i] = e->round.lacks.v[x->lacks.from + i];
 }
 
-/* The whole class and its kin; without equivalence hashing every member is told by itself. */
-static void put_to_sleep(struct sl_engine *e, const struct entry *x) {
-    bool together = gate(e, SL_GATE_SCHEDULING_EQUIVALENCE_HASHING);
-    if (!together) {
-        const struct sl_ordset *line = &e->classes.v[x->class].line;
-        const struct sl_ordkey *k;
-        for (uint32_t i = 0, n; (k = sl_ordset_run(line, i, &n)); i += n)
-            for (uint32_t j = 0; j < n; j++) {
-                struct entry y = *x;
-                y.wl = k[j].id;
-                effect_pending(e, &y,
-                               x->outcome == OUT_NO_FIT ? SL_PENDING_NO_FIT
-                                                        : SL_PENDING_NO_CANDIDATES,
-                               0, true);
-            }
-    }
-    class_sleep(e, x->class, together);
-}
-
 static void send_back(struct sl_engine *e, struct entry *x) {
     struct cq *q = &e->cqs.v[x->cq];
     if (x->outcome == OUT_NO_FIT || x->outcome == OUT_NO_CANDIDATES) {
@@ -433,7 +416,7 @@ static void send_back(struct sl_engine *e, struct entry *x) {
         if (sleeps) {
             cq_tree(e, q)->left = true;
             remember_lacks(e, x);
-            put_to_sleep(e, x);
+            class_sleep(e, x->class);
             return;
         }
     }

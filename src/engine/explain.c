@@ -226,8 +226,11 @@ static void explain_queue(struct sl_engine *e, uint32_t wl, struct sl_verdict *v
 /* A line of its own for a workload that stands in none. */
 static uint32_t borrow_class(struct sl_engine *e, const struct wl *w) {
     uint32_t c = e->classes.n;
-    *sl_vec_push(&e->classes) = (struct class){
-        .lq = w->lq, .shape = w->shape, .priority = wl_priority(e, w), .place = SL_HEAP_OUT};
+    *sl_vec_push(&e->classes) = (struct class){.lq = w->lq,
+                                               .shape = w->shape,
+                                               .priority = wl_priority(e, w),
+                                               .only = NONE,
+                                               .place = SL_HEAP_OUT};
     return c;
 }
 

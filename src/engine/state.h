@@ -74,6 +74,7 @@ struct node {
     sl_sym name;
     bool cohort;
     bool exists;  /* there is an object; else an implicit cohort */
+    uint64_t says; /* digest of what it says, 0 if it never spoke */
     bool broken;  /* in or under a cycle of cohorts */
     uint64_t pruned; /* number of the fair search that found nothing more to take here */
     bool touched; /* its quotas or edges changed since the last rebuild */
@@ -169,6 +170,7 @@ struct afs_item {
 struct lq {
     sl_sym ns, name, cq_name;
     bool exists;
+    uint64_t says; /* digest of what it says, 0 if it never spoke */
     enum sl_stop stop;
     int64_t weight_nano;
     uint32_t cq;               /* index of the attached ClusterQueue, NONE */
@@ -217,6 +219,7 @@ struct plan {
 struct class {
     uint32_t lq, shape;
     int64_t priority; /* effective */
+    uint32_t only;    /* the one workload it is for, NONE: all that are alike */
     struct sl_ordset line;
     uint32_t place;    /* in its ClusterQueue's heap */
     uint32_t sleep_at; /* place in cq.asleep */
@@ -341,6 +344,7 @@ struct wl {
 struct flavor {
     sl_sym name;
     bool exists;
+    uint64_t says; /* digest of what it says, 0 if it never spoke */
     struct sl_arena arena;
     struct sl_flavor_spec spec;
 };
@@ -348,11 +352,13 @@ struct flavor {
 struct check {
     sl_sym name;
     bool exists, active;
+    uint64_t says; /* digest of what it says, 0 if it never spoke */
 };
 
 struct ns {
     sl_sym name;
     bool exists;
+    uint64_t says; /* digest of what it says, 0 if it never spoke */
     struct sl_arena arena;
     struct sl_labels labels;
 };
@@ -572,7 +578,7 @@ void wl_enqueue(struct sl_engine *e, uint32_t wl);
 void wl_dequeue(struct sl_engine *e, uint32_t wl);
 void wl_requeue(struct sl_engine *e, uint32_t wl); /* out and in again after a change */
 sl_time wl_order_time(const struct sl_engine *e, const struct wl *w);
-void class_sleep(struct sl_engine *e, uint32_t class, bool with_kin);
+void class_sleep(struct sl_engine *e, uint32_t class);
 void class_wake(struct sl_engine *e, uint32_t class);
 void lq_attach(struct sl_engine *e, uint32_t lq);
 void lq_detach(struct sl_engine *e, uint32_t lq);

@@ -102,12 +102,8 @@ void lq_drop_if_unused(struct sl_engine *e, uint32_t lq) {
 
 /* ---- classes ---- */
 
-static uint64_t class_key(uint32_t owner, uint32_t shape, int64_t priority) {
-    return sl_hash_u64((uint64_t)owner << 32 | shape, (uint64_t)priority);
-}
-
-static bool sleeps_with_kin(const struct sl_engine *e, const struct cq *q) {
-    return q->strategy == SL_BEST_EFFORT_FIFO && gate(e, SL_GATE_SCHEDULING_EQUIVALENCE_HASHING);
+static uint64_t class_key(uint32_t owner, uint32_t shape, int64_t priority, uint32_t only) {
+    return sl_hash_u64(sl_hash_u64((uint64_t)owner << 32 | shape, (uint64_t)priority), only);
 }
 
 static void class_up(struct sl_engine *e, uint32_t c) {
@@ -119,14 +115,15 @@ static void class_up(struct sl_engine *e, uint32_t c) {
 static void class_join(struct sl_engine *e, uint32_t c, bool follow_kin) {
     struct class *x = &e->classes.v[c];
     uint32_t cq = e->lqs.v[x->lq].cq;
-    uint64_t key = class_key(cq, x->shape, x->priority);
+    uint64_t key = class_key(cq, x->shape, x->priority, x->only);
     x->kin = c;
     x->asleep = false;
     uint32_t cur, k;
     for (k = sl_map_first(&e->kin_map, key, &cur); k != SL_MAP_NONE;
          k = sl_map_next(&e->kin_map, key, &cur)) {
         const struct class *y = &e->classes.v[k];
-        if (y->shape == x->shape && y->priority == x->priority && e->lqs.v[y->lq].cq == cq)
+        if (y->shape == x->shape && y->priority == x->priority && y->only == x->only &&
+            e->lqs.v[y->lq].cq == cq)
             break;
     }
     if (k == SL_MAP_NONE) {
@@ -135,7 +132,7 @@ static void class_join(struct sl_engine *e, uint32_t c, bool follow_kin) {
         struct class *y = &e->classes.v[k];
         x->kin = y->kin;
         y->kin = c;
-        if (follow_kin && y->asleep && sleeps_with_kin(e, &e->cqs.v[cq])) {
+        if (follow_kin && y->asleep && e->cqs.v[cq].strategy == SL_BEST_EFFORT_FIFO) {
             x->wake_always = y->wake_always;
             x->n_lacks = y->n_lacks;
             memcpy(x->lacks, y->lacks, sizeof(x->lacks));
@@ -162,7 +159,7 @@ static void class_leave(struct sl_engine *e, uint32_t c) {
     } else {
         sl_heap_remove(&q->heap, c);
     }
-    uint64_t key = class_key(cq, x->shape, x->priority);
+    uint64_t key = class_key(cq, x->shape, x->priority, x->only);
     uint32_t before = x->kin;
     while (e->classes.v[before].kin != c)
         before = e->classes.v[before].kin;
@@ -173,13 +170,17 @@ static void class_leave(struct sl_engine *e, uint32_t c) {
     cq_mark(e, q);
 }
 
-static uint32_t class_get(struct sl_engine *e, uint32_t lq, uint32_t shape, int64_t priority) {
-    uint64_t key = class_key(lq, shape, priority);
+/* Without equivalence hashing nobody shares a verdict: every workload is a class of its own. */
+static uint32_t class_get(struct sl_engine *e, uint32_t wl) {
+    uint32_t lq = e->wls.v[wl].lq, shape = e->wls.v[wl].shape;
+    int64_t priority = wl_priority(e, &e->wls.v[wl]);
+    uint32_t only = gate(e, SL_GATE_SCHEDULING_EQUIVALENCE_HASHING) ? NONE : wl;
+    uint64_t key = class_key(lq, shape, priority, only);
     uint32_t cur;
     for (uint32_t c = sl_map_first(&e->class_map, key, &cur); c != SL_MAP_NONE;
          c = sl_map_next(&e->class_map, key, &cur)) {
         const struct class *x = &e->classes.v[c];
-        if (x->lq == lq && x->shape == shape && x->priority == priority)
+        if (x->lq == lq && x->shape == shape && x->priority == priority && x->only == only)
             return c;
     }
     uint32_t c = e->free_classes.n ? sl_vec_pop(&e->free_classes) : e->classes.n;
@@ -189,6 +190,7 @@ static uint32_t class_get(struct sl_engine *e, uint32_t lq, uint32_t shape, int6
     e->classes.v[c] = (struct class){.lq = lq,
                                      .shape = shape,
                                      .priority = priority,
+                                     .only = only,
                                      .place = SL_HEAP_OUT,
                                      .lq_at = l->classes.n,
                                      .kin = c,
@@ -207,7 +209,7 @@ static void class_free(struct sl_engine *e, uint32_t c) {
         l->classes.v[x->lq_at] = last;
         e->classes.v[last].lq_at = x->lq_at;
     }
-    sl_map_del(&e->class_map, class_key(x->lq, x->shape, x->priority), c);
+    sl_map_del(&e->class_map, class_key(x->lq, x->shape, x->priority, x->only), c);
     sl_ordset_done(&x->line);
     plan_free(&x->plan);
     admission_unref(x->last);
@@ -216,8 +218,8 @@ static void class_free(struct sl_engine *e, uint32_t c) {
     *sl_vec_push(&e->free_classes) = c;
 }
 
-/* Puts the class (and its kin) to sleep with the memo the caller has filled in for c. */
-void class_sleep(struct sl_engine *e, uint32_t c, bool with_kin) {
+/* Puts the class and its kin to sleep with the memo the caller has filled in for c. */
+void class_sleep(struct sl_engine *e, uint32_t c) {
     struct cq *q = &e->cqs.v[e->lqs.v[e->classes.v[c].lq].cq];
     const struct class *x = &e->classes.v[c];
     uint32_t k = c;
@@ -235,7 +237,7 @@ void class_sleep(struct sl_engine *e, uint32_t c, bool with_kin) {
             memcpy(y->lacks, x->lacks, sizeof(x->lacks));
         }
         k = y->kin;
-    } while (k != c && with_kin);
+    } while (k != c);
 }
 
 void class_wake(struct sl_engine *e, uint32_t c) {
@@ -272,7 +274,7 @@ void wl_enqueue(struct sl_engine *e, uint32_t wl) {
         return;
     }
     w->phase = WL_WAITING;
-    uint32_t c = class_get(e, w->lq, w->shape, wl_priority(e, w));
+    uint32_t c = class_get(e, wl);
     struct class *x = &e->classes.v[c];
     struct sl_ordkey key = wl_key(e, wl);
     w->class = c;
@@ -321,8 +323,14 @@ void wl_dequeue(struct sl_engine *e, uint32_t wl) {
     struct cq *q = &e->cqs.v[l->cq];
     if (q->sticky == wl)
         q->sticky = NONE;
-    if (q->seen_head == wl)
-        q->seen_head = NONE; /* whoever comes next, even in the same slot, was not looked at */
+    if (q->seen_head != wl)
+        return;
+    /* Whoever comes next, even in the same slot, was not looked at; and whoever had to stand back
+     * for this one gets another look. */
+    q->seen_head = NONE;
+    if (!e->structure_dirty)
+        cq_tree(e, q)->version++;
+    cq_mark(e, q);
 }
 
 void wl_requeue(struct sl_engine *e, uint32_t wl) {
@@ -339,6 +347,8 @@ void lq_detach(struct sl_engine *e, uint32_t lq) {
     for (uint32_t i = 0; i < l->classes.n; i++)
         class_leave(e, l->classes.v[i]);
     struct cq *q = &e->cqs.v[l->cq];
+    if (q->sticky != NONE && e->wls.v[q->sticky].lq == lq)
+        q->sticky = NONE;
     for (uint32_t i = 0; i < q->lqs.n; i++)
         if (q->lqs.v[i] == lq) {
             memmove(&q->lqs.v[i], &q->lqs.v[i + 1], (q->lqs.n - i - 1) * sizeof(uint32_t));
@@ -346,6 +356,20 @@ void lq_detach(struct sl_engine *e, uint32_t lq) {
             break;
         }
     l->live = false;
+}
+
+/* Those who were refused for reasons of their own get another look. */
+static void wake_parked(struct sl_engine *e, uint32_t lq) {
+    struct lq *l = &e->lqs.v[lq];
+    for (uint32_t k = l->parked.n; k-- > 0;) {
+        uint32_t wl = l->parked.v[k];
+        enum sl_pending_kind o = own_obstacle(e, wl, &e->cqs.v[l->cq]);
+        if (!e->wls.v[wl].more->until_event || o == SL_PENDING_NS_MISSING ||
+            o == SL_PENDING_NS_MISMATCH)
+            continue; /* a namespace that does not match needs no second look */
+        e->wls.v[wl].more->until_event = false;
+        wl_requeue(e, wl);
+    }
 }
 
 /* Brings the queue's place in line with what it says: live, or not. */
@@ -365,6 +389,7 @@ void lq_attach(struct sl_engine *e, uint32_t lq) {
         e->classes.v[l->classes.v[i]].plan.version = 0;
         class_join(e, l->classes.v[i], false);
     }
+    wake_parked(e, lq); /* what another queue refused, this one may take */
 }
 
 /* ---- waking ---- */
@@ -422,19 +447,6 @@ static bool would_move(struct sl_engine *e, uint32_t c, uint32_t cq) {
     return moves;
 }
 
-static void wake_parked(struct sl_engine *e, struct cq *q) {
-    for (uint32_t i = 0; i < q->lqs.n; i++) {
-        struct lq *l = &e->lqs.v[q->lqs.v[i]];
-        for (uint32_t k = l->parked.n; k-- > 0;) {
-            struct more *m = e->wls.v[l->parked.v[k]].more;
-            if (!m->until_event)
-                continue;
-            m->until_event = false;
-            wl_requeue(e, l->parked.v[k]);
-        }
-    }
-}
-
 /* Quota was freed, or configuration changed: those it helps come back to their heaps. A sleeper wakes
  * exactly if, as things stand, it fits, finds somebody to preempt, or has flavors left to try. */
 void tree_wake(struct sl_engine *e, struct tree *t) {
@@ -448,7 +460,8 @@ void tree_wake(struct sl_engine *e, struct tree *t) {
                 would_move(e, c, t->cqs.v[i]))
                 class_wake(e, c);
         }
-        wake_parked(e, q);
+        for (uint32_t k = 0; k < q->lqs.n; k++)
+            wake_parked(e, q->lqs.v[k]);
     }
     t->freed = t->wake_all = false;
 }

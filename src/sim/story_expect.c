@@ -168,7 +168,7 @@ static int read_podsets(struct sl_reader *r, struct sl_expect *x) {
     if (rc >= 0)
         rc = read_pairs(r, x);
     struct sl_expect_pair *v = (struct sl_expect_pair *)x->pairs;
-    for (uint32_t i = 0; rc >= 0 && i < x->n_pairs; i++) {
+    for (uint32_t i = 0; v && rc >= 0 && i < x->n_pairs; i++) {
         if (x->kind == SL_EXPECT_COUNT && v[i].b)
             return sl_story_bad(r, v[i].a, "podset=count");
         if (x->kind == SL_EXPECT_FLAVOR && !v[i].b)
@@ -194,7 +194,7 @@ static int read_cells(struct sl_reader *r, struct sl_expect *x) {
     if (rc >= 0)
         rc = read_pairs(r, x);
     struct sl_expect_pair *v = (struct sl_expect_pair *)x->pairs;
-    for (uint32_t i = 0; rc >= 0 && i < x->n_pairs; i++) {
+    for (uint32_t i = 0; v && rc >= 0 && i < x->n_pairs; i++) {
         if (!v[i].b)
             return sl_story_bad(r, v[i].a, "flavor.resource=amount");
         rc = sl_story_amount(r, v[i].b, v[i].text, true, &v[i].number);
@@ -241,7 +241,7 @@ static int read_checks(struct sl_reader *r, struct sl_expect *x) {
     if (rc >= 0)
         rc = read_pairs(r, x);
     struct sl_expect_pair *v = (struct sl_expect_pair *)x->pairs;
-    for (uint32_t i = 0; rc >= 0 && i < x->n_pairs; i++) {
+    for (uint32_t i = 0; v && rc >= 0 && i < x->n_pairs; i++) {
         char *text = sl_arena_strdup(r->a, v[i].text);
         char *retries = sl_story_split(text, ':');
         int word = 0;

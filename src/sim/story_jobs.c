@@ -135,7 +135,7 @@ static int pod_option(struct sl_reader *r, char *w, struct sl_podset_spec *p, st
 
 int sl_story_podset(struct sl_reader *r) {
     struct sl_podset_spec p = {.count = 1, .group = ""};
-    struct pods lists, *l = &lists;
+    struct pods lists = {0}, *l = &lists;
     int rc = sl_story_next_name(r, "the name of a podset", &p.name);
     while (rc >= 0 && r->i < r->n) {
         bool known;
@@ -201,7 +201,7 @@ static int job_option(struct sl_reader *r, char *w, struct sl_workload_spec *j, 
 }
 
 int sl_story_job(struct sl_reader *r, bool change) {
-    struct pods lists, *l = &lists;
+    struct pods lists = {0}, *l = &lists;
     struct sl_said_job *said = NULL;
     struct sl_wl_name name;
     const char *s = sl_story_next(r);

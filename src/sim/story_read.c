@@ -132,7 +132,7 @@ static int read_clock(struct sl_reader *r, bool relative) {
     sl_time to = sl_time_add(relative ? r->clock : SL_STORY_EPOCH, d);
     if (to < r->clock)
         return sl_story_fail(r, "the clock does not run backwards");
-    if (to > SL_STORY_EPOCH + 400 * 24 * SL_HOUR)
+    if (to > SL_STORY_EPOCH + 9600 * SL_HOUR)
         return sl_story_fail(r, "a story lasts at most 400 days");
     r->clock = to;
     sl_story_step(r, SL_STEP_CLOCK);

@@ -25,7 +25,8 @@ static void put_found(struct sl_reader *r, const char *found) {
     }
     sl_buf_puts(r->why, ", found '");
     for (uint32_t i = 0; found[i] && i < 80; i++)
-        sl_buf_putc(r->why, (unsigned char)found[i] < ' ' || found[i] == 127 ? '?' : found[i]);
+        sl_buf_putc(r->why,
+                    (char)((unsigned char)found[i] < ' ' || found[i] == 127 ? '?' : found[i]));
     sl_buf_putc(r->why, '\'');
 }
 
@@ -124,7 +125,7 @@ int sl_story_wl(struct sl_reader *r, const char *s, struct sl_wl_name *ret) {
 }
 
 int sl_story_known_job(struct sl_reader *r, const char *s, struct sl_said_job **ret) {
-    struct sl_wl_name w;
+    struct sl_wl_name w = {0};
     int rc = sl_story_wl(r, s, &w);
     if (rc < 0)
         return rc;
@@ -167,7 +168,7 @@ int sl_story_point(struct sl_reader *r, const char *s, const char *what, sl_time
         *ret = SL_TIME_NEVER;
         return 0;
     }
-    sl_span d;
+    sl_span d = 0;
     int rc = sl_story_span(r, s, what, &d);
     if (rc >= 0)
         *ret = sl_time_add(SL_STORY_EPOCH, d);

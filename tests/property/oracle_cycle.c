@@ -373,12 +373,31 @@ static void process(struct cycle *c, int i) {
 
 /* ---- appendix D: requeue ---- */
 
+/* The hashes of those refused since the last trigger. */
+static void remember(struct orc *o, int w) {
+    struct orc_queue *q = &o->queue[o->wl[w].cq];
+
+    if (!orc_gate(o, SL_GATE_SCHEDULING_EQUIVALENCE_HASHING) || orc_bulk_moved(o, o->wl[w].cq, w))
+        return;
+    sl_assert(q->n_bulk < ORC_WLS);
+    orc_hash_of(o, w, &q->bulk[q->n_bulk++]);
+}
+
+static void forget(struct orc *o, int w) {
+    struct orc_queue *q = &o->queue[o->wl[w].cq];
+    struct orc_hash h;
+
+    orc_hash_of(o, w, &h);
+    for (int i = 0; i < q->n_bulk; i++)
+        if (orc_hash_equal(&h, &q->bulk[i]))
+            q->bulk[i--] = q->bulk[--q->n_bulk];
+}
+
 static void requeue(struct cycle *c, const struct entry *e) {
     struct orc *o = c->o;
     struct orc_wl *w = &o->wl[e->w];
     struct orc_queue *q = &o->queue[e->cq];
     bool strict = o->cq[e->cq].strategy == SL_STRICT_FIFO, now;
-    struct orc_hash h;
 
     if (e->reason == R_PENDING_PREEMPTION && !strict)
         q->sticky = e->w;
@@ -394,11 +413,7 @@ static void requeue(struct cycle *c, const struct entry *e) {
     if (strict || !orc_gate(o, SL_GATE_SCHEDULING_EQUIVALENCE_HASHING) ||
         (e->reason != R_NO_FIT && e->reason != R_NO_CANDIDATES))
         return;
-    orc_hash_of(o, e->w, &h);
-    if (!orc_bulk_moved(o, e->cq, e->w)) {
-        sl_assert(q->n_bulk < ORC_WLS);
-        q->bulk[q->n_bulk++] = h;
-    }
+    remember(o, e->w);
     for (int v = 0; v < o->n_wls; v++)
         if (o->wl[v].state == ORC_PENDING && o->wl[v].cq == e->cq && o->wl[v].place == ORC_HEAP &&
             orc_bulk_moved(o, e->cq, v))
@@ -482,10 +497,12 @@ static void tree_event(struct orc *o, int cq) {
             wl->requeued_false != SL_EVICT_NONE ||
             !orc_ns_matches(o, cq, o->lq[wl->spec.lq].ns))
             continue;
-        if (worth_waking(o, w))
+        if (worth_waking(o, w)) {
             wl->place = ORC_HEAP;
-        else
+        } else {
             wl->asked = true;
+            remember(o, w); /* as it would be after being refused once more */
+        }
     }
 }
 
@@ -500,8 +517,10 @@ static void settle(struct orc *o, int cq) {
     for (int w = 0; w < o->n_wls; w++) {
         struct orc_wl *wl = &o->wl[w];
         if (wl->state == ORC_PENDING && wl->cq == cq && wl->place == ORC_ASLEEP && wl->asked &&
-            head >= 0 && orc_before(o, head, w))
+            head >= 0 && orc_before(o, head, w)) {
             wl->place = ORC_HEAP;
+            forget(o, w);
+        }
         if (wl->cq == cq)
             wl->asked = false;
     }

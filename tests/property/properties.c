@@ -248,16 +248,19 @@ static void job_run(const struct options *opt, struct job *j, uint64_t step) {
 }
 
 static void job_start(const struct options *opt, struct job *j, uint64_t step) {
+    pid_t pid;
+
     (void)fflush(stdout);
-    if ((j->pid = fork()) < 0) {
+    if ((pid = fork()) < 0) {
         perror("properties");
         exit(2);
     }
-    if (j->pid == 0) {
+    if (pid == 0) {
         job_run(opt, j, step);
         (void)fflush(stdout);
         _exit(0);
     }
+    j->pid = pid; /* only the parent writes it: the memory is shared */
 }
 
 static struct tally run_all(const struct options *opt) {

@@ -416,3 +416,53 @@ expect
   condition e QuotaReserved=False Pending "couldn't assign flavors to pod set main: insufficient quota for ephemeral-storage in flavor default, previously considered podsets requests (0) + current podset request (2Gi) > maximum capacity (1Gi)"
   condition h QuotaReserved=False Pending "couldn't assign flavors to pod set main: insufficient quota for hugepages-2Mi in flavor default, previously considered podsets requests (0) + current podset request (10Mi) > maximum capacity (8Mi)"
   condition g QuotaReserved=False Pending "couldn't assign flavors to pod set main: insufficient quota for gpu in flavor default, previously considered podsets requests (0) + current podset request (2k) > maximum capacity (1)"
+
+# ---- odd counts
+
+story More pods reclaimed than there are
+rules 2.1.11
+queue a
+  quota default cpu=6
+job w1 queue=a cpu=2 count=3
+expect usage a default.cpu=6
+reclaim w1 main=99
+expect
+  admitted w1
+  usage a default.cpu=0
+
+story Reclaimed pods of a job that got fewer
+rules 2.1.11 2.8.1
+queue a
+  quota default cpu=7
+job w1 queue=a cpu=1 count=10 min=2
+expect count w1 main=7
+# 8 of its 10 pods are still wanted, and it has 7.
+reclaim w1 main=2
+expect usage a default.cpu=7
+reclaim w1 main=5
+expect usage a default.cpu=5
+
+story What is excluded is not transformed
+rules 2.1.2 2.1.3
+config exclude example.com/
+config transform example.com/x out:other.io/credits=10
+queue a
+  quota default cpu=4 other.io/credits=5
+job w1 queue=a cpu=1 example.com/x=2
+expect
+  admitted w1
+  usage a default.other.io/credits=0
+
+story Pods may be counted in a group of their own
+rules 2.1.12 2.2.7
+queue a
+  quota one cpu=2
+  quota two cpu=8
+  group
+  quota slots pods=3
+job w1 queue=a cpu=2 count=2
+job w2 queue=a cpu=1 count=2
+expect
+  flavor w1 main.cpu=two main.pods=slots
+  asleep w2
+  condition w2 QuotaReserved=False Pending "couldn't assign flavors to pod set main: insufficient unused quota for pods in flavor slots, 1 more needed"

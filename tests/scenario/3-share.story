@@ -420,3 +420,44 @@ queue b
 job wa queue=a cpu=1
 job wb queue=b cpu=1
 expect admitted wa wb
+
+story A cohort's weight lets its queues have more
+rules 3.7.9 3.7.5
+config fair-sharing
+cohort root
+  quota default cpu=8
+cohort left parent=root weight=3
+cohort right parent=root
+queue a cohort=left
+  quota default cpu=0
+queue c cohort=right
+  quota default cpu=0
+job a0 queue=a cpu=4
+job c0 queue=c cpu=2
+expect admitted a0 c0
+after 1s
+# left would have 750/3 = 250, right 500.
+job wa queue=a cpu=2
+job wc queue=c cpu=2 priority=9
+expect
+  order wa
+  asleep wc
+
+story Who loses the race under fair sharing is tried again
+rules 1.7.1 3.7.6
+config fair-sharing
+queue l cohort=all
+  quota one cpu=2
+  quota two cpu=2
+queue a cohort=all
+  quota one cpu=0
+  quota two cpu=0
+queue b cohort=all
+  quota one cpu=0
+  quota two cpu=0
+job wa queue=a cpu=2 priority=5
+job wb queue=b cpu=2
+expect
+  order wa wb
+  flavor wa main.cpu=one
+  flavor wb main.cpu=two

@@ -284,3 +284,20 @@ expect
   usage a default.cpu=0
   told w1 QuotaReserved=False Inadmissible "LocalQueue a is terminating or missing"
   condition w1 QuotaReserved=False Inadmissible "LocalQueue a doesn't exist"
+
+story HoldAndDrain takes back what is only reserved, without an eviction
+rules 3.5.2 3.5.3
+admission-check prov
+queue a checks=prov
+  quota default cpu=2
+job w1 queue=a cpu=1
+job w2 queue=a cpu=1
+expect reserved w1 w2
+check w2 prov=Ready
+expect admitted w2
+change queue a stop=HoldAndDrain
+expect
+  evicting w2 ClusterQueueStopped
+  no-condition w1 Evicted
+  usage a default.cpu=1
+  evictions 1

@@ -211,3 +211,32 @@ after 20m
 job r2 queue=red cpu=4 priority=9
 job b1 queue=blue cpu=4
 expect queue a r2 b1
+
+story A failed admission takes its penalty back
+rules 3.8.2 1.8.6
+config admission-fair-sharing half-life=10m sampling=5m
+queue a usage-based local=no
+  quota default cpu=1
+local red -> a
+local blue -> a
+job a-red1 queue=red cpu=1
+expect admitted a-red1
+job a-red2 queue=red cpu=1
+job z-blue1 queue=blue cpu=1
+expect queue a z-blue1 a-red2
+admit-failed a-red1
+expect
+  order a-red1
+  queue a z-blue1 a-red2
+
+story Local queues without usage are ordered as ever
+rules 3.8.1
+config admission-fair-sharing half-life=10m sampling=5m
+queue a usage-based local=no
+  quota default cpu=0
+local red -> a
+local blue -> a
+job r1 queue=red cpu=1 priority=1
+job b1 queue=blue cpu=1 priority=2
+job r2 queue=red cpu=1 priority=3
+expect queue a r2 b1 r1

@@ -426,3 +426,103 @@ delete high
 expect evicting low
 release low
 expect admitted low
+
+story A borrower may preempt its own when its request is within nominal
+rules 4.3.10 2.4.5
+queue a cohort=all within=LowerPriority
+  quota default cpu=4
+queue l cohort=all
+  quota default cpu=2
+job a1 queue=a cpu=3
+job a2 queue=a cpu=3 priority=1
+expect admitted a1 a2
+after 1s
+job high queue=a cpu=3 priority=5
+expect preempted a1 by high InClusterQueue
+release a1
+expect
+  admitted high a2
+  usage a default.cpu=6
+
+story What is kept at home needs no victims
+rules 4.3.1 3.2.4
+queue a cohort=all reclaim=Any
+  quota default cpu=4 lend:2
+queue c cohort=all
+  quota default cpu=0
+job c1 queue=c cpu=2
+expect admitted c1
+after 1s
+job w1 queue=a cpu=2
+expect
+  admitted w1
+  evictions 0
+after 1s
+job w2 queue=a cpu=2
+expect preempted c1 by w2 InCohortReclamation
+
+story Victims of another queue that are on their way out are enough
+rules 4.2.1 4.3.6
+queue a cohort=all within=LowerPriority reclaim=Any
+  quota default cpu=4
+queue c cohort=all
+  quota default cpu=0
+job own queue=a cpu=2
+job other queue=c cpu=2 priority=3
+expect admitted own other
+deactivate own
+expect evicting own Deactivated
+job high queue=a cpu=2 priority=5
+expect
+  heap high
+  admitted other
+  evictions 0
+release own
+expect admitted high
+
+story HoldAndDrain does not evict who is evicted already
+rules 4.6.2 3.5.3
+queue a within=LowerPriority
+  quota default cpu=2
+job low queue=a cpu=2
+expect admitted low
+after 1s
+job high queue=a cpu=2 priority=5
+expect evicting low Preempted InClusterQueue
+change queue a stop=HoldAndDrain
+expect
+  evictions 0
+  evicting low Preempted InClusterQueue
+
+story Both resources of a reclaim
+rules 4.3.11 4.3.7
+queue a cohort=all reclaim=Any
+  quota default cpu=4 memory=4Gi
+queue c cohort=all
+  quota default cpu=0 memory=0
+job c1 queue=c cpu=4 memory=1Gi
+job c2 queue=c memory=3Gi priority=1
+expect admitted c1 c2
+after 1s
+job w1 queue=a cpu=1 memory=1Gi
+# Taking c1 frees enough of both.
+expect preempted c1 by w1
+
+story A lower cohort is asked before a higher one
+rules 4.3.2 4.3.6
+cohort left parent=root
+queue a cohort=left reclaim=Any
+  quota default cpu=2
+queue b cohort=left
+  quota default cpu=0
+queue far cohort=root
+  quota default cpu=0
+queue l cohort=root
+  quota default cpu=1
+job b1 queue=b cpu=2 priority=9
+job f1 queue=far cpu=1
+expect admitted b1 f1
+after 1s
+# Both borrow; a is within nominal, so all is hierarchy and the lower priority goes first.
+job wa queue=a cpu=1
+expect preempted f1 by wa InCohortReclamation

@@ -478,3 +478,72 @@ expect admitted be1 be2
 after 1s
 job g1 queue=g cpu=2
 expect preempted be1 be2 by g1 InCohortFairSharing
+
+story A cohort's weight protects its queues
+rules 4.4.12 4.4.9
+config fair-sharing
+cohort root
+  quota default cpu=8
+cohort left parent=root weight=3
+cohort right parent=root
+queue a cohort=left
+  quota default cpu=0
+queue c cohort=right reclaim=Any
+  quota default cpu=0
+job a1 queue=a cpu=2
+job a2 queue=a cpu=2
+job a3 queue=a cpu=2
+job c1 queue=c cpu=2
+expect admitted a1 a2 a3 c1
+after 1s
+# right would have 500, left has 250 now.
+job wc queue=c cpu=2
+expect
+  asleep wc
+  evictions 0
+
+story Two preemptors under fair sharing with one victim
+rules 1.7.6 4.4.7
+config fair-sharing
+queue a cohort=all reclaim=Any
+  quota default cpu=2
+queue b cohort=all reclaim=Any
+  quota default cpu=2
+queue c cohort=all
+  quota default cpu=0
+job wc queue=c cpu=4
+expect admitted wc
+after 1s
+job wa queue=a cpu=2 priority=5
+job wb queue=b cpu=2
+expect
+  preempted wc by wa InCohortReclamation
+  evictions 1
+  condition wb QuotaReserved=False Pending "Workload has overlapping preemption targets with another workload"
+release wc
+expect
+  order wa wb
+  asleep wc
+
+story Fewer pods under fair sharing
+rules 1.5.3 4.4.5
+config fair-sharing strategies=LessThanOrEqualToFinalShare
+queue l cohort=all
+  quota default cpu=4
+queue a cohort=all reclaim=Any
+  quota default cpu=0
+queue b cohort=all
+  quota default cpu=0
+job b1 queue=b cpu=1
+job b2 queue=b cpu=1
+job b3 queue=b cpu=1
+job b4 queue=b cpu=1
+expect admitted b1 b2 b3 b4
+after 1s
+# Three are too many, two are fair.
+job wa queue=a cpu=1 count=3 min=1
+expect preempted b1 b2 by wa InCohortFairSharing
+release b1 b2
+expect
+  admitted wa
+  count wa main=2

@@ -496,3 +496,37 @@ expect
   usage a default.cpu=0
 job w1 queue=a cpu=1
 expect admitted w1
+
+story Who only reserved quota blocks the next one too
+rules 7.1.7
+config pods-ready timeout=1h block
+admission-check prov
+queue a checks=prov
+  quota default cpu=4
+job w1 queue=a cpu=1
+job w2 queue=a cpu=1
+expect
+  reserved w1
+  waiting w2
+check w1 prov=Ready
+expect
+  admitted w1
+  waiting w2
+ready w1
+expect reserved w2
+
+story The timeout runs from admission, not from reservation
+rules 7.1.1
+config pods-ready timeout=60s
+admission-check prov
+queue a checks=prov
+  quota default cpu=4
+job w1 queue=a cpu=1
+expect
+  reserved w1
+  next never
+at 100s
+check w1 prov=Ready
+expect
+  admitted w1
+  next 160s
