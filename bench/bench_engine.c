@@ -255,7 +255,7 @@ static struct sample tree_fair(uint64_t seed) {
     for (uint32_t q = 0; q < queues; q++) {
         (void)snprintf(name, sizeof(name), "cq-%u", q);
         (void)snprintf(parent, sizeof(parent), "low-%u", q / 10);
-        add_queue(e, name, parent, q % 4 * 2);
+        add_queue(e, name, parent, (int64_t)(q % 4) * 2);
         for (uint32_t i = 0; i < each; i++)
             add_workload(e, q * each + i, name, shape, 0,
                          NOW0 - sl_prng_range(&p, 0, 1000 * SL_SEC));
@@ -357,7 +357,8 @@ static struct sample explain(uint64_t seed) {
     sl_shape_id shapes[4];
     for (uint32_t i = 0; i < 4; i++)
         shapes[i] = make_shape(e, 1 + i);
-    sl_wl_id *ids = sl_alloc0(queues * each, sizeof(*ids));
+    const uint32_t all = queues * each;
+    sl_wl_id *ids = sl_alloc0(all, sizeof(*ids));
     for (uint32_t q = 0; q < queues; q++) {
         char name[32];
         (void)snprintf(name, sizeof(name), "cq-%u", q);
@@ -376,7 +377,7 @@ static struct sample explain(uint64_t seed) {
     sl_verdict_init(&v);
     double t = 0;
     for (uint32_t i = 0; i < asked; i++) {
-        sl_wl_id id = ids[sl_prng_below(&p, queues * each)];
+        sl_wl_id id = ids[sl_prng_below(&p, all)];
         double t0 = seconds();
         sl_verdict_clear(&v);
         if (sl_engine_explain(e, NOW0 + SL_SEC, id, &v, &err) < 0) {

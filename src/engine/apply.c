@@ -59,11 +59,11 @@ static void outside_event(struct sl_engine *e, const struct wl *w, bool ask_slee
     struct tree *t = tree_of(e, w);
     if (!t)
         return;
-    if (t->edges.n)
-        tree_epoch(e, t);
+    tree_epoch(e, t);
     if (!ask_sleepers)
         return;
     t->freed = true;
+    t->version++;
     tree_mark(e, t);
 }
 
@@ -180,6 +180,10 @@ static void wl_update(struct sl_engine *e, uint32_t i, const struct sl_workload_
         if (w->more) {
             sl_vec_clear(&w->more->resume);
             w->more->until_event = false;
+            if (waiting) { /* before 'alone' changes, which decides in which line it is found */
+                wl_dequeue(e, i);
+                w->more->alone = false;
+            }
         }
     }
     if (waiting && (moved || priority || !wl_eligible(w)))

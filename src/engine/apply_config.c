@@ -403,16 +403,19 @@ static bool queue_takes(const struct cq *q, const struct ns *n) {
     return (!n || n->exists) && sl_selector_matches(&q->namespaces, n ? &n->labels : &none);
 }
 
-/* Asks the sleepers of every queue that takes the namespace now and did not before. */
+/* A queue that takes the namespace now and did not before has its sleepers asked; one that no longer
+ * takes it has its head looked at again. */
 static void namespace_changed(struct sl_engine *e, const struct ns *old, const struct ns *now) {
     settle(e);
     for (uint32_t i = 0; i < e->lqs.n; i++) {
         const struct lq *l = &e->lqs.v[i];
-        if (!l->live || l->ns != now->name || !queue_takes(&e->cqs.v[l->cq], now) ||
-            queue_takes(&e->cqs.v[l->cq], old))
+        if (!l->live || l->ns != now->name)
+            continue;
+        bool takes = queue_takes(&e->cqs.v[l->cq], now);
+        if (takes == queue_takes(&e->cqs.v[l->cq], old))
             continue;
         struct tree *t = cq_tree(e, &e->cqs.v[l->cq]);
-        t->freed = true;
+        t->freed |= takes;
         t->version++;
         tree_epoch(e, t);
         tree_mark(e, t);
@@ -449,8 +452,11 @@ int apply_ns(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
 static int ns_gone(struct sl_engine *e, const struct sl_fact *f) {
     sl_sym y = sl_sym_find(&e->syms, f->gone.name);
     uint32_t i = y == SL_MAP_NONE ? SL_MAP_NONE : sl_map_get(&e->ns_map, y);
-    if (i != SL_MAP_NONE)
+    if (i != SL_MAP_NONE) {
+        struct ns old = e->namespaces.v[i];
         e->namespaces.v[i].exists = false;
+        namespace_changed(e, &old, &e->namespaces.v[i]);
+    }
     return SL_OK;
 }
 

@@ -96,7 +96,8 @@ static void forget_resume(struct sl_engine *e, uint32_t wl) {
 
 /* Takes one workload out of its line until something in the tree changes. */
 static void park_until_event(struct sl_engine *e, uint32_t wl) {
-    wl_more(e, wl)->until_event = true;
+    struct more *m = wl_more(e, wl);
+    m->until_event = m->alone = true;
     wl_requeue(e, wl);
 }
 

@@ -17,8 +17,11 @@
 /* ---- the measure ---- */
 
 void tree_epoch(struct sl_engine *e, struct tree *t) {
-    (void)e;
+    if (!t->edges.n)
+        return;
     sl_vec_clear(&t->edges);
+    t->version++; /* heads that found only barred ones may find them now */
+    tree_mark(e, t);
 }
 
 static bool barred(const struct sl_engine *e, uint32_t wl) {

@@ -298,6 +298,7 @@ struct more {
     /* requeueState and the Requeued condition */
     int32_t requeues;
     sl_time requeue_at;
+    bool alone;               /* has been refused for itself: shares no class until it changes */
     bool until_event;         /* refused for itself: asleep until something in the tree changes */
     bool held_back;           /* Requeued=False: waits for 'why_back' to be over */
     enum sl_evict why_back;

@@ -170,11 +170,14 @@ static void class_leave(struct sl_engine *e, uint32_t c) {
     cq_mark(e, q);
 }
 
-/* Without equivalence hashing nobody shares a verdict: every workload is a class of its own. */
+/* Without equivalence hashing nobody shares a verdict: every workload is a class of its own. So is one
+ * that was refused for reasons of its own. */
 static uint32_t class_get(struct sl_engine *e, uint32_t wl) {
     uint32_t lq = e->wls.v[wl].lq, shape = e->wls.v[wl].shape;
     int64_t priority = wl_priority(e, &e->wls.v[wl]);
-    uint32_t only = gate(e, SL_GATE_SCHEDULING_EQUIVALENCE_HASHING) ? NONE : wl;
+    const struct more *m = e->wls.v[wl].more;
+    bool alike = gate(e, SL_GATE_SCHEDULING_EQUIVALENCE_HASHING) && !(m && m->alone);
+    uint32_t only = alike ? NONE : wl;
     uint64_t key = class_key(lq, shape, priority, only);
     uint32_t cur;
     for (uint32_t c = sl_map_first(&e->class_map, key, &cur); c != SL_MAP_NONE;
@@ -251,6 +254,7 @@ void class_wake(struct sl_engine *e, uint32_t c) {
         e->classes.v[last].sleep_at = x->sleep_at;
     }
     x->asleep = false;
+    x->asked = 0; /* it has its turn now */
     e->stats.wakes++;
     class_up(e, c);
 }

@@ -60,8 +60,10 @@ static void draw_axis(const struct sl_picture *p, unsigned columns, struct sl_bu
     char text[512];
     memset(text, ' ', sizeof(text));
     unsigned end = 0;
-    for (double t = 0; t <= length && step > 0; t += step) {
+    uint32_t marks = (uint32_t)(length / step);
+    for (uint32_t i = 0; i <= marks; i++) {
         char number[32];
+        double t = i * step;
         unsigned at = length > 0 ? (unsigned)(t / length * columns) : 0;
         char label[40];
         int n = snprintf(label, sizeof(label), "%s %s", sl_picture_number(t, number), sign);

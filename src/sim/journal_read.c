@@ -45,7 +45,7 @@ static int fill(struct sl_journal_reader *r, struct sl_err *err) {
         return sl_err_set(err, SL_EIO, "%s: %s", r->path, strerror(errno));
     if (n == 0)
         r->at_end = true;
-    if (r->from > 0) { /* what was handed out may go */
+    if (r->from > 0 && r->b.s) { /* what was handed out may go */
         memmove(r->b.s, r->b.s + r->from, r->b.len - r->from);
         r->b.len -= r->from;
         r->b.s[r->b.len] = '\0';
@@ -195,12 +195,12 @@ int sl_journal_next(struct sl_journal_reader *r, struct sl_record *ret, struct s
 
 static int read_head(struct sl_journal_reader *r, struct sl_journal_head *head,
                      struct sl_err *err) {
-    char *text;
+    char *text = NULL;
     size_t len;
     int e = next_line(r, &text, &len, err);
     if (e < 0)
         return e;
-    if (e == 0)
+    if (e == 0 || !text)
         return sl_err_set(err, SL_EINVAL, "%s: expected a journal, found an empty file", r->path);
     _cleanup_(sl_doc_freep) struct sl_doc *d = NULL;
     if (text[0] != '{' || sl_doc_json(r->path, 1, text, len, &d, err) < 0 || d->n != 1 ||

@@ -58,7 +58,8 @@ static int pod_request(struct sl_reader *r, const char *name, const char *value,
     uint32_t i = 0;
     if (sl_quantity_parse(value, strlen(value), &q, &err) < 0)
         return sl_story_bad(r, value, "an amount of %s, as 3, 500m or 10Gi", name);
-    while (i < p->n_requests && strcmp(l->requests[i].resource, name) != 0)
+    while (i < p->n_requests && l->requests[i].resource &&
+           strcmp(l->requests[i].resource, name) != 0)
         i++;
     if (i == p->n_requests) {
         if (i == SL_MAX_PODSET_RESOURCES)

@@ -125,7 +125,7 @@ int sl_story_wl(struct sl_reader *r, const char *s, struct sl_wl_name *ret) {
 }
 
 int sl_story_known_job(struct sl_reader *r, const char *s, struct sl_said_job **ret) {
-    struct sl_wl_name w = {0};
+    struct sl_wl_name w = {.ns = "", .name = ""};
     int rc = sl_story_wl(r, s, &w);
     if (rc < 0)
         return rc;

@@ -37,7 +37,10 @@ static void text(struct sl_buf *b, const char *s) {
             sl_buf_puts(b, "&quot;");
             break;
         default:
-            sl_buf_putc(b, (unsigned char)*s < 0x20 ? ' ' : *s);
+            if ((unsigned char)*s < 0x20)
+                sl_buf_putc(b, ' ');
+            else
+                sl_buf_putc(b, *s);
         }
     }
 }
@@ -77,8 +80,10 @@ static void grid(struct sl_buf *b, const struct sl_picture *p, double y0, double
     double unit = sl_picture_unit(p->length, &sign);
     double length = (double)p->length / (double)SL_SEC / unit;
     double step = sl_picture_step(length, 10);
-    for (double t = 0; t <= length * 1.0001; t += step) {
+    uint32_t marks = (uint32_t)(length / step * 1.0001);
+    for (uint32_t i = 0; i <= marks; i++) {
         char number[32];
+        double t = i * step;
         double x = x_of(p, t * unit);
         sl_buf_printf(b, "<path class=\"g\" d=\"M%.1f %.1fV%.1f\"/>\n", x, y0, y1);
         if (labels)

@@ -16,15 +16,16 @@ void sl_timeline_done(struct sl_timeline *t) {
 
 /* Halves the number of buckets until 'at' falls into one. */
 static void widen(struct sl_timeline *t, sl_time at) {
+    const size_t half = SL_TIMELINE_BUCKETS / 2;
     while ((at - t->start) / t->width >= SL_TIMELINE_BUCKETS) {
         for (uint32_t r = 0; r < t->rows.n; r++) {
             struct sl_bucket *v = t->rows.v[r].v;
-            for (uint32_t i = 0; i < SL_TIMELINE_BUCKETS / 2; i++) {
+            for (size_t i = 0; i < half; i++) {
                 const struct sl_bucket *a = &v[2 * i], *b = &v[2 * i + 1];
                 v[i] = (struct sl_bucket){a->used + b->used, a->borrowed + b->borrowed,
                                           a->pending + b->pending};
             }
-            memset(v + SL_TIMELINE_BUCKETS / 2, 0, SL_TIMELINE_BUCKETS / 2 * sizeof(*v));
+            memset(v + half, 0, half * sizeof(*v));
         }
         t->width *= 2;
         t->n = (t->n + 1) / 2;
@@ -47,8 +48,9 @@ static void account(struct sl_timeline *t, struct sl_timeline_row *row, sl_time 
     }
 }
 
-void sl_timeline_set(struct sl_timeline *t, uint32_t index, sl_time now, double used,
-                     double borrowed, double pending) {
+void sl_timeline_set(struct sl_timeline *t, uint32_t row, sl_time now, double used, double borrowed,
+                     double pending) {
+    uint32_t index = row;
     if (index >= SL_TIMELINE_MAX_ROWS)
         index = SL_TIMELINE_MAX_ROWS - 1;
     while (t->rows.n <= index) {
@@ -57,14 +59,14 @@ void sl_timeline_set(struct sl_timeline *t, uint32_t index, sl_time now, double 
             .since = t->start,
         };
     }
-    struct sl_timeline_row *row = &t->rows.v[index];
-    if (now > row->since) {
+    struct sl_timeline_row *to = &t->rows.v[index];
+    if (now > to->since) {
         widen(t, now - 1);
-        account(t, row, now);
+        account(t, to, now);
     }
-    row->used = used;
-    row->borrowed = borrowed;
-    row->pending = pending;
+    to->used = used;
+    to->borrowed = borrowed;
+    to->pending = pending;
 }
 
 void sl_timeline_end(struct sl_timeline *t, sl_time end) {

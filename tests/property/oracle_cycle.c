@@ -488,19 +488,46 @@ static bool worth_waking(const struct orc *o, int w) {
     return false;
 }
 
+static bool may_be_woken(const struct orc *o, int w, int cq) {
+    const struct orc_wl *wl = &o->wl[w];
+    return wl->state == ORC_PENDING && wl->cq == cq && wl->place == ORC_ASLEEP &&
+           wl->requeued_false == SL_EVICT_NONE &&
+           orc_ns_matches(o, cq, o->lq[wl->spec.lq].ns);
+}
+
+/* With hashing, the first of those that are equal (and in one LocalQueue) speaks for all of them. */
+static int speaker(const struct orc *o, int w) {
+    struct orc_hash mine, theirs;
+    int first = w;
+
+    if (!orc_gate(o, SL_GATE_SCHEDULING_EQUIVALENCE_HASHING))
+        return w;
+    orc_hash_of(o, w, &mine);
+    for (int v = 0; v < o->n_wls; v++) {
+        if (v == w || !may_be_woken(o, v, o->wl[w].cq) || o->wl[v].spec.lq != o->wl[w].spec.lq ||
+            o->wl[v].spec.invalid != o->wl[w].spec.invalid)
+            continue;
+        orc_hash_of(o, v, &theirs);
+        if (orc_hash_equal(&mine, &theirs) && orc_before(o, v, first))
+            first = v;
+    }
+    return first;
+}
+
 static void tree_event(struct orc *o, int cq) {
+    bool wake[ORC_WLS] = {false};
+
     o->queue[cq].touched = false;
     o->queue[cq].n_bulk = 0;
+    for (int w = 0; w < o->n_wls; w++)
+        wake[w] = may_be_woken(o, w, cq) && worth_waking(o, speaker(o, w));
     for (int w = 0; w < o->n_wls; w++) {
-        struct orc_wl *wl = &o->wl[w];
-        if (wl->state != ORC_PENDING || wl->cq != cq || wl->place != ORC_ASLEEP ||
-            wl->requeued_false != SL_EVICT_NONE ||
-            !orc_ns_matches(o, cq, o->lq[wl->spec.lq].ns))
+        if (!may_be_woken(o, w, cq))
             continue;
-        if (worth_waking(o, w)) {
-            wl->place = ORC_HEAP;
+        if (wake[w]) {
+            o->wl[w].place = ORC_HEAP;
         } else {
-            wl->asked = true;
+            o->wl[w].asked = true;
             remember(o, w); /* as it would be after being refused once more */
         }
     }
