@@ -246,9 +246,11 @@ static int cohort_gone(struct sl_engine *e, const struct sl_fact *f) {
 
 /* Everybody in the queue is looked at again: its rules changed. */
 static void queue_due(struct sl_engine *e, uint32_t cq, uint32_t lq) {
-    if (cq != NONE)
-        for (uint32_t i = 0; i < e->cqs.v[cq].reserved.n; i++)
-            wl_due(e, e->cqs.v[cq].reserved.v[i]);
+    /* What a LocalQueue let in may hold quota of a ClusterQueue it pointed to before. */
+    for (uint32_t q = 0; q < e->cqs.n; q++)
+        for (uint32_t i = 0; (q == cq || lq != NONE) && i < e->cqs.v[q].reserved.n; i++)
+            if (lq == NONE || e->wls.v[e->cqs.v[q].reserved.v[i]].lq == lq)
+                wl_due(e, e->cqs.v[q].reserved.v[i]);
     for (uint32_t i = 0; i < e->lqs.n; i++) {
         const struct lq *l = &e->lqs.v[i];
         if (lq != NONE ? i != lq : l->cq != cq)

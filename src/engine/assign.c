@@ -316,7 +316,7 @@ static bool acceptable(struct sl_engine *e, struct entry *x) {
 }
 
 /* Fewer pods than asked for, as many as can be: binary search over how much to give up. */
-static void assign_partial(struct sl_engine *e, struct entry *x) {
+static void assign_partial(struct sl_engine *e, struct entry *x, const struct more *resume) {
     const struct shape *s = &e->shapes.v[e->classes.v[x->class].shape];
     struct entry full = *x, good = *x;
     int64_t all = 0, good_at = -1;
@@ -332,7 +332,7 @@ static void assign_partial(struct sl_engine *e, struct entry *x) {
             counts[i] = s->podsets[i].count - (int32_t)(all ? d * mid / all : 0);
         }
         struct entry probe = full;
-        assign_counts(e, &probe, counts, NULL);
+        assign_counts(e, &probe, counts, resume);
         if (acceptable(e, &probe)) {
             good = probe;
             good_at = mid;
@@ -366,5 +366,5 @@ void assign(struct sl_engine *e, struct entry *x) {
     if (acceptable(e, x))
         return;
     if (s->partial && gate(e, SL_GATE_PARTIAL_ADMISSION))
-        assign_partial(e, x);
+        assign_partial(e, x, m);
 }

@@ -242,6 +242,7 @@ static void issue_preemptions(struct sl_engine *e, struct entry *x) {
         if (v->evicting)
             continue; /* on its way out already */
         *sl_vec_push(&t->edges) = (struct edge){x->wl, tg.wl};
+        t->version++; /* who is on his way out is taken first from now on */
         wl_evict(e, tg.wl, SL_EVICT_PREEMPTED, tg.cause, x->wl, NULL);
         e->stats.preemptions++;
     }

@@ -563,9 +563,11 @@ static void controller(struct orc *o, sl_time now) {
         enum sl_evict why = SL_EVICT_NONE;
 
         if (wl->state == ORC_PENDING && wl->cq >= 0 &&
-            wl->requeued_false == SL_EVICT_CLUSTER_QUEUE_STOPPED &&
-            o->cq[wl->cq].stop == SL_STOP_NONE) {
-            wl->requeued_false = SL_EVICT_NONE;
+            ((wl->requeued_false == SL_EVICT_CLUSTER_QUEUE_STOPPED &&
+              o->cq[wl->cq].stop == SL_STOP_NONE) ||
+             (wl->requeued_false == SL_EVICT_LOCAL_QUEUE_STOPPED && lq->exists &&
+              lq->stop == SL_STOP_NONE))) {
+            wl->requeued_false = SL_EVICT_NONE; /* restarted, or it stands in another queue now */
             if (wl->place == ORC_ASLEEP && !orc_bulk_moved(o, wl->cq, w))
                 wl->place = ORC_HEAP;
         }
@@ -596,8 +598,9 @@ void orc_cycle(struct orc *o, sl_time now) {
             dirty[orc_root(o, c)] = true;
         o->queue[c].dirty = false;
     }
+    /* A queue that is not active waits with its events; becoming active is one. */
     for (int c = 0; c < ORC_CQS; c++)
-        if (o->queue[c].touched)
+        if (o->queue[c].touched && orc_active(o, c))
             tree_event(o, c);
     for (int root = 0; root < ORC_NODES; root++)
         if (dirty[root])
