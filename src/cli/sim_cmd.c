@@ -241,9 +241,19 @@ static int run_story(const struct sl_args *a, const char *file, struct tally *t,
     r = sl_stories_read(file, text, len, &s, &out);
     if (r < 0)
         (void)sl_err_set(err, r, "%.230s", sl_buf_str(&out));
+    else if (sl_args_has(a, OPT_JOURNAL) && s->n != 1)
+        r = sl_err_set(err, SL_EINVAL, "%s: a journal is of one story, and this file has %u", file,
+                       s->n);
     for (uint32_t i = 0; r >= 0 && i < s->n; i++) {
         sl_buf_clear(&out);
-        enum sl_story_end end = sl_story_run(&s->v[i], NULL, sl_args_has(a, OPT_TELL), &out);
+        enum sl_story_end end = SL_STORY_FAILED;
+        if (sl_args_has(a, OPT_JOURNAL))
+            r = sl_story_run_journal(&s->v[i], sl_args_has(a, OPT_TELL), &out, a->opts[OPT_JOURNAL],
+                                     &end, err);
+        else
+            end = sl_story_run(&s->v[i], NULL, sl_args_has(a, OPT_TELL), &out);
+        if (r < 0)
+            break;
         t->passed += end == SL_STORY_PASSED;
         t->failed += end == SL_STORY_FAILED;
         t->skipped += end == SL_STORY_SKIPPED;
@@ -285,9 +295,9 @@ static const char *conflict(const struct sl_args *a) {
         return "--journal does not go with --what-if";
     if (a->n > 1 && (sl_args_has(a, OPT_SVG) || sl_args_has(a, OPT_JOURNAL)))
         return "--svg and --journal take one FILE at a time";
-    if (stories > 0 && (sl_args_has(a, OPT_JSON) || sl_args_has(a, OPT_CHART) ||
-                        sl_args_has(a, OPT_SVG) || sl_args_has(a, OPT_JOURNAL)))
-        return "stories have no --json, --chart, --svg or --journal";
+    if (stories > 0 &&
+        (sl_args_has(a, OPT_JSON) || sl_args_has(a, OPT_CHART) || sl_args_has(a, OPT_SVG)))
+        return "stories have no --json, --chart or --svg";
     if (stories > 0 && stories < a->n)
         return "stories and loads cannot be mixed in one call";
     if (stories == 0 && sl_args_has(a, OPT_TELL))

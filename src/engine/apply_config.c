@@ -409,14 +409,12 @@ static bool queue_takes(const struct cq *q, const struct ns *n) {
  * takes it has its head looked at again. */
 static void namespace_changed(struct sl_engine *e, const struct ns *old, const struct ns *now) {
     settle(e);
-    for (uint32_t i = 0; i < e->lqs.n; i++) {
-        const struct lq *l = &e->lqs.v[i];
-        if (!l->live || l->ns != now->name)
+    for (uint32_t i = 0; i < e->cqs.n; i++) {
+        const struct cq *q = &e->cqs.v[i];
+        bool takes = q->exists && queue_takes(q, now);
+        if (!q->exists || takes == queue_takes(q, old))
             continue;
-        bool takes = queue_takes(&e->cqs.v[l->cq], now);
-        if (takes == queue_takes(&e->cqs.v[l->cq], old))
-            continue;
-        struct tree *t = cq_tree(e, &e->cqs.v[l->cq]);
+        struct tree *t = cq_tree(e, q);
         t->freed |= takes;
         t->version++;
         tree_epoch(e, t);

@@ -362,15 +362,16 @@ void lq_detach(struct sl_engine *e, uint32_t lq) {
     l->live = false;
 }
 
-/* Those who were refused for reasons of their own get another look. */
-static void wake_parked(struct sl_engine *e, uint32_t lq) {
+/* Those who were refused for reasons of their own get another look; if the queue is the same as
+ * before, not those whose namespace still does not match. */
+static void wake_parked(struct sl_engine *e, uint32_t lq, bool same_queue) {
     struct lq *l = &e->lqs.v[lq];
     for (uint32_t k = l->parked.n; k-- > 0;) {
         uint32_t wl = l->parked.v[k];
         enum sl_pending_kind o = own_obstacle(e, wl, &e->cqs.v[l->cq]);
-        if (!e->wls.v[wl].more->until_event || o == SL_PENDING_NS_MISSING ||
-            o == SL_PENDING_NS_MISMATCH)
-            continue; /* a namespace that does not match needs no second look */
+        if (!e->wls.v[wl].more->until_event ||
+            (same_queue && (o == SL_PENDING_NS_MISSING || o == SL_PENDING_NS_MISMATCH)))
+            continue;
         e->wls.v[wl].more->until_event = false;
         wl_requeue(e, wl);
     }
@@ -393,7 +394,7 @@ void lq_attach(struct sl_engine *e, uint32_t lq) {
         e->classes.v[l->classes.v[i]].plan.version = 0;
         class_join(e, l->classes.v[i], false);
     }
-    wake_parked(e, lq); /* what another queue refused, this one may take */
+    wake_parked(e, lq, false); /* what another queue refused, this one may take */
 }
 
 /* ---- waking ---- */
@@ -465,7 +466,7 @@ void tree_wake(struct sl_engine *e, struct tree *t) {
                 class_wake(e, c);
         }
         for (uint32_t k = 0; k < q->lqs.n; k++)
-            wake_parked(e, q->lqs.v[k]);
+            wake_parked(e, q->lqs.v[k], true);
     }
     t->freed = t->wake_all = false;
 }

@@ -114,22 +114,24 @@ void sl_journal_freep(struct sl_journal **j) {
 
 /* ---- facts ---- */
 
+int sl_journal_fact_about(struct sl_journal *j, const struct sl_fact *f, const char *ns,
+                          const char *name, const char *tag, const struct sl_podset_spec *podsets,
+                          uint32_t n_podsets, struct sl_err *err) {
+    struct sl_fact_note n = {
+        .ns = ns, .name = name, .tag = tag, .podsets = podsets, .n_podsets = n_podsets};
+    sl_fact_encode(&j->facts, f, name ? &n : NULL, &j->b);
+    return j->b.len >= FLUSH_BYTES ? flush(j, err) : 0;
+}
+
 int sl_journal_fact(struct sl_journal *j, const struct sl_engine *e, const struct sl_fact *f,
                     const struct sl_wl_note *note, struct sl_err *err) {
-    struct sl_fact_note n = {0};
     struct sl_wl_view v;
-    if (f->kind == SL_FACT_WORKLOAD) {
-        n.ns = f->workload.ns;
-        n.name = f->workload.name;
-        n.tag = note->class_name;
-        n.podsets = note->podsets;
-        n.n_podsets = note->n_podsets;
-    } else if (f->wl.v != 0 && sl_engine_workload(e, f->wl, &v)) {
-        n.ns = v.ns;
-        n.name = v.name;
-    }
-    sl_fact_encode(&j->facts, f, n.name ? &n : NULL, &j->b);
-    return j->b.len >= FLUSH_BYTES ? flush(j, err) : 0;
+    if (f->kind == SL_FACT_WORKLOAD)
+        return sl_journal_fact_about(j, f, f->workload.ns, f->workload.name, note->class_name,
+                                     note->podsets, note->n_podsets, err);
+    if (f->wl.v != 0 && sl_engine_workload(e, f->wl, &v))
+        return sl_journal_fact_about(j, f, v.ns, v.name, NULL, NULL, 0, err);
+    return sl_journal_fact_about(j, f, NULL, NULL, NULL, NULL, 0, err);
 }
 
 /* ---- effects ---- */
@@ -252,12 +254,13 @@ int sl_journal_cycle(struct sl_journal *j, sl_time now, uint64_t digest, const s
     return r;
 }
 
-int sl_journal_close(struct sl_journal *j, const struct sl_world *w, struct sl_err *err) {
+int sl_journal_close(struct sl_journal *j, uint64_t facts, uint64_t cycles, uint64_t digest,
+                     struct sl_err *err) {
     size_t from = j->b.len;
     sl_buf_printf(&j->b,
                   "{\"end\":{\"facts\":%" PRIu64 ",\"cycles\":%" PRIu64 ",\"digest\":\"%016" PRIx64
                   "\"}}",
-                  w->facts, w->cycles, w->digest);
+                  facts, cycles, digest);
     int r = end_line(j, from, err);
     if (r >= 0)
         r = flush(j, err);

@@ -39,10 +39,14 @@ int sl_journal_create(const char *path, const struct sl_journal_head *h, struct 
 /* The engine tells the names behind ids; note only with a workload. */
 int sl_journal_fact(struct sl_journal *j, const struct sl_engine *e, const struct sl_fact *f,
                     const struct sl_wl_note *note, struct sl_err *err) _must_check_;
+/* The same with the names at hand; podsets and tag (its class) only with a workload. */
+int sl_journal_fact_about(struct sl_journal *j, const struct sl_fact *f, const char *ns,
+                          const char *name, const char *tag, const struct sl_podset_spec *podsets,
+                          uint32_t n_podsets, struct sl_err *err) _must_check_;
 int sl_journal_cycle(struct sl_journal *j, sl_time now, uint64_t digest, const struct sl_effects *x,
                      struct sl_err *err) _must_check_;
 /* Writes the last line and gives the file its name. */
-int sl_journal_close(struct sl_journal *j, const struct sl_world *w,
+int sl_journal_close(struct sl_journal *j, uint64_t facts, uint64_t cycles, uint64_t digest,
                      struct sl_err *err) _must_check_;
 /* Without a close before, what was written stays behind as FILE.partial. */
 void sl_journal_free(struct sl_journal *j);

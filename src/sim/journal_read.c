@@ -133,11 +133,13 @@ static void read_fact(struct sl_journal_reader *r, struct sl_read *rd, const str
         sl_read_fail(rd, n->line, "expected a fact, a cycle, an effect or the end");
     ret->fact = line.fact;
     ret->ns = line.note.ns;
-    ret->name = line.note.name && *line.note.name ? line.note.name : NULL;
+    ret->name = line.fact.kind >= SL_FACT_WORKLOAD ? line.note.name : NULL;
     ret->class_name = line.note.tag && *line.note.tag ? line.note.tag : NULL;
     ret->podsets = line.note.podsets;
     ret->n_podsets = line.note.n_podsets;
     ret->shape = line.shape;
+    if (ret->fact.kind >= SL_FACT_WORKLOAD && !ret->name)
+        sl_read_fail(rd, n->line, "expected the name of a workload");
     if (ret->fact.kind == SL_FACT_WORKLOAD && (line.shape == 0 || line.note.n_podsets == 0))
         sl_read_fail(rd, n->line, "expected the number of a shape told before");
 }

@@ -175,6 +175,6 @@ int sl_sim_run_load(const struct sl_sim_request *q, struct sl_report *ret, struc
     sl_load_end(l, &ret->world);
     ret->world.journal = NULL;
     if (r >= 0 && j)
-        r = sl_journal_close(j, &ret->world, err);
+        r = sl_journal_close(j, ret->world.facts, ret->world.cycles, ret->world.digest, err);
     return r;
 }

@@ -246,7 +246,8 @@ int sl_replay_run(const struct sl_sim_request *q, struct sl_report *ret,
     if (r < 0)
         return r;
     sl_report_end(ret, p.now);
-    return out ? sl_journal_close(out, &ret->world, err) : 0;
+    const struct sl_world *w = &ret->world;
+    return out ? sl_journal_close(out, w->facts, w->cycles, w->digest, err) : 0;
 }
 
 int sl_sim_run_replay(const struct sl_sim_request *q, struct sl_report *ret, struct sl_err *err) {

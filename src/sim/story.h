@@ -55,10 +55,10 @@ enum sl_story_end { SL_STORY_PASSED, SL_STORY_FAILED, SL_STORY_SKIPPED };
 /* What a run shows to its caller. Any of them may be NULL. */
 struct sl_story_watch {
     void *ctx;
-    /* Before a fact is applied; podsets only with a workload. */
+    /* After the engine took a fact; podsets only with a workload. */
     void (*fact)(void *ctx, const struct sl_fact *f, const char *ns, const char *name,
                  const struct sl_podset_spec *podsets, uint32_t n);
-    /* After a cycle, with the effects it appended from index 'from' on. */
+    /* Right after a cycle, with the effects it appended from index 'from' on. */
     void (*cycle)(void *ctx, sl_time now, const struct sl_effects *x, uint32_t from);
 };
 
@@ -66,5 +66,8 @@ struct sl_story_watch {
  * as it happens. */
 enum sl_story_end sl_story_run(const struct sl_story *s, const struct sl_story_watch *watch,
                                bool tell, struct sl_buf *out);
+/* The same, and writes the facts and decisions into a journal (sim/journal.h). */
+int sl_story_run_journal(const struct sl_story *s, bool tell, struct sl_buf *out, const char *path,
+                         enum sl_story_end *ret, struct sl_err *err) _must_check_;
 
 #endif

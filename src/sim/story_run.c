@@ -65,6 +65,8 @@ static void run_cycle(struct sl_run *run) {
         }
         run->dirty = false;
         sl_engine_cycle(run->e, run->now, &run->effects);
+        if (run->watch && run->watch->cycle)
+            run->watch->cycle(run->watch->ctx, run->now, &run->effects, from);
         for (uint32_t i = from; i < run->effects.v.n; i++) {
             const struct sl_effect *x = &run->effects.v.v[i];
             *sl_vec_push(&run->when) = run->now;
@@ -75,8 +77,6 @@ static void run_cycle(struct sl_run *run) {
             if (x->kind == SL_EFFECT_DEACTIVATE && w)
                 deactivate(run, w);
         }
-        if (run->watch && run->watch->cycle)
-            run->watch->cycle(run->watch->ctx, run->now, &run->effects, from);
         if (sl_engine_check(run->e, &err) < 0) {
             sl_run_fail(run, "the engine's state disagrees with itself: %s", err.text);
             return;
@@ -111,12 +111,13 @@ static void run_clock(struct sl_run *run, sl_time to) {
 
 static int apply(struct sl_run *run, const struct sl_fact *f, const struct sl_seen_wl *w,
                  sl_wl_id *ret, struct sl_err *err) {
-    if (run->watch && run->watch->fact)
+    int rc = sl_engine_apply(run->e, f, ret, err);
+    run->dirty = true;
+    if (rc >= 0 && run->watch && run->watch->fact)
         run->watch->fact(run->watch->ctx, f, w ? w->name.ns : NULL, w ? w->name.name : NULL,
                          f->kind == SL_FACT_WORKLOAD && w ? w->step->podsets : NULL,
                          f->kind == SL_FACT_WORKLOAD && w ? w->step->n_podsets : 0);
-    run->dirty = true;
-    return sl_engine_apply(run->e, f, ret, err);
+    return rc;
 }
 
 static int tell_workload(struct sl_run *run, struct sl_seen_wl *w, const struct sl_step *s,

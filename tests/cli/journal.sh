@@ -182,3 +182,23 @@ test_what_if_bad_change() {
     sluice sim --replay=run.journal --what-if=change.yaml
     exits 3 && complains 'change.yaml:'
 }
+# A story is a run like any other. Each of this project's becomes a file of its own.
+test_story_journal() {
+    sluice sim --journal=x.journal "$root"/tests/scenario/1-order.story
+    exits 3 && complains 'of one story'
+    python3 - "$root"/tests/scenario/*.story <<'PY'
+import re, sys
+n = 0
+for path in sys.argv[1:]:
+    for part in re.split(r"(?m)^(?=story\b)", open(path).read())[1:]:
+        n += 1
+        if n % 10 == 0:
+            open(f"s{n}.story", "w").write(part)
+PY
+    for story in s*.story; do
+        sluice sim --journal=x.journal "$story"
+        exits 0
+        sluice sim --json --replay=x.journal
+        exits 0
+    done
+}
