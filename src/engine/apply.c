@@ -165,7 +165,7 @@ static void wl_update(struct sl_engine *e, uint32_t i, const struct sl_workload_
     if (w->phase == WL_FINISHED)
         return;
     bool holds = wl_holds_quota(w), was_eligible = wl_eligible(w);
-    bool waiting = w->phase == WL_WAITING || w->phase == WL_PARKED;
+    bool waiting = w->phase == WL_WAITING || w->phase == WL_PARKED, sticky = wl_sticky(e, i);
     int64_t before = wl_priority(e, w);
     uint32_t lq = lq_get(e, w->ns, sl_sym_put(&e->syms, s->queue));
     uint32_t shape = s->shape.v - 1;
@@ -213,7 +213,7 @@ static void wl_update(struct sl_engine *e, uint32_t i, const struct sl_workload_
         lq_drop_if_unused(e, lq);
     }
     if (w->phase == WL_OUTSIDE && wl_eligible(w))
-        wl_enqueue(e, i);
+        wl_enqueue_again(e, i, sticky && !moved);
     if (flags || moved || !was_eligible || needs_a_look(e, w))
         wl_due(e, i);
     if (holds)
@@ -409,13 +409,13 @@ static int apply_reclaimable(struct sl_engine *e, const struct sl_fact *f, struc
         m->full_shape = w->shape;
         shape_ref(e, w->shape);
     }
-    bool waiting = w->phase == WL_WAITING || w->phase == WL_PARKED;
+    bool waiting = w->phase == WL_WAITING || w->phase == WL_PARKED, sticky = wl_sticky(e, i);
     if (waiting)
         wl_dequeue(e, i);
     move_shape(e, i, shape);
     shape_unref(e, shape);
     if (waiting)
-        wl_enqueue(e, i);
+        wl_enqueue_again(e, i, sticky);
     else if (wl_holds_quota(w))
         shrink_admission(e, i, &e->shapes.v[m->full_shape], gone);
     return SL_OK;

@@ -133,9 +133,12 @@ static void list_holders(struct sl_engine *e, const struct entry *x, struct sl_v
 static enum sl_verdict_kind refusal(const struct sl_engine *e, const struct entry *x) {
     bool quota = false, max = false;
     for (uint32_t i = 0; i < x->whys.n; i++) {
-        enum sl_why_kind k = e->round.whys.v[x->whys.from + i].kind;
-        quota |= k == SL_WHY_NEEDS_MORE || k == SL_WHY_PLACE;
-        max |= k == SL_WHY_EXCEEDS_MAX;
+        const struct sl_why *w = &e->round.whys.v[x->whys.from + i];
+        /* What earlier podsets took here they might take elsewhere another time. */
+        bool never = w->kind == SL_WHY_EXCEEDS_MAX && w->before == 0;
+        max |= never;
+        quota |= !never && (w->kind == SL_WHY_EXCEEDS_MAX || w->kind == SL_WHY_NEEDS_MORE ||
+                            w->kind == SL_WHY_PLACE);
     }
     return quota ? SL_VERDICT_NO_QUOTA : max ? SL_VERDICT_NEVER_FITS : SL_VERDICT_NO_FLAVOR;
 }

@@ -578,6 +578,9 @@ uint32_t *class_place(void *e, uint32_t c);
 void wl_enqueue(struct sl_engine *e, uint32_t wl);
 void wl_dequeue(struct sl_engine *e, uint32_t wl);
 void wl_requeue(struct sl_engine *e, uint32_t wl); /* out and in again after a change */
+/* The same in two steps, for changes in between: who waits for his victims goes on doing so. */
+bool wl_sticky(const struct sl_engine *e, uint32_t wl);
+void wl_enqueue_again(struct sl_engine *e, uint32_t wl, bool sticky);
 sl_time wl_order_time(const struct sl_engine *e, const struct wl *w);
 void class_sleep(struct sl_engine *e, uint32_t class);
 void class_wake(struct sl_engine *e, uint32_t class);

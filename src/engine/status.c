@@ -109,7 +109,7 @@ void cq_status_update(struct sl_engine *e) {
         bool active = ready && !cq_node(e, q)->broken;
         if (active != q->active) {
             struct tree *t = cq_tree(e, q);
-            t->wake_all = true;
+            t->wake_all |= active;
             tree_mark(e, t);
             for (uint32_t k = 0; k < q->lqs.n; k++) {
                 const struct lq *l = &e->lqs.v[q->lqs.v[k]];

@@ -337,9 +337,22 @@ void wl_dequeue(struct sl_engine *e, uint32_t wl) {
     cq_mark(e, q);
 }
 
-void wl_requeue(struct sl_engine *e, uint32_t wl) {
-    wl_dequeue(e, wl);
+bool wl_sticky(const struct sl_engine *e, uint32_t wl) {
+    uint32_t cq = e->lqs.v[e->wls.v[wl].lq].cq;
+    return cq != NONE && e->cqs.v[cq].sticky == wl;
+}
+
+void wl_enqueue_again(struct sl_engine *e, uint32_t wl, bool sticky) {
     wl_enqueue(e, wl);
+    uint32_t cq = e->lqs.v[e->wls.v[wl].lq].cq;
+    if (sticky && cq != NONE && e->lqs.v[e->wls.v[wl].lq].live)
+        e->cqs.v[cq].sticky = wl;
+}
+
+void wl_requeue(struct sl_engine *e, uint32_t wl) {
+    bool sticky = wl_sticky(e, wl);
+    wl_dequeue(e, wl);
+    wl_enqueue_again(e, wl, sticky);
 }
 
 /* ---- attaching a LocalQueue to its ClusterQueue ---- */
@@ -458,6 +471,8 @@ void tree_wake(struct sl_engine *e, struct tree *t) {
     *sl_vec_push(&e->asked_trees) = (uint32_t)(t - e->trees.v);
     for (uint32_t i = 0; i < t->cqs.n; i++) {
         struct cq *q = &e->cqs.v[t->cqs.v[i]];
+        if (!q->active)
+            continue; /* asked when it becomes active */
         for (uint32_t k = q->asleep.n; k-- > 0;) {
             uint32_t c = q->asleep.v[k];
             e->classes.v[c].asked = e->stats.cycles;

@@ -95,14 +95,6 @@ static int next_index(const struct orc_wl *w, int p, int r) {
     return w->has_record && w->tried[p][r] >= 0 ? w->tried[p][r] + 1 : 0;
 }
 
-static bool same_resume(const struct orc_wl *a, const struct orc_wl *b) {
-    for (int p = 0; p < ORC_PODSETS; p++)
-        for (int r = 0; r < ORC_RES; r++)
-            if (next_index(a, p, r) != next_index(b, p, r))
-                return false;
-    return true;
-}
-
 /* ---- 1.4, 1.5 ---- */
 
 /* "w3: Preempt, level 1, 2 targets, look 1:" and per podset "cpu fl0 (next 1)". */
@@ -426,13 +418,15 @@ static bool in_tree(const struct orc *o, int w, int root) {
     return o->wl[w].cq >= 0 && orc_root(o, o->wl[w].cq) == root;
 }
 
-/* One cycle in one tree; returns whether anything changed. */
+/* One cycle in one tree; returns whether another one is worth it: somebody was reserved, evicted or
+ * moved between heap and sleep, or a head has flavors left to try. */
 static bool one_cycle(struct orc *o, int root, sl_time now) {
-    static struct orc_wl before[ORC_WLS];
+    enum orc_place before[ORC_WLS];
     struct cycle c = {.o = o, .now = now, .root = root};
     bool changed = false;
 
-    memcpy(before, o->wl, sizeof before[0] * (size_t)o->n_wls);
+    for (int w = 0; w < o->n_wls; w++)
+        before[w] = o->wl[w].place;
     for (int q = 0; q < ORC_CQS; q++) {
         int head = -1;
         if (orc_root(o, q) != root || !orc_active(o, q))
@@ -462,8 +456,9 @@ static bool one_cycle(struct orc *o, int root, sl_time now) {
 
     for (int w = 0; w < o->n_wls; w++)
         if (in_tree(o, w, root) && o->wl[w].state == ORC_PENDING)
-            changed |= before[w].place != o->wl[w].place ||
-                       (!same_resume(&before[w], &o->wl[w]) && !worn_out(o, &o->wl[w]));
+            changed |= before[w] != o->wl[w].place;
+    for (int i = 0; i < c.n; i++)
+        changed |= !c.e[i].reserved && pending_flavors(&o->wl[c.e[i].w]);
     if (c.acted)
         o->version++;
     return changed || c.acted;

@@ -327,6 +327,15 @@ static int some(struct run *r, enum orc_state state, int evicting) {
     return n ? list[prop_pick(r, 0, n - 1)] : -1;
 }
 
+static bool same_podsets(const struct orc_wl_spec *a, const struct orc_wl_spec *b) {
+    bool same = a->n == b->n;
+
+    for (int p = 0; p < a->n && same; p++)
+        for (int k = 0; k < ORC_RES; k++)
+            same &= a->ps[p].asks[k] == b->ps[p].asks[k] && a->ps[p].each[k] == b->ps[p].each[k];
+    return same;
+}
+
 static void step_create(struct run *r) {
     struct orc_wl_spec s;
     int burst = prop_one_in(r, 6) ? prop_pick(r, 2, 5) : 1;
@@ -343,6 +352,10 @@ static void step_create(struct run *r) {
         s.n = old->n;
         memcpy(s.ps, old->ps, sizeof s.ps);
     }
+    /* Being well formed goes with the shape, as the scheduling hash takes it (1.3). */
+    for (int w = 0; w < r->o->n_wls; w++)
+        if (same_podsets(&s, &r->o->wl[w].spec))
+            s.invalid = r->o->wl[w].spec.invalid;
     for (; burst > 0 && r->o->n_wls < PROP_JOBS; burst--) {
         prop_create(r, &s);
         (void)snprintf(s.uid, sizeof s.uid, "%02x-%02d", prop_pick(r, 0, 255), r->created++);
