@@ -105,9 +105,21 @@ int apply_config(struct sl_engine *e, const struct sl_fact *f, struct sl_err *er
 
 /* ---- flavors ---- */
 
-/* Plans are stale and queues may turn active, which asks their sleepers; a flavor alone asks nobody. */
-static void flavor_changed(struct sl_engine *e) {
+static bool group_names(const struct group *g, sl_sym flavor) {
+    for (uint32_t i = 0; i < g->n_flavors; i++)
+        if (g->flavors[i] == flavor)
+            return true;
+    return false;
+}
+
+/* Plans are stale and queues may turn active or not. A flavor that says something new may suit those
+ * who sleep where it is used; one that is gone suits nobody. */
+static void flavor_changed(struct sl_engine *e, sl_sym flavor, bool gone) {
     e->structure_dirty = e->status_dirty = true;
+    for (uint32_t i = 0; i < e->nodes.n && !gone; i++)
+        for (uint32_t g = 0; g < e->nodes.v[i].n_groups; g++)
+            if (group_names(&e->nodes.v[i].groups[g], flavor))
+                node_touch(e, i);
 }
 
 int apply_flavor(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
@@ -138,7 +150,7 @@ int apply_flavor(struct sl_engine *e, const struct sl_fact *f, struct sl_err *er
                                  copy(&o->arena, s->taints[k].value), s->taints[k].effect};
     o->spec.taints = t;
     o->spec.tolerations = copy_tolerations(&o->arena, s->tolerations, s->n_tolerations);
-    flavor_changed(e);
+    flavor_changed(e, y, false);
     return SL_OK;
 }
 
@@ -147,7 +159,7 @@ static int flavor_gone(struct sl_engine *e, const struct sl_fact *f) {
     uint32_t i = y == SL_MAP_NONE ? SL_MAP_NONE : sl_map_get(&e->flavor_map, y);
     if (i != SL_MAP_NONE && e->flavors.v[i].exists) {
         e->flavors.v[i].exists = false;
-        flavor_changed(e);
+        flavor_changed(e, y, true);
     }
     return SL_OK;
 }

@@ -164,7 +164,8 @@ struct orc_wl {
     uint64_t record_gen;
     int evals; /* at tree version eval_version */
     uint64_t eval_version;
-    bool asked; /* asleep at a trigger of this cycle and not worth waking */
+    bool own_fault; /* asleep for what it is (namespace, invalid), not for want of quota */
+    bool asked;     /* asleep at a trigger of this cycle and not worth waking */
 };
 
 enum orc_event_kind { ORC_EV_RESERVE, ORC_EV_EVICT };

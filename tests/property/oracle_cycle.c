@@ -402,14 +402,17 @@ static void requeue(struct cycle *c, const struct entry *e) {
         return;
     }
     w->place = ORC_ASLEEP;
+    w->own_fault = e->reason == R_GENERIC || e->reason == R_NS_MISMATCH;
     if (strict || !orc_gate(o, SL_GATE_SCHEDULING_EQUIVALENCE_HASHING) ||
         (e->reason != R_NO_FIT && e->reason != R_NO_CANDIDATES))
         return;
     remember(o, e->w);
     for (int v = 0; v < o->n_wls; v++)
         if (o->wl[v].state == ORC_PENDING && o->wl[v].cq == e->cq && o->wl[v].place == ORC_HEAP &&
-            orc_bulk_moved(o, e->cq, v))
+            orc_bulk_moved(o, e->cq, v)) {
             o->wl[v].place = ORC_ASLEEP;
+            o->wl[v].own_fault = false;
+        }
 }
 
 /* ---- the loop ---- */
@@ -470,7 +473,7 @@ static bool worth_waking(const struct orc *o, int w) {
     struct orc_assignment a;
     struct orc_targets t;
 
-    if (o->wl[w].spec.invalid || o->cq[o->wl[w].cq].strategy == SL_STRICT_FIFO)
+    if (o->wl[w].own_fault || o->cq[o->wl[w].cq].strategy == SL_STRICT_FIFO)
         return true;
     orc_snapshot(o, &s);
     orc_get_assignment(&s, w, o->wl[w].cq, false, &a, &t);
@@ -500,7 +503,7 @@ static int speaker(const struct orc *o, int w) {
     orc_hash_of(o, w, &mine);
     for (int v = 0; v < o->n_wls; v++) {
         if (v == w || !may_be_woken(o, v, o->wl[w].cq) || o->wl[v].spec.lq != o->wl[w].spec.lq ||
-            o->wl[v].spec.invalid != o->wl[w].spec.invalid)
+            o->wl[v].own_fault != o->wl[w].own_fault)
             continue;
         orc_hash_of(o, v, &theirs);
         if (orc_hash_equal(&mine, &theirs) && orc_before(o, v, first))

@@ -194,6 +194,7 @@ static void push(struct orc *o, int w) {
     if (wl->place == ORC_HEAP)
         return;
     wl->place = ORC_HEAP;
+    wl->own_fault = false;
     if (wl->requeued_false != SL_EVICT_NONE)
         wl->place = ORC_ASLEEP;
     else if (o->cq[cq].strategy == SL_BEST_EFFORT_FIFO && orc_bulk_moved(o, cq, w))
