@@ -236,6 +236,7 @@ static void more_free(struct more *m) {
         sl_freep(&m->checks.v[i].message);
     sl_vec_free(&m->checks);
     sl_vec_free(&m->resume);
+    sl_vec_free(&m->victims);
     sl_freep(&m->gate);
     sl_freep(&m->invalid);
     sl_freep(&m->evict_text);

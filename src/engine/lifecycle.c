@@ -167,6 +167,9 @@ void wl_evict(struct sl_engine *e, uint32_t wl, enum sl_evict reason, enum sl_ca
     w->evicting = true;
     m->evict = m->order_evict = reason;
     m->cause = cause;
+    m->by = by == NONE ? SL_WL_NONE : wl_id(e, by);
+    if (by != NONE)
+        *sl_vec_push(&wl_more(e, by)->victims) = wl_id(e, wl);
     m->order_evict_at = e->now;
     e->stats.evictions++;
     struct sl_arena *a = &e->out->arena;

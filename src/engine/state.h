@@ -305,6 +305,8 @@ struct more {
     /* eviction */
     enum sl_evict evict;
     enum sl_cause cause;
+    sl_wl_id by;              /* who preempts it */
+    SL_VEC(sl_wl_id) victims; /* whom it preempts and who has not stopped yet */
     char *evict_text; /* its message, told again when it has stopped */
     bool released;    /* and that has not been told yet */
     bool was_admitted;
