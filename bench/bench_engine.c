@@ -120,7 +120,8 @@ static void add_cohort(struct sl_engine *e, const char *name, const char *parent
 }
 
 /* A ClusterQueue with so many cores, and the LocalQueue ns/name. */
-static void add_queue(struct sl_engine *e, const char *name, const char *cohort, int64_t cores) {
+static void add_queue(struct sl_engine *e, const char *name, const char *cohort, int64_t cores,
+                      bool preempts) {
     static const char *const resources[] = {"cpu"};
     struct sl_quota quota = {cores * 1000, SL_AMOUNT_NONE, SL_AMOUNT_NONE};
     struct sl_flavor_quotas flavor = {"default", &quota};
@@ -130,8 +131,8 @@ static void add_queue(struct sl_engine *e, const char *name, const char *cohort,
         .name = name,
         .cohort = cohort,
         .groups = {&group, 1},
-        .within = SL_WITHIN_LOWER,
-        .reclaim = *cohort ? SL_RECLAIM_ANY : SL_RECLAIM_NEVER,
+        .within = preempts ? SL_WITHIN_LOWER : SL_WITHIN_NEVER,
+        .reclaim = preempts ? SL_RECLAIM_ANY : SL_RECLAIM_NEVER,
         .when_can_preempt = SL_TRY_NEXT_FLAVOR,
         .weight_nano = SL_WEIGHT_ONE,
     };
@@ -177,7 +178,7 @@ static sl_wl_id add_workload(struct sl_engine *e, uint32_t number, const char *q
 static struct sl_engine *flat_engine(uint32_t n, int64_t slots, uint64_t seed) {
     struct sl_engine *e = sl_engine_new(NULL);
     add_config(e, false);
-    add_queue(e, "cq", "", slots);
+    add_queue(e, "cq", "", slots, false);
     sl_shape_id shape = make_shape(e, 1);
     struct sl_prng p;
     sl_prng_init(&p, seed);
@@ -255,7 +256,7 @@ static struct sample tree_fair(uint64_t seed) {
     for (uint32_t q = 0; q < queues; q++) {
         (void)snprintf(name, sizeof(name), "cq-%u", q);
         (void)snprintf(parent, sizeof(parent), "low-%u", q / 10);
-        add_queue(e, name, parent, (int64_t)(q % 4) * 2);
+        add_queue(e, name, parent, (int64_t)(q % 4) * 2, false);
         for (uint32_t i = 0; i < each; i++)
             add_workload(e, q * each + i, name, shape, 0,
                          NOW0 - sl_prng_range(&p, 0, 1000 * SL_SEC));
@@ -291,12 +292,12 @@ static struct sample preempt(uint64_t seed) {
     struct sl_prng p;
     sl_prng_init(&p, seed);
     add_config(e, false);
-    add_queue(e, "owner", "cohort", victims);
+    add_queue(e, "owner", "cohort", victims, true);
     sl_shape_id small = make_shape(e, 1), big = make_shape(e, victims);
     for (uint32_t q = 0; q < queues; q++) {
         char name[32];
         (void)snprintf(name, sizeof(name), "cq-%u", q);
-        add_queue(e, name, "cohort", each - victims / queues);
+        add_queue(e, name, "cohort", each - victims / queues, true);
         for (uint32_t i = 0; i < each; i++)
             add_workload(e, q * each + i, name, small, (int32_t)sl_prng_below(&p, 100),
                          NOW0 - sl_prng_range(&p, 0, 1000 * SL_SEC));
@@ -362,7 +363,7 @@ static struct sample explain(uint64_t seed) {
     for (uint32_t q = 0; q < queues; q++) {
         char name[32];
         (void)snprintf(name, sizeof(name), "cq-%u", q);
-        add_queue(e, name, "cohort", 20);
+        add_queue(e, name, "cohort", 20, true);
         for (uint32_t i = 0; i < each; i++)
             ids[q * each + i] = add_workload(e, q * each + i, name, shapes[sl_prng_below(&p, 4)],
                                              (int32_t)sl_prng_below(&p, 4) * 100,

@@ -24,7 +24,8 @@ bool wl_eligible(const struct wl *w) {
 
 struct admission *admission_new(uint32_t n_podsets, uint32_t n_assigned) {
     /* One block: the record, then its arrays from the widest alignment down. */
-    size_t assigned = sizeof(struct admission), uses = assigned + n_assigned * sizeof(struct assigned);
+    size_t assigned = sizeof(struct admission),
+           uses = assigned + n_assigned * sizeof(struct assigned);
     size_t counts = uses + n_assigned * sizeof(struct use);
     size_t first = counts + n_podsets * sizeof(int32_t);
     char *block = sl_alloc(first + (n_podsets + 1) * sizeof(uint32_t));
@@ -48,8 +49,8 @@ void admission_sum(struct admission *a) {
             k++;
         if (k == a->n_uses)
             a->uses[a->n_uses++] = (struct use){a->assigned[i].fr, 0};
-        a->uses[k].amount = sl_amount_min(
-            sl_amount_add(a->uses[k].amount, a->assigned[i].amount), INT64_MAX - 1);
+        a->uses[k].amount =
+            sl_amount_min(sl_amount_add(a->uses[k].amount, a->assigned[i].amount), INT64_MAX - 1);
     }
 }
 

@@ -33,8 +33,8 @@ static uint64_t decay(sl_span t, sl_span half_life) {
     uint64_t whole = (uint64_t)t / (uint64_t)half_life;
     if (whole > 62)
         return 0;
-    uint64_t part =
-        (uint64_t)(((unsigned __int128)((uint64_t)t % (uint64_t)half_life) << 32) / (uint64_t)half_life);
+    uint64_t part = (uint64_t)(((unsigned __int128)((uint64_t)t % (uint64_t)half_life) << 32) /
+                               (uint64_t)half_life);
     uint64_t r = ONE;
     for (uint32_t i = 0; i < 32; i++)
         if (part >> (31 - i) & 1)
@@ -83,8 +83,7 @@ void afs_weigh(struct sl_engine *e, uint32_t lq) {
     }
     if (sum > WIDE_MAX >> 20)
         sum = WIDE_MAX >> 20;
-    l->afs_usage =
-        l->weight_nano > 0 ? (sum << 20) / (unsigned __int128)l->weight_nano : WIDE_MAX;
+    l->afs_usage = l->weight_nano > 0 ? (sum << 20) / (unsigned __int128)l->weight_nano : WIDE_MAX;
     if (l->live && afs_orders(e, &e->cqs.v[l->cq])) {
         sl_heap_rebuild(&e->cqs.v[l->cq].heap);
         cq_mark(e, &e->cqs.v[l->cq]);
@@ -124,8 +123,8 @@ static void sample_queue(struct sl_engine *e, uint32_t lq) {
         for (uint32_t k = 0; k < w->admission->n_assigned; k++) {
             const struct assigned *a = &w->admission->assigned[k];
             struct afs_item *it = item_of(l, a->resource);
-            it->consumed_milli = sl_amount_add(
-                it->consumed_milli, scale(to_milli(e, a->resource, a->amount), alpha));
+            it->consumed_milli = sl_amount_add(it->consumed_milli,
+                                               scale(to_milli(e, a->resource, a->amount), alpha));
         }
     }
     l->sampled = true;

@@ -54,7 +54,8 @@ static struct tree *tree_of(struct sl_engine *e, const struct wl *w) {
     return cq == NONE ? NULL : cq_tree(e, &e->cqs.v[cq]);
 }
 
-/* Something outside changed in the workload's tree: sleepers may be asked, preemption starts anew. */
+/* Something outside changed in the workload's tree: sleepers may be asked, preemption starts anew.
+ */
 static void outside_event(struct sl_engine *e, const struct wl *w, bool ask_sleepers) {
     struct tree *t = tree_of(e, w);
     if (!t)
@@ -91,8 +92,8 @@ static int check_workload(const struct sl_engine *e, const struct sl_workload_sp
     if (!s->shape.v || s->shape.v > e->shapes.n || !e->shapes.v[s->shape.v - 1].used)
         return sl_err_set(err, SL_EINVAL, "workload %s: unknown shape", s->name);
     if (s->max_exec_s < 0)
-        return sl_err_set(err, SL_EINVAL, "workload %s: maximum execution time must not be negative",
-                          s->name);
+        return sl_err_set(err, SL_EINVAL,
+                          "workload %s: maximum execution time must not be negative", s->name);
     return SL_OK;
 }
 
@@ -447,8 +448,8 @@ static int apply_admission(struct sl_engine *e, const struct sl_fact *f, struct 
             sl_sym fl = sl_sym_put(&e->syms, p->flavors[m]);
             sl_sym re = sl_sym_put(&e->syms, p->resources[m]);
             uint32_t fr = fr_get(e, fl, re);
-            a->assigned[total++] =
-                (struct assigned){re, fl, fr, sl_amount_min(sl_amount_max(0, p->usage[m]), INT64_MAX - 1)};
+            a->assigned[total++] = (struct assigned){
+                re, fl, fr, sl_amount_min(sl_amount_max(0, p->usage[m]), INT64_MAX - 1)};
         }
     }
     a->first[n] = total;

@@ -112,8 +112,8 @@ static bool group_names(const struct group *g, sl_sym flavor) {
     return false;
 }
 
-/* Plans are stale and queues may turn active or not. A flavor that says something new may suit those
- * who sleep where it is used; one that is gone suits nobody. */
+/* Plans are stale and queues may turn active or not. A flavor that says something new may suit
+ * those who sleep where it is used; one that is gone suits nobody. */
 static void flavor_changed(struct sl_engine *e, sl_sym flavor, bool gone) {
     e->structure_dirty = e->status_dirty = true;
     for (uint32_t i = 0; i < e->nodes.n && !gone; i++)
@@ -407,8 +407,8 @@ static bool queue_takes(const struct cq *q, const struct ns *n) {
     return (!n || n->exists) && sl_selector_matches(&q->namespaces, n ? &n->labels : &none);
 }
 
-/* A queue that takes the namespace now and did not before has its sleepers asked; one that no longer
- * takes it has its head looked at again. */
+/* A queue that takes the namespace now and did not before has its sleepers asked; one that no
+ * longer takes it has its head looked at again. */
 static void namespace_changed(struct sl_engine *e, const struct ns *old, const struct ns *now) {
     settle(e);
     for (uint32_t i = 0; i < e->cqs.n; i++) {

@@ -1,6 +1,6 @@
 /*
- * Is this fact about configuration a repetition? A digest of everything the object says is kept with
- * it; the same digest again means that nothing changed, and nobody is woken for it.
+ * Is this fact about configuration a repetition? A digest of everything the object says is kept
+ * with it; the same digest again means that nothing changed, and nobody is woken for it.
  */
 #include "engine/apply.h"
 
@@ -48,11 +48,20 @@ uint64_t same_cohort(const struct sl_cohort_spec *s) {
 
 uint64_t same_cq(const struct sl_cq_spec *s) {
     const uint64_t numbers[] = {
-        s->strategy,        s->within,           s->reclaim,
-        s->borrow_within,   s->has_borrow_threshold, (uint64_t)s->borrow_threshold,
-        s->when_can_borrow, s->when_can_preempt, s->preference,
-        s->stop,            s->terminating,      s->usage_based,
-        s->n_checks,        (uint64_t)s->weight_nano,
+        s->strategy,
+        s->within,
+        s->reclaim,
+        s->borrow_within,
+        s->has_borrow_threshold,
+        (uint64_t)s->borrow_threshold,
+        s->when_can_borrow,
+        s->when_can_preempt,
+        s->preference,
+        s->stop,
+        s->terminating,
+        s->usage_based,
+        s->n_checks,
+        (uint64_t)s->weight_nano,
     };
     uint64_t h = sl_hash_str(2, s->cohort);
     for (uint32_t i = 0; i < SL_LEN(numbers); i++)

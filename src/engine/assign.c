@@ -44,8 +44,8 @@ bool uses_fit(const struct sl_engine *e, const struct cq *q, const struct use *u
     return true;
 }
 
-/* Whoever is on his way out for this very workload: counted on as long as they suffice, so that looking
- * again while they stop does not evict others in their stead. */
+/* Whoever is on his way out for this very workload: counted on as long as they suffice, so that
+ * looking again while they stop does not evict others in their stead. */
 static uint32_t earlier_victims(struct sl_engine *e, const struct search *s) {
     struct round *r = &e->round;
     struct more *m = e->wls.v[s->wl].more;
@@ -158,8 +158,8 @@ static sl_amount step_total(const struct plan *p, const struct step *st, uint32_
     for (uint32_t k = 0; k < st->n_podsets; k++) {
         sl_amount unit = p->units.v[st->units + r * st->n_podsets + k];
         if (unit > 0)
-            total = sl_amount_add(
-                total, sl_amount_mul(unit, counts[p->podsets.v[st->first_podset + k]]));
+            total = sl_amount_add(total,
+                                  sl_amount_mul(unit, counts[p->podsets.v[st->first_podset + k]]));
     }
     return sl_amount_min(total, INT64_MAX - 1);
 }
@@ -215,8 +215,8 @@ static bool step_assign(struct sl_engine *e, struct entry *x, const struct plan 
                 cur = one;
         }
         bool stop = gate(e, SL_GATE_FLAVOR_FUNGIBILITY) ? !try_next(q, cur) : cur.mode == MODE_FIT;
-        bool better = gate(e, SL_GATE_FLAVOR_FUNGIBILITY) ? preferred(q, cur, best)
-                                                          : cur.mode > best.mode;
+        bool better =
+            gate(e, SL_GATE_FLAVOR_FUNGIBILITY) ? preferred(q, cur, best) : cur.mode > best.mode;
         if (stop || better) {
             best = cur;
             best_flavor = f;
@@ -372,10 +372,8 @@ static void assign_partial(struct sl_engine *e, struct entry *x, const struct mo
 }
 
 void entry_init(struct sl_engine *e, struct entry *x, uint32_t wl, uint32_t class, uint32_t cq) {
-    *x = (struct entry){.wl = wl,
-                        .class = class,
-                        .cq = cq,
-                        .version = cq_tree(e, &e->cqs.v[cq])->version};
+    *x = (struct entry){
+        .wl = wl, .class = class, .cq = cq, .version = cq_tree(e, &e->cqs.v[cq])->version};
 }
 
 void assign(struct sl_engine *e, struct entry *x) {

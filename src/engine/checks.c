@@ -1,6 +1,7 @@
 /*
- * Admission checks: after quota is reserved, every check that applies to the assigned flavors must be
- * ready. One rejection deactivates the workload; one retry evicts it, perhaps not to return at once.
+ * Admission checks: after quota is reserved, every check that applies to the assigned flavors must
+ * be ready. One rejection deactivates the workload; one retry evicts it, perhaps not to return at
+ * once.
  */
 #include "engine/state.h"
 
@@ -59,9 +60,9 @@ static void tell(struct sl_engine *e, uint32_t wl) {
     struct sl_check_status *v = sl_arena_alloc0(&e->out->arena, m->checks.n + 1, sizeof(*v));
     for (uint32_t i = 0; i < m->checks.n; i++) {
         const struct check_now *c = &m->checks.v[i];
-        v[i] = (struct sl_check_status){str(e, c->name), c->state, c->retries,
-                                        sl_arena_strdup(&e->out->arena,
-                                                        c->message ? c->message : "")};
+        v[i] =
+            (struct sl_check_status){str(e, c->name), c->state, c->retries,
+                                     sl_arena_strdup(&e->out->arena, c->message ? c->message : "")};
     }
     f->checks.v = v;
     f->checks.n = m->checks.n;
@@ -83,8 +84,8 @@ void checks_sync(struct sl_engine *e, uint32_t wl) {
     for (uint32_t i = m ? m->checks.n : 0; i-- > 0;) {
         bool wanted = false;
         for (uint32_t k = 0; k < q->checks.n; k++)
-            wanted |= q->checks.v[k].name == m->checks.v[i].name &&
-                      required(e, wl, q, &q->checks.v[k]);
+            wanted |=
+                q->checks.v[k].name == m->checks.v[i].name && required(e, wl, q, &q->checks.v[k]);
         if (wanted)
             continue;
         sl_freep(&m->checks.v[i].message);
@@ -97,8 +98,8 @@ void checks_sync(struct sl_engine *e, uint32_t wl) {
         if (!required(e, wl, q, &q->checks.v[k]) || find_check(m, q->checks.v[k].name))
             continue;
         m = wl_more(e, wl);
-        *sl_vec_push(&m->checks) =
-            (struct check_now){.name = q->checks.v[k].name, .state = SL_CHECK_PENDING, .at = e->now};
+        *sl_vec_push(&m->checks) = (struct check_now){
+            .name = q->checks.v[k].name, .state = SL_CHECK_PENDING, .at = e->now};
         changed = true;
     }
     if (!changed)
@@ -195,8 +196,7 @@ bool checks_act(struct sl_engine *e, uint32_t wl) {
             }
             if (at > e->now && at > m->requeue_at)
                 wl_backoff(e, wl, m->requeues, at);
-            const char *text =
-                sl_arena_printf(&e->out->arena, "Evicted due to %s", sl_buf_str(&b));
+            const char *text = sl_arena_printf(&e->out->arena, "Evicted due to %s", sl_buf_str(&b));
             wl_evict(e, wl, SL_EVICT_ADMISSION_CHECK, SL_CAUSE_NONE, NONE, text);
         }
         sl_buf_done(&b);

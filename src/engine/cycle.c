@@ -1,8 +1,8 @@
 /*
  * Rounds. A round looks at the first workload of every ClusterQueue that has one to offer, against
  * the state as it stands, then processes them in order: reserve, start preempting, or send back. A
- * cycle is rounds until nothing is left to decide. What a preemptor will need is charged to the tree
- * for the rest of its round, so that those after it do not take it.
+ * cycle is rounds until nothing is left to decide. What a preemptor will need is charged to the
+ * tree for the rest of its round, so that those after it do not take it.
  *
  * A cycle ends: every round either reserves quota, evicts (finite, see preempt.c), puts a class to
  * sleep, advances a scan over a finite list of flavors, or leaves every head as it was, and heads
@@ -212,7 +212,8 @@ static void charge(struct sl_engine *e, const struct entry *x, uint32_t fr, sl_a
     *sl_vec_push(&e->round.charges) = (struct undo){x->cq, fr, amount};
 }
 
-/* Keeps room for a workload that cannot preempt anybody now, unless its queue can always reclaim. */
+/* Keeps room for a workload that cannot preempt anybody now, unless its queue can always reclaim.
+ */
 static void reserve_room(struct sl_engine *e, const struct entry *x) {
     const struct cq *q = &e->cqs.v[x->cq];
     if (q->reclaim == SL_RECLAIM_ANY)
@@ -332,8 +333,8 @@ static bool ask_placer(struct sl_engine *e, struct entry *x) {
     struct sl_podset_assignment *ps = sl_arena_alloc0(&r->text, s->n, sizeof(*ps));
     for (uint32_t i = 0; i < s->n; i++) {
         struct sl_assigned *v = sl_arena_alloc0(&r->text, x->picks.n + 1, sizeof(*v));
-        ps[i] = (struct sl_podset_assignment){
-            s->podsets[i].name, r->counts.v[x->counts.from + i], v, 0};
+        ps[i] = (struct sl_podset_assignment){s->podsets[i].name, r->counts.v[x->counts.from + i],
+                                              v, 0};
         for (uint32_t k = 0; k < x->picks.n; k++) {
             const struct pick *p = &r->picks.v[x->picks.from + k];
             if (p->podset == i)

@@ -60,8 +60,8 @@ void sl_engine_free(struct sl_engine *e) {
         sl_arena_done(&e->namespaces.v[i].arena);
     sl_heap_done(&e->timers);
     round_done(&e->round);
-    struct sl_map *maps[] = {&e->fr_map,    &e->node_map,  &e->lq_map,   &e->flavor_map,
-                             &e->check_map, &e->ns_map,    &e->shape_map, &e->class_map,
+    struct sl_map *maps[] = {&e->fr_map,    &e->node_map, &e->lq_map,    &e->flavor_map,
+                             &e->check_map, &e->ns_map,   &e->shape_map, &e->class_map,
                              &e->kin_map,   &e->wl_map};
     for (uint32_t i = 0; i < SL_LEN(maps); i++)
         sl_map_done(maps[i]);
@@ -127,8 +127,8 @@ void sl_engine_cycle(struct sl_engine *e, sl_time now, struct sl_effects *out) {
     timers_run(e);
     if (e->config.afs && (e->afs_next <= e->now || e->afs_next == SL_TIME_NEVER))
         afs_sample(e);
-    e->blocked_by_ready = e->blocked_by_ready && e->n_not_ready && e->config.pods_ready &&
-                          e->config.block_admission;
+    e->blocked_by_ready =
+        e->blocked_by_ready && e->n_not_ready && e->config.pods_ready && e->config.block_admission;
     while (e->dirty_trees.n && !e->blocked_by_ready)
         round_run(e);
     waiting_at_rest(e);

@@ -16,9 +16,10 @@
 struct sl_engine;
 
 /*
- * The placer seam: asked inside the decision, after quota says yes and before it is charged. Returns
- * whether every podset has a place; a refusal demotes the workload as Kueue's topology does. 'undo'
- * is called when the workload gives its place back. NULL placer: everything has a place.
+ * The placer seam: asked inside the decision, after quota says yes and before it is charged.
+ * Returns whether every podset has a place; a refusal demotes the workload as Kueue's topology
+ * does. 'undo' is called when the workload gives its place back. NULL placer: everything has a
+ * place.
  */
 struct sl_placer {
     void *ctx;
@@ -94,7 +95,8 @@ bool sl_engine_cell(const struct sl_engine *e, bool cohort, const char *node, co
                     const char *resource, struct sl_cell_view *ret);
 int64_t sl_engine_cohort_share(const struct sl_engine *e, const char *name);
 
-/* Walks the waiting workloads of a ClusterQueue in queue order, [from, from+n). Returns how many. */
+/* Walks the waiting workloads of a ClusterQueue in queue order, [from, from+n). Returns how many.
+ */
 uint32_t sl_engine_pending(const struct sl_engine *e, const char *cq, uint32_t from, sl_wl_id *ret,
                            uint32_t n);
 
@@ -102,7 +104,8 @@ uint32_t sl_engine_pending(const struct sl_engine *e, const char *cq, uint32_t f
 const char *sl_engine_cq_name(const struct sl_engine *e, uint32_t i);
 
 struct sl_engine_stats {
-    uint64_t cycles, rounds, nominations, searches, reservations, admissions, preemptions, evictions, wakes;
+    uint64_t cycles, rounds, nominations, searches, reservations, admissions, preemptions,
+        evictions, wakes;
     uint32_t workloads, pending, reserved, shapes, classes;
     size_t bytes; /* held for workloads and their waiting lines, shapes not counted */
 };

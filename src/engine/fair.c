@@ -1,9 +1,9 @@
 /*
- * Order of processing under fair sharing: a tournament over the cohort tree. Every queue enters with
- * its entry; at each cohort the child wins that borrows nothing of what the workload asks for, then
- * has the lowest share with the workload counted in, then higher priority, then earlier, then uid.
- * The winner at the root is processed, and only the way from its queue to the root is worked out
- * again: a node's share depends on its own usage alone.
+ * Order of processing under fair sharing: a tournament over the cohort tree. Every queue enters
+ * with its entry; at each cohort the child wins that borrows nothing of what the workload asks for,
+ * then has the lowest share with the workload counted in, then higher priority, then earlier, then
+ * uid. The winner at the root is processed, and only the way from its queue to the root is worked
+ * out again: a node's share depends on its own usage alone.
  */
 #include "engine/state.h"
 
@@ -53,8 +53,7 @@ static void weigh(struct sl_engine *e, uint32_t node) {
     }
     n->fair_share = share_of(e, node);
     for (uint32_t i = 0; i < x->uses.n; i++)
-        cell_at(e, node, u[i].fr)->usage -=
-            tree_arriving(e, leaf, node, u[i].fr, u[i].amount);
+        cell_at(e, node, u[i].fr)->usage -= tree_arriving(e, leaf, node, u[i].fr, u[i].amount);
 }
 
 /* Enters the node's best entry among its siblings, in place of what it had there. */

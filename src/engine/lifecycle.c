@@ -1,7 +1,7 @@
 /*
  * What time and outside events do to a workload: eviction and return, back-off, timeouts,
- * deactivation, stopped queues. Facts only note what is true and mark the workload as due; the cycle
- * then looks at each due workload and does what its present state asks for (level-triggered).
+ * deactivation, stopped queues. Facts only note what is true and mark the workload as due; the
+ * cycle then looks at each due workload and does what its present state asks for (level-triggered).
  */
 #include "engine/state.h"
 
@@ -85,8 +85,8 @@ static void requeued(struct sl_engine *e, uint32_t wl, enum sl_requeued reason) 
 }
 
 static bool back_for_backoff(const struct more *m) {
-    return m->held_back && (m->why_back == SL_EVICT_PODS_READY_TIMEOUT ||
-                            m->why_back == SL_EVICT_ADMISSION_CHECK);
+    return m->held_back &&
+           (m->why_back == SL_EVICT_PODS_READY_TIMEOUT || m->why_back == SL_EVICT_ADMISSION_CHECK);
 }
 
 void wl_backoff(struct sl_engine *e, uint32_t wl, int32_t count, sl_time at) {

@@ -77,9 +77,8 @@ bool policy_within(const struct sl_engine *e, const struct search *s, uint32_t w
 
 bool policy_reclaim(const struct sl_engine *e, const struct search *s, uint32_t wl) {
     enum sl_reclaim r = e->cqs.v[s->cq].reclaim;
-    return r == SL_RECLAIM_ANY ||
-           (r == SL_RECLAIM_LOWER &&
-            wl_priority(e, &e->wls.v[wl]) < wl_priority(e, &e->wls.v[s->wl]));
+    return r == SL_RECLAIM_ANY || (r == SL_RECLAIM_LOWER && wl_priority(e, &e->wls.v[wl]) <
+                                                                wl_priority(e, &e->wls.v[s->wl]));
 }
 
 /* Who goes first: evicted already, other queues, heavier LocalQueue, lower priority, newer. */
@@ -132,13 +131,12 @@ bool within_contested(const struct sl_engine *e, uint32_t node, const struct sea
 
 static void candidate_add(struct sl_engine *e, uint32_t wl, uint8_t list, enum sl_cause cause,
                           bool without_borrowing) {
-    *sl_vec_push(&e->round.candidates) =
-        (struct candidate){.wl = wl,
-                           .cq = e->wls.v[wl].admission->cq,
-                           .list = list,
-                           .cause = cause,
-                           .without_borrowing = without_borrowing,
-                           .evicted = e->wls.v[wl].evicting};
+    *sl_vec_push(&e->round.candidates) = (struct candidate){.wl = wl,
+                                                            .cq = e->wls.v[wl].admission->cq,
+                                                            .list = list,
+                                                            .cause = cause,
+                                                            .without_borrowing = without_borrowing,
+                                                            .evicted = e->wls.v[wl].evicting};
 }
 
 static void collect_queue(struct sl_engine *e, const struct search *s, const struct cq *from,
@@ -175,7 +173,8 @@ static void collect_subtree(struct sl_engine *e, const struct search *s, uint32_
     }
 }
 
-/* Would these amounts stay within the node's own quota? Reduces them to what must come from above. */
+/* Would these amounts stay within the node's own quota? Reduces them to what must come from above.
+ */
 static bool fits_quota(const struct sl_engine *e, uint32_t node, struct use *left, uint32_t n) {
     bool fits = true;
     for (uint32_t i = 0; i < n; i++) {

@@ -12,8 +12,9 @@
  *             are refused together, sleep together and wake together
  *   wl        a workload
  *
- * A workload waits in exactly one line (its class) or is parked (back-off) or is in no queue at all.
- * A class is awake (in its ClusterQueue's heap) or asleep. Usage changes only through tree_add.
+ * A workload waits in exactly one line (its class) or is parked (back-off) or is in no queue at
+ * all. A class is awake (in its ClusterQueue's heap) or asleep. Usage changes only through
+ * tree_add.
  */
 #ifndef SL_ENGINE_STATE_H
 #define SL_ENGINE_STATE_H
@@ -73,13 +74,13 @@ struct share {
 struct node {
     sl_sym name;
     bool cohort;
-    bool exists;  /* there is an object; else an implicit cohort */
-    uint64_t says; /* digest of what it says, 0 if it never spoke */
-    bool broken;  /* in or under a cycle of cohorts */
+    bool exists;     /* there is an object; else an implicit cohort */
+    uint64_t says;   /* digest of what it says, 0 if it never spoke */
+    bool broken;     /* in or under a cycle of cohorts */
     uint64_t pruned; /* number of the fair search that found nothing more to take here */
-    bool touched; /* its quotas or edges changed since the last rebuild */
+    bool touched;    /* its quotas or edges changed since the last rebuild */
     sl_sym parent_name;
-    uint32_t parent; /* node index or NONE */
+    uint32_t parent;           /* node index or NONE */
     SL_VEC(uint32_t) children; /* sorted: cohorts first, each part by name */
     uint32_t tree, row, height, depth;
     struct group *groups;
@@ -101,18 +102,18 @@ struct edge {
 struct tree {
     uint32_t root; /* node index */
     uint32_t n_fr, n_rows, n_res;
-    uint32_t *rows;   /* row -> node, parents before children */
-    uint32_t *frs;    /* local fr -> global fr */
-    uint32_t *fr_res; /* local fr -> local resource */
-    sl_sym *res;      /* local resource -> name, sorted by name */
+    uint32_t *rows;                /* row -> node, parents before children */
+    uint32_t *frs;                 /* local fr -> global fr */
+    uint32_t *fr_res;              /* local fr -> local resource */
+    sl_sym *res;                   /* local resource -> name, sorted by name */
     uint32_t *res_frs, *res_first; /* local frs by resource: [res_first[r], res_first[r + 1]) */
     struct cell *cells;
-    SL_VEC(uint32_t) cqs; /* cq indices, by name */
-    uint64_t version;     /* moves with every change of usage or quota */
-    bool dirty;           /* some head should be looked at */
-    bool freed;           /* sleepers should be asked whether they may wake */
-    bool wake_all;        /* configuration changed: all sleepers wake */
-    bool skipped, left;   /* this round: somebody was skipped; some head left its heap */
+    SL_VEC(uint32_t) cqs;      /* cq indices, by name */
+    uint64_t version;          /* moves with every change of usage or quota */
+    bool dirty;                /* some head should be looked at */
+    bool freed;                /* sleepers should be asked whether they may wake */
+    bool wake_all;             /* configuration changed: all sleepers wake */
+    bool skipped, left;        /* this round: somebody was skipped; some head left its heap */
     SL_VEC(struct edge) edges; /* preemptions issued since the last outside event */
 };
 
@@ -146,17 +147,17 @@ struct cq {
     struct sl_arena arena;
     struct sl_selector namespaces;
     SL_VEC(struct check_ref) checks;
-    struct sl_heap heap;         /* awake classes, by their first workload */
-    SL_VEC(uint32_t) asleep;     /* sleeping classes */
-    SL_VEC(uint32_t) reserved;   /* workloads that hold quota */
-    SL_VEC(uint32_t) lqs;        /* attached LocalQueues */
+    struct sl_heap heap;             /* awake classes, by their first workload */
+    SL_VEC(uint32_t) asleep;         /* sleeping classes */
+    SL_VEC(uint32_t) reserved;       /* workloads that hold quota */
+    SL_VEC(uint32_t) lqs;            /* attached LocalQueues */
     SL_VEC(struct prio_count) prios; /* of the reserved ones, lowest priority first */
     uint32_t n_admitted;
     uint32_t sticky;       /* workload that waits for its victims, NONE */
     uint64_t alloc_gen;    /* moves when a workload leaves or quotas change: drops resume records */
     uint64_t seen_version; /* tree version and head of the last fruitless look */
     uint32_t seen_head;
-    struct range fair; /* its candidates in the fair search numbered fair_search */
+    struct range fair;             /* its candidates in the fair search numbered fair_search */
     uint32_t fair_first, fair_all; /* the whole run */
     uint64_t fair_search;
     uint32_t entry; /* of this round, NONE */
@@ -173,11 +174,11 @@ struct lq {
     uint64_t says; /* digest of what it says, 0 if it never spoke */
     enum sl_stop stop;
     int64_t weight_nano;
-    uint32_t cq;               /* index of the attached ClusterQueue, NONE */
-    bool live;                 /* classes are in the ClusterQueue's structures */
-    SL_VEC(uint32_t) classes;  /* with at least one waiting workload */
-    SL_VEC(uint32_t) parked;   /* waiting, but not before some time or event */
-    uint32_t n_refs;           /* workloads that name it, whatever their phase */
+    uint32_t cq;              /* index of the attached ClusterQueue, NONE */
+    bool live;                /* classes are in the ClusterQueue's structures */
+    SL_VEC(uint32_t) classes; /* with at least one waiting workload */
+    SL_VEC(uint32_t) parked;  /* waiting, but not before some time or event */
+    uint32_t n_refs;          /* workloads that name it, whatever their phase */
     /* admission fair sharing */
     bool sampled;
     sl_time sampled_at;
@@ -191,7 +192,7 @@ struct lack { /* what a sleeping class needs before it is worth a look */
 };
 #define MAX_LACKS 6
 
-struct step { /* one resource group asked by one podset group */
+struct step {                         /* one resource group asked by one podset group */
     uint16_t first_podset, n_podsets; /* in podset order of the plan */
     uint16_t group; /* of the ClusterQueue; UNCOVERED: the first resource is in none */
     uint16_t n_res;
@@ -226,8 +227,8 @@ struct class {
     uint32_t lq_at;    /* place in lq.classes */
     uint32_t kin;      /* ring of classes of one ClusterQueue with the same shape and priority */
     bool used, asleep;
-    bool wake_always;  /* any release may help */
-    uint64_t asked;    /* the cycle in which it was last asked whether it may wake */
+    bool wake_always; /* any release may help */
+    uint64_t asked;   /* the cycle in which it was last asked whether it may wake */
     uint8_t n_lacks;
     struct lack lacks[MAX_LACKS];
     struct plan plan;
@@ -255,8 +256,8 @@ struct shape {
     struct sl_arena arena;
     struct podset *podsets;
     uint32_t n;
-    bool used, plain;  /* plain: no selectors, affinity or tolerations anywhere */
-    bool partial;      /* some podset may shrink */
+    bool used, plain; /* plain: no selectors, affinity or tolerations anywhere */
+    bool partial;     /* some podset may shrink */
 };
 
 struct assigned {
@@ -269,10 +270,10 @@ struct admission {
     uint32_t refs;
     uint32_t cq;
     uint32_t n_podsets, n_assigned, n_uses;
-    int32_t *counts;      /* per podset */
-    uint32_t *first;      /* per podset: start in assigned, n_podsets + 1 of them */
+    int32_t *counts; /* per podset */
+    uint32_t *first; /* per podset: start in assigned, n_podsets + 1 of them */
     struct assigned *assigned;
-    struct use *uses;     /* summed per global fr */
+    struct use *uses; /* summed per global fr */
     uint32_t borrow;
 };
 
@@ -298,17 +299,17 @@ struct more {
     /* requeueState and the Requeued condition */
     int32_t requeues;
     sl_time requeue_at;
-    bool alone;               /* has been refused for itself: shares no class until it changes */
-    bool until_event;         /* refused for itself: asleep until something in the tree changes */
-    bool held_back;           /* Requeued=False: waits for 'why_back' to be over */
+    bool alone;       /* has been refused for itself: shares no class until it changes */
+    bool until_event; /* refused for itself: asleep until something in the tree changes */
+    bool held_back;   /* Requeued=False: waits for 'why_back' to be over */
     enum sl_evict why_back;
     /* eviction */
     enum sl_evict evict;
     enum sl_cause cause;
     sl_wl_id by;              /* who preempts it */
     SL_VEC(sl_wl_id) victims; /* whom it preempts and who has not stopped yet */
-    char *evict_text; /* its message, told again when it has stopped */
-    bool released;    /* and that has not been told yet */
+    char *evict_text;         /* its message, told again when it has stopped */
+    bool released;            /* and that has not been told yet */
     bool was_admitted;
     enum sl_evict order_evict; /* Evicted=True with this reason, for the queue-order timestamp */
     sl_time order_evict_at;
@@ -325,23 +326,24 @@ struct more {
 enum wl_phase { WL_FREE, WL_OUTSIDE, WL_WAITING, WL_PARKED, WL_RESERVED, WL_ADMITTED, WL_FINISHED };
 
 struct wl {
-    uint32_t gen;
+    /* What a decision reads comes first. */
     uint8_t phase;
     bool inactive, gated, on_hold, evicting;
     bool victim; /* picked by a preemptor of this round */
     bool due;    /* stands in the engine's list of due workloads */
+    uint32_t gen;
     uint32_t shape, lq;
     uint32_t class; /* waiting */
     uint32_t at;    /* place in the list its phase says: cq.reserved, lq.parked */
     int32_t priority, boost;
     sl_sym ns;
-    sl_time created, order_at;
-    uint64_t tie;
-    sl_time reserved_at, admitted_at;
-    struct admission *admission;
-    struct more *more;
-    char *text; /* name, NUL, uid, NUL, job uid */
     uint16_t uid_off, job_uid_off;
+    char *text; /* name, NUL, uid, NUL, job uid */
+    struct more *more;
+    struct admission *admission;
+    sl_time order_at, reserved_at, admitted_at;
+    sl_time created;
+    uint64_t tie;
 };
 
 struct flavor {
@@ -425,7 +427,7 @@ struct round {
     SL_VEC(uint32_t) victims; /* workloads, all preemptors of this round */
     SL_VEC(struct candidate) candidates;
     bool within_nominal; /* the preemptor of the fair search stays within its own quota */
-    uint64_t search; /* numbers fair searches, two per call: one for each strategy */
+    uint64_t search;     /* numbers fair searches, two per call: one for each strategy */
     SL_VEC(struct lack) lacks;
     SL_VEC(uint32_t) processed; /* entries, in the order they were processed */
     SL_VEC(uint32_t) contested, barred;
@@ -476,7 +478,7 @@ struct sl_engine {
     bool status_dirty;       /* ClusterQueues' active states must be worked out */
     SL_VEC(uint32_t) dirty_trees;
     SL_VEC(uint32_t) asked_trees; /* whose sleepers were asked in this cycle */
-    uint32_t n_not_ready; /* reserved workloads without ready pods, for blockAdmission */
+    uint32_t n_not_ready;         /* reserved workloads without ready pods, for blockAdmission */
     bool blocked_by_ready;
     sl_time afs_next;
 

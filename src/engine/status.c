@@ -70,7 +70,8 @@ static void bad_checks(struct sl_engine *e, const struct cq *q, bool missing, st
         sl_buf_printf(b, "%s%s", i ? "," : "", names[i]);
 }
 
-static void work_out(struct sl_engine *e, struct cq *q, struct sl_buf *b, enum sl_inactive *reason) {
+static void work_out(struct sl_engine *e, struct cq *q, struct sl_buf *b,
+                     enum sl_inactive *reason) {
     uint32_t n = 0;
     *reason = SL_INACTIVE_COUNT;
     sl_buf_clear(b);

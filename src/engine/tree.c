@@ -1,12 +1,12 @@
 /*
  * The quota tree. ClusterQueues are leaves, Cohorts inner nodes; every node has one cell per
- * (flavor, resource) of its tree. The static part of a cell (subtree, local, potential) is worked out
- * when quotas or edges change; usage is kept up to date by tree_add alone:
+ * (flavor, resource) of its tree. The static part of a cell (subtree, local, potential) is worked
+ * out when quotas or edges change; usage is kept up to date by tree_add alone:
  *
  *   usage(cohort) = sum over children of max(0, usage(child) - local(child))
  *
- * which tree_add maintains in O(depth). Usage is 128 bits wide, so that adding and removing are exact
- * inverses in any order; that is what makes speculation without snapshots possible.
+ * which tree_add maintains in O(depth). Usage is 128 bits wide, so that adding and removing are
+ * exact inverses in any order; that is what makes speculation without snapshots possible.
  */
 #include "engine/state.h"
 
@@ -147,7 +147,8 @@ static int cmp_u32(const void *a, const void *b) {
 
 static int cmp_children(const void *a, const void *b, void *ctx) {
     const struct sl_engine *e = ctx;
-    const struct node *x = &e->nodes.v[*(const uint32_t *)a], *y = &e->nodes.v[*(const uint32_t *)b];
+    const struct node *x = &e->nodes.v[*(const uint32_t *)a],
+                      *y = &e->nodes.v[*(const uint32_t *)b];
     if (x->cohort != y->cohort)
         return x->cohort ? -1 : 1;
     return strcmp(str(e, x->name), str(e, y->name));
@@ -190,9 +191,8 @@ static void link_nodes(struct sl_engine *e) {
         struct node *n = &e->nodes.v[i];
         sl_vec_clear(&n->children);
         n->tree = NONE;
-        n->parent = n->exists && n->parent_name
-                        ? node_get(e, true, str(e, n->parent_name), false)
-                        : NONE;
+        n->parent =
+            n->exists && n->parent_name ? node_get(e, true, str(e, n->parent_name), false) : NONE;
     }
     for (uint32_t i = 0; i < e->nodes.n; i++)
         e->nodes.v[i].broken = node_is_broken(e, i);
@@ -306,9 +306,8 @@ void tree_work_out(struct sl_engine *e, struct tree *t, uint32_t fr) {
         const struct node *n = &e->nodes.v[t->rows[i]];
         struct cell *c = &t->cells[(size_t)i * t->n_fr + fr];
         c->subtree = sl_amount_add(c->subtree, c->nominal);
-        c->local = c->lend == SL_AMOUNT_NONE
-                       ? 0
-                       : sl_amount_max(0, sl_amount_sub(c->subtree, c->lend));
+        c->local =
+            c->lend == SL_AMOUNT_NONE ? 0 : sl_amount_max(0, sl_amount_sub(c->subtree, c->lend));
         if (n->parent == NONE)
             continue;
         struct cell *p = cell_at(e, n->parent, fr);
@@ -355,8 +354,8 @@ static void fill_cells(struct sl_engine *e, struct tree *t) {
         for (uint32_t g = 0; g < n->n_groups; g++) {
             struct group *o = &n->groups[g];
             for (uint32_t k = 0; k < o->n_flavors * o->n_resources; k++) {
-                uint32_t fr = tree_fr(t, fr_get(e, o->flavors[k / o->n_resources],
-                                                o->resources[k % o->n_resources]));
+                uint32_t fr = tree_fr(
+                    t, fr_get(e, o->flavors[k / o->n_resources], o->resources[k % o->n_resources]));
                 o->fr[k] = fr;
                 row[fr].nominal = o->quotas[k].nominal;
                 row[fr].borrow = o->quotas[k].borrow_limit;
@@ -416,8 +415,7 @@ void trees_rebuild(struct sl_engine *e) {
             struct edge g = e->trees.v[i].edges.v[k];
             uint32_t lq = e->wls.v[g.preemptor].lq;
             if (e->wls.v[g.preemptor].phase != WL_FREE && e->lqs.v[lq].cq != NONE)
-                *sl_vec_push(&edges) =
-                    (struct saved_edge){g.preemptor, g.victim, e->lqs.v[lq].cq};
+                *sl_vec_push(&edges) = (struct saved_edge){g.preemptor, g.victim, e->lqs.v[lq].cq};
         }
 
     trees_free(e);
@@ -506,7 +504,8 @@ __int128 tree_arriving(const struct sl_engine *e, uint32_t leaf, uint32_t node, 
     return v > 0 ? v : 0;
 }
 
-static sl_amount available(const struct node *nodes, const struct tree *t, uint32_t i, uint32_t fr) {
+static sl_amount available(const struct node *nodes, const struct tree *t, uint32_t i,
+                           uint32_t fr) {
     const struct cell *c = &t->cells[(size_t)nodes[i].row * t->n_fr + fr];
     sl_amount u = used(c);
     if (nodes[i].parent == NONE)

@@ -1,6 +1,6 @@
 /*
- * Looking in: what a workload, a queue or a quota cell is at the moment, and whether the whole state
- * agrees with itself. Nothing here changes anything.
+ * Looking in: what a workload, a queue or a quota cell is at the moment, and whether the whole
+ * state agrees with itself. Nothing here changes anything.
  */
 #include "engine/state.h"
 
@@ -175,7 +175,8 @@ static bool cursor_next(const struct sl_engine *e, struct cursor *c, uint32_t sk
     return k;
 }
 
-static bool cursor_before(const struct sl_engine *e, const struct cursor *a, const struct cursor *b) {
+static bool cursor_before(const struct sl_engine *e, const struct cursor *a,
+                          const struct cursor *b) {
     const struct wl *x = &e->wls.v[a->wl], *y = &e->wls.v[b->wl];
     const struct lq *l = &e->lqs.v[x->lq], *m = &e->lqs.v[y->lq];
     if (x->lq != y->lq && afs_orders(e, &e->cqs.v[l->cq]) && l->afs_usage != m->afs_usage)
@@ -194,9 +195,8 @@ uint32_t sl_engine_pending(const struct sl_engine *e, const char *cq, uint32_t f
                            uint32_t n) {
     const struct cq *q = find_cq(e, cq);
     SL_VEC(struct cursor) cursors = {0};
-    uint32_t sticky = q && q->sticky != NONE && e->wls.v[q->sticky].phase == WL_WAITING
-                          ? q->sticky
-                          : NONE;
+    uint32_t sticky =
+        q && q->sticky != NONE && e->wls.v[q->sticky].phase == WL_WAITING ? q->sticky : NONE;
     if (sticky != NONE)
         *sl_vec_push(&cursors) = (struct cursor){NONE, 0, sticky};
     for (uint32_t i = 0; q && i < q->lqs.n; i++) {
@@ -260,11 +260,10 @@ static int check_usage(const struct sl_engine *e, struct sl_err *err) {
             }
             const struct cell *c = cell_at(e, i, fr);
             if (c->usage != sum)
-                return sl_err_set(err, SL_EMISMATCH,
-                                  "%s: usage of %s/%s is %lld, its parts sum to %lld",
-                                  str(e, n->name), str(e, e->frs.v[t->frs[fr]].flavor),
-                                  str(e, e->frs.v[t->frs[fr]].resource), (long long)c->usage,
-                                  (long long)sum);
+                return sl_err_set(
+                    err, SL_EMISMATCH, "%s: usage of %s/%s is %lld, its parts sum to %lld",
+                    str(e, n->name), str(e, e->frs.v[t->frs[fr]].flavor),
+                    str(e, e->frs.v[t->frs[fr]].resource), (long long)c->usage, (long long)sum);
         }
     }
     return SL_OK;
@@ -285,8 +284,8 @@ static int check_lines(const struct sl_engine *e, struct sl_err *err) {
                               c->asleep, live, in_heap);
         for (uint32_t k = 0; k < c->line.n; k++) {
             const struct wl *w = &e->wls.v[sl_ordset_at(&c->line, k)->id];
-            if (w->phase != WL_WAITING || w->class != i || w->shape != c->shape ||
-                w->lq != c->lq || wl_priority(e, w) != c->priority)
+            if (w->phase != WL_WAITING || w->class != i || w->shape != c->shape || w->lq != c->lq ||
+                wl_priority(e, w) != c->priority)
                 return sl_err_set(err, SL_EMISMATCH, "workload %s stands in the wrong line",
                                   wl_name(w));
         }

@@ -83,8 +83,7 @@ uint32_t lq_get(struct sl_engine *e, sl_sym ns, sl_sym name) {
     i = e->free_lqs.n ? sl_vec_pop(&e->free_lqs) : e->lqs.n;
     if (i == e->lqs.n)
         (void)sl_vec_push(&e->lqs);
-    e->lqs.v[i] =
-        (struct lq){.ns = ns, .name = name, .cq = NONE, .weight_nano = SL_WEIGHT_ONE};
+    e->lqs.v[i] = (struct lq){.ns = ns, .name = name, .cq = NONE, .weight_nano = SL_WEIGHT_ONE};
     sl_map_add(&e->lq_map, key, i);
     return i;
 }
@@ -170,8 +169,8 @@ static void class_leave(struct sl_engine *e, uint32_t c) {
     cq_mark(e, q);
 }
 
-/* Without equivalence hashing nobody shares a verdict: every workload is a class of its own. So is one
- * that was refused for reasons of its own. */
+/* Without equivalence hashing nobody shares a verdict: every workload is a class of its own. So is
+ * one that was refused for reasons of its own. */
 static uint32_t class_get(struct sl_engine *e, uint32_t wl) {
     uint32_t lq = e->wls.v[wl].lq, shape = e->wls.v[wl].shape;
     int64_t priority = wl_priority(e, &e->wls.v[wl]);
@@ -292,6 +291,19 @@ void wl_enqueue(struct sl_engine *e, uint32_t wl) {
         class_up(e, c);
 }
 
+/* A deep line is drained in order, but its workloads lie scattered in memory: fetch those that come
+ * next while the present one is worked on. */
+static void fetch_ahead(const struct sl_engine *e, const struct sl_ordset *line) {
+    uint32_t n;
+    const struct sl_ordkey *k = sl_ordset_run(line, 0, &n);
+    if (!k || n < 8)
+        return;
+    const char *far = (const char *)&e->wls.v[k[7].id];
+    __builtin_prefetch(far);
+    __builtin_prefetch(far + 64);
+    __builtin_prefetch(e->wls.v[k[3].id].text);
+}
+
 void wl_dequeue(struct sl_engine *e, uint32_t wl) {
     struct wl *w = &e->wls.v[wl];
     struct lq *l = &e->lqs.v[w->lq];
@@ -309,6 +321,7 @@ void wl_dequeue(struct sl_engine *e, uint32_t wl) {
             if (x->line.n == 1 && l->live)
                 class_leave(e, c);
             (void)sl_ordset_pop(&x->line);
+            fetch_ahead(e, &x->line);
         } else {
             struct sl_ordkey key = wl_key(e, wl);
             sl_assert(sl_ordset_del(&x->line, &key, wl_tie, e));
@@ -465,8 +478,9 @@ static bool would_move(struct sl_engine *e, uint32_t c, uint32_t cq) {
     return moves;
 }
 
-/* Quota was freed, or configuration changed: those it helps come back to their heaps. A sleeper wakes
- * exactly if, as things stand, it fits, finds somebody to preempt, or has flavors left to try. */
+/* Quota was freed, or configuration changed: those it helps come back to their heaps. A sleeper
+ * wakes exactly if, as things stand, it fits, finds somebody to preempt, or has flavors left to
+ * try. */
 void tree_wake(struct sl_engine *e, struct tree *t) {
     *sl_vec_push(&e->asked_trees) = (uint32_t)(t - e->trees.v);
     for (uint32_t i = 0; i < t->cqs.n; i++) {
@@ -486,8 +500,8 @@ void tree_wake(struct sl_engine *e, struct tree *t) {
     t->freed = t->wake_all = false;
 }
 
-/* Where a queue's head waits in the heap for its victims, those behind it that were asked wait there
- * too: they have not had their turn. */
+/* Where a queue's head waits in the heap for its victims, those behind it that were asked wait
+ * there too: they have not had their turn. */
 void waiting_at_rest(struct sl_engine *e) {
     for (uint32_t i = 0; i < e->asked_trees.n; i++) {
         const struct tree *t = &e->trees.v[e->asked_trees.v[i]];

@@ -153,6 +153,9 @@ struct orc_wl {
     int cq;               /* pending in a queue: that one; reserved: the one reserved in; else -1 */
     bool evicting;
     enum sl_evict evicted_for;    /* since the last reservation */
+    int evicted_by;               /* while evicting: its preemptor, -1: none */
+    enum sl_cause evicted_how;    /* and why that one took it */
+    uint64_t evicted_nr;          /* in which order */
     enum sl_evict requeued_false; /* 1.3 back-off: the eviction reason that keeps it away */
     sl_time preempted_at;         /* by reclaim while borrowing, since the last reservation; -1: not */
     sl_time reserved_at;
@@ -189,11 +192,10 @@ struct orc_hash {
     } ps[ORC_PODSETS];
 };
 
-/* Queue state of one ClusterQueue, appendix D (the heap is the set of workloads placed there). */
+/* Queue state of one ClusterQueue, appendix D (the heap is the set of workloads placed there; a hash
+ * is remembered, M, as long as somebody who was refused with it sleeps). */
 struct orc_queue {
     int sticky; /* -1: none */
-    int n_bulk;
-    struct orc_hash bulk[ORC_WLS];
     uint64_t generation; /* AllocatableResourceGeneration, 2.6 */
     bool touched;        /* a tree event is due in its tree */
     bool dirty;          /* something about its tree was said since it last came to rest */
@@ -213,7 +215,7 @@ struct orc {
     uint64_t version;            /* raised by whatever changes usage, quota or candidates */
     int n_events;
     struct orc_event event[ORC_EVENTS]; /* of the last orc_cycle */
-    uint64_t rounds;                    /* literal cycles so far */
+    uint64_t rounds, n_evicted;         /* literal cycles and preemptions so far */
     void (*trace)(const char *line);    /* NULL: none */
 };
 
@@ -249,6 +251,7 @@ sl_time orc_order_time(const struct orc *o, int w);
 bool orc_before(const struct orc *o, int a, int b);
 void orc_hash_of(const struct orc *o, int w, struct orc_hash *h);
 bool orc_hash_equal(const struct orc_hash *a, const struct orc_hash *b);
+/* Does an equal workload of the queue sleep for want of quota? */
 bool orc_bulk_moved(const struct orc *o, int cq, int w);
 bool orc_gate(const struct orc *o, enum sl_gate g);
 bool orc_ns_matches(const struct orc *o, int cq, int ns);

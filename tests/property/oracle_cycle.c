@@ -287,6 +287,9 @@ static void preempt(struct cycle *c, struct entry *e) {
             continue; /* counted, not sent again */
         vic->evicting = true;
         vic->evicted_for = SL_EVICT_PREEMPTED;
+        vic->evicted_by = e->w;
+        vic->evicted_how = e->t.cause[i];
+        vic->evicted_nr = o->n_evicted++;
         if (e->t.cause[i] == SL_CAUSE_IN_COHORT_RECLAIM_WHILE_BORROWING)
             vic->preempted_at = c->now;
         o->edge[e->w][v] = true;
@@ -365,31 +368,12 @@ static void process(struct cycle *c, int i) {
 
 /* ---- appendix D: requeue ---- */
 
-/* The hashes of those refused since the last trigger. */
-static void remember(struct orc *o, int w) {
-    struct orc_queue *q = &o->queue[o->wl[w].cq];
-
-    if (!orc_gate(o, SL_GATE_SCHEDULING_EQUIVALENCE_HASHING) || orc_bulk_moved(o, o->wl[w].cq, w))
-        return;
-    sl_assert(q->n_bulk < ORC_WLS);
-    orc_hash_of(o, w, &q->bulk[q->n_bulk++]);
-}
-
-static void forget(struct orc *o, int w) {
-    struct orc_queue *q = &o->queue[o->wl[w].cq];
-    struct orc_hash h;
-
-    orc_hash_of(o, w, &h);
-    for (int i = 0; i < q->n_bulk; i++)
-        if (orc_hash_equal(&h, &q->bulk[i]))
-            q->bulk[i--] = q->bulk[--q->n_bulk];
-}
-
 static void requeue(struct cycle *c, const struct entry *e) {
     struct orc *o = c->o;
     struct orc_wl *w = &o->wl[e->w];
     struct orc_queue *q = &o->queue[e->cq];
     bool strict = o->cq[e->cq].strategy == SL_STRICT_FIFO, now;
+    struct orc_hash mine, theirs;
 
     if (e->reason == R_PENDING_PREEMPTION && !strict)
         q->sticky = e->w;
@@ -406,13 +390,16 @@ static void requeue(struct cycle *c, const struct entry *e) {
     if (strict || !orc_gate(o, SL_GATE_SCHEDULING_EQUIVALENCE_HASHING) ||
         (e->reason != R_NO_FIT && e->reason != R_NO_CANDIDATES))
         return;
-    remember(o, e->w);
-    for (int v = 0; v < o->n_wls; v++)
-        if (o->wl[v].state == ORC_PENDING && o->wl[v].cq == e->cq && o->wl[v].place == ORC_HEAP &&
-            orc_bulk_moved(o, e->cq, v)) {
-            o->wl[v].place = ORC_ASLEEP;
-            o->wl[v].own_fault = false;
+    orc_hash_of(o, e->w, &mine);
+    for (int v = 0; v < o->n_wls; v++) {
+        struct orc_wl *other = &o->wl[v];
+        orc_hash_of(o, v, &theirs);
+        if (other->state == ORC_PENDING && other->cq == e->cq && other->place == ORC_HEAP &&
+            orc_hash_equal(&mine, &theirs)) {
+            other->place = ORC_ASLEEP;
+            other->own_fault = false;
         }
+    }
 }
 
 /* ---- the loop ---- */
@@ -516,18 +503,15 @@ static void tree_event(struct orc *o, int cq) {
     bool wake[ORC_WLS] = {false};
 
     o->queue[cq].touched = false;
-    o->queue[cq].n_bulk = 0;
     for (int w = 0; w < o->n_wls; w++)
         wake[w] = may_be_woken(o, w, cq) && worth_waking(o, speaker(o, w));
     for (int w = 0; w < o->n_wls; w++) {
         if (!may_be_woken(o, w, cq))
             continue;
-        if (wake[w]) {
+        if (wake[w])
             o->wl[w].place = ORC_HEAP;
-        } else {
+        else
             o->wl[w].asked = true;
-            remember(o, w); /* as it would be after being refused once more */
-        }
     }
 }
 
@@ -542,10 +526,8 @@ static void settle(struct orc *o, int cq) {
     for (int w = 0; w < o->n_wls; w++) {
         struct orc_wl *wl = &o->wl[w];
         if (wl->state == ORC_PENDING && wl->cq == cq && wl->place == ORC_ASLEEP && wl->asked &&
-            head >= 0 && orc_before(o, head, w)) {
+            head >= 0 && orc_before(o, head, w))
             wl->place = ORC_HEAP;
-            forget(o, w);
-        }
         if (wl->cq == cq)
             wl->asked = false;
     }
@@ -581,6 +563,7 @@ static void controller(struct orc *o, sl_time now) {
             continue;
         wl->evicting = true;
         wl->evicted_for = why;
+        wl->evicted_by = -1;
         event(&c, ORC_EV_EVICT, w, wl->cq)->reason = why;
         orc_say(o, "    w%d is evicted (%s)", w, sl_word(SL_VOCAB_EVICT, (int)why));
     }

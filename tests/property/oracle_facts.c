@@ -100,12 +100,20 @@ bool orc_hash_equal(const struct orc_hash *a, const struct orc_hash *b) {
 }
 
 bool orc_bulk_moved(const struct orc *o, int cq, int w) {
-    struct orc_hash h;
+    struct orc_hash mine, theirs;
 
-    orc_hash_of(o, w, &h);
-    for (int i = 0; i < o->queue[cq].n_bulk; i++)
-        if (orc_hash_equal(&h, &o->queue[cq].bulk[i]))
+    if (!orc_gate(o, SL_GATE_SCHEDULING_EQUIVALENCE_HASHING))
+        return false;
+    orc_hash_of(o, w, &mine);
+    for (int v = 0; v < o->n_wls; v++) {
+        const struct orc_wl *wl = &o->wl[v];
+        if (v == w || wl->state != ORC_PENDING || wl->cq != cq || wl->place != ORC_ASLEEP ||
+            wl->own_fault || wl->requeued_false != SL_EVICT_NONE)
+            continue;
+        orc_hash_of(o, v, &theirs);
+        if (orc_hash_equal(&mine, &theirs))
             return true;
+    }
     return false;
 }
 
@@ -226,29 +234,29 @@ static void drop_all_of(struct orc *o, int lq) {
 
 /* ---- configuration objects ---- */
 
-static bool uses_flavor(const struct orc *o, int cq, int f) {
-    for (int g = 0; g < o->node[cq].n_groups; g++)
-        for (int i = 0; i < o->node[cq].group[g].n_flavors; i++)
-            if (o->node[cq].group[g].flavor[i] == f)
-                return o->node[cq].exists;
+static bool names_flavor(const struct orc *o, int node, int f) {
+    for (int g = 0; g < o->node[node].n_groups; g++)
+        for (int i = 0; i < o->node[node].group[g].n_flavors; i++)
+            if (o->node[node].group[g].flavor[i] == f)
+                return o->node[node].exists;
     return false;
 }
 
 void orc_set_flavor(struct orc *o, int f, const struct orc_flavor *spec) {
     o->flavor[f] = *spec;
     o->flavor[f].exists = true;
-    for (int c = 0; c < ORC_CQS; c++)
-        if (uses_flavor(o, c, f)) {
-            about(o, c);
-            touch(o, c);
+    for (int n = 0; n < ORC_NODES; n++)
+        if (names_flavor(o, n, f)) {
+            about(o, n);
+            touch(o, n);
         }
 }
 
 void orc_flavor_gone(struct orc *o, int f) {
     o->flavor[f].exists = false;
-    for (int c = 0; c < ORC_CQS; c++)
-        if (uses_flavor(o, c, f))
-            about(o, c);
+    for (int n = 0; n < ORC_NODES; n++)
+        if (names_flavor(o, n, f))
+            about(o, n);
 }
 
 static bool same_quota(const struct orc_node *a, const struct orc_node *b) {
@@ -313,7 +321,6 @@ void orc_set_cq(struct orc *o, int cq, const struct orc_node *spec, const struct
         requota(o, cq);
     if (is_new) {
         o->queue[cq].sticky = -1;
-        o->queue[cq].n_bulk = 0;
         for (int lq = 0; lq < ORC_LQS; lq++)
             if (o->lq[lq].exists && o->lq[lq].cq == cq)
                 push_all_of(o, lq);
@@ -327,7 +334,6 @@ void orc_cq_gone(struct orc *o, int cq) {
     reshaped(o, cq);
     memset(&o->node[cq], 0, sizeof o->node[cq]);
     o->node[cq].parent = -1;
-    o->queue[cq].n_bulk = 0;
 }
 
 void orc_set_lq(struct orc *o, int lq, const struct orc_lq *spec) {
@@ -385,7 +391,7 @@ int orc_create(struct orc *o, const struct orc_wl_spec *spec) {
     wl->spec = *spec;
     wl->state = ORC_PENDING;
     wl->cq = -1;
-    wl->preempted_at = -1;
+    wl->preempted_at = wl->evicted_by = -1;
     if (wl_cq(o, w) >= 0)
         about(o, wl_cq(o, w));
     push(o, w);
@@ -459,6 +465,7 @@ void orc_release(struct orc *o, int w) {
     o->queue[cq].generation++;
     wl->state = ORC_PENDING;
     wl->evicting = false;
+    wl->evicted_by = -1;
     wl->cq = -1;
     wl->place = ORC_OUT;
     wl->requeued_false = SL_EVICT_NONE;

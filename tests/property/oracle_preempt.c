@@ -487,10 +487,37 @@ static void fair(const struct search *q, struct orc_targets *t) {
         t->n = 0;
 }
 
+/* Ours: victims of this very workload that are still stopping are enough if they are enough; nobody
+ * else is asked to go. */
+static bool on_their_way(const struct search *q, struct orc_targets *t) {
+    const struct orc *o = q->o;
+    bool enough;
+
+    for (int v = 0; v < o->n_wls; v++) {
+        int at = t->n;
+        if (o->wl[v].state != ORC_RESERVED || !o->wl[v].evicting || o->wl[v].evicted_by != q->w)
+            continue;
+        for (; at > 0 && o->wl[t->wl[at - 1]].evicted_nr > o->wl[v].evicted_nr; at--) {
+            t->wl[at] = t->wl[at - 1];
+            t->cause[at] = t->cause[at - 1];
+        }
+        t->wl[at] = v;
+        t->cause[at] = o->wl[v].evicted_how;
+        t->n++;
+        orc_take_out(q->s, v);
+    }
+    enough = t->n > 0 && fits(q, true);
+    restore(q, t);
+    return enough;
+}
+
 void orc_find_targets(struct orc_snap *s, int w, int cq, const sl_amount *request,
                       const bool *contested, struct orc_targets *out) {
     struct search q = {s, s->o, w, cq, request, contested};
 
+    out->n = 0;
+    if (on_their_way(&q, out))
+        return;
     out->n = 0;
     if (s->o->config.fair)
         fair(&q, out);
