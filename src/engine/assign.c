@@ -260,6 +260,17 @@ static bool step_assign(struct sl_engine *e, struct entry *x, const struct plan 
     return true;
 }
 
+/* A podset that ends without a flavor has no scan to go on with, whatever its other groups found. */
+static void forget_podset(struct round *r, struct entry *x, const struct plan *p, uint32_t step) {
+    x->has_resume = false;
+    for (uint32_t k = 0; k <= step; k++) {
+        int32_t *tried = &r->tried.v[x->tried.from + k];
+        if (p->steps.v[k].first_podset == p->steps.v[step].first_podset)
+            *tried = -1;
+        x->has_resume |= *tried >= 0;
+    }
+}
+
 /* The whole plan with these counts. Starts new ranges at the ends of the round's vectors. */
 void assign_counts(struct sl_engine *e, struct entry *x, const int32_t *counts,
                    const struct more *resume) {
@@ -293,8 +304,10 @@ void assign_counts(struct sl_engine *e, struct entry *x, const int32_t *counts,
         }
         uint32_t start = resume && i < resume->resume.n ? (uint32_t)(resume->resume.v[i] + 1) : 0;
         x->resumed |= start > 0;
-        if (!step_assign(e, x, p, i, r->counts.v + x->counts.from, start))
+        if (!step_assign(e, x, p, i, r->counts.v + x->counts.from, start)) {
             x->mode = MODE_NO_FIT;
+            forget_podset(r, x, p, i);
+        }
     }
     if (x->mode > MODE_NO_FIT && x->mode < MODE_FIT)
         x->mode = MODE_PREEMPT;

@@ -403,7 +403,9 @@ static void send_back(struct sl_engine *e, struct entry *x) {
     struct cq *q = &e->cqs.v[x->cq];
     if (x->outcome == OUT_NO_FIT || x->outcome == OUT_NO_CANDIDATES) {
         bool again = may_resume(e, x);
-        bool sleeps = !again && q->strategy == SL_BEST_EFFORT_FIFO;
+        /* One that waits for its victims and has scanned in circles goes on waiting in the heap. */
+        bool circling = x->has_resume && q->sticky == x->wl;
+        bool sleeps = !again && !circling && q->strategy == SL_BEST_EFFORT_FIFO;
         effect_pending(e, x,
                        x->outcome == OUT_NO_FIT ? SL_PENDING_NO_FIT : SL_PENDING_NO_CANDIDATES, 0,
                        sleeps);

@@ -23,6 +23,35 @@ void sl_verdict_clear(struct sl_verdict *v) {
     *v = (struct sl_verdict){.arena = a};
 }
 
+/* ---- looking ---- */
+
+void explain_look(struct sl_engine *e, struct entry *x, uint32_t wl, uint32_t class, uint32_t cq) {
+    struct wl *w = &e->wls.v[wl];
+    struct more *kept = w->more, scan = kept ? *kept : (struct more){0};
+    memset(&scan.resume, 0, sizeof(scan.resume));
+    scan.resume_gen = e->cqs.v[cq].alloc_gen;
+    const struct node *n = cq_node(e, &e->cqs.v[cq]);
+    uint32_t looks = 2;
+    for (uint32_t i = 0; i < n->n_groups; i++)
+        looks += n->groups[i].n_flavors;
+    w->more = &scan; /* where the scan stands is noted in a copy */
+    entry_init(e, x, wl, class, cq);
+    x->from_start = true;
+    assign(e, x);
+    struct entry y = *x;
+    while (y.mode != MODE_FIT && !y.targets.n && y.has_resume && looks--) {
+        sl_vec_clear(&scan.resume);
+        for (uint32_t i = 0; i < y.tried.n; i++)
+            *sl_vec_push(&scan.resume) = e->round.tried.v[y.tried.from + i];
+        entry_init(e, &y, wl, class, cq);
+        assign(e, &y);
+    }
+    if (y.mode == MODE_FIT || y.targets.n)
+        *x = y;
+    w->more = kept;
+    sl_vec_free(&scan.resume);
+}
+
 /* ---- constraints ---- */
 
 /* The node whose limit gives the available amount, and whether that is its borrowing limit. */
@@ -52,9 +81,28 @@ static uint32_t local_fr(const struct sl_engine *e, const struct cq *q, const ch
     return g == SL_MAP_NONE ? NONE : tree_fr(cq_tree(e, q), g);
 }
 
+/* Fills in the numbers of a blocker that is about quota. */
+static void measure(const struct sl_engine *e, const struct cq *q, uint32_t fr,
+                    struct sl_blocker *b) {
+    b->available = sl_amount_max(0, tree_available(e, q->node, fr));
+    b->potential = cell_at(e, q->node, fr)->potential;
+    uint32_t n = binding_node(e, q->node, fr, &b->borrow_limit);
+    b->node = str(e, e->nodes.v[n].name);
+    b->cohort = e->nodes.v[n].cohort;
+}
+
+static bool is_listed(const struct sl_verdict *v, const char *flavor, const char *resource) {
+    for (uint32_t i = 0; i < v->n_blockers; i++)
+        if (strcmp(v->blockers[i].flavor, flavor) == 0 &&
+            strcmp(v->blockers[i].resource, resource) == 0)
+            return true;
+    return false;
+}
+
 static void list_blockers(struct sl_engine *e, const struct entry *x, struct sl_verdict *v) {
     const struct cq *q = &e->cqs.v[x->cq];
-    struct sl_blocker *b = sl_arena_alloc0(&v->arena, x->whys.n + 1, sizeof(*b));
+    struct sl_blocker *b = sl_arena_alloc0(&v->arena, x->whys.n + x->picks.n + 1, sizeof(*b));
+    v->blockers = b;
     for (uint32_t i = 0; i < x->whys.n; i++) {
         const struct sl_why *w = &e->round.whys.v[x->whys.from + i];
         b[i] = (struct sl_blocker){.podset = w->podset,
@@ -64,17 +112,25 @@ static void list_blockers(struct sl_engine *e, const struct entry *x, struct sl_
                                    .node = str(e, cq_node(e, q)->name)};
         if (w->kind != SL_WHY_NEEDS_MORE && w->kind != SL_WHY_EXCEEDS_MAX)
             continue;
-        uint32_t fr = local_fr(e, q, w->flavor, w->resource);
         b[i].need = w->kind == SL_WHY_EXCEEDS_MAX ? sl_amount_add(w->before, w->request)
                                                   : w->request;
-        b[i].available = sl_amount_max(0, tree_available(e, q->node, fr));
-        b[i].potential = cell_at(e, q->node, fr)->potential;
-        uint32_t n = binding_node(e, q->node, fr, &b[i].borrow_limit);
-        b[i].node = str(e, e->nodes.v[n].name);
-        b[i].cohort = e->nodes.v[n].cohort;
+        measure(e, q, local_fr(e, q, w->flavor, w->resource), &b[i]);
     }
-    v->blockers = b;
     v->n_blockers = x->whys.n;
+    /* Kueue's reasons are silent about a resource behind another one that decides for the flavor. */
+    for (uint32_t i = 0; i < x->picks.n; i++) {
+        const struct pick *p = &e->round.picks.v[x->picks.from + i];
+        const char *flavor = str(e, p->flavor), *resource = str(e, p->resource);
+        if (p->mode == MODE_FIT || !p->amount || is_listed(v, flavor, resource))
+            continue;
+        struct sl_blocker *n = &b[v->n_blockers++];
+        *n = (struct sl_blocker){
+            .podset = p->podset, .flavor = flavor, .resource = resource, .kind = SL_WHY_NEEDS_MORE};
+        for (uint32_t k = 0; k < x->uses.n; k++)
+            if (e->round.uses.v[x->uses.from + k].fr == p->fr)
+                n->need = e->round.uses.v[x->uses.from + k].amount;
+        measure(e, q, p->fr, n);
+    }
 }
 
 /* ---- holders ---- */
@@ -84,6 +140,15 @@ static int cmp_holders(const void *a, const void *b) {
     if (x->amount != y->amount)
         return x->amount > y->amount ? -1 : 1;
     return x->wl.v < y->wl.v ? -1 : x->wl.v > y->wl.v;
+}
+
+static bool is_lacking(const struct sl_engine *e, const struct sl_verdict *v, const struct fr *fr) {
+    for (uint32_t i = 0; i < v->n_blockers; i++)
+        if (v->blockers[i].kind == SL_WHY_NEEDS_MORE &&
+            strcmp(v->blockers[i].flavor, str(e, fr->flavor)) == 0 &&
+            strcmp(v->blockers[i].resource, str(e, fr->resource)) == 0)
+            return true;
+    return false;
 }
 
 /* The largest holders of what is lacking, in the whole tree. */
@@ -97,14 +162,11 @@ static void list_holders(struct sl_engine *e, const struct entry *x, struct sl_v
         for (uint32_t k = 0; k < q->reserved.n; k++) {
             const struct wl *w = &e->wls.v[q->reserved.v[k]];
             for (uint32_t u = 0; u < w->admission->n_uses; u++) {
-                bool lacked = false;
-                for (uint32_t l = 0; l < x->lacks.n && l < x->whys.n && !lacked; l++)
-                    lacked = t->frs[e->round.lacks.v[x->lacks.from + l].fr] ==
-                             w->admission->uses[u].fr;
-                if (!lacked || (n == SL_VERDICT_MAX_HOLDERS &&
-                                w->admission->uses[u].amount <= top[n - 1].amount))
-                    continue;
                 const struct fr *fr = &e->frs.v[w->admission->uses[u].fr];
+                if ((n == SL_VERDICT_MAX_HOLDERS &&
+                     w->admission->uses[u].amount <= top[n - 1].amount) ||
+                    !is_lacking(e, v, fr))
+                    continue;
                 top[n < SL_VERDICT_MAX_HOLDERS ? n++ : n - 1] =
                     (struct sl_holder){.wl = wl_id(e, q->reserved.v[k]),
                                        .ns = str(e, w->ns),
@@ -196,10 +258,8 @@ static void explain_queue(struct sl_engine *e, uint32_t wl, struct sl_verdict *v
     struct wl *w = &e->wls.v[wl];
     uint32_t cq = e->lqs.v[w->lq].cq;
     round_clear(&e->round);
-    struct entry *x = sl_vec_push(&e->round.entries);
-    entry_init(e, x, wl, class, cq);
-    x->from_start = true;
-    assign(e, x);
+    struct entry look, *x = &look;
+    explain_look(e, x, wl, class, cq);
     struct sl_arena *a = &v->arena;
     if (x->mode == MODE_FIT) {
         explain_fit(e, wl, cq, v);
@@ -222,8 +282,7 @@ static void explain_queue(struct sl_engine *e, uint32_t wl, struct sl_verdict *v
         v->text = "no flavor of its ClusterQueue matches what it asks for";
     else
         say_quota(v, v->kind == SL_VERDICT_NO_QUOTA ? "quota is in use" : "asks for too much");
-    struct entry found = *x;
-    help_with_quota(e, &found, v);
+    help_with_quota(e, x, v);
 }
 
 /* A line of its own for a workload that stands in none. */

@@ -4,6 +4,9 @@
 
 #include "engine/state.h"
 
+/* Looks as a cycle with nobody else in it would: while it is refused with flavors untried, the scan
+ * goes on. The entry is the look that leads to something, or else the first one. */
+void explain_look(struct sl_engine *e, struct entry *x, uint32_t wl, uint32_t class, uint32_t cq);
 /* The smallest changes that would admit the workload of this refused entry. */
 void help_with_quota(struct sl_engine *e, const struct entry *x, struct sl_verdict *v);
 /* Not in any queue, or the queue does not run: says so with what would help. */

@@ -29,9 +29,7 @@ struct option {
 static bool admits(struct helper *h) {
     struct entry y;
     round_clear(&h->e->round);
-    entry_init(h->e, &y, h->x->wl, h->x->class, h->x->cq);
-    y.from_start = true;
-    assign(h->e, &y);
+    explain_look(h->e, &y, h->x->wl, h->x->class, h->x->cq);
     return y.mode == MODE_FIT;
 }
 
@@ -151,17 +149,41 @@ static void put(struct sl_engine *e, const struct change *c, bool in) {
     tree_lendable(e, t);
 }
 
+static bool change_admits(struct helper *h, const struct change *c, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        put(h->e, &c[i], true);
+    bool ok = admits(h);
+    for (uint32_t i = n; i-- > 0;)
+        put(h->e, &c[i], false);
+    return ok;
+}
+
+/* What one podset lacks may be more than is needed if another one goes elsewhere: one step less must
+ * not be enough. */
+static void change_least(struct helper *h, struct change *c) {
+    struct change less = *c;
+    less.after--;
+    if (!change_admits(h, &less, 1))
+        return;
+    sl_amount no = c->before; /* as things are it is refused */
+    c->after--;
+    while (c->after - no > 1) {
+        less.after = no + (c->after - no) / 2;
+        if (change_admits(h, &less, 1))
+            c->after = less.after;
+        else
+            no = less.after;
+    }
+}
+
 /* Tries all changes at once and suggests them if they admit the workload. */
-static void suggest_changes(struct helper *h, const struct option *o, const struct change *c,
+static void suggest_changes(struct helper *h, const struct option *o, struct change *c,
                             uint32_t n) {
     struct sl_engine *e = h->e;
-    for (uint32_t i = 0; i < n; i++)
-        put(e, &c[i], true);
-    bool ok = n && admits(h);
-    for (uint32_t i = n; i-- > 0;)
-        put(e, &c[i], false);
-    if (!ok || h->n + n > MAX_HELP)
+    if (!n || h->n + n > MAX_HELP || !change_admits(h, c, n))
         return;
+    if (n == 1)
+        change_least(h, c);
     for (uint32_t i = 0; i < n; i++) {
         const struct node *node = &e->nodes.v[c[i].node];
         struct sl_help *s = suggest(h, c[i].borrow ? SL_HELP_RAISE_BORROW : SL_HELP_RAISE_QUOTA);
@@ -198,20 +220,19 @@ static void suggest_shrinking(struct helper *h) {
     struct sl_engine *e = h->e;
     const struct shape *s = &e->shapes.v[e->classes.v[h->x->class].shape];
     for (uint32_t p = 0; p < s->n; p++) {
-        int32_t counts[SL_MAX_PODSETS], lo = 0, hi = s->podsets[p].count - 1;
-        for (uint32_t i = 0; i < s->n; i++)
-            counts[i] = s->podsets[i].count;
-        while (lo < hi) { /* the largest count that fits */
-            counts[p] = lo + (hi - lo + 1) / 2;
-            struct entry y;
-            round_clear(&e->round);
-            entry_init(e, &y, h->x->wl, h->x->class, h->x->cq);
-            assign_counts(e, &y, counts, NULL);
-            if (y.mode == MODE_FIT)
-                lo = counts[p];
+        struct podset *ps = &s->podsets[p];
+        int32_t count = ps->count, min = ps->min_count, lo = 0, hi = count - 1;
+        while (lo < hi) { /* the largest count that fits; the others may shrink where they say so */
+            int32_t mid = lo + (hi - lo + 1) / 2;
+            ps->count = mid;
+            ps->min_count = min < mid ? min : mid;
+            if (admits(h))
+                lo = mid;
             else
-                hi = counts[p] - 1;
+                hi = mid - 1;
         }
+        ps->count = count;
+        ps->min_count = min;
         if (lo < 1)
             continue;
         struct sl_help *f = suggest(h, SL_HELP_SHRINK);
@@ -237,9 +258,7 @@ static bool preempts_at(struct helper *h, int64_t priority) {
     w->priority = (int32_t)base;
     struct entry y;
     round_clear(&e->round);
-    entry_init(e, &y, h->x->wl, h->x->class, h->x->cq);
-    y.from_start = true;
-    assign(e, &y);
+    explain_look(e, &y, h->x->wl, h->x->class, h->x->cq);
     w->priority = before;
     return y.mode == MODE_PREEMPT && y.targets.n;
 }
@@ -257,8 +276,9 @@ static void suggest_priority(struct helper *h) {
     for (uint32_t i = 0; i < t->cqs.n; i++) {
         const struct cq *q = &e->cqs.v[t->cqs.v[i]];
         for (uint32_t k = 0; (q == own || others) && k < q->prios.n; k++)
-            if (q->prios.v[k].priority >= wl_priority(e, w) && q->prios.v[k].priority < INT32_MAX)
-                *sl_vec_push(&steps) = q->prios.v[k].priority + 1;
+            for (int64_t p = q->prios.v[k].priority; p <= q->prios.v[k].priority + 1; p++)
+                if (p > wl_priority(e, w)) /* the same priority may do against newer ones */
+                    *sl_vec_push(&steps) = p;
     }
     if (steps.n) {
         qsort(steps.v, steps.n, sizeof(int64_t), cmp_i64);
@@ -280,6 +300,11 @@ static void suggest_priority(struct helper *h) {
 /* ---- together ---- */
 
 static void add_lack(struct option *o, uint32_t fr, sl_amount need) {
+    for (uint32_t i = 0; i < o->n && i < MAX_TOGETHER; i++)
+        if (o->lacks[i].fr == fr) { /* two podsets lack it */
+            o->lacks[i].need = sl_amount_max(o->lacks[i].need, need);
+            return;
+        }
     if (o->n < MAX_TOGETHER)
         o->lacks[o->n] = (struct lack){fr, need};
     o->n++;

@@ -377,10 +377,13 @@ static void requeue(struct cycle *c, const struct entry *e) {
 
     if (e->reason == R_PENDING_PREEMPTION && !strict)
         q->sticky = e->w;
-    if (pending_flavors(w) && worn_out(o, w))
-        w->has_record = false; /* ours: the guard against endless resuming */
     now = strict ? e->reason != R_NS_MISMATCH
                  : e->reason == R_FAILED || e->reason == R_PENDING_PREEMPTION;
+    if (pending_flavors(w) && worn_out(o, w)) {
+        /* Ours: the guard against endless resuming. A preemptor goes on waiting for its victims. */
+        w->has_record = false;
+        now |= q->sticky == e->w;
+    }
     if (w->requeued_false == SL_EVICT_NONE && (now || pending_flavors(w))) {
         w->place = ORC_HEAP;
         return;
@@ -515,21 +518,42 @@ static void tree_event(struct orc *o, int cq) {
     }
 }
 
-/* In Kueue those who were woken for nothing stand in the heap behind a head that does not move. */
+/* In Kueue those who were woken for nothing stand in the heap behind a head that does not move;
+ * those before it had their turn and sleep again, and their equals with them. */
+static bool had_a_turn(const struct orc *o, int w, int head) {
+    struct orc_hash mine, theirs;
+
+    orc_hash_of(o, w, &mine);
+    for (int v = 0; v < o->n_wls; v++) {
+        if (o->wl[v].state != ORC_PENDING || o->wl[v].cq != o->wl[w].cq || !o->wl[v].asked ||
+            !orc_before(o, v, head))
+            continue;
+        orc_hash_of(o, v, &theirs);
+        if (v == w || (orc_gate(o, SL_GATE_SCHEDULING_EQUIVALENCE_HASHING) &&
+                       orc_hash_equal(&mine, &theirs)))
+            return true;
+    }
+    return false;
+}
+
 static void settle(struct orc *o, int cq) {
+    bool move[ORC_WLS] = {false};
     int head = -1;
 
     for (int w = 0; w < o->n_wls; w++)
         if (o->wl[w].state == ORC_PENDING && o->wl[w].cq == cq && o->wl[w].place == ORC_HEAP &&
             (head < 0 || orc_before(o, w, head)))
             head = w;
+    for (int w = 0; w < o->n_wls && head >= 0; w++) {
+        const struct orc_wl *wl = &o->wl[w];
+        move[w] = wl->state == ORC_PENDING && wl->cq == cq && wl->place == ORC_ASLEEP &&
+                  wl->asked && !had_a_turn(o, w, head);
+    }
     for (int w = 0; w < o->n_wls; w++) {
-        struct orc_wl *wl = &o->wl[w];
-        if (wl->state == ORC_PENDING && wl->cq == cq && wl->place == ORC_ASLEEP && wl->asked &&
-            head >= 0 && orc_before(o, head, w))
-            wl->place = ORC_HEAP;
-        if (wl->cq == cq)
-            wl->asked = false;
+        if (move[w])
+            o->wl[w].place = ORC_HEAP;
+        if (o->wl[w].cq == cq)
+            o->wl[w].asked = false;
     }
 }
 

@@ -509,6 +509,24 @@ static void check_explain(struct run *r) {
 
 /* ---- a cycle ---- */
 
+/* What the engine says it did, for the story. */
+static void tell_effects(struct run *r) {
+    static const char *const pending[SL_PENDING_COUNT] = {
+        [SL_PENDING_NO_FIT] = "does not fit",       [SL_PENDING_NO_CANDIDATES] = "nobody to preempt",
+        [SL_PENDING_PREEMPTION] = "waits for victims", [SL_PENDING_OVERLAP] = "overlap",
+        [SL_PENDING_LOST_RACE] = "no longer fits",
+    };
+
+    for (uint32_t i = 0; r->verbose && i < r->fx.v.n; i++) {
+        const struct sl_effect *x = &r->fx.v.v[i];
+        const char *what = "";
+        if (x->kind == SL_EFFECT_PENDING)
+            what = pending[x->pending.kind] ? pending[x->pending.kind] : "refused for itself";
+        prop_tell(r, "    engine: %s %s %s%s", sl_effect_name(x->kind), x->name, what,
+                  x->kind == SL_EFFECT_PENDING && x->pending.asleep ? ", asleep" : "");
+    }
+}
+
 void prop_cycle(struct run *r) {
     const char *wrong;
     struct sl_err err = {0};
@@ -523,6 +541,7 @@ void prop_cycle(struct run *r) {
     if (!r->oracle_only) {
         sl_effects_clear(&r->fx);
         sl_engine_cycle(r->e, r->now, &r->fx);
+        tell_effects(r);
         r->digest = sl_effects_digest(r->digest, &r->fx);
         if (r->plain) {
             sl_effects_clear(&r->fx_plain);

@@ -316,6 +316,15 @@ static bool holds(const struct copy *x, int i) {
 static void cycle(struct copy *x) {
     sl_effects_clear(&x->out);
     sl_engine_cycle(x->e, NOW, &x->out);
+    for (uint32_t i = 0; verbose && i < x->out.v.n; i++)
+        printf("      %s %s\n", sl_effect_name(x->out.v.v[i].kind), x->out.v.v[i].name);
+}
+
+static bool evicts(const struct copy *x) {
+    for (uint32_t i = 0; i < x->out.v.n; i++)
+        if (x->out.v.v[i].kind == SL_EFFECT_EVICT)
+            return true;
+    return false;
 }
 
 /* Stops what is evicted. Returns whether there was anything. */
@@ -551,9 +560,7 @@ static void check_outcome(struct judge *j) {
     struct copy c;
     build_alone(&c, j->w, j->wl);
     cycle(&c);
-    bool in = holds(&c, j->wl), evicts = false;
-    for (uint32_t i = 0; i < c.out.v.n; i++)
-        evicts |= c.out.v.v[i].kind == SL_EFFECT_EVICT;
+    bool in = holds(&c, j->wl);
     switch (j->v->kind) {
     case SL_VERDICT_FITS:
     case SL_VERDICT_BEHIND:
@@ -569,7 +576,7 @@ static void check_outcome(struct judge *j) {
             wrong(j, "preempts, and is not admitted");
         break;
     default:
-        if (in || evicts)
+        if (in || evicts(&c))
             wrong(j, "it is refused, but %s", in ? "admitted" : "preempts");
         break;
     }
@@ -674,10 +681,7 @@ static void check_change(struct judge *j, const struct sl_help *s, uint32_t n) {
     build_alone(&c, j->w, j->wl);
     apply_help(j, &w, &c, s, 1);
     cycle(&c);
-    in = holds(&c, j->wl);
-    if (!in && s->kind == SL_HELP_PRIORITY && release(&c, &w))
-        in = admitted_in_time(&c, &w, j->wl);
-    if (in)
+    if (holds(&c, j->wl) || (s->kind == SL_HELP_PRIORITY && evicts(&c)))
         wrong(j, "%s %s to %lld is more than is needed", help_names[s->kind], s->node,
               (long long)s->to);
     copy_done(&c);
