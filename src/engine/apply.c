@@ -172,12 +172,15 @@ static void wl_update(struct sl_engine *e, uint32_t i, const struct sl_workload_
     uint32_t shape = s->shape.v - 1;
     uint32_t full = w->more && w->more->full_shape != NONE ? w->more->full_shape : w->shape;
     bool moved = !holds && (lq != w->lq || shape != full);
-    bool priority = s->priority != w->priority || s->boost != w->boost;
+    struct wl after = *w;
+    after.priority = s->priority;
+    after.boost = s->boost;
+    bool priority = wl_priority(e, &after) != before; /* a boost counts only with its gate */
     bool flags = s->inactive != w->inactive || s->on_hold != w->on_hold ||
                  (s->gated_by && *s->gated_by) != w->gated;
     set_flags(e, i, s);
     if (moved || priority || flags) {
-        outside_event(e, w, (holds && priority) || (flags && s->inactive));
+        outside_event(e, w, (holds && priority) || s->inactive);
         if (w->more) {
             sl_vec_clear(&w->more->resume);
             w->more->until_event = false;

@@ -259,8 +259,21 @@ static bool preempts_at(struct helper *h, int64_t priority) {
     struct entry y;
     round_clear(&e->round);
     explain_look(e, &y, h->x->wl, h->x->class, h->x->cq);
+    bool ok = y.mode == MODE_PREEMPT && y.targets.n;
+    if (ok && e->classes.v[h->x->class].plan.steps.n > 1) {
+        /* With the victims gone the first podset may prefer what the others need. */
+        SL_VEC(uint32_t) gone = {0};
+        for (uint32_t i = 0; i < y.targets.n; i++) {
+            *sl_vec_push(&gone) = e->round.targets.v[y.targets.from + i].wl;
+            wl_charge(e, gone.v[i], -1);
+        }
+        ok = admits(h);
+        for (uint32_t i = 0; i < gone.n; i++)
+            wl_charge(e, gone.v[i], 1);
+        sl_vec_free(&gone);
+    }
     w->priority = before;
-    return y.mode == MODE_PREEMPT && y.targets.n;
+    return ok;
 }
 
 static void suggest_priority(struct helper *h) {

@@ -118,9 +118,24 @@ static uint32_t resource_named(struct sl_meter *m, const char *name) {
 
 /* ---- time ---- */
 
+/* Many queues are told at one instant; they are summed up once, when time goes on. */
+static void sum_capacity(struct sl_meter *m) {
+    if (!m->capacity_stale)
+        return;
+    m->capacity_stale = false;
+    m->capacity = 0;
+    for (uint32_t i = 0; i < m->queues.n; i++)
+        m->capacity = sl_amount_add(m->capacity, m->queues.v[i].node.nominal[m->main]);
+    for (uint32_t i = 0; i < m->cohorts.n; i++)
+        m->capacity = sl_amount_add(m->capacity, m->cohorts.v[i].nominal[m->main]);
+    if (m->capacity > m->most)
+        m->most = m->capacity;
+}
+
 void sl_meter_advance(struct sl_meter *m, sl_time now) {
     if (!m->began || now <= m->since)
         return;
+    sum_capacity(m);
     sl_span d = now - m->since;
     m->used_ns += (sl_wide)m->used * d;
     if (m->capacity != SL_AMOUNT_UNLIMITED)
@@ -181,16 +196,6 @@ static void set_parent(struct sl_meter *m, struct sl_meter_node *n, uint32_t par
     n->told = true;
 }
 
-static void sum_capacity(struct sl_meter *m) {
-    m->capacity = 0;
-    for (uint32_t i = 0; i < m->queues.n; i++)
-        m->capacity = sl_amount_add(m->capacity, m->queues.v[i].node.nominal[m->main]);
-    for (uint32_t i = 0; i < m->cohorts.n; i++)
-        m->capacity = sl_amount_add(m->capacity, m->cohorts.v[i].nominal[m->main]);
-    if (m->capacity > m->most)
-        m->most = m->capacity;
-}
-
 void sl_meter_config(struct sl_meter *m, const struct sl_fact *f) {
     uint32_t i, parent;
     char key[2 * SL_MAX_NAME + 4];
@@ -237,7 +242,7 @@ void sl_meter_config(struct sl_meter *m, const struct sl_fact *f) {
     default:
         return;
     }
-    sum_capacity(m);
+    m->capacity_stale = true;
 }
 
 /* ---- workloads ---- */

@@ -123,6 +123,7 @@ static void end_queues(struct sl_meter *m, sl_time now, struct sl_meter_result *
 }
 
 void sl_meter_end(struct sl_meter *m, sl_time now, struct sl_meter_result *ret) {
+    sl_meter_advance(m, now);
     *ret = (struct sl_meter_result){
         .resource = m->n_resources ? m->resources[m->main] : "",
         .makespan = m->last_finish - m->first_arrival,
@@ -135,7 +136,6 @@ void sl_meter_end(struct sl_meter *m, sl_time now, struct sl_meter_result *ret) 
         .deactivated = m->deactivated,
         .refusals = m->refusals,
     };
-    sl_meter_advance(m, now);
     for (uint32_t i = 0; i < m->live.n; i++) {
         const struct sl_meter_live *w = &m->live.v[i];
         if (w->id == 0)

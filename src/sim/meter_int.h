@@ -61,6 +61,7 @@ struct sl_meter {
     SL_VEC(uint32_t) cohort_of; /* by name */
     SL_VEC(uint32_t) lq_cq;     /* by name "ns/name": index of its queue, or NONE */
     bool reparented;
+    bool capacity_stale; /* quotas changed since they were summed up */
 
     const char *resources[SL_METER_MAX_RESOURCES];
     uint32_t n_resources, main;
