@@ -51,7 +51,9 @@ uint32_t wl_resolve(const struct sl_engine *e, sl_wl_id id) {
 
 static struct tree *tree_of(struct sl_engine *e, const struct wl *w) {
     uint32_t cq = w->admission ? w->admission->cq : e->lqs.v[w->lq].cq;
-    return cq == NONE ? NULL : cq_tree(e, &e->cqs.v[cq]);
+    if (cq == NONE || cq_node(e, &e->cqs.v[cq])->tree == NONE)
+        return NULL; /* a tree that is not built yet has nothing to forget and nobody to ask */
+    return cq_tree(e, &e->cqs.v[cq]);
 }
 
 /* Something outside changed in the workload's tree: sleepers may be asked, preemption starts anew.
@@ -523,9 +525,7 @@ int sl_engine_apply(struct sl_engine *e, const struct sl_fact *f, sl_wl_id *ret_
     if (table[f->kind].about_workload) {
         if (wl_resolve(e, f->wl) == NONE)
             return sl_err_set(err, SL_ENOENT, "%s: no such workload", sl_fact_name(f->kind));
-        settle(e);
-    } else if (f->kind == SL_FACT_WORKLOAD) {
-        settle(e);
+        settle(e); /* usage may change; whoever only joins a line can wait for the next cycle */
     }
     int r = table[f->kind].fn(e, f, err);
     if (r < 0)

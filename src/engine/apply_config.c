@@ -359,7 +359,6 @@ int apply_lq(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
         return r;
     if (s->weight_nano < 0)
         return sl_err_set(err, SL_EINVAL, "LocalQueue %s: weight must not be negative", s->name);
-    settle(e);
     uint32_t i = lq_get(e, sl_sym_put(&e->syms, s->ns), sl_sym_put(&e->syms, s->name));
     sl_sym cq_name = sl_sym_put(&e->syms, s->cq);
     struct lq *l = &e->lqs.v[i];
@@ -390,7 +389,6 @@ static int lq_gone(struct sl_engine *e, const struct sl_fact *f) {
     uint32_t i = sl_map_get(&e->lq_map, (uint64_t)ns << 32 | name);
     if (i == SL_MAP_NONE || !e->lqs.v[i].exists)
         return SL_OK;
-    settle(e);
     queue_due(e, e->lqs.v[i].cq, i);
     e->lqs.v[i].exists = false;
     sl_vec_clear(&e->lqs.v[i].afs);

@@ -399,6 +399,17 @@ void remember_lacks(struct sl_engine *e, const struct entry *x) {
         c->lacks[i] = e->round.lacks.v[x->lacks.from + i];
 }
 
+/* One that was refused for itself before and is refused for quota now is like all the others again. */
+static void rejoin(struct sl_engine *e, struct entry *x) {
+    struct more *m = e->wls.v[x->wl].more;
+    if (!m || !m->alone)
+        return;
+    m->alone = false;
+    wl_requeue(e, x->wl);
+    x->class = e->wls.v[x->wl].class;
+    plan_update(e, x->class);
+}
+
 static void send_back(struct sl_engine *e, struct entry *x) {
     struct cq *q = &e->cqs.v[x->cq];
     if (x->outcome == OUT_NO_FIT || x->outcome == OUT_NO_CANDIDATES) {
@@ -419,6 +430,7 @@ static void send_back(struct sl_engine *e, struct entry *x) {
             return;
         }
         if (sleeps) {
+            rejoin(e, x);
             cq_tree(e, q)->left = true;
             remember_lacks(e, x);
             class_sleep(e, x->class);

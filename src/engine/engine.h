@@ -46,7 +46,8 @@ void sl_engine_cycle(struct sl_engine *e, sl_time now, struct sl_effects *out);
 /* When a cycle is due even without a new fact; SL_TIME_NEVER if none. */
 sl_time sl_engine_next(const struct sl_engine *e);
 
-/* Why, when, and what would help. Lives in v's arena. */
+/* Why, when, and what would help, as of the last cycle and the facts about workloads since. Lives in
+ * v's arena. */
 int sl_engine_explain(struct sl_engine *e, sl_time now, sl_wl_id id, struct sl_verdict *v,
                       struct sl_err *err) _must_check_;
 

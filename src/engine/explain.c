@@ -112,12 +112,13 @@ static void list_blockers(struct sl_engine *e, const struct entry *x, struct sl_
                                    .node = str(e, cq_node(e, q)->name)};
         if (w->kind != SL_WHY_NEEDS_MORE && w->kind != SL_WHY_EXCEEDS_MAX)
             continue;
-        b[i].need = w->kind == SL_WHY_EXCEEDS_MAX ? sl_amount_add(w->before, w->request)
-                                                  : w->request;
+        b[i].need =
+            w->kind == SL_WHY_EXCEEDS_MAX ? sl_amount_add(w->before, w->request) : w->request;
         measure(e, q, local_fr(e, q, w->flavor, w->resource), &b[i]);
     }
     v->n_blockers = x->whys.n;
-    /* Kueue's reasons are silent about a resource behind another one that decides for the flavor. */
+    /* Kueue's reasons are silent about a resource behind another one that decides for the flavor.
+     */
     for (uint32_t i = 0; i < x->picks.n; i++) {
         const struct pick *p = &e->round.picks.v[x->picks.from + i];
         const char *flavor = str(e, p->flavor), *resource = str(e, p->resource);
@@ -154,8 +155,7 @@ static bool is_lacking(const struct sl_engine *e, const struct sl_verdict *v, co
 /* The largest holders of what is lacking, in the whole tree. */
 static void list_holders(struct sl_engine *e, const struct entry *x, struct sl_verdict *v) {
     const struct tree *t = cq_tree(e, &e->cqs.v[x->cq]);
-    struct sl_holder *top =
-        sl_arena_alloc0(&v->arena, SL_VERDICT_MAX_HOLDERS + 1, sizeof(*top));
+    struct sl_holder *top = sl_arena_alloc0(&v->arena, SL_VERDICT_MAX_HOLDERS + 1, sizeof(*top));
     uint32_t n = 0;
     for (uint32_t i = 0; i < t->cqs.n; i++) {
         const struct cq *q = &e->cqs.v[t->cqs.v[i]];
@@ -216,12 +216,12 @@ static void say_quota(struct sl_verdict *v, const char *lead) {
     }
     char need[SL_QUANTITY_TEXT], have[SL_QUANTITY_TEXT];
     bool max = b->kind == SL_WHY_EXCEEDS_MAX;
-    v->text = sl_arena_printf(
-        &v->arena, "%s: needs %s of %s in flavor %s, %s %s%s (limit at %s %s)", lead,
-        sl_amount_format(b->resource, b->need, need), b->resource, b->flavor,
-        max ? "could have at most" : "has",
-        sl_amount_format(b->resource, max ? b->potential : b->available, have),
-        max ? "" : " available", b->cohort ? "Cohort" : "ClusterQueue", b->node);
+    v->text =
+        sl_arena_printf(&v->arena, "%s: needs %s of %s in flavor %s, %s %s%s (limit at %s %s)",
+                        lead, sl_amount_format(b->resource, b->need, need), b->resource, b->flavor,
+                        max ? "could have at most" : "has",
+                        sl_amount_format(b->resource, max ? b->potential : b->available, have),
+                        max ? "" : " available", b->cohort ? "Cohort" : "ClusterQueue", b->node);
 }
 
 /* It fits as things stand: is anything still in its way? */
@@ -237,6 +237,9 @@ static void explain_fit(struct sl_engine *e, uint32_t wl, uint32_t cq, struct sl
         v->text = "fits, but the room is kept for another workload that waits for preemption";
     } else if (e->blocked_by_ready) {
         v->text = "fits, but all admitted workloads must be ready first";
+    } else if (e->wls.v[wl].phase == WL_WAITING && e->classes.v[e->wls.v[wl].class].asleep &&
+               !t->freed && !t->wake_all) {
+        v->text = "fits, and is looked at with the next change in its queue or cohort";
     } else {
         v->kind = SL_VERDICT_FITS;
         v->text = "fits: the next cycle admits it";

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #define MAX_HELP 24
-#define MAX_TOGETHER 8    /* changes that help only together */
-#define MAX_WAIT_FOR 512  /* workloads looked at as "wait for these" */
+#define MAX_TOGETHER 8   /* changes that help only together */
+#define MAX_WAIT_FOR 512 /* workloads looked at as "wait for these" */
 
 struct helper {
     struct sl_engine *e;
@@ -158,8 +158,8 @@ static bool change_admits(struct helper *h, const struct change *c, uint32_t n) 
     return ok;
 }
 
-/* What one podset lacks may be more than is needed if another one goes elsewhere: one step less must
- * not be enough. */
+/* What one podset lacks may be more than is needed if another one goes elsewhere: one step less
+ * must not be enough. */
 static void change_least(struct helper *h, struct change *c) {
     struct change less = *c;
     less.after--;
@@ -205,7 +205,8 @@ static void suggest_quota(struct helper *h, const struct option *o) {
         uint32_t fr = o->lacks[i].fr;
         const struct cell *c = cell_at(e, q->node, fr);
         sl_amount more = sl_amount_sub(o->lacks[i].need, tree_available(e, q->node, fr));
-        nominal[i] = (struct change){q->node, fr, c->nominal, sl_amount_add(c->nominal, more), false};
+        nominal[i] =
+            (struct change){q->node, fr, c->nominal, sl_amount_add(c->nominal, more), false};
         if (c->borrow != SL_AMOUNT_NONE)
             borrow[n_borrow++] =
                 (struct change){q->node, fr, c->borrow, sl_amount_add(c->borrow, more), true};
@@ -259,25 +260,24 @@ static bool preempts_at(struct helper *h, int64_t priority) {
     struct entry y;
     round_clear(&e->round);
     explain_look(e, &y, h->x->wl, h->x->class, h->x->cq);
-    bool ok = y.mode == MODE_PREEMPT && y.targets.n;
-    if (ok && e->classes.v[h->x->class].plan.steps.n > 1) {
-        /* With the victims gone the first podset may prefer what the others need. */
-        SL_VEC(uint32_t) gone = {0};
-        for (uint32_t i = 0; i < y.targets.n; i++) {
-            *sl_vec_push(&gone) = e->round.targets.v[y.targets.from + i].wl;
-            wl_charge(e, gone.v[i], -1);
-        }
-        ok = admits(h);
-        for (uint32_t i = 0; i < gone.n; i++)
-            wl_charge(e, gone.v[i], 1);
-        sl_vec_free(&gone);
-    }
     w->priority = before;
-    return ok;
+    return y.mode == MODE_PREEMPT && y.targets.n;
+}
+
+/* Do two podsets choose among the same flavors? With the victims gone the first may then prefer
+ * what the second was to have, and the victims went for nothing. */
+static bool podsets_compete(const struct plan *p) {
+    for (uint32_t i = 0; i < p->steps.n; i++)
+        for (uint32_t k = 0; k < i; k++)
+            if (p->steps.v[i].group == p->steps.v[k].group)
+                return true;
+    return false;
 }
 
 static void suggest_priority(struct helper *h) {
     struct sl_engine *e = h->e;
+    if (podsets_compete(&e->classes.v[h->x->class].plan))
+        return;
     const struct cq *own = &e->cqs.v[h->x->cq];
     const struct tree *t = cq_tree(e, own);
     bool others = own->reclaim == SL_RECLAIM_LOWER ||

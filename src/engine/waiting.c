@@ -580,13 +580,16 @@ void waiting_positions(const struct sl_engine *e, uint32_t wl, uint32_t *cq_pos,
         lq_positions(e, &e->lqs.v[q->lqs.v[i]], &mine, &key, cq_pos, cq_n);
     *cq_pos += 1;
     /* Who waits for his victims goes first, wherever his key would put him. */
-    if (q->sticky == wl && !afs_orders(e, q))
-        *cq_pos = 1;
-    else if (q->sticky != NONE && !afs_orders(e, q) && e->wls.v[q->sticky].phase == WL_WAITING) {
-        struct class first = {.lq = e->wls.v[q->sticky].lq,
-                              .priority = wl_priority(e, &e->wls.v[q->sticky])};
-        struct sl_ordkey k = wl_key(e, q->sticky);
-        int r = class_cmp_coarse(e, &first, &mine);
-        *cq_pos += r > 0 || (r == 0 && sl_ordkey_cmp(&k, &key, wl_tie, e) > 0);
+    uint32_t first = afs_orders(e, q) ? NONE : q->sticky;
+    if (first == wl) {
+        *cq_pos = *lq_pos = 1;
+    } else if (first != NONE && e->wls.v[first].phase == WL_WAITING) {
+        const struct wl *f = &e->wls.v[first];
+        struct class his = {.lq = f->lq, .priority = wl_priority(e, f)};
+        struct sl_ordkey k = wl_key(e, first);
+        int r = class_cmp_coarse(e, &his, &mine);
+        bool jumps = r > 0 || (r == 0 && sl_ordkey_cmp(&k, &key, wl_tie, e) > 0);
+        *cq_pos += jumps;
+        *lq_pos += jumps && f->lq == w->lq;
     }
 }

@@ -405,15 +405,32 @@ static void count_evictions(struct run *r) {
 
 enum outcome { O_FIT, O_PREEMPT, O_STUCK };
 
-/* What a fresh look at it alone would find. */
+/* What looking at it alone would find: one look, and more as long as flavors are left to try. */
 static enum outcome look(const struct run *r, int w) {
     static struct orc_snap s;
-    struct orc_assignment a;
-    struct orc_targets t;
+    struct orc_wl *wl = &r->o->wl[w], saved = *wl;
+    enum outcome out = O_STUCK;
+    bool more = true;
 
-    orc_snapshot(r->o, &s);
-    orc_get_assignment(&s, w, r->o->wl[w].cq, false, &a, &t);
-    return a.mode == ORC_FIT ? O_FIT : a.mode == ORC_PREEMPT && t.n > 0 ? O_PREEMPT : O_STUCK;
+    wl->has_record = false;
+    for (int looks = 0; more && looks < ORC_FLAVORS + 2 && out == O_STUCK; looks++) {
+        struct orc_assignment a;
+        struct orc_targets t;
+        orc_snapshot(r->o, &s);
+        orc_get_assignment(&s, w, wl->cq, true, &a, &t);
+        if (a.mode == ORC_FIT)
+            out = O_FIT;
+        else if (a.mode == ORC_PREEMPT && t.n > 0)
+            out = O_PREEMPT;
+        wl->has_record = true;
+        memcpy(wl->tried, a.tried, sizeof wl->tried);
+        more = false;
+        for (int p = 0; p < ORC_PODSETS; p++)
+            for (int k = 0; k < ORC_RES; k++)
+                more |= a.tried[p][k] >= 0;
+    }
+    *wl = saved;
+    return out;
 }
 
 static bool no_flavor_matches(const struct run *r, int w) {
