@@ -513,7 +513,11 @@ void waiting_at_rest(struct sl_engine *e) {
             bool sticky = cq_head(e, t->cqs.v[k]) == q->sticky;
             for (uint32_t c = q->asleep.n; c-- > 0;) {
                 uint32_t x = q->asleep.v[c];
-                if (e->classes.v[x].asked == e->stats.cycles && (sticky || class_less(e, top, x)))
+                /* The sticky one itself would stand before any other head: it had its turn. */
+                bool first = q->sticky != NONE && e->wls.v[q->sticky].phase == WL_WAITING &&
+                             e->wls.v[q->sticky].class == x;
+                if (e->classes.v[x].asked == e->stats.cycles && !first &&
+                    (sticky || class_less(e, top, x)))
                     class_wake(e, x);
             }
         }
