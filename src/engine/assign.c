@@ -324,7 +324,7 @@ static void find_targets(struct sl_engine *e, struct entry *x) {
     sl_vec_clear(&r->contested);
     for (uint32_t i = 0; i < x->picks.n; i++) {
         const struct pick *p = &r->picks.v[x->picks.from + i];
-        bool seen = p->mode == MODE_FIT || p->amount == 0;
+        bool seen = p->mode == MODE_FIT;
         for (uint32_t k = 0; k < r->contested.n && !seen; k++)
             seen = r->contested.v[k] == p->fr;
         if (!seen)
