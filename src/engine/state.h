@@ -66,9 +66,9 @@ struct check_ref {
     SL_VEC(sl_sym) flavors;
 };
 
-struct share {
-    unsigned __int128 ratio, weighted; /* fixed point; weighted is UINT128_MAX for infinite */
-    bool zero_weight, borrowing;
+struct share { /* over / lendable / weight, of the resource for which that is largest */
+    uint64_t over, lendable, weight_nano;
+    bool borrowing;
 };
 
 struct node {

@@ -55,6 +55,11 @@ enum sl_help_kind {
     SL_HELP_ACTIVATE,     /* spec.active = true, or take the gate away */
 };
 
+/*
+ * One change. It is judged for this workload alone: as if nobody else waited, for those before it in
+ * line are served first. PRIORITY admits it after preempting; START_QUEUE and ACTIVATE take an obstacle
+ * away and put it in line; each of the others admits it at once, and one step less would not.
+ */
 struct sl_help {
     enum sl_help_kind kind;
     const char *node; /* queue or cohort */

@@ -131,7 +131,7 @@ void tell_wl(struct copy *x, enum sl_fact_kind kind, int i) {
     tell(x, (struct sl_fact){.kind = kind, .wl = x->id[i]}, NULL);
 }
 
-static char name_of[5][WLS][8];
+static char name_of[5][WLS][16];
 
 const char *name(char kind, int i) {
     static const char kinds[] = "cqflw";

@@ -293,7 +293,8 @@ struct orc_share {
     bool borrowing;
     bool on[ORC_FRS]; /* where */
     bool infinite;    /* weight 0 and borrowing */
-    unsigned __int128 ratio, weighted;
+    sl_amount over, lendable; /* of the resource for which the ratio is largest */
+    int64_t weight;
 };
 struct orc_share orc_share_of(const struct orc_snap *s, int n);
 int orc_share_cmp(const struct orc_share *a, const struct orc_share *b);

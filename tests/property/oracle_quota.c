@@ -200,17 +200,16 @@ int orc_borrow_level(const struct orc_snap *s, int cq, int fr, sl_amount val, bo
     return orc_height(s, root);
 }
 
-/* ---- 3.6: dominant resource share, in fixed point ---- */
-
-#define ONE_RATIO ((unsigned __int128)1 << 40)
+/* ---- 3.6: dominant resource share, as an exact fraction ---- */
 
 struct orc_share orc_share_of(const struct orc_snap *s, int n) {
     const struct orc *o = s->o;
-    struct orc_share sh = {0};
+    struct orc_share sh = {.lendable = 1};
     sl_amount over[ORC_RES] = {0}, lendable[ORC_RES] = {0};
     int64_t weight = o->node[n].exists ? o->node[n].weight_nano : INT64_C(1000000000);
     int parent = o->node[n].parent, root = n;
 
+    sh.weight = weight;
     if (parent < 0)
         return sh;
     while (o->node[root].parent >= 0)
@@ -227,26 +226,27 @@ struct orc_share orc_share_of(const struct orc_snap *s, int n) {
     }
     if (!sh.borrowing)
         return sh;
-    for (int r = 0; r < ORC_RES; r++) {
-        unsigned __int128 ratio;
-        if (over[r] <= 0 || lendable[r] <= 0)
-            continue;
-        ratio = (unsigned __int128)over[r] * 1000 * ONE_RATIO / (unsigned __int128)lendable[r];
-        sh.ratio = ratio > sh.ratio ? ratio : sh.ratio;
-    }
+    sh.over = 0;
+    sh.lendable = 1;
+    for (int r = 0; r < ORC_RES; r++)
+        if (over[r] > 0 && lendable[r] > 0 &&
+            (__int128)over[r] * sh.lendable > (__int128)sh.over * lendable[r]) {
+            sh.over = over[r];
+            sh.lendable = lendable[r];
+        }
     sh.infinite = weight == 0;
-    if (!sh.infinite && sh.ratio) {
-        unsigned __int128 top = ~(unsigned __int128)0;
-        sh.weighted = sh.ratio > top / 1000000000 ? top : sh.ratio * 1000000000;
-        sh.weighted /= (unsigned __int128)weight;
-    }
     return sh;
 }
 
+/* Exact fractions; amounts here are small enough for 128 bits. */
 int orc_share_cmp(const struct orc_share *a, const struct orc_share *b) {
-    if (a->infinite && b->infinite)
-        return a->ratio < b->ratio ? -1 : a->ratio > b->ratio;
+    __int128 x = (__int128)a->over * b->lendable, y = (__int128)b->over * a->lendable;
+
     if (a->infinite != b->infinite)
         return a->infinite ? 1 : -1;
-    return a->weighted < b->weighted ? -1 : a->weighted > b->weighted;
+    if (!a->infinite && x && y) {
+        x *= b->weight;
+        y *= a->weight;
+    }
+    return x < y ? -1 : x > y;
 }

@@ -266,7 +266,8 @@ static void fair_order(void) {
     job(o, 2, 0, 1, 1);
     orc_cycle(o, 1 * SL_SEC);
     orc_snapshot(o, &s);
-    CHECK(orc_share_of(&s, 0).weighted == (unsigned __int128)400 << 40);
+    struct orc_share share = orc_share_of(&s, 0);
+    CHECK(share.over * 1000 / share.lendable == 400 && share.weight == INT64_C(1000000000));
     CHECK(orc_share_of(&s, 2).infinite && !orc_share_of(&s, 1).infinite);
     a = job(o, 0, 9, 2, 2);
     b = job(o, 1, 0, 3, 3);

@@ -262,8 +262,12 @@ static void compare_cell(struct run *r, const struct orc_snap *s, int n, int fr)
 }
 
 static int64_t share_ceil(const struct orc_share *sh) {
-    unsigned __int128 one = (unsigned __int128)1 << 40, v = (sh->weighted + one - 1) / one;
-    return sh->infinite || v >= INT64_MAX ? INT64_MAX : (int64_t)v;
+    __int128 d = (__int128)sh->lendable * sh->weight, v;
+
+    if (sh->infinite || !sh->over)
+        return sh->infinite ? INT64_MAX : 0;
+    v = ((__int128)sh->over * 1000 * INT64_C(1000000000) + d - 1) / d;
+    return v >= INT64_MAX ? INT64_MAX : (int64_t)v;
 }
 
 static void compare_queue(struct run *r, const struct orc_snap *s, int cq) {
@@ -527,20 +531,26 @@ static void check_explain(struct run *r) {
 /* ---- a cycle ---- */
 
 /* What the engine says it did, for the story. */
-static void tell_effects(struct run *r) {
+static void tell_effects(struct run *r, const struct sl_effects *fx, const char *who) {
     static const char *const pending[SL_PENDING_COUNT] = {
         [SL_PENDING_NO_FIT] = "does not fit",       [SL_PENDING_NO_CANDIDATES] = "nobody to preempt",
         [SL_PENDING_PREEMPTION] = "waits for victims", [SL_PENDING_OVERLAP] = "overlap",
         [SL_PENDING_LOST_RACE] = "no longer fits",
     };
 
-    for (uint32_t i = 0; r->verbose && i < r->fx.v.n; i++) {
-        const struct sl_effect *x = &r->fx.v.v[i];
+    for (uint32_t i = 0; r->verbose && i < fx->v.n; i++) {
+        const struct sl_effect *x = &fx->v.v[i];
         const char *what = "";
         if (x->kind == SL_EFFECT_PENDING)
             what = pending[x->pending.kind] ? pending[x->pending.kind] : "refused for itself";
-        prop_tell(r, "    engine: %s %s %s%s", sl_effect_name(x->kind), x->name, what,
+        prop_tell(r, "    %s: %s %s %s%s", who, sl_effect_name(x->kind), x->name, what,
                   x->kind == SL_EFFECT_PENDING && x->pending.asleep ? ", asleep" : "");
+        for (uint32_t k = 0; x->kind == SL_EFFECT_PENDING && k < x->pending.n_why; k++) {
+            const struct sl_why *y = &x->pending.why[k];
+            prop_tell(r, "      podset %u %s %s: reason %d, %lld more needed, %u victims", y->podset,
+                      y->flavor, y->resource, (int)y->kind, (long long)y->amount,
+                      x->pending.victims);
+        }
     }
 }
 
@@ -558,13 +568,15 @@ void prop_cycle(struct run *r) {
     if (!r->oracle_only) {
         sl_effects_clear(&r->fx);
         sl_engine_cycle(r->e, r->now, &r->fx);
-        tell_effects(r);
+        tell_effects(r, &r->fx, "engine");
         r->digest = sl_effects_digest(r->digest, &r->fx);
         if (r->plain) {
             sl_effects_clear(&r->fx_plain);
             sl_engine_cycle(r->plain, r->now, &r->fx_plain);
-            if (sl_effects_digest(1, &r->fx) != sl_effects_digest(1, &r->fx_plain))
+            if (sl_effects_digest(1, &r->fx) != sl_effects_digest(1, &r->fx_plain)) {
+                tell_effects(r, &r->fx_plain, "never asked");
                 prop_fail(r, "asking for explanations changed a decision");
+            }
         }
         compare_decisions(r);
         compare_places(r);
