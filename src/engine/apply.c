@@ -178,11 +178,12 @@ static void wl_update(struct sl_engine *e, uint32_t i, const struct sl_workload_
     after.priority = s->priority;
     after.boost = s->boost;
     bool priority = wl_priority(e, &after) != before; /* a boost counts only with its gate */
+    bool ended = s->inactive && !w->inactive;
     bool flags = s->inactive != w->inactive || s->on_hold != w->on_hold ||
                  (s->gated_by && *s->gated_by) != w->gated;
     set_flags(e, i, s);
     if (moved || priority || flags) {
-        outside_event(e, w, (holds && priority) || s->inactive);
+        outside_event(e, w, (holds && priority) || ended);
         if (w->more) {
             sl_vec_clear(&w->more->resume);
             w->more->until_event = false;
@@ -420,6 +421,7 @@ static int apply_reclaimable(struct sl_engine *e, const struct sl_fact *f, struc
         wl_dequeue(e, i);
     move_shape(e, i, shape);
     shape_unref(e, shape);
+    m->until_event = m->alone = false; /* it asks for something else now */
     if (waiting)
         wl_enqueue_again(e, i, sticky);
     else if (wl_holds_quota(w))
@@ -520,16 +522,19 @@ int sl_engine_apply(struct sl_engine *e, const struct sl_fact *f, sl_wl_id *ret_
                     struct sl_err *err) {
     if ((uint32_t)f->kind >= SL_FACT_COUNT)
         return sl_err_set(err, SL_EINVAL, "unknown fact");
+    if (table[f->kind].about_workload && wl_resolve(e, f->wl) == NONE)
+        return sl_err_set(err, SL_ENOENT, "%s: no such workload", sl_fact_name(f->kind));
+    sl_time before = e->now;
     if (f->at > e->now)
         e->now = f->at;
     if (table[f->kind].about_workload) {
-        if (wl_resolve(e, f->wl) == NONE)
-            return sl_err_set(err, SL_ENOENT, "%s: no such workload", sl_fact_name(f->kind));
         settle(e); /* usage may change; whoever only joins a line can wait for the next cycle */
     }
     int r = table[f->kind].fn(e, f, err);
-    if (r < 0)
+    if (r < 0) {
+        e->now = before; /* a refused fact changes nothing, not even the clock */
         return r;
+    }
     if (ret_wl && f->kind == SL_FACT_WORKLOAD)
         *ret_wl = sl_engine_find(e, f->workload.ns, f->workload.name);
     else if (ret_wl)

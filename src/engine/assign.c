@@ -48,23 +48,22 @@ bool uses_fit(const struct sl_engine *e, const struct cq *q, const struct use *u
  * looking again while they stop does not evict others in their stead. */
 static uint32_t earlier_victims(struct sl_engine *e, const struct search *s) {
     struct round *r = &e->round;
-    struct more *m = e->wls.v[s->wl].more;
-    if (!m || !m->victims.n)
-        return 0;
-    uint32_t first = r->targets.n, kept = 0;
-    for (uint32_t i = 0; i < m->victims.n; i++) {
+    const struct more *m = e->wls.v[s->wl].more;
+    uint32_t first = r->targets.n;
+    for (uint32_t i = 0; m && i < m->victims.n; i++) {
         uint32_t v = wl_resolve(e, m->victims.v[i]);
         if (v == NONE || !e->wls.v[v].evicting || e->wls.v[v].more->by.v != wl_id(e, s->wl).v)
             continue;
-        m->victims.v[kept++] = m->victims.v[i];
         wl_charge(e, v, -1);
         *sl_vec_push(&r->targets) = (struct target){v, e->wls.v[v].more->cause};
     }
-    m->victims.n = kept;
-    bool enough = kept && uses_fit(e, &e->cqs.v[s->cq], s->uses, s->n_uses, true);
+    if (r->targets.n == first)
+        return 0;
+    bool enough = uses_fit(e, &e->cqs.v[s->cq], s->uses, s->n_uses, true);
     for (uint32_t i = first; i < r->targets.n; i++)
         wl_charge(e, r->targets.v[i].wl, 1);
-    r->targets.n = enough ? first + kept : first;
+    if (!enough)
+        r->targets.n = first;
     return r->targets.n - first;
 }
 

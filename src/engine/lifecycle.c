@@ -158,6 +158,19 @@ void timers_run(struct sl_engine *e) {
 
 /* ---- eviction and return ---- */
 
+/* Notes whom a preemptor sends away, and forgets those who have gone. */
+static void add_victim(struct sl_engine *e, uint32_t by, uint32_t wl) {
+    struct more *m = wl_more(e, by);
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < m->victims.n; i++) {
+        uint32_t v = wl_resolve(e, m->victims.v[i]);
+        if (v != NONE && v != wl && e->wls.v[v].evicting)
+            m->victims.v[kept++] = m->victims.v[i];
+    }
+    m->victims.n = kept;
+    *sl_vec_push(&m->victims) = wl_id(e, wl);
+}
+
 void wl_evict(struct sl_engine *e, uint32_t wl, enum sl_evict reason, enum sl_cause cause,
               uint32_t by, const char *text) {
     struct wl *w = &e->wls.v[wl];
@@ -169,7 +182,7 @@ void wl_evict(struct sl_engine *e, uint32_t wl, enum sl_evict reason, enum sl_ca
     m->cause = cause;
     m->by = by == NONE ? SL_WL_NONE : wl_id(e, by);
     if (by != NONE)
-        *sl_vec_push(&wl_more(e, by)->victims) = wl_id(e, wl);
+        add_victim(e, by, wl);
     m->order_evict_at = e->now;
     e->stats.evictions++;
     struct sl_arena *a = &e->out->arena;

@@ -379,6 +379,9 @@ void lq_detach(struct sl_engine *e, uint32_t lq) {
     struct cq *q = &e->cqs.v[l->cq];
     if (q->sticky != NONE && e->wls.v[q->sticky].lq == lq)
         q->sticky = NONE;
+    if (!e->structure_dirty)
+        cq_tree(e, q)->version++; /* other heads may have stood back for one of these */
+    cq_mark(e, q);
     for (uint32_t i = 0; i < q->lqs.n; i++)
         if (q->lqs.v[i] == lq) {
             memmove(&q->lqs.v[i], &q->lqs.v[i + 1], (q->lqs.n - i - 1) * sizeof(uint32_t));
@@ -489,6 +492,10 @@ void tree_wake(struct sl_engine *e, struct tree *t) {
             continue; /* asked when it becomes active */
         for (uint32_t k = q->asleep.n; k-- > 0;) {
             uint32_t c = q->asleep.v[k];
+            enum sl_pending_kind o =
+                own_obstacle(e, sl_ordset_first(&e->classes.v[c].line)->id, q);
+            if (o == SL_PENDING_NS_MISSING || o == SL_PENDING_NS_MISMATCH)
+                continue; /* no longer taken by this queue */
             e->classes.v[c].asked = e->stats.cycles;
             if ((t->wake_all || worth_a_look(e, q, &e->classes.v[c])) &&
                 would_move(e, c, t->cqs.v[i]))

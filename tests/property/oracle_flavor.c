@@ -218,14 +218,17 @@ static bool assign_together(struct orc_snap *s, int w, int cq, int first, int la
 
     for (int g = 0; g < node->n_groups; g++) {
         const struct orc_group *rg = &node->group[g];
-        int trigger = -1, start = 0;
-        for (int i = rg->n_res - 1; i >= 0; i--)
-            if (asks[rg->res[i]])
-                trigger = rg->res[i];
-        if (trigger < 0)
+        int start = 0;
+        bool asked = false;
+        /* The resume index is that of the first podset; which resource triggers the group is Kueue's
+         * map order, ours is the first declared one that has an index. */
+        for (int i = rg->n_res - 1; i >= 0; i--) {
+            asked |= asks[rg->res[i]];
+            if (use_record && wl->has_record && wl->tried[first][rg->res[i]] != -2)
+                start = wl->tried[first][rg->res[i]] + 1;
+        }
+        if (!asked)
             continue;
-        if (use_record && wl->has_record && wl->tried[first][trigger] != -2)
-            start = wl->tried[first][trigger] + 1;
         got[g] = find_flavor(s, w, cq, rg, start, ps, last - first, asks, request, out->usage);
         if (!got[g].found)
             return false;

@@ -490,7 +490,7 @@ static void step_requeue_elsewhere(struct run *r) {
     if (w < 0 || r->o->lq[l].ns != r->o->lq[r->o->wl[w].spec.lq].ns)
         return;
     s = r->o->wl[w].spec;
-    if (s.lq == l)
+    if (s.lq == l || s.inactive)
         return;
     s.lq = l;
     prop_update(r, w, &s);

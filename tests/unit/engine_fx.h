@@ -1,6 +1,6 @@
 /*
- * For tests of the engine's interface: an engine with its effects and last error, and short words for
- * the facts they need. Everything is inline, so that each test takes what it wants.
+ * For tests of the engine's interface: an engine with its effects and last error, and short words
+ * for the facts they need. Everything is inline, so that each test takes what it wants.
  */
 #ifndef SL_TESTS_UNIT_ENGINE_FX_H
 #define SL_TESTS_UNIT_ENGINE_FX_H
@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#define UNITS(n) ((sl_quantity)(n) * SL_NANO)
+#define UNITS(n) ((sl_quantity)(n)*SL_NANO)
 
 struct fx {
     struct sl_engine *e;
@@ -67,8 +67,7 @@ static inline void flavor(struct fx *x, const char *name) {
 }
 
 static inline void cohort(struct fx *x, const char *name, const char *parent) {
-    say(x, (struct sl_fact){.kind = SL_FACT_COHORT,
-                            .cohort = {name, parent, {0}, SL_WEIGHT_ONE}});
+    say(x, (struct sl_fact){.kind = SL_FACT_COHORT, .cohort = {name, parent, {0}, SL_WEIGHT_ONE}});
 }
 
 /* One group with one flavor and one resource. */
@@ -80,7 +79,7 @@ struct simple {
 };
 
 static inline struct sl_cq_spec cq_spec(struct simple *s, const char *name, const char *in,
-                                 const char *fl, const char *resource, sl_amount nominal) {
+                                        const char *fl, const char *resource, sl_amount nominal) {
     s->quota = (struct sl_quota){nominal, SL_AMOUNT_NONE, SL_AMOUNT_NONE};
     s->flavor = (struct sl_flavor_quotas){fl, &s->quota};
     s->resource = resource;
@@ -97,7 +96,7 @@ static inline void cq_tell(struct fx *x, struct sl_cq_spec s) {
 }
 
 static inline void cq(struct fx *x, const char *name, const char *in, const char *resource,
-               sl_amount nominal) {
+                      sl_amount nominal) {
     struct simple s;
     cq_tell(x, cq_spec(&s, name, in, "f", resource, nominal));
 }
@@ -107,7 +106,8 @@ static inline void lq(struct fx *x, const char *name, const char *to) {
                             .lq = {"ns", name, to, SL_STOP_NONE, SL_WEIGHT_ONE}});
 }
 
-static inline sl_shape_id shape(struct fx *x, int32_t count, const char *resource, sl_quantity each) {
+static inline sl_shape_id shape(struct fx *x, int32_t count, const char *resource,
+                                sl_quantity each) {
     struct sl_request r = {resource, each};
     struct sl_podset_spec p = {.name = "main", .count = count, .requests = &r, .n_requests = 1};
     sl_shape_id id;
@@ -117,12 +117,16 @@ static inline sl_shape_id shape(struct fx *x, int32_t count, const char *resourc
 }
 
 static inline struct sl_workload_spec wl_spec(const char *name, int32_t priority) {
-    return (struct sl_workload_spec){
-        .ns = "ns", .name = name, .uid = name, .queue = "l", .priority = priority, .created = SL_SEC};
+    return (struct sl_workload_spec){.ns = "ns",
+                                     .name = name,
+                                     .uid = name,
+                                     .queue = "l",
+                                     .priority = priority,
+                                     .created = SL_SEC};
 }
 
 static inline sl_wl_id wl_tell(struct fx *x, struct sl_workload_spec s, int32_t count,
-                        const char *resource, sl_quantity each) {
+                               const char *resource, sl_quantity each) {
     s.shape = shape(x, count, resource, each);
     sl_wl_id id = say(x, (struct sl_fact){.kind = SL_FACT_WORKLOAD, .workload = s});
     sl_engine_shape_release(x->e, s.shape);
@@ -154,7 +158,7 @@ static inline enum sl_wl_phase phase(const struct fx *x, sl_wl_id id) {
 }
 
 static inline struct sl_cell_view cell(const struct fx *x, const char *node, const char *fl,
-                                const char *resource) {
+                                       const char *resource) {
     struct sl_cell_view c;
     assert_true(sl_engine_cell(x->e, false, node, fl, resource, &c));
     return c;
@@ -167,6 +171,23 @@ static inline void small(struct fx *x, const struct sl_placer *placer) {
     cq(x, "q", "", "gpu", 10);
     lq(x, "l", "q");
     (void)cycle(x, SL_SEC);
+}
+
+/* Found on restart: it holds this much of the flavor in q, for 4 pods. Told twice. */
+static inline void hold(struct fx *x, sl_wl_id id, const char *fl, sl_amount usage,
+                        sl_time admitted_at, enum sl_evict evicted) {
+    const char *resource = "gpu";
+    struct sl_podset_admission p = {4, &resource, &fl, &usage, 1};
+    struct sl_fact f = {.kind = SL_FACT_ADMISSION, .wl = id, .at = 5 * SL_SEC};
+    f.admission.cq = "q";
+    f.admission.podsets = &p;
+    f.admission.n = 1;
+    f.admission.reserved_at = 2 * SL_SEC;
+    f.admission.admitted_at = admitted_at;
+    f.admission.evicted = evicted != SL_EVICT_NONE;
+    f.admission.reason = evicted;
+    say(x, f);
+    say(x, f);
 }
 
 #endif

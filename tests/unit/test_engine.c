@@ -184,9 +184,13 @@ static void test_refused_shapes(void **state) {
         {{.name = "p", .count = -1}, 1, SL_EINVAL, "podset p: count must not be negative, got -1"},
         {{.name = "p", .count = 2, .min_count = 3}, 1, SL_EINVAL, "minCount must be between 1 and"},
         {{.name = "p", .count = 2, .min_count = -1}, 1, SL_EINVAL, "minCount must be between 1"},
-        {{.name = "p", .requests = many, .n_requests = SL_LEN(many)}, 1, SL_ELIMIT,
+        {{.name = "p", .requests = many, .n_requests = SL_LEN(many)},
+         1,
+         SL_ELIMIT,
          "at most 64 resources, got 65"},
-        {{.name = "p", .requests = &negative, .n_requests = 1}, 1, SL_EINVAL,
+        {{.name = "p", .requests = &negative, .n_requests = 1},
+         1,
+         SL_EINVAL,
          "podset p: request of gpu must not be negative"},
     };
     for (size_t i = 0; i < SL_LEN(table); i++) {
@@ -220,9 +224,10 @@ static void tell_all(struct fx *x, int times) {
     static const struct sl_taint taint = {"t", "v", SL_TAINT_PREFER_NO_SCHEDULE};
     for (int i = 0; i < times; i++) {
         config(x, sl_config_default);
-        say(x, (struct sl_fact){
-                   .kind = SL_FACT_FLAVOR,
-                   .flavor = {.name = "f", .labels = {&label, 1}, .taints = &taint, .n_taints = 1}});
+        say(x,
+            (struct sl_fact){
+                .kind = SL_FACT_FLAVOR,
+                .flavor = {.name = "f", .labels = {&label, 1}, .taints = &taint, .n_taints = 1}});
         say(x, (struct sl_fact){.kind = SL_FACT_NAMESPACE, .ns = {"ns", {&label, 1}}});
         say(x, (struct sl_fact){.kind = SL_FACT_CHECK, .check = {"check", "c", true}});
         cohort(x, "top", "");
@@ -230,7 +235,7 @@ static void tell_all(struct fx *x, int times) {
         cq(x, "q", "mid", "gpu", 10);
         lq(x, "l", "q");
         for (int k = 0; k < 5; k++) {
-            char name[16];
+            char name[24];
             (void)snprintf(name, sizeof name, "w%d", k);
             (void)wl(x, name, 4);
         }
@@ -309,22 +314,6 @@ static void test_stale_ids(void **state) {
 
 /* ---- found after a restart ---- */
 
-static void hold(struct fx *x, sl_wl_id id, const char *fl, sl_amount usage, sl_time admitted_at,
-                 enum sl_evict evicted) {
-    const char *resource = "gpu";
-    struct sl_podset_admission p = {4, &resource, &fl, &usage, 1};
-    struct sl_fact f = {.kind = SL_FACT_ADMISSION, .wl = id, .at = 5 * SL_SEC};
-    f.admission.cq = "q";
-    f.admission.podsets = &p;
-    f.admission.n = 1;
-    f.admission.reserved_at = 2 * SL_SEC;
-    f.admission.admitted_at = admitted_at;
-    f.admission.evicted = evicted != SL_EVICT_NONE;
-    f.admission.reason = evicted;
-    say(x, f);
-    say(x, f); /* already so */
-}
-
 static void test_restart(void **state) {
     (void)state;
     struct fx x;
@@ -346,7 +335,7 @@ static void test_restart(void **state) {
     hold(&x, evicted, "f", 4, 3 * SL_SEC, SL_EVICT_PREEMPTED);
     hold(&x, gone, "unlisted", 7, 3 * SL_SEC, SL_EVICT_NONE);
     hold(&x, odd, "f", -7, 3 * SL_SEC, SL_EVICT_NONE); /* less than nothing counts as nothing */
-    for (int i = 0; i < 2; i++) { /* as told, and after a cycle */
+    for (int i = 0; i < 2; i++) {                      /* as told, and after a cycle */
         assert_int_equal(cell(&x, "q", "f", "gpu").usage, 12); /* more than the quota: it is so */
         assert_int_equal(cell(&x, "q", "f", "gpu").available, 0);
         assert_int_equal(cell(&x, "q", "f", "gpu").admitted_usage, 8);
@@ -390,7 +379,7 @@ static void test_pending_pages(void **state) {
     small(&x, NULL);
     lq(&x, "m", "q");
     for (int i = 0; i < 25; i++) {
-        char name[16];
+        char name[24];
         (void)snprintf(name, sizeof name, "w%02d", i);
         struct sl_workload_spec s = wl_spec(name, i % 3);
         s.queue = i % 2 ? "l" : "m";
@@ -403,10 +392,10 @@ static void test_pending_pages(void **state) {
     for (uint32_t i = 1; i < 25; i++) {
         struct sl_wl_view a, b;
         assert_true(sl_engine_workload(x.e, all[i - 1], &a) && sl_engine_workload(x.e, all[i], &b));
-        assert_true(a.priority > b.priority ||
-                    (a.priority == b.priority &&
-                     (a.created < b.created ||
-                      (a.created == b.created && strcmp(a.uid, b.uid) < 0))));
+        assert_true(
+            a.priority > b.priority ||
+            (a.priority == b.priority &&
+             (a.created < b.created || (a.created == b.created && strcmp(a.uid, b.uid) < 0))));
     }
     for (uint32_t size = 1; size < 30; size += 4)
         for (uint32_t from = 0; from < 30; from++) {
