@@ -275,6 +275,8 @@ static int apply_finished(struct sl_engine *e, const struct sl_fact *f, struct s
         wl_give_back(e, i);
     wl_dequeue(e, i);
     w->phase = WL_FINISHED;
+    if (w->more)
+        sl_heap_remove(&e->timers, i);
     return SL_OK;
 }
 

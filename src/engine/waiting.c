@@ -494,8 +494,10 @@ void tree_wake(struct sl_engine *e, struct tree *t) {
             uint32_t c = q->asleep.v[k];
             enum sl_pending_kind o =
                 own_obstacle(e, sl_ordset_first(&e->classes.v[c].line)->id, q);
-            if (o == SL_PENDING_NS_MISSING || o == SL_PENDING_NS_MISMATCH)
-                continue; /* no longer taken by this queue */
+            if (o == SL_PENDING_NS_MISSING || o == SL_PENDING_NS_MISMATCH) {
+                e->classes.v[c].wake_always = true; /* not asked now, so in any case next time */
+                continue;
+            }
             e->classes.v[c].asked = e->stats.cycles;
             if ((t->wake_all || worth_a_look(e, q, &e->classes.v[c])) &&
                 would_move(e, c, t->cqs.v[i]))

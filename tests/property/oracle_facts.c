@@ -400,7 +400,7 @@ int orc_create(struct orc *o, const struct orc_wl_spec *spec) {
 
 void orc_update(struct orc *o, int w, const struct orc_wl_spec *spec) {
     struct orc_wl *wl = &o->wl[w];
-    bool moved = spec->lq != wl->spec.lq;
+    bool moved = spec->lq != wl->spec.lq, ended = spec->inactive && !wl->spec.inactive;
 
     if (wl_cq(o, w) >= 0)
         about(o, wl_cq(o, w));
@@ -408,7 +408,7 @@ void orc_update(struct orc *o, int w, const struct orc_wl_spec *spec) {
         bool raised = wl->spec.priority != spec->priority || wl->spec.boost != spec->boost;
         o->queue[wl->cq].generation++;
         wl->spec = *spec;
-        if (raised || spec->inactive)
+        if (raised || ended)
             touch(o, wl->cq);
         return;
     }
@@ -418,7 +418,7 @@ void orc_update(struct orc *o, int w, const struct orc_wl_spec *spec) {
     if (wl_cq(o, w) >= 0)
         about(o, wl_cq(o, w));
     if (spec->inactive || spec->on_hold) {
-        if (spec->inactive && wl_cq(o, w) >= 0)
+        if (ended && wl_cq(o, w) >= 0)
             touch(o, wl_cq(o, w));
         wl->has_record = false;
         dequeue(o, w);

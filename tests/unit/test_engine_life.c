@@ -201,7 +201,7 @@ static void test_pods_ready(void **state) {
     (void)cycle(&x, 60 * SL_SEC);
     assert_int_equal(phase(&x, b), SL_PHASE_FINISHED);
     assert_int_equal(sl_engine_next(x.e), SL_TIME_NEVER); /* its back-off is over with it */
-    c.pods_ready = false; /* nobody waits any more */
+    c.pods_ready = false;                                 /* nobody waits any more */
     ready(&x, a, false, 61 * SL_SEC);
     config(&x, c);
     assert_int_equal(sl_engine_next(x.e), SL_TIME_NEVER);
@@ -378,8 +378,8 @@ static void test_huge(void **state) {
     struct fx x;
     start(&x, NULL);
     flavor(&x, "f");
-    cq(&x, "q", "top", "gpu", SL_AMOUNT_UNLIMITED);
-    cq(&x, "p", "top", "gpu", INT64_MAX - 1);
+    cq(&x, "q", "", "gpu", SL_AMOUNT_UNLIMITED);
+    cq(&x, "p", "", "gpu", INT64_MAX - 1);
     lq(&x, "l", "q");
     lq(&x, "m", "p");
     sl_wl_id w[6];
@@ -396,12 +396,15 @@ static void test_huge(void **state) {
     assert_int_equal(cell(&x, "q", "f", "gpu").usage, SL_AMOUNT_UNLIMITED); /* cannot say more */
     assert_int_equal(cell(&x, "q", "f", "gpu").available, 0); /* all of it is all of it */
     assert_true(phase(&x, w[2]) != SL_PHASE_ADMITTED);
+    assert_int_equal(phase(&x, w[4]), SL_PHASE_ADMITTED);
+    assert_int_equal(cell(&x, "p", "f", "gpu").available, 0);
     struct sl_verdict v;
     sl_verdict_init(&v);
     for (int i = 0; i < 6; i++)
         assert_int_equal(sl_engine_explain(x.e, SL_SEC, w[i], &v, &x.err), SL_OK);
     sl_verdict_done(&v);
-    flavor(&x, "g");
+    cq(&x, "p", "top", "gpu", INT64_MAX - 1); /* added up in one tree */
+    cq(&x, "q", "top", "gpu", SL_AMOUNT_UNLIMITED);
     (void)cycle(&x, 2 * SL_SEC);
     assert_int_equal(sl_engine_check(x.e, &x.err), SL_OK);
     for (int i = 0; i < 6; i++) /* and back: nothing is lost on the way */
