@@ -444,8 +444,12 @@ static int apply_admission(struct sl_engine *e, const struct sl_fact *f, struct 
     if (f->admission.n != n)
         return sl_err_set(err, SL_EINVAL, "workload %s has %u podsets, its admission %u",
                           wl_name(w), n, f->admission.n);
-    for (uint32_t k = 0; k < n; k++)
+    for (uint32_t k = 0; k < n; k++) {
         total += f->admission.podsets[k].n;
+        if (f->admission.podsets[k].count < 0)
+            return sl_err_set(err, SL_EINVAL, "workload %s: a podset cannot hold %d pods",
+                              wl_name(w), f->admission.podsets[k].count);
+    }
     struct admission *a = admission_new(n, total);
     a->cq = e->nodes.v[node].cq;
     total = 0;

@@ -379,7 +379,7 @@ static void requeue(struct cycle *c, const struct entry *e) {
         q->sticky = e->w;
     now = strict ? e->reason != R_NS_MISMATCH
                  : e->reason == R_FAILED || e->reason == R_PENDING_PREEMPTION;
-    if (pending_flavors(w) && worn_out(o, w)) {
+    if (!c->acted && pending_flavors(w) && worn_out(o, w)) {
         /* Ours: the guard against endless resuming. A preemptor goes on waiting for its victims. */
         w->has_record = false;
         now |= q->sticky == e->w;

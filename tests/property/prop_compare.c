@@ -239,7 +239,7 @@ static void compare_places(struct run *r) {
 }
 
 static void compare_cell(struct run *r, const struct orc_snap *s, int n, int fr) {
-    char node[8], flavor[8];
+    char node[16], flavor[16];
     struct sl_cell_view v;
     bool cohort = n >= ORC_CQS;
 
@@ -273,7 +273,7 @@ static int64_t share_ceil(const struct orc_share *sh) {
 static void compare_queue(struct run *r, const struct orc_snap *s, int cq) {
     struct sl_cq_view v;
     uint32_t heap = 0, asleep = 0, reserving = 0;
-    char name[8];
+    char name[16];
 
     (void)snprintf(name, sizeof name, "q%d", cq);
     if (!sl_engine_cq(r->e, name, &v)) {
@@ -380,7 +380,7 @@ static void check_sum(struct run *r) {
     }
     for (int cq = 0; cq < r->n_cqs; cq++)
         for (int fr = 0; fr < ORC_FRS; fr++) {
-            char name[8], flavor[8];
+            char name[16], flavor[16];
             struct sl_cell_view v;
             (void)snprintf(name, sizeof name, "q%d", cq);
             (void)snprintf(flavor, sizeof flavor, "fl%d", fr / ORC_RES);

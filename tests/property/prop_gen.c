@@ -269,7 +269,9 @@ static struct orc_podset random_podset(struct run *r) {
     struct orc_podset ps = {.count = prop_one_in(r, 4) ? prop_pick(r, 2, 4) : 1};
 
     ps.asks[0] = true;
-    ps.each[0] = prop_pick(r, prop_one_in(r, 12) ? 0 : 1, prop_one_in(r, 4) ? 4 : 2) * 1000;
+    /* One throw of the dice a statement: compilers differ in the order of arguments. */
+    int most = prop_one_in(r, 4) ? 4 : 2, least = prop_one_in(r, 12) ? 0 : 1;
+    ps.each[0] = prop_pick(r, least, most) * 1000;
     if (prop_has(r, PROP_MEMORY) && !prop_one_in(r, 3)) {
         ps.asks[1] = true;
         ps.each[1] = prop_pick(r, 0, prop_one_in(r, 4) ? 4 : 2);
@@ -600,6 +602,8 @@ void prop_step(struct run *r) {
         }
         at -= op[i].weight;
     }
-    if (prop_has(r, PROP_NAMESPACE) && prop_one_in(r, 25))
-        prop_ns(r, prop_pick(r, 0, ORC_NSS - 1), prop_pick(r, 0, 1));
+    if (prop_has(r, PROP_NAMESPACE) && prop_one_in(r, 25)) {
+        int team = prop_pick(r, 0, 1);
+        prop_ns(r, prop_pick(r, 0, ORC_NSS - 1), team);
+    }
 }
