@@ -33,6 +33,7 @@ enum {
     ORC_KEYS = 2,   /* label keys and taint keys */
     ORC_TERMS = 2,  /* of an affinity */
     ORC_EVENTS = 1024,
+    ORC_TURNS = 5000, /* cycles in one tree until it rests: far more than any history needs */
 };
 
 static inline int orc_fr(int flavor, int res) {

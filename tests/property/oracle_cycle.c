@@ -354,6 +354,7 @@ static void process(struct cycle *c, int i) {
     if (overlap || !fits) { /* steps 8, 9 */
         e->reason = R_FAILED;
         w->has_record = false;
+        w->evals = 0; /* the guard counts looks in one chain of resumed scans */
         orc_say(c->o, "    w%d is skipped (%s)", e->w, overlap ? "overlap" : "no longer fits");
         return;
     }
@@ -609,8 +610,8 @@ void orc_cycle(struct orc *o, sl_time now) {
             tree_event(o, c);
     for (int root = 0; root < ORC_NODES; root++)
         if (dirty[root])
-            while (one_cycle(o, root, now))
-                ;
+            for (int turns = 0; one_cycle(o, root, now); turns++)
+                sl_assert(turns < ORC_TURNS); /* it must come to rest */
     for (int c = 0; c < ORC_CQS; c++)
         if (o->cq[c].strategy == SL_BEST_EFFORT_FIFO)
             settle(o, c);
