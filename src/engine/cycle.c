@@ -392,7 +392,10 @@ static bool may_resume(struct sl_engine *e, const struct entry *x) {
 
 void remember_lacks(struct sl_engine *e, const struct entry *x) {
     struct class *c = &e->classes.v[x->class];
-    c->wake_always = x->lacks.n > MAX_LACKS || c->plan.steps.n > 1 || x->resumed ||
+    /* Preferring not to borrow, it may have passed over a flavor that fits by borrowing: what frees
+     * that one is not among its lacks. */
+    bool choosy = e->cqs.v[x->cq].preference == SL_PREEMPTION_OVER_BORROWING;
+    c->wake_always = choosy || x->lacks.n > MAX_LACKS || c->plan.steps.n > 1 || x->resumed ||
                      e->shapes.v[c->shape].partial;
     c->n_lacks = c->wake_always ? 0 : (uint8_t)x->lacks.n;
     for (uint32_t i = 0; i < c->n_lacks; i++)

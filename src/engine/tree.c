@@ -453,6 +453,8 @@ void trees_rebuild(struct sl_engine *e) {
     sl_vec_free(&saved);
     sl_vec_free(&edges);
     sl_vec_free(&wakes);
+    for (uint32_t i = 0; i < e->classes.n; i++)
+        e->classes.v[i].wake_always |= e->classes.v[i].asleep; /* memos are of the trees before */
     sl_vec_clear(&e->extra_frs); /* from now on their usage speaks for them */
     e->structure_dirty = false;
 }

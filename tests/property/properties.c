@@ -2,10 +2,11 @@
  * Random properties: the engine against the oracle.
  *
  *     properties [--seeds N] [--first S] [--jobs N] [--tell N] [--seed S] [--verbose]
- *                [--digest] [--no-FEATURE] [--only FEATURE,...] [--oracle-only] [--no-explain] [--no-shrink]
+ *                [--digest] [--no-FEATURE] [--only FEATURE,...] [--oracle-only] [--no-explain]
+ * [--no-shrink]
  *
- * SL_SEEDS in the environment is the default of --seeds. A failing seed prints one line that replays
- * it; with --seed S --verbose the shortest story found is told with the oracle's reasoning.
+ * SL_SEEDS in the environment is the default of --seeds. A failing seed prints one line that
+ * replays it; with --seed S --verbose the shortest story found is told with the oracle's reasoning.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -313,6 +314,23 @@ static uint64_t all_but(const char *list) {
     return off;
 }
 
+static void usage(const char *program) {
+    static const char *const text[] = {
+#define X(id, name, words) words,
+        PROP_FEATURES(X)
+#undef X
+    };
+
+    fprintf(stderr,
+            "usage: %s [--seeds N] [--first S] [--jobs N] [--tell N] [--seed S] [--verbose]\n"
+            "       [--digest] [--no-FEATURE] [--only FEATURE,...] [--oracle-only] [--no-explain]\n"
+            "       [--no-shrink]\n"
+            "features:\n",
+            program);
+    for (int f = 0; f < PROP_N_FEATURES; f++)
+        fprintf(stderr, "  %-14s %s\n", feature_name[f], text[f]);
+}
+
 static void parse(struct options *opt, int argc, char **argv) {
     const char *env = getenv("SL_SEEDS");
 
@@ -364,11 +382,7 @@ static void parse(struct options *opt, int argc, char **argv) {
         } else if (strncmp(a, "--no-", 5) == 0) {
             opt->off |= UINT64_C(1) << feature_by_name(a + 5, strlen(a + 5));
         } else {
-            fprintf(stderr,
-                    "usage: %s [--seeds N] [--first S] [--jobs N] [--tell N] [--seed S] [--verbose]\n"
-                    "       [--digest] [--no-FEATURE] [--only FEATURE,...] [--oracle-only] [--no-explain] "
-                    "[--no-shrink]\n",
-                    argv[0]);
+            usage(argv[0]);
             exit(2);
         }
         if (repeat)
