@@ -108,7 +108,6 @@ struct sl_engine_stats {
     uint64_t cycles, rounds, nominations, searches, reservations, admissions, preemptions,
         evictions, wakes;
     uint32_t workloads, pending, reserved, shapes, classes;
-    size_t bytes; /* held for workloads and their waiting lines, shapes not counted */
 };
 void sl_engine_stats(const struct sl_engine *e, struct sl_engine_stats *ret);
 

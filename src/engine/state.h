@@ -695,7 +695,6 @@ void afs_weigh(struct sl_engine *e, uint32_t lq);
 struct sl_effect *effect_new(struct sl_engine *e, enum sl_effect_kind kind, uint32_t wl);
 void effect_pending(struct sl_engine *e, struct entry *x, enum sl_pending_kind kind,
                     uint32_t victims, bool asleep);
-void effect_blocked(struct sl_engine *e, uint32_t wl);
 char *cq_path(const struct sl_engine *e, uint32_t cq, struct sl_arena *a);
 
 #endif
