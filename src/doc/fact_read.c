@@ -204,6 +204,8 @@ static void config(struct sl_fields *f, struct sl_config *c) {
     uint32_t two;
 
     c->gates = (uint32_t)sl_field_int(f, "gates", 0, 0, UINT32_MAX);
+    c->no_admission = sl_field_bool(f, "noAdmission", false);
+    c->no_lifecycle = sl_field_bool(f, "noLifecycle", false);
     c->fair_sharing = sl_field_bool(f, "fairSharing", false);
     items = sl_field_list(f, "strategies", SL_LEN(c->fair), &c->n_fair);
     for (uint32_t i = 0; i < c->n_fair; i++)
@@ -507,9 +509,21 @@ static void read_kind(struct sl_fact_reader *r, struct sl_fields *f, struct sl_f
     case SL_FACT_RECLAIMABLE:
         reclaimable(f, x);
         break;
+    case SL_FACT_RELEASED:
+        x->told = sl_field_bool(f, "told", false);
+        break;
+    case SL_FACT_PAST:
+        x->past.requeues = (int32_t)sl_field_int(f, "requeues", 0, 0, INT32_MAX);
+        x->past.requeue_at = num(f, "requeueAt");
+        x->past.reason = (enum sl_evict)sl_field_word(f, "reason", SL_VOCAB_EVICT, 0);
+        x->past.cause = (enum sl_cause)sl_field_word(f, "cause", SL_VOCAB_CAUSE, 0);
+        x->past.evicted_at = num(f, "evictedAt");
+        x->past.text = str(f, "text");
+        x->past.held_back = sl_field_bool(f, "heldBack", false);
+        x->past.past_exec_s = num(f, "pastExec");
+        break;
     case SL_FACT_WORKLOAD_GONE:
     case SL_FACT_FINISHED:
-    case SL_FACT_RELEASED:
     case SL_FACT_ADMIT_FAILED:
     case SL_FACT_COUNT:
         break;

@@ -188,6 +188,8 @@ static void groups(struct sl_buf *b, const struct sl_groups *g) {
 
 static void config(struct sl_buf *b, const struct sl_config *c) {
     num(b, "gates", c->gates);
+    flag(b, "noAdmission", c->no_admission);
+    flag(b, "noLifecycle", c->no_lifecycle);
     flag(b, "fairSharing", c->fair_sharing);
     key(b, "strategies");
     open_list(b);
@@ -465,6 +467,19 @@ void sl_fact_encode(struct sl_fact_writer *w, const struct sl_fact *f,
         str(out, "message", f->check_state.message);
         num(out, "requeueAfter", f->check_state.requeue_after_s);
         break;
+    case SL_FACT_RELEASED:
+        flag(out, "told", f->told);
+        break;
+    case SL_FACT_PAST:
+        num(out, "requeues", f->past.requeues);
+        num(out, "requeueAt", f->past.requeue_at);
+        word(out, "reason", SL_VOCAB_EVICT, (int)f->past.reason);
+        word(out, "cause", SL_VOCAB_CAUSE, (int)f->past.cause);
+        num(out, "evictedAt", f->past.evicted_at);
+        str(out, "text", f->past.text);
+        flag(out, "heldBack", f->past.held_back);
+        num(out, "pastExec", f->past.past_exec_s);
+        break;
     case SL_FACT_RECLAIMABLE:
         key(out, "counts");
         open_list(out);
@@ -480,7 +495,6 @@ void sl_fact_encode(struct sl_fact_writer *w, const struct sl_fact *f,
     case SL_FACT_CHECK_GONE:
     case SL_FACT_WORKLOAD_GONE:
     case SL_FACT_FINISHED:
-    case SL_FACT_RELEASED:
     case SL_FACT_ADMIT_FAILED:
     case SL_FACT_COUNT:
         break;

@@ -283,8 +283,11 @@ static int apply_finished(struct sl_engine *e, const struct sl_fact *f, struct s
 static int apply_released(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
     (void)err;
     uint32_t i = wl_resolve(e, f->wl);
-    if (wl_holds_quota(&e->wls.v[i]))
-        wl_released(e, i);
+    if (!wl_holds_quota(&e->wls.v[i]))
+        return SL_OK;
+    wl_released(e, i);
+    if (f->told && e->wls.v[i].more)
+        e->wls.v[i].more->released = false;
     return SL_OK;
 }
 
@@ -431,11 +434,35 @@ static int apply_reclaimable(struct sl_engine *e, const struct sl_fact *f, struc
     return SL_OK;
 }
 
+/* How far a reservation has come: a step forward is taken, a repetition changes nothing. */
+static void admission_moves_on(struct sl_engine *e, uint32_t i, const struct sl_fact *f) {
+    struct wl *w = &e->wls.v[i];
+    if (f->admission.admitted_at && w->phase == WL_RESERVED) {
+        wl_admitted(e, i);
+        w->admitted_at = f->admission.admitted_at;
+        wl_timer(e, i);
+    }
+    if (f->admission.evicted && !w->evicting) {
+        struct more *m = wl_more(e, i);
+        w->evicting = true;
+        m->evict = m->order_evict = f->admission.reason;
+        m->order_evict_at = f->at;
+        wl_timer(e, i);
+    }
+    wl_due(e, i);
+}
+
 static int apply_admission(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
     uint32_t i = wl_resolve(e, f->wl);
     struct wl *w = &e->wls.v[i];
-    if (wl_holds_quota(w) || w->phase == WL_FINISHED)
+    if (w->phase == WL_FINISHED)
         return SL_OK;
+    if (wl_holds_quota(w)) {
+        if ((f->admission.admitted_at && w->phase == WL_RESERVED) ||
+            (f->admission.evicted && !w->evicting))
+            admission_moves_on(e, i, f);
+        return SL_OK;
+    }
     uint32_t node = node_get(e, false, f->admission.cq, false);
     if (node == NONE || e->nodes.v[node].cq == NONE)
         return sl_err_set(err, SL_ENOENT, "workload %s holds quota of unknown ClusterQueue %s",
@@ -479,17 +506,40 @@ static int apply_admission(struct sl_engine *e, const struct sl_fact *f, struct 
         trees_rebuild(e);
     }
     wl_hold(e, i, a, f->admission.reserved_at);
-    if (f->admission.admitted_at) {
-        wl_admitted(e, i);
-        w->admitted_at = f->admission.admitted_at;
-        wl_timer(e, i);
-    }
-    if (f->admission.evicted) {
-        w->evicting = true;
-        wl_more(e, i)->evict = f->admission.reason;
-        w->more->order_evict = f->admission.reason;
-        w->more->order_evict_at = f->at;
-    }
+    admission_moves_on(e, i, f);
+    return SL_OK;
+}
+
+static int apply_past(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
+    (void)err;
+    uint32_t i = wl_resolve(e, f->wl);
+    struct wl *w = &e->wls.v[i];
+    struct more *m = wl_more(e, i);
+    const char *text = f->past.text ? f->past.text : "";
+    if (w->phase == WL_FINISHED ||
+        (m->requeues == f->past.requeues && m->requeue_at == f->past.requeue_at &&
+         m->order_evict == f->past.reason && m->held_back == f->past.held_back &&
+         m->past_exec_s == f->past.past_exec_s && m->order_evict_at == f->past.evicted_at &&
+         strcmp(m->evict_text ? m->evict_text : "", text) == 0))
+        return SL_OK;
+    bool waiting = w->phase == WL_WAITING || w->phase == WL_PARKED;
+    if (waiting)
+        wl_dequeue(e, i);
+    m->requeues = f->past.requeues;
+    m->requeue_at = f->past.requeue_at;
+    m->past_exec_s = f->past.past_exec_s;
+    m->held_back = f->past.held_back;
+    m->order_evict = m->why_back = f->past.reason;
+    m->order_evict_at = f->past.evicted_at;
+    m->cause = f->past.cause;
+    if (w->evicting)
+        m->evict = f->past.reason;
+    sl_freep(&m->evict_text);
+    m->evict_text = sl_strdup(text);
+    outside_event(e, w, false);
+    if (waiting)
+        wl_enqueue(e, i);
+    wl_timer(e, i);
     wl_due(e, i);
     return SL_OK;
 }
@@ -522,6 +572,7 @@ static const struct {
     [SL_FACT_PODS_READY] = {apply_ready, true},
     [SL_FACT_CHECK_STATE] = {apply_check_state, true},
     [SL_FACT_RECLAIMABLE] = {apply_reclaimable, true},
+    [SL_FACT_PAST] = {apply_past, true},
 };
 
 int sl_engine_apply(struct sl_engine *e, const struct sl_fact *f, sl_wl_id *ret_wl,

@@ -124,12 +124,13 @@ void sl_engine_cycle(struct sl_engine *e, sl_time now, struct sl_effects *out) {
     if (e->status_dirty)
         cq_status_update(e);
     due_run(e);
-    timers_run(e);
+    if (!e->config.no_lifecycle)
+        timers_run(e);
     if (e->config.afs && (e->afs_next <= e->now || e->afs_next == SL_TIME_NEVER))
         afs_sample(e);
     e->blocked_by_ready =
         e->blocked_by_ready && e->n_not_ready && e->config.pods_ready && e->config.block_admission;
-    while (e->dirty_trees.n && !e->blocked_by_ready)
+    while (e->dirty_trees.n && !e->blocked_by_ready && !e->config.no_admission)
         round_run(e);
     waiting_at_rest(e);
     e->out = NULL;
@@ -138,5 +139,7 @@ void sl_engine_cycle(struct sl_engine *e, sl_time now, struct sl_effects *out) {
 sl_time sl_engine_next(const struct sl_engine *e) {
     sl_time at = sl_heap_empty(&e->timers) ? SL_TIME_NEVER
                                            : e->wls.v[sl_heap_top(&e->timers)].more->deadline;
+    if (e->config.no_lifecycle)
+        at = SL_TIME_NEVER;
     return e->config.afs && e->afs_next < at ? e->afs_next : at;
 }

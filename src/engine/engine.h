@@ -88,6 +88,18 @@ struct sl_cq_view {
 };
 bool sl_engine_cq(const struct sl_engine *e, const char *name, struct sl_cq_view *ret);
 
+struct sl_lq_view {
+    bool exists;
+    const char *cq; /* the one it names */
+    uint32_t heap, asleep, reserving, admitted;
+};
+bool sl_engine_lq(const struct sl_engine *e, const char *ns, const char *name,
+                  struct sl_lq_view *ret);
+/* What the workloads of a LocalQueue hold of one (flavor, resource). */
+void sl_engine_lq_usage(const struct sl_engine *e, const char *ns, const char *name,
+                        const char *flavor, const char *resource, sl_amount *ret_reserved,
+                        sl_amount *ret_admitted);
+
 struct sl_cell_view {
     sl_amount nominal, subtree, usage, admitted_usage, available, potential;
 };

@@ -299,6 +299,8 @@ static void act_waiting(struct sl_engine *e, uint32_t wl) {
         f->release.has_checks = m->checks.n > 0;
         f->release.text = sl_arena_strdup(&e->out->arena, m->evict_text ? m->evict_text : "");
     }
+    if (e->config.no_lifecycle)
+        return;
     if (w->gated) {
         tell_blocked(e, wl, SL_BLOCKED_GATED, m->gate ? m->gate : "");
         return;
@@ -337,7 +339,7 @@ static void unreserve(struct sl_engine *e, uint32_t wl, bool local, bool stopped
 
 static void act_holding(struct sl_engine *e, uint32_t wl) {
     struct wl *w = &e->wls.v[wl];
-    if (w->evicting)
+    if (w->evicting || e->config.no_lifecycle)
         return;
     if (w->inactive) {
         wl_evict(e, wl, SL_EVICT_DEACTIVATED, SL_CAUSE_NONE, NONE, "The workload is deactivated");

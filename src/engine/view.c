@@ -110,6 +110,59 @@ bool sl_engine_cq(const struct sl_engine *e, const char *name, struct sl_cq_view
     return true;
 }
 
+static uint32_t find_lq(const struct sl_engine *e, const char *ns, const char *name) {
+    sl_sym s = sl_sym_find(&e->syms, ns), y = sl_sym_find(&e->syms, name);
+    if (s == SL_MAP_NONE || y == SL_MAP_NONE)
+        return NONE;
+    return sl_map_get(&e->lq_map, (uint64_t)s << 32 | y);
+}
+
+bool sl_engine_lq(const struct sl_engine *e, const char *ns, const char *name,
+                  struct sl_lq_view *ret) {
+    uint32_t i = find_lq(e, ns, name);
+    *ret = (struct sl_lq_view){.cq = ""};
+    if (i == SL_MAP_NONE || !e->lqs.v[i].exists)
+        return false;
+    const struct lq *l = &e->lqs.v[i];
+    ret->exists = true;
+    ret->cq = str(e, l->cq_name);
+    ret->asleep = l->parked.n;
+    const struct cq *q = l->cq == NONE ? NULL : &e->cqs.v[l->cq];
+    for (uint32_t k = 0; k < l->classes.n; k++) {
+        const struct class *c = &e->classes.v[l->classes.v[k]];
+        *(c->asleep || !q || !q->active ? &ret->asleep : &ret->heap) += c->line.n;
+    }
+    for (uint32_t k = 0; q && k < q->reserved.n; k++) {
+        const struct wl *w = &e->wls.v[q->reserved.v[k]];
+        ret->reserving += w->lq == i;
+        ret->admitted += w->lq == i && w->phase == WL_ADMITTED;
+    }
+    return true;
+}
+
+void sl_engine_lq_usage(const struct sl_engine *e, const char *ns, const char *name,
+                        const char *flavor, const char *resource, sl_amount *ret_reserved,
+                        sl_amount *ret_admitted) {
+    *ret_reserved = *ret_admitted = 0;
+    uint32_t i = find_lq(e, ns, name);
+    if (i == SL_MAP_NONE || e->lqs.v[i].cq == NONE)
+        return;
+    sl_sym f = sl_sym_find(&e->syms, flavor), r = sl_sym_find(&e->syms, resource);
+    uint32_t g = sl_map_get(&e->fr_map, (uint64_t)f << 32 | r);
+    const struct cq *q = &e->cqs.v[e->lqs.v[i].cq];
+    for (uint32_t k = 0; k < q->reserved.n; k++) {
+        const struct wl *w = &e->wls.v[q->reserved.v[k]];
+        for (uint32_t u = 0; w->lq == i && u < w->admission->n_uses; u++) {
+            if (w->admission->uses[u].fr != g)
+                continue;
+            sl_amount a = w->admission->uses[u].amount;
+            *ret_reserved = sl_amount_add(*ret_reserved, a);
+            if (w->phase == WL_ADMITTED)
+                *ret_admitted = sl_amount_add(*ret_admitted, a);
+        }
+    }
+}
+
 int64_t sl_engine_cohort_share(const struct sl_engine *e, const char *name) {
     uint32_t n = node_get((struct sl_engine *)(uintptr_t)e, true, name, false);
     if (n == NONE || e->structure_dirty)

@@ -23,6 +23,7 @@ static const char *const names[SL_FACT_COUNT] = {
     [SL_FACT_ADMIT_FAILED] = "admit-failed",
     [SL_FACT_PODS_READY] = "pods-ready",
     [SL_FACT_CHECK_STATE] = "check-state",
+    [SL_FACT_PAST] = "past",
     [SL_FACT_RECLAIMABLE] = "reclaimable",
 };
 

@@ -23,13 +23,14 @@ enum sl_fact_kind {
     SL_FACT_CHECK_GONE,
     SL_FACT_WORKLOAD,      /* a workload exists and says this */
     SL_FACT_WORKLOAD_GONE, /* deleted */
-    SL_FACT_ADMISSION,     /* it holds this reservation already (found on restart) */
+    SL_FACT_ADMISSION,     /* it holds this reservation (found on restart, or given by another) */
     SL_FACT_FINISHED,      /* it ran to its end */
     SL_FACT_RELEASED,      /* evicted and now stopped: its quota is free */
     SL_FACT_ADMIT_FAILED,  /* our reservation could not be written */
     SL_FACT_PODS_READY,    /* readiness changed */
     SL_FACT_CHECK_STATE,   /* an admission check spoke about this workload */
     SL_FACT_RECLAIMABLE,   /* this many pods of each podset are no longer needed */
+    SL_FACT_PAST,          /* what its status tells of earlier evictions (found on restart) */
     SL_FACT_COUNT,
 };
 
@@ -66,6 +67,7 @@ struct sl_fact {
             bool evicted;
             enum sl_evict reason;
         } admission;
+        bool told; /* RELEASED: its status says so already, there is nothing to write */
         bool ready;
         struct {
             const char *name;
@@ -77,6 +79,16 @@ struct sl_fact {
             const int32_t *counts; /* one per podset */
             uint32_t n;
         } reclaimable;
+        struct {
+            int32_t requeues; /* requeueState */
+            sl_time requeue_at;
+            enum sl_evict reason; /* of the last eviction, still Evicted=True; NONE: it is not */
+            enum sl_cause cause;
+            sl_time evicted_at;
+            const char *text;     /* its message */
+            bool held_back;       /* Requeued=False */
+            int64_t past_exec_s;
+        } past;
     };
 };
 

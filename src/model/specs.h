@@ -152,6 +152,8 @@ struct sl_resource_weight {
 
 struct sl_config {
     uint32_t gates; /* bit per enum sl_gate */
+    bool no_admission; /* somebody else admits and preempts; the rest of the life cycle goes on */
+    bool no_lifecycle; /* somebody else does that, too: only follow what is reported */
     bool fair_sharing;
     enum sl_fair_strategy fair[2];
     uint32_t n_fair;

@@ -212,6 +212,7 @@ static int advance(struct what_if *c, struct sl_err *err) {
         case SL_FACT_PODS_READY:
         case SL_FACT_CHECK_STATE:
         case SL_FACT_ADMISSION:
+        case SL_FACT_PAST:
             continue; /* simulated */
         case SL_FACT_WORKLOAD_GONE:
             if (c->lesson.gone.v[c->gone++])

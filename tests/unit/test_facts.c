@@ -299,9 +299,21 @@ static void random_fact(struct gen *g, enum sl_fact_kind kind, struct sl_fact *f
         f->gone.ns = note->ns;
         f->gone.name = note->name;
         break;
+    case SL_FACT_RELEASED:
+        f->told = coin(g);
+        break;
+    case SL_FACT_PAST:
+        f->past.requeues = (int32_t)below(g, 9);
+        f->past.requeue_at = number(g);
+        f->past.reason = (enum sl_evict)below(g, SL_EVICT_COUNT);
+        f->past.cause = (enum sl_cause)below(g, SL_CAUSE_COUNT);
+        f->past.evicted_at = number(g);
+        f->past.text = text(g);
+        f->past.held_back = coin(g);
+        f->past.past_exec_s = number(g);
+        break;
     case SL_FACT_WORKLOAD_GONE:
     case SL_FACT_FINISHED:
-    case SL_FACT_RELEASED:
     case SL_FACT_ADMIT_FAILED:
     case SL_FACT_COUNT:
         break;
@@ -470,6 +482,14 @@ static void dump(struct sl_buf *b, const struct sl_fact *f, const struct sl_fact
         n(b, f->reclaimable.n);
         for (uint32_t i = 0; i < f->reclaimable.n; i++)
             n(b, f->reclaimable.counts[i]);
+        break;
+    case SL_FACT_RELEASED:
+        n(b, f->told);
+        break;
+    case SL_FACT_PAST:
+        n(b, f->past.requeues), n(b, f->past.requeue_at), n(b, f->past.reason);
+        n(b, f->past.cause), n(b, f->past.evicted_at), s(b, f->past.text);
+        n(b, f->past.held_back), n(b, f->past.past_exec_s);
         break;
     default: /* the gone ones and those that only name a workload */
         if (f->kind >= SL_FACT_FLAVOR_GONE && f->kind <= SL_FACT_CHECK_GONE)
