@@ -4,6 +4,7 @@
 #include "cli/cli.h"
 
 static const struct sl_verb *const verbs[] = {
+    &sl_verb_serve,
     &sl_verb_sim,
     &sl_verb_completion,
     &sl_verb_version,

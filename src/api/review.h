@@ -1,6 +1,6 @@
 /*
- * Admission and conversion: AdmissionReview and ConversionReview bodies in, answers out. Pure but for the view:
- * no I/O, no state. The same functions serve the webhook and the embedded API server.
+ * Admission and conversion: AdmissionReview and ConversionReview bodies in, answers out. Pure but
+ * for the view: no I/O, no state. The same functions serve the webhook and the embedded API server.
  */
 #ifndef SL_API_REVIEW_H
 #define SL_API_REVIEW_H
@@ -12,11 +12,13 @@
 #define SL_REVIEW_MAX_BYTES ((size_t)8 << 20)
 
 /*
- * Answers the POST of 'body' to 'path' ("/mutate-kueue-x-k8s-io-v1beta2-clusterqueue", "/validate-batch-v1-job",
- * "/convert"). Returns the HTTP status: 200 with a review in out; 400 for what is no review, 404 for an unknown path, with
- * a one-line text in out. Never fails otherwise.
+ * Answers the POST of 'body' to 'path' ("/mutate-kueue-x-k8s-io-v1beta2-clusterqueue",
+ * "/validate-batch-v1-job",
+ * "/convert"). Returns the HTTP status: 200 with a review in out; 400 for what is no review, 404
+ * for an unknown path, with a one-line text in out. Never fails otherwise.
  */
-int sl_review(const struct sl_api_view *view, const char *path, const char *body, size_t len, struct sl_buf *out);
+int sl_review(const struct sl_api_view *view, const char *path, const char *body, size_t len,
+              struct sl_buf *out);
 /* Does this path exist? For a GET, which is 405 then. */
 bool sl_review_path(const char *path);
 

@@ -1,6 +1,6 @@
 /*
- * What admission needs to know of the cluster, asked through a table of functions so that the rules can be tested
- * without one. Answers come from memory: no handler waits for the API server.
+ * What admission needs to know of the cluster, asked through a table of functions so that the rules
+ * can be tested without one. Answers come from memory: no handler waits for the API server.
  */
 #ifndef SL_API_VIEW_H
 #define SL_API_VIEW_H
@@ -19,10 +19,11 @@ struct sl_api_view {
     /* A LocalQueue that is known and not stopped? */
     bool (*queue_open)(void *ctx, const char *ns, const char *name);
     bool (*queue_exists)(void *ctx, const char *ns, const char *name);
-    /* Does managedJobsNamespaceSelector choose this namespace? An unknown namespace counts by its name label alone. */
+    /* Does managedJobsNamespaceSelector choose this namespace? An unknown namespace counts by its
+     * name label alone. */
     bool (*ns_managed)(void *ctx, const char *ns);
-    /* Is there, going up from this owner, a job of an enabled kind that is managed (has a queue name, or jobs
-     * without one are managed)? */
+    /* Is there, going up from this owner, a job of an enabled kind that is managed (has a queue
+     * name, or jobs without one are managed)? */
     bool (*owner_managed)(void *ctx, const char *ns, const struct sl_owner_ref *owner);
     bool (*priority_class_exists)(void *ctx, const char *name); /* WorkloadPriorityClass */
 };

@@ -39,6 +39,7 @@ static int unknown_option(const struct sl_verb *verb, const char *name, struct s
 static int check_value(const struct sl_opt *o, const char *value, struct sl_err *err) {
     switch (o->kind) {
     case SL_OPT_FLAG:
+    case SL_OPT_TEXT:
         break;
     case SL_OPT_FILE:
         if (*value == '\0')

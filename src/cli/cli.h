@@ -25,6 +25,7 @@ enum sl_opt_kind {
     SL_OPT_FILE,   /* a path */
     SL_OPT_SPAN,   /* a length of time: 250ms, 1h30m */
     SL_OPT_CHOICE, /* one of 'choices' */
+    SL_OPT_TEXT,   /* any words, none included */
 };
 
 struct sl_opt {
@@ -96,6 +97,6 @@ void sl_cli_help(const struct sl_program *p, const struct sl_verb *verb, struct 
 /* ---- the verbs every program has ---- */
 extern const struct sl_verb sl_verb_help, sl_verb_version, sl_verb_completion;
 /* ---- and those of this one ---- */
-extern const struct sl_verb sl_verb_sim;
+extern const struct sl_verb sl_verb_serve, sl_verb_sim;
 
 #endif

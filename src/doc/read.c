@@ -8,16 +8,61 @@
 #include <stdio.h>
 #include <string.h>
 
+/* ---- errors ---- */
+
+#define WORDS 230
+
+/* "path.name: words (instead)"; an index such as "[3]" follows its list without a dot. */
+static void warn(struct sl_read *rd, uint32_t line, const char *name, const char *words) {
+    char text[SL_WARNING_TEXT];
+    const char *path = rd->path ? rd->path : "";
+    const char *dot = *path && *name && *name != '[' ? "." : "";
+
+    (void)snprintf(text, sizeof text, "%.120s%s%.60s%s%s (%.50s)", path, dot, name,
+                   *path || *name ? ": " : "", words, rd->instead ? rd->instead : "ignored");
+    rd->warn(rd->warn_ctx, line, text);
+}
+
+/* A wrong value, or without a name a wrong map. */
+static void wrong(struct sl_read *rd, uint32_t line, const char *name, const char *words) {
+    rd->n_wrong++;
+    if (rd->warn)
+        warn(rd, line, name, words);
+    else if (rd->code == 0)
+        rd->code = sl_err_set(rd->err, SL_EINVAL, "%s:%u: %s%s%s", rd->file, line, name,
+                              *name ? ": " : "", words);
+}
+
 void sl_read_fail(struct sl_read *rd, uint32_t line, const char *fmt, ...) {
-    char words[230];
+    char words[WORDS];
     va_list ap;
 
-    if (rd->code < 0)
+    va_start(ap, fmt);
+    (void)vsnprintf(words, sizeof words, fmt, ap);
+    va_end(ap);
+    wrong(rd, line, "", words);
+}
+
+void sl_read_wrong(struct sl_read *rd, uint32_t line, const char *name, const char *fmt, ...) {
+    char words[WORDS];
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(words, sizeof words, fmt, ap);
+    va_end(ap);
+    wrong(rd, line, name, words);
+}
+
+void sl_read_note(struct sl_read *rd, uint32_t line, const char *name, const char *fmt, ...) {
+    char words[WORDS];
+    va_list ap;
+
+    if (!rd->warn)
         return;
     va_start(ap, fmt);
     (void)vsnprintf(words, sizeof words, fmt, ap);
     va_end(ap);
-    rd->code = sl_err_set(rd->err, SL_EINVAL, "%s:%u: %s", rd->file, line, words);
+    warn(rd, line, name, words);
 }
 
 /* ---- one value ---- */
@@ -52,7 +97,7 @@ static struct got describe(const struct sl_node *n) {
 
 static void unexpected(struct sl_read *rd, const struct sl_node *n, const char *name,
                        const char *what) {
-    sl_read_fail(rd, n->line, "%s: expected %s, got %s", name, what, describe(n).s);
+    sl_read_wrong(rd, n->line, name, "expected %s, got %s", what, describe(n).s);
 }
 
 const char *sl_read_str(struct sl_read *rd, const struct sl_node *n, const char *name) {
@@ -77,6 +122,11 @@ int64_t sl_read_int(struct sl_read *rd, const struct sl_node *n, const char *nam
 
     if (n->kind == SL_NODE_INT && n->num >= min && n->num <= max)
         return n->num;
+    if (rd->warn && n->kind == SL_NODE_INT && n->num < min) { /* in Kueue's words */
+        sl_read_wrong(rd, n->line, name, "must be greater than or equal to %lld, got %lld",
+                      (long long)min, (long long)n->num);
+        return min > 0 ? min : 0;
+    }
     if (min == INT64_MIN && max == INT64_MAX)
         (void)snprintf(what, sizeof what, "a whole number");
     else if (max == INT64_MAX)
@@ -185,6 +235,11 @@ sl_quantity sl_read_quantity(struct sl_read *rd, const struct sl_node *n, const 
     return q;
 }
 
+/* Kueue's words for what is none of the words allowed; only warnings repeat them. */
+static const char *unsupported(const struct sl_read *rd) {
+    return rd->warn ? "Unsupported value: " : "";
+}
+
 int sl_read_word(struct sl_read *rd, const struct sl_node *n, const char *name,
                  enum sl_vocab vocab) {
     struct sl_err why;
@@ -193,11 +248,11 @@ int sl_read_word(struct sl_read *rd, const struct sl_node *n, const char *name,
     if (n->kind == SL_NODE_STR && *n->text) {
         if (sl_word_parse(vocab, n->text, &value, &why) == 0)
             return value;
-        sl_read_fail(rd, n->line, "%s: %s", name, why.text);
+        sl_read_wrong(rd, n->line, name, "%s%s", unsupported(rd), why.text);
         return 0;
     }
     (void)!sl_word_parse(vocab, describe(n).s, &value, &why);
-    sl_read_fail(rd, n->line, "%s: %s", name, why.text);
+    sl_read_wrong(rd, n->line, name, "%s%s", unsupported(rd), why.text);
     return 0;
 }
 
@@ -215,7 +270,7 @@ int sl_read_choice(struct sl_read *rd, const struct sl_node *n, const char *name
                                  : words[i + 1] ? ", "
                                                 : " or ",
                                  words[i]);
-    unexpected(rd, n, name, what);
+    sl_read_wrong(rd, n->line, name, "%sexpected %s, got %s", unsupported(rd), what, describe(n).s);
     return 0;
 }
 
@@ -229,7 +284,7 @@ const struct sl_node *sl_read_list(struct sl_read *rd, const struct sl_node *n, 
         return NULL;
     }
     if (n->n > max) {
-        sl_read_fail(rd, n->line, "%s: expected at most %u items, got %u", name, max, n->n);
+        sl_read_wrong(rd, n->line, name, "expected at most %u items, got %u", max, n->n);
         return NULL;
     }
     *ret_n = n->n;
@@ -238,13 +293,18 @@ const struct sl_node *sl_read_list(struct sl_read *rd, const struct sl_node *n, 
 
 const char *const *sl_read_strs(struct sl_read *rd, const struct sl_node *n, const char *name,
                                 uint32_t max, uint32_t *ret_n) {
-    const struct sl_node *items = sl_read_list(rd, n, name, max, ret_n);
+    uint32_t n_items, kept = 0, before = 0;
+    const struct sl_node *items = sl_read_list(rd, n, name, max, &n_items);
     const char **v = NULL;
 
-    if (*ret_n > 0)
-        v = sl_arena_alloc(rd->arena, *ret_n * sizeof *v);
-    for (uint32_t i = 0; i < *ret_n; i++)
-        v[i] = sl_read_str(rd, &items[i], name);
+    if (n_items > 0)
+        v = sl_arena_alloc(rd->arena, n_items * sizeof *v);
+    for (uint32_t i = 0; i < n_items; i++) {
+        before = rd->n_wrong;
+        v[kept] = sl_read_str(rd, &items[i], name);
+        kept += !rd->warn || rd->n_wrong == before; /* "" would have a meaning of its own */
+    }
+    *ret_n = kept;
     return v;
 }
 
@@ -252,7 +312,7 @@ const char *const *sl_read_strs(struct sl_read *rd, const struct sl_node *n, con
 
 void sl_fields_open(struct sl_fields *f, struct sl_read *rd, const struct sl_node *n,
                     const char *what) {
-    *f = (struct sl_fields){.rd = rd, .what = what, .line = n ? n->line : 0};
+    *f = (struct sl_fields){.rd = rd, .what = what, .line = n ? n->line : 0, .outer = rd->path};
     if (!n || n->kind == SL_NODE_NULL)
         return;
     if (n->kind != SL_NODE_MAP) {
@@ -260,6 +320,17 @@ void sl_fields_open(struct sl_fields *f, struct sl_read *rd, const struct sl_nod
         return;
     }
     f->map = n;
+}
+
+void sl_fields_enter(struct sl_fields *f, struct sl_read *rd, const struct sl_node *n,
+                     const char *what, const char *key) {
+    const char *outer = rd->path;
+
+    if (rd->warn)
+        rd->path = outer ? sl_arena_printf(rd->arena, "%.120s.%.60s", outer, key)
+                         : sl_arena_printf(rd->arena, "%.60s", key);
+    sl_fields_open(f, rd, n, what);
+    f->outer = outer;
 }
 
 void sl_field_skip(struct sl_fields *f, const char *key) {
@@ -281,38 +352,105 @@ const struct sl_node *sl_field_need(struct sl_fields *f, const char *key) {
 }
 
 void sl_fields_close(struct sl_fields *f) {
-    for (uint32_t i = 0; f->map && i < f->map->n && f->rd->code == 0; i++) {
+    struct sl_read *rd = f->rd;
+    uint32_t n_wrong = rd->n_wrong, n_unknown = 0;
+
+    for (uint32_t i = 0; f->map && i < f->map->n && rd->code == 0; i++) {
         const struct sl_pair *p = &f->map->pairs[i];
         bool known = false;
         for (uint32_t k = 0; k < f->n_asked && !known; k++)
             known = strcmp(p->key, f->asked[k]) == 0;
         if (known)
             continue;
+        if (n_unknown++ == SL_FIELDS_MAX) { /* looking for near ones takes its time */
+            sl_read_fail(rd, p->line, "unknown field \"%.60s\" in %s, and perhaps more", p->key,
+                         f->what);
+            break;
+        }
         const char *near = sl_nearest(p->key, f->asked, f->n_asked);
-        sl_read_fail(f->rd, p->line, "unknown field \"%.60s\" in %s%s%s%s", p->key, f->what,
+        sl_read_fail(rd, p->line, "unknown field \"%.60s\" in %s%s%s%s", p->key, f->what,
                      near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
     }
+    rd->n_wrong = n_wrong;
+    rd->path = f->outer;
+}
+
+/* ---- fields with defaults ---- */
+
+/* Reading one value for which there is a default. Its words are only made for lenient reading: the
+ * strict kind also reads journals, where time counts. */
+struct attempt {
+    struct sl_read *rd;
+    const char *instead; /* of before */
+    uint32_t n_wrong;    /* of before */
+    char words[80];
+};
+
+static void attempt(struct attempt *a, struct sl_read *rd, const char *otherwise) {
+    a->rd = rd;
+    a->instead = rd->instead;
+    a->n_wrong = rd->n_wrong;
+    if (!rd->warn)
+        return;
+    (void)snprintf(a->words, sizeof a->words, "using %.70s", *otherwise ? otherwise : "none");
+    rd->instead = a->words;
+}
+
+static bool succeeded(struct attempt *a) {
+    a->rd->instead = a->instead;
+    return a->rd->n_wrong == a->n_wrong;
 }
 
 const char *sl_field_str(struct sl_fields *f, const char *key, const char *otherwise) {
     const struct sl_node *n = otherwise ? sl_field(f, key) : sl_field_need(f, key);
-    return n ? sl_read_str(f->rd, n, key) : otherwise ? otherwise : "";
+    const char *value, *standby = otherwise ? otherwise : "";
+    struct attempt a;
+
+    if (!n)
+        return standby;
+    attempt(&a, f->rd, standby);
+    value = sl_read_str(f->rd, n, key);
+    return succeeded(&a) ? value : standby;
 }
 
 bool sl_field_bool(struct sl_fields *f, const char *key, bool otherwise) {
     const struct sl_node *n = sl_field(f, key);
-    return n ? sl_read_bool(f->rd, n, key) : otherwise;
+    struct attempt a;
+
+    if (!n)
+        return otherwise;
+    attempt(&a, f->rd, otherwise ? "true" : "false");
+    bool value = sl_read_bool(f->rd, n, key);
+    return succeeded(&a) ? value : otherwise;
 }
 
 int64_t sl_field_int(struct sl_fields *f, const char *key, int64_t otherwise, int64_t min,
                      int64_t max) {
     const struct sl_node *n = sl_field(f, key);
-    return n ? sl_read_int(f->rd, n, key, min, max) : otherwise;
+    struct attempt a;
+    char text[24];
+
+    if (!n)
+        return otherwise;
+    if (f->rd->warn)
+        (void)snprintf(text, sizeof text, "%lld", (long long)otherwise);
+    attempt(&a, f->rd, text);
+    int64_t value = sl_read_int(f->rd, n, key, min, max);
+    return succeeded(&a) ? value : otherwise;
 }
 
 sl_span sl_field_span(struct sl_fields *f, const char *key, sl_span otherwise) {
     const struct sl_node *n = sl_field(f, key);
-    return n ? sl_read_span(f->rd, n, key) : otherwise;
+    char text[SL_SPAN_TEXT];
+    struct attempt a;
+
+    if (!n)
+        return otherwise;
+    if (f->rd->warn && otherwise != SL_TIME_NEVER)
+        (void)sl_span_format(otherwise, text);
+    attempt(&a, f->rd, otherwise == SL_TIME_NEVER ? "no limit" : text);
+    sl_span value = sl_read_span(f->rd, n, key);
+    return succeeded(&a) ? value : otherwise;
 }
 
 sl_time sl_field_time(struct sl_fields *f, const char *key, sl_time otherwise) {
@@ -322,12 +460,38 @@ sl_time sl_field_time(struct sl_fields *f, const char *key, sl_time otherwise) {
 
 sl_quantity sl_field_quantity(struct sl_fields *f, const char *key, sl_quantity otherwise) {
     const struct sl_node *n = sl_field(f, key);
-    return n ? sl_read_quantity(f->rd, n, key) : otherwise;
+    char text[SL_QUANTITY_TEXT];
+    struct attempt a;
+
+    if (!n)
+        return otherwise;
+    if (f->rd->warn)
+        (void)sl_quantity_format(otherwise, text);
+    attempt(&a, f->rd, text);
+    sl_quantity value = sl_read_quantity(f->rd, n, key);
+    return succeeded(&a) ? value : otherwise;
 }
 
 int sl_field_word(struct sl_fields *f, const char *key, enum sl_vocab vocab, int otherwise) {
     const struct sl_node *n = sl_field(f, key);
-    return n ? sl_read_word(f->rd, n, key, vocab) : otherwise;
+    struct attempt a;
+
+    if (!n)
+        return otherwise;
+    attempt(&a, f->rd, sl_word(vocab, otherwise));
+    int value = sl_read_word(f->rd, n, key, vocab);
+    return succeeded(&a) ? value : otherwise;
+}
+
+int sl_field_choice(struct sl_fields *f, const char *key, const char *const *words, int otherwise) {
+    const struct sl_node *n = sl_field(f, key);
+    struct attempt a;
+
+    if (!n)
+        return otherwise;
+    attempt(&a, f->rd, words[otherwise]);
+    int value = sl_read_choice(f->rd, n, key, words);
+    return succeeded(&a) ? value : otherwise;
 }
 
 const struct sl_node *sl_field_list(struct sl_fields *f, const char *key, uint32_t max,

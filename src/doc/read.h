@@ -9,6 +9,13 @@
  *
  * Fields of a map are read between sl_fields_open and sl_fields_close; what was not asked for by
  * then is unknown. A null value is as good as absent, as in Kubernetes.
+ *
+ * With 'warn' set, reading is lenient: every error goes there and is passed over, 'code' stays 0,
+ * and the field has its default, which the text names. The text has no file and line but the whole
+ * path instead of the bare name:
+ *
+ *     waitForPodsReady.timeout: expected a duration such as 250ms, got "fast" (using 30m0s)
+ *     fairSharing: unknown field "enabled" in fairSharing; did you mean "enable"? (ignored)
  */
 #ifndef SL_DOC_READ_H
 #define SL_DOC_READ_H
@@ -23,7 +30,15 @@ struct sl_read {
     struct sl_arena *arena;
     struct sl_err *err;
     int code; /* 0, or the code of the first error */
+    /* ---- lenient reading ---- */
+    void (*warn)(void *ctx, uint32_t line, const char *text); /* NULL: reading is strict */
+    void *warn_ctx;
+    const char *path;    /* of the map being read; NULL at the top */
+    const char *instead; /* what becomes of a wrong value: "using 5m0s"; NULL: it is ignored */
+    uint32_t n_wrong;    /* wrong values so far, unknown fields not counted */
 };
+
+#define SL_WARNING_TEXT 480 /* room for any text given to 'warn' */
 
 #define SL_FIELDS_MAX 64
 
@@ -32,12 +47,19 @@ struct sl_fields {
     const struct sl_node *map; /* NULL: there is none, everything is absent */
     const char *what;          /* "a class", for messages */
     uint32_t line;
+    const char *outer; /* rd->path before it */
     const char *asked[SL_FIELDS_MAX];
     uint32_t n_asked;
 };
 
 /* Keeps the first error only. */
 void sl_read_fail(struct sl_read *rd, uint32_t line, const char *fmt, ...) _printf_(3, 4);
+/* The same about the value of one field: "name: ...". */
+void sl_read_wrong(struct sl_read *rd, uint32_t line, const char *name, const char *fmt, ...)
+    _printf_(4, 5);
+/* Something to tell and nothing wrong: lenient reading warns, strict reading says nothing. */
+void sl_read_note(struct sl_read *rd, uint32_t line, const char *name, const char *fmt, ...)
+    _printf_(4, 5);
 
 /* ---- one value; 'name' is the field's, for messages ---- */
 const char *sl_read_str(struct sl_read *rd, const struct sl_node *n, const char *name);
@@ -64,16 +86,19 @@ const char *const *sl_read_strs(struct sl_read *rd, const struct sl_node *n, con
 /* A NULL node is an empty map; any other kind than a map is an error. */
 void sl_fields_open(struct sl_fields *f, struct sl_read *rd, const struct sl_node *n,
                     const char *what);
+/* The same for a part of what is being read: until it is closed, warnings say "path.key". */
+void sl_fields_enter(struct sl_fields *f, struct sl_read *rd, const struct sl_node *n,
+                     const char *what, const char *key);
 /* The value, NULL if absent or null. From now on the field is known. */
 const struct sl_node *sl_field(struct sl_fields *f, const char *key);
 /* The same, and it is an error if it is absent. */
 const struct sl_node *sl_field_need(struct sl_fields *f, const char *key);
 /* Known, and of no interest. */
 void sl_field_skip(struct sl_fields *f, const char *key);
-/* Reports the first field that nobody asked for. */
+/* Reports what nobody asked for: the first of them, or in lenient reading all. */
 void sl_fields_close(struct sl_fields *f);
 
-/* With a default for an absent field. A string whose default is NULL must be given. */
+/* With a default for a field that is absent or wrong. A string whose default is NULL must be given. */
 const char *sl_field_str(struct sl_fields *f, const char *key, const char *otherwise);
 bool sl_field_bool(struct sl_fields *f, const char *key, bool otherwise);
 int64_t sl_field_int(struct sl_fields *f, const char *key, int64_t otherwise, int64_t min,
@@ -82,6 +107,7 @@ sl_span sl_field_span(struct sl_fields *f, const char *key, sl_span otherwise);
 sl_time sl_field_time(struct sl_fields *f, const char *key, sl_time otherwise);
 sl_quantity sl_field_quantity(struct sl_fields *f, const char *key, sl_quantity otherwise);
 int sl_field_word(struct sl_fields *f, const char *key, enum sl_vocab vocab, int otherwise);
+int sl_field_choice(struct sl_fields *f, const char *key, const char *const *words, int otherwise);
 const struct sl_node *sl_field_list(struct sl_fields *f, const char *key, uint32_t max,
                                     uint32_t *ret_n);
 const char *const *sl_field_strs(struct sl_fields *f, const char *key, uint32_t max,

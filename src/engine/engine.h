@@ -82,7 +82,8 @@ uint32_t sl_engine_assignment(const struct sl_engine *e, sl_wl_id id, struct sl_
 
 struct sl_cq_view {
     bool exists, active;
-    const char *message; /* of the Active condition */
+    enum sl_inactive reason; /* if not active */
+    const char *message;     /* of the Active condition */
     uint32_t heap, asleep, reserving, admitted;
     int64_t weighted_share; /* ceil, INT64_MAX for infinite */
 };
@@ -122,6 +123,46 @@ struct sl_engine_stats {
     uint32_t workloads, pending, reserved, shapes, classes;
 };
 void sl_engine_stats(const struct sl_engine *e, struct sl_engine_stats *ret);
+
+/* ---- measuring (measure.c): for meters, not for decisions; each call walks what it sums ---- */
+
+/* Where a ClusterQueue or Cohort stands: the names of its parent and of the root of its tree. A cohort
+ * without parent is its own root; else absent ones are "". False if it is unknown or in a cycle. */
+bool sl_engine_place(const struct sl_engine *e, bool cohort, const char *name,
+                     const char **ret_parent, const char **ret_root);
+/* Every cohort, also those that are only named by others; NULL ends. *at starts at 0. */
+const char *sl_engine_cohort_name(const struct sl_engine *e, uint32_t *at);
+/* Every (flavor, resource) for which there is quota in or below a node. *at starts at 0. */
+bool sl_engine_pair(const struct sl_engine *e, bool cohort, const char *node, uint32_t *at,
+                    const char **ret_flavor, const char **ret_resource);
+/* Limits of a ClusterQueue; SL_AMOUNT_NONE: none. */
+void sl_engine_limits(const struct sl_engine *e, const char *cq, const char *flavor,
+                      const char *resource, sl_amount *ret_borrow, sl_amount *ret_lend);
+/* What all ClusterQueues below a cohort have reserved, and how many workloads are admitted there. */
+sl_amount sl_engine_cohort_reserved(const struct sl_engine *e, const char *cohort,
+                                    const char *flavor, const char *resource);
+uint32_t sl_engine_cohort_admitted(const struct sl_engine *e, const char *cohort);
+
+/* The exact share: over / lendable, divided by the weight. */
+struct sl_share_view {
+    uint64_t over, lendable;
+    int64_t weight_nano;
+};
+bool sl_engine_share(const struct sl_engine *e, bool cohort, const char *name,
+                     struct sl_share_view *ret);
+
+struct sl_total {
+    const char *resource;
+    sl_amount amount;
+};
+/* What the waiting workloads of a ClusterQueue ask for, at most n resources. Returns how many. */
+uint32_t sl_engine_asked(const struct sl_engine *e, const char *cq, struct sl_total *ret, uint32_t n);
+/* What admission fair sharing holds against a LocalQueue, in millionths of units, UINT64_MAX for
+ * weight zero. False if it does not order this queue. */
+bool sl_engine_lq_history(const struct sl_engine *e, const char *ns, const char *name,
+                          uint64_t *ret_micro);
+/* How often a workload was looked at so far. */
+uint64_t sl_engine_looks(const struct sl_engine *e);
 
 /* Recomputes everything from the parts and compares; says what disagrees. For tests and --check. */
 int sl_engine_check(const struct sl_engine *e, struct sl_err *err) _must_check_;

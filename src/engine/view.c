@@ -92,6 +92,7 @@ bool sl_engine_cq(const struct sl_engine *e, const char *name, struct sl_cq_view
     if (!q)
         return false;
     ret->active = q->active;
+    ret->reason = q->inactive_reason;
     ret->message = q->message ? q->message : "";
     ret->reserving = q->reserved.n;
     ret->admitted = q->n_admitted;

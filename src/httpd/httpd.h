@@ -1,6 +1,12 @@
 /*
- * HTTP and HTTPS servers inside the libuv loop (libmicrohttpd with its epoll descriptor nested in the
- * loop): handlers run on the loop's thread, one after the other, and answer at once or stream.
+ * HTTP and HTTPS servers inside the libuv loop: handlers run on the loop's thread, one after the
+ * other, with the whole request in memory, and answer at once. HTTP/1.1 with keep-alive; TLS 1.2
+ * and 1.3.
+ *
+ * What a client can take is bounded: header lines 32 KiB in all (431), the body max_body (413),
+ * max_connections connections (further ones wait to be accepted), request_ms from the accept or the
+ * request line to the end of the answer, and idle_ms from there to the next request line. A
+ * connection that takes longer is closed.
  */
 #ifndef SL_HTTPD_HTTPD_H
 #define SL_HTTPD_HTTPD_H
@@ -11,29 +17,36 @@
 struct uv_loop_s;
 struct sl_httpd;
 
+/* All of it lives until the handler returns. */
 struct sl_http_request {
-    const char *method, *path;                     /* path without the query, decoded */
-    const char *body;                              /* NUL-terminated */
+    const char *method;
+    const char *path; /* without the query, decoded; a decoded NUL stands there as '?' */
+    const char *body; /* NUL-terminated, never NULL */
     size_t len;
-    const char *(*query)(const struct sl_http_request *rq, const char *key);  /* NULL if absent */
-    const char *(*header)(const struct sl_http_request *rq, const char *name); /* NULL if absent */
+    /* NULL if absent, "" if there without a value. The first one, if there are several. */
+    const char *(*query)(const struct sl_http_request *rq, const char *key);
+    const char *(*header)(const struct sl_http_request *rq, const char *name); /* in any case */
     void *priv;
 };
 
 struct sl_http_answer {
-    int status;               /* 200 unless set */
-    const char *content_type; /* "application/json" unless set */
-    struct sl_buf body;
+    int status;               /* 200 unless set; 200 to 599 */
+    const char *content_type; /* "application/json" unless set; read when the handler returns */
+    struct sl_buf body;       /* ready for writing; overflow becomes a 500 */
 };
 
-typedef void (*sl_http_handler)(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a);
+typedef void (*sl_http_handler)(void *ctx, const struct sl_http_request *rq,
+                                struct sl_http_answer *a);
+
+#define SL_HTTP_ANSWER ((size_t)256 << 20) /* the ceiling of an answer's body */
 
 struct sl_httpd_spec {
-    const char *host; /* "" or NULL: every address */
-    uint16_t port;    /* 0: any free one */
-    const char *cert_pem, *key_pem; /* NULL: plain HTTP */
-    size_t max_body;  /* larger requests get 413 before they are read */
+    const char *host;               /* "" or NULL: every address */
+    uint16_t port;                  /* 0: any free one */
+    const char *cert_pem, *key_pem; /* NULL: plain HTTP. The certificate first, then its chain */
+    size_t max_body;
     uint32_t max_connections;
+    uint32_t request_ms, idle_ms; /* 0: 30 s and 120 s */
     sl_http_handler handler;
     void *ctx;
 };
@@ -41,9 +54,12 @@ struct sl_httpd_spec {
 int sl_httpd_start(struct uv_loop_s *loop, const struct sl_httpd_spec *spec, struct sl_httpd **ret,
                    struct sl_err *err) _must_check_;
 uint16_t sl_httpd_port(const struct sl_httpd *h);
-/* New certificate for connections from now on. */
-int sl_httpd_certificate(struct sl_httpd *h, const char *cert_pem, const char *key_pem, struct sl_err *err) _must_check_;
-/* Closes everything; the port is free when it returns (SO_REUSEADDR is set, so that the next start is not held up). */
+/* New certificate for connections from now on. Those that are there keep the old one and are closed
+ * with their next answer. If it cannot be used, everything stays as it is. */
+int sl_httpd_certificate(struct sl_httpd *h, const char *cert_pem, const char *key_pem,
+                         struct sl_err *err) _must_check_;
+/* Closes everything; the port is free when it returns. The memory goes when the loop has closed the
+ * handles, in its next turn. Not from a handler. NULL is allowed. */
 void sl_httpd_stop(struct sl_httpd *h);
 
 #endif

@@ -6,14 +6,19 @@
  *
  * What the writer does with an answer, after telling the owner:
  *   2xx             asks the object again if it was wanted meanwhile
- *   409             reads the object (GET w->read_path), gives it to the owner, asks again: re-decide
- *                   (of a POST: no read if read_path is empty)
+ *   409             reads the object (GET w->read_path; not if that is empty), gives it to the owner, asks
+ *                   again: re-decide. At once the first time, after a pause if it goes on
  *   404, 410        nothing; the owner knows whether it still cares
- *   429, 5xx, none  asks again after a pause that grows from 20 ms to 10 s, jittered, or as Retry-After says
- *   other 4xx       the server refuses this body for good: asks again after a pause from 1 s to 1 min
+ *   429, 5xx, none  asks again after a pause that grows from 20 ms to 10 s, jittered, or as Retry-After says.
+ *                   After a 429 all others wait as long, and then go on one by one at first
+ *   other 4xx       the server refuses this body for good: asks again after a pause from 1 s to 1 min; a wish
+ *                   meanwhile is asked, but only a different body is sent
  *
- * Objects are the owner's numbers, dense from 0. Lanes: a lower lane is served first; a higher one only
- * uses what the lower ones leave, but is never starved for ever (one in 16 turns is its).
+ * Objects are the owner's numbers, dense from 0 (SL_WRITER_MAX_OBJECTS). Lanes: a lower lane is served first; a
+ * higher one only uses what the lower ones leave, but is never starved for ever (one in 16 turns is its).
+ *
+ * The owner may call want, want_at and busy in its callbacks, but neither tick nor free. 'next' has to be asked
+ * again after every callback of the port.
  */
 #ifndef SL_KUBE_WRITER_H
 #define SL_KUBE_WRITER_H
@@ -22,6 +27,8 @@
 #include "kube/port.h"
 
 #define SL_WRITER_LANES 3
+#define SL_WRITER_MAX_IN_FLIGHT 1024u
+#define SL_WRITER_MAX_OBJECTS (UINT32_C(1) << 24)
 #define SL_WRITER_MAX_PATH 2048
 #define SL_WRITER_MAX_BODY ((size_t)8 << 20)
 

@@ -1,13 +1,21 @@
 /*
- * Log lines on standard error: a constant message and typed fields; text on a terminal, JSON lines elsewhere. An
- * error is logged once, where it stops travelling. No secret, token or object body is ever logged.
+ * Log lines on standard error: a constant message and typed fields; text on a terminal, JSON lines
+ * elsewhere. An error is logged once, where it stops travelling. No secret, token or object body is
+ * ever logged.
  *
  *     sl_log(SL_LOG_WARN, "patch conflict", SL_S("workload", name), SL_I("attempt", n));
+ *
+ * The threshold is the only global state. Any thread may log; a line is one write(2), so lines do
+ * not mix. A value longer than SL_LOG_VALUE bytes is cut and ends in "...", fields that would make
+ * the line longer than SL_LOG_LINE bytes are left out and the line says so.
  */
 #ifndef SL_LOG_LOG_H
 #define SL_LOG_LOG_H
 
 #include "base/macros.h"
+
+#define SL_LOG_VALUE ((size_t)2048)
+#define SL_LOG_LINE ((size_t)16384)
 
 enum sl_log_level { SL_LOG_ERROR, SL_LOG_WARN, SL_LOG_INFO, SL_LOG_DEBUG };
 
@@ -16,9 +24,18 @@ struct sl_log_field {
     const char *text; /* NULL: the number counts */
     int64_t number;
 };
-#define SL_S(k, v) ((struct sl_log_field){(k), (v) ? (v) : "", 0})
-#define SL_I(k, v) ((struct sl_log_field){(k), NULL, (int64_t)(v)})
 
+/* NULL is logged as "". */
+static inline struct sl_log_field sl_log_text(const char *key, const char *text) {
+    return (struct sl_log_field){.key = key, .text = text ? text : ""};
+}
+static inline struct sl_log_field sl_log_number(const char *key, int64_t number) {
+    return (struct sl_log_field){.key = key, .number = number};
+}
+#define SL_S(k, v) sl_log_text((k), (v))
+#define SL_I(k, v) sl_log_number((k), (int64_t)(v))
+
+/* The fields are evaluated only if the line is written. */
 #define sl_log(level, message, ...)                                                                \
     do {                                                                                           \
         if ((level) <= sl_log_threshold())                                                         \
@@ -28,7 +45,7 @@ struct sl_log_field {
 
 enum sl_log_level sl_log_threshold(void);
 void sl_log_set(enum sl_log_level threshold); /* SL_LOG_INFO at first */
-/* Fields end with a key of NULL. */
+/* Whatever the threshold. Fields end with a key of NULL. */
 void sl_log_line(enum sl_log_level level, const char *message, const struct sl_log_field *fields);
 
 #endif

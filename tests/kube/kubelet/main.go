@@ -34,7 +34,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -60,10 +59,10 @@ type fakelet struct {
 	queue workqueue.TypedRateLimitingInterface[string]
 
 	mu sync.Mutex
-	// When a pod was set running. Its status says that in whole seconds only, which is too coarse
-	// for what is to run a fraction of one; it is used for pods of an earlier run of this program.
-	started map[types.UID]time.Time
-	nextIP  uint32
+	// When a pod began to run, and when it was first seen to be deleted. The object says both in
+	// whole seconds only, which is too coarse for what takes a fraction of one.
+	started, deleted map[types.UID]time.Time
+	nextIP           uint32
 }
 
 // resources is a flag of the form NAME=AMOUNT that may be given again and again.
@@ -113,6 +112,7 @@ func main() {
 		nodes:   factory.Core().V1().Nodes().Lister(),
 		pods:    factory.Core().V1().Pods().Lister(),
 		started: map[types.UID]time.Time{},
+		deleted: map[types.UID]time.Time{},
 		queue: workqueue.NewTypedRateLimitingQueue(
 			workqueue.NewTypedItemExponentialFailureRateLimiter[string](50*time.Millisecond, 5*time.Second)),
 	}
@@ -178,6 +178,7 @@ func (f *fakelet) forget(object any) {
 	if pod, ok := object.(*corev1.Pod); ok {
 		f.mu.Lock()
 		delete(f.started, pod.UID)
+		delete(f.deleted, pod.UID)
 		f.mu.Unlock()
 	}
 }
@@ -201,21 +202,16 @@ func (f *fakelet) createNode(ctx context.Context, name string, offered corev1.Re
 // healthy gives the conditions of a node that works.
 func healthy() []corev1.NodeCondition {
 	now := metav1.Now()
-	conditions := []corev1.NodeCondition{}
-	for _, c := range []struct {
-		kind   corev1.NodeConditionType
-		status corev1.ConditionStatus
-		reason string
-	}{
-		{corev1.NodeMemoryPressure, corev1.ConditionFalse, "KubeletHasSufficientMemory"},
-		{corev1.NodeDiskPressure, corev1.ConditionFalse, "KubeletHasNoDiskPressure"},
-		{corev1.NodePIDPressure, corev1.ConditionFalse, "KubeletHasSufficientPID"},
-		{corev1.NodeReady, corev1.ConditionTrue, "KubeletReady"},
-	} {
-		conditions = append(conditions, corev1.NodeCondition{Type: c.kind, Status: c.status, Reason: c.reason,
-			LastHeartbeatTime: now, LastTransitionTime: now})
+	condition := func(kind corev1.NodeConditionType, yes bool, reason string) corev1.NodeCondition {
+		return corev1.NodeCondition{Type: kind, Status: yesNo(yes), Reason: reason,
+			LastHeartbeatTime: now, LastTransitionTime: now}
 	}
-	return conditions
+	return []corev1.NodeCondition{
+		condition(corev1.NodeMemoryPressure, false, "KubeletHasSufficientMemory"),
+		condition(corev1.NodeDiskPressure, false, "KubeletHasNoDiskPressure"),
+		condition(corev1.NodePIDPressure, false, "KubeletHasSufficientPID"),
+		condition(corev1.NodeReady, true, "KubeletReady"),
+	}
 }
 
 // alive says whether a node is there and is to be kept ready.
@@ -244,13 +240,6 @@ func (f *fakelet) node(ctx context.Context, name string) (time.Duration, error) 
 		if err != nil {
 			return 0, err
 		}
-		// Its pods were left alone as long as it was down.
-		pods, _ := f.pods.List(labels.Everything())
-		for _, pod := range pods {
-			if pod.Spec.NodeName == name {
-				f.queue.Add(pod.Namespace + "/" + pod.Name)
-			}
-		}
 	}
 
 	leases := f.client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
@@ -263,10 +252,8 @@ func (f *fakelet) node(ctx context.Context, name string) (time.Duration, error) 
 				{APIVersion: "v1", Kind: "Node", Name: name, UID: node.UID}}},
 			Spec: coordinationv1.LeaseSpec{HolderIdentity: &name, LeaseDurationSeconds: &duration, RenewTime: &now},
 		}, metav1.CreateOptions{})
-		// The folder of leases may not be there yet when the cluster is new: that is no reason to be
-		// late with the next try, nor is it one to stop.
 		if apierrors.IsNotFound(err) {
-			return time.Second, nil
+			return time.Second, nil // the namespace of leases is not there yet in a new cluster
 		}
 	}
 	return leaseRenewal, err
@@ -284,13 +271,9 @@ func (f *fakelet) pod(ctx context.Context, namespace, name string) (time.Duratio
 		return 0, nil
 	}
 	if _, alive := f.alive(pod.Spec.NodeName); !alive {
-		return 0, nil
+		return time.Second, nil // it may come back
 	}
-	grace, asked := time.Duration(0), time.Time{}
-	if pod.DeletionTimestamp != nil {
-		grace = time.Duration(*pod.DeletionGracePeriodSeconds) * time.Second
-		asked = pod.DeletionTimestamp.Add(-grace)
-	}
+	deleting := pod.DeletionTimestamp != nil
 	restarts := int32(0)
 	if len(pod.Status.ContainerStatuses) > 0 {
 		restarts = pod.Status.ContainerStatuses[0].RestartCount
@@ -299,15 +282,15 @@ func (f *fakelet) pod(ctx context.Context, namespace, name string) (time.Duratio
 
 	switch pod.Status.Phase {
 	case corev1.PodSucceeded, corev1.PodFailed:
-		if grace == 0 {
-			return 0, nil // not being deleted, or it was done and somebody's finalizer still holds it
+		if !deleting || *pod.DeletionGracePeriodSeconds == 0 {
+			return 0, nil // if deleted, then without grace, and somebody's finalizer still holds it
 		}
 		zero := int64(0)
 		return 0, f.client.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{
 			GracePeriodSeconds: &zero, Preconditions: &metav1.Preconditions{UID: &pod.UID}})
 	case corev1.PodRunning:
 	default:
-		if pod.DeletionTimestamp != nil {
+		if deleting {
 			return 0, f.write(ctx, pod, status{phase: corev1.PodFailed, code: 143, began: time.Now()})
 		}
 		return 0, f.write(ctx, pod, status{phase: corev1.PodRunning, ready: ready == 0, began: f.start(pod)})
@@ -316,8 +299,10 @@ func (f *fakelet) pod(ctx context.Context, namespace, name string) (time.Duratio
 	began := f.began(pod)
 	runs, ends := time.Since(began), seconds(pod, "run-seconds", sleeps(pod))
 	code, _ := strconv.Atoi(pod.Annotations[prefix+"exit-code"])
-	if pod.DeletionTimestamp == nil && (pod.Spec.RestartPolicy == corev1.RestartPolicyAlways ||
-		pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure && code != 0) && runs >= ends {
+	switch {
+	case pod.Spec.RestartPolicy == corev1.RestartPolicyAlways:
+		ends = forever // a service; that it is restarted now and then would tell nothing
+	case pod.Spec.RestartPolicy == corev1.RestartPolicyOnFailure && code != 0 && runs >= ends && !deleting:
 		return 0, f.write(ctx, pod, status{phase: corev1.PodRunning, ready: ready == 0, began: f.start(pod),
 			restarts: restarts + 1})
 	}
@@ -329,8 +314,8 @@ func (f *fakelet) pod(ctx context.Context, namespace, name string) (time.Duratio
 		return 0, f.write(ctx, pod, status{phase: phase, code: code, began: began, restarts: restarts})
 	}
 	again := ends - runs
-	if pod.DeletionTimestamp != nil {
-		left := time.Until(asked.Add(min(grace, seconds(pod, "stop-seconds", 0))))
+	if deleting {
+		left := f.left(pod)
 		if left <= 0 {
 			// Controllers that count how pods end must see it before the object is gone. The news of
 			// this write leads to the case above that deletes it.
@@ -355,18 +340,26 @@ func (f *fakelet) start(pod *corev1.Pod) time.Time {
 	return f.started[pod.UID]
 }
 
+// began says when a pod began to run.
 func (f *fakelet) began(pod *corev1.Pod) time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if at, known := f.started[pod.UID]; known {
-		return at
+	at, known := f.started[pod.UID]
+	if !known && len(pod.Status.ContainerStatuses) > 0 && pod.Status.ContainerStatuses[0].State.Running != nil {
+		return pod.Status.ContainerStatuses[0].State.Running.StartedAt.Time // by an earlier fakelet
 	}
-	for _, c := range pod.Status.ContainerStatuses {
-		if c.State.Running != nil {
-			return c.State.Running.StartedAt.Time
-		}
+	return at
+}
+
+// left says how long a pod that is being deleted still runs.
+func (f *fakelet) left(pod *corev1.Pod) time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, known := f.deleted[pod.UID]; !known {
+		f.deleted[pod.UID] = time.Now()
 	}
-	return pod.CreationTimestamp.Time
+	return min(time.Until(f.deleted[pod.UID].Add(seconds(pod, "stop-seconds", 0))),
+		time.Until(pod.DeletionTimestamp.Time))
 }
 
 func isReady(pod *corev1.Pod) bool {
@@ -384,40 +377,38 @@ func seconds(pod *corev1.Pod, name string, otherwise time.Duration) time.Duratio
 	if !given {
 		return otherwise
 	}
-	if text == "infinity" {
-		return forever
-	}
 	value, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		log.Printf("%s/%s: %s%s: not a number: %q", pod.Namespace, pod.Name, prefix, name, text)
 		return otherwise
 	}
-	return time.Duration(value * float64(time.Second))
+	return duration(value)
 }
 
 var sleep = regexp.MustCompile(`\bsleep ([0-9.]+|infinity)([smhd]?)`)
 
 // sleeps finds how long the longest 'sleep N' of a pod's containers is; 1 s if there is none.
 func sleeps(pod *corev1.Pod) time.Duration {
-	longest := time.Duration(-1)
+	longest := -1.0
 	for _, c := range pod.Spec.Containers {
-		words := strings.Join(append(append([]string{}, c.Command...), c.Args...), " ")
+		words := strings.Join(c.Command, " ") + " " + strings.Join(c.Args, " ")
 		if found := sleep.FindStringSubmatch(words); found != nil {
-			unit := map[string]time.Duration{"m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}[found[2]]
-			if unit == 0 {
-				unit = time.Second
-			}
-			takes := forever
-			if value, err := strconv.ParseFloat(found[1], 64); err == nil && found[1] != "infinity" {
-				takes = time.Duration(value * float64(unit))
-			}
-			longest = max(longest, takes)
+			value, _ := strconv.ParseFloat(found[1], 64) // knows infinity, too
+			longest = max(longest, value*map[string]float64{"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}[found[2]])
 		}
 	}
 	if longest < 0 {
 		return time.Second
 	}
-	return longest
+	return duration(longest)
+}
+
+// duration holds at the longest that can be said, some 290 years.
+func duration(seconds float64) time.Duration {
+	if seconds >= forever.Seconds() {
+		return forever
+	}
+	return time.Duration(seconds * float64(time.Second))
 }
 
 // status is what the containers of a pod have come to; all of them share it.

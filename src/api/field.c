@@ -1,0 +1,196 @@
+#include "api/field.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/json.h"
+
+/* One error: a path, a value and a detail, each of which a user may have made long. */
+#define ERROR_MAX_BYTES (2 * SL_FIELD_VALUE_MAX_BYTES)
+
+void sl_path_print(const struct sl_path *p, struct sl_buf *out) {
+    if (p->up)
+        sl_path_print(p->up, out);
+    if (p->name)
+        sl_buf_printf(out, "%s%s", p->up ? "." : "", p->name);
+    else if (p->key)
+        sl_buf_printf(out, "[%s]", p->key);
+    else
+        sl_buf_printf(out, "[%llu]", (unsigned long long)p->index);
+}
+
+/* ---- values ---- */
+
+struct sl_bad sl_bad_str(const char *s) {
+    return sl_bad_strn(s, strlen(s));
+}
+
+/* Go's quoting, for texts that are valid UTF-8. */
+static void print_quoted(struct sl_buf *out, const char *s, size_t len) {
+    static const char from[] = "\a\b\f\n\r\t\v\\\"", to[] = "abfnrtv\\\"";
+
+    sl_buf_putc(out, '"');
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)s[i];
+        const char *escaped = c ? strchr(from, c) : NULL;
+        if (escaped)
+            sl_buf_printf(out, "\\%c", to[escaped - from]);
+        else if (c < 0x20 || c == 0x7f)
+            sl_buf_printf(out, "\\x%02x", c);
+        else
+            sl_buf_putc(out, (char)c);
+    }
+    sl_buf_putc(out, '"');
+}
+
+/* The first bytes of a text, cut where a character begins. */
+static size_t cut(const char *s, size_t len) {
+    if (len <= SL_FIELD_VALUE_MAX_BYTES)
+        return len;
+    for (len = SL_FIELD_VALUE_MAX_BYTES; len > 0 && (s[len] & 0xc0) == 0x80;)
+        len--;
+    return len;
+}
+
+static void print_json(struct sl_buf *out, yyjson_val *v) {
+    size_t len = 0;
+    char *s = v ? yyjson_val_write(v, 0, &len) : NULL;
+
+    if (s)
+        sl_buf_add(out, s, cut(s, len));
+    else
+        sl_buf_puts(out, "null");
+    free(s);
+}
+
+static void print_bad(struct sl_buf *out, struct sl_bad bad) {
+    switch (bad.kind) {
+    case SL_BAD_NONE:
+        return;
+    case SL_BAD_STR:
+        sl_buf_puts(out, ": ");
+        print_quoted(out, bad.s, cut(bad.s, bad.len));
+        return;
+    case SL_BAD_INT:
+        sl_buf_printf(out, ": %lld", (long long)bad.num);
+        return;
+    case SL_BAD_JSON:
+        sl_buf_puts(out, ": ");
+        print_json(out, bad.json);
+        return;
+    }
+}
+
+/* ---- errors ---- */
+
+static void keep(struct sl_field_errs *e, const struct sl_buf *text) {
+    const char *s = sl_buf_str(text);
+
+    for (uint32_t i = 0; i < e->n; i++)
+        if (strcmp(e->text[i], s) == 0)
+            return;
+    if (e->n < SL_FIELD_ERRS_MAX)
+        e->text[e->n++] = sl_arena_strdup(e->arena, s);
+    else
+        e->dropped++;
+}
+
+static void vadd(struct sl_field_errs *e, const char *kind, const struct sl_path *at,
+                 struct sl_bad bad, const char *fmt, va_list ap) {
+    _cleanup_(sl_buf_done) struct sl_buf text;
+    char detail[1024];
+
+    sl_buf_init(&text, ERROR_MAX_BYTES);
+    sl_path_print(at, &text);
+    sl_buf_printf(&text, ": %s", kind);
+    print_bad(&text, bad);
+    vsnprintf(detail, sizeof(detail), fmt, ap);
+    if (*detail)
+        sl_buf_printf(&text, ": %s", detail);
+    keep(e, &text);
+}
+
+static void _printf_(5, 6) add(struct sl_field_errs *e, const char *kind, const struct sl_path *at,
+                               struct sl_bad bad, const char *fmt, ...) {
+    va_list ap;
+
+    va_start(ap, fmt);
+    vadd(e, kind, at, bad, fmt, ap);
+    va_end(ap);
+}
+
+void sl_field_invalid(struct sl_field_errs *e, const struct sl_path *at, struct sl_bad bad,
+                      const char *fmt, ...) {
+    va_list ap;
+
+    va_start(ap, fmt);
+    vadd(e, "Invalid value", at, bad, fmt, ap);
+    va_end(ap);
+}
+
+void sl_field_forbidden(struct sl_field_errs *e, const struct sl_path *at, const char *fmt, ...) {
+    va_list ap;
+
+    va_start(ap, fmt);
+    vadd(e, "Forbidden", at, sl_bad_none(), fmt, ap);
+    va_end(ap);
+}
+
+void sl_field_duplicate(struct sl_field_errs *e, const struct sl_path *at, struct sl_bad bad,
+                        const char *detail) {
+    add(e, "Duplicate value", at, bad, "%s", detail);
+}
+
+void sl_field_not_found(struct sl_field_errs *e, const struct sl_path *at, struct sl_bad bad) {
+    add(e, "Not found", at, bad, "%s", "");
+}
+
+void sl_field_required(struct sl_field_errs *e, const struct sl_path *at, const char *detail) {
+    add(e, "Required value", at, sl_bad_none(), "%s", detail);
+}
+
+void sl_field_too_long(struct sl_field_errs *e, const struct sl_path *at, size_t max_bytes) {
+    add(e, "Too long", at, sl_bad_none(), "may not be more than %zu byte%s", max_bytes,
+        max_bytes == 1 ? "" : "s");
+}
+
+void sl_field_too_many(struct sl_field_errs *e, const struct sl_path *at, size_t n, size_t max) {
+    add(e, "Too many", at, sl_bad_int((int64_t)n), "must have at most %zu item%s", max,
+        max == 1 ? "" : "s");
+}
+
+void sl_field_unsupported(struct sl_field_errs *e, const struct sl_path *at, struct sl_bad bad,
+                          const char *const *words, size_t n) {
+    _cleanup_(sl_buf_done) struct sl_buf text;
+
+    sl_buf_init(&text, ERROR_MAX_BYTES);
+    sl_path_print(at, &text);
+    sl_buf_puts(&text, ": Unsupported value");
+    print_bad(&text, bad);
+    for (size_t i = 0; i < n; i++) {
+        sl_buf_puts(&text, i == 0 ? ": supported values: " : ", ");
+        print_quoted(&text, words[i], strlen(words[i]));
+    }
+    keep(e, &text);
+}
+
+void sl_field_immutable(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *now,
+                        yyjson_val *old) {
+    if (!sl_json_same(now, old))
+        sl_field_invalid(e, at, sl_bad_json(now), "%s", SL_FIELD_IMMUTABLE);
+}
+
+void sl_field_errs_print(const struct sl_field_errs *e, struct sl_buf *out) {
+    if (e->n == 1 && e->dropped == 0) {
+        sl_buf_puts(out, e->text[0]);
+        return;
+    }
+    for (uint32_t i = 0; i < e->n; i++)
+        sl_buf_printf(out, "%s%s", i == 0 ? "[" : ", ", e->text[i]);
+    if (e->dropped > 0)
+        sl_buf_printf(out, ", and %u more", e->dropped);
+    if (e->n > 0)
+        sl_buf_putc(out, ']');
+}

@@ -1,0 +1,245 @@
+#include "api/json.h"
+
+#include <string.h>
+
+#include "base/quantity.h"
+
+/* An object with more fields than this is no object of the API. It bounds every search by name. */
+#define MAX_FIELDS 4096u
+
+/* yyjson reads any depth, but writes, copies and compares by recursion, and so do we: the depth is
+ * looked at before anything else. Brackets within strings do not count. */
+static bool too_deep(const char *text, size_t len) {
+    bool in_string = false;
+    uint32_t depth = 0;
+
+    for (const char *p = text, *end = text + len; p < end; p++) {
+        if (in_string) {
+            if (*p == '\\')
+                p++;
+            else if (*p == '"')
+                in_string = false;
+        } else if (*p == '"') {
+            in_string = true;
+        } else if (*p == '[' || *p == '{') {
+            if (++depth > SL_JSON_MAX_DEPTH)
+                return true;
+        } else if ((*p == ']' || *p == '}') && depth > 0) {
+            depth--;
+        }
+    }
+    return false;
+}
+
+/* The values of a document stand one after the other. */
+static bool too_wide(yyjson_doc *doc) {
+    yyjson_val *v = yyjson_doc_get_root(doc);
+
+    for (size_t n = yyjson_doc_get_val_count(doc); n > 0; n--, v++)
+        if (yyjson_is_obj(v) && unsafe_yyjson_get_len(v) > MAX_FIELDS)
+            return true;
+    return false;
+}
+
+int sl_json_read(const char *text, size_t len, yyjson_doc **ret, struct sl_err *err) {
+    yyjson_read_err e;
+
+    if (too_deep(text, len))
+        return sl_err_set(err, SL_ELIMIT, "JSON is nested deeper than %u levels",
+                          SL_JSON_MAX_DEPTH);
+    /* Without YYJSON_READ_INSITU the text is only read, whatever the type says. */
+    yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)text, len, 0, NULL, &e);
+    if (!doc)
+        return sl_err_set(err, SL_EINVAL, "JSON is not well-formed at byte %zu: %s", e.pos, e.msg);
+    if (too_wide(doc)) {
+        yyjson_doc_free(doc);
+        return sl_err_set(err, SL_ELIMIT, "a JSON object has more than %u fields", MAX_FIELDS);
+    }
+    *ret = doc;
+    return 0;
+}
+
+void sl_json_docp(yyjson_doc **d) {
+    yyjson_doc_free(*d);
+    *d = NULL;
+}
+
+void sl_json_mut_docp(yyjson_mut_doc **d) {
+    yyjson_mut_doc_free(*d);
+    *d = NULL;
+}
+
+static yyjson_val *not_null(yyjson_val *v) {
+    return yyjson_is_null(v) ? NULL : v;
+}
+
+yyjson_val *sl_json_get(yyjson_val *v, const char *key) {
+    return not_null(yyjson_obj_get(v, key));
+}
+
+yyjson_val *sl_json_at(yyjson_val *v, const char *path) {
+    while (v && *path) {
+        size_t n = strcspn(path, ".");
+        v = yyjson_obj_getn(v, path, n);
+        path += n + (path[n] == '.');
+    }
+    return not_null(v);
+}
+
+const char *sl_json_text(yyjson_val *v) {
+    const char *s = yyjson_get_str(v);
+    return s ? s : "";
+}
+
+const char *sl_json_str(yyjson_val *v, const char *path) {
+    return sl_json_text(sl_json_at(v, path));
+}
+
+int64_t sl_json_int(yyjson_val *v, const char *path, int64_t otherwise) {
+    yyjson_val *at = sl_json_at(v, path);
+    return yyjson_is_int(at) ? yyjson_get_sint(at) : otherwise;
+}
+
+bool sl_json_bool(yyjson_val *v, const char *path, bool otherwise) {
+    yyjson_val *at = sl_json_at(v, path);
+    return yyjson_is_bool(at) ? yyjson_get_bool(at) : otherwise;
+}
+
+size_t sl_json_size(yyjson_val *v) {
+    return yyjson_is_ctn(v) ? unsafe_yyjson_get_len(v) : 0;
+}
+
+yyjson_val *sl_json_find(yyjson_val *array, const char *key, const char *word) {
+    size_t i, n;
+    yyjson_val *item;
+
+    yyjson_arr_foreach(array, i, n,
+                       item) if (yyjson_equals_str(yyjson_obj_get(item, key), word)) return item;
+    return NULL;
+}
+
+static const char *meta(yyjson_val *object, const char *path, const char *key) {
+    return yyjson_get_str(yyjson_obj_get(sl_json_at(object, path), key));
+}
+
+const char *sl_json_label(yyjson_val *object, const char *key) {
+    return meta(object, "metadata.labels", key);
+}
+
+const char *sl_json_annotation(yyjson_val *object, const char *key) {
+    return meta(object, "metadata.annotations", key);
+}
+
+bool sl_json_condition(yyjson_val *object, const char *type) {
+    yyjson_val *c = sl_json_find(sl_json_at(object, "status.conditions"), "type", type);
+    return yyjson_equals_str(yyjson_obj_get(c, "status"), "True");
+}
+
+/* ---- meaning ---- */
+
+/* Maps from resource names to quantities, wherever they stand. */
+static bool holds_quantities(yyjson_val *key) {
+    static const char *const names[] = {"requests", "limits",   "resourceUsage",
+                                        "overhead", "capacity", "resources"};
+
+    for (size_t i = 0; i < SL_LEN(names); i++)
+        if (yyjson_equals_str(key, names[i]))
+            return true;
+    return false;
+}
+
+static bool quantity_of(yyjson_val *v, sl_quantity *ret) {
+    if (yyjson_is_int(v)) {
+        *ret = (sl_quantity)yyjson_get_sint(v) * SL_NANO;
+        return true;
+    }
+    return yyjson_is_str(v) &&
+           sl_quantity_parse(yyjson_get_str(v), yyjson_get_len(v), ret, NULL) == 0;
+}
+
+/* Whatever a typed reader would take for a field that is not there. */
+static bool is_empty(yyjson_val *v) {
+    size_t i, n;
+    yyjson_val *key, *val;
+
+    switch (yyjson_get_type(v)) {
+    case YYJSON_TYPE_STR:
+    case YYJSON_TYPE_ARR:
+        return unsafe_yyjson_get_len(v) == 0;
+    case YYJSON_TYPE_NUM:
+        return yyjson_get_num(v) == 0;
+    case YYJSON_TYPE_BOOL:
+        return !yyjson_get_bool(v);
+    case YYJSON_TYPE_OBJ:
+        yyjson_obj_foreach(v, i, n, key, val) if (!is_empty(val)) return false;
+        return true;
+    default:
+        return true; /* absent, null */
+    }
+}
+
+static bool same(yyjson_val *a, yyjson_val *b, bool quantities);
+
+static bool skipped(yyjson_val *key, const char *const *skip) {
+    for (; skip && *skip; skip++)
+        if (yyjson_equals_str(key, *skip))
+            return true;
+    return false;
+}
+
+/* quantities: the fields are a map of quantities, not a record. */
+static bool same_fields(yyjson_val *a, yyjson_val *b, const char *const *skip, bool quantities) {
+    yyjson_obj_iter in_a = yyjson_obj_iter_with(a), in_b = yyjson_obj_iter_with(b);
+    size_t i, n;
+    yyjson_val *key, *val;
+
+    /* An iterator looks on from where it last found something: linear for fields in one order. */
+    yyjson_obj_foreach(a, i, n, key, val) {
+        yyjson_val *other = yyjson_obj_iter_getn(&in_b, yyjson_get_str(key), yyjson_get_len(key));
+        if (!skipped(key, skip) && !same(val, other, quantities || holds_quantities(key)))
+            return false;
+    }
+    yyjson_obj_foreach(b, i, n, key, val) {
+        yyjson_val *other = yyjson_obj_iter_getn(&in_a, yyjson_get_str(key), yyjson_get_len(key));
+        if (!other && !skipped(key, skip) && !is_empty(val))
+            return false;
+    }
+    return true;
+}
+
+static bool same_items(yyjson_val *a, yyjson_val *b) {
+    yyjson_arr_iter in_b = yyjson_arr_iter_with(b);
+    size_t i, n;
+    yyjson_val *item;
+
+    if (yyjson_arr_size(a) != yyjson_arr_size(b))
+        return false;
+    yyjson_arr_foreach(a, i, n,
+                       item) if (!same(item, yyjson_arr_iter_next(&in_b), false)) return false;
+    return true;
+}
+
+static bool same(yyjson_val *a, yyjson_val *b, bool quantities) {
+    sl_quantity qa, qb;
+
+    if (is_empty(a) || is_empty(b))
+        return is_empty(a) && is_empty(b);
+    if (yyjson_is_obj(a) && yyjson_is_obj(b))
+        return same_fields(a, b, NULL, quantities);
+    if (yyjson_is_arr(a) && yyjson_is_arr(b))
+        return same_items(a, b);
+    if (yyjson_is_num(a) && yyjson_is_num(b) && !(yyjson_is_int(a) && yyjson_is_int(b)))
+        return yyjson_get_num(a) == yyjson_get_num(b);
+    if (yyjson_equals(a, b))
+        return true;
+    return quantities && quantity_of(a, &qa) && quantity_of(b, &qb) && qa == qb;
+}
+
+bool sl_json_same(yyjson_val *a, yyjson_val *b) {
+    return same(a, b, false);
+}
+
+bool sl_json_same_but(yyjson_val *a, yyjson_val *b, const char *const *skip) {
+    return yyjson_is_obj(a) && yyjson_is_obj(b) ? same_fields(a, b, skip, false)
+                                                : same(a, b, false);
+}

@@ -1,0 +1,119 @@
+#include "api/patch.h"
+
+#include <stdlib.h>
+
+#include "api/json.h"
+
+struct diff {
+    struct sl_buf *out;
+    struct sl_buf path; /* JSON Pointer to where we are */
+    bool any;
+};
+
+/* Goes down one step; the way back is to set the length to what this returns. */
+static size_t down_key(struct diff *d, yyjson_val *key) {
+    const char *s = yyjson_get_str(key);
+    size_t before = d->path.len, n = yyjson_get_len(key);
+
+    sl_buf_putc(&d->path, '/');
+    for (size_t i = 0; i < n; i++) {
+        if (s[i] == '~' || s[i] == '/')
+            sl_buf_puts(&d->path, s[i] == '~' ? "~0" : "~1");
+        else
+            sl_buf_putc(&d->path, s[i]);
+    }
+    return before;
+}
+
+static size_t down_item(struct diff *d, size_t i) {
+    size_t before = d->path.len;
+
+    sl_buf_printf(&d->path, "/%zu", i);
+    return before;
+}
+
+static void up(struct diff *d, size_t before) {
+    d->path.len = before;
+    d->path.s[before] = '\0';
+}
+
+static void emit(struct diff *d, const char *op, yyjson_val *value) {
+    sl_buf_printf(d->out, "%s{\"op\":\"%s\",\"path\":", d->any ? "," : "", op);
+    sl_buf_json(d->out, sl_buf_str(&d->path));
+    if (value) {
+        size_t len = 0;
+        char *s = yyjson_val_write(value, 0, &len);
+        sl_buf_puts(d->out, ",\"value\":");
+        sl_buf_add(d->out, s ? s : "null", s ? len : 4);
+        free(s);
+    }
+    sl_buf_putc(d->out, '}');
+    d->any = true;
+}
+
+static void walk(struct diff *d, yyjson_val *from, yyjson_val *to);
+
+static void walk_fields(struct diff *d, yyjson_val *from, yyjson_val *to) {
+    size_t i, n;
+    yyjson_val *key, *val;
+
+    yyjson_obj_foreach(from, i, n, key, val) {
+        yyjson_val *now = yyjson_obj_getn(to, yyjson_get_str(key), yyjson_get_len(key));
+        size_t before = down_key(d, key);
+        if (now)
+            walk(d, val, now);
+        else
+            emit(d, "remove", NULL);
+        up(d, before);
+    }
+    yyjson_obj_foreach(to, i, n, key, val) {
+        if (yyjson_obj_getn(from, yyjson_get_str(key), yyjson_get_len(key)))
+            continue;
+        size_t before = down_key(d, key);
+        emit(d, "add", val);
+        up(d, before);
+    }
+}
+
+static void walk_items(struct diff *d, yyjson_val *from, yyjson_val *to) {
+    size_t n_from = yyjson_arr_size(from), n_to = yyjson_arr_size(to);
+    yyjson_arr_iter in_from = yyjson_arr_iter_with(from), in_to = yyjson_arr_iter_with(to);
+
+    for (size_t i = 0; i < n_to; i++) {
+        yyjson_val *now = yyjson_arr_iter_next(&in_to);
+        size_t before = down_item(d, i);
+        if (i < n_from)
+            walk(d, yyjson_arr_iter_next(&in_from), now);
+        else
+            emit(d, "add", now);
+        up(d, before);
+    }
+    /* From the end, so that the places before stay what they are. */
+    for (size_t i = n_from; i > n_to; i--) {
+        size_t before = down_item(d, i - 1);
+        emit(d, "remove", NULL);
+        up(d, before);
+    }
+}
+
+static void walk(struct diff *d, yyjson_val *from, yyjson_val *to) {
+    if (yyjson_is_obj(from) && yyjson_is_obj(to))
+        walk_fields(d, from, to);
+    else if (yyjson_is_arr(from) && yyjson_is_arr(to))
+        walk_items(d, from, to);
+    else if (!yyjson_equals(from, to))
+        emit(d, "replace", to);
+}
+
+void sl_patch_diff(yyjson_val *from, yyjson_val *to, struct sl_buf *out) {
+    struct diff d = {.out = out};
+
+    sl_buf_init(&d.path, out->ceiling);
+    sl_buf_puts(&d.path, "");
+    sl_buf_putc(out, '[');
+    walk(&d, from, to);
+    sl_buf_putc(out, ']');
+    /* A path that was cut would change something else. */
+    out->overflow = out->overflow || d.path.overflow;
+    sl_buf_done(&d.path);
+}

@@ -1,0 +1,329 @@
+#include "api/syntax.h"
+
+#include <string.h>
+
+#include "api/json.h"
+
+/* ---- words ---- */
+
+#define ALNUM_ENDS "and must start and end with an alphanumeric character"
+#define LABEL_FMT "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+#define KEY_FMT "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+#define PATH_FMT "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+"
+#define REASON_FMT "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
+
+#define EMPTY "must be non-empty"
+#define MAX_63 "must be no more than 63 bytes"
+#define MAX_253 "must be no more than 253 bytes"
+#define SUBDOMAIN                                                                                  \
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "   \
+    "'.', " ALNUM_ENDS " (e.g. 'example.com', regex used for validation is '" LABEL_FMT            \
+    "(\\." LABEL_FMT ")*')"
+#define KEY_NAME                                                                                   \
+    "must consist of alphanumeric characters, '-', '_' or '.', " ALNUM_ENDS                        \
+    " (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '" KEY_FMT "')"
+#define KEY                                                                                        \
+    "a valid label key " KEY_NAME                                                                  \
+    " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+#define VALUE                                                                                      \
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or "    \
+    "'.', " ALNUM_ENDS                                                                             \
+    " (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(" KEY_FMT       \
+    ")?')"
+#define REASON                                                                                     \
+    "a condition reason must start with alphabetic character, optionally followed by a string of " \
+    "alphanumeric characters or '_,:', and must end with an alphanumeric character or '_' (e.g. "  \
+    "'my_name',  or 'MY_NAME',  or 'MyName',  or 'ReasonA,ReasonB',  or 'ReasonA:ReasonB', regex " \
+    "used for validation is '" REASON_FMT "')"
+
+static bool is_lower(char c) {
+    return c >= 'a' && c <= 'z';
+}
+
+static bool is_upper(char c) {
+    return c >= 'A' && c <= 'Z';
+}
+
+static bool is_alpha(char c) {
+    return is_lower(c) || is_upper(c);
+}
+
+static bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+static bool is_alnum(char c) {
+    return is_alpha(c) || is_digit(c);
+}
+
+static bool is_one_of(char c, const char *set) {
+    return c != '\0' && strchr(set, c);
+}
+
+static bool is_subdomain(const char *s, size_t len) {
+    char before = '.';
+
+    for (size_t i = 0; i < len; i++) {
+        bool edge = before == '.' || i + 1 == len || s[i + 1] == '.';
+        if (s[i] == '.' ? before == '.'
+                        : !(is_lower(s[i]) || is_digit(s[i]) || (s[i] == '-' && !edge)))
+            return false;
+        before = s[i];
+    }
+    return before != '.';
+}
+
+static bool is_key_name(const char *s, size_t len) {
+    if (len == 0 || !is_alnum(s[0]) || !is_alnum(s[len - 1]))
+        return false;
+    for (size_t i = 0; i < len; i++)
+        if (!is_alnum(s[i]) && !is_one_of(s[i], "-_."))
+            return false;
+    return true;
+}
+
+static bool is_reason(const char *s, size_t len) {
+    if (len == 0 || !is_alpha(s[0]) || is_one_of(s[len - 1], ",:"))
+        return false;
+    for (size_t i = 0; i < len; i++)
+        if (!is_alnum(s[i]) && !is_one_of(s[i], "_,:"))
+            return false;
+    return true;
+}
+
+static void fault(struct sl_faults *f, const char *text) {
+    f->v[f->n++] = text;
+}
+
+struct sl_faults sl_syntax_subdomain(const char *s, size_t len) {
+    struct sl_faults f = {0};
+
+    if (len > 253)
+        fault(&f, MAX_253);
+    if (!is_subdomain(s, len))
+        fault(&f, SUBDOMAIN);
+    return f;
+}
+
+struct sl_faults sl_syntax_label_key(const char *s, size_t len) {
+    const char *slash = memchr(s, '/', len), *name = slash ? slash + 1 : s;
+    size_t n_name = (size_t)(s + len - name);
+    struct sl_faults f = {0};
+
+    if (memchr(name, '/', n_name)) {
+        fault(&f, KEY);
+        return f;
+    }
+    if (slash == s)
+        fault(&f, "prefix part " EMPTY);
+    if (slash > s) {
+        size_t n_prefix = (size_t)(slash - s);
+        if (n_prefix > 253)
+            fault(&f, "prefix part " MAX_253);
+        if (!is_subdomain(s, n_prefix))
+            fault(&f, "prefix part " SUBDOMAIN);
+    }
+    if (n_name == 0)
+        fault(&f, "name part " EMPTY);
+    if (n_name > 63)
+        fault(&f, "name part " MAX_63);
+    if (!is_key_name(name, n_name))
+        fault(&f, "name part " KEY_NAME);
+    return f;
+}
+
+struct sl_faults sl_syntax_label_value(const char *s, size_t len) {
+    struct sl_faults f = {0};
+
+    if (len > 63)
+        fault(&f, MAX_63);
+    if (len > 0 && !is_key_name(s, len))
+        fault(&f, VALUE);
+    return f;
+}
+
+/* ---- rules on values ---- */
+
+static void tell(struct sl_field_errs *e, const struct sl_path *at, struct sl_bad bad,
+                 const struct sl_faults *f) {
+    for (uint32_t i = 0; i < f->n; i++)
+        sl_field_invalid(e, at, bad, "%s", f->v[i]);
+}
+
+void sl_check_label_key(struct sl_field_errs *e, const struct sl_path *at, const char *s,
+                        size_t len) {
+    struct sl_faults f = sl_syntax_label_key(s, len);
+    tell(e, at, sl_bad_strn(s, len), &f);
+}
+
+static void check_label_value(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *v) {
+    const char *s = sl_json_text(v);
+    struct sl_faults f = sl_syntax_label_value(s, yyjson_get_len(v));
+    tell(e, at, sl_bad_strn(s, yyjson_get_len(v)), &f);
+}
+
+void sl_check_key_of(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *v) {
+    sl_check_label_key(e, at, sl_json_text(v), yyjson_get_len(v));
+}
+
+void sl_check_labels(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *labels) {
+    size_t i, n;
+    yyjson_val *key, *val;
+
+    yyjson_obj_foreach(labels, i, n, key, val) {
+        sl_check_key_of(e, at, key);
+        check_label_value(e, at, val);
+    }
+}
+
+#define ANNOTATIONS_MAX_BYTES ((size_t)256 << 10)
+
+/* As for labels, but that the case of the key does not matter and any value goes. */
+void sl_check_annotations(struct sl_field_errs *e, const struct sl_path *at,
+                          yyjson_val *annotations) {
+    size_t i, n, bytes = 0;
+    yyjson_val *key, *val;
+
+    yyjson_obj_foreach(annotations, i, n, key, val) {
+        const char *s = sl_json_text(key);
+        size_t len = yyjson_get_len(key);
+        char lower[512]; /* a longer key is too long in any case */
+        size_t n_lower = len < sizeof(lower) ? len : sizeof(lower);
+        for (size_t k = 0; k < n_lower; k++)
+            lower[k] = is_upper(s[k]) ? (char)(s[k] - 'A' + 'a') : s[k];
+        struct sl_faults f = sl_syntax_label_key(lower, n_lower);
+        tell(e, at, sl_bad_strn(s, len), &f);
+        bytes += len + yyjson_get_len(val);
+    }
+    if (bytes > ANNOTATIONS_MAX_BYTES)
+        sl_field_too_long(e, at, ANNOTATIONS_MAX_BYTES);
+}
+
+static void check_requirement(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *r) {
+    const char *op = sl_json_str(r, "operator");
+    yyjson_val *values = sl_json_get(r, "values"), *value;
+    const struct sl_path *values_at = SL_PATH(at, "values");
+    size_t i, n;
+
+    if (strcmp(op, "In") == 0 || strcmp(op, "NotIn") == 0) {
+        if (sl_json_size(values) == 0)
+            sl_field_required(e, values_at, "must be specified when `operator` is 'In' or 'NotIn'");
+    } else if (strcmp(op, "Exists") == 0 || strcmp(op, "DoesNotExist") == 0) {
+        if (sl_json_size(values) > 0)
+            sl_field_forbidden(
+                e, values_at, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
+    } else {
+        sl_field_invalid(e, SL_PATH(at, "operator"), sl_bad_str(op),
+                         "not a valid selector operator");
+    }
+    sl_check_key_of(e, SL_PATH(at, "key"), sl_json_get(r, "key"));
+    yyjson_arr_foreach(values, i, n, value) check_label_value(e, SL_PATH_AT(values_at, i), value);
+}
+
+void sl_check_selector(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *selector) {
+    const struct sl_path *list_at = SL_PATH(at, "matchExpressions");
+    size_t i, n;
+    yyjson_val *r;
+
+    sl_check_labels(e, SL_PATH(at, "matchLabels"), sl_json_get(selector, "matchLabels"));
+    yyjson_arr_foreach(sl_json_get(selector, "matchExpressions"), i, n, r)
+        check_requirement(e, SL_PATH_AT(list_at, i), r);
+}
+
+#define CONDITIONS_MAX 64u
+#define REASON_MAX_BYTES ((size_t)1 << 10)
+#define MESSAGE_MAX_BYTES ((size_t)32 << 10)
+
+static void check_reason(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *v) {
+    const char *s = sl_json_text(v);
+    size_t len = yyjson_get_len(v);
+
+    if (len == 0) {
+        sl_field_required(e, at, "");
+        return;
+    }
+    if (!is_reason(s, len))
+        sl_field_invalid(e, at, sl_bad_strn(s, len), "%s", REASON);
+    if (len > REASON_MAX_BYTES)
+        sl_field_too_long(e, at, REASON_MAX_BYTES);
+}
+
+static void check_condition(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *c) {
+    static const char *const statuses[] = {"False", "True", "Unknown"};
+    const char *status = sl_json_str(c, "status");
+    int64_t generation = sl_json_int(c, "observedGeneration", 0);
+    bool known = false;
+
+    sl_check_key_of(e, SL_PATH(at, "type"), sl_json_get(c, "type"));
+    for (size_t i = 0; i < SL_LEN(statuses); i++)
+        known = known || strcmp(status, statuses[i]) == 0;
+    if (!known)
+        sl_field_unsupported(e, SL_PATH(at, "status"), sl_bad_str(status), statuses,
+                             SL_LEN(statuses));
+    if (generation < 0)
+        sl_field_invalid(e, SL_PATH(at, "observedGeneration"), sl_bad_int(generation),
+                         "must be greater than or equal to zero");
+    if (*sl_json_str(c, "lastTransitionTime") == '\0')
+        sl_field_required(e, SL_PATH(at, "lastTransitionTime"), "");
+    check_reason(e, SL_PATH(at, "reason"), sl_json_get(c, "reason"));
+    if (yyjson_get_len(sl_json_get(c, "message")) > MESSAGE_MAX_BYTES)
+        sl_field_too_long(e, SL_PATH(at, "message"), MESSAGE_MAX_BYTES);
+}
+
+void sl_check_conditions(struct sl_field_errs *e, const struct sl_path *at,
+                         yyjson_val *conditions) {
+    size_t i, n;
+    yyjson_val *c;
+
+    if (!sl_check_size(e, at, conditions, CONDITIONS_MAX))
+        return;
+    yyjson_arr_foreach(conditions, i, n, c) {
+        const struct sl_path *c_at = SL_PATH_AT(at, i);
+        const char *type = sl_json_str(c, "type");
+        if (sl_json_find(conditions, "type", type) != c)
+            sl_field_duplicate(e, SL_PATH(c_at, "type"), sl_bad_str(type), "");
+        check_condition(e, c_at, c);
+    }
+}
+
+bool sl_check_size(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *list,
+                   size_t max) {
+    if (sl_json_size(list) <= max)
+        return true;
+    sl_field_too_many(e, at, sl_json_size(list), max);
+    return false;
+}
+
+void sl_check_domain_path(struct sl_field_errs *e, const struct sl_path *at, const char *s,
+                          size_t len) {
+    const char *slash = memchr(s, '/', len), *path = slash ? slash + 1 : NULL, *end = s + len;
+
+    if (len == 0) {
+        sl_field_required(e, at, "");
+        return;
+    }
+    if (!slash || slash == s || path == end) {
+        sl_field_invalid(e, at, sl_bad_strn(s, len),
+                         "must be a domain-prefixed path (such as \"acme.io/foo\")");
+        return;
+    }
+    struct sl_faults f = sl_syntax_subdomain(s, (size_t)(slash - s));
+    tell(e, at, sl_bad_strn(s, (size_t)(slash - s)), &f);
+    for (const char *p = path; p < end; p++) {
+        if (!is_alnum(*p) && !is_one_of(*p, "/-._~%!$&'()*+,;=:")) {
+            sl_field_invalid(e, at, sl_bad_strn(path, (size_t)(end - path)), "%s",
+                             "Invalid path (regex used for validation is '" PATH_FMT "')");
+            return;
+        }
+    }
+}
+
+void sl_check_subdomain(struct sl_field_errs *e, const struct sl_path *at, const char *s,
+                        const char *join) {
+    struct sl_faults f = sl_syntax_subdomain(s, strlen(s));
+
+    if (join && f.n == 2)
+        sl_field_invalid(e, at, sl_bad_str(s), "%s%s%s", f.v[0], join, f.v[1]);
+    else
+        tell(e, at, sl_bad_str(s), &f);
+}

@@ -1,0 +1,352 @@
+/*
+ * Objects of which there are few: namespaces, classes, limits, flavors, checks, queues. Their text is kept; what the engine
+ * must know is read from it by the same decoder that reads manifests (src/doc), leniently: the API server has checked it, and
+ * a field that is newer than Sluice must not hide a queue.
+ */
+#include <string.h>
+
+#include "base/hash.h"
+#include "controllers/bridge.h"
+#include "controllers/kinds.h"
+#include "controllers/limits.h"
+#include "controllers/metrics.h"
+#include "doc/objects.h"
+#include "log/log.h"
+
+#define MAX_TEXT ((size_t)4 << 20)
+
+/* ---- taking in ---- */
+
+static void put_member(struct sl_buf *b, const char *key, yyjson_val *v) {
+    if (!v || yyjson_is_null(v))
+        return;
+    if (b->len > 1)
+        sl_buf_putc(b, ',');
+    sl_buf_json(b, key);
+    sl_buf_putc(b, ':');
+    jput(b, v);
+}
+
+static void put_metadata(struct sl_buf *b, yyjson_val *meta) {
+    static const char *const kept[] = {"name", "namespace", "labels", "deletionTimestamp"};
+    struct sl_buf x;
+    sl_buf_init(&x, MAX_TEXT);
+    sl_buf_putc(&x, '{');
+    for (size_t i = 0; i < SL_LEN(kept); i++)
+        put_member(&x, kept[i], yyjson_obj_get(meta, kept[i]));
+    sl_buf_printf(b, ",\"metadata\":%s}", sl_buf_str(&x));
+    sl_buf_done(&x);
+}
+
+static void take_conditions(struct rec_conf *c, yyjson_val *list) {
+    struct sl_buf others;
+    size_t i, n;
+    yyjson_val *v;
+
+    c->has_active = false;
+    sl_buf_init(&others, MAX_TEXT);
+    yyjson_arr_foreach(list, i, n, v) {
+        if (strcmp(jstr(v, "type"), "Active") == 0) {
+            c->has_active = true;
+            c->active = strcmp(jstr(v, "status"), "True") == 0;
+            c->active_since = jtime(v, "lastTransitionTime");
+        } else {
+            sl_buf_puts(&others, others.len ? "," : "");
+            jput(&others, v);
+        }
+    }
+    sl_freep(&c->others);
+    if (others.len)
+        c->others = sl_strdup(sl_buf_str(&others));
+    sl_buf_done(&others);
+}
+
+bool conf_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
+    struct rec_conf *c = conf_of(r);
+    const struct kind *k = &kinds[r->kind];
+    yyjson_val *status = yyjson_obj_get(o, "status"), *key, *val;
+    struct sl_buf b;
+    size_t i, n;
+
+    (void)m;
+    sl_buf_init(&b, MAX_TEXT);
+    sl_buf_printf(&b, "{\"apiVersion\":\"%s\",\"kind\":\"%s\"", k->api_version, k->kind);
+    put_metadata(&b, yyjson_obj_get(o, "metadata"));
+    yyjson_obj_foreach(o, i, n, key, val) {
+        const char *s = yyjson_get_str(key);
+        if (strcmp(s, "apiVersion") != 0 && strcmp(s, "kind") != 0 && strcmp(s, "metadata") != 0 &&
+            strcmp(s, "status") != 0)
+            put_member(&b, s, val);
+    }
+    sl_buf_putc(&b, '}');
+    take_conditions(c, yyjson_obj_get(status, "conditions"));
+    uint64_t hash = sl_hash_u64(sl_hash_str(0, sl_buf_str(&b)), r->kind == REC_CHECK && c->has_active && c->active);
+    uint64_t status_hash = jhash(1, status);
+    bool changed = hash != c->hash || status_hash != c->status;
+    c->hash = hash;
+    c->status = status_hash;
+    sl_freep(&c->text);
+    c->text = sl_strdup(sl_buf_str(&b));
+    sl_buf_done(&b);
+    return changed;
+}
+
+void conf_done(struct rec *r) {
+    struct rec_conf *c = conf_of(r);
+    sl_freep(&c->text);
+    sl_freep(&c->others);
+}
+
+/* ---- telling the engine ---- */
+
+bool tell(struct sl_manager *m, struct sl_fact *f, sl_wl_id *ret_wl) {
+    struct sl_err err;
+    f->at = m->spec.port->wall;
+    if (sl_engine_apply(m->engine, f, ret_wl, &err) < 0) {
+        sl_log(SL_LOG_WARN, "the engine refused a fact", SL_S("fact", sl_fact_name(f->kind)), SL_S("error", err.text));
+        return false;
+    }
+    m->facts = true;
+    return true;
+}
+
+static void warned(void *ctx, uint32_t line, const char *text) {
+    const struct rec *r = ctx;
+    (void)line;
+    sl_log(SL_LOG_WARN, "odd object", SL_S("kind", kinds[r->kind].kind), SL_S("name", r->name), SL_S("what", text));
+}
+
+/* Says what the object says, if it is something new. */
+static bool conf_tell(struct sl_manager *m, struct rec *r) {
+    struct rec_conf *c = conf_of(r);
+    struct sl_doc *d = NULL;
+    struct sl_err err = {0};
+    struct sl_arena arena;
+    struct sl_object x;
+
+    if (c->told == c->hash)
+        return false;
+    c->told = c->hash;
+    if (sl_doc_json(r->name, 1, c->text, strlen(c->text), &d, &err) < 0) {
+        sl_log(SL_LOG_WARN, "unreadable object", SL_S("kind", kinds[r->kind].kind), SL_S("error", err.text));
+        return false;
+    }
+    sl_arena_init(&arena, (size_t)64 << 20);
+    struct sl_read rd = {.file = r->name, .arena = &arena, .err = &err, .warn = warned, .warn_ctx = r};
+    sl_object_decode(&rd, &d->roots[0], &x);
+    bool fine = x.kind == SL_OBJECT_FACT;
+    if (fine) {
+        if (r->kind == REC_CHECK)
+            x.fact.check.active = c->has_active && c->active; /* its controller has to say so */
+        fine = tell(m, &x.fact, NULL);
+    }
+    sl_arena_done(&arena);
+    sl_doc_free(d);
+    return fine;
+}
+
+static void tell_gone(struct sl_manager *m, const struct rec *r, enum sl_fact_kind kind) {
+    struct sl_fact f = {.kind = kind};
+    f.gone.ns = str(m, r->ns);
+    f.gone.name = r->name;
+    if (conf_of((struct rec *)(uintptr_t)r)->told)
+        (void)tell(m, &f, NULL);
+}
+
+static void mark_all(struct sl_manager *m, enum rec_kind k, sl_sym ns) {
+    uint32_t at = 0;
+    for (struct rec *r; (r = rec_each(m, k, &at));)
+        if (!ns || r->ns == ns)
+            rec_mark(m, r);
+}
+
+/* ---- what changes with each kind ---- */
+
+void ns_changed(struct sl_manager *m, struct rec *r) {
+    if (conf_tell(m, r) && m->ready)
+        mark_all(m, REC_JOB, sl_sym_put(&m->syms, r->name)); /* the selector may choose them now, or no longer */
+}
+
+void ns_gone(struct sl_manager *m, struct rec *r) {
+    tell_gone(m, r, SL_FACT_NAMESPACE_GONE);
+}
+
+/* Every workload of the class gets the new value; so do jobs that waited for the class to exist. */
+void class_changed(struct sl_manager *m, struct rec *r) {
+    struct rec_conf *c = conf_of(r);
+    yyjson_doc *d = yyjson_read(c->text, strlen(c->text), 0);
+    yyjson_val *root = yyjson_doc_get_root(d);
+    bool changed = c->told != c->hash;
+
+    c->told = c->hash;
+    c->value = jint(root, "value", 0);
+    c->chosen = jbool(root, "globalDefault", false);
+    yyjson_doc_free(d);
+    if (!changed)
+        return;
+    sl_sym name = sl_sym_find(&m->syms, r->name);
+    uint32_t at = 0;
+    for (struct rec *w; r->kind == REC_WORKLOAD_PRIORITY_CLASS && (w = rec_each(m, REC_WORKLOAD, &at));)
+        if (wl_of(w)->class_name == name && wl_of(w)->class_name)
+            rec_mark(m, w);
+    if (m->ready)
+        mark_all(m, REC_JOB, 0);
+}
+
+void class_gone(struct sl_manager *m, struct rec *r) {
+    (void)m, (void)r; /* who has its value keeps it */
+}
+
+/* Requests of pods may count differently now. */
+static void retemplate(struct sl_manager *m, sl_sym ns) {
+    if (m->ready) {
+        template_forget_shapes(m);
+        uint32_t at = 0;
+        for (struct rec *w; (w = rec_each(m, REC_WORKLOAD, &at));)
+            if (!ns || w->ns == ns)
+                wl_reread(m, wl_of(w));
+    }
+}
+
+void limits_changed(struct sl_manager *m, struct rec *r) {
+    struct rec_conf *c = conf_of(r);
+    if (!c->told)
+        limits_add(m, r);
+    if (c->told != c->hash)
+        retemplate(m, r->ns);
+    c->told = c->hash;
+}
+
+void limits_gone(struct sl_manager *m, struct rec *r) {
+    limits_drop(m, r);
+    retemplate(m, r->ns);
+}
+
+void runtime_changed(struct sl_manager *m, struct rec *r) {
+    struct rec_conf *c = conf_of(r);
+    if (c->told != c->hash)
+        retemplate(m, 0);
+    c->told = c->hash;
+}
+
+void runtime_gone(struct sl_manager *m, struct rec *r) {
+    (void)r;
+    retemplate(m, 0);
+}
+
+static void want_all(struct sl_manager *m, enum rec_kind k) {
+    uint32_t at = 0;
+    for (struct rec *r; (r = rec_each(m, k, &at));)
+        rec_want(m, r);
+}
+
+/* A flavor or a check that is being deleted goes when the last queue has let it go. */
+static void want_unused(struct sl_manager *m) {
+    uint32_t at = 0;
+    for (struct rec *r; (r = rec_each(m, REC_FLAVOR, &at));)
+        if (r->deleting)
+            rec_want(m, r);
+    at = 0;
+    for (struct rec *r; (r = rec_each(m, REC_CHECK, &at));)
+        if (r->deleting)
+            rec_want(m, r);
+}
+
+void flavor_changed(struct sl_manager *m, struct rec *r) {
+    if (conf_tell(m, r))
+        want_all(m, REC_CLUSTER_QUEUE);
+    rec_want(m, r);
+}
+
+void flavor_gone(struct sl_manager *m, struct rec *r) {
+    tell_gone(m, r, SL_FACT_FLAVOR_GONE);
+    want_all(m, REC_CLUSTER_QUEUE);
+}
+
+void check_changed(struct sl_manager *m, struct rec *r) {
+    if (conf_tell(m, r))
+        want_all(m, REC_CLUSTER_QUEUE);
+    rec_want(m, r);
+}
+
+void check_gone(struct sl_manager *m, struct rec *r) {
+    tell_gone(m, r, SL_FACT_CHECK_GONE);
+    want_all(m, REC_CLUSTER_QUEUE);
+}
+
+void cohort_changed(struct sl_manager *m, struct rec *r) {
+    if (conf_tell(m, r))
+        want_all(m, REC_CLUSTER_QUEUE);
+    rec_want(m, r);
+}
+
+void cohort_gone(struct sl_manager *m, struct rec *r) {
+    tell_gone(m, r, SL_FACT_COHORT_GONE);
+    want_all(m, REC_CLUSTER_QUEUE);
+}
+
+/* Workloads that hold quota of a queue which was not known when they were first seen. */
+static void settle_reservations(struct sl_manager *m, sl_sym cq) {
+    uint32_t at = 0;
+    for (struct rec *w; (w = rec_each(m, REC_WORKLOAD, &at));)
+        if (wl_of(w)->seen.admission && wl_of(w)->seen.admission->cq == cq)
+            rec_mark(m, w);
+}
+
+void cq_changed(struct sl_manager *m, struct rec *r) {
+    bool first = !conf_of(r)->told;
+    if (conf_tell(m, r)) {
+        sl_sym name = sl_sym_put(&m->syms, r->name);
+        uint32_t at = 0;
+        if (first)
+            settle_reservations(m, name);
+        for (struct rec *l; (l = rec_each(m, REC_LOCAL_QUEUE, &at));)
+            if (conf_of(l)->refers == name)
+                rec_want(m, l);
+        want_unused(m);
+    }
+    rec_want(m, r);
+}
+
+void cq_gone(struct sl_manager *m, struct rec *r) {
+    tell_gone(m, r, SL_FACT_CLUSTER_QUEUE_GONE);
+    want_unused(m);
+    want_all(m, REC_LOCAL_QUEUE);
+    drop_cq_series(m, r->name);
+}
+
+void lq_changed(struct sl_manager *m, struct rec *r) {
+    struct rec_conf *c = conf_of(r);
+    yyjson_doc *d = yyjson_read(c->text, strlen(c->text), 0);
+    c->refers = sl_sym_put(&m->syms, jstr(yyjson_doc_get_root(d), "spec.clusterQueue"));
+    yyjson_doc_free(d);
+    if (conf_tell(m, r))
+        cq_touch(m, str(m, c->refers));
+    rec_want(m, r);
+}
+
+void lq_gone(struct sl_manager *m, struct rec *r) {
+    tell_gone(m, r, SL_FACT_LOCAL_QUEUE_GONE);
+    cq_touch(m, str(m, conf_of(r)->refers));
+    drop_lq_series(m, str(m, r->ns), r->name);
+}
+
+void cq_touch(struct sl_manager *m, const char *cq) {
+    struct rec *r = rec_find(m, REC_CLUSTER_QUEUE, "", cq);
+    if (r)
+        rec_want_at(m, r, m->spec.port->mono + STATUS_DELAY);
+    if (m->settings->engine.fair_sharing) { /* shares of neighbours move as well */
+        uint32_t at = 0;
+        for (struct rec *x; (x = rec_each(m, REC_COHORT, &at));)
+            rec_want_at(m, x, m->spec.port->mono + STATUS_DELAY);
+        at = 0;
+        for (struct rec *x; (x = rec_each(m, REC_CLUSTER_QUEUE, &at));)
+            rec_want_at(m, x, m->spec.port->mono + STATUS_DELAY);
+    }
+}
+
+void lq_touch(struct sl_manager *m, sl_sym ns, const char *lq) {
+    struct rec *r = rec_find(m, REC_LOCAL_QUEUE, str(m, ns), lq);
+    if (r)
+        rec_want_at(m, r, m->spec.port->mono + STATUS_DELAY);
+}

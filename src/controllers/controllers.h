@@ -1,0 +1,64 @@
+/*
+ * The manager: everything between the port and the engine. Reflectors fill small records, controllers are
+ * level-triggered functions from records to what should be written, the engine decides, and one patch queue writes.
+ * No I/O of its own, no waiting, no clock but the port's: it runs as well over an in-memory API under a virtual
+ * clock. One thread.
+ *
+ *     sl_manager_tick(m) after callbacks of the port and when sl_manager_next(m) says so.
+ */
+#ifndef SL_CONTROLLERS_CONTROLLERS_H
+#define SL_CONTROLLERS_CONTROLLERS_H
+
+#include "api/view.h"
+#include "base/buf.h"
+#include "kube/port.h"
+#include "metrics/metrics.h"
+
+/* Which parts run (--controllers). */
+struct sl_parts {
+    bool core, scheduler, tas, provisioning;
+    bool framework[SL_FW_COUNT];
+};
+
+struct sl_manager_spec {
+    struct sl_port *port;
+    const struct sl_settings *settings; /* stays alive until replaced by sl_manager_configure */
+    struct sl_parts parts;
+    struct sl_strs annotations_to_copy;
+    struct sl_metrics *metrics; /* NULL: none */
+    const char *instance;       /* reportingInstance of events */
+    uint64_t seed;              /* for jitter */
+    bool standby;               /* begins without writing */
+};
+
+struct sl_manager;
+
+struct sl_manager *sl_manager_new(const struct sl_manager_spec *spec);
+void sl_manager_free(struct sl_manager *m);
+void sl_manager_tick(struct sl_manager *m);
+/* When tick has to come again (mono), SL_TIME_NEVER if only the port can move it. */
+sl_time sl_manager_next(const struct sl_manager *m);
+/* The first lists are in and have been understood. */
+bool sl_manager_ready(const struct sl_manager *m);
+/* A standby reads everything and writes nothing. */
+void sl_manager_lead(struct sl_manager *m, bool lead);
+/* New settings from now on; the old ones may be freed after the call. */
+void sl_manager_configure(struct sl_manager *m, const struct sl_settings *settings);
+/* What admission may ask. */
+const struct sl_api_view *sl_manager_view(struct sl_manager *m);
+/* Nothing dirty, nothing to write: at rest until something outside happens. */
+bool sl_manager_idle(const struct sl_manager *m);
+/* Gauges that are cheaper to read out now and then than to keep; called before /metrics is printed. */
+void sl_manager_refresh_metrics(struct sl_manager *m);
+/*
+ * The state as canonical JSON: queues with their usage and lines, workloads with phase and assignment. Two managers
+ * over the same API, both at rest, print the same.
+ */
+void sl_manager_dump(const struct sl_manager *m, struct sl_buf *out);
+
+struct sl_engine;
+struct sl_engine *sl_manager_engine(struct sl_manager *m);
+/* Do the records, the engine and its sums agree? For tests. */
+int sl_manager_check(const struct sl_manager *m, struct sl_err *err) _must_check_;
+
+#endif

@@ -1,0 +1,234 @@
+/*
+ * From decisions to wishes: each effect changes what its Workload is wanted to say, in Kueue's words, and is told as an event
+ * and in the metrics.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "controllers/bridge.h"
+#include "controllers/kinds.h"
+#include "controllers/metrics.h"
+#include "controllers/wl_int.h"
+
+#define SCHEDULER "kueue-admission"
+#define CONTROLLER "kueue-workload-controller"
+
+static struct rec_wl *wl_of_id(const struct sl_manager *m, sl_wl_id id) {
+    uint32_t obj = sl_map_get(&m->by_wl_id, id.v);
+    return obj == SL_MAP_NONE ? NULL : wl_of(m->objs.v[obj]);
+}
+
+/* Seconds since it began to wait: since it was made, or since it was last put back. */
+static int64_t waited(const struct sl_manager *m, const struct rec_wl *w) {
+    const struct cond *c = wl_next_cond(m, w, "Requeued");
+    sl_time since = c ? c->at : w->rec.created;
+    return since < m->spec.port->wall ? (m->spec.port->wall - since) / SL_SEC : 0;
+}
+
+static void set_conditions(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
+    struct sl_condition v[SL_EFFECT_MAX_CONDITIONS];
+    struct sl_buf text;
+    sl_buf_init(&text, (size_t)1 << 20);
+    uint32_t n = sl_effect_conditions(x, &text, v);
+    for (uint32_t i = 0; i < n; i++)
+        wl_set_cond(m, w, sl_word(SL_VOCAB_COND, (int)v[i].type), v[i].status, v[i].reason, v[i].message);
+    sl_buf_done(&text);
+}
+
+/* What was true of an earlier admission is so no longer. */
+static void reset_condition(struct sl_manager *m, struct rec_wl *w, const char *type) {
+    const struct cond *c = wl_next_cond(m, w, type);
+    if (!c || c->status != COND_TRUE)
+        return;
+    struct sl_buf b;
+    sl_buf_init(&b, 32768);
+    sl_buf_printf(&b, "Previously: %s", c->message);
+    wl_set_cond(m, w, type, false, "QuotaReserved", sl_buf_str(&b));
+    sl_buf_done(&b);
+}
+
+static void reserve(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
+    wl_set_admission(m, w, x->cq, x->reserve.podsets, x->reserve.n);
+    event(m, &w->rec, SCHEDULER, false, "QuotaReserved",
+          "Quota reserved in ClusterQueue %s, wait time since queued was %llds", x->cq, (long long)waited(m, w));
+    set_conditions(m, w, x);
+    reset_condition(m, w, "Evicted");
+    reset_condition(m, w, "Preempted");
+    reset_condition(m, w, "BlockedOnPreemptionGates");
+    if (x->reserve.admitted)
+        event(m, &w->rec, SCHEDULER, false, "Admitted",
+              "Admitted by ClusterQueue %s, wait time since reservation was 0s", x->cq);
+}
+
+static void admit(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
+    const struct cond *c = wl_next_cond(m, w, "QuotaReserved");
+    int64_t s = c && c->at < m->spec.port->wall ? (m->spec.port->wall - c->at) / SL_SEC : 0;
+    set_conditions(m, w, x);
+    event(m, &w->rec, CONTROLLER, false, "Admitted", "Admitted by ClusterQueue %s, wait time since reservation was %llds",
+          x->cq, (long long)s);
+}
+
+static void pending(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
+    set_conditions(m, w, x);
+    const struct cond *c = wl_next_cond(m, w, "QuotaReserved");
+    if (c)
+        event(m, &w->rec, SCHEDULER, true, "Pending", "%s", c->message);
+}
+
+/* `; preemptor effective priority: 2 (base: 1, boost: 1); preemptee effective priority: ...` */
+static void put_priorities(const struct sl_manager *m, const struct rec_wl *by, const struct rec_wl *w, struct sl_buf *b) {
+    bool boosted = m->settings->gates[SL_G_PRIORITY_BOOST];
+    const struct rec_wl *v[] = {by, w};
+    for (size_t i = 0; i < SL_LEN(v); i++) {
+        int64_t base = v[i] ? v[i]->priority : 0, boost = v[i] && boosted ? v[i]->boost : 0;
+        sl_buf_printf(b, "; preempt%s effective priority: %lld (base: %lld, boost: %lld)", i ? "ee" : "or",
+                      (long long)(base + boost), (long long)base, (long long)boost);
+    }
+}
+
+static void preempted(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
+    const struct rec_wl *by = wl_of_id(m, x->evict.by);
+    const struct cond *c = wl_next_cond(m, w, "Preempted");
+    struct sl_buf b;
+    sl_buf_init(&b, 8192);
+    put_priorities(m, by, w, &b);
+    event(m, &w->rec, SCHEDULER, false, "Preempted", "%s%s", c ? c->message : "", sl_buf_str(&b));
+    if (by)
+        event(m, &by->rec, SCHEDULER, false, "PreemptedWorkload", "Preempted workload %s/%s (UID: %s) in ClusterQueue %s%s",
+              str(m, w->rec.ns), w->rec.name, w->rec.uid, x->cq, sl_buf_str(&b));
+    sl_buf_done(&b);
+}
+
+static void evict(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
+    bool ours = x->evict.reason == SL_EVICT_DEACTIVATED || x->evict.reason == SL_EVICT_PODS_READY_TIMEOUT;
+    const char *reason = sl_word(SL_VOCAB_EVICT, (int)x->evict.reason);
+    const char *cause = ours && x->evict.cause != SL_CAUSE_NONE ? sl_word(SL_VOCAB_CAUSE, (int)x->evict.cause) : "";
+    set_conditions(m, w, x);
+    wl_clear_names(m, w);
+    w->evicted_before = wl_count_eviction(m, w, reason, cause) > 0;
+    const struct cond *c = wl_next_cond(m, w, "Evicted");
+    char name[128]; /* the condition's reason carries the cause of a deactivation */
+    (void)snprintf(name, sizeof name, "EvictedDueTo%s", c ? str(m, c->reason) : reason);
+    event(m, &w->rec, x->evict.reason == SL_EVICT_PREEMPTED ? SCHEDULER : CONTROLLER, false, name, "%s",
+          c ? c->message : "");
+}
+
+static void release(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
+    const struct cond *c = wl_next_cond(m, w, "Admitted");
+    if (c && c->status == COND_TRUE && x->release.was_admitted)
+        wl_add_past(m, w, (m->spec.port->wall - c->at) / SL_SEC);
+    set_conditions(m, w, x);
+    wl_clear_admission(m, w);
+}
+
+static void unreserve(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
+    set_conditions(m, w, x);
+    wl_clear_admission(m, w);
+}
+
+static void deactivate(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
+    set_conditions(m, w, x);
+    const struct cond *c = wl_next_cond(m, w, "DeactivationTarget");
+    switch (x->deactivate.cause) {
+    case SL_CAUSE_MAX_EXECUTION_TIME:
+        wl_reset_past(m, w);
+        event(m, &w->rec, CONTROLLER, true, "MaximumExecutionTimeExceeded", "The maximum execution time (%llds) exceeded",
+              (long long)w->max_exec_s);
+        break;
+    case SL_CAUSE_ADMISSION_CHECK:
+        event(m, &w->rec, CONTROLLER, true, "AdmissionCheckRejected", "Deactivated due to %s", c ? c->message : "");
+        break;
+    case SL_CAUSE_REQUEUING_LIMIT:
+        wl_set_requeue(m, w, 0, 0);
+        break;
+    default:
+        break;
+    }
+}
+
+static void blocked(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
+    set_conditions(m, w, x);
+    if (x->blocked.kind == SL_BLOCKED_GATED)
+        event(m, &w->rec, CONTROLLER, false, "AdmissionGated", "Workload admission is gated by: %s",
+              x->blocked.text ? x->blocked.text : "");
+    else if (x->blocked.kind == SL_BLOCKED_GATE_CLEARED)
+        event(m, &w->rec, CONTROLLER, false, "AdmissionGateCleared", "Admission gate cleared, workload is now admissible");
+}
+
+static void perform(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
+    count_effect(m, w, x);
+    switch (x->kind) {
+    case SL_EFFECT_RESERVE:
+        reserve(m, w, x);
+        break;
+    case SL_EFFECT_ADMIT:
+        admit(m, w, x);
+        break;
+    case SL_EFFECT_PENDING:
+        pending(m, w, x);
+        break;
+    case SL_EFFECT_EVICT:
+        evict(m, w, x);
+        if (x->evict.reason == SL_EVICT_PREEMPTED)
+            preempted(m, w, x);
+        break;
+    case SL_EFFECT_RELEASE:
+        release(m, w, x);
+        break;
+    case SL_EFFECT_UNRESERVE:
+        unreserve(m, w, x);
+        break;
+    case SL_EFFECT_REQUEUED:
+        set_conditions(m, w, x);
+        break;
+    case SL_EFFECT_BACKOFF:
+        wl_set_requeue(m, w, x->backoff.count, x->backoff.at);
+        break;
+    case SL_EFFECT_DEACTIVATE:
+        deactivate(m, w, x);
+        break;
+    case SL_EFFECT_CHECKS:
+        wl_set_checks(m, w, x->checks.v, x->checks.n);
+        break;
+    case SL_EFFECT_BLOCKED:
+        blocked(m, w, x);
+        break;
+    case SL_EFFECT_CQ_STATUS:
+    case SL_EFFECT_COUNT:
+        break;
+    }
+}
+
+/* A queue that became active or inactive: so did the LocalQueues that lead to it. */
+static void queue_turned(struct sl_manager *m, const char *cq) {
+    sl_sym name = sl_sym_find(&m->syms, cq);
+    uint32_t at = 0;
+    for (struct rec *l; (l = rec_each(m, REC_LOCAL_QUEUE, &at));)
+        if (conf_of(l)->refers == name)
+            rec_want(m, l);
+    struct rec *q = rec_find(m, REC_CLUSTER_QUEUE, "", cq);
+    if (q)
+        rec_want(m, q);
+}
+
+void decide(struct sl_manager *m) {
+    struct sl_effects *out = &m->effects;
+    m->facts = false;
+    sl_effects_clear(out);
+    sl_engine_cycle(m->engine, m->spec.port->wall, out);
+    count_cycle(m, out);
+    for (uint32_t i = 0; i < out->v.n; i++) {
+        const struct sl_effect *x = &out->v.v[i];
+        if (x->kind == SL_EFFECT_CQ_STATUS) {
+            queue_turned(m, x->name);
+            continue;
+        }
+        struct rec_wl *w = wl_of_id(m, x->wl);
+        if (!w)
+            continue;
+        perform(m, w, x);
+        if (x->cq)
+            cq_touch(m, x->cq);
+        lq_touch(m, w->rec.ns, str(m, w->queue));
+    }
+}

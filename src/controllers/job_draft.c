@@ -1,0 +1,166 @@
+/* The text that a Job's Workload is made of: its pod template, cleaned, and what is copied of its labels and annotations. */
+#include "controllers/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TOPOLOGY "kueue.x-k8s.io/podset-"
+#define INDEX_LABEL "batch.kubernetes.io/job-completion-index"
+#define PROVREQ_PREFIX "provreq.kueue.x-k8s.io/"
+#define MAX_TEXT ((size_t)2 << 20) /* above etcd's limit of an object */
+#define MAX_CONSTRAINTS 3u
+
+/* Labels that the API server gives to every Job's pods; batch.kubernetes.io/job-name stays. */
+static const char *const managed_labels[] = {"job-name", "controller-uid", "batch.kubernetes.io/controller-uid"};
+
+/* ---- the template ---- */
+
+static const char *env_name(yyjson_mut_val *env) {
+    const char *s = yyjson_mut_get_str(yyjson_mut_obj_get(env, "name"));
+    return s ? s : "";
+}
+
+/* Of variables with one name the last counts, at the place of the first. */
+static void unify_env(yyjson_mut_doc *doc, yyjson_mut_val *container) {
+    yyjson_mut_val *old = yyjson_mut_obj_get(container, "env"), *var, *had;
+    size_t i, n, k, len;
+    if (yyjson_mut_arr_size(old) < 2)
+        return;
+    yyjson_mut_val *list = yyjson_mut_arr(doc);
+    yyjson_mut_arr_foreach(old, i, n, var) {
+        yyjson_mut_val *copy = yyjson_mut_val_mut_copy(doc, var);
+        size_t at = yyjson_mut_arr_size(list);
+        yyjson_mut_arr_foreach(list, k, len, had)
+            if (strcmp(env_name(had), env_name(var)) == 0)
+                at = k;
+        if (at < yyjson_mut_arr_size(list))
+            (void)yyjson_mut_arr_replace(list, at, copy);
+        else
+            (void)yyjson_mut_arr_append(list, copy);
+    }
+    (void)yyjson_mut_obj_put(container, yyjson_mut_str(doc, "env"), list);
+}
+
+static void put_template(yyjson_val *template, struct sl_buf *out) {
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *t = yyjson_val_mut_copy(doc, template), *meta = yyjson_mut_obj_get(t, "metadata"), *c;
+    yyjson_mut_val *spec = yyjson_mut_obj_get(t, "spec");
+    static const char *const lists[] = {"initContainers", "containers"};
+    size_t i, n;
+
+    (void)yyjson_mut_obj_remove_key(meta, "creationTimestamp");
+    for (size_t k = 0; k < SL_LEN(managed_labels); k++)
+        (void)yyjson_mut_obj_remove_key(yyjson_mut_obj_get(meta, "labels"), managed_labels[k]);
+    for (size_t k = 0; k < SL_LEN(lists); k++) {
+        yyjson_mut_val *list = yyjson_mut_obj_get(spec, lists[k]);
+        yyjson_mut_arr_foreach(list, i, n, c)
+            unify_env(doc, c);
+    }
+    char *text = yyjson_mut_val_write(t, 0, NULL);
+    sl_buf_printf(out, "\"template\":%s", text ? text : "{}");
+    free(text);
+    yyjson_mut_doc_free(doc);
+}
+
+/* ---- topology ---- */
+
+static void put_text(struct sl_buf *out, const char *key, const char *value) {
+    sl_buf_printf(out, ",\"%s\":", key);
+    sl_buf_json(out, value);
+}
+
+/* What does not parse is left out: admission has refused it, or nobody was asked. */
+static void put_slices(const struct sl_manager *m, yyjson_val *annotations, struct sl_buf *out) {
+    const char *level = yyjson_get_str(yyjson_obj_get(annotations, TOPOLOGY "slice-required-topology"));
+    const char *size = yyjson_get_str(yyjson_obj_get(annotations, TOPOLOGY "slice-size"));
+    const char *layers = yyjson_get_str(yyjson_obj_get(annotations, TOPOLOGY "slice-required-topology-constraints"));
+    if (layers && m->settings->gates[SL_G_TAS_MULTI_LAYER_TOPOLOGY]) {
+        yyjson_doc *d = yyjson_read(layers, strlen(layers), 0);
+        yyjson_val *list = yyjson_doc_get_root(d);
+        if (yyjson_arr_size(list) >= 1 && yyjson_arr_size(list) <= MAX_CONSTRAINTS) {
+            sl_buf_puts(out, ",\"podsetSliceRequiredTopologyConstraints\":");
+            jput(out, list);
+        }
+        yyjson_doc_free(d);
+    } else if (level && size && *size && strlen(size) < 10 && strspn(size, "0123456789") == strlen(size)) {
+        put_text(out, "podSetSliceRequiredTopology", level);
+        sl_buf_printf(out, ",\"podSetSliceSize\":%ld", strtol(size, NULL, 10));
+    }
+}
+
+static void put_topology(const struct sl_manager *m, yyjson_val *annotations, struct sl_buf *out) {
+    const char *required = yyjson_get_str(yyjson_obj_get(annotations, TOPOLOGY "required-topology"));
+    const char *preferred = yyjson_get_str(yyjson_obj_get(annotations, TOPOLOGY "preferred-topology"));
+    const char *unconstrained = yyjson_get_str(yyjson_obj_get(annotations, TOPOLOGY "unconstrained-topology"));
+    const char *group = yyjson_get_str(yyjson_obj_get(annotations, TOPOLOGY "group-name"));
+
+    sl_buf_puts(out, ",\"topologyRequest\":{\"podIndexLabel\":\"" INDEX_LABEL "\"");
+    if (required)
+        put_text(out, "required", required);
+    else if (preferred)
+        put_text(out, "preferred", preferred);
+    else if (unconstrained)
+        sl_buf_printf(out, ",\"unconstrained\":%s", job_truth(unconstrained) ? "true" : "false");
+    put_slices(m, annotations, out);
+    if (group && (required || preferred))
+        put_text(out, "podSetGroupName", group);
+    sl_buf_putc(out, '}');
+}
+
+/* ---- labels and annotations ---- */
+
+static void put_member(struct sl_buf *out, const char *key, const char *value) {
+    sl_buf_puts(out, out->len ? "," : "");
+    sl_buf_json(out, key);
+    sl_buf_putc(out, ':');
+    sl_buf_json(out, value);
+}
+
+static void put_chosen(yyjson_val *map, const struct sl_strs *keys, struct sl_buf *out) {
+    for (uint32_t i = 0; i < keys->n; i++) {
+        const char *value = yyjson_get_str(yyjson_obj_get(map, keys->v[i]));
+        if (value)
+            put_member(out, keys->v[i], value);
+    }
+}
+
+static void put_annotations(const struct sl_manager *m, yyjson_val *map, struct sl_buf *out) {
+    size_t i, n;
+    yyjson_val *k, *v;
+    yyjson_obj_foreach(map, i, n, k, v)
+        if (strncmp(yyjson_get_str(k), PROVREQ_PREFIX, strlen(PROVREQ_PREFIX)) == 0 && yyjson_is_str(v))
+            put_member(out, yyjson_get_str(k), yyjson_get_str(v));
+    if (m->settings->gates[SL_G_CUSTOM_METRIC_LABELS])
+        put_chosen(map, &m->spec.annotations_to_copy, out);
+}
+
+/* ---- the whole ---- */
+
+void job_draft_keep(const struct sl_manager *m, struct rec_job *j, yyjson_val *o) {
+    yyjson_val *template = jat(o, "spec.template");
+    struct sl_buf b;
+
+    job_draft_drop(j);
+    j->draft = sl_alloc0(1, sizeof *j->draft);
+    sl_buf_init(&b, MAX_TEXT);
+    put_template(template, &b);
+    if (m->settings->gates[SL_G_TOPOLOGY_AWARE_SCHEDULING])
+        put_topology(m, jat(template, "metadata.annotations"), &b);
+    j->draft->podset = sl_strdup(sl_buf_str(&b));
+    sl_buf_clear(&b);
+    put_chosen(jat(o, "metadata.labels"), &m->settings->label_keys_to_copy, &b);
+    j->draft->labels = sl_strdup(sl_buf_str(&b));
+    sl_buf_clear(&b);
+    put_annotations(m, jat(o, "metadata.annotations"), &b);
+    j->draft->annotations = sl_strdup(sl_buf_str(&b));
+    sl_buf_done(&b);
+}
+
+void job_draft_drop(struct rec_job *j) {
+    if (!j->draft)
+        return;
+    sl_freep(&j->draft->podset);
+    sl_freep(&j->draft->labels);
+    sl_freep(&j->draft->annotations);
+    sl_freep(&j->draft);
+}

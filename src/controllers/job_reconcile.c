@@ -1,0 +1,264 @@
+/*
+ * The pass over one Job: what the plan means for its Workload. Everything said here is said again on the next pass if it is
+ * still so; saying it twice does nothing.
+ */
+#include "controllers/job.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+
+#define FLAVOR_PAUSE SL_SEC /* before a start is tried again that lacks a flavor */
+
+static void tell(struct sl_manager *m, const struct rec_job *j, const char *reason, const char *what,
+                 const struct rec_wl *w) {
+    event(m, &j->rec, JOB_CONTROLLER, false, reason, "%s%s/%s", what, str(m, w->rec.ns), w->rec.name);
+}
+
+/* ---- progress ---- */
+
+static void set_reclaimable(struct sl_manager *m, const struct rec_job *j, struct rec_wl *w) {
+    const int32_t *now = wl_next(w, WL_RECLAIMABLE)->reclaimable;
+    int32_t n = job_reclaimable(j);
+
+    if (!m->settings->gates[SL_G_RECLAIMABLE_PODS] || w->n_podsets != 1)
+        return;
+    if (n > w->podsets[0].count)
+        n = w->podsets[0].count;
+    /* What was given back while the quota is held cannot be taken again: admission refuses it. */
+    if (now && n < now[0] && wl_is(m, w, "QuotaReserved") && !w->elastic)
+        return;
+    wl_set_reclaimable(m, w, &n);
+}
+
+static bool pods_ready(const struct rec_job *j) {
+    return (int64_t)j->succeeded + j->ready + j->uncounted >= job_count(j);
+}
+
+static void set_pods_ready(struct sl_manager *m, const struct rec_job *j, struct rec_wl *w) {
+    static const char waiting[] = "Not all pods are ready or succeeded";
+    const struct cond *was = wl_next_cond(m, w, "PodsReady");
+    const char *reason = was ? str(m, was->reason) : "";
+    bool recovering = strcmp(reason, "WaitForRecovery") == 0;
+
+    if (!m->settings->engine.pods_ready)
+        return;
+    if (!wl_is(m, w, "Admitted"))
+        wl_set_cond(m, w, "PodsReady", false, "WaitForStart", waiting);
+    else if (pods_ready(j))
+        wl_set_cond(m, w, "PodsReady", true, recovering || strcmp(reason, "Recovered") == 0 ? "Recovered" : "Started",
+                    "All pods reached readiness and the workload is running");
+    else if (was && (was->status == COND_TRUE || recovering))
+        wl_set_cond(m, w, "PodsReady", false, "WaitForRecovery", "At least one pod has failed, waiting for recovery");
+    else
+        wl_set_cond(m, w, "PodsReady", false, "WaitForStart", waiting);
+}
+
+/* ---- what follows the Job's labels and annotations ---- */
+
+static void follow_gate(struct sl_manager *m, const struct rec_job *j, struct rec_wl *w) {
+    const char *gate = j->more && j->more->gate ? j->more->gate : "", *has = w->gate ? w->gate : "";
+    if (!m->settings->gates[SL_G_ADMISSION_GATED_BY] || strcmp(gate, has) == 0 || (w->wishes & WL_GATE))
+        return;
+    wl_wish_gate(m, w, gate);
+    event(m, &j->rec, JOB_CONTROLLER, false, "UpdatedWorkload", "Updated workload AdmissionGatedBy to \"%s\"", gate);
+}
+
+static void follow_priority(struct sl_manager *m, const struct rec_job *j, struct rec_wl *w) {
+    const char *label = str(m, j->priority_class);
+    struct priority p;
+    bool ours = !w->class_name || strcmp(str(m, w->class_kind), "WorkloadPriorityClass") == 0;
+    if (!ours || j->priority_class == w->class_name || (w->wishes & WL_PRIORITY) ||
+        !priority_of(m, label, j->template->priority_class, &p))
+        return;
+    if (strcmp(p.name, str(m, w->class_name)) == 0)
+        return; /* the class of the pods, which the Job's label does not name */
+    wl_wish_priority(m, w, &p);
+    tell(m, j, "UpdatedWorkload", "Updated workload priority class: ", w);
+}
+
+static void follow_queue(struct sl_manager *m, const struct rec_job *j, struct rec_wl *w) {
+    if (w->queue != j->queue)
+        wl_wish_queue(m, w, str(m, j->queue));
+}
+
+/* What is being waited for, once each time it changes. */
+static void tell_checks(struct sl_manager *m, struct rec_job *j, const struct rec_wl *w) {
+    struct sl_buf b;
+    sl_buf_init(&b, 4096);
+    for (uint32_t i = 0; i < w->seen.checks.n; i++) {
+        const struct wl_check *c = &w->seen.checks.v[i];
+        if (c->state == SL_CHECK_PENDING && c->message && *c->message)
+            sl_buf_printf(&b, "%s%s: %s", b.len ? "; " : "", str(m, c->name), c->message);
+    }
+    uint32_t told = b.len ? (uint32_t)sl_hash_str(0, sl_buf_str(&b)) : 0;
+    if (told && told != j->told)
+        event(m, &j->rec, JOB_CONTROLLER, false, "UpdatedAdmissionCheck", "%s", sl_buf_str(&b));
+    j->told = told;
+    sl_buf_done(&b);
+}
+
+/* ---- Workloads that do not fit ---- */
+
+static void remove_surplus(struct sl_manager *m, const struct rec_job *j, const struct rec_wl *keep) {
+    uint32_t cursor = 0;
+    for (struct rec_wl *w; (w = wl_owned(m, j->rec.uid, &cursor));) {
+        if (w == keep || (w->wishes & WL_DELETE) || (w->rec.deleting && !w->rec.finalizer))
+            continue;
+        bool asked = w->rec.deleting;
+        wl_wish(m, w, WL_UNFINALIZE | WL_DELETE);
+        if (!asked)
+            tell(m, j, "DeletedWorkload", "Deleted not matching Workload: ", w);
+    }
+}
+
+/* Makes a Workload that holds no quota what the Job is now. */
+static void rewrite(struct sl_manager *m, const struct rec_job *j, struct rec_wl *w) {
+    struct sl_buf spec;
+    if (!j->draft || job_fits(m, j, w))
+        return;
+    sl_buf_init(&spec, SL_WRITER_MAX_BODY);
+    if (job_spec(m, j, true, &spec)) {
+        bool again = w->wishes & WL_SPEC;
+        wl_wish_spec(m, w, sl_buf_str(&spec));
+        if (!again)
+            tell(m, j, "UpdatedWorkload", "Updated not matching Workload for suspended job: ", w);
+    }
+    sl_buf_done(&spec);
+}
+
+static void adopt(struct sl_manager *m, const struct rec_job *j, struct rec_wl *w) {
+    struct sl_buf ref;
+    if (w->owner_uid)
+        return;
+    sl_buf_init(&ref, 4096);
+    job_owner_reference(j, &ref);
+    wl_wish_owner(m, w, sl_buf_str(&ref), j->rec.uid);
+    sl_buf_done(&ref);
+}
+
+/* ---- ends ---- */
+
+static void finish(struct sl_manager *m, const struct rec_job *j, struct rec_wl *w) {
+    wl_finish(m, w, j->failed ? "Failed" : "Succeeded", j->message);
+    event(m, &j->rec, JOB_CONTROLLER, false, "FinishedWorkload", "Workload '%s/%s' is declared finished", str(m, w->rec.ns),
+          w->rec.name);
+}
+
+static void let_go(struct sl_manager *m, const struct rec_job *j, struct rec_wl *w) {
+    if (!w->rec.finalizer || (w->wishes & WL_UNFINALIZE))
+        return;
+    wl_wish(m, w, WL_UNFINALIZE);
+    if (!j->message) /* somebody else has said so */
+        event(m, &j->rec, JOB_CONTROLLER, false, "FinishedWorkload", "Workload '%s/%s' is declared finished",
+              str(m, w->rec.ns), w->rec.name);
+}
+
+static void orphan_all(struct sl_manager *m, const struct rec_job *j) {
+    uint32_t cursor = 0;
+    for (struct rec_wl *w; (w = wl_owned(m, j->rec.uid, &cursor));)
+        job_orphan(m, w);
+}
+
+/* Nothing of it runs any more: the quota may go to others. Then, if we are not to keep it for ever, we come back to delete it. */
+static void release(struct sl_manager *m, struct rec_job *j, struct rec_wl *w) {
+    sl_time end = job_delete_at(m, w);
+    if (wl_is(m, w, "QuotaReserved") && j->active == 0)
+        wl_stopped(m, w);
+    if (end != SL_TIME_NEVER && end > m->spec.port->wall)
+        rec_look_at(m, &j->rec, end);
+}
+
+/* Can it be started at all? A conflict ends the Workload; a flavor may still come. */
+static bool startable(struct sl_manager *m, struct rec_job *j, struct rec_wl *w) {
+    struct sl_err err;
+    struct job_extras *x = job_extras_new(m, w, &err);
+    bool fits = x && job_extras_fit(x, j->template, j->more, &err) == 0;
+    job_extras_free(x);
+    if (!fits && err.code == SL_EINVAL)
+        wl_finish(m, w, "FailedToStart", err.text);
+    else if (!fits)
+        rec_look_at(m, &j->rec, sl_time_add(m->spec.port->wall, FLAVOR_PAUSE));
+    return fits;
+}
+
+/* ---- the pass ---- */
+
+static void with_workload(struct sl_manager *m, struct rec_job *j, const struct job_plan *p) {
+    struct rec_wl *w = p->wl;
+
+    set_reclaimable(m, j, w);
+    set_pods_ready(m, j, w);
+    if (p->phase == JOB_EVICTED && (p->step == JOB_REST || p->step == JOB_DELETE))
+        release(m, j, w);
+    if (p->phase != JOB_WAITING)
+        return;
+    if (wl_is(m, w, "QuotaReserved"))
+        tell_checks(m, j, w);
+    follow_queue(m, j, w);
+}
+
+/* The oldest that fits has to follow the Job, whatever it stands at. */
+static bool fits(enum job_phase phase) {
+    return phase >= JOB_WL_DELETING;
+}
+
+static void act(struct sl_manager *m, struct rec_job *j, const struct job_plan *p) {
+    switch (p->phase) {
+    case JOB_ORPHANS:
+        orphan_all(m, j);
+        break;
+    case JOB_UNMATCHED:
+        if (p->step == JOB_REST || p->step == JOB_READ) {
+            remove_surplus(m, j, p->wl);
+            if (p->wl)
+                rewrite(m, j, p->wl);
+        }
+        break;
+    case JOB_OUT_OF_SYNC:
+        adopt(m, j, p->wl);
+        wl_finish(m, p->wl, "OutOfSync", "The prebuilt workload is out of sync with its user job");
+        break;
+    case JOB_ADOPTING:
+        adopt(m, j, p->wl);
+        break;
+    case JOB_WL_FINISHED:
+        let_go(m, j, p->wl);
+        break;
+    case JOB_WL_DELETING:
+        if (p->step == JOB_REST)
+            wl_wish(m, p->wl, WL_UNFINALIZE);
+        break;
+    case JOB_FINISHED:
+        finish(m, j, p->wl);
+        break;
+    case JOB_EVICTED:
+    case JOB_WAITING:
+    case JOB_READY:
+    case JOB_RUNNING:
+        with_workload(m, j, p);
+        break;
+    case JOB_IGNORED:
+    case JOB_CHILD:
+    case JOB_ALONE:
+        break;
+    }
+}
+
+void job_changed(struct sl_manager *m, struct rec *r) {
+    struct rec_job *j = job_of(r);
+    if (!m->spec.parts.framework[SL_FW_JOB])
+        return;
+    struct job_plan p = job_plan(m, j);
+    act(m, j, &p);
+    if (fits(p.phase)) {
+        follow_gate(m, j, p.wl);
+        follow_priority(m, j, p.wl);
+    }
+    if (p.phase >= JOB_WL_FINISHED)
+        job_draft_drop(j);
+    if (p.step == JOB_START && !startable(m, j, p.wl))
+        return;
+    if (p.step != JOB_REST)
+        rec_want(m, r);
+}

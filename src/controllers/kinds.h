@@ -1,0 +1,74 @@
+/* The functions behind the table of kinds. Private. */
+#ifndef SL_CONTROLLERS_KINDS_H
+#define SL_CONTROLLERS_KINDS_H
+
+#include "controllers/job.h"
+#include "controllers/rec.h"
+
+#define STATUS_DELAY (20 * SL_MSEC)
+#define STATUS_PAUSE (150 * SL_MSEC)
+
+struct rec_event {
+    struct rec rec;
+    char *body;
+};
+bool event_build(struct sl_manager *m, struct rec *r, struct sl_write *w);
+void event_written(struct sl_manager *m, struct rec *r, const struct sl_write *w, enum sl_written how,
+                   const struct sl_reply *reply);
+void event_done(struct rec *r);
+
+/*
+ * Objects of which there are few are kept as they are written: the parts that matter as JSON, from which facts and statuses
+ * are made.
+ */
+struct rec_conf {
+    struct rec rec;
+    char *text;           /* apiVersion, kind, metadata (name, namespace, labels, ...), spec, ... */
+    uint64_t hash, told;  /* of the text; what the engine knows */
+    uint64_t status;      /* of the status as it stands */
+    sl_time active_since; /* lastTransitionTime of condition Active */
+    bool active;          /* its status */
+    bool has_active;
+    char *others;         /* other conditions, as JSON with commas */
+    sl_time written_at;   /* mono: the last write of its status */
+    sl_sym refers;        /* LocalQueue: its ClusterQueue; ClusterQueue: its cohort */
+    int64_t value;        /* priority classes */
+    bool chosen;          /* PriorityClass: globalDefault; LocalQueue: has series of its own */
+};
+static inline struct rec_conf *conf_of(struct rec *r) {
+    return (struct rec_conf *)(void *)r;
+}
+bool conf_decode(struct sl_manager *m, struct rec *r, yyjson_val *o);
+void conf_done(struct rec *r);
+void ns_changed(struct sl_manager *m, struct rec *r);
+void class_changed(struct sl_manager *m, struct rec *r);
+void limits_changed(struct sl_manager *m, struct rec *r);
+void runtime_changed(struct sl_manager *m, struct rec *r);
+void flavor_changed(struct sl_manager *m, struct rec *r);
+void check_changed(struct sl_manager *m, struct rec *r);
+void cohort_changed(struct sl_manager *m, struct rec *r);
+void cq_changed(struct sl_manager *m, struct rec *r);
+void lq_changed(struct sl_manager *m, struct rec *r);
+void ns_gone(struct sl_manager *m, struct rec *r);
+void limits_gone(struct sl_manager *m, struct rec *r);
+void runtime_gone(struct sl_manager *m, struct rec *r);
+void class_gone(struct sl_manager *m, struct rec *r);
+void flavor_gone(struct sl_manager *m, struct rec *r);
+void check_gone(struct sl_manager *m, struct rec *r);
+void cohort_gone(struct sl_manager *m, struct rec *r);
+void cq_gone(struct sl_manager *m, struct rec *r);
+void lq_gone(struct sl_manager *m, struct rec *r);
+bool in_use_build(struct sl_manager *m, struct rec *r, struct sl_write *w);
+bool cohort_build(struct sl_manager *m, struct rec *r, struct sl_write *w);
+bool cq_build(struct sl_manager *m, struct rec *r, struct sl_write *w);
+bool lq_build(struct sl_manager *m, struct rec *r, struct sl_write *w);
+
+bool wl_decode(struct sl_manager *m, struct rec *r, yyjson_val *o);
+void wl_changed(struct sl_manager *m, struct rec *r);
+void wl_gone(struct sl_manager *m, struct rec *r);
+void wl_done(struct rec *r);
+bool wl_build(struct sl_manager *m, struct rec *r, struct sl_write *w);
+void wl_written(struct sl_manager *m, struct rec *r, const struct sl_write *w, enum sl_written how,
+                const struct sl_reply *reply);
+
+#endif

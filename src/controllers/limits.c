@@ -1,0 +1,329 @@
+/*
+ * The pod as its namespace makes it, which is what counts: the overhead of its RuntimeClass,
+ * defaults of LimitRanges, and what their bounds forbid. (Limits that stand in for missing requests
+ * are the reader's work, src/doc.)
+ *
+ * Several LimitRanges act as one that is as narrow as all of them; of two defaults the first
+ * counts, in order of names: Kueue takes them in no order at all.
+ */
+#include "controllers/limits.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/quantity.h"
+#include "controllers/kinds.h"
+#include "doc/objects.h"
+
+#define MAX_POD_BYTES ((size_t)4 << 20)
+#define MAX_ERROR_BYTES 16384
+
+/* ---- the LimitRanges of a namespace ---- */
+
+void limits_add(struct sl_manager *m, const struct rec *range) {
+    sl_map_add(&m->limit_ranges, range->ns, range->obj);
+}
+
+void limits_drop(struct sl_manager *m, const struct rec *range) {
+    (void)sl_map_del(&m->limit_ranges, range->ns, range->obj);
+}
+
+bool limits_matter(const struct sl_manager *m, sl_sym ns) {
+    return sl_map_get(&m->limit_ranges, ns) != SL_MAP_NONE;
+}
+
+/* ---- resource lists ---- */
+
+/* Which value of a resource stays. */
+enum keep { FIRST, LOWEST, HIGHEST };
+
+/* More resources than a pod may have decide nothing and are left out. */
+struct bag {
+    uint32_t n;
+    struct amount {
+        const char *resource;
+        yyjson_mut_val *written; /* NULL if it is a sum */
+        sl_quantity q;
+    } v[SL_MAX_PODSET_RESOURCES];
+};
+
+static const struct amount *find(const struct bag *b, const char *resource) {
+    for (uint32_t i = 0; i < b->n; i++)
+        if (strcmp(b->v[i].resource, resource) == 0)
+            return &b->v[i];
+    return NULL;
+}
+
+static void put(struct bag *b, struct amount x, enum keep keep) {
+    struct amount *old = (struct amount *)(uintptr_t)find(b, x.resource);
+    if (!old && b->n < SL_LEN(b->v))
+        b->v[b->n++] = x;
+    else if (old && ((keep == LOWEST && x.q < old->q) || (keep == HIGHEST && x.q > old->q)))
+        *old = x;
+}
+
+static void put_list(struct bag *b, yyjson_mut_val *list, enum keep keep) {
+    size_t i, n;
+    yyjson_mut_val *key, *val;
+    yyjson_mut_obj_foreach(list, i, n, key, val) {
+        struct amount x = {.resource = yyjson_mut_get_str(key), .written = val};
+        struct sl_err err;
+        if (yyjson_mut_is_int(val))
+            x.q = (sl_quantity)yyjson_mut_get_sint(val) * SL_NANO;
+        else if (!yyjson_mut_is_str(val) ||
+                 sl_quantity_parse(yyjson_mut_get_str(val), yyjson_mut_get_len(val), &x.q, &err) <
+                     0)
+            continue;
+        put(b, x, keep);
+    }
+}
+
+/* ---- all LimitRanges in one ---- */
+
+enum scope { CONTAINER, POD, SCOPES };
+static const char *const scope_names[SCOPES] = {"Container", "Pod"};
+
+struct bounds {
+    struct bag max, min, limits, requests; /* the last two: defaults */
+};
+
+static const struct {
+    const char *key;
+    size_t at;
+    enum keep keep;
+} bound_lists[] = {
+    {"max", offsetof(struct bounds, max), LOWEST},
+    {"min", offsetof(struct bounds, min), HIGHEST},
+    {"default", offsetof(struct bounds, limits), FIRST},
+    {"defaultRequest", offsetof(struct bounds, requests), FIRST},
+};
+
+static void put_item(struct bounds of[SCOPES], yyjson_mut_val *item) {
+    const char *type = yyjson_mut_get_str(yyjson_mut_obj_get(item, "type"));
+    for (uint32_t s = 0; type && s < SCOPES; s++)
+        for (size_t i = 0; strcmp(type, scope_names[s]) == 0 && i < SL_LEN(bound_lists); i++)
+            put_list((struct bag *)(void *)((char *)&of[s] + bound_lists[i].at),
+                     yyjson_mut_obj_get(item, bound_lists[i].key), bound_lists[i].keep);
+}
+
+static int by_name(const void *a, const void *b) {
+    const struct rec *const *x = a, *const *y = b;
+    return strcmp((*x)->name, (*y)->name);
+}
+
+/* The bounds point into d. */
+static void read_bounds(const struct sl_manager *m, sl_sym ns, yyjson_mut_doc *d,
+                        struct bounds ret[SCOPES]) {
+    SL_VEC(struct rec *) ranges = {0};
+    uint32_t c;
+    for (uint32_t i = sl_map_first(&m->limit_ranges, ns, &c); i != SL_MAP_NONE;
+         i = sl_map_next(&m->limit_ranges, ns, &c))
+        *sl_vec_push(&ranges) = m->objs.v[i];
+    if (ranges.n)
+        qsort(ranges.v, ranges.n, sizeof *ranges.v, by_name);
+    for (uint32_t r = 0; r < ranges.n; r++) {
+        const char *text = conf_of(ranges.v[r])->text;
+        yyjson_doc *range = yyjson_read(text, strlen(text), 0);
+        yyjson_mut_val *item,
+            *items = yyjson_val_mut_copy(d, jat(yyjson_doc_get_root(range), "spec.limits"));
+        size_t i, n;
+        yyjson_mut_arr_foreach(items, i, n, item) put_item(ret, item);
+        yyjson_doc_free(range);
+    }
+    sl_vec_free(&ranges);
+}
+
+/* ---- what is added to a pod ---- */
+
+static const char *const container_lists[] = {"initContainers", "containers"};
+
+static yyjson_mut_val *map_at(yyjson_mut_doc *d, yyjson_mut_val *o, const char *key) {
+    yyjson_mut_val *v = yyjson_mut_obj_get(o, key);
+    if (yyjson_mut_is_obj(v))
+        return v;
+    (void)yyjson_mut_obj_remove_key(o, key); /* null is as good as absent */
+    return yyjson_mut_obj_add_obj(d, o, key);
+}
+
+static void add_missing(yyjson_mut_doc *d, yyjson_mut_val *resources, const char *key,
+                        const struct bag *defaults) {
+    yyjson_mut_val *list = defaults->n ? map_at(d, resources, key) : NULL;
+    for (uint32_t i = 0; i < defaults->n; i++)
+        if (!yyjson_mut_obj_get(list, defaults->v[i].resource))
+            (void)yyjson_mut_obj_add_val(d, list, defaults->v[i].resource,
+                                         yyjson_mut_val_mut_copy(d, defaults->v[i].written));
+}
+
+static void add_defaults(yyjson_mut_doc *d, yyjson_mut_val *pod, const struct bounds of[SCOPES]) {
+    size_t i, n;
+    yyjson_mut_val *c, *whole = yyjson_mut_obj_get(pod, "resources");
+    for (size_t k = 0; k < SL_LEN(container_lists); k++) {
+        yyjson_mut_arr_foreach(yyjson_mut_obj_get(pod, container_lists[k]), i, n, c) {
+            yyjson_mut_val *resources = map_at(d, c, "resources");
+            add_missing(d, resources, "limits", &of[CONTAINER].limits);
+            add_missing(d, resources, "requests", &of[CONTAINER].requests);
+        }
+    }
+    if (yyjson_mut_is_obj(whole)) { /* only a pod that has resources of its own */
+        add_missing(d, whole, "limits", &of[POD].limits);
+        add_missing(d, whole, "requests", &of[POD].requests);
+    }
+}
+
+static void add_overhead(const struct sl_manager *m, yyjson_mut_doc *d, yyjson_mut_val *pod) {
+    const char *name = yyjson_mut_get_str(yyjson_mut_obj_get(pod, "runtimeClassName"));
+    struct rec *class = name ? rec_find(m, REC_RUNTIME_CLASS, "", name) : NULL;
+    if (!class || yyjson_mut_obj_size(yyjson_mut_obj_get(pod, "overhead")) > 0)
+        return;
+    const char *text = conf_of(class)->text;
+    yyjson_doc *c = yyjson_read(text, strlen(text), 0);
+    yyjson_val *fixed = jat(yyjson_doc_get_root(c), "overhead.podFixed");
+    if (fixed) {
+        (void)yyjson_mut_obj_remove_key(pod, "overhead");
+        (void)yyjson_mut_obj_add_val(d, pod, "overhead", yyjson_val_mut_copy(d, fixed));
+    }
+    yyjson_doc_free(c);
+}
+
+/* ---- what is forbidden ---- */
+
+static int by_text(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* One error as it is, several in brackets: the buffer may hold those of earlier podsets. */
+static void add_error(struct sl_buf *invalid, const char *error) {
+    static const char head[] = "resources didn't satisfy LimitRange constraints: ";
+    size_t at = sizeof head - 1;
+    if (!invalid->len) {
+        sl_buf_printf(invalid, "%s%s", head, error);
+        return;
+    }
+    if (invalid->s[at] != '[') {
+        sl_buf_putc(invalid, ']');
+        memmove(invalid->s + at + 1, invalid->s + at, invalid->len - at - 1);
+        invalid->s[at] = '[';
+        sl_buf_putc(invalid, ']');
+    }
+    invalid->s[--invalid->len] = 0;
+    sl_buf_printf(invalid, ", %s]", error);
+}
+
+/* Says which resources of 'a' are above those of 'b'; what only one of them has does not matter. */
+static void compare(const struct bag *a, const struct bag *b, uint32_t podset, const char *where,
+                    const char *message, struct sl_buf *invalid) {
+    const char *names[SL_MAX_PODSET_RESOURCES];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < a->n; i++) {
+        const char *resource = a->v[i].resource;
+        const struct amount *other = find(b, resource);
+        if (other &&
+            sl_amount_of_request(resource, a->v[i].q) > sl_amount_of_request(resource, other->q))
+            names[n++] = resource;
+    }
+    if (!n)
+        return;
+    struct sl_buf error;
+    sl_buf_init(&error, MAX_ERROR_BYTES);
+    qsort(names, n, sizeof *names, by_text);
+    sl_buf_printf(&error, "spec.podSets[%u].template.spec%s: Invalid value: ", podset, where);
+    for (uint32_t i = 0; i < n; i++) {
+        sl_buf_putc(&error, i ? ',' : '[');
+        sl_buf_json(&error, names[i]);
+    }
+    sl_buf_printf(&error, "]: %s", message);
+    add_error(invalid, sl_buf_str(&error));
+    sl_buf_done(&error);
+}
+
+static void check_bounds(const struct bounds *b, const struct bag *low, const struct bag *high,
+                         uint32_t podset, const char *where, struct sl_buf *invalid) {
+    compare(high, &b->max, podset, where, "requests must not be above the limitRange max", invalid);
+    compare(&b->min, low, podset, where, "requests must not be below the limitRange min", invalid);
+}
+
+static void check_containers(const struct bounds *b, yyjson_mut_val *pod, uint32_t podset,
+                             struct sl_buf *invalid) {
+    static const char *const lists[] = {"requests", "limits"};
+    size_t i, n;
+    yyjson_mut_val *c;
+    for (size_t k = 0; k < SL_LEN(container_lists); k++) {
+        yyjson_mut_arr_foreach(yyjson_mut_obj_get(pod, container_lists[k]), i, n, c) {
+            struct bag low = {.n = 0}, high = {.n = 0};
+            char where[64];
+            for (size_t l = 0; l < SL_LEN(lists); l++) {
+                yyjson_mut_val *list =
+                    yyjson_mut_obj_get(yyjson_mut_obj_get(c, "resources"), lists[l]);
+                put_list(&low, list, LOWEST);
+                put_list(&high, list, HIGHEST);
+            }
+            (void)snprintf(where, sizeof where, ".%s[%zu]", container_lists[k], i);
+            check_bounds(b, &low, &high, podset, where, invalid);
+        }
+    }
+}
+
+static void passed_over(void *ctx, uint32_t line, const char *text) {
+    (void)ctx, (void)line, (void)text; /* who makes the shape of it says so */
+}
+
+/* The pod as a whole asks for what its reader makes of it. */
+static void check_pod(const struct bounds *b, const char *pod, size_t len, uint32_t podset,
+                      struct sl_buf *invalid) {
+    struct sl_buf text;
+    struct sl_arena arena;
+    struct sl_doc *d = NULL;
+    struct sl_err err;
+    struct bag total = {.n = 0};
+
+    sl_buf_init(&text, MAX_POD_BYTES);
+    sl_arena_init(&arena, 16 * MAX_POD_BYTES);
+    sl_buf_puts(&text, "{\"name\":\"main\",\"count\":1,\"template\":{\"spec\":");
+    sl_buf_add(&text, pod, len);
+    sl_buf_puts(&text, "}}");
+    if (!text.overflow && sl_doc_json("pod", 1, text.s, text.len, &d, &err) >= 0) {
+        struct sl_read rd = {.file = "pod", .arena = &arena, .err = &err, .warn = passed_over};
+        struct sl_podset_spec p;
+        sl_decode_podset(&rd, &d->roots[0], &p);
+        for (uint32_t i = 0; i < p.n_requests; i++)
+            put(&total, (struct amount){.resource = p.requests[i].resource, .q = p.requests[i].q},
+                FIRST);
+        check_bounds(b, &total, &total, podset, "", invalid);
+    }
+    sl_doc_free(d);
+    sl_arena_done(&arena);
+    sl_buf_done(&text);
+}
+
+/* ---- the pod ---- */
+
+void limits_put_pod(struct sl_manager *m, sl_sym ns, const char *pod, uint32_t podset,
+                    struct sl_buf *out, struct sl_buf *invalid) {
+    bool limited = limits_matter(m, ns);
+    bool overhead = m->tables[REC_RUNTIME_CLASS].n > 0 && strstr(pod, "\"runtimeClassName\"");
+    yyjson_doc *as_written = limited || overhead ? yyjson_read(pod, strlen(pod), 0) : NULL;
+    if (!as_written) {
+        sl_buf_puts(out, pod);
+        return;
+    }
+    yyjson_mut_doc *d = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *root = yyjson_val_mut_copy(d, yyjson_doc_get_root(as_written));
+    struct bounds of[SCOPES] = {0};
+    size_t len = 0;
+
+    add_overhead(m, d, root);
+    if (limited) {
+        read_bounds(m, ns, d, of);
+        add_defaults(d, root, of);
+        check_containers(&of[CONTAINER], root, podset, invalid);
+    }
+    char *text = yyjson_mut_val_write(root, 0, &len);
+    sl_assert(text);
+    if (of[POD].max.n || of[POD].min.n)
+        check_pod(&of[POD], text, len, podset, invalid);
+    sl_buf_add(out, text, len);
+    free(text);
+    yyjson_mut_doc_free(d);
+    yyjson_doc_free(as_written);
+}

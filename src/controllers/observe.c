@@ -1,0 +1,294 @@
+/*
+ * From what the API says of a workload to facts. The engine follows what was written, by us or by others; what we are about
+ * to write it knows already, so a field with a change on its way is not looked at.
+ */
+#include <string.h>
+
+#include "base/hash.h"
+#include "controllers/bridge.h"
+#include "controllers/wl_int.h"
+
+static void touch(struct sl_manager *m, const struct rec_wl *w) {
+    struct sl_wl_view v;
+    if (sl_engine_workload(m->engine, w->id, &v))
+        cq_touch(m, v.cq);
+    lq_touch(m, w->rec.ns, str(m, w->queue));
+}
+
+/* ---- its spec ---- */
+
+static bool held(const struct sl_manager *m, const struct rec_wl *w) {
+    const struct cond *c = wl_cond(m, w, "QuotaReserved");
+    return wl_is(m, w, "WaitingForReplacementPods") ||
+           (c && c->status == COND_FALSE && strcmp(str(m, c->reason), "OnHold") == 0);
+}
+
+static bool tell_spec(struct sl_manager *m, struct rec_wl *w) {
+    const char *invalid = NULL, *gate = w->gate ? w->gate : "";
+    sl_shape_id shape;
+    if (!w->n_podsets || !template_shape(m, w->rec.ns, w->podsets, w->n_podsets, &shape, &invalid)) {
+        w->bad = true;
+        return false;
+    }
+    bool hold = held(m, w);
+    const uint64_t numbers[] = {shape.v, w->queue, (uint32_t)w->priority, (uint32_t)w->boost, w->active, hold,
+                                (uint64_t)w->max_exec_s};
+    uint64_t h = sl_hash_str(sl_hash_str(sl_hash_str(1, gate), invalid), w->job_uid);
+    for (size_t i = 0; i < SL_LEN(numbers); i++)
+        h = sl_hash_u64(h, numbers[i]);
+    if (h == w->spec_hash && w->id.v)
+        return true;
+    struct sl_fact f = {.kind = SL_FACT_WORKLOAD};
+    f.workload = (struct sl_workload_spec){
+        .ns = str(m, w->rec.ns),
+        .name = w->rec.name,
+        .uid = w->rec.uid,
+        .job_uid = w->job_uid ? w->job_uid : "",
+        .queue = str(m, w->queue),
+        .shape = shape,
+        .priority = w->priority,
+        .boost = w->boost,
+        .created = w->rec.created,
+        .inactive = !w->active,
+        .gated_by = m->settings->gates[SL_G_ADMISSION_GATED_BY] ? gate : "",
+        .on_hold = hold,
+        .max_exec_s = w->max_exec_s,
+        .invalid = invalid,
+    };
+    sl_wl_id id = SL_WL_NONE;
+    w->bad = !tell(m, &f, &id);
+    if (w->bad)
+        return false;
+    if (id.v != w->id.v) {
+        if (w->id.v)
+            (void)sl_map_del(&m->by_wl_id, w->id.v, w->rec.obj);
+        w->id = id;
+        sl_map_add(&m->by_wl_id, id.v, w->rec.obj);
+    }
+    w->spec_hash = h;
+    touch(m, w);
+    return true;
+}
+
+/* ---- its reservation ---- */
+
+static enum sl_evict evict_reason(const char *reason) {
+    int v;
+    struct sl_err err;
+    if (strncmp(reason, "Deactivated", 11) == 0)
+        return SL_EVICT_DEACTIVATED;
+    return sl_word_parse(SL_VOCAB_EVICT, reason, &v, &err) < 0 ? SL_EVICT_PREEMPTED : (enum sl_evict)v;
+}
+
+static enum sl_cause evict_cause(const struct sl_manager *m, const struct rec_wl *w, const char *reason) {
+    static const struct {
+        const char *suffix;
+        enum sl_cause cause;
+    } words[] = {{"DueToAdmissionCheck", SL_CAUSE_ADMISSION_CHECK},
+                 {"DueToRequeuingLimitExceeded", SL_CAUSE_REQUEUING_LIMIT},
+                 {"DueToMaximumExecutionTimeExceeded", SL_CAUSE_MAX_EXECUTION_TIME}};
+    for (size_t i = 0; i < SL_LEN(words); i++)
+        if (strstr(reason, words[i].suffix))
+            return words[i].cause;
+    const struct cond *p = wl_cond(m, w, "Preempted");
+    int v;
+    struct sl_err err;
+    if (p && p->status == COND_TRUE && sl_word_parse(SL_VOCAB_CAUSE, str(m, p->reason), &v, &err) >= 0)
+        return (enum sl_cause)v;
+    return SL_CAUSE_NONE;
+}
+
+static void tell_admission(struct sl_manager *m, struct rec_wl *w) {
+    const struct wl_admission *a = w->seen.admission;
+    struct sl_podset_admission ps[SL_MAX_PODSETS] = {0};
+    const char *resources[SL_MAX_PODSETS * 8], *flavors[SL_MAX_PODSETS * 8];
+    sl_amount usage[SL_MAX_PODSETS * 8];
+    uint32_t n = 0;
+    struct sl_fact f = {.kind = SL_FACT_ADMISSION, .wl = w->id};
+
+    /* In the order of the spec's podsets, whatever the order of the assignments. */
+    for (uint32_t p = 0; p < w->n_podsets; p++) {
+        const struct wl_podset_admission *x = NULL;
+        for (uint32_t i = 0; i < a->n; i++)
+            if (a->v[i].name == w->podsets[p].name)
+                x = &a->v[i];
+        ps[p].resources = resources + n;
+        ps[p].flavors = flavors + n;
+        ps[p].usage = usage + n;
+        ps[p].count = x ? x->count : w->podsets[p].count;
+        for (uint32_t k = 0; x && k < x->n && n < SL_LEN(usage); k++) {
+            if (!x->v[k].flavor)
+                continue;
+            resources[n] = str(m, x->v[k].resource);
+            flavors[n] = str(m, x->v[k].flavor);
+            usage[n++] = x->v[k].usage;
+            ps[p].n++;
+        }
+    }
+    const struct cond *reserved = wl_cond(m, w, "QuotaReserved"), *admitted = wl_cond(m, w, "Admitted");
+    const struct cond *evicted = wl_cond(m, w, "Evicted");
+    f.admission.cq = str(m, a->cq);
+    f.admission.podsets = ps;
+    f.admission.n = w->n_podsets;
+    f.admission.reserved_at = reserved->at;
+    f.admission.admitted_at = admitted && admitted->status == COND_TRUE ? admitted->at : 0;
+    f.admission.evicted = evicted && evicted->status == COND_TRUE;
+    if (f.admission.evicted)
+        f.admission.reason = evict_reason(str(m, evicted->reason));
+    struct sl_cq_view q;
+    if (!sl_engine_cq(m->engine, f.admission.cq, &q))
+        return; /* told when the queue is known */
+    (void)tell(m, &f, NULL);
+    touch(m, w);
+}
+
+/* Does the engine hold the same for it? */
+static bool same_holding(struct sl_manager *m, const struct rec_wl *w, const struct sl_wl_view *v) {
+    const struct wl_admission *a = w->seen.admission;
+    const struct sl_podset_assignment *ps;
+    if (strcmp(v->cq, str(m, a->cq)) != 0)
+        return false;
+    struct sl_arena arena;
+    sl_arena_init(&arena, (size_t)1 << 20);
+    uint32_t n = sl_engine_assignment(m->engine, w->id, &arena, &ps);
+    bool same = n == a->n;
+    for (uint32_t i = 0; same && i < n; i++)
+        for (uint32_t k = 0; same && k < ps[i].n; k++)
+            for (uint32_t x = 0; x < a->n; x++)
+                for (uint32_t y = 0; a->v[x].n > y && strcmp(str(m, a->v[x].name), ps[i].name) == 0; y++)
+                    if (a->v[x].v[y].flavor && strcmp(str(m, a->v[x].v[y].resource), ps[i].v[k].resource) == 0)
+                        same &= strcmp(str(m, a->v[x].v[y].flavor), ps[i].v[k].flavor) == 0;
+    sl_arena_done(&arena);
+    return same;
+}
+
+static void observe_reservation(struct sl_manager *m, struct rec_wl *w) {
+    struct sl_wl_view v;
+    if (wl_changing(w, WL_ADMISSION) || !sl_engine_workload(m->engine, w->id, &v))
+        return;
+    bool has = w->seen.admission && wl_is(m, w, "QuotaReserved");
+    bool holds = v.phase == SL_PHASE_RESERVED || v.phase == SL_PHASE_ADMITTED;
+    struct sl_fact f = {.kind = SL_FACT_RELEASED, .wl = w->id, .told = true};
+    if (holds && (!has || !same_holding(m, w, &v))) {
+        (void)tell(m, &f, NULL);
+        touch(m, w);
+        holds = false;
+    }
+    if (!has)
+        return;
+    bool admitted = wl_is(m, w, "Admitted"), evicted = wl_is(m, w, "Evicted");
+    if (!holds || (admitted && v.phase == SL_PHASE_RESERVED) || (evicted && !v.evicting))
+        tell_admission(m, w);
+}
+
+/* ---- its past ---- */
+
+static void observe_past(struct sl_manager *m, struct rec_wl *w) {
+    const struct wl_status *s = &w->seen;
+    const struct cond *evicted = wl_cond(m, w, "Evicted"), *requeued = wl_cond(m, w, "Requeued");
+    struct sl_wl_view v;
+    if (w->want || w->sent || !sl_engine_workload(m->engine, w->id, &v))
+        return;
+    bool was = evicted && evicted->status == COND_TRUE;
+    if (w->past_told && s->requeues == v.requeues && s->requeue_at / SL_SEC == v.requeue_at / SL_SEC)
+        return;
+    w->past_told = true;
+    if (!was && !s->requeues && !s->requeue_at && !s->past_exec_s && !v.requeues && !v.requeue_at)
+        return;
+    struct sl_fact f = {.kind = SL_FACT_PAST, .wl = w->id};
+    f.past.requeues = s->requeues;
+    f.past.requeue_at = s->requeue_at;
+    f.past.past_exec_s = s->past_exec_s;
+    if (was) {
+        const char *reason = str(m, evicted->reason);
+        f.past.reason = evict_reason(reason);
+        f.past.cause = evict_cause(m, w, reason);
+        f.past.evicted_at = evicted->at;
+        f.past.text = evicted->message;
+        f.past.held_back = requeued && requeued->status == COND_FALSE;
+    }
+    (void)tell(m, &f, NULL);
+}
+
+/* ---- what others say of it ---- */
+
+static void observe_checks(struct sl_manager *m, struct rec_wl *w) {
+    uint64_t h = 0;
+    if (wl_changing(w, WL_CHECKS))
+        return;
+    for (uint32_t i = 0; i < w->seen.checks.n; i++) {
+        const struct wl_check *c = &w->seen.checks.v[i];
+        h = sl_hash_str(sl_hash_u64(sl_hash_u64(h, c->name), c->state), c->message);
+        h = sl_hash_u64(h, (uint64_t)c->requeue_after_s);
+    }
+    if (h == w->checks_told)
+        return;
+    w->checks_told = h;
+    for (uint32_t i = 0; i < w->seen.checks.n; i++) {
+        const struct wl_check *c = &w->seen.checks.v[i];
+        struct sl_fact f = {.kind = SL_FACT_CHECK_STATE, .wl = w->id};
+        f.check_state.name = str(m, c->name);
+        f.check_state.state = c->state;
+        f.check_state.message = c->message;
+        f.check_state.requeue_after_s = c->requeue_after_s > 0 ? c->requeue_after_s : 0;
+        (void)tell(m, &f, NULL);
+    }
+}
+
+static void observe_ready(struct sl_manager *m, struct rec_wl *w) {
+    struct sl_wl_view v;
+    bool ready = wl_is(m, w, "PodsReady");
+    if (!sl_engine_workload(m->engine, w->id, &v))
+        return;
+    if (v.phase != SL_PHASE_RESERVED && v.phase != SL_PHASE_ADMITTED) {
+        w->ready_told = false;
+        return;
+    }
+    if (ready == w->ready_told)
+        return;
+    w->ready_told = ready;
+    struct sl_fact f = {.kind = SL_FACT_PODS_READY, .wl = w->id, .ready = ready};
+    (void)tell(m, &f, NULL);
+}
+
+static void observe_reclaimable(struct sl_manager *m, struct rec_wl *w) {
+    if (!w->seen.reclaimable && !w->reclaimable_told)
+        return;
+    uint64_t h = 7;
+    int32_t none[SL_MAX_PODSETS] = {0};
+    const int32_t *counts = w->seen.reclaimable ? w->seen.reclaimable : none;
+    for (uint32_t i = 0; i < w->n_podsets; i++)
+        h = sl_hash_u64(h, (uint64_t)counts[i]);
+    if (w->reclaimable_told && h == w->reclaimable_hash)
+        return;
+    w->reclaimable_told = true;
+    w->reclaimable_hash = h;
+    struct sl_fact f = {.kind = SL_FACT_RECLAIMABLE, .wl = w->id};
+    f.reclaimable.counts = counts;
+    f.reclaimable.n = w->n_podsets;
+    (void)tell(m, &f, NULL);
+    touch(m, w);
+}
+
+void wl_observe(struct sl_manager *m, struct rec_wl *w) {
+    bool finished = wl_is(m, w, "Finished");
+    if (finished && !w->id.v)
+        return; /* the engine need not know of the past */
+    if (finished) { /* and may forget it */
+        struct sl_fact done = {.kind = SL_FACT_FINISHED, .wl = w->id};
+        struct sl_fact gone = {.kind = SL_FACT_WORKLOAD_GONE, .wl = w->id};
+        touch(m, w);
+        (void)tell(m, &done, NULL);
+        (void)tell(m, &gone, NULL);
+        (void)sl_map_del(&m->by_wl_id, w->id.v, w->rec.obj);
+        w->id = SL_WL_NONE;
+        return;
+    }
+    if (!tell_spec(m, w))
+        return;
+    observe_reservation(m, w);
+    observe_past(m, w);
+    observe_checks(m, w);
+    observe_ready(m, w);
+    observe_reclaimable(m, w);
+}

@@ -1,0 +1,258 @@
+/*
+ * What queues, cohorts, flavors and checks write: our finalizer, and statuses with their counters. Counters are
+ * written soon after they change (STATUS_DELAY, so that a burst is one write) and not more often than every STATUS_PAUSE; a
+ * status that means the same as the one that stands is not written.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "controllers/bridge.h"
+#include "controllers/kinds.h"
+
+#define MAX_STATUS ((size_t)4 << 20)
+
+/* ---- finalizers ---- */
+
+static bool names_flavor(yyjson_val *spec, const char *name) {
+    size_t i, n, k, nk;
+    yyjson_val *group, *flavor;
+    yyjson_arr_foreach(yyjson_obj_get(spec, "resourceGroups"), i, n, group)
+        yyjson_arr_foreach(yyjson_obj_get(group, "flavors"), k, nk, flavor)
+            if (strcmp(jstr(flavor, "name"), name) == 0)
+                return true;
+    return false;
+}
+
+static bool names_check(yyjson_val *spec, const char *name) {
+    size_t i, n;
+    yyjson_val *check;
+    yyjson_arr_foreach(jat(spec, "admissionChecksStrategy.admissionChecks"), i, n, check)
+        if (strcmp(jstr(check, "name"), name) == 0)
+            return true;
+    return false;
+}
+
+/* Does any ClusterQueue name this flavor or check? */
+static bool in_use(const struct sl_manager *m, const struct rec *r) {
+    uint32_t at = 0;
+    bool used = false;
+    for (struct rec *q; !used && (q = rec_each(m, REC_CLUSTER_QUEUE, &at));) {
+        const char *text = conf_of(q)->text;
+        yyjson_doc *d = yyjson_read(text, strlen(text), 0);
+        yyjson_val *spec = yyjson_obj_get(yyjson_doc_get_root(d), "spec");
+        used = r->kind == REC_FLAVOR ? names_flavor(spec, r->name) : names_check(spec, r->name);
+        yyjson_doc_free(d);
+    }
+    return used;
+}
+
+bool in_use_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
+    if (!m->spec.parts.core || r->finalizer != r->deleting)
+        return false;
+    if (r->deleting && in_use(m, r))
+        return false;
+    write_finalizer(m, r, !r->deleting, w);
+    return true;
+}
+
+/* ---- statuses ---- */
+
+static bool too_soon(struct sl_manager *m, struct rec *r) {
+    struct rec_conf *c = conf_of(r);
+    sl_time at = c->written_at + STATUS_PAUSE;
+    if (!c->written_at || at <= m->spec.port->mono)
+        return false;
+    rec_want_at(m, r, at);
+    return true;
+}
+
+/* Writes the status if it says something else than the one that stands. */
+static bool patch_status(struct sl_manager *m, struct rec *r, const struct sl_buf *status, struct sl_write *w) {
+    struct rec_conf *c = conf_of(r);
+    yyjson_doc *d = yyjson_read(status->s, status->len, 0);
+    uint64_t hash = jhash(1, yyjson_doc_get_root(d));
+    yyjson_doc_free(d);
+    if (hash == c->status)
+        return false;
+    c->written_at = m->spec.port->mono;
+    write_patch(m, r, "status", w);
+    sl_buf_printf(&w->body, "{\"status\":%s}", sl_buf_str(status));
+    return true;
+}
+
+static void put_active(struct sl_manager *m, struct rec *r, bool active, const char *reason, const char *message,
+                       struct sl_buf *b) {
+    struct rec_conf *c = conf_of(r);
+    sl_time since = c->has_active && c->active == active ? c->active_since : m->spec.port->wall;
+    sl_buf_printf(b, "\"conditions\":[%s%s{\"type\":\"Active\",\"status\":\"%s\",\"reason\":\"%s\",\"message\":",
+                  c->others ? c->others : "", c->others ? "," : "", active ? "True" : "False", reason);
+    sl_buf_json(b, message);
+    sl_buf_printf(b, ",\"observedGeneration\":%lld,\"lastTransitionTime\":", (long long)r->generation);
+    jput_time(b, since);
+    sl_buf_puts(b, "}]");
+}
+
+static int by_name(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void put_amount(struct sl_buf *b, const char *key, const char *resource, sl_amount a) {
+    char text[SL_QUANTITY_TEXT];
+    sl_buf_printf(b, ",\"%s\":\"%s\"", key, sl_amount_format(resource, a, text));
+}
+
+/*
+ * Every flavor in the order of the spec, with every covered resource by name. For a LocalQueue (lq set) the totals are its
+ * own and nothing is said of borrowing.
+ */
+static void put_usage(struct sl_manager *m, const char *key, bool admitted, yyjson_val *spec, const char *cq,
+                      const struct rec *lq, struct sl_buf *b) {
+    bool cohort = *jstr(spec, "cohortName") != 0, first = true;
+    size_t i, n, f, nf, k, nk;
+    yyjson_val *group, *flavor, *res;
+
+    sl_buf_printf(b, ",\"%s\":[", key);
+    yyjson_arr_foreach(yyjson_obj_get(spec, "resourceGroups"), i, n, group) {
+        const char *names[SL_MAX_GROUP_RESOURCES];
+        uint32_t n_names = 0;
+        yyjson_arr_foreach(yyjson_obj_get(group, "coveredResources"), k, nk, res)
+            if (n_names < SL_LEN(names) && yyjson_is_str(res))
+                names[n_names++] = yyjson_get_str(res);
+        qsort(names, n_names, sizeof *names, by_name);
+        yyjson_arr_foreach(yyjson_obj_get(group, "flavors"), f, nf, flavor) {
+            const char *name = jstr(flavor, "name");
+            sl_buf_puts(b, first ? "{\"name\":" : ",{\"name\":");
+            first = false;
+            sl_buf_json(b, name);
+            sl_buf_puts(b, ",\"resources\":[");
+            for (uint32_t x = 0; x < n_names; x++) {
+                struct sl_cell_view cell = {0};
+                sl_amount used;
+                sl_buf_puts(b, x ? ",{\"name\":" : "{\"name\":");
+                sl_buf_json(b, names[x]);
+                if (lq) {
+                    sl_amount reserved, held;
+                    sl_engine_lq_usage(m->engine, str(m, lq->ns), lq->name, name, names[x], &reserved, &held);
+                    put_amount(b, "total", names[x], admitted ? held : reserved);
+                } else {
+                    (void)sl_engine_cell(m->engine, false, cq, name, names[x], &cell);
+                    used = admitted ? cell.admitted_usage : cell.usage;
+                    put_amount(b, "total", names[x], used);
+                    put_amount(b, "borrowed", names[x],
+                               cohort && used > cell.nominal ? sl_amount_sub(used, cell.nominal) : 0);
+                }
+                sl_buf_putc(b, '}');
+            }
+            sl_buf_puts(b, "]}");
+        }
+    }
+    sl_buf_putc(b, ']');
+}
+
+static void put_share(struct sl_manager *m, int64_t share, struct sl_buf *b) {
+    if (m->settings->engine.fair_sharing)
+        sl_buf_printf(b, ",\"fairSharing\":{\"weightedShare\":%lld}", (long long)share);
+    else
+        sl_buf_puts(b, ",\"fairSharing\":null");
+}
+
+bool cq_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
+    struct rec_conf *c = conf_of(r);
+    struct sl_cq_view v;
+
+    if (!m->spec.parts.core || !sl_engine_cq(m->engine, r->name, &v))
+        return false;
+    if (r->deleting) {
+        if (!r->finalizer || v.reserving)
+            return false;
+        write_finalizer(m, r, false, w);
+        return true;
+    }
+    if (!r->finalizer) {
+        write_finalizer(m, r, true, w);
+        return true;
+    }
+    if (too_soon(m, r))
+        return false;
+    struct sl_buf b;
+    sl_buf_init(&b, MAX_STATUS);
+    sl_buf_putc(&b, '{');
+    put_active(m, r, v.active, v.active ? "Ready" : sl_word(SL_VOCAB_INACTIVE, (int)v.reason), v.message, &b);
+    yyjson_doc *d = yyjson_read(c->text, strlen(c->text), 0);
+    yyjson_val *spec = yyjson_obj_get(yyjson_doc_get_root(d), "spec");
+    put_usage(m, "flavorsReservation", false, spec, r->name, NULL, &b);
+    put_usage(m, "flavorsUsage", true, spec, r->name, NULL, &b);
+    yyjson_doc_free(d);
+    sl_buf_printf(&b, ",\"pendingWorkloads\":%u,\"reservingWorkloads\":%u,\"admittedWorkloads\":%u", v.heap + v.asleep,
+                  v.reserving, v.admitted);
+    put_share(m, v.weighted_share, &b);
+    sl_buf_putc(&b, '}');
+    bool any = patch_status(m, r, &b, w);
+    sl_buf_done(&b);
+    return any;
+}
+
+/* The state of a LocalQueue, first match. */
+static void lq_active(const struct sl_manager *m, yyjson_val *spec, const char *cq, bool *ret_active, const char **ret_reason,
+                      const char **ret_message) {
+    const char *stop = jstr(spec, "stopPolicy");
+    struct sl_cq_view v;
+    *ret_active = false;
+    *ret_message = "Can't submit new workloads to clusterQueue";
+    if (*stop && strcmp(stop, "None") != 0) {
+        *ret_reason = "Stopped";
+        *ret_message = "LocalQueue is stopped";
+    } else if (!sl_engine_cq(m->engine, cq, &v)) {
+        *ret_reason = "ClusterQueueDoesNotExist";
+    } else if (!v.active) {
+        *ret_reason = "ClusterQueueIsInactive";
+    } else {
+        *ret_active = true;
+        *ret_reason = "Ready";
+        *ret_message = "Can submit new workloads to localQueue";
+    }
+}
+
+bool lq_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
+    struct rec_conf *c = conf_of(r);
+    const char *cq = str(m, c->refers), *reason, *message;
+    struct sl_lq_view v;
+    bool active;
+
+    if (!m->spec.parts.core || r->deleting || !sl_engine_lq(m->engine, str(m, r->ns), r->name, &v) || too_soon(m, r))
+        return false;
+    struct sl_buf b;
+    sl_buf_init(&b, MAX_STATUS);
+    sl_buf_putc(&b, '{');
+    yyjson_doc *own = yyjson_read(c->text, strlen(c->text), 0);
+    lq_active(m, yyjson_obj_get(yyjson_doc_get_root(own), "spec"), cq, &active, &reason, &message);
+    yyjson_doc_free(own);
+    put_active(m, r, active, reason, message, &b);
+    struct rec *q = rec_find(m, REC_CLUSTER_QUEUE, "", cq);
+    if (q) {
+        yyjson_doc *d = yyjson_read(conf_of(q)->text, strlen(conf_of(q)->text), 0);
+        yyjson_val *spec = yyjson_obj_get(yyjson_doc_get_root(d), "spec");
+        put_usage(m, "flavorsReservation", false, spec, cq, r, &b);
+        put_usage(m, "flavorsUsage", true, spec, cq, r, &b);
+        yyjson_doc_free(d);
+    } else {
+        sl_buf_puts(&b, ",\"flavorsReservation\":null,\"flavorsUsage\":null");
+    }
+    sl_buf_printf(&b, ",\"pendingWorkloads\":%u,\"reservingWorkloads\":%u,\"admittedWorkloads\":%u}",
+                  strcmp(reason, "Stopped") == 0 ? 0 : v.heap + v.asleep, v.reserving, v.admitted);
+    bool any = patch_status(m, r, &b, w);
+    sl_buf_done(&b);
+    return any;
+}
+
+bool cohort_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
+    if (!m->spec.parts.core || r->deleting || !m->settings->engine.fair_sharing || too_soon(m, r))
+        return false;
+    struct sl_buf b;
+    sl_buf_init(&b, MAX_STATUS);
+    sl_buf_printf(&b, "{\"fairSharing\":{\"weightedShare\":%lld}}",
+                  (long long)sl_engine_cohort_share(m->engine, r->name));
+    bool any = patch_status(m, r, &b, w);
+    sl_buf_done(&b);
+    return any;
+}

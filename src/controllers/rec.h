@@ -1,0 +1,214 @@
+/*
+ * Records: what is kept of each object, and the manager that holds them. Private to src/controllers.
+ *
+ * An object is decoded once into its record; the document is not kept. Names of few things (namespaces, queues, flavors,
+ * reasons) are symbols, the rest is owned text. A record that changed stands in the dirty queue of its kind until its
+ * controller has looked at it ('changed'); what it wants to write is asked for by the patch queue ('build').
+ */
+#ifndef SL_CONTROLLERS_REC_H
+#define SL_CONTROLLERS_REC_H
+
+#include "base/heap.h"
+#include "base/sym.h"
+#include "controllers/controllers.h"
+#include "controllers/json.h"
+#include "engine/engine.h"
+#include "kube/reflector.h"
+#include "kube/writer.h"
+
+/* In the order in which changes are looked at: what others refer to comes first. */
+enum rec_kind {
+    REC_NAMESPACE,
+    REC_PRIORITY_CLASS,
+    REC_WORKLOAD_PRIORITY_CLASS,
+    REC_LIMIT_RANGE,
+    REC_RUNTIME_CLASS,
+    REC_FLAVOR,
+    REC_CHECK,
+    REC_COHORT,
+    REC_CLUSTER_QUEUE,
+    REC_LOCAL_QUEUE,
+    REC_WORKLOAD,
+    REC_JOB,
+    REC_EVENT, /* only written */
+    REC_KINDS,
+};
+
+struct rec {
+    uint32_t obj;  /* its number in the patch queue */
+    uint8_t kind;  /* enum rec_kind */
+    bool dirty;    /* stands in the dirty queue */
+    bool gone;     /* deleted; kept until no write of it is in flight */
+    bool deleting; /* has a deletionTimestamp */
+    bool finalizer; /* kueue.x-k8s.io/resource-in-use is on it */
+    uint32_t epoch; /* of the last list that showed it */
+    sl_sym ns;
+    char *name, *uid;
+    char *finalizers; /* the others, as JSON strings with commas; NULL: none */
+    uint64_t rv;
+    int64_t generation;
+    sl_time created;
+    sl_time look_at; /* wall time at which it wants to be looked at again; 0: none */
+    uint32_t place;  /* in the heap of those */
+};
+
+struct sl_manager;
+
+struct kind {
+    const char *path;   /* "/apis/kueue.x-k8s.io/v1beta2" */
+    const char *plural, *kind, *api_version;
+    const char *query;  /* of the list and the watch */
+    bool namespaced;
+    uint32_t size;      /* of the record */
+    /* Takes the object in. The head is done already. Returns whether anything that matters changed. */
+    bool (*decode)(struct sl_manager *m, struct rec *r, yyjson_val *o);
+    /* New, changed, or something it depends on did. */
+    void (*changed)(struct sl_manager *m, struct rec *r);
+    void (*gone)(struct sl_manager *m, struct rec *r);
+    void (*done)(struct rec *r); /* frees what the record owns besides the head */
+    bool (*build)(struct sl_manager *m, struct rec *r, struct sl_write *w);
+    /* After the head and decode have taken the answer's object in. NULL: nothing to do. */
+    void (*written)(struct sl_manager *m, struct rec *r, const struct sl_write *w, enum sl_written how,
+                    const struct sl_reply *reply);
+};
+extern const struct kind kinds[REC_KINDS];
+
+struct table {
+    struct sl_manager *m;
+    struct sl_map by_name;  /* hash(ns, name) -> object number */
+    SL_VEC(struct rec *) dirty;
+    struct sl_reflector *reflector; /* NULL: this kind is not watched */
+    uint32_t n, epoch;
+    enum rec_kind kind;
+    bool synced, exists;
+};
+
+struct template;
+
+struct known_shape {
+    uint64_t hash;
+    sl_shape_id id; /* a reference */
+    char *invalid;
+};
+
+struct sl_manager {
+    struct sl_manager_spec spec;
+    const struct sl_settings *settings;
+    struct sl_engine *engine;
+    struct sl_writer *writer;
+    struct sl_syms syms;
+    struct table tables[REC_KINDS];
+    SL_VEC(struct rec *) objs; /* by object number; NULL: free */
+    SL_VEC(uint32_t) free_objs;
+    struct sl_map by_uid;      /* hash(uid) -> object number: jobs and whatever else may own */
+    struct sl_map by_owner;    /* hash(uid of the controller) -> object number: workloads */
+    struct sl_map by_wl_id;    /* engine id -> object number */
+    struct sl_map job_children; /* hash(uid of the controller) -> jobs */
+    struct sl_map job_prebuilt; /* hash(ns, name of the prebuilt workload) -> jobs */
+    struct sl_map limit_ranges; /* namespace -> object number, one for each LimitRange */
+    struct sl_map templates_by_hash;
+    SL_VEC(struct template *) templates;
+    SL_VEC(uint32_t) free_templates;
+    struct sl_map shapes_by_hash;
+    SL_VEC(struct known_shape) shapes; /* recent answers of template_shape */
+    struct sl_effects effects;
+    struct sl_api_view view;
+    struct sl_heap looks;     /* records by look_at */
+    bool ready, leads, facts; /* facts: told the engine something since its last cycle */
+    uint32_t n_events;        /* waiting to be written */
+    uint64_t serial;          /* of events */
+    sl_sym main_ns;
+};
+
+/* ---- manager.c: finding and marking ---- */
+
+static inline const char *str(const struct sl_manager *m, sl_sym y) {
+    return sl_sym_str(&m->syms, y);
+}
+struct rec *rec_find(const struct sl_manager *m, enum rec_kind k, const char *ns, const char *name);
+struct rec *rec_by_uid(const struct sl_manager *m, const char *uid);
+/* Every record of a kind, in order of its number; NULL past the end. *at starts at 0. */
+struct rec *rec_each(const struct sl_manager *m, enum rec_kind k, uint32_t *at);
+/* To be looked at in this turn. */
+void rec_mark(struct sl_manager *m, struct rec *r);
+/* To be looked at again at this wall time; 0 takes the wish back. */
+void rec_look_at(struct sl_manager *m, struct rec *r, sl_time wall);
+/* May have something to write: workloads and jobs in lane 0, statuses of queues in lane 1, events in lane 2. */
+void rec_want(struct sl_manager *m, struct rec *r);
+void rec_want_at(struct sl_manager *m, struct rec *r, sl_time mono);
+/* A new record of a kind; it is found by name unless that is NULL (events). */
+struct rec *rec_new(struct sl_manager *m, enum rec_kind k, const char *ns, const char *name);
+/* Leaves the tables; freed when nothing of it is in flight. */
+void rec_forget(struct sl_manager *m, struct rec *r);
+/* Takes an object in as if the watch had shown it (answers of writes, reads after conflicts). Older versions than the
+ * record's are ignored. Returns the record. */
+struct rec *rec_take(struct sl_manager *m, enum rec_kind k, yyjson_val *o);
+/* The same, from the text of an answer, whatever its kind. */
+struct rec *rec_take_text(struct sl_manager *m, const char *text, size_t len);
+
+/* ---- write.c: bodies ---- */
+
+/* PATCH (merge) of the object or of a subresource ("status"); opens the body with metadata.resourceVersion (and uid) if 'guard'
+ * is set: `{"metadata":{"resourceVersion":"7","uid":"…"` stands in w->body, to be closed by the caller. */
+void write_patch(struct sl_manager *m, const struct rec *r, const char *subresource, struct sl_write *w);
+void write_guard(struct sl_write *w, const struct rec *r);
+void write_create(struct sl_manager *m, enum rec_kind k, const char *ns, struct sl_write *w);
+/* GET of the object itself; its answer is taken in like any other. */
+void write_read(struct sl_manager *m, const struct rec *r, struct sl_write *w);
+void write_delete(struct sl_manager *m, const struct rec *r, bool background, struct sl_write *w);
+/* Whole patches that only add or remove our finalizer. */
+void write_finalizer(struct sl_manager *m, const struct rec *r, bool on, struct sl_write *w);
+
+/* ---- events.c ---- */
+
+/* An event about r, as reported by 'controller' ("kueue-admission", "batch/job-kueue-controller"). Dropped when too many wait. */
+void event(struct sl_manager *m, const struct rec *r, const char *controller, bool warning, const char *reason,
+           const char *fmt, ...) _printf_(6, 7);
+
+/* ---- templates.c: pod templates, interned ---- */
+
+/*
+ * What is kept of a pod template. Equal templates share one record; a template is found by the hash of its meaning.
+ */
+struct template {
+    uint32_t id, refs;
+    uint64_t hash;        /* of all below */
+    uint64_t containers;  /* of initContainers and containers: what must stay equal between a job and its workload */
+    uint64_t tolerations; /* of spec.tolerations */
+    char *parts;          /* JSON map of what is injected and restored: labels, annotations (of metadata), nodeSelector,
+                           * tolerations, schedulingGates (of spec); absent ones are left out */
+    char *pod;            /* JSON map of what decides: resources of containers, affinity, overhead, ... */
+    char *priority_class; /* spec.priorityClassName, "" */
+};
+/* Returns a reference. */
+struct template *template_get(struct sl_manager *m, yyjson_val *tmpl);
+void template_unref(struct sl_manager *m, struct template *t);
+/* What 'tolerations' of a template is for this list. */
+uint64_t template_tolerations_hash(yyjson_val *tolerations);
+
+struct wl_podset;
+/*
+ * The shape of these podsets in a namespace (LimitRange and RuntimeClass taken into account). *ret_invalid: why they can never be
+ * admitted, NULL if they can; borrowed until the next call. False: the engine cannot take them at all.
+ */
+bool template_shape(struct sl_manager *m, sl_sym ns, const struct wl_podset *v, uint32_t n, sl_shape_id *ret,
+                    const char **ret_invalid);
+/* Limits changed: shapes have to be made anew. */
+void template_forget_shapes(struct sl_manager *m);
+
+/* ---- lookups for integrations (lookup.c) ---- */
+
+bool ns_managed(const struct sl_manager *m, sl_sym ns);
+/* The flavor as written, to be freed by the caller: spec.nodeLabels and spec.tolerations are what it adds to pods. NULL: no such
+ * flavor. */
+yyjson_doc *flavor_doc(const struct sl_manager *m, sl_sym flavor);
+
+struct priority {
+    int32_t value;
+    const char *group, *kind, *name; /* "" without a class; borrowed until the class changes */
+};
+/* Kueue's order: the label's WorkloadPriorityClass, else the pod's class, else the global default, else 0. False: a named class
+ * does not exist ('name' says which). */
+bool priority_of(const struct sl_manager *m, const char *wpc_label, const char *pod_class, struct priority *ret);
+
+#endif

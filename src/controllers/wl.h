@@ -1,0 +1,183 @@
+/*
+ * Workload records: what the API says ('seen'), what we want it to say besides ('want': only what differs), and the
+ * conversation with the engine.
+ *
+ * Controllers and effects put changes into 'want'; the patch queue writes seen plus want in one patch that carries the
+ * resourceVersion. While it is in flight the changes stand in 'sent'; when somebody else wrote in between, they return to
+ * 'want' and are said again on top of what is seen then: nothing is lost, nothing of others is overwritten.
+ */
+#ifndef SL_CONTROLLERS_WL_H
+#define SL_CONTROLLERS_WL_H
+
+#include "controllers/rec.h"
+
+#define WL_MAX_CONDITIONS 32u
+
+enum cond_status { COND_NONE, COND_FALSE, COND_TRUE, COND_UNKNOWN };
+
+struct cond {
+    sl_sym type, reason;
+    enum cond_status status;
+    int64_t generation; /* observedGeneration */
+    sl_time at;
+    char *message;
+};
+
+struct wl_assigned {
+    sl_sym resource, flavor; /* flavor 0: only usage is given */
+    sl_amount usage;
+};
+
+struct wl_podset_admission {
+    sl_sym name;
+    int32_t count;
+    uint32_t n;
+    struct wl_assigned *v;
+    char *topology; /* topologyAssignment and delayedTopologyRequest as JSON members, NULL without */
+};
+
+struct wl_admission {
+    sl_sym cq;
+    uint32_t n;
+    struct wl_podset_admission *v;
+};
+
+struct wl_check {
+    sl_sym name;
+    enum sl_check_state state;
+    sl_time at;
+    char *message;
+    char *updates; /* podSetUpdates as JSON, NULL without */
+    bool ours;     /* in changes: this entry is to be as we say, not as seen */
+    int64_t requeue_after_s; /* -1: absent */
+    int32_t retries;         /* -1: absent */
+};
+
+struct wl_eviction {
+    sl_sym reason, cause;
+    int64_t count;
+};
+
+struct wl_status {
+    SL_VEC(struct cond) conds;
+    SL_VEC(struct wl_check) checks;
+    SL_VEC(struct wl_eviction) evictions; /* schedulingStats */
+    struct wl_admission *admission;
+    int32_t requeues;
+    sl_time requeue_at;
+    int64_t past_exec_s;
+    int32_t *reclaimable; /* one per podset; NULL: none */
+    bool names;           /* clusterName, nominatedClusterNames or unhealthyNodes are set */
+    bool requests;        /* resourceRequests are told */
+};
+
+/* The fields of a status besides conditions. */
+enum wl_field {
+    WL_ADMISSION = 1 << 0,
+    WL_REQUEUE = 1 << 1,
+    WL_CHECKS = 1 << 2,
+    WL_EVICTIONS = 1 << 3,
+    WL_PAST = 1 << 4,
+    WL_RECLAIMABLE = 1 << 5,
+    WL_NAMES = 1 << 6, /* to be cleared */
+};
+
+/* Changes: conditions by type (status NONE: to be removed) and the fields named in 'fields'. */
+struct wl_changes {
+    uint32_t fields;
+    struct wl_status s;
+};
+
+struct wl_podset {
+    sl_sym name, group; /* group: podSetGroupName of its topologyRequest, 0 */
+    int32_t count, min_count; /* min_count 0: none */
+    bool topology; /* its topologyRequest asks for a place: required, preferred or unconstrained */
+    struct template *template;
+};
+
+enum wl_wish { /* what to do to the object besides its status */
+    WL_INACTIVE = 1 << 0,     /* spec.active = false */
+    WL_PRIORITY = 1 << 1,     /* spec.priority (and class) as in 'wish_*' */
+    WL_QUEUE = 1 << 2,        /* spec.queueName */
+    WL_GATE = 1 << 3,         /* annotation admission-gated-by */
+    WL_UNFINALIZE = 1 << 4,   /* our finalizer goes */
+    WL_DELETE = 1 << 5,       /* after the finalizer */
+    WL_ADOPT = 1 << 6,        /* ownerReference and job-uid label, as JSON in wish_owner */
+    WL_SPEC = 1 << 7,         /* the whole spec, as JSON in wish_spec */
+};
+
+struct rec_wl {
+    struct rec rec;
+    sl_wl_id id; /* the engine's; SL_WL_NONE before it was told */
+    sl_sym queue, class_kind, class_name;
+    sl_sym owner_kind, owner_group; /* of the controller; 0: none */
+    char *owner_name, *owner_uid;
+    char *job_uid;  /* label kueue.x-k8s.io/job-uid, NULL */
+    char *gate;     /* annotation admission-gated-by, NULL */
+    char *slice_of; /* annotation workload-slice-replacement-for, NULL */
+    char *slice_name; /* annotation workload-slice-name, NULL */
+    int32_t priority, boost;
+    bool active, has_owner, elastic, bad; /* bad: the engine refused it */
+    int64_t max_exec_s;
+    uint32_t n_podsets;
+    struct wl_podset *podsets;
+    sl_shape_id shape;
+    uint64_t spec_hash;  /* of everything the engine is told about it */
+    struct wl_status seen;
+    struct wl_changes *want, *sent; /* NULL: none */
+    uint64_t checks_told;  /* hash of the checks the engine knows of */
+    uint64_t reclaimable_hash;
+    bool ready_told, reclaimable_told, past_told;
+    bool evicted_before; /* the last eviction was not the first of its kind */
+    int64_t spec_generation; /* of the podsets below */
+    uint32_t wishes;
+    sl_sym wish_queue, wish_class_kind, wish_class_name;
+    int32_t wish_priority;
+    char *wish_owner, *wish_spec, *wish_gate;
+};
+
+static inline struct rec_wl *wl_of(struct rec *r) {
+    return (struct rec_wl *)(void *)r;
+}
+
+/* ---- reading ---- */
+struct rec_wl *wl_find(const struct sl_manager *m, const char *ns, const char *name);
+/* Every workload whose controller has this uid; NULL ends. *cursor starts at 0. */
+struct rec_wl *wl_owned(const struct sl_manager *m, const char *uid, uint32_t *cursor);
+/* As the API says it: what has been written. NULL: absent. */
+const struct cond *wl_cond(const struct sl_manager *m, const struct rec_wl *w, const char *type);
+bool wl_is(const struct sl_manager *m, const struct rec_wl *w, const char *type); /* is the condition True? */
+/* As it will be once what we want is written. */
+const struct cond *wl_next_cond(const struct sl_manager *m, const struct rec_wl *w, const char *type);
+bool wl_will(const struct sl_manager *m, const struct rec_wl *w, const char *type);
+const struct wl_status *wl_next(const struct rec_wl *w, enum wl_field field); /* the status that has the last word on a field */
+/* Is a change of this field on its way? */
+bool wl_changing(const struct rec_wl *w, uint32_t fields);
+
+/* ---- saying; each does nothing if it is so already ---- */
+/* lastTransitionTime moves only when the status flips; observedGeneration is the object's. */
+void wl_set_cond(struct sl_manager *m, struct rec_wl *w, const char *type, bool status, const char *reason,
+                 const char *message);
+void wl_drop_cond(struct sl_manager *m, struct rec_wl *w, const char *type);
+/* Finished=True, once; counted. */
+void wl_finish(struct sl_manager *m, struct rec_wl *w, const char *reason, const char *message);
+void wl_set_reclaimable(struct sl_manager *m, struct rec_wl *w, const int32_t *counts);
+/* Evicted, and nothing of its job runs any more: the quota may go to others. Writes what Kueue writes then (QuotaReserved=False,
+ * Requeued, Admitted=False, no admission) through the engine. */
+void wl_stopped(struct sl_manager *m, struct rec_wl *w);
+/* The changes, to be added to; the patch queue will ask for them. */
+struct wl_changes *wl_change(struct sl_manager *m, struct rec_wl *w);
+void wl_set_admission(struct sl_manager *m, struct rec_wl *w, const char *cq, const struct sl_podset_assignment *v, uint32_t n);
+void wl_clear_admission(struct sl_manager *m, struct rec_wl *w);
+void wl_wish(struct sl_manager *m, struct rec_wl *w, uint32_t wishes);
+void wl_wish_queue(struct sl_manager *m, struct rec_wl *w, const char *queue);
+void wl_wish_gate(struct sl_manager *m, struct rec_wl *w, const char *gate); /* "" removes it */
+void wl_wish_priority(struct sl_manager *m, struct rec_wl *w, const struct priority *p);
+void wl_wish_owner(struct sl_manager *m, struct rec_wl *w, const char *owner_reference_json, const char *job_uid);
+void wl_wish_spec(struct sl_manager *m, struct rec_wl *w, const char *spec_json);
+
+/* "job-name-ef3a1": kind and name of the owner with a hash of its group and uid. extra: "" or the generation of an elastic job. */
+void wl_name(struct sl_buf *out, const char *kind, const char *group, const char *name, const char *uid, const char *extra,
+             bool shorter);
+
+#endif

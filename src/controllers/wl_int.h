@@ -1,0 +1,22 @@
+/* Shared by the files about workloads. Private. */
+#ifndef SL_CONTROLLERS_WL_INT_H
+#define SL_CONTROLLERS_WL_INT_H
+
+#include "controllers/wl.h"
+
+void wl_status_done(struct wl_status *s);
+void wl_status_read(struct sl_manager *m, struct rec_wl *w, yyjson_val *o);
+void wl_changes_free(struct wl_changes **c);
+void wl_changes_return(struct rec_wl *w);
+/* Appends `,"field":value` for everything that is wanted otherwise than seen; false if nothing is. */
+bool wl_put_status(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b);
+bool wl_same_admission(const struct wl_admission *a, const struct wl_admission *b);
+
+void wl_set_requeue(struct sl_manager *m, struct rec_wl *w, int32_t count, sl_time at);
+void wl_add_past(struct sl_manager *m, struct rec_wl *w, int64_t seconds);
+void wl_reset_past(struct sl_manager *m, struct rec_wl *w);
+void wl_clear_names(struct sl_manager *m, struct rec_wl *w);
+int64_t wl_count_eviction(struct sl_manager *m, struct rec_wl *w, const char *reason, const char *cause);
+void wl_set_checks(struct sl_manager *m, struct rec_wl *w, const struct sl_check_status *v, uint32_t n);
+
+#endif

@@ -1,0 +1,333 @@
+/*
+ * Every write of the lease is a merge patch with the resourceVersion that it was decided on, so of two
+ * candidates one loses with 409, and fields that others keep on the object stay. In a ring:
+ *
+ *     READ -> not ours and alive: READ later
+ *          -> free, expired or ours: WRITE -> done: it is ours; WRITE again after the retry period
+ *          -> missing: CREATE              -> anything else: READ
+ *
+ * Why no two hold at once: our term counts from when the write was *sent* and lasts the renew deadline;
+ * a rival's wait counts from when it *saw* that write, which is later, and lasts the duration, which is
+ * longer. Only monotonic clocks that run at one speed are needed; the wall clock is only written down.
+ *
+ * Callbacks of the port only take in what came; every request starts in 'tick'.
+ */
+#include "kube/lease.h"
+
+#include <string.h>
+
+#include <yyjson.h>
+
+#include "base/buf.h"
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/prng.h"
+#include "kube/stamp.h"
+
+#define MAX_BODY_BYTES 65536u
+#define MAX_PATH_BYTES 2048u
+#define MAX_VERSION_BYTES 256u
+#define MAX_HOLDER_BYTES 1024u
+#define MAX_LEASE_SECONDS 86400
+#define RELEASE_PATIENCE SL_SEC
+#define RELEASE_RETRY (100 * SL_MSEC)
+
+enum step { READ, WRITE, CREATE };
+
+struct sl_lease {
+    struct sl_port *port;
+    char *ns, *name, *identity;
+    sl_span duration, renew_deadline, retry_period;
+    struct sl_prng prng;
+    enum step step;      /* in flight if there is a call, else what to do at 'due' */
+    sl_call call;
+    sl_time due;         /* to begin the step, or to give the call up */
+    sl_time sent;        /* the call in flight */
+    sl_time term_ends;   /* held before this */
+    sl_time stamp;       /* the last renewTime we wrote: each must differ, or nobody sees the renewal */
+    struct sl_buf path, body;
+    /* The lease as last seen, and since when it has looked like this. */
+    struct sl_buf version, holder;
+    uint64_t seen;
+    sl_time seen_at;
+    sl_span seen_duration;
+    int64_t transitions;
+    uint32_t conflicts;  /* in a row */
+    bool ours;           /* the holder is us */
+    bool releasing, released;
+    sl_time release_by;
+};
+
+static void plan(struct sl_lease *l, enum step step, sl_time due) {
+    l->step = step;
+    l->due = due;
+}
+
+static sl_span jittered(struct sl_lease *l) {
+    return sl_prng_range(&l->prng, l->retry_period * 3 / 4, l->retry_period);
+}
+
+/* Something went wrong: what we knew may be old. */
+static void retry(struct sl_lease *l) {
+    sl_buf_clear(&l->version);
+    plan(l, READ, l->port->mono + (l->releasing ? RELEASE_RETRY : jittered(l)));
+}
+
+/* ---- what the server says ---- */
+
+static bool copy(struct sl_buf *to, yyjson_val *v) {
+    sl_buf_clear(to);
+    if (!yyjson_is_str(v) || yyjson_get_len(v) > to->ceiling)
+        return false;
+    sl_buf_add(to, yyjson_get_str(v), yyjson_get_len(v));
+    return true;
+}
+
+static uint64_t hash_val(uint64_t h, yyjson_val *v) {
+    if (yyjson_is_str(v))
+        return sl_hash_bytes(h, yyjson_get_str(v), yyjson_get_len(v));
+    return sl_hash_u64(h, yyjson_is_int(v) ? yyjson_get_uint(v) : 0);
+}
+
+/* Takes the object in; false if it is no lease. */
+static bool observe(struct sl_lease *l, const struct sl_reply *r) {
+    yyjson_doc *doc = r->len <= MAX_BODY_BYTES ? yyjson_read(r->body, r->len, 0) : NULL;
+    yyjson_val *root = yyjson_doc_get_root(doc), *spec = yyjson_obj_get(root, "spec");
+    yyjson_val *seconds = yyjson_obj_get(spec, "leaseDurationSeconds");
+    yyjson_val *transitions = yyjson_obj_get(spec, "leaseTransitions");
+    static const char *const fields[] = {"holderIdentity", "leaseDurationSeconds", "acquireTime",
+                                         "renewTime", "leaseTransitions"};
+    uint64_t seen = 1;
+    bool good = yyjson_is_obj(root) &&
+                copy(&l->version, yyjson_obj_get(yyjson_obj_get(root, "metadata"), "resourceVersion"));
+
+    if (good) {
+        for (size_t i = 0; i < SL_LEN(fields); i++)
+            seen = hash_val(seen, yyjson_obj_get(spec, fields[i]));
+        if (seen != l->seen) {
+            l->seen = seen;
+            l->seen_at = l->port->mono;
+        }
+        (void)copy(&l->holder, yyjson_obj_get(spec, "holderIdentity")); /* none: nobody */
+        int64_t s = yyjson_is_int(seconds) ? yyjson_get_sint(seconds) : 0;
+        l->seen_duration = s > 0 && s <= MAX_LEASE_SECONDS ? s * SL_SEC : l->duration;
+        l->transitions = yyjson_is_int(transitions) ? yyjson_get_sint(transitions) : 0;
+        l->ours = strcmp(sl_buf_str(&l->holder), l->identity) == 0;
+        if (!l->ours)
+            l->term_ends = INT64_MIN;
+    }
+    yyjson_doc_free(doc);
+    return good;
+}
+
+static void on_read(void *ctx, const struct sl_reply *r) {
+    struct sl_lease *l = ctx;
+    sl_time now = l->port->mono;
+
+    l->call = (sl_call){0};
+    if (r->status == 404) {
+        sl_buf_clear(&l->holder);
+        l->ours = false;
+        l->term_ends = INT64_MIN;
+        l->released = l->releasing;
+        plan(l, CREATE, now);
+        return;
+    }
+    if (r->status != 200 || !observe(l, r)) {
+        retry(l);
+        return;
+    }
+    sl_time expires = sl_time_add(l->seen_at, l->seen_duration);
+    if (l->ours || (!l->releasing && (l->holder.len == 0 || now >= expires))) {
+        plan(l, WRITE, now);
+    } else if (l->releasing) {
+        l->released = true;
+    } else {
+        sl_time later = now + jittered(l);
+        plan(l, READ, expires < later ? expires : later);
+    }
+}
+
+static void on_written(void *ctx, const struct sl_reply *r) {
+    struct sl_lease *l = ctx;
+    sl_time now = l->port->mono;
+
+    l->call = (sl_call){0};
+    if (r->status >= 200 && r->status < 300) {
+        l->conflicts = 0;
+        if (l->releasing) {
+            l->released = true;
+            sl_buf_clear(&l->holder);
+        } else if (observe(l, r) && l->ours) {
+            l->term_ends = sl_time_add(l->sent, l->renew_deadline);
+            sl_time again = l->sent + jittered(l);
+            plan(l, WRITE, again > now ? again : now);
+        } else {
+            retry(l);
+        }
+    } else if (r->status == 409 && (l->releasing || l->conflicts == 0)) {
+        /* Somebody wrote first, perhaps we ourselves with a reply that was lost: look at once. */
+        l->conflicts++;
+        plan(l, READ, now);
+    } else {
+        l->conflicts = 0;
+        retry(l);
+    }
+}
+
+/* ---- what we say ---- */
+
+static void put_spec(struct sl_lease *l) {
+    char micro[SL_STAMP_TEXT];
+    sl_span whole = (l->duration + SL_SEC - 1) / SL_SEC;
+    bool fresh = !l->ours || l->releasing || l->step == CREATE;
+    sl_time wall = l->port->wall / SL_USEC * SL_USEC;
+
+    l->stamp = wall > l->stamp ? wall : l->stamp + SL_USEC;
+    (void)sl_stamp_micro(l->stamp, micro);
+    sl_buf_puts(&l->body, "\"spec\":{\"holderIdentity\":");
+    sl_buf_json(&l->body, l->releasing ? "" : l->identity);
+    sl_buf_printf(&l->body, ",\"leaseDurationSeconds\":%d,\"renewTime\":\"%s\"",
+                  l->releasing ? 1 : (int)whole, micro);
+    if (fresh)
+        sl_buf_printf(&l->body, ",\"acquireTime\":\"%s\"", micro);
+    if (fresh && !l->releasing)
+        sl_buf_printf(&l->body, ",\"leaseTransitions\":%lld",
+                      l->step == CREATE ? 0LL : (long long)l->transitions + 1);
+    sl_buf_putc(&l->body, '}');
+}
+
+static void start(struct sl_lease *l) {
+    struct sl_request_line rq = {.method = SL_GET};
+
+    sl_buf_clear(&l->path);
+    sl_buf_clear(&l->body);
+    sl_buf_printf(&l->path, "/apis/coordination.k8s.io/v1/namespaces/%s/leases", l->ns);
+    if (l->step == CREATE) {
+        rq.method = SL_POST;
+        rq.content_type = SL_JSON;
+        sl_buf_puts(&l->body, "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\","
+                              "\"metadata\":{\"name\":");
+        sl_buf_json(&l->body, l->name);
+        sl_buf_puts(&l->body, ",\"namespace\":");
+        sl_buf_json(&l->body, l->ns);
+    } else {
+        sl_buf_printf(&l->path, "/%s", l->name);
+    }
+    if (l->step == WRITE) {
+        rq.method = SL_PATCH;
+        rq.content_type = SL_MERGE_PATCH;
+        sl_buf_puts(&l->body, "{\"metadata\":{\"resourceVersion\":");
+        sl_buf_json(&l->body, sl_buf_str(&l->version));
+    }
+    if (l->step != READ) {
+        sl_buf_puts(&l->body, "},");
+        put_spec(l);
+        sl_buf_putc(&l->body, '}');
+        rq.body = sl_buf_str(&l->body);
+        rq.len = l->body.len;
+    }
+    sl_assert(!l->path.overflow && !l->body.overflow);
+    rq.path = sl_buf_str(&l->path);
+    l->sent = l->port->mono;
+    l->due = l->sent + l->renew_deadline / 2; /* a hung request must leave time for another */
+    l->call = sl_port_request(l->port, &rq, l->step == READ ? on_read : on_written, l);
+}
+
+/* ---- for the owner ---- */
+
+struct sl_lease *sl_lease_new(struct sl_port *port, const struct sl_lease_spec *spec, uint64_t seed) {
+    struct sl_lease *l = sl_alloc0(1, sizeof *l);
+
+    sl_assert(spec->identity[0] && strlen(spec->identity) <= MAX_HOLDER_BYTES);
+    sl_assert(spec->duration > spec->renew_deadline && spec->renew_deadline > spec->retry_period &&
+              spec->retry_period > 0 && spec->duration <= MAX_LEASE_SECONDS * SL_SEC);
+    l->port = port;
+    l->ns = sl_strdup(spec->ns);
+    l->name = sl_strdup(spec->name);
+    l->identity = sl_strdup(spec->identity);
+    l->duration = spec->duration;
+    l->renew_deadline = spec->renew_deadline;
+    l->retry_period = spec->retry_period;
+    sl_prng_init(&l->prng, seed);
+    sl_buf_init(&l->path, MAX_PATH_BYTES);
+    sl_buf_init(&l->body, MAX_BODY_BYTES);
+    sl_buf_init(&l->version, MAX_VERSION_BYTES);
+    sl_buf_init(&l->holder, MAX_HOLDER_BYTES);
+    l->term_ends = INT64_MIN;
+    plan(l, READ, port->mono);
+    return l;
+}
+
+void sl_lease_free(struct sl_lease *l) {
+    if (!l)
+        return;
+    sl_port_cancel(l->port, l->call);
+    sl_buf_done(&l->path);
+    sl_buf_done(&l->body);
+    sl_buf_done(&l->version);
+    sl_buf_done(&l->holder);
+    sl_freep(&l->ns);
+    sl_freep(&l->name);
+    sl_freep(&l->identity);
+    sl_freep(&l);
+}
+
+bool sl_lease_held(const struct sl_lease *l) {
+    return l->port->mono < l->term_ends;
+}
+
+const char *sl_lease_holder(const struct sl_lease *l) {
+    return sl_buf_str(&l->holder);
+}
+
+void sl_lease_tick(struct sl_lease *l) {
+    sl_time now = l->port->mono;
+
+    if (l->releasing && now >= l->release_by)
+        l->released = true;
+    if (l->released) {
+        sl_port_cancel(l->port, l->call);
+        l->call = (sl_call){0};
+        return;
+    }
+    if (now < l->due)
+        return;
+    if (l->call.v) {
+        sl_port_cancel(l->port, l->call);
+        l->call = (sl_call){0};
+        sl_buf_clear(&l->version);
+        plan(l, READ, now);
+    }
+    start(l);
+}
+
+sl_time sl_lease_next(const struct sl_lease *l) {
+    sl_time t = l->due;
+
+    if (l->released)
+        return SL_TIME_NEVER;
+    if (l->releasing && l->release_by < t)
+        t = l->release_by;
+    if (sl_lease_held(l) && l->term_ends < t)
+        t = l->term_ends; /* not for us, but somebody must notice */
+    return t;
+}
+
+void sl_lease_release(struct sl_lease *l) {
+    bool maybe_ours = l->ours || (l->call.v && l->step != READ);
+
+    if (l->releasing)
+        return;
+    l->releasing = true;
+    l->released = !maybe_ours;
+    l->term_ends = INT64_MIN;
+    l->release_by = l->port->mono + RELEASE_PATIENCE;
+    sl_port_cancel(l->port, l->call);
+    l->call = (sl_call){0};
+    plan(l, READ, l->port->mono);
+}
+
+bool sl_lease_released(const struct sl_lease *l) {
+    return l->released;
+}

@@ -1,0 +1,421 @@
+/*
+ * One collection, followed. Four phases in a ring:
+ *
+ *     LIST_DUE -> LISTING -> (more pages: LIST_DUE) -> WATCH_DUE -> WATCHING -> WATCH_DUE or LIST_DUE
+ *
+ * Callbacks of the port only take in what came and say what is due; every request starts in 'tick'. So
+ * no callback ever calls back into the port, whose implementation may be in the middle of its own work.
+ *
+ * 'version' is the place from which everything is still to come: the first page's until the list is
+ * whole (later pages show the same state or a newer one), then that of the last event the owner has
+ * seen. It is opaque: copied and compared for equality, never counted.
+ */
+#include "kube/reflector.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <yyjson.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+
+#define PAGE_OBJECTS 500
+#define MAX_PAGES 20000u
+#define MAX_LIST_BYTES ((size_t)1 << 30)
+#define MAX_LINE_BYTES ((size_t)8 << 20)
+#define MAX_VERSION_BYTES 256u
+#define MAX_TOKEN_BYTES 8192u
+#define MAX_URL_BYTES 65536u
+#define MAX_POOL_BYTES ((size_t)1 << 20)
+
+#define PAUSE_MIN (100 * SL_MSEC)
+#define PAUSE_MAX (30 * SL_SEC)
+#define RETRY_AFTER_MAX (10 * SL_MINUTE)
+#define MISSING_PAUSE SL_SEC
+#define LIVED SL_SEC       /* a stream that lasted so long was a good one */
+#define GRACE (30 * SL_SEC) /* after the stream should have ended by itself */
+#define FRUITLESS_MAX 4u   /* watches in a row that the server answered without moving us */
+
+enum phase { LIST_DUE, LISTING, WATCH_DUE, WATCHING };
+enum seen { SEEN_GOOD, SEEN_BROKEN, SEEN_ERROR, SEEN_EXPIRED };
+
+struct sl_reflector {
+    struct sl_port *port;
+    struct sl_reflector_owner owner;
+    char *path, *query;
+    struct sl_prng prng;
+    enum phase phase;
+    sl_call call;
+    sl_time due;          /* *_DUE: when to begin; WATCHING: when to give the stream up */
+    sl_time began;        /* this watch */
+    struct sl_buf url;    /* of the request in flight */
+    struct sl_buf version;
+    struct sl_buf token;  /* of the next page; empty on the first */
+    uint32_t pages;       /* taken of this list */
+    uint32_t fails;       /* in a row; the next pause grows with it */
+    uint32_t fruitless;   /* see FRUITLESS_MAX */
+    bool whole;           /* a page had expired: ask for all at once, so that we get through */
+    bool moved;           /* this watch brought a new version */
+    bool cut;             /* this watch is not listened to any more; tick ends it */
+    bool expired;         /* and its version is gone: list */
+    bool missing;         /* the last list said 404 */
+    bool synced;
+    bool in_owner;        /* a callback of the owner runs */
+    void *pool;           /* one watch line is parsed in here */
+    size_t pool_bytes;
+    struct sl_reflector_stats stats;
+};
+
+/* ---- what is due ---- */
+
+static void pause_until(struct sl_reflector *r, enum phase phase, sl_span at_least) {
+    sl_span d = 0;
+
+    if (r->fails > 0) {
+        d = r->fails > 10 ? PAUSE_MAX : PAUSE_MIN << (r->fails - 1);
+        d = d > PAUSE_MAX ? PAUSE_MAX : d;
+        d = sl_prng_range(&r->prng, d / 2, d);
+    }
+    if (at_least > RETRY_AFTER_MAX)
+        at_least = RETRY_AFTER_MAX;
+    if (r->fails < UINT32_MAX)
+        r->fails++;
+    r->phase = phase;
+    r->due = sl_time_add(r->port->mono, d > at_least ? d : at_least);
+}
+
+static void list_anew(struct sl_reflector *r) {
+    sl_buf_clear(&r->token);
+    r->pages = 0;
+}
+
+static void list_failed(struct sl_reflector *r, sl_span retry_after) {
+    r->stats.errors++;
+    list_anew(r);
+    if (r->fails == 0)
+        r->fails = 1; /* a list costs the server too much to be asked for again at once */
+    pause_until(r, LIST_DUE, retry_after);
+}
+
+/* ---- list ---- */
+
+static void call_owner(struct sl_reflector *r, void (*fn)(void *, yyjson_val *), yyjson_val *o) {
+    sl_assert(!r->in_owner);
+    r->in_owner = true;
+    fn(r->owner.ctx, o);
+    r->in_owner = false;
+}
+
+static void begin(struct sl_reflector *r) {
+    sl_assert(!r->in_owner);
+    r->in_owner = true;
+    r->owner.begin(r->owner.ctx);
+    r->in_owner = false;
+}
+
+static void list_done(struct sl_reflector *r, bool exists) {
+    r->synced = true;
+    r->missing = !exists;
+    r->whole = false;
+    r->fruitless = 0;
+    list_anew(r);
+    sl_assert(!r->in_owner);
+    r->in_owner = true;
+    r->owner.synced(r->owner.ctx, exists);
+    r->in_owner = false;
+}
+
+/* Copies a string that fits; false if there is none, it is empty, or it is too long. */
+static bool take_text(struct sl_buf *to, yyjson_val *v) {
+    if (!yyjson_is_str(v) || yyjson_get_len(v) == 0 || yyjson_get_len(v) > to->ceiling)
+        return false;
+    sl_buf_clear(to);
+    sl_buf_add(to, yyjson_get_str(v), yyjson_get_len(v));
+    return true;
+}
+
+/* False, and nothing told to the owner, if the body is not a page of a list. */
+static bool take_page(struct sl_reflector *r, yyjson_val *root) {
+    yyjson_val *meta = yyjson_obj_get(root, "metadata"), *items = yyjson_obj_get(root, "items");
+    yyjson_val *next = yyjson_obj_get(meta, "continue"), *o;
+    bool more = yyjson_is_str(next) && yyjson_get_len(next) > 0;
+    size_t i, n;
+
+    if (items && !yyjson_is_arr(items) && !yyjson_is_null(items)) /* null: Go's empty slice */
+        return false;
+    yyjson_arr_foreach(items, i, n, o) {
+        if (!yyjson_is_obj(o))
+            return false;
+    }
+    if (r->pages == 0 && !take_text(&r->version, yyjson_obj_get(meta, "resourceVersion")))
+        return false;
+    if (more && (r->pages >= MAX_PAGES || !take_text(&r->token, next)))
+        return false;
+    if (r->pages++ == 0)
+        begin(r);
+    yyjson_arr_foreach(items, i, n, o) {
+        call_owner(r, r->owner.object, o);
+    }
+    if (more) {
+        r->phase = LIST_DUE;
+    } else {
+        list_done(r, true);
+        r->phase = WATCH_DUE;
+    }
+    r->due = r->port->mono;
+    return true;
+}
+
+static void on_list(void *ctx, const struct sl_reply *reply) {
+    struct sl_reflector *r = ctx;
+
+    r->call = (sl_call){0};
+    r->stats.bytes += reply->len;
+    if (reply->status == 200 && reply->len <= MAX_LIST_BYTES) {
+        yyjson_doc *doc = yyjson_read(reply->body, reply->len, 0);
+        bool good = doc && take_page(r, yyjson_doc_get_root(doc));
+
+        yyjson_doc_free(doc);
+        if (!good)
+            list_failed(r, 0);
+    } else if (reply->status == 404) {
+        if (!r->missing) {
+            begin(r);
+            list_done(r, false);
+        }
+        r->fails = 0;
+        r->phase = LIST_DUE;
+        r->due = r->port->mono + sl_prng_range(&r->prng, MISSING_PAUSE, MISSING_PAUSE * 3 / 2);
+    } else {
+        if (reply->status == 410 && r->pages > 0)
+            r->whole = true;
+        list_failed(r, reply->retry_after);
+    }
+}
+
+/* ---- watch ---- */
+
+static yyjson_doc *read_line(struct sl_reflector *r, const char *line, size_t len) {
+    /* yyjson keeps a copy of the text and 16 bytes a value; objects of the API have a value in some 12
+     * bytes of text. A line that needs more, or a very long one, pays for its own memory. */
+    size_t want = 4 * len + 1024, bytes = 4096;
+    yyjson_read_err err;
+    yyjson_alc alc;
+
+    if (want <= MAX_POOL_BYTES) {
+        if (r->pool_bytes < want) {
+            while (bytes < want)
+                bytes *= 2;
+            sl_freep(&r->pool);
+            r->pool = sl_alloc(bytes);
+            r->pool_bytes = bytes;
+        }
+        yyjson_alc_pool_init(&alc, r->pool, r->pool_bytes);
+        yyjson_doc *doc = yyjson_read_opts((char *)line, len, 0, &alc, &err); /* not in situ */
+        if (doc || err.code != YYJSON_READ_ERROR_MEMORY_ALLOCATION)
+            return doc;
+    }
+    return yyjson_read(line, len, 0);
+}
+
+static bool move_to(struct sl_reflector *r, yyjson_val *version) {
+    if (yyjson_equals_strn(version, sl_buf_str(&r->version), r->version.len))
+        return true;
+    if (!take_text(&r->version, version))
+        return false;
+    r->moved = true;
+    return true;
+}
+
+static enum seen take_event(struct sl_reflector *r, yyjson_val *root) {
+    yyjson_val *type = yyjson_obj_get(root, "type"), *o = yyjson_obj_get(root, "object");
+    yyjson_val *version = yyjson_obj_get(yyjson_obj_get(o, "metadata"), "resourceVersion");
+    void (*tell)(void *, yyjson_val *) = NULL;
+
+    if (!yyjson_is_obj(o))
+        return SEEN_BROKEN;
+    if (yyjson_equals_str(type, "ERROR"))
+        return yyjson_get_int(yyjson_obj_get(o, "code")) == 410 ? SEEN_EXPIRED : SEEN_ERROR;
+    if (yyjson_equals_str(type, "ADDED") || yyjson_equals_str(type, "MODIFIED"))
+        tell = r->owner.object;
+    else if (yyjson_equals_str(type, "DELETED"))
+        tell = r->owner.gone;
+    else if (!yyjson_equals_str(type, "BOOKMARK"))
+        return SEEN_BROKEN;
+    if (!move_to(r, version))
+        return SEEN_BROKEN;
+    if (tell) {
+        r->stats.events++;
+        call_owner(r, tell, o);
+    }
+    return SEEN_GOOD;
+}
+
+static void on_line(void *ctx, const char *line, size_t len) {
+    struct sl_reflector *r = ctx;
+    enum seen seen = SEEN_BROKEN;
+
+    if (r->cut || len == 0)
+        return;
+    r->stats.bytes += len;
+    if (len <= MAX_LINE_BYTES) {
+        yyjson_doc *doc = read_line(r, line, len);
+        if (doc)
+            seen = take_event(r, yyjson_doc_get_root(doc));
+        yyjson_doc_free(doc);
+    }
+    if (seen == SEEN_GOOD)
+        return;
+    r->stats.errors++;
+    r->cut = true;
+    r->expired = seen == SEEN_EXPIRED;
+    r->due = r->port->mono;
+}
+
+/* The stream is over. What next, and when? */
+static void watch_over(struct sl_reflector *r, int status, sl_span retry_after) {
+    bool clean = status == 200 && !r->cut;
+    bool list = r->expired;
+
+    r->call = (sl_call){0};
+    if (r->moved || (clean && r->port->mono - r->began >= LIVED))
+        r->fails = 0;
+    if (r->moved || clean)
+        r->fruitless = 0;
+    else if (status != 0 && status != 429)
+        r->fruitless++;
+    /* 400, 404, 410, 422 ...: this place or this collection is no more. Without the right to watch
+     * (401, 403) a list will not do better. */
+    if (status >= 400 && status < 500 && status != 401 && status != 403 && status != 429)
+        list = true;
+    if (r->fruitless >= FRUITLESS_MAX)
+        list = true; /* an event that cannot be read must not hold us for ever */
+    if (list)
+        list_anew(r);
+    pause_until(r, list ? LIST_DUE : WATCH_DUE, retry_after);
+}
+
+static void on_watch_done(void *ctx, const struct sl_reply *reply) {
+    struct sl_reflector *r = ctx;
+
+    if (reply->status != 200)
+        r->stats.errors++;
+    watch_over(r, reply->status, reply->retry_after);
+}
+
+/* ---- requests ---- */
+
+static void put_escaped(struct sl_buf *b, const char *s) {
+    for (; *s; s++) {
+        unsigned char c = (unsigned char)*s;
+        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+            strchr("-._~", c))
+            sl_buf_putc(b, (char)c);
+        else
+            sl_buf_printf(b, "%%%02X", c);
+    }
+}
+
+static void begin_url(struct sl_reflector *r) {
+    sl_buf_clear(&r->url);
+    sl_buf_printf(&r->url, "%s?", r->path);
+    if (r->query[0])
+        sl_buf_printf(&r->url, "%s&", r->query);
+}
+
+static void start_list(struct sl_reflector *r) {
+    begin_url(r);
+    /* No resourceVersion: the newest state. "0" would be cheaper, but may show a server's old cache,
+     * and decisions made again on a state that was already left are how a quota is given out twice. */
+    if (!r->whole)
+        sl_buf_printf(&r->url, "limit=%d", PAGE_OBJECTS);
+    if (r->token.len > 0) {
+        sl_buf_puts(&r->url, "&continue=");
+        put_escaped(&r->url, sl_buf_str(&r->token));
+    }
+    sl_assert(!r->url.overflow);
+    r->stats.lists += r->pages == 0;
+    r->phase = LISTING;
+    r->due = SL_TIME_NEVER;
+    r->call = sl_port_request(
+        r->port, &(struct sl_request_line){.method = SL_GET, .path = sl_buf_str(&r->url)}, on_list, r);
+}
+
+static void start_watch(struct sl_reflector *r) {
+    /* Ends at different times, so that the watches of many reflectors do not come back together. */
+    int64_t timeout = sl_prng_range(&r->prng, 240, 300);
+
+    begin_url(r);
+    sl_buf_puts(&r->url, "watch=1&allowWatchBookmarks=true&resourceVersion=");
+    put_escaped(&r->url, sl_buf_str(&r->version));
+    sl_buf_printf(&r->url, "&timeoutSeconds=%lld", (long long)timeout);
+    sl_assert(!r->url.overflow);
+    r->stats.watches++;
+    r->moved = r->cut = r->expired = false;
+    r->began = r->port->mono;
+    r->phase = WATCHING;
+    r->due = sl_time_add(r->began, timeout * SL_SEC + GRACE);
+    r->call = sl_port_watch(r->port, sl_buf_str(&r->url), on_line, on_watch_done, r);
+}
+
+/* ---- for the owner ---- */
+
+struct sl_reflector *sl_reflector_new(struct sl_port *port, const char *path, const char *query,
+                                      const struct sl_reflector_owner *owner, uint64_t seed) {
+    struct sl_reflector *r = sl_alloc0(1, sizeof *r);
+
+    r->port = port;
+    r->owner = *owner;
+    r->path = sl_strdup(path);
+    r->query = sl_strdup(query);
+    sl_prng_init(&r->prng, seed);
+    sl_buf_init(&r->url, MAX_URL_BYTES);
+    sl_buf_init(&r->version, MAX_VERSION_BYTES);
+    sl_buf_init(&r->token, MAX_TOKEN_BYTES);
+    r->phase = LIST_DUE;
+    r->due = port->mono;
+    return r;
+}
+
+void sl_reflector_free(struct sl_reflector *r) {
+    if (!r)
+        return;
+    sl_assert(!r->in_owner);
+    sl_port_cancel(r->port, r->call);
+    sl_buf_done(&r->url);
+    sl_buf_done(&r->version);
+    sl_buf_done(&r->token);
+    sl_freep(&r->pool);
+    sl_freep(&r->path);
+    sl_freep(&r->query);
+    sl_freep(&r);
+}
+
+bool sl_reflector_synced(const struct sl_reflector *r) {
+    return r->synced;
+}
+
+void sl_reflector_tick(struct sl_reflector *r) {
+    sl_assert(!r->in_owner);
+    if (r->port->mono < r->due)
+        return;
+    if (r->phase == WATCHING) { /* cut, or silent for too long */
+        sl_port_cancel(r->port, r->call);
+        watch_over(r, r->cut ? 200 : 0, 0);
+    }
+    if (r->port->mono < r->due)
+        return;
+    if (r->phase == LIST_DUE)
+        start_list(r);
+    else if (r->phase == WATCH_DUE)
+        start_watch(r);
+}
+
+sl_time sl_reflector_next(const struct sl_reflector *r) {
+    return r->due;
+}
+
+void sl_reflector_stats(const struct sl_reflector *r, struct sl_reflector_stats *ret) {
+    *ret = r->stats;
+}

@@ -1,0 +1,473 @@
+/*
+ * An object is in one of four states:
+ *
+ *     IDLE      nothing wanted
+ *     READY     in the line of its lane, to be asked as soon as a slot is free
+ *     DELAYED   in the heap, to be READY at 'at'
+ *     FLYING    its write, or its read after a conflict, is in a slot; a wish that comes now is kept
+ *               in 'again' and 'at', and acted on when the reply has been dealt with
+ *
+ * Two things delay an object: a wish for later, which an earlier wish replaces, and a pause after a
+ * failure, which no wish shortens. After a refusal the pause is for that very body: a different one is
+ * sent at once, the same one is held back.
+ *
+ * Per object 40 bytes and O(1) per wish, ask and reply, O(log n) where the heap is touched.
+ */
+#include "kube/writer.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/heap.h"
+#include "base/prng.h"
+
+#define NONE UINT32_MAX
+#define KEEP_BODY_BYTES ((size_t)64 << 10) /* a slot keeps a buffer of this size, not a bigger one */
+#define FAIL_MIN (20 * SL_MSEC)
+#define FAIL_MAX (10 * SL_SEC)
+#define REFUSE_MIN SL_SEC
+#define REFUSE_MAX SL_MINUTE
+#define RETRY_AFTER_MAX (10 * SL_MINUTE)
+#define FAIR_TURNS 16u
+
+enum state { IDLE, READY, DELAYED, FLYING };
+
+struct item {
+    sl_time at;     /* DELAYED: when; FLYING with 'again': not before */
+    sl_time paused; /* no request before this, but see 'refused' */
+    union {
+        struct {
+            uint32_t prev, next;
+        }; /* READY */
+        uint32_t place; /* in the heap */
+    };
+    uint32_t refused; /* hash of the body that the server refused; 0: none, the pause is for all */
+    uint8_t state, lane, tries;
+    bool again;
+};
+
+struct slot {
+    struct sl_writer *q;
+    struct sl_write w;
+    sl_call call;
+    uint32_t obj;
+    uint32_t next_free;
+};
+
+struct line {
+    uint32_t first, last;
+};
+
+struct sl_writer {
+    struct sl_port *port;
+    struct sl_writer_owner owner;
+    struct sl_prng prng;
+    SL_VEC(struct item) items;
+    struct line lanes[SL_WRITER_LANES];
+    struct sl_heap delayed;
+    struct slot *slots;
+    uint32_t max_in_flight, free_slot, ready, in_flight, turn;
+    uint32_t window;  /* how many in flight we dare; one after a 429, doubled by every success */
+    sl_time held;     /* after a 429 nothing is sent before this */
+    bool in_tick;
+    struct sl_writer_stats stats;
+};
+
+/* ---- lines and heap ---- */
+
+static bool earlier(const void *ctx, uint32_t a, uint32_t b) {
+    const struct sl_writer *q = ctx;
+    sl_time x = q->items.v[a].at, y = q->items.v[b].at;
+
+    return x != y ? x < y : a < b;
+}
+
+static uint32_t *place_of(void *ctx, uint32_t obj) {
+    return &((struct sl_writer *)ctx)->items.v[obj].place;
+}
+
+static void line_add(struct sl_writer *q, uint32_t obj) {
+    struct item *it = &q->items.v[obj];
+    struct line *l = &q->lanes[it->lane];
+
+    it->state = READY;
+    it->next = NONE;
+    it->prev = l->last;
+    if (l->last != NONE)
+        q->items.v[l->last].next = obj;
+    else
+        l->first = obj;
+    l->last = obj;
+    q->ready++;
+}
+
+static void line_remove(struct sl_writer *q, uint32_t obj) {
+    struct item *it = &q->items.v[obj];
+    struct line *l = &q->lanes[it->lane];
+
+    if (it->prev != NONE)
+        q->items.v[it->prev].next = it->next;
+    else
+        l->first = it->next;
+    if (it->next != NONE)
+        q->items.v[it->next].prev = it->prev;
+    else
+        l->last = it->prev;
+    it->state = IDLE;
+    q->ready--;
+}
+
+static void delay_remove(struct sl_writer *q, uint32_t obj) {
+    sl_heap_remove(&q->delayed, obj);
+    q->items.v[obj].state = IDLE;
+}
+
+/* Into the line, or the heap if it is not time yet. The object is in neither. */
+static void enqueue(struct sl_writer *q, uint32_t obj, sl_time at) {
+    struct item *it = &q->items.v[obj];
+
+    it->again = false;
+    if (at <= q->port->mono) {
+        line_add(q, obj);
+        return;
+    }
+    it->state = DELAYED;
+    it->at = at;
+    it->place = SL_HEAP_OUT;
+    sl_heap_fix(&q->delayed, obj);
+}
+
+/* ---- wishes ---- */
+
+static void make_room(struct sl_writer *q, uint32_t obj) {
+    sl_assert(obj < SL_WRITER_MAX_OBJECTS);
+    sl_vec_reserve(&q->items, obj + 1);
+    while (q->items.n <= obj)
+        *sl_vec_push(&q->items) = (struct item){0};
+}
+
+void sl_writer_want_at(struct sl_writer *q, uint32_t obj, uint32_t lane, sl_time at) {
+    sl_assert(lane < SL_WRITER_LANES);
+    make_room(q, obj);
+    struct item *it = &q->items.v[obj];
+    bool wanted = it->state == READY || it->state == DELAYED || it->again;
+    uint8_t best = wanted && it->lane < lane ? it->lane : (uint8_t)lane;
+
+    if (at < it->paused && !it->refused)
+        at = it->paused;
+    switch ((enum state)it->state) {
+    case IDLE:
+        it->lane = best;
+        enqueue(q, obj, at);
+        break;
+    case READY: /* at 'now' or earlier already */
+        if (best != it->lane) {
+            line_remove(q, obj);
+            it->lane = best;
+            line_add(q, obj);
+        }
+        break;
+    case DELAYED:
+        it->lane = best;
+        if (at < it->at) {
+            delay_remove(q, obj);
+            enqueue(q, obj, at);
+        }
+        break;
+    case FLYING:
+        it->lane = best;
+        if (!it->again || at < it->at)
+            it->at = at;
+        it->again = true;
+        break;
+    }
+}
+
+void sl_writer_want(struct sl_writer *q, uint32_t obj, uint32_t lane) {
+    sl_writer_want_at(q, obj, lane, q->port->mono);
+}
+
+/* ---- replies ---- */
+
+/* Pauses for [d/2, d], d growing from min to max with the tries so far, but not less than asked for. */
+static void pause_item(struct sl_writer *q, struct item *it, sl_span min, sl_span max,
+                       sl_span asked) {
+    sl_span d = it->tries > 16 || min << it->tries > max ? max : min << it->tries;
+
+    if (it->tries < UINT8_MAX)
+        it->tries++;
+    d = sl_prng_range(&q->prng, d / 2, d);
+    if (asked > RETRY_AFTER_MAX)
+        asked = RETRY_AFTER_MAX;
+    if (asked > 0) /* not all at the same moment */
+        asked += sl_prng_range(&q->prng, 0, asked / 8);
+    it->paused = sl_time_add(q->port->mono, d > asked ? d : asked);
+}
+
+/* The first time in a row may be mere news, and is acted on at once; then at growing distance. */
+static void pause_if_again(struct sl_writer *q, struct item *it) {
+    if (it->tries == 0) {
+        it->tries = 1;
+        it->paused = 0;
+    } else {
+        pause_item(q, it, FAIL_MIN, FAIL_MAX, 0);
+    }
+}
+
+static void slot_free(struct sl_writer *q, struct slot *s) {
+    struct sl_buf *bufs[] = {&s->w.path, &s->w.read_path, &s->w.body};
+
+    for (size_t i = 0; i < SL_LEN(bufs); i++)
+        if (bufs[i]->cap > KEEP_BODY_BYTES)
+            sl_buf_done(bufs[i]);
+    s->call = (sl_call){0};
+    s->next_free = q->free_slot;
+    q->free_slot = (uint32_t)(s - q->slots);
+    q->in_flight--;
+}
+
+/* The slot's business is over. Is the object to be asked again, for its own sake or by a wish? */
+static void land(struct slot *s, bool ask) {
+    struct sl_writer *q = s->q;
+    uint32_t obj = s->obj;
+    struct item *it = &q->items.v[obj];
+    sl_time pause = it->paused, at = ask ? pause : SL_TIME_NEVER;
+
+    slot_free(q, s);
+    it->state = IDLE;
+    if (it->again) {
+        sl_time wish = it->refused || it->at > pause ? it->at : pause;
+        at = wish < at ? wish : at;
+    }
+    if (ask || it->again)
+        enqueue(q, obj, at);
+}
+
+static void slow_down(struct sl_writer *q, sl_time until) {
+    q->window = 1;
+    if (until > q->held)
+        q->held = until;
+}
+
+static enum sl_written outcome(int status) {
+    if (status >= 200 && status < 300)
+        return SL_WRITTEN;
+    if (status == 409)
+        return SL_WRITE_CONFLICT;
+    if (status == 404 || status == 410)
+        return SL_WRITE_GONE;
+    if (status >= 400 && status < 500 && status != 429)
+        return SL_WRITE_REFUSED;
+    return SL_WRITE_FAILED;
+}
+
+static uint32_t hash_of(const struct sl_write *w) {
+    uint64_t h = sl_hash_bytes((uint64_t)w->method, sl_buf_str(&w->path), w->path.len);
+
+    return (uint32_t)sl_hash_bytes(h, sl_buf_str(&w->body), w->body.len) | 1; /* 0 means none */
+}
+
+static void on_read(void *ctx, const struct sl_reply *r) {
+    struct slot *s = ctx;
+    struct sl_writer *q = s->q;
+    struct item *it = &q->items.v[s->obj];
+    enum sl_written how = outcome(r->status);
+
+    /* The owner only hears of facts. Without one it is asked again after a while, its write conflicts
+     * again, and the read is tried again. */
+    if (how == SL_WRITTEN || how == SL_WRITE_GONE) {
+        q->owner.read(q->owner.ctx, s->obj, r);
+    } else {
+        pause_item(q, it, FAIL_MIN, FAIL_MAX, r->retry_after);
+        if (r->status == 429)
+            slow_down(q, it->paused);
+    }
+    land(s, true);
+}
+
+static void on_written(void *ctx, const struct sl_reply *r) {
+    struct slot *s = ctx;
+    struct sl_writer *q = s->q;
+    enum sl_written how = outcome(r->status);
+
+    q->owner.done(q->owner.ctx, s->obj, &s->w, how, r);
+    struct item *it = &q->items.v[s->obj]; /* the owner may have added objects */
+    it->refused = 0;
+    switch (how) {
+    case SL_WRITTEN:
+        q->stats.written++;
+        it->tries = 0;
+        it->paused = 0;
+        q->window = q->window > q->max_in_flight / 2 ? q->max_in_flight : q->window * 2;
+        land(s, false);
+        return;
+    case SL_WRITE_CONFLICT:
+        q->stats.conflicts++;
+        pause_if_again(q, it);
+        if (s->w.read_path.len == 0) {
+            land(s, true);
+            return;
+        }
+        s->call = sl_port_request(
+            q->port,
+            &(struct sl_request_line){.method = SL_GET, .path = sl_buf_str(&s->w.read_path)},
+            on_read, s);
+        return;
+    case SL_WRITE_GONE:
+        q->stats.gone++;
+        pause_if_again(q, it);
+        land(s, false);
+        return;
+    case SL_WRITE_FAILED:
+        q->stats.failed++;
+        pause_item(q, it, FAIL_MIN, FAIL_MAX, r->retry_after);
+        if (r->status == 429)
+            slow_down(q, it->paused);
+        land(s, true);
+        return;
+    case SL_WRITE_REFUSED:
+        q->stats.refused++;
+        pause_item(q, it, REFUSE_MIN, REFUSE_MAX, r->retry_after);
+        it->refused = hash_of(&s->w);
+        land(s, true);
+        return;
+    }
+}
+
+/* ---- asking ---- */
+
+/* Whose turn is it? Each lane but the first has one turn in FAIR_TURNS of its own. */
+static uint32_t next_lane(struct sl_writer *q) {
+    uint32_t turn = q->turn++ % FAIR_TURNS, lane = 0;
+
+    if (turn > 0 && turn < SL_WRITER_LANES && q->lanes[turn].first != NONE)
+        return turn;
+    while (q->lanes[lane].first == NONE)
+        lane++;
+    return lane;
+}
+
+static void ask(struct sl_writer *q, uint32_t obj) {
+    struct slot *s = &q->slots[q->free_slot];
+    struct sl_write *w = &s->w;
+
+    q->free_slot = s->next_free;
+    q->in_flight++;
+    s->obj = obj;
+    w->method = SL_GET;
+    w->content_type = NULL;
+    w->tag = 0;
+    sl_buf_clear(&w->path);
+    sl_buf_clear(&w->read_path);
+    sl_buf_clear(&w->body);
+    q->items.v[obj].state = FLYING;
+    bool some = q->owner.build(q->owner.ctx, obj, w);
+    struct item *it = &q->items.v[obj];
+    if (!some) {
+        it->tries = 0;
+        it->refused = 0;
+        land(s, false);
+        return;
+    }
+    sl_assert(w->path.len > 0 && !w->path.overflow && !w->read_path.overflow && !w->body.overflow);
+    if (it->refused && it->paused > q->port->mono && it->refused == hash_of(w)) {
+        land(s, true);
+        return;
+    }
+    q->stats.sent++;
+    s->call = sl_port_request(q->port,
+                              &(struct sl_request_line){
+                                  .method = w->method,
+                                  .path = sl_buf_str(&w->path),
+                                  .content_type = w->body.len > 0 ? w->content_type : NULL,
+                                  .body = w->body.len > 0 ? sl_buf_str(&w->body) : NULL,
+                                  .len = w->body.len,
+                              },
+                              on_written, s);
+}
+
+void sl_writer_tick(struct sl_writer *q) {
+    sl_time now = q->port->mono;
+
+    sl_assert(!q->in_tick);
+    q->in_tick = true;
+    while (!sl_heap_empty(&q->delayed) && q->items.v[sl_heap_top(&q->delayed)].at <= now) {
+        uint32_t obj = sl_heap_pop(&q->delayed);
+        line_add(q, obj);
+    }
+    /* As many as stand there now: what the owner adds meanwhile is the next tick's. */
+    for (uint32_t n = q->ready; n > 0 && q->in_flight < q->window && now >= q->held; n--) {
+        uint32_t obj = q->lanes[next_lane(q)].first;
+        line_remove(q, obj);
+        ask(q, obj);
+    }
+    q->in_tick = false;
+}
+
+sl_time sl_writer_next(const struct sl_writer *q) {
+    sl_time t = SL_TIME_NEVER;
+
+    if (q->ready > 0 && q->in_flight < q->window)
+        t = q->held > q->port->mono ? q->held : q->port->mono;
+    if (!sl_heap_empty(&q->delayed) && q->items.v[sl_heap_top(&q->delayed)].at < t)
+        t = q->items.v[sl_heap_top(&q->delayed)].at;
+    return t;
+}
+
+/* ---- for the owner ---- */
+
+struct sl_writer *sl_writer_new(struct sl_port *port, const struct sl_writer_owner *owner,
+                                uint32_t max_in_flight, uint64_t seed) {
+    struct sl_writer *q = sl_alloc0(1, sizeof *q);
+
+    sl_assert(max_in_flight > 0 && max_in_flight <= SL_WRITER_MAX_IN_FLIGHT);
+    q->port = port;
+    q->owner = *owner;
+    sl_prng_init(&q->prng, seed);
+    sl_heap_init(&q->delayed, earlier, place_of, q);
+    for (uint32_t i = 0; i < SL_WRITER_LANES; i++)
+        q->lanes[i] = (struct line){NONE, NONE};
+    q->max_in_flight = q->window = max_in_flight;
+    q->held = INT64_MIN;
+    q->slots = sl_alloc0(max_in_flight, sizeof *q->slots);
+    for (uint32_t i = 0; i < max_in_flight; i++) {
+        struct slot *s = &q->slots[i];
+        s->q = q;
+        s->next_free = i + 1 < max_in_flight ? i + 1 : NONE;
+        sl_buf_init(&s->w.path, SL_WRITER_MAX_PATH);
+        sl_buf_init(&s->w.read_path, SL_WRITER_MAX_PATH);
+        sl_buf_init(&s->w.body, SL_WRITER_MAX_BODY);
+    }
+    return q;
+}
+
+void sl_writer_free(struct sl_writer *q) {
+    if (!q)
+        return;
+    sl_assert(!q->in_tick);
+    for (uint32_t i = 0; i < q->max_in_flight; i++) {
+        struct slot *s = &q->slots[i];
+        sl_port_cancel(q->port, s->call);
+        sl_buf_done(&s->w.path);
+        sl_buf_done(&s->w.read_path);
+        sl_buf_done(&s->w.body);
+    }
+    sl_freep(&q->slots);
+    sl_heap_done(&q->delayed);
+    sl_vec_free(&q->items);
+    sl_freep(&q);
+}
+
+bool sl_writer_busy(const struct sl_writer *q, uint32_t obj) {
+    return obj < q->items.n && q->items.v[obj].state == FLYING;
+}
+
+bool sl_writer_idle(const struct sl_writer *q) {
+    return q->ready == 0 && q->in_flight == 0 && sl_heap_empty(&q->delayed);
+}
+
+void sl_writer_stats(const struct sl_writer *q, struct sl_writer_stats *ret) {
+    *ret = q->stats;
+    ret->in_flight = q->in_flight;
+    ret->waiting = q->ready + q->delayed.items.n;
+}

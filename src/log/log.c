@@ -1,0 +1,145 @@
+/*
+ * A line is put together in one buffer and leaves in one write(2). A field either stands in the
+ * line whole or not at all, so that a JSON line is always valid JSON.
+ *
+ * Whether standard error is a terminal is asked for each line: it costs one system call and saves
+ * a state that could be wrong after a dup2().
+ */
+#include "log/log.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+
+static _Atomic(enum sl_log_level) threshold = SL_LOG_INFO;
+
+static const char *const level_names[] = {"error", "warn", "info", "debug"};
+
+enum sl_log_level sl_log_threshold(void) {
+    return atomic_load_explicit(&threshold, memory_order_relaxed);
+}
+
+void sl_log_set(enum sl_log_level t) {
+    atomic_store_explicit(&threshold, t, memory_order_relaxed);
+}
+
+/* "2026-01-02T03:04:05.678Z" */
+static void put_time(struct sl_buf *b) {
+    struct timespec now;
+    struct tm tm;
+
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    (void)gmtime_r(&now.tv_sec, &tm);
+    sl_buf_printf(b, "%04d-%02d-%02dT%02d:%02d:%02d.%03ldZ", tm.tm_year + 1900, tm.tm_mon + 1,
+                  tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, now.tv_nsec / 1000000);
+}
+
+/* A JSON string of at most SL_LOG_VALUE bytes of s. */
+static void put_string(struct sl_buf *b, const char *s) {
+    static const char more[] = "...";
+    char cut[SL_LOG_VALUE + sizeof more];
+    size_t n = strnlen(s, SL_LOG_VALUE + 1);
+
+    if (n <= SL_LOG_VALUE) {
+        sl_buf_json(b, s);
+        return;
+    }
+    n = SL_LOG_VALUE;
+    while (n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80) /* not inside a character */
+        n--;
+    memcpy(cut, s, n);
+    memcpy(cut + n, more, sizeof more);
+    sl_buf_json(b, cut);
+}
+
+/* For a terminal: bare if it is one plain word, else as a JSON string. The control characters that
+ * JSON leaves alone (DEL, and U+0080 to U+009F, which some terminals obey) are made harmless. */
+static void put_word(struct sl_buf *b, const char *s) {
+    bool plain = s[0] != '\0' && strnlen(s, SL_LOG_VALUE + 1) <= SL_LOG_VALUE;
+
+    for (const char *p = s; plain && *p; p++)
+        plain = *p > ' ' && *p <= '~' && *p != '"' && *p != '\\' && *p != '=';
+    if (plain) {
+        sl_buf_puts(b, s);
+        return;
+    }
+    size_t from = b->len;
+    put_string(b, s);
+    for (size_t i = from; i < b->len; i++) {
+        if (b->s[i] == 0x7f)
+            b->s[i] = '?';
+        else if (b->s[i] == '\xc2' && i + 1 < b->len && (unsigned char)b->s[i + 1] < 0xa0)
+            b->s[i] = b->s[i + 1] = '?';
+    }
+}
+
+static void put_json_field(struct sl_buf *b, const struct sl_log_field *f) {
+    sl_buf_putc(b, ',');
+    put_string(b, f->key);
+    sl_buf_putc(b, ':');
+    if (f->text)
+        put_string(b, f->text);
+    else
+        sl_buf_printf(b, "%lld", (long long)f->number);
+}
+
+static void put_text_field(struct sl_buf *b, const struct sl_log_field *f) {
+    sl_buf_putc(b, ' ');
+    put_word(b, f->key);
+    sl_buf_putc(b, '=');
+    if (f->text)
+        put_word(b, f->text);
+    else
+        sl_buf_printf(b, "%lld", (long long)f->number);
+}
+
+/* A reader that went away or a full non-blocking pipe loses the line; there is nobody to tell. */
+static void write_line(const char *s, size_t n) {
+    while (n > 0) {
+        ssize_t r = write(STDERR_FILENO, s, n);
+        if (r < 0 && errno == EINTR)
+            continue;
+        if (r <= 0)
+            return;
+        s += r;
+        n -= (size_t)r;
+    }
+}
+
+void sl_log_line(enum sl_log_level level, const char *message, const struct sl_log_field *fields) {
+    int saved = errno;
+    bool text = isatty(STDERR_FILENO);
+    const char *end = text ? "\n" : "}\n", *cut_end = text ? " cut=1\n" : ",\"cut\":1}\n";
+    struct sl_buf b;
+
+    sl_buf_init(&b, SL_LOG_LINE);
+    if (text) {
+        sl_buf_printf(&b, "%-5s ", level_names[level]);
+        put_time(&b);
+        sl_buf_putc(&b, ' ');
+        sl_buf_puts(&b, message);
+    } else {
+        sl_buf_puts(&b, "{\"ts\":\"");
+        put_time(&b);
+        sl_buf_printf(&b, "\",\"level\":\"%s\",\"msg\":", level_names[level]);
+        put_string(&b, message);
+    }
+    for (const struct sl_log_field *f = fields; f->key; f++) {
+        size_t mark = b.len;
+        (text ? put_text_field : put_json_field)(&b, f);
+        if (b.overflow || b.len + strlen(cut_end) > SL_LOG_LINE) {
+            b.len = mark;
+            b.overflow = false;
+            end = cut_end;
+        }
+    }
+    sl_buf_puts(&b, end);
+    write_line(b.s, b.len);
+    sl_buf_done(&b);
+    errno = saved;
+}

@@ -1,0 +1,15 @@
+/* Words of the command line. Private to src/serve. */
+#ifndef SL_SERVE_PARTS_H
+#define SL_SERVE_PARTS_H
+
+#include "controllers/controllers.h"
+
+/* --controllers; NULL: what the settings ask for. An unknown word is logged and passed over: it may belong to a part that this
+ * version does not have. */
+struct sl_parts parts_parse(const char *list, const struct sl_settings *s);
+/* --webhooks; NULL: of the enabled integrations. */
+void webhooks_parse(const char *list, const struct sl_settings *s, bool ret[SL_FW_COUNT]);
+/* "a,b" as a list in the arena. */
+struct sl_strs words_parse(const char *list, struct sl_arena *a);
+
+#endif

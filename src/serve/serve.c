@@ -1,0 +1,381 @@
+/*
+ * One loop, one thread: answers of the API server, webhook calls and probes are handled as they come; after each turn of the
+ * loop the election, the certificates and the manager do what is due, and a timer is set for the next thing to do.
+ */
+#include "serve/serve.h"
+
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "api/review.h"
+#include "base/mem.h"
+#include "doc/doc.h"
+#include "httpd/cert.h"
+#include "httpd/httpd.h"
+#include "kube/client.h"
+#include "kube/lease.h"
+#include "log/log.h"
+#include "serve/parts.h"
+
+#define OWN_NAMESPACE_FILE "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+#define FILES_EVERY (2 * SL_SEC) /* how often files that may change are looked at */
+#define MAX_PEM ((size_t)1 << 20)
+#define MAX_CONNECTIONS 512u
+
+struct serve {
+    const struct sl_serve_options *o;
+    uv_loop_t loop;
+    uv_check_t after;  /* runs after each turn's I/O */
+    uv_timer_t timer;  /* the next thing to do */
+    uv_signal_t on_term, on_int;
+    struct sl_client *client;
+    struct sl_port *port;
+    struct sl_settings *settings;
+    struct sl_metrics *metrics;
+    struct sl_manager *manager;
+    struct sl_lease *lease;
+    struct sl_httpd *health, *metrics_http, *webhook;
+    struct sl_arena arena;
+    char own_ns[254], identity[300];
+    bool leads, ending;
+    sl_time files_at;           /* mono: next look at files */
+    struct timespec config_time, cert_time;
+    struct sl_cert cert;
+};
+
+/* ---- files ---- */
+
+/* Has the file changed since the last call? */
+static bool file_changed(const char *path, struct timespec *last) {
+    struct stat st;
+    if (stat(path, &st) < 0)
+        return false;
+    bool changed = st.st_mtim.tv_sec != last->tv_sec || st.st_mtim.tv_nsec != last->tv_nsec;
+    *last = st.st_mtim;
+    return changed;
+}
+
+static void own_namespace(char ret[254]) {
+    char *text = NULL;
+    size_t len = 0;
+    struct sl_err err;
+    (void)snprintf(ret, 254, "kueue-system");
+    if (sl_file_read(OWN_NAMESPACE_FILE, 253, &text, &len, &err) >= 0 && len) {
+        text[strcspn(text, " \n")] = '\0';
+        (void)snprintf(ret, 254, "%s", text);
+    }
+    sl_freep(&text);
+}
+
+static int load_settings(struct serve *s, struct sl_settings **ret, struct sl_err *err) {
+    struct sl_warnings w;
+    sl_warnings_init(&w);
+    int r = sl_settings_load(s->o->config, s->own_ns, s->o->gates, ret, &w, err);
+    for (uint32_t i = 0; i < w.v.n; i++)
+        sl_log(SL_LOG_WARN, "configuration", SL_S("file", s->o->config), SL_I("line", w.v.v[i].line),
+               SL_S("what", w.v.v[i].text));
+    sl_metric_set(s->metrics, SL_M_CONFIG_WARNINGS, w.v.n);
+    sl_warnings_done(&w);
+    return r;
+}
+
+static void reload_settings(struct serve *s) {
+    struct sl_settings *fresh = NULL;
+    struct sl_err err;
+    if (!s->o->config || !file_changed(s->o->config, &s->config_time))
+        return;
+    if (load_settings(s, &fresh, &err) < 0) {
+        sl_log(SL_LOG_ERROR, "the configuration cannot be read; the old one stays", SL_S("error", err.text));
+        return;
+    }
+    sl_log(SL_LOG_INFO, "configuration read again", SL_S("file", s->o->config));
+    sl_manager_configure(s->manager, fresh);
+    sl_settings_free(s->settings);
+    s->settings = fresh;
+}
+
+/* ---- certificates ---- */
+
+static bool read_cert(struct serve *s, struct sl_cert *ret) {
+    char crt[4352], key[4352];
+    size_t n;
+    struct sl_err err;
+    *ret = (struct sl_cert){0};
+    (void)snprintf(crt, sizeof crt, "%s/tls.crt", s->settings->webhook.cert_dir);
+    (void)snprintf(key, sizeof key, "%s/tls.key", s->settings->webhook.cert_dir);
+    if (!file_changed(crt, &s->cert_time))
+        return false;
+    if (sl_file_read(crt, MAX_PEM, &ret->cert_pem, &n, &err) >= 0 && sl_file_read(key, MAX_PEM, &ret->key_pem, &n, &err) >= 0)
+        return true;
+    sl_log(SL_LOG_ERROR, "the webhook's certificate cannot be read", SL_S("error", err.text));
+    sl_cert_done(ret);
+    return false;
+}
+
+/* A certificate that nobody trusts yet: so that the server answers until there is a better one. */
+static int make_cert(struct serve *s, struct sl_cert *ret, struct sl_err *err) {
+    struct sl_cert ca = {0};
+    const char *const names[] = {"localhost", "127.0.0.1"};
+    int r = sl_cert_ca("kueue-ca", s->port->wall, 365 * 24 * SL_HOUR, &ca, err);
+    if (r >= 0)
+        r = sl_cert_serving(&ca, names, SL_LEN(names), s->port->wall, 365 * 24 * SL_HOUR, ret, err);
+    sl_cert_done(&ca);
+    return r;
+}
+
+static void renew_cert(struct serve *s) {
+    struct sl_cert c;
+    struct sl_err err;
+    if (!read_cert(s, &c))
+        return;
+    if (sl_httpd_certificate(s->webhook, c.cert_pem, c.key_pem, &err) < 0)
+        sl_log(SL_LOG_ERROR, "the webhook's new certificate is of no use; the old one stays", SL_S("error", err.text));
+    else
+        sl_log(SL_LOG_INFO, "new webhook certificate");
+    sl_cert_done(&c);
+}
+
+/* ---- what is served ---- */
+
+static void answer_text(struct sl_http_answer *a, int status, const char *text) {
+    a->status = status;
+    a->content_type = "text/plain; charset=utf-8";
+    sl_buf_puts(&a->body, text);
+}
+
+static bool is_get(const struct sl_http_request *rq) {
+    return strcmp(rq->method, "GET") == 0 || strcmp(rq->method, "HEAD") == 0;
+}
+
+static void serve_health(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a) {
+    struct serve *s = ctx;
+    if (strcmp(rq->path, s->settings->live_path) == 0)
+        answer_text(a, 200, "ok");
+    else if (strcmp(rq->path, s->settings->ready_path) == 0)
+        answer_text(a, sl_manager_ready(s->manager) ? 200 : 503, sl_manager_ready(s->manager) ? "ok" : "lists are not in yet");
+    else
+        answer_text(a, 404, "not found\n");
+}
+
+static bool is_loopback(const char *host) {
+    return strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 || strcmp(host, "localhost") == 0;
+}
+
+static void set_gates(struct serve *s, const struct sl_http_request *rq, struct sl_http_answer *a) {
+    struct sl_warnings w;
+    sl_warnings_init(&w);
+    sl_settings_gates(s->settings, rq->body, &w);
+    for (uint32_t i = 0; i < w.v.n; i++)
+        sl_log(SL_LOG_WARN, "feature gates", SL_S("what", w.v.v[i].text));
+    sl_warnings_done(&w);
+    sl_manager_configure(s->manager, s->settings);
+    answer_text(a, 200, "ok\n");
+}
+
+static void serve_metrics(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a) {
+    struct serve *s = ctx;
+    bool debug = s->o->insecure_metrics && is_loopback(s->settings->metrics.host);
+    if (strcmp(rq->path, "/metrics") == 0 && is_get(rq)) {
+        a->content_type = "text/plain; version=0.0.4; charset=utf-8";
+        sl_manager_refresh_metrics(s->manager);
+        sl_metrics_print(s->metrics, &a->body);
+    } else if (debug && strcmp(rq->path, "/debug/feature-gates") == 0 && strcmp(rq->method, "POST") == 0) {
+        set_gates(s, rq, a);
+    } else if (debug && strcmp(rq->path, "/debug/state") == 0 && is_get(rq)) {
+        sl_manager_dump(s->manager, &a->body);
+    } else {
+        answer_text(a, 404, "not found\n");
+    }
+}
+
+static void serve_webhook(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a) {
+    struct serve *s = ctx;
+    if (strcmp(rq->method, "POST") != 0) {
+        answer_text(a, sl_review_path(rq->path) ? 405 : 404, "POST a review\n");
+        return;
+    }
+    a->status = sl_review(sl_manager_view(s->manager), rq->path, rq->body, rq->len, &a->body);
+    if (a->status != 200)
+        a->content_type = "text/plain; charset=utf-8";
+}
+
+static int listen_on(struct serve *s, const char *what, const char *host, uint16_t port, const struct sl_cert *cert,
+                     size_t max_body, sl_http_handler handler, struct sl_httpd **ret, struct sl_err *err) {
+    struct sl_httpd_spec spec = {.host = host, .port = port, .cert_pem = cert ? cert->cert_pem : NULL,
+                                 .key_pem = cert ? cert->key_pem : NULL, .max_body = max_body,
+                                 .max_connections = MAX_CONNECTIONS, .handler = handler, .ctx = s};
+    int r = sl_httpd_start(&s->loop, &spec, ret, err);
+    if (r < 0)
+        return sl_err_wrap(err, r, "%s on %s:%u", what, *host ? host : "*", port);
+    sl_log(SL_LOG_INFO, "listening", SL_S("what", what), SL_S("host", *host ? host : "*"), SL_I("port", sl_httpd_port(*ret)));
+    return 0;
+}
+
+static int start_servers(struct serve *s, struct sl_err *err) {
+    const struct sl_settings *c = s->settings;
+    int r = 0;
+    if (!read_cert(s, &s->cert)) {
+        sl_log(SL_LOG_WARN, "no webhook certificate yet; answering with one of our own", SL_S("folder", c->webhook.cert_dir));
+        r = make_cert(s, &s->cert, err);
+    }
+    if (r >= 0)
+        r = listen_on(s, "webhooks", c->webhook.host, c->webhook.port, &s->cert, SL_REVIEW_MAX_BYTES, serve_webhook,
+                      &s->webhook, err);
+    if (r >= 0 && !c->metrics.off)
+        r = listen_on(s, "metrics", c->metrics.host, c->metrics.port, s->o->insecure_metrics ? NULL : &s->cert, 65536,
+                      serve_metrics, &s->metrics_http, err);
+    if (r >= 0 && !c->health.off)
+        r = listen_on(s, "probes", c->health.host, c->health.port, NULL, 4096, serve_health, &s->health, err);
+    return r;
+}
+
+/* ---- the turn ---- */
+
+static void lead(struct serve *s, bool leads) {
+    if (s->leads == leads)
+        return;
+    s->leads = leads;
+    sl_log(SL_LOG_INFO, leads ? "leading" : "standing by", SL_S("identity", s->identity),
+           SL_S("holder", s->lease ? sl_lease_holder(s->lease) : ""));
+    sl_metrics_role(s->metrics, leads ? "leader" : "follower");
+    sl_manager_lead(s->manager, leads);
+}
+
+static bool ended(const struct serve *s) {
+    return s->ending && (!s->lease || sl_lease_released(s->lease));
+}
+
+static void on_timer(uv_timer_t *t) {
+    (void)t; /* it only makes the loop turn */
+}
+
+static void turn(uv_check_t *h) {
+    struct serve *s = h->data;
+    sl_client_clock(s->client);
+    if (s->lease) {
+        sl_lease_tick(s->lease);
+        lead(s, sl_lease_held(s->lease) && !s->ending);
+    }
+    if (ended(s)) {
+        uv_stop(&s->loop);
+        return;
+    }
+    if (s->port->mono >= s->files_at) {
+        s->files_at = s->port->mono + FILES_EVERY;
+        reload_settings(s);
+        renew_cert(s);
+    }
+    sl_manager_tick(s->manager);
+    sl_time next = sl_manager_next(s->manager);
+    if (s->lease && sl_lease_next(s->lease) < next)
+        next = sl_lease_next(s->lease);
+    if (s->files_at < next)
+        next = s->files_at;
+    sl_time wait = next > s->port->mono ? next - s->port->mono : 0;
+    (void)uv_timer_start(&s->timer, on_timer, (uint64_t)((wait + SL_MSEC - 1) / SL_MSEC), 0);
+}
+
+static void on_signal(uv_signal_t *h, int number) {
+    struct serve *s = h->data;
+    if (s->ending) {
+        uv_stop(&s->loop); /* asked twice: at once */
+        return;
+    }
+    sl_log(SL_LOG_INFO, "ending", SL_S("signal", number == SIGINT ? "SIGINT" : "SIGTERM"));
+    s->ending = true;
+    if (s->lease)
+        sl_lease_release(s->lease);
+}
+
+/* ---- life ---- */
+
+static int start(struct serve *s, struct sl_err *err) {
+    struct sl_kubeconfig *k = NULL;
+    int r = sl_kubeconfig_load(s->o->kubeconfig, NULL, &k, err);
+    if (r < 0)
+        return r;
+    sl_log(SL_LOG_INFO, "sluice " SL_VERSION, SL_S("server", sl_kubeconfig_server(k)));
+    r = sl_client_new(&s->loop, k, "kueue/v0.19.0 sluice/" SL_VERSION, &s->client, err);
+    if (r < 0)
+        return r;
+    s->port = sl_client_port(s->client);
+    sl_client_clock(s->client);
+    char host[128] = "";
+    (void)gethostname(host, sizeof host - 1);
+    (void)snprintf(s->identity, sizeof s->identity, "%s_%016llx", host, (unsigned long long)uv_hrtime());
+    s->leads = !s->settings->lease.enable;
+    struct sl_manager_spec spec = {
+        .port = s->port,
+        .settings = s->settings,
+        .parts = parts_parse(s->o->controllers, s->settings),
+        .annotations_to_copy = words_parse(s->o->annotations_to_copy, &s->arena),
+        .metrics = s->metrics,
+        .instance = s->identity,
+        .seed = uv_hrtime(),
+        .standby = !s->leads,
+    };
+    s->manager = sl_manager_new(&spec);
+    webhooks_parse(s->o->webhooks, s->settings, ((struct sl_api_view *)(uintptr_t)sl_manager_view(s->manager))->webhook);
+    if (s->settings->lease.enable) {
+        struct sl_lease_spec l = {s->settings->lease.ns, s->settings->lease.name, s->identity, s->settings->lease.duration,
+                                  s->settings->lease.renew_deadline, s->settings->lease.retry_period};
+        sl_metrics_role(s->metrics, "follower");
+        s->lease = sl_lease_new(s->port, &l, uv_hrtime());
+    }
+    return start_servers(s, err);
+}
+
+static void close_handle(uv_handle_t *h, void *arg) {
+    (void)arg;
+    if (!uv_is_closing(h))
+        uv_close(h, NULL);
+}
+
+static void finish(struct serve *s) {
+    sl_httpd_stop(s->webhook);
+    sl_httpd_stop(s->metrics_http);
+    sl_httpd_stop(s->health);
+    sl_manager_free(s->manager);
+    sl_lease_free(s->lease);
+    sl_client_free(s->client);
+    (void)uv_run(&s->loop, UV_RUN_NOWAIT);
+    uv_walk(&s->loop, close_handle, NULL);
+    (void)uv_run(&s->loop, UV_RUN_DEFAULT);
+    (void)uv_loop_close(&s->loop);
+    sl_cert_done(&s->cert);
+    sl_settings_free(s->settings);
+    sl_metrics_free(s->metrics);
+    sl_arena_done(&s->arena);
+}
+
+int sl_serve(const struct sl_serve_options *o, struct sl_err *err) {
+    struct serve s = {.o = o};
+    (void)signal(SIGPIPE, SIG_IGN);
+    if (uv_loop_init(&s.loop) < 0)
+        return sl_err_set(err, SL_EIO, "no event loop");
+    sl_arena_init(&s.arena, (size_t)1 << 20);
+    s.metrics = sl_metrics_new();
+    own_namespace(s.own_ns);
+    if (o->config)
+        (void)file_changed(o->config, &s.config_time);
+    int r = load_settings(&s, &s.settings, err);
+    if (r >= 0) {
+        s.after.data = s.on_term.data = s.on_int.data = &s;
+        (void)uv_check_init(&s.loop, &s.after);
+        (void)uv_check_start(&s.after, turn);
+        (void)uv_timer_init(&s.loop, &s.timer);
+        (void)uv_timer_start(&s.timer, on_timer, 0, 0);
+        (void)uv_signal_init(&s.loop, &s.on_term);
+        (void)uv_signal_start(&s.on_term, on_signal, SIGTERM);
+        (void)uv_signal_init(&s.loop, &s.on_int);
+        (void)uv_signal_start(&s.on_int, on_signal, SIGINT);
+        r = start(&s, err);
+    }
+    if (r >= 0)
+        (void)uv_run(&s.loop, UV_RUN_DEFAULT);
+    finish(&s);
+    return r;
+}

@@ -1,0 +1,123 @@
+/*
+ * An in-memory Kubernetes API behind struct sl_port, with a virtual clock and seeded faults: for tests and for a
+ * simulator of the whole program. Everything happens in one queue of events, ordered by time and then by the
+ * order in which they were made, so a seed gives the same run everywhere. A request costs some microseconds.
+ *
+ * What it does as the real one: create (uid, creationTimestamp, generation, resourceVersion, generateName), get, list
+ * (label selectors, metadata.name and metadata.namespace as field selectors, pages of one snapshot), watch (from a
+ * version, bookmarks, 410 after a compaction), PUT, merge patch and simple server-side apply, resourceVersion and uid
+ * preconditions, the status subresource, no-op writes that change nothing, finalizers, graceful deletion of pods,
+ * propagation policies, garbage collection by ownerReferences, Status bodies.
+ *
+ * What it leaves out: validation and defaulting of specs, admission, conversion between versions, strategic and JSON
+ * patches (415), field management (apply is a forced merge that creates what is missing; lists are replaced whole),
+ * whether a namespace exists, the emptying of a deleted namespace, discovery, delete of a collection (405).
+ */
+#ifndef FAKEAPI_H
+#define FAKEAPI_H
+
+#include "base/buf.h"
+#include "kube/port.h"
+
+struct yyjson_val;
+struct fakeapi;
+
+#define FAKEAPI_CLIENTS 8u
+#define FAKEAPI_EPOCH (INT64_C(1767225600) * SL_SEC) /* the wall clock at mono 0: 2026-01-01T00:00:00Z */
+
+/* ---- kinds ---- */
+enum {
+    FAKEAPI_NAMESPACED = 1,
+    FAKEAPI_STATUS = 2,   /* has the status subresource */
+    FAKEAPI_GRACEFUL = 4, /* a deleted one stays until its node says so: DELETE with gracePeriodSeconds=0 */
+    FAKEAPI_ORPHANS = 8,  /* DELETE without a policy leaves dependents alone (batch/v1 jobs) */
+};
+
+struct fakeapi_kind {
+    const char *group; /* "" for the core */
+    const char *version, *plural, *kind;
+    unsigned flags;
+    const char *status; /* JSON that a new one has as its status; NULL: none */
+};
+
+/* A new API knows those of fakeapi_kinds (kinds.c). Strings are borrowed for ever. */
+void fakeapi_register(struct fakeapi *a, const struct fakeapi_kind *k);
+/* As an API that is not installed (404), or again. Its objects wait meanwhile. */
+void fakeapi_install(struct fakeapi *a, const char *group, const char *plural, bool installed);
+
+/* ---- the server and its clients ---- */
+struct fakeapi *fakeapi_new(uint64_t seed);
+void fakeapi_free(struct fakeapi *a);
+/* Clients have their own wall clocks and their own network. */
+struct sl_port *fakeapi_port(struct fakeapi *a, uint32_t client);
+
+/* ---- time ---- */
+sl_time fakeapi_now(const struct fakeapi *a); /* mono of all clients */
+/* When the next event is due; SL_TIME_NEVER without one. */
+sl_time fakeapi_next(const struct fakeapi *a);
+/* Goes to the next event that is due by 'until' and lets it happen. False, with the clock at 'until', if there is
+ * none. */
+bool fakeapi_step(struct fakeapi *a, sl_time until);
+/* All events up to and at 'until'. */
+void fakeapi_advance(struct fakeapi *a, sl_time until);
+/* Calls fn(ctx, arg) as an event of its own: for a test that plays kubelet or job controller. */
+typedef void (*fakeapi_fn)(void *ctx, uint64_t arg);
+void fakeapi_at(struct fakeapi *a, sl_time at, fakeapi_fn fn, void *ctx, uint64_t arg);
+
+/* ---- faults: each happens once in N, seeded; 0: never ---- */
+struct fakeapi_faults {
+    /* per request or watch, as it arrives */
+    uint32_t lose_request; /* never arrives; the client hears 'no answer' after a while */
+    uint32_t lose_reply;   /* done, but the client hears 'no answer' */
+    uint32_t delay;        /* the way there takes up to 5 s */
+    uint32_t late_reply;   /* the way back takes up to 5 s: watch events overtake it */
+    uint32_t too_many;     /* 429 with Retry-After */
+    uint32_t server_error; /* 500, 503 or 504; one half of them after the effect */
+    uint32_t conflict;     /* PUT and PATCH: 409 */
+    uint32_t compact;      /* the history is forgotten */
+    uint32_t partition;    /* one client is cut off for up to 30 s */
+    uint32_t clock_step;   /* one client's wall clock jumps by up to an hour */
+    /* per line of a watch */
+    uint32_t cut_watch;  /* the stream ends */
+    uint32_t lag_watch;  /* this line and all after it come up to 5 s later */
+    uint32_t hang_watch; /* the stream goes silent and never ends */
+    uint32_t garble;     /* half a line, then the end of the stream */
+};
+/* NULL: none from now on. */
+void fakeapi_set_faults(struct fakeapi *a, const struct fakeapi_faults *f);
+void fakeapi_compact(struct fakeapi *a);
+void fakeapi_partition(struct fakeapi *a, uint32_t client, sl_time until);
+void fakeapi_step_clock(struct fakeapi *a, uint32_t client, sl_span by);
+/* A page of a list has at most n objects, whatever the client asks for (a server may do so); 0: as asked. */
+void fakeapi_set_page(struct fakeapi *a, uint32_t n);
+/* Ends every stream of the client. */
+void fakeapi_cut(struct fakeapi *a, uint32_t client);
+/* The client's process died: no callback comes any more; what is on its way to the server still arrives. */
+void fakeapi_kill(struct fakeapi *a, uint32_t client);
+
+/* ---- by hand: no delay, no faults, the same semantics ---- */
+/* Returns the HTTP status; out (may be NULL) gets the body. body may be NULL. */
+int fakeapi_do(struct fakeapi *a, enum sl_method method, const char *path, const char *content_type,
+               const char *body, struct sl_buf *out);
+/* The object now, valid until the next write; NULL if there is none. */
+struct yyjson_val *fakeapi_get(struct fakeapi *a, const char *path);
+/* All objects of a collection in the order of their keys. fn must not write. Returns how many. */
+uint32_t fakeapi_each(struct fakeapi *a, const char *path, void (*fn)(void *ctx, struct yyjson_val *o),
+                      void *ctx);
+uint64_t fakeapi_version(const struct fakeapi *a); /* the newest resourceVersion */
+
+/* Every change, as it happens. 'before' is NULL for a new object, 'now' for one that is gone. fn must not write; it
+ * may use fakeapi_at. */
+struct fakeapi_change {
+    const struct fakeapi_kind *kind;
+    const char *key; /* "namespace/name" or "name" */
+    struct yyjson_val *before, *now;
+};
+void fakeapi_on_change(struct fakeapi *a, void (*fn)(void *ctx, const struct fakeapi_change *c), void *ctx);
+
+struct fakeapi_stats {
+    uint64_t requests, watches, lines, changes, lost, refused;
+};
+void fakeapi_stats(const struct fakeapi *a, struct fakeapi_stats *ret);
+
+#endif

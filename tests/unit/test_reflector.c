@@ -1,0 +1,638 @@
+/*
+ * The reflector over a scripted port, step by step, and over the in-memory API under seeded faults: when all is quiet,
+ * the owner's table is the API's.
+ */
+#include "kube/reflector.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <yyjson.h>
+
+#include "base/buf.h"
+#include "base/vec.h"
+#include "fakeapi.h"
+
+#define JOBS "/apis/batch/v1/jobs"
+
+/* ---- an owner ---- */
+
+struct row {
+    char key[40], version[24];
+    uint32_t mark;
+};
+
+struct table {
+    SL_VEC(struct row) rows; /* by key */
+    uint32_t epoch, begins, syncs;
+    bool exists;
+    struct sl_reflector *reflector; /* to see that it refuses */
+};
+
+static void key_of(yyjson_val *o, char out[40]) {
+    yyjson_val *m = yyjson_obj_get(o, "metadata");
+
+    (void)snprintf(out, 40, "%s/%s", yyjson_get_str(yyjson_obj_get(m, "namespace")),
+                   yyjson_get_str(yyjson_obj_get(m, "name")));
+}
+
+static uint32_t find(const struct table *t, const char *key, bool *ret_there) {
+    uint32_t i = 0;
+
+    while (i < t->rows.n && strcmp(t->rows.v[i].key, key) < 0)
+        i++;
+    *ret_there = i < t->rows.n && strcmp(t->rows.v[i].key, key) == 0;
+    return i;
+}
+
+static void on_begin(void *ctx) {
+    struct table *t = ctx;
+
+    t->epoch++;
+    t->begins++;
+}
+
+static void on_object(void *ctx, yyjson_val *o) {
+    struct table *t = ctx;
+    char key[40];
+    bool there;
+
+    key_of(o, key);
+    uint32_t i = find(t, key, &there);
+    if (!there) {
+        (void)sl_vec_push(&t->rows);
+        memmove(&t->rows.v[i + 1], &t->rows.v[i], (t->rows.n - 1 - i) * sizeof t->rows.v[0]);
+    }
+    struct row *r = &t->rows.v[i];
+    *r = (struct row){.mark = t->epoch};
+    memcpy(r->key, key, sizeof key);
+    (void)snprintf(r->version, sizeof r->version, "%s",
+                   yyjson_get_str(yyjson_obj_get(yyjson_obj_get(o, "metadata"), "resourceVersion")));
+}
+
+static void drop(struct table *t, uint32_t i) {
+    memmove(&t->rows.v[i], &t->rows.v[i + 1], (t->rows.n - 1 - i) * sizeof t->rows.v[0]);
+    t->rows.n--;
+}
+
+static void on_gone(void *ctx, yyjson_val *o) {
+    struct table *t = ctx;
+    char key[40];
+    bool there;
+
+    key_of(o, key);
+    uint32_t i = find(t, key, &there);
+    if (there)
+        drop(t, i);
+}
+
+static void on_synced(void *ctx, bool exists) {
+    struct table *t = ctx;
+
+    t->syncs++;
+    t->exists = exists;
+    for (uint32_t i = t->rows.n; i-- > 0;)
+        if (t->rows.v[i].mark != t->epoch)
+            drop(t, i);
+}
+
+static struct sl_reflector_owner owner_of(struct table *t) {
+    return (struct sl_reflector_owner){t, on_begin, on_object, on_gone, on_synced};
+}
+
+/* ---- a port that is told what to answer ---- */
+
+struct script {
+    struct sl_port port;
+    uint64_t calls;
+    char path[4096]; /* of the call in flight; "" for none */
+    bool watching;
+    sl_reply_fn done;
+    sl_line_fn line;
+    void *ctx;
+};
+
+static sl_call script_start(struct script *s, const char *path, bool watching, sl_line_fn line,
+                            sl_reply_fn done, void *ctx) {
+    assert_string_equal(s->path, "");
+    (void)snprintf(s->path, sizeof s->path, "%s", path);
+    s->watching = watching;
+    s->line = line;
+    s->done = done;
+    s->ctx = ctx;
+    return (sl_call){++s->calls};
+}
+
+static sl_call script_request(struct sl_port *p, const struct sl_request_line *rq, sl_reply_fn done,
+                              void *ctx) {
+    assert_int_equal(rq->method, SL_GET);
+    return script_start((struct script *)p, rq->path, false, NULL, done, ctx);
+}
+
+static sl_call script_watch(struct sl_port *p, const char *path, sl_line_fn line, sl_reply_fn done,
+                            void *ctx) {
+    return script_start((struct script *)p, path, true, line, done, ctx);
+}
+
+static void script_cancel(struct sl_port *p, sl_call c) {
+    struct script *s = (struct script *)p;
+
+    if (c.v == s->calls)
+        s->path[0] = '\0';
+}
+
+static const struct sl_port_ops script_ops = {script_request, script_watch, script_cancel};
+
+static void answer(struct script *s, int status, const char *body, sl_span retry_after) {
+    struct sl_reply r = {status, body, strlen(body), retry_after, ""};
+
+    assert_string_not_equal(s->path, "");
+    s->path[0] = '\0';
+    s->done(s->ctx, &r);
+}
+
+static void feed(struct script *s, const char *line) {
+    char *exact = malloc(strlen(line)); /* lines have no terminator */
+
+    assert_true(s->watching && s->path[0]);
+    memcpy(exact, line, strlen(line));
+    s->line(s->ctx, exact, strlen(line));
+    free(exact);
+}
+
+struct stage {
+    struct script s;
+    struct table t;
+    struct sl_reflector *r;
+};
+
+static void stage_open(struct stage *g, const char *query) {
+    memset(g, 0, sizeof *g);
+    g->s.port.ops = &script_ops;
+    struct sl_reflector_owner o = owner_of(&g->t);
+    g->r = sl_reflector_new(&g->s.port, JOBS, query, &o, 1);
+    g->t.reflector = g->r;
+    sl_reflector_tick(g->r);
+}
+
+static void stage_close(struct stage *g) {
+    sl_reflector_free(g->r);
+    assert_string_equal(g->s.path, ""); /* cancelled */
+    sl_vec_free(&g->t.rows);
+}
+
+/* Ticks at once; something must be in flight then. */
+static void now(struct stage *g, const char *path) {
+    sl_reflector_tick(g->r);
+    if (strncmp(g->s.path, path, strlen(path)) != 0)
+        fail_msg("%s is asked for, not %s", g->s.path, path);
+}
+
+/* Nothing happens before the pause has passed; it is between min and max. */
+static void after(struct stage *g, sl_span min, sl_span max, const char *path) {
+    sl_reflector_tick(g->r); /* ends a stream that is to be cut */
+    sl_time next = sl_reflector_next(g->r), was = g->s.port.mono;
+
+    if (next < was + min || next > was + max)
+        fail_msg("pause of %lld ns", (long long)(next - was));
+    if (next > was) {
+        g->s.port.mono = next - 1;
+        sl_reflector_tick(g->r);
+        assert_string_equal(g->s.path, "");
+    }
+    g->s.port.mono = next;
+    now(g, path);
+}
+
+#define OBJ(name, rv) "{\"metadata\":{\"namespace\":\"a\",\"name\":\"" name "\",\"resourceVersion\":\"" rv "\"}}"
+#define LIST(rv, items) "{\"metadata\":{\"resourceVersion\":\"" rv "\"},\"items\":" items "}"
+#define EVENT(type, name, rv) "{\"type\":\"" type "\",\"object\":" OBJ(name, rv) "}"
+#define WATCH(rv) JOBS "?watch=1&allowWatchBookmarks=true&resourceVersion=" rv "&timeoutSeconds=2"
+#define FIRST JOBS "?limit=500"
+
+static void synced_at(struct stage *g, const char *query) {
+    stage_open(g, query);
+    answer(&g->s, 200, LIST("5", "[" OBJ("x", "3") "]"), 0);
+    sl_reflector_tick(g->r);
+}
+
+static void test_pages(void **state) {
+    struct stage g;
+
+    (void)state;
+    stage_open(&g, "labelSelector=a%3Db");
+    assert_string_equal(g.s.path, JOBS "?labelSelector=a%3Db&limit=500");
+    assert_int_equal(sl_reflector_next(g.r), SL_TIME_NEVER);
+    answer(&g.s, 200, "{\"metadata\":{\"resourceVersion\":\"7\",\"continue\":\"t/+=&\"},\"items\":[" OBJ("x", "1") "]}", 0);
+    assert_int_equal(g.t.begins, 1);
+    assert_int_equal(g.t.syncs, 0);
+    assert_false(sl_reflector_synced(g.r));
+    now(&g, JOBS "?labelSelector=a%3Db&limit=500&continue=t%2F%2B%3D%26");
+    answer(&g.s, 200, "{\"metadata\":{\"resourceVersion\":\"8\",\"continue\":\"\"},\"items\":[" OBJ("y", "2") "]}", 0);
+    assert_int_equal(g.t.begins, 1);
+    assert_int_equal(g.t.syncs, 1);
+    assert_int_equal(g.t.rows.n, 2);
+    assert_true(sl_reflector_synced(g.r));
+    /* the first page's version: nothing can be missed */
+    now(&g, JOBS "?labelSelector=a%3Db&watch=1&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=2");
+    stage_close(&g);
+}
+
+static void test_bad_lists(void **state) {
+    static const char *const bad[] = {
+        "",
+        "[]",
+        "{",
+        "null",
+        "{\"items\":[]}",
+        "{\"metadata\":{},\"items\":[]}",
+        "{\"metadata\":{\"resourceVersion\":5},\"items\":[]}",
+        "{\"metadata\":{\"resourceVersion\":\"\"},\"items\":[]}",
+        LIST("5", "{}"),
+        LIST("5", "[1]"),
+        LIST("5", "[" OBJ("x", "1") ",null]"),
+    };
+    struct stage g;
+
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(bad); i++) {
+        stage_open(&g, "");
+        answer(&g.s, 200, bad[i], 0);
+        assert_int_equal(g.t.begins, 0);
+        after(&g, 50 * SL_MSEC, 100 * SL_MSEC, FIRST);
+        answer(&g.s, 200, LIST("5", "null"), 0);
+        assert_int_equal(g.t.syncs, 1);
+        stage_close(&g);
+    }
+}
+
+static void test_list_errors(void **state) {
+    static const int codes[] = {0, 500, 403, 401, 429, 400};
+    struct stage g;
+
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(codes); i++) {
+        stage_open(&g, "");
+        sl_span max = 100 * SL_MSEC;
+        for (int n = 0; n < 15; n++) {
+            answer(&g.s, codes[i], "", 0);
+            after(&g, max / 2, max, FIRST);
+            max = max * 2 > 30 * SL_SEC ? 30 * SL_SEC : max * 2;
+        }
+        answer(&g.s, codes[i], "", 100 * SL_SEC);
+        after(&g, 100 * SL_SEC, 100 * SL_SEC, FIRST);
+        assert_int_equal(g.t.begins, 0);
+        stage_close(&g);
+    }
+}
+
+/* An expired page: from the beginning, and all at once, so that it comes to an end. */
+static void test_expired_page(void **state) {
+    struct stage g;
+
+    (void)state;
+    stage_open(&g, "");
+    answer(&g.s, 200, "{\"metadata\":{\"resourceVersion\":\"7\",\"continue\":\"t\"},\"items\":[" OBJ("x", "1") "]}", 0);
+    now(&g, FIRST "&continue=t");
+    answer(&g.s, 410, "", 0);
+    after(&g, 50 * SL_MSEC, 100 * SL_MSEC, JOBS "?");
+    assert_string_equal(g.s.path, JOBS "?");
+    answer(&g.s, 200, LIST("9", "[" OBJ("y", "8") "]"), 0);
+    assert_int_equal(g.t.begins, 2);
+    assert_int_equal(g.t.rows.n, 1);
+    now(&g, WATCH("9"));
+    stage_close(&g);
+}
+
+static void test_missing(void **state) {
+    struct stage g;
+
+    (void)state;
+    stage_open(&g, "");
+    answer(&g.s, 404, "", 0);
+    assert_true(sl_reflector_synced(g.r));
+    assert_false(g.t.exists);
+    for (int i = 0; i < 3; i++) {
+        after(&g, SL_SEC, SL_SEC * 3 / 2, FIRST);
+        answer(&g.s, 404, "", 0);
+    }
+    assert_int_equal(g.t.syncs, 1); /* nothing new */
+    after(&g, SL_SEC, SL_SEC * 3 / 2, FIRST);
+    answer(&g.s, 200, LIST("5", "[" OBJ("x", "3") "]"), 0);
+    assert_true(g.t.exists);
+    now(&g, WATCH("5"));
+    answer(&g.s, 404, "", 0); /* uninstalled */
+    now(&g, FIRST);
+    answer(&g.s, 404, "", 0);
+    assert_false(g.t.exists);
+    assert_int_equal(g.t.rows.n, 0);
+    stage_close(&g);
+}
+
+static void test_events(void **state) {
+    struct stage g;
+    struct sl_reflector_stats st;
+
+    (void)state;
+    synced_at(&g, "");
+    now(&g, WATCH("5"));
+    feed(&g.s, EVENT("ADDED", "y", "6"));
+    feed(&g.s, EVENT("MODIFIED", "x", "7"));
+    assert_int_equal(g.t.rows.n, 2);
+    feed(&g.s, EVENT("DELETED", "y", "8"));
+    assert_int_equal(g.t.rows.n, 1);
+    feed(&g.s, "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"20\"}}}");
+    answer(&g.s, 200, "", 0);
+    now(&g, WATCH("20")); /* at once: it had brought something */
+    answer(&g.s, 200, "", 0);
+    after(&g, 50 * SL_MSEC, 100 * SL_MSEC, WATCH("20"));
+    answer(&g.s, 0, "", 0);
+    after(&g, 100 * SL_MSEC, 200 * SL_MSEC, WATCH("20"));
+    g.s.port.mono += 5 * SL_SEC;
+    answer(&g.s, 200, "", 0);
+    now(&g, WATCH("20")); /* it lived long enough */
+    answer(&g.s, 429, "", 3 * SL_SEC);
+    after(&g, 3 * SL_SEC, 3 * SL_SEC, WATCH("20"));
+    sl_reflector_stats(g.r, &st);
+    assert_int_equal(st.lists, 1);
+    assert_int_equal(st.watches, 6);
+    assert_int_equal(st.events, 3);
+    assert_int_equal(st.errors, 2);
+    stage_close(&g);
+}
+
+static void test_gone(void **state) {
+    struct stage g;
+
+    (void)state;
+    synced_at(&g, "");
+    answer(&g.s, 410, "", 0);
+    now(&g, FIRST);
+    answer(&g.s, 200, LIST("9", "[]"), 0);
+    assert_int_equal(g.t.rows.n, 0);
+    now(&g, WATCH("9"));
+    feed(&g.s, "{\"type\":\"ERROR\",\"object\":{\"code\":410}}");
+    feed(&g.s, EVENT("ADDED", "late", "10")); /* not listened to any more */
+    assert_int_equal(g.t.rows.n, 0);
+    answer(&g.s, 200, "", 0);
+    after(&g, 50 * SL_MSEC, 100 * SL_MSEC, FIRST); /* lists in a row are not free */
+    answer(&g.s, 200, LIST("12", "[]"), 0);
+    now(&g, WATCH("12"));
+    feed(&g.s, "{\"type\":\"ERROR\",\"object\":{\"code\":500}}");
+    after(&g, 100 * SL_MSEC, 200 * SL_MSEC, WATCH("12")); /* the stream was cut without waiting for its end */
+    stage_close(&g);
+}
+
+static void test_broken_lines(void **state) {
+    static const char *const bad[] = {
+        "x",
+        "{\"type\":\"ADDED\"}",
+        "{\"type\":\"ADDED\",\"object\":null}",
+        "{\"type\":\"ADDED\",\"object\":[]}",
+        "{\"type\":\"ADDED\",\"object\":{}}",
+        "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"resourceVersion\":6}}}",
+        "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"resourceVersion\":\"\"}}}",
+        "{\"type\":\"WHAT\",\"object\":{\"metadata\":{\"resourceVersion\":\"6\"}}}",
+        "{\"object\":{\"metadata\":{\"resourceVersion\":\"6\"}}}",
+        "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"resourceVersion\":\"6\"}}",
+        "[]",
+    };
+    struct stage g;
+
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(bad); i++) {
+        synced_at(&g, "");
+        now(&g, WATCH("5"));
+        feed(&g.s, EVENT("ADDED", "y", "6"));
+        feed(&g.s, bad[i]);
+        feed(&g.s, EVENT("ADDED", "z", "7"));
+        assert_int_equal(g.t.rows.n, 2);
+        /* From the last good one; the same poison again and again ends in a list. */
+        now(&g, WATCH("6"));
+        feed(&g.s, bad[i]);
+        after(&g, 50 * SL_MSEC, 100 * SL_MSEC, WATCH("6"));
+        feed(&g.s, bad[i]);
+        after(&g, 100 * SL_MSEC, 200 * SL_MSEC, WATCH("6"));
+        feed(&g.s, bad[i]);
+        after(&g, 200 * SL_MSEC, 400 * SL_MSEC, WATCH("6"));
+        feed(&g.s, bad[i]);
+        after(&g, 400 * SL_MSEC, 800 * SL_MSEC, FIRST);
+        stage_close(&g);
+    }
+}
+
+static void test_silence(void **state) {
+    struct stage g;
+
+    (void)state;
+    synced_at(&g, "");
+    now(&g, WATCH("5"));
+    uint64_t call = g.s.calls;
+    sl_time give_up = sl_reflector_next(g.r);
+    assert_true(give_up >= 270 * SL_SEC && give_up <= 330 * SL_SEC);
+    g.s.port.mono = give_up;
+    sl_reflector_tick(g.r);
+    assert_int_equal(g.s.calls, call + 1);
+    now(&g, WATCH("5"));
+    stage_close(&g);
+}
+
+/* A line that does not fit the pool, and one of very many small values. */
+static void test_long_lines(void **state) {
+    struct stage g;
+    struct sl_buf b;
+
+    (void)state;
+    sl_buf_init(&b, 16u << 20);
+    synced_at(&g, "");
+    for (size_t n = 10; n < 2000000; n *= 5) {
+        sl_buf_clear(&b);
+        sl_buf_puts(&b, "{\"type\":\"ADDED\",\"object\":{\"l\":[");
+        for (size_t i = 0; i < n; i++)
+            sl_buf_puts(&b, "1,");
+        sl_buf_printf(&b, "1],\"metadata\":{\"namespace\":\"a\",\"name\":\"%zu\",\"resourceVersion\":\"%zu\"}}}", n, n);
+        feed(&g.s, sl_buf_str(&b));
+    }
+    assert_int_equal(g.t.rows.n, 9);
+    for (size_t n = 0; n < 9000000; n++)
+        sl_buf_putc(&b, ' ');
+    feed(&g.s, sl_buf_str(&b)); /* above the ceiling */
+    now(&g, JOBS "?watch=1&allowWatchBookmarks=true&resourceVersion=781250&");
+    sl_buf_done(&b);
+    stage_close(&g);
+}
+
+/* ---- over the API ---- */
+
+struct world {
+    struct fakeapi *a;
+    struct sl_prng prng;
+    struct table t[2];
+    struct sl_reflector *r[2];
+    uint64_t events, pages;
+};
+
+static void advance(struct world *w, sl_time until) {
+    for (;;) {
+        sl_time t = fakeapi_next(w->a);
+        for (int i = 0; i < 2; i++) {
+            sl_reflector_tick(w->r[i]);
+            sl_time n = sl_reflector_next(w->r[i]);
+            t = n < t ? n : t;
+        }
+        sl_time f = fakeapi_next(w->a);
+        t = f < t ? f : t;
+        if (t > until)
+            break;
+        w->events++;
+        (void)fakeapi_step(w->a, t);
+    }
+    (void)fakeapi_step(w->a, until);
+}
+
+static void disturb(struct world *w) {
+    char path[100], body[200];
+    uint64_t n = sl_prng_below(&w->prng, 24);
+    const char *ns = n % 3 ? "a" : "b";
+
+    (void)snprintf(path, sizeof path, "/apis/batch/v1/namespaces/%s/jobs/j%d?propagationPolicy=Background", ns, (int)n);
+    switch (sl_prng_below(&w->prng, 4)) {
+    case 0:
+        (void)fakeapi_do(w->a, SL_DELETE, path, NULL, NULL, NULL);
+        break;
+    case 1:
+        (void)snprintf(path, sizeof path, "/apis/batch/v1/namespaces/%s/jobs", ns);
+        (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"j%d\",\"labels\":{\"k\":\"%d\"}}}", (int)n, (int)(n % 2));
+        (void)fakeapi_do(w->a, SL_POST, path, SL_JSON, body, NULL);
+        break;
+    case 2:
+        (void)snprintf(body, sizeof body, "{\"metadata\":{\"labels\":{\"k\":\"%d\"}}}", (int)sl_prng_below(&w->prng, 2));
+        (void)fakeapi_do(w->a, SL_PATCH, path, SL_MERGE_PATCH, body, NULL);
+        break;
+    default:
+        (void)snprintf(body, sizeof body, "{\"spec\":{\"x\":%d}}", (int)sl_prng_below(&w->prng, 4));
+        (void)fakeapi_do(w->a, SL_PATCH, path, SL_MERGE_PATCH, body, NULL);
+    }
+}
+
+struct check {
+    const struct table *t;
+    uint32_t at;
+    bool labelled, equal;
+};
+
+static void check_one(void *ctx, yyjson_val *o) {
+    struct check *c = ctx;
+    yyjson_val *m = yyjson_obj_get(o, "metadata");
+    char key[40];
+
+    if (c->labelled && !yyjson_equals_str(yyjson_obj_get(yyjson_obj_get(m, "labels"), "k"), "1"))
+        return;
+    key_of(o, key);
+    const struct row *r = c->at < c->t->rows.n ? &c->t->rows.v[c->at] : NULL;
+    c->equal &= r && strcmp(r->key, key) == 0 &&
+                yyjson_equals_str(yyjson_obj_get(m, "resourceVersion"), r->version);
+    c->at++;
+}
+
+static bool equal(struct world *w, int i) {
+    struct check c = {.t = &w->t[i], .labelled = i == 1, .equal = true};
+
+    (void)fakeapi_each(w->a, JOBS, check_one, &c);
+    return c.equal && c.at == w->t[i].rows.n;
+}
+
+/* 0 (never) or a rate: seeds differ in which faults they have. */
+static uint32_t rate(struct sl_prng *p, uint32_t least) {
+    return sl_prng_one_in(p, 2) ? 0 : (uint32_t)sl_prng_range(p, least, 8 * (int64_t)least);
+}
+
+static void run_seed(uint64_t seed, struct world *w) {
+    struct sl_prng *p = &w->prng;
+
+    memset(w, 0, sizeof *w);
+    sl_prng_init(p, seed);
+    w->a = fakeapi_new(seed);
+    fakeapi_set_page(w->a, (uint32_t)sl_prng_range(p, 1, 12));
+    struct fakeapi_faults f = {
+        .lose_request = rate(p, 4), .lose_reply = rate(p, 4), .delay = rate(p, 4), .late_reply = rate(p, 4),
+        .too_many = rate(p, 4), .server_error = rate(p, 4), .compact = rate(p, 3), .partition = rate(p, 10),
+        .clock_step = rate(p, 4), .cut_watch = rate(p, 3), .lag_watch = rate(p, 3), .hang_watch = rate(p, 20),
+        .garble = rate(p, 6),
+    };
+    fakeapi_set_faults(w->a, &f);
+    for (int i = 0; i < 2; i++) {
+        struct sl_reflector_owner o = owner_of(&w->t[i]);
+        w->r[i] = sl_reflector_new(fakeapi_port(w->a, 0), JOBS, i ? "labelSelector=k%3D1" : "", &o, seed * 2 + (uint64_t)i);
+    }
+    for (int i = 0; i < 20; i++)
+        disturb(w);
+    for (int i = 0; i < 120; i++) {
+        disturb(w);
+        advance(w, fakeapi_now(w->a) + sl_prng_range(p, 0, sl_prng_one_in(p, 4) ? 2 * SL_SEC : 3 * SL_MSEC));
+        if (sl_prng_one_in(p, 40))
+            fakeapi_install(w->a, "batch", "jobs", false);
+        if (sl_prng_one_in(p, 3))
+            fakeapi_install(w->a, "batch", "jobs", true);
+    }
+    fakeapi_install(w->a, "batch", "jobs", true);
+    fakeapi_set_faults(w->a, NULL);
+    /* Longer than a partition, a lost reply and the longest pause; with a silent stream, than its patience. */
+    advance(w, fakeapi_now(w->a) + (f.hang_watch ? 400 : 100) * SL_SEC);
+    for (int i = 0; i < 2; i++) {
+        if (!equal(w, i))
+            fail_msg("seed %llu, table %d: not the API's", (unsigned long long)seed, i);
+        if (!w->t[i].exists)
+            fail_msg("seed %llu, table %d: missing", (unsigned long long)seed, i);
+    }
+}
+
+static void end_seed(struct world *w) {
+    for (int i = 0; i < 2; i++) {
+        sl_reflector_free(w->r[i]);
+        sl_vec_free(&w->t[i].rows);
+    }
+    fakeapi_free(w->a);
+}
+
+static uint64_t seeds(void) {
+    const char *s = getenv("SL_SEEDS");
+    uint64_t n = s ? strtoull(s, NULL, 10) : 0;
+
+    return n > 0 && n < 2000 ? n : 2000;
+}
+
+static void test_seeds(void **state) {
+    uint64_t events = 0, lists = 0, watches = 0, n = seeds();
+
+    (void)state;
+    for (uint64_t seed = 0; seed < n; seed++) {
+        struct world w;
+        struct sl_reflector_stats s;
+
+        run_seed(seed, &w);
+        sl_reflector_stats(w.r[0], &s);
+        events += w.events;
+        lists += s.lists;
+        watches += s.watches;
+        end_seed(&w);
+    }
+    print_message("# %llu seeds, %llu events, %llu lists, %llu watches\n", (unsigned long long)n,
+                  (unsigned long long)events, (unsigned long long)lists, (unsigned long long)watches);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pages),        cmocka_unit_test(test_bad_lists),
+        cmocka_unit_test(test_list_errors),  cmocka_unit_test(test_expired_page),
+        cmocka_unit_test(test_missing),      cmocka_unit_test(test_events),
+        cmocka_unit_test(test_gone),         cmocka_unit_test(test_broken_lines),
+        cmocka_unit_test(test_silence),      cmocka_unit_test(test_long_lines),
+        cmocka_unit_test(test_seeds),
+    };
+    return cmocka_run_group_tests_name("reflector", tests, NULL, NULL);
+}

@@ -1,0 +1,707 @@
+/*
+ * The patch queue over a scripted port, rule by rule, and over the in-memory API under seeded faults: every wanted
+ * object ends as wanted, with one request per object and a bounded number in all at any time.
+ */
+#include "kube/writer.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <yyjson.h>
+
+#include "base/prng.h"
+#include "base/vec.h"
+#include "fakeapi.h"
+
+/* ---- a port that is told what to answer, and an owner that writes down what happens ---- */
+
+enum { MAX_OPEN = 64, OBJECTS = 300 };
+
+struct request {
+    uint64_t id; /* 0: none */
+    uint32_t obj;
+    enum sl_method method;
+    sl_reply_fn done;
+    void *ctx;
+};
+
+struct stage {
+    struct sl_port port;
+    struct request open[MAX_OPEN];
+    uint64_t ids;
+    SL_VEC(uint32_t) order; /* objects in the order of their requests */
+    struct sl_writer *q;
+    /* the owner */
+    uint32_t builds[OBJECTS], dones[OBJECTS], reads[OBJECTS];
+    int body[OBJECTS]; /* 0: nothing to write */
+    bool no_read;
+    enum sl_written how;
+    void (*in_build)(struct stage *g, uint32_t obj);
+    void (*in_done)(struct stage *g, uint32_t obj);
+};
+
+static sl_call stage_request(struct sl_port *p, const struct sl_request_line *rq, sl_reply_fn done,
+                             void *ctx) {
+    struct stage *g = (struct stage *)p;
+
+    for (uint32_t i = 0; i < MAX_OPEN; i++)
+        if (!g->open[i].id) {
+            g->open[i] = (struct request){++g->ids, (uint32_t)strtoul(rq->path + 1, NULL, 10),
+                                          rq->method, done, ctx};
+            *sl_vec_push(&g->order) = g->open[i].obj;
+            assert_true((rq->body == NULL) == (rq->len == 0));
+            return (sl_call){g->ids};
+        }
+    fail();
+    return (sl_call){0};
+}
+
+static void stage_cancel(struct sl_port *p, sl_call c) {
+    struct stage *g = (struct stage *)p;
+
+    for (uint32_t i = 0; i < MAX_OPEN; i++)
+        if (g->open[i].id == c.v)
+            g->open[i].id = 0;
+}
+
+static const struct sl_port_ops stage_ops = {stage_request, NULL, stage_cancel};
+
+static bool on_build(void *ctx, uint32_t obj, struct sl_write *w) {
+    struct stage *g = ctx;
+
+    g->builds[obj]++;
+    if (g->in_build)
+        g->in_build(g, obj);
+    if (!g->body[obj])
+        return false;
+    w->method = SL_PATCH;
+    w->content_type = SL_MERGE_PATCH;
+    w->tag = obj + 7;
+    sl_buf_printf(&w->path, "/%u", obj);
+    if (!g->no_read)
+        sl_buf_printf(&w->read_path, "/%u", obj);
+    sl_buf_printf(&w->body, "%d", g->body[obj]);
+    return true;
+}
+
+static void on_done(void *ctx, uint32_t obj, const struct sl_write *w, enum sl_written how,
+                    const struct sl_reply *r) {
+    struct stage *g = ctx;
+
+    (void)r;
+    assert_int_equal(w->tag, obj + 7);
+    assert_true(sl_writer_busy(g->q, obj));
+    g->dones[obj]++;
+    g->how = how;
+    if (how == SL_WRITTEN)
+        g->body[obj] = 0;
+    if (g->in_done)
+        g->in_done(g, obj);
+}
+
+static void on_read(void *ctx, uint32_t obj, const struct sl_reply *r) {
+    struct stage *g = ctx;
+
+    assert_true(r->status == 200 || r->status == 404);
+    g->reads[obj]++;
+}
+
+static void stage_open(struct stage *g, uint32_t max_in_flight) {
+    struct sl_writer_owner o = {g, on_build, on_done, on_read};
+
+    memset(g, 0, sizeof *g);
+    g->port.ops = &stage_ops;
+    g->port.mono = 1000 * SL_SEC;
+    g->q = sl_writer_new(&g->port, &o, max_in_flight, 1);
+}
+
+static uint32_t in_flight(const struct stage *g) {
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < MAX_OPEN; i++)
+        n += g->open[i].id != 0;
+    return n;
+}
+
+static void stage_close(struct stage *g) {
+    sl_writer_free(g->q);
+    assert_int_equal(in_flight(g), 0); /* cancelled */
+    sl_vec_free(&g->order);
+}
+
+static void want(struct stage *g, uint32_t obj, uint32_t lane, int body) {
+    g->body[obj] = body;
+    sl_writer_want(g->q, obj, lane);
+}
+
+/* Answers the request of obj, which must be in flight. */
+static void answer(struct stage *g, uint32_t obj, int status, sl_span retry_after) {
+    struct sl_reply r = {.status = status, .body = "", .retry_after = retry_after, .text = ""};
+
+    for (uint32_t i = 0; i < MAX_OPEN; i++)
+        if (g->open[i].id && g->open[i].obj == obj) {
+            struct request rq = g->open[i];
+            g->open[i].id = 0;
+            rq.done(rq.ctx, &r);
+            return;
+        }
+    fail_msg("object %u is not in flight", obj);
+}
+
+/* Time passes until the writer acts; the pause must be in [min, max]. */
+static void after(struct stage *g, sl_span min, sl_span max) {
+    sl_time next = sl_writer_next(g->q), was = g->port.mono;
+    uint64_t ids = g->ids;
+
+    if (next < was + min || next > was + max)
+        fail_msg("pause of %lld ns", (long long)(next - was));
+    if (next > was) {
+        g->port.mono = next - 1;
+        sl_writer_tick(g->q);
+        assert_int_equal(g->ids, ids);
+    }
+    g->port.mono = next;
+    sl_writer_tick(g->q);
+}
+
+static void test_coalesces(void **state) {
+    struct stage g;
+    struct sl_writer_stats st;
+
+    (void)state;
+    stage_open(&g, 4);
+    assert_true(sl_writer_idle(g.q));
+    assert_int_equal(sl_writer_next(g.q), SL_TIME_NEVER);
+    for (int i = 1; i < 10; i++)
+        want(&g, 3, 0, i);
+    assert_int_equal(g.builds[3], 0);
+    assert_int_equal(sl_writer_next(g.q), g.port.mono);
+    sl_writer_tick(g.q);
+    assert_int_equal(g.builds[3], 1);
+    assert_true(sl_writer_busy(g.q, 3));
+    assert_false(sl_writer_busy(g.q, 2) || sl_writer_busy(g.q, 999));
+    /* Wished for in flight: asked again after the reply, once. */
+    for (int i = 1; i < 10; i++)
+        want(&g, 3, 0, i);
+    sl_writer_tick(g.q);
+    assert_int_equal(in_flight(&g), 1);
+    assert_int_equal(sl_writer_next(g.q), SL_TIME_NEVER);
+    answer(&g, 3, 200, 0);
+    g.body[3] = 5;
+    sl_writer_tick(g.q);
+    assert_int_equal(g.builds[3], 2);
+    answer(&g, 3, 201, 0);
+    sl_writer_tick(g.q);
+    assert_int_equal(g.builds[3], 2);
+    assert_true(sl_writer_idle(g.q));
+    /* Asked, and there is nothing. */
+    sl_writer_want(g.q, 4, 0);
+    sl_writer_tick(g.q);
+    assert_int_equal(g.builds[4], 1);
+    assert_int_equal(g.dones[4], 0);
+    assert_true(sl_writer_idle(g.q));
+    sl_writer_stats(g.q, &st);
+    assert_int_equal(st.sent, 2);
+    assert_int_equal(st.written, 2);
+    stage_close(&g);
+}
+
+static void test_bound_and_lanes(void **state) {
+    struct stage g;
+
+    (void)state;
+    stage_open(&g, 4);
+    for (uint32_t i = 0; i < 100; i++) {
+        want(&g, i, 2, 1);
+        want(&g, i + 100, 1, 1);
+        want(&g, i + 200, 0, 1);
+    }
+    want(&g, 99, 0, 1); /* moved to a better lane, behind those who stand there */
+    want(&g, 98, 1, 1);
+    while (!sl_writer_idle(g.q)) {
+        sl_writer_tick(g.q);
+        assert_true(in_flight(&g) <= 4);
+        for (uint32_t i = 0; i < MAX_OPEN; i++)
+            if (g.open[i].id) {
+                answer(&g, g.open[i].obj, 200, 0);
+                break;
+            }
+    }
+    assert_int_equal(g.order.n, 300);
+    uint32_t low = 0, at[OBJECTS];
+    for (uint32_t i = 0; i < 300; i++)
+        at[g.order.v[i]] = i;
+    for (uint32_t i = 0; i < 112; i++)
+        low += g.order.v[i] < 200 && g.order.v[i] != 99;
+    assert_int_equal(low, 14); /* one in 16 turns for each of the two other lanes */
+    for (uint32_t i = 0; i + 1 < 300; i++)
+        if (i != 97 && i != 98 && i != 99 && i != 199)
+            assert_true(at[i] < at[i + 1]); /* each line in its order */
+    assert_true(at[299] < at[99] && at[99] < at[199] && at[199] < at[98]);
+    stage_close(&g);
+}
+
+static void test_later(void **state) {
+    struct stage g;
+
+    (void)state;
+    stage_open(&g, 4);
+    g.body[1] = g.body[2] = 1;
+    sl_writer_want_at(g.q, 1, 0, g.port.mono + 10 * SL_SEC);
+    sl_writer_want_at(g.q, 2, 0, g.port.mono + 5 * SL_SEC);
+    sl_writer_want_at(g.q, 1, 0, g.port.mono + 20 * SL_SEC); /* the earlier one stands */
+    assert_false(sl_writer_idle(g.q));
+    after(&g, 5 * SL_SEC, 5 * SL_SEC);
+    answer(&g, 2, 200, 0);
+    sl_writer_want_at(g.q, 1, 0, g.port.mono + SL_SEC); /* earlier still */
+    after(&g, SL_SEC, SL_SEC);
+    /* A wish for later during the flight. */
+    sl_writer_want_at(g.q, 1, 0, g.port.mono + 3 * SL_SEC);
+    sl_writer_want_at(g.q, 1, 0, g.port.mono + 2 * SL_SEC);
+    answer(&g, 1, 200, 0);
+    g.body[1] = 2;
+    after(&g, 2 * SL_SEC, 2 * SL_SEC);
+    assert_int_equal(g.builds[1], 2);
+    sl_writer_want_at(g.q, 2, 0, 5); /* long ago */
+    sl_writer_tick(g.q);
+    assert_int_equal(g.builds[2], 2);
+    stage_close(&g);
+}
+
+static void test_failures(void **state) {
+    static const int codes[] = {0, 500, 503, 429};
+    struct stage g;
+
+    (void)state;
+    for (size_t c = 0; c < SL_LEN(codes); c++) {
+        stage_open(&g, 4);
+        want(&g, 1, 0, 1);
+        sl_writer_tick(g.q);
+        sl_span max = 20 * SL_MSEC;
+        for (int i = 0; i < 14; i++) {
+            answer(&g, 1, codes[c], 0);
+            assert_int_equal(g.how, SL_WRITE_FAILED);
+            want(&g, 1, 0, 1); /* does not shorten the pause */
+            after(&g, max / 2, max);
+            max = max * 2 > 10 * SL_SEC ? 10 * SL_SEC : max * 2;
+        }
+        answer(&g, 1, codes[c], 60 * SL_SEC);
+        after(&g, 60 * SL_SEC, 68 * SL_SEC);
+        answer(&g, 1, 200, 0);
+        want(&g, 1, 0, 1); /* all is forgotten */
+        sl_writer_tick(g.q);
+        answer(&g, 1, codes[c], 0);
+        after(&g, 10 * SL_MSEC, 20 * SL_MSEC);
+        stage_close(&g);
+    }
+}
+
+/* After a 429 nobody goes before the time, and then one by one until it is seen to work. */
+static void test_slow_down(void **state) {
+    struct stage g;
+
+    (void)state;
+    stage_open(&g, 8);
+    for (uint32_t i = 0; i < 40; i++)
+        want(&g, i, 0, 1);
+    sl_writer_tick(g.q);
+    assert_int_equal(in_flight(&g), 8);
+    answer(&g, 0, 429, 2 * SL_SEC);
+    for (uint32_t i = 1; i < 8; i++)
+        answer(&g, i, 500, 0); /* a success would widen the window */
+    sl_time held = g.port.mono + 2 * SL_SEC;
+    while (sl_writer_next(g.q) < held) {
+        g.port.mono = sl_writer_next(g.q);
+        sl_writer_tick(g.q);
+        assert_int_equal(in_flight(&g), 0);
+    }
+    g.port.mono = sl_writer_next(g.q);
+    sl_writer_tick(g.q);
+    assert_int_equal(in_flight(&g), 1);
+    for (uint32_t expect = 2; expect <= 8; expect *= 2) {
+        for (uint32_t i = 0; i < MAX_OPEN; i++)
+            if (g.open[i].id) {
+                answer(&g, g.open[i].obj, 200, 0);
+                break;
+            }
+        sl_writer_tick(g.q);
+        assert_int_equal(in_flight(&g), expect);
+    }
+    stage_close(&g);
+}
+
+static void test_conflict(void **state) {
+    struct stage g;
+    struct sl_writer_stats st;
+
+    (void)state;
+    stage_open(&g, 4);
+    want(&g, 1, 0, 1);
+    sl_writer_tick(g.q);
+    answer(&g, 1, 409, 0);
+    assert_int_equal(g.how, SL_WRITE_CONFLICT);
+    assert_true(sl_writer_busy(g.q, 1)); /* reads */
+    assert_int_equal(in_flight(&g), 1);
+    sl_writer_tick(g.q);
+    assert_int_equal(g.builds[1], 1);
+    answer(&g, 1, 200, 0);
+    assert_int_equal(g.reads[1], 1);
+    after(&g, 0, 0); /* decided again at once */
+    assert_int_equal(g.builds[1], 2);
+    answer(&g, 1, 409, 0);
+    answer(&g, 1, 404, 0); /* gone meanwhile: also told */
+    assert_int_equal(g.reads[1], 2);
+    after(&g, 20 * SL_MSEC, 40 * SL_MSEC); /* but not for ever at once */
+    answer(&g, 1, 409, 0);
+    answer(&g, 1, 500, 0); /* the read fails: not told */
+    assert_int_equal(g.reads[1], 2);
+    after(&g, 40 * SL_MSEC, 400 * SL_MSEC);
+    answer(&g, 1, 200, 0);
+    assert_true(sl_writer_idle(g.q));
+    /* Without a place to read from. */
+    g.no_read = true;
+    want(&g, 1, 0, 1);
+    sl_writer_tick(g.q);
+    answer(&g, 1, 409, 0);
+    after(&g, 0, 0);
+    assert_int_equal(g.reads[1], 2);
+    answer(&g, 1, 200, 0);
+    sl_writer_stats(g.q, &st);
+    assert_int_equal(st.conflicts, 4);
+    assert_int_equal(st.written, 2);
+    stage_close(&g);
+}
+
+static void test_gone(void **state) {
+    struct stage g;
+
+    (void)state;
+    stage_open(&g, 4);
+    want(&g, 1, 0, 1);
+    sl_writer_tick(g.q);
+    answer(&g, 1, 404, 0);
+    assert_int_equal(g.how, SL_WRITE_GONE);
+    assert_true(sl_writer_idle(g.q));
+    want(&g, 1, 0, 1);
+    sl_writer_tick(g.q);
+    answer(&g, 1, 410, 0);
+    want(&g, 1, 0, 1); /* a stubborn owner is slowed down */
+    after(&g, 20 * SL_MSEC, 40 * SL_MSEC);
+    stage_close(&g);
+}
+
+static void test_refused(void **state) {
+    struct stage g;
+
+    (void)state;
+    stage_open(&g, 4);
+    want(&g, 1, 0, 1);
+    sl_writer_tick(g.q);
+    sl_span max = SL_SEC;
+    for (int i = 0; i < 8; i++) {
+        answer(&g, 1, 422, 0);
+        assert_int_equal(g.how, SL_WRITE_REFUSED);
+        want(&g, 1, 0, 1); /* the same body: asked, not sent */
+        sl_writer_tick(g.q);
+        assert_int_equal(in_flight(&g), 0);
+        after(&g, max / 2, max);
+        assert_int_equal(in_flight(&g), 1);
+        max = max * 2 > SL_MINUTE ? SL_MINUTE : max * 2;
+    }
+    answer(&g, 1, 400, 0);
+    want(&g, 1, 0, 2); /* another body goes at once */
+    after(&g, 0, 0);
+    assert_int_equal(in_flight(&g), 1);
+    want(&g, 1, 0, 3); /* and so does one that was wished for during the flight */
+    answer(&g, 1, 422, 0);
+    after(&g, 0, 0);
+    assert_int_equal(in_flight(&g), 1);
+    answer(&g, 1, 200, 0);
+    assert_true(sl_writer_idle(g.q));
+    stage_close(&g);
+}
+
+static void want_in_build(struct stage *g, uint32_t obj) {
+    if (obj < 200)
+        want(g, obj + 1, 0, 1); /* makes the table grow under the writer */
+}
+
+static void want_in_done(struct stage *g, uint32_t obj) {
+    if (g->dones[obj] < 3)
+        want(g, obj, 1, 1);
+}
+
+static void test_wishes_in_callbacks(void **state) {
+    struct stage g;
+
+    (void)state;
+    stage_open(&g, 4);
+    g.in_build = want_in_build;
+    g.in_done = want_in_done;
+    want(&g, 0, 0, 1);
+    while (!sl_writer_idle(g.q)) {
+        sl_writer_tick(g.q);
+        for (uint32_t i = 0; i < MAX_OPEN; i++)
+            if (g.open[i].id)
+                answer(&g, g.open[i].obj, 200, 0);
+    }
+    for (uint32_t i = 0; i < 200; i++)
+        assert_true(g.dones[i] >= 3);
+    stage_close(&g);
+}
+
+/* ---- over the API ---- */
+
+enum { N = 12, BOUND = 4, GONE = -1 };
+#define WLS "/apis/kueue.x-k8s.io/v1beta2/namespaces/a/workloads"
+
+/* Looks at every request on its way. */
+struct tap {
+    struct sl_port port;
+    struct sl_port *inner;
+    struct tapped {
+        struct tap *tap;
+        sl_reply_fn done;
+        void *ctx;
+        uint32_t obj;
+    } open[BOUND];
+    uint32_t n;
+    sl_time not_before[N]; /* as the server asked */
+};
+
+struct world {
+    struct fakeapi *a;
+    struct tap tap;
+    struct sl_writer *q;
+    struct sl_prng prng;
+    int wanted[N], known[N];
+    uint64_t version[N]; /* of what is known */
+    uint64_t asked[N];   /* the API's version when the request left: an absence may be older news */
+    uint64_t events;
+};
+
+static void tap_reply(void *ctx, const struct sl_reply *r) {
+    struct tapped *t = ctx, was = *t;
+
+    t->tap->n--;
+    t->tap = NULL;
+    if (r->status == 429)
+        for (uint32_t i = 0; i < N; i++) {
+            sl_time at = was.tap->port.mono + r->retry_after;
+            if (at > was.tap->not_before[i])
+                was.tap->not_before[i] = at;
+        }
+    was.done(was.ctx, r);
+}
+
+static sl_call tap_request(struct sl_port *p, const struct sl_request_line *rq, sl_reply_fn done,
+                           void *ctx) {
+    struct tap *t = (struct tap *)p;
+    uint32_t obj = (uint32_t)strtoul(strrchr(rq->path, '=') + 1, NULL, 10);
+    struct tapped *slot = NULL;
+
+    if (rq->method != SL_GET)
+        assert_true(p->mono >= t->not_before[obj]);
+    for (uint32_t i = 0; i < BOUND; i++) {
+        assert_false(t->open[i].tap && t->open[i].obj == obj); /* one per object */
+        if (!t->open[i].tap)
+            slot = &t->open[i];
+    }
+    assert_non_null(slot); /* bounded */
+    t->n++;
+    *slot = (struct tapped){t, done, ctx, obj};
+    return sl_port_request(t->inner, rq, tap_reply, slot);
+}
+
+static void tap_cancel(struct sl_port *p, sl_call c) {
+    sl_port_cancel(((struct tap *)p)->inner, c);
+}
+
+static const struct sl_port_ops tap_ops = {tap_request, NULL, tap_cancel};
+
+/* Replies and the watch tell the same story out of order; the newest counts. */
+static void learn(struct world *w, uint32_t obj, yyjson_val *o) {
+    yyjson_val *v = yyjson_obj_get(yyjson_obj_get(o, "metadata"), "resourceVersion");
+    uint64_t version = yyjson_is_str(v) ? strtoull(yyjson_get_str(v), NULL, 10) : w->asked[obj];
+
+    if (version < w->version[obj])
+        return;
+    w->version[obj] = version;
+    w->known[obj] = v ? yyjson_get_int(yyjson_obj_get(yyjson_obj_get(o, "spec"), "x")) : GONE;
+}
+
+static void learn_reply(struct world *w, uint32_t obj, const struct sl_reply *r) {
+    yyjson_doc *d = r->status < 300 ? yyjson_read(r->body, r->len, 0) : NULL;
+
+    learn(w, obj, yyjson_doc_get_root(d)); /* a Status has no version: it is gone */
+    yyjson_doc_free(d);
+}
+
+/* The watch, some while later. */
+static void see(void *ctx, uint64_t obj) {
+    struct world *w = ctx;
+    char path[120];
+
+    (void)snprintf(path, sizeof path, WLS "/w%llu", (unsigned long long)obj);
+    yyjson_val *o = fakeapi_get(w->a, path);
+    w->asked[obj] = o ? w->asked[obj] : fakeapi_version(w->a);
+    learn(w, (uint32_t)obj, o);
+    sl_writer_want(w->q, (uint32_t)obj, 1);
+}
+
+static void on_change(void *ctx, const struct fakeapi_change *c) {
+    struct world *w = ctx;
+
+    fakeapi_at(w->a, fakeapi_now(w->a) + sl_prng_range(&w->prng, 0, SL_SEC), see, w,
+               strtoull(strrchr(c->key, 'w') + 1, NULL, 10));
+}
+
+/* The query only tells the tap whose request it is. */
+static bool world_build(void *ctx, uint32_t obj, struct sl_write *w) {
+    struct world *x = ctx;
+
+    x->asked[obj] = fakeapi_version(x->a);
+    if (x->known[obj] == x->wanted[obj])
+        return false;
+    sl_buf_printf(&w->read_path, WLS "/w%u?o=%u", obj, obj);
+    w->content_type = SL_JSON;
+    if (x->known[obj] == GONE) {
+        w->method = SL_POST;
+        sl_buf_printf(&w->path, WLS "?o=%u", obj);
+        sl_buf_printf(&w->body, "{\"metadata\":{\"name\":\"w%u\"},\"spec\":{\"x\":%d}}", obj, x->wanted[obj]);
+        return true;
+    }
+    sl_buf_printf(&w->path, WLS "/w%u?o=%u", obj, obj);
+    if (x->wanted[obj] == GONE) {
+        w->method = SL_DELETE;
+        sl_buf_printf(&w->body, "{\"preconditions\":{\"resourceVersion\":\"%llu\"}}",
+                      (unsigned long long)x->version[obj]);
+        return true;
+    }
+    w->method = SL_PATCH;
+    w->content_type = SL_MERGE_PATCH;
+    sl_buf_printf(&w->body, "{\"metadata\":{\"resourceVersion\":\"%llu\"},\"spec\":{\"x\":%d}}",
+                  (unsigned long long)x->version[obj], x->wanted[obj]);
+    return true;
+}
+
+static void world_done(void *ctx, uint32_t obj, const struct sl_write *w, enum sl_written how,
+                       const struct sl_reply *r) {
+    struct world *x = ctx;
+
+    (void)w;
+    if (how != SL_WRITTEN && how != SL_WRITE_GONE)
+        return;
+    learn_reply(x, obj, r);
+    sl_writer_want(x->q, obj, 1);
+}
+
+static void world_read(void *ctx, uint32_t obj, const struct sl_reply *r) {
+    learn_reply(ctx, obj, r);
+}
+
+static void advance(struct world *w, sl_time until) {
+    for (;;) {
+        w->tap.port.mono = w->tap.inner->mono;
+        sl_writer_tick(w->q);
+        sl_time t = fakeapi_next(w->a), n = sl_writer_next(w->q);
+        t = n < t ? n : t;
+        if (t > until)
+            break;
+        w->events++;
+        w->tap.port.mono = t; /* before any callback, as the contract says */
+        (void)fakeapi_step(w->a, t);
+    }
+    (void)fakeapi_step(w->a, until);
+    w->tap.port.mono = w->tap.inner->mono;
+}
+
+static uint32_t rate(struct sl_prng *p, uint32_t least) {
+    return sl_prng_one_in(p, 2) ? 0 : (uint32_t)sl_prng_range(p, least, 8 * (int64_t)least);
+}
+
+/* Somebody else writes too. */
+static void meddle(struct world *w) {
+    char path[120], body[120];
+    uint32_t obj = (uint32_t)sl_prng_below(&w->prng, N);
+
+    (void)snprintf(path, sizeof path, WLS "/w%u", obj);
+    (void)snprintf(body, sizeof body, "{\"spec\":{\"y\":%d}}", (int)sl_prng_below(&w->prng, 100));
+    if (sl_prng_one_in(&w->prng, 8))
+        (void)fakeapi_do(w->a, SL_DELETE, path, NULL, NULL, NULL);
+    else
+        (void)fakeapi_do(w->a, SL_PATCH, path, SL_MERGE_PATCH, body, NULL);
+}
+
+static void run_seed(uint64_t seed, uint64_t *events) {
+    struct world w = {0};
+    struct sl_prng *p = &w.prng;
+    struct sl_writer_owner o = {&w, world_build, world_done, world_read};
+
+    sl_prng_init(p, seed);
+    w.a = fakeapi_new(seed);
+    w.tap.inner = fakeapi_port(w.a, 0);
+    w.tap.port = (struct sl_port){.ops = &tap_ops};
+    struct fakeapi_faults f = {
+        .lose_request = rate(p, 4), .lose_reply = rate(p, 4), .delay = rate(p, 4), .late_reply = rate(p, 4),
+        .too_many = rate(p, 6), .server_error = rate(p, 4), .conflict = rate(p, 3), .partition = rate(p, 20),
+    };
+    fakeapi_set_faults(w.a, &f);
+    fakeapi_on_change(w.a, on_change, &w);
+    w.q = sl_writer_new(&w.tap.port, &o, BOUND, seed);
+    for (uint32_t i = 0; i < N; i++)
+        w.known[i] = w.wanted[i] = GONE;
+    for (int i = 0; i < 50; i++) {
+        uint32_t obj = (uint32_t)sl_prng_below(p, N);
+        w.wanted[obj] = sl_prng_one_in(p, 6) ? GONE : (int)sl_prng_range(p, 1, 5);
+        if (sl_prng_one_in(p, 4))
+            sl_writer_want_at(w.q, obj, (uint32_t)sl_prng_below(p, 3), fakeapi_now(w.a) + sl_prng_range(p, 0, SL_SEC));
+        else
+            sl_writer_want(w.q, obj, (uint32_t)sl_prng_below(p, 3));
+        if (sl_prng_one_in(p, 3))
+            meddle(&w);
+        advance(&w, fakeapi_now(w.a) + sl_prng_range(p, 0, sl_prng_one_in(p, 4) ? SL_SEC : 3 * SL_MSEC));
+    }
+    fakeapi_set_faults(w.a, NULL);
+    advance(&w, fakeapi_now(w.a) + 120 * SL_SEC);
+    if (!sl_writer_idle(w.q))
+        fail_msg("seed %llu: not idle", (unsigned long long)seed);
+    for (uint32_t i = 0; i < N; i++) {
+        char path[120];
+        (void)snprintf(path, sizeof path, WLS "/w%u", i);
+        yyjson_val *got = fakeapi_get(w.a, path), *x = yyjson_obj_get(yyjson_obj_get(got, "spec"), "x");
+        int have = got ? yyjson_get_int(x) : GONE;
+        if (have != w.wanted[i])
+            fail_msg("seed %llu: object %u is %d, wanted %d", (unsigned long long)seed, i, have,
+                     w.wanted[i]);
+    }
+    *events += w.events;
+    sl_writer_free(w.q);
+    fakeapi_free(w.a);
+}
+
+static void test_seeds(void **state) {
+    const char *s = getenv("SL_SEEDS");
+    uint64_t n = s ? strtoull(s, NULL, 10) : 0, events = 0;
+
+    (void)state;
+    n = n > 0 && n < 2000 ? n : 2000;
+    for (uint64_t seed = 0; seed < n; seed++)
+        run_seed(seed, &events);
+    print_message("# %llu seeds, %llu events\n", (unsigned long long)n, (unsigned long long)events);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_coalesces), cmocka_unit_test(test_bound_and_lanes),
+        cmocka_unit_test(test_later),     cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_slow_down), cmocka_unit_test(test_conflict),
+        cmocka_unit_test(test_gone),      cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_wishes_in_callbacks), cmocka_unit_test(test_seeds),
+    };
+    return cmocka_run_group_tests_name("writer", tests, NULL, NULL);
+}
