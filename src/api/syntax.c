@@ -280,7 +280,8 @@ void sl_check_conditions(struct sl_field_errs *e, const struct sl_path *at,
     yyjson_arr_foreach(conditions, i, n, c) {
         const struct sl_path *c_at = SL_PATH_AT(at, i);
         const char *type = sl_json_str(c, "type");
-        if (sl_json_find(conditions, "type", type) != c)
+        yyjson_val *first = sl_json_find(conditions, "type", type);
+        if (first && first != c)
             sl_field_duplicate(e, SL_PATH(c_at, "type"), sl_bad_str(type), "");
         check_condition(e, c_at, c);
     }

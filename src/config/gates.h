@@ -10,8 +10,7 @@
 #include "base/macros.h"
 #include "model/words.h"
 
-/* clang-format off: one gate, one line, in the order of the names */
-/* X(upper snake, name, ON or OFF, stage) */
+/* X(upper snake, name, ON or OFF, stage), in the order of the names. */
 #define SL_GATE_TABLE(X)                                                                           \
     X(ADMISSION_FAIR_SHARING, AdmissionFairSharing, ON, BETA)                                      \
     X(ADMISSION_GATED_BY, AdmissionGatedBy, ON, BETA)                                              \
@@ -103,7 +102,6 @@
     X(WORKLOAD_IDENTIFIER_ANNOTATIONS, WorkloadIdentifierAnnotations, ON, BETA)                    \
     X(WORKLOAD_PRIORITY_CLASS_DEFAULTING, WorkloadPriorityClassDefaulting, OFF, ALPHA)             \
     X(WORKLOAD_REQUEST_USE_MERGE_PATCH, WorkloadRequestUseMergePatch, OFF, ALPHA)
-/* clang-format on */
 
 enum sl_gate_stage {
     SL_STAGE_ALPHA,

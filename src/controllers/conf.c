@@ -107,6 +107,8 @@ bool tell(struct sl_manager *m, struct sl_fact *f, sl_wl_id *ret_wl) {
         return false;
     }
     m->facts = true;
+    m->trees_changed |= f->kind == SL_FACT_CLUSTER_QUEUE || f->kind == SL_FACT_CLUSTER_QUEUE_GONE ||
+                        f->kind == SL_FACT_COHORT || f->kind == SL_FACT_COHORT_GONE;
     return true;
 }
 
@@ -282,6 +284,7 @@ void cohort_changed(struct sl_manager *m, struct rec *r) {
 
 void cohort_gone(struct sl_manager *m, struct rec *r) {
     tell_gone(m, r, SL_FACT_COHORT_GONE);
+    drop_cohort_series(m, r->name);
     want_all(m, REC_CLUSTER_QUEUE);
 }
 
@@ -319,6 +322,7 @@ void lq_changed(struct sl_manager *m, struct rec *r) {
     struct rec_conf *c = conf_of(r);
     yyjson_doc *d = yyjson_read(c->text, strlen(c->text), 0);
     c->refers = sl_sym_put(&m->syms, jstr(yyjson_doc_get_root(d), "spec.clusterQueue"));
+    lq_choose(m, r, yyjson_doc_get_root(d));
     yyjson_doc_free(d);
     if (conf_tell(m, r))
         cq_touch(m, str(m, c->refers));

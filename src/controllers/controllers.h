@@ -26,6 +26,7 @@ struct sl_manager_spec {
     struct sl_parts parts;
     struct sl_strs annotations_to_copy;
     struct sl_metrics *metrics; /* NULL: none */
+    sl_time (*stopwatch)(void); /* for durations in the metrics; NULL: they are not measured */
     const char *instance;       /* reportingInstance of events */
     uint64_t seed;              /* for jitter */
     bool standby;               /* begins without writing */

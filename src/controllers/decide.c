@@ -215,6 +215,7 @@ void decide(struct sl_manager *m) {
     struct sl_effects *out = &m->effects;
     m->facts = false;
     sl_effects_clear(out);
+    count_cycle_begins(m);
     sl_engine_cycle(m->engine, m->spec.port->wall, out);
     count_cycle(m, out);
     for (uint32_t i = 0; i < out->v.n; i++) {

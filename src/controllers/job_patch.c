@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "controllers/metrics.h"
+
 #define PAUSE SL_SEC /* before a Workload's name that somebody else has is tried again */
 #define MAX_NAME 512u
 
@@ -239,6 +241,8 @@ void job_written(struct sl_manager *m, struct rec *r, const struct sl_write *w, 
     struct rec_job *j = job_of(r);
     enum job_step step = (enum job_step)j->step;
     (void)w, (void)reply;
+    if (how == SL_WRITTEN && step == JOB_CREATE)
+        count_created(m, r);
     if (how == SL_WRITTEN && step_event[step] && j->note)
         event(m, r, JOB_CONTROLLER, false, step_event[step], "%s", j->note);
     else if (how == SL_WRITE_CONFLICT && step == JOB_CREATE)

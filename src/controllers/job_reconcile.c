@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "controllers/metrics.h"
 
 #define FLAVOR_PAUSE SL_SEC /* before a start is tried again that lacks a flavor */
 
@@ -43,6 +44,8 @@ static void set_pods_ready(struct sl_manager *m, const struct rec_job *j, struct
 
     if (!m->settings->engine.pods_ready)
         return;
+    if (wl_is(m, w, "Admitted") && pods_ready(j) && !(was && was->status == COND_TRUE))
+        count_ready(m, w);
     if (!wl_is(m, w, "Admitted"))
         wl_set_cond(m, w, "PodsReady", false, "WaitForStart", waiting);
     else if (pods_ready(j))

@@ -34,6 +34,12 @@ struct rec_conf {
     sl_sym refers;        /* LocalQueue: its ClusterQueue; ClusterQueue: its cohort */
     int64_t value;        /* priority classes */
     bool chosen;          /* PriorityClass: globalDefault; LocalQueue: has series of its own */
+    bool stopped;         /* LocalQueue */
+    bool had_reserving, had_admitted; /* ClusterQueue: these gauges appear with the first workload */
+    struct {
+        uint32_t finished;
+        sl_time oldest; /* since when its longest waiting workload waits; 0: none waits */
+    } tally;              /* of the metrics, while they are read out */
 };
 static inline struct rec_conf *conf_of(struct rec *r) {
     return (struct rec_conf *)(void *)r;

@@ -1,5 +1,6 @@
 /*
- * What a namespace makes of a pod: defaults and bounds of its LimitRanges, the overhead of its RuntimeClass. Private.
+ * What a namespace makes of a pod: defaults and bounds of its LimitRanges, the overhead of its
+ * RuntimeClass. Private.
  */
 #ifndef SL_CONTROLLERS_LIMITS_H
 #define SL_CONTROLLERS_LIMITS_H
@@ -12,10 +13,10 @@ void limits_drop(struct sl_manager *m, const struct rec *range);
 /* Could the same pod count differently in this namespace than in another? */
 bool limits_matter(const struct sl_manager *m, sl_sym ns);
 /*
- * Appends the pod's spec (JSON) as it counts in the namespace. What the LimitRanges forbid is said in invalid, in the words of a
- * Workload's condition; 'podset' is its place there.
+ * Appends the pod's spec (JSON) as it counts in the namespace. What the LimitRanges forbid is said
+ * in invalid, in the words of a Workload's condition; 'podset' is its place there.
  */
-void limits_put_pod(struct sl_manager *m, sl_sym ns, const char *pod, uint32_t podset, struct sl_buf *out,
-                    struct sl_buf *invalid);
+void limits_put_pod(struct sl_manager *m, sl_sym ns, const char *pod, uint32_t podset,
+                    struct sl_buf *out, struct sl_buf *invalid);
 
 #endif

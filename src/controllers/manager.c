@@ -392,6 +392,7 @@ void sl_manager_free(struct sl_manager *m) {
     sl_map_done(&m->job_children);
     sl_map_done(&m->job_prebuilt);
     sl_map_done(&m->limit_ranges);
+    sl_vec_free(&m->cohorts);
     sl_vec_free(&m->objs);
     sl_vec_free(&m->free_objs);
     sl_heap_done(&m->looks);

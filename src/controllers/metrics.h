@@ -1,17 +1,34 @@
-/* What the manager counts. Private. */
+/*
+ * What the manager counts. Counters and histograms move with decisions (metrics.c); gauges are read
+ * out when somebody asks (gauges.c, sl_manager_refresh_metrics). Private.
+ */
 #ifndef SL_CONTROLLERS_METRICS_H
 #define SL_CONTROLLERS_METRICS_H
 
 #include "controllers/wl.h"
 
 void count_write(struct sl_manager *m, const struct sl_write *w, enum sl_written how);
-/* One decision of the engine about a workload. */
-void count_effect(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x);
+/* Around one run of the engine. */
+void count_cycle_begins(struct sl_manager *m);
+void count_cycle(struct sl_manager *m, const struct sl_effects *x);
+/* One decision of the engine about a workload; before it is performed on the record. */
+void count_effect(struct sl_manager *m, const struct rec_wl *w, const struct sl_effect *x);
 void count_finished(struct sl_manager *m, const struct rec_wl *w);
 /* Its pods are ready: how long that took. */
 void count_ready(struct sl_manager *m, const struct rec_wl *w);
-void count_cycle(struct sl_manager *m, const struct sl_effects *x);
+/* A Workload was made for a job: how long the job waited for it. */
+void count_created(struct sl_manager *m, const struct rec *job);
+
+/* ---- series come and go with their objects ---- */
 void drop_cq_series(struct sl_manager *m, const char *cq);
+void drop_cohort_series(struct sl_manager *m, const char *cohort);
 void drop_lq_series(struct sl_manager *m, const char *ns, const char *name);
+/* The object may say otherwise now whether the LocalQueue has series of its own. */
+void lq_choose(struct sl_manager *m, struct rec *lq, yyjson_val *o);
+
+/* Seconds from a point to now, not less than 0. */
+static inline double seconds_since(const struct sl_manager *m, sl_time at) {
+    return at < m->spec.port->wall ? (double)(m->spec.port->wall - at) / (double)SL_SEC : 0;
+}
 
 #endif

@@ -117,6 +117,14 @@ struct sl_manager {
     bool ready, leads, facts; /* facts: told the engine something since its last cycle */
     uint32_t n_events;        /* waiting to be written */
     uint64_t serial;          /* of events */
+    /* metrics */
+    struct {
+        sl_time began;
+        uint64_t looks;
+    } cycle;                  /* before the one that runs */
+    SL_VEC(sl_sym) cohorts;   /* that have series */
+    bool trees_changed;       /* since they were looked through */
+    uint64_t series;          /* digest of what decides which gauges there are */
     sl_sym main_ns;
 };
 

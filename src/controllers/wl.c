@@ -30,7 +30,9 @@ struct rec_wl *wl_find(const struct sl_manager *m, const char *ns, const char *n
 struct rec_wl *wl_owned(const struct sl_manager *m, const char *uid, uint32_t *cursor) {
     uint64_t h = sl_hash_str(0, uid);
     for (;;) {
-        uint32_t i = *cursor ? sl_map_next(&m->by_owner, h, cursor) : sl_map_first(&m->by_owner, h, cursor);
+        uint32_t c = *cursor - 1; /* the map's own cursor may be 0 */
+        uint32_t i = *cursor ? sl_map_next(&m->by_owner, h, &c) : sl_map_first(&m->by_owner, h, &c);
+        *cursor = c + 1;
         if (i == SL_MAP_NONE)
             return NULL;
         struct rec_wl *w = wl_of(m->objs.v[i]);

@@ -364,8 +364,8 @@ static void on_listener(uv_poll_t *p, int status, int events) {
 
     (void)status;
     (void)events;
-    h->busy = true;
-    for (int i = 0; i < ACCEPTS && h->n_conns < h->spec.max_connections; i++) {
+    uint32_t room = h->spec.max_connections - h->n_conns; /* the listener is not polled at 0 */
+    for (uint32_t i = 0; i < ACCEPTS && i < room; i++) {
         socklen_t len = sizeof from;
         int fd = accept4(h->fd, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0) {
@@ -379,8 +379,7 @@ static void on_listener(uv_poll_t *p, int status, int events) {
         /* Owns the descriptor, also if it fails. */
         (void)MHD_add_connection(h->now->mhd, fd, (struct sockaddr *)&from, len);
     }
-    h->busy = false;
-    tend(h);
+    server_run(h->now); /* since 0.9.77 it looks at them only there */
 }
 
 static void on_sweep(uv_timer_t *t) {
@@ -460,7 +459,7 @@ uint16_t sl_httpd_port(const struct sl_httpd *h) {
 
 int sl_httpd_certificate(struct sl_httpd *h, const char *cert_pem, const char *key_pem,
                          struct sl_err *err) {
-    struct server *s;
+    struct server *s = NULL;
 
     sl_assert(h->tls && !h->busy);
     int r = server_start(h, cert_pem, key_pem, &s, err);

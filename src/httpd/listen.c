@@ -37,7 +37,7 @@ static uint16_t port_of(int fd) {
         struct sockaddr sa;
         struct sockaddr_in in;
         struct sockaddr_in6 in6;
-    } a;
+    } a = {0};
     socklen_t len = sizeof a;
 
     sl_assert(getsockname(fd, &a.sa, &len) == 0);

@@ -34,7 +34,7 @@ enum { CA, CERT, KEY, TOKEN, N_KEPT };
 struct sl_auth {
     uv_loop_t *loop;
     const struct sl_kubeconfig *k;
-    void (*wake)(void *ctx);
+    sl_time (*wake)(void *ctx);
     void *ctx;
     struct kept kept[N_KEPT];
     struct sl_cred cred;
@@ -43,9 +43,11 @@ struct sl_auth {
     struct sl_exec_run *run;
     struct sl_exec_cred made; /* what the plugin said last */
     bool have, rejected;      /* 'made' is filled; the server refused it */
-    sl_time next_run;
-    sl_span pause; /* after the next failure */
+    sl_time ran_at;        /* its last end */
+    sl_span pause;         /* from then on until it may run again */
     struct sl_err failure; /* of the last run; code 0: it went well */
+
+    sl_span look_every, run_pause;
 };
 
 /* ---- files ---- */
@@ -73,13 +75,13 @@ static int read_kept(const struct kept *f, char **ret, size_t *ret_len, struct s
 }
 
 /* Reads the file if it is time to. Returns whether there are other bytes now. */
-static bool refresh(struct kept *f, sl_time mono, bool now) {
+static bool refresh(struct kept *f, sl_time mono, bool now, sl_span look_every) {
     _cleanup_(sl_freep) char *data = NULL;
     struct sl_err err;
     struct stat st;
     size_t len;
 
-    if (!f->path || (!now && mono - f->looked_at < LOOK_EVERY))
+    if (!f->path || (!now && mono - f->looked_at < look_every))
         return false;
     f->looked_at = mono;
     /* stat before read: a change in between shows at the next look. */
@@ -130,12 +132,12 @@ static void look_at_files(struct sl_auth *a, sl_time mono, bool now) {
     bool changed = false;
 
     for (size_t i = 0; i < N_KEPT; i++)
-        changed |= refresh(&a->kept[i], mono, now);
+        changed |= refresh(&a->kept[i], mono, now, a->look_every);
     if (!changed)
         return;
     /* A certificate and its key are replaced one after the other: take the newest of both. */
-    (void)refresh(&a->kept[CERT], mono, true);
-    (void)refresh(&a->kept[KEY], mono, true);
+    (void)refresh(&a->kept[CERT], mono, true, 0);
+    (void)refresh(&a->kept[KEY], mono, true, 0);
     sl_log(SL_LOG_DEBUG, "credential files changed", SL_S("server", a->k->server));
     renew(a);
 }
@@ -152,6 +154,15 @@ static int first_read(struct kept *f, sl_time mono, struct sl_err *err) {
 
 /* ---- plugin ---- */
 
+static void failed(struct sl_auth *a, const struct sl_err *err) {
+    a->failure = *err;
+    a->pause = 2 * a->pause < RUN_PAUSE_MAX ? 2 * a->pause : RUN_PAUSE_MAX;
+}
+
+static bool may_run(const struct sl_auth *a, sl_time mono) {
+    return mono - a->ran_at >= a->pause;
+}
+
 static void on_ran(void *ctx, struct sl_exec_cred *cred, const struct sl_err *err) {
     struct sl_auth *a = ctx;
 
@@ -162,22 +173,21 @@ static void on_ran(void *ctx, struct sl_exec_cred *cred, const struct sl_err *er
         a->have = true;
         a->rejected = false;
         a->failure.code = 0;
-        a->pause = RUN_PAUSE;
+        a->pause = a->run_pause;
         renew(a);
     } else {
-        a->failure = *err;
+        failed(a, err);
     }
-    a->wake(a->ctx);
+    a->ran_at = a->wake(a->ctx);
 }
 
 static void run(struct sl_auth *a, sl_time mono) {
     struct sl_err err;
 
     sl_log(SL_LOG_DEBUG, "running exec plugin", SL_S("command", a->k->exec->command));
-    a->next_run = mono + a->pause;
-    a->pause = a->pause * 2 < RUN_PAUSE_MAX ? a->pause * 2 : RUN_PAUSE_MAX;
+    a->ran_at = mono;
     if (sl_exec_start(a->loop, a->k, a->cred.ca.p, a->cred.ca.n, on_ran, a, &a->run, &err) < 0)
-        a->failure = err;
+        failed(a, &err);
 }
 
 enum sl_auth_state sl_auth_get(struct sl_auth *a, sl_time wall, sl_time mono,
@@ -187,13 +197,13 @@ enum sl_auth_state sl_auth_get(struct sl_auth *a, sl_time wall, sl_time mono,
         return SL_AUTH_READY;
     bool stale = !a->have || a->rejected || wall >= a->made.expiry;
     bool soon = stale || a->made.expiry - RENEW_AHEAD <= wall;
-    if (soon && !a->run && mono >= a->next_run)
+    if (soon && !a->run && may_run(a, mono))
         run(a, mono);
     if (!stale)
         return SL_AUTH_READY;
     if (a->run)
         return SL_AUTH_WAIT;
-    if (a->failure.code == 0) /* just made, and stale already: let the server judge */
+    if (a->failure.code == 0) /* just made, and stale already: it would be made in a circle */
         return SL_AUTH_READY;
     *ret_why = a->failure.text;
     return SL_AUTH_FAILED;
@@ -203,11 +213,11 @@ bool sl_auth_refused(struct sl_auth *a, uint32_t gen, sl_time mono) {
     if (gen != a->cred.gen)
         return true;
     /* A file may have changed since the last look; but a flood of refusals is no flood of reading. */
-    look_at_files(a, mono, mono - a->refused_at >= LOOK_EVERY);
+    look_at_files(a, mono, mono - a->refused_at >= a->look_every);
     a->refused_at = mono;
     if (gen != a->cred.gen)
         return true;
-    if (!a->k->exec || (!a->run && mono < a->next_run))
+    if (!a->k->exec || (!a->run && !may_run(a, mono)))
         return false;
     a->rejected = true;
     return true;
@@ -219,15 +229,22 @@ const struct sl_cred *sl_auth_cred(const struct sl_auth *a) {
     return &a->cred;
 }
 
+void sl_auth_tune(struct sl_auth *a, sl_span look_every, sl_span run_pause) {
+    a->look_every = look_every;
+    a->pause = a->run_pause = run_pause;
+}
+
 int sl_auth_new(struct uv_loop_s *loop, const struct sl_kubeconfig *k, sl_time mono,
-                void (*wake)(void *ctx), void *ctx, struct sl_auth **ret, struct sl_err *err) {
+                sl_time (*wake)(void *ctx), void *ctx, struct sl_auth **ret, struct sl_err *err) {
     struct sl_auth *a = sl_alloc0(1, sizeof *a);
     const struct sl_source *sources[] = {[CA] = &k->ca, [CERT] = &k->cert, [KEY] = &k->key};
     static const char *const names[] = {"certificate-authority", "client-certificate", "client-key"};
     int r = 0;
 
-    *a = (struct sl_auth){.loop = loop, .k = k, .wake = wake, .ctx = ctx, .pause = RUN_PAUSE};
+    *a = (struct sl_auth){.loop = loop, .k = k, .wake = wake, .ctx = ctx};
+    sl_auth_tune(a, LOOK_EVERY, RUN_PAUSE);
     a->refused_at = mono - LOOK_EVERY;
+    a->ran_at = INT64_MIN / 2; /* long ago */
     for (size_t i = 0; i < TOKEN; i++)
         a->kept[i] = (struct kept){.what = names[i],
                                    .path = sources[i]->path,

@@ -36,9 +36,10 @@ enum sl_auth_state {
     SL_AUTH_FAILED,
 };
 
-/* Reads all files once. k is borrowed and must outlive it. 'wake' never comes from within a call. */
+/* Reads all files once. k is borrowed and must outlive it. 'wake' never comes from within a call; it
+ * gives the time (mono). */
 int sl_auth_new(struct uv_loop_s *loop, const struct sl_kubeconfig *k, sl_time mono,
-                void (*wake)(void *ctx), void *ctx, struct sl_auth **ret,
+                sl_time (*wake)(void *ctx), void *ctx, struct sl_auth **ret,
                 struct sl_err *err) _must_check_;
 /* A plugin that runs is killed. The loop must run on for its remains to be collected. */
 void sl_auth_free(struct sl_auth *a);
@@ -49,5 +50,8 @@ enum sl_auth_state sl_auth_get(struct sl_auth *a, sl_time wall, sl_time mono,
 const struct sl_cred *sl_auth_cred(const struct sl_auth *a);
 /* The server said 401 to the credential of this generation: is there any hope in asking again? */
 bool sl_auth_refused(struct sl_auth *a, uint32_t gen, sl_time mono);
+
+/* Other spans than a second each; for tests, which cannot wait. */
+void sl_auth_tune(struct sl_auth *a, sl_span look_every, sl_span run_pause);
 
 #endif

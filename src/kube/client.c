@@ -214,11 +214,12 @@ void sl_client_flush(struct sl_client *c) {
     sl_loop_deadline(c, next);
 }
 
-static void on_credential(void *ctx) {
+static sl_time on_credential(void *ctx) {
     struct sl_client *c = ctx;
 
     sl_client_turn(c);
     sl_loop_kick(c);
+    return c->port.mono;
 }
 
 /* ---- the end ---- */

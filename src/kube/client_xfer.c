@@ -10,7 +10,7 @@
 
 #define KEEP_IDLE 64u                   /* handles */
 #define KEEP_BUFFER ((size_t)256 << 10) /* bytes of an idle one */
-#define READ_BUFFER (64L << 10)
+#define READ_BUFFER (16L << 10)
 #define IDLE_SECONDS 60L /* kube-apiserver closes after 90 */
 
 /* Setting an option fails when memory is out, or when libcurl cannot do what it was built to do. */

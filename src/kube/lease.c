@@ -1,14 +1,15 @@
 /*
- * Every write of the lease is a merge patch with the resourceVersion that it was decided on, so of two
- * candidates one loses with 409, and fields that others keep on the object stay. In a ring:
+ * Every write of the lease is a merge patch with the resourceVersion that it was decided on, so of
+ * two candidates one loses with 409, and fields that others keep on the object stay. In a ring:
  *
  *     READ -> not ours and alive: READ later
  *          -> free, expired or ours: WRITE -> done: it is ours; WRITE again after the retry period
  *          -> missing: CREATE              -> anything else: READ
  *
- * Why no two hold at once: our term counts from when the write was *sent* and lasts the renew deadline;
- * a rival's wait counts from when it *saw* that write, which is later, and lasts the duration, which is
- * longer. Only monotonic clocks that run at one speed are needed; the wall clock is only written down.
+ * Why no two hold at once: our term counts from when the write was *sent* and lasts the renew
+ * deadline; a rival's wait counts from when it *saw* that write, which is later, and lasts the
+ * duration, which is longer. Only monotonic clocks that run at one speed are needed; the wall clock
+ * is only written down.
  *
  * Callbacks of the port only take in what came; every request starts in 'tick'.
  */
@@ -39,12 +40,12 @@ struct sl_lease {
     char *ns, *name, *identity;
     sl_span duration, renew_deadline, retry_period;
     struct sl_prng prng;
-    enum step step;      /* in flight if there is a call, else what to do at 'due' */
+    enum step step; /* in flight if there is a call, else what to do at 'due' */
     sl_call call;
-    sl_time due;         /* to begin the step, or to give the call up */
-    sl_time sent;        /* the call in flight */
-    sl_time term_ends;   /* held before this */
-    sl_time stamp;       /* the last renewTime we wrote: each must differ, or nobody sees the renewal */
+    sl_time due;       /* to begin the step, or to give the call up */
+    sl_time sent;      /* the call in flight */
+    sl_time term_ends; /* held before this */
+    sl_time stamp; /* the last renewTime we wrote: each must differ, or nobody sees the renewal */
     struct sl_buf path, body;
     /* The lease as last seen, and since when it has looked like this. */
     struct sl_buf version, holder;
@@ -52,8 +53,8 @@ struct sl_lease {
     sl_time seen_at;
     sl_span seen_duration;
     int64_t transitions;
-    uint32_t conflicts;  /* in a row */
-    bool ours;           /* the holder is us */
+    uint32_t conflicts; /* in a row */
+    bool ours;          /* the holder is us */
     bool releasing, released;
     sl_time release_by;
 };
@@ -67,10 +68,15 @@ static sl_span jittered(struct sl_lease *l) {
     return sl_prng_range(&l->prng, l->retry_period * 3 / 4, l->retry_period);
 }
 
-/* Something went wrong: what we knew may be old. */
-static void retry(struct sl_lease *l) {
+/* Something went wrong: what we knew may be old. The server may ask for patience, but not for our
+ * term. */
+static void retry(struct sl_lease *l, sl_span retry_after) {
+    sl_span d = jittered(l), most = l->renew_deadline / 2;
+
+    if (d < retry_after)
+        d = retry_after < most ? retry_after : most;
     sl_buf_clear(&l->version);
-    plan(l, READ, l->port->mono + (l->releasing ? RELEASE_RETRY : jittered(l)));
+    plan(l, READ, l->port->mono + (l->releasing ? RELEASE_RETRY : d));
 }
 
 /* ---- what the server says ---- */
@@ -98,8 +104,9 @@ static bool observe(struct sl_lease *l, const struct sl_reply *r) {
     static const char *const fields[] = {"holderIdentity", "leaseDurationSeconds", "acquireTime",
                                          "renewTime", "leaseTransitions"};
     uint64_t seen = 1;
-    bool good = yyjson_is_obj(root) &&
-                copy(&l->version, yyjson_obj_get(yyjson_obj_get(root, "metadata"), "resourceVersion"));
+    bool good =
+        yyjson_is_obj(root) &&
+        copy(&l->version, yyjson_obj_get(yyjson_obj_get(root, "metadata"), "resourceVersion"));
 
     if (good) {
         for (size_t i = 0; i < SL_LEN(fields); i++)
@@ -134,7 +141,7 @@ static void on_read(void *ctx, const struct sl_reply *r) {
         return;
     }
     if (r->status != 200 || !observe(l, r)) {
-        retry(l);
+        retry(l, r->retry_after);
         return;
     }
     sl_time expires = sl_time_add(l->seen_at, l->seen_duration);
@@ -163,7 +170,7 @@ static void on_written(void *ctx, const struct sl_reply *r) {
             sl_time again = l->sent + jittered(l);
             plan(l, WRITE, again > now ? again : now);
         } else {
-            retry(l);
+            retry(l, 0);
         }
     } else if (r->status == 409 && (l->releasing || l->conflicts == 0)) {
         /* Somebody wrote first, perhaps we ourselves with a reply that was lost: look at once. */
@@ -171,7 +178,7 @@ static void on_written(void *ctx, const struct sl_reply *r) {
         plan(l, READ, now);
     } else {
         l->conflicts = 0;
-        retry(l);
+        retry(l, r->retry_after);
     }
 }
 
@@ -236,7 +243,8 @@ static void start(struct sl_lease *l) {
 
 /* ---- for the owner ---- */
 
-struct sl_lease *sl_lease_new(struct sl_port *port, const struct sl_lease_spec *spec, uint64_t seed) {
+struct sl_lease *sl_lease_new(struct sl_port *port, const struct sl_lease_spec *spec,
+                              uint64_t seed) {
     struct sl_lease *l = sl_alloc0(1, sizeof *l);
 
     sl_assert(spec->identity[0] && strlen(spec->identity) <= MAX_HOLDER_BYTES);

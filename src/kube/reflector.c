@@ -1,10 +1,12 @@
 /*
  * One collection, followed. Four phases in a ring:
  *
- *     LIST_DUE -> LISTING -> (more pages: LIST_DUE) -> WATCH_DUE -> WATCHING -> WATCH_DUE or LIST_DUE
+ *     LIST_DUE -> LISTING -> (more pages: LIST_DUE) -> WATCH_DUE -> WATCHING -> WATCH_DUE or
+ * LIST_DUE
  *
- * Callbacks of the port only take in what came and say what is due; every request starts in 'tick'. So
- * no callback ever calls back into the port, whose implementation may be in the middle of its own work.
+ * Callbacks of the port only take in what came and say what is due; every request starts in 'tick'.
+ * So no callback ever calls back into the port, whose implementation may be in the middle of its
+ * own work.
  *
  * 'version' is the place from which everything is still to come: the first page's until the list is
  * whole (later pages show the same state or a newer one), then that of the last event the owner has
@@ -20,7 +22,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 
-#define PAGE_OBJECTS 500
+#define PAGE_OBJECTS "500"
 #define MAX_PAGES 20000u
 #define MAX_LIST_BYTES ((size_t)1 << 30)
 #define MAX_LINE_BYTES ((size_t)8 << 20)
@@ -28,14 +30,15 @@
 #define MAX_TOKEN_BYTES 8192u
 #define MAX_URL_BYTES 65536u
 #define MAX_POOL_BYTES ((size_t)1 << 20)
+#define MAX_STATUS_BYTES ((size_t)64 << 10)
 
 #define PAUSE_MIN (100 * SL_MSEC)
 #define PAUSE_MAX (30 * SL_SEC)
 #define RETRY_AFTER_MAX (10 * SL_MINUTE)
 #define MISSING_PAUSE SL_SEC
-#define LIVED SL_SEC       /* a stream that lasted so long was a good one */
+#define LIVED SL_SEC        /* a stream that lasted so long was a good one */
 #define GRACE (30 * SL_SEC) /* after the stream should have ended by itself */
-#define FRUITLESS_MAX 4u   /* watches in a row that the server answered without moving us */
+#define FRUITLESS_MAX 4u    /* watches in a row that the server answered without moving us */
 
 enum phase { LIST_DUE, LISTING, WATCH_DUE, WATCHING };
 enum seen { SEEN_GOOD, SEEN_BROKEN, SEEN_ERROR, SEEN_EXPIRED };
@@ -47,25 +50,53 @@ struct sl_reflector {
     struct sl_prng prng;
     enum phase phase;
     sl_call call;
-    sl_time due;          /* *_DUE: when to begin; WATCHING: when to give the stream up */
-    sl_time began;        /* this watch */
-    struct sl_buf url;    /* of the request in flight */
+    sl_time due;       /* *_DUE: when to begin; WATCHING: when to give the stream up */
+    sl_time began;     /* this watch */
+    struct sl_buf url; /* of the request in flight */
     struct sl_buf version;
-    struct sl_buf token;  /* of the next page; empty on the first */
-    uint32_t pages;       /* taken of this list */
-    uint32_t fails;       /* in a row; the next pause grows with it */
-    uint32_t fruitless;   /* see FRUITLESS_MAX */
-    bool whole;           /* a page had expired: ask for all at once, so that we get through */
-    bool moved;           /* this watch brought a new version */
-    bool cut;             /* this watch is not listened to any more; tick ends it */
-    bool expired;         /* and its version is gone: list */
-    bool missing;         /* the last list said 404 */
+    struct sl_buf token; /* of the next page; empty on the first */
+    uint32_t pages;      /* taken of this list */
+    uint32_t fails;      /* in a row; the next pause grows with it */
+    uint32_t fruitless;  /* see FRUITLESS_MAX */
+    bool whole;          /* a page had expired: ask for all at once, so that we get through */
+    bool moved;          /* this watch brought a new version */
+    bool cut;            /* this watch is not listened to any more; tick ends it */
+    bool expired;        /* and its version is gone: list */
+    bool missing;        /* the last list said 404 */
     bool synced;
-    bool in_owner;        /* a callback of the owner runs */
-    void *pool;           /* one watch line is parsed in here */
+    bool in_owner; /* a callback of the owner runs */
+    void *pool;    /* one watch line is parsed in here */
     size_t pool_bytes;
+    char trouble[SL_REFLECTOR_TROUBLE];
     struct sl_reflector_stats stats;
 };
+
+/* ---- what went wrong, in one line ---- */
+
+static void troubled(struct sl_reflector *r, const char *doing, const char *what) {
+    r->stats.errors++;
+    (void)snprintf(r->trouble, sizeof r->trouble, "%s: %s", doing, what);
+    for (char *c = r->trouble; *c; c++)
+        if ((unsigned char)*c < ' ')
+            *c = ' ';
+}
+
+/* The server's own words, if it sent a Status, or the port's. */
+static void troubled_by_reply(struct sl_reflector *r, const char *doing,
+                              const struct sl_reply *reply) {
+    yyjson_doc *doc =
+        reply->len <= MAX_STATUS_BYTES ? yyjson_read(reply->body, reply->len, 0) : NULL;
+    const char *said = yyjson_get_str(yyjson_obj_get(yyjson_doc_get_root(doc), "message"));
+    char what[SL_REFLECTOR_TROUBLE - 10];
+
+    said = said ? said : reply->text ? reply->text : "";
+    if (reply->status == 0)
+        (void)snprintf(what, sizeof what, "no answer: %s", said);
+    else
+        (void)snprintf(what, sizeof what, "%d: %s", reply->status, said);
+    troubled(r, doing, what);
+    yyjson_doc_free(doc);
+}
 
 /* ---- what is due ---- */
 
@@ -91,7 +122,6 @@ static void list_anew(struct sl_reflector *r) {
 }
 
 static void list_failed(struct sl_reflector *r, sl_span retry_after) {
-    r->stats.errors++;
     list_anew(r);
     if (r->fails == 0)
         r->fails = 1; /* a list costs the server too much to be asked for again at once */
@@ -100,38 +130,34 @@ static void list_failed(struct sl_reflector *r, sl_span retry_after) {
 
 /* ---- list ---- */
 
-static void call_owner(struct sl_reflector *r, void (*fn)(void *, yyjson_val *), yyjson_val *o) {
-    sl_assert(!r->in_owner);
-    r->in_owner = true;
-    fn(r->owner.ctx, o);
-    r->in_owner = false;
-}
-
-static void begin(struct sl_reflector *r) {
-    sl_assert(!r->in_owner);
-    r->in_owner = true;
-    r->owner.begin(r->owner.ctx);
-    r->in_owner = false;
-}
+/* The owner may do anything but tick or free this reflector meanwhile. */
+#define TELL(r, what, ...)                                                                         \
+    do {                                                                                           \
+        sl_assert(!(r)->in_owner);                                                                 \
+        (r)->in_owner = true;                                                                      \
+        (r)->owner.what((r)->owner.ctx, ##__VA_ARGS__);                                            \
+        (r)->in_owner = false;                                                                     \
+    } while (0)
 
 static void list_done(struct sl_reflector *r, bool exists) {
     r->synced = true;
     r->missing = !exists;
     r->whole = false;
     r->fruitless = 0;
+    r->trouble[0] = '\0';
     list_anew(r);
-    sl_assert(!r->in_owner);
-    r->in_owner = true;
-    r->owner.synced(r->owner.ctx, exists);
-    r->in_owner = false;
+    TELL(r, synced, exists);
 }
 
-/* Copies a string that fits; false if there is none, it is empty, or it is too long. */
+/* Copies a string; false if there is none, it is empty or too long, or has a NUL inside. */
 static bool take_text(struct sl_buf *to, yyjson_val *v) {
-    if (!yyjson_is_str(v) || yyjson_get_len(v) == 0 || yyjson_get_len(v) > to->ceiling)
+    const char *s = yyjson_get_str(v);
+    size_t n = yyjson_get_len(v);
+
+    if (!s || n == 0 || n > to->ceiling || memchr(s, '\0', n))
         return false;
     sl_buf_clear(to);
-    sl_buf_add(to, yyjson_get_str(v), yyjson_get_len(v));
+    sl_buf_add(to, s, n);
     return true;
 }
 
@@ -153,9 +179,9 @@ static bool take_page(struct sl_reflector *r, yyjson_val *root) {
     if (more && (r->pages >= MAX_PAGES || !take_text(&r->token, next)))
         return false;
     if (r->pages++ == 0)
-        begin(r);
+        TELL(r, begin);
     yyjson_arr_foreach(items, i, n, o) {
-        call_owner(r, r->owner.object, o);
+        TELL(r, object, o);
     }
     if (more) {
         r->phase = LIST_DUE;
@@ -177,11 +203,13 @@ static void on_list(void *ctx, const struct sl_reply *reply) {
         bool good = doc && take_page(r, yyjson_doc_get_root(doc));
 
         yyjson_doc_free(doc);
-        if (!good)
+        if (!good) {
+            troubled(r, "list", "the answer is not a list");
             list_failed(r, 0);
+        }
     } else if (reply->status == 404) {
         if (!r->missing) {
-            begin(r);
+            TELL(r, begin);
             list_done(r, false);
         }
         r->fails = 0;
@@ -190,6 +218,7 @@ static void on_list(void *ctx, const struct sl_reply *reply) {
     } else {
         if (reply->status == 410 && r->pages > 0)
             r->whole = true;
+        troubled_by_reply(r, "list", reply);
         list_failed(r, reply->retry_after);
     }
 }
@@ -197,8 +226,8 @@ static void on_list(void *ctx, const struct sl_reply *reply) {
 /* ---- watch ---- */
 
 static yyjson_doc *read_line(struct sl_reflector *r, const char *line, size_t len) {
-    /* yyjson keeps a copy of the text and 16 bytes a value; objects of the API have a value in some 12
-     * bytes of text. A line that needs more, or a very long one, pays for its own memory. */
+    /* yyjson keeps a copy of the text and 16 bytes a value; objects of the API have a value in some
+     * 12 bytes of text. A line that needs more, or a very long one, pays for its own memory. */
     size_t want = 4 * len + 1024, bytes = 4096;
     yyjson_read_err err;
     yyjson_alc alc;
@@ -231,24 +260,22 @@ static bool move_to(struct sl_reflector *r, yyjson_val *version) {
 static enum seen take_event(struct sl_reflector *r, yyjson_val *root) {
     yyjson_val *type = yyjson_obj_get(root, "type"), *o = yyjson_obj_get(root, "object");
     yyjson_val *version = yyjson_obj_get(yyjson_obj_get(o, "metadata"), "resourceVersion");
-    void (*tell)(void *, yyjson_val *) = NULL;
+    bool bookmark = yyjson_equals_str(type, "BOOKMARK"), gone = yyjson_equals_str(type, "DELETED");
 
     if (!yyjson_is_obj(o))
         return SEEN_BROKEN;
     if (yyjson_equals_str(type, "ERROR"))
         return yyjson_get_int(yyjson_obj_get(o, "code")) == 410 ? SEEN_EXPIRED : SEEN_ERROR;
-    if (yyjson_equals_str(type, "ADDED") || yyjson_equals_str(type, "MODIFIED"))
-        tell = r->owner.object;
-    else if (yyjson_equals_str(type, "DELETED"))
-        tell = r->owner.gone;
-    else if (!yyjson_equals_str(type, "BOOKMARK"))
+    if (!bookmark && !gone && !yyjson_equals_str(type, "ADDED") &&
+        !yyjson_equals_str(type, "MODIFIED"))
         return SEEN_BROKEN;
     if (!move_to(r, version))
         return SEEN_BROKEN;
-    if (tell) {
-        r->stats.events++;
-        call_owner(r, tell, o);
-    }
+    r->stats.events += !bookmark;
+    if (gone)
+        TELL(r, gone, o);
+    else if (!bookmark)
+        TELL(r, object, o);
     return SEEN_GOOD;
 }
 
@@ -267,7 +294,7 @@ static void on_line(void *ctx, const char *line, size_t len) {
     }
     if (seen == SEEN_GOOD)
         return;
-    r->stats.errors++;
+    troubled(r, "watch", seen == SEEN_BROKEN ? "an event cannot be read" : "the server ended it");
     r->cut = true;
     r->expired = seen == SEEN_EXPIRED;
     r->due = r->port->mono;
@@ -281,6 +308,8 @@ static void watch_over(struct sl_reflector *r, int status, sl_span retry_after) 
     r->call = (sl_call){0};
     if (r->moved || (clean && r->port->mono - r->began >= LIVED))
         r->fails = 0;
+    if (clean)
+        r->trouble[0] = '\0';
     if (r->moved || clean)
         r->fruitless = 0;
     else if (status != 0 && status != 429)
@@ -300,7 +329,7 @@ static void on_watch_done(void *ctx, const struct sl_reply *reply) {
     struct sl_reflector *r = ctx;
 
     if (reply->status != 200)
-        r->stats.errors++;
+        troubled_by_reply(r, "watch", reply);
     watch_over(r, reply->status, reply->retry_after);
 }
 
@@ -319,37 +348,46 @@ static void put_escaped(struct sl_buf *b, const char *s) {
 
 static void begin_url(struct sl_reflector *r) {
     sl_buf_clear(&r->url);
-    sl_buf_printf(&r->url, "%s?", r->path);
+    sl_buf_puts(&r->url, r->path);
     if (r->query[0])
-        sl_buf_printf(&r->url, "%s&", r->query);
+        sl_buf_printf(&r->url, "?%s", r->query);
+}
+
+static void add_param(struct sl_reflector *r, const char *name, const char *value) {
+    sl_buf_putc(&r->url, strchr(sl_buf_str(&r->url), '?') ? '&' : '?');
+    sl_buf_printf(&r->url, "%s=", name);
+    put_escaped(&r->url, value);
 }
 
 static void start_list(struct sl_reflector *r) {
     begin_url(r);
-    /* No resourceVersion: the newest state. "0" would be cheaper, but may show a server's old cache,
-     * and decisions made again on a state that was already left are how a quota is given out twice. */
+    /* No resourceVersion: the newest state. "0" would be cheaper, but may show a server's old
+     * cache, and decisions made again on a state that was already left are how a quota is given out
+     * twice. */
     if (!r->whole)
-        sl_buf_printf(&r->url, "limit=%d", PAGE_OBJECTS);
-    if (r->token.len > 0) {
-        sl_buf_puts(&r->url, "&continue=");
-        put_escaped(&r->url, sl_buf_str(&r->token));
-    }
+        add_param(r, "limit", PAGE_OBJECTS);
+    if (r->token.len > 0)
+        add_param(r, "continue", sl_buf_str(&r->token));
     sl_assert(!r->url.overflow);
     r->stats.lists += r->pages == 0;
     r->phase = LISTING;
     r->due = SL_TIME_NEVER;
     r->call = sl_port_request(
-        r->port, &(struct sl_request_line){.method = SL_GET, .path = sl_buf_str(&r->url)}, on_list, r);
+        r->port, &(struct sl_request_line){.method = SL_GET, .path = sl_buf_str(&r->url)}, on_list,
+        r);
 }
 
 static void start_watch(struct sl_reflector *r) {
     /* Ends at different times, so that the watches of many reflectors do not come back together. */
     int64_t timeout = sl_prng_range(&r->prng, 240, 300);
+    char seconds[24];
 
+    (void)snprintf(seconds, sizeof seconds, "%lld", (long long)timeout);
     begin_url(r);
-    sl_buf_puts(&r->url, "watch=1&allowWatchBookmarks=true&resourceVersion=");
-    put_escaped(&r->url, sl_buf_str(&r->version));
-    sl_buf_printf(&r->url, "&timeoutSeconds=%lld", (long long)timeout);
+    add_param(r, "watch", "1");
+    add_param(r, "allowWatchBookmarks", "true");
+    add_param(r, "resourceVersion", sl_buf_str(&r->version));
+    add_param(r, "timeoutSeconds", seconds);
     sl_assert(!r->url.overflow);
     r->stats.watches++;
     r->moved = r->cut = r->expired = false;
@@ -400,7 +438,9 @@ void sl_reflector_tick(struct sl_reflector *r) {
     sl_assert(!r->in_owner);
     if (r->port->mono < r->due)
         return;
-    if (r->phase == WATCHING) { /* cut, or silent for too long */
+    if (r->phase == WATCHING) {
+        if (!r->cut)
+            troubled(r, "watch", "silent for too long");
         sl_port_cancel(r->port, r->call);
         watch_over(r, r->cut ? 200 : 0, 0);
     }
@@ -414,6 +454,10 @@ void sl_reflector_tick(struct sl_reflector *r) {
 
 sl_time sl_reflector_next(const struct sl_reflector *r) {
     return r->due;
+}
+
+const char *sl_reflector_trouble(const struct sl_reflector *r) {
+    return r->trouble;
 }
 
 void sl_reflector_stats(const struct sl_reflector *r, struct sl_reflector_stats *ret) {

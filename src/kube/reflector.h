@@ -1,13 +1,19 @@
 /*
  * A reflector keeps an owner's table equal to a collection of the API: it lists (in pages), then
- * watches with bookmarks from where the list ended, and lists again when the server has forgotten that
- * place (410 Gone) or the stream cannot be trusted. A cut stream is taken up again from the last seen
- * version, at once the first time, then with growing, jittered pauses. A collection that does not exist
- * (404) is an empty one that is asked for again every second or so, so that an API which is installed
- * later is picked up.
+ * watches with bookmarks from where the list ended, and lists again when the server has forgotten
+ * that place (410 Gone) or the stream cannot be trusted. A cut stream is taken up again from the
+ * last seen version, at once the first time, then with growing, jittered pauses. A collection that
+ * does not exist (404) is an empty one that is asked for again every second or so, so that an API
+ * which is installed later is picked up.
  *
- * Level-triggered: the owner gets 'object' for anything new or changed and 'gone' for what was deleted;
- * during a list the owner marks what it sees, and at 'synced' it drops what it did not see.
+ * Level-triggered: the owner gets 'object' for anything new or changed and 'gone' for what was
+ * deleted; during a list the owner marks what it sees, and at 'synced' it drops what it did not
+ * see. A list that fails half-way begins anew: 'begin' may come again before 'synced'. The same
+ * state may be told twice, and an older one shortly after a list that had already shown a newer
+ * one; the last word is always the newest.
+ *
+ * The owner may not tick or free the reflector inside its callbacks. 'next' has to be asked again
+ * after every callback of the port.
  */
 #ifndef SL_KUBE_REFLECTOR_H
 #define SL_KUBE_REFLECTOR_H
@@ -19,15 +25,17 @@ struct yyjson_val;
 
 struct sl_reflector_owner {
     void *ctx;
-    void (*begin)(void *ctx);                              /* a list begins */
-    void (*object)(void *ctx, struct yyjson_val *o);       /* exists and says this */
-    void (*gone)(void *ctx, struct yyjson_val *o);         /* deleted; its last state */
-    void (*synced)(void *ctx, bool exists);                /* the list is whole; exists: the API is there */
+    void (*begin)(void *ctx); /* a list begins */
+    void (*object)(void *ctx,
+                   struct yyjson_val *o); /* exists and says this; in a list without its kind */
+    void (*gone)(void *ctx, struct yyjson_val *o); /* deleted; its last state */
+    void (*synced)(void *ctx, bool exists);        /* the list is whole; exists: the API is there */
 };
 
 struct sl_reflector;
 
-/* 'path' is the collection, "/apis/batch/v1/jobs", 'query' further parameters ("labelSelector=...") or "". */
+/* 'path' is the collection, "/apis/batch/v1/jobs", 'query' further parameters ("labelSelector=...")
+ * or "". */
 struct sl_reflector *sl_reflector_new(struct sl_port *port, const char *path, const char *query,
                                       const struct sl_reflector_owner *owner, uint64_t seed);
 void sl_reflector_free(struct sl_reflector *r);
@@ -37,6 +45,11 @@ bool sl_reflector_synced(const struct sl_reflector *r);
 void sl_reflector_tick(struct sl_reflector *r);
 /* When 'tick' has to come again (mono); SL_TIME_NEVER if only an answer can move it. */
 sl_time sl_reflector_next(const struct sl_reflector *r);
+
+/* What went wrong last, in one line ("list: 403: jobs.batch is forbidden: ..."); "" while all is
+ * well. */
+#define SL_REFLECTOR_TROUBLE 240
+const char *sl_reflector_trouble(const struct sl_reflector *r);
 
 struct sl_reflector_stats {
     uint64_t lists, watches, events, bytes, errors;

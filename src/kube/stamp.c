@@ -1,16 +1,17 @@
 /*
- * The civil date of a day number, counted in eras of 400 years that begin on 1 March, so that the leap
- * day is the last of its year (H. Hinnant, "chrono-compatible low-level date algorithms"). libc's
- * gmtime is not used: it hands out a static buffer. int64 nanoseconds span the years 1677 to 2262.
+ * The civil date of a day number, counted in eras of 400 years that begin on 1 March, so that the
+ * leap day is the last of its year (H. Hinnant, "chrono-compatible low-level date algorithms").
+ * libc's gmtime is not used: it hands out a static buffer. int64 nanoseconds span the years 1677 to
+ * 2262.
  */
 #include "kube/stamp.h"
 
 #include <stdio.h>
 
 static const char *format(sl_time wall, bool micro, char out[SL_STAMP_TEXT]) {
-    int64_t sec = wall / SL_SEC - (wall % SL_SEC < 0);
+    int64_t rest = wall % SL_SEC, sec = wall / SL_SEC - (rest < 0);
     int64_t day = sec / 86400 - (sec % 86400 < 0);
-    int usec = (int)((wall - sec * SL_SEC) / SL_USEC), clock = (int)(sec - day * 86400);
+    int usec = (int)((rest < 0 ? rest + SL_SEC : rest) / SL_USEC), clock = (int)(sec - day * 86400);
     int64_t z = day + 719468; /* days since 0000-03-01; never negative in the span above */
     int64_t era = z / 146097, doe = z % 146097;
     int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;

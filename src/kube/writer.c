@@ -4,14 +4,14 @@
  *     IDLE      nothing wanted
  *     READY     in the line of its lane, to be asked as soon as a slot is free
  *     DELAYED   in the heap, to be READY at 'at'
- *     FLYING    its write, or its read after a conflict, is in a slot; a wish that comes now is kept
- *               in 'again' and 'at', and acted on when the reply has been dealt with
+ *     FLYING    its write, or its read after a conflict, is in a slot; a wish that comes now is
+ * kept in 'again' and 'at', and acted on when the reply has been dealt with
  *
  * Two things delay an object: a wish for later, which an earlier wish replaces, and a pause after a
- * failure, which no wish shortens. After a refusal the pause is for that very body: a different one is
- * sent at once, the same one is held back.
+ * failure, which no wish shortens. After a refusal the pause is for that very body: a different one
+ * is sent at once, the same one is held back.
  *
- * Per object 40 bytes and O(1) per wish, ask and reply, O(log n) where the heap is touched.
+ * Per object 32 bytes and O(1) per wish, ask and reply, O(log n) where the heap is touched.
  */
 #include "kube/writer.h"
 
@@ -22,7 +22,8 @@
 #include "base/prng.h"
 
 #define NONE UINT32_MAX
-#define KEEP_BODY_BYTES ((size_t)64 << 10) /* a slot keeps a buffer of this size, not a bigger one */
+#define KEEP_BODY_BYTES                                                                            \
+    ((size_t)64 << 10) /* a slot keeps a buffer of this size, not a bigger one */
 #define FAIL_MIN (20 * SL_MSEC)
 #define FAIL_MAX (10 * SL_SEC)
 #define REFUSE_MIN SL_SEC
@@ -38,13 +39,15 @@ struct item {
     union {
         struct {
             uint32_t prev, next;
-        }; /* READY */
-        uint32_t place; /* in the heap */
+        };              /* READY */
+        uint32_t place; /* DELAYED: in the heap */
+        uint32_t slot;  /* FLYING */
     };
     uint32_t refused; /* hash of the body that the server refused; 0: none, the pause is for all */
     uint8_t state, lane, tries;
     bool again;
 };
+_Static_assert(sizeof(struct item) == 32, "one per object of the cluster");
 
 struct slot {
     struct sl_writer *q;
@@ -67,9 +70,11 @@ struct sl_writer {
     struct sl_heap delayed;
     struct slot *slots;
     uint32_t max_in_flight, free_slot, ready, in_flight, turn;
-    uint32_t window;  /* how many in flight we dare; one after a 429, doubled by every success */
-    sl_time held;     /* after a 429 nothing is sent before this */
+    uint32_t window; /* how many in flight we dare; one after a 429, doubled by every success */
+    sl_time held;    /* after a 429 nothing is sent before this */
     bool in_tick;
+    uint32_t telling; /* whose callback runs; NONE: none's */
+    bool forgotten;   /* and it was forgotten in there */
     struct sl_writer_stats stats;
 };
 
@@ -137,6 +142,20 @@ static void enqueue(struct sl_writer *q, uint32_t obj, sl_time at) {
     sl_heap_fix(&q->delayed, obj);
 }
 
+/* ---- slots ---- */
+
+static void slot_free(struct sl_writer *q, struct slot *s) {
+    struct sl_buf *bufs[] = {&s->w.path, &s->w.read_path, &s->w.body};
+
+    for (size_t i = 0; i < SL_LEN(bufs); i++)
+        if (bufs[i]->cap > KEEP_BODY_BYTES)
+            sl_buf_done(bufs[i]);
+    s->call = (sl_call){0};
+    s->next_free = q->free_slot;
+    q->free_slot = (uint32_t)(s - q->slots);
+    q->in_flight--;
+}
+
 /* ---- wishes ---- */
 
 static void make_room(struct sl_writer *q, uint32_t obj) {
@@ -187,9 +206,36 @@ void sl_writer_want(struct sl_writer *q, uint32_t obj, uint32_t lane) {
     sl_writer_want_at(q, obj, lane, q->port->mono);
 }
 
+void sl_writer_forget(struct sl_writer *q, uint32_t obj) {
+    if (obj >= q->items.n)
+        return;
+    struct item *it = &q->items.v[obj];
+    switch ((enum state)it->state) {
+    case IDLE:
+        break;
+    case READY:
+        line_remove(q, obj);
+        break;
+    case DELAYED:
+        delay_remove(q, obj);
+        break;
+    case FLYING:
+        if (obj == q->telling) { /* the slot is in use until the callback returns */
+            q->forgotten = true;
+            *it = (struct item){.state = FLYING, .slot = it->slot};
+            return;
+        }
+        sl_port_cancel(q->port, q->slots[it->slot].call);
+        slot_free(q, &q->slots[it->slot]);
+        break;
+    }
+    *it = (struct item){0};
+}
+
 /* ---- replies ---- */
 
-/* Pauses for [d/2, d], d growing from min to max with the tries so far, but not less than asked for. */
+/* Pauses for [d/2, d], d growing from min to max with the tries so far, but not less than asked
+ * for. */
 static void pause_item(struct sl_writer *q, struct item *it, sl_span min, sl_span max,
                        sl_span asked) {
     sl_span d = it->tries > 16 || min << it->tries > max ? max : min << it->tries;
@@ -212,18 +258,6 @@ static void pause_if_again(struct sl_writer *q, struct item *it) {
     } else {
         pause_item(q, it, FAIL_MIN, FAIL_MAX, 0);
     }
-}
-
-static void slot_free(struct sl_writer *q, struct slot *s) {
-    struct sl_buf *bufs[] = {&s->w.path, &s->w.read_path, &s->w.body};
-
-    for (size_t i = 0; i < SL_LEN(bufs); i++)
-        if (bufs[i]->cap > KEEP_BODY_BYTES)
-            sl_buf_done(bufs[i]);
-    s->call = (sl_call){0};
-    s->next_free = q->free_slot;
-    q->free_slot = (uint32_t)(s - q->slots);
-    q->in_flight--;
 }
 
 /* The slot's business is over. Is the object to be asked again, for its own sake or by a wish? */
@@ -261,6 +295,19 @@ static enum sl_written outcome(int status) {
     return SL_WRITE_FAILED;
 }
 
+/* Around each callback: false if the object was forgotten in it, and the reply is nobody's any
+ * more. */
+static void tell_begin(struct sl_writer *q, uint32_t obj) {
+    sl_assert(q->telling == NONE);
+    q->telling = obj;
+    q->forgotten = false;
+}
+
+static bool tell_end(struct sl_writer *q) {
+    q->telling = NONE;
+    return !q->forgotten;
+}
+
 static uint32_t hash_of(const struct sl_write *w) {
     uint64_t h = sl_hash_bytes((uint64_t)w->method, sl_buf_str(&w->path), w->path.len);
 
@@ -270,19 +317,22 @@ static uint32_t hash_of(const struct sl_write *w) {
 static void on_read(void *ctx, const struct sl_reply *r) {
     struct slot *s = ctx;
     struct sl_writer *q = s->q;
-    struct item *it = &q->items.v[s->obj];
     enum sl_written how = outcome(r->status);
+    bool known = true;
 
-    /* The owner only hears of facts. Without one it is asked again after a while, its write conflicts
-     * again, and the read is tried again. */
+    /* The owner only hears of facts. Without one it is asked again after a while, its write
+     * conflicts again, and the read is tried again. */
     if (how == SL_WRITTEN || how == SL_WRITE_GONE) {
+        tell_begin(q, s->obj);
         q->owner.read(q->owner.ctx, s->obj, r);
+        known = tell_end(q);
     } else {
+        struct item *it = &q->items.v[s->obj];
         pause_item(q, it, FAIL_MIN, FAIL_MAX, r->retry_after);
         if (r->status == 429)
             slow_down(q, it->paused);
     }
-    land(s, true);
+    land(s, known);
 }
 
 static void on_written(void *ctx, const struct sl_reply *r) {
@@ -290,8 +340,13 @@ static void on_written(void *ctx, const struct sl_reply *r) {
     struct sl_writer *q = s->q;
     enum sl_written how = outcome(r->status);
 
+    tell_begin(q, s->obj);
     q->owner.done(q->owner.ctx, s->obj, &s->w, how, r);
-    struct item *it = &q->items.v[s->obj]; /* the owner may have added objects */
+    if (!tell_end(q)) {
+        land(s, false);
+        return;
+    }
+    struct item *it = &q->items.v[s->obj]; /* the table may have grown meanwhile */
     it->refused = 0;
     switch (how) {
     case SL_WRITTEN:
@@ -361,7 +416,10 @@ static void ask(struct sl_writer *q, uint32_t obj) {
     sl_buf_clear(&w->read_path);
     sl_buf_clear(&w->body);
     q->items.v[obj].state = FLYING;
+    q->items.v[obj].slot = (uint32_t)(s - q->slots);
+    tell_begin(q, obj);
     bool some = q->owner.build(q->owner.ctx, obj, w);
+    some &= tell_end(q);
     struct item *it = &q->items.v[obj];
     if (!some) {
         it->tries = 0;
@@ -389,7 +447,7 @@ static void ask(struct sl_writer *q, uint32_t obj) {
 void sl_writer_tick(struct sl_writer *q) {
     sl_time now = q->port->mono;
 
-    sl_assert(!q->in_tick);
+    sl_assert(!q->in_tick && q->telling == NONE);
     q->in_tick = true;
     while (!sl_heap_empty(&q->delayed) && q->items.v[sl_heap_top(&q->delayed)].at <= now) {
         uint32_t obj = sl_heap_pop(&q->delayed);
@@ -429,6 +487,7 @@ struct sl_writer *sl_writer_new(struct sl_port *port, const struct sl_writer_own
         q->lanes[i] = (struct line){NONE, NONE};
     q->max_in_flight = q->window = max_in_flight;
     q->held = INT64_MIN;
+    q->telling = NONE;
     q->slots = sl_alloc0(max_in_flight, sizeof *q->slots);
     for (uint32_t i = 0; i < max_in_flight; i++) {
         struct slot *s = &q->slots[i];
@@ -444,7 +503,7 @@ struct sl_writer *sl_writer_new(struct sl_port *port, const struct sl_writer_own
 void sl_writer_free(struct sl_writer *q) {
     if (!q)
         return;
-    sl_assert(!q->in_tick);
+    sl_assert(!q->in_tick && q->telling == NONE);
     for (uint32_t i = 0; i < q->max_in_flight; i++) {
         struct slot *s = &q->slots[i];
         sl_port_cancel(q->port, s->call);

@@ -1,24 +1,26 @@
 /*
- * The patch queue. Its owner says which objects may have something to write ('want'); the writer asks
- * for the body when the object's turn comes, so what is sent is always made from the newest state, and
- * any number of wishes become one write. At most one request is in flight per object and 'max_in_flight'
- * in all; there is no rate limit: the server says when it has had enough (429, Retry-After).
+ * The patch queue. Its owner says which objects may have something to write ('want'); the writer
+ * asks for the body when the object's turn comes, so what is sent is always made from the newest
+ * state, and any number of wishes become one write. At most one request is in flight per object and
+ * 'max_in_flight' in all; there is no rate limit: the server says when it has had enough (429,
+ * Retry-After).
  *
  * What the writer does with an answer, after telling the owner:
  *   2xx             asks the object again if it was wanted meanwhile
- *   409             reads the object (GET w->read_path; not if that is empty), gives it to the owner, asks
- *                   again: re-decide. At once the first time, after a pause if it goes on
- *   404, 410        nothing; the owner knows whether it still cares
- *   429, 5xx, none  asks again after a pause that grows from 20 ms to 10 s, jittered, or as Retry-After says.
- *                   After a 429 all others wait as long, and then go on one by one at first
- *   other 4xx       the server refuses this body for good: asks again after a pause from 1 s to 1 min; a wish
- *                   meanwhile is asked, but only a different body is sent
+ *   409             reads the object (GET w->read_path; not if that is empty), gives it to the
+ * owner, asks again: re-decide. At once the first time, after a pause if it goes on 404, 410
+ * nothing; the owner knows whether it still cares 429, 5xx, none  asks again after a pause that
+ * grows from 20 ms to 10 s, jittered, or as Retry-After says. After a 429 all others wait as long,
+ * and then go on one by one at first other 4xx       the server refuses this body for good: asks
+ * again after a pause from 1 s to 1 min; a wish meanwhile is asked, but only a different body is
+ * sent
  *
- * Objects are the owner's numbers, dense from 0 (SL_WRITER_MAX_OBJECTS). Lanes: a lower lane is served first; a
- * higher one only uses what the lower ones leave, but is never starved for ever (one in 16 turns is its).
+ * Objects are the owner's numbers, dense from 0 (SL_WRITER_MAX_OBJECTS). Lanes: a lower lane is
+ * served first; a higher one only uses what the lower ones leave, but is never starved for ever
+ * (one in 16 turns is its).
  *
- * The owner may call want, want_at and busy in its callbacks, but neither tick nor free. 'next' has to be asked
- * again after every callback of the port.
+ * The owner may call want, want_at, forget and busy in its callbacks, but neither tick nor free.
+ * 'next' has to be asked again after every callback of the port.
  */
 #ifndef SL_KUBE_WRITER_H
 #define SL_KUBE_WRITER_H
@@ -51,8 +53,8 @@ enum sl_written {
 
 struct sl_writer_owner {
     void *ctx;
-    /* Something to write now? Fills w (cleared before) or returns false. May be asked for an object that
-     * no longer exists. */
+    /* Something to write now? Fills w (cleared before) or returns false. May be asked for an object
+     * that no longer exists. */
     bool (*build)(void *ctx, uint32_t obj, struct sl_write *w);
     void (*done)(void *ctx, uint32_t obj, const struct sl_write *w, enum sl_written how,
                  const struct sl_reply *r);
@@ -69,6 +71,9 @@ void sl_writer_free(struct sl_writer *q); /* cancels what is in flight */
 void sl_writer_want(struct sl_writer *q, uint32_t obj, uint32_t lane);
 /* The same, not before 'at' (mono). An earlier wish stands. */
 void sl_writer_want_at(struct sl_writer *q, uint32_t obj, uint32_t lane, sl_time at);
+/* The number is free for another object: no wish, no pause and no callback of the old one is left.
+ * A request in flight may still have its effect. */
+void sl_writer_forget(struct sl_writer *q, uint32_t obj);
 /* Is a request of this object in flight? */
 bool sl_writer_busy(const struct sl_writer *q, uint32_t obj);
 void sl_writer_tick(struct sl_writer *q);

@@ -172,7 +172,7 @@ static struct series *create(struct family *f, const struct sl_metric_def *d, co
         s->slot = sl_vec_pop(&f->free_slots);
     } else {
         s->slot = f->slots.n;
-        (void)sl_vec_push(&f->slots);
+        (void)sl_vec_push(&f->slots); /* pointers are meant: NOLINT(bugprone-sizeof-expression) */
     }
     f->slots.v[s->slot] = s;
     sl_map_add(&f->by_key, s->hash, s->slot);
@@ -362,8 +362,7 @@ static void put_value(struct sl_buf *out, const char *s) {
         sl_buf_add(out, s, n);
         s += n;
         if (*s) {
-            sl_buf_putc(out, '\\');
-            sl_buf_putc(out, *s == '\n' ? 'n' : *s);
+            sl_buf_add(out, *s == '\n' ? "\\n" : *s == '"' ? "\\\"" : "\\\\", 2);
             s++;
         }
     }

@@ -138,6 +138,11 @@ static void renew_cert(struct serve *s) {
     sl_cert_done(&c);
 }
 
+/* For the metrics: decisions never see it. */
+static sl_time stopwatch(void) {
+    return (sl_time)uv_hrtime();
+}
+
 /* ---- what is served ---- */
 
 static void answer_text(struct sl_http_answer *a, int status, const char *text) {
@@ -313,6 +318,7 @@ static int start(struct serve *s, struct sl_err *err) {
         .parts = parts_parse(s->o->controllers, s->settings),
         .annotations_to_copy = words_parse(s->o->annotations_to_copy, &s->arena),
         .metrics = s->metrics,
+        .stopwatch = stopwatch,
         .instance = s->identity,
         .seed = uv_hrtime(),
         .standby = !s->leads,

@@ -1,6 +1,6 @@
 /*
- * The network around the store: clients, the queue of events, faults. A request is two events: it arrives, and has
- * its effect; its answer comes back. What goes wrong is decided when it arrives.
+ * The network around the store: clients, the queue of events, faults. A request is two events: it
+ * arrives, and has its effect; its answer comes back. What goes wrong is decided when it arrives.
  */
 #include "fakeapi.h"
 
@@ -175,7 +175,8 @@ static void lose(struct fakeapi *a, struct call *c) {
     c->status = 0;
     sl_buf_clear(&c->out);
     /* A reset connection is seen at once, a silent one after the client's patience. */
-    fa_event_add(a, a->now + fa_some_time(a, 0, sl_prng_one_in(&a->prng, 2) ? SL_MSEC : 10 * SL_SEC),
+    fa_event_add(a,
+                 a->now + fa_some_time(a, 0, sl_prng_one_in(&a->prng, 2) ? SL_MSEC : 10 * SL_SEC),
                  EV_REPLY, fa_call_id(a, c), NULL, NULL);
 }
 
@@ -310,6 +311,23 @@ void fakeapi_at(struct fakeapi *a, sl_time at, fakeapi_fn fn, void *ctx, uint64_
 }
 
 /* ---- faults ---- */
+
+void fakeapi_some_faults(struct sl_prng *p, uint32_t least, struct fakeapi_faults *ret) {
+    struct {
+        uint32_t *one_in, factor;
+    } all[] = {
+        {&ret->lose_request, 1}, {&ret->lose_reply, 1}, {&ret->delay, 1},
+        {&ret->late_reply, 1},   {&ret->too_many, 1},   {&ret->server_error, 1},
+        {&ret->conflict, 1},     {&ret->compact, 1},    {&ret->partition, 3},
+        {&ret->clock_step, 1},   {&ret->cut_watch, 1},  {&ret->lag_watch, 1},
+        {&ret->hang_watch, 5},   {&ret->garble, 2},
+    };
+
+    for (size_t i = 0; i < SL_LEN(all); i++) { /* in this order: the draws are part of the seed */
+        int64_t min = (int64_t)least * all[i].factor, n = sl_prng_range(p, min, 8 * min);
+        *all[i].one_in = sl_prng_one_in(p, 2) ? (uint32_t)n : 0;
+    }
+}
 
 void fakeapi_set_faults(struct fakeapi *a, const struct fakeapi_faults *f) {
     a->faults = f ? *f : (struct fakeapi_faults){0};

@@ -1,17 +1,20 @@
 /*
- * An in-memory Kubernetes API behind struct sl_port, with a virtual clock and seeded faults: for tests and for a
- * simulator of the whole program. Everything happens in one queue of events, ordered by time and then by the
- * order in which they were made, so a seed gives the same run everywhere. A request costs some microseconds.
+ * An in-memory Kubernetes API behind struct sl_port, with a virtual clock and seeded faults: for
+ * tests and for a simulator of the whole program. Everything happens in one queue of events,
+ * ordered by time and then by the order in which they were made, so a seed gives the same run
+ * everywhere. A request costs some microseconds.
  *
- * What it does as the real one: create (uid, creationTimestamp, generation, resourceVersion, generateName), get, list
- * (label selectors, metadata.name and metadata.namespace as field selectors, pages of one snapshot), watch (from a
- * version, bookmarks, 410 after a compaction), PUT, merge patch and simple server-side apply, resourceVersion and uid
- * preconditions, the status subresource, no-op writes that change nothing, finalizers, graceful deletion of pods,
- * propagation policies, garbage collection by ownerReferences, Status bodies.
+ * What it does as the real one: create (uid, creationTimestamp, generation, resourceVersion,
+ * generateName), get, list (label selectors, metadata.name and metadata.namespace as field
+ * selectors, pages of one snapshot), watch (from a version, bookmarks, 410 after a compaction),
+ * PUT, merge patch and simple server-side apply, resourceVersion and uid preconditions, the status
+ * subresource, no-op writes that change nothing, finalizers, graceful deletion of pods, propagation
+ * policies, garbage collection by ownerReferences, Status bodies.
  *
- * What it leaves out: validation and defaulting of specs, admission, conversion between versions, strategic and JSON
- * patches (415), field management (apply is a forced merge that creates what is missing; lists are replaced whole),
- * whether a namespace exists, the emptying of a deleted namespace, discovery, delete of a collection (405).
+ * What it leaves out: validation and defaulting of specs, admission, conversion between versions,
+ * strategic and JSON patches (415), field management (apply is a forced merge that creates what is
+ * missing; lists are replaced whole), whether a namespace exists, the emptying of a deleted
+ * namespace, discovery, delete of a collection (405).
  */
 #ifndef FAKEAPI_H
 #define FAKEAPI_H
@@ -23,14 +26,16 @@ struct yyjson_val;
 struct fakeapi;
 
 #define FAKEAPI_CLIENTS 8u
-#define FAKEAPI_EPOCH (INT64_C(1767225600) * SL_SEC) /* the wall clock at mono 0: 2026-01-01T00:00:00Z */
+#define FAKEAPI_EPOCH                                                                              \
+    (INT64_C(1767225600) * SL_SEC) /* the wall clock at mono 0: 2026-01-01T00:00:00Z */
 
 /* ---- kinds ---- */
 enum {
     FAKEAPI_NAMESPACED = 1,
-    FAKEAPI_STATUS = 2,   /* has the status subresource */
-    FAKEAPI_GRACEFUL = 4, /* a deleted one stays until its node says so: DELETE with gracePeriodSeconds=0 */
-    FAKEAPI_ORPHANS = 8,  /* DELETE without a policy leaves dependents alone (batch/v1 jobs) */
+    FAKEAPI_STATUS = 2, /* has the status subresource */
+    FAKEAPI_GRACEFUL =
+        4, /* a deleted one stays until its node says so: DELETE with gracePeriodSeconds=0 */
+    FAKEAPI_ORPHANS = 8, /* DELETE without a policy leaves dependents alone (batch/v1 jobs) */
 };
 
 struct fakeapi_kind {
@@ -55,8 +60,8 @@ struct sl_port *fakeapi_port(struct fakeapi *a, uint32_t client);
 sl_time fakeapi_now(const struct fakeapi *a); /* mono of all clients */
 /* When the next event is due; SL_TIME_NEVER without one. */
 sl_time fakeapi_next(const struct fakeapi *a);
-/* Goes to the next event that is due by 'until' and lets it happen. False, with the clock at 'until', if there is
- * none. */
+/* Goes to the next event that is due by 'until' and lets it happen. False, with the clock at
+ * 'until', if there is none. */
 bool fakeapi_step(struct fakeapi *a, sl_time until);
 /* All events up to and at 'until'. */
 void fakeapi_advance(struct fakeapi *a, sl_time until);
@@ -83,16 +88,22 @@ struct fakeapi_faults {
     uint32_t hang_watch; /* the stream goes silent and never ends */
     uint32_t garble;     /* half a line, then the end of the stream */
 };
+/* Each kind of fault with one chance in two, then once in 'least' to 8 * least; the graver ones
+ * less often. */
+struct sl_prng;
+void fakeapi_some_faults(struct sl_prng *p, uint32_t least, struct fakeapi_faults *ret);
 /* NULL: none from now on. */
 void fakeapi_set_faults(struct fakeapi *a, const struct fakeapi_faults *f);
 void fakeapi_compact(struct fakeapi *a);
 void fakeapi_partition(struct fakeapi *a, uint32_t client, sl_time until);
 void fakeapi_step_clock(struct fakeapi *a, uint32_t client, sl_span by);
-/* A page of a list has at most n objects, whatever the client asks for (a server may do so); 0: as asked. */
+/* A page of a list has at most n objects, whatever the client asks for (a server may do so); 0: as
+ * asked. */
 void fakeapi_set_page(struct fakeapi *a, uint32_t n);
 /* Ends every stream of the client. */
 void fakeapi_cut(struct fakeapi *a, uint32_t client);
-/* The client's process died: no callback comes any more; what is on its way to the server still arrives. */
+/* The client's process died: no callback comes any more; what is on its way to the server still
+ * arrives. */
 void fakeapi_kill(struct fakeapi *a, uint32_t client);
 
 /* ---- by hand: no delay, no faults, the same semantics ---- */
@@ -102,18 +113,19 @@ int fakeapi_do(struct fakeapi *a, enum sl_method method, const char *path, const
 /* The object now, valid until the next write; NULL if there is none. */
 struct yyjson_val *fakeapi_get(struct fakeapi *a, const char *path);
 /* All objects of a collection in the order of their keys. fn must not write. Returns how many. */
-uint32_t fakeapi_each(struct fakeapi *a, const char *path, void (*fn)(void *ctx, struct yyjson_val *o),
-                      void *ctx);
+uint32_t fakeapi_each(struct fakeapi *a, const char *path,
+                      void (*fn)(void *ctx, struct yyjson_val *o), void *ctx);
 uint64_t fakeapi_version(const struct fakeapi *a); /* the newest resourceVersion */
 
-/* Every change, as it happens. 'before' is NULL for a new object, 'now' for one that is gone. fn must not write; it
- * may use fakeapi_at. */
+/* Every change, as it happens. 'before' is NULL for a new object, 'now' for one that is gone. fn
+ * must not write; it may use fakeapi_at. */
 struct fakeapi_change {
     const struct fakeapi_kind *kind;
     const char *key; /* "namespace/name" or "name" */
     struct yyjson_val *before, *now;
 };
-void fakeapi_on_change(struct fakeapi *a, void (*fn)(void *ctx, const struct fakeapi_change *c), void *ctx);
+void fakeapi_on_change(struct fakeapi *a, void (*fn)(void *ctx, const struct fakeapi_change *c),
+                       void *ctx);
 
 struct fakeapi_stats {
     uint64_t requests, watches, lines, changes, lost, refused;

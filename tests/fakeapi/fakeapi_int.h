@@ -1,6 +1,7 @@
 /*
- * Private to tests/fakeapi. Three parts: the store (objects, history, garbage collection: store.c, gc.c), the verbs on
- * it (target.c, verbs.c, write.c), and the network around it (fakeapi.c, watch.c).
+ * Private to tests/fakeapi. Three parts: the store (objects, history, garbage collection: store.c,
+ * gc.c), the verbs on it (target.c, verbs.c, write.c), and the network around it (fakeapi.c,
+ * watch.c).
  */
 #ifndef FAKEAPI_INT_H
 #define FAKEAPI_INT_H
@@ -69,8 +70,8 @@ struct event {
     sl_time at;
     uint64_t seq;
     enum event_kind kind;
-    uint32_t place;    /* in the heap; in a free slot the next free one */
-    uint64_t arg;      /* a call's id, an object's uid, the user's */
+    uint32_t place; /* in the heap; in a free slot the next free one */
+    uint64_t arg;   /* a call's id, an object's uid, the user's */
     fakeapi_fn fn;
     void *ctx;
 };
@@ -94,8 +95,8 @@ struct call {
     /* an open stream */
     bool open, hung, bookmarks, pumping;
     uint32_t res;
-    char *ns; /* NULL: all */
-    char *only; /* the one name, by a field selector */
+    char *ns;              /* NULL: all */
+    char *only;            /* the one name, by a field selector */
     struct sl_arena arena; /* of the selector */
     struct sl_selector selector;
     uint64_t cursor; /* the next change, counted from the beginning of the world */
@@ -137,7 +138,7 @@ struct fakeapi {
 
 /* ---- target.c: what a path means ---- */
 struct target {
-    struct resource *res; /* NULL: no such API */
+    struct resource *res;        /* NULL: no such API */
     const char *ns, *name, *sub; /* "" if not given */
     const char *label_selector, *field_selector, *cont, *version, *policy;
     int64_t limit, timeout, grace; /* -1: not given */
@@ -164,7 +165,8 @@ struct version *fa_version_ref(struct version *v);
 void fa_version_unref(struct version *v);
 /* The object with this key, or NONE; *ret_at is where it stands or would stand. */
 uint32_t fa_store_find(struct fakeapi *a, struct resource *r, const char *key, uint32_t *ret_at);
-/* These store a document under the next version, and tell the history, the watchers and the test. */
+/* These store a document under the next version, and tell the history, the watchers and the test.
+ */
 uint32_t fa_store_add(struct fakeapi *a, struct resource *r, const char *key, yyjson_mut_doc *m);
 void fa_store_change(struct fakeapi *a, uint32_t obj, yyjson_mut_doc *m);
 void fa_store_remove(struct fakeapi *a, uint32_t obj);
@@ -184,7 +186,7 @@ void fa_gc_check(struct fakeapi *a, uint64_t uid);
 
 /* ---- verbs.c, write.c: a request's effect and answer ---- */
 int fa_serve(struct fakeapi *a, enum sl_method method, const char *path, const char *content_type,
-          const char *body, size_t len, struct sl_buf *out);
+             const char *body, size_t len, struct sl_buf *out);
 int fa_fail(struct sl_buf *out, int code, const char *reason, const char *fmt, ...) _printf_(4, 5);
 /* These return the status and put the object, or what is wrong, into out. */
 int fa_write_create(struct fakeapi *a, struct target *t, yyjson_val *in, struct sl_buf *out);
@@ -200,7 +202,7 @@ int fa_write_delete(struct fakeapi *a, uint32_t obj, const struct delete_options
 
 /* ---- fakeapi.c, watch.c ---- */
 void fa_event_add(struct fakeapi *a, sl_time at, enum event_kind kind, uint64_t arg, fakeapi_fn fn,
-               void *ctx);
+                  void *ctx);
 struct call *fa_call_find(struct fakeapi *a, uint64_t id);
 uint64_t fa_call_id(const struct fakeapi *a, const struct call *c);
 void fa_call_free(struct fakeapi *a, struct call *c);

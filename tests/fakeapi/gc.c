@@ -1,7 +1,8 @@
 /*
- * The garbage collector. It looks at one object at a time, some while after something happened to it, to one of its
- * owners or to one of its dependents:
- *   - it waits in foreground deletion: dependents that block it are deleted; when none is left, it is let go
+ * The garbage collector. It looks at one object at a time, some while after something happened to
+ * it, to one of its owners or to one of its dependents:
+ *   - it waits in foreground deletion: dependents that block it are deleted; when none is left, it
+ * is let go
  *   - it is to leave its dependents alone: they forget it, and it is let go
  *   - none of its owners exists any more: it is deleted
  */

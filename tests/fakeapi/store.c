@@ -1,7 +1,8 @@
 /*
- * Objects, their versions and the history. An object is an immutable document and its text; a change makes a new one.
- * Each kind keeps its objects sorted by key and the changes since the last compaction, with the state before and
- * after: enough for watches from any version since, and for pages of an older snapshot.
+ * Objects, their versions and the history. An object is an immutable document and its text; a
+ * change makes a new one. Each kind keeps its objects sorted by key and the changes since the last
+ * compaction, with the state before and after: enough for watches from any version since, and for
+ * pages of an older snapshot.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -139,7 +139,8 @@ int fa_target_parse(struct fakeapi *a, const char *path, struct target *t) {
         t->name = part[at++];
     if (at < n)
         t->sub = part[at++];
-    if (at < n || (t->sub[0] && !(strcmp(t->sub, "status") == 0 && t->res->k.flags & FAKEAPI_STATUS)))
+    if (at < n ||
+        (t->sub[0] && !(strcmp(t->sub, "status") == 0 && t->res->k.flags & FAKEAPI_STATUS)))
         return 404;
     if (t->name[0] && t->res->k.flags & FAKEAPI_NAMESPACED && !scoped)
         return 404;

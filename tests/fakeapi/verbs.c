@@ -85,8 +85,8 @@ static int list(struct fakeapi *a, struct target *t, struct sl_buf *out) {
             return fa_fail(out, 410, "Expired", "The provided continue parameter is too old");
     }
     sl_arena_init(&arena, MAX_BODY_BYTES);
-    if (t->label_selector[0] && sl_selector_parse(t->label_selector, strlen(t->label_selector),
-                                                  &arena, &sel, NULL) < 0) {
+    if (t->label_selector[0] &&
+        sl_selector_parse(t->label_selector, strlen(t->label_selector), &arena, &sel, NULL) < 0) {
         sl_arena_done(&arena);
         return fa_fail(out, 400, "BadRequest", "unable to parse requirement");
     }

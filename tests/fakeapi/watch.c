@@ -1,6 +1,7 @@
 /*
- * Streams. A stream is a place in the history of its kind ('cursor'); a pump event sends one line and, if there is
- * more, sets up the next, so that a stream is always in order while several streams and replies interleave freely.
+ * Streams. A stream is a place in the history of its kind ('cursor'); a pump event sends one line
+ * and, if there is more, sets up the next, so that a stream is always in order while several
+ * streams and replies interleave freely.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -57,9 +58,10 @@ static struct call *send(struct fakeapi *a, struct call *c) {
 
 static void send_expired(struct fakeapi *a, struct call *c) {
     sl_buf_clear(&a->line);
-    sl_buf_puts(&a->line, "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"apiVersion\":\"v1\","
-                          "\"metadata\":{},\"status\":\"Failure\",\"message\":\"too old resource "
-                          "version\",\"reason\":\"Expired\",\"code\":410}}");
+    sl_buf_puts(&a->line,
+                "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"apiVersion\":\"v1\","
+                "\"metadata\":{},\"status\":\"Failure\",\"message\":\"too old resource "
+                "version\",\"reason\":\"Expired\",\"code\":410}}");
     c = send(a, c);
     if (c)
         fa_watch_end(a, c, 200);
@@ -75,7 +77,8 @@ static bool concerns(const struct call *c, const struct version *v) {
     return fa_labels_match(&c->selector, fa_root_of(v));
 }
 
-/* What the change is for this stream, whose selector an object may enter or leave; NULL: nothing. */
+/* What the change is for this stream, whose selector an object may enter or leave; NULL: nothing.
+ */
 static const char *type_of(const struct call *c, const struct change *ch) {
     bool was = concerns(c, ch->before), is = !ch->deleted && concerns(c, ch->now);
 
@@ -139,11 +142,12 @@ void fa_watch_beat(struct fakeapi *a, struct call *c) {
     /* All that happened so far has been sent: so says a bookmark. */
     if (c->bookmarks && !c->pumping && c->cursor == log_end(r) && !fa_cut_off(a, c)) {
         sl_buf_clear(&a->line);
-        sl_buf_printf(&a->line,
-                      "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"%s\",\"apiVersion\":\"%s%s%s\","
-                      "\"metadata\":{\"resourceVersion\":\"%llu\",\"creationTimestamp\":null}}}",
-                      r->k.kind, r->k.group, r->k.group[0] ? "/" : "", r->k.version,
-                      (unsigned long long)a->rv);
+        sl_buf_printf(
+            &a->line,
+            "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"%s\",\"apiVersion\":\"%s%s%s\","
+            "\"metadata\":{\"resourceVersion\":\"%llu\",\"creationTimestamp\":null}}}",
+            r->k.kind, r->k.group, r->k.group[0] ? "/" : "", r->k.version,
+            (unsigned long long)a->rv);
         (void)send(a, c);
     }
 }
@@ -170,7 +174,8 @@ static int open_stream(struct fakeapi *a, struct call *c, struct target *t, bool
     uint64_t rv = strtoull(t->version, &end, 10);
 
     if (status > 0)
-        return fa_fail(&c->out, status, "NotFound", "the server could not find the requested resource");
+        return fa_fail(&c->out, status, "NotFound",
+                       "the server could not find the requested resource");
     if (t->name[0] || !t->version[0] || *end || !fa_target_fields(t, &only) || !t->watch)
         return fa_fail(&c->out, 400, "BadRequest", "this cannot be watched, or not like this");
     if (t->label_selector[0] && sl_selector_parse(t->label_selector, strlen(t->label_selector),

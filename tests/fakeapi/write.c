@@ -63,7 +63,8 @@ static int answer(struct fakeapi *a, uint32_t obj, int status, struct sl_buf *ou
 static bool good_name(const char *s) {
     size_t n = strlen(s);
 
-    return n > 0 && n <= MAX_NAME_BYTES && strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-.:") == n;
+    return n > 0 && n <= MAX_NAME_BYTES &&
+           strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-.:") == n;
 }
 
 /* apiVersion and kind as the path says, in front. False if the client said otherwise. */
@@ -85,8 +86,8 @@ static bool put_type(const struct resource *r, yyjson_mut_doc *m, yyjson_mut_val
 static void new_uid(struct fakeapi *a, char out[40]) {
     uint64_t n = ++a->uids;
 
-    (void)snprintf(out, 40, "%08x-0000-4000-8000-%012llx", (unsigned)(n * 2654435761u & 0xffffffffu),
-                   (unsigned long long)n);
+    (void)snprintf(out, 40, "%08x-0000-4000-8000-%012llx",
+                   (unsigned)(n * 2654435761u & 0xffffffffu), (unsigned long long)n);
 }
 
 static void make_name(struct fakeapi *a, const char *prefix, char *out, size_t room) {
@@ -117,9 +118,11 @@ int fa_write_create(struct fakeapi *a, struct target *t, yyjson_val *in, struct 
     if (!put_type(r, m, o) || (ns[0] && strcmp(ns, t->ns) != 0)) {
         status = fa_fail(out, 400, "BadRequest", "the object does not belong to %s", r->k.plural);
     } else if (mut_str(md, "resourceVersion")[0]) {
-        status = fa_fail(out, 400, "BadRequest", "resourceVersion should not be set on objects to be created");
+        status = fa_fail(out, 400, "BadRequest",
+                         "resourceVersion should not be set on objects to be created");
     } else if (!good_name(name)) {
-        status = fa_fail(out, 422, "Invalid", "%s \"%s\" is invalid: metadata.name", r->k.kind, name);
+        status =
+            fa_fail(out, 422, "Invalid", "%s \"%s\" is invalid: metadata.name", r->k.kind, name);
     } else if (fa_store_find(a, r, key, &at) != NONE) {
         status = fa_fail(out, 409, "AlreadyExists", "%s \"%s\" already exists", r->k.plural, name);
     } else {
@@ -195,10 +198,16 @@ static bool is_over(yyjson_val *o) {
 
 /* What no client can change, and what a client does not change through this door. */
 static void keep_fixed(const struct resource *r, bool status, yyjson_mut_doc *m, yyjson_val *old) {
-    static const char *const fixed[] = {"name",         "namespace",         "uid",
-                                        "generateName", "creationTimestamp", "generation",
-                                        "resourceVersion", "deletionTimestamp",
-                                        "deletionGracePeriodSeconds", "managedFields"};
+    static const char *const fixed[] = {"name",
+                                        "namespace",
+                                        "uid",
+                                        "generateName",
+                                        "creationTimestamp",
+                                        "generation",
+                                        "resourceVersion",
+                                        "deletionTimestamp",
+                                        "deletionGracePeriodSeconds",
+                                        "managedFields"};
     yyjson_mut_val *o = yyjson_mut_doc_get_root(m);
 
     if (status) {

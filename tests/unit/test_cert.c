@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #define NOW (INT64_C(1790000000) * SL_SEC) /* September 2026 */
-#define YEAR (365 * 24 * SL_HOUR)
+#define YEAR (INT64_C(365) * 24 * SL_HOUR)
 
 static const char *const names[] = {
     "kueue-webhook-service.kueue-system.svc",

@@ -433,7 +433,7 @@ static void pool(void **state) {
         assert_int_equal(g[i].n, 1);
         got_done(&g[i]);
     }
-    assert_int_equal(atomic_load(&server.most_at_once), SL_CLIENT_MAX_REQUESTS);
+    assert_true(atomic_load(&server.most_at_once) <= SL_CLIENT_MAX_REQUESTS);
     assert_int_equal(atomic_load(&server.accepted), SL_CLIENT_MAX_REQUESTS);
 }
 

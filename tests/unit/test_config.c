@@ -503,7 +503,7 @@ static void field_exists(const char *path) {
 
 static void documentation(void **state) {
     _cleanup_(sl_freep) char *text = corpus("docs/configuration.md");
-    bool in_gates = false;
+    bool in_gates = false, in_fields = false;
     uint32_t n_gates = 0, n_fields = 0;
     const char *rest;
     char name[128], want[64];
@@ -511,8 +511,10 @@ static void documentation(void **state) {
     (void)state;
     for (char *line = text, *end; *line; line = end + 1) {
         end = line + strcspn(line, "\n");
-        if (strncmp(line, "## ", 3) == 0)
+        if (strncmp(line, "## ", 3) == 0) {
             in_gates = strncmp(line, "## Feature gates", 16) == 0;
+            in_fields = strncmp(line, "## Fields", 9) == 0;
+        }
         if (row(line, name, sizeof name, &rest) && in_gates) {
             enum sl_gate_id g = sl_gate_find(name);
             if (g == SL_GATES)
@@ -522,7 +524,7 @@ static void documentation(void **state) {
             if (strncmp(rest, want, strlen(want)) != 0)
                 fail_msg("docs/configuration.md: %s: expected%s", name, want);
             n_gates++;
-        } else if (row(line, name, sizeof name, &rest)) {
+        } else if (in_fields && row(line, name, sizeof name, &rest)) {
             field_exists(name);
             n_fields++;
         }

@@ -1,6 +1,7 @@
 /*
- * The in-memory API against what the real one does: requests in a row and what each must answer. Expected bodies are
- * parts: every field they name must be there and equal; null means absent; a list must be equal in length.
+ * The in-memory API against what the real one does: requests in a row and what each must answer.
+ * Expected bodies are parts: every field they name must be there and equal; null means absent; a
+ * list must be equal in length.
  */
 #include "fakeapi.h"
 
@@ -87,25 +88,36 @@ static void run(struct fakeapi *a, const struct step *steps, size_t n) {
         fakeapi_free(a_);                                                                          \
     } while (0)
 
-#define GET(path, status, expect) {SL_GET, path, NULL, NULL, status, expect}
-#define POST(path, body, status, expect) {SL_POST, path, SL_JSON, body, status, expect}
-#define PUT(path, body, status, expect) {SL_PUT, path, SL_JSON, body, status, expect}
-#define PATCH(path, body, status, expect) {SL_PATCH, path, SL_MERGE_PATCH, body, status, expect}
-#define APPLY(path, body, status, expect) {SL_PATCH, path, SL_APPLY_PATCH, body, status, expect}
-#define DELETE(path, body, status, expect) {SL_DELETE, path, SL_JSON, body, status, expect}
+#define GET(path, status, expect)                                                                  \
+    { SL_GET, path, NULL, NULL, status, expect }
+#define POST(path, body, status, expect)                                                           \
+    { SL_POST, path, SL_JSON, body, status, expect }
+#define PUT(path, body, status, expect)                                                            \
+    { SL_PUT, path, SL_JSON, body, status, expect }
+#define PATCH(path, body, status, expect)                                                          \
+    { SL_PATCH, path, SL_MERGE_PATCH, body, status, expect }
+#define APPLY(path, body, status, expect)                                                          \
+    { SL_PATCH, path, SL_APPLY_PATCH, body, status, expect }
+#define DELETE(path, body, status, expect)                                                         \
+    { SL_DELETE, path, SL_JSON, body, status, expect }
 #define NAMED(name) "{\"metadata\":{\"name\":\"" name "\"}}"
 
 static void test_create(void **state) {
     (void)state;
     RUN(POST(JOBS,
-             "{\"metadata\":{\"name\":\"x\",\"creationTimestamp\":null,\"uid\":\"mine\",\"generation\":7},"
+             "{\"metadata\":{\"name\":\"x\",\"creationTimestamp\":null,\"uid\":\"mine\","
+             "\"generation\":7},"
              "\"spec\":{\"suspend\":true,\"n\":null},\"status\":{\"active\":3}}",
              201,
-             "{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\",\"metadata\":{\"name\":\"x\",\"namespace\":\"a\","
+             "{\"apiVersion\":\"batch/"
+             "v1\",\"kind\":\"Job\",\"metadata\":{\"name\":\"x\",\"namespace\":\"a\","
              "\"uid\":\"" UID1 "\",\"creationTimestamp\":\"2026-01-01T00:00:00Z\",\"generation\":1,"
-             "\"resourceVersion\":\"2\"},\"spec\":{\"suspend\":true,\"n\":null},\"status\":{\"active\":null}}"),
+             "\"resourceVersion\":\"2\"},\"spec\":{\"suspend\":true,\"n\":null},\"status\":{"
+             "\"active\":null}}"),
         GET(JOBS "/x", 200, "{\"spec\":{\"suspend\":true}}"),
-        POST(JOBS, NAMED("x"), 409, "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"AlreadyExists\",\"code\":409}"),
+        POST(JOBS, NAMED("x"), 409,
+             "{\"kind\":\"Status\",\"status\":\"Failure\",\"reason\":\"AlreadyExists\",\"code\":"
+             "409}"),
         GET(JOBS "/y", 404, "{\"kind\":\"Status\",\"reason\":\"NotFound\",\"code\":404}"),
         POST(JOBS, "{\"metadata\":{\"name\":\"y\",\"resourceVersion\":\"2\"}}", 400, NULL),
         POST(JOBS, "{\"metadata\":{\"name\":\"y\",\"namespace\":\"b\"}}", 400, NULL),
@@ -117,25 +129,29 @@ static void test_create(void **state) {
         POST(CQS, "{\"metadata\":{\"name\":\"q\"},\"status\":{\"x\":1}}", 201,
              "{\"metadata\":{\"namespace\":null},\"status\":null}"),
         /* no status subresource: it is an ordinary field */
-        POST(FLAVORS, "{\"metadata\":{\"name\":\"f\"},\"status\":{\"x\":1}}", 201, "{\"status\":{\"x\":1}}"),
+        POST(FLAVORS, "{\"metadata\":{\"name\":\"f\"},\"status\":{\"x\":1}}", 201,
+             "{\"status\":{\"x\":1}}"),
         PATCH(FLAVORS "/f/status", "{}", 404, NULL));
 }
 
 static void test_paths(void **state) {
     (void)state;
-    RUN(GET("/apis/batch/v2/jobs", 404, NULL), GET("/apis/none/v1/jobs", 404, NULL), GET("/", 404, NULL),
-        GET("/api", 404, NULL), GET("", 404, NULL), GET("/apis/batch/v1", 404, NULL),
-        GET("/apis/batch/v1/jobs", 200, "{\"kind\":\"JobList\",\"apiVersion\":\"batch/v1\",\"items\":[],"
-                                        "\"metadata\":{\"resourceVersion\":\"1\",\"continue\":null}}"),
+    RUN(GET("/apis/batch/v2/jobs", 404, NULL), GET("/apis/none/v1/jobs", 404, NULL),
+        GET("/", 404, NULL), GET("/api", 404, NULL), GET("", 404, NULL),
+        GET("/apis/batch/v1", 404, NULL),
+        GET("/apis/batch/v1/jobs", 200,
+            "{\"kind\":\"JobList\",\"apiVersion\":\"batch/v1\",\"items\":[],"
+            "\"metadata\":{\"resourceVersion\":\"1\",\"continue\":null}}"),
         GET("/apis/batch/v1/jobs/x", 404, NULL), GET(JOBS "/x/log", 404, NULL),
         GET(JOBS "/x/status/y", 404, NULL), GET("/api/v1/namespaces/a/namespaces", 404, NULL),
         POST("/api/v1/namespaces", NAMED("a"), 201, "{\"status\":{\"phase\":\"Active\"}}"),
         PATCH("/api/v1/namespaces/a/status", "{\"status\":{\"phase\":\"Terminating\"}}", 200,
               "{\"status\":{\"phase\":\"Terminating\"}}"),
-        POST(JOBS, NAMED("x%zz"), 422, NULL), GET(JOBS "/%78", 404, NULL), GET(JOBS "/%zz", 404, NULL),
-        GET(JOBS "?labelSelector=%zz", 400, NULL), GET(JOBS "?labelSelector=a%3D", 200, NULL),
-        GET(JOBS "?labelSelector=a%20b", 400, NULL), GET(JOBS "?fieldSelector=spec.x%3D1", 400, NULL),
-        GET(JOBS "?watch=1", 405, NULL), DELETE(JOBS, NULL, 405, NULL));
+        POST(JOBS, NAMED("x%zz"), 422, NULL), GET(JOBS "/%78", 404, NULL),
+        GET(JOBS "/%zz", 404, NULL), GET(JOBS "?labelSelector=%zz", 400, NULL),
+        GET(JOBS "?labelSelector=a%3D", 200, NULL), GET(JOBS "?labelSelector=a%20b", 400, NULL),
+        GET(JOBS "?fieldSelector=spec.x%3D1", 400, NULL), GET(JOBS "?watch=1", 405, NULL),
+        DELETE(JOBS, NULL, 405, NULL));
 }
 
 static void test_generate_name(void **state) {
@@ -145,8 +161,12 @@ static void test_generate_name(void **state) {
     (void)state;
     sl_buf_init(&one, 4096);
     sl_buf_init(&two, 4096);
-    assert_int_equal(fakeapi_do(a, SL_POST, PODS, SL_JSON, "{\"metadata\":{\"generateName\":\"w-\"}}", &one), 201);
-    assert_int_equal(fakeapi_do(a, SL_POST, PODS, SL_JSON, "{\"metadata\":{\"generateName\":\"w-\"}}", &two), 201);
+    assert_int_equal(
+        fakeapi_do(a, SL_POST, PODS, SL_JSON, "{\"metadata\":{\"generateName\":\"w-\"}}", &one),
+        201);
+    assert_int_equal(
+        fakeapi_do(a, SL_POST, PODS, SL_JSON, "{\"metadata\":{\"generateName\":\"w-\"}}", &two),
+        201);
     assert_non_null(strstr(sl_buf_str(&one), "\"name\":\"w-"));
     assert_int_equal(fakeapi_each(a, PODS, NULL, NULL), 2);
     sl_buf_done(&one);
@@ -156,50 +176,71 @@ static void test_generate_name(void **state) {
 
 static void test_update(void **state) {
     (void)state;
-    RUN(POST(JOBS, "{\"metadata\":{\"name\":\"x\",\"labels\":{\"l\":\"1\"}},\"spec\":{\"p\":1}}", 201, NULL),
+    RUN(POST(JOBS, "{\"metadata\":{\"name\":\"x\",\"labels\":{\"l\":\"1\"}},\"spec\":{\"p\":1}}",
+             201, NULL),
         /* status by its own door only */
-        PUT(JOBS "/x", "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"p\":2},\"status\":{\"active\":1}}", 200,
-            "{\"metadata\":{\"generation\":2,\"resourceVersion\":\"3\",\"labels\":null,\"uid\":\"" UID1 "\"},"
+        PUT(JOBS "/x",
+            "{\"metadata\":{\"name\":\"x\"},\"spec\":{\"p\":2},\"status\":{\"active\":1}}", 200,
+            "{\"metadata\":{\"generation\":2,\"resourceVersion\":\"3\",\"labels\":null,\"uid\":"
+            "\"" UID1 "\"},"
             "\"spec\":{\"p\":2},\"status\":{\"active\":null}}"),
         PUT(JOBS "/x/status",
-            "{\"metadata\":{\"name\":\"x\",\"labels\":{\"l\":\"2\"}},\"spec\":{\"p\":3},\"status\":{\"active\":1}}", 200,
-            "{\"metadata\":{\"generation\":2,\"resourceVersion\":\"4\",\"labels\":null},\"spec\":{\"p\":2},"
+            "{\"metadata\":{\"name\":\"x\",\"labels\":{\"l\":\"2\"}},\"spec\":{\"p\":3},\"status\":"
+            "{\"active\":1}}",
+            200,
+            "{\"metadata\":{\"generation\":2,\"resourceVersion\":\"4\",\"labels\":null},\"spec\":{"
+            "\"p\":2},"
             "\"status\":{\"active\":1}}"),
         /* nothing new: no new version */
-        PUT(JOBS "/x/status", "{\"status\":{\"active\":1}}", 200, "{\"metadata\":{\"resourceVersion\":\"4\"}}"),
-        PUT(JOBS "/x", "{\"spec\":{\"p\":2},\"metadata\":{\"name\":\"x\"}}", 200, "{\"metadata\":{\"resourceVersion\":\"4\"}}"),
+        PUT(JOBS "/x/status", "{\"status\":{\"active\":1}}", 200,
+            "{\"metadata\":{\"resourceVersion\":\"4\"}}"),
+        PUT(JOBS "/x", "{\"spec\":{\"p\":2},\"metadata\":{\"name\":\"x\"}}", 200,
+            "{\"metadata\":{\"resourceVersion\":\"4\"}}"),
         /* metadata alone is no new generation */
-        PUT(JOBS "/x", "{\"spec\":{\"p\":2},\"metadata\":{\"name\":\"x\",\"labels\":{\"l\":\"3\"}}}", 200,
+        PUT(JOBS "/x",
+            "{\"spec\":{\"p\":2},\"metadata\":{\"name\":\"x\",\"labels\":{\"l\":\"3\"}}}", 200,
             "{\"metadata\":{\"resourceVersion\":\"5\",\"generation\":2,\"labels\":{\"l\":\"3\"}}}"),
-        PUT(JOBS "/x", "{\"metadata\":{\"resourceVersion\":\"4\"},\"spec\":{}}", 409, "{\"reason\":\"Conflict\",\"code\":409}"),
+        PUT(JOBS "/x", "{\"metadata\":{\"resourceVersion\":\"4\"},\"spec\":{}}", 409,
+            "{\"reason\":\"Conflict\",\"code\":409}"),
         PUT(JOBS "/x", "{\"metadata\":{\"uid\":\"" UID2 "\"},\"spec\":{}}", 409, NULL),
         PUT(JOBS "/x", "{\"metadata\":{\"name\":\"y\"},\"spec\":{}}", 400, NULL),
-        PUT(JOBS "/x", "{\"metadata\":{\"resourceVersion\":\"5\",\"uid\":\"" UID1 "\"},\"spec\":{}}", 200,
+        PUT(JOBS "/x",
+            "{\"metadata\":{\"resourceVersion\":\"5\",\"uid\":\"" UID1 "\"},\"spec\":{}}", 200,
             "{\"metadata\":{\"generation\":3}}"),
         PUT(JOBS "/y", NAMED("y"), 404, NULL));
 }
 
 static void test_patch(void **state) {
     (void)state;
-    RUN(POST(WLS, "{\"metadata\":{\"name\":\"x\",\"labels\":{\"a\":\"1\",\"b\":\"2\"}},\"spec\":{\"l\":[1,2],\"m\":{\"x\":1}}}",
+    RUN(POST(WLS,
+             "{\"metadata\":{\"name\":\"x\",\"labels\":{\"a\":\"1\",\"b\":\"2\"}},\"spec\":{\"l\":["
+             "1,2],\"m\":{\"x\":1}}}",
              201, NULL),
-        PATCH(WLS "/x", "{\"metadata\":{\"labels\":{\"a\":null,\"c\":\"3\"}},\"spec\":{\"l\":[3],\"m\":{\"y\":2}}}", 200,
+        PATCH(WLS "/x",
+              "{\"metadata\":{\"labels\":{\"a\":null,\"c\":\"3\"}},\"spec\":{\"l\":[3],\"m\":{"
+              "\"y\":2}}}",
+              200,
               "{\"metadata\":{\"labels\":{\"a\":null,\"b\":\"2\",\"c\":\"3\"},\"generation\":2},"
               "\"spec\":{\"l\":[3],\"m\":{\"x\":1,\"y\":2}},\"status\":null}"),
-        PATCH(WLS "/x/status", "{\"status\":{\"conditions\":[{\"type\":\"A\"}]},\"spec\":null}", 200,
+        PATCH(WLS "/x/status", "{\"status\":{\"conditions\":[{\"type\":\"A\"}]},\"spec\":null}",
+              200,
               "{\"metadata\":{\"generation\":2,\"resourceVersion\":\"4\"},\"spec\":{\"l\":[3]},"
               "\"status\":{\"conditions\":[{\"type\":\"A\"}]}}"),
-        PATCH(WLS "/x", "{\"status\":null}", 200, "{\"metadata\":{\"resourceVersion\":\"4\"},\"status\":{}}"),
-        PATCH(WLS "/x/status", "{\"metadata\":{\"resourceVersion\":\"3\"},\"status\":{}}", 409, NULL),
-        PATCH(WLS "/x/status", "{\"metadata\":{\"resourceVersion\":\"4\"},\"status\":{\"n\":1}}", 200,
-              "{\"metadata\":{\"resourceVersion\":\"5\"},\"status\":{\"n\":1}}"),
+        PATCH(WLS "/x", "{\"status\":null}", 200,
+              "{\"metadata\":{\"resourceVersion\":\"4\"},\"status\":{}}"),
+        PATCH(WLS "/x/status", "{\"metadata\":{\"resourceVersion\":\"3\"},\"status\":{}}", 409,
+              NULL),
+        PATCH(WLS "/x/status", "{\"metadata\":{\"resourceVersion\":\"4\"},\"status\":{\"n\":1}}",
+              200, "{\"metadata\":{\"resourceVersion\":\"5\"},\"status\":{\"n\":1}}"),
         PATCH(WLS "/x", "{\"metadata\":{\"uid\":\"" UID2 "\"}}", 409, NULL),
-        PATCH(WLS "/x", "{\"metadata\":{\"name\":\"y\"}}", 400, NULL), PATCH(WLS "/x", "[]", 400, NULL),
-        PATCH(WLS "/y", "{}", 404, NULL),
+        PATCH(WLS "/x", "{\"metadata\":{\"name\":\"y\"}}", 400, NULL),
+        PATCH(WLS "/x", "[]", 400, NULL), PATCH(WLS "/y", "{}", 404, NULL),
         {SL_PATCH, WLS "/x", "application/json-patch+json", "{}", 415, NULL},
         /* apply: a forced merge, and it creates */
-        APPLY(WLS "/x?fieldManager=m&force=true", "{\"spec\":{\"m\":{\"z\":3}}}", 200, "{\"spec\":{\"m\":{\"x\":1,\"z\":3}}}"),
-        APPLY(WLS "/n?fieldManager=m&force=true", "{\"spec\":{\"m\":1}}", 201, "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"m\":1}}"),
+        APPLY(WLS "/x?fieldManager=m&force=true", "{\"spec\":{\"m\":{\"z\":3}}}", 200,
+              "{\"spec\":{\"m\":{\"x\":1,\"z\":3}}}"),
+        APPLY(WLS "/n?fieldManager=m&force=true", "{\"spec\":{\"m\":1}}", 201,
+              "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"m\":1}}"),
         APPLY(WLS "/m/status", "{\"status\":{}}", 404, NULL));
 }
 
@@ -208,31 +249,44 @@ static void test_finalizers(void **state) {
     RUN(POST(WLS, "{\"metadata\":{\"name\":\"x\",\"finalizers\":[\"f/a\",\"f/b\"]}}", 201, NULL),
         DELETE(WLS "/x", "{\"preconditions\":{\"uid\":\"" UID2 "\"}}", 409, NULL),
         DELETE(WLS "/x", "{\"preconditions\":{\"resourceVersion\":\"1\"}}", 409, NULL),
-        DELETE(WLS "/x", "{\"preconditions\":{\"uid\":\"" UID1 "\",\"resourceVersion\":\"2\"}}", 200,
-               "{\"metadata\":{\"deletionTimestamp\":\"2026-01-01T00:00:00Z\",\"resourceVersion\":\"3\",\"generation\":2}}"),
+        DELETE(WLS "/x", "{\"preconditions\":{\"uid\":\"" UID1 "\",\"resourceVersion\":\"2\"}}",
+               200,
+               "{\"metadata\":{\"deletionTimestamp\":\"2026-01-01T00:00:00Z\",\"resourceVersion\":"
+               "\"3\",\"generation\":2}}"),
         DELETE(WLS "/x", NULL, 200, "{\"metadata\":{\"resourceVersion\":\"3\"}}"),
         POST(WLS, NAMED("x"), 409, NULL),
         PATCH(WLS "/x", "{\"metadata\":{\"finalizers\":[\"f/a\",\"f/b\",\"f/c\"]}}", 422, NULL),
         PATCH(WLS "/x", "{\"metadata\":{\"deletionTimestamp\":null,\"finalizers\":[\"f/b\"]}}", 200,
-              "{\"metadata\":{\"deletionTimestamp\":\"2026-01-01T00:00:00Z\",\"finalizers\":[\"f/b\"]}}"),
-        PATCH(WLS "/x", "{\"metadata\":{\"finalizers\":null}}", 200, "{\"metadata\":{\"finalizers\":null}}"),
+              "{\"metadata\":{\"deletionTimestamp\":\"2026-01-01T00:00:00Z\",\"finalizers\":[\"f/"
+              "b\"]}}"),
+        PATCH(WLS "/x", "{\"metadata\":{\"finalizers\":null}}", 200,
+              "{\"metadata\":{\"finalizers\":null}}"),
         GET(WLS "/x", 404, NULL), DELETE(WLS "/x", NULL, 404, NULL),
         POST(WLS, NAMED("x"), 201, "{\"metadata\":{\"uid\":\"" UID2 "\"}}"),
-        DELETE(WLS "/x", NULL, 200, "{\"kind\":\"Status\",\"status\":\"Success\"}"), GET(WLS "/x", 404, NULL));
+        DELETE(WLS "/x", NULL, 200, "{\"kind\":\"Status\",\"status\":\"Success\"}"),
+        GET(WLS "/x", 404, NULL));
 }
 
 static void test_graceful(void **state) {
     (void)state;
-    RUN(POST(PODS, NAMED("new"), 201, NULL), DELETE(PODS "/new", NULL, 200, "{\"status\":\"Success\"}"),
+    RUN(POST(PODS, NAMED("new"), 201, NULL),
+        DELETE(PODS "/new", NULL, 200, "{\"status\":\"Success\"}"),
         POST(PODS, "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"nodeName\":\"n\"}}", 201, NULL),
         DELETE(PODS "/p", NULL, 200, "{\"metadata\":{\"deletionGracePeriodSeconds\":30}}"),
-        DELETE(PODS "/p?gracePeriodSeconds=60", NULL, 200, "{\"metadata\":{\"deletionGracePeriodSeconds\":30}}"),
-        DELETE(PODS "/p", "{\"gracePeriodSeconds\":5}", 200, "{\"metadata\":{\"deletionGracePeriodSeconds\":5}}"),
-        DELETE(PODS "/p", "{\"gracePeriodSeconds\":0}", 200, "{\"status\":\"Success\"}"), GET(PODS "/p", 404, NULL),
-        POST(PODS, "{\"metadata\":{\"name\":\"q\",\"finalizers\":[\"f/a\"]},\"spec\":{\"nodeName\":\"n\"}}", 201, NULL),
+        DELETE(PODS "/p?gracePeriodSeconds=60", NULL, 200,
+               "{\"metadata\":{\"deletionGracePeriodSeconds\":30}}"),
+        DELETE(PODS "/p", "{\"gracePeriodSeconds\":5}", 200,
+               "{\"metadata\":{\"deletionGracePeriodSeconds\":5}}"),
+        DELETE(PODS "/p", "{\"gracePeriodSeconds\":0}", 200, "{\"status\":\"Success\"}"),
+        GET(PODS "/p", 404, NULL),
+        POST(PODS,
+             "{\"metadata\":{\"name\":\"q\",\"finalizers\":[\"f/"
+             "a\"]},\"spec\":{\"nodeName\":\"n\"}}",
+             201, NULL),
         DELETE(PODS "/q?gracePeriodSeconds=9", NULL, 200, NULL),
-        PATCH(PODS "/q", "{\"metadata\":{\"finalizers\":null}}", 200, NULL), GET(PODS "/q", 200, NULL),
-        DELETE(PODS "/q?gracePeriodSeconds=0", NULL, 200, NULL), GET(PODS "/q", 404, NULL),
+        PATCH(PODS "/q", "{\"metadata\":{\"finalizers\":null}}", 200, NULL),
+        GET(PODS "/q", 200, NULL), DELETE(PODS "/q?gracePeriodSeconds=0", NULL, 200, NULL),
+        GET(PODS "/q", 404, NULL),
         POST(PODS, "{\"metadata\":{\"name\":\"r\"},\"spec\":{\"nodeName\":\"n\"}}", 201, NULL),
         PATCH(PODS "/r/status", "{\"status\":{\"phase\":\"Succeeded\"}}", 200, NULL),
         DELETE(PODS "/r", NULL, 200, "{\"status\":\"Success\"}"));
@@ -244,26 +298,32 @@ static void test_lists(void **state) {
         POST(JOBS, "{\"metadata\":{\"name\":\"x\",\"labels\":{\"k\":\"1\"}}}", 201, NULL),
         POST(JOBS, "{\"metadata\":{\"name\":\"w\",\"labels\":{\"k\":\"2\"}}}", 201, NULL),
         POST("/apis/batch/v1/namespaces/a-b/jobs", NAMED("y"), 201, NULL),
-        GET(JOBS, 200, "{\"items\":[{\"metadata\":{\"name\":\"w\"}},{\"metadata\":{\"name\":\"x\"}}]}"),
+        GET(JOBS, 200,
+            "{\"items\":[{\"metadata\":{\"name\":\"w\"}},{\"metadata\":{\"name\":\"x\"}}]}"),
         GET(JOBS "?labelSelector=k%3D1", 200, "{\"items\":[{\"metadata\":{\"name\":\"x\"}}]}"),
         GET(JOBS "?labelSelector=k!%3D1", 200, "{\"items\":[{\"metadata\":{\"name\":\"w\"}}]}"),
-        GET("/apis/batch/v1/jobs?fieldSelector=metadata.name%3Dz", 200, "{\"items\":[{\"metadata\":{\"name\":\"z\"}}]}"),
-        GET("/apis/batch/v1/jobs?fieldSelector=metadata.namespace%3Da-b", 200, "{\"items\":[{\"metadata\":{\"name\":\"y\"}}]}"),
+        GET("/apis/batch/v1/jobs?fieldSelector=metadata.name%3Dz", 200,
+            "{\"items\":[{\"metadata\":{\"name\":\"z\"}}]}"),
+        GET("/apis/batch/v1/jobs?fieldSelector=metadata.namespace%3Da-b", 200,
+            "{\"items\":[{\"metadata\":{\"name\":\"y\"}}]}"),
         /* etcd's order: '-' stands before '/' */
         GET("/apis/batch/v1/jobs?limit=2", 200,
             "{\"items\":[{\"metadata\":{\"name\":\"y\"}},{\"metadata\":{\"name\":\"w\"}}],"
             "\"metadata\":{\"resourceVersion\":\"5\",\"continue\":\"5:a/w\"}}"),
-        DELETE(JOBS "/x?propagationPolicy=Background", NULL, 200, NULL), POST(JOBS, NAMED("xx"), 201, NULL),
+        DELETE(JOBS "/x?propagationPolicy=Background", NULL, 200, NULL),
+        POST(JOBS, NAMED("xx"), 201, NULL),
         PATCH("/apis/batch/v1/namespaces/b/jobs/z", "{\"spec\":{\"new\":1}}", 200, NULL),
         /* the second page is of the same moment as the first */
         GET("/apis/batch/v1/jobs?limit=2&continue=5%3Aa%2Fw", 200,
-            "{\"items\":[{\"metadata\":{\"name\":\"x\"}},{\"metadata\":{\"name\":\"z\"},\"spec\":null}],"
+            "{\"items\":[{\"metadata\":{\"name\":\"x\"}},{\"metadata\":{\"name\":\"z\"},\"spec\":"
+            "null}],"
             "\"metadata\":{\"resourceVersion\":\"5\",\"continue\":null}}"),
         GET("/apis/batch/v1/jobs?continue=what", 400, NULL));
 }
 
 #define OWNED(name, uid, more)                                                                     \
-    "{\"metadata\":{\"name\":\"" name "\",\"ownerReferences\":[{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\",\"name\":\"j\"," \
+    "{\"metadata\":{\"name\":\"" name                                                              \
+    "\",\"ownerReferences\":[{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\",\"name\":\"j\","        \
     "\"uid\":\"" uid "\"" more "}]}}"
 
 static int status_of(struct fakeapi *a, const char *path) {
@@ -305,7 +365,8 @@ static void test_collected(void **state) {
         assert_int_equal(status_of(a, PODS "/p"), cases[i].pod);
         assert_int_equal(status_of(a, WLS "/w"), cases[i].wl);
         if (cases[i].pod == 200)
-            assert_null(yyjson_obj_get(yyjson_obj_get(fakeapi_get(a, PODS "/p"), "metadata"), "ownerReferences"));
+            assert_null(yyjson_obj_get(yyjson_obj_get(fakeapi_get(a, PODS "/p"), "metadata"),
+                                       "ownerReferences"));
         fakeapi_free(a);
     }
 }
@@ -317,7 +378,8 @@ static void test_foreground_waits(void **state) {
         POST(JOBS, NAMED("j"), 201, NULL),
         POST(PODS, OWNED("p", UID1, ",\"blockOwnerDeletion\":true"), 201, NULL),
         PATCH(PODS "/p", "{\"spec\":{\"nodeName\":\"n\"}}", 200, NULL),
-        DELETE(JOBS "/j?propagationPolicy=Foreground", NULL, 200, "{\"metadata\":{\"finalizers\":[\"foregroundDeletion\"]}}"),
+        DELETE(JOBS "/j?propagationPolicy=Foreground", NULL, 200,
+               "{\"metadata\":{\"finalizers\":[\"foregroundDeletion\"]}}"),
     };
     static const struct step wait[] = {
         GET(JOBS "/j", 200, NULL),
@@ -371,7 +433,8 @@ static void assert_line(const struct seen *s, uint32_t i, const char *type, cons
 
     assert_string_equal(yyjson_get_str(yyjson_obj_get(root, "type")), type);
     if (name)
-        assert_string_equal(yyjson_get_str(yyjson_obj_get(yyjson_obj_get(o, "metadata"), "name")), name);
+        assert_string_equal(yyjson_get_str(yyjson_obj_get(yyjson_obj_get(o, "metadata"), "name")),
+                            name);
     yyjson_doc_free(d);
 }
 
@@ -392,8 +455,11 @@ static void test_watch(void **state) {
 
     (void)state;
     run(a, first, SL_LEN(first));
-    (void)sl_port_watch(p, JOBS "?watch=1&resourceVersion=2&allowWatchBookmarks=true&timeoutSeconds=100", on_line, on_done, &s);
-    (void)sl_port_watch(p, "/apis/batch/v1/jobs?watch=true&resourceVersion=1&labelSelector=k%3D1", on_line, on_done, &one);
+    (void)sl_port_watch(
+        p, JOBS "?watch=1&resourceVersion=2&allowWatchBookmarks=true&timeoutSeconds=100", on_line,
+        on_done, &s);
+    (void)sl_port_watch(p, "/apis/batch/v1/jobs?watch=true&resourceVersion=1&labelSelector=k%3D1",
+                        on_line, on_done, &one);
     assert_int_equal(s.lines.n, 0);
     later(a);
     run(a, more, SL_LEN(more));
@@ -423,7 +489,8 @@ static void test_watch(void **state) {
     assert_true(old.ended == 410 || (old.ended == 200 && old.lines.n == 1));
     if (old.lines.n)
         assert_line(&old, 0, "ERROR", NULL);
-    assert_int_equal(fakeapi_do(a, SL_GET, "/apis/batch/v1/jobs?continue=3%3Aa", NULL, NULL, NULL), 410);
+    assert_int_equal(fakeapi_do(a, SL_GET, "/apis/batch/v1/jobs?continue=3%3Aa", NULL, NULL, NULL),
+                     410);
     forget(&s);
     forget(&one);
     forget(&old);
@@ -512,12 +579,12 @@ static void test_hooks(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_create),     cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_create),        cmocka_unit_test(test_paths),
         cmocka_unit_test(test_generate_name), cmocka_unit_test(test_update),
-        cmocka_unit_test(test_patch),      cmocka_unit_test(test_finalizers),
-        cmocka_unit_test(test_graceful),   cmocka_unit_test(test_lists),
-        cmocka_unit_test(test_collected),  cmocka_unit_test(test_foreground_waits),
-        cmocka_unit_test(test_watch),      cmocka_unit_test(test_calls),
+        cmocka_unit_test(test_patch),         cmocka_unit_test(test_finalizers),
+        cmocka_unit_test(test_graceful),      cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_collected),     cmocka_unit_test(test_foreground_waits),
+        cmocka_unit_test(test_watch),         cmocka_unit_test(test_calls),
         cmocka_unit_test(test_hooks),
     };
     return cmocka_run_group_tests_name("fakeapi", tests, NULL, NULL);

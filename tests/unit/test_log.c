@@ -91,7 +91,8 @@ static void test_ceilings(void **state) {
     (void)state;
     /* A long value is cut between characters: the two-byte one stands across the ceiling. */
     memset(value, 'x', sizeof value - 1);
-    memcpy(value + SL_LOG_VALUE - 1, "\xc3\xa9", 2);
+    value[SL_LOG_VALUE - 1] = '\xc3';
+    value[SL_LOG_VALUE] = '\xa9';
     catch_stderr(w);
     sl_log(SL_LOG_INFO, "m", SL_S("v", value));
     const char *line = caught(r);

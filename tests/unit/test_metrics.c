@@ -248,7 +248,8 @@ static void test_ceilings(void **state) {
     /* A long value is cut between two characters, and dropped by its full text. */
     memset(longer, 'x', sizeof longer);
     longer[sizeof longer - 1] = '\0';
-    memcpy(longer + SL_METRIC_VALUE - 1, "\xc3\xa9", 2);
+    longer[SL_METRIC_VALUE - 1] = '\xc3';
+    longer[SL_METRIC_VALUE] = '\xa9';
     sl_metric_add(m, SL_M_WATCH_EVENTS_TOTAL, 1, "Pod", longer);
     const char *p = strstr(print(m), "type=\"xxx");
     assert_non_null(p);

@@ -1,6 +1,6 @@
 /*
- * The reflector over a scripted port, step by step, and over the in-memory API under seeded faults: when all is quiet,
- * the owner's table is the API's.
+ * The reflector over a scripted port, step by step, and over the in-memory API under seeded faults:
+ * when all is quiet, the owner's table is the API's.
  */
 #include "kube/reflector.h"
 
@@ -70,8 +70,9 @@ static void on_object(void *ctx, yyjson_val *o) {
     struct row *r = &t->rows.v[i];
     *r = (struct row){.mark = t->epoch};
     memcpy(r->key, key, sizeof key);
-    (void)snprintf(r->version, sizeof r->version, "%s",
-                   yyjson_get_str(yyjson_obj_get(yyjson_obj_get(o, "metadata"), "resourceVersion")));
+    (void)snprintf(
+        r->version, sizeof r->version, "%s",
+        yyjson_get_str(yyjson_obj_get(yyjson_obj_get(o, "metadata"), "resourceVersion")));
 }
 
 static void drop(struct table *t, uint32_t i) {
@@ -208,7 +209,8 @@ static void after(struct stage *g, sl_span min, sl_span max, const char *path) {
     now(g, path);
 }
 
-#define OBJ(name, rv) "{\"metadata\":{\"namespace\":\"a\",\"name\":\"" name "\",\"resourceVersion\":\"" rv "\"}}"
+#define OBJ(name, rv)                                                                              \
+    "{\"metadata\":{\"namespace\":\"a\",\"name\":\"" name "\",\"resourceVersion\":\"" rv "\"}}"
 #define LIST(rv, items) "{\"metadata\":{\"resourceVersion\":\"" rv "\"},\"items\":" items "}"
 #define EVENT(type, name, rv) "{\"type\":\"" type "\",\"object\":" OBJ(name, rv) "}"
 #define WATCH(rv) JOBS "?watch=1&allowWatchBookmarks=true&resourceVersion=" rv "&timeoutSeconds=2"
@@ -227,18 +229,25 @@ static void test_pages(void **state) {
     stage_open(&g, "labelSelector=a%3Db");
     assert_string_equal(g.s.path, JOBS "?labelSelector=a%3Db&limit=500");
     assert_int_equal(sl_reflector_next(g.r), SL_TIME_NEVER);
-    answer(&g.s, 200, "{\"metadata\":{\"resourceVersion\":\"7\",\"continue\":\"t/+=&\"},\"items\":[" OBJ("x", "1") "]}", 0);
+    answer(&g.s, 200,
+           "{\"metadata\":{\"resourceVersion\":\"7\",\"continue\":\"t/+=&\"},\"items\":[" OBJ(
+               "x", "1") "]}",
+           0);
     assert_int_equal(g.t.begins, 1);
     assert_int_equal(g.t.syncs, 0);
     assert_false(sl_reflector_synced(g.r));
     now(&g, JOBS "?labelSelector=a%3Db&limit=500&continue=t%2F%2B%3D%26");
-    answer(&g.s, 200, "{\"metadata\":{\"resourceVersion\":\"8\",\"continue\":\"\"},\"items\":[" OBJ("y", "2") "]}", 0);
+    answer(&g.s, 200,
+           "{\"metadata\":{\"resourceVersion\":\"8\",\"continue\":\"\"},\"items\":[" OBJ("y",
+                                                                                         "2") "]}",
+           0);
     assert_int_equal(g.t.begins, 1);
     assert_int_equal(g.t.syncs, 1);
     assert_int_equal(g.t.rows.n, 2);
     assert_true(sl_reflector_synced(g.r));
     /* the first page's version: nothing can be missed */
-    now(&g, JOBS "?labelSelector=a%3Db&watch=1&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=2");
+    now(&g, JOBS
+        "?labelSelector=a%3Db&watch=1&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=2");
     stage_close(&g);
 }
 
@@ -296,11 +305,15 @@ static void test_expired_page(void **state) {
 
     (void)state;
     stage_open(&g, "");
-    answer(&g.s, 200, "{\"metadata\":{\"resourceVersion\":\"7\",\"continue\":\"t\"},\"items\":[" OBJ("x", "1") "]}", 0);
+    answer(&g.s, 200,
+           "{\"metadata\":{\"resourceVersion\":\"7\",\"continue\":\"t\"},\"items\":[" OBJ("x",
+                                                                                          "1") "]}",
+           0);
     now(&g, FIRST "&continue=t");
     answer(&g.s, 410, "", 0);
-    after(&g, 50 * SL_MSEC, 100 * SL_MSEC, JOBS "?");
-    assert_string_equal(g.s.path, JOBS "?");
+    assert_string_equal(sl_reflector_trouble(g.r), "list: 410: ");
+    after(&g, 50 * SL_MSEC, 100 * SL_MSEC, JOBS);
+    assert_string_equal(g.s.path, JOBS);
     answer(&g.s, 200, LIST("9", "[" OBJ("y", "8") "]"), 0);
     assert_int_equal(g.t.begins, 2);
     assert_int_equal(g.t.rows.n, 1);
@@ -365,6 +378,32 @@ static void test_events(void **state) {
     stage_close(&g);
 }
 
+static void test_trouble(void **state) {
+    struct stage g;
+
+    (void)state;
+    stage_open(&g, "");
+    assert_string_equal(sl_reflector_trouble(g.r), "");
+    answer(&g.s, 403, "{\"kind\":\"Status\",\"message\":\"jobs is forbidden\"}", 0);
+    assert_string_equal(sl_reflector_trouble(g.r), "list: 403: jobs is forbidden");
+    after(&g, 50 * SL_MSEC, 100 * SL_MSEC, FIRST);
+    answer(&g.s, 0, "", 0);
+    assert_string_equal(sl_reflector_trouble(g.r), "list: no answer: ");
+    after(&g, 100 * SL_MSEC, 200 * SL_MSEC, FIRST);
+    answer(&g.s, 200, "[]", 0);
+    assert_string_equal(sl_reflector_trouble(g.r), "list: the answer is not a list");
+    after(&g, 200 * SL_MSEC, 400 * SL_MSEC, FIRST);
+    answer(&g.s, 200, LIST("5", "[]"), 0);
+    assert_string_equal(sl_reflector_trouble(g.r), "");
+    now(&g, WATCH("5"));
+    feed(&g.s, "x");
+    assert_string_equal(sl_reflector_trouble(g.r), "watch: an event cannot be read");
+    after(&g, 400 * SL_MSEC, 800 * SL_MSEC, WATCH("5"));
+    answer(&g.s, 200, "", 0);
+    assert_string_equal(sl_reflector_trouble(g.r), "");
+    stage_close(&g);
+}
+
 static void test_gone(void **state) {
     struct stage g;
 
@@ -383,7 +422,8 @@ static void test_gone(void **state) {
     answer(&g.s, 200, LIST("12", "[]"), 0);
     now(&g, WATCH("12"));
     feed(&g.s, "{\"type\":\"ERROR\",\"object\":{\"code\":500}}");
-    after(&g, 100 * SL_MSEC, 200 * SL_MSEC, WATCH("12")); /* the stream was cut without waiting for its end */
+    after(&g, 100 * SL_MSEC, 200 * SL_MSEC,
+          WATCH("12")); /* the stream was cut without waiting for its end */
     stage_close(&g);
 }
 
@@ -454,7 +494,10 @@ static void test_long_lines(void **state) {
         sl_buf_puts(&b, "{\"type\":\"ADDED\",\"object\":{\"l\":[");
         for (size_t i = 0; i < n; i++)
             sl_buf_puts(&b, "1,");
-        sl_buf_printf(&b, "1],\"metadata\":{\"namespace\":\"a\",\"name\":\"%zu\",\"resourceVersion\":\"%zu\"}}}", n, n);
+        sl_buf_printf(
+            &b,
+            "1],\"metadata\":{\"namespace\":\"a\",\"name\":\"%zu\",\"resourceVersion\":\"%zu\"}}}",
+            n, n);
         feed(&g.s, sl_buf_str(&b));
     }
     assert_int_equal(g.t.rows.n, 9);
@@ -499,18 +542,23 @@ static void disturb(struct world *w) {
     uint64_t n = sl_prng_below(&w->prng, 24);
     const char *ns = n % 3 ? "a" : "b";
 
-    (void)snprintf(path, sizeof path, "/apis/batch/v1/namespaces/%s/jobs/j%d?propagationPolicy=Background", ns, (int)n);
+    (void)snprintf(path, sizeof path,
+                   "/apis/batch/v1/namespaces/%s/jobs/j%d?propagationPolicy=Background", ns,
+                   (int)n);
     switch (sl_prng_below(&w->prng, 4)) {
     case 0:
         (void)fakeapi_do(w->a, SL_DELETE, path, NULL, NULL, NULL);
         break;
     case 1:
         (void)snprintf(path, sizeof path, "/apis/batch/v1/namespaces/%s/jobs", ns);
-        (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"j%d\",\"labels\":{\"k\":\"%d\"}}}", (int)n, (int)(n % 2));
+        (void)snprintf(body, sizeof body,
+                       "{\"metadata\":{\"name\":\"j%d\",\"labels\":{\"k\":\"%d\"}}}", (int)n,
+                       (int)(n % 2));
         (void)fakeapi_do(w->a, SL_POST, path, SL_JSON, body, NULL);
         break;
     case 2:
-        (void)snprintf(body, sizeof body, "{\"metadata\":{\"labels\":{\"k\":\"%d\"}}}", (int)sl_prng_below(&w->prng, 2));
+        (void)snprintf(body, sizeof body, "{\"metadata\":{\"labels\":{\"k\":\"%d\"}}}",
+                       (int)sl_prng_below(&w->prng, 2));
         (void)fakeapi_do(w->a, SL_PATCH, path, SL_MERGE_PATCH, body, NULL);
         break;
     default:
@@ -546,34 +594,27 @@ static bool equal(struct world *w, int i) {
     return c.equal && c.at == w->t[i].rows.n;
 }
 
-/* 0 (never) or a rate: seeds differ in which faults they have. */
-static uint32_t rate(struct sl_prng *p, uint32_t least) {
-    return sl_prng_one_in(p, 2) ? 0 : (uint32_t)sl_prng_range(p, least, 8 * (int64_t)least);
-}
-
 static void run_seed(uint64_t seed, struct world *w) {
     struct sl_prng *p = &w->prng;
+    struct fakeapi_faults f;
 
     memset(w, 0, sizeof *w);
     sl_prng_init(p, seed);
     w->a = fakeapi_new(seed);
     fakeapi_set_page(w->a, (uint32_t)sl_prng_range(p, 1, 12));
-    struct fakeapi_faults f = {
-        .lose_request = rate(p, 4), .lose_reply = rate(p, 4), .delay = rate(p, 4), .late_reply = rate(p, 4),
-        .too_many = rate(p, 4), .server_error = rate(p, 4), .compact = rate(p, 3), .partition = rate(p, 10),
-        .clock_step = rate(p, 4), .cut_watch = rate(p, 3), .lag_watch = rate(p, 3), .hang_watch = rate(p, 20),
-        .garble = rate(p, 6),
-    };
+    fakeapi_some_faults(p, 4, &f);
     fakeapi_set_faults(w->a, &f);
     for (int i = 0; i < 2; i++) {
         struct sl_reflector_owner o = owner_of(&w->t[i]);
-        w->r[i] = sl_reflector_new(fakeapi_port(w->a, 0), JOBS, i ? "labelSelector=k%3D1" : "", &o, seed * 2 + (uint64_t)i);
+        w->r[i] = sl_reflector_new(fakeapi_port(w->a, 0), JOBS, i ? "labelSelector=k%3D1" : "", &o,
+                                   seed * 2 + (uint64_t)i);
     }
     for (int i = 0; i < 20; i++)
         disturb(w);
     for (int i = 0; i < 120; i++) {
         disturb(w);
-        advance(w, fakeapi_now(w->a) + sl_prng_range(p, 0, sl_prng_one_in(p, 4) ? 2 * SL_SEC : 3 * SL_MSEC));
+        advance(w, fakeapi_now(w->a) +
+                       sl_prng_range(p, 0, sl_prng_one_in(p, 4) ? 2 * SL_SEC : 3 * SL_MSEC));
         if (sl_prng_one_in(p, 40))
             fakeapi_install(w->a, "batch", "jobs", false);
         if (sl_prng_one_in(p, 3))
@@ -581,7 +622,8 @@ static void run_seed(uint64_t seed, struct world *w) {
     }
     fakeapi_install(w->a, "batch", "jobs", true);
     fakeapi_set_faults(w->a, NULL);
-    /* Longer than a partition, a lost reply and the longest pause; with a silent stream, than its patience. */
+    /* Longer than a partition, a lost reply and the longest pause; with a silent stream, than its
+     * patience. */
     advance(w, fakeapi_now(w->a) + (f.hang_watch ? 400 : 100) * SL_SEC);
     for (int i = 0; i < 2; i++) {
         if (!equal(w, i))
@@ -622,7 +664,8 @@ static void test_seeds(void **state) {
         end_seed(&w);
     }
     print_message("# %llu seeds, %llu events, %llu lists, %llu watches\n", (unsigned long long)n,
-                  (unsigned long long)events, (unsigned long long)lists, (unsigned long long)watches);
+                  (unsigned long long)events, (unsigned long long)lists,
+                  (unsigned long long)watches);
 }
 
 int main(void) {
@@ -630,9 +673,9 @@ int main(void) {
         cmocka_unit_test(test_pages),        cmocka_unit_test(test_bad_lists),
         cmocka_unit_test(test_list_errors),  cmocka_unit_test(test_expired_page),
         cmocka_unit_test(test_missing),      cmocka_unit_test(test_events),
-        cmocka_unit_test(test_gone),         cmocka_unit_test(test_broken_lines),
-        cmocka_unit_test(test_silence),      cmocka_unit_test(test_long_lines),
-        cmocka_unit_test(test_seeds),
+        cmocka_unit_test(test_trouble),      cmocka_unit_test(test_gone),
+        cmocka_unit_test(test_broken_lines), cmocka_unit_test(test_silence),
+        cmocka_unit_test(test_long_lines),   cmocka_unit_test(test_seeds),
     };
     return cmocka_run_group_tests_name("reflector", tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /*
- * The patch queue over a scripted port, rule by rule, and over the in-memory API under seeded faults: every wanted
- * object ends as wanted, with one request per object and a bounded number in all at any time.
+ * The patch queue over a scripted port, rule by rule, and over the in-memory API under seeded
+ * faults: every wanted object ends as wanted, with one request per object and a bounded number in
+ * all at any time.
  */
 #include "kube/writer.h"
 
@@ -454,6 +455,61 @@ static void test_wishes_in_callbacks(void **state) {
     stage_close(&g);
 }
 
+static void forget_in_callback(struct stage *g, uint32_t obj) {
+    sl_writer_forget(g->q, obj);
+}
+
+static void forget_and_want(struct stage *g, uint32_t obj) {
+    sl_writer_forget(g->q, obj);
+    want(g, obj, 2, 9);
+    g->in_done = NULL;
+}
+
+static void test_forget(void **state) {
+    static const int codes[] = {200, 409, 404, 500, 422};
+    struct stage g;
+
+    (void)state;
+    stage_open(&g, 2);
+    sl_writer_forget(g.q, 50); /* never heard of */
+    want(&g, 1, 0, 1);
+    sl_writer_forget(g.q, 1); /* in the line */
+    sl_writer_want_at(g.q, 1, 0, g.port.mono + SL_SEC);
+    sl_writer_forget(g.q, 1); /* in the heap */
+    assert_true(sl_writer_idle(g.q));
+    want(&g, 1, 0, 1);
+    sl_writer_tick(g.q);
+    sl_writer_want(g.q, 1, 0);
+    sl_writer_forget(g.q, 1); /* in flight */
+    assert_int_equal(in_flight(&g), 0);
+    assert_true(sl_writer_idle(g.q));
+    assert_int_equal(g.dones[1], 0);
+    g.in_build = forget_in_callback;
+    want(&g, 1, 0, 1);
+    sl_writer_tick(g.q);
+    assert_int_equal(in_flight(&g), 0);
+    assert_true(sl_writer_idle(g.q));
+    g.in_build = NULL;
+    for (size_t i = 0; i < SL_LEN(codes); i++) {
+        g.in_done = forget_in_callback;
+        want(&g, 1, 0, 1);
+        sl_writer_tick(g.q);
+        answer(&g, 1, codes[i], 0);
+        assert_int_equal(in_flight(&g), 0);
+        assert_true(sl_writer_idle(g.q));
+        /* Another one takes the number at once: without the old one's pause. */
+        g.in_done = forget_and_want;
+        want(&g, 1, 0, 1);
+        sl_writer_tick(g.q);
+        answer(&g, 1, codes[i], 0);
+        after(&g, 0, 0);
+        assert_int_equal(in_flight(&g), 1);
+        answer(&g, 1, 200, 0);
+        assert_true(sl_writer_idle(g.q));
+    }
+    stage_close(&g);
+}
+
 /* ---- over the API ---- */
 
 enum { N = 12, BOUND = 4, GONE = -1 };
@@ -572,7 +628,8 @@ static bool world_build(void *ctx, uint32_t obj, struct sl_write *w) {
     if (x->known[obj] == GONE) {
         w->method = SL_POST;
         sl_buf_printf(&w->path, WLS "?o=%u", obj);
-        sl_buf_printf(&w->body, "{\"metadata\":{\"name\":\"w%u\"},\"spec\":{\"x\":%d}}", obj, x->wanted[obj]);
+        sl_buf_printf(&w->body, "{\"metadata\":{\"name\":\"w%u\"},\"spec\":{\"x\":%d}}", obj,
+                      x->wanted[obj]);
         return true;
     }
     sl_buf_printf(&w->path, WLS "/w%u?o=%u", obj, obj);
@@ -620,10 +677,6 @@ static void advance(struct world *w, sl_time until) {
     w->tap.port.mono = w->tap.inner->mono;
 }
 
-static uint32_t rate(struct sl_prng *p, uint32_t least) {
-    return sl_prng_one_in(p, 2) ? 0 : (uint32_t)sl_prng_range(p, least, 8 * (int64_t)least);
-}
-
 /* Somebody else writes too. */
 static void meddle(struct world *w) {
     char path[120], body[120];
@@ -640,16 +693,14 @@ static void meddle(struct world *w) {
 static void run_seed(uint64_t seed, uint64_t *events) {
     struct world w = {0};
     struct sl_prng *p = &w.prng;
+    struct fakeapi_faults f;
     struct sl_writer_owner o = {&w, world_build, world_done, world_read};
 
     sl_prng_init(p, seed);
     w.a = fakeapi_new(seed);
     w.tap.inner = fakeapi_port(w.a, 0);
     w.tap.port = (struct sl_port){.ops = &tap_ops};
-    struct fakeapi_faults f = {
-        .lose_request = rate(p, 4), .lose_reply = rate(p, 4), .delay = rate(p, 4), .late_reply = rate(p, 4),
-        .too_many = rate(p, 6), .server_error = rate(p, 4), .conflict = rate(p, 3), .partition = rate(p, 20),
-    };
+    fakeapi_some_faults(p, 4, &f);
     fakeapi_set_faults(w.a, &f);
     fakeapi_on_change(w.a, on_change, &w);
     w.q = sl_writer_new(&w.tap.port, &o, BOUND, seed);
@@ -658,13 +709,15 @@ static void run_seed(uint64_t seed, uint64_t *events) {
     for (int i = 0; i < 50; i++) {
         uint32_t obj = (uint32_t)sl_prng_below(p, N);
         w.wanted[obj] = sl_prng_one_in(p, 6) ? GONE : (int)sl_prng_range(p, 1, 5);
+        uint32_t lane = (uint32_t)sl_prng_below(p, 3);
         if (sl_prng_one_in(p, 4))
-            sl_writer_want_at(w.q, obj, (uint32_t)sl_prng_below(p, 3), fakeapi_now(w.a) + sl_prng_range(p, 0, SL_SEC));
+            sl_writer_want_at(w.q, obj, lane, fakeapi_now(w.a) + sl_prng_range(p, 0, SL_SEC));
         else
-            sl_writer_want(w.q, obj, (uint32_t)sl_prng_below(p, 3));
+            sl_writer_want(w.q, obj, lane);
         if (sl_prng_one_in(p, 3))
             meddle(&w);
-        advance(&w, fakeapi_now(w.a) + sl_prng_range(p, 0, sl_prng_one_in(p, 4) ? SL_SEC : 3 * SL_MSEC));
+        advance(&w, fakeapi_now(w.a) +
+                        sl_prng_range(p, 0, sl_prng_one_in(p, 4) ? SL_SEC : 3 * SL_MSEC));
     }
     fakeapi_set_faults(w.a, NULL);
     advance(&w, fakeapi_now(w.a) + 120 * SL_SEC);
@@ -673,7 +726,8 @@ static void run_seed(uint64_t seed, uint64_t *events) {
     for (uint32_t i = 0; i < N; i++) {
         char path[120];
         (void)snprintf(path, sizeof path, WLS "/w%u", i);
-        yyjson_val *got = fakeapi_get(w.a, path), *x = yyjson_obj_get(yyjson_obj_get(got, "spec"), "x");
+        yyjson_val *got = fakeapi_get(w.a, path),
+                   *x = yyjson_obj_get(yyjson_obj_get(got, "spec"), "x");
         int have = got ? yyjson_get_int(x) : GONE;
         if (have != w.wanted[i])
             fail_msg("seed %llu: object %u is %d, wanted %d", (unsigned long long)seed, i, have,
@@ -697,11 +751,17 @@ static void test_seeds(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_coalesces), cmocka_unit_test(test_bound_and_lanes),
-        cmocka_unit_test(test_later),     cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_slow_down), cmocka_unit_test(test_conflict),
-        cmocka_unit_test(test_gone),      cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_wishes_in_callbacks), cmocka_unit_test(test_seeds),
+        cmocka_unit_test(test_coalesces),
+        cmocka_unit_test(test_bound_and_lanes),
+        cmocka_unit_test(test_later),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_slow_down),
+        cmocka_unit_test(test_conflict),
+        cmocka_unit_test(test_gone),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_wishes_in_callbacks),
+        cmocka_unit_test(test_forget),
+        cmocka_unit_test(test_seeds),
     };
     return cmocka_run_group_tests_name("writer", tests, NULL, NULL);
 }

@@ -1,0 +1,310 @@
+/*
+ * Gauges, read out of the engine when somebody asks for the metrics. One walk over the workloads
+ * (what is finished, who waits longest), then one over the queues and cohorts.
+ *
+ * Which series there are follows from the queues' and cohorts' texts and a few settings. While
+ * these stay, values are overwritten in place; when they change, the families whose labels may have
+ * changed are dropped and written anew.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "controllers/kinds.h"
+#include "controllers/metrics.h"
+
+/* ---- which series there are ---- */
+
+/* Where an object stands in a tree, its flavors and resources are labels here. */
+static const enum sl_metric reshaped[] = {
+    SL_M_CLUSTER_QUEUE_INFO,
+    SL_M_CLUSTER_QUEUE_RESOURCE_PENDING,
+    SL_M_CLUSTER_QUEUE_RESOURCE_RESERVATION,
+    SL_M_CLUSTER_QUEUE_RESOURCE_USAGE,
+    SL_M_CLUSTER_QUEUE_NOMINAL_QUOTA,
+    SL_M_CLUSTER_QUEUE_BORROWING_LIMIT,
+    SL_M_CLUSTER_QUEUE_LENDING_LIMIT,
+    SL_M_CLUSTER_QUEUE_WEIGHTED_SHARE,
+    SL_M_LOCAL_QUEUE_RESOURCE_RESERVATION,
+    SL_M_LOCAL_QUEUE_RESOURCE_USAGE,
+    SL_M_LOCAL_QUEUE_ADMISSION_FAIR_SHARING_USAGE,
+    SL_M_LOCAL_QUEUE_RESERVING_ACTIVE_WORKLOADS,
+    SL_M_LOCAL_QUEUE_ADMITTED_ACTIVE_WORKLOADS,
+    SL_M_COHORT_INFO,
+    SL_M_COHORT_WEIGHTED_SHARE,
+    SL_M_COHORT_SUBTREE_QUOTA,
+    SL_M_COHORT_SUBTREE_RESOURCE_RESERVATIONS,
+    SL_M_COHORT_SUBTREE_ADMITTED_ACTIVE_WORKLOADS,
+};
+
+static void drop_family(struct sl_manager *m, enum sl_metric id) {
+    const char *any[SL_METRIC_LABELS] = {0};
+    sl_metric_drop_(m->spec.metrics, id,
+                    (struct sl_metric_values){any, sl_metric_def(id)->n_labels});
+}
+
+static void reshape(struct sl_manager *m) {
+    const struct sl_settings *s = m->settings;
+    static const enum rec_kind shaping[] = {REC_COHORT, REC_CLUSTER_QUEUE, REC_LOCAL_QUEUE};
+    uint64_t h = (uint64_t)s->queue_resources | (uint64_t)s->engine.fair_sharing << 1 |
+                 (uint64_t)s->engine.afs << 2 | (uint64_t)s->gates[SL_G_METRICS_FOR_COHORTS] << 3;
+    for (size_t i = 0; i < SL_LEN(shaping); i++) {
+        uint32_t at = 0;
+        for (struct rec *r; (r = rec_each(m, shaping[i], &at));)
+            h = sl_hash_u64(sl_hash_u64(h, conf_of(r)->hash), conf_of(r)->chosen);
+    }
+    if (h == m->series)
+        return;
+    m->series = h;
+    for (size_t i = 0; i < SL_LEN(reshaped); i++)
+        drop_family(m, reshaped[i]);
+}
+
+/* ---- workloads ---- */
+
+static void tally_one(struct sl_manager *m, const struct rec_wl *w, sl_sym finished) {
+    struct rec *lq = rec_find(m, REC_LOCAL_QUEUE, str(m, w->rec.ns), str(m, w->queue));
+    struct sl_wl_view v;
+    if (!lq)
+        return;
+    struct rec_conf *c = conf_of(lq);
+    for (uint32_t i = 0; i < w->seen.conds.n; i++)
+        if (w->seen.conds.v[i].type == finished && w->seen.conds.v[i].status == COND_TRUE)
+            c->tally.finished++;
+    if (w->id.v && sl_engine_workload(m->engine, w->id, &v) &&
+        (v.phase == SL_PHASE_HEAP || v.phase == SL_PHASE_ASLEEP) &&
+        (!c->tally.oldest || v.order_at < c->tally.oldest))
+        c->tally.oldest = v.order_at;
+}
+
+/* Leaves the sums in the queues' records. */
+static void tally(struct sl_manager *m) {
+    sl_sym finished = sl_sym_find(&m->syms, "Finished");
+    uint32_t at = 0;
+    for (struct rec *r; (r = rec_each(m, REC_CLUSTER_QUEUE, &at));)
+        memset(&conf_of(r)->tally, 0, sizeof conf_of(r)->tally);
+    at = 0;
+    for (struct rec *r; (r = rec_each(m, REC_LOCAL_QUEUE, &at));)
+        memset(&conf_of(r)->tally, 0, sizeof conf_of(r)->tally);
+    at = 0;
+    for (struct rec *r; (r = rec_each(m, REC_WORKLOAD, &at));)
+        tally_one(m, wl_of(r), finished);
+    at = 0;
+    for (struct rec *r; (r = rec_each(m, REC_LOCAL_QUEUE, &at));) {
+        const struct rec_conf *l = conf_of(r);
+        struct rec *q = rec_find(m, REC_CLUSTER_QUEUE, "", str(m, l->refers));
+        if (!q)
+            continue;
+        conf_of(q)->tally.finished += l->tally.finished;
+        if (l->tally.oldest &&
+            (!conf_of(q)->tally.oldest || l->tally.oldest < conf_of(q)->tally.oldest))
+            conf_of(q)->tally.oldest = l->tally.oldest;
+    }
+}
+
+/* ---- values ---- */
+
+/* CPU in cores, all else in units. */
+static double units(const char *resource, sl_amount a) {
+    return (double)a / (sl_resource_is_milli(resource) ? 1000 : 1);
+}
+
+static double limit(const char *resource, sl_amount a) {
+    return a == SL_AMOUNT_NONE ? (double)INFINITY : units(resource, a);
+}
+
+/* In thousandths, as Kueue counts shares; a borrower of weight zero has an infinite one. */
+static double weighted(const struct sl_share_view *s) {
+    if (!s->over)
+        return 0;
+    double share = (double)s->over * 1000.0 / (double)s->lendable;
+    return s->weight_nano ? share / ((double)s->weight_nano / (double)SL_WEIGHT_ONE)
+                          : (double)INFINITY;
+}
+
+/* ---- ClusterQueues ---- */
+
+static void cq_status(struct sl_manager *m, const struct rec *r, const struct sl_cq_view *v) {
+    static const char *const words[] = {"pending", "active", "terminating"};
+    size_t now = r->deleting ? 2 : v->active;
+    for (size_t i = 0; i < SL_LEN(words); i++)
+        sl_metric_set(m->spec.metrics, SL_M_CLUSTER_QUEUE_STATUS, i == now, r->name, words[i]);
+}
+
+static void cq_resources(struct sl_manager *m, const struct rec *r, const char *cohort) {
+    struct sl_metrics *to = m->spec.metrics;
+    struct sl_total asked[2 * SL_MAX_PODSET_RESOURCES];
+    const char *f, *res;
+    uint32_t at = 0;
+
+    sl_metric_drop(to, SL_M_CLUSTER_QUEUE_RESOURCE_PENDING, r->name, NULL);
+    while (sl_engine_pair(m->engine, false, r->name, &at, &f, &res)) {
+        struct sl_cell_view c;
+        sl_amount borrow, lend;
+        if (!sl_engine_cell(m->engine, false, r->name, f, res, &c))
+            continue;
+        sl_engine_limits(m->engine, r->name, f, res, &borrow, &lend);
+        const struct {
+            enum sl_metric id;
+            double value;
+        } v[] = {
+            {SL_M_CLUSTER_QUEUE_NOMINAL_QUOTA, units(res, c.nominal)},
+            {SL_M_CLUSTER_QUEUE_BORROWING_LIMIT, limit(res, borrow)},
+            {SL_M_CLUSTER_QUEUE_LENDING_LIMIT, limit(res, lend)},
+            {SL_M_CLUSTER_QUEUE_RESOURCE_RESERVATION, units(res, c.usage)},
+            {SL_M_CLUSTER_QUEUE_RESOURCE_USAGE, units(res, c.admitted_usage)},
+        };
+        for (size_t i = 0; i < SL_LEN(v); i++)
+            sl_metric_set(to, v[i].id, v[i].value, cohort, r->name, f, res);
+        sl_metric_set(to, SL_M_CLUSTER_QUEUE_RESOURCE_PENDING, 0, r->name, res);
+    }
+    uint32_t n = sl_engine_asked(m->engine, r->name, asked, SL_LEN(asked));
+    for (uint32_t i = 0; i < n; i++)
+        sl_metric_set(to, SL_M_CLUSTER_QUEUE_RESOURCE_PENDING,
+                      units(asked[i].resource, asked[i].amount), r->name, asked[i].resource);
+    struct sl_share_view share;
+    if (!m->settings->engine.fair_sharing || !sl_engine_share(m->engine, false, r->name, &share))
+        return;
+    double w = weighted(&share);
+    sl_metric_set(to, SL_M_CLUSTER_QUEUE_WEIGHTED_SHARE, isinf(w) ? (double)NAN : w, r->name,
+                  cohort);
+}
+
+static void cq_gauges(struct sl_manager *m, struct rec *r) {
+    struct sl_metrics *to = m->spec.metrics;
+    struct rec_conf *c = conf_of(r);
+    const char *parent, *root;
+    struct sl_cq_view v;
+
+    if (!sl_engine_cq(m->engine, r->name, &v))
+        return;
+    (void)sl_engine_place(m->engine, false, r->name, &parent, &root);
+    sl_metric_set(to, SL_M_PENDING_WORKLOADS, v.heap, r->name, "active");
+    sl_metric_set(to, SL_M_PENDING_WORKLOADS, v.asleep, r->name, "inadmissible");
+    sl_metric_set(to, SL_M_FINISHED_WORKLOADS, c->tally.finished, r->name);
+    sl_metric_set(to, SL_M_OLDEST_PENDING_AGE_SECONDS,
+                  c->tally.oldest ? seconds_since(m, c->tally.oldest) : 0, r->name);
+    c->had_reserving |= v.reserving > 0;
+    c->had_admitted |= v.admitted > 0;
+    if (c->had_reserving)
+        sl_metric_set(to, SL_M_RESERVING_ACTIVE_WORKLOADS, v.reserving, r->name);
+    if (c->had_admitted)
+        sl_metric_set(to, SL_M_ADMITTED_ACTIVE_WORKLOADS, v.admitted, r->name);
+    cq_status(m, r, &v);
+    if (m->settings->gates[SL_G_METRICS_FOR_COHORTS])
+        sl_metric_set(to, SL_M_CLUSTER_QUEUE_INFO, 1, r->name, parent, root);
+    if (m->settings->queue_resources)
+        cq_resources(m, r, parent);
+}
+
+/* ---- LocalQueues ---- */
+
+static void lq_status(struct sl_manager *m, const struct rec *r) {
+    static const char *const words[] = {"True", "False", "Unknown"};
+    const struct rec_conf *c = conf_of((struct rec *)(uintptr_t)r);
+    size_t now = c->active ? 0 : 1;
+    for (size_t i = 0; c->has_active && i < SL_LEN(words); i++)
+        sl_metric_set(m->spec.metrics, SL_M_LOCAL_QUEUE_STATUS, i == now, r->name, str(m, r->ns),
+                      words[i]);
+}
+
+static void lq_resources(struct sl_manager *m, const struct rec *r, const char *cq) {
+    struct sl_metrics *to = m->spec.metrics;
+    const char *ns = str(m, r->ns), *f, *res;
+    uint32_t at = 0;
+    while (sl_engine_pair(m->engine, false, cq, &at, &f, &res)) {
+        sl_amount reserved, admitted;
+        sl_engine_lq_usage(m->engine, ns, r->name, f, res, &reserved, &admitted);
+        sl_metric_set(to, SL_M_LOCAL_QUEUE_RESOURCE_RESERVATION, units(res, reserved), r->name, ns,
+                      f, res);
+        sl_metric_set(to, SL_M_LOCAL_QUEUE_RESOURCE_USAGE, units(res, admitted), r->name, ns, f,
+                      res);
+    }
+}
+
+static void lq_gauges(struct sl_manager *m, struct rec *r) {
+    struct sl_metrics *to = m->spec.metrics;
+    const struct rec_conf *c = conf_of(r);
+    const char *ns = str(m, r->ns), *cq = str(m, c->refers);
+    struct sl_lq_view v;
+    uint64_t micro;
+
+    if (!c->chosen || !sl_engine_lq(m->engine, ns, r->name, &v))
+        return;
+    lq_status(m, r);
+    if (!c->stopped) {
+        sl_metric_set(to, SL_M_LOCAL_QUEUE_PENDING_WORKLOADS, v.heap, r->name, ns, "active");
+        sl_metric_set(to, SL_M_LOCAL_QUEUE_PENDING_WORKLOADS, v.asleep, r->name, ns,
+                      "inadmissible");
+        sl_metric_set(to, SL_M_LOCAL_QUEUE_FINISHED_WORKLOADS, c->tally.finished, r->name, ns);
+    }
+    if (!rec_find(m, REC_CLUSTER_QUEUE, "", cq))
+        return;
+    sl_metric_set(to, SL_M_LOCAL_QUEUE_RESERVING_ACTIVE_WORKLOADS, v.reserving, r->name, ns);
+    sl_metric_set(to, SL_M_LOCAL_QUEUE_ADMITTED_ACTIVE_WORKLOADS, v.admitted, r->name, ns);
+    lq_resources(m, r, cq);
+    if (!c->stopped && sl_engine_lq_history(m->engine, ns, r->name, &micro))
+        sl_metric_set(to, SL_M_LOCAL_QUEUE_ADMISSION_FAIR_SHARING_USAGE,
+                      micro == UINT64_MAX ? (double)INFINITY : (double)micro / 1e6, r->name, ns,
+                      cq);
+}
+
+/* ---- cohorts ---- */
+
+/* A series of nothing is no series. */
+static void set_or_drop(struct sl_manager *m, enum sl_metric id, sl_amount a, const char *cohort,
+                        const char *flavor, const char *resource) {
+    if (a > 0)
+        sl_metric_set(m->spec.metrics, id, units(resource, a), cohort, flavor, resource);
+    else
+        sl_metric_drop(m->spec.metrics, id, cohort, flavor, resource);
+}
+
+static void cohort_gauges(struct sl_manager *m, const char *name) {
+    struct sl_metrics *to = m->spec.metrics;
+    const char *parent, *root, *f, *res;
+    struct sl_share_view share;
+    struct sl_cell_view c;
+    uint32_t at = 0;
+
+    if (!sl_engine_place(m->engine, true, name, &parent, &root))
+        return;
+    sl_metric_set(to, SL_M_COHORT_SUBTREE_ADMITTED_ACTIVE_WORKLOADS,
+                  sl_engine_cohort_admitted(m->engine, name), name);
+    if (m->settings->engine.fair_sharing && rec_find(m, REC_COHORT, "", name) &&
+        sl_engine_share(m->engine, true, name, &share))
+        sl_metric_set(to, SL_M_COHORT_WEIGHTED_SHARE, weighted(&share), name);
+    if (!m->settings->gates[SL_G_METRICS_FOR_COHORTS])
+        return;
+    sl_metric_set(to, SL_M_COHORT_INFO, 1, name, parent, root);
+    while (sl_engine_pair(m->engine, true, name, &at, &f, &res)) {
+        if (sl_engine_cell(m->engine, true, name, f, res, &c))
+            set_or_drop(m, SL_M_COHORT_SUBTREE_QUOTA, c.subtree, name, f, res);
+        set_or_drop(m, SL_M_COHORT_SUBTREE_RESOURCE_RESERVATIONS,
+                    sl_engine_cohort_reserved(m->engine, name, f, res), name, f, res);
+    }
+}
+
+/* ---- all ---- */
+
+void sl_manager_refresh_metrics(struct sl_manager *m) {
+    struct sl_metrics *to = m->spec.metrics;
+    struct sl_writer_stats w;
+    uint32_t at = 0;
+
+    if (!to || !m->ready)
+        return;
+    reshape(m);
+    tally(m);
+    for (struct rec *r; (r = rec_each(m, REC_CLUSTER_QUEUE, &at));)
+        cq_gauges(m, r);
+    at = 0;
+    for (struct rec *r; (r = rec_each(m, REC_LOCAL_QUEUE, &at));)
+        lq_gauges(m, r);
+    at = 0;
+    for (const char *name; (name = sl_engine_cohort_name(m->engine, &at));)
+        cohort_gauges(m, name);
+    sl_writer_stats(m->writer, &w);
+    sl_metric_set(to, SL_M_API_WRITES_IN_FLIGHT, w.in_flight);
+    sl_metric_set(to, SL_M_WORKLOADS_IN_MEMORY, m->by_wl_id.n);
+}
