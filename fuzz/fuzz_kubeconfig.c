@@ -1,6 +1,6 @@
 /*
- * Kubeconfigs, and what exec plugins print. Whatever is refused says why; whatever is taken is whole,
- * and nothing in it breaks a header.
+ * Kubeconfigs, and what exec plugins print. Whatever is refused says why; whatever is taken is
+ * whole, and nothing in it breaks a header.
  */
 #include <string.h>
 

@@ -101,7 +101,10 @@ void sl_edit_finalizer(struct sl_review_call *c, const char *finalizer) {
         list = yyjson_mut_arr(c->edit);
         put(c, metadata, "finalizers", list);
     }
-    yyjson_mut_arr_foreach(list, i, n, item) if (yyjson_mut_equals_str(item, finalizer)) return;
+    yyjson_mut_arr_foreach(list, i, n, item) {
+        if (yyjson_mut_equals_str(item, finalizer))
+            return;
+    }
     bool ok = yyjson_mut_arr_add_strcpy(c->edit, list, finalizer);
     sl_assert(ok);
 }

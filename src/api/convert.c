@@ -174,8 +174,9 @@ static int workload_down(struct sl_convert *cv, yyjson_mut_val *object) {
 
     if (yyjson_mut_is_obj(at(object, "spec")))
         priority_down(cv, at(object, "spec"));
-    yyjson_mut_arr_foreach(at(object, "spec.podSets"), i, n, set)
+    yyjson_mut_arr_foreach(at(object, "spec.podSets"), i, n, set) {
         drop(set, "topologyRequest.podsetSliceRequiredTopologyConstraints");
+    }
     return assignments(cv, object, sl_convert_slices_to_domains);
 }
 

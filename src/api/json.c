@@ -113,8 +113,10 @@ yyjson_val *sl_json_find(yyjson_val *array, const char *key, const char *word) {
     size_t i, n;
     yyjson_val *item;
 
-    yyjson_arr_foreach(array, i, n,
-                       item) if (yyjson_equals_str(yyjson_obj_get(item, key), word)) return item;
+    yyjson_arr_foreach(array, i, n, item) {
+        if (yyjson_equals_str(yyjson_obj_get(item, key), word))
+            return item;
+    }
     return NULL;
 }
 
@@ -171,7 +173,10 @@ static bool is_empty(yyjson_val *v) {
     case YYJSON_TYPE_BOOL:
         return !yyjson_get_bool(v);
     case YYJSON_TYPE_OBJ:
-        yyjson_obj_foreach(v, i, n, key, val) if (!is_empty(val)) return false;
+        yyjson_obj_foreach(v, i, n, key, val) {
+            if (!is_empty(val))
+                return false;
+        }
         return true;
     default:
         return true; /* absent, null */
@@ -214,8 +219,10 @@ static bool same_items(yyjson_val *a, yyjson_val *b) {
 
     if (yyjson_arr_size(a) != yyjson_arr_size(b))
         return false;
-    yyjson_arr_foreach(a, i, n,
-                       item) if (!same(item, yyjson_arr_iter_next(&in_b), false)) return false;
+    yyjson_arr_foreach(a, i, n, item) {
+        if (!same(item, yyjson_arr_iter_next(&in_b), false))
+            return false;
+    }
     return true;
 }
 

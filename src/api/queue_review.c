@@ -111,8 +111,11 @@ static void check_flavor(struct sl_field_errs *e, const struct sl_path *at, yyjs
     if (!sl_check_size(e, list_at, list, SL_MAX_GROUP_RESOURCES))
         return;
     /* That there are as many as are covered is a rule of the schema. */
-    yyjson_arr_foreach(list, i, n, quota) if (i < sl_json_size(covered)) check_quota(
-        e, SL_PATH_AT(list_at, i), quota, sl_json_text(yyjson_arr_get(covered, i)), rules);
+    yyjson_arr_foreach(list, i, n, quota) {
+        if (i < sl_json_size(covered))
+            check_quota(e, SL_PATH_AT(list_at, i), quota, sl_json_text(yyjson_arr_get(covered, i)),
+                        rules);
+    }
 }
 
 static void check_group(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *group,
@@ -151,8 +154,9 @@ static bool check_groups(struct sl_review_call *c, yyjson_val *groups,
 
     if (!sl_check_size(&c->errs, at, groups, SL_MAX_GROUPS))
         return false;
-    yyjson_arr_foreach(groups, i, n, group)
+    yyjson_arr_foreach(groups, i, n, group) {
         check_group(&c->errs, SL_PATH_AT(at, i), group, rules, resources, flavors);
+    }
     return true;
 }
 
@@ -231,8 +235,9 @@ static void check_totals(struct sl_field_errs *e, yyjson_val *groups) {
                          MAX_RESOURCES_IN_ALL, resources);
     yyjson_arr_foreach(groups, i, n, group) {
         size_t pairs = 0;
-        yyjson_arr_foreach(sl_json_get(group, "flavors"), j, m, flavor) pairs +=
-            sl_json_size(sl_json_get(flavor, "resources"));
+        yyjson_arr_foreach(sl_json_get(group, "flavors"), j, m, flavor) {
+            pairs += sl_json_size(sl_json_get(flavor, "resources"));
+        }
         if (pairs > MAX_PAIRS_OF_GROUP)
             sl_field_invalid(e, SL_PATH_AT(at, i), sl_bad_int((int64_t)pairs),
                              "number of flavor-resource combinations in a resourceGroup must be ≤ "
@@ -295,16 +300,20 @@ static void names_of_flavors(yyjson_val *spec, struct names *ret) {
     size_t i, j, n, m;
     yyjson_val *group, *flavor;
 
-    yyjson_arr_foreach(sl_json_get(spec, "resourceGroups"), i, n, group)
-        yyjson_arr_foreach(sl_json_get(group, "flavors"), j, m, flavor)(void)
-            add_name(ret, sl_json_str(flavor, "name"));
+    yyjson_arr_foreach(sl_json_get(spec, "resourceGroups"), i, n, group) {
+        yyjson_arr_foreach(sl_json_get(group, "flavors"), j, m, flavor) {
+            (void)add_name(ret, sl_json_str(flavor, "name"));
+        }
+    }
 }
 
 static void names_of_list(yyjson_val *list, struct names *ret) {
     size_t i, n;
     yyjson_val *item;
 
-    yyjson_arr_foreach(list, i, n, item)(void) add_name(ret, sl_json_text(item));
+    yyjson_arr_foreach(list, i, n, item) {
+        (void)add_name(ret, sl_json_text(item));
+    }
 }
 
 static bool same_names(const struct names *a, const struct names *b) {
@@ -353,9 +362,11 @@ static void check_on_flavors(struct sl_review_call *c, yyjson_val *spec,
         if (!sl_check_size(&c->errs, on_at, list, SL_MAX_GROUP_FLAVORS) ||
             (before && same_on_flavors(c, before, check)))
             continue;
-        yyjson_arr_foreach(list, j, m, on) if (!has_name(flavors, sl_json_text(on)))
-            sl_field_unsupported(&c->errs, SL_PATH_AT(on_at, j), sl_bad_json(on), flavors->v,
-                                 flavors->n);
+        yyjson_arr_foreach(list, j, m, on) {
+            if (!has_name(flavors, sl_json_text(on)))
+                sl_field_unsupported(&c->errs, SL_PATH_AT(on_at, j), sl_bad_json(on), flavors->v,
+                                     flavors->n);
+        }
     }
 }
 

@@ -170,6 +170,8 @@ void sl_check_labels(struct sl_field_errs *e, const struct sl_path *at, yyjson_v
     size_t i, n;
     yyjson_val *key, *val;
 
+    if (!labels)
+        return; /* yyjson steps from NULL, if only to stop there */
     yyjson_obj_foreach(labels, i, n, key, val) {
         sl_check_key_of(e, at, key);
         check_label_value(e, at, val);
@@ -184,6 +186,8 @@ void sl_check_annotations(struct sl_field_errs *e, const struct sl_path *at,
     size_t i, n, bytes = 0;
     yyjson_val *key, *val;
 
+    if (!annotations)
+        return;
     yyjson_obj_foreach(annotations, i, n, key, val) {
         const char *s = sl_json_text(key);
         size_t len = yyjson_get_len(key);
@@ -217,7 +221,9 @@ static void check_requirement(struct sl_field_errs *e, const struct sl_path *at,
                          "not a valid selector operator");
     }
     sl_check_key_of(e, SL_PATH(at, "key"), sl_json_get(r, "key"));
-    yyjson_arr_foreach(values, i, n, value) check_label_value(e, SL_PATH_AT(values_at, i), value);
+    yyjson_arr_foreach(values, i, n, value) {
+        check_label_value(e, SL_PATH_AT(values_at, i), value);
+    }
 }
 
 void sl_check_selector(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *selector) {
@@ -226,8 +232,9 @@ void sl_check_selector(struct sl_field_errs *e, const struct sl_path *at, yyjson
     yyjson_val *r;
 
     sl_check_labels(e, SL_PATH(at, "matchLabels"), sl_json_get(selector, "matchLabels"));
-    yyjson_arr_foreach(sl_json_get(selector, "matchExpressions"), i, n, r)
+    yyjson_arr_foreach(sl_json_get(selector, "matchExpressions"), i, n, r) {
         check_requirement(e, SL_PATH_AT(list_at, i), r);
+    }
 }
 
 #define CONDITIONS_MAX 64u

@@ -21,7 +21,9 @@ int sl_review_workload_mutate(struct sl_review_call *c) {
     if (sl_call_gate(c, SL_G_PARTIAL_ADMISSION))
         return 0;
     sets = yyjson_mut_obj_get(yyjson_mut_obj_get(sl_call_edit(c), "spec"), "podSets");
-    yyjson_mut_arr_foreach(sets, i, n, set) sl_edit_remove(set, "minCount");
+    yyjson_mut_arr_foreach(sets, i, n, set) {
+        sl_edit_remove(set, "minCount");
+    }
     return 0;
 }
 
@@ -81,6 +83,8 @@ static void check_usage(struct sl_field_errs *e, const struct sl_path *at, yyjso
     size_t i, n;
     yyjson_val *key, *val;
 
+    if (!usage)
+        return;
     yyjson_obj_foreach(usage, i, n, key, val) {
         const char *resource = sl_json_text(key);
         sl_quantity q = (sl_quantity)yyjson_get_sint(val) * SL_NANO;
@@ -193,8 +197,10 @@ static void check_checks(struct sl_field_errs *e, yyjson_val *checks, yyjson_val
 
     if (!sl_check_size(e, at, checks, SL_MAX_CHECKS))
         return;
-    yyjson_arr_foreach(checks, i, n, check) check_podset_updates(
-        e, SL_PATH(SL_PATH_AT(at, i), "podSetUpdates"), sl_json_get(check, "podSetUpdates"), sets);
+    yyjson_arr_foreach(checks, i, n, check) {
+        check_podset_updates(e, SL_PATH(SL_PATH_AT(at, i), "podSetUpdates"),
+                             sl_json_get(check, "podSetUpdates"), sets);
+    }
 }
 
 /* ---- annotations ---- */

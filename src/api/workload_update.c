@@ -49,8 +49,10 @@ static bool same_assignments(yyjson_val *now, yyjson_val *old) {
 
     if (sl_json_size(now) != sl_json_size(old))
         return false;
-    yyjson_arr_foreach(now, i, n, assigned) if (!sl_json_same_but(assigned, yyjson_arr_get(old, i),
-                                                                  topology)) return false;
+    yyjson_arr_foreach(now, i, n, assigned) {
+        if (!sl_json_same_but(assigned, yyjson_arr_get(old, i), topology))
+            return false;
+    }
     return true;
 }
 
@@ -137,8 +139,10 @@ static void check_cluster_name(struct sl_review_call *c) {
         (sl_call_gate(c, SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES) &&
          sl_json_annotation(c->object, REPLACEMENT_FOR)))
         return;
-    yyjson_arr_foreach(sl_json_at(c->old, "status.nominatedClusterNames"), i, n,
-                       nominated) if (yyjson_equals_str(nominated, name)) return;
+    yyjson_arr_foreach(sl_json_at(c->old, "status.nominatedClusterNames"), i, n, nominated) {
+        if (yyjson_equals_str(nominated, name))
+            return;
+    }
     sl_field_invalid(&c->errs, SL_PATH(NULL, "status.clusterName"), sl_bad_str(name),
                      "when setting clusterName it must be one of the nominatedClusterNames");
 }

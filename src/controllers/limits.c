@@ -84,27 +84,24 @@ static void put_list(struct bag *b, yyjson_mut_val *list, enum keep keep) {
 enum scope { CONTAINER, POD, SCOPES };
 static const char *const scope_names[SCOPES] = {"Container", "Pod"};
 
-struct bounds {
-    struct bag max, min, limits, requests; /* the last two: defaults */
-};
-
+enum { MAX, MIN, LIMITS, REQUESTS, LISTS }; /* the last two: defaults */
 static const struct {
     const char *key;
-    size_t at;
     enum keep keep;
-} bound_lists[] = {
-    {"max", offsetof(struct bounds, max), LOWEST},
-    {"min", offsetof(struct bounds, min), HIGHEST},
-    {"default", offsetof(struct bounds, limits), FIRST},
-    {"defaultRequest", offsetof(struct bounds, requests), FIRST},
+} lists[LISTS] = {{"max", LOWEST}, {"min", HIGHEST}, {"default", FIRST}, {"defaultRequest", FIRST}};
+
+struct bounds {
+    struct bag v[LISTS];
 };
 
 static void put_item(struct bounds of[SCOPES], yyjson_mut_val *item) {
     const char *type = yyjson_mut_get_str(yyjson_mut_obj_get(item, "type"));
-    for (uint32_t s = 0; type && s < SCOPES; s++)
-        for (size_t i = 0; strcmp(type, scope_names[s]) == 0 && i < SL_LEN(bound_lists); i++)
-            put_list((struct bag *)(void *)((char *)&of[s] + bound_lists[i].at),
-                     yyjson_mut_obj_get(item, bound_lists[i].key), bound_lists[i].keep);
+    for (uint32_t s = 0; type && s < SCOPES; s++) {
+        if (strcmp(type, scope_names[s]) != 0)
+            continue;
+        for (uint32_t i = 0; i < LISTS; i++)
+            put_list(&of[s].v[i], yyjson_mut_obj_get(item, lists[i].key), lists[i].keep);
+    }
 }
 
 static int by_name(const void *a, const void *b) {
@@ -161,13 +158,13 @@ static void add_defaults(yyjson_mut_doc *d, yyjson_mut_val *pod, const struct bo
     for (size_t k = 0; k < SL_LEN(container_lists); k++) {
         yyjson_mut_arr_foreach(yyjson_mut_obj_get(pod, container_lists[k]), i, n, c) {
             yyjson_mut_val *resources = map_at(d, c, "resources");
-            add_missing(d, resources, "limits", &of[CONTAINER].limits);
-            add_missing(d, resources, "requests", &of[CONTAINER].requests);
+            add_missing(d, resources, "limits", &of[CONTAINER].v[LIMITS]);
+            add_missing(d, resources, "requests", &of[CONTAINER].v[REQUESTS]);
         }
     }
     if (yyjson_mut_is_obj(whole)) { /* only a pod that has resources of its own */
-        add_missing(d, whole, "limits", &of[POD].limits);
-        add_missing(d, whole, "requests", &of[POD].requests);
+        add_missing(d, whole, "limits", &of[POD].v[LIMITS]);
+        add_missing(d, whole, "requests", &of[POD].v[REQUESTS]);
     }
 }
 
@@ -239,22 +236,24 @@ static void compare(const struct bag *a, const struct bag *b, uint32_t podset, c
 
 static void check_bounds(const struct bounds *b, const struct bag *low, const struct bag *high,
                          uint32_t podset, const char *where, struct sl_buf *invalid) {
-    compare(high, &b->max, podset, where, "requests must not be above the limitRange max", invalid);
-    compare(&b->min, low, podset, where, "requests must not be below the limitRange min", invalid);
+    compare(high, &b->v[MAX], podset, where, "requests must not be above the limitRange max",
+            invalid);
+    compare(&b->v[MIN], low, podset, where, "requests must not be below the limitRange min",
+            invalid);
 }
 
 static void check_containers(const struct bounds *b, yyjson_mut_val *pod, uint32_t podset,
                              struct sl_buf *invalid) {
-    static const char *const lists[] = {"requests", "limits"};
+    static const char *const asked[] = {"requests", "limits"};
     size_t i, n;
     yyjson_mut_val *c;
     for (size_t k = 0; k < SL_LEN(container_lists); k++) {
         yyjson_mut_arr_foreach(yyjson_mut_obj_get(pod, container_lists[k]), i, n, c) {
             struct bag low = {.n = 0}, high = {.n = 0};
             char where[64];
-            for (size_t l = 0; l < SL_LEN(lists); l++) {
+            for (size_t l = 0; l < SL_LEN(asked); l++) {
                 yyjson_mut_val *list =
-                    yyjson_mut_obj_get(yyjson_mut_obj_get(c, "resources"), lists[l]);
+                    yyjson_mut_obj_get(yyjson_mut_obj_get(c, "resources"), asked[l]);
                 put_list(&low, list, LOWEST);
                 put_list(&high, list, HIGHEST);
             }
@@ -320,7 +319,7 @@ void limits_put_pod(struct sl_manager *m, sl_sym ns, const char *pod, uint32_t p
     }
     char *text = yyjson_mut_val_write(root, 0, &len);
     sl_assert(text);
-    if (of[POD].max.n || of[POD].min.n)
+    if (of[POD].v[MAX].n || of[POD].v[MIN].n)
         check_pod(&of[POD], text, len, podset, invalid);
     sl_buf_add(out, text, len);
     free(text);

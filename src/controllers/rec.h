@@ -159,6 +159,8 @@ struct rec *rec_take_text(struct sl_manager *m, const char *text, size_t len);
 /* PATCH (merge) of the object or of a subresource ("status"); opens the body with metadata.resourceVersion (and uid) if 'guard'
  * is set: `{"metadata":{"resourceVersion":"7","uid":"…"` stands in w->body, to be closed by the caller. */
 void write_patch(struct sl_manager *m, const struct rec *r, const char *subresource, struct sl_write *w);
+/* Forced server-side apply; the body stands open after its metadata: `{"apiVersion":…,"metadata":{…}`. */
+void write_apply(struct sl_manager *m, const struct rec *r, const char *subresource, const char *manager, struct sl_write *w);
 void write_guard(struct sl_write *w, const struct rec *r);
 void write_create(struct sl_manager *m, enum rec_kind k, const char *ns, struct sl_write *w);
 /* GET of the object itself; its answer is taken in like any other. */

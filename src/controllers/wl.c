@@ -367,28 +367,30 @@ static bool build_object(struct sl_manager *m, struct rec_wl *w, struct sl_write
     return true;
 }
 
+/*
+ * The status is applied by the field manager that Kueue and its tools use: what one of them, or another version of us, applies
+ * next without a field takes that field away.
+ */
 static bool build_status(struct sl_manager *m, struct rec_wl *w, struct sl_write *out) {
+    const struct rec *r = &w->rec;
     if (!w->want)
         return false;
-    write_patch(m, &w->rec, "status", out);
-    sl_buf_clear(&out->path);
-    struct sl_buf fields;
-    sl_buf_init(&fields, (size_t)4 << 20);
-    sl_buf_putc(&fields, '{');
-    bool any = wl_put_status(m, w, &fields);
-    if (any) {
-        sl_buf_printf(&out->path, "%s/namespaces/%s/workloads/%s/status?fieldManager=kueue-admission",
-                      kinds[REC_WORKLOAD].path, str(m, w->rec.ns), w->rec.name);
-        write_guard(out, &w->rec);
-        fields.s[1] = ' '; /* the comma before the first field */
-        sl_buf_printf(&out->body, "},\"status\":%s}}", sl_buf_str(&fields));
-        w->sent = TAKE_PTR(w->want);
-    } else {
+    if ((w->want->fields & WL_NAMES) && w->seen.names) {
+        write_patch(m, r, "status", out);
+        sl_buf_puts(&out->body, "{\"status\":{\"clusterName\":null,\"nominatedClusterNames\":null,\"unhealthyNodes\":null}}");
+        return true;
+    }
+    if (!wl_differs(w)) {
         wl_changes_free(&w->want);
         rec_mark(m, &w->rec); /* nothing is on its way any more */
+        return false;
     }
-    sl_buf_done(&fields);
-    return any;
+    write_apply(m, r, "status", "kueue-admission", out);
+    sl_buf_puts(&out->body, ",\"status\":");
+    wl_put_status(m, w, &out->body);
+    sl_buf_putc(&out->body, '}');
+    w->sent = TAKE_PTR(w->want);
+    return true;
 }
 
 bool wl_build(struct sl_manager *m, struct rec *r, struct sl_write *out) {
@@ -397,9 +399,6 @@ bool wl_build(struct sl_manager *m, struct rec *r, struct sl_write *out) {
     /* Why it is switched off is said before it is. A finalizer goes last, or the object may be gone before the rest is said. */
     if (build_status(m, w, out))
         return true;
-    sl_buf_clear(&out->path);
-    sl_buf_clear(&out->read_path);
-    sl_buf_clear(&out->body);
     if (build_object(m, w, out))
         return true;
     if ((w->wishes & WL_DELETE) && !r->deleting) {

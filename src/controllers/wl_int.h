@@ -8,8 +8,10 @@ void wl_status_done(struct wl_status *s);
 void wl_status_read(struct sl_manager *m, struct rec_wl *w, yyjson_val *o);
 void wl_changes_free(struct wl_changes **c);
 void wl_changes_return(struct rec_wl *w);
-/* Appends `,"field":value` for everything that is wanted otherwise than seen; false if nothing is. */
-bool wl_put_status(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b);
+/* Is anything wanted otherwise than it is seen? */
+bool wl_differs(const struct rec_wl *w);
+/* The whole status that is ours, as wanted. */
+void wl_put_status(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b);
 bool wl_same_admission(const struct wl_admission *a, const struct wl_admission *b);
 
 void wl_set_requeue(struct sl_manager *m, struct rec_wl *w, int32_t count, sl_time at);

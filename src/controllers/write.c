@@ -31,6 +31,24 @@ void write_guard(struct sl_write *w, const struct rec *r) {
     sl_buf_json(&w->body, r->uid);
 }
 
+void write_apply(struct sl_manager *m, const struct rec *r, const char *subresource, const char *manager, struct sl_write *w) {
+    const struct kind *k = &kinds[r->kind];
+    w->method = SL_PATCH;
+    w->content_type = SL_APPLY_PATCH;
+    put_path(m, &w->path, k, r->ns, r->name, subresource);
+    sl_buf_printf(&w->path, "?fieldManager=%s&force=true", manager);
+    put_path(m, &w->read_path, k, r->ns, r->name, NULL);
+    sl_buf_printf(&w->body, "{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"metadata\":{\"name\":", k->api_version, k->kind);
+    sl_buf_json(&w->body, r->name);
+    if (k->namespaced) {
+        sl_buf_puts(&w->body, ",\"namespace\":");
+        sl_buf_json(&w->body, str(m, r->ns));
+    }
+    sl_buf_printf(&w->body, ",\"resourceVersion\":\"%llu\",\"uid\":", (unsigned long long)r->rv);
+    sl_buf_json(&w->body, r->uid);
+    sl_buf_putc(&w->body, '}');
+}
+
 void write_create(struct sl_manager *m, enum rec_kind k, const char *ns, struct sl_write *w) {
     w->method = SL_POST;
     w->content_type = SL_JSON;

@@ -80,6 +80,10 @@ bool sl_engine_workload(const struct sl_engine *e, sl_wl_id id, struct sl_wl_vie
 uint32_t sl_engine_assignment(const struct sl_engine *e, sl_wl_id id, struct sl_arena *a,
                               const struct sl_podset_assignment **ret);
 
+/* What its podsets ask for in all, flavors left open ("" each), pods that are no longer needed left out. */
+uint32_t sl_engine_requests(const struct sl_engine *e, sl_wl_id id, struct sl_arena *a,
+                            const struct sl_podset_assignment **ret);
+
 struct sl_cq_view {
     bool exists, active;
     enum sl_inactive reason; /* if not active */

@@ -79,6 +79,27 @@ uint32_t sl_engine_assignment(const struct sl_engine *e, sl_wl_id id, struct sl_
     return m->n_podsets;
 }
 
+uint32_t sl_engine_requests(const struct sl_engine *e, sl_wl_id id, struct sl_arena *a,
+                            const struct sl_podset_assignment **ret) {
+    uint32_t i = wl_resolve(e, id);
+    *ret = NULL;
+    if (i == NONE)
+        return 0;
+    const struct shape *s = &e->shapes.v[e->wls.v[i].shape];
+    struct sl_podset_assignment *ps = sl_arena_alloc(a, s->n * sizeof(*ps));
+    for (uint32_t p = 0; p < s->n; p++) {
+        const struct podset *x = &s->podsets[p];
+        struct sl_assigned *v = sl_arena_alloc(a, (x->requests.n + 1) * sizeof(*v));
+        for (uint32_t k = 0; k < x->requests.n; k++)
+            v[k] = (struct sl_assigned){str(e, x->requests.v[k].resource), "",
+                                        sl_amount_mul(x->requests.v[k].unit, x->count)};
+        ps[p] = (struct sl_podset_assignment){sl_arena_strdup(a, x->name), x->count, v,
+                                              x->requests.n};
+    }
+    *ret = ps;
+    return s->n;
+}
+
 static const struct cq *find_cq(const struct sl_engine *e, const char *name) {
     uint32_t n = node_get((struct sl_engine *)(uintptr_t)e, false, name, false);
     if (n == NONE || e->nodes.v[n].cq == NONE || !e->nodes.v[n].exists)

@@ -43,9 +43,13 @@
     "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:-CIPHER-ALL:"      \
     "+AES-128-GCM:+AES-256-GCM:+CHACHA20-POLY1305"
 
+struct server;
+
 struct conn {
-    TAILQ_ENTRY(conn) entry;
+    TAILQ_ENTRY(conn) entry; /* idle ones are among themselves in the order of their last answer */
+    struct server *server;
     int fd; /* the library's */
+    bool idle;
     uint64_t deadline_ms;
 };
 
@@ -74,7 +78,7 @@ struct sl_httpd {
     bool busy;      /* inside the library */
     struct server *now, *old;
     TAILQ_HEAD(, conn) conns;
-    uint32_t n_conns;
+    uint32_t n_conns, n_idle;
 };
 
 /* A request whose headers are complete. */
@@ -197,29 +201,33 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
     return handle(s, c, method, path, rq);
 }
 
-static void set_deadline(struct MHD_Connection *c, const struct sl_httpd *h, uint64_t ms) {
-    const union MHD_ConnectionInfo *i =
-        MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    struct conn *conn = i->socket_context;
+/* The connection has begun or ended a request. */
+static void turn(struct server *s, struct MHD_Connection *c, bool idle) {
+    struct sl_httpd *h = s->h;
+    struct conn *conn =
+        MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 
-    conn->deadline_ms = uv_now(h->loop) + ms;
+    h->n_idle += (uint32_t)idle - (uint32_t)conn->idle;
+    conn->idle = idle;
+    conn->deadline_ms = uv_now(h->loop) + (idle ? h->spec.idle_ms : h->spec.request_ms);
+    if (idle) {
+        TAILQ_REMOVE(&h->conns, conn, entry);
+        TAILQ_INSERT_TAIL(&h->conns, conn, entry);
+    }
 }
 
 static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *c) {
-    struct server *s = cls;
-
     (void)uri;
-    set_deadline(c, s->h, s->h->spec.request_ms);
+    turn(cls, c, false);
     return NULL; /* the first *state of on_request */
 }
 
 static void on_completed(void *cls, struct MHD_Connection *c, void **state,
                          enum MHD_RequestTerminationCode how) {
-    struct server *s = cls;
     struct request *rq = *state;
 
     (void)how;
-    set_deadline(c, s->h, s->h->spec.idle_ms);
+    turn(cls, c, true);
     if (rq) {
         sl_buf_done(&rq->body);
         sl_freep(&rq);
@@ -235,6 +243,7 @@ static void on_connection(void *cls, struct MHD_Connection *c, void **context,
 
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         conn = sl_alloc0(1, sizeof *conn);
+        conn->server = s;
         conn->fd = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
         conn->deadline_ms = uv_now(h->loop) + h->spec.request_ms;
         TAILQ_INSERT_TAIL(&h->conns, conn, entry);
@@ -244,6 +253,7 @@ static void on_connection(void *cls, struct MHD_Connection *c, void **context,
         TAILQ_REMOVE(&h->conns, conn, entry);
         h->n_conns--;
         s->n_conns--;
+        h->n_idle -= conn->idle;
         sl_freep(&conn);
     }
     *context = conn;
@@ -358,13 +368,28 @@ static int server_start(struct sl_httpd *h, const char *cert_pem, const char *ke
     return SL_OK;
 }
 
+/* Closes the connection that has been idle longest. */
+static void make_room(struct sl_httpd *h) {
+    struct conn *c;
+
+    TAILQ_FOREACH(c, &h->conns, entry)
+    if (c->idle)
+        break;
+    if (!c)
+        return;
+    (void)shutdown(c->fd, SHUT_RDWR);
+    server_run(c->server); /* finds it closed */
+}
+
 static void on_listener(uv_poll_t *p, int status, int events) {
     struct sl_httpd *h = p->data;
     struct sockaddr_storage from;
 
     (void)status;
     (void)events;
-    uint32_t room = h->spec.max_connections - h->n_conns; /* the listener is not polled at 0 */
+    if (h->n_conns == h->spec.max_connections)
+        make_room(h);
+    uint32_t room = h->spec.max_connections - h->n_conns;
     for (uint32_t i = 0; i < ACCEPTS && i < room; i++) {
         socklen_t len = sizeof from;
         int fd = accept4(h->fd, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -399,7 +424,7 @@ static void on_sweep(uv_timer_t *t) {
 static void tend(struct sl_httpd *h) {
     if (h->old && h->old->n_conns == 0)
         server_stop(TAKE_PTR(h->old));
-    bool listening = h->n_conns < h->spec.max_connections && !h->starved;
+    bool listening = (h->n_conns < h->spec.max_connections || h->n_idle > 0) && !h->starved;
     if (listening && !h->listening)
         (void)uv_poll_start(&h->listener, UV_READABLE, on_listener);
     else if (!listening && h->listening)

@@ -4,9 +4,9 @@
  * and 1.3.
  *
  * What a client can take is bounded: header lines 32 KiB in all (431), the body max_body (413),
- * max_connections connections (further ones wait to be accepted), request_ms from the accept or the
- * request line to the end of the answer, and idle_ms from there to the next request line. A
- * connection that takes longer is closed.
+ * request_ms from the accept or the request line to the end of the answer, and idle_ms from there
+ * to the next request line; a connection that takes longer is closed. At max_connections the one
+ * that has been idle longest makes room for a new one; if all are busy, new ones wait.
  */
 #ifndef SL_HTTPD_HTTPD_H
 #define SL_HTTPD_HTTPD_H

@@ -23,7 +23,7 @@ struct kept {
     bool token;
     const char *data;
     size_t len;
-    char *own; /* what was read; 'data' is it, or stands in the kubeconfig */
+    char *own;        /* what was read; 'data' is it, or stands in the kubeconfig */
     struct stat seen; /* as it was when read */
     sl_time looked_at, read_at;
     bool bad; /* told already that it cannot be used */
@@ -43,9 +43,9 @@ struct sl_auth {
     struct sl_exec_run *run;
     struct sl_exec_cred made; /* what the plugin said last */
     bool have, rejected;      /* 'made' is filled; the server refused it */
-    sl_time ran_at;        /* its last end */
-    sl_span pause;         /* from then on until it may run again */
-    struct sl_err failure; /* of the last run; code 0: it went well */
+    sl_time ran_at;           /* its last end */
+    sl_span pause;            /* from then on until it may run again */
+    struct sl_err failure;    /* of the last run; code 0: it went well */
 
     sl_span look_every, run_pause;
 };
@@ -212,7 +212,8 @@ enum sl_auth_state sl_auth_get(struct sl_auth *a, sl_time wall, sl_time mono,
 bool sl_auth_refused(struct sl_auth *a, uint32_t gen, sl_time mono) {
     if (gen != a->cred.gen)
         return true;
-    /* A file may have changed since the last look; but a flood of refusals is no flood of reading. */
+    /* A file may have changed since the last look; but a flood of refusals is no flood of reading.
+     */
     look_at_files(a, mono, mono - a->refused_at >= a->look_every);
     a->refused_at = mono;
     if (gen != a->cred.gen)
@@ -238,7 +239,8 @@ int sl_auth_new(struct uv_loop_s *loop, const struct sl_kubeconfig *k, sl_time m
                 sl_time (*wake)(void *ctx), void *ctx, struct sl_auth **ret, struct sl_err *err) {
     struct sl_auth *a = sl_alloc0(1, sizeof *a);
     const struct sl_source *sources[] = {[CA] = &k->ca, [CERT] = &k->cert, [KEY] = &k->key};
-    static const char *const names[] = {"certificate-authority", "client-certificate", "client-key"};
+    static const char *const names[] = {"certificate-authority", "client-certificate",
+                                        "client-key"};
     int r = 0;
 
     *a = (struct sl_auth){.loop = loop, .k = k, .wake = wake, .ctx = ctx};

@@ -1,10 +1,10 @@
 /*
- * Who we are, kept fresh: certificates and tokens from files that others rotate, and credentials that
- * an exec plugin makes. One object per client.
+ * Who we are, kept fresh: certificates and tokens from files that others rotate, and credentials
+ * that an exec plugin makes. One object per client.
  *
- * Files are looked at (stat) at most once a second while requests are being sent, read when they have
- * changed, and in any case once a minute. A file that cannot be read, or is only half written, leaves
- * what was read before in force.
+ * Files are looked at (stat) at most once a second while requests are being sent, read when they
+ * have changed, and in any case once a minute. A file that cannot be read, or is only half written,
+ * leaves what was read before in force.
  *
  * A plugin is run before the first request, again from half a minute before its credential expires,
  * and after a 401; at most once a second, and after failures with pauses that grow to a minute.
@@ -25,8 +25,8 @@ struct sl_bytes {
 
 /* Valid until the next call of sl_auth_get or sl_auth_refused. */
 struct sl_cred {
-    uint32_t gen;                /* another number, another credential */
-    const char *token;           /* "" if none */
+    uint32_t gen;                  /* another number, another credential */
+    const char *token;             /* "" if none */
     struct sl_bytes ca, cert, key; /* PEM; no bytes if none */
 };
 
@@ -36,8 +36,8 @@ enum sl_auth_state {
     SL_AUTH_FAILED,
 };
 
-/* Reads all files once. k is borrowed and must outlive it. 'wake' never comes from within a call; it
- * gives the time (mono). */
+/* Reads all files once. k is borrowed and must outlive it. 'wake' never comes from within a call;
+ * it gives the time (mono). */
 int sl_auth_new(struct uv_loop_s *loop, const struct sl_kubeconfig *k, sl_time mono,
                 sl_time (*wake)(void *ctx), void *ctx, struct sl_auth **ret,
                 struct sl_err *err) _must_check_;
@@ -45,8 +45,7 @@ int sl_auth_new(struct uv_loop_s *loop, const struct sl_kubeconfig *k, sl_time m
 void sl_auth_free(struct sl_auth *a);
 
 /* Looks at what is due; ret_why: the words of a failure. */
-enum sl_auth_state sl_auth_get(struct sl_auth *a, sl_time wall, sl_time mono,
-                               const char **ret_why);
+enum sl_auth_state sl_auth_get(struct sl_auth *a, sl_time wall, sl_time mono, const char **ret_why);
 const struct sl_cred *sl_auth_cred(const struct sl_auth *a);
 /* The server said 401 to the credential of this generation: is there any hope in asking again? */
 bool sl_auth_refused(struct sl_auth *a, uint32_t gen, sl_time mono);

@@ -1,10 +1,10 @@
 /*
  * The client's calls. A call waits in one of two lines (requests, watches), runs on a transfer, and
- * ends with its 'done'. Everything but queueing and cancelling happens in turns of the loop, so that
- * no callback comes before the call that asked for it has returned.
+ * ends with its 'done'. Everything but queueing and cancelling happens in turns of the loop, so
+ * that no callback comes before the call that asked for it has returned.
  *
- * A call's number is its slot and how often the slot was given away; it is free again before 'done' is
- * called, so a cancel from there, or later, finds nothing to do.
+ * A call's number is its slot and how often the slot was given away; it is free again before 'done'
+ * is called, so a cancel from there, or later, finds nothing to do.
  */
 #include "kube/client.h"
 
@@ -59,7 +59,8 @@ static sl_call give_number(struct sl_client *c, struct sl_xcall *call) {
 static struct sl_xcall *find_call(const struct sl_client *c, sl_call id) {
     uint32_t i = (uint32_t)id.v - 1; /* 0 becomes a number that no slot has */
 
-    return i < c->slots.n && c->slots.v[i].gen == (uint32_t)(id.v >> 32) ? c->slots.v[i].call : NULL;
+    return i < c->slots.n && c->slots.v[i].gen == (uint32_t)(id.v >> 32) ? c->slots.v[i].call
+                                                                         : NULL;
 }
 
 static void take_number(struct sl_client *c, const struct sl_xcall *call) {
@@ -75,8 +76,7 @@ static void take_number(struct sl_client *c, const struct sl_xcall *call) {
 static const char *refusal(const struct sl_client *c, const struct sl_request_line *rq) {
     if (c->n_waiting >= SL_CLIENT_MAX_WAITING)
         return "too many requests are waiting";
-    if (rq->path[0] != '/' || strlen(rq->path) > SL_CLIENT_MAX_PATH ||
-        strpbrk(rq->path, " \t\r\n"))
+    if (rq->path[0] != '/' || strlen(rq->path) > SL_CLIENT_MAX_PATH || strpbrk(rq->path, " \t\r\n"))
         return "not a path that can be asked for";
     if (rq->len > SL_CLIENT_MAX_BODY || (rq->content_type && strlen(rq->content_type) > 100))
         return "the body is too large";
@@ -173,8 +173,8 @@ static const char *hopeless(const struct sl_client *c, const struct sl_xcall *ca
     return c->port.mono >= call->deadline ? "no free connection and no credential in time" : NULL;
 }
 
-/* Serves one line in its order. Calls that callbacks add meanwhile ('last' is the newest one before)
- * are left for the next turn. */
+/* Serves one line in its order. Calls that callbacks add meanwhile ('last' is the newest one
+ * before) are left for the next turn. */
 static void serve(struct sl_client *c, size_t kind, enum sl_auth_state auth, const char *why,
                   uint64_t last) {
     static const uint32_t most[] = {SL_CLIENT_MAX_REQUESTS, SL_CLIENT_MAX_WATCHES};
@@ -356,7 +356,8 @@ struct sl_port *sl_client_port(struct sl_client *c) {
     return &c->port;
 }
 
-/* May come from a callback, and from within libcurl: what is still in use goes in sl_client_destroy. */
+/* May come from a callback, and from within libcurl: what is still in use goes in
+ * sl_client_destroy. */
 void sl_client_free(struct sl_client *c) {
     struct sl_xcall *call;
 
@@ -370,7 +371,7 @@ void sl_client_free(struct sl_client *c) {
             sl_freep(&call);
         }
     TAILQ_FOREACH(call, &c->running, link)
-        call->cancelled = true;
+    call->cancelled = true;
     sl_auth_free(c->auth);
     sl_loop_close(c);
 }

@@ -5,10 +5,10 @@
  *   client_xfer.c  transfers: a curl handle, how a call is put on it, the bytes that come back
  *   client_loop.c  the loop: libcurl's sockets and timer on libuv
  *
- * libcurl must not be called from its own callbacks, and lines of a watch are handed over from within
- * one (so that they need no copy). Therefore a call is only queued by the port and started from the
- * loop, and a cancel during libcurl's turn ('in_curl') leaves the call on its list, marked, for
- * sl_client_reap to remove afterwards.
+ * libcurl must not be called from its own callbacks, and lines of a watch are handed over from
+ * within one (so that they need no copy). Therefore a call is only queued by the port and started
+ * from the loop, and a cancel during libcurl's turn ('in_curl') leaves the call on its list,
+ * marked, for sl_client_reap to remove afterwards.
  */
 #ifndef SL_KUBE_CLIENT_INT_H
 #define SL_KUBE_CLIENT_INT_H
@@ -47,7 +47,7 @@ struct sl_xcall {
     sl_time deadline;    /* mono; to be under way by then, and as a request to be done */
     uint32_t gen;        /* of the credential it was sent with */
     bool retried, cancelled;
-    struct sl_xfer *x; /* while running */
+    struct sl_xfer *x;                     /* while running */
     const char *url, *content_type, *body; /* in 'text'; content_type "" for none */
     size_t len;
     char text[];

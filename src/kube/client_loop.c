@@ -2,10 +2,10 @@
  * libcurl on libuv: one poll handle per socket and one timer, and the turn of the loop.
  *
  * A connection that is kept alive is asked for again a moment after libcurl let go of it, once per
- * request. Its poll handle therefore stays armed in between: no system call is spent on changing the
- * mind. Should the server close it meanwhile, the event finds nobody who wants it and only then is the
- * handle stopped. This holds for sockets whose closing libcurl tells us about (sl_loop_closed); others,
- * as the pipe of its resolver, are dropped the moment libcurl says so.
+ * request. Its poll handle therefore stays armed in between: no system call is spent on changing
+ * the mind. Should the server close it meanwhile, the event finds nobody who wants it and only then
+ * is the handle stopped. This holds for sockets whose closing libcurl tells us about
+ * (sl_loop_closed); others, as the pipe of its resolver, are dropped the moment libcurl says so.
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -63,8 +63,12 @@ static void sock_drop(struct sl_sock *s) {
 static void on_socket(uv_poll_t *h, int status, int events) {
     struct sl_sock *s = h->data;
     struct sl_client *c = s->client;
-    int mask = status < 0 ? CURL_CSELECT_ERR : 0;
+    int mask = 0;
 
+    if (status < 0) { /* libuv has stopped it; reading and writing make libcurl find out why */
+        s->events = 0;
+        events = UV_READABLE | UV_WRITABLE;
+    }
     if (!s->wanted) { /* the server closed an idle connection; libcurl sees that when it needs it */
         (void)uv_poll_stop(h);
         s->events = 0;
@@ -111,7 +115,8 @@ static int on_wish(CURL *easy, curl_socket_t fd, int what, void *ctx, void *unus
         return -1;
     s->wanted = true;
     uv_ref((uv_handle_t *)&s->poll);
-    sock_watch(s, (what & CURL_POLL_IN ? UV_READABLE : 0) | (what & CURL_POLL_OUT ? UV_WRITABLE : 0));
+    sock_watch(s,
+               (what & CURL_POLL_IN ? UV_READABLE : 0) | (what & CURL_POLL_OUT ? UV_WRITABLE : 0));
     return 0;
 }
 
@@ -221,8 +226,8 @@ void sl_loop_deadline(struct sl_client *c, sl_time at) {
         return;
     }
     sl_span left = at - c->port.mono;
-    (void)uv_timer_start(&c->deadline, on_deadline,
-                         left > 0 ? (uint64_t)(left / SL_MSEC) + 1 : 1, 0);
+    (void)uv_timer_start(&c->deadline, on_deadline, left > 0 ? (uint64_t)(left / SL_MSEC) + 1 : 1,
+                         0);
 }
 
 /* ---- calls ---- */
@@ -246,7 +251,7 @@ void sl_loop_init(struct sl_client *c) {
     c->timer.data = c->deadline.data = c->kick.data = c->turn.data = c;
     c->open = 4;
     (void)uv_prepare_start(&c->turn, on_turn);
-    uv_unref((uv_handle_t *)&c->turn); /* being there is no reason for the loop to go on */
+    uv_unref((uv_handle_t *)&c->turn);     /* being there is no reason for the loop to go on */
     uv_unref((uv_handle_t *)&c->deadline); /* nor is waiting: what is waited for is */
 
     c->multi = curl_multi_init();

@@ -1,7 +1,7 @@
 /*
- * Transfers. A handle is set up once, and again in part when the credential has changed; a call then
- * only sets its URL, method and body. The connection, the TLS session and the resolved name are
- * libcurl's to keep.
+ * Transfers. A handle is set up once, and again in part when the credential has changed; a call
+ * then only sets its URL, method and body. The connection, the TLS session and the resolved name
+ * are libcurl's to keep.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #define KEEP_IDLE 64u                   /* handles */
 #define KEEP_BUFFER ((size_t)256 << 10) /* bytes of an idle one */
-#define READ_BUFFER (16L << 10)
+#define READ_BUFFER (64L << 10)
 #define IDLE_SECONDS 60L /* kube-apiserver closes after 90 */
 
 /* Setting an option fails when memory is out, or when libcurl cannot do what it was built to do. */
@@ -94,7 +94,8 @@ static void set_up(const struct sl_client *c, struct sl_xfer *x) {
         SET(x, CURLOPT_USERNAME, k->username);
         SET(x, CURLOPT_PASSWORD, k->password);
     }
-    /* Without one of its own, the proxy of the environment; but as for kubectl never to this machine.
+    /* Without one of its own, the proxy of the environment; but as for kubectl never to this
+     * machine.
      */
     if (strncmp(k->proxy_url, "socks5:", 7) == 0) { /* Go's lets the proxy look up the name */
         char url[5000];
@@ -162,8 +163,8 @@ static void set_credential(const struct sl_client *c, struct sl_xfer *x) {
 
 static void set_method(struct sl_xfer *x, const struct sl_xcall *call) {
     static const char *const names[] = {
-        [SL_GET] = NULL,        [SL_POST] = NULL,         [SL_PUT] = "PUT",
-        [SL_PATCH] = "PATCH",   [SL_DELETE] = "DELETE",
+        [SL_GET] = NULL,      [SL_POST] = NULL,       [SL_PUT] = "PUT",
+        [SL_PATCH] = "PATCH", [SL_DELETE] = "DELETE",
     };
     bool with_body = call->body || (call->method != SL_GET && call->method != SL_DELETE);
 
@@ -257,7 +258,7 @@ void sl_xfer_reply(const struct sl_client *c, struct sl_xfer *x, CURLcode result
     ret->len = x->body.len;
     if (seconds > 0)
         ret->retry_after = seconds < SL_CLIENT_MAX_RETRY_AFTER / SL_SEC ? seconds * SL_SEC
-                                                                       : SL_CLIENT_MAX_RETRY_AFTER;
+                                                                        : SL_CLIENT_MAX_RETRY_AFTER;
 }
 
 void sl_xfer_end(struct sl_client *c, struct sl_xfer *x) {

@@ -1,7 +1,7 @@
 /*
- * Exec plugins: a program that prints an ExecCredential (client.authentication.k8s.io). It runs beside
- * the loop, which never waits for it; it has SL_EXEC_SECONDS and SL_EXEC_MAX_OUTPUT bytes, and no
- * part of it is left behind.
+ * Exec plugins: a program that prints an ExecCredential (client.authentication.k8s.io). It runs
+ * beside the loop, which never waits for it; it has SL_EXEC_SECONDS and SL_EXEC_MAX_OUTPUT bytes,
+ * and no part of it is left behind.
  */
 #ifndef SL_KUBE_EXEC_PLUGIN_H
 #define SL_KUBE_EXEC_PLUGIN_H
@@ -29,8 +29,8 @@ struct sl_exec_run;
 /* cred is handed over (the callee frees it), or NULL: then err says why. */
 typedef void (*sl_exec_fn)(void *ctx, struct sl_exec_cred *cred, const struct sl_err *err);
 
-/* Starts k->exec, which must stay until the run has ended. ca: the bytes of the cluster's authority for
- * plugins that want to know. 'done' comes once, later. */
+/* Starts k->exec, which must stay until the run has ended. ca: the bytes of the cluster's authority
+ * for plugins that want to know. 'done' comes once, later. */
 int sl_exec_start(struct uv_loop_s *loop, const struct sl_kubeconfig *k, const char *ca,
                   size_t ca_len, sl_exec_fn done, void *ctx, struct sl_exec_run **ret,
                   struct sl_err *err) _must_check_;

@@ -1,7 +1,7 @@
 /*
- * Finding and merging kubeconfigs. Files are not merged into one text: each thing is looked up by name
- * in one file after the other, and the first that has it wins, which is kubectl's rule. So every
- * message can name the file and line it is about.
+ * Finding and merging kubeconfigs. Files are not merged into one text: each thing is looked up by
+ * name in one file after the other, and the first that has it wins, which is kubectl's rule. So
+ * every message can name the file and line it is about.
  */
 #include "kube/kubeconfig.h"
 
@@ -24,7 +24,8 @@ static struct sl_kubeconfig *new_config(void) {
     struct sl_kubeconfig *k = sl_alloc0(1, sizeof *k);
 
     sl_arena_init(&k->arena, MAX_ARENA_BYTES);
-    k->server = k->host = k->port = k->prefix = k->tls_server_name = k->proxy_url = k->cluster_config = "";
+    k->server = k->host = k->port = k->prefix = k->tls_server_name = k->proxy_url =
+        k->cluster_config = "";
     k->token = k->token_file = k->username = k->password = k->as = k->as_uid = "";
     k->ns = "default";
     return k;

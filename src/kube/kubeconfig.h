@@ -2,8 +2,9 @@
  * What a kubeconfig says, and where one is looked for. Private to the client and its tests: others
  * see struct sl_kubeconfig through kube/client.h only.
  *
- * A loaded configuration is one resolved context: its cluster, its user, its namespace. Certificates
- * and tokens that stand in files are only named here; auth.c reads them, and reads them again.
+ * A loaded configuration is one resolved context: its cluster, its user, its namespace.
+ * Certificates and tokens that stand in files are only named here; auth.c reads them, and reads
+ * them again.
  */
 #ifndef SL_KUBE_KUBECONFIG_H
 #define SL_KUBE_KUBECONFIG_H
@@ -70,8 +71,8 @@ int sl_kubeconfig_resolve(struct sl_doc *const *docs, uint32_t n, const char *co
                           struct sl_kubeconfig **ret, struct sl_err *err) _must_check_;
 
 /* Sets server, host, port and the rest of what a URL says; the words of a failure name no place. */
-int sl_kubeconfig_set_server(struct sl_kubeconfig *k, const char *url, struct sl_err *err)
-    _must_check_;
+int sl_kubeconfig_set_server(struct sl_kubeconfig *k, const char *url,
+                             struct sl_err *err) _must_check_;
 /* Zero if a proxy can be reached by this URL: http, https or socks5. */
 int sl_kubeconfig_check_proxy(const char *url) _must_check_;
 /* The decoders of one cluster and one user (n is the map under "cluster:" or "user:", NULL if there

@@ -1,8 +1,8 @@
 /*
  * One cluster and one user of a kubeconfig, decoded. Fields that client-go does not know either are
- * ignored, as kubectl ignores them; a field that would change who we are and that we cannot honour is
- * an error. Messages never show a secret, so secrets are not read with the getters of doc/read.h, which
- * say what they found.
+ * ignored, as kubectl ignores them; a field that would change who we are and that we cannot honour
+ * is an error. Messages never show a secret, so secrets are not read with the getters of
+ * doc/read.h, which say what they found.
  */
 #include "kube/kubeconfig.h"
 
@@ -275,8 +275,9 @@ static void check_user(const struct sl_kubeconfig *k, struct sl_read *rd, uint32
     if (given(&k->cert) && !given(&k->key))
         sl_read_fail(rd, line, "a client certificate needs its key: client-key or client-key-data");
     if (given(&k->key) && !given(&k->cert))
-        sl_read_fail(rd, line, "a client key needs its certificate: client-certificate or "
-                               "client-certificate-data");
+        sl_read_fail(rd, line,
+                     "a client key needs its certificate: client-certificate or "
+                     "client-certificate-data");
     if ((*k->username || *k->password) && (*k->token || *k->token_file))
         sl_read_fail(rd, line, "a user has either a token or a user name and password; keep one");
     if (strchr(k->username, ':'))

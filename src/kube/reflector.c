@@ -1,8 +1,10 @@
 /*
  * One collection, followed. Four phases in a ring:
  *
- *     LIST_DUE -> LISTING -> (more pages: LIST_DUE) -> WATCH_DUE -> WATCHING -> WATCH_DUE or
- * LIST_DUE
+ *     LIST_DUE -> LISTING -> WATCH_DUE -> WATCHING
+ *        ^ more pages |          ^ cut       |
+ *        +------------+          +-----------+
+ *        +---- that place is forgotten ------+
  *
  * Callbacks of the port only take in what came and say what is due; every request starts in 'tick'.
  * So no callback ever calls back into the port, whose implementation may be in the middle of its
@@ -116,13 +118,13 @@ static void pause_until(struct sl_reflector *r, enum phase phase, sl_span at_lea
     r->due = sl_time_add(r->port->mono, d > at_least ? d : at_least);
 }
 
-static void list_anew(struct sl_reflector *r) {
+static void no_pages(struct sl_reflector *r) {
     sl_buf_clear(&r->token);
     r->pages = 0;
 }
 
-static void list_failed(struct sl_reflector *r, sl_span retry_after) {
-    list_anew(r);
+static void list_anew(struct sl_reflector *r, sl_span retry_after) {
+    no_pages(r);
     if (r->fails == 0)
         r->fails = 1; /* a list costs the server too much to be asked for again at once */
     pause_until(r, LIST_DUE, retry_after);
@@ -145,7 +147,7 @@ static void list_done(struct sl_reflector *r, bool exists) {
     r->whole = false;
     r->fruitless = 0;
     r->trouble[0] = '\0';
-    list_anew(r);
+    no_pages(r);
     TELL(r, synced, exists);
 }
 
@@ -205,7 +207,7 @@ static void on_list(void *ctx, const struct sl_reply *reply) {
         yyjson_doc_free(doc);
         if (!good) {
             troubled(r, "list", "the answer is not a list");
-            list_failed(r, 0);
+            list_anew(r, 0);
         }
     } else if (reply->status == 404) {
         if (!r->missing) {
@@ -219,7 +221,7 @@ static void on_list(void *ctx, const struct sl_reply *reply) {
         if (reply->status == 410 && r->pages > 0)
             r->whole = true;
         troubled_by_reply(r, "list", reply);
-        list_failed(r, reply->retry_after);
+        list_anew(r, reply->retry_after);
     }
 }
 
@@ -321,8 +323,9 @@ static void watch_over(struct sl_reflector *r, int status, sl_span retry_after) 
     if (r->fruitless >= FRUITLESS_MAX)
         list = true; /* an event that cannot be read must not hold us for ever */
     if (list)
-        list_anew(r);
-    pause_until(r, list ? LIST_DUE : WATCH_DUE, retry_after);
+        list_anew(r, retry_after);
+    else
+        pause_until(r, WATCH_DUE, retry_after);
 }
 
 static void on_watch_done(void *ctx, const struct sl_reply *reply) {
@@ -362,7 +365,7 @@ static void add_param(struct sl_reflector *r, const char *name, const char *valu
 static void start_list(struct sl_reflector *r) {
     begin_url(r);
     /* No resourceVersion: the newest state. "0" would be cheaper, but may show a server's old
-     * cache, and decisions made again on a state that was already left are how a quota is given out
+     * cache, and to decide again on a state that was already left is how a quota is given out
      * twice. */
     if (!r->whole)
         add_param(r, "limit", PAGE_OBJECTS);

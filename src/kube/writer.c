@@ -22,8 +22,7 @@
 #include "base/prng.h"
 
 #define NONE UINT32_MAX
-#define KEEP_BODY_BYTES                                                                            \
-    ((size_t)64 << 10) /* a slot keeps a buffer of this size, not a bigger one */
+#define KEEP_BYTES ((size_t)64 << 10) /* a free slot keeps buffers up to this size */
 #define FAIL_MIN (20 * SL_MSEC)
 #define FAIL_MAX (10 * SL_SEC)
 #define REFUSE_MIN SL_SEC
@@ -37,15 +36,16 @@ struct item {
     sl_time at;     /* DELAYED: when; FLYING with 'again': not before */
     sl_time paused; /* no request before this, but see 'refused' */
     union {
-        struct {
-            uint32_t prev, next;
-        };              /* READY */
+        uint32_t prev;  /* READY, with 'next' */
         uint32_t place; /* DELAYED: in the heap */
         uint32_t slot;  /* FLYING */
     };
+    uint32_t next;
     uint32_t refused; /* hash of the body that the server refused; 0: none, the pause is for all */
-    uint8_t state, lane, tries;
-    bool again;
+    uint8_t state;
+    uint8_t lane;
+    uint8_t tries; /* failures in a row */
+    uint8_t again; /* FLYING: 1 + the lane of a wish; 0: none */
 };
 _Static_assert(sizeof(struct item) == 32, "one per object of the cluster");
 
@@ -131,7 +131,7 @@ static void delay_remove(struct sl_writer *q, uint32_t obj) {
 static void enqueue(struct sl_writer *q, uint32_t obj, sl_time at) {
     struct item *it = &q->items.v[obj];
 
-    it->again = false;
+    it->again = 0;
     if (at <= q->port->mono) {
         line_add(q, obj);
         return;
@@ -148,7 +148,7 @@ static void slot_free(struct sl_writer *q, struct slot *s) {
     struct sl_buf *bufs[] = {&s->w.path, &s->w.read_path, &s->w.body};
 
     for (size_t i = 0; i < SL_LEN(bufs); i++)
-        if (bufs[i]->cap > KEEP_BODY_BYTES)
+        if (bufs[i]->cap > KEEP_BYTES)
             sl_buf_done(bufs[i]);
     s->call = (sl_call){0};
     s->next_free = q->free_slot;
@@ -169,35 +169,34 @@ void sl_writer_want_at(struct sl_writer *q, uint32_t obj, uint32_t lane, sl_time
     sl_assert(lane < SL_WRITER_LANES);
     make_room(q, obj);
     struct item *it = &q->items.v[obj];
-    bool wanted = it->state == READY || it->state == DELAYED || it->again;
-    uint8_t best = wanted && it->lane < lane ? it->lane : (uint8_t)lane;
 
     if (at < it->paused && !it->refused)
         at = it->paused;
     switch ((enum state)it->state) {
     case IDLE:
-        it->lane = best;
+        it->lane = (uint8_t)lane;
         enqueue(q, obj, at);
         break;
-    case READY: /* at 'now' or earlier already */
-        if (best != it->lane) {
+    case READY:
+        if (lane < it->lane) {
             line_remove(q, obj);
-            it->lane = best;
+            it->lane = (uint8_t)lane;
             line_add(q, obj);
         }
         break;
     case DELAYED:
-        it->lane = best;
+        if (lane < it->lane)
+            it->lane = (uint8_t)lane;
         if (at < it->at) {
             delay_remove(q, obj);
             enqueue(q, obj, at);
         }
         break;
     case FLYING:
-        it->lane = best;
         if (!it->again || at < it->at)
             it->at = at;
-        it->again = true;
+        if (!it->again || lane + 1 < it->again)
+            it->again = (uint8_t)(lane + 1);
         break;
     }
 }
@@ -271,7 +270,9 @@ static void land(struct slot *s, bool ask) {
     it->state = IDLE;
     if (it->again) {
         sl_time wish = it->refused || it->at > pause ? it->at : pause;
+        uint8_t lane = (uint8_t)(it->again - 1);
         at = wish < at ? wish : at;
+        it->lane = ask && it->lane < lane ? it->lane : lane;
     }
     if (ask || it->again)
         enqueue(q, obj, at);
@@ -453,8 +454,10 @@ void sl_writer_tick(struct sl_writer *q) {
         uint32_t obj = sl_heap_pop(&q->delayed);
         line_add(q, obj);
     }
-    /* As many as stand there now: what the owner adds meanwhile is the next tick's. */
-    for (uint32_t n = q->ready; n > 0 && q->in_flight < q->window && now >= q->held; n--) {
+    /* As many as stand there now: what the owner adds meanwhile is the next tick's. It may also
+     * take some away. */
+    for (uint32_t n = q->ready; n > 0 && q->ready > 0 && q->in_flight < q->window && now >= q->held;
+         n--) {
         uint32_t obj = q->lanes[next_lane(q)].first;
         line_remove(q, obj);
         ask(q, obj);

@@ -236,7 +236,8 @@ static inline void *serve_all(void *arg) {
     return NULL;
 }
 
-static inline void server_start(struct server *s, bool (*handler)(struct conn *, const struct ask *),
+static inline void server_start(struct server *s,
+                                bool (*handler)(struct conn *, const struct ask *),
                                 const struct pair *tls) {
     struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t len = sizeof a;
@@ -365,10 +366,11 @@ static inline void fx_connect(struct fx *x, const char *server, const char *clus
     struct sl_err err;
 
     sl_buf_init(&b, (size_t)1 << 20);
-    sl_buf_printf(&b,
-                  "current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"
-                  "clusters: [{name: k, cluster: {server: '%s'%s%s}}]\nusers: [{name: u, user: {%s}}]\n",
-                  server, *cluster ? ", " : "", cluster, user);
+    sl_buf_printf(
+        &b,
+        "current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n"
+        "clusters: [{name: k, cluster: {server: '%s'%s%s}}]\nusers: [{name: u, user: {%s}}]\n",
+        server, *cluster ? ", " : "", cluster, user);
     fx_client(x, sl_buf_str(&b), &err);
     if (!x->c)
         fail_msg("%s", err.text);

@@ -1,6 +1,7 @@
 /*
- * The client's calls over plain HTTP: requests and replies, watches, servers that misbehave, cancelling
- * at every awkward moment, ceilings, and the pool of connections. Who we are is in test_client_auth.c.
+ * The client's calls over plain HTTP: requests and replies, watches, servers that misbehave,
+ * cancelling at every awkward moment, ceilings, and the pool of connections. Who we are is in
+ * test_client_auth.c.
  */
 #include "client_fx.h"
 
@@ -133,7 +134,8 @@ static void requests(void **state) {
         {SL_PATCH, SL_MERGE_PATCH, "{\"b\":2}", "PATCH /echo", "\n{\"b\":2}"},
         {SL_DELETE, NULL, NULL, "DELETE /echo", "\n"},
         {SL_PATCH, SL_APPLY_PATCH, "x: y", "PATCH /echo", "\nx: y"},
-        {SL_DELETE, SL_JSON, "{\"gracePeriodSeconds\":0}", "DELETE /echo", "\n{\"gracePeriodSeconds\":0}"},
+        {SL_DELETE, SL_JSON, "{\"gracePeriodSeconds\":0}", "DELETE /echo",
+         "\n{\"gracePeriodSeconds\":0}"},
         {SL_POST, NULL, NULL, "POST /echo", "\n"},
     };
 
@@ -346,7 +348,8 @@ static void nobody_there(void **state) {
     close(fd);
 }
 
-/* A name that cannot be found goes through libcurl's resolver thread, whose pipe is not a socket. */
+/* A name that cannot be found goes through libcurl's resolver thread, whose pipe is not a socket.
+ */
 static void unknown_host(void **state) {
     struct got g = {0};
 
@@ -637,13 +640,27 @@ static void proxies(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        TEST(requests),         TEST(large_bodies),        TEST(statuses),
-        TEST(watch_lines),      TEST(watch_ends),          TEST(watches_aside),
-        TEST(broken_servers),   TEST(stale_connection),    TEST(nobody_there),
-        TEST(unknown_host),     TEST(too_slow),            TEST(ceilings),
-        TEST(refusals),         TEST(pool),                TEST(waiting_line),
-        TEST(cancel_early_and_late), TEST(cancel_in_callbacks), TEST(free_in_callbacks),
-        TEST(clocks),           TEST(idle_loop),           TEST(proxies),
+        TEST(requests),
+        TEST(large_bodies),
+        TEST(statuses),
+        TEST(watch_lines),
+        TEST(watch_ends),
+        TEST(watches_aside),
+        TEST(broken_servers),
+        TEST(stale_connection),
+        TEST(nobody_there),
+        TEST(unknown_host),
+        TEST(too_slow),
+        TEST(ceilings),
+        TEST(refusals),
+        TEST(pool),
+        TEST(waiting_line),
+        TEST(cancel_early_and_late),
+        TEST(cancel_in_callbacks),
+        TEST(free_in_callbacks),
+        TEST(clocks),
+        TEST(idle_loop),
+        TEST(proxies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -36,7 +36,8 @@ static bool answer(struct conn *c, const struct ask *a) {
         X509 *peer = SSL_get1_peer_certificate(c->tls);
         char name[100] = "nobody";
         if (peer)
-            X509_NAME_get_text_by_NID(X509_get_subject_name(peer), NID_commonName, name, sizeof name);
+            X509_NAME_get_text_by_NID(X509_get_subject_name(peer), NID_commonName, name,
+                                      sizeof name);
         X509_free(peer);
         const char *sni = SSL_get_servername(c->tls, TLSEXT_NAMETYPE_host_name);
         sl_buf_printf(&b, "CN=%s SNI=%s resumed=%d", name, sni ? sni : "none",
@@ -202,8 +203,8 @@ static void client_certificates(void **state) {
     stop();
 }
 
-/* The handles share the sessions. (A ticket is good for one connection; how many there are at hand is
- * the libraries' affair.) */
+/* The handles share the sessions. (A ticket is good for one connection; how many there are at hand
+ * is the libraries' affair.) */
 static void sessions(void **state) {
     struct got g[8] = {{0}}, first = {0};
 
@@ -379,7 +380,8 @@ static void plugin_works(void **state) {
     got_done(&w);
     assert_int_equal(lines_in("/runs"), 1);
 
-    /* A refusal right after a run is the server's word; a moment later the plugin is asked again. */
+    /* A refusal right after a run is the server's word; a moment later the plugin is asked again.
+     */
     let_in("two");
     put("/tok", "two");
     fx_get(&x, &h, "/guarded");
@@ -409,8 +411,9 @@ static void plugin_expiry(void **state) {
     put("/runs", "");
     put("/tok", "one");
     let_in("one");
-    fx_connect(&x, url_of(&server), "",
-               plugin(TOKEN_SCRIPT ",\\\"expirationTimestamp\\\":\\\"2001-01-01T00:00:00Z\\\"", ""));
+    fx_connect(
+        &x, url_of(&server), "",
+        plugin(TOKEN_SCRIPT ",\\\"expirationTimestamp\\\":\\\"2001-01-01T00:00:00Z\\\"", ""));
     sl_auth_tune(x.c->auth, SL_SEC, SL_HOUR);
     for (int n = 1; n <= 3; n++) { /* stale as soon as it is made: used, and not made in a circle */
         g = (struct got){0};
@@ -452,8 +455,9 @@ static void plugin_certificate(void **state) {
     sl_buf_puts(&script, "}}");
     put("/credential", sl_buf_str(&script));
     ask(url_of(&server), with_ca(ca_pem, ""),
-        plugin("printf '%s %s %s' \"$1\" \"$FRUIT\" \"$KUBERNETES_EXEC_INFO\" >seen; cat credential",
-               ", args: [hello], env: [{name: FRUIT, value: fig}], provideClusterInfo: true"),
+        plugin(
+            "printf '%s %s %s' \"$1\" \"$FRUIT\" \"$KUBERNETES_EXEC_INFO\" >seen; cat credential",
+            ", args: [hello], env: [{name: FRUIT, value: fig}], provideClusterInfo: true"),
         &g);
     assert_int_equal(g.status, 200);
     assert_true(has(&g, "CN=ann"));
@@ -481,7 +485,8 @@ static void plugin_fails(void **state) {
     static const struct {
         const char *script, *more, *want;
     } cases[] = {
-        {"echo first >&2; echo 'log in first' >&2; exit 3", "", "ended with status 3: log in first"},
+        {"echo first >&2; echo 'log in first' >&2; exit 3", "",
+         "ended with status 3: log in first"},
         {"kill -9 $$", "", "killed by signal 9"},
         {"echo hello", "", "its output:1: expected JSON"},
         {"head -c 2000000 /dev/zero", "", "printed more than 1048576 bytes"},
@@ -536,8 +541,10 @@ static void plugin_killed(void **state) {
 
     (void)state;
     start(false);
-    fx_connect(&x, url_of(&server), "", plugin("sleep 100 & echo $$ $! >pids.new; "
-                                               "mv pids.new pids; wait", ""));
+    fx_connect(&x, url_of(&server), "",
+               plugin("sleep 100 & echo $$ $! >pids.new; "
+                      "mv pids.new pids; wait",
+                      ""));
     fx_get(&x, &g, "/echo");
     for (int i = 0; i < 400 && access(at("/pids"), F_OK) != 0; i++)
         fx_run_ms(&x, 10);
@@ -582,8 +589,9 @@ static int make_all(void **state) {
 }
 
 static int drop_all(void **state) {
-    static const char *const files[] = {"/ca",     "/cert", "/key",        "/token", "/tok", "/runs",
-                                        "/plugin", "/seen", "/credential", "/pid",   "/pids", ""};
+    static const char *const files[] = {"/ca",         "/cert", "/key",    "/token",
+                                        "/tok",        "/runs", "/plugin", "/seen",
+                                        "/credential", "/pid",  "/pids",   ""};
 
     (void)state;
     for (size_t i = 0; i < SL_LEN(files); i++)

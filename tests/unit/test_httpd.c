@@ -220,17 +220,36 @@ static void test_pipelined(void **state) {
 }
 
 static void test_connection_limit(void **state) {
-    int fds[MAX_CONNECTIONS + 1];
+    int fds[MAX_CONNECTIONS + 2];
     bool closed;
 
     (void)state;
     start(false);
-    for (int i = 0; i <= MAX_CONNECTIONS; i++) {
-        fds[i] = dial(); /* the kernel takes one more for us, but we do not accept it */
+    for (int i = 0; i < MAX_CONNECTIONS; i++) {
+        fds[i] = dial();
         SAY(fds[i], "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
-    }
-    for (int i = 0; i < MAX_CONNECTIONS; i++)
         assert_int_equal(hear_echo(fds[i]), 200);
+    }
+    /* All are idle: the first, which has answered again since, stays, and the second has to go. */
+    SAY(fds[0], "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_int_equal(hear_echo(fds[0]), 200);
+    fds[MAX_CONNECTIONS] = dial();
+    SAY(fds[MAX_CONNECTIONS], "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_int_equal(hear_echo(fds[MAX_CONNECTIONS]), 200);
+    assert_string_equal(hear(fds[1], 20000, &closed), "");
+    assert_true(closed);
+    close(fds[1]);
+    fds[1] = fds[MAX_CONNECTIONS];
+    for (int i = 0; i < MAX_CONNECTIONS; i++) {
+        SAY(fds[i], "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert_int_equal(hear_echo(fds[i]), 200);
+    }
+    /* All are busy: the kernel takes one more connection, but it has to wait. */
+    for (int i = 0; i < MAX_CONNECTIONS; i++)
+        SAY(fds[i], "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n");
+    (void)hear(fds[0], 300, &closed); /* until they have been read */
+    fds[MAX_CONNECTIONS] = dial();
+    SAY(fds[MAX_CONNECTIONS], "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_string_equal(hear(fds[MAX_CONNECTIONS], 300, &closed), "");
     assert_false(closed);
     close(fds[3]); /* its place is free at once */
@@ -350,7 +369,7 @@ static void test_restart(void **state) {
         curl_easy_cleanup(c);
         close(fd);
     }
-    print_message("50 restarts on one port: %.0f ms\n", (seconds() - from) * 1e3);
+    print_message("# 50 restarts on one port: %.0f ms\n", (seconds() - from) * 1e3);
     assert_int_equal(open_files(), files);
     /* The port is ours, and nobody else's. */
     struct sl_httpd *first = sv.h;
@@ -464,9 +483,10 @@ static void load(const char *what, double for_seconds) {
     double took = seconds() - from;
     on_loop(job_cpu);
     cpu = sv.cpu - cpu;
-    print_message("%s, %d connections, POST of 5 kB: %.0f requests/s, %.1f us of the server's CPU "
-                  "each (%.0f/s on a full core)\n",
-                  what, CLIENTS, n / took, cpu / n * 1e6, n / cpu);
+    print_message(
+        "# %s, %d connections, POST of 5 kB: %.0f requests/s, %.1f us of the server's CPU "
+        "each (%.0f/s on a full core)\n",
+        what, CLIENTS, n / took, cpu / n * 1e6, n / cpu);
     assert_int_equal(connected, CLIENTS);
     for (size_t i = 0; i < CLIENTS; i++)
         curl_easy_cleanup(clients[i]);

@@ -1,6 +1,7 @@
 /*
- * Kubeconfigs: what each form means, which file wins, where they are looked for, and what is said about
- * wrong ones. A resolved configuration is compared in a short written form, one word per thing said.
+ * Kubeconfigs: what each form means, which file wins, where they are looked for, and what is said
+ * about wrong ones. A resolved configuration is compared in a short written form, one word per
+ * thing said.
  */
 #include "kube/kubeconfig.h"
 
@@ -146,10 +147,11 @@ static void good(void **state) {
         {CTX CLUSTER USER "    exec: {command: bin/t, interactiveMode: Always, "
                           "apiVersion: client.authentication.k8s.io/v1}\n",
          "https://host:6443 batch exec=/etc/bin/t version=v1 mode=always"},
-        {CTX CLUSTER "    extensions:\n    - {name: other, extension: 1}\n"
-                     "    - name: client.authentication.k8s.io/exec\n"
-                     "      extension: {a: [1, -2.5, x, yes, ~, .inf, []], b: {}, c: {d: \"\\n\"}}\n"
-                     USER "    {}\n",
+        {CTX CLUSTER
+         "    extensions:\n    - {name: other, extension: 1}\n"
+         "    - name: client.authentication.k8s.io/exec\n"
+         "      extension: {a: [1, -2.5, x, yes, ~, .inf, []], b: {}, c: {d: \"\\n\"}}\n" USER
+         "    {}\n",
          "https://host:6443 batch "
          "config={\"a\":[1,-2.5,\"x\",true,null,\".inf\",[]],\"b\":{},\"c\":{\"d\":\"\\n\"}}"},
         /* what is said outright counts before what a program would say */
@@ -212,21 +214,25 @@ static void bad(void **state) {
         {HEAD, "/etc/a:5: expected the field \"cluster\" in a context"},
         {HEAD "  context: {cluster: k}\n", "/etc/a:5: context \"c\": there is no cluster \"k\""},
         {HEAD "  context: []\n", "/etc/a:6: expected a context (a map), got a list"},
-        {CTX CLUSTER "- name: k\n", "/etc/a:11: a second cluster named \"k\"; the first is on line 8"},
+        {CTX CLUSTER "- name: k\n",
+         "/etc/a:11: a second cluster named \"k\"; the first is on line 8"},
         {CTX CLUSTER, "/etc/a:5: context \"c\": there is no user \"u\""},
         {CTX "clusters:\n- name: k\n", "/etc/a:8: expected the field \"server\" in a cluster"},
-        {CTX "clusters:\n- name: k\n  cluster: x", "/etc/a:9: expected a cluster (a map), got \"x\""},
+        {CTX "clusters:\n- name: k\n  cluster: x",
+         "/etc/a:9: expected a cluster (a map), got \"x\""},
 #define SERVER(s) CTX "clusters:\n- name: k\n  cluster:\n    server: '" s "'\n"
         {SERVER("host:6443"), "/etc/a:10: server: expected a URL such as https://host:6443"},
         {SERVER("ftp://host"), "/etc/a:10: server: expected a URL such as https://host:6443"},
-        {SERVER("https://host:99999"), "/etc/a:10: server: expected a URL such as https://host:6443"},
+        {SERVER("https://host:99999"),
+         "/etc/a:10: server: expected a URL such as https://host:6443"},
         {SERVER("https://"), "/etc/a:10: server: expected a URL such as https://host:6443"},
         {SERVER("https://a b"), "/etc/a:10: server: expected a URL such as https://host:6443"},
         {SERVER("https://me:secret@host"),
          "/etc/a:10: server: expected no user in the URL; say it under users: username, password"},
         {SERVER("https://host?x=1"), "/etc/a:10: server: expected a URL without ? and #"},
         {CTX CLUSTER "    certificate-authority: x\n    certificate-authority-data: " PEM64,
-         "/etc/a:12: both certificate-authority and certificate-authority-data are given; keep one"},
+         "/etc/a:12: both certificate-authority and certificate-authority-data are given; keep "
+         "one"},
         {CTX CLUSTER "    certificate-authority-data: '%%'",
          "/etc/a:11: certificate-authority-data: expected base64"},
         {CTX CLUSTER "    certificate-authority-data: aGVsbG8=",
@@ -268,7 +274,8 @@ static void bad(void **state) {
          "/etc/a:15: as-groups: expected text without control characters"},
         {CTX CLUSTER USER "    as-groups: [a]",
          "/etc/a:12: as-uid and as-groups need \"as\", the user's name"},
-        {CTX CLUSTER USER "    exec: tool", "/etc/a:14: expected an exec plugin (a map), got \"tool\""},
+        {CTX CLUSTER USER "    exec: tool",
+         "/etc/a:14: expected an exec plugin (a map), got \"tool\""},
         {CTX CLUSTER USER "    exec:\n      args: [x]",
          "/etc/a:15: expected the field \"command\" in an exec plugin"},
         {CTX CLUSTER USER "    exec: {command: ''}",
@@ -374,13 +381,15 @@ static void places(void **state) {
     assert_int_equal(mkdir(at("/sa"), 0700), 0);
     put("/sa/token", "t");
     find(p, "c", want);
-    (void)snprintf(want, sizeof want, "https://10.0.0.1:443 default ca=%s/sa/ca.crt tokenFile=%s/sa/token",
-                   folder, folder);
+    (void)snprintf(want, sizeof want,
+                   "https://10.0.0.1:443 default ca=%s/sa/ca.crt tokenFile=%s/sa/token", folder,
+                   folder);
     find(p, NULL, want);
     put("/sa/namespace", "batch\n");
     p.service_host = "fd00::1";
-    (void)snprintf(want, sizeof want, "https://[fd00::1]:443 batch ca=%s/sa/ca.crt tokenFile=%s/sa/token",
-                   folder, folder);
+    (void)snprintf(want, sizeof want,
+                   "https://[fd00::1]:443 batch ca=%s/sa/ca.crt tokenFile=%s/sa/token", folder,
+                   folder);
     find(p, NULL, want);
     p.service_port = "x";
     find(p, NULL,
@@ -413,8 +422,8 @@ static void places(void **state) {
     (void)snprintf(want, sizeof want, "%s: No such file or directory", none);
     find(p, NULL, want);
 
-    static const char *const names[] = {"/.kube/config", "/.kube",  "/sa/token", "/sa/namespace",
-                                        "/sa",           "/a",      "/b",        "/broken", ""};
+    static const char *const names[] = {
+        "/.kube/config", "/.kube", "/sa/token", "/sa/namespace", "/sa", "/a", "/b", "/broken", ""};
     for (size_t i = 0; i < SL_LEN(names); i++)
         assert_int_equal(remove(at(names[i])), 0);
 }
@@ -425,9 +434,20 @@ static void base64(void **state) {
     static const struct {
         const char *in, *want; /* NULL: refused */
     } cases[] = {
-        {"", ""},        {"Zg==", "f"},     {"Zm8=", "fo"},  {"Zm9v", "foo"}, {"Zm9v\r\nYg==\n", "foob"},
-        {"Zg", NULL},    {"Zg=", NULL},     {"Z===", NULL},  {"Zg===", NULL}, {"Zg==Zg==", NULL},
-        {"Zm9-", NULL},  {"Zm 9v", NULL},   {"====", NULL},  {"+/+/", "\xfb\xff\xbf"},
+        {"", ""},
+        {"Zg==", "f"},
+        {"Zm8=", "fo"},
+        {"Zm9v", "foo"},
+        {"Zm9v\r\nYg==\n", "foob"},
+        {"Zg", NULL},
+        {"Zg=", NULL},
+        {"Z===", NULL},
+        {"Zg===", NULL},
+        {"Zg==Zg==", NULL},
+        {"Zm9-", NULL},
+        {"Zm 9v", NULL},
+        {"====", NULL},
+        {"+/+/", "\xfb\xff\xbf"},
     };
     char out[32];
     struct sl_buf b;
@@ -534,8 +554,8 @@ static void exec_output(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good),     cmocka_unit_test(merging), cmocka_unit_test(bad),
-        cmocka_unit_test(too_long), cmocka_unit_test(places),  cmocka_unit_test(base64),
+        cmocka_unit_test(good),     cmocka_unit_test(merging),     cmocka_unit_test(bad),
+        cmocka_unit_test(too_long), cmocka_unit_test(places),      cmocka_unit_test(base64),
         cmocka_unit_test(pem),      cmocka_unit_test(exec_output),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -281,7 +281,7 @@ static void test_many_drops(void **state) {
         sl_metric_drop(m, SL_M_LOCAL_QUEUE_ADMISSION_WAIT_TIME_SECONDS, "default", ns, NULL);
     }
     double dropped = (double)(clock() - start) / CLOCKS_PER_SEC;
-    print_message("20,000 histograms: %.0f ms to print %.0f MB, %.0f ms to drop\n", printed * 1e3,
+    print_message("# 20,000 histograms: %.0f ms to print %.0f MB, %.0f ms to drop\n", printed * 1e3,
                   (double)out.len / 1e6, dropped * 1e3);
     assert_string_equal(print(m), "");
     assert_true(dropped < 5);

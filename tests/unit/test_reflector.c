@@ -1,8 +1,7 @@
 /*
- * The reflector over a scripted port, step by step, and over the in-memory API under seeded faults:
- * when all is quiet, the owner's table is the API's.
+ * The reflector over a scripted port, step by step.
  */
-#include "kube/reflector.h"
+#include "reflector_table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,96 +13,8 @@
 #include <yyjson.h>
 
 #include "base/buf.h"
-#include "base/vec.h"
-#include "fakeapi.h"
 
 #define JOBS "/apis/batch/v1/jobs"
-
-/* ---- an owner ---- */
-
-struct row {
-    char key[40], version[24];
-    uint32_t mark;
-};
-
-struct table {
-    SL_VEC(struct row) rows; /* by key */
-    uint32_t epoch, begins, syncs;
-    bool exists;
-    struct sl_reflector *reflector; /* to see that it refuses */
-};
-
-static void key_of(yyjson_val *o, char out[40]) {
-    yyjson_val *m = yyjson_obj_get(o, "metadata");
-
-    (void)snprintf(out, 40, "%s/%s", yyjson_get_str(yyjson_obj_get(m, "namespace")),
-                   yyjson_get_str(yyjson_obj_get(m, "name")));
-}
-
-static uint32_t find(const struct table *t, const char *key, bool *ret_there) {
-    uint32_t i = 0;
-
-    while (i < t->rows.n && strcmp(t->rows.v[i].key, key) < 0)
-        i++;
-    *ret_there = i < t->rows.n && strcmp(t->rows.v[i].key, key) == 0;
-    return i;
-}
-
-static void on_begin(void *ctx) {
-    struct table *t = ctx;
-
-    t->epoch++;
-    t->begins++;
-}
-
-static void on_object(void *ctx, yyjson_val *o) {
-    struct table *t = ctx;
-    char key[40];
-    bool there;
-
-    key_of(o, key);
-    uint32_t i = find(t, key, &there);
-    if (!there) {
-        (void)sl_vec_push(&t->rows);
-        memmove(&t->rows.v[i + 1], &t->rows.v[i], (t->rows.n - 1 - i) * sizeof t->rows.v[0]);
-    }
-    struct row *r = &t->rows.v[i];
-    *r = (struct row){.mark = t->epoch};
-    memcpy(r->key, key, sizeof key);
-    (void)snprintf(
-        r->version, sizeof r->version, "%s",
-        yyjson_get_str(yyjson_obj_get(yyjson_obj_get(o, "metadata"), "resourceVersion")));
-}
-
-static void drop(struct table *t, uint32_t i) {
-    memmove(&t->rows.v[i], &t->rows.v[i + 1], (t->rows.n - 1 - i) * sizeof t->rows.v[0]);
-    t->rows.n--;
-}
-
-static void on_gone(void *ctx, yyjson_val *o) {
-    struct table *t = ctx;
-    char key[40];
-    bool there;
-
-    key_of(o, key);
-    uint32_t i = find(t, key, &there);
-    if (there)
-        drop(t, i);
-}
-
-static void on_synced(void *ctx, bool exists) {
-    struct table *t = ctx;
-
-    t->syncs++;
-    t->exists = exists;
-    for (uint32_t i = t->rows.n; i-- > 0;)
-        if (t->rows.v[i].mark != t->epoch)
-            drop(t, i);
-}
-
-static struct sl_reflector_owner owner_of(struct table *t) {
-    return (struct sl_reflector_owner){t, on_begin, on_object, on_gone, on_synced};
-}
 
 /* ---- a port that is told what to answer ---- */
 
@@ -176,7 +87,6 @@ static void stage_open(struct stage *g, const char *query) {
     g->s.port.ops = &script_ops;
     struct sl_reflector_owner o = owner_of(&g->t);
     g->r = sl_reflector_new(&g->s.port, JOBS, query, &o, 1);
-    g->t.reflector = g->r;
     sl_reflector_tick(g->r);
 }
 
@@ -339,7 +249,7 @@ static void test_missing(void **state) {
     assert_true(g.t.exists);
     now(&g, WATCH("5"));
     answer(&g.s, 404, "", 0); /* uninstalled */
-    now(&g, FIRST);
+    after(&g, 50 * SL_MSEC, 100 * SL_MSEC, FIRST);
     answer(&g.s, 404, "", 0);
     assert_false(g.t.exists);
     assert_int_equal(g.t.rows.n, 0);
@@ -410,7 +320,7 @@ static void test_gone(void **state) {
     (void)state;
     synced_at(&g, "");
     answer(&g.s, 410, "", 0);
-    now(&g, FIRST);
+    after(&g, 50 * SL_MSEC, 100 * SL_MSEC, FIRST); /* a list is not free */
     answer(&g.s, 200, LIST("9", "[]"), 0);
     assert_int_equal(g.t.rows.n, 0);
     now(&g, WATCH("9"));
@@ -418,11 +328,11 @@ static void test_gone(void **state) {
     feed(&g.s, EVENT("ADDED", "late", "10")); /* not listened to any more */
     assert_int_equal(g.t.rows.n, 0);
     answer(&g.s, 200, "", 0);
-    after(&g, 50 * SL_MSEC, 100 * SL_MSEC, FIRST); /* lists in a row are not free */
+    after(&g, 100 * SL_MSEC, 200 * SL_MSEC, FIRST);
     answer(&g.s, 200, LIST("12", "[]"), 0);
     now(&g, WATCH("12"));
     feed(&g.s, "{\"type\":\"ERROR\",\"object\":{\"code\":500}}");
-    after(&g, 100 * SL_MSEC, 200 * SL_MSEC,
+    after(&g, 200 * SL_MSEC, 400 * SL_MSEC,
           WATCH("12")); /* the stream was cut without waiting for its end */
     stage_close(&g);
 }
@@ -509,165 +419,6 @@ static void test_long_lines(void **state) {
     stage_close(&g);
 }
 
-/* ---- over the API ---- */
-
-struct world {
-    struct fakeapi *a;
-    struct sl_prng prng;
-    struct table t[2];
-    struct sl_reflector *r[2];
-    uint64_t events, pages;
-};
-
-static void advance(struct world *w, sl_time until) {
-    for (;;) {
-        sl_time t = fakeapi_next(w->a);
-        for (int i = 0; i < 2; i++) {
-            sl_reflector_tick(w->r[i]);
-            sl_time n = sl_reflector_next(w->r[i]);
-            t = n < t ? n : t;
-        }
-        sl_time f = fakeapi_next(w->a);
-        t = f < t ? f : t;
-        if (t > until)
-            break;
-        w->events++;
-        (void)fakeapi_step(w->a, t);
-    }
-    (void)fakeapi_step(w->a, until);
-}
-
-static void disturb(struct world *w) {
-    char path[100], body[200];
-    uint64_t n = sl_prng_below(&w->prng, 24);
-    const char *ns = n % 3 ? "a" : "b";
-
-    (void)snprintf(path, sizeof path,
-                   "/apis/batch/v1/namespaces/%s/jobs/j%d?propagationPolicy=Background", ns,
-                   (int)n);
-    switch (sl_prng_below(&w->prng, 4)) {
-    case 0:
-        (void)fakeapi_do(w->a, SL_DELETE, path, NULL, NULL, NULL);
-        break;
-    case 1:
-        (void)snprintf(path, sizeof path, "/apis/batch/v1/namespaces/%s/jobs", ns);
-        (void)snprintf(body, sizeof body,
-                       "{\"metadata\":{\"name\":\"j%d\",\"labels\":{\"k\":\"%d\"}}}", (int)n,
-                       (int)(n % 2));
-        (void)fakeapi_do(w->a, SL_POST, path, SL_JSON, body, NULL);
-        break;
-    case 2:
-        (void)snprintf(body, sizeof body, "{\"metadata\":{\"labels\":{\"k\":\"%d\"}}}",
-                       (int)sl_prng_below(&w->prng, 2));
-        (void)fakeapi_do(w->a, SL_PATCH, path, SL_MERGE_PATCH, body, NULL);
-        break;
-    default:
-        (void)snprintf(body, sizeof body, "{\"spec\":{\"x\":%d}}", (int)sl_prng_below(&w->prng, 4));
-        (void)fakeapi_do(w->a, SL_PATCH, path, SL_MERGE_PATCH, body, NULL);
-    }
-}
-
-struct check {
-    const struct table *t;
-    uint32_t at;
-    bool labelled, equal;
-};
-
-static void check_one(void *ctx, yyjson_val *o) {
-    struct check *c = ctx;
-    yyjson_val *m = yyjson_obj_get(o, "metadata");
-    char key[40];
-
-    if (c->labelled && !yyjson_equals_str(yyjson_obj_get(yyjson_obj_get(m, "labels"), "k"), "1"))
-        return;
-    key_of(o, key);
-    const struct row *r = c->at < c->t->rows.n ? &c->t->rows.v[c->at] : NULL;
-    c->equal &= r && strcmp(r->key, key) == 0 &&
-                yyjson_equals_str(yyjson_obj_get(m, "resourceVersion"), r->version);
-    c->at++;
-}
-
-static bool equal(struct world *w, int i) {
-    struct check c = {.t = &w->t[i], .labelled = i == 1, .equal = true};
-
-    (void)fakeapi_each(w->a, JOBS, check_one, &c);
-    return c.equal && c.at == w->t[i].rows.n;
-}
-
-static void run_seed(uint64_t seed, struct world *w) {
-    struct sl_prng *p = &w->prng;
-    struct fakeapi_faults f;
-
-    memset(w, 0, sizeof *w);
-    sl_prng_init(p, seed);
-    w->a = fakeapi_new(seed);
-    fakeapi_set_page(w->a, (uint32_t)sl_prng_range(p, 1, 12));
-    fakeapi_some_faults(p, 4, &f);
-    fakeapi_set_faults(w->a, &f);
-    for (int i = 0; i < 2; i++) {
-        struct sl_reflector_owner o = owner_of(&w->t[i]);
-        w->r[i] = sl_reflector_new(fakeapi_port(w->a, 0), JOBS, i ? "labelSelector=k%3D1" : "", &o,
-                                   seed * 2 + (uint64_t)i);
-    }
-    for (int i = 0; i < 20; i++)
-        disturb(w);
-    for (int i = 0; i < 120; i++) {
-        disturb(w);
-        advance(w, fakeapi_now(w->a) +
-                       sl_prng_range(p, 0, sl_prng_one_in(p, 4) ? 2 * SL_SEC : 3 * SL_MSEC));
-        if (sl_prng_one_in(p, 40))
-            fakeapi_install(w->a, "batch", "jobs", false);
-        if (sl_prng_one_in(p, 3))
-            fakeapi_install(w->a, "batch", "jobs", true);
-    }
-    fakeapi_install(w->a, "batch", "jobs", true);
-    fakeapi_set_faults(w->a, NULL);
-    /* Longer than a partition, a lost reply and the longest pause; with a silent stream, than its
-     * patience. */
-    advance(w, fakeapi_now(w->a) + (f.hang_watch ? 400 : 100) * SL_SEC);
-    for (int i = 0; i < 2; i++) {
-        if (!equal(w, i))
-            fail_msg("seed %llu, table %d: not the API's", (unsigned long long)seed, i);
-        if (!w->t[i].exists)
-            fail_msg("seed %llu, table %d: missing", (unsigned long long)seed, i);
-    }
-}
-
-static void end_seed(struct world *w) {
-    for (int i = 0; i < 2; i++) {
-        sl_reflector_free(w->r[i]);
-        sl_vec_free(&w->t[i].rows);
-    }
-    fakeapi_free(w->a);
-}
-
-static uint64_t seeds(void) {
-    const char *s = getenv("SL_SEEDS");
-    uint64_t n = s ? strtoull(s, NULL, 10) : 0;
-
-    return n > 0 && n < 2000 ? n : 2000;
-}
-
-static void test_seeds(void **state) {
-    uint64_t events = 0, lists = 0, watches = 0, n = seeds();
-
-    (void)state;
-    for (uint64_t seed = 0; seed < n; seed++) {
-        struct world w;
-        struct sl_reflector_stats s;
-
-        run_seed(seed, &w);
-        sl_reflector_stats(w.r[0], &s);
-        events += w.events;
-        lists += s.lists;
-        watches += s.watches;
-        end_seed(&w);
-    }
-    print_message("# %llu seeds, %llu events, %llu lists, %llu watches\n", (unsigned long long)n,
-                  (unsigned long long)events, (unsigned long long)lists,
-                  (unsigned long long)watches);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pages),        cmocka_unit_test(test_bad_lists),
@@ -675,7 +426,7 @@ int main(void) {
         cmocka_unit_test(test_missing),      cmocka_unit_test(test_events),
         cmocka_unit_test(test_trouble),      cmocka_unit_test(test_gone),
         cmocka_unit_test(test_broken_lines), cmocka_unit_test(test_silence),
-        cmocka_unit_test(test_long_lines),   cmocka_unit_test(test_seeds),
+        cmocka_unit_test(test_long_lines),
     };
     return cmocka_run_group_tests_name("reflector", tests, NULL, NULL);
 }
