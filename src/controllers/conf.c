@@ -107,8 +107,7 @@ bool tell(struct sl_manager *m, struct sl_fact *f, sl_wl_id *ret_wl) {
         return false;
     }
     m->facts = true;
-    m->trees_changed |= f->kind == SL_FACT_CLUSTER_QUEUE || f->kind == SL_FACT_CLUSTER_QUEUE_GONE ||
-                        f->kind == SL_FACT_COHORT || f->kind == SL_FACT_COHORT_GONE;
+    note_fact(m, f);
     return true;
 }
 

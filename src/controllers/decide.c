@@ -8,6 +8,7 @@
 #include "controllers/bridge.h"
 #include "controllers/kinds.h"
 #include "controllers/metrics.h"
+#include "controllers/reasons.h"
 #include "controllers/wl_int.h"
 
 #define SCHEDULER "kueue-admission"
@@ -30,8 +31,12 @@ static void set_conditions(struct sl_manager *m, struct rec_wl *w, const struct 
     struct sl_buf text;
     sl_buf_init(&text, (size_t)1 << 20);
     uint32_t n = sl_effect_conditions(x, &text, v);
+    bool observe = m->settings->gates[SL_G_UNADMITTED_WORKLOADS_OBSERVABILITY];
     for (uint32_t i = 0; i < n; i++)
-        wl_set_cond(m, w, sl_word(SL_VOCAB_COND, (int)v[i].type), v[i].status, v[i].reason, v[i].message);
+        wl_set_cond(m, w, sl_word(SL_VOCAB_COND, (int)v[i].type), v[i].status,
+                    observe ? observed_reason(x, &v[i]) : v[i].reason, v[i].message);
+    if (observe && wl_next_cond(m, w, "QuotaReserved") && !wl_next_cond(m, w, "Admitted"))
+        wl_set_cond(m, w, "Admitted", false, "NoReservation", "The workload has no reservation");
     sl_buf_done(&text);
 }
 
@@ -105,6 +110,7 @@ static void evict(struct sl_manager *m, struct rec_wl *w, const struct sl_effect
     const char *cause = ours && x->evict.cause != SL_CAUSE_NONE ? sl_word(SL_VOCAB_CAUSE, (int)x->evict.cause) : "";
     set_conditions(m, w, x);
     wl_clear_names(m, w);
+    w->by = x->evict.by;
     w->evicted_before = wl_count_eviction(m, w, reason, cause) > 0;
     const struct cond *c = wl_next_cond(m, w, "Evicted");
     char name[128]; /* the condition's reason carries the cause of a deactivation */
@@ -232,4 +238,10 @@ void decide(struct sl_manager *m) {
             cq_touch(m, x->cq);
         lq_touch(m, w->rec.ns, str(m, w->queue));
     }
+    for (uint32_t i = 0; i < m->fresh.n; i++) {
+        struct rec *r = m->objs.v[m->fresh.v[i]];
+        if (r && !r->gone && r->kind == REC_WORKLOAD)
+            explicit_status(m, wl_of(r));
+    }
+    sl_vec_clear(&m->fresh);
 }

@@ -1,19 +1,39 @@
 /*
- * Events (events.k8s.io/v1). Each is written once, in the lane that waits for all others; when too many wait, new ones
- * are dropped and counted: they tell people what happened, nothing depends on them.
+ * Events (events.k8s.io/v1), in the lane that waits for all others. As client-go's recorder does it, a repetition (same object,
+ * reporter, type and reason, within six minutes) is no new event but counts in the series of the first. When too many wait, new
+ * ones are dropped and counted: they tell people what happened, nothing depends on them.
  */
-#include "controllers/rec.h"
+#include "controllers/kinds.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/hash.h"
-#include "controllers/kinds.h"
 
-#define MAX_WAITING 20000u
+#define MAX_KNOWN 20000u
 #define MAX_NOTE 1024u
 #define MAX_BODY 8192u
+#define SERIES_LIFE (6 * SL_MINUTE)
+#define SERIES_PAUSE (10 * SL_SEC) /* between two writes of a series */
+
+static struct rec_event *event_of(struct rec *r) {
+    return (struct rec_event *)(void *)r;
+}
+
+/* Returns whether it was one. */
+static bool repeats(struct sl_manager *m, uint64_t key) {
+    uint32_t obj = sl_map_get(&m->events, key);
+    if (obj == SL_MAP_NONE)
+        return false;
+    struct rec_event *e = event_of(m->objs.v[obj]);
+    e->count++;
+    e->last = m->spec.port->wall;
+    rec_look_at(m, &e->rec, e->last + SERIES_LIFE);
+    if (!e->body)
+        rec_want_at(m, &e->rec, e->count == 2 ? m->spec.port->mono : m->spec.port->mono + SERIES_PAUSE);
+    return true;
+}
 
 void event(struct sl_manager *m, const struct rec *r, const char *controller, bool warning, const char *reason,
            const char *fmt, ...) {
@@ -23,7 +43,10 @@ void event(struct sl_manager *m, const struct rec *r, const char *controller, bo
 
     if (!m->leads)
         return;
-    if (m->n_events >= MAX_WAITING) {
+    uint64_t key = sl_hash_u64(sl_hash_str(sl_hash_str(sl_hash_str(1, r->uid), controller), reason), warning);
+    if (repeats(m, key))
+        return;
+    if (m->tables[REC_EVENT].n >= MAX_KNOWN) {
         sl_metric_add(m->spec.metrics, SL_M_EVENT_QUEUE_DROPS_TOTAL, 1);
         return;
     }
@@ -42,11 +65,14 @@ void event(struct sl_manager *m, const struct rec *r, const char *controller, bo
     const struct kind *k = &kinds[r->kind];
     const char *ns = k->namespaced ? str(m, r->ns) : "default";
     sl_time now = m->spec.port->wall;
-    uint64_t unique = sl_hash_u64(sl_hash_str((uint64_t)now, r->uid), m->serial++);
+    uint64_t unique = sl_hash_u64(sl_hash_u64((uint64_t)now, key), m->serial++);
+    char name[SL_MAX_NAME + 1];
+    (void)snprintf(name, sizeof name, "%.200s.%016llx", r->name, (unsigned long long)unique);
 
     sl_buf_init(&b, MAX_BODY);
-    sl_buf_puts(&b, "{\"apiVersion\":\"events.k8s.io/v1\",\"kind\":\"Event\",\"metadata\":{\"name\":\"");
-    sl_buf_printf(&b, "%.200s.%016llx\",\"namespace\":", r->name, (unsigned long long)unique);
+    sl_buf_puts(&b, "{\"apiVersion\":\"events.k8s.io/v1\",\"kind\":\"Event\",\"metadata\":{\"name\":");
+    sl_buf_json(&b, name);
+    sl_buf_puts(&b, ",\"namespace\":");
     sl_buf_json(&b, ns);
     sl_buf_puts(&b, "},\"eventTime\":");
     jput_micro_time(&b, now);
@@ -71,32 +97,62 @@ void event(struct sl_manager *m, const struct rec *r, const char *controller, bo
     sl_buf_json(&b, sl_buf_str(&note));
     sl_buf_puts(&b, "}");
 
-    struct rec_event *e = (struct rec_event *)(void *)rec_new(m, REC_EVENT, NULL, NULL);
-    e->rec.ns = sl_sym_put(&m->syms, ns);
+    struct rec_event *e = event_of(rec_new(m, REC_EVENT, ns, name));
     e->body = sl_strdup(sl_buf_str(&b));
-    m->n_events++;
+    e->key = key;
+    e->count = 1;
+    sl_map_add(&m->events, key, e->rec.obj);
+    rec_look_at(m, &e->rec, now + SERIES_LIFE);
     rec_want(m, &e->rec);
     sl_buf_done(&b);
     sl_buf_done(&note);
 }
 
 bool event_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
-    const struct rec_event *e = (const struct rec_event *)(const void *)r;
-    write_create(m, REC_EVENT, str(m, r->ns), w);
-    sl_buf_puts(&w->body, e->body);
+    struct rec_event *e = event_of(r);
+    if (e->body) {
+        write_create(m, REC_EVENT, str(m, r->ns), w);
+        sl_buf_puts(&w->body, e->body);
+        e->told = 1;
+        return true;
+    }
+    if (e->told == e->count)
+        return false;
+    write_patch(m, r, NULL, w);
+    sl_buf_clear(&w->read_path);
+    sl_buf_printf(&w->body, "{\"series\":{\"count\":%u,\"lastObservedTime\":", e->count);
+    jput_micro_time(&w->body, e->last);
+    sl_buf_puts(&w->body, "}}");
+    e->told = e->count;
     return true;
+}
+
+static void forget(struct sl_manager *m, struct rec_event *e) {
+    (void)sl_map_del(&m->events, e->key, e->rec.obj);
+    rec_forget(m, &e->rec);
 }
 
 void event_written(struct sl_manager *m, struct rec *r, const struct sl_write *w, enum sl_written how,
                    const struct sl_reply *reply) {
+    struct rec_event *e = event_of(r);
     (void)w, (void)reply;
-    if (how == SL_WRITE_FAILED)
-        return; /* tried again */
-    m->n_events--;
-    rec_forget(m, r);
+    if (how == SL_WRITE_FAILED) {
+        e->told = 0;
+        return; /* asked again */
+    }
+    sl_freep(&e->body);
+    if (how != SL_WRITTEN)
+        forget(m, e);
+    else if (e->told != e->count)
+        rec_want_at(m, r, m->spec.port->mono + SERIES_PAUSE);
+}
+
+/* Nobody repeated it for long. */
+void event_changed(struct sl_manager *m, struct rec *r) {
+    if (!r->look_at)
+        forget(m, event_of(r));
 }
 
 void event_done(struct rec *r) {
-    struct rec_event *e = (struct rec_event *)(void *)r;
-    sl_freep(&e->body);
+    sl_freep(&event_of(r)->body);
 }

@@ -1,6 +1,6 @@
 /*
- * Gauges, read out of the engine when somebody asks for the metrics. One walk over the workloads
- * (what is finished, who waits longest), then one over the queues and cohorts.
+ * Gauges, read out of the engine when somebody asks for the metrics: one walk over all records,
+ * which finds the queues and counts the workloads, then the queues and cohorts by themselves.
  *
  * Which series there are follows from the queues' and cohorts' texts and a few settings. While
  * these stay, values are overwritten in place; when they change, the families whose labels may have
@@ -43,16 +43,23 @@ static void drop_family(struct sl_manager *m, enum sl_metric id) {
                     (struct sl_metric_values){any, sl_metric_def(id)->n_labels});
 }
 
-static void reshape(struct sl_manager *m) {
+struct queues {
+    SL_VEC(struct rec *) cohorts, cqs, lqs;
+};
+
+static uint64_t hash_texts(uint64_t h, struct rec *const *v, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        h = sl_hash_u64(sl_hash_u64(h, conf_of(v[i])->hash), conf_of(v[i])->chosen);
+    return h;
+}
+
+static void reshape(struct sl_manager *m, const struct queues *q) {
     const struct sl_settings *s = m->settings;
-    static const enum rec_kind shaping[] = {REC_COHORT, REC_CLUSTER_QUEUE, REC_LOCAL_QUEUE};
     uint64_t h = (uint64_t)s->queue_resources | (uint64_t)s->engine.fair_sharing << 1 |
                  (uint64_t)s->engine.afs << 2 | (uint64_t)s->gates[SL_G_METRICS_FOR_COHORTS] << 3;
-    for (size_t i = 0; i < SL_LEN(shaping); i++) {
-        uint32_t at = 0;
-        for (struct rec *r; (r = rec_each(m, shaping[i], &at));)
-            h = sl_hash_u64(sl_hash_u64(h, conf_of(r)->hash), conf_of(r)->chosen);
-    }
+    h = hash_texts(h, q->cohorts.v, q->cohorts.n);
+    h = hash_texts(h, q->cqs.v, q->cqs.n);
+    h = hash_texts(h, q->lqs.v, q->lqs.n);
     if (h == m->series)
         return;
     m->series = h;
@@ -62,7 +69,7 @@ static void reshape(struct sl_manager *m) {
 
 /* ---- workloads ---- */
 
-static void tally_one(struct sl_manager *m, const struct rec_wl *w, sl_sym finished) {
+static void tally(struct sl_manager *m, const struct rec_wl *w, sl_sym finished) {
     struct rec *lq = rec_find(m, REC_LOCAL_QUEUE, str(m, w->rec.ns), str(m, w->queue));
     struct sl_wl_view v;
     if (!lq)
@@ -77,29 +84,62 @@ static void tally_one(struct sl_manager *m, const struct rec_wl *w, sl_sym finis
         c->tally.oldest = v.order_at;
 }
 
-/* Leaves the sums in the queues' records. */
-static void tally(struct sl_manager *m) {
+/* By the reason of Admitted=False and, below that, of QuotaReserved=False. */
+static void unadmitted(struct sl_manager *m, const struct rec_wl *w) {
+    const struct cond *admitted = wl_cond(m, w, "Admitted");
+    const struct cond *reserved = wl_cond(m, w, "QuotaReserved");
+    const char *ns = str(m, w->rec.ns);
+    struct rec *lq = rec_find(m, REC_LOCAL_QUEUE, ns, str(m, w->queue));
+    if (!lq || w->rec.deleting || wl_is(m, w, "Admitted") || wl_is(m, w, "Finished"))
+        return;
+    const char *cq = str(m, conf_of(lq)->refers);
+    const char *reason = admitted ? str(m, admitted->reason) : "NoReservation";
+    const char *cause = !reserved                        ? "PendingEvaluation"
+                        : reserved->status == COND_FALSE ? str(m, reserved->reason)
+                                                         : "";
+    sl_metric_add(m->spec.metrics, SL_M_UNADMITTED_WORKLOADS, 1, cq, reason, cause);
+    if (conf_of(lq)->chosen)
+        sl_metric_add(m->spec.metrics, SL_M_LOCAL_QUEUE_UNADMITTED_WORKLOADS, 1, lq->name, ns, cq,
+                      reason, cause);
+}
+
+/* Leaves sums in the records of LocalQueues, where nothing was before. */
+static void walk(struct sl_manager *m, struct queues *q) {
     sl_sym finished = sl_sym_find(&m->syms, "Finished");
-    uint32_t at = 0;
-    for (struct rec *r; (r = rec_each(m, REC_CLUSTER_QUEUE, &at));)
-        memset(&conf_of(r)->tally, 0, sizeof conf_of(r)->tally);
-    at = 0;
-    for (struct rec *r; (r = rec_each(m, REC_LOCAL_QUEUE, &at));)
-        memset(&conf_of(r)->tally, 0, sizeof conf_of(r)->tally);
-    at = 0;
-    for (struct rec *r; (r = rec_each(m, REC_WORKLOAD, &at));)
-        tally_one(m, wl_of(r), finished);
-    at = 0;
-    for (struct rec *r; (r = rec_each(m, REC_LOCAL_QUEUE, &at));) {
-        const struct rec_conf *l = conf_of(r);
-        struct rec *q = rec_find(m, REC_CLUSTER_QUEUE, "", str(m, l->refers));
-        if (!q)
+    for (uint32_t i = 0; i < m->objs.n; i++) {
+        struct rec *r = m->objs.v[i];
+        if (!r || r->gone)
             continue;
-        conf_of(q)->tally.finished += l->tally.finished;
-        if (l->tally.oldest &&
-            (!conf_of(q)->tally.oldest || l->tally.oldest < conf_of(q)->tally.oldest))
-            conf_of(q)->tally.oldest = l->tally.oldest;
+        switch ((enum rec_kind)r->kind) {
+        case REC_COHORT:
+            *sl_vec_push(&q->cohorts) = r;
+            break;
+        case REC_CLUSTER_QUEUE:
+            *sl_vec_push(&q->cqs) = r;
+            break;
+        case REC_LOCAL_QUEUE:
+            *sl_vec_push(&q->lqs) = r;
+            break;
+        case REC_WORKLOAD:
+            tally(m, wl_of(r), finished);
+            if (m->settings->gates[SL_G_UNADMITTED_WORKLOADS_OBSERVABILITY])
+                unadmitted(m, wl_of(r));
+            break;
+        default:
+            break;
+        }
     }
+}
+
+/* What is said of a LocalQueue holds for its ClusterQueue as well. */
+static void carry(struct sl_manager *m, const struct rec_conf *l) {
+    struct rec *r = rec_find(m, REC_CLUSTER_QUEUE, "", str(m, l->refers));
+    if (!r)
+        return;
+    struct rec_conf *q = conf_of(r);
+    q->tally.finished += l->tally.finished;
+    if (l->tally.oldest && (!q->tally.oldest || l->tally.oldest < q->tally.oldest))
+        q->tally.oldest = l->tally.oldest;
 }
 
 /* ---- values ---- */
@@ -260,6 +300,15 @@ static void set_or_drop(struct sl_manager *m, enum sl_metric id, sl_amount a, co
         sl_metric_drop(m->spec.metrics, id, cohort, flavor, resource);
 }
 
+/* With its object all series of a cohort go, as Kueue has it; if others still name it, they come
+ * back with the next change there. */
+static bool is_orphaned(const struct sl_manager *m, const char *name) {
+    for (uint32_t i = 0; i < m->orphaned.n; i++)
+        if (strcmp(str(m, m->orphaned.v[i]), name) == 0)
+            return true;
+    return false;
+}
+
 static void cohort_gauges(struct sl_manager *m, const char *name) {
     struct sl_metrics *to = m->spec.metrics;
     const char *parent, *root, *f, *res;
@@ -267,7 +316,7 @@ static void cohort_gauges(struct sl_manager *m, const char *name) {
     struct sl_cell_view c;
     uint32_t at = 0;
 
-    if (!sl_engine_place(m->engine, true, name, &parent, &root))
+    if (is_orphaned(m, name) || !sl_engine_place(m->engine, true, name, &parent, &root))
         return;
     sl_metric_set(to, SL_M_COHORT_SUBTREE_ADMITTED_ACTIVE_WORKLOADS,
                   sl_engine_cohort_admitted(m->engine, name), name);
@@ -290,20 +339,29 @@ static void cohort_gauges(struct sl_manager *m, const char *name) {
 void sl_manager_refresh_metrics(struct sl_manager *m) {
     struct sl_metrics *to = m->spec.metrics;
     struct sl_writer_stats w;
+    struct queues q = {0};
     uint32_t at = 0;
 
     if (!to || !m->ready)
         return;
-    reshape(m);
-    tally(m);
-    for (struct rec *r; (r = rec_each(m, REC_CLUSTER_QUEUE, &at));)
-        cq_gauges(m, r);
-    at = 0;
-    for (struct rec *r; (r = rec_each(m, REC_LOCAL_QUEUE, &at));)
-        lq_gauges(m, r);
-    at = 0;
+    drop_family(m, SL_M_UNADMITTED_WORKLOADS);
+    drop_family(m, SL_M_LOCAL_QUEUE_UNADMITTED_WORKLOADS);
+    walk(m, &q);
+    reshape(m, &q);
+    for (uint32_t i = 0; i < q.lqs.n; i++) {
+        carry(m, conf_of(q.lqs.v[i]));
+        lq_gauges(m, q.lqs.v[i]);
+        memset(&conf_of(q.lqs.v[i])->tally, 0, sizeof conf_of(q.lqs.v[i])->tally);
+    }
+    for (uint32_t i = 0; i < q.cqs.n; i++) {
+        cq_gauges(m, q.cqs.v[i]);
+        memset(&conf_of(q.cqs.v[i])->tally, 0, sizeof conf_of(q.cqs.v[i])->tally);
+    }
     for (const char *name; (name = sl_engine_cohort_name(m->engine, &at));)
         cohort_gauges(m, name);
+    sl_vec_free(&q.cohorts);
+    sl_vec_free(&q.cqs);
+    sl_vec_free(&q.lqs);
     sl_writer_stats(m->writer, &w);
     sl_metric_set(to, SL_M_API_WRITES_IN_FLIGHT, w.in_flight);
     sl_metric_set(to, SL_M_WORKLOADS_IN_MEMORY, m->by_wl_id.n);

@@ -42,6 +42,6 @@ const struct kind kinds[REC_KINDS] = {
         .namespaced = true, .size = sizeof(struct rec_job), .decode = job_decode, .changed = job_changed,
         .gone = job_gone, .done = job_done, .build = job_build, .written = job_written},
     [REC_EVENT] = {.path = "/apis/events.k8s.io/v1", .plural = "events", .kind = "Event",
-        .api_version = "events.k8s.io/v1", .namespaced = true, .size = sizeof(struct rec_event), .done = event_done,
+        .api_version = "events.k8s.io/v1", .namespaced = true, .size = sizeof(struct rec_event), .changed = event_changed, .done = event_done,
         .build = event_build, .written = event_written},
 };

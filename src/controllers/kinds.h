@@ -10,8 +10,12 @@
 
 struct rec_event {
     struct rec rec;
-    char *body;
+    char *body;           /* until it is written */
+    uint64_t key;         /* what it says of what */
+    uint32_t count, told; /* how often it happened, and what the API knows of that */
+    sl_time last;
 };
+void event_changed(struct sl_manager *m, struct rec *r);
 bool event_build(struct sl_manager *m, struct rec *r, struct sl_write *w);
 void event_written(struct sl_manager *m, struct rec *r, const struct sl_write *w, enum sl_written how,
                    const struct sl_reply *reply);

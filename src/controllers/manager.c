@@ -391,10 +391,13 @@ void sl_manager_free(struct sl_manager *m) {
     sl_map_done(&m->by_wl_id);
     sl_map_done(&m->job_children);
     sl_map_done(&m->job_prebuilt);
+    sl_map_done(&m->events);
     sl_map_done(&m->limit_ranges);
     sl_vec_free(&m->cohorts);
+    sl_vec_free(&m->orphaned);
     sl_vec_free(&m->objs);
     sl_vec_free(&m->free_objs);
+    sl_vec_free(&m->fresh);
     sl_heap_done(&m->looks);
     sl_effects_done(&m->effects);
     sl_engine_free(m->engine);

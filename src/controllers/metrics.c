@@ -35,6 +35,23 @@ static void count_skips(struct sl_manager *m, const struct sl_effects *x) {
     }
 }
 
+void note_fact(struct sl_manager *m, const struct sl_fact *f) {
+    switch (f->kind) {
+    case SL_FACT_COHORT_GONE:
+        *sl_vec_push(&m->orphaned) = sl_sym_put(&m->syms, f->gone.name);
+        m->trees_changed = true;
+        break;
+    case SL_FACT_COHORT:
+    case SL_FACT_CLUSTER_QUEUE:
+    case SL_FACT_CLUSTER_QUEUE_GONE:
+        sl_vec_clear(&m->orphaned);
+        m->trees_changed = true;
+        break;
+    default:
+        break;
+    }
+}
+
 /* Cohorts that are only named by others go with the last of these. */
 static void forget_cohorts(struct sl_manager *m) {
     SL_VEC(sl_sym) left = {0};
@@ -152,6 +169,7 @@ static void count_reserved(struct sl_manager *m, const struct rec_wl *w,
     struct rec *q = rec_find(m, REC_CLUSTER_QUEUE, "", s.cq);
     if (q)
         conf_of(q)->had_reserving = true;
+    sl_vec_clear(&m->orphaned);
     if (!x->reserve.admitted)
         return;
     count_admitted(m, w, &s);

@@ -20,6 +20,8 @@ void count_ready(struct sl_manager *m, const struct rec_wl *w);
 void count_created(struct sl_manager *m, const struct rec *job);
 
 /* ---- series come and go with their objects ---- */
+/* The engine was told this. */
+void note_fact(struct sl_manager *m, const struct sl_fact *f);
 void drop_cq_series(struct sl_manager *m, const char *cq);
 void drop_cohort_series(struct sl_manager *m, const char *cohort);
 void drop_lq_series(struct sl_manager *m, const char *ns, const char *name);

@@ -64,6 +64,7 @@ static bool tell_spec(struct sl_manager *m, struct rec_wl *w) {
             (void)sl_map_del(&m->by_wl_id, w->id.v, w->rec.obj);
         w->id = id;
         sl_map_add(&m->by_wl_id, id.v, w->rec.obj);
+        *sl_vec_push(&m->fresh) = w->rec.obj;
     }
     w->spec_hash = h;
     touch(m, w);

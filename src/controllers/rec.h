@@ -114,16 +114,18 @@ struct sl_manager {
     struct sl_effects effects;
     struct sl_api_view view;
     struct sl_heap looks;     /* records by look_at */
+    SL_VEC(uint32_t) fresh;   /* workloads that the engine heard of since its last cycle */
     bool ready, leads, facts; /* facts: told the engine something since its last cycle */
-    uint32_t n_events;        /* waiting to be written */
+    struct sl_map events;     /* hash of what an event says of what -> object number */
     uint64_t serial;          /* of events */
     /* metrics */
     struct {
         sl_time began;
         uint64_t looks;
     } cycle;                  /* before the one that runs */
-    SL_VEC(sl_sym) cohorts;   /* that have series */
-    bool trees_changed;       /* since they were looked through */
+    SL_VEC(sl_sym) cohorts;   /* that may have series */
+    SL_VEC(sl_sym) orphaned;  /* cohorts that lost their object, and nothing happened below them since */
+    bool trees_changed;       /* since 'cohorts' was looked through */
     uint64_t series;          /* digest of what decides which gauges there are */
     sl_sym main_ns;
 };

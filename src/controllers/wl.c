@@ -408,11 +408,43 @@ bool wl_build(struct sl_manager *m, struct rec *r, struct sl_write *out) {
     return false;
 }
 
+static int count_in(const char *s) {
+    return s ? (int)strtol(s, NULL, 10) : 0;
+}
+
+#define PENDING_PREEMPTION ". Pending the preemption of "
+#define PREEMPTING ". Preempting "
+
+/* Whoever waits for an eviction that could not be written is told so, and again when it could. */
+static void tell_preemptor(struct sl_manager *m, struct rec_wl *w, bool failed) {
+    uint32_t obj = w->by.v ? sl_map_get(&m->by_wl_id, w->by.v) : SL_MAP_NONE;
+    struct rec_wl *by = obj == SL_MAP_NONE ? NULL : wl_of(m->objs.v[obj]);
+    const struct cond *c = by ? wl_next_cond(m, by, "QuotaReserved") : NULL;
+    const char *tail = c && c->status == COND_FALSE ? strstr(c->message, failed ? PENDING_PREEMPTION : PREEMPTING) : NULL;
+    if (!tail)
+        return;
+    struct sl_buf b;
+    int count = count_in(strpbrk(tail, "0123456789"));
+    sl_buf_init(&b, 32768);
+    sl_buf_add(&b, c->message, (size_t)(tail - c->message));
+    if (failed)
+        sl_buf_printf(&b, PREEMPTING "%d workload(s) failed, will retry.", count);
+    else
+        sl_buf_printf(&b, PENDING_PREEMPTION "%d workload(s)", count);
+    wl_set_cond(m, by, "QuotaReserved", false, "Pending", sl_buf_str(&b));
+    sl_buf_done(&b);
+}
+
 void wl_written(struct sl_manager *m, struct rec *r, const struct sl_write *out, enum sl_written how,
                 const struct sl_reply *reply) {
     struct rec_wl *w = wl_of(r);
     (void)reply;
     bool main_object = !w->sent;
+    if (w->by.v && w->sent) {
+        tell_preemptor(m, w, how == SL_WRITE_FAILED);
+        if (how == SL_WRITTEN)
+            w->by = SL_WL_NONE;
+    }
     if (how == SL_WRITTEN) {
         wl_changes_free(&w->sent);
         if (main_object && out->method == SL_PATCH)

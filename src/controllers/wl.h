@@ -128,6 +128,7 @@ struct rec_wl {
     uint64_t checks_told;  /* hash of the checks the engine knows of */
     uint64_t reclaimable_hash;
     bool ready_told, reclaimable_told, past_told;
+    sl_wl_id by;         /* who preempts it, while that is being written */
     bool evicted_before; /* the last eviction was not the first of its kind */
     int64_t spec_generation; /* of the podsets below */
     uint32_t wishes;

@@ -147,7 +147,7 @@ static void strategies(struct sl_read *rd, const struct sl_node *list, struct sl
                                    : "Unsupported value: ");
     if (rd->n_wrong > n_wrong)
         return;
-    memcpy(c->fair, v, sizeof v);
+    memcpy(c->fair, v, count * sizeof v[0]);
     c->n_fair = count;
 }
 
@@ -167,6 +167,8 @@ static void fair_sharing(struct sl_read *rd, const struct sl_node *n, bool v1bet
     c->fair_sharing = enabled(&f, v1beta1, &older);
     rd->instead = "using both";
     list = sl_field(&f, "preemptionStrategies");
+    if (older && rd->warn && list && list->kind == SL_NODE_LIST && list->n == 0)
+        list = NULL; /* v1beta1 has a default */
     if (list)
         strategies(rd, list, c);
     else if (!older && rd->warn)

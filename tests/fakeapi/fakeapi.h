@@ -13,7 +13,8 @@
  *
  * What it leaves out: validation and defaulting of specs, admission, conversion between versions,
  * strategic and JSON patches (415), field management (apply is a forced merge that creates what is
- * missing; lists are replaced whole), whether a namespace exists, the emptying of a deleted
+ * missing; lists are replaced whole; an applied status replaces the old one, as if it had one
+ * manager), whether a namespace exists, the emptying of a deleted
  * namespace, discovery, delete of a collection (405).
  */
 #ifndef FAKEAPI_H

@@ -176,6 +176,12 @@ static int patch(struct fakeapi *a, struct target *t, const char *type, yyjson_v
     yyjson_mut_doc *m = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *o = yyjson_merge_patch(m, fa_root_of(a->objects.v[obj].cur), in);
     yyjson_mut_doc_set_root(m, o);
+    if (apply && strcmp(t->sub, "status") == 0) { /* one manager: what it no longer says is gone */
+        (void)yyjson_mut_obj_remove_key(o, "status");
+        if (yyjson_obj_get(in, "status"))
+            (void)yyjson_mut_obj_add(o, yyjson_mut_str(m, "status"),
+                                     yyjson_val_mut_copy(m, yyjson_obj_get(in, "status")));
+    }
     int status = yyjson_mut_is_obj(o) ? fa_write_update(a, obj, t->sub[0], m, out)
                                       : fa_fail(out, 400, "BadRequest", "a patch is an object");
     yyjson_mut_doc_free(m);

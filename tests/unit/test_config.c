@@ -177,6 +177,8 @@ static const struct {
      "f:3: waitForPodsReady.enable: expected true or false, got 1 (using false)"},
     {V1 "fairSharing: {}\n", false, false, 30, 30, false, NULL},
     {V1 "fairSharing: {enable: true}\n", false, false, 30, 30, true, NULL},
+    {V1 "fairSharing: {enable: true, preemptionStrategies: []}\n", false, false, 30, 30, true,
+     NULL},
     {V2 "fairSharing: {enable: true}\n", true, false, 30, 30, true,
      "f:3: fairSharing.enable: is a field of v1beta1, not of v1beta2 (taken as there)"},
     {V2 "fairSharing: {enable: false}\n", true, false, 30, 30, false,

@@ -26,21 +26,69 @@
 
 enum { MAX = 3 };
 
+/* Between a candidate and the API: remembers when its last successful write was sent. */
+struct tap {
+    struct sl_port port;
+    struct sl_port *inner;
+    sl_reply_fn done;
+    void *ctx;
+    bool write;
+    sl_time sent, good;
+    uint32_t swallow; /* so many requests get no answer at all */
+};
+
 struct world {
     struct fakeapi *a;
+    struct tap taps[MAX];
     struct sl_lease *l[MAX]; /* NULL: dead */
     uint32_t n;
     uint64_t events, terms;
     int holder; /* -1: nobody */
-    sl_span idle, longest_idle;
-    sl_time idle_since;
 };
+
+static void tap_reply(void *ctx, const struct sl_reply *r) {
+    struct tap *t = ctx;
+
+    if (t->write && r->status >= 200 && r->status < 300)
+        t->good = t->sent;
+    t->done(t->ctx, r);
+}
+
+static sl_call tap_request(struct sl_port *p, const struct sl_request_line *rq, sl_reply_fn done,
+                           void *ctx) {
+    struct tap *t = (struct tap *)p;
+
+    t->done = done;
+    t->ctx = ctx;
+    t->write = rq->method != SL_GET;
+    t->sent = p->mono;
+    if (t->swallow > 0) {
+        t->swallow--;
+        return (sl_call){UINT64_MAX};
+    }
+    return sl_port_request(t->inner, rq, tap_reply, t);
+}
+
+static void tap_cancel(struct sl_port *p, sl_call c) {
+    sl_port_cancel(((struct tap *)p)->inner, c);
+}
+
+static const struct sl_port_ops tap_ops = {tap_request, NULL, tap_cancel};
+
+/* Before any callback, as the contract of the port says. */
+static void set_clocks(struct world *w, sl_time mono) {
+    for (uint32_t i = 0; i < w->n; i++) {
+        w->taps[i].port.mono = mono;
+        w->taps[i].port.wall = w->taps[i].inner->wall + mono - w->taps[i].inner->mono;
+    }
+}
 
 static struct sl_lease *candidate(struct world *w, uint32_t i, const char *identity,
                                   uint64_t seed) {
     struct sl_lease_spec spec = {"sys", "sluice", identity, DURATION, DEADLINE, RETRY};
 
-    return w->l[i] = sl_lease_new(fakeapi_port(w->a, i), &spec, seed);
+    w->taps[i].good = INT64_MIN;
+    return w->l[i] = sl_lease_new(&w->taps[i].port, &spec, seed);
 }
 
 static void open_world(struct world *w, uint32_t n, uint64_t seed) {
@@ -48,6 +96,9 @@ static void open_world(struct world *w, uint32_t n, uint64_t seed) {
     w->a = fakeapi_new(seed);
     w->n = n;
     w->holder = -1;
+    for (uint32_t i = 0; i < n; i++)
+        w->taps[i] = (struct tap){.port.ops = &tap_ops, .inner = fakeapi_port(w->a, i)};
+    set_clocks(w, 0);
 }
 
 static void close_world(struct world *w) {
@@ -62,6 +113,7 @@ static void check(struct world *w) {
     for (uint32_t i = 0; i < w->n; i++)
         if (w->l[i] && sl_lease_held(w->l[i])) {
             assert_int_equal(holder, -1); /* never two */
+            assert_true(fakeapi_now(w->a) < w->taps[i].good + DEADLINE);
             holder = (int)i;
         }
     w->terms += holder >= 0 && holder != w->holder;
@@ -82,10 +134,12 @@ static void advance(struct world *w, sl_time until) {
         if (t > until)
             break;
         w->events++;
+        set_clocks(w, t);
         (void)fakeapi_step(w->a, t);
         check(w);
     }
     (void)fakeapi_step(w->a, until);
+    set_clocks(w, until);
     check(w);
 }
 
@@ -216,6 +270,26 @@ static void test_deadline(void **state) {
     pass(&w, SL_MINUTE);
     assert_int_equal(w.holder, 1);
     assert_string_equal(sl_lease_holder(w.l[0]), "two");
+    close_world(&w);
+}
+
+/* Answers that take long, or never come, cost no term as long as another try is in time. */
+static void test_hung(void **state) {
+    struct world w;
+
+    (void)state;
+    open_world(&w, 1, 1);
+    candidate(&w, 0, "one", 1);
+    pass(&w, SL_SEC);
+    for (int i = 0; i < 10; i++) {
+        w.taps[0].swallow = 1;
+        for (int k = 0; k < 20; k++) {
+            pass(&w, SL_SEC);
+            assert_int_equal(w.holder, 0);
+        }
+    }
+    fakeapi_set_faults(w.a, &(struct fakeapi_faults){.late_reply = 1});
+    pass(&w, 10 * SL_MINUTE); /* 'check' sees that a late answer makes no longer term */
     close_world(&w);
 }
 
@@ -360,10 +434,10 @@ static void test_seeds(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stamps),   cmocka_unit_test(test_life),
-        cmocka_unit_test(test_death),    cmocka_unit_test(test_deadline),
-        cmocka_unit_test(test_stranger), cmocka_unit_test(test_release),
-        cmocka_unit_test(test_seeds),
+        cmocka_unit_test(test_stamps),  cmocka_unit_test(test_life),
+        cmocka_unit_test(test_death),   cmocka_unit_test(test_deadline),
+        cmocka_unit_test(test_hung),    cmocka_unit_test(test_stranger),
+        cmocka_unit_test(test_release), cmocka_unit_test(test_seeds),
     };
     return cmocka_run_group_tests_name("lease", tests, NULL, NULL);
 }

@@ -417,7 +417,42 @@ static void test_refused(void **state) {
     assert_int_equal(in_flight(&g), 1);
     answer(&g, 1, 200, 0);
     assert_true(sl_writer_idle(g.q));
+    /* A failure after a refusal is a failure: its pause is for every body. */
+    want(&g, 1, 0, 1);
+    sl_writer_tick(g.q);
+    answer(&g, 1, 422, 0);
+    want(&g, 1, 0, 2);
+    sl_writer_tick(g.q);
+    answer(&g, 1, 500, 5 * SL_SEC);
+    want(&g, 1, 0, 3);
+    after(&g, 5 * SL_SEC, 6 * SL_SEC);
+    assert_int_equal(in_flight(&g), 1);
     stage_close(&g);
+}
+
+/* A wish in a worse lane does not take the retry along; after a success it stands for itself. */
+static void test_lane_of_retry(void **state) {
+    struct stage g;
+
+    (void)state;
+    for (int good = 0; good < 2; good++) {
+        stage_open(&g, 1);
+        for (uint32_t i = 10; i < 14; i++)
+            sl_writer_want(g.q, i, 0); /* nothing to write: turns pass until no lane has its own */
+        sl_writer_tick(g.q);
+        want(&g, 1, 0, 1);
+        sl_writer_tick(g.q);
+        want(&g, 1, 2, 1);
+        want(&g, 2, 1, 1);
+        answer(&g, 1, good ? 200 : 409, 0);
+        g.body[1] = 1;
+        if (!good)
+            answer(&g, 1, 200, 0);
+        sl_writer_tick(g.q);
+        sl_writer_tick(g.q);
+        assert_int_equal(sl_vec_last(&g.order), good ? 2 : 1);
+        stage_close(&g);
+    }
 }
 
 static void want_in_build(struct stage *g, uint32_t obj) {
@@ -519,15 +554,11 @@ static void test_forget(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_coalesces),
-        cmocka_unit_test(test_bound_and_lanes),
-        cmocka_unit_test(test_later),
-        cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_slow_down),
-        cmocka_unit_test(test_conflict),
-        cmocka_unit_test(test_gone),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_wishes_in_callbacks),
+        cmocka_unit_test(test_coalesces),     cmocka_unit_test(test_bound_and_lanes),
+        cmocka_unit_test(test_later),         cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_slow_down),     cmocka_unit_test(test_conflict),
+        cmocka_unit_test(test_gone),          cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_lane_of_retry), cmocka_unit_test(test_wishes_in_callbacks),
         cmocka_unit_test(test_forget),
     };
     return cmocka_run_group_tests_name("writer", tests, NULL, NULL);
