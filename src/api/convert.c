@@ -144,6 +144,7 @@ static void priority_down(struct sl_convert *cv, yyjson_mut_val *spec) {
             strcmp(text_at(ref, "kind"), priority_sources[i].kind) != 0)
             continue;
         put_str(cv, spec, "priorityClassSource", priority_sources[i].source);
+        /* No name, no field: put removes it then. */
         put(cv, spec, "priorityClassName", yyjson_mut_obj_remove_key(ref, "name"));
     }
 }
@@ -338,7 +339,6 @@ int sl_convert_object(struct sl_convert *cv, yyjson_val *object, const char *api
         r = step(cv, kind, copy, from - 1, false);
     if (r < 0)
         return sl_err_wrap(cv->err, r, "%s %s", kind, sl_json_str(object, "metadata.name"));
-    /* The text outlives the document: it is the caller's, or the review's. */
     put(cv, copy, "apiVersion", yyjson_mut_strcpy(cv->doc, api_version));
     *ret = copy;
     return 0;

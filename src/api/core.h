@@ -6,6 +6,9 @@
 
 #include "api/call.h"
 
+/* The finalizer of what others may still use. */
+#define SL_IN_USE "kueue.x-k8s.io/resource-in-use"
+
 /* ---- queue_review.c ---- */
 int sl_review_cluster_queue_mutate(struct sl_review_call *c);
 int sl_review_cluster_queue_validate(struct sl_review_call *c);
@@ -23,7 +26,5 @@ int sl_review_workload_mutate(struct sl_review_call *c);
 int sl_review_workload_validate(struct sl_review_call *c);
 /* What may change, given the object as it was. */
 void sl_rule_workload_update(struct sl_review_call *c);
-/* Is it an elastic one, whose podsets may shrink? */
-bool sl_workload_elastic(const struct sl_review_call *c);
 
 #endif

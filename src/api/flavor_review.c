@@ -6,11 +6,10 @@
 #include "api/core.h"
 #include "api/syntax.h"
 
-#define IN_USE "kueue.x-k8s.io/resource-in-use"
 #define MAX_TAINTS 8u
 
 int sl_review_flavor_mutate(struct sl_review_call *c) {
-    sl_edit_finalizer(c, IN_USE);
+    sl_edit_finalizer(c, SL_IN_USE);
     return 0;
 }
 

@@ -2,8 +2,6 @@
 
 #include <string.h>
 
-#include "base/quantity.h"
-
 /* An object with more fields than this is no object of the API. It bounds every search by name. */
 #define MAX_FIELDS 4096u
 
@@ -97,12 +95,24 @@ const char *sl_json_str(yyjson_val *v, const char *path) {
 
 int64_t sl_json_int(yyjson_val *v, const char *path, int64_t otherwise) {
     yyjson_val *at = sl_json_at(v, path);
+
+    if (yyjson_is_uint(at) && yyjson_get_uint(at) > INT64_MAX)
+        return INT64_MAX;
     return yyjson_is_int(at) ? yyjson_get_sint(at) : otherwise;
 }
 
 bool sl_json_bool(yyjson_val *v, const char *path, bool otherwise) {
     yyjson_val *at = sl_json_at(v, path);
     return yyjson_is_bool(at) ? yyjson_get_bool(at) : otherwise;
+}
+
+bool sl_json_quantity(yyjson_val *v, sl_quantity *ret) {
+    if (yyjson_is_str(v))
+        return sl_quantity_parse(yyjson_get_str(v), yyjson_get_len(v), ret, NULL) == 0;
+    if (!yyjson_is_int(v))
+        return false;
+    *ret = (sl_quantity)sl_json_int(v, "", 0) * SL_NANO;
+    return true;
 }
 
 size_t sl_json_size(yyjson_val *v) {
@@ -148,15 +158,6 @@ static bool holds_quantities(yyjson_val *key) {
         if (yyjson_equals_str(key, names[i]))
             return true;
     return false;
-}
-
-static bool quantity_of(yyjson_val *v, sl_quantity *ret) {
-    if (yyjson_is_int(v)) {
-        *ret = (sl_quantity)yyjson_get_sint(v) * SL_NANO;
-        return true;
-    }
-    return yyjson_is_str(v) &&
-           sl_quantity_parse(yyjson_get_str(v), yyjson_get_len(v), ret, NULL) == 0;
 }
 
 /* Whatever a typed reader would take for a field that is not there. */
@@ -239,7 +240,7 @@ static bool same(yyjson_val *a, yyjson_val *b, bool quantities) {
         return yyjson_get_num(a) == yyjson_get_num(b);
     if (yyjson_equals(a, b))
         return true;
-    return quantities && quantity_of(a, &qa) && quantity_of(b, &qb) && qa == qb;
+    return quantities && sl_json_quantity(a, &qa) && sl_json_quantity(b, &qb) && qa == qb;
 }
 
 bool sl_json_same(yyjson_val *a, yyjson_val *b) {

@@ -9,7 +9,7 @@
 
 #include <yyjson.h>
 
-#include "base/err.h"
+#include "base/quantity.h"
 
 #define SL_JSON_MAX_DEPTH 128u
 
@@ -27,6 +27,8 @@ const char *sl_json_str(yyjson_val *v, const char *path);
 const char *sl_json_text(yyjson_val *v);
 int64_t sl_json_int(yyjson_val *v, const char *path, int64_t otherwise);
 bool sl_json_bool(yyjson_val *v, const char *path, bool otherwise);
+/* A quantity, which may be a number or a text. False if it is none. */
+bool sl_json_quantity(yyjson_val *v, sl_quantity *ret);
 /* The number of items of an array or of fields of an object, else 0. */
 size_t sl_json_size(yyjson_val *v);
 /* The item of an array whose "key" is this word ("name", "main"), NULL if there is none. */

@@ -5,10 +5,8 @@
 
 #include "api/core.h"
 #include "api/syntax.h"
-#include "base/quantity.h"
 #include "model/specs.h"
 
-#define IN_USE "kueue.x-k8s.io/resource-in-use"
 #define NOT_NEGATIVE "must be greater than or equal to 0"
 
 #define MAX_FLAVORS_IN_ALL 256u
@@ -56,13 +54,8 @@ struct amount {
 };
 
 static bool amount_of(yyjson_val *v, struct amount *ret) {
-    ret->shown = yyjson_is_str(v) ? sl_bad_str(yyjson_get_str(v)) : sl_bad_json(v);
-    if (yyjson_is_int(v))
-        ret->q = (sl_quantity)yyjson_get_sint(v) * SL_NANO;
-    else if (!yyjson_is_str(v) ||
-             sl_quantity_parse(yyjson_get_str(v), yyjson_get_len(v), &ret->q, NULL) < 0)
-        return false;
-    return true;
+    ret->shown = sl_bad_json(v);
+    return sl_json_quantity(v, &ret->q);
 }
 
 static void check_not_negative(struct sl_field_errs *e, const struct sl_path *at,
@@ -187,7 +180,7 @@ int sl_review_cohort_validate(struct sl_review_call *c) {
 /* ---- ClusterQueue ---- */
 
 int sl_review_cluster_queue_mutate(struct sl_review_call *c) {
-    sl_edit_finalizer(c, IN_USE);
+    sl_edit_finalizer(c, SL_IN_USE);
     return 0;
 }
 

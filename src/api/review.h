@@ -13,9 +13,9 @@
 
 /*
  * Answers the POST of 'body' to 'path' ("/mutate-kueue-x-k8s-io-v1beta2-clusterqueue",
- * "/validate-batch-v1-job",
- * "/convert"). Returns the HTTP status: 200 with a review in out; 400 for what is no review, 404
- * for an unknown path, with a one-line text in out. Never fails otherwise.
+ * "/validate-batch-v1-job", "/convert"). Returns the HTTP status: 200 with a review in out; or,
+ * with one line of text in out, 400 for what is no review, 404 for an unknown path, 500 if out has
+ * no room for the answer (32 MiB are enough for what it can be). Never fails otherwise.
  */
 int sl_review(const struct sl_api_view *view, const char *path, const char *body, size_t len,
               struct sl_buf *out);

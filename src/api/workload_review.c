@@ -2,16 +2,13 @@
  * Workload: what must hold of the object by itself, also on writes of its status. What may change
  * is in workload_update.c.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/core.h"
+#include "api/job_rules.h"
 #include "api/syntax.h"
-#include "base/quantity.h"
 #include "model/specs.h"
 
-#define ELASTIC_JOB "kueue.x-k8s.io/elastic-job"
 #define PRIORITY_BOOST "kueue.x-k8s.io/priority-boost"
 
 int sl_review_workload_mutate(struct sl_review_call *c) {
@@ -25,12 +22,6 @@ int sl_review_workload_mutate(struct sl_review_call *c) {
         sl_edit_remove(set, "minCount");
     }
     return 0;
-}
-
-bool sl_workload_elastic(const struct sl_review_call *c) {
-    const char *mark = sl_json_annotation(c->object, ELASTIC_JOB);
-    return sl_call_gate(c, SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES) && mark &&
-           strcmp(mark, "true") == 0;
 }
 
 /* ---- podsets ---- */
@@ -71,7 +62,7 @@ static void check_podsets(struct sl_review_call *c, const struct sl_path *at, yy
     }
     if (flexible > 1)
         sl_field_invalid(&c->errs, at, sl_bad_int(flexible), "at most one podSet can use minCount");
-    if (flexible > 0 && sl_workload_elastic(c))
+    if (flexible > 0 && sl_job_elastic(c, c->object))
         sl_field_invalid(&c->errs, at, sl_bad_int(flexible),
                          "partial admission and elastic job cannot be used together");
 }
@@ -87,11 +78,8 @@ static void check_usage(struct sl_field_errs *e, const struct sl_path *at, yyjso
         return;
     yyjson_obj_foreach(usage, i, n, key, val) {
         const char *resource = sl_json_text(key);
-        sl_quantity q = (sl_quantity)yyjson_get_sint(val) * SL_NANO;
-        if (yyjson_is_str(val) &&
-            sl_quantity_parse(yyjson_get_str(val), yyjson_get_len(val), &q, NULL) < 0)
-            continue;
-        if (sl_amount_of_request(resource, q) % count != 0)
+        sl_quantity q;
+        if (sl_json_quantity(val, &q) && sl_amount_of_request(resource, q) % count != 0)
             sl_field_invalid(e, SL_PATH_KEY(at, resource), sl_bad_json(val),
                              "is not a multiple of %lld", (long long)count);
     }
@@ -142,7 +130,7 @@ static size_t podset_names(yyjson_val *sets, const char *ret[SL_MAX_PODSETS], bo
 static bool is_left_over(const struct sl_review_call *c, yyjson_val *pod) {
     yyjson_val *before = sl_json_find(sl_json_at(c->old, "status.reclaimablePods"), "name",
                                       sl_json_str(pod, "name"));
-    return before && sl_workload_elastic(c) &&
+    return before && sl_job_elastic(c, c->object) &&
            sl_json_int(before, "count", 0) == sl_json_int(pod, "count", 0);
 }
 
@@ -205,21 +193,12 @@ static void check_checks(struct sl_field_errs *e, yyjson_val *checks, yyjson_val
 
 /* ---- annotations ---- */
 
-/* A whole decimal number of 32 bits with an optional sign, and nothing else. */
-static bool is_int32(const char *s) {
-    char *end = NULL;
-
-    if (!*s || s[strspn(s, "+-0123456789")] != '\0')
-        return false;
-    errno = 0;
-    long long v = strtoll(s, &end, 10);
-    return errno == 0 && end != s && *end == '\0' && v >= INT32_MIN && v <= INT32_MAX;
-}
-
 static void check_priority_boost(struct sl_review_call *c) {
-    const char *boost = sl_json_annotation(c->object, PRIORITY_BOOST);
+    const char *boost = sl_json_annotation(c->object, PRIORITY_BOOST), *why;
+    int64_t v;
 
-    if (!sl_call_gate(c, SL_G_PRIORITY_BOOST) || !boost || is_int32(boost))
+    if (!sl_call_gate(c, SL_G_PRIORITY_BOOST) || !boost ||
+        (sl_go_int(c, boost, &v, &why) && v >= INT32_MIN && v <= INT32_MAX))
         return;
     sl_field_invalid(&c->errs, SL_PATH_KEY(SL_PATH(NULL, "metadata.annotations"), PRIORITY_BOOST),
                      sl_bad_str(boost), "must be a valid signed integer%s",

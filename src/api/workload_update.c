@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/core.h"
+#include "api/job_rules.h"
 #include "api/syntax.h"
 #include "model/specs.h"
 
@@ -83,7 +84,7 @@ static bool is_scaled_down(const struct sl_review_call *c, const char *podset) {
         sl_json_find(sl_json_at(c->object, "status.admission.podSetAssignments"), "name", podset);
     yyjson_val *set = sl_json_find(sl_json_at(c->object, "spec.podSets"), "name", podset);
 
-    return sl_workload_elastic(c) &&
+    return sl_job_elastic(c, c->object) &&
            sl_json_int(assigned, "count", 0) > sl_json_int(set, "count", 0);
 }
 

@@ -505,7 +505,7 @@ static sl_time on_mono(const struct sl_manager *m, sl_time wall) {
 }
 
 sl_time sl_manager_next(const struct sl_manager *m) {
-    sl_time at = sl_writer_next(m->writer);
+    sl_time at = m->ready ? sl_writer_next(m->writer) : SL_TIME_NEVER;
     for (uint32_t k = 0; k < REC_KINDS; k++) {
         const struct table *t = &m->tables[k];
         if (t->reflector)

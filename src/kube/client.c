@@ -74,11 +74,13 @@ static void take_number(struct sl_client *c, const struct sl_xcall *call) {
 /* ---- beginning ---- */
 
 static const char *refusal(const struct sl_client *c, const struct sl_request_line *rq) {
-    if (c->n_waiting >= SL_CLIENT_MAX_WAITING)
+    if (c->n_waiting >= SL_CLIENT_MAX_WAITING || c->waiting_bytes > SL_CLIENT_MAX_WAITING_BYTES)
         return "too many requests are waiting";
     if (rq->path[0] != '/' || strlen(rq->path) > SL_CLIENT_MAX_PATH || strpbrk(rq->path, " \t\r\n"))
         return "not a path that can be asked for";
-    if (rq->len > SL_CLIENT_MAX_BODY || (rq->content_type && strlen(rq->content_type) > 100))
+    if (rq->content_type && strlen(rq->content_type) > SL_CLIENT_MAX_TYPE)
+        return "too long a content type";
+    if (rq->len > SL_CLIENT_MAX_BODY)
         return "the body is too large";
     return NULL;
 }
@@ -87,7 +89,7 @@ static const char *refusal(const struct sl_client *c, const struct sl_request_li
 static struct sl_xcall *new_call(const struct sl_client *c, const struct sl_request_line *rq) {
     const char *why = refusal(c, rq), *type = rq->content_type ? rq->content_type : "";
     size_t base = why ? 0 : strlen(c->base), path = why ? 0 : strlen(rq->path);
-    size_t type_len = why ? 0 : strlen(type), body = why ? 0 : rq->len;
+    size_t type_len = why ? 0 : strlen(type), body = why || !rq->body ? 0 : rq->len;
     struct sl_xcall *call = sl_alloc(sizeof *call + base + path + 1 + type_len + 1 + body);
     char *p = call->text;
 
@@ -101,20 +103,38 @@ static struct sl_xcall *new_call(const struct sl_client *c, const struct sl_requ
     memcpy(p, type, type_len);
     p += type_len;
     *p++ = '\0';
-    if (rq->body) {
+    if (body > 0) {
         memcpy(p, rq->body, body);
         call->body = p;
     }
     return call;
 }
 
+/* At the end, or again at the front. */
+static void join_line(struct sl_client *c, struct sl_xcall *call, bool again) {
+    struct sl_xcalls *line = &c->waiting[kind_of(call)];
+
+    if (again)
+        TAILQ_INSERT_HEAD(line, call, link);
+    else
+        TAILQ_INSERT_TAIL(line, call, link);
+    c->n_waiting++;
+    c->waiting_bytes += call->len;
+    sl_loop_kick(c);
+}
+
+static void leave_line(struct sl_client *c, struct sl_xcall *call) {
+    TAILQ_REMOVE(&c->waiting[kind_of(call)], call, link);
+    c->n_waiting--;
+    c->waiting_bytes -= call->len;
+}
+
 static sl_call queue(struct sl_client *c, struct sl_xcall *call) {
+    sl_assert(!c->closing);
     call->serial = ++c->serial;
     call->deadline = sl_time_add(c->port.mono, c->timeout);
     call->id = give_number(c, call);
-    TAILQ_INSERT_TAIL(&c->waiting[kind_of(call)], call, link);
-    c->n_waiting++;
-    sl_loop_kick(c);
+    join_line(c, call, false);
     return call->id;
 }
 
@@ -142,11 +162,6 @@ static sl_call on_watch(struct sl_port *p, const char *path, sl_line_fn line, sl
 }
 
 /* ---- the lines ---- */
-
-static void leave_line(struct sl_client *c, struct sl_xcall *call) {
-    TAILQ_REMOVE(&c->waiting[kind_of(call)], call, link);
-    c->n_waiting--;
-}
 
 static void fail(struct sl_client *c, struct sl_xcall *call, const char *why) {
     leave_line(c, call);
@@ -244,9 +259,7 @@ void sl_client_finish(struct sl_client *c, struct sl_xcall *call, CURLcode resul
         sl_auth_refused(c->auth, call->gen, c->port.mono)) {
         call->retried = true;
         sl_xfer_end(c, x);
-        TAILQ_INSERT_HEAD(&c->waiting[kind_of(call)], call, link);
-        c->n_waiting++;
-        sl_loop_kick(c);
+        join_line(c, call, true);
         return;
     }
     take_number(c, call);
@@ -365,6 +378,7 @@ void sl_client_free(struct sl_client *c) {
         return;
     sl_assert(!c->closing);
     c->closing = true;
+    sl_vec_clear(&c->slots); /* a late cancel finds nothing */
     for (size_t i = 0; i < SL_LEN(c->waiting); i++)
         while ((call = TAILQ_FIRST(&c->waiting[i]))) {
             leave_line(c, call);

@@ -26,7 +26,9 @@
 #define SL_CLIENT_MAX_REQUESTS 32u   /* on the wire, each on a connection of its own */
 #define SL_CLIENT_MAX_WATCHES 1024u  /* the same */
 #define SL_CLIENT_MAX_WAITING 65536u /* for a connection or a credential */
+#define SL_CLIENT_MAX_WAITING_BYTES ((size_t)512 << 20)
 #define SL_CLIENT_MAX_PATH ((size_t)64 << 10)
+#define SL_CLIENT_MAX_TYPE 100u
 #define SL_CLIENT_MAX_BODY ((size_t)64 << 20)
 #define SL_CLIENT_MAX_REPLY ((size_t)256 << 20)
 #define SL_CLIENT_MAX_LINE ((size_t)64 << 20)
@@ -48,7 +50,7 @@ struct sl_xcall {
     uint32_t gen;        /* of the credential it was sent with */
     bool retried, cancelled;
     struct sl_xfer *x;                     /* while running */
-    const char *url, *content_type, *body; /* in 'text'; content_type "" for none */
+    const char *url, *content_type, *body; /* in 'text'; no body: NULL, no type: "" */
     size_t len;
     char text[];
 };
@@ -97,6 +99,7 @@ struct sl_client {
     SL_VEC(uint32_t) free_slots;
     struct sl_xcalls waiting[2], running; /* waiting: requests, watches */
     uint32_t n_waiting, n_running[2];
+    size_t waiting_bytes;
     uint64_t serial;
     struct sl_xfers idle;
     uint32_t n_idle;

@@ -7,6 +7,7 @@
  * is the handle stopped. This holds for sockets whose closing libcurl tells us about
  * (sl_loop_closed); others, as the pipe of its resolver, are dropped the moment libcurl says so.
  */
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -48,7 +49,7 @@ static struct sl_sock *sock_new(struct sl_client *c, curl_socket_t fd) {
     s->poll.data = s;
     c->open++;
     while (c->socks.n <= (uint32_t)fd)
-        *sl_vec_push(&c->socks) = NULL;
+        *sl_vec_push(&c->socks) = NULL; /* pointers are meant: NOLINT(bugprone-sizeof-expression) */
     c->socks.v[fd] = s;
     return s;
 }
@@ -129,6 +130,7 @@ int sl_loop_opened(void *client, curl_socket_t fd, curlsocktype purpose) {
 
     if (purpose != CURLSOCKTYPE_IPCXN)
         return CURL_SOCKOPT_OK;
+    (void)fcntl(fd, F_SETFD, FD_CLOEXEC); /* not for plugins */
     set_int(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
     set_int(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE_S);
     set_int(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_IDLE_S);

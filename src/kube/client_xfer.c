@@ -9,7 +9,7 @@
 #include "kube/client_int.h"
 
 #define KEEP_IDLE 64u                   /* handles */
-#define KEEP_BUFFER ((size_t)256 << 10) /* bytes of an idle one */
+#define KEEP_BUFFER ((size_t)256 << 10) /* bytes of an empty one */
 #define READ_BUFFER (64L << 10)
 #define IDLE_SECONDS 60L /* kube-apiserver closes after 90 */
 
@@ -17,6 +17,13 @@
 #define SET(x, option, value) sl_assert(curl_easy_setopt((x)->easy, (option), (value)) == CURLE_OK)
 
 /* ---- bytes that come back ---- */
+
+/* For the next use; what a large object took is given back. */
+static void empty(struct sl_buf *b) {
+    sl_buf_clear(b);
+    if (b->cap > KEEP_BUFFER)
+        sl_buf_done(b);
+}
 
 /* Hands over every whole line; the rest stays in x->body. False: the stream is to be ended. */
 static bool split(struct sl_xfer *x, const char *p, size_t n) {
@@ -40,7 +47,7 @@ static bool split(struct sl_xfer *x, const char *p, size_t n) {
             call->line(call->ctx, line, line_len);
         if (call->cancelled)
             return false;
-        sl_buf_clear(&x->body);
+        empty(&x->body);
         p = end + 1;
         n -= len + 1;
     }
@@ -94,9 +101,7 @@ static void set_up(const struct sl_client *c, struct sl_xfer *x) {
         SET(x, CURLOPT_USERNAME, k->username);
         SET(x, CURLOPT_PASSWORD, k->password);
     }
-    /* Without one of its own, the proxy of the environment; but as for kubectl never to this
-     * machine.
-     */
+    /* Else it is the environment's proxy; but, as for kubectl, none to this machine. */
     if (strncmp(k->proxy_url, "socks5:", 7) == 0) { /* Go's lets the proxy look up the name */
         char url[5000];
         (void)snprintf(url, sizeof url, "socks5h:%s", k->proxy_url + 7);
@@ -107,7 +112,11 @@ static void set_up(const struct sl_client *c, struct sl_xfer *x) {
 }
 
 static void set_blob(struct sl_xfer *x, CURLoption option, struct sl_bytes b) {
-    struct curl_blob blob = {.data = (void *)(uintptr_t)b.p, .len = b.n, .flags = CURL_BLOB_COPY};
+    union { /* it is only copied, but libcurl's type has no const */
+        const char *in;
+        void *out;
+    } unwritten = {.in = b.p};
+    struct curl_blob blob = {.data = unwritten.out, .len = b.n, .flags = CURL_BLOB_COPY};
 
     SET(x, option, b.n > 0 ? &blob : NULL);
 }
@@ -116,9 +125,9 @@ static void add_header(struct sl_xfer *x, const char *name, const char *value) {
     struct sl_buf b;
 
     sl_buf_init(&b, (size_t)1 << 20);
-    sl_buf_printf(&b, "%s: %s", name, value);
+    sl_buf_printf(&b, "%s%s", name, value);
     struct curl_slist *more = curl_slist_append(x->headers, sl_buf_str(&b));
-    sl_assert(more);
+    sl_assert(more && !b.overflow);
     x->headers = more;
     sl_buf_done(&b);
 }
@@ -138,27 +147,19 @@ static void set_credential(const struct sl_client *c, struct sl_xfer *x) {
 
     curl_slist_free_all(x->headers);
     x->headers = NULL;
-    add_header(x, "Accept", "application/json");
-    add_header(x, "Accept-Encoding", "identity");
-    x->headers = curl_slist_append(x->headers, "Expect:"); /* never wait for a 100 */
-    if (*cred->token) {
-        struct sl_buf b;
-        sl_buf_init(&b, (size_t)1 << 20);
-        sl_buf_printf(&b, "Bearer %s", cred->token);
-        add_header(x, "Authorization", sl_buf_str(&b));
-        sl_buf_done(&b);
-    }
+    add_header(x, "Accept: ", SL_JSON);
+    add_header(x, "Accept-Encoding: ", "identity");
+    add_header(x, "Expect:", ""); /* removes it: never wait for a 100 */
+    if (*cred->token)
+        add_header(x, "Authorization: Bearer ", cred->token);
     if (*k->as)
-        add_header(x, "Impersonate-User", k->as);
+        add_header(x, "Impersonate-User: ", k->as);
     if (*k->as_uid)
-        add_header(x, "Impersonate-Uid", k->as_uid);
+        add_header(x, "Impersonate-Uid: ", k->as_uid);
     for (uint32_t i = 0; i < k->n_as_groups; i++)
-        add_header(x, "Impersonate-Group", k->as_groups[i]);
-    if (c->connect_to) { /* the URL carries the name for TLS */
-        char host[300];
-        (void)snprintf(host, sizeof host, "%s:%s", k->host, k->port);
-        add_header(x, "Host", host);
-    }
+        add_header(x, "Impersonate-Group: ", k->as_groups[i]);
+    if (c->connect_to) /* "::host:port"; the URL carries the name for TLS instead */
+        add_header(x, "Host: ", c->connect_to->data + 2);
 }
 
 static void set_method(struct sl_xfer *x, const struct sl_xcall *call) {
@@ -263,9 +264,7 @@ void sl_xfer_reply(const struct sl_client *c, struct sl_xfer *x, CURLcode result
 
 void sl_xfer_end(struct sl_client *c, struct sl_xfer *x) {
     x->call = NULL;
-    sl_buf_clear(&x->body);
-    if (x->body.cap > KEEP_BUFFER)
-        sl_buf_done(&x->body);
+    empty(&x->body);
     if (c->n_idle >= KEEP_IDLE) {
         sl_xfer_free(x);
         return;

@@ -145,8 +145,8 @@ static const char *name_of(const struct sl_node *item) {
 }
 
 /* Says that there is no such name, and which there are, as far as they fit on a line. */
-static int no_such(const struct files *fs, const char *list, const char *what, const char *name) {
-    const char *names[8];
+static void no_such(const struct files *fs, const char *list, const char *what, const char *name) {
+    const char *names[64] = {NULL};
     char have[120] = "";
     uint32_t n = 0;
     size_t used = 0;
@@ -158,14 +158,16 @@ static int no_such(const struct files *fs, const char *list, const char *what, c
                 names[n++] = name_of(&l->items[j]);
     }
     const char *near = sl_nearest(name, names, n);
-    if (near)
-        return sl_err_set(fs->err, SL_ENOENT, "there is no %s \"%.60s\"; did you mean \"%.60s\"?",
-                          what, name, near);
+    if (near) {
+        (void)sl_err_set(fs->err, SL_ENOENT, "there is no %s \"%.60s\"; did you mean \"%.60s\"?",
+                         what, name, near);
+        return;
+    }
     for (uint32_t i = 0; i < n && used < sizeof have; i++)
         used += (size_t)snprintf(have + used, sizeof have - used, "%s\"%.60s\"",
                                  i == 0 ? "; there is " : ", ", names[i]);
-    return sl_err_set(fs->err, SL_ENOENT, "there is no %s \"%.60s\"%s%s", what, name, have,
-                      used >= sizeof have ? "..." : "");
+    (void)sl_err_set(fs->err, SL_ENOENT, "there is no %s \"%.60s\"%s%s", what, name, have,
+                     used >= sizeof have ? "..." : "");
 }
 
 /* The entry of a name in clusters, users or contexts: { name: NAME, WHAT: value }. */
@@ -177,10 +179,12 @@ static int look_up(const struct files *fs, const char *list, const char *what, c
         for (uint32_t j = 0; l && j < l->n; j++) {
             if (strcmp(name_of(&l->items[j]), name) != 0)
                 continue;
-            if (found)
-                return sl_err_set(fs->err, SL_EINVAL,
-                                  "%s:%u: a second %s named \"%.60s\"; the first is on line %u",
-                                  d->file, l->items[j].line, what, name, found->line);
+            if (found) {
+                (void)sl_err_set(fs->err, SL_EINVAL,
+                                 "%s:%u: a second %s named \"%.60s\"; the first is on line %u",
+                                 d->file, l->items[j].line, what, name, found->line);
+                return SL_EINVAL;
+            }
             found = &l->items[j];
         }
         if (!found)
@@ -188,7 +192,8 @@ static int look_up(const struct files *fs, const char *list, const char *what, c
         *ret = (struct entry){d, sl_node_get(found, what), found->line};
         return 0;
     }
-    return no_such(fs, list, what, name);
+    no_such(fs, list, what, name);
+    return SL_ENOENT;
 }
 
 /* Is this a kubeconfig at all? What kubectl would refuse in the frame is refused here. */

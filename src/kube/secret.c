@@ -54,8 +54,9 @@ void sl_base64_encode(struct sl_buf *b, const char *s, size_t len) {
         uint32_t bits = 0;
         for (size_t j = 0; j < 3; j++)
             bits = bits << 8 | (j < n ? (unsigned char)s[i + j] : 0u);
-        char out[4] = {digits[bits >> 18], digits[bits >> 12 & 63],
-                       n > 1 ? digits[bits >> 6 & 63] : '=', n > 2 ? digits[bits & 63] : '='};
+        char out[4] = {digits[bits >> 18], digits[bits >> 12 & 63], digits[bits >> 6 & 63],
+                       digits[bits & 63]};
+        memset(out + 1 + n, '=', 3 - n);
         sl_buf_add(b, out, 4);
     }
 }

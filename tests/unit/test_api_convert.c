@@ -157,6 +157,9 @@ static void shapes_that_convert_one_way(void **state) {
          "'podSets':[{'topologyRequest':{'required':'r','podsetSliceRequiredTopologyConstraints':"
          "[{'size':1}]}}]},'status':{'preemptionGates':[]}",
          "'spec':{'podSets':[{'topologyRequest':{'required':'r'}}]},'status':{}"},
+        {"Workload", NEW, OLD,
+         "'spec':{'priorityClassRef':{'group':'kueue.x-k8s.io','kind':'WorkloadPriorityClass'}}",
+         "'spec':{'priorityClassSource':'kueue.x-k8s.io/workloadpriorityclass'}"},
         {"MultiKueueCluster", OLD, NEW,
          "'spec':{'kubeConfig':{'location':''},'clusterProfileRef':{'name':'p'}}",
          "'spec':{'clusterSource':{'clusterProfileRef':{'name':'p'}}}"},

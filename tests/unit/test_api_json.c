@@ -52,11 +52,11 @@ static void nesting_and_width_have_ceilings(void **state) {
 }
 
 static void what_is_absent_reads_as_nothing(void **state) {
-    yyjson_doc *doc =
-        read_json("{\"metadata\":{\"labels\":{\"a.b/c\":\"x\"},\"annotations\":null},"
-                  "\"n\":5,\"t\":true,\"s\":\"w\",\"l\":[{\"name\":\"p\"},7],"
-                  "\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"},"
-                  "{\"type\":\"Done\",\"status\":\"False\"}]}}");
+    yyjson_doc *doc = read_json(
+        "{\"metadata\":{\"labels\":{\"a.b/c\":\"x\"},\"annotations\":null},"
+        "\"n\":5,\"u\":18446744073709551615,\"t\":true,\"s\":\"w\",\"l\":[{\"name\":\"p\"},7],"
+        "\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"},"
+        "{\"type\":\"Done\",\"status\":\"False\"}]}}");
     yyjson_val *v = yyjson_doc_get_root(doc);
 
     (void)state;
@@ -69,6 +69,7 @@ static void what_is_absent_reads_as_nothing(void **state) {
     assert_string_equal(sl_json_str(v, "n"), "");
     assert_int_equal(sl_json_int(v, "n", 1), 5);
     assert_int_equal(sl_json_int(v, "s", 1), 1);
+    assert_int_equal(sl_json_int(v, "u", 1), INT64_MAX);
     assert_true(sl_json_bool(v, "t", false));
     assert_true(sl_json_bool(v, "x", true));
     assert_int_equal(sl_json_size(sl_json_get(v, "l")), 2);

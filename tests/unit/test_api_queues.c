@@ -30,6 +30,11 @@ static void quotas_of_cluster_queues(void **state) {
         {.name = "beyond int64",
          .object = QUOTA("", "'nominalQuota':'1000000000Ti'"),
          .message = ""},
+        {
+            .name = "beyond int64, as a number",
+            .object = QUOTA("", "'nominalQuota':18446744073709551615"),
+            .message = "",
+        },
         {.name = "no spec", .object = "{}", .message = ""},
         {
             .name = "negative",
