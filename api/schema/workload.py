@@ -65,11 +65,12 @@ def _topology_request(version):
 
 
 def _podset(version):
-    return record("Pods that are alike.", {
-        "name": dns_label("Its name.", default="main"),
+    return record("Some number of pods made from one template.", {
+        "name": dns_label("The name of the podset.", default="main"),
         "template": _pod_template(),
-        "count": int32("How many.", min=0, default=1),
-        "minCount": int32("How many are enough, if it can run with fewer. For one podset of a workload only.", min=1),
+        "count": int32("How many pods.", min=0, default=1),
+        "minCount": int32("The least number of pods it can run with, if fewer than count will do (partial "
+                          "admission). For one podset of a workload only.", min=1),
         "topologyRequest": _topology_request(version),
     }, need=["template"] + (["count"] if version == V1BETA1 else []), rules=[
         rule("!has(self.minCount) || self.minCount <= self.count",
@@ -94,9 +95,9 @@ def _priority_class_ref():
 
 def _spec(version):
     fields = {
-        "podSets": keyed("What runs.", _podset(version), by="name", min=1, max=MAX_PODSETS),
+        "podSets": keyed("The sets of pods that run, and wait, together.", _podset(version), by="name", min=1, max=MAX_PODSETS),
         "queueName": subdomain("The LocalQueue. It cannot be changed while quota is reserved."),
-        "priority": int32("The higher, the sooner."),
+        "priority": int32("Workloads with a higher priority go first; with preemption, at the cost of others."),
         "active": flag("False: not to be admitted, and evicted if it runs.", default=True),
         "maximumExecutionTimeSeconds": int32("How long it may run before it is stopped for good.", min=1),
     }

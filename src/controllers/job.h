@@ -24,6 +24,7 @@
 #define JOB_GATED_BY "kueue.x-k8s.io/admission-gated-by"
 #define JOB_STOPPING "kueue.x-k8s.io/stopping"
 #define JOB_WORKLOAD_MARK "kueue.x-k8s.io/workload"
+#define JOB_REPLACEMENT "kueue.x-k8s.io/workload-slice-replacement-for"
 #define JOB_SLICE_MARK "kueue.x-k8s.io/workload-slice-name"
 
 /* What is written for a Job, one at a time. */
@@ -36,6 +37,7 @@ enum job_step {
     JOB_STOP,    /* the three stages of stopping */
     JOB_RESET,   /* status.startTime, so that the template may be changed */
     JOB_RESTORE, /* the template as it was before the start */
+    JOB_RESIZE,  /* counts of its Workload: an elastic Job has grown or shrunk */
     JOB_DELETE,  /* deactivated by us, and kept long enough */
     JOB_STEPS,
 };
@@ -155,6 +157,18 @@ void job_mark_children(struct sl_manager *m, const struct rec_job *j);
 void job_orphan(struct sl_manager *m, struct rec_wl *w);
 /* A Workload is new, changed, or gone: marks the Jobs that it matters to, and ends it if its owner does not exist. */
 void job_workload_changed(struct sl_manager *m, struct rec_wl *w, bool gone);
+
+/* ---- job_slices.c: elastic Jobs ---- */
+struct job_slice {
+    struct rec_wl *current;  /* the slice that stands for the Job; NULL: one has to be made */
+    struct rec_wl *replaced; /* then: the one that it replaces, NULL for the first of a chain */
+    bool resize;             /* the current one is to get the Job's size */
+    bool grow;               /* a larger one is needed besides those that are there */
+    bool foreign;            /* its podsets are not a Job's: it is judged like any other Workload */
+};
+struct job_slice job_slice(const struct sl_manager *m, const struct rec_job *j);
+/* Ends slices that have been replaced, or belong to nothing any more. */
+void job_slices_settle(struct sl_manager *m, const struct rec_job *j);
 
 /* ---- job_reconcile.c: the pass ---- */
 void job_changed(struct sl_manager *m, struct rec *r);

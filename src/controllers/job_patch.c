@@ -8,6 +8,7 @@
 
 #define PAUSE SL_SEC /* before a Workload's name that somebody else has is tried again */
 #define MAX_NAME 512u
+#define JSON_PATCH "application/json-patch+json"
 
 static void put_text(struct sl_buf *b, const char *lead, const char *value) {
     sl_buf_puts(b, lead);
@@ -76,6 +77,17 @@ void job_owner_reference(const struct rec_job *j, struct sl_buf *out) {
     sl_buf_puts(out, ",\"controller\":true,\"blockOwnerDeletion\":true}");
 }
 
+/* An elastic Job's slices form a chain, named after the first of them. */
+static void put_chain(const struct sl_manager *m, const struct rec_job *j, const char *name, struct sl_buf *b) {
+    const struct rec_wl *old = job_slice(m, j).replaced;
+    sl_buf_puts(b, "\"" JOB_ELASTIC "\":\"true\"");
+    if (old) {
+        sl_buf_printf(b, ",\"" JOB_REPLACEMENT "\":\"%s/%s\"", str(m, old->rec.ns), old->rec.name);
+        name = old->slice_name ? old->slice_name : old->rec.name;
+    }
+    put_text(b, ",\"" JOB_SLICE_MARK "\":", name);
+}
+
 static void put_annotations(const struct sl_manager *m, const struct rec_job *j, const char *name, struct sl_buf *b) {
     const char *comma = *j->draft->annotations ? "," : "";
     sl_buf_printf(b, ",\"annotations\":{%s", j->draft->annotations);
@@ -85,8 +97,8 @@ static void put_annotations(const struct sl_manager *m, const struct rec_job *j,
         comma = ",";
     }
     if (job_elastic(j)) {
-        sl_buf_printf(b, "%s\"" JOB_ELASTIC "\":\"true\"", comma);
-        put_text(b, ",\"" JOB_SLICE_MARK "\":", name);
+        sl_buf_puts(b, comma);
+        put_chain(m, j, name, b);
     }
     sl_buf_putc(b, '}');
 }
@@ -189,6 +201,17 @@ static bool build_start(struct sl_manager *m, struct rec_job *j, const struct re
     return fits;
 }
 
+/* Only the count: nobody here has the rest of the podset. A version that is not the newest is a conflict. */
+static bool build_resize(struct sl_manager *m, const struct rec_job *j, const struct rec_wl *wl, struct sl_write *w) {
+    write_patch(m, &wl->rec, NULL, w);
+    w->content_type = JSON_PATCH;
+    sl_buf_printf(&w->body,
+                  "[{\"op\":\"replace\",\"path\":\"/metadata/resourceVersion\",\"value\":\"%llu\"},"
+                  "{\"op\":\"replace\",\"path\":\"/spec/podSets/0/count\",\"value\":%d}]",
+                  (unsigned long long)wl->rec.rv, job_count(j));
+    return true;
+}
+
 static bool build_delete(struct sl_manager *m, struct rec_job *j, struct sl_write *w) {
     write_delete(m, &j->rec, true, w);
     set_note(j, "Deleted job: deactivation retention period expired");
@@ -219,6 +242,8 @@ bool job_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
         return build_reset(m, j, w);
     case JOB_RESTORE:
         return build_restore(m, j, p.wl, w);
+    case JOB_RESIZE:
+        return build_resize(m, j, p.wl, w);
     case JOB_DELETE:
         return build_delete(m, j, w);
     case JOB_REST:

@@ -227,6 +227,24 @@ static struct job_plan plan_matched(const struct sl_manager *m, const struct rec
     return p;
 }
 
+/* ---- elastic ---- */
+
+static struct job_plan plan_slice(const struct sl_manager *m, const struct rec_job *j, const struct job_slice *s) {
+    struct job_plan p = {.phase = JOB_ALONE};
+    struct priority priority;
+    if (s->current) {
+        p = plan_matched(m, j, s->current);
+        if (s->resize && p.step == JOB_REST && p.phase >= JOB_EVICTED)
+            p.step = JOB_RESIZE;
+        return p;
+    }
+    /* Pods that have no slice yet are held back one by one, so nothing has to be stopped. */
+    if (!j->message && (s->replaced || !s->grow) &&
+        priority_of(m, str(m, j->priority_class), j->template->priority_class, &priority))
+        p.step = j->draft ? JOB_CREATE : JOB_READ;
+    return p;
+}
+
 /* ---- the whole ---- */
 
 /* Of an ancestor: the newest Workload that is not finished. */
@@ -274,6 +292,11 @@ struct job_plan job_plan(const struct sl_manager *m, struct rec_job *j) {
     if (j->more && j->more->prebuilt) {
         struct rec_wl *w = prebuilt(m, j, &p);
         return w ? plan_matched(m, j, w) : p;
+    }
+    if (job_elastic(j)) {
+        struct job_slice s = job_slice(m, j);
+        if (!s.foreign)
+            return plan_slice(m, j, &s);
     }
     struct owned o = owned_by(m, j);
     if (o.surplus)

@@ -254,11 +254,13 @@ void job_changed(struct sl_manager *m, struct rec *r) {
         return;
     struct job_plan p = job_plan(m, j);
     act(m, j, &p);
+    if (job_elastic(j) && (p.wl || p.phase == JOB_ALONE))
+        job_slices_settle(m, j);
     if (fits(p.phase)) {
         follow_gate(m, j, p.wl);
         follow_priority(m, j, p.wl);
     }
-    if (p.phase >= JOB_WL_FINISHED)
+    if (p.phase >= JOB_WL_FINISHED && p.step != JOB_CREATE)
         job_draft_drop(j);
     if (p.step == JOB_START && !startable(m, j, p.wl))
         return;

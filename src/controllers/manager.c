@@ -398,6 +398,7 @@ void sl_manager_free(struct sl_manager *m) {
     sl_vec_free(&m->objs);
     sl_vec_free(&m->free_objs);
     sl_vec_free(&m->fresh);
+    sl_vec_free(&m->held);
     sl_heap_done(&m->looks);
     sl_effects_done(&m->effects);
     sl_engine_free(m->engine);

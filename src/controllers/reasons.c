@@ -45,6 +45,8 @@ static const char *of_pending(const struct sl_effect *x) {
         return "Misconfigured";
     case SL_PENDING_PODS_READY:
         return "WaitingForPodsReady";
+    case SL_PENDING_GATED:
+        return "AdmissionGated";
     case SL_PENDING_FAILED_CHECKS:
     case SL_PENDING_COUNT:
         break;

@@ -115,6 +115,8 @@ struct sl_manager {
     struct sl_api_view view;
     struct sl_heap looks;     /* records by look_at */
     SL_VEC(uint32_t) fresh;   /* workloads that the engine heard of since its last cycle */
+    uint32_t n_releasing;     /* workloads whose reservation is being taken back */
+    SL_VEC(uint32_t) held;    /* workloads whose new reservation waits for that */
     bool ready, leads, facts; /* facts: told the engine something since its last cycle */
     struct sl_map events;     /* hash of what an event says of what -> object number */
     uint64_t serial;          /* of events */

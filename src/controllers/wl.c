@@ -145,6 +145,7 @@ bool wl_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
     w->elastic = strcmp(jannotation(o, ELASTIC), "true") == 0;
     w->boost = boost_of(jannotation(o, BOOST));
     wl_status_read(m, w, yyjson_obj_get(o, "status"));
+    wl_note_release(m, w);
     return true;
 }
 
@@ -222,6 +223,8 @@ void wl_changed(struct sl_manager *m, struct rec *r) {
 
 void wl_gone(struct sl_manager *m, struct rec *r) {
     struct rec_wl *w = wl_of(r);
+    w->stubborn = true;
+    wl_note_release(m, w);
     if (w->id.v) {
         struct sl_wl_view v;
         struct sl_fact f = {.kind = SL_FACT_WORKLOAD_GONE, .wl = w->id};
@@ -368,6 +371,32 @@ static bool build_object(struct sl_manager *m, struct rec_wl *w, struct sl_write
 }
 
 /*
+ * What one gives back another may get, but not before the API knows: a reservation is written only when no release is on its
+ * way. Whoever reads the API, and whoever takes over after a crash, never sees more reserved than there is.
+ */
+void wl_note_release(struct sl_manager *m, struct rec_wl *w) {
+    bool now = !w->rec.gone && !w->stubborn && w->seen.admission && wl_changing(w, WL_ADMISSION) &&
+               !wl_next(w, WL_ADMISSION)->admission;
+    if (now == w->releasing)
+        return;
+    w->releasing = now;
+    m->n_releasing += now ? 1 : UINT32_MAX;
+    if (m->n_releasing)
+        return;
+    for (uint32_t i = 0; i < m->held.n; i++)
+        if (m->objs.v[m->held.v[i]])
+            rec_want(m, m->objs.v[m->held.v[i]]);
+    sl_vec_clear(&m->held);
+}
+
+static bool waits_for_release(struct sl_manager *m, const struct rec_wl *w) {
+    if (!m->n_releasing || !(w->want->fields & WL_ADMISSION) || !w->want->s.admission)
+        return false;
+    *sl_vec_push(&m->held) = w->rec.obj;
+    return true;
+}
+
+/*
  * The status is applied by the field manager that Kueue and its tools use: what one of them, or another version of us, applies
  * next without a field takes that field away.
  */
@@ -380,8 +409,11 @@ static bool build_status(struct sl_manager *m, struct rec_wl *w, struct sl_write
         sl_buf_puts(&out->body, "{\"status\":{\"clusterName\":null,\"nominatedClusterNames\":null,\"unhealthyNodes\":null}}");
         return true;
     }
+    if (waits_for_release(m, w))
+        return false;
     if (!wl_differs(w)) {
         wl_changes_free(&w->want);
+        wl_note_release(m, w);
         rec_mark(m, &w->rec); /* nothing is on its way any more */
         return false;
     }
@@ -457,8 +489,10 @@ void wl_written(struct sl_manager *m, struct rec *r, const struct sl_write *out,
         wl_changes_free(&w->sent);
         (void)tell(m, &f, NULL);
     } else {
+        w->stubborn = how == SL_WRITE_REFUSED;
         wl_changes_return(w);
     }
+    wl_note_release(m, w);
     if (w->want || w->wishes)
         rec_want(m, r);
     rec_mark(m, r);

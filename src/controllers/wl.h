@@ -129,6 +129,8 @@ struct rec_wl {
     uint64_t reclaimable_hash;
     bool ready_told, reclaimable_told, past_told;
     sl_wl_id by;         /* who preempts it, while that is being written */
+    bool releasing;      /* counted in n_releasing */
+    bool stubborn;       /* the API server refused to take its reservation back: nobody waits for that */
     bool evicted_before; /* the last eviction was not the first of its kind */
     int64_t spec_generation; /* of the podsets below */
     uint32_t wishes;

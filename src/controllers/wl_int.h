@@ -8,6 +8,8 @@ void wl_status_done(struct wl_status *s);
 void wl_status_read(struct sl_manager *m, struct rec_wl *w, yyjson_val *o);
 void wl_changes_free(struct wl_changes **c);
 void wl_changes_return(struct rec_wl *w);
+/* To be called after any change of what is wanted, sent or seen. */
+void wl_note_release(struct sl_manager *m, struct rec_wl *w);
 /* Is anything wanted otherwise than it is seen? */
 bool wl_differs(const struct rec_wl *w);
 /* The whole status that is ours, as wanted. */

@@ -303,6 +303,7 @@ void wl_set_admission(struct sl_manager *m, struct rec_wl *w, const char *cq, co
             p->v[k] = (struct wl_assigned){sl_sym_put(&m->syms, v[i].v[k].resource),
                                            sl_sym_put(&m->syms, v[i].v[k].flavor), v[i].v[k].usage};
     }
+    wl_note_release(m, w);
 }
 
 void wl_clear_admission(struct sl_manager *m, struct rec_wl *w) {
@@ -312,6 +313,8 @@ void wl_clear_admission(struct sl_manager *m, struct rec_wl *w) {
     admission_free(c->s.admission);
     c->s.admission = NULL;
     c->fields |= WL_ADMISSION;
+    w->stubborn = false;
+    wl_note_release(m, w);
 }
 
 void wl_set_requeue(struct sl_manager *m, struct rec_wl *w, int32_t count, sl_time at) {

@@ -333,6 +333,7 @@ static void workload(struct sl_fact_reader *r, struct sl_fields *f, struct sl_fa
     w->ns = ret->note.ns;
     w->name = ret->note.name;
     w->uid = str(f, "uid");
+    w->job_uid = str(f, "jobUid");
     w->queue = str(f, "queue");
     ret->note.tag = str(f, "tag");
     w->priority = num32(f, "priority");
@@ -340,6 +341,8 @@ static void workload(struct sl_fact_reader *r, struct sl_fields *f, struct sl_fa
     w->created = num(f, "created");
     w->inactive = sl_field_bool(f, "inactive", false);
     w->gated_by = str(f, "gatedBy");
+    w->preemption_gated = sl_field_bool(f, "preemptionGated", false);
+    w->replaces = str(f, "replaces");
     w->on_hold = sl_field_bool(f, "onHold", false);
     w->max_exec_s = num(f, "maxExec");
     w->invalid = str(f, "invalid");

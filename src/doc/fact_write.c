@@ -336,6 +336,7 @@ static void podset(struct sl_buf *b, const struct sl_podset_spec *p) {
 static void workload(struct sl_buf *b, const struct sl_workload_spec *w, const char *tag,
                      uint32_t shape) {
     str(b, "uid", w->uid);
+    str(b, "jobUid", w->job_uid);
     str(b, "queue", w->queue);
     num(b, "shape", shape);
     str(b, "tag", tag);
@@ -344,6 +345,8 @@ static void workload(struct sl_buf *b, const struct sl_workload_spec *w, const c
     num(b, "created", w->created);
     flag(b, "inactive", w->inactive);
     str(b, "gatedBy", w->gated_by);
+    flag(b, "preemptionGated", w->preemption_gated);
+    str(b, "replaces", w->replaces);
     flag(b, "onHold", w->on_hold);
     num(b, "maxExec", w->max_exec_s);
     str(b, "invalid", w->invalid);

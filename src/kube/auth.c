@@ -85,10 +85,10 @@ static bool refresh(struct kept *f, sl_time mono, bool now, sl_span look_every) 
         return false;
     f->looked_at = mono;
     /* stat before read: a change in between shows at the next look. */
-    if (!now && stat(f->path, &st) == 0 && same_file(&st, &f->seen) &&
-        mono - f->read_at < READ_EVERY)
+    bool there = stat(f->path, &st) == 0;
+    if (there && !now && same_file(&st, &f->seen) && mono - f->read_at < READ_EVERY)
         return false;
-    if (stat(f->path, &st) < 0 || read_kept(f, &data, &len, &err) < 0) {
+    if (!there || read_kept(f, &data, &len, &err) < 0) {
         if (!f->bad)
             sl_log(SL_LOG_WARN, "credential file cannot be used, keeping the old one",
                    SL_S("file", f->path));
@@ -212,8 +212,7 @@ enum sl_auth_state sl_auth_get(struct sl_auth *a, sl_time wall, sl_time mono,
 bool sl_auth_refused(struct sl_auth *a, uint32_t gen, sl_time mono) {
     if (gen != a->cred.gen)
         return true;
-    /* A file may have changed since the last look; but a flood of refusals is no flood of reading.
-     */
+    /* A file may have changed since the last look; but many refusals are not as many readings. */
     look_at_files(a, mono, mono - a->refused_at >= a->look_every);
     a->refused_at = mono;
     if (gen != a->cred.gen)

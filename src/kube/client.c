@@ -180,12 +180,15 @@ static void start(struct sl_client *c, struct sl_xcall *call) {
 
 /* Why this call ends without having been sent; NULL if it does not. */
 static const char *hopeless(const struct sl_client *c, const struct sl_xcall *call,
-                            const char *no_credential) {
+                            enum sl_auth_state auth, const char *why) {
     if (call->refusal)
         return call->refusal;
-    if (no_credential)
-        return no_credential;
-    return c->port.mono >= call->deadline ? "no free connection and no credential in time" : NULL;
+    if (auth == SL_AUTH_FAILED)
+        return why;
+    if (c->port.mono < call->deadline)
+        return NULL;
+    return auth == SL_AUTH_WAIT ? "the exec plugin did not answer in time"
+                                : "no connection was free in time";
 }
 
 /* Serves one line in its order. Calls that callbacks add meanwhile ('last' is the newest one
@@ -196,7 +199,7 @@ static void serve(struct sl_client *c, size_t kind, enum sl_auth_state auth, con
     struct sl_xcall *call;
 
     while (!c->closing && (call = TAILQ_FIRST(&c->waiting[kind])) && call->serial <= last) {
-        const char *end = hopeless(c, call, auth == SL_AUTH_FAILED ? why : NULL);
+        const char *end = hopeless(c, call, auth, why);
         if (end)
             fail(c, call, end);
         else if (auth == SL_AUTH_READY && c->n_running[kind] < most[kind])

@@ -3,8 +3,8 @@
  * letter as Kueue v0.19 says it (kueue-scheduling.md, 7.5 and appendix A). Tools and people parse
  * these texts, so every constant here is part of the interface.
  *
- * Not done here, because only the holder of the object can: resetting Evicted and Preempted to
- * False ("Previously: ...") when quota is reserved again.
+ * Not done here, because only the holder of the object can: resetting Evicted, Preempted and
+ * BlockedOnPreemptionGates to False ("Previously: ...") when quota is reserved again.
  */
 #include "model/effect.h"
 
@@ -95,6 +95,10 @@ static void why(struct sl_buf *b, const struct sl_why *w) {
     case SL_WHY_PLACE:
         sl_buf_puts(b, w->taint ? w->taint : "");
         break;
+    case SL_WHY_SLICE:
+        sl_buf_printf(b, "could not assign %s flavor since the original workload is assigned: %s",
+                      w->flavor, w->taint);
+        break;
     }
 }
 
@@ -136,6 +140,7 @@ static void reasons(struct sl_buf *out, const struct sl_effect *x) {
 }
 
 static void pending(struct writer *w, const struct sl_effect *x) {
+    static const char gated[] = "Workload requires preemption, but it's gated";
     struct sl_buf *b = w->text;
 
     begin(w, SL_COND_QUOTA_RESERVED, false,
@@ -179,10 +184,24 @@ static void pending(struct writer *w, const struct sl_effect *x) {
     case SL_PENDING_PODS_READY:
         sl_buf_puts(b, "waiting for all admitted workloads to be in PodsReady condition");
         break;
+    case SL_PENDING_GATED:
+        sl_buf_puts(b, gated);
+        break;
     case SL_PENDING_COUNT:
         break;
     }
     end(w);
+    if (x->pending.kind == SL_PENDING_GATED)
+        add(w, SL_COND_BLOCKED_ON_PREEMPTION_GATES, true, "PreemptionGated", gated);
+}
+
+/* ---- slices ---- */
+
+void sl_replaced_message(struct sl_buf *out, const char *by_uid, const char *by_job_uid) {
+    sl_buf_printf(out,
+                  "Replaced to accommodate a workload (UID: %s, JobUID: %s) due to workload slice "
+                  "aggregation",
+                  by_uid ? by_uid : "", by_job_uid ? by_job_uid : "");
 }
 
 /* ---- eviction and deactivation ---- */

@@ -43,6 +43,8 @@ static uint64_t number(uint64_t h, int64_t v) {
 static uint64_t reserve(uint64_t h, const struct sl_effect *x) {
     h = number(h, x->reserve.admitted);
     h = number(h, x->reserve.borrow);
+    if (x->reserve.replaced.v)
+        h = sl_hash_u64(h, x->reserve.replaced.v);
     h = number(h, x->reserve.n);
     for (uint32_t i = 0; i < x->reserve.n; i++) {
         const struct sl_podset_assignment *p = &x->reserve.podsets[i];
@@ -72,6 +74,7 @@ static uint64_t why(uint64_t h, const struct sl_why *w) {
         return number(h, w->amount);
     case SL_WHY_TAINT:
     case SL_WHY_PLACE:
+    case SL_WHY_SLICE:
         return sl_hash_str(h, w->taint);
     case SL_WHY_NOT_COVERED:
     case SL_WHY_FLAVOR_MISSING:

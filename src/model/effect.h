@@ -35,6 +35,7 @@ enum sl_why_kind {
     SL_WHY_TAINT,             /* untolerated taint */
     SL_WHY_AFFINITY,          /* node affinity or selector does not match */
     SL_WHY_PLACE,             /* the placer found no place */
+    SL_WHY_SLICE,             /* the slice it replaces has another flavor */
 };
 
 struct sl_why {
@@ -43,7 +44,8 @@ struct sl_why {
     const char *resource, *flavor;
     sl_amount before, request, limit; /* EXCEEDS_MAX: before + request > limit */
     sl_amount amount;                 /* NEEDS_MORE */
-    const char *taint;                /* TAINT: as sl_taint_print gives it; PLACE: the placer's words */
+    /* TAINT: as sl_taint_print gives it; PLACE: the placer's words; SLICE: the flavor to keep */
+    const char *taint;
 };
 
 /* The whole-message outcomes that replace the list of reasons. */
@@ -60,6 +62,7 @@ enum sl_pending_kind {
     SL_PENDING_NS_MISMATCH,
     SL_PENDING_INVALID,        /* 'text' says what is wrong with the workload itself */
     SL_PENDING_PODS_READY,     /* blockAdmission: waits for the admitted ones to be ready */
+    SL_PENDING_GATED,          /* would have to preempt, and a preemption gate is closed */
     SL_PENDING_COUNT,
 };
 
@@ -104,6 +107,9 @@ struct sl_effect {
             uint32_t n;
             bool admitted;
             uint32_t borrow; /* height of the subtree it borrows from, 0: none */
+            /* The slice whose place it takes, to be finished when this is written; none as a rule.
+             * A reservation that cannot be written gives it its quota back. */
+            sl_wl_id replaced;
         } reserve;
         struct {
             enum sl_pending_kind kind;
@@ -183,6 +189,8 @@ const char *sl_taint_print(struct sl_arena *a, const struct sl_taint *t);
 const char *sl_checks_print(struct sl_arena *a, enum sl_check_state state,
                             const struct sl_check_status *v, uint32_t n);
 
+struct sl_buf;
+
 /* One condition as it stands on the Workload. */
 struct sl_condition {
     enum sl_cond type;
@@ -191,11 +199,13 @@ struct sl_condition {
     const char *message; /* in the buffer given */
 };
 
+/* Why a slice is finished: the message of its condition and of its event. */
+void sl_replaced_message(struct sl_buf *out, const char *by_uid, const char *by_job_uid);
+
 /* The message of an EVICT effect, made from its parts, in the arena. */
 const char *sl_evict_message(const struct sl_effect *x, struct sl_arena *a);
 
 #define SL_EFFECT_MAX_CONDITIONS 4
-struct sl_buf;
 /* The conditions an effect writes, in Kueue's words (v0.19). Messages are put into text, which is
  * cleared first. Returns how many. */
 uint32_t sl_effect_conditions(const struct sl_effect *x, struct sl_buf *text,

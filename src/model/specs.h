@@ -126,6 +126,8 @@ struct sl_workload_spec {
     sl_time created;
     bool inactive;             /* spec.active = false */
     const char *gated_by;      /* admission-gated-by annotation, or the dependencies it waits for */
+    bool preemption_gated;     /* a preemption gate is closed: it may not evict anybody */
+    const char *replaces;      /* the slice whose place it takes: a workload of its namespace, "" */
     bool on_hold;              /* an integration holds it back */
     int64_t max_exec_s;        /* 0: no limit */
     const char *invalid;       /* found unfit before queueing (limits, LimitRange): the message */

@@ -66,6 +66,7 @@ static const char *const cond[SL_COND_COUNT] = {
     [SL_COND_PODS_READY] = "PodsReady",
     [SL_COND_FINISHED] = "Finished",
     [SL_COND_DEACTIVATION_TARGET] = "DeactivationTarget",
+    [SL_COND_BLOCKED_ON_PREEMPTION_GATES] = "BlockedOnPreemptionGates",
 };
 
 static const char *const evict[SL_EVICT_COUNT] = {

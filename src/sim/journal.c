@@ -155,6 +155,7 @@ static const char *const pending_words[SL_PENDING_COUNT] = {
     [SL_PENDING_NS_MISMATCH] = "namespace mismatch",
     [SL_PENDING_INVALID] = "invalid",
     [SL_PENDING_PODS_READY] = "pods not ready",
+    [SL_PENDING_GATED] = "preemption gated",
 };
 
 static const char *const blocked_words[SL_BLOCKED_COUNT] = {

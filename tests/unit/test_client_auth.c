@@ -527,7 +527,7 @@ static void plugin_fails(void **state) {
     fx_get(&x, &h, "/echo");
     fx_run(&x, before + 1);
     assert_int_equal(h.status, 0);
-    assert_string_equal(h.text, "no free connection and no credential in time");
+    assert_string_equal(h.text, "the exec plugin did not answer in time");
     assert_int_equal(atomic_load(&server.asked), 0);
     got_done(&h);
     stop();
