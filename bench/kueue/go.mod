@@ -1,3 +1,4 @@
+// Pins Kueue and its performance runner, which bench/kueue/run builds and runs.
 module sluice/bench/kueue
 
 go 1.26.0

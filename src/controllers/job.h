@@ -45,6 +45,7 @@ enum job_step {
 /* Where a Job stands. */
 enum job_phase {
     JOB_IGNORED,     /* not ours, or something to judge it by is missing */
+    JOB_TOO_DEEP,    /* owned by too many above it */
     JOB_CHILD,       /* of a Job that is ours */
     JOB_ORPHANS,     /* being deleted: its Workloads lose their owner */
     JOB_UNMATCHED,   /* Workloads that do not fit are in the way */
@@ -195,6 +196,10 @@ int job_extras_fit(struct job_extras *x, const struct template *t, const struct 
 uint64_t job_extras_tolerations(const struct job_extras *x);
 /* "labels":{…}... of a merge patch for the template: `"metadata":{…},"spec":{…}`. After job_extras_fit. */
 void job_extras_put(const struct job_extras *x, struct sl_buf *out);
+/* The marks that were not there when this Workload was made. A slice that replaces another was made of a running Job. */
+static inline const struct job_more *job_marks(const struct rec_job *j, const struct rec_wl *w) {
+    return w->slice_of ? NULL : j->more;
+}
 /* The difference from one template's parts to another's, likewise; nothing if there is none. Marks are taken off. */
 void job_restore_put(const struct template *from, const struct job_more *marks, const struct template *to, struct sl_buf *out);
 

@@ -135,6 +135,6 @@ void job_workload_changed(struct sl_manager *m, struct rec_wl *w, bool gone) {
         job_mark_children(m, job_of(owner));
     } else if (!gone && m->tables[REC_JOB].synced && strcmp(str(m, w->owner_kind), JOB_KIND) == 0 &&
                strcmp(str(m, w->owner_group), JOB_GROUP) == 0) {
-        job_orphan(m, w);
+        wl_wish(m, w, WL_ASK_OWNER); /* the stream of jobs may only be late */
     }
 }

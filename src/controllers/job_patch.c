@@ -176,7 +176,7 @@ static bool build_restore(struct sl_manager *m, struct rec_job *j, const struct 
     if (from && from->n_podsets) {
         put_size(j, from->podsets[0].count, b);
         sl_buf_puts(b, "\"template\":{");
-        job_restore_put(j->template, j->more, from->podsets[0].template, b);
+        job_restore_put(j->template, job_marks(j, from), from->podsets[0].template, b);
         sl_buf_puts(b, "}");
     }
     sl_buf_puts(b, "}}");

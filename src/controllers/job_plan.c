@@ -112,15 +112,16 @@ static struct owned owned_by(const struct sl_manager *m, const struct rec_job *j
 /* Is something of an admission still in the Job that the Workload's podset does not have? */
 static bool altered(const struct rec_job *j, const struct rec_wl *w) {
     const struct wl_podset *p = &w->podsets[0];
+    const struct job_more *marks = job_marks(j, w);
     if (w->n_podsets != 1)
         return false;
     if (j->more && j->more->min_parallelism >= 0 && j->parallelism != p->count)
         return true;
-    if (p->template == j->template && !(j->more && (j->more->wl_mark || j->more->sl_mark)))
+    if (p->template == j->template && !(marks && (marks->wl_mark || marks->sl_mark)))
         return false;
     struct sl_buf diff;
     sl_buf_init(&diff, SL_WRITER_MAX_BODY);
-    job_restore_put(j->template, j->more, p->template, &diff);
+    job_restore_put(j->template, marks, p->template, &diff);
     bool any = diff.len > 0;
     sl_buf_done(&diff);
     return any;
@@ -283,6 +284,8 @@ struct job_plan job_plan(const struct sl_manager *m, struct rec_job *j) {
     enum job_kin kin = job_kin(m, j, &above);
     if (kin == JOB_KIN_ANCESTOR)
         return plan_child(m, j, above);
+    if (kin == JOB_KIN_TOO_DEEP)
+        p.phase = JOB_TOO_DEEP;
     if (kin != JOB_KIN_NONE || !named)
         return p;
     if (!j->template) {

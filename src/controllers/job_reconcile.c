@@ -85,6 +85,14 @@ static void follow_queue(struct sl_manager *m, const struct rec_job *j, struct r
         wl_wish_queue(m, w, str(m, j->queue));
 }
 
+static void tell_too_deep(struct sl_manager *m, struct rec_job *j) {
+    static const uint32_t once = 1;
+    if (j->told != once)
+        event(m, &j->rec, JOB_CONTROLLER, true, "JobNestingTooDeep",
+              "Terminated search for Kueue-managed Job because ancestor depth exceeded limit of 10");
+    j->told = once;
+}
+
 /* What is being waited for, once each time it changes. */
 static void tell_checks(struct sl_manager *m, struct rec_job *j, const struct rec_wl *w) {
     struct sl_buf b;
@@ -208,6 +216,9 @@ static bool fits(enum job_phase phase) {
 
 static void act(struct sl_manager *m, struct rec_job *j, const struct job_plan *p) {
     switch (p->phase) {
+    case JOB_TOO_DEEP:
+        tell_too_deep(m, j);
+        break;
     case JOB_ORPHANS:
         orphan_all(m, j);
         break;

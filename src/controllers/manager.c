@@ -323,7 +323,7 @@ static void on_done(void *ctx, uint32_t obj, const struct sl_write *w, enum sl_w
     if (!r)
         return;
     count_write(m, w, how);
-    if (w->method == SL_GET)
+    if (w->method == SL_GET && w->tag != WRITE_FOREIGN)
         r->rv = 0; /* it was asked for: take it in even if it is the version that we know */
     if (how == SL_WRITTEN && r->kind != REC_EVENT && !r->gone)
         (void)rec_take_text(m, reply->body, reply->len);

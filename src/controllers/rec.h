@@ -167,6 +167,10 @@ void write_patch(struct sl_manager *m, const struct rec *r, const char *subresou
 void write_apply(struct sl_manager *m, const struct rec *r, const char *subresource, const char *manager, struct sl_write *w);
 void write_guard(struct sl_write *w, const struct rec *r);
 void write_create(struct sl_manager *m, enum rec_kind k, const char *ns, struct sl_write *w);
+/* In w->tag: the answer is about another object than the record's own. */
+#define WRITE_FOREIGN 1u
+/* GET of any object by kind and name. */
+void write_read_other(struct sl_manager *m, enum rec_kind k, sl_sym ns, const char *name, struct sl_write *w);
 /* GET of the object itself; its answer is taken in like any other. */
 void write_read(struct sl_manager *m, const struct rec *r, struct sl_write *w);
 void write_delete(struct sl_manager *m, const struct rec *r, bool background, struct sl_write *w);

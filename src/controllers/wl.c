@@ -348,7 +348,7 @@ static void put_spec(const struct sl_manager *m, const struct rec_wl *w, struct 
 /* The object itself: metadata and spec in one patch. */
 static bool build_object(struct sl_manager *m, struct rec_wl *w, struct sl_write *out) {
     const struct rec *r = &w->rec;
-    if (!(w->wishes & ~(uint32_t)WL_DELETE))
+    if (!(w->wishes & ~(uint32_t)(WL_DELETE | WL_ASK_OWNER)))
         return false;
     write_patch(m, r, NULL, out);
     write_guard(out, r);
@@ -429,6 +429,13 @@ bool wl_build(struct sl_manager *m, struct rec *r, struct sl_write *out) {
     struct rec_wl *w = wl_of(r);
     settle_wishes(m, w);
     /* Why it is switched off is said before it is. A finalizer goes last, or the object may be gone before the rest is said. */
+    if (w->wishes & WL_ASK_OWNER) {
+        if (w->owner_name && !rec_by_uid(m, w->owner_uid)) {
+            write_read_other(m, REC_JOB, w->rec.ns, w->owner_name, out);
+            return true;
+        }
+        w->wishes &= ~(uint32_t)WL_ASK_OWNER;
+    }
     if (build_status(m, w, out))
         return true;
     if (build_object(m, w, out))
@@ -467,10 +474,25 @@ static void tell_preemptor(struct sl_manager *m, struct rec_wl *w, bool failed) 
     sl_buf_done(&b);
 }
 
+/* The Job has been taken in if it is there; if not, or if it is another of that name, the workload is nobody's. */
+static void owner_answered(struct sl_manager *m, struct rec_wl *w, enum sl_written how) {
+    if (how == SL_WRITE_FAILED)
+        return; /* asked again */
+    w->wishes &= ~(uint32_t)WL_ASK_OWNER;
+    if (how == SL_WRITE_GONE || (how == SL_WRITTEN && w->owner_uid && !rec_by_uid(m, w->owner_uid)))
+        job_orphan(m, w);
+    if (w->want || w->wishes)
+        rec_want(m, &w->rec);
+}
+
 void wl_written(struct sl_manager *m, struct rec *r, const struct sl_write *out, enum sl_written how,
                 const struct sl_reply *reply) {
     struct rec_wl *w = wl_of(r);
     (void)reply;
+    if (out->tag == WRITE_FOREIGN) {
+        owner_answered(m, w, how);
+        return;
+    }
     bool main_object = !w->sent;
     if (w->by.v && w->sent) {
         tell_preemptor(m, w, how == SL_WRITE_FAILED);

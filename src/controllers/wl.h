@@ -104,6 +104,7 @@ enum wl_wish { /* what to do to the object besides its status */
     WL_DELETE = 1 << 5,       /* after the finalizer */
     WL_ADOPT = 1 << 6,        /* ownerReference and job-uid label, as JSON in wish_owner */
     WL_SPEC = 1 << 7,         /* the whole spec, as JSON in wish_spec */
+    WL_ASK_OWNER = 1 << 8,    /* does the Job that controls it exist? It is unknown here */
 };
 
 struct rec_wl {

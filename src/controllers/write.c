@@ -56,6 +56,12 @@ void write_create(struct sl_manager *m, enum rec_kind k, const char *ns, struct 
     sl_buf_puts(&w->path, "?fieldManager=" FIELD_MANAGER);
 }
 
+void write_read_other(struct sl_manager *m, enum rec_kind k, sl_sym ns, const char *name, struct sl_write *w) {
+    w->method = SL_GET;
+    w->tag = WRITE_FOREIGN;
+    put_path(m, &w->path, &kinds[k], ns, name, NULL);
+}
+
 void write_read(struct sl_manager *m, const struct rec *r, struct sl_write *w) {
     w->method = SL_GET;
     put_path(m, &w->path, &kinds[r->kind], r->ns, r->name, NULL);

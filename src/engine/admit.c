@@ -54,6 +54,19 @@ void admission_sum(struct admission *a) {
     }
 }
 
+/* A pair the tree does not know yet gets a column: rebuild with this usage in it. */
+void admission_columns(struct sl_engine *e, const struct admission *a) {
+    const struct tree *t = cq_tree(e, &e->cqs.v[a->cq]);
+    bool unknown = false;
+    for (uint32_t k = 0; k < a->n_uses; k++)
+        unknown |= tree_fr(t, a->uses[k].fr) == NONE;
+    if (!unknown)
+        return;
+    for (uint32_t k = 0; k < a->n_uses; k++)
+        *sl_vec_push(&e->extra_frs) = (struct extra_fr){a->cq, a->uses[k].fr};
+    trees_rebuild(e);
+}
+
 void admission_unref(struct admission *a) {
     if (a && !--a->refs)
         sl_freep(&a);
@@ -176,6 +189,8 @@ void wl_reserve(struct sl_engine *e, struct entry *x) {
     uint32_t wl = x->wl;
     struct admission *a = admission_of(e, x);
     wl_dequeue(e, wl);
+    if (x->slice != NONE)
+        slice_take_over(e, wl, x->slice);
     wl_hold(e, wl, a, e->now);
     e->stats.reservations++;
     if (e->config.afs)
@@ -186,6 +201,7 @@ void wl_reserve(struct sl_engine *e, struct entry *x) {
     struct sl_effect *f = effect_new(e, SL_EFFECT_RESERVE, wl);
     f->reserve.admitted = at_once;
     f->reserve.borrow = a->borrow;
+    f->reserve.replaced = x->slice == NONE ? SL_WL_NONE : wl_id(e, x->slice);
     f->reserve.n = sl_engine_assignment(e, wl_id(e, wl), &e->out->arena, &f->reserve.podsets);
     if (at_once)
         wl_admitted(e, wl);
@@ -219,6 +235,7 @@ void wl_give_back(struct sl_engine *e, uint32_t wl) {
         if (w->phase == WL_ADMITTED)
             w->more->past_exec_s += (e->now - w->admitted_at) / SL_SEC;
         w->more->ready = w->more->was_ready = false;
+        w->more->took = SL_WL_NONE;
     }
     admission_unref(w->admission);
     w->admission = NULL;
@@ -241,6 +258,8 @@ static void more_free(struct more *m) {
     sl_freep(&m->gate);
     sl_freep(&m->invalid);
     sl_freep(&m->evict_text);
+    sl_freep(&m->replaces);
+    admission_unref(m->handed.admission);
     sl_freep(&m);
 }
 

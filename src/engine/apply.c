@@ -23,7 +23,7 @@ static uint64_t wl_hash(sl_sym ns, const char *name) {
     return sl_hash_str(ns, name);
 }
 
-static uint32_t wl_lookup(const struct sl_engine *e, sl_sym ns, const char *name) {
+uint32_t wl_lookup(const struct sl_engine *e, sl_sym ns, const char *name) {
     uint32_t c;
     uint64_t h = wl_hash(ns, name);
     for (uint32_t i = sl_map_first(&e->wl_map, h, &c); i != SL_MAP_NONE;
@@ -93,6 +93,9 @@ static int check_workload(const struct sl_engine *e, const struct sl_workload_sp
         return sl_err_set(err, SL_EINVAL, "workload %s: uid too long", s->name);
     if (!s->shape.v || s->shape.v > e->shapes.n || !e->shapes.v[s->shape.v - 1].used)
         return sl_err_set(err, SL_EINVAL, "workload %s: unknown shape", s->name);
+    if (s->replaces && strnlen(s->replaces, SL_MAX_NAME + 1) > SL_MAX_NAME)
+        return sl_err_set(err, SL_EINVAL, "workload %s: name of the slice it replaces too long",
+                          s->name);
     if (s->max_exec_s < 0)
         return sl_err_set(err, SL_EINVAL,
                           "workload %s: maximum execution time must not be negative", s->name);
@@ -104,7 +107,8 @@ static void set_flags(struct sl_engine *e, uint32_t i, const struct sl_workload_
     w->inactive = s->inactive;
     w->on_hold = s->on_hold;
     w->gated = s->gated_by && *s->gated_by;
-    if (w->gated || s->max_exec_s || (s->invalid && *s->invalid))
+    w->spares = s->preemption_gated;
+    if (w->gated || s->max_exec_s || (s->invalid && *s->invalid) || (s->replaces && *s->replaces))
         (void)wl_more(e, i);
     struct more *m = w->more;
     if (!m)
@@ -117,6 +121,9 @@ static void set_flags(struct sl_engine *e, uint32_t i, const struct sl_workload_
     sl_freep(&m->invalid);
     if (s->invalid && *s->invalid)
         m->invalid = sl_strdup(s->invalid);
+    sl_freep(&m->replaces);
+    if (s->replaces && *s->replaces)
+        m->replaces = sl_strdup(s->replaces);
 }
 
 static bool needs_a_look(const struct sl_engine *e, const struct wl *w) {
@@ -163,6 +170,53 @@ static void move_shape(struct sl_engine *e, uint32_t i, uint32_t shape) {
     w->shape = shape;
 }
 
+static bool same_podset_names(const struct shape *a, const struct shape *b) {
+    bool same = a->n == b->n;
+    for (uint32_t p = 0; same && p < a->n; p++)
+        same = strcmp(a->podsets[p].name, b->podsets[p].name) == 0;
+    return same;
+}
+
+/* The shape of these podsets without the pods that are no longer needed. Returns a reference. */
+static int shape_without(struct sl_engine *e, uint32_t full, const int32_t *gone, uint32_t *ret,
+                         struct sl_err *err) {
+    struct sl_podset_spec v[SL_MAX_PODSETS];
+    uint32_t n = e->shapes.v[full].n;
+    for (uint32_t k = 0; k < n; k++) {
+        v[k] = *e->shapes.v[full].podsets[k].raw;
+        v[k].count -= gone[k] < 0 ? 0 : gone[k] > v[k].count ? v[k].count : gone[k];
+        if (v[k].min_count > v[k].count)
+            v[k].min_count = v[k].count;
+    }
+    return shape_intern(e, v, n, ret, err);
+}
+
+/* What a workload asks for changes while it holds quota: it keeps its flavors, holds no more pods
+ * than it asks for now, and asks for the new ones should it come back. */
+static void wl_rescale(struct sl_engine *e, uint32_t i, uint32_t full, uint32_t shape) {
+    struct wl *w = &e->wls.v[i];
+    struct more *m = w->more;
+    if (shape == full || !same_podset_names(&e->shapes.v[full], &e->shapes.v[shape]))
+        return;
+    settle(e);
+    outside_event(e, w, true);
+    if (m && m->full_shape != NONE) {
+        int32_t gone[SL_MAX_PODSETS];
+        uint32_t left;
+        for (uint32_t p = 0; p < e->shapes.v[full].n; p++)
+            gone[p] = e->shapes.v[full].podsets[p].count - e->shapes.v[w->shape].podsets[p].count;
+        sl_assert(shape_without(e, shape, gone, &left, NULL) == SL_OK); /* fewer of what was taken */
+        shape_ref(e, shape);
+        shape_unref(e, full);
+        m->full_shape = shape;
+        move_shape(e, i, left);
+        shape_unref(e, left);
+    } else {
+        move_shape(e, i, shape);
+    }
+    wl_shrink(e, i);
+}
+
 static void wl_update(struct sl_engine *e, uint32_t i, const struct sl_workload_spec *s) {
     struct wl *w = &e->wls.v[i];
     if (w->phase == WL_FINISHED)
@@ -179,9 +233,14 @@ static void wl_update(struct sl_engine *e, uint32_t i, const struct sl_workload_
     after.boost = s->boost;
     bool priority = wl_priority(e, &after) != before; /* a boost counts only with its gate */
     bool ended = s->inactive && !w->inactive;
-    bool flags = s->inactive != w->inactive || s->on_hold != w->on_hold ||
+    bool regrouped = s->preemption_gated != w->spares ||
+                     strcmp(w->more && w->more->replaces ? w->more->replaces : "",
+                            s->replaces ? s->replaces : "") != 0;
+    bool flags = s->inactive != w->inactive || s->on_hold != w->on_hold || regrouped ||
                  (s->gated_by && *s->gated_by) != w->gated;
     set_flags(e, i, s);
+    if (holds)
+        wl_rescale(e, i, full, shape);
     if (moved || priority || flags) {
         outside_event(e, w, (holds && priority) || ended);
         if (w->more) {
@@ -193,7 +252,7 @@ static void wl_update(struct sl_engine *e, uint32_t i, const struct sl_workload_
             }
         }
     }
-    if (waiting && (moved || priority || !wl_eligible(w)))
+    if (waiting && (moved || priority || regrouped || !wl_eligible(w)))
         wl_dequeue(e, i);
     w->priority = s->priority;
     w->boost = s->boost;
@@ -258,9 +317,11 @@ static int apply_wl_gone(struct sl_engine *e, const struct sl_fact *f, struct sl
     (void)err;
     uint32_t i = wl_resolve(e, f->wl);
     struct wl *w = &e->wls.v[i];
+    uint32_t slice = slice_taken(e, i);
     outside_event(e, w, true);
     sl_map_del(&e->wl_map, wl_hash(w->ns, wl_name(w)), i);
     wl_destroy(e, i);
+    slice_return(e, slice);
     return SL_OK;
 }
 
@@ -268,6 +329,7 @@ static int apply_finished(struct sl_engine *e, const struct sl_fact *f, struct s
     (void)err;
     uint32_t i = wl_resolve(e, f->wl);
     struct wl *w = &e->wls.v[i];
+    slice_ended(e, i);
     if (w->phase == WL_FINISHED)
         return SL_OK;
     outside_event(e, w, true);
@@ -285,7 +347,9 @@ static int apply_released(struct sl_engine *e, const struct sl_fact *f, struct s
     uint32_t i = wl_resolve(e, f->wl);
     if (!wl_holds_quota(&e->wls.v[i]))
         return SL_OK;
+    uint32_t slice = slice_taken(e, i);
     wl_released(e, i);
+    slice_return(e, slice);
     if (f->told && e->wls.v[i].more)
         e->wls.v[i].more->released = false;
     return SL_OK;
@@ -300,8 +364,10 @@ static int apply_admit_failed(struct sl_engine *e, const struct sl_fact *f, stru
     outside_event(e, w, false);
     struct tree *t = tree_of(e, w);
     bool freed = t->freed;
+    uint32_t slice = slice_taken(e, i);
     wl_give_back(e, i);
     t->freed = freed; /* a write that failed wakes nobody else */
+    slice_return(e, slice);
     if (wl_eligible(w))
         wl_enqueue(e, i);
     if (w->phase == WL_WAITING && e->lqs.v[w->lq].live)
@@ -362,35 +428,6 @@ static int apply_check_state(struct sl_engine *e, const struct sl_fact *f, struc
     return SL_OK;
 }
 
-/* Scales what is held to the pods that are still needed. */
-static void shrink_admission(struct sl_engine *e, uint32_t i, const struct shape *full,
-                             const int32_t *gone) {
-    struct wl *w = &e->wls.v[i];
-    const struct admission *o = w->admission;
-    struct admission *a = admission_new(o->n_podsets, o->n_assigned);
-    a->cq = o->cq;
-    a->borrow = o->borrow;
-    memcpy(a->first, o->first, (o->n_podsets + 1) * sizeof(uint32_t));
-    for (uint32_t p = 0; p < o->n_podsets; p++) {
-        int32_t asked = full->podsets[p].count, left = asked - gone[p];
-        /* Partial admission may have granted fewer: never more than was held. */
-        a->counts[p] = left < o->counts[p] ? (left < 0 ? 0 : left) : o->counts[p];
-        for (uint32_t k = o->first[p]; k < o->first[p + 1]; k++) {
-            a->assigned[k] = o->assigned[k];
-            if (o->counts[p] > 0)
-                a->assigned[k].amount =
-                    sl_amount_mul(o->assigned[k].amount / o->counts[p], a->counts[p]);
-        }
-    }
-    admission_sum(a);
-    wl_charge(e, i, -1);
-    admission_unref(w->admission);
-    w->admission = a;
-    wl_charge(e, i, 1);
-    e->cqs.v[a->cq].alloc_gen++;
-    cq_tree(e, &e->cqs.v[a->cq])->version++;
-}
-
 static int apply_reclaimable(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
     uint32_t i = wl_resolve(e, f->wl);
     struct wl *w = &e->wls.v[i];
@@ -401,18 +438,8 @@ static int apply_reclaimable(struct sl_engine *e, const struct sl_fact *f, struc
     if (f->reclaimable.n != n)
         return sl_err_set(err, SL_EINVAL, "workload %s has %u podsets, got counts for %u",
                           wl_name(w), n, f->reclaimable.n);
-    struct sl_podset_spec v[SL_MAX_PODSETS];
-    int32_t gone[SL_MAX_PODSETS];
-    for (uint32_t k = 0; k < n; k++) {
-        v[k] = *e->shapes.v[full].podsets[k].raw;
-        int32_t g = f->reclaimable.counts[k];
-        gone[k] = g < 0 ? 0 : g > v[k].count ? v[k].count : g;
-        v[k].count -= gone[k];
-        if (v[k].min_count > v[k].count)
-            v[k].min_count = v[k].count;
-    }
     uint32_t shape;
-    int r = shape_intern(e, v, n, &shape, err);
+    int r = shape_without(e, full, f->reclaimable.counts, &shape, err);
     if (r < 0)
         return r;
     outside_event(e, w, wl_holds_quota(w));
@@ -430,7 +457,7 @@ static int apply_reclaimable(struct sl_engine *e, const struct sl_fact *f, struc
     if (waiting)
         wl_enqueue_again(e, i, sticky);
     else if (wl_holds_quota(w))
-        shrink_admission(e, i, &e->shapes.v[m->full_shape], gone);
+        wl_shrink(e, i);
     return SL_OK;
 }
 
@@ -495,17 +522,13 @@ static int apply_admission(struct sl_engine *e, const struct sl_fact *f, struct 
     a->first[n] = total;
     admission_sum(a);
     wl_dequeue(e, i);
-    /* A pair the tree does not know yet gets a column: rebuild with this usage in it. */
-    const struct tree *t = cq_tree(e, &e->cqs.v[a->cq]);
-    bool unknown = false;
-    for (uint32_t k = 0; k < a->n_uses; k++)
-        unknown |= tree_fr(t, a->uses[k].fr) == NONE;
-    if (unknown) {
-        for (uint32_t k = 0; k < a->n_uses; k++)
-            *sl_vec_push(&e->extra_frs) = (struct extra_fr){a->cq, a->uses[k].fr};
-        trees_rebuild(e);
-    }
+    admission_columns(e, a);
     wl_hold(e, i, a, f->admission.reserved_at);
+    bool fewer = false; /* than it was admitted with: its spec has shrunk since */
+    for (uint32_t k = 0; k < n; k++)
+        fewer |= e->shapes.v[w->shape].podsets[k].count < a->counts[k];
+    if (fewer)
+        wl_shrink(e, i);
     admission_moves_on(e, i, f);
     return SL_OK;
 }

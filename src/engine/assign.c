@@ -1,7 +1,8 @@
 /*
  * Flavors for one workload: which flavor each podset gets for each resource, whether that fits,
  * needs preemption, or cannot be, and how far up the tree it borrows. Follows the plan of the
- * workload's class step by step; what earlier podsets of the same workload took counts.
+ * workload's class step by step; what earlier podsets of the same workload took counts, and of a
+ * slice only what it asks for beyond the one whose place it takes.
  *
  * Results go into the round's vectors; the entry holds the ranges.
  */
@@ -80,7 +81,7 @@ static struct granular simulate(struct sl_engine *e, const struct entry *x, uint
                                 sl_amount val, uint32_t borrow) {
     struct round *r = &e->round;
     struct use u = {fr, val};
-    struct search s = {x->wl, x->cq, &u, 1, &fr, 1};
+    struct search s = {x->wl, x->cq, x->slice, &u, 1, &fr, 1};
     uint32_t first = r->targets.n, n = search(e, &s);
     sl_vec_clear(&r->memo);
     r->memo_use = u;
@@ -150,9 +151,17 @@ static void why_push(struct sl_engine *e, struct sl_why *why) {
     *sl_vec_push(&e->round.whys) = *why;
 }
 
+/* What the slice before this workload holds of the resource for one podset. */
+static sl_amount held_before(const struct sl_engine *e, const struct entry *x, uint16_t podset,
+                             sl_sym resource) {
+    const struct shape *s = &e->shapes.v[e->classes.v[x->class].shape];
+    const struct assigned *a = slice_holds(e, x->slice, s->podsets[podset].name, resource);
+    return a ? a->amount : 0;
+}
+
 /* The step's podsets ask this much of its r-th resource in all. */
-static sl_amount step_total(const struct plan *p, const struct step *st, uint32_t r,
-                            const int32_t *counts) {
+static sl_amount step_total(const struct sl_engine *e, const struct entry *x, const struct plan *p,
+                            const struct step *st, uint32_t r, const int32_t *counts) {
     sl_amount total = 0;
     for (uint32_t k = 0; k < st->n_podsets; k++) {
         sl_amount unit = p->units.v[st->units + r * st->n_podsets + k];
@@ -160,7 +169,32 @@ static sl_amount step_total(const struct plan *p, const struct step *st, uint32_
             total = sl_amount_add(total,
                                   sl_amount_mul(unit, counts[p->podsets.v[st->first_podset + k]]));
     }
-    return sl_amount_min(total, INT64_MAX - 1);
+    total = sl_amount_min(total, INT64_MAX - 1);
+    for (uint32_t k = 0; k < st->n_podsets && x->slice != NONE; k++)
+        total = sl_amount_sub(total, held_before(e, x, p->podsets.v[st->first_podset + k],
+                                                 p->res.v[st->res + r].resource));
+    return total;
+}
+
+/* A slice keeps the flavors of the one before it. */
+static bool keeps_flavor(struct sl_engine *e, const struct entry *x, const struct plan *p,
+                         const struct step *st, const struct shape *s, sl_sym flavor) {
+    for (uint32_t k = 0; k < st->n_podsets && x->slice != NONE; k++) {
+        uint16_t podset = p->podsets.v[st->first_podset + k];
+        for (uint32_t i = 0; i < st->n_res; i++) {
+            const struct assigned *a = slice_holds(e, x->slice, s->podsets[podset].name,
+                                                   p->res.v[st->res + i].resource);
+            if (!a || a->flavor == flavor)
+                continue;
+            struct sl_why why = {.kind = SL_WHY_SLICE,
+                                 .podset = podset,
+                                 .flavor = str(e, flavor),
+                                 .taint = str(e, a->flavor)};
+            why_push(e, &why);
+            return false;
+        }
+    }
+    return true;
 }
 
 static void why_mismatch(struct sl_engine *e, const struct plan *p, const struct step *st,
@@ -193,6 +227,8 @@ static bool step_assign(struct sl_engine *e, struct entry *x, const struct plan 
             why_mismatch(e, p, st, s, g->flavors[f]);
             continue;
         }
+        if (!keeps_flavor(e, x, p, st, s, g->flavors[f]))
+            continue;
         struct granular cur = {MODE_FIT, 0};
         uint32_t borrow = 0; /* the highest of its resources */
         for (uint32_t i = 0; i < st->n_res && cur.mode != MODE_NO_FIT; i++) {
@@ -202,7 +238,7 @@ static bool step_assign(struct sl_engine *e, struct entry *x, const struct plan 
                                  .resource = str(e, pr->resource),
                                  .flavor = str(e, g->flavors[f])};
             struct granular one =
-                quota_mode(e, x, fr, taken(e, x, fr), step_total(p, st, i, counts), &why);
+                quota_mode(e, x, fr, taken(e, x, fr), step_total(e, x, p, st, i, counts), &why);
             if (one.mode != MODE_FIT)
                 why_push(e, &why);
             if (one.mode != MODE_FIT && why.kind == SL_WHY_NEEDS_MORE)
@@ -252,8 +288,9 @@ static bool step_assign(struct sl_engine *e, struct entry *x, const struct plan 
                                                     .flavor = g->flavors[best_flavor],
                                                     .fr = fr,
                                                     .amount = amount};
-            if (amount > 0)
-                take(e, x, fr, amount);
+            sl_amount more = sl_amount_sub(amount, held_before(e, x, podset, pr->resource));
+            if (more)
+                take(e, x, fr, more);
         }
     }
     return true;
@@ -344,7 +381,7 @@ static void find_targets(struct sl_engine *e, struct entry *x) {
     memcpy(uses, r->uses.v + x->uses.from, n_uses * sizeof(*uses));
     if (n_contested)
         memcpy(contested, r->contested.v, n_contested * sizeof(*contested));
-    struct search s = {x->wl, x->cq, uses, n_uses, contested, n_contested};
+    struct search s = {x->wl, x->cq, x->slice, uses, n_uses, contested, n_contested};
     x->targets.n = search(e, &s);
 }
 
@@ -384,13 +421,17 @@ static void assign_partial(struct sl_engine *e, struct entry *x, const struct mo
 }
 
 void entry_init(struct sl_engine *e, struct entry *x, uint32_t wl, uint32_t class, uint32_t cq) {
-    *x = (struct entry){
-        .wl = wl, .class = class, .cq = cq, .version = cq_tree(e, &e->cqs.v[cq])->version};
+    *x = (struct entry){.wl = wl,
+                        .class = class,
+                        .cq = cq,
+                        .slice = NONE,
+                        .version = cq_tree(e, &e->cqs.v[cq])->version};
 }
 
 void assign(struct sl_engine *e, struct entry *x) {
     e->stats.nominations++;
     e->round.memo_valid = false;
+    x->slice = slice_before(e, x->wl, x->cq);
     plan_update(e, x->class);
     const struct shape *s = &e->shapes.v[e->classes.v[x->class].shape];
     int32_t counts[SL_MAX_PODSETS];

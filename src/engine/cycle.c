@@ -253,7 +253,10 @@ static void issue_preemptions(struct sl_engine *e, struct entry *x) {
     forget_resume(e, x->wl);
 }
 
+/* Is somebody it counts on spoken for: by another preemptor, or by the slice that follows? */
 static bool overlaps(const struct sl_engine *e, const struct entry *x) {
+    if (x->slice != NONE && e->wls.v[x->slice].victim)
+        return true;
     for (uint32_t i = 0; i < x->targets.n; i++)
         if (e->wls.v[e->round.targets.v[x->targets.from + i].wl].victim)
             return true;
@@ -296,6 +299,10 @@ void entry_process(struct sl_engine *e, uint32_t i) {
         reserve_room(e, x);
         return;
     }
+    if (x->mode == MODE_PREEMPT && e->wls.v[x->wl].spares) {
+        x->outcome = OUT_GATED;
+        return;
+    }
     bool overlap = overlaps(e, x);
     if (overlap || !still_fits(e, x)) {
         x->outcome = OUT_SKIPPED;
@@ -304,6 +311,8 @@ void entry_process(struct sl_engine *e, uint32_t i) {
         effect_pending(e, x, overlap ? SL_PENDING_OVERLAP : SL_PENDING_LOST_RACE, 0, false);
         return;
     }
+    if (x->slice != NONE)
+        e->wls.v[x->slice].victim = true;
     if (x->mode == MODE_PREEMPT) {
         x->outcome = OUT_PREEMPTING;
         for (uint32_t k = 0; k < x->uses.n; k++)
@@ -395,8 +404,10 @@ void remember_lacks(struct sl_engine *e, const struct entry *x) {
     /* Preferring not to borrow, it may have passed over a flavor that fits by borrowing: what frees
      * that one is not among its lacks. */
     bool choosy = e->cqs.v[x->cq].preference == SL_PREEMPTION_OVER_BORROWING;
+    /* What a slice lacks depends on the one before it. */
+    const struct more *m = e->wls.v[x->wl].more;
     c->wake_always = choosy || x->lacks.n > MAX_LACKS || c->plan.steps.n > 1 || x->resumed ||
-                     e->shapes.v[c->shape].partial;
+                     e->shapes.v[c->shape].partial || (m && m->replaces);
     c->n_lacks = c->wake_always ? 0 : (uint8_t)x->lacks.n;
     for (uint32_t i = 0; i < c->n_lacks; i++)
         c->lacks[i] = e->round.lacks.v[x->lacks.from + i];
@@ -414,15 +425,16 @@ static void rejoin(struct sl_engine *e, struct entry *x) {
 }
 
 static void send_back(struct sl_engine *e, struct entry *x) {
+    static const enum sl_pending_kind told[] = {[OUT_NO_FIT] = SL_PENDING_NO_FIT,
+                                                [OUT_NO_CANDIDATES] = SL_PENDING_NO_CANDIDATES,
+                                                [OUT_GATED] = SL_PENDING_GATED};
     struct cq *q = &e->cqs.v[x->cq];
-    if (x->outcome == OUT_NO_FIT || x->outcome == OUT_NO_CANDIDATES) {
+    if (x->outcome == OUT_NO_FIT || x->outcome == OUT_NO_CANDIDATES || x->outcome == OUT_GATED) {
         bool again = may_resume(e, x);
         /* One that waits for its victims and has scanned in circles goes on waiting in the heap. */
         bool circling = x->has_resume && q->sticky == x->wl;
         bool sleeps = !again && !circling && q->strategy == SL_BEST_EFFORT_FIFO;
-        effect_pending(e, x,
-                       x->outcome == OUT_NO_FIT ? SL_PENDING_NO_FIT : SL_PENDING_NO_CANDIDATES, 0,
-                       sleeps);
+        effect_pending(e, x, told[x->outcome], 0, sleeps);
         forget_resume(e, x->wl);
         if (again) {
             struct more *m = wl_more(e, x->wl);
@@ -468,8 +480,11 @@ void round_run(struct sl_engine *e) {
     sl_vec_clear(&r->charges);
     for (uint32_t i = 0; i < r->victims.n; i++)
         e->wls.v[r->victims.v[i]].victim = false;
-    for (uint32_t i = 0; i < r->entries.n; i++)
+    for (uint32_t i = 0; i < r->entries.n; i++) {
         e->cqs.v[r->entries.v[i].cq].entry = NONE;
+        if (r->entries.v[i].slice != NONE)
+            e->wls.v[r->entries.v[i].slice].victim = false;
+    }
     for (uint32_t i = 0; i < r->processed.n; i++) {
         struct entry *x = &r->entries.v[r->processed.v[i]];
         if (x->outcome != OUT_DONE && x->outcome != OUT_OPEN)

@@ -161,6 +161,8 @@ static void list_holders(struct sl_engine *e, const struct entry *x, struct sl_v
         const struct cq *q = &e->cqs.v[t->cqs.v[i]];
         for (uint32_t k = 0; k < q->reserved.n; k++) {
             const struct wl *w = &e->wls.v[q->reserved.v[k]];
+            if (q->reserved.v[k] == x->slice)
+                continue; /* it takes that one's place */
             for (uint32_t u = 0; u < w->admission->n_uses; u++) {
                 const struct fr *fr = &e->frs.v[w->admission->uses[u].fr];
                 if ((n == SL_VERDICT_MAX_HOLDERS &&
@@ -270,9 +272,10 @@ static void explain_queue(struct sl_engine *e, uint32_t wl, struct sl_verdict *v
     }
     bool preempts = x->mode == MODE_PREEMPT && x->targets.n;
     if (preempts) {
-        v->kind = SL_VERDICT_PREEMPTS;
-        v->text = sl_arena_printf(a, "fits after preempting %u workload%s", x->targets.n,
-                                  x->targets.n > 1 ? "s" : "");
+        v->kind = w->spares ? SL_VERDICT_BLOCKED : SL_VERDICT_PREEMPTS;
+        v->text = sl_arena_printf(a, "fits after preempting %u workload%s%s", x->targets.n,
+                                  x->targets.n > 1 ? "s" : "",
+                                  w->spares ? ", but a preemption gate is closed" : "");
     } else {
         retry_with_least(e, x);
     }

@@ -83,7 +83,7 @@ static void suggest_waiting(struct helper *h, const struct option *o) {
         for (uint32_t k = 0; k < from->reserved.n; k++) {
             uint32_t wl = from->reserved.v[k];
             sl_amount a = held(e, wl, fr);
-            if (a <= 0)
+            if (a <= 0 || wl == h->x->slice)
                 continue;
             if (a < one_amount) {
                 wl_charge(e, wl, -1);
@@ -276,7 +276,7 @@ static bool podsets_compete(const struct plan *p) {
 
 static void suggest_priority(struct helper *h) {
     struct sl_engine *e = h->e;
-    if (podsets_compete(&e->classes.v[h->x->class].plan))
+    if (podsets_compete(&e->classes.v[h->x->class].plan) || e->wls.v[h->x->wl].spares)
         return;
     const struct cq *own = &e->cqs.v[h->x->cq];
     const struct tree *t = cq_tree(e, own);

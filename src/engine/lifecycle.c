@@ -332,7 +332,9 @@ static void unreserve(struct sl_engine *e, uint32_t wl, bool local, bool stopped
     f->unreserve.stopped = stopped;
     f->unreserve.queue = str(e, local ? e->lqs.v[e->wls.v[wl].lq].name
                                       : cq_node(e, &e->cqs.v[e->wls.v[wl].admission->cq])->name);
+    uint32_t slice = slice_taken(e, wl);
     wl_give_back(e, wl);
+    slice_return(e, slice);
     if (wl_eligible(&e->wls.v[wl]))
         wl_enqueue(e, wl);
 }

@@ -53,6 +53,8 @@ bool search_may_take(const struct sl_engine *e, const struct search *s, uint32_t
     const struct admission *a = e->wls.v[wl].admission;
     const struct tree *t = cq_tree(e, &e->cqs.v[s->cq]);
     bool uses = false;
+    if (wl == s->slice)
+        return false; /* it goes anyway, and what it holds is counted already */
     /* By its flavors, whatever the amount: a podset may have been given a flavor for nothing. */
     for (uint32_t i = 0; i < a->n_assigned && !uses; i++)
         for (uint32_t k = 0; k < s->n_contested && !uses; k++)

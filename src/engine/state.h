@@ -286,6 +286,13 @@ struct check_now {
     char *message;
 };
 
+/* What a slice held when the next one took over, until it is known to be finished. */
+struct handed {
+    struct admission *admission; /* NULL: nothing */
+    sl_time reserved_at, admitted_at;
+    bool ready, was_ready;
+};
+
 /* What only few workloads have. */
 struct more {
     uint32_t place; /* in the timer heap */
@@ -321,6 +328,10 @@ struct more {
     uint32_t full_shape; /* before pods were reclaimed, or NONE */
     char *gate, *invalid;
     uint64_t told; /* hash of the last PENDING or BLOCKED told */
+    /* slices (slice.c) */
+    char *replaces;       /* name of the one whose place it takes, NULL */
+    sl_wl_id took;        /* the one whose quota it was given */
+    struct handed handed; /* what it gave to the next one */
 };
 
 enum wl_phase { WL_FREE, WL_OUTSIDE, WL_WAITING, WL_PARKED, WL_RESERVED, WL_ADMITTED, WL_FINISHED };
@@ -329,7 +340,8 @@ struct wl {
     /* What a decision reads comes first. */
     uint8_t phase;
     bool inactive, gated, on_hold, evicting;
-    bool victim; /* picked by a preemptor of this round */
+    bool spares; /* a preemption gate is closed: evicts nobody */
+    bool victim; /* picked by a preemptor of this round, or replaced in it */
     bool due;    /* stands in the engine's list of due workloads */
     uint32_t gen;
     uint32_t shape, lq;
@@ -387,6 +399,7 @@ struct target {
 /* Ranges are into the engine's round vectors. */
 struct entry {
     uint32_t wl, class, cq;
+    uint32_t slice; /* whose place it takes, NONE; what that one holds is not asked for again */
     enum mode mode; /* NO_FIT, PREEMPT (the middle three) or FIT */
     uint32_t borrow;
     bool from_start; /* ignore where an earlier scan stopped */
@@ -399,7 +412,15 @@ struct entry {
 };
 
 /* What processing made of an entry; what is not done goes back to its queue. */
-enum outcome { OUT_OPEN, OUT_DONE, OUT_NO_FIT, OUT_NO_CANDIDATES, OUT_PREEMPTING, OUT_SKIPPED };
+enum outcome {
+    OUT_OPEN,
+    OUT_DONE,
+    OUT_NO_FIT,
+    OUT_NO_CANDIDATES,
+    OUT_GATED, /* there are candidates, but a preemption gate is closed */
+    OUT_PREEMPTING,
+    OUT_SKIPPED,
+};
 
 struct undo {
     uint32_t cq, fr; /* local fr */
@@ -611,6 +632,7 @@ bool uses_fit(const struct sl_engine *e, const struct cq *q, const struct use *u
 /* preempt.c, preempt_fair.c: whom to evict */
 struct search {
     uint32_t wl, cq;
+    uint32_t slice; /* whose place it takes: no candidate; NONE */
     const struct use *uses; /* all it asks for, local fr */
     uint32_t n_uses;
     const uint32_t *contested; /* local frs that need preemption */
@@ -631,6 +653,23 @@ void tree_epoch(struct sl_engine *e, struct tree *t);
 
 /* apply.c */
 uint32_t wl_resolve(const struct sl_engine *e, sl_wl_id id);
+uint32_t wl_lookup(const struct sl_engine *e, sl_sym ns, const char *name);
+
+/* slice.c: workloads that take the place of others, and those that shrink */
+/* The one whose place this workload would take in the queue, NONE. */
+uint32_t slice_before(const struct sl_engine *e, uint32_t wl, uint32_t cq);
+/* What that one was given of a resource for its podset of this name; NULL: nothing, or no slice. */
+const struct assigned *slice_holds(const struct sl_engine *e, uint32_t slice, const char *podset,
+                                   sl_sym resource);
+void slice_take_over(struct sl_engine *e, uint32_t wl, uint32_t slice);
+/* The slice that gets its quota back if this workload's reservation comes to nothing now, NONE; and
+ * giving it back, after the reservation has gone. */
+uint32_t slice_taken(const struct sl_engine *e, uint32_t wl);
+void slice_return(struct sl_engine *e, uint32_t slice);
+/* It is finished for good. */
+void slice_ended(struct sl_engine *e, uint32_t wl);
+/* Holds no more pods than its shape asks for. */
+void wl_shrink(struct sl_engine *e, uint32_t wl);
 
 /* engine.c */
 void settle(struct sl_engine *e);
@@ -656,6 +695,8 @@ void wl_give_back(struct sl_engine *e, uint32_t wl);
 void wl_destroy(struct sl_engine *e, uint32_t wl);
 struct admission *admission_new(uint32_t n_podsets, uint32_t n_assigned);
 void admission_sum(struct admission *a);
+/* Gives pairs that the queue's tree does not know yet a column; not during a round. */
+void admission_columns(struct sl_engine *e, const struct admission *a);
 void admission_unref(struct admission *a);
 bool wl_eligible(const struct wl *w);
 void prio_add(struct cq *q, int64_t priority, int by);

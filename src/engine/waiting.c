@@ -170,12 +170,14 @@ static void class_leave(struct sl_engine *e, uint32_t c) {
 }
 
 /* Without equivalence hashing nobody shares a verdict: every workload is a class of its own. So is
- * one that was refused for reasons of its own. */
+ * one that was refused for reasons of its own, one that takes the place of another, and one that may
+ * not preempt, whose refusal is told to each so that its gate may be opened. */
 static uint32_t class_get(struct sl_engine *e, uint32_t wl) {
     uint32_t lq = e->wls.v[wl].lq, shape = e->wls.v[wl].shape;
     int64_t priority = wl_priority(e, &e->wls.v[wl]);
     const struct more *m = e->wls.v[wl].more;
-    bool alike = gate(e, SL_GATE_SCHEDULING_EQUIVALENCE_HASHING) && !(m && m->alone);
+    bool alike = gate(e, SL_GATE_SCHEDULING_EQUIVALENCE_HASHING) && !e->wls.v[wl].spares &&
+                 !(m && (m->alone || m->replaces));
     uint32_t only = alike ? NONE : wl;
     uint64_t key = class_key(lq, shape, priority, only);
     uint32_t cur;
@@ -456,7 +458,8 @@ static bool worth_a_look(const struct sl_engine *e, const struct cq *q, const st
     for (uint32_t i = 0; i < c->n_lacks; i++)
         if (sl_amount_max(0, tree_available(e, q->node, c->lacks[i].fr)) >= c->lacks[i].need)
             return true;
-    return c->n_lacks && may_preempt(e, q, c);
+    bool spares = c->only != NONE && e->wls.v[c->only].spares;
+    return c->n_lacks && !spares && may_preempt(e, q, c);
 }
 
 /* Would a look at the class now lead to anything? Leaves no trace but a fresh memo. */
@@ -468,7 +471,8 @@ static bool would_move(struct sl_engine *e, uint32_t c, uint32_t cq) {
     entry_init(e, &x, sl_ordset_first(&e->classes.v[c].line)->id, c, cq);
     x.from_start = true;
     assign(e, &x);
-    bool moves = x.mode == MODE_FIT || x.targets.n || x.has_resume;
+    bool preempts = x.targets.n && !e->wls.v[x.wl].spares;
+    bool moves = x.mode == MODE_FIT || preempts || x.has_resume;
     if (!moves)
         remember_lacks(e, &x);
     r->picks.n = marks[0];
@@ -499,8 +503,10 @@ void tree_wake(struct sl_engine *e, struct tree *t) {
                 continue;
             }
             e->classes.v[c].asked = e->stats.cycles;
-            if ((t->wake_all || worth_a_look(e, q, &e->classes.v[c])) &&
-                would_move(e, c, t->cqs.v[i]))
+            /* A queue that has become strict knows no sleepers: whoever is refused stands first. */
+            if (q->strategy == SL_STRICT_FIFO ||
+                ((t->wake_all || worth_a_look(e, q, &e->classes.v[c])) &&
+                 would_move(e, c, t->cqs.v[i])))
                 class_wake(e, c);
         }
         for (uint32_t k = 0; k < q->lqs.n; k++)

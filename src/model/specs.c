@@ -1,5 +1,7 @@
-/* The configuration nobody wrote: Kueue v0.19's, with waitForPodsReady off. */
+/* The configuration nobody wrote, Kueue v0.19's with waitForPodsReady off; how slices are named. */
 #include "model/specs.h"
+
+#include <string.h>
 
 const struct sl_config sl_config_default = {
     .gates = SL_GATES_DEFAULT,
@@ -12,3 +14,8 @@ const struct sl_config sl_config_default = {
     .backoff_max_s = 3600,
     .backoff_limit = -1,
 };
+
+const char *sl_slice_name(const char *ns, const char *key) {
+    size_t n = strlen(ns);
+    return strncmp(key, ns, n) == 0 && key[n] == '/' ? key + n + 1 : "";
+}

@@ -133,6 +133,10 @@ struct sl_workload_spec {
     const char *invalid;       /* found unfit before queueing (limits, LimitRange): the message */
 };
 
+/* The slice that a key "namespace/name" means to a workload of this namespace: its name, within the
+ * key, or "" if it is elsewhere. */
+const char *sl_slice_name(const char *ns, const char *key);
+
 /* ---- configuration of the whole scheduler ---- */
 
 struct sl_transform_output {

@@ -14,7 +14,8 @@ static const char *const pod_words[] = {
 static const char *const job_words[] = {
     "queue=",      "priority=", "boost=",   "uid=",     "created=", "max-exec=",
     "gated=",      "held",      "inactive", "invalid=", "count=",   "min=",
-    "<resource>=", "select",    "tolerate", "affinity", NULL,
+    "<resource>=", "select",    "tolerate", "affinity", "replaces=",
+    "preemption-gate=",  NULL,
 };
 
 /* Lists of one podset while its line is read. */
@@ -194,6 +195,12 @@ static int job_option(struct sl_reader *r, char *w, struct sl_workload_spec *j, 
         j->gated_by = sl_arena_strdup(r->a, v);
     } else if (strcmp(w, "invalid") == 0) {
         j->invalid = sl_arena_strdup(r->a, v);
+    } else if (strcmp(w, "replaces") == 0) {
+        rc = sl_story_name(r, v, "the name of a job of the same namespace", &j->replaces);
+    } else if (strcmp(w, "preemption-gate") == 0) {
+        j->preemption_gated = strcmp(v, "closed") == 0;
+        if (!j->preemption_gated && strcmp(v, "open") != 0)
+            rc = sl_story_bad(r, v, "open or closed");
     } else {
         *ret_known = false;
         v[-1] = '=';
@@ -228,6 +235,7 @@ int sl_story_job(struct sl_reader *r, bool change) {
                                                .queue = "",
                                                .created = r->clock,
                                                .gated_by = "",
+                                               .replaces = "",
                                                .invalid = ""}};
     }
     pods_open(&r->main, l);

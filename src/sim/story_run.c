@@ -2,7 +2,8 @@
  * Running a story: its steps against a new engine, under a clock that moves only when the story
  * says so. The runner stands where the API server, the job controllers and the pods would stand: it
  * applies facts, lets the engine decide before every expectation and whenever the engine's own time
- * has come, performs deactivations at once, and leaves the release of evicted jobs to the story.
+ * has come, performs deactivations and the end of replaced slices at once, and leaves the release of
+ * evicted jobs to the story.
  */
 #include "sim/story_int.h"
 
@@ -42,6 +43,8 @@ void sl_run_fail(struct sl_run *run, const char *fmt, ...) {
 
 static int tell_workload(struct sl_run *run, struct sl_seen_wl *w, const struct sl_step *s,
                          struct sl_err *err);
+static int apply(struct sl_run *run, const struct sl_fact *f, const struct sl_seen_wl *w,
+                 sl_wl_id *ret, struct sl_err *err);
 
 /* The engine asked for spec.active=false: done at once, reported as a fact. */
 static void deactivate(struct sl_run *run, struct sl_seen_wl *w) {
@@ -53,6 +56,15 @@ static void deactivate(struct sl_run *run, struct sl_seen_wl *w) {
         sl_run_fail(run, "the engine refused its own deactivation of %s: %s", w->name.name,
                     err.text);
     run->dirty = true;
+}
+
+/* A slice has the place of another: that one is finished at once, reported as a fact. */
+static void replaced(struct sl_run *run, const struct sl_effect *x) {
+    struct sl_fact f = {.kind = SL_FACT_FINISHED, .at = run->now, .wl = x->reserve.replaced};
+    const struct sl_seen_wl *w = sl_run_wl_by_id(run, f.wl);
+    struct sl_err err = {0};
+    if (w && apply(run, &f, w, NULL, &err) < 0)
+        sl_run_fail(run, "the engine refused the end of %s: %s", w->name.name, err.text);
 }
 
 static void run_cycle(struct sl_run *run) {
@@ -76,6 +88,8 @@ static void run_cycle(struct sl_run *run) {
             struct sl_seen_wl *w = sl_run_wl_by_id(run, x->wl);
             if (x->kind == SL_EFFECT_DEACTIVATE && w)
                 deactivate(run, w);
+            if (x->kind == SL_EFFECT_RESERVE)
+                replaced(run, x);
         }
         if (sl_engine_check(run->e, &err) < 0) {
             sl_run_fail(run, "the engine's state disagrees with itself: %s", err.text);

@@ -62,6 +62,17 @@ static void note_checks(struct sl_seen_wl *w, const struct sl_effect *x) {
                                                           .retries = x->checks.v[i].retries};
 }
 
+static void note_replaced(struct sl_run *run, const struct sl_seen_wl *by,
+                          const struct sl_effect *x) {
+    struct sl_seen_wl *w = sl_run_wl_by_id(run, x->reserve.replaced);
+    if (!w)
+        return;
+    const struct sl_workload_spec *s = &by->step->fact->workload;
+    sl_buf_clear(&run->text);
+    sl_replaced_message(&run->text, s->uid, s->job_uid);
+    set_cond(run, w, SL_COND_FINISHED, true, "WorkloadSliceReplaced", sl_buf_str(&run->text));
+}
+
 void sl_run_note(struct sl_run *run, const struct sl_effect *x) {
     struct sl_condition cond[SL_EFFECT_MAX_CONDITIONS];
     struct sl_seen_wl *w = sl_run_wl_by_id(run, x->wl);
@@ -78,6 +89,8 @@ void sl_run_note(struct sl_run *run, const struct sl_effect *x) {
     case SL_EFFECT_RESERVE:
         reset_cond(run, w, SL_COND_EVICTED);
         reset_cond(run, w, SL_COND_PREEMPTED);
+        reset_cond(run, w, SL_COND_BLOCKED_ON_PREEMPTION_GATES);
+        note_replaced(run, w, x);
         break;
     case SL_EFFECT_EVICT:
         by = sl_run_wl_by_id(run, x->evict.by);
@@ -151,6 +164,9 @@ void sl_run_say_effect(struct sl_run *run, const struct sl_effect *x, sl_time at
     switch (x->kind) {
     case SL_EFFECT_RESERVE:
         sl_buf_printf(run->out, " in %s%s", x->cq, x->reserve.admitted ? ", admitted" : "");
+        by = sl_run_wl_by_id(run, x->reserve.replaced);
+        if (by)
+            sl_buf_printf(run->out, ", in place of %s", by->name.name);
         say_assignment(run, x);
         break;
     case SL_EFFECT_EVICT:

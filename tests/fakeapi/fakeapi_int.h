@@ -170,9 +170,11 @@ uint32_t fa_store_find(struct fakeapi *a, struct resource *r, const char *key, u
 uint32_t fa_store_add(struct fakeapi *a, struct resource *r, const char *key, yyjson_mut_doc *m);
 void fa_store_change(struct fakeapi *a, uint32_t obj, yyjson_mut_doc *m);
 void fa_store_remove(struct fakeapi *a, uint32_t obj);
-/* The states at version rv in key order, into vec of borrowed pointers. */
+/* The states at version rv in key order, borrowed. */
 struct versions {
-    struct version **v;
+    struct held {
+        const struct version *it;
+    } *v;
     uint32_t n, cap;
 };
 void fa_store_snapshot(struct fakeapi *a, struct resource *r, uint64_t rv, struct versions *out);

@@ -228,7 +228,7 @@ static uint32_t position(const struct versions *s, const char *key, bool *ret_th
 
     while (lo < hi) {
         uint32_t mid = lo + (hi - lo) / 2;
-        int c = strcmp(s->v[mid]->key, key);
+        int c = strcmp(s->v[mid].it->key, key);
         if (c == 0) {
             *ret_there = true;
             return mid;
@@ -246,14 +246,14 @@ void fa_store_snapshot(struct fakeapi *a, struct resource *r, uint64_t rv, struc
     sl_vec_clear(out);
     sl_vec_reserve(out, r->sorted.n + 1);
     for (uint32_t i = 0; i < r->sorted.n; i++)
-        *sl_vec_push(out) = a->objects.v[r->sorted.v[i]].cur;
+        sl_vec_push(out)->it = a->objects.v[r->sorted.v[i]].cur;
     /* Take back what happened since, the newest first. */
     for (uint32_t i = r->log.n; i-- > 0 && r->log.v[i].now->rv > rv;) {
         const struct change *c = &r->log.v[i];
         bool there;
         uint32_t at = position(out, c->now->key, &there);
         if (there && c->before) {
-            out->v[at] = c->before;
+            out->v[at].it = c->before;
         } else if (there) {
             memmove(&out->v[at], &out->v[at + 1], (out->n - at - 1) * sizeof out->v[0]);
             out->n--;
@@ -261,7 +261,7 @@ void fa_store_snapshot(struct fakeapi *a, struct resource *r, uint64_t rv, struc
             sl_assert(c->before);
             (void)sl_vec_push(out);
             memmove(&out->v[at + 1], &out->v[at], (out->n - 1 - at) * sizeof out->v[0]);
-            out->v[at] = c->before;
+            out->v[at].it = c->before;
         }
     }
 }

@@ -97,7 +97,7 @@ static int list(struct fakeapi *a, struct target *t, struct sl_buf *out) {
     sl_buf_printf(out, "{\"kind\":\"%sList\",\"apiVersion\":\"%s%s%s\",\"items\":[", r->k.kind,
                   r->k.group, r->k.group[0] ? "/" : "", r->k.version);
     for (uint32_t i = 0; i < all.n; i++) {
-        const struct version *v = all.v[i];
+        const struct version *v = all.v[i].it;
         if (strcmp(v->key, after) <= 0 ||
             (ns_len > 0 && (strncmp(v->key, t->ns, ns_len) != 0 || v->key[ns_len] != '/')) ||
             (only && strcmp(only, fa_meta_str(fa_root_of(v), "name")) != 0) ||
@@ -114,7 +114,7 @@ static int list(struct fakeapi *a, struct target *t, struct sl_buf *out) {
     }
     sl_buf_printf(out, "],\"metadata\":{\"resourceVersion\":\"%llu\"", (unsigned long long)rv);
     if (more)
-        sl_buf_printf(out, ",\"continue\":\"%llu:%s\"", (unsigned long long)rv, all.v[last]->key);
+        sl_buf_printf(out, ",\"continue\":\"%llu:%s\"", (unsigned long long)rv, all.v[last].it->key);
     sl_buf_puts(out, "}}");
     sl_vec_free(&all);
     sl_arena_done(&arena);

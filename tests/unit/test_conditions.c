@@ -34,6 +34,7 @@ static const struct sl_why why_all[] = {
     {.kind = SL_WHY_AFFINITY, .podset = 0, .flavor = "arm"},
     {.kind = SL_WHY_NOT_COVERED, .podset = 1, .resource = "example.com/gpu"},
     {.kind = SL_WHY_PLACE, .podset = 1, .taint = "no rack has 3 free nodes"},
+    {.kind = SL_WHY_SLICE, .podset = 1, .flavor = "arm", .taint = "spot"},
 };
 
 static const struct sl_why why_one[] = {
@@ -84,7 +85,8 @@ static const struct {
      "considered podsets requests (1Gi) + current podset request (2Gi) > maximum capacity (2Gi), "
      "untolerated taint {instance spot NoSchedule <nil>} in flavor tainted; couldn't assign "
      "flavors to "
-     "pod set workers: insufficient unused quota for cpu in flavor spot, 1500m more needed, no "
+     "pod set workers: could not assign arm flavor since the original workload is assigned: spot, "
+     "insufficient unused quota for cpu in flavor spot, 1500m more needed, no "
      "rack has "
      "3 free nodes, resource example.com/gpu unavailable in ClusterQueue\n"},
     {PENDING(SL_PENDING_NO_CANDIDATES, .why = why_one, .n_why = 1, .podset_names = podsets),
@@ -126,6 +128,10 @@ static const struct {
     {PENDING(SL_PENDING_PODS_READY, .why = NULL),
      "QuotaReserved=False/Waiting waiting for all admitted workloads to be in PodsReady "
      "condition\n"},
+    {PENDING(SL_PENDING_GATED, .why = why_one, .n_why = 1, .podset_names = podsets),
+     "QuotaReserved=False/Pending Workload requires preemption, but it's gated\n"
+     "BlockedOnPreemptionGates=True/PreemptionGated Workload requires preemption, but it's "
+     "gated\n"},
     {EVICT(SL_EVICT_PREEMPTED, SL_CAUSE_IN_CLUSTER_QUEUE, .by_uid = "u", .by_job_uid = "j",
            .by_path = "/root/cq", .path = "/root/a/b"),
      "Evicted=True/Preempted Preempted to accommodate a workload (UID: u, JobUID: j) due to "

@@ -260,12 +260,15 @@ static void random_fact(struct gen *g, enum sl_fact_kind kind, struct sl_fact *f
             .ns = note->ns,
             .name = note->name,
             .uid = text(g),
+            .job_uid = text(g),
             .queue = text(g),
             .priority = number32(g),
             .boost = number32(g),
             .created = number(g),
             .inactive = coin(g),
             .gated_by = coin(g) ? NULL : text(g),
+            .preemption_gated = coin(g),
+            .replaces = text(g),
             .on_hold = coin(g),
             .max_exec_s = number(g),
             .invalid = coin(g) ? NULL : text(g),
@@ -457,6 +460,7 @@ static void dump(struct sl_buf *b, const struct sl_fact *f, const struct sl_fact
         s(b, w->ns), s(b, w->name), s(b, w->uid), s(b, w->queue), n(b, w->priority);
         n(b, w->boost), n(b, w->created), n(b, w->inactive), s(b, w->gated_by);
         n(b, w->on_hold), n(b, w->max_exec_s), s(b, w->invalid), s(b, note->tag);
+        s(b, w->job_uid), n(b, w->preemption_gated), s(b, w->replaces);
         dump_podsets(b, note);
         break;
     }

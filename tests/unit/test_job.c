@@ -459,6 +459,63 @@ static void test_prebuilt(void **state) {
     end(&f);
 }
 
+/* ---- elastic Jobs ---- */
+
+#define ELASTIC(count) "{" JOB_META("'generation':" count ",'annotations':{'" Q "elastic-job':'true'},") "},'spec':{'suspend':false," \
+    "'parallelism':" count ",'completions':9," TEMPLATE "}}"
+#define SLICE(name, at, annotations, count, status) "{'metadata':{'name':'" name "','namespace':'ns','uid':'u-" name \
+    "','generation':1,'creationTimestamp':'2026-01-01T00:00:0" at "Z','annotations':{'" Q "elastic-job':'true'" annotations "}," OWNER \
+    "},'spec':{'queueName':'q'," PODSET(count) "},'status':{" status "}}"
+#define REPLACES(name) ",'" Q "workload-slice-replacement-for':'ns/" name "','" Q "workload-slice-name':'first'"
+
+static void test_slices(void **state) {
+    (void)state;
+    struct fixture f;
+    struct job_plan p;
+    enum sl_method method;
+    begin(&f);
+    struct rec *j = take(&f, REC_JOB, ELASTIC("3"));
+    assert_int_equal(job_plan(&f.m, job_of(j)).step, JOB_CREATE); /* running, and not stopped: its pods are gated */
+    char *s = body(&f, j, &method);
+    assert_non_null(strstr(s, "'" Q "elastic-job':'true','" Q "workload-slice-name':'job-j-"));
+    sl_freep(&s);
+
+    /* smaller, or nothing reserved: in place */
+    struct rec *a = take(&f, REC_WORKLOAD, SLICE("a", "1", "", "2", ""));
+    assert_int_equal(job_plan(&f.m, job_of(j)).step, JOB_RESIZE);
+    wants(&f, j, SL_PATCH, "[{'op':'replace','path':'/metadata/resourceVersion','value':'8'},{'op':'replace','path':'/spec/podSets/0/count','value':3}]");
+    (void)take(&f, REC_WORKLOAD, SLICE("a", "1", "", "4", ADMITTED));
+    assert_int_equal(job_plan(&f.m, job_of(j)).step, JOB_RESIZE);
+
+    /* larger: a slice that replaces the one that runs */
+    (void)take(&f, REC_WORKLOAD, "{'metadata':{'name':'a','namespace':'ns','uid':'u-a','generation':2,'creationTimestamp':"
+                                 "'2026-01-01T00:00:01Z','annotations':{'" Q "elastic-job':'true'}," OWNER "},'spec':{" PODSET("2") "},'status':{" ADMITTED "}}");
+    j = take(&f, REC_JOB, ELASTIC("3"));
+    assert_int_equal(job_plan(&f.m, job_of(j)).step, JOB_CREATE);
+    s = body(&f, j, &method);
+    assert_non_null(strstr(s, "'" Q "workload-slice-replacement-for':'ns/a','" Q "workload-slice-name':'a'"));
+    sl_freep(&s);
+
+    struct rec *b = take(&f, REC_WORKLOAD, SLICE("b", "2", REPLACES("a"), "3", ""));
+    p = job_plan(&f.m, job_of(j));
+    assert_ptr_equal(p.wl, b);
+    assert_int_equal(p.step, JOB_REST);
+    job_slices_settle(&f.m, job_of(j));
+    assert_false(wl_will(&f.m, wl_of(a), "Finished"));
+
+    (void)take(&f, REC_WORKLOAD, SLICE("b", "2", REPLACES("a"), "3", ADMITTED));
+    job_slices_settle(&f.m, job_of(j));
+    assert_true(wl_will(&f.m, wl_of(a), "Finished"));
+    assert_false(wl_will(&f.m, wl_of(b), "Finished"));
+    assert_ptr_equal(job_plan(&f.m, job_of(j)).wl, b);
+
+    /* one that belongs to nothing */
+    struct rec *c = take(&f, REC_WORKLOAD, SLICE("c", "3", REPLACES("x"), "5", ""));
+    job_slices_settle(&f.m, job_of(j));
+    assert_true(wl_will(&f.m, wl_of(c), "Finished"));
+    end(&f);
+}
+
 /* ---- numbers ---- */
 
 static void test_indexes(void **state) {
@@ -505,6 +562,7 @@ int main(void) {
         cmocka_unit_test(test_circles_end),
         cmocka_unit_test(test_deep_chains),
         cmocka_unit_test(test_prebuilt),
+        cmocka_unit_test(test_slices),
         cmocka_unit_test(test_indexes),
         cmocka_unit_test(test_reclaimable),
     };

@@ -68,11 +68,12 @@ static void answer(struct script *s, int status, const char *body, sl_span retry
 }
 
 static void feed(struct script *s, const char *line) {
-    char *exact = malloc(strlen(line)); /* lines have no terminator */
+    size_t n = strlen(line);
+    char *exact = malloc(n); /* lines have no terminator */
 
     assert_true(s->watching && s->path[0]);
-    memcpy(exact, line, strlen(line));
-    s->line(s->ctx, exact, strlen(line));
+    memcpy(exact, line, n);
+    s->line(s->ctx, exact, n);
     free(exact);
 }
 
