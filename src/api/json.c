@@ -46,7 +46,7 @@ int sl_json_read(const char *text, size_t len, yyjson_doc **ret, struct sl_err *
         return sl_err_set(err, SL_ELIMIT, "JSON is nested deeper than %u levels",
                           SL_JSON_MAX_DEPTH);
     /* Without YYJSON_READ_INSITU the text is only read, whatever the type says. */
-    yyjson_doc *doc = yyjson_read_opts((char *)(uintptr_t)text, len, 0, NULL, &e);
+    yyjson_doc *doc = yyjson_read_opts((char *)text, len, 0, NULL, &e);
     if (!doc)
         return sl_err_set(err, SL_EINVAL, "JSON is not well-formed at byte %zu: %s", e.pos, e.msg);
     if (too_wide(doc)) {

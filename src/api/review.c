@@ -96,10 +96,12 @@ static void print_base64(struct sl_buf *out, const char *s, size_t len) {
             bits |= (unsigned)p[i + 1] << 8;
         if (n > 2)
             bits |= p[i + 2];
-        sl_buf_putc(out, digits[bits >> 18]);
-        sl_buf_putc(out, digits[bits >> 12 & 63]);
-        sl_buf_putc(out, n > 1 ? digits[bits >> 6 & 63] : '=');
-        sl_buf_putc(out, n > 2 ? digits[bits & 63] : '=');
+        char four[4] = {digits[bits >> 18], digits[bits >> 12 & 63], '=', '='};
+        if (n > 1)
+            four[2] = digits[bits >> 6 & 63];
+        if (n > 2)
+            four[3] = digits[bits & 63];
+        sl_buf_add(out, four, sizeof(four));
     }
 }
 

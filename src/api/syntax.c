@@ -44,6 +44,12 @@ static bool is_upper(char c) {
     return c >= 'A' && c <= 'Z';
 }
 
+static char to_lower(char c) {
+    if (is_upper(c))
+        return (char)(c - 'A' + 'a');
+    return c;
+}
+
 static bool is_alpha(char c) {
     return is_lower(c) || is_upper(c);
 }
@@ -162,8 +168,8 @@ static void check_label_value(struct sl_field_errs *e, const struct sl_path *at,
     tell(e, at, sl_bad_strn(s, yyjson_get_len(v)), &f);
 }
 
-void sl_check_key_of(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *v) {
-    sl_check_label_key(e, at, sl_json_text(v), yyjson_get_len(v));
+void sl_check_key_of(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *word) {
+    sl_check_label_key(e, at, sl_json_text(word), yyjson_get_len(word));
 }
 
 void sl_check_labels(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *labels) {
@@ -194,7 +200,7 @@ void sl_check_annotations(struct sl_field_errs *e, const struct sl_path *at,
         char lower[512]; /* a longer key is too long in any case */
         size_t n_lower = len < sizeof(lower) ? len : sizeof(lower);
         for (size_t k = 0; k < n_lower; k++)
-            lower[k] = is_upper(s[k]) ? (char)(s[k] - 'A' + 'a') : s[k];
+            lower[k] = to_lower(s[k]);
         struct sl_faults f = sl_syntax_label_key(lower, n_lower);
         tell(e, at, sl_bad_strn(s, len), &f);
         bytes += len + yyjson_get_len(val);

@@ -74,10 +74,15 @@ static void admit(struct sl_manager *m, struct rec_wl *w, const struct sl_effect
 }
 
 static void pending(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
-    set_conditions(m, w, x);
-    const struct cond *c = wl_next_cond(m, w, "QuotaReserved");
-    if (c)
-        event(m, &w->rec, SCHEDULER, true, "Pending", "%s", c->message);
+    struct sl_condition v[SL_EFFECT_MAX_CONDITIONS];
+    struct sl_buf text;
+    bool observe = m->settings->gates[SL_G_UNADMITTED_WORKLOADS_OBSERVABILITY];
+    sl_buf_init(&text, (size_t)1 << 20);
+    if (sl_effect_conditions(x, &text, v))
+        wl_set_waiting(m, w, observe ? observed_reason(x, &v[0]) : v[0].reason, v[0].message);
+    sl_buf_done(&text);
+    if (observe && !wl_next_cond(m, w, "Admitted"))
+        wl_set_cond(m, w, "Admitted", false, "NoReservation", "The workload has no reservation");
 }
 
 /* `; preemptor effective priority: 2 (base: 1, boost: 1); preemptee effective priority: ...` */

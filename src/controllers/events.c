@@ -31,7 +31,7 @@ static bool repeats(struct sl_manager *m, uint64_t key) {
     e->last = m->spec.port->wall;
     rec_look_at(m, &e->rec, e->last + SERIES_LIFE);
     if (!e->body)
-        rec_want_at(m, &e->rec, e->count == 2 ? m->spec.port->mono : m->spec.port->mono + SERIES_PAUSE);
+        rec_want_at(m, &e->rec, m->spec.port->mono + SERIES_PAUSE);
     return true;
 }
 

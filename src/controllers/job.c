@@ -92,9 +92,8 @@ int32_t job_index_count(const char *list, int32_t limit) {
 static void take_owner(struct sl_manager *m, struct rec_job *j, yyjson_val *o) {
     size_t i, n;
     yyjson_val *ref, *found = NULL;
-    yyjson_arr_foreach(jat(o, "metadata.ownerReferences"), i, n, ref)
-        if (jbool(ref, "controller", false))
-            found = ref;
+    yyjson_arr_foreach(jat(o, "metadata.ownerReferences"), i, n,
+                       ref) if (jbool(ref, "controller", false)) found = ref;
     set_text(&j->owner_name, jstr(found, "name"));
     set_text(&j->owner_uid, jstr(found, "uid"));
     j->owner_api = sl_sym_put(&m->syms, jstr(found, "apiVersion"));
@@ -102,7 +101,8 @@ static void take_owner(struct sl_manager *m, struct rec_job *j, yyjson_val *o) {
 }
 
 static const char *prebuilt_name(const struct sl_manager *m, yyjson_val *o) {
-    const char *name = m->settings->gates[SL_G_WORKLOAD_IDENTIFIER_ANNOTATIONS] ? jannotation(o, PREBUILT) : "";
+    const char *name =
+        m->settings->gates[SL_G_WORKLOAD_IDENTIFIER_ANNOTATIONS] ? jannotation(o, PREBUILT) : "";
     return *name ? name : jlabel(o, PREBUILT);
 }
 
@@ -131,8 +131,8 @@ static void take_more(const struct sl_manager *m, struct rec_job *j, yyjson_val 
         .sl_mark = text_or_null(jannotation(template, JOB_SLICE_MARK)),
     };
     more_free(TAKE_PTR(j->more));
-    if (more.min_parallelism == -1 && more.max_exec_s == -1 && !more.sync_completions && !more.elastic &&
-        !more.prebuilt && !more.gate && !more.wl_mark && !more.sl_mark)
+    if (more.min_parallelism == -1 && more.max_exec_s == -1 && !more.sync_completions &&
+        !more.elastic && !more.prebuilt && !more.gate && !more.wl_mark && !more.sl_mark)
         return;
     j->more = sl_alloc(sizeof more);
     *j->more = more;
@@ -190,10 +190,23 @@ static uint64_t digest_more(uint64_t h, const struct job_more *more) {
 }
 
 static uint64_t digest(const struct rec_job *j) {
-    const int32_t numbers[] = {j->parallelism, j->completions, j->active,     j->ready,    j->succeeded, j->uncounted,
-                               j->indexes,     j->suspend,     j->stopping,   j->started,  j->failed,    j->indexed_mode,
-                               j->message != NULL, (int32_t)j->queue, (int32_t)j->priority_class,
-                               (int32_t)j->owner_api, (int32_t)j->owner_kind};
+    const int32_t numbers[] = {j->parallelism,
+                               j->completions,
+                               j->active,
+                               j->ready,
+                               j->succeeded,
+                               j->uncounted,
+                               j->indexes,
+                               j->suspend,
+                               j->stopping,
+                               j->started,
+                               j->failed,
+                               j->indexed_mode,
+                               j->message != NULL,
+                               (int32_t)j->queue,
+                               (int32_t)j->priority_class,
+                               (int32_t)j->owner_api,
+                               (int32_t)j->owner_kind};
     uint64_t h = sl_hash_bytes(1, numbers, sizeof numbers);
     h = sl_hash_str(h, j->owner_name);
     h = sl_hash_str(h, j->owner_uid);
@@ -202,8 +215,8 @@ static uint64_t digest(const struct rec_job *j) {
     return digest_more(h, j->more);
 }
 
-/* Will a Workload be made of it, as far as can be seen now? Before the Workloads are known the answer is no: it is read
- * again if need be, and then the answer is yes. */
+/* Will a Workload be made of it, as far as can be seen now? Before the Workloads are known the
+ * answer is no: it is read again if need be, and then the answer is yes. */
 static bool wants_draft(const struct sl_manager *m, const struct rec_job *j) {
     uint32_t cursor = 0;
     if (!j->template || j->message || (j->more && j->more->prebuilt))

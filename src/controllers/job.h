@@ -1,13 +1,15 @@
 /*
- * batch/v1 Jobs. A Job with a queue gets a Workload, runs while that is admitted, is stopped when it is not, and tells the
- * Workload how far it is.
+ * batch/v1 Jobs. A Job with a queue gets a Workload, runs while that is admitted, is stopped when
+ * it is not, and tells the Workload how far it is.
  *
- * The pass is level-triggered: job_plan says where a Job stands and what is to be written next for it, from the records as
- * they are now and nothing else. job_changed acts on the Workload, job_build makes the body of the one write that is due.
- * Starting and stopping follow what the API server has stored of a Workload ('seen'), never what we only want to store.
+ * The pass is level-triggered: job_plan says where a Job stands and what is to be written next for
+ * it, from the records as they are now and nothing else. job_changed acts on the Workload,
+ * job_build makes the body of the one write that is due. Starting and stopping follow what the API
+ * server has stored of a Workload ('seen'), never what we only want to store.
  *
- * 100,000 Jobs are expected, so a record is small: the pod template is shared, what few Jobs have stands in 'more', and the
- * text a Workload is made of ('draft') is kept only until that exists. A Job that is not ours keeps neither.
+ * 100,000 Jobs are expected, so a record is small: the pod template is shared, what few Jobs have
+ * stands in 'more', and the text a Workload is made of ('draft') is kept only until that exists. A
+ * Job that is not ours keeps neither.
  */
 #ifndef SL_CONTROLLERS_JOB_H
 #define SL_CONTROLLERS_JOB_H
@@ -42,7 +44,7 @@ enum job_step {
     JOB_STEPS,
 };
 
-/* Where a Job stands. */
+/* Where a Job stands. From JOB_WL_FINISHED on it has its Workload. */
 enum job_phase {
     JOB_IGNORED,     /* not ours, or something to judge it by is missing */
     JOB_TOO_DEEP,    /* owned by too many above it */
@@ -74,15 +76,17 @@ struct job_more {
     int32_t max_exec_s;      /* -1: absent */
     bool sync_completions;
     bool elastic;
-    char *prebuilt, *gate;    /* NULL: absent */
-    char *wl_mark, *sl_mark;  /* annotations of the template: a Workload's and a slice's name */
+    char *prebuilt, *gate;   /* NULL: absent */
+    char *wl_mark, *sl_mark; /* annotations of the template: a Workload's and a slice's name */
 };
 
 /* What a Workload is made of. */
 struct job_draft {
-    char *podset;      /* members "template" and, with topology-aware scheduling, "topologyRequest" of the podset */
-    char *labels;      /* JSON members with commas, "" for none: those that the configuration names */
-    char *annotations; /* likewise: parameters of ProvisioningRequests and those that the configuration names */
+    char *podset; /* members "template" and, with topology-aware scheduling, "topologyRequest" of
+                     the podset */
+    char *labels; /* JSON members with commas, "" for none: those that the configuration names */
+    char *annotations; /* likewise: parameters of ProvisioningRequests and those that the
+                          configuration names */
 };
 
 struct rec_job {
@@ -100,8 +104,8 @@ struct rec_job {
     int32_t parallelism, completions; /* completions -1: absent */
     int32_t active, ready, succeeded, uncounted;
     int32_t indexes; /* completed indexes below completions */
-    uint32_t told;   /* hash of the last note about admission checks; or that it is nested too deep */
-    bool known;      /* in the indexes of the manager */
+    uint32_t told; /* hash of the last note about admission checks; or that it is nested too deep */
+    bool known;    /* in the indexes of the manager */
     bool suspend, stopping, indexed_mode, started, failed;
     uint8_t step; /* in flight, enum job_step */
 };
@@ -116,7 +120,8 @@ void job_gone(struct sl_manager *m, struct rec *r);
 void job_done(struct rec *r);
 /* "true" and its like, as Go's strconv reads them. */
 bool job_truth(const char *s);
-/* The number of indexes below 'limit' in a list such as "1,3-5,7"; what is malformed does not count. */
+/* The number of indexes below 'limit' in a list such as "1,3-5,7"; what is malformed does not
+ * count. */
 int32_t job_index_count(const char *list, int32_t limit);
 
 /* ---- job_plan.c: what the records say ---- */
@@ -147,16 +152,18 @@ enum job_kin {
 };
 enum job_kin job_kin(const struct sl_manager *m, const struct rec_job *j, struct rec_job **ret);
 /* Is somebody from this owner upwards ours? For admission. */
-bool job_owner_managed(const struct sl_manager *m, const char *ns, const struct sl_owner_ref *owner);
-/* Into and out of the manager's indexes: by uid, by the owner's uid, by the prebuilt Workload's name. Out before any of
- * these changes. */
+bool job_owner_managed(const struct sl_manager *m, const char *ns,
+                       const struct sl_owner_ref *owner);
+/* Into and out of the manager's indexes: by uid, by the owner's uid, by the prebuilt Workload's
+ * name. Out before any of these changes. */
 void job_tie(struct sl_manager *m, struct rec_job *j);
 void job_untie(struct sl_manager *m, struct rec_job *j);
 /* Everything that it owns, and what that owns, is looked at again. */
 void job_mark_children(struct sl_manager *m, const struct rec_job *j);
 /* Its owner is no more. */
 void job_orphan(struct sl_manager *m, struct rec_wl *w);
-/* A Workload is new, changed, or gone: marks the Jobs that it matters to, and ends it if its owner does not exist. */
+/* A Workload is new, changed, or gone: marks the Jobs that it matters to, and ends it if its owner
+ * does not exist. */
 void job_workload_changed(struct sl_manager *m, struct rec_wl *w, bool gone);
 
 /* ---- job_slices.c: elastic Jobs ---- */
@@ -178,30 +185,39 @@ void job_changed(struct sl_manager *m, struct rec *r);
 bool job_build(struct sl_manager *m, struct rec *r, struct sl_write *w);
 void job_written(struct sl_manager *m, struct rec *r, const struct sl_write *w, enum sl_written how,
                  const struct sl_reply *reply);
-/* The whole spec of the Job's Workload, from its draft. False: the priority class does not exist. */
-bool job_spec(const struct sl_manager *m, const struct rec_job *j, bool replace, struct sl_buf *out);
+/* The whole spec of the Job's Workload, from its draft. False: the priority class does not exist.
+ */
+bool job_spec(const struct sl_manager *m, const struct rec_job *j, bool replace,
+              struct sl_buf *out);
 
 /* The controller reference to the Job, as JSON. */
 void job_owner_reference(const struct rec_job *j, struct sl_buf *out);
 
 /* ---- job_inject.c: what an admission adds to the pods ---- */
 struct job_extras;
-/* What the admission of w gives to the pods of its first podset. NULL: err says why, SL_ENOENT if a flavor is missing (it may
- * come), SL_EINVAL if it can never be. Freed with job_extras_free. */
-struct job_extras *job_extras_new(const struct sl_manager *m, const struct rec_wl *w, struct sl_err *err);
+/* What the admission of w gives to the pods of its first podset. NULL: err says why, SL_ENOENT if a
+ * flavor is missing (it may come), SL_EINVAL if it can never be. Freed with job_extras_free. */
+struct job_extras *job_extras_new(const struct sl_manager *m, const struct rec_wl *w,
+                                  struct sl_err *err);
 void job_extras_free(struct job_extras *x);
 /* Fits them onto the template: SL_EINVAL if a key has another value already. */
-int job_extras_fit(struct job_extras *x, const struct template *t, const struct job_more *marks, struct sl_err *err) _must_check_;
-/* Hash of the tolerations of a template with these added, as struct template has it. After job_extras_fit. */
+int job_extras_fit(struct job_extras *x, const struct template *t, const struct job_more *marks,
+                   struct sl_err *err) _must_check_;
+/* Hash of the tolerations of a template with these added, as struct template has it. After
+ * job_extras_fit. */
 uint64_t job_extras_tolerations(const struct job_extras *x);
-/* "labels":{…}... of a merge patch for the template: `"metadata":{…},"spec":{…}`. After job_extras_fit. */
+/* "labels":{…}... of a merge patch for the template: `"metadata":{…},"spec":{…}`. After
+ * job_extras_fit. */
 void job_extras_put(const struct job_extras *x, struct sl_buf *out);
-/* The marks that were not there when this Workload was made. A slice that replaces another was made of a running Job. */
+/* The marks that were not there when this Workload was made. A slice that replaces another was made
+ * of a running Job. */
 static inline const struct job_more *job_marks(const struct rec_job *j, const struct rec_wl *w) {
     return w->slice_of ? NULL : j->more;
 }
-/* The difference from one template's parts to another's, likewise; nothing if there is none. Marks are taken off. */
-void job_restore_put(const struct template *from, const struct job_more *marks, const struct template *to, struct sl_buf *out);
+/* The difference from one template's parts to another's, likewise; nothing if there is none. Marks
+ * are taken off. */
+void job_restore_put(const struct template *from, const struct job_more *marks,
+                     const struct template *to, struct sl_buf *out);
 
 /* ---- job_draft.c: text for Workloads ---- */
 void job_draft_keep(const struct sl_manager *m, struct rec_job *j, yyjson_val *o);

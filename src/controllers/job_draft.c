@@ -1,4 +1,5 @@
-/* The text that a Job's Workload is made of: its pod template, cleaned, and what is copied of its labels and annotations. */
+/* The text that a Job's Workload is made of: its pod template, cleaned, and what is copied of its
+ * labels and annotations. */
 #include "controllers/job.h"
 
 #include <stdlib.h>
@@ -11,7 +12,8 @@
 #define MAX_CONSTRAINTS 3u
 
 /* Labels that the API server gives to every Job's pods; batch.kubernetes.io/job-name stays. */
-static const char *const managed_labels[] = {"job-name", "controller-uid", "batch.kubernetes.io/controller-uid"};
+static const char *const managed_labels[] = {"job-name", "controller-uid",
+                                             "batch.kubernetes.io/controller-uid"};
 
 /* ---- the template ---- */
 
@@ -30,9 +32,8 @@ static void unify_env(yyjson_mut_doc *doc, yyjson_mut_val *container) {
     yyjson_mut_arr_foreach(old, i, n, var) {
         yyjson_mut_val *copy = yyjson_mut_val_mut_copy(doc, var);
         size_t at = yyjson_mut_arr_size(list);
-        yyjson_mut_arr_foreach(list, k, len, had)
-            if (strcmp(env_name(had), env_name(var)) == 0)
-                at = k;
+        yyjson_mut_arr_foreach(list, k, len, had) if (strcmp(env_name(had), env_name(var)) == 0)
+            at = k;
         if (at < yyjson_mut_arr_size(list))
             (void)yyjson_mut_arr_replace(list, at, copy);
         else
@@ -43,7 +44,8 @@ static void unify_env(yyjson_mut_doc *doc, yyjson_mut_val *container) {
 
 static void put_template(yyjson_val *template, struct sl_buf *out) {
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
-    yyjson_mut_val *t = yyjson_val_mut_copy(doc, template), *meta = yyjson_mut_obj_get(t, "metadata"), *c;
+    yyjson_mut_val *t = yyjson_val_mut_copy(doc, template),
+                   *meta = yyjson_mut_obj_get(t, "metadata"), *c;
     yyjson_mut_val *spec = yyjson_mut_obj_get(t, "spec");
     static const char *const lists[] = {"initContainers", "containers"};
     size_t i, n;
@@ -53,8 +55,7 @@ static void put_template(yyjson_val *template, struct sl_buf *out) {
         (void)yyjson_mut_obj_remove_key(yyjson_mut_obj_get(meta, "labels"), managed_labels[k]);
     for (size_t k = 0; k < SL_LEN(lists); k++) {
         yyjson_mut_val *list = yyjson_mut_obj_get(spec, lists[k]);
-        yyjson_mut_arr_foreach(list, i, n, c)
-            unify_env(doc, c);
+        yyjson_mut_arr_foreach(list, i, n, c) unify_env(doc, c);
     }
     char *text = yyjson_mut_val_write(t, 0, NULL);
     sl_buf_printf(out, "\"template\":%s", text ? text : "{}");
@@ -71,9 +72,11 @@ static void put_text(struct sl_buf *out, const char *key, const char *value) {
 
 /* What does not parse is left out: admission has refused it, or nobody was asked. */
 static void put_slices(const struct sl_manager *m, yyjson_val *annotations, struct sl_buf *out) {
-    const char *level = yyjson_get_str(yyjson_obj_get(annotations, TOPOLOGY "slice-required-topology"));
+    const char *level =
+        yyjson_get_str(yyjson_obj_get(annotations, TOPOLOGY "slice-required-topology"));
     const char *size = yyjson_get_str(yyjson_obj_get(annotations, TOPOLOGY "slice-size"));
-    const char *layers = yyjson_get_str(yyjson_obj_get(annotations, TOPOLOGY "slice-required-topology-constraints"));
+    const char *layers =
+        yyjson_get_str(yyjson_obj_get(annotations, TOPOLOGY "slice-required-topology-constraints"));
     if (layers && m->settings->gates[SL_G_TAS_MULTI_LAYER_TOPOLOGY]) {
         yyjson_doc *d = yyjson_read(layers, strlen(layers), 0);
         yyjson_val *list = yyjson_doc_get_root(d);
@@ -82,16 +85,20 @@ static void put_slices(const struct sl_manager *m, yyjson_val *annotations, stru
             jput(out, list);
         }
         yyjson_doc_free(d);
-    } else if (level && size && *size && strlen(size) < 10 && strspn(size, "0123456789") == strlen(size)) {
+    } else if (level && size && *size && strlen(size) < 10 &&
+               strspn(size, "0123456789") == strlen(size)) {
         put_text(out, "podSetSliceRequiredTopology", level);
         sl_buf_printf(out, ",\"podSetSliceSize\":%ld", strtol(size, NULL, 10));
     }
 }
 
 static void put_topology(const struct sl_manager *m, yyjson_val *annotations, struct sl_buf *out) {
-    const char *required = yyjson_get_str(yyjson_obj_get(annotations, TOPOLOGY "required-topology"));
-    const char *preferred = yyjson_get_str(yyjson_obj_get(annotations, TOPOLOGY "preferred-topology"));
-    const char *unconstrained = yyjson_get_str(yyjson_obj_get(annotations, TOPOLOGY "unconstrained-topology"));
+    const char *required =
+        yyjson_get_str(yyjson_obj_get(annotations, TOPOLOGY "required-topology"));
+    const char *preferred =
+        yyjson_get_str(yyjson_obj_get(annotations, TOPOLOGY "preferred-topology"));
+    const char *unconstrained =
+        yyjson_get_str(yyjson_obj_get(annotations, TOPOLOGY "unconstrained-topology"));
     const char *group = yyjson_get_str(yyjson_obj_get(annotations, TOPOLOGY "group-name"));
 
     sl_buf_puts(out, ",\"topologyRequest\":{\"podIndexLabel\":\"" INDEX_LABEL "\"");
@@ -127,9 +134,10 @@ static void put_chosen(yyjson_val *map, const struct sl_strs *keys, struct sl_bu
 static void put_annotations(const struct sl_manager *m, yyjson_val *map, struct sl_buf *out) {
     size_t i, n;
     yyjson_val *k, *v;
-    yyjson_obj_foreach(map, i, n, k, v)
-        if (strncmp(yyjson_get_str(k), PROVREQ_PREFIX, strlen(PROVREQ_PREFIX)) == 0 && yyjson_is_str(v))
-            put_member(out, yyjson_get_str(k), yyjson_get_str(v));
+    yyjson_obj_foreach(map, i, n, k, v) if (strncmp(yyjson_get_str(k), PROVREQ_PREFIX,
+                                                    strlen(PROVREQ_PREFIX)) == 0 &&
+                                            yyjson_is_str(v))
+        put_member(out, yyjson_get_str(k), yyjson_get_str(v));
     if (m->settings->gates[SL_G_CUSTOM_METRIC_LABELS])
         put_chosen(map, &m->spec.annotations_to_copy, out);
 }

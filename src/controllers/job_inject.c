@@ -1,9 +1,9 @@
 /*
- * What an admission adds to the pods of a Job, and how it is taken away again: labels, annotations, node selector,
- * tolerations and scheduling gates of the template, as merge patches.
+ * What an admission adds to the pods of a Job, and how it is taken away again: labels, annotations,
+ * node selector, tolerations and scheduling gates of the template, as merge patches.
  *
- * A key that has another value already, in the template or from another admission check, can never be made right: the error
- * says which.
+ * A key that has another value already, in the template or from another admission check, can never
+ * be made right: the error says which.
  */
 #include "controllers/job.h"
 
@@ -17,16 +17,15 @@
 #define TOPOLOGY_GATE "kueue.x-k8s.io/topology"
 #define MAX_LABEL 63u
 
-/* The five parts of a template: maps, in the order in which conflicts are looked for, then lists. */
+/* The five parts of a template: maps, in the order in which conflicts are looked for, then lists.
+ */
 enum part { ANNOTATIONS, LABELS, SELECTOR, TOLERATIONS, GATES, PARTS };
 static const struct {
     const char *name;
     bool list, in_spec;
 } parts[PARTS] = {
-    [ANNOTATIONS] = {"annotations", false, false},
-    [LABELS] = {"labels", false, false},
-    [SELECTOR] = {"nodeSelector", false, true},
-    [TOLERATIONS] = {"tolerations", true, true},
+    [ANNOTATIONS] = {"annotations", false, false}, [LABELS] = {"labels", false, false},
+    [SELECTOR] = {"nodeSelector", false, true},    [TOLERATIONS] = {"tolerations", true, true},
     [GATES] = {"schedulingGates", true, true},
 };
 
@@ -53,12 +52,15 @@ static yyjson_mut_val *parse(yyjson_mut_doc *doc, const char *json) {
 /* ---- maps and lists ---- */
 
 static void put(struct job_extras *x, enum part p, const char *key, const char *value) {
-    (void)yyjson_mut_obj_put(x->part[p], yyjson_mut_strcpy(x->doc, key), yyjson_mut_strcpy(x->doc, value));
+    (void)yyjson_mut_obj_put(x->part[p], yyjson_mut_strcpy(x->doc, key),
+                             yyjson_mut_strcpy(x->doc, value));
 }
 
-static int conflict(struct sl_err *err, enum part p, const char *key, const char *one, const char *other) {
+static int conflict(struct sl_err *err, enum part p, const char *key, const char *one,
+                    const char *other) {
     return sl_err_set(err, SL_EINVAL,
-                      "invalid admission check PodSetUpdate: conflict for %s: conflict for key=%s, value1=%s, value2=%s",
+                      "invalid admission check PodSetUpdate: conflict for %s: conflict for key=%s, "
+                      "value1=%s, value2=%s",
                       parts[p].name, key, one, other);
 }
 
@@ -77,19 +79,20 @@ static int compare(yyjson_mut_val *had, yyjson_mut_val *ours, enum part p, struc
 static void add_map(struct job_extras *x, enum part p, yyjson_mut_val *map) {
     size_t i, n;
     yyjson_mut_val *k, *v;
-    yyjson_mut_obj_foreach(map, i, n, k, v)
-        put(x, p, text(k), text(v));
+    yyjson_mut_obj_foreach(map, i, n, k, v) put(x, p, text(k), text(v));
 }
 
-static bool same_field(yyjson_mut_val *a, yyjson_mut_val *b, const char *key, const char *otherwise) {
+static bool same_field(yyjson_mut_val *a, yyjson_mut_val *b, const char *key,
+                       const char *otherwise) {
     const char *x = text(yyjson_mut_obj_get(a, key)), *y = text(yyjson_mut_obj_get(b, key));
     return strcmp(*x ? x : otherwise, *y ? y : otherwise) == 0;
 }
 
 /* Tolerations as Kubernetes compares them (not by tolerationSeconds), gates by name. */
 static bool same_item(yyjson_mut_val *a, yyjson_mut_val *b) {
-    return same_field(a, b, "name", "") && same_field(a, b, "key", "") && same_field(a, b, "effect", "") &&
-           same_field(a, b, "value", "") && same_field(a, b, "operator", "Equal");
+    return same_field(a, b, "name", "") && same_field(a, b, "key", "") &&
+           same_field(a, b, "effect", "") && same_field(a, b, "value", "") &&
+           same_field(a, b, "operator", "Equal");
 }
 
 /* Appends what is not there. Returns whether there was anything. */
@@ -99,8 +102,7 @@ static bool add_list(yyjson_mut_doc *doc, yyjson_mut_val *to, yyjson_mut_val *fr
     bool grew = false;
     yyjson_mut_arr_foreach(from, i, n, item) {
         bool there = false;
-        yyjson_mut_arr_foreach(to, k, len, had)
-            there = there || same_item(had, item);
+        yyjson_mut_arr_foreach(to, k, len, had) there = there || same_item(had, item);
         if (!there)
             grew = yyjson_mut_arr_append(to, yyjson_mut_val_mut_copy(doc, item)) || grew;
     }
@@ -109,10 +111,12 @@ static bool add_list(yyjson_mut_doc *doc, yyjson_mut_val *to, yyjson_mut_val *fr
 
 /* ---- what an admission says ---- */
 
-static int add_flavor(const struct sl_manager *m, struct job_extras *x, sl_sym flavor, struct sl_err *err) {
+static int add_flavor(const struct sl_manager *m, struct job_extras *x, sl_sym flavor,
+                      struct sl_err *err) {
     yyjson_doc *d = flavor_doc(m, flavor);
     if (!d)
-        return sl_err_set(err, SL_ENOENT, "resourceflavors.kueue.x-k8s.io \"%s\" not found", str(m, flavor));
+        return sl_err_set(err, SL_ENOENT, "resourceflavors.kueue.x-k8s.io \"%s\" not found",
+                          str(m, flavor));
     yyjson_mut_val *spec = yyjson_val_mut_copy(x->doc, jat(yyjson_doc_get_root(d), "spec"));
     yyjson_doc_free(d);
     add_map(x, SELECTOR, yyjson_mut_obj_get(spec, "nodeLabels"));
@@ -120,8 +124,8 @@ static int add_flavor(const struct sl_manager *m, struct job_extras *x, sl_sym f
     return 0;
 }
 
-static int add_flavors(const struct sl_manager *m, struct job_extras *x, const struct wl_podset_admission *a,
-                       struct sl_err *err) {
+static int add_flavors(const struct sl_manager *m, struct job_extras *x,
+                       const struct wl_podset_admission *a, struct sl_err *err) {
     for (uint32_t i = 0; i < a->n; i++) {
         bool done = !a->v[i].flavor;
         for (uint32_t k = 0; k < i && !done; k++)
@@ -186,8 +190,8 @@ static int add_update(struct job_extras *x, yyjson_mut_val *update, struct sl_er
     return 0;
 }
 
-static int add_check(const struct sl_manager *m, struct job_extras *x, const struct wl_check *check, sl_sym podset,
-                     struct sl_err *err) {
+static int add_check(const struct sl_manager *m, struct job_extras *x, const struct wl_check *check,
+                     sl_sym podset, struct sl_err *err) {
     if (!check->updates)
         return 0;
     size_t i, n;
@@ -201,7 +205,8 @@ static int add_check(const struct sl_manager *m, struct job_extras *x, const str
     return 0;
 }
 
-struct job_extras *job_extras_new(const struct sl_manager *m, const struct rec_wl *w, struct sl_err *err) {
+struct job_extras *job_extras_new(const struct sl_manager *m, const struct rec_wl *w,
+                                  struct sl_err *err) {
     const struct wl_admission *a = w->seen.admission;
     if (!a || !a->n || !w->n_podsets) {
         (void)sl_err_set(err, SL_EINVAL, "invalid podset infos: expecting 0 podset, got 1");
@@ -231,14 +236,16 @@ void job_extras_free(struct job_extras *x) {
 
 /* ---- onto a template ---- */
 
-static int fit_mark(const struct job_extras *x, const char *key, const char *had, struct sl_err *err) {
+static int fit_mark(const struct job_extras *x, const char *key, const char *had,
+                    struct sl_err *err) {
     yyjson_mut_val *ours = yyjson_mut_obj_get(x->part[ANNOTATIONS], key);
     if (!had || !ours || x->overwrites_marks || strcmp(had, text(ours)) == 0)
         return 0;
     return conflict(err, ANNOTATIONS, key, had, text(ours));
 }
 
-int job_extras_fit(struct job_extras *x, const struct template *t, const struct job_more *marks, struct sl_err *err) {
+int job_extras_fit(struct job_extras *x, const struct template *t, const struct job_more *marks,
+                   struct sl_err *err) {
     yyjson_mut_val *base = parse(x->doc, t->parts);
     int r = marks ? fit_mark(x, JOB_WORKLOAD_MARK, marks->wl_mark, err) : 0;
     if (r == 0 && marks)
@@ -309,9 +316,8 @@ void job_extras_put(const struct job_extras *x, struct sl_buf *out) {
 static yyjson_mut_val *map_change(yyjson_mut_doc *doc, yyjson_mut_val *from, yyjson_mut_val *to) {
     yyjson_mut_val *diff = yyjson_mut_obj(doc), *k, *v;
     size_t i, n;
-    yyjson_mut_obj_foreach(from, i, n, k, v)
-        if (!yyjson_mut_obj_get(to, text(k)))
-            (void)yyjson_mut_obj_add_null(doc, diff, text(k));
+    yyjson_mut_obj_foreach(from, i, n, k, v) if (!yyjson_mut_obj_get(to, text(k)))(void)
+        yyjson_mut_obj_add_null(doc, diff, text(k));
     yyjson_mut_obj_foreach(to, i, n, k, v) {
         yyjson_mut_val *had = yyjson_mut_obj_get(from, text(k));
         if (!had || strcmp(text(had), text(v)) != 0)
@@ -327,7 +333,8 @@ static yyjson_mut_val *list_change(yyjson_mut_doc *doc, yyjson_mut_val *from, yy
 }
 
 /* Our marks are in no template's parts, so they are put where their removal shows. */
-static void take_marks(yyjson_mut_doc *doc, yyjson_mut_val *v[PARTS], const struct job_more *marks) {
+static void take_marks(yyjson_mut_doc *doc, yyjson_mut_val *v[PARTS],
+                       const struct job_more *marks) {
     if (!marks || (!marks->wl_mark && !marks->sl_mark))
         return;
     if (!v[ANNOTATIONS])
@@ -338,12 +345,13 @@ static void take_marks(yyjson_mut_doc *doc, yyjson_mut_val *v[PARTS], const stru
         (void)yyjson_mut_obj_add_null(doc, v[ANNOTATIONS], JOB_SLICE_MARK);
 }
 
-void job_restore_put(const struct template *from, const struct job_more *marks, const struct template *to,
-                     struct sl_buf *out) {
+void job_restore_put(const struct template *from, const struct job_more *marks,
+                     const struct template *to, struct sl_buf *out) {
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *a = parse(doc, from->parts), *b = parse(doc, to->parts), *v[PARTS] = {0};
     for (enum part p = 0; p < PARTS; p++) {
-        yyjson_mut_val *x = yyjson_mut_obj_get(a, parts[p].name), *y = yyjson_mut_obj_get(b, parts[p].name);
+        yyjson_mut_val *x = yyjson_mut_obj_get(a, parts[p].name),
+                       *y = yyjson_mut_obj_get(b, parts[p].name);
         v[p] = parts[p].list ? list_change(doc, x, y) : map_change(doc, x, y);
     }
     take_marks(doc, v, marks);

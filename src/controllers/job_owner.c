@@ -1,7 +1,8 @@
 /*
  * Jobs that own Jobs, and Workloads whose Job comes and goes.
  *
- * Only Jobs are followed upwards: an owner of a kind that is not read here ends the search, as one that Kueue does not know.
+ * Only Jobs are followed upwards: an owner of a kind that is not read here ends the search, as one
+ * that Kueue does not know.
  */
 #include "controllers/job.h"
 
@@ -84,7 +85,8 @@ enum job_kin job_kin(const struct sl_manager *m, const struct rec_job *j, struct
     return up && up != &j->rec ? climb(m, job_of(up), ret) : JOB_KIN_UNCLEAR;
 }
 
-bool job_owner_managed(const struct sl_manager *m, const char *ns, const struct sl_owner_ref *owner) {
+bool job_owner_managed(const struct sl_manager *m, const char *ns,
+                       const struct sl_owner_ref *owner) {
     struct rec_job *top;
     if (strcmp(owner->kind, JOB_KIND) != 0 || strcmp(owner->api_version, JOB_API_VERSION) != 0)
         return false;

@@ -45,7 +45,8 @@ static void put_class(struct sl_buf *b, const struct priority *p) {
     sl_buf_putc(b, '}');
 }
 
-bool job_spec(const struct sl_manager *m, const struct rec_job *j, bool replace, struct sl_buf *out) {
+bool job_spec(const struct sl_manager *m, const struct rec_job *j, bool replace,
+              struct sl_buf *out) {
     int32_t min = job_min_count(m, j), max_exec = j->more ? j->more->max_exec_s : -1;
     struct priority p;
 
@@ -72,13 +73,15 @@ bool job_spec(const struct sl_manager *m, const struct rec_job *j, bool replace,
 }
 
 void job_owner_reference(const struct rec_job *j, struct sl_buf *out) {
-    put_text(out, "{\"apiVersion\":\"" JOB_API_VERSION "\",\"kind\":\"" JOB_KIND "\",\"name\":", j->rec.name);
+    put_text(out, "{\"apiVersion\":\"" JOB_API_VERSION "\",\"kind\":\"" JOB_KIND "\",\"name\":",
+             j->rec.name);
     put_text(out, ",\"uid\":", j->rec.uid);
     sl_buf_puts(out, ",\"controller\":true,\"blockOwnerDeletion\":true}");
 }
 
 /* An elastic Job's slices form a chain, named after the first of them. */
-static void put_chain(const struct sl_manager *m, const struct rec_job *j, const char *name, struct sl_buf *b) {
+static void put_chain(const struct sl_manager *m, const struct rec_job *j, const char *name,
+                      struct sl_buf *b) {
     const struct rec_wl *old = job_slice(m, j).replaced;
     sl_buf_puts(b, "\"" JOB_ELASTIC "\":\"true\"");
     if (old) {
@@ -88,7 +91,8 @@ static void put_chain(const struct sl_manager *m, const struct rec_job *j, const
     put_text(b, ",\"" JOB_SLICE_MARK "\":", name);
 }
 
-static void put_annotations(const struct sl_manager *m, const struct rec_job *j, const char *name, struct sl_buf *b) {
+static void put_annotations(const struct sl_manager *m, const struct rec_job *j, const char *name,
+                            struct sl_buf *b) {
     const char *comma = *j->draft->annotations ? "," : "";
     sl_buf_printf(b, ",\"annotations\":{%s", j->draft->annotations);
     if (j->more && j->more->gate && m->settings->gates[SL_G_ADMISSION_GATED_BY]) {
@@ -107,7 +111,8 @@ static void put_name(const struct sl_manager *m, const struct rec_job *j, struct
     char generation[24] = "";
     if (job_elastic(j))
         (void)snprintf(generation, sizeof generation, "%lld", (long long)j->rec.generation);
-    wl_name(b, JOB_KIND, JOB_GROUP, j->rec.name, j->rec.uid, generation, m->settings->gates[SL_G_SHORT_WORKLOAD_NAMES]);
+    wl_name(b, JOB_KIND, JOB_GROUP, j->rec.name, j->rec.uid, generation,
+            m->settings->gates[SL_G_SHORT_WORKLOAD_NAMES]);
 }
 
 static bool build_create(struct sl_manager *m, struct rec_job *j, struct sl_write *w) {
@@ -116,8 +121,10 @@ static bool build_create(struct sl_manager *m, struct rec_job *j, struct sl_writ
     put_name(m, j, &name);
 
     write_create(m, REC_WORKLOAD, str(m, j->rec.ns), w);
-    put_text(b, "{\"apiVersion\":\"kueue.x-k8s.io/v1beta2\",\"kind\":\"Workload\",\"metadata\":{\"name\":",
-             sl_buf_str(&name));
+    put_text(
+        b,
+        "{\"apiVersion\":\"kueue.x-k8s.io/v1beta2\",\"kind\":\"Workload\",\"metadata\":{\"name\":",
+        sl_buf_str(&name));
     put_text(b, ",\"namespace\":", str(m, j->rec.ns));
     put_text(b, ",\"labels\":{\"kueue.x-k8s.io/job-uid\":", j->rec.uid);
     sl_buf_printf(b, "%s%s}", *j->draft->labels ? "," : "", j->draft->labels);
@@ -135,7 +142,8 @@ static bool build_create(struct sl_manager *m, struct rec_job *j, struct sl_writ
 
 /* ---- the Job ---- */
 
-static void open_patch(struct sl_manager *m, struct rec_job *j, const char *subresource, struct sl_write *w) {
+static void open_patch(struct sl_manager *m, struct rec_job *j, const char *subresource,
+                       struct sl_write *w) {
     write_patch(m, &j->rec, subresource, w);
     write_guard(w, &j->rec);
 }
@@ -147,9 +155,11 @@ static bool build_suspend_child(struct sl_manager *m, struct rec_job *j, struct 
     return true;
 }
 
-static bool build_stop(struct sl_manager *m, struct rec_job *j, const char *why, struct sl_write *w) {
+static bool build_stop(struct sl_manager *m, struct rec_job *j, const char *why,
+                       struct sl_write *w) {
     open_patch(m, j, NULL, w);
-    sl_buf_puts(&w->body, ",\"annotations\":{\"" JOB_STOPPING "\":\"true\"}},\"spec\":{\"suspend\":true}}");
+    sl_buf_puts(&w->body,
+                ",\"annotations\":{\"" JOB_STOPPING "\":\"true\"}},\"spec\":{\"suspend\":true}}");
     set_note(j, "%s", why);
     return true;
 }
@@ -169,7 +179,8 @@ static void put_size(const struct rec_job *j, int32_t count, struct sl_buf *b) {
         sl_buf_printf(b, "\"completions\":%d,", count);
 }
 
-static bool build_restore(struct sl_manager *m, struct rec_job *j, const struct rec_wl *from, struct sl_write *w) {
+static bool build_restore(struct sl_manager *m, struct rec_job *j, const struct rec_wl *from,
+                          struct sl_write *w) {
     struct sl_buf *b = &w->body;
     open_patch(m, j, NULL, w);
     sl_buf_puts(b, ",\"annotations\":{\"" JOB_STOPPING "\":null}},\"spec\":{");
@@ -183,7 +194,8 @@ static bool build_restore(struct sl_manager *m, struct rec_job *j, const struct 
     return true;
 }
 
-static bool build_start(struct sl_manager *m, struct rec_job *j, const struct rec_wl *from, struct sl_write *w) {
+static bool build_start(struct sl_manager *m, struct rec_job *j, const struct rec_wl *from,
+                        struct sl_write *w) {
     struct sl_buf *b = &w->body;
     struct sl_err err;
     struct job_extras *x = job_extras_new(m, from, &err);
@@ -201,8 +213,10 @@ static bool build_start(struct sl_manager *m, struct rec_job *j, const struct re
     return fits;
 }
 
-/* Only the count: nobody here has the rest of the podset. A version that is not the newest is a conflict. */
-static bool build_resize(struct sl_manager *m, const struct rec_job *j, const struct rec_wl *wl, struct sl_write *w) {
+/* Only the count: nobody here has the rest of the podset. A version that is not the newest is a
+ * conflict. */
+static bool build_resize(struct sl_manager *m, const struct rec_job *j, const struct rec_wl *wl,
+                         struct sl_write *w) {
     write_patch(m, &wl->rec, NULL, w);
     w->content_type = JSON_PATCH;
     sl_buf_printf(&w->body,

@@ -1,6 +1,6 @@
 /*
- * Where a Job stands and what is to be written next for it: a function of the records, without effects. The order of the
- * questions is Kueue's.
+ * Where a Job stands and what is to be written next for it: a function of the records, without
+ * effects. The order of the questions is Kueue's.
  */
 #include "controllers/job.h"
 
@@ -32,7 +32,8 @@ int32_t job_reclaimable(const struct rec_job *j) {
 /* ---- does a Workload fit? ---- */
 
 /* The assignment of the only podset, if there is one for it. */
-static const struct wl_podset_admission *assigned(const struct sl_manager *m, const struct rec_wl *w) {
+static const struct wl_podset_admission *assigned(const struct sl_manager *m,
+                                                  const struct rec_wl *w) {
     const struct wl_admission *a = w->seen.admission;
     if (!a || !wl_is(m, w, "QuotaReserved"))
         return NULL;
@@ -43,11 +44,13 @@ static const struct wl_podset_admission *assigned(const struct sl_manager *m, co
 }
 
 /* Tolerations of the pods while they run with this admission. */
-static bool tolerates_as_running(const struct sl_manager *m, const struct rec_job *j, const struct rec_wl *w) {
+static bool tolerates_as_running(const struct sl_manager *m, const struct rec_job *j,
+                                 const struct rec_wl *w) {
     const struct template *t = w->podsets[0].template;
     struct sl_err err;
     struct job_extras *x = job_extras_new(m, w, &err);
-    bool same = x && job_extras_fit(x, t, NULL, &err) == 0 && job_extras_tolerations(x) == j->template->tolerations;
+    bool same = x && job_extras_fit(x, t, NULL, &err) == 0 &&
+                job_extras_tolerations(x) == j->template->tolerations;
     job_extras_free(x);
     return same;
 }
@@ -128,7 +131,8 @@ static bool altered(const struct rec_job *j, const struct rec_wl *w) {
 }
 
 /* What is left to do until the Job is stopped. */
-static struct job_plan stop(const struct rec_job *j, enum job_phase phase, struct rec_wl *from, const char *why) {
+static struct job_plan stop(const struct rec_job *j, enum job_phase phase, struct rec_wl *from,
+                            const char *why) {
     struct job_plan p = {.phase = phase, .wl = from, .why = why};
     if (!j->suspend)
         p.step = JOB_STOP;
@@ -148,17 +152,21 @@ static struct job_plan plan_alone(const struct sl_manager *m, const struct rec_j
         return p;
     if (!job_suspended(j))
         return stop(j, JOB_ALONE, NULL, "Missing Workload; unable to restore pod templates");
-    if (j->active == 0 && priority_of(m, str(m, j->priority_class), j->template->priority_class, &priority))
+    if (j->active == 0 &&
+        priority_of(m, str(m, j->priority_class), j->template->priority_class, &priority))
         p.step = j->draft ? JOB_CREATE : JOB_READ;
     return p;
 }
 
-static struct job_plan plan_surplus(const struct sl_manager *m, const struct rec_job *j, const struct owned *o) {
+static struct job_plan plan_surplus(const struct sl_manager *m, const struct rec_job *j,
+                                    const struct owned *o) {
     struct job_plan p = {.phase = JOB_UNMATCHED, .wl = o->match};
     if (!o->match && !job_suspended(j) && !j->message)
         return o->surplus == 1 ? stop(j, JOB_UNMATCHED, o->first,
-                                      "No matching Workload; restoring pod templates according to existent Workload")
-                               : stop(j, JOB_UNMATCHED, NULL, "Missing Workload; unable to restore pod templates");
+                                      "No matching Workload; restoring pod templates according to "
+                                      "existent Workload")
+                               : stop(j, JOB_UNMATCHED, NULL,
+                                      "Missing Workload; unable to restore pod templates");
     if (!o->match && job_suspended(j) && !wl_is(m, o->first, "QuotaReserved")) {
         p.wl = o->first; /* to be made to fit */
         if (!j->draft)
@@ -167,8 +175,10 @@ static struct job_plan plan_surplus(const struct sl_manager *m, const struct rec
     return p;
 }
 
-/* A Workload of the given name is to be used and none made. NULL: it cannot be, *ret says what to do. */
-static struct rec_wl *prebuilt(const struct sl_manager *m, const struct rec_job *j, struct job_plan *ret) {
+/* A Workload of the given name is to be used and none made. NULL: it cannot be, *ret says what to
+ * do. */
+static struct rec_wl *prebuilt(const struct sl_manager *m, const struct rec_job *j,
+                               struct job_plan *ret) {
     struct rec_wl *w = wl_find(m, str(m, j->rec.ns), j->more->prebuilt);
     if (w && w->owner_uid && strcmp(w->owner_uid, j->rec.uid) != 0)
         w = NULL;
@@ -196,15 +206,16 @@ sl_time job_delete_at(const struct sl_manager *m, const struct rec_wl *w) {
     return sl_time_add(evicted->at, keep);
 }
 
-static struct job_plan plan_evicted(const struct sl_manager *m, const struct rec_job *j, struct rec_wl *w,
-                                    const struct cond *evicted) {
+static struct job_plan plan_evicted(const struct sl_manager *m, const struct rec_job *j,
+                                    struct rec_wl *w, const struct cond *evicted) {
     struct job_plan p = stop(j, JOB_EVICTED, w, evicted->message);
     if (p.step == JOB_REST && m->spec.port->wall >= job_delete_at(m, w))
         p.step = JOB_DELETE;
     return p;
 }
 
-static struct job_plan plan_matched(const struct sl_manager *m, const struct rec_job *j, struct rec_wl *w) {
+static struct job_plan plan_matched(const struct sl_manager *m, const struct rec_job *j,
+                                    struct rec_wl *w) {
     struct job_plan p = {.wl = w};
     const struct cond *evicted = wl_cond(m, w, "Evicted");
     bool admitted = wl_is(m, w, "Admitted");
@@ -230,7 +241,8 @@ static struct job_plan plan_matched(const struct sl_manager *m, const struct rec
 
 /* ---- elastic ---- */
 
-static struct job_plan plan_slice(const struct sl_manager *m, const struct rec_job *j, const struct job_slice *s) {
+static struct job_plan plan_slice(const struct sl_manager *m, const struct rec_job *j,
+                                  const struct job_slice *s) {
     struct job_plan p = {.phase = JOB_ALONE};
     struct priority priority;
     if (s->current) {
@@ -258,12 +270,14 @@ static const struct rec_wl *current(const struct sl_manager *m, const struct rec
     return newest;
 }
 
-static struct job_plan plan_child(const struct sl_manager *m, const struct rec_job *j, const struct rec_job *above) {
+static struct job_plan plan_child(const struct sl_manager *m, const struct rec_job *j,
+                                  const struct rec_job *above) {
     struct job_plan p = {.phase = JOB_CHILD};
     if (j->message || job_suspended(j))
         return p;
     const struct rec_wl *w = current(m, above);
-    bool may_run = w && (job_elastic(j) || job_elastic(above) ? !wl_is(m, w, "Evicted") : wl_is(m, w, "Admitted"));
+    bool may_run = w && (job_elastic(j) || job_elastic(above) ? !wl_is(m, w, "Evicted")
+                                                              : wl_is(m, w, "Admitted"));
     p.step = may_run ? JOB_REST : JOB_SUSPEND_CHILD;
     return p;
 }

@@ -1,6 +1,6 @@
 /*
- * The pass over one Job: what the plan means for its Workload. Everything said here is said again on the next pass if it is
- * still so; saying it twice does nothing.
+ * The pass over one Job: what the plan means for its Workload. Everything said here is said again
+ * on the next pass if it is still so; saying it twice does nothing.
  */
 #include "controllers/job.h"
 
@@ -11,9 +11,10 @@
 
 #define FLAVOR_PAUSE SL_SEC /* before a start is tried again that lacks a flavor */
 
-static void tell(struct sl_manager *m, const struct rec_job *j, const char *reason, const char *what,
-                 const struct rec_wl *w) {
-    event(m, &j->rec, JOB_CONTROLLER, false, reason, "%s%s/%s", what, str(m, w->rec.ns), w->rec.name);
+static void tell(struct sl_manager *m, const struct rec_job *j, const char *reason,
+                 const char *what, const struct rec_wl *w) {
+    event(m, &j->rec, JOB_CONTROLLER, false, reason, "%s%s/%s", what, str(m, w->rec.ns),
+          w->rec.name);
 }
 
 /* ---- progress ---- */
@@ -49,10 +50,12 @@ static void set_pods_ready(struct sl_manager *m, const struct rec_job *j, struct
     if (!wl_is(m, w, "Admitted"))
         wl_set_cond(m, w, "PodsReady", false, "WaitForStart", waiting);
     else if (pods_ready(j))
-        wl_set_cond(m, w, "PodsReady", true, recovering || strcmp(reason, "Recovered") == 0 ? "Recovered" : "Started",
+        wl_set_cond(m, w, "PodsReady", true,
+                    recovering || strcmp(reason, "Recovered") == 0 ? "Recovered" : "Started",
                     "All pods reached readiness and the workload is running");
     else if (was && (was->status == COND_TRUE || recovering))
-        wl_set_cond(m, w, "PodsReady", false, "WaitForRecovery", "At least one pod has failed, waiting for recovery");
+        wl_set_cond(m, w, "PodsReady", false, "WaitForRecovery",
+                    "At least one pod has failed, waiting for recovery");
     else
         wl_set_cond(m, w, "PodsReady", false, "WaitForStart", waiting);
 }
@@ -61,10 +64,12 @@ static void set_pods_ready(struct sl_manager *m, const struct rec_job *j, struct
 
 static void follow_gate(struct sl_manager *m, const struct rec_job *j, struct rec_wl *w) {
     const char *gate = j->more && j->more->gate ? j->more->gate : "", *has = w->gate ? w->gate : "";
-    if (!m->settings->gates[SL_G_ADMISSION_GATED_BY] || strcmp(gate, has) == 0 || (w->wishes & WL_GATE))
+    if (!m->settings->gates[SL_G_ADMISSION_GATED_BY] || strcmp(gate, has) == 0 ||
+        (w->wishes & WL_GATE))
         return;
     wl_wish_gate(m, w, gate);
-    event(m, &j->rec, JOB_CONTROLLER, false, "UpdatedWorkload", "Updated workload AdmissionGatedBy to \"%s\"", gate);
+    event(m, &j->rec, JOB_CONTROLLER, false, "UpdatedWorkload",
+          "Updated workload AdmissionGatedBy to \"%s\"", gate);
 }
 
 static void follow_priority(struct sl_manager *m, const struct rec_job *j, struct rec_wl *w) {
@@ -74,22 +79,22 @@ static void follow_priority(struct sl_manager *m, const struct rec_job *j, struc
     if (!ours || j->priority_class == w->class_name || (w->wishes & WL_PRIORITY) ||
         !priority_of(m, label, j->template->priority_class, &p))
         return;
-    if (strcmp(p.name, str(m, w->class_name)) == 0)
-        return; /* the class of the pods, which the Job's label does not name */
     wl_wish_priority(m, w, &p);
     tell(m, j, "UpdatedWorkload", "Updated workload priority class: ", w);
 }
 
+/* Not while it holds quota: the API would refuse. */
 static void follow_queue(struct sl_manager *m, const struct rec_job *j, struct rec_wl *w) {
-    if (w->queue != j->queue)
+    if (w->queue != j->queue && !wl_is(m, w, "QuotaReserved"))
         wl_wish_queue(m, w, str(m, j->queue));
 }
 
 static void tell_too_deep(struct sl_manager *m, struct rec_job *j) {
     static const uint32_t once = 1;
     if (j->told != once)
-        event(m, &j->rec, JOB_CONTROLLER, true, "JobNestingTooDeep",
-              "Terminated search for Kueue-managed Job because ancestor depth exceeded limit of 10");
+        event(
+            m, &j->rec, JOB_CONTROLLER, true, "JobNestingTooDeep",
+            "Terminated search for Kueue-managed Job because ancestor depth exceeded limit of 10");
     j->told = once;
 }
 
@@ -111,7 +116,8 @@ static void tell_checks(struct sl_manager *m, struct rec_job *j, const struct re
 
 /* ---- Workloads that do not fit ---- */
 
-static void remove_surplus(struct sl_manager *m, const struct rec_job *j, const struct rec_wl *keep) {
+static void remove_surplus(struct sl_manager *m, const struct rec_job *j,
+                           const struct rec_wl *keep) {
     uint32_t cursor = 0;
     for (struct rec_wl *w; (w = wl_owned(m, j->rec.uid, &cursor));) {
         if (w == keep || (w->wishes & WL_DELETE) || (w->rec.deleting && !w->rec.finalizer))
@@ -152,8 +158,8 @@ static void adopt(struct sl_manager *m, const struct rec_job *j, struct rec_wl *
 
 static void finish(struct sl_manager *m, const struct rec_job *j, struct rec_wl *w) {
     wl_finish(m, w, j->failed ? "Failed" : "Succeeded", j->message);
-    event(m, &j->rec, JOB_CONTROLLER, false, "FinishedWorkload", "Workload '%s/%s' is declared finished", str(m, w->rec.ns),
-          w->rec.name);
+    event(m, &j->rec, JOB_CONTROLLER, false, "FinishedWorkload",
+          "Workload '%s/%s' is declared finished", str(m, w->rec.ns), w->rec.name);
 }
 
 static void let_go(struct sl_manager *m, const struct rec_job *j, struct rec_wl *w) {
@@ -161,8 +167,8 @@ static void let_go(struct sl_manager *m, const struct rec_job *j, struct rec_wl 
         return;
     wl_wish(m, w, WL_UNFINALIZE);
     if (!j->message) /* somebody else has said so */
-        event(m, &j->rec, JOB_CONTROLLER, false, "FinishedWorkload", "Workload '%s/%s' is declared finished",
-              str(m, w->rec.ns), w->rec.name);
+        event(m, &j->rec, JOB_CONTROLLER, false, "FinishedWorkload",
+              "Workload '%s/%s' is declared finished", str(m, w->rec.ns), w->rec.name);
 }
 
 static void orphan_all(struct sl_manager *m, const struct rec_job *j) {
@@ -171,7 +177,8 @@ static void orphan_all(struct sl_manager *m, const struct rec_job *j) {
         job_orphan(m, w);
 }
 
-/* Nothing of it runs any more: the quota may go to others. Then, if we are not to keep it for ever, we come back to delete it. */
+/* Nothing of it runs any more: the quota may go to others. Then, if we are not to keep it for ever,
+ * we come back to delete it. */
 static void release(struct sl_manager *m, struct rec_job *j, struct rec_wl *w) {
     sl_time end = job_delete_at(m, w);
     if (wl_is(m, w, "QuotaReserved") && j->active == 0)
@@ -207,11 +214,6 @@ static void with_workload(struct sl_manager *m, struct rec_job *j, const struct 
     if (wl_is(m, w, "QuotaReserved"))
         tell_checks(m, j, w);
     follow_queue(m, j, w);
-}
-
-/* The oldest that fits has to follow the Job, whatever it stands at. */
-static bool fits(enum job_phase phase) {
-    return phase >= JOB_WL_DELETING;
 }
 
 static void act(struct sl_manager *m, struct rec_job *j, const struct job_plan *p) {
@@ -267,12 +269,12 @@ void job_changed(struct sl_manager *m, struct rec *r) {
     act(m, j, &p);
     if (job_elastic(j) && (p.wl || p.phase == JOB_ALONE))
         job_slices_settle(m, j);
-    if (fits(p.phase)) {
+    if (p.phase >= JOB_WL_FINISHED)
+        job_draft_drop(j);
+    if (p.phase > JOB_WL_FINISHED) {
         follow_gate(m, j, p.wl);
         follow_priority(m, j, p.wl);
     }
-    if (p.phase >= JOB_WL_FINISHED && p.step != JOB_CREATE)
-        job_draft_drop(j);
     if (p.step == JOB_START && !startable(m, j, p.wl))
         return;
     if (p.step != JOB_REST)

@@ -1,7 +1,7 @@
 /*
- * Elastic Jobs: their size may change while they run. Each size has a Workload of its own, a slice; a larger one replaces the
- * slice before it once it is admitted. A smaller size, or any size while nothing is reserved, is written into the slice that is
- * there.
+ * Elastic Jobs: their size may change while they run. Each size has a Workload of its own, a slice;
+ * a larger one replaces the slice before it once it is admitted. A smaller size, or any size while
+ * nothing is reserved, is written into the slice that is there.
  */
 #include "controllers/job.h"
 
@@ -45,7 +45,8 @@ static bool replaces(const struct sl_manager *m, const struct rec_wl *w, const s
 }
 
 /* The slice that replaces w; of several, one that holds quota. */
-static struct rec_wl *successor(const struct sl_manager *m, const struct slices *s, const struct rec_wl *w) {
+static struct rec_wl *successor(const struct sl_manager *m, const struct slices *s,
+                                const struct rec_wl *w) {
     struct rec_wl *found = NULL;
     for (uint32_t i = 0; i < s->n; i++) {
         struct rec_wl *x = s->v[i];
@@ -113,7 +114,8 @@ struct job_slice job_slice(const struct sl_manager *m, const struct rec_job *j) 
 
 void job_slices_settle(struct sl_manager *m, const struct rec_job *j) {
     struct slices s = slices_of(m, j);
-    const struct rec_wl *keep = s.n > 1 ? choose(m, &s) : NULL, *held = s.n > 1 ? holder(m, &s) : NULL;
+    const struct rec_wl *keep = s.n > 1 ? choose(m, &s) : NULL,
+                        *held = s.n > 1 ? holder(m, &s) : NULL;
     char text[256];
 
     for (uint32_t i = 0; s.n > 1 && i < s.n; i++) {
@@ -121,7 +123,8 @@ void job_slices_settle(struct sl_manager *m, const struct rec_job *j) {
         const struct rec_wl *next = successor(m, &s, w);
         if (next && wl_is(m, next, "Admitted")) {
             (void)snprintf(text, sizeof text,
-                           "Replaced to accommodate a workload (UID: %s, JobUID: %s) due to workload slice aggregation",
+                           "Replaced to accommodate a workload (UID: %s, JobUID: %s) due to "
+                           "workload slice aggregation",
                            next->rec.uid, j->rec.uid);
             wl_finish(m, w, "WorkloadSliceReplaced", text);
         } else if (w != keep && w != held && !(next && wl_is(m, next, "QuotaReserved"))) {

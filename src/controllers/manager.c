@@ -11,13 +11,16 @@
 
 #include "base/hash.h"
 #include "controllers/bridge.h"
+#include "controllers/kinds.h"
 #include "controllers/metrics.h"
 #include "log/log.h"
 
 #define MAX_OBJECTS (UINT32_C(1) << 26)
-#define MAX_IN_FLIGHT 48u
+/* More does not make the API server faster: each write costs it milliseconds of a core. */
+#define MAX_IN_FLIGHT 16u
 /* A turn that goes on longer than this is a fault in a controller that never comes to rest. */
 #define MAX_PASSES 1000u
+#define MAX_LAG (5 * SL_SEC) /* of the stream of workloads behind what was read */
 
 /* ---- finding ---- */
 
@@ -69,13 +72,18 @@ void rec_mark(struct sl_manager *m, struct rec *r) {
     *sl_vec_push(&m->tables[r->kind].dirty) = r;
 }
 
+/* Decisions first; then what people only read; events last. A queue's first status is awaited by others. */
 static uint32_t lane_of(const struct rec *r) {
     switch (r->kind) {
     case REC_WORKLOAD:
+        return wl_is_urgent((const struct rec_wl *)(const void *)r) ? 0 : 1;
     case REC_JOB:
         return 0;
     case REC_EVENT:
         return 2;
+    case REC_CLUSTER_QUEUE:
+    case REC_LOCAL_QUEUE:
+        return ((const struct rec_conf *)(const void *)r)->has_active ? 1 : 0;
     default:
         return 1;
     }
@@ -262,6 +270,9 @@ static void on_begin(void *ctx) {
 
 static void on_object(void *ctx, struct yyjson_val *o) {
     struct table *t = ctx;
+    uint64_t rv = version_of(jstr(o, "metadata.resourceVersion"));
+    if (rv > t->stream_rv)
+        t->stream_rv = rv;
     (void)rec_take(t->m, t->kind, o);
 }
 
@@ -281,6 +292,7 @@ static void on_synced(void *ctx, bool exists) {
             deleted(t->m, r);
     t->synced = true;
     t->exists = exists;
+    t->ahead_rv = 0; /* a list is as new as anything that was read before it */
 }
 
 static bool watched(const struct sl_manager *m, enum rec_kind k) {
@@ -289,22 +301,27 @@ static bool watched(const struct sl_manager *m, enum rec_kind k) {
     return k != REC_JOB || m->spec.parts.framework[SL_FW_JOB];
 }
 
-static void start_reflectors(struct sl_manager *m) {
+/* Lists and watches from the beginning. */
+static void start_reflector(struct sl_manager *m, enum rec_kind k) {
+    struct table *t = &m->tables[k];
+    struct sl_reflector_owner owner = {t, on_begin, on_object, on_gone, on_synced};
     struct sl_buf path;
+    sl_reflector_free(t->reflector);
     sl_buf_init(&path, SL_WRITER_MAX_PATH);
-    for (uint32_t k = 0; k < REC_KINDS; k++) {
-        struct table *t = &m->tables[k];
-        t->m = m;
-        t->kind = (enum rec_kind)k;
-        if (!watched(m, t->kind))
-            continue;
-        struct sl_reflector_owner owner = {t, on_begin, on_object, on_gone, on_synced};
-        sl_buf_clear(&path);
-        sl_buf_printf(&path, "%s/%s", kinds[k].path, kinds[k].plural);
-        t->reflector = sl_reflector_new(m->spec.port, sl_buf_str(&path), kinds[k].query ? kinds[k].query : "", &owner,
-                                        m->spec.seed + k);
-    }
+    sl_buf_printf(&path, "%s/%s", kinds[k].path, kinds[k].plural);
+    t->synced = false;
+    t->reflector = sl_reflector_new(m->spec.port, sl_buf_str(&path), kinds[k].query ? kinds[k].query : "", &owner,
+                                    m->spec.seed + k);
     sl_buf_done(&path);
+}
+
+static void start_reflectors(struct sl_manager *m) {
+    for (uint32_t k = 0; k < REC_KINDS; k++) {
+        m->tables[k].m = m;
+        m->tables[k].kind = (enum rec_kind)k;
+        if (watched(m, (enum rec_kind)k))
+            start_reflector(m, (enum rec_kind)k);
+    }
 }
 
 /* ---- writing ---- */
@@ -343,6 +360,10 @@ static void on_read(void *ctx, uint32_t obj, const struct sl_reply *reply) {
         return;
     if (reply->status == 200)
         (void)rec_take_text(m, reply->body, reply->len);
+    if (r->kind == REC_WORKLOAD && r->rv > m->tables[REC_WORKLOAD].ahead_rv) {
+        m->tables[REC_WORKLOAD].ahead_rv = r->rv;
+        m->tables[REC_WORKLOAD].ahead_since = m->spec.port->mono;
+    }
     rec_mark(m, r);
 }
 
@@ -427,6 +448,8 @@ void sl_manager_lead(struct sl_manager *m, bool lead) {
         return;
     m->leads = lead;
     m->facts = true;
+    if (lead && m->ready)
+        start_reflector(m, REC_WORKLOAD); /* our stream may be behind what the last leader wrote */
     for (uint32_t i = 0; lead && i < m->objs.n; i++) {
         if (!m->objs.v[i] || m->objs.v[i]->gone)
             continue;
@@ -447,6 +470,21 @@ static bool lists_are_in(struct sl_manager *m) {
         all &= t->synced;
     }
     return all;
+}
+
+/*
+ * A conflict shows that somebody else wrote, and that our stream of workloads has not told it yet. What else it has not
+ * told may hold quota, so nothing is decided before it has caught up; a stream that does not is begun anew.
+ */
+static bool stream_is_behind(struct sl_manager *m) {
+    struct table *t = &m->tables[REC_WORKLOAD];
+    if (t->ahead_rv <= t->stream_rv)
+        return false;
+    if (m->spec.port->mono - t->ahead_since > MAX_LAG) {
+        t->ahead_since = m->spec.port->mono;
+        start_reflector(m, REC_WORKLOAD);
+    }
+    return true;
 }
 
 /* Looks at everything dirty, kind by kind. Returns whether there was anything. */
@@ -479,16 +517,17 @@ static void wake_due(struct sl_manager *m) {
 }
 
 void sl_manager_tick(struct sl_manager *m) {
-    if (!lists_are_in(m))
+    bool whole = lists_are_in(m);
+    if (!whole && !m->ready)
         return;
     wake_due(m);
     for (uint32_t pass = 0;; pass++) {
         sl_assert(pass < MAX_PASSES);
         bool any = look(m);
-        bool due = m->facts || sl_engine_next(m->engine) <= m->spec.port->wall;
-        if (due && m->leads)
+        bool due = whole && m->leads && (m->facts || sl_engine_next(m->engine) <= m->spec.port->wall) && !stream_is_behind(m);
+        if (due)
             decide(m);
-        if (!any && !(due && m->leads))
+        if (!any && !due)
             break;
     }
     m->ready = true;
@@ -516,7 +555,12 @@ sl_time sl_manager_next(const struct sl_manager *m) {
     }
     if (!m->ready)
         return at;
-    if (m->leads)
+    const struct table *t = &m->tables[REC_WORKLOAD];
+    if (!t->synced)
+        return at;
+    if (m->leads && t->ahead_rv > t->stream_rv)
+        at = earlier(at, t->ahead_since + MAX_LAG + 1);
+    else if (m->leads)
         at = earlier(at, m->facts ? m->spec.port->mono : on_mono(m, sl_engine_next(m->engine)));
     if (!sl_heap_empty(&m->looks))
         at = earlier(at, on_mono(m, m->objs.v[sl_heap_top(&m->looks)]->look_at));
@@ -530,6 +574,9 @@ bool sl_manager_ready(const struct sl_manager *m) {
 bool sl_manager_idle(const struct sl_manager *m) {
     for (uint32_t k = 0; k < REC_KINDS; k++)
         if (m->tables[k].dirty.n)
+            return false;
+    for (uint32_t k = 0; k < REC_KINDS; k++)
+        if (m->tables[k].reflector && !m->tables[k].synced)
             return false;
     return m->ready && !(m->facts && m->leads) && sl_writer_idle(m->writer);
 }

@@ -79,6 +79,8 @@ struct table {
     SL_VEC(struct rec *) dirty;
     struct sl_reflector *reflector; /* NULL: this kind is not watched */
     uint32_t n, epoch;
+    uint64_t stream_rv, ahead_rv; /* the newest version the stream has shown; one that was read past it */
+    sl_time ahead_since;
     enum rec_kind kind;
     bool synced, exists;
 };

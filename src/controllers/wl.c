@@ -474,6 +474,13 @@ static void tell_preemptor(struct sl_manager *m, struct rec_wl *w, bool failed) 
     sl_buf_done(&b);
 }
 
+static void event_pending(struct sl_manager *m, const struct rec_wl *w) {
+    const struct cond *c = wl_cond(m, w, "QuotaReserved");
+    if (c && c->status == COND_FALSE)
+        event(m, &w->rec, "kueue-admission", true,
+              m->settings->gates[SL_G_UNADMITTED_WORKLOADS_OBSERVABILITY] ? str(m, c->reason) : "Pending", "%s", c->message);
+}
+
 /* The Job has been taken in if it is there; if not, or if it is another of that name, the workload is nobody's. */
 static void owner_answered(struct sl_manager *m, struct rec_wl *w, enum sl_written how) {
     if (how == SL_WRITE_FAILED)
@@ -500,6 +507,8 @@ void wl_written(struct sl_manager *m, struct rec *r, const struct sl_write *out,
             w->by = SL_WL_NONE;
     }
     if (how == SL_WRITTEN) {
+        if (w->sent && w->sent->told)
+            event_pending(m, w);
         wl_changes_free(&w->sent);
         if (main_object && out->method == SL_PATCH)
             w->wishes &= ~(uint32_t)(WL_SPEC | WL_ADOPT);

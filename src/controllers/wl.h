@@ -85,6 +85,8 @@ enum wl_field {
 /* Changes: conditions by type (status NONE: to be removed) and the fields named in 'fields'. */
 struct wl_changes {
     uint32_t fields;
+    bool told;    /* says why it waits: an event goes with it */
+    bool waiting; /* it only says why it waits: that may become untrue soon, and is written a little later */
     struct wl_status s;
 };
 
@@ -157,6 +159,9 @@ bool wl_will(const struct sl_manager *m, const struct rec_wl *w, const char *typ
 const struct wl_status *wl_next(const struct rec_wl *w, enum wl_field field); /* the status that has the last word on a field */
 /* Is a change of this field on its way? */
 bool wl_changing(const struct rec_wl *w, uint32_t fields);
+
+/* Is there more to write than why it waits? */
+bool wl_is_urgent(const struct rec_wl *w);
 
 /* ---- saying; each does nothing if it is so already ---- */
 /* lastTransitionTime moves only when the status flips; observedGeneration is the object's. */

@@ -16,6 +16,9 @@ bool wl_differs(const struct rec_wl *w);
 void wl_put_status(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b);
 bool wl_same_admission(const struct wl_admission *a, const struct wl_admission *b);
 
+/* QuotaReserved=False with the reason why it waits, in no hurry; the event Pending follows when it is written. */
+void wl_set_waiting(struct sl_manager *m, struct rec_wl *w, const char *reason, const char *message);
+void wl_change_at_leisure(struct sl_manager *m, struct rec_wl *w);
 void wl_set_requeue(struct sl_manager *m, struct rec_wl *w, int32_t count, sl_time at);
 void wl_add_past(struct sl_manager *m, struct rec_wl *w, int64_t seconds);
 void wl_reset_past(struct sl_manager *m, struct rec_wl *w);

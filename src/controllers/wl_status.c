@@ -8,6 +8,9 @@
 
 #include "base/hash.h"
 
+/* Most of those that are told to wait are admitted soon after: saying so costs the API server as much as admitting. */
+#define LEISURE SL_SEC
+
 /* ---- memory ---- */
 
 static void admission_free(struct wl_admission *a) {
@@ -250,11 +253,27 @@ bool wl_changing(const struct rec_wl *w, uint32_t fields) {
 
 /* ---- changing ---- */
 
+bool wl_is_urgent(const struct rec_wl *w) {
+    return w->wishes || !w->want || !w->want->waiting;
+}
+
 struct wl_changes *wl_change(struct sl_manager *m, struct rec_wl *w) {
     if (!w->want)
         w->want = sl_alloc0(1, sizeof *w->want);
+    w->want->waiting = false;
     rec_want(m, &w->rec);
     return w->want;
+}
+
+void wl_change_at_leisure(struct sl_manager *m, struct rec_wl *w) {
+    bool already = w->want && !w->want->waiting;
+    if (!w->want)
+        w->want = sl_alloc0(1, sizeof *w->want);
+    w->want->waiting = !already;
+    if (already)
+        rec_want(m, &w->rec);
+    else
+        rec_want_at(m, &w->rec, m->spec.port->mono + LEISURE);
 }
 
 static void put_cond(struct wl_changes *c, struct cond x) {
@@ -267,16 +286,29 @@ static void put_cond(struct wl_changes *c, struct cond x) {
     }
 }
 
-void wl_set_cond(struct sl_manager *m, struct rec_wl *w, const char *type, bool status, const char *reason,
-                 const char *message) {
+static bool set_cond(struct sl_manager *m, struct rec_wl *w, const char *type, bool status, const char *reason,
+                     const char *message, bool at_leisure) {
     const struct cond *now = wl_next_cond(m, w, type);
     enum cond_status s = status ? COND_TRUE : COND_FALSE;
     sl_sym y = sl_sym_put(&m->syms, reason);
     if (now && now->status == s && now->reason == y && strcmp(now->message, message) == 0)
-        return;
+        return false;
     struct cond x = {.type = sl_sym_put(&m->syms, type), .reason = y, .status = s, .generation = w->rec.generation,
                      .at = now && now->status == s ? now->at : m->spec.port->wall, .message = sl_strdup(message)};
-    put_cond(wl_change(m, w), x);
+    if (at_leisure)
+        wl_change_at_leisure(m, w);
+    put_cond(at_leisure ? w->want : wl_change(m, w), x);
+    return true;
+}
+
+void wl_set_waiting(struct sl_manager *m, struct rec_wl *w, const char *reason, const char *message) {
+    if (set_cond(m, w, "QuotaReserved", false, reason, message, true))
+        w->want->told = true;
+}
+
+void wl_set_cond(struct sl_manager *m, struct rec_wl *w, const char *type, bool status, const char *reason,
+                 const char *message) {
+    (void)set_cond(m, w, type, status, reason, message, false);
 }
 
 void wl_drop_cond(struct sl_manager *m, struct rec_wl *w, const char *type) {
@@ -430,6 +462,8 @@ void wl_changes_return(struct rec_wl *w) {
         *sl_vec_push(&new->s.conds) = *c;
         c->message = NULL;
     }
+    new->waiting &= old->waiting;
+    new->told |= old->told;
     uint32_t missing = old->fields & ~new->fields;
     new->fields |= missing;
     if (missing & WL_ADMISSION)

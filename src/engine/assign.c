@@ -299,11 +299,41 @@ static bool step_assign(struct sl_engine *e, struct entry *x, const struct plan 
 /* A podset that ends without a flavor has no scan to go on with, whatever its other groups found. */
 static void forget_podset(struct round *r, struct entry *x, const struct plan *p, uint32_t step) {
     x->has_resume = false;
-    for (uint32_t k = 0; k <= step; k++) {
+    for (uint32_t k = 0; k < p->steps.n; k++) {
         int32_t *tried = &r->tried.v[x->tried.from + k];
         if (p->steps.v[k].first_podset == p->steps.v[step].first_podset)
             *tried = -1;
         x->has_resume |= *tried >= 0;
+    }
+}
+
+/* Does a slice ask for more here than the one before it holds? */
+static bool step_grows(const struct sl_engine *e, const struct entry *x, const struct plan *p,
+                       uint32_t step, const int32_t *counts) {
+    const struct step *st = &p->steps.v[step];
+    for (uint32_t i = 0; st->group != UNCOVERED && i < st->n_res; i++)
+        if (step_total(e, x, p, st, i, counts) > 0)
+            return true;
+    return st->group == UNCOVERED;
+}
+
+static void take_step(struct sl_engine *e, struct entry *x, const struct plan *p, uint32_t step,
+                      const struct more *resume) {
+    struct round *r = &e->round;
+    const struct step *st = &p->steps.v[step];
+    if (st->group == UNCOVERED) {
+        struct sl_why why = {.kind = SL_WHY_NOT_COVERED,
+                             .podset = p->podsets.v[st->first_podset],
+                             .resource = str(e, p->res.v[st->res].resource)};
+        why_push(e, &why);
+        x->mode = MODE_NO_FIT;
+        return;
+    }
+    uint32_t start = resume && step < resume->resume.n ? (uint32_t)(resume->resume.v[step] + 1) : 0;
+    x->resumed |= start > 0;
+    if (!step_assign(e, x, p, step, r->counts.v + x->counts.from, start)) {
+        x->mode = MODE_NO_FIT;
+        forget_podset(r, x, p, step);
     }
 }
 
@@ -328,23 +358,11 @@ void assign_counts(struct sl_engine *e, struct entry *x, const int32_t *counts,
         *sl_vec_push(&r->counts) = counts[i];
     for (uint32_t i = 0; i < p->steps.n; i++)
         *sl_vec_push(&r->tried) = -1;
-    for (uint32_t i = 0; i < p->steps.n && x->mode != MODE_NO_FIT; i++) {
-        const struct step *st = &p->steps.v[i];
-        if (st->group == UNCOVERED) {
-            struct sl_why why = {.kind = SL_WHY_NOT_COVERED,
-                                 .podset = p->podsets.v[st->first_podset],
-                                 .resource = str(e, p->res.v[st->res].resource)};
-            why_push(e, &why);
-            x->mode = MODE_NO_FIT;
-            break;
-        }
-        uint32_t start = resume && i < resume->resume.n ? (uint32_t)(resume->resume.v[i] + 1) : 0;
-        x->resumed |= start > 0;
-        if (!step_assign(e, x, p, i, r->counts.v + x->counts.from, start)) {
-            x->mode = MODE_NO_FIT;
-            forget_podset(r, x, p, i);
-        }
-    }
+    /* Of a slice, what shrinks comes first: the rest may grow into it. */
+    for (uint32_t pass = x->slice == NONE; pass < 2; pass++)
+        for (uint32_t i = 0; i < p->steps.n && x->mode != MODE_NO_FIT; i++)
+            if (x->slice == NONE || step_grows(e, x, p, i, counts) == pass)
+                take_step(e, x, p, i, resume);
     if (x->mode > MODE_NO_FIT && x->mode < MODE_FIT)
         x->mode = MODE_PREEMPT;
     x->picks.n = r->picks.n - x->picks.from;

@@ -27,6 +27,7 @@
  */
 #include "serve/certs.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include <yyjson.h>
@@ -40,8 +41,9 @@
 #define DAY (24 * SL_HOUR)
 #define CA_LIFE (3650 * DAY)
 #define SERVING_LIFE (365 * DAY)
-#define CHANGED_OVER SL_HOUR /* all replicas have looked since, with room for clocks that differ   \
-                              */
+#define CHANGED_OVER                                                                               \
+    SL_HOUR /* all replicas have looked since, with room for clocks that differ                    \
+             */
 #define REST (30 * SL_SEC)
 #define PATIENCE (10 * SL_SEC) /* with a request */
 #define STALE (20 * SL_SEC)    /* how old a look may be that callers are written on */
@@ -387,6 +389,7 @@ static void put_data(struct sl_buf *b, const char *key, const char *pem, bool la
 static void put_secret(struct sl_certs *c, bool create) {
     struct sl_buf *b = &c->body;
 
+    sl_buf_clear(b);
     if (create) {
         sl_buf_puts(b, "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"type\":\"Opaque\","
                        "\"metadata\":{\"labels\":{\"app.kubernetes.io/name\":\"kueue\"},\"name\":");

@@ -18,12 +18,14 @@
 #include "kube/client.h"
 #include "kube/lease.h"
 #include "log/log.h"
+#include "serve/certs.h"
 #include "serve/parts.h"
 
 #define OWN_NAMESPACE_FILE "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 #define FILES_EVERY (2 * SL_SEC) /* how often files that may change are looked at */
 #define MAX_PEM ((size_t)1 << 20)
 #define MAX_CONNECTIONS 512u
+#define LISTS_PATIENCE (20 * SL_SEC)
 
 struct serve {
     const struct sl_serve_options *o;
@@ -37,6 +39,9 @@ struct serve {
     struct sl_metrics *metrics;
     struct sl_manager *manager;
     struct sl_lease *lease;
+    struct sl_certs *certs; /* NULL: somebody else makes them, in webhook.certDir */
+    uint64_t certs_shown;   /* the generation that is served with */
+    sl_time served_at;      /* mono: since when webhooks can be answered */
     struct sl_httpd *health, *metrics_http, *webhook;
     struct sl_arena arena;
     char own_ns[254], identity[300];
@@ -126,16 +131,48 @@ static int make_cert(struct serve *s, struct sl_cert *ret, struct sl_err *err) {
     return r;
 }
 
+static void show_cert(struct serve *s, const struct sl_cert *c) {
+    struct sl_httpd *const servers[] = {s->webhook, s->o->insecure_metrics ? NULL : s->metrics_http};
+    struct sl_err err;
+    for (size_t i = 0; i < SL_LEN(servers); i++)
+        if (servers[i] && sl_httpd_certificate(servers[i], c->cert_pem, c->key_pem, &err) < 0) {
+            sl_log(SL_LOG_ERROR, "the new certificate is of no use; the old one stays", SL_S("error", err.text));
+            return;
+        }
+    sl_log(SL_LOG_INFO, "new webhook certificate");
+}
+
+/* From the folder. */
 static void renew_cert(struct serve *s) {
     struct sl_cert c;
-    struct sl_err err;
-    if (!read_cert(s, &c))
+    if (s->certs || !read_cert(s, &c))
         return;
-    if (sl_httpd_certificate(s->webhook, c.cert_pem, c.key_pem, &err) < 0)
-        sl_log(SL_LOG_ERROR, "the webhook's new certificate is of no use; the old one stays", SL_S("error", err.text));
-    else
-        sl_log(SL_LOG_INFO, "new webhook certificate");
+    show_cert(s, &c);
     sl_cert_done(&c);
+}
+
+/* Of our own making. */
+static void tend_certs(struct serve *s) {
+    if (!s->certs)
+        return;
+    sl_certs_tick(s->certs);
+    if (s->certs_shown == sl_certs_generation(s->certs))
+        return;
+    if (!s->certs_shown)
+        s->served_at = s->port->mono;
+    s->certs_shown = sl_certs_generation(s->certs);
+    show_cert(s, sl_certs_serving(s->certs));
+}
+
+/* Why no webhook call should come here yet; NULL if they may. */
+static const char *unready(const struct serve *s) {
+    if (s->certs && !s->certs_shown)
+        return "the webhooks' certificate is not trusted yet";
+    /* Objects that are stored in an older version can only be listed through our own conversion, which is called only if
+     * we are ready. So lists that do not come keep us back for a while, but not for ever. */
+    if (!sl_manager_ready(s->manager) && s->port->mono < s->served_at + LISTS_PATIENCE)
+        return "lists are not in yet";
+    return NULL;
 }
 
 /* For the metrics: decisions never see it. */
@@ -160,7 +197,7 @@ static void serve_health(void *ctx, const struct sl_http_request *rq, struct sl_
     if (strcmp(rq->path, s->settings->live_path) == 0)
         answer_text(a, 200, "ok");
     else if (strcmp(rq->path, s->settings->ready_path) == 0)
-        answer_text(a, sl_manager_ready(s->manager) ? 200 : 503, sl_manager_ready(s->manager) ? "ok" : "lists are not in yet");
+        answer_text(a, unready(s) ? 503 : 200, unready(s) ? unready(s) : "ok");
     else
         answer_text(a, 404, "not found\n");
 }
@@ -222,7 +259,9 @@ static int listen_on(struct serve *s, const char *what, const char *host, uint16
 static int start_servers(struct serve *s, struct sl_err *err) {
     const struct sl_settings *c = s->settings;
     int r = 0;
-    if (!read_cert(s, &s->cert)) {
+    if (c->certs.enable) {
+        r = make_cert(s, &s->cert, err); /* until there is one that the API server trusts */
+    } else if (!read_cert(s, &s->cert)) {
         sl_log(SL_LOG_WARN, "no webhook certificate yet; answering with one of our own", SL_S("folder", c->webhook.cert_dir));
         r = make_cert(s, &s->cert, err);
     }
@@ -273,8 +312,11 @@ static void turn(uv_check_t *h) {
         reload_settings(s);
         renew_cert(s);
     }
+    tend_certs(s);
     sl_manager_tick(s->manager);
     sl_time next = sl_manager_next(s->manager);
+    if (s->certs && sl_certs_next(s->certs) < next)
+        next = sl_certs_next(s->certs);
     if (s->lease && sl_lease_next(s->lease) < next)
         next = sl_lease_next(s->lease);
     if (s->files_at < next)
@@ -331,6 +373,9 @@ static int start(struct serve *s, struct sl_err *err) {
         sl_metrics_role(s->metrics, "follower");
         s->lease = sl_lease_new(s->port, &l, uv_hrtime());
     }
+    s->served_at = s->port->mono;
+    if (s->settings->certs.enable)
+        s->certs = sl_certs_new(s->port, s->settings, uv_hrtime());
     return start_servers(s, err);
 }
 
@@ -346,6 +391,7 @@ static void finish(struct serve *s) {
     sl_httpd_stop(s->health);
     sl_manager_free(s->manager);
     sl_lease_free(s->lease);
+    sl_certs_free(s->certs);
     sl_client_free(s->client);
     (void)uv_run(&s->loop, UV_RUN_NOWAIT);
     uv_walk(&s->loop, close_handle, NULL);

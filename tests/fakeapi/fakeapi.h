@@ -14,8 +14,8 @@
  * What it leaves out: validation and defaulting of specs, admission, conversion between versions,
  * strategic and JSON patches (415), field management (apply is a forced merge that creates what is
  * missing; lists are replaced whole; an applied status replaces the old one, as if it had one
- * manager), whether a namespace exists, the emptying of a deleted
- * namespace, discovery, delete of a collection (405).
+ * manager), whether a namespace exists, the emptying of a deleted namespace, discovery, dry runs
+ * (400), watches without a version (400), delete of a collection (405).
  */
 #ifndef FAKEAPI_H
 #define FAKEAPI_H
@@ -27,16 +27,15 @@ struct yyjson_val;
 struct fakeapi;
 
 #define FAKEAPI_CLIENTS 8u
-#define FAKEAPI_EPOCH                                                                              \
-    (INT64_C(1767225600) * SL_SEC) /* the wall clock at mono 0: 2026-01-01T00:00:00Z */
+/* The wall clock at mono 0: 2026-01-01T00:00:00Z. */
+#define FAKEAPI_EPOCH (INT64_C(1767225600) * SL_SEC)
 
 /* ---- kinds ---- */
 enum {
     FAKEAPI_NAMESPACED = 1,
-    FAKEAPI_STATUS = 2, /* has the status subresource */
-    FAKEAPI_GRACEFUL =
-        4, /* a deleted one stays until its node says so: DELETE with gracePeriodSeconds=0 */
-    FAKEAPI_ORPHANS = 8, /* DELETE without a policy leaves dependents alone (batch/v1 jobs) */
+    FAKEAPI_STATUS = 2,   /* has the status subresource */
+    FAKEAPI_GRACEFUL = 4, /* stays until its node says so: DELETE with gracePeriodSeconds=0 */
+    FAKEAPI_ORPHANS = 8,  /* DELETE without a policy leaves dependents alone (batch/v1 jobs) */
 };
 
 struct fakeapi_kind {

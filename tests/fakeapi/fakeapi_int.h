@@ -36,6 +36,7 @@ extern const uint32_t fakeapi_n_kinds;
 struct version {
     uint32_t refs;
     uint64_t rv;
+    char rv_text[24]; /* the document points here */
     yyjson_doc *doc;
     char *text; /* compact JSON */
     size_t len;
@@ -165,16 +166,16 @@ struct version *fa_version_ref(struct version *v);
 void fa_version_unref(struct version *v);
 /* The object with this key, or NONE; *ret_at is where it stands or would stand. */
 uint32_t fa_store_find(struct fakeapi *a, struct resource *r, const char *key, uint32_t *ret_at);
-/* These store a document under the next version, and tell the history, the watchers and the test.
- */
-uint32_t fa_store_add(struct fakeapi *a, struct resource *r, const char *key, yyjson_mut_doc *m);
-void fa_store_change(struct fakeapi *a, uint32_t obj, yyjson_mut_doc *m);
+/* These store a document, which they take over, under the next version, and tell the history, the
+ * watchers and the test. */
+uint32_t fa_store_add(struct fakeapi *a, struct resource *r, const char *key, yyjson_doc *doc);
+void fa_store_change(struct fakeapi *a, uint32_t obj, yyjson_doc *doc);
 void fa_store_remove(struct fakeapi *a, uint32_t obj);
 /* The states at version rv in key order, borrowed. */
 struct versions {
     struct held {
         const struct version *it;
-    } *v;
+    } * v;
     uint32_t n, cap;
 };
 void fa_store_snapshot(struct fakeapi *a, struct resource *r, uint64_t rv, struct versions *out);
@@ -192,7 +193,8 @@ int fa_serve(struct fakeapi *a, enum sl_method method, const char *path, const c
 int fa_fail(struct sl_buf *out, int code, const char *reason, const char *fmt, ...) _printf_(4, 5);
 /* These return the status and put the object, or what is wrong, into out. */
 int fa_write_create(struct fakeapi *a, struct target *t, yyjson_val *in, struct sl_buf *out);
-/* m: the whole object as the client would have it. status: through the subresource. */
+/* m: the object as the client would have it; through the status subresource only its status and the
+ * preconditions in its metadata count. */
 int fa_write_update(struct fakeapi *a, uint32_t obj, bool status, yyjson_mut_doc *m,
                     struct sl_buf *out);
 struct delete_options {

@@ -27,15 +27,19 @@ const char *fa_meta_str(yyjson_val *o, const char *key) {
 
 /* ---- versions ---- */
 
-static struct version *version_new(const char *key, uint64_t rv, yyjson_mut_doc *m) {
+/* The document, which it takes over, under the next resourceVersion; the field must be there. */
+static struct version *version_new(struct fakeapi *a, const char *key, yyjson_doc *doc) {
     size_t n = strlen(key) + 1;
     struct version *v = sl_alloc(sizeof *v + n);
 
-    *v = (struct version){.refs = 1, .rv = rv};
+    sl_assert(!a->in_change); /* see fakeapi_on_change */
+    *v = (struct version){.refs = 1, .rv = ++a->rv, .doc = doc};
     memcpy(v->key, key, n);
-    v->doc = yyjson_mut_doc_imut_copy(m, NULL);
-    v->text = yyjson_write(v->doc, 0, &v->len);
-    sl_assert(v->doc && v->text);
+    (void)snprintf(v->rv_text, sizeof v->rv_text, "%llu", (unsigned long long)v->rv);
+    sl_assert(
+        yyjson_set_str(yyjson_obj_get(fa_meta_of(fa_root_of(v)), "resourceVersion"), v->rv_text));
+    v->text = yyjson_write(doc, 0, &v->len);
+    sl_assert(v->text);
     return v;
 }
 
@@ -122,17 +126,6 @@ static uint32_t object_new(struct fakeapi *a) {
 
 /* ---- changes ---- */
 
-/* The document under the next version. */
-static struct version *next_version(struct fakeapi *a, const char *key, yyjson_mut_doc *m) {
-    yyjson_mut_val *meta = yyjson_mut_obj_get(yyjson_mut_doc_get_root(m), "metadata");
-    char rv[24];
-
-    sl_assert(!a->in_change); /* see fakeapi_on_change */
-    (void)snprintf(rv, sizeof rv, "%llu", (unsigned long long)++a->rv);
-    yyjson_mut_obj_put(meta, yyjson_mut_str(m, "resourceVersion"), yyjson_mut_strcpy(m, rv));
-    return version_new(key, a->rv, m);
-}
-
 /* Into the history, which takes the references over, and to all who listen. */
 static void tell(struct fakeapi *a, struct resource *r, struct change c) {
     struct fakeapi_change told = {
@@ -154,9 +147,9 @@ static void tell(struct fakeapi *a, struct resource *r, struct change c) {
     a->in_change = false;
 }
 
-uint32_t fa_store_add(struct fakeapi *a, struct resource *r, const char *key, yyjson_mut_doc *m) {
+uint32_t fa_store_add(struct fakeapi *a, struct resource *r, const char *key, yyjson_doc *doc) {
     uint32_t at, obj = fa_store_find(a, r, key, &at);
-    struct version *v = next_version(a, key, m);
+    struct version *v = version_new(a, key, doc);
 
     sl_assert(obj == NONE);
     obj = object_new(a);
@@ -175,9 +168,9 @@ uint32_t fa_store_add(struct fakeapi *a, struct resource *r, const char *key, yy
     return obj;
 }
 
-void fa_store_change(struct fakeapi *a, uint32_t obj, yyjson_mut_doc *m) {
+void fa_store_change(struct fakeapi *a, uint32_t obj, yyjson_doc *doc) {
     struct object *o = &a->objects.v[obj];
-    struct version *before = o->cur, *now = next_version(a, before->key, m);
+    struct version *before = o->cur, *now = version_new(a, before->key, doc);
 
     o->cur = now;
     if (!same_owners(fa_root_of(before), fa_root_of(now))) {
@@ -192,11 +185,9 @@ void fa_store_remove(struct fakeapi *a, uint32_t obj) {
     struct object *o = &a->objects.v[obj];
     struct resource *r = &a->res[o->res];
     struct version *before = o->cur;
-    yyjson_mut_doc *m = yyjson_doc_mut_copy(before->doc, NULL);
-    struct version *now = next_version(a, before->key, m);
+    struct version *now = version_new(a, before->key, yyjson_read(before->text, before->len, 0));
     uint32_t at, cursor;
 
-    yyjson_mut_doc_free(m);
     sl_assert(fa_store_find(a, r, before->key, &at) == obj);
     sorted_remove(r, at);
     (void)sl_map_del(&a->by_uid, o->uid, obj);

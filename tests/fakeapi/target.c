@@ -86,6 +86,8 @@ static bool query(struct target *t, char *q) {
             t->watch = truth(v);
         else if (strcmp(pair, "allowWatchBookmarks") == 0)
             t->bookmarks = truth(v);
+        else if (strcmp(pair, "dryRun") == 0)
+            return false; /* better an error than an effect */
         /* fieldManager, force, fieldValidation, pretty ...: of no effect here */
     }
     return true;

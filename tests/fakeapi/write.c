@@ -133,6 +133,7 @@ int fa_write_create(struct fakeapi *a, struct target *t, yyjson_val *in, struct 
         put_str(m, md, "uid", uid);
         put_stamp(a, m, md, "creationTimestamp");
         put_int(m, md, "generation", 1);
+        put_str(m, md, "resourceVersion", "0"); /* the store fills it in */
         yyjson_mut_obj_remove_key(md, "deletionTimestamp");
         yyjson_mut_obj_remove_key(md, "deletionGracePeriodSeconds");
         yyjson_mut_obj_remove_key(md, "managedFields");
@@ -144,7 +145,7 @@ int fa_write_create(struct fakeapi *a, struct target *t, yyjson_val *in, struct 
                                yyjson_val_mut_copy(m, yyjson_doc_get_root(s)));
             yyjson_doc_free(s);
         }
-        status = answer(a, fa_store_add(a, r, key, m), 201, out);
+        status = answer(a, fa_store_add(a, r, key, yyjson_mut_doc_imut_copy(m, NULL)), 201, out);
     }
     yyjson_mut_doc_free(m);
     return status;
@@ -227,6 +228,12 @@ static void keep_fixed(const struct resource *r, bool status, yyjson_mut_doc *m,
         keep(m, md, fixed[i], fa_meta_of(old));
 }
 
+static void next_generation(yyjson_val *o) {
+    yyjson_val *g = yyjson_obj_get(fa_meta_of(o), "generation");
+
+    sl_assert(yyjson_set_sint(g, yyjson_get_sint(g) + 1));
+}
+
 int fa_write_update(struct fakeapi *a, uint32_t obj, bool status, yyjson_mut_doc *m,
                     struct sl_buf *out) {
     struct resource *r = &a->res[a->objects.v[obj].res];
@@ -248,25 +255,23 @@ int fa_write_update(struct fakeapi *a, uint32_t obj, bool status, yyjson_mut_doc
     keep_fixed(r, status, m, old);
     yyjson_doc *now = yyjson_mut_doc_imut_copy(m, NULL);
     yyjson_val *root = yyjson_doc_get_root(now);
-    int code = 200;
-    if (yyjson_equals(root, old)) {
-        code = answer(a, obj, 200, out);
-    } else if (fa_meta_str(old, "deletionTimestamp")[0] && new_finalizer(old, root)) {
-        code = fa_fail(out, 422, "Invalid",
-                       "metadata.finalizers: Forbidden: no new finalizers can be added if the "
-                       "object is being deleted");
-    } else {
-        if (spec_differs(root, old))
-            put_int(m, meta(m), "generation",
-                    yyjson_get_sint(yyjson_obj_get(fa_meta_of(old), "generation")) + 1);
-        bool over = is_over(root);
-        fa_store_change(a, obj, m);
-        (void)answer(a, obj, 200, out);
-        if (over)
-            fa_store_remove(a, obj);
+    bool noop = yyjson_equals(root, old);
+    bool bad = fa_meta_str(old, "deletionTimestamp")[0] && new_finalizer(old, root);
+    if (noop || bad) {
+        yyjson_doc_free(now);
+        return noop ? answer(a, obj, 200, out)
+                    : fa_fail(out, 422, "Invalid",
+                              "metadata.finalizers: Forbidden: no new finalizers can be added if "
+                              "the object is being deleted");
     }
-    yyjson_doc_free(now);
-    return code;
+    if (spec_differs(root, old))
+        next_generation(root);
+    bool over = is_over(root);
+    fa_store_change(a, obj, now);
+    (void)answer(a, obj, 200, out);
+    if (over)
+        fa_store_remove(a, obj);
+    return 200;
 }
 
 /* ---- delete ---- */
@@ -332,27 +337,26 @@ int fa_write_delete(struct fakeapi *a, uint32_t obj, const struct delete_options
         set_policy(m, strcmp(policy, "Foreground") == 0 ? FOREGROUND
                       : strcmp(policy, "Orphan") == 0   ? ORPHAN
                                                         : "");
-    if (!going) {
+    if (!going)
         put_stamp(a, m, meta(m), "deletionTimestamp");
-        put_int(m, meta(m), "generation",
-                yyjson_get_sint(yyjson_obj_get(fa_meta_of(old), "generation")) + 1);
-    }
     if (!going || grace < left) /* may be shortened, never lengthened */
         put_int(m, meta(m), "deletionGracePeriodSeconds", grace);
     yyjson_doc *now = yyjson_mut_doc_imut_copy(m, NULL);
     yyjson_val *root = yyjson_doc_get_root(now);
+    yyjson_mut_doc_free(m);
     if (is_over(root)) {
         fa_store_remove(a, obj);
         sl_buf_puts(out, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
                          "\"status\":\"Success\"}");
+    } else if (!yyjson_equals(root, old)) {
+        if (!going)
+            next_generation(root);
+        fa_store_change(a, obj, TAKE_PTR(now));
+        fa_gc_schedule(a, a->objects.v[obj].uid);
+        (void)answer(a, obj, 200, out);
     } else {
-        if (!yyjson_equals(root, old)) {
-            fa_store_change(a, obj, m);
-            fa_gc_schedule(a, a->objects.v[obj].uid);
-        }
         (void)answer(a, obj, 200, out);
     }
     yyjson_doc_free(now);
-    yyjson_mut_doc_free(m);
     return 200;
 }

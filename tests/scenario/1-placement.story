@@ -554,3 +554,23 @@ expect
   admitted wa
   flavor wa main.cpu=two main.memory=two
   evictions 0
+
+story A queue that becomes strict knows no sleepers
+rules 1.3.9 1.3.20
+queue a
+  quota default cpu=3
+job running queue=a cpu=2
+job big queue=a cpu=5 priority=10
+job small queue=a cpu=1
+expect
+  admitted running small
+  asleep big
+change queue a strategy=StrictFIFO
+expect heap big
+job next queue=a cpu=1
+finish running
+expect heap big next
+change queue a strategy=BestEffortFIFO
+expect
+  asleep big
+  admitted next

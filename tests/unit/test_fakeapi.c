@@ -150,7 +150,8 @@ static void test_paths(void **state) {
         POST(JOBS, NAMED("x%zz"), 422, NULL), GET(JOBS "/%78", 404, NULL),
         GET(JOBS "/%zz", 404, NULL), GET(JOBS "?labelSelector=%zz", 400, NULL),
         GET(JOBS "?labelSelector=a%3D", 200, NULL), GET(JOBS "?labelSelector=a%20b", 400, NULL),
-        GET(JOBS "?fieldSelector=spec.x%3D1", 400, NULL), GET(JOBS "?watch=1", 405, NULL),
+        GET(JOBS "?fieldSelector=spec.x%3D1", 400, NULL),
+        POST(JOBS "?dryRun=All", NAMED("x"), 400, NULL), GET(JOBS "?watch=1", 405, NULL),
         DELETE(JOBS, NULL, 405, NULL));
 }
 
@@ -241,6 +242,10 @@ static void test_patch(void **state) {
               "{\"spec\":{\"m\":{\"x\":1,\"z\":3}}}"),
         APPLY(WLS "/n?fieldManager=m&force=true", "{\"spec\":{\"m\":1}}", 201,
               "{\"metadata\":{\"name\":\"n\"},\"spec\":{\"m\":1}}"),
+        APPLY(WLS "/n/status", "{\"status\":{\"a\":1,\"b\":{\"x\":1}}}", 200,
+              "{\"spec\":{\"m\":1},\"status\":{\"a\":1,\"b\":{\"x\":1}}}"),
+        APPLY(WLS "/n/status", "{\"status\":{\"b\":{\"y\":2}}}", 200,
+              "{\"spec\":{\"m\":1},\"status\":{\"a\":null,\"b\":{\"x\":null,\"y\":2}}}"),
         APPLY(WLS "/m/status", "{\"status\":{}}", 404, NULL));
 }
 

@@ -1,4 +1,5 @@
-/* The Job integration without an API server: where a Job stands, and the bodies that are written for it. */
+/* The Job integration without an API server: where a Job stands, and the bodies that are written
+ * for it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -55,7 +56,8 @@ static void end(struct fixture *f) {
             m->templates.v[i]->refs = 1;
             template_unref(m, m->templates.v[i]);
         }
-    struct sl_map *maps[] = {&m->by_uid, &m->by_owner, &m->job_children, &m->job_prebuilt, &m->templates_by_hash};
+    struct sl_map *maps[] = {&m->by_uid, &m->by_owner, &m->job_children, &m->job_prebuilt,
+                             &m->templates_by_hash};
     for (size_t i = 0; i < SL_LEN(maps); i++)
         sl_map_done(maps[i]);
     sl_vec_free(&m->objs);
@@ -92,24 +94,30 @@ static struct rec *take(struct fixture *f, enum rec_kind k, const char *text) {
 #define LABELS                                                                                     \
     "'labels':{'app':'a','job-name':'j','controller-uid':'ju','batch.kubernetes.io/job-name':'j'," \
     "'batch.kubernetes.io/controller-uid':'ju'}"
-#define JOB_META(more) "'metadata':{'name':'j','namespace':'ns','uid':'ju'," more "'labels':{'" Q "queue-name':'q'}"
+#define JOB_META(more)                                                                             \
+    "'metadata':{'name':'j','namespace':'ns','uid':'ju'," more "'labels':{'" Q "queue-name':'q'}"
 #define TEMPLATE "'template':{'metadata':{" LABELS "},'spec':{" CONTAINERS "}}"
 #define SUSPENDED "'suspend':true,'parallelism':3,'completions':3,"
 #define RUNNING "'suspend':false,'parallelism':3,'completions':3,"
 #define JOB(spec, status) "{" JOB_META("") "},'spec':{" spec TEMPLATE "},'status':{" status "}}"
 
-#define OWNER "'ownerReferences':[{'apiVersion':'batch/v1','kind':'Job','name':'j','uid':'ju','controller':true}]"
-#define PODSET(count) "'podSets':[{'name':'main','count':" count ",'template':{'metadata':{'labels':{'app':'a'," \
+#define OWNER                                                                                      \
+    "'ownerReferences':[{'apiVersion':'batch/"                                                     \
+    "v1','kind':'Job','name':'j','uid':'ju','controller':true}]"
+#define PODSET(count)                                                                              \
+    "'podSets':[{'name':'main','count':" count ",'template':{'metadata':{'labels':{'app':'a',"     \
     "'batch.kubernetes.io/job-name':'j'}},'spec':{" CONTAINERS "}}}]"
 #define WORKLOAD(meta, spec, status)                                                               \
-    "{'metadata':{'name':'w','namespace':'ns','uid':'wu','generation':1," meta OWNER "},'spec':{'queueName':'q'," spec \
-    "},'status':{" status "}}"
-#define COND(type, status, more) "{'type':'" type "','status':'" status "','lastTransitionTime':'2025-12-31T23:00:00Z'" more "}"
+    "{'metadata':{'name':'w','namespace':'ns','uid':'wu','generation':1," meta OWNER               \
+    "},'spec':{'queueName':'q'," spec "},'status':{" status "}}"
+#define COND(type, status, more)                                                                   \
+    "{'type':'" type "','status':'" status "','lastTransitionTime':'2025-12-31T23:00:00Z'" more "}"
 #define ADMISSION(flavor, count)                                                                   \
     "'admission':{'clusterQueue':'cq','podSetAssignments':[{'name':'main','count':" count          \
     ",'flavors':{'cpu':'" flavor "'},'resourceUsage':{'cpu':'3'}}]}"
 #define RESERVED COND("QuotaReserved", "True", "")
-#define ADMITTED ADMISSION("spot", "3") ",'conditions':[" RESERVED "," COND("Admitted", "True", "") "]"
+#define ADMITTED                                                                                   \
+    ADMISSION("spot", "3") ",'conditions':[" RESERVED "," COND("Admitted", "True", "") "]"
 
 static const char flavor_spot[] =
     "{'metadata':{'name':'spot','uid':'fu'},'spec':{'nodeLabels':{'type':'spot'},"
@@ -131,33 +139,41 @@ static const struct {
     {JOB(SUSPENDED, ""), WORKLOAD("", PODSET("3"), ADMITTED), JOB_READY, JOB_START},
     {JOB(RUNNING, ""), WORKLOAD("", PODSET("3"), ADMITTED), JOB_RUNNING, JOB_REST},
     {JOB(RUNNING, ""), WORKLOAD("", PODSET("3"), ""), JOB_RUNNING, JOB_STOP},
-    {JOB(SUSPENDED, ""), WORKLOAD("", PODSET("3"), "'conditions':[" RESERVED "]," ADMISSION("spot", "3")), JOB_WAITING,
+    {JOB(SUSPENDED, ""),
+     WORKLOAD("", PODSET("3"), "'conditions':[" RESERVED "]," ADMISSION("spot", "3")), JOB_WAITING,
      JOB_REST},
     {JOB(RUNNING, "'conditions':[{'type':'Failed','status':'True','message':'m'}]"),
      WORKLOAD("", PODSET("3"), ADMITTED), JOB_FINISHED, JOB_REST},
-    {JOB(RUNNING, ""), WORKLOAD("", PODSET("3"), "'conditions':[" COND("Finished", "True", "") "]"), JOB_WL_FINISHED,
-     JOB_REST},
-    {JOB(RUNNING, ""), WORKLOAD("'deletionTimestamp':'2026-01-01T00:00:00Z',", PODSET("3"), ADMITTED),
+    {JOB(RUNNING, ""), WORKLOAD("", PODSET("3"), "'conditions':[" COND("Finished", "True", "") "]"),
+     JOB_WL_FINISHED, JOB_REST},
+    {JOB(RUNNING, ""),
+     WORKLOAD("'deletionTimestamp':'2026-01-01T00:00:00Z',", PODSET("3"), ADMITTED),
      JOB_WL_DELETING, JOB_STOP},
-    {JOB(SUSPENDED, ""), WORKLOAD("'deletionTimestamp':'2026-01-01T00:00:00Z',", PODSET("3"), ADMITTED),
+    {JOB(SUSPENDED, ""),
+     WORKLOAD("'deletionTimestamp':'2026-01-01T00:00:00Z',", PODSET("3"), ADMITTED),
      JOB_WL_DELETING, JOB_REST},
     /* eviction, stage by stage */
-    {JOB(RUNNING, ""), WORKLOAD("", PODSET("3"), "'conditions':[" COND("Evicted", "True", "") "]"), JOB_EVICTED,
-     JOB_STOP},
+    {JOB(RUNNING, ""), WORKLOAD("", PODSET("3"), "'conditions':[" COND("Evicted", "True", "") "]"),
+     JOB_EVICTED, JOB_STOP},
     {JOB(SUSPENDED, "'startTime':'2026-01-01T00:00:00Z'"),
-     WORKLOAD("", PODSET("3"), "'conditions':[" COND("Evicted", "True", "") "]"), JOB_EVICTED, JOB_RESET},
+     WORKLOAD("", PODSET("3"), "'conditions':[" COND("Evicted", "True", "") "]"), JOB_EVICTED,
+     JOB_RESET},
     {"{" JOB_META("'annotations':{'" Q "stopping':'true'},") "},'spec':{" SUSPENDED TEMPLATE "}}",
-     WORKLOAD("", PODSET("3"), "'conditions':[" COND("Evicted", "True", "") "]"), JOB_EVICTED, JOB_RESTORE},
-    {JOB(SUSPENDED, ""), WORKLOAD("", PODSET("3"), "'conditions':[" COND("Evicted", "True", "") "]"), JOB_EVICTED,
+     WORKLOAD("", PODSET("3"), "'conditions':[" COND("Evicted", "True", "") "]"), JOB_EVICTED,
+     JOB_RESTORE},
+    {JOB(SUSPENDED, ""),
+     WORKLOAD("", PODSET("3"), "'conditions':[" COND("Evicted", "True", "") "]"), JOB_EVICTED,
      JOB_REST},
     /* the Workload does not fit */
     {JOB(SUSPENDED, ""), WORKLOAD("", PODSET("4"), ""), JOB_UNMATCHED, JOB_REST},
     {JOB(RUNNING, ""), WORKLOAD("", PODSET("4"), ADMITTED), JOB_UNMATCHED, JOB_STOP},
-    {JOB(SUSPENDED, ""), WORKLOAD("", PODSET("3") ",'maximumExecutionTimeSeconds':9", ""), JOB_UNMATCHED, JOB_REST},
+    {JOB(SUSPENDED, ""), WORKLOAD("", PODSET("3") ",'maximumExecutionTimeSeconds':9", ""),
+     JOB_UNMATCHED, JOB_REST},
     /* not ours, or not any more */
-    {"{'metadata':{'name':'j','namespace':'ns','uid':'ju'},'spec':{" RUNNING TEMPLATE "}}", NULL, JOB_IGNORED, JOB_REST},
-    {"{" JOB_META("'deletionTimestamp':'2026-01-01T00:00:00Z',") "},'spec':{" RUNNING TEMPLATE "}}", NULL, JOB_ORPHANS,
-     JOB_REST},
+    {"{'metadata':{'name':'j','namespace':'ns','uid':'ju'},'spec':{" RUNNING TEMPLATE "}}", NULL,
+     JOB_IGNORED, JOB_REST},
+    {"{" JOB_META("'deletionTimestamp':'2026-01-01T00:00:00Z',") "},'spec':{" RUNNING TEMPLATE "}}",
+     NULL, JOB_ORPHANS, JOB_REST},
 };
 
 static void test_stands(void **state) {
@@ -243,21 +259,32 @@ static void test_create(void **state) {
     begin(&f);
     static const char *const keys[] = {"team"};
     f.settings.label_keys_to_copy = (struct sl_strs){keys, 1};
-    struct rec *j = take(&f, REC_JOB,
-                         "{'metadata':{'name':'j','namespace':'ns','uid':'ju','labels':{'" Q "queue-name':'q','team':'t','x':'y','" Q
-                         "max-exec-time-seconds':'60'},'annotations':{'provreq." Q "A':'1','z':'z','" Q
-                         "job-min-parallelism':'2','" Q "admission-gated-by':'a.io/g'}},"
-                         "'spec':{'suspend':true,'parallelism':3,'completions':9,'template':{'metadata':{'creationTimestamp':null," LABELS
-                         "},'spec':{'containers':[{'name':'c','env':[{'name':'A','value':'1'},{'name':'B','value':'2'},"
-                         "{'name':'A','value':'3'}]}]}}}}");
-    wants(&f, j, SL_POST,
-          "{'apiVersion':'kueue.x-k8s.io/v1beta2','kind':'Workload','metadata':{'name':'job-j-fc056','namespace':'ns',"
-          "'labels':{'" Q "job-uid':'ju','team':'t'},'annotations':{'provreq." Q "A':'1','" Q "admission-gated-by':'a.io/g'},"
-          "'finalizers':['" Q "resource-in-use'],'ownerReferences':[{'apiVersion':'batch/v1','kind':'Job','name':'j',"
-          "'uid':'ju','controller':true,'blockOwnerDeletion':true}]},'spec':{'podSets':[{'name':'main','count':3,'minCount':2,"
-          "'template':{'metadata':{'labels':{'app':'a','batch.kubernetes.io/job-name':'j'}},'spec':{'containers':[{'name':'c',"
-          "'env':[{'name':'A','value':'3'},{'name':'B','value':'2'}]}]}},'topologyRequest':{'podIndexLabel':"
-          "'batch.kubernetes.io/job-completion-index'}}],'priority':0,'queueName':'q','maximumExecutionTimeSeconds':60}}");
+    struct rec *j =
+        take(&f, REC_JOB,
+             "{'metadata':{'name':'j','namespace':'ns','uid':'ju','labels':{'" Q
+             "queue-name':'q','team':'t','x':'y','" Q
+             "max-exec-time-seconds':'60'},'annotations':{'provreq." Q "A':'1','z':'z','" Q
+             "job-min-parallelism':'2','" Q "admission-gated-by':'a.io/g'}},"
+             "'spec':{'suspend':true,'parallelism':3,'completions':9,'template':{'metadata':{'"
+             "creationTimestamp':null," LABELS "},'spec':{'containers':[{'name':'c','env':[{'name':"
+                                               "'A','value':'1'},{'name':'B','value':'2'},"
+             "{'name':'A','value':'3'}]}]}}}}");
+    wants(
+        &f, j, SL_POST,
+        "{'apiVersion':'kueue.x-k8s.io/"
+        "v1beta2','kind':'Workload','metadata':{'name':'job-j-fc056','namespace':'ns',"
+        "'labels':{'" Q "job-uid':'ju','team':'t'},'annotations':{'provreq." Q "A':'1','" Q
+        "admission-gated-by':'a.io/g'},"
+        "'finalizers':['" Q
+        "resource-in-use'],'ownerReferences':[{'apiVersion':'batch/v1','kind':'Job','name':'j',"
+        "'uid':'ju','controller':true,'blockOwnerDeletion':true}]},'spec':{'podSets':[{'name':'"
+        "main','count':3,'minCount':2,"
+        "'template':{'metadata':{'labels':{'app':'a','batch.kubernetes.io/"
+        "job-name':'j'}},'spec':{'containers':[{'name':'c',"
+        "'env':[{'name':'A','value':'3'},{'name':'B','value':'2'}]}]}},'topologyRequest':{'"
+        "podIndexLabel':"
+        "'batch.kubernetes.io/"
+        "job-completion-index'}}],'priority':0,'queueName':'q','maximumExecutionTimeSeconds':60}}");
     end(&f);
 }
 
@@ -266,14 +293,20 @@ static void test_start(void **state) {
     struct fixture f;
     begin(&f);
     (void)take(&f, REC_FLAVOR, flavor_spot);
-    (void)take(&f, REC_WORKLOAD, WORKLOAD("", PODSET("3"), ADMITTED
-        ",'admissionChecks':[{'name':'ac','state':'Ready','podSetUpdates':[{'name':'main','labels':{'l':'v'},'annotations':{'n':'m'},"
-        "'nodeSelector':{'s':'t'},'tolerations':[{'key':'spot','operator':'Exists'},{'key':'k'}]}]}]"));
+    (void)take(&f, REC_WORKLOAD,
+               WORKLOAD("", PODSET("3"),
+                        ADMITTED ",'admissionChecks':[{'name':'ac','state':'Ready','podSetUpdates':"
+                                 "[{'name':'main','labels':{'l':'v'},'annotations':{'n':'m'},"
+                                 "'nodeSelector':{'s':'t'},'tolerations':[{'key':'spot','operator':"
+                                 "'Exists'},{'key':'k'}]}]}]"));
     struct rec *j = take(&f, REC_JOB, JOB(SUSPENDED, ""));
     wants(&f, j, SL_PATCH,
-          GUARD("9") "},'spec':{'suspend':false,'template':{'metadata':{'annotations':{'" Q "workload':'w','n':'m'},'labels':{'"
-          Q "podset':'main','" Q "local-queue-name':'q','" Q "cluster-queue-name':'cq','l':'v'}},'spec':{'nodeSelector':{"
-          "'type':'spot','s':'t'},'tolerations':[{'key':'spot','operator':'Exists'},{'key':'k'}]}}}}");
+          GUARD("9") "},'spec':{'suspend':false,'template':{'metadata':{'annotations':{'" Q
+                     "workload':'w','n':'m'},'labels':{'" Q "podset':'main','" Q
+                     "local-queue-name':'q','" Q
+                     "cluster-queue-name':'cq','l':'v'}},'spec':{'nodeSelector':{"
+                     "'type':'spot','s':'t'},'tolerations':[{'key':'spot','operator':'Exists'},{'"
+                     "key':'k'}]}}}}");
     assert_string_equal(job_of(j)->note, "Admitted by clusterQueue cq");
     end(&f);
 }
@@ -285,15 +318,20 @@ static void test_start_partly(void **state) {
     (void)take(&f, REC_FLAVOR, flavor_spot);
     (void)take(&f, REC_WORKLOAD,
                "{'metadata':{'name':'w','namespace':'ns','uid':'wu','generation':1," OWNER
-               "},'spec':{'queueName':'q','podSets':[{'name':'main','count':3,'minCount':1,'template':{'metadata':{'labels':{'app':"
-               "'a'}},'spec':{" CONTAINERS "}}}]},'status':{" ADMISSION("spot", "2") ",'conditions':[" RESERVED
-               "," COND("Admitted", "True", "") "]}}");
-    struct rec *j = take(&f, REC_JOB,
-                         "{" JOB_META("'annotations':{'" Q "job-min-parallelism':'1','" Q
-                                      "job-completions-equal-parallelism':'true'},") "},'spec':{" SUSPENDED TEMPLATE "}}");
+               "},'spec':{'queueName':'q','podSets':[{'name':'main','count':3,'minCount':1,'"
+               "template':{'metadata':{'labels':{'app':"
+               "'a'}},'spec':{" CONTAINERS
+               "}}}]},'status':{" ADMISSION("spot", "2") ",'conditions':[" RESERVED
+                                                         "," COND("Admitted", "True", "") "]}}");
+    struct rec *j = take(
+        &f, REC_JOB,
+        "{" JOB_META("'annotations':{'" Q "job-min-parallelism':'1','" Q
+                     "job-completions-equal-parallelism':'true'},") "},'spec':{" SUSPENDED TEMPLATE
+                                                                    "}}");
     enum sl_method method;
     char *s = body(&f, j, &method);
-    assert_non_null(strstr(s, "'spec':{'suspend':false,'parallelism':2,'completions':2,'template':{"));
+    assert_non_null(
+        strstr(s, "'spec':{'suspend':false,'parallelism':2,'completions':2,'template':{"));
     sl_freep(&s);
     end(&f);
 }
@@ -314,18 +352,24 @@ static void conflicts(const char *job, const char *status, const char *wanted) {
     end(&f);
 }
 
-#define CHECK(name, labels) "{'name':'" name "','state':'Ready','podSetUpdates':[{'name':'main','labels':{" labels "}}]}"
+#define CHECK(name, labels)                                                                        \
+    "{'name':'" name "','state':'Ready','podSetUpdates':[{'name':'main','labels':{" labels "}}]}"
 #define CONFLICT "invalid admission check PodSetUpdate: conflict for "
 
 static void test_conflicts(void **state) {
     (void)state;
-    conflicts(JOB(SUSPENDED, ""), WORKLOAD("", PODSET("3"), ADMITTED ",'admissionChecks':[" CHECK("a", "'app':'b'") "]"),
-              CONFLICT "labels: conflict for key=app, value1=a, value2=b");
+    conflicts(
+        JOB(SUSPENDED, ""),
+        WORKLOAD("", PODSET("3"), ADMITTED ",'admissionChecks':[" CHECK("a", "'app':'b'") "]"),
+        CONFLICT "labels: conflict for key=app, value1=a, value2=b");
     conflicts(JOB(SUSPENDED, ""),
-              WORKLOAD("", PODSET("3"), ADMITTED ",'admissionChecks':[" CHECK("a", "'x':'1'") "," CHECK("b", "'x':'2'") "]"),
-              "in admission check \"b\": " CONFLICT "labels: conflict for key=x, value1=1, value2=2");
-    conflicts("{" JOB_META("") "},'spec':{" SUSPENDED "'template':{'metadata':{'annotations':{'" Q "workload':'other'},"
-              LABELS "},'spec':{" CONTAINERS "}}}}",
+              WORKLOAD("", PODSET("3"),
+                       ADMITTED
+                       ",'admissionChecks':[" CHECK("a", "'x':'1'") "," CHECK("b", "'x':'2'") "]"),
+              "in admission check \"b\": " CONFLICT
+              "labels: conflict for key=x, value1=1, value2=2");
+    conflicts("{" JOB_META("") "},'spec':{" SUSPENDED "'template':{'metadata':{'annotations':{'" Q
+                               "workload':'other'}," LABELS "},'spec':{" CONTAINERS "}}}}",
               WORKLOAD("", PODSET("3"), ADMITTED),
               CONFLICT "annotations: conflict for key=" Q "workload, value1=other, value2=w");
 }
@@ -335,21 +379,35 @@ static void test_stop(void **state) {
     struct fixture f;
     begin(&f);
     (void)take(&f, REC_WORKLOAD,
-               WORKLOAD("", PODSET("3"), "'conditions':[" COND("Evicted", "True", ",'reason':'Preempted','message':'make room'") "]"));
+               WORKLOAD("", PODSET("3"),
+                        "'conditions':[" COND("Evicted", "True",
+                                              ",'reason':'Preempted','message':'make room'") "]"));
     struct rec *j = take(&f, REC_JOB, JOB(RUNNING, "'startTime':'2026-01-01T00:00:00Z'"));
-    wants(&f, j, SL_PATCH, GUARD("8") ",'annotations':{'" Q "stopping':'true'}},'spec':{'suspend':true}}");
+    wants(&f, j, SL_PATCH,
+          GUARD("8") ",'annotations':{'" Q "stopping':'true'}},'spec':{'suspend':true}}");
     assert_string_equal(job_of(j)->note, "make room");
 
-    (void)take(&f, REC_JOB, "{" JOB_META("'annotations':{'" Q "stopping':'true'},") "},'spec':{" SUSPENDED TEMPLATE
-                            "},'status':{'startTime':'2026-01-01T00:00:00Z'}}");
+    (void)take(
+        &f, REC_JOB,
+        "{" JOB_META("'annotations':{'" Q
+                     "stopping':'true'},") "},'spec':{" SUSPENDED TEMPLATE
+                                           "},'status':{'startTime':'2026-01-01T00:00:00Z'}}");
     wants(&f, j, SL_PATCH, GUARD("9") "},'status':{'startTime':null}}");
 
-    (void)take(&f, REC_JOB, "{" JOB_META("'annotations':{'" Q "stopping':'true'},") "},'spec':{" SUSPENDED
-                            "'template':{'metadata':{'annotations':{'" Q "workload':'w','n':'m'},'labels':{'app':'a','l':'v','job-name':'j'}},"
-                            "'spec':{'nodeSelector':{'type':'spot'},'tolerations':[{'key':'spot'}]," CONTAINERS "}}}}");
+    (void)take(&f, REC_JOB,
+               "{" JOB_META("'annotations':{'" Q
+                            "stopping':'true'},") "},'spec':{" SUSPENDED
+                                                  "'template':{'metadata':{'annotations':{'" Q
+                                                  "workload':'w','n':'m'},'labels':{'app':'a','l':'"
+                                                  "v','job-name':'j'}},"
+                                                  "'spec':{'nodeSelector':{'type':'spot'},'"
+                                                  "tolerations':[{'key':'spot'}]," CONTAINERS
+                                                  "}}}}");
     wants(&f, j, SL_PATCH,
-          GUARD("10") ",'annotations':{'" Q "stopping':null}},'spec':{'template':{'metadata':{'annotations':{'n':null,'" Q
-          "workload':null},'labels':{'l':null}},'spec':{'nodeSelector':{'type':null},'tolerations':null}}}}");
+          GUARD("10") ",'annotations':{'" Q
+                      "stopping':null}},'spec':{'template':{'metadata':{'annotations':{'n':null,'" Q
+                      "workload':null},'labels':{'l':null}},'spec':{'nodeSelector':{'type':null},'"
+                      "tolerations':null}}}}");
 
     (void)take(&f, REC_JOB, JOB(SUSPENDED, ""));
     assert_int_equal(job_plan(&f.m, job_of(j)).step, JOB_REST);
@@ -361,15 +419,18 @@ static void test_retention(void **state) {
     struct fixture f;
     begin(&f);
     f.settings.drop_deactivated = 2 * SL_HOUR; /* evicted an hour ago */
-    (void)take(&f, REC_WORKLOAD,
-               WORKLOAD("", "'active':false," PODSET("3"),
-                        "'conditions':[" COND("Evicted", "True", ",'reason':'DeactivatedDueToRequeuingLimitExceeded'") "]"));
+    (void)take(
+        &f, REC_WORKLOAD,
+        WORKLOAD("", "'active':false," PODSET("3"),
+                 "'conditions':[" COND("Evicted", "True",
+                                       ",'reason':'DeactivatedDueToRequeuingLimitExceeded'") "]"));
     struct rec_job *j = job_of(take(&f, REC_JOB, JOB(SUSPENDED, "")));
     assert_int_equal(job_plan(&f.m, j).step, JOB_REST);
     f.port.wall += SL_HOUR;
     assert_int_equal(job_plan(&f.m, j).step, JOB_DELETE);
     wants(&f, &j->rec, SL_DELETE,
-          "{'kind':'DeleteOptions','apiVersion':'v1','propagationPolicy':'Background','preconditions':{'uid':'ju'}}");
+          "{'kind':'DeleteOptions','apiVersion':'v1','propagationPolicy':'Background','"
+          "preconditions':{'uid':'ju'}}");
     end(&f);
 }
 
@@ -377,8 +438,8 @@ static void test_retention(void **state) {
 
 #define CHILD(name, uid, owner, owner_uid)                                                         \
     "{'metadata':{'name':'" name "','namespace':'ns','uid':'" uid                                  \
-    "','ownerReferences':[{'apiVersion':'batch/v1','kind':'Job','name':'" owner "','uid':'" owner_uid \
-    "','controller':true}]},'spec':{" RUNNING TEMPLATE "}}"
+    "','ownerReferences':[{'apiVersion':'batch/v1','kind':'Job','name':'" owner                    \
+    "','uid':'" owner_uid "','controller':true}]},'spec':{" RUNNING TEMPLATE "}}"
 
 static void test_children(void **state) {
     (void)state;
@@ -393,7 +454,8 @@ static void test_children(void **state) {
     assert_int_equal(job_kin(&f.m, c, &above), JOB_KIN_ANCESTOR);
     assert_ptr_equal(above, j);
     assert_int_equal(job_plan(&f.m, c).step, JOB_SUSPEND_CHILD);
-    wants(&f, &c->rec, SL_PATCH, "{'metadata':{'resourceVersion':'7','uid':'cu'},'spec':{'suspend':true}}");
+    wants(&f, &c->rec, SL_PATCH,
+          "{'metadata':{'resourceVersion':'7','uid':'cu'},'spec':{'suspend':true}}");
     (void)take(&f, REC_WORKLOAD, WORKLOAD("", PODSET("3"), ADMITTED));
     assert_int_equal(job_plan(&f.m, c).step, JOB_REST);
     end(&f);
@@ -418,12 +480,16 @@ static void test_deep_chains(void **state) {
     struct fixture f;
     struct rec_job *above, *last = NULL;
     begin(&f);
-    (void)take(&f, REC_JOB, "{'metadata':{'name':'n0','namespace':'ns','uid':'u0'},'spec':{" RUNNING TEMPLATE "}}");
+    (void)take(&f, REC_JOB,
+               "{'metadata':{'name':'n0','namespace':'ns','uid':'u0'},'spec':{" RUNNING TEMPLATE
+               "}}");
     for (int i = 1; i <= 11; i++) {
         char text[1024];
         (void)snprintf(text, sizeof text,
-                       "{'metadata':{'name':'n%d','namespace':'ns','uid':'u%d','ownerReferences':[{'apiVersion':'batch/v1','kind':'Job',"
-                       "'name':'n%d','uid':'u%d','controller':true}]},'spec':{}}", i, i, i - 1, i - 1);
+                       "{'metadata':{'name':'n%d','namespace':'ns','uid':'u%d','ownerReferences':[{"
+                       "'apiVersion':'batch/v1','kind':'Job',"
+                       "'name':'n%d','uid':'u%d','controller':true}]},'spec':{}}",
+                       i, i, i - 1, i - 1);
         last = job_of(take(&f, REC_JOB, text));
         if (i == 10)
             assert_int_equal(job_kin(&f.m, last, &above), JOB_KIN_NONE);
@@ -434,8 +500,12 @@ static void test_deep_chains(void **state) {
 
 /* ---- prebuilt Workloads ---- */
 
-#define PREBUILT(spec) "{" JOB_META("'annotations':{'" Q "prebuilt-workload-name':'w'},") "},'spec':{" spec TEMPLATE "}}"
-#define LOOSE(count) "{'metadata':{'name':'w','namespace':'ns','uid':'wu','generation':1},'spec':{" PODSET(count) "}}"
+#define PREBUILT(spec)                                                                             \
+    "{" JOB_META("'annotations':{'" Q "prebuilt-workload-name':'w'},") "},'spec':{" spec TEMPLATE  \
+                                                                       "}}"
+#define LOOSE(count)                                                                               \
+    "{'metadata':{'name':'w','namespace':'ns','uid':'wu','generation':1},'spec':{" PODSET(         \
+        count) "}}"
 
 static void test_prebuilt(void **state) {
     (void)state;
@@ -452,7 +522,9 @@ static void test_prebuilt(void **state) {
     assert_int_equal(job_plan(&f.m, j).phase, JOB_ADOPTING);
     (void)take(&f, REC_WORKLOAD, WORKLOAD("", PODSET("3"), ""));
     assert_int_equal(job_plan(&f.m, j).phase, JOB_WAITING);
-    (void)take(&f, REC_WORKLOAD, "{'metadata':{'name':'w','namespace':'ns','uid':'wu','generation':2," OWNER "},'spec':{" PODSET("4") "}}");
+    (void)take(&f, REC_WORKLOAD,
+               "{'metadata':{'name':'w','namespace':'ns','uid':'wu','generation':2," OWNER
+               "},'spec':{" PODSET("4") "}}");
     p = job_plan(&f.m, j);
     assert_int_equal(p.phase, JOB_OUT_OF_SYNC);
     assert_int_equal(p.step, JOB_REST); /* it is stopped already */
@@ -461,12 +533,17 @@ static void test_prebuilt(void **state) {
 
 /* ---- elastic Jobs ---- */
 
-#define ELASTIC(count) "{" JOB_META("'generation':" count ",'annotations':{'" Q "elastic-job':'true'},") "},'spec':{'suspend':false," \
-    "'parallelism':" count ",'completions':9," TEMPLATE "}}"
-#define SLICE(name, at, annotations, count, status) "{'metadata':{'name':'" name "','namespace':'ns','uid':'u-" name \
-    "','generation':1,'creationTimestamp':'2026-01-01T00:00:0" at "Z','annotations':{'" Q "elastic-job':'true'" annotations "}," OWNER \
+#define ELASTIC(count)                                                                             \
+    "{" JOB_META("'generation':" count ",'annotations':{'" Q                                       \
+                 "elastic-job':'true'},") "},'spec':{'suspend':false,"                             \
+                                          "'parallelism':" count ",'completions':9," TEMPLATE "}}"
+#define SLICE(name, at, annotations, count, status)                                                \
+    "{'metadata':{'name':'" name "','namespace':'ns','uid':'u-" name "','generation':" count       \
+    ",'creationTimestamp':'2026-01-01T00:00:0" at "Z','annotations':{'" Q                          \
+    "elastic-job':'true'" annotations "}," OWNER                                                   \
     "},'spec':{'queueName':'q'," PODSET(count) "},'status':{" status "}}"
-#define REPLACES(name) ",'" Q "workload-slice-replacement-for':'ns/" name "','" Q "workload-slice-name':'first'"
+#define REPLACES(name)                                                                             \
+    ",'" Q "workload-slice-replacement-for':'ns/" name "','" Q "workload-slice-name':'first'"
 
 static void test_slices(void **state) {
     (void)state;
@@ -475,7 +552,8 @@ static void test_slices(void **state) {
     enum sl_method method;
     begin(&f);
     struct rec *j = take(&f, REC_JOB, ELASTIC("3"));
-    assert_int_equal(job_plan(&f.m, job_of(j)).step, JOB_CREATE); /* running, and not stopped: its pods are gated */
+    assert_int_equal(job_plan(&f.m, job_of(j)).step,
+                     JOB_CREATE); /* running, and not stopped: its pods are gated */
     char *s = body(&f, j, &method);
     assert_non_null(strstr(s, "'" Q "elastic-job':'true','" Q "workload-slice-name':'job-j-"));
     sl_freep(&s);
@@ -483,17 +561,20 @@ static void test_slices(void **state) {
     /* smaller, or nothing reserved: in place */
     struct rec *a = take(&f, REC_WORKLOAD, SLICE("a", "1", "", "2", ""));
     assert_int_equal(job_plan(&f.m, job_of(j)).step, JOB_RESIZE);
-    wants(&f, j, SL_PATCH, "[{'op':'replace','path':'/metadata/resourceVersion','value':'8'},{'op':'replace','path':'/spec/podSets/0/count','value':3}]");
+    wants(
+        &f, j, SL_PATCH,
+        "[{'op':'replace','path':'/metadata/resourceVersion','value':'8'},{'op':'replace','path':'/"
+        "spec/podSets/0/count','value':3}]");
     (void)take(&f, REC_WORKLOAD, SLICE("a", "1", "", "4", ADMITTED));
     assert_int_equal(job_plan(&f.m, job_of(j)).step, JOB_RESIZE);
 
     /* larger: a slice that replaces the one that runs */
-    (void)take(&f, REC_WORKLOAD, "{'metadata':{'name':'a','namespace':'ns','uid':'u-a','generation':2,'creationTimestamp':"
-                                 "'2026-01-01T00:00:01Z','annotations':{'" Q "elastic-job':'true'}," OWNER "},'spec':{" PODSET("2") "},'status':{" ADMITTED "}}");
+    (void)take(&f, REC_WORKLOAD, SLICE("a", "1", "", "2", ADMITTED));
     j = take(&f, REC_JOB, ELASTIC("3"));
     assert_int_equal(job_plan(&f.m, job_of(j)).step, JOB_CREATE);
     s = body(&f, j, &method);
-    assert_non_null(strstr(s, "'" Q "workload-slice-replacement-for':'ns/a','" Q "workload-slice-name':'a'"));
+    assert_non_null(
+        strstr(s, "'" Q "workload-slice-replacement-for':'ns/a','" Q "workload-slice-name':'a'"));
     sl_freep(&s);
 
     struct rec *b = take(&f, REC_WORKLOAD, SLICE("b", "2", REPLACES("a"), "3", ""));
@@ -536,13 +617,17 @@ static void test_reclaimable(void **state) {
         bool indexed;
         int32_t wanted;
     } v[] = {
-        {1, 1, 1, 0, false, 0},  {3, 6, 0, 0, false, 0},  {3, 6, 3, 0, false, 0},  {3, 6, 4, 0, false, 1},
-        {3, 6, 6, 0, false, 3},  {3, 6, 9, 0, false, 3},  {3, -1, 2, 0, false, 2}, {5, 3, 1, 0, false, 3},
-        {3, 6, 6, 4, true, 1},   {3, 6, 6, 0, true, 0},
+        {1, 1, 1, 0, false, 0},  {3, 6, 0, 0, false, 0}, {3, 6, 3, 0, false, 0},
+        {3, 6, 4, 0, false, 1},  {3, 6, 6, 0, false, 3}, {3, 6, 9, 0, false, 3},
+        {3, -1, 2, 0, false, 2}, {5, 3, 1, 0, false, 3}, {3, 6, 6, 4, true, 1},
+        {3, 6, 6, 0, true, 0},
     };
     for (size_t i = 0; i < SL_LEN(v); i++) {
-        struct rec_job j = {.parallelism = v[i].parallelism, .completions = v[i].completions, .succeeded = v[i].succeeded,
-                            .indexes = v[i].indexes, .indexed_mode = v[i].indexed};
+        struct rec_job j = {.parallelism = v[i].parallelism,
+                            .completions = v[i].completions,
+                            .succeeded = v[i].succeeded,
+                            .indexes = v[i].indexes,
+                            .indexed_mode = v[i].indexed};
         assert_int_equal(job_reclaimable(&j), v[i].wanted);
     }
 }

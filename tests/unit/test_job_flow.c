@@ -1,6 +1,6 @@
 /*
- * The life of Jobs over the in-memory API: the whole manager, engine and all, under a virtual clock. The test plays users and
- * the Job controller.
+ * The life of Jobs over the in-memory API: the whole manager, engine and all, under a virtual
+ * clock. The test plays users and the Job controller.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,7 +38,8 @@ static char *json(const char *text) {
     return s;
 }
 
-static void request(struct world *w, enum sl_method method, const char *path, const char *type, const char *text) {
+static void request(struct world *w, enum sl_method method, const char *path, const char *type,
+                    const char *text) {
     struct sl_buf out;
     char *body = text ? json(text) : NULL;
     sl_buf_init(&out, 1u << 20);
@@ -111,9 +112,7 @@ static const char *workload(struct world *w) {
 static yyjson_val *condition(struct world *w, const char *type) {
     yyjson_val *list = at(w, workload(w), "status.conditions"), *c;
     size_t i, n;
-    yyjson_arr_foreach(list, i, n, c)
-        if (strcmp(jstr(c, "type"), type) == 0)
-            return c;
+    yyjson_arr_foreach(list, i, n, c) if (strcmp(jstr(c, "type"), type) == 0) return c;
     return NULL;
 }
 
@@ -128,7 +127,8 @@ struct told {
 
 static void count_told(void *ctx, yyjson_val *o) {
     struct told *t = ctx;
-    t->n += strcmp(jstr(o, "reason"), t->reason) == 0 && (!t->note || strcmp(jstr(o, "note"), t->note) == 0) &&
+    t->n += strcmp(jstr(o, "reason"), t->reason) == 0 &&
+            (!t->note || strcmp(jstr(o, "note"), t->note) == 0) &&
             strcmp(jstr(o, "regarding.kind"), "Job") == 0;
 }
 
@@ -144,11 +144,14 @@ static uint32_t told(struct world *w, const char *reason, const char *note) {
 static void begin_with(struct world *w, uint64_t seed, const char *config) {
     struct sl_warnings warnings;
     struct sl_err err;
-    struct sl_manager_spec spec = {.parts = {.core = true, .scheduler = true}, .instance = "test", .seed = seed};
+    struct sl_manager_spec spec = {
+        .parts = {.core = true, .scheduler = true}, .instance = "test", .seed = seed};
 
     sl_warnings_init(&warnings);
     w->settings = NULL;
-    assert_int_equal(sl_settings_parse("test", config, strlen(config), "sluice-system", NULL, &w->settings, &warnings, &err), 0);
+    assert_int_equal(sl_settings_parse("test", config, strlen(config), "sluice-system", NULL,
+                                       &w->settings, &warnings, &err),
+                     0);
     sl_warnings_done(&warnings);
     w->api = fakeapi_new(seed);
     spec.parts.framework[SL_FW_JOB] = true;
@@ -156,13 +159,18 @@ static void begin_with(struct world *w, uint64_t seed, const char *config) {
     spec.settings = w->settings;
     w->m = sl_manager_new(&spec);
 
-    create(w, "/api/v1/namespaces", "{'metadata':{'name':'ns','labels':{'kubernetes.io/metadata.name':'ns'}}}");
+    create(w, "/api/v1/namespaces",
+           "{'metadata':{'name':'ns','labels':{'kubernetes.io/metadata.name':'ns'}}}");
     create(w, KUEUE "/resourceflavors",
-           "{'metadata':{'name':'spot'},'spec':{'nodeLabels':{'type':'spot'},'tolerations':[{'key':'spot','operator':'Exists'}]}}");
+           "{'metadata':{'name':'spot'},'spec':{'nodeLabels':{'type':'spot'},'tolerations':[{'key':"
+           "'spot','operator':'Exists'}]}}");
     create(w, KUEUE "/clusterqueues",
-           "{'metadata':{'name':'cq'},'spec':{'namespaceSelector':{},'queueingStrategy':'BestEffortFIFO','resourceGroups':[{"
-           "'coveredResources':['cpu'],'flavors':[{'name':'spot','resources':[{'name':'cpu','nominalQuota':'4'}]}]}]}}");
-    create(w, KUEUE "/namespaces/ns/localqueues", "{'metadata':{'name':'q'},'spec':{'clusterQueue':'cq'}}");
+           "{'metadata':{'name':'cq'},'spec':{'namespaceSelector':{},'queueingStrategy':'"
+           "BestEffortFIFO','resourceGroups':[{"
+           "'coveredResources':['cpu'],'flavors':[{'name':'spot','resources':[{'name':'cpu','"
+           "nominalQuota':'4'}]}]}]}}");
+    create(w, KUEUE "/namespaces/ns/localqueues",
+           "{'metadata':{'name':'q'},'spec':{'clusterQueue':'cq'}}");
 }
 
 static void begin(struct world *w) {
@@ -179,11 +187,12 @@ static void end(struct world *w) {
 }
 
 #define TEMPLATE(cpu)                                                                              \
-    "'template':{'metadata':{'labels':{'app':'a','job-name':'j','controller-uid':'u'}},'spec':{'nodeSelector':{'mine':'yes'}," \
+    "'template':{'metadata':{'labels':{'app':'a','job-name':'j','controller-uid':'u'}},'spec':{'"  \
+    "nodeSelector':{'mine':'yes'},"                                                                \
     "'containers':[{'name':'c','image':'i','resources':{'requests':{'cpu':'" cpu "'}}}]}}"
-#define NEW_JOB(suspend, more) \
-    "{'metadata':{'name':'j','labels':{'" Q "queue-name':'q'}},'spec':{'suspend':" suspend ",'parallelism':2,'completions':2," more \
-    TEMPLATE("1") "}}"
+#define NEW_JOB(suspend, more)                                                                     \
+    "{'metadata':{'name':'j','labels':{'" Q "queue-name':'q'}},'spec':{'suspend':" suspend         \
+    ",'parallelism':2,'completions':2," more TEMPLATE("1") "}}"
 
 static void runs(struct world *w) {
     run(w, SETTLE);
@@ -221,8 +230,10 @@ static void test_from_start_to_finish(void **state) {
     run(&w, SETTLE);
     assert_true(is_true(&w, "PodsReady"));
 
-    patch(&w, JOB "/status", "{'status':{'active':0,'ready':0,'succeeded':2,'conditions':[{'type':'Complete','status':'True',"
-                             "'message':'all is done'}]}}");
+    patch(&w, JOB "/status",
+          "{'status':{'active':0,'ready':0,'succeeded':2,'conditions':[{'type':'Complete','status':"
+          "'True',"
+          "'message':'all is done'}]}}");
     run(&w, SETTLE);
     assert_true(is_true(&w, "Finished"));
     assert_string_equal(jstr(condition(&w, "Finished"), "reason"), "Succeeded");
@@ -276,7 +287,9 @@ static void test_changed_while_waiting(void **state) {
     run(&w, SETTLE);
     patch(&w, JOB, "{'spec':{'parallelism':1}}");
     run(&w, SETTLE);
-    assert_int_equal(yyjson_get_int(yyjson_obj_get(yyjson_arr_get_first(at(&w, workload(&w), "spec.podSets")), "count")), 1);
+    assert_int_equal(yyjson_get_int(yyjson_obj_get(
+                         yyjson_arr_get_first(at(&w, workload(&w), "spec.podSets")), "count")),
+                     1);
     assert_int_equal(told(&w, "UpdatedWorkload", NULL), 1);
     patch(&w, JOB, "{'metadata':{'labels':{'" Q "queue-name':'other'}}}");
     run(&w, SETTLE);
@@ -293,11 +306,16 @@ static void test_changed_while_running(void **state) {
     patch(&w, JOB, "{'spec':{'parallelism':1}}");
     run(&w, SETTLE);
     is_restored(&w);
-    assert_int_equal(told(&w, "Stopped", "No matching Workload; restoring pod templates according to existent Workload"), 1);
+    assert_int_equal(
+        told(&w, "Stopped",
+             "No matching Workload; restoring pod templates according to existent Workload"),
+        1);
     assert_int_equal(told(&w, "DeletedWorkload", NULL), 1);
     patch(&w, JOB "/status", "{'status':{'active':0,'ready':0}}");
     runs(&w);
-    assert_int_equal(yyjson_get_int(yyjson_obj_get(yyjson_arr_get_first(at(&w, workload(&w), "spec.podSets")), "count")), 1);
+    assert_int_equal(yyjson_get_int(yyjson_obj_get(
+                         yyjson_arr_get_first(at(&w, workload(&w), "spec.podSets")), "count")),
+                     1);
     end(&w);
 }
 
@@ -336,10 +354,13 @@ static void test_job_deleted(void **state) {
 static void test_deleted_after_deactivation(void **state) {
     (void)state;
     struct world w;
-    begin_with(&w, 1, "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
-                      "objectRetentionPolicies: {workloads: {afterDeactivatedByKueue: 10m}}\n");
-    create(&w, JOBS, "{'metadata':{'name':'j','labels':{'" Q "queue-name':'q','" Q "max-exec-time-seconds':'60'}},'spec':{"
-                     "'suspend':true,'parallelism':2,'completions':2," TEMPLATE("1") "}}");
+    begin_with(&w, 1,
+               "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
+               "objectRetentionPolicies: {workloads: {afterDeactivatedByKueue: 10m}}\n");
+    create(&w, JOBS,
+           "{'metadata':{'name':'j','labels':{'" Q "queue-name':'q','" Q
+           "max-exec-time-seconds':'60'}},'spec':{"
+           "'suspend':true,'parallelism':2,'completions':2," TEMPLATE("1") "}}");
     runs(&w);
     run(&w, 2 * SL_MINUTE);
     patch(&w, JOB "/status", "{'status':{'active':0,'ready':0}}");
@@ -360,8 +381,10 @@ static void test_restarted_manager(void **state) {
     run(&w, 20 * SL_MSEC); /* somewhere on the way */
     sl_manager_free(w.m);
     fakeapi_kill(w.api, 0);
-    struct sl_manager_spec spec = {.parts = {.core = true, .scheduler = true}, .port = fakeapi_port(w.api, 1),
-                                   .settings = w.settings, .instance = "test"};
+    struct sl_manager_spec spec = {.parts = {.core = true, .scheduler = true},
+                                   .port = fakeapi_port(w.api, 1),
+                                   .settings = w.settings,
+                                   .instance = "test"};
     spec.parts.framework[SL_FW_JOB] = true;
     w.m = sl_manager_new(&spec);
     runs(&w);
@@ -373,8 +396,14 @@ static void test_bad_weather(void **state) {
     (void)state;
     const char *seeds = getenv("SL_SEEDS");
     uint64_t n = seeds ? strtoull(seeds, NULL, 10) / 50 + 1 : 20;
-    static const struct fakeapi_faults faults = {.lose_request = 12, .lose_reply = 12, .delay = 8, .late_reply = 8,
-                                                 .server_error = 10, .conflict = 8, .cut_watch = 15, .lag_watch = 15,
+    static const struct fakeapi_faults faults = {.lose_request = 12,
+                                                 .lose_reply = 12,
+                                                 .delay = 8,
+                                                 .late_reply = 8,
+                                                 .server_error = 10,
+                                                 .conflict = 8,
+                                                 .cut_watch = 15,
+                                                 .lag_watch = 15,
                                                  .compact = 60};
     for (uint64_t seed = 1; seed <= n; seed++) {
         struct world w;

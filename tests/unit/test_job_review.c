@@ -109,7 +109,8 @@ static const struct {
     {JOB(LABEL("prebuilt-workload-name", "w"), LABEL("prebuilt-workload-name", "W"), "", ""), NULL,
      "", SL_G_WORKLOAD_IDENTIFIER_ANNOTATIONS},
     {JOB("", LABEL("prebuilt-workload-name", "W"), "", ""), NULL,
-     "metadata.annotations[" Q "prebuilt-workload-name]: Invalid value: \"W\": " SUBDOMAIN, NO_GATE},
+     "metadata.annotations[" Q "prebuilt-workload-name]: Invalid value: \"W\": " SUBDOMAIN,
+     NO_GATE},
     /* time */
     {JOB(LABEL("max-exec-time-seconds", "x"), "", "", ""), NULL,
      "metadata.labels[" Q "max-exec-time-seconds]: Invalid value: \"x\": strconv.Atoi: parsing "
@@ -164,15 +165,14 @@ static const struct {
     {JOB("", "", "", LABEL("podset-unconstrained-topology", "some")), NULL, "",
      SL_G_TOPOLOGY_AWARE_SCHEDULING},
     {JOB("", "", SIZE("4", "4"),
-         LABEL("podset-required-topology",
-               "a/b") "," LABEL("podset-slice-required-topology",
-                                "a/c") "," LABEL("podset-slice-size", "8")),
+         LABEL("podset-required-topology", "a/b") "," LABEL(
+             "podset-slice-required-topology", "a/c") "," LABEL("podset-slice-size", "8")),
      NULL,
      TOP "[" Q "podset-slice-size]: Invalid value: \"8\": must not be greater than pod set count 4",
      NO_GATE},
     {JOB("", "", "", LABEL("podset-slice-size", "one")), NULL,
-     "[" TOP "[" Q "podset-slice-size]: Invalid value: \"one\": must be a numeric value, " TOP
-     "[" Q "podset-slice-size]: Forbidden: may not be set when '" Q
+     "[" TOP "[" Q "podset-slice-size]: Invalid value: \"one\": must be a numeric value, " TOP "[" Q
+     "podset-slice-size]: Forbidden: may not be set when '" Q
      "podset-slice-required-topology' is not specified]",
      NO_GATE},
     {JOB("", "", "", LABEL("podset-slice-required-topology", "a/c")), NULL,
@@ -281,7 +281,13 @@ static const struct {
     {JOB("", "", RUNNING, ""), {0}, false, NO_GATE, NULL, NULL, false},
     {JOB(QUEUE("q"), "", RUNNING, ""), {0}, false, NO_GATE, "q", NULL, true},
     {JOB("", "", RUNNING, ""), {.default_queue = true}, false, NO_GATE, "default", NULL, true},
-    {JOB(QUEUE(""), "", RUNNING, ""), {.default_queue = true}, false, NO_GATE, "default", NULL, true},
+    {JOB(QUEUE(""), "", RUNNING, ""),
+     {.default_queue = true},
+     false,
+     NO_GATE,
+     "default",
+     NULL,
+     true},
     {JOB("", "", "", ""), {.managed_ns = true}, true, NO_GATE, NULL, NULL, true},
     {JOB("", "", "", ""), {0}, true, NO_GATE, NULL, NULL, false},
     {JOB("", "", "", ""),
@@ -331,8 +337,7 @@ static void test_defaults(void **state) {
         (void)sl_call_edit(&f.call);
         same(text_at(&f, Q "queue-name"), defaults[i].queue);
         same(text_at(&f, Q "priority-class"), defaults[i].priority);
-        yyjson_mut_val *spec =
-            yyjson_mut_obj_get(yyjson_mut_doc_get_root(f.call.edit), "spec");
+        yyjson_mut_val *spec = yyjson_mut_obj_get(yyjson_mut_doc_get_root(f.call.edit), "spec");
         assert_int_equal(yyjson_mut_get_bool(yyjson_mut_obj_get(spec, "suspend")),
                          defaults[i].suspended);
         end(&f);

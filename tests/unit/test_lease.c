@@ -14,6 +14,7 @@
 #include <cmocka.h>
 #include <yyjson.h>
 
+#include "base/hash.h"
 #include "base/prng.h"
 #include "fakeapi.h"
 #include "kube/stamp.h"
@@ -23,6 +24,8 @@
 #define DURATION (15 * SL_SEC)
 #define DEADLINE (10 * SL_SEC)
 #define RETRY (2 * SL_SEC)
+
+#define DIGEST_SEEDS 200u
 
 enum { MAX = 3 };
 
@@ -422,14 +425,17 @@ static void run_seed(uint64_t seed, uint64_t *events, uint64_t *terms) {
 
 static void test_seeds(void **state) {
     const char *s = getenv("SL_SEEDS");
-    uint64_t n = s ? strtoull(s, NULL, 10) : 0, events = 0, terms = 0;
+    uint64_t n = s ? strtoull(s, NULL, 10) : 2000, events = 0, terms = 0, digest = 0;
 
     (void)state;
-    n = n > 0 && n < 2000 ? n : 2000;
-    for (uint64_t seed = 0; seed < n; seed++)
+    n = n < DIGEST_SEEDS ? DIGEST_SEEDS : n < 2000 ? n : 2000;
+    for (uint64_t seed = 0; seed < n; seed++) {
         run_seed(seed, &events, &terms);
-    print_message("# %llu seeds, %llu events, %llu terms\n", (unsigned long long)n,
-                  (unsigned long long)events, (unsigned long long)terms);
+        if (seed < DIGEST_SEEDS)
+            digest = sl_hash_u64(sl_hash_u64(digest, events), terms);
+    }
+    printf("# %llu seeds, %llu events, %llu terms\ndigest lease %016llx\n", (unsigned long long)n,
+           (unsigned long long)events, (unsigned long long)terms, (unsigned long long)digest);
 }
 
 int main(void) {

@@ -72,7 +72,8 @@ static void feed(struct script *s, const char *line) {
     char *exact = malloc(n); /* lines have no terminator */
 
     assert_true(s->watching && s->path[0]);
-    memcpy(exact, line, n);
+    for (size_t i = 0; i < n; i++)
+        exact[i] = line[i];
     s->line(s->ctx, exact, n);
     free(exact);
 }

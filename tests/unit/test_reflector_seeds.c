@@ -10,9 +10,11 @@
 
 #include <cmocka.h>
 
+#include "base/hash.h"
 #include "base/prng.h"
 #include "fakeapi.h"
 
+#define DIGEST_SEEDS 200u
 #define JOBS "/apis/batch/v1/jobs"
 
 struct world {
@@ -145,31 +147,35 @@ static void end_seed(struct world *w) {
     fakeapi_free(w->a);
 }
 
-static uint64_t seeds(void) {
-    const char *s = getenv("SL_SEEDS");
-    uint64_t n = s ? strtoull(s, NULL, 10) : 0;
-
-    return n > 0 && n < 2000 ? n : 2000;
+static uint64_t digest_of(uint64_t h, const struct world *w) {
+    h = sl_hash_u64(h, w->events);
+    for (uint32_t i = 0; i < w->t[0].rows.n; i++)
+        h = sl_hash_str(sl_hash_str(h, w->t[0].rows.v[i].key), w->t[0].rows.v[i].version);
+    return h;
 }
 
 static void test_seeds(void **state) {
-    uint64_t events = 0, lists = 0, watches = 0, n = seeds();
+    const char *s = getenv("SL_SEEDS");
+    uint64_t n = s ? strtoull(s, NULL, 10) : 2000, events = 0, lists = 0, watches = 0, digest = 0;
 
     (void)state;
+    n = n < DIGEST_SEEDS ? DIGEST_SEEDS : n < 2000 ? n : 2000;
     for (uint64_t seed = 0; seed < n; seed++) {
         struct world w;
-        struct sl_reflector_stats s;
+        struct sl_reflector_stats st;
 
         run_seed(seed, &w);
-        sl_reflector_stats(w.r[0], &s);
+        sl_reflector_stats(w.r[0], &st);
         events += w.events;
-        lists += s.lists;
-        watches += s.watches;
+        lists += st.lists;
+        watches += st.watches;
+        if (seed < DIGEST_SEEDS)
+            digest = digest_of(digest, &w);
         end_seed(&w);
     }
-    print_message("# %llu seeds, %llu events, %llu lists, %llu watches\n", (unsigned long long)n,
-                  (unsigned long long)events, (unsigned long long)lists,
-                  (unsigned long long)watches);
+    printf("# %llu seeds, %llu events, %llu lists, %llu watches\ndigest reflector %016llx\n",
+           (unsigned long long)n, (unsigned long long)events, (unsigned long long)lists,
+           (unsigned long long)watches, (unsigned long long)digest);
 }
 
 int main(void) {
