@@ -16,6 +16,8 @@ void wl_observe(struct sl_manager *m, struct rec_wl *w);
 /* ---- decide.c: from effects to wishes ---- */
 /* Runs the engine once and takes its effects in. */
 void decide(struct sl_manager *m);
+/* Another slice has taken its place: it is finished. */
+void wl_replaced(struct sl_manager *m, struct rec_wl *w, const struct rec_wl *by);
 
 /* ---- queues.c ---- */
 /* Counters of this queue may have changed. */

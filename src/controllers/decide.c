@@ -60,9 +60,22 @@ static void reserve(struct sl_manager *m, struct rec_wl *w, const struct sl_effe
     reset_condition(m, w, "Evicted");
     reset_condition(m, w, "Preempted");
     reset_condition(m, w, "BlockedOnPreemptionGates");
+    const struct rec_wl *old = wl_of_id(m, x->reserve.replaced);
+    if (old) /* finished when this is written; its quota has passed over */
+        lq_touch(m, old->rec.ns, str(m, old->queue));
     if (x->reserve.admitted)
         event(m, &w->rec, SCHEDULER, false, "Admitted",
               "Admitted by ClusterQueue %s, wait time since reservation was 0s", x->cq);
+}
+
+void wl_replaced(struct sl_manager *m, struct rec_wl *w, const struct rec_wl *by) {
+    struct sl_buf b;
+    sl_buf_init(&b, 1024);
+    sl_replaced_message(&b, by->rec.uid, by->job_uid);
+    wl_finish(m, w, "WorkloadSliceReplaced", sl_buf_str(&b));
+    event(m, &w->rec, SCHEDULER, false, "WorkloadSliceReplaced", "%s", sl_buf_str(&b));
+    count_replaced(m, w);
+    sl_buf_done(&b);
 }
 
 static void admit(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
@@ -118,6 +131,10 @@ static void evict(struct sl_manager *m, struct rec_wl *w, const struct sl_effect
     w->by = x->evict.by;
     w->evicted_before = wl_count_eviction(m, w, reason, cause) > 0;
     const struct cond *c = wl_next_cond(m, w, "Evicted");
+    if (c && wl_will(m, w, "BlockedOnPreemptionGates"))
+        wl_set_cond(m, w, "BlockedOnPreemptionGates", false, str(m, c->reason), c->message);
+    wl_gates_close(m, w);
+    c = wl_next_cond(m, w, "Evicted"); /* the list may have moved */
     char name[128]; /* the condition's reason carries the cause of a deactivation */
     (void)snprintf(name, sizeof name, "EvictedDueTo%s", c ? str(m, c->reason) : reason);
     event(m, &w->rec, x->evict.reason == SL_EVICT_PREEMPTED ? SCHEDULER : CONTROLLER, false, name, "%s",

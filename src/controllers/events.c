@@ -81,7 +81,7 @@ void event(struct sl_manager *m, const struct rec *r, const char *controller, bo
     sl_buf_puts(&b, ",\"reportingInstance\":");
     sl_buf_json(&b, m->spec.instance && *m->spec.instance ? m->spec.instance : "sluice");
     sl_buf_puts(&b, ",\"action\":");
-    sl_buf_json(&b, reason);
+    sl_buf_json(&b, strcmp(reason, "WorkloadSliceReplaced") == 0 ? "Replaced" : reason);
     sl_buf_puts(&b, ",\"reason\":");
     sl_buf_json(&b, reason);
     sl_buf_printf(&b, ",\"type\":\"%s\",\"regarding\":{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"name\":",

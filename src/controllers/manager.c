@@ -55,9 +55,10 @@ struct rec *rec_by_uid(const struct sl_manager *m, const char *uid) {
 }
 
 struct rec *rec_each(const struct sl_manager *m, enum rec_kind k, uint32_t *at) {
-    while (*at < m->objs.n) {
-        struct rec *r = m->objs.v[(*at)++];
-        if (r && r->kind == k && !r->gone)
+    const struct table *t = &m->tables[k];
+    while (*at < t->slots.n) {
+        struct rec *r = t->slots.v[(*at)++];
+        if (r)
             return r;
     }
     return NULL;
@@ -132,7 +133,12 @@ struct rec *rec_new(struct sl_manager *m, enum rec_kind k, const char *ns, const
     r->obj = obj;
     r->kind = (uint8_t)k;
     r->place = SL_HEAP_OUT;
-    m->tables[k].n++;
+    struct table *t = &m->tables[k];
+    r->slot = t->free_slots.n ? sl_vec_pop(&t->free_slots) : t->slots.n;
+    if (r->slot == t->slots.n)
+        (void)sl_vec_push(&t->slots);
+    t->slots.v[r->slot] = r;
+    t->n++;
     if (name) {
         r->ns = sl_sym_put(&m->syms, ns);
         r->name = sl_strdup(name);
@@ -159,7 +165,10 @@ void rec_forget(struct sl_manager *m, struct rec *r) {
     if (r->gone)
         return;
     r->gone = true;
-    m->tables[r->kind].n--;
+    struct table *t = &m->tables[r->kind];
+    t->n--;
+    t->slots.v[r->slot] = NULL;
+    *sl_vec_push(&t->free_slots) = r->slot;
     rec_look_at(m, r, 0);
     if (r->name)
         (void)sl_map_del(&m->tables[r->kind].by_name, name_hash((enum rec_kind)r->kind, r->ns, r->name), r->obj);
@@ -234,8 +243,9 @@ struct rec *rec_take(struct sl_manager *m, enum rec_kind k, yyjson_val *o) {
         r->created = jtime(meta, "creationTimestamp");
     }
     r->epoch = t->epoch;
-    if (!fresh && rv == r->rv)
+    if (!fresh && rv == r->rv && !r->again)
         return r;
+    r->again = false;
     r->rv = rv;
     r->generation = jint(meta, "generation", 0);
     bool deleting = jat(meta, "deletionTimestamp") != NULL, had = r->finalizer;
@@ -340,8 +350,8 @@ static void on_done(void *ctx, uint32_t obj, const struct sl_write *w, enum sl_w
     if (!r)
         return;
     count_write(m, w, how);
-    if (w->method == SL_GET && w->tag != WRITE_FOREIGN)
-        r->rv = 0; /* it was asked for: take it in even if it is the version that we know */
+    if (w->method == SL_GET && w->tag != WRITE_FOREIGN && how == SL_WRITTEN && !r->gone)
+        r->again = true; /* it was asked for: take it in even if it is the version that we know */
     if (how == SL_WRITTEN && r->kind != REC_EVENT && !r->gone)
         (void)rec_take_text(m, reply->body, reply->len);
     if (how == SL_WRITE_REFUSED)
@@ -405,6 +415,8 @@ void sl_manager_free(struct sl_manager *m) {
     for (uint32_t k = 0; k < REC_KINDS; k++) {
         sl_map_done(&m->tables[k].by_name);
         sl_vec_free(&m->tables[k].dirty);
+        sl_vec_free(&m->tables[k].slots);
+        sl_vec_free(&m->tables[k].free_slots);
     }
     templates_done(m);
     sl_map_done(&m->by_uid);

@@ -249,6 +249,13 @@ static const char *admitted_by(const struct sl_manager *m, const struct rec_wl *
     return a ? str(m, a->cq) : "";
 }
 
+/* Another slice took its place in the ClusterQueue. */
+void count_replaced(struct sl_manager *m, const struct rec_wl *w) {
+    const struct wl_admission *a = wl_next(w, WL_ADMISSION)->admission;
+    if (a)
+        sl_metric_add(m->spec.metrics, SL_M_REPLACED_WORKLOAD_SLICES_TOTAL, 1, str(m, a->cq));
+}
+
 void count_finished(struct sl_manager *m, const struct rec_wl *w) {
     if (!m->leads)
         return; /* the leader counts it */

@@ -14,6 +14,7 @@ void count_cycle(struct sl_manager *m, const struct sl_effects *x);
 /* One decision of the engine about a workload; before it is performed on the record. */
 void count_effect(struct sl_manager *m, const struct rec_wl *w, const struct sl_effect *x);
 void count_finished(struct sl_manager *m, const struct rec_wl *w);
+void count_replaced(struct sl_manager *m, const struct rec_wl *w);
 /* Its pods are ready: how long that took. */
 void count_ready(struct sl_manager *m, const struct rec_wl *w);
 /* A Workload was made for a job: how long the job waited for it. */

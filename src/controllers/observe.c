@@ -23,17 +23,23 @@ static bool held(const struct sl_manager *m, const struct rec_wl *w) {
            (c && c->status == COND_FALSE && strcmp(str(m, c->reason), "OnHold") == 0);
 }
 
+/* The slice whose place it takes, by name; "": none. */
+static const char *slice_of(const struct sl_manager *m, const struct rec_wl *w) {
+    bool elastic = w->slice_of && m->settings->gates[SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES];
+    return elastic ? sl_slice_name(str(m, w->rec.ns), w->slice_of) : "";
+}
+
 static bool tell_spec(struct sl_manager *m, struct rec_wl *w) {
-    const char *invalid = NULL, *gate = w->gate ? w->gate : "";
+    const char *invalid = NULL, *gate = w->gate ? w->gate : "", *slice = slice_of(m, w);
     sl_shape_id shape;
     if (!w->n_podsets || !template_shape(m, w->rec.ns, w->podsets, w->n_podsets, &shape, &invalid)) {
         w->bad = true;
         return false;
     }
-    bool hold = held(m, w);
+    bool hold = held(m, w), closed = wl_gates_closed(m, w);
     const uint64_t numbers[] = {shape.v, w->queue, (uint32_t)w->priority, (uint32_t)w->boost, w->active, hold,
-                                (uint64_t)w->max_exec_s};
-    uint64_t h = sl_hash_str(sl_hash_str(sl_hash_str(1, gate), invalid), w->job_uid);
+                                (uint64_t)w->max_exec_s, closed};
+    uint64_t h = sl_hash_str(sl_hash_str(sl_hash_str(sl_hash_str(1, gate), invalid), w->job_uid), slice);
     for (size_t i = 0; i < SL_LEN(numbers); i++)
         h = sl_hash_u64(h, numbers[i]);
     if (h == w->spec_hash && w->id.v)
@@ -51,6 +57,8 @@ static bool tell_spec(struct sl_manager *m, struct rec_wl *w) {
         .created = w->rec.created,
         .inactive = !w->active,
         .gated_by = m->settings->gates[SL_G_ADMISSION_GATED_BY] ? gate : "",
+        .preemption_gated = closed,
+        .replaces = slice,
         .on_hold = hold,
         .max_exec_s = w->max_exec_s,
         .invalid = invalid,
@@ -163,11 +171,15 @@ static bool same_holding(struct sl_manager *m, const struct rec_wl *w, const str
     return same;
 }
 
+static bool reserves(const struct sl_manager *m, const struct rec_wl *w) {
+    return w->seen.admission && wl_is(m, w, "QuotaReserved");
+}
+
 static void observe_reservation(struct sl_manager *m, struct rec_wl *w) {
     struct sl_wl_view v;
     if (wl_changing(w, WL_ADMISSION) || !sl_engine_workload(m->engine, w->id, &v))
         return;
-    bool has = w->seen.admission && wl_is(m, w, "QuotaReserved");
+    bool has = reserves(m, w);
     bool holds = v.phase == SL_PHASE_RESERVED || v.phase == SL_PHASE_ADMITTED;
     struct sl_fact f = {.kind = SL_FACT_RELEASED, .wl = w->id, .told = true};
     if (holds && (!has || !same_holding(m, w, &v))) {
@@ -180,6 +192,26 @@ static void observe_reservation(struct sl_manager *m, struct rec_wl *w) {
     bool admitted = wl_is(m, w, "Admitted"), evicted = wl_is(m, w, "Evicted");
     if (!holds || (admitted && v.phase == SL_PHASE_RESERVED) || (evicted && !v.evicting))
         tell_admission(m, w);
+}
+
+/* ---- the slice before it ---- */
+
+/* Is the one before to go? The engine gave its quota to this one; or, found after a restart, both have some. */
+static bool is_replaced(const struct sl_manager *m, const struct rec_wl *old, const struct rec_wl *by) {
+    struct sl_wl_view v;
+    if (sl_engine_workload(m->engine, old->id, &v) && v.phase == SL_PHASE_FINISHED)
+        return true;
+    return reserves(m, old) && !wl_will(m, old, "Evicted") && old->seen.admission->cq == by->seen.admission->cq;
+}
+
+/* Its reservation is written: now the slice whose place it takes is finished. */
+static void observe_slice(struct sl_manager *m, const struct rec_wl *w) {
+    const char *name = slice_of(m, w);
+    if (!*name || !m->spec.parts.scheduler || wl_changing(w, WL_ADMISSION) || !reserves(m, w))
+        return;
+    struct rec_wl *old = wl_find(m, str(m, w->rec.ns), name);
+    if (old && old != w && !wl_will(m, old, "Finished") && is_replaced(m, old, w))
+        wl_replaced(m, old, w);
 }
 
 /* ---- its past ---- */
@@ -288,6 +320,7 @@ void wl_observe(struct sl_manager *m, struct rec_wl *w) {
     if (!tell_spec(m, w))
         return;
     observe_reservation(m, w);
+    observe_slice(m, w);
     observe_past(m, w);
     observe_checks(m, w);
     observe_ready(m, w);

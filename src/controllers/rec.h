@@ -36,10 +36,12 @@ enum rec_kind {
 
 struct rec {
     uint32_t obj;  /* its number in the patch queue */
+    uint32_t slot; /* its place in its table */
     uint8_t kind;  /* enum rec_kind */
     bool dirty;    /* stands in the dirty queue */
     bool gone;     /* deleted; kept until no write of it is in flight */
     bool deleting; /* has a deletionTimestamp */
+    bool again;    /* to be decoded once more although its version is known */
     bool finalizer; /* kueue.x-k8s.io/resource-in-use is on it */
     uint32_t epoch; /* of the last list that showed it */
     sl_sym ns;
@@ -77,6 +79,8 @@ struct table {
     struct sl_manager *m;
     struct sl_map by_name;  /* hash(ns, name) -> object number */
     SL_VEC(struct rec *) dirty;
+    SL_VEC(struct rec *) slots; /* all of the kind; NULL: free */
+    SL_VEC(uint32_t) free_slots;
     struct sl_reflector *reflector; /* NULL: this kind is not watched */
     uint32_t n, epoch;
     uint64_t stream_rv, ahead_rv; /* the newest version the stream has shown; one that was read past it */
@@ -141,7 +145,7 @@ static inline const char *str(const struct sl_manager *m, sl_sym y) {
 }
 struct rec *rec_find(const struct sl_manager *m, enum rec_kind k, const char *ns, const char *name);
 struct rec *rec_by_uid(const struct sl_manager *m, const char *uid);
-/* Every record of a kind, in order of its number; NULL past the end. *at starts at 0. */
+/* Every record of a kind, in no special order; NULL past the end. *at starts at 0. Records may go meanwhile. */
 struct rec *rec_each(const struct sl_manager *m, enum rec_kind k, uint32_t *at);
 /* To be looked at in this turn. */
 void rec_mark(struct sl_manager *m, struct rec *r);

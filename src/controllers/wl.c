@@ -136,6 +136,8 @@ bool wl_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
         w->active = jbool(spec, "active", true);
         w->max_exec_s = jint(spec, "maximumExecutionTimeSeconds", 0);
         take_podsets(m, w, yyjson_obj_get(spec, "podSets"));
+        sl_freep(&w->gates);
+        w->gates = wl_gates_read(m, yyjson_obj_get(spec, "preemptionGates"));
     }
     take_owner(m, w, yyjson_obj_get(meta, "ownerReferences"));
     (void)replace(&w->job_uid, jlabel(o, JOB_UID));
@@ -213,6 +215,8 @@ void wl_changed(struct sl_manager *m, struct rec *r) {
     wl_observe(m, w);
     if (!m->spec.parts.core)
         return;
+    if (m->settings->gates[SL_G_MULTI_KUEUE_ORCHESTRATED_PREEMPTION])
+        wl_gates_sync(m, w);
     if (finished) {
         retain(m, w);
         return;
@@ -249,6 +253,7 @@ void wl_done(struct rec *r) {
     for (size_t i = 0; i < SL_LEN(texts); i++)
         sl_freep(texts[i]);
     sl_freep(&w->podsets); /* templates went with 'gone', or go with the manager */
+    sl_freep(&w->gates);
     wl_status_done(&w->seen);
     wl_changes_free(&w->want);
     wl_changes_free(&w->sent);
@@ -536,10 +541,33 @@ void wl_finish(struct sl_manager *m, struct rec_wl *w, const char *reason, const
     count_finished(m, w);
 }
 
+/* The engine never heard of the reservation, since its queue does not exist: said as the engine would. */
+static void release_unheld(struct sl_manager *m, struct rec_wl *w, const struct cond *evicted) {
+    const char *reason = str(m, evicted->reason);
+    bool again = strcmp(reason, "Preempted") == 0 || strcmp(reason, "NodeFailures") == 0, ready = true;
+    for (uint32_t i = 0; i < w->seen.checks.n; i++)
+        ready &= w->seen.checks.v[i].state == SL_CHECK_READY;
+    const struct cond *admitted = wl_cond(m, w, "Admitted");
+    wl_set_cond(m, w, "Requeued", again, reason, evicted->message);
+    wl_set_cond(m, w, "QuotaReserved", false, "Pending", evicted->message);
+    if (admitted && admitted->status == COND_TRUE) {
+        wl_add_past(m, w, (m->spec.port->wall - admitted->at) / SL_SEC);
+        wl_set_cond(m, w, "Admitted", false, ready ? "NoReservation" : "NoReservationUnsatisfiedChecks",
+                    ready ? "The workload has no reservation"
+                          : "The workload has no reservation and not all checks ready");
+    }
+    wl_clear_admission(m, w);
+}
+
 void wl_stopped(struct sl_manager *m, struct rec_wl *w) {
     struct sl_fact f = {.kind = SL_FACT_RELEASED, .wl = w->id};
-    struct sl_wl_view v;
-    if (wl_changing(w, WL_ADMISSION) || !w->id.v || !sl_engine_workload(m->engine, w->id, &v) || !v.evicting)
+    const struct cond *evicted = wl_cond(m, w, "Evicted");
+    struct sl_wl_view v = {.phase = SL_PHASE_GONE};
+    if (wl_changing(w, WL_ADMISSION) || !evicted || evicted->status != COND_TRUE)
         return;
-    (void)tell(m, &f, NULL);
+    (void)sl_engine_workload(m->engine, w->id, &v);
+    if (v.evicting)
+        (void)tell(m, &f, NULL);
+    else if (v.phase != SL_PHASE_RESERVED && v.phase != SL_PHASE_ADMITTED)
+        release_unheld(m, w, evicted);
 }

@@ -58,6 +58,18 @@ struct wl_eviction {
     int64_t count;
 };
 
+#define WL_MAX_GATES 8u
+
+/* Preemption gates: as the spec names them, or with their positions as in the status. */
+struct wl_gates {
+    uint32_t n;
+    struct wl_gate {
+        sl_sym name;
+        bool open;
+        sl_time at;
+    } v[WL_MAX_GATES];
+};
+
 struct wl_status {
     SL_VEC(struct cond) conds;
     SL_VEC(struct wl_check) checks;
@@ -67,6 +79,7 @@ struct wl_status {
     sl_time requeue_at;
     int64_t past_exec_s;
     int32_t *reclaimable; /* one per podset; NULL: none */
+    struct wl_gates *gates; /* preemptionGates; NULL: none */
     bool names;           /* clusterName, nominatedClusterNames or unhealthyNodes are set */
     bool requests;        /* resourceRequests are told */
 };
@@ -80,6 +93,7 @@ enum wl_field {
     WL_PAST = 1 << 4,
     WL_RECLAIMABLE = 1 << 5,
     WL_NAMES = 1 << 6, /* to be cleared */
+    WL_POSITIONS = 1 << 7, /* of the preemption gates */
 };
 
 /* Changes: conditions by type (status NONE: to be removed) and the fields named in 'fields'. */
@@ -124,6 +138,7 @@ struct rec_wl {
     int64_t max_exec_s;
     uint32_t n_podsets;
     struct wl_podset *podsets;
+    struct wl_gates *gates; /* spec.preemptionGates; NULL: none */
     sl_shape_id shape;
     uint64_t spec_hash;  /* of everything the engine is told about it */
     struct wl_status seen;

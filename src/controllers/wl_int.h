@@ -26,4 +26,14 @@ void wl_clear_names(struct sl_manager *m, struct rec_wl *w);
 int64_t wl_count_eviction(struct sl_manager *m, struct rec_wl *w, const char *reason, const char *cause);
 void wl_set_checks(struct sl_manager *m, struct rec_wl *w, const struct sl_check_status *v, uint32_t n);
 
+/* ---- wl_gates.c: preemption gates ---- */
+struct wl_gates *wl_gates_read(struct sl_manager *m, yyjson_val *list);
+bool wl_gates_same(const struct wl_gates *a, const struct wl_gates *b);
+/* Does one of them keep it from preempting? */
+bool wl_gates_closed(const struct sl_manager *m, const struct rec_wl *w);
+/* Positions for the gates that the spec names, and no others. */
+void wl_gates_sync(struct sl_manager *m, struct rec_wl *w);
+void wl_gates_close(struct sl_manager *m, struct rec_wl *w);
+void wl_gates_put(const struct sl_manager *m, const struct wl_gates *g, struct sl_buf *b);
+
 #endif

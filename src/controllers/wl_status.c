@@ -40,6 +40,7 @@ void wl_status_done(struct wl_status *s) {
     sl_vec_free(&s->evictions);
     admission_free(s->admission);
     sl_freep(&s->reclaimable);
+    sl_freep(&s->gates);
     *s = (struct wl_status){0};
 }
 
@@ -202,6 +203,7 @@ void wl_status_read(struct sl_manager *m, struct rec_wl *w, yyjson_val *o) {
     s->requeue_at = jtime(o, "requeueState.requeueAt");
     s->past_exec_s = jint(o, "accumulatedPastExecutionTimeSeconds", 0);
     s->reclaimable = read_reclaimable(m, w, yyjson_obj_get(o, "reclaimablePods"));
+    s->gates = wl_gates_read(m, yyjson_obj_get(o, "preemptionGates"));
     s->names = jat(o, "clusterName") || jat(o, "nominatedClusterNames") || jat(o, "unhealthyNodes");
     s->requests = jat(o, "resourceRequests") != NULL;
 }
@@ -476,6 +478,8 @@ void wl_changes_return(struct rec_wl *w) {
         new->s.past_exec_s = old->s.past_exec_s;
     if (missing & WL_RECLAIMABLE)
         new->s.reclaimable = TAKE_PTR(old->s.reclaimable);
+    if (missing & WL_POSITIONS)
+        new->s.gates = TAKE_PTR(old->s.gates);
     if (missing & WL_EVICTIONS) {
         sl_vec_clear(&new->s.evictions);
         for (uint32_t i = 0; i < old->s.evictions.n; i++)
@@ -740,7 +744,8 @@ bool wl_differs(const struct rec_wl *w) {
            ((c->fields & WL_CHECKS) && !same_checks(&c->s, seen)) ||
            ((c->fields & WL_PAST) && c->s.past_exec_s != seen->past_exec_s) ||
            ((c->fields & WL_EVICTIONS) && !same_evictions(&c->s, seen)) ||
-           ((c->fields & WL_RECLAIMABLE) && !same_counts(w, c->s.reclaimable, seen->reclaimable));
+           ((c->fields & WL_RECLAIMABLE) && !same_counts(w, c->s.reclaimable, seen->reclaimable)) ||
+           ((c->fields & WL_POSITIONS) && !wl_gates_same(c->s.gates, seen->gates));
 }
 
 /* A forced apply takes away what it no longer says, so it says everything that is ours. */
@@ -753,6 +758,7 @@ void wl_put_status(const struct sl_manager *m, const struct rec_wl *w, struct sl
     put_checks(m, w, b);
     put_evictions(m, effective(w, WL_EVICTIONS), b);
     put_reclaimable(m, w, b);
+    wl_gates_put(m, effective(w, WL_POSITIONS)->gates, b);
     if (effective(w, WL_PAST)->past_exec_s)
         sl_buf_printf(b, ",\"accumulatedPastExecutionTimeSeconds\":%lld",
                       (long long)effective(w, WL_PAST)->past_exec_s);

@@ -207,7 +207,7 @@ static void errors_have_ceilings(void **state) {
     free(long_text);
     assert_int_equal(l->errs.n, SL_FIELD_ERRS_MAX);
     assert_non_null(strstr(printed(l), ", and 5 more]"));
-    assert_true(l->text.len < SL_FIELD_ERRS_MAX * 3 * SL_FIELD_VALUE_MAX_BYTES);
+    assert_true(l->text.len < (size_t)3 * SL_FIELD_ERRS_MAX * SL_FIELD_VALUE_MAX_BYTES);
 }
 
 /* A cut text ends where a character ends. */

@@ -141,11 +141,11 @@ static uint32_t told(struct world *w, const char *reason, const char *note) {
 
 /* ---- the world ---- */
 
-static void begin_with(struct world *w, uint64_t seed, const char *config) {
+static void begin_parts(struct world *w, uint64_t seed, const char *config, bool alone) {
     struct sl_warnings warnings;
     struct sl_err err;
     struct sl_manager_spec spec = {
-        .parts = {.core = true, .scheduler = true}, .instance = "test", .seed = seed};
+        .parts = {.core = !alone, .scheduler = !alone}, .instance = "test", .seed = seed};
 
     sl_warnings_init(&warnings);
     w->settings = NULL;
@@ -171,6 +171,10 @@ static void begin_with(struct world *w, uint64_t seed, const char *config) {
            "nominalQuota':'4'}]}]}]}}");
     create(w, KUEUE "/namespaces/ns/localqueues",
            "{'metadata':{'name':'q'},'spec':{'clusterQueue':'cq'}}");
+}
+
+static void begin_with(struct world *w, uint64_t seed, const char *config) {
+    begin_parts(w, seed, config, false);
 }
 
 static void begin(struct world *w) {
@@ -391,6 +395,34 @@ static void test_restarted_manager(void **state) {
     end(&w);
 }
 
+/* Only the integration runs: others reserve, and the queue that they name is not known here. */
+static void test_alone(void **state) {
+    (void)state;
+    struct world w;
+    char path[600];
+    static const char reserve[] =
+        "{'status':{'admission':{'clusterQueue':'x','podSetAssignments':[{'name':'main','count':2,"
+        "'flavors':{'cpu':'spot'},'resourceUsage':{'cpu':'2'}}]},'conditions':["
+        "{'type':'QuotaReserved','status':'True','reason':'QuotaReserved','message':'m',"
+        "'lastTransitionTime':'2026-01-01T00:00:00Z'},{'type':'Admitted','status':'True',"
+        "'reason':'Admitted','message':'m','lastTransitionTime':'2026-01-01T00:00:00Z'}]}}";
+
+    begin_parts(&w, 1, "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n", true);
+    create(&w, JOBS, NEW_JOB("true", ""));
+    run(&w, SETTLE);
+    (void)snprintf(path, sizeof path, "%s/status", workload(&w));
+    patch(&w, path, reserve);
+    runs(&w);
+    patch(&w, JOB, "{'spec':{'parallelism':1}}");
+    run(&w, SETTLE);
+    is_restored(&w);
+    assert_int_equal(told(&w, "DeletedWorkload", NULL), 1);
+    patch(&w, JOB "/status", "{'status':{'active':0,'ready':0}}");
+    run(&w, SETTLE);
+    assert_int_equal(told(&w, "CreatedWorkload", NULL), 2);
+    end(&w);
+}
+
 /* Whatever the network does, the same comes out. */
 static void test_bad_weather(void **state) {
     (void)state;
@@ -435,6 +467,7 @@ int main(void) {
         cmocka_unit_test(test_job_deleted),
         cmocka_unit_test(test_deleted_after_deactivation),
         cmocka_unit_test(test_restarted_manager),
+        cmocka_unit_test(test_alone),
         cmocka_unit_test(test_bad_weather),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

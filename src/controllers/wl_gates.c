@@ -1,0 +1,96 @@
+/*
+ * Preemption gates. A Workload that names some in its spec may preempt nobody before each of them is open in its status. Who
+ * opens them is not decided here; a gate that is new is closed, one that the spec no longer names goes, an eviction closes all.
+ */
+#include "controllers/wl_int.h"
+
+#include <string.h>
+
+struct wl_gates *wl_gates_read(struct sl_manager *m, yyjson_val *list) {
+    size_t i, n;
+    yyjson_val *v;
+    if (!yyjson_arr_size(list))
+        return NULL;
+    struct wl_gates *g = sl_alloc0(1, sizeof *g);
+    yyjson_arr_foreach(list, i, n, v)
+        if (g->n < WL_MAX_GATES)
+            g->v[g->n++] = (struct wl_gate){.name = sl_sym_put(&m->syms, jstr(v, "name")),
+                                            .open = strcmp(jstr(v, "position"), "Open") == 0,
+                                            .at = jtime(v, "lastTransitionTime")};
+    return g;
+}
+
+static const struct wl_gate *find(const struct wl_gates *g, sl_sym name) {
+    for (uint32_t i = 0; g && i < g->n; i++)
+        if (g->v[i].name == name)
+            return &g->v[i];
+    return NULL;
+}
+
+bool wl_gates_same(const struct wl_gates *a, const struct wl_gates *b) {
+    if ((a ? a->n : 0) != (b ? b->n : 0))
+        return false;
+    for (uint32_t i = 0; a && i < a->n; i++) {
+        const struct wl_gate *x = find(b, a->v[i].name);
+        if (!x || x->open != a->v[i].open)
+            return false;
+    }
+    return true;
+}
+
+bool wl_gates_closed(const struct sl_manager *m, const struct rec_wl *w) {
+    const struct wl_gates *now = wl_next(w, WL_POSITIONS)->gates;
+    if (!m->settings->gates[SL_G_CONCURRENT_ADMISSION] && !m->settings->gates[SL_G_MULTI_KUEUE_ORCHESTRATED_PREEMPTION])
+        return false;
+    for (uint32_t i = 0; w->gates && i < w->gates->n; i++) {
+        const struct wl_gate *g = find(now, w->gates->v[i].name);
+        if (!g || !g->open)
+            return true;
+    }
+    return false;
+}
+
+static void want(struct sl_manager *m, struct rec_wl *w, const struct wl_gates *g) {
+    struct wl_changes *c = wl_change(m, w);
+    sl_freep(&c->s.gates);
+    c->s.gates = sl_alloc0(1, sizeof *g);
+    *c->s.gates = *g;
+    c->fields |= WL_POSITIONS;
+}
+
+void wl_gates_sync(struct sl_manager *m, struct rec_wl *w) {
+    const struct wl_gates *now = wl_next(w, WL_POSITIONS)->gates;
+    struct wl_gates g = {0};
+    for (uint32_t i = 0; now && i < now->n; i++)
+        if (find(w->gates, now->v[i].name))
+            g.v[g.n++] = now->v[i];
+    for (uint32_t i = 0; w->gates && i < w->gates->n && g.n < WL_MAX_GATES; i++)
+        if (!find(now, w->gates->v[i].name))
+            g.v[g.n++] = (struct wl_gate){.name = w->gates->v[i].name, .at = m->spec.port->wall};
+    if (!wl_gates_same(now, &g))
+        want(m, w, &g);
+}
+
+void wl_gates_close(struct sl_manager *m, struct rec_wl *w) {
+    const struct wl_gates *now = wl_next(w, WL_POSITIONS)->gates;
+    if (!now)
+        return;
+    struct wl_gates g = *now;
+    for (uint32_t i = 0; i < g.n; i++)
+        g.v[i] = (struct wl_gate){.name = g.v[i].name, .at = m->spec.port->wall};
+    want(m, w, &g);
+}
+
+void wl_gates_put(const struct sl_manager *m, const struct wl_gates *g, struct sl_buf *b) {
+    if (!g || !g->n)
+        return;
+    sl_buf_puts(b, ",\"preemptionGates\":[");
+    for (uint32_t i = 0; i < g->n; i++) {
+        sl_buf_puts(b, i ? ",{\"name\":" : "{\"name\":");
+        sl_buf_json(b, str(m, g->v[i].name));
+        sl_buf_printf(b, ",\"position\":\"%s\",\"lastTransitionTime\":", g->v[i].open ? "Open" : "Closed");
+        jput_time(b, g->v[i].at);
+        sl_buf_putc(b, '}');
+    }
+    sl_buf_putc(b, ']');
+}
