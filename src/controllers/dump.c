@@ -125,7 +125,7 @@ static void put_waiting(struct sl_buf *b, const struct sl_manager *m, const char
     sl_freep(&ids);
 }
 
-static void put_cq(struct sl_buf *b, const struct sl_manager *m, const struct rec *r) {
+static void put_cq(struct sl_buf *b, const struct sl_manager *m, struct rec *r) {
     struct sl_cq_view v;
     if (!sl_engine_cq(m->engine, r->name, &v))
         return;
@@ -137,7 +137,7 @@ static void put_cq(struct sl_buf *b, const struct sl_manager *m, const struct re
     put_waiting(b, m, r->name, v.heap + v.asleep);
 }
 
-static void put_lq(struct sl_buf *b, const struct sl_manager *m, const struct rec *r) {
+static void put_lq(struct sl_buf *b, const struct sl_manager *m, struct rec *r) {
     struct sl_lq_view v;
     if (!sl_engine_lq(m->engine, str(m, r->ns), r->name, &v))
         return;
@@ -210,8 +210,8 @@ static void put_assignment(struct sl_buf *b, const struct sl_manager *m, sl_wl_i
     sl_arena_done(&arena);
 }
 
-static void put_wl(struct sl_buf *b, const struct sl_manager *m, const struct rec *r) {
-    const struct rec_wl *w = wl_of((struct rec *)(uintptr_t)r);
+static void put_wl(struct sl_buf *b, const struct sl_manager *m, struct rec *r) {
+    const struct rec_wl *w = wl_of(r);
     struct sl_wl_view v;
     bool known = sl_engine_workload(m->engine, w->id, &v);
     put_str(b, "uid", r->uid);
@@ -230,7 +230,7 @@ static void put_wl(struct sl_buf *b, const struct sl_manager *m, const struct re
 /* ---- all ---- */
 
 static void put_kind(struct sl_buf *b, const struct sl_manager *m, enum rec_kind k,
-                     void (*put)(struct sl_buf *, const struct sl_manager *, const struct rec *)) {
+                     void (*put)(struct sl_buf *, const struct sl_manager *, struct rec *)) {
     struct members s;
     uint32_t at = 0;
 

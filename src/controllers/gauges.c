@@ -1,6 +1,6 @@
 /*
- * Gauges, read out of the engine when somebody asks for the metrics: one walk over all records,
- * which finds the queues and counts the workloads, then the queues and cohorts by themselves.
+ * Gauges, read out of the engine when somebody asks for the metrics: one walk over the workloads,
+ * then the queues and cohorts.
  *
  * Which series there are follows from the queues' and cohorts' texts and a few settings. While
  * these stay, values are overwritten in place; when they change, the families whose labels may have
@@ -43,23 +43,16 @@ static void drop_family(struct sl_manager *m, enum sl_metric id) {
                     (struct sl_metric_values){any, sl_metric_def(id)->n_labels});
 }
 
-struct queues {
-    SL_VEC(struct rec *) cohorts, cqs, lqs;
-};
-
-static uint64_t hash_texts(uint64_t h, struct rec *const *v, uint32_t n) {
-    for (uint32_t i = 0; i < n; i++)
-        h = sl_hash_u64(sl_hash_u64(h, conf_of(v[i])->hash), conf_of(v[i])->chosen);
-    return h;
-}
-
-static void reshape(struct sl_manager *m, const struct queues *q) {
+static void reshape(struct sl_manager *m) {
+    static const enum rec_kind shaping[] = {REC_COHORT, REC_CLUSTER_QUEUE, REC_LOCAL_QUEUE};
     const struct sl_settings *s = m->settings;
     uint64_t h = (uint64_t)s->queue_resources | (uint64_t)s->engine.fair_sharing << 1 |
                  (uint64_t)s->engine.afs << 2 | (uint64_t)s->gates[SL_G_METRICS_FOR_COHORTS] << 3;
-    h = hash_texts(h, q->cohorts.v, q->cohorts.n);
-    h = hash_texts(h, q->cqs.v, q->cqs.n);
-    h = hash_texts(h, q->lqs.v, q->lqs.n);
+    for (size_t i = 0; i < SL_LEN(shaping); i++) {
+        uint32_t at = 0;
+        for (struct rec *r; (r = rec_each(m, shaping[i], &at));)
+            h = sl_hash_u64(sl_hash_u64(h, conf_of(r)->hash), conf_of(r)->chosen);
+    }
     if (h == m->series)
         return;
     m->series = h;
@@ -104,30 +97,16 @@ static void unadmitted(struct sl_manager *m, const struct rec_wl *w) {
 }
 
 /* Leaves sums in the records of LocalQueues, where nothing was before. */
-static void walk(struct sl_manager *m, struct queues *q) {
+static void count_workloads(struct sl_manager *m) {
+    bool explained = m->settings->gates[SL_G_UNADMITTED_WORKLOADS_OBSERVABILITY];
     sl_sym finished = sl_sym_find(&m->syms, "Finished");
-    for (uint32_t i = 0; i < m->objs.n; i++) {
-        struct rec *r = m->objs.v[i];
-        if (!r || r->gone)
-            continue;
-        switch ((enum rec_kind)r->kind) {
-        case REC_COHORT:
-            *sl_vec_push(&q->cohorts) = r;
-            break;
-        case REC_CLUSTER_QUEUE:
-            *sl_vec_push(&q->cqs) = r;
-            break;
-        case REC_LOCAL_QUEUE:
-            *sl_vec_push(&q->lqs) = r;
-            break;
-        case REC_WORKLOAD:
-            tally(m, wl_of(r), finished);
-            if (m->settings->gates[SL_G_UNADMITTED_WORKLOADS_OBSERVABILITY])
-                unadmitted(m, wl_of(r));
-            break;
-        default:
-            break;
-        }
+    uint32_t at = 0;
+    drop_family(m, SL_M_UNADMITTED_WORKLOADS);
+    drop_family(m, SL_M_LOCAL_QUEUE_UNADMITTED_WORKLOADS);
+    for (struct rec *r; (r = rec_each(m, REC_WORKLOAD, &at));) {
+        tally(m, wl_of(r), finished);
+        if (explained)
+            unadmitted(m, wl_of(r));
     }
 }
 
@@ -239,9 +218,9 @@ static void cq_gauges(struct sl_manager *m, struct rec *r) {
 
 /* ---- LocalQueues ---- */
 
-static void lq_status(struct sl_manager *m, const struct rec *r) {
+static void lq_status(struct sl_manager *m, struct rec *r) {
     static const char *const words[] = {"True", "False", "Unknown"};
-    const struct rec_conf *c = conf_of((struct rec *)(uintptr_t)r);
+    const struct rec_conf *c = conf_of(r);
     size_t now = c->active ? 0 : 1;
     for (size_t i = 0; c->has_active && i < SL_LEN(words); i++)
         sl_metric_set(m->spec.metrics, SL_M_LOCAL_QUEUE_STATUS, i == now, r->name, str(m, r->ns),
@@ -339,29 +318,25 @@ static void cohort_gauges(struct sl_manager *m, const char *name) {
 void sl_manager_refresh_metrics(struct sl_manager *m) {
     struct sl_metrics *to = m->spec.metrics;
     struct sl_writer_stats w;
-    struct queues q = {0};
     uint32_t at = 0;
 
     if (!to || !m->ready)
         return;
-    drop_family(m, SL_M_UNADMITTED_WORKLOADS);
-    drop_family(m, SL_M_LOCAL_QUEUE_UNADMITTED_WORKLOADS);
-    walk(m, &q);
-    reshape(m, &q);
-    for (uint32_t i = 0; i < q.lqs.n; i++) {
-        carry(m, conf_of(q.lqs.v[i]));
-        lq_gauges(m, q.lqs.v[i]);
-        memset(&conf_of(q.lqs.v[i])->tally, 0, sizeof conf_of(q.lqs.v[i])->tally);
+    reshape(m);
+    count_workloads(m);
+    for (struct rec *r; (r = rec_each(m, REC_LOCAL_QUEUE, &at));) {
+        carry(m, conf_of(r));
+        lq_gauges(m, r);
+        memset(&conf_of(r)->tally, 0, sizeof conf_of(r)->tally);
     }
-    for (uint32_t i = 0; i < q.cqs.n; i++) {
-        cq_gauges(m, q.cqs.v[i]);
-        memset(&conf_of(q.cqs.v[i])->tally, 0, sizeof conf_of(q.cqs.v[i])->tally);
+    at = 0;
+    for (struct rec *r; (r = rec_each(m, REC_CLUSTER_QUEUE, &at));) {
+        cq_gauges(m, r);
+        memset(&conf_of(r)->tally, 0, sizeof conf_of(r)->tally);
     }
+    at = 0;
     for (const char *name; (name = sl_engine_cohort_name(m->engine, &at));)
         cohort_gauges(m, name);
-    sl_vec_free(&q.cohorts);
-    sl_vec_free(&q.cqs);
-    sl_vec_free(&q.lqs);
     sl_writer_stats(m->writer, &w);
     sl_metric_set(to, SL_M_API_WRITES_IN_FLIGHT, w.in_flight);
     sl_metric_set(to, SL_M_WORKLOADS_IN_MEMORY, m->by_wl_id.n);

@@ -48,19 +48,23 @@ struct bag {
     } v[SL_MAX_PODSET_RESOURCES];
 };
 
-static const struct amount *find(const struct bag *b, const char *resource) {
-    for (uint32_t i = 0; i < b->n; i++)
-        if (strcmp(b->v[i].resource, resource) == 0)
-            return &b->v[i];
-    return NULL;
+/* The resource's place, n if it is not there. */
+static uint32_t find(const struct bag *b, const char *resource) {
+    uint32_t i = 0;
+    while (i < b->n && strcmp(b->v[i].resource, resource) != 0)
+        i++;
+    return i;
 }
 
 static void put(struct bag *b, struct amount x, enum keep keep) {
-    struct amount *old = (struct amount *)(uintptr_t)find(b, x.resource);
-    if (!old && b->n < SL_LEN(b->v))
-        b->v[b->n++] = x;
-    else if (old && ((keep == LOWEST && x.q < old->q) || (keep == HIGHEST && x.q > old->q)))
-        *old = x;
+    uint32_t i = find(b, x.resource);
+    if (i == SL_LEN(b->v))
+        return;
+    if (i == b->n)
+        b->n++;
+    else if (keep == FIRST || (keep == LOWEST ? x.q >= b->v[i].q : x.q <= b->v[i].q))
+        return;
+    b->v[i] = x;
 }
 
 static void put_list(struct bag *b, yyjson_mut_val *list, enum keep keep) {
@@ -116,9 +120,9 @@ static void read_bounds(const struct sl_manager *m, sl_sym ns, yyjson_mut_doc *d
     uint32_t c;
     for (uint32_t i = sl_map_first(&m->limit_ranges, ns, &c); i != SL_MAP_NONE;
          i = sl_map_next(&m->limit_ranges, ns, &c))
-        *sl_vec_push(&ranges) = m->objs.v[i];
+        *sl_vec_push(&ranges) = m->objs.v[i]; /* NOLINT(bugprone-sizeof-expression): pointers */
     if (ranges.n)
-        qsort(ranges.v, ranges.n, sizeof *ranges.v, by_name);
+        qsort(ranges.v, ranges.n, sizeof(struct rec *), by_name);
     for (uint32_t r = 0; r < ranges.n; r++) {
         const char *text = conf_of(ranges.v[r])->text;
         yyjson_doc *range = yyjson_read(text, strlen(text), 0);
@@ -214,9 +218,9 @@ static void compare(const struct bag *a, const struct bag *b, uint32_t podset, c
     uint32_t n = 0;
     for (uint32_t i = 0; i < a->n; i++) {
         const char *resource = a->v[i].resource;
-        const struct amount *other = find(b, resource);
-        if (other &&
-            sl_amount_of_request(resource, a->v[i].q) > sl_amount_of_request(resource, other->q))
+        uint32_t k = find(b, resource);
+        if (k < b->n &&
+            sl_amount_of_request(resource, a->v[i].q) > sl_amount_of_request(resource, b->v[k].q))
             names[n++] = resource;
     }
     if (!n)

@@ -460,7 +460,7 @@ void sl_manager_lead(struct sl_manager *m, bool lead) {
         return;
     m->leads = lead;
     m->facts = true;
-    if (lead && m->ready)
+    if (lead && m->tables[REC_WORKLOAD].synced)
         start_reflector(m, REC_WORKLOAD); /* our stream may be behind what the last leader wrote */
     for (uint32_t i = 0; lead && i < m->objs.n; i++) {
         if (!m->objs.v[i] || m->objs.v[i]->gone)

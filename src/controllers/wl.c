@@ -380,7 +380,8 @@ static bool build_object(struct sl_manager *m, struct rec_wl *w, struct sl_write
  * way. Whoever reads the API, and whoever takes over after a crash, never sees more reserved than there is.
  */
 void wl_note_release(struct sl_manager *m, struct rec_wl *w) {
-    bool now = !w->rec.gone && !w->stubborn && w->seen.admission && wl_changing(w, WL_ADMISSION) &&
+    bool sent = w->sent && w->sent->s.admission; /* the API has it already, or will in a moment */
+    bool now = !w->rec.gone && !w->stubborn && (w->seen.admission || sent) && wl_changing(w, WL_ADMISSION) &&
                !wl_next(w, WL_ADMISSION)->admission;
     if (now == w->releasing)
         return;

@@ -29,6 +29,7 @@
 #define KUEUE "/apis/kueue.x-k8s.io/v1beta2"
 #define MAX_JOBS 24u
 #define MAX_QUEUES 4u
+#define MAX_IDLE 20000u /* turns in which the clock does not move */
 #define OBSERVER 7u /* the client that starts from nothing at the end */
 
 struct holding { /* what a workload holds according to the API */
@@ -65,6 +66,8 @@ static void fail(struct world *w, const char *fmt, ...) {
     va_start(ap, fmt);
     (void)vsnprintf(w->why, sizeof w->why, fmt, ap);
     va_end(ap);
+    if (w->verbose)
+        (void)printf("********* %s\n", w->why);
 }
 
 static void tell(const struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
@@ -171,6 +174,8 @@ static void workload_changed(struct world *w, const struct fakeapi_change *c) {
     int64_t sum = 0;
     for (uint32_t i = 0; i < w->holdings.n; i++)
         sum += w->holdings.v[i].cpu;
+    for (uint32_t i = 0; sum > w->most && i < w->holdings.n; i++)
+        tell(w, "    %s holds %lld of cq-%u", w->holdings.v[i].key, (long long)w->holdings.v[i].cpu, w->holdings.v[i].queue);
     if (sum > w->most)
         fail(w, "%lld cpu are reserved, the cohort has %lld", (long long)sum, (long long)w->most);
     tell(w, "workload %s: holds %d evicted %s finished %s", c->key, holds(c->now), c->now ? condition(c->now, "Evicted") : "gone",
@@ -246,10 +251,17 @@ static sl_time next_due(const struct world *w) {
 }
 
 static void run_until(struct world *w, sl_time until) {
-    while (!w->failed) {
+    sl_time last = -1;
+    for (uint32_t idle = 0; !w->failed; idle++) {
         sl_time at = next_due(w);
         if (at > until)
             break;
+        if (at > last) {
+            last = at;
+            idle = 0;
+        }
+        if (idle > MAX_IDLE)
+            fail(w, "nothing moves and nothing rests");
         (void)fakeapi_step(w->api, at > fakeapi_now(w->api) ? at : fakeapi_now(w->api));
         turn(w);
     }
@@ -453,6 +465,7 @@ int main(int argc, char **argv) {
         if (failed++ < 20)
             (void)printf("seed %llu: %s\n    again: %s --first %llu --seeds 1 --verbose\n", (unsigned long long)s, w.why, argv[0],
                          (unsigned long long)s);
+        (void)fflush(stdout);
     }
     (void)printf("%llu passed, %llu failed, 0 skipped\n", (unsigned long long)(seeds - failed), (unsigned long long)failed);
     return failed ? 1 : 0;

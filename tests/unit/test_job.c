@@ -50,6 +50,8 @@ static void end(struct fixture *f) {
     for (uint32_t k = 0; k < REC_KINDS; k++) {
         sl_map_done(&m->tables[k].by_name);
         sl_vec_free(&m->tables[k].dirty);
+        sl_vec_free(&m->tables[k].slots);
+        sl_vec_free(&m->tables[k].free_slots);
     }
     for (uint32_t i = 0; i < m->templates.n; i++)
         if (m->templates.v[i]) {

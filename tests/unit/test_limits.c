@@ -28,8 +28,10 @@ static void manager_free(struct sl_manager *m) {
         sl_freep(&m->objs.v[i]->name);
         sl_freep(&m->objs.v[i]);
     }
-    for (uint32_t k = 0; k < REC_KINDS; k++)
+    for (uint32_t k = 0; k < REC_KINDS; k++) {
         sl_map_done(&m->tables[k].by_name);
+        sl_vec_free(&m->tables[k].slots);
+    }
     sl_vec_free(&m->objs);
     sl_map_done(&m->limit_ranges);
     sl_syms_done(&m->syms);

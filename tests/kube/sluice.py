@@ -1,0 +1,329 @@
+"""`sluice serve` beside a real control plane, and what tests of it share.
+
+    from kube import Cluster
+    from sluice import Sluice
+
+    with Cluster(nodes=4) as cluster, Sluice(cluster) as sluice:
+        sluice.kill9()
+        sluice.start()                          # the same ports, the same configuration
+
+The program under test is the one that SL_PROGRAM names, else build/sluice of the repository.
+"""
+import base64
+import concurrent.futures
+import http.client
+import itertools
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+import traceback
+
+import kube
+from kube import Failure, Unavailable, until
+
+ROOT = kube.HERE.parent.parent
+KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+SERVICE = re.compile(r"^( *)service:\n +name: kueue-webhook-service\n +namespace: kueue-system\n +path: (\S+)\n",
+                     re.M)
+CONVERSION = re.compile(r"^( *)conversion:\n(?:\1 +.*\n)+", re.M)
+_numbers = itertools.count(1)
+
+
+def program():
+    """The program under test."""
+    path = pathlib.Path(os.environ.get("SL_PROGRAM") or ROOT / "build" / "sluice").resolve()
+    if not os.access(path, os.X_OK):
+        raise Unavailable(f"{path} is not built")
+    return path
+
+
+def install_kinds(cluster, webhook=None):
+    """Makes our kinds known. webhook: the (address, authority in PEM) that converts and reviews; without
+    one objects are stored as they come, and only v1beta2 is of use."""
+    parts = sorted((ROOT / "api").glob("*.yaml"))
+    if webhook:
+        parts.append(ROOT / "deploy" / "parts" / "40-webhooks.yaml")
+    text = "---\n".join(p.read_text() for p in parts)
+    if webhook:
+        bundle = base64.b64encode(webhook[1].encode()).decode()
+        text = SERVICE.sub(lambda m: f"{m[1]}url: {webhook[0]}{m[2]}\n{m[1]}caBundle: {bundle}\n", text)
+    else:
+        text = CONVERSION.sub(lambda m: f"{m[1]}conversion: {{strategy: None}}\n", text)
+    cluster.kubectl("create", "-f", "-", input=text)
+
+    def established():
+        found = cluster.get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")["items"]
+        return all(any(c["type"] == "Established" and c["status"] == "True"
+                       for c in d.get("status", {}).get("conditions") or []) for d in found)
+    until(established, 60, "our kinds in the API")
+    for plural in ("workloads", "clusterqueues", "localqueues"):
+        until(lambda: cluster._try(f"{KUEUE}/{plural}?limit=1"), 60, f"an answer about {plural}")
+
+
+class Sluice:
+    """One replica. `ports` (webhook, health, metrics) and `process` may be read."""
+
+    def __init__(self, cluster, install=True, webhooks=True, controllers=None, elect=False, config="", flags=(),
+                 kubeconfig=None):
+        """install=False: somebody else did that. webhooks=False: nobody reviews or converts. config: more
+        lines of the Configuration."""
+        self.cluster = cluster
+        self.install = install
+        self.webhooks = webhooks
+        self.number = next(_numbers)
+        self.kubeconfig = kubeconfig
+        self.process = None
+        self.ports = {}
+        self._config = config
+        self._elect = elect
+        self._flags = list(flags) + ([f"--controllers={controllers}"] if controllers is not None else [])
+
+    def __enter__(self):
+        if not self.ports:
+            self.prepare()
+        return self.start()
+
+    def __exit__(self, *_):
+        self.kill9()
+
+    @property
+    def dir(self):
+        return self.cluster.dir / "log" / f"sluice-{self.number}"
+
+    @property
+    def log_path(self):
+        return self.cluster.dir / "log" / f"sluice-{self.number}.log"
+
+    def prepare(self):
+        """Writes the configuration and installs our kinds."""
+        self.program = program()
+        self.dir.mkdir()
+        self.ports = dict(zip(("webhook", "health", "metrics"), kube.free_ports(3)))
+        cert, key = self.cluster.certificate(f"sluice-{self.number}", "sluice", hosts=["127.0.0.1", "localhost"])
+        (self.dir / "tls.crt").write_bytes(cert.read_bytes())
+        (self.dir / "tls.key").write_bytes(key.read_bytes())
+        (self.dir / "config.yaml").write_text(f"""apiVersion: config.kueue.x-k8s.io/v1beta2
+kind: Configuration
+webhook: {{host: 127.0.0.1, port: {self.ports['webhook']}, certDir: {self.dir}}}
+health: {{healthProbeBindAddress: "127.0.0.1:{self.ports['health']}"}}
+metrics: {{bindAddress: "127.0.0.1:{self.ports['metrics']}"}}
+leaderElection: {{leaderElect: {str(self._elect).lower()}}}
+internalCertManagement: {{enable: false}}
+integrations: {{frameworks: [batch/job]}}
+{self._config}
+""")
+        if self.install:
+            authority = (self.cluster.dir / "pki" / "ca.crt").read_text()
+            install_kinds(self.cluster, (f"https://127.0.0.1:{self.ports['webhook']}", authority)
+                          if self.webhooks else None)
+
+    # ---- life ----
+
+    def start(self, ready=30):
+        """Starts it and waits until it is ready, which is noted in `ready_after`; ready=0 does not wait."""
+        command = ["setpriv", "--pdeathsig", "KILL", str(self.program), "serve",
+                   f"--kubeconfig={self.kubeconfig or self.cluster.kubeconfig}",
+                   f"--config={self.dir / 'config.yaml'}", "--metrics-secure=false", *self._flags]
+        with open(self.log_path, "a") as log:
+            self.began = time.monotonic()
+            self.process = kube._spawner.submit(subprocess.Popen, command, stdin=subprocess.DEVNULL, stdout=log,
+                                                stderr=log, start_new_session=True).result()
+        if ready:
+            self.await_ready(ready)
+        return self
+
+    def await_ready(self, seconds=30):
+        end = self.began + seconds
+        while not self.is_ready():
+            if self.process.poll() is not None:
+                raise Failure(f"sluice ended with {self.process.returncode}; the last that it logged:\n{self.log()}")
+            if time.monotonic() > end:
+                raise Failure(f"sluice was not ready after {seconds} s; the last that it logged:\n{self.log()}")
+            time.sleep(0.01)
+        self.ready_after = time.monotonic() - self.began
+
+    def is_ready(self):
+        try:
+            return self._http("health", "/readyz")[0] == 200
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def alive(self):
+        return self.process is not None and self.process.poll() is None
+
+    def stop(self, seconds=10):
+        """Ends it as an administrator would; returns its exit status."""
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise Failure(f"sluice runs {seconds} s after SIGTERM; the last that it logged:\n{self.log()}")
+
+    def kill9(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+    def restart(self):
+        self.kill9()
+        return self.start()
+
+    # ---- what it says ----
+
+    def _http(self, which, path, timeout=10):
+        connection = http.client.HTTPConnection("127.0.0.1", self.ports[which], timeout=timeout)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            connection.close()
+
+    def metrics(self):
+        """Values by series, written as Prometheus writes them."""
+        lines = self._http("metrics", "/metrics")[1].splitlines()
+        return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if line[:1] not in ("#", "")}
+
+    def state(self):
+        """All that it holds, as text: one object a line."""
+        status, text = self._http("metrics", "/debug/state", 30)
+        if status != 200:
+            raise Failure(f"/debug/state: {status} {text}")
+        return text
+
+    def rss_mb(self):
+        text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s+(\d+)", text)[1]) / 1024
+
+    def log(self, lines=40):
+        path = self.log_path
+        return "\n".join(path.read_text(errors="replace").splitlines()[-lines:]) if path.exists() else ""
+
+
+class Api:
+    """A connection that stays open: many requests, one at a time. For each thread one of its own."""
+
+    def __init__(self, cluster):
+        self.cluster = cluster
+        self.connection = None
+
+    def send(self, method, path, body=None, type="application/json"):
+        """Returns the status and the text of the answer; tries again once if the connection was gone."""
+        for last in (False, True):
+            try:
+                if self.connection is None:
+                    self.connection = http.client.HTTPSConnection(
+                        "127.0.0.1", self.cluster.ports["kube-apiserver"], timeout=30, context=self.cluster._tls)
+                self.connection.request(method, path, None if body is None else json.dumps(body),
+                                        {"Content-Type": type, "Accept": "application/json"})
+                answer = self.connection.getresponse()
+                return answer.status, answer.read()
+            except (OSError, http.client.HTTPException):
+                self.close()
+                if last:
+                    raise
+
+    def patiently(self, method, path, body=None, type="application/json", seconds=60):
+        """As send(), but for as long as the API server is away; what it refuses is a failure. Something
+        that exists already or is gone was done before, by an attempt whose answer was lost."""
+        end = time.monotonic() + seconds
+        while True:
+            status, text = 0, b"no connection"
+            try:
+                status, text = self.send(method, path, body, type)
+            except (OSError, http.client.HTTPException):
+                pass
+            done = {"POST": 409, "DELETE": 404}.get(method)
+            if 200 <= status < 300 or status == done:
+                return json.loads(text) if text.startswith(b"{") else text
+            if 400 <= status < 500 and status not in (429, 409, 403, 401) or time.monotonic() > end:
+                raise Failure(f"{method} {path}: {status} {text[:500]}", status)
+            time.sleep(0.1)
+
+    def close(self):
+        if self.connection is not None:
+            self.connection.close()
+        self.connection = None
+
+
+def at_once(cluster, items, work, connections=6):
+    """Calls work(api, item) for all items, over some connections at a time."""
+    def some(part):
+        api = Api(cluster)
+        try:
+            for item in part:
+                work(api, item)
+        finally:
+            api.close()
+    with concurrent.futures.ThreadPoolExecutor(connections) as pool:
+        for done in [pool.submit(some, items[i::connections]) for i in range(connections)]:
+            done.result()
+
+
+def condition(thing, type):
+    """A condition of an object, or an empty one."""
+    return next((c for c in thing.get("status", {}).get("conditions") or [] if c["type"] == type),
+                {"type": type, "status": "", "reason": "", "message": ""})
+
+
+def holds(thing, type):
+    return condition(thing, type)["status"] == "True"
+
+
+def say(text=""):
+    print(text, flush=True)
+
+
+def show(cluster, *args, input=None, check=True, quiet=False):
+    """kubectl as somebody at a terminal sees it; returns what it printed."""
+    say("$ kubectl " + " ".join(f"'{a}'" if re.search(r"[\s{}\"$*]", str(a)) else str(a) for a in args))
+    if input and not quiet:
+        say("\n".join("  < " + line for line in input.strip().splitlines()))
+    out = cluster.kubectl(*args, input=input, check=check)
+    say("\n".join("  " + line for line in out.rstrip().splitlines()))
+    return out
+
+
+def run(tests, logs=lambda: "", end=lambda: None):
+    """Runs tests in their order and ends the process. The first one makes what all others need. logs():
+    what to print with a failure; end(): what must happen in any case."""
+    count = {"passed": 0, "failed": 0, "skipped": 0}
+    # As if a test had ended: so that the cluster goes also when the time is over.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    chosen = sys.argv[1:]
+    try:
+        for i, test in enumerate(tests):
+            if chosen and i and not any(word in test.__name__ for word in chosen):
+                continue
+            say(f"\n=== {test.__name__}: {(test.__doc__ or '').strip().splitlines()[0] if test.__doc__ else ''}")
+            began = time.monotonic()
+            try:
+                test()
+                count["passed"] += 1
+                say(f"ok - {test.__name__} ({time.monotonic() - began:.1f} s)")
+            except Unavailable as reason:
+                if i == 0:
+                    count["skipped"] = len(tests)
+                    say(f"SKIPPED, all of it: {reason}")
+                    break
+                count["skipped"] += 1
+                say(f"SKIPPED - {test.__name__}: {reason}")
+            except Exception:
+                count["failed"] += 1
+                say(f"not ok - {test.__name__} ({time.monotonic() - began:.1f} s)\n{traceback.format_exc()}")
+                try:
+                    say(logs())
+                except Exception as error:
+                    say(f"(no logs: {error})")
+                if i == 0:
+                    count["failed"] = len(tests)  # nothing else can work
+                    break
+    finally:
+        end()
+    say(", ".join(f"{n} {what}" for what, n in count.items()))
+    sys.exit(1 if count["failed"] else 77 if count["skipped"] and not count["passed"] else 0)
