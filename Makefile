@@ -16,7 +16,7 @@ FUZZ ?=
 SAMPLE ?= examples/load/sample.yaml
 C_FILES = $(shell find src tests fuzz bench -name '*.[ch]')
 
-.PHONY: all run check fuzz bench coverage tidy format clean setup setup-build
+.PHONY: all run check kube fuzz bench bench-kueue coverage tidy format clean setup setup-build
 
 all: build/build.ninja
 	@ninja -C build --quiet sluice >&2
@@ -24,7 +24,11 @@ all: build/build.ninja
 run: all
 	@build/sluice sim --progress $(SAMPLE)
 
-check: setup build-asan/build.ninja build/build.ninja build-clang/build.ninja build-o0/build.ninja
+# A real control plane to test against, built once; without Go its tests are skipped and counted.
+kube:
+	@tests/kube/build >/dev/null || [ $$? -eq 77 ]
+
+check: setup kube build-asan/build.ninja build/build.ninja build-clang/build.ninja build-o0/build.ninja
 	@tools/run-tests SL_SEEDS=$(SLOW_SEEDS) build-asan build-o0:digest \
 		SL_SEEDS=$(SEEDS) build build-clang
 
@@ -37,6 +41,10 @@ bench: build/build.ninja
 	@for program in build/bench/bench_*; do \
 		if [ -f $$program ]; then $$program || exit 1; fi; \
 	done
+
+# Kueue itself beside Sluice, under the load of Kueue's own runner: minutes. See the head of bench/kueue/run.
+bench-kueue: all
+	@bench/kueue/run
 
 coverage: setup build-coverage/build.ninja
 	@find build-coverage -name '*.gcda' -delete
