@@ -1,6 +1,6 @@
 /*
- * Events (events.k8s.io/v1), in the lane that waits for all others. As client-go's recorder does it, a repetition (same object,
- * reporter, type and reason, within six minutes) is no new event but counts in the series of the first. When too many wait, new
+ * Events (events.k8s.io/v1), in the lane that waits for all others. As client-go's recorder does it, a repetition (same version of
+ * the object, reporter, type and reason, within six minutes) is no new event but counts in the series of the first. When too many wait, new
  * ones are dropped and counted: they tell people what happened, nothing depends on them.
  */
 #include "controllers/kinds.h"
@@ -44,6 +44,7 @@ void event(struct sl_manager *m, const struct rec *r, const char *controller, bo
     if (!m->leads)
         return;
     uint64_t key = sl_hash_u64(sl_hash_str(sl_hash_str(sl_hash_str(1, r->uid), controller), reason), warning);
+    key = sl_hash_u64(key, r->rv);
     if (repeats(m, key))
         return;
     if (m->tables[REC_EVENT].n >= MAX_KNOWN) {

@@ -533,10 +533,11 @@ void sl_manager_tick(struct sl_manager *m) {
     if (!whole && !m->ready)
         return;
     wake_due(m);
+    bool sees = whole && m->leads && !stream_is_behind(m);
     for (uint32_t pass = 0;; pass++) {
         sl_assert(pass < MAX_PASSES);
         bool any = look(m);
-        bool due = whole && m->leads && (m->facts || sl_engine_next(m->engine) <= m->spec.port->wall) && !stream_is_behind(m);
+        bool due = sees && (m->facts || sl_engine_next(m->engine) <= m->spec.port->wall);
         if (due)
             decide(m);
         if (!any && !due)

@@ -100,6 +100,9 @@ struct sl_certs {
     sl_time looked;           /* when the look of this round was sent */
     bool clean;               /* this round found nothing to write */
     bool settled;             /* all callers have 'known', and none will lose it */
+    struct sl_buf fine;       /* the version of the Secret that was last found good */
+    sl_time fine_at;          /* wall: when that was */
+    bool fine_settled;        /* 'settled' then */
     uint32_t refused;         /* a bit for each caller that we may not read or write */
     struct sl_cert serving;
     uint64_t generation;
@@ -318,11 +321,19 @@ static yyjson_doc *parsed(struct sl_certs *c, const struct sl_reply *r) {
     return NULL;
 }
 
+/* Was this very Secret good a moment ago? Reading keys is not cheap. */
+static bool still_fine(const struct sl_certs *c) {
+    return c->fine.len > 0 && same(sl_buf_str(&c->fine), sl_buf_str(&c->version)) &&
+           c->settled == c->fine_settled && c->port->wall >= c->fine_at &&
+           c->port->wall - c->fine_at < CHANGED_OVER / 4;
+}
+
 /* 'found' is what the Secret holds now, or nothing. */
 static void decide(struct sl_certs *c, bool exists) {
     struct sl_err err;
-    int r;
-    const char *why = improve(c, &err, &r);
+    int r = 0;
+    bool known = exists && still_fine(c);
+    const char *why = known ? NULL : improve(c, &err, &r);
 
     if (r < 0) {
         sl_log(SL_LOG_ERROR, "certificates cannot be made", SL_S("error", err.text));
@@ -332,6 +343,12 @@ static void decide(struct sl_certs *c, bool exists) {
                SL_S("secret", c->secret));
         plan(c, exists ? CHANGE : CREATE, 0);
     } else {
+        if (!known) {
+            sl_buf_clear(&c->fine);
+            sl_buf_puts(&c->fine, sl_buf_str(&c->version));
+            c->fine_at = c->port->wall;
+            c->fine_settled = c->settled;
+        }
         c->caller = 0;
         c->clean = true;
         plan(c, READ, 0);
@@ -594,6 +611,7 @@ struct sl_certs *sl_certs_new(struct sl_port *port, const struct sl_settings *s,
     sl_buf_init(&c->path, MAX_PATH_BYTES);
     sl_buf_init(&c->body, MAX_BODY_BYTES);
     sl_buf_init(&c->version, MAX_VERSION_BYTES);
+    sl_buf_init(&c->fine, MAX_VERSION_BYTES);
     plan(c, LOOK, 0);
     return c;
 }
@@ -606,6 +624,7 @@ void sl_certs_free(struct sl_certs *c) {
     sl_buf_done(&c->body);
     sl_buf_done(&c->path);
     sl_buf_done(&c->version);
+    sl_buf_done(&c->fine);
     keys_done(&c->found);
     keys_done(&c->draft);
     sl_cert_done(&c->serving);

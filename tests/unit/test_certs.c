@@ -266,7 +266,7 @@ static void test_fresh(void **state) {
 
 static void test_race(void **state) {
     (void)state;
-    for (uint64_t seed = 0; seed < 20; seed++) {
+    for (uint64_t seed = 0; seed < 6; seed++) {
         struct world w;
         open_world(&w, 3, seed);
         pass(&w, 35 * SL_SEC);
@@ -389,7 +389,7 @@ static void test_faults(void **state) {
     uint64_t seeds = getenv("SL_SEEDS") ? strtoull(getenv("SL_SEEDS"), NULL, 10) / 1000 : 2,
              checks = 0;
     (void)state;
-    for (uint64_t seed = 0; seed < seeds + 4; seed++) {
+    for (uint64_t seed = 0; seed < seeds + 2; seed++) {
         struct world w;
         struct sl_prng p;
         struct fakeapi_faults f;
