@@ -48,8 +48,11 @@ struct server;
 struct conn {
     TAILQ_ENTRY(conn) entry; /* idle ones are among themselves in the order of their last answer */
     struct server *server;
+    struct MHD_Connection *mhd;
     int fd; /* the library's */
     bool idle;
+    bool waiting; /* suspended until somebody wakes it */
+    bool late;    /* shut down; to be closed at the next occasion */
     uint64_t deadline_ms;
 };
 
@@ -137,6 +140,21 @@ static const char *find_header(const struct sl_http_request *rq, const char *nam
     return look_up(rq, MHD_HEADER_KIND, name);
 }
 
+static struct conn *conn_of(struct MHD_Connection *c) {
+    return MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+void sl_http_defer(const struct sl_http_request *rq) {
+    conn_of(rq->priv)->waiting = true;
+}
+
+/* Suspended, a connection does not notice anything; resumed, it asks the handler again. */
+static void resume(struct conn *c) {
+    if (c->waiting)
+        MHD_resume_connection(c->mhd);
+    c->waiting = false;
+}
+
 static enum MHD_Result handle(struct server *s, struct MHD_Connection *c, const char *method,
                               const char *path, const struct request *rq) {
     const struct sl_http_request request = {
@@ -154,7 +172,10 @@ static enum MHD_Result handle(struct server *s, struct MHD_Connection *c, const 
     sl_buf_init(&a.body, SL_HTTP_ANSWER);
     s->h->spec.handler(s->h->spec.ctx, &request, &a);
     sl_assert(a.status >= 200 && a.status <= 599);
-    if (a.body.overflow) {
+    if (conn_of(c)->waiting) {
+        MHD_suspend_connection(c);
+        r = MHD_YES;
+    } else if (a.body.overflow) {
         sl_log(SL_LOG_ERROR, "answer too large", SL_S("path", path));
         r = refuse(s, c, 500, "the answer is too large");
     } else {
@@ -198,14 +219,15 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
     }
     if (rq->body.overflow)
         return refuse(s, c, 413, "the body is too large");
+    if (conn_of(c)->late)
+        return MHD_NO;
     return handle(s, c, method, path, rq);
 }
 
 /* The connection has begun or ended a request. */
 static void turn(struct server *s, struct MHD_Connection *c, bool idle) {
     struct sl_httpd *h = s->h;
-    struct conn *conn =
-        MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+    struct conn *conn = conn_of(c);
 
     h->n_idle += (uint32_t)idle - (uint32_t)conn->idle;
     conn->idle = idle;
@@ -244,6 +266,7 @@ static void on_connection(void *cls, struct MHD_Connection *c, void **context,
     if (what == MHD_CONNECTION_NOTIFY_STARTED) {
         conn = sl_alloc0(1, sizeof *conn);
         conn->server = s;
+        conn->mhd = c;
         conn->fd = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
         conn->deadline_ms = uv_now(h->loop) + h->spec.request_ms;
         TAILQ_INSERT_TAIL(&h->conns, conn, entry);
@@ -290,6 +313,11 @@ static void on_server_closed(uv_handle_t *u) {
 }
 
 static void server_stop(struct server *s) {
+    struct conn *c;
+
+    TAILQ_FOREACH(c, &s->h->conns, entry)
+    if (c->server == s)
+        resume(c); /* the library does not end with suspended ones */
     uv_close((uv_handle_t *)&s->poll, on_server_closed); /* before its descriptor is closed */
     uv_close((uv_handle_t *)&s->timer, on_server_closed);
     MHD_stop_daemon(s->mhd);
@@ -325,8 +353,8 @@ static void on_server_poll(uv_poll_t *p, int status, int events) {
 
 static int server_start(struct sl_httpd *h, const char *cert_pem, const char *key_pem,
                         struct server **ret, struct sl_err *err) {
-    unsigned flags =
-        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG | (h->tls ? MHD_USE_TLS : 0);
+    unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
+                     MHD_USE_ERROR_LOG | (h->tls ? MHD_USE_TLS : 0);
     int r = h->tls ? sl_cert_pair(cert_pem, key_pem, err) : SL_OK; /* it has the better words */
     if (r < 0)
         return r;
@@ -414,8 +442,11 @@ static void on_sweep(uv_timer_t *t) {
 
     h->starved = false;
     TAILQ_FOREACH(c, &h->conns, entry)
-    if (c->deadline_ms <= now)
+    if (c->deadline_ms <= now) {
         (void)shutdown(c->fd, SHUT_RDWR);
+        c->late = true;
+        resume(c); /* the library's own signal makes it run */
+    }
     tend(h);
 }
 
@@ -496,6 +527,21 @@ int sl_httpd_certificate(struct sl_httpd *h, const char *cert_pem, const char *k
     h->now = s;
     tend(h);
     return SL_OK;
+}
+
+void sl_httpd_wake(struct sl_httpd *h) {
+    struct conn *c;
+    bool woken = false;
+
+    sl_assert(!h->busy);
+    TAILQ_FOREACH(c, &h->conns, entry) {
+        woken |= c->waiting;
+        resume(c);
+    }
+    if (woken && h->old)
+        server_run(h->old);
+    if (woken)
+        server_run(h->now);
 }
 
 static void on_closed(uv_handle_t *u) {

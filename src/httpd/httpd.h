@@ -1,6 +1,6 @@
 /*
  * HTTP and HTTPS servers inside the libuv loop: handlers run on the loop's thread, one after the
- * other, with the whole request in memory, and answer at once. HTTP/1.1 with keep-alive; TLS 1.2
+ * other, with the whole request in memory, and answer at once or when they are woken. HTTP/1.1 with keep-alive; TLS 1.2
  * and 1.3.
  *
  * What a client can take is bounded: header lines 32 KiB in all (431), the body max_body (413),
@@ -38,6 +38,10 @@ struct sl_http_answer {
 typedef void (*sl_http_handler)(void *ctx, const struct sl_http_request *rq,
                                 struct sl_http_answer *a);
 
+/* In a handler: it cannot answer yet. What it wrote is dropped, the request waits, and the handler is
+ * asked again after sl_httpd_wake. One that waits until its deadline is closed. */
+void sl_http_defer(const struct sl_http_request *rq);
+
 #define SL_HTTP_ANSWER ((size_t)256 << 20) /* the ceiling of an answer's body */
 
 struct sl_httpd_spec {
@@ -58,6 +62,8 @@ uint16_t sl_httpd_port(const struct sl_httpd *h);
  * with their next answer. If it cannot be used, everything stays as it is. */
 int sl_httpd_certificate(struct sl_httpd *h, const char *cert_pem, const char *key_pem,
                          struct sl_err *err) _must_check_;
+/* All requests that wait are asked again; they may go on waiting. Not from a handler. */
+void sl_httpd_wake(struct sl_httpd *h);
 /* Closes everything; the port is free when it returns. The memory goes when the loop has closed the
  * handles, in its next turn. Not from a handler. NULL is allowed. */
 void sl_httpd_stop(struct sl_httpd *h);

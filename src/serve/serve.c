@@ -18,6 +18,7 @@
 #include "kube/client.h"
 #include "kube/lease.h"
 #include "log/log.h"
+#include "serve/authz.h"
 #include "serve/certs.h"
 #include "serve/parts.h"
 
@@ -42,6 +43,8 @@ struct serve {
     struct sl_certs *certs; /* NULL: somebody else makes them, in webhook.certDir */
     uint64_t certs_shown;   /* the generation that is served with */
     sl_time served_at;      /* mono: since when webhooks can be answered */
+    struct sl_authz *authz; /* of the metrics; NULL: they are for everybody */
+    bool authz_heard;       /* requests for them may go on */
     struct sl_httpd *health, *metrics_http, *webhook;
     struct sl_arena arena;
     char own_ns[254], identity[300];
@@ -217,9 +220,37 @@ static void set_gates(struct serve *s, const struct sl_http_request *rq, struct 
     answer_text(a, 200, "ok\n");
 }
 
+static void on_heard(void *ctx) {
+    struct serve *s = ctx;
+    s->authz_heard = true; /* they are asked in the turn, not in the middle of an answer of the API server */
+}
+
+/* May he who asks have an answer? If not, it is on its way, or he has it. */
+static bool admit(struct serve *s, const struct sl_http_request *rq, struct sl_http_answer *a) {
+    switch (s->authz ? sl_authz_ask(s->authz, rq->header(rq, "Authorization")) : SL_AUTHZ_ALLOWED) {
+    case SL_AUTHZ_ALLOWED:
+        return true;
+    case SL_AUTHZ_WAIT:
+        sl_http_defer(rq);
+        return false;
+    case SL_AUTHZ_UNKNOWN:
+        answer_text(a, 401, "Unauthorized\n");
+        return false;
+    case SL_AUTHZ_FORBIDDEN:
+        answer_text(a, 403, "Forbidden\n");
+        return false;
+    case SL_AUTHZ_FAILED:
+        break;
+    }
+    answer_text(a, 503, "the API server does not say who you are\n");
+    return false;
+}
+
 static void serve_metrics(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a) {
     struct serve *s = ctx;
     bool debug = s->o->insecure_metrics && is_loopback(s->settings->metrics.host);
+    if (!admit(s, rq, a))
+        return;
     if (strcmp(rq->path, "/metrics") == 0 && is_get(rq)) {
         a->content_type = "text/plain; version=0.0.4; charset=utf-8";
         sl_manager_refresh_metrics(s->manager);
@@ -313,6 +344,10 @@ static void turn(uv_check_t *h) {
         renew_cert(s);
     }
     tend_certs(s);
+    if (s->authz_heard && s->metrics_http) {
+        s->authz_heard = false;
+        sl_httpd_wake(s->metrics_http);
+    }
     sl_manager_tick(s->manager);
     sl_time next = sl_manager_next(s->manager);
     if (s->certs && sl_certs_next(s->certs) < next)
@@ -373,6 +408,8 @@ static int start(struct serve *s, struct sl_err *err) {
         sl_metrics_role(s->metrics, "follower");
         s->lease = sl_lease_new(s->port, &l, uv_hrtime());
     }
+    if (!s->o->insecure_metrics)
+        s->authz = sl_authz_new(s->port, "/metrics", on_heard, s);
     s->served_at = s->port->mono;
     if (s->settings->certs.enable)
         s->certs = sl_certs_new(s->port, s->settings, uv_hrtime());
@@ -392,6 +429,7 @@ static void finish(struct serve *s) {
     sl_manager_free(s->manager);
     sl_lease_free(s->lease);
     sl_certs_free(s->certs);
+    sl_authz_free(s->authz);
     sl_client_free(s->client);
     (void)uv_run(&s->loop, UV_RUN_NOWAIT);
     uv_walk(&s->loop, close_handle, NULL);

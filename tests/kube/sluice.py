@@ -20,6 +20,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 import traceback
 
@@ -263,6 +264,128 @@ def at_once(cluster, items, work, connections=6):
     with concurrent.futures.ThreadPoolExecutor(connections) as pool:
         for done in [pool.submit(some, items[i::connections]) for i in range(connections)]:
             done.result()
+
+
+class Watch:
+    """Follows all workloads of a namespace in the order in which the API server stored them, and notes what
+    may never be: an admission that is replaced without having been given back, more in use than there is.
+
+    admitted(name) is called once for each workload when it is admitted for the first time, from this thread."""
+
+    def __init__(self, cluster, ns, limit=None, admitted=None):
+        self.cluster, self.limit, self.on_admitted = cluster, limit, admitted or (lambda name: None)
+        self.path = f"{KUEUE}/namespaces/{ns}/workloads"
+        self.seen = {}  # name: (reserved, admission, finished)
+        self.admitted = {}  # name: when, on the monotonic clock
+        self.reservations = {}  # name: how often it got quota
+        self.finished = 0
+        self.used = self.most = 0
+        self.events = self.lists = 0
+        self.faults = []
+        self._end = False
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._end = True
+
+    def _run(self):
+        api, version = Api(self.cluster), None
+        while not self._end:
+            try:
+                if version is None:
+                    version = self._list(api)
+                version = self._follow(version)
+            except (OSError, http.client.HTTPException, ValueError, Failure):
+                time.sleep(0.1)
+
+    def _list(self, api):
+        found = api.patiently("GET", self.path)
+        self.lists += 1
+        # Who holds less than before comes first: what happened in between has no order.
+        for thing in sorted(found["items"], key=lambda w: holds(w, "QuotaReserved") and not holds(w, "Finished")):
+            self._note(thing)
+        return found["metadata"]["resourceVersion"]
+
+    def _follow(self, version):
+        connection = http.client.HTTPSConnection("127.0.0.1", self.cluster.ports["kube-apiserver"], timeout=30,
+                                                 context=self.cluster._tls)
+        try:
+            connection.request("GET", f"{self.path}?watch=1&allowWatchBookmarks=true&resourceVersion={version}")
+            answer = connection.getresponse()
+            if answer.status == 410:
+                return None
+            if answer.status != 200:
+                raise Failure(f"watch: {answer.status}", answer.status)
+            while not self._end and (line := answer.readline()):
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    return None
+                version = event["object"]["metadata"]["resourceVersion"]
+                if event["type"] == "DELETED":
+                    self.faults.append(f"{event['object']['metadata']['name']} was deleted")
+                elif event["type"] != "BOOKMARK":
+                    self.events += 1
+                    self._note(event["object"])
+            return version
+        except (OSError, http.client.HTTPException):
+            time.sleep(0.1)
+            return version
+        finally:
+            connection.close()
+
+    def _note(self, thing):
+        name = thing["metadata"]["name"]
+        admission = thing.get("status", {}).get("admission")
+        now = (holds(thing, "QuotaReserved"), admission, holds(thing, "Finished"))
+        was = self.seen.get(name, (False, None, False))
+        self.seen[name] = now
+        if now[0] and not was[0]:
+            self.reservations[name] = self.reservations.get(name, 0) + 1
+        if now[0] and not admission:
+            self.faults.append(f"{name} has quota but no admission")
+        if was[0] and now[0] and was[1] != now[1]:
+            self.faults.append(f"{name}: {was[1]} became {now[1]}")
+        if was[2] and not now[2]:
+            self.faults.append(f"{name} was finished and no longer is")
+        self.used += amount(now) - amount(was)
+        self.most = max(self.most, self.used)
+        if self.limit is not None and self.used > self.limit:
+            self.faults.append(f"{self.used} in use when {name} came, of {self.limit}")
+        self.finished += now[2] - was[2]
+        if holds(thing, "Admitted") and name not in self.admitted:
+            self.admitted[name] = time.monotonic()
+            self.on_admitted(name)
+
+
+def amount(seen):
+    """The cpus that a workload holds."""
+    reserved, admission, finished = seen
+    if not reserved or finished or not admission:
+        return 0
+    return sum(int(p["resourceUsage"]["cpu"]) for p in admission["podSetAssignments"])
+
+
+def small_workload(name, queue, cpu=1):
+    """A Workload that belongs to nobody."""
+    return {"apiVersion": "kueue.x-k8s.io/v1beta2", "kind": "Workload", "metadata": {"name": name}, "spec": {
+        "queueName": queue, "podSets": [{"name": "main", "count": 1, "template": {"spec": {
+            "restartPolicy": "Never", "containers": [{"name": "c", "image": "none", "resources": {
+                "requests": {"cpu": str(cpu)}}}]}}}]}}
+
+
+def small_queue(cluster, cpu, ns="default"):
+    """One flavor, one ClusterQueue, and the LocalQueue `main`."""
+    post = lambda path, kind, name, spec: cluster.request("POST", f"{KUEUE}/{path}", {
+        "apiVersion": "kueue.x-k8s.io/v1beta2", "kind": kind, "metadata": {"name": name}, "spec": spec})
+    post("resourceflavors", "ResourceFlavor", "plain", {})
+    post("clusterqueues", "ClusterQueue", "main", {"namespaceSelector": {}, "resourceGroups": [{
+        "coveredResources": ["cpu"], "flavors": [{"name": "plain", "resources": [
+            {"name": "cpu", "nominalQuota": str(cpu)}]}]}]})
+    post(f"namespaces/{ns}/localqueues", "LocalQueue", "main", {"clusterQueue": "main"})
 
 
 def condition(thing, type):

@@ -1,0 +1,201 @@
+/*
+ * An entry per token: asked who, asked whether, then an answer until it is too old. A refusal and a
+ * failure are forgotten sooner than a permission, so that a right that was just given soon counts.
+ */
+#include "serve/authz.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include <yyjson.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "kube/secret.h"
+
+#define KEEP_ALLOWED SL_MINUTE
+#define KEEP_REFUSED (10 * SL_SEC)
+#define KEEP_FAILED SL_SEC
+#define MAX_BODY_BYTES ((size_t)1 << 20)
+
+#define TOKEN_REVIEWS "/apis/authentication.k8s.io/v1/tokenreviews"
+#define ACCESS_REVIEWS "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+
+struct entry {
+    struct sl_authz *a;
+    char *token; /* NULL: free */
+    enum sl_authz_says says;
+    sl_call call;
+    sl_time until; /* mono: the end of the answer; while asking, of no meaning */
+};
+
+struct sl_authz {
+    struct sl_port *port;
+    const char *path;
+    void (*heard)(void *ctx);
+    void *ctx;
+    struct entry entries[SL_AUTHZ_TOKENS];
+};
+
+static void forget(struct entry *e) {
+    if (e->token)
+        explicit_bzero(e->token, strlen(e->token));
+    sl_freep(&e->token);
+}
+
+static void say(struct entry *e, enum sl_authz_says says) {
+    sl_span keep = says == SL_AUTHZ_ALLOWED  ? KEEP_ALLOWED
+                   : says == SL_AUTHZ_FAILED ? KEEP_FAILED
+                                             : KEEP_REFUSED;
+
+    e->says = says;
+    e->until = e->a->port->mono + keep;
+    e->a->heard(e->a->ctx);
+}
+
+static void post(struct entry *e, const char *path, struct sl_buf *body, sl_reply_fn done) {
+    struct sl_request_line rq = {.method = SL_POST, .path = path, .content_type = SL_JSON};
+
+    rq.body = sl_buf_str(body);
+    rq.len = body->len;
+    e->call = sl_port_request(e->a->port, &rq, done, e);
+}
+
+/* The status of a review; NULL if it is none. */
+static yyjson_val *status_of(const struct sl_reply *r, yyjson_doc **ret) {
+    bool good = r->status >= 200 && r->status < 300 && r->len <= MAX_BODY_BYTES;
+
+    *ret = good ? yyjson_read(r->body, r->len, 0) : NULL;
+    yyjson_val *status = yyjson_obj_get(yyjson_doc_get_root(*ret), "status");
+    return yyjson_is_obj(status) ? status : NULL;
+}
+
+static void on_access(void *ctx, const struct sl_reply *r) {
+    struct entry *e = ctx;
+    yyjson_doc *doc;
+    yyjson_val *status = status_of(r, &doc);
+    bool allowed = yyjson_get_bool(yyjson_obj_get(status, "allowed")) &&
+                   !yyjson_get_bool(yyjson_obj_get(status, "denied"));
+
+    e->call = (sl_call){0};
+    yyjson_doc_free(doc);
+    say(e, !status ? SL_AUTHZ_FAILED : allowed ? SL_AUTHZ_ALLOWED : SL_AUTHZ_FORBIDDEN);
+}
+
+/* A field of the user under the name that the other review has for it. */
+static void copy_field(struct sl_buf *b, yyjson_val *user, const char *from, const char *to) {
+    char *text = yyjson_val_write(yyjson_obj_get(user, from), 0, NULL);
+
+    if (text)
+        sl_buf_printf(b, ",\"%s\":%s", to, text);
+    sl_freep(&text);
+}
+
+static void ask_access(struct entry *e, yyjson_val *user) {
+    struct sl_buf b;
+
+    sl_buf_init(&b, MAX_BODY_BYTES);
+    sl_buf_puts(&b, "{\"apiVersion\":\"authorization.k8s.io/v1\",\"kind\":\"SubjectAccessReview\","
+                    "\"spec\":{\"nonResourceAttributes\":{\"verb\":\"get\",\"path\":");
+    sl_buf_json(&b, e->a->path);
+    sl_buf_putc(&b, '}');
+    copy_field(&b, user, "username", "user");
+    copy_field(&b, user, "uid", "uid");
+    copy_field(&b, user, "groups", "groups");
+    copy_field(&b, user, "extra", "extra");
+    sl_buf_puts(&b, "}}");
+    if (b.overflow)
+        say(e, SL_AUTHZ_FAILED);
+    else
+        post(e, ACCESS_REVIEWS, &b, on_access);
+    sl_buf_done(&b);
+}
+
+static void on_token(void *ctx, const struct sl_reply *r) {
+    struct entry *e = ctx;
+    yyjson_doc *doc;
+    yyjson_val *status = status_of(r, &doc), *user = yyjson_obj_get(status, "user");
+
+    e->call = (sl_call){0};
+    if (!status)
+        say(e, SL_AUTHZ_FAILED);
+    else if (!yyjson_get_bool(yyjson_obj_get(status, "authenticated")) || !yyjson_is_obj(user))
+        say(e, SL_AUTHZ_UNKNOWN);
+    else
+        ask_access(e, user);
+    yyjson_doc_free(doc);
+}
+
+/* The entry of the token, or one for it; NULL if all are being asked. */
+static struct entry *find(struct sl_authz *a, const char *token) {
+    struct entry *oldest = NULL;
+
+    for (uint32_t i = 0; i < SL_AUTHZ_TOKENS; i++) {
+        struct entry *e = &a->entries[i];
+        if (e->token && !e->call.v && a->port->mono >= e->until)
+            forget(e);
+        if (e->token && strcmp(e->token, token) == 0)
+            return e;
+        if (!e->call.v && (!oldest || (oldest->token && (!e->token || e->until < oldest->until))))
+            oldest = e;
+    }
+    if (oldest)
+        forget(oldest);
+    return oldest;
+}
+
+static void ask_token(struct entry *e) {
+    struct sl_buf b;
+
+    sl_buf_init(&b, MAX_BODY_BYTES);
+    sl_buf_puts(&b, "{\"apiVersion\":\"authentication.k8s.io/v1\",\"kind\":\"TokenReview\","
+                    "\"spec\":{\"token\":");
+    sl_buf_json(&b, e->token);
+    sl_buf_puts(&b, "}}");
+    e->says = SL_AUTHZ_WAIT;
+    post(e, TOKEN_REVIEWS, &b, on_token);
+    explicit_bzero(b.s, b.cap);
+    sl_buf_done(&b);
+}
+
+enum sl_authz_says sl_authz_ask(struct sl_authz *a, const char *header) {
+    static const char scheme[] = "Bearer ";
+
+    if (!header || strncasecmp(header, scheme, strlen(scheme)) != 0)
+        return SL_AUTHZ_UNKNOWN;
+    const char *token = header + strlen(scheme);
+    token += strspn(token, " ");
+    if (sl_token_problem(token, strlen(token)))
+        return SL_AUTHZ_UNKNOWN;
+    struct entry *e = find(a, token);
+    if (!e)
+        return SL_AUTHZ_FAILED;
+    if (!e->token) {
+        e->token = sl_strdup(token);
+        ask_token(e);
+    }
+    return e->says;
+}
+
+struct sl_authz *sl_authz_new(struct sl_port *port, const char *path, void (*heard)(void *ctx),
+                              void *ctx) {
+    struct sl_authz *a = sl_alloc0(1, sizeof *a);
+
+    a->port = port;
+    a->path = path;
+    a->heard = heard;
+    a->ctx = ctx;
+    for (uint32_t i = 0; i < SL_AUTHZ_TOKENS; i++)
+        a->entries[i].a = a;
+    return a;
+}
+
+void sl_authz_free(struct sl_authz *a) {
+    if (!a)
+        return;
+    for (uint32_t i = 0; i < SL_AUTHZ_TOKENS; i++) {
+        sl_port_cancel(a->port, a->entries[i].call);
+        forget(&a->entries[i]);
+    }
+    sl_freep(&a);
+}
