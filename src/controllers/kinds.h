@@ -9,7 +9,6 @@
 #define STATUS_PAUSE (150 * SL_MSEC)
 /* While the API server does not keep up, counters would only keep decisions from being written. */
 #define STATUS_PAUSE_BUSY SL_SEC
-#define MUCH_TO_WRITE 12u
 
 struct rec_event {
     struct rec rec;

@@ -59,9 +59,7 @@ bool in_use_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
 
 static bool too_soon(struct sl_manager *m, struct rec *r) {
     struct rec_conf *c = conf_of(r);
-    struct sl_writer_stats s;
-    sl_writer_stats(m->writer, &s);
-    sl_time at = c->written_at + (s.in_flight >= MUCH_TO_WRITE ? STATUS_PAUSE_BUSY : STATUS_PAUSE);
+    sl_time at = c->written_at + (server_is_busy(m) ? STATUS_PAUSE_BUSY : STATUS_PAUSE);
     if (!c->written_at || at <= m->spec.port->mono)
         return false;
     rec_want_at(m, r, at);

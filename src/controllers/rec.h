@@ -154,6 +154,8 @@ void rec_look_at(struct sl_manager *m, struct rec *r, sl_time wall);
 /* May have something to write: workloads and jobs in lane 0, statuses of queues in lane 1, events in lane 2. */
 void rec_want(struct sl_manager *m, struct rec *r);
 void rec_want_at(struct sl_manager *m, struct rec *r, sl_time mono);
+/* Does the API server take long to answer? Then what people only read is written less often. */
+bool server_is_busy(const struct sl_manager *m);
 /* A new record of a kind; it is found by name unless that is NULL (events). */
 struct rec *rec_new(struct sl_manager *m, enum rec_kind k, const char *ns, const char *name);
 /* Leaves the tables; freed when nothing of it is in flight. */

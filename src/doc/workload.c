@@ -439,8 +439,8 @@ void sl_decode_workload(struct sl_read *rd, const struct sl_node *spec, const st
     gate = annotation(rd, m, "kueue.x-k8s.io/admission-gated-by");
     x->gated_by = *gate ? gate : NULL;
     x->boost = boost_of(annotation(rd, m, "kueue.x-k8s.io/priority-boost"));
-    x->replaces = sl_slice_name(
-        m->ns, annotation(rd, m, "kueue.x-k8s.io/workload-slice-replacement-for"));
+    x->replaces =
+        sl_slice_name(m->ns, annotation(rd, m, "kueue.x-k8s.io/workload-slice-replacement-for"));
     if (w.n_invalid > 0)
         x->invalid = sl_arena_printf(rd->arena, "resources validation failed: %s%s%s",
                                      w.n_invalid > 1 ? "[" : "", sl_buf_str(&w.invalid),

@@ -205,7 +205,7 @@ static void wl_rescale(struct sl_engine *e, uint32_t i, uint32_t full, uint32_t 
         uint32_t left;
         for (uint32_t p = 0; p < e->shapes.v[full].n; p++)
             gone[p] = e->shapes.v[full].podsets[p].count - e->shapes.v[w->shape].podsets[p].count;
-        sl_assert(shape_without(e, shape, gone, &left, NULL) == SL_OK); /* fewer of what was taken */
+        sl_assert(shape_without(e, shape, gone, &left, NULL) == SL_OK); /* fewer of the same */
         shape_ref(e, shape);
         shape_unref(e, full);
         m->full_shape = shape;

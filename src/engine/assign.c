@@ -182,8 +182,8 @@ static bool keeps_flavor(struct sl_engine *e, const struct entry *x, const struc
     for (uint32_t k = 0; k < st->n_podsets && x->slice != NONE; k++) {
         uint16_t podset = p->podsets.v[st->first_podset + k];
         for (uint32_t i = 0; i < st->n_res; i++) {
-            const struct assigned *a = slice_holds(e, x->slice, s->podsets[podset].name,
-                                                   p->res.v[st->res + i].resource);
+            const struct assigned *a =
+                slice_holds(e, x->slice, s->podsets[podset].name, p->res.v[st->res + i].resource);
             if (!a || a->flavor == flavor)
                 continue;
             struct sl_why why = {.kind = SL_WHY_SLICE,

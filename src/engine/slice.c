@@ -1,9 +1,9 @@
 /*
- * Slices: an elastic job that grows is followed by a larger workload that takes the place of the one
- * that runs. The new slice keeps the flavors of the old one and asks only for what it needs beyond
- * it (assign.c counts the difference while the old one's usage stays in the tree); when it gets that,
- * the old one's quota passes over to it in one step, so that no pod is ever counted twice or not at
- * all.
+ * Slices: an elastic job that grows is followed by a larger workload that takes the place of the
+ * one that runs. The new slice keeps the flavors of the old one and asks only for what it needs
+ * beyond it (assign.c counts the difference while the old one's usage stays in the tree); when it
+ * gets that, the old one's quota passes over to it in one step, so that no pod is ever counted
+ * twice or not at all.
  *
  * The old slice still runs until the shell has written the new reservation. So what it held is kept
  * until somebody says that it is finished: if the new reservation comes to nothing before that, the

@@ -632,7 +632,7 @@ bool uses_fit(const struct sl_engine *e, const struct cq *q, const struct use *u
 /* preempt.c, preempt_fair.c: whom to evict */
 struct search {
     uint32_t wl, cq;
-    uint32_t slice; /* whose place it takes: no candidate; NONE */
+    uint32_t slice;         /* whose place it takes: no candidate; NONE */
     const struct use *uses; /* all it asks for, local fr */
     uint32_t n_uses;
     const uint32_t *contested; /* local frs that need preemption */

@@ -170,8 +170,8 @@ static void class_leave(struct sl_engine *e, uint32_t c) {
 }
 
 /* Without equivalence hashing nobody shares a verdict: every workload is a class of its own. So is
- * one that was refused for reasons of its own, one that takes the place of another, and one that may
- * not preempt, whose refusal is told to each so that its gate may be opened. */
+ * one that was refused for reasons of its own, one that takes the place of another, and one that
+ * may not preempt, whose refusal is told to each so that its gate may be opened. */
 static uint32_t class_get(struct sl_engine *e, uint32_t wl) {
     uint32_t lq = e->wls.v[wl].lq, shape = e->wls.v[wl].shape;
     int64_t priority = wl_priority(e, &e->wls.v[wl]);
@@ -496,8 +496,7 @@ void tree_wake(struct sl_engine *e, struct tree *t) {
             continue; /* asked when it becomes active */
         for (uint32_t k = q->asleep.n; k-- > 0;) {
             uint32_t c = q->asleep.v[k];
-            enum sl_pending_kind o =
-                own_obstacle(e, sl_ordset_first(&e->classes.v[c].line)->id, q);
+            enum sl_pending_kind o = own_obstacle(e, sl_ordset_first(&e->classes.v[c].line)->id, q);
             if (o == SL_PENDING_NS_MISSING || o == SL_PENDING_NS_MISMATCH) {
                 e->classes.v[c].wake_always = true; /* not asked now, so in any case next time */
                 continue;

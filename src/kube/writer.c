@@ -49,12 +49,15 @@ struct item {
 };
 _Static_assert(sizeof(struct item) == 32, "one per object of the cluster");
 
+#define LATENCY_OVER 32 /* answers that the average looks back on */
+
 struct slot {
     struct sl_writer *q;
     struct sl_write w;
     sl_call call;
     uint32_t obj;
     uint32_t next_free;
+    sl_time sent_at;
 };
 
 struct line {
@@ -341,6 +344,7 @@ static void on_written(void *ctx, const struct sl_reply *r) {
     struct sl_writer *q = s->q;
     enum sl_written how = outcome(r->status);
 
+    q->stats.latency += (q->port->mono - s->sent_at - q->stats.latency) / LATENCY_OVER;
     tell_begin(q, s->obj);
     q->owner.done(q->owner.ctx, s->obj, &s->w, how, r);
     if (!tell_end(q)) {
@@ -434,6 +438,7 @@ static void ask(struct sl_writer *q, uint32_t obj) {
         return;
     }
     q->stats.sent++;
+    s->sent_at = q->port->mono;
     s->call = sl_port_request(q->port,
                               &(struct sl_request_line){
                                   .method = w->method,

@@ -84,6 +84,7 @@ bool sl_writer_idle(const struct sl_writer *q);
 struct sl_writer_stats {
     uint64_t sent, written, conflicts, gone, failed, refused;
     uint32_t in_flight, waiting;
+    sl_span latency; /* of an answer, averaged over some dozen of them */
 };
 void sl_writer_stats(const struct sl_writer *q, struct sl_writer_stats *ret);
 

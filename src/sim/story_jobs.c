@@ -12,10 +12,10 @@ static const char *const pod_words[] = {
     "count=", "min=", "<resource>=", "select", "tolerate", "affinity", "group=", NULL,
 };
 static const char *const job_words[] = {
-    "queue=",      "priority=", "boost=",   "uid=",     "created=", "max-exec=",
-    "gated=",      "held",      "inactive", "invalid=", "count=",   "min=",
-    "<resource>=", "select",    "tolerate", "affinity", "replaces=",
-    "preemption-gate=",  NULL,
+    "queue=",      "priority=", "boost=",   "uid=",     "created=",  "max-exec=",
+    "gated=",      "held",      "inactive", "invalid=", "count=",    "min=",
+    "<resource>=", "select",    "tolerate", "affinity", "replaces=", "preemption-gate=",
+    NULL,
 };
 
 /* Lists of one podset while its line is read. */

@@ -45,6 +45,8 @@ static struct {
     struct sl_err err;
     double cpu; /* seconds of the server's thread, asked for by job_cpu */
     uint16_t port;
+    bool hold;      /* requests for /later wait */
+    uint32_t asked; /* how often the handler was asked for /later */
 } sv;
 
 static inline void echo(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a) {
@@ -59,6 +61,9 @@ static inline void echo(void *ctx, const struct sl_http_request *rq, struct sl_h
     } else if (strcmp(rq->path, "/big") == 0) {
         for (int i = 0; i < 300000; i++)
             sl_buf_puts(&a->body, "0123456789");
+    } else if (strcmp(rq->path, "/later") == 0 && (sv.asked++, sv.hold)) {
+        sl_buf_puts(&a->body, "dropped");
+        sl_http_defer(rq);
     } else if (strcmp(rq->path, "/too-big") == 0) {
         a->body.overflow = true;
     } else if (strcmp(rq->path, "/len") == 0) {
@@ -100,6 +105,20 @@ static inline void job_stop(void) {
 
 static inline void job_certificate(void) {
     sv.result = sl_httpd_certificate(sv.h, sv.cert.cert_pem, sv.cert.key_pem, &sv.err);
+}
+
+static inline void job_hold(void) {
+    sv.hold = true;
+    sv.asked = 0;
+}
+
+static inline void job_wake(void) {
+    sl_httpd_wake(sv.h);
+}
+
+static inline void job_release(void) {
+    sv.hold = false;
+    sl_httpd_wake(sv.h);
 }
 
 static inline void job_cpu(void) {

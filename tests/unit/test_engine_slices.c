@@ -1,7 +1,7 @@
 /*
- * Slices at the engine's interface: what happens to the old one when the new one's reservation comes
- * to nothing, and random histories of jobs that grow, shrink, preempt and are gated, in which quota
- * is never exceeded and the state agrees with itself throughout.
+ * Slices at the engine's interface: what happens to the old one when the new one's reservation
+ * comes to nothing, and random histories of jobs that grow, shrink, preempt and are gated, in which
+ * quota is never exceeded and the state agrees with itself throughout.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -296,6 +296,52 @@ static void test_deadlines(void **state) {
     curl_easy_cleanup(c);
 }
 
+/* Requests that wait: for being woken, for their deadline, for the end of the server. */
+static void test_deferred(void **state) {
+    bool closed;
+
+    (void)state;
+    start(false);
+    on_loop(job_stop);
+    sv.spec.request_ms = 1500;
+    on_loop(job_start);
+    assert_int_equal(sv.result, 0);
+    on_loop(job_hold);
+    on_loop(job_wake); /* nobody waits */
+    int one = dial(), two = dial();
+    SAY(one, "POST /later?q=1 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nxyz");
+    SAY(two, "GET /later HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_string_equal(hear(one, 200, &closed), "");
+    assert_false(closed);
+    on_loop(job_wake); /* asked again, and they go on waiting */
+    assert_string_equal(hear(two, 200, &closed), "");
+    assert_false(closed);
+    assert_int_equal(sv.asked, 4);
+    CURL *c = client(NULL);
+    assert_int_equal(fetch(c, "/others"), 200); /* do not wait */
+    on_loop(job_release);
+    assert_int_equal(hear_echo(one), 200);
+    assert_non_null(strstr(got, "POST /later q=1 h=- body=xyz"));
+    assert_null(strstr(got, "dropped"));
+    assert_int_equal(hear_echo(two), 200);
+    SAY(two, "GET /again HTTP/1.1\r\nHost: a\r\n\r\n"); /* the connection is as good as before */
+    assert_int_equal(hear_echo(two), 200);
+    on_loop(job_hold);
+    SAY(one, "GET /later HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_string_equal(hear(one, 10000, &closed), "");
+    assert_true(closed);
+    SAY(two, "GET /later HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_string_equal(hear(two, 200, &closed), "");
+    assert_false(closed);
+    on_loop(job_stop);
+    assert_string_equal(hear(two, 10000, &closed), "");
+    assert_true(closed);
+    on_loop(job_start);
+    close(one);
+    close(two);
+    curl_easy_cleanup(c);
+}
+
 static void test_certificate_swap(void **state) {
     struct sl_cert keep;
 
@@ -513,11 +559,13 @@ static void test_load_tls(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_plain),     TEST(test_tls),       TEST(test_oversize),
-        TEST(test_malformed), TEST(test_pipelined), TEST(test_connection_limit),
-        TEST(test_deadlines), TEST(test_restart),   TEST(test_certificate_swap),
-        TEST(test_addresses), TEST(test_starved),   TEST(test_load_plain),
-        TEST(test_load_tls),
+        TEST(test_plain),      TEST(test_tls),
+        TEST(test_oversize),   TEST(test_malformed),
+        TEST(test_pipelined),  TEST(test_connection_limit),
+        TEST(test_deadlines),  TEST(test_deferred),
+        TEST(test_restart),    TEST(test_certificate_swap),
+        TEST(test_addresses),  TEST(test_starved),
+        TEST(test_load_plain), TEST(test_load_tls),
     };
     sl_log_set(SL_LOG_ERROR);
     curl_global_init(CURL_GLOBAL_DEFAULT);

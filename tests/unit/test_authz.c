@@ -1,0 +1,136 @@
+/* Who may read the metrics, over a port that the test answers by hand. */
+#include "serve/authz.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define KNOWN                                                                                      \
+    "{\"status\":{\"authenticated\":true,\"user\":{\"username\":\"u\",\"groups\":[\"g\"]}}}"
+#define NOBODY "{\"status\":{\"authenticated\":false}}"
+#define YES "{\"status\":{\"allowed\":true}}"
+#define NO "{\"status\":{\"allowed\":false}}"
+
+static struct {
+    struct sl_port port;
+    uint32_t n, heard, cancelled;
+    char path[128], body[512]; /* of the last request */
+    sl_reply_fn done;
+    void *ctx;
+} w;
+
+static sl_call on_request(struct sl_port *p, const struct sl_request_line *rq, sl_reply_fn done,
+                          void *ctx) {
+    (void)p;
+    (void)snprintf(w.path, sizeof w.path, "%s", rq->path);
+    (void)snprintf(w.body, sizeof w.body, "%s", rq->body);
+    w.done = done;
+    w.ctx = ctx;
+    return (sl_call){++w.n};
+}
+
+static void on_cancel(struct sl_port *p, sl_call c) {
+    (void)p;
+    (void)c;
+    w.cancelled++;
+}
+
+static const struct sl_port_ops ops = {on_request, NULL, on_cancel};
+
+static void on_heard(void *ctx) {
+    (void)ctx;
+    w.heard++;
+}
+
+static void answer(int status, const char *body) {
+    w.done(w.ctx, &(struct sl_reply){.status = status, .body = body, .len = strlen(body)});
+}
+
+static struct sl_authz *fresh(void) {
+    memset(&w, 0, sizeof w);
+    w.port.ops = &ops;
+    return sl_authz_new(&w.port, "/metrics", on_heard, NULL);
+}
+
+static void test_headers(void **state) {
+    struct sl_authz *a = fresh();
+    (void)state;
+    for (const char *const *h =
+             (const char *const[]){"", "Basic eA==", "Bearer", "Bearer ", "Bearer a b", NULL};
+         *h; h++)
+        assert_int_equal(sl_authz_ask(a, *h), SL_AUTHZ_UNKNOWN);
+    assert_int_equal(sl_authz_ask(a, NULL), SL_AUTHZ_UNKNOWN);
+    assert_int_equal(w.n, 0);
+    sl_authz_free(a);
+}
+
+static void test_answers(void **state) {
+    static const struct {
+        int who_status;
+        const char *who;
+        int may_status; /* 0: not asked */
+        const char *may;
+        enum sl_authz_says says;
+        sl_span kept;
+    } cases[] = {
+        {201, KNOWN, 201, YES, SL_AUTHZ_ALLOWED, SL_MINUTE},
+        {201, KNOWN, 201, NO, SL_AUTHZ_FORBIDDEN, 10 * SL_SEC},
+        {201, NOBODY, 0, NULL, SL_AUTHZ_UNKNOWN, 10 * SL_SEC},
+        {500, "", 0, NULL, SL_AUTHZ_FAILED, SL_SEC},
+        {201, "[]", 0, NULL, SL_AUTHZ_FAILED, SL_SEC},
+        {201, KNOWN, 403, NOBODY, SL_AUTHZ_FAILED, SL_SEC},
+    };
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(cases); i++) {
+        struct sl_authz *a = fresh();
+        assert_int_equal(sl_authz_ask(a, "bearer secret\"1"), SL_AUTHZ_WAIT);
+        assert_int_equal(sl_authz_ask(a, "Bearer secret\"1"), SL_AUTHZ_WAIT); /* asked once */
+        assert_string_equal(w.path, "/apis/authentication.k8s.io/v1/tokenreviews");
+        assert_non_null(strstr(w.body, "\"token\":\"secret\\\"1\""));
+        answer(cases[i].who_status, cases[i].who);
+        if (cases[i].may_status) {
+            assert_int_equal(w.heard, 0);
+            assert_string_equal(w.path, "/apis/authorization.k8s.io/v1/subjectaccessreviews");
+            assert_non_null(strstr(w.body, "\"verb\":\"get\",\"path\":\"/metrics\"},\"user\":\"u\","
+                                           "\"groups\":[\"g\"]}}"));
+            answer(cases[i].may_status, cases[i].may);
+        }
+        uint32_t n = w.n;
+        assert_int_equal(w.heard, 1);
+        w.port.mono += cases[i].kept - 1;
+        assert_int_equal(sl_authz_ask(a, "Bearer secret\"1"), cases[i].says);
+        assert_int_equal(w.n, n);
+        w.port.mono += 1;
+        assert_int_equal(sl_authz_ask(a, "Bearer secret\"1"), SL_AUTHZ_WAIT);
+        assert_int_equal(w.n, n + 1);
+        sl_authz_free(a);
+        assert_true(w.cancelled >= 1);
+    }
+}
+
+static void test_many(void **state) {
+    struct sl_authz *a = fresh();
+    char header[32];
+    (void)state;
+    for (uint32_t i = 0; i < SL_AUTHZ_TOKENS; i++) {
+        (void)snprintf(header, sizeof header, "Bearer %u", i);
+        assert_int_equal(sl_authz_ask(a, header), SL_AUTHZ_WAIT);
+    }
+    assert_int_equal(sl_authz_ask(a, "Bearer more"), SL_AUTHZ_FAILED);
+    answer(201, NOBODY); /* of the last one, whose place another may have */
+    assert_int_equal(sl_authz_ask(a, "Bearer more"), SL_AUTHZ_WAIT);
+    assert_int_equal(w.n, SL_AUTHZ_TOKENS + 1);
+    sl_authz_free(a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_headers),
+        cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_many),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
