@@ -137,9 +137,11 @@ bool sl_go_int(struct sl_review_call *c, const char *s, int64_t *ret, const char
     }
     errno = 0;
     *ret = strtoll(s, NULL, 10);
-    if (errno == ERANGE)
+    if (errno == ERANGE) {
         *why = go_error(c, "Atoi", s, "value out of range");
-    return errno != ERANGE;
+        return false;
+    }
+    return true;
 }
 
 bool sl_go_bool(struct sl_review_call *c, const char *s, bool *ret, const char **why) {

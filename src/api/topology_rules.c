@@ -104,7 +104,7 @@ static void check_slices(const struct topology *t) {
 
 static yyjson_doc *parse_layers(const struct topology *t, const char *s, const struct sl_path *at) {
     yyjson_read_err why;
-    yyjson_doc *d = yyjson_read_opts((char *)(uintptr_t)s, strlen(s), 0, NULL, &why);
+    yyjson_doc *d = yyjson_read_opts(sl_arena_strdup(t->c->arena, s), strlen(s), 0, NULL, &why);
     size_t n = yyjson_arr_size(yyjson_doc_get_root(d));
 
     if (!d)

@@ -91,8 +91,11 @@ static void pending(struct sl_manager *m, struct rec_wl *w, const struct sl_effe
     struct sl_buf text;
     bool observe = m->settings->gates[SL_G_UNADMITTED_WORKLOADS_OBSERVABILITY];
     sl_buf_init(&text, (size_t)1 << 20);
-    if (sl_effect_conditions(x, &text, v))
+    uint32_t n = sl_effect_conditions(x, &text, v);
+    if (n)
         wl_set_waiting(m, w, observe ? observed_reason(x, &v[0]) : v[0].reason, v[0].message);
+    for (uint32_t i = 1; i < n; i++)
+        wl_set_cond(m, w, sl_word(SL_VOCAB_COND, (int)v[i].type), v[i].status, v[i].reason, v[i].message);
     sl_buf_done(&text);
     if (observe && !wl_next_cond(m, w, "Admitted"))
         wl_set_cond(m, w, "Admitted", false, "NoReservation", "The workload has no reservation");

@@ -18,16 +18,13 @@ static void put_text(struct sl_buf *b, const char *lead, const char *value) {
 /* Of the event that follows when the write is done. */
 static void _printf_(2, 3) set_note(struct rec_job *j, const char *fmt, ...) {
     va_list args;
+    char *note = NULL;
     va_start(args, fmt);
-    int n = vsnprintf(NULL, 0, fmt, args);
+    int n = vasprintf(&note, fmt, args);
     va_end(args);
     sl_freep(&j->note);
-    if (n < 0)
-        return;
-    j->note = sl_alloc((size_t)n + 1);
-    va_start(args, fmt);
-    (void)vsnprintf(j->note, (size_t)n + 1, fmt, args);
-    va_end(args);
+    if (n >= 0)
+        j->note = note;
 }
 
 /* ---- the Workload ---- */

@@ -271,7 +271,7 @@ void job_changed(struct sl_manager *m, struct rec *r) {
         job_slices_settle(m, j);
     if (p.phase >= JOB_WL_FINISHED)
         job_draft_drop(j);
-    if (p.phase > JOB_WL_FINISHED) {
+    if (p.phase > JOB_WL_FINISHED && p.wl) {
         follow_gate(m, j, p.wl);
         follow_priority(m, j, p.wl);
     }

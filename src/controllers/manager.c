@@ -356,7 +356,7 @@ static void on_done(void *ctx, uint32_t obj, const struct sl_write *w, enum sl_w
     struct rec *r = m->objs.v[obj];
     if (!r)
         return;
-    count_write(m, w, how);
+    count_write(m, r, how);
     if (w->method == SL_GET && w->tag != WRITE_FOREIGN && how == SL_WRITTEN && !r->gone)
         r->again = true; /* it was asked for: take it in even if it is the version that we know */
     if (how == SL_WRITTEN && r->kind != REC_EVENT && !r->gone)

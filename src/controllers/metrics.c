@@ -10,13 +10,12 @@
 
 /* ---- writes ---- */
 
-void count_write(struct sl_manager *m, const struct sl_write *w, enum sl_written how) {
+void count_write(struct sl_manager *m, const struct rec *r, enum sl_written how) {
     static const char *const outcomes[] = {
         [SL_WRITTEN] = "written",     [SL_WRITE_CONFLICT] = "conflict", [SL_WRITE_GONE] = "gone",
         [SL_WRITE_FAILED] = "failed", [SL_WRITE_REFUSED] = "refused",
     };
-    sl_metric_add(m->spec.metrics, SL_M_API_WRITES_TOTAL, 1,
-                  w->tag < REC_KINDS ? kinds[w->tag].kind : "", outcomes[how]);
+    sl_metric_add(m->spec.metrics, SL_M_API_WRITES_TOTAL, 1, kinds[r->kind].kind, outcomes[how]);
 }
 
 /* ---- cycles ---- */

@@ -7,7 +7,7 @@
 
 #include "controllers/wl.h"
 
-void count_write(struct sl_manager *m, const struct sl_write *w, enum sl_written how);
+void count_write(struct sl_manager *m, const struct rec *r, enum sl_written how);
 /* Around one run of the engine. */
 void count_cycle_begins(struct sl_manager *m);
 void count_cycle(struct sl_manager *m, const struct sl_effects *x);

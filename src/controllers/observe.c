@@ -204,7 +204,7 @@ static bool is_replaced(const struct sl_manager *m, const struct rec_wl *old, co
     return reserves(m, old) && !wl_will(m, old, "Evicted") && old->seen.admission->cq == by->seen.admission->cq;
 }
 
-/* Its reservation is written: now the slice whose place it takes is finished. */
+/* Its reservation is written, and perhaps over again: now the slice whose place it took is finished. */
 static void observe_slice(struct sl_manager *m, const struct rec_wl *w) {
     const char *name = slice_of(m, w);
     if (!*name || !m->spec.parts.scheduler || wl_changing(w, WL_ADMISSION) || !reserves(m, w))
@@ -226,12 +226,12 @@ static void observe_past(struct sl_manager *m, struct rec_wl *w) {
     if (w->past_told && s->requeues == v.requeues && s->requeue_at / SL_SEC == v.requeue_at / SL_SEC)
         return;
     w->past_told = true;
-    if (!was && !s->requeues && !s->requeue_at && !s->past_exec_s && !v.requeues && !v.requeue_at)
+    if (!was && !s->requeues && !s->requeue_at && s->past_exec_s <= 0 && !v.requeues && !v.requeue_at)
         return;
     struct sl_fact f = {.kind = SL_FACT_PAST, .wl = w->id};
     f.past.requeues = s->requeues;
     f.past.requeue_at = s->requeue_at;
-    f.past.past_exec_s = s->past_exec_s;
+    f.past.past_exec_s = s->past_exec_s > 0 ? s->past_exec_s : 0;
     if (was) {
         const char *reason = str(m, evicted->reason);
         f.past.reason = evict_reason(reason);
@@ -305,6 +305,8 @@ static void observe_reclaimable(struct sl_manager *m, struct rec_wl *w) {
 
 void wl_observe(struct sl_manager *m, struct rec_wl *w) {
     bool finished = wl_is(m, w, "Finished");
+    if (finished)
+        observe_slice(m, w);
     if (finished && !w->id.v)
         return; /* the engine need not know of the past */
     if (finished) { /* and may forget it */

@@ -147,6 +147,7 @@ bool wl_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
     w->elastic = strcmp(jannotation(o, ELASTIC), "true") == 0;
     w->boost = boost_of(jannotation(o, BOOST));
     wl_status_read(m, w, yyjson_obj_get(o, "status"));
+    wl_drop_outdated(m, w);
     wl_note_release(m, w);
     return true;
 }
@@ -528,6 +529,7 @@ void wl_written(struct sl_manager *m, struct rec *r, const struct sl_write *out,
     } else {
         w->stubborn = how == SL_WRITE_REFUSED;
         wl_changes_return(w);
+        wl_drop_outdated(m, w);
     }
     wl_note_release(m, w);
     if (w->want || w->wishes)

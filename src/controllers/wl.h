@@ -77,7 +77,7 @@ struct wl_status {
     struct wl_admission *admission;
     int32_t requeues;
     sl_time requeue_at;
-    int64_t past_exec_s;
+    int64_t past_exec_s;  /* -1: it never ran */
     int32_t *reclaimable; /* one per podset; NULL: none */
     struct wl_gates *gates; /* preemptionGates; NULL: none */
     bool names;           /* clusterName, nominatedClusterNames or unhealthyNodes are set */

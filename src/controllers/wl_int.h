@@ -8,6 +8,8 @@ void wl_status_done(struct wl_status *s);
 void wl_status_read(struct sl_manager *m, struct rec_wl *w, yyjson_val *o);
 void wl_changes_free(struct wl_changes **c);
 void wl_changes_return(struct rec_wl *w);
+/* Somebody else gave it quota meanwhile: why it waited need not be said any more. */
+void wl_drop_outdated(struct sl_manager *m, struct rec_wl *w);
 /* To be called after any change of what is wanted, sent or seen. */
 void wl_note_release(struct sl_manager *m, struct rec_wl *w);
 /* Is anything wanted otherwise than it is seen? */

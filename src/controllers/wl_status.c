@@ -202,7 +202,7 @@ void wl_status_read(struct sl_manager *m, struct rec_wl *w, yyjson_val *o) {
     read_evictions(m, s, jat(o, "schedulingStats.evictions"));
     s->requeues = (int32_t)jint(o, "requeueState.count", 0);
     s->requeue_at = jtime(o, "requeueState.requeueAt");
-    s->past_exec_s = jint(o, "accumulatedPastExecutionTimeSeconds", 0);
+    s->past_exec_s = jint(o, "accumulatedPastExecutionTimeSeconds", -1);
     s->reclaimable = read_reclaimable(m, w, yyjson_obj_get(o, "reclaimablePods"));
     s->gates = wl_gates_read(m, yyjson_obj_get(o, "preemptionGates"));
     s->names = jat(o, "clusterName") || jat(o, "nominatedClusterNames") || jat(o, "unhealthyNodes");
@@ -380,11 +380,11 @@ void wl_add_past(struct sl_manager *m, struct rec_wl *w, int64_t seconds) {
     int64_t now = wl_next(w, WL_PAST)->past_exec_s;
     struct wl_changes *c = wl_change(m, w);
     c->fields |= WL_PAST;
-    c->s.past_exec_s = now + (seconds > 0 ? seconds : 0);
+    c->s.past_exec_s = (now > 0 ? now : 0) + (seconds > 0 ? seconds : 0);
 }
 
 void wl_reset_past(struct sl_manager *m, struct rec_wl *w) {
-    if (!wl_next(w, WL_PAST)->past_exec_s)
+    if (wl_next(w, WL_PAST)->past_exec_s <= 0)
         return;
     struct wl_changes *c = wl_change(m, w);
     c->fields |= WL_PAST;
@@ -445,6 +445,21 @@ void wl_set_checks(struct sl_manager *m, struct rec_wl *w, const struct sl_check
     c->s.checks.n = fresh.s.checks.n;
     c->s.checks.cap = fresh.s.checks.cap;
     c->fields |= WL_CHECKS;
+}
+
+void wl_drop_outdated(struct sl_manager *m, struct rec_wl *w) {
+    if (!w->want || !w->seen.admission || (w->want->fields & WL_ADMISSION) || !wl_is(m, w, "QuotaReserved"))
+        return;
+    sl_sym type = sl_sym_find(&m->syms, "QuotaReserved");
+    for (uint32_t i = 0; i < w->want->s.conds.n; i++) {
+        struct cond *c = &w->want->s.conds.v[i];
+        if (c->type != type || c->status != COND_FALSE)
+            continue;
+        sl_freep(&c->message);
+        *c = sl_vec_pop(&w->want->s.conds);
+        w->want->told = false;
+        return;
+    }
 }
 
 /* ---- what was sent and not taken returns under what was wanted since ---- */
@@ -760,7 +775,7 @@ void wl_put_status(const struct sl_manager *m, const struct rec_wl *w, struct sl
     put_evictions(m, effective(w, WL_EVICTIONS), b);
     put_reclaimable(m, w, b);
     wl_gates_put(m, effective(w, WL_POSITIONS)->gates, b);
-    if (effective(w, WL_PAST)->past_exec_s)
+    if (effective(w, WL_PAST)->past_exec_s >= 0)
         sl_buf_printf(b, ",\"accumulatedPastExecutionTimeSeconds\":%lld",
                       (long long)effective(w, WL_PAST)->past_exec_s);
     if (!a && !wl_will(m, w, "Finished"))

@@ -154,6 +154,8 @@ static void why_push(struct sl_engine *e, struct sl_why *why) {
 /* What the slice before this workload holds of the resource for one podset. */
 static sl_amount held_before(const struct sl_engine *e, const struct entry *x, uint16_t podset,
                              sl_sym resource) {
+    if (x->slice == NONE)
+        return 0;
     const struct shape *s = &e->shapes.v[e->classes.v[x->class].shape];
     const struct assigned *a = slice_holds(e, x->slice, s->podsets[podset].name, resource);
     return a ? a->amount : 0;
@@ -170,7 +172,7 @@ static sl_amount step_total(const struct sl_engine *e, const struct entry *x, co
                                   sl_amount_mul(unit, counts[p->podsets.v[st->first_podset + k]]));
     }
     total = sl_amount_min(total, INT64_MAX - 1);
-    for (uint32_t k = 0; k < st->n_podsets && x->slice != NONE; k++)
+    for (uint32_t k = 0; k < st->n_podsets; k++)
         total = sl_amount_sub(total, held_before(e, x, p->podsets.v[st->first_podset + k],
                                                  p->res.v[st->res + r].resource));
     return total;

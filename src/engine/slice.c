@@ -29,8 +29,6 @@ uint32_t slice_before(const struct sl_engine *e, uint32_t wl, uint32_t cq) {
 
 const struct assigned *slice_holds(const struct sl_engine *e, uint32_t slice, const char *podset,
                                    sl_sym resource) {
-    if (slice == NONE)
-        return NULL;
     const struct admission *a = e->wls.v[slice].admission;
     const struct shape *s = &e->shapes.v[e->wls.v[slice].shape];
     for (uint32_t p = 0; p < a->n_podsets; p++) {
@@ -62,8 +60,8 @@ void slice_take_over(struct sl_engine *e, uint32_t wl, uint32_t slice) {
 }
 
 uint32_t slice_taken(const struct sl_engine *e, uint32_t wl) {
-    const struct more *m = e->wls.v[wl].more;
-    uint32_t old = m ? wl_resolve(e, m->took) : NONE;
+    const struct wl *w = &e->wls.v[wl];
+    uint32_t old = w->more && wl_holds_quota(w) ? wl_resolve(e, w->more->took) : NONE;
     return old != NONE && e->wls.v[old].more->handed.admission ? old : NONE;
 }
 
@@ -95,6 +93,7 @@ void slice_ended(struct sl_engine *e, uint32_t wl) {
         return;
     admission_unref(m->handed.admission);
     m->handed = (struct handed){0};
+    m->took = SL_WL_NONE; /* it came to something */
 }
 
 /* ---- holding less ---- */

@@ -658,7 +658,7 @@ uint32_t wl_lookup(const struct sl_engine *e, sl_sym ns, const char *name);
 /* slice.c: workloads that take the place of others, and those that shrink */
 /* The one whose place this workload would take in the queue, NONE. */
 uint32_t slice_before(const struct sl_engine *e, uint32_t wl, uint32_t cq);
-/* What that one was given of a resource for its podset of this name; NULL: nothing, or no slice. */
+/* What that one was given of a resource for its podset of this name; NULL: nothing. */
 const struct assigned *slice_holds(const struct sl_engine *e, uint32_t slice, const char *podset,
                                    sl_sym resource);
 void slice_take_over(struct sl_engine *e, uint32_t wl, uint32_t slice);

@@ -25,7 +25,7 @@
 #include "base/prng.h"
 #include "kube/stamp.h"
 
-#define MAX_BODY_BYTES 65536u
+#define MAX_BODY_BYTES ((size_t)1 << 20)
 #define MAX_PATH_BYTES 2048u
 #define MAX_VERSION_BYTES 256u
 #define MAX_HOLDER_BYTES 1024u
@@ -81,9 +81,10 @@ static void retry(struct sl_lease *l, sl_span retry_after) {
 
 /* ---- what the server says ---- */
 
+/* Too long a text is cut: a stranger with a long name is still a stranger. */
 static bool copy(struct sl_buf *to, yyjson_val *v) {
     sl_buf_clear(to);
-    if (!yyjson_is_str(v) || yyjson_get_len(v) > to->ceiling)
+    if (!yyjson_is_str(v))
         return false;
     sl_buf_add(to, yyjson_get_str(v), yyjson_get_len(v));
     return true;
@@ -104,9 +105,10 @@ static bool observe(struct sl_lease *l, const struct sl_reply *r) {
     static const char *const fields[] = {"holderIdentity", "leaseDurationSeconds", "acquireTime",
                                          "renewTime", "leaseTransitions"};
     uint64_t seen = 1;
+    yyjson_val *holder = yyjson_obj_get(spec, "holderIdentity");
     bool good =
-        yyjson_is_obj(root) &&
-        copy(&l->version, yyjson_obj_get(yyjson_obj_get(root, "metadata"), "resourceVersion"));
+        copy(&l->version, yyjson_obj_get(yyjson_obj_get(root, "metadata"), "resourceVersion")) &&
+        (!holder || yyjson_is_null(holder) || yyjson_is_str(holder));
 
     if (good) {
         for (size_t i = 0; i < SL_LEN(fields); i++)
@@ -115,10 +117,11 @@ static bool observe(struct sl_lease *l, const struct sl_reply *r) {
             l->seen = seen;
             l->seen_at = l->port->mono;
         }
-        (void)copy(&l->holder, yyjson_obj_get(spec, "holderIdentity")); /* none: nobody */
+        (void)copy(&l->holder, holder); /* none: nobody */
         int64_t s = yyjson_is_int(seconds) ? yyjson_get_sint(seconds) : 0;
         l->seen_duration = s > 0 && s <= MAX_LEASE_SECONDS ? s * SL_SEC : l->duration;
-        l->transitions = yyjson_is_int(transitions) ? yyjson_get_sint(transitions) : 0;
+        int64_t t = yyjson_is_int(transitions) ? yyjson_get_sint(transitions) : 0;
+        l->transitions = t >= 0 && t < INT32_MAX ? t : 0; /* an int32 in the API */
         l->ours = strcmp(sl_buf_str(&l->holder), l->identity) == 0;
         if (!l->ours)
             l->term_ends = INT64_MIN;

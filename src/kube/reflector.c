@@ -35,7 +35,7 @@
 #define MAX_STATUS_BYTES ((size_t)64 << 10)
 
 #define PAUSE_MIN (100 * SL_MSEC)
-#define PAUSE_MAX (30 * SL_SEC)
+#define PAUSE_MAX (2 * SL_SEC) /* whoever is away is missed as soon as it is back */
 #define RETRY_AFTER_MAX (10 * SL_MINUTE)
 #define MISSING_PAUSE SL_SEC
 #define LIVED SL_SEC        /* a stream that lasted so long was a good one */

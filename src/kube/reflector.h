@@ -26,8 +26,8 @@ struct yyjson_val;
 struct sl_reflector_owner {
     void *ctx;
     void (*begin)(void *ctx); /* a list begins */
-    void (*object)(void *ctx,
-                   struct yyjson_val *o); /* exists and says this; in a list without its kind */
+    /* It exists and says this. In a list it does not say its kind. */
+    void (*object)(void *ctx, struct yyjson_val *o);
     void (*gone)(void *ctx, struct yyjson_val *o); /* deleted; its last state */
     void (*synced)(void *ctx, bool exists);        /* the list is whole; exists: the API is there */
 };

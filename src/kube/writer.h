@@ -8,12 +8,13 @@
  * What the writer does with an answer, after telling the owner:
  *   2xx             asks the object again if it was wanted meanwhile
  *   409             reads the object (GET w->read_path; not if that is empty), gives it to the
- * owner, asks again: re-decide. At once the first time, after a pause if it goes on 404, 410
- * nothing; the owner knows whether it still cares 429, 5xx, none  asks again after a pause that
- * grows from 20 ms to 10 s, jittered, or as Retry-After says. After a 429 all others wait as long,
- * and then go on one by one at first other 4xx       the server refuses this body for good: asks
- * again after a pause from 1 s to 1 min; a wish meanwhile is asked, but only a different body is
- * sent
+ *                   owner and asks again: at once the first time, after a pause if it goes on
+ *   404, 410        nothing; the owner knows whether it still cares
+ *   429, 5xx, none  asks again after a pause that grows from 20 ms to 10 s, jittered, or as
+ *                   Retry-After says; after a 429 all others wait as long, then go on one by one
+ *                   until it is seen to work
+ *   other 4xx       the server refuses this body for good: asks again after a pause from 1 s to
+ *                   1 min; a wish meanwhile is asked, but only a different body is sent
  *
  * Objects are the owner's numbers, dense from 0 (SL_WRITER_MAX_OBJECTS). Lanes: a lower lane is
  * served first; a higher one only uses what the lower ones leave, but is never starved for ever

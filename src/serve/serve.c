@@ -24,6 +24,8 @@
 
 #define OWN_NAMESPACE_FILE "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 #define FILES_EVERY (2 * SL_SEC) /* how often files that may change are looked at */
+#define LISTEN_TRIES 40u
+#define LISTEN_PAUSE_US 50000u
 #define MAX_PEM ((size_t)1 << 20)
 #define MAX_CONNECTIONS 512u
 #define LISTS_PATIENCE (20 * SL_SEC)
@@ -31,7 +33,7 @@
 struct serve {
     const struct sl_serve_options *o;
     uv_loop_t loop;
-    uv_check_t after;  /* runs after each turn's I/O */
+    uv_prepare_t before; /* runs before each wait for I/O */
     uv_timer_t timer;  /* the next thing to do */
     uv_signal_t on_term, on_int;
     struct sl_client *client;
@@ -281,6 +283,11 @@ static int listen_on(struct serve *s, const char *what, const char *host, uint16
                                  .key_pem = cert ? cert->key_pem : NULL, .max_body = max_body,
                                  .max_connections = MAX_CONNECTIONS, .handler = handler, .ctx = s};
     int r = sl_httpd_start(&s->loop, &spec, ret, err);
+    /* The one before us may still be going. */
+    for (uint32_t i = 0; r < 0 && i < LISTEN_TRIES; i++) {
+        (void)usleep(LISTEN_PAUSE_US);
+        r = sl_httpd_start(&s->loop, &spec, ret, err);
+    }
     if (r < 0)
         return sl_err_wrap(err, r, "%s on %s:%u", what, *host ? host : "*", port);
     sl_log(SL_LOG_INFO, "listening", SL_S("what", what), SL_S("host", *host ? host : "*"), SL_I("port", sl_httpd_port(*ret)));
@@ -327,7 +334,7 @@ static void on_timer(uv_timer_t *t) {
     (void)t; /* it only makes the loop turn */
 }
 
-static void turn(uv_check_t *h) {
+static void turn(uv_prepare_t *h) {
     struct serve *s = h->data;
     sl_client_clock(s->client);
     if (s->lease) {
@@ -423,6 +430,8 @@ static void close_handle(uv_handle_t *h, void *arg) {
 }
 
 static void finish(struct serve *s) {
+    if (s->before.data)
+        (void)uv_prepare_stop(&s->before); /* what it turns is about to go */
     sl_httpd_stop(s->webhook);
     sl_httpd_stop(s->metrics_http);
     sl_httpd_stop(s->health);
@@ -453,9 +462,9 @@ int sl_serve(const struct sl_serve_options *o, struct sl_err *err) {
         (void)file_changed(o->config, &s.config_time);
     int r = load_settings(&s, &s.settings, err);
     if (r >= 0) {
-        s.after.data = s.on_term.data = s.on_int.data = &s;
-        (void)uv_check_init(&s.loop, &s.after);
-        (void)uv_check_start(&s.after, turn);
+        s.before.data = s.on_term.data = s.on_int.data = &s;
+        (void)uv_prepare_init(&s.loop, &s.before);
+        (void)uv_prepare_start(&s.before, turn);
         (void)uv_timer_init(&s.loop, &s.timer);
         (void)uv_timer_start(&s.timer, on_timer, 0, 0);
         (void)uv_signal_init(&s.loop, &s.on_term);

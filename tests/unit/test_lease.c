@@ -343,6 +343,44 @@ static void test_stranger(void **state) {
     close_world(&w);
 }
 
+/* What the server says may be odd. Nothing of it makes two holders. */
+static void test_odd_leases(void **state) {
+    static const struct {
+        const char *spec;
+        bool taken; /* within a retry period */
+    } cases[] = {
+        {"{}", true},
+        {"{\"holderIdentity\":\"\"}", true},
+        {"{\"holderIdentity\":5}", false},
+        {"{\"holderIdentity\":\"x\"}", false},
+        {"{\"holderIdentity\":\"x\",\"leaseDurationSeconds\":-3}", false},
+        {"{\"holderIdentity\":\"x\",\"leaseDurationSeconds\":\"1\"}", false},
+        {"{\"holderIdentity\":\"x\",\"leaseDurationSeconds\":9223372036854775807}", false},
+        {"{\"holderIdentity\":\"x\",\"leaseDurationSeconds\":1}", true},
+        {"{\"holderIdentity\":\"\",\"leaseTransitions\":9223372036854775807}", true},
+    };
+    char body[4000], holder[3000];
+    struct world w;
+
+    (void)state;
+    memset(holder, 'o', sizeof holder);
+    holder[sizeof holder - 1] = '\0';
+    for (size_t i = 0; i <= SL_LEN(cases); i++) {
+        bool last = i == SL_LEN(cases);
+        open_world(&w, 1, i);
+        (void)snprintf(
+            body, sizeof body,
+            last ? "{\"metadata\":{\"name\":\"sluice\"},\"spec\":{\"holderIdentity\":\"%s\"}}"
+                 : "{\"metadata\":{\"name\":\"sluice\"},\"spec\":%s}",
+            last ? holder : cases[i].spec);
+        assert_int_equal(fakeapi_do(w.a, SL_POST, LEASES, SL_JSON, body, NULL), 201);
+        candidate(&w, 0, "one", i);
+        pass(&w, RETRY + SL_SEC);
+        assert_int_equal(sl_lease_held(w.l[0]), !last && cases[i].taken);
+        close_world(&w);
+    }
+}
+
 static void test_release(void **state) {
     struct world w;
 
@@ -440,10 +478,11 @@ static void test_seeds(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stamps),  cmocka_unit_test(test_life),
-        cmocka_unit_test(test_death),   cmocka_unit_test(test_deadline),
-        cmocka_unit_test(test_hung),    cmocka_unit_test(test_stranger),
-        cmocka_unit_test(test_release), cmocka_unit_test(test_seeds),
+        cmocka_unit_test(test_stamps),     cmocka_unit_test(test_life),
+        cmocka_unit_test(test_death),      cmocka_unit_test(test_deadline),
+        cmocka_unit_test(test_hung),       cmocka_unit_test(test_stranger),
+        cmocka_unit_test(test_odd_leases), cmocka_unit_test(test_release),
+        cmocka_unit_test(test_seeds),
     };
     return cmocka_run_group_tests_name("lease", tests, NULL, NULL);
 }
