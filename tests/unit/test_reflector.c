@@ -202,7 +202,7 @@ static void test_list_errors(void **state) {
         for (int n = 0; n < 15; n++) {
             answer(&g.s, codes[i], "", 0);
             after(&g, max / 2, max, FIRST);
-            max = max * 2 > 30 * SL_SEC ? 30 * SL_SEC : max * 2;
+            max = max * 2 > 2 * SL_SEC ? 2 * SL_SEC : max * 2;
         }
         answer(&g.s, codes[i], "", 100 * SL_SEC);
         after(&g, 100 * SL_SEC, 100 * SL_SEC, FIRST);
