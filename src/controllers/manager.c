@@ -159,6 +159,7 @@ static void free_if_unknown(struct sl_manager *m, struct rec *r) {
     if (!r->gone || r->dirty || sl_writer_busy(m->writer, r->obj))
         return;
     m->objs.v[r->obj] = NULL;
+    sl_writer_forget(m->writer, r->obj); /* pauses and wishes are not the next one's */
     *sl_vec_push(&m->free_objs) = r->obj;
     if (kinds[r->kind].done)
         kinds[r->kind].done(r);
@@ -479,6 +480,15 @@ void sl_manager_lead(struct sl_manager *m, bool lead) {
 
 /* ---- the turn ---- */
 
+/* A list that is refused (no rights, a broken conversion) keeps everything waiting: somebody should know why. */
+static void tell_trouble(struct table *t) {
+    const char *trouble = sl_reflector_trouble(t->reflector);
+    uint64_t hash = *trouble ? sl_hash_str(1, trouble) : 0;
+    if (hash && hash != t->trouble)
+        sl_log(SL_LOG_WARN, "cannot read from the API", SL_S("kind", kinds[t->kind].kind), SL_S("error", trouble));
+    t->trouble = hash;
+}
+
 static bool lists_are_in(struct sl_manager *m) {
     bool all = true;
     for (uint32_t k = 0; k < REC_KINDS; k++) {
@@ -486,6 +496,7 @@ static bool lists_are_in(struct sl_manager *m) {
         if (!t->reflector)
             continue;
         sl_reflector_tick(t->reflector);
+        tell_trouble(t);
         all &= t->synced;
     }
     return all;

@@ -85,6 +85,7 @@ struct table {
     uint32_t n, epoch;
     uint64_t stream_rv, ahead_rv; /* the newest version the stream has shown; one that was read past it */
     sl_time ahead_since;
+    uint64_t trouble; /* hash of what was last said to be wrong with the stream */
     enum rec_kind kind;
     bool synced, exists;
 };

@@ -4,6 +4,10 @@
 
 #include "controllers/wl.h"
 
+/* Of exactly this status; NULL: absent. */
+struct cond *wl_find_cond(const struct wl_status *s, sl_sym type);
+const struct wl_check *wl_find_check(const struct wl_status *s, sl_sym name);
+
 void wl_status_done(struct wl_status *s);
 void wl_status_read(struct sl_manager *m, struct rec_wl *w, yyjson_val *o);
 void wl_changes_free(struct wl_changes **c);
@@ -16,7 +20,6 @@ void wl_note_release(struct sl_manager *m, struct rec_wl *w);
 bool wl_differs(const struct rec_wl *w);
 /* The whole status that is ours, as wanted. */
 void wl_put_status(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b);
-bool wl_same_admission(const struct wl_admission *a, const struct wl_admission *b);
 
 /* QuotaReserved=False with the reason why it waits, in no hurry; the event Pending follows when it is written. */
 void wl_set_waiting(struct sl_manager *m, struct rec_wl *w, const char *reason, const char *message);

@@ -1,5 +1,5 @@
 /*
- * The status of a Workload as a record: reading it, changing it, writing the changes.
+ * The status of a Workload as a record: what is seen, and the changes that are wanted.
  */
 #include "controllers/wl_int.h"
 
@@ -51,167 +51,9 @@ void wl_changes_free(struct wl_changes **c) {
     sl_freep(c);
 }
 
-/* ---- reading ---- */
-
-static void read_conds(struct sl_manager *m, struct wl_status *s, yyjson_val *list) {
-    size_t i, n;
-    yyjson_val *v;
-    yyjson_arr_foreach(list, i, n, v) {
-        if (i >= WL_MAX_CONDITIONS)
-            break;
-        const char *status = jstr(v, "status");
-        *sl_vec_push(&s->conds) = (struct cond){
-            .type = sl_sym_put(&m->syms, jstr(v, "type")),
-            .reason = sl_sym_put(&m->syms, jstr(v, "reason")),
-            .status = strcmp(status, "True") == 0    ? COND_TRUE
-                      : strcmp(status, "False") == 0 ? COND_FALSE
-                                                     : COND_UNKNOWN,
-            .generation = jint(v, "observedGeneration", 0),
-            .at = jtime(v, "lastTransitionTime"),
-            .message = sl_strdup(jstr(v, "message")),
-        };
-    }
-}
-
-static sl_amount read_amount(const char *resource, yyjson_val *v) {
-    sl_quantity q = 0;
-    struct sl_err err;
-    if (yyjson_is_int(v))
-        q = (sl_quantity)yyjson_get_sint(v) * SL_NANO;
-    else if (yyjson_is_str(v) && sl_quantity_parse(yyjson_get_str(v), yyjson_get_len(v), &q, &err) < 0)
-        q = 0;
-    return sl_amount_of_request(resource, q);
-}
-
-static void read_assigned(struct sl_manager *m, struct wl_podset_admission *p, yyjson_val *v) {
-    yyjson_val *flavors = yyjson_obj_get(v, "flavors"), *usage = yyjson_obj_get(v, "resourceUsage"), *key, *val;
-    size_t i, n, cap = yyjson_obj_size(flavors) + yyjson_obj_size(usage);
-    if (cap > 2 * SL_MAX_PODSET_RESOURCES)
-        return;
-    p->v = sl_alloc0(cap + 1, sizeof *p->v);
-    yyjson_obj_foreach(flavors, i, n, key, val) {
-        const char *name = yyjson_get_str(key), *flavor = yyjson_get_str(val);
-        p->v[p->n++] = (struct wl_assigned){sl_sym_put(&m->syms, name), sl_sym_put(&m->syms, flavor ? flavor : ""),
-                                            read_amount(name, yyjson_obj_get(usage, name))};
-    }
-    yyjson_obj_foreach(usage, i, n, key, val) {
-        const char *name = yyjson_get_str(key);
-        if (!yyjson_obj_get(flavors, name))
-            p->v[p->n++] = (struct wl_assigned){sl_sym_put(&m->syms, name), 0, read_amount(name, val)};
-    }
-}
-
-static char *read_topology(yyjson_val *v) {
-    yyjson_val *t = jat(v, "topologyAssignment"), *d = jat(v, "delayedTopologyRequest");
-    if (!t && !d)
-        return NULL;
-    struct sl_buf b;
-    sl_buf_init(&b, (size_t)2 << 20);
-    if (t) {
-        sl_buf_puts(&b, ",\"topologyAssignment\":");
-        jput(&b, t);
-    }
-    if (d) {
-        sl_buf_puts(&b, ",\"delayedTopologyRequest\":");
-        jput(&b, d);
-    }
-    char *s = sl_strdup(sl_buf_str(&b));
-    sl_buf_done(&b);
-    return s;
-}
-
-static struct wl_admission *read_admission(struct sl_manager *m, yyjson_val *o) {
-    yyjson_val *list = yyjson_obj_get(o, "podSetAssignments"), *v;
-    size_t i, n;
-    if (!o)
-        return NULL;
-    struct wl_admission *a = sl_alloc0(1, sizeof *a);
-    a->cq = sl_sym_put(&m->syms, jstr(o, "clusterQueue"));
-    a->v = sl_alloc0(SL_MAX_PODSETS, sizeof *a->v);
-    yyjson_arr_foreach(list, i, n, v) {
-        if (i >= SL_MAX_PODSETS)
-            break;
-        struct wl_podset_admission *p = &a->v[a->n++];
-        p->name = sl_sym_put(&m->syms, jstr(v, "name"));
-        p->count = (int32_t)jint(v, "count", 0);
-        p->topology = read_topology(v);
-        read_assigned(m, p, v);
-    }
-    return a;
-}
-
-static void read_checks(struct sl_manager *m, struct wl_status *s, yyjson_val *list) {
-    size_t i, n;
-    yyjson_val *v, *updates;
-    yyjson_arr_foreach(list, i, n, v) {
-        struct sl_buf b;
-        struct sl_err err;
-        int state = SL_CHECK_PENDING;
-        if (i >= 2 * SL_MAX_CHECKS)
-            break;
-        if (sl_word_parse(SL_VOCAB_CHECK_STATE, jstr(v, "state"), &state, &err) < 0)
-            state = SL_CHECK_PENDING;
-        struct wl_check *c = sl_vec_push(&s->checks);
-        *c = (struct wl_check){
-            .name = sl_sym_put(&m->syms, jstr(v, "name")),
-            .state = (enum sl_check_state)state,
-            .at = jtime(v, "lastTransitionTime"),
-            .message = sl_strdup(jstr(v, "message")),
-            .requeue_after_s = jint(v, "requeueAfterSeconds", -1),
-            .retries = (int32_t)jint(v, "retryCount", -1),
-        };
-        updates = jat(v, "podSetUpdates");
-        if (!updates)
-            continue;
-        sl_buf_init(&b, (size_t)2 << 20);
-        jput(&b, updates);
-        c->updates = sl_strdup(sl_buf_str(&b));
-        sl_buf_done(&b);
-    }
-}
-
-static void read_evictions(struct sl_manager *m, struct wl_status *s, yyjson_val *list) {
-    size_t i, n;
-    yyjson_val *v;
-    yyjson_arr_foreach(list, i, n, v)
-        if (i < 64)
-            *sl_vec_push(&s->evictions) = (struct wl_eviction){sl_sym_put(&m->syms, jstr(v, "reason")),
-                                                               sl_sym_put(&m->syms, jstr(v, "underlyingCause")),
-                                                               jint(v, "count", 0)};
-}
-
-static int32_t *read_reclaimable(const struct sl_manager *m, const struct rec_wl *w, yyjson_val *list) {
-    size_t i, n;
-    yyjson_val *v;
-    if (!yyjson_arr_size(list) || !w->n_podsets)
-        return NULL;
-    int32_t *counts = sl_alloc0(w->n_podsets, sizeof *counts);
-    yyjson_arr_foreach(list, i, n, v)
-        for (uint32_t p = 0; p < w->n_podsets; p++)
-            if (strcmp(str(m, w->podsets[p].name), jstr(v, "name")) == 0)
-                counts[p] = (int32_t)jint(v, "count", 0);
-    return counts;
-}
-
-void wl_status_read(struct sl_manager *m, struct rec_wl *w, yyjson_val *o) {
-    struct wl_status *s = &w->seen;
-    wl_status_done(s);
-    read_conds(m, s, yyjson_obj_get(o, "conditions"));
-    s->admission = read_admission(m, jat(o, "admission"));
-    read_checks(m, s, yyjson_obj_get(o, "admissionChecks"));
-    read_evictions(m, s, jat(o, "schedulingStats.evictions"));
-    s->requeues = (int32_t)jint(o, "requeueState.count", 0);
-    s->requeue_at = jtime(o, "requeueState.requeueAt");
-    s->past_exec_s = jint(o, "accumulatedPastExecutionTimeSeconds", -1);
-    s->reclaimable = read_reclaimable(m, w, yyjson_obj_get(o, "reclaimablePods"));
-    s->gates = wl_gates_read(m, yyjson_obj_get(o, "preemptionGates"));
-    s->names = jat(o, "clusterName") || jat(o, "nominatedClusterNames") || jat(o, "unhealthyNodes");
-    s->requests = jat(o, "resourceRequests") != NULL;
-}
-
 /* ---- looking ---- */
 
-static struct cond *find_cond(const struct wl_status *s, sl_sym type) {
+struct cond *wl_find_cond(const struct wl_status *s, sl_sym type) {
     for (uint32_t i = 0; i < s->conds.n; i++)
         if (s->conds.v[i].type == type)
             return &s->conds.v[i];
@@ -219,7 +61,7 @@ static struct cond *find_cond(const struct wl_status *s, sl_sym type) {
 }
 
 const struct cond *wl_cond(const struct sl_manager *m, const struct rec_wl *w, const char *type) {
-    return find_cond(&w->seen, sl_sym_find(&m->syms, type));
+    return wl_find_cond(&w->seen, sl_sym_find(&m->syms, type));
 }
 
 bool wl_is(const struct sl_manager *m, const struct rec_wl *w, const char *type) {
@@ -229,11 +71,11 @@ bool wl_is(const struct sl_manager *m, const struct rec_wl *w, const char *type)
 
 const struct cond *wl_next_cond(const struct sl_manager *m, const struct rec_wl *w, const char *type) {
     sl_sym y = sl_sym_find(&m->syms, type);
-    const struct cond *c = w->want ? find_cond(&w->want->s, y) : NULL;
+    const struct cond *c = w->want ? wl_find_cond(&w->want->s, y) : NULL;
     if (!c && w->sent)
-        c = find_cond(&w->sent->s, y);
+        c = wl_find_cond(&w->sent->s, y);
     if (!c)
-        c = find_cond(&w->seen, y);
+        c = wl_find_cond(&w->seen, y);
     return c && c->status != COND_NONE ? c : NULL;
 }
 
@@ -280,7 +122,7 @@ void wl_change_at_leisure(struct sl_manager *m, struct rec_wl *w) {
 }
 
 static void put_cond(struct wl_changes *c, struct cond x) {
-    struct cond *old = find_cond(&c->s, x.type);
+    struct cond *old = wl_find_cond(&c->s, x.type);
     if (old) {
         sl_freep(&old->message);
         *old = x;
@@ -414,7 +256,7 @@ int64_t wl_count_eviction(struct sl_manager *m, struct rec_wl *w, const char *re
     return 0;
 }
 
-static const struct wl_check *find_check(const struct wl_status *s, sl_sym name) {
+const struct wl_check *wl_find_check(const struct wl_status *s, sl_sym name) {
     for (uint32_t i = 0; i < s->checks.n; i++)
         if (s->checks.v[i].name == name)
             return &s->checks.v[i];
@@ -425,7 +267,7 @@ void wl_set_checks(struct sl_manager *m, struct rec_wl *w, const struct sl_check
     struct wl_changes fresh = {0};
     for (uint32_t i = 0; i < n; i++) {
         sl_sym name = sl_sym_put(&m->syms, v[i].name);
-        const struct wl_check *old = find_check(wl_next(w, WL_CHECKS), name);
+        const struct wl_check *old = wl_find_check(wl_next(w, WL_CHECKS), name);
         bool same = old && old->state == v[i].state;
         *sl_vec_push(&fresh.s.checks) = (struct wl_check){
             .name = name,
@@ -475,7 +317,7 @@ void wl_changes_return(struct rec_wl *w) {
     }
     for (uint32_t i = 0; i < old->s.conds.n; i++) {
         struct cond *c = &old->s.conds.v[i];
-        if (find_cond(&new->s, c->type))
+        if (wl_find_cond(&new->s, c->type))
             continue;
         *sl_vec_push(&new->s.conds) = *c;
         c->message = NULL;
@@ -508,277 +350,4 @@ void wl_changes_return(struct rec_wl *w) {
         sl_vec_clear(&old->s.checks);
     }
     wl_changes_free(&old);
-}
-
-/* ---- writing ---- */
-
-/* The status that has the word on a field, of what is wanted and what is seen. */
-static const struct wl_status *effective(const struct rec_wl *w, enum wl_field field) {
-    return w->want->fields & field ? &w->want->s : &w->seen;
-}
-
-static void put_cond_json(const struct sl_manager *m, const struct cond *c, struct sl_buf *b) {
-    static const char *const words[] = {"", "False", "True", "Unknown"};
-    sl_buf_puts(b, b->s[b->len - 1] == '[' ? "{\"type\":" : ",{\"type\":");
-    sl_buf_json(b, str(m, c->type));
-    sl_buf_printf(b, ",\"status\":\"%s\",\"reason\":", words[c->status]);
-    sl_buf_json(b, str(m, c->reason));
-    sl_buf_puts(b, ",\"message\":");
-    sl_buf_json(b, c->message);
-    sl_buf_puts(b, ",\"lastTransitionTime\":");
-    jput_time(b, c->at);
-    if (c->generation)
-        sl_buf_printf(b, ",\"observedGeneration\":%lld", (long long)c->generation);
-    sl_buf_putc(b, '}');
-}
-
-static bool same_cond(const struct cond *a, const struct cond *b) {
-    if (!a || a->status == COND_NONE)
-        return !b || b->status == COND_NONE;
-    return b && a->status == b->status && a->reason == b->reason && strcmp(a->message, b->message) == 0;
-}
-
-/* The conditions that are ours to say; those of others stay as they are. */
-static bool is_ours(const struct sl_manager *m, sl_sym type) {
-    static const char *const types[] = {"QuotaReserved", "Admitted", "Evicted",  "Preempted",         "Requeued",
-                                        "PodsReady",     "Finished", "DeactivationTarget", "BlockedOnPreemptionGates"};
-    for (size_t i = 0; i < SL_LEN(types); i++)
-        if (strcmp(str(m, type), types[i]) == 0)
-            return true;
-    return false;
-}
-
-static bool conds_differ(const struct rec_wl *w) {
-    const struct wl_changes *c = w->want;
-    for (uint32_t i = 0; i < c->s.conds.n; i++)
-        if (!same_cond(&c->s.conds.v[i], find_cond(&w->seen, c->s.conds.v[i].type)))
-            return true;
-    return false;
-}
-
-static void put_conds(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b) {
-    const struct wl_changes *c = w->want;
-    sl_buf_puts(b, "\"conditions\":[");
-    for (uint32_t i = 0; i < w->seen.conds.n; i++) {
-        const struct cond *x = find_cond(&c->s, w->seen.conds.v[i].type);
-        if (is_ours(m, w->seen.conds.v[i].type) && (!x || x->status != COND_NONE))
-            put_cond_json(m, x ? x : &w->seen.conds.v[i], b);
-    }
-    for (uint32_t i = 0; i < c->s.conds.n; i++)
-        if (c->s.conds.v[i].status != COND_NONE && !find_cond(&w->seen, c->s.conds.v[i].type))
-            put_cond_json(m, &c->s.conds.v[i], b);
-    sl_buf_putc(b, ']');
-}
-
-static bool same_admission(const struct wl_admission *a, const struct wl_admission *b) {
-    if (!a || !b)
-        return !a && !b;
-    if (a->cq != b->cq || a->n != b->n)
-        return false;
-    for (uint32_t i = 0; i < a->n; i++) {
-        const struct wl_podset_admission *p = &a->v[i], *q = &b->v[i];
-        if (p->name != q->name || p->count != q->count || p->n != q->n)
-            return false;
-        for (uint32_t k = 0; k < p->n; k++) {
-            uint32_t j = 0;
-            while (j < q->n && q->v[j].resource != p->v[k].resource)
-                j++;
-            if (j == q->n || q->v[j].flavor != p->v[k].flavor || q->v[j].usage != p->v[k].usage)
-                return false;
-        }
-    }
-    return true;
-}
-
-bool wl_same_admission(const struct wl_admission *a, const struct wl_admission *b) {
-    return same_admission(a, b);
-}
-
-static void put_admission(const struct sl_manager *m, const struct wl_admission *a, struct sl_buf *b) {
-    char text[SL_QUANTITY_TEXT];
-    if (!a)
-        return;
-    sl_buf_puts(b, ",\"admission\":{\"clusterQueue\":");
-    sl_buf_json(b, str(m, a->cq));
-    sl_buf_puts(b, ",\"podSetAssignments\":[");
-    for (uint32_t i = 0; i < a->n; i++) {
-        const struct wl_podset_admission *p = &a->v[i];
-        bool first = true;
-        sl_buf_puts(b, i ? ",{\"name\":" : "{\"name\":");
-        sl_buf_json(b, str(m, p->name));
-        sl_buf_printf(b, ",\"count\":%d,\"flavors\":{", p->count);
-        for (uint32_t k = 0; k < p->n; k++) {
-            if (!p->v[k].flavor)
-                continue;
-            sl_buf_puts(b, first ? "" : ",");
-            first = false;
-            sl_buf_json(b, str(m, p->v[k].resource));
-            sl_buf_putc(b, ':');
-            sl_buf_json(b, str(m, p->v[k].flavor));
-        }
-        sl_buf_puts(b, "},\"resourceUsage\":{");
-        for (uint32_t k = 0; k < p->n; k++) {
-            const char *resource = str(m, p->v[k].resource);
-            sl_buf_puts(b, k ? "," : "");
-            sl_buf_json(b, resource);
-            sl_buf_printf(b, ":\"%s\"", sl_amount_format(resource, p->v[k].usage, text));
-        }
-        sl_buf_printf(b, "}%s}", p->topology ? p->topology : "");
-    }
-    sl_buf_puts(b, "]}");
-}
-
-static void put_checks(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b) {
-    const struct wl_status *s = effective(w, WL_CHECKS);
-    if (!s->checks.n)
-        return;
-    sl_buf_puts(b, ",\"admissionChecks\":[");
-    for (uint32_t i = 0; i < s->checks.n; i++) {
-        const struct wl_check *c = &s->checks.v[i], *now = find_check(&w->seen, c->name);
-        if (!c->ours && now)
-            c = now; /* its controller may have spoken meanwhile */
-        sl_buf_puts(b, i ? ",{\"name\":" : "{\"name\":");
-        sl_buf_json(b, str(m, c->name));
-        sl_buf_printf(b, ",\"state\":\"%s\",\"message\":", sl_word(SL_VOCAB_CHECK_STATE, (int)c->state));
-        sl_buf_json(b, c->message);
-        sl_buf_puts(b, ",\"lastTransitionTime\":");
-        jput_time(b, c->at);
-        if (c->requeue_after_s >= 0)
-            sl_buf_printf(b, ",\"requeueAfterSeconds\":%lld", (long long)c->requeue_after_s);
-        if (c->retries >= 0)
-            sl_buf_printf(b, ",\"retryCount\":%d", c->retries);
-        if (c->updates)
-            sl_buf_printf(b, ",\"podSetUpdates\":%s", c->updates);
-        sl_buf_putc(b, '}');
-    }
-    sl_buf_putc(b, ']');
-}
-
-static bool same_checks(const struct wl_status *a, const struct wl_status *b) {
-    if (a->checks.n != b->checks.n)
-        return false;
-    for (uint32_t i = 0; i < a->checks.n; i++) {
-        const struct wl_check *x = &a->checks.v[i], *y = &b->checks.v[i];
-        if (x->name != y->name || (x->ours && (x->state != y->state || strcmp(x->message, y->message) != 0)))
-            return false;
-    }
-    return true;
-}
-
-static void put_requeue(const struct wl_status *s, struct sl_buf *b) {
-    if (!s->requeues && !s->requeue_at)
-        return;
-    sl_buf_puts(b, ",\"requeueState\":{");
-    if (s->requeues)
-        sl_buf_printf(b, "\"count\":%d%s", s->requeues, s->requeue_at ? "," : "");
-    if (s->requeue_at) {
-        sl_buf_puts(b, "\"requeueAt\":");
-        jput_time(b, s->requeue_at);
-    }
-    sl_buf_putc(b, '}');
-}
-
-static void put_evictions(const struct sl_manager *m, const struct wl_status *s, struct sl_buf *b) {
-    if (!s->evictions.n)
-        return;
-    sl_buf_puts(b, ",\"schedulingStats\":{\"evictions\":[");
-    for (uint32_t i = 0; i < s->evictions.n; i++) {
-        const struct wl_eviction *x = &s->evictions.v[i];
-        sl_buf_puts(b, i ? ",{\"reason\":" : "{\"reason\":");
-        sl_buf_json(b, str(m, x->reason));
-        sl_buf_puts(b, ",\"underlyingCause\":");
-        sl_buf_json(b, str(m, x->cause));
-        sl_buf_printf(b, ",\"count\":%lld}", (long long)x->count);
-    }
-    sl_buf_puts(b, "]}");
-}
-
-static void put_reclaimable(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b) {
-    const int32_t *counts = effective(w, WL_RECLAIMABLE)->reclaimable;
-    bool first = true;
-    if (!counts)
-        return;
-    sl_buf_puts(b, ",\"reclaimablePods\":[");
-    for (uint32_t i = 0; i < w->n_podsets; i++) {
-        if (!counts[i])
-            continue;
-        sl_buf_puts(b, first ? "{\"name\":" : ",{\"name\":");
-        first = false;
-        sl_buf_json(b, str(m, w->podsets[i].name));
-        sl_buf_printf(b, ",\"count\":%d}", counts[i]);
-    }
-    sl_buf_putc(b, ']');
-}
-
-/* What it would take, while it waits. */
-static void put_requests(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b) {
-    const struct sl_podset_assignment *ps;
-    struct sl_arena arena;
-    char text[SL_QUANTITY_TEXT];
-    sl_arena_init(&arena, (size_t)1 << 20);
-    uint32_t n = sl_engine_requests(m->engine, w->id, &arena, &ps);
-    for (uint32_t i = 0; i < n; i++) {
-        sl_buf_puts(b, i ? ",{\"name\":" : ",\"resourceRequests\":[{\"name\":");
-        sl_buf_json(b, ps[i].name);
-        sl_buf_puts(b, ",\"resources\":{");
-        for (uint32_t k = 0; k < ps[i].n; k++) {
-            sl_buf_puts(b, k ? "," : "");
-            sl_buf_json(b, ps[i].v[k].resource);
-            sl_buf_printf(b, ":\"%s\"", sl_amount_format(ps[i].v[k].resource, ps[i].v[k].usage, text));
-        }
-        sl_buf_puts(b, "}}");
-    }
-    sl_buf_puts(b, n ? "]" : "");
-    sl_arena_done(&arena);
-}
-
-static bool same_counts(const struct rec_wl *w, const int32_t *a, const int32_t *b) {
-    for (uint32_t i = 0; i < w->n_podsets; i++)
-        if ((a ? a[i] : 0) != (b ? b[i] : 0))
-            return false;
-    return true;
-}
-
-static bool same_evictions(const struct wl_status *a, const struct wl_status *b) {
-    if (a->evictions.n != b->evictions.n)
-        return false;
-    for (uint32_t i = 0; i < a->evictions.n; i++) {
-        const struct wl_eviction *x = &a->evictions.v[i], *y = &b->evictions.v[i];
-        if (x->reason != y->reason || x->cause != y->cause || x->count != y->count)
-            return false;
-    }
-    return true;
-}
-
-bool wl_differs(const struct rec_wl *w) {
-    const struct wl_changes *c = w->want;
-    const struct wl_status *seen = &w->seen;
-    return conds_differ(w) ||
-           ((c->fields & WL_ADMISSION) && !same_admission(c->s.admission, seen->admission)) ||
-           ((c->fields & WL_REQUEUE) &&
-            (c->s.requeues != seen->requeues || c->s.requeue_at / SL_SEC != seen->requeue_at / SL_SEC)) ||
-           ((c->fields & WL_CHECKS) && !same_checks(&c->s, seen)) ||
-           ((c->fields & WL_PAST) && c->s.past_exec_s != seen->past_exec_s) ||
-           ((c->fields & WL_EVICTIONS) && !same_evictions(&c->s, seen)) ||
-           ((c->fields & WL_RECLAIMABLE) && !same_counts(w, c->s.reclaimable, seen->reclaimable)) ||
-           ((c->fields & WL_POSITIONS) && !wl_gates_same(c->s.gates, seen->gates));
-}
-
-/* A forced apply takes away what it no longer says, so it says everything that is ours. */
-void wl_put_status(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b) {
-    const struct wl_admission *a = effective(w, WL_ADMISSION)->admission;
-    sl_buf_putc(b, '{');
-    put_conds(m, w, b);
-    put_admission(m, a, b);
-    put_requeue(effective(w, WL_REQUEUE), b);
-    put_checks(m, w, b);
-    put_evictions(m, effective(w, WL_EVICTIONS), b);
-    put_reclaimable(m, w, b);
-    wl_gates_put(m, effective(w, WL_POSITIONS)->gates, b);
-    if (effective(w, WL_PAST)->past_exec_s >= 0)
-        sl_buf_printf(b, ",\"accumulatedPastExecutionTimeSeconds\":%lld",
-                      (long long)effective(w, WL_PAST)->past_exec_s);
-    if (!a && !wl_will(m, w, "Finished"))
-        put_requests(m, w, b);
-    sl_buf_putc(b, '}');
 }

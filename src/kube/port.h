@@ -1,5 +1,8 @@
 /*
- * The port: the one way to the Kubernetes API. Behind it stands an HTTP client, an in-memory API
+ * The port: the one way to the Kubernetes API. A request line is borrowed for the call only; requests and cancels are allowed
+ * inside callbacks.
+ *
+ * Behind it stands an HTTP client, an in-memory API
  * with seeded faults in the tests, or an embedded API server; nothing above it knows which.
  *
  * A request and a watch are asynchronous: the callback comes later, on the same thread, never before

@@ -5,7 +5,7 @@
  *     READY     in the line of its lane, to be asked as soon as a slot is free
  *     DELAYED   in the heap, to be READY at 'at'
  *     FLYING    its write, or its read after a conflict, is in a slot; a wish that comes now is
- * kept in 'again' and 'at', and acted on when the reply has been dealt with
+ *               kept in 'again' and 'at', and acted on when the reply has been dealt with
  *
  * Two things delay an object: a wish for later, which an earlier wish replaces, and a pause after a
  * failure, which no wish shortens. After a refusal the pause is for that very body: a different one

@@ -1,0 +1,160 @@
+/* The status of a Workload, from JSON to its record. */
+#include <string.h>
+
+#include "controllers/wl_int.h"
+
+static void read_conds(struct sl_manager *m, struct wl_status *s, yyjson_val *list) {
+    size_t i, n;
+    yyjson_val *v;
+    yyjson_arr_foreach(list, i, n, v) {
+        if (i >= WL_MAX_CONDITIONS)
+            break;
+        const char *status = jstr(v, "status");
+        *sl_vec_push(&s->conds) = (struct cond){
+            .type = sl_sym_put(&m->syms, jstr(v, "type")),
+            .reason = sl_sym_put(&m->syms, jstr(v, "reason")),
+            .status = strcmp(status, "True") == 0    ? COND_TRUE
+                      : strcmp(status, "False") == 0 ? COND_FALSE
+                                                     : COND_UNKNOWN,
+            .generation = jint(v, "observedGeneration", 0),
+            .at = jtime(v, "lastTransitionTime"),
+            .message = sl_strdup(jstr(v, "message")),
+        };
+    }
+}
+
+static sl_amount read_amount(const char *resource, yyjson_val *v) {
+    sl_quantity q = 0;
+    struct sl_err err;
+    if (yyjson_is_int(v))
+        q = (sl_quantity)yyjson_get_sint(v) * SL_NANO;
+    else if (yyjson_is_str(v) && sl_quantity_parse(yyjson_get_str(v), yyjson_get_len(v), &q, &err) < 0)
+        q = 0;
+    return sl_amount_of_request(resource, q);
+}
+
+static void read_assigned(struct sl_manager *m, struct wl_podset_admission *p, yyjson_val *v) {
+    yyjson_val *flavors = yyjson_obj_get(v, "flavors"), *usage = yyjson_obj_get(v, "resourceUsage"), *key, *val;
+    size_t i, n, cap = yyjson_obj_size(flavors) + yyjson_obj_size(usage);
+    if (cap > 2 * SL_MAX_PODSET_RESOURCES)
+        return;
+    p->v = sl_alloc0(cap + 1, sizeof *p->v);
+    yyjson_obj_foreach(flavors, i, n, key, val) {
+        const char *name = yyjson_get_str(key), *flavor = yyjson_get_str(val);
+        p->v[p->n++] = (struct wl_assigned){sl_sym_put(&m->syms, name), sl_sym_put(&m->syms, flavor ? flavor : ""),
+                                            read_amount(name, yyjson_obj_get(usage, name))};
+    }
+    yyjson_obj_foreach(usage, i, n, key, val) {
+        const char *name = yyjson_get_str(key);
+        if (!yyjson_obj_get(flavors, name))
+            p->v[p->n++] = (struct wl_assigned){sl_sym_put(&m->syms, name), 0, read_amount(name, val)};
+    }
+}
+
+static char *read_topology(yyjson_val *v) {
+    yyjson_val *t = jat(v, "topologyAssignment"), *d = jat(v, "delayedTopologyRequest");
+    if (!t && !d)
+        return NULL;
+    struct sl_buf b;
+    sl_buf_init(&b, (size_t)2 << 20);
+    if (t) {
+        sl_buf_puts(&b, ",\"topologyAssignment\":");
+        jput(&b, t);
+    }
+    if (d) {
+        sl_buf_puts(&b, ",\"delayedTopologyRequest\":");
+        jput(&b, d);
+    }
+    char *s = sl_strdup(sl_buf_str(&b));
+    sl_buf_done(&b);
+    return s;
+}
+
+static struct wl_admission *read_admission(struct sl_manager *m, yyjson_val *o) {
+    yyjson_val *list = yyjson_obj_get(o, "podSetAssignments"), *v;
+    size_t i, n;
+    if (!o)
+        return NULL;
+    struct wl_admission *a = sl_alloc0(1, sizeof *a);
+    a->cq = sl_sym_put(&m->syms, jstr(o, "clusterQueue"));
+    a->v = sl_alloc0(SL_MAX_PODSETS, sizeof *a->v);
+    yyjson_arr_foreach(list, i, n, v) {
+        if (i >= SL_MAX_PODSETS)
+            break;
+        struct wl_podset_admission *p = &a->v[a->n++];
+        p->name = sl_sym_put(&m->syms, jstr(v, "name"));
+        p->count = (int32_t)jint(v, "count", 0);
+        p->topology = read_topology(v);
+        read_assigned(m, p, v);
+    }
+    return a;
+}
+
+static void read_checks(struct sl_manager *m, struct wl_status *s, yyjson_val *list) {
+    size_t i, n;
+    yyjson_val *v, *updates;
+    yyjson_arr_foreach(list, i, n, v) {
+        struct sl_buf b;
+        struct sl_err err;
+        int state = SL_CHECK_PENDING;
+        if (i >= 2 * SL_MAX_CHECKS)
+            break;
+        if (sl_word_parse(SL_VOCAB_CHECK_STATE, jstr(v, "state"), &state, &err) < 0)
+            state = SL_CHECK_PENDING;
+        struct wl_check *c = sl_vec_push(&s->checks);
+        *c = (struct wl_check){
+            .name = sl_sym_put(&m->syms, jstr(v, "name")),
+            .state = (enum sl_check_state)state,
+            .at = jtime(v, "lastTransitionTime"),
+            .message = sl_strdup(jstr(v, "message")),
+            .requeue_after_s = jint(v, "requeueAfterSeconds", -1),
+            .retries = (int32_t)jint(v, "retryCount", -1),
+        };
+        updates = jat(v, "podSetUpdates");
+        if (!updates)
+            continue;
+        sl_buf_init(&b, (size_t)2 << 20);
+        jput(&b, updates);
+        c->updates = sl_strdup(sl_buf_str(&b));
+        sl_buf_done(&b);
+    }
+}
+
+static void read_evictions(struct sl_manager *m, struct wl_status *s, yyjson_val *list) {
+    size_t i, n;
+    yyjson_val *v;
+    yyjson_arr_foreach(list, i, n, v)
+        if (i < 64)
+            *sl_vec_push(&s->evictions) = (struct wl_eviction){sl_sym_put(&m->syms, jstr(v, "reason")),
+                                                               sl_sym_put(&m->syms, jstr(v, "underlyingCause")),
+                                                               jint(v, "count", 0)};
+}
+
+static int32_t *read_reclaimable(const struct sl_manager *m, const struct rec_wl *w, yyjson_val *list) {
+    size_t i, n;
+    yyjson_val *v;
+    if (!yyjson_arr_size(list) || !w->n_podsets)
+        return NULL;
+    int32_t *counts = sl_alloc0(w->n_podsets, sizeof *counts);
+    yyjson_arr_foreach(list, i, n, v)
+        for (uint32_t p = 0; p < w->n_podsets; p++)
+            if (strcmp(str(m, w->podsets[p].name), jstr(v, "name")) == 0)
+                counts[p] = (int32_t)jint(v, "count", 0);
+    return counts;
+}
+
+void wl_status_read(struct sl_manager *m, struct rec_wl *w, yyjson_val *o) {
+    struct wl_status *s = &w->seen;
+    wl_status_done(s);
+    read_conds(m, s, yyjson_obj_get(o, "conditions"));
+    s->admission = read_admission(m, jat(o, "admission"));
+    read_checks(m, s, yyjson_obj_get(o, "admissionChecks"));
+    read_evictions(m, s, jat(o, "schedulingStats.evictions"));
+    s->requeues = (int32_t)jint(o, "requeueState.count", 0);
+    s->requeue_at = jtime(o, "requeueState.requeueAt");
+    s->past_exec_s = jint(o, "accumulatedPastExecutionTimeSeconds", -1);
+    s->reclaimable = read_reclaimable(m, w, yyjson_obj_get(o, "reclaimablePods"));
+    s->gates = wl_gates_read(m, yyjson_obj_get(o, "preemptionGates"));
+    s->names = jat(o, "clusterName") || jat(o, "nominatedClusterNames") || jat(o, "unhealthyNodes");
+    s->requests = jat(o, "resourceRequests") != NULL;
+}

@@ -1,0 +1,271 @@
+/* The status of a Workload, from its record and what is wanted to the body of a patch. */
+#include <string.h>
+
+#include "controllers/wl_int.h"
+
+/* The status that has the word on a field, of what is wanted and what is seen. */
+static const struct wl_status *effective(const struct rec_wl *w, enum wl_field field) {
+    return w->want->fields & field ? &w->want->s : &w->seen;
+}
+
+static void put_cond_json(const struct sl_manager *m, const struct cond *c, struct sl_buf *b) {
+    static const char *const words[] = {"", "False", "True", "Unknown"};
+    sl_buf_puts(b, b->s[b->len - 1] == '[' ? "{\"type\":" : ",{\"type\":");
+    sl_buf_json(b, str(m, c->type));
+    sl_buf_printf(b, ",\"status\":\"%s\",\"reason\":", words[c->status]);
+    sl_buf_json(b, str(m, c->reason));
+    sl_buf_puts(b, ",\"message\":");
+    sl_buf_json(b, c->message);
+    sl_buf_puts(b, ",\"lastTransitionTime\":");
+    jput_time(b, c->at);
+    if (c->generation)
+        sl_buf_printf(b, ",\"observedGeneration\":%lld", (long long)c->generation);
+    sl_buf_putc(b, '}');
+}
+
+static bool same_cond(const struct cond *a, const struct cond *b) {
+    if (!a || a->status == COND_NONE)
+        return !b || b->status == COND_NONE;
+    return b && a->status == b->status && a->reason == b->reason && strcmp(a->message, b->message) == 0;
+}
+
+/* The conditions that are ours to say; those of others stay as they are. */
+static bool is_ours(const struct sl_manager *m, sl_sym type) {
+    static const char *const types[] = {"QuotaReserved", "Admitted", "Evicted",  "Preempted",         "Requeued",
+                                        "PodsReady",     "Finished", "DeactivationTarget", "BlockedOnPreemptionGates"};
+    for (size_t i = 0; i < SL_LEN(types); i++)
+        if (strcmp(str(m, type), types[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool conds_differ(const struct rec_wl *w) {
+    const struct wl_changes *c = w->want;
+    for (uint32_t i = 0; i < c->s.conds.n; i++)
+        if (!same_cond(&c->s.conds.v[i], wl_find_cond(&w->seen, c->s.conds.v[i].type)))
+            return true;
+    return false;
+}
+
+static void put_conds(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b) {
+    const struct wl_changes *c = w->want;
+    sl_buf_puts(b, "\"conditions\":[");
+    for (uint32_t i = 0; i < w->seen.conds.n; i++) {
+        const struct cond *x = wl_find_cond(&c->s, w->seen.conds.v[i].type);
+        if (is_ours(m, w->seen.conds.v[i].type) && (!x || x->status != COND_NONE))
+            put_cond_json(m, x ? x : &w->seen.conds.v[i], b);
+    }
+    for (uint32_t i = 0; i < c->s.conds.n; i++)
+        if (c->s.conds.v[i].status != COND_NONE && !wl_find_cond(&w->seen, c->s.conds.v[i].type))
+            put_cond_json(m, &c->s.conds.v[i], b);
+    sl_buf_putc(b, ']');
+}
+
+static bool same_admission(const struct wl_admission *a, const struct wl_admission *b) {
+    if (!a || !b)
+        return !a && !b;
+    if (a->cq != b->cq || a->n != b->n)
+        return false;
+    for (uint32_t i = 0; i < a->n; i++) {
+        const struct wl_podset_admission *p = &a->v[i], *q = &b->v[i];
+        if (p->name != q->name || p->count != q->count || p->n != q->n)
+            return false;
+        for (uint32_t k = 0; k < p->n; k++) {
+            uint32_t j = 0;
+            while (j < q->n && q->v[j].resource != p->v[k].resource)
+                j++;
+            if (j == q->n || q->v[j].flavor != p->v[k].flavor || q->v[j].usage != p->v[k].usage)
+                return false;
+        }
+    }
+    return true;
+}
+
+static void put_admission(const struct sl_manager *m, const struct wl_admission *a, struct sl_buf *b) {
+    char text[SL_QUANTITY_TEXT];
+    if (!a)
+        return;
+    sl_buf_puts(b, ",\"admission\":{\"clusterQueue\":");
+    sl_buf_json(b, str(m, a->cq));
+    sl_buf_puts(b, ",\"podSetAssignments\":[");
+    for (uint32_t i = 0; i < a->n; i++) {
+        const struct wl_podset_admission *p = &a->v[i];
+        bool first = true;
+        sl_buf_puts(b, i ? ",{\"name\":" : "{\"name\":");
+        sl_buf_json(b, str(m, p->name));
+        sl_buf_printf(b, ",\"count\":%d,\"flavors\":{", p->count);
+        for (uint32_t k = 0; k < p->n; k++) {
+            if (!p->v[k].flavor)
+                continue;
+            sl_buf_puts(b, first ? "" : ",");
+            first = false;
+            sl_buf_json(b, str(m, p->v[k].resource));
+            sl_buf_putc(b, ':');
+            sl_buf_json(b, str(m, p->v[k].flavor));
+        }
+        sl_buf_puts(b, "},\"resourceUsage\":{");
+        for (uint32_t k = 0; k < p->n; k++) {
+            const char *resource = str(m, p->v[k].resource);
+            sl_buf_puts(b, k ? "," : "");
+            sl_buf_json(b, resource);
+            sl_buf_printf(b, ":\"%s\"", sl_amount_format(resource, p->v[k].usage, text));
+        }
+        sl_buf_printf(b, "}%s}", p->topology ? p->topology : "");
+    }
+    sl_buf_puts(b, "]}");
+}
+
+static void put_checks(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b) {
+    const struct wl_status *s = effective(w, WL_CHECKS);
+    if (!s->checks.n)
+        return;
+    sl_buf_puts(b, ",\"admissionChecks\":[");
+    for (uint32_t i = 0; i < s->checks.n; i++) {
+        const struct wl_check *c = &s->checks.v[i], *now = wl_find_check(&w->seen, c->name);
+        if (!c->ours && now)
+            c = now; /* its controller may have spoken meanwhile */
+        sl_buf_puts(b, i ? ",{\"name\":" : "{\"name\":");
+        sl_buf_json(b, str(m, c->name));
+        sl_buf_printf(b, ",\"state\":\"%s\",\"message\":", sl_word(SL_VOCAB_CHECK_STATE, (int)c->state));
+        sl_buf_json(b, c->message);
+        sl_buf_puts(b, ",\"lastTransitionTime\":");
+        jput_time(b, c->at);
+        if (c->requeue_after_s >= 0)
+            sl_buf_printf(b, ",\"requeueAfterSeconds\":%lld", (long long)c->requeue_after_s);
+        if (c->retries >= 0)
+            sl_buf_printf(b, ",\"retryCount\":%d", c->retries);
+        if (c->updates)
+            sl_buf_printf(b, ",\"podSetUpdates\":%s", c->updates);
+        sl_buf_putc(b, '}');
+    }
+    sl_buf_putc(b, ']');
+}
+
+static bool same_checks(const struct wl_status *a, const struct wl_status *b) {
+    if (a->checks.n != b->checks.n)
+        return false;
+    for (uint32_t i = 0; i < a->checks.n; i++) {
+        const struct wl_check *x = &a->checks.v[i], *y = &b->checks.v[i];
+        if (x->name != y->name || (x->ours && (x->state != y->state || strcmp(x->message, y->message) != 0)))
+            return false;
+    }
+    return true;
+}
+
+static void put_requeue(const struct wl_status *s, struct sl_buf *b) {
+    if (!s->requeues && !s->requeue_at)
+        return;
+    sl_buf_puts(b, ",\"requeueState\":{");
+    if (s->requeues)
+        sl_buf_printf(b, "\"count\":%d%s", s->requeues, s->requeue_at ? "," : "");
+    if (s->requeue_at) {
+        sl_buf_puts(b, "\"requeueAt\":");
+        jput_time(b, s->requeue_at);
+    }
+    sl_buf_putc(b, '}');
+}
+
+static void put_evictions(const struct sl_manager *m, const struct wl_status *s, struct sl_buf *b) {
+    if (!s->evictions.n)
+        return;
+    sl_buf_puts(b, ",\"schedulingStats\":{\"evictions\":[");
+    for (uint32_t i = 0; i < s->evictions.n; i++) {
+        const struct wl_eviction *x = &s->evictions.v[i];
+        sl_buf_puts(b, i ? ",{\"reason\":" : "{\"reason\":");
+        sl_buf_json(b, str(m, x->reason));
+        sl_buf_puts(b, ",\"underlyingCause\":");
+        sl_buf_json(b, str(m, x->cause));
+        sl_buf_printf(b, ",\"count\":%lld}", (long long)x->count);
+    }
+    sl_buf_puts(b, "]}");
+}
+
+static void put_reclaimable(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b) {
+    const int32_t *counts = effective(w, WL_RECLAIMABLE)->reclaimable;
+    bool first = true;
+    if (!counts)
+        return;
+    sl_buf_puts(b, ",\"reclaimablePods\":[");
+    for (uint32_t i = 0; i < w->n_podsets; i++) {
+        if (!counts[i])
+            continue;
+        sl_buf_puts(b, first ? "{\"name\":" : ",{\"name\":");
+        first = false;
+        sl_buf_json(b, str(m, w->podsets[i].name));
+        sl_buf_printf(b, ",\"count\":%d}", counts[i]);
+    }
+    sl_buf_putc(b, ']');
+}
+
+/* What it would take, while it waits. */
+static void put_requests(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b) {
+    const struct sl_podset_assignment *ps;
+    struct sl_arena arena;
+    char text[SL_QUANTITY_TEXT];
+    sl_arena_init(&arena, (size_t)1 << 20);
+    uint32_t n = sl_engine_requests(m->engine, w->id, &arena, &ps);
+    for (uint32_t i = 0; i < n; i++) {
+        sl_buf_puts(b, i ? ",{\"name\":" : ",\"resourceRequests\":[{\"name\":");
+        sl_buf_json(b, ps[i].name);
+        sl_buf_puts(b, ",\"resources\":{");
+        for (uint32_t k = 0; k < ps[i].n; k++) {
+            sl_buf_puts(b, k ? "," : "");
+            sl_buf_json(b, ps[i].v[k].resource);
+            sl_buf_printf(b, ":\"%s\"", sl_amount_format(ps[i].v[k].resource, ps[i].v[k].usage, text));
+        }
+        sl_buf_puts(b, "}}");
+    }
+    sl_buf_puts(b, n ? "]" : "");
+    sl_arena_done(&arena);
+}
+
+static bool same_counts(const struct rec_wl *w, const int32_t *a, const int32_t *b) {
+    for (uint32_t i = 0; i < w->n_podsets; i++)
+        if ((a ? a[i] : 0) != (b ? b[i] : 0))
+            return false;
+    return true;
+}
+
+static bool same_evictions(const struct wl_status *a, const struct wl_status *b) {
+    if (a->evictions.n != b->evictions.n)
+        return false;
+    for (uint32_t i = 0; i < a->evictions.n; i++) {
+        const struct wl_eviction *x = &a->evictions.v[i], *y = &b->evictions.v[i];
+        if (x->reason != y->reason || x->cause != y->cause || x->count != y->count)
+            return false;
+    }
+    return true;
+}
+
+bool wl_differs(const struct rec_wl *w) {
+    const struct wl_changes *c = w->want;
+    const struct wl_status *seen = &w->seen;
+    return conds_differ(w) ||
+           ((c->fields & WL_ADMISSION) && !same_admission(c->s.admission, seen->admission)) ||
+           ((c->fields & WL_REQUEUE) &&
+            (c->s.requeues != seen->requeues || c->s.requeue_at / SL_SEC != seen->requeue_at / SL_SEC)) ||
+           ((c->fields & WL_CHECKS) && !same_checks(&c->s, seen)) ||
+           ((c->fields & WL_PAST) && c->s.past_exec_s != seen->past_exec_s) ||
+           ((c->fields & WL_EVICTIONS) && !same_evictions(&c->s, seen)) ||
+           ((c->fields & WL_RECLAIMABLE) && !same_counts(w, c->s.reclaimable, seen->reclaimable)) ||
+           ((c->fields & WL_POSITIONS) && !wl_gates_same(c->s.gates, seen->gates));
+}
+
+/* A forced apply takes away what it no longer says, so it says everything that is ours. */
+void wl_put_status(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b) {
+    const struct wl_admission *a = effective(w, WL_ADMISSION)->admission;
+    sl_buf_putc(b, '{');
+    put_conds(m, w, b);
+    put_admission(m, a, b);
+    put_requeue(effective(w, WL_REQUEUE), b);
+    put_checks(m, w, b);
+    put_evictions(m, effective(w, WL_EVICTIONS), b);
+    put_reclaimable(m, w, b);
+    wl_gates_put(m, effective(w, WL_POSITIONS)->gates, b);
+    if (effective(w, WL_PAST)->past_exec_s >= 0)
+        sl_buf_printf(b, ",\"accumulatedPastExecutionTimeSeconds\":%lld",
+                      (long long)effective(w, WL_PAST)->past_exec_s);
+    if (!a && !wl_will(m, w, "Finished"))
+        put_requests(m, w, b);
+    sl_buf_putc(b, '}');
+}
