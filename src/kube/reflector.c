@@ -217,6 +217,12 @@ static void on_list(void *ctx, const struct sl_reply *reply) {
         r->fails = 0;
         r->phase = LIST_DUE;
         r->due = r->port->mono + sl_prng_range(&r->prng, MISSING_PAUSE, MISSING_PAUSE * 3 / 2);
+    } else if (r->pages > 0 && (reply->status == 0 || reply->status == 429 || reply->status >= 500)) {
+        /* The same page again: over bad connections a long list would otherwise never come to its end. */
+        troubled_by_reply(r, "list", reply);
+        if (r->fails == 0)
+            r->fails = 1;
+        pause_until(r, LIST_DUE, reply->retry_after);
     } else {
         if (reply->status == 410 && r->pages > 0)
             r->whole = true;
