@@ -462,8 +462,9 @@ static bool worth_a_look(const struct sl_engine *e, const struct cq *q, const st
     return c->n_lacks && !spares && may_preempt(e, q, c);
 }
 
-/* Would a look at the class now lead to anything? Leaves no trace but a fresh memo. */
-static bool would_move(struct sl_engine *e, uint32_t c, uint32_t cq) {
+/* Would a look at the class now lead to anything? Leaves no trace but a fresh memo; and if the configuration changed ('retell'), its
+ * first is told the numbers as they are now. */
+static bool would_move(struct sl_engine *e, uint32_t c, uint32_t cq, bool retell) {
     struct round *r = &e->round;
     uint32_t marks[] = {r->picks.n, r->uses.n,   r->whys.n, r->targets.n,
                         r->tried.n, r->counts.n, r->lacks.n};
@@ -475,6 +476,8 @@ static bool would_move(struct sl_engine *e, uint32_t c, uint32_t cq) {
     bool moves = x.mode == MODE_FIT || preempts || x.has_resume;
     if (!moves)
         remember_lacks(e, &x);
+    if (!moves && retell && e->out && x.whys.n)
+        effect_pending(e, &x, x.mode == MODE_NO_FIT ? SL_PENDING_NO_FIT : SL_PENDING_NO_CANDIDATES, 0, true);
     r->picks.n = marks[0];
     r->uses.n = marks[1];
     r->whys.n = marks[2];
@@ -505,7 +508,7 @@ void tree_wake(struct sl_engine *e, struct tree *t) {
             /* A queue that has become strict knows no sleepers: whoever is refused stands first. */
             if (q->strategy == SL_STRICT_FIFO ||
                 ((t->wake_all || worth_a_look(e, q, &e->classes.v[c])) &&
-                 would_move(e, c, t->cqs.v[i])))
+                 would_move(e, c, t->cqs.v[i], t->wake_all)))
                 class_wake(e, c);
         }
         for (uint32_t k = 0; k < q->lqs.n; k++)
