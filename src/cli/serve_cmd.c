@@ -23,22 +23,30 @@ enum {
 static const char *const yes_no[] = {"true", "false", NULL};
 
 static const struct sl_opt opts[] = {
-    [OPT_KUBECONFIG] = {"kubeconfig", SL_OPT_FILE, "FILE",
-                        "how to reach the API server (KUBECONFIG, the in-cluster account, ~/.kube/config)", NULL},
-    [OPT_CONFIG] = {"config", SL_OPT_FILE, "FILE", "Kueue's Configuration; read again when it changes", NULL},
+    [OPT_KUBECONFIG] =
+        {"kubeconfig", SL_OPT_FILE, "FILE",
+         "how to reach the API server (KUBECONFIG, the in-cluster account, ~/.kube/config)", NULL},
+    [OPT_CONFIG] = {"config", SL_OPT_FILE, "FILE",
+                    "Kueue's Configuration; read again when it changes", NULL},
     [OPT_CONTROLLERS] = {"controllers", SL_OPT_TEXT, "LIST",
-                         "run only these: core, scheduler, tas, provisioning, batch/job, pod ...", NULL},
-    [OPT_WEBHOOKS] = {"webhooks", SL_OPT_TEXT, "LIST", "integrations whose admission webhooks act", NULL},
+                         "run only these: core, scheduler, tas, provisioning, batch/job, pod ...",
+                         NULL},
+    [OPT_WEBHOOKS] = {"webhooks", SL_OPT_TEXT, "LIST", "integrations whose admission webhooks act",
+                      NULL},
     [OPT_GATES] = {"feature-gates", SL_OPT_TEXT, "A=true,B=false", "Kueue's feature gates", NULL},
     [OPT_METRICS_SECURE] = {"metrics-secure", SL_OPT_CHOICE, "BOOL",
                             "false: /metrics in plain HTTP for everybody (default true)", yes_no},
-    [OPT_REQUEUE_BATCH] = {"requeue-batch-period", SL_OPT_SPAN, "DUR",
-                           "upper bound of the wait before sleepers are looked at again; ours is at once", NULL},
+    [OPT_REQUEUE_BATCH] =
+        {"requeue-batch-period", SL_OPT_SPAN, "DUR",
+         "upper bound of the wait before sleepers are looked at again; ours is at once", NULL},
     [OPT_ANNOTATIONS] = {"annotations-to-copy", SL_OPT_TEXT, "K,K",
                          "annotations that workloads take over from their jobs", NULL},
-    [OPT_GRACE] = {"pod-termination-grace-period", SL_OPT_SPAN, "DUR", "accepted; for parts that end stuck pods", NULL},
-    [OPT_MK_FRAMEWORKS] = {"multikueue-frameworks", SL_OPT_TEXT, "LIST", "accepted; for many clusters", NULL},
-    [OPT_MK_BATCH] = {"multikueue-events-batch-period", SL_OPT_SPAN, "DUR", "accepted; for many clusters", NULL},
+    [OPT_GRACE] = {"pod-termination-grace-period", SL_OPT_SPAN, "DUR",
+                   "accepted; for parts that end stuck pods", NULL},
+    [OPT_MK_FRAMEWORKS] = {"multikueue-frameworks", SL_OPT_TEXT, "LIST",
+                           "accepted; for many clusters", NULL},
+    [OPT_MK_BATCH] = {"multikueue-events-batch-period", SL_OPT_SPAN, "DUR",
+                      "accepted; for many clusters", NULL},
     [OPT_VERBOSE] = {"verbose", SL_OPT_FLAG, NULL, "also log what only helps to find faults", NULL},
 };
 
@@ -59,7 +67,8 @@ static int run(const struct sl_args *a, struct sl_err *err) {
 }
 
 static const struct sl_example examples[] = {
-    {"sluice serve --config=controller_manager_config.yaml", "everything that the configuration asks for"},
+    {"sluice serve --config=controller_manager_config.yaml",
+     "everything that the configuration asks for"},
     {"sluice serve --kubeconfig=admin.conf --controllers=core,scheduler --metrics-secure=false",
      "only the queues and the decisions, with open metrics"},
 };
@@ -68,11 +77,15 @@ const struct sl_verb sl_verb_serve = {
     .name = "serve",
     .summary = "queue and admit work on a Kubernetes cluster",
     .synopsis = "[--kubeconfig=FILE] [--config=FILE] [options]",
-    .about = "Stands beside the API server in the place of Kueue's controller manager: reads ClusterQueues, LocalQueues, "
-             "Workloads and Jobs, decides who may start, and answers the admission webhooks of these kinds. The objects in the "
-             "API are the only state: it may be stopped and started at any time, and a second replica stands by until the "
+    .about = "Stands beside the API server in the place of Kueue's controller manager: reads "
+             "ClusterQueues, LocalQueues, "
+             "Workloads and Jobs, decides who may start, and answers the admission webhooks of "
+             "these kinds. The objects in the "
+             "API are the only state: it may be stopped and started at any time, and a second "
+             "replica stands by until the "
              "first one's lease has run out.\n\n"
-             "Needs the custom resources of api/ (or Kueue's own) in the cluster; deploy/manifests.yaml installs everything.",
+             "Needs the custom resources of api/ (or Kueue's own) in the cluster; "
+             "deploy/manifests.yaml installs everything.",
     .opts = opts,
     .n_opts = SL_LEN(opts),
     .examples = examples,

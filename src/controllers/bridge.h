@@ -1,5 +1,6 @@
 /*
- * Between the records and the engine: what was seen becomes facts, what was decided becomes wishes. Private.
+ * Between the records and the engine: what was seen becomes facts, what was decided becomes wishes.
+ * Private.
  */
 #ifndef SL_CONTROLLERS_BRIDGE_H
 #define SL_CONTROLLERS_BRIDGE_H

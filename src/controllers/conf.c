@@ -1,7 +1,8 @@
 /*
- * Objects of which there are few: namespaces, classes, limits, flavors, checks, queues. Their text is kept; what the engine
- * must know is read from it by the same decoder that reads manifests (src/doc), leniently: the API server has checked it, and
- * a field that is newer than Sluice must not hide a queue.
+ * Objects of which there are few: namespaces, classes, limits, flavors, checks, queues. Their text
+ * is kept; what the engine must know is read from it by the same decoder that reads manifests
+ * (src/doc), leniently: the API server has checked it, and a field that is newer than Sluice must
+ * not hide a queue.
  */
 #include <string.h>
 
@@ -45,7 +46,7 @@ static void take_conditions(struct rec_conf *c, yyjson_val *list) {
 
     c->has_active = false;
     sl_buf_init(&others, MAX_TEXT);
-    yyjson_arr_foreach(list, i, n, v) {
+    yyjson_arr_foreach (list, i, n, v) {
         if (strcmp(jstr(v, "type"), "Active") == 0) {
             c->has_active = true;
             c->active = strcmp(jstr(v, "status"), "True") == 0;
@@ -72,7 +73,7 @@ bool conf_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
     sl_buf_init(&b, MAX_TEXT);
     sl_buf_printf(&b, "{\"apiVersion\":\"%s\",\"kind\":\"%s\"", k->api_version, k->kind);
     put_metadata(&b, yyjson_obj_get(o, "metadata"));
-    yyjson_obj_foreach(o, i, n, key, val) {
+    yyjson_obj_foreach (o, i, n, key, val) {
         const char *s = yyjson_get_str(key);
         if (strcmp(s, "apiVersion") != 0 && strcmp(s, "kind") != 0 && strcmp(s, "metadata") != 0 &&
             strcmp(s, "status") != 0)
@@ -80,7 +81,8 @@ bool conf_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
     }
     sl_buf_putc(&b, '}');
     take_conditions(c, yyjson_obj_get(status, "conditions"));
-    uint64_t hash = sl_hash_u64(sl_hash_str(0, sl_buf_str(&b)), r->kind == REC_CHECK && c->has_active && c->active);
+    uint64_t hash = sl_hash_u64(sl_hash_str(0, sl_buf_str(&b)),
+                                r->kind == REC_CHECK && c->has_active && c->active);
     uint64_t status_hash = jhash(1, status);
     bool changed = hash != c->hash || status_hash != c->status;
     c->hash = hash;
@@ -103,7 +105,8 @@ bool tell(struct sl_manager *m, struct sl_fact *f, sl_wl_id *ret_wl) {
     struct sl_err err;
     f->at = m->spec.port->wall;
     if (sl_engine_apply(m->engine, f, ret_wl, &err) < 0) {
-        sl_log(SL_LOG_WARN, "the engine refused a fact", SL_S("fact", sl_fact_name(f->kind)), SL_S("error", err.text));
+        sl_log(SL_LOG_WARN, "the engine refused a fact", SL_S("fact", sl_fact_name(f->kind)),
+               SL_S("error", err.text));
         return false;
     }
     m->facts = true;
@@ -114,7 +117,8 @@ bool tell(struct sl_manager *m, struct sl_fact *f, sl_wl_id *ret_wl) {
 static void warned(void *ctx, uint32_t line, const char *text) {
     const struct rec *r = ctx;
     (void)line;
-    sl_log(SL_LOG_WARN, "odd object", SL_S("kind", kinds[r->kind].kind), SL_S("name", r->name), SL_S("what", text));
+    sl_log(SL_LOG_WARN, "odd object", SL_S("kind", kinds[r->kind].kind), SL_S("name", r->name),
+           SL_S("what", text));
 }
 
 /* Says what the object says, if it is something new. */
@@ -129,11 +133,13 @@ static bool conf_tell(struct sl_manager *m, struct rec *r) {
         return false;
     c->told = c->hash;
     if (sl_doc_json(r->name, 1, c->text, strlen(c->text), &d, &err) < 0) {
-        sl_log(SL_LOG_WARN, "unreadable object", SL_S("kind", kinds[r->kind].kind), SL_S("error", err.text));
+        sl_log(SL_LOG_WARN, "unreadable object", SL_S("kind", kinds[r->kind].kind),
+               SL_S("error", err.text));
         return false;
     }
     sl_arena_init(&arena, (size_t)64 << 20);
-    struct sl_read rd = {.file = r->name, .arena = &arena, .err = &err, .warn = warned, .warn_ctx = r};
+    struct sl_read rd = {
+        .file = r->name, .arena = &arena, .err = &err, .warn = warned, .warn_ctx = r};
     sl_object_decode(&rd, &d->roots[0], &x);
     bool fine = x.kind == SL_OBJECT_FACT;
     if (fine) {
@@ -165,7 +171,9 @@ static void mark_all(struct sl_manager *m, enum rec_kind k, sl_sym ns) {
 
 void ns_changed(struct sl_manager *m, struct rec *r) {
     if (conf_tell(m, r) && m->ready)
-        mark_all(m, REC_JOB, sl_sym_put(&m->syms, r->name)); /* the selector may choose them now, or no longer */
+        mark_all(
+            m, REC_JOB,
+            sl_sym_put(&m->syms, r->name)); /* the selector may choose them now, or no longer */
 }
 
 void ns_gone(struct sl_manager *m, struct rec *r) {
@@ -187,7 +195,8 @@ void class_changed(struct sl_manager *m, struct rec *r) {
         return;
     sl_sym name = sl_sym_find(&m->syms, r->name);
     uint32_t at = 0;
-    for (struct rec *w; r->kind == REC_WORKLOAD_PRIORITY_CLASS && (w = rec_each(m, REC_WORKLOAD, &at));)
+    for (struct rec *w;
+         r->kind == REC_WORKLOAD_PRIORITY_CLASS && (w = rec_each(m, REC_WORKLOAD, &at));)
         if (wl_of(w)->class_name == name && wl_of(w)->class_name)
             rec_mark(m, w);
     if (m->ready)

@@ -1,8 +1,8 @@
 /*
- * The manager: everything between the port and the engine. Reflectors fill small records, controllers are
- * level-triggered functions from records to what should be written, the engine decides, and one patch queue writes.
- * No I/O of its own, no waiting, no clock but the port's: it runs as well over an in-memory API under a virtual
- * clock. One thread.
+ * The manager: everything between the port and the engine. Reflectors fill small records,
+ * controllers are level-triggered functions from records to what should be written, the engine
+ * decides, and one patch queue writes. No I/O of its own, no waiting, no clock but the port's: it
+ * runs as well over an in-memory API under a virtual clock. One thread.
  *
  *     sl_manager_tick(m) after callbacks of the port and when sl_manager_next(m) says so.
  */
@@ -49,11 +49,12 @@ void sl_manager_configure(struct sl_manager *m, const struct sl_settings *settin
 const struct sl_api_view *sl_manager_view(struct sl_manager *m);
 /* Nothing dirty, nothing to write: at rest until something outside happens. */
 bool sl_manager_idle(const struct sl_manager *m);
-/* Gauges that are cheaper to read out now and then than to keep; called before /metrics is printed. */
+/* Gauges that are cheaper to read out now and then than to keep; called before /metrics is printed.
+ */
 void sl_manager_refresh_metrics(struct sl_manager *m);
 /*
- * The state as canonical JSON: queues with their usage and lines, workloads with phase and assignment. Two managers
- * over the same API, both at rest, print the same.
+ * The state as canonical JSON: queues with their usage and lines, workloads with phase and
+ * assignment. Two managers over the same API, both at rest, print the same.
  */
 void sl_manager_dump(const struct sl_manager *m, struct sl_buf *out);
 

@@ -1,6 +1,6 @@
 /*
- * From decisions to wishes: each effect changes what its Workload is wanted to say, in Kueue's words, and is told as an event
- * and in the metrics.
+ * From decisions to wishes: each effect changes what its Workload is wanted to say, in Kueue's
+ * words, and is told as an event and in the metrics.
  */
 #include <stdio.h>
 #include <string.h>
@@ -55,7 +55,8 @@ static void reset_condition(struct sl_manager *m, struct rec_wl *w, const char *
 static void reserve(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
     wl_set_admission(m, w, x->cq, x->reserve.podsets, x->reserve.n);
     event(m, &w->rec, SCHEDULER, false, "QuotaReserved",
-          "Quota reserved in ClusterQueue %s, wait time since queued was %llds", x->cq, (long long)waited(m, w));
+          "Quota reserved in ClusterQueue %s, wait time since queued was %llds", x->cq,
+          (long long)waited(m, w));
     set_conditions(m, w, x);
     reset_condition(m, w, "Evicted");
     reset_condition(m, w, "Preempted");
@@ -82,8 +83,9 @@ static void admit(struct sl_manager *m, struct rec_wl *w, const struct sl_effect
     const struct cond *c = wl_next_cond(m, w, "QuotaReserved");
     int64_t s = c && c->at < m->spec.port->wall ? (m->spec.port->wall - c->at) / SL_SEC : 0;
     set_conditions(m, w, x);
-    event(m, &w->rec, CONTROLLER, false, "Admitted", "Admitted by ClusterQueue %s, wait time since reservation was %llds",
-          x->cq, (long long)s);
+    event(m, &w->rec, CONTROLLER, false, "Admitted",
+          "Admitted by ClusterQueue %s, wait time since reservation was %llds", x->cq,
+          (long long)s);
 }
 
 static void pending(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
@@ -95,20 +97,23 @@ static void pending(struct sl_manager *m, struct rec_wl *w, const struct sl_effe
     if (n)
         wl_set_waiting(m, w, observe ? observed_reason(x, &v[0]) : v[0].reason, v[0].message);
     for (uint32_t i = 1; i < n; i++)
-        wl_set_cond(m, w, sl_word(SL_VOCAB_COND, (int)v[i].type), v[i].status, v[i].reason, v[i].message);
+        wl_set_cond(m, w, sl_word(SL_VOCAB_COND, (int)v[i].type), v[i].status, v[i].reason,
+                    v[i].message);
     sl_buf_done(&text);
     if (observe && !wl_next_cond(m, w, "Admitted"))
         wl_set_cond(m, w, "Admitted", false, "NoReservation", "The workload has no reservation");
 }
 
 /* `; preemptor effective priority: 2 (base: 1, boost: 1); preemptee effective priority: ...` */
-static void put_priorities(const struct sl_manager *m, const struct rec_wl *by, const struct rec_wl *w, struct sl_buf *b) {
+static void put_priorities(const struct sl_manager *m, const struct rec_wl *by,
+                           const struct rec_wl *w, struct sl_buf *b) {
     bool boosted = m->settings->gates[SL_G_PRIORITY_BOOST];
     const struct rec_wl *v[] = {by, w};
     for (size_t i = 0; i < SL_LEN(v); i++) {
         int64_t base = v[i] ? v[i]->priority : 0, boost = v[i] && boosted ? v[i]->boost : 0;
-        sl_buf_printf(b, "; preempt%s effective priority: %lld (base: %lld, boost: %lld)", i ? "ee" : "or",
-                      (long long)(base + boost), (long long)base, (long long)boost);
+        sl_buf_printf(b, "; preempt%s effective priority: %lld (base: %lld, boost: %lld)",
+                      i ? "ee" : "or", (long long)(base + boost), (long long)base,
+                      (long long)boost);
     }
 }
 
@@ -120,15 +125,18 @@ static void preempted(struct sl_manager *m, struct rec_wl *w, const struct sl_ef
     put_priorities(m, by, w, &b);
     event(m, &w->rec, SCHEDULER, false, "Preempted", "%s%s", c ? c->message : "", sl_buf_str(&b));
     if (by)
-        event(m, &by->rec, SCHEDULER, false, "PreemptedWorkload", "Preempted workload %s/%s (UID: %s) in ClusterQueue %s%s",
-              str(m, w->rec.ns), w->rec.name, w->rec.uid, x->cq, sl_buf_str(&b));
+        event(m, &by->rec, SCHEDULER, false, "PreemptedWorkload",
+              "Preempted workload %s/%s (UID: %s) in ClusterQueue %s%s", str(m, w->rec.ns),
+              w->rec.name, w->rec.uid, x->cq, sl_buf_str(&b));
     sl_buf_done(&b);
 }
 
 static void evict(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
-    bool ours = x->evict.reason == SL_EVICT_DEACTIVATED || x->evict.reason == SL_EVICT_PODS_READY_TIMEOUT;
+    bool ours =
+        x->evict.reason == SL_EVICT_DEACTIVATED || x->evict.reason == SL_EVICT_PODS_READY_TIMEOUT;
     const char *reason = sl_word(SL_VOCAB_EVICT, (int)x->evict.reason);
-    const char *cause = ours && x->evict.cause != SL_CAUSE_NONE ? sl_word(SL_VOCAB_CAUSE, (int)x->evict.cause) : "";
+    const char *cause =
+        ours && x->evict.cause != SL_CAUSE_NONE ? sl_word(SL_VOCAB_CAUSE, (int)x->evict.cause) : "";
     set_conditions(m, w, x);
     wl_clear_names(m, w);
     w->by = x->evict.by;
@@ -140,8 +148,8 @@ static void evict(struct sl_manager *m, struct rec_wl *w, const struct sl_effect
     c = wl_next_cond(m, w, "Evicted"); /* the list may have moved */
     char name[128]; /* the condition's reason carries the cause of a deactivation */
     (void)snprintf(name, sizeof name, "EvictedDueTo%s", c ? str(m, c->reason) : reason);
-    event(m, &w->rec, x->evict.reason == SL_EVICT_PREEMPTED ? SCHEDULER : CONTROLLER, false, name, "%s",
-          c ? c->message : "");
+    event(m, &w->rec, x->evict.reason == SL_EVICT_PREEMPTED ? SCHEDULER : CONTROLLER, false, name,
+          "%s", c ? c->message : "");
 }
 
 static void release(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
@@ -163,11 +171,12 @@ static void deactivate(struct sl_manager *m, struct rec_wl *w, const struct sl_e
     switch (x->deactivate.cause) {
     case SL_CAUSE_MAX_EXECUTION_TIME:
         wl_reset_past(m, w);
-        event(m, &w->rec, CONTROLLER, true, "MaximumExecutionTimeExceeded", "The maximum execution time (%llds) exceeded",
-              (long long)w->max_exec_s);
+        event(m, &w->rec, CONTROLLER, true, "MaximumExecutionTimeExceeded",
+              "The maximum execution time (%llds) exceeded", (long long)w->max_exec_s);
         break;
     case SL_CAUSE_ADMISSION_CHECK:
-        event(m, &w->rec, CONTROLLER, true, "AdmissionCheckRejected", "Deactivated due to %s", c ? c->message : "");
+        event(m, &w->rec, CONTROLLER, true, "AdmissionCheckRejected", "Deactivated due to %s",
+              c ? c->message : "");
         break;
     case SL_CAUSE_REQUEUING_LIMIT:
         wl_set_requeue(m, w, 0, 0);
@@ -183,7 +192,8 @@ static void blocked(struct sl_manager *m, struct rec_wl *w, const struct sl_effe
         event(m, &w->rec, CONTROLLER, false, "AdmissionGated", "Workload admission is gated by: %s",
               x->blocked.text ? x->blocked.text : "");
     else if (x->blocked.kind == SL_BLOCKED_GATE_CLEARED)
-        event(m, &w->rec, CONTROLLER, false, "AdmissionGateCleared", "Admission gate cleared, workload is now admissible");
+        event(m, &w->rec, CONTROLLER, false, "AdmissionGateCleared",
+              "Admission gate cleared, workload is now admissible");
 }
 
 static void perform(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {

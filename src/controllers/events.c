@@ -1,7 +1,8 @@
 /*
- * Events (events.k8s.io/v1), in the lane that waits for all others. As client-go's recorder does it, a repetition (same version of
- * the object, reporter, type and reason, within six minutes) is no new event but counts in the series of the first. When too many wait, new
- * ones are dropped and counted: they tell people what happened, nothing depends on them.
+ * Events (events.k8s.io/v1), in the lane that waits for all others. As client-go's recorder does
+ * it, a repetition (same version of the object, reporter, type and reason, within six minutes) is
+ * no new event but counts in the series of the first. When too many wait, new ones are dropped and
+ * counted: they tell people what happened, nothing depends on them.
  */
 #include "controllers/kinds.h"
 
@@ -35,15 +36,16 @@ static bool repeats(struct sl_manager *m, uint64_t key) {
     return true;
 }
 
-void event(struct sl_manager *m, const struct rec *r, const char *controller, bool warning, const char *reason,
-           const char *fmt, ...) {
+void event(struct sl_manager *m, const struct rec *r, const char *controller, bool warning,
+           const char *reason, const char *fmt, ...) {
     struct sl_buf note, b;
     va_list args;
     char text[4 * MAX_NOTE];
 
     if (!m->leads)
         return;
-    uint64_t key = sl_hash_u64(sl_hash_str(sl_hash_str(sl_hash_str(1, r->uid), controller), reason), warning);
+    uint64_t key =
+        sl_hash_u64(sl_hash_str(sl_hash_str(sl_hash_str(1, r->uid), controller), reason), warning);
     key = sl_hash_u64(key, r->rv);
     if (repeats(m, key))
         return;
@@ -71,7 +73,8 @@ void event(struct sl_manager *m, const struct rec *r, const char *controller, bo
     (void)snprintf(name, sizeof name, "%.200s.%016llx", r->name, (unsigned long long)unique);
 
     sl_buf_init(&b, MAX_BODY);
-    sl_buf_puts(&b, "{\"apiVersion\":\"events.k8s.io/v1\",\"kind\":\"Event\",\"metadata\":{\"name\":");
+    sl_buf_puts(&b,
+                "{\"apiVersion\":\"events.k8s.io/v1\",\"kind\":\"Event\",\"metadata\":{\"name\":");
     sl_buf_json(&b, name);
     sl_buf_puts(&b, ",\"namespace\":");
     sl_buf_json(&b, ns);
@@ -85,7 +88,8 @@ void event(struct sl_manager *m, const struct rec *r, const char *controller, bo
     sl_buf_json(&b, strcmp(reason, "WorkloadSliceReplaced") == 0 ? "Replaced" : reason);
     sl_buf_puts(&b, ",\"reason\":");
     sl_buf_json(&b, reason);
-    sl_buf_printf(&b, ",\"type\":\"%s\",\"regarding\":{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"name\":",
+    sl_buf_printf(&b,
+                  ",\"type\":\"%s\",\"regarding\":{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"name\":",
                   warning ? "Warning" : "Normal", k->api_version, k->kind);
     sl_buf_json(&b, r->name);
     if (k->namespaced) {
@@ -133,8 +137,8 @@ static void forget(struct sl_manager *m, struct rec_event *e) {
     rec_forget(m, &e->rec);
 }
 
-void event_written(struct sl_manager *m, struct rec *r, const struct sl_write *w, enum sl_written how,
-                   const struct sl_reply *reply) {
+void event_written(struct sl_manager *m, struct rec *r, const struct sl_write *w,
+                   enum sl_written how, const struct sl_reply *reply) {
     struct rec_event *e = event_of(r);
     (void)w, (void)reply;
     if (how == SL_WRITE_FAILED) {

@@ -92,8 +92,9 @@ int32_t job_index_count(const char *list, int32_t limit) {
 static void take_owner(struct sl_manager *m, struct rec_job *j, yyjson_val *o) {
     size_t i, n;
     yyjson_val *ref, *found = NULL;
-    yyjson_arr_foreach(jat(o, "metadata.ownerReferences"), i, n,
-                       ref) if (jbool(ref, "controller", false)) found = ref;
+    yyjson_arr_foreach (jat(o, "metadata.ownerReferences"), i, n, ref)
+        if (jbool(ref, "controller", false))
+            found = ref;
     set_text(&j->owner_name, jstr(found, "name"));
     set_text(&j->owner_uid, jstr(found, "uid"));
     j->owner_api = sl_sym_put(&m->syms, jstr(found, "apiVersion"));
@@ -157,7 +158,7 @@ static void take_status(struct rec_job *j, yyjson_val *o) {
     j->indexes = job_index_count(jstr(status, "completedIndexes"),
                                  j->completions < 0 ? j->parallelism : j->completions);
     j->started = jat(status, "startTime") != NULL;
-    yyjson_arr_foreach(jat(status, "conditions"), i, n, c) {
+    yyjson_arr_foreach (jat(status, "conditions"), i, n, c) {
         const char *type = jstr(c, "type");
         if (!end && strcmp(jstr(c, "status"), "True") == 0 &&
             (strcmp(type, "Complete") == 0 || strcmp(type, "Failed") == 0))

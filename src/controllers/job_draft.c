@@ -29,11 +29,12 @@ static void unify_env(yyjson_mut_doc *doc, yyjson_mut_val *container) {
     if (yyjson_mut_arr_size(old) < 2)
         return;
     yyjson_mut_val *list = yyjson_mut_arr(doc);
-    yyjson_mut_arr_foreach(old, i, n, var) {
+    yyjson_mut_arr_foreach (old, i, n, var) {
         yyjson_mut_val *copy = yyjson_mut_val_mut_copy(doc, var);
         size_t at = yyjson_mut_arr_size(list);
-        yyjson_mut_arr_foreach(list, k, len, had) if (strcmp(env_name(had), env_name(var)) == 0)
-            at = k;
+        yyjson_mut_arr_foreach (list, k, len, had)
+            if (strcmp(env_name(had), env_name(var)) == 0)
+                at = k;
         if (at < yyjson_mut_arr_size(list))
             (void)yyjson_mut_arr_replace(list, at, copy);
         else
@@ -55,7 +56,8 @@ static void put_template(yyjson_val *template, struct sl_buf *out) {
         (void)yyjson_mut_obj_remove_key(yyjson_mut_obj_get(meta, "labels"), managed_labels[k]);
     for (size_t k = 0; k < SL_LEN(lists); k++) {
         yyjson_mut_val *list = yyjson_mut_obj_get(spec, lists[k]);
-        yyjson_mut_arr_foreach(list, i, n, c) unify_env(doc, c);
+        yyjson_mut_arr_foreach (list, i, n, c)
+            unify_env(doc, c);
     }
     char *text = yyjson_mut_val_write(t, 0, NULL);
     sl_buf_printf(out, "\"template\":%s", text ? text : "{}");
@@ -134,10 +136,10 @@ static void put_chosen(yyjson_val *map, const struct sl_strs *keys, struct sl_bu
 static void put_annotations(const struct sl_manager *m, yyjson_val *map, struct sl_buf *out) {
     size_t i, n;
     yyjson_val *k, *v;
-    yyjson_obj_foreach(map, i, n, k, v) if (strncmp(yyjson_get_str(k), PROVREQ_PREFIX,
-                                                    strlen(PROVREQ_PREFIX)) == 0 &&
-                                            yyjson_is_str(v))
-        put_member(out, yyjson_get_str(k), yyjson_get_str(v));
+    yyjson_obj_foreach (map, i, n, k, v)
+        if (strncmp(yyjson_get_str(k), PROVREQ_PREFIX, strlen(PROVREQ_PREFIX)) == 0 &&
+            yyjson_is_str(v))
+            put_member(out, yyjson_get_str(k), yyjson_get_str(v));
     if (m->settings->gates[SL_G_CUSTOM_METRIC_LABELS])
         put_chosen(map, &m->spec.annotations_to_copy, out);
 }

@@ -68,7 +68,7 @@ static int conflict(struct sl_err *err, enum part p, const char *key, const char
 static int compare(yyjson_mut_val *had, yyjson_mut_val *ours, enum part p, struct sl_err *err) {
     size_t i, n;
     yyjson_mut_val *k, *v;
-    yyjson_mut_obj_foreach(had, i, n, k, v) {
+    yyjson_mut_obj_foreach (had, i, n, k, v) {
         yyjson_mut_val *other = yyjson_mut_obj_get(ours, text(k));
         if (other && strcmp(text(v), text(other)) != 0)
             return conflict(err, p, text(k), text(v), text(other));
@@ -79,7 +79,8 @@ static int compare(yyjson_mut_val *had, yyjson_mut_val *ours, enum part p, struc
 static void add_map(struct job_extras *x, enum part p, yyjson_mut_val *map) {
     size_t i, n;
     yyjson_mut_val *k, *v;
-    yyjson_mut_obj_foreach(map, i, n, k, v) put(x, p, text(k), text(v));
+    yyjson_mut_obj_foreach (map, i, n, k, v)
+        put(x, p, text(k), text(v));
 }
 
 static bool same_field(yyjson_mut_val *a, yyjson_mut_val *b, const char *key,
@@ -100,9 +101,10 @@ static bool add_list(yyjson_mut_doc *doc, yyjson_mut_val *to, yyjson_mut_val *fr
     size_t i, n, k, len;
     yyjson_mut_val *item, *had;
     bool grew = false;
-    yyjson_mut_arr_foreach(from, i, n, item) {
+    yyjson_mut_arr_foreach (from, i, n, item) {
         bool there = false;
-        yyjson_mut_arr_foreach(to, k, len, had) there = there || same_item(had, item);
+        yyjson_mut_arr_foreach (to, k, len, had)
+            there = there || same_item(had, item);
         if (!there)
             grew = yyjson_mut_arr_append(to, yyjson_mut_val_mut_copy(doc, item)) || grew;
     }
@@ -196,7 +198,7 @@ static int add_check(const struct sl_manager *m, struct job_extras *x, const str
         return 0;
     size_t i, n;
     yyjson_mut_val *updates = parse(x->doc, check->updates), *u;
-    yyjson_mut_arr_foreach(updates, i, n, u) {
+    yyjson_mut_arr_foreach (updates, i, n, u) {
         if (strcmp(text(yyjson_mut_obj_get(u, "name")), str(m, podset)) != 0)
             continue;
         int r = add_update(x, u, err);
@@ -316,9 +318,10 @@ void job_extras_put(const struct job_extras *x, struct sl_buf *out) {
 static yyjson_mut_val *map_change(yyjson_mut_doc *doc, yyjson_mut_val *from, yyjson_mut_val *to) {
     yyjson_mut_val *diff = yyjson_mut_obj(doc), *k, *v;
     size_t i, n;
-    yyjson_mut_obj_foreach(from, i, n, k, v) if (!yyjson_mut_obj_get(to, text(k)))(void)
-        yyjson_mut_obj_add_null(doc, diff, text(k));
-    yyjson_mut_obj_foreach(to, i, n, k, v) {
+    yyjson_mut_obj_foreach (from, i, n, k, v)
+        if (!yyjson_mut_obj_get(to, text(k)))
+            (void)yyjson_mut_obj_add_null(doc, diff, text(k));
+    yyjson_mut_obj_foreach (to, i, n, k, v) {
         yyjson_mut_val *had = yyjson_mut_obj_get(from, text(k));
         if (!had || strcmp(text(had), text(v)) != 0)
             (void)yyjson_mut_obj_add_str(doc, diff, text(k), text(v));

@@ -232,7 +232,8 @@ static struct job_plan plan_matched(const struct sl_manager *m, const struct rec
         p = (struct job_plan){.phase = JOB_READY, .step = JOB_START, .wl = w};
     else if (job_suspended(j))
         p.phase = JOB_WAITING;
-    else if (j->stopping) /* a stop that was begun is ended first, whatever has become of its cause */
+    else if (j->stopping) /* a stop that was begun is ended first, whatever has become of its cause
+                           */
         return stop(j, JOB_RUNNING, w, "Not admitted by cluster queue");
     else if (admitted || job_elastic(j))
         p.phase = JOB_RUNNING;

@@ -5,8 +5,8 @@
 
 #include "base/hash.h"
 
-/* Depth is bounded by what the parser let through: objects of the API server are at most a few dozen levels deep, and
- * anything deeper than this counts as a constant. */
+/* Depth is bounded by what the parser let through: objects of the API server are at most a few
+ * dozen levels deep, and anything deeper than this counts as a constant. */
 #define MAX_DEPTH 128u
 
 yyjson_val *jat(yyjson_val *o, const char *path) {
@@ -35,7 +35,8 @@ bool jbool(yyjson_val *o, const char *path, bool otherwise) {
 }
 
 static const char *in_metadata(yyjson_val *o, const char *map, const char *key) {
-    const char *s = yyjson_get_str(yyjson_obj_get(yyjson_obj_get(yyjson_obj_get(o, "metadata"), map), key));
+    const char *s =
+        yyjson_get_str(yyjson_obj_get(yyjson_obj_get(yyjson_obj_get(o, "metadata"), map), key));
     return s ? s : "";
 }
 
@@ -49,7 +50,8 @@ const char *jannotation(yyjson_val *o, const char *key) {
 
 /* ---- time ---- */
 
-/* Days from 1970-01-01 to a civil date, and back (proleptic Gregorian calendar, years of 400-year eras from March). */
+/* Days from 1970-01-01 to a civil date, and back (proleptic Gregorian calendar, years of 400-year
+ * eras from March). */
 static int64_t days_of(int64_t y, int64_t mo, int64_t d) {
     y -= mo <= 2;
     int64_t era = (y >= 0 ? y : y - 399) / 400;
@@ -83,7 +85,8 @@ static int64_t digits(const char *s, int n) {
 }
 
 static sl_time parse_time(const char *s, size_t len) {
-    if (len < 20 || len > 40 || s[4] != '-' || s[7] != '-' || s[10] != 'T' || s[13] != ':' || s[16] != ':')
+    if (len < 20 || len > 40 || s[4] != '-' || s[7] != '-' || s[10] != 'T' || s[13] != ':' ||
+        s[16] != ':')
         return 0;
     int64_t y = digits(s, 4), mo = digits(s + 5, 2), d = digits(s + 8, 2);
     int64_t h = digits(s + 11, 2), mi = digits(s + 14, 2), sec = digits(s + 17, 2);
@@ -148,7 +151,8 @@ static uint64_t hash_at(uint64_t seed, yyjson_val *v, uint32_t depth) {
 
     switch (yyjson_get_type(v)) {
     case YYJSON_TYPE_STR:
-        return sl_hash_bytes(sl_hash_u64(seed, 1), unsafe_yyjson_get_str(v), unsafe_yyjson_get_len(v));
+        return sl_hash_bytes(sl_hash_u64(seed, 1), unsafe_yyjson_get_str(v),
+                             unsafe_yyjson_get_len(v));
     case YYJSON_TYPE_BOOL:
         return sl_hash_u64(sl_hash_u64(seed, 2), yyjson_get_bool(v));
     case YYJSON_TYPE_NUM:
@@ -161,15 +165,16 @@ static uint64_t hash_at(uint64_t seed, yyjson_val *v, uint32_t depth) {
         return sl_hash_u64(sl_hash_u64(seed, 4), yyjson_get_uint(v));
     case YYJSON_TYPE_ARR:
         seed = sl_hash_u64(seed, 5);
-        yyjson_arr_foreach(v, i, n, val)
+        yyjson_arr_foreach (v, i, n, val)
             seed = hash_at(sl_hash_u64(seed, i), val, depth + 1);
         return seed;
     case YYJSON_TYPE_OBJ:
         /* A sum does not depend on the order of the keys. */
-        yyjson_obj_foreach(v, i, n, key, val) {
+        yyjson_obj_foreach (v, i, n, key, val) {
             if (!empty(val))
-                sum += hash_at(sl_hash_bytes(7, unsafe_yyjson_get_str(key), unsafe_yyjson_get_len(key)), val,
-                               depth + 1);
+                sum += hash_at(
+                    sl_hash_bytes(7, unsafe_yyjson_get_str(key), unsafe_yyjson_get_len(key)), val,
+                    depth + 1);
         }
         return sl_hash_u64(sl_hash_u64(seed, 6), sum);
     default:

@@ -1,6 +1,6 @@
 /*
- * Reading objects with yyjson: paths of keys, absent and null alike, wrong types as absent (the API server has checked
- * them); and a hash of a value's meaning.
+ * Reading objects with yyjson: paths of keys, absent and null alike, wrong types as absent (the API
+ * server has checked them); and a hash of a value's meaning.
  */
 #ifndef SL_CONTROLLERS_JSON_H
 #define SL_CONTROLLERS_JSON_H
@@ -22,8 +22,8 @@ sl_time jtime(yyjson_val *o, const char *path);
 const char *jlabel(yyjson_val *o, const char *key);
 const char *jannotation(yyjson_val *o, const char *key);
 
-/* Equal for values that mean the same: order of keys does not count, null and absent are one, empty maps and lists
- * count as absent. NULL gives seed. */
+/* Equal for values that mean the same: order of keys does not count, null and absent are one, empty
+ * maps and lists count as absent. NULL gives seed. */
 uint64_t jhash(uint64_t seed, yyjson_val *v);
 /* Appends the value as compact JSON. */
 void jput(struct sl_buf *b, yyjson_val *v);

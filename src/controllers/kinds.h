@@ -19,13 +19,13 @@ struct rec_event {
 };
 void event_changed(struct sl_manager *m, struct rec *r);
 bool event_build(struct sl_manager *m, struct rec *r, struct sl_write *w);
-void event_written(struct sl_manager *m, struct rec *r, const struct sl_write *w, enum sl_written how,
-                   const struct sl_reply *reply);
+void event_written(struct sl_manager *m, struct rec *r, const struct sl_write *w,
+                   enum sl_written how, const struct sl_reply *reply);
 void event_done(struct rec *r);
 
 /*
- * Objects of which there are few are kept as they are written: the parts that matter as JSON, from which facts and statuses
- * are made.
+ * Objects of which there are few are kept as they are written: the parts that matter as JSON, from
+ * which facts and statuses are made.
  */
 struct rec_conf {
     struct rec rec;
@@ -35,17 +35,18 @@ struct rec_conf {
     sl_time active_since; /* lastTransitionTime of condition Active */
     bool active;          /* its status */
     bool has_active;
-    char *others;         /* other conditions, as JSON with commas */
-    sl_time written_at;   /* mono: the last write of its status */
-    sl_sym refers;        /* LocalQueue: its ClusterQueue; ClusterQueue: its cohort */
-    int64_t value;        /* priority classes */
-    bool chosen;          /* PriorityClass: globalDefault; LocalQueue: has series of its own */
-    bool stopped;         /* LocalQueue */
-    bool had_reserving, had_admitted; /* ClusterQueue: these gauges appear with the first workload */
+    char *others;       /* other conditions, as JSON with commas */
+    sl_time written_at; /* mono: the last write of its status */
+    sl_sym refers;      /* LocalQueue: its ClusterQueue; ClusterQueue: its cohort */
+    int64_t value;      /* priority classes */
+    bool chosen;        /* PriorityClass: globalDefault; LocalQueue: has series of its own */
+    bool stopped;       /* LocalQueue */
+    bool had_reserving,
+        had_admitted; /* ClusterQueue: these gauges appear with the first workload */
     struct {
         uint32_t finished;
         sl_time oldest; /* since when its longest waiting workload waits; 0: none waits */
-    } tally;              /* of the metrics, while they are read out */
+    } tally;            /* of the metrics, while they are read out */
 };
 static inline struct rec_conf *conf_of(struct rec *r) {
     return (struct rec_conf *)(void *)r;

@@ -70,7 +70,7 @@ static void put(struct bag *b, struct amount x, enum keep keep) {
 static void put_list(struct bag *b, yyjson_mut_val *list, enum keep keep) {
     size_t i, n;
     yyjson_mut_val *key, *val;
-    yyjson_mut_obj_foreach(list, i, n, key, val) {
+    yyjson_mut_obj_foreach (list, i, n, key, val) {
         struct amount x = {.resource = yyjson_mut_get_str(key), .written = val};
         struct sl_err err;
         if (yyjson_mut_is_int(val))
@@ -129,7 +129,8 @@ static void read_bounds(const struct sl_manager *m, sl_sym ns, yyjson_mut_doc *d
         yyjson_mut_val *item,
             *items = yyjson_val_mut_copy(d, jat(yyjson_doc_get_root(range), "spec.limits"));
         size_t i, n;
-        yyjson_mut_arr_foreach(items, i, n, item) put_item(ret, item);
+        yyjson_mut_arr_foreach (items, i, n, item)
+            put_item(ret, item);
         yyjson_doc_free(range);
     }
     sl_vec_free(&ranges);
@@ -160,7 +161,7 @@ static void add_defaults(yyjson_mut_doc *d, yyjson_mut_val *pod, const struct bo
     size_t i, n;
     yyjson_mut_val *c, *whole = yyjson_mut_obj_get(pod, "resources");
     for (size_t k = 0; k < SL_LEN(container_lists); k++) {
-        yyjson_mut_arr_foreach(yyjson_mut_obj_get(pod, container_lists[k]), i, n, c) {
+        yyjson_mut_arr_foreach (yyjson_mut_obj_get(pod, container_lists[k]), i, n, c) {
             yyjson_mut_val *resources = map_at(d, c, "resources");
             add_missing(d, resources, "limits", &of[CONTAINER].v[LIMITS]);
             add_missing(d, resources, "requests", &of[CONTAINER].v[REQUESTS]);
@@ -252,7 +253,7 @@ static void check_containers(const struct bounds *b, yyjson_mut_val *pod, uint32
     size_t i, n;
     yyjson_mut_val *c;
     for (size_t k = 0; k < SL_LEN(container_lists); k++) {
-        yyjson_mut_arr_foreach(yyjson_mut_obj_get(pod, container_lists[k]), i, n, c) {
+        yyjson_mut_arr_foreach (yyjson_mut_obj_get(pod, container_lists[k]), i, n, c) {
             struct bag low = {.n = 0}, high = {.n = 0};
             char where[64];
             for (size_t l = 0; l < SL_LEN(asked); l++) {

@@ -23,7 +23,7 @@ static bool selects(const struct sl_manager *m, const struct sl_selector *s, sl_
     struct sl_label v[256];
     uint32_t n = 0;
     size_t i, total;
-    yyjson_obj_foreach(map, i, total, key, val)
+    yyjson_obj_foreach (map, i, total, key, val)
         if (n < SL_LEN(v) && yyjson_is_str(val))
             v[n++] = (struct sl_label){yyjson_get_str(key), yyjson_get_str(val)};
     struct sl_labels labels = {v, n};
@@ -45,28 +45,32 @@ static const struct rec *global_default(const struct sl_manager *m) {
     const struct rec *best = NULL;
     uint32_t at = 0;
     for (struct rec *r; (r = rec_each(m, REC_PRIORITY_CLASS, &at));)
-        if (conf_of(r)->chosen && (!best || conf_of(r)->value < ((const struct rec_conf *)(const void *)best)->value))
+        if (conf_of(r)->chosen &&
+            (!best || conf_of(r)->value < ((const struct rec_conf *)(const void *)best)->value))
             best = r;
     return best;
 }
 
-bool priority_of(const struct sl_manager *m, const char *wpc_label, const char *pod_class, struct priority *ret) {
+bool priority_of(const struct sl_manager *m, const char *wpc_label, const char *pod_class,
+                 struct priority *ret) {
     struct rec *r;
     *ret = (struct priority){0, "", "", ""};
     if (wpc_label && *wpc_label) {
         r = rec_find(m, REC_WORKLOAD_PRIORITY_CLASS, "", wpc_label);
-        *ret = (struct priority){r ? (int32_t)conf_of(r)->value : 0, "kueue.x-k8s.io", "WorkloadPriorityClass", wpc_label};
+        *ret = (struct priority){r ? (int32_t)conf_of(r)->value : 0, "kueue.x-k8s.io",
+                                 "WorkloadPriorityClass", wpc_label};
         return r != NULL;
     }
     if (pod_class && *pod_class) {
         r = rec_find(m, REC_PRIORITY_CLASS, "", pod_class);
-        *ret = (struct priority){r ? (int32_t)conf_of(r)->value : 0, "scheduling.k8s.io", "PriorityClass", pod_class};
+        *ret = (struct priority){r ? (int32_t)conf_of(r)->value : 0, "scheduling.k8s.io",
+                                 "PriorityClass", pod_class};
         return r != NULL;
     }
     const struct rec *d = global_default(m);
     if (d)
-        *ret = (struct priority){(int32_t)((const struct rec_conf *)(const void *)d)->value, "scheduling.k8s.io",
-                                 "PriorityClass", d->name};
+        *ret = (struct priority){(int32_t)((const struct rec_conf *)(const void *)d)->value,
+                                 "scheduling.k8s.io", "PriorityClass", d->name};
     return true;
 }
 
@@ -75,8 +79,8 @@ bool priority_of(const struct sl_manager *m, const char *wpc_label, const char *
 #define MAX_PREFIX 247u /* of 253, with room for "-" and five digits */
 #define MAX_SHORT_PREFIX 57u
 
-void wl_name(struct sl_buf *out, const char *kind, const char *group, const char *name, const char *uid, const char *extra,
-             bool shorter) {
+void wl_name(struct sl_buf *out, const char *kind, const char *group, const char *name,
+             const char *uid, const char *extra, bool shorter) {
     struct sl_buf b;
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned int len = 0;

@@ -1,9 +1,10 @@
 /*
  * The turn of the manager, and the tables of records.
  *
- * Nothing is told to the engine before the first lists of all kinds are in: then queues come before workloads and
- * workloads before jobs, whatever order the answers came in. From then on every turn looks at what is dirty, kind by kind,
- * lets the engine decide, and looks again until nothing is left; then the patch queue writes.
+ * Nothing is told to the engine before the first lists of all kinds are in: then queues come before
+ * workloads and workloads before jobs, whatever order the answers came in. From then on every turn
+ * looks at what is dirty, kind by kind, lets the engine decide, and looks again until nothing is
+ * left; then the patch queue writes.
  */
 #include "controllers/rec.h"
 
@@ -29,7 +30,8 @@ static uint64_t name_hash(enum rec_kind k, sl_sym ns, const char *name) {
     return sl_hash_str(sl_hash_u64(k, ns), name);
 }
 
-static struct rec *find_sym(const struct sl_manager *m, enum rec_kind k, sl_sym ns, const char *name) {
+static struct rec *find_sym(const struct sl_manager *m, enum rec_kind k, sl_sym ns,
+                            const char *name) {
     uint64_t h = name_hash(k, ns, name);
     const struct sl_map *map = &m->tables[k].by_name;
     uint32_t c;
@@ -41,7 +43,8 @@ static struct rec *find_sym(const struct sl_manager *m, enum rec_kind k, sl_sym 
     return NULL;
 }
 
-struct rec *rec_find(const struct sl_manager *m, enum rec_kind k, const char *ns, const char *name) {
+struct rec *rec_find(const struct sl_manager *m, enum rec_kind k, const char *ns,
+                     const char *name) {
     sl_sym y = sl_sym_find(&m->syms, ns);
     return y == SL_MAP_NONE ? NULL : find_sym(m, k, y, name);
 }
@@ -49,7 +52,8 @@ struct rec *rec_find(const struct sl_manager *m, enum rec_kind k, const char *ns
 struct rec *rec_by_uid(const struct sl_manager *m, const char *uid) {
     uint64_t h = sl_hash_str(0, uid);
     uint32_t c;
-    for (uint32_t i = sl_map_first(&m->by_uid, h, &c); i != SL_MAP_NONE; i = sl_map_next(&m->by_uid, h, &c))
+    for (uint32_t i = sl_map_first(&m->by_uid, h, &c); i != SL_MAP_NONE;
+         i = sl_map_next(&m->by_uid, h, &c))
         if (strcmp(m->objs.v[i]->uid, uid) == 0)
             return m->objs.v[i];
     return NULL;
@@ -74,7 +78,8 @@ void rec_mark(struct sl_manager *m, struct rec *r) {
     *sl_vec_push(&m->tables[r->kind].dirty) = r;
 }
 
-/* Decisions first; then what people only read; events last. A queue's first status is awaited by others. */
+/* Decisions first; then what people only read; events last. A queue's first status is awaited by
+ * others. */
 static uint32_t lane_of(const struct rec *r) {
     switch (r->kind) {
     case REC_WORKLOAD:
@@ -154,7 +159,8 @@ struct rec *rec_new(struct sl_manager *m, enum rec_kind k, const char *ns, const
     return r;
 }
 
-/* The memory goes when neither a request in flight nor the dirty queue knows the record any more. */
+/* The memory goes when neither a request in flight nor the dirty queue knows the record any more.
+ */
 static void free_if_unknown(struct sl_manager *m, struct rec *r) {
     if (!r->gone || r->dirty || sl_writer_busy(m->writer, r->obj))
         return;
@@ -179,7 +185,8 @@ void rec_forget(struct sl_manager *m, struct rec *r) {
     *sl_vec_push(&t->free_slots) = r->slot;
     rec_look_at(m, r, 0);
     if (r->name)
-        (void)sl_map_del(&m->tables[r->kind].by_name, name_hash((enum rec_kind)r->kind, r->ns, r->name), r->obj);
+        (void)sl_map_del(&m->tables[r->kind].by_name,
+                         name_hash((enum rec_kind)r->kind, r->ns, r->name), r->obj);
     free_if_unknown(m, r);
 }
 
@@ -202,7 +209,7 @@ static void take_finalizers(struct rec *r, yyjson_val *list) {
 
     sl_buf_init(&others, 65536);
     r->finalizer = false;
-    yyjson_arr_foreach(list, i, n, v) {
+    yyjson_arr_foreach (list, i, n, v) {
         const char *s = yyjson_get_str(v);
         if (s && strcmp(s, IN_USE) == 0) {
             r->finalizer = true;
@@ -296,8 +303,9 @@ static void on_object(void *ctx, struct yyjson_val *o) {
 
 static void on_gone(void *ctx, struct yyjson_val *o) {
     struct table *t = ctx;
-    struct rec *r = rec_find(t->m, t->kind, kinds[t->kind].namespaced ? jstr(o, "metadata.namespace") : "",
-                             jstr(o, "metadata.name"));
+    struct rec *r =
+        rec_find(t->m, t->kind, kinds[t->kind].namespaced ? jstr(o, "metadata.namespace") : "",
+                 jstr(o, "metadata.name"));
     if (r && strcmp(r->uid, jstr(o, "metadata.uid")) == 0)
         deleted(t->m, r);
 }
@@ -328,8 +336,8 @@ static void start_reflector(struct sl_manager *m, enum rec_kind k) {
     sl_buf_init(&path, SL_WRITER_MAX_PATH);
     sl_buf_printf(&path, "%s/%s", kinds[k].path, kinds[k].plural);
     t->synced = false;
-    t->reflector = sl_reflector_new(m->spec.port, sl_buf_str(&path), kinds[k].query ? kinds[k].query : "", &owner,
-                                    m->spec.seed + k);
+    t->reflector = sl_reflector_new(m->spec.port, sl_buf_str(&path),
+                                    kinds[k].query ? kinds[k].query : "", &owner, m->spec.seed + k);
     sl_buf_done(&path);
 }
 
@@ -352,7 +360,8 @@ static bool on_build(void *ctx, uint32_t obj, struct sl_write *w) {
     return kinds[r->kind].build(m, r, w);
 }
 
-static void on_done(void *ctx, uint32_t obj, const struct sl_write *w, enum sl_written how, const struct sl_reply *reply) {
+static void on_done(void *ctx, uint32_t obj, const struct sl_write *w, enum sl_written how,
+                    const struct sl_reply *reply) {
     struct sl_manager *m = ctx;
     struct rec *r = m->objs.v[obj];
     if (!r)
@@ -450,7 +459,8 @@ void sl_manager_free(struct sl_manager *m) {
 void sl_manager_configure(struct sl_manager *m, const struct sl_settings *settings) {
     m->settings = settings;
     m->view.settings = settings;
-    struct sl_fact f = {.kind = SL_FACT_CONFIG, .at = m->spec.port->wall, .config = settings->engine};
+    struct sl_fact f = {
+        .kind = SL_FACT_CONFIG, .at = m->spec.port->wall, .config = settings->engine};
     f.config.no_admission = !m->spec.parts.scheduler;
     f.config.no_lifecycle = !m->spec.parts.core;
     struct sl_err err;
@@ -480,12 +490,14 @@ void sl_manager_lead(struct sl_manager *m, bool lead) {
 
 /* ---- the turn ---- */
 
-/* A list that is refused (no rights, a broken conversion) keeps everything waiting: somebody should know why. */
+/* A list that is refused (no rights, a broken conversion) keeps everything waiting: somebody should
+ * know why. */
 static void tell_trouble(struct table *t) {
     const char *trouble = sl_reflector_trouble(t->reflector);
     uint64_t hash = *trouble ? sl_hash_str(1, trouble) : 0;
     if (hash && hash != t->trouble)
-        sl_log(SL_LOG_WARN, "cannot read from the API", SL_S("kind", kinds[t->kind].kind), SL_S("error", trouble));
+        sl_log(SL_LOG_WARN, "cannot read from the API", SL_S("kind", kinds[t->kind].kind),
+               SL_S("error", trouble));
     t->trouble = hash;
 }
 
@@ -503,8 +515,9 @@ static bool lists_are_in(struct sl_manager *m) {
 }
 
 /*
- * A conflict shows that somebody else wrote, and that our stream of workloads has not told it yet. What else it has not
- * told may hold quota, so nothing is decided before it has caught up; a stream that does not is begun anew.
+ * A conflict shows that somebody else wrote, and that our stream of workloads has not told it yet.
+ * What else it has not told may hold quota, so nothing is decided before it has caught up; a stream
+ * that does not is begun anew.
  */
 static bool stream_is_behind(struct sl_manager *m) {
     struct table *t = &m->tables[REC_WORKLOAD];

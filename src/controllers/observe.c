@@ -1,6 +1,7 @@
 /*
- * From what the API says of a workload to facts. The engine follows what was written, by us or by others; what we are about
- * to write it knows already, so a field with a change on its way is not looked at.
+ * From what the API says of a workload to facts. The engine follows what was written, by us or by
+ * others; what we are about to write it knows already, so a field with a change on its way is not
+ * looked at.
  */
 #include <string.h>
 
@@ -32,14 +33,16 @@ static const char *slice_of(const struct sl_manager *m, const struct rec_wl *w) 
 static bool tell_spec(struct sl_manager *m, struct rec_wl *w) {
     const char *invalid = NULL, *gate = w->gate ? w->gate : "", *slice = slice_of(m, w);
     sl_shape_id shape;
-    if (!w->n_podsets || !template_shape(m, w->rec.ns, w->podsets, w->n_podsets, &shape, &invalid)) {
+    if (!w->n_podsets ||
+        !template_shape(m, w->rec.ns, w->podsets, w->n_podsets, &shape, &invalid)) {
         w->bad = true;
         return false;
     }
     bool hold = held(m, w), closed = wl_gates_closed(m, w);
-    const uint64_t numbers[] = {shape.v, w->queue, (uint32_t)w->priority, (uint32_t)w->boost, w->active, hold,
-                                (uint64_t)w->max_exec_s, closed};
-    uint64_t h = sl_hash_str(sl_hash_str(sl_hash_str(sl_hash_str(1, gate), invalid), w->job_uid), slice);
+    const uint64_t numbers[] = {shape.v,   w->queue, (uint32_t)w->priority,   (uint32_t)w->boost,
+                                w->active, hold,     (uint64_t)w->max_exec_s, closed};
+    uint64_t h =
+        sl_hash_str(sl_hash_str(sl_hash_str(sl_hash_str(1, gate), invalid), w->job_uid), slice);
     for (size_t i = 0; i < SL_LEN(numbers); i++)
         h = sl_hash_u64(h, numbers[i]);
     if (h == w->spec_hash && w->id.v)
@@ -86,10 +89,12 @@ static enum sl_evict evict_reason(const char *reason) {
     struct sl_err err;
     if (strncmp(reason, "Deactivated", 11) == 0)
         return SL_EVICT_DEACTIVATED;
-    return sl_word_parse(SL_VOCAB_EVICT, reason, &v, &err) < 0 ? SL_EVICT_PREEMPTED : (enum sl_evict)v;
+    return sl_word_parse(SL_VOCAB_EVICT, reason, &v, &err) < 0 ? SL_EVICT_PREEMPTED
+                                                               : (enum sl_evict)v;
 }
 
-static enum sl_cause evict_cause(const struct sl_manager *m, const struct rec_wl *w, const char *reason) {
+static enum sl_cause evict_cause(const struct sl_manager *m, const struct rec_wl *w,
+                                 const char *reason) {
     static const struct {
         const char *suffix;
         enum sl_cause cause;
@@ -102,7 +107,8 @@ static enum sl_cause evict_cause(const struct sl_manager *m, const struct rec_wl
     const struct cond *p = wl_cond(m, w, "Preempted");
     int v;
     struct sl_err err;
-    if (p && p->status == COND_TRUE && sl_word_parse(SL_VOCAB_CAUSE, str(m, p->reason), &v, &err) >= 0)
+    if (p && p->status == COND_TRUE &&
+        sl_word_parse(SL_VOCAB_CAUSE, str(m, p->reason), &v, &err) >= 0)
         return (enum sl_cause)v;
     return SL_CAUSE_NONE;
 }
@@ -134,7 +140,8 @@ static void tell_admission(struct sl_manager *m, struct rec_wl *w) {
             ps[p].n++;
         }
     }
-    const struct cond *reserved = wl_cond(m, w, "QuotaReserved"), *admitted = wl_cond(m, w, "Admitted");
+    const struct cond *reserved = wl_cond(m, w, "QuotaReserved"),
+                      *admitted = wl_cond(m, w, "Admitted");
     const struct cond *evicted = wl_cond(m, w, "Evicted");
     f.admission.cq = str(m, a->cq);
     f.admission.podsets = ps;
@@ -164,8 +171,10 @@ static bool same_holding(struct sl_manager *m, const struct rec_wl *w, const str
     for (uint32_t i = 0; same && i < n; i++)
         for (uint32_t k = 0; same && k < ps[i].n; k++)
             for (uint32_t x = 0; x < a->n; x++)
-                for (uint32_t y = 0; a->v[x].n > y && strcmp(str(m, a->v[x].name), ps[i].name) == 0; y++)
-                    if (a->v[x].v[y].flavor && strcmp(str(m, a->v[x].v[y].resource), ps[i].v[k].resource) == 0)
+                for (uint32_t y = 0; a->v[x].n > y && strcmp(str(m, a->v[x].name), ps[i].name) == 0;
+                     y++)
+                    if (a->v[x].v[y].flavor &&
+                        strcmp(str(m, a->v[x].v[y].resource), ps[i].v[k].resource) == 0)
                         same &= strcmp(str(m, a->v[x].v[y].flavor), ps[i].v[k].flavor) == 0;
     sl_arena_done(&arena);
     return same;
@@ -196,15 +205,19 @@ static void observe_reservation(struct sl_manager *m, struct rec_wl *w) {
 
 /* ---- the slice before it ---- */
 
-/* Is the one before to go? The engine gave its quota to this one; or, found after a restart, both have some. */
-static bool is_replaced(const struct sl_manager *m, const struct rec_wl *old, const struct rec_wl *by) {
+/* Is the one before to go? The engine gave its quota to this one; or, found after a restart, both
+ * have some. */
+static bool is_replaced(const struct sl_manager *m, const struct rec_wl *old,
+                        const struct rec_wl *by) {
     struct sl_wl_view v;
     if (sl_engine_workload(m->engine, old->id, &v) && v.phase == SL_PHASE_FINISHED)
         return true;
-    return reserves(m, old) && !wl_will(m, old, "Evicted") && old->seen.admission->cq == by->seen.admission->cq;
+    return reserves(m, old) && !wl_will(m, old, "Evicted") &&
+           old->seen.admission->cq == by->seen.admission->cq;
 }
 
-/* Its reservation is written, and perhaps over again: now the slice whose place it took is finished. */
+/* Its reservation is written, and perhaps over again: now the slice whose place it took is
+ * finished. */
 static void observe_slice(struct sl_manager *m, const struct rec_wl *w) {
     const char *name = slice_of(m, w);
     if (!*name || !m->spec.parts.scheduler || wl_changing(w, WL_ADMISSION) || !reserves(m, w))
@@ -223,10 +236,12 @@ static void observe_past(struct sl_manager *m, struct rec_wl *w) {
     if (w->want || w->sent || !sl_engine_workload(m->engine, w->id, &v))
         return;
     bool was = evicted && evicted->status == COND_TRUE;
-    if (w->past_told && s->requeues == v.requeues && s->requeue_at / SL_SEC == v.requeue_at / SL_SEC)
+    if (w->past_told && s->requeues == v.requeues &&
+        s->requeue_at / SL_SEC == v.requeue_at / SL_SEC)
         return;
     w->past_told = true;
-    if (!was && !s->requeues && !s->requeue_at && s->past_exec_s <= 0 && !v.requeues && !v.requeue_at)
+    if (!was && !s->requeues && !s->requeue_at && s->past_exec_s <= 0 && !v.requeues &&
+        !v.requeue_at)
         return;
     struct sl_fact f = {.kind = SL_FACT_PAST, .wl = w->id};
     f.past.requeues = s->requeues;
@@ -308,7 +323,7 @@ void wl_observe(struct sl_manager *m, struct rec_wl *w) {
     if (finished)
         observe_slice(m, w);
     if (finished && !w->id.v)
-        return; /* the engine need not know of the past */
+        return;     /* the engine need not know of the past */
     if (finished) { /* and may forget it */
         struct sl_fact done = {.kind = SL_FACT_FINISHED, .wl = w->id};
         struct sl_fact gone = {.kind = SL_FACT_WORKLOAD_GONE, .wl = w->id};

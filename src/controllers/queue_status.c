@@ -1,7 +1,8 @@
 /*
- * What queues, cohorts, flavors and checks write: our finalizer, and statuses with their counters. Counters are
- * written soon after they change (STATUS_DELAY, so that a burst is one write) and not more often than every STATUS_PAUSE; a
- * status that means the same as the one that stands is not written.
+ * What queues, cohorts, flavors and checks write: our finalizer, and statuses with their counters.
+ * Counters are written soon after they change (STATUS_DELAY, so that a burst is one write) and not
+ * more often than every STATUS_PAUSE; a status that means the same as the one that stands is not
+ * written.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +17,8 @@
 static bool names_flavor(yyjson_val *spec, const char *name) {
     size_t i, n, k, nk;
     yyjson_val *group, *flavor;
-    yyjson_arr_foreach(yyjson_obj_get(spec, "resourceGroups"), i, n, group)
-        yyjson_arr_foreach(yyjson_obj_get(group, "flavors"), k, nk, flavor)
+    yyjson_arr_foreach (yyjson_obj_get(spec, "resourceGroups"), i, n, group)
+        yyjson_arr_foreach (yyjson_obj_get(group, "flavors"), k, nk, flavor)
             if (strcmp(jstr(flavor, "name"), name) == 0)
                 return true;
     return false;
@@ -26,7 +27,7 @@ static bool names_flavor(yyjson_val *spec, const char *name) {
 static bool names_check(yyjson_val *spec, const char *name) {
     size_t i, n;
     yyjson_val *check;
-    yyjson_arr_foreach(jat(spec, "admissionChecksStrategy.admissionChecks"), i, n, check)
+    yyjson_arr_foreach (jat(spec, "admissionChecksStrategy.admissionChecks"), i, n, check)
         if (strcmp(jstr(check, "name"), name) == 0)
             return true;
     return false;
@@ -67,7 +68,8 @@ static bool too_soon(struct sl_manager *m, struct rec *r) {
 }
 
 /* Writes the status if it says something else than the one that stands. */
-static bool patch_status(struct sl_manager *m, struct rec *r, const struct sl_buf *status, struct sl_write *w) {
+static bool patch_status(struct sl_manager *m, struct rec *r, const struct sl_buf *status,
+                         struct sl_write *w) {
     struct rec_conf *c = conf_of(r);
     yyjson_doc *d = yyjson_read(status->s, status->len, 0);
     uint64_t hash = jhash(1, yyjson_doc_get_root(d));
@@ -80,14 +82,17 @@ static bool patch_status(struct sl_manager *m, struct rec *r, const struct sl_bu
     return true;
 }
 
-static void put_active(struct sl_manager *m, struct rec *r, bool active, const char *reason, const char *message,
-                       struct sl_buf *b) {
+static void put_active(struct sl_manager *m, struct rec *r, bool active, const char *reason,
+                       const char *message, struct sl_buf *b) {
     struct rec_conf *c = conf_of(r);
     sl_time since = c->has_active && c->active == active ? c->active_since : m->spec.port->wall;
-    sl_buf_printf(b, "\"conditions\":[%s%s{\"type\":\"Active\",\"status\":\"%s\",\"reason\":\"%s\",\"message\":",
-                  c->others ? c->others : "", c->others ? "," : "", active ? "True" : "False", reason);
+    sl_buf_printf(
+        b,
+        "\"conditions\":[%s%s{\"type\":\"Active\",\"status\":\"%s\",\"reason\":\"%s\",\"message\":",
+        c->others ? c->others : "", c->others ? "," : "", active ? "True" : "False", reason);
     sl_buf_json(b, message);
-    sl_buf_printf(b, ",\"observedGeneration\":%lld,\"lastTransitionTime\":", (long long)r->generation);
+    sl_buf_printf(b,
+                  ",\"observedGeneration\":%lld,\"lastTransitionTime\":", (long long)r->generation);
     jput_time(b, since);
     sl_buf_puts(b, "}]");
 }
@@ -102,24 +107,24 @@ static void put_amount(struct sl_buf *b, const char *key, const char *resource, 
 }
 
 /*
- * Every flavor in the order of the spec, with every covered resource by name. For a LocalQueue (lq set) the totals are its
- * own and nothing is said of borrowing.
+ * Every flavor in the order of the spec, with every covered resource by name. For a LocalQueue (lq
+ * set) the totals are its own and nothing is said of borrowing.
  */
-static void put_usage(struct sl_manager *m, const char *key, bool admitted, yyjson_val *spec, const char *cq,
-                      const struct rec *lq, struct sl_buf *b) {
+static void put_usage(struct sl_manager *m, const char *key, bool admitted, yyjson_val *spec,
+                      const char *cq, const struct rec *lq, struct sl_buf *b) {
     bool cohort = *jstr(spec, "cohortName") != 0, first = true;
     size_t i, n, f, nf, k, nk;
     yyjson_val *group, *flavor, *res;
 
     sl_buf_printf(b, ",\"%s\":[", key);
-    yyjson_arr_foreach(yyjson_obj_get(spec, "resourceGroups"), i, n, group) {
+    yyjson_arr_foreach (yyjson_obj_get(spec, "resourceGroups"), i, n, group) {
         const char *names[SL_MAX_GROUP_RESOURCES];
         uint32_t n_names = 0;
-        yyjson_arr_foreach(yyjson_obj_get(group, "coveredResources"), k, nk, res)
+        yyjson_arr_foreach (yyjson_obj_get(group, "coveredResources"), k, nk, res)
             if (n_names < SL_LEN(names) && yyjson_is_str(res))
                 names[n_names++] = yyjson_get_str(res);
         qsort(names, n_names, sizeof *names, by_name);
-        yyjson_arr_foreach(yyjson_obj_get(group, "flavors"), f, nf, flavor) {
+        yyjson_arr_foreach (yyjson_obj_get(group, "flavors"), f, nf, flavor) {
             const char *name = jstr(flavor, "name");
             sl_buf_puts(b, first ? "{\"name\":" : ",{\"name\":");
             first = false;
@@ -132,14 +137,16 @@ static void put_usage(struct sl_manager *m, const char *key, bool admitted, yyjs
                 sl_buf_json(b, names[x]);
                 if (lq) {
                     sl_amount reserved, held;
-                    sl_engine_lq_usage(m->engine, str(m, lq->ns), lq->name, name, names[x], &reserved, &held);
+                    sl_engine_lq_usage(m->engine, str(m, lq->ns), lq->name, name, names[x],
+                                       &reserved, &held);
                     put_amount(b, "total", names[x], admitted ? held : reserved);
                 } else {
                     (void)sl_engine_cell(m->engine, false, cq, name, names[x], &cell);
                     used = admitted ? cell.admitted_usage : cell.usage;
                     put_amount(b, "total", names[x], used);
                     put_amount(b, "borrowed", names[x],
-                               cohort && used > cell.nominal ? sl_amount_sub(used, cell.nominal) : 0);
+                               cohort && used > cell.nominal ? sl_amount_sub(used, cell.nominal)
+                                                             : 0);
                 }
                 sl_buf_putc(b, '}');
             }
@@ -177,14 +184,15 @@ bool cq_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
     struct sl_buf b;
     sl_buf_init(&b, MAX_STATUS);
     sl_buf_putc(&b, '{');
-    put_active(m, r, v.active, v.active ? "Ready" : sl_word(SL_VOCAB_INACTIVE, (int)v.reason), v.message, &b);
+    put_active(m, r, v.active, v.active ? "Ready" : sl_word(SL_VOCAB_INACTIVE, (int)v.reason),
+               v.message, &b);
     yyjson_doc *d = yyjson_read(c->text, strlen(c->text), 0);
     yyjson_val *spec = yyjson_obj_get(yyjson_doc_get_root(d), "spec");
     put_usage(m, "flavorsReservation", false, spec, r->name, NULL, &b);
     put_usage(m, "flavorsUsage", true, spec, r->name, NULL, &b);
     yyjson_doc_free(d);
-    sl_buf_printf(&b, ",\"pendingWorkloads\":%u,\"reservingWorkloads\":%u,\"admittedWorkloads\":%u", v.heap + v.asleep,
-                  v.reserving, v.admitted);
+    sl_buf_printf(&b, ",\"pendingWorkloads\":%u,\"reservingWorkloads\":%u,\"admittedWorkloads\":%u",
+                  v.heap + v.asleep, v.reserving, v.admitted);
     put_share(m, v.weighted_share, &b);
     sl_buf_putc(&b, '}');
     bool any = patch_status(m, r, &b, w);
@@ -193,8 +201,8 @@ bool cq_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
 }
 
 /* The state of a LocalQueue, first match. */
-static void lq_active(const struct sl_manager *m, yyjson_val *spec, const char *cq, bool *ret_active, const char **ret_reason,
-                      const char **ret_message) {
+static void lq_active(const struct sl_manager *m, yyjson_val *spec, const char *cq,
+                      bool *ret_active, const char **ret_reason, const char **ret_message) {
     const char *stop = jstr(spec, "stopPolicy");
     struct sl_cq_view v;
     *ret_active = false;
@@ -219,7 +227,8 @@ bool lq_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
     struct sl_lq_view v;
     bool active;
 
-    if (!m->spec.parts.core || r->deleting || !sl_engine_lq(m->engine, str(m, r->ns), r->name, &v) || too_soon(m, r))
+    if (!m->spec.parts.core || r->deleting ||
+        !sl_engine_lq(m->engine, str(m, r->ns), r->name, &v) || too_soon(m, r))
         return false;
     struct sl_buf b;
     sl_buf_init(&b, MAX_STATUS);
@@ -238,7 +247,8 @@ bool lq_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
     } else {
         sl_buf_puts(&b, ",\"flavorsReservation\":null,\"flavorsUsage\":null");
     }
-    sl_buf_printf(&b, ",\"pendingWorkloads\":%u,\"reservingWorkloads\":%u,\"admittedWorkloads\":%u}",
+    sl_buf_printf(&b,
+                  ",\"pendingWorkloads\":%u,\"reservingWorkloads\":%u,\"admittedWorkloads\":%u}",
                   strcmp(reason, "Stopped") == 0 ? 0 : v.heap + v.asleep, v.reserving, v.admitted);
     bool any = patch_status(m, r, &b, w);
     sl_buf_done(&b);

@@ -1,6 +1,6 @@
 /*
- * With gate UnadmittedWorkloadsObservability the reason of a condition says what kind of obstacle it is, not only that there
- * is one. The texts stay the same.
+ * With gate UnadmittedWorkloadsObservability the reason of a condition says what kind of obstacle
+ * it is, not only that there is one. The texts stay the same.
  */
 #include "controllers/reasons.h"
 
@@ -13,8 +13,8 @@ static bool any_why(const struct sl_effect *x, enum sl_why_kind kind) {
     return false;
 }
 
-/* A flavor that only lacks free quota is the nearest to a yes; one that could never hold it comes next; then those that do not
- * match at all. */
+/* A flavor that only lacks free quota is the nearest to a yes; one that could never hold it comes
+ * next; then those that do not match at all. */
 static const char *of_flavors(const struct sl_effect *x) {
     if (x->pending.victims)
         return "WaitingForPreemptedWorkloads";
@@ -86,15 +86,17 @@ const char *observed_reason(const struct sl_effect *x, const struct sl_condition
 void explicit_status(struct sl_manager *m, struct rec_wl *w) {
     struct sl_wl_view v;
     if (!m->settings->gates[SL_G_UNADMITTED_WORKLOADS_OBSERVABILITY] ||
-        !m->settings->gates[SL_G_UNADMITTED_WORKLOADS_EXPLICIT_STATUS] || !sl_engine_workload(m->engine, w->id, &v))
+        !m->settings->gates[SL_G_UNADMITTED_WORKLOADS_EXPLICIT_STATUS] ||
+        !sl_engine_workload(m->engine, w->id, &v))
         return;
     const struct cond *c = wl_next_cond(m, w, "QuotaReserved");
     bool waits = v.phase == SL_PHASE_HEAP || v.phase == SL_PHASE_ASLEEP;
     if (!waits || (c && strcmp(str(m, c->reason), "PendingEvaluation") != 0))
         return;
     if (v.phase == SL_PHASE_ASLEEP)
-        wl_set_cond(m, w, "QuotaReserved", false, "WaitingForQuota",
-                    "Bypassed scheduling evaluation because an equivalent workload recently failed");
+        wl_set_cond(
+            m, w, "QuotaReserved", false, "WaitingForQuota",
+            "Bypassed scheduling evaluation because an equivalent workload recently failed");
     else
         wl_set_cond(m, w, "QuotaReserved", false, "PendingEvaluation",
                     "Workload is pending evaluation in the scheduling queue");

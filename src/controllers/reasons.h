@@ -6,7 +6,8 @@
 
 /* The reason of a condition that this effect writes. */
 const char *observed_reason(const struct sl_effect *x, const struct sl_condition *c);
-/* With gate UnadmittedWorkloadsExplicitStatus nobody waits without a condition. After the engine's cycle. */
+/* With gate UnadmittedWorkloadsExplicitStatus nobody waits without a condition. After the engine's
+ * cycle. */
 void explicit_status(struct sl_manager *m, struct rec_wl *w);
 
 #endif

@@ -1,9 +1,11 @@
 /*
- * Records: what is kept of each object, and the manager that holds them. Private to src/controllers.
+ * Records: what is kept of each object, and the manager that holds them. Private to
+ * src/controllers.
  *
- * An object is decoded once into its record; the document is not kept. Names of few things (namespaces, queues, flavors,
- * reasons) are symbols, the rest is owned text. A record that changed stands in the dirty queue of its kind until its
- * controller has looked at it ('changed'); what it wants to write is asked for by the patch queue ('build').
+ * An object is decoded once into its record; the document is not kept. Names of few things
+ * (namespaces, queues, flavors, reasons) are symbols, the rest is owned text. A record that changed
+ * stands in the dirty queue of its kind until its controller has looked at it ('changed'); what it
+ * wants to write is asked for by the patch queue ('build').
  */
 #ifndef SL_CONTROLLERS_REC_H
 #define SL_CONTROLLERS_REC_H
@@ -35,13 +37,13 @@ enum rec_kind {
 };
 
 struct rec {
-    uint32_t obj;  /* its number in the patch queue */
-    uint32_t slot; /* its place in its table */
-    uint8_t kind;  /* enum rec_kind */
-    bool dirty;    /* stands in the dirty queue */
-    bool gone;     /* deleted; kept until no write of it is in flight */
-    bool deleting; /* has a deletionTimestamp */
-    bool again;    /* to be decoded once more although its version is known */
+    uint32_t obj;   /* its number in the patch queue */
+    uint32_t slot;  /* its place in its table */
+    uint8_t kind;   /* enum rec_kind */
+    bool dirty;     /* stands in the dirty queue */
+    bool gone;      /* deleted; kept until no write of it is in flight */
+    bool deleting;  /* has a deletionTimestamp */
+    bool again;     /* to be decoded once more although its version is known */
     bool finalizer; /* kueue.x-k8s.io/resource-in-use is on it */
     uint32_t epoch; /* of the last list that showed it */
     sl_sym ns;
@@ -57,12 +59,13 @@ struct rec {
 struct sl_manager;
 
 struct kind {
-    const char *path;   /* "/apis/kueue.x-k8s.io/v1beta2" */
+    const char *path; /* "/apis/kueue.x-k8s.io/v1beta2" */
     const char *plural, *kind, *api_version;
-    const char *query;  /* of the list and the watch */
+    const char *query; /* of the list and the watch */
     bool namespaced;
-    uint32_t size;      /* of the record */
-    /* Takes the object in. The head is done already. Returns whether anything that matters changed. */
+    uint32_t size; /* of the record */
+    /* Takes the object in. The head is done already. Returns whether anything that matters changed.
+     */
     bool (*decode)(struct sl_manager *m, struct rec *r, yyjson_val *o);
     /* New, changed, or something it depends on did. */
     void (*changed)(struct sl_manager *m, struct rec *r);
@@ -70,20 +73,21 @@ struct kind {
     void (*done)(struct rec *r); /* frees what the record owns besides the head */
     bool (*build)(struct sl_manager *m, struct rec *r, struct sl_write *w);
     /* After the head and decode have taken the answer's object in. NULL: nothing to do. */
-    void (*written)(struct sl_manager *m, struct rec *r, const struct sl_write *w, enum sl_written how,
-                    const struct sl_reply *reply);
+    void (*written)(struct sl_manager *m, struct rec *r, const struct sl_write *w,
+                    enum sl_written how, const struct sl_reply *reply);
 };
 extern const struct kind kinds[REC_KINDS];
 
 struct table {
     struct sl_manager *m;
-    struct sl_map by_name;  /* hash(ns, name) -> object number */
+    struct sl_map by_name; /* hash(ns, name) -> object number */
     SL_VEC(struct rec *) dirty;
     SL_VEC(struct rec *) slots; /* all of the kind; NULL: free */
     SL_VEC(uint32_t) free_slots;
     struct sl_reflector *reflector; /* NULL: this kind is not watched */
     uint32_t n, epoch;
-    uint64_t stream_rv, ahead_rv; /* the newest version the stream has shown; one that was read past it */
+    uint64_t stream_rv,
+        ahead_rv; /* the newest version the stream has shown; one that was read past it */
     sl_time ahead_since;
     uint64_t trouble; /* hash of what was last said to be wrong with the stream */
     enum rec_kind kind;
@@ -107,9 +111,9 @@ struct sl_manager {
     struct table tables[REC_KINDS];
     SL_VEC(struct rec *) objs; /* by object number; NULL: free */
     SL_VEC(uint32_t) free_objs;
-    struct sl_map by_uid;      /* hash(uid) -> object number: jobs and whatever else may own */
-    struct sl_map by_owner;    /* hash(uid of the controller) -> object number: workloads */
-    struct sl_map by_wl_id;    /* engine id -> object number */
+    struct sl_map by_uid;       /* hash(uid) -> object number: jobs and whatever else may own */
+    struct sl_map by_owner;     /* hash(uid of the controller) -> object number: workloads */
+    struct sl_map by_wl_id;     /* engine id -> object number */
     struct sl_map job_children; /* hash(uid of the controller) -> jobs */
     struct sl_map job_prebuilt; /* hash(ns, name of the prebuilt workload) -> jobs */
     struct sl_map limit_ranges; /* namespace -> object number, one for each LimitRange */
@@ -131,11 +135,12 @@ struct sl_manager {
     struct {
         sl_time began;
         uint64_t looks;
-    } cycle;                  /* before the one that runs */
-    SL_VEC(sl_sym) cohorts;   /* that may have series */
-    SL_VEC(sl_sym) orphaned;  /* cohorts that lost their object, and nothing happened below them since */
-    bool trees_changed;       /* since 'cohorts' was looked through */
-    uint64_t series;          /* digest of what decides which gauges there are */
+    } cycle;                /* before the one that runs */
+    SL_VEC(sl_sym) cohorts; /* that may have series */
+    SL_VEC(sl_sym)
+    orphaned;           /* cohorts that lost their object, and nothing happened below them since */
+    bool trees_changed; /* since 'cohorts' was looked through */
+    uint64_t series;    /* digest of what decides which gauges there are */
     sl_sym main_ns;
 };
 
@@ -146,13 +151,15 @@ static inline const char *str(const struct sl_manager *m, sl_sym y) {
 }
 struct rec *rec_find(const struct sl_manager *m, enum rec_kind k, const char *ns, const char *name);
 struct rec *rec_by_uid(const struct sl_manager *m, const char *uid);
-/* Every record of a kind, in no special order; NULL past the end. *at starts at 0. Records may go meanwhile. */
+/* Every record of a kind, in no special order; NULL past the end. *at starts at 0. Records may go
+ * meanwhile. */
 struct rec *rec_each(const struct sl_manager *m, enum rec_kind k, uint32_t *at);
 /* To be looked at in this turn. */
 void rec_mark(struct sl_manager *m, struct rec *r);
 /* To be looked at again at this wall time; 0 takes the wish back. */
 void rec_look_at(struct sl_manager *m, struct rec *r, sl_time wall);
-/* May have something to write: workloads and jobs in lane 0, statuses of queues in lane 1, events in lane 2. */
+/* May have something to write: workloads and jobs in lane 0, statuses of queues in lane 1, events
+ * in lane 2. */
 void rec_want(struct sl_manager *m, struct rec *r);
 void rec_want_at(struct sl_manager *m, struct rec *r, sl_time mono);
 /* Does the API server take long to answer? Then what people only read is written less often. */
@@ -161,25 +168,30 @@ bool server_is_busy(const struct sl_manager *m);
 struct rec *rec_new(struct sl_manager *m, enum rec_kind k, const char *ns, const char *name);
 /* Leaves the tables; freed when nothing of it is in flight. */
 void rec_forget(struct sl_manager *m, struct rec *r);
-/* Takes an object in as if the watch had shown it (answers of writes, reads after conflicts). Older versions than the
- * record's are ignored. Returns the record. */
+/* Takes an object in as if the watch had shown it (answers of writes, reads after conflicts). Older
+ * versions than the record's are ignored. Returns the record. */
 struct rec *rec_take(struct sl_manager *m, enum rec_kind k, yyjson_val *o);
 /* The same, from the text of an answer, whatever its kind. */
 struct rec *rec_take_text(struct sl_manager *m, const char *text, size_t len);
 
 /* ---- write.c: bodies ---- */
 
-/* PATCH (merge) of the object or of a subresource ("status"); opens the body with metadata.resourceVersion (and uid) if 'guard'
- * is set: `{"metadata":{"resourceVersion":"7","uid":"…"` stands in w->body, to be closed by the caller. */
-void write_patch(struct sl_manager *m, const struct rec *r, const char *subresource, struct sl_write *w);
-/* Forced server-side apply; the body stands open after its metadata: `{"apiVersion":…,"metadata":{…}`. */
-void write_apply(struct sl_manager *m, const struct rec *r, const char *subresource, const char *manager, struct sl_write *w);
+/* PATCH (merge) of the object or of a subresource ("status"); opens the body with
+ * metadata.resourceVersion (and uid) if 'guard' is set:
+ * `{"metadata":{"resourceVersion":"7","uid":"…"` stands in w->body, to be closed by the caller. */
+void write_patch(struct sl_manager *m, const struct rec *r, const char *subresource,
+                 struct sl_write *w);
+/* Forced server-side apply; the body stands open after its metadata:
+ * `{"apiVersion":…,"metadata":{…}`. */
+void write_apply(struct sl_manager *m, const struct rec *r, const char *subresource,
+                 const char *manager, struct sl_write *w);
 void write_guard(struct sl_write *w, const struct rec *r);
 void write_create(struct sl_manager *m, enum rec_kind k, const char *ns, struct sl_write *w);
 /* In w->tag: the answer is about another object than the record's own. */
 #define WRITE_FOREIGN 1u
 /* GET of any object by kind and name. */
-void write_read_other(struct sl_manager *m, enum rec_kind k, sl_sym ns, const char *name, struct sl_write *w);
+void write_read_other(struct sl_manager *m, enum rec_kind k, sl_sym ns, const char *name,
+                      struct sl_write *w);
 /* GET of the object itself; its answer is taken in like any other. */
 void write_read(struct sl_manager *m, const struct rec *r, struct sl_write *w);
 void write_delete(struct sl_manager *m, const struct rec *r, bool background, struct sl_write *w);
@@ -188,23 +200,27 @@ void write_finalizer(struct sl_manager *m, const struct rec *r, bool on, struct 
 
 /* ---- events.c ---- */
 
-/* An event about r, as reported by 'controller' ("kueue-admission", "batch/job-kueue-controller"). Dropped when too many wait. */
-void event(struct sl_manager *m, const struct rec *r, const char *controller, bool warning, const char *reason,
-           const char *fmt, ...) _printf_(6, 7);
+/* An event about r, as reported by 'controller' ("kueue-admission", "batch/job-kueue-controller").
+ * Dropped when too many wait. */
+void event(struct sl_manager *m, const struct rec *r, const char *controller, bool warning,
+           const char *reason, const char *fmt, ...) _printf_(6, 7);
 
 /* ---- templates.c: pod templates, interned ---- */
 
 /*
- * What is kept of a pod template. Equal templates share one record; a template is found by the hash of its meaning.
+ * What is kept of a pod template. Equal templates share one record; a template is found by the hash
+ * of its meaning.
  */
 struct template {
     uint32_t id, refs;
-    uint64_t hash;        /* of all below */
-    uint64_t containers;  /* of initContainers and containers: what must stay equal between a job and its workload */
+    uint64_t hash;       /* of all below */
+    uint64_t containers; /* of initContainers and containers: what must stay equal between a job and
+                            its workload */
     uint64_t tolerations; /* of spec.tolerations */
-    char *parts;          /* JSON map of what is injected and restored: labels, annotations (of metadata), nodeSelector,
-                           * tolerations, schedulingGates (of spec); absent ones are left out */
-    char *pod;            /* JSON map of what decides: resources of containers, affinity, overhead, ... */
+    char
+        *parts; /* JSON map of what is injected and restored: labels, annotations (of metadata),
+                 * nodeSelector, tolerations, schedulingGates (of spec); absent ones are left out */
+    char *pod;  /* JSON map of what decides: resources of containers, affinity, overhead, ... */
     char *priority_class; /* spec.priorityClassName, "" */
 };
 /* Returns a reference. */
@@ -215,27 +231,29 @@ uint64_t template_tolerations_hash(yyjson_val *tolerations);
 
 struct wl_podset;
 /*
- * The shape of these podsets in a namespace (LimitRange and RuntimeClass taken into account). *ret_invalid: why they can never be
- * admitted, NULL if they can; borrowed until the next call. False: the engine cannot take them at all.
+ * The shape of these podsets in a namespace (LimitRange and RuntimeClass taken into account).
+ * *ret_invalid: why they can never be admitted, NULL if they can; borrowed until the next call.
+ * False: the engine cannot take them at all.
  */
-bool template_shape(struct sl_manager *m, sl_sym ns, const struct wl_podset *v, uint32_t n, sl_shape_id *ret,
-                    const char **ret_invalid);
+bool template_shape(struct sl_manager *m, sl_sym ns, const struct wl_podset *v, uint32_t n,
+                    sl_shape_id *ret, const char **ret_invalid);
 /* Limits changed: shapes have to be made anew. */
 void template_forget_shapes(struct sl_manager *m);
 
 /* ---- lookups for integrations (lookup.c) ---- */
 
 bool ns_managed(const struct sl_manager *m, sl_sym ns);
-/* The flavor as written, to be freed by the caller: spec.nodeLabels and spec.tolerations are what it adds to pods. NULL: no such
- * flavor. */
+/* The flavor as written, to be freed by the caller: spec.nodeLabels and spec.tolerations are what
+ * it adds to pods. NULL: no such flavor. */
 yyjson_doc *flavor_doc(const struct sl_manager *m, sl_sym flavor);
 
 struct priority {
     int32_t value;
     const char *group, *kind, *name; /* "" without a class; borrowed until the class changes */
 };
-/* Kueue's order: the label's WorkloadPriorityClass, else the pod's class, else the global default, else 0. False: a named class
- * does not exist ('name' says which). */
-bool priority_of(const struct sl_manager *m, const char *wpc_label, const char *pod_class, struct priority *ret);
+/* Kueue's order: the label's WorkloadPriorityClass, else the pod's class, else the global default,
+ * else 0. False: a named class does not exist ('name' says which). */
+bool priority_of(const struct sl_manager *m, const char *wpc_label, const char *pod_class,
+                 struct priority *ret);
 
 #endif

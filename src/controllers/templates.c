@@ -1,6 +1,7 @@
 /*
- * Pod templates, interned: thousands of jobs made from one manifest share one record of about a kilobyte. Containers are kept
- * as a hash and their resources; the rest of a pod's spec decides nothing here and is read again from the API when it is needed.
+ * Pod templates, interned: thousands of jobs made from one manifest share one record of about a
+ * kilobyte. Containers are kept as a hash and their resources; the rest of a pod's spec decides
+ * nothing here and is read again from the API when it is needed.
  */
 #include <string.h>
 
@@ -25,11 +26,13 @@ static void put_member(struct sl_buf *b, const char *key, yyjson_val *v) {
 
 static const char *const parts_of_meta[] = {"labels", "annotations"};
 static const char *const parts_of_spec[] = {"nodeSelector", "tolerations", "schedulingGates"};
-static const char *const pod_members[] = {"nodeSelector", "affinity",          "tolerations",      "overhead",
-                                          "resources",    "priorityClassName", "runtimeClassName"};
+static const char *const pod_members[] = {"nodeSelector",    "affinity",  "tolerations",
+                                          "overhead",        "resources", "priorityClassName",
+                                          "runtimeClassName"};
 static const char *const container_lists[] = {"initContainers", "containers"};
 
-/* What the API server or we ourselves write into every template: it says nothing, and no two jobs would share one. */
+/* What the API server or we ourselves write into every template: it says nothing, and no two jobs
+ * would share one. */
 static bool is_noise(const char *key) {
     static const char *const keys[] = {"job-name",
                                        "controller-uid",
@@ -47,7 +50,7 @@ static void put_strings(struct sl_buf *b, const char *name, yyjson_val *map) {
     size_t i, n;
     yyjson_val *key, *val;
     bool first = true;
-    yyjson_obj_foreach(map, i, n, key, val) {
+    yyjson_obj_foreach (map, i, n, key, val) {
         if (is_noise(yyjson_get_str(key)))
             continue;
         if (first)
@@ -63,7 +66,7 @@ static uint64_t hash_strings(uint64_t h, yyjson_val *map) {
     size_t i, n;
     yyjson_val *key, *val;
     uint64_t sum = 0;
-    yyjson_obj_foreach(map, i, n, key, val)
+    yyjson_obj_foreach (map, i, n, key, val)
         if (!is_noise(yyjson_get_str(key)))
             sum += jhash(sl_hash_str(7, yyjson_get_str(key)), val);
     return sl_hash_u64(h, sum);
@@ -74,13 +77,14 @@ static uint64_t hash_amounts(uint64_t h, yyjson_val *map) {
     size_t i, n;
     yyjson_val *key, *val;
     uint64_t sum = 0;
-    yyjson_obj_foreach(map, i, n, key, val) {
+    yyjson_obj_foreach (map, i, n, key, val) {
         sl_quantity q = 0;
         struct sl_err err;
         uint64_t x = sl_hash_str(8, yyjson_get_str(key));
         if (yyjson_is_int(val))
             q = (sl_quantity)yyjson_get_sint(val) * SL_NANO;
-        else if (yyjson_is_str(val) && sl_quantity_parse(yyjson_get_str(val), yyjson_get_len(val), &q, &err) < 0)
+        else if (yyjson_is_str(val) &&
+                 sl_quantity_parse(yyjson_get_str(val), yyjson_get_len(val), &q, &err) < 0)
             x = jhash(x, val);
         sum += sl_hash_u64(sl_hash_u64(x, (uint64_t)q), (uint64_t)(q >> 64));
     }
@@ -91,7 +95,7 @@ static uint64_t hash_resources(uint64_t h, yyjson_val *o) {
     size_t i, n;
     yyjson_val *key, *val;
     uint64_t sum = 0;
-    yyjson_obj_foreach(o, i, n, key, val) {
+    yyjson_obj_foreach (o, i, n, key, val) {
         const char *k = yyjson_get_str(key);
         bool amounts = strcmp(k, "requests") == 0 || strcmp(k, "limits") == 0;
         if (yyjson_get_len(val))
@@ -104,11 +108,11 @@ static uint64_t hash_resources(uint64_t h, yyjson_val *o) {
 static uint64_t hash_env(uint64_t h, yyjson_val *list) {
     size_t i, n, k, nk;
     yyjson_val *v, *x;
-    yyjson_arr_foreach(list, i, n, v) {
+    yyjson_arr_foreach (list, i, n, v) {
         const char *name = jstr(v, "name");
         yyjson_val *last = v;
         bool seen = false;
-        yyjson_arr_foreach(list, k, nk, x) {
+        yyjson_arr_foreach (list, k, nk, x) {
             if (strcmp(jstr(x, "name"), name) != 0)
                 continue;
             seen |= k < i;
@@ -123,9 +127,9 @@ static uint64_t hash_env(uint64_t h, yyjson_val *list) {
 static uint64_t hash_containers(uint64_t h, yyjson_val *list) {
     size_t i, n, k, nk;
     yyjson_val *c, *key, *val;
-    yyjson_arr_foreach(list, i, n, c) {
+    yyjson_arr_foreach (list, i, n, c) {
         uint64_t sum = 0;
-        yyjson_obj_foreach(c, k, nk, key, val) {
+        yyjson_obj_foreach (c, k, nk, key, val) {
             const char *s = yyjson_get_str(key);
             if (strcmp(s, "env") == 0)
                 sum += yyjson_arr_size(val) ? hash_env(11, val) : 0;
@@ -175,7 +179,7 @@ static char *pod_text(yyjson_val *spec) {
         put_member(&b, pod_members[i], yyjson_obj_get(spec, pod_members[i]));
     for (size_t i = 0; i < SL_LEN(container_lists); i++) {
         sl_buf_printf(&b, "%s\"%s\":[", b.len > 1 ? "," : "", container_lists[i]);
-        yyjson_arr_foreach(yyjson_obj_get(spec, container_lists[i]), k, n, c) {
+        yyjson_arr_foreach (yyjson_obj_get(spec, container_lists[i]), k, n, c) {
             sl_buf_puts(&b, k ? ",{" : "{");
             put_member(&b, "name", yyjson_obj_get(c, "name"));
             put_member(&b, "restartPolicy", yyjson_obj_get(c, "restartPolicy"));
@@ -194,7 +198,8 @@ struct template *template_get(struct sl_manager *m, yyjson_val *tmpl) {
     yyjson_val *meta = yyjson_obj_get(tmpl, "metadata"), *spec = yyjson_obj_get(tmpl, "spec");
     uint64_t containers = 1;
     for (size_t i = 0; i < SL_LEN(container_lists); i++)
-        containers = hash_containers(sl_hash_u64(containers, i), yyjson_obj_get(spec, container_lists[i]));
+        containers =
+            hash_containers(sl_hash_u64(containers, i), yyjson_obj_get(spec, container_lists[i]));
     uint64_t tolerations = template_tolerations_hash(yyjson_obj_get(spec, "tolerations"));
     uint64_t h = sl_hash_u64(containers, tolerations);
     for (size_t i = 0; i < SL_LEN(parts_of_meta); i++)
@@ -269,9 +274,10 @@ static void passed_over(void *ctx, uint32_t line, const char *text) {
 }
 
 /* The podsets as a Workload, in the words of the API, so that there is one reader of them. */
-static void put_workload(struct sl_manager *m, sl_sym ns, const struct wl_podset *v, uint32_t n, struct sl_buf *b,
-                         struct sl_buf *invalid) {
-    sl_buf_puts(b, "{\"apiVersion\":\"kueue.x-k8s.io/v1beta2\",\"kind\":\"Workload\",\"metadata\":{\"name\":\"w\"},"
+static void put_workload(struct sl_manager *m, sl_sym ns, const struct wl_podset *v, uint32_t n,
+                         struct sl_buf *b, struct sl_buf *invalid) {
+    sl_buf_puts(b, "{\"apiVersion\":\"kueue.x-k8s.io/"
+                   "v1beta2\",\"kind\":\"Workload\",\"metadata\":{\"name\":\"w\"},"
                    "\"spec\":{\"podSets\":[");
     for (uint32_t i = 0; i < n; i++) {
         sl_buf_puts(b, i ? ",{\"name\":" : "{\"name\":");
@@ -291,7 +297,8 @@ static void put_workload(struct sl_manager *m, sl_sym ns, const struct wl_podset
     sl_buf_puts(b, "]}}");
 }
 
-static bool make_shape(struct sl_manager *m, sl_sym ns, const struct wl_podset *v, uint32_t n, struct known_shape *ret) {
+static bool make_shape(struct sl_manager *m, sl_sym ns, const struct wl_podset *v, uint32_t n,
+                       struct known_shape *ret) {
     struct sl_buf b, invalid;
     struct sl_arena arena;
     struct sl_doc *d = NULL;
@@ -322,12 +329,13 @@ static bool make_shape(struct sl_manager *m, sl_sym ns, const struct wl_podset *
     return fine;
 }
 
-bool template_shape(struct sl_manager *m, sl_sym ns, const struct wl_podset *v, uint32_t n, sl_shape_id *ret,
-                    const char **ret_invalid) {
+bool template_shape(struct sl_manager *m, sl_sym ns, const struct wl_podset *v, uint32_t n,
+                    sl_shape_id *ret, const char **ret_invalid) {
     uint64_t h = sl_hash_u64(3, limits_matter(m, ns) ? ns : 0);
     for (uint32_t i = 0; i < n; i++) {
         h = sl_hash_u64(sl_hash_u64(h, v[i].template->hash), v[i].name);
-        h = sl_hash_u64(sl_hash_u64(h, v[i].group), (uint64_t)(uint32_t)v[i].count << 32 | (uint32_t)v[i].min_count);
+        h = sl_hash_u64(sl_hash_u64(h, v[i].group),
+                        (uint64_t)(uint32_t)v[i].count << 32 | (uint32_t)v[i].min_count);
     }
     uint32_t i = sl_map_get(&m->shapes_by_hash, h);
     if (i == SL_MAP_NONE) {

@@ -1,6 +1,6 @@
 /*
- * Workloads: taking the object in, what it wants written, and what the core controller does besides the engine: retention of the
- * finished, orphans, priorities that follow their class, deactivation.
+ * Workloads: taking the object in, what it wants written, and what the core controller does besides
+ * the engine: retention of the finished, orphans, priorities that follow their class, deactivation.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -59,11 +59,12 @@ static void take_owner(struct sl_manager *m, struct rec_wl *w, yyjson_val *list)
     size_t i, n;
     yyjson_val *v, *controller = NULL;
     const char *group = "";
-    yyjson_arr_foreach(list, i, n, v)
+    yyjson_arr_foreach (list, i, n, v)
         if (jbool(v, "controller", false))
             controller = v;
     w->has_owner = yyjson_arr_size(list) > 0;
-    const char *uid = jstr(controller, "uid"), *api = jstr(controller, "apiVersion"), *slash = strchr(api, '/');
+    const char *uid = jstr(controller, "uid"), *api = jstr(controller, "apiVersion"),
+               *slash = strchr(api, '/');
     char *own = slash ? strndup(api, (size_t)(slash - api)) : NULL;
     if (own)
         group = own;
@@ -98,7 +99,7 @@ static void take_podsets(struct sl_manager *m, struct rec_wl *w, yyjson_val *lis
         total = SL_MAX_PODSETS;
     w->podsets = total ? sl_alloc0(total, sizeof *w->podsets) : NULL;
     w->n_podsets = (uint32_t)total;
-    yyjson_arr_foreach(list, i, n, v) {
+    yyjson_arr_foreach (list, i, n, v) {
         if (i >= total)
             break;
         const char *name = jstr(v, "name");
@@ -106,7 +107,8 @@ static void take_podsets(struct sl_manager *m, struct rec_wl *w, yyjson_val *lis
             .name = sl_sym_put(&m->syms, *name ? name : "main"),
             .group = sl_sym_put(&m->syms, jstr(v, "topologyRequest.podSetGroupName")),
             .count = (int32_t)jint(v, "count", 1),
-            .min_count = m->settings->gates[SL_G_PARTIAL_ADMISSION] ? (int32_t)jint(v, "minCount", 0) : 0,
+            .min_count =
+                m->settings->gates[SL_G_PARTIAL_ADMISSION] ? (int32_t)jint(v, "minCount", 0) : 0,
             .topology = jat(v, "topologyRequest.required") || jat(v, "topologyRequest.preferred") ||
                         jat(v, "topologyRequest.unconstrained"),
             .template = template_get(m, yyjson_obj_get(v, "template")),
@@ -175,7 +177,8 @@ static void retain(struct sl_manager *m, struct rec_wl *w) {
         return;
     }
     if (!(w->wishes & WL_DELETE))
-        event(m, &w->rec, CONTROLLER, false, "Deleted", "Deleted finished workload due to elapsed retention");
+        event(m, &w->rec, CONTROLLER, false, "Deleted",
+              "Deleted finished workload due to elapsed retention");
     wl_wish(m, w, WL_UNFINALIZE | WL_DELETE);
 }
 
@@ -186,7 +189,8 @@ static void follow_class(struct sl_manager *m, struct rec_wl *w) {
     struct rec *c = rec_find(m, REC_WORKLOAD_PRIORITY_CLASS, "", str(m, w->class_name));
     if (!c || c->deleting || conf_of(c)->value == w->priority)
         return;
-    struct priority p = {(int32_t)conf_of(c)->value, "kueue.x-k8s.io", "WorkloadPriorityClass", str(m, w->class_name)};
+    struct priority p = {(int32_t)conf_of(c)->value, "kueue.x-k8s.io", "WorkloadPriorityClass",
+                         str(m, w->class_name)};
     wl_wish_priority(m, w, &p);
 }
 
@@ -249,8 +253,8 @@ void wl_gone(struct sl_manager *m, struct rec *r) {
 
 void wl_done(struct rec *r) {
     struct rec_wl *w = wl_of(r);
-    char **texts[] = {&w->owner_name, &w->owner_uid, &w->job_uid, &w->gate, &w->slice_of, &w->slice_name,
-                      &w->wish_owner, &w->wish_spec, &w->wish_gate};
+    char **texts[] = {&w->owner_name, &w->owner_uid,  &w->job_uid,   &w->gate,     &w->slice_of,
+                      &w->slice_name, &w->wish_owner, &w->wish_spec, &w->wish_gate};
     for (size_t i = 0; i < SL_LEN(texts); i++)
         sl_freep(texts[i]);
     sl_freep(&w->podsets); /* templates went with 'gone', or go with the manager */
@@ -285,10 +289,12 @@ void wl_wish_priority(struct sl_manager *m, struct rec_wl *w, const struct prior
     wl_wish(m, w, WL_PRIORITY);
 }
 
-void wl_wish_owner(struct sl_manager *m, struct rec_wl *w, const char *owner_reference_json, const char *job_uid) {
+void wl_wish_owner(struct sl_manager *m, struct rec_wl *w, const char *owner_reference_json,
+                   const char *job_uid) {
     struct sl_buf b;
     sl_buf_init(&b, 4096);
-    sl_buf_printf(&b, ",\"ownerReferences\":[%s],\"labels\":{\"" JOB_UID "\":", owner_reference_json);
+    sl_buf_printf(&b,
+                  ",\"ownerReferences\":[%s],\"labels\":{\"" JOB_UID "\":", owner_reference_json);
     sl_buf_json(&b, job_uid);
     sl_buf_putc(&b, '}');
     sl_freep(&w->wish_owner);
@@ -308,7 +314,8 @@ static void settle_wishes(const struct sl_manager *m, struct rec_wl *w) {
     (void)m;
     if (!w->active)
         w->wishes &= ~(uint32_t)WL_INACTIVE;
-    if (w->wish_priority == w->priority && w->wish_class_name == w->class_name && w->wish_class_kind == w->class_kind)
+    if (w->wish_priority == w->priority && w->wish_class_name == w->class_name &&
+        w->wish_class_kind == w->class_kind)
         w->wishes &= ~(uint32_t)WL_PRIORITY;
     if (w->wish_queue == w->queue)
         w->wishes &= ~(uint32_t)WL_QUEUE;
@@ -342,8 +349,9 @@ static void put_spec(const struct sl_manager *m, const struct rec_wl *w, struct 
         if (!w->wish_class_name) {
             sl_buf_puts(b, ",\"priorityClassRef\":null");
         } else if (w->wish_class_name != w->class_name || w->wish_class_kind != w->class_kind) {
-            sl_buf_printf(b, ",\"priorityClassRef\":{\"group\":\"%s\",\"kind\":\"%s\",\"name\":",
-                          strcmp(kind, "PriorityClass") == 0 ? "scheduling.k8s.io" : "kueue.x-k8s.io", kind);
+            sl_buf_printf(
+                b, ",\"priorityClassRef\":{\"group\":\"%s\",\"kind\":\"%s\",\"name\":",
+                strcmp(kind, "PriorityClass") == 0 ? "scheduling.k8s.io" : "kueue.x-k8s.io", kind);
             sl_buf_json(b, str(m, w->wish_class_name));
             sl_buf_putc(b, '}');
         }
@@ -377,13 +385,14 @@ static bool build_object(struct sl_manager *m, struct rec_wl *w, struct sl_write
 }
 
 /*
- * What one gives back another may get, but not before the API knows: a reservation is written only when no release is on its
- * way. Whoever reads the API, and whoever takes over after a crash, never sees more reserved than there is.
+ * What one gives back another may get, but not before the API knows: a reservation is written only
+ * when no release is on its way. Whoever reads the API, and whoever takes over after a crash, never
+ * sees more reserved than there is.
  */
 void wl_note_release(struct sl_manager *m, struct rec_wl *w) {
     bool sent = w->sent && w->sent->s.admission; /* the API has it already, or will in a moment */
-    bool now = !w->rec.gone && !w->stubborn && (w->seen.admission || sent) && wl_changing(w, WL_ADMISSION) &&
-               !wl_next(w, WL_ADMISSION)->admission;
+    bool now = !w->rec.gone && !w->stubborn && (w->seen.admission || sent) &&
+               wl_changing(w, WL_ADMISSION) && !wl_next(w, WL_ADMISSION)->admission;
     if (now == w->releasing)
         return;
     w->releasing = now;
@@ -404,8 +413,8 @@ static bool waits_for_release(struct sl_manager *m, const struct rec_wl *w) {
 }
 
 /*
- * The status is applied by the field manager that Kueue and its tools use: what one of them, or another version of us, applies
- * next without a field takes that field away.
+ * The status is applied by the field manager that Kueue and its tools use: what one of them, or
+ * another version of us, applies next without a field takes that field away.
  */
 static bool build_status(struct sl_manager *m, struct rec_wl *w, struct sl_write *out) {
     const struct rec *r = &w->rec;
@@ -413,7 +422,8 @@ static bool build_status(struct sl_manager *m, struct rec_wl *w, struct sl_write
         return false;
     if ((w->want->fields & WL_NAMES) && w->seen.names) {
         write_patch(m, r, "status", out);
-        sl_buf_puts(&out->body, "{\"status\":{\"clusterName\":null,\"nominatedClusterNames\":null,\"unhealthyNodes\":null}}");
+        sl_buf_puts(&out->body, "{\"status\":{\"clusterName\":null,\"nominatedClusterNames\":null,"
+                                "\"unhealthyNodes\":null}}");
         return true;
     }
     if (waits_for_release(m, w))
@@ -435,7 +445,8 @@ static bool build_status(struct sl_manager *m, struct rec_wl *w, struct sl_write
 bool wl_build(struct sl_manager *m, struct rec *r, struct sl_write *out) {
     struct rec_wl *w = wl_of(r);
     settle_wishes(m, w);
-    /* Why it is switched off is said before it is. A finalizer goes last, or the object may be gone before the rest is said. */
+    /* Why it is switched off is said before it is. A finalizer goes last, or the object may be gone
+     * before the rest is said. */
     if (w->wishes & WL_ASK_OWNER) {
         if (w->owner_name && !rec_by_uid(m, w->owner_uid)) {
             write_read_other(m, REC_JOB, w->rec.ns, w->owner_name, out);
@@ -466,7 +477,9 @@ static void tell_preemptor(struct sl_manager *m, struct rec_wl *w, bool failed) 
     uint32_t obj = w->by.v ? sl_map_get(&m->by_wl_id, w->by.v) : SL_MAP_NONE;
     struct rec_wl *by = obj == SL_MAP_NONE ? NULL : wl_of(m->objs.v[obj]);
     const struct cond *c = by ? wl_next_cond(m, by, "QuotaReserved") : NULL;
-    const char *tail = c && c->status == COND_FALSE ? strstr(c->message, failed ? PENDING_PREEMPTION : PREEMPTING) : NULL;
+    const char *tail = c && c->status == COND_FALSE
+                           ? strstr(c->message, failed ? PENDING_PREEMPTION : PREEMPTING)
+                           : NULL;
     if (!tail)
         return;
     struct sl_buf b;
@@ -485,10 +498,13 @@ static void event_pending(struct sl_manager *m, const struct rec_wl *w) {
     const struct cond *c = wl_cond(m, w, "QuotaReserved");
     if (c && c->status == COND_FALSE)
         event(m, &w->rec, "kueue-admission", true,
-              m->settings->gates[SL_G_UNADMITTED_WORKLOADS_OBSERVABILITY] ? str(m, c->reason) : "Pending", "%s", c->message);
+              m->settings->gates[SL_G_UNADMITTED_WORKLOADS_OBSERVABILITY] ? str(m, c->reason)
+                                                                          : "Pending",
+              "%s", c->message);
 }
 
-/* The Job has been taken in if it is there; if not, or if it is another of that name, the workload is nobody's. */
+/* The Job has been taken in if it is there; if not, or if it is another of that name, the workload
+ * is nobody's. */
 static void owner_answered(struct sl_manager *m, struct rec_wl *w, enum sl_written how) {
     if (how == SL_WRITE_FAILED)
         return; /* asked again */
@@ -499,8 +515,8 @@ static void owner_answered(struct sl_manager *m, struct rec_wl *w, enum sl_writt
         rec_want(m, &w->rec);
 }
 
-void wl_written(struct sl_manager *m, struct rec *r, const struct sl_write *out, enum sl_written how,
-                const struct sl_reply *reply) {
+void wl_written(struct sl_manager *m, struct rec *r, const struct sl_write *out,
+                enum sl_written how, const struct sl_reply *reply) {
     struct rec_wl *w = wl_of(r);
     (void)reply;
     if (out->tag == WRITE_FOREIGN) {
@@ -521,7 +537,8 @@ void wl_written(struct sl_manager *m, struct rec *r, const struct sl_write *out,
             w->wishes &= ~(uint32_t)(WL_SPEC | WL_ADOPT);
         if (out->method == SL_DELETE)
             w->wishes &= ~(uint32_t)WL_DELETE;
-    } else if (how == SL_WRITE_REFUSED && w->sent && (w->sent->fields & WL_ADMISSION) && w->sent->s.admission) {
+    } else if (how == SL_WRITE_REFUSED && w->sent && (w->sent->fields & WL_ADMISSION) &&
+               w->sent->s.admission) {
         /* The API server will not have this reservation: others may have the quota. */
         struct sl_fact f = {.kind = SL_FACT_ADMIT_FAILED, .wl = w->id};
         wl_changes_free(&w->sent);
@@ -544,10 +561,12 @@ void wl_finish(struct sl_manager *m, struct rec_wl *w, const char *reason, const
     count_finished(m, w);
 }
 
-/* The engine never heard of the reservation, since its queue does not exist: said as the engine would. */
+/* The engine never heard of the reservation, since its queue does not exist: said as the engine
+ * would. */
 static void release_unheld(struct sl_manager *m, struct rec_wl *w, const struct cond *evicted) {
     const char *reason = str(m, evicted->reason);
-    bool again = strcmp(reason, "Preempted") == 0 || strcmp(reason, "NodeFailures") == 0, ready = true;
+    bool again = strcmp(reason, "Preempted") == 0 || strcmp(reason, "NodeFailures") == 0,
+         ready = true;
     for (uint32_t i = 0; i < w->seen.checks.n; i++)
         ready &= w->seen.checks.v[i].state == SL_CHECK_READY;
     const struct cond *admitted = wl_cond(m, w, "Admitted");
@@ -555,7 +574,8 @@ static void release_unheld(struct sl_manager *m, struct rec_wl *w, const struct 
     wl_set_cond(m, w, "QuotaReserved", false, "Pending", evicted->message);
     if (admitted && admitted->status == COND_TRUE) {
         wl_add_past(m, w, (m->spec.port->wall - admitted->at) / SL_SEC);
-        wl_set_cond(m, w, "Admitted", false, ready ? "NoReservation" : "NoReservationUnsatisfiedChecks",
+        wl_set_cond(m, w, "Admitted", false,
+                    ready ? "NoReservation" : "NoReservationUnsatisfiedChecks",
                     ready ? "The workload has no reservation"
                           : "The workload has no reservation and not all checks ready");
     }

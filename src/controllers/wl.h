@@ -1,10 +1,11 @@
 /*
- * Workload records: what the API says ('seen'), what we want it to say besides ('want': only what differs), and the
- * conversation with the engine.
+ * Workload records: what the API says ('seen'), what we want it to say besides ('want': only what
+ * differs), and the conversation with the engine.
  *
- * Controllers and effects put changes into 'want'; the patch queue writes seen plus want in one patch that carries the
- * resourceVersion. While it is in flight the changes stand in 'sent'; when somebody else wrote in between, they return to
- * 'want' and are said again on top of what is seen then: nothing is lost, nothing of others is overwritten.
+ * Controllers and effects put changes into 'want'; the patch queue writes seen plus want in one
+ * patch that carries the resourceVersion. While it is in flight the changes stand in 'sent'; when
+ * somebody else wrote in between, they return to 'want' and are said again on top of what is seen
+ * then: nothing is lost, nothing of others is overwritten.
  */
 #ifndef SL_CONTROLLERS_WL_H
 #define SL_CONTROLLERS_WL_H
@@ -33,7 +34,8 @@ struct wl_podset_admission {
     int32_t count;
     uint32_t n;
     struct wl_assigned *v;
-    char *topology; /* topologyAssignment and delayedTopologyRequest as JSON members, NULL without */
+    char
+        *topology; /* topologyAssignment and delayedTopologyRequest as JSON members, NULL without */
 };
 
 struct wl_admission {
@@ -47,8 +49,8 @@ struct wl_check {
     enum sl_check_state state;
     sl_time at;
     char *message;
-    char *updates; /* podSetUpdates as JSON, NULL without */
-    bool ours;     /* in changes: this entry is to be as we say, not as seen */
+    char *updates;           /* podSetUpdates as JSON, NULL without */
+    bool ours;               /* in changes: this entry is to be as we say, not as seen */
     int64_t requeue_after_s; /* -1: absent */
     int32_t retries;         /* -1: absent */
 };
@@ -77,11 +79,11 @@ struct wl_status {
     struct wl_admission *admission;
     int32_t requeues;
     sl_time requeue_at;
-    int64_t past_exec_s;  /* -1: it never ran */
-    int32_t *reclaimable; /* one per podset; NULL: none */
+    int64_t past_exec_s;    /* -1: it never ran */
+    int32_t *reclaimable;   /* one per podset; NULL: none */
     struct wl_gates *gates; /* preemptionGates; NULL: none */
-    bool names;           /* clusterName, nominatedClusterNames or unhealthyNodes are set */
-    bool requests;        /* resourceRequests are told */
+    bool names;             /* clusterName, nominatedClusterNames or unhealthyNodes are set */
+    bool requests;          /* resourceRequests are told */
 };
 
 /* The fields of a status besides conditions. */
@@ -92,7 +94,7 @@ enum wl_field {
     WL_EVICTIONS = 1 << 3,
     WL_PAST = 1 << 4,
     WL_RECLAIMABLE = 1 << 5,
-    WL_NAMES = 1 << 6, /* to be cleared */
+    WL_NAMES = 1 << 6,     /* to be cleared */
     WL_POSITIONS = 1 << 7, /* of the preemption gates */
 };
 
@@ -100,27 +102,28 @@ enum wl_field {
 struct wl_changes {
     uint32_t fields;
     bool told;    /* says why it waits: an event goes with it */
-    bool waiting; /* it only says why it waits: that may become untrue soon, and is written a little later */
+    bool waiting; /* it only says why it waits: that may become untrue soon, and is written a little
+                     later */
     struct wl_status s;
 };
 
 struct wl_podset {
-    sl_sym name, group; /* group: podSetGroupName of its topologyRequest, 0 */
+    sl_sym name, group;       /* group: podSetGroupName of its topologyRequest, 0 */
     int32_t count, min_count; /* min_count 0: none */
     bool topology; /* its topologyRequest asks for a place: required, preferred or unconstrained */
     struct template *template;
 };
 
-enum wl_wish { /* what to do to the object besides its status */
-    WL_INACTIVE = 1 << 0,     /* spec.active = false */
-    WL_PRIORITY = 1 << 1,     /* spec.priority (and class) as in 'wish_*' */
-    WL_QUEUE = 1 << 2,        /* spec.queueName */
-    WL_GATE = 1 << 3,         /* annotation admission-gated-by */
-    WL_UNFINALIZE = 1 << 4,   /* our finalizer goes */
-    WL_DELETE = 1 << 5,       /* after the finalizer */
-    WL_ADOPT = 1 << 6,        /* ownerReference and job-uid label, as JSON in wish_owner */
-    WL_SPEC = 1 << 7,         /* the whole spec, as JSON in wish_spec */
-    WL_ASK_OWNER = 1 << 8,    /* does the Job that controls it exist? It is unknown here */
+enum wl_wish {                         /* what to do to the object besides its status */
+               WL_INACTIVE = 1 << 0,   /* spec.active = false */
+               WL_PRIORITY = 1 << 1,   /* spec.priority (and class) as in 'wish_*' */
+               WL_QUEUE = 1 << 2,      /* spec.queueName */
+               WL_GATE = 1 << 3,       /* annotation admission-gated-by */
+               WL_UNFINALIZE = 1 << 4, /* our finalizer goes */
+               WL_DELETE = 1 << 5,     /* after the finalizer */
+               WL_ADOPT = 1 << 6,      /* ownerReference and job-uid label, as JSON in wish_owner */
+               WL_SPEC = 1 << 7,       /* the whole spec, as JSON in wish_spec */
+               WL_ASK_OWNER = 1 << 8,  /* does the Job that controls it exist? It is unknown here */
 };
 
 struct rec_wl {
@@ -129,9 +132,9 @@ struct rec_wl {
     sl_sym queue, class_kind, class_name;
     sl_sym owner_kind, owner_group; /* of the controller; 0: none */
     char *owner_name, *owner_uid;
-    char *job_uid;  /* label kueue.x-k8s.io/job-uid, NULL */
-    char *gate;     /* annotation admission-gated-by, NULL */
-    char *slice_of; /* annotation workload-slice-replacement-for, NULL */
+    char *job_uid;    /* label kueue.x-k8s.io/job-uid, NULL */
+    char *gate;       /* annotation admission-gated-by, NULL */
+    char *slice_of;   /* annotation workload-slice-replacement-for, NULL */
     char *slice_name; /* annotation workload-slice-name, NULL */
     int32_t priority, boost;
     bool active, has_owner, elastic, bad; /* bad: the engine refused it */
@@ -140,16 +143,16 @@ struct rec_wl {
     struct wl_podset *podsets;
     struct wl_gates *gates; /* spec.preemptionGates; NULL: none */
     sl_shape_id shape;
-    uint64_t spec_hash;  /* of everything the engine is told about it */
+    uint64_t spec_hash; /* of everything the engine is told about it */
     struct wl_status seen;
     struct wl_changes *want, *sent; /* NULL: none */
-    uint64_t checks_told;  /* hash of the checks the engine knows of */
+    uint64_t checks_told;           /* hash of the checks the engine knows of */
     uint64_t reclaimable_hash;
     bool ready_told, reclaimable_told, past_told;
-    sl_wl_id by;         /* who preempts it, while that is being written */
-    bool releasing;      /* counted in n_releasing */
-    bool stubborn;       /* the API server refused to take its reservation back: nobody waits for that */
-    bool evicted_before; /* the last eviction was not the first of its kind */
+    sl_wl_id by;    /* who preempts it, while that is being written */
+    bool releasing; /* counted in n_releasing */
+    bool stubborn;  /* the API server refused to take its reservation back: nobody waits for that */
+    bool evicted_before;     /* the last eviction was not the first of its kind */
     int64_t spec_generation; /* of the podsets below */
     uint32_t wishes;
     sl_sym wish_queue, wish_class_kind, wish_class_name;
@@ -167,11 +170,15 @@ struct rec_wl *wl_find(const struct sl_manager *m, const char *ns, const char *n
 struct rec_wl *wl_owned(const struct sl_manager *m, const char *uid, uint32_t *cursor);
 /* As the API says it: what has been written. NULL: absent. */
 const struct cond *wl_cond(const struct sl_manager *m, const struct rec_wl *w, const char *type);
-bool wl_is(const struct sl_manager *m, const struct rec_wl *w, const char *type); /* is the condition True? */
+bool wl_is(const struct sl_manager *m, const struct rec_wl *w,
+           const char *type); /* is the condition True? */
 /* As it will be once what we want is written. */
-const struct cond *wl_next_cond(const struct sl_manager *m, const struct rec_wl *w, const char *type);
+const struct cond *wl_next_cond(const struct sl_manager *m, const struct rec_wl *w,
+                                const char *type);
 bool wl_will(const struct sl_manager *m, const struct rec_wl *w, const char *type);
-const struct wl_status *wl_next(const struct rec_wl *w, enum wl_field field); /* the status that has the last word on a field */
+const struct wl_status *
+wl_next(const struct rec_wl *w,
+        enum wl_field field); /* the status that has the last word on a field */
 /* Is a change of this field on its way? */
 bool wl_changing(const struct rec_wl *w, uint32_t fields);
 
@@ -180,28 +187,31 @@ bool wl_is_urgent(const struct rec_wl *w);
 
 /* ---- saying; each does nothing if it is so already ---- */
 /* lastTransitionTime moves only when the status flips; observedGeneration is the object's. */
-void wl_set_cond(struct sl_manager *m, struct rec_wl *w, const char *type, bool status, const char *reason,
-                 const char *message);
+void wl_set_cond(struct sl_manager *m, struct rec_wl *w, const char *type, bool status,
+                 const char *reason, const char *message);
 void wl_drop_cond(struct sl_manager *m, struct rec_wl *w, const char *type);
 /* Finished=True, once; counted. */
 void wl_finish(struct sl_manager *m, struct rec_wl *w, const char *reason, const char *message);
 void wl_set_reclaimable(struct sl_manager *m, struct rec_wl *w, const int32_t *counts);
-/* Evicted, and nothing of its job runs any more: the quota may go to others. Writes what Kueue writes then (QuotaReserved=False,
- * Requeued, Admitted=False, no admission) through the engine. */
+/* Evicted, and nothing of its job runs any more: the quota may go to others. Writes what Kueue
+ * writes then (QuotaReserved=False, Requeued, Admitted=False, no admission) through the engine. */
 void wl_stopped(struct sl_manager *m, struct rec_wl *w);
 /* The changes, to be added to; the patch queue will ask for them. */
 struct wl_changes *wl_change(struct sl_manager *m, struct rec_wl *w);
-void wl_set_admission(struct sl_manager *m, struct rec_wl *w, const char *cq, const struct sl_podset_assignment *v, uint32_t n);
+void wl_set_admission(struct sl_manager *m, struct rec_wl *w, const char *cq,
+                      const struct sl_podset_assignment *v, uint32_t n);
 void wl_clear_admission(struct sl_manager *m, struct rec_wl *w);
 void wl_wish(struct sl_manager *m, struct rec_wl *w, uint32_t wishes);
 void wl_wish_queue(struct sl_manager *m, struct rec_wl *w, const char *queue);
 void wl_wish_gate(struct sl_manager *m, struct rec_wl *w, const char *gate); /* "" removes it */
 void wl_wish_priority(struct sl_manager *m, struct rec_wl *w, const struct priority *p);
-void wl_wish_owner(struct sl_manager *m, struct rec_wl *w, const char *owner_reference_json, const char *job_uid);
+void wl_wish_owner(struct sl_manager *m, struct rec_wl *w, const char *owner_reference_json,
+                   const char *job_uid);
 void wl_wish_spec(struct sl_manager *m, struct rec_wl *w, const char *spec_json);
 
-/* "job-name-ef3a1": kind and name of the owner with a hash of its group and uid. extra: "" or the generation of an elastic job. */
-void wl_name(struct sl_buf *out, const char *kind, const char *group, const char *name, const char *uid, const char *extra,
-             bool shorter);
+/* "job-name-ef3a1": kind and name of the owner with a hash of its group and uid. extra: "" or the
+ * generation of an elastic job. */
+void wl_name(struct sl_buf *out, const char *kind, const char *group, const char *name,
+             const char *uid, const char *extra, bool shorter);
 
 #endif

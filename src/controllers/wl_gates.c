@@ -1,6 +1,7 @@
 /*
- * Preemption gates. A Workload that names some in its spec may preempt nobody before each of them is open in its status. Who
- * opens them is not decided here; a gate that is new is closed, one that the spec no longer names goes, an eviction closes all.
+ * Preemption gates. A Workload that names some in its spec may preempt nobody before each of them
+ * is open in its status. Who opens them is not decided here; a gate that is new is closed, one that
+ * the spec no longer names goes, an eviction closes all.
  */
 #include "controllers/wl_int.h"
 
@@ -12,7 +13,7 @@ struct wl_gates *wl_gates_read(struct sl_manager *m, yyjson_val *list) {
     if (!yyjson_arr_size(list))
         return NULL;
     struct wl_gates *g = sl_alloc0(1, sizeof *g);
-    yyjson_arr_foreach(list, i, n, v)
+    yyjson_arr_foreach (list, i, n, v)
         if (g->n < WL_MAX_GATES)
             g->v[g->n++] = (struct wl_gate){.name = sl_sym_put(&m->syms, jstr(v, "name")),
                                             .open = strcmp(jstr(v, "position"), "Open") == 0,
@@ -40,7 +41,8 @@ bool wl_gates_same(const struct wl_gates *a, const struct wl_gates *b) {
 
 bool wl_gates_closed(const struct sl_manager *m, const struct rec_wl *w) {
     const struct wl_gates *now = wl_next(w, WL_POSITIONS)->gates;
-    if (!m->settings->gates[SL_G_CONCURRENT_ADMISSION] && !m->settings->gates[SL_G_MULTI_KUEUE_ORCHESTRATED_PREEMPTION])
+    if (!m->settings->gates[SL_G_CONCURRENT_ADMISSION] &&
+        !m->settings->gates[SL_G_MULTI_KUEUE_ORCHESTRATED_PREEMPTION])
         return false;
     for (uint32_t i = 0; w->gates && i < w->gates->n; i++) {
         const struct wl_gate *g = find(now, w->gates->v[i].name);
@@ -88,7 +90,8 @@ void wl_gates_put(const struct sl_manager *m, const struct wl_gates *g, struct s
     for (uint32_t i = 0; i < g->n; i++) {
         sl_buf_puts(b, i ? ",{\"name\":" : "{\"name\":");
         sl_buf_json(b, str(m, g->v[i].name));
-        sl_buf_printf(b, ",\"position\":\"%s\",\"lastTransitionTime\":", g->v[i].open ? "Open" : "Closed");
+        sl_buf_printf(
+            b, ",\"position\":\"%s\",\"lastTransitionTime\":", g->v[i].open ? "Open" : "Closed");
         jput_time(b, g->v[i].at);
         sl_buf_putc(b, '}');
     }

@@ -21,15 +21,19 @@ bool wl_differs(const struct rec_wl *w);
 /* The whole status that is ours, as wanted. */
 void wl_put_status(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b);
 
-/* QuotaReserved=False with the reason why it waits, in no hurry; the event Pending follows when it is written. */
-void wl_set_waiting(struct sl_manager *m, struct rec_wl *w, const char *reason, const char *message);
+/* QuotaReserved=False with the reason why it waits, in no hurry; the event Pending follows when it
+ * is written. */
+void wl_set_waiting(struct sl_manager *m, struct rec_wl *w, const char *reason,
+                    const char *message);
 void wl_change_at_leisure(struct sl_manager *m, struct rec_wl *w);
 void wl_set_requeue(struct sl_manager *m, struct rec_wl *w, int32_t count, sl_time at);
 void wl_add_past(struct sl_manager *m, struct rec_wl *w, int64_t seconds);
 void wl_reset_past(struct sl_manager *m, struct rec_wl *w);
 void wl_clear_names(struct sl_manager *m, struct rec_wl *w);
-int64_t wl_count_eviction(struct sl_manager *m, struct rec_wl *w, const char *reason, const char *cause);
-void wl_set_checks(struct sl_manager *m, struct rec_wl *w, const struct sl_check_status *v, uint32_t n);
+int64_t wl_count_eviction(struct sl_manager *m, struct rec_wl *w, const char *reason,
+                          const char *cause);
+void wl_set_checks(struct sl_manager *m, struct rec_wl *w, const struct sl_check_status *v,
+                   uint32_t n);
 
 /* ---- wl_gates.c: preemption gates ---- */
 struct wl_gates *wl_gates_read(struct sl_manager *m, yyjson_val *list);

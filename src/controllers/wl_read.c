@@ -6,7 +6,7 @@
 static void read_conds(struct sl_manager *m, struct wl_status *s, yyjson_val *list) {
     size_t i, n;
     yyjson_val *v;
-    yyjson_arr_foreach(list, i, n, v) {
+    yyjson_arr_foreach (list, i, n, v) {
         if (i >= WL_MAX_CONDITIONS)
             break;
         const char *status = jstr(v, "status");
@@ -28,26 +28,30 @@ static sl_amount read_amount(const char *resource, yyjson_val *v) {
     struct sl_err err;
     if (yyjson_is_int(v))
         q = (sl_quantity)yyjson_get_sint(v) * SL_NANO;
-    else if (yyjson_is_str(v) && sl_quantity_parse(yyjson_get_str(v), yyjson_get_len(v), &q, &err) < 0)
+    else if (yyjson_is_str(v) &&
+             sl_quantity_parse(yyjson_get_str(v), yyjson_get_len(v), &q, &err) < 0)
         q = 0;
     return sl_amount_of_request(resource, q);
 }
 
 static void read_assigned(struct sl_manager *m, struct wl_podset_admission *p, yyjson_val *v) {
-    yyjson_val *flavors = yyjson_obj_get(v, "flavors"), *usage = yyjson_obj_get(v, "resourceUsage"), *key, *val;
+    yyjson_val *flavors = yyjson_obj_get(v, "flavors"), *usage = yyjson_obj_get(v, "resourceUsage"),
+               *key, *val;
     size_t i, n, cap = yyjson_obj_size(flavors) + yyjson_obj_size(usage);
     if (cap > 2 * SL_MAX_PODSET_RESOURCES)
         return;
     p->v = sl_alloc0(cap + 1, sizeof *p->v);
-    yyjson_obj_foreach(flavors, i, n, key, val) {
+    yyjson_obj_foreach (flavors, i, n, key, val) {
         const char *name = yyjson_get_str(key), *flavor = yyjson_get_str(val);
-        p->v[p->n++] = (struct wl_assigned){sl_sym_put(&m->syms, name), sl_sym_put(&m->syms, flavor ? flavor : ""),
+        p->v[p->n++] = (struct wl_assigned){sl_sym_put(&m->syms, name),
+                                            sl_sym_put(&m->syms, flavor ? flavor : ""),
                                             read_amount(name, yyjson_obj_get(usage, name))};
     }
-    yyjson_obj_foreach(usage, i, n, key, val) {
+    yyjson_obj_foreach (usage, i, n, key, val) {
         const char *name = yyjson_get_str(key);
         if (!yyjson_obj_get(flavors, name))
-            p->v[p->n++] = (struct wl_assigned){sl_sym_put(&m->syms, name), 0, read_amount(name, val)};
+            p->v[p->n++] =
+                (struct wl_assigned){sl_sym_put(&m->syms, name), 0, read_amount(name, val)};
     }
 }
 
@@ -78,7 +82,7 @@ static struct wl_admission *read_admission(struct sl_manager *m, yyjson_val *o) 
     struct wl_admission *a = sl_alloc0(1, sizeof *a);
     a->cq = sl_sym_put(&m->syms, jstr(o, "clusterQueue"));
     a->v = sl_alloc0(SL_MAX_PODSETS, sizeof *a->v);
-    yyjson_arr_foreach(list, i, n, v) {
+    yyjson_arr_foreach (list, i, n, v) {
         if (i >= SL_MAX_PODSETS)
             break;
         struct wl_podset_admission *p = &a->v[a->n++];
@@ -93,7 +97,7 @@ static struct wl_admission *read_admission(struct sl_manager *m, yyjson_val *o) 
 static void read_checks(struct sl_manager *m, struct wl_status *s, yyjson_val *list) {
     size_t i, n;
     yyjson_val *v, *updates;
-    yyjson_arr_foreach(list, i, n, v) {
+    yyjson_arr_foreach (list, i, n, v) {
         struct sl_buf b;
         struct sl_err err;
         int state = SL_CHECK_PENDING;
@@ -123,20 +127,21 @@ static void read_checks(struct sl_manager *m, struct wl_status *s, yyjson_val *l
 static void read_evictions(struct sl_manager *m, struct wl_status *s, yyjson_val *list) {
     size_t i, n;
     yyjson_val *v;
-    yyjson_arr_foreach(list, i, n, v)
+    yyjson_arr_foreach (list, i, n, v)
         if (i < 64)
-            *sl_vec_push(&s->evictions) = (struct wl_eviction){sl_sym_put(&m->syms, jstr(v, "reason")),
-                                                               sl_sym_put(&m->syms, jstr(v, "underlyingCause")),
-                                                               jint(v, "count", 0)};
+            *sl_vec_push(&s->evictions) = (struct wl_eviction){
+                sl_sym_put(&m->syms, jstr(v, "reason")),
+                sl_sym_put(&m->syms, jstr(v, "underlyingCause")), jint(v, "count", 0)};
 }
 
-static int32_t *read_reclaimable(const struct sl_manager *m, const struct rec_wl *w, yyjson_val *list) {
+static int32_t *read_reclaimable(const struct sl_manager *m, const struct rec_wl *w,
+                                 yyjson_val *list) {
     size_t i, n;
     yyjson_val *v;
     if (!yyjson_arr_size(list) || !w->n_podsets)
         return NULL;
     int32_t *counts = sl_alloc0(w->n_podsets, sizeof *counts);
-    yyjson_arr_foreach(list, i, n, v)
+    yyjson_arr_foreach (list, i, n, v)
         for (uint32_t p = 0; p < w->n_podsets; p++)
             if (strcmp(str(m, w->podsets[p].name), jstr(v, "name")) == 0)
                 counts[p] = (int32_t)jint(v, "count", 0);

@@ -8,9 +8,10 @@
 
 #include "base/hash.h"
 
-/* Most of those that are told to wait are admitted soon after: saying so costs the API server as much as admitting. */
+/* Most of those that are told to wait are admitted soon after: saying so costs the API server as
+ * much as admitting. */
 #define LEISURE SL_SEC
-#define LEISURE_BUSY (10 * SL_SEC)
+#define LEISURE_BUSY (3 * SL_SEC)
 
 /* ---- memory ---- */
 
@@ -69,7 +70,8 @@ bool wl_is(const struct sl_manager *m, const struct rec_wl *w, const char *type)
     return c && c->status == COND_TRUE;
 }
 
-const struct cond *wl_next_cond(const struct sl_manager *m, const struct rec_wl *w, const char *type) {
+const struct cond *wl_next_cond(const struct sl_manager *m, const struct rec_wl *w,
+                                const char *type) {
     sl_sym y = sl_sym_find(&m->syms, type);
     const struct cond *c = w->want ? wl_find_cond(&w->want->s, y) : NULL;
     if (!c && w->sent)
@@ -131,38 +133,44 @@ static void put_cond(struct wl_changes *c, struct cond x) {
     }
 }
 
-static bool set_cond(struct sl_manager *m, struct rec_wl *w, const char *type, bool status, const char *reason,
-                     const char *message, bool at_leisure) {
+static bool set_cond(struct sl_manager *m, struct rec_wl *w, const char *type, bool status,
+                     const char *reason, const char *message, bool at_leisure) {
     const struct cond *now = wl_next_cond(m, w, type);
     enum cond_status s = status ? COND_TRUE : COND_FALSE;
     sl_sym y = sl_sym_put(&m->syms, reason);
     if (now && now->status == s && now->reason == y && strcmp(now->message, message) == 0)
         return false;
-    struct cond x = {.type = sl_sym_put(&m->syms, type), .reason = y, .status = s, .generation = w->rec.generation,
-                     .at = now && now->status == s ? now->at : m->spec.port->wall, .message = sl_strdup(message)};
+    struct cond x = {.type = sl_sym_put(&m->syms, type),
+                     .reason = y,
+                     .status = s,
+                     .generation = w->rec.generation,
+                     .at = now && now->status == s ? now->at : m->spec.port->wall,
+                     .message = sl_strdup(message)};
     if (at_leisure)
         wl_change_at_leisure(m, w);
     put_cond(at_leisure ? w->want : wl_change(m, w), x);
     return true;
 }
 
-void wl_set_waiting(struct sl_manager *m, struct rec_wl *w, const char *reason, const char *message) {
+void wl_set_waiting(struct sl_manager *m, struct rec_wl *w, const char *reason,
+                    const char *message) {
     if (set_cond(m, w, "QuotaReserved", false, reason, message, true))
         w->want->told = true;
 }
 
-void wl_set_cond(struct sl_manager *m, struct rec_wl *w, const char *type, bool status, const char *reason,
-                 const char *message) {
+void wl_set_cond(struct sl_manager *m, struct rec_wl *w, const char *type, bool status,
+                 const char *reason, const char *message) {
     (void)set_cond(m, w, type, status, reason, message, false);
 }
 
 void wl_drop_cond(struct sl_manager *m, struct rec_wl *w, const char *type) {
     if (wl_next_cond(m, w, type))
-        put_cond(wl_change(m, w), (struct cond){.type = sl_sym_put(&m->syms, type), .status = COND_NONE});
+        put_cond(wl_change(m, w),
+                 (struct cond){.type = sl_sym_put(&m->syms, type), .status = COND_NONE});
 }
 
-void wl_set_admission(struct sl_manager *m, struct rec_wl *w, const char *cq, const struct sl_podset_assignment *v,
-                      uint32_t n) {
+void wl_set_admission(struct sl_manager *m, struct rec_wl *w, const char *cq,
+                      const struct sl_podset_assignment *v, uint32_t n) {
     struct wl_changes *c = wl_change(m, w);
     admission_free(c->s.admission);
     struct wl_admission *a = c->s.admission = sl_alloc0(1, sizeof *a);
@@ -239,7 +247,8 @@ void wl_clear_names(struct sl_manager *m, struct rec_wl *w) {
 }
 
 /* Returns how often it was evicted for this before. */
-int64_t wl_count_eviction(struct sl_manager *m, struct rec_wl *w, const char *reason, const char *cause) {
+int64_t wl_count_eviction(struct sl_manager *m, struct rec_wl *w, const char *reason,
+                          const char *cause) {
     const struct wl_status *now = wl_next(w, WL_EVICTIONS);
     sl_sym r = sl_sym_put(&m->syms, reason), k = sl_sym_put(&m->syms, cause);
     struct wl_changes *c = wl_change(m, w);
@@ -263,7 +272,8 @@ const struct wl_check *wl_find_check(const struct wl_status *s, sl_sym name) {
     return NULL;
 }
 
-void wl_set_checks(struct sl_manager *m, struct rec_wl *w, const struct sl_check_status *v, uint32_t n) {
+void wl_set_checks(struct sl_manager *m, struct rec_wl *w, const struct sl_check_status *v,
+                   uint32_t n) {
     struct wl_changes fresh = {0};
     for (uint32_t i = 0; i < n; i++) {
         sl_sym name = sl_sym_put(&m->syms, v[i].name);
@@ -273,10 +283,14 @@ void wl_set_checks(struct sl_manager *m, struct rec_wl *w, const struct sl_check
             .name = name,
             .state = v[i].state,
             .at = same ? old->at : m->spec.port->wall,
-            .message = sl_strdup(same ? old->message : v[i].message ? v[i].message : ""),
+            .message = sl_strdup(same           ? old->message
+                                 : v[i].message ? v[i].message
+                                                : ""),
             .updates = same && old->updates ? sl_strdup(old->updates) : NULL,
             .requeue_after_s = old ? old->requeue_after_s : -1,
-            .retries = same ? old->retries : v[i].retries ? v[i].retries : -1,
+            .retries = same           ? old->retries
+                       : v[i].retries ? v[i].retries
+                                      : -1,
             .ours = same ? old->ours : true,
         };
     }
@@ -290,7 +304,8 @@ void wl_set_checks(struct sl_manager *m, struct rec_wl *w, const struct sl_check
 }
 
 void wl_drop_outdated(struct sl_manager *m, struct rec_wl *w) {
-    if (!w->want || !w->seen.admission || (w->want->fields & WL_ADMISSION) || !wl_is(m, w, "QuotaReserved"))
+    if (!w->want || !w->seen.admission || (w->want->fields & WL_ADMISSION) ||
+        !wl_is(m, w, "QuotaReserved"))
         return;
     sl_sym type = sl_sym_find(&m->syms, "QuotaReserved");
     for (uint32_t i = 0; i < w->want->s.conds.n; i++) {

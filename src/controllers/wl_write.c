@@ -26,13 +26,16 @@ static void put_cond_json(const struct sl_manager *m, const struct cond *c, stru
 static bool same_cond(const struct cond *a, const struct cond *b) {
     if (!a || a->status == COND_NONE)
         return !b || b->status == COND_NONE;
-    return b && a->status == b->status && a->reason == b->reason && strcmp(a->message, b->message) == 0;
+    return b && a->status == b->status && a->reason == b->reason &&
+           strcmp(a->message, b->message) == 0;
 }
 
 /* The conditions that are ours to say; those of others stay as they are. */
 static bool is_ours(const struct sl_manager *m, sl_sym type) {
-    static const char *const types[] = {"QuotaReserved", "Admitted", "Evicted",  "Preempted",         "Requeued",
-                                        "PodsReady",     "Finished", "DeactivationTarget", "BlockedOnPreemptionGates"};
+    static const char *const types[] = {
+        "QuotaReserved", "Admitted",           "Evicted",
+        "Preempted",     "Requeued",           "PodsReady",
+        "Finished",      "DeactivationTarget", "BlockedOnPreemptionGates"};
     for (size_t i = 0; i < SL_LEN(types); i++)
         if (strcmp(str(m, type), types[i]) == 0)
             return true;
@@ -81,7 +84,8 @@ static bool same_admission(const struct wl_admission *a, const struct wl_admissi
     return true;
 }
 
-static void put_admission(const struct sl_manager *m, const struct wl_admission *a, struct sl_buf *b) {
+static void put_admission(const struct sl_manager *m, const struct wl_admission *a,
+                          struct sl_buf *b) {
     char text[SL_QUANTITY_TEXT];
     if (!a)
         return;
@@ -126,7 +130,8 @@ static void put_checks(const struct sl_manager *m, const struct rec_wl *w, struc
             c = now; /* its controller may have spoken meanwhile */
         sl_buf_puts(b, i ? ",{\"name\":" : "{\"name\":");
         sl_buf_json(b, str(m, c->name));
-        sl_buf_printf(b, ",\"state\":\"%s\",\"message\":", sl_word(SL_VOCAB_CHECK_STATE, (int)c->state));
+        sl_buf_printf(
+            b, ",\"state\":\"%s\",\"message\":", sl_word(SL_VOCAB_CHECK_STATE, (int)c->state));
         sl_buf_json(b, c->message);
         sl_buf_puts(b, ",\"lastTransitionTime\":");
         jput_time(b, c->at);
@@ -146,7 +151,8 @@ static bool same_checks(const struct wl_status *a, const struct wl_status *b) {
         return false;
     for (uint32_t i = 0; i < a->checks.n; i++) {
         const struct wl_check *x = &a->checks.v[i], *y = &b->checks.v[i];
-        if (x->name != y->name || (x->ours && (x->state != y->state || strcmp(x->message, y->message) != 0)))
+        if (x->name != y->name ||
+            (x->ours && (x->state != y->state || strcmp(x->message, y->message) != 0)))
             return false;
     }
     return true;
@@ -211,7 +217,8 @@ static void put_requests(const struct sl_manager *m, const struct rec_wl *w, str
         for (uint32_t k = 0; k < ps[i].n; k++) {
             sl_buf_puts(b, k ? "," : "");
             sl_buf_json(b, ps[i].v[k].resource);
-            sl_buf_printf(b, ":\"%s\"", sl_amount_format(ps[i].v[k].resource, ps[i].v[k].usage, text));
+            sl_buf_printf(b, ":\"%s\"",
+                          sl_amount_format(ps[i].v[k].resource, ps[i].v[k].usage, text));
         }
         sl_buf_puts(b, "}}");
     }
@@ -242,8 +249,8 @@ bool wl_differs(const struct rec_wl *w) {
     const struct wl_status *seen = &w->seen;
     return conds_differ(w) ||
            ((c->fields & WL_ADMISSION) && !same_admission(c->s.admission, seen->admission)) ||
-           ((c->fields & WL_REQUEUE) &&
-            (c->s.requeues != seen->requeues || c->s.requeue_at / SL_SEC != seen->requeue_at / SL_SEC)) ||
+           ((c->fields & WL_REQUEUE) && (c->s.requeues != seen->requeues ||
+                                         c->s.requeue_at / SL_SEC != seen->requeue_at / SL_SEC)) ||
            ((c->fields & WL_CHECKS) && !same_checks(&c->s, seen)) ||
            ((c->fields & WL_PAST) && c->s.past_exec_s != seen->past_exec_s) ||
            ((c->fields & WL_EVICTIONS) && !same_evictions(&c->s, seen)) ||

@@ -5,8 +5,8 @@
 
 #define FIELD_MANAGER "kueue"
 
-static void put_path(const struct sl_manager *m, struct sl_buf *b, const struct kind *k, sl_sym ns, const char *name,
-                     const char *subresource) {
+static void put_path(const struct sl_manager *m, struct sl_buf *b, const struct kind *k, sl_sym ns,
+                     const char *name, const char *subresource) {
     sl_buf_puts(b, k->path);
     if (k->namespaced)
         sl_buf_printf(b, "/namespaces/%s", str(m, ns));
@@ -17,7 +17,8 @@ static void put_path(const struct sl_manager *m, struct sl_buf *b, const struct 
         sl_buf_printf(b, "/%s", subresource);
 }
 
-void write_patch(struct sl_manager *m, const struct rec *r, const char *subresource, struct sl_write *w) {
+void write_patch(struct sl_manager *m, const struct rec *r, const char *subresource,
+                 struct sl_write *w) {
     const struct kind *k = &kinds[r->kind];
     w->method = SL_PATCH;
     w->content_type = SL_MERGE_PATCH;
@@ -27,18 +28,22 @@ void write_patch(struct sl_manager *m, const struct rec *r, const char *subresou
 }
 
 void write_guard(struct sl_write *w, const struct rec *r) {
-    sl_buf_printf(&w->body, "{\"metadata\":{\"resourceVersion\":\"%llu\",\"uid\":", (unsigned long long)r->rv);
+    sl_buf_printf(&w->body, "{\"metadata\":{\"resourceVersion\":\"%llu\",\"uid\":",
+                  (unsigned long long)r->rv);
     sl_buf_json(&w->body, r->uid);
 }
 
-void write_apply(struct sl_manager *m, const struct rec *r, const char *subresource, const char *manager, struct sl_write *w) {
+void write_apply(struct sl_manager *m, const struct rec *r, const char *subresource,
+                 const char *manager, struct sl_write *w) {
     const struct kind *k = &kinds[r->kind];
     w->method = SL_PATCH;
     w->content_type = SL_APPLY_PATCH;
     put_path(m, &w->path, k, r->ns, r->name, subresource);
     sl_buf_printf(&w->path, "?fieldManager=%s&force=true", manager);
     put_path(m, &w->read_path, k, r->ns, r->name, NULL);
-    sl_buf_printf(&w->body, "{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"metadata\":{\"name\":", k->api_version, k->kind);
+    sl_buf_printf(&w->body,
+                  "{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"metadata\":{\"name\":", k->api_version,
+                  k->kind);
     sl_buf_json(&w->body, r->name);
     if (k->namespaced) {
         sl_buf_puts(&w->body, ",\"namespace\":");
@@ -56,7 +61,8 @@ void write_create(struct sl_manager *m, enum rec_kind k, const char *ns, struct 
     sl_buf_puts(&w->path, "?fieldManager=" FIELD_MANAGER);
 }
 
-void write_read_other(struct sl_manager *m, enum rec_kind k, sl_sym ns, const char *name, struct sl_write *w) {
+void write_read_other(struct sl_manager *m, enum rec_kind k, sl_sym ns, const char *name,
+                      struct sl_write *w) {
     w->method = SL_GET;
     w->tag = WRITE_FOREIGN;
     put_path(m, &w->path, &kinds[k], ns, name, NULL);

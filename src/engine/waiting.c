@@ -462,8 +462,8 @@ static bool worth_a_look(const struct sl_engine *e, const struct cq *q, const st
     return c->n_lacks && !spares && may_preempt(e, q, c);
 }
 
-/* Would a look at the class now lead to anything? Leaves no trace but a fresh memo; and if the configuration changed ('retell'), its
- * first is told the numbers as they are now. */
+/* Would a look at the class now lead to anything? Leaves no trace but a fresh memo; and if the
+ * configuration changed ('retell'), its first is told the numbers as they are now. */
 static bool would_move(struct sl_engine *e, uint32_t c, uint32_t cq, bool retell) {
     struct round *r = &e->round;
     uint32_t marks[] = {r->picks.n, r->uses.n,   r->whys.n, r->targets.n,
@@ -477,7 +477,8 @@ static bool would_move(struct sl_engine *e, uint32_t c, uint32_t cq, bool retell
     if (!moves)
         remember_lacks(e, &x);
     if (!moves && retell && e->out && x.whys.n)
-        effect_pending(e, &x, x.mode == MODE_NO_FIT ? SL_PENDING_NO_FIT : SL_PENDING_NO_CANDIDATES, 0, true);
+        effect_pending(e, &x, x.mode == MODE_NO_FIT ? SL_PENDING_NO_FIT : SL_PENDING_NO_CANDIDATES,
+                       0, true);
     r->picks.n = marks[0];
     r->uses.n = marks[1];
     r->whys.n = marks[2];

@@ -1,14 +1,14 @@
 /*
- * The port: the one way to the Kubernetes API. A request line is borrowed for the call only; requests and cancels are allowed
- * inside callbacks.
+ * The port: the one way to the Kubernetes API. A request line is borrowed for the call only;
+ * requests and cancels are allowed inside callbacks.
  *
  * Behind it stands an HTTP client, an in-memory API
  * with seeded faults in the tests, or an embedded API server; nothing above it knows which.
  *
- * A request and a watch are asynchronous: the callback comes later, on the same thread, never before
- * the call has returned, exactly once unless the call is cancelled. Replies and lines are borrowed for
- * the callback. The port also carries the time: its owner sets both clocks once per turn, before any
- * callback, and everything above reads them from here.
+ * A request and a watch are asynchronous: the callback comes later, on the same thread, never
+ * before the call has returned, exactly once unless the call is cancelled. Replies and lines are
+ * borrowed for the callback. The port also carries the time: its owner sets both clocks once per
+ * turn, before any callback, and everything above reads them from here.
  */
 #ifndef SL_KUBE_PORT_H
 #define SL_KUBE_PORT_H
@@ -23,7 +23,7 @@ enum sl_method { SL_GET, SL_POST, SL_PUT, SL_PATCH, SL_DELETE };
 
 struct sl_request_line {
     enum sl_method method;
-    const char *path; /* with the query, escaped: "/api/v1/pods?limit=500" */
+    const char *path;         /* with the query, escaped: "/api/v1/pods?limit=500" */
     const char *content_type; /* of the body; NULL without one */
     const char *body;
     size_t len;
@@ -48,9 +48,12 @@ typedef void (*sl_line_fn)(void *ctx, const char *line, size_t len);
 struct sl_port;
 
 struct sl_port_ops {
-    sl_call (*request)(struct sl_port *p, const struct sl_request_line *rq, sl_reply_fn done, void *ctx);
-    /* Lines as they come; then 'done' once: status 200 when the stream ended, else why it could not go on. */
-    sl_call (*watch)(struct sl_port *p, const char *path, sl_line_fn line, sl_reply_fn done, void *ctx);
+    sl_call (*request)(struct sl_port *p, const struct sl_request_line *rq, sl_reply_fn done,
+                       void *ctx);
+    /* Lines as they come; then 'done' once: status 200 when the stream ended, else why it could not
+     * go on. */
+    sl_call (*watch)(struct sl_port *p, const char *path, sl_line_fn line, sl_reply_fn done,
+                     void *ctx);
     /* No callback of this call comes any more. An unknown or ended call is fine. */
     void (*cancel)(struct sl_port *p, sl_call c);
 };
@@ -61,12 +64,12 @@ struct sl_port {
     sl_time mono; /* never goes back; for delays and timeouts */
 };
 
-static inline sl_call sl_port_request(struct sl_port *p, const struct sl_request_line *rq, sl_reply_fn done,
-                                      void *ctx) {
+static inline sl_call sl_port_request(struct sl_port *p, const struct sl_request_line *rq,
+                                      sl_reply_fn done, void *ctx) {
     return p->ops->request(p, rq, done, ctx);
 }
-static inline sl_call sl_port_watch(struct sl_port *p, const char *path, sl_line_fn line, sl_reply_fn done,
-                                    void *ctx) {
+static inline sl_call sl_port_watch(struct sl_port *p, const char *path, sl_line_fn line,
+                                    sl_reply_fn done, void *ctx) {
     return p->ops->watch(p, path, line, done, ctx);
 }
 static inline void sl_port_cancel(struct sl_port *p, sl_call c) {

@@ -172,7 +172,7 @@ static bool take_page(struct sl_reflector *r, yyjson_val *root) {
 
     if (items && !yyjson_is_arr(items) && !yyjson_is_null(items)) /* null: Go's empty slice */
         return false;
-    yyjson_arr_foreach(items, i, n, o) {
+    yyjson_arr_foreach (items, i, n, o) {
         if (!yyjson_is_obj(o))
             return false;
     }
@@ -182,7 +182,7 @@ static bool take_page(struct sl_reflector *r, yyjson_val *root) {
         return false;
     if (r->pages++ == 0)
         TELL(r, begin);
-    yyjson_arr_foreach(items, i, n, o) {
+    yyjson_arr_foreach (items, i, n, o) {
         TELL(r, object, o);
     }
     if (more) {
@@ -217,8 +217,10 @@ static void on_list(void *ctx, const struct sl_reply *reply) {
         r->fails = 0;
         r->phase = LIST_DUE;
         r->due = r->port->mono + sl_prng_range(&r->prng, MISSING_PAUSE, MISSING_PAUSE * 3 / 2);
-    } else if (r->pages > 0 && (reply->status == 0 || reply->status == 429 || reply->status >= 500)) {
-        /* The same page again: over bad connections a long list would otherwise never come to its end. */
+    } else if (r->pages > 0 &&
+               (reply->status == 0 || reply->status == 429 || reply->status >= 500)) {
+        /* The same page again: over bad connections a long list would otherwise never come to its
+         * end. */
         troubled_by_reply(r, "list", reply);
         if (r->fails == 0)
             r->fails = 1;

@@ -462,7 +462,7 @@ static bool patch_webhooks(struct sl_certs *c, yyjson_val *root, const char *bun
     size_t i, n;
     bool differs = false;
 
-    yyjson_mut_arr_foreach(list, i, n, hook) {
+    yyjson_mut_arr_foreach (list, i, n, hook) {
         yyjson_mut_val *config = yyjson_mut_obj_get(hook, "clientConfig");
         if (!yyjson_mut_is_obj(config) ||
             yyjson_mut_equals_str(yyjson_mut_obj_get(config, "caBundle"), bundle))

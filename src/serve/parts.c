@@ -21,8 +21,8 @@ struct sl_strs words_parse(const char *list, struct sl_arena *a) {
 
 /* Parts that are known by name and not built into this version. */
 static bool is_later(const char *word) {
-    static const char *const words[] = {"multikueue", "multikueue-dispatcher", "elasticjobs", "concurrentadmission",
-                                        "failurerecovery"};
+    static const char *const words[] = {"multikueue", "multikueue-dispatcher", "elasticjobs",
+                                        "concurrentadmission", "failurerecovery"};
     for (size_t i = 0; i < SL_LEN(words); i++)
         if (strcmp(words[i], word) == 0)
             return true;
@@ -42,7 +42,10 @@ struct sl_parts parts_parse(const char *list, const struct sl_settings *s) {
     const struct {
         const char *word;
         bool *part;
-    } table[] = {{"core", &p.core}, {"scheduler", &p.scheduler}, {"tas", &p.tas}, {"provisioning", &p.provisioning}};
+    } table[] = {{"core", &p.core},
+                 {"scheduler", &p.scheduler},
+                 {"tas", &p.tas},
+                 {"provisioning", &p.provisioning}};
     for (uint32_t i = 0; i < w.n; i++) {
         size_t k = 0;
         while (k < SL_LEN(table) && strcmp(table[k].word, w.v[i]) != 0)

@@ -4,8 +4,8 @@
 
 #include "controllers/controllers.h"
 
-/* --controllers; NULL: what the settings ask for. An unknown word is logged and passed over: it may belong to a part that this
- * version does not have. */
+/* --controllers; NULL: what the settings ask for. An unknown word is logged and passed over: it may
+ * belong to a part that this version does not have. */
 struct sl_parts parts_parse(const char *list, const struct sl_settings *s);
 /* --webhooks; NULL: of the enabled integrations. */
 void webhooks_parse(const char *list, const struct sl_settings *s, bool ret[SL_FW_COUNT]);

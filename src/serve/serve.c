@@ -1,6 +1,7 @@
 /*
- * One loop, one thread: answers of the API server, webhook calls and probes are handled as they come; after each turn of the
- * loop the election, the certificates and the manager do what is due, and a timer is set for the next thing to do.
+ * One loop, one thread: answers of the API server, webhook calls and probes are handled as they
+ * come; after each turn of the loop the election, the certificates and the manager do what is due,
+ * and a timer is set for the next thing to do.
  */
 #include "serve/serve.h"
 
@@ -34,7 +35,7 @@ struct serve {
     const struct sl_serve_options *o;
     uv_loop_t loop;
     uv_prepare_t before; /* runs before each wait for I/O */
-    uv_timer_t timer;  /* the next thing to do */
+    uv_timer_t timer;    /* the next thing to do */
     uv_signal_t on_term, on_int;
     struct sl_client *client;
     struct sl_port *port;
@@ -51,7 +52,7 @@ struct serve {
     struct sl_arena arena;
     char own_ns[254], identity[300];
     bool leads, ending;
-    sl_time files_at;           /* mono: next look at files */
+    sl_time files_at; /* mono: next look at files */
     struct timespec config_time, cert_time;
     struct sl_cert cert;
 };
@@ -85,8 +86,8 @@ static int load_settings(struct serve *s, struct sl_settings **ret, struct sl_er
     sl_warnings_init(&w);
     int r = sl_settings_load(s->o->config, s->own_ns, s->o->gates, ret, &w, err);
     for (uint32_t i = 0; i < w.v.n; i++)
-        sl_log(SL_LOG_WARN, "configuration", SL_S("file", s->o->config), SL_I("line", w.v.v[i].line),
-               SL_S("what", w.v.v[i].text));
+        sl_log(SL_LOG_WARN, "configuration", SL_S("file", s->o->config),
+               SL_I("line", w.v.v[i].line), SL_S("what", w.v.v[i].text));
     sl_metric_set(s->metrics, SL_M_CONFIG_WARNINGS, w.v.n);
     sl_warnings_done(&w);
     return r;
@@ -98,7 +99,8 @@ static void reload_settings(struct serve *s) {
     if (!s->o->config || !file_changed(s->o->config, &s->config_time))
         return;
     if (load_settings(s, &fresh, &err) < 0) {
-        sl_log(SL_LOG_ERROR, "the configuration cannot be read; the old one stays", SL_S("error", err.text));
+        sl_log(SL_LOG_ERROR, "the configuration cannot be read; the old one stays",
+               SL_S("error", err.text));
         return;
     }
     sl_log(SL_LOG_INFO, "configuration read again", SL_S("file", s->o->config));
@@ -118,7 +120,8 @@ static bool read_cert(struct serve *s, struct sl_cert *ret) {
     (void)snprintf(key, sizeof key, "%s/tls.key", s->settings->webhook.cert_dir);
     if (!file_changed(crt, &s->cert_time))
         return false;
-    if (sl_file_read(crt, MAX_PEM, &ret->cert_pem, &n, &err) >= 0 && sl_file_read(key, MAX_PEM, &ret->key_pem, &n, &err) >= 0)
+    if (sl_file_read(crt, MAX_PEM, &ret->cert_pem, &n, &err) >= 0 &&
+        sl_file_read(key, MAX_PEM, &ret->key_pem, &n, &err) >= 0)
         return true;
     sl_log(SL_LOG_ERROR, "the webhook's certificate cannot be read", SL_S("error", err.text));
     sl_cert_done(ret);
@@ -137,11 +140,13 @@ static int make_cert(struct serve *s, struct sl_cert *ret, struct sl_err *err) {
 }
 
 static void show_cert(struct serve *s, const struct sl_cert *c) {
-    struct sl_httpd *const servers[] = {s->webhook, s->o->insecure_metrics ? NULL : s->metrics_http};
+    struct sl_httpd *const servers[] = {s->webhook,
+                                        s->o->insecure_metrics ? NULL : s->metrics_http};
     struct sl_err err;
     for (size_t i = 0; i < SL_LEN(servers); i++)
         if (servers[i] && sl_httpd_certificate(servers[i], c->cert_pem, c->key_pem, &err) < 0) {
-            sl_log(SL_LOG_ERROR, "the new certificate is of no use; the old one stays", SL_S("error", err.text));
+            sl_log(SL_LOG_ERROR, "the new certificate is of no use; the old one stays",
+                   SL_S("error", err.text));
             return;
         }
     sl_log(SL_LOG_INFO, "new webhook certificate");
@@ -173,8 +178,9 @@ static void tend_certs(struct serve *s) {
 static const char *unready(const struct serve *s) {
     if (s->certs && !s->certs_shown)
         return "the webhooks' certificate is not trusted yet";
-    /* Objects that are stored in an older version can only be listed through our own conversion, which is called only if
-     * we are ready. So lists that do not come keep us back for a while, but not for ever. */
+    /* Objects that are stored in an older version can only be listed through our own conversion,
+     * which is called only if we are ready. So lists that do not come keep us back for a while, but
+     * not for ever. */
     if (!sl_manager_ready(s->manager) && s->port->mono < s->served_at + LISTS_PATIENCE)
         return "lists are not in yet";
     return NULL;
@@ -208,7 +214,8 @@ static void serve_health(void *ctx, const struct sl_http_request *rq, struct sl_
 }
 
 static bool is_loopback(const char *host) {
-    return strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 || strcmp(host, "localhost") == 0;
+    return strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 ||
+           strcmp(host, "localhost") == 0;
 }
 
 static void set_gates(struct serve *s, const struct sl_http_request *rq, struct sl_http_answer *a) {
@@ -224,7 +231,8 @@ static void set_gates(struct serve *s, const struct sl_http_request *rq, struct 
 
 static void on_heard(void *ctx) {
     struct serve *s = ctx;
-    s->authz_heard = true; /* they are asked in the turn, not in the middle of an answer of the API server */
+    s->authz_heard =
+        true; /* they are asked in the turn, not in the middle of an answer of the API server */
 }
 
 /* May he who asks have an answer? If not, it is on its way, or he has it. */
@@ -257,7 +265,8 @@ static void serve_metrics(void *ctx, const struct sl_http_request *rq, struct sl
         a->content_type = "text/plain; version=0.0.4; charset=utf-8";
         sl_manager_refresh_metrics(s->manager);
         sl_metrics_print(s->metrics, &a->body);
-    } else if (debug && strcmp(rq->path, "/debug/feature-gates") == 0 && strcmp(rq->method, "POST") == 0) {
+    } else if (debug && strcmp(rq->path, "/debug/feature-gates") == 0 &&
+               strcmp(rq->method, "POST") == 0) {
         set_gates(s, rq, a);
     } else if (debug && strcmp(rq->path, "/debug/state") == 0 && is_get(rq)) {
         sl_manager_dump(s->manager, &a->body);
@@ -277,11 +286,17 @@ static void serve_webhook(void *ctx, const struct sl_http_request *rq, struct sl
         a->content_type = "text/plain; charset=utf-8";
 }
 
-static int listen_on(struct serve *s, const char *what, const char *host, uint16_t port, const struct sl_cert *cert,
-                     size_t max_body, sl_http_handler handler, struct sl_httpd **ret, struct sl_err *err) {
-    struct sl_httpd_spec spec = {.host = host, .port = port, .cert_pem = cert ? cert->cert_pem : NULL,
-                                 .key_pem = cert ? cert->key_pem : NULL, .max_body = max_body,
-                                 .max_connections = MAX_CONNECTIONS, .handler = handler, .ctx = s};
+static int listen_on(struct serve *s, const char *what, const char *host, uint16_t port,
+                     const struct sl_cert *cert, size_t max_body, sl_http_handler handler,
+                     struct sl_httpd **ret, struct sl_err *err) {
+    struct sl_httpd_spec spec = {.host = host,
+                                 .port = port,
+                                 .cert_pem = cert ? cert->cert_pem : NULL,
+                                 .key_pem = cert ? cert->key_pem : NULL,
+                                 .max_body = max_body,
+                                 .max_connections = MAX_CONNECTIONS,
+                                 .handler = handler,
+                                 .ctx = s};
     int r = sl_httpd_start(&s->loop, &spec, ret, err);
     /* The one before us may still be going. */
     for (uint32_t i = 0; r < 0 && i < LISTEN_TRIES; i++) {
@@ -290,7 +305,8 @@ static int listen_on(struct serve *s, const char *what, const char *host, uint16
     }
     if (r < 0)
         return sl_err_wrap(err, r, "%s on %s:%u", what, *host ? host : "*", port);
-    sl_log(SL_LOG_INFO, "listening", SL_S("what", what), SL_S("host", *host ? host : "*"), SL_I("port", sl_httpd_port(*ret)));
+    sl_log(SL_LOG_INFO, "listening", SL_S("what", what), SL_S("host", *host ? host : "*"),
+           SL_I("port", sl_httpd_port(*ret)));
     return 0;
 }
 
@@ -300,17 +316,20 @@ static int start_servers(struct serve *s, struct sl_err *err) {
     if (c->certs.enable) {
         r = make_cert(s, &s->cert, err); /* until there is one that the API server trusts */
     } else if (!read_cert(s, &s->cert)) {
-        sl_log(SL_LOG_WARN, "no webhook certificate yet; answering with one of our own", SL_S("folder", c->webhook.cert_dir));
+        sl_log(SL_LOG_WARN, "no webhook certificate yet; answering with one of our own",
+               SL_S("folder", c->webhook.cert_dir));
         r = make_cert(s, &s->cert, err);
     }
     if (r >= 0)
-        r = listen_on(s, "webhooks", c->webhook.host, c->webhook.port, &s->cert, SL_REVIEW_MAX_BYTES, serve_webhook,
-                      &s->webhook, err);
+        r = listen_on(s, "webhooks", c->webhook.host, c->webhook.port, &s->cert,
+                      SL_REVIEW_MAX_BYTES, serve_webhook, &s->webhook, err);
     if (r >= 0 && !c->metrics.off)
-        r = listen_on(s, "metrics", c->metrics.host, c->metrics.port, s->o->insecure_metrics ? NULL : &s->cert, 65536,
-                      serve_metrics, &s->metrics_http, err);
+        r = listen_on(s, "metrics", c->metrics.host, c->metrics.port,
+                      s->o->insecure_metrics ? NULL : &s->cert, 65536, serve_metrics,
+                      &s->metrics_http, err);
     if (r >= 0 && !c->health.off)
-        r = listen_on(s, "probes", c->health.host, c->health.port, NULL, 4096, serve_health, &s->health, err);
+        r = listen_on(s, "probes", c->health.host, c->health.port, NULL, 4096, serve_health,
+                      &s->health, err);
     return r;
 }
 
@@ -394,7 +413,8 @@ static int start(struct serve *s, struct sl_err *err) {
     sl_client_clock(s->client);
     char host[128] = "";
     (void)gethostname(host, sizeof host - 1);
-    (void)snprintf(s->identity, sizeof s->identity, "%s_%016llx", host, (unsigned long long)uv_hrtime());
+    (void)snprintf(s->identity, sizeof s->identity, "%s_%016llx", host,
+                   (unsigned long long)uv_hrtime());
     s->leads = !s->settings->lease.enable;
     struct sl_manager_spec spec = {
         .port = s->port,
@@ -408,10 +428,15 @@ static int start(struct serve *s, struct sl_err *err) {
         .standby = !s->leads,
     };
     s->manager = sl_manager_new(&spec);
-    webhooks_parse(s->o->webhooks, s->settings, ((struct sl_api_view *)(uintptr_t)sl_manager_view(s->manager))->webhook);
+    webhooks_parse(s->o->webhooks, s->settings,
+                   ((struct sl_api_view *)(uintptr_t)sl_manager_view(s->manager))->webhook);
     if (s->settings->lease.enable) {
-        struct sl_lease_spec l = {s->settings->lease.ns, s->settings->lease.name, s->identity, s->settings->lease.duration,
-                                  s->settings->lease.renew_deadline, s->settings->lease.retry_period};
+        struct sl_lease_spec l = {s->settings->lease.ns,
+                                  s->settings->lease.name,
+                                  s->identity,
+                                  s->settings->lease.duration,
+                                  s->settings->lease.renew_deadline,
+                                  s->settings->lease.retry_period};
         sl_metrics_role(s->metrics, "follower");
         s->lease = sl_lease_new(s->port, &l, uv_hrtime());
     }

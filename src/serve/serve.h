@@ -1,5 +1,6 @@
 /*
- * `sluice serve`: the manager over a real API server, with its webhooks, metrics and probes, on one libuv loop.
+ * `sluice serve`: the manager over a real API server, with its webhooks, metrics and probes, on one
+ * libuv loop.
  */
 #ifndef SL_SERVE_SERVE_H
 #define SL_SERVE_SERVE_H
@@ -10,7 +11,8 @@ struct sl_serve_options {
     const char *kubeconfig;  /* NULL: KUBECONFIG, the in-cluster account, the user's own file */
     const char *config;      /* NULL: only defaults */
     const char *controllers; /* NULL: what the configuration asks for; "": none */
-    const char *webhooks;    /* NULL: those of the enabled integrations; "": only the queueing kinds' own */
+    const char
+        *webhooks; /* NULL: those of the enabled integrations; "": only the queueing kinds' own */
     const char *gates;
     const char *annotations_to_copy;
     bool insecure_metrics;

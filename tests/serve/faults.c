@@ -1,13 +1,15 @@
 /*
- * The whole manager over the in-memory API under seeded faults: loss, delay, reorder, conflict, cut streams, forgotten history,
- * partitions, clock steps, deaths and fail-over between two replicas, while people submit jobs, edit queues and delete things.
+ * The whole manager over the in-memory API under seeded faults: loss, delay, reorder, conflict, cut
+ * streams, forgotten history, partitions, clock steps, deaths and fail-over between two replicas,
+ * while people submit jobs, edit queues and delete things.
  *
  *     faults [--seeds N] [--first S] [--verbose]
  *
- * After every event: no quota is exceeded in what the API says, nobody's admission is replaced by another without having been
- * given back, and the manager agrees with itself. At the end, with the network whole again: every job has finished or cannot
- * (its queue is stopped or too small), nothing holds quota for nobody, and a manager that starts from nothing but the API has
- * the same state as the one that lived through it all.
+ * After every event: no quota is exceeded in what the API says, nobody's admission is replaced by
+ * another without having been given back, and the manager agrees with itself. At the end, with the
+ * network whole again: every job has finished or cannot (its queue is stopped or too small),
+ * nothing holds quota for nobody, and a manager that starts from nothing but the API has the same
+ * state as the one that lived through it all.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -30,7 +32,7 @@
 #define MAX_JOBS 24u
 #define MAX_QUEUES 4u
 #define MAX_IDLE 20000u /* turns in which the clock does not move */
-#define OBSERVER 7u /* the client that starts from nothing at the end */
+#define OBSERVER 7u     /* the client that starts from nothing at the end */
 
 struct holding { /* what a workload holds according to the API */
     char key[128];
@@ -84,13 +86,15 @@ static void tell(const struct world *w, const char *fmt, ...) {
 
 static int send_text(struct world *w, enum sl_method method, const char *path, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
-static int send_text(struct world *w, enum sl_method method, const char *path, const char *fmt, ...) {
+static int send_text(struct world *w, enum sl_method method, const char *path, const char *fmt,
+                     ...) {
     char body[4096];
     va_list ap;
     va_start(ap, fmt);
     (void)vsnprintf(body, sizeof body, fmt, ap);
     va_end(ap);
-    return fakeapi_do(w->api, method, path, method == SL_PATCH ? SL_MERGE_PATCH : SL_JSON, body, NULL);
+    return fakeapi_do(w->api, method, path, method == SL_PATCH ? SL_MERGE_PATCH : SL_JSON, body,
+                      NULL);
 }
 
 /* ---- the job controller: runs what is not suspended ---- */
@@ -98,7 +102,8 @@ static int send_text(struct world *w, enum sl_method method, const char *path, c
 static void job_turn(void *ctx, uint64_t n) {
     struct world *w = ctx;
     char path[160], status[192];
-    (void)snprintf(path, sizeof path, "/apis/batch/v1/namespaces/default/jobs/job-%u", (unsigned)(n & 0xff));
+    (void)snprintf(path, sizeof path, "/apis/batch/v1/namespaces/default/jobs/job-%u",
+                   (unsigned)(n & 0xff));
     (void)snprintf(status, sizeof status, "%s/status", path);
     yyjson_val *job = fakeapi_get(w->api, path);
     if (!job)
@@ -109,26 +114,34 @@ static void job_turn(void *ctx, uint64_t n) {
     if (yyjson_arr_size(conds))
         return; /* over */
     if (suspended && active)
-        (void)send_text(w, SL_PATCH, status, "{\"status\":{\"active\":null,\"ready\":null,\"startTime\":null}}");
-    else if (!suspended && !active)
-        (void)send_text(w, SL_PATCH, status, "{\"status\":{\"active\":%d,\"ready\":%d,\"startTime\":\"2026-01-01T00:00:00Z\"}}",
-                        (int)pods, (int)pods);
-    else if (!suspended && n >> 8)
         (void)send_text(w, SL_PATCH, status,
-                        "{\"status\":{\"active\":null,\"ready\":null,\"succeeded\":%d,\"conditions\":[{\"type\":\"Complete\","
-                        "\"status\":\"True\",\"reason\":\"Done\",\"message\":\"Job finished successfully\"}]}}",
-                        (int)pods);
+                        "{\"status\":{\"active\":null,\"ready\":null,\"startTime\":null}}");
+    else if (!suspended && !active)
+        (void)send_text(
+            w, SL_PATCH, status,
+            "{\"status\":{\"active\":%d,\"ready\":%d,\"startTime\":\"2026-01-01T00:00:00Z\"}}",
+            (int)pods, (int)pods);
+    else if (!suspended && n >> 8)
+        (void)send_text(
+            w, SL_PATCH, status,
+            "{\"status\":{\"active\":null,\"ready\":null,\"succeeded\":%d,\"conditions\":[{"
+            "\"type\":\"Complete\","
+            "\"status\":\"True\",\"reason\":\"Done\",\"message\":\"Job finished successfully\"}]}}",
+            (int)pods);
 }
 
 static void job_changed(struct world *w, const struct fakeapi_change *c) {
     unsigned n;
     if (!c->now || sscanf(jstr(c->now, "metadata.name"), "job-%u", &n) != 1)
         return;
-    bool was = c->before && jint(c->before, "status.active", 0), is = jint(c->now, "status.active", 0) != 0;
-    fakeapi_at(w->api, fakeapi_now(w->api) + (sl_time)sl_prng_below(&w->prng, 300) * SL_MSEC, job_turn, w, n);
+    bool was = c->before && jint(c->before, "status.active", 0),
+         is = jint(c->now, "status.active", 0) != 0;
+    fakeapi_at(w->api, fakeapi_now(w->api) + (sl_time)sl_prng_below(&w->prng, 300) * SL_MSEC,
+               job_turn, w, n);
     if (is && !was) /* begins to run: it will end */
-        fakeapi_at(w->api, fakeapi_now(w->api) + (sl_time)(1 + sl_prng_below(&w->prng, 20)) * SL_SEC, job_turn, w,
-                   (uint64_t)1 << 8 | n);
+        fakeapi_at(w->api,
+                   fakeapi_now(w->api) + (sl_time)(1 + sl_prng_below(&w->prng, 20)) * SL_SEC,
+                   job_turn, w, (uint64_t)1 << 8 | n);
 }
 
 /* ---- what must hold after every event ---- */
@@ -136,7 +149,7 @@ static void job_changed(struct world *w, const struct fakeapi_change *c) {
 static const char *condition(yyjson_val *o, const char *type) {
     size_t i, n;
     yyjson_val *v;
-    yyjson_arr_foreach(jat(o, "status.conditions"), i, n, v)
+    yyjson_arr_foreach (jat(o, "status.conditions"), i, n, v)
         if (strcmp(jstr(v, "type"), type) == 0)
             return jstr(v, "status");
     return "";
@@ -157,7 +170,8 @@ static bool holds(yyjson_val *o) {
 
 static void workload_changed(struct world *w, const struct fakeapi_change *c) {
     if (holds(c->before) && holds(c->now) &&
-        (strcmp(jstr(c->before, "status.admission.clusterQueue"), jstr(c->now, "status.admission.clusterQueue")) != 0 ||
+        (strcmp(jstr(c->before, "status.admission.clusterQueue"),
+                jstr(c->now, "status.admission.clusterQueue")) != 0 ||
          cpu_of(c->before) != cpu_of(c->now)))
         fail(w, "%s: its admission was replaced by another", c->key);
     for (uint32_t i = 0; i < w->holdings.n; i++)
@@ -175,17 +189,20 @@ static void workload_changed(struct world *w, const struct fakeapi_change *c) {
     for (uint32_t i = 0; i < w->holdings.n; i++)
         sum += w->holdings.v[i].cpu;
     for (uint32_t i = 0; sum > w->most && i < w->holdings.n; i++)
-        tell(w, "    %s holds %lld of cq-%u", w->holdings.v[i].key, (long long)w->holdings.v[i].cpu, w->holdings.v[i].queue);
+        tell(w, "    %s holds %lld of cq-%u", w->holdings.v[i].key, (long long)w->holdings.v[i].cpu,
+             w->holdings.v[i].queue);
     if (sum > w->most)
         fail(w, "%lld cpu are reserved, the cohort has %lld", (long long)sum, (long long)w->most);
-    tell(w, "workload %s: holds %d evicted %s finished %s", c->key, holds(c->now), c->now ? condition(c->now, "Evicted") : "gone",
+    tell(w, "workload %s: holds %d evicted %s finished %s", c->key, holds(c->now),
+         c->now ? condition(c->now, "Evicted") : "gone",
          c->now ? condition(c->now, "Finished") : "");
 }
 
 static void on_change(void *ctx, const struct fakeapi_change *c) {
     struct world *w = ctx;
     if (strcmp(c->kind->plural, "jobs") == 0) {
-        tell(w, "job %s: suspend %d active %d", c->key, c->now ? jbool(c->now, "spec.suspend", false) : -1,
+        tell(w, "job %s: suspend %d active %d", c->key,
+             c->now ? jbool(c->now, "spec.suspend", false) : -1,
              c->now ? (int)jint(c->now, "status.active", 0) : -1);
         job_changed(w, c);
     } else if (strcmp(c->kind->plural, "workloads") == 0) {
@@ -196,8 +213,11 @@ static void on_change(void *ctx, const struct fakeapi_change *c) {
 /* ---- replicas ---- */
 
 static struct sl_manager *new_manager(struct world *w, uint32_t client, bool standby) {
-    struct sl_manager_spec spec = {.port = fakeapi_port(w->api, client), .settings = w->settings, .instance = "test",
-                                   .seed = sl_prng_next(&w->prng), .standby = standby};
+    struct sl_manager_spec spec = {.port = fakeapi_port(w->api, client),
+                                   .settings = w->settings,
+                                   .instance = "test",
+                                   .seed = sl_prng_next(&w->prng),
+                                   .standby = standby};
     spec.parts.core = spec.parts.scheduler = true;
     spec.parts.framework[SL_FW_JOB] = true;
     return sl_manager_new(&spec);
@@ -270,29 +290,39 @@ static void run_until(struct world *w, sl_time until) {
 
 /* ---- people ---- */
 
-static void make_queue(struct world *w, uint32_t i, bool update, int64_t nominal, const char *stop) {
+static void make_queue(struct world *w, uint32_t i, bool update, int64_t nominal,
+                       const char *stop) {
     char path[160];
     (void)snprintf(path, sizeof path, KUEUE "/clusterqueues");
     if (update)
         (void)snprintf(path, sizeof path, KUEUE "/clusterqueues/cq-%u", i);
-    (void)send_text(w, update ? SL_PATCH : SL_POST, path,
-                    "{\"apiVersion\":\"kueue.x-k8s.io/v1beta2\",\"kind\":\"ClusterQueue\",\"metadata\":{\"name\":\"cq-%u\"},"
-                    "\"spec\":{\"cohortName\":\"all\",\"namespaceSelector\":{},\"stopPolicy\":\"%s\",\"queueingStrategy\":\"%s\","
-                    "\"preemption\":{\"withinClusterQueue\":\"LowerPriority\",\"reclaimWithinCohort\":\"Any\"},"
-                    "\"resourceGroups\":[{\"coveredResources\":[\"cpu\"],\"flavors\":[{\"name\":\"f\",\"resources\":[{\"name\":\"cpu\","
-                    "\"nominalQuota\":\"%lld\"}]}]}]}}",
-                    i, stop, i % 2 ? "StrictFIFO" : "BestEffortFIFO", (long long)nominal);
+    (void)send_text(
+        w, update ? SL_PATCH : SL_POST, path,
+        "{\"apiVersion\":\"kueue.x-k8s.io/"
+        "v1beta2\",\"kind\":\"ClusterQueue\",\"metadata\":{\"name\":\"cq-%u\"},"
+        "\"spec\":{\"cohortName\":\"all\",\"namespaceSelector\":{},\"stopPolicy\":\"%s\","
+        "\"queueingStrategy\":\"%s\","
+        "\"preemption\":{\"withinClusterQueue\":\"LowerPriority\",\"reclaimWithinCohort\":\"Any\"},"
+        "\"resourceGroups\":[{\"coveredResources\":[\"cpu\"],\"flavors\":[{\"name\":\"f\","
+        "\"resources\":[{\"name\":\"cpu\","
+        "\"nominalQuota\":\"%lld\"}]}]}]}}",
+        i, stop, i % 2 ? "StrictFIFO" : "BestEffortFIFO", (long long)nominal);
 }
 
 static void submit(void *ctx, uint64_t n) {
     struct world *w = ctx;
-    uint32_t q = (uint32_t)sl_prng_below(&w->prng, w->n_queues), pods = 1 + (uint32_t)sl_prng_below(&w->prng, 3);
+    uint32_t q = (uint32_t)sl_prng_below(&w->prng, w->n_queues),
+             pods = 1 + (uint32_t)sl_prng_below(&w->prng, 3);
     tell(w, "submit job-%u to lq-%u, %u pods", (unsigned)n, q, pods);
     (void)send_text(w, SL_POST, "/apis/batch/v1/namespaces/default/jobs",
-                    "{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\",\"metadata\":{\"name\":\"job-%u\",\"labels\":{"
-                    "\"kueue.x-k8s.io/queue-name\":\"lq-%u\",\"kueue.x-k8s.io/priority-class\":\"p%u\"}},\"spec\":{\"suspend\":true,"
-                    "\"parallelism\":%u,\"completions\":%u,\"template\":{\"metadata\":{},\"spec\":{\"restartPolicy\":\"Never\","
-                    "\"containers\":[{\"name\":\"c\",\"image\":\"i\",\"resources\":{\"requests\":{\"cpu\":\"1\"}}}]}}}}",
+                    "{\"apiVersion\":\"batch/"
+                    "v1\",\"kind\":\"Job\",\"metadata\":{\"name\":\"job-%u\",\"labels\":{"
+                    "\"kueue.x-k8s.io/queue-name\":\"lq-%u\",\"kueue.x-k8s.io/"
+                    "priority-class\":\"p%u\"}},\"spec\":{\"suspend\":true,"
+                    "\"parallelism\":%u,\"completions\":%u,\"template\":{\"metadata\":{},\"spec\":{"
+                    "\"restartPolicy\":\"Never\","
+                    "\"containers\":[{\"name\":\"c\",\"image\":\"i\",\"resources\":{\"requests\":{"
+                    "\"cpu\":\"1\"}}}]}}}}",
                     (unsigned)n, q, (unsigned)sl_prng_below(&w->prng, 3), pods, pods);
 }
 
@@ -352,14 +382,15 @@ static bool all_over(struct world *w) {
             return false;
     (void)fakeapi_each(w->api, "/apis/batch/v1/jobs", count_unfinished, &c);
     (void)fakeapi_each(w->api, KUEUE "/workloads", count_unfinished, &c);
-    return !c.unfinished && (sl_lease_held(w->replicas[0].lease) || sl_lease_held(w->replicas[1].lease));
+    return !c.unfinished &&
+           (sl_lease_held(w->replicas[0].lease) || sl_lease_held(w->replicas[1].lease));
 }
 
 static void look_at_job(void *ctx, yyjson_val *o) {
     struct count *c = ctx;
     if (strcmp(condition(o, "Complete"), "True") != 0) {
-        fail(c->w, "job %s never finished (suspend %d, active %d)", jstr(o, "metadata.name"), jbool(o, "spec.suspend", false),
-             (int)jint(o, "status.active", 0));
+        fail(c->w, "job %s never finished (suspend %d, active %d)", jstr(o, "metadata.name"),
+             jbool(o, "spec.suspend", false), (int)jint(o, "status.active", 0));
     }
 }
 
@@ -407,22 +438,28 @@ static void run(struct world *w) {
 
     sl_prng_init(&w->prng, w->seed);
     sl_warnings_init(&warnings);
-    if (sl_settings_parse("test", config, strlen(config), "kueue-system", NULL, &w->settings, &warnings, &err) < 0)
+    if (sl_settings_parse("test", config, strlen(config), "kueue-system", NULL, &w->settings,
+                          &warnings, &err) < 0)
         abort();
     sl_warnings_done(&warnings);
     w->api = fakeapi_new(w->seed);
     fakeapi_on_change(w->api, on_change, w);
-    (void)send_text(w, SL_POST, "/api/v1/namespaces", "{\"metadata\":{\"name\":\"default\",\"labels\":{}}}");
-    (void)send_text(w, SL_POST, KUEUE "/resourceflavors", "{\"metadata\":{\"name\":\"f\"},\"spec\":{}}");
+    (void)send_text(w, SL_POST, "/api/v1/namespaces",
+                    "{\"metadata\":{\"name\":\"default\",\"labels\":{}}}");
+    (void)send_text(w, SL_POST, KUEUE "/resourceflavors",
+                    "{\"metadata\":{\"name\":\"f\"},\"spec\":{}}");
     for (uint32_t i = 0; i < 3; i++)
-        (void)send_text(w, SL_POST, KUEUE "/workloadpriorityclasses", "{\"metadata\":{\"name\":\"p%u\"},\"value\":%u}", i, i * 100);
+        (void)send_text(w, SL_POST, KUEUE "/workloadpriorityclasses",
+                        "{\"metadata\":{\"name\":\"p%u\"},\"value\":%u}", i, i * 100);
     w->n_queues = 1 + (uint32_t)sl_prng_below(&w->prng, MAX_QUEUES);
     for (uint32_t i = 0; i < w->n_queues; i++) {
         w->nominal[i] = 3 + (int64_t)sl_prng_below(&w->prng, 4);
         w->most += w->nominal[i];
         make_queue(w, i, false, w->nominal[i], "None");
         (void)send_text(w, SL_POST, KUEUE "/namespaces/default/localqueues",
-                        "{\"metadata\":{\"name\":\"lq-%u\"},\"spec\":{\"clusterQueue\":\"cq-%u\",\"stopPolicy\":\"None\"}}", i, i);
+                        "{\"metadata\":{\"name\":\"lq-%u\"},\"spec\":{\"clusterQueue\":\"cq-%u\","
+                        "\"stopPolicy\":\"None\"}}",
+                        i, i);
     }
     start_replica(w, 0);
     start_replica(w, 1);
@@ -443,7 +480,8 @@ static void run(struct world *w) {
     for (uint32_t i = 0; i < w->n_queues; i++)
         make_queue(w, i, true, w->nominal[i], "None");
     /* A stream that went silent is given up after five minutes; usually all is over much sooner. */
-    for (sl_time until = 130 * SL_SEC; until <= 1200 * SL_SEC && !w->failed && !all_over(w); until += 10 * SL_SEC)
+    for (sl_time until = 130 * SL_SEC; until <= 1200 * SL_SEC && !w->failed && !all_over(w);
+         until += 10 * SL_SEC)
         run_until(w, until);
     struct count c = {.w = w};
     (void)fakeapi_each(w->api, "/apis/batch/v1/jobs", look_at_job, &c);
@@ -477,10 +515,11 @@ int main(int argc, char **argv) {
         if (!w.failed)
             continue;
         if (failed++ < 20)
-            (void)printf("seed %llu: %s\n    again: %s --first %llu --seeds 1 --verbose\n", (unsigned long long)s, w.why, argv[0],
-                         (unsigned long long)s);
+            (void)printf("seed %llu: %s\n    again: %s --first %llu --seeds 1 --verbose\n",
+                         (unsigned long long)s, w.why, argv[0], (unsigned long long)s);
         (void)fflush(stdout);
     }
-    (void)printf("%llu passed, %llu failed, 0 skipped\n", (unsigned long long)(seeds - failed), (unsigned long long)failed);
+    (void)printf("%llu passed, %llu failed, 0 skipped\n", (unsigned long long)(seeds - failed),
+                 (unsigned long long)failed);
     return failed ? 1 : 0;
 }

@@ -282,7 +282,8 @@ static void watches_aside(void **state) {
         fx_run(&x, x.done + 1);
     }
     assert_true(atomic_load(&server.accepted) <= WATCHES + 1);
-    for (int i = 0, tries = 0; i < WATCHES && tries < 400; tries++) { /* a busy machine is slow to connect them all */
+    for (int i = 0, tries = 0; i < WATCHES && tries < 400;
+         tries++) { /* a busy machine is slow to connect them all */
         if (w[i].lines.len >= strlen("one|two|three|"))
             i++;
         else

@@ -100,7 +100,9 @@ static const char *condition(struct world *w, const char *name, const char *type
                              const char *field) {
     yyjson_val *list = at(w, name, "status.conditions"), *c;
     size_t i, n;
-    yyjson_arr_foreach(list, i, n, c) if (strcmp(jstr(c, "type"), type) == 0) return jstr(c, field);
+    yyjson_arr_foreach (list, i, n, c)
+        if (strcmp(jstr(c, "type"), type) == 0)
+            return jstr(c, field);
     return "";
 }
 
