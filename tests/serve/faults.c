@@ -483,6 +483,10 @@ static void run(struct world *w) {
     for (sl_time until = 130 * SL_SEC; until <= 1200 * SL_SEC && !w->failed && !all_over(w);
          until += 10 * SL_SEC)
         run_until(w, until);
+    /* Streams that went silent are taken up again, so that everybody has heard everything. */
+    fakeapi_cut(w->api, 0);
+    fakeapi_cut(w->api, 1);
+    run_until(w, fakeapi_now(w->api) + 30 * SL_SEC);
     struct count c = {.w = w};
     (void)fakeapi_each(w->api, "/apis/batch/v1/jobs", look_at_job, &c);
     (void)fakeapi_each(w->api, KUEUE "/workloads", look_at_workload, &c);
