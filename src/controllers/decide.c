@@ -140,7 +140,7 @@ static void evict(struct sl_manager *m, struct rec_wl *w, const struct sl_effect
     set_conditions(m, w, x);
     wl_clear_names(m, w);
     w->by = x->evict.by;
-    w->evicted_before = wl_count_eviction(m, w, reason, cause) > 0;
+    wl_count_eviction(m, w, reason, cause);
     const struct cond *c = wl_next_cond(m, w, "Evicted");
     if (c && wl_will(m, w, "BlockedOnPreemptionGates"))
         wl_set_cond(m, w, "BlockedOnPreemptionGates", false, str(m, c->reason), c->message);

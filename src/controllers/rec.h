@@ -141,7 +141,6 @@ struct sl_manager {
     orphaned;           /* cohorts that lost their object, and nothing happened below them since */
     bool trees_changed; /* since 'cohorts' was looked through */
     uint64_t series;    /* digest of what decides which gauges there are */
-    sl_sym main_ns;
 };
 
 /* ---- manager.c: finding and marking ---- */

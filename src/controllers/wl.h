@@ -152,7 +152,6 @@ struct rec_wl {
     sl_wl_id by;    /* who preempts it, while that is being written */
     bool releasing; /* counted in n_releasing */
     bool stubborn;  /* the API server refused to take its reservation back: nobody waits for that */
-    bool evicted_before;     /* the last eviction was not the first of its kind */
     int64_t spec_generation; /* of the podsets below */
     uint32_t wishes;
     sl_sym wish_queue, wish_class_kind, wish_class_name;
