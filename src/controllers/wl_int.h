@@ -30,8 +30,8 @@ void wl_set_requeue(struct sl_manager *m, struct rec_wl *w, int32_t count, sl_ti
 void wl_add_past(struct sl_manager *m, struct rec_wl *w, int64_t seconds);
 void wl_reset_past(struct sl_manager *m, struct rec_wl *w);
 void wl_clear_names(struct sl_manager *m, struct rec_wl *w);
-int64_t wl_count_eviction(struct sl_manager *m, struct rec_wl *w, const char *reason,
-                          const char *cause);
+void wl_count_eviction(struct sl_manager *m, struct rec_wl *w, const char *reason,
+                       const char *cause);
 void wl_set_checks(struct sl_manager *m, struct rec_wl *w, const struct sl_check_status *v,
                    uint32_t n);
 

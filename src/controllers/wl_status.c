@@ -246,9 +246,8 @@ void wl_clear_names(struct sl_manager *m, struct rec_wl *w) {
         wl_change(m, w)->fields |= WL_NAMES;
 }
 
-/* Returns how often it was evicted for this before. */
-int64_t wl_count_eviction(struct sl_manager *m, struct rec_wl *w, const char *reason,
-                          const char *cause) {
+void wl_count_eviction(struct sl_manager *m, struct rec_wl *w, const char *reason,
+                       const char *cause) {
     const struct wl_status *now = wl_next(w, WL_EVICTIONS);
     sl_sym r = sl_sym_put(&m->syms, reason), k = sl_sym_put(&m->syms, cause);
     struct wl_changes *c = wl_change(m, w);
@@ -258,11 +257,13 @@ int64_t wl_count_eviction(struct sl_manager *m, struct rec_wl *w, const char *re
             *sl_vec_push(&c->s.evictions) = now->evictions.v[i];
         c->fields |= WL_EVICTIONS;
     }
-    for (uint32_t i = 0; i < c->s.evictions.n; i++)
-        if (c->s.evictions.v[i].reason == r && c->s.evictions.v[i].cause == k)
-            return c->s.evictions.v[i].count++;
+    for (uint32_t i = 0; i < c->s.evictions.n; i++) {
+        if (c->s.evictions.v[i].reason == r && c->s.evictions.v[i].cause == k) {
+            c->s.evictions.v[i].count++;
+            return;
+        }
+    }
     *sl_vec_push(&c->s.evictions) = (struct wl_eviction){r, k, 1};
-    return 0;
 }
 
 const struct wl_check *wl_find_check(const struct wl_status *s, sl_sym name) {

@@ -163,6 +163,11 @@ static int64_t cpu_of(yyjson_val *o) {
     return *s && sl_quantity_parse(s, strlen(s), &q, &err) >= 0 ? (int64_t)(q / SL_NANO) : 0;
 }
 
+/* Pods that have ended and need their quota no longer: one cpu each. */
+static int64_t reclaimable(yyjson_val *o) {
+    return jint(yyjson_arr_get_first(jat(o, "status.reclaimablePods")), "count", 0);
+}
+
 static bool holds(yyjson_val *o) {
     return o && jat(o, "status.admission") && strcmp(condition(o, "QuotaReserved"), "True") == 0 &&
            strcmp(condition(o, "Finished"), "True") != 0;
@@ -183,7 +188,7 @@ static void workload_changed(struct world *w, const struct fakeapi_change *c) {
         (void)snprintf(h->key, sizeof h->key, "%s", c->key);
         (void)sscanf(jstr(c->now, "status.admission.clusterQueue"), "cq-%u", &q);
         h->queue = q;
-        h->cpu = cpu_of(c->now);
+        h->cpu = cpu_of(c->now) - reclaimable(c->now);
     }
     int64_t sum = 0;
     for (uint32_t i = 0; i < w->holdings.n; i++)
