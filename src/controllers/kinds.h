@@ -7,8 +7,6 @@
 
 #define STATUS_DELAY (20 * SL_MSEC)
 #define STATUS_PAUSE (150 * SL_MSEC)
-/* While the API server does not keep up, counters would only keep decisions from being written. */
-#define STATUS_PAUSE_BUSY SL_SEC
 
 struct rec_event {
     struct rec rec;

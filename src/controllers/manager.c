@@ -21,7 +21,6 @@
 #define MAX_IN_FLIGHT 16u
 /* A turn that goes on longer than this is a fault in a controller that never comes to rest. */
 #define MAX_PASSES 1000u
-#define BUSY_LATENCY (40 * SL_MSEC)
 #define MAX_LAG (5 * SL_SEC) /* of the stream of workloads behind what was read */
 
 /* ---- finding ---- */
@@ -104,12 +103,6 @@ void rec_want(struct sl_manager *m, struct rec *r) {
 void rec_want_at(struct sl_manager *m, struct rec *r, sl_time mono) {
     if (m->leads && !r->gone)
         sl_writer_want_at(m->writer, r->obj, lane_of(r), mono);
-}
-
-bool server_is_busy(const struct sl_manager *m) {
-    struct sl_writer_stats s;
-    sl_writer_stats(m->writer, &s);
-    return s.latency > BUSY_LATENCY;
 }
 
 static bool look_less(const void *ctx, uint32_t a, uint32_t b) {

@@ -60,7 +60,7 @@ bool in_use_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
 
 static bool too_soon(struct sl_manager *m, struct rec *r) {
     struct rec_conf *c = conf_of(r);
-    sl_time at = c->written_at + (server_is_busy(m) ? STATUS_PAUSE_BUSY : STATUS_PAUSE);
+    sl_time at = c->written_at + STATUS_PAUSE;
     if (!c->written_at || at <= m->spec.port->mono)
         return false;
     rec_want_at(m, r, at);

@@ -157,12 +157,10 @@ struct rec *rec_each(const struct sl_manager *m, enum rec_kind k, uint32_t *at);
 void rec_mark(struct sl_manager *m, struct rec *r);
 /* To be looked at again at this wall time; 0 takes the wish back. */
 void rec_look_at(struct sl_manager *m, struct rec *r, sl_time wall);
-/* May have something to write: workloads and jobs in lane 0, statuses of queues in lane 1, events
+/* May have something to write: decisions in lane 0, reasons and statuses of queues in lane 1, events
  * in lane 2. */
 void rec_want(struct sl_manager *m, struct rec *r);
 void rec_want_at(struct sl_manager *m, struct rec *r, sl_time mono);
-/* Does the API server take long to answer? Then what people only read is written less often. */
-bool server_is_busy(const struct sl_manager *m);
 /* A new record of a kind; it is found by name unless that is NULL (events). */
 struct rec *rec_new(struct sl_manager *m, enum rec_kind k, const char *ns, const char *name);
 /* Leaves the tables; freed when nothing of it is in flight. */

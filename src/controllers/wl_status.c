@@ -11,7 +11,6 @@
 /* Most of those that are told to wait are admitted soon after: saying so costs the API server as
  * much as admitting. */
 #define LEISURE SL_SEC
-#define LEISURE_BUSY (3 * SL_SEC)
 
 /* ---- memory ---- */
 
@@ -120,7 +119,7 @@ void wl_change_at_leisure(struct sl_manager *m, struct rec_wl *w) {
     if (already)
         rec_want(m, &w->rec);
     else
-        rec_want_at(m, &w->rec, m->spec.port->mono + (server_is_busy(m) ? LEISURE_BUSY : LEISURE));
+        rec_want_at(m, &w->rec, m->spec.port->mono + LEISURE);
 }
 
 static void put_cond(struct wl_changes *c, struct cond x) {

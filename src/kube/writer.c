@@ -29,6 +29,8 @@
 #define REFUSE_MAX SL_MINUTE
 #define RETRY_AFTER_MAX (10 * SL_MINUTE)
 #define FAIR_TURNS 16u
+#define BACKGROUND                                                                                 \
+    (80 * SL_MSEC) /* requests in flight times their latency, per lane after the first */
 
 enum state { IDLE, READY, DELAYED, FLYING };
 
@@ -57,11 +59,13 @@ struct slot {
     sl_call call;
     uint32_t obj;
     uint32_t next_free;
+    uint32_t lane;
     sl_time sent_at;
 };
 
 struct line {
     uint32_t first, last;
+    uint32_t in_flight;
 };
 
 struct sl_writer {
@@ -156,6 +160,7 @@ static void slot_free(struct sl_writer *q, struct slot *s) {
     s->call = (sl_call){0};
     s->next_free = q->free_slot;
     q->free_slot = (uint32_t)(s - q->slots);
+    q->lanes[s->lane].in_flight--;
     q->in_flight--;
 }
 
@@ -396,13 +401,22 @@ static void on_written(void *ctx, const struct sl_reply *r) {
 
 /* ---- asking ---- */
 
-/* Whose turn is it? Each lane but the first has one turn in FAIR_TURNS of its own. */
-static uint32_t next_lane(struct sl_writer *q) {
-    uint32_t turn = q->turn++ % FAIR_TURNS, lane = 0;
+/* May the lane send one more? */
+static bool open_lane(const struct sl_writer *q, uint32_t lane) {
+    const struct line *l = &q->lanes[lane];
 
-    if (turn > 0 && turn < SL_WRITER_LANES && q->lanes[turn].first != NONE)
+    return l->first != NONE &&
+           (lane == 0 || l->in_flight == 0 || l->in_flight * q->stats.latency < BACKGROUND);
+}
+
+/* Whose turn is it? Each lane but the first has one turn in FAIR_TURNS of its own. SL_WRITER_LANES:
+ * nobody's. */
+static uint32_t next_lane(const struct sl_writer *q) {
+    uint32_t turn = q->turn % FAIR_TURNS, lane = 0;
+
+    if (turn > 0 && turn < SL_WRITER_LANES && open_lane(q, turn))
         return turn;
-    while (q->lanes[lane].first == NONE)
+    while (lane < SL_WRITER_LANES && !open_lane(q, lane))
         lane++;
     return lane;
 }
@@ -413,6 +427,8 @@ static void ask(struct sl_writer *q, uint32_t obj) {
 
     q->free_slot = s->next_free;
     q->in_flight++;
+    s->lane = q->items.v[obj].lane;
+    q->lanes[s->lane].in_flight++;
     s->obj = obj;
     w->method = SL_GET;
     w->content_type = NULL;
@@ -461,9 +477,12 @@ void sl_writer_tick(struct sl_writer *q) {
     }
     /* As many as stand there now: what the owner adds meanwhile is the next tick's. It may also
      * take some away. */
-    for (uint32_t n = q->ready; n > 0 && q->ready > 0 && q->in_flight < q->window && now >= q->held;
-         n--) {
-        uint32_t obj = q->lanes[next_lane(q)].first;
+    for (uint32_t n = q->ready; n > 0 && q->in_flight < q->window && now >= q->held; n--) {
+        uint32_t lane = next_lane(q);
+        if (lane == SL_WRITER_LANES)
+            break;
+        q->turn++;
+        uint32_t obj = q->lanes[lane].first;
         line_remove(q, obj);
         ask(q, obj);
     }
@@ -473,7 +492,7 @@ void sl_writer_tick(struct sl_writer *q) {
 sl_time sl_writer_next(const struct sl_writer *q) {
     sl_time t = SL_TIME_NEVER;
 
-    if (q->ready > 0 && q->in_flight < q->window)
+    if (q->in_flight < q->window && next_lane(q) < SL_WRITER_LANES)
         t = q->held > q->port->mono ? q->held : q->port->mono;
     if (!sl_heap_empty(&q->delayed) && q->items.v[sl_heap_top(&q->delayed)].at < t)
         t = q->items.v[sl_heap_top(&q->delayed)].at;
@@ -492,7 +511,7 @@ struct sl_writer *sl_writer_new(struct sl_port *port, const struct sl_writer_own
     sl_prng_init(&q->prng, seed);
     sl_heap_init(&q->delayed, earlier, place_of, q);
     for (uint32_t i = 0; i < SL_WRITER_LANES; i++)
-        q->lanes[i] = (struct line){NONE, NONE};
+        q->lanes[i] = (struct line){.first = NONE, .last = NONE};
     q->max_in_flight = q->window = max_in_flight;
     q->held = INT64_MIN;
     q->telling = NONE;

@@ -18,7 +18,9 @@
  *
  * Objects are the owner's numbers, dense from 0 (SL_WRITER_MAX_OBJECTS). Lanes: a lower lane is
  * served first; a higher one only uses what the lower ones leave, but is never starved for ever
- * (one in 16 turns is its).
+ * (one in 16 turns is its). The first lane is for what others wait for. Each of the others has fewer
+ * requests in flight the slower the server answers, down to one: a server that is short of CPU
+ * spends it on the first lane, and what waits in the others merges meanwhile.
  *
  * The owner may call want, want_at, forget and busy in its callbacks, but neither tick nor free.
  * 'next' has to be asked again after every callback of the port.
