@@ -12,7 +12,8 @@
 
 #include "base/hash.h"
 
-#define MAX_KNOWN 20000u
+#define MAX_WAITING 4096u /* to be written */
+#define MAX_KNOWN 16384u  /* those that may become a series as well */
 #define MAX_NOTE 1024u
 #define MAX_BODY 8192u
 #define SERIES_LIFE (6 * SL_MINUTE)
@@ -49,7 +50,7 @@ void event(struct sl_manager *m, const struct rec *r, const char *controller, bo
     key = sl_hash_u64(key, r->rv);
     if (repeats(m, key))
         return;
-    if (m->tables[REC_EVENT].n >= MAX_KNOWN) {
+    if (m->n_events_waiting >= MAX_WAITING) {
         sl_metric_add(m->spec.metrics, SL_M_EVENT_QUEUE_DROPS_TOTAL, 1);
         return;
     }
@@ -104,6 +105,7 @@ void event(struct sl_manager *m, const struct rec *r, const char *controller, bo
 
     struct rec_event *e = event_of(rec_new(m, REC_EVENT, ns, name));
     e->body = sl_strdup(sl_buf_str(&b));
+    m->n_events_waiting++;
     e->key = key;
     e->count = 1;
     sl_map_add(&m->events, key, e->rec.obj);
@@ -145,8 +147,10 @@ void event_written(struct sl_manager *m, struct rec *r, const struct sl_write *w
         e->told = 0;
         return; /* asked again */
     }
+    if (e->body)
+        m->n_events_waiting--;
     sl_freep(&e->body);
-    if (how != SL_WRITTEN)
+    if (how != SL_WRITTEN || m->tables[REC_EVENT].n > MAX_KNOWN)
         forget(m, e);
     else if (e->told != e->count)
         rec_want_at(m, r, m->spec.port->mono + SERIES_PAUSE);
@@ -154,8 +158,11 @@ void event_written(struct sl_manager *m, struct rec *r, const struct sl_write *w
 
 /* Nobody repeated it for long. */
 void event_changed(struct sl_manager *m, struct rec *r) {
-    if (!r->look_at)
-        forget(m, event_of(r));
+    if (r->look_at)
+        return;
+    if (event_of(r)->body)
+        m->n_events_waiting--;
+    forget(m, event_of(r));
 }
 
 void event_done(struct rec *r) {

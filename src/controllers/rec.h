@@ -131,6 +131,7 @@ struct sl_manager {
     bool ready, leads, facts; /* facts: told the engine something since its last cycle */
     struct sl_map events;     /* hash of what an event says of what -> object number */
     uint64_t serial;          /* of events */
+    uint32_t n_events_waiting;
     /* metrics */
     struct {
         sl_time began;

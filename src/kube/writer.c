@@ -29,8 +29,8 @@
 #define REFUSE_MAX SL_MINUTE
 #define RETRY_AFTER_MAX (10 * SL_MINUTE)
 #define FAIR_TURNS 16u
-#define BACKGROUND                                                                                 \
-    (80 * SL_MSEC) /* requests in flight times their latency, per lane after the first */
+#define BUSY (100 * SL_MSEC) /* a lane that sent something is taken to be in use for so long */
+#define REST 4               /* a modest lane rests so many times as long as its request took */
 
 enum state { IDLE, READY, DELAYED, FLYING };
 
@@ -51,8 +51,6 @@ struct item {
 };
 _Static_assert(sizeof(struct item) == 32, "one per object of the cluster");
 
-#define LATENCY_OVER 32 /* answers that the average looks back on */
-
 struct slot {
     struct sl_writer *q;
     struct sl_write w;
@@ -66,6 +64,7 @@ struct slot {
 struct line {
     uint32_t first, last;
     uint32_t in_flight;
+    sl_time sent_at, rests_until;
 };
 
 struct sl_writer {
@@ -349,7 +348,7 @@ static void on_written(void *ctx, const struct sl_reply *r) {
     struct sl_writer *q = s->q;
     enum sl_written how = outcome(r->status);
 
-    q->stats.latency += (q->port->mono - s->sent_at - q->stats.latency) / LATENCY_OVER;
+    q->lanes[s->lane].rests_until = q->port->mono + REST * (q->port->mono - s->sent_at);
     tell_begin(q, s->obj);
     q->owner.done(q->owner.ctx, s->obj, &s->w, how, r);
     if (!tell_end(q)) {
@@ -401,12 +400,24 @@ static void on_written(void *ctx, const struct sl_reply *r) {
 
 /* ---- asking ---- */
 
-/* May the lane send one more? */
-static bool open_lane(const struct sl_writer *q, uint32_t lane) {
+/* When the lane may send one more, if nothing happens before; SL_TIME_NEVER: it has nothing to
+ * send. */
+static sl_time opens(const struct sl_writer *q, uint32_t lane) {
     const struct line *l = &q->lanes[lane];
+    sl_time modest_until = q->port->mono;
 
-    return l->first != NONE &&
-           (lane == 0 || l->in_flight == 0 || l->in_flight * q->stats.latency < BACKGROUND);
+    if (l->first == NONE)
+        return SL_TIME_NEVER;
+    for (uint32_t i = 0; i < lane; i++)
+        if (q->lanes[i].sent_at + BUSY > modest_until)
+            modest_until = q->lanes[i].sent_at + BUSY;
+    if (l->in_flight || l->rests_until > modest_until)
+        return modest_until;
+    return l->rests_until > q->port->mono ? l->rests_until : q->port->mono;
+}
+
+static bool open_lane(const struct sl_writer *q, uint32_t lane) {
+    return opens(q, lane) <= q->port->mono;
 }
 
 /* Whose turn is it? Each lane but the first has one turn in FAIR_TURNS of its own. SL_WRITER_LANES:
@@ -454,7 +465,7 @@ static void ask(struct sl_writer *q, uint32_t obj) {
         return;
     }
     q->stats.sent++;
-    s->sent_at = q->port->mono;
+    s->sent_at = q->lanes[s->lane].sent_at = q->port->mono;
     s->call = sl_port_request(q->port,
                               &(struct sl_request_line){
                                   .method = w->method,
@@ -492,8 +503,12 @@ void sl_writer_tick(struct sl_writer *q) {
 sl_time sl_writer_next(const struct sl_writer *q) {
     sl_time t = SL_TIME_NEVER;
 
-    if (q->in_flight < q->window && next_lane(q) < SL_WRITER_LANES)
-        t = q->held > q->port->mono ? q->held : q->port->mono;
+    for (uint32_t i = 0; i < SL_WRITER_LANES && q->in_flight < q->window; i++) {
+        sl_time open = opens(q, i);
+        t = open < t ? open : t;
+    }
+    if (t < q->held)
+        t = q->held;
     if (!sl_heap_empty(&q->delayed) && q->items.v[sl_heap_top(&q->delayed)].at < t)
         t = q->items.v[sl_heap_top(&q->delayed)].at;
     return t;
@@ -511,7 +526,7 @@ struct sl_writer *sl_writer_new(struct sl_port *port, const struct sl_writer_own
     sl_prng_init(&q->prng, seed);
     sl_heap_init(&q->delayed, earlier, place_of, q);
     for (uint32_t i = 0; i < SL_WRITER_LANES; i++)
-        q->lanes[i] = (struct line){.first = NONE, .last = NONE};
+        q->lanes[i] = (struct line){.first = NONE, .last = NONE, .sent_at = INT64_MIN / 2};
     q->max_in_flight = q->window = max_in_flight;
     q->held = INT64_MIN;
     q->telling = NONE;

@@ -18,9 +18,9 @@
  *
  * Objects are the owner's numbers, dense from 0 (SL_WRITER_MAX_OBJECTS). Lanes: a lower lane is
  * served first; a higher one only uses what the lower ones leave, but is never starved for ever
- * (one in 16 turns is its). The first lane is for what others wait for. Each of the others has fewer
- * requests in flight the slower the server answers, down to one: a server that is short of CPU
- * spends it on the first lane, and what waits in the others merges meanwhile.
+ * (one in 16 turns is its). While a lower lane is in use, a higher one is modest: one request at a time,
+ * and a rest of four times as long before the next. A server that is short of CPU so spends it on what
+ * others wait for, and what waits in the higher lanes merges meanwhile.
  *
  * The owner may call want, want_at, forget and busy in its callbacks, but neither tick nor free.
  * 'next' has to be asked again after every callback of the port.
@@ -87,7 +87,6 @@ bool sl_writer_idle(const struct sl_writer *q);
 struct sl_writer_stats {
     uint64_t sent, written, conflicts, gone, failed, refused;
     uint32_t in_flight, waiting;
-    sl_span latency; /* of an answer, averaged over some dozen of them */
 };
 void sl_writer_stats(const struct sl_writer *q, struct sl_writer_stats *ret);
 

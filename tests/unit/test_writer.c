@@ -232,11 +232,37 @@ static void test_bound_and_lanes(void **state) {
         at[g.order.v[i]] = i;
     for (uint32_t i = 0; i < 112; i++)
         low += g.order.v[i] < 200 && g.order.v[i] != 99;
-    assert_int_equal(low, 14); /* one in 16 turns for each of the two other lanes */
+    /* One in 16 turns for each of the two other lanes, unless one of theirs is in flight. */
+    assert_in_range(low, 8, 14);
     for (uint32_t i = 0; i + 1 < 300; i++)
         if (i != 97 && i != 98 && i != 99 && i != 199)
             assert_true(at[i] < at[i + 1]); /* each line in its order */
     assert_true(at[299] < at[99] && at[99] < at[199] && at[199] < at[98]);
+    stage_close(&g);
+}
+
+/* While the first lane is in use, the second sends one at a time and rests in between. */
+static void test_modest(void **state) {
+    struct stage g;
+
+    (void)state;
+    stage_open(&g, 4);
+    want(&g, 0, 0, 1);
+    for (uint32_t i = 1; i < 9; i++)
+        want(&g, i, 1, 1);
+    sl_writer_tick(g.q);
+    assert_int_equal(in_flight(&g), 2);
+    g.port.mono += 10 * SL_MSEC;
+    answer(&g, g.order.v[1], 200, 0);
+    assert_int_equal(sl_writer_next(g.q), g.port.mono + 40 * SL_MSEC);
+    g.port.mono += 40 * SL_MSEC;
+    sl_writer_tick(g.q);
+    assert_int_equal(in_flight(&g), 2);
+    /* The first lane has been quiet for long enough, whatever is still in flight. */
+    assert_int_equal(sl_writer_next(g.q), g.port.mono + 50 * SL_MSEC);
+    g.port.mono += 50 * SL_MSEC;
+    sl_writer_tick(g.q);
+    assert_int_equal(in_flight(&g), 4);
     stage_close(&g);
 }
 
@@ -554,11 +580,17 @@ static void test_forget(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_coalesces),     cmocka_unit_test(test_bound_and_lanes),
-        cmocka_unit_test(test_later),         cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_slow_down),     cmocka_unit_test(test_conflict),
-        cmocka_unit_test(test_gone),          cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_lane_of_retry), cmocka_unit_test(test_wishes_in_callbacks),
+        cmocka_unit_test(test_coalesces),
+        cmocka_unit_test(test_bound_and_lanes),
+        cmocka_unit_test(test_modest),
+        cmocka_unit_test(test_later),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_slow_down),
+        cmocka_unit_test(test_conflict),
+        cmocka_unit_test(test_gone),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_lane_of_retry),
+        cmocka_unit_test(test_wishes_in_callbacks),
         cmocka_unit_test(test_forget),
     };
     return cmocka_run_group_tests_name("writer", tests, NULL, NULL);
