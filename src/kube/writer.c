@@ -29,6 +29,10 @@
 #define REFUSE_MAX SL_MINUTE
 #define RETRY_AFTER_MAX (10 * SL_MINUTE)
 #define FAIR_TURNS 16u
+#define WINDOW_PARTS 256u
+#define FIRST_WINDOW 4u
+#define MIN_WAITING 1 /* of our requests in the server's line */
+#define MAX_WAITING 2
 #define BUSY (100 * SL_MSEC) /* a lane that sent something is taken to be in use for so long */
 #define REST 4               /* a modest lane rests so many times as long as its request took */
 
@@ -58,6 +62,7 @@ struct slot {
     uint32_t obj;
     uint32_t next_free;
     uint32_t lane;
+    uint32_t beside; /* how many were in flight when it was sent, itself included */
     sl_time sent_at;
 };
 
@@ -76,7 +81,8 @@ struct sl_writer {
     struct sl_heap delayed;
     struct slot *slots;
     uint32_t max_in_flight, free_slot, ready, in_flight, turn;
-    uint32_t window; /* how many in flight we dare; one after a 429, doubled by every success */
+    uint32_t window; /* how many in flight we dare, in WINDOW_PARTS */
+    sl_span least;   /* the shortest time a write took lately; 0: unknown */
     sl_time held;    /* after a 429 nothing is sent before this */
     bool in_tick;
     uint32_t telling; /* whose callback runs; NONE: none's */
@@ -286,9 +292,43 @@ static void land(struct slot *s, bool ask) {
 }
 
 static void slow_down(struct sl_writer *q, sl_time until) {
-    q->window = 1;
+    q->window = WINDOW_PARTS;
     if (until > q->held)
         q->held = until;
+}
+
+/*
+ * As TCP Vegas has it: a server that answers as fast as it ever did has room for one more; if the
+ * answers take longer, requests wait there, and more of them would only wait longer, and let those
+ * of others wait as well. Of ours a few may wait, so that the server never idles.
+ */
+static void adapt(struct sl_writer *q, const struct slot *s) {
+    uint32_t step = WINDOW_PARTS * WINDOW_PARTS / q->window;
+    sl_span took = q->port->mono - s->sent_at;
+
+    if (s->lane > 0) { /* those take their own time, and only show that it works again */
+        if (q->window < FIRST_WINDOW * WINDOW_PARTS && q->window < q->max_in_flight * WINDOW_PARTS)
+            q->window += step;
+        return;
+    }
+    if (took <= 0)
+        took = 1;
+    q->least += q->least >> 12; /* what was so long ago may no longer be true */
+    if (!q->least || took < q->least)
+        q->least = took;
+    int64_t waiting = s->beside - s->beside * q->least / took;
+    if (waiting < MIN_WAITING)
+        q->window += step;
+    else if (waiting > MAX_WAITING)
+        q->window -= step;
+    if (q->window > q->max_in_flight * WINDOW_PARTS)
+        q->window = q->max_in_flight * WINDOW_PARTS;
+    if (q->window < WINDOW_PARTS)
+        q->window = WINDOW_PARTS;
+}
+
+static bool may_send(const struct sl_writer *q) {
+    return q->in_flight < q->window / WINDOW_PARTS;
 }
 
 static enum sl_written outcome(int status) {
@@ -362,7 +402,7 @@ static void on_written(void *ctx, const struct sl_reply *r) {
         q->stats.written++;
         it->tries = 0;
         it->paused = 0;
-        q->window = q->window > q->max_in_flight / 2 ? q->max_in_flight : q->window * 2;
+        adapt(q, s);
         land(s, false);
         return;
     case SL_WRITE_CONFLICT:
@@ -465,6 +505,7 @@ static void ask(struct sl_writer *q, uint32_t obj) {
         return;
     }
     q->stats.sent++;
+    s->beside = q->in_flight;
     s->sent_at = q->lanes[s->lane].sent_at = q->port->mono;
     s->call = sl_port_request(q->port,
                               &(struct sl_request_line){
@@ -488,7 +529,7 @@ void sl_writer_tick(struct sl_writer *q) {
     }
     /* As many as stand there now: what the owner adds meanwhile is the next tick's. It may also
      * take some away. */
-    for (uint32_t n = q->ready; n > 0 && q->in_flight < q->window && now >= q->held; n--) {
+    for (uint32_t n = q->ready; n > 0 && may_send(q) && now >= q->held; n--) {
         uint32_t lane = next_lane(q);
         if (lane == SL_WRITER_LANES)
             break;
@@ -503,7 +544,7 @@ void sl_writer_tick(struct sl_writer *q) {
 sl_time sl_writer_next(const struct sl_writer *q) {
     sl_time t = SL_TIME_NEVER;
 
-    for (uint32_t i = 0; i < SL_WRITER_LANES && q->in_flight < q->window; i++) {
+    for (uint32_t i = 0; i < SL_WRITER_LANES && may_send(q); i++) {
         sl_time open = opens(q, i);
         t = open < t ? open : t;
     }
@@ -527,7 +568,8 @@ struct sl_writer *sl_writer_new(struct sl_port *port, const struct sl_writer_own
     sl_heap_init(&q->delayed, earlier, place_of, q);
     for (uint32_t i = 0; i < SL_WRITER_LANES; i++)
         q->lanes[i] = (struct line){.first = NONE, .last = NONE, .sent_at = INT64_MIN / 2};
-    q->max_in_flight = q->window = max_in_flight;
+    q->max_in_flight = max_in_flight;
+    q->window = WINDOW_PARTS * (max_in_flight < FIRST_WINDOW ? max_in_flight : FIRST_WINDOW);
     q->held = INT64_MIN;
     q->telling = NONE;
     q->slots = sl_alloc0(max_in_flight, sizeof *q->slots);

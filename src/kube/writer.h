@@ -1,9 +1,9 @@
 /*
  * The patch queue. Its owner says which objects may have something to write ('want'); the writer
  * asks for the body when the object's turn comes, so what is sent is always made from the newest
- * state, and any number of wishes become one write. At most one request is in flight per object and
- * 'max_in_flight' in all; there is no rate limit: the server says when it has had enough (429,
- * Retry-After).
+ * state, and any number of wishes become one write. At most one request is in flight per object; in
+ * all as many as the server answers without letting them wait, 'max_in_flight' at most. There is no
+ * rate limit: the server says when it has had enough (slower answers; 429, Retry-After).
  *
  * What the writer does with an answer, after telling the owner:
  *   2xx             asks the object again if it was wanted meanwhile
