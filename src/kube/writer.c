@@ -31,8 +31,8 @@
 #define FAIR_TURNS 16u
 #define WINDOW_PARTS 256u
 #define FIRST_WINDOW 4u
-#define MIN_WAITING 1 /* of our requests in the server's line */
-#define MAX_WAITING 2
+#define MIN_WAITING 2 /* of our requests in the server's line */
+#define MAX_WAITING 4
 #define BUSY (100 * SL_MSEC) /* a lane that sent something is taken to be in use for so long */
 #define REST 4               /* a modest lane rests so many times as long as its request took */
 
@@ -313,7 +313,7 @@ static void adapt(struct sl_writer *q, const struct slot *s) {
     }
     if (took <= 0)
         took = 1;
-    q->least += q->least >> 12; /* what was so long ago may no longer be true */
+    q->least += q->least >> 15; /* what was so long ago may no longer be true */
     if (!q->least || took < q->least)
         q->least = took;
     int64_t waiting = s->beside - s->beside * q->least / took;
@@ -440,20 +440,20 @@ static void on_written(void *ctx, const struct sl_reply *r) {
 
 /* ---- asking ---- */
 
-/* When the lane may send one more, if nothing happens before; SL_TIME_NEVER: it has nothing to
- * send. */
+/* When the lane may send one more, if nothing happens before; SL_TIME_NEVER: not without that. */
 static sl_time opens(const struct sl_writer *q, uint32_t lane) {
     const struct line *l = &q->lanes[lane];
-    sl_time modest_until = q->port->mono;
+    sl_time now = q->port->mono, modest_until = now;
 
     if (l->first == NONE)
         return SL_TIME_NEVER;
-    for (uint32_t i = 0; i < lane; i++)
-        if (q->lanes[i].sent_at + BUSY > modest_until)
-            modest_until = q->lanes[i].sent_at + BUSY;
+    for (uint32_t i = 0; i < lane; i++) {
+        sl_time until = q->lanes[i].in_flight ? SL_TIME_NEVER : q->lanes[i].sent_at + BUSY;
+        modest_until = until > modest_until ? until : modest_until;
+    }
     if (l->in_flight || l->rests_until > modest_until)
         return modest_until;
-    return l->rests_until > q->port->mono ? l->rests_until : q->port->mono;
+    return l->rests_until > now ? l->rests_until : now;
 }
 
 static bool open_lane(const struct sl_writer *q, uint32_t lane) {
