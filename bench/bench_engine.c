@@ -395,6 +395,30 @@ static struct sample explain(uint64_t seed) {
     return (struct sample){t / asked * 1e6, t / asked / key};
 }
 
+/* What the statuses of a queue with 10,000 running workloads are written from. */
+static struct sample status(uint64_t seed) {
+    const uint32_t n = 10000, asked = 1000;
+    double key = calibrate(n, seed);
+    struct sl_engine *e = flat_engine(n, n, seed);
+    struct sl_effects fx;
+    sl_effects_init(&fx);
+    sl_engine_cycle(e, NOW0, &fx);
+    sl_effects_done(&fx);
+    double t0 = seconds();
+    for (uint32_t i = 0; i < asked; i++) {
+        struct sl_lq_view lq;
+        struct sl_cell_view cell;
+        sl_amount reserved, admitted;
+        (void)sl_engine_lq(e, "ns", "cq", &lq);
+        sl_engine_lq_usage(e, "ns", "cq", "default", "cpu", &reserved, &admitted);
+        (void)sl_engine_cell(e, false, "cq", "default", "cpu", &cell);
+        sl_assert(lq.admitted == n && admitted == reserved && cell.admitted_usage == admitted);
+    }
+    double t = (seconds() - t0) / asked;
+    sl_engine_free(e);
+    return (struct sample){t * 1e6, t / key};
+}
+
 /* ---- the table ---- */
 
 static const struct {
@@ -404,6 +428,7 @@ static const struct {
     {"engine/flat", "admissions/s", flat}, {"engine/tree-fair", "admissions/s", tree_fair},
     {"engine/depth", "x", depth},          {"engine/preempt", "ms", preempt},
     {"engine/memory", "bytes", memory},    {"engine/explain", "us", explain},
+    {"engine/status", "us", status},
 };
 
 static int by_value(const void *a, const void *b) {

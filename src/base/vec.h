@@ -25,9 +25,9 @@
 void *sl_vec_grow(void *v, uint32_t want, uint32_t *cap, size_t bytes);
 
 #define sl_vec_reserve(vec, want)                                                                  \
-    ((vec)->cap >= (want)                                                                          \
-         ? (void)0                                                                                 \
-         : (void)((vec)->v = sl_vec_grow((vec)->v, (want), &(vec)->cap, sizeof((vec)->v[0]))))
+    ((vec)->cap >= (want) ? (void)0                                                                \
+                          : (void)((vec)->v = sl_vec_grow((vec)->v, (want), &(vec)->cap,           \
+                                                          sizeof(__typeof__((vec)->v[0])))))
 /* Adds one element, returns its address. The element is not zeroed. */
 #define sl_vec_push(vec) (sl_vec_reserve((vec), (vec)->n + 1), &(vec)->v[(vec)->n++])
 #define sl_vec_pop(vec) ((vec)->v[--(vec)->n])

@@ -38,7 +38,7 @@ static const struct sl_opt opts[] = {
                             "false: /metrics in plain HTTP for everybody (default true)", yes_no},
     [OPT_REQUEUE_BATCH] =
         {"requeue-batch-period", SL_OPT_SPAN, "DUR",
-         "upper bound of the wait before sleepers are looked at again; ours is at once", NULL},
+         "accepted, and kept to: whoever waits is looked at again at once, never later", NULL},
     [OPT_ANNOTATIONS] = {"annotations-to-copy", SL_OPT_TEXT, "K,K",
                          "annotations that workloads take over from their jobs", NULL},
     [OPT_GRACE] = {"pod-termination-grace-period", SL_OPT_SPAN, "DUR",

@@ -17,6 +17,8 @@ void wl_observe(struct sl_manager *m, struct rec_wl *w);
 /* ---- decide.c: from effects to wishes ---- */
 /* Runs the engine once and takes its effects in. */
 void decide(struct sl_manager *m);
+/* The engine knows how its queues stand, also if it is not to decide. */
+void catch_up(struct sl_manager *m);
 /* Another slice has taken its place: it is finished. */
 void wl_replaced(struct sl_manager *m, struct rec_wl *w, const struct rec_wl *by);
 

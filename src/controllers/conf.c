@@ -11,6 +11,7 @@
 #include "controllers/kinds.h"
 #include "controllers/limits.h"
 #include "controllers/metrics.h"
+#include "controllers/tas.h"
 #include "doc/objects.h"
 #include "log/log.h"
 
@@ -145,6 +146,8 @@ static bool conf_tell(struct sl_manager *m, struct rec *r) {
     if (fine) {
         if (r->kind == REC_CHECK)
             x.fact.check.active = c->has_active && c->active; /* its controller has to say so */
+        if (r->kind == REC_FLAVOR)
+            tas_flavor(m, r, &x.fact.flavor, &arena);
         fine = tell(m, &x.fact, NULL);
     }
     sl_arena_done(&arena);
@@ -152,12 +155,17 @@ static bool conf_tell(struct sl_manager *m, struct rec *r) {
     return fine;
 }
 
-static void tell_gone(struct sl_manager *m, const struct rec *r, enum sl_fact_kind kind) {
+static void tell_gone(struct sl_manager *m, struct rec *r, enum sl_fact_kind kind) {
     struct sl_fact f = {.kind = kind};
     f.gone.ns = str(m, r->ns);
     f.gone.name = r->name;
-    if (conf_of((struct rec *)(uintptr_t)r)->told)
+    if (conf_of(r)->told)
         (void)tell(m, &f, NULL);
+}
+
+void conf_again(struct sl_manager *m, struct rec *r) {
+    conf_of(r)->told = 0;
+    rec_mark(m, r);
 }
 
 static void mark_all(struct sl_manager *m, enum rec_kind k, sl_sym ns) {
@@ -250,16 +258,17 @@ static void want_all(struct sl_manager *m, enum rec_kind k) {
         rec_want(m, r);
 }
 
+static void want_deleting(struct sl_manager *m, enum rec_kind k) {
+    uint32_t at = 0;
+    for (struct rec *r; (r = rec_each(m, k, &at));)
+        if (r->deleting)
+            rec_want(m, r);
+}
+
 /* A flavor or a check that is being deleted goes when the last queue has let it go. */
 static void want_unused(struct sl_manager *m) {
-    uint32_t at = 0;
-    for (struct rec *r; (r = rec_each(m, REC_FLAVOR, &at));)
-        if (r->deleting)
-            rec_want(m, r);
-    at = 0;
-    for (struct rec *r; (r = rec_each(m, REC_CHECK, &at));)
-        if (r->deleting)
-            rec_want(m, r);
+    want_deleting(m, REC_FLAVOR);
+    want_deleting(m, REC_CHECK);
 }
 
 void flavor_changed(struct sl_manager *m, struct rec *r) {
@@ -271,6 +280,9 @@ void flavor_changed(struct sl_manager *m, struct rec *r) {
 void flavor_gone(struct sl_manager *m, struct rec *r) {
     tell_gone(m, r, SL_FACT_FLAVOR_GONE);
     want_all(m, REC_CLUSTER_QUEUE);
+    tas_flavor_gone(m, r);
+    conf_of(r)->refers = 0;
+    want_deleting(m, REC_TOPOLOGY);
 }
 
 void check_changed(struct sl_manager *m, struct rec *r) {

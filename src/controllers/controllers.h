@@ -16,7 +16,7 @@
 
 /* Which parts run (--controllers). */
 struct sl_parts {
-    bool core, scheduler, tas, provisioning;
+    bool core, scheduler, tas, provisioning, elasticjobs;
     bool framework[SL_FW_COUNT];
 };
 

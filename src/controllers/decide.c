@@ -252,6 +252,13 @@ static void queue_turned(struct sl_manager *m, const char *cq) {
         rec_want(m, q);
 }
 
+void catch_up(struct sl_manager *m) {
+    sl_effects_clear(&m->effects);
+    sl_engine_settle(m->engine, &m->effects);
+    for (uint32_t i = 0; i < m->effects.v.n; i++)
+        queue_turned(m, m->effects.v.v[i].name);
+}
+
 void decide(struct sl_manager *m) {
     struct sl_effects *out = &m->effects;
     m->facts = false;

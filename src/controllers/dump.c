@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "controllers/kinds.h"
+#include "controllers/pod.h"
+#include "controllers/tas.h"
 #include "controllers/wl.h"
 
 #define MAX_LINE ((size_t)64 << 20)
@@ -225,6 +227,8 @@ static void put_wl(struct sl_buf *b, const struct sl_manager *m, struct rec *r) 
     put_int(b, "requeues", v.requeues);
     put_int(b, "requeueAt", v.requeue_at / SL_SEC);
     put_assignment(b, m, w->id);
+    if (w->placed)
+        put_int(b, "places", (int64_t)tas_digest(m, w));
 }
 
 /* ---- all ---- */
@@ -288,6 +292,20 @@ static int check_workload(const struct sl_manager *m, const struct rec_wl *w, st
     return SL_OK;
 }
 
+/* Asked of its first pod: a crew is found by its name, and knows who waits. */
+static int check_crew(const struct sl_manager *m, const struct rec_pod *p, struct sl_err *err) {
+    const struct pod_crew *c = p->crew;
+    uint32_t gated = 0;
+    if (!c || c->pods != p)
+        return SL_OK;
+    for (const struct rec_pod *x = p; x; x = x->next)
+        gated += x->gates != 0;
+    if (crew_find(m, c->ns, c->name) == c && gated == c->n_gated)
+        return SL_OK;
+    return sl_err_set(err, SL_EMISMATCH, "pods of %s/%s: %u are gated, %u were counted",
+                      str(m, c->ns), c->name, gated, c->n_gated);
+}
+
 int sl_manager_check(const struct sl_manager *m, struct sl_err *err) {
     struct sl_engine_stats stats;
     uint32_t told = 0;
@@ -298,6 +316,8 @@ int sl_manager_check(const struct sl_manager *m, struct sl_err *err) {
         if (!x || x->gone)
             continue;
         r = check_record(m, x, err);
+        if (r >= 0 && x->kind == REC_POD)
+            r = check_crew(m, pod_of(x), err);
         if (r >= 0 && x->kind == REC_WORKLOAD && m->ready) {
             r = check_workload(m, wl_of(x), err);
             told += wl_of(x)->id.v != 0;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "controllers/bridge.h"
 #include "controllers/kinds.h"
 #include "controllers/metrics.h"
 
@@ -322,6 +323,7 @@ void sl_manager_refresh_metrics(struct sl_manager *m) {
 
     if (!to || !m->ready)
         return;
+    catch_up(m); /* who stands by does not decide, and sees all the same */
     reshape(m);
     count_workloads(m);
     for (struct rec *r; (r = rec_each(m, REC_LOCAL_QUEUE, &at));) {

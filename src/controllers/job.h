@@ -38,6 +38,7 @@ enum job_step {
     JOB_START,
     JOB_STOP,    /* the three stages of stopping */
     JOB_RESET,   /* status.startTime, so that the template may be changed */
+    JOB_WAIT,    /* nothing yet: its template may not be changed before its pods are gone */
     JOB_RESTORE, /* the template as it was before the start */
     JOB_RESIZE,  /* counts of its Workload: an elastic Job has grown or shrunk */
     JOB_DELETE,  /* deactivated by us, and kept long enough */
@@ -175,6 +176,9 @@ struct job_slice {
     bool foreign;            /* its podsets are not a Job's: it is judged like any other Workload */
 };
 struct job_slice job_slice(const struct sl_manager *m, const struct rec_job *j);
+/* Does w name the other one as the slice that it replaces? */
+bool slice_replaces(const struct sl_manager *m, const struct rec_wl *w, const struct rec_wl *old);
+bool slice_older(const struct rec_wl *a, const struct rec_wl *b);
 /* Ends slices that have been replaced, or belong to nothing any more. */
 void job_slices_settle(struct sl_manager *m, const struct rec_job *j);
 

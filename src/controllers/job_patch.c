@@ -258,6 +258,7 @@ bool job_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
     case JOB_DELETE:
         return build_delete(m, j, w);
     case JOB_REST:
+    case JOB_WAIT:
     case JOB_STEPS:
         break;
     }

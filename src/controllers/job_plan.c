@@ -112,14 +112,12 @@ static struct owned owned_by(const struct sl_manager *m, const struct rec_job *j
 
 /* ---- stopping ---- */
 
-/* Is something of an admission still in the Job that the Workload's podset does not have? */
-static bool altered(const struct rec_job *j, const struct rec_wl *w) {
+/* Is something of an admission still in the Job's template that is not in the Workload's podset? */
+static bool template_altered(const struct rec_job *j, const struct rec_wl *w) {
     const struct wl_podset *p = &w->podsets[0];
     const struct job_more *marks = job_marks(j, w);
     if (w->n_podsets != 1)
         return false;
-    if (j->more && j->more->min_parallelism >= 0 && j->parallelism != p->count)
-        return true;
     if (p->template == j->template && !(marks && (marks->wl_mark || marks->sl_mark)))
         return false;
     struct sl_buf diff;
@@ -130,7 +128,15 @@ static bool altered(const struct rec_job *j, const struct rec_wl *w) {
     return any;
 }
 
-/* What is left to do until the Job is stopped. */
+static bool altered(const struct rec_job *j, const struct rec_wl *w) {
+    bool resized = w->n_podsets == 1 && j->more && j->more->min_parallelism >= 0 &&
+                   j->parallelism != w->podsets[0].count;
+    return resized || template_altered(j, w);
+}
+
+/* What is left to do until the Job is stopped. The API server lets a template change only while the
+ * Job is suspended, has no start time and none of its pods is active: the last is the Job
+ * controller's to say, so it is waited for. */
 static struct job_plan stop(const struct rec_job *j, enum job_phase phase, struct rec_wl *from,
                             const char *why) {
     struct job_plan p = {.phase = phase, .wl = from, .why = why};
@@ -138,6 +144,8 @@ static struct job_plan stop(const struct rec_job *j, enum job_phase phase, struc
         p.step = JOB_STOP;
     else if (j->started)
         p.step = JOB_RESET;
+    else if (j->active && from && template_altered(j, from))
+        p.step = JOB_WAIT;
     else if (j->stopping || (from && altered(j, from)))
         p.step = JOB_RESTORE;
     return p;

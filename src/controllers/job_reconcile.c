@@ -277,6 +277,6 @@ void job_changed(struct sl_manager *m, struct rec *r) {
     }
     if (p.step == JOB_START && !startable(m, j, p.wl))
         return;
-    if (p.step != JOB_REST)
+    if (p.step != JOB_REST && p.step != JOB_WAIT)
         rec_want(m, r);
 }

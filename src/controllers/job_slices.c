@@ -15,7 +15,7 @@ struct slices {
     uint32_t n;
 };
 
-static bool older(const struct rec_wl *a, const struct rec_wl *b) {
+bool slice_older(const struct rec_wl *a, const struct rec_wl *b) {
     if (a->rec.created != b->rec.created)
         return a->rec.created < b->rec.created;
     return strcmp(a->rec.uid, b->rec.uid) < 0;
@@ -28,7 +28,7 @@ static struct slices slices_of(const struct sl_manager *m, const struct rec_job 
         uint32_t at = s.n;
         if (wl_will(m, w, "Finished"))
             continue;
-        for (; at > 0 && older(w, s.v[at - 1]); at--)
+        for (; at > 0 && slice_older(w, s.v[at - 1]); at--)
             s.v[at] = s.v[at - 1];
         s.v[at] = w;
         s.n++;
@@ -36,8 +36,8 @@ static struct slices slices_of(const struct sl_manager *m, const struct rec_job 
     return s;
 }
 
-/* "ns/name" of the slice that w replaces: is it that one? */
-static bool replaces(const struct sl_manager *m, const struct rec_wl *w, const struct rec_wl *old) {
+/* Its annotation is "ns/name" of the slice. */
+bool slice_replaces(const struct sl_manager *m, const struct rec_wl *w, const struct rec_wl *old) {
     const char *ns = str(m, old->rec.ns);
     size_t n = strlen(ns);
     return w->slice_of && strncmp(w->slice_of, ns, n) == 0 && w->slice_of[n] == '/' &&
@@ -50,7 +50,7 @@ static struct rec_wl *successor(const struct sl_manager *m, const struct slices 
     struct rec_wl *found = NULL;
     for (uint32_t i = 0; i < s->n; i++) {
         struct rec_wl *x = s->v[i];
-        if (!replaces(m, x, w) || wl_is(m, x, "Evicted"))
+        if (!slice_replaces(m, x, w) || wl_is(m, x, "Evicted"))
             continue;
         if (!found || (!wl_is(m, found, "QuotaReserved") && wl_is(m, x, "QuotaReserved")))
             found = x;

@@ -1,6 +1,8 @@
 /* The kinds that the manager reads and writes, in one table. */
 #include "controllers/kinds.h"
 
+#include "controllers/pod.h"
+#include "controllers/tas.h"
 #include "controllers/wl.h"
 
 #define KUEUE "kueue.x-k8s.io/v1beta2"
@@ -52,6 +54,23 @@ const struct kind kinds[REC_KINDS] = {
                            .changed = runtime_changed,
                            .gone = runtime_gone,
                            .done = conf_done},
+    [REC_NODE] = {.path = "/api/v1",
+                  .plural = "nodes",
+                  .kind = "Node",
+                  .api_version = "v1",
+                  .size = sizeof(struct rec_node),
+                  .decode = node_decode,
+                  .gone = node_gone},
+    [REC_TOPOLOGY] = {.path = "/apis/" KUEUE,
+                      .plural = "topologies",
+                      .kind = "Topology",
+                      .api_version = KUEUE,
+                      .size = sizeof(struct rec_conf),
+                      .decode = conf_decode,
+                      .changed = topology_changed,
+                      .gone = topology_gone,
+                      .done = conf_done,
+                      .build = topology_build},
     [REC_FLAVOR] = {.path = "/apis/" KUEUE,
                     .plural = "resourceflavors",
                     .kind = "ResourceFlavor",
@@ -127,6 +146,19 @@ const struct kind kinds[REC_KINDS] = {
                  .done = job_done,
                  .build = job_build,
                  .written = job_written},
+    [REC_POD] = {.path = "/api/v1",
+                 .plural = "pods",
+                 .kind = "Pod",
+                 .api_version = "v1",
+                 .namespaced = true,
+                 .size = sizeof(struct rec_pod),
+                 .wanted = pod_wanted,
+                 .decode = pod_decode,
+                 .changed = pod_changed,
+                 .gone = pod_gone,
+                 .done = pod_done,
+                 .build = pod_build,
+                 .written = pod_written},
     [REC_EVENT] = {.path = "/apis/events.k8s.io/v1",
                    .plural = "events",
                    .kind = "Event",

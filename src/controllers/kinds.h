@@ -35,10 +35,11 @@ struct rec_conf {
     bool has_active;
     char *others;       /* other conditions, as JSON with commas */
     sl_time written_at; /* mono: the last write of its status */
-    sl_sym refers;      /* LocalQueue: its ClusterQueue; ClusterQueue: its cohort */
-    int64_t value;      /* priority classes */
-    bool chosen;        /* PriorityClass: globalDefault; LocalQueue: has series of its own */
-    bool stopped;       /* LocalQueue */
+    sl_sym
+        refers; /* LocalQueue: its ClusterQueue; ClusterQueue: its cohort; flavor: its topology */
+    int64_t value; /* priority classes */
+    bool chosen;   /* PriorityClass: globalDefault; LocalQueue: has series of its own */
+    bool stopped;  /* LocalQueue */
     bool had_reserving,
         had_admitted; /* ClusterQueue: these gauges appear with the first workload */
     struct {
@@ -51,6 +52,8 @@ static inline struct rec_conf *conf_of(struct rec *r) {
 }
 bool conf_decode(struct sl_manager *m, struct rec *r, yyjson_val *o);
 void conf_done(struct rec *r);
+/* To be told again, although it says the same. */
+void conf_again(struct sl_manager *m, struct rec *r);
 void ns_changed(struct sl_manager *m, struct rec *r);
 void class_changed(struct sl_manager *m, struct rec *r);
 void limits_changed(struct sl_manager *m, struct rec *r);

@@ -14,11 +14,13 @@
 #include "controllers/bridge.h"
 #include "controllers/kinds.h"
 #include "controllers/metrics.h"
+#include "controllers/pod.h"
+#include "controllers/tas.h"
 #include "log/log.h"
+#include "topo/topo.h"
 
 #define MAX_OBJECTS (UINT32_C(1) << 26)
-/* More does not make the API server faster: each write costs it milliseconds of a core. */
-#define MAX_IN_FLIGHT 16u
+#define MAX_IN_FLIGHT 64u
 /* A turn that goes on longer than this is a fault in a controller that never comes to rest. */
 #define MAX_PASSES 1000u
 #define MAX_LAG (5 * SL_SEC) /* of the stream of workloads behind what was read */
@@ -84,6 +86,7 @@ static uint32_t lane_of(const struct rec *r) {
     case REC_WORKLOAD:
         return wl_is_urgent((const struct rec_wl *)(const void *)r) ? 0 : 1;
     case REC_JOB:
+    case REC_POD:
         return 0;
     case REC_EVENT:
         return 2;
@@ -164,8 +167,15 @@ static void free_if_unknown(struct sl_manager *m, struct rec *r) {
         kinds[r->kind].done(r);
     sl_freep(&r->name);
     sl_freep(&r->uid);
-    sl_freep(&r->finalizers);
     sl_freep(&r);
+}
+
+/* A gone record that a request in flight still knew: the next look frees it. */
+static void bury(struct sl_manager *m, struct rec *r) {
+    if (r->dirty)
+        return;
+    r->dirty = true;
+    *sl_vec_push(&m->tables[r->kind].dirty) = r;
 }
 
 void rec_forget(struct sl_manager *m, struct rec *r) {
@@ -195,7 +205,7 @@ static void deleted(struct sl_manager *m, struct rec *r) {
 
 #define IN_USE "kueue.x-k8s.io/resource-in-use"
 
-static void take_finalizers(struct rec *r, yyjson_val *list) {
+static void take_finalizers(struct sl_manager *m, struct rec *r, yyjson_val *list) {
     struct sl_buf others;
     size_t i, n;
     yyjson_val *v;
@@ -211,9 +221,7 @@ static void take_finalizers(struct rec *r, yyjson_val *list) {
             sl_buf_json(&others, s);
         }
     }
-    sl_freep(&r->finalizers);
-    if (others.len)
-        r->finalizers = sl_strdup(sl_buf_str(&others));
+    r->finalizers = sl_sym_put(&m->syms, sl_buf_str(&others));
     sl_buf_done(&others);
 }
 
@@ -244,6 +252,11 @@ struct rec *rec_take(struct sl_manager *m, enum rec_kind k, yyjson_val *o) {
         r->epoch = t->epoch;
         return r;
     }
+    if (kinds[k].wanted && !kinds[k].wanted(m, o)) {
+        if (r)
+            deleted(m, r);
+        return NULL;
+    }
     bool fresh = !r;
     if (fresh) {
         r = rec_new(m, k, ns, name);
@@ -259,7 +272,7 @@ struct rec *rec_take(struct sl_manager *m, enum rec_kind k, yyjson_val *o) {
     bool deleting = jat(meta, "deletionTimestamp") != NULL, had = r->finalizer;
     bool changed = deleting != r->deleting;
     r->deleting = deleting;
-    take_finalizers(r, yyjson_obj_get(meta, "finalizers"));
+    take_finalizers(m, r, yyjson_obj_get(meta, "finalizers"));
     changed |= had != r->finalizer;
     changed |= kinds[k].decode(m, r, o);
     if (changed || fresh)
@@ -317,7 +330,12 @@ static void on_synced(void *ctx, bool exists) {
 static bool watched(const struct sl_manager *m, enum rec_kind k) {
     if (k == REC_EVENT)
         return false;
-    return k != REC_JOB || m->spec.parts.framework[SL_FW_JOB];
+    if (k == REC_NODE || k == REC_TOPOLOGY)
+        return m->topo;
+    const struct sl_parts *parts = &m->spec.parts;
+    if (k == REC_POD)
+        return parts->elasticjobs || parts->tas || parts->framework[SL_FW_POD];
+    return k != REC_JOB || parts->framework[SL_FW_JOB];
 }
 
 /* Lists and watches from the beginning. */
@@ -332,6 +350,11 @@ static void start_reflector(struct sl_manager *m, enum rec_kind k) {
     t->reflector = sl_reflector_new(m->spec.port, sl_buf_str(&path),
                                     kinds[k].query ? kinds[k].query : "", &owner, m->spec.seed + k);
     sl_buf_done(&path);
+}
+
+void rec_relist(struct sl_manager *m, enum rec_kind k) {
+    if (m->tables[k].reflector)
+        start_reflector(m, k);
 }
 
 static void start_reflectors(struct sl_manager *m) {
@@ -368,18 +391,20 @@ static void on_done(void *ctx, uint32_t obj, const struct sl_write *w, enum sl_w
         sl_log(SL_LOG_WARN, "the API server refused a write", SL_S("path", sl_buf_str(&w->path)),
                SL_I("status", reply->status));
     if (r->gone)
-        return;
-    if (kinds[r->kind].written)
+        bury(m, r);
+    else if (kinds[r->kind].written)
         kinds[r->kind].written(m, r, w, how, reply);
 }
 
 static void on_read(void *ctx, uint32_t obj, const struct sl_reply *reply) {
     struct sl_manager *m = ctx;
     struct rec *r = m->objs.v[obj];
+    if (r && !r->gone && reply->status == 200)
+        (void)rec_take_text(m, reply->body, reply->len);
+    if (r && r->gone)
+        bury(m, r);
     if (!r || r->gone)
         return;
-    if (reply->status == 200)
-        (void)rec_take_text(m, reply->body, reply->len);
     if (r->kind == REC_WORKLOAD && r->rv > m->tables[REC_WORKLOAD].ahead_rv) {
         m->tables[REC_WORKLOAD].ahead_rv = r->rv;
         m->tables[REC_WORKLOAD].ahead_since = m->spec.port->mono;
@@ -396,7 +421,8 @@ struct sl_manager *sl_manager_new(const struct sl_manager_spec *spec) {
     sl_syms_init(&m->syms);
     sl_effects_init(&m->effects);
     sl_heap_init(&m->looks, look_less, look_place, m);
-    m->engine = sl_engine_new(NULL);
+    m->settings = spec->settings;
+    m->engine = tas_engine(m);
     struct sl_writer_owner owner = {m, on_build, on_done, on_read};
     m->writer = sl_writer_new(spec->port, &owner, MAX_IN_FLIGHT, spec->seed);
     view_init(m);
@@ -419,7 +445,6 @@ void sl_manager_free(struct sl_manager *m) {
             kinds[r->kind].done(r);
         sl_freep(&r->name);
         sl_freep(&r->uid);
-        sl_freep(&r->finalizers);
         sl_freep(&r);
     }
     for (uint32_t k = 0; k < REC_KINDS; k++) {
@@ -429,6 +454,7 @@ void sl_manager_free(struct sl_manager *m) {
         sl_vec_free(&m->tables[k].free_slots);
     }
     templates_done(m);
+    pods_end(m);
     sl_map_done(&m->by_uid);
     sl_map_done(&m->by_owner);
     sl_map_done(&m->by_wl_id);
@@ -445,6 +471,7 @@ void sl_manager_free(struct sl_manager *m) {
     sl_heap_done(&m->looks);
     sl_effects_done(&m->effects);
     sl_engine_free(m->engine);
+    sl_topo_free(m->topo);
     sl_syms_done(&m->syms);
     sl_freep(&m);
 }
@@ -523,6 +550,14 @@ static bool stream_is_behind(struct sl_manager *m) {
     return true;
 }
 
+/* A turn may find that it has to see more (pods_watch_nodes). */
+static bool all_synced(const struct sl_manager *m) {
+    bool all = true;
+    for (uint32_t k = 0; k < REC_KINDS; k++)
+        all &= !m->tables[k].reflector || m->tables[k].synced;
+    return all;
+}
+
 /* Looks at everything dirty, kind by kind. Returns whether there was anything. */
 static bool look(struct sl_manager *m) {
     bool any = false;
@@ -561,7 +596,9 @@ void sl_manager_tick(struct sl_manager *m) {
     for (uint32_t pass = 0;; pass++) {
         sl_assert(pass < MAX_PASSES);
         bool any = look(m);
-        bool due = sees && (m->facts || sl_engine_next(m->engine) <= m->spec.port->wall);
+        tas_tell_news(m);
+        bool due =
+            sees && all_synced(m) && (m->facts || sl_engine_next(m->engine) <= m->spec.port->wall);
         if (due)
             decide(m);
         if (!any && !due)
@@ -593,7 +630,7 @@ sl_time sl_manager_next(const struct sl_manager *m) {
     if (!m->ready)
         return at;
     const struct table *t = &m->tables[REC_WORKLOAD];
-    if (!t->synced)
+    if (!all_synced(m))
         return at;
     if (m->leads && t->ahead_rv > t->stream_rv)
         at = earlier(at, t->ahead_since + MAX_LAG + 1);

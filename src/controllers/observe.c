@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "controllers/bridge.h"
+#include "controllers/tas.h"
 #include "controllers/wl_int.h"
 
 static void touch(struct sl_manager *m, const struct rec_wl *w) {
@@ -299,14 +300,29 @@ static void observe_ready(struct sl_manager *m, struct rec_wl *w) {
     (void)tell(m, &f, NULL);
 }
 
+/* More than there are: it was counted before the job was made smaller, so what was left of the pods
+ * admitted is left still. */
+static int32_t reclaimable(const struct rec_wl *w, uint32_t podset) {
+    int32_t n = w->seen.reclaimable[podset], size = w->podsets[podset].count;
+    const struct wl_admission *a = w->seen.admission;
+    for (uint32_t i = 0; n > size && a && i < a->n; i++) {
+        if (a->v[i].name != w->podsets[podset].name || a->v[i].count <= n)
+            continue;
+        int32_t left = a->v[i].count - n;
+        return left < size ? size - left : 0;
+    }
+    return n;
+}
+
 static void observe_reclaimable(struct sl_manager *m, struct rec_wl *w) {
     if (!w->seen.reclaimable && !w->reclaimable_told)
         return;
     uint64_t h = 7;
-    int32_t none[SL_MAX_PODSETS] = {0};
-    const int32_t *counts = w->seen.reclaimable ? w->seen.reclaimable : none;
-    for (uint32_t i = 0; i < w->n_podsets; i++)
+    int32_t counts[SL_MAX_PODSETS] = {0};
+    for (uint32_t i = 0; i < w->n_podsets; i++) {
+        counts[i] = w->seen.reclaimable ? reclaimable(w, i) : 0;
         h = sl_hash_u64(h, (uint64_t)counts[i]);
+    }
     if (w->reclaimable_told && h == w->reclaimable_hash)
         return;
     w->reclaimable_told = true;
@@ -337,6 +353,7 @@ void wl_observe(struct sl_manager *m, struct rec_wl *w) {
     if (!tell_spec(m, w))
         return;
     observe_reservation(m, w);
+    tas_observe(m, w);
     observe_slice(m, w);
     observe_past(m, w);
     observe_checks(m, w);

@@ -25,6 +25,8 @@ enum rec_kind {
     REC_WORKLOAD_PRIORITY_CLASS,
     REC_LIMIT_RANGE,
     REC_RUNTIME_CLASS,
+    REC_NODE,
+    REC_TOPOLOGY,
     REC_FLAVOR,
     REC_CHECK,
     REC_COHORT,
@@ -32,6 +34,7 @@ enum rec_kind {
     REC_LOCAL_QUEUE,
     REC_WORKLOAD,
     REC_JOB,
+    REC_POD,
     REC_EVENT, /* only written */
     REC_KINDS,
 };
@@ -48,7 +51,7 @@ struct rec {
     uint32_t epoch; /* of the last list that showed it */
     sl_sym ns;
     char *name, *uid;
-    char *finalizers; /* the others, as JSON strings with commas; NULL: none */
+    sl_sym finalizers; /* the others, as JSON strings with commas */
     uint64_t rv;
     int64_t generation;
     sl_time created;
@@ -64,6 +67,8 @@ struct kind {
     const char *query; /* of the list and the watch */
     bool namespaced;
     uint32_t size; /* of the record */
+    /* Does anybody need it? One that nobody needs has no record. NULL: all are needed. */
+    bool (*wanted)(const struct sl_manager *m, yyjson_val *o);
     /* Takes the object in. The head is done already. Returns whether anything that matters changed.
      */
     bool (*decode)(struct sl_manager *m, struct rec *r, yyjson_val *o);
@@ -95,6 +100,9 @@ struct table {
 };
 
 struct template;
+struct pod_crew;
+struct pod_shape;
+struct sl_topo;
 
 struct known_shape {
     uint64_t hash;
@@ -106,6 +114,7 @@ struct sl_manager {
     struct sl_manager_spec spec;
     const struct sl_settings *settings;
     struct sl_engine *engine;
+    struct sl_topo *topo; /* NULL: nobody gets a place */
     struct sl_writer *writer;
     struct sl_syms syms;
     struct table tables[REC_KINDS];
@@ -116,6 +125,14 @@ struct sl_manager {
     struct sl_map by_wl_id;     /* engine id -> object number */
     struct sl_map job_children; /* hash(uid of the controller) -> jobs */
     struct sl_map job_prebuilt; /* hash(ns, name of the prebuilt workload) -> jobs */
+    struct sl_map chains;       /* hash(ns, name of the chain) -> elastic workloads */
+    struct sl_map crews_by_name;
+    SL_VEC(struct pod_crew *) crews; /* of pods; NULL: free */
+    SL_VEC(uint32_t) free_crews;
+    struct sl_map pod_shapes_by_hash;
+    SL_VEC(struct pod_shape *) pod_shapes; /* NULL: free */
+    SL_VEC(uint32_t) free_pod_shapes;
+    bool pods_on_nodes;         /* whoever stands on a node matters */
     struct sl_map limit_ranges; /* namespace -> object number, one for each LimitRange */
     struct sl_map templates_by_hash;
     SL_VEC(struct template *) templates;
@@ -129,6 +146,7 @@ struct sl_manager {
     uint32_t n_releasing;     /* workloads whose reservation is being taken back */
     SL_VEC(uint32_t) held;    /* workloads whose new reservation waits for that */
     bool ready, leads, facts; /* facts: told the engine something since its last cycle */
+    bool places_news;         /* there may be room where there was none */
     struct sl_map events;     /* hash of what an event says of what -> object number */
     uint64_t serial;          /* of events */
     uint32_t n_events_waiting;
@@ -166,8 +184,10 @@ void rec_want_at(struct sl_manager *m, struct rec *r, sl_time mono);
 struct rec *rec_new(struct sl_manager *m, enum rec_kind k, const char *ns, const char *name);
 /* Leaves the tables; freed when nothing of it is in flight. */
 void rec_forget(struct sl_manager *m, struct rec *r);
+/* Reads all of a kind again. Nothing is decided before they are in. */
+void rec_relist(struct sl_manager *m, enum rec_kind k);
 /* Takes an object in as if the watch had shown it (answers of writes, reads after conflicts). Older
- * versions than the record's are ignored. Returns the record. */
+ * versions than the record's are ignored. Returns the record, NULL if there is none. */
 struct rec *rec_take(struct sl_manager *m, enum rec_kind k, yyjson_val *o);
 /* The same, from the text of an answer, whatever its kind. */
 struct rec *rec_take_text(struct sl_manager *m, const char *text, size_t len);
@@ -228,8 +248,20 @@ void template_unref(struct sl_manager *m, struct template *t);
 uint64_t template_tolerations_hash(yyjson_val *tolerations);
 
 struct wl_podset;
+struct sl_doc;
+/* Podsets as they count in a namespace (LimitRange and RuntimeClass taken into account). */
+struct podsets {
+    struct sl_arena arena;
+    struct sl_doc *doc;
+    const struct sl_podset_spec *v; /* as many as were asked for */
+    const char *invalid;            /* why they can never be admitted; NULL if they can */
+};
+/* False: they make no sense. To be ended in any case. */
+bool podsets_read(struct sl_manager *m, sl_sym ns, const struct wl_podset *v, uint32_t n,
+                  struct podsets *ret);
+void podsets_done(struct podsets *p);
 /*
- * The shape of these podsets in a namespace (LimitRange and RuntimeClass taken into account).
+ * The shape of these podsets in a namespace.
  * *ret_invalid: why they can never be admitted, NULL if they can; borrowed until the next call.
  * False: the engine cannot take them at all.
  */

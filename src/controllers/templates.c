@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "controllers/bridge.h"
 #include "controllers/limits.h"
+#include "controllers/tas.h"
 #include "controllers/wl.h"
 #include "doc/objects.h"
 #include "log/log.h"
@@ -297,35 +298,58 @@ static void put_workload(struct sl_manager *m, sl_sym ns, const struct wl_podset
     sl_buf_puts(b, "]}}");
 }
 
-static bool make_shape(struct sl_manager *m, sl_sym ns, const struct wl_podset *v, uint32_t n,
-                       struct known_shape *ret) {
+static void refused(const struct sl_err *err) {
+    sl_log(SL_LOG_WARN, "podsets that cannot be queued", SL_S("error", err->text));
+}
+
+bool podsets_read(struct sl_manager *m, sl_sym ns, const struct wl_podset *v, uint32_t n,
+                  struct podsets *ret) {
     struct sl_buf b, invalid;
-    struct sl_arena arena;
-    struct sl_doc *d = NULL;
     struct sl_err err = {0};
     bool fine = false;
 
+    *ret = (struct podsets){0};
     sl_buf_init(&b, 16 * MAX_TEXT);
     sl_buf_init(&invalid, 32768);
-    sl_arena_init(&arena, (size_t)256 << 20);
+    sl_arena_init(&ret->arena, (size_t)256 << 20);
     put_workload(m, ns, v, n, &b, &invalid);
-    if (!b.overflow && sl_doc_json("workload", 1, b.s, b.len, &d, &err) >= 0) {
-        struct sl_read rd = {.file = "workload", .arena = &arena, .err = &err, .warn = passed_over};
+    if (!b.overflow && sl_doc_json("workload", 1, b.s, b.len, &ret->doc, &err) >= 0) {
+        struct sl_read rd = {
+            .file = "workload", .arena = &ret->arena, .err = &err, .warn = passed_over};
         struct sl_object x;
-        sl_object_decode(&rd, &d->roots[0], &x);
-        fine = x.kind == SL_OBJECT_WORKLOAD && x.n_podsets == n &&
-               sl_engine_shape(m->engine, x.podsets, n, &ret->id, &err) >= 0;
+        sl_object_decode(&rd, &ret->doc->roots[0], &x);
+        fine = x.kind == SL_OBJECT_WORKLOAD && x.n_podsets == n;
+        if (fine)
+            ret->v = tas_ask(m, v, x.podsets, n, &ret->arena);
         if (x.kind == SL_OBJECT_WORKLOAD && x.fact.workload.invalid)
-            ret->invalid = sl_strdup(x.fact.workload.invalid);
+            ret->invalid = x.fact.workload.invalid;
         else if (invalid.len)
-            ret->invalid = sl_strdup(sl_buf_str(&invalid));
+            ret->invalid = sl_arena_strdup(&ret->arena, sl_buf_str(&invalid));
     }
     if (!fine)
-        sl_log(SL_LOG_WARN, "podsets that cannot be queued", SL_S("error", err.text));
-    sl_doc_free(d);
-    sl_arena_done(&arena);
+        refused(&err);
     sl_buf_done(&invalid);
     sl_buf_done(&b);
+    return fine;
+}
+
+void podsets_done(struct podsets *p) {
+    sl_doc_free(p->doc);
+    sl_arena_done(&p->arena);
+}
+
+static bool make_shape(struct sl_manager *m, sl_sym ns, const struct wl_podset *v, uint32_t n,
+                       struct known_shape *ret) {
+    struct podsets p;
+    struct sl_err err = {0};
+    bool fine = podsets_read(m, ns, v, n, &p);
+    if (fine && sl_engine_shape(m->engine, p.v, n, &ret->id, &err) < 0) {
+        refused(&err);
+        fine = false;
+    }
+    if (fine && p.invalid)
+        ret->invalid = sl_strdup(p.invalid);
+    podsets_done(&p);
     return fine;
 }
 
@@ -334,7 +358,7 @@ bool template_shape(struct sl_manager *m, sl_sym ns, const struct wl_podset *v, 
     uint64_t h = sl_hash_u64(3, limits_matter(m, ns) ? ns : 0);
     for (uint32_t i = 0; i < n; i++) {
         h = sl_hash_u64(sl_hash_u64(h, v[i].template->hash), v[i].name);
-        h = sl_hash_u64(sl_hash_u64(h, v[i].group),
+        h = sl_hash_u64(sl_hash_u64(sl_hash_u64(h, v[i].group), v[i].request),
                         (uint64_t)(uint32_t)v[i].count << 32 | (uint32_t)v[i].min_count);
     }
     uint32_t i = sl_map_get(&m->shapes_by_hash, h);

@@ -9,6 +9,8 @@
 #include "controllers/bridge.h"
 #include "controllers/kinds.h"
 #include "controllers/metrics.h"
+#include "controllers/pod.h"
+#include "controllers/tas.h"
 #include "controllers/wl_int.h"
 #include "log/log.h"
 
@@ -89,6 +91,26 @@ static void drop_podsets(struct sl_manager *m, struct rec_wl *w) {
     w->n_podsets = 0;
 }
 
+static bool asks_for_place(yyjson_val *request) {
+    static const char *const keys[] = {"required",        "preferred",
+                                       "unconstrained",   "podSetSliceRequiredTopology",
+                                       "podSetSliceSize", "podsetSliceRequiredTopologyConstraints"};
+    for (size_t i = 0; i < SL_LEN(keys); i++)
+        if (jat(request, keys[i]))
+            return true;
+    return false;
+}
+
+static sl_sym request_text(struct sl_manager *m, yyjson_val *request) {
+    struct sl_buf b;
+    sl_buf_init(&b, 65536);
+    if (request)
+        jput(&b, request);
+    sl_sym y = b.overflow ? 0 : sl_sym_put(&m->syms, sl_buf_str(&b));
+    sl_buf_done(&b);
+    return y;
+}
+
 static void take_podsets(struct sl_manager *m, struct rec_wl *w, yyjson_val *list) {
     size_t i, n, total = yyjson_arr_size(list);
     yyjson_val *v;
@@ -109,8 +131,8 @@ static void take_podsets(struct sl_manager *m, struct rec_wl *w, yyjson_val *lis
             .count = (int32_t)jint(v, "count", 1),
             .min_count =
                 m->settings->gates[SL_G_PARTIAL_ADMISSION] ? (int32_t)jint(v, "minCount", 0) : 0,
-            .topology = jat(v, "topologyRequest.required") || jat(v, "topologyRequest.preferred") ||
-                        jat(v, "topologyRequest.unconstrained"),
+            .topology = asks_for_place(yyjson_obj_get(v, "topologyRequest")),
+            .request = m->topo ? request_text(m, yyjson_obj_get(v, "topologyRequest")) : 0,
             .template = template_get(m, yyjson_obj_get(v, "template")),
         };
     }
@@ -142,11 +164,13 @@ bool wl_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
         w->gates = wl_gates_read(m, yyjson_obj_get(spec, "preemptionGates"));
     }
     take_owner(m, w, yyjson_obj_get(meta, "ownerReferences"));
+    chain_untie(m, w);
     (void)replace(&w->job_uid, jlabel(o, JOB_UID));
     (void)replace(&w->gate, jannotation(o, GATED_BY));
     (void)replace(&w->slice_of, jannotation(o, SLICE_OF));
     (void)replace(&w->slice_name, jannotation(o, SLICE_NAME));
     w->elastic = strcmp(jannotation(o, ELASTIC), "true") == 0;
+    chain_tie(m, w);
     w->boost = boost_of(jannotation(o, BOOST));
     wl_status_read(m, w, yyjson_obj_get(o, "status"));
     wl_drop_outdated(m, w);
@@ -212,12 +236,14 @@ void wl_changed(struct sl_manager *m, struct rec *r) {
         rec_want(m, r);
     if (m->spec.parts.framework[SL_FW_JOB])
         job_workload_changed(m, w, false);
+    chain_changed(m, w);
     if (m->spec.parts.core && is_orphan(w)) {
         if (!r->deleting && !finished && m->settings->gates[SL_G_FINISH_ORPHANED_WORKLOADS])
             wl_finish(m, w, "OwnerNotFound", "The workload's owner no longer exists");
         wl_wish(m, w, WL_UNFINALIZE);
     }
     wl_observe(m, w);
+    tas_workload_changed(m, w);
     if (!m->spec.parts.core)
         return;
     if (m->settings->gates[SL_G_MULTI_KUEUE_ORCHESTRATED_PREEMPTION])
@@ -246,6 +272,7 @@ void wl_gone(struct sl_manager *m, struct rec *r) {
     lq_touch(m, r->ns, str(m, w->queue));
     if (m->spec.parts.framework[SL_FW_JOB])
         job_workload_changed(m, w, true);
+    chain_untie(m, w);
     if (w->owner_uid)
         (void)sl_map_del(&m->by_owner, sl_hash_str(0, w->owner_uid), r->obj);
     drop_podsets(m, w);
@@ -367,7 +394,7 @@ static bool build_object(struct sl_manager *m, struct rec_wl *w, struct sl_write
     write_patch(m, r, NULL, out);
     write_guard(out, r);
     if (w->wishes & WL_UNFINALIZE)
-        sl_buf_printf(&out->body, ",\"finalizers\":[%s]", r->finalizers ? r->finalizers : "");
+        sl_buf_printf(&out->body, ",\"finalizers\":[%s]", str(m, r->finalizers));
     if (w->wishes & WL_ADOPT)
         sl_buf_puts(&out->body, w->wish_owner);
     if (w->wishes & WL_GATE) {

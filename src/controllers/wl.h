@@ -110,7 +110,8 @@ struct wl_changes {
 struct wl_podset {
     sl_sym name, group;       /* group: podSetGroupName of its topologyRequest, 0 */
     int32_t count, min_count; /* min_count 0: none */
-    bool topology; /* its topologyRequest asks for a place: required, preferred or unconstrained */
+    bool topology; /* its topologyRequest asks for a place in so many words */
+    sl_sym request; /* the topologyRequest as JSON, where places are given; 0: none */
     struct template *template;
 };
 
@@ -149,6 +150,8 @@ struct rec_wl {
     uint64_t checks_told;           /* hash of the checks the engine knows of */
     uint64_t reclaimable_hash;
     bool ready_told, reclaimable_told, past_told;
+    bool placed;     /* its pods have places in the topology */
+    uint64_t places; /* hash of those that are held */
     sl_wl_id by;    /* who preempts it, while that is being written */
     bool releasing; /* counted in n_releasing */
     bool stubborn;  /* the API server refused to take its reservation back: nobody waits for that */

@@ -1,6 +1,7 @@
 /*
  * The status of a Workload as a record: what is seen, and the changes that are wanted.
  */
+#include "controllers/tas.h"
 #include "controllers/wl_int.h"
 
 #include <stdlib.h>
@@ -187,6 +188,7 @@ void wl_set_admission(struct sl_manager *m, struct rec_wl *w, const char *cq,
             p->v[k] = (struct wl_assigned){sl_sym_put(&m->syms, v[i].v[k].resource),
                                            sl_sym_put(&m->syms, v[i].v[k].flavor), v[i].v[k].usage};
     }
+    tas_put_places(m, w, a);
     wl_note_release(m, w);
 }
 

@@ -1,6 +1,7 @@
 /* The status of a Workload, from its record and what is wanted to the body of a patch. */
 #include <string.h>
 
+#include "controllers/tas.h"
 #include "controllers/wl_int.h"
 
 /* The status that has the word on a field, of what is wanted and what is seen. */
@@ -71,7 +72,8 @@ static bool same_admission(const struct wl_admission *a, const struct wl_admissi
         return false;
     for (uint32_t i = 0; i < a->n; i++) {
         const struct wl_podset_admission *p = &a->v[i], *q = &b->v[i];
-        if (p->name != q->name || p->count != q->count || p->n != q->n)
+        if (p->name != q->name || p->count != q->count || p->n != q->n ||
+            tas_hash(p->topology) != tas_hash(q->topology))
             return false;
         for (uint32_t k = 0; k < p->n; k++) {
             uint32_t j = 0;

@@ -86,7 +86,7 @@ void write_delete(struct sl_manager *m, const struct rec *r, bool background, st
 }
 
 void write_finalizer(struct sl_manager *m, const struct rec *r, bool on, struct sl_write *w) {
-    const char *others = r->finalizers ? r->finalizers : "";
+    const char *others = str(m, r->finalizers);
     write_patch(m, r, NULL, w);
     write_guard(w, r);
     sl_buf_printf(&w->body, ",\"finalizers\":[%s%s%s]}}", others, on && *others ? "," : "",

@@ -139,6 +139,46 @@ void prio_add(struct cq *q, int64_t priority, int by) {
     }
 }
 
+/* ---- counting ---- */
+
+static struct tally *tally_find(const struct tallies *t, uint32_t cq, uint32_t fr) {
+    for (uint32_t i = 0; i < t->n; i++)
+        if (t->v[i].fr == fr && t->v[i].cq == cq)
+            return &t->v[i];
+    return NULL;
+}
+
+struct tally tally_get(const struct tallies *t, uint32_t cq, uint32_t fr) {
+    const struct tally *x = tally_find(t, cq, fr);
+    return x ? *x : (struct tally){.cq = cq, .fr = fr};
+}
+
+static void tally_add(struct tallies *t, uint32_t cq, uint32_t fr, __int128 reserved,
+                      __int128 admitted) {
+    struct tally *x = tally_find(t, cq, fr);
+    if (!x) {
+        x = sl_vec_push(t);
+        *x = (struct tally){.cq = cq, .fr = fr};
+    }
+    x->reserved += reserved;
+    x->admitted += admitted;
+    if (!x->reserved && !x->admitted)
+        *x = sl_vec_pop(t);
+}
+
+void wl_count(struct sl_engine *e, uint32_t wl, int reserved, int admitted) {
+    const struct wl *w = &e->wls.v[wl];
+    const struct admission *a = w->admission;
+    struct tallies *both[] = {&e->lqs.v[w->lq].held, &e->cqs.v[a->cq].held};
+    for (uint32_t i = 0; i < SL_LEN(both); i++) {
+        tally_add(both[i], a->cq, NONE, reserved, admitted);
+        for (uint32_t k = 0; k < a->n_uses; k++) {
+            __int128 amount = a->uses[k].amount;
+            tally_add(both[i], a->cq, a->uses[k].fr, reserved * amount, admitted * amount);
+        }
+    }
+}
+
 static bool counts_unready(const struct wl *w) {
     return wl_holds_quota(w) && !(w->more && w->more->ready);
 }
@@ -160,6 +200,7 @@ void wl_hold(struct sl_engine *e, uint32_t wl, struct admission *a, sl_time at) 
     *sl_vec_push(&q->reserved) = wl;
     prio_add(q, wl_priority(e, w), 1);
     wl_charge(e, wl, 1);
+    wl_count(e, wl, 1, 0);
     e->n_not_ready += counts_unready(w);
     struct tree *t = cq_tree(e, q);
     t->version++;
@@ -178,6 +219,7 @@ void wl_admitted(struct sl_engine *e, uint32_t wl) {
     w->phase = WL_ADMITTED;
     w->admitted_at = e->now;
     e->cqs.v[w->admission->cq].n_admitted++;
+    wl_count(e, wl, 0, 1);
     e->stats.admissions++;
     if (e->config.afs)
         afs_penalty(e, w->lq, w->admission, 0);
@@ -215,6 +257,7 @@ void wl_give_back(struct sl_engine *e, uint32_t wl) {
     struct cq *q = &e->cqs.v[w->admission->cq];
     e->n_not_ready -= counts_unready(w);
     wl_charge(e, wl, -1);
+    wl_count(e, wl, -1, w->phase == WL_ADMITTED ? -1 : 0);
     uint32_t last = sl_vec_pop(&q->reserved);
     if (last != wl) {
         q->reserved.v[w->at] = last;

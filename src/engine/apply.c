@@ -203,8 +203,13 @@ static void wl_rescale(struct sl_engine *e, uint32_t i, uint32_t full, uint32_t 
     if (m && m->full_shape != NONE) {
         int32_t gone[SL_MAX_PODSETS];
         uint32_t left;
-        for (uint32_t p = 0; p < e->shapes.v[full].n; p++)
-            gone[p] = e->shapes.v[full].podsets[p].count - e->shapes.v[w->shape].podsets[p].count;
+        /* Fewer are asked for: the pods that still run count, of those that ended fewer do. */
+        for (uint32_t p = 0; p < e->shapes.v[full].n; p++) {
+            int32_t was = e->shapes.v[full].podsets[p].count;
+            int32_t fewer = was - e->shapes.v[shape].podsets[p].count;
+            gone[p] = was - e->shapes.v[w->shape].podsets[p].count;
+            gone[p] -= fewer < 0 ? 0 : fewer < gone[p] ? fewer : gone[p];
+        }
         sl_assert(shape_without(e, shape, gone, &left, NULL) == SL_OK); /* fewer of the same */
         shape_ref(e, shape);
         shape_unref(e, full);
@@ -490,7 +495,7 @@ static int apply_admission(struct sl_engine *e, const struct sl_fact *f, struct 
             admission_moves_on(e, i, f);
         return SL_OK;
     }
-    uint32_t node = node_get(e, false, f->admission.cq, false);
+    uint32_t node = node_find(e, false, f->admission.cq);
     if (node == NONE || e->nodes.v[node].cq == NONE)
         return sl_err_set(err, SL_ENOENT, "workload %s holds quota of unknown ClusterQueue %s",
                           wl_name(w), f->admission.cq);

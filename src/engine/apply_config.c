@@ -150,6 +150,11 @@ int apply_flavor(struct sl_engine *e, const struct sl_fact *f, struct sl_err *er
                                  copy(&o->arena, s->taints[k].value), s->taints[k].effect};
     o->spec.taints = t;
     o->spec.tolerations = copy_tolerations(&o->arena, s->tolerations, s->n_tolerations);
+    o->spec.topology = copy(&o->arena, s->topology);
+    const char **levels = sl_arena_alloc0(&o->arena, s->n_levels + 1, sizeof(*levels));
+    for (uint32_t k = 0; k < s->n_levels; k++)
+        levels[k] = copy(&o->arena, s->levels[k]);
+    o->spec.levels = levels;
     flavor_changed(e, y, false);
     return SL_OK;
 }
@@ -204,7 +209,7 @@ static int check_groups(const struct sl_groups *g, const char *who, struct sl_er
 static void set_node(struct sl_engine *e, uint32_t node, const char *parent,
                      const struct sl_groups *groups, int64_t weight_nano) {
     node_touch(e, node);
-    uint32_t p = parent && *parent ? node_get(e, true, parent, true) : NONE;
+    uint32_t p = parent && *parent ? node_get(e, true, parent) : NONE;
     struct node *n = &e->nodes.v[node];
     n->exists = true;
     n->parent_name = p == NONE ? 0 : e->nodes.v[p].name;
@@ -224,7 +229,7 @@ int apply_cohort(struct sl_engine *e, const struct sl_fact *f, struct sl_err *er
         return r;
     if (s->weight_nano < 0)
         return sl_err_set(err, SL_EINVAL, "Cohort %s: weight must not be negative", s->name);
-    uint32_t node = node_get(e, true, s->name, true);
+    uint32_t node = node_get(e, true, s->name);
     if (e->nodes.v[node].exists && e->nodes.v[node].says == same_cohort(s))
         return SL_OK;
     e->nodes.v[node].says = same_cohort(s);
@@ -234,7 +239,7 @@ int apply_cohort(struct sl_engine *e, const struct sl_fact *f, struct sl_err *er
 }
 
 static int cohort_gone(struct sl_engine *e, const struct sl_fact *f) {
-    uint32_t i = node_get(e, true, f->gone.name, false);
+    uint32_t i = node_find(e, true, f->gone.name);
     if (i == NONE || !e->nodes.v[i].exists)
         return SL_OK;
     node_touch(e, i);
@@ -291,7 +296,7 @@ int apply_cq(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
     if (s->n_checks > SL_MAX_QUEUE_CHECKS)
         return sl_err_set(err, SL_ELIMIT, "ClusterQueue %s: at most %d admission checks", s->name,
                           SL_MAX_QUEUE_CHECKS);
-    uint32_t node = node_get(e, false, s->name, true);
+    uint32_t node = node_get(e, false, s->name);
     if (e->nodes.v[node].exists && e->nodes.v[node].says == same_cq(s))
         return SL_OK;
     e->nodes.v[node].says = same_cq(s);
@@ -332,7 +337,7 @@ int apply_cq(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
 }
 
 static int cq_gone(struct sl_engine *e, const struct sl_fact *f) {
-    uint32_t node = node_get(e, false, f->gone.name, false);
+    uint32_t node = node_find(e, false, f->gone.name);
     if (node == NONE || e->nodes.v[node].cq == NONE || !e->nodes.v[node].exists)
         return SL_OK;
     uint32_t cq = e->nodes.v[node].cq;

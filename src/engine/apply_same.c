@@ -89,6 +89,9 @@ uint64_t same_flavor(const struct sl_flavor_spec *s) {
         h = sl_hash_str(sl_hash_str(h, t->key), t->value);
         h = sl_hash_u64(h, (uint64_t)t->effect << 1 | t->exists);
     }
+    h = sl_hash_u64(sl_hash_str(h, s->topology), s->n_levels);
+    for (uint32_t i = 0; i < s->n_levels; i++)
+        h = sl_hash_str(h, s->levels[i]);
     return h;
 }
 

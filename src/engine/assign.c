@@ -199,12 +199,13 @@ static bool keeps_flavor(struct sl_engine *e, const struct entry *x, const struc
     return true;
 }
 
-static void why_mismatch(struct sl_engine *e, const struct plan *p, const struct step *st,
-                         const struct shape *s, sl_sym flavor) {
+static void why_mismatch(struct sl_engine *e, const struct node *q, const struct plan *p,
+                         const struct step *st, const struct shape *s, sl_sym flavor) {
     for (uint32_t k = 0; k < st->n_podsets; k++) {
         uint16_t podset = p->podsets.v[st->first_podset + k];
         struct sl_why why = {.podset = podset};
-        if (!flavor_matches(e, flavor, &s->podsets[podset], &why, &e->round.text)) {
+        if (!flavor_matches(e, q, &q->groups[st->group], flavor, &s->podsets[podset], &why,
+                            &e->round.text)) {
             why_push(e, &why);
             return;
         }
@@ -226,7 +227,7 @@ static bool step_assign(struct sl_engine *e, struct entry *x, const struct plan 
     for (uint32_t f = start; f < g->n_flavors; f++) {
         attempted = f;
         if (!(p->match.v[step] >> f & 1)) {
-            why_mismatch(e, p, st, s, g->flavors[f]);
+            why_mismatch(e, cq_node(e, q), p, st, s, g->flavors[f]);
             continue;
         }
         if (!keeps_flavor(e, x, p, st, s, g->flavors[f]))
@@ -298,7 +299,8 @@ static bool step_assign(struct sl_engine *e, struct entry *x, const struct plan 
     return true;
 }
 
-/* A podset that ends without a flavor has no scan to go on with, whatever its other groups found. */
+/* A podset that ends without a flavor has no scan to go on with, whatever its other groups found.
+ */
 static void forget_podset(struct round *r, struct entry *x, const struct plan *p, uint32_t step) {
     x->has_resume = false;
     for (uint32_t k = 0; k < p->steps.n; k++) {

@@ -351,14 +351,32 @@ static bool ask_placer(struct sl_engine *e, struct entry *x) {
                     (struct sl_assigned){str(e, p->resource), str(e, p->flavor), p->amount};
         }
     }
-    char why[200] = "";
-    if (e->placer.place(e->placer.ctx, wl_id(e, x->wl), ps, s->n, why, sizeof(why)))
+    char why[512] = "";
+    uint32_t refused = 0;
+    if (e->placer.place(e->placer.ctx, wl_id(e, x->wl), ps, s->n, &refused, why, sizeof(why)))
         return true;
+    e->cqs.v[x->cq].unplaced = true;
     x->whys = (struct range){r->whys.n, 1};
     x->lacks.n = MAX_LACKS + 1; /* any release may make room */
-    *sl_vec_push(&r->whys) =
-        (struct sl_why){.kind = SL_WHY_PLACE, .taint = sl_arena_strdup(&r->text, why)};
+    *sl_vec_push(&r->whys) = (struct sl_why){
+        .kind = SL_WHY_PLACE, .podset = refused, .taint = sl_arena_strdup(&r->text, why)};
     return false;
+}
+
+void sl_engine_places_changed(struct sl_engine *e) {
+    settle(e);
+    for (uint32_t i = 0; i < e->cqs.n; i++) {
+        struct cq *q = &e->cqs.v[i];
+        if (!q->unplaced)
+            continue;
+        q->unplaced = false;
+        if (!q->exists)
+            continue;
+        struct tree *t = cq_tree(e, q);
+        t->freed = true;
+        t->version++;
+        tree_mark(e, t);
+    }
 }
 
 /* ---- order ---- */
@@ -413,7 +431,8 @@ void remember_lacks(struct sl_engine *e, const struct entry *x) {
         c->lacks[i] = e->round.lacks.v[x->lacks.from + i];
 }
 
-/* One that was refused for itself before and is refused for quota now is like all the others again. */
+/* One that was refused for itself before and is refused for quota now is like all the others again.
+ */
 static void rejoin(struct sl_engine *e, struct entry *x) {
     struct more *m = e->wls.v[x->wl].more;
     if (!m || !m->alone)

@@ -28,6 +28,7 @@ static void cq_free(struct cq *q) {
     sl_vec_free(&q->reserved);
     sl_vec_free(&q->lqs);
     sl_vec_free(&q->prios);
+    sl_vec_free(&q->held);
     sl_heap_done(&q->heap);
     sl_freep(&q->message);
     sl_arena_done(&q->arena);
@@ -48,6 +49,7 @@ void sl_engine_free(struct sl_engine *e) {
         sl_vec_free(&e->lqs.v[i].classes);
         sl_vec_free(&e->lqs.v[i].parked);
         sl_vec_free(&e->lqs.v[i].afs);
+        sl_vec_free(&e->lqs.v[i].held);
     }
     trees_free(e);
     for (uint32_t i = 0; i < e->nodes.n; i++)
@@ -113,6 +115,14 @@ void sl_engine_shape_release(struct sl_engine *e, sl_shape_id id) {
 void settle(struct sl_engine *e) {
     if (e->structure_dirty)
         trees_rebuild(e);
+}
+
+void sl_engine_settle(struct sl_engine *e, struct sl_effects *out) {
+    e->out = out;
+    settle(e);
+    if (e->status_dirty)
+        cq_status_update(e);
+    e->out = NULL;
 }
 
 void sl_engine_cycle(struct sl_engine *e, sl_time now, struct sl_effects *out) {

@@ -17,14 +17,14 @@ struct sl_engine;
 
 /*
  * The placer seam: asked inside the decision, after quota says yes and before it is charged.
- * Returns whether every podset has a place; a refusal demotes the workload as Kueue's topology
- * does. 'undo' is called when the workload gives its place back; a slice is placed before the one
+ * Returns whether every podset has a place; a refusal (of which podset, and why) demotes the
+ * workload as Kueue's topology does. 'undo' is called when the workload gives its place back; a slice is placed before the one
  * that it replaces has done so. NULL placer: everything has a place.
  */
 struct sl_placer {
     void *ctx;
     bool (*place)(void *ctx, sl_wl_id wl, const struct sl_podset_assignment *podsets, uint32_t n,
-                  char *why, size_t why_len);
+                  uint32_t *ret_refused, char *why, size_t why_len);
     void (*undo)(void *ctx, sl_wl_id wl);
 };
 
@@ -41,13 +41,19 @@ void sl_engine_shape_release(struct sl_engine *e, sl_shape_id id);
 /* Something is now true. A refused fact (err says why) has changed nothing. ret_wl may be NULL. */
 int sl_engine_apply(struct sl_engine *e, const struct sl_fact *f, sl_wl_id *ret_wl,
                     struct sl_err *err) _must_check_;
+/* Brings the trees and the states of ClusterQueues up to date without deciding about anybody, for
+ * looks into an engine that does not run cycles at the moment. Effects are appended to out. */
+void sl_engine_settle(struct sl_engine *e, struct sl_effects *out);
 /* Decides until nothing more can be decided at 'now'. Effects are appended to out. */
 void sl_engine_cycle(struct sl_engine *e, sl_time now, struct sl_effects *out);
+/* There may be room where the placer said no before: those it refused are looked at in the next
+ * cycle. */
+void sl_engine_places_changed(struct sl_engine *e);
 /* When a cycle is due even without a new fact; SL_TIME_NEVER if none. */
 sl_time sl_engine_next(const struct sl_engine *e);
 
-/* Why, when, and what would help, as of the last cycle and the facts about workloads since. Lives in
- * v's arena. */
+/* Why, when, and what would help, as of the last cycle and the facts about workloads since. Lives
+ * in v's arena. */
 int sl_engine_explain(struct sl_engine *e, sl_time now, sl_wl_id id, struct sl_verdict *v,
                       struct sl_err *err) _must_check_;
 
@@ -80,7 +86,8 @@ bool sl_engine_workload(const struct sl_engine *e, sl_wl_id id, struct sl_wl_vie
 uint32_t sl_engine_assignment(const struct sl_engine *e, sl_wl_id id, struct sl_arena *a,
                               const struct sl_podset_assignment **ret);
 
-/* What its podsets ask for in all, flavors left open ("" each), pods that are no longer needed left out. */
+/* What its podsets ask for in all, flavors left open ("" each), pods that are no longer needed left
+ * out. */
 uint32_t sl_engine_requests(const struct sl_engine *e, sl_wl_id id, struct sl_arena *a,
                             const struct sl_podset_assignment **ret);
 
@@ -130,8 +137,9 @@ void sl_engine_stats(const struct sl_engine *e, struct sl_engine_stats *ret);
 
 /* ---- measuring (measure.c): for meters, not for decisions; each call walks what it sums ---- */
 
-/* Where a ClusterQueue or Cohort stands: the names of its parent and of the root of its tree. A cohort
- * without parent is its own root; else absent ones are "". False if it is unknown or in a cycle. */
+/* Where a ClusterQueue or Cohort stands: the names of its parent and of the root of its tree. A
+ * cohort without parent is its own root; else absent ones are "". False if it is unknown or in a
+ * cycle. */
 bool sl_engine_place(const struct sl_engine *e, bool cohort, const char *name,
                      const char **ret_parent, const char **ret_root);
 /* Every cohort, also those that are only named by others; NULL ends. *at starts at 0. */
@@ -142,7 +150,8 @@ bool sl_engine_pair(const struct sl_engine *e, bool cohort, const char *node, ui
 /* Limits of a ClusterQueue; SL_AMOUNT_NONE: none. */
 void sl_engine_limits(const struct sl_engine *e, const char *cq, const char *flavor,
                       const char *resource, sl_amount *ret_borrow, sl_amount *ret_lend);
-/* What all ClusterQueues below a cohort have reserved, and how many workloads are admitted there. */
+/* What all ClusterQueues below a cohort have reserved, and how many workloads are admitted there.
+ */
 sl_amount sl_engine_cohort_reserved(const struct sl_engine *e, const char *cohort,
                                     const char *flavor, const char *resource);
 uint32_t sl_engine_cohort_admitted(const struct sl_engine *e, const char *cohort);
@@ -160,7 +169,8 @@ struct sl_total {
     sl_amount amount;
 };
 /* What the waiting workloads of a ClusterQueue ask for, at most n resources. Returns how many. */
-uint32_t sl_engine_asked(const struct sl_engine *e, const char *cq, struct sl_total *ret, uint32_t n);
+uint32_t sl_engine_asked(const struct sl_engine *e, const char *cq, struct sl_total *ret,
+                         uint32_t n);
 /* What admission fair sharing holds against a LocalQueue, in millionths of units, UINT64_MAX for
  * weight zero. False if it does not order this queue. */
 bool sl_engine_lq_history(const struct sl_engine *e, const char *ns, const char *name,

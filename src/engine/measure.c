@@ -5,7 +5,7 @@
 #include "engine/state.h"
 
 static uint32_t find_node(const struct sl_engine *e, bool cohort, const char *name) {
-    uint32_t n = node_get((struct sl_engine *)(uintptr_t)e, cohort, name, false);
+    uint32_t n = node_find(e, cohort, name);
     return n == NONE || e->structure_dirty || e->nodes.v[n].tree == NONE ? NONE : n;
 }
 

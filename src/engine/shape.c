@@ -31,7 +31,7 @@ static uint64_t hash_podset(uint64_t h, const struct sl_podset_spec *p) {
     for (uint32_t i = 0; i < p->affinity.n; i++)
         for (uint32_t k = 0; k < p->affinity.terms[i].n; k++)
             h = sl_hash_str(h, p->affinity.terms[i].v[k].key);
-    return sl_hash_str(h, p->group);
+    return sl_hash_str(sl_hash_str(h, p->group), p->topology);
 }
 
 static bool same_str(const char *a, const char *b) {
@@ -51,7 +51,7 @@ static bool same_podset(const struct sl_podset_spec *a, const struct sl_podset_s
     if (a->count != b->count || a->min_count != b->min_count || a->n_requests != b->n_requests ||
         a->node_selector.n != b->node_selector.n || a->affinity.n != b->affinity.n ||
         a->n_tolerations != b->n_tolerations || !same_str(a->name, b->name) ||
-        !same_str(a->group, b->group))
+        !same_str(a->group, b->group) || !same_str(a->topology, b->topology))
         return false;
     for (uint32_t i = 0; i < a->n_requests; i++)
         if (a->requests[i].q != b->requests[i].q ||
@@ -87,6 +87,11 @@ static void copy_podset(struct sl_arena *a, const struct sl_podset_spec *p,
     *o = *p;
     o->name = copy_str(a, p->name);
     o->group = copy_str(a, p->group);
+    o->topology = copy_str(a, p->topology);
+    const char **levels = sl_arena_alloc0(a, p->n_levels + 1, sizeof(*levels));
+    for (uint32_t i = 0; i < p->n_levels; i++)
+        levels[i] = copy_str(a, p->levels[i]);
+    o->levels = levels;
     struct sl_request *r = sl_arena_alloc0(a, p->n_requests + 1, sizeof(*r));
     for (uint32_t i = 0; i < p->n_requests; i++)
         r[i] = (struct sl_request){copy_str(a, p->requests[i].resource), p->requests[i].q};
@@ -345,8 +350,50 @@ static bool labels_match(const struct sl_labels *labels, const struct sl_podset_
     return any;
 }
 
-bool flavor_matches(const struct sl_engine *e, sl_sym flavor, const struct podset *p,
-                    struct sl_why *why, struct sl_arena *a) {
+static bool has_topology(const struct sl_engine *e, sl_sym flavor) {
+    uint32_t i = sl_map_get(&e->flavor_map, flavor);
+    return i != SL_MAP_NONE && e->flavors.v[i].exists &&
+           !same_str(e->flavors.v[i].spec.topology, "");
+}
+
+/* Where every flavor has a topology, everybody gets a place. */
+static bool places_all(const struct sl_engine *e, const struct node *q) {
+    uint32_t n = 0;
+    for (uint32_t g = 0; g < q->n_groups; g++)
+        for (uint32_t f = 0; f < q->groups[g].n_flavors; f++, n++)
+            if (!has_topology(e, q->groups[g].flavors[f]))
+                return false;
+    return n > 0;
+}
+
+static bool has_level(const struct sl_flavor_spec *f, const char *level) {
+    for (uint32_t i = 0; i < f->n_levels; i++)
+        if (same_str(f->levels[i], level))
+            return true;
+    return false;
+}
+
+/* Do flavor and podset mean the same by a place? */
+static bool topology_matches(const struct sl_engine *e, const struct node *q, const struct group *g,
+                             const struct sl_flavor_spec *f, const struct sl_podset_spec *p,
+                             struct sl_why *why) {
+    bool has = !same_str(f->topology, "");
+    why->kind = has ? SL_WHY_TOPOLOGY_ONLY : SL_WHY_NO_TOPOLOGY;
+    if (!p->wants_place)
+        return !has || places_all(e, q);
+    /* Resources that no pod asks for in these words (transformations) are counted, not placed. */
+    for (uint32_t r = 0; !has && r < g->n_resources; r++)
+        if (find_request(p, str(e, g->resources[r])))
+            return false;
+    why->kind = SL_WHY_NO_LEVEL;
+    for (uint32_t i = 0; has && i < p->n_levels; i++)
+        if (!has_level(f, p->levels[i]))
+            return false;
+    return true;
+}
+
+bool flavor_matches(const struct sl_engine *e, const struct node *q, const struct group *g,
+                    sl_sym flavor, const struct podset *p, struct sl_why *why, struct sl_arena *a) {
     why->flavor = str(e, flavor);
     uint32_t i = sl_map_get(&e->flavor_map, flavor);
     if (i == SL_MAP_NONE || !e->flavors.v[i].exists) {
@@ -354,6 +401,8 @@ bool flavor_matches(const struct sl_engine *e, sl_sym flavor, const struct podse
         return false;
     }
     const struct sl_flavor_spec *f = &e->flavors.v[i].spec;
+    if (e->has_placer && !topology_matches(e, q, g, f, p->raw, why))
+        return false;
     for (uint32_t k = 0; k < f->n_taints; k++) {
         const struct sl_taint *t = &f->taints[k];
         if (t->effect != SL_TAINT_NO_SCHEDULE && t->effect != SL_TAINT_NO_EXECUTE)
@@ -452,8 +501,8 @@ static void plan_group(struct sl_engine *e, struct plan *p, const struct node *q
             bool ok = true;
             for (uint32_t k = 0; k < n && ok; k++) {
                 struct sl_why why = {0};
-                ok = flavor_matches(e, o->flavors[f], &s->podsets[p->podsets.v[first + k]], &why,
-                                    NULL);
+                ok = flavor_matches(e, q, o, o->flavors[f], &s->podsets[p->podsets.v[first + k]],
+                                    &why, NULL);
             }
             sl_vec_last(&p->match) |= (uint64_t)ok << f;
         }

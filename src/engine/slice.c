@@ -80,6 +80,7 @@ void slice_return(struct sl_engine *e, uint32_t slice) {
         o->phase = WL_ADMITTED;
         o->admitted_at = h.admitted_at;
         e->cqs.v[h.admission->cq].n_admitted++;
+        wl_count(e, slice, 0, 1);
     } else if (e->config.afs) {
         afs_penalty(e, o->lq, h.admission, 1);
     }
@@ -118,10 +119,13 @@ void wl_shrink(struct sl_engine *e, uint32_t wl) {
         }
     }
     admission_sum(a);
+    int admitted = w->phase == WL_ADMITTED;
     wl_charge(e, wl, -1);
+    wl_count(e, wl, -1, -admitted);
     admission_unref(w->admission);
     w->admission = a;
     wl_charge(e, wl, 1);
+    wl_count(e, wl, 1, admitted);
     e->cqs.v[a->cq].alloc_gen++;
     cq_tree(e, &e->cqs.v[a->cq])->version++;
 }

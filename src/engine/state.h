@@ -128,6 +128,16 @@ struct prio_count {
     uint32_t n;
 };
 
+/* What workloads hold of a ClusterQueue: amounts of one fr, or how many they are. */
+struct tally {
+    uint32_t cq, fr;             /* fr NONE: workloads */
+    __int128 reserved, admitted; /* of all, and of the admitted ones among them */
+};
+struct tallies { /* in no order; what has come to nothing is not kept */
+    struct tally *v;
+    uint32_t n, cap;
+};
+
 struct cq {
     uint32_t node;
     bool exists, active;
@@ -144,6 +154,7 @@ struct cq {
     enum sl_stop stop;
     bool terminating;
     bool afs_scope; /* opted in to usage-based order, fixed when first seen */
+    bool unplaced;  /* the placer refused somebody since it last had news */
     struct sl_arena arena;
     struct sl_selector namespaces;
     SL_VEC(struct check_ref) checks;
@@ -153,6 +164,7 @@ struct cq {
     SL_VEC(uint32_t) lqs;            /* attached LocalQueues */
     SL_VEC(struct prio_count) prios; /* of the reserved ones, lowest priority first */
     uint32_t n_admitted;
+    struct tallies held;   /* by all of these */
     uint32_t sticky;       /* workload that waits for its victims, NONE */
     uint64_t alloc_gen;    /* moves when a workload leaves or quotas change: drops resume records */
     uint64_t seen_version; /* tree version and head of the last fruitless look */
@@ -179,6 +191,7 @@ struct lq {
     SL_VEC(uint32_t) classes; /* with at least one waiting workload */
     SL_VEC(uint32_t) parked;  /* waiting, but not before some time or event */
     uint32_t n_refs;          /* workloads that name it, whatever their phase */
+    struct tallies held;      /* by its workloads, in whichever ClusterQueue */
     /* admission fair sharing */
     bool sampled;
     sl_time sampled_at;
@@ -552,7 +565,8 @@ static inline bool wl_holds_quota(const struct wl *w) {
 }
 
 /* tree.c: nodes, quotas, usage */
-uint32_t node_get(struct sl_engine *e, bool cohort, const char *name, bool make);
+uint32_t node_find(const struct sl_engine *e, bool cohort, const char *name); /* or NONE */
+uint32_t node_get(struct sl_engine *e, bool cohort, const char *name);        /* made if missing */
 void node_set_groups(struct sl_engine *e, uint32_t node, const struct sl_groups *g);
 void node_touch(struct sl_engine *e, uint32_t node);
 void node_free(struct node *n);
@@ -594,8 +608,8 @@ void shapes_refresh(struct sl_engine *e);
 void plan_update(struct sl_engine *e, uint32_t class);
 void plan_free(struct plan *p);
 /* Why the flavor does not match the podset; returns whether it does. */
-bool flavor_matches(const struct sl_engine *e, sl_sym flavor, const struct podset *p,
-                    struct sl_why *why, struct sl_arena *a);
+bool flavor_matches(const struct sl_engine *e, const struct node *q, const struct group *g,
+                    sl_sym flavor, const struct podset *p, struct sl_why *why, struct sl_arena *a);
 
 /* waiting.c: classes, lines, heads */
 bool class_less(const void *e, uint32_t a, uint32_t b);
@@ -692,6 +706,11 @@ void wl_reserve(struct sl_engine *e, struct entry *x);
 void wl_hold(struct sl_engine *e, uint32_t wl, struct admission *a, sl_time at);
 void wl_admitted(struct sl_engine *e, uint32_t wl);
 void wl_give_back(struct sl_engine *e, uint32_t wl);
+/* Counts what the workload holds among the reserved and the admitted of its queues: 1, 0 or -1
+ * times each. Whatever changes an admission or the phase of one who has one calls this. */
+void wl_count(struct sl_engine *e, uint32_t wl, int reserved, int admitted);
+/* Of this fr, or with NONE of workloads; nothing: zeros. */
+struct tally tally_get(const struct tallies *t, uint32_t cq, uint32_t fr);
 void wl_destroy(struct sl_engine *e, uint32_t wl);
 struct admission *admission_new(uint32_t n_podsets, uint32_t n_assigned);
 void admission_sum(struct admission *a);

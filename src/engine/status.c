@@ -1,6 +1,7 @@
 /*
- * Is a ClusterQueue active? It is unless it is being deleted, stopped, or refers to flavors or
- * admission checks that are missing or not ready. The first reason counts, all are told.
+ * Is a ClusterQueue active? It is unless it is being deleted, stopped, or refers to flavors,
+ * topologies or admission checks that are missing or not ready. The first reason counts, all are
+ * told.
  */
 #include "engine/state.h"
 
@@ -70,6 +71,23 @@ static void bad_checks(struct sl_engine *e, const struct cq *q, bool missing, st
         sl_buf_printf(b, "%s%s", i ? "," : "", names[i]);
 }
 
+static void missing_topologies(struct sl_engine *e, const struct cq *q, struct sl_buf *b,
+                               enum sl_inactive *first, uint32_t *n_reasons) {
+    const struct node *n = cq_node(e, q);
+    for (uint32_t g = 0; g < n->n_groups; g++)
+        for (uint32_t f = 0; f < n->groups[g].n_flavors; f++) {
+            sl_sym y = n->groups[g].flavors[f];
+            const struct sl_flavor_spec *s =
+                flavor_exists(e, y) ? &e->flavors.v[sl_map_get(&e->flavor_map, y)].spec : NULL;
+            if (!s || !*s->topology || s->n_levels)
+                continue;
+            list_begin(b, "there is no Topology ", n_reasons);
+            sl_buf_printf(b, "\"%s\" for TAS flavor \"%s\"", s->topology, str(e, y));
+            if (*first == SL_INACTIVE_COUNT)
+                *first = SL_INACTIVE_TOPOLOGY_NOT_FOUND;
+        }
+}
+
 static void work_out(struct sl_engine *e, struct cq *q, struct sl_buf *b,
                      enum sl_inactive *reason) {
     uint32_t n = 0;
@@ -88,6 +106,7 @@ static void work_out(struct sl_engine *e, struct cq *q, struct sl_buf *b,
     missing_flavors(e, q, b, reason, &n);
     bad_checks(e, q, true, b, reason, &n);
     bad_checks(e, q, false, b, reason, &n);
+    missing_topologies(e, q, b, reason, &n);
     if (*reason != SL_INACTIVE_COUNT) {
         sl_buf_puts(b, ".");
         return;

@@ -19,18 +19,24 @@ static uint64_t node_key(bool cohort, sl_sym name) {
     return sl_hash_u64(cohort, name);
 }
 
-uint32_t node_get(struct sl_engine *e, bool cohort, const char *name, bool make) {
-    sl_sym y = make ? sl_sym_put(&e->syms, name) : sl_sym_find(&e->syms, name);
+uint32_t node_find(const struct sl_engine *e, bool cohort, const char *name) {
+    sl_sym y = sl_sym_find(&e->syms, name);
+    uint32_t c;
     if (y == SL_MAP_NONE)
         return NONE;
-    uint32_t c;
     for (uint32_t i = sl_map_first(&e->node_map, node_key(cohort, y), &c); i != SL_MAP_NONE;
          i = sl_map_next(&e->node_map, node_key(cohort, y), &c))
         if (e->nodes.v[i].name == y && e->nodes.v[i].cohort == cohort)
             return i;
-    if (!make)
-        return NONE;
-    uint32_t i = e->nodes.n;
+    return NONE;
+}
+
+uint32_t node_get(struct sl_engine *e, bool cohort, const char *name) {
+    uint32_t i = node_find(e, cohort, name);
+    if (i != NONE)
+        return i;
+    sl_sym y = sl_sym_put(&e->syms, name);
+    i = e->nodes.n;
     *sl_vec_push(&e->nodes) = (struct node){.name = y,
                                             .cohort = cohort,
                                             .parent = NONE,
@@ -192,7 +198,7 @@ static void link_nodes(struct sl_engine *e) {
         sl_vec_clear(&n->children);
         n->tree = NONE;
         n->parent =
-            n->exists && n->parent_name ? node_get(e, true, str(e, n->parent_name), false) : NONE;
+            n->exists && n->parent_name ? node_find(e, true, str(e, n->parent_name)) : NONE;
     }
     for (uint32_t i = 0; i < e->nodes.n; i++)
         e->nodes.v[i].broken = node_is_broken(e, i);

@@ -101,7 +101,7 @@ uint32_t sl_engine_requests(const struct sl_engine *e, sl_wl_id id, struct sl_ar
 }
 
 static const struct cq *find_cq(const struct sl_engine *e, const char *name) {
-    uint32_t n = node_get((struct sl_engine *)(uintptr_t)e, false, name, false);
+    uint32_t n = node_find(e, false, name);
     if (n == NONE || e->nodes.v[n].cq == NONE || !e->nodes.v[n].exists)
         return NULL;
     return &e->cqs.v[e->nodes.v[n].cq];
@@ -154,11 +154,9 @@ bool sl_engine_lq(const struct sl_engine *e, const char *ns, const char *name,
         const struct class *c = &e->classes.v[l->classes.v[k]];
         *(c->asleep || !q || !q->active ? &ret->asleep : &ret->heap) += c->line.n;
     }
-    for (uint32_t k = 0; q && k < q->reserved.n; k++) {
-        const struct wl *w = &e->wls.v[q->reserved.v[k]];
-        ret->reserving += w->lq == i;
-        ret->admitted += w->lq == i && w->phase == WL_ADMITTED;
-    }
+    struct tally t = tally_get(&l->held, l->cq, NONE);
+    ret->reserving = (uint32_t)t.reserved;
+    ret->admitted = (uint32_t)t.admitted;
     return true;
 }
 
@@ -171,22 +169,15 @@ void sl_engine_lq_usage(const struct sl_engine *e, const char *ns, const char *n
         return;
     sl_sym f = sl_sym_find(&e->syms, flavor), r = sl_sym_find(&e->syms, resource);
     uint32_t g = sl_map_get(&e->fr_map, (uint64_t)f << 32 | r);
-    const struct cq *q = &e->cqs.v[e->lqs.v[i].cq];
-    for (uint32_t k = 0; k < q->reserved.n; k++) {
-        const struct wl *w = &e->wls.v[q->reserved.v[k]];
-        for (uint32_t u = 0; w->lq == i && u < w->admission->n_uses; u++) {
-            if (w->admission->uses[u].fr != g)
-                continue;
-            sl_amount a = w->admission->uses[u].amount;
-            *ret_reserved = sl_amount_add(*ret_reserved, a);
-            if (w->phase == WL_ADMITTED)
-                *ret_admitted = sl_amount_add(*ret_admitted, a);
-        }
-    }
+    if (g == SL_MAP_NONE)
+        return;
+    struct tally t = tally_get(&e->lqs.v[i].held, e->lqs.v[i].cq, g);
+    *ret_reserved = sl_amount_clamp(t.reserved);
+    *ret_admitted = sl_amount_clamp(t.admitted);
 }
 
 int64_t sl_engine_cohort_share(const struct sl_engine *e, const char *name) {
-    uint32_t n = node_get((struct sl_engine *)(uintptr_t)e, true, name, false);
+    uint32_t n = node_find(e, true, name);
     if (n == NONE || e->structure_dirty)
         return 0;
     struct share s = share_of(e, n);
@@ -196,7 +187,7 @@ int64_t sl_engine_cohort_share(const struct sl_engine *e, const char *name) {
 bool sl_engine_cell(const struct sl_engine *e, bool cohort, const char *node, const char *flavor,
                     const char *resource, struct sl_cell_view *ret) {
     *ret = (struct sl_cell_view){0};
-    uint32_t n = node_get((struct sl_engine *)(uintptr_t)e, cohort, node, false);
+    uint32_t n = node_find(e, cohort, node);
     if (n == NONE || e->structure_dirty)
         return false;
     sl_sym f = sl_sym_find(&e->syms, flavor), r = sl_sym_find(&e->syms, resource);
@@ -214,14 +205,8 @@ bool sl_engine_cell(const struct sl_engine *e, bool cohort, const char *node, co
     if (cohort)
         return true;
     ret->available = sl_amount_max(0, ret->available);
-    const struct cq *q = &e->cqs.v[e->nodes.v[n].cq];
-    for (uint32_t i = 0; i < q->reserved.n; i++) {
-        const struct wl *w = &e->wls.v[q->reserved.v[i]];
-        for (uint32_t k = 0; w->phase == WL_ADMITTED && k < w->admission->n_uses; k++)
-            if (w->admission->uses[k].fr == g)
-                ret->admitted_usage =
-                    sl_amount_add(ret->admitted_usage, w->admission->uses[k].amount);
-    }
+    uint32_t cq = e->nodes.v[n].cq;
+    ret->admitted_usage = sl_amount_clamp(tally_get(&e->cqs.v[cq].held, cq, g).admitted);
     return true;
 }
 
@@ -344,6 +329,55 @@ static int check_usage(const struct sl_engine *e, struct sl_err *err) {
     return SL_OK;
 }
 
+/* Every row of a LocalQueue (lq NONE: of the ClusterQueue) is what its workloads hold. */
+static bool tallies_agree(const struct sl_engine *e, const struct tallies *t, uint32_t lq) {
+    for (uint32_t i = 0; i < t->n; i++) {
+        const struct tally *x = &t->v[i];
+        const struct cq *q = &e->cqs.v[x->cq];
+        __int128 reserved = 0, admitted = 0;
+        for (uint32_t k = 0; k < q->reserved.n; k++) {
+            const struct wl *w = &e->wls.v[q->reserved.v[k]];
+            __int128 holds = x->fr == NONE;
+            for (uint32_t u = 0; u < w->admission->n_uses; u++)
+                if (w->admission->uses[u].fr == x->fr)
+                    holds += w->admission->uses[u].amount;
+            if (lq != NONE && w->lq != lq)
+                continue;
+            reserved += holds;
+            admitted += w->phase == WL_ADMITTED ? holds : 0;
+        }
+        if (x->reserved != reserved || x->admitted != admitted)
+            return false;
+    }
+    return true;
+}
+
+static int check_tallies(const struct sl_engine *e, struct sl_err *err) {
+    for (uint32_t i = 0; i < e->lqs.n; i++)
+        if (!tallies_agree(e, &e->lqs.v[i].held, i))
+            return sl_err_set(err, SL_EMISMATCH, "LocalQueue %s/%s counts what it does not hold",
+                              str(e, e->lqs.v[i].ns), str(e, e->lqs.v[i].name));
+    for (uint32_t i = 0; i < e->cqs.n; i++)
+        if (!tallies_agree(e, &e->cqs.v[i].held, NONE))
+            return sl_err_set(err, SL_EMISMATCH, "ClusterQueue %s counts what it does not hold",
+                              str(e, cq_node(e, &e->cqs.v[i])->name));
+    for (uint32_t i = 0; i < e->wls.n; i++) { /* and no row is missing */
+        const struct wl *w = &e->wls.v[i];
+        if (!wl_holds_quota(w))
+            continue;
+        uint32_t cq = w->admission->cq;
+        bool known = tally_get(&e->lqs.v[w->lq].held, cq, NONE).reserved &&
+                     tally_get(&e->cqs.v[cq].held, cq, NONE).reserved;
+        for (uint32_t u = 0; known && u < w->admission->n_uses; u++)
+            known = tally_get(&e->lqs.v[w->lq].held, cq, w->admission->uses[u].fr).reserved &&
+                    tally_get(&e->cqs.v[cq].held, cq, w->admission->uses[u].fr).reserved;
+        if (!known)
+            return sl_err_set(err, SL_EMISMATCH, "workload %s is not counted in its queues",
+                              wl_name(w));
+    }
+    return SL_OK;
+}
+
 static int check_lines(const struct sl_engine *e, struct sl_err *err) {
     uint32_t in_lines = 0, waiting = 0;
     for (uint32_t i = 0; i < e->classes.n; i++) {
@@ -377,5 +411,7 @@ int sl_engine_check(const struct sl_engine *e, struct sl_err *err) {
     if (e->structure_dirty)
         return SL_OK; /* trees are built anew before anybody looks at them */
     int r = check_usage(e, err);
+    if (r >= 0)
+        r = check_tallies(e, err);
     return r < 0 ? r : check_lines(e, err);
 }

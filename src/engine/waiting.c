@@ -96,6 +96,7 @@ void lq_drop_if_unused(struct sl_engine *e, uint32_t lq) {
     sl_vec_free(&l->classes);
     sl_vec_free(&l->parked);
     sl_vec_free(&l->afs);
+    sl_vec_free(&l->held);
     *sl_vec_push(&e->free_lqs) = lq;
 }
 
@@ -411,7 +412,7 @@ static void wake_parked(struct sl_engine *e, uint32_t lq, bool same_queue) {
 /* Brings the queue's place in line with what it says: live, or not. */
 void lq_attach(struct sl_engine *e, uint32_t lq) {
     struct lq *l = &e->lqs.v[lq];
-    uint32_t node = l->exists ? node_get(e, false, str(e, l->cq_name), false) : NONE;
+    uint32_t node = l->exists ? node_find(e, false, str(e, l->cq_name)) : NONE;
     uint32_t cq = node != NONE && e->nodes.v[node].exists ? e->nodes.v[node].cq : NONE;
     bool live = cq != NONE && l->stop == SL_STOP_NONE;
     if (l->live && (!live || l->cq != cq))

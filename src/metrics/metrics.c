@@ -61,6 +61,23 @@ struct sl_metrics *sl_metrics_new(void) {
     return m;
 }
 
+#if defined(__clang__)
+#define COMPILER "clang"
+#else
+#define COMPILER "gcc"
+#endif
+#if defined(__x86_64__)
+#define PLATFORM "linux/amd64"
+#elif defined(__aarch64__)
+#define PLATFORM "linux/arm64"
+#else
+#define PLATFORM "linux"
+#endif
+
+void sl_metrics_build_info(struct sl_metrics *m) {
+    sl_metric_set(m, SL_M_BUILD_INFO, 1, "v" SL_VERSION, "", "", "", COMPILER, PLATFORM);
+}
+
 void sl_metrics_free(struct sl_metrics *m) {
     if (!m)
         return;

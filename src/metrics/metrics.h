@@ -22,6 +22,8 @@ struct sl_metrics;
 
 struct sl_metrics *sl_metrics_new(void);
 void sl_metrics_free(struct sl_metrics *m);
+/* Tells what runs here: kueue_build_info. */
+void sl_metrics_build_info(struct sl_metrics *m);
 /* "standalone" (at first), "leader" or "follower": the value of replica_role from now on. A change
  * drops the gauges of the old role; its counters and histograms stay as they are. */
 void sl_metrics_role(struct sl_metrics *m, const char *role);

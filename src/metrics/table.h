@@ -239,9 +239,6 @@ METRIC(API_WRITES_TOTAL, "sluice_api_writes_total", COUNTER, BY_NONE,
 METRIC(API_WRITES_IN_FLIGHT, "sluice_api_writes_in_flight", GAUGE, BY_NONE,
     PROCESS(),
     "Writes that the API server has not answered yet.")
-METRIC(WATCH_EVENTS_TOTAL, "sluice_watch_events_total", COUNTER, BY_NONE,
-    PROCESS("kind", "type"),
-    "Watch events that arrived.")
 METRIC(EVENT_QUEUE_DROPS_TOTAL, "sluice_event_queue_drops_total", COUNTER, BY_NONE,
     PROCESS(),
     "Kubernetes Events that were not written, because too many were waiting.")

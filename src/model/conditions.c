@@ -99,6 +99,15 @@ static void why(struct sl_buf *b, const struct sl_why *w) {
         sl_buf_printf(b, "could not assign %s flavor since the original workload is assigned: %s",
                       w->flavor, w->taint);
         break;
+    case SL_WHY_NO_TOPOLOGY:
+        sl_buf_printf(b, "Flavor \"%s\" does not support TopologyAwareScheduling", w->flavor);
+        break;
+    case SL_WHY_TOPOLOGY_ONLY:
+        sl_buf_printf(b, "Flavor \"%s\" supports only TopologyAwareScheduling", w->flavor);
+        break;
+    case SL_WHY_NO_LEVEL:
+        sl_buf_printf(b, "Flavor \"%s\" does not contain the requested level", w->flavor);
+        break;
     }
 }
 

@@ -8,13 +8,12 @@
 #include "base/hash.h"
 
 static const char *const names[SL_EFFECT_COUNT] = {
-    [SL_EFFECT_RESERVE] = "reserve",     [SL_EFFECT_ADMIT] = "admit",
-    [SL_EFFECT_PENDING] = "pending",     [SL_EFFECT_EVICT] = "evict",
-    [SL_EFFECT_RELEASE] = "release",     [SL_EFFECT_UNRESERVE] = "unreserve",
-    [SL_EFFECT_REQUEUED] = "requeued",
-    [SL_EFFECT_BACKOFF] = "backoff",     [SL_EFFECT_DEACTIVATE] = "deactivate",
-    [SL_EFFECT_CHECKS] = "checks",       [SL_EFFECT_BLOCKED] = "blocked",
-    [SL_EFFECT_CQ_STATUS] = "cq-status",
+    [SL_EFFECT_RESERVE] = "reserve",       [SL_EFFECT_ADMIT] = "admit",
+    [SL_EFFECT_PENDING] = "pending",       [SL_EFFECT_EVICT] = "evict",
+    [SL_EFFECT_RELEASE] = "release",       [SL_EFFECT_UNRESERVE] = "unreserve",
+    [SL_EFFECT_REQUEUED] = "requeued",     [SL_EFFECT_BACKOFF] = "backoff",
+    [SL_EFFECT_DEACTIVATE] = "deactivate", [SL_EFFECT_CHECKS] = "checks",
+    [SL_EFFECT_BLOCKED] = "blocked",       [SL_EFFECT_CQ_STATUS] = "cq-status",
 };
 
 const char *sl_effect_name(enum sl_effect_kind k) {
@@ -79,6 +78,9 @@ static uint64_t why(uint64_t h, const struct sl_why *w) {
     case SL_WHY_NOT_COVERED:
     case SL_WHY_FLAVOR_MISSING:
     case SL_WHY_AFFINITY:
+    case SL_WHY_NO_TOPOLOGY:
+    case SL_WHY_TOPOLOGY_ONLY:
+    case SL_WHY_NO_LEVEL:
         break;
     }
     return h;

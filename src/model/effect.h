@@ -36,6 +36,9 @@ enum sl_why_kind {
     SL_WHY_AFFINITY,          /* node affinity or selector does not match */
     SL_WHY_PLACE,             /* the placer found no place */
     SL_WHY_SLICE,             /* the slice it replaces has another flavor */
+    SL_WHY_NO_TOPOLOGY,       /* it wants a place, and the flavor has no topology */
+    SL_WHY_TOPOLOGY_ONLY,     /* it wants none, and the flavor has one */
+    SL_WHY_NO_LEVEL,          /* the flavor's topology has no such level */
 };
 
 struct sl_why {

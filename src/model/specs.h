@@ -30,6 +30,9 @@ struct sl_flavor_spec {
     uint32_t n_taints;
     const struct sl_toleration *tolerations;
     uint32_t n_tolerations;
+    const char *topology;      /* that it names, where places are given; NULL or "": none */
+    const char *const *levels; /* of that topology; none: it does not exist */
+    uint32_t n_levels;
 };
 
 struct sl_quota {
@@ -116,6 +119,11 @@ struct sl_podset_spec {
     const struct sl_toleration *tolerations;
     uint32_t n_tolerations;
     const char *group; /* podSetGroupName, "" for none */
+    /* topologyRequest */
+    const char *topology;      /* all of it, to tell one from another; NULL or "": none */
+    const char *const *levels; /* that it names */
+    uint32_t n_levels;
+    bool wants_place; /* it asks for a topology in so many words */
 };
 
 struct sl_workload_spec {

@@ -107,6 +107,7 @@ static const char *const inactive[SL_INACTIVE_COUNT] = {
     [SL_INACTIVE_FLAVOR_NOT_FOUND] = "FlavorNotFound",
     [SL_INACTIVE_CHECK_NOT_FOUND] = "AdmissionCheckNotFound",
     [SL_INACTIVE_CHECK_INACTIVE] = "AdmissionCheckInactive",
+    [SL_INACTIVE_TOPOLOGY_NOT_FOUND] = "TopologyNotFound",
 };
 
 static const char *const gate[SL_GATE_COUNT] = {

@@ -21,7 +21,7 @@ struct sl_strs words_parse(const char *list, struct sl_arena *a) {
 
 /* Parts that are known by name and not built into this version. */
 static bool is_later(const char *word) {
-    static const char *const words[] = {"multikueue", "multikueue-dispatcher", "elasticjobs",
+    static const char *const words[] = {"multikueue", "multikueue-dispatcher",
                                         "concurrentadmission", "failurerecovery"};
     for (size_t i = 0; i < SL_LEN(words); i++)
         if (strcmp(words[i], word) == 0)
@@ -32,7 +32,11 @@ static bool is_later(const char *word) {
 struct sl_parts parts_parse(const char *list, const struct sl_settings *s) {
     struct sl_parts p = {0};
     if (!list) {
-        p = (struct sl_parts){.core = true, .scheduler = true, .tas = true, .provisioning = true};
+        p = (struct sl_parts){.core = true,
+                              .scheduler = true,
+                              .tas = true,
+                              .provisioning = true,
+                              .elasticjobs = true};
         memcpy(p.framework, s->framework, sizeof p.framework);
         return p;
     }
@@ -45,7 +49,8 @@ struct sl_parts parts_parse(const char *list, const struct sl_settings *s) {
     } table[] = {{"core", &p.core},
                  {"scheduler", &p.scheduler},
                  {"tas", &p.tas},
-                 {"provisioning", &p.provisioning}};
+                 {"provisioning", &p.provisioning},
+                 {"elasticjobs", &p.elasticjobs}};
     for (uint32_t i = 0; i < w.n; i++) {
         size_t k = 0;
         while (k < SL_LEN(table) && strcmp(table[k].word, w.v[i]) != 0)

@@ -208,7 +208,10 @@ static void serve_health(void *ctx, const struct sl_http_request *rq, struct sl_
     if (strcmp(rq->path, s->settings->live_path) == 0)
         answer_text(a, 200, "ok");
     else if (strcmp(rq->path, s->settings->ready_path) == 0)
-        answer_text(a, unready(s) ? 503 : 200, unready(s) ? unready(s) : "ok");
+        answer_text(a, unready(s) ? 503 : 200,
+                    unready(s)                      ? unready(s)
+                    : sl_manager_ready(s->manager) ? "ok"
+                                                   : "ok, but lists are not in yet");
     else
         answer_text(a, 404, "not found\n");
 }
@@ -275,10 +278,22 @@ static void serve_metrics(void *ctx, const struct sl_http_request *rq, struct sl
     }
 }
 
+/* Who does not say what it is means JSON. */
+static bool is_json(const struct sl_http_request *rq) {
+    static const char json[] = "application/json";
+    const char *type = rq->header(rq, "Content-Type");
+    return !type ||
+           (strncasecmp(type, json, strlen(json)) == 0 && strchr("; \t", type[strlen(json)]));
+}
+
 static void serve_webhook(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a) {
     struct serve *s = ctx;
     if (strcmp(rq->method, "POST") != 0) {
         answer_text(a, sl_review_path(rq->path) ? 405 : 404, "POST a review\n");
+        return;
+    }
+    if (!is_json(rq)) {
+        answer_text(a, 415, "a review is application/json\n");
         return;
     }
     a->status = sl_review(sl_manager_view(s->manager), rq->path, rq->body, rq->len, &a->body);
@@ -482,6 +497,7 @@ int sl_serve(const struct sl_serve_options *o, struct sl_err *err) {
         return sl_err_set(err, SL_EIO, "no event loop");
     sl_arena_init(&s.arena, (size_t)1 << 20);
     s.metrics = sl_metrics_new();
+    sl_metrics_build_info(s.metrics);
     own_namespace(s.own_ns);
     if (o->config)
         (void)file_changed(o->config, &s.config_time);

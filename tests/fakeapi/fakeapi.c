@@ -82,7 +82,8 @@ static struct call *call_new(struct fakeapi *a, uint32_t client, const char *pat
         c = sl_vec_push(&a->calls);
         c->gen = 0;
     }
-    *c = (struct call){.gen = c->gen, .live = true, .client = client, .done = done, .ctx = ctx};
+    *c = (struct call){
+        .gen = c->gen, .live = true, .client = client, .sent = a->now, .done = done, .ctx = ctx};
     c->path = sl_strdup(path);
     sl_buf_init(&c->out, MAX_REPLY_BYTES);
     sl_arena_init(&c->arena, MAX_BODY_BYTES);
@@ -219,7 +220,10 @@ static void arrive(struct fakeapi *a, struct call *c) {
         fa_watch_open(a, c);
         return;
     } else {
+        a->serving = c;
         c->status = fa_serve(a, c->method, c->path, c->content_type, c->body, c->len, &c->out);
+        a->serving = NULL;
+        a->stats.invalid += c->status == 422;
         served = true;
     }
     if (served && breaks)

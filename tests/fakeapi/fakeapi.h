@@ -11,11 +11,14 @@
  * subresource, no-op writes that change nothing, finalizers, graceful deletion of pods, propagation
  * policies, garbage collection by ownerReferences, Status bodies.
  *
- * What it leaves out: validation and defaulting of specs, admission, conversion between versions,
- * strategic and JSON patches (415), field management (apply is a forced merge that creates what is
- * missing; lists are replaced whole; an applied status replaces the old one, as if it had one
- * manager), whether a namespace exists, the emptying of a deleted namespace, discovery, dry runs
- * (400), watches without a version (400), delete of a collection (405).
+ * A Job's template changes only while the Job is suspended, without start time and active pods
+ * (422).
+ *
+ * What it leaves out: other validation and all defaulting of specs, admission, conversion between
+ * versions, strategic and JSON patches (415), field management (apply is a forced merge that
+ * creates what is missing; lists are replaced whole; an applied status replaces the old one, as if
+ * it had one manager), whether a namespace exists, the emptying of a deleted namespace, discovery,
+ * dry runs (400), watches without a version (400), delete of a collection (405).
  */
 #ifndef FAKEAPI_H
 #define FAKEAPI_H
@@ -119,16 +122,20 @@ uint64_t fakeapi_version(const struct fakeapi *a); /* the newest resourceVersion
 
 /* Every change, as it happens. 'before' is NULL for a new object, 'now' for one that is gone. fn
  * must not write; it may use fakeapi_at. */
+#define FAKEAPI_NOBODY UINT32_MAX
 struct fakeapi_change {
     const struct fakeapi_kind *kind;
     const char *key; /* "namespace/name" or "name" */
     struct yyjson_val *before, *now;
+    uint32_t client; /* who asked for it; FAKEAPI_NOBODY: by hand, or the server itself */
+    sl_time sent;    /* and when, which may be long ago */
 };
 void fakeapi_on_change(struct fakeapi *a, void (*fn)(void *ctx, const struct fakeapi_change *c),
                        void *ctx);
 
 struct fakeapi_stats {
     uint64_t requests, watches, lines, changes, lost, refused;
+    uint64_t invalid; /* 422 */
 };
 void fakeapi_stats(const struct fakeapi *a, struct fakeapi_stats *ret);
 

@@ -80,6 +80,7 @@ struct event {
 struct call {
     uint32_t gen; /* changes when the slot is given back, so that old ids find nothing */
     uint32_t client;
+    sl_time sent;
     bool live, watch, muted; /* muted: no callback any more */
     sl_reply_fn done;
     sl_line_fn line;
@@ -133,6 +134,7 @@ struct fakeapi {
     void (*on_change)(void *, const struct fakeapi_change *);
     void *on_change_ctx;
     bool in_change;
+    const struct call *serving; /* whose effect this is; NULL: nobody's */
     struct sl_buf line; /* scratch */
     struct fakeapi_stats stats;
 };

@@ -133,6 +133,8 @@ static void tell(struct fakeapi *a, struct resource *r, struct change c) {
         .key = c.now->key,
         .before = c.before ? fa_root_of(c.before) : NULL,
         .now = c.deleted ? NULL : fa_root_of(c.now),
+        .client = a->serving ? a->serving->client : FAKEAPI_NOBODY,
+        .sent = a->serving ? a->serving->sent : a->now,
     };
 
     a->stats.changes++;

@@ -158,14 +158,14 @@ static bool spec_differs(yyjson_val *x, yyjson_val *y) {
     size_t i, n, mine = 0, theirs = 0;
     yyjson_val *k, *v;
 
-    yyjson_obj_foreach(x, i, n, k, v) {
+    yyjson_obj_foreach (x, i, n, k, v) {
         if (yyjson_equals_str(k, "metadata") || yyjson_equals_str(k, "status"))
             continue;
         mine++;
         if (!yyjson_equals(v, yyjson_obj_getn(y, yyjson_get_str(k), yyjson_get_len(k))))
             return true;
     }
-    yyjson_obj_foreach(y, i, n, k, v) {
+    yyjson_obj_foreach (y, i, n, k, v) {
         theirs += !yyjson_equals_str(k, "metadata") && !yyjson_equals_str(k, "status");
     }
     return mine != theirs;
@@ -176,9 +176,9 @@ static bool new_finalizer(yyjson_val *was, yyjson_val *now) {
     size_t i, n, j, k;
     yyjson_val *f, *g;
 
-    yyjson_arr_foreach(yyjson_obj_get(fa_meta_of(now), "finalizers"), i, n, f) {
+    yyjson_arr_foreach (yyjson_obj_get(fa_meta_of(now), "finalizers"), i, n, f) {
         bool known = false;
-        yyjson_arr_foreach(yyjson_obj_get(fa_meta_of(was), "finalizers"), j, k, g) {
+        yyjson_arr_foreach (yyjson_obj_get(fa_meta_of(was), "finalizers"), j, k, g) {
             known |= yyjson_equals(f, g);
         }
         if (!known)
@@ -234,6 +234,22 @@ static void next_generation(yyjson_val *o) {
     sl_assert(yyjson_set_sint(g, yyjson_get_sint(g) + 1));
 }
 
+static yyjson_val *template_of(yyjson_val *o) {
+    return yyjson_obj_get(yyjson_obj_get(o, "spec"), "template");
+}
+
+/* Would a Job's template change while it may not? */
+static bool breaks_template(const struct resource *r, yyjson_val *old, yyjson_val *now) {
+    yyjson_val *was = template_of(old), *is = template_of(now);
+    yyjson_val *status = yyjson_obj_get(old, "status");
+
+    if (strcmp(r->k.kind, "Job") != 0 || was == is || (was && is && yyjson_equals(was, is)))
+        return false;
+    return !yyjson_get_bool(yyjson_obj_get(yyjson_obj_get(old, "spec"), "suspend")) ||
+           yyjson_obj_get(status, "startTime") ||
+           yyjson_get_sint(yyjson_obj_get(status, "active")) > 0;
+}
+
 int fa_write_update(struct fakeapi *a, uint32_t obj, bool status, yyjson_mut_doc *m,
                     struct sl_buf *out) {
     struct resource *r = &a->res[a->objects.v[obj].res];
@@ -256,13 +272,15 @@ int fa_write_update(struct fakeapi *a, uint32_t obj, bool status, yyjson_mut_doc
     yyjson_doc *now = yyjson_mut_doc_imut_copy(m, NULL);
     yyjson_val *root = yyjson_doc_get_root(now);
     bool noop = yyjson_equals(root, old);
-    bool bad = fa_meta_str(old, "deletionTimestamp")[0] && new_finalizer(old, root);
-    if (noop || bad) {
+    const char *wrong = NULL;
+    if (fa_meta_str(old, "deletionTimestamp")[0] && new_finalizer(old, root))
+        wrong = "metadata.finalizers: Forbidden: no new finalizers can be added if the object is "
+                "being deleted";
+    else if (breaks_template(r, old, root))
+        wrong = "spec.template: Invalid value: field is immutable";
+    if (noop || wrong) {
         yyjson_doc_free(now);
-        return noop ? answer(a, obj, 200, out)
-                    : fa_fail(out, 422, "Invalid",
-                              "metadata.finalizers: Forbidden: no new finalizers can be added if "
-                              "the object is being deleted");
+        return noop ? answer(a, obj, 200, out) : fa_fail(out, 422, "Invalid", "%s", wrong);
     }
     if (spec_differs(root, old))
         next_generation(root);
@@ -280,7 +298,7 @@ static bool has_finalizer(yyjson_mut_val *list, const char *name) {
     size_t i, n;
     yyjson_mut_val *f;
 
-    yyjson_mut_arr_foreach(list, i, n, f) {
+    yyjson_mut_arr_foreach (list, i, n, f) {
         if (yyjson_mut_equals_str(f, name))
             return true;
     }
@@ -292,7 +310,7 @@ static void set_policy(yyjson_mut_doc *m, const char *want) {
     yyjson_mut_val *old = yyjson_mut_obj_get(meta(m), "finalizers"), *list = yyjson_mut_arr(m), *f;
     size_t i, n;
 
-    yyjson_mut_arr_foreach(old, i, n, f) {
+    yyjson_mut_arr_foreach (old, i, n, f) {
         if (!yyjson_mut_equals_str(f, FOREGROUND) && !yyjson_mut_equals_str(f, ORPHAN))
             yyjson_mut_arr_add_strcpy(m, list, yyjson_mut_get_str(f));
     }

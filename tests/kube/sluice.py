@@ -197,9 +197,10 @@ integrations: {{frameworks: [batch/job]}}
             raise Failure(f"/debug/state: {status} {text}")
         return text
 
-    def rss_mb(self):
+    def rss_mb(self, which="VmRSS"):
+        """Its resident memory; VmHWM: the most that it ever was."""
         text = pathlib.Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.search(r"VmRSS:\s+(\d+)", text)[1]) / 1024
+        return int(re.search(which + r":\s+(\d+)", text)[1]) / 1024
 
     def log(self, lines=40):
         path = self.log_path

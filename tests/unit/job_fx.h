@@ -50,7 +50,6 @@ static inline void end(struct fixture *f) {
             kinds[r->kind].done(r);
         sl_freep(&r->name);
         sl_freep(&r->uid);
-        sl_freep(&r->finalizers);
         sl_freep(&r);
     }
     for (uint32_t k = 0; k < REC_KINDS; k++) {
@@ -65,7 +64,7 @@ static inline void end(struct fixture *f) {
             template_unref(m, m->templates.v[i]);
         }
     struct sl_map *maps[] = {&m->by_uid, &m->by_owner, &m->job_children, &m->job_prebuilt,
-                             &m->templates_by_hash};
+                             &m->chains, &m->templates_by_hash};
     for (size_t i = 0; i < SL_LEN(maps); i++)
         sl_map_done(maps[i]);
     sl_vec_free(&m->objs);

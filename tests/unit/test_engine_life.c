@@ -23,8 +23,9 @@ struct placer {
 };
 
 static bool place(void *ctx, sl_wl_id id, const struct sl_podset_assignment *ps, uint32_t n,
-                  char *why, size_t why_len) {
+                  uint32_t *ret_refused, char *why, size_t why_len) {
     struct placer *p = ctx;
+    *ret_refused = 0;
     p->asked++;
     p->last = id;
     assert_int_equal(n, 1);
@@ -32,7 +33,7 @@ static bool place(void *ctx, sl_wl_id id, const struct sl_podset_assignment *ps,
     p->count = ps[0].count;
     p->usage = ps[0].n ? ps[0].v[0].usage : 0;
     if (!p->yes)
-        (void)snprintf(why, why_len, "%0300d", 7); /* more than there is room for */
+        (void)snprintf(why, why_len, "%0600d", 7); /* more than there is room for */
     p->in_place += p->yes;
     return p->yes;
 }
@@ -65,6 +66,9 @@ static void test_placer(void **state) {
         }
     (void)cycle(&x, 2 * SL_SEC);
     assert_int_equal(p.asked, 1); /* nothing has changed: not asked again */
+    sl_engine_places_changed(x.e);
+    (void)cycle(&x, 2 * SL_SEC);
+    assert_int_equal(p.asked, 2); /* there may be room elsewhere; there is none */
     p.yes = true;
     cq(&x, "q", "", "gpu", 12);
     (void)cycle(&x, 3 * SL_SEC);

@@ -545,6 +545,33 @@ static void count_change(void *ctx, const struct fakeapi_change *c) {
     n[!c->before ? 0 : c->now ? 1 : 2]++;
 }
 
+static void keep_change(void *ctx, const struct fakeapi_change *c) {
+    *(struct fakeapi_change *)ctx = *c;
+}
+
+/* A request that was sent has its effect, however late, and the effect says whose it is. */
+static void test_sender(void **state) {
+    struct fakeapi *a = fakeapi_new(1);
+    struct fakeapi_change last = {0};
+    struct sl_request_line rq = {.method = SL_POST, .path = JOBS, .content_type = SL_JSON};
+
+    (void)state;
+    fakeapi_on_change(a, keep_change, &last);
+    assert_int_equal(fakeapi_do(a, SL_POST, JOBS, SL_JSON, NAMED("y"), NULL), 201);
+    assert_int_equal(last.client, FAKEAPI_NOBODY);
+    fakeapi_advance(a, SL_SEC);
+    rq.body = NAMED("x");
+    rq.len = strlen(rq.body);
+    (void)sl_port_request(fakeapi_port(a, 2), &rq, NULL, NULL);
+    fakeapi_kill(a, 2);
+    fakeapi_advance(a, SL_MINUTE);
+    assert_int_equal(last.client, 2);
+    assert_int_equal(last.sent, SL_SEC);
+    assert_int_equal(fakeapi_do(a, SL_DELETE, JOBS "/x", SL_JSON, NULL, NULL), 200);
+    assert_int_equal(last.client, FAKEAPI_NOBODY);
+    fakeapi_free(a);
+}
+
 static void add_one(void *ctx, uint64_t arg) {
     *(uint64_t *)ctx += arg;
 }
@@ -590,7 +617,7 @@ int main(void) {
         cmocka_unit_test(test_graceful),      cmocka_unit_test(test_lists),
         cmocka_unit_test(test_collected),     cmocka_unit_test(test_foreground_waits),
         cmocka_unit_test(test_watch),         cmocka_unit_test(test_calls),
-        cmocka_unit_test(test_hooks),
+        cmocka_unit_test(test_hooks),         cmocka_unit_test(test_sender),
     };
     return cmocka_run_group_tests_name("fakeapi", tests, NULL, NULL);
 }

@@ -262,6 +262,35 @@ static void test_stop(void **state) {
     end(&f);
 }
 
+/* A template that has to be restored waits for the pods; anything else does not. */
+static void test_stop_waits(void **state) {
+    (void)state;
+    static const struct {
+        const char *job;
+        enum job_step step;
+    } v[] = {
+        {"'nodeSelector':{'type':'spot'}," CONTAINERS "}}},'status':{'active':2}}", JOB_WAIT},
+        {"'nodeSelector':{'type':'spot'}," CONTAINERS "}}},'status':{'active':0}}", JOB_RESTORE},
+        {CONTAINERS "}}},'status':{'active':2}}", JOB_RESTORE},
+    };
+    for (size_t i = 0; i < SL_LEN(v); i++) {
+        struct fixture f;
+        char text[2048];
+        begin(&f);
+        (void)take(&f, REC_WORKLOAD,
+                   WORKLOAD("", PODSET("3"), "'conditions':[" COND("Evicted", "True", "") "]"));
+        (void)snprintf(text, sizeof text, "%s%s",
+                       "{" JOB_META("'annotations':{'" Q
+                                    "stopping':'true'},") "},'spec':{" SUSPENDED
+                                                          "'template':{'metadata':{'labels':{'app':"
+                                                          "'a','job-name':'j'}},'spec':{",
+                       v[i].job);
+        struct rec *j = take(&f, REC_JOB, text);
+        assert_int_equal(job_plan(&f.m, job_of(j)).step, v[i].step);
+        end(&f);
+    }
+}
+
 static void test_retention(void **state) {
     (void)state;
     struct fixture f;
@@ -327,6 +356,7 @@ int main(void) {
         cmocka_unit_test(test_start_partly),
         cmocka_unit_test(test_conflicts),
         cmocka_unit_test(test_stop),
+        cmocka_unit_test(test_stop_waits),
         cmocka_unit_test(test_retention),
         cmocka_unit_test(test_indexes),
         cmocka_unit_test(test_reclaimable),

@@ -2,80 +2,12 @@
  * The life of Jobs over the in-memory API: the whole manager, engine and all, under a virtual
  * clock. The test plays users and the Job controller.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "flow_fx.h"
 
-#include <cmocka.h>
-
-#include "config/config.h"
-#include "controllers/controllers.h"
-#include "controllers/json.h"
-#include "fakeapi.h"
-
-#define Q "kueue.x-k8s.io/"
-#define KUEUE "/apis/kueue.x-k8s.io/v1beta2"
 #define JOBS "/apis/batch/v1/namespaces/ns/jobs"
 #define JOB JOBS "/j"
-#define WORKLOADS KUEUE "/namespaces/ns/workloads"
-#define SETTLE (30 * SL_SEC)
-
-struct world {
-    struct fakeapi *api;
-    struct sl_manager *m;
-    struct sl_settings *settings;
-};
-
-/* ---- acting ---- */
-
-/* Quotes may be written as '. */
-static char *json(const char *text) {
-    char *s = sl_strdup(text);
-    for (char *at; (at = strchr(s, '\''));)
-        *at = '"';
-    return s;
-}
-
-static void request(struct world *w, enum sl_method method, const char *path, const char *type,
-                    const char *text) {
-    struct sl_buf out;
-    char *body = text ? json(text) : NULL;
-    sl_buf_init(&out, 1u << 20);
-    int status = fakeapi_do(w->api, method, path, type, body, &out);
-    if (status < 200 || status > 299)
-        fail_msg("%s: %d: %s", path, status, sl_buf_str(&out));
-    sl_buf_done(&out);
-    sl_freep(&body);
-}
-
-static void create(struct world *w, const char *path, const char *text) {
-    request(w, SL_POST, path, SL_JSON, text);
-}
-
-static void patch(struct world *w, const char *path, const char *text) {
-    request(w, SL_PATCH, path, SL_MERGE_PATCH, text);
-}
-
-static void run(struct world *w, sl_span span) {
-    sl_time until = fakeapi_now(w->api) + span;
-    for (;;) {
-        sl_manager_tick(w->m);
-        sl_time a = fakeapi_next(w->api), b = sl_manager_next(w->m), next = a < b ? a : b;
-        if (next > until)
-            break;
-        (void)fakeapi_step(w->api, next);
-    }
-    fakeapi_advance(w->api, until);
-    sl_manager_tick(w->m);
-}
 
 /* ---- looking ---- */
-
-static yyjson_val *at(struct world *w, const char *path, const char *field) {
-    return jat(fakeapi_get(w->api, path), field);
-}
 
 static void text_is(struct world *w, const char *path, const char *field, const char *wanted) {
     const char *s = yyjson_get_str(at(w, path, field));
@@ -116,55 +48,25 @@ static int pods_of(struct world *w) {
 }
 
 static yyjson_val *condition(struct world *w, const char *type) {
-    yyjson_val *list = at(w, workload(w), "status.conditions"), *c;
-    size_t i, n;
-    yyjson_arr_foreach(list, i, n, c) if (strcmp(jstr(c, "type"), type) == 0) return c;
-    return NULL;
+    return condition_of(w, workload(w), type);
 }
 
 static bool is_true(struct world *w, const char *type) {
     return strcmp(jstr(condition(w, type), "status"), "True") == 0;
 }
 
-struct told {
-    const char *reason, *note;
-    uint32_t n;
-};
-
-static void count_told(void *ctx, yyjson_val *o) {
-    struct told *t = ctx;
-    t->n += strcmp(jstr(o, "reason"), t->reason) == 0 &&
-            (!t->note || strcmp(jstr(o, "note"), t->note) == 0) &&
-            strcmp(jstr(o, "regarding.kind"), "Job") == 0;
-}
-
 /* How often people were told. */
 static uint32_t told(struct world *w, const char *reason, const char *note) {
-    struct told t = {reason, note, 0};
-    (void)fakeapi_each(w->api, "/apis/events.k8s.io/v1/namespaces/ns/events", count_told, &t);
-    return t.n;
+    return events(w, (struct told){.reason = reason, .kind = "Job", .note = note});
 }
 
 /* ---- the world ---- */
 
 static void begin_parts(struct world *w, uint64_t seed, const char *config, bool alone) {
-    struct sl_warnings warnings;
-    struct sl_err err;
-    struct sl_manager_spec spec = {
-        .parts = {.core = !alone, .scheduler = !alone}, .instance = "test", .seed = seed};
+    struct sl_parts parts = {.core = !alone, .scheduler = !alone};
 
-    sl_warnings_init(&warnings);
-    w->settings = NULL;
-    assert_int_equal(sl_settings_parse("test", config, strlen(config), "sluice-system", NULL,
-                                       &w->settings, &warnings, &err),
-                     0);
-    sl_warnings_done(&warnings);
-    w->api = fakeapi_new(seed);
-    spec.parts.framework[SL_FW_JOB] = true;
-    spec.port = fakeapi_port(w->api, 0);
-    spec.settings = w->settings;
-    w->m = sl_manager_new(&spec);
-
+    parts.framework[SL_FW_JOB] = true;
+    open_world(w, seed, config, parts);
     create(w, "/api/v1/namespaces",
            "{'metadata':{'name':'ns','labels':{'kubernetes.io/metadata.name':'ns'}}}");
     create(w, KUEUE "/resourceflavors",
@@ -184,16 +86,7 @@ static void begin_with(struct world *w, uint64_t seed, const char *config) {
 }
 
 static void begin(struct world *w) {
-    begin_with(w, 1, "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n");
-}
-
-static void end(struct world *w) {
-    struct sl_err err = {0};
-    if (sl_manager_check(w->m, &err) < 0)
-        fail_msg("%s", err.text);
-    sl_manager_free(w->m);
-    fakeapi_free(w->api);
-    sl_settings_free(w->settings);
+    begin_with(w, 1, CONFIG);
 }
 
 #define TEMPLATE(cpu)                                                                              \
@@ -276,11 +169,13 @@ static void test_evicted(void **state) {
     runs(&w);
     patch(&w, workload(&w), "{'spec':{'active':false}}");
     run(&w, SETTLE);
-    is_restored(&w);
+    assert_true(suspended(&w));
     assert_true(is_true(&w, "QuotaReserved")); /* its pods are still there */
+    text_is(&w, JOB, "spec.template.spec.nodeSelector.type", "spot");
     assert_int_equal(told(&w, "Stopped", "The workload is deactivated"), 1);
     patch(&w, JOB "/status", "{'status':{'active':0,'ready':0}}");
     run(&w, SETTLE);
+    is_restored(&w);
     assert_false(is_true(&w, "QuotaReserved"));
     assert_null(at(&w, workload(&w), "status.admission"));
     patch(&w, workload(&w), "{'spec':{'active':true}}");
@@ -313,13 +208,18 @@ static void test_changed_while_running(void **state) {
     runs(&w);
     patch(&w, JOB, "{'spec':{'parallelism':1}}");
     run(&w, SETTLE);
+    assert_true(suspended(&w));
+    assert_int_equal(told(&w, "DeletedWorkload", NULL), 0); /* what is to be restored is in it */
+    patch(&w, KUEUE "/clusterqueues/cq", "{'spec':{'stopPolicy':'Hold'}}");
+    patch(&w, JOB "/status", "{'status':{'active':0,'ready':0}}");
+    run(&w, SETTLE);
     is_restored(&w);
     assert_int_equal(
         told(&w, "Stopped",
              "No matching Workload; restoring pod templates according to existent Workload"),
         1);
     assert_int_equal(told(&w, "DeletedWorkload", NULL), 1);
-    patch(&w, JOB "/status", "{'status':{'active':0,'ready':0}}");
+    patch(&w, KUEUE "/clusterqueues/cq", "{'spec':{'stopPolicy':'None'}}");
     runs(&w);
     assert_int_equal(pods_of(&w), 1);
     end(&w);
@@ -335,7 +235,8 @@ static void test_workload_deleted(void **state) {
     (void)snprintf(uid, sizeof uid, "%s", jstr(fakeapi_get(w.api, workload(&w)), "metadata.uid"));
     request(&w, SL_DELETE, workload(&w), NULL, NULL);
     run(&w, SETTLE);
-    is_restored(&w);
+    assert_true(suspended(&w));
+    assert_string_equal(uid, jstr(fakeapi_get(w.api, workload(&w)), "metadata.uid"));
     assert_int_equal(told(&w, "Stopped", "Workload is deleted"), 1);
     patch(&w, JOB "/status", "{'status':{'active':0,'ready':0}}");
     runs(&w);
@@ -385,14 +286,7 @@ static void test_restarted_manager(void **state) {
     begin(&w);
     create(&w, JOBS, NEW_JOB("true", ""));
     run(&w, 20 * SL_MSEC); /* somewhere on the way */
-    sl_manager_free(w.m);
-    fakeapi_kill(w.api, 0);
-    struct sl_manager_spec spec = {.parts = {.core = true, .scheduler = true},
-                                   .port = fakeapi_port(w.api, 1),
-                                   .settings = w.settings,
-                                   .instance = "test"};
-    spec.parts.framework[SL_FW_JOB] = true;
-    w.m = sl_manager_new(&spec);
+    restart(&w, 1);
     runs(&w);
     end(&w);
 }
@@ -409,7 +303,7 @@ static void test_alone(void **state) {
         "'lastTransitionTime':'2026-01-01T00:00:00Z'},{'type':'Admitted','status':'True',"
         "'reason':'Admitted','message':'m','lastTransitionTime':'2026-01-01T00:00:00Z'}]}}";
 
-    begin_parts(&w, 1, "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n", true);
+    begin_parts(&w, 1, CONFIG, true);
     create(&w, JOBS, NEW_JOB("true", ""));
     run(&w, SETTLE);
     (void)snprintf(path, sizeof path, "%s/status", workload(&w));
@@ -417,10 +311,10 @@ static void test_alone(void **state) {
     runs(&w);
     patch(&w, JOB, "{'spec':{'parallelism':1}}");
     run(&w, SETTLE);
-    is_restored(&w);
-    assert_int_equal(told(&w, "DeletedWorkload", NULL), 1);
     patch(&w, JOB "/status", "{'status':{'active':0,'ready':0}}");
     run(&w, SETTLE);
+    is_restored(&w);
+    assert_int_equal(told(&w, "DeletedWorkload", NULL), 1);
     assert_int_equal(pods_of(&w), 1);
     assert_null(at(&w, workload(&w), "status.admission"));
     end(&w);
@@ -442,7 +336,7 @@ static void test_bad_weather(void **state) {
                                                  .compact = 60};
     for (uint64_t seed = 1; seed <= n; seed++) {
         struct world w;
-        begin_with(&w, seed, "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n");
+        begin_with(&w, seed, CONFIG);
         fakeapi_set_faults(w.api, &faults);
         create(&w, JOBS, NEW_JOB("false", ""));
         run(&w, 5 * SL_MINUTE);

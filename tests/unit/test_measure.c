@@ -33,7 +33,7 @@ static const char config[] =
     "  localQueueSelector: {matchLabels: {measured: \"yes\"}}}}\n"
     "fairSharing: {}\n";
 
-static void start(struct world *w, uint32_t client) {
+static void start(struct world *w, uint32_t client, bool standby) {
     struct sl_manager_spec spec = {
         .port = fakeapi_port(w->api, client),
         .settings = w->settings,
@@ -41,6 +41,7 @@ static void start(struct world *w, uint32_t client) {
         .metrics = w->metrics,
         .instance = "test",
         .seed = 1,
+        .standby = standby,
     };
     w->m = sl_manager_new(&spec);
 }
@@ -52,7 +53,7 @@ static void begin(struct world *w) {
     if (sl_settings_parse("config", config, strlen(config), NULL, NULL, &w->settings, NULL, &err) <
         0)
         fail_msg("%s", err.text);
-    start(w, 0);
+    start(w, 0, false);
 }
 
 static void end(struct world *w) {
@@ -253,6 +254,46 @@ static void test_workloads(void **state) {
     end(&w);
 }
 
+/* Who stands by decides nothing and tells the same of queues and cohorts. */
+static void test_standby(void **state) {
+    struct world w;
+    (void)state;
+    begin(&w);
+    make_queues(&w);
+    make_workload(&w, "one", "main", 0);
+    run(&w, 10 * SL_SEC);
+    sl_manager_free(w.m);
+    sl_metrics_free(w.metrics);
+    w.metrics = sl_metrics_new();
+    start(&w, 1, true);
+    run(&w, 10 * SL_SEC);
+    read_metrics(&w);
+    static const char *const all[] = {
+        "kueue_cluster_queue_status{cluster_queue='a',status='active'} 1",
+        "kueue_cluster_queue_info{cluster_queue='a',parent_cohort='team',root_cohort='org'} 1",
+        "kueue_cluster_queue_nominal_quota{cohort='team',cluster_queue='a',flavor='f',resource="
+        "'cpu'} 4",
+        "kueue_cluster_queue_resource_usage{cohort='team',cluster_queue='a',flavor='f',resource="
+        "'cpu'} 3",
+        "kueue_cohort_subtree_quota{cohort='org',flavor='f',resource='cpu'} 8",
+        "kueue_cohort_subtree_resource_reservations{cohort='org',flavor='f',resource='cpu'} 3",
+        "kueue_local_queue_resource_usage{name='main',namespace='ns',flavor='f',resource='cpu'} 3",
+        NULL,
+    };
+    expect(&w, all);
+    /* What it saw when it stood by is not missing when it leads: a stopped queue is told. */
+    write(&w, SL_PATCH, KUEUE "clusterqueues/a", "{'spec':{'stopPolicy':'Hold'}}");
+    run(&w, 10 * SL_SEC);
+    read_metrics(&w);
+    expect(&w, (const char *const[]){
+                   "kueue_cluster_queue_status{cluster_queue='a',status='pending'} 1", NULL});
+    sl_manager_lead(w.m, true);
+    run(&w, 10 * SL_SEC);
+    write(&w, SL_GET, KUEUE "clusterqueues/a", "%s", "");
+    assert_non_null(strstr(sl_buf_str(&w.text), "\"reason\":\"Stopped\""));
+    end(&w);
+}
+
 /* Series go with their objects, and with what their labels say of them. */
 static void test_gone(void **state) {
     struct world w;
@@ -352,7 +393,7 @@ static void test_dump(void **state) {
                            "\"f/cpu\":{\"quota\":\"4\",\"used\":\"3\",\"admitted\":\"3\"}"));
 
     sl_manager_free(w.m);
-    start(&w, 1);
+    start(&w, 1, false);
     run(&w, 10 * SL_SEC);
     sl_buf_clear(&w.text);
     sl_manager_dump(w.m, &w.text);
@@ -365,7 +406,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_queues),  cmocka_unit_test(test_workloads),
         cmocka_unit_test(test_evicted), cmocka_unit_test(test_gone),
-        cmocka_unit_test(test_dump),
+        cmocka_unit_test(test_dump),    cmocka_unit_test(test_standby),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,12 +82,12 @@ static const char golden[] =
     "# TYPE kueue_cluster_queue_weighted_share gauge\n"
     "kueue_cluster_queue_weighted_share{cluster_queue=\"team-a\",cohort=\"all\","
     "replica_role=\"standalone\"} NaN\n"
+    "# HELP sluice_api_writes_total Writes to the API server by kind of object and outcome.\n"
+    "# TYPE sluice_api_writes_total counter\n"
+    "sluice_api_writes_total{kind=\"a\\\\b\\\"c\\nd\",outcome=\"written\"} 1\n"
     "# HELP sluice_api_writes_in_flight Writes that the API server has not answered yet.\n"
     "# TYPE sluice_api_writes_in_flight gauge\n"
     "sluice_api_writes_in_flight 1\n"
-    "# HELP sluice_watch_events_total Watch events that arrived.\n"
-    "# TYPE sluice_watch_events_total counter\n"
-    "sluice_watch_events_total{kind=\"a\\\\b\\\"c\\nd\",type=\"added\"} 1\n"
     "# HELP sluice_config_warnings Things in the configuration that have no effect here; the "
     "log names them.\n"
     "# TYPE sluice_config_warnings gauge\n"
@@ -109,13 +109,23 @@ static void test_golden(void **state) {
     sl_metric_set(m, SL_M_CONFIG_WARNINGS, 3);
     sl_metric_add(m, SL_M_API_WRITES_IN_FLIGHT, 2);
     sl_metric_add(m, SL_M_API_WRITES_IN_FLIGHT, -1);
-    sl_metric_add(m, SL_M_WATCH_EVENTS_TOTAL, 1, "a\\b\"c\nd", "added");
+    sl_metric_add(m, SL_M_API_WRITES_TOTAL, 1, "a\\b\"c\nd", "written");
     assert_string_equal(print(m), golden);
 
     sl_metric_observe(m, SL_M_CYCLE_DURATION_SECONDS, NAN);
     assert_non_null(strstr(print(m), "sluice_cycle_duration_seconds_bucket{le=\"0.00025\"} 0\n"));
     assert_non_null(strstr(print(m), "sluice_cycle_duration_seconds_bucket{le=\"+Inf\"} 1\n"));
     assert_non_null(strstr(print(m), "sluice_cycle_duration_seconds_sum NaN\n"));
+}
+
+static void test_build_info(void **state) {
+    struct sl_metrics *m = *state;
+
+    sl_metrics_build_info(m);
+    assert_int_equal(lines(m, "kueue_build_info{git_version=\"v" SL_VERSION "\",git_commit=\"\""),
+                     1);
+    sl_metrics_role(m, "leader"); /* it is about the process */
+    assert_int_equal(lines(m, "kueue_build_info{"), 1);
 }
 
 /* What Go's strconv.FormatFloat(v, 'g', -1, 64) gives. */
@@ -250,12 +260,13 @@ static void test_ceilings(void **state) {
     longer[sizeof longer - 1] = '\0';
     longer[SL_METRIC_VALUE - 1] = '\xc3';
     longer[SL_METRIC_VALUE] = '\xa9';
-    sl_metric_add(m, SL_M_WATCH_EVENTS_TOTAL, 1, "Pod", longer);
-    const char *p = strstr(print(m), "type=\"xxx");
+    static const char cut[] = "outcome=\"xxx";
+    sl_metric_add(m, SL_M_API_WRITES_TOTAL, 1, "Pod", longer);
+    const char *p = strstr(print(m), cut);
     assert_non_null(p);
-    assert_int_equal(strcspn(p + 6, "\""), SL_METRIC_VALUE - 1);
-    sl_metric_drop(m, SL_M_WATCH_EVENTS_TOTAL, NULL, longer);
-    assert_int_equal(lines(m, "sluice_watch_events_total"), 0);
+    assert_int_equal(strcspn(strchr(p, '"') + 1, "\""), SL_METRIC_VALUE - 1);
+    sl_metric_drop(m, SL_M_API_WRITES_TOTAL, NULL, longer);
+    assert_int_equal(lines(m, "sluice_api_writes_total"), 0);
 }
 
 /* Ends of objects must not cost a walk over everything: 4,000 LocalQueues with five series each
@@ -303,13 +314,13 @@ static const struct {
     const char *label, *meaning;
 } glossary[] = {
     {"active", "`True`, `False` or `Unknown`"},
-    {"build_date", "when the program was built"},
+    {"build_date", "empty here: builds are reproducible"},
     {"cluster", "the worker cluster"},
     {"cluster_queue", "the ClusterQueue"},
     {"cohort", "the cohort; empty without one"},
     {"compiler", "the compiler"},
     {"flavor", "the ResourceFlavor"},
-    {"git_commit", "the commit"},
+    {"git_commit", "empty here"},
     {"git_version", "the version"},
     {"go_version", "empty here"},
     {"is_group", "`true` for a pod of a group"},
@@ -329,7 +340,6 @@ static const struct {
     {"root_cohort", "the top of the cohort tree; empty without one"},
     {"status", "of pending workloads `active` or `inadmissible`; of a ClusterQueue `pending`, "
                "`active` or `terminating`"},
-    {"type", "`added`, `modified`, `deleted`, `bookmark` or `error`"},
     {"underlying_cause", "what is behind the reason; empty if nothing is"},
 };
 
@@ -479,6 +489,7 @@ static void test_table(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_golden, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_build_info, setup, teardown),
         cmocka_unit_test_setup_teardown(test_numbers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_drop, setup, teardown),
         cmocka_unit_test_setup_teardown(test_role, setup, teardown),

@@ -2,70 +2,12 @@
  * Slices and preemption gates over the in-memory API: the whole manager under a virtual clock, with
  * Workloads made by hand. The test plays users and whoever opens gates.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include "base/prng.h"
-#include "config/config.h"
-#include "controllers/controllers.h"
-#include "controllers/json.h"
-#include "fakeapi.h"
+#include "flow_fx.h"
 
-#define KUEUE "/apis/kueue.x-k8s.io/v1beta2"
 #define QUEUE KUEUE "/clusterqueues/cq"
-#define WORKLOADS KUEUE "/namespaces/ns/workloads"
-#define EVENTS "/apis/events.k8s.io/v1/namespaces/ns/events"
-#define CONFIG "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
-#define SETTLE (30 * SL_SEC)
-
-struct world {
-    struct fakeapi *api;
-    struct sl_manager *m;
-    struct sl_settings *settings;
-};
 
 /* ---- acting ---- */
-
-/* Quotes in the text may be written as '. */
-static void request(struct world *w, enum sl_method method, const char *path, const char *type,
-                    const char *text) {
-    struct sl_buf out;
-    char *body = sl_strdup(text);
-    for (char *at; (at = strchr(body, '\''));)
-        *at = '"';
-    sl_buf_init(&out, 1u << 20);
-    int status = fakeapi_do(w->api, method, path, type, body, &out);
-    if (status < 200 || status > 299)
-        fail_msg("%s: %d: %s", path, status, sl_buf_str(&out));
-    sl_buf_done(&out);
-    sl_freep(&body);
-}
-
-static void create(struct world *w, const char *path, const char *text) {
-    request(w, SL_POST, path, SL_JSON, text);
-}
-
-static void patch(struct world *w, const char *path, const char *text) {
-    request(w, SL_PATCH, path, SL_MERGE_PATCH, text);
-}
-
-static void run(struct world *w, sl_span span) {
-    sl_time until = fakeapi_now(w->api) + span;
-    for (;;) {
-        sl_manager_tick(w->m);
-        sl_time a = fakeapi_next(w->api), b = sl_manager_next(w->m), next = a < b ? a : b;
-        if (next > until)
-            break;
-        (void)fakeapi_step(w->api, next);
-    }
-    fakeapi_advance(w->api, until);
-    sl_manager_tick(w->m);
-}
 
 #define PODSET(name, count, cpu)                                                                   \
     "{'name':'" name "','count':" #count ",'template':{'spec':{'containers':[{'name':'c',"         \
@@ -90,20 +32,15 @@ static void workload(struct world *w, const char *name, const char *of, const ch
 
 /* ---- looking ---- */
 
-static yyjson_val *at(struct world *w, const char *name, const char *field) {
-    char path[256];
+static const char *path_of(const char *name) {
+    static char path[256];
     (void)snprintf(path, sizeof path, WORKLOADS "/%s", name);
-    return jat(fakeapi_get(w->api, path), field);
+    return path;
 }
 
 static const char *condition(struct world *w, const char *name, const char *type,
                              const char *field) {
-    yyjson_val *list = at(w, name, "status.conditions"), *c;
-    size_t i, n;
-    yyjson_arr_foreach (list, i, n, c)
-        if (strcmp(jstr(c, "type"), type) == 0)
-            return jstr(c, field);
-    return "";
+    return jstr(condition_of(w, path_of(name), type), field);
 }
 
 static bool is(struct world *w, const char *name, const char *type) {
@@ -118,44 +55,13 @@ static const char *usage(struct world *w) {
 }
 
 static const char *position(struct world *w, const char *name) {
-    return jstr(yyjson_arr_get_first(at(w, name, "status.preemptionGates")), "position");
-}
-
-struct told {
-    const char *reason, *about, *action;
-    uint32_t n;
-};
-
-static void count_told(void *ctx, yyjson_val *o) {
-    struct told *t = ctx;
-    t->n += strcmp(jstr(o, "reason"), t->reason) == 0 &&
-            strcmp(jstr(o, "regarding.name"), t->about) == 0 &&
-            strcmp(jstr(o, "action"), t->action) == 0;
+    return jstr(yyjson_arr_get_first(at(w, path_of(name), "status.preemptionGates")), "position");
 }
 
 /* ---- the world ---- */
 
-static void start(struct world *w, uint32_t client) {
-    struct sl_manager_spec spec = {.parts = {.core = true, .scheduler = true},
-                                   .port = fakeapi_port(w->api, client),
-                                   .settings = w->settings,
-                                   .instance = "test",
-                                   .seed = 1};
-    w->m = sl_manager_new(&spec);
-}
-
 static void begin(struct world *w, uint64_t seed, const char *config) {
-    struct sl_warnings warnings;
-    struct sl_err err;
-
-    sl_warnings_init(&warnings);
-    w->settings = NULL;
-    assert_int_equal(sl_settings_parse("test", config, strlen(config), "sluice-system", NULL,
-                                       &w->settings, &warnings, &err),
-                     0);
-    sl_warnings_done(&warnings);
-    w->api = fakeapi_new(seed);
-    start(w, 0);
+    open_world(w, seed, config, (struct sl_parts){.core = true, .scheduler = true});
     create(w, "/api/v1/namespaces", "{'metadata':{'name':'ns'}}");
     create(w, KUEUE "/resourceflavors", "{'metadata':{'name':'f'},'spec':{}}");
     create(w, KUEUE "/clusterqueues",
@@ -166,21 +72,11 @@ static void begin(struct world *w, uint64_t seed, const char *config) {
            "{'metadata':{'name':'q'},'spec':{'clusterQueue':'cq'}}");
 }
 
-static void end(struct world *w) {
-    struct sl_err err = {0};
-    if (sl_manager_check(w->m, &err) < 0)
-        fail_msg("%s", err.text);
-    sl_manager_free(w->m);
-    fakeapi_free(w->api);
-    sl_settings_free(w->settings);
-}
-
 /* ---- slices ---- */
 
 static void test_up_and_down(void **state) {
     (void)state;
     struct world w;
-    struct told t = {"WorkloadSliceReplaced", "one", "Replaced", 0};
     char message[256];
     begin(&w, 1, CONFIG);
     workload(&w, "one", "", "", PODSET("worker", 2, "1") "," PODSET("head", 1, "2"));
@@ -196,23 +92,22 @@ static void test_up_and_down(void **state) {
     (void)snprintf(message, sizeof message,
                    "Replaced to accommodate a workload (UID: %s, JobUID: u) due to workload slice "
                    "aggregation",
-                   yyjson_get_str(at(&w, "two", "metadata.uid")));
+                   yyjson_get_str(at(&w, path_of("two"), "metadata.uid")));
     assert_string_equal(condition(&w, "one", "Finished", "message"), message);
     assert_string_equal(usage(&w), "8");
-    (void)fakeapi_each(w.api, EVENTS, count_told, &t);
-    assert_int_equal(t.n, 1);
+    const struct told t = {.reason = "WorkloadSliceReplaced", .name = "one", .action = "Replaced"};
+    assert_int_equal(events(&w, t), 1);
 
     patch(&w, WORKLOADS "/two",
           "{'spec':{'podSets':[" PODSET("worker", 2, "1") "," PODSET("head", 2, "2") "]}}");
     run(&w, SETTLE);
     assert_true(is(&w, "two", "Admitted"));
     assert_string_equal(usage(&w), "6");
-    yyjson_val *head = yyjson_arr_get(at(&w, "two", "status.admission.podSetAssignments"), 1);
+    yyjson_val *head =
+        yyjson_arr_get(at(&w, path_of("two"), "status.admission.podSetAssignments"), 1);
     assert_int_equal(jint(head, "count", 0), 3); /* as it was admitted */
 
-    sl_manager_free(w.m); /* whoever comes next counts the same */
-    fakeapi_kill(w.api, 0);
-    start(&w, 1);
+    restart(&w, 1); /* whoever comes next counts the same */
     workload(&w, "rest", "", "", PODSET("main", 4, "1"));
     run(&w, SETTLE);
     assert_true(is(&w, "rest", "Admitted"));
@@ -244,6 +139,40 @@ static void test_found_half_done(void **state) {
     assert_false(is(&w, "two", "Finished") || is(&w, "other", "Finished"));
     assert_string_equal(usage(&w), "7");
     end(&w);
+}
+
+#define ENDED(count) "{'status':{'reclaimablePods':[{'name':'main','count':" #count "}]}}"
+
+/* A job becomes smaller after some of its pods have ended. Two writes tell it, the new size and
+ * then how many of those have ended; what still runs holds its quota before, between and after
+ * them. */
+static void test_smaller_after_some_ended(void **state) {
+    (void)state;
+    struct world w;
+    for (uint32_t restarts = 0; restarts < 2; restarts++) {
+        begin(&w, 1, CONFIG);
+        workload(&w, "one", "", "", PODSET("main", 10, "1"));
+        run(&w, SETTLE);
+        patch(&w, WORKLOADS "/one/status", ENDED(7));
+        run(&w, SETTLE);
+        assert_string_equal(usage(&w), "3");
+        patch(&w, WORKLOADS "/one", "{'spec':{'podSets':[" PODSET("main", 5, "1") "]}}");
+        run(&w, SETTLE);
+        assert_string_equal(usage(&w), "3");
+        if (restarts)
+            restart(&w, 1);
+        workload(&w, "rest", "", "", PODSET("main", 8, "1"));
+        run(&w, SETTLE);
+        assert_false(is(&w, "rest", "QuotaReserved"));
+        patch(&w, WORKLOADS "/one/status", ENDED(2));
+        run(&w, SETTLE);
+        assert_string_equal(usage(&w), "3");
+        patch(&w, WORKLOADS "/one/status", ENDED(3));
+        run(&w, SETTLE);
+        assert_true(is(&w, "rest", "Admitted"));
+        assert_string_equal(usage(&w), "10");
+        end(&w);
+    }
 }
 
 static void test_without_the_gate(void **state) {
@@ -334,7 +263,7 @@ static void test_gates(void **state) {
 
     patch(&w, WORKLOADS "/high", "{'spec':{'preemptionGates':null}}");
     run(&w, SETTLE);
-    assert_null(at(&w, "high", "status.preemptionGates"));
+    assert_null(at(&w, path_of("high"), "status.preemptionGates"));
     end(&w);
 }
 
@@ -347,7 +276,7 @@ static void test_gates_without_the_gate(void **state) {
     workload(&w, "high", "", GATED, PODSET("main", 5, "1"));
     run(&w, SETTLE);
     assert_true(is(&w, "low", "Evicted"));
-    assert_null(at(&w, "high", "status.preemptionGates"));
+    assert_null(at(&w, path_of("high"), "status.preemptionGates"));
     end(&w);
 }
 
@@ -355,6 +284,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_up_and_down),
         cmocka_unit_test(test_found_half_done),
+        cmocka_unit_test(test_smaller_after_some_ended),
         cmocka_unit_test(test_without_the_gate),
         cmocka_unit_test(test_bad_weather),
         cmocka_unit_test(test_gates),

@@ -1,0 +1,110 @@
+/*
+ * Pods: what is kept of those that somebody here needs, and the release of those that wait for an
+ * elastic Workload's grant.
+ *
+ * A cluster has 100,000 pods and most are nobody's business. A pod has a record only while it has
+ * not ended and either belongs to a Workload (an annotation says so) or, once topologies are in
+ * use, stands on a node ('pod_wanted'). A record has no text of its own but name and uid.
+ *
+ * Pods of one Workload, or of a chain of slices, form a crew: they are found and planned together.
+ * A crew whose pods or Workloads changed is planned anew, once per turn: planning says which gates
+ * may go ('release'), pod_build writes that. Whatever of it is on its way counts as done.
+ */
+#ifndef SL_CONTROLLERS_POD_H
+#define SL_CONTROLLERS_POD_H
+
+#include "controllers/wl.h"
+
+/* Scheduling gates that somebody here takes away. */
+enum pod_gate {
+    POD_GATE_ADMISSION = 1 << 0, /* kueue.x-k8s.io/admission */
+    POD_GATE_TOPOLOGY = 1 << 1,  /* kueue.x-k8s.io/topology */
+    POD_GATE_ELASTIC = 1 << 2,   /* kueue.x-k8s.io/elastic-job */
+};
+
+enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_UNKNOWN };
+
+/* What a pod asks for, as the scheduler counts it. Equal pods share one. */
+struct pod_shape {
+    uint32_t id, refs;
+    uint64_t hash;
+    uint32_t n;
+    struct sl_request v[]; /* names are symbols' texts: they stay */
+};
+
+struct pod_crew {
+    uint32_t id;      /* its place in the manager's list */
+    uint32_t n_gated; /* pods with a gate of ours */
+    sl_sym ns;
+    bool dirty;           /* to be planned */
+    struct rec_pod *pods; /* linked by 'next', the newest arrival first */
+    char name[];          /* annotation workload-slice-name, without it: workload */
+};
+
+struct rec_pod {
+    struct rec rec;
+    struct pod_crew *crew; /* NULL: nobody's */
+    struct rec_pod *prev, *next;
+    struct pod_shape *shape;   /* a reference; NULL: not on a node, or no topology is in use */
+    uint64_t sent_rv;          /* the version that 'sent' was made from */
+    struct pod_shape *counted; /* what the topology knows of it as a pod of others; a reference */
+    char *select; /* members of spec.nodeSelector to be added with the release; NULL: none */
+    sl_sym node;
+    sl_sym podset;           /* label kueue.x-k8s.io/podset */
+    sl_sym selector;         /* spec.nodeSelector as JSON, of pods with a crew */
+    sl_sym others;           /* gates of others, as JSON with commas */
+    int32_t index, subgroup; /* its rank, as the labels of its job say; -1: absent */
+    uint8_t phase;           /* enum pod_phase */
+    uint8_t gates;           /* enum pod_gate: ours that are on it */
+    uint8_t release;         /* those of them that may go */
+    uint8_t sent;            /* those whose removal is on its way: ask pod_sent */
+    bool topology;           /* annotations ask for a topology: not one of the others on its node */
+    bool ending;             /* being deleted, as its crew knows */
+};
+
+static inline struct rec_pod *pod_of(struct rec *r) {
+    return (struct rec_pod *)(void *)r;
+}
+/* Is the removal of the gate on its way? It carries the version that we know: once there is
+ * another, it has happened or never will. */
+static inline bool pod_sent(const struct rec_pod *p, enum pod_gate gate) {
+    return (p->sent & gate) && p->sent_rv == p->rec.rv;
+}
+
+/* ---- pod.c: the kind ---- */
+bool pod_wanted(const struct sl_manager *m, yyjson_val *o);
+bool pod_decode(struct sl_manager *m, struct rec *r, yyjson_val *o);
+void pod_changed(struct sl_manager *m, struct rec *r);
+void pod_gone(struct sl_manager *m, struct rec *r);
+void pod_done(struct rec *r);
+bool pod_build(struct sl_manager *m, struct rec *r, struct sl_write *w);
+void pod_written(struct sl_manager *m, struct rec *r, const struct sl_write *w, enum sl_written how,
+                 const struct sl_reply *reply);
+/* From now on pods on nodes matter too, with what they ask for: all are read again. */
+void pods_watch_nodes(struct sl_manager *m);
+
+/* ---- crews ---- */
+/* NULL: no pod names it. */
+struct pod_crew *crew_find(const struct sl_manager *m, sl_sym ns, const char *name);
+/* To be planned in this turn. NULL: nothing. */
+void crew_touch(struct sl_manager *m, struct pod_crew *c);
+/* Frees what the manager keeps of pods besides their records. */
+void pods_end(struct sl_manager *m);
+
+/* ---- pod_shape.c ---- */
+/* Returns a reference to what this spec of a pod asks for. */
+struct pod_shape *pod_shape_get(struct sl_manager *m, yyjson_val *spec);
+void pod_shape_unref(struct sl_manager *m, struct pod_shape *s);
+
+/* ---- elastic.c: the grant of an elastic Workload ---- */
+/* Into and out of the index of chains; out before its annotations change. */
+void chain_tie(struct sl_manager *m, struct rec_wl *w);
+void chain_untie(struct sl_manager *m, struct rec_wl *w);
+/* An elastic Workload is new or changed: its crew is planned anew. */
+void chain_changed(struct sl_manager *m, const struct rec_wl *w);
+/* The Workload whose counts are the grant of the crew; NULL: there is none now. */
+const struct rec_wl *chain_active(const struct sl_manager *m, const struct pod_crew *c);
+/* Says which pods of the crew lose the gate. */
+void elastic_plan(struct sl_manager *m, struct pod_crew *c);
+
+#endif

@@ -1,0 +1,220 @@
+/* Nodes, topologies, flavors, and pods of others: what there is to give places in. */
+#include "controllers/tas.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "controllers/bridge.h"
+#include "controllers/kinds.h"
+#include "controllers/pod.h"
+#include "doc/objects.h"
+
+#define MAX_NODE_BYTES ((size_t)4 << 20)
+
+struct sl_engine *tas_engine(struct sl_manager *m) {
+    struct sl_placer placer = {m, tas_place, tas_undo};
+    if (m->spec.parts.tas && m->settings->gates[SL_G_TOPOLOGY_AWARE_SCHEDULING])
+        m->topo = sl_topo_new();
+    return sl_engine_new(m->topo ? &placer : NULL);
+}
+
+static void note(struct sl_manager *m, bool news) {
+    m->places_news |= news;
+}
+
+void tas_tell_news(struct sl_manager *m) {
+    if (!m->places_news)
+        return;
+    m->places_news = false;
+    m->facts = true;
+    sl_engine_places_changed(m->engine);
+}
+
+/* ---- nodes ---- */
+
+static struct sl_labels read_labels(yyjson_val *map, struct sl_arena *a) {
+    struct sl_label *v = sl_arena_alloc0(a, yyjson_obj_size(map) + 1, sizeof *v);
+    struct sl_labels ret = {v, 0};
+    size_t i, n;
+    yyjson_val *key, *val;
+    yyjson_obj_foreach (map, i, n, key, val)
+        if (yyjson_is_str(val))
+            v[ret.n++] = (struct sl_label){yyjson_get_str(key), yyjson_get_str(val)};
+    return ret;
+}
+
+static void read_taints(yyjson_val *list, struct sl_arena *a, struct sl_topo_node *ret) {
+    struct sl_taint *v = sl_arena_alloc0(a, yyjson_arr_size(list) + 1, sizeof *v);
+    struct sl_err err;
+    size_t i, n;
+    yyjson_val *x;
+    ret->taints = v;
+    yyjson_arr_foreach (list, i, n, x) {
+        struct sl_taint *t = &v[ret->n_taints];
+        *t = (struct sl_taint){.key = jstr(x, "key"), .value = jstr(x, "value")};
+        if (sl_taint_effect_parse(jstr(x, "effect"), &t->effect, &err) >= 0)
+            ret->n_taints++;
+    }
+}
+
+static void read_allocatable(yyjson_val *map, struct sl_arena *a, struct sl_topo_node *ret) {
+    struct sl_request *v = sl_arena_alloc0(a, yyjson_obj_size(map) + 1, sizeof *v);
+    struct sl_err err;
+    size_t i, n;
+    yyjson_val *key, *val;
+    ret->allocatable = v;
+    yyjson_obj_foreach (map, i, n, key, val) {
+        sl_quantity q = 0;
+        if (yyjson_is_int(val))
+            q = (sl_quantity)yyjson_get_sint(val) * SL_NANO;
+        else if (!yyjson_is_str(val) ||
+                 sl_quantity_parse(yyjson_get_str(val), yyjson_get_len(val), &q, &err) < 0)
+            continue;
+        v[ret->n_allocatable++] = (struct sl_request){yyjson_get_str(key), q};
+    }
+}
+
+static bool is_ready(yyjson_val *conditions) {
+    size_t i, n;
+    yyjson_val *c;
+    yyjson_arr_foreach (conditions, i, n, c)
+        if (strcmp(jstr(c, "type"), "Ready") == 0)
+            return strcmp(jstr(c, "status"), "True") == 0;
+    return false;
+}
+
+bool node_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
+    struct rec_node *node = (struct rec_node *)(void *)r;
+    yyjson_val *labels = jat(o, "metadata.labels"), *taints = jat(o, "spec.taints"),
+               *allocatable = jat(o, "status.allocatable");
+    struct sl_topo_node n = {.name = r->name,
+                             .usable = !jbool(o, "spec.unschedulable", false) &&
+                                       is_ready(jat(o, "status.conditions"))};
+    uint64_t hash = jhash(jhash(jhash(sl_hash_u64(1, n.usable), labels), taints), allocatable);
+    struct sl_arena arena;
+    if (hash == node->hash)
+        return false;
+    node->hash = hash;
+    sl_arena_init(&arena, MAX_NODE_BYTES);
+    n.labels = read_labels(labels, &arena);
+    read_taints(taints, &arena, &n);
+    read_allocatable(allocatable, &arena, &n);
+    note(m, sl_topo_node(m->topo, &n));
+    sl_arena_done(&arena);
+    return false; /* told; nothing is left to look at */
+}
+
+void node_gone(struct sl_manager *m, struct rec *r) {
+    note(m, sl_topo_node_gone(m->topo, r->name));
+}
+
+/* ---- topologies ---- */
+
+/* What a flavor is depends on the topology that it names. */
+static void tell_flavors(struct sl_manager *m, const char *topology) {
+    sl_sym name = sl_sym_find(&m->syms, topology);
+    uint32_t at = 0;
+    for (struct rec *f; (f = rec_each(m, REC_FLAVOR, &at));)
+        if (conf_of(f)->refers == name)
+            conf_again(m, f);
+}
+
+/* Returns how many. */
+static uint32_t read_levels(yyjson_val *topology, const char *ret[SL_TOPO_MAX_LEVELS]) {
+    yyjson_val *list = jat(topology, "spec.levels"), *v;
+    size_t i, n;
+    uint32_t count = 0;
+    yyjson_arr_foreach (list, i, n, v)
+        if (count < SL_TOPO_MAX_LEVELS)
+            ret[count++] = jstr(v, "nodeLabel");
+    return count;
+}
+
+void topology_changed(struct sl_manager *m, struct rec *r) {
+    struct rec_conf *c = conf_of(r);
+    const char *levels[SL_TOPO_MAX_LEVELS];
+    rec_want(m, r);
+    if (c->told == c->hash)
+        return;
+    c->told = c->hash;
+    yyjson_doc *d = yyjson_read(c->text, strlen(c->text), 0);
+    uint32_t n = read_levels(yyjson_doc_get_root(d), levels);
+    note(m, sl_topo_levels(m->topo, r->name, levels, n));
+    yyjson_doc_free(d);
+    tell_flavors(m, r->name);
+}
+
+void topology_gone(struct sl_manager *m, struct rec *r) {
+    note(m, sl_topo_levels_gone(m->topo, r->name));
+    tell_flavors(m, r->name);
+}
+
+/* Kept from going while a flavor names it. */
+bool topology_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
+    sl_sym name = sl_sym_find(&m->syms, r->name);
+    uint32_t at = 0;
+    if (r->finalizer != r->deleting)
+        return false;
+    for (struct rec *f; r->deleting && (f = rec_each(m, REC_FLAVOR, &at));)
+        if (conf_of(f)->refers == name)
+            return false;
+    write_finalizer(m, r, !r->deleting, w);
+    return true;
+}
+
+/* ---- flavors ---- */
+
+void tas_flavor(struct sl_manager *m, struct rec *r, struct sl_flavor_spec *f, struct sl_arena *a) {
+    const char *levels[SL_TOPO_MAX_LEVELS];
+    if (!m->topo)
+        return;
+    yyjson_doc *d = yyjson_read(conf_of(r)->text, strlen(conf_of(r)->text), 0);
+    f->topology = sl_arena_strdup(a, jstr(yyjson_doc_get_root(d), "spec.topologyName"));
+    yyjson_doc_free(d);
+    conf_of(r)->refers = sl_sym_put(&m->syms, f->topology);
+    note(m, sl_topo_flavor(m->topo, f, f->topology));
+    struct rec *t = *f->topology ? rec_find(m, REC_TOPOLOGY, "", f->topology) : NULL;
+    if (!t)
+        return;
+    d = yyjson_read(conf_of(t)->text, strlen(conf_of(t)->text), 0);
+    f->n_levels = read_levels(yyjson_doc_get_root(d), levels);
+    const char **v = sl_arena_alloc0(a, f->n_levels + 1, sizeof *v);
+    for (uint32_t i = 0; i < f->n_levels; i++)
+        v[i] = sl_arena_strdup(a, levels[i]);
+    f->levels = v;
+    yyjson_doc_free(d);
+    pods_watch_nodes(m); /* whatever stands on a node may be in the way now */
+}
+
+void tas_flavor_gone(struct sl_manager *m, const struct rec *r) {
+    if (m->topo)
+        note(m, sl_topo_flavor_gone(m->topo, r->name));
+}
+
+/* ---- pods that no topology placed ---- */
+
+static void count(struct sl_manager *m, struct rec_pod *p, struct pod_shape *now) {
+    struct pod_shape *old = p->counted;
+    const char *node = str(m, p->node);
+    if (now == old)
+        return;
+    p->counted = now;
+    if (now) {
+        now->refs++;
+        note(m, sl_topo_others(m->topo, node, now->v, now->n, 1));
+    }
+    if (old) {
+        note(m, sl_topo_others(m->topo, node, old->v, old->n, -1));
+        pod_shape_unref(m, old);
+    }
+}
+
+void tas_pod_changed(struct sl_manager *m, struct rec_pod *p) {
+    if (m->topo)
+        count(m, p, p->topology || !p->node ? NULL : p->shape);
+}
+
+void tas_pod_gone(struct sl_manager *m, struct rec_pod *p) {
+    if (m->topo)
+        count(m, p, NULL);
+}

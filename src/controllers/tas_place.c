@@ -1,0 +1,397 @@
+/*
+ * Places of Workloads: asked for by the engine, written with the admission, read back from it.
+ *
+ * What is held under a Workload's id is what the engine was given (tas_place) until the API says
+ * something else (tas_observe); it goes when the engine takes the quota back (tas_undo).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/convert.h"
+#include "base/hash.h"
+#include "controllers/tas.h"
+#include "log/log.h"
+
+#define MAX_BYTES ((size_t)64 << 20)
+#define MAX_DOMAINS 1000000u
+
+static struct rec_wl *by_id(const struct sl_manager *m, sl_wl_id id) {
+    uint32_t obj = sl_map_get(&m->by_wl_id, id.v);
+    return obj == SL_MAP_NONE ? NULL : wl_of(m->objs.v[obj]);
+}
+
+/* ---- what a podset asks for ---- */
+
+static void add_slice(struct sl_topo_request *r, const char *level, int64_t size,
+                      struct sl_arena *a) {
+    if (!*level || size < 1 || size > INT32_MAX || r->n_slices == SL_TOPO_MAX_SLICES)
+        return;
+    r->slices[r->n_slices].level = sl_arena_strdup(a, level);
+    r->slices[r->n_slices++].size = (int32_t)size;
+}
+
+static struct sl_topo_request read_request(const struct sl_manager *m, const struct wl_podset *p,
+                                           struct sl_arena *a) {
+    const char *text = str(m, p->request);
+    yyjson_doc *d = yyjson_read(text, strlen(text), 0);
+    yyjson_val *o = yyjson_doc_get_root(d), *layer;
+    yyjson_val *layers = yyjson_obj_get(o, "podsetSliceRequiredTopologyConstraints");
+    const char *required = jstr(o, "required"), *preferred = jstr(o, "preferred");
+    struct sl_topo_request ret = {.mode = SL_TOPO_IMPLIED, .level = ""};
+    size_t i, n;
+
+    if (*required || *preferred) {
+        ret.mode = *required ? SL_TOPO_REQUIRED : SL_TOPO_PREFERRED;
+        ret.level = sl_arena_strdup(a, *required ? required : preferred);
+    } else if (jbool(o, "unconstrained", false)) {
+        ret.mode = SL_TOPO_UNCONSTRAINED;
+    }
+    yyjson_arr_foreach (layers, i, n, layer)
+        add_slice(&ret, jstr(layer, "topology"), jint(layer, "size", 0), a);
+    if (!yyjson_arr_size(layers))
+        add_slice(&ret, jstr(o, "podSetSliceRequiredTopology"), jint(o, "podSetSliceSize", 0), a);
+    yyjson_doc_free(d);
+    return ret;
+}
+
+const struct sl_podset_spec *tas_ask(const struct sl_manager *m, const struct wl_podset *v,
+                                     const struct sl_podset_spec *specs, uint32_t n,
+                                     struct sl_arena *a) {
+    if (!m->topo)
+        return specs;
+    struct sl_podset_spec *ret = sl_arena_alloc0(a, n, sizeof *ret);
+    for (uint32_t i = 0; i < n; i++) {
+        struct sl_topo_request r = read_request(m, &v[i], a);
+        const char **levels = sl_arena_alloc0(a, r.n_slices + 1, sizeof *levels);
+        ret[i] = specs[i];
+        ret[i].topology = str(m, v[i].request);
+        ret[i].wants_place = v[i].topology;
+        ret[i].levels = levels;
+        if (*r.level)
+            levels[ret[i].n_levels++] = r.level;
+        for (uint32_t k = 0; k < r.n_slices; k++)
+            levels[ret[i].n_levels++] = r.slices[k].level;
+    }
+    return ret;
+}
+
+/* All but flavor and count, which an admission says. */
+static struct sl_topo_podset *podsets_of(const struct sl_manager *m, const struct rec_wl *w,
+                                         struct podsets *specs) {
+    struct sl_topo_podset *v = sl_arena_alloc0(&specs->arena, w->n_podsets, sizeof *v);
+    for (uint32_t i = 0; i < w->n_podsets; i++) {
+        const struct sl_podset_spec *s = &specs->v[i];
+        v[i] = (struct sl_topo_podset){
+            .name = s->name,
+            .flavor = "",
+            .group = str(m, w->podsets[i].group),
+            .requests = s->requests,
+            .n_requests = s->n_requests,
+            .node_selector = s->node_selector,
+            .affinity = s->affinity,
+            .tolerations = s->tolerations,
+            .n_tolerations = s->n_tolerations,
+            .request = read_request(m, &w->podsets[i], &specs->arena),
+        };
+    }
+    return v;
+}
+
+/* ---- asked by the engine ---- */
+
+/* The slice whose place it takes, if that has one to give. */
+static struct rec_wl *slice_before(const struct sl_manager *m, const struct rec_wl *w) {
+    const char *name = w->slice_of && m->settings->gates[SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES]
+                           ? sl_slice_name(str(m, w->rec.ns), w->slice_of)
+                           : "";
+    struct rec_wl *old = *name ? wl_find(m, str(m, w->rec.ns), name) : NULL;
+    return old != w ? old : NULL;
+}
+
+/* Of the flavors of a podset, the one with a topology. False: it has several, or none and needs
+ * one. */
+static bool choose_flavor(const struct sl_manager *m, const struct sl_podset_assignment *p,
+                          bool wants, const char **ret, char *why, size_t why_len) {
+    *ret = "";
+    for (uint32_t k = 0; k < p->n; k++) {
+        const char *flavor = p->v[k].flavor;
+        if (!sl_topo_has(m->topo, flavor) || strcmp(flavor, *ret) == 0)
+            continue;
+        if (**ret) {
+            (void)snprintf(why, why_len, "more than one TAS flavor assigned: %s, %s",
+                           strcmp(*ret, flavor) < 0 ? *ret : flavor,
+                           strcmp(*ret, flavor) < 0 ? flavor : *ret);
+            return false;
+        }
+        *ret = flavor;
+    }
+    if (!**ret && wants)
+        (void)snprintf(why, why_len, "no TAS flavor assigned");
+    return **ret || !wants;
+}
+
+/* Each podset of a slice keeps the place that the one of its name had before. */
+static void keep_places(const struct sl_manager *m, const struct rec_wl *old,
+                        struct sl_topo_podset *v, uint32_t n, struct sl_arena *a) {
+    const struct sl_topo_place *places;
+    uint32_t n_old = sl_topo_held(m->topo, old->id.v, a, &places);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < n_old && k < old->n_podsets; k++)
+            if (strcmp(str(m, old->podsets[k].name), v[i].name) == 0)
+                v[i].before = places[k];
+}
+
+static bool place(struct sl_manager *m, struct rec_wl *w, const struct sl_podset_assignment *as,
+                  const char *const *flavors, char *why, size_t why_len) {
+    struct podsets specs;
+    bool fine = podsets_read(m, w->rec.ns, w->podsets, w->n_podsets, &specs);
+    const struct rec_wl *old = slice_before(m, w);
+    if (fine) {
+        struct sl_topo_podset *v = podsets_of(m, w, &specs);
+        for (uint32_t i = 0; i < w->n_podsets; i++) {
+            v[i].flavor = as[i].count > 0 ? flavors[i] : "";
+            v[i].count = as[i].count;
+        }
+        if (old && !old->placed)
+            old = NULL;
+        if (old && w->elastic && m->settings->gates[SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES_WITH_TAS])
+            keep_places(m, old, v, w->n_podsets, &specs.arena);
+        fine = sl_topo_place(m->topo, w->id.v, old ? old->id.v : 0, v, w->n_podsets, why, why_len);
+    }
+    podsets_done(&specs);
+    w->placed |= fine;
+    return fine;
+}
+
+bool tas_place(void *ctx, sl_wl_id id, const struct sl_podset_assignment *v, uint32_t n,
+               uint32_t *ret_refused, char *why, size_t why_len) {
+    struct sl_manager *m = ctx;
+    struct rec_wl *w = by_id(m, id);
+    const char *flavors[SL_MAX_PODSETS];
+    bool any = false;
+    if (!w || n != w->n_podsets) {
+        (void)snprintf(why, why_len, "its podsets have changed");
+        return false;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        bool wants = w->podsets[i].topology && v[i].count > 0;
+        *ret_refused = i;
+        if (!choose_flavor(m, &v[i], wants, &flavors[i], why, why_len))
+            return false;
+        any |= *flavors[i] && v[i].count > 0;
+    }
+    if (!any || place(m, w, v, flavors, why, why_len))
+        return true;
+    *ret_refused = sl_topo_refused(m->topo);
+    return false;
+}
+
+/* ---- read from the API, and written ---- */
+
+/* `,"topologyAssignment":{...}` as a document of its own. */
+static yyjson_doc *parse(const char *topology) {
+    struct sl_buf b;
+    sl_buf_init(&b, MAX_BYTES);
+    sl_buf_printf(&b, "{%s}", *topology == ',' ? topology + 1 : topology);
+    yyjson_doc *d = yyjson_read(sl_buf_str(&b), b.len, 0);
+    sl_buf_done(&b);
+    return d;
+}
+
+uint64_t tas_hash(const char *topology) {
+    if (!topology)
+        return 0;
+    yyjson_doc *d = parse(topology);
+    uint64_t h = jhash(1, yyjson_doc_get_root(d));
+    yyjson_doc_free(d);
+    return h;
+}
+
+static const char *const *read_texts(yyjson_mut_val *list, struct sl_arena *a) {
+    const char **v = sl_arena_alloc0(a, yyjson_mut_arr_size(list) + 1, sizeof *v);
+    size_t i, n;
+    yyjson_mut_val *x;
+    yyjson_mut_arr_foreach (list, i, n, x) {
+        const char *s = yyjson_mut_get_str(x);
+        v[i] = sl_arena_strdup(a, s ? s : "");
+    }
+    return v;
+}
+
+struct sl_topo_place tas_read_place(const char *topology, struct sl_arena *a) {
+    struct sl_topo_place ret = {0};
+    yyjson_doc *d = topology ? parse(topology) : NULL;
+    yyjson_val *assignment = jat(yyjson_doc_get_root(d), "topologyAssignment");
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *o = yyjson_val_mut_copy(doc, assignment), *x;
+    struct sl_err err;
+    struct sl_convert cv = {doc, SL_CONVERT_MAX_BYTES, &err};
+    size_t i, n;
+
+    if (o && sl_convert_slices_to_domains(&cv, o) >= 0) {
+        yyjson_mut_val *levels = yyjson_mut_obj_get(o, "levels"),
+                       *domains = yyjson_mut_obj_get(o, "domains");
+        struct sl_topo_domain *v = sl_arena_alloc0(a, yyjson_mut_arr_size(domains) + 1, sizeof *v);
+        ret.levels = read_texts(levels, a);
+        ret.n_levels = (uint32_t)yyjson_mut_arr_size(levels);
+        ret.domains = v;
+        yyjson_mut_arr_foreach (domains, i, n, x) {
+            if (i >= MAX_DOMAINS)
+                break;
+            v[ret.n_domains].values = read_texts(yyjson_mut_obj_get(x, "values"), a);
+            v[ret.n_domains++].count = (int32_t)yyjson_mut_get_sint(yyjson_mut_obj_get(x, "count"));
+        }
+    }
+    yyjson_mut_doc_free(doc);
+    yyjson_doc_free(d);
+    return ret;
+}
+
+static yyjson_mut_val *texts(yyjson_mut_doc *doc, const char *const *v, uint32_t n) {
+    yyjson_mut_val *list = yyjson_mut_arr(doc);
+    for (uint32_t i = 0; i < n; i++)
+        (void)yyjson_mut_arr_add_str(doc, list, v[i]);
+    return list;
+}
+
+/* The other way round; NULL if there is nothing to say. */
+static char *write_place(const struct sl_topo_place *p) {
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *o = yyjson_mut_obj(doc), *domains = yyjson_mut_arr(doc);
+    struct sl_err err;
+    struct sl_convert cv = {doc, SL_CONVERT_MAX_BYTES, &err};
+    struct sl_buf b;
+    char *ret = NULL;
+
+    for (uint32_t i = 0; i < p->n_domains; i++) {
+        yyjson_mut_val *x = yyjson_mut_arr_add_obj(doc, domains);
+        (void)yyjson_mut_obj_add_val(doc, x, "values",
+                                     texts(doc, p->domains[i].values, p->n_levels));
+        (void)yyjson_mut_obj_add_int(doc, x, "count", p->domains[i].count);
+    }
+    (void)yyjson_mut_obj_add_val(doc, o, "levels", texts(doc, p->levels, p->n_levels));
+    (void)yyjson_mut_obj_add_val(doc, o, "domains", domains);
+    sl_buf_init(&b, MAX_BYTES);
+    if (p->n_domains && sl_convert_domains_to_slices(&cv, o) >= 0) {
+        char *text = yyjson_mut_val_write(o, 0, NULL);
+        sl_buf_printf(&b, ",\"topologyAssignment\":%s", text ? text : "null");
+        free(text);
+        ret = sl_strdup(sl_buf_str(&b));
+    }
+    sl_buf_done(&b);
+    yyjson_mut_doc_free(doc);
+    return ret;
+}
+
+static uint64_t hash_places(const struct wl_admission *a) {
+    uint64_t h = 0;
+    for (uint32_t i = 0; i < a->n; i++)
+        if (a->v[i].topology)
+            h = sl_hash_u64(sl_hash_u64(h, a->v[i].name), tas_hash(a->v[i].topology));
+    return h;
+}
+
+void tas_put_places(const struct sl_manager *m, struct rec_wl *w, struct wl_admission *a) {
+    const struct sl_topo_place *places;
+    struct sl_arena arena;
+    if (!m->topo || !w->placed)
+        return;
+    sl_arena_init(&arena, MAX_BYTES);
+    uint32_t n = sl_topo_held(m->topo, w->id.v, &arena, &places);
+    for (uint32_t i = 0; i < n && i < a->n; i++)
+        a->v[i].topology = write_place(&places[i]);
+    sl_arena_done(&arena);
+    w->places = hash_places(a);
+}
+
+uint64_t tas_digest(const struct sl_manager *m, const struct rec_wl *w) {
+    const struct sl_topo_place *v;
+    struct sl_arena arena;
+    sl_arena_init(&arena, MAX_BYTES);
+    uint32_t n = sl_topo_held(m->topo, w->id.v, &arena, &v);
+    uint64_t h = n;
+    for (uint32_t i = 0; i < n; i++) {
+        h = sl_hash_u64(h, v[i].n_domains);
+        for (uint32_t d = 0; d < v[i].n_domains; d++) {
+            h = sl_hash_u64(h, (uint64_t)v[i].domains[d].count);
+            for (uint32_t k = 0; k < v[i].n_levels; k++)
+                h = sl_hash_str(h, v[i].domains[d].values[k]);
+        }
+    }
+    sl_arena_done(&arena);
+    return h;
+}
+
+/* The flavor with a topology, of those that an admission names. */
+static const char *flavor_of(const struct sl_manager *m, const struct wl_podset_admission *p) {
+    for (uint32_t k = 0; k < p->n; k++)
+        if (sl_topo_has(m->topo, str(m, p->v[k].flavor)))
+            return str(m, p->v[k].flavor);
+    return p->n ? str(m, p->v[0].flavor) : "";
+}
+
+static void hold(struct sl_manager *m, struct rec_wl *w) {
+    const struct wl_admission *a = w->seen.admission;
+    struct podsets specs;
+    if (podsets_read(m, w->rec.ns, w->podsets, w->n_podsets, &specs)) {
+        struct sl_topo_podset *v = podsets_of(m, w, &specs);
+        struct sl_topo_place *places = sl_arena_alloc0(&specs.arena, w->n_podsets, sizeof *places);
+        for (uint32_t i = 0; i < w->n_podsets; i++)
+            for (uint32_t k = 0; k < a->n; k++) {
+                if (a->v[k].name != w->podsets[i].name || !a->v[k].topology)
+                    continue;
+                v[i].count = a->v[k].count;
+                v[i].flavor = flavor_of(m, &a->v[k]);
+                places[i] = tas_read_place(a->v[k].topology, &specs.arena);
+            }
+        sl_topo_hold(m->topo, w->id.v, v, places, w->n_podsets);
+        w->placed = true;
+    }
+    podsets_done(&specs);
+}
+
+static void let_go(struct sl_manager *m, struct rec_wl *w) {
+    w->places = 0;
+    if (!w->placed)
+        return;
+    w->placed = false;
+    sl_topo_release(m->topo, w->id.v);
+    m->places_news = true;
+}
+
+void tas_observe(struct sl_manager *m, struct rec_wl *w) {
+    struct sl_wl_view v;
+    if (!m->topo || wl_changing(w, WL_ADMISSION) || !sl_engine_workload(m->engine, w->id, &v))
+        return;
+    bool holds = v.phase == SL_PHASE_RESERVED || v.phase == SL_PHASE_ADMITTED;
+    uint64_t h = holds && w->seen.admission ? hash_places(w->seen.admission) : 0;
+    if (h == w->places)
+        return;
+    let_go(m, w);
+    w->places = h;
+    if (h)
+        hold(m, w);
+}
+
+/* A slice whose successor came to nothing has its quota again, and so its place. */
+static void give_back(struct sl_manager *m, const struct rec_wl *w) {
+    struct rec_wl *old = slice_before(m, w);
+    struct sl_wl_view v;
+    if (!old || old->placed || !old->seen.admission ||
+        !sl_engine_workload(m->engine, old->id, &v) || v.phase != SL_PHASE_FINISHED ||
+        wl_will(m, old, "Finished"))
+        return;
+    old->places = hash_places(old->seen.admission);
+    if (old->places)
+        hold(m, old);
+    rec_mark(m, &old->rec);
+}
+
+void tas_undo(void *ctx, sl_wl_id id) {
+    struct sl_manager *m = ctx;
+    struct rec_wl *w = by_id(m, id);
+    if (!w || !w->placed)
+        return;
+    let_go(m, w);
+    give_back(m, w);
+}
