@@ -1,7 +1,7 @@
 /*
  * The pods of elastic Jobs are made with a gate, and this many of each podset lose it: as many as
- * the Workload was granted, less those that run without it. Pods that are being deleted or have
- * ended do not count.
+ * the Workload was granted, less those that run without it. Pods that have ended do not count; one
+ * that is being deleted still holds what it runs on.
  *
  * A Job that grew has a chain of slices, all under the name of the first, and so are its pods,
  * whichever slice they were made for. What counts is the slice that is admitted and not replaced.
@@ -107,7 +107,7 @@ void elastic_plan(struct sl_manager *m, struct pod_crew *c) {
     for (struct rec_pod *p = c->pods; p; p = p->next) {
         if (p->gates & POD_GATE_ELASTIC)
             *sl_vec_push(&gated) = p;
-        else if (!p->ending && (left = room_of(w, p, room)))
+        else if ((left = room_of(w, p, room)))
             --*left;
     }
     if (gated.n > 1)

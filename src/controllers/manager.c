@@ -316,15 +316,18 @@ static void on_gone(void *ctx, struct yyjson_val *o) {
         deleted(t->m, r);
 }
 
+/* An answer may be long on its way: of what is newer than the list the list knows nothing. */
 static void on_synced(void *ctx, bool exists) {
     struct table *t = ctx;
+    uint64_t listed = exists ? version_of(sl_reflector_version(t->reflector)) : UINT64_MAX;
     uint32_t at = 0;
     for (struct rec *r; (r = rec_each(t->m, t->kind, &at));)
-        if (r->epoch != t->epoch)
+        if (r->epoch != t->epoch && r->rv <= listed)
             deleted(t->m, r);
     t->synced = true;
     t->exists = exists;
-    t->ahead_rv = 0; /* a list is as new as anything that was read before it */
+    if (t->ahead_rv <= listed)
+        t->ahead_rv = 0;
 }
 
 static bool watched(const struct sl_manager *m, enum rec_kind k) {
@@ -361,9 +364,21 @@ static void start_reflectors(struct sl_manager *m) {
     for (uint32_t k = 0; k < REC_KINDS; k++) {
         m->tables[k].m = m;
         m->tables[k].kind = (enum rec_kind)k;
-        if (watched(m, (enum rec_kind)k))
+        if (k != REC_POD && watched(m, (enum rec_kind)k))
             start_reflector(m, (enum rec_kind)k);
     }
+}
+
+/* Pods are many: whether those on nodes matter is known before the list, or there would be two.
+ * Returns whether there is nothing to wait for any more. */
+static bool start_pods(struct sl_manager *m) {
+    if (m->tables[REC_POD].reflector || !watched(m, REC_POD))
+        return true;
+    if (!m->tables[REC_FLAVOR].synced)
+        return false;
+    m->pods_on_nodes |= tas_is_named(m);
+    start_reflector(m, REC_POD);
+    return true;
 }
 
 /* ---- writing ---- */
@@ -498,8 +513,9 @@ void sl_manager_lead(struct sl_manager *m, bool lead) {
         return;
     m->leads = lead;
     m->facts = true;
-    if (lead && m->tables[REC_WORKLOAD].synced)
-        start_reflector(m, REC_WORKLOAD); /* our stream may be behind what the last leader wrote */
+    if (lead && m->tables[REC_WORKLOAD].reflector)
+        start_reflector(m, REC_WORKLOAD); /* our stream, or a list on its way, may be behind what the
+                                             last leader wrote */
     for (uint32_t i = 0; lead && i < m->objs.n; i++) {
         if (!m->objs.v[i] || m->objs.v[i]->gone)
             continue;
@@ -522,7 +538,7 @@ static void tell_trouble(struct table *t) {
 }
 
 static bool lists_are_in(struct sl_manager *m) {
-    bool all = true;
+    bool all = start_pods(m);
     for (uint32_t k = 0; k < REC_KINDS; k++) {
         struct table *t = &m->tables[k];
         if (!t->reflector)

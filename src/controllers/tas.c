@@ -12,7 +12,7 @@
 #define MAX_NODE_BYTES ((size_t)4 << 20)
 
 struct sl_engine *tas_engine(struct sl_manager *m) {
-    struct sl_placer placer = {m, tas_place, tas_undo};
+    struct sl_placer placer = {m, tas_place, tas_undo, tas_aside, tas_could};
     if (m->spec.parts.tas && m->settings->gates[SL_G_TOPOLOGY_AWARE_SCHEDULING])
         m->topo = sl_topo_new();
     return sl_engine_new(m->topo ? &placer : NULL);
@@ -184,6 +184,14 @@ void tas_flavor(struct sl_manager *m, struct rec *r, struct sl_flavor_spec *f, s
     f->levels = v;
     yyjson_doc_free(d);
     pods_watch_nodes(m); /* whatever stands on a node may be in the way now */
+}
+
+bool tas_is_named(const struct sl_manager *m) {
+    uint32_t at = 0;
+    for (struct rec *r; m->topo && (r = rec_each(m, REC_FLAVOR, &at));)
+        if (strstr(conf_of(r)->text, "\"topologyName\""))
+            return true;
+    return false;
 }
 
 void tas_flavor_gone(struct sl_manager *m, const struct rec *r) {

@@ -32,6 +32,9 @@ bool topology_build(struct sl_manager *m, struct rec *r, struct sl_write *w);
 /* Adds to a flavor's fact which topology it names and what its levels are. */
 void tas_flavor(struct sl_manager *m, struct rec *r, struct sl_flavor_spec *f, struct sl_arena *a);
 void tas_flavor_gone(struct sl_manager *m, const struct rec *r);
+/* Does a flavor name a topology, whether that exists or not? Asked before anything was looked at.
+ */
+bool tas_is_named(const struct sl_manager *m);
 /* A pod that no topology placed takes room on its node. */
 void tas_pod_changed(struct sl_manager *m, struct rec_pod *p);
 void tas_pod_gone(struct sl_manager *m, struct rec_pod *p);
@@ -40,9 +43,11 @@ void tas_tell_news(struct sl_manager *m);
 
 /* ---- tas_place.c: places of Workloads ---- */
 
-bool tas_place(void *m, sl_wl_id id, const struct sl_podset_assignment *v, uint32_t n,
+bool tas_place(void *ctx, sl_wl_id id, const struct sl_podset_assignment *v, uint32_t n,
                uint32_t *ret_refused, char *why, size_t why_len);
-void tas_undo(void *m, sl_wl_id id);
+void tas_undo(void *ctx, sl_wl_id id);
+void tas_aside(void *ctx, sl_wl_id id, bool aside);
+bool tas_could(void *ctx, sl_wl_id id, const struct sl_podset_assignment *v, uint32_t n);
 /* The podsets with what they ask of a topology, for the engine. */
 const struct sl_podset_spec *tas_ask(const struct sl_manager *m, const struct wl_podset *v,
                                      const struct sl_podset_spec *specs, uint32_t n,

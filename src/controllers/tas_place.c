@@ -159,31 +159,59 @@ static bool place(struct sl_manager *m, struct rec_wl *w, const struct sl_podset
         fine = sl_topo_place(m->topo, w->id.v, old ? old->id.v : 0, v, w->n_podsets, why, why_len);
     }
     podsets_done(&specs);
-    w->placed |= fine;
     return fine;
+}
+
+enum answer { REFUSED, PLACED, NO_NEED };
+
+static enum answer ask(struct sl_manager *m, struct rec_wl *w, const struct sl_podset_assignment *v,
+                       uint32_t n, uint32_t *ret_refused, char *why, size_t why_len) {
+    const char *flavors[SL_MAX_PODSETS];
+    bool any = false;
+    if (!w || n != w->n_podsets) {
+        (void)snprintf(why, why_len, "its podsets have changed");
+        return REFUSED;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        bool wants = w->podsets[i].topology && v[i].count > 0;
+        *ret_refused = i;
+        if (!choose_flavor(m, &v[i], wants, &flavors[i], why, why_len))
+            return REFUSED;
+        any |= *flavors[i] && v[i].count > 0;
+    }
+    if (!any)
+        return NO_NEED;
+    if (place(m, w, v, flavors, why, why_len))
+        return PLACED;
+    *ret_refused = sl_topo_refused(m->topo);
+    return REFUSED;
 }
 
 bool tas_place(void *ctx, sl_wl_id id, const struct sl_podset_assignment *v, uint32_t n,
                uint32_t *ret_refused, char *why, size_t why_len) {
     struct sl_manager *m = ctx;
     struct rec_wl *w = by_id(m, id);
-    const char *flavors[SL_MAX_PODSETS];
-    bool any = false;
-    if (!w || n != w->n_podsets) {
-        (void)snprintf(why, why_len, "its podsets have changed");
-        return false;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        bool wants = w->podsets[i].topology && v[i].count > 0;
-        *ret_refused = i;
-        if (!choose_flavor(m, &v[i], wants, &flavors[i], why, why_len))
-            return false;
-        any |= *flavors[i] && v[i].count > 0;
-    }
-    if (!any || place(m, w, v, flavors, why, why_len))
-        return true;
-    *ret_refused = sl_topo_refused(m->topo);
-    return false;
+    enum answer a = ask(m, w, v, n, ret_refused, why, why_len);
+    if (a == PLACED)
+        w->placed = true;
+    return a != REFUSED;
+}
+
+bool tas_could(void *ctx, sl_wl_id id, const struct sl_podset_assignment *v, uint32_t n) {
+    struct sl_manager *m = ctx;
+    uint32_t refused;
+    char why[256];
+    enum answer a = ask(m, by_id(m, id), v, n, &refused, why, sizeof why);
+    if (a == PLACED)
+        sl_topo_release(m->topo, id.v);
+    return a != REFUSED;
+}
+
+void tas_aside(void *ctx, sl_wl_id id, bool aside) {
+    const struct sl_manager *m = ctx;
+    const struct rec_wl *w = by_id(m, id);
+    if (w && w->placed)
+        sl_topo_aside(m->topo, id.v, aside);
 }
 
 /* ---- read from the API, and written ---- */

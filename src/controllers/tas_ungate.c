@@ -152,6 +152,7 @@ static void fill(struct sl_manager *m, struct group *g) {
         if (d != NOWHERE)
             used[d]++;
     }
+    /* pointers are meant: NOLINTNEXTLINE(bugprone-sizeof-expression) */
     qsort(g->pods.v, g->pods.n, sizeof *g->pods.v, by_name);
     for (uint32_t d = 0; d < n; d++)
         for (; used[d] < g->place.domains[d].count; used[d]++) {

@@ -4,13 +4,17 @@
 #include "controllers/wl_int.h"
 
 static void read_conds(struct sl_manager *m, struct wl_status *s, yyjson_val *list) {
-    size_t i, n;
+    size_t i, n, total = yyjson_arr_size(list);
     yyjson_val *v;
+    if (total > WL_MAX_CONDITIONS)
+        total = WL_MAX_CONDITIONS;
+    s->conds.v = sl_realloc(NULL, total, sizeof *s->conds.v); /* no more than there are */
+    s->conds.cap = (uint32_t)total;
     yyjson_arr_foreach (list, i, n, v) {
-        if (i >= WL_MAX_CONDITIONS)
+        if (i >= total)
             break;
         const char *status = jstr(v, "status");
-        *sl_vec_push(&s->conds) = (struct cond){
+        s->conds.v[s->conds.n++] = (struct cond){
             .type = sl_sym_put(&m->syms, jstr(v, "type")),
             .reason = sl_sym_put(&m->syms, jstr(v, "reason")),
             .status = strcmp(status, "True") == 0    ? COND_TRUE
@@ -37,10 +41,12 @@ static sl_amount read_amount(const char *resource, yyjson_val *v) {
 static void read_assigned(struct sl_manager *m, struct wl_podset_admission *p, yyjson_val *v) {
     yyjson_val *flavors = yyjson_obj_get(v, "flavors"), *usage = yyjson_obj_get(v, "resourceUsage"),
                *key, *val;
-    size_t i, n, cap = yyjson_obj_size(flavors) + yyjson_obj_size(usage);
-    if (cap > 2 * SL_MAX_PODSET_RESOURCES)
+    size_t i, n, total = yyjson_obj_size(flavors);
+    yyjson_obj_foreach (usage, i, n, key, val)
+        total += !yyjson_obj_get(flavors, yyjson_get_str(key));
+    if (total > 2 * SL_MAX_PODSET_RESOURCES)
         return;
-    p->v = sl_alloc0(cap + 1, sizeof *p->v);
+    p->v = sl_alloc0(total, sizeof *p->v);
     yyjson_obj_foreach (flavors, i, n, key, val) {
         const char *name = yyjson_get_str(key), *flavor = yyjson_get_str(val);
         p->v[p->n++] = (struct wl_assigned){sl_sym_put(&m->syms, name),
@@ -76,14 +82,16 @@ static char *read_topology(yyjson_val *v) {
 
 static struct wl_admission *read_admission(struct sl_manager *m, yyjson_val *o) {
     yyjson_val *list = yyjson_obj_get(o, "podSetAssignments"), *v;
-    size_t i, n;
+    size_t i, n, total = yyjson_arr_size(list);
     if (!o)
         return NULL;
+    if (total > SL_MAX_PODSETS)
+        total = SL_MAX_PODSETS;
     struct wl_admission *a = sl_alloc0(1, sizeof *a);
     a->cq = sl_sym_put(&m->syms, jstr(o, "clusterQueue"));
-    a->v = sl_alloc0(SL_MAX_PODSETS, sizeof *a->v);
+    a->v = sl_alloc0(total, sizeof *a->v);
     yyjson_arr_foreach (list, i, n, v) {
-        if (i >= SL_MAX_PODSETS)
+        if (i >= total)
             break;
         struct wl_podset_admission *p = &a->v[a->n++];
         p->name = sl_sym_put(&m->syms, jstr(v, "name"));

@@ -55,14 +55,14 @@ static uint32_t earlier_victims(struct sl_engine *e, const struct search *s) {
         uint32_t v = wl_resolve(e, m->victims.v[i]);
         if (v == NONE || !e->wls.v[v].evicting || e->wls.v[v].more->by.v != wl_id(e, s->wl).v)
             continue;
-        wl_charge(e, v, -1);
+        search_take(e, s, v);
         *sl_vec_push(&r->targets) = (struct target){v, e->wls.v[v].more->cause};
     }
     if (r->targets.n == first)
         return 0;
-    bool enough = uses_fit(e, &e->cqs.v[s->cq], s->uses, s->n_uses, true);
+    bool enough = search_fits(e, s, true);
     for (uint32_t i = first; i < r->targets.n; i++)
-        wl_charge(e, r->targets.v[i].wl, 1);
+        search_put(e, s, r->targets.v[i].wl);
     if (!enough)
         r->targets.n = first;
     return r->targets.n - first;
@@ -81,7 +81,7 @@ static struct granular simulate(struct sl_engine *e, const struct entry *x, uint
                                 sl_amount val, uint32_t borrow) {
     struct round *r = &e->round;
     struct use u = {fr, val};
-    struct search s = {x->wl, x->cq, x->slice, &u, 1, &fr, 1};
+    struct search s = {x->wl, x->cq, x->slice, &u, 1, &fr, 1, NULL, 0};
     uint32_t first = r->targets.n, n = search(e, &s);
     sl_vec_clear(&r->memo);
     r->memo_use = u;
@@ -375,25 +375,27 @@ void assign_counts(struct sl_engine *e, struct entry *x, const int32_t *counts,
     x->lacks.n = r->lacks.n - x->lacks.from;
 }
 
-/* Whom to evict for the assignment just made. */
-static void find_targets(struct sl_engine *e, struct entry *x) {
+uint32_t find_targets(struct sl_engine *e, struct entry *x) {
     struct round *r = &e->round;
+    bool places = false;
     x->targets = (struct range){r->targets.n, 0};
     sl_vec_clear(&r->contested);
     for (uint32_t i = 0; i < x->picks.n; i++) {
         const struct pick *p = &r->picks.v[x->picks.from + i];
-        bool seen = p->mode == MODE_FIT;
+        bool place = pick_needs_place(e, p), seen = p->mode == MODE_FIT && !place;
+        places |= place;
         for (uint32_t k = 0; k < r->contested.n && !seen; k++)
             seen = r->contested.v[k] == p->fr;
         if (!seen)
             *sl_vec_push(&r->contested) = p->fr;
     }
-    if (x->uses.n == 1 && r->memo_valid && r->memo_use.fr == r->uses.v[x->uses.from].fr &&
+    if (x->uses.n == 1 && !places && r->memo_valid &&
+        r->memo_use.fr == r->uses.v[x->uses.from].fr &&
         r->memo_use.amount == r->uses.v[x->uses.from].amount) {
         for (uint32_t i = 0; i < r->memo.n; i++)
             *sl_vec_push(&r->targets) = r->memo.v[i];
         x->targets.n = r->memo.n;
-        return;
+        return x->targets.n;
     }
     /* The search may grow the vectors it reads from: give it copies that stay put. */
     struct use uses[SL_MAX_PODSETS * SL_MAX_GROUP_RESOURCES];
@@ -403,13 +405,15 @@ static void find_targets(struct sl_engine *e, struct entry *x) {
     memcpy(uses, r->uses.v + x->uses.from, n_uses * sizeof(*uses));
     if (n_contested)
         memcpy(contested, r->contested.v, n_contested * sizeof(*contested));
-    struct search s = {x->wl, x->cq, x->slice, uses, n_uses, contested, n_contested};
+    struct search s = {x->wl, x->cq, x->slice, uses, n_uses, contested, n_contested, NULL, 0};
+    search_places(e, &s, x);
     x->targets.n = search(e, &s);
+    return x->targets.n;
 }
 
 static bool acceptable(struct sl_engine *e, struct entry *x) {
     if (x->mode == MODE_PREEMPT)
-        find_targets(e, x);
+        (void)find_targets(e, x);
     return x->mode == MODE_FIT || (x->mode == MODE_PREEMPT && x->targets.n);
 }
 

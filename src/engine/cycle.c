@@ -279,7 +279,14 @@ static void preemptors_first(struct sl_engine *e, uint32_t i) {
     }
 }
 
-static bool ask_placer(struct sl_engine *e, struct entry *x);
+static void preempt(struct sl_engine *e, struct entry *x) {
+    x->outcome = OUT_PREEMPTING;
+    for (uint32_t k = 0; k < x->uses.n; k++)
+        charge(e, x, e->round.uses.v[x->uses.from + k].fr,
+               e->round.uses.v[x->uses.from + k].amount);
+    issue_preemptions(e, x);
+    effect_pending(e, x, SL_PENDING_PREEMPTION, x->targets.n, false);
+}
 
 void entry_process(struct sl_engine *e, uint32_t i) {
     struct entry *x = &e->round.entries.v[i];
@@ -314,12 +321,7 @@ void entry_process(struct sl_engine *e, uint32_t i) {
     if (x->slice != NONE)
         e->wls.v[x->slice].victim = true;
     if (x->mode == MODE_PREEMPT) {
-        x->outcome = OUT_PREEMPTING;
-        for (uint32_t k = 0; k < x->uses.n; k++)
-            charge(e, x, e->round.uses.v[x->uses.from + k].fr,
-                   e->round.uses.v[x->uses.from + k].amount);
-        issue_preemptions(e, x);
-        effect_pending(e, x, SL_PENDING_PREEMPTION, x->targets.n, false);
+        preempt(e, x);
         return;
     }
     if (e->config.pods_ready && e->config.block_admission && e->n_not_ready) {
@@ -329,54 +331,17 @@ void entry_process(struct sl_engine *e, uint32_t i) {
     }
     if (e->has_placer && !ask_placer(e, x)) {
         x->outcome = OUT_NO_FIT;
+        if (!e->placer.could || !find_targets(e, x))
+            return;
+        x->mode = MODE_PREEMPT; /* those who stand in its way */
+        if (e->wls.v[x->wl].spares)
+            x->outcome = OUT_GATED;
+        else if (!overlaps(e, x))
+            preempt(e, x);
         return;
     }
     x->outcome = OUT_DONE;
     wl_reserve(e, x);
-}
-
-/* Fills in where; a refusal becomes one more reason. */
-static bool ask_placer(struct sl_engine *e, struct entry *x) {
-    struct round *r = &e->round;
-    const struct shape *s = &e->shapes.v[e->classes.v[x->class].shape];
-    struct sl_podset_assignment *ps = sl_arena_alloc0(&r->text, s->n, sizeof(*ps));
-    for (uint32_t i = 0; i < s->n; i++) {
-        struct sl_assigned *v = sl_arena_alloc0(&r->text, x->picks.n + 1, sizeof(*v));
-        ps[i] = (struct sl_podset_assignment){s->podsets[i].name, r->counts.v[x->counts.from + i],
-                                              v, 0};
-        for (uint32_t k = 0; k < x->picks.n; k++) {
-            const struct pick *p = &r->picks.v[x->picks.from + k];
-            if (p->podset == i)
-                v[ps[i].n++] =
-                    (struct sl_assigned){str(e, p->resource), str(e, p->flavor), p->amount};
-        }
-    }
-    char why[512] = "";
-    uint32_t refused = 0;
-    if (e->placer.place(e->placer.ctx, wl_id(e, x->wl), ps, s->n, &refused, why, sizeof(why)))
-        return true;
-    e->cqs.v[x->cq].unplaced = true;
-    x->whys = (struct range){r->whys.n, 1};
-    x->lacks.n = MAX_LACKS + 1; /* any release may make room */
-    *sl_vec_push(&r->whys) = (struct sl_why){
-        .kind = SL_WHY_PLACE, .podset = refused, .taint = sl_arena_strdup(&r->text, why)};
-    return false;
-}
-
-void sl_engine_places_changed(struct sl_engine *e) {
-    settle(e);
-    for (uint32_t i = 0; i < e->cqs.n; i++) {
-        struct cq *q = &e->cqs.v[i];
-        if (!q->unplaced)
-            continue;
-        q->unplaced = false;
-        if (!q->exists)
-            continue;
-        struct tree *t = cq_tree(e, q);
-        t->freed = true;
-        t->version++;
-        tree_mark(e, t);
-    }
 }
 
 /* ---- order ---- */

@@ -26,6 +26,10 @@ struct sl_placer {
     bool (*place)(void *ctx, sl_wl_id wl, const struct sl_podset_assignment *podsets, uint32_t n,
                   uint32_t *ret_refused, char *why, size_t why_len);
     void (*undo)(void *ctx, sl_wl_id wl);
+    /* What if: the place of a workload counts as free while it is set aside; could another have one
+     * now? Nothing is held by asking. NULL, both: preemption is about quota alone. */
+    void (*aside)(void *ctx, sl_wl_id wl, bool aside);
+    bool (*could)(void *ctx, sl_wl_id wl, const struct sl_podset_assignment *podsets, uint32_t n);
 };
 
 struct sl_engine *sl_engine_new(const struct sl_placer *placer);

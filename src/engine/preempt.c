@@ -218,15 +218,14 @@ static void collect_own(struct sl_engine *e, const struct search *s) {
 
 /* Puts back, from the second last to the first, whoever turns out not to be needed. */
 uint32_t fill_back(struct sl_engine *e, const struct search *s, uint32_t first, bool borrowing) {
-    const struct cq *q = &e->cqs.v[s->cq];
     struct round *r = &e->round;
     for (uint32_t i = r->targets.n - 1; i-- > first;) {
-        wl_charge(e, r->targets.v[i].wl, 1);
-        if (uses_fit(e, q, s->uses, s->n_uses, borrowing)) {
+        search_put(e, s, r->targets.v[i].wl);
+        if (search_fits(e, s, borrowing)) {
             r->targets.v[i] = sl_vec_last(&r->targets);
             r->targets.n--;
         } else {
-            wl_charge(e, r->targets.v[i].wl, -1);
+            search_take(e, s, r->targets.v[i].wl);
         }
     }
     return r->targets.n - first;
@@ -249,21 +248,20 @@ static bool still_valid(const struct sl_engine *e, const struct search *s,
 
 static uint32_t attempt(struct sl_engine *e, const struct search *s, bool borrowing) {
     struct round *r = &e->round;
-    const struct cq *q = &e->cqs.v[s->cq];
     uint32_t first = r->targets.n, n = 0;
     for (uint32_t i = 0; i < r->candidates.n; i++) {
         const struct candidate *c = &r->candidates.v[i];
         if ((borrowing && c->without_borrowing) || !still_valid(e, s, c))
             continue;
-        wl_charge(e, c->wl, -1);
+        search_take(e, s, c->wl);
         *sl_vec_push(&r->targets) = (struct target){c->wl, c->cause};
-        if (uses_fit(e, q, s->uses, s->n_uses, borrowing)) {
+        if (search_fits(e, s, borrowing)) {
             n = fill_back(e, s, first, borrowing);
             break;
         }
     }
     for (uint32_t i = first; i < r->targets.n; i++)
-        wl_charge(e, r->targets.v[i].wl, 1);
+        search_put(e, s, r->targets.v[i].wl);
     r->targets.n = first + n;
     return n;
 }
@@ -272,10 +270,10 @@ static uint32_t attempt(struct sl_engine *e, const struct search *s, bool borrow
 static bool hopeless(struct sl_engine *e, const struct search *s) {
     struct round *r = &e->round;
     for (uint32_t i = 0; i < r->candidates.n; i++)
-        wl_charge(e, r->candidates.v[i].wl, -1);
-    bool fits = uses_fit(e, &e->cqs.v[s->cq], s->uses, s->n_uses, true);
+        search_take(e, s, r->candidates.v[i].wl);
+    bool fits = search_fits(e, s, true);
     for (uint32_t i = 0; i < r->candidates.n; i++)
-        wl_charge(e, r->candidates.v[i].wl, 1);
+        search_put(e, s, r->candidates.v[i].wl);
     return !fits;
 }
 

@@ -30,7 +30,7 @@ static void charge_incoming(struct sl_engine *e, const struct search *s, int sig
 
 static bool fits(struct sl_engine *e, const struct search *s) {
     charge_incoming(e, s, -1);
-    bool ok = uses_fit(e, &e->cqs.v[s->cq], s->uses, s->n_uses, true);
+    bool ok = search_fits(e, s, true);
     charge_incoming(e, s, 1);
     return ok;
 }
@@ -106,9 +106,10 @@ static struct candidate *take_next(struct sl_engine *e, uint32_t cq) {
     return c;
 }
 
-static void evict_for(struct sl_engine *e, struct candidate *c, enum sl_cause cause) {
+static void evict_for(struct sl_engine *e, const struct search *s, struct candidate *c,
+                      enum sl_cause cause) {
     c->taken = true;
-    wl_charge(e, c->wl, -1);
+    search_take(e, s, c->wl);
     *sl_vec_push(&e->round.targets) = (struct target){c->wl, cause};
 }
 
@@ -253,7 +254,7 @@ static bool first_strategy(struct sl_engine *e, const struct search *s) {
     while ((k = next_queue(e, s)) != NONE) {
         bool own = k == s->cq;
         if (own || e->round.within_nominal) {
-            evict_for(e, take_next(e, k),
+            evict_for(e, s, take_next(e, k),
                       own ? SL_CAUSE_IN_CLUSTER_QUEUE : SL_CAUSE_IN_COHORT_RECLAMATION);
             if (fits(e, s))
                 return true;
@@ -275,7 +276,7 @@ static bool first_strategy(struct sl_engine *e, const struct search *s) {
             }
             if (!pass)
                 continue; /* left for the second strategy */
-            evict_for(e, c, SL_CAUSE_IN_COHORT_FAIR_SHARING);
+            evict_for(e, s, c, SL_CAUSE_IN_COHORT_FAIR_SHARING);
             if (fits(e, s))
                 return true;
             break;
@@ -293,7 +294,7 @@ static bool second_strategy(struct sl_engine *e, const struct search *s) {
         almost_common(e, e->cqs.v[s->cq].node, e->cqs.v[k].node, &mine, &theirs);
         struct share new_mine = share_of(e, mine), old_theirs = share_of(e, theirs);
         if (share_cmp(&new_mine, &old_theirs) < 0) {
-            evict_for(e, take_next(e, k), SL_CAUSE_IN_COHORT_FAIR_SHARING);
+            evict_for(e, s, take_next(e, k), SL_CAUSE_IN_COHORT_FAIR_SHARING);
             if (fits(e, s))
                 return true;
         }
@@ -325,7 +326,7 @@ uint32_t preempt_search_fair(struct sl_engine *e, const struct search *s) {
     if (ok)
         n = fill_back(e, s, first, true);
     for (uint32_t i = first; i < r->targets.n; i++)
-        wl_charge(e, r->targets.v[i].wl, 1);
+        search_put(e, s, r->targets.v[i].wl);
     r->targets.n = first + n;
     return n;
 }

@@ -350,7 +350,7 @@ static bool labels_match(const struct sl_labels *labels, const struct sl_podset_
     return any;
 }
 
-static bool has_topology(const struct sl_engine *e, sl_sym flavor) {
+bool flavor_has_topology(const struct sl_engine *e, sl_sym flavor) {
     uint32_t i = sl_map_get(&e->flavor_map, flavor);
     return i != SL_MAP_NONE && e->flavors.v[i].exists &&
            !same_str(e->flavors.v[i].spec.topology, "");
@@ -361,7 +361,7 @@ static bool places_all(const struct sl_engine *e, const struct node *q) {
     uint32_t n = 0;
     for (uint32_t g = 0; g < q->n_groups; g++)
         for (uint32_t f = 0; f < q->groups[g].n_flavors; f++, n++)
-            if (!has_topology(e, q->groups[g].flavors[f]))
+            if (!flavor_has_topology(e, q->groups[g].flavors[f]))
                 return false;
     return n > 0;
 }

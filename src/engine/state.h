@@ -607,6 +607,7 @@ void shape_unref(struct sl_engine *e, uint32_t s);
 void shapes_refresh(struct sl_engine *e);
 void plan_update(struct sl_engine *e, uint32_t class);
 void plan_free(struct plan *p);
+bool flavor_has_topology(const struct sl_engine *e, sl_sym flavor);
 /* Why the flavor does not match the podset; returns whether it does. */
 bool flavor_matches(const struct sl_engine *e, const struct node *q, const struct group *g,
                     sl_sym flavor, const struct podset *p, struct sl_why *why, struct sl_arena *a);
@@ -651,7 +652,22 @@ struct search {
     uint32_t n_uses;
     const uint32_t *contested; /* local frs that need preemption */
     uint32_t n_contested;
+    const struct sl_podset_assignment *podsets; /* that need a place besides; NULL: none does */
+    uint32_t n_podsets;
 };
+/* places.c */
+/* Fills in where; a refusal becomes one more reason. */
+bool ask_placer(struct sl_engine *e, struct entry *x);
+/* Could a place be what is contested here? */
+bool pick_needs_place(const struct sl_engine *e, const struct pick *p);
+/* Makes a search for the entry one for a place as well, if it needs one. */
+void search_places(struct sl_engine *e, struct search *s, const struct entry *x);
+/* Somebody's usage out of the way and back again; does it fit as things stand? */
+void search_take(struct sl_engine *e, const struct search *s, uint32_t wl);
+void search_put(struct sl_engine *e, const struct search *s, uint32_t wl);
+bool search_fits(struct sl_engine *e, const struct search *s, bool borrowing);
+/* assign.c: whom to evict for the assignment just made. Returns how many. */
+uint32_t find_targets(struct sl_engine *e, struct entry *x);
 /* Appends targets to round.targets; returns how many. */
 uint32_t preempt_search(struct sl_engine *e, const struct search *s);
 uint32_t preempt_search_fair(struct sl_engine *e, const struct search *s);

@@ -32,6 +32,7 @@
 #define MAX_TOKEN_BYTES 8192u
 #define MAX_URL_BYTES 65536u
 #define MAX_POOL_BYTES ((size_t)1 << 20)
+#define FIRST_WINDOW ((size_t)8 << 10)
 #define MAX_STATUS_BYTES ((size_t)64 << 10)
 
 #define PAUSE_MIN (100 * SL_MSEC)
@@ -44,6 +45,15 @@
 
 enum phase { LIST_DUE, LISTING, WATCH_DUE, WATCHING };
 enum seen { SEEN_GOOD, SEEN_BROKEN, SEEN_ERROR, SEEN_EXPIRED };
+
+/* What is left of the answer to a list. */
+struct page {
+    const char *at;
+    size_t len;
+    bool placed; /* its metadata is known */
+    bool more;   /* it is not the last one */
+    bool begun;  /* 'begin' has been told, if it had to be */
+};
 
 struct sl_reflector {
     struct sl_port *port;
@@ -67,8 +77,9 @@ struct sl_reflector {
     bool missing;        /* the last list said 404 */
     bool synced;
     bool in_owner; /* a callback of the owner runs */
-    void *pool;    /* one watch line is parsed in here */
+    void *pool;    /* one object is parsed in here */
     size_t pool_bytes;
+    size_t window; /* see read_value */
     char trouble[SL_REFLECTOR_TROUBLE];
     struct sl_reflector_stats stats;
 };
@@ -121,6 +132,7 @@ static void pause_until(struct sl_reflector *r, enum phase phase, sl_span at_lea
 static void no_pages(struct sl_reflector *r) {
     sl_buf_clear(&r->token);
     r->pages = 0;
+    r->window = FIRST_WINDOW;
 }
 
 static void list_anew(struct sl_reflector *r, sl_span retry_after) {
@@ -128,6 +140,70 @@ static void list_anew(struct sl_reflector *r, sl_span retry_after) {
     if (r->fails == 0)
         r->fails = 1; /* a list costs the server too much to be asked for again at once */
     pause_until(r, LIST_DUE, retry_after);
+}
+
+/* ---- one value ---- */
+
+/* In the pool; to be freed before the next one is read. */
+static yyjson_doc *read_text(struct sl_reflector *r, const char *text, size_t len,
+                             yyjson_read_flag flags) {
+    /* yyjson keeps a copy of the text and 16 bytes a value; objects of the API have a value in some
+     * 12 bytes of text. A text that needs more, or a very long one, pays for its own memory. */
+    size_t want = 4 * len + 1024, bytes = 4096;
+    yyjson_read_err err;
+    yyjson_alc alc;
+
+    if (want <= MAX_POOL_BYTES) {
+        if (r->pool_bytes < want) {
+            while (bytes < want)
+                bytes *= 2;
+            sl_freep(&r->pool);
+            r->pool = sl_alloc(bytes);
+            r->pool_bytes = bytes;
+        }
+        yyjson_alc_pool_init(&alc, r->pool, r->pool_bytes);
+        yyjson_doc *doc = yyjson_read_opts((char *)text, len, flags, &alc, &err); /* not in situ */
+        if (doc || err.code != YYJSON_READ_ERROR_MEMORY_ALLOCATION)
+            return doc;
+    }
+    return yyjson_read(text, len, flags);
+}
+
+static void skip_space(struct page *p) {
+    while (p->len > 0 && (*p->at == ' ' || *p->at == '\n' || *p->at == '\r' || *p->at == '\t'))
+        p->at++, p->len--;
+}
+
+/* Goes past this character, if it is the next one. */
+static bool skip_char(struct page *p, char c) {
+    skip_space(p);
+    if (p->len == 0 || *p->at != c)
+        return false;
+    p->at++, p->len--;
+    skip_space(p);
+    return true;
+}
+
+/*
+ * The next value of a page. A page is some megabytes, and read whole it would take four times that
+ * besides: so a window of the text is tried, and a wider one if the value does not end in there.
+ */
+static yyjson_doc *read_value(struct sl_reflector *r, struct page *p) {
+    for (;;) {
+        size_t n = p->len < r->window ? p->len : r->window;
+        yyjson_doc *doc = read_text(r, p->at, n, YYJSON_READ_STOP_WHEN_DONE);
+        if (doc) {
+            size_t size = yyjson_doc_get_read_size(doc);
+            p->at += size, p->len -= size;
+            skip_space(p);
+            if (size < r->window / 8 && r->window > FIRST_WINDOW)
+                r->window /= 2; /* that was an unusual one */
+            return doc;
+        }
+        if (n == p->len)
+            return NULL;
+        r->window *= 2;
+    }
 }
 
 /* ---- list ---- */
@@ -163,29 +239,73 @@ static bool take_text(struct sl_buf *to, yyjson_val *v) {
     return true;
 }
 
-/* False, and nothing told to the owner, if the body is not a page of a list. */
-static bool take_page(struct sl_reflector *r, yyjson_val *root) {
-    yyjson_val *meta = yyjson_obj_get(root, "metadata"), *items = yyjson_obj_get(root, "items");
-    yyjson_val *next = yyjson_obj_get(meta, "continue"), *o;
-    bool more = yyjson_is_str(next) && yyjson_get_len(next) > 0;
-    size_t i, n;
+/* Where the list goes on, and from which version to watch. */
+static bool take_meta(struct sl_reflector *r, struct page *p, yyjson_val *meta) {
+    yyjson_val *next = yyjson_obj_get(meta, "continue");
 
-    if (items && !yyjson_is_arr(items) && !yyjson_is_null(items)) /* null: Go's empty slice */
-        return false;
-    yyjson_arr_foreach (items, i, n, o) {
-        if (!yyjson_is_obj(o))
-            return false;
-    }
-    if (r->pages == 0 && !take_text(&r->version, yyjson_obj_get(meta, "resourceVersion")))
-        return false;
-    if (more && (r->pages >= MAX_PAGES || !take_text(&r->token, next)))
-        return false;
-    if (r->pages++ == 0)
+    p->more = yyjson_is_str(next) && yyjson_get_len(next) > 0;
+    p->placed = (r->pages > 0 || take_text(&r->version, yyjson_obj_get(meta, "resourceVersion"))) &&
+                (!p->more || (r->pages < MAX_PAGES && take_text(&r->token, next)));
+    return p->placed;
+}
+
+static void begin(struct sl_reflector *r, struct page *p) {
+    if (!p->begun && r->pages == 0)
         TELL(r, begin);
-    yyjson_arr_foreach (items, i, n, o) {
-        TELL(r, object, o);
-    }
-    if (more) {
+    p->begun = true;
+}
+
+static bool take_items(struct sl_reflector *r, struct page *p) {
+    bool good = true;
+
+    begin(r, p);
+    if (!skip_char(p, '[') || skip_char(p, ']'))
+        return true;
+    do {
+        yyjson_doc *doc = read_value(r, p);
+        good = yyjson_is_obj(yyjson_doc_get_root(doc));
+        if (good)
+            TELL(r, object, yyjson_doc_get_root(doc));
+        yyjson_doc_free(doc);
+    } while (good && skip_char(p, ','));
+    return good && skip_char(p, ']');
+}
+
+/* One member of a page: its key and its value. */
+static bool take_member(struct sl_reflector *r, struct page *p) {
+    yyjson_doc *doc = read_value(r, p);
+    yyjson_val *v = yyjson_doc_get_root(doc);
+    bool good = yyjson_is_str(v), meta = yyjson_equals_str(v, "metadata"),
+         items = yyjson_equals_str(v, "items");
+
+    yyjson_doc_free(doc);
+    if (!good || !skip_char(p, ':'))
+        return false;
+    if (items && p->len > 0 && *p->at == '[')
+        return take_items(r, p);
+    doc = read_value(r, p);
+    v = yyjson_doc_get_root(doc);
+    if (meta)
+        good = take_meta(r, p, v);
+    else
+        good = items ? yyjson_is_null(v) : v != NULL; /* null: Go's empty slice */
+    yyjson_doc_free(doc);
+    return good;
+}
+
+/* False if the body is not a page of a list; some of its objects may have been told by then. The
+ * metadata may come before or after the items: the API server itself does both. */
+static bool take_page(struct sl_reflector *r, const char *body, size_t len) {
+    struct page p = {.at = body, .len = len};
+    bool good = skip_char(&p, '{') && take_member(r, &p);
+
+    while (good && skip_char(&p, ','))
+        good = take_member(r, &p);
+    if (!good || !skip_char(&p, '}') || p.len > 0 || !p.placed)
+        return false;
+    begin(r, &p);
+    r->pages++;
+    if (p.more) {
         r->phase = LIST_DUE;
     } else {
         list_done(r, true);
@@ -201,11 +321,7 @@ static void on_list(void *ctx, const struct sl_reply *reply) {
     r->call = (sl_call){0};
     r->stats.bytes += reply->len;
     if (reply->status == 200 && reply->len <= MAX_LIST_BYTES) {
-        yyjson_doc *doc = yyjson_read(reply->body, reply->len, 0);
-        bool good = doc && take_page(r, yyjson_doc_get_root(doc));
-
-        yyjson_doc_free(doc);
-        if (!good) {
+        if (!take_page(r, reply->body, reply->len)) {
             troubled(r, "list", "the answer is not a list");
             list_anew(r, 0);
         }
@@ -234,29 +350,6 @@ static void on_list(void *ctx, const struct sl_reply *reply) {
 }
 
 /* ---- watch ---- */
-
-static yyjson_doc *read_line(struct sl_reflector *r, const char *line, size_t len) {
-    /* yyjson keeps a copy of the text and 16 bytes a value; objects of the API have a value in some
-     * 12 bytes of text. A line that needs more, or a very long one, pays for its own memory. */
-    size_t want = 4 * len + 1024, bytes = 4096;
-    yyjson_read_err err;
-    yyjson_alc alc;
-
-    if (want <= MAX_POOL_BYTES) {
-        if (r->pool_bytes < want) {
-            while (bytes < want)
-                bytes *= 2;
-            sl_freep(&r->pool);
-            r->pool = sl_alloc(bytes);
-            r->pool_bytes = bytes;
-        }
-        yyjson_alc_pool_init(&alc, r->pool, r->pool_bytes);
-        yyjson_doc *doc = yyjson_read_opts((char *)line, len, 0, &alc, &err); /* not in situ */
-        if (doc || err.code != YYJSON_READ_ERROR_MEMORY_ALLOCATION)
-            return doc;
-    }
-    return yyjson_read(line, len, 0);
-}
 
 static bool move_to(struct sl_reflector *r, yyjson_val *version) {
     if (yyjson_equals_strn(version, sl_buf_str(&r->version), r->version.len))
@@ -297,7 +390,7 @@ static void on_line(void *ctx, const char *line, size_t len) {
         return;
     r->stats.bytes += len;
     if (len <= MAX_LINE_BYTES) {
-        yyjson_doc *doc = read_line(r, line, len);
+        yyjson_doc *doc = read_text(r, line, len, 0);
         if (doc)
             seen = take_event(r, yyjson_doc_get_root(doc));
         yyjson_doc_free(doc);
@@ -424,6 +517,7 @@ struct sl_reflector *sl_reflector_new(struct sl_port *port, const char *path, co
     sl_buf_init(&r->token, MAX_TOKEN_BYTES);
     r->phase = LIST_DUE;
     r->due = port->mono;
+    r->window = FIRST_WINDOW;
     return r;
 }
 
@@ -439,6 +533,10 @@ void sl_reflector_free(struct sl_reflector *r) {
     sl_freep(&r->path);
     sl_freep(&r->query);
     sl_freep(&r);
+}
+
+const char *sl_reflector_version(const struct sl_reflector *r) {
+    return sl_buf_str(&r->version);
 }
 
 bool sl_reflector_synced(const struct sl_reflector *r) {

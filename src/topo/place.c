@@ -275,11 +275,6 @@ static const char *place_all(struct job *j) {
     return NULL;
 }
 
-static void hold_use(struct sl_topo *t, const struct hold *h, int sign) {
-    for (uint32_t i = 0; h && i < h->n; i++)
-        part_use(t, &h->v[i], sign);
-}
-
 bool sl_topo_place(struct sl_topo *t, uint64_t key, uint64_t replaces,
                    const struct sl_topo_podset *v, uint32_t n, char *why, size_t why_len) {
     struct job j = {.t = t, .v = v, .n = n};
@@ -289,9 +284,11 @@ bool sl_topo_place(struct sl_topo *t, uint64_t key, uint64_t replaces,
         const struct hold *old = replaces ? hold_of(t, replaces) : NULL;
         j.hold = hold_new(key, n);
         sl_arena_init(&j.mem, SIZE_MAX / 4); /* as long as the names it was given */
-        hold_use(t, old, -1);
+        if (old && !old->aside)
+            hold_use(t, old, -1);
         reason = place_all(&j);
-        hold_use(t, old, 1);
+        if (old && !old->aside)
+            hold_use(t, old, 1);
     }
     if (why_len > 0)
         (void)snprintf(why, why_len, "%s", reason ? reason : "");

@@ -112,6 +112,7 @@ struct part { /* one podset */
 
 struct hold {
     uint64_t key;
+    bool aside; /* it counts as free for the time being */
     uint32_t n;
     struct part v[];
 };
@@ -143,6 +144,8 @@ void part_done(struct sl_topo *t, struct part *p);
 struct hold *hold_of(const struct sl_topo *t, uint64_t key);
 struct hold *hold_new(uint64_t key, uint32_t n);
 void hold_put(struct sl_topo *t, struct hold *h);
+/* All of its parts (part_use). */
+void hold_use(struct sl_topo *t, const struct hold *h, int sign);
 void hold_free(struct sl_topo *t, struct hold *h);
 /* The wants of one pod; the caller frees them. */
 struct want *wants_of(struct sl_topo *t, const struct sl_request *v, uint32_t n, uint32_t *ret_n);

@@ -194,7 +194,14 @@ void hold_put(struct sl_topo *t, struct hold *h) {
     *sl_vec_push(&t->holds) = h;
 }
 
+void hold_use(struct sl_topo *t, const struct hold *h, int sign) {
+    for (uint32_t i = 0; i < h->n; i++)
+        part_use(t, &h->v[i], sign);
+}
+
 void hold_free(struct sl_topo *t, struct hold *h) {
+    if (h->aside)
+        hold_use(t, h, 1);
     for (uint32_t i = 0; i < h->n; i++)
         part_done(t, &h->v[i]);
     sl_freep(&h);
@@ -245,6 +252,14 @@ void sl_topo_release(struct sl_topo *t, uint64_t key) {
         t->holds.v[at] = last;
     }
     hold_free(t, h);
+}
+
+void sl_topo_aside(struct sl_topo *t, uint64_t key, bool aside) {
+    struct hold *h = hold_of(t, key);
+    if (!h || h->aside == aside)
+        return;
+    hold_use(t, h, aside ? -1 : 1);
+    h->aside = aside;
 }
 
 static struct sl_topo_place tell(const struct sl_topo *t, const struct part *p,

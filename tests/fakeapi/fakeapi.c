@@ -18,10 +18,10 @@ sl_span fa_some_time(struct fakeapi *a, sl_span min, sl_span max) {
     return sl_prng_range(&a->prng, min, max);
 }
 
-static sl_span way(struct fakeapi *a, uint32_t slow_one_in) {
+static sl_span way(struct fakeapi *a, uint32_t slow_one_in, sl_span longest) {
     sl_span t = fa_some_time(a, 100 * SL_USEC, SL_MSEC);
 
-    return fa_one_in(a, slow_one_in) ? t + fa_some_time(a, 0, 5 * SL_SEC) : t;
+    return fa_one_in(a, slow_one_in) ? t + fa_some_time(a, 0, longest ? longest : 5 * SL_SEC) : t;
 }
 
 /* ---- events ---- */
@@ -115,7 +115,8 @@ static sl_call port_request(struct sl_port *p, const struct sl_request_line *rq,
         memcpy(c->body, rq->body, rq->len);
         c->len = rq->len;
     }
-    fa_event_add(a, a->now + way(a, a->faults.delay), EV_ARRIVE, fa_call_id(a, c), NULL, NULL);
+    fa_event_add(a, a->now + way(a, a->faults.delay, a->faults.longest), EV_ARRIVE,
+                 fa_call_id(a, c), NULL, NULL);
     return (sl_call){fa_call_id(a, c)};
 }
 
@@ -127,7 +128,8 @@ static sl_call port_watch(struct sl_port *p, const char *path, sl_line_fn line, 
 
     c->watch = true;
     c->line = line;
-    fa_event_add(a, a->now + way(a, a->faults.delay), EV_ARRIVE, fa_call_id(a, c), NULL, NULL);
+    fa_event_add(a, a->now + way(a, a->faults.delay, a->faults.longest), EV_ARRIVE,
+                 fa_call_id(a, c), NULL, NULL);
     return (sl_call){fa_call_id(a, c)};
 }
 
@@ -231,7 +233,8 @@ static void arrive(struct fakeapi *a, struct call *c) {
     if (fa_one_in(a, f->lose_reply))
         lose(a, c);
     else
-        fa_event_add(a, a->now + way(a, f->late_reply), EV_REPLY, fa_call_id(a, c), NULL, NULL);
+        fa_event_add(a, a->now + way(a, f->late_reply, f->longest), EV_REPLY, fa_call_id(a, c),
+                     NULL, NULL);
 }
 
 static void reply(struct fakeapi *a, struct call *c) {
@@ -327,6 +330,7 @@ void fakeapi_some_faults(struct sl_prng *p, uint32_t least, struct fakeapi_fault
         {&ret->hang_watch, 5},   {&ret->garble, 2},
     };
 
+    ret->longest = 0;
     for (size_t i = 0; i < SL_LEN(all); i++) { /* in this order: the draws are part of the seed */
         int64_t min = (int64_t)least * all[i].factor, n = sl_prng_range(p, min, 8 * min);
         *all[i].one_in = sl_prng_one_in(p, 2) ? (uint32_t)n : 0;

@@ -90,6 +90,7 @@ struct fakeapi_faults {
     uint32_t lag_watch;  /* this line and all after it come up to 5 s later */
     uint32_t hang_watch; /* the stream goes silent and never ends */
     uint32_t garble;     /* half a line, then the end of the stream */
+    sl_span longest;     /* 'delay' and 'late_reply' take up to this instead of 5 s; 0: 5 s */
 };
 /* Each kind of fault with one chance in two, then once in 'least' to 8 * least; the graver ones
  * less often. */

@@ -7,7 +7,9 @@
 
 static bool place(void *ctx, sl_wl_id id, const struct sl_podset_assignment *ps, uint32_t n,
                   uint32_t *ret_refused, char *why, size_t why_len) {
-    (void)ctx, (void)id, (void)ps, (void)n, (void)ret_refused, (void)why, (void)why_len;
+    (void)ctx, (void)id, (void)ps, (void)n;
+    *ret_refused = 0;
+    (void)snprintf(why, why_len, "never");
     return true;
 }
 
@@ -15,7 +17,7 @@ static void undo(void *ctx, sl_wl_id id) {
     (void)ctx, (void)id;
 }
 
-static const struct sl_placer yes = {NULL, place, undo};
+static const struct sl_placer yes = {NULL, place, undo, NULL, NULL};
 static const char *const levels[] = {"block", "rack"};
 
 static void flavor_on(struct fx *x, const char *name, const char *topology, uint32_t n_levels) {
@@ -160,11 +162,166 @@ static void test_no_topology(void **state) {
     stop(&x);
 }
 
+/* ---- places that are contested ---- */
+
+/* A room with this many seats; each workload takes as many as it has pods. */
+struct room {
+    int32_t free;
+    struct seat {
+        sl_wl_id id;
+        int32_t n;
+        bool aside;
+    } v[16];
+    uint32_t n;
+};
+
+static struct seat *seat_of(struct room *r, sl_wl_id id) {
+    for (uint32_t i = 0; i < r->n; i++)
+        if (r->v[i].id.v == id.v)
+            return &r->v[i];
+    return NULL;
+}
+
+static bool has_seats(void *ctx, sl_wl_id id, const struct sl_podset_assignment *ps, uint32_t n) {
+    (void)id, (void)n;
+    return ps[0].count <= ((struct room *)ctx)->free;
+}
+
+static bool sit(void *ctx, sl_wl_id id, const struct sl_podset_assignment *ps, uint32_t n,
+                uint32_t *ret_refused, char *why, size_t why_len) {
+    struct room *r = ctx;
+    *ret_refused = 0;
+    (void)snprintf(why, why_len, "the room is full");
+    if (!has_seats(ctx, id, ps, n))
+        return false;
+    assert_true(r->n < SL_LEN(r->v));
+    r->v[r->n++] = (struct seat){.id = id, .n = ps[0].count};
+    r->free -= ps[0].count;
+    return true;
+}
+
+static void rise(void *ctx, sl_wl_id id) {
+    struct room *r = ctx;
+    struct seat *s = seat_of(r, id);
+    assert_non_null(s);
+    assert_false(s->aside); /* nobody is left aside after a search */
+    r->free += s->n;
+    *s = r->v[--r->n];
+}
+
+static void step_aside(void *ctx, sl_wl_id id, bool aside) {
+    struct room *r = ctx;
+    struct seat *s = seat_of(r, id);
+    assert_non_null(s);
+    assert_int_not_equal(s->aside, aside);
+    s->aside = aside;
+    r->free += aside ? s->n : -s->n;
+}
+
+static sl_wl_id crowd(struct fx *x, const char *name, const char *queue, int32_t priority,
+                      int32_t pods) {
+    struct sl_workload_spec s = wl_spec(name, priority);
+    s.queue = queue;
+    return wl_tell(x, s, pods, "gpu", UNITS(1));
+}
+
+static bool evicting(const struct fx *x, sl_wl_id id) {
+    struct sl_wl_view v;
+    return sl_engine_workload(x->e, id, &v) && v.evicting;
+}
+
+/* Quota is plenty, seats are few: the least important leave, as many as needed. */
+static void contest(bool fair) {
+    struct room room = {.free = 6};
+    struct sl_placer seam = {&room, sit, rise, step_aside, has_seats};
+    struct sl_config c = sl_config_default;
+    struct simple s;
+    struct fx x;
+    start(&x, &seam);
+    c.fair_sharing = fair;
+    c.fair[0] = SL_FAIR_FINAL_SHARE;
+    c.n_fair = 1;
+    config(&x, c);
+    flavor_on(&x, "f", "t", 2);
+    cq_tell(&x, cq_spec(&s, "q", "", "f", "gpu", 100));
+    lq(&x, "l", "q");
+    sl_wl_id low = crowd(&x, "low", "l", 1, 2), mid = crowd(&x, "mid", "l", 2, 2),
+             top = crowd(&x, "top", "l", 9, 2);
+    (void)cycle(&x, SL_SEC);
+    assert_int_equal(room.free, 0);
+
+    sl_wl_id giant = crowd(&x, "giant", "l", 5, 5); /* 4 seats at most */
+    (void)cycle(&x, 2 * SL_SEC);
+    assert_int_equal(phase(&x, giant), SL_PHASE_ASLEEP);
+    assert_int_equal(told(&x, SL_EFFECT_EVICT), 0);
+    about(&x, SL_FACT_WORKLOAD_GONE, giant);
+
+    sl_wl_id high = crowd(&x, "high", "l", 5, 2);
+    (void)cycle(&x, 3 * SL_SEC);
+    assert_int_equal(told(&x, SL_EFFECT_EVICT), 1);
+    assert_true(evicting(&x, low));
+    assert_false(evicting(&x, mid));
+    waits(&x, "the room is full");
+    (void)cycle(&x, 4 * SL_SEC); /* counts on him: nobody else has to go */
+    sl_engine_places_changed(x.e);
+    (void)cycle(&x, 5 * SL_SEC);
+    assert_int_equal(told(&x, SL_EFFECT_EVICT), 0);
+    about(&x, SL_FACT_RELEASED, low);
+    (void)cycle(&x, 6 * SL_SEC);
+    assert_int_equal(phase(&x, high), SL_PHASE_ADMITTED);
+    assert_int_equal(phase(&x, mid), SL_PHASE_ADMITTED);
+    assert_int_equal(phase(&x, top), SL_PHASE_ADMITTED);
+    assert_int_equal(room.free, 0);
+    (void)cycle(&x, 7 * SL_SEC); /* and the one who left does not come back for it */
+    assert_int_equal(told(&x, SL_EFFECT_EVICT), 0);
+    about(&x, SL_FACT_FINISHED, top);
+    (void)cycle(&x, 8 * SL_SEC);
+    assert_int_equal(phase(&x, low), SL_PHASE_ADMITTED);
+    stop(&x);
+}
+
+static void test_contest(void **state) {
+    (void)state;
+    contest(false);
+}
+
+static void test_fair_contest(void **state) {
+    (void)state;
+    contest(true);
+}
+
+/* Quota has to be won as well: who goes must leave both, and a winner without a seat evicts nobody.
+ */
+static void test_quota_and_places(void **state) {
+    (void)state;
+    struct room room = {.free = 8};
+    struct sl_placer seam = {&room, sit, rise, step_aside, has_seats};
+    struct simple s;
+    struct fx x;
+    start(&x, &seam);
+    flavor_on(&x, "f", "t", 2);
+    cq_tell(&x, cq_spec(&s, "q", "", "f", "gpu", 10));
+    lq(&x, "l", "q");
+    sl_wl_id low = crowd(&x, "low", "l", 1, 4), mid = crowd(&x, "mid", "l", 2, 4);
+    (void)cycle(&x, SL_SEC);
+    room.free -= 3; /* somebody else's chairs: now there are fewer than are in use */
+    sl_wl_id high = crowd(&x, "high", "l", 5, 6);
+    (void)cycle(&x, 2 * SL_SEC);
+    assert_int_equal(told(&x, SL_EFFECT_EVICT), 0);
+    assert_int_equal(phase(&x, high), SL_PHASE_ASLEEP);
+    room.free += 3;
+    sl_engine_places_changed(x.e);
+    (void)cycle(&x, 3 * SL_SEC);
+    assert_true(evicting(&x, low));
+    assert_true(evicting(&x, mid)); /* 4 seats of one are not enough, although the quota would be */
+    stop(&x);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_to_its_own),
-        cmocka_unit_test(test_everybody_gets_a_place),
-        cmocka_unit_test(test_no_topology),
+        cmocka_unit_test(test_each_to_its_own), cmocka_unit_test(test_everybody_gets_a_place),
+        cmocka_unit_test(test_no_topology),     cmocka_unit_test(test_contest),
+        cmocka_unit_test(test_fair_contest),    cmocka_unit_test(test_quota_and_places),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -142,6 +142,9 @@ static void test_no_more_than_granted(void **state) {
     request(&w, SL_DELETE, PODS "/a", SL_JSON, "{}"); /* its node has not let it go yet */
     run(&w, SETTLE);
     assert_non_null(at(&w, PODS "/a", "metadata.deletionTimestamp"));
+    are_free(&w, "a b c");
+    set_phase(&w, "a", "Failed");
+    run(&w, SETTLE);
     are_free(&w, "a b c d");
     end(&w);
 }
@@ -295,7 +298,7 @@ struct watch {
 static bool is_free(yyjson_val *o) {
     const char *phase = jstr(o, "status.phase");
     return o && !has_gate(o, Q "elastic-job") && strcmp(phase, "Succeeded") != 0 &&
-           !jat(o, "metadata.deletionTimestamp");
+           strcmp(phase, "Failed") != 0;
 }
 
 static void count_free(void *ctx, const struct fakeapi_change *c) {

@@ -169,13 +169,20 @@ static void test_bad_lists(void **state) {
         "[]",
         "{",
         "null",
-        "{\"items\":[]}",
+        "{}",
         "{\"metadata\":{},\"items\":[]}",
         "{\"metadata\":{\"resourceVersion\":5},\"items\":[]}",
         "{\"metadata\":{\"resourceVersion\":\"\"},\"items\":[]}",
         LIST("5", "{}"),
+        LIST("5", "1"),
+        /* from here on only a part of it is bad */
         LIST("5", "[1]"),
         LIST("5", "[" OBJ("x", "1") ",null]"),
+        LIST("5", "[" OBJ("x", "1") ",]"),
+        LIST("5", "[" OBJ("x", "1") " " OBJ("y", "1") "]"),
+        LIST("5", "[" OBJ("x", "1") "]}"),
+        LIST("5", "[" OBJ("x", "1") "],"),
+        "{\"items\":[" OBJ("x", "1") "],\"metadata\":{}}",
     };
     struct stage g;
 
@@ -183,12 +190,42 @@ static void test_bad_lists(void **state) {
     for (size_t i = 0; i < SL_LEN(bad); i++) {
         stage_open(&g, "");
         answer(&g.s, 200, bad[i], 0);
-        assert_int_equal(g.t.begins, 0);
+        assert_true(g.t.begins == 0 || strstr(bad[i], "items\":["));
+        assert_int_equal(g.t.syncs, 0);
         after(&g, 50 * SL_MSEC, 100 * SL_MSEC, FIRST);
         answer(&g.s, 200, LIST("5", "null"), 0);
         assert_int_equal(g.t.syncs, 1);
+        assert_int_equal(g.t.rows.n, 0);
         stage_close(&g);
     }
+}
+
+/* Members in any order, spaces anywhere, and objects of any size: they are read one by one. */
+static void test_shapes_of_lists(void **state) {
+    struct stage g;
+    struct sl_buf b;
+
+    (void)state;
+    stage_open(&g, "");
+    sl_buf_init(&b, (size_t)4 << 20);
+    sl_buf_puts(&b, " {\n\"apiVersion\" : \"v1\" ,\"items\": [ ");
+    for (int i = 0; i < 60; i++) {
+        sl_buf_printf(&b, "%s{\"data\":\"", i ? " ,\t" : "");
+        for (int k = i == 30 ? 500000 : i * 700; k > 0; k--)
+            sl_buf_putc(&b, 'x');
+        sl_buf_printf(&b,
+                      "\",\"metadata\":{\"namespace\":\"a\",\"name\":\"n%d\","
+                      "\"resourceVersion\":\"1\"}}",
+                      i);
+    }
+    sl_buf_puts(&b, "\n],\"kind\":\"JobList\",\"metadata\":{\"resourceVersion\":\"9\"}\r\n}\n");
+    assert_false(b.overflow);
+    answer(&g.s, 200, sl_buf_str(&b), 0);
+    sl_buf_done(&b);
+    assert_int_equal(g.t.rows.n, 60);
+    assert_int_equal(g.t.syncs, 1);
+    now(&g, WATCH("9"));
+    stage_close(&g);
 }
 
 static void test_list_errors(void **state) {
@@ -425,11 +462,17 @@ static void test_long_lines(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pages),        cmocka_unit_test(test_bad_lists),
-        cmocka_unit_test(test_list_errors),  cmocka_unit_test(test_expired_page),
-        cmocka_unit_test(test_missing),      cmocka_unit_test(test_events),
-        cmocka_unit_test(test_trouble),      cmocka_unit_test(test_gone),
-        cmocka_unit_test(test_broken_lines), cmocka_unit_test(test_silence),
+        cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_bad_lists),
+        cmocka_unit_test(test_shapes_of_lists),
+        cmocka_unit_test(test_list_errors),
+        cmocka_unit_test(test_expired_page),
+        cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_events),
+        cmocka_unit_test(test_trouble),
+        cmocka_unit_test(test_gone),
+        cmocka_unit_test(test_broken_lines),
+        cmocka_unit_test(test_silence),
         cmocka_unit_test(test_long_lines),
     };
     return cmocka_run_group_tests_name("reflector", tests, NULL, NULL);

@@ -258,6 +258,25 @@ static void test_replaces(void **state) {
     sl_topo_free(t);
 }
 
+static void test_aside(void **state) {
+    (void)state;
+    struct sl_topo *t = hosts("b1/r1/x1=4");
+    assert_string_equal(try_one(t, 1, podset(3, REQ, RACK)), "x1:3");
+    sl_topo_aside(t, 1, true);
+    sl_topo_aside(t, 1, true);
+    sl_topo_aside(t, 9, true);
+    assert_string_equal(try_one(t, 2, podset(4, REQ, RACK)), "x1:4");
+    assert_string_equal(held(t, 1), "x1:3");
+    sl_topo_release(t, 2);
+    sl_topo_aside(t, 1, false);
+    assert_string_equal(try_one(t, 2, podset(2, REQ, RACK)),
+                        "topology \"default\" allows to fit only 1 out of 2 pod(s)");
+    sl_topo_aside(t, 1, true); /* it may go meanwhile */
+    sl_topo_release(t, 1);
+    assert_string_equal(try_one(t, 2, podset(4, REQ, RACK)), "x1:4");
+    sl_topo_free(t);
+}
+
 static void test_several_podsets(void **state) {
     (void)state;
     struct sl_topo *t = hosts("b1/r1/x1=4 b1/r2/x2=3");
@@ -317,11 +336,11 @@ static void test_before(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_levels),     cmocka_unit_test(test_racks),
-        cmocka_unit_test(test_exclusions), cmocka_unit_test(test_others),
-        cmocka_unit_test(test_node_news),  cmocka_unit_test(test_hold),
-        cmocka_unit_test(test_replaces),   cmocka_unit_test(test_several_podsets),
-        cmocka_unit_test(test_before),
+        cmocka_unit_test(test_levels),          cmocka_unit_test(test_racks),
+        cmocka_unit_test(test_exclusions),      cmocka_unit_test(test_others),
+        cmocka_unit_test(test_node_news),       cmocka_unit_test(test_hold),
+        cmocka_unit_test(test_replaces),        cmocka_unit_test(test_aside),
+        cmocka_unit_test(test_several_podsets), cmocka_unit_test(test_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
