@@ -13,6 +13,10 @@
 
 /* What a conversion may add to what it was given: a compact topology can stand for a long list. */
 #define SL_CONVERT_MAX_BYTES ((size_t)32 << 20)
+#define SL_CONVERT_PATH "/convert"
+/* The largest conversion review that is read: the API server puts a whole list into one, as long as
+ * its client asked for it. */
+#define SL_CONVERT_BODY_BYTES ((size_t)64 << 20)
 
 struct sl_convert {
     yyjson_mut_doc *doc; /* where the results live */

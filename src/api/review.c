@@ -56,8 +56,6 @@ static const struct row {
     {"sparkoperator-k8s-io-v1beta2-sparkapplication", allow, allow, SL_FW_SPARKAPPLICATION},
 };
 
-static const char convert_path[] = "/convert";
-
 /* The part after a prefix, NULL if the text does not begin with it. */
 static const char *after(const char *text, const char *prefix) {
     size_t n = strlen(prefix);
@@ -80,7 +78,7 @@ static sl_review_fn find(const char *path, enum sl_framework *ret_framework) {
 
 bool sl_review_path(const char *path) {
     enum sl_framework framework;
-    return strcmp(path, convert_path) == 0 || find(path, &framework);
+    return strcmp(path, SL_CONVERT_PATH) == 0 || find(path, &framework);
 }
 
 /* ---- the answer ---- */
@@ -234,7 +232,7 @@ static int answer(int code, struct sl_buf *out, const char *text) {
 int sl_review(const struct sl_api_view *view, const char *path, const char *body, size_t len,
               struct sl_buf *out) {
     _cleanup_(sl_json_docp) yyjson_doc *doc = NULL;
-    bool converts = strcmp(path, convert_path) == 0;
+    bool converts = strcmp(path, SL_CONVERT_PATH) == 0;
     enum sl_framework framework = CORE;
     sl_review_fn fn = converts ? NULL : find(path, &framework);
     struct sl_err err;
@@ -242,8 +240,8 @@ int sl_review(const struct sl_api_view *view, const char *path, const char *body
 
     if (!converts && !fn)
         return answer(404, out, "no such path");
-    if (len > SL_REVIEW_MAX_BYTES)
-        return answer(400, out, "the review is larger than 8 MiB");
+    if (len > (converts ? SL_CONVERT_BODY_BYTES : SL_REVIEW_MAX_BYTES))
+        return answer(400, out, "the review is too large");
     r = sl_json_read(body, len, &doc, &err);
     if (r < 0)
         return answer(400, out, err.text);

@@ -432,7 +432,7 @@ static void on_read(void *ctx, uint32_t obj, const struct sl_reply *reply) {
 struct sl_manager *sl_manager_new(const struct sl_manager_spec *spec) {
     struct sl_manager *m = sl_alloc0(1, sizeof *m);
     m->spec = *spec;
-    m->leads = !spec->standby;
+    m->elected = m->leads = !spec->standby;
     sl_syms_init(&m->syms);
     sl_effects_init(&m->effects);
     sl_heap_init(&m->looks, look_less, look_place, m);
@@ -508,17 +508,25 @@ void sl_manager_configure(struct sl_manager *m, const struct sl_settings *settin
             rec_mark(m, m->objs.v[i]);
 }
 
+/* Our stream, or a list on its way, may be behind what the last leader wrote: we lead from a list
+ * that was asked for since. */
 void sl_manager_lead(struct sl_manager *m, bool lead) {
-    if (m->leads == lead)
+    if (m->elected == lead)
         return;
-    m->leads = lead;
-    m->facts = true;
-    if (lead && m->tables[REC_WORKLOAD].reflector)
-        start_reflector(m, REC_WORKLOAD); /* our stream, or a list on its way, may be behind what the
-                                             last leader wrote */
-    for (uint32_t i = 0; lead && i < m->objs.n; i++) {
+    m->elected = lead;
+    m->leads = false;
+    if (lead)
+        start_reflector(m, REC_WORKLOAD);
+}
+
+static void take_over(struct sl_manager *m) {
+    m->leads = m->facts = true;
+    sl_vec_clear(&m->held);
+    for (uint32_t i = 0; i < m->objs.n; i++) {
         if (!m->objs.v[i] || m->objs.v[i]->gone)
             continue;
+        if (m->objs.v[i]->kind == REC_WORKLOAD)
+            wl_forget(m, wl_of(m->objs.v[i]));
         rec_mark(m, m->objs.v[i]);
         rec_want(m, m->objs.v[i]);
     }
@@ -607,6 +615,8 @@ void sl_manager_tick(struct sl_manager *m) {
     bool whole = lists_are_in(m);
     if (!whole && !m->ready)
         return;
+    if (m->elected && !m->leads && m->tables[REC_WORKLOAD].synced)
+        take_over(m);
     wake_due(m);
     bool sees = whole && m->leads && !stream_is_behind(m);
     for (uint32_t pass = 0;; pass++) {

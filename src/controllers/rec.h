@@ -145,6 +145,7 @@ struct sl_manager {
     SL_VEC(uint32_t) fresh;   /* workloads that the engine heard of since its last cycle */
     uint32_t n_releasing;     /* workloads whose reservation is being taken back */
     SL_VEC(uint32_t) held;    /* workloads whose new reservation waits for that */
+    bool elected;             /* leads as soon as the workloads have been listed since */
     bool ready, leads, facts; /* facts: told the engine something since its last cycle */
     bool places_news;         /* there may be room where there was none */
     struct sl_map events;     /* hash of what an event says of what -> object number */
@@ -176,8 +177,8 @@ struct rec *rec_each(const struct sl_manager *m, enum rec_kind k, uint32_t *at);
 void rec_mark(struct sl_manager *m, struct rec *r);
 /* To be looked at again at this wall time; 0 takes the wish back. */
 void rec_look_at(struct sl_manager *m, struct rec *r, sl_time wall);
-/* May have something to write: decisions in lane 0, reasons and statuses of queues in lane 1, events
- * in lane 2. */
+/* May have something to write: decisions in lane 0, reasons and statuses of queues in lane 1,
+ * events in lane 2. */
 void rec_want(struct sl_manager *m, struct rec *r);
 void rec_want_at(struct sl_manager *m, struct rec *r, sl_time mono);
 /* A new record of a kind; it is found by name unless that is NULL (events). */

@@ -542,6 +542,25 @@ static void owner_answered(struct sl_manager *m, struct rec_wl *w, enum sl_writt
         rec_want(m, &w->rec);
 }
 
+void wl_forget(struct sl_manager *m, struct rec_wl *w) {
+    if (!w->want && !w->sent && !w->wishes)
+        return;
+    wl_changes_free(&w->want);
+    w->wishes = 0;
+    w->by = SL_WL_NONE;
+    w->stubborn = false;
+    w->outdated = w->sent != NULL;
+    wl_note_release(m, w);
+    if (w->sent || !w->id.v)
+        return;
+    struct sl_fact f = {.kind = SL_FACT_WORKLOAD_GONE, .wl = w->id};
+    (void)tell(m, &f, NULL);
+    (void)sl_map_del(&m->by_wl_id, w->id.v, w->rec.obj);
+    w->id = SL_WL_NONE; /* it is told anew */
+    w->checks_told = w->reclaimable_hash = 0;
+    w->ready_told = w->reclaimable_told = w->past_told = false;
+}
+
 void wl_written(struct sl_manager *m, struct rec *r, const struct sl_write *out,
                 enum sl_written how, const struct sl_reply *reply) {
     struct rec_wl *w = wl_of(r);
@@ -575,6 +594,9 @@ void wl_written(struct sl_manager *m, struct rec *r, const struct sl_write *out,
         wl_changes_return(w);
         wl_drop_outdated(m, w);
     }
+    if (w->outdated && !w->sent && w->want)
+        wl_forget(m, w);
+    w->outdated = false;
     wl_note_release(m, w);
     if (w->want || w->wishes)
         rec_want(m, r);

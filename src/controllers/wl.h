@@ -110,8 +110,8 @@ struct wl_changes {
 struct wl_podset {
     sl_sym name, group;       /* group: podSetGroupName of its topologyRequest, 0 */
     int32_t count, min_count; /* min_count 0: none */
-    bool topology; /* its topologyRequest asks for a place in so many words */
-    sl_sym request; /* the topologyRequest as JSON, where places are given; 0: none */
+    bool topology;            /* its topologyRequest asks for a place in so many words */
+    sl_sym request;           /* the topologyRequest as JSON, where places are given; 0: none */
     struct template *template;
 };
 
@@ -147,14 +147,15 @@ struct rec_wl {
     uint64_t spec_hash; /* of everything the engine is told about it */
     struct wl_status seen;
     struct wl_changes *want, *sent; /* NULL: none */
+    bool outdated;                  /* 'sent' was decided before we led anew */
     uint64_t checks_told;           /* hash of the checks the engine knows of */
     uint64_t reclaimable_hash;
     bool ready_told, reclaimable_told, past_told;
     bool placed;     /* its pods have places in the topology */
     uint64_t places; /* hash of those that are held */
-    sl_wl_id by;    /* who preempts it, while that is being written */
-    bool releasing; /* counted in n_releasing */
-    bool stubborn;  /* the API server refused to take its reservation back: nobody waits for that */
+    sl_wl_id by;     /* who preempts it, while that is being written */
+    bool releasing;  /* counted in n_releasing */
+    bool stubborn; /* the API server refused to take its reservation back: nobody waits for that */
     int64_t spec_generation; /* of the podsets below */
     uint32_t wishes;
     sl_sym wish_queue, wish_class_kind, wish_class_name;
@@ -204,6 +205,9 @@ void wl_set_admission(struct sl_manager *m, struct rec_wl *w, const char *cq,
                       const struct sl_podset_assignment *v, uint32_t n);
 void wl_clear_admission(struct sl_manager *m, struct rec_wl *w);
 void wl_wish(struct sl_manager *m, struct rec_wl *w, uint32_t wishes);
+/* We lead anew: what was decided or wished before that counts no longer, only what the API says.
+ * What was sent may still arrive, so the engine reckons with it until the answer is known. */
+void wl_forget(struct sl_manager *m, struct rec_wl *w);
 void wl_wish_queue(struct sl_manager *m, struct rec_wl *w, const char *queue);
 void wl_wish_gate(struct sl_manager *m, struct rec_wl *w, const char *gate); /* "" removes it */
 void wl_wish_priority(struct sl_manager *m, struct rec_wl *w, const struct priority *p);

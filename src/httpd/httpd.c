@@ -69,7 +69,7 @@ struct server {
 
 struct sl_httpd {
     uv_loop_t *loop;
-    struct sl_httpd_spec spec; /* without the strings */
+    struct sl_httpd_spec spec; /* without host and certificate */
     bool tls;
     int fd;
     uint16_t port;
@@ -82,12 +82,15 @@ struct sl_httpd {
     struct server *now, *old;
     TAILQ_HEAD(, conn) conns;
     uint32_t n_conns, n_idle;
+    size_t bodies; /* bytes of all that are in memory */
 };
 
 /* A request whose headers are complete. */
 struct request {
     struct sl_buf body;
-    size_t seen; /* of the body, also what was over the ceiling */
+    size_t seen;  /* of the body, also what was over the ceiling */
+    size_t taken; /* of the room for all bodies */
+    bool crowded; /* there was none left */
 };
 
 /* ---- answers ---- */
@@ -193,13 +196,35 @@ static uint64_t announced_length(struct MHD_Connection *c) {
     return v ? strtoull(v, NULL, 10) : 0; /* the library has checked the digits */
 }
 
+static size_t body_ceiling(const struct sl_httpd_spec *spec, const char *path) {
+    return spec->large_path && strcmp(path, spec->large_path) == 0 ? spec->large_body
+                                                                   : spec->max_body;
+}
+
+/* Is there room for so much more? */
+static bool take_room(struct sl_httpd *h, struct request *rq, size_t n) {
+    size_t largest = h->spec.large_path ? h->spec.large_body : h->spec.max_body;
+
+    if (h->bodies + n > 4 * largest)
+        return false;
+    h->bodies += n;
+    rq->taken += n;
+    return true;
+}
+
+static void drop_body(struct sl_httpd *h, struct request *rq) {
+    sl_buf_done(&rq->body);
+    h->bodies -= rq->taken;
+    rq->taken = 0;
+}
+
 /* Called with the headers (*state is NULL then), with each piece of the body, and at the end. */
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const char *path,
                                   const char *method, const char *version, const char *piece,
                                   size_t *piece_len, void **state) {
     struct server *s = cls;
     struct request *rq = *state;
-    size_t max = s->h->spec.max_body;
+    size_t max = body_ceiling(&s->h->spec, path);
 
     (void)version;
     if (!rq) {
@@ -211,7 +236,11 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
     }
     if (*piece_len > 0) {
         rq->seen += *piece_len;
-        sl_buf_add(&rq->body, piece, *piece_len);
+        rq->crowded |= !take_room(s->h, rq, *piece_len);
+        if (rq->crowded)
+            drop_body(s->h, rq);
+        else
+            sl_buf_add(&rq->body, piece, *piece_len);
         *piece_len = 0;
         /* Of a body that did not announce its length the rest is swallowed, so that the client
          * can read our answer; but not without end. */
@@ -219,6 +248,8 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
     }
     if (rq->body.overflow)
         return refuse(s, c, 413, "the body is too large");
+    if (rq->crowded)
+        return refuse(s, c, 503, "too much is being sent at once, come again");
     if (conn_of(c)->late)
         return MHD_NO;
     return handle(s, c, method, path, rq);
@@ -251,7 +282,7 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **state,
     (void)how;
     turn(cls, c, true);
     if (rq) {
-        sl_buf_done(&rq->body);
+        drop_body(((struct server *)cls)->h, rq);
         sl_freep(&rq);
     }
     *state = NULL;

@@ -1,9 +1,10 @@
 /*
  * HTTP and HTTPS servers inside the libuv loop: handlers run on the loop's thread, one after the
- * other, with the whole request in memory, and answer at once or when they are woken. HTTP/1.1 with keep-alive; TLS 1.2
- * and 1.3.
+ * other, with the whole request in memory, and answer at once or when they are woken. HTTP/1.1 with
+ * keep-alive; TLS 1.2 and 1.3.
  *
- * What a client can take is bounded: header lines 32 KiB in all (431), the body max_body (413),
+ * What a client can take is bounded: header lines 32 KiB in all (431), the body max_body (413), all
+ * bodies together four times the largest that is allowed (503, with the word to come again),
  * request_ms from the accept or the request line to the end of the answer, and idle_ms from there
  * to the next request line; a connection that takes longer is closed. At max_connections the one
  * that has been idle longest makes room for a new one; if all are busy, new ones wait.
@@ -38,8 +39,8 @@ struct sl_http_answer {
 typedef void (*sl_http_handler)(void *ctx, const struct sl_http_request *rq,
                                 struct sl_http_answer *a);
 
-/* In a handler: it cannot answer yet. What it wrote is dropped, the request waits, and the handler is
- * asked again after sl_httpd_wake. One that waits until its deadline is closed. */
+/* In a handler: it cannot answer yet. What it wrote is dropped, the request waits, and the handler
+ * is asked again after sl_httpd_wake. One that waits until its deadline is closed. */
 void sl_http_defer(const struct sl_http_request *rq);
 
 #define SL_HTTP_ANSWER ((size_t)256 << 20) /* the ceiling of an answer's body */
@@ -49,6 +50,8 @@ struct sl_httpd_spec {
     uint16_t port;                  /* 0: any free one */
     const char *cert_pem, *key_pem; /* NULL: plain HTTP. The certificate first, then its chain */
     size_t max_body;
+    const char *large_path; /* for this one large_body is the ceiling; NULL: none; kept */
+    size_t large_body;
     uint32_t max_connections;
     uint32_t request_ms, idle_ms; /* 0: 30 s and 120 s */
     sl_http_handler handler;

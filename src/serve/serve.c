@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "api/convert.h"
 #include "api/review.h"
 #include "base/mem.h"
 #include "doc/doc.h"
@@ -209,7 +210,7 @@ static void serve_health(void *ctx, const struct sl_http_request *rq, struct sl_
         answer_text(a, 200, "ok");
     else if (strcmp(rq->path, s->settings->ready_path) == 0)
         answer_text(a, unready(s) ? 503 : 200,
-                    unready(s)                      ? unready(s)
+                    unready(s)                     ? unready(s)
                     : sl_manager_ready(s->manager) ? "ok"
                                                    : "ok, but lists are not in yet");
     else
@@ -301,17 +302,13 @@ static void serve_webhook(void *ctx, const struct sl_http_request *rq, struct sl
         a->content_type = "text/plain; charset=utf-8";
 }
 
-static int listen_on(struct serve *s, const char *what, const char *host, uint16_t port,
-                     const struct sl_cert *cert, size_t max_body, sl_http_handler handler,
-                     struct sl_httpd **ret, struct sl_err *err) {
-    struct sl_httpd_spec spec = {.host = host,
-                                 .port = port,
-                                 .cert_pem = cert ? cert->cert_pem : NULL,
-                                 .key_pem = cert ? cert->key_pem : NULL,
-                                 .max_body = max_body,
-                                 .max_connections = MAX_CONNECTIONS,
-                                 .handler = handler,
-                                 .ctx = s};
+static int listen_on(struct serve *s, const char *what, struct sl_httpd_spec spec,
+                     const struct sl_cert *cert, struct sl_httpd **ret, struct sl_err *err) {
+    const char *host = *spec.host ? spec.host : "*";
+    spec.cert_pem = cert ? cert->cert_pem : NULL;
+    spec.key_pem = cert ? cert->key_pem : NULL;
+    spec.max_connections = MAX_CONNECTIONS;
+    spec.ctx = s;
     int r = sl_httpd_start(&s->loop, &spec, ret, err);
     /* The one before us may still be going. */
     for (uint32_t i = 0; r < 0 && i < LISTEN_TRIES; i++) {
@@ -319,8 +316,8 @@ static int listen_on(struct serve *s, const char *what, const char *host, uint16
         r = sl_httpd_start(&s->loop, &spec, ret, err);
     }
     if (r < 0)
-        return sl_err_wrap(err, r, "%s on %s:%u", what, *host ? host : "*", port);
-    sl_log(SL_LOG_INFO, "listening", SL_S("what", what), SL_S("host", *host ? host : "*"),
+        return sl_err_wrap(err, r, "%s on %s:%u", what, host, spec.port);
+    sl_log(SL_LOG_INFO, "listening", SL_S("what", what), SL_S("host", host),
            SL_I("port", sl_httpd_port(*ret)));
     return 0;
 }
@@ -335,16 +332,25 @@ static int start_servers(struct serve *s, struct sl_err *err) {
                SL_S("folder", c->webhook.cert_dir));
         r = make_cert(s, &s->cert, err);
     }
+    struct sl_httpd_spec webhooks = {.host = c->webhook.host,
+                                     .port = c->webhook.port,
+                                     .max_body = SL_REVIEW_MAX_BYTES,
+                                     .large_path = SL_CONVERT_PATH,
+                                     .large_body = SL_CONVERT_BODY_BYTES,
+                                     .handler = serve_webhook};
+    struct sl_httpd_spec metrics = {.host = c->metrics.host,
+                                    .port = c->metrics.port,
+                                    .max_body = 65536,
+                                    .handler = serve_metrics};
+    struct sl_httpd_spec probes = {
+        .host = c->health.host, .port = c->health.port, .max_body = 4096, .handler = serve_health};
     if (r >= 0)
-        r = listen_on(s, "webhooks", c->webhook.host, c->webhook.port, &s->cert,
-                      SL_REVIEW_MAX_BYTES, serve_webhook, &s->webhook, err);
+        r = listen_on(s, "webhooks", webhooks, &s->cert, &s->webhook, err);
     if (r >= 0 && !c->metrics.off)
-        r = listen_on(s, "metrics", c->metrics.host, c->metrics.port,
-                      s->o->insecure_metrics ? NULL : &s->cert, 65536, serve_metrics,
+        r = listen_on(s, "metrics", metrics, s->o->insecure_metrics ? NULL : &s->cert,
                       &s->metrics_http, err);
     if (r >= 0 && !c->health.off)
-        r = listen_on(s, "probes", c->health.host, c->health.port, NULL, 4096, serve_health,
-                      &s->health, err);
+        r = listen_on(s, "probes", probes, NULL, &s->health, err);
     return r;
 }
 

@@ -405,7 +405,7 @@ expect
   admitted one
   usage a default.cpu=2
 
-story Pods no longer needed count on top
+story Shrunk after some of its pods ended, those that run still count
 rules 7.7.5
 queue a
   quota default cpu=8
@@ -413,8 +413,10 @@ job one queue=a cpu=1 count=8
 reclaim one main=3
 expect usage a default.cpu=5
 change job one count=6
-expect usage a default.cpu=3
+expect usage a default.cpu=5
 reclaim one main=1
+expect usage a default.cpu=5
+reclaim one main=3
 expect usage a default.cpu=3
 
 story Found at the start with more than it asks for now

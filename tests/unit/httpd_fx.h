@@ -66,7 +66,7 @@ static inline void echo(void *ctx, const struct sl_http_request *rq, struct sl_h
         sl_http_defer(rq);
     } else if (strcmp(rq->path, "/too-big") == 0) {
         a->body.overflow = true;
-    } else if (strcmp(rq->path, "/len") == 0) {
+    } else if (strcmp(rq->path, "/len") == 0 || strcmp(rq->path, "/large") == 0) {
         sl_assert(strlen(rq->body) == rq->len);
         sl_buf_printf(&a->body, "%zu", rq->len);
     } else {
@@ -151,6 +151,8 @@ static inline void start(bool tls) {
     sv.spec = (struct sl_httpd_spec){
         .host = "127.0.0.1",
         .max_body = MAX_BODY,
+        .large_path = "/large",
+        .large_body = 2 * MAX_BODY,
         .max_connections = MAX_CONNECTIONS,
         .handler = echo,
         .ctx = &sv,

@@ -86,7 +86,7 @@ static void reviews_have_a_ceiling(void **state) {
     memset(body, ' ', SL_REVIEW_MAX_BYTES + 1);
     post(&view, CQ_VALIDATE, body, SL_REVIEW_MAX_BYTES + 1, &a);
     assert_int_equal(a.http, 400);
-    assert_string_equal(sl_buf_str(&a.text), "the review is larger than 8 MiB\n");
+    assert_string_equal(sl_buf_str(&a.text), "the review is too large\n");
     answer_done(&a);
     free(body);
 }

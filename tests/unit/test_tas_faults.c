@@ -50,11 +50,17 @@ static void count_workload(void *ctx, yyjson_val *o) {
         count_slice(ctx, slice, cpus);
 }
 
+static struct {
+    int worst;
+    uint32_t evicted;
+} seen; /* in all histories: they are about something */
+
 static void check(struct world *w, uint64_t seed) {
     struct tally t = {{0}, 0};
     (void)fakeapi_each(w->api, WORKLOADS, count_workload, &t);
     if (t.worst > CPUS)
         fail_msg("seed %llu: a node has %d cpus in use", (unsigned long long)seed, t.worst);
+    seen.worst = t.worst > seen.worst ? t.worst : seen.worst;
 }
 
 /* ---- what happens ---- */
@@ -89,6 +95,7 @@ static bool leave(struct world *w, bool alive[NAMES]) {
         if (!alive[i] || !is(w, name, "Evicted"))
             continue;
         finish(w, name);
+        seen.evicted++;
         alive[i] = false;
         any = true;
     }
@@ -142,7 +149,9 @@ static void test_histories(void **state) {
     sl_log_set(SL_LOG_ERROR);
     unsigned long n = more ? strtoul(more, NULL, 10) / 10 : 0;
     for (uint64_t seed = 1; seed <= (n > 20 ? n : 20); seed++)
-        fprintf(stderr,"seed %lu\n",(unsigned long)seed), history(seed);
+        history(seed);
+    assert_int_equal(seen.worst, CPUS);
+    assert_true(seen.evicted > 0);
 }
 
 int main(void) {
