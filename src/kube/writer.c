@@ -34,7 +34,9 @@
 #define MIN_WAITING 2 /* of our requests in the server's line */
 #define MAX_WAITING 4
 #define BUSY (100 * SL_MSEC) /* a lane that sent something is taken to be in use for so long */
-#define REST 4               /* a modest lane rests so many times as long as its request took */
+
+/* A modest lane rests so many times as long as its request took. */
+static const uint8_t rests[SL_WRITER_LANES] = {0, 4, 0};
 
 enum state { IDLE, READY, DELAYED, FLYING };
 
@@ -80,7 +82,7 @@ struct sl_writer {
     struct line lanes[SL_WRITER_LANES];
     struct sl_heap delayed;
     struct slot *slots;
-    uint32_t max_in_flight, free_slot, ready, in_flight, turn;
+    uint32_t max_in_flight, n_slots, free_slot, ready, in_flight, turn;
     uint32_t window; /* how many in flight we dare, in WINDOW_PARTS */
     sl_span least;   /* the shortest time a write took lately; 0: unknown */
     sl_time held;    /* after a 429 nothing is sent before this */
@@ -327,10 +329,6 @@ static void adapt(struct sl_writer *q, const struct slot *s) {
         q->window = WINDOW_PARTS;
 }
 
-static bool may_send(const struct sl_writer *q) {
-    return q->in_flight < q->window / WINDOW_PARTS;
-}
-
 static enum sl_written outcome(int status) {
     if (status >= 200 && status < 300)
         return SL_WRITTEN;
@@ -388,7 +386,7 @@ static void on_written(void *ctx, const struct sl_reply *r) {
     struct sl_writer *q = s->q;
     enum sl_written how = outcome(r->status);
 
-    q->lanes[s->lane].rests_until = q->port->mono + REST * (q->port->mono - s->sent_at);
+    q->lanes[s->lane].rests_until = q->port->mono + rests[s->lane] * (q->port->mono - s->sent_at);
     tell_begin(q, s->obj);
     q->owner.done(q->owner.ctx, s->obj, &s->w, how, r);
     if (!tell_end(q)) {
@@ -451,6 +449,9 @@ static sl_time opens(const struct sl_writer *q, uint32_t lane) {
         sl_time until = q->lanes[i].in_flight ? SL_TIME_NEVER : q->lanes[i].sent_at + BUSY;
         modest_until = until > modest_until ? until : modest_until;
     }
+    if (modest_until == now) /* what modest ones have in flight takes nothing from the first lane */
+        return (lane ? q->in_flight : l->in_flight) < q->window / WINDOW_PARTS ? now
+                                                                               : SL_TIME_NEVER;
     if (l->in_flight || l->rests_until > modest_until)
         return modest_until;
     return l->rests_until > now ? l->rests_until : now;
@@ -529,7 +530,7 @@ void sl_writer_tick(struct sl_writer *q) {
     }
     /* As many as stand there now: what the owner adds meanwhile is the next tick's. It may also
      * take some away. */
-    for (uint32_t n = q->ready; n > 0 && may_send(q) && now >= q->held; n--) {
+    for (uint32_t n = q->ready; n > 0 && now >= q->held; n--) {
         uint32_t lane = next_lane(q);
         if (lane == SL_WRITER_LANES)
             break;
@@ -544,7 +545,7 @@ void sl_writer_tick(struct sl_writer *q) {
 sl_time sl_writer_next(const struct sl_writer *q) {
     sl_time t = SL_TIME_NEVER;
 
-    for (uint32_t i = 0; i < SL_WRITER_LANES && may_send(q); i++) {
+    for (uint32_t i = 0; i < SL_WRITER_LANES; i++) {
         sl_time open = opens(q, i);
         t = open < t ? open : t;
     }
@@ -572,11 +573,12 @@ struct sl_writer *sl_writer_new(struct sl_port *port, const struct sl_writer_own
     q->window = WINDOW_PARTS * (max_in_flight < FIRST_WINDOW ? max_in_flight : FIRST_WINDOW);
     q->held = INT64_MIN;
     q->telling = NONE;
-    q->slots = sl_alloc0(max_in_flight, sizeof *q->slots);
-    for (uint32_t i = 0; i < max_in_flight; i++) {
+    q->n_slots = max_in_flight + SL_WRITER_LANES - 1; /* one for each modest lane */
+    q->slots = sl_alloc0(q->n_slots, sizeof *q->slots);
+    for (uint32_t i = 0; i < q->n_slots; i++) {
         struct slot *s = &q->slots[i];
         s->q = q;
-        s->next_free = i + 1 < max_in_flight ? i + 1 : NONE;
+        s->next_free = i + 1 < q->n_slots ? i + 1 : NONE;
         sl_buf_init(&s->w.path, SL_WRITER_MAX_PATH);
         sl_buf_init(&s->w.read_path, SL_WRITER_MAX_PATH);
         sl_buf_init(&s->w.body, SL_WRITER_MAX_BODY);
@@ -588,7 +590,7 @@ void sl_writer_free(struct sl_writer *q) {
     if (!q)
         return;
     sl_assert(!q->in_tick && q->telling == NONE);
-    for (uint32_t i = 0; i < q->max_in_flight; i++) {
+    for (uint32_t i = 0; i < q->n_slots; i++) {
         struct slot *s = &q->slots[i];
         sl_port_cancel(q->port, s->call);
         sl_buf_done(&s->w.path);

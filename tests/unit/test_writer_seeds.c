@@ -31,7 +31,7 @@ struct tap {
         sl_reply_fn done;
         void *ctx;
         uint32_t obj;
-    } open[BOUND];
+    } open[BOUND + SL_WRITER_LANES - 1]; /* one more for each modest lane */
     uint32_t n;
     sl_time not_before[N]; /* as the server asked */
 };
@@ -69,7 +69,7 @@ static sl_call tap_request(struct sl_port *p, const struct sl_request_line *rq, 
 
     if (rq->method != SL_GET)
         assert_true(p->mono >= t->not_before[obj]);
-    for (uint32_t i = 0; i < BOUND; i++) {
+    for (uint32_t i = 0; i < SL_LEN(t->open); i++) {
         assert_false(t->open[i].tap && t->open[i].obj == obj); /* one per object */
         if (!t->open[i].tap)
             slot = &t->open[i];
