@@ -443,7 +443,7 @@ static sl_time opens(const struct sl_writer *q, uint32_t lane) {
     const struct line *l = &q->lanes[lane];
     sl_time now = q->port->mono, modest_until = now;
 
-    if (l->first == NONE)
+    if (l->first == NONE || q->free_slot == NONE)
         return SL_TIME_NEVER;
     for (uint32_t i = 0; i < lane; i++) {
         sl_time until = q->lanes[i].in_flight ? SL_TIME_NEVER : q->lanes[i].sent_at + BUSY;
