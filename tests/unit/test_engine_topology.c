@@ -119,7 +119,7 @@ static void test_everybody_gets_a_place(void **state) {
            "plain"); /* no longer: who asks for nothing goes where there is nothing to ask for */
     queue(&x, (const char *const[]){"racks", "plain"}, 2);
     sl_wl_id v[11];
-    char name[8];
+    char name[16];
     for (int i = 0; i < 11; i++) {
         (void)snprintf(name, sizeof name, "n%02d", i);
         v[i] = asks(&x, name, NULL);
