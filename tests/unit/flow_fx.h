@@ -32,6 +32,7 @@ struct world {
     struct sl_settings *settings;
     struct sl_metrics *metrics;
     struct sl_parts parts;
+    char text[4096]; /* what was shown last */
 };
 
 /* ---- acting ---- */

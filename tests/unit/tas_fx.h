@@ -8,72 +8,10 @@
 #ifndef SL_TESTS_UNIT_TAS_FX_H
 #define SL_TESTS_UNIT_TAS_FX_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "config/config.h"
-#include "controllers/controllers.h"
-#include "controllers/json.h"
 #include "engine/engine.h"
-#include "fakeapi.h"
+#include "flow_fx.h"
 
-#define KUEUE "/apis/kueue.x-k8s.io/v1beta2"
-#define WORKLOADS KUEUE "/namespaces/ns/workloads"
 #define PODS "/api/v1/namespaces/ns/pods"
-#define CONFIG                                                                                     \
-    "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"                             \
-    "featureGates: {ElasticJobsViaWorkloadSlices: true}\n"
-#define SETTLE (30 * SL_SEC)
-
-struct world {
-    struct fakeapi *api;
-    struct sl_manager *m;
-    struct sl_settings *settings;
-    char text[4096];
-};
-
-/* ---- acting ---- */
-
-/* Quotes in the text may be written as '. */
-static inline void request(struct world *w, enum sl_method method, const char *path,
-                           const char *type, const char *text) {
-    struct sl_buf out;
-    char *body = sl_strdup(text);
-    for (char *at; (at = strchr(body, '\''));)
-        *at = '"';
-    sl_buf_init(&out, 1u << 20);
-    int status = fakeapi_do(w->api, method, path, type, body, &out);
-    if (status < 200 || status > 299)
-        fail_msg("%s: %d: %s", path, status, sl_buf_str(&out));
-    sl_buf_done(&out);
-    sl_freep(&body);
-}
-
-static inline void create(struct world *w, const char *path, const char *text) {
-    request(w, SL_POST, path, SL_JSON, text);
-}
-
-static inline void patch(struct world *w, const char *path, const char *text) {
-    request(w, SL_PATCH, path, SL_MERGE_PATCH, text);
-}
-
-static inline void run(struct world *w, sl_span span) {
-    sl_time until = fakeapi_now(w->api) + span;
-    for (;;) {
-        sl_manager_tick(w->m);
-        sl_time a = fakeapi_next(w->api), b = sl_manager_next(w->m), next = a < b ? a : b;
-        if (next > until)
-            break;
-        (void)fakeapi_step(w->api, next);
-    }
-    fakeapi_advance(w->api, until);
-    sl_manager_tick(w->m);
-}
 
 static inline void node(struct world *w, const char *name, const char *rack) {
     char text[1024];
@@ -140,7 +78,7 @@ static inline void pod(struct world *w, const char *name, const char *of, const 
 
 /* ---- looking ---- */
 
-static inline yyjson_val *at(struct world *w, const char *name, const char *field) {
+static inline yyjson_val *workload_at(struct world *w, const char *name, const char *field) {
     char path[256];
     (void)snprintf(path, sizeof path, WORKLOADS "/%s", name);
     return jat(fakeapi_get(w->api, path), field);
@@ -148,7 +86,7 @@ static inline yyjson_val *at(struct world *w, const char *name, const char *fiel
 
 static inline const char *condition(struct world *w, const char *name, const char *type,
                                     const char *field) {
-    yyjson_val *list = at(w, name, "status.conditions"), *c;
+    yyjson_val *list = workload_at(w, name, "status.conditions"), *c;
     size_t i, n;
     yyjson_arr_foreach (list, i, n, c)
         if (strcmp(jstr(c, "type"), type) == 0)
@@ -174,8 +112,9 @@ static inline const char *show(struct world *w, yyjson_val *v) {
 }
 
 static inline const char *places(struct world *w, const char *name) {
-    return show(w, jat(yyjson_arr_get_first(at(w, name, "status.admission.podSetAssignments")),
-                       "topologyAssignment"));
+    return show(
+        w, jat(yyjson_arr_get_first(workload_at(w, name, "status.admission.podSetAssignments")),
+               "topologyAssignment"));
 }
 
 #define TWO_NODES(a, b, count)                                                                     \
@@ -208,16 +147,6 @@ static inline const char *active(struct world *w, const char *field) {
 
 /* ---- the world ---- */
 
-static inline void start(struct world *w, uint32_t client) {
-    struct sl_manager_spec spec = {
-        .parts = {.core = true, .scheduler = true, .tas = true, .elasticjobs = true},
-        .port = fakeapi_port(w->api, client),
-        .settings = w->settings,
-        .instance = "test",
-        .seed = 1};
-    w->m = sl_manager_new(&spec);
-}
-
 static inline void topology(struct world *w) {
     create(w, KUEUE "/topologies",
            "{'metadata':{'name':'default'},'spec':{'levels':[{'nodeLabel':'rack'},"
@@ -225,17 +154,8 @@ static inline void topology(struct world *w) {
 }
 
 static inline void begin(struct world *w, uint64_t seed) {
-    struct sl_warnings warnings;
-    struct sl_err err;
-
-    sl_warnings_init(&warnings);
-    w->settings = NULL;
-    assert_int_equal(sl_settings_parse("test", CONFIG, strlen(CONFIG), "sluice-system", NULL,
-                                       &w->settings, &warnings, &err),
-                     0);
-    sl_warnings_done(&warnings);
-    w->api = fakeapi_new(seed);
-    start(w, 0);
+    struct sl_parts parts = {.core = true, .scheduler = true, .tas = true, .elasticjobs = true};
+    open_world(w, seed, CONFIG "featureGates: {ElasticJobsViaWorkloadSlices: true}\n", parts);
     create(w, "/api/v1/namespaces", "{'metadata':{'name':'ns'}}");
     node(w, "n1", "r1");
     node(w, "n2", "r1");
@@ -262,11 +182,9 @@ static inline char *dump(const struct world *w) {
 }
 
 /* Somebody else goes on, from nothing but the API: with the same state. */
-static inline void restart(struct world *w, uint32_t client) {
+static inline void restart_alike(struct world *w, uint32_t client) {
     char *before = dump(w);
-    sl_manager_free(w->m);
-    fakeapi_kill(w->api, client - 1);
-    start(w, client);
+    restart(w, client);
     run(w, SETTLE);
     char *after = dump(w);
     if (strcmp(before, after) != 0) /* the framework cuts long texts */
@@ -274,15 +192,6 @@ static inline void restart(struct world *w, uint32_t client) {
     assert_string_equal(after, before);
     sl_freep(&before);
     sl_freep(&after);
-}
-
-static inline void end(struct world *w) {
-    struct sl_err err = {0};
-    if (sl_manager_check(w->m, &err) < 0)
-        fail_msg("%s", err.text);
-    sl_manager_free(w->m);
-    fakeapi_free(w->api);
-    sl_settings_free(w->settings);
 }
 
 #endif

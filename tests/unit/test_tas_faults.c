@@ -139,7 +139,7 @@ static void history(uint64_t seed) {
         run(&w, 2 * SETTLE);
     while (leave(&w, alive));
     check(&w, seed);
-    restart(&w, 1);
+    restart_alike(&w, 1);
     end(&w);
 }
 

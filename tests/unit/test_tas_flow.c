@@ -22,7 +22,7 @@ static void test_racks(void **state) {
                            "couldn't assign flavors to pod set main: topology \"default\" doesn't "
                            "allow to fit any of 3 pod(s)"));
 
-    restart(&w, 1); /* what is held is found, and does not fit twice */
+    restart_alike(&w, 1); /* what is held is found, and does not fit twice */
     assert_true(is(&w, "a", "Admitted"));
     assert_false(is(&w, "c", "QuotaReserved"));
     assert_string_equal(places(&w, "a"), TWO_NODES("1", "2", "2"));
@@ -31,7 +31,7 @@ static void test_racks(void **state) {
     run(&w, SETTLE);
     assert_true(is(&w, "c", "Admitted"));
     assert_non_null(strstr(places(&w, "c"), "'individual':[2,1]"));
-    restart(&w, 2);
+    restart_alike(&w, 2);
     end(&w);
 }
 
@@ -70,7 +70,7 @@ static void test_nodes(void **state) {
     run(&w, SETTLE);
     assert_int_equal(is(&w, "b", "Admitted") + is(&w, "c", "Admitted") + is(&w, "d", "Admitted"),
                      2);
-    restart(&w, 1);
+    restart_alike(&w, 1);
     end(&w);
 }
 
@@ -88,7 +88,7 @@ static void test_other_pods(void **state) {
     run(&w, SETTLE);
     assert_string_equal(places(&w, "a"), TWO_NODES("3", "4", "2"));
     assert_false(is(&w, "b", "QuotaReserved"));
-    restart(&w, 1);
+    restart_alike(&w, 1);
     assert_false(is(&w, "b", "QuotaReserved"));
     patch(&w, PODS "/other/status", "{'status':{'phase':'Succeeded'}}");
     run(&w, SETTLE);
@@ -143,7 +143,7 @@ static void test_written_by_others(void **state) {
     workload(&w, "b", 2, "4", RACK, "");
     run(&w, SETTLE);
     assert_string_equal(places(&w, "b"), TWO_NODES("1", "2", "1"));
-    restart(&w, 1);
+    restart_alike(&w, 1);
     end(&w);
 }
 
@@ -183,7 +183,7 @@ static void test_preemption(void **state) {
     finish(&w, "a");
     run(&w, SETTLE);
     assert_string_equal(places(&w, "c"), TWO_NODES("1", "2", "1"));
-    restart(&w, 1);
+    restart_alike(&w, 1);
     end(&w);
 }
 
@@ -209,7 +209,7 @@ static void test_slices(void **state) {
     workload(&w, "more", 1, "1", ANYWHERE, "");
     run(&w, SETTLE);
     assert_false(is(&w, "more", "QuotaReserved"));
-    restart(&w, 1);
+    restart_alike(&w, 1);
     finish(&w, "two");
     run(&w, SETTLE);
     assert_true(is(&w, "more", "Admitted"));
@@ -244,7 +244,7 @@ static void test_slice_returns(void **state) {
     workload(&w, "more", 2, "4", ANYWHERE, "");
     run(&w, SETTLE);
     assert_false(is(&w, "more", "QuotaReserved"));
-    restart(&w, 1);
+    restart_alike(&w, 1);
     finish(&w, "one");
     run(&w, SETTLE);
     assert_true(is(&w, "more", "Admitted"));
@@ -298,7 +298,7 @@ static void test_as_they_come(void **state) {
     run(&w, SETTLE);
     assert_string_equal(host_of(&w, "p4"), "n2");
     assert_string_equal(host_of(&w, "p5"), "held back"); /* more than there are places */
-    restart(&w, 1);
+    restart_alike(&w, 1);
     request(&w, SL_DELETE, PODS "/p2?gracePeriodSeconds=0", SL_JSON, "{}");
     run(&w, SETTLE);
     assert_string_equal(host_of(&w, "p5"), "n1");
