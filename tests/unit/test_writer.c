@@ -245,8 +245,7 @@ static void test_bound_and_lanes(void **state) {
         at[g.order.v[i]] = i;
     for (uint32_t i = 0; i < 112; i++)
         low += g.order.v[i] < 200 && g.order.v[i] != 99;
-    assert_in_range(low, 8,
-                    60); /* while the first lane was in use, the others went on, but modestly */
+    assert_int_equal(low, 11); /* the other lanes: one at a time, and never without end */
     for (uint32_t i = 0; i + 1 < 300; i++)
         if (i != 97 && i != 98 && i != 99 && i != 199)
             assert_true(at[i] < at[i + 1]); /* each line in its order */
