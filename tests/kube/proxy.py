@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Stands between Sluice and the API server and does harm. A process of its own.
+"""Stands between Sluice and the API server and does harm, or only takes notes. A process of its own.
 
     proxy.py cut PORT UPSTREAM_PORT                             bytes pass; every second all connections are cut
     proxy.py fail PORT UPSTREAM_PORT CERT KEY CA CLIENT_CERT CLIENT_KEY
                                                                 the first attempt of each write fails
+    proxy.py note PORT UPSTREAM_PORT CERT KEY CA CLIENT_CERT CLIENT_KEY FILE
+                                                                each write becomes a line of JSON in FILE
 
-`fail` ends TLS and speaks to the API server with a certificate of its own. Every other write that fails was
-carried out before: only the answer is lost. What was done is counted on standard output when it ends.
+`fail` and `note` end TLS and speak to the API server with a certificate of their own. Every other write that fails
+was carried out before: only the answer is lost. What was done is counted on standard output when it ends.
 """
 import asyncio
 import json
@@ -82,13 +84,15 @@ async def body(reader, fields, answer, take):
     return True
 
 
-async def fail(port, upstream, cert, key, ca, client_cert, client_key):
+async def fail(port, upstream, cert, key, ca, client_cert, client_key, notes=None):
+    """With notes, a path: nothing fails, but all writes are noted there."""
     mine = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     mine.load_cert_chain(cert, key)
     mine.set_alpn_protocols(["http/1.1"])
     theirs = ssl.create_default_context(cafile=ca)
     theirs.load_cert_chain(client_cert, client_key)
     tried = set()
+    notes = notes and open(notes, "a", buffering=1)
 
     async def serve(reader, writer):
         counts["connections"] += 1
@@ -105,8 +109,12 @@ async def fail(port, upstream, cert, key, ca, client_cert, client_key):
                     writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
                 await body(reader, fields, False, keep)
                 counts["requests"] += 1
-                refuse = method in ("POST", "PUT", "PATCH", "DELETE") and (method, path) not in tried
+                write = method in ("POST", "PUT", "PATCH", "DELETE")
+                refuse = write and not notes and (method, path) not in tried
                 tried.add((method, path))
+                if write and notes:
+                    notes.write(json.dumps({"method": method, "path": path, "type": fields.get("content-type"),
+                                            "body": b"".join(sent[1:]).decode()}) + "\n")
                 late = refuse and len(tried) % 2 == 0
                 more = True
                 if not refuse or late:
@@ -146,7 +154,7 @@ async def main():
     kind, port, upstream, *rest = sys.argv[1:]
     ended = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, ended.set)
-    kept = await {"cut": cut, "fail": fail}[kind](int(port), int(upstream), *rest)
+    kept = await {"cut": cut, "fail": fail, "note": fail}[kind](int(port), int(upstream), *rest)
     await ended.wait()
     print(json.dumps(counts), flush=True)
     del kept

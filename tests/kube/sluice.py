@@ -70,9 +70,9 @@ class Sluice:
     """One replica. `ports` (webhook, health, metrics) and `process` may be read."""
 
     def __init__(self, cluster, install=True, webhooks=True, controllers=None, elect=False, config="", flags=(),
-                 kubeconfig=None):
+                 kubeconfig=None, frameworks=("batch/job",)):
         """install=False: somebody else did that. webhooks=False: nobody reviews or converts. config: more
-        lines of the Configuration."""
+        lines of the Configuration. frameworks: the integrations."""
         self.cluster = cluster
         self.install = install
         self.webhooks = webhooks
@@ -81,6 +81,7 @@ class Sluice:
         self.process = None
         self.ports = {}
         self._config = config
+        self._frameworks = list(frameworks)
         self._elect = elect
         self._flags = list(flags) + ([f"--controllers={controllers}"] if controllers is not None else [])
 
@@ -115,7 +116,7 @@ health: {{healthProbeBindAddress: "127.0.0.1:{self.ports['health']}"}}
 metrics: {{bindAddress: "127.0.0.1:{self.ports['metrics']}"}}
 leaderElection: {{leaderElect: {str(self._elect).lower()}}}
 internalCertManagement: {{enable: false}}
-integrations: {{frameworks: [batch/job]}}
+integrations: {{frameworks: {json.dumps(self._frameworks)}}}
 {self._config}
 """)
         if self.install:
@@ -265,6 +266,31 @@ def at_once(cluster, items, work, connections=6):
     with concurrent.futures.ThreadPoolExecutor(connections) as pool:
         for done in [pool.submit(some, items[i::connections]) for i in range(connections)]:
             done.result()
+
+
+def through(cluster, name, *command):
+    """A proxy (see proxy.py), and the kubeconfig that leads through it."""
+    port, = kube.free_ports(1)
+    text = cluster.kubeconfig.read_text().replace(
+        f"server: {cluster.url}\n", f"server: https://127.0.0.1:{port}\n    tls-server-name: localhost\n")
+    path = cluster.dir / f"{name}.kubeconfig"
+    path.write_text(text)
+    full = ["setpriv", "--pdeathsig", "KILL", sys.executable, str(kube.HERE / "proxy.py"), name, str(port),
+            str(cluster.ports["kube-apiserver"]), *map(str, command)]
+    process = kube._spawner.submit(subprocess.Popen, full, stdout=subprocess.PIPE, text=True,
+                                   start_new_session=True).result()
+
+    def listening():
+        with kube.socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+    until(listening, 20, "the proxy")
+    return path, process
+
+
+def proxy_ended(process):
+    """Ends a proxy; returns what it counted."""
+    process.terminate()
+    return process.communicate(timeout=10)[0].strip()
 
 
 class Watch:

@@ -64,6 +64,14 @@ class Store:
         connection.close()
         return Template(key, base64.b64decode(found[0]["value"]), uid)
 
+    def delete(self, prefix):
+        """Removes everything whose key begins so."""
+        first = prefix.encode()
+        connection = self._connect()
+        self._ask(connection, "deleterange", json.dumps({
+            "key": b64(first), "range_end": b64(first[:-1] + bytes([first[-1] + 1]))}))
+        connection.close()
+
     def fill(self, make, count, connections=4):
         """Puts make(n), a key and a value, for all n below count. Returns how many bytes that were."""
         def some(first):
