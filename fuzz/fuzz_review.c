@@ -23,6 +23,14 @@ static const char *const paths[] = {
     "/validate-kueue-x-k8s-io-v1beta2-resourceflavor",
     "/mutate-batch-v1-job",
     "/validate-batch-v1-job",
+    "/mutate--v1-pod",
+    "/validate--v1-pod",
+    "/mutate-apps-v1-deployment",
+    "/validate-apps-v1-deployment",
+    "/mutate-apps-v1-statefulset",
+    "/validate-apps-v1-statefulset",
+    "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset",
+    "/validate-leaderworkerset-x-k8s-io-v1-leaderworkerset",
 };
 
 static bool some_queue(void *ctx, const char *ns, const char *name) {

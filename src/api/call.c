@@ -101,12 +101,29 @@ void sl_edit_finalizer(struct sl_review_call *c, const char *finalizer) {
         list = yyjson_mut_arr(c->edit);
         put(c, metadata, "finalizers", list);
     }
-    yyjson_mut_arr_foreach(list, i, n, item) {
+    yyjson_mut_arr_foreach (list, i, n, item) {
         if (yyjson_mut_equals_str(item, finalizer))
             return;
     }
     bool ok = yyjson_mut_arr_add_strcpy(c->edit, list, finalizer);
     sl_assert(ok);
+}
+
+void sl_edit_gate(struct sl_review_call *c, yyjson_mut_val *spec, const char *gate) {
+    yyjson_mut_val *list = yyjson_mut_obj_get(spec, "schedulingGates"), *item;
+    size_t i, n;
+
+    if (!yyjson_mut_is_arr(list)) {
+        list = yyjson_mut_arr(c->edit);
+        put(c, spec, "schedulingGates", list);
+    }
+    yyjson_mut_arr_foreach (list, i, n, item) {
+        if (yyjson_mut_equals_str(yyjson_mut_obj_get(item, "name"), gate))
+            return;
+    }
+    item = yyjson_mut_arr_add_obj(c->edit, list);
+    sl_assert(item);
+    sl_edit_str(c, item, "name", gate);
 }
 
 /* ---- admission-gated-by ---- */

@@ -63,6 +63,8 @@ void sl_edit_label(struct sl_review_call *c, const char *key, const char *value)
 void sl_edit_annotation(struct sl_review_call *c, const char *key, const char *value);
 /* Adds to metadata.finalizers unless it is there. */
 void sl_edit_finalizer(struct sl_review_call *c, const char *finalizer);
+/* Adds to the scheduling gates of a pod's spec unless it is there. */
+void sl_edit_gate(struct sl_review_call *c, yyjson_mut_val *spec, const char *gate);
 
 /* ---- rules that several kinds share ---- */
 
@@ -73,5 +75,13 @@ void sl_rule_admission_gated_by(struct sl_review_call *c);
 /* ---- handlers in files of their own ---- */
 int sl_review_job_mutate(struct sl_review_call *c);   /* job_review.c */
 int sl_review_job_validate(struct sl_review_call *c); /* job_review.c */
+int sl_review_pod_mutate(struct sl_review_call *c);   /* pod_review.c */
+int sl_review_pod_validate(struct sl_review_call *c);
+int sl_review_deployment_mutate(struct sl_review_call *c); /* serving_review.c */
+int sl_review_deployment_validate(struct sl_review_call *c);
+int sl_review_statefulset_mutate(struct sl_review_call *c);
+int sl_review_statefulset_validate(struct sl_review_call *c);
+int sl_review_leaderworkerset_mutate(struct sl_review_call *c);
+int sl_review_leaderworkerset_validate(struct sl_review_call *c);
 
 #endif

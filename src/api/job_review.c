@@ -23,33 +23,17 @@ static int64_t pods_of(yyjson_val *job) {
 
 /* ---- creation ---- */
 
-/* Pods of an elastic Job wait one by one. */
-static void add_gate(struct sl_review_call *c) {
-    yyjson_mut_val *spec = sl_edit_object(c, sl_call_edit(c), "spec");
-    yyjson_mut_val *pod = sl_edit_object(c, sl_edit_object(c, spec, "template"), "spec");
-    yyjson_mut_val *gates = yyjson_mut_obj_get(pod, "schedulingGates"), *gate;
-    size_t i, n;
-
-    if (!yyjson_mut_is_arr(gates)) {
-        gates = yyjson_mut_arr(c->edit);
-        (void)yyjson_mut_obj_put(pod, yyjson_mut_str(c->edit, "schedulingGates"), gates);
-    }
-    yyjson_mut_arr_foreach(gates, i, n, gate) {
-        if (yyjson_mut_equals_str(yyjson_mut_obj_get(gate, "name"), SL_ELASTIC_KEY))
-            return;
-    }
-    gate = yyjson_mut_arr_add_obj(c->edit, gates);
-    sl_edit_str(c, gate, "name", SL_ELASTIC_KEY);
-}
-
 int sl_review_job_mutate(struct sl_review_call *c) {
     if (c->op != SL_REVIEW_CREATE)
         return 0;
     sl_job_default_labels(c);
     if (sl_job_waits(c) && !is_suspended(c->object))
         sl_edit_bool(c, sl_edit_object(c, sl_call_edit(c), "spec"), "suspend", true);
-    if (sl_job_elastic(c, c->object))
-        add_gate(c);
+    if (sl_job_elastic(c, c->object)) { /* its pods wait one by one */
+        yyjson_mut_val *spec = sl_edit_object(c, sl_call_edit(c), "spec");
+        yyjson_mut_val *template = sl_edit_object(c, spec, "template");
+        sl_edit_gate(c, sl_edit_object(c, template, "spec"), SL_ELASTIC_KEY);
+    }
     return 0;
 }
 

@@ -6,7 +6,6 @@
 
 #include "api/syntax.h"
 
-#define DEFAULT_NAME "default"
 #define LABELS SL_PATH(NULL, "metadata.labels")
 #define ANNOTATIONS SL_PATH(NULL, "metadata.annotations")
 
@@ -44,7 +43,7 @@ bool sl_job_owner(yyjson_val *object, struct sl_owner_ref *ret) {
     size_t i, n;
     yyjson_val *refs = sl_json_at(object, "metadata.ownerReferences"), *ref;
 
-    yyjson_arr_foreach(refs, i, n, ref) {
+    yyjson_arr_foreach (refs, i, n, ref) {
         if (!sl_json_bool(ref, "controller", false))
             continue;
         *ret = (struct sl_owner_ref){sl_json_str(ref, "apiVersion"), sl_json_str(ref, "kind"),
@@ -69,8 +68,7 @@ static bool is_external(const char *name, const struct sl_owner_ref *o) {
     return strlen(name) == group_len && strncmp(name, o->api_version, group_len) == 0;
 }
 
-/* Of a kind that brings its own queue? */
-static bool owner_enabled(const struct sl_review_call *c) {
+bool sl_job_owner_enabled(const struct sl_review_call *c) {
     const struct sl_settings *s = c->view->settings;
     struct sl_owner_ref o;
 
@@ -86,33 +84,40 @@ static bool owner_enabled(const struct sl_review_call *c) {
     return false;
 }
 
+bool sl_job_owner_managed(const struct sl_review_call *c) {
+    struct sl_owner_ref o;
+    return sl_job_owner(c->object, &o) && c->view->owner_managed(c->view->ctx, c->ns, &o);
+}
+
 /* ---- defaults ---- */
 
 static bool lacks_label(const struct sl_review_call *c, const char *key) {
     return *or_empty(sl_json_label(c->object, key)) == '\0';
 }
 
-static bool default_queue(const struct sl_review_call *c) {
-    return c->view->queue_open(c->view->ctx, c->ns, DEFAULT_NAME);
+bool sl_job_default_queue(const struct sl_review_call *c) {
+    return c->view->queue_open(c->view->ctx, c->ns, SL_DEFAULT_NAME);
 }
 
 static bool takes_default_queue(const struct sl_review_call *c) {
-    return lacks_label(c, SL_QUEUE_LABEL) && default_queue(c) && !owner_enabled(c);
+    return lacks_label(c, SL_QUEUE_LABEL) && sl_job_default_queue(c) && !sl_job_owner_enabled(c);
+}
+
+void sl_job_default_class(struct sl_review_call *c) {
+    if (sl_call_gate(c, SL_G_WORKLOAD_PRIORITY_CLASS_DEFAULTING) &&
+        lacks_label(c, SL_PRIORITY_LABEL) && !sl_job_owner_enabled(c) &&
+        c->view->priority_class_exists(c->view->ctx, SL_DEFAULT_NAME))
+        sl_edit_label(c, SL_PRIORITY_LABEL, SL_DEFAULT_NAME);
 }
 
 void sl_job_default_labels(struct sl_review_call *c) {
     if (takes_default_queue(c))
-        sl_edit_label(c, SL_QUEUE_LABEL, DEFAULT_NAME);
-    if (sl_call_gate(c, SL_G_WORKLOAD_PRIORITY_CLASS_DEFAULTING) &&
-        lacks_label(c, SL_PRIORITY_LABEL) && !owner_enabled(c) &&
-        c->view->priority_class_exists(c->view->ctx, DEFAULT_NAME))
-        sl_edit_label(c, SL_PRIORITY_LABEL, DEFAULT_NAME);
+        sl_edit_label(c, SL_QUEUE_LABEL, SL_DEFAULT_NAME);
+    sl_job_default_class(c);
 }
 
 bool sl_job_waits(const struct sl_review_call *c) {
-    struct sl_owner_ref o;
-
-    if (sl_job_owner(c->object, &o) && c->view->owner_managed(c->view->ctx, c->ns, &o))
+    if (sl_job_owner_managed(c))
         return false;
     if (!lacks_label(c, SL_QUEUE_LABEL) || takes_default_queue(c))
         return true;
@@ -164,33 +169,40 @@ bool sl_job_elastic(const struct sl_review_call *c, yyjson_val *object) {
            strcmp(or_empty(sl_json_annotation(object, SL_ELASTIC_KEY)), "true") == 0;
 }
 
-static void frozen(struct sl_review_call *c, const struct sl_path *at, const char *now,
-                   const char *old) {
+void sl_rule_frozen(struct sl_review_call *c, const struct sl_path *at, const char *now,
+                    const char *old) {
     if (strcmp(or_empty(now), or_empty(old)) != 0)
         sl_field_invalid(&c->errs, at, sl_bad_str(or_empty(now)), "%s", SL_FIELD_IMMUTABLE);
 }
 
 /* The annotation counts if it says something, else the label. */
-static bool prebuilt_by_annotation(const struct sl_review_call *c, yyjson_val *object) {
+static bool by_annotation(const struct sl_review_call *c, yyjson_val *object, const char *key) {
     return sl_call_gate(c, SL_G_WORKLOAD_IDENTIFIER_ANNOTATIONS) &&
-           *or_empty(sl_json_annotation(object, SL_PREBUILT_KEY));
+           *or_empty(sl_json_annotation(object, key));
 }
 
-static const char *prebuilt_name(const struct sl_review_call *c, yyjson_val *object) {
-    return prebuilt_by_annotation(c, object) ? sl_json_annotation(object, SL_PREBUILT_KEY)
-                                             : sl_json_label(object, SL_PREBUILT_KEY);
+const char *sl_job_identifier(const struct sl_review_call *c, yyjson_val *object, const char *key) {
+    return by_annotation(c, object, key) ? sl_json_annotation(object, key)
+                                         : sl_json_label(object, key);
 }
+
+const char *sl_job_identifier_map(const struct sl_review_call *c, yyjson_val *object,
+                                  const char *key) {
+    return by_annotation(c, object, key) ? "metadata.annotations" : "metadata.labels";
+}
+
+#define PREBUILT_PATH                                                                              \
+    SL_PATH_KEY(SL_PATH(NULL, sl_job_identifier_map(c, c->object, SL_PREBUILT_KEY)),               \
+                SL_PREBUILT_KEY)
 
 static void check_prebuilt(struct sl_review_call *c, const struct sl_job_facts *f) {
-    const struct sl_path *at =
-        SL_PATH_KEY(prebuilt_by_annotation(c, c->object) ? ANNOTATIONS : LABELS, SL_PREBUILT_KEY);
-    const char *name = prebuilt_name(c, c->object);
+    const char *name = sl_job_identifier(c, c->object, SL_PREBUILT_KEY);
 
     if (!name)
         return;
-    sl_check_subdomain(&c->errs, at, name, ",");
+    sl_check_subdomain(&c->errs, PREBUILT_PATH, name, ",");
     if (*name && !f->prebuilt)
-        sl_field_forbidden(&c->errs, at, "Is not supported for \"%s\"", f->gvk);
+        sl_field_forbidden(&c->errs, PREBUILT_PATH, "Is not supported for \"%s\"", f->gvk);
 }
 
 static void check_max_exec(struct sl_review_call *c) {
@@ -206,16 +218,24 @@ static void check_max_exec(struct sl_review_call *c) {
         sl_field_invalid(&c->errs, at, sl_bad_int(v), "should be greater than 0");
 }
 
-void sl_rule_job_create(struct sl_review_call *c, const struct sl_job_facts *f) {
+void sl_rule_queue_name(struct sl_review_call *c) {
     const char *queue = sl_json_label(c->object, SL_QUEUE_LABEL);
-
     if (queue)
         sl_check_subdomain(&c->errs, SL_PATH_KEY(LABELS, SL_QUEUE_LABEL), queue, ",");
+}
+
+void sl_rule_not_elastic(struct sl_review_call *c, const char *gvk) {
+    if (sl_job_elastic(c, c->object))
+        sl_field_forbidden(&c->errs, SL_PATH_KEY(ANNOTATIONS, SL_ELASTIC_KEY),
+                           "elastic job is not supported for \"%s\"", gvk);
+}
+
+void sl_rule_job_create(struct sl_review_call *c, const struct sl_job_facts *f) {
+    sl_rule_queue_name(c);
     check_prebuilt(c, f);
     check_max_exec(c);
-    if (!f->elastic && sl_job_elastic(c, c->object))
-        sl_field_forbidden(&c->errs, SL_PATH_KEY(ANNOTATIONS, SL_ELASTIC_KEY),
-                           "elastic job is not supported for \"%s\"", f->gvk);
+    if (!f->elastic)
+        sl_rule_not_elastic(c, f->gvk);
     sl_rule_admission_gated_by(c);
 }
 
@@ -225,8 +245,8 @@ static void update_queue(struct sl_review_call *c, const struct sl_job_facts *f)
     const char *old = or_empty(sl_json_label(c->old, SL_QUEUE_LABEL));
 
     if (!f->suspended)
-        frozen(c, at, now, old);
-    if (!*now && *old && default_queue(c))
+        sl_rule_frozen(c, at, now, old);
+    if (!*now && *old && sl_job_default_queue(c))
         sl_field_invalid(&c->errs, at, sl_bad_str(""),
                          "queue-name must not be empty in namespace with default queue");
 }
@@ -235,18 +255,16 @@ static void update_prebuilt(struct sl_review_call *c, const struct sl_job_facts 
     if (f->suspended || sl_job_elastic(c, c->old))
         check_prebuilt(c, f);
     else
-        frozen(c,
-               SL_PATH_KEY(prebuilt_by_annotation(c, c->object) ? ANNOTATIONS : LABELS,
-                           SL_PREBUILT_KEY),
-               prebuilt_name(c, c->object), prebuilt_name(c, c->old));
+        sl_rule_frozen(c, PREBUILT_PATH, sl_job_identifier(c, c->object, SL_PREBUILT_KEY),
+                       sl_job_identifier(c, c->old, SL_PREBUILT_KEY));
 }
 
-static void update_priority(struct sl_review_call *c, const struct sl_job_facts *f) {
+void sl_rule_priority_update(struct sl_review_call *c, bool suspended) {
     const struct sl_path *at = SL_PATH_KEY(LABELS, SL_PRIORITY_LABEL);
     const char *now = or_empty(sl_json_label(c->object, SL_PRIORITY_LABEL));
     const char *old = or_empty(sl_json_label(c->old, SL_PRIORITY_LABEL));
 
-    if (!f->suspended && !*old && *now)
+    if (!suspended && !*old && *now)
         sl_field_invalid(&c->errs, at, sl_bad_str(now),
                          "WorkloadPriorityClass cannot be added to a non-suspended workload");
     if (!*now && *old)
@@ -268,9 +286,9 @@ void sl_rule_job_update(struct sl_review_call *c, const struct sl_job_facts *f) 
     update_queue(c, f);
     update_prebuilt(c, f);
     if (!f->suspended || !f->was_suspended)
-        frozen(c, SL_PATH_KEY(LABELS, SL_MAX_EXEC_LABEL),
-               sl_json_label(c->object, SL_MAX_EXEC_LABEL),
-               sl_json_label(c->old, SL_MAX_EXEC_LABEL));
-    update_priority(c, f);
+        sl_rule_frozen(c, SL_PATH_KEY(LABELS, SL_MAX_EXEC_LABEL),
+                       sl_json_label(c->object, SL_MAX_EXEC_LABEL),
+                       sl_json_label(c->old, SL_MAX_EXEC_LABEL));
+    sl_rule_priority_update(c, f->suspended);
     update_elastic(c);
 }

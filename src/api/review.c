@@ -37,10 +37,13 @@ static const struct row {
     {"kueue-x-k8s-io-v1beta2-workload", sl_review_workload_mutate, sl_review_workload_validate,
      CORE},
     {"batch-v1-job", sl_review_job_mutate, sl_review_job_validate, SL_FW_JOB},
-    {"-v1-pod", allow, allow, SL_FW_POD},
-    {"apps-v1-deployment", allow, allow, SL_FW_DEPLOYMENT},
-    {"apps-v1-statefulset", allow, allow, SL_FW_STATEFULSET},
-    {"leaderworkerset-x-k8s-io-v1-leaderworkerset", allow, allow, SL_FW_LEADERWORKERSET},
+    {"-v1-pod", sl_review_pod_mutate, sl_review_pod_validate, SL_FW_POD},
+    {"apps-v1-deployment", sl_review_deployment_mutate, sl_review_deployment_validate,
+     SL_FW_DEPLOYMENT},
+    {"apps-v1-statefulset", sl_review_statefulset_mutate, sl_review_statefulset_validate,
+     SL_FW_STATEFULSET},
+    {"leaderworkerset-x-k8s-io-v1-leaderworkerset", sl_review_leaderworkerset_mutate,
+     sl_review_leaderworkerset_validate, SL_FW_LEADERWORKERSET},
     {"jobset-x-k8s-io-v1alpha2-jobset", allow, allow, SL_FW_JOBSET},
     {"kubeflow-org-v2beta1-mpijob", allow, allow, SL_FW_MPIJOB},
     {"kubeflow-org-v1-pytorchjob", allow, allow, SL_FW_PYTORCHJOB},
@@ -74,6 +77,15 @@ static sl_review_fn find(const char *path, enum sl_framework *ret_framework) {
         return mutate ? rows[i].mutate : rows[i].validate;
     }
     return NULL;
+}
+
+/* Deployments, StatefulSets and LeaderWorkerSets wait by their pods: theirs are always reviewed,
+ * and the handler of pods leaves the others alone. */
+static bool acts(const struct sl_api_view *view, enum sl_framework f) {
+    return f == CORE || view->webhook[f] ||
+           (f == SL_FW_POD &&
+            (view->webhook[SL_FW_DEPLOYMENT] || view->webhook[SL_FW_STATEFULSET] ||
+             view->webhook[SL_FW_LEADERWORKERSET]));
 }
 
 bool sl_review_path(const char *path) {
@@ -245,7 +257,7 @@ int sl_review(const struct sl_api_view *view, const char *path, const char *body
     r = sl_json_read(body, len, &doc, &err);
     if (r < 0)
         return answer(400, out, err.text);
-    if (framework != CORE && !view->webhook[framework])
+    if (!acts(view, framework))
         fn = allow;
     r = converts ? sl_convert_review(yyjson_doc_get_root(doc), out, &err)
                  : admit(view, fn, yyjson_doc_get_root(doc), out, &err);

@@ -1,4 +1,4 @@
-"""What the API refuses: every rule about our kinds and about Jobs, each as one change that breaks it.
+"""What the API refuses: every rule about our kinds and about what is queued, each as one change that breaks it.
 
 A rule is (change, path, words): the change is made to a good object of the kind, and the refusal must say
 the words of that path. Keys of a change are the steps to a field with spaces between them, values go there,
@@ -45,6 +45,12 @@ def pod(**requests):
         "requests": requests or {"cpu": "1"}}}]}
 
 
+def serving(**spec):
+    return {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "nowhere"}}, "spec": {
+        "replicas": 2, "selector": {"matchLabels": {"app": "a"}}, **spec,
+        "template": {"metadata": {"labels": {"app": "a"}}, "spec": {**pod(), "restartPolicy": "Always"}}}}
+
+
 GOOD = {
     "ClusterQueue": {"spec": {"cohortName": "all", "namespaceSelector": {}, "resourceGroups": [group()]}},
     "Cohort": {"spec": {"parentName": "root", "resourceGroups": [group()]}},
@@ -61,6 +67,9 @@ GOOD = {
         {"name": "main", "count": 3, "template": {"spec": pod()}}]}},
     "Job": {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "nowhere"}}, "spec": {
         "parallelism": 4, "completions": 4, "completionMode": "Indexed", "template": {"metadata": {}, "spec": pod()}}},
+    "Pod": {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": "nowhere"}}, "spec": pod()},
+    "Deployment": serving(),
+    "StatefulSet": serving(serviceName="s"),
 }
 
 # ---- on creation, and on an update as well ----
@@ -294,7 +303,7 @@ SET = "spec podSets 0 "
 GATED = noted("admission-gated-by")
 RESERVED_KEY = "the key is reserved for internal kueue use"
 MIN_COUNT = "minCount should be positive and less or equal to count"
-# Also of Jobs.
+# Also of Jobs, of pods and of what serves.
 GATES = [
     ({NOTE + "admission-gated-by": "example.com/a,"}, GATED, "cannot contain empty gate names"),
     ({NOTE + "admission-gated-by": "example.com/a,example.com/a"}, GATED, "duplicate gate name: example.com/a"),
@@ -420,11 +429,70 @@ JOB = GATES + [
      "preferred topology is not supported with elastic jobs"),
 ]
 
+GROUP = "pod-group-name"
+COUNT = "pod-group-total-count"
+SYNTAX = [
+    ({LABEL + "queue-name": "Main_1"}, noted("queue-name", "labels"), SUBDOMAIN),
+]
+POD = GATES + [
+    (*rule, "create") for rule in SYNTAX + [
+        ({LABEL + "max-exec-time-seconds": "soon"}, noted("max-exec-time-seconds", "labels"),
+         'strconv.Atoi: parsing "soon": invalid syntax'),
+        ({LABEL + "max-exec-time-seconds": "0"}, noted("max-exec-time-seconds", "labels"),
+         "should be greater than 0"),
+        ({NOTE + "elastic-job": "true"}, noted("elastic-job"),
+         'elastic job is not supported for "/v1, Kind=Pod"'),
+    ]
+] + [
+    ({LABEL + PREBUILT: "Main_1"}, noted(PREBUILT, "labels"), SUBDOMAIN),
+    ({NOTE + PREBUILT: "Main_1"}, noted(PREBUILT), SUBDOMAIN),
+    # One that is queued gets the right value when it is created.
+    ({LABEL + "queue-name": DROP, LABEL + "managed": "false"}, noted("managed", "labels"),
+     "managed label value can only be 'true'"),
+    ({LABEL + "queue-name": DROP, LABEL + "managed": ""}, noted("managed", "labels"),
+     "managed label value can only be 'true'"),
+    ({LABEL + GROUP: "g"}, noted(COUNT), "annotation and the 'kueue.x-k8s.io/pod-group-name' label should be set"),
+    ({NOTE + GROUP: "g"}, noted(COUNT),
+     "annotation and the 'kueue.x-k8s.io/pod-group-name' annotation should be set"),
+    ({NOTE + COUNT: "3"}, noted(GROUP, "labels"),
+     "both the 'kueue.x-k8s.io/pod-group-total-count' annotation and the 'kueue.x-k8s.io/pod-group-name' label"),
+    ({LABEL + GROUP: "G_1", NOTE + COUNT: "3"}, noted(GROUP, "labels"), SUBDOMAIN),
+    # The annotation wins over a label that says something else.
+    ({LABEL + GROUP: "g", NOTE + GROUP: "G_1", NOTE + COUNT: "3"}, noted(GROUP), SUBDOMAIN),
+    ({LABEL + GROUP: "g", NOTE + COUNT: "many"}, noted(COUNT), 'strconv.Atoi: parsing "many": invalid syntax'),
+    ({LABEL + GROUP: "g", NOTE + COUNT: ""}, noted(COUNT), 'strconv.Atoi: parsing "": invalid syntax'),
+    ({LABEL + GROUP: "g", NOTE + COUNT: "2.5"}, noted(COUNT), "invalid syntax"),
+    ({LABEL + GROUP: "g", NOTE + COUNT: "9" * 30}, noted(COUNT), "value out of range"),
+    ({LABEL + GROUP: "g", NOTE + COUNT: "0"}, noted(COUNT), "group total count should be greater than zero"),
+    ({LABEL + GROUP: "g", NOTE + COUNT: "-3"}, noted(COUNT), "group total count should be greater than zero"),
+    ({LABEL + GROUP: "g", NOTE + COUNT: "3", LABEL + PREBUILT: "w"}, noted(PREBUILT, "labels"),
+     "prebuilt workload and pod group should be equal"),
+    ({LABEL + GROUP: "g", NOTE + COUNT: "3", NOTE + PREBUILT: "w"}, noted(PREBUILT),
+     "prebuilt workload and pod group should be equal"),
+    ({NOTE + "podset-required-topology": "rack", NOTE + "podset-preferred-topology": "block"}, "metadata.annotations",
+     "must not contain more than one topology annotation"),
+    ({NOTE + "podset-required-topology": "@"}, noted("podset-required-topology"), KEY),
+    ({NOTE + "podset-unconstrained-topology": "maybe"}, noted("podset-unconstrained-topology"),
+     "must be a boolean value"),
+    ({NOTE + "podset-slice-required-topology": "rack"}, noted("podset-slice-size"), "must be set when"),
+    ({NOTE + "podset-slice-size": "2"}, noted("podset-slice-size"), "may not be set when"),
+    ({NOTE + "podset-group-name": "7"}, noted("podset-group-name"), "must not be a number"),
+]
+DEPLOYMENT = GATES + SYNTAX + [
+    ({NOTE + "elastic-job": "true"}, noted("elastic-job"),
+     'elastic job is not supported for "apps/v1, Kind=Deployment"'),
+]
+STATEFUL_SET = GATES + SYNTAX + [
+    ({NOTE + "elastic-job": "true"}, noted("elastic-job"),
+     'elastic job is not supported for "apps/v1, Kind=StatefulSet"'),
+]
+
 CREATE = {
     "ClusterQueue": CLUSTER_QUEUE, "Cohort": COHORT, "LocalQueue": LOCAL_QUEUE, "ResourceFlavor": RESOURCE_FLAVOR,
     "Topology": TOPOLOGY, "WorkloadPriorityClass": PRIORITY_CLASS, "AdmissionCheck": ADMISSION_CHECK,
     "ProvisioningRequestConfig": PROVISIONING, "MultiKueueCluster": MULTI_KUEUE_CLUSTER,
     "MultiKueueConfig": MULTI_KUEUE_CONFIG, "Workload": WORKLOAD, "Job": JOB,
+    "Pod": POD, "Deployment": DEPLOYMENT, "StatefulSet": STATEFUL_SET,
 }
 
 # ---- only of updates ----
@@ -534,6 +602,23 @@ WORKLOAD_UPDATE = [
 ]
 
 RUNS = {"spec suspend": False}
+UNGATED = {"spec schedulingGates": []}
+GROUPED = {LABEL + GROUP: "g", NOTE + COUNT: "3"}
+READY = {"status replicas": 2, "status readyReplicas": 1}
+CONTAINER = "spec template spec containers 0 "
+OF_POD = "spec.template.spec"
+# Of all that serves.
+SERVES = [
+    (READY, {LABEL + "queue-name": "elsewhere"}, noted("queue-name", "labels"), FROZEN),
+    (READY, {LABEL + "queue-name": DROP}, noted("queue-name", "labels"), FROZEN),
+    ({}, {LABEL + "queue-name": DROP}, noted("queue-name", "labels"), FROZEN),
+    (READY, {LABEL + "priority-class": "high"}, noted("priority-class", "labels"),
+     "WorkloadPriorityClass cannot be added to a non-suspended workload"),
+    ({LABEL + "priority-class": "high"}, {LABEL + "priority-class": DROP}, noted("priority-class", "labels"),
+     "WorkloadPriorityClass cannot be removed from a workload"),
+    (GATE, {NOTE + "admission-gated-by": "example.com/b"}, GATED, "can only remove gates, not add new ones"),
+    ({}, GATE, GATED, "cannot add admission gate after creation"),
+]
 WITH_TOPOLOGY = {"spec topologyName": "default"}
 UPDATE = {
     "ClusterQueue": [
@@ -567,6 +652,46 @@ UPDATE = {
          FROZEN + " while the job is not suspended"),
         (GATE, {NOTE + "admission-gated-by": "example.com/b"}, GATED, "can only remove gates, not add new ones"),
         ({}, GATE, GATED, "cannot add admission gate after creation"),
+    ],
+    "Pod": [
+        (UNGATED, {LABEL + "queue-name": "elsewhere"}, noted("queue-name", "labels"), FROZEN),
+        (UNGATED, {LABEL + "queue-name": DROP}, noted("queue-name", "labels"), FROZEN),
+        (UNGATED, {LABEL + PREBUILT: "other"}, noted(PREBUILT, "labels"), FROZEN),
+        (UNGATED, {LABEL + "max-exec-time-seconds": "5"}, noted("max-exec-time-seconds", "labels"), FROZEN),
+        (UNGATED, {LABEL + "priority-class": "high"}, noted("priority-class", "labels"),
+         "WorkloadPriorityClass cannot be added to a non-suspended workload"),
+        ({LABEL + "priority-class": "high"}, {LABEL + "priority-class": DROP}, noted("priority-class", "labels"),
+         "WorkloadPriorityClass cannot be removed from a workload"),
+        ({}, {NOTE + "elastic-job": "true"}, noted("elastic-job"), FROZEN),
+        (GROUPED, {LABEL + GROUP: "h"}, noted(GROUP, "labels"), FROZEN),
+        (GROUPED, {NOTE + GROUP: "h"}, noted(GROUP), FROZEN),
+        (GROUPED, {LABEL + GROUP: DROP, NOTE + COUNT: DROP}, noted(GROUP, "labels"), FROZEN),
+        (GROUPED, {NOTE + COUNT: DROP}, noted(COUNT), "should be set"),
+        ({**GROUPED, NOTE + "retriable-in-group": "false"}, {NOTE + "retriable-in-group": "true"},
+         noted("retriable-in-group"), "unretriable pod group can't be converted to retriable"),
+        ({**GROUPED, NOTE + "retriable-in-group": "false"}, {NOTE + "retriable-in-group": DROP},
+         noted("retriable-in-group"), "unretriable pod group can't be converted to retriable"),
+        (GATE, {NOTE + "admission-gated-by": "example.com/b"}, GATED, "can only remove gates, not add new ones"),
+        ({}, GATE, GATED, "cannot add admission gate after creation"),
+    ],
+    "Deployment": SERVES,
+    "StatefulSet": SERVES + [
+        ({}, {CONTAINER + "resources requests cpu": "2"}, OF_POD + ".containers[0].resources.requests", FROZEN),
+        ({}, {CONTAINER + "ports": [{"containerPort": 80}]}, OF_POD + ".containers[0].ports", FROZEN),
+        ({}, {"spec template spec containers 1": {"name": "d", "image": "none"}}, OF_POD + ".containers", FROZEN),
+        ({}, {"spec template spec initContainers": [{"name": "i", "image": "none"}]}, OF_POD + ".initContainers",
+         FROZEN),
+        ({}, {"spec template spec nodeSelector": {"a": "b"}}, OF_POD + ".nodeSelector", FROZEN),
+        ({}, {"spec template spec tolerations": [{"operator": "Exists"}]}, OF_POD + ".tolerations", FROZEN),
+        ({}, {"spec template spec runtimeClassName": "other"}, OF_POD + ".runtimeClassName", FROZEN),
+        ({}, {"spec template spec overhead": {"cpu": "1"}}, OF_POD + ".overhead", FROZEN),
+        ({}, {"spec template spec topologySpreadConstraints": [
+            {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}]},
+         OF_POD + ".topologySpreadConstraints", FROZEN),
+        ({}, {"spec template spec affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+            {"topologyKey": "zone"}]}}}, OF_POD + ".affinity", FROZEN),
+        ({}, {"spec template spec resourceClaims": [{"name": "gpu", "resourceClaimName": "r"}]},
+         OF_POD + ".resourceClaims", FROZEN),
     ],
 }
 

@@ -143,6 +143,53 @@ static void integrations_that_are_off_change_nothing(void **state) {
     }
 }
 
+/* Each kind has its two paths, and who serves has its pods reviewed. */
+static void pods_follow_those_who_serve(void **state) {
+    static const char object[] =
+        "{'metadata':{'labels':{'kueue.x-k8s.io/managed':'no','kueue.x-k8s.io/queue-name':'-'},"
+        "'annotations':{'kueue.x-k8s.io/pod-suspending-parent':'deployment'}}}";
+    static const struct {
+        enum sl_framework on;
+        const char *object;
+        bool pods; /* are reviewed as well */
+    } cases[] = {
+        {SL_FW_POD, "-v1-pod", true},
+        {SL_FW_JOB, "batch-v1-job", false},
+        {SL_FW_DEPLOYMENT, "apps-v1-deployment", true},
+        {SL_FW_STATEFULSET, "apps-v1-statefulset", true},
+        {SL_FW_LEADERWORKERSET, "leaderworkerset-x-k8s-io-v1-leaderworkerset", true},
+    };
+    char *now = json_of(object), body[1024];
+    struct sl_settings settings;
+
+    (void)state;
+    snprintf(body, sizeof(body),
+             "{\"apiVersion\":\"admission.k8s.io/v1\",\"kind\":\"AdmissionReview\",\"request\":"
+             "{\"uid\":\"u-1\",\"operation\":\"CREATE\",\"namespace\":\"n\",\"object\":%s}}",
+             now);
+    free(now);
+    for (size_t i = 0; i < SL_LEN(cases); i++) {
+        struct sl_api_view view = empty_view(&settings, NULL, false);
+        struct answer a;
+        char path[128];
+        view.webhook[cases[i].on] = true;
+        snprintf(path, sizeof(path), "/validate-%s", cases[i].object);
+        post(&view, path, body, strlen(body), &a);
+        assert_false(a.allowed);
+        answer_done(&a);
+        snprintf(path, sizeof(path), "/mutate-%s", cases[i].object);
+        post(&view, path, body, strlen(body), &a);
+        assert_true(a.allowed && sl_json_get(a.response, "patch"));
+        answer_done(&a);
+        post(&view, "/validate--v1-pod", body, strlen(body), &a);
+        assert_int_equal(a.allowed, !cases[i].pods);
+        answer_done(&a);
+        post(&view, "/mutate--v1-pod", body, strlen(body), &a);
+        assert_int_equal(sl_json_get(a.response, "patch") != NULL, cases[i].pods);
+        answer_done(&a);
+    }
+}
+
 /* ---- patches ---- */
 
 static size_t base64_read(const char *s, char *ret) {
@@ -235,6 +282,7 @@ int main(void) {
         cmocka_unit_test(an_object_must_be_there),
         cmocka_unit_test(other_operations_are_allowed),
         cmocka_unit_test(integrations_that_are_off_change_nothing),
+        cmocka_unit_test(pods_follow_those_who_serve),
         cmocka_unit_test(queues_and_flavors_get_a_finalizer),
         cmocka_unit_test(workloads_lose_min_count_without_partial_admission),
     };

@@ -1,79 +1,5 @@
 /* Admission of batch/v1 Jobs: defaults, and the rules with their words. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "api/call.h"
-
-#define Q "kueue.x-k8s.io/"
-#define NO_GATE SL_GATES
-
-/* ---- a small cluster ---- */
-
-struct cluster {
-    bool default_queue, managed_owner, managed_ns, default_class;
-};
-
-static bool queue_open(void *ctx, const char *ns, const char *name) {
-    const struct cluster *c = ctx;
-    return c->default_queue && strcmp(ns, "ns") == 0 && strcmp(name, "default") == 0;
-}
-static bool ns_managed(void *ctx, const char *ns) {
-    (void)ns;
-    return ((const struct cluster *)ctx)->managed_ns;
-}
-static bool owner_managed(void *ctx, const char *ns, const struct sl_owner_ref *o) {
-    return ((const struct cluster *)ctx)->managed_owner && *ns && *o->name;
-}
-static bool class_exists(void *ctx, const char *name) {
-    return ((const struct cluster *)ctx)->default_class && strcmp(name, "default") == 0;
-}
-
-struct fixture {
-    struct cluster cluster;
-    struct sl_settings settings;
-    struct sl_api_view view;
-    struct sl_arena arena;
-    struct sl_review_call call;
-    yyjson_doc *object, *old;
-};
-
-static void begin(struct fixture *f, const char *object, const char *old, enum sl_gate_id flipped) {
-    for (enum sl_gate_id g = 0; g < SL_GATES; g++)
-        f->settings.gates[g] = sl_gate_default(g) != (g == flipped);
-    f->settings.framework[SL_FW_JOB] = true;
-    f->view = (struct sl_api_view){.ctx = &f->cluster,
-                                   .settings = &f->settings,
-                                   .queue_open = queue_open,
-                                   .queue_exists = queue_open,
-                                   .ns_managed = ns_managed,
-                                   .owner_managed = owner_managed,
-                                   .priority_class_exists = class_exists};
-    f->object = yyjson_read(object, strlen(object), 0);
-    f->old = old ? yyjson_read(old, strlen(old), 0) : NULL;
-    assert_non_null(f->object);
-    assert_true(!old || f->old);
-    sl_arena_init(&f->arena, 1 << 20);
-    f->call = (struct sl_review_call){.view = &f->view,
-                                      .op = old ? SL_REVIEW_UPDATE : SL_REVIEW_CREATE,
-                                      .ns = "ns",
-                                      .name = "job",
-                                      .subresource = "",
-                                      .object = yyjson_doc_get_root(f->object),
-                                      .old = yyjson_doc_get_root(f->old),
-                                      .arena = &f->arena,
-                                      .errs.arena = &f->arena};
-}
-
-static void end(struct fixture *f) {
-    yyjson_mut_doc_free(f->call.edit);
-    yyjson_doc_free(f->object);
-    yyjson_doc_free(f->old);
-    sl_arena_done(&f->arena);
-}
+#include "review_fx.h"
 
 /* ---- rules ---- */
 
@@ -85,18 +11,9 @@ static void end(struct fixture *f) {
 #define RUNNING "\"suspend\":false,"
 #define SIZE(p, c) "\"parallelism\":" p ",\"completions\":" c ","
 #define INDEXED "\"completionMode\":\"Indexed\","
-#define QUEUE(q) "\"" Q "queue-name\":\"" q "\""
-#define LABEL(k, v) "\"" Q k "\":\"" v "\""
 #define TOP "spec.template.metadata.annotations"
-#define SUBDOMAIN                                                                                  \
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or "   \
-    "'.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used "  \
-    "for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
 
-static const struct {
-    const char *object, *old, *wanted;
-    enum sl_gate_id flipped;
-} cases[] = {
+static const struct rule_case cases[] = {
     {JOB("", "", "", ""), NULL, "", NO_GATE},
     {JOB(QUEUE("q"), "", SIZE("3", "5"), ""), NULL, "", NO_GATE},
     /* names */
@@ -249,19 +166,8 @@ static const struct {
 
 static void test_rules(void **state) {
     (void)state;
-    for (size_t i = 0; i < SL_LEN(cases); i++) {
-        struct fixture f = {.cluster = {.default_queue = true}};
-        struct sl_buf text;
-        begin(&f, cases[i].object, cases[i].old, cases[i].flipped);
-        assert_int_equal(sl_review_job_validate(&f.call), 0);
-        sl_buf_init(&text, 1 << 16);
-        sl_field_errs_print(&f.call.errs, &text);
-        if (strcmp(sl_buf_str(&text), cases[i].wanted) != 0)
-            print_error("case %zu: %s\n", i, cases[i].object);
-        assert_string_equal(sl_buf_str(&text), cases[i].wanted);
-        sl_buf_done(&text);
-        end(&f);
-    }
+    struct fixture f = {.cluster = {.default_queue = true}};
+    check_rules(&f, sl_review_job_validate, cases, SL_LEN(cases));
 }
 
 /* ---- defaults ---- */
