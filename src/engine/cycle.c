@@ -432,7 +432,7 @@ static void send_back(struct sl_engine *e, struct entry *x) {
             rejoin(e, x);
             cq_tree(e, q)->left = true;
             remember_lacks(e, x);
-            class_sleep(e, x->class);
+            class_sleep(e, x->class, x->wl);
             return;
         }
     }

@@ -129,6 +129,18 @@ int64_t sl_engine_cohort_share(const struct sl_engine *e, const char *name);
 uint32_t sl_engine_pending(const struct sl_engine *e, const char *cq, uint32_t from, sl_wl_id *ret,
                            uint32_t n);
 
+/* Somebody who waits, with the places in line; 0 is first. */
+struct sl_waiting {
+    sl_wl_id wl;
+    sl_wl_id told; /* who was last refused, for it and all that are alike; SL_WL_NONE: unknown */
+    sl_wl_id like; /* the first of these, maybe itself; a standby does not know whom it was told */
+    uint32_t in_cq, in_lq;
+};
+/* The same with the places: of a ClusterQueue (ns NULL) or of a LocalQueue. O((from's search + n)
+ * log lines), where a line is a set of alike workloads; nothing is sorted. */
+uint32_t sl_engine_line(const struct sl_engine *e, const char *ns, const char *queue, uint32_t from,
+                        struct sl_waiting *ret, uint32_t n);
+
 /* Every ClusterQueue name in order of creation; NULL past the end. */
 const char *sl_engine_cq_name(const struct sl_engine *e, uint32_t i);
 

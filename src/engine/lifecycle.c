@@ -368,11 +368,12 @@ static void act_holding(struct sl_engine *e, uint32_t wl) {
         if (!wl_holds_quota(w) || w->evicting)
             return;
     }
-    if (reserved && (!l->exists || !q->exists || q->terminating)) {
+    checks_sync(e, wl);
+    /* What waits for nothing any more is admitted, though its queue is gone. */
+    if (reserved && (!l->exists || !q->exists || q->terminating) && !checks_all_ready(e, wl)) {
         unreserve(e, wl, !l->exists, false);
         return;
     }
-    checks_sync(e, wl);
     (void)checks_act(e, wl);
 }
 

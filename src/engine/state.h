@@ -242,6 +242,7 @@ struct class {
     bool used, asleep;
     bool wake_always; /* any release may help */
     uint64_t asked;   /* the cycle in which it was last asked whether it may wake */
+    sl_wl_id told;    /* who was told the refusal that put it to sleep */
     uint8_t n_lacks;
     struct lack lacks[MAX_LACKS];
     struct plan plan;
@@ -564,6 +565,10 @@ static inline bool wl_holds_quota(const struct wl *w) {
     return w->phase == WL_RESERVED || w->phase == WL_ADMITTED;
 }
 
+/* view.c */
+const struct cq *cq_named(const struct sl_engine *e, const char *name);         /* or NULL */
+uint32_t lq_named(const struct sl_engine *e, const char *ns, const char *name); /* or NONE */
+
 /* tree.c: nodes, quotas, usage */
 uint32_t node_find(const struct sl_engine *e, bool cohort, const char *name); /* or NONE */
 uint32_t node_get(struct sl_engine *e, bool cohort, const char *name);        /* made if missing */
@@ -622,7 +627,7 @@ void wl_requeue(struct sl_engine *e, uint32_t wl); /* out and in again after a c
 bool wl_sticky(const struct sl_engine *e, uint32_t wl);
 void wl_enqueue_again(struct sl_engine *e, uint32_t wl, bool sticky);
 sl_time wl_order_time(const struct sl_engine *e, const struct wl *w);
-void class_sleep(struct sl_engine *e, uint32_t class);
+void class_sleep(struct sl_engine *e, uint32_t class, uint32_t wl);
 void class_wake(struct sl_engine *e, uint32_t class);
 void lq_attach(struct sl_engine *e, uint32_t lq);
 void lq_detach(struct sl_engine *e, uint32_t lq);

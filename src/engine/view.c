@@ -100,7 +100,7 @@ uint32_t sl_engine_requests(const struct sl_engine *e, sl_wl_id id, struct sl_ar
     return s->n;
 }
 
-static const struct cq *find_cq(const struct sl_engine *e, const char *name) {
+const struct cq *cq_named(const struct sl_engine *e, const char *name) {
     uint32_t n = node_find(e, false, name);
     if (n == NONE || e->nodes.v[n].cq == NONE || !e->nodes.v[n].exists)
         return NULL;
@@ -108,7 +108,7 @@ static const struct cq *find_cq(const struct sl_engine *e, const char *name) {
 }
 
 bool sl_engine_cq(const struct sl_engine *e, const char *name, struct sl_cq_view *ret) {
-    const struct cq *q = find_cq(e, name);
+    const struct cq *q = cq_named(e, name);
     *ret = (struct sl_cq_view){.exists = q};
     if (!q)
         return false;
@@ -132,7 +132,7 @@ bool sl_engine_cq(const struct sl_engine *e, const char *name, struct sl_cq_view
     return true;
 }
 
-static uint32_t find_lq(const struct sl_engine *e, const char *ns, const char *name) {
+uint32_t lq_named(const struct sl_engine *e, const char *ns, const char *name) {
     sl_sym s = sl_sym_find(&e->syms, ns), y = sl_sym_find(&e->syms, name);
     if (s == SL_MAP_NONE || y == SL_MAP_NONE)
         return NONE;
@@ -141,7 +141,7 @@ static uint32_t find_lq(const struct sl_engine *e, const char *ns, const char *n
 
 bool sl_engine_lq(const struct sl_engine *e, const char *ns, const char *name,
                   struct sl_lq_view *ret) {
-    uint32_t i = find_lq(e, ns, name);
+    uint32_t i = lq_named(e, ns, name);
     *ret = (struct sl_lq_view){.cq = ""};
     if (i == SL_MAP_NONE || !e->lqs.v[i].exists)
         return false;
@@ -164,7 +164,7 @@ void sl_engine_lq_usage(const struct sl_engine *e, const char *ns, const char *n
                         const char *flavor, const char *resource, sl_amount *ret_reserved,
                         sl_amount *ret_admitted) {
     *ret_reserved = *ret_admitted = 0;
-    uint32_t i = find_lq(e, ns, name);
+    uint32_t i = lq_named(e, ns, name);
     if (i == SL_MAP_NONE || e->lqs.v[i].cq == NONE)
         return;
     sl_sym f = sl_sym_find(&e->syms, flavor), r = sl_sym_find(&e->syms, resource);
@@ -215,74 +215,6 @@ const char *sl_engine_cq_name(const struct sl_engine *e, uint32_t i) {
         if (e->cqs.v[k].exists && !i--)
             return str(e, cq_node(e, &e->cqs.v[k])->name);
     return NULL;
-}
-
-/* ---- the waiting line of a ClusterQueue in order ---- */
-
-struct cursor {
-    uint32_t class, at; /* a class's line, or class NONE: one workload by itself */
-    uint32_t wl;
-};
-
-/* The next of the line, past the one that goes first by itself. */
-static bool cursor_next(const struct sl_engine *e, struct cursor *c, uint32_t skip) {
-    const struct sl_ordkey *k;
-    do {
-        k = c->class == NONE ? NULL : sl_ordset_at(&e->classes.v[c->class].line, c->at++);
-    } while (k && k->id == skip);
-    if (k)
-        c->wl = k->id;
-    return k;
-}
-
-static bool cursor_before(const struct sl_engine *e, const struct cursor *a,
-                          const struct cursor *b) {
-    const struct wl *x = &e->wls.v[a->wl], *y = &e->wls.v[b->wl];
-    const struct lq *l = &e->lqs.v[x->lq], *m = &e->lqs.v[y->lq];
-    if (x->lq != y->lq && afs_orders(e, &e->cqs.v[l->cq]) && l->afs_usage != m->afs_usage)
-        return l->afs_usage < m->afs_usage;
-    uint32_t sticky = e->cqs.v[l->cq].sticky;
-    if (a->wl == sticky || b->wl == sticky)
-        return a->wl == sticky;
-    int64_t p = wl_priority(e, x), q = wl_priority(e, y);
-    if (p != q)
-        return p > q;
-    struct sl_ordkey i = wl_key(e, a->wl), k = wl_key(e, b->wl);
-    return sl_ordkey_cmp(&i, &k, wl_tie, e) < 0;
-}
-
-uint32_t sl_engine_pending(const struct sl_engine *e, const char *cq, uint32_t from, sl_wl_id *ret,
-                           uint32_t n) {
-    const struct cq *q = find_cq(e, cq);
-    SL_VEC(struct cursor) cursors = {0};
-    uint32_t sticky =
-        q && q->sticky != NONE && e->wls.v[q->sticky].phase == WL_WAITING ? q->sticky : NONE;
-    if (sticky != NONE)
-        *sl_vec_push(&cursors) = (struct cursor){NONE, 0, sticky};
-    for (uint32_t i = 0; q && i < q->lqs.n; i++) {
-        const struct lq *l = &e->lqs.v[q->lqs.v[i]];
-        for (uint32_t k = 0; k < l->classes.n; k++) {
-            struct cursor c = {l->classes.v[k], 0, NONE};
-            if (cursor_next(e, &c, sticky))
-                *sl_vec_push(&cursors) = c;
-        }
-        for (uint32_t k = 0; k < l->parked.n; k++)
-            *sl_vec_push(&cursors) = (struct cursor){NONE, 0, l->parked.v[k]};
-    }
-    uint32_t got = 0;
-    for (uint32_t pos = 0; cursors.n && got < n; pos++) {
-        uint32_t best = 0;
-        for (uint32_t i = 1; i < cursors.n; i++)
-            if (cursor_before(e, &cursors.v[i], &cursors.v[best]))
-                best = i;
-        struct cursor *c = &cursors.v[best];
-        if (pos >= from)
-            ret[got++] = wl_id(e, c->wl);
-        if (!cursor_next(e, c, sticky))
-            *c = sl_vec_pop(&cursors);
-    }
-    sl_vec_free(&cursors);
-    return got;
 }
 
 /* ---- numbers ---- */

@@ -135,6 +135,7 @@ static void class_join(struct sl_engine *e, uint32_t c, bool follow_kin) {
         if (follow_kin && y->asleep && e->cqs.v[cq].strategy == SL_BEST_EFFORT_FIFO) {
             x->wake_always = y->wake_always;
             x->n_lacks = y->n_lacks;
+            x->told = y->told;
             memcpy(x->lacks, y->lacks, sizeof(x->lacks));
             x->asleep = true;
             x->sleep_at = e->cqs.v[cq].asleep.n;
@@ -223,8 +224,9 @@ static void class_free(struct sl_engine *e, uint32_t c) {
     *sl_vec_push(&e->free_classes) = c;
 }
 
-/* Puts the class and its kin to sleep with the memo the caller has filled in for c. */
-void class_sleep(struct sl_engine *e, uint32_t c) {
+/* Puts the class and its kin to sleep with the memo the caller has filled in for c, after this
+ * workload of it was refused. */
+void class_sleep(struct sl_engine *e, uint32_t c, uint32_t wl) {
     struct cq *q = &e->cqs.v[e->lqs.v[e->classes.v[c].lq].cq];
     const struct class *x = &e->classes.v[c];
     uint32_t k = c;
@@ -236,6 +238,7 @@ void class_sleep(struct sl_engine *e, uint32_t c) {
             y->sleep_at = q->asleep.n;
             *sl_vec_push(&q->asleep) = k;
         }
+        y->told = wl_id(e, wl);
         if (k != c) {
             y->wake_always = x->wake_always;
             y->n_lacks = x->n_lacks;
@@ -477,9 +480,11 @@ static bool would_move(struct sl_engine *e, uint32_t c, uint32_t cq, bool retell
     bool moves = x.mode == MODE_FIT || preempts || x.has_resume;
     if (!moves)
         remember_lacks(e, &x);
-    if (!moves && retell && e->out && x.whys.n)
+    if (!moves && retell && e->out && x.whys.n) {
+        e->classes.v[c].told = wl_id(e, x.wl);
         effect_pending(e, &x, x.mode == MODE_NO_FIT ? SL_PENDING_NO_FIT : SL_PENDING_NO_CANDIDATES,
                        0, true);
+    }
     r->picks.n = marks[0];
     r->uses.n = marks[1];
     r->whys.n = marks[2];

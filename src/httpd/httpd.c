@@ -27,8 +27,10 @@
 #include <uv.h>
 
 #include "base/mem.h"
+#include "httpd/answer.h"
 #include "httpd/cert.h"
 #include "httpd/listen.h"
+#include "httpd/peer.h"
 #include "log/log.h"
 
 #define HEADER_BYTES ((size_t)32 << 10) /* a connection's memory besides the body */
@@ -95,33 +97,28 @@ struct request {
 
 /* ---- answers ---- */
 
-static enum MHD_Result send_answer(struct server *s, struct MHD_Connection *c, int status,
-                                   const char *content_type, struct sl_buf *body) {
-    /* The buffer's memory goes over to the library. */
-    struct MHD_Response *r =
-        body->len > 0 ? MHD_create_response_from_buffer(body->len, body->s, MHD_RESPMEM_MUST_FREE)
-                      : MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+static enum MHD_Result send_answer(struct server *s, struct MHD_Connection *c,
+                                   struct sl_http_answer *a) {
+    struct MHD_Response *r = sl_answer_response(a);
 
     if (!r)
         return MHD_NO;
-    if (body->len > 0)
-        body->s = NULL;
-    bool ok = MHD_add_response_header(r, "Content-Type", content_type) == MHD_YES;
+    bool ok = MHD_add_response_header(r, "Content-Type", a->content_type) == MHD_YES;
     if (s != s->h->now) /* its certificate is out of date: let the client come again */
         ok = ok && MHD_add_response_header(r, "Connection", "close") == MHD_YES;
-    ok = ok && MHD_queue_response(c, (unsigned)status, r) == MHD_YES;
+    ok = ok && MHD_queue_response(c, (unsigned)a->status, r) == MHD_YES;
     MHD_destroy_response(r);
     return ok ? MHD_YES : MHD_NO;
 }
 
 static enum MHD_Result refuse(struct server *s, struct MHD_Connection *c, int status,
                               const char *words) {
-    struct sl_buf body;
+    struct sl_http_answer a = {.status = status, .content_type = "text/plain; charset=utf-8"};
 
-    sl_buf_init(&body, 1024);
-    sl_buf_printf(&body, "%s\n", words);
-    enum MHD_Result r = send_answer(s, c, status, "text/plain; charset=utf-8", &body);
-    sl_buf_done(&body);
+    sl_buf_init(&a.body, 1024);
+    sl_buf_printf(&a.body, "%s\n", words);
+    enum MHD_Result r = send_answer(s, c, &a);
+    sl_buf_done(&a.body);
     return r;
 }
 
@@ -141,6 +138,34 @@ static const char *find_query(const struct sl_http_request *rq, const char *key)
 
 static const char *find_header(const struct sl_http_request *rq, const char *name) {
     return look_up(rq, MHD_HEADER_KIND, name);
+}
+
+struct header_walk {
+    void (*each)(void *ctx, const char *name, const char *value);
+    void *ctx;
+};
+
+static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char *name,
+                                 const char *value) {
+    struct header_walk *w = cls;
+
+    (void)kind;
+    w->each(w->ctx, name, value ? value : "");
+    return MHD_YES;
+}
+
+static void walk_headers(const struct sl_http_request *rq,
+                         void (*each)(void *ctx, const char *name, const char *value), void *ctx) {
+    struct header_walk w = {each, ctx};
+
+    (void)MHD_get_connection_values(rq->priv, MHD_HEADER_KIND, on_header, &w);
+}
+
+static bool find_peer(const struct sl_http_request *rq, char *out, size_t size) {
+    const union MHD_ConnectionInfo *i =
+        MHD_get_connection_info(rq->priv, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+
+    return i && sl_peer_name(i->tls_session, out, size);
 }
 
 static struct conn *conn_of(struct MHD_Connection *c) {
@@ -167,6 +192,8 @@ static enum MHD_Result handle(struct server *s, struct MHD_Connection *c, const 
         .len = rq->body.len,
         .query = find_query,
         .header = find_header,
+        .headers = walk_headers,
+        .peer = find_peer,
         .priv = c,
     };
     struct sl_http_answer a = {.status = 200, .content_type = "application/json"};
@@ -175,6 +202,10 @@ static enum MHD_Result handle(struct server *s, struct MHD_Connection *c, const 
     sl_buf_init(&a.body, SL_HTTP_ANSWER);
     s->h->spec.handler(s->h->spec.ctx, &request, &a);
     sl_assert(a.status >= 200 && a.status <= 599);
+    if (a.more && strcmp(method, "HEAD") == 0) { /* the library would send the end of a body */
+        a.drop(a.ctx);
+        a.more = NULL;
+    }
     if (conn_of(c)->waiting) {
         MHD_suspend_connection(c);
         r = MHD_YES;
@@ -182,8 +213,10 @@ static enum MHD_Result handle(struct server *s, struct MHD_Connection *c, const 
         sl_log(SL_LOG_ERROR, "answer too large", SL_S("path", path));
         r = refuse(s, c, 500, "the answer is too large");
     } else {
-        r = send_answer(s, c, a.status, a.content_type, &a.body);
+        r = send_answer(s, c, &a);
     }
+    if (a.more)
+        a.drop(a.ctx);
     sl_buf_done(&a.body);
     return r;
 }
@@ -383,10 +416,14 @@ static void on_server_poll(uv_poll_t *p, int status, int events) {
 }
 
 static int server_start(struct sl_httpd *h, const char *cert_pem, const char *key_pem,
-                        struct server **ret, struct sl_err *err) {
+                        const char *client_cas, struct server **ret, struct sl_err *err) {
     unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
                      MHD_USE_ERROR_LOG | (h->tls ? MHD_USE_TLS : 0);
     int r = h->tls ? sl_cert_pair(cert_pem, key_pem, err) : SL_OK; /* it has the better words */
+    sl_time end;
+    if (r >= 0 && client_cas)
+        r = sl_cert_expiry(client_cas, &end,
+                           err); /* the library takes any text, and trusts nobody */
     if (r < 0)
         return r;
     struct server *s = sl_alloc0(1, sizeof *s);
@@ -404,6 +441,7 @@ static int server_start(struct sl_httpd *h, const char *cert_pem, const char *ke
         h->tls ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, cert_pem, /* plain ends here */
         MHD_OPTION_HTTPS_MEM_KEY, key_pem,
         MHD_OPTION_HTTPS_PRIORITIES, TLS_PRIORITIES,
+        client_cas ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, client_cas,
         MHD_OPTION_END);
     /* clang-format on */
     if (!s->mhd) {
@@ -509,7 +547,7 @@ int sl_httpd_start(struct uv_loop_s *loop, const struct sl_httpd_spec *spec, str
     sl_assert(spec->handler && spec->max_connections > 0 && !spec->cert_pem == !spec->key_pem);
     h->loop = loop;
     h->spec = *spec;
-    h->spec.host = h->spec.cert_pem = h->spec.key_pem = NULL;
+    h->spec.host = h->spec.cert_pem = h->spec.key_pem = h->spec.client_cas = NULL;
     h->spec.request_ms = spec->request_ms ? spec->request_ms : REQUEST_MS;
     h->spec.idle_ms = spec->idle_ms ? spec->idle_ms : IDLE_MS;
     h->tls = spec->cert_pem;
@@ -519,7 +557,7 @@ int sl_httpd_start(struct uv_loop_s *loop, const struct sl_httpd_spec *spec, str
         sl_freep(&h);
         return r;
     }
-    r = server_start(h, spec->cert_pem, spec->key_pem, &h->now, err);
+    r = server_start(h, spec->cert_pem, spec->key_pem, spec->client_cas, &h->now, err);
     if (r < 0) {
         (void)close(h->fd);
         sl_freep(&h);
@@ -545,11 +583,11 @@ uint16_t sl_httpd_port(const struct sl_httpd *h) {
 }
 
 int sl_httpd_certificate(struct sl_httpd *h, const char *cert_pem, const char *key_pem,
-                         struct sl_err *err) {
+                         const char *client_cas, struct sl_err *err) {
     struct server *s = NULL;
 
     sl_assert(h->tls && !h->busy);
-    int r = server_start(h, cert_pem, key_pem, &s, err);
+    int r = server_start(h, cert_pem, key_pem, client_cas, &s, err);
     if (r < 0)
         return r;
     if (h->old) /* two generations are enough */

@@ -27,6 +27,12 @@ struct sl_http_request {
     /* NULL if absent, "" if there without a value. The first one, if there are several. */
     const char *(*query)(const struct sl_http_request *rq, const char *key);
     const char *(*header)(const struct sl_http_request *rq, const char *name); /* in any case */
+    /* All header lines in their order, repeated ones too. */
+    void (*headers)(const struct sl_http_request *rq,
+                    void (*each)(void *ctx, const char *name, const char *value), void *ctx);
+    /* The common name in the client's certificate; false if it has shown none that holds and was
+     * signed by one of client_cas. */
+    bool (*peer)(const struct sl_http_request *rq, char *out, size_t size);
     void *priv;
 };
 
@@ -34,6 +40,12 @@ struct sl_http_answer {
     int status;               /* 200 unless set; 200 to 599 */
     const char *content_type; /* "application/json" unless set; read when the handler returns */
     struct sl_buf body;       /* ready for writing; overflow becomes a 500 */
+    /* For a long answer: asked for a piece whenever the client has taken the last one, until it
+     * returns false. 'drop' is called once, at the end of it all. After 'body', if that is not
+     * empty. NULL: the body is all. */
+    bool (*more)(void *ctx, struct sl_buf *piece);
+    void (*drop)(void *ctx);
+    void *ctx;
 };
 
 typedef void (*sl_http_handler)(void *ctx, const struct sl_http_request *rq,
@@ -49,6 +61,7 @@ struct sl_httpd_spec {
     const char *host;               /* "" or NULL: every address */
     uint16_t port;                  /* 0: any free one */
     const char *cert_pem, *key_pem; /* NULL: plain HTTP. The certificate first, then its chain */
+    const char *client_cas;         /* PEM; NULL: clients are not asked for certificates */
     size_t max_body;
     const char *large_path; /* for this one large_body is the ceiling; NULL: none; kept */
     size_t large_body;
@@ -61,10 +74,11 @@ struct sl_httpd_spec {
 int sl_httpd_start(struct uv_loop_s *loop, const struct sl_httpd_spec *spec, struct sl_httpd **ret,
                    struct sl_err *err) _must_check_;
 uint16_t sl_httpd_port(const struct sl_httpd *h);
-/* New certificate for connections from now on. Those that are there keep the old one and are closed
- * with their next answer. If it cannot be used, everything stays as it is. */
+/* New certificate, and new authorities for clients (NULL: none), for connections from now on. Those
+ * that are there keep the old ones and are closed with their next answer. If something cannot be
+ * used, everything stays as it is. */
 int sl_httpd_certificate(struct sl_httpd *h, const char *cert_pem, const char *key_pem,
-                         struct sl_err *err) _must_check_;
+                         const char *client_cas, struct sl_err *err) _must_check_;
 /* All requests that wait are asked again; they may go on waiting. Not from a handler. */
 void sl_httpd_wake(struct sl_httpd *h);
 /* Closes everything; the port is free when it returns. The memory goes when the loop has closed the

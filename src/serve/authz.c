@@ -1,6 +1,7 @@
 /*
- * An entry per token: asked who, asked whether, then an answer until it is too old. A refusal and a
- * failure are forgotten sooner than a permission, so that a right that was just given soon counts.
+ * An entry per question: asked who, if only a token is known, asked whether, then an answer until
+ * it is too old. A refusal and a failure are forgotten sooner than a permission, so that a right
+ * that was just given soon counts.
  */
 #include "serve/authz.h"
 
@@ -23,7 +24,9 @@
 
 struct entry {
     struct sl_authz *a;
-    char *token; /* NULL: free */
+    char *who;  /* a token, or the members of a user; NULL: free */
+    char *what; /* the members that say what is to be done */
+    bool user;  /* who is a user */
     enum sl_authz_says says;
     sl_call call;
     sl_time until; /* mono: the end of the answer; while asking, of no meaning */
@@ -31,16 +34,16 @@ struct entry {
 
 struct sl_authz {
     struct sl_port *port;
-    const char *path;
     void (*heard)(void *ctx);
     void *ctx;
-    struct entry entries[SL_AUTHZ_TOKENS];
+    struct entry entries[SL_AUTHZ_ENTRIES];
 };
 
 static void forget(struct entry *e) {
-    if (e->token)
-        explicit_bzero(e->token, strlen(e->token));
-    sl_freep(&e->token);
+    if (e->who)
+        explicit_bzero(e->who, strlen(e->who));
+    sl_freep(&e->who);
+    sl_freep(&e->what);
 }
 
 static void say(struct entry *e, enum sl_authz_says says) {
@@ -82,28 +85,13 @@ static void on_access(void *ctx, const struct sl_reply *r) {
     say(e, !status ? SL_AUTHZ_FAILED : allowed ? SL_AUTHZ_ALLOWED : SL_AUTHZ_FORBIDDEN);
 }
 
-/* A field of the user under the name that the other review has for it. */
-static void copy_field(struct sl_buf *b, yyjson_val *user, const char *from, const char *to) {
-    char *text = yyjson_val_write(yyjson_obj_get(user, from), 0, NULL);
-
-    if (text)
-        sl_buf_printf(b, ",\"%s\":%s", to, text);
-    sl_freep(&text);
-}
-
-static void ask_access(struct entry *e, yyjson_val *user) {
+static void ask_access(struct entry *e, const char *user) {
     struct sl_buf b;
 
     sl_buf_init(&b, MAX_BODY_BYTES);
     sl_buf_puts(&b, "{\"apiVersion\":\"authorization.k8s.io/v1\",\"kind\":\"SubjectAccessReview\","
-                    "\"spec\":{\"nonResourceAttributes\":{\"verb\":\"get\",\"path\":");
-    sl_buf_json(&b, e->a->path);
-    sl_buf_putc(&b, '}');
-    copy_field(&b, user, "username", "user");
-    copy_field(&b, user, "uid", "uid");
-    copy_field(&b, user, "groups", "groups");
-    copy_field(&b, user, "extra", "extra");
-    sl_buf_puts(&b, "}}");
+                    "\"spec\":{");
+    sl_buf_printf(&b, "%s,%s}}", e->what, user);
     if (b.overflow)
         say(e, SL_AUTHZ_FAILED);
     else
@@ -111,32 +99,51 @@ static void ask_access(struct entry *e, yyjson_val *user) {
     sl_buf_done(&b);
 }
 
+/* The user as the other review wants him. */
+static void put_user(struct sl_buf *b, yyjson_val *user) {
+    static const char *const fields[][2] = {
+        {"username", "user"}, {"uid", "uid"}, {"groups", "groups"}, {"extra", "extra"}};
+
+    for (size_t i = 0; i < SL_LEN(fields); i++) {
+        char *text = yyjson_val_write(yyjson_obj_get(user, fields[i][0]), 0, NULL);
+        if (text)
+            sl_buf_printf(b, "%s\"%s\":%s", b->len ? "," : "", fields[i][1], text);
+        sl_freep(&text);
+    }
+}
+
 static void on_token(void *ctx, const struct sl_reply *r) {
     struct entry *e = ctx;
     yyjson_doc *doc;
     yyjson_val *status = status_of(r, &doc), *user = yyjson_obj_get(status, "user");
+    struct sl_buf b;
 
+    sl_buf_init(&b, MAX_BODY_BYTES);
+    put_user(&b, user);
     e->call = (sl_call){0};
     if (!status)
         say(e, SL_AUTHZ_FAILED);
-    else if (!yyjson_get_bool(yyjson_obj_get(status, "authenticated")) || !yyjson_is_obj(user))
+    else if (!yyjson_get_bool(yyjson_obj_get(status, "authenticated")) || !b.len)
         say(e, SL_AUTHZ_UNKNOWN);
+    else if (b.overflow)
+        say(e, SL_AUTHZ_FAILED);
     else
-        ask_access(e, user);
+        ask_access(e, sl_buf_str(&b));
+    sl_buf_done(&b);
     yyjson_doc_free(doc);
 }
 
-/* The entry of the token, or one for it; NULL if all are being asked. */
-static struct entry *find(struct sl_authz *a, const char *token) {
+/* The entry of the question, or one for it; NULL if all are being asked. */
+static struct entry *find(struct sl_authz *a, bool user, const char *who, const char *what) {
     struct entry *oldest = NULL;
 
-    for (uint32_t i = 0; i < SL_AUTHZ_TOKENS; i++) {
+    for (uint32_t i = 0; i < SL_AUTHZ_ENTRIES; i++) {
         struct entry *e = &a->entries[i];
-        if (e->token && !e->call.v && a->port->mono >= e->until)
+        if (e->who && !e->call.v && a->port->mono >= e->until)
             forget(e);
-        if (e->token && strcmp(e->token, token) == 0)
+        if (e->who && e->user == user && strcmp(e->who, who) == 0 && strcmp(e->what, what) == 0)
             return e;
-        if (!e->call.v && (!oldest || (oldest->token && (!e->token || e->until < oldest->until))))
+        if (!e->call.v && (!oldest || (oldest->who && (!e->who || e->until < oldest->until))))
             oldest = e;
     }
     if (oldest)
@@ -150,15 +157,32 @@ static void ask_token(struct entry *e) {
     sl_buf_init(&b, MAX_BODY_BYTES);
     sl_buf_puts(&b, "{\"apiVersion\":\"authentication.k8s.io/v1\",\"kind\":\"TokenReview\","
                     "\"spec\":{\"token\":");
-    sl_buf_json(&b, e->token);
+    sl_buf_json(&b, e->who);
     sl_buf_puts(&b, "}}");
-    e->says = SL_AUTHZ_WAIT;
     post(e, TOKEN_REVIEWS, &b, on_token);
     explicit_bzero(b.s, b.cap);
     sl_buf_done(&b);
 }
 
-enum sl_authz_says sl_authz_ask(struct sl_authz *a, const char *header) {
+static enum sl_authz_says ask(struct sl_authz *a, bool user, const char *who, const char *what) {
+    struct entry *e = find(a, user, who, what);
+
+    if (!e)
+        return SL_AUTHZ_FAILED;
+    if (!e->who) {
+        e->who = sl_strdup(who);
+        e->what = sl_strdup(what);
+        e->user = user;
+        e->says = SL_AUTHZ_WAIT;
+        if (user)
+            ask_access(e, who);
+        else
+            ask_token(e);
+    }
+    return e->says;
+}
+
+enum sl_authz_says sl_authz_ask(struct sl_authz *a, const char *header, const char *what) {
     static const char scheme[] = "Bearer ";
 
     if (!header || strncasecmp(header, scheme, strlen(scheme)) != 0)
@@ -167,25 +191,20 @@ enum sl_authz_says sl_authz_ask(struct sl_authz *a, const char *header) {
     token += strspn(token, " ");
     if (sl_token_problem(token, strlen(token)))
         return SL_AUTHZ_UNKNOWN;
-    struct entry *e = find(a, token);
-    if (!e)
-        return SL_AUTHZ_FAILED;
-    if (!e->token) {
-        e->token = sl_strdup(token);
-        ask_token(e);
-    }
-    return e->says;
+    return ask(a, false, token, what);
 }
 
-struct sl_authz *sl_authz_new(struct sl_port *port, const char *path, void (*heard)(void *ctx),
-                              void *ctx) {
+enum sl_authz_says sl_authz_ask_user(struct sl_authz *a, const char *user, const char *what) {
+    return ask(a, true, user, what);
+}
+
+struct sl_authz *sl_authz_new(struct sl_port *port, void (*heard)(void *ctx), void *ctx) {
     struct sl_authz *a = sl_alloc0(1, sizeof *a);
 
     a->port = port;
-    a->path = path;
     a->heard = heard;
     a->ctx = ctx;
-    for (uint32_t i = 0; i < SL_AUTHZ_TOKENS; i++)
+    for (uint32_t i = 0; i < SL_AUTHZ_ENTRIES; i++)
         a->entries[i].a = a;
     return a;
 }
@@ -193,7 +212,7 @@ struct sl_authz *sl_authz_new(struct sl_port *port, const char *path, void (*hea
 void sl_authz_free(struct sl_authz *a) {
     if (!a)
         return;
-    for (uint32_t i = 0; i < SL_AUTHZ_TOKENS; i++) {
+    for (uint32_t i = 0; i < SL_AUTHZ_ENTRIES; i++) {
         sl_port_cancel(a->port, a->entries[i].call);
         forget(&a->entries[i]);
     }

@@ -59,8 +59,10 @@
 
 #define WEBHOOKS "/apis/admissionregistration.k8s.io/v1/"
 #define CRDS "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
+#define API_SERVICES "/apis/apiregistration.k8s.io/v1/apiservices/"
+#define VISIBILITY_SERVICE "kueue-visibility-server"
 
-/* Who calls the webhooks. One that is not there is passed over. */
+/* Who calls us: webhooks, conversion, the visibility API. One that is not there is passed over. */
 static const char *const callers[] = {
     WEBHOOKS "mutatingwebhookconfigurations/kueue-mutating-webhook-configuration",
     WEBHOOKS "validatingwebhookconfigurations/kueue-validating-webhook-configuration",
@@ -71,6 +73,8 @@ static const char *const callers[] = {
     CRDS "localqueues.kueue.x-k8s.io",
     CRDS "multikueueclusters.kueue.x-k8s.io",
     CRDS "workloads.kueue.x-k8s.io",
+    API_SERVICES "v1beta1.visibility.kueue.x-k8s.io",
+    API_SERVICES "v1beta2.visibility.kueue.x-k8s.io",
 };
 
 enum step { LOOK, CREATE, CHANGE, READ, PATCH };
@@ -85,7 +89,8 @@ struct keys {
 struct sl_certs {
     struct sl_port *port;
     char *ns, *secret;
-    char name[MAX_NAME_BYTES]; /* SERVICE.NS.svc: what the API server asks for */
+    char name[MAX_NAME_BYTES];       /* SERVICE.NS.svc: what the API server asks for */
+    char visibility[MAX_NAME_BYTES]; /* what it asks for when it passes on a visibility request */
     char others[4][MAX_NAME_BYTES];
     struct sl_prng prng;
     enum step step; /* in flight if there is a call, else what to do at 'due' */
@@ -206,7 +211,8 @@ static sl_span left(const struct sl_certs *c, const char *pem) {
 
 /* A serving certificate under the CA of the draft, which must be there. */
 static int draft_serving(struct sl_certs *c, struct sl_err *err) {
-    const char *const names[] = {c->name, c->others[0], c->others[1], c->others[2], c->others[3]};
+    const char *const names[] = {c->name,      c->others[0], c->others[1],
+                                 c->others[2], c->others[3], c->visibility};
     struct sl_cert ca = {.cert_pem = c->draft.cas, .key_pem = c->draft.ca_key};
 
     sl_cert_done(&c->draft.tls);
@@ -248,7 +254,8 @@ static const char *improve(struct sl_certs *c, struct sl_err *err, int *ret) {
     bool ca_good =
         f->cas && f->ca_key && sl_cert_pair(f->cas, f->ca_key, NULL) >= 0 && left(c, f->cas) > 0;
     sl_span tls_left = left(c, f->tls.cert_pem);
-    bool tls_good = tls_left > 0 && sl_cert_fits(&f->tls, f->cas, c->name);
+    bool tls_good = tls_left > 0 && sl_cert_fits(&f->tls, f->cas, c->name) &&
+                    sl_cert_fits(&f->tls, f->cas, c->visibility);
 
     *ret = 0;
     if (!ca_good || (!tls_good && left(c, f->cas) < CA_LIFE / 3)) {
@@ -494,12 +501,30 @@ static bool patch_conversion(struct sl_certs *c, yyjson_val *root, const char *b
     return true;
 }
 
+/* An APIService that trusts whoever answers (Kueue's is made so) learns to trust us alone. */
+static bool patch_api_service(struct sl_certs *c, yyjson_val *root, const char *bundle) {
+    yyjson_val *spec = yyjson_obj_get(root, "spec");
+    yyjson_val *service = yyjson_obj_get(spec, "service");
+    bool careless = yyjson_get_bool(yyjson_obj_get(spec, "insecureSkipTLSVerify"));
+    struct sl_buf b;
+
+    if (!yyjson_equals_str(yyjson_obj_get(service, "name"), VISIBILITY_SERVICE) ||
+        !yyjson_equals_str(yyjson_obj_get(service, "namespace"), c->ns) ||
+        (!careless && yyjson_equals_str(yyjson_obj_get(spec, "caBundle"), bundle)))
+        return false;
+    sl_buf_init(&b, 4 * SL_CERT_PEM);
+    sl_buf_printf(&b, "{\"insecureSkipTLSVerify\":false,\"caBundle\":\"%s\"}", bundle);
+    put_patch(c, "spec", sl_buf_str(&b));
+    sl_buf_done(&b);
+    return true;
+}
+
 /* What we may not do, somebody else must: the round goes on, and it is said once. */
 static void pass_over(struct sl_certs *c, const struct sl_reply *r) {
     uint32_t bit = UINT32_C(1) << c->caller;
 
     if (!(c->refused & bit))
-        sl_log(SL_LOG_ERROR, "cannot give a caller of the webhooks our certificate authority",
+        sl_log(SL_LOG_ERROR, "cannot give a caller our certificate authority",
                SL_S("object", callers[c->caller]), SL_I("status", r->status));
     c->refused |= bit;
     next_caller(c);
@@ -525,9 +550,11 @@ static void on_read(void *ctx, const struct sl_reply *r) {
     sl_buf_init(&bundle, 3 * SL_CERT_PEM);
     sl_base64_encode(&bundle, c->found.cas, strlen(c->found.cas));
     yyjson_val *root = yyjson_doc_get_root(doc);
-    bool differs = yyjson_obj_get(root, "webhooks")
-                       ? patch_webhooks(c, root, sl_buf_str(&bundle))
-                       : patch_conversion(c, root, sl_buf_str(&bundle));
+    bool service = strncmp(callers[c->caller], API_SERVICES, strlen(API_SERVICES)) == 0;
+    bool differs =
+        (service                            ? patch_api_service
+         : yyjson_obj_get(root, "webhooks") ? patch_webhooks
+                                            : patch_conversion)(c, root, sl_buf_str(&bundle));
     c->refused &= ~(UINT32_C(1) << c->caller);
     c->clean = c->clean && !differs;
     if (differs)
@@ -607,6 +634,7 @@ struct sl_certs *sl_certs_new(struct sl_port *port, const struct sl_settings *s,
     /* The same certificate stands before the metrics. */
     (void)snprintf(c->others[3], sizeof c->others[3],
                    "kueue-controller-manager-metrics-service.%s.svc", s->ns);
+    (void)snprintf(c->visibility, sizeof c->visibility, VISIBILITY_SERVICE ".%s.svc", s->ns);
     sl_prng_init(&c->prng, seed);
     sl_buf_init(&c->path, MAX_PATH_BYTES);
     sl_buf_init(&c->body, MAX_BODY_BYTES);

@@ -23,6 +23,7 @@
 #include "serve/authz.h"
 #include "serve/certs.h"
 #include "serve/parts.h"
+#include "serve/visibility.h"
 
 #define OWN_NAMESPACE_FILE "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 #define FILES_EVERY (2 * SL_SEC) /* how often files that may change are looked at */
@@ -50,12 +51,13 @@ struct serve {
     struct sl_authz *authz; /* of the metrics; NULL: they are for everybody */
     bool authz_heard;       /* requests for them may go on */
     struct sl_httpd *health, *metrics_http, *webhook;
+    struct sl_visibility *visibility; /* NULL: it is not wanted */
     struct sl_arena arena;
     char own_ns[254], identity[300];
     bool leads, ending;
     sl_time files_at; /* mono: next look at files */
     struct timespec config_time, cert_time;
-    struct sl_cert cert;
+    struct sl_cert cert; /* that is served with */
 };
 
 /* ---- files ---- */
@@ -94,6 +96,14 @@ static int load_settings(struct serve *s, struct sl_settings **ret, struct sl_er
     return r;
 }
 
+/* Which integrations act, as controllers and as webhooks, follows from the settings unless the
+ * command line names them. */
+static void use_settings(struct serve *s, const struct sl_settings *settings) {
+    struct sl_parts parts = parts_parse(s->o->controllers, settings);
+    sl_manager_configure(s->manager, settings, &parts);
+    webhooks_parse(s->o->webhooks, settings, sl_manager_view(s->manager)->webhook);
+}
+
 static void reload_settings(struct serve *s) {
     struct sl_settings *fresh = NULL;
     struct sl_err err;
@@ -105,7 +115,7 @@ static void reload_settings(struct serve *s) {
         return;
     }
     sl_log(SL_LOG_INFO, "configuration read again", SL_S("file", s->o->config));
-    sl_manager_configure(s->manager, fresh);
+    use_settings(s, fresh);
     sl_settings_free(s->settings);
     s->settings = fresh;
 }
@@ -145,11 +155,17 @@ static void show_cert(struct serve *s, const struct sl_cert *c) {
                                         s->o->insecure_metrics ? NULL : s->metrics_http};
     struct sl_err err;
     for (size_t i = 0; i < SL_LEN(servers); i++)
-        if (servers[i] && sl_httpd_certificate(servers[i], c->cert_pem, c->key_pem, &err) < 0) {
+        if (servers[i] &&
+            sl_httpd_certificate(servers[i], c->cert_pem, c->key_pem, NULL, &err) < 0) {
             sl_log(SL_LOG_ERROR, "the new certificate is of no use; the old one stays",
                    SL_S("error", err.text));
             return;
         }
+    sl_cert_done(&s->cert);
+    s->cert =
+        (struct sl_cert){.cert_pem = sl_strdup(c->cert_pem), .key_pem = sl_strdup(c->key_pem)};
+    if (s->visibility)
+        sl_visibility_certificate(s->visibility, &s->cert);
     sl_log(SL_LOG_INFO, "new webhook certificate");
 }
 
@@ -229,7 +245,7 @@ static void set_gates(struct serve *s, const struct sl_http_request *rq, struct 
     for (uint32_t i = 0; i < w.v.n; i++)
         sl_log(SL_LOG_WARN, "feature gates", SL_S("what", w.v.v[i].text));
     sl_warnings_done(&w);
-    sl_manager_configure(s->manager, s->settings);
+    use_settings(s, s->settings);
     answer_text(a, 200, "ok\n");
 }
 
@@ -241,7 +257,9 @@ static void on_heard(void *ctx) {
 
 /* May he who asks have an answer? If not, it is on its way, or he has it. */
 static bool admit(struct serve *s, const struct sl_http_request *rq, struct sl_http_answer *a) {
-    switch (s->authz ? sl_authz_ask(s->authz, rq->header(rq, "Authorization")) : SL_AUTHZ_ALLOWED) {
+    static const char what[] = "\"nonResourceAttributes\":{\"verb\":\"get\",\"path\":\"/metrics\"}";
+    const char *token = rq->header(rq, "Authorization");
+    switch (s->authz ? sl_authz_ask(s->authz, token, what) : SL_AUTHZ_ALLOWED) {
     case SL_AUTHZ_ALLOWED:
         return true;
     case SL_AUTHZ_WAIT:
@@ -354,6 +372,27 @@ static int start_servers(struct serve *s, struct sl_err *err) {
     return r;
 }
 
+/* Who runs only some of the controllers, for a test or beside another manager, does not take the
+ * port. */
+static void tend_visibility(struct serve *s) {
+    bool wanted = !s->o->controllers && s->settings->gates[SL_G_VISIBILITY_ON_DEMAND];
+    if (wanted && !s->visibility) {
+        struct sl_visibility_spec spec = {.loop = &s->loop,
+                                          .port = s->port,
+                                          .manager = s->manager,
+                                          .host = s->settings->visibility_host,
+                                          .http_port = s->settings->visibility_port,
+                                          .seed = uv_hrtime()};
+        s->visibility = sl_visibility_new(&spec);
+        sl_visibility_certificate(s->visibility, &s->cert);
+    } else if (!wanted) {
+        sl_visibility_free(s->visibility);
+        s->visibility = NULL;
+    }
+    if (s->visibility)
+        sl_visibility_tick(s->visibility);
+}
+
 /* ---- the turn ---- */
 
 static void lead(struct serve *s, bool leads) {
@@ -396,7 +435,10 @@ static void turn(uv_prepare_t *h) {
         sl_httpd_wake(s->metrics_http);
     }
     sl_manager_tick(s->manager);
+    tend_visibility(s);
     sl_time next = sl_manager_next(s->manager);
+    if (s->visibility && sl_visibility_next(s->visibility) < next)
+        next = sl_visibility_next(s->visibility);
     if (s->certs && sl_certs_next(s->certs) < next)
         next = sl_certs_next(s->certs);
     if (s->lease && sl_lease_next(s->lease) < next)
@@ -449,8 +491,7 @@ static int start(struct serve *s, struct sl_err *err) {
         .standby = !s->leads,
     };
     s->manager = sl_manager_new(&spec);
-    webhooks_parse(s->o->webhooks, s->settings,
-                   ((struct sl_api_view *)(uintptr_t)sl_manager_view(s->manager))->webhook);
+    webhooks_parse(s->o->webhooks, s->settings, sl_manager_view(s->manager)->webhook);
     if (s->settings->lease.enable) {
         struct sl_lease_spec l = {s->settings->lease.ns,
                                   s->settings->lease.name,
@@ -462,7 +503,7 @@ static int start(struct serve *s, struct sl_err *err) {
         s->lease = sl_lease_new(s->port, &l, uv_hrtime());
     }
     if (!s->o->insecure_metrics)
-        s->authz = sl_authz_new(s->port, "/metrics", on_heard, s);
+        s->authz = sl_authz_new(s->port, on_heard, s);
     s->served_at = s->port->mono;
     if (s->settings->certs.enable)
         s->certs = sl_certs_new(s->port, s->settings, uv_hrtime());
@@ -481,6 +522,7 @@ static void finish(struct serve *s) {
     sl_httpd_stop(s->webhook);
     sl_httpd_stop(s->metrics_http);
     sl_httpd_stop(s->health);
+    sl_visibility_free(s->visibility);
     sl_manager_free(s->manager);
     sl_lease_free(s->lease);
     sl_certs_free(s->certs);

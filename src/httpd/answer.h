@@ -1,0 +1,14 @@
+/*
+ * The body of an answer as the library takes it: whole, or in pieces. Private to src/httpd.
+ */
+#ifndef SL_HTTPD_ANSWER_H
+#define SL_HTTPD_ANSWER_H
+
+#include "httpd/httpd.h"
+
+struct MHD_Response;
+
+/* Takes over the buffer's memory, and the pieces ('more' is NULL then). NULL: no memory. */
+struct MHD_Response *sl_answer_response(struct sl_http_answer *a);
+
+#endif
