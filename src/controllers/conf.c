@@ -8,14 +8,17 @@
 
 #include "base/hash.h"
 #include "controllers/bridge.h"
+#include "controllers/group.h"
 #include "controllers/kinds.h"
 #include "controllers/limits.h"
 #include "controllers/metrics.h"
+#include "controllers/prov.h"
 #include "controllers/tas.h"
 #include "doc/objects.h"
 #include "log/log.h"
 
 #define MAX_TEXT ((size_t)4 << 20)
+#define CHECK_PATIENCE (5 * SL_SEC) /* until a check is said to have no controller */
 
 /* ---- taking in ---- */
 
@@ -175,13 +178,18 @@ static void mark_all(struct sl_manager *m, enum rec_kind k, sl_sym ns) {
             rec_mark(m, r);
 }
 
+static void mark_jobs(struct sl_manager *m, sl_sym ns) {
+    static const enum rec_kind jobs[] = {REC_JOB, REC_STATEFULSET, REC_LWS};
+    for (size_t i = 0; i < SL_LEN(jobs); i++)
+        mark_all(m, jobs[i], ns);
+    groups_touch(m);
+}
+
 /* ---- what changes with each kind ---- */
 
 void ns_changed(struct sl_manager *m, struct rec *r) {
-    if (conf_tell(m, r) && m->ready)
-        mark_all(
-            m, REC_JOB,
-            sl_sym_put(&m->syms, r->name)); /* the selector may choose them now, or no longer */
+    if (conf_tell(m, r) && m->ready) /* the selector may choose them now, or no longer */
+        mark_jobs(m, sl_sym_put(&m->syms, r->name));
 }
 
 void ns_gone(struct sl_manager *m, struct rec *r) {
@@ -208,7 +216,7 @@ void class_changed(struct sl_manager *m, struct rec *r) {
         if (wl_of(w)->class_name == name && wl_of(w)->class_name)
             rec_mark(m, w);
     if (m->ready)
-        mark_all(m, REC_JOB, 0);
+        mark_jobs(m, 0);
 }
 
 void class_gone(struct sl_manager *m, struct rec *r) {
@@ -285,7 +293,29 @@ void flavor_gone(struct sl_manager *m, struct rec *r) {
     want_deleting(m, REC_TOPOLOGY);
 }
 
+/* Queues whose check no controller knows of are inactive for ever: who made it is told so, once. */
+static void tell_unanswered(struct sl_manager *m, struct rec *r) {
+    struct rec_conf *c = conf_of(r);
+    sl_time at = sl_time_add(r->created, CHECK_PATIENCE), now = m->spec.port->wall;
+
+    if (c->chosen || c->has_active || c->unanswered || r->deleting)
+        return;
+    if (at > now || !m->leads) {
+        rec_look_at(m, r, at > now ? at : sl_time_add(now, CHECK_PATIENCE));
+        return;
+    }
+    c->unanswered = true;
+    yyjson_doc *d = yyjson_read(c->text, strlen(c->text), 0);
+    event(m, r, "kueue-admission", true, "NoController",
+          "No controller has set condition Active of this check, and its ClusterQueues wait for "
+          "that: install the one that answers '%s', or take the check out of them",
+          jstr(jat(yyjson_doc_get_root(d), "spec"), "controllerName"));
+    yyjson_doc_free(d);
+}
+
 void check_changed(struct sl_manager *m, struct rec *r) {
+    prov_check_changed(m, r);
+    tell_unanswered(m, r);
     if (conf_tell(m, r))
         want_all(m, REC_CLUSTER_QUEUE);
     rec_want(m, r);

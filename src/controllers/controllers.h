@@ -43,10 +43,13 @@ sl_time sl_manager_next(const struct sl_manager *m);
 bool sl_manager_ready(const struct sl_manager *m);
 /* A standby reads everything and writes nothing. */
 void sl_manager_lead(struct sl_manager *m, bool lead);
-/* New settings from now on; the old ones may be freed after the call. */
-void sl_manager_configure(struct sl_manager *m, const struct sl_settings *settings);
-/* What admission may ask. */
-const struct sl_api_view *sl_manager_view(struct sl_manager *m);
+/* New settings and parts from now on; the old settings may be freed after the call. What a new part
+ * needs is read before anything more is decided. What a part needed that no longer runs is still
+ * read, and nothing is done about it: an object that nobody looks after is not one that is gone. */
+void sl_manager_configure(struct sl_manager *m, const struct sl_settings *settings,
+                          const struct sl_parts *parts);
+/* What admission may ask. 'webhook' is for the caller to fill in. */
+struct sl_api_view *sl_manager_view(struct sl_manager *m);
 /* Nothing dirty, nothing to write: at rest until something outside happens. */
 bool sl_manager_idle(const struct sl_manager *m);
 /* Gauges that are cheaper to read out now and then than to keep; called before /metrics is printed.

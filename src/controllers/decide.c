@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "controllers/bridge.h"
+#include "controllers/group.h"
 #include "controllers/kinds.h"
 #include "controllers/metrics.h"
 #include "controllers/reasons.h"
@@ -153,10 +154,19 @@ static void evict(struct sl_manager *m, struct rec_wl *w, const struct sl_effect
 }
 
 static void release(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
-    const struct cond *c = wl_next_cond(m, w, "Admitted");
+    const struct cond *c = wl_next_cond(m, w, "Admitted"), *evicted = wl_cond(m, w, "Evicted");
+    struct sl_effect told = *x;
     if (c && c->status == COND_TRUE && x->release.was_admitted)
         wl_add_past(m, w, (m->spec.port->wall - c->at) / SL_SEC);
-    set_conditions(m, w, x);
+    if (evicted && !*told.release.text) /* by somebody else, who said why */
+        told.release.text = evicted->message;
+    set_conditions(m, w, &told);
+    c = wl_next_cond(m, w, "Requeued");
+    if (c && c->status == COND_TRUE && group_dies_once(m, w)) {
+        char *message = sl_strdup(c->message);
+        wl_set_cond(m, w, "Requeued", false, str(m, c->reason), message);
+        sl_freep(&message);
+    }
     wl_clear_admission(m, w);
 }
 

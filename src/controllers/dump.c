@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controllers/group.h"
 #include "controllers/kinds.h"
 #include "controllers/pod.h"
 #include "controllers/tas.h"
@@ -306,6 +307,23 @@ static int check_crew(const struct sl_manager *m, const struct rec_pod *p, struc
                       str(m, c->ns), c->name, gated, c->n_gated);
 }
 
+/* Asked of its first pod: a group is found by its name, and its pods by their uids. */
+static int check_group(const struct sl_manager *m, const struct rec_pod *p, struct sl_err *err) {
+    const struct pod_group *g = p->job ? p->job->group : NULL;
+    const struct rec_pod *before = NULL;
+    uint32_t n = 0;
+    if (!p->job || (g && g->pods != p))
+        return SL_OK;
+    bool fine = g && m->groups.v[g->id] == g && (g->single || group_find(m, g->ns, g->name) == g);
+    for (const struct rec_pod *x = p; fine && x; before = x, x = x->job->next, n++)
+        fine = x->job->group == g && x->job->prev == before && x->rec.ns == g->ns &&
+               rec_by_uid(m, x->rec.uid) == &x->rec;
+    if (fine && n == g->n && (!g->single || n == 1))
+        return SL_OK;
+    return sl_err_set(err, SL_EMISMATCH, "group of pod %s/%s: %u pods are in it, %u were counted",
+                      str(m, p->rec.ns), p->rec.name, n, g ? g->n : 0);
+}
+
 int sl_manager_check(const struct sl_manager *m, struct sl_err *err) {
     struct sl_engine_stats stats;
     uint32_t told = 0;
@@ -318,6 +336,8 @@ int sl_manager_check(const struct sl_manager *m, struct sl_err *err) {
         r = check_record(m, x, err);
         if (r >= 0 && x->kind == REC_POD)
             r = check_crew(m, pod_of(x), err);
+        if (r >= 0 && x->kind == REC_POD)
+            r = check_group(m, pod_of(x), err);
         if (r >= 0 && x->kind == REC_WORKLOAD && m->ready) {
             r = check_workload(m, wl_of(x), err);
             told += wl_of(x)->id.v != 0;

@@ -37,6 +37,16 @@ static bool repeats(struct sl_manager *m, uint64_t key) {
     return true;
 }
 
+/* What was done is what happened, but for these. */
+static const char *action_of(const char *reason) {
+    static const char *const words[][2] = {{"WorkloadSliceReplaced", "Replaced"},
+                                           {"ProvisioningRequestCreated", "Created"}};
+    for (size_t i = 0; i < SL_LEN(words); i++)
+        if (strcmp(words[i][0], reason) == 0)
+            return words[i][1];
+    return reason;
+}
+
 void event(struct sl_manager *m, const struct rec *r, const char *controller, bool warning,
            const char *reason, const char *fmt, ...) {
     struct sl_buf note, b;
@@ -86,7 +96,7 @@ void event(struct sl_manager *m, const struct rec *r, const char *controller, bo
     sl_buf_puts(&b, ",\"reportingInstance\":");
     sl_buf_json(&b, m->spec.instance && *m->spec.instance ? m->spec.instance : "sluice");
     sl_buf_puts(&b, ",\"action\":");
-    sl_buf_json(&b, strcmp(reason, "WorkloadSliceReplaced") == 0 ? "Replaced" : reason);
+    sl_buf_json(&b, action_of(reason));
     sl_buf_puts(&b, ",\"reason\":");
     sl_buf_json(&b, reason);
     sl_buf_printf(&b,

@@ -15,8 +15,7 @@
 
 /* ---- small readings ---- */
 
-/* A whole decimal number as Go's strconv reads it; otherwise 'otherwise'. */
-static int32_t number(const char *s, int32_t otherwise) {
+int32_t job_number(const char *s, int32_t otherwise) {
     int64_t v = 0;
     const char *p = s + (*s == '-' || *s == '+');
     if (!*p)
@@ -26,6 +25,11 @@ static int32_t number(const char *s, int32_t otherwise) {
     if (*p || v > INT32_MAX)
         return otherwise;
     return (int32_t)(*s == '-' ? -v : v);
+}
+
+int32_t job_max_exec(yyjson_val *o) {
+    int32_t n = job_number(jlabel(o, MAX_EXEC_LABEL), -1);
+    return n > 0 ? n : -1;
 }
 
 bool job_truth(const char *s) {
@@ -101,7 +105,7 @@ static void take_owner(struct sl_manager *m, struct rec_job *j, yyjson_val *o) {
     j->owner_kind = sl_sym_put(&m->syms, jstr(found, "kind"));
 }
 
-static const char *prebuilt_name(const struct sl_manager *m, yyjson_val *o) {
+const char *job_prebuilt_name(const struct sl_manager *m, yyjson_val *o) {
     const char *name =
         m->settings->gates[SL_G_WORKLOAD_IDENTIFIER_ANNOTATIONS] ? jannotation(o, PREBUILT) : "";
     return *name ? name : jlabel(o, PREBUILT);
@@ -119,14 +123,13 @@ static void more_free(struct job_more *more) {
 
 static void take_more(const struct sl_manager *m, struct rec_job *j, yyjson_val *o) {
     yyjson_val *template = jat(o, "spec.template");
-    int32_t max_exec = number(jlabel(o, MAX_EXEC_LABEL), -1);
     struct job_more more = {
-        .min_parallelism = number(jannotation(o, MIN_PARALLELISM), -1),
-        .max_exec_s = max_exec > 0 ? max_exec : -1,
+        .min_parallelism = job_number(jannotation(o, MIN_PARALLELISM), -1),
+        .max_exec_s = job_max_exec(o),
         .sync_completions = job_truth(jannotation(o, SYNC_COMPLETIONS)),
         .elastic = m->settings->gates[SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES] &&
                    strcmp(jannotation(o, JOB_ELASTIC), "true") == 0,
-        .prebuilt = text_or_null(prebuilt_name(m, o)),
+        .prebuilt = text_or_null(job_prebuilt_name(m, o)),
         .gate = text_or_null(jannotation(o, JOB_GATED_BY)),
         .wl_mark = text_or_null(jannotation(template, JOB_WORKLOAD_MARK)),
         .sl_mark = text_or_null(jannotation(template, JOB_SLICE_MARK)),

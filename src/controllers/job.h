@@ -119,6 +119,12 @@ static inline struct rec_job *job_of(struct rec *r) {
 bool job_decode(struct sl_manager *m, struct rec *r, yyjson_val *o);
 void job_gone(struct sl_manager *m, struct rec *r);
 void job_done(struct rec *r);
+/* A whole decimal number as Go's strconv reads it; otherwise 'otherwise'. */
+int32_t job_number(const char *s, int32_t otherwise);
+/* The label max-exec-time-seconds; -1: absent or wrong. */
+int32_t job_max_exec(yyjson_val *o);
+/* Of a job or a pod; "": none is named. */
+const char *job_prebuilt_name(const struct sl_manager *m, yyjson_val *o);
 /* "true" and its like, as Go's strconv reads them. */
 bool job_truth(const char *s);
 /* The number of indexes below 'limit' in a list such as "1,3-5,7"; what is malformed does not
@@ -199,10 +205,12 @@ void job_owner_reference(const struct rec_job *j, struct sl_buf *out);
 
 /* ---- job_inject.c: what an admission adds to the pods ---- */
 struct job_extras;
-/* What the admission of w gives to the pods of its first podset. NULL: err says why, SL_ENOENT if a
- * flavor is missing (it may come), SL_EINVAL if it can never be. Freed with job_extras_free. */
+/* What the admission of w gives to the pods of one of its podsets. NULL: err says why, SL_ENOENT if
+ * a flavor is missing (it may come), SL_EINVAL if it can never be. Freed with job_extras_free. */
 struct job_extras *job_extras_new(const struct sl_manager *m, const struct rec_wl *w,
-                                  struct sl_err *err);
+                                  uint32_t podset, struct sl_err *err);
+/* Before the fit: do these pods wait for their place with a gate of their own? */
+bool job_extras_gated(const struct job_extras *x);
 void job_extras_free(struct job_extras *x);
 /* Fits them onto the template: SL_EINVAL if a key has another value already. */
 int job_extras_fit(struct job_extras *x, const struct template *t, const struct job_more *marks,
@@ -213,6 +221,9 @@ uint64_t job_extras_tolerations(const struct job_extras *x);
 /* "labels":{…}... of a merge patch for the template: `"metadata":{…},"spec":{…}`. After
  * job_extras_fit. */
 void job_extras_put(const struct job_extras *x, struct sl_buf *out);
+/* The rest of a patch of a pod itself, after write_guard; 'gates' are those that stay. After
+ * job_extras_fit. */
+void job_extras_put_pod(const struct job_extras *x, const char *gates, struct sl_buf *out);
 /* The marks that were not there when this Workload was made. A slice that replaces another was made
  * of a running Job. */
 static inline const struct job_more *job_marks(const struct rec_job *j, const struct rec_wl *w) {

@@ -1,9 +1,11 @@
 /* The text that a Job's Workload is made of: its pod template, cleaned, and what is copied of its
  * labels and annotations. */
-#include "controllers/job.h"
+#include "controllers/draft.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "controllers/job.h"
 
 #define TOPOLOGY "kueue.x-k8s.io/podset-"
 #define INDEX_LABEL "batch.kubernetes.io/job-completion-index"
@@ -12,8 +14,14 @@
 #define MAX_CONSTRAINTS 3u
 
 /* Labels that the API server gives to every Job's pods; batch.kubernetes.io/job-name stays. */
-static const char *const managed_labels[] = {"job-name", "controller-uid",
-                                             "batch.kubernetes.io/controller-uid"};
+static bool is_managed(const char *key, bool label) {
+    static const char *const labels[] = {"job-name", "controller-uid",
+                                         "batch.kubernetes.io/controller-uid"};
+    for (size_t i = 0; i < SL_LEN(labels); i++)
+        if (label && strcmp(key, labels[i]) == 0)
+            return true;
+    return false;
+}
 
 /* ---- the template ---- */
 
@@ -43,17 +51,30 @@ static void unify_env(yyjson_mut_doc *doc, yyjson_mut_val *container) {
     (void)yyjson_mut_obj_put(container, yyjson_mut_str(doc, "env"), list);
 }
 
-static void put_template(yyjson_val *template, struct sl_buf *out) {
+static void drop_keys(yyjson_mut_val *meta, bool labels, draft_drop_fn drop) {
+    yyjson_mut_obj_iter it;
+    yyjson_mut_obj_iter_init(yyjson_mut_obj_get(meta, labels ? "labels" : "annotations"), &it);
+    for (yyjson_mut_val *key; (key = yyjson_mut_obj_iter_next(&it));)
+        if (drop(yyjson_mut_get_str(key), labels))
+            (void)yyjson_mut_obj_iter_remove(&it);
+}
+
+void draft_put_template(yyjson_val *template, draft_drop_fn drop, struct sl_buf *out) {
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
-    yyjson_mut_val *t = yyjson_val_mut_copy(doc, template),
-                   *meta = yyjson_mut_obj_get(t, "metadata"), *c;
+    yyjson_mut_val *t = drop ? yyjson_val_mut_copy(doc, template) : yyjson_mut_obj(doc), *c;
+    if (!drop)
+        (void)yyjson_mut_obj_add_val(doc, t, "spec",
+                                     yyjson_val_mut_copy(doc, yyjson_obj_get(template, "spec")));
+    yyjson_mut_val *meta = yyjson_mut_obj_get(t, "metadata");
     yyjson_mut_val *spec = yyjson_mut_obj_get(t, "spec");
     static const char *const lists[] = {"initContainers", "containers"};
     size_t i, n;
 
     (void)yyjson_mut_obj_remove_key(meta, "creationTimestamp");
-    for (size_t k = 0; k < SL_LEN(managed_labels); k++)
-        (void)yyjson_mut_obj_remove_key(yyjson_mut_obj_get(meta, "labels"), managed_labels[k]);
+    if (drop) {
+        drop_keys(meta, true, drop);
+        drop_keys(meta, false, drop);
+    }
     for (size_t k = 0; k < SL_LEN(lists); k++) {
         yyjson_mut_val *list = yyjson_mut_obj_get(spec, lists[k]);
         yyjson_mut_arr_foreach (list, i, n, c)
@@ -94,7 +115,8 @@ static void put_slices(const struct sl_manager *m, yyjson_val *annotations, stru
     }
 }
 
-static void put_topology(const struct sl_manager *m, yyjson_val *annotations, struct sl_buf *out) {
+void draft_put_topology(const struct sl_manager *m, yyjson_val *annotations,
+                        const char *index_label, struct sl_buf *out) {
     const char *required =
         yyjson_get_str(yyjson_obj_get(annotations, TOPOLOGY "required-topology"));
     const char *preferred =
@@ -102,18 +124,25 @@ static void put_topology(const struct sl_manager *m, yyjson_val *annotations, st
     const char *unconstrained =
         yyjson_get_str(yyjson_obj_get(annotations, TOPOLOGY "unconstrained-topology"));
     const char *group = yyjson_get_str(yyjson_obj_get(annotations, TOPOLOGY "group-name"));
+    struct sl_buf b;
 
-    sl_buf_puts(out, ",\"topologyRequest\":{\"podIndexLabel\":\"" INDEX_LABEL "\"");
+    if (!m->settings->gates[SL_G_TOPOLOGY_AWARE_SCHEDULING])
+        return;
+    sl_buf_init(&b, MAX_TEXT);
+    if (index_label)
+        put_text(&b, "podIndexLabel", index_label);
     if (required)
-        put_text(out, "required", required);
+        put_text(&b, "required", required);
     else if (preferred)
-        put_text(out, "preferred", preferred);
+        put_text(&b, "preferred", preferred);
     else if (unconstrained)
-        sl_buf_printf(out, ",\"unconstrained\":%s", job_truth(unconstrained) ? "true" : "false");
-    put_slices(m, annotations, out);
+        sl_buf_printf(&b, ",\"unconstrained\":%s", job_truth(unconstrained) ? "true" : "false");
+    put_slices(m, annotations, &b);
     if (group && (required || preferred))
-        put_text(out, "podSetGroupName", group);
-    sl_buf_putc(out, '}');
+        put_text(&b, "podSetGroupName", group);
+    if (b.len)
+        sl_buf_printf(out, ",\"topologyRequest\":{%s}", sl_buf_str(&b) + 1);
+    sl_buf_done(&b);
 }
 
 /* ---- labels and annotations ---- */
@@ -125,7 +154,7 @@ static void put_member(struct sl_buf *out, const char *key, const char *value) {
     sl_buf_json(out, value);
 }
 
-static void put_chosen(yyjson_val *map, const struct sl_strs *keys, struct sl_buf *out) {
+void draft_put_chosen(yyjson_val *map, const struct sl_strs *keys, struct sl_buf *out) {
     for (uint32_t i = 0; i < keys->n; i++) {
         const char *value = yyjson_get_str(yyjson_obj_get(map, keys->v[i]));
         if (value)
@@ -133,15 +162,19 @@ static void put_chosen(yyjson_val *map, const struct sl_strs *keys, struct sl_bu
     }
 }
 
-static void put_annotations(const struct sl_manager *m, yyjson_val *map, struct sl_buf *out) {
+void draft_put_provreq(yyjson_val *map, struct sl_buf *out) {
     size_t i, n;
     yyjson_val *k, *v;
     yyjson_obj_foreach (map, i, n, k, v)
         if (strncmp(yyjson_get_str(k), PROVREQ_PREFIX, strlen(PROVREQ_PREFIX)) == 0 &&
             yyjson_is_str(v))
             put_member(out, yyjson_get_str(k), yyjson_get_str(v));
+}
+
+void draft_put_annotations(const struct sl_manager *m, yyjson_val *map, struct sl_buf *out) {
+    draft_put_provreq(map, out);
     if (m->settings->gates[SL_G_CUSTOM_METRIC_LABELS])
-        put_chosen(map, &m->spec.annotations_to_copy, out);
+        draft_put_chosen(map, &m->spec.annotations_to_copy, out);
 }
 
 /* ---- the whole ---- */
@@ -153,15 +186,14 @@ void job_draft_keep(const struct sl_manager *m, struct rec_job *j, yyjson_val *o
     job_draft_drop(j);
     j->draft = sl_alloc0(1, sizeof *j->draft);
     sl_buf_init(&b, MAX_TEXT);
-    put_template(template, &b);
-    if (m->settings->gates[SL_G_TOPOLOGY_AWARE_SCHEDULING])
-        put_topology(m, jat(template, "metadata.annotations"), &b);
+    draft_put_template(template, is_managed, &b);
+    draft_put_topology(m, jat(template, "metadata.annotations"), INDEX_LABEL, &b);
     j->draft->podset = sl_strdup(sl_buf_str(&b));
     sl_buf_clear(&b);
-    put_chosen(jat(o, "metadata.labels"), &m->settings->label_keys_to_copy, &b);
+    draft_put_chosen(jat(o, "metadata.labels"), &m->settings->label_keys_to_copy, &b);
     j->draft->labels = sl_strdup(sl_buf_str(&b));
     sl_buf_clear(&b);
-    put_annotations(m, jat(o, "metadata.annotations"), &b);
+    draft_put_annotations(m, jat(o, "metadata.annotations"), &b);
     j->draft->annotations = sl_strdup(sl_buf_str(&b));
     sl_buf_done(&b);
 }

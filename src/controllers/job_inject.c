@@ -167,11 +167,11 @@ static void add_names(const struct sl_manager *m, struct job_extras *x, const st
 }
 
 /* Pods that get a place are held back until the ungater has given it to them. */
-static void add_topology(const struct sl_manager *m, struct job_extras *x, const struct rec_wl *w,
-                         const struct wl_podset_admission *a) {
+static void add_topology(const struct sl_manager *m, struct job_extras *x,
+                         const struct wl_podset *p, const struct wl_podset_admission *a) {
     if (!a->topology || !m->settings->gates[SL_G_TOPOLOGY_AWARE_SCHEDULING])
         return;
-    if (!w->podsets[0].topology)
+    if (!p->topology)
         put(x, ANNOTATIONS, UNCONSTRAINED, "true");
     yyjson_mut_val *gate = yyjson_mut_arr_add_obj(x->doc, x->part[GATES]);
     (void)yyjson_mut_obj_add_str(x->doc, gate, "name", TOPOLOGY_GATE);
@@ -207,23 +207,39 @@ static int add_check(const struct sl_manager *m, struct job_extras *x, const str
     return 0;
 }
 
-struct job_extras *job_extras_new(const struct sl_manager *m, const struct rec_wl *w,
-                                  struct sl_err *err) {
+/* NULL: nothing is assigned to it. */
+static const struct wl_podset_admission *assigned(const struct sl_manager *m,
+                                                  const struct rec_wl *w, uint32_t podset,
+                                                  struct sl_err *err) {
     const struct wl_admission *a = w->seen.admission;
-    if (!a || !a->n || !w->n_podsets) {
+    if (!a || !a->n || podset >= w->n_podsets) {
         (void)sl_err_set(err, SL_EINVAL, "invalid podset infos: expecting 0 podset, got 1");
         return NULL;
     }
+    for (uint32_t i = 0; i < a->n; i++)
+        if (a->v[i].name == w->podsets[podset].name)
+            return &a->v[i];
+    (void)sl_err_set(err, SL_EINVAL,
+                     "invalid podset infos: podSetInfo with the name '%s' is not found",
+                     str(m, w->podsets[podset].name));
+    return NULL;
+}
+
+struct job_extras *job_extras_new(const struct sl_manager *m, const struct rec_wl *w,
+                                  uint32_t podset, struct sl_err *err) {
+    const struct wl_podset_admission *a = assigned(m, w, podset, err);
+    if (!a)
+        return NULL;
     struct job_extras *x = sl_alloc0(1, sizeof *x);
     x->doc = yyjson_mut_doc_new(NULL);
     for (enum part p = 0; p < PARTS; p++)
         x->part[p] = parts[p].list ? yyjson_mut_arr(x->doc) : yyjson_mut_obj(x->doc);
-    add_topology(m, x, w, &a->v[0]);
-    int r = add_flavors(m, x, &a->v[0], err);
+    add_topology(m, x, &w->podsets[podset], a);
+    int r = add_flavors(m, x, a, err);
     if (r == 0)
-        add_names(m, x, w, &a->v[0]);
+        add_names(m, x, w, a);
     for (uint32_t i = 0; r == 0 && i < w->seen.checks.n; i++)
-        r = add_check(m, x, &w->seen.checks.v[i], a->v[0].name, err);
+        r = add_check(m, x, &w->seen.checks.v[i], a->name, err);
     if (r < 0)
         job_extras_free(TAKE_PTR(x));
     return x;
@@ -310,6 +326,25 @@ void job_extras_put(const struct job_extras *x, struct sl_buf *out) {
         if (parts[p].list ? x->grows[p] : yyjson_mut_obj_size(x->part[p]) > 0)
             v[p] = x->part[p];
     put_template(v, out);
+}
+
+bool job_extras_gated(const struct job_extras *x) {
+    return yyjson_mut_arr_size(x->part[GATES]) > 0;
+}
+
+void job_extras_put_pod(const struct job_extras *x, const char *gates, struct sl_buf *out) {
+    for (int in_spec = 0; in_spec <= 1; in_spec++) {
+        for (enum part p = 0; p < GATES; p++) {
+            bool any = parts[p].list ? x->grows[p] : yyjson_mut_obj_size(x->part[p]) > 0;
+            if (!any || parts[p].in_spec != in_spec)
+                continue;
+            sl_buf_printf(out, ",\"%s\":", parts[p].name);
+            put_value(out, x->part[p]);
+        }
+        if (!in_spec)
+            sl_buf_printf(out, "},\"spec\":{\"schedulingGates\":%s", gates);
+    }
+    sl_buf_puts(out, "}}");
 }
 
 /* ---- back again ---- */

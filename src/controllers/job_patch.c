@@ -195,7 +195,7 @@ static bool build_start(struct sl_manager *m, struct rec_job *j, const struct re
                         struct sl_write *w) {
     struct sl_buf *b = &w->body;
     struct sl_err err;
-    struct job_extras *x = job_extras_new(m, from, &err);
+    struct job_extras *x = job_extras_new(m, from, 0, &err);
     bool fits = x && job_extras_fit(x, j->template, j->more, &err) == 0;
     if (fits) {
         open_patch(m, j, NULL, w);

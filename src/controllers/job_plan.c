@@ -48,7 +48,7 @@ static bool tolerates_as_running(const struct sl_manager *m, const struct rec_jo
                                  const struct rec_wl *w) {
     const struct template *t = w->podsets[0].template;
     struct sl_err err;
-    struct job_extras *x = job_extras_new(m, w, &err);
+    struct job_extras *x = job_extras_new(m, w, 0, &err);
     bool same = x && job_extras_fit(x, t, NULL, &err) == 0 &&
                 job_extras_tolerations(x) == j->template->tolerations;
     job_extras_free(x);

@@ -6,8 +6,7 @@
 
 #include <string.h>
 
-#include "base/hash.h"
-#include "controllers/metrics.h"
+#include "controllers/follow.h"
 
 #define FLAVOR_PAUSE SL_SEC /* before a start is tried again that lacks a flavor */
 
@@ -37,58 +36,6 @@ static bool pods_ready(const struct rec_job *j) {
     return (int64_t)j->succeeded + j->ready + j->uncounted >= job_count(j);
 }
 
-static void set_pods_ready(struct sl_manager *m, const struct rec_job *j, struct rec_wl *w) {
-    static const char waiting[] = "Not all pods are ready or succeeded";
-    const struct cond *was = wl_next_cond(m, w, "PodsReady");
-    const char *reason = was ? str(m, was->reason) : "";
-    bool recovering = strcmp(reason, "WaitForRecovery") == 0;
-
-    if (!m->settings->engine.pods_ready)
-        return;
-    if (wl_is(m, w, "Admitted") && pods_ready(j) && !(was && was->status == COND_TRUE))
-        count_ready(m, w);
-    if (!wl_is(m, w, "Admitted"))
-        wl_set_cond(m, w, "PodsReady", false, "WaitForStart", waiting);
-    else if (pods_ready(j))
-        wl_set_cond(m, w, "PodsReady", true,
-                    recovering || strcmp(reason, "Recovered") == 0 ? "Recovered" : "Started",
-                    "All pods reached readiness and the workload is running");
-    else if (was && (was->status == COND_TRUE || recovering))
-        wl_set_cond(m, w, "PodsReady", false, "WaitForRecovery",
-                    "At least one pod has failed, waiting for recovery");
-    else
-        wl_set_cond(m, w, "PodsReady", false, "WaitForStart", waiting);
-}
-
-/* ---- what follows the Job's labels and annotations ---- */
-
-static void follow_gate(struct sl_manager *m, const struct rec_job *j, struct rec_wl *w) {
-    const char *gate = j->more && j->more->gate ? j->more->gate : "", *has = w->gate ? w->gate : "";
-    if (!m->settings->gates[SL_G_ADMISSION_GATED_BY] || strcmp(gate, has) == 0 ||
-        (w->wishes & WL_GATE))
-        return;
-    wl_wish_gate(m, w, gate);
-    event(m, &j->rec, JOB_CONTROLLER, false, "UpdatedWorkload",
-          "Updated workload AdmissionGatedBy to \"%s\"", gate);
-}
-
-static void follow_priority(struct sl_manager *m, const struct rec_job *j, struct rec_wl *w) {
-    const char *label = str(m, j->priority_class);
-    struct priority p;
-    bool ours = !w->class_name || strcmp(str(m, w->class_kind), "WorkloadPriorityClass") == 0;
-    if (!ours || j->priority_class == w->class_name || (w->wishes & WL_PRIORITY) ||
-        !priority_of(m, label, j->template->priority_class, &p))
-        return;
-    wl_wish_priority(m, w, &p);
-    tell(m, j, "UpdatedWorkload", "Updated workload priority class: ", w);
-}
-
-/* Not while it holds quota: the API would refuse. */
-static void follow_queue(struct sl_manager *m, const struct rec_job *j, struct rec_wl *w) {
-    if (w->queue != j->queue && !wl_is(m, w, "QuotaReserved"))
-        wl_wish_queue(m, w, str(m, j->queue));
-}
-
 static void tell_too_deep(struct sl_manager *m, struct rec_job *j) {
     static const uint32_t once = 1;
     if (j->told != once)
@@ -96,22 +43,6 @@ static void tell_too_deep(struct sl_manager *m, struct rec_job *j) {
             m, &j->rec, JOB_CONTROLLER, true, "JobNestingTooDeep",
             "Terminated search for Kueue-managed Job because ancestor depth exceeded limit of 10");
     j->told = once;
-}
-
-/* What is being waited for, once each time it changes. */
-static void tell_checks(struct sl_manager *m, struct rec_job *j, const struct rec_wl *w) {
-    struct sl_buf b;
-    sl_buf_init(&b, 4096);
-    for (uint32_t i = 0; i < w->seen.checks.n; i++) {
-        const struct wl_check *c = &w->seen.checks.v[i];
-        if (c->state == SL_CHECK_PENDING && c->message && *c->message)
-            sl_buf_printf(&b, "%s%s: %s", b.len ? "; " : "", str(m, c->name), c->message);
-    }
-    uint32_t told = b.len ? (uint32_t)sl_hash_str(0, sl_buf_str(&b)) : 0;
-    if (told && told != j->told)
-        event(m, &j->rec, JOB_CONTROLLER, false, "UpdatedAdmissionCheck", "%s", sl_buf_str(&b));
-    j->told = told;
-    sl_buf_done(&b);
 }
 
 /* ---- Workloads that do not fit ---- */
@@ -158,8 +89,7 @@ static void adopt(struct sl_manager *m, const struct rec_job *j, struct rec_wl *
 
 static void finish(struct sl_manager *m, const struct rec_job *j, struct rec_wl *w) {
     wl_finish(m, w, j->failed ? "Failed" : "Succeeded", j->message);
-    event(m, &j->rec, JOB_CONTROLLER, false, "FinishedWorkload",
-          "Workload '%s/%s' is declared finished", str(m, w->rec.ns), w->rec.name);
+    tell_finished(m, &j->rec, JOB_CONTROLLER, w);
 }
 
 static void let_go(struct sl_manager *m, const struct rec_job *j, struct rec_wl *w) {
@@ -167,8 +97,7 @@ static void let_go(struct sl_manager *m, const struct rec_job *j, struct rec_wl 
         return;
     wl_wish(m, w, WL_UNFINALIZE);
     if (!j->message) /* somebody else has said so */
-        event(m, &j->rec, JOB_CONTROLLER, false, "FinishedWorkload",
-              "Workload '%s/%s' is declared finished", str(m, w->rec.ns), w->rec.name);
+        tell_finished(m, &j->rec, JOB_CONTROLLER, w);
 }
 
 static void orphan_all(struct sl_manager *m, const struct rec_job *j) {
@@ -190,7 +119,7 @@ static void release(struct sl_manager *m, struct rec_job *j, struct rec_wl *w) {
 /* Can it be started at all? A conflict ends the Workload; a flavor may still come. */
 static bool startable(struct sl_manager *m, struct rec_job *j, struct rec_wl *w) {
     struct sl_err err;
-    struct job_extras *x = job_extras_new(m, w, &err);
+    struct job_extras *x = job_extras_new(m, w, 0, &err);
     bool fits = x && job_extras_fit(x, j->template, j->more, &err) == 0;
     job_extras_free(x);
     if (!fits && err.code == SL_EINVAL)
@@ -206,14 +135,14 @@ static void with_workload(struct sl_manager *m, struct rec_job *j, const struct 
     struct rec_wl *w = p->wl;
 
     set_reclaimable(m, j, w);
-    set_pods_ready(m, j, w);
+    follow_ready(m, w, pods_ready(j));
     if (p->phase == JOB_EVICTED && (p->step == JOB_REST || p->step == JOB_DELETE))
         release(m, j, w);
     if (p->phase != JOB_WAITING)
         return;
     if (wl_is(m, w, "QuotaReserved"))
-        tell_checks(m, j, w);
-    follow_queue(m, j, w);
+        follow_checks(m, &j->rec, JOB_CONTROLLER, w, &j->told);
+    follow_queue(m, j->queue, w);
 }
 
 static void act(struct sl_manager *m, struct rec_job *j, const struct job_plan *p) {
@@ -272,8 +201,9 @@ void job_changed(struct sl_manager *m, struct rec *r) {
     if (p.phase >= JOB_WL_FINISHED)
         job_draft_drop(j);
     if (p.phase > JOB_WL_FINISHED && p.wl) {
-        follow_gate(m, j, p.wl);
-        follow_priority(m, j, p.wl);
+        follow_gate(m, r, JOB_CONTROLLER, j->more ? j->more->gate : NULL, p.wl);
+        follow_priority(m, r, JOB_CONTROLLER, j->priority_class, j->template->priority_class,
+                        p.wl);
     }
     if (p.step == JOB_START && !startable(m, j, p.wl))
         return;

@@ -35,11 +35,13 @@ struct rec_conf {
     bool has_active;
     char *others;       /* other conditions, as JSON with commas */
     sl_time written_at; /* mono: the last write of its status */
-    sl_sym
-        refers; /* LocalQueue: its ClusterQueue; ClusterQueue: its cohort; flavor: its topology */
+    sl_sym refers; /* LocalQueue: its ClusterQueue; ClusterQueue: its cohort; flavor: its topology;
+                    * check: its ProvisioningRequestConfig */
     int64_t value; /* priority classes */
-    bool chosen;   /* PriorityClass: globalDefault; LocalQueue: has series of its own */
+    bool chosen;   /* PriorityClass: globalDefault; LocalQueue: has series of its own; check: it is
+                    * performed here (prov.h) */
     bool stopped;  /* LocalQueue */
+    bool unanswered; /* check: it was told that it has no controller */
     bool had_reserving,
         had_admitted; /* ClusterQueue: these gauges appear with the first workload */
     struct {
@@ -73,6 +75,7 @@ void cohort_gone(struct sl_manager *m, struct rec *r);
 void cq_gone(struct sl_manager *m, struct rec *r);
 void lq_gone(struct sl_manager *m, struct rec *r);
 bool in_use_build(struct sl_manager *m, struct rec *r, struct sl_write *w);
+bool check_build(struct sl_manager *m, struct rec *r, struct sl_write *w);
 bool cohort_build(struct sl_manager *m, struct rec *r, struct sl_write *w);
 bool cq_build(struct sl_manager *m, struct rec *r, struct sl_write *w);
 bool lq_build(struct sl_manager *m, struct rec *r, struct sl_write *w);

@@ -12,6 +12,8 @@
 
 #include "base/hash.h"
 #include "controllers/bridge.h"
+#include "controllers/capacity.h"
+#include "controllers/group.h"
 #include "controllers/kinds.h"
 #include "controllers/metrics.h"
 #include "controllers/pod.h"
@@ -86,10 +88,14 @@ static uint32_t lane_of(const struct rec *r) {
     case REC_WORKLOAD:
         return wl_is_urgent((const struct rec_wl *)(const void *)r) ? 0 : 1;
     case REC_JOB:
+    case REC_STATEFULSET:
+    case REC_LWS:
     case REC_POD:
+    case REC_PROV_REQUEST:
         return 0;
     case REC_EVENT:
         return 2;
+    case REC_CHECK:
     case REC_CLUSTER_QUEUE:
     case REC_LOCAL_QUEUE:
         return ((const struct rec_conf *)(const void *)r)->has_active ? 1 : 0;
@@ -210,11 +216,12 @@ static void take_finalizers(struct sl_manager *m, struct rec *r, yyjson_val *lis
     size_t i, n;
     yyjson_val *v;
 
+    const char *ours = r->kind == REC_POD ? GROUP_MANAGED : IN_USE;
     sl_buf_init(&others, 65536);
     r->finalizer = false;
     yyjson_arr_foreach (list, i, n, v) {
         const char *s = yyjson_get_str(v);
-        if (s && strcmp(s, IN_USE) == 0) {
+        if (s && strcmp(s, ours) == 0) {
             r->finalizer = true;
         } else if (s) {
             sl_buf_puts(&others, others.len ? "," : "");
@@ -280,13 +287,22 @@ struct rec *rec_take(struct sl_manager *m, enum rec_kind k, yyjson_val *o) {
     return r;
 }
 
+/* An answer may be long on its way: the stream has told of the object, and that it is gone, when it
+ * has come further than the answer and we do not know it. */
+static bool is_past(const struct sl_manager *m, enum rec_kind k, yyjson_val *o) {
+    const char *ns = kinds[k].namespaced ? jstr(o, "metadata.namespace") : "";
+    return version_of(jstr(o, "metadata.resourceVersion")) <= m->tables[k].stream_rv &&
+           !rec_find(m, k, ns, jstr(o, "metadata.name"));
+}
+
 struct rec *rec_take_text(struct sl_manager *m, const char *text, size_t len) {
     yyjson_doc *d = yyjson_read(text, len, 0);
     yyjson_val *o = yyjson_doc_get_root(d);
     const char *kind = jstr(o, "kind"), *version = jstr(o, "apiVersion");
     struct rec *r = NULL;
     for (uint32_t k = 0; k < REC_EVENT && !r; k++)
-        if (strcmp(kinds[k].kind, kind) == 0 && strcmp(kinds[k].api_version, version) == 0)
+        if (strcmp(kinds[k].kind, kind) == 0 && strcmp(kinds[k].api_version, version) == 0 &&
+            !is_past(m, (enum rec_kind)k, o))
             r = rec_take(m, (enum rec_kind)k, o);
     yyjson_doc_free(d);
     return r;
@@ -324,8 +340,11 @@ static void on_synced(void *ctx, bool exists) {
     for (struct rec *r; (r = rec_each(t->m, t->kind, &at));)
         if (r->epoch != t->epoch && r->rv <= listed)
             deleted(t->m, r);
+    bool turned = t->exists != exists;
     t->synced = true;
     t->exists = exists;
+    if (turned && t->kind == REC_PROV_REQUEST)
+        prov_api_changed(t->m);
     if (t->ahead_rv <= listed)
         t->ahead_rv = 0;
 }
@@ -333,12 +352,19 @@ static void on_synced(void *ctx, bool exists) {
 static bool watched(const struct sl_manager *m, enum rec_kind k) {
     if (k == REC_EVENT)
         return false;
-    if (k == REC_NODE || k == REC_TOPOLOGY)
+    if (k == REC_TOPOLOGY)
         return m->topo;
     const struct sl_parts *parts = &m->spec.parts;
+    if (k == REC_NODE)
+        return m->topo || parts->provisioning;
+    if (k == REC_PROV_CONFIG || k == REC_PROV_REQUEST)
+        return parts->provisioning;
     if (k == REC_POD)
-        return parts->elasticjobs || parts->tas || parts->framework[SL_FW_POD];
-    return k != REC_JOB || parts->framework[SL_FW_JOB];
+        return parts->elasticjobs || parts->tas || parts->provisioning ||
+               group_frameworks(m->reads);
+    if (k == REC_STATEFULSET || k == REC_LWS)
+        return m->reads[k == REC_LWS ? SL_FW_LEADERWORKERSET : SL_FW_STATEFULSET];
+    return k != REC_JOB || m->reads[SL_FW_JOB];
 }
 
 /* Lists and watches from the beginning. */
@@ -360,13 +386,11 @@ void rec_relist(struct sl_manager *m, enum rec_kind k) {
         start_reflector(m, k);
 }
 
+/* Those that are needed and do not run yet. */
 static void start_reflectors(struct sl_manager *m) {
-    for (uint32_t k = 0; k < REC_KINDS; k++) {
-        m->tables[k].m = m;
-        m->tables[k].kind = (enum rec_kind)k;
-        if (k != REC_POD && watched(m, (enum rec_kind)k))
+    for (uint32_t k = 0; k < REC_KINDS; k++)
+        if (k != REC_POD && !m->tables[k].reflector && watched(m, (enum rec_kind)k))
             start_reflector(m, (enum rec_kind)k);
-    }
 }
 
 /* Pods are many: whether those on nodes matter is known before the list, or there would be two.
@@ -374,9 +398,10 @@ static void start_reflectors(struct sl_manager *m) {
 static bool start_pods(struct sl_manager *m) {
     if (m->tables[REC_POD].reflector || !watched(m, REC_POD))
         return true;
-    if (!m->tables[REC_FLAVOR].synced)
+    const struct table *requests = &m->tables[REC_PROV_REQUEST];
+    if (!m->tables[REC_FLAVOR].synced || (requests->reflector && !requests->synced))
         return false;
-    m->pods_on_nodes |= tas_is_named(m);
+    m->pods_on_nodes |= tas_is_named(m) || capacity_is_asked(m);
     start_reflector(m, REC_POD);
     return true;
 }
@@ -441,8 +466,11 @@ struct sl_manager *sl_manager_new(const struct sl_manager_spec *spec) {
     struct sl_writer_owner owner = {m, on_build, on_done, on_read};
     m->writer = sl_writer_new(spec->port, &owner, MAX_IN_FLIGHT, spec->seed);
     view_init(m);
-    sl_manager_configure(m, spec->settings);
-    start_reflectors(m);
+    for (uint32_t k = 0; k < REC_KINDS; k++) {
+        m->tables[k].m = m;
+        m->tables[k].kind = (enum rec_kind)k;
+    }
+    sl_manager_configure(m, spec->settings, &spec->parts);
     return m;
 }
 
@@ -470,9 +498,12 @@ void sl_manager_free(struct sl_manager *m) {
     }
     templates_done(m);
     pods_end(m);
+    provs_end(m);
     sl_map_done(&m->by_uid);
     sl_map_done(&m->by_owner);
     sl_map_done(&m->by_wl_id);
+    sl_map_done(&m->by_job);
+    sl_map_done(&m->set_pods);
     sl_map_done(&m->job_children);
     sl_map_done(&m->job_prebuilt);
     sl_map_done(&m->events);
@@ -491,9 +522,11 @@ void sl_manager_free(struct sl_manager *m) {
     sl_freep(&m);
 }
 
-void sl_manager_configure(struct sl_manager *m, const struct sl_settings *settings) {
+void sl_manager_configure(struct sl_manager *m, const struct sl_settings *settings,
+                          const struct sl_parts *parts) {
     m->settings = settings;
     m->view.settings = settings;
+    m->spec.parts = *parts;
     struct sl_fact f = {
         .kind = SL_FACT_CONFIG, .at = m->spec.port->wall, .config = settings->engine};
     f.config.no_admission = !m->spec.parts.scheduler;
@@ -506,6 +539,15 @@ void sl_manager_configure(struct sl_manager *m, const struct sl_settings *settin
     for (uint32_t i = 0; i < m->objs.n; i++)
         if (m->objs.v[i])
             rec_mark(m, m->objs.v[i]);
+    groups_touch(m);
+    bool fresh[SL_FW_COUNT];
+    for (uint32_t i = 0; i < SL_FW_COUNT; i++) {
+        fresh[i] = parts->framework[i] && !m->reads[i];
+        m->reads[i] |= fresh[i];
+    }
+    start_reflectors(m);
+    if (group_frameworks(fresh))
+        pods_read_again(m);
 }
 
 /* Our stream, or a list on its way, may be behind what the last leader wrote: we lead from a list
@@ -515,8 +557,11 @@ void sl_manager_lead(struct sl_manager *m, bool lead) {
         return;
     m->elected = lead;
     m->leads = false;
-    if (lead)
-        start_reflector(m, REC_WORKLOAD);
+    if (!lead)
+        return;
+    start_reflector(m, REC_WORKLOAD);
+    if (group_frameworks(m->spec.parts.framework))
+        rec_relist(m, REC_POD); /* who was set free by another may look gated from here */
 }
 
 static void take_over(struct sl_manager *m) {
@@ -530,6 +575,7 @@ static void take_over(struct sl_manager *m) {
         rec_mark(m, m->objs.v[i]);
         rec_want(m, m->objs.v[i]);
     }
+    groups_touch(m);
 }
 
 /* ---- the turn ---- */
@@ -601,6 +647,18 @@ static bool look(struct sl_manager *m) {
     return any;
 }
 
+/* The clock on the wall was set: who waits for it looks again how long. */
+static void watch_clock(struct sl_manager *m) {
+    sl_span clock = m->spec.port->wall - m->spec.port->mono;
+    if (clock <= m->clock + SL_SEC && clock >= m->clock - SL_SEC)
+        return;
+    m->clock = clock;
+    for (uint32_t i = 0; i < m->objs.n; i++)
+        if (m->objs.v[i] && m->objs.v[i]->look_at)
+            rec_mark(m, m->objs.v[i]);
+    groups_touch(m);
+}
+
 static void wake_due(struct sl_manager *m) {
     while (!sl_heap_empty(&m->looks)) {
         struct rec *r = m->objs.v[sl_heap_top(&m->looks)];
@@ -615,14 +673,19 @@ void sl_manager_tick(struct sl_manager *m) {
     bool whole = lists_are_in(m);
     if (!whole && !m->ready)
         return;
-    if (m->elected && !m->leads && m->tables[REC_WORKLOAD].synced)
+    const struct table *pods = &m->tables[REC_POD];
+    if (m->elected && !m->leads && m->tables[REC_WORKLOAD].synced &&
+        (pods->synced || !pods->reflector))
         take_over(m);
+    watch_clock(m);
     wake_due(m);
     bool sees = whole && m->leads && !stream_is_behind(m);
     for (uint32_t pass = 0;; pass++) {
         sl_assert(pass < MAX_PASSES);
         bool any = look(m);
         tas_tell_news(m);
+        tas_nodes_failed(m);
+        capacity_turn(m);
         bool due =
             sees && all_synced(m) && (m->facts || sl_engine_next(m->engine) <= m->spec.port->wall);
         if (due)

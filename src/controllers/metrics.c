@@ -280,10 +280,10 @@ void count_created(struct sl_manager *m, const struct rec *job) {
                       seconds_since(m, job->created), kinds[job->kind].kind);
 }
 
-void count_ungated(struct sl_manager *m, const struct rec_wl *w, const char *gate) {
+void count_ungated(struct sl_manager *m, const struct rec_wl *w, const char *gate, bool group) {
     sl_metric_observe(m->spec.metrics, SL_M_POD_SCHEDULING_GATE_REMOVAL_SECONDS,
                       since_cond(m, w, "Admitted", m->spec.port->wall), gate, admitted_by(m, w),
-                      "false");
+                      group ? "true" : "false");
 }
 
 /* ---- series of objects that are gone ---- */

@@ -20,7 +20,7 @@ void count_ready(struct sl_manager *m, const struct rec_wl *w);
 /* A Workload was made for a job: how long the job waited for it. */
 void count_created(struct sl_manager *m, const struct rec *job);
 /* A pod of an admitted Workload has lost this gate: how long that took. */
-void count_ungated(struct sl_manager *m, const struct rec_wl *w, const char *gate);
+void count_ungated(struct sl_manager *m, const struct rec_wl *w, const char *gate, bool group);
 
 /* ---- series come and go with their objects ---- */
 /* The engine was told this. */

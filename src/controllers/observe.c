@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "controllers/bridge.h"
+#include "controllers/group.h"
 #include "controllers/tas.h"
 #include "controllers/wl_int.h"
 
@@ -22,6 +23,7 @@ static void touch(struct sl_manager *m, const struct rec_wl *w) {
 static bool held(const struct sl_manager *m, const struct rec_wl *w) {
     const struct cond *c = wl_cond(m, w, "QuotaReserved");
     return wl_is(m, w, "WaitingForReplacementPods") ||
+           (group_dies_once(m, w) && wl_is(m, w, "Evicted")) ||
            (c && c->status == COND_FALSE && strcmp(str(m, c->reason), "OnHold") == 0);
 }
 
@@ -192,7 +194,9 @@ static void observe_reservation(struct sl_manager *m, struct rec_wl *w) {
     bool has = reserves(m, w);
     bool holds = v.phase == SL_PHASE_RESERVED || v.phase == SL_PHASE_ADMITTED;
     struct sl_fact f = {.kind = SL_FACT_RELEASED, .wl = w->id, .told = true};
-    if (holds && (!has || !same_holding(m, w, &v))) {
+    /* Evicted, and somebody else says that it is not: he has given it quota anew. */
+    bool anew = v.evicting && !wl_will(m, w, "Evicted");
+    if (holds && (!has || anew || !same_holding(m, w, &v))) {
         (void)tell(m, &f, NULL);
         touch(m, w);
         holds = false;
@@ -261,9 +265,46 @@ static void observe_past(struct sl_manager *m, struct rec_wl *w) {
 
 /* ---- what others say of it ---- */
 
+/* How long a verdict stands that nobody can act on. A controller that says it again at once is not
+ * answered faster each time. */
+static sl_time void_at(const struct sl_manager *m, const struct wl_check *c) {
+    sl_span wait = (c->retries > 0 && c->retries < 6 ? 1 << c->retries
+                    : c->retries > 0                 ? 60
+                                                     : 0) *
+                   SL_SEC;
+    sl_time now = m->spec.port->wall;
+    return c->at > now ? sl_time_add(now, wait) : sl_time_add(c->at, wait);
+}
+
+/* A retry or a rejection is about a reservation. One that was said while that was being given back
+ * has nobody left to act on it, and would keep the workload from ever getting another: its
+ * controller is asked again with the next one. */
+static bool forget_verdicts(struct sl_manager *m, struct rec_wl *w) {
+    struct sl_check_status v[2 * SL_MAX_CHECKS]; /* as many as are read */
+    uint32_t n = 0;
+    bool any = false;
+    if (!m->leads || wl_is(m, w, "QuotaReserved") || wl_changing(w, WL_ADMISSION))
+        return false;
+    for (uint32_t i = 0; i < w->seen.checks.n && n < SL_LEN(v); i++, n++) {
+        const struct wl_check *c = &w->seen.checks.v[i];
+        bool failed = c->state == SL_CHECK_RETRY || c->state == SL_CHECK_REJECTED;
+        bool over = failed && void_at(m, c) <= m->spec.port->wall;
+        if (failed && !over)
+            rec_look_at(m, &w->rec, void_at(m, c));
+        v[n] = (struct sl_check_status){.name = str(m, c->name),
+                                        .state = over ? SL_CHECK_PENDING : c->state,
+                                        .message =
+                                            over ? "Reset to Pending: no quota is reserved" : ""};
+        any |= over;
+    }
+    if (any)
+        wl_set_checks(m, w, v, n);
+    return any;
+}
+
 static void observe_checks(struct sl_manager *m, struct rec_wl *w) {
     uint64_t h = 0;
-    if (wl_changing(w, WL_CHECKS))
+    if (wl_changing(w, WL_CHECKS) || forget_verdicts(m, w))
         return;
     for (uint32_t i = 0; i < w->seen.checks.n; i++) {
         const struct wl_check *c = &w->seen.checks.v[i];

@@ -4,8 +4,11 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "controllers/capacity.h"
+#include "controllers/group.h"
 #include "controllers/job.h"
 #include "controllers/metrics.h"
+#include "controllers/serving.h"
 #include "controllers/tas.h"
 
 #define Q "kueue.x-k8s.io/"
@@ -80,6 +83,7 @@ static void leave(struct sl_manager *m, struct rec_pod *p) {
     if (p->next)
         p->next->prev = p->prev;
     p->prev = p->next = NULL;
+    m->sick |= m->sick_left; /* its node may be free of its crew now */
     if (c->pods) {
         crew_touch(m, c); /* there may be room for another */
         return;
@@ -91,6 +95,7 @@ static void leave(struct sl_manager *m, struct rec_pod *p) {
 }
 
 void pods_end(struct sl_manager *m) {
+    groups_end(m);
     for (uint32_t i = 0; i < m->crews.n; i++)
         sl_freep(&m->crews.v[i]);
     for (uint32_t i = 0; i < m->pod_shapes.n; i++)
@@ -128,19 +133,26 @@ static enum pod_phase phase_of(yyjson_val *o) {
 
 bool pod_wanted(const struct sl_manager *m, yyjson_val *o) {
     enum pod_phase phase = phase_of(o);
+    if (pod_is_managed(m, o))
+        return true;
     if (phase == POD_SUCCEEDED || phase == POD_FAILED)
         return false;
-    return *crew_name(o) || (m->pods_on_nodes && *jstr(o, "spec.nodeName"));
+    return *crew_name(o) || (m->pods_on_nodes && *jstr(o, "spec.nodeName")) ||
+           serving_pod_wanted(m, o);
 }
 
-void pods_watch_nodes(struct sl_manager *m) {
+void pods_read_again(struct sl_manager *m) {
     uint32_t at = 0;
-    if (m->pods_on_nodes)
-        return;
-    m->pods_on_nodes = true;
     for (struct rec *r; (r = rec_each(m, REC_POD, &at));)
         r->again = true;
     rec_relist(m, REC_POD);
+}
+
+void pods_watch_nodes(struct sl_manager *m) {
+    if (m->pods_on_nodes)
+        return;
+    m->pods_on_nodes = true;
+    pods_read_again(m);
 }
 
 static void take_gates(struct sl_manager *m, struct rec_pod *p, yyjson_val *list) {
@@ -214,7 +226,8 @@ static void take_place(struct sl_manager *m, struct rec_pod *p, yyjson_val *o) {
 
 static void take_shape(struct sl_manager *m, struct rec_pod *p, yyjson_val *o) {
     struct pod_shape *old = p->shape;
-    p->shape = m->pods_on_nodes && p->node ? pod_shape_get(m, yyjson_obj_get(o, "spec")) : NULL;
+    bool stands = m->pods_on_nodes && p->node && !pod_ended(p);
+    p->shape = stands ? pod_shape_get(m, yyjson_obj_get(o, "spec")) : NULL;
     pod_shape_unref(m, old); /* after the new one, so that an equal one stays */
 }
 
@@ -227,26 +240,31 @@ static bool same(const struct rec_pod *a, const struct rec_pod *b) {
 
 bool pod_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
     struct rec_pod *p = pod_of(r), was = *p;
-    const char *name = crew_name(o);
+    p->phase = (uint8_t)phase_of(o);
+    const char *name = pod_ended(p) ? "" : crew_name(o); /* the ended are in nobody's way */
     bool moved = strcmp(p->crew ? p->crew->name : "", name) != 0;
     if (moved) {
         leave(m, p);
         join(m, p, name);
         was.gates = 0; /* as its new crew knows it */
     }
-    p->phase = (uint8_t)phase_of(o);
     p->ending = r->deleting;
     p->node = sl_sym_put(&m->syms, jstr(o, "spec.nodeName"));
     p->podset = sl_sym_put(&m->syms, jlabel(o, Q "podset"));
     take_gates(m, p, jat(o, "spec.schedulingGates"));
     take_place(m, p, o);
     take_shape(m, p, o);
+    serving_pod_take(m, p, o);
+    const char *consumes = jannotation(o, "autoscaling.x-k8s.io/consume-provisioning-request");
+    if (*consumes && !p->consumes)
+        p->consumes = sl_strdup(consumes);
     if (p->crew)
         p->crew->n_gated += (uint32_t)(p->gates != 0) - (uint32_t)(was.gates != 0);
     if (!(p->gates & POD_GATE_TOPOLOGY))
         sl_freep(&p->select);
+    bool queued = pod_job_take(m, p, o);
     if (!moved && same(p, &was))
-        return false;
+        return queued;
     crew_touch(m, p->crew);
     return true;
 }
@@ -254,12 +272,16 @@ bool pod_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
 void pod_changed(struct sl_manager *m, struct rec *r) {
     struct rec_pod *p = pod_of(r);
     struct pod_crew *c = p->crew;
+    struct pod_group *g = p->job ? p->job->group : NULL;
+    if (g && (g->dirty || (g->look_at && g->look_at <= m->spec.port->wall)))
+        group_pass(m, g);
     if (c && c->dirty) {
         c->dirty = false;
         elastic_plan(m, c);
         tas_plan(m, c);
     }
     tas_pod_changed(m, p);
+    capacity_pod(m, p);
     if (p->release & p->gates)
         rec_want(m, r);
 }
@@ -267,18 +289,24 @@ void pod_changed(struct sl_manager *m, struct rec *r) {
 void pod_gone(struct sl_manager *m, struct rec *r) {
     struct rec_pod *p = pod_of(r);
     tas_pod_gone(m, p);
+    capacity_pod_gone(m, p);
+    serving_pod_gone(m, p);
+    pod_job_gone(m, p);
     leave(m, p);
     pod_shape_unref(m, TAKE_PTR(p->shape));
 }
 
 void pod_done(struct rec *r) {
     sl_freep(&pod_of(r)->select);
+    sl_freep(&pod_of(r)->consumes);
+    sl_freep(&pod_of(r)->serving);
+    pod_job_free(TAKE_PTR(pod_of(r)->job));
 }
 
 /* ---- gates ---- */
 
-static void put_gates(const struct sl_manager *m, const struct rec_pod *p, uint8_t stay,
-                      struct sl_buf *b) {
+void pod_put_gates(const struct sl_manager *m, const struct rec_pod *p, uint8_t stay,
+                   struct sl_buf *b) {
     const char *comma = "";
     if (!stay && !p->others) {
         sl_buf_puts(b, "null");
@@ -297,12 +325,16 @@ static void put_gates(const struct sl_manager *m, const struct rec_pod *p, uint8
 bool pod_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
     struct rec_pod *p = pod_of(r);
     uint8_t go = p->release & p->gates;
+    if (serving_pod_build(m, p, w))
+        return true;
+    if (p->job && group_build(m, p, w))
+        return true;
     if (!go || r->deleting)
         return false;
     write_patch(m, r, NULL, w);
     write_guard(w, r);
     sl_buf_puts(&w->body, "},\"spec\":{\"schedulingGates\":");
-    put_gates(m, p, (uint8_t)(p->gates & ~go), &w->body);
+    pod_put_gates(m, p, (uint8_t)(p->gates & ~go), &w->body);
     if ((go & POD_GATE_TOPOLOGY) && p->select)
         sl_buf_printf(&w->body, ",\"nodeSelector\":{%s}", p->select);
     sl_buf_puts(&w->body, "}}");
@@ -315,12 +347,14 @@ void pod_written(struct sl_manager *m, struct rec *r, const struct sl_write *w, 
                  const struct sl_reply *reply) {
     struct rec_pod *p = pod_of(r);
     (void)w, (void)reply;
+    if (p->job && group_written(m, p, how))
+        return;
     if (how == SL_WRITE_FAILED)
         return; /* it may have arrived all the same */
     const struct rec_wl *by =
         p->crew && (p->sent & POD_GATE_ELASTIC) ? chain_active(m, p->crew) : NULL;
     if (how == SL_WRITTEN && by)
-        count_ungated(m, by, JOB_ELASTIC);
+        count_ungated(m, by, JOB_ELASTIC, false);
     if (how == SL_WRITTEN && (p->sent & POD_GATE_TOPOLOGY))
         tas_ungated(m, p);
     p->sent = 0;

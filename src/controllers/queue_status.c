@@ -9,6 +9,7 @@
 
 #include "controllers/bridge.h"
 #include "controllers/kinds.h"
+#include "controllers/prov.h"
 
 #define MAX_STATUS ((size_t)4 << 20)
 
@@ -95,6 +96,26 @@ static void put_active(struct sl_manager *m, struct rec *r, bool active, const c
                   ",\"observedGeneration\":%lld,\"lastTransitionTime\":", (long long)r->generation);
     jput_time(b, since);
     sl_buf_puts(b, "}]");
+}
+
+/* A check that somebody else performs is left to him. */
+bool check_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
+    struct sl_buf message, b;
+    const char *reason;
+    bool active, any = in_use_build(m, r, w);
+    if (any || r->deleting)
+        return any;
+    sl_buf_init(&message, 4096);
+    if (prov_check_active(m, r, &active, &reason, &message)) {
+        sl_buf_init(&b, MAX_STATUS);
+        sl_buf_putc(&b, '{');
+        put_active(m, r, active, reason, sl_buf_str(&message), &b);
+        sl_buf_putc(&b, '}');
+        any = patch_status(m, r, &b, w);
+        sl_buf_done(&b);
+    }
+    sl_buf_done(&message);
+    return any;
 }
 
 static int by_name(const void *a, const void *b) {

@@ -29,11 +29,15 @@ enum rec_kind {
     REC_TOPOLOGY,
     REC_FLAVOR,
     REC_CHECK,
+    REC_PROV_CONFIG,
     REC_COHORT,
     REC_CLUSTER_QUEUE,
     REC_LOCAL_QUEUE,
+    REC_PROV_REQUEST,
     REC_WORKLOAD,
     REC_JOB,
+    REC_STATEFULSET,
+    REC_LWS, /* LeaderWorkerSet */
     REC_POD,
     REC_EVENT, /* only written */
     REC_KINDS,
@@ -101,8 +105,10 @@ struct table {
 
 struct template;
 struct pod_crew;
+struct pod_group;
 struct pod_shape;
 struct sl_topo;
+struct capacity;
 
 struct known_shape {
     uint64_t hash;
@@ -123,16 +129,24 @@ struct sl_manager {
     struct sl_map by_uid;       /* hash(uid) -> object number: jobs and whatever else may own */
     struct sl_map by_owner;     /* hash(uid of the controller) -> object number: workloads */
     struct sl_map by_wl_id;     /* engine id -> object number */
+    struct sl_map by_job;       /* hash(label job-uid) -> workloads */
+    struct sl_map set_pods;     /* hash(kind, ns, name of the set) -> pods */
     struct sl_map job_children; /* hash(uid of the controller) -> jobs */
     struct sl_map job_prebuilt; /* hash(ns, name of the prebuilt workload) -> jobs */
     struct sl_map chains;       /* hash(ns, name of the chain) -> elastic workloads */
+    struct sl_map provs_by_owner; /* hash(uid of the workload) -> ProvisioningRequests */
+    struct capacity *capacity;    /* NULL: nobody asks for it */
     struct sl_map crews_by_name;
     SL_VEC(struct pod_crew *) crews; /* of pods; NULL: free */
     SL_VEC(uint32_t) free_crews;
+    struct sl_map groups_by_name;
+    SL_VEC(struct pod_group *) groups; /* NULL: free */
+    SL_VEC(uint32_t) free_groups;
     struct sl_map pod_shapes_by_hash;
     SL_VEC(struct pod_shape *) pod_shapes; /* NULL: free */
     SL_VEC(uint32_t) free_pod_shapes;
     bool pods_on_nodes;         /* whoever stands on a node matters */
+    bool reads[SL_FW_COUNT];    /* frameworks that run, or did since the start: their kinds are read */
     struct sl_map limit_ranges; /* namespace -> object number, one for each LimitRange */
     struct sl_map templates_by_hash;
     SL_VEC(struct template *) templates;
@@ -142,12 +156,14 @@ struct sl_manager {
     struct sl_effects effects;
     struct sl_api_view view;
     struct sl_heap looks;     /* records by look_at */
+    sl_span clock;            /* of the wall, beyond mono */
     SL_VEC(uint32_t) fresh;   /* workloads that the engine heard of since its last cycle */
     uint32_t n_releasing;     /* workloads whose reservation is being taken back */
     SL_VEC(uint32_t) held;    /* workloads whose new reservation waits for that */
     bool elected;             /* leads as soon as the workloads have been listed since */
     bool ready, leads, facts; /* facts: told the engine something since its last cycle */
     bool places_news;         /* there may be room where there was none */
+    bool sick, sick_left;     /* a node failed under somebody, or may have; not all got another */
     struct sl_map events;     /* hash of what an event says of what -> object number */
     uint64_t serial;          /* of events */
     uint32_t n_events_waiting;
@@ -208,6 +224,8 @@ void write_guard(struct sl_write *w, const struct rec *r);
 void write_create(struct sl_manager *m, enum rec_kind k, const char *ns, struct sl_write *w);
 /* In w->tag: the answer is about another object than the record's own. */
 #define WRITE_FOREIGN 1u
+/* It is neither the whole status of a Workload nor the object. */
+#define WRITE_PART 3u
 /* GET of any object by kind and name. */
 void write_read_other(struct sl_manager *m, enum rec_kind k, sl_sym ns, const char *name,
                       struct sl_write *w);

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "controllers/bridge.h"
+#include "controllers/capacity.h"
 #include "controllers/kinds.h"
 #include "controllers/pod.h"
 #include "doc/objects.h"
@@ -26,6 +27,7 @@ void tas_tell_news(struct sl_manager *m) {
     if (!m->places_news)
         return;
     m->places_news = false;
+    m->sick |= m->sick_left;
     m->facts = true;
     sl_engine_places_changed(m->engine);
 }
@@ -95,17 +97,24 @@ bool node_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
     if (hash == node->hash)
         return false;
     node->hash = hash;
+    node->usable = n.usable;
+    m->sick |= !n.usable;
     sl_arena_init(&arena, MAX_NODE_BYTES);
     n.labels = read_labels(labels, &arena);
     read_taints(taints, &arena, &n);
     read_allocatable(allocatable, &arena, &n);
-    note(m, sl_topo_node(m->topo, &n));
+    if (m->topo)
+        note(m, sl_topo_node(m->topo, &n));
+    capacity_node(m, &n);
     sl_arena_done(&arena);
     return false; /* told; nothing is left to look at */
 }
 
 void node_gone(struct sl_manager *m, struct rec *r) {
-    note(m, sl_topo_node_gone(m->topo, r->name));
+    m->sick = true;
+    if (m->topo)
+        note(m, sl_topo_node_gone(m->topo, r->name));
+    capacity_node_gone(m, r->name);
 }
 
 /* ---- topologies ---- */

@@ -18,6 +18,7 @@ struct pod_crew;
 struct rec_node {
     struct rec rec;
     uint64_t hash; /* of what a place depends on: heartbeats change nothing */
+    bool usable;
 };
 
 /* ---- tas.c: nodes, topologies, flavors, pods of others ---- */
@@ -56,12 +57,21 @@ const struct sl_podset_spec *tas_ask(const struct sl_manager *m, const struct wl
 void tas_put_places(const struct sl_manager *m, struct rec_wl *w, struct wl_admission *a);
 /* Holds what the API says of its places. */
 void tas_observe(struct sl_manager *m, struct rec_wl *w);
+/* Finds other places for what is not in 'keep', one for each podset, and holds them. False: there are
+ * none, and all is as it was. */
+bool tas_move(struct sl_manager *m, struct rec_wl *w, const struct sl_podset_assignment *as,
+              const struct sl_topo_place *keep);
 /* Of all places that are held for it. */
 uint64_t tas_digest(const struct sl_manager *m, const struct rec_wl *w);
 /* Of the member 'topology' of a podset's admission, by what it means. */
 uint64_t tas_hash(const char *topology);
 /* The place that it tells; none: no domains. In the arena. */
 struct sl_topo_place tas_read_place(const char *topology, struct sl_arena *a);
+
+/* ---- tas_replace.c: nodes that fail ---- */
+
+/* Whoever lost its place gets another, if something has changed since that was last looked at. */
+void tas_nodes_failed(struct sl_manager *m);
 
 /* ---- tas_ungate.c: pods go where their Workload has places ---- */
 

@@ -20,6 +20,9 @@ static struct rec_wl *by_id(const struct sl_manager *m, sl_wl_id id) {
     return obj == SL_MAP_NONE ? NULL : wl_of(m->objs.v[obj]);
 }
 
+static const char *flavor_of(const struct sl_manager *m, const struct wl_podset_admission *p);
+static void hold(struct sl_manager *m, struct rec_wl *w);
+
 /* ---- what a podset asks for ---- */
 
 static void add_slice(struct sl_topo_request *r, const char *level, int64_t size,
@@ -159,6 +162,29 @@ static bool place(struct sl_manager *m, struct rec_wl *w, const struct sl_podset
         fine = sl_topo_place(m->topo, w->id.v, old ? old->id.v : 0, v, w->n_podsets, why, why_len);
     }
     podsets_done(&specs);
+    return fine;
+}
+
+bool tas_move(struct sl_manager *m, struct rec_wl *w, const struct sl_podset_assignment *as,
+              const struct sl_topo_place *keep) {
+    const struct wl_admission *a = w->seen.admission;
+    struct podsets specs;
+    char why[512];
+    bool fine = podsets_read(m, w->rec.ns, w->podsets, w->n_podsets, &specs);
+    if (fine) {
+        struct sl_topo_podset *v = podsets_of(m, w, &specs);
+        for (uint32_t i = 0; i < w->n_podsets; i++) {
+            v[i].count = as[i].count;
+            v[i].before = keep[i];
+            for (uint32_t k = 0; k < a->n; k++)
+                if (a->v[k].name == w->podsets[i].name && a->v[k].topology)
+                    v[i].flavor = flavor_of(m, &a->v[k]);
+        }
+        fine = sl_topo_place(m->topo, w->id.v, 0, v, w->n_podsets, why, sizeof why);
+    }
+    podsets_done(&specs);
+    if (!fine)
+        hold(m, w);
     return fine;
 }
 
@@ -311,11 +337,21 @@ static char *write_place(const struct sl_topo_place *p) {
     return ret;
 }
 
-static uint64_t hash_places(const struct wl_admission *a) {
+/* How many pods of a podset still need their place. Of a set that was made smaller those that came
+ * last are gone; of a job, any may be. */
+static int32_t asked(const struct rec_wl *w, const struct wl_podset_admission *p) {
+    for (uint32_t i = 0; w->serving && i < w->n_podsets; i++)
+        if (w->podsets[i].name == p->name && w->podsets[i].count < p->count)
+            return w->podsets[i].count;
+    return p->count;
+}
+
+static uint64_t hash_places(const struct rec_wl *w, const struct wl_admission *a) {
     uint64_t h = 0;
     for (uint32_t i = 0; i < a->n; i++)
         if (a->v[i].topology)
-            h = sl_hash_u64(sl_hash_u64(h, a->v[i].name), tas_hash(a->v[i].topology));
+            h = sl_hash_u64(sl_hash_u64(sl_hash_u64(h, a->v[i].name), tas_hash(a->v[i].topology)),
+                            (uint64_t)asked(w, &a->v[i]));
     return h;
 }
 
@@ -329,7 +365,7 @@ void tas_put_places(const struct sl_manager *m, struct rec_wl *w, struct wl_admi
     for (uint32_t i = 0; i < n && i < a->n; i++)
         a->v[i].topology = write_place(&places[i]);
     sl_arena_done(&arena);
-    w->places = hash_places(a);
+    w->places = hash_places(w, a);
 }
 
 uint64_t tas_digest(const struct sl_manager *m, const struct rec_wl *w) {
@@ -358,6 +394,19 @@ static const char *flavor_of(const struct sl_manager *m, const struct wl_podset_
     return p->n ? str(m, p->v[0].flavor) : "";
 }
 
+/* The places of the first pods: they were given out in their order. */
+static void trim(struct sl_topo_place *p, int32_t pods, struct sl_arena *a) {
+    struct sl_topo_domain *v = sl_arena_alloc0(a, p->n_domains + 1, sizeof *v);
+    uint32_t n = 0;
+    for (; n < p->n_domains && pods > 0; n++) {
+        v[n] = p->domains[n];
+        v[n].count = v[n].count < pods ? v[n].count : pods;
+        pods -= v[n].count;
+    }
+    p->domains = v;
+    p->n_domains = n;
+}
+
 static void hold(struct sl_manager *m, struct rec_wl *w) {
     const struct wl_admission *a = w->seen.admission;
     struct podsets specs;
@@ -368,9 +417,10 @@ static void hold(struct sl_manager *m, struct rec_wl *w) {
             for (uint32_t k = 0; k < a->n; k++) {
                 if (a->v[k].name != w->podsets[i].name || !a->v[k].topology)
                     continue;
-                v[i].count = a->v[k].count;
+                v[i].count = asked(w, &a->v[k]);
                 v[i].flavor = flavor_of(m, &a->v[k]);
                 places[i] = tas_read_place(a->v[k].topology, &specs.arena);
+                trim(&places[i], v[i].count, &specs.arena);
             }
         sl_topo_hold(m->topo, w->id.v, v, places, w->n_podsets);
         w->placed = true;
@@ -392,7 +442,7 @@ void tas_observe(struct sl_manager *m, struct rec_wl *w) {
     if (!m->topo || wl_changing(w, WL_ADMISSION) || !sl_engine_workload(m->engine, w->id, &v))
         return;
     bool holds = v.phase == SL_PHASE_RESERVED || v.phase == SL_PHASE_ADMITTED;
-    uint64_t h = holds && w->seen.admission ? hash_places(w->seen.admission) : 0;
+    uint64_t h = holds && w->seen.admission ? hash_places(w, w->seen.admission) : 0;
     if (h == w->places)
         return;
     let_go(m, w);
@@ -409,7 +459,7 @@ static void give_back(struct sl_manager *m, const struct rec_wl *w) {
         !sl_engine_workload(m->engine, old->id, &v) || v.phase != SL_PHASE_FINISHED ||
         wl_will(m, old, "Finished"))
         return;
-    old->places = hash_places(old->seen.admission);
+    old->places = hash_places(old, old->seen.admission);
     if (old->places)
         hold(m, old);
     rec_mark(m, &old->rec);

@@ -257,7 +257,7 @@ void tas_plan(struct sl_manager *m, struct pod_crew *c) {
 void tas_ungated(struct sl_manager *m, const struct rec_pod *p) {
     const struct rec_wl *w = p->crew ? workload_of(m, p->crew) : NULL;
     if (w)
-        count_ungated(m, w, GATE);
+        count_ungated(m, w, GATE, w->group);
 }
 
 void tas_workload_changed(struct sl_manager *m, const struct rec_wl *w) {

@@ -43,6 +43,6 @@ void view_init(struct sl_manager *m) {
     };
 }
 
-const struct sl_api_view *sl_manager_view(struct sl_manager *m) {
+struct sl_api_view *sl_manager_view(struct sl_manager *m) {
     return &m->view;
 }

@@ -27,6 +27,7 @@ struct cond {
 struct wl_assigned {
     sl_sym resource, flavor; /* flavor 0: only usage is given */
     sl_amount usage;
+    bool unsaid; /* others gave the flavor without a usage: it is said again as they did */
 };
 
 struct wl_podset_admission {
@@ -102,6 +103,8 @@ enum wl_field {
 struct wl_changes {
     uint32_t fields;
     bool told;    /* says why it waits: an event goes with it */
+    bool vacates; /* the admission takes the place of one that was given back, and not yet written
+                     so */
     bool waiting; /* it only says why it waits: that may become untrue soon, and is written a little
                      later */
     struct wl_status s;
@@ -124,14 +127,15 @@ enum wl_wish {                         /* what to do to the object besides its s
                WL_DELETE = 1 << 5,     /* after the finalizer */
                WL_ADOPT = 1 << 6,      /* ownerReference and job-uid label, as JSON in wish_owner */
                WL_SPEC = 1 << 7,       /* the whole spec, as JSON in wish_spec */
-               WL_ASK_OWNER = 1 << 8,  /* does the Job that controls it exist? It is unknown here */
+               WL_ASK_OWNER = 1 << 8,  /* does what controls it exist? It is unknown here */
+               WL_SUCCEEDED = 1 << 9,  /* annotation succeeded-pods, as in wish_succeeded */
 };
 
 struct rec_wl {
     struct rec rec;
     sl_wl_id id; /* the engine's; SL_WL_NONE before it was told */
     sl_sym queue, class_kind, class_name;
-    sl_sym owner_kind, owner_group; /* of the controller; 0: none */
+    sl_sym owner_kind, owner_group, owner_api; /* of the controller; 0: none. api: apiVersion */
     char *owner_name, *owner_uid;
     char *job_uid;    /* label kueue.x-k8s.io/job-uid, NULL */
     char *gate;       /* annotation admission-gated-by, NULL */
@@ -139,6 +143,13 @@ struct rec_wl {
     char *slice_name; /* annotation workload-slice-name, NULL */
     int32_t priority, boost;
     bool active, has_owner, elastic, bad; /* bad: the engine refused it */
+    bool group;                           /* of a group of pods, an annotation says */
+    bool serving;          /* made for a set (serving.h) */
+    bool forsaken;         /* which has been seen to go */
+    int32_t component;     /* annotation component-workload-index; -1: absent */
+    SL_VEC(uint64_t) pods; /* that own it without controlling it: hashes of their uids, sorted */
+    char *owners;          /* others that own it without controlling it, as JSON; NULL */
+    char *succeeded;       /* annotation succeeded-pods, NULL */
     int64_t max_exec_s;
     uint32_t n_podsets;
     struct wl_podset *podsets;
@@ -160,7 +171,10 @@ struct rec_wl {
     uint32_t wishes;
     sl_sym wish_queue, wish_class_kind, wish_class_name;
     int32_t wish_priority;
-    char *wish_owner, *wish_spec, *wish_gate;
+    char *wish_owner, *wish_spec, *wish_gate, *wish_succeeded;
+    uint32_t wish_owners; /* how many owners wish_owner adds: an event says so */
+    char *parameters;     /* of its ProvisioningRequests, from annotations, as JSON; NULL: none */
+    struct prov_draft *draft; /* a ProvisioningRequest that is being made; NULL: none */
 };
 
 static inline struct rec_wl *wl_of(struct rec *r) {
@@ -171,6 +185,8 @@ static inline struct rec_wl *wl_of(struct rec *r) {
 struct rec_wl *wl_find(const struct sl_manager *m, const char *ns, const char *name);
 /* Every workload whose controller has this uid; NULL ends. *cursor starts at 0. */
 struct rec_wl *wl_owned(const struct sl_manager *m, const char *uid, uint32_t *cursor);
+/* Every workload whose label job-uid says this; NULL ends. *cursor starts at 0. */
+struct rec_wl *wl_for_job(const struct sl_manager *m, const char *uid, uint32_t *cursor);
 /* As the API says it: what has been written. NULL: absent. */
 const struct cond *wl_cond(const struct sl_manager *m, const struct rec_wl *w, const char *type);
 bool wl_is(const struct sl_manager *m, const struct rec_wl *w,
@@ -213,6 +229,12 @@ void wl_wish_gate(struct sl_manager *m, struct rec_wl *w, const char *gate); /* 
 void wl_wish_priority(struct sl_manager *m, struct rec_wl *w, const struct priority *p);
 void wl_wish_owner(struct sl_manager *m, struct rec_wl *w, const char *owner_reference_json,
                    const char *job_uid);
+/* All owners as JSON: 'added' of them are new. */
+void wl_wish_owners(struct sl_manager *m, struct rec_wl *w, const char *references_json,
+                    uint32_t added);
+/* Does this pod own it, without controlling it? */
+bool wl_has_pod(const struct rec_wl *w, const char *uid);
+void wl_wish_succeeded(struct sl_manager *m, struct rec_wl *w, const char *text);
 void wl_wish_spec(struct sl_manager *m, struct rec_wl *w, const char *spec_json);
 
 /* "job-name-ef3a1": kind and name of the owner with a hash of its group and uid. extra: "" or the

@@ -16,8 +16,13 @@ void wl_changes_return(struct rec_wl *w);
 void wl_drop_outdated(struct sl_manager *m, struct rec_wl *w);
 /* To be called after any change of what is wanted, sent or seen. */
 void wl_note_release(struct sl_manager *m, struct rec_wl *w);
+/* Is another reservation wanted than the one that the API still knows of? */
+bool wl_takes_another(const struct rec_wl *w);
 /* Is anything wanted otherwise than it is seen? */
 bool wl_differs(const struct rec_wl *w);
+/* All conditions as a list, with one changed that Kueue does not say together with the others: who
+ * applies those without it would take it away. False: there is none. */
+bool wl_put_apart(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b);
 /* The whole status that is ours, as wanted. */
 void wl_put_status(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b);
 
@@ -34,6 +39,15 @@ void wl_count_eviction(struct sl_manager *m, struct rec_wl *w, const char *reaso
                        const char *cause);
 void wl_set_checks(struct sl_manager *m, struct rec_wl *w, const struct sl_check_status *v,
                    uint32_t n);
+/* One of the checks that it has is to be so: state, message, updates and when to try again.
+ * Returns whether that is anything new. */
+bool wl_set_check(struct sl_manager *m, struct rec_wl *w, const struct wl_check *to);
+
+/* ---- wl_wish.c ---- */
+/* Drops the wishes that have come true. */
+void wl_settle_wishes(const struct sl_manager *m, struct rec_wl *w);
+/* The object itself: metadata and spec in one patch. False: nothing is wished of it. */
+bool wl_build_object(struct sl_manager *m, struct rec_wl *w, struct sl_write *out);
 
 /* ---- wl_gates.c: preemption gates ---- */
 struct wl_gates *wl_gates_read(struct sl_manager *m, yyjson_val *list);

@@ -171,10 +171,13 @@ void wl_drop_cond(struct sl_manager *m, struct rec_wl *w, const char *type) {
 
 void wl_set_admission(struct sl_manager *m, struct rec_wl *w, const char *cq,
                       const struct sl_podset_assignment *v, uint32_t n) {
+    bool vacates = !wl_next(w, WL_ADMISSION)->admission &&
+                   (w->seen.admission || (w->sent && w->sent->s.admission));
     struct wl_changes *c = wl_change(m, w);
     admission_free(c->s.admission);
     struct wl_admission *a = c->s.admission = sl_alloc0(1, sizeof *a);
     c->fields |= WL_ADMISSION;
+    c->vacates |= vacates;
     a->cq = sl_sym_put(&m->syms, cq);
     a->n = n;
     a->v = sl_alloc0(n + 1, sizeof *a->v);
@@ -186,7 +189,8 @@ void wl_set_admission(struct sl_manager *m, struct rec_wl *w, const char *cq,
         p->v = sl_alloc0(p->n + 1, sizeof *p->v);
         for (uint32_t k = 0; k < p->n; k++)
             p->v[k] = (struct wl_assigned){sl_sym_put(&m->syms, v[i].v[k].resource),
-                                           sl_sym_put(&m->syms, v[i].v[k].flavor), v[i].v[k].usage};
+                                           sl_sym_put(&m->syms, v[i].v[k].flavor), v[i].v[k].usage,
+                                           false};
     }
     tas_put_places(m, w, a);
     wl_note_release(m, w);
@@ -274,6 +278,50 @@ const struct wl_check *wl_find_check(const struct wl_status *s, sl_sym name) {
     return NULL;
 }
 
+/* Counted where it is kept, in the API: each eviction for a retry is one more. */
+static int32_t retries_of(const struct wl_check *old, enum sl_check_state state) {
+    if (!old)
+        return -1;
+    if (old->state != SL_CHECK_RETRY || state != SL_CHECK_PENDING)
+        return old->retries;
+    return old->retries > 0 ? old->retries + 1 : 1;
+}
+
+static void put_checks(struct sl_manager *m, struct rec_wl *w, struct wl_changes *fresh) {
+    struct wl_changes *c = wl_change(m, w);
+    checks_clear(&c->s);
+    sl_vec_free(&c->s.checks);
+    c->s.checks.v = fresh->s.checks.v;
+    c->s.checks.n = fresh->s.checks.n;
+    c->s.checks.cap = fresh->s.checks.cap;
+    c->fields |= WL_CHECKS;
+}
+
+static bool same_text(const char *a, const char *b) {
+    return strcmp(a ? a : "", b ? b : "") == 0;
+}
+
+bool wl_set_check(struct sl_manager *m, struct rec_wl *w, const struct wl_check *to) {
+    const struct wl_status *now = wl_next(w, WL_CHECKS);
+    const struct wl_check *is = wl_find_check(now, to->name);
+    struct wl_changes fresh = {0};
+    if (!is || (is->state == to->state && same_text(is->message, to->message) &&
+                same_text(is->updates, to->updates) && is->requeue_after_s == to->requeue_after_s))
+        return false;
+    for (uint32_t i = 0; i < now->checks.n; i++) {
+        const struct wl_check *old = &now->checks.v[i];
+        bool said = old == is;
+        struct wl_check x = said ? *to : *old;
+        x.ours = said || old->ours;
+        x.at = said && old->state != to->state ? m->spec.port->wall : old->at;
+        x.message = sl_strdup(x.message);
+        x.updates = x.updates ? sl_strdup(x.updates) : NULL;
+        *sl_vec_push(&fresh.s.checks) = x;
+    }
+    put_checks(m, w, &fresh);
+    return true;
+}
+
 void wl_set_checks(struct sl_manager *m, struct rec_wl *w, const struct sl_check_status *v,
                    uint32_t n) {
     struct wl_changes fresh = {0};
@@ -290,19 +338,11 @@ void wl_set_checks(struct sl_manager *m, struct rec_wl *w, const struct sl_check
                                                 : ""),
             .updates = same && old->updates ? sl_strdup(old->updates) : NULL,
             .requeue_after_s = old ? old->requeue_after_s : -1,
-            .retries = same           ? old->retries
-                       : v[i].retries ? v[i].retries
-                                      : -1,
+            .retries = retries_of(old, v[i].state),
             .ours = same ? old->ours : true,
         };
     }
-    struct wl_changes *c = wl_change(m, w);
-    checks_clear(&c->s);
-    sl_vec_free(&c->s.checks);
-    c->s.checks.v = fresh.s.checks.v;
-    c->s.checks.n = fresh.s.checks.n;
-    c->s.checks.cap = fresh.s.checks.cap;
-    c->fields |= WL_CHECKS;
+    put_checks(m, w, &fresh);
 }
 
 void wl_drop_outdated(struct sl_manager *m, struct rec_wl *w) {

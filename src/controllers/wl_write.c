@@ -4,6 +4,8 @@
 #include "controllers/tas.h"
 #include "controllers/wl_int.h"
 
+#define APART "WaitingForReplacementPods"
+
 /* The status that has the word on a field, of what is wanted and what is seen. */
 static const struct wl_status *effective(const struct rec_wl *w, enum wl_field field) {
     return w->want->fields & field ? &w->want->s : &w->seen;
@@ -36,11 +38,27 @@ static bool is_ours(const struct sl_manager *m, sl_sym type) {
     static const char *const types[] = {
         "QuotaReserved", "Admitted",           "Evicted",
         "Preempted",     "Requeued",           "PodsReady",
-        "Finished",      "DeactivationTarget", "BlockedOnPreemptionGates"};
+        "Finished",      "DeactivationTarget", "BlockedOnPreemptionGates",
+        APART};
     for (size_t i = 0; i < SL_LEN(types); i++)
         if (strcmp(str(m, type), types[i]) == 0)
             return true;
     return false;
+}
+
+bool wl_put_apart(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b) {
+    sl_sym type = sl_sym_find(&m->syms, APART);
+    const struct cond *x = wl_find_cond(&w->want->s, type), *now = wl_find_cond(&w->seen, type);
+    if (!x || same_cond(x, now))
+        return false;
+    sl_buf_puts(b, "\"conditions\":[");
+    for (uint32_t i = 0; i < w->seen.conds.n; i++)
+        if (&w->seen.conds.v[i] != now)
+            put_cond_json(m, &w->seen.conds.v[i], b);
+    if (x->status != COND_NONE)
+        put_cond_json(m, x, b);
+    sl_buf_putc(b, ']');
+    return true;
 }
 
 static bool conds_differ(const struct rec_wl *w) {
@@ -65,15 +83,15 @@ static void put_conds(const struct sl_manager *m, const struct rec_wl *w, struct
     sl_buf_putc(b, ']');
 }
 
-static bool same_admission(const struct wl_admission *a, const struct wl_admission *b) {
+/* Places excepted, which may change while it is held. */
+static bool same_grant(const struct wl_admission *a, const struct wl_admission *b) {
     if (!a || !b)
         return !a && !b;
     if (a->cq != b->cq || a->n != b->n)
         return false;
     for (uint32_t i = 0; i < a->n; i++) {
         const struct wl_podset_admission *p = &a->v[i], *q = &b->v[i];
-        if (p->name != q->name || p->count != q->count || p->n != q->n ||
-            tas_hash(p->topology) != tas_hash(q->topology))
+        if (p->name != q->name || p->count != q->count || p->n != q->n)
             return false;
         for (uint32_t k = 0; k < p->n; k++) {
             uint32_t j = 0;
@@ -84,6 +102,23 @@ static bool same_admission(const struct wl_admission *a, const struct wl_admissi
         }
     }
     return true;
+}
+
+static bool same_admission(const struct wl_admission *a, const struct wl_admission *b) {
+    if (!same_grant(a, b))
+        return false;
+    for (uint32_t i = 0; a && i < a->n; i++)
+        if (tas_hash(a->v[i].topology) != tas_hash(b->v[i].topology))
+            return false;
+    return true;
+}
+
+bool wl_takes_another(const struct rec_wl *w) {
+    const struct wl_admission *next = w->want ? w->want->s.admission : NULL,
+                              *sent = w->sent ? w->sent->s.admission : NULL;
+    return next && w->want->vacates &&
+           ((w->seen.admission && !same_grant(w->seen.admission, next)) ||
+            (sent && !same_grant(sent, next)));
 }
 
 static void put_admission(const struct sl_manager *m, const struct wl_admission *a,
@@ -109,14 +144,19 @@ static void put_admission(const struct sl_manager *m, const struct wl_admission 
             sl_buf_putc(b, ':');
             sl_buf_json(b, str(m, p->v[k].flavor));
         }
-        sl_buf_puts(b, "},\"resourceUsage\":{");
+        sl_buf_putc(b, '}');
+        const char *lead = ",\"resourceUsage\":{";
         for (uint32_t k = 0; k < p->n; k++) {
             const char *resource = str(m, p->v[k].resource);
-            sl_buf_puts(b, k ? "," : "");
+            if (p->v[k].unsaid)
+                continue;
+            sl_buf_puts(b, lead);
+            lead = ",";
             sl_buf_json(b, resource);
             sl_buf_printf(b, ":\"%s\"", sl_amount_format(resource, p->v[k].usage, text));
         }
-        sl_buf_printf(b, "}%s}", p->topology ? p->topology : "");
+        sl_buf_printf(b, "%s%s}", *lead == ',' && lead[1] == '\0' ? "}" : "",
+                      p->topology ? p->topology : "");
     }
     sl_buf_puts(b, "]}");
 }

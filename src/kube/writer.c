@@ -31,8 +31,12 @@
 #define FAIR_TURNS 16u
 #define WINDOW_PARTS 256u
 #define FIRST_WINDOW 4u
-#define MIN_WAITING 2 /* of our requests in the server's line */
-#define MAX_WAITING 4
+/* Of our requests in the server's line: up to so many, of which half are there at least; one more
+ * for so many that wait here, because a server that has more at a time to store does it with less
+ * work; and no more. */
+#define WAITING 4
+#define LINE_PER_WAITING 32u
+#define MAX_WAITING 20
 #define BUSY (100 * SL_MSEC) /* a lane that sent something is taken to be in use for so long */
 
 /* A modest lane rests so many times as long as its request took. */
@@ -70,6 +74,7 @@ struct slot {
 
 struct line {
     uint32_t first, last;
+    uint32_t n;
     uint32_t in_flight;
     sl_time sent_at, rests_until;
 };
@@ -117,6 +122,7 @@ static void line_add(struct sl_writer *q, uint32_t obj) {
     else
         l->first = obj;
     l->last = obj;
+    l->n++;
     q->ready++;
 }
 
@@ -133,6 +139,7 @@ static void line_remove(struct sl_writer *q, uint32_t obj) {
     else
         l->last = it->prev;
     it->state = IDLE;
+    l->n--;
     q->ready--;
 }
 
@@ -302,7 +309,8 @@ static void slow_down(struct sl_writer *q, sl_time until) {
 /*
  * As TCP Vegas has it: a server that answers as fast as it ever did has room for one more; if the
  * answers take longer, requests wait there, and more of them would only wait longer, and let those
- * of others wait as well. Of ours a few may wait, so that the server never idles.
+ * of others wait as well. Of ours a few may wait, so that the server never idles, and some more
+ * while there is a lot to write.
  */
 static void adapt(struct sl_writer *q, const struct slot *s) {
     uint32_t step = WINDOW_PARTS * WINDOW_PARTS / q->window;
@@ -319,9 +327,11 @@ static void adapt(struct sl_writer *q, const struct slot *s) {
     if (!q->least || took < q->least)
         q->least = took;
     int64_t waiting = s->beside - s->beside * q->least / took;
-    if (waiting < MIN_WAITING)
+    int64_t most = WAITING + q->lanes[0].n / LINE_PER_WAITING;
+    most = most < MAX_WAITING ? most : MAX_WAITING;
+    if (waiting < most / 2)
         q->window += step;
-    else if (waiting > MAX_WAITING)
+    else if (waiting > most)
         q->window -= step;
     if (q->window > q->max_in_flight * WINDOW_PARTS)
         q->window = q->max_in_flight * WINDOW_PARTS;

@@ -104,7 +104,8 @@ static inline void job_stop(void) {
 }
 
 static inline void job_certificate(void) {
-    sv.result = sl_httpd_certificate(sv.h, sv.cert.cert_pem, sv.cert.key_pem, &sv.err);
+    sv.result =
+        sl_httpd_certificate(sv.h, sv.cert.cert_pem, sv.cert.key_pem, sv.spec.client_cas, &sv.err);
 }
 
 static inline void job_hold(void) {

@@ -1,4 +1,4 @@
-/* Who may read the metrics, over a port that the test answers by hand. */
+/* Who may do what, over a port that the test answers by hand. */
 #include "serve/authz.h"
 
 #include <setjmp.h>
@@ -12,6 +12,7 @@
     "{\"status\":{\"authenticated\":true,\"user\":{\"username\":\"u\",\"groups\":[\"g\"]}}}"
 #define NOBODY "{\"status\":{\"authenticated\":false}}"
 #define YES "{\"status\":{\"allowed\":true}}"
+#define WHAT "\"nonResourceAttributes\":{\"verb\":\"get\",\"path\":\"/metrics\"}"
 #define NO "{\"status\":{\"allowed\":false}}"
 
 static struct {
@@ -52,7 +53,7 @@ static void answer(int status, const char *body) {
 static struct sl_authz *fresh(void) {
     memset(&w, 0, sizeof w);
     w.port.ops = &ops;
-    return sl_authz_new(&w.port, "/metrics", on_heard, NULL);
+    return sl_authz_new(&w.port, on_heard, NULL);
 }
 
 static void test_headers(void **state) {
@@ -61,8 +62,8 @@ static void test_headers(void **state) {
     for (const char *const *h =
              (const char *const[]){"", "Basic eA==", "Bearer", "Bearer ", "Bearer a b", NULL};
          *h; h++)
-        assert_int_equal(sl_authz_ask(a, *h), SL_AUTHZ_UNKNOWN);
-    assert_int_equal(sl_authz_ask(a, NULL), SL_AUTHZ_UNKNOWN);
+        assert_int_equal(sl_authz_ask(a, *h, WHAT), SL_AUTHZ_UNKNOWN);
+    assert_int_equal(sl_authz_ask(a, NULL, WHAT), SL_AUTHZ_UNKNOWN);
     assert_int_equal(w.n, 0);
     sl_authz_free(a);
 }
@@ -86,8 +87,8 @@ static void test_answers(void **state) {
     (void)state;
     for (size_t i = 0; i < SL_LEN(cases); i++) {
         struct sl_authz *a = fresh();
-        assert_int_equal(sl_authz_ask(a, "bearer secret\"1"), SL_AUTHZ_WAIT);
-        assert_int_equal(sl_authz_ask(a, "Bearer secret\"1"), SL_AUTHZ_WAIT); /* asked once */
+        assert_int_equal(sl_authz_ask(a, "bearer secret\"1", WHAT), SL_AUTHZ_WAIT);
+        assert_int_equal(sl_authz_ask(a, "Bearer secret\"1", WHAT), SL_AUTHZ_WAIT); /* asked once */
         assert_string_equal(w.path, "/apis/authentication.k8s.io/v1/tokenreviews");
         assert_non_null(strstr(w.body, "\"token\":\"secret\\\"1\""));
         answer(cases[i].who_status, cases[i].who);
@@ -101,10 +102,10 @@ static void test_answers(void **state) {
         uint32_t n = w.n;
         assert_int_equal(w.heard, 1);
         w.port.mono += cases[i].kept - 1;
-        assert_int_equal(sl_authz_ask(a, "Bearer secret\"1"), cases[i].says);
+        assert_int_equal(sl_authz_ask(a, "Bearer secret\"1", WHAT), cases[i].says);
         assert_int_equal(w.n, n);
         w.port.mono += 1;
-        assert_int_equal(sl_authz_ask(a, "Bearer secret\"1"), SL_AUTHZ_WAIT);
+        assert_int_equal(sl_authz_ask(a, "Bearer secret\"1", WHAT), SL_AUTHZ_WAIT);
         assert_int_equal(w.n, n + 1);
         sl_authz_free(a);
         assert_true(w.cancelled >= 1);
@@ -115,14 +116,39 @@ static void test_many(void **state) {
     struct sl_authz *a = fresh();
     char header[32];
     (void)state;
-    for (uint32_t i = 0; i < SL_AUTHZ_TOKENS; i++) {
+    for (uint32_t i = 0; i < SL_AUTHZ_ENTRIES; i++) {
         (void)snprintf(header, sizeof header, "Bearer %u", i);
-        assert_int_equal(sl_authz_ask(a, header), SL_AUTHZ_WAIT);
+        assert_int_equal(sl_authz_ask(a, header, WHAT), SL_AUTHZ_WAIT);
     }
-    assert_int_equal(sl_authz_ask(a, "Bearer more"), SL_AUTHZ_FAILED);
+    assert_int_equal(sl_authz_ask(a, "Bearer more", WHAT), SL_AUTHZ_FAILED);
     answer(201, NOBODY); /* of the last one, whose place another may have */
-    assert_int_equal(sl_authz_ask(a, "Bearer more"), SL_AUTHZ_WAIT);
-    assert_int_equal(w.n, SL_AUTHZ_TOKENS + 1);
+    assert_int_equal(sl_authz_ask(a, "Bearer more", WHAT), SL_AUTHZ_WAIT);
+    assert_int_equal(w.n, SL_AUTHZ_ENTRIES + 1);
+    sl_authz_free(a);
+}
+
+/* A user who is known is not asked for again; each user and each thing is a question of its own. */
+static void test_users(void **state) {
+    static const char *const questions[][2] = {{"\"user\":\"u\"", WHAT},
+                                               {"\"user\":\"v\"", WHAT},
+                                               {"\"user\":\"u\"", "\"resourceAttributes\":{}"}};
+    struct sl_authz *a = fresh();
+    (void)state;
+    for (uint32_t i = 0; i < SL_LEN(questions); i++) {
+        assert_int_equal(sl_authz_ask_user(a, questions[i][0], questions[i][1]), SL_AUTHZ_WAIT);
+        assert_int_equal(w.n, i + 1);
+        assert_string_equal(w.path, "/apis/authorization.k8s.io/v1/subjectaccessreviews");
+        assert_non_null(strstr(w.body, questions[i][0]));
+        assert_non_null(strstr(w.body, questions[i][1]));
+        answer(201, i == 1 ? NO : YES);
+    }
+    for (uint32_t i = 0; i < SL_LEN(questions); i++)
+        assert_int_equal(sl_authz_ask_user(a, questions[i][0], questions[i][1]),
+                         i == 1 ? SL_AUTHZ_FORBIDDEN : SL_AUTHZ_ALLOWED);
+    assert_int_equal(w.n, SL_LEN(questions));
+    /* A token that reads like a user is none. */
+    assert_int_equal(sl_authz_ask(a, "Bearer \"user\":\"u\"", WHAT), SL_AUTHZ_WAIT);
+    assert_string_equal(w.path, "/apis/authentication.k8s.io/v1/tokenreviews");
     sl_authz_free(a);
 }
 
@@ -131,6 +157,7 @@ int main(void) {
         cmocka_unit_test(test_headers),
         cmocka_unit_test(test_answers),
         cmocka_unit_test(test_many),
+        cmocka_unit_test(test_users),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

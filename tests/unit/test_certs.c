@@ -27,6 +27,9 @@
 #define VALIDATING HOOKS "validatingwebhookconfigurations"
 #define CRDS "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 #define NAME "kueue-webhook-service.kueue-system.svc"
+#define VISIBILITY "kueue-visibility-server.kueue-system.svc"
+#define API_SERVICES "/apis/apiregistration.k8s.io/v1/apiservices"
+#define API_SERVICE API_SERVICES "/v1beta1.visibility.kueue.x-k8s.io"
 #define DAY (24 * SL_HOUR)
 
 enum { MAX = 3 };
@@ -76,7 +79,19 @@ static void add_crd(struct world *w, const char *name, const char *conversion) {
     create(w, CRDS, body);
 }
 
+static void add_api_service(struct world *w, const char *version, const char *service,
+                            const char *more) {
+    char body[1024];
+    (void)snprintf(body, sizeof body,
+                   "{\"metadata\":{\"name\":\"%s.visibility.kueue.x-k8s.io\"},\"spec\":{"
+                   "\"service\":{\"namespace\":\"kueue-system\",\"name\":\"%s\"}%s}}",
+                   version, service, more);
+    create(w, API_SERVICES, body);
+}
+
 static void open_world(struct world *w, uint32_t n, uint64_t seed) {
+    static const struct fakeapi_kind api_services = {
+        "apiregistration.k8s.io", "v1", "apiservices", "APIService", FAKEAPI_STATUS, NULL};
     struct sl_err err;
     const char *webhook =
         "{\"strategy\":\"Webhook\",\"webhook\":{\"clientConfig\":{\"service\":{}}}}";
@@ -90,6 +105,8 @@ static void open_world(struct world *w, uint32_t n, uint64_t seed) {
     add_crd(w, "clusterqueues", webhook);
     add_crd(w, "workloads", webhook);
     add_crd(w, "cohorts", "{\"strategy\":\"None\"}");
+    fakeapi_register(w->a, &api_services);
+    add_api_service(w, "v1beta1", "kueue-visibility-server", ",\"insecureSkipTLSVerify\":true");
     for (uint32_t i = 0; i < n; i++)
         w->c[i] = sl_certs_new(fakeapi_port(w->a, i), w->settings, seed * MAX + i);
 }
@@ -122,7 +139,7 @@ static void each_hook(struct world *w, const char *path, bundle_fn fn) {
     yyjson_val *hook;
     size_t i, n;
     yyjson_val *list = yyjson_obj_get(fakeapi_get(w->a, path), "webhooks");
-    yyjson_arr_foreach(list, i, n, hook)
+    yyjson_arr_foreach (list, i, n, hook)
         fn(w, yyjson_obj_get(yyjson_obj_get(hook, "clientConfig"), "caBundle"));
 }
 
@@ -134,6 +151,7 @@ static void each_bundle(struct world *w, bundle_fn fn) {
     for (size_t i = 0; i < SL_LEN(crds); i++)
         fn(w, yyjson_ptr_get(fakeapi_get(w->a, crds[i]),
                              "/spec/conversion/webhook/clientConfig/caBundle"));
+    fn(w, yyjson_ptr_get(fakeapi_get(w->a, API_SERVICE), "/spec/caBundle"));
 }
 
 static bool trusts(struct world *w, yyjson_val *bundle, const struct sl_cert *c) {
@@ -250,7 +268,7 @@ static void test_fresh(void **state) {
     is_well(&w);
     for (const char *const *name = (const char *const[]){NAME, NAME ".cluster.local",
                                                          "kueue-webhook-service.kueue-system",
-                                                         "kueue-webhook-service", NULL};
+                                                         "kueue-webhook-service", VISIBILITY, NULL};
          *name; name++) {
         char *ca = part(&w, "ca.crt");
         assert_true(sl_cert_fits(sl_certs_serving(w.c[0]), ca, *name));
@@ -267,6 +285,13 @@ static void test_fresh(void **state) {
     pass(&w, 10 * SL_MINUTE);
     assert_int_equal(fakeapi_version(w.a), version);
     assert_int_equal(sl_certs_generation(w.c[0]), 1);
+    assert_false(yyjson_is_true(
+        yyjson_ptr_get(fakeapi_get(w.a, API_SERVICE), "/spec/insecureSkipTLSVerify")));
+    /* One that leads to somebody else is not ours. */
+    add_api_service(&w, "v1beta2", "elsewhere", "");
+    version = fakeapi_version(w.a);
+    pass(&w, SL_MINUTE);
+    assert_int_equal(fakeapi_version(w.a), version);
     /* A caller that comes later, or is put back, is told. */
     add_hooks(&w, MUTATING, "kueue-mutating-webhook-configuration-unlabelled");
     assert_int_equal(fakeapi_do(w.a, SL_PATCH, CRDS "/workloads.kueue.x-k8s.io", SL_MERGE_PATCH,
@@ -299,12 +324,12 @@ static void test_found(void **state) {
     struct sl_cert ca = {0}, tls = {0}, elsewhere = {0};
     struct sl_buf b;
     struct sl_err err;
-    const char *const name = NAME, *const other = "elsewhere.kueue-system.svc";
+    const char *const names[] = {NAME, VISIBILITY}; /* without either it is made anew */
     sl_time now = FAKEAPI_EPOCH;
     (void)state;
     assert_int_equal(sl_cert_ca("kueue-ca", now, 3650 * DAY, &ca, &err), 0);
-    assert_int_equal(sl_cert_serving(&ca, &name, 1, now, 3650 * DAY, &tls, &err), 0);
-    assert_int_equal(sl_cert_serving(&ca, &other, 1, now, 365 * DAY, &elsewhere, &err), 0);
+    assert_int_equal(sl_cert_serving(&ca, names, 2, now, 3650 * DAY, &tls, &err), 0);
+    assert_int_equal(sl_cert_serving(&ca, names, 1, now, 365 * DAY, &elsewhere, &err), 0);
     for (size_t i = 0; i < SL_LEN(others) + 1; i++) {
         const struct sl_cert *c = i == SL_LEN(others) ? &elsewhere : &tls;
         bool theirs = i + 1 >= SL_LEN(others);

@@ -261,6 +261,54 @@ static void skypilot(void **state) {
     sl_freep(&text);
 }
 
+/* `.integrations.frameworks += ["pod"]`, done by one yq or another to files of all ages. */
+static void patched_frameworks(void **state) {
+    static const struct {
+        const char *text;
+        bool job, pod;
+        uint32_t n_warnings;
+    } cases[] = {
+        {"integrations:\n  frameworks:\n  - batch/job\n  - pod\n", true, true, 0},
+        {"integrations:\n  frameworks:\n  - \"batch/job\"\n  - pod\n  # - x\n  - \"pod\"\n", true,
+         true, 1},
+        {"integrations: {frameworks: [pod, batch/job, pod, pod]}\n", true, true, 2},
+        {"integrations:\n  frameworks: null\n", true, false, 0},
+        {"integrations:\n  frameworks:\n", true, false, 0},
+        {"integrations:\n  frameworks: []\n", true, false, 0},
+        {"integrations:\n", true, false, 0},
+        {"integrations: {}\n", true, false, 0},
+        {"", true, false, 0},
+        {"integrations: {frameworks: [null, pod]}\n", false, true,
+         1}, /* what was null is no list */
+        {"integrations:\n  frameworks:\n    - pod\n", false, true, 0},
+        {"{\n  \"apiVersion\": \"config.kueue.x-k8s.io/v1beta2\",\n  \"kind\": "
+         "\"Configuration\",\n  "
+         "\"integrations\": {\n    \"frameworks\": [\n      \"batch/job\",\n      \"pod\"\n    ]\n "
+         " "
+         "}\n}\n",
+         true, true, 0},
+    };
+    struct fixture x;
+
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(cases); i++) {
+        char text[512];
+        bool json = cases[i].text[0] == '{';
+        (void)snprintf(text, sizeof text, "%s%s",
+                       json ? ""
+                            : "apiVersion: config.kueue.x-k8s.io/v1beta2\n"
+                              "kind: Configuration\n",
+                       cases[i].text);
+        take(&x, text, NULL);
+        if (x.w.v.n != cases[i].n_warnings || x.s->framework[SL_FW_JOB] != cases[i].job ||
+            x.s->framework[SL_FW_POD] != cases[i].pod)
+            fail_msg("%s: job %d pod %d, %u warnings, the first: %s", cases[i].text,
+                     x.s->framework[SL_FW_JOB], x.s->framework[SL_FW_POD], x.w.v.n,
+                     x.w.v.n > 0 ? x.w.v.v[0].text : "-");
+        done(&x);
+    }
+}
+
 /* ---- gates ---- */
 
 static void gate_table(void **state) {
@@ -543,6 +591,7 @@ int main(void) {
         cmocka_unit_test(all_fields),
         cmocka_unit_test(both_versions),
         cmocka_unit_test(skypilot),
+        cmocka_unit_test(patched_frameworks),
         cmocka_unit_test(gate_table),
         cmocka_unit_test(gates_while_running),
         cmocka_unit_test(two_sources_of_gates),

@@ -236,7 +236,18 @@ static void test_patch(void **state) {
         PATCH(WLS "/x", "{\"metadata\":{\"uid\":\"" UID2 "\"}}", 409, NULL),
         PATCH(WLS "/x", "{\"metadata\":{\"name\":\"y\"}}", 400, NULL),
         PATCH(WLS "/x", "[]", 400, NULL), PATCH(WLS "/y", "{}", 404, NULL),
-        {SL_PATCH, WLS "/x", "application/json-patch+json", "{}", 415, NULL},
+        {SL_PATCH, WLS "/x", "application/strategic-merge-patch+json", "{}", 415, NULL},
+        {SL_PATCH, WLS "/x", "application/json-patch+json", "{}", 400, NULL},
+        {SL_PATCH, WLS "/x", "application/json-patch+json",
+         "[{\"op\":\"replace\",\"path\":\"/spec/none\",\"value\":1}]", 422, NULL},
+        {SL_PATCH, WLS "/x", "application/json-patch+json",
+         "[{\"op\":\"replace\",\"path\":\"/metadata/resourceVersion\",\"value\":\"3\"},"
+         "{\"op\":\"replace\",\"path\":\"/spec/l/0\",\"value\":4}]",
+         409, NULL},
+        {SL_PATCH, WLS "/x", "application/json-patch+json",
+         "[{\"op\":\"replace\",\"path\":\"/metadata/resourceVersion\",\"value\":\"5\"},"
+         "{\"op\":\"replace\",\"path\":\"/spec/l/0\",\"value\":4}]",
+         200, "{\"spec\":{\"l\":[4]}}"},
         /* apply: a forced merge, and it creates */
         APPLY(WLS "/x?fieldManager=m&force=true", "{\"spec\":{\"m\":{\"z\":3}}}", 200,
               "{\"spec\":{\"m\":{\"x\":1,\"z\":3}}}"),
@@ -609,6 +620,88 @@ static void test_hooks(void **state) {
     fakeapi_free(a);
 }
 
+#define GATED "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"schedulingGates\":[{\"name\":\"g/a\"},{" \
+              "\"name\":\"g/b\"}],\"nodeSelector\":{\"a\":\"1\"},\"priority\":1}}"
+
+/* What may change of a pod's spec, and when. */
+static void test_pod_rules(void **state) {
+    (void)state;
+    RUN(POST(PODS, GATED, 201, NULL),
+        PATCH(PODS "/p", "{\"spec\":{\"schedulingGates\":[{\"name\":\"g/c\"}]}}", 422, NULL),
+        PATCH(PODS "/p", "{\"spec\":{\"nodeName\":\"n\"}}", 422, NULL),
+        PATCH(PODS "/p", "{\"spec\":{\"priority\":2}}", 422, NULL),
+        PATCH(PODS "/p", "{\"spec\":{\"more\":2}}", 422, NULL),
+        PATCH(PODS "/p", "{\"spec\":{\"nodeSelector\":{\"a\":\"2\"}}}", 422, NULL),
+        PATCH(PODS "/p", "{\"spec\":{\"nodeSelector\":{\"a\":null}}}", 422, NULL),
+        PATCH(PODS "/p",
+              "{\"spec\":{\"schedulingGates\":[{\"name\":\"g/b\"}],\"nodeSelector\":{\"b\":\"2\"},"
+              "\"tolerations\":[{\"key\":\"t\"}]}}",
+              200, "{\"spec\":{\"nodeSelector\":{\"a\":\"1\",\"b\":\"2\"}}}"),
+        PATCH(PODS "/p", "{\"spec\":{\"schedulingGates\":null}}", 200, NULL),
+        PATCH(PODS "/p", "{\"spec\":{\"nodeSelector\":{\"c\":\"3\"}}}", 422, NULL),
+        PATCH(PODS "/p", "{\"spec\":{\"tolerations\":null}}", 422, NULL),
+        PATCH(PODS "/p", "{\"spec\":{\"nodeName\":\"n\"}}", 200, NULL),
+        PATCH(PODS "/p", "{\"spec\":{\"nodeName\":\"o\"}}", 422, NULL));
+}
+
+/* A pod's status has several writers. */
+static void test_shared_status(void **state) {
+    (void)state;
+    RUN(POST(PODS, NAMED("p"), 201, NULL),
+        PATCH(PODS "/p/status",
+              "{\"status\":{\"phase\":\"Running\",\"conditions\":[{\"type\":\"Ready\",\"status\":"
+              "\"True\"},{\"type\":\"T\",\"status\":\"False\"}]}}",
+              200, NULL),
+        APPLY(PODS "/p/status?fieldManager=m&force=true",
+              "{\"status\":{\"conditions\":[{\"type\":\"T\",\"status\":\"True\"}]}}", 200,
+              "{\"status\":{\"phase\":\"Running\",\"conditions\":[{\"type\":\"Ready\",\"status\":"
+              "\"True\"},{\"type\":\"T\",\"status\":\"True\"}]}}"));
+}
+
+/* The end of its time is told, and its name is not free before it is gone. */
+static void test_terminating(void **state) {
+    (void)state;
+    RUN(POST(PODS, "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"nodeName\":\"n\"}}", 201, NULL),
+        DELETE(PODS "/p", NULL, 200,
+               "{\"metadata\":{\"deletionTimestamp\":\"2026-01-01T00:00:30Z\"}}"),
+        POST(PODS, NAMED("p"), 409,
+             "{\"message\":\"object is being deleted: pods \\\"p\\\" already exists\"}"),
+        DELETE(PODS "/p?gracePeriodSeconds=5", NULL, 200,
+               "{\"metadata\":{\"deletionTimestamp\":\"2026-01-01T00:00:05Z\"}}"));
+}
+
+static int deny_b(void *ctx, const struct fakeapi_write *w, struct sl_buf *why) {
+    yyjson_mut_val *o = yyjson_mut_doc_get_root(w->now);
+    uint32_t *asked = ctx;
+
+    asked[w->old ? 1 : 0]++;
+    if (yyjson_mut_obj_get(yyjson_mut_obj_get(o, "spec"), "b")) {
+        sl_buf_puts(why, "no b");
+        return 403;
+    }
+    yyjson_mut_obj_put(o, yyjson_mut_str(w->now, "touched"), yyjson_mut_true(w->now));
+    return 0;
+}
+
+static void test_admission(void **state) {
+    static const struct step steps[] = {
+        POST(JOBS, NAMED("x"), 201, "{\"touched\":true}"),
+        PATCH(JOBS "/x", "{\"spec\":{\"b\":1}}", 403, "{\"reason\":\"Forbidden\"}"),
+        GET(JOBS "/x", 200, "{\"spec\":null}"),
+        POST(JOBS, "{\"metadata\":{\"name\":\"y\"},\"spec\":{\"b\":1}}", 403, NULL),
+        GET(JOBS "/y", 404, NULL),
+    };
+    struct fakeapi *a = fakeapi_new(1);
+    uint32_t asked[2] = {0, 0};
+
+    (void)state;
+    fakeapi_on_write(a, deny_b, asked);
+    run(a, steps, SL_LEN(steps));
+    assert_int_equal(asked[0], 2);
+    assert_int_equal(asked[1], 1);
+    fakeapi_free(a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_create),        cmocka_unit_test(test_paths),
@@ -618,6 +711,8 @@ int main(void) {
         cmocka_unit_test(test_collected),     cmocka_unit_test(test_foreground_waits),
         cmocka_unit_test(test_watch),         cmocka_unit_test(test_calls),
         cmocka_unit_test(test_hooks),         cmocka_unit_test(test_sender),
+        cmocka_unit_test(test_pod_rules),     cmocka_unit_test(test_shared_status),
+        cmocka_unit_test(test_terminating),   cmocka_unit_test(test_admission),
     };
     return cmocka_run_group_tests_name("fakeapi", tests, NULL, NULL);
 }

@@ -191,7 +191,7 @@ static void conflicts(const char *job, const char *status, const char *wanted) {
     (void)take(&f, REC_FLAVOR, flavor_spot);
     struct rec_wl *w = wl_of(take(&f, REC_WORKLOAD, status));
     struct rec_job *j = job_of(take(&f, REC_JOB, job));
-    struct job_extras *x = job_extras_new(&f.m, w, &err);
+    struct job_extras *x = job_extras_new(&f.m, w, 0, &err);
     if (x)
         assert_true(job_extras_fit(x, j->template, j->more, &err) < 0);
     assert_int_equal(err.code, SL_EINVAL);

@@ -96,6 +96,24 @@ static void test_other_pods(void **state) {
     end(&w);
 }
 
+/* A set that was made smaller leaves room where its last pods were. */
+static void test_smaller_set(void **state) {
+    struct world w;
+    (void)state;
+    begin(&w, 1);
+    topology(&w);
+    workload(&w, "set", 16, "1", ANYWHERE, "'" Q "job-owner-gvk':'apps/v1, Kind=StatefulSet'");
+    workload(&w, "next", 4, "1", ANYWHERE, "");
+    run(&w, SETTLE);
+    assert_true(is(&w, "set", "Admitted"));
+    assert_false(is(&w, "next", "QuotaReserved"));
+    request(&w, SL_PATCH, WORKLOADS "/set", "application/json-patch+json",
+            "[{'op':'replace','path':'/spec/podSets/0/count','value':12}]");
+    run(&w, SETTLE);
+    assert_true(is(&w, "next", "Admitted"));
+    end(&w);
+}
+
 static void test_topology_comes_and_goes(void **state) {
     (void)state;
     struct world w;
@@ -310,6 +328,7 @@ int main(void) {
         cmocka_unit_test(test_racks),
         cmocka_unit_test(test_nodes),
         cmocka_unit_test(test_other_pods),
+        cmocka_unit_test(test_smaller_set),
         cmocka_unit_test(test_topology_comes_and_goes),
         cmocka_unit_test(test_written_by_others),
         cmocka_unit_test(test_preemption),

@@ -386,7 +386,15 @@ static void test_window(void **state) {
         want(&g, answer_first(&g, 200), 0, 1);
         sl_writer_tick(g.q);
     }
-    assert_in_range(in_flight(&g), 2, 6);
+    assert_in_range(in_flight(&g), 6, 15); /* some wait there while many wait here */
+    for (uint32_t n = 0; n < 3000; n++) {
+        uint32_t obj = answer_first(&g, 200);
+        g.port.mono += 5 * SL_MSEC;
+        if (obj < 20)
+            want(&g, obj, 0, 1);
+        sl_writer_tick(g.q);
+    }
+    assert_in_range(in_flight(&g), 2, 6); /* few, when there are few */
     stage_close(&g);
 }
 

@@ -1,0 +1,76 @@
+/*
+ * Do these pods fit on the nodes there are? Pure: told what nodes have and what stands on them,
+ * asked whether so many pods more would find a place, all of them or none.
+ *
+ * A session begins with what is free ('begin') and takes from it ('take'). Nodes are tried in the
+ * order of their names, each as far as it goes; so what a node refused once it refuses for the rest
+ * of the session, and equal pods need not ask it again ('from'). For pods of one kind that finds a
+ * place whenever there is one; of several kinds the scarcest comes first, which is no proof that
+ * there is none when it says so. It never puts more on a node than the node has.
+ *
+ * As the scheduler sees it: labels (node selector, required affinity), taints, resources and the
+ * number of pods, host ports (whatever address they are bound to). A node that says nothing of
+ * "pods" does not count them.
+ */
+#ifndef SL_CONTROLLERS_CAPACITY_PACK_H
+#define SL_CONTROLLERS_CAPACITY_PACK_H
+
+#include "base/buf.h"
+#include "topo/topo.h"
+
+#define PACK_MAX_RESOURCES 256u /* of all nodes and pods; further ones are on no node */
+#define PACK_MAX_PORTS 64u      /* of one pod; further ones are not looked at */
+#define PACK_MAX_KINDS 32u      /* of pods in one question */
+
+struct pack;
+
+/* Protocol and number of a host port. */
+static inline uint32_t pack_port(const char *protocol, int64_t port) {
+    uint32_t p = protocol[0] == 'U' ? 1 : protocol[0] == 'S' ? 2 : 0;
+    return p << 16 | (uint32_t)(port & 0xffff);
+}
+
+struct pack *pack_new(void);
+void pack_free(struct pack *k);
+
+/* Told again whenever it changed. Everything is copied. */
+void pack_node(struct pack *k, const struct sl_topo_node *n);
+void pack_node_gone(struct pack *k, const char *name);
+/* A pod stands there (sign 1) or no longer does (-1). The node may be unknown yet. */
+void pack_stands(struct pack *k, const char *node, const struct sl_request *v, uint32_t n,
+                 const uint32_t *ports, uint32_t n_ports, int sign);
+
+/* Pods of one kind. */
+struct pack_pods {
+    const struct sl_podset_spec *spec; /* requests, node_selector, affinity, tolerations */
+    const uint32_t *ports;
+    uint32_t n_ports;
+    int32_t count;
+    uint64_t like; /* pods with the same number are equal; 0: like no others */
+};
+
+struct pack_place {
+    const char *node; /* as long as it is known */
+    uint32_t kind;    /* which of the pods */
+    int32_t count;
+};
+struct pack_places {
+    struct pack_place *v;
+    uint32_t n, cap;
+};
+
+void pack_begin(struct pack *k);
+/*
+ * Takes room for all of them and returns true; or takes nothing. 'some': takes what there is, and
+ * returns whether that was enough. places (may be NULL) gets where they would stand.
+ */
+struct pack_lack {
+    uint32_t kind;      /* the first of the pods that found too little room */
+    int32_t rest;       /* how many of them were left over */
+    struct sl_buf *why; /* gets "of 4 nodes 2 lack cpu, 1 has a taint that is not tolerated": why
+                         * none took another, beside those that had found room; NULL: not asked */
+};
+bool pack_take(struct pack *k, const struct pack_pods *v, uint32_t n, bool some,
+               struct pack_lack *lack, struct pack_places *places);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * Text that Workloads are made of: podsets from pod templates, and what is copied of a job's labels
+ * and annotations. In job_draft.c.
+ */
+#ifndef SL_CONTROLLERS_DRAFT_H
+#define SL_CONTROLLERS_DRAFT_H
+
+#include "controllers/rec.h"
+
+/* Does a label, or an annotation, stay out? */
+typedef bool (*draft_drop_fn)(const char *key, bool label);
+/* `"template":{…}`, with every variable of a container's environment once. drop NULL: the spec
+ * alone, without labels and annotations. */
+void draft_put_template(yyjson_val *template, draft_drop_fn drop, struct sl_buf *out);
+/* `,"topologyRequest":{…}`, or nothing if nothing is asked for. index_label: where the rank of a
+ * pod stands, NULL. */
+void draft_put_topology(const struct sl_manager *m, yyjson_val *annotations,
+                        const char *index_label, struct sl_buf *out);
+/* Those of the map that are in the list, as JSON members; 'out' has only members. */
+void draft_put_chosen(yyjson_val *map, const struct sl_strs *keys, struct sl_buf *out);
+/* Parameters of ProvisioningRequests, likewise. */
+void draft_put_provreq(yyjson_val *map, struct sl_buf *out);
+/* The annotations that a Workload takes over, likewise. */
+void draft_put_annotations(const struct sl_manager *m, yyjson_val *map, struct sl_buf *out);
+
+#endif

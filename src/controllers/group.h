@@ -1,0 +1,231 @@
+/*
+ * Plain pods and groups of pods as jobs. A pod with the label kueue.x-k8s.io/managed=true has,
+ * besides what every pod has, a 'struct pod_job'; all pods of one (namespace, group name) form a
+ * group, and a pod without a group name is a group of its own. A group has one Workload, is started
+ * while that is admitted, stopped when it is not, and tells it how far it is.
+ *
+ * As for Jobs, the pass is level-triggered: group_plan says where the group stands and what is to
+ * be written next for each of its pods, from the records as they are now and nothing else;
+ * group_pass acts on the Workload, group_build makes the body of the one write that is due for a
+ * pod. A group whose pods or Workload changed is planned anew once per turn, and no pod of it is
+ * written before. Pods are written beside each other, each as its own object; the Workload is made
+ * through the record of one of them.
+ *
+ * Pods cannot be suspended: to stop one is to delete it, and whoever made it makes another. So
+ *   - a group keeps its Workload while pods are replaced, and is held back meanwhile
+ *     (WaitingForReplacementPods);
+ *   - a pod that ended counts until its group has ended: its record and its finalizer stay so long.
+ *     But a pod that is being deleted never waits for others: it loses the finalizer as soon as it
+ *     cannot run any more (group_plan.c: 'is_free'), and if it had succeeded, that is written in
+ * the Workload first;
+ *   - what a stopped pod runs on is in use until it has ended, or its time to end is over: only
+ * then the quota goes to others;
+ *   - pods that come after a group has finished are another group of that name.
+ *
+ * Pods that a parent suspends (annotation pod-suspending-parent: Deployment, StatefulSet,
+ * LeaderWorkerSet) have no finalizer. Those of the last two have a prebuilt Workload, which their
+ * own controller makes and resizes: such a group is never called complete, incomplete or out of
+ * size here; as many of its pods are started as the Workload was granted, the others keep their
+ * gate.
+ */
+#ifndef SL_CONTROLLERS_GROUP_H
+#define SL_CONTROLLERS_GROUP_H
+
+#include "controllers/pod.h"
+
+#define GROUP_CONTROLLER "pod-kueue-controller"
+#define GROUP_MANAGED "kueue.x-k8s.io/managed" /* label and finalizer */
+#define GROUP_NAME "kueue.x-k8s.io/pod-group-name"
+#define GROUP_TOTAL "kueue.x-k8s.io/pod-group-total-count"
+#define GROUP_PARENT "kueue.x-k8s.io/pod-suspending-parent"
+#define GROUP_SUCCEEDED "sluice.dev/succeeded-pods"
+#define GROUP_MAX_ROLES 18u
+
+/* What is written for a pod, one at a time. */
+enum pod_step {
+    POD_REST,
+    POD_READ,    /* GET: its text is needed and was not kept */
+    POD_COMPOSE, /* POST of the group's Workload */
+    POD_START,   /* the gate goes, and what the admission adds comes */
+    POD_TARGET,  /* status condition TerminationTarget: why it is going to be deleted */
+    POD_STOP,    /* DELETE, after that */
+    POD_LET_GO,  /* our finalizer goes */
+    POD_REMOVE,  /* DELETE of one too many, or of one whose time is over */
+    POD_STEPS,
+};
+
+/* Where a group stands. From GROUP_WL_FINISHED on it has its Workload. */
+enum group_phase {
+    GROUP_IGNORED,     /* not ours */
+    GROUP_OVER,        /* all of its pods have ended, and no Workload is left to tell */
+    GROUP_WRONG,       /* its pods contradict each other: 'why' says how */
+    GROUP_SHORT,       /* fewer pods than it names */
+    GROUP_ALONE,       /* no Workload yet, or prebuilt and not there */
+    GROUP_TAKEN,       /* a Workload of its name belongs to somebody else */
+    GROUP_UNMATCHED,   /* its Workload is for something else, or for pods before these */
+    GROUP_OUT_OF_SYNC, /* the same, prebuilt */
+    GROUP_LEFT,        /* a plain pod is being deleted and does not run any more */
+    GROUP_WL_FINISHED, /* the Workload is finished */
+    GROUP_WL_DELETING, /* the Workload is being deleted */
+    GROUP_FINISHED,    /* the group is finished, its Workload not */
+    GROUP_EVICTED,
+    GROUP_WAITING, /* not admitted */
+    GROUP_RUNNING, /* admitted */
+};
+
+/* What few pods have. */
+struct pod_more {
+    char *prebuilt, *gate; /* NULL: absent */
+    int32_t max_exec_s;    /* -1: absent */
+};
+
+/* What a Workload is made of. */
+struct pod_draft {
+    char *podset; /* members "template" and "topologyRequest"; NULL: another of its role has it */
+    char *annotations;     /* JSON members: parameters of ProvisioningRequests */
+    char *labels, *copied; /* likewise: labels and annotations that the configuration names */
+};
+
+struct pod_job {
+    struct pod_group *group;
+    struct rec_pod *prev, *next; /* in the group */
+    struct template *template;   /* of the whole pod, while it has our gate; NULL otherwise */
+    struct pod_draft *draft;     /* until there is a Workload */
+    struct pod_more *more;
+    char *message;                    /* status.message, of one that has ended; NULL */
+    char *note;                       /* of the event when the write in flight is done */
+    uint64_t containers, tolerations; /* hashes, as in struct template */
+    uint64_t digest;                  /* of everything here that was decoded */
+    sl_time delete_at;                /* deletionTimestamp, which includes the grace; 0: none */
+    sl_time ends; /* mono: until then it may run, since it was first seen to be deleted; 0: it was
+                     not. The clock on the wall would end it too early, or never, when it is set */
+    sl_time active_at;   /* when it was last seen to work, of one that does not */
+    uint64_t started_rv; /* the version whose gate was asked to go, until it is known whether it
+                            did; 0: none. Ask pod_starting */
+    sl_sym queue, priority_class, pod_class;
+    sl_sym role;   /* annotation role-hash, or what it would be */
+    sl_sym parent; /* annotation pod-suspending-parent */
+    int32_t total; /* annotation pod-group-total-count; 0: absent or wrong */
+    uint8_t step;  /* to be written: enum pod_step */
+    uint8_t doing; /* in flight */
+    bool unretriable, fast, serving;
+    bool ready;     /* condition Ready */
+    bool target;    /* condition TerminationTarget */
+    bool bad_index; /* label pod-group-pod-index is no number below the total */
+};
+
+/* All pods of a group name, or one plain pod. */
+struct pod_group {
+    uint32_t id; /* its place in the manager's list */
+    uint32_t n;  /* pods */
+    sl_sym ns;
+    bool single, dirty;
+    bool told_short;      /* what is wrong was told */
+    uint8_t phase;        /* as planned: enum group_phase */
+    uint32_t wl;          /* object number of the Workload as planned; SL_MAP_NONE */
+    uint32_t told;        /* hash of the last note about admission checks */
+    sl_time since;        /* wall: it is short, or wrong, since */
+    sl_time pause;        /* mono: nothing is composed before */
+    sl_time look_at;      /* wall: to be planned again, whatever happens */
+    struct rec_pod *pods; /* linked by 'next', the newest arrival first */
+    char name[];          /* "" for a plain pod */
+};
+
+/* ---- pod_job.c: from the object to the record ---- */
+/* Does a controller here look after this pod? */
+bool pod_is_managed(const struct sl_manager *m, yyjson_val *o);
+/* Takes the object in, or forgets what there was. Returns whether anything that matters changed. */
+bool pod_job_take(struct sl_manager *m, struct rec_pod *p, yyjson_val *o);
+void pod_job_gone(struct sl_manager *m, struct rec_pod *p);
+void pod_job_free(struct pod_job *j);
+void pod_draft_drop(struct pod_job *j);
+static inline bool pod_ended(const struct rec_pod *p) {
+    return p->phase == POD_SUCCEEDED || p->phase == POD_FAILED;
+}
+static inline bool pod_gated(const struct rec_pod *p) {
+    return p->gates & POD_GATE_ADMISSION;
+}
+/* Gated, and perhaps not any more: the start is on its way, or nobody knows what became of it. It
+ * carries the version that we know: once there is another, it has happened or never will. */
+static inline bool pod_starting(const struct rec_pod *p) {
+    return pod_gated(p) && p->job->started_rv == p->rec.rv;
+}
+
+/* ---- group.c: groups and their Workloads ---- */
+struct pod_group *group_find(const struct sl_manager *m, sl_sym ns, const char *name);
+/* To be planned in this turn. NULL: nothing. */
+void group_touch(struct sl_manager *m, struct pod_group *g);
+/* All of them: settings or the leader changed. */
+void groups_touch(struct sl_manager *m);
+void group_join(struct sl_manager *m, struct rec_pod *p, const char *name);
+void group_leave(struct sl_manager *m, struct rec_pod *p);
+void groups_end(struct sl_manager *m);
+/* Do pods matter to any of these frameworks? */
+bool group_frameworks(const bool framework[SL_FW_COUNT]);
+/* A Workload is new, changed, or gone: marks the group that it matters to, and ends what is left of
+ * one whose pods are gone. */
+void group_workload_changed(struct sl_manager *m, struct rec_wl *w, bool gone);
+/* Of a group's Workload: no pod that counts is left. */
+void group_without_pods(struct sl_manager *m, struct rec_wl *w);
+/* Does one plain pod control it? */
+bool group_owns_one(const struct sl_manager *m, const struct rec_wl *w);
+/* The same, and once evicted it is not put back: its pod does not come again, unless it still
+ * waits. */
+bool group_dies_once(const struct sl_manager *m, const struct rec_wl *w);
+
+/* ---- group_plan.c: what the records say ---- */
+struct group_member {
+    struct rec_pod *p;
+    uint32_t role; /* in the Workload's podsets, or in the plan's roles; GROUP_NO_ROLE */
+    uint8_t step;  /* enum pod_step */
+    bool active;   /* runs, can run, or has succeeded */
+    bool may_run;  /* has lost the gate, and has not ended for good */
+    bool late;     /* succeeded while it was being deleted, and the Workload does not say so yet */
+};
+#define GROUP_NO_ROLE UINT32_MAX
+
+struct group_plan {
+    enum group_phase phase;
+    struct rec_wl *wl;               /* its Workload, or the one in the way */
+    const char *why;                 /* what is wrong with it */
+    SL_VEC(struct group_member) v;   /* those that count, the oldest first */
+    SL_VEC(struct rec_pod *) roles;  /* when composing: a pod of each, by name of the role */
+    int32_t total;                   /* pods that it should have */
+    int32_t succeeded, ready;        /* with those that are gone already */
+    int32_t missing;                 /* pods that have to be replaced */
+    uint32_t strangers;              /* members that the Workload does not name as owners */
+    int32_t reclaim[SL_MAX_PODSETS]; /* succeeded, per podset of the Workload */
+    char *succeeded_text;            /* what GROUP_SUCCEEDED has to say; NULL: as it does */
+    bool runs;                       /* a pod of it may run, or holds what it ran on */
+    sl_time look_at;                 /* SL_TIME_NEVER: only when something changes */
+    char text[512];
+};
+/* To be ended with group_plan_done. */
+void group_plan(const struct sl_manager *m, struct pod_group *g, struct group_plan *ret);
+void group_plan_done(struct group_plan *p);
+/* Why pods of a group that stands so are stopped: the message, and as condition what 'reason' gets.
+ * Borrowed from the records. */
+const char *group_why(const struct sl_manager *m, const struct pod_group *g, struct sl_buf *reason);
+/* Of one pod: does the Workload describe it? The owner is not looked at. */
+bool group_fits_one(const struct sl_manager *m, const struct rec_pod *p, const struct rec_wl *w);
+
+/* ---- group_pass.c: the pass ---- */
+void group_pass(struct sl_manager *m, struct pod_group *g);
+
+/* ---- group_patch.c: the bodies ---- */
+bool group_build(struct sl_manager *m, struct rec_pod *p, struct sl_write *w);
+/* Was the write that ended one of a group's? */
+bool group_written(struct sl_manager *m, struct rec_pod *p, enum sl_written how);
+/* The whole spec of a plain pod's Workload, from its draft. False: the priority class does not
+ * exist.
+ */
+bool group_spec(const struct sl_manager *m, const struct rec_pod *leader,
+                struct rec_pod *const *roles, const int32_t *counts, uint32_t n, bool replace,
+                struct sl_buf *out);
+/* One map of what is copied of all of theirs, as JSON members each after a comma; out may be NULL.
+ * False: they do not agree. */
+bool group_put_copied(const struct group_plan *p, bool labels, struct sl_buf *out);
+/* A reference to the pod as owner. */
+void group_owner_reference(const struct rec_pod *p, bool controller, struct sl_buf *out);
+
+#endif

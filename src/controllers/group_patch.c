@@ -1,0 +1,369 @@
+/* The bodies of what is written for pods that are queued themselves, and what follows when it is
+ * written. */
+#include "controllers/group.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "controllers/job.h"
+#include "controllers/metrics.h"
+
+#define PAUSE SL_SEC /* before a Workload's name that somebody else has is tried again */
+#define MAX_NAME 512u
+#define FIELD_MANAGER "kueue"
+
+static void put_text(struct sl_buf *b, const char *lead, const char *value) {
+    sl_buf_puts(b, lead);
+    sl_buf_json(b, value);
+}
+
+/* Of the event that follows when the write is done. */
+static void _printf_(2, 3) set_note(struct pod_job *j, const char *fmt, ...) {
+    va_list args;
+    char *note = NULL;
+    va_start(args, fmt);
+    int n = vasprintf(&note, fmt, args);
+    va_end(args);
+    sl_freep(&j->note);
+    if (n >= 0)
+        j->note = note;
+}
+
+/* ---- the Workload ---- */
+
+/* A merge patch has to say what goes. */
+static void put_absent(struct sl_buf *b, const char *key, bool replace) {
+    if (replace)
+        sl_buf_printf(b, ",\"%s\":null", key);
+}
+
+bool group_spec(const struct sl_manager *m, const struct rec_pod *leader,
+                struct rec_pod *const *roles, const int32_t *counts, uint32_t n, bool replace,
+                struct sl_buf *out) {
+    const struct pod_job *j = leader->job;
+    int32_t max_exec = j->more ? j->more->max_exec_s : -1;
+    struct priority p;
+
+    if (!priority_of(m, str(m, j->priority_class), str(m, j->pod_class), &p))
+        return false;
+    sl_buf_puts(out, "{\"podSets\":[");
+    for (uint32_t i = 0; i < n; i++) {
+        put_text(out, i ? ",{\"name\":" : "{\"name\":",
+                 j->group->single ? JOB_PODSET : str(m, roles[i]->job->role));
+        sl_buf_printf(out, ",\"count\":%d,%s}", counts[i], roles[i]->job->draft->podset);
+    }
+    sl_buf_printf(out, "],\"priority\":%d", p.value);
+    if (*p.name) {
+        put_text(out, ",\"priorityClassRef\":{\"group\":", p.group);
+        put_text(out, ",\"kind\":", p.kind);
+        put_text(out, ",\"name\":", p.name);
+        sl_buf_putc(out, '}');
+    } else {
+        put_absent(out, "priorityClassRef", replace);
+    }
+    if (j->queue)
+        put_text(out, ",\"queueName\":", str(m, j->queue));
+    else
+        put_absent(out, "queueName", replace);
+    if (max_exec > 0)
+        sl_buf_printf(out, ",\"maximumExecutionTimeSeconds\":%d", max_exec);
+    else
+        put_absent(out, "maximumExecutionTimeSeconds", replace);
+    sl_buf_putc(out, '}');
+    return true;
+}
+
+void group_owner_reference(const struct rec_pod *p, bool controller, struct sl_buf *out) {
+    put_text(out, "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"name\":", p->rec.name);
+    put_text(out, ",\"uid\":", p->rec.uid);
+    sl_buf_puts(out, controller ? ",\"controller\":true,\"blockOwnerDeletion\":true}" : "}");
+}
+
+bool group_put_copied(const struct group_plan *p, bool labels, struct sl_buf *out) {
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *all = yyjson_mut_obj(doc);
+    bool agree = true;
+    for (uint32_t i = 0; i < p->v.n; i++) {
+        const struct pod_draft *d = p->v.v[i].p->job->draft;
+        const char *text = !d || !p->v.v[i].active ? "" : labels ? d->labels : d->copied;
+        size_t k, n;
+        yyjson_val *key, *val;
+        struct sl_buf b;
+        if (!*text)
+            continue;
+        sl_buf_init(&b, SL_WRITER_MAX_BODY);
+        sl_buf_printf(&b, "{%s}", text);
+        yyjson_doc *one = yyjson_read(b.s, b.len, 0);
+        yyjson_obj_foreach (yyjson_doc_get_root(one), k, n, key, val) {
+            yyjson_mut_val *had = yyjson_mut_obj_get(all, yyjson_get_str(key));
+            agree &= !had || yyjson_mut_equals_str(had, yyjson_get_str(val));
+            (void)yyjson_mut_obj_put(all, yyjson_val_mut_copy(doc, key),
+                                     yyjson_val_mut_copy(doc, val));
+        }
+        yyjson_doc_free(one);
+        sl_buf_done(&b);
+    }
+    char *s = out && yyjson_mut_obj_size(all) ? yyjson_mut_val_write(all, 0, NULL) : NULL;
+    if (s) {
+        s[strlen(s) - 1] = '\0';
+        sl_buf_printf(out, ",%s", s + 1);
+    }
+    free(s);
+    yyjson_mut_doc_free(doc);
+    return agree;
+}
+
+/* Members as they are made: each after a comma, and the first comma goes. */
+static void put_map(struct sl_buf *b, const char *name, const struct sl_buf *members) {
+    sl_buf_printf(b, ",\"%s\":{%s}", name, members->len ? sl_buf_str(members) + 1 : "");
+}
+
+static void put_metadata(const struct sl_manager *m, const struct group_plan *p,
+                         const struct rec_pod *leader, struct sl_buf *b) {
+    const struct pod_job *j = leader->job;
+    bool single = j->group->single;
+    struct sl_buf map;
+
+    sl_buf_init(&map, SL_WRITER_MAX_BODY);
+    if (single)
+        put_text(&map, ",\"kueue.x-k8s.io/job-uid\":", leader->rec.uid);
+    (void)group_put_copied(p, true, &map);
+    put_map(b, "labels", &map);
+    sl_buf_clear(&map);
+    if (!single)
+        sl_buf_puts(&map, ",\"kueue.x-k8s.io/is-group-workload\":\"true\"");
+    for (uint32_t i = 0; i < p->v.n; i++) { /* the oldest one's */
+        const struct pod_draft *d = p->v.v[i].p->job->draft;
+        if (!d || !*d->annotations)
+            continue;
+        sl_buf_printf(&map, ",%s", d->annotations);
+        break;
+    }
+    (void)group_put_copied(p, false, &map);
+    if (j->more && j->more->gate && m->settings->gates[SL_G_ADMISSION_GATED_BY])
+        put_text(&map, ",\"" JOB_GATED_BY "\":", j->more->gate);
+    put_map(b, "annotations", &map);
+    sl_buf_done(&map);
+}
+
+static void put_owners(const struct group_plan *p, bool single, struct sl_buf *b) {
+    const char *comma = "";
+    sl_buf_puts(b, ",\"finalizers\":[\"kueue.x-k8s.io/resource-in-use\"],\"ownerReferences\":[");
+    for (uint32_t i = 0; i < p->v.n; i++) {
+        if (!p->v.v[i].active)
+            continue;
+        sl_buf_puts(b, comma);
+        group_owner_reference(p->v.v[i].p, single, b);
+        comma = ",";
+    }
+    sl_buf_puts(b, "]}");
+}
+
+static void count_roles(const struct group_plan *p, const struct rec_pod *leader, int32_t *counts) {
+    for (uint32_t k = 0; k < p->roles.n; k++) {
+        counts[k] = 0;
+        for (uint32_t i = 0; i < p->v.n; i++)
+            counts[k] += p->v.v[i].active && p->v.v[i].p->job->role == p->roles.v[k]->job->role;
+    }
+    if (leader->job->fast && !leader->job->group->single)
+        counts[0] = p->total;
+}
+
+static bool build_compose(struct sl_manager *m, struct rec_pod *p, struct sl_write *w) {
+    struct pod_group *g = p->job->group;
+    struct sl_buf name, *b = &w->body;
+    struct group_plan plan;
+    int32_t counts[GROUP_MAX_ROLES];
+
+    group_plan(m, g, &plan);
+    bool fine = plan.roles.n && plan.roles.n <= GROUP_MAX_ROLES && plan.roles.v[0] == p &&
+                plan.phase == GROUP_ALONE;
+    for (uint32_t i = 0; fine && i < plan.roles.n; i++)
+        fine = plan.roles.v[i]->job->draft && plan.roles.v[i]->job->draft->podset;
+    if (fine) {
+        const struct rec_pod *leader = plan.v.v[0].p;
+        sl_buf_init(&name, MAX_NAME);
+        if (g->single)
+            wl_name(&name, "Pod", "", p->rec.name, p->rec.uid, "",
+                    m->settings->gates[SL_G_SHORT_WORKLOAD_NAMES]);
+        else
+            sl_buf_puts(&name, g->name);
+        count_roles(&plan, leader, counts);
+        write_create(m, REC_WORKLOAD, str(m, g->ns), w);
+        put_text(b,
+                 "{\"apiVersion\":\"kueue.x-k8s.io/v1beta2\",\"kind\":\"Workload\",\"metadata\":{"
+                 "\"name\":",
+                 sl_buf_str(&name));
+        put_text(b, ",\"namespace\":", str(m, g->ns));
+        put_metadata(m, &plan, leader, b);
+        put_owners(&plan, g->single, b);
+        sl_buf_puts(b, ",\"spec\":");
+        fine = group_spec(m, leader, plan.roles.v, counts, plan.roles.n, false, b);
+        sl_buf_putc(b, '}');
+        set_note(p->job, "Created Workload: %s/%s", str(m, g->ns), sl_buf_str(&name));
+        sl_buf_done(&name);
+    }
+    group_plan_done(&plan);
+    return fine;
+}
+
+/* ---- the pod ---- */
+
+/* Whoever is held by gates of others as well is told why it does not start. */
+static void note_start(struct sl_manager *m, struct rec_pod *p, const struct rec_wl *w) {
+    static const char key[] = "{\"name\":\"";
+    const char *at = str(m, p->others);
+    struct sl_buf held;
+
+    sl_buf_init(&held, MAX_NAME);
+    while ((at = strstr(at, key))) {
+        at += strlen(key);
+        sl_buf_puts(&held, held.len ? ", " : "; still held by other scheduling gates: ");
+        sl_buf_add(&held, at, strcspn(at, "\""));
+    }
+    set_note(p->job, "Admitted by clusterQueue %s%s", str(m, w->seen.admission->cq),
+             sl_buf_str(&held));
+    sl_buf_done(&held);
+}
+
+static struct rec_wl *workload_of(const struct sl_manager *m, const struct pod_group *g) {
+    struct rec *r = g->wl == SL_MAP_NONE ? NULL : m->objs.v[g->wl];
+    return r && !r->gone && r->kind == REC_WORKLOAD ? wl_of(r) : NULL;
+}
+
+static bool build_start(struct sl_manager *m, struct rec_pod *p, struct sl_write *w) {
+    const struct pod_group *g = p->job->group;
+    const struct rec_wl *wl = workload_of(m, g);
+    struct sl_buf gates;
+    struct sl_err err;
+    uint32_t role = 0;
+    if (!wl || !wl->seen.admission || !p->job->template)
+        return false;
+    while (!g->single && role < wl->n_podsets && wl->podsets[role].name != p->job->role)
+        role++;
+    struct job_extras *x = job_extras_new(m, wl, role, &err);
+    uint8_t stay = (uint8_t)(p->gates & ~POD_GATE_ADMISSION);
+    if (x && !job_extras_gated(x))
+        stay &= (uint8_t)~POD_GATE_TOPOLOGY;
+    bool fits = x && job_extras_fit(x, p->job->template, NULL, &err) == 0;
+    if (fits) {
+        sl_buf_init(&gates, SL_WRITER_MAX_BODY);
+        pod_put_gates(m, p, stay, &gates);
+        write_patch(m, &p->rec, NULL, w);
+        write_guard(w, &p->rec);
+        job_extras_put_pod(x, sl_buf_str(&gates), &w->body);
+        sl_buf_done(&gates);
+        note_start(m, p, wl);
+    }
+    job_extras_free(x);
+    return fits;
+}
+
+static bool build_target(struct sl_manager *m, struct rec_pod *p, struct sl_write *w) {
+    struct sl_buf reason;
+    sl_buf_init(&reason, MAX_NAME);
+    const char *why = group_why(m, p->job->group, &reason);
+    write_apply(m, &p->rec, "status", FIELD_MANAGER, w);
+    sl_buf_puts(&w->body, ",\"status\":{\"conditions\":[{\"type\":\"TerminationTarget\",\"status\":"
+                          "\"True\",\"lastTransitionTime\":");
+    jput_time(&w->body, m->spec.port->wall);
+    put_text(&w->body, ",\"reason\":", sl_buf_str(&reason));
+    put_text(&w->body, ",\"message\":", why);
+    sl_buf_puts(&w->body, "}]}}");
+    sl_buf_done(&reason);
+    return true;
+}
+
+/* The record may be gone before the answer comes, so people are told now. */
+static bool build_delete(struct sl_manager *m, struct rec_pod *p, struct sl_write *w) {
+    struct sl_buf reason;
+    bool stop = p->job->step == POD_STOP, expired = p->job->group->phase == GROUP_EVICTED;
+    sl_buf_init(&reason, MAX_NAME);
+    write_delete(m, &p->rec, false, w);
+    event(m, &p->rec, GROUP_CONTROLLER, false,
+          stop      ? "Stopped"
+          : expired ? "Deleted"
+                    : "ExcessPodDeleted",
+          "%s",
+          stop      ? group_why(m, p->job->group, &reason)
+          : expired ? "Deleted job: deactivation retention period expired"
+                    : "Excess pod deleted");
+    sl_buf_done(&reason);
+    return true;
+}
+
+static bool build_step(struct sl_manager *m, struct rec_pod *p, struct sl_write *w) {
+    switch ((enum pod_step)p->job->step) {
+    case POD_READ:
+        write_read(m, &p->rec, w);
+        return true;
+    case POD_COMPOSE:
+        return build_compose(m, p, w);
+    case POD_START:
+        return build_start(m, p, w);
+    case POD_TARGET:
+        return build_target(m, p, w);
+    case POD_STOP:
+    case POD_REMOVE:
+        return build_delete(m, p, w);
+    case POD_LET_GO:
+        write_finalizer(m, &p->rec, false, w);
+        return true;
+    case POD_REST:
+    case POD_STEPS:
+        break;
+    }
+    return false;
+}
+
+bool group_build(struct sl_manager *m, struct rec_pod *p, struct sl_write *w) {
+    struct pod_job *j = p->job;
+    struct pod_group *g = j->group;
+    j->doing = POD_REST;
+    if (g->dirty) /* planned first */
+        return false;
+    if (j->step == POD_COMPOSE && m->spec.port->mono < g->pause) {
+        rec_want_at(m, &p->rec, g->pause);
+        return false;
+    }
+    if (!build_step(m, p, w))
+        return false;
+    j->doing = j->step;
+    if (j->step == POD_START)
+        j->started_rv = p->rec.rv;
+    return true;
+}
+
+/* ---- afterwards ---- */
+
+/* What people are told when a step is done. */
+static const char *const step_event[POD_STEPS] = {
+    [POD_COMPOSE] = "CreatedWorkload",
+    [POD_START] = "Started",
+};
+
+bool group_written(struct sl_manager *m, struct rec_pod *p, enum sl_written how) {
+    struct pod_job *j = p->job;
+    enum pod_step step = (enum pod_step)j->doing;
+    const struct rec_wl *w = workload_of(m, j->group);
+    const char *reason = step_event[step];
+    if (step == POD_REST)
+        return false;
+    j->doing = POD_REST;
+    if (step == POD_READ ? how == SL_WRITTEN : step == POD_START && how != SL_WRITE_FAILED)
+        j->started_rv = 0;
+    if (how == SL_WRITTEN && step == POD_COMPOSE)
+        count_created(m, &p->rec);
+    if (how == SL_WRITTEN && step == POD_START && w)
+        count_ungated(m, w, "kueue.x-k8s.io/admission", !j->group->single);
+    if (how == SL_WRITTEN && reason && j->note)
+        event(m, &p->rec, GROUP_CONTROLLER, false, reason, "%s", j->note);
+    if (how == SL_WRITE_CONFLICT && step == POD_COMPOSE)
+        j->group->pause = sl_time_add(m->spec.port->mono, PAUSE);
+    sl_freep(&j->note);
+    if (how != SL_WRITE_GONE)
+        group_touch(m, j->group);
+    return true;
+}

@@ -1,0 +1,321 @@
+/* Managed pods: from the object to what their group needs to know. */
+#include "controllers/group.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/role.h"
+#include "base/hash.h"
+#include "controllers/draft.h"
+#include "controllers/job.h"
+
+#define Q "kueue.x-k8s.io/"
+#define MAX_TEXT ((size_t)2 << 20) /* no object is larger */
+#define INDEX_LABEL Q "pod-group-pod-index"
+#define TARGET "TerminationTarget"
+
+/* ---- small readings ---- */
+
+static char *text_or_null(const char *s) {
+    return *s ? sl_strdup(s) : NULL;
+}
+
+static bool says(yyjson_val *o, const char *annotation, const char *value) {
+    return strcmp(jannotation(o, annotation), value) == 0;
+}
+
+static const char *group_name(const struct sl_manager *m, yyjson_val *o) {
+    const char *name =
+        m->settings->gates[SL_G_WORKLOAD_IDENTIFIER_ANNOTATIONS] ? jannotation(o, GROUP_NAME) : "";
+    return *name ? name : jlabel(o, GROUP_NAME);
+}
+
+bool group_frameworks(const bool framework[SL_FW_COUNT]) {
+    return framework[SL_FW_POD] || framework[SL_FW_DEPLOYMENT] || framework[SL_FW_STATEFULSET] ||
+           framework[SL_FW_LEADERWORKERSET];
+}
+
+bool pod_is_managed(const struct sl_manager *m, yyjson_val *o) {
+    if (strcmp(jlabel(o, GROUP_MANAGED), "true") != 0)
+        return false;
+    return m->reads[SL_FW_POD] || (group_frameworks(m->reads) && *jannotation(o, GROUP_PARENT));
+}
+
+static yyjson_val *condition(yyjson_val *o, const char *type) {
+    size_t i, n;
+    yyjson_val *c;
+    yyjson_arr_foreach (jat(o, "status.conditions"), i, n, c)
+        if (strcmp(jstr(c, "type"), type) == 0)
+            return c;
+    return NULL;
+}
+
+static bool holds(yyjson_val *o, const char *type) {
+    return strcmp(jstr(condition(o, type), "status"), "True") == 0;
+}
+
+/* ---- the parts ---- */
+
+static void more_free(struct pod_more *more) {
+    if (!more)
+        return;
+    sl_freep(&more->prebuilt);
+    sl_freep(&more->gate);
+    sl_freep(&more);
+}
+
+static void take_more(const struct sl_manager *m, struct pod_job *j, yyjson_val *o) {
+    struct pod_more more = {
+        .prebuilt = text_or_null(job_prebuilt_name(m, o)),
+        .gate = text_or_null(jannotation(o, JOB_GATED_BY)),
+        .max_exec_s = job_max_exec(o),
+    };
+    more_free(TAKE_PTR(j->more));
+    if (!more.prebuilt && !more.gate && more.max_exec_s < 0)
+        return;
+    j->more = sl_alloc(sizeof more);
+    *j->more = more;
+}
+
+/* Admission writes it on the pod. If nobody was asked, it is the hash, and once the pod is started
+ * the name of its podset: a start changes the spec. */
+static sl_sym role_of(struct sl_manager *m, const struct rec_pod *p, yyjson_val *o) {
+    char hash[SL_ROLE_HASH_SIZE];
+    const char *role = jannotation(o, SL_ROLE_ANNOTATION);
+    if (!*role && !pod_gated(p))
+        role = jlabel(o, Q "podset");
+    if (!*role && *group_name(m, o)) {
+        sl_role_hash(o, hash);
+        role = hash;
+    }
+    return sl_sym_put(&m->syms, role);
+}
+
+static void take_labels(struct sl_manager *m, const struct rec_pod *p, yyjson_val *o) {
+    struct pod_job *j = p->job;
+    const char *index = jlabel(o, INDEX_LABEL);
+    int32_t total = job_number(jannotation(o, GROUP_TOTAL), 0), rank = job_number(index, -1);
+    j->role = role_of(m, p, o);
+    j->queue = sl_sym_put(&m->syms, jlabel(o, Q "queue-name"));
+    j->priority_class = sl_sym_put(&m->syms, jlabel(o, Q "priority-class"));
+    j->pod_class = sl_sym_put(&m->syms, jstr(o, "spec.priorityClassName"));
+    j->parent = sl_sym_put(&m->syms, jannotation(o, GROUP_PARENT));
+    j->total = total > 0 ? total : 0;
+    j->bad_index = *index && (rank < 0 || rank >= j->total);
+    j->unretriable = says(o, Q "retriable-in-group", "false");
+    j->fast = says(o, Q "pod-group-fast-admission", "true");
+    j->serving = says(o, Q "pod-group-serving", "true");
+}
+
+/* When it stopped working: as its containers say, or when it was to be deleted. */
+static sl_time stopped_at(const struct pod_job *j, yyjson_val *o) {
+    yyjson_val *c = condition(o, "ContainersReady");
+    bool failed =
+        strcmp(jstr(c, "status"), "False") == 0 && strcmp(jstr(c, "reason"), "PodFailed") == 0;
+    sl_time at = failed ? jtime(c, "lastTransitionTime") : 0;
+    return at && (!j->delete_at || at < j->delete_at) ? at : j->delete_at;
+}
+
+static void take_end(const struct sl_manager *m, struct pod_job *j, yyjson_val *o) {
+    int64_t grace = jint(o, "metadata.deletionGracePeriodSeconds", 0);
+    bool sane = grace > 0 && grace < INT64_MAX / SL_SEC;
+    sl_time ends = sl_time_add(m->spec.port->mono, sane ? grace * SL_SEC : 0);
+    j->delete_at = jtime(o, "metadata.deletionTimestamp");
+    if (!j->delete_at)
+        j->ends = 0;
+    else if (!j->ends || ends < j->ends) /* may be shortened */
+        j->ends = ends;
+}
+
+static void take_status(const struct sl_manager *m, struct pod_job *j, const struct rec_pod *p,
+                        yyjson_val *o) {
+    take_end(m, j, o);
+    j->active_at = stopped_at(j, o);
+    j->ready = holds(o, "Ready");
+    j->target = holds(o, TARGET);
+    sl_freep(&j->message);
+    if (pod_ended(p))
+        j->message = text_or_null(jstr(o, "status.message"));
+}
+
+/* Only what waits for a start is compared with what is to be added to it. */
+static void take_template(struct sl_manager *m, struct rec_pod *p, yyjson_val *o) {
+    struct pod_job *j = p->job;
+    struct template *old = j->template;
+    bool waits = pod_gated(p) && !pod_ended(p) && !p->rec.deleting;
+    j->template = waits ? template_get(m, o) : NULL;
+    if (waits) {
+        j->containers = j->template->containers;
+        j->tolerations = j->template->tolerations;
+    }
+    template_unref(m, old); /* after the new one, so that an equal one stays */
+}
+
+/* ---- drafts ---- */
+
+void pod_draft_drop(struct pod_job *j) {
+    if (!j->draft)
+        return;
+    sl_freep(&j->draft->podset);
+    sl_freep(&j->draft->labels);
+    sl_freep(&j->draft->annotations);
+    sl_freep(&j->draft->copied);
+    sl_freep(&j->draft);
+}
+
+/* Has the group as many pods as it needs, with this one, and none with the text of its role? Until
+ * then texts may have to be kept for long: they are read again when they are needed. */
+static bool completes(const struct rec_pod *p) {
+    int32_t n = 0;
+    for (const struct rec_pod *x = p->job->group->pods; x; x = x->job->next) {
+        n += !x->rec.deleting && x->phase != POD_FAILED;
+        if (x != p && x->job->role == p->job->role && x->job->draft && x->job->draft->podset)
+            return false;
+    }
+    return p->job->fast || n >= p->job->total;
+}
+
+static bool has_workload(const struct sl_manager *m, const struct rec_pod *p) {
+    uint32_t cursor = 0;
+    const struct pod_group *g = p->job->group;
+    if (!g->single)
+        return wl_find(m, str(m, g->ns), g->name) != NULL;
+    for (struct rec_wl *w; (w = wl_owned(m, p->rec.uid, &cursor));)
+        if (group_fits_one(m, p, w))
+            return true;
+    return false;
+}
+
+static bool wants_draft(const struct sl_manager *m, const struct rec_pod *p) {
+    const struct pod_job *j = p->job;
+    if (!j->template || (j->more && j->more->prebuilt))
+        return false;
+    if (j->doing == POD_READ || !m->tables[REC_WORKLOAD].synced)
+        return j->doing == POD_READ;
+    return !has_workload(m, p) && (j->group->single || completes(p));
+}
+
+static char *dup_text(struct sl_buf *b) {
+    char *s = sl_strdup(sl_buf_str(b));
+    sl_buf_clear(b);
+    return s;
+}
+
+/* What is copied of labels and annotations is short, and asked of every pod of a group. */
+static void take_draft(const struct sl_manager *m, struct rec_pod *p, yyjson_val *o) {
+    static const struct sl_strs none;
+    yyjson_val *annotations = jat(o, "metadata.annotations");
+    bool whole = wants_draft(m, p), copy = m->settings->gates[SL_G_CUSTOM_METRIC_LABELS];
+    struct pod_draft d = {0};
+    struct sl_buf b;
+
+    pod_draft_drop(p->job);
+    if (!whole && (!p->job->template || p->job->group->single || has_workload(m, p)))
+        return;
+    sl_buf_init(&b, MAX_TEXT);
+    draft_put_chosen(jat(o, "metadata.labels"), &m->settings->label_keys_to_copy, &b);
+    d.labels = dup_text(&b);
+    draft_put_chosen(annotations, copy ? &m->spec.annotations_to_copy : &none, &b);
+    d.copied = dup_text(&b);
+    draft_put_provreq(annotations, &b);
+    d.annotations = dup_text(&b);
+    if (whole) {
+        draft_put_template(o, NULL, &b);
+        draft_put_topology(m, annotations, INDEX_LABEL, &b);
+        d.podset = dup_text(&b);
+    }
+    sl_buf_done(&b);
+    p->job->draft = sl_alloc(sizeof d);
+    *p->job->draft = d;
+    if (!whole && !*d.labels && !*d.copied && !*d.annotations)
+        pod_draft_drop(p->job);
+}
+
+/* ---- the whole ---- */
+
+static uint64_t digest(const struct rec_pod *p) {
+    const struct pod_job *j = p->job;
+    const uint64_t numbers[] = {
+        j->template ? j->template->hash : 0,
+        (uint64_t)j->delete_at,
+        (uint64_t)j->active_at,
+        (uint64_t)j->queue << 32 | j->priority_class,
+        (uint64_t)j->pod_class << 32 | j->role,
+        (uint64_t)j->parent << 32 | (uint32_t)j->total,
+        (uint64_t)(j->unretriable | j->fast << 1 | j->serving << 2 | j->ready << 3 |
+                   j->target << 4 | j->bad_index << 5 | p->rec.finalizer << 6),
+        (uint64_t)(p->phase | p->gates << 8) << 32 | p->node,
+        j->more ? (uint64_t)j->more->max_exec_s : 0,
+    };
+    uint64_t h = sl_hash_bytes(1, numbers, sizeof numbers);
+    h = sl_hash_str(h, j->message);
+    return sl_hash_str(sl_hash_str(h, j->more ? j->more->prebuilt : NULL),
+                       j->more ? j->more->gate : NULL);
+}
+
+static uint64_t prebuilt_key(const struct rec_pod *p) {
+    return sl_hash_str(p->rec.ns, p->job->more->prebuilt);
+}
+
+static void tie(struct sl_manager *m, struct rec_pod *p) {
+    sl_map_add(&m->by_uid, sl_hash_str(0, p->rec.uid), p->rec.obj);
+    if (p->job->more && p->job->more->prebuilt)
+        sl_map_add(&m->job_prebuilt, prebuilt_key(p), p->rec.obj);
+}
+
+static void untie(struct sl_manager *m, struct rec_pod *p) {
+    (void)sl_map_del(&m->by_uid, sl_hash_str(0, p->rec.uid), p->rec.obj);
+    if (p->job->more && p->job->more->prebuilt)
+        (void)sl_map_del(&m->job_prebuilt, prebuilt_key(p), p->rec.obj);
+}
+
+bool pod_job_take(struct sl_manager *m, struct rec_pod *p, yyjson_val *o) {
+    bool fresh = !p->job;
+    if (!pod_is_managed(m, o)) {
+        pod_job_gone(m, p);
+        return !fresh;
+    }
+    const char *name = group_name(m, o);
+    if (fresh)
+        p->job = sl_alloc0(1, sizeof *p->job);
+    else
+        untie(m, p);
+    struct pod_job *j = p->job;
+    uint64_t before = j->digest;
+    if (!fresh && strcmp(j->group->name, name) != 0)
+        group_leave(m, p);
+    take_labels(m, p, o);
+    take_more(m, j, o);
+    take_status(m, j, p, o);
+    take_template(m, p, o);
+    tie(m, p);
+    if (!j->group)
+        group_join(m, p, name);
+    take_draft(m, p, o);
+    j->digest = digest(p);
+    if (j->digest == before && !j->draft)
+        return false;
+    group_touch(m, j->group);
+    return true;
+}
+
+void pod_job_gone(struct sl_manager *m, struct rec_pod *p) {
+    if (!p->job)
+        return;
+    if (p->job->doing == POD_STOP || p->job->doing == POD_REMOVE)
+        (void)group_written(m, p, SL_WRITTEN); /* the stream was quicker than the answer */
+    untie(m, p);
+    template_unref(m, TAKE_PTR(p->job->template));
+    group_leave(m, p);
+    pod_job_free(TAKE_PTR(p->job));
+}
+
+void pod_job_free(struct pod_job *j) {
+    if (!j)
+        return;
+    pod_draft_drop(j);
+    more_free(TAKE_PTR(j->more));
+    sl_freep(&j->message);
+    sl_freep(&j->note);
+    sl_freep(&j);
+}

@@ -1,0 +1,371 @@
+/*
+ * Making a request. Nobody here has the whole template of a podset, so the Workload is read again;
+ * from its text come the PodTemplates, with what the assigned flavors add, and the request that
+ * names them. They are written one after the other in the Workload's turn, templates first; the
+ * texts are dropped with the last of them.
+ *
+ * What is there already counts: a template of the name is replaced (it is of an earlier try, or of
+ * another Workload of this name that is gone), a request of the name is taken in and looked at.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "controllers/prov.h"
+
+#define CONTROLLER "kueue-provisioning-request-controller"
+#define MANAGED "\"labels\":{\"kueue.x-k8s.io/managed\":\"true\"}"
+#define PAUSE SL_SEC
+#define MAX_NAME 1024u
+#define MAX_MESSAGE 1024u
+
+struct text {
+    char *name, *body;
+};
+
+struct prov_draft {
+    uint64_t key; /* of what it is made from */
+    sl_sym check;
+    int32_t attempt;
+    sl_time pause; /* mono */
+    bool replace;  /* the template that comes next is there already */
+    uint32_t n, next;
+    struct text v[PROV_MAX_PODSETS + 1]; /* templates, then the request; none: not read yet */
+};
+
+static void drop_texts(struct prov_draft *d) {
+    for (uint32_t i = 0; i < d->n; i++) {
+        sl_freep(&d->v[i].name);
+        sl_freep(&d->v[i].body);
+    }
+    d->n = d->next = 0;
+}
+
+void prov_make_none(struct rec_wl *w) {
+    if (!w->draft)
+        return;
+    drop_texts(w->draft);
+    sl_freep(&w->draft);
+}
+
+void prov_make(struct sl_manager *m, struct rec_wl *w, sl_sym check, int32_t attempt,
+               uint64_t key) {
+    if (!w->draft || w->draft->key != key) {
+        prov_make_none(w);
+        w->draft = sl_alloc0(1, sizeof *w->draft);
+        w->draft->key = key;
+        w->draft->check = check;
+        w->draft->attempt = attempt;
+    }
+    rec_want_at(m, &w->rec, w->draft->pause);
+}
+
+/* ---- templates ---- */
+
+static yyjson_mut_val *child(yyjson_mut_doc *d, yyjson_mut_val *o, const char *key, bool list) {
+    yyjson_mut_val *v = yyjson_mut_obj_get(o, key);
+    if (list ? yyjson_mut_is_arr(v) : yyjson_mut_is_obj(v))
+        return v;
+    v = list ? yyjson_mut_arr(d) : yyjson_mut_obj(d);
+    (void)yyjson_mut_obj_put(o, yyjson_mut_strcpy(d, key), v);
+    return v;
+}
+
+/* Limits are requests where there are none. */
+static void fill_requests(yyjson_mut_doc *d, yyjson_mut_val *of) {
+    yyjson_mut_val *r = yyjson_mut_obj_get(of, "resources"),
+                   *limits = yyjson_mut_obj_get(r, "limits"), *key, *val;
+    size_t i, n;
+    yyjson_mut_obj_foreach (limits, i, n, key, val) {
+        yyjson_mut_val *requests = child(d, r, "requests", false);
+        if (!yyjson_mut_obj_get(requests, yyjson_mut_get_str(key)))
+            (void)yyjson_mut_obj_put(requests, yyjson_mut_strcpy(d, yyjson_mut_get_str(key)),
+                                     yyjson_mut_val_mut_copy(d, val));
+    }
+}
+
+static bool has(yyjson_mut_val *list, yyjson_mut_val *item) {
+    size_t i, n;
+    yyjson_mut_val *v;
+    yyjson_mut_arr_foreach (list, i, n, v)
+        if (yyjson_mut_equals(v, item))
+            return true;
+    return false;
+}
+
+/* What the flavor adds to pods. */
+static void add_flavor(const struct sl_manager *m, yyjson_mut_doc *d, yyjson_mut_val *spec,
+                       sl_sym flavor) {
+    yyjson_doc *f = flavor_doc(m, flavor);
+    yyjson_val *is = jat(yyjson_doc_get_root(f), "spec"), *key, *val;
+    size_t i, n;
+    yyjson_obj_foreach (jat(is, "nodeLabels"), i, n, key, val)
+        (void)yyjson_mut_obj_put(child(d, spec, "nodeSelector", false),
+                                 yyjson_mut_strcpy(d, yyjson_get_str(key)),
+                                 yyjson_val_mut_copy(d, val));
+    yyjson_arr_foreach (jat(is, "tolerations"), i, n, val) {
+        yyjson_mut_val *list = child(d, spec, "tolerations", true),
+                       *item = yyjson_val_mut_copy(d, val);
+        if (!has(list, item))
+            (void)yyjson_mut_arr_append(list, item);
+    }
+    yyjson_doc_free(f);
+}
+
+static void put_template(const struct sl_manager *m, const struct rec_wl *w, uint32_t podset,
+                         yyjson_val *template, struct sl_buf *b) {
+    static const char *const lists[] = {"initContainers", "containers"};
+    const struct wl_admission *a = w->seen.admission;
+    yyjson_mut_doc *d = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *t = yyjson_val_mut_copy(d, template), *c;
+    yyjson_mut_val *spec = child(d, t, "spec", false);
+    size_t i, n;
+    for (uint32_t k = 0; k < a->n; k++)
+        for (uint32_t j = 0; a->v[k].name == w->podsets[podset].name && j < a->v[k].n; j++)
+            if (a->v[k].v[j].flavor)
+                add_flavor(m, d, spec, a->v[k].v[j].flavor);
+    for (size_t k = 0; k < SL_LEN(lists); k++)
+        yyjson_mut_arr_foreach (yyjson_mut_obj_get(spec, lists[k]), i, n, c)
+            fill_requests(d, c);
+    fill_requests(d, spec);
+    char *s = yyjson_mut_val_write(t, 0, NULL);
+    sl_buf_puts(b, s ? s : "{}");
+    free(s);
+    yyjson_mut_doc_free(d);
+}
+
+/* ---- which podsets count as one ---- */
+
+/* Of what such podsets have in common. */
+static uint64_t kind_of(const char *policy, yyjson_val *template) {
+    static const char *const lists[] = {"containers", "initContainers"};
+    static const char *const members[] = {"resources", "nodeSelector", "tolerations", "affinity",
+                                          "resourceClaims"};
+    yyjson_val *spec = yyjson_obj_get(template, "spec"), *c;
+    size_t i, n;
+    uint64_t h = 1;
+    if (strcmp(policy, "IdenticalPodTemplates") == 0)
+        return jhash(1, template);
+    for (size_t k = 0; k < SL_LEN(lists); k++) {
+        h = sl_hash_u64(h, yyjson_arr_size(yyjson_obj_get(spec, lists[k])));
+        yyjson_arr_foreach (yyjson_obj_get(spec, lists[k]), i, n, c)
+            h = sl_hash_u64(h, jhash(2, jat(c, "resources.requests")));
+    }
+    for (size_t k = 0; k < SL_LEN(members); k++)
+        h = sl_hash_u64(h, jhash(3, yyjson_obj_get(spec, members[k])));
+    return h;
+}
+
+struct group {
+    uint32_t podset; /* the first of them: its template and name are the group's */
+    int64_t count;
+    uint64_t kind;
+};
+
+static uint32_t group(const struct rec_wl *w, yyjson_val *config, yyjson_val *podsets,
+                      struct group *ret) {
+    const char *policy = jstr(config, "spec.podSetMergePolicy");
+    uint32_t sets[SL_MAX_PODSETS], made = 0;
+    int32_t counts[SL_MAX_PODSETS];
+    uint32_t n = prov_needed(w, config, sets, counts);
+    for (uint32_t i = 0; i < n; i++) {
+        yyjson_val *t = yyjson_obj_get(yyjson_arr_get(podsets, sets[i]), "template");
+        uint64_t kind = *policy ? kind_of(policy, t) : 0;
+        uint32_t k = 0;
+        while (k < made && (!*policy || ret[k].kind != kind))
+            k++;
+        if (k == made)
+            ret[made++] = (struct group){.podset = sets[i], .kind = kind};
+        ret[k].count += counts[i];
+    }
+    return made;
+}
+
+/* ---- texts ---- */
+
+static void put_meta(const struct sl_manager *m, const struct rec_wl *w, const char *name,
+                     struct sl_buf *b) {
+    sl_buf_puts(b, "\"metadata\":{\"name\":");
+    sl_buf_json(b, name);
+    sl_buf_puts(b, ",\"namespace\":");
+    sl_buf_json(b, str(m, w->rec.ns));
+    sl_buf_puts(b, "," MANAGED ",\"ownerReferences\":[{\"apiVersion\":\"kueue.x-k8s.io/v1beta2\","
+                   "\"kind\":\"Workload\",\"controller\":true,\"name\":");
+    sl_buf_json(b, w->rec.name);
+    sl_buf_puts(b, ",\"uid\":");
+    sl_buf_json(b, w->rec.uid);
+    sl_buf_puts(b, "}]}");
+}
+
+/* Those of the configuration; what the Workload's annotations say is said there. */
+static void put_parameters(const struct rec_wl *w, yyjson_val *config, struct sl_buf *b) {
+    const char *own = w->parameters ? w->parameters : "{}";
+    yyjson_doc *o = yyjson_read(own, strlen(own), 0);
+    yyjson_mut_doc *d = yyjson_mut_doc_new(NULL);
+    yyjson_val *from[] = {jat(config, "spec.parameters"), yyjson_doc_get_root(o)}, *key, *val;
+    yyjson_mut_val *all = yyjson_mut_obj(d);
+    size_t i, n;
+    for (size_t k = 0; k < SL_LEN(from); k++)
+        yyjson_obj_foreach (from[k], i, n, key, val)
+            (void)yyjson_mut_obj_put(all, yyjson_mut_strcpy(d, yyjson_get_str(key)),
+                                     yyjson_val_mut_copy(d, val));
+    char *s = yyjson_mut_val_write(all, 0, NULL);
+    sl_buf_puts(b, s ? s : "{}");
+    free(s);
+    yyjson_mut_doc_free(d);
+    yyjson_doc_free(o);
+}
+
+static void push(struct prov_draft *d, const char *name, struct sl_buf *body) {
+    d->v[d->n++] = (struct text){sl_strdup(name), sl_strdup(sl_buf_str(body))};
+    sl_buf_clear(body);
+}
+
+/* Returns whether everything that is needed was there. */
+static bool make_texts(struct sl_manager *m, struct rec_wl *w, yyjson_val *workload,
+                       yyjson_val *config) {
+    struct prov_draft *d = w->draft;
+    struct group groups[SL_MAX_PODSETS] = {0};
+    yyjson_val *podsets = jat(workload, "spec.podSets");
+    struct sl_buf name, part, b, list;
+    if (yyjson_arr_size(podsets) != w->n_podsets || !w->seen.admission)
+        return false;
+    uint32_t n = group(w, config, podsets, groups);
+    sl_buf_init(&name, MAX_NAME);
+    sl_buf_init(&part, MAX_NAME);
+    sl_buf_init(&list, PROV_MAX_TEXT);
+    sl_buf_init(&b, PROV_MAX_TEXT);
+    prov_name(&name, w->rec.name, str(m, d->check), d->attempt);
+    for (uint32_t i = 0; i < n && i < PROV_MAX_PODSETS; i++) {
+        const struct wl_podset *s = &w->podsets[groups[i].podset];
+        prov_template_name(&part, sl_buf_str(&name), str(m, s->name));
+        sl_buf_puts(&b, "{\"apiVersion\":\"v1\",\"kind\":\"PodTemplate\",");
+        put_meta(m, w, sl_buf_str(&part), &b);
+        sl_buf_puts(&b, ",\"template\":");
+        put_template(m, w, groups[i].podset,
+                     yyjson_obj_get(yyjson_arr_get(podsets, groups[i].podset), "template"), &b);
+        sl_buf_putc(&b, '}');
+        push(d, sl_buf_str(&part), &b);
+        sl_buf_puts(&list,
+                    i ? ",{\"podTemplateRef\":{\"name\":" : "{\"podTemplateRef\":{\"name\":");
+        sl_buf_json(&list, sl_buf_str(&part));
+        sl_buf_printf(&list, "},\"count\":%lld}",
+                      (long long)(groups[i].count < INT32_MAX ? groups[i].count : INT32_MAX));
+    }
+    sl_buf_puts(&b, "{\"apiVersion\":\"" PROV_API "\",\"kind\":\"ProvisioningRequest\",");
+    put_meta(m, w, sl_buf_str(&name), &b);
+    sl_buf_puts(&b, ",\"spec\":{\"provisioningClassName\":");
+    sl_buf_json(&b, jstr(config, "spec.provisioningClassName"));
+    sl_buf_puts(&b, ",\"parameters\":");
+    put_parameters(w, config, &b);
+    sl_buf_printf(&b, ",\"podSets\":[%s]}}", sl_buf_str(&list));
+    push(d, sl_buf_str(&name), &b);
+    struct sl_buf *bufs[] = {&name, &part, &list, &b};
+    for (size_t i = 0; i < SL_LEN(bufs); i++)
+        sl_buf_done(bufs[i]);
+    return true;
+}
+
+/* ---- writing ---- */
+
+bool prov_make_build(struct sl_manager *m, struct rec_wl *w, struct sl_write *out) {
+    struct prov_draft *d = w->draft;
+    if (!d || !m->spec.parts.provisioning)
+        return false;
+    if (m->spec.port->mono < d->pause) {
+        rec_want_at(m, &w->rec, d->pause);
+        return false;
+    }
+    out->tag = WRITE_PROV;
+    if (!d->n) {
+        write_read(m, &w->rec, out);
+        return true;
+    }
+    const char *ns = str(m, w->rec.ns);
+    const struct text *t = &d->v[d->next];
+    if (d->next + 1 < d->n) {
+        out->method = d->replace ? SL_PUT : SL_POST;
+        out->content_type = SL_JSON;
+        sl_buf_printf(&out->path, "/api/v1/namespaces/%s/podtemplates%s%s?fieldManager=kueue", ns,
+                      d->replace ? "/" : "", d->replace ? t->name : "");
+    } else {
+        write_create(m, REC_PROV_REQUEST, ns, out);
+        sl_buf_printf(&out->read_path, "/apis/" PROV_API "/namespaces/%s/provisioningrequests/%s",
+                      ns, t->name);
+    }
+    sl_buf_puts(&out->body, t->body);
+    return true;
+}
+
+/* The API server will not have it: the message of its answer. */
+static void tell_refused(struct sl_manager *m, struct rec_wl *w, const struct sl_reply *reply) {
+    const struct prov_draft *d = w->draft;
+    bool template = d->next + 1 < d->n;
+    yyjson_doc *answer = reply->body ? yyjson_read(reply->body, reply->len, 0) : NULL;
+    struct sl_buf b;
+    sl_buf_init(&b, MAX_MESSAGE);
+    sl_buf_printf(&b, "Error creating %s \"%s\": %s",
+                  template ? "PodTemplate" : "ProvisioningRequest", d->v[d->next].name,
+                  jstr(yyjson_doc_get_root(answer), "message"));
+    prov_say_failed(m, w, d->check, sl_buf_str(&b));
+    sl_buf_done(&b);
+    yyjson_doc_free(answer);
+}
+
+static void read_answered(struct sl_manager *m, struct rec_wl *w, const struct sl_reply *reply) {
+    bool ours;
+    yyjson_doc *c = prov_config(m, w->draft->check, &ours),
+               *o = yyjson_read(reply->body, reply->len, 0);
+    if (!c || !o || !make_texts(m, w, yyjson_doc_get_root(o), yyjson_doc_get_root(c)))
+        prov_make_none(w); /* made anew if it is still needed */
+    yyjson_doc_free(o);
+    yyjson_doc_free(c);
+}
+
+static void template_answered(struct sl_manager *m, struct rec_wl *w, enum sl_written how) {
+    struct prov_draft *d = w->draft;
+    bool other = d->replace ? how == SL_WRITE_GONE : how == SL_WRITE_CONFLICT;
+    if (how == SL_WRITTEN)
+        d->next++;
+    else if (!other)
+        d->pause = sl_time_add(m->spec.port->mono, PAUSE);
+    d->replace = other && !d->replace;
+}
+
+static void request_answered(struct sl_manager *m, struct rec_wl *w, enum sl_written how,
+                             const struct sl_reply *reply) {
+    struct prov_draft *d = w->draft;
+    const char *name = d->v[d->next].name;
+    struct rec *there = rec_find(m, REC_PROV_REQUEST, str(m, w->rec.ns), name);
+    if (how == SL_WRITTEN) {
+        event(m, &w->rec, CONTROLLER, false, "ProvisioningRequestCreated",
+              "Created ProvisioningRequest: \"%s\"", name);
+        prov_make_none(w);
+        return;
+    }
+    if (how == SL_WRITE_CONFLICT && there &&
+        (!prov_of(there)->owner_uid || strcmp(prov_of(there)->owner_uid, w->rec.uid) != 0))
+        tell_refused(m, w, reply); /* it is somebody else's */
+    if (how != SL_WRITE_FAILED)
+        d->pause = sl_time_add(m->spec.port->mono, PAUSE);
+}
+
+void prov_make_written(struct sl_manager *m, struct rec_wl *w, const struct sl_write *out,
+                       enum sl_written how, const struct sl_reply *reply) {
+    struct prov_draft *d = w->draft;
+    rec_mark(m, &w->rec);
+    rec_want(m, &w->rec);
+    if (!d)
+        return;
+    if (out->method == SL_GET || !d->n) {
+        if (how == SL_WRITTEN && !d->n)
+            read_answered(m, w, reply);
+        return;
+    }
+    if (how == SL_WRITE_REFUSED)
+        tell_refused(m, w, reply);
+    if (d->next + 1 < d->n)
+        template_answered(m, w, how);
+    else
+        request_answered(m, w, how, reply);
+}

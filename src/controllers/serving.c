@@ -1,0 +1,495 @@
+/* Sets: from the object to the record, their Workloads, and what is written for them. */
+#include "controllers/serving.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "controllers/draft.h"
+#include "controllers/follow.h"
+#include "controllers/group.h"
+#include "controllers/job.h"
+#include "controllers/metrics.h"
+#include "controllers/wl_int.h"
+
+#define Q "kueue.x-k8s.io/"
+#define PAUSE SL_SEC /* before a Workload's name that somebody else has is tried again */
+#define MAX_NAME 512u
+#define MAX_TEXT ((size_t)2 << 20) /* no object is larger */
+#define JSON_PATCH "application/json-patch+json"
+
+static const struct serving_kind *kind_of(const struct rec_set *s) {
+    return s->rec.kind == REC_STATEFULSET ? &serving_statefulset : &serving_lws;
+}
+
+/* ---- taking in ---- */
+
+static void set_text(char **to, const char *s) {
+    sl_freep(to);
+    *to = *s ? sl_strdup(s) : NULL;
+}
+
+static void take_owner(struct sl_manager *m, struct rec_set *s, yyjson_val *o) {
+    size_t i, n;
+    yyjson_val *ref, *found = NULL;
+    yyjson_arr_foreach (jat(o, "metadata.ownerReferences"), i, n, ref)
+        if (jbool(ref, "controller", false))
+            found = ref;
+    set_text(&s->owner_name, jstr(found, "name"));
+    set_text(&s->owner_uid, jstr(found, "uid"));
+    s->owner_api = sl_sym_put(&m->syms, jstr(found, "apiVersion"));
+    s->owner_kind = sl_sym_put(&m->syms, jstr(found, "kind"));
+}
+
+/* What its Workloads take over from a LeaderWorkerSet; from a StatefulSet they take nothing. */
+static void take_copied(const struct sl_manager *m, struct rec_set *s, yyjson_val *o) {
+    struct sl_buf b;
+    if (s->rec.kind != REC_LWS)
+        return;
+    sl_buf_init(&b, MAX_TEXT);
+    draft_put_chosen(jat(o, "metadata.labels"), &m->settings->label_keys_to_copy, &b);
+    set_text(&s->labels, sl_buf_str(&b));
+    sl_buf_clear(&b);
+    draft_put_annotations(m, jat(o, "metadata.annotations"), &b);
+    set_text(&s->annotations, sl_buf_str(&b));
+    sl_buf_done(&b);
+}
+
+bool serving_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
+    struct rec_set *s = set_of(r);
+    uint64_t before = s->digest;
+
+    if (!s->known)
+        sl_map_add(&m->by_uid, sl_hash_str(0, r->uid), r->obj);
+    s->known = true;
+    s->queue = sl_sym_put(&m->syms, jlabel(o, Q "queue-name"));
+    s->priority_class = sl_sym_put(&m->syms, jlabel(o, Q "priority-class"));
+    s->remote = yyjson_obj_get(jat(o, "metadata.labels"), Q "multikueue-origin") != NULL;
+    set_text(&s->gate, jannotation(o, Q "admission-gated-by"));
+    set_text(&s->origin, s->remote ? jannotation(o, Q "multikueue-origin-uid") : "");
+    take_owner(m, s, o);
+    bool ours = s->queue || m->settings->manage_without_queue;
+    kind_of(s)->read(m, s, o, ours);
+    if (ours)
+        take_copied(m, s, o);
+    s->digest = jhash(jhash(jhash(jhash(1, jat(o, "spec")), jat(o, "metadata.labels")),
+                            jat(o, "metadata.annotations")),
+                      jat(o, "metadata.ownerReferences"));
+    s->digest = sl_hash_u64(s->digest, (uint64_t)s->replicas);
+    return s->digest != before;
+}
+
+void serving_gone(struct sl_manager *m, struct rec *r) {
+    uint32_t cursor = 0;
+    (void)sl_map_del(&m->by_uid, sl_hash_str(0, r->uid), r->obj);
+    for (struct rec_wl *w; (w = wl_for_job(m, r->uid, &cursor));) {
+        w->forsaken = true;
+        rec_mark(m, &w->rec);
+    }
+}
+
+void serving_done(struct rec *r) {
+    struct rec_set *s = set_of(r);
+    char **texts[] = {&s->owner_name, &s->owner_uid, &s->gate,        &s->origin, &s->pod_class,
+                      &s->podsets,    &s->labels,    &s->annotations, &s->note};
+    for (size_t i = 0; i < SL_LEN(texts); i++)
+        sl_freep(texts[i]);
+}
+
+bool serving_managed(const struct sl_manager *m, const struct rec_set *s) {
+    const struct sl_owner_ref owner = {str(m, s->owner_api), str(m, s->owner_kind),
+                                       s->owner_name ? s->owner_name : "",
+                                       s->owner_uid ? s->owner_uid : ""};
+    return m->spec.parts.framework[kind_of(s)->fw] && s->podsets && !s->foreign &&
+           (s->queue || m->settings->manage_without_queue) && ns_managed(m, s->rec.ns) &&
+           !(s->owner_uid && job_owner_managed(m, str(m, s->rec.ns), &owner));
+}
+
+/* ---- its Workloads ---- */
+
+static int by_first(const void *a, const void *b) {
+    const struct serving_part *x = a, *y = b;
+    return x->first != y->first ? (x->first < y->first ? -1 : 1)
+                                : strcmp(x->wl->rec.name, y->wl->rec.name);
+}
+
+static void add_part(const struct sl_manager *m, const struct rec_set *s,
+                     struct serving_parts *parts, struct rec_wl *w) {
+    int32_t first = w->component > 0 ? w->component : 0, count = kind_of(s)->slots(m, w);
+    if (first > SERVING_MAX_SLOTS || parts->v.n > SERVING_MAX_SLOTS)
+        return;
+    if (count > 2 * SERVING_MAX_SLOTS)
+        count = 2 * SERVING_MAX_SLOTS;
+    *sl_vec_push(&parts->v) = (struct serving_part){.wl = w,
+                                                    .first = first,
+                                                    .end = first + count,
+                                                    .top = first,
+                                                    .unlike = kind_of(s)->unlike(m, s, w)};
+}
+
+/* The last part that begins at the slot or before it; NULL: none. */
+static struct serving_part *part_at(const struct serving_parts *parts, int32_t slot) {
+    uint32_t lo = 0, hi = parts->v.n;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (parts->v.v[mid].first <= slot)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo ? &parts->v.v[lo - 1] : NULL;
+}
+
+/* Where a pod counts: in the part that it was entered into or, before that, in that of its slot. */
+static struct serving_part *part_of(const struct sl_manager *m, const struct serving_parts *parts,
+                                    const struct serving_pod *p, int32_t slot) {
+    const char *name = str(m, p->entry);
+    struct serving_part *at = part_at(parts, slot);
+    if (!p->entry || (at && strcmp(at->wl->rec.name, name) == 0))
+        return at;
+    for (uint32_t i = 0; i < parts->v.n; i++)
+        if (strcmp(parts->v.v[i].wl->rec.name, name) == 0)
+            return &parts->v.v[i];
+    return at;
+}
+
+static void count_pods(const struct sl_manager *m, const struct rec_set *s,
+                       const struct serving_parts *parts) {
+    uint32_t cursor = 0;
+    for (struct rec_pod *p; (p = serving_pods(m, s, &cursor));) {
+        int32_t slot = serving_slot(s, p->serving);
+        struct serving_part *part = part_of(m, parts, p->serving, slot);
+        if (!part)
+            continue;
+        part->running |= !(p->gates & POD_GATE_ADMISSION);
+        if (slot < part->first || slot >= part->end)
+            slot = part->end - 1; /* wherever it is, nothing is taken from it */
+        if (slot >= part->top)
+            part->top = slot + 1;
+    }
+}
+
+void serving_parts(const struct sl_manager *m, const struct rec_set *s, struct serving_parts *ret) {
+    const struct serving_kind *k = kind_of(s);
+    uint32_t cursor = 0;
+
+    *ret = (struct serving_parts){0};
+    for (struct rec_wl *w; (w = wl_for_job(m, s->rec.uid, &cursor));)
+        add_part(m, s, ret, w);
+    struct rec_wl *stray = k->find_stray ? k->find_stray(m, s) : NULL;
+    if (stray)
+        add_part(m, s, ret, stray);
+    if (ret->v.n > 1)
+        qsort(ret->v.v, ret->v.n, sizeof *ret->v.v, by_first);
+    for (uint32_t i = 0; i + 1 < ret->v.n; i++) /* no slot is in two */
+        if (ret->v.v[i].end > ret->v.v[i + 1].first)
+            ret->v.v[i].end = ret->v.v[i + 1].first;
+    count_pods(m, s, ret);
+}
+
+/* May this Workload be shrinking at this moment? What was sent carries its version. */
+static bool is_shrinking(const struct rec_set *s, const struct rec_wl *w) {
+    return s->shrink.rv && s->shrink.obj == w->rec.obj && s->shrink.rv == w->rec.rv;
+}
+
+const struct serving_part *serving_covers(const struct rec_set *s,
+                                          const struct serving_parts *parts, int32_t slot) {
+    const struct serving_part *part = part_at(parts, slot);
+    if (!part || slot >= part->end || serving_leaves(part->wl) || part->unlike)
+        return NULL;
+    return is_shrinking(s, part->wl) && slot >= part->first + s->shrink.count ? NULL : part;
+}
+
+static struct serving_plan plan(const struct sl_manager *m, const struct rec_set *s,
+                                const struct serving_parts *parts) {
+    struct serving_plan p = {.step = SERVING_REST};
+    struct priority priority;
+
+    for (uint32_t i = 0; i < parts->v.n; i++) {
+        struct rec_wl *w = parts->v.v[i].wl;
+        if (is_shrinking(s, w)) /* until it is known what became of it */
+            return (struct serving_plan){SERVING_RESIZE, w, 0, s->shrink.count};
+        if (!serving_leaves(w) && (!w->job_uid || strcmp(w->job_uid, s->rec.uid) != 0))
+            return (struct serving_plan){SERVING_ADOPT, w, 0, 0};
+    }
+    if (s->replicas <= SERVING_MAX_SLOTS)
+        p = kind_of(s)->plan(m, s, parts);
+    if (p.step == SERVING_CREATE &&
+        (s->remote || !priority_of(m, str(m, s->priority_class), s->pod_class, &priority)))
+        p.step = SERVING_REST;
+    return p;
+}
+
+/* ---- what follows the set ---- */
+
+static void follow(struct sl_manager *m, const struct rec_set *s, struct rec_wl *w) {
+    const char *controller = kind_of(s)->controller;
+    follow_gate(m, &s->rec, controller, s->gate, w);
+    follow_priority(m, &s->rec, controller, s->priority_class, s->pod_class, w);
+    follow_queue(m, s->queue, w);
+}
+
+static bool is_on_hold(const struct sl_manager *m, const struct rec_wl *w) {
+    const struct cond *c = wl_next_cond(m, w, "QuotaReserved");
+    return c && c->status == COND_FALSE && strcmp(str(m, c->reason), "OnHold") == 0;
+}
+
+/* Nothing of it runs: what it holds is given back, and it does not wait for more. */
+static void put_on_hold(struct sl_manager *m, struct rec_wl *w) {
+    const struct cond *admitted = wl_cond(m, w, "Admitted");
+    bool held = wl_is(m, w, "QuotaReserved");
+
+    if (is_on_hold(m, w) || wl_will(m, w, "Finished") || !w->active ||
+        wl_changing(w, WL_ADMISSION) || (held && wl_is(m, w, "Evicted")))
+        return;
+    wl_set_cond(m, w, "QuotaReserved", false, "OnHold",
+                "StatefulSet scaled to zero; workload on hold");
+    if (!held)
+        return;
+    if (admitted && admitted->status == COND_TRUE) {
+        wl_add_past(m, w, (m->spec.port->wall - admitted->at) / SL_SEC);
+        wl_set_cond(m, w, "Admitted", false, "NoReservation", "The workload has no reservation");
+    }
+    wl_clear_admission(m, w);
+}
+
+static void take_off_hold(struct sl_manager *m, struct rec_wl *w) {
+    if (is_on_hold(m, w) && !wl_changing(w, WL_ADMISSION))
+        wl_set_cond(m, w, "QuotaReserved", false,
+                    m->settings->gates[SL_G_UNADMITTED_WORKLOADS_OBSERVABILITY]
+                        ? "PendingEvaluation"
+                        : "Pending",
+                    "Workload no longer on hold; waiting for quota reservation");
+}
+
+/* The first one of a StatefulSet stays for as long as the set does. */
+static void settle(struct sl_manager *m, const struct rec_set *s, const struct serving_part *part,
+                   bool resizing) {
+    bool stays = s->rec.kind == REC_STATEFULSET && part->first == 0;
+    bool beyond = part->first >= s->replicas && !stays, empty = part->top == part->first;
+    struct rec_wl *w = part->wl;
+
+    if (w->rec.deleting) {
+        if (empty)
+            wl_wish(m, w, WL_UNFINALIZE);
+    } else if ((beyond && empty) || (part->unlike && !part->running)) {
+        wl_wish(m, w, WL_UNFINALIZE | WL_DELETE);
+    } else {
+        follow(m, s, w);
+        if (empty && wl_is(m, w, "Evicted") && wl_is(m, w, "QuotaReserved"))
+            wl_stopped(m, w); /* there is no pod that could say so */
+        if (stays && s->replicas == 0 && empty)
+            put_on_hold(m, w);
+        else if (stays && s->replicas > 0 && !resizing)
+            take_off_hold(m, w);
+    }
+}
+
+/* ---- the pass ---- */
+
+static void tell_crowded(struct sl_manager *m, struct rec_set *s) {
+    bool crowded = s->replicas > SERVING_MAX_SLOTS;
+    if (crowded && !s->crowded)
+        event(
+            m, &s->rec, kind_of(s)->controller, true, "TooManyReplicas",
+            "%d replicas are more than the %d that a set may have; nothing is done about it until "
+            "it is smaller",
+            s->replicas, SERVING_MAX_SLOTS);
+    s->crowded = crowded;
+}
+
+void serving_changed(struct sl_manager *m, struct rec *r) {
+    struct rec_set *s = set_of(r);
+    struct serving_parts parts;
+    uint32_t cursor = 0;
+
+    if (!m->spec.parts.framework[kind_of(s)->fw])
+        return;
+    serving_parts(m, s, &parts);
+    bool ours = serving_managed(m, s) && !r->deleting;
+    struct serving_plan p = {.step = SERVING_REST};
+    if (ours)
+        p = plan(m, s, &parts);
+    for (uint32_t i = 0; i < parts.v.n; i++) {
+        const struct serving_part *part = &parts.v.v[i];
+        if (ours || part->wl->rec.deleting)
+            settle(m, s, part, p.step == SERVING_RESIZE && p.wl == part->wl);
+    }
+    if (ours) {
+        tell_crowded(m, s);
+        if (p.step != SERVING_REST)
+            rec_want(m, r);
+        for (struct rec_pod *pod; (pod = serving_pods(m, s, &cursor));)
+            if (serving_pod_due(m, s, pod, &parts))
+                rec_want(m, &pod->rec);
+    }
+    sl_vec_free(&parts.v);
+}
+
+void serving_workload_changed(struct sl_manager *m, struct rec_wl *w, bool gone) {
+    struct rec *r = w->job_uid ? rec_by_uid(m, w->job_uid) : NULL;
+    if (r && (r->kind == REC_STATEFULSET || r->kind == REC_LWS))
+        rec_mark(m, r);
+    if (r || gone || !w->serving || group_find(m, w->rec.ns, w->rec.name))
+        return;
+    /* No pod is in it any more. The set is gone if we have seen it go; otherwise it may only be
+     * late, and the Workload is collected when it has gone. */
+    if (w->forsaken || w->rec.deleting)
+        wl_wish(m, w, WL_UNFINALIZE | (w->rec.deleting ? 0 : WL_DELETE));
+}
+
+/* ---- bodies ---- */
+
+static void put_text(struct sl_buf *b, const char *lead, const char *value) {
+    sl_buf_puts(b, lead);
+    sl_buf_json(b, value);
+}
+
+static void put_owner(const struct rec_set *s, struct sl_buf *b) {
+    const struct kind *k = &kinds[s->rec.kind];
+    sl_buf_printf(b, "[{\"apiVersion\":\"%s\",\"kind\":\"%s\"", k->api_version, k->kind);
+    put_text(b, ",\"name\":", s->rec.name);
+    put_text(b, ",\"uid\":", s->rec.uid);
+    sl_buf_puts(b, "}]");
+}
+
+/* What a Workload says of its set. */
+static void put_marks(const struct rec_set *s, struct sl_buf *b) {
+    const struct kind *k = &kinds[s->rec.kind];
+    sl_buf_printf(b, "\"" Q "is-group-workload\":\"true\",\"" Q "job-owner-gvk\":\"%s, Kind=%s\"",
+                  k->api_version, k->kind);
+    put_text(b, ",\"" Q "job-owner-name\":", s->rec.name);
+}
+
+static void put_spec(const struct sl_manager *m, const struct rec_set *s, int32_t count,
+                     struct sl_buf *b) {
+    struct priority p;
+    (void)priority_of(m, str(m, s->priority_class), s->pod_class, &p);
+    sl_buf_puts(b, "{\"podSets\":[");
+    kind_of(s)->put_podsets(s, count, b);
+    sl_buf_printf(b, "],\"priority\":%d", p.value);
+    if (*p.name) {
+        put_text(b, ",\"priorityClassRef\":{\"group\":", p.group);
+        put_text(b, ",\"kind\":", p.kind);
+        put_text(b, ",\"name\":", p.name);
+        sl_buf_putc(b, '}');
+    }
+    if (s->queue)
+        put_text(b, ",\"queueName\":", str(m, s->queue));
+    sl_buf_putc(b, '}');
+}
+
+static void _printf_(2, 3) set_note(struct rec_set *s, const char *fmt, ...) {
+    va_list args;
+    char *note = NULL;
+    va_start(args, fmt);
+    int n = vasprintf(&note, fmt, args);
+    va_end(args);
+    sl_freep(&s->note);
+    if (n >= 0)
+        s->note = note;
+}
+
+static void build_create(struct sl_manager *m, struct rec_set *s, const struct serving_plan *p,
+                         struct sl_write *w) {
+    struct sl_buf name, *b = &w->body;
+    sl_buf_init(&name, MAX_NAME);
+    kind_of(s)->put_name(m, s, p->first, &name);
+
+    write_create(m, REC_WORKLOAD, str(m, s->rec.ns), w);
+    sl_buf_printf(b, "{\"apiVersion\":\"%s\",\"kind\":\"Workload\",\"metadata\":{\"name\":",
+                  kinds[REC_WORKLOAD].api_version);
+    sl_buf_json(b, sl_buf_str(&name));
+    put_text(b, ",\"namespace\":", str(m, s->rec.ns));
+    put_text(b, ",\"labels\":{\"" Q "job-uid\":", s->rec.uid);
+    sl_buf_printf(b, "%s%s},\"annotations\":{", s->labels ? "," : "", s->labels ? s->labels : "");
+    put_marks(s, b);
+    if (p->first > 0 || s->rec.kind == REC_LWS)
+        sl_buf_printf(b, ",\"" Q "component-workload-index\":\"%d\"", p->first);
+    if (s->gate && m->settings->gates[SL_G_ADMISSION_GATED_BY])
+        put_text(b, ",\"" Q "admission-gated-by\":", s->gate);
+    sl_buf_printf(b, "%s%s}", s->annotations ? "," : "", s->annotations ? s->annotations : "");
+    sl_buf_puts(b, ",\"finalizers\":[\"" Q "resource-in-use\"],\"ownerReferences\":");
+    put_owner(s, b);
+    sl_buf_puts(b, "},\"spec\":");
+    put_spec(m, s, p->count, b);
+    sl_buf_putc(b, '}');
+
+    set_note(s, "Created Workload: %s/%s", str(m, s->rec.ns), sl_buf_str(&name));
+    sl_buf_done(&name);
+}
+
+static void build_adopt(struct sl_manager *m, const struct rec_set *s, const struct rec_wl *wl,
+                        struct sl_write *w) {
+    write_patch(m, &wl->rec, NULL, w);
+    write_guard(w, &wl->rec);
+    sl_buf_puts(&w->body, ",\"ownerReferences\":");
+    put_owner(s, &w->body);
+    put_text(&w->body, ",\"labels\":{\"" Q "job-uid\":", s->rec.uid);
+    sl_buf_puts(&w->body, "},\"annotations\":{");
+    put_marks(s, &w->body);
+    sl_buf_puts(&w->body, "}}}");
+}
+
+/* Only the count: nobody here has the rest of the podset. A version that is not the newest is a
+ * conflict. */
+static void build_resize(struct sl_manager *m, struct rec_set *s, const struct serving_plan *p,
+                         struct sl_write *w) {
+    const struct rec_wl *wl = p->wl;
+    write_patch(m, &wl->rec, NULL, w);
+    w->content_type = JSON_PATCH;
+    sl_buf_printf(&w->body,
+                  "[{\"op\":\"replace\",\"path\":\"/metadata/resourceVersion\",\"value\":\"%llu\"},"
+                  "{\"op\":\"replace\",\"path\":\"/spec/podSets/0/count\",\"value\":%d}]",
+                  (unsigned long long)wl->rec.rv, p->count);
+    s->shrink.rv = 0;
+    if (wl->n_podsets && p->count < wl->podsets[0].count) {
+        s->shrink.obj = wl->rec.obj;
+        s->shrink.rv = wl->rec.rv;
+        s->shrink.count = p->count;
+    }
+}
+
+bool serving_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
+    struct rec_set *s = set_of(r);
+    struct serving_parts parts;
+
+    if (m->spec.port->mono < s->pause) {
+        rec_want_at(m, r, s->pause);
+        return false;
+    }
+    if (!serving_managed(m, s) || r->deleting)
+        return false;
+    serving_parts(m, s, &parts);
+    struct serving_plan p = plan(m, s, &parts);
+    sl_vec_free(&parts.v);
+    s->step = (uint8_t)p.step;
+    if (p.step == SERVING_CREATE)
+        build_create(m, s, &p, w);
+    else if (p.step == SERVING_ADOPT)
+        build_adopt(m, s, p.wl, w);
+    else if (p.step == SERVING_RESIZE)
+        build_resize(m, s, &p, w);
+    return p.step != SERVING_REST;
+}
+
+void serving_written(struct sl_manager *m, struct rec *r, const struct sl_write *w,
+                     enum sl_written how, const struct sl_reply *reply) {
+    struct rec_set *s = set_of(r);
+    bool create = s->step == SERVING_CREATE;
+    (void)w, (void)reply;
+    if (how == SL_WRITTEN && create) {
+        count_created(m, r);
+        if (s->note)
+            event(m, r, kind_of(s)->controller, false, "CreatedWorkload", "%s", s->note);
+    } else if (how == SL_WRITE_CONFLICT && create) {
+        s->pause = sl_time_add(m->spec.port->mono, PAUSE);
+    }
+    if (how != SL_WRITE_FAILED) /* that one may have arrived all the same */
+        s->shrink.rv = 0;
+    s->step = SERVING_REST;
+    sl_freep(&s->note);
+    rec_mark(m, r);
+}

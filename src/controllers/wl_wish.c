@@ -1,0 +1,161 @@
+/* What is wished of a Workload besides its status: its spec, its labels, its owners, its end. */
+#include <string.h>
+
+#include "controllers/group.h"
+#include "controllers/wl_int.h"
+
+#define JOB_UID "kueue.x-k8s.io/job-uid"
+#define GATED_BY "kueue.x-k8s.io/admission-gated-by"
+
+void wl_wish(struct sl_manager *m, struct rec_wl *w, uint32_t wishes) {
+    w->wishes |= wishes;
+    rec_want(m, &w->rec);
+}
+
+void wl_wish_queue(struct sl_manager *m, struct rec_wl *w, const char *queue) {
+    w->wish_queue = sl_sym_put(&m->syms, queue);
+    wl_wish(m, w, WL_QUEUE);
+}
+
+void wl_wish_gate(struct sl_manager *m, struct rec_wl *w, const char *gate) {
+    sl_freep(&w->wish_gate);
+    w->wish_gate = sl_strdup(gate);
+    wl_wish(m, w, WL_GATE);
+}
+
+void wl_wish_priority(struct sl_manager *m, struct rec_wl *w, const struct priority *p) {
+    w->wish_priority = p->value;
+    w->wish_class_kind = sl_sym_put(&m->syms, p->kind);
+    w->wish_class_name = sl_sym_put(&m->syms, p->name);
+    wl_wish(m, w, WL_PRIORITY);
+}
+
+void wl_wish_owner(struct sl_manager *m, struct rec_wl *w, const char *owner_reference_json,
+                   const char *job_uid) {
+    struct sl_buf b;
+    sl_buf_init(&b, 4096);
+    sl_buf_printf(&b,
+                  ",\"ownerReferences\":[%s],\"labels\":{\"" JOB_UID "\":", owner_reference_json);
+    sl_buf_json(&b, job_uid);
+    sl_buf_putc(&b, '}');
+    sl_freep(&w->wish_owner);
+    w->wish_owner = sl_strdup(sl_buf_str(&b));
+    w->wish_owners = 0;
+    sl_buf_done(&b);
+    wl_wish(m, w, WL_ADOPT);
+}
+
+void wl_wish_owners(struct sl_manager *m, struct rec_wl *w, const char *references_json,
+                    uint32_t added) {
+    struct sl_buf b;
+    sl_buf_init(&b, SL_WRITER_MAX_BODY);
+    sl_buf_printf(&b, ",\"ownerReferences\":[%s]", references_json);
+    sl_freep(&w->wish_owner);
+    w->wish_owner = sl_strdup(sl_buf_str(&b));
+    w->wish_owners = added;
+    sl_buf_done(&b);
+    wl_wish(m, w, WL_ADOPT);
+}
+
+void wl_wish_succeeded(struct sl_manager *m, struct rec_wl *w, const char *text) {
+    sl_freep(&w->wish_succeeded);
+    w->wish_succeeded = sl_strdup(text);
+    wl_wish(m, w, WL_SUCCEEDED);
+}
+
+void wl_wish_spec(struct sl_manager *m, struct rec_wl *w, const char *spec_json) {
+    sl_freep(&w->wish_spec);
+    w->wish_spec = sl_strdup(spec_json);
+    wl_wish(m, w, WL_SPEC);
+}
+
+void wl_settle_wishes(const struct sl_manager *m, struct rec_wl *w) {
+    (void)m;
+    if (!w->active)
+        w->wishes &= ~(uint32_t)WL_INACTIVE;
+    if (w->wish_priority == w->priority && w->wish_class_name == w->class_name &&
+        w->wish_class_kind == w->class_kind)
+        w->wishes &= ~(uint32_t)WL_PRIORITY;
+    if (w->wish_queue == w->queue)
+        w->wishes &= ~(uint32_t)WL_QUEUE;
+    if (strcmp(w->wish_gate ? w->wish_gate : "", w->gate ? w->gate : "") == 0)
+        w->wishes &= ~(uint32_t)WL_GATE;
+    if (strcmp(w->wish_succeeded ? w->wish_succeeded : "", w->succeeded ? w->succeeded : "") == 0)
+        w->wishes &= ~(uint32_t)WL_SUCCEEDED;
+    if (!w->rec.finalizer)
+        w->wishes &= ~(uint32_t)WL_UNFINALIZE;
+}
+
+static void put_spec(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b) {
+    bool first = true;
+    if (w->wishes & WL_SPEC) {
+        sl_buf_printf(b, ",\"spec\":%s", w->wish_spec);
+        return;
+    }
+    if (!(w->wishes & (WL_INACTIVE | WL_PRIORITY | WL_QUEUE)))
+        return;
+    sl_buf_puts(b, ",\"spec\":{");
+    if (w->wishes & WL_INACTIVE) {
+        sl_buf_puts(b, "\"active\":false");
+        first = false;
+    }
+    if (w->wishes & WL_QUEUE) {
+        sl_buf_puts(b, first ? "\"queueName\":" : ",\"queueName\":");
+        sl_buf_json(b, str(m, w->wish_queue));
+        first = false;
+    }
+    if (w->wishes & WL_PRIORITY) {
+        sl_buf_printf(b, "%s\"priority\":%d", first ? "" : ",", w->wish_priority);
+        const char *kind = str(m, w->wish_class_kind);
+        if (!w->wish_class_name) {
+            sl_buf_puts(b, ",\"priorityClassRef\":null");
+        } else if (w->wish_class_name != w->class_name || w->wish_class_kind != w->class_kind) {
+            sl_buf_printf(
+                b, ",\"priorityClassRef\":{\"group\":\"%s\",\"kind\":\"%s\",\"name\":",
+                strcmp(kind, "PriorityClass") == 0 ? "scheduling.k8s.io" : "kueue.x-k8s.io", kind);
+            sl_buf_json(b, str(m, w->wish_class_name));
+            sl_buf_putc(b, '}');
+        }
+    }
+    sl_buf_putc(b, '}');
+}
+
+static void put_annotations(const struct rec_wl *w, struct sl_buf *b) {
+    const struct {
+        uint32_t wish;
+        const char *lead, *value;
+    } v[] = {{WL_GATE, "\"" GATED_BY "\":", w->wish_gate},
+             {WL_SUCCEEDED, "\"" GROUP_SUCCEEDED "\":", w->wish_succeeded}};
+    if (!(w->wishes & (WL_GATE | WL_SUCCEEDED)))
+        return;
+    sl_buf_puts(b, ",\"annotations\":{");
+    const char *comma = "";
+    for (size_t i = 0; i < SL_LEN(v); i++) {
+        if (!(w->wishes & v[i].wish))
+            continue;
+        sl_buf_printf(b, "%s%s", comma, v[i].lead);
+        comma = ",";
+        if (v[i].value && *v[i].value)
+            sl_buf_json(b, v[i].value);
+        else
+            sl_buf_puts(b, "null");
+    }
+    sl_buf_putc(b, '}');
+}
+
+bool wl_build_object(struct sl_manager *m, struct rec_wl *w, struct sl_write *out) {
+    const struct rec *r = &w->rec;
+    if (!(w->wishes & ~(uint32_t)(WL_DELETE | WL_ASK_OWNER)))
+        return false;
+    write_patch(m, r, NULL, out);
+    write_guard(out, r);
+    if (w->wishes & WL_UNFINALIZE)
+        sl_buf_printf(&out->body, ",\"finalizers\":[%s]", str(m, r->finalizers));
+    if (w->wishes & WL_ADOPT)
+        sl_buf_puts(&out->body, w->wish_owner);
+    put_annotations(w, &out->body);
+    sl_buf_putc(&out->body, '}');
+    put_spec(m, w, &out->body);
+    sl_buf_putc(&out->body, '}');
+    return true;
+}
