@@ -493,6 +493,11 @@ void fakeapi_on_change(struct fakeapi *a, void (*fn)(void *ctx, const struct fak
     a->on_change_ctx = ctx;
 }
 
+void fakeapi_on_write(struct fakeapi *a, fakeapi_write_fn fn, void *ctx) {
+    a->on_write = fn;
+    a->on_write_ctx = ctx;
+}
+
 void fakeapi_stats(const struct fakeapi *a, struct fakeapi_stats *ret) {
     *ret = a->stats;
 }

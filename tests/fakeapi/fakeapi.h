@@ -7,18 +7,20 @@
  * What it does as the real one: create (uid, creationTimestamp, generation, resourceVersion,
  * generateName), get, list (label selectors, metadata.name and metadata.namespace as field
  * selectors, pages of one snapshot), watch (from a version, bookmarks, 410 after a compaction),
- * PUT, merge patch and simple server-side apply, resourceVersion and uid preconditions, the status
- * subresource, no-op writes that change nothing, finalizers, graceful deletion of pods, propagation
- * policies, garbage collection by ownerReferences, Status bodies.
+ * PUT, merge patch, JSON patch and simple server-side apply, resourceVersion and uid preconditions,
+ * the status subresource, no-op writes that change nothing, finalizers, graceful deletion of pods,
+ * propagation policies, garbage collection by ownerReferences, Status bodies.
  *
- * A Job's template changes only while the Job is suspended, without start time and active pods
- * (422).
+ * A Job's template changes only while the Job is suspended, without start time and active pods; of
+ * a pod's spec gates may go, tolerations and (while it is gated) node selectors may come, and it is
+ * bound once, by a patch of its nodeName (422 otherwise). Admission is the test's, if it wants any.
  *
- * What it leaves out: other validation and all defaulting of specs, admission, conversion between
- * versions, strategic and JSON patches (415), field management (apply is a forced merge that
- * creates what is missing; lists are replaced whole; an applied status replaces the old one, as if
- * it had one manager), whether a namespace exists, the emptying of a deleted namespace, discovery,
- * dry runs (400), watches without a version (400), delete of a collection (405).
+ * What it leaves out: other validation and all defaulting of specs, conversion between versions,
+ * strategic patches (415), field management (apply is a forced merge that creates what is
+ * missing; lists are replaced whole; an applied status replaces the old one, as if it had one
+ * manager, but is merged into a pod's, which has many, its conditions by type), whether a namespace
+ * exists, the emptying of a deleted namespace, discovery, dry runs (400), watches without a version
+ * (400), delete of a collection (405).
  */
 #ifndef FAKEAPI_H
 #define FAKEAPI_H
@@ -39,6 +41,7 @@ enum {
     FAKEAPI_STATUS = 2,   /* has the status subresource */
     FAKEAPI_GRACEFUL = 4, /* stays until its node says so: DELETE with gracePeriodSeconds=0 */
     FAKEAPI_ORPHANS = 8,  /* DELETE without a policy leaves dependents alone (batch/v1 jobs) */
+    FAKEAPI_SHARED = 16,  /* its status has several writers: what is applied is merged into it */
 };
 
 struct fakeapi_kind {
@@ -133,6 +136,20 @@ struct fakeapi_change {
 };
 void fakeapi_on_change(struct fakeapi *a, void (*fn)(void *ctx, const struct fakeapi_change *c),
                        void *ctx);
+
+/* As webhooks: asked before an object is created ('old' is NULL) or written, also through its
+ * status. Returns 0, having changed 'now' if it likes, or the status to answer with and why. fn
+ * must not write otherwise. */
+struct yyjson_mut_doc;
+struct fakeapi_write {
+    const struct fakeapi_kind *kind;
+    bool status;     /* through that subresource */
+    uint32_t client; /* as in a change */
+    struct yyjson_val *old;
+    struct yyjson_mut_doc *now;
+};
+typedef int (*fakeapi_write_fn)(void *ctx, const struct fakeapi_write *w, struct sl_buf *why);
+void fakeapi_on_write(struct fakeapi *a, fakeapi_write_fn fn, void *ctx);
 
 struct fakeapi_stats {
     uint64_t requests, watches, lines, changes, lost, refused;

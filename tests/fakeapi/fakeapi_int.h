@@ -133,9 +133,11 @@ struct fakeapi {
     struct fakeapi_faults faults;
     void (*on_change)(void *, const struct fakeapi_change *);
     void *on_change_ctx;
+    fakeapi_write_fn on_write;
+    void *on_write_ctx;
     bool in_change;
     const struct call *serving; /* whose effect this is; NULL: nobody's */
-    struct sl_buf line; /* scratch */
+    struct sl_buf line;         /* scratch */
     struct fakeapi_stats stats;
 };
 
@@ -199,6 +201,9 @@ int fa_write_create(struct fakeapi *a, struct target *t, yyjson_val *in, struct 
  * preconditions in its metadata count. */
 int fa_write_update(struct fakeapi *a, uint32_t obj, bool status, yyjson_mut_doc *m,
                     struct sl_buf *out);
+/* rules.c: what is wrong with this change of an object (not through a subresource), NULL: nothing.
+ */
+const char *fa_rule_broken(const struct resource *r, yyjson_val *old, yyjson_val *now);
 struct delete_options {
     const char *policy, *uid, *version; /* "" if not given */
     int64_t grace;

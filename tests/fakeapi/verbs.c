@@ -8,6 +8,8 @@
 
 #include "fakeapi_int.h"
 
+#define JSON_PATCH "application/json-patch+json"
+
 int fa_fail(struct sl_buf *out, int code, const char *reason, const char *fmt, ...) {
     char text[512];
     va_list ap;
@@ -163,9 +165,29 @@ static int create_named(struct fakeapi *a, struct target *t, yyjson_val *in, str
     return status;
 }
 
+/* The conditions of 'was' with those of 'in' in place of their namesakes. */
+static void merge_conditions(yyjson_mut_doc *m, yyjson_mut_val *status, yyjson_val *was,
+                             yyjson_val *in) {
+    yyjson_mut_val *list = yyjson_mut_arr(m);
+    size_t i, n, j, k;
+    yyjson_val *c, *d;
+
+    yyjson_arr_foreach (was, i, n, c) {
+        yyjson_val *use = c;
+        yyjson_arr_foreach (in, j, k, d)
+            if (yyjson_equals(yyjson_obj_get(c, "type"), yyjson_obj_get(d, "type")))
+                use = NULL;
+        if (use)
+            yyjson_mut_arr_append(list, yyjson_val_mut_copy(m, use));
+    }
+    yyjson_arr_foreach (in, j, k, d)
+        yyjson_mut_arr_append(list, yyjson_val_mut_copy(m, d));
+    yyjson_mut_obj_put(status, yyjson_mut_str(m, "conditions"), list);
+}
+
 /* Only what fa_write_update looks at: the rest of the object need not be copied. */
-static yyjson_mut_val *patch_status(yyjson_mut_doc *m, yyjson_val *old, yyjson_val *in,
-                                    bool apply) {
+static yyjson_mut_val *patch_status(yyjson_mut_doc *m, yyjson_val *old, yyjson_val *in, bool apply,
+                                    bool shared) {
     yyjson_mut_val *o = yyjson_mut_obj(m);
     yyjson_val *meta = fa_meta_of(in), *was = yyjson_obj_get(old, "status");
     yyjson_val *status = yyjson_obj_get(in, "status");
@@ -174,27 +196,38 @@ static yyjson_mut_val *patch_status(yyjson_mut_doc *m, yyjson_val *old, yyjson_v
         yyjson_mut_obj_add(o, yyjson_mut_str(m, "metadata"), yyjson_val_mut_copy(m, meta));
     if (status ? !yyjson_is_null(status) : was != NULL)
         yyjson_mut_obj_add(o, yyjson_mut_str(m, "status"),
-                           status ? yyjson_merge_patch(m, apply ? NULL : was, status)
+                           status ? yyjson_merge_patch(m, apply && !shared ? NULL : was, status)
                                   : yyjson_val_mut_copy(m, was));
+    if (apply && shared && yyjson_obj_get(status, "conditions"))
+        merge_conditions(m, yyjson_mut_obj_get(o, "status"), yyjson_obj_get(was, "conditions"),
+                         yyjson_obj_get(status, "conditions"));
     return o;
 }
 
 static int patch(struct fakeapi *a, struct target *t, const char *type, yyjson_val *in,
                  struct sl_buf *out) {
     uint32_t obj = find(a, t);
-    bool apply = strcmp(type, SL_APPLY_PATCH) == 0;
+    bool apply = strcmp(type, SL_APPLY_PATCH) == 0, steps = strcmp(type, JSON_PATCH) == 0;
 
-    if (!apply && strcmp(type, SL_MERGE_PATCH) != 0)
-        return fa_fail(out, 415, "UnsupportedMediaType", "only merge patches and apply");
+    if (!apply && !steps && strcmp(type, SL_MERGE_PATCH) != 0)
+        return fa_fail(out, 415, "UnsupportedMediaType", "no such patch here");
+    if (steps && t->sub[0])
+        return fa_fail(out, 415, "UnsupportedMediaType", "a JSON patch of a status");
+    if (yyjson_is_arr(in) != steps)
+        return fa_fail(out, 400, "BadRequest", "the body is no patch of this type");
     if (obj == NONE && apply && !t->sub[0])
         return create_named(a, t, in, out);
     if (obj == NONE)
         return not_found(t, out);
     yyjson_val *old = fa_root_of(a->objects.v[obj].cur);
     yyjson_mut_doc *m = yyjson_mut_doc_new(NULL);
-    yyjson_mut_doc_set_root(m, t->sub[0] ? patch_status(m, old, in, apply)
-                                         : yyjson_merge_patch(m, old, in));
-    int status = fa_write_update(a, obj, t->sub[0], m, out);
+    yyjson_mut_doc_set_root(
+        m, t->sub[0] ? patch_status(m, old, in, apply, t->res->k.flags & FAKEAPI_SHARED)
+           : steps   ? yyjson_patch(m, old, in, NULL)
+                     : yyjson_merge_patch(m, old, in));
+    int status = yyjson_mut_doc_get_root(m)
+                     ? fa_write_update(a, obj, t->sub[0], m, out)
+                     : fa_fail(out, 422, "Invalid", "the patch cannot be applied");
     yyjson_mut_doc_free(m);
     return status;
 }
@@ -221,7 +254,8 @@ static int dispatch(struct fakeapi *a, enum sl_method method, struct target *t, 
                     yyjson_val *in, struct sl_buf *out) {
     bool named = t->name[0];
 
-    if ((method == SL_POST || method == SL_PUT || method == SL_PATCH) && !yyjson_is_obj(in))
+    if ((method == SL_POST || method == SL_PUT || method == SL_PATCH) && !yyjson_is_obj(in) &&
+        !(method == SL_PATCH && yyjson_is_arr(in)))
         return fa_fail(out, 400, "BadRequest", "the body is not a JSON object");
     if (method == SL_GET && !t->watch)
         return named ? get(a, t, out) : list(a, t, out);

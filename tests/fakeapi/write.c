@@ -81,6 +81,30 @@ static bool put_type(const struct resource *r, yyjson_mut_doc *m, yyjson_mut_val
     return true;
 }
 
+/* What the webhooks say: 0, or the status to answer with. They may change m. */
+static int admit(struct fakeapi *a, const struct resource *r, bool status, yyjson_val *old,
+                 yyjson_mut_doc *m, struct sl_buf *out) {
+    struct fakeapi_write w = {
+        .kind = &r->k,
+        .status = status,
+        .client = a->serving ? a->serving->client : FAKEAPI_NOBODY,
+        .old = old,
+        .now = m,
+    };
+    struct sl_buf why;
+    int code = 0;
+
+    if (!a->on_write)
+        return 0;
+    sl_buf_init(&why, MAX_BODY_BYTES);
+    code = a->on_write(a->on_write_ctx, &w, &why);
+    if (code > 0)
+        (void)fa_fail(out, code, code < 500 ? "Forbidden" : "InternalError",
+                      "admission webhook denied the request: %s", sl_buf_str(&why));
+    sl_buf_done(&why);
+    return code;
+}
+
 /* ---- create ---- */
 
 static void new_uid(struct fakeapi *a, char out[40]) {
@@ -105,7 +129,7 @@ int fa_write_create(struct fakeapi *a, struct target *t, yyjson_val *in, struct 
     yyjson_mut_doc *m = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *o = yyjson_merge_patch(m, NULL, in); /* drops nulls, as decoding would */
     char name[256], uid[40], key[MAX_KEY_BYTES];
-    uint32_t at;
+    uint32_t at, other;
     int status;
 
     yyjson_mut_doc_set_root(m, o);
@@ -123,8 +147,11 @@ int fa_write_create(struct fakeapi *a, struct target *t, yyjson_val *in, struct 
     } else if (!good_name(name)) {
         status =
             fa_fail(out, 422, "Invalid", "%s \"%s\" is invalid: metadata.name", r->k.kind, name);
-    } else if (fa_store_find(a, r, key, &at) != NONE) {
-        status = fa_fail(out, 409, "AlreadyExists", "%s \"%s\" already exists", r->k.plural, name);
+    } else if ((other = fa_store_find(a, r, key, &at)) != NONE) {
+        bool going =
+            fa_meta_str(fa_root_of(a->objects.v[other].cur), "deletionTimestamp")[0] != '\0';
+        status = fa_fail(out, 409, "AlreadyExists", "%s%s \"%s\" already exists",
+                         going ? "object is being deleted: " : "", r->k.plural, name);
     } else {
         new_uid(a, uid);
         put_str(m, md, "name", name);
@@ -145,7 +172,10 @@ int fa_write_create(struct fakeapi *a, struct target *t, yyjson_val *in, struct 
                                yyjson_val_mut_copy(m, yyjson_doc_get_root(s)));
             yyjson_doc_free(s);
         }
-        status = answer(a, fa_store_add(a, r, key, yyjson_mut_doc_imut_copy(m, NULL)), 201, out);
+        status = admit(a, r, false, NULL, m, out);
+        if (status == 0)
+            status =
+                answer(a, fa_store_add(a, r, key, yyjson_mut_doc_imut_copy(m, NULL)), 201, out);
     }
     yyjson_mut_doc_free(m);
     return status;
@@ -234,22 +264,6 @@ static void next_generation(yyjson_val *o) {
     sl_assert(yyjson_set_sint(g, yyjson_get_sint(g) + 1));
 }
 
-static yyjson_val *template_of(yyjson_val *o) {
-    return yyjson_obj_get(yyjson_obj_get(o, "spec"), "template");
-}
-
-/* Would a Job's template change while it may not? */
-static bool breaks_template(const struct resource *r, yyjson_val *old, yyjson_val *now) {
-    yyjson_val *was = template_of(old), *is = template_of(now);
-    yyjson_val *status = yyjson_obj_get(old, "status");
-
-    if (strcmp(r->k.kind, "Job") != 0 || was == is || (was && is && yyjson_equals(was, is)))
-        return false;
-    return !yyjson_get_bool(yyjson_obj_get(yyjson_obj_get(old, "spec"), "suspend")) ||
-           yyjson_obj_get(status, "startTime") ||
-           yyjson_get_sint(yyjson_obj_get(status, "active")) > 0;
-}
-
 int fa_write_update(struct fakeapi *a, uint32_t obj, bool status, yyjson_mut_doc *m,
                     struct sl_buf *out) {
     struct resource *r = &a->res[a->objects.v[obj].res];
@@ -269,6 +283,9 @@ int fa_write_update(struct fakeapi *a, uint32_t obj, bool status, yyjson_mut_doc
                        "please apply your changes to the latest version and try again",
                        r->k.plural, fa_meta_str(old, "name"));
     keep_fixed(r, status, m, old);
+    int denied = admit(a, r, status, old, m, out);
+    if (denied)
+        return denied;
     yyjson_doc *now = yyjson_mut_doc_imut_copy(m, NULL);
     yyjson_val *root = yyjson_doc_get_root(now);
     bool noop = yyjson_equals(root, old);
@@ -276,8 +293,8 @@ int fa_write_update(struct fakeapi *a, uint32_t obj, bool status, yyjson_mut_doc
     if (fa_meta_str(old, "deletionTimestamp")[0] && new_finalizer(old, root))
         wrong = "metadata.finalizers: Forbidden: no new finalizers can be added if the object is "
                 "being deleted";
-    else if (breaks_template(r, old, root))
-        wrong = "spec.template: Invalid value: field is immutable";
+    else if (!status)
+        wrong = fa_rule_broken(r, old, root);
     if (noop || wrong) {
         yyjson_doc_free(now);
         return noop ? answer(a, obj, 200, out) : fa_fail(out, 422, "Invalid", "%s", wrong);
@@ -349,16 +366,18 @@ int fa_write_delete(struct fakeapi *a, uint32_t obj, const struct delete_options
     bool going = fa_meta_str(old, "deletionTimestamp")[0];
     int64_t grace = grace_of(r, old, o->grace);
     int64_t left = yyjson_get_sint(yyjson_obj_get(fa_meta_of(old), "deletionGracePeriodSeconds"));
+    char ends[SL_STAMP_TEXT];
 
     yyjson_mut_doc *m = yyjson_doc_mut_copy(cur->doc, NULL);
     if (!going || o->policy[0])
         set_policy(m, strcmp(policy, "Foreground") == 0 ? FOREGROUND
                       : strcmp(policy, "Orphan") == 0   ? ORPHAN
                                                         : "");
-    if (!going)
-        put_stamp(a, m, meta(m), "deletionTimestamp");
     if (!going || grace < left) /* may be shortened, never lengthened */
         put_int(m, meta(m), "deletionGracePeriodSeconds", grace);
+    (void)sl_stamp(FAKEAPI_EPOCH + a->now + grace * SL_SEC, ends);
+    if (!going || strcmp(ends, fa_meta_str(old, "deletionTimestamp")) < 0)
+        put_str(m, meta(m), "deletionTimestamp", ends);
     yyjson_doc *now = yyjson_mut_doc_imut_copy(m, NULL);
     yyjson_val *root = yyjson_doc_get_root(now);
     yyjson_mut_doc_free(m);

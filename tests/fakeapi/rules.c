@@ -1,0 +1,126 @@
+/*
+ * What may not change: the few rules of validation that controllers run into, one function per
+ * kind. It returns what is wrong with the change, NULL if nothing is.
+ */
+#include <string.h>
+
+#include "fakeapi_int.h"
+
+static yyjson_val *spec_of(yyjson_val *o) {
+    return yyjson_obj_get(o, "spec");
+}
+
+static bool differ(yyjson_val *a, yyjson_val *b) {
+    return a != b && !(a && b && yyjson_equals(a, b));
+}
+
+/* A template changes only while the Job is suspended, without start time and active pods. */
+static const char *job_rule(yyjson_val *old, yyjson_val *now) {
+    yyjson_val *status = yyjson_obj_get(old, "status");
+
+    if (!differ(yyjson_obj_get(spec_of(old), "template"),
+                yyjson_obj_get(spec_of(now), "template")) ||
+        (yyjson_get_bool(yyjson_obj_get(spec_of(old), "suspend")) &&
+         !yyjson_obj_get(status, "startTime") &&
+         yyjson_get_sint(yyjson_obj_get(status, "active")) == 0))
+        return NULL;
+    return "spec.template: Invalid value: field is immutable";
+}
+
+/* Is every member of one list also in the other? */
+static bool contains(yyjson_val *list, yyjson_val *part) {
+    size_t i, n, j, k;
+    yyjson_val *v, *w;
+
+    yyjson_arr_foreach (part, i, n, v) {
+        bool found = false;
+        yyjson_arr_foreach (list, j, k, w)
+            found |= yyjson_equals(v, w);
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
+static const char *gates_rule(yyjson_val *was, yyjson_val *is, bool gated) {
+    (void)gated;
+    return contains(was, is)
+               ? NULL
+               : "spec.schedulingGates: Forbidden: only deletion is allowed, but found "
+                 "new scheduling gate";
+}
+
+static const char *tolerations_rule(yyjson_val *was, yyjson_val *is, bool gated) {
+    (void)gated;
+    return contains(is, was)
+               ? NULL
+               : "spec.tolerations: Forbidden: existing toleration can not be modified "
+                 "except its tolerationSeconds";
+}
+
+static const char *selector_rule(yyjson_val *was, yyjson_val *is, bool gated) {
+    size_t i, n;
+    yyjson_val *k, *v;
+    bool kept = gated;
+
+    yyjson_obj_foreach (was, i, n, k, v)
+        kept &= !differ(v, yyjson_obj_get(is, yyjson_get_str(k)));
+    return kept ? NULL
+                : "spec.nodeSelector: Invalid value: only additions to spec.nodeSelector are "
+                  "allowed, and only while the pod is gated";
+}
+
+/* As the scheduler's binding, which is a subresource of its own on a real server. */
+static const char *node_rule(yyjson_val *was, yyjson_val *is, bool gated) {
+    (void)is;
+    return !was && !gated ? NULL : "spec.nodeName: Forbidden: the pod is bound, or gated";
+}
+
+static const char *pod_rule(yyjson_val *old, yyjson_val *now) {
+    static const struct {
+        const char *field;
+        const char *(*rule)(yyjson_val *was, yyjson_val *is, bool gated);
+    } may[] = {
+        {"schedulingGates", gates_rule},
+        {"tolerations", tolerations_rule},
+        {"nodeSelector", selector_rule},
+        {"nodeName", node_rule},
+    };
+    yyjson_val *was = spec_of(old), *is = spec_of(now), *k, *v;
+    bool gated = yyjson_arr_size(yyjson_obj_get(was, "schedulingGates")) > 0;
+    size_t same = 0, i, n;
+    const char *wrong = NULL;
+
+    for (size_t f = 0; f < SL_LEN(may) && !wrong; f++) {
+        yyjson_val *a = yyjson_obj_get(was, may[f].field), *b = yyjson_obj_get(is, may[f].field);
+        wrong = differ(a, b) ? may[f].rule(a, b, gated) : NULL;
+        same += b != NULL;
+    }
+    yyjson_obj_foreach (was, i, n, k, v) {
+        const char *key = yyjson_get_str(k);
+        bool special = false;
+        for (size_t f = 0; f < SL_LEN(may); f++)
+            special |= strcmp(key, may[f].field) == 0;
+        if (!special && differ(v, yyjson_obj_get(is, key)))
+            return "spec: Forbidden: pod updates may not change these fields";
+        same += !special;
+    }
+    return !wrong && same != yyjson_obj_size(is)
+               ? "spec: Forbidden: pod updates may not add these fields"
+               : wrong;
+}
+
+const char *fa_rule_broken(const struct resource *r, yyjson_val *old, yyjson_val *now) {
+    static const struct {
+        const char *kind;
+        const char *(*rule)(yyjson_val *old, yyjson_val *now);
+    } rules[] = {
+        {"Job", job_rule},
+        {"Pod", pod_rule},
+    };
+
+    for (size_t i = 0; i < SL_LEN(rules); i++)
+        if (strcmp(r->k.kind, rules[i].kind) == 0)
+            return rules[i].rule(old, now);
+    return NULL;
+}

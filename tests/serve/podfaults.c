@@ -1,0 +1,429 @@
+/*
+ * Pods and pod groups under seeded faults (world.h), while users create, replace, delete and move
+ * them, queues are stopped, check controllers change their minds and nodes go silent (pods.h).
+ *
+ * After every event: no quota is exceeded in what the API says; a pod loses its gate only while its
+ * Workload is admitted; no more pods of a role go free than were admitted, and none is left free
+ * when a reservation is given back; who is stopped is told why before it is deleted; pods that were
+ * never gated are not touched.
+ *
+ * In the middle, when nobody but the manager acts: what was admitted is free, whole groups have a
+ * Workload, no pod that is over hangs on a finalizer, usage is the sum of what is held, and a
+ * manager that starts from nothing but the API has the same state. Then, when people make good what
+ * was lost and nothing fails any more, all pods come to their end. At last all are deleted, and
+ * nothing is left of them.
+ */
+#include "pods.h"
+
+#define ENOUGH 100u /* histories to meet with everything */
+#define STORM (100 * SL_SEC)
+#define REST (60 * SL_SEC)
+#define PATIENCE (1200 * SL_SEC)
+
+/* In all histories: they are about something. */
+enum { FREED, STOPPED, FAILED, FINISHED, EVICTED, UNTOUCHED, KINDS };
+static struct { uint64_t histories, n[KINDS]; } seen;
+static const char *const kinds[KINDS] = {
+    "pods set free",      "stopped",           "failed",
+    "workloads finished", "workloads evicted", "pods that were left alone"};
+
+/* ---- whose pod it is ---- */
+
+struct find {
+    const char *uid;
+    char path[192];
+};
+
+static void find_owned(void *ctx, yyjson_val *wl) {
+    struct find *f = ctx;
+    size_t i, n;
+    yyjson_val *ref;
+    yyjson_arr_foreach (jat(wl, "metadata.ownerReferences"), i, n, ref)
+        if (strcmp(jstr(ref, "uid"), f->uid) == 0)
+            (void)snprintf(f->path, sizeof f->path, WORKLOADS "/%s", jstr(wl, "metadata.name"));
+}
+
+/* The Workload of a group has its name; that of a single pod is owned by it. */
+static yyjson_val *workload_of(struct world *w, yyjson_val *pod) {
+    const char *group = jlabel(pod, Q "pod-group-name");
+    struct find f = {.uid = jstr(pod, "metadata.uid")};
+    if (*group)
+        (void)snprintf(f.path, sizeof f.path, WORKLOADS "/%s", group);
+    else
+        (void)fakeapi_each(w->api, WORKLOADS, find_owned, &f);
+    return *f.path ? fakeapi_get(w->api, f.path) : NULL;
+}
+
+static bool managed(yyjson_val *pod) {
+    return *jlabel(pod, Q "managed");
+}
+
+/* ---- after every event ---- */
+
+/* Pods of the same Workload that go free, by role; and how many may. */
+static void check_free(struct world *w, uint32_t unit) {
+    const struct pods *p = pods_of(w);
+    for (uint32_t n = 0; n < MAX_NAMES; n++) {
+        yyjson_val *pod = pod_get(w, unit, n);
+        uint32_t free = 0;
+        int64_t may = 0;
+        size_t i, k;
+        yyjson_val *set;
+        if (!pod_live(pod) || !managed(pod) || pod_gated(pod) || p->excused[unit][n])
+            continue;
+        const char *role = jannotation(pod, Q "role-hash");
+        yyjson_val *wl = workload_of(w, pod);
+        for (uint32_t other = 0; other < MAX_NAMES; other++) {
+            yyjson_val *x = pod_get(w, unit, other);
+            free += pod_live(x) && !pod_gated(x) && !p->excused[unit][other] &&
+                    strcmp(jannotation(x, Q "role-hash"), role) == 0;
+        }
+        yyjson_arr_foreach (jat(wl, "status.admission.podSetAssignments"), i, k, set)
+            if (strcmp(jstr(set, "name"), role) == 0 || strcmp(jstr(set, "name"), "main") == 0)
+                may += jint(set, "count", 0);
+        if (!world_holds(wl))
+            world_fail(w, "u%u-p%u runs, its workload %s", unit, n,
+                       !wl                        ? "is not there"
+                       : world_is(wl, "Finished") ? "is finished"
+                                                  : "has no reservation");
+        else if (free > (uint64_t)may)
+            world_fail(w, "u%u-p%u: %u pods of the role run, %lld were admitted", unit, n, free,
+                       (long long)may);
+    }
+}
+
+/* Has it lost the gate, and neither ended nor used up the time that it was given to end? */
+static bool runs(const struct world *w, yyjson_val *pod) {
+    if (!pod || !managed(pod) || pod_gated(pod) || pod_terminal(pod))
+        return false;
+    return !pod_deleting(pod) ||
+           (*jstr(pod, "spec.nodeName") &&
+            FAKEAPI_EPOCH + fakeapi_now(w->api) < jtime(pod, "metadata.deletionTimestamp"));
+}
+
+/* Nobody runs on what another still runs on. */
+static void check_load(struct world *w) {
+    const struct pods *p = pods_of(w);
+    int64_t load = 0, late = 0;
+    for (uint32_t i = 0; i < w->holdings.n; i++)
+        late += w->holdings.v[i].late ? w->holdings.v[i].cpu : 0;
+    for (uint32_t unit = 0; unit < p->n_units; unit++)
+        for (uint32_t n = 0; n < MAX_NAMES; n++) {
+            yyjson_val *pod = pod_get(w, unit, n);
+            load += runs(w, pod) && !p->excused[unit][n] ? pod_cpus(pod_role(pod)) : 0;
+        }
+    if (load > w->most + late)
+        world_fail(w, "pods run on %lld cpu, the cohort has %lld", (long long)load,
+                   (long long)w->most);
+}
+
+static bool told_why(yyjson_val *pod) {
+    return world_is(pod, "TerminationTarget");
+}
+
+static void look_at_pod(struct world *w, const struct fakeapi_change *c, uint32_t unit,
+                        uint32_t n) {
+    struct pods *p = pods_of(w);
+    bool ours = c->client != FAKEAPI_NOBODY;
+    p->made[unit][n] = c->now != NULL;
+    if (!c->before || !c->now) {
+        p->excused[unit][n] = false;
+        if (c->now && managed(c->now) && !pod_gated(c->now))
+            world_fail(w, "u%u-p%u is made without a gate", unit, n);
+        return;
+    }
+    if (ours && !managed(c->before))
+        world_fail(w, "u%u-p%u is not ours, and is written to", unit, n);
+    if (pod_gated(c->before) && !pod_gated(c->now) && pod_live(c->now)) {
+        yyjson_val *wl = workload_of(w, c->now);
+        if (world_holds(wl) && world_is(wl, "Admitted"))
+            return;
+        if (world_is_late(w, c)) {
+            p->excused[unit][n] = true;
+            w->excused++;
+        } else {
+            world_fail(w, "u%u-p%u loses its gate and is not admitted", unit, n);
+        }
+    }
+    if (ours && pod_live(c->before) && pod_deleting(c->now) && !pod_gated(c->before) &&
+        !told_why(c->now))
+        world_fail(w, "u%u-p%u is stopped and not told why", unit, n);
+}
+
+static void count(const struct fakeapi_change *c, bool pod) {
+    if (!c->before || !c->now)
+        return;
+    if (pod) {
+        seen.n[FREED] += pod_gated(c->before) && !pod_gated(c->now);
+        seen.n[STOPPED] += told_why(c->now) && pod_deleting(c->now) && !pod_deleting(c->before);
+        seen.n[FAILED] +=
+            strcmp(jstr(c->now, "status.phase"), "Failed") == 0 && !pod_deleting(c->now);
+        seen.n[UNTOUCHED] += !managed(c->now);
+    } else {
+        seen.n[FINISHED] += world_is(c->now, "Finished") && !world_is(c->before, "Finished");
+        seen.n[EVICTED] += world_is(c->now, "Evicted") && !world_is(c->before, "Evicted");
+    }
+}
+
+static void changed(struct world *w, const struct fakeapi_change *c) {
+    bool pod = strcmp(c->kind->plural, "pods") == 0;
+    unsigned unit, n;
+    if (pod) {
+        world_tell(
+            w, "pod %s: %s%s%s%s%s%s by %d", c->key, c->now ? jstr(c->now, "status.phase") : "gone",
+            c->now && pod_gated(c->now) ? " gated" : "",
+            c->now && *jstr(c->now, "spec.nodeName") ? " bound" : "",
+            c->now && pod_deleting(c->now) ? " deleting" : "",
+            c->now && pod_held(c->now) ? " held" : "", c->now && told_why(c->now) ? " told" : "",
+            c->client == FAKEAPI_NOBODY ? -1 : (int)c->client);
+        if (!pod_numbers(strchr(c->key, '/') + 1, &unit, &n))
+            return;
+        count(c, true);
+        look_at_pod(w, c, unit, n);
+        check_free(w, unit);
+        check_load(w);
+        kubelet_noticed(w, c);
+        user_noticed(w, c);
+    } else if (strcmp(c->kind->plural, "workloads") == 0) {
+        count(c, false);
+        for (unit = 0; unit < pods_of(w)->n_units; unit++)
+            check_free(w, unit);
+        check_noticed(w, c);
+        user_noticed(w, c);
+    }
+}
+
+/* ---- at rest ---- */
+
+/* Could a Workload be made of the group? All agree, and there are enough of them. */
+static bool whole(struct world *w, uint32_t unit) {
+    const struct unit *u = &pods_of(w)->units[unit];
+    const char *queue = NULL;
+    uint32_t active = 0;
+    if (!(u->flags & UNIT_GROUP))
+        return true;
+    for (uint32_t n = 0; n < MAX_NAMES; n++) {
+        yyjson_val *pod = pod_get(w, unit, n);
+        if (!pod || strcmp(jstr(pod, "status.phase"), "Failed") == 0)
+            continue;
+        if (queue && strcmp(queue, jlabel(pod, Q "queue-name")) != 0)
+            return false;
+        queue = jlabel(pod, Q "queue-name");
+        active += !pod_deleting(pod) && (!pod_terminal(pod) || pod_held(pod));
+    }
+    return !(u->flags & UNIT_WRONG) && (active >= u->total || (u->flags & UNIT_FAST && active));
+}
+
+static void rest_of_pod(struct world *w, uint32_t unit, uint32_t n) {
+    yyjson_val *pod = pod_get(w, unit, n);
+    if (!pod || !managed(pod))
+        return;
+    yyjson_val *wl = workload_of(w, pod);
+    bool bound = *jstr(pod, "spec.nodeName"),
+         over = !bound || pod_terminal(pod) ||
+                jint(pod, "metadata.deletionGracePeriodSeconds", 0) == 0;
+    if (pod_deleting(pod) && pod_held(pod) && over)
+        world_fail(w, "u%u-p%u is to go and hangs on its finalizer", unit, n);
+    if (pod_terminal(pod) && pod_held(pod) && world_is(wl, "Finished"))
+        world_fail(w, "u%u-p%u is over, as its workload is, and keeps its finalizer", unit, n);
+    if (!pod_live(pod) || !pod_gated(pod))
+        return;
+    if (!wl && whole(w, unit))
+        world_fail(w, "u%u-p%u is gated and has no workload", unit, n);
+    if (world_is(wl, "Finished"))
+        world_fail(w, "u%u-p%u is gated and its workload finished", unit, n);
+    if (world_holds(wl) && world_is(wl, "Admitted") && !world_is(wl, "Evicted"))
+        world_fail(w, "u%u-p%u is gated and was admitted", unit, n);
+}
+
+static void rest_of_workload(void *ctx, yyjson_val *wl) {
+    struct world *w = ctx;
+    size_t i, n, alive = 0;
+    uint32_t unit, k;
+    yyjson_val *ref;
+    yyjson_arr_foreach (jat(wl, "metadata.ownerReferences"), i, n, ref) {
+        const char *name = jstr(ref, "name");
+        yyjson_val *pod = pod_numbers(name, &unit, &k) ? pod_get(w, unit, k) : NULL;
+        alive += pod && strcmp(jstr(pod, "metadata.uid"), jstr(ref, "uid")) == 0;
+    }
+    if (!alive)
+        world_fail(w, "workload %s has no pods", jstr(wl, "metadata.name"));
+    if (pod_deleting(wl))
+        world_fail(w, "workload %s is to go and does not", jstr(wl, "metadata.name"));
+}
+
+static void look_at_rest(struct world *w) {
+    if (!world_idle(w))
+        world_fail(w, "the manager finds no rest");
+    for (uint32_t unit = 0; unit < pods_of(w)->n_units; unit++)
+        for (uint32_t n = 0; n < MAX_NAMES; n++)
+            rest_of_pod(w, unit, n);
+    (void)fakeapi_each(w->api, WORKLOADS, rest_of_workload, w);
+    world_compare_usage(w);
+    if (!w->failed)
+        world_compare(w);
+}
+
+/* ---- the end ---- */
+
+static void tell_object(struct world *w, yyjson_val *o) {
+    char *text = o && w->verbose ? yyjson_val_write(o, 0, NULL) : NULL;
+    world_tell(w, "%s", text ? text : "");
+    free(text); /* yyjson's */
+}
+
+static void tell_live(void *ctx, yyjson_val *pod) {
+    struct world *w = ctx;
+    yyjson_val *wl = workload_of(w, pod);
+    if (!pod_terminal(pod)) {
+        tell_object(w, pod);
+        tell_object(w, wl);
+    }
+    if (!pod_terminal(pod))
+        world_fail(w, "%s never ended: %s%s%s, workload %s holds %d admitted %s active %d",
+                   jstr(pod, "metadata.name"), jstr(pod, "status.phase"),
+                   pod_gated(pod) ? " gated" : "", pod_deleting(pod) ? " deleting" : "",
+                   wl ? jstr(wl, "metadata.name") : "absent", world_holds(wl),
+                   wl ? world_condition(wl, "Admitted") : "",
+                   wl ? jbool(wl, "spec.active", true) : 0);
+}
+
+static void count_live(void *ctx, yyjson_val *pod) {
+    *(uint32_t *)ctx += !pod_terminal(pod);
+}
+
+struct names {
+    SL_VEC(char *) v;
+};
+
+static void add_inactive(void *ctx, yyjson_val *wl) {
+    struct names *s = ctx;
+    if (!jbool(wl, "spec.active", true))
+        *sl_vec_push(&s->v) = sl_strdup(jstr(wl, "metadata.name"));
+}
+
+/* Whatever people do so that all goes on. */
+static void make_good(struct world *w) {
+    struct pods *p = pods_of(w);
+    struct names inactive = {0};
+    char path[192];
+    (void)fakeapi_each(w->api, WORKLOADS, add_inactive, &inactive);
+    for (uint32_t i = 0; i < inactive.v.n; i++) {
+        (void)snprintf(path, sizeof path, WORKLOADS "/%s", inactive.v.v[i]);
+        (void)world_send(w, SL_PATCH, path, "{\"spec\":{\"active\":true}}");
+        sl_freep(&inactive.v.v[i]);
+    }
+    sl_vec_free(&inactive.v);
+    check_all(w);
+    for (uint32_t i = 0; i < p->n_units; i++)
+        user_turn(w, i);
+}
+
+static bool all_ended(struct world *w) {
+    uint32_t live = 0;
+    (void)fakeapi_each(w->api, PODS, count_live, &live);
+    for (uint32_t i = 0; i < pods_of(w)->n_units; i++)
+        live += pods_of(w)->units[i].due;
+    return !live && world_idle(w);
+}
+
+static void tell_left(void *ctx, yyjson_val *o) {
+    world_fail(ctx, "%s %s is left over%s", jstr(o, "kind"), jstr(o, "metadata.name"),
+               yyjson_arr_size(jat(o, "metadata.finalizers")) ? ", with a finalizer" : "");
+}
+
+static void open_queues(struct world *w) {
+    for (uint32_t i = 0; i < w->n_queues; i++) {
+        char path[96];
+        world_queue(w, i, true, "None");
+        (void)snprintf(path, sizeof path, KUEUE "/namespaces/default/localqueues/lq-%u", i);
+        (void)world_send(w, SL_PATCH, path, "{\"spec\":{\"stopPolicy\":\"None\"}}");
+    }
+}
+
+static void storm(struct world *w) {
+    struct pods *p = pods_of(w);
+    check_begin(w);
+    world_queues(w);
+    world_start_all(w);
+    world_run_until(w, 5 * SL_SEC);
+    world_disturb(w, true);
+    p->n_units = 2 + world_below(w, MAX_UNITS - 1);
+    for (uint32_t i = 0; i < p->n_units; i++) {
+        user_draw(w, &p->units[i]);
+        fakeapi_at(w->api, (sl_time)(5 + world_below(w, 50)) * SL_SEC, user_turn, w, i);
+    }
+    for (uint32_t i = 0, n = world_below(w, 14); i < n; i++)
+        fakeapi_at(w->api, (sl_time)(8 + world_below(w, 85)) * SL_SEC, user_meddle, w, i);
+    world_run_until(w, STORM);
+}
+
+static void calm(struct world *w) {
+    struct pods *p = pods_of(w);
+    world_disturb(w, false);
+    world_start_all(w);
+    world_wake(w);
+    p->frozen = STORM + 2 * REST; /* also while the state is being compared */
+    world_run_until(w, STORM + REST);
+    if (!w->failed)
+        look_at_rest(w);
+    p->calm = true;
+    world_run_until(w, p->frozen);
+    open_queues(w);
+    do {
+        make_good(w);
+        world_run_until(w, fakeapi_now(w->api) + 10 * SL_SEC);
+    } while (!w->failed && !all_ended(w) && fakeapi_now(w->api) < p->frozen + PATIENCE);
+    (void)fakeapi_each(w->api, PODS, tell_live, w);
+    if (!w->failed)
+        look_at_rest(w);
+}
+
+static void clean_up(struct world *w) {
+    struct pods *p = pods_of(w);
+    for (uint32_t i = 0; i < p->n_units; i++) {
+        p->units[i].abandoned = true;
+        user_turn(w, i);
+    }
+    world_run_until(w, fakeapi_now(w->api) + REST);
+    (void)fakeapi_each(w->api, PODS, tell_left, w);
+    (void)fakeapi_each(w->api, WORKLOADS, tell_left, w);
+    world_compare_usage(w);
+}
+
+static void run(struct world *w) {
+    struct pods p = {0};
+    w->own = &p;
+    seen.histories++;
+    storm(w);
+    if (!w->failed)
+        calm(w);
+    if (!w->failed)
+        clean_up(w);
+    check_end(w);
+}
+
+static bool tell_seen(void) {
+    bool all = true;
+    for (size_t i = 0; i < KINDS; i++) {
+        (void)printf("%s%llu %s", i ? ", " : "", (unsigned long long)seen.n[i], kinds[i]);
+        all &= seen.n[i] > 0;
+    }
+    (void)printf("\n");
+    return all || seen.histories < ENOUGH;
+}
+
+int main(int argc, char **argv) {
+    static const struct story story = {
+        .name = "podfaults",
+        .config = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
+                  "integrations: {frameworks: [\"batch/job\", \"pod\"]}\n"
+                  "waitForPodsReady: {timeout: 10h}\n",
+        .parts = {.core = true, .scheduler = true, .tas = true, .framework[SL_FW_POD] = true},
+        .webhooks = true,
+        .run = run,
+        .changed = changed,
+        .ended = tell_seen,
+    };
+    return world_main(argc, argv, &story);
+}

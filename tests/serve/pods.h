@@ -1,0 +1,92 @@
+/*
+ * The people and machines of a history of pods: users with single pods and groups, a scheduler with
+ * a kubelet, and somebody who answers admission checks. All see the API as it is and act on that,
+ * some while after something changed; none of them remembers more than what it wants.
+ *
+ * A unit is what one user wants to have run: a single pod, or a group of some roles. Its pods are
+ * called "u3-p0", the group "g3".
+ */
+#ifndef SL_TESTS_SERVE_PODS_H
+#define SL_TESTS_SERVE_PODS_H
+
+#include "world.h"
+
+#define Q "kueue.x-k8s.io/"
+#define PODS "/api/v1/namespaces/default/pods"
+#define WORKLOADS KUEUE "/namespaces/default/workloads"
+#define MAX_UNITS 8u
+#define MAX_NAMES 24u /* of a unit's pods, one after the other and again */
+#define MAX_ROLES 3u
+
+enum unit_flag {
+    UNIT_GROUP = 1 << 0,
+    UNIT_SKY = 1 << 1,  /* not retriable; after a loss all is torn down and made anew, same names */
+    UNIT_FAST = 1 << 2, /* fast admission */
+    UNIT_SERVING = 1 << 3, /* never ends by itself */
+    UNIT_WRONG = 1 << 4,   /* one pod says another total */
+    UNIT_MORE = 1 << 5,    /* more pods than the total */
+    UNIT_LAZY = 1 << 6,    /* what is lost is made anew only in the end */
+    UNIT_ALIEN = 1 << 7,   /* made while no webhook was there: not ours to touch */
+};
+
+struct unit {
+    uint32_t flags, queue, class, n_roles;
+    uint32_t total, need[MAX_ROLES]; /* pods, and of each role */
+    uint32_t done[MAX_ROLES];        /* succeeded, and their objects are gone */
+    uint32_t next;                   /* name */
+    uint32_t extra;                  /* pods beyond the total that are still to be made */
+    uint32_t relaunches;
+    bool begun, finished, abandoned, relaunching;
+    bool due; /* its turn is on its way */
+};
+
+struct pods {
+    struct unit units[MAX_UNITS];
+    uint32_t n_units;
+    bool calm;              /* the end: nothing fails any more, users make good what is lost */
+    sl_time frozen;         /* nobody acts before this */
+    sl_time node_dead;      /* the kubelet does not act before this */
+    SL_VEC(char *) checked; /* workloads that the check's controller knows */
+    uint32_t n_checks;
+    /* Set free by a write that came too late: not the present leader's fault. */
+    bool excused[MAX_UNITS][MAX_NAMES];
+    bool made[MAX_UNITS][MAX_NAMES]; /* there is one of this name */
+    /* Succeeded before anybody had given it up. */
+    bool done[MAX_UNITS][MAX_NAMES];
+};
+
+static inline struct pods *pods_of(struct world *w) {
+    return w->own;
+}
+
+/* ---- looking ---- */
+bool pod_gated(yyjson_val *pod);
+bool pod_terminal(yyjson_val *pod);
+bool pod_deleting(yyjson_val *pod);
+bool pod_held(yyjson_val *pod); /* our finalizer is on it */
+static inline bool pod_live(yyjson_val *pod) {
+    return pod && !pod_terminal(pod) && !pod_deleting(pod);
+}
+/* The numbers of a pod's unit and name; false if it is none of ours. */
+bool pod_numbers(const char *name, uint32_t *unit, uint32_t *n);
+/* As its user made it. */
+uint32_t pod_role(yyjson_val *pod);
+static inline uint32_t pod_cpus(uint32_t role) {
+    return 1 + role % 2;
+}
+/* NULL: there is none. */
+yyjson_val *pod_get(struct world *w, uint32_t unit, uint32_t n);
+
+/* ---- acting: pod_actors.c, pod_users.c ---- */
+void kubelet_noticed(struct world *w, const struct fakeapi_change *c);
+void check_noticed(struct world *w, const struct fakeapi_change *c);
+void check_all(struct world *w); /* every check is answered, now */
+void check_begin(struct world *w);
+void check_end(struct world *w);
+void user_noticed(struct world *w, const struct fakeapi_change *c);
+void user_turn(void *ctx, uint64_t unit);
+void user_draw(struct world *w, struct unit *u); /* what one wants */
+void user_delete(struct world *w, uint32_t unit, uint32_t n, int grace);
+void user_meddle(void *ctx, uint64_t n);
+
+#endif

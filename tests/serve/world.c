@@ -1,0 +1,470 @@
+#include "world.h"
+
+#include <stdarg.h>
+
+#include "engine/engine.h"
+
+#define MAX_IDLE 20000u    /* turns in which the clock does not move */
+#define EXCUSED_ONE_IN 500 /* histories may have a late write that matters, and one more */
+#define ENOUGH_SLOW 50     /* slow histories to meet with one */
+#define CHECK_TURNS 4u     /* a quarter of the time goes into looking through all records */
+#define OBSERVER 7u        /* the client that starts from nothing at the end */
+#define FLAVOR "f"
+
+void world_fail(struct world *w, const char *fmt, ...) {
+    va_list ap;
+    if (w->failed)
+        return;
+    w->failed = true;
+    va_start(ap, fmt);
+    (void)vsnprintf(w->why, sizeof w->why, fmt, ap);
+    va_end(ap);
+    if (w->verbose)
+        (void)printf("********* %s\n", w->why);
+}
+
+void world_tell(const struct world *w, const char *fmt, ...) {
+    va_list ap;
+    if (!w->verbose)
+        return;
+    (void)printf("%9.3f ", (double)fakeapi_now(w->api) / 1e9);
+    va_start(ap, fmt);
+    (void)vprintf(fmt, ap);
+    va_end(ap);
+    (void)putchar('\n');
+}
+
+int world_send(struct world *w, enum sl_method method, const char *path, const char *fmt, ...) {
+    char body[4096];
+    va_list ap;
+    va_start(ap, fmt);
+    (void)vsnprintf(body, sizeof body, fmt, ap);
+    va_end(ap);
+    w->reviewed = w->story->webhooks;
+    int status =
+        fakeapi_do(w->api, method, path, method == SL_PATCH ? SL_MERGE_PATCH : SL_JSON, body, NULL);
+    w->reviewed = false;
+    return status;
+}
+
+/* ---- what the API says ---- */
+
+const char *world_condition(yyjson_val *o, const char *type) {
+    size_t i, n;
+    yyjson_val *v;
+    yyjson_arr_foreach (jat(o, "status.conditions"), i, n, v)
+        if (strcmp(jstr(v, "type"), type) == 0)
+            return jstr(v, "status");
+    return "";
+}
+
+bool world_holds(yyjson_val *o) {
+    return o && jat(o, "status.admission") && world_is(o, "QuotaReserved") &&
+           !world_is(o, "Finished");
+}
+
+static yyjson_val *named(yyjson_val *list, const char *name) {
+    size_t i, n;
+    yyjson_val *v;
+    yyjson_arr_foreach (list, i, n, v)
+        if (strcmp(jstr(v, "name"), name) == 0)
+            return v;
+    return NULL;
+}
+
+/* cpu of an admission; of pods that have ended and need their quota no longer only if 'all'. */
+static int64_t cpu_of(yyjson_val *o, bool all) {
+    int64_t sum = 0;
+    size_t i, n;
+    yyjson_val *a;
+    yyjson_arr_foreach (jat(o, "status.admission.podSetAssignments"), i, n, a) {
+        struct sl_err err;
+        sl_quantity q = 0;
+        const char *name = jstr(a, "name"), *cpu = jstr(a, "resourceUsage.cpu");
+        int64_t count = jint(a, "count", 1),
+                left = jint(named(jat(o, "spec.podSets"), name), "count", count) -
+                       jint(named(jat(o, "status.reclaimablePods"), name), "count", 0);
+        if (*cpu && count > 0 && sl_quantity_parse(cpu, strlen(cpu), &q, &err) >= 0)
+            sum += (int64_t)(q / SL_NANO) / count * (all || left > count ? count : left);
+    }
+    return sum;
+}
+
+bool world_is_late(const struct world *w, const struct fakeapi_change *c) {
+    return c->client != FAKEAPI_NOBODY && (c->client != w->leader || c->sent < w->leads_since);
+}
+
+/* ---- what must hold after every event ---- */
+
+static void lease_changed(struct world *w, const struct fakeapi_change *c) {
+    const char *was = c->before ? jstr(c->before, "spec.holderIdentity") : "",
+               *is = c->now ? jstr(c->now, "spec.holderIdentity") : "";
+    if (strcmp(was, is) == 0)
+        return;
+    world_tell(w, "lease: from %s to %s", was, is);
+    if (sscanf(is, "r%u-", &w->leader) != 1)
+        w->leader = FAKEAPI_NOBODY;
+    w->leads_since = fakeapi_now(w->api);
+}
+
+static void hold(struct world *w, const struct fakeapi_change *c) {
+    struct holding h = {0};
+    unsigned q = 0;
+    for (uint32_t i = 0; i < w->holdings.n; i++)
+        if (strcmp(w->holdings.v[i].key, c->key) == 0) {
+            h = w->holdings.v[i];
+            w->holdings.v[i--] = sl_vec_pop(&w->holdings);
+        }
+    if (!world_holds(c->now))
+        return;
+    if (!world_holds(c->before) && world_is_late(w, c)) {
+        h.late = true;
+        world_tell(w, "%s: reserved by one who leads no longer", c->key);
+    }
+    (void)snprintf(h.key, sizeof h.key, "%s", c->key);
+    (void)sscanf(jstr(c->now, "status.admission.clusterQueue"), "cq-%u", &q);
+    h.queue = q;
+    h.cpu = cpu_of(c->now, false);
+    *sl_vec_push(&w->holdings) = h;
+}
+
+static void check_quota(struct world *w) {
+    int64_t sum = 0, late = 0;
+    for (uint32_t i = 0; i < w->holdings.n; i++) {
+        sum += w->holdings.v[i].cpu;
+        late += w->holdings.v[i].late ? w->holdings.v[i].cpu : 0;
+    }
+    if (sum <= w->most)
+        return;
+    for (uint32_t i = 0; i < w->holdings.n; i++) {
+        struct holding *h = &w->holdings.v[i];
+        world_tell(w, "    %s holds %lld of cq-%u%s", h->key, (long long)h->cpu, h->queue,
+                   h->late ? ", late" : "");
+        w->excused += h->late && !h->excused;
+        h->excused |= h->late;
+    }
+    if (sum - late > w->most)
+        world_fail(w, "%lld cpu are reserved, %lld of them late, the cohort has %lld",
+                   (long long)sum, (long long)late, (long long)w->most);
+}
+
+static void workload_changed(struct world *w, const struct fakeapi_change *c) {
+    if (world_holds(c->before) && world_holds(c->now) &&
+        (strcmp(jstr(c->before, "status.admission.clusterQueue"),
+                jstr(c->now, "status.admission.clusterQueue")) != 0 ||
+         cpu_of(c->before, true) != cpu_of(c->now, true)))
+        world_fail(w, "%s: its admission was replaced by another", c->key);
+    w->late += world_is_late(w, c);
+    hold(w, c);
+    check_quota(w);
+    world_tell(w, "workload %s: holds %d admitted %s evicted %s finished %s", c->key,
+               world_holds(c->now), c->now ? world_condition(c->now, "Admitted") : "gone",
+               c->now ? world_condition(c->now, "Evicted") : "",
+               c->now ? world_condition(c->now, "Finished") : "");
+}
+
+static void on_change(void *ctx, const struct fakeapi_change *c) {
+    struct world *w = ctx;
+    if (strcmp(c->kind->plural, "leases") == 0)
+        lease_changed(w, c);
+    if (strcmp(c->kind->plural, "workloads") == 0)
+        workload_changed(w, c);
+    w->story->changed(w, c);
+}
+
+/* ---- replicas ---- */
+
+static struct sl_manager *new_manager(struct world *w, uint32_t client, bool standby) {
+    struct sl_manager_spec spec = {.port = fakeapi_port(w->api, client),
+                                   .settings = w->settings,
+                                   .parts = w->story->parts,
+                                   .instance = "test",
+                                   .seed = sl_prng_next(&w->prng),
+                                   .standby = standby};
+    return sl_manager_new(&spec);
+}
+
+void world_start(struct world *w, uint32_t i) {
+    struct replica *r = &w->replicas[i];
+    char name[16];
+    (void)snprintf(name, sizeof name, "r%u-%u", i, world_below(w, 1000000));
+    struct sl_lease_spec l = {"kueue-system", "lease", name, 4 * SL_SEC, 3 * SL_SEC, SL_SEC};
+    r->client = i;
+    r->lease = sl_lease_new(fakeapi_port(w->api, i), &l, sl_prng_next(&w->prng));
+    r->manager = new_manager(w, i, true);
+    memcpy(sl_manager_view(r->manager)->webhook, w->story->parts.framework,
+           sizeof w->story->parts.framework);
+    world_tell(w, "replica %u starts", i);
+}
+
+void world_kill(struct world *w, uint32_t i) {
+    struct replica *r = &w->replicas[i];
+    world_tell(w, "replica %u dies", i);
+    fakeapi_kill(w->api, i); /* what is on its way still arrives */
+    sl_manager_free(r->manager);
+    sl_lease_free(r->lease);
+    *r = (struct replica){0};
+}
+
+void world_start_all(struct world *w) {
+    for (uint32_t i = 0; i < SL_LEN(w->replicas); i++)
+        if (!w->replicas[i].manager)
+            world_start(w, i);
+}
+
+struct sl_manager *world_leader(struct world *w) {
+    for (uint32_t i = 0; i < SL_LEN(w->replicas); i++)
+        if (w->replicas[i].manager && sl_lease_held(w->replicas[i].lease))
+            return w->replicas[i].manager;
+    return NULL;
+}
+
+bool world_idle(struct world *w) {
+    struct sl_manager *m = world_leader(w);
+    return m && sl_manager_idle(m);
+}
+
+static void turn(struct world *w) {
+    struct sl_err err;
+    for (uint32_t i = 0; i < SL_LEN(w->replicas); i++) {
+        struct replica *r = &w->replicas[i];
+        if (!r->manager)
+            continue;
+        sl_lease_tick(r->lease);
+        sl_manager_lead(r->manager, sl_lease_held(r->lease));
+        sl_manager_tick(r->manager);
+        if (w->turns % CHECK_TURNS == 0 && sl_manager_check(r->manager, &err) < 0)
+            world_fail(w, "replica %u: %s", i, err.text);
+    }
+    w->turns++;
+}
+
+static sl_time next_due(const struct world *w) {
+    sl_time at = fakeapi_next(w->api);
+    for (uint32_t i = 0; i < SL_LEN(w->replicas); i++) {
+        const struct replica *r = &w->replicas[i];
+        if (!r->manager)
+            continue;
+        sl_time a = sl_manager_next(r->manager), b = sl_lease_next(r->lease);
+        at = a < at ? a : at;
+        at = b < at ? b : at;
+    }
+    return at;
+}
+
+void world_run_until(struct world *w, sl_time until) {
+    sl_time last = -1;
+    for (uint32_t idle = 0; !w->failed; idle++) {
+        sl_time at = next_due(w);
+        if (at > until)
+            break;
+        if (at > last) {
+            last = at;
+            idle = 0;
+        }
+        if (idle > MAX_IDLE)
+            world_fail(w, "nothing moves and nothing rests");
+        (void)fakeapi_step(w->api, at > fakeapi_now(w->api) ? at : fakeapi_now(w->api));
+        turn(w);
+    }
+    fakeapi_advance(w->api, until);
+}
+
+void world_disturb(struct world *w, bool on) {
+    struct fakeapi_faults faults;
+    if (!on) {
+        world_tell(w, "the network is whole again");
+        fakeapi_set_faults(w->api, NULL);
+        return;
+    }
+    fakeapi_some_faults(&w->prng, 20, &faults);
+    if (w->slow) {
+        faults.delay = faults.late_reply = 8;
+        faults.longest = 20 * SL_SEC;
+    }
+    fakeapi_set_faults(w->api, &faults);
+}
+
+void world_wake(struct world *w) {
+    for (uint32_t i = 0; i < SL_LEN(w->replicas); i++)
+        fakeapi_cut(w->api, i);
+}
+
+/* ---- the state at rest ---- */
+
+void world_compare(struct world *w) {
+    struct sl_manager *leader = world_leader(w);
+    struct sl_buf a, b;
+    if (!leader)
+        return;
+    struct sl_manager *fresh = new_manager(w, OBSERVER, false);
+    for (uint32_t i = 0; i < 2000 && !(sl_manager_ready(fresh) && sl_manager_idle(fresh)); i++) {
+        sl_manager_tick(fresh);
+        sl_time at = next_due(w), own = sl_manager_next(fresh);
+        (void)fakeapi_step(w->api, own < at ? own : at);
+        turn(w);
+    }
+    sl_buf_init(&a, (size_t)16 << 20);
+    sl_buf_init(&b, (size_t)16 << 20);
+    sl_manager_dump(leader, &a);
+    sl_manager_dump(fresh, &b);
+    if (strcmp(sl_buf_str(&a), sl_buf_str(&b)) != 0) {
+        world_fail(w, "the state rebuilt from the API is another");
+        if (w->verbose)
+            (void)printf("--- lived:\n%s\n--- rebuilt:\n%s\n", sl_buf_str(&a), sl_buf_str(&b));
+    }
+    sl_buf_done(&a);
+    sl_buf_done(&b);
+    sl_manager_free(fresh);
+}
+
+void world_compare_usage(struct world *w) {
+    struct sl_manager *leader = world_leader(w);
+    for (uint32_t q = 0; leader && q < w->n_queues; q++) {
+        struct sl_cell_view cell = {0};
+        char name[16];
+        int64_t sum = 0;
+        (void)snprintf(name, sizeof name, "cq-%u", q);
+        for (uint32_t i = 0; i < w->holdings.n; i++)
+            sum += w->holdings.v[i].queue == q ? w->holdings.v[i].cpu : 0;
+        (void)sl_engine_cell(sl_manager_engine(leader), false, name, FLAVOR, "cpu", &cell);
+        if (cell.usage != (sl_amount)sum * 1000)
+            world_fail(w, "%s: %lld cpu are held, %lld thousandths are counted", name,
+                       (long long)sum, (long long)cell.usage);
+    }
+}
+
+/* ---- the cluster ---- */
+
+void world_queue(struct world *w, uint32_t i, bool update, const char *stop) {
+    char path[160];
+    (void)snprintf(path, sizeof path, KUEUE "/clusterqueues");
+    if (update)
+        (void)snprintf(path, sizeof path, KUEUE "/clusterqueues/cq-%u", i);
+    (void)world_send(
+        w, update ? SL_PATCH : SL_POST, path,
+        "{\"apiVersion\":\"kueue.x-k8s.io/"
+        "v1beta2\",\"kind\":\"ClusterQueue\",\"metadata\":{\"name\":\"cq-%u\"},"
+        "\"spec\":{\"cohortName\":\"all\",\"namespaceSelector\":{},\"stopPolicy\":\"%s\","
+        "\"queueingStrategy\":\"%s\","
+        "\"preemption\":{\"withinClusterQueue\":\"LowerPriority\",\"reclaimWithinCohort\":\"Any\"},"
+        "\"resourceGroups\":[{\"coveredResources\":[\"cpu\"],\"flavors\":[{\"name\":\"" FLAVOR "\","
+        "\"resources\":[{\"name\":\"cpu\",\"nominalQuota\":\"%lld\"}]}]}]%s}}",
+        i, stop, i % 2 ? "StrictFIFO" : "BestEffortFIFO", (long long)w->nominal[i],
+        w->more[i] ? w->more[i] : "");
+}
+
+void world_queues(struct world *w) {
+    w->n_queues = 1 + world_below(w, MAX_QUEUES);
+    for (uint32_t i = 0; i < w->n_queues; i++) {
+        w->nominal[i] = 3 + (int64_t)sl_prng_below(&w->prng, 4);
+        w->most += w->nominal[i];
+        world_queue(w, i, false, "None");
+        (void)world_send(w, SL_POST, KUEUE "/namespaces/default/localqueues",
+                         "{\"metadata\":{\"name\":\"lq-%u\"},\"spec\":{\"clusterQueue\":\"cq-%u\","
+                         "\"stopPolicy\":\"None\"}}",
+                         i, i);
+    }
+}
+
+static void begin(struct world *w) {
+    struct sl_warnings warnings;
+    struct sl_err err;
+
+    sl_prng_init(&w->prng, w->seed);
+    sl_warnings_init(&warnings);
+    if (sl_settings_parse("test", w->story->config, strlen(w->story->config), "kueue-system", NULL,
+                          &w->settings, &warnings, &err) < 0)
+        abort();
+    sl_warnings_done(&warnings);
+    w->api = fakeapi_new(w->seed);
+    fakeapi_on_change(w->api, on_change, w);
+    if (w->story->webhooks)
+        fakeapi_on_write(w->api, world_review, w);
+    (void)world_send(w, SL_POST, "/api/v1/namespaces",
+                     "{\"metadata\":{\"name\":\"default\",\"labels\":{}}}");
+    (void)world_send(w, SL_POST, KUEUE "/resourceflavors",
+                     "{\"metadata\":{\"name\":\"" FLAVOR "\"},\"spec\":{}}");
+    for (uint32_t i = 0; i < 3; i++)
+        (void)world_send(w, SL_POST, KUEUE "/workloadpriorityclasses",
+                         "{\"metadata\":{\"name\":\"p%u\"},\"value\":%u}", i, i * 100);
+}
+
+static void end(struct world *w) {
+    struct fakeapi_stats stats;
+    fakeapi_stats(w->api, &stats);
+    if (stats.invalid)
+        world_fail(w, "%llu writes were invalid", (unsigned long long)stats.invalid);
+    for (uint32_t i = 0; i < SL_LEN(w->replicas); i++)
+        if (w->replicas[i].manager)
+            world_kill(w, i);
+    fakeapi_free(w->api);
+    sl_settings_free(w->settings);
+    sl_vec_free(&w->holdings);
+}
+
+/* ---- all histories ---- */
+
+struct sums {
+    uint64_t passed, failed, late, excused;
+};
+
+static void run_all(struct sums *sum, const struct story *story, uint64_t first, uint64_t seeds,
+                    bool slow, bool verbose) {
+    if (!seeds)
+        return;
+    for (uint64_t s = first; s < first + seeds; s++) {
+        struct world w = {
+            .story = story, .seed = s, .verbose = verbose, .slow = slow, .leader = FAKEAPI_NOBODY};
+        begin(&w);
+        story->run(&w);
+        end(&w);
+        sum->late += w.late;
+        sum->excused += w.excused;
+        sum->passed += !w.failed;
+        if (w.failed && sum->failed++ < 20)
+            (void)printf("seed %llu: %s\n    again: %s --first %llu --%s 1 --verbose\n",
+                         (unsigned long long)s, w.why, story->name, (unsigned long long)s,
+                         slow ? "seeds 0 --slow" : "seeds");
+        (void)fflush(stdout);
+    }
+    (void)printf("%llu %shistories: %llu writes came late, %llu of them did harm\n",
+                 (unsigned long long)seeds, slow ? "slow " : "", (unsigned long long)sum->late,
+                 (unsigned long long)sum->excused);
+}
+
+int world_main(int argc, char **argv, const struct story *story) {
+    uint64_t first = 1, seeds = 2000, slow = 0;
+    bool verbose = false;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--verbose") == 0)
+            verbose = true;
+        else if (strcmp(argv[i], "--seeds") == 0 && i + 1 < argc)
+            seeds = strtoull(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--first") == 0 && i + 1 < argc)
+            first = strtoull(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--slow") == 0 && i + 1 < argc)
+            slow = strtoull(argv[++i], NULL, 10);
+    }
+    if (!verbose)
+        sl_log_set(SL_LOG_ERROR);
+    struct sums usual = {0}, slowly = {0};
+    run_all(&usual, story, first, seeds, false, verbose);
+    if (usual.excused > 1 + seeds / EXCUSED_ONE_IN) {
+        (void)printf("that is too often\n");
+        usual.failed++;
+    }
+    run_all(&slowly, story, first, slow, true, verbose);
+    if (slow >= ENOUGH_SLOW && !slowly.late) {
+        (void)printf("late writes are not recognised\n");
+        slowly.failed++;
+    }
+    if (story->ended && !story->ended()) {
+        (void)printf("something never happened\n");
+        usual.failed++;
+    }
+    (void)printf("%llu passed, %llu failed, 0 skipped\n",
+                 (unsigned long long)(usual.passed + slowly.passed),
+                 (unsigned long long)(usual.failed + slowly.failed));
+    return usual.failed + slowly.failed ? 1 : 0;
+}

@@ -1,0 +1,132 @@
+/*
+ * A small cluster for histories under faults: the in-memory API, two replicas of the whole manager
+ * with their leases, queues in one cohort, and the questions that every history asks after every
+ * event. A test adds people and controllers of its own (struct story) and says when it is over.
+ *
+ * One thing nobody can prevent: a write that is carried out after the lease of its sender has gone
+ * to another. While a reservation that came so late lasts, it is left out of the sum. How often
+ * that mattered is told, and more than a few times is a failure. In slow histories requests and
+ * answers are on their way for so long that late writes must be met with.
+ */
+#ifndef SL_TESTS_SERVE_WORLD_H
+#define SL_TESTS_SERVE_WORLD_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <yyjson.h>
+
+#include "base/mem.h"
+#include "base/prng.h"
+#include "base/vec.h"
+#include "controllers/controllers.h"
+#include "controllers/json.h"
+#include "fakeapi.h"
+#include "kube/lease.h"
+#include "log/log.h"
+
+#define KUEUE "/apis/kueue.x-k8s.io/v1beta2"
+#define MAX_QUEUES 4u
+
+struct holding { /* what a workload holds according to the API */
+    char key[128];
+    uint32_t queue;
+    int64_t cpu;
+    bool late, excused; /* reserved by one who led no longer; and quota was exceeded by it */
+};
+
+struct replica {
+    struct sl_manager *manager;
+    struct sl_lease *lease;
+    uint32_t client;
+};
+
+struct world;
+
+struct story {
+    const char *name; /* of the program */
+    const char *config;
+    struct sl_parts parts;
+    bool webhooks; /* what users and managers write is reviewed */
+    void (*run)(struct world *w);
+    /* A change that the world itself does not know what to do with; it may use fakeapi_at. */
+    void (*changed)(struct world *w, const struct fakeapi_change *c);
+    bool (*ended)(void); /* after all histories: were they about something? NULL: not asked */
+};
+
+struct world {
+    const struct story *story;
+    uint64_t seed;
+    struct sl_prng prng;
+    struct fakeapi *api;
+    struct sl_settings *settings;
+    struct replica replicas[2];
+    uint32_t n_queues;
+    int64_t nominal[MAX_QUEUES], most; /* most: quota of the whole cohort at any time in this run */
+    const char *more[MAX_QUEUES]; /* further members of a queue's spec, with a comma in front */
+    SL_VEC(struct holding) holdings;
+    uint32_t leader; /* the client that has the lease according to the API */
+    sl_time leads_since;
+    uint64_t turns;
+    uint64_t late, excused; /* late writes; those among them by which something went wrong */
+    bool verbose, failed, slow;
+    bool reviewed; /* what is being written by hand goes through the webhooks */
+    char why[400];
+    void *own; /* the story's */
+};
+
+void world_fail(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void world_tell(const struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* By hand; patches are merge patches. Returns the HTTP status. */
+int world_send(struct world *w, enum sl_method method, const char *path, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+/* True once in n. */
+static inline bool world_odds(struct world *w, uint64_t n) {
+    return sl_prng_one_in(&w->prng, n);
+}
+static inline uint32_t world_below(struct world *w, uint32_t n) {
+    return (uint32_t)sl_prng_below(&w->prng, n);
+}
+/* From now, up to so many milliseconds later. */
+static inline sl_time world_soon(struct world *w, uint32_t ms) {
+    return fakeapi_now(w->api) + (sl_time)sl_prng_below(&w->prng, ms) * SL_MSEC;
+}
+
+/* ---- what the API says ---- */
+const char *world_condition(yyjson_val *o, const char *type); /* its status, "" if absent */
+static inline bool world_is(yyjson_val *o, const char *type) {
+    return o && strcmp(world_condition(o, type), "True") == 0;
+}
+bool world_holds(yyjson_val *workload); /* a reservation */
+/* Was it sent by another than the present leader, or before that one had the lease? */
+bool world_is_late(const struct world *w, const struct fakeapi_change *c);
+
+/* ---- the cluster ---- */
+/* One to four ClusterQueues cq-N with LocalQueues lq-N. There are WorkloadPriorityClasses p0 to p2.
+ */
+void world_queues(struct world *w);
+void world_queue(struct world *w, uint32_t i, bool update, const char *stop);
+void world_start(struct world *w, uint32_t replica);
+void world_kill(struct world *w, uint32_t replica);
+void world_start_all(struct world *w);
+struct sl_manager *world_leader(struct world *w); /* NULL: nobody leads */
+/* Does somebody lead, with nothing left to do? */
+bool world_idle(struct world *w);
+void world_run_until(struct world *w, sl_time until);
+/* Faults as the seed says, or none. */
+void world_disturb(struct world *w, bool on);
+/* Streams that went silent are taken up again, so that everybody hears everything. */
+void world_wake(struct world *w);
+/* A manager that starts from nothing but the API must have the same state as the leader. */
+void world_compare(struct world *w);
+/* What the leader thinks is in use must be what the workloads of the API hold. */
+void world_compare_usage(struct world *w);
+
+/* ---- webhooks.c: the API server's side of admission ---- */
+int world_review(void *ctx, const struct fakeapi_write *fw, struct sl_buf *why);
+
+/* [--seeds N] [--first S] [--slow N] [--verbose] */
+int world_main(int argc, char **argv, const struct story *story);
+
+#endif
