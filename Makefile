@@ -16,7 +16,7 @@ FUZZ ?=
 SAMPLE ?= examples/load/sample.yaml
 C_FILES = $(shell find src tests fuzz bench -name '*.[ch]')
 
-.PHONY: all run check kube fuzz bench bench-kueue coverage tidy format clean setup setup-build
+.PHONY: all run check kube fuzz bench bench-kueue bench-pods coverage tidy format clean setup setup-build
 
 all: build/build.ninja
 	@ninja -C build --quiet sluice >&2
@@ -45,6 +45,11 @@ bench: build/build.ninja
 # Kueue itself beside Sluice, under the load of Kueue's own runner: minutes. See the head of bench/kueue/run.
 bench-kueue: all
 	@bench/kueue/run
+
+# Pods through a queue on a real control plane, against a bare client that makes the same writes: minutes.
+bench-pods: all
+	@ninja -C build --quiet tests/kube/barewrite >&2
+	@SL_PODLOAD=$${SL_PODLOAD:-5000} tests/kube/podload
 
 coverage: setup build-coverage/build.ninja
 	@find build-coverage -name '*.gcda' -delete

@@ -1,5 +1,5 @@
 """Admission checks and what they are told: AdmissionCheck, ProvisioningRequestConfig, MultiKueue."""
-from .shapes import (IMMUTABLE, V1BETA1, V1BETA2, conditions, dns_label, array, int32, int64, keyed, label_key, record,
+from .shapes import (IMMUTABLE, SUBDOMAIN, V1BETA1, V1BETA2, conditions, dns_label, array, int32, int64, keyed, label_key, record,
                      rule, strings, subdomain, table, text, word)
 
 
@@ -63,6 +63,53 @@ def _provisioning(version):
                                       "IdenticalWorkloadSchedulingRequirements"),
         }, need=["provisioningClassName"]),
     }
+
+
+def _provisioning_request(version):
+    fixed = [rule("self == oldSelf", "Value is immutable")]
+    reference = record("The PodTemplate, in the same namespace.", {"name": subdomain("Its name.")}, need=["name"])
+    podset = record("Pods of one kind.", {
+        "podTemplateRef": reference,
+        "count": int32("How many.", min=1),
+    }, need=["count", "podTemplateRef"])
+    return {
+        "spec": record("What is asked for. To change it, delete it and make another.", {
+            "provisioningClassName": text("Who is asked, and for what: check-capacity.autoscaling.x-k8s.io (is there "
+                                          "room now?), best-effort-atomic-scale-up.autoscaling.x-k8s.io (make room), or "
+                                          "a class of the cloud.", max=253, like=SUBDOMAIN, rules=fixed),
+            "parameters": table("What the class wants to know besides.", text("", max=255), max=100)
+            | {"x-kubernetes-validations": fixed},
+            "podSets": array("The pods that want room, all or none.", podset, min=1, max=32, rules=fixed),
+        }, need=["podSets", "provisioningClassName"]),
+        "status": record("What was answered.", {
+            "conditions": conditions(version, "Accepted, Provisioned, Failed, BookingExpired, CapacityRevoked."),
+            "provisioningClassDetails": table("What the class has to say besides.", text("", max=32768), max=64),
+        }),
+    }
+
+
+# Not ours: the cluster autoscaler's, where that is installed. So it has a file of its own, and stands in no other.
+PROVISIONING_REQUEST = {
+    "group": "autoscaling.x-k8s.io",
+    "versions": ["v1beta1", "v1"],
+    "storage": "v1",
+    "file": "../deploy/provisioningrequest-crd.yaml",
+    "kind": "ProvisioningRequest",
+    "about": "Pods that will want room: is there any?",
+    "plural": "provisioningrequests",
+    "short": ["provreq", "provreqs"],
+    "scope": "Namespaced",
+    "status": True,
+    "quiet": True,
+    "columns": lambda version: [
+        ("Class", "string", ".spec.provisioningClassName"),
+        ("Accepted", "string", ".status.conditions[?(@.type=='Accepted')].status"),
+        ("Provisioned", "string", ".status.conditions[?(@.type=='Provisioned')].status"),
+        ("Failed", "string", ".status.conditions[?(@.type=='Failed')].status"),
+        ("Age", "date", ".metadata.creationTimestamp"),
+    ],
+    "fields": _provisioning_request,
+}
 
 
 PROVISIONING_REQUEST_CONFIG = {

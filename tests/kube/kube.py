@@ -263,12 +263,13 @@ class Cluster:
     def get(self, path):
         return self.request("GET", path)
 
-    def certificate(self, name, common_name, organization=None, hosts=()):
-        """A certificate of the cluster's authority; returns the paths of it and of its key."""
+    def certificate(self, name, common_name, organization=None, hosts=(), authority="ca"):
+        """A certificate of the cluster's authority, or of another one, or (None) a new authority; returns the
+        paths of it and of its key."""
         pki = self.dir / "pki"
         cert, key = pki / f"{name}.crt", pki / f"{name}.key"
         subject = (f"/O={organization}" if organization else "") + f"/CN={common_name}"
-        issuer = ["-CA", pki / "ca.crt", "-CAkey", pki / "ca.key"] if name != "ca" else []
+        issuer = ["-CA", pki / f"{authority}.crt", "-CAkey", pki / f"{authority}.key"] if authority else []
         extensions = ["basicConstraints=critical,CA:" + ("FALSE" if issuer else "TRUE")]
         if hosts:
             extensions.append("subjectAltName=" + ",".join(
@@ -322,7 +323,9 @@ users:
         pki = self.dir / "pki"
         pki.mkdir(mode=0o700, exist_ok=True)
         (self.dir / "log").mkdir(exist_ok=True)
-        self.certificate("ca", "test-authority")
+        self.certificate("ca", "test-authority", authority=None)
+        self.certificate("front-proxy-ca", "front-proxy-authority", authority=None)
+        self.certificate("front-proxy", "front-proxy", authority="front-proxy-ca")
         self.certificate("kube-apiserver", "kube-apiserver", hosts=[
             "127.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "10.0.0.1"])
         self._openssl("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:prime256v1",
@@ -364,6 +367,13 @@ users:
                      f"--service-account-key-file={pki / 'service-accounts.pub'}",
                      f"--service-account-signing-key-file={pki / 'service-accounts.key'}",
                      "--service-cluster-ip-range=10.0.0.0/24", "--allow-privileged=true",
+                     # What it shows to the servers of aggregated APIs.
+                     f"--requestheader-client-ca-file={pki / 'front-proxy-ca.crt'}",
+                     "--requestheader-allowed-names=front-proxy", "--requestheader-username-headers=X-Remote-User",
+                     "--requestheader-group-headers=X-Remote-Group",
+                     "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+                     f"--proxy-client-cert-file={pki / 'front-proxy.crt'}",
+                     f"--proxy-client-key-file={pki / 'front-proxy.key'}",
                      "--endpoint-reconciler-type=none"]  # an endpoint may not be on loopback
             if len(self.components) == 2:  # nobody makes the accounts that this one asks for
                 flags.append("--disable-admission-plugins=ServiceAccount")

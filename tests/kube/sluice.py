@@ -67,7 +67,7 @@ def install_kinds(cluster, webhook=None):
 
 
 class Sluice:
-    """One replica. `ports` (webhook, health, metrics) and `process` may be read."""
+    """One replica. `ports` (webhook, health, metrics, visibility) and `process` may be read."""
 
     def __init__(self, cluster, install=True, webhooks=True, controllers=None, elect=False, config="", flags=(),
                  kubeconfig=None, frameworks=("batch/job",)):
@@ -105,8 +105,9 @@ class Sluice:
         """Writes the configuration and installs our kinds."""
         self.program = program()
         self.dir.mkdir()
-        self.ports = dict(zip(("webhook", "health", "metrics"), kube.free_ports(3)))
-        cert, key = self.cluster.certificate(f"sluice-{self.number}", "sluice", hosts=["127.0.0.1", "localhost"])
+        self.ports = dict(zip(("webhook", "health", "metrics", "visibility"), kube.free_ports(4)))
+        cert, key = self.cluster.certificate(f"sluice-{self.number}", "sluice", hosts=[
+            "127.0.0.1", "localhost", "kueue-visibility-server.kueue-system.svc"])
         (self.dir / "tls.crt").write_bytes(cert.read_bytes())
         (self.dir / "tls.key").write_bytes(key.read_bytes())
         (self.dir / "config.yaml").write_text(f"""apiVersion: config.kueue.x-k8s.io/v1beta2
@@ -114,6 +115,7 @@ kind: Configuration
 webhook: {{host: 127.0.0.1, port: {self.ports['webhook']}, certDir: {self.dir}}}
 health: {{healthProbeBindAddress: "127.0.0.1:{self.ports['health']}"}}
 metrics: {{bindAddress: "127.0.0.1:{self.ports['metrics']}"}}
+visibilityServer: {{bindAddress: 127.0.0.1, bindPort: {self.ports['visibility']}}}
 leaderElection: {{leaderElect: {str(self._elect).lower()}}}
 internalCertManagement: {{enable: false}}
 integrations: {{frameworks: {json.dumps(self._frameworks)}}}
