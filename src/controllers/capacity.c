@@ -17,6 +17,7 @@
 #define UNREADABLE_TIME (15 * SL_SEC) /* for one that we may not look for */
 #define REREAD (5 * SL_SEC)           /* before a template that was not there is asked for again */
 #define SAY_PAUSE (30 * SL_SEC)       /* between two messages about what is lacking */
+#define TURN_PAUSE (5 * SL_USEC) /* for each request, between two searches: they cost as much */
 #define MAX_WHY 4096u
 #define NAME "sluice"
 
@@ -25,6 +26,7 @@
 struct capacity {
     struct pack *pack;
     bool dirty;
+    sl_time rest; /* mono: until then nothing is looked for */
     enum { LEASE_UNKNOWN, LEASE_NONE, LEASE_ALIVE, LEASE_UNREADABLE } lease;
     sl_time lease_until; /* mono */
 };
@@ -117,6 +119,12 @@ static void begin(struct sl_manager *m) {
     capacity_touch(m);
 }
 
+sl_time capacity_next(const struct sl_manager *m) {
+    return m->capacity && m->capacity->dirty && m->leads && m->capacity->rest > m->spec.port->mono
+               ? m->capacity->rest
+               : SL_TIME_NEVER;
+}
+
 void capacity_end(struct sl_manager *m) {
     if (m->capacity)
         pack_free(m->capacity->pack);
@@ -174,16 +182,18 @@ bool capacity_is_asked(const struct sl_manager *m) {
     return false;
 }
 
+#define AT_ONCE ((sl_time)1) /* whatever the clock of the API server says of when it was made */
+
 /* When we may answer it; 0: the lease has to be read first. */
 static sl_time may_answer_at(const struct sl_manager *m, const struct rec_prov *p) {
     const struct capacity *c = m->capacity;
     if (p->answer.ours)
-        return p->rec.created;
+        return AT_ONCE;
     if (c->lease == LEASE_UNKNOWN || c->lease_until <= m->spec.port->mono)
         return 0;
-    return p->rec.created + (c->lease == LEASE_ALIVE        ? AUTOSCALER_TIME
-                             : c->lease == LEASE_UNREADABLE ? UNREADABLE_TIME
-                                                            : 0);
+    if (c->lease == LEASE_NONE)
+        return AT_ONCE;
+    return p->rec.created + (c->lease == LEASE_ALIVE ? AUTOSCALER_TIME : UNREADABLE_TIME);
 }
 
 static bool templates_read(const struct rec_prov *p) {
@@ -206,12 +216,8 @@ void capacity_request(struct sl_manager *m, struct rec_prov *p) {
         look_by(m, p, at);
     if (prov_is(p, PROV_PROVISIONED))
         look_by(m, p, p->answer.since + BOOKING);
-    capacity_touch(m);
-}
-
-void capacity_request_gone(struct sl_manager *m, struct rec_prov *p) {
-    (void)p;
-    capacity_touch(m);
+    if (!p->answer.looked || (!p->answer.fits && p->answer.said + SAY_PAUSE <= m->spec.port->mono))
+        capacity_touch(m);
 }
 
 /* ---- finding answers ---- */
@@ -310,19 +316,19 @@ static void refuse(struct rec_prov *p, const struct pack_pods *pods, const struc
 static void look(struct sl_manager *m, struct readings *c, struct rec_prov *p) {
     struct pack_pods pods[PROV_MAX_PODSETS];
     struct sl_buf why;
-    bool held = p->answer.fits, say = !held && is_worth_saying(m, p);
+    bool held = p->answer.fits, say = !held && is_worth_saying(m, p), news = say;
     struct pack_lack lack = {.why = say ? &why : NULL};
     sl_buf_init(&why, MAX_WHY);
     if (!read_pods(m, c, p, pods)) {
         set_why(p, "Capacity is not found: the templates of its pods make no sense");
     } else if (pack_take(m->capacity->pack, pods, p->n_podsets, held, &lack, NULL)) {
         p->answer.since = held ? p->answer.since : m->spec.port->wall;
-        p->answer.fits = p->answer.looked = true;
+        p->answer.fits = p->answer.looked = news = true;
     } else if (say) {
         refuse(p, pods, &lack);
     }
     sl_buf_done(&why);
-    if (!prov_is(p, PROV_PROVISIONED))
+    if (news && !prov_is(p, PROV_PROVISIONED))
         rec_want(m, &p->rec);
 }
 
@@ -344,9 +350,10 @@ void capacity_turn(struct sl_manager *m) {
     uint32_t at = 0;
     bool waiting = false;
     if (!c || !c->dirty || !m->leads || !m->tables[REC_NODE].synced || !m->tables[REC_POD].synced ||
-        !knows_bookings(m))
+        c->rest > m->spec.port->mono || !knows_bookings(m))
         return;
     c->dirty = false;
+    c->rest = sl_time_add(m->spec.port->mono, TURN_PAUSE * m->tables[REC_PROV_REQUEST].n);
     for (struct rec *r; (r = rec_each(m, REC_PROV_REQUEST, &at));) {
         struct rec_prov *p = prov_of(r);
         if (!is_ours(m, p) || !templates_read(p) || !p->answer.free)

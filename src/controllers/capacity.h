@@ -28,7 +28,6 @@ struct sl_topo_node;
 /* ---- requests ---- */
 void capacity_decode(const struct sl_manager *m, struct rec_prov *p, yyjson_val *details);
 void capacity_request(struct sl_manager *m, struct rec_prov *p);
-void capacity_request_gone(struct sl_manager *m, struct rec_prov *p);
 bool capacity_build(struct sl_manager *m, struct rec_prov *p, struct sl_write *w);
 void capacity_written(struct sl_manager *m, struct rec_prov *p, enum prov_step step,
                       enum sl_written how, const struct sl_reply *reply);
@@ -36,6 +35,8 @@ void capacity_written(struct sl_manager *m, struct rec_prov *p, enum prov_step s
 void capacity_touch(struct sl_manager *m);
 /* Finds the answers, once after all that a turn has seen. */
 void capacity_turn(struct sl_manager *m);
+/* When it has to come again (mono). */
+sl_time capacity_next(const struct sl_manager *m);
 /* Is there a request that asks for it? Asked before anything was looked at. */
 bool capacity_is_asked(const struct sl_manager *m);
 void capacity_end(struct sl_manager *m);

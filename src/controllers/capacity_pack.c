@@ -435,6 +435,8 @@ bool pack_take(struct pack *k, const struct pack_pods *v, uint32_t n, bool some,
     order(k, v, n, turn);
     for (uint32_t i = 0; i < n && (all || some); i++) {
         int32_t rest = place(k, &v[turn[i]], turn[i], &t);
+        if (rest && i == 0 && !some) /* the nodes before the first that took one took none */
+            remember(k, &v[turn[0]], t.n ? t.v[0].node : k->nodes.n);
         if (rest && all) {
             lack->kind = turn[i];
             lack->rest = rest;

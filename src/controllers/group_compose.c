@@ -52,9 +52,14 @@ static bool agree(struct group_ctx *c) {
     return true;
 }
 
+/* Has it succeeded, and the Workload says so? That is not taken back. */
+static bool is_written(const struct group_member *x) {
+    return x->p->phase == POD_SUCCEEDED && x->p->rec.deleting && !x->late;
+}
+
 /* Without the gate, or about to be remembered, or waiting. */
 static int merit(const struct group_member *x) {
-    return pod_gated(x->p) ? 2 : x->late;
+    return x->may_run ? 0 : pod_gated(x->p) ? 2 : x->late;
 }
 
 /* Of two that are there, who stays: with the finalizer, without the gate, older. Whoever was
@@ -62,6 +67,8 @@ static int merit(const struct group_member *x) {
 static int by_merit(const void *a, const void *b) {
     const struct group_member *x = *(struct group_member *const *)a,
                               *y = *(struct group_member *const *)b;
+    if (is_written(x) != is_written(y))
+        return is_written(x) ? -1 : 1;
     if (x->p->rec.finalizer != y->p->rec.finalizer)
         return x->p->rec.finalizer ? -1 : 1;
     if (merit(x) != merit(y))

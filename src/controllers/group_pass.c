@@ -163,12 +163,14 @@ static void let_go(struct sl_manager *m, const struct group_plan *p) {
         wl_wish(m, p->wl, WL_UNFINALIZE);
 }
 
-/* Its pods are on their way out: it need not wait for them. */
+/* With it goes its reservation: not before its pods have stopped, and everybody has been told to.
+ */
 static void let_go_deleting(struct sl_manager *m, const struct group_plan *p) {
-    for (uint32_t i = 0; i < p->v.n; i++)
+    for (uint32_t i = 0; i < p->v.n && !p->runs; i++)
         if (p->v.v[i].step == POD_TARGET || p->v.v[i].step == POD_STOP)
             return;
-    wl_wish(m, p->wl, WL_UNFINALIZE);
+    if (!p->runs)
+        wl_wish(m, p->wl, WL_UNFINALIZE);
 }
 
 static void orphan(struct sl_manager *m, const struct pod_group *g) {

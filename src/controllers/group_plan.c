@@ -273,8 +273,9 @@ static void remember(struct group_ctx *c) {
 
 static int32_t granted(const struct rec_wl *w, uint32_t podset) {
     const struct wl_admission *a = w->seen.admission;
+    bool only = a && a->n == 1 && w->n_podsets == 1; /* whatever it is called */
     for (uint32_t i = 0; a && i < a->n; i++)
-        if (a->v[i].name == w->podsets[podset].name)
+        if (only || a->v[i].name == w->podsets[podset].name)
             return a->v[i].count < w->podsets[podset].count ? a->v[i].count
                                                             : w->podsets[podset].count;
     return 0;
@@ -345,8 +346,11 @@ static bool is_finished(const struct group_ctx *c) {
 static void start(struct group_ctx *c) {
     struct group_plan *p = c->p;
     int32_t room[SL_MAX_PODSETS];
-    for (uint32_t k = 0; k < p->wl->n_podsets; k++)
-        room[k] = granted(p->wl, k);
+    for (uint32_t k = 0; k < p->wl->n_podsets; k++) {
+        /* what those that succeeded had is given back */
+        int32_t left = p->wl->podsets[k].count - (c->lead->serving ? 0 : p->reclaim[k]);
+        room[k] = granted(p->wl, k) < left ? granted(p->wl, k) : left;
+    }
     for (uint32_t i = 0; i < p->v.n; i++)
         if (p->v.v[i].may_run && p->v.v[i].role != GROUP_NO_ROLE)
             room[p->v.v[i].role]--;

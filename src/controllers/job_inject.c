@@ -208,9 +208,8 @@ static int add_check(const struct sl_manager *m, struct job_extras *x, const str
 }
 
 /* NULL: nothing is assigned to it. */
-static const struct wl_podset_admission *assigned(const struct sl_manager *m,
-                                                  const struct rec_wl *w, uint32_t podset,
-                                                  struct sl_err *err) {
+static const struct wl_podset_admission *
+assigned(const struct sl_manager *m, const struct rec_wl *w, uint32_t podset, struct sl_err *err) {
     const struct wl_admission *a = w->seen.admission;
     if (!a || !a->n || podset >= w->n_podsets) {
         (void)sl_err_set(err, SL_EINVAL, "invalid podset infos: expecting 0 podset, got 1");
@@ -219,6 +218,8 @@ static const struct wl_podset_admission *assigned(const struct sl_manager *m,
     for (uint32_t i = 0; i < a->n; i++)
         if (a->v[i].name == w->podsets[podset].name)
             return &a->v[i];
+    if (w->n_podsets == 1 && a->n == 1) /* whatever it is called */
+        return &a->v[0];
     (void)sl_err_set(err, SL_EINVAL,
                      "invalid podset infos: podSetInfo with the name '%s' is not found",
                      str(m, w->podsets[podset].name));

@@ -727,7 +727,7 @@ sl_time sl_manager_next(const struct sl_manager *m) {
         at = earlier(at, m->facts ? m->spec.port->mono : on_mono(m, sl_engine_next(m->engine)));
     if (!sl_heap_empty(&m->looks))
         at = earlier(at, on_mono(m, m->objs.v[sl_heap_top(&m->looks)]->look_at));
-    return at;
+    return earlier(at, capacity_next(m));
 }
 
 bool sl_manager_ready(const struct sl_manager *m) {

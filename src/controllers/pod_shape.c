@@ -79,8 +79,8 @@ static struct pod_shape *make(struct sl_manager *m, const struct sl_buf *text,
         sl_log(SL_LOG_DEBUG, "a pod whose requests cannot be read", SL_S("error", err.text));
         spec.n_requests = 0;
     }
-    struct pod_shape *s = sl_alloc0(1, sizeof *s + spec.n_requests * sizeof s->v[0] +
-                                           n_ports * sizeof *ports);
+    struct pod_shape *s =
+        sl_alloc0(1, sizeof *s + spec.n_requests * sizeof s->v[0] + n_ports * sizeof *ports);
     s->n = spec.n_requests;
     s->n_ports = n_ports;
     s->ports = (uint32_t *)(void *)&s->v[s->n];

@@ -232,7 +232,7 @@ void prov_changed(struct sl_manager *m, struct rec *r) {
 void prov_gone(struct sl_manager *m, struct rec *r) {
     struct rec_prov *p = prov_of(r);
     mark_owner(m, p);
-    capacity_request_gone(m, p);
+    capacity_touch(m);
     untie(m, p);
     drop_templates(m, p);
 }

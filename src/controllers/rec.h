@@ -126,14 +126,14 @@ struct sl_manager {
     struct table tables[REC_KINDS];
     SL_VEC(struct rec *) objs; /* by object number; NULL: free */
     SL_VEC(uint32_t) free_objs;
-    struct sl_map by_uid;       /* hash(uid) -> object number: jobs and whatever else may own */
-    struct sl_map by_owner;     /* hash(uid of the controller) -> object number: workloads */
-    struct sl_map by_wl_id;     /* engine id -> object number */
-    struct sl_map by_job;       /* hash(label job-uid) -> workloads */
-    struct sl_map set_pods;     /* hash(kind, ns, name of the set) -> pods */
-    struct sl_map job_children; /* hash(uid of the controller) -> jobs */
-    struct sl_map job_prebuilt; /* hash(ns, name of the prebuilt workload) -> jobs */
-    struct sl_map chains;       /* hash(ns, name of the chain) -> elastic workloads */
+    struct sl_map by_uid;         /* hash(uid) -> object number: jobs and whatever else may own */
+    struct sl_map by_owner;       /* hash(uid of the controller) -> object number: workloads */
+    struct sl_map by_wl_id;       /* engine id -> object number */
+    struct sl_map by_job;         /* hash(label job-uid) -> workloads */
+    struct sl_map set_pods;       /* hash(kind, ns, name of the set) -> pods */
+    struct sl_map job_children;   /* hash(uid of the controller) -> jobs */
+    struct sl_map job_prebuilt;   /* hash(ns, name of the prebuilt workload) -> jobs */
+    struct sl_map chains;         /* hash(ns, name of the chain) -> elastic workloads */
     struct sl_map provs_by_owner; /* hash(uid of the workload) -> ProvisioningRequests */
     struct capacity *capacity;    /* NULL: nobody asks for it */
     struct sl_map crews_by_name;
@@ -145,8 +145,8 @@ struct sl_manager {
     struct sl_map pod_shapes_by_hash;
     SL_VEC(struct pod_shape *) pod_shapes; /* NULL: free */
     SL_VEC(uint32_t) free_pod_shapes;
-    bool pods_on_nodes;         /* whoever stands on a node matters */
-    bool reads[SL_FW_COUNT];    /* frameworks that run, or did since the start: their kinds are read */
+    bool pods_on_nodes;      /* whoever stands on a node matters */
+    bool reads[SL_FW_COUNT]; /* frameworks that run, or did since the start: their kinds are read */
     struct sl_map limit_ranges; /* namespace -> object number, one for each LimitRange */
     struct sl_map templates_by_hash;
     SL_VEC(struct template *) templates;

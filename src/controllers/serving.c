@@ -164,8 +164,8 @@ static void count_pods(const struct sl_manager *m, const struct rec_set *s,
         if (!part)
             continue;
         part->running |= !(p->gates & POD_GATE_ADMISSION);
-        if (slot < part->first || slot >= part->end)
-            slot = part->end - 1; /* wherever it is, nothing is taken from it */
+        if (slot < part->first || slot >= part->end) /* wherever it is, nothing is taken from it */
+            slot = part->end > part->first ? part->end - 1 : part->first;
         if (slot >= part->top)
             part->top = slot + 1;
     }
@@ -272,7 +272,7 @@ static void settle(struct sl_manager *m, const struct rec_set *s, const struct s
     struct rec_wl *w = part->wl;
 
     if (w->rec.deleting) {
-        if (empty)
+        if (!group_find(m, w->rec.ns, w->rec.name))
             wl_wish(m, w, WL_UNFINALIZE);
     } else if ((beyond && empty) || (part->unlike && !part->running)) {
         wl_wish(m, w, WL_UNFINALIZE | WL_DELETE);

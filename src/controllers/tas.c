@@ -89,16 +89,17 @@ bool node_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
     struct rec_node *node = (struct rec_node *)(void *)r;
     yyjson_val *labels = jat(o, "metadata.labels"), *taints = jat(o, "spec.taints"),
                *allocatable = jat(o, "status.allocatable");
+    bool ready = is_ready(jat(o, "status.conditions"));
     struct sl_topo_node n = {.name = r->name,
-                             .usable = !jbool(o, "spec.unschedulable", false) &&
-                                       is_ready(jat(o, "status.conditions"))};
-    uint64_t hash = jhash(jhash(jhash(sl_hash_u64(1, n.usable), labels), taints), allocatable);
+                             .usable = !jbool(o, "spec.unschedulable", false) && ready};
+    uint64_t hash = sl_hash_u64(sl_hash_u64(1, n.usable), ready);
+    hash = jhash(jhash(jhash(hash, labels), taints), allocatable);
     struct sl_arena arena;
     if (hash == node->hash)
         return false;
     node->hash = hash;
-    node->usable = n.usable;
-    m->sick |= !n.usable;
+    node->ready = ready;
+    m->sick |= !ready;
     sl_arena_init(&arena, MAX_NODE_BYTES);
     n.labels = read_labels(labels, &arena);
     read_taints(taints, &arena, &n);

@@ -18,7 +18,7 @@ struct pod_crew;
 struct rec_node {
     struct rec rec;
     uint64_t hash; /* of what a place depends on: heartbeats change nothing */
-    bool usable;
+    bool ready;
 };
 
 /* ---- tas.c: nodes, topologies, flavors, pods of others ---- */

@@ -13,9 +13,9 @@
 #define HOSTNAME "kubernetes.io/hostname"
 #define MAX_BYTES ((size_t)64 << 20)
 
-static bool is_usable(const struct sl_manager *m, const char *node) {
+static bool is_well(const struct sl_manager *m, const char *node) {
     const struct rec *r = rec_find(m, REC_NODE, "", node);
-    return r && ((const struct rec_node *)(const void *)r)->usable;
+    return r && ((const struct rec_node *)(const void *)r)->ready;
 }
 
 /* Does a pod of it still stand there, and was not told to go? */
@@ -44,7 +44,7 @@ static uint32_t sift(const struct sl_manager *m, const struct rec_wl *w, const s
         return 0;
     for (uint32_t i = 0; i < p->n_domains; i++) {
         const char *node = p->domains[i].values[p->n_levels - 1];
-        if (is_usable(m, node))
+        if (is_well(m, node))
             v[n++] = p->domains[i];
         else
             *ret_fixed |= is_occupied(m, w, node);

@@ -48,6 +48,9 @@ static bool is_outgrown(const struct sl_manager *m, const struct rec_wl *w) {
     bool other = false;
     if (!(w->want->fields & WL_ADMISSION) || !a || w->seen.admission)
         return false;
+    struct sl_wl_view v;
+    if (sl_engine_workload(m->engine, w->id, &v) && strcmp(v.queue, str(m, w->queue)) != 0)
+        return true; /* it has been moved to another queue */
     sl_arena_init(&arena, (size_t)1 << 20);
     uint32_t n = sl_engine_assignment(m->engine, w->id, &arena, &ps);
     for (uint32_t i = 0; i < a->n; i++) {
@@ -121,6 +124,7 @@ static bool build_status(struct sl_manager *m, struct rec_wl *w, struct sl_write
         return true;
     if (is_outgrown(m, w)) {
         struct sl_fact f = {.kind = SL_FACT_ADMIT_FAILED, .wl = w->id};
+        w->spec_hash = 0; /* told anew: the engine does not move one that holds quota */
         wl_changes_free(&w->want);
         (void)tell(m, &f, NULL);
         rec_mark(m, &w->rec);

@@ -345,7 +345,35 @@ void wl_set_checks(struct sl_manager *m, struct rec_wl *w, const struct sl_check
     put_checks(m, w, &fresh);
 }
 
+static void drop_wanted(struct sl_manager *m, struct wl_changes *c, const char *type) {
+    sl_sym y = sl_sym_find(&m->syms, type);
+    for (uint32_t i = 0; i < c->s.conds.n; i++)
+        if (c->s.conds.v[i].type == y) {
+            sl_freep(&c->s.conds.v[i].message);
+            c->s.conds.v[i] = sl_vec_pop(&c->s.conds);
+            return;
+        }
+}
+
+/* The reservation that was to be given back after an eviction is there no more: somebody made
+ * another, and has said so of the eviction. */
+static bool drop_release(struct sl_manager *m, struct rec_wl *w) {
+    const struct cond *evicted = wl_cond(m, w, "Evicted");
+    if (!(w->want->fields & WL_ADMISSION) || w->want->s.admission ||
+        !wl_is(m, w, "QuotaReserved") ||
+        !wl_find_cond(&w->want->s, sl_sym_find(&m->syms, "Requeued")) || !evicted ||
+        evicted->status != COND_FALSE || strcmp(str(m, evicted->reason), "QuotaReserved") != 0)
+        return false;
+    static const char *const types[] = {"QuotaReserved", "Admitted", "Requeued"};
+    for (size_t i = 0; i < SL_LEN(types); i++)
+        drop_wanted(m, w->want, types[i]);
+    w->want->fields &= ~(uint32_t)(WL_ADMISSION | WL_PAST);
+    return true;
+}
+
 void wl_drop_outdated(struct sl_manager *m, struct rec_wl *w) {
+    if (w->want && w->seen.admission && drop_release(m, w))
+        return;
     if (!w->want || !w->seen.admission || (w->want->fields & WL_ADMISSION) ||
         !wl_is(m, w, "QuotaReserved"))
         return;

@@ -35,11 +35,16 @@ static bool same_cond(const struct cond *a, const struct cond *b) {
 
 /* The conditions that are ours to say; those of others stay as they are. */
 static bool is_ours(const struct sl_manager *m, sl_sym type) {
-    static const char *const types[] = {
-        "QuotaReserved", "Admitted",           "Evicted",
-        "Preempted",     "Requeued",           "PodsReady",
-        "Finished",      "DeactivationTarget", "BlockedOnPreemptionGates",
-        APART};
+    static const char *const types[] = {"QuotaReserved",
+                                        "Admitted",
+                                        "Evicted",
+                                        "Preempted",
+                                        "Requeued",
+                                        "PodsReady",
+                                        "Finished",
+                                        "DeactivationTarget",
+                                        "BlockedOnPreemptionGates",
+                                        APART};
     for (size_t i = 0; i < SL_LEN(types); i++)
         if (strcmp(str(m, type), types[i]) == 0)
             return true;

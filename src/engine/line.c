@@ -4,8 +4,8 @@
  *
  * Each class stands in an ordered line of its own; whoever is parked, or waits for its victims,
  * stands alone. These lines are merged by a heap. What lies around the part that is asked for
- * is neither sorted nor walked through: where the part begins and ends is found as quickselect finds
- * it, with one rank per line in the place of a partition, in some 2 ln n rounds.
+ * is neither sorted nor walked through: where the part begins and ends is found as quickselect
+ * finds it, with one rank per line in the place of a partition, in some 2 ln n rounds.
  */
 #include "engine/state.h"
 

@@ -81,7 +81,7 @@ class Installed:
         self.ports = dict(zip(("8081", "8443", "9443", "8082"), kube.free_ports(4)))
         bed.say(f"$ kubectl apply --server-side -f {MANIFESTS.relative_to(bed.ROOT)}")
         self.cluster.kubectl("apply", "--server-side", "-f", "-", input=manifests())
-        bed.show(self.cluster, "apply", "--server-side", "-f", CAPACITY)
+        bed.show(self.cluster, "create", "-f", CAPACITY)
         for service in self.cluster.get(f"{SYSTEM}/services")["items"]:
             self._endpoints(service, address)
         token = self.cluster.kubectl("create", "token", "kueue-controller-manager", "-n", "kueue-system",

@@ -187,9 +187,11 @@ static void sky_force(struct world *w, uint32_t unit, uint32_t n) {
 static void sky_turn(struct world *w, uint32_t unit) {
     struct unit *u = &pods_of(w)->units[unit];
     uint32_t alive = 0;
+    struct have h;
+    look(w, unit, &h);
     u->begun = true;
     if (!u->relaunching) {
-        u->finished |= world_is(group_workload(w, unit), "Finished");
+        u->finished |= !h.live && world_is(group_workload(w, unit), "Finished");
         if (u->finished &&
             (pods_of(w)->calm || u->relaunches >= MAX_RELAUNCHES || world_odds(w, 2)))
             return;
@@ -241,6 +243,15 @@ void user_turn(void *ctx, uint64_t unit) {
         fill_up(w, (uint32_t)unit);
 }
 
+/* Without the Workload, what had been done for it counts no longer. */
+static void forget_done(struct world *w, uint32_t unit) {
+    memset(pods_of(w)->units[unit].done, 0, sizeof pods_of(w)->units[unit].done);
+    for (uint32_t n = 0; n < MAX_NAMES; n++) {
+        yyjson_val *pod = pod_get(w, unit, n);
+        pods_of(w)->done[unit][n] &= !pod || !pod_deleting(pod);
+    }
+}
+
 void user_noticed(struct world *w, const struct fakeapi_change *c) {
     struct pods *p = pods_of(w);
     bool workload = strcmp(c->kind->plural, "workloads") == 0;
@@ -250,8 +261,8 @@ void user_noticed(struct world *w, const struct fakeapi_change *c) {
     if (workload ? sscanf(name, "g%u", &unit) != 1 : !pod_numbers(name, &unit, &n))
         return;
     struct unit *u = &p->units[unit];
-    if (workload && !c->now) /* what had been done for it counts no longer */
-        memset(u->done, 0, sizeof u->done);
+    if (workload && !c->now)
+        forget_done(w, unit);
     if (workload && world_is(c->now, "Finished") && !world_is(c->before, "Finished") &&
         !(u->flags & UNIT_SKY))
         u->finished = true;

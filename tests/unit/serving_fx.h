@@ -277,7 +277,7 @@ static inline struct sizes workloads(struct stage *s) {
 static inline int used(struct stage *s) {
     yyjson_val *flavor =
         yyjson_arr_get_first(at(&s->w, KUEUE "/clusterqueues/cq", "status.flavorsReservation"));
-    return atoi(jstr(yyjson_arr_get_first(jat(flavor, "resources")), "total"));
+    return (int)strtol(jstr(yyjson_arr_get_first(jat(flavor, "resources")), "total"), NULL, 10);
 }
 
 static inline const char *reason_of(struct stage *s, const char *workload, const char *type) {

@@ -620,8 +620,9 @@ static void test_hooks(void **state) {
     fakeapi_free(a);
 }
 
-#define GATED "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"schedulingGates\":[{\"name\":\"g/a\"},{" \
-              "\"name\":\"g/b\"}],\"nodeSelector\":{\"a\":\"1\"},\"priority\":1}}"
+#define GATED                                                                                      \
+    "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"schedulingGates\":[{\"name\":\"g/a\"},{"                 \
+    "\"name\":\"g/b\"}],\"nodeSelector\":{\"a\":\"1\"},\"priority\":1}}"
 
 /* What may change of a pod's spec, and when. */
 static void test_pod_rules(void **state) {

@@ -3,6 +3,8 @@
  * taken for the new pods' own, finalizers that stick, quota that is given away twice, stops that
  * are half done, Workloads and pods that forget each other; and what people get wrong.
  */
+#include <malloc.h>
+
 #include "group_fx.h"
 
 #define UNRETRIABLE ",'" Q "retriable-in-group':'false'"
@@ -76,7 +78,7 @@ static void test_workload_deleted(void **state) {
     assert_true(deleting(&w, "a") && deleting(&w, "b"));
     assert_true(finalized(&w, "a") && finalized(&w, "b"));
     assert_string_equal(reason_of(&w, pod_path("a", ""), "TerminationTarget"), "WorkloadDeleted");
-    assert_false(there(&w, WORKLOADS "/g"));
+    assert_true(there(&w, WORKLOADS "/g")); /* as long as they may run: it holds their quota */
     member(&w, "c", "g", 2);
     member(&w, "d", "g", 2);
     run(&w, 10 * SL_SEC);
@@ -407,6 +409,46 @@ static void test_two_managers_agree(void **state) {
     end(&w);
 }
 
+/* ---- many ---- */
+
+/* Bytes that a manager has when it has read everything. */
+static size_t bytes_of(struct world *w, bool with_pods, uint32_t client) {
+    sl_manager_free(w->m);
+    fakeapi_kill(w->api, client - 1);
+    w->parts.framework[SL_FW_POD] = with_pods;
+    w->parts.elasticjobs = true; /* pods are read in any case */
+    size_t before = mallinfo2().uordblks;
+    start(w, client, 1);
+    run(w, SETTLE);
+    return mallinfo2().uordblks - before;
+}
+
+/* As many as end and wait in a large queue may not cost more than about a kilobyte each. */
+static void test_pods_are_cheap(void **state) {
+    (void)state;
+    struct world w;
+    enum { PODS_OF_EACH = 1000 };
+    begin(&w);
+    for (int i = 0; i < PODS_OF_EACH; i++) {
+        char name[32];
+        (void)snprintf(name, sizeof name, "a-long-name-of-some-pod-%d", i);
+        make_pod(&w, name, (struct pod_text){.bare = true}); /* ends, and is kept by its owner */
+        patch(&w, pod_path(name, "/status"), "{'status':{'phase':'Succeeded'}}");
+        (void)snprintf(name, sizeof name, "b-long-name-of-some-pod-%d", i);
+        plain(&w, name);
+    }
+    run(&w, 10 * SETTLE);
+    size_t without = bytes_of(&w, false, 1), with = bytes_of(&w, true, 2);
+    size_t each = (with - without) / (2 * PODS_OF_EACH);
+    print_message("%zu bytes for each pod\n", each);
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+    assert_true(each == 0 || each < 4096); /* their allocators count otherwise */
+#else
+    assert_true(each > 100 && each < 1024);
+#endif
+    end(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_finished_workload_is_not_reused),
@@ -426,6 +468,7 @@ int main(void) {
         cmocka_unit_test(test_conflict_fails_to_start),
         cmocka_unit_test(test_parents_imply_pods),
         cmocka_unit_test(test_two_managers_agree),
+        cmocka_unit_test(test_pods_are_cheap),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -323,6 +323,85 @@ static void test_as_they_come(void **state) {
     end(&w);
 }
 
+/* ---- pods that are queued themselves ---- */
+
+/* One gate goes with the admission, the other with the place. */
+static void test_pod_group_stands_together(void **state) {
+    (void)state;
+    struct world w;
+    struct sl_parts parts;
+    char text[1024], path[64];
+    begin(&w, 13);
+    parts = w.parts;
+    parts.framework[SL_FW_POD] = true;
+    sl_manager_configure(w.m, w.settings, &parts);
+    topology(&w);
+    for (int i = 0; i < 2; i++) {
+        (void)snprintf(text, sizeof text,
+                       "{'metadata':{'name':'p%d','finalizers':['" Q "managed'],'labels':{'" Q
+                       "managed':'true','" Q "queue-name':'q','" Q "pod-group-name':'g','" Q
+                       "pod-group-pod-index':'%d'},'annotations':{'" Q
+                       "pod-group-total-count':'2','" Q "podset-required-topology':'rack'}},"
+                       "'spec':{'schedulingGates':[{'name':'" Q "admission'},{'name':'" Q
+                       "topology'}],'containers':[{'name':'c','resources':{'requests':{"
+                       "'cpu':'4'}}}]}}",
+                       i, i);
+        create(&w, PODS, text);
+    }
+    run(&w, SETTLE);
+    assert_string_equal(places(&w, "g"), TWO_NODES("1", "2", "1"));
+    for (int i = 0; i < 2; i++) {
+        (void)snprintf(path, sizeof path, PODS "/p%d", i);
+        yyjson_val *o = fakeapi_get(w.api, path);
+        assert_null(jat(o, "spec.schedulingGates"));
+        assert_string_equal(
+            yyjson_get_str(yyjson_obj_get(jat(o, "spec.nodeSelector"), "kubernetes.io/hostname")),
+            i ? "n2" : "n1");
+    }
+    end(&w);
+}
+
+/* ---- nodes that fail ---- */
+
+static void set_ready(struct world *w, const char *name, const char *status) {
+    char path[128], text[256];
+    (void)snprintf(path, sizeof path, "/api/v1/nodes/%s/status", name);
+    (void)snprintf(text, sizeof text, "{'status':{'conditions':[{'type':'Ready','status':'%s'}]}}",
+                   status);
+    patch(w, path, text);
+}
+
+/* Another place, but not under a pod that may still run. */
+static void test_node_fails(void **state) {
+    (void)state;
+    struct world w;
+    begin(&w, 12);
+    topology(&w);
+    workload(&w, "a", 2, "4", ANYWHERE, "");
+    workload(&w, "whole", 2, "4", RACK, "");
+    run(&w, SETTLE);
+    assert_true(is(&w, "a", "Admitted") && is(&w, "whole", "Admitted"));
+    bool first = strstr(places(&w, "a"), "'1'") != NULL;
+    const char *sick = first ? "n1" : "n3";
+    pod(&w, "p", "a", "0");
+    pod(&w, "q", "a", "1");
+    run(&w, SETTLE);
+    patch(&w, PODS "/p", first ? "{'spec':{'nodeName':'n1'}}" : "{'spec':{'nodeName':'n3'}}");
+    patch(&w, PODS "/q", first ? "{'spec':{'nodeName':'n2'}}" : "{'spec':{'nodeName':'n4'}}");
+    finish(&w, "whole");
+    run(&w, SETTLE);
+    set_ready(&w, sick, "False");
+    run(&w, SETTLE);
+    assert_non_null(strstr(places(&w, "a"), first ? "'1'" : "'3'"));
+    patch(&w, PODS "/p/status", "{'status':{'phase':'Failed'}}");
+    run(&w, SETTLE);
+    assert_null(strstr(places(&w, "a"), first ? "'1'" : "'3'"));
+    assert_non_null(strstr(places(&w, "a"), first ? "'2'" : "'4'")); /* the other one stays */
+    assert_true(is(&w, "a", "Admitted"));
+    restart_alike(&w, 1);
+    end(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_racks),
@@ -336,6 +415,8 @@ int main(void) {
         cmocka_unit_test(test_slice_returns),
         cmocka_unit_test(test_by_rank),
         cmocka_unit_test(test_as_they_come),
+        cmocka_unit_test(test_pod_group_stands_together),
+        cmocka_unit_test(test_node_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
