@@ -2,6 +2,7 @@
 #include "pods.h"
 
 #define MAX_RELAUNCHES 3u /* before the end */
+#define MAX_TRIES 500u    /* to make pods of a unit */
 
 static const char *name_path(uint32_t unit, uint32_t n, char out[96]) {
     (void)snprintf(out, 96, PODS "/u%u-p%u", unit, n);
@@ -26,7 +27,8 @@ void user_draw(struct world *w, struct unit *u) {
     } else {
         u->flags = UNIT_GROUP | kinds[world_below(w, SL_LEN(kinds))];
         u->total = 1 + world_below(w, 6);
-        if (!(u->flags & UNIT_FAST) && u->total > 1)
+        /* With pods too many of one role, it is open which roles the group is made of. */
+        if (!(u->flags & (UNIT_FAST | UNIT_MORE)) && u->total > 1)
             u->n_roles = 1 + world_below(w, u->total < MAX_ROLES ? u->total : MAX_ROLES);
     }
     if (world_odds(w, 4))
@@ -58,8 +60,10 @@ static void put_group(const struct unit *u, uint32_t unit, uint32_t n, struct sl
 }
 
 static int create(struct world *w, uint32_t unit, uint32_t n, uint32_t role) {
-    const struct unit *u = &pods_of(w)->units[unit];
+    struct unit *u = &pods_of(w)->units[unit];
     struct sl_buf labels, marks, body;
+    if (++u->tries > MAX_TRIES)
+        world_fail(w, "u%u: its pods are made and removed again and again", unit);
     sl_buf_init(&labels, 1024);
     sl_buf_init(&marks, 1024);
     sl_buf_init(&body, 4096);

@@ -35,7 +35,7 @@ struct unit {
     uint32_t done[MAX_ROLES];        /* succeeded, and their objects are gone */
     uint32_t next;                   /* name */
     uint32_t extra;                  /* pods beyond the total that are still to be made */
-    uint32_t relaunches;
+    uint32_t relaunches, tries;
     bool begun, finished, abandoned, relaunching;
     bool due; /* its turn is on its way */
 };
