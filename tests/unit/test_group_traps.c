@@ -313,7 +313,7 @@ static void test_too_many_roles(void **state) {
     struct world w;
     begin(&w);
     for (int i = 0; i < 19; i++) {
-        char name[8], cpu[16];
+        char name[16], cpu[16];
         (void)snprintf(name, sizeof name, "p%d", i);
         (void)snprintf(cpu, sizeof cpu, "%dm", i + 1);
         member_with(&w, name, "g", 19, (struct pod_text){.cpu = cpu});
@@ -430,7 +430,7 @@ static void test_pods_are_cheap(void **state) {
     enum { PODS_OF_EACH = 1000 };
     begin(&w);
     for (int i = 0; i < PODS_OF_EACH; i++) {
-        char name[32];
+        char name[48];
         (void)snprintf(name, sizeof name, "a-long-name-of-some-pod-%d", i);
         make_pod(&w, name, (struct pod_text){.bare = true}); /* ends, and is kept by its owner */
         patch(&w, pod_path(name, "/status"), "{'status':{'phase':'Succeeded'}}");
