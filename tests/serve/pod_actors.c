@@ -250,7 +250,8 @@ void check_begin(struct world *w) {
     struct pods *p = pods_of(w);
     static const char *const more[] = {
         "", ",\"admissionChecksStrategy\":{\"admissionChecks\":[{\"name\":\"ac-0\"}]}",
-        (",\"admissionChecksStrategy\":{\"admissionChecks\":[{\"name\":\"ac-0\"},{\"name\":\"ac-1\"}"
+        (",\"admissionChecksStrategy\":{\"admissionChecks\":[{\"name\":\"ac-0\"},{\"name\":\"ac-"
+         "1\"}"
          "]}")};
     p->n_checks = world_odds(w, 2) ? 1 + world_below(w, 2) : 0;
     for (uint32_t i = 0; i < p->n_checks; i++) {
