@@ -22,5 +22,9 @@ void draft_put_chosen(yyjson_val *map, const struct sl_strs *keys, struct sl_buf
 void draft_put_provreq(yyjson_val *map, struct sl_buf *out);
 /* The annotations that a Workload takes over, likewise. */
 void draft_put_annotations(const struct sl_manager *m, yyjson_val *map, struct sl_buf *out);
+/* `,"priority":…` and what else a Workload's spec says besides its podsets. max_exec_s: none
+ * below 1. replace: for a merge patch, which has to say what goes. */
+void draft_put_terms(const struct sl_manager *m, const struct priority *p, sl_sym queue,
+                     int32_t max_exec_s, bool replace, struct sl_buf *out);
 
 #endif

@@ -178,3 +178,13 @@ void event_changed(struct sl_manager *m, struct rec *r) {
 void event_done(struct rec *r) {
     sl_freep(&event_of(r)->body);
 }
+
+void note_set(char **note, const char *fmt, ...) {
+    va_list args;
+    char *text = NULL;
+    va_start(args, fmt);
+    int n = vasprintf(&text, fmt, args);
+    va_end(args);
+    sl_freep(note);
+    *note = n < 0 ? NULL : text;
+}

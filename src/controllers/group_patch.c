@@ -2,11 +2,11 @@
  * written. */
 #include "controllers/group.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "controllers/draft.h"
 #include "controllers/job.h"
 #include "controllers/metrics.h"
 
@@ -14,30 +14,7 @@
 #define MAX_NAME 512u
 #define FIELD_MANAGER "kueue"
 
-static void put_text(struct sl_buf *b, const char *lead, const char *value) {
-    sl_buf_puts(b, lead);
-    sl_buf_json(b, value);
-}
-
-/* Of the event that follows when the write is done. */
-static void _printf_(2, 3) set_note(struct pod_job *j, const char *fmt, ...) {
-    va_list args;
-    char *note = NULL;
-    va_start(args, fmt);
-    int n = vasprintf(&note, fmt, args);
-    va_end(args);
-    sl_freep(&j->note);
-    if (n >= 0)
-        j->note = note;
-}
-
 /* ---- the Workload ---- */
-
-/* A merge patch has to say what goes. */
-static void put_absent(struct sl_buf *b, const char *key, bool replace) {
-    if (replace)
-        sl_buf_printf(b, ",\"%s\":null", key);
-}
 
 bool group_spec(const struct sl_manager *m, const struct rec_pod *leader,
                 struct rec_pod *const *roles, const int32_t *counts, uint32_t n, bool replace,
@@ -50,34 +27,19 @@ bool group_spec(const struct sl_manager *m, const struct rec_pod *leader,
         return false;
     sl_buf_puts(out, "{\"podSets\":[");
     for (uint32_t i = 0; i < n; i++) {
-        put_text(out, i ? ",{\"name\":" : "{\"name\":",
-                 j->group->single ? JOB_PODSET : str(m, roles[i]->job->role));
+        jput_text(out, i ? ",{\"name\":" : "{\"name\":",
+                  j->group->single ? JOB_PODSET : str(m, roles[i]->job->role));
         sl_buf_printf(out, ",\"count\":%d,%s}", counts[i], roles[i]->job->draft->podset);
     }
-    sl_buf_printf(out, "],\"priority\":%d", p.value);
-    if (*p.name) {
-        put_text(out, ",\"priorityClassRef\":{\"group\":", p.group);
-        put_text(out, ",\"kind\":", p.kind);
-        put_text(out, ",\"name\":", p.name);
-        sl_buf_putc(out, '}');
-    } else {
-        put_absent(out, "priorityClassRef", replace);
-    }
-    if (j->queue)
-        put_text(out, ",\"queueName\":", str(m, j->queue));
-    else
-        put_absent(out, "queueName", replace);
-    if (max_exec > 0)
-        sl_buf_printf(out, ",\"maximumExecutionTimeSeconds\":%d", max_exec);
-    else
-        put_absent(out, "maximumExecutionTimeSeconds", replace);
+    sl_buf_putc(out, ']');
+    draft_put_terms(m, &p, j->queue, max_exec, replace, out);
     sl_buf_putc(out, '}');
     return true;
 }
 
 void group_owner_reference(const struct rec_pod *p, bool controller, struct sl_buf *out) {
-    put_text(out, "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"name\":", p->rec.name);
-    put_text(out, ",\"uid\":", p->rec.uid);
+    jput_text(out, "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"name\":", p->rec.name);
+    jput_text(out, ",\"uid\":", p->rec.uid);
     sl_buf_puts(out, controller ? ",\"controller\":true,\"blockOwnerDeletion\":true}" : "}");
 }
 
@@ -128,7 +90,7 @@ static void put_metadata(const struct sl_manager *m, const struct group_plan *p,
 
     sl_buf_init(&map, SL_WRITER_MAX_BODY);
     if (single)
-        put_text(&map, ",\"kueue.x-k8s.io/job-uid\":", leader->rec.uid);
+        jput_text(&map, ",\"kueue.x-k8s.io/job-uid\":", leader->rec.uid);
     (void)group_put_copied(p, true, &map);
     put_map(b, "labels", &map);
     sl_buf_clear(&map);
@@ -143,7 +105,7 @@ static void put_metadata(const struct sl_manager *m, const struct group_plan *p,
     }
     (void)group_put_copied(p, false, &map);
     if (j->more && j->more->gate && m->settings->gates[SL_G_ADMISSION_GATED_BY])
-        put_text(&map, ",\"" JOB_GATED_BY "\":", j->more->gate);
+        jput_text(&map, ",\"" JOB_GATED_BY "\":", j->more->gate);
     put_map(b, "annotations", &map);
     sl_buf_done(&map);
 }
@@ -192,17 +154,17 @@ static bool build_compose(struct sl_manager *m, struct rec_pod *p, struct sl_wri
             sl_buf_puts(&name, g->name);
         count_roles(&plan, leader, counts);
         write_create(m, REC_WORKLOAD, str(m, g->ns), w);
-        put_text(b,
-                 "{\"apiVersion\":\"kueue.x-k8s.io/v1beta2\",\"kind\":\"Workload\",\"metadata\":{"
-                 "\"name\":",
-                 sl_buf_str(&name));
-        put_text(b, ",\"namespace\":", str(m, g->ns));
+        jput_text(b,
+                  "{\"apiVersion\":\"kueue.x-k8s.io/v1beta2\",\"kind\":\"Workload\",\"metadata\":{"
+                  "\"name\":",
+                  sl_buf_str(&name));
+        jput_text(b, ",\"namespace\":", str(m, g->ns));
         put_metadata(m, &plan, leader, b);
         put_owners(&plan, g->single, b);
         sl_buf_puts(b, ",\"spec\":");
         fine = group_spec(m, leader, plan.roles.v, counts, plan.roles.n, false, b);
         sl_buf_putc(b, '}');
-        set_note(p->job, "Created Workload: %s/%s", str(m, g->ns), sl_buf_str(&name));
+        note_set(&p->job->note, "Created Workload: %s/%s", str(m, g->ns), sl_buf_str(&name));
         sl_buf_done(&name);
     }
     group_plan_done(&plan);
@@ -223,7 +185,7 @@ static void note_start(struct sl_manager *m, struct rec_pod *p, const struct rec
         sl_buf_puts(&held, held.len ? ", " : "; still held by other scheduling gates: ");
         sl_buf_add(&held, at, strcspn(at, "\""));
     }
-    set_note(p->job, "Admitted by clusterQueue %s%s", str(m, w->seen.admission->cq),
+    note_set(&p->job->note, "Admitted by clusterQueue %s%s", str(m, w->seen.admission->cq),
              sl_buf_str(&held));
     sl_buf_done(&held);
 }
@@ -269,8 +231,8 @@ static bool build_target(struct sl_manager *m, struct rec_pod *p, struct sl_writ
     sl_buf_puts(&w->body, ",\"status\":{\"conditions\":[{\"type\":\"TerminationTarget\",\"status\":"
                           "\"True\",\"lastTransitionTime\":");
     jput_time(&w->body, m->spec.port->wall);
-    put_text(&w->body, ",\"reason\":", sl_buf_str(&reason));
-    put_text(&w->body, ",\"message\":", why);
+    jput_text(&w->body, ",\"reason\":", sl_buf_str(&reason));
+    jput_text(&w->body, ",\"message\":", why);
     sl_buf_puts(&w->body, "}]}}");
     sl_buf_done(&reason);
     return true;

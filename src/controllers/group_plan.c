@@ -182,20 +182,14 @@ bool group_fits_one(const struct sl_manager *m, const struct rec_pod *p, const s
            (wl_is(m, w, "Admitted") || t->tolerations == j->tolerations);
 }
 
-static bool older(const struct rec_wl *a, const struct rec_wl *b) {
-    if (a->rec.created != b->rec.created)
-        return a->rec.created < b->rec.created;
-    return strcmp(a->rec.name, b->rec.name) < 0;
-}
-
 /* Of one pod: the oldest that fits, otherwise the oldest. */
 static bool find_owned(struct group_ctx *c, const struct rec_pod *pod) {
     struct rec_wl *first = NULL, *match = NULL;
     uint32_t cursor = 0;
     for (struct rec_wl *w; (w = wl_owned(c->m, pod->rec.uid, &cursor));) {
-        if (!first || older(w, first))
+        if (!first || wl_older(w, first))
             first = w;
-        if (group_fits_one(c->m, pod, w) && (!match || older(w, match)))
+        if (group_fits_one(c->m, pod, w) && (!match || wl_older(w, match)))
             match = w;
     }
     c->p->wl = match ? match : first;

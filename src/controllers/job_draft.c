@@ -145,6 +145,34 @@ void draft_put_topology(const struct sl_manager *m, yyjson_val *annotations,
     sl_buf_done(&b);
 }
 
+/* ---- besides podsets ---- */
+
+static void put_absent(struct sl_buf *b, const char *key, bool replace) {
+    if (replace)
+        sl_buf_printf(b, ",\"%s\":null", key);
+}
+
+void draft_put_terms(const struct sl_manager *m, const struct priority *p, sl_sym queue,
+                     int32_t max_exec_s, bool replace, struct sl_buf *out) {
+    sl_buf_printf(out, ",\"priority\":%d", p->value);
+    if (*p->name) {
+        jput_text(out, ",\"priorityClassRef\":{\"group\":", p->group);
+        jput_text(out, ",\"kind\":", p->kind);
+        jput_text(out, ",\"name\":", p->name);
+        sl_buf_putc(out, '}');
+    } else {
+        put_absent(out, "priorityClassRef", replace);
+    }
+    if (queue)
+        jput_text(out, ",\"queueName\":", str(m, queue));
+    else
+        put_absent(out, "queueName", replace);
+    if (max_exec_s > 0)
+        sl_buf_printf(out, ",\"maximumExecutionTimeSeconds\":%d", max_exec_s);
+    else
+        put_absent(out, "maximumExecutionTimeSeconds", replace);
+}
+
 /* ---- labels and annotations ---- */
 
 static void put_member(struct sl_buf *out, const char *key, const char *value) {

@@ -1,46 +1,16 @@
 /* The bodies of what is written for a Job, and what follows when it is written. */
 #include "controllers/job.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 
+#include "controllers/draft.h"
 #include "controllers/metrics.h"
 
 #define PAUSE SL_SEC /* before a Workload's name that somebody else has is tried again */
 #define MAX_NAME 512u
 #define JSON_PATCH "application/json-patch+json"
 
-static void put_text(struct sl_buf *b, const char *lead, const char *value) {
-    sl_buf_puts(b, lead);
-    sl_buf_json(b, value);
-}
-
-/* Of the event that follows when the write is done. */
-static void _printf_(2, 3) set_note(struct rec_job *j, const char *fmt, ...) {
-    va_list args;
-    char *note = NULL;
-    va_start(args, fmt);
-    int n = vasprintf(&note, fmt, args);
-    va_end(args);
-    sl_freep(&j->note);
-    if (n >= 0)
-        j->note = note;
-}
-
 /* ---- the Workload ---- */
-
-/* A merge patch has to say what goes. */
-static void put_absent(struct sl_buf *b, const char *key, bool replace) {
-    if (replace)
-        sl_buf_printf(b, ",\"%s\":null", key);
-}
-
-static void put_class(struct sl_buf *b, const struct priority *p) {
-    put_text(b, ",\"priorityClassRef\":{\"group\":", p->group);
-    put_text(b, ",\"kind\":", p->kind);
-    put_text(b, ",\"name\":", p->name);
-    sl_buf_putc(b, '}');
-}
 
 bool job_spec(const struct sl_manager *m, const struct rec_job *j, bool replace,
               struct sl_buf *out) {
@@ -52,27 +22,16 @@ bool job_spec(const struct sl_manager *m, const struct rec_job *j, bool replace,
     sl_buf_printf(out, "{\"podSets\":[{\"name\":\"" JOB_PODSET "\",\"count\":%d,", job_count(j));
     if (min > 0)
         sl_buf_printf(out, "\"minCount\":%d,", min);
-    sl_buf_printf(out, "%s}],\"priority\":%d", j->draft->podset, p.value);
-    if (*p.name)
-        put_class(out, &p);
-    else
-        put_absent(out, "priorityClassRef", replace);
-    if (j->queue)
-        put_text(out, ",\"queueName\":", str(m, j->queue));
-    else
-        put_absent(out, "queueName", replace);
-    if (max_exec > 0)
-        sl_buf_printf(out, ",\"maximumExecutionTimeSeconds\":%d", max_exec);
-    else
-        put_absent(out, "maximumExecutionTimeSeconds", replace);
+    sl_buf_printf(out, "%s}]", j->draft->podset);
+    draft_put_terms(m, &p, j->queue, max_exec, replace, out);
     sl_buf_putc(out, '}');
     return true;
 }
 
 void job_owner_reference(const struct rec_job *j, struct sl_buf *out) {
-    put_text(out, "{\"apiVersion\":\"" JOB_API_VERSION "\",\"kind\":\"" JOB_KIND "\",\"name\":",
-             j->rec.name);
-    put_text(out, ",\"uid\":", j->rec.uid);
+    jput_text(out, "{\"apiVersion\":\"" JOB_API_VERSION "\",\"kind\":\"" JOB_KIND "\",\"name\":",
+              j->rec.name);
+    jput_text(out, ",\"uid\":", j->rec.uid);
     sl_buf_puts(out, ",\"controller\":true,\"blockOwnerDeletion\":true}");
 }
 
@@ -85,7 +44,7 @@ static void put_chain(const struct sl_manager *m, const struct rec_job *j, const
         sl_buf_printf(b, ",\"" JOB_REPLACEMENT "\":\"%s/%s\"", str(m, old->rec.ns), old->rec.name);
         name = old->slice_name ? old->slice_name : old->rec.name;
     }
-    put_text(b, ",\"" JOB_SLICE_MARK "\":", name);
+    jput_text(b, ",\"" JOB_SLICE_MARK "\":", name);
 }
 
 static void put_annotations(const struct sl_manager *m, const struct rec_job *j, const char *name,
@@ -94,7 +53,7 @@ static void put_annotations(const struct sl_manager *m, const struct rec_job *j,
     sl_buf_printf(b, ",\"annotations\":{%s", j->draft->annotations);
     if (j->more && j->more->gate && m->settings->gates[SL_G_ADMISSION_GATED_BY]) {
         sl_buf_puts(b, comma);
-        put_text(b, "\"" JOB_GATED_BY "\":", j->more->gate);
+        jput_text(b, "\"" JOB_GATED_BY "\":", j->more->gate);
         comma = ",";
     }
     if (job_elastic(j)) {
@@ -118,12 +77,12 @@ static bool build_create(struct sl_manager *m, struct rec_job *j, struct sl_writ
     put_name(m, j, &name);
 
     write_create(m, REC_WORKLOAD, str(m, j->rec.ns), w);
-    put_text(
+    jput_text(
         b,
         "{\"apiVersion\":\"kueue.x-k8s.io/v1beta2\",\"kind\":\"Workload\",\"metadata\":{\"name\":",
         sl_buf_str(&name));
-    put_text(b, ",\"namespace\":", str(m, j->rec.ns));
-    put_text(b, ",\"labels\":{\"kueue.x-k8s.io/job-uid\":", j->rec.uid);
+    jput_text(b, ",\"namespace\":", str(m, j->rec.ns));
+    jput_text(b, ",\"labels\":{\"kueue.x-k8s.io/job-uid\":", j->rec.uid);
     sl_buf_printf(b, "%s%s}", *j->draft->labels ? "," : "", j->draft->labels);
     put_annotations(m, j, sl_buf_str(&name), b);
     sl_buf_puts(b, ",\"finalizers\":[\"kueue.x-k8s.io/resource-in-use\"],\"ownerReferences\":[");
@@ -132,7 +91,7 @@ static bool build_create(struct sl_manager *m, struct rec_job *j, struct sl_writ
     bool built = job_spec(m, j, false, b);
     sl_buf_putc(b, '}');
 
-    set_note(j, "Created Workload: %s/%s", str(m, j->rec.ns), sl_buf_str(&name));
+    note_set(&j->note, "Created Workload: %s/%s", str(m, j->rec.ns), sl_buf_str(&name));
     sl_buf_done(&name);
     return built;
 }
@@ -148,7 +107,7 @@ static void open_patch(struct sl_manager *m, struct rec_job *j, const char *subr
 static bool build_suspend_child(struct sl_manager *m, struct rec_job *j, struct sl_write *w) {
     open_patch(m, j, NULL, w);
     sl_buf_puts(&w->body, "},\"spec\":{\"suspend\":true}}");
-    set_note(j, "Kueue managed child job suspended");
+    note_set(&j->note, "Kueue managed child job suspended");
     return true;
 }
 
@@ -157,7 +116,7 @@ static bool build_stop(struct sl_manager *m, struct rec_job *j, const char *why,
     open_patch(m, j, NULL, w);
     sl_buf_puts(&w->body,
                 ",\"annotations\":{\"" JOB_STOPPING "\":\"true\"}},\"spec\":{\"suspend\":true}}");
-    set_note(j, "%s", why);
+    note_set(&j->note, "%s", why);
     return true;
 }
 
@@ -204,7 +163,7 @@ static bool build_start(struct sl_manager *m, struct rec_job *j, const struct re
         sl_buf_puts(b, "\"template\":{");
         job_extras_put(x, b);
         sl_buf_puts(b, "}}}");
-        set_note(j, "Admitted by clusterQueue %s", str(m, from->seen.admission->cq));
+        note_set(&j->note, "Admitted by clusterQueue %s", str(m, from->seen.admission->cq));
     }
     job_extras_free(x);
     return fits;
@@ -225,7 +184,7 @@ static bool build_resize(struct sl_manager *m, const struct rec_job *j, const st
 
 static bool build_delete(struct sl_manager *m, struct rec_job *j, struct sl_write *w) {
     write_delete(m, &j->rec, true, w);
-    set_note(j, "Deleted job: deactivation retention period expired");
+    note_set(&j->note, "Deleted job: deactivation retention period expired");
     return true;
 }
 

@@ -75,12 +75,6 @@ bool job_fits(const struct sl_manager *m, const struct rec_job *j, const struct 
     return job_count(j) == p->count && tolerates;
 }
 
-static bool older(const struct rec_wl *a, const struct rec_wl *b) {
-    if (a->rec.created != b->rec.created)
-        return a->rec.created < b->rec.created;
-    return strcmp(a->rec.name, b->rec.name) < 0;
-}
-
 /* The Workloads of a Job: the oldest that fits, the oldest that does not, how many do not. */
 struct owned {
     struct rec_wl *match, *first;
@@ -89,7 +83,7 @@ struct owned {
 
 static void add_surplus(struct owned *o, struct rec_wl *w) {
     o->surplus++;
-    if (!o->first || older(w, o->first))
+    if (!o->first || wl_older(w, o->first))
         o->first = w;
 }
 
@@ -102,7 +96,7 @@ static struct owned owned_by(const struct sl_manager *m, const struct rec_job *j
         } else if (!o.match) {
             o.match = w;
         } else {
-            bool before = older(w, o.match);
+            bool before = wl_older(w, o.match);
             add_surplus(&o, before ? o.match : w);
             o.match = before ? w : o.match;
         }
@@ -276,7 +270,7 @@ static const struct rec_wl *current(const struct sl_manager *m, const struct rec
     const struct rec_wl *newest = NULL;
     uint32_t cursor = 0;
     for (struct rec_wl *w; (w = wl_owned(m, above->rec.uid, &cursor));)
-        if (!wl_will(m, w, "Finished") && (!newest || older(newest, w)))
+        if (!wl_will(m, w, "Finished") && (!newest || wl_older(newest, w)))
             newest = w;
     return newest;
 }

@@ -128,6 +128,11 @@ static void put_time(struct sl_buf *b, sl_time t, bool micros) {
     sl_buf_puts(b, "Z\"");
 }
 
+void jput_text(struct sl_buf *b, const char *lead, const char *text) {
+    sl_buf_puts(b, lead);
+    sl_buf_json(b, text);
+}
+
 void jput_time(struct sl_buf *b, sl_time t) {
     put_time(b, t, false);
 }

@@ -27,6 +27,8 @@ const char *jannotation(yyjson_val *o, const char *key);
 uint64_t jhash(uint64_t seed, yyjson_val *v);
 /* Appends the value as compact JSON. */
 void jput(struct sl_buf *b, yyjson_val *v);
+/* What leads to it, then the text as a JSON string. */
+void jput_text(struct sl_buf *b, const char *lead, const char *text);
 /* "2026-01-31T12:00:00Z", whole seconds, as metav1.Time; with micros as metav1.MicroTime. */
 void jput_time(struct sl_buf *b, sl_time t);
 void jput_micro_time(struct sl_buf *b, sl_time t);

@@ -242,6 +242,9 @@ void write_finalizer(struct sl_manager *m, const struct rec *r, bool on, struct 
 void event(struct sl_manager *m, const struct rec *r, const char *controller, bool warning,
            const char *reason, const char *fmt, ...) _printf_(6, 7);
 
+/* The note of the event that follows when a write is done, in place of the one before. */
+void note_set(char **note, const char *fmt, ...) _printf_(2, 3);
+
 /* ---- templates.c: pod templates, interned ---- */
 
 /*

@@ -1,7 +1,6 @@
 /* Sets: from the object to the record, their Workloads, and what is written for them. */
 #include "controllers/serving.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -342,16 +341,11 @@ void serving_workload_changed(struct sl_manager *m, struct rec_wl *w, bool gone)
 
 /* ---- bodies ---- */
 
-static void put_text(struct sl_buf *b, const char *lead, const char *value) {
-    sl_buf_puts(b, lead);
-    sl_buf_json(b, value);
-}
-
 static void put_owner(const struct rec_set *s, struct sl_buf *b) {
     const struct kind *k = &kinds[s->rec.kind];
     sl_buf_printf(b, "[{\"apiVersion\":\"%s\",\"kind\":\"%s\"", k->api_version, k->kind);
-    put_text(b, ",\"name\":", s->rec.name);
-    put_text(b, ",\"uid\":", s->rec.uid);
+    jput_text(b, ",\"name\":", s->rec.name);
+    jput_text(b, ",\"uid\":", s->rec.uid);
     sl_buf_puts(b, "}]");
 }
 
@@ -360,7 +354,7 @@ static void put_marks(const struct rec_set *s, struct sl_buf *b) {
     const struct kind *k = &kinds[s->rec.kind];
     sl_buf_printf(b, "\"" Q "is-group-workload\":\"true\",\"" Q "job-owner-gvk\":\"%s, Kind=%s\"",
                   k->api_version, k->kind);
-    put_text(b, ",\"" Q "job-owner-name\":", s->rec.name);
+    jput_text(b, ",\"" Q "job-owner-name\":", s->rec.name);
 }
 
 static void put_spec(const struct sl_manager *m, const struct rec_set *s, int32_t count,
@@ -369,27 +363,9 @@ static void put_spec(const struct sl_manager *m, const struct rec_set *s, int32_
     (void)priority_of(m, str(m, s->priority_class), s->pod_class, &p);
     sl_buf_puts(b, "{\"podSets\":[");
     kind_of(s)->put_podsets(s, count, b);
-    sl_buf_printf(b, "],\"priority\":%d", p.value);
-    if (*p.name) {
-        put_text(b, ",\"priorityClassRef\":{\"group\":", p.group);
-        put_text(b, ",\"kind\":", p.kind);
-        put_text(b, ",\"name\":", p.name);
-        sl_buf_putc(b, '}');
-    }
-    if (s->queue)
-        put_text(b, ",\"queueName\":", str(m, s->queue));
+    sl_buf_putc(b, ']');
+    draft_put_terms(m, &p, s->queue, 0, false, b);
     sl_buf_putc(b, '}');
-}
-
-static void _printf_(2, 3) set_note(struct rec_set *s, const char *fmt, ...) {
-    va_list args;
-    char *note = NULL;
-    va_start(args, fmt);
-    int n = vasprintf(&note, fmt, args);
-    va_end(args);
-    sl_freep(&s->note);
-    if (n >= 0)
-        s->note = note;
 }
 
 static void build_create(struct sl_manager *m, struct rec_set *s, const struct serving_plan *p,
@@ -402,14 +378,14 @@ static void build_create(struct sl_manager *m, struct rec_set *s, const struct s
     sl_buf_printf(b, "{\"apiVersion\":\"%s\",\"kind\":\"Workload\",\"metadata\":{\"name\":",
                   kinds[REC_WORKLOAD].api_version);
     sl_buf_json(b, sl_buf_str(&name));
-    put_text(b, ",\"namespace\":", str(m, s->rec.ns));
-    put_text(b, ",\"labels\":{\"" Q "job-uid\":", s->rec.uid);
+    jput_text(b, ",\"namespace\":", str(m, s->rec.ns));
+    jput_text(b, ",\"labels\":{\"" Q "job-uid\":", s->rec.uid);
     sl_buf_printf(b, "%s%s},\"annotations\":{", s->labels ? "," : "", s->labels ? s->labels : "");
     put_marks(s, b);
     if (p->first > 0 || s->rec.kind == REC_LWS)
         sl_buf_printf(b, ",\"" Q "component-workload-index\":\"%d\"", p->first);
     if (s->gate && m->settings->gates[SL_G_ADMISSION_GATED_BY])
-        put_text(b, ",\"" Q "admission-gated-by\":", s->gate);
+        jput_text(b, ",\"" Q "admission-gated-by\":", s->gate);
     sl_buf_printf(b, "%s%s}", s->annotations ? "," : "", s->annotations ? s->annotations : "");
     sl_buf_puts(b, ",\"finalizers\":[\"" Q "resource-in-use\"],\"ownerReferences\":");
     put_owner(s, b);
@@ -417,7 +393,7 @@ static void build_create(struct sl_manager *m, struct rec_set *s, const struct s
     put_spec(m, s, p->count, b);
     sl_buf_putc(b, '}');
 
-    set_note(s, "Created Workload: %s/%s", str(m, s->rec.ns), sl_buf_str(&name));
+    note_set(&s->note, "Created Workload: %s/%s", str(m, s->rec.ns), sl_buf_str(&name));
     sl_buf_done(&name);
 }
 
@@ -427,7 +403,7 @@ static void build_adopt(struct sl_manager *m, const struct rec_set *s, const str
     write_guard(w, &wl->rec);
     sl_buf_puts(&w->body, ",\"ownerReferences\":");
     put_owner(s, &w->body);
-    put_text(&w->body, ",\"labels\":{\"" Q "job-uid\":", s->rec.uid);
+    jput_text(&w->body, ",\"labels\":{\"" Q "job-uid\":", s->rec.uid);
     sl_buf_puts(&w->body, "},\"annotations\":{");
     put_marks(s, &w->body);
     sl_buf_puts(&w->body, "}}}");

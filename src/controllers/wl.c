@@ -1,6 +1,6 @@
 /*
- * Workloads: taking the object in, and what the core controller does besides the engine: retention of
- * the finished, orphans, priorities that follow their class, deactivation.
+ * Workloads: taking the object in, and what the core controller does besides the engine: retention
+ * of the finished, orphans, priorities that follow their class, deactivation.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +34,12 @@
 struct rec_wl *wl_find(const struct sl_manager *m, const char *ns, const char *name) {
     struct rec *r = rec_find(m, REC_WORKLOAD, ns, name);
     return r ? wl_of(r) : NULL;
+}
+
+bool wl_older(const struct rec_wl *a, const struct rec_wl *b) {
+    if (a->rec.created != b->rec.created)
+        return a->rec.created < b->rec.created;
+    return strcmp(a->rec.name, b->rec.name) < 0;
 }
 
 struct rec_wl *wl_owned(const struct sl_manager *m, const char *uid, uint32_t *cursor) {
@@ -360,9 +366,9 @@ void wl_gone(struct sl_manager *m, struct rec *r) {
 
 void wl_done(struct rec *r) {
     struct rec_wl *w = wl_of(r);
-    char **texts[] = {&w->owner_name, &w->owner_uid,  &w->job_uid,   &w->gate,     &w->slice_of,
-                      &w->slice_name, &w->wish_owner, &w->wish_spec, &w->wish_gate,
-                      &w->owners,     &w->succeeded,  &w->wish_succeeded};
+    char **texts[] = {&w->owner_name, &w->owner_uid,  &w->job_uid,    &w->gate,
+                      &w->slice_of,   &w->slice_name, &w->wish_owner, &w->wish_spec,
+                      &w->wish_gate,  &w->owners,     &w->succeeded,  &w->wish_succeeded};
     for (size_t i = 0; i < SL_LEN(texts); i++)
         sl_freep(texts[i]);
     sl_freep(&w->parameters);

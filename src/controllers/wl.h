@@ -144,9 +144,9 @@ struct rec_wl {
     int32_t priority, boost;
     bool active, has_owner, elastic, bad; /* bad: the engine refused it */
     bool group;                           /* of a group of pods, an annotation says */
-    bool serving;          /* made for a set (serving.h) */
-    bool forsaken;         /* which has been seen to go */
-    int32_t component;     /* annotation component-workload-index; -1: absent */
+    bool serving;                         /* made for a set (serving.h) */
+    bool forsaken;                        /* which has been seen to go */
+    int32_t component;                    /* annotation component-workload-index; -1: absent */
     SL_VEC(uint64_t) pods; /* that own it without controlling it: hashes of their uids, sorted */
     char *owners;          /* others that own it without controlling it, as JSON; NULL */
     char *succeeded;       /* annotation succeeded-pods, NULL */
@@ -187,6 +187,8 @@ struct rec_wl *wl_find(const struct sl_manager *m, const char *ns, const char *n
 struct rec_wl *wl_owned(const struct sl_manager *m, const char *uid, uint32_t *cursor);
 /* Every workload whose label job-uid says this; NULL ends. *cursor starts at 0. */
 struct rec_wl *wl_for_job(const struct sl_manager *m, const char *uid, uint32_t *cursor);
+/* Was a made before b? Names end every tie. */
+bool wl_older(const struct rec_wl *a, const struct rec_wl *b);
 /* As the API says it: what has been written. NULL: absent. */
 const struct cond *wl_cond(const struct sl_manager *m, const struct rec_wl *w, const char *type);
 bool wl_is(const struct sl_manager *m, const struct rec_wl *w,
