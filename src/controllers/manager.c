@@ -550,18 +550,27 @@ void sl_manager_configure(struct sl_manager *m, const struct sl_settings *settin
         pods_read_again(m);
 }
 
-/* Our stream, or a list on its way, may be behind what the last leader wrote: we lead from a list
- * that was asked for since. */
+/* What the last leader wrote may not have come to us yet, by a stream or a list on its way: work that
+ * it started would look stopped, and its quota free. We lead from lists that were asked for since. */
+static const enum rec_kind last_leader_wrote[] = {REC_WORKLOAD, REC_JOB, REC_POD};
+
 void sl_manager_lead(struct sl_manager *m, bool lead) {
     if (m->elected == lead)
         return;
     m->elected = lead;
     m->leads = false;
-    if (!lead)
-        return;
-    start_reflector(m, REC_WORKLOAD);
-    if (group_frameworks(m->spec.parts.framework))
-        rec_relist(m, REC_POD); /* who was set free by another may look gated from here */
+    for (uint32_t i = 0; lead && i < SL_LEN(last_leader_wrote); i++)
+        if (last_leader_wrote[i] != REC_POD || group_frameworks(m->spec.parts.framework))
+            rec_relist(m, last_leader_wrote[i]);
+}
+
+static bool knows_what_last_leader_wrote(const struct sl_manager *m) {
+    for (uint32_t i = 0; i < SL_LEN(last_leader_wrote); i++) {
+        const struct table *t = &m->tables[last_leader_wrote[i]];
+        if (t->reflector && !t->synced)
+            return false;
+    }
+    return true;
 }
 
 static void take_over(struct sl_manager *m) {
@@ -673,9 +682,7 @@ void sl_manager_tick(struct sl_manager *m) {
     bool whole = lists_are_in(m);
     if (!whole && !m->ready)
         return;
-    const struct table *pods = &m->tables[REC_POD];
-    if (m->elected && !m->leads && m->tables[REC_WORKLOAD].synced &&
-        (pods->synced || !pods->reflector))
+    if (m->elected && !m->leads && knows_what_last_leader_wrote(m))
         take_over(m);
     watch_clock(m);
     wake_due(m);
