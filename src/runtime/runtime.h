@@ -1,0 +1,46 @@
+/*
+ * The kubelet of `sluice up`: pods bound to this machine's node become processes; pods bound to simulated nodes last as
+ * long as an annotation says. Reports Nodes, Leases and pod statuses through the port as a kubelet does.
+ */
+#ifndef SL_RUNTIME_RUNTIME_H
+#define SL_RUNTIME_RUNTIME_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "kube/port.h"
+
+struct uv_loop_s;
+struct sl_runtime;
+
+#define SL_RUN_FOR "sluice.dev/run-for" /* of a pod: how long it runs on a simulated node, "90s" */
+
+struct sl_sim_nodes {
+    uint32_t count;
+    const char *cpu, *memory, *gpu, *pods; /* quantities of each; NULL: "32", "128Gi", none, "110" */
+    const char *const *labels;             /* "key=value", NULL-terminated; NULL: none */
+};
+
+struct sl_runtime_spec {
+    struct uv_loop_s *loop;
+    struct sl_port *port;
+    const char *dir;  /* for logs and volumes; made if it is not there */
+    const char *node; /* name of this machine; NULL: no pods run here as processes */
+    struct sl_sim_nodes sim;
+};
+
+int sl_runtime_new(const struct sl_runtime_spec *spec, struct sl_runtime **ret, struct sl_err *err) _must_check_;
+/* Ends what runs: SIGTERM, and SIGKILL to those that are there after grace_ms. */
+void sl_runtime_stop(struct sl_runtime *r, uint32_t grace_ms);
+void sl_runtime_free(struct sl_runtime *r);
+void sl_runtime_tick(struct sl_runtime *r);
+sl_time sl_runtime_next(const struct sl_runtime *r);
+/* Nodes are there and ready. */
+bool sl_runtime_ready(const struct sl_runtime *r);
+
+/* Logs, in the form that struct sl_api_runtime of the API server wants them ('ctx' is the runtime). */
+int sl_runtime_log_open(void *ctx, const char *ns, const char *pod, const char *uid, const char *container,
+                        bool previous, void **ret, struct sl_err *err) _must_check_;
+size_t sl_runtime_log_read(void *ctx, void *log, uint64_t offset, struct sl_buf *out, bool *ret_end);
+void sl_runtime_log_close(void *ctx, void *log);
+
+#endif

@@ -1,0 +1,20 @@
+/*
+ * The schema of a CustomResourceDefinition's version: from openAPIV3Schema, if it is structural. It
+ * owns what it is made of and outlives the object it was read from.
+ */
+#ifndef SL_SCHEMA_CRD_H
+#define SL_SCHEMA_CRD_H
+
+#include "api/field.h"
+#include "schema/schema.h"
+
+struct sl_crd_schema;
+
+/* 'v' is openAPIV3Schema; what is wrong (not structural, bad defaults, bad patterns) goes to errs as
+ * kube-apiserver says it, and *ret is NULL then. 'meta' is the schema of ObjectMeta. */
+void sl_crd_schema_new(yyjson_val *v, const struct sl_path *at, const struct sl_schema *meta,
+                       struct sl_field_errs *errs, struct sl_crd_schema **ret);
+void sl_crd_schema_free(struct sl_crd_schema *c);
+const struct sl_schema *sl_crd_schema_root(const struct sl_crd_schema *c);
+
+#endif
