@@ -8,8 +8,8 @@
 #   build-coverage  gcc with line counts
 
 # Random cases per property test, in the release builds and in the slow ones.
-SEEDS ?= 10000
-SLOW_SEEDS ?= 2000
+SEEDS ?= 4000
+SLOW_SEEDS ?= 1000
 # Which fuzz targets run, all by default, and for how long each.
 FUZZ_SECONDS ?= 60
 FUZZ ?=

@@ -112,6 +112,10 @@ def sweep():
             pass  # in use, not ours, or just being made
 
 
+# A quarter of what these programs do is collecting garbage; memory is there for the minutes that a test takes.
+ROOMY = {"GOGC": "300", **os.environ}
+
+
 class Cluster:
     """One control plane. `dir`, `bin`, `kubeconfig` and `ports` (by component) may be read."""
 
@@ -394,7 +398,7 @@ users:
         with open(self.dir / "log" / f"{name}.log", "a") as log:
             # A session of its own: what ends the test from a terminal is not to end this first.
             child = _spawner.submit(subprocess.Popen, command, stdin=subprocess.DEVNULL, stdout=log,
-                                    stderr=log, cwd=self.dir, start_new_session=True).result()
+                                    stderr=log, cwd=self.dir, start_new_session=True, env=ROOMY).result()
         self._children[name] = child
         self.running[name] = [child.pid, began(child.pid)]
         self._save()
