@@ -3,6 +3,7 @@
  * the connections carries one request at a time and has a thread of its own.
  *
  *     barewrite CA.crt CLIENT.crt CLIENT.key URL FILE CONNECTIONS
+ *     barewrite CA.crt - TOKEN URL FILE CONNECTIONS
  *
  * FILE has a line for each write, its fields between tabs: chain, method, path, content type, body.
  * Lines in a row with the same chain are written one after the other; @VERSION@ and @UID@ in them
@@ -150,8 +151,13 @@ static void *work(void *ctx) {
     if (!c.curl || !c.a.text || !c.body)
         abort();
     curl_easy_setopt(c.curl, CURLOPT_CAINFO, args[1]);
-    curl_easy_setopt(c.curl, CURLOPT_SSLCERT, args[2]);
-    curl_easy_setopt(c.curl, CURLOPT_SSLKEY, args[3]);
+    if (strcmp(args[2], "-") == 0) {
+        curl_easy_setopt(c.curl, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
+        curl_easy_setopt(c.curl, CURLOPT_XOAUTH2_BEARER, args[3]);
+    } else {
+        curl_easy_setopt(c.curl, CURLOPT_SSLCERT, args[2]);
+        curl_easy_setopt(c.curl, CURLOPT_SSLKEY, args[3]);
+    }
     curl_easy_setopt(c.curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(c.curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(c.curl, CURLOPT_WRITEFUNCTION, take);
@@ -229,7 +235,7 @@ int main(int argc, char **argv) {
     pthread_t threads[MAX_CONNECTIONS];
 
     if (!text || !read_lines(text)) {
-        (void)fputs("usage: barewrite CA CERT KEY URL FILE CONNECTIONS (1 to 256)\n", stderr);
+        (void)fputs("usage: barewrite CA (CERT KEY | - TOKEN) URL FILE CONNECTIONS (1 to 256)\n", stderr);
         return 2;
     }
     args = argv;

@@ -120,7 +120,7 @@ class Cluster:
     """One control plane. `dir`, `bin`, `kubeconfig` and `ports` (by component) may be read."""
 
     def __init__(self, dir=None, nodes=0, only=None, cpu="32", memory="128Gi", pods="110",
-                 resources=(), apiserver_flags=(), detached=False):
+                 resources=(), apiserver_flags=(), controller_flags=(), detached=False):
         """only="api": etcd and kube-apiserver alone. resources: more of each node, as NAME=AMOUNT."""
         if only not in (None, "api"):
             raise ValueError("only: 'api' is all there is")
@@ -131,6 +131,7 @@ class Cluster:
         self.node_flags += [f"--resource={r}" for r in resources]
         self.nodes = nodes
         self.apiserver_flags = list(apiserver_flags)
+        self.controller_flags = list(controller_flags)
         self.bin = None
         self.ports = {}
         self.running = {}  # component: [process id, when it began]
@@ -384,9 +385,9 @@ users:
             flags += self.apiserver_flags
         elif name == "kube-controller-manager":
             flags = controller + ["--use-service-account-credentials=true", f"--root-ca-file={pki / 'ca.crt'}",
-                                  f"--service-account-private-key-file={pki / 'service-accounts.key'}"]
+                                  f"--service-account-private-key-file={pki / 'service-accounts.key'}"] + self.controller_flags
         elif name == "kube-scheduler":
-            flags = controller
+            flags = controller + [f for f in self.controller_flags if f.startswith("--kube-api-")]
         else:
             flags = [f"--kubeconfig={self.kubeconfig}"] + self.node_flags
         return [str(self.bin / name)] + flags
@@ -407,7 +408,7 @@ users:
         """Notes what attach() needs, as soon as there is something to stop."""
         if not self.dir or not self.dir.exists():
             return
-        keys = ("components", "node_flags", "nodes", "apiserver_flags", "ports", "running")
+        keys = ("components", "node_flags", "nodes", "apiserver_flags", "controller_flags", "ports", "running")
         text = json.dumps({"bin": str(self.bin), **{k: getattr(self, k) for k in keys}}, indent=1)
         new = self.dir / "cluster.json.new"
         new.write_text(text)

@@ -66,6 +66,22 @@ def install_kinds(cluster, webhook=None):
         until(lambda: cluster._try(f"{KUEUE}/{plural}?limit=1"), 60, f"an answer about {plural}")
 
 
+def samples(text):
+    """Values by series, from Prometheus' text."""
+    return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in text.splitlines() if line[:1] not in ("#", "")}
+
+
+def beds(nodes, cpu):
+    """A control plane and Sluice beside it; with SL_ON=up `sluice up`, which is both, with simulated nodes of that size."""
+    if os.environ.get("SL_ON") != "up":
+        cluster = kube.Cluster(nodes=nodes, cpu=cpu)
+        return cluster, Sluice(cluster)
+    sys.path.insert(0, str(ROOT / "tests" / "up"))
+    import up
+    cluster = up.Up(flags=[f"--nodes={nodes}", f"--node-cpu={cpu}"])
+    return cluster, up.Queueing(cluster)
+
+
 class Sluice:
     """One replica. `ports` (webhook, health, metrics, visibility) and `process` may be read."""
 
@@ -190,8 +206,7 @@ integrations: {{frameworks: {json.dumps(self._frameworks)}}}
 
     def metrics(self):
         """Values by series, written as Prometheus writes them."""
-        lines = self._http("metrics", "/metrics")[1].splitlines()
-        return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if line[:1] not in ("#", "")}
+        return samples(self._http("metrics", "/metrics")[1])
 
     def state(self):
         """All that it holds, as text: one object a line."""

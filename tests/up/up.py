@@ -1,0 +1,174 @@
+"""`sluice up`, and what tests of it share. It stands where tests/kube has a control plane and `sluice serve`: the same
+words for both.
+
+    with Up() as up:                      # one process: API server, controllers, scheduler, queues, runtime
+        up.kubectl("get", "nodes")
+        up.kill9()
+        up.start()                        # the same file, the same port
+
+    Up(controllers=False)                 # the API server alone, as tests/up/apionly.c has it
+
+The program under test is the one that SL_PROGRAM names, else build/sluice of the repository.
+"""
+import base64
+import http.client
+import json
+import pathlib
+import re
+import shutil
+import signal
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "kube"))
+import kube
+from kube import Failure, until
+from sluice import program, samples
+
+
+class Up:
+    """One process. `port`, `tls`, `headers`, `dir`, `process` and `ready_after` may be read."""
+
+    def __init__(self, controllers=True, flags=(), config=""):
+        self.controllers, self.flags, self.config = controllers, list(flags), config
+        self.dir = self.process = self.tls = None
+        self.port, self.headers, self.ready_after, self.bin = 0, {}, None, None
+
+    def __enter__(self):
+        return self.start()
+
+    def __exit__(self, *_):
+        self.stop()
+
+    @property
+    def kubeconfig(self):
+        return self.dir / "kubeconfig"
+
+    @property
+    def url(self):
+        return f"https://127.0.0.1:{self.port}"
+
+    def start(self, seconds=30):
+        if not self.dir:
+            self.dir = pathlib.Path(tempfile.mkdtemp(prefix="sluice-up-"))
+            self.port, = kube.free_ports(1)
+        self.bin = kube.build()
+        server = [str(program()), "up"] if self.controllers else [str(program().parent / "tests/up/apionly")]
+        command = ["setpriv", "--pdeathsig", "KILL", *server, f"--dir={self.dir}", f"--port={self.port}", *self.flags]
+        if self.config:
+            (self.dir / "config.yaml").write_text(self.config)
+            command.append(f"--config={self.dir / 'config.yaml'}")
+        began = time.monotonic()
+        with open(self.dir / "log", "a") as log:
+            self.process = kube._spawner.submit(subprocess.Popen, command, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                                start_new_session=True).result()
+        until(self._ready, seconds, "readiness")
+        self.ready_after = time.monotonic() - began
+        return self
+
+    def _ready(self):
+        if self.process.poll() is not None:
+            raise Failure(f"it ended with {self.process.returncode}; the last that it said:\n{self.log()}")
+        if not self.kubeconfig.exists():
+            return False
+        text = self.kubeconfig.read_text()
+        authority = re.search(r"certificate-authority-data: (\S+)", text)
+        token = re.search(r"token: (\S+)", text)
+        if not authority or not token:
+            return False
+        self.authority = base64.b64decode(authority[1]).decode()
+        self.tls = ssl.create_default_context(cadata=self.authority)
+        self.headers = {"Authorization": f"Bearer {token[1]}"}
+        return self._try("/readyz") is not None
+
+    def finish(self):
+        """Ends it as a user does; returns its exit status."""
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(20)
+            except subprocess.TimeoutExpired:
+                self.kill9()
+                raise Failure(f"it runs 20 s after SIGTERM; the last that it said:\n{self.log()}")
+        return self.process.returncode if self.process else None
+
+    def stop(self):
+        """The same, and removes the folder."""
+        self.finish()
+        if self.dir:
+            shutil.rmtree(self.dir, ignore_errors=True)
+
+    def kill9(self):
+        if self.process:
+            self.process.kill()
+            self.process.wait()
+
+    def log(self, lines=40):
+        path = self.dir / "log" if self.dir else None
+        return "\n".join(path.read_text(errors="replace").splitlines()[-lines:]) if path and path.exists() else ""
+
+    def kubectl(self, *args, input=None, check=True):
+        """Runs kubectl and returns its standard output."""
+        ran = subprocess.run([self.bin / "kubectl", f"--kubeconfig={self.kubeconfig}", f"--cache-dir={self.dir / 'cache'}",
+                              *map(str, args)], input=input, capture_output=True, text=True)
+        if check and ran.returncode != 0:
+            raise Failure(f"kubectl {' '.join(map(str, args))}: exit {ran.returncode}\n{ran.stderr}")
+        return ran.stdout
+
+    def request(self, method, path, body=None, type="application/json", timeout=10):
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=self.tls)
+        try:
+            connection.request(method, path, None if body is None else json.dumps(body),
+                               {"Content-Type": type, "Accept": "application/json", **self.headers})
+            answer = connection.getresponse()
+            text = answer.read().decode()
+        finally:
+            connection.close()
+        if answer.status >= 400:
+            raise Failure(f"{method} {path}: {answer.status} {text}", answer.status)
+        return json.loads(text) if text.startswith(("{", "[")) else text
+
+    def get(self, path):
+        return self.request("GET", path)
+
+    def _try(self, path):
+        try:
+            return self.get(path)
+        except (Failure, OSError, http.client.HTTPException):
+            return None
+
+
+class Queueing:
+    """The part of it that `sluice serve` is beside a control plane."""
+
+    def __init__(self, up):
+        self.up = up
+
+    def prepare(self):
+        """Our kinds are there from the beginning."""
+
+    def start(self):
+        if self.up.process.poll() is not None:
+            self.up.start()
+
+    def stop(self):
+        return self.up.finish()
+
+    def kill9(self):
+        self.up.kill9()
+
+    def log(self, lines=40):
+        return self.up.log(lines)
+
+    @property
+    def ready_after(self):
+        return self.up.ready_after
+
+    def metrics(self):
+        return samples(self.up.get("/metrics"))
+
+    def state(self):
+        return json.dumps(self.up.get("/debug/state"))
