@@ -13,16 +13,16 @@ SLOW_SEEDS ?= 1000
 # Which fuzz targets run, all by default, and for how long each.
 FUZZ_SECONDS ?= 60
 FUZZ ?=
-SAMPLE ?= examples/load/sample.yaml
 C_FILES = $(shell find src tests fuzz bench -name '*.[ch]')
 
-.PHONY: all run check kube fuzz bench bench-kueue bench-pods coverage tidy format clean setup setup-build
+.PHONY: all run check kube fuzz bench bench-kueue bench-pods bench-up coverage tidy format clean setup setup-build
 
 all: build/build.ninja
 	@ninja -C build --quiet sluice >&2
 
+# A cluster on this machine, a queue and a job in it, through kubectl.
 run: all
-	@build/sluice sim --progress $(SAMPLE)
+	@tools/demo build/sluice
 
 # A real control plane to test against, built once; without Go its tests are skipped and counted.
 kube:
@@ -50,6 +50,10 @@ bench-kueue: all
 bench-pods: all
 	@ninja -C build --quiet tests/kube/barewrite >&2
 	@SL_PODLOAD=$${SL_PODLOAD:-5000} tests/kube/podload
+
+# sluice up: how quick and how small, and beside a Kubernetes control plane: minutes. See the head of bench/up/run.
+bench-up: all
+	@bench/up/run
 
 coverage: setup build-coverage/build.ninja
 	@find build-coverage -name '*.gcda' -delete

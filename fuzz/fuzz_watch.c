@@ -48,9 +48,9 @@ static sl_call on_request(struct sl_port *p, const struct sl_request_line *rq, s
     return start(p, rq->path, NULL, done, ctx);
 }
 
-static sl_call on_watch(struct sl_port *p, const char *path, sl_line_fn line, sl_reply_fn done,
-                        void *ctx) {
-    return start(p, path, line, done, ctx);
+static sl_call on_watch(struct sl_port *p, const struct sl_request_line *rq, sl_line_fn line,
+                        sl_reply_fn done, void *ctx) {
+    return start(p, rq->path, line, done, ctx);
 }
 
 static void on_cancel(struct sl_port *p, sl_call c) {

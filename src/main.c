@@ -4,14 +4,11 @@
 #include "cli/cli.h"
 
 static const struct sl_verb *const verbs[] = {
-    &sl_verb_serve,
-    &sl_verb_sim,
-    &sl_verb_completion,
-    &sl_verb_version,
-    &sl_verb_help,
+    &sl_verb_up, &sl_verb_serve, &sl_verb_sim, &sl_verb_completion, &sl_verb_version, &sl_verb_help,
 };
 
 static const struct sl_example examples[] = {
+    {"sluice up", "a cluster on this machine, with queues"},
     {"sluice sim examples/load/sample.yaml", "simulate a load: how long it takes and who waits"},
     {"sluice sim --help", "everything the simulator can do"},
 };

@@ -6,7 +6,8 @@
  *     route -> decode, prune, default -> admission (ours in process, webhooks by HTTP) -> validate
  *           -> store -> answer when it is kept
  *
- * One thread, that of the loop. No callback comes inside a call of this header, but in the turns of the loop.
+ * One thread, that of the loop. No callback comes inside a call of this header, but in the turns of
+ * the loop.
  */
 #ifndef SL_APISERVER_APISERVER_H
 #define SL_APISERVER_APISERVER_H
@@ -23,11 +24,11 @@ struct sl_apiserver;
 #define SL_API_MAX_ANSWER ((size_t)1 << 30) /* of a list */
 
 struct sl_api_request {
-    const char *method; /* "GET" */
-    const char *path;   /* decoded, without the query */
-    const char *query;  /* as it came, still escaped; "" */
+    const char *method;                             /* "GET" */
+    const char *path;                               /* decoded, without the query */
+    const char *query;                              /* as it came, still escaped; "" */
     const char *accept, *content_type, *user_agent; /* "" if absent */
-    const char *user;         /* who asks: "admin", or of our own parts "system:serviceaccount:..." */
+    const char *user; /* who asks: "admin", or of our own parts "system:serviceaccount:..." */
     const char *const *groups; /* NULL-terminated */
     const char *body;
     size_t len;
@@ -42,13 +43,14 @@ struct sl_api_answer {
     uint32_t retry_after;        /* seconds; 0: no such header */
 };
 
-/* Who asked. Exactly one 'answer' comes, or one 'begin', any number of 'piece' and one 'end', unless the call is
- * cancelled. */
+/* Who asked. Exactly one 'answer' comes, or one 'begin', any number of 'piece' and one 'end',
+ * unless the call is cancelled. */
 struct sl_api_sink {
     void *ctx;
     void (*answer)(void *ctx, const struct sl_api_answer *a);
     void (*begin)(void *ctx, const char *content_type); /* a stream: 200 */
-    /* Whole lines of a watch, or some bytes of a log. False: the client does not keep up, and the stream ends. */
+    /* Whole lines of a watch, or some bytes of a log. False: the client does not keep up, and the
+     * stream ends. */
     bool (*piece)(void *ctx, const char *bytes, size_t len);
     void (*end)(void *ctx);
 };
@@ -61,37 +63,48 @@ typedef struct {
 struct sl_api_runtime {
     void *ctx;
     /*
-     * Opens the log of a container of a pod. Afterwards 'read' appends what there is from 'offset' on, and returns
-     * how much; *ret_end: nothing more will come. -ENOENT with words if there is no such log.
+     * Opens the log of a container of a pod. Afterwards 'read' appends what there is from 'offset'
+     * on, and returns how much; *ret_end: nothing more will come. -ENOENT with words if there is no
+     * such log.
      */
-    int (*log_open)(void *ctx, const char *ns, const char *pod, const char *uid, const char *container, bool previous,
-                    void **ret, struct sl_err *err);
+    int (*log_open)(void *ctx, const char *ns, const char *pod, const char *uid,
+                    const char *container, bool previous, void **ret, struct sl_err *err);
     size_t (*log_read)(void *ctx, void *log, uint64_t offset, struct sl_buf *out, bool *ret_end);
     void (*log_close)(void *ctx, void *log);
 };
 
 struct sl_apiserver_spec {
     struct uv_loop_s *loop;
-    const char *file;  /* of the store; NULL: memory only */
+    const char *file;    /* of the store; NULL: memory only */
     const char *version; /* "v1.36.0": what /version says */
     const char *address; /* "127.0.0.1:6443", for discovery */
-    /* Admission of our own, as a webhook would do it: the path of a review ("/mutate-batch-v1-job"), its body in, an answer
-     * out; the HTTP status is returned. NULL: none. */
+    /* Admission of our own, as a webhook would do it: the path of a review
+     * ("/mutate-batch-v1-job"), its body in, an answer out; the HTTP status is returned. NULL:
+     * none. */
     int (*review)(void *ctx, const char *path, const char *body, size_t len, struct sl_buf *out);
     void *ctx;
+    /* Jobs and pods without a queue name are reviewed too (manageJobsWithoutQueueName, pods of all
+     * namespaces). */
+    bool review_unlabelled;
 };
 
-int sl_apiserver_new(const struct sl_apiserver_spec *spec, struct sl_apiserver **ret, struct sl_err *err) _must_check_;
+int sl_apiserver_new(const struct sl_apiserver_spec *spec, struct sl_apiserver **ret,
+                     struct sl_err *err) _must_check_;
+/* Not from within a callback. The loop has to run once more for the handles to be closed. */
 void sl_apiserver_free(struct sl_apiserver *s);
 void sl_apiserver_runtime(struct sl_apiserver *s, const struct sl_api_runtime *rt);
 
 /* The request is borrowed for the call only. */
-sl_api_call sl_apiserver_call(struct sl_apiserver *s, const struct sl_api_request *rq, const struct sl_api_sink *sink);
+sl_api_call sl_apiserver_call(struct sl_apiserver *s, const struct sl_api_request *rq,
+                              const struct sl_api_sink *sink);
 void sl_apiserver_cancel(struct sl_apiserver *s, sl_api_call c);
 
-/* For our own parts: the same API as a port, under this name. Its clocks are set once per turn of the loop. It lives as
- * long as the server. */
+/* For our own parts: the same API as a port, under this name. Its clocks are set once per turn of
+ * the loop. It lives as long as the server. */
 struct sl_port *sl_apiserver_port(struct sl_apiserver *s, const char *user, const char *user_agent);
+
+/* Sets the clocks of the ports to now, for turns that begin elsewhere: a timer, another socket. */
+void sl_apiserver_clock(struct sl_apiserver *s);
 
 struct sl_apiserver_stats {
     uint64_t requests, writes, watches_open, events_sent, commits;

@@ -1,17 +1,20 @@
 /*
- * Kinds: what the server needs to know of a resource to serve it. Built-in ones are tables and a few functions
- * (kinds_*.c), those of CRDs are made from the CRD's text (crd.c). Nothing but tables differs between them. Private to
- * src/apiserver.
+ * Kinds: what the server needs to know of a resource to serve it. Built-in ones are tables and a
+ * few functions (kinds_*.c), those of CRDs are made from the CRD's text (crd.c). Nothing but tables
+ * differs between them. Private to src/apiserver.
  */
 #ifndef SL_APISERVER_KIND_H
 #define SL_APISERVER_KIND_H
 
 #include "api/field.h"
+#include "api/syntax.h"
 #include "apiserver/apiserver.h"
 #include "merge/merge.h"
 #include "schema/check.h"
 #include "schema/types.h"
 #include "store/store.h"
+
+struct sl_rq; /* a request on its way: server.h */
 
 /* What can be asked of a resource. */
 enum sl_verbs {
@@ -26,8 +29,8 @@ enum sl_verbs {
     SL_V_ALL = 255,
 };
 
-/* A column of a table. The value is a path ("status.phase", or JSONPath in a CRD: ".spec.x"), or comes from 'cell', which
- * writes one JSON value. */
+/* A column of a table. The value is a path ("status.phase", or JSONPath in a CRD: ".spec.x"), or
+ * comes from 'cell', which writes one JSON value. */
 struct sl_column {
     const char *name, *type, *format, *doc; /* "Name", "string", "name", "..." */
     int priority;                           /* 0: always; 1: with -o wide */
@@ -39,40 +42,86 @@ struct sl_column {
 struct sl_change_in {
     struct sl_apiserver *server;
     const struct sl_kind *kind;
+    const struct sl_kind_version
+        *version;          /* that the request speaks; object and old are of the stored one */
+    const char *ns, *name; /* of the request, or made up for what is created; "" */
+    const char *user;
     const char *subresource; /* "" or "status", "scale", "binding" ... */
-    yyjson_val *old;         /* NULL: it is created */
-    yyjson_mut_doc *doc;     /* of what it becomes */
+    bool dry_run;
+    yyjson_val *old;     /* NULL: it is created */
+    yyjson_mut_doc *doc; /* of what it becomes */
     yyjson_mut_val *object;
     sl_time now;
     struct sl_arena *arena;
     struct sl_field_errs *errs;
+    /* Instead of errs: the request ends with this Status (see sl_change_refuse). */
+    int code;
+    const char *reason, *message;
 };
+/* Ends the write with a code and reason of its own: 403, "Forbidden", "...". The first one counts.
+ */
+void sl_change_refuse(struct sl_change_in *c, int code, const char *reason, const char *fmt, ...)
+    _printf_(4, 5);
+/* A Warning header with the answer. */
+void sl_change_warn(struct sl_change_in *c, const char *fmt, ...) _printf_(2, 3);
 
-/* What a kind has of its own. NULL: nothing. */
+/* What a kind has of its own. NULL or 0: nothing. */
 struct sl_strategy {
-    /* Before validation, after the schema's defaults: fields that only the server sets, defaults that depend on others, what an
-     * update through this subresource may not touch. metadata, status (kept or dropped by subresource) and generation are
-     * done for all kinds already. */
+    /* Before validation, after the schema's defaults and admission: fields that only the server
+     * sets, defaults that depend on others, what an update through this subresource may not touch.
+     * metadata, status (kept or dropped by subresource) and generation are done for all kinds
+     * already. */
     void (*prepare)(struct sl_change_in *c);
+    /* Defaults that depend on other fields: right after those of the schema, before anybody else
+     * looks. */
+    void (*defaults)(struct sl_change_in *c);
+    /* What kube-apiserver's own admission plugins change: nobody manages it. After 'defaults',
+     * before webhooks. */
+    void (*admit)(struct sl_change_in *c);
     /* What the schema cannot say; c->old is NULL on creation. */
     void (*validate)(struct sl_change_in *c, yyjson_val *object);
-    /* Does the change of spec count as a new generation? NULL: any change outside metadata and status does. */
+    /* Does the change of spec count as a new generation? NULL: any change outside metadata and
+     * status does. */
     bool (*is_new_generation)(yyjson_val *old, yyjson_val *object);
+    /* The kind has no metadata.generation at all (ConfigMap, Event ...). */
+    bool no_generation;
+    /* Syntax of names; NULL: sl_syntax_subdomain. */
+    struct sl_faults (*name)(const char *s, size_t len);
+    /* Seconds of grace of a deletion (asked: -1 if nothing was said); 0: it goes at once. NULL:
+     * always 0, and metadata says nothing of it. */
+    int64_t (*grace)(yyjson_val *object, int64_t asked);
+    /* A deletion marks the object (deletionTimestamp was set in c->object): what else changes. Also
+     * asked when a grace period is made shorter. */
+    void (*deleting)(struct sl_change_in *c);
+    /* It stays although its metadata has no finalizers (spec.finalizers of a namespace). */
+    bool (*holds)(yyjson_val *object);
+    /* May it be deleted? sl_change_refuse if not; c->object is NULL, c->old the object. */
+    void (*may_delete)(struct sl_change_in *c);
+    /* After the store took it, on start for each that is there ('old' NULL), and after it went
+     * ('now' NULL). Not on dry runs. */
+    void (*after)(struct sl_apiserver *s, struct sl_kind *k, yyjson_val *old, yyjson_val *now);
+    bool put_creates;      /* PUT of what is not there makes it */
+    bool status_on_create; /* POST may bring a status (nodes) */
+    bool needs_version;    /* an update must say the resourceVersion (custom resources) */
+    bool orphans; /* what it owns stays when it is deleted, unless the client says otherwise (Jobs)
+                   */
+    bool returns_deleted; /* DELETE answers with the object, not with a Status */
 };
 
 struct sl_kind_version {
     const char *name; /* "v1" */
     const struct sl_schema *schema;
     bool served, deprecated;
-    const char *deprecation; /* the warning; NULL */
-    const struct sl_column *columns;
+    const char *deprecation;         /* the warning; NULL */
+    const struct sl_column *columns; /* n_columns 0: Name and Age */
     uint32_t n_columns;
-    bool has_status, has_scale;
+    bool has_status, has_scale; /* other subresources: sub.h */
     /* Of scale, as in a CRD. */
     const char *spec_replicas, *status_replicas, *label_selector;
 };
 
 #define SL_KIND_VERSIONS 8u
+#define SL_KIND_SELECTABLE 16u
 struct sl_kind {
     const char *group; /* "" for core */
     const char *plural, *singular, *kind, *list_kind;
@@ -81,27 +130,46 @@ struct sl_kind {
     bool namespaced;
     enum sl_verbs verbs;
     struct sl_kind_version versions[SL_KIND_VERSIONS]; /* the preferred one first */
-    uint32_t n_versions, storage; /* index */
-    const struct sl_strategy *strategy;
-    /* Field selectors besides metadata.name and metadata.namespace; NULL-terminated paths. */
+    uint32_t n_versions, storage;                      /* index */
+    const struct sl_strategy *strategy;                /* NULL: an empty one */
+    /* Field selectors besides metadata.name and metadata.namespace; NULL-terminated paths, at most
+     * SL_KIND_SELECTABLE. What is absent is
+     * "" (or "false", of booleans: those end in '?', which is not part of the name). */
     const char *const *selectable;
-    uint32_t number; /* in the store */
+    /* Another kind, registered before, whose objects these are in another form (events.k8s.io and
+     * core); sl_kind_convert goes between the two, and what is stored is the other's. NULL: its
+     * own. */
+    struct sl_kind *shares;
+    /* Nothing is stored; POST comes here (SelfSubjectAccessReview ...): the answer is what it makes
+     * of c->object. */
+    void (*review)(struct sl_change_in *c);
+    uint32_t number;    /* in the store; given by sl_kind_add */
     struct sl_crd *crd; /* it comes from; NULL: built in */
-    bool going;         /* its CRD is being deleted */
+    bool going;         /* its CRD is being deleted: nothing is created */
 };
 
-/* ---- the registry ---- */
+/* ---- the registry: registry.c ---- */
 /* NULL if there is none. */
 struct sl_kind *sl_kind_find(struct sl_apiserver *s, const char *group, const char *plural);
 struct sl_kind *sl_kind_by_kind(struct sl_apiserver *s, const char *group, const char *kind);
 struct sl_kind *sl_kind_at(struct sl_apiserver *s, uint32_t number);
-/* By group, preferred version, plural: for (uint32_t i = 0; (k = sl_kind_each(s, &i));) */
+/* By group, plural: for (uint32_t i = 0; (k = sl_kind_each(s, &i));) */
 struct sl_kind *sl_kind_each(struct sl_apiserver *s, uint32_t *at);
 const struct sl_kind_version *sl_kind_version(const struct sl_kind *k, const char *version);
 /* From now on it is served; discovery says so. The kind is kept, not copied. */
 int sl_kind_add(struct sl_apiserver *s, struct sl_kind *k, struct sl_err *err) _must_check_;
 void sl_kind_remove(struct sl_apiserver *s, struct sl_kind *k);
+/* A kind was changed in place (a CRD's versions): discovery and OpenAPI are made anew. */
+void sl_kinds_changed(struct sl_apiserver *s);
+/* Objects of the store by name, parsed; NULL if there is none. */
+yyjson_doc *sl_kind_read(struct sl_apiserver *s, const struct sl_kind *k, const char *ns,
+                         const char *name);
+
+/* ---- kinds_*.c, crd.c ---- */
 /* All built-in kinds, with schemas from the set. */
-int sl_kinds_builtin(struct sl_apiserver *s, struct sl_schemas *set, struct sl_err *err) _must_check_;
+int sl_kinds_builtin(struct sl_apiserver *s, struct sl_schemas *set,
+                     struct sl_err *err) _must_check_;
+/* Gives all kinds back, those of CRDs too: at the end, when nothing is served any more. */
+void sl_kinds_done(struct sl_apiserver *s);
 
 #endif

@@ -97,6 +97,6 @@ void sl_cli_help(const struct sl_program *p, const struct sl_verb *verb, struct 
 /* ---- the verbs every program has ---- */
 extern const struct sl_verb sl_verb_help, sl_verb_version, sl_verb_completion;
 /* ---- and those of this one ---- */
-extern const struct sl_verb sl_verb_serve, sl_verb_sim;
+extern const struct sl_verb sl_verb_serve, sl_verb_sim, sl_verb_up;
 
 #endif

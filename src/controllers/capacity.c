@@ -8,6 +8,7 @@
 #include "controllers/capacity_pack.h"
 #include "controllers/pod.h"
 #include "controllers/tas.h"
+#include "kube/podset.h"
 
 #define BOOKING (10 * SL_MINUTE)
 #define LEASE_PATH "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/cluster-autoscaler"
@@ -513,7 +514,7 @@ static void lease_read(struct sl_manager *m, enum sl_written how, const struct s
 }
 
 static void take_ports(struct prov_podset *s, yyjson_val *spec) {
-    uint32_t ports[PACK_MAX_PORTS], n = pod_ports(spec, ports, PACK_MAX_PORTS);
+    uint32_t ports[PACK_MAX_PORTS], n = sl_host_ports(spec, ports, PACK_MAX_PORTS);
     sl_freep(&s->ports);
     s->n_ports = n;
     if (!n)

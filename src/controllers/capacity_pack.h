@@ -16,6 +16,7 @@
 #define SL_CONTROLLERS_CAPACITY_PACK_H
 
 #include "base/buf.h"
+#include "kube/podset.h"
 #include "topo/topo.h"
 
 #define PACK_MAX_RESOURCES 256u /* of all nodes and pods; further ones are on no node */
@@ -23,12 +24,6 @@
 #define PACK_MAX_KINDS 32u      /* of pods in one question */
 
 struct pack;
-
-/* Protocol and number of a host port. */
-static inline uint32_t pack_port(const char *protocol, int64_t port) {
-    uint32_t p = protocol[0] == 'U' ? 1 : protocol[0] == 'S' ? 2 : 0;
-    return p << 16 | (uint32_t)(port & 0xffff);
-}
 
 struct pack *pack_new(void);
 void pack_free(struct pack *k);

@@ -11,11 +11,10 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "kube/event.h"
 
 #define MAX_WAITING 4096u /* to be written */
 #define MAX_KNOWN 16384u  /* those that may become a series as well */
-#define MAX_NOTE 1024u
-#define MAX_BODY 8192u
 #define SERIES_LIFE (6 * SL_MINUTE)
 #define SERIES_PAUSE (10 * SL_SEC) /* between two writes of a series */
 
@@ -49,9 +48,9 @@ static const char *action_of(const char *reason) {
 
 void event(struct sl_manager *m, const struct rec *r, const char *controller, bool warning,
            const char *reason, const char *fmt, ...) {
-    struct sl_buf note, b;
+    struct sl_buf b;
     va_list args;
-    char text[4 * MAX_NOTE];
+    char text[4 * SL_EVENT_NOTE], name[SL_EVENT_NAME];
 
     if (!m->leads)
         return;
@@ -69,51 +68,21 @@ void event(struct sl_manager *m, const struct rec *r, const char *controller, bo
     va_end(args);
     if (n < 0)
         return;
-    sl_buf_init(&note, MAX_NOTE);
-    if (strlen(text) > MAX_NOTE) {
-        sl_buf_add(&note, text, MAX_NOTE - 4);
-        sl_buf_puts(&note, " ...");
-    } else {
-        sl_buf_puts(&note, text);
-    }
     const struct kind *k = &kinds[r->kind];
-    const char *ns = k->namespaced ? str(m, r->ns) : "default";
     sl_time now = m->spec.port->wall;
-    uint64_t unique = sl_hash_u64(sl_hash_u64((uint64_t)now, key), m->serial++);
-    char name[SL_MAX_NAME + 1];
-    (void)snprintf(name, sizeof name, "%.200s.%016llx", r->name, (unsigned long long)unique);
-
-    sl_buf_init(&b, MAX_BODY);
-    sl_buf_puts(&b,
-                "{\"apiVersion\":\"events.k8s.io/v1\",\"kind\":\"Event\",\"metadata\":{\"name\":");
-    sl_buf_json(&b, name);
-    sl_buf_puts(&b, ",\"namespace\":");
-    sl_buf_json(&b, ns);
-    sl_buf_puts(&b, "},\"eventTime\":");
-    jput_micro_time(&b, now);
-    sl_buf_puts(&b, ",\"reportingController\":");
-    sl_buf_json(&b, controller);
-    sl_buf_puts(&b, ",\"reportingInstance\":");
-    sl_buf_json(&b, m->spec.instance && *m->spec.instance ? m->spec.instance : "sluice");
-    sl_buf_puts(&b, ",\"action\":");
-    sl_buf_json(&b, action_of(reason));
-    sl_buf_puts(&b, ",\"reason\":");
-    sl_buf_json(&b, reason);
-    sl_buf_printf(&b,
-                  ",\"type\":\"%s\",\"regarding\":{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"name\":",
-                  warning ? "Warning" : "Normal", k->api_version, k->kind);
-    sl_buf_json(&b, r->name);
-    if (k->namespaced) {
-        sl_buf_puts(&b, ",\"namespace\":");
-        sl_buf_json(&b, ns);
-    }
-    sl_buf_puts(&b, ",\"uid\":");
-    sl_buf_json(&b, r->uid);
-    sl_buf_printf(&b, ",\"resourceVersion\":\"%llu\"},\"note\":", (unsigned long long)r->rv);
-    sl_buf_json(&b, sl_buf_str(&note));
-    sl_buf_puts(&b, "}");
-
-    struct rec_event *e = event_of(rec_new(m, REC_EVENT, ns, name));
+    struct sl_event says = {
+        .at = now,
+        .controller = controller,
+        .instance = m->spec.instance && *m->spec.instance ? m->spec.instance : "sluice",
+        .warning = warning,
+        .reason = reason,
+        .action = action_of(reason),
+        .note = text,
+        .of = {k->api_version, k->kind, k->namespaced ? str(m, r->ns) : "", r->name, r->uid, r->rv},
+    };
+    sl_buf_init(&b, SL_EVENT_BODY);
+    (void)sl_event_put(&b, &says, sl_hash_u64(sl_hash_u64((uint64_t)now, key), m->serial++), name);
+    struct rec_event *e = event_of(rec_new(m, REC_EVENT, sl_event_ns(&says), name));
     e->body = sl_strdup(sl_buf_str(&b));
     m->n_events_waiting++;
     e->key = key;
@@ -122,7 +91,6 @@ void event(struct sl_manager *m, const struct rec *r, const char *controller, bo
     rec_look_at(m, &e->rec, now + SERIES_LIFE);
     rec_want(m, &e->rec);
     sl_buf_done(&b);
-    sl_buf_done(&note);
 }
 
 bool event_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {

@@ -29,7 +29,7 @@ struct pod_shape {
     uint32_t id, refs;
     uint64_t hash;
     uint32_t n, n_ports;
-    uint32_t *ports;       /* host ports (pack_port), behind the requests */
+    uint32_t *ports;       /* host ports (sl_host_port), behind the requests */
     struct sl_request v[]; /* names are symbols' texts: they stay */
 };
 
@@ -47,15 +47,16 @@ struct pod_crew {
 
 struct rec_pod {
     struct rec rec;
-    struct pod_crew *crew; /* NULL: nobody's */
-    struct pod_job *job;   /* of one that is queued itself (group.h); NULL */
+    struct pod_crew *crew;       /* NULL: nobody's */
+    struct pod_job *job;         /* of one that is queued itself (group.h); NULL */
     struct serving_pod *serving; /* of a set's pod (serving.h); NULL */
     struct rec_pod *prev, *next;
     struct pod_shape *shape;   /* a reference; NULL: not on a node, or no topology is in use */
     uint64_t sent_rv;          /* the version that 'sent' was made from */
     struct pod_shape *counted; /* what the topology knows of it as a pod of others; a reference */
     struct pod_shape *packed;  /* what those who look for room know of it; a reference */
-    char *consumes; /* annotation consume-provisioning-request: whose room it takes; NULL: nobody's */
+    char *
+        consumes; /* annotation consume-provisioning-request: whose room it takes; NULL: nobody's */
     char *select; /* members of spec.nodeSelector to be added with the release; NULL: none */
     sl_sym node;
     sl_sym podset;           /* label kueue.x-k8s.io/podset */
@@ -107,8 +108,6 @@ void pods_end(struct sl_manager *m);
 /* ---- pod_shape.c ---- */
 /* Returns a reference to what this spec of a pod asks for. */
 struct pod_shape *pod_shape_get(struct sl_manager *m, yyjson_val *spec);
-/* Its host ports, no more than max. Returns how many. */
-uint32_t pod_ports(yyjson_val *spec, uint32_t *ret, uint32_t max);
 void pod_shape_unref(struct sl_manager *m, struct pod_shape *s);
 
 /* ---- elastic.c: the grant of an elastic Workload ---- */

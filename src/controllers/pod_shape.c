@@ -5,61 +5,10 @@
 #include "controllers/capacity_pack.h"
 #include "controllers/pod.h"
 #include "doc/objects.h"
+#include "kube/podset.h"
 #include "log/log.h"
 
 #define MAX_TEXT ((size_t)2 << 20)
-
-static void put(struct sl_buf *b, const char *key, yyjson_val *v) {
-    if (!v || yyjson_is_null(v))
-        return;
-    sl_buf_printf(b, "%s\"%s\":", b->s[b->len - 1] == '{' ? "" : ",", key);
-    jput(b, v);
-}
-
-static void put_resources(struct sl_buf *b, yyjson_val *of) {
-    yyjson_val *r = yyjson_obj_get(of, "resources");
-    if (!yyjson_is_obj(r))
-        return;
-    sl_buf_printf(b, "%s\"resources\":{", b->s[b->len - 1] == '{' ? "" : ",");
-    put(b, "requests", yyjson_obj_get(r, "requests"));
-    put(b, "limits", yyjson_obj_get(r, "limits"));
-    sl_buf_putc(b, '}');
-}
-
-/* A podset of one such pod, with nothing else in it: equal pods give equal text, and there is one
- * reader of that. */
-static void put_podset(struct sl_buf *b, yyjson_val *spec) {
-    static const char *const lists[] = {"initContainers", "containers"};
-    size_t i, n;
-    yyjson_val *c;
-    sl_buf_puts(b, "{\"template\":{\"spec\":{");
-    for (size_t k = 0; k < SL_LEN(lists); k++) {
-        sl_buf_printf(b, "%s\"%s\":[", k ? "," : "", lists[k]);
-        yyjson_arr_foreach (yyjson_obj_get(spec, lists[k]), i, n, c) {
-            sl_buf_puts(b, i ? ",{" : "{");
-            put(b, "restartPolicy", yyjson_obj_get(c, "restartPolicy"));
-            put_resources(b, c);
-            sl_buf_putc(b, '}');
-        }
-        sl_buf_putc(b, ']');
-    }
-    put_resources(b, spec);
-    put(b, "overhead", yyjson_obj_get(spec, "overhead"));
-    sl_buf_puts(b, "}}}");
-}
-
-uint32_t pod_ports(yyjson_val *spec, uint32_t *ret, uint32_t max) {
-    static const char *const lists[] = {"initContainers", "containers"};
-    size_t i, n, j, k;
-    yyjson_val *c, *p;
-    uint32_t found = 0;
-    for (size_t l = 0; l < SL_LEN(lists); l++)
-        yyjson_arr_foreach (yyjson_obj_get(spec, lists[l]), i, n, c)
-            yyjson_arr_foreach (yyjson_obj_get(c, "ports"), j, k, p)
-                if (jint(p, "hostPort", 0) > 0 && found < max)
-                    ret[found++] = pack_port(jstr(p, "protocol"), jint(p, "hostPort", 0));
-    return found;
-}
 
 /* What cannot be read asks for nothing. */
 static struct pod_shape *make(struct sl_manager *m, const struct sl_buf *text,
@@ -96,9 +45,9 @@ static struct pod_shape *make(struct sl_manager *m, const struct sl_buf *text,
 
 struct pod_shape *pod_shape_get(struct sl_manager *m, yyjson_val *spec) {
     struct sl_buf text;
-    uint32_t ports[PACK_MAX_PORTS], n_ports = pod_ports(spec, ports, PACK_MAX_PORTS);
+    uint32_t ports[PACK_MAX_PORTS], n_ports = sl_host_ports(spec, ports, PACK_MAX_PORTS);
     sl_buf_init(&text, MAX_TEXT);
-    put_podset(&text, spec);
+    sl_podset_put(&text, spec, false);
     uint64_t h = sl_hash_bytes(1, sl_buf_str(&text), text.len);
     for (uint32_t i = 0; i < n_ports; i++)
         h = sl_hash_u64(h, ports[i]);

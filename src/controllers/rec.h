@@ -13,8 +13,8 @@
 #include "base/heap.h"
 #include "base/sym.h"
 #include "controllers/controllers.h"
-#include "controllers/json.h"
 #include "engine/engine.h"
+#include "kube/json.h"
 #include "kube/reflector.h"
 #include "kube/writer.h"
 

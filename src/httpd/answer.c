@@ -62,3 +62,12 @@ struct MHD_Response *sl_answer_response(struct sl_http_answer *a) {
         body->s = NULL;
     return r;
 }
+
+bool sl_answer_headers(struct MHD_Response *r, const char *content_type,
+                       const char *const *headers) {
+    bool ok = MHD_add_response_header(r, "Content-Type", content_type) == MHD_YES;
+
+    for (; ok && headers && headers[0]; headers += 2)
+        ok = MHD_add_response_header(r, headers[0], headers[1]) == MHD_YES;
+    return ok;
+}

@@ -1,7 +1,8 @@
 /*
  * The listening socket is ours; behind it stands a libmicrohttpd daemon that never listens and gets
- * each accepted connection handed over. Its epoll descriptor is nested in the loop. A new
- * certificate is a new daemon: the old one keeps its connections until they end.
+ * each accepted connection handed over. Its epoll descriptor is nested in the loop. Many
+ * connections share several daemons. A new certificate is a new daemon: old ones keep their
+ * connections until these end.
  *
  *     uv_poll(listener) -> accept -> MHD_add_connection
  *     uv_poll(daemon's epoll), uv_timer(MHD_get_timeout) -> MHD_run -> on_request -> the handler
@@ -10,18 +11,16 @@
  * byte now and then never reaches. A late connection is shut down as a socket, and the library then
  * finds it closed.
  *
- * An answer that streams (a watch, server-sent events) will be a response with a content reader,
- * suspended while it has nothing to say, on a connection without a deadline that beats at least
- * every 15 s, because a suspended connection does not notice that its peer has left.
+ * Answers that come later, at once or in pieces, are in call.c.
  */
 #include "httpd/httpd.h"
 
 #include <errno.h>
 #include <microhttpd.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/queue.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <uv.h>
@@ -29,8 +28,8 @@
 #include "base/mem.h"
 #include "httpd/answer.h"
 #include "httpd/cert.h"
+#include "httpd/httpd_int.h"
 #include "httpd/listen.h"
-#include "httpd/peer.h"
 #include "log/log.h"
 
 #define HEADER_BYTES ((size_t)32 << 10) /* a connection's memory besides the body */
@@ -38,6 +37,7 @@
 #define IDLE_MS 120000
 #define SWEEP_MS 1000 /* how late a deadline may be noticed */
 #define ACCEPTS 64    /* in one turn of the loop */
+#define SERVER_CONNS 256u
 
 /* TLS 1.2 and 1.3 with forward secrecy and authenticated encryption, as all of today's clients
  * have. */
@@ -45,50 +45,10 @@
     "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:-CIPHER-ALL:"      \
     "+AES-128-GCM:+AES-256-GCM:+CHACHA20-POLY1305"
 
-struct server;
-
-struct conn {
-    TAILQ_ENTRY(conn) entry; /* idle ones are among themselves in the order of their last answer */
-    struct server *server;
-    struct MHD_Connection *mhd;
-    int fd; /* the library's */
-    bool idle;
-    bool waiting; /* suspended until somebody wakes it */
-    bool late;    /* shut down; to be closed at the next occasion */
-    uint64_t deadline_ms;
-};
-
-/* One daemon of the library. */
-struct server {
-    struct sl_httpd *h;
-    struct MHD_Daemon *mhd;
-    uv_poll_t poll;
-    uv_timer_t timer;
-    uint32_t n_conns;
-    uint32_t n_handles;   /* not yet closed by the loop */
-    char last_words[160]; /* of the library's log */
-};
-
-struct sl_httpd {
-    uv_loop_t *loop;
-    struct sl_httpd_spec spec; /* without host and certificate */
-    bool tls;
-    int fd;
-    uint16_t port;
-    uv_poll_t listener;
-    uv_timer_t sweep;
-    uint32_t n_handles;
-    bool listening; /* the listener is polled */
-    bool starved;   /* accept found no descriptor or memory; the next sweep tries again */
-    bool busy;      /* inside the library */
-    struct server *now, *old;
-    TAILQ_HEAD(, conn) conns;
-    uint32_t n_conns, n_idle;
-    size_t bodies; /* bytes of all that are in memory */
-};
-
-/* A request whose headers are complete. */
+/* From its first line on. */
 struct request {
+    char *query; /* as it came; NULL: none */
+    bool begun;  /* its headers are complete */
     struct sl_buf body;
     size_t seen;  /* of the body, also what was over the ceiling */
     size_t taken; /* of the room for all bodies */
@@ -97,108 +57,98 @@ struct request {
 
 /* ---- answers ---- */
 
+enum MHD_Result sl_httpd_queue(struct server *s, struct MHD_Connection *c, int status,
+                               struct MHD_Response *r) {
+    if (s->generation !=
+            s->h->generation && /* its certificate is out of date: let the client come again */
+        MHD_add_response_header(r, "Connection", "close") != MHD_YES)
+        return MHD_NO;
+    return MHD_queue_response(c, (unsigned)status, r);
+}
+
 static enum MHD_Result send_answer(struct server *s, struct MHD_Connection *c,
                                    struct sl_http_answer *a) {
     struct MHD_Response *r = sl_answer_response(a);
 
     if (!r)
         return MHD_NO;
-    bool ok = MHD_add_response_header(r, "Content-Type", a->content_type) == MHD_YES;
-    if (s != s->h->now) /* its certificate is out of date: let the client come again */
-        ok = ok && MHD_add_response_header(r, "Connection", "close") == MHD_YES;
-    ok = ok && MHD_queue_response(c, (unsigned)a->status, r) == MHD_YES;
+    enum MHD_Result sent = MHD_NO;
+    if (sl_answer_headers(r, a->content_type, a->headers))
+        sent = sl_httpd_queue(s, c, a->status, r);
     MHD_destroy_response(r);
-    return ok ? MHD_YES : MHD_NO;
+    return sent;
 }
 
 static enum MHD_Result refuse(struct server *s, struct MHD_Connection *c, int status,
                               const char *words) {
     struct sl_http_answer a = {.status = status, .content_type = "text/plain; charset=utf-8"};
 
-    sl_buf_init(&a.body, 1024);
-    sl_buf_printf(&a.body, "%s\n", words);
+    sl_buf_init(&a.body, 4096);
+    if (s->h->spec.refusal)
+        s->h->spec.refusal(s->h->spec.ctx, status, words, &a);
+    else
+        sl_buf_printf(&a.body, "%s\n", words);
     enum MHD_Result r = send_answer(s, c, &a);
     sl_buf_done(&a.body);
     return r;
 }
 
-static const char *look_up(const struct sl_http_request *rq, enum MHD_ValueKind kind,
-                           const char *key) {
-    const char *value = NULL;
-    size_t len;
-
-    if (MHD_lookup_connection_value_n(rq->priv, kind, key, strlen(key), &value, &len) != MHD_YES)
-        return NULL;
-    return value ? value : "";
-}
-
-static const char *find_query(const struct sl_http_request *rq, const char *key) {
-    return look_up(rq, MHD_GET_ARGUMENT_KIND, key);
-}
-
-static const char *find_header(const struct sl_http_request *rq, const char *name) {
-    return look_up(rq, MHD_HEADER_KIND, name);
-}
-
-struct header_walk {
-    void (*each)(void *ctx, const char *name, const char *value);
-    void *ctx;
-};
-
-static enum MHD_Result on_header(void *cls, enum MHD_ValueKind kind, const char *name,
-                                 const char *value) {
-    struct header_walk *w = cls;
-
-    (void)kind;
-    w->each(w->ctx, name, value ? value : "");
-    return MHD_YES;
-}
-
-static void walk_headers(const struct sl_http_request *rq,
-                         void (*each)(void *ctx, const char *name, const char *value), void *ctx) {
-    struct header_walk w = {each, ctx};
-
-    (void)MHD_get_connection_values(rq->priv, MHD_HEADER_KIND, on_header, &w);
-}
-
-static bool find_peer(const struct sl_http_request *rq, char *out, size_t size) {
-    const union MHD_ConnectionInfo *i =
-        MHD_get_connection_info(rq->priv, MHD_CONNECTION_INFO_GNUTLS_SESSION);
-
-    return i && sl_peer_name(i->tls_session, out, size);
-}
-
-static struct conn *conn_of(struct MHD_Connection *c) {
+struct conn *sl_httpd_conn(struct MHD_Connection *c) {
     return MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 }
 
 void sl_http_defer(const struct sl_http_request *rq) {
-    conn_of(rq->priv)->waiting = true;
+    sl_httpd_conn(rq->priv)->waiting = true;
 }
 
-/* Suspended, a connection does not notice anything; resumed, it asks the handler again. */
-static void resume(struct conn *c) {
-    if (c->waiting)
-        MHD_resume_connection(c->mhd);
+void sl_httpd_suspend(struct conn *c) {
+    c->waiting = true;
+    MHD_suspend_connection(c->mhd);
+}
+
+static void on_server_timer(uv_timer_t *t);
+
+void sl_httpd_resume(struct conn *c) {
+    if (!c->waiting)
+        return;
     c->waiting = false;
+    MHD_resume_connection(c->mhd);
+    /* The library sees to all of them together when it runs next. */
+    (void)uv_timer_start(&c->server->timer, on_server_timer, 0, 0);
+}
+
+/* Is there room for so much more? */
+static bool take_room(struct sl_httpd *h, struct request *rq, size_t n) {
+    size_t largest = h->spec.large_path ? h->spec.large_body : h->spec.max_body;
+
+    if (h->bodies + n > (h->spec.all_bodies ? h->spec.all_bodies : 4 * largest))
+        return false;
+    h->bodies += n;
+    rq->taken += n;
+    return true;
+}
+
+static void drop_body(struct sl_httpd *h, struct request *rq) {
+    sl_buf_done(&rq->body);
+    h->bodies -= rq->taken;
+    rq->taken = 0;
 }
 
 static enum MHD_Result handle(struct server *s, struct MHD_Connection *c, const char *method,
-                              const char *path, const struct request *rq) {
-    const struct sl_http_request request = {
+                              const char *path, struct request *rq) {
+    struct conn *conn = sl_httpd_conn(c);
+    struct sl_http_request request = {
         .method = method,
         .path = path,
+        .raw_query = rq->query ? rq->query : "",
         .body = sl_buf_str(&rq->body),
         .len = rq->body.len,
-        .query = find_query,
-        .header = find_header,
-        .headers = walk_headers,
-        .peer = find_peer,
         .priv = c,
     };
     struct sl_http_answer a = {.status = 200, .content_type = "application/json"};
     enum MHD_Result r;
 
+    sl_httpd_lookups(&request);
     sl_buf_init(&a.body, SL_HTTP_ANSWER);
     s->h->spec.handler(s->h->spec.ctx, &request, &a);
     sl_assert(a.status >= 200 && a.status <= 599);
@@ -206,8 +156,10 @@ static enum MHD_Result handle(struct server *s, struct MHD_Connection *c, const 
         a.drop(a.ctx);
         a.more = NULL;
     }
-    if (conn_of(c)->waiting) {
-        MHD_suspend_connection(c);
+    if (conn->waiting || conn->call) {
+        if (conn->call) /* the handler will not be asked again */
+            drop_body(s->h, rq);
+        sl_httpd_suspend(conn);
         r = MHD_YES;
     } else if (a.body.overflow) {
         sl_log(SL_LOG_ERROR, "answer too large", SL_S("path", path));
@@ -234,38 +186,20 @@ static size_t body_ceiling(const struct sl_httpd_spec *spec, const char *path) {
                                                                    : spec->max_body;
 }
 
-/* Is there room for so much more? */
-static bool take_room(struct sl_httpd *h, struct request *rq, size_t n) {
-    size_t largest = h->spec.large_path ? h->spec.large_body : h->spec.max_body;
-
-    if (h->bodies + n > 4 * largest)
-        return false;
-    h->bodies += n;
-    rq->taken += n;
-    return true;
-}
-
-static void drop_body(struct sl_httpd *h, struct request *rq) {
-    sl_buf_done(&rq->body);
-    h->bodies -= rq->taken;
-    rq->taken = 0;
-}
-
-/* Called with the headers (*state is NULL then), with each piece of the body, and at the end. */
+/* Called with the headers, with each piece of the body, at the end, and when it is resumed then. */
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const char *path,
                                   const char *method, const char *version, const char *piece,
                                   size_t *piece_len, void **state) {
     struct server *s = cls;
     struct request *rq = *state;
     size_t max = body_ceiling(&s->h->spec, path);
+    struct conn *conn = sl_httpd_conn(c);
 
     (void)version;
-    if (!rq) {
-        if (announced_length(c) > max)
-            return refuse(s, c, 413, "the body is too large");
-        *state = rq = sl_alloc0(1, sizeof *rq);
+    if (!rq->begun) {
+        rq->begun = true;
         sl_buf_init(&rq->body, max);
-        return MHD_YES;
+        return announced_length(c) > max ? refuse(s, c, 413, "the body is too large") : MHD_YES;
     }
     if (*piece_len > 0) {
         rq->seen += *piece_len;
@@ -283,15 +217,17 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
         return refuse(s, c, 413, "the body is too large");
     if (rq->crowded)
         return refuse(s, c, 503, "too much is being sent at once, come again");
-    if (conn_of(c)->late)
+    if (conn->late)
         return MHD_NO;
+    if (conn->call)
+        return sl_httpd_call_send(conn);
     return handle(s, c, method, path, rq);
 }
 
 /* The connection has begun or ended a request. */
 static void turn(struct server *s, struct MHD_Connection *c, bool idle) {
     struct sl_httpd *h = s->h;
-    struct conn *conn = conn_of(c);
+    struct conn *conn = sl_httpd_conn(c);
 
     h->n_idle += (uint32_t)idle - (uint32_t)conn->idle;
     conn->idle = idle;
@@ -303,9 +239,12 @@ static void turn(struct server *s, struct MHD_Connection *c, bool idle) {
 }
 
 static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *c) {
-    (void)uri;
+    struct request *rq = sl_alloc0(1, sizeof *rq);
+    const char *query = strchr(uri, '?');
+
     turn(cls, c, false);
-    return NULL; /* the first *state of on_request */
+    rq->query = query ? sl_strdup(query + 1) : NULL;
+    return rq; /* the first *state of on_request */
 }
 
 static void on_completed(void *cls, struct MHD_Connection *c, void **state,
@@ -314,11 +253,28 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **state,
 
     (void)how;
     turn(cls, c, true);
+    if (sl_httpd_conn(c)->call)
+        sl_httpd_call_end(sl_httpd_conn(c));
     if (rq) {
         drop_body(((struct server *)cls)->h, rq);
+        sl_freep(&rq->query);
         sl_freep(&rq);
     }
     *state = NULL;
+}
+
+/* A peer that is gone without a word is noticed within a minute, also when we have nothing to say.
+ */
+static void keep_alive(int fd) {
+    static const struct {
+        int level, name, value;
+    } table[] = {{SOL_SOCKET, SO_KEEPALIVE, 1},
+                 {IPPROTO_TCP, TCP_KEEPIDLE, 30},
+                 {IPPROTO_TCP, TCP_KEEPINTVL, 10},
+                 {IPPROTO_TCP, TCP_KEEPCNT, 3}};
+
+    for (size_t i = 0; i < SL_LEN(table); i++)
+        (void)setsockopt(fd, table[i].level, table[i].name, &table[i].value, sizeof(int));
 }
 
 static void on_connection(void *cls, struct MHD_Connection *c, void **context,
@@ -333,6 +289,7 @@ static void on_connection(void *cls, struct MHD_Connection *c, void **context,
         conn->mhd = c;
         conn->fd = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
         conn->deadline_ms = uv_now(h->loop) + h->spec.request_ms;
+        keep_alive(conn->fd);
         TAILQ_INSERT_TAIL(&h->conns, conn, entry);
         h->n_conns++;
         s->n_conns++;
@@ -379,16 +336,18 @@ static void on_server_closed(uv_handle_t *u) {
 static void server_stop(struct server *s) {
     struct conn *c;
 
+    TAILQ_REMOVE(&s->h->servers, s, entry);
     TAILQ_FOREACH(c, &s->h->conns, entry)
     if (c->server == s)
-        resume(c); /* the library does not end with suspended ones */
+        sl_httpd_resume(c); /* the library does not end with suspended ones */
     uv_close((uv_handle_t *)&s->poll, on_server_closed); /* before its descriptor is closed */
     uv_close((uv_handle_t *)&s->timer, on_server_closed);
+    uv_close((uv_handle_t *)&s->again, on_server_closed);
     MHD_stop_daemon(s->mhd);
     s->mhd = NULL;
 }
 
-static void on_server_timer(uv_timer_t *t);
+static void on_server_again(uv_idle_t *u);
 
 static void server_run(struct server *s) {
     struct sl_httpd *h = s->h;
@@ -398,7 +357,12 @@ static void server_run(struct server *s) {
     (void)MHD_run(s->mhd);
     h->busy = false;
     /* Without asking each time, bytes that TLS has buffered would sleep. */
-    if (MHD_get_timeout(s->mhd, &ms) == MHD_YES)
+    bool more = MHD_get_timeout(s->mhd, &ms) == MHD_YES;
+    if (more && ms == 0)
+        (void)uv_idle_start(&s->again, on_server_again);
+    else
+        (void)uv_idle_stop(&s->again);
+    if (more && ms > 0)
         (void)uv_timer_start(&s->timer, on_server_timer, ms, 0);
     else
         (void)uv_timer_stop(&s->timer);
@@ -409,14 +373,19 @@ static void on_server_timer(uv_timer_t *t) {
     server_run(t->data);
 }
 
+static void on_server_again(uv_idle_t *u) {
+    server_run(u->data);
+}
+
 static void on_server_poll(uv_poll_t *p, int status, int events) {
     (void)status;
     (void)events;
     server_run(p->data);
 }
 
-static int server_start(struct sl_httpd *h, const char *cert_pem, const char *key_pem,
-                        const char *client_cas, struct server **ret, struct sl_err *err) {
+/* One more for connections from now on. */
+static int server_start(struct sl_httpd *h, struct sl_err *err) {
+    const char *cert_pem = h->pem[CERT], *key_pem = h->pem[KEY], *client_cas = h->pem[CAS];
     unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
                      MHD_USE_ERROR_LOG | (h->tls ? MHD_USE_TLS : 0);
     int r = h->tls ? sl_cert_pair(cert_pem, key_pem, err) : SL_OK; /* it has the better words */
@@ -458,10 +427,13 @@ static int server_start(struct sl_httpd *h, const char *cert_pem, const char *ke
         return sl_err_set(err, SL_EIO, "cannot start the server: %s", uv_strerror(r));
     }
     (void)uv_timer_init(h->loop, &s->timer);
-    s->poll.data = s->timer.data = s;
-    s->n_handles = 2;
+    (void)uv_idle_init(h->loop, &s->again);
+    s->poll.data = s->timer.data = s->again.data = s;
+    s->n_handles = 3;
     (void)uv_poll_start(&s->poll, UV_READABLE, on_server_poll);
-    *ret = s;
+    s->generation = h->generation;
+    TAILQ_INSERT_TAIL(&h->servers, s, entry);
+    h->now = s;
     return SL_OK;
 }
 
@@ -476,6 +448,20 @@ static void make_room(struct sl_httpd *h) {
         return;
     (void)shutdown(c->fd, SHUT_RDWR);
     server_run(c->server); /* finds it closed */
+}
+
+/* Waking one connection costs the library a walk over all of its that sleep, so none gets many. If
+ * no further one can be had, the last one takes more. */
+static struct server *choose(struct sl_httpd *h) {
+    struct server *s;
+
+    if (h->now->n_conns < SERVER_CONNS)
+        return h->now;
+    TAILQ_FOREACH(s, &h->servers, entry)
+    if (s->generation == h->generation && s->n_conns < SERVER_CONNS)
+        return h->now = s;
+    (void)!server_start(h, NULL);
+    return h->now;
 }
 
 static void on_listener(uv_poll_t *p, int status, int events) {
@@ -498,10 +484,22 @@ static void on_listener(uv_poll_t *p, int status, int events) {
                        SL_S("error", strerror(errno)));
             break;
         }
+        struct server *s = choose(h);
         /* Owns the descriptor, also if it fails. */
-        (void)MHD_add_connection(h->now->mhd, fd, (struct sockaddr *)&from, len);
+        (void)MHD_add_connection(s->mhd, fd, (struct sockaddr *)&from, len);
+        /* since 0.9.77 it looks at them only there */
+        (void)uv_timer_start(&s->timer, on_server_timer, 0, 0);
     }
-    server_run(h->now); /* since 0.9.77 it looks at them only there */
+    tend(h);
+}
+
+void sl_httpd_cut(struct conn *c) {
+    (void)shutdown(c->fd, SHUT_RDWR);
+    c->late = true;
+    /* With a time of its own it is in the list that the library looks through in each run;
+     * otherwise one whose answer ends in an error may be closed and never cleared away. */
+    (void)MHD_set_connection_option(c->mhd, MHD_CONNECTION_OPTION_TIMEOUT, 1u);
+    sl_httpd_resume(c);
 }
 
 static void on_sweep(uv_timer_t *t) {
@@ -511,19 +509,21 @@ static void on_sweep(uv_timer_t *t) {
 
     h->starved = false;
     TAILQ_FOREACH(c, &h->conns, entry)
-    if (c->deadline_ms <= now) {
-        (void)shutdown(c->fd, SHUT_RDWR);
-        c->late = true;
-        resume(c); /* the library's own signal makes it run */
-    }
+    if (c->deadline_ms <= now)
+        sl_httpd_cut(c);
     tend(h);
 }
 
-/* After anything happened: ends an old daemon that has no connections left, listens while there is
+/* After anything happened: ends daemons that have no connections left, listens while there is
  * room, sweeps while there is something to sweep. */
 static void tend(struct sl_httpd *h) {
-    if (h->old && h->old->n_conns == 0)
-        server_stop(TAKE_PTR(h->old));
+    struct server *next;
+
+    for (struct server *s = TAILQ_FIRST(&h->servers); s; s = next) {
+        next = TAILQ_NEXT(s, entry);
+        if (s != h->now && s->n_conns == 0)
+            server_stop(s);
+    }
     bool listening = (h->n_conns < h->spec.max_connections || h->n_idle > 0) && !h->starved;
     if (listening && !h->listening)
         (void)uv_poll_start(&h->listener, UV_READABLE, on_listener);
@@ -539,10 +539,32 @@ static void tend(struct sl_httpd *h) {
 
 /* ---- the public face ---- */
 
+static void set_pem(struct sl_httpd *h, const char *const pem[PEMS]) {
+    for (uint32_t i = 0; i < PEMS; i++) {
+        if (h->pem[i])
+            explicit_bzero(h->pem[i], strlen(h->pem[i]));
+        sl_freep(&h->pem[i]);
+        h->pem[i] = pem[i] ? sl_strdup(pem[i]) : NULL;
+    }
+}
+
+void sl_httpd_unref(struct sl_httpd *h) {
+    static const char *const none[PEMS] = {0};
+
+    if (--h->n_handles)
+        return;
+    set_pem(h, none);
+    sl_freep(&h);
+}
+
+static void on_closed(uv_handle_t *u) {
+    sl_httpd_unref(u->data);
+}
+
 int sl_httpd_start(struct uv_loop_s *loop, const struct sl_httpd_spec *spec, struct sl_httpd **ret,
                    struct sl_err *err) {
+    const char *const pem[PEMS] = {spec->cert_pem, spec->key_pem, spec->client_cas};
     struct sl_httpd *h = sl_alloc0(1, sizeof *h);
-    int r;
 
     sl_assert(spec->handler && spec->max_connections > 0 && !spec->cert_pem == !spec->key_pem);
     h->loop = loop;
@@ -551,28 +573,29 @@ int sl_httpd_start(struct uv_loop_s *loop, const struct sl_httpd_spec *spec, str
     h->spec.request_ms = spec->request_ms ? spec->request_ms : REQUEST_MS;
     h->spec.idle_ms = spec->idle_ms ? spec->idle_ms : IDLE_MS;
     h->tls = spec->cert_pem;
+    h->n_handles = 1; /* us, until all stands */
+    set_pem(h, pem);
     TAILQ_INIT(&h->conns);
-    r = sl_listen(spec->host, spec->port, &h->fd, &h->port, err);
+    TAILQ_INIT(&h->servers);
+    int r = sl_listen(spec->host, spec->port, &h->fd, &h->port, err);
     if (r < 0) {
-        sl_freep(&h);
+        sl_httpd_unref(h);
         return r;
     }
-    r = server_start(h, spec->cert_pem, spec->key_pem, spec->client_cas, &h->now, err);
-    if (r < 0) {
-        (void)close(h->fd);
-        sl_freep(&h);
-        return r;
-    }
-    r = uv_poll_init(loop, &h->listener, h->fd);
-    if (r < 0) {
+    r = server_start(h, err);
+    if (r >= 0 && (r = uv_poll_init(loop, &h->listener, h->fd)) < 0) {
+        r = sl_err_set(err, SL_EIO, "cannot start the server: %s", uv_strerror(r));
         server_stop(h->now);
+    }
+    if (r < 0) {
         (void)close(h->fd);
-        sl_freep(&h);
-        return sl_err_set(err, SL_EIO, "cannot start the server: %s", uv_strerror(r));
+        sl_httpd_unref(h);
+        return r;
     }
     (void)uv_timer_init(loop, &h->sweep);
     h->listener.data = h->sweep.data = h;
     h->n_handles = 2;
+    sl_httpd_hangups_start(h);
     tend(h);
     *ret = h;
     return SL_OK;
@@ -584,40 +607,41 @@ uint16_t sl_httpd_port(const struct sl_httpd *h) {
 
 int sl_httpd_certificate(struct sl_httpd *h, const char *cert_pem, const char *key_pem,
                          const char *client_cas, struct sl_err *err) {
-    struct server *s = NULL;
+    const char *const pem[PEMS] = {cert_pem, key_pem, client_cas};
+    char *before[PEMS];
 
     sl_assert(h->tls && !h->busy);
-    int r = server_start(h, cert_pem, key_pem, client_cas, &s, err);
-    if (r < 0)
-        return r;
-    if (h->old) /* two generations are enough */
-        server_stop(h->old);
-    h->old = h->now;
-    h->now = s;
+    for (uint32_t i = 0; i < PEMS; i++)
+        before[i] = h->pem[i] ? sl_strdup(h->pem[i]) : NULL;
+    set_pem(h, pem);
+    h->generation++;
+    int r = server_start(h, err);
+    if (r < 0) {
+        h->generation--;
+        set_pem(h, (const char *const *)before);
+    }
+    for (uint32_t i = 0; i < PEMS; i++) {
+        if (before[i])
+            explicit_bzero(before[i], strlen(before[i]));
+        sl_freep(&before[i]);
+    }
+    struct server *next;
+    for (struct server *s = TAILQ_FIRST(&h->servers); s; s = next) {
+        next = TAILQ_NEXT(s, entry);
+        if (s->generation + 1 < h->generation) /* two generations are enough */
+            server_stop(s);
+    }
     tend(h);
-    return SL_OK;
+    return r;
 }
 
 void sl_httpd_wake(struct sl_httpd *h) {
     struct conn *c;
-    bool woken = false;
 
     sl_assert(!h->busy);
-    TAILQ_FOREACH(c, &h->conns, entry) {
-        woken |= c->waiting;
-        resume(c);
-    }
-    if (woken && h->old)
-        server_run(h->old);
-    if (woken)
-        server_run(h->now);
-}
-
-static void on_closed(uv_handle_t *u) {
-    struct sl_httpd *h = u->data;
-
-    if (--h->n_handles == 0)
-        sl_freep(&h);
+    TAILQ_FOREACH(c, &h->conns, entry)
+    if (!c->call) /* those are woken alone */
+        sl_httpd_resume(c);
 }
 
 void sl_httpd_stop(struct sl_httpd *h) {
@@ -627,7 +651,7 @@ void sl_httpd_stop(struct sl_httpd *h) {
     uv_close((uv_handle_t *)&h->listener, on_closed);
     uv_close((uv_handle_t *)&h->sweep, on_closed);
     (void)close(h->fd);
-    if (h->old)
-        server_stop(h->old);
-    server_stop(h->now);
+    while (!TAILQ_EMPTY(&h->servers))
+        server_stop(TAILQ_FIRST(&h->servers));
+    sl_httpd_hangups_stop(h);
 }

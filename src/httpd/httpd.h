@@ -4,7 +4,7 @@
  * keep-alive; TLS 1.2 and 1.3.
  *
  * What a client can take is bounded: header lines 32 KiB in all (431), the body max_body (413), all
- * bodies together four times the largest that is allowed (503, with the word to come again),
+ * bodies together all_bodies (503, with the word to come again),
  * request_ms from the accept or the request line to the end of the answer, and idle_ms from there
  * to the next request line; a connection that takes longer is closed. At max_connections the one
  * that has been idle longest makes room for a new one; if all are busy, new ones wait.
@@ -21,8 +21,9 @@ struct sl_httpd;
 /* All of it lives until the handler returns. */
 struct sl_http_request {
     const char *method;
-    const char *path; /* without the query, decoded; a decoded NUL stands there as '?' */
-    const char *body; /* NUL-terminated, never NULL */
+    const char *path;      /* without the query, decoded; a decoded NUL stands there as '?' */
+    const char *raw_query; /* as it came, still escaped; "" */
+    const char *body;      /* NUL-terminated, never NULL */
     size_t len;
     /* NULL if absent, "" if there without a value. The first one, if there are several. */
     const char *(*query)(const struct sl_http_request *rq, const char *key);
@@ -39,7 +40,9 @@ struct sl_http_request {
 struct sl_http_answer {
     int status;               /* 200 unless set; 200 to 599 */
     const char *content_type; /* "application/json" unless set; read when the handler returns */
-    struct sl_buf body;       /* ready for writing; overflow becomes a 500 */
+    const char *const
+        *headers;       /* others, name and value by turns, then NULL; NULL: none; as above */
+    struct sl_buf body; /* ready for writing; overflow becomes a 500 */
     /* For a long answer: asked for a piece whenever the client has taken the last one, until it
      * returns false. 'drop' is called once, at the end of it all. After 'body', if that is not
      * empty. NULL: the body is all. */
@@ -55,6 +58,27 @@ typedef void (*sl_http_handler)(void *ctx, const struct sl_http_request *rq,
  * is asked again after sl_httpd_wake. One that waits until its deadline is closed. */
 void sl_http_defer(const struct sl_http_request *rq);
 
+/*
+ * In a handler: the answer comes later, through the call. What the handler wrote is dropped, and
+ * the request is gone when it returns. The connection sleeps and costs nothing until then. The call
+ * is the caller's until he has answered it (sl_http_reply, or sl_http_begin, any number of pieces
+ * and sl_http_end), or until 'gone' says that there is nobody to answer any more: the client has
+ * left, is too slow, or the server stops. None of these may be called inside the handler itself.
+ */
+struct sl_http_call;
+struct sl_http_call *sl_http_hold(const struct sl_http_request *rq, void (*gone)(void *ctx),
+                                  void *ctx);
+/* All of it is copied; headers as in sl_http_answer. */
+void sl_http_reply(struct sl_http_call *c, int status, const char *content_type,
+                   const char *const *headers, const char *body, size_t len);
+/* A 200 that has no length; no deadline holds for it while the client takes what is there. */
+void sl_http_begin(struct sl_http_call *c, const char *content_type);
+/* False: more than SL_HTTP_STREAM bytes wait for the client. The call is for the caller to end all
+ * the same. */
+bool sl_http_piece(struct sl_http_call *c, const char *bytes, size_t len);
+void sl_http_end(struct sl_http_call *c);
+#define SL_HTTP_STREAM ((size_t)256 << 20)
+
 #define SL_HTTP_ANSWER ((size_t)256 << 20) /* the ceiling of an answer's body */
 
 struct sl_httpd_spec {
@@ -65,9 +89,12 @@ struct sl_httpd_spec {
     size_t max_body;
     const char *large_path; /* for this one large_body is the ceiling; NULL: none; kept */
     size_t large_body;
+    size_t all_bodies; /* 0: four times the largest */
     uint32_t max_connections;
     uint32_t request_ms, idle_ms; /* 0: 30 s and 120 s */
     sl_http_handler handler;
+    /* Writes the body of an answer that comes from here (413, 503). NULL: a line of text. */
+    void (*refusal)(void *ctx, int status, const char *words, struct sl_http_answer *a);
     void *ctx;
 };
 

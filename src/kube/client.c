@@ -93,7 +93,10 @@ static struct sl_xcall *new_call(const struct sl_client *c, const struct sl_requ
     struct sl_xcall *call = sl_alloc(sizeof *call + base + path + 1 + type_len + 1 + body);
     char *p = call->text;
 
-    *call = (struct sl_xcall){.method = rq->method, .refusal = why, .len = body};
+    *call = (struct sl_xcall){.method = rq->method,
+                              .refusal = why,
+                              .len = body,
+                              .accept = rq->accept ? rq->accept : SL_JSON};
     call->url = p;
     memcpy(p, c->base, base);
     memcpy(p + base, rq->path, path);
@@ -149,10 +152,10 @@ static sl_call on_request(struct sl_port *p, const struct sl_request_line *rq, s
     return queue(c, call);
 }
 
-static sl_call on_watch(struct sl_port *p, const char *path, sl_line_fn line, sl_reply_fn done,
-                        void *ctx) {
+static sl_call on_watch(struct sl_port *p, const struct sl_request_line *rq, sl_line_fn line,
+                        sl_reply_fn done, void *ctx) {
     struct sl_client *c = (struct sl_client *)p;
-    struct sl_xcall *call = new_call(c, &(struct sl_request_line){.method = SL_GET, .path = path});
+    struct sl_xcall *call = new_call(c, rq);
 
     sl_client_turn(c);
     call->line = line;

@@ -50,6 +50,7 @@ struct sl_xcall {
     uint32_t gen;        /* of the credential it was sent with */
     bool retried, cancelled;
     struct sl_xfer *x;                     /* while running */
+    const char *accept;                    /* a constant */
     const char *url, *content_type, *body; /* in 'text'; no body: NULL, no type: "" */
     size_t len;
     char text[];
@@ -62,8 +63,8 @@ struct sl_xfer {
     CURL *easy;
     struct sl_xcall *call;
     struct curl_slist *headers; /* the same for every call with this credential */
-    struct curl_slist type;     /* the call's own header, in front of them */
-    char type_text[128];
+    struct curl_slist type, accept; /* the call's own headers, in front of them */
+    char type_text[128], accept_text[128];
     uint32_t gen;       /* of the credential that is set; 0: none yet */
     long status;        /* once the first byte of a body came */
     struct sl_buf body; /* of the reply; of a watch: the line that is not whole yet */

@@ -147,7 +147,6 @@ static void set_credential(const struct sl_client *c, struct sl_xfer *x) {
 
     curl_slist_free_all(x->headers);
     x->headers = NULL;
-    add_header(x, "Accept: ", SL_JSON);
     add_header(x, "Accept-Encoding: ", "identity");
     add_header(x, "Expect:", ""); /* removes it: never wait for a 100 */
     if (*cred->token)
@@ -180,7 +179,9 @@ static void set_method(struct sl_xfer *x, const struct sl_xcall *call) {
         with_body && call->method == SL_GET ? "GET" : names[call->method]);
     (void)snprintf(x->type_text, sizeof x->type_text, "Content-Type:%s%s",
                    *call->content_type ? " " : "", call->content_type);
-    x->type = (struct curl_slist){.data = x->type_text, .next = x->headers};
+    (void)snprintf(x->accept_text, sizeof x->accept_text, "Accept: %s", call->accept);
+    x->accept = (struct curl_slist){.data = x->accept_text, .next = x->headers};
+    x->type = (struct curl_slist){.data = x->type_text, .next = &x->accept};
     SET(x, CURLOPT_HTTPHEADER, &x->type);
 }
 

@@ -23,7 +23,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/prng.h"
-#include "kube/stamp.h"
+#include "base/stamp.h"
 
 #define MAX_BODY_BYTES ((size_t)1 << 20)
 #define MAX_PATH_BYTES 2048u

@@ -21,12 +21,18 @@ enum sl_method { SL_GET, SL_POST, SL_PUT, SL_PATCH, SL_DELETE };
 #define SL_MERGE_PATCH "application/merge-patch+json"
 #define SL_APPLY_PATCH "application/apply-patch+yaml"
 
+/* Other forms of an answer than the object: of a watch or a single object, of a list, of /api and /apis. */
+#define SL_AS_METADATA "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+#define SL_AS_METADATA_LIST "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+#define SL_AS_DISCOVERY "application/json;as=APIGroupDiscoveryList;g=apidiscovery.k8s.io;v=v2"
+
 struct sl_request_line {
     enum sl_method method;
     const char *path;         /* with the query, escaped: "/api/v1/pods?limit=500" */
     const char *content_type; /* of the body; NULL without one */
     const char *body;
     size_t len;
+    const char *accept; /* one of the constants above, which is kept; NULL: plain JSON */
 };
 
 struct sl_reply {
@@ -50,10 +56,10 @@ struct sl_port;
 struct sl_port_ops {
     sl_call (*request)(struct sl_port *p, const struct sl_request_line *rq, sl_reply_fn done,
                        void *ctx);
-    /* Lines as they come; then 'done' once: status 200 when the stream ended, else why it could not
-     * go on. */
-    sl_call (*watch)(struct sl_port *p, const char *path, sl_line_fn line, sl_reply_fn done,
-                     void *ctx);
+    /* A GET without a body. Lines as they come; then 'done' once: status 200 when the stream ended,
+     * else why it could not go on. */
+    sl_call (*watch)(struct sl_port *p, const struct sl_request_line *rq, sl_line_fn line,
+                     sl_reply_fn done, void *ctx);
     /* No callback of this call comes any more. An unknown or ended call is fine. */
     void (*cancel)(struct sl_port *p, sl_call c);
 };
@@ -70,7 +76,8 @@ static inline sl_call sl_port_request(struct sl_port *p, const struct sl_request
 }
 static inline sl_call sl_port_watch(struct sl_port *p, const char *path, sl_line_fn line,
                                     sl_reply_fn done, void *ctx) {
-    return p->ops->watch(p, path, line, done, ctx);
+    return p->ops->watch(p, &(struct sl_request_line){.method = SL_GET, .path = path}, line, done,
+                         ctx);
 }
 static inline void sl_port_cancel(struct sl_port *p, sl_call c) {
     if (c.v)

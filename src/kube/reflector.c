@@ -76,6 +76,7 @@ struct sl_reflector {
     bool expired;        /* and its version is gone: list */
     bool missing;        /* the last list said 404 */
     bool synced;
+    bool metadata; /* and nothing else is asked for */
     bool in_owner; /* a callback of the owner runs */
     void *pool;    /* one object is parsed in here */
     size_t pool_bytes;
@@ -477,8 +478,11 @@ static void start_list(struct sl_reflector *r) {
     r->phase = LISTING;
     r->due = SL_TIME_NEVER;
     r->call = sl_port_request(
-        r->port, &(struct sl_request_line){.method = SL_GET, .path = sl_buf_str(&r->url)}, on_list,
-        r);
+        r->port,
+        &(struct sl_request_line){.method = SL_GET,
+                                  .path = sl_buf_str(&r->url),
+                                  .accept = r->metadata ? SL_AS_METADATA_LIST : NULL},
+        on_list, r);
 }
 
 static void start_watch(struct sl_reflector *r) {
@@ -498,7 +502,12 @@ static void start_watch(struct sl_reflector *r) {
     r->began = r->port->mono;
     r->phase = WATCHING;
     r->due = sl_time_add(r->began, timeout * SL_SEC + GRACE);
-    r->call = sl_port_watch(r->port, sl_buf_str(&r->url), on_line, on_watch_done, r);
+    r->call = r->port->ops->watch(
+        r->port,
+        &(struct sl_request_line){.method = SL_GET,
+                                  .path = sl_buf_str(&r->url),
+                                  .accept = r->metadata ? SL_AS_METADATA : NULL},
+        on_line, on_watch_done, r);
 }
 
 /* ---- for the owner ---- */
@@ -563,6 +572,10 @@ void sl_reflector_tick(struct sl_reflector *r) {
 
 sl_time sl_reflector_next(const struct sl_reflector *r) {
     return r->due;
+}
+
+void sl_reflector_metadata_only(struct sl_reflector *r) {
+    r->metadata = true;
 }
 
 const char *sl_reflector_trouble(const struct sl_reflector *r) {

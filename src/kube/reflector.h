@@ -38,6 +38,8 @@ struct sl_reflector;
  * or "". */
 struct sl_reflector *sl_reflector_new(struct sl_port *port, const char *path, const char *query,
                                       const struct sl_reflector_owner *owner, uint64_t seed);
+/* Only the metadata of each object is asked for. To be said before the first tick. */
+void sl_reflector_metadata_only(struct sl_reflector *r);
 void sl_reflector_free(struct sl_reflector *r);
 /* Has a list ever been completed (a missing API counts)? */
 bool sl_reflector_synced(const struct sl_reflector *r);

@@ -493,7 +493,7 @@ static void ask(struct sl_writer *q, uint32_t obj) {
     q->lanes[s->lane].in_flight++;
     s->obj = obj;
     w->method = SL_GET;
-    w->content_type = NULL;
+    w->content_type = w->accept = NULL;
     w->tag = 0;
     sl_buf_clear(&w->path);
     sl_buf_clear(&w->read_path);
@@ -525,6 +525,7 @@ static void ask(struct sl_writer *q, uint32_t obj) {
                                   .content_type = w->body.len > 0 ? w->content_type : NULL,
                                   .body = w->body.len > 0 ? sl_buf_str(&w->body) : NULL,
                                   .len = w->body.len,
+                                  .accept = w->accept,
                               },
                               on_written, s);
 }

@@ -41,6 +41,7 @@
 struct sl_write {
     enum sl_method method;
     const char *content_type;
+    const char *accept;      /* see sl_request_line */
     struct sl_buf path;      /* with the query */
     struct sl_buf read_path; /* where to read the object after a conflict; empty: do not */
     struct sl_buf body;      /* empty: none */

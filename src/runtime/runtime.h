@@ -1,6 +1,10 @@
 /*
- * The kubelet of `sluice up`: pods bound to this machine's node become processes; pods bound to simulated nodes last as
- * long as an annotation says. Reports Nodes, Leases and pod statuses through the port as a kubelet does.
+ * The kubelet of `sluice up`: pods bound to this machine's node become processes; pods bound to
+ * simulated nodes last as long as an annotation says. Reports Nodes, Leases and pod statuses
+ * through the port as a kubelet does.
+ *
+ * Events of the loop (the end of a process, output) only mark what is to be looked at:
+ * sl_runtime_tick has to come in every turn of the loop, and when sl_runtime_next says so.
  */
 #ifndef SL_RUNTIME_RUNTIME_H
 #define SL_RUNTIME_RUNTIME_H
@@ -12,12 +16,20 @@
 struct uv_loop_s;
 struct sl_runtime;
 
-#define SL_RUN_FOR "sluice.dev/run-for" /* of a pod: how long it runs on a simulated node, "90s" */
+#define SL_RUN_FOR                                                                                 \
+    "sluice.dev/run-for" /* of a pod: how long it runs on a simulated node, "90s"                  \
+                          */
+#define SL_MAX_SIM_NODES 100000u
+
+/* With simulated nodes, that of the machine has the taint sluice.dev/real:NoSchedule and takes only
+ * pods that tolerate it. Simulated ones are called sim-0000, sim-0001 ... and have the label
+ * sluice.dev/simulated. */
 
 struct sl_sim_nodes {
     uint32_t count;
-    const char *cpu, *memory, *gpu, *pods; /* quantities of each; NULL: "32", "128Gi", none, "110" */
-    const char *const *labels;             /* "key=value", NULL-terminated; NULL: none */
+    const char *cpu, *memory, *gpu,
+        *pods;                 /* quantities of each; NULL: "32", "128Gi", none, "110" */
+    const char *const *labels; /* "key=value", NULL-terminated; NULL: none */
 };
 
 struct sl_runtime_spec {
@@ -28,19 +40,34 @@ struct sl_runtime_spec {
     struct sl_sim_nodes sim;
 };
 
-int sl_runtime_new(const struct sl_runtime_spec *spec, struct sl_runtime **ret, struct sl_err *err) _must_check_;
-/* Ends what runs: SIGTERM, and SIGKILL to those that are there after grace_ms. */
+int sl_runtime_new(const struct sl_runtime_spec *spec, struct sl_runtime **ret,
+                   struct sl_err *err) _must_check_;
+/* Ends what runs: SIGTERM, and SIGKILL to those that are there after grace_ms. Returns when all are
+ * gone; afterwards nothing is written any more. What ran is found lost by the next run, as by a
+ * kubelet after a reboot. */
 void sl_runtime_stop(struct sl_runtime *r, uint32_t grace_ms);
+/* The loop has to turn once more, to close what it holds. */
 void sl_runtime_free(struct sl_runtime *r);
 void sl_runtime_tick(struct sl_runtime *r);
 sl_time sl_runtime_next(const struct sl_runtime *r);
 /* Nodes are there and ready. */
 bool sl_runtime_ready(const struct sl_runtime *r);
 
-/* Logs, in the form that struct sl_api_runtime of the API server wants them ('ctx' is the runtime). */
-int sl_runtime_log_open(void *ctx, const char *ns, const char *pod, const char *uid, const char *container,
-                        bool previous, void **ret, struct sl_err *err) _must_check_;
-size_t sl_runtime_log_read(void *ctx, void *log, uint64_t offset, struct sl_buf *out, bool *ret_end);
+/*
+ * Logs, in the form that struct sl_api_runtime of the API server wants them ('ctx' is the runtime).
+ * The bytes are lines of the container runtime interface, whole ones whenever the end of what there
+ * is was reached:
+ *
+ *     2026-01-31T12:00:00.123456789Z stdout F text
+ *
+ * With P instead of F the line goes on in the next record of the same stream (or ends without a
+ * newline, if it is the last). Offsets count these bytes.
+ */
+int sl_runtime_log_open(void *ctx, const char *ns, const char *pod, const char *uid,
+                        const char *container, bool previous, void **ret,
+                        struct sl_err *err) _must_check_;
+size_t sl_runtime_log_read(void *ctx, void *log, uint64_t offset, struct sl_buf *out,
+                           bool *ret_end);
 void sl_runtime_log_close(void *ctx, void *log);
 
 #endif

@@ -15,24 +15,43 @@ struct sl_strict {
     uint32_t n;
     struct sl_arena *arena;
 };
-/* Duplicate keys can only be seen in the text: yyjson keeps the last. Looked for in one pass. */
-void sl_strict_duplicates(struct sl_strict *st, yyjson_val *object);
+/* Duplicate keys: whether there are any. 'st' may be NULL. Of kinds of Kubernetes, unknown fields
+ * are told together with them, in the order of the text; those of custom resources come by pruning.
+ */
+bool sl_strict_duplicates(struct sl_strict *st, const struct sl_schema *s, yyjson_val *object);
+/* The last of each counts: the others are taken out. (yyjson finds the first.) */
+void sl_strict_keep_last(yyjson_mut_val *v);
 
 /*
- * Takes away what the schema does not know ('st' gets to know what; NULL: nobody asks), and nulls
- * where they mean absence. Values of a wrong type stay, for sl_schema_check to say so. The metadata
- * of objects is that of ObjectMeta, whatever a CRD says.
+ * What becomes of an object that is read into the types of its kind and written again. What the
+ * schema does not name goes ('st' gets to know it; NULL: nobody asks), and so do nulls where they
+ * may not stand and no default takes their place. In the kinds of Kubernetes, and in the metadata
+ * of all, so do all nulls and empty values that mean nothing, and times and quantities get their
+ * one spelling ("0.5" is "500m"). Values of a wrong type stay.
  */
 void sl_schema_prune(const struct sl_schema *s, yyjson_mut_doc *doc, yyjson_mut_val *object,
                      struct sl_strict *st);
-/* Puts in defaults, outer ones before inner ones. */
-void sl_schema_default(const struct sl_schema *s, yyjson_mut_doc *doc, yyjson_mut_val *object);
+/* Puts in defaults, outer ones before inner ones, and empty values where Kubernetes always writes
+ * them ("status":{}). Doing it again changes nothing. False: there would be too many (defaults of
+ * lists in defaults of lists), and some are missing. */
+#define SL_DEFAULTS_MAX 100000u
+bool sl_schema_default(const struct sl_schema *s, yyjson_mut_doc *doc, yyjson_mut_val *object);
 /*
- * Types, required fields and rules. Decoding errors of built-in kinds are told otherwise by the API
- * server (400, "json: cannot unmarshal string into Go struct field ..."): sl_schema_decodes says the first of those.
+ * Types, required fields and rules, as a CRD's schema is enforced. 'old' is what was there (NULL:
+ * nothing): what has not changed is not held against the rules again. Words say 'spec.x in body' of
+ * what is below 'at'. The kinds of Kubernetes have no such rules: nothing is said of them, nor of
+ * metadata.
  */
 void sl_schema_check(const struct sl_schema *s, yyjson_val *object, const struct sl_path *at,
                      struct sl_field_errs *errs);
-int sl_schema_decodes(const struct sl_schema *s, yyjson_val *object, struct sl_err *err) _must_check_;
+void sl_schema_check_update(const struct sl_schema *s, yyjson_val *object, yyjson_val *old,
+                            const struct sl_path *at, struct sl_field_errs *errs);
+/*
+ * Kinds of Kubernetes: can it be read into their types? The first fault is said as Go does ("json:
+ * cannot unmarshal string into Go struct field ..."), which the API server answers with 400. For a
+ * custom resource this is asked of its metadata only.
+ */
+int sl_schema_decodes(const struct sl_schema *s, yyjson_val *object,
+                      struct sl_err *err) _must_check_;
 
 #endif

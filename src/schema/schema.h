@@ -1,7 +1,7 @@
 /*
- * What objects look like. One model for the kinds of Kubernetes (api/kubernetes, a short notation, see
- * types.h), for our own kinds and for those that users bring (OpenAPI v3 of a CRD, see crd.h). It
- * says all that pruning, defaulting, validation, patches, field management, discovery and
+ * What objects look like. One model for the kinds of Kubernetes (api/kubernetes, a short notation,
+ * see types.h), for our own kinds and for those that users bring (OpenAPI v3 of a CRD, see crd.h).
+ * It says all that pruning, defaulting, validation, patches, field management, discovery and
  * `kubectl explain` need to know.
  *
  * A schema never changes once it is made, and lives as long as the set it was made in. Types may
@@ -30,7 +30,7 @@ enum sl_type {
 
 /* How a list, map or object is merged by server-side apply, and who owns its parts. */
 enum sl_merge_kind {
-    SL_MERGE_DEEP, /* maps and objects unless said otherwise: field by field */
+    SL_MERGE_DEEP,   /* maps and objects unless said otherwise: field by field */
     SL_MERGE_ATOMIC, /* lists unless said otherwise: as one value */
     SL_MERGE_SET,    /* a list: each value once */
     SL_MERGE_KEYED,  /* a list: each item by its keys */
@@ -41,11 +41,18 @@ struct sl_schema;
 struct sl_schema_field {
     const char *name;
     const struct sl_schema *schema;
-    const char *doc;     /* one or two sentences; "" if there are none */
-    yyjson_val *deflt;   /* put in where the field is absent; NULL: nothing is */
+    const char *doc;   /* one or two sentences; "" if there are none */
+    yyjson_val *deflt; /* put in where the field is absent; NULL: nothing is */
     bool required;
-    /* Of strategic merge patches: lists are replaced unless 'patch_merge'; patch_key NULL: by value.
-     * 'retain_keys': what the patch does not name of $retainKeys is dropped. */
+    /*
+     * Of types that are read into structs and written from them (sl_schema.go): an empty value ("",
+     * 0, false, [], {}) means the same as none, unless 'pointer'; and none is written as an empty
+     * value if 'always'. Fields of CRDs are pointers.
+     */
+    bool pointer, always;
+    const char *part; /* the struct within the struct that it stands in; NULL: none */
+    /* Of strategic merge patches: lists are replaced unless 'patch_merge'; patch_key NULL: by
+     * value. 'retain_keys': what the patch does not name of $retainKeys is dropped. */
     bool patch_merge, retain_keys;
     const char *patch_key;
 };
@@ -54,8 +61,13 @@ struct sl_schema {
     enum sl_type type;
     enum sl_merge_kind merge;
     const char *name; /* of a type with a name: "io.k8s.api.core.v1.PodSpec"; NULL: it has none */
+    /* Of a kind of Kubernetes: where it is served ("" for core, "v1"). NULL: it is none. */
+    const char *group, *version;
+    /* What the API server calls the type when it cannot read it: "v1.PodSpec". NULL: it comes from
+     * a CRD, or is a list or map without a name. */
+    const char *go;
     const char *doc;
-    const char *format; /* "int32", "date-time", "byte" ...; NULL */
+    const char *format;                   /* "int32", "date-time", "byte" ...; NULL */
     const struct sl_schema_field *fields; /* by name, in strcmp's order */
     uint32_t n_fields;
     const struct sl_schema *items;
@@ -63,25 +75,37 @@ struct sl_schema {
     uint32_t n_keys;
     bool nullable;
     bool keeps_unknown; /* an object that keeps what no field names */
-    bool embedded;      /* an object of the API: apiVersion, kind and metadata are known in it */
+    bool embedded;      /* an object of the API, with fields apiVersion, kind and metadata */
     /* Rules on values; 'rules' is NULL where there are none. */
     const struct sl_schema_rules *rules;
 };
 
+struct sl_pattern;
+
+/* How many letters, items or fields; -1: any number. */
+struct sl_bounds {
+    int64_t min, max;
+};
+
+/* Each holds only for values of the type that it is about. */
 struct sl_schema_rules {
     yyjson_val *words; /* enum: an array; NULL: any */
     bool has_min, has_max, exclusive_min, exclusive_max;
     double min, max, multiple_of; /* multiple_of 0: none */
-    int64_t min_len, max_len;     /* of texts (characters), lists and maps; -1: none */
-    const char *pattern;          /* a regular expression; NULL */
-    bool unique;                  /* uniqueItems */
-    /* allOf, anyOf, oneOf, not of a CRD, as they stand there; NULL: none. */
-    yyjson_val *logic;
+    struct sl_bounds letters, items, fields;
+    const char *pattern; /* a regular expression; NULL */
+    const struct sl_pattern *compiled;
+    /* Of a CRD: schemas of type SL_T_ANY that say no more than rules, fields and items. */
+    const struct sl_schema *const *all_of, *const *any_of, *const *one_of;
+    uint32_t n_all_of, n_any_of, n_one_of;
+    const struct sl_schema *none_of; /* not */
 };
 
 /* The field of this name, NULL if there is none. */
-const struct sl_schema_field *sl_schema_field(const struct sl_schema *s, const char *name, size_t len);
-/* The schema of what stands under this key of an object or map; NULL: it is not known there. */
+const struct sl_schema_field *sl_schema_field(const struct sl_schema *s, const char *name,
+                                              size_t len);
+/* The schema of what stands under this key of an object or map; NULL: it is not known there. What
+ * is kept without being known is SL_T_ANY, and so is all below it. */
 const struct sl_schema *sl_schema_at(const struct sl_schema *s, const char *name, size_t len);
 
 #endif

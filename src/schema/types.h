@@ -7,8 +7,8 @@
  *     type PodSpec: What a pod runs, and where.
  *       containers: [Container] required merge=name | The containers; at least one.
  *       nodeSelector: {string} atomic | Labels that a node must have.
- *       restartPolicy: string default=Always enum=Always,OnFailure,Never | ...
- *       terminationGracePeriodSeconds: int64 default=30
+ *       restartPolicy: RestartPolicy default=Always
+ *       terminationGracePeriodSeconds: int64? default=30
  *
  * The head of src/schema/types.c has the whole of it.
  */
@@ -19,6 +19,11 @@
 
 struct sl_schemas; /* types by name */
 
+/* Of a text. */
+#define SL_TYPES_MAX_BYTES ((size_t)1 << 20)
+#define SL_TYPES_MAX_FIELDS 256u /* of a type */
+#define SL_TYPES_MAX 4096u       /* of a set */
+
 struct sl_schemas *sl_schemas_new(void);
 void sl_schemas_free(struct sl_schemas *set);
 /* Reads a text in the notation; 'from' names it in messages, with the line. */
@@ -28,6 +33,8 @@ int sl_schemas_read(struct sl_schemas *set, const char *text, size_t len, const 
 int sl_schemas_close(struct sl_schemas *set, struct sl_err *err) _must_check_;
 /* "io.k8s.api.core.v1.Pod"; NULL if there is none. */
 const struct sl_schema *sl_schemas_find(const struct sl_schemas *set, const char *name);
+/* All that are built in, read and closed. */
+int sl_schemas_builtin(struct sl_schemas **ret, struct sl_err *err) _must_check_;
 /* All with a name, in order: for (uint32_t i = 0; (s = sl_schemas_each(set, &i));) */
 const struct sl_schema *sl_schemas_each(const struct sl_schemas *set, uint32_t *at);
 

@@ -1,4 +1,4 @@
-/* Words of the command line. Private to src/serve. */
+/* Words of the command line. For src/serve and src/up. */
 #ifndef SL_SERVE_PARTS_H
 #define SL_SERVE_PARTS_H
 

@@ -7,7 +7,6 @@
 
 #include <signal.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <uv.h>
 
@@ -23,10 +22,10 @@
 #include "serve/authz.h"
 #include "serve/certs.h"
 #include "serve/parts.h"
+#include "serve/settings.h"
 #include "serve/visibility.h"
 
 #define OWN_NAMESPACE_FILE "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
-#define FILES_EVERY (2 * SL_SEC) /* how often files that may change are looked at */
 #define LISTEN_TRIES 40u
 #define LISTEN_PAUSE_US 50000u
 #define MAX_PEM ((size_t)1 << 20)
@@ -56,21 +55,12 @@ struct serve {
     char own_ns[254], identity[300];
     bool leads, ending;
     sl_time files_at; /* mono: next look at files */
-    struct timespec config_time, cert_time;
+    struct sl_settings_file file;
+    struct timespec cert_time;
     struct sl_cert cert; /* that is served with */
 };
 
 /* ---- files ---- */
-
-/* Has the file changed since the last call? */
-static bool file_changed(const char *path, struct timespec *last) {
-    struct stat st;
-    if (stat(path, &st) < 0)
-        return false;
-    bool changed = st.st_mtim.tv_sec != last->tv_sec || st.st_mtim.tv_nsec != last->tv_nsec;
-    *last = st.st_mtim;
-    return changed;
-}
 
 static void own_namespace(char ret[254]) {
     char *text = NULL;
@@ -84,18 +74,6 @@ static void own_namespace(char ret[254]) {
     sl_freep(&text);
 }
 
-static int load_settings(struct serve *s, struct sl_settings **ret, struct sl_err *err) {
-    struct sl_warnings w;
-    sl_warnings_init(&w);
-    int r = sl_settings_load(s->o->config, s->own_ns, s->o->gates, ret, &w, err);
-    for (uint32_t i = 0; i < w.v.n; i++)
-        sl_log(SL_LOG_WARN, "configuration", SL_S("file", s->o->config),
-               SL_I("line", w.v.v[i].line), SL_S("what", w.v.v[i].text));
-    sl_metric_set(s->metrics, SL_M_CONFIG_WARNINGS, w.v.n);
-    sl_warnings_done(&w);
-    return r;
-}
-
 /* Which integrations act, as controllers and as webhooks, follows from the settings unless the
  * command line names them. */
 static void use_settings(struct serve *s, const struct sl_settings *settings) {
@@ -105,16 +83,9 @@ static void use_settings(struct serve *s, const struct sl_settings *settings) {
 }
 
 static void reload_settings(struct serve *s) {
-    struct sl_settings *fresh = NULL;
-    struct sl_err err;
-    if (!s->o->config || !file_changed(s->o->config, &s->config_time))
+    struct sl_settings *fresh = sl_settings_file_again(&s->file);
+    if (!fresh)
         return;
-    if (load_settings(s, &fresh, &err) < 0) {
-        sl_log(SL_LOG_ERROR, "the configuration cannot be read; the old one stays",
-               SL_S("error", err.text));
-        return;
-    }
-    sl_log(SL_LOG_INFO, "configuration read again", SL_S("file", s->o->config));
     use_settings(s, fresh);
     sl_settings_free(s->settings);
     s->settings = fresh;
@@ -129,7 +100,7 @@ static bool read_cert(struct serve *s, struct sl_cert *ret) {
     *ret = (struct sl_cert){0};
     (void)snprintf(crt, sizeof crt, "%s/tls.crt", s->settings->webhook.cert_dir);
     (void)snprintf(key, sizeof key, "%s/tls.key", s->settings->webhook.cert_dir);
-    if (!file_changed(crt, &s->cert_time))
+    if (!sl_file_changed(crt, &s->cert_time))
         return false;
     if (sl_file_read(crt, MAX_PEM, &ret->cert_pem, &n, &err) >= 0 &&
         sl_file_read(key, MAX_PEM, &ret->key_pem, &n, &err) >= 0)
@@ -425,7 +396,7 @@ static void turn(uv_prepare_t *h) {
         return;
     }
     if (s->port->mono >= s->files_at) {
-        s->files_at = s->port->mono + FILES_EVERY;
+        s->files_at = s->port->mono + SL_FILES_EVERY;
         reload_settings(s);
         renew_cert(s);
     }
@@ -547,9 +518,9 @@ int sl_serve(const struct sl_serve_options *o, struct sl_err *err) {
     s.metrics = sl_metrics_new();
     sl_metrics_build_info(s.metrics);
     own_namespace(s.own_ns);
-    if (o->config)
-        (void)file_changed(o->config, &s.config_time);
-    int r = load_settings(&s, &s.settings, err);
+    s.file = (struct sl_settings_file){
+        .path = o->config, .own_ns = s.own_ns, .gates = o->gates, .metrics = s.metrics};
+    int r = sl_settings_file_load(&s.file, &s.settings, err);
     if (r >= 0) {
         s.before.data = s.on_term.data = s.on_int.data = &s;
         (void)uv_prepare_init(&s.loop, &s.before);

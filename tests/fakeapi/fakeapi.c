@@ -109,7 +109,8 @@ static sl_call port_request(struct sl_port *p, const struct sl_request_line *rq,
     struct call *c = call_new(a, (uint32_t)(cl - a->clients), rq->path, done, ctx);
 
     c->method = rq->method;
-    c->content_type = rq->content_type; /* one of the constants of port.h */
+    c->content_type = rq->content_type; /* these are constants of port.h */
+    c->accept = rq->accept;
     if (rq->len > 0) {
         c->body = sl_alloc(rq->len);
         memcpy(c->body, rq->body, rq->len);
@@ -120,13 +121,14 @@ static sl_call port_request(struct sl_port *p, const struct sl_request_line *rq,
     return (sl_call){fa_call_id(a, c)};
 }
 
-static sl_call port_watch(struct sl_port *p, const char *path, sl_line_fn line, sl_reply_fn done,
-                          void *ctx) {
+static sl_call port_watch(struct sl_port *p, const struct sl_request_line *rq, sl_line_fn line,
+                          sl_reply_fn done, void *ctx) {
     struct client *cl = (struct client *)p;
     struct fakeapi *a = cl->a;
-    struct call *c = call_new(a, (uint32_t)(cl - a->clients), path, done, ctx);
+    struct call *c = call_new(a, (uint32_t)(cl - a->clients), rq->path, done, ctx);
 
     c->watch = true;
+    c->accept = rq->accept;
     c->line = line;
     fa_event_add(a, a->now + way(a, a->faults.delay, a->faults.longest), EV_ARRIVE,
                  fa_call_id(a, c), NULL, NULL);
@@ -223,7 +225,14 @@ static void arrive(struct fakeapi *a, struct call *c) {
         return;
     } else {
         a->serving = c;
-        c->status = fa_serve(a, c->method, c->path, c->content_type, c->body, c->len, &c->out);
+        c->status = fa_serve(a,
+                             &(struct sl_request_line){.method = c->method,
+                                                       .path = c->path,
+                                                       .content_type = c->content_type,
+                                                       .body = c->body,
+                                                       .len = c->len,
+                                                       .accept = c->accept},
+                             &c->out);
         a->serving = NULL;
         a->stats.invalid += c->status == 422;
         served = true;
@@ -408,6 +417,10 @@ struct fakeapi *fakeapi_new(uint64_t seed) {
     return a;
 }
 
+void fakeapi_bare(struct fakeapi *a) {
+    a->bare = true;
+}
+
 void fakeapi_free(struct fakeapi *a) {
     if (!a)
         return;
@@ -444,7 +457,13 @@ int fakeapi_do(struct fakeapi *a, enum sl_method method, const char *path, const
     struct sl_buf own;
 
     sl_buf_init(&own, MAX_REPLY_BYTES);
-    int status = fa_serve(a, method, path, content_type, body, body ? strlen(body) : 0, &own);
+    int status = fa_serve(a,
+                          &(struct sl_request_line){.method = method,
+                                                    .path = path,
+                                                    .content_type = content_type,
+                                                    .body = body,
+                                                    .len = body ? strlen(body) : 0},
+                          &own);
     if (out) {
         sl_buf_clear(out);
         sl_buf_add(out, sl_buf_str(&own), own.len);

@@ -9,18 +9,20 @@
  * selectors, pages of one snapshot), watch (from a version, bookmarks, 410 after a compaction),
  * PUT, merge patch, JSON patch and simple server-side apply, resourceVersion and uid preconditions,
  * the status subresource, no-op writes that change nothing, finalizers, graceful deletion of pods,
- * propagation policies, garbage collection by ownerReferences, Status bodies.
+ * propagation policies, garbage collection by ownerReferences, Status bodies; metadata alone
+ * (PartialObjectMetadata) and aggregated discovery where they are asked for.
  *
  * A Job's template changes only while the Job is suspended, without start time and active pods; of
  * a pod's spec gates may go, tolerations and (while it is gated) node selectors may come, and it is
- * bound once, by a patch of its nodeName (422 otherwise). Admission is the test's, if it wants any.
+ * bound once, by its binding or a patch of its nodeName (422 otherwise). Admission is the test's,
+ * if it wants any.
  *
  * What it leaves out: other validation and all defaulting of specs, conversion between versions,
  * strategic patches (415), field management (apply is a forced merge that creates what is
  * missing; lists are replaced whole; an applied status replaces the old one, as if it had one
  * manager, but is merged into a pod's, which has many, its conditions by type), whether a namespace
- * exists, the emptying of a deleted namespace, discovery, dry runs (400), watches without a version
- * (400), delete of a collection (405).
+ * exists and the emptying of a deleted one (but see fakeapi_bare), other discovery, dry runs (400),
+ * watches without a version (400).
  */
 #ifndef FAKEAPI_H
 #define FAKEAPI_H
@@ -61,6 +63,13 @@ struct fakeapi *fakeapi_new(uint64_t seed);
 void fakeapi_free(struct fakeapi *a);
 /* Clients have their own wall clocks and their own network. */
 struct sl_port *fakeapi_port(struct fakeapi *a, uint32_t client);
+
+/*
+ * From now on it is an API server alone, for tests of what stands beside one: it collects no
+ * garbage; a new namespace has the finalizer that its controller takes away (PUT .../finalize), and
+ * stays, Terminating, until then; nothing is created where there is no living namespace (404, 403).
+ */
+void fakeapi_bare(struct fakeapi *a);
 
 /* ---- time ---- */
 sl_time fakeapi_now(const struct fakeapi *a); /* mono of all clients */

@@ -88,7 +88,7 @@ struct call {
     /* what is asked for */
     enum sl_method method;
     char *path, *body;
-    const char *content_type;
+    const char *content_type, *accept;
     size_t len;
     /* the answer on its way */
     int status;
@@ -130,6 +130,7 @@ struct fakeapi {
     struct client clients[FAKEAPI_CLIENTS];
     uint32_t used_clients;
     uint32_t max_page; /* 0: no limit of our own */
+    bool bare;
     struct fakeapi_faults faults;
     void (*on_change)(void *, const struct fakeapi_change *);
     void *on_change_ctx;
@@ -148,6 +149,7 @@ struct target {
     const char *label_selector, *field_selector, *cont, *version, *policy;
     int64_t limit, timeout, grace; /* -1: not given */
     bool watch, bookmarks;
+    bool metadata;             /* and nothing else is to be answered */
     char text[MAX_PATH_BYTES]; /* where all the strings live */
 };
 /* 0, or the status to answer with. */
@@ -192,8 +194,9 @@ void fa_gc_schedule_owners(struct fakeapi *a, yyjson_val *o);
 void fa_gc_check(struct fakeapi *a, uint64_t uid);
 
 /* ---- verbs.c, write.c: a request's effect and answer ---- */
-int fa_serve(struct fakeapi *a, enum sl_method method, const char *path, const char *content_type,
-             const char *body, size_t len, struct sl_buf *out);
+int fa_serve(struct fakeapi *a, const struct sl_request_line *rq, struct sl_buf *out);
+/* The object, or only its metadata. */
+void fa_put_version(struct sl_buf *out, const struct version *v, bool metadata);
 int fa_fail(struct sl_buf *out, int code, const char *reason, const char *fmt, ...) _printf_(4, 5);
 /* These return the status and put the object, or what is wrong, into out. */
 int fa_write_create(struct fakeapi *a, struct target *t, yyjson_val *in, struct sl_buf *out);

@@ -11,6 +11,8 @@
 #include "fakeapi_int.h"
 
 void fa_gc_schedule(struct fakeapi *a, uint64_t uid) {
+    if (a->bare)
+        return;
     fa_event_add(a, a->now + fa_some_time(a, SL_MSEC, 20 * SL_MSEC), EV_GC, uid, NULL, NULL);
 }
 
@@ -18,7 +20,7 @@ void fa_gc_schedule_owners(struct fakeapi *a, yyjson_val *o) {
     size_t i, n;
     yyjson_val *ref;
 
-    yyjson_arr_foreach(yyjson_obj_get(fa_meta_of(o), "ownerReferences"), i, n, ref) {
+    yyjson_arr_foreach (yyjson_obj_get(fa_meta_of(o), "ownerReferences"), i, n, ref) {
         const char *uid = yyjson_get_str(yyjson_obj_get(ref, "uid"));
         if (uid && sl_map_get(&a->by_uid, fa_uid_hash(uid)) != SL_MAP_NONE)
             fa_gc_schedule(a, fa_uid_hash(uid));
@@ -29,7 +31,7 @@ static bool has_finalizer(yyjson_val *o, const char *name) {
     size_t i, n;
     yyjson_val *f;
 
-    yyjson_arr_foreach(yyjson_obj_get(fa_meta_of(o), "finalizers"), i, n, f) {
+    yyjson_arr_foreach (yyjson_obj_get(fa_meta_of(o), "finalizers"), i, n, f) {
         if (yyjson_equals_str(f, name))
             return true;
     }
@@ -68,7 +70,7 @@ static bool blocks(yyjson_val *o, const char *owner_uid) {
     size_t i, n;
     yyjson_val *ref;
 
-    yyjson_arr_foreach(yyjson_obj_get(fa_meta_of(o), "ownerReferences"), i, n, ref) {
+    yyjson_arr_foreach (yyjson_obj_get(fa_meta_of(o), "ownerReferences"), i, n, ref) {
         if (yyjson_equals_str(yyjson_obj_get(ref, "uid"), owner_uid))
             return yyjson_is_true(yyjson_obj_get(ref, "blockOwnerDeletion"));
     }
@@ -145,7 +147,7 @@ void fa_gc_check(struct fakeapi *a, uint64_t uid) {
         return;
     }
     yyjson_val *refs = yyjson_obj_get(fa_meta_of(o), "ownerReferences");
-    yyjson_arr_foreach(refs, i, n, ref) {
+    yyjson_arr_foreach (refs, i, n, ref) {
         owned |= owner_exists(a, ref);
     }
     if (!owned && yyjson_arr_size(refs) > 0)

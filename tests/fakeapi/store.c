@@ -94,7 +94,7 @@ static void index_owners(struct fakeapi *a, uint32_t obj, yyjson_val *o, bool ad
     size_t i, n;
     yyjson_val *ref;
 
-    yyjson_arr_foreach(yyjson_obj_get(fa_meta_of(o), "ownerReferences"), i, n, ref) {
+    yyjson_arr_foreach (yyjson_obj_get(fa_meta_of(o), "ownerReferences"), i, n, ref) {
         const char *uid = yyjson_get_str(yyjson_obj_get(ref, "uid"));
         if (!uid)
             continue;

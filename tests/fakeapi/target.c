@@ -101,7 +101,7 @@ int fa_target_parse(struct fakeapi *a, const char *path, struct target *t) {
     t->ns = t->name = t->sub = "";
     t->label_selector = t->field_selector = t->cont = t->version = t->policy = "";
     t->limit = t->timeout = t->grace = -1;
-    t->watch = t->bookmarks = false;
+    t->watch = t->bookmarks = t->metadata = false;
     if (strlen(path) >= sizeof t->text)
         return 414;
     memcpy(t->text, path, strlen(path) + 1);
@@ -123,7 +123,8 @@ int fa_target_parse(struct fakeapi *a, const char *path, struct target *t) {
     const char *group = core ? "" : part[1], *version = part[core ? 1 : 2], *plural;
     at = core ? 2 : 3;
     bool scoped = n - at >= 3 && strcmp(part[at], "namespaces") == 0 &&
-                  !(core && n - at == 3 && strcmp(part[at + 2], "status") == 0);
+                  !(core && n - at == 3 &&
+                    (strcmp(part[at + 2], "status") == 0 || strcmp(part[at + 2], "finalize") == 0));
     if (scoped) {
         t->ns = part[at + 1];
         at += 2;
@@ -142,7 +143,9 @@ int fa_target_parse(struct fakeapi *a, const char *path, struct target *t) {
     if (at < n)
         t->sub = part[at++];
     if (at < n ||
-        (t->sub[0] && !(strcmp(t->sub, "status") == 0 && t->res->k.flags & FAKEAPI_STATUS)))
+        (t->sub[0] && !(strcmp(t->sub, "status") == 0 && t->res->k.flags & FAKEAPI_STATUS) &&
+         !(strcmp(t->sub, "finalize") == 0 && strcmp(t->res->k.kind, "Namespace") == 0) &&
+         !(strcmp(t->sub, "binding") == 0 && strcmp(t->res->k.kind, "Pod") == 0)))
         return 404;
     if (t->name[0] && t->res->k.flags & FAKEAPI_NAMESPACED && !scoped)
         return 404;
@@ -174,7 +177,7 @@ bool fa_labels_match(const struct sl_selector *s, yyjson_val *o) {
 
     if (s->n == 0)
         return true;
-    yyjson_obj_foreach(yyjson_obj_get(fa_meta_of(o), "labels"), i, n, k, v) {
+    yyjson_obj_foreach (yyjson_obj_get(fa_meta_of(o), "labels"), i, n, k, v) {
         if (have.n < MAX_LABELS && yyjson_is_str(v))
             l[have.n++] = (struct sl_label){yyjson_get_str(k), yyjson_get_str(v)};
     }

@@ -47,12 +47,66 @@ static bool shallow(const char *s, size_t len) {
     return true;
 }
 
+/* o[of][key] as a text, "" if there is none. */
+static const char *fa_str(yyjson_val *o, const char *of, const char *key) {
+    const char *s = yyjson_get_str(yyjson_obj_get(yyjson_obj_get(o, of), key));
+
+    return s ? s : "";
+}
+
 static uint32_t find(struct fakeapi *a, const struct target *t) {
     char key[MAX_KEY_BYTES];
     uint32_t at;
 
     fa_target_key(t, t->name, key);
     return fa_store_find(a, t->res, key, &at);
+}
+
+void fa_put_version(struct sl_buf *out, const struct version *v, bool metadata) {
+    if (!metadata) {
+        sl_buf_add(out, v->text, v->len);
+        return;
+    }
+    size_t len;
+    char *text = yyjson_val_write(fa_meta_of(fa_root_of(v)), 0, &len);
+    sl_buf_puts(out, "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\","
+                     "\"metadata\":");
+    sl_buf_add(out, text, len);
+    sl_buf_putc(out, '}');
+    free(text); /* yyjson's */
+}
+
+/* ---- discovery ---- */
+
+/* The groups of /apis, or the one of /api, aggregated. A kind is listed under its group once for
+ * each version, which is good enough as kinds of one group stand together. */
+static int discover(struct fakeapi *a, bool core, struct sl_buf *out) {
+    const struct resource *last = NULL;
+
+    sl_buf_puts(out,
+                "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/v2\","
+                "\"metadata\":{},\"items\":[");
+    for (uint32_t i = 0; i < a->n_res; i++) {
+        const struct resource *r = &a->res[i];
+        if (!r->installed || core != !r->k.group[0])
+            continue;
+        if (last && strcmp(last->k.group, r->k.group) == 0)
+            sl_buf_putc(out, ',');
+        else
+            sl_buf_printf(out,
+                          "%s{\"metadata\":{\"name\":\"%s\"},\"versions\":[{\"version\":\"%s\","
+                          "\"resources\":[",
+                          last ? "]}]}," : "", r->k.group, r->k.version);
+        sl_buf_printf(out,
+                      "{\"resource\":\"%s\",\"responseKind\":{\"group\":\"\",\"version\":\"\","
+                      "\"kind\":\"%s\"},\"scope\":\"%s\",\"verbs\":[\"create\",\"delete\","
+                      "\"deletecollection\",\"get\",\"list\",\"patch\",\"update\",\"watch\"]}",
+                      r->k.plural, r->k.kind,
+                      r->k.flags & FAKEAPI_NAMESPACED ? "Namespaced" : "Cluster");
+        last = r;
+    }
+    sl_buf_puts(out, last ? "]}]}]}" : "]}");
+    return 200;
 }
 
 /* ---- list ---- */
@@ -111,7 +165,7 @@ static int list(struct fakeapi *a, struct target *t, struct sl_buf *out) {
         }
         if (n++ > 0)
             sl_buf_putc(out, ',');
-        sl_buf_add(out, v->text, v->len);
+        fa_put_version(out, v, t->metadata);
         last = i;
     }
     sl_buf_printf(out, "],\"metadata\":{\"resourceVersion\":\"%llu\"", (unsigned long long)rv);
@@ -131,8 +185,54 @@ static int get(struct fakeapi *a, const struct target *t, struct sl_buf *out) {
 
     if (obj == NONE)
         return not_found(t, out);
-    sl_buf_add(out, a->objects.v[obj].cur->text, a->objects.v[obj].cur->len);
+    fa_put_version(out, a->objects.v[obj].cur, t->metadata);
     return 200;
+}
+
+/* Of a namespace, spec.finalizers and nothing else. */
+static int finalize(struct fakeapi *a, struct target *t, yyjson_val *in, struct sl_buf *out) {
+    uint32_t obj = find(a, t);
+
+    if (obj == NONE)
+        return not_found(t, out);
+    yyjson_mut_doc *m = yyjson_doc_mut_copy(a->objects.v[obj].cur->doc, NULL);
+    yyjson_mut_val *o = yyjson_mut_doc_get_root(m), *spec = yyjson_mut_obj(m);
+    yyjson_val *left = yyjson_obj_get(yyjson_obj_get(in, "spec"), "finalizers");
+    if (yyjson_arr_size(left) > 0)
+        yyjson_mut_obj_add(spec, yyjson_mut_str(m, "finalizers"), yyjson_val_mut_copy(m, left));
+    yyjson_mut_obj_put(o, yyjson_mut_str(m, "spec"), spec);
+    yyjson_mut_obj_put(
+        o, yyjson_mut_str(m, "metadata"),
+        yyjson_merge_patch(m, fa_meta_of(fa_root_of(a->objects.v[obj].cur)), fa_meta_of(in)));
+    int status = fa_write_update(a, obj, false, m, out);
+    yyjson_mut_doc_free(m);
+    return status;
+}
+
+/* Of a pod: it gets a node, once, and is told so in its conditions. */
+static int bind(struct fakeapi *a, struct target *t, yyjson_val *in, struct sl_buf *out) {
+    uint32_t obj = find(a, t);
+    const char *node = fa_str(in, "target", "name"), *uid = fa_meta_str(in, "uid");
+
+    if (obj == NONE)
+        return not_found(t, out);
+    yyjson_val *old = fa_root_of(a->objects.v[obj].cur), *spec = yyjson_obj_get(old, "spec");
+    if (fa_str(old, "spec", "nodeName")[0] || fa_meta_str(old, "deletionTimestamp")[0] ||
+        yyjson_arr_size(yyjson_obj_get(spec, "schedulingGates")) > 0 ||
+        (uid[0] && strcmp(uid, fa_meta_str(old, "uid")) != 0))
+        return fa_fail(out, 409, "Conflict", "pod %s is already assigned to node \"%s\"", t->name,
+                       fa_str(old, "spec", "nodeName"));
+    yyjson_mut_doc *m = yyjson_doc_mut_copy(a->objects.v[obj].cur->doc, NULL);
+    yyjson_mut_obj_add_strcpy(m, yyjson_mut_obj_get(yyjson_mut_doc_get_root(m), "spec"), "nodeName",
+                              node);
+    int status = fa_write_update(a, obj, false, m, out);
+    yyjson_mut_doc_free(m);
+    if (status != 200)
+        return status;
+    sl_buf_clear(out);
+    sl_buf_puts(out, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+                     "\"status\":\"Success\",\"code\":201}");
+    return 201;
 }
 
 static int put(struct fakeapi *a, struct target *t, yyjson_val *in, struct sl_buf *out) {
@@ -250,6 +350,27 @@ static int delete_one(struct fakeapi *a, struct target *t, yyjson_val *in, struc
     return fa_write_delete(a, obj, &o, out);
 }
 
+static int delete_all(struct fakeapi *a, struct target *t, struct sl_buf *out) {
+    struct delete_options o = {.policy = t->policy, .uid = "", .version = "", .grace = t->grace};
+    SL_VEC(uint32_t) list = {0};
+
+    for (uint32_t i = 0; i < t->res->sorted.n; i++) {
+        uint32_t obj = t->res->sorted.v[i];
+        if (!t->ns[0] ||
+            strcmp(t->ns, fa_meta_str(fa_root_of(a->objects.v[obj].cur), "namespace")) == 0)
+            *sl_vec_push(&list) = obj;
+    }
+    for (uint32_t i = 0; i < list.n; i++) {
+        sl_buf_clear(out);
+        (void)fa_write_delete(a, list.v[i], &o, out);
+    }
+    sl_vec_free(&list);
+    sl_buf_clear(out);
+    sl_buf_puts(out, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+                     "\"status\":\"Success\"}");
+    return 200;
+}
+
 static int dispatch(struct fakeapi *a, enum sl_method method, struct target *t, const char *type,
                     yyjson_val *in, struct sl_buf *out) {
     bool named = t->name[0];
@@ -261,33 +382,42 @@ static int dispatch(struct fakeapi *a, enum sl_method method, struct target *t, 
         return named ? get(a, t, out) : list(a, t, out);
     if (method == SL_POST && !named && (t->ns[0] || !(t->res->k.flags & FAKEAPI_NAMESPACED)))
         return fa_write_create(a, t, in, out);
+    if (method == SL_POST && strcmp(t->sub, "binding") == 0)
+        return bind(a, t, in, out);
+    if (method == SL_PUT && strcmp(t->sub, "finalize") == 0)
+        return finalize(a, t, in, out);
     if (method == SL_PUT && named)
         return put(a, t, in, out);
     if (method == SL_PATCH && named)
         return patch(a, t, type ? type : "", in, out);
     if (method == SL_DELETE && named && !t->sub[0])
         return delete_one(a, t, in, out);
+    if (method == SL_DELETE && !named)
+        return delete_all(a, t, out);
     return fa_fail(out, 405, "MethodNotAllowed", "not allowed here");
 }
 
-int fa_serve(struct fakeapi *a, enum sl_method method, const char *path, const char *content_type,
-             const char *body, size_t len, struct sl_buf *out) {
+int fa_serve(struct fakeapi *a, const struct sl_request_line *rq, struct sl_buf *out) {
     struct target t;
     yyjson_doc *doc = NULL;
-    int status = fa_target_parse(a, path, &t);
+    bool core = strcmp(rq->path, "/api") == 0;
 
+    if (rq->accept && (core || strcmp(rq->path, "/apis") == 0))
+        return discover(a, core, out);
+    int status = fa_target_parse(a, rq->path, &t);
+    t.metadata = rq->accept != NULL;
     if (status == 404)
         return fa_fail(out, 404, "NotFound", "the server could not find the requested resource");
     if (status > 0)
         return fa_fail(out, status, "BadRequest", "the path cannot be read");
-    if (len > MAX_BODY_BYTES)
+    if (rq->len > MAX_BODY_BYTES)
         return fa_fail(out, 413, "RequestEntityTooLarge", "the body is too large");
-    if (len > 0) {
-        doc = shallow(body, len) ? yyjson_read(body, len, 0) : NULL;
+    if (rq->len > 0) {
+        doc = shallow(rq->body, rq->len) ? yyjson_read(rq->body, rq->len, 0) : NULL;
         if (!doc)
             return fa_fail(out, 400, "BadRequest", "the body is not JSON");
     }
-    status = dispatch(a, method, &t, content_type, yyjson_doc_get_root(doc), out);
+    status = dispatch(a, rq->method, &t, rq->content_type, yyjson_doc_get_root(doc), out);
     yyjson_doc_free(doc);
     return status;
 }

@@ -109,7 +109,7 @@ void fa_watch_pump(struct fakeapi *a, struct call *c) {
     const struct change *ch = change_at(r, c->cursor++);
     sl_buf_clear(&a->line);
     sl_buf_printf(&a->line, "{\"type\":\"%s\",\"object\":", type);
-    sl_buf_add(&a->line, ch->now->text, ch->now->len);
+    fa_put_version(&a->line, ch->now, c->accept != NULL);
     sl_buf_putc(&a->line, '}');
     if (fa_one_in(a, a->faults.hang_watch)) {
         c->hung = true;

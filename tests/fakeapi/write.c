@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stamp.h"
 #include "fakeapi_int.h"
-#include "kube/stamp.h"
 
 #define FOREGROUND "foregroundDeletion"
 #define ORPHAN "orphan"
@@ -124,6 +124,34 @@ static void make_name(struct fakeapi *a, const char *prefix, char *out, size_t r
     (void)snprintf(out, room, "%.248s%s", prefix, tail);
 }
 
+/* As admission of a real server has it: 0, or the status to answer with. */
+static int living_namespace(struct fakeapi *a, const struct target *t, struct sl_buf *out) {
+    struct resource *r = a->res;
+    uint32_t at, obj;
+
+    if (!a->bare || !t->ns[0])
+        return 0;
+    while (strcmp(r->k.kind, "Namespace") != 0)
+        r++;
+    if ((obj = fa_store_find(a, r, t->ns, &at)) == NONE)
+        return fa_fail(out, 404, "NotFound", "namespaces \"%s\" not found", t->ns);
+    if (fa_meta_str(fa_root_of(a->objects.v[obj].cur), "deletionTimestamp")[0])
+        return fa_fail(
+            out, 403, "Forbidden",
+            "unable to create new content in namespace %s because it is being terminated", t->ns);
+    return 0;
+}
+
+static void put_namespace_finalizer(struct fakeapi *a, const struct resource *r, yyjson_mut_doc *m,
+                                    yyjson_mut_val *o) {
+    if (!a->bare || strcmp(r->k.kind, "Namespace") != 0)
+        return;
+    yyjson_mut_val *spec = yyjson_mut_obj(m), *list = yyjson_mut_arr(m);
+    yyjson_mut_arr_add_str(m, list, "kubernetes");
+    yyjson_mut_obj_add_val(m, spec, "finalizers", list);
+    yyjson_mut_obj_put(o, yyjson_mut_str(m, "spec"), spec);
+}
+
 int fa_write_create(struct fakeapi *a, struct target *t, yyjson_val *in, struct sl_buf *out) {
     struct resource *r = t->res;
     yyjson_mut_doc *m = yyjson_mut_doc_new(NULL);
@@ -172,7 +200,10 @@ int fa_write_create(struct fakeapi *a, struct target *t, yyjson_val *in, struct 
                                yyjson_val_mut_copy(m, yyjson_doc_get_root(s)));
             yyjson_doc_free(s);
         }
-        status = admit(a, r, false, NULL, m, out);
+        put_namespace_finalizer(a, r, m, o);
+        status = living_namespace(a, t, out);
+        if (status == 0)
+            status = admit(a, r, false, NULL, m, out);
         if (status == 0)
             status =
                 answer(a, fa_store_add(a, r, key, yyjson_mut_doc_imut_copy(m, NULL)), 201, out);
@@ -218,7 +249,8 @@ static bool new_finalizer(yyjson_val *was, yyjson_val *now) {
 }
 
 static bool has_finalizers(yyjson_val *o) {
-    return yyjson_arr_size(yyjson_obj_get(fa_meta_of(o), "finalizers")) > 0;
+    return yyjson_arr_size(yyjson_obj_get(fa_meta_of(o), "finalizers")) > 0 ||
+           yyjson_arr_size(yyjson_obj_get(yyjson_obj_get(o, "spec"), "finalizers")) > 0;
 }
 
 /* Being deleted, and nothing holds it any more. */
@@ -378,6 +410,9 @@ int fa_write_delete(struct fakeapi *a, uint32_t obj, const struct delete_options
     (void)sl_stamp(FAKEAPI_EPOCH + a->now + grace * SL_SEC, ends);
     if (!going || strcmp(ends, fa_meta_str(old, "deletionTimestamp")) < 0)
         put_str(m, meta(m), "deletionTimestamp", ends);
+    if (a->bare && strcmp(r->k.kind, "Namespace") == 0)
+        put_str(m, yyjson_mut_obj_get(yyjson_mut_doc_get_root(m), "status"), "phase",
+                "Terminating");
     yyjson_doc *now = yyjson_mut_doc_imut_copy(m, NULL);
     yyjson_val *root = yyjson_doc_get_root(now);
     yyjson_mut_doc_free(m);

@@ -21,8 +21,8 @@
 #include "base/prng.h"
 #include "base/vec.h"
 #include "controllers/controllers.h"
-#include "controllers/json.h"
 #include "fakeapi.h"
+#include "kube/json.h"
 #include "kube/lease.h"
 #include "log/log.h"
 

@@ -386,7 +386,11 @@ static inline const char *url_of(const struct server *s) {
 
 static inline void fx_request(struct fx *x, struct got *g, enum sl_method m, const char *path,
                               const char *type, const char *body) {
-    struct sl_request_line rq = {m, path, type, body, body ? strlen(body) : 0};
+    struct sl_request_line rq = {.method = m,
+                                 .path = path,
+                                 .content_type = type,
+                                 .body = body,
+                                 .len = body ? strlen(body) : 0};
     int before = x->done;
 
     g->x = x;

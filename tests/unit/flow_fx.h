@@ -16,8 +16,8 @@
 
 #include "config/config.h"
 #include "controllers/controllers.h"
-#include "controllers/json.h"
 #include "fakeapi.h"
+#include "kube/json.h"
 
 #define Q "kueue.x-k8s.io/"
 #define KUEUE "/apis/kueue.x-k8s.io/v1beta2"

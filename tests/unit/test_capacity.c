@@ -162,7 +162,7 @@ static void test_ports(void **state) {
     struct pack *k = pack_new();
     struct need x;
     char text[512];
-    const uint32_t web = pack_port("TCP", 80), dns = pack_port("UDP", 80);
+    const uint32_t web = sl_host_port("TCP", 80), dns = sl_host_port("UDP", 80);
     node(k, "a", 8000, 0, 10, true);
     node(k, "b", 8000, 0, 10, true);
     need(&x, 100, 0, 3);
@@ -290,7 +290,7 @@ static void make_ask(struct sl_prng *p, struct ask *a, uint64_t like) {
     a->color = (struct sl_label){"color", colors[sl_prng_below(p, COLORS)]};
     a->is.spec.requests = a->is.requests;
     a->is.spec.node_selector = (struct sl_labels){&a->color, (uint32_t)sl_prng_below(p, 2)};
-    a->port = pack_port("TCP", 80);
+    a->port = sl_host_port("TCP", 80);
     a->is.pods.spec = &a->is.spec;
     a->is.pods.ports = &a->port;
     a->is.pods.n_ports = sl_prng_below(p, 5) == 0;

@@ -408,8 +408,27 @@ static void ceilings(void **state) {
     got_done(&v);
 }
 
+/* Another form of the answer than plain JSON. */
+static void forms(void **state) {
+    struct got g = {0};
+    struct sl_request_line rq = {.method = SL_GET, .path = "/echo", .accept = SL_AS_METADATA_LIST};
+
+    (void)state;
+    g.x = &x;
+    g.call = sl_port_request(x.p, &rq, on_reply, &g);
+    fx_run(&x, x.done + 1);
+    assert_int_equal(g.status, 200);
+    assert_true(has(&g, "Accept: " SL_AS_METADATA_LIST "\r\n"));
+    assert_false(has(&g, "Accept: application/json\r\n"));
+    got_done(&g);
+}
+
 static void refusals(void **state) {
-    struct sl_request_line huge = {SL_POST, "/echo", SL_JSON, "", SL_CLIENT_MAX_BODY + 1};
+    struct sl_request_line huge = {.method = SL_POST,
+                                   .path = "/echo",
+                                   .content_type = SL_JSON,
+                                   .body = "",
+                                   .len = SL_CLIENT_MAX_BODY + 1};
     static const char *const paths[] = {"", "echo", "/a b", "/a\r\nX: y"};
 
     (void)state;
@@ -659,6 +678,7 @@ int main(void) {
         TEST(unknown_host),
         TEST(too_slow),
         TEST(ceilings),
+        TEST(forms),
         TEST(refusals),
         TEST(pool),
         TEST(waiting_line),

@@ -16,8 +16,8 @@
 
 #include "base/hash.h"
 #include "base/prng.h"
+#include "base/stamp.h"
 #include "fakeapi.h"
-#include "kube/stamp.h"
 
 #define LEASES "/apis/coordination.k8s.io/v1/namespaces/sys/leases"
 #define LEASE LEASES "/sluice"

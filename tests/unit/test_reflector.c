@@ -22,6 +22,7 @@ struct script {
     struct sl_port port;
     uint64_t calls;
     char path[4096]; /* of the call in flight; "" for none */
+    const char *accept;
     bool watching;
     sl_reply_fn done;
     sl_line_fn line;
@@ -42,12 +43,14 @@ static sl_call script_start(struct script *s, const char *path, bool watching, s
 static sl_call script_request(struct sl_port *p, const struct sl_request_line *rq, sl_reply_fn done,
                               void *ctx) {
     assert_int_equal(rq->method, SL_GET);
+    ((struct script *)p)->accept = rq->accept;
     return script_start((struct script *)p, rq->path, false, NULL, done, ctx);
 }
 
-static sl_call script_watch(struct sl_port *p, const char *path, sl_line_fn line, sl_reply_fn done,
-                            void *ctx) {
-    return script_start((struct script *)p, path, true, line, done, ctx);
+static sl_call script_watch(struct sl_port *p, const struct sl_request_line *rq, sl_line_fn line,
+                            sl_reply_fn done, void *ctx) {
+    ((struct script *)p)->accept = rq->accept;
+    return script_start((struct script *)p, rq->path, true, line, done, ctx);
 }
 
 static void script_cancel(struct sl_port *p, sl_call c) {
@@ -132,6 +135,27 @@ static void synced_at(struct stage *g, const char *query) {
     stage_open(g, query);
     answer(&g->s, 200, LIST("5", "[" OBJ("x", "3") "]"), 0);
     sl_reflector_tick(g->r);
+}
+
+static void test_metadata_only(void **state) {
+    struct sl_reflector_owner o;
+    struct stage g;
+
+    (void)state;
+    memset(&g, 0, sizeof g);
+    g.s.port.ops = &script_ops;
+    o = owner_of(&g.t);
+    g.r = sl_reflector_new(&g.s.port, JOBS, "", &o, 1);
+    sl_reflector_metadata_only(g.r);
+    now(&g, FIRST);
+    assert_string_equal(g.s.accept, SL_AS_METADATA_LIST);
+    answer(&g.s, 200, LIST("5", "[" OBJ("x", "3") "]"), 0);
+    now(&g, WATCH("5"));
+    assert_string_equal(g.s.accept, SL_AS_METADATA);
+    stage_close(&g);
+    synced_at(&g, "");
+    assert_null(g.s.accept);
+    stage_close(&g);
 }
 
 static void test_pages(void **state) {
@@ -462,17 +486,12 @@ static void test_long_lines(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pages),
-        cmocka_unit_test(test_bad_lists),
-        cmocka_unit_test(test_shapes_of_lists),
-        cmocka_unit_test(test_list_errors),
-        cmocka_unit_test(test_expired_page),
-        cmocka_unit_test(test_missing),
-        cmocka_unit_test(test_events),
-        cmocka_unit_test(test_trouble),
-        cmocka_unit_test(test_gone),
-        cmocka_unit_test(test_broken_lines),
-        cmocka_unit_test(test_silence),
+        cmocka_unit_test(test_metadata_only), cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_bad_lists),     cmocka_unit_test(test_shapes_of_lists),
+        cmocka_unit_test(test_list_errors),   cmocka_unit_test(test_expired_page),
+        cmocka_unit_test(test_missing),       cmocka_unit_test(test_events),
+        cmocka_unit_test(test_trouble),       cmocka_unit_test(test_gone),
+        cmocka_unit_test(test_broken_lines),  cmocka_unit_test(test_silence),
         cmocka_unit_test(test_long_lines),
     };
     return cmocka_run_group_tests_name("reflector", tests, NULL, NULL);

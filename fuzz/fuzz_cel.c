@@ -1,0 +1,43 @@
+/*
+ * Any text as a rule, a line, and what follows it as the object that it is asked of: compiled or
+ * refused with words, and evaluated or ended with words. The first line is also tried as a JSONPath
+ * and as a cron schedule.
+ */
+#include <string.h>
+
+#include "apiserver/cel.h"
+#include "apiserver/cron.h"
+#include "apiserver/jsonpath.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    const uint8_t *newline = memchr(data, '\n', size);
+    size_t len = newline ? (size_t)(newline - data) : size;
+    struct sl_err err = {0};
+    struct sl_arena arena;
+    struct sl_cel *c = NULL;
+    yyjson_doc *doc;
+    char *text;
+    bool holds = false;
+
+    if (size > 65536)
+        return 0;
+    sl_arena_init(&arena, (size_t)64 << 20);
+    text = sl_arena_strndup(&arena, (const char *)data, len);
+    doc = newline ? yyjson_read((const char *)newline + 1, size - len - 1, 0) : NULL;
+    if (sl_cel_compile(text, &arena, &c, &err) < 0) {
+        sl_assert(err.text[0] != '\0');
+    } else if (sl_cel_holds(c, yyjson_doc_get_root(doc), yyjson_doc_get_root(doc), &holds, &err) <
+               0) {
+        sl_assert(err.text[0] != '\0' && !holds);
+    }
+    if (sl_jsonpath_check(text, &err) < 0)
+        sl_assert(err.text[0] != '\0');
+    (void)sl_jsonpath_first(yyjson_doc_get_root(doc), text);
+    if (sl_cron_check(text, &err) < 0)
+        sl_assert(err.text[0] != '\0');
+    yyjson_doc_free(doc);
+    sl_arena_done(&arena);
+    return 0;
+}

@@ -1,0 +1,394 @@
+#include "apiserver/admit.h"
+
+#include <string.h>
+
+#include "apiserver/crd.h"
+#include "kube/secret.h"
+
+#define QUEUE_LABEL "kueue.x-k8s.io/queue-name"
+#define OURSELVES "system:serviceaccount:kueue-system:kueue-controller-manager"
+
+/* ---- our own reviews ---- */
+
+enum when {
+    QUEUED = 1,       /* it has a queue name, now or before */
+    USER_SPACE = 2,   /* not in the namespaces of the system */
+    POD = 4,          /* of pods: it says that it is queued, or by whom it is held */
+    NOT_OURS = 8,     /* not written by the manager */
+    ALIVE = 16,       /* not being deleted */
+    WITH_STATUS = 32, /* the status too */
+};
+
+static const struct own {
+    const char *group, *plural;
+    const char *name, *path;
+    bool mutates, updates;
+    int when;
+} owns[] = {
+    {"kueue.x-k8s.io", "clusterqueues", "mclusterqueue.kb.io",
+     "/mutate-kueue-x-k8s-io-v1beta2-clusterqueue", true, false, 0},
+    {"kueue.x-k8s.io", "resourceflavors", "mresourceflavor.kb.io",
+     "/mutate-kueue-x-k8s-io-v1beta2-resourceflavor", true, false, 0},
+    {"kueue.x-k8s.io", "workloads", "mworkload.kb.io", "/mutate-kueue-x-k8s-io-v1beta2-workload",
+     true, false, NOT_OURS},
+    {"batch", "jobs", "mjob.kb.io", "/mutate-batch-v1-job", true, false, QUEUED | USER_SPACE},
+    {"", "pods", "mpod.kb.io", "/mutate--v1-pod", true, false, POD | USER_SPACE},
+    {"apps", "deployments", "mdeployment.kb.io", "/mutate-apps-v1-deployment", true, true,
+     QUEUED | USER_SPACE | ALIVE},
+    {"apps", "statefulsets", "mstatefulset.kb.io", "/mutate-apps-v1-statefulset", true, true,
+     QUEUED | USER_SPACE | ALIVE},
+    {"leaderworkerset.x-k8s.io", "leaderworkersets", "mleaderworkerset.kb.io",
+     "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset", true, true,
+     QUEUED | USER_SPACE | ALIVE},
+    {"kueue.x-k8s.io", "clusterqueues", "vclusterqueue.kb.io",
+     "/validate-kueue-x-k8s-io-v1beta2-clusterqueue", false, true, ALIVE},
+    {"kueue.x-k8s.io", "cohorts", "vcohort.kb.io", "/validate-kueue-x-k8s-io-v1beta2-cohort", false,
+     true, ALIVE},
+    {"kueue.x-k8s.io", "resourceflavors", "vresourceflavor.kb.io",
+     "/validate-kueue-x-k8s-io-v1beta2-resourceflavor", false, true, ALIVE},
+    {"kueue.x-k8s.io", "workloads", "vworkload.kb.io", "/validate-kueue-x-k8s-io-v1beta2-workload",
+     false, true, NOT_OURS | ALIVE | WITH_STATUS},
+    {"batch", "jobs", "vjob.kb.io", "/validate-batch-v1-job", false, true,
+     QUEUED | USER_SPACE | ALIVE},
+    {"", "pods", "vpod.kb.io", "/validate--v1-pod", false, true,
+     POD | USER_SPACE | NOT_OURS | ALIVE},
+    {"apps", "deployments", "vdeployment.kb.io", "/validate-apps-v1-deployment", false, true,
+     QUEUED | USER_SPACE | ALIVE},
+    {"apps", "statefulsets", "vstatefulset.kb.io", "/validate-apps-v1-statefulset", false, true,
+     QUEUED | USER_SPACE | ALIVE},
+    {"leaderworkerset.x-k8s.io", "leaderworkersets", "vleaderworkerset.kb.io",
+     "/validate-leaderworkerset-x-k8s-io-v1-leaderworkerset", false, true,
+     QUEUED | USER_SPACE | ALIVE},
+};
+
+static bool pod_queued(yyjson_val *pod) {
+    static const char *const labels[] = {"queue-name", "managed", "pod-group-name",
+                                         "prebuilt-workload-name"};
+    static const char *const notes[] = {"pod-suspending-parent", "pod-group-name",
+                                        "pod-group-total-count"};
+    char key[80];
+
+    for (size_t i = 0; pod && i < SL_LEN(labels); i++) {
+        (void)snprintf(key, sizeof key, "kueue.x-k8s.io/%s", labels[i]);
+        if (sl_json_label(pod, key))
+            return true;
+    }
+    for (size_t i = 0; pod && i < SL_LEN(notes); i++) {
+        (void)snprintf(key, sizeof key, "kueue.x-k8s.io/%s", notes[i]);
+        if (sl_json_annotation(pod, key))
+            return true;
+    }
+    return false;
+}
+
+static bool concerns(struct sl_write *w, const struct own *o) {
+    struct sl_rq *rq = w->rq;
+    bool all = rq->s->spec.review_unlabelled;
+
+    if (strcmp(o->plural, rq->kind->plural) != 0 || strcmp(o->group, rq->kind->group) != 0 ||
+        o->mutates != (w->admission->phase == SL_ADMIT_MUTATE) || w->what == SL_WRITE_DELETE ||
+        (w->c.old && !o->updates))
+        return false;
+    if (*w->c.subresource && !(o->when & WITH_STATUS && strcmp(w->c.subresource, "status") == 0))
+        return false;
+    if (o->when & NOT_OURS && strcmp(rq->user, OURSELVES) == 0)
+        return false;
+    if (o->when & USER_SPACE &&
+        (strcmp(rq->ns, "kube-system") == 0 || strcmp(rq->ns, "kueue-system") == 0))
+        return false;
+    yyjson_val *now = sl_admit_object(w);
+    if (o->when & QUEUED && !all && !sl_json_label(now, QUEUE_LABEL) &&
+        !(w->c.old && sl_json_label(w->c.old, QUEUE_LABEL)))
+        return false;
+    if (o->when & POD && !all && !pod_queued(now) && !pod_queued(w->c.old))
+        return false;
+    return !(o->when & ALIVE && sl_json_at(now, "metadata.deletionTimestamp"));
+}
+
+/* False: the request was answered. */
+static bool ask_own(struct sl_write *w, const struct own *o) {
+    struct sl_rq *rq = w->rq;
+    const struct sl_kind_version *v = sl_stored_version(rq->kind);
+    _cleanup_(sl_buf_done) struct sl_buf in, out;
+    struct sl_err err = {.text = ""};
+    bool ok = false;
+
+    sl_buf_init(&in, SL_REVIEW_MAX);
+    sl_buf_init(&out, (size_t)32 << 20);
+    if (!sl_review_print(w, v, w->admission->uid, &in) || in.overflow)
+        (void)sl_err_set(&err, SL_EINVAL, "the review is too large");
+    else if (rq->s->spec.review(rq->s->spec.ctx, o->path, in.s, in.len, &out) != 200)
+        (void)sl_err_set(&err, SL_EINVAL, "%.200s", sl_buf_str(&out));
+    else
+        ok = sl_review_take(w, v, o->name, w->admission->uid, sl_buf_str(&out), out.len, &err);
+    if (*err.text)
+        sl_rq_fail(rq, 500, "InternalError",
+                   "Internal error occurred: failed calling webhook \"%s\": %s", o->name, err.text);
+    return ok && !*err.text;
+}
+
+/* ---- reviews ---- */
+
+void sl_uuid(struct sl_prng *p, char out[37]) {
+    uint64_t a = sl_prng_next(p), b = sl_prng_next(p);
+
+    (void)snprintf(out, 37, "%08x-%04x-4%03x-%04x-%012llx", (unsigned)(a >> 32),
+                   (unsigned)(a >> 16 & 0xffff), (unsigned)(a & 0xfff),
+                   (unsigned)(b >> 48 & 0x3fff) | 0x8000, (unsigned long long)(b & 0xffffffffffff));
+}
+
+const char *sl_admit_operation(const struct sl_write *w) {
+    return w->what == SL_WRITE_DELETE ? "DELETE" : w->c.old ? "UPDATE" : "CREATE";
+}
+
+yyjson_val *sl_admit_object(struct sl_write *w) {
+    if (!w->c.object || w->what == SL_WRITE_DELETE)
+        return NULL;
+    if (!w->made)
+        sl_write_close(w);
+    return yyjson_doc_get_root(w->made);
+}
+
+static void print_gvk(struct sl_buf *b, const char *key, const char *last, const struct sl_kind *k,
+                      const char *version, const char *word) {
+    sl_buf_printf(b, ",\"%s\":{\"group\":\"%s\",\"version\":\"%s\",\"%s\":\"%s\"}", key, k->group,
+                  version, last, word);
+}
+
+/* One object, in the version that is wanted. */
+static bool print_object(struct sl_write *w, const struct sl_kind_version *v, const char *key,
+                         yyjson_val *object, struct sl_buf *b) {
+    struct sl_rq *rq = w->rq;
+    yyjson_mut_doc *doc = NULL;
+    yyjson_mut_val *m = NULL;
+    struct sl_err err;
+    char *json;
+    size_t len;
+
+    sl_buf_printf(b, ",\"%s\":", key);
+    if (!object) {
+        sl_buf_puts(b, "null");
+        return true;
+    }
+    if (v != sl_stored_version(rq->kind)) {
+        doc = yyjson_mut_doc_new(NULL);
+        if (sl_kind_convert(rq->kind, object, sl_api_version(&rq->arena, rq->kind->group, v->name),
+                            doc, &m, &err) < 0) {
+            yyjson_mut_doc_free(doc);
+            return false;
+        }
+    }
+    json = m ? yyjson_mut_val_write(m, 0, &len) : yyjson_val_write(object, 0, &len);
+    sl_buf_add(b, json ? json : "null", json ? len : 4);
+    sl_freep(&json);
+    yyjson_mut_doc_free(doc);
+    return true;
+}
+
+static void print_user(const struct sl_rq *rq, struct sl_buf *b) {
+    sl_buf_puts(b, ",\"userInfo\":{\"username\":");
+    sl_buf_json(b, rq->user);
+    for (uint32_t i = 0; rq->groups[i]; i++) {
+        sl_buf_puts(b, i ? "," : ",\"groups\":[");
+        sl_buf_json(b, rq->groups[i]);
+        if (!rq->groups[i + 1])
+            sl_buf_putc(b, ']');
+    }
+    sl_buf_putc(b, '}');
+}
+
+bool sl_review_print(struct sl_write *w, const struct sl_kind_version *v, const char *uid,
+                     struct sl_buf *b) {
+    static const char *const options[] = {"CreateOptions", "UpdateOptions", "PatchOptions",
+                                          "CreateOptions"};
+    const struct sl_rq *rq = w->rq;
+    const struct sl_kind *k = rq->kind;
+
+    sl_buf_printf(b,
+                  "{\"kind\":\"AdmissionReview\",\"apiVersion\":\"admission.k8s.io/"
+                  "v1\",\"request\":{\"uid\":\"%s\"",
+                  uid);
+    print_gvk(b, "kind", "kind", k, v->name, k->kind);
+    print_gvk(b, "resource", "resource", k, v->name, k->plural);
+    if (*w->c.subresource)
+        sl_buf_printf(b, ",\"subResource\":\"%s\"", w->c.subresource);
+    print_gvk(b, "requestKind", "kind", k, rq->version->name, k->kind);
+    print_gvk(b, "requestResource", "resource", k, rq->version->name, k->plural);
+    if (*w->c.subresource)
+        sl_buf_printf(b, ",\"requestSubResource\":\"%s\"", w->c.subresource);
+    sl_buf_puts(b, ",\"name\":");
+    sl_buf_json(b, w->name);
+    if (*rq->ns) {
+        sl_buf_puts(b, ",\"namespace\":");
+        sl_buf_json(b, rq->ns);
+    }
+    sl_buf_printf(b, ",\"operation\":\"%s\"", sl_admit_operation(w));
+    print_user(rq, b);
+    if (!print_object(w, v, "object", sl_admit_object(w), b) ||
+        !print_object(w, v, "oldObject", w->c.old, b))
+        return false;
+    sl_buf_printf(b, ",\"dryRun\":%s,\"options\":", w->c.dry_run ? "true" : "false");
+    if (w->what == SL_WRITE_DELETE)
+        sl_buf_puts(b, w->del.text);
+    else
+        sl_buf_printf(b, "{\"kind\":\"%s\",\"apiVersion\":\"meta.k8s.io/v1\"}", options[w->what]);
+    sl_buf_puts(b, "}}");
+    return true;
+}
+
+/* A refusal, in the words of the webhook. */
+static void say_denied(struct sl_write *w, const char *hook, yyjson_val *status) {
+    struct sl_rq *rq = w->rq;
+    const char *message = sl_json_str(status, "message"), *reason = sl_json_str(status, "reason");
+    int code = (int)sl_json_int(status, "code", 0);
+    const char *said = *message ? message : reason;
+
+    sl_rq_status(
+        rq, &(struct sl_status){
+                .code = code >= 400 && code < 600 ? code : 400,
+                .reason = sl_arena_strdup(&rq->arena, reason),
+                .message =
+                    *said ? sl_arena_printf(&rq->arena,
+                                            "admission webhook \"%s\" denied the request: %s", hook,
+                                            said)
+                          : sl_arena_printf(
+                                &rq->arena,
+                                "admission webhook \"%s\" denied the request without explanation",
+                                hook)});
+}
+
+static bool take_patch(struct sl_write *w, const struct sl_kind_version *v, yyjson_val *patch,
+                       struct sl_err *failed) {
+    struct sl_rq *rq = w->rq;
+    const struct sl_kind_version *stored = sl_stored_version(rq->kind);
+    yyjson_mut_val *made = NULL, *from = NULL;
+    yyjson_val *object = sl_admit_object(w);
+    struct sl_patch_err err = {0};
+    struct sl_err why = {.text = ""};
+    int r = 0;
+
+    sl_buf_init(&err.text, (size_t)64 << 10);
+    if (v != stored) {
+        r = sl_kind_convert(rq->kind, object, sl_api_version(&rq->arena, rq->kind->group, v->name),
+                            w->c.doc, &from, &why);
+        if (r >= 0)
+            object = sl_write_keep(w, yyjson_mut_val_imut_copy(from, NULL));
+    }
+    if (r >= 0)
+        r = sl_patch_json(w->c.doc, object, patch, &made, &err);
+    if (r >= 0 && v != stored)
+        r = sl_kind_convert(rq->kind, sl_write_keep(w, yyjson_mut_val_imut_copy(made, NULL)),
+                            sl_api_version(&rq->arena, rq->kind->group, stored->name), w->c.doc,
+                            &made, &why);
+    if (r < 0) {
+        (void)sl_err_set(failed, SL_EINVAL, "%.230s", *why.text ? why.text : sl_buf_str(&err.text));
+    } else {
+        w->c.object = made;
+        sl_schema_prune(stored->schema, w->c.doc, made, NULL);
+        sl_schema_default(stored->schema, w->c.doc, made);
+        (void)sl_write_keep(w, TAKE_PTR(w->made));
+        w->admission->changes++;
+    }
+    sl_buf_done(&err.text);
+    return r >= 0;
+}
+
+bool sl_review_take(struct sl_write *w, const struct sl_kind_version *v, const char *hook,
+                    const char *uid, const char *body, size_t len, struct sl_err *failed) {
+    _cleanup_(sl_json_docp) yyjson_doc *doc = NULL;
+    struct sl_err why;
+    yyjson_val *answer, *warning;
+    size_t i, n;
+
+    if (sl_json_read(body, len, &doc, &why) < 0) {
+        (void)sl_err_set(failed, SL_EINVAL, "%.200s", why.text);
+        return false;
+    }
+    answer = sl_json_get(yyjson_doc_get_root(doc), "response");
+    if (!answer || strcmp(sl_json_str(answer, "uid"), uid) != 0) {
+        (void)sl_err_set(failed, SL_EINVAL, "%s",
+                         answer ? "expected response.uid to be that of the request"
+                                : "webhook response was absent");
+        return false;
+    }
+    yyjson_arr_foreach (sl_json_get(answer, "warnings"), i, n, warning) {
+        sl_rq_warn(w->rq, sl_json_text(warning));
+    }
+    if (!sl_json_bool(answer, "allowed", false)) {
+        say_denied(w, hook, sl_json_get(answer, "status"));
+        return false;
+    }
+    const char *text = sl_json_str(answer, "patch");
+    if (!*text || w->admission->phase != SL_ADMIT_MUTATE || !w->c.object)
+        return true;
+    char *json = sl_arena_alloc(w->c.arena, strlen(text) + 4);
+    int64_t size = sl_base64_decode(text, strlen(text), json);
+    yyjson_doc *patch = size > 0 ? yyjson_read(json, (size_t)size, 0) : NULL;
+    if (!patch) {
+        (void)sl_err_set(failed, SL_EINVAL, "the patch is no JSON");
+        return false;
+    }
+    return take_patch(w, v, sl_write_keep(w, patch), failed);
+}
+
+/* ---- one after the other ---- */
+
+static void finish(struct sl_write *w) {
+    void (*next)(struct sl_write *) = w->admission->next;
+
+    sl_admit_free(w);
+    next(w);
+}
+
+void sl_admit_go_on(struct sl_write *w) {
+    struct sl_admission *a = w->admission;
+    uint32_t n = a->set ? sl_hook_set_size(a->set) : 0;
+
+    for (;;) {
+        if (a->at == n) {
+            if (a->again || a->phase != SL_ADMIT_MUTATE || !n)
+                break;
+            a->again = true;
+            a->at = 0;
+        }
+        uint32_t i = a->at++;
+        if (a->again && (!a->seen[i] || a->seen[i] > a->changes || !sl_hook_reinvokes(a->set, i)))
+            continue;
+        enum sl_hook_says says = sl_hook_ask(w, i);
+        if (says != SL_HOOK_PASSED)
+            return;
+    }
+    finish(w);
+}
+
+void sl_admit(struct sl_write *w, enum sl_admit_phase phase, void (*next)(struct sl_write *w)) {
+    struct sl_apiserver *s = w->rq->s;
+    struct sl_hook_set *set = sl_hooks_set(s, phase);
+    struct sl_admission *a;
+
+    if (s->starting || (!set && !s->spec.review)) {
+        next(w);
+        return;
+    }
+    a = w->admission = sl_arena_alloc0(w->c.arena, 1, sizeof *a);
+    a->phase = phase;
+    a->next = next;
+    a->set = set;
+    if (set)
+        a->seen = sl_arena_alloc0(w->c.arena, sl_hook_set_size(set) + 1, sizeof *a->seen);
+    sl_uuid(&s->prng, a->uid);
+    for (size_t i = 0; s->spec.review && i < SL_LEN(owns); i++)
+        if (concerns(w, &owns[i]) && !ask_own(w, &owns[i]))
+            return;
+    sl_admit_go_on(w);
+}
+
+void sl_admit_free(struct sl_write *w) {
+    struct sl_admission *a = w->admission;
+
+    if (!a)
+        return;
+    w->admission = NULL;
+    sl_hook_cancel(a->call);
+    sl_hook_set_unref(a->set);
+}

@@ -1,0 +1,65 @@
+/*
+ * Admission: reviews of our own first, in process, as deploy/parts/40-webhooks.yaml has them; then
+ * registered webhooks, one after the other in the order of their configurations' names. What each
+ * is asked and what is made of its answer is the same.
+ */
+#ifndef SL_APISERVER_ADMIT_H
+#define SL_APISERVER_ADMIT_H
+
+#include "apiserver/write.h"
+
+#define SL_REVIEW_MAX ((size_t)16 << 20)
+
+struct sl_hook_set;
+
+struct sl_admission {
+    enum sl_admit_phase phase;
+    void (*next)(struct sl_write *w);
+    struct sl_hook_set *set; /* a reference; NULL: there are no webhooks */
+    uint32_t at;
+    bool again;                /* the second round of those that want to see what others changed */
+    uint64_t changes, *seen;   /* how often the object was changed; when each last saw it */
+    struct sl_hook_call *call; /* what is waited for */
+    char uid[37];
+};
+
+/* "CREATE", "UPDATE", "DELETE" */
+const char *sl_admit_operation(const struct sl_write *w);
+/* The body of a review in this version of the kind; false: the object cannot be brought into it. */
+bool sl_review_print(struct sl_write *w, const struct sl_kind_version *v, const char *uid,
+                     struct sl_buf *out);
+/* Takes an answer in: warnings, a patch, a refusal. False: the request was answered. 'failed' gets
+ * words if it is no answer at all. */
+bool sl_review_take(struct sl_write *w, const struct sl_kind_version *v, const char *hook,
+                    const char *uid, const char *body, size_t len, struct sl_err *failed);
+/* The object as it is now; NULL on DELETE. */
+yyjson_val *sl_admit_object(struct sl_write *w);
+void sl_uuid(struct sl_prng *p, char out[37]);
+
+/* ---- webhook.c ---- */
+/* The set as it is now; NULL if there are none. */
+struct sl_hook_set *sl_hooks_set(struct sl_apiserver *s, enum sl_admit_phase phase);
+void sl_hook_set_unref(struct sl_hook_set *set);
+uint32_t sl_hook_set_size(const struct sl_hook_set *set);
+enum sl_hook_says {
+    SL_HOOK_PASSED, /* it does not want to see this */
+    SL_HOOK_WAIT,   /* asked: sl_admit_go_on follows */
+    SL_HOOK_REFUSED /* the request was answered */
+};
+enum sl_hook_says sl_hook_ask(struct sl_write *w, uint32_t i);
+bool sl_hook_reinvokes(const struct sl_hook_set *set, uint32_t i);
+void sl_hook_cancel(struct sl_hook_call *c);
+
+/* ---- webhook_match.c ---- */
+/* The version in which the webhook wants the object; NULL: none of its rules is about this. */
+const struct sl_kind_version *sl_hook_version(struct sl_write *w, yyjson_val *hook);
+bool sl_hook_selects(struct sl_write *w, yyjson_val *hook);
+/* 1: all of its matchConditions hold; 0: one does not; negative: it cannot be said, of the one that
+ * is named. */
+int sl_hook_conditions(struct sl_write *w, yyjson_val *hook, const struct sl_kind_version *v,
+                       const char **ret_name, struct sl_err *err);
+
+/* ---- admit.c ---- */
+void sl_admit_go_on(struct sl_write *w);
+
+#endif

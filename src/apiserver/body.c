@@ -1,0 +1,260 @@
+/*
+ * What a client sent: JSON, or YAML, which becomes JSON first. Depth is bounded before anything
+ * walks the value.
+ */
+#include <string.h>
+#include <strings.h>
+
+#include "apiserver/server.h"
+#include "doc/doc.h"
+#include "schema/wire.h"
+
+#define YAML_MAX_JSON ((size_t)64 << 20) /* aliases can make a long text out of a short one */
+
+/* Nothing that was read is deeper than this: others walk it by calling themselves. */
+static bool too_deep(const char *s, size_t len) {
+    uint32_t depth = 0;
+    bool text = false;
+
+    for (size_t i = 0; i < len; i++) {
+        if (text) {
+            if (s[i] == '\\')
+                i++;
+            else if (s[i] == '"')
+                text = false;
+        } else if (s[i] == '"') {
+            text = true;
+        } else if (s[i] == '{' || s[i] == '[') {
+            if (++depth > SL_API_MAX_DEPTH)
+                return true;
+        } else if ((s[i] == '}' || s[i] == ']') && depth > 0) {
+            depth--;
+        }
+    }
+    return false;
+}
+
+static void print_node(const struct sl_node *n, struct sl_buf *out) {
+    switch (n->kind) {
+    case SL_NODE_NULL:
+        sl_buf_puts(out, "null");
+        break;
+    case SL_NODE_BOOL:
+        sl_buf_puts(out, n->truth ? "true" : "false");
+        break;
+    case SL_NODE_INT:
+        sl_buf_printf(out, "%lld", (long long)n->num);
+        break;
+    case SL_NODE_FLOAT:
+        sl_buf_puts(out, n->text);
+        break;
+    case SL_NODE_STR:
+        sl_buf_json(out, n->text);
+        break;
+    case SL_NODE_LIST:
+        sl_buf_putc(out, '[');
+        for (uint32_t i = 0; i < n->n && !out->overflow; i++) {
+            if (i)
+                sl_buf_putc(out, ',');
+            print_node(&n->items[i], out);
+        }
+        sl_buf_putc(out, ']');
+        break;
+    case SL_NODE_MAP:
+        sl_buf_putc(out, '{');
+        for (uint32_t i = 0; i < n->n && !out->overflow; i++) {
+            if (i)
+                sl_buf_putc(out, ',');
+            sl_buf_json(out, n->pairs[i].key);
+            sl_buf_putc(out, ':');
+            print_node(&n->pairs[i].value, out);
+        }
+        sl_buf_putc(out, '}');
+        break;
+    }
+}
+
+yyjson_doc *sl_yaml_read(const char *text, size_t len, struct sl_err *err) {
+    _cleanup_(sl_doc_freep) struct sl_doc *d = NULL;
+    _cleanup_(sl_buf_done) struct sl_buf json;
+
+    sl_buf_init(&json, YAML_MAX_JSON);
+    if (sl_doc_yaml("body", text, len, &d, err) < 0)
+        return NULL;
+    if (d->n == 0)
+        sl_buf_puts(&json, "null");
+    else
+        print_node(&d->roots[0], &json);
+    yyjson_read_err why;
+    yyjson_doc *doc = json.overflow ? NULL : yyjson_read_opts(json.s, json.len, 0, NULL, &why);
+    if (!doc)
+        (void)sl_err_set(err, SL_EINVAL, "yaml: %s",
+                         json.overflow ? "the document is too large" : why.msg);
+    return doc;
+}
+
+/* What the client sent, as far as a message shows it. */
+static const char *summary(struct sl_rq *rq) {
+    static const char digits[] = "0123456789abcdef";
+    size_t n = rq->len < 30 ? rq->len : 30;
+    const char *more = rq->len > n ? " ..." : "";
+
+    if (!rq->len)
+        return "<empty>";
+    if (rq->body[0] == '{')
+        return sl_arena_printf(&rq->arena, "%.*s%s", (int)n, rq->body, more);
+    char hex[61] = "";
+    for (size_t i = 0; i < n; i++) {
+        hex[2 * i] = digits[(unsigned char)rq->body[i] >> 4];
+        hex[2 * i + 1] = digits[rq->body[i] & 15];
+    }
+    return sl_arena_printf(&rq->arena, "%s%s", hex, more);
+}
+
+/* The words of Go's decoder, as far as they can be known from ours. */
+static const char *json_fault(struct sl_rq *rq, const yyjson_read_err *why) {
+    char c = why->pos < rq->len ? rq->body[why->pos] : ' ';
+
+    if (why->code == YYJSON_READ_ERROR_UNEXPECTED_END || why->pos >= rq->len)
+        return "unexpected end of JSON input";
+    return sl_arena_printf(&rq->arena, "invalid character '%c' looking for beginning of value",
+                           c >= ' ' && c < 127 ? c : '?');
+}
+
+/* Of an object: it is not even known what it is. */
+static void say_unrecognized(struct sl_rq *rq, const char *why) {
+    const struct sl_sub *u = rq->sub;
+
+    sl_rq_bad(rq,
+              "the object provided is unrecognized (must be of type %s): couldn't get "
+              "version/kind; json parse error: %s (%s)",
+              u && u->kind ? u->kind : rq->kind->kind, why, summary(rq));
+}
+
+static bool type_is(const struct sl_rq *rq, const char *type) {
+    size_t n = strcspn(rq->content_type, "; ");
+    return strlen(type) == n && strncasecmp(rq->content_type, type, n) == 0;
+}
+
+yyjson_doc *sl_json_body(struct sl_rq *rq) {
+    yyjson_read_err why;
+    bool patch = rq->verb == SL_V_PATCH;
+
+    if (too_deep(rq->body, rq->len)) {
+        sl_rq_bad(rq, "%sexceeded max depth", patch ? "error decoding patch: " : "");
+        return NULL;
+    }
+    union { /* it is only read, but yyjson's type has no const */
+        const char *in;
+        char *out;
+    } unwritten = {.in = rq->body};
+    yyjson_doc *doc = yyjson_read_opts(unwritten.out, rq->len, 0, NULL, &why);
+    if (!doc && patch)
+        sl_rq_bad(rq, "error decoding patch: %s", json_fault(rq, &why));
+    else if (!doc)
+        say_unrecognized(rq, json_fault(rq, &why));
+    return doc;
+}
+
+/* Typed clients of kinds that are built in send protobuf unless they are told otherwise. */
+static yyjson_doc *wire_body(struct sl_rq *rq) {
+    struct sl_apiserver *server = rq->s;
+    yyjson_doc *doc = NULL;
+    struct sl_err err;
+
+    if ((!server->wire && sl_wire_new(&server->wire, &err) < 0) ||
+        sl_wire_read(server->wire, server->schemas, rq->body, rq->len, &doc, &err) < 0)
+        sl_rq_bad(rq, "%s", err.text);
+    return doc;
+}
+
+yyjson_doc *sl_body_read(struct sl_rq *rq) {
+    bool yaml = type_is(rq, "application/yaml");
+    struct sl_err err;
+
+    if (type_is(rq, SL_WIRE_TYPE) && (!rq->kind || !rq->kind->crd))
+        return wire_body(rq);
+    if (*rq->content_type && !yaml && !type_is(rq, SL_JSON)) {
+        sl_rq_fail(
+            rq, 415, "UnsupportedMediaType",
+            "the body of the request was in an unknown format - accepted media types include: %s",
+            rq->kind && rq->kind->crd ? SL_API_TYPES : SL_API_TYPES ", " SL_WIRE_TYPE);
+        return NULL;
+    }
+    if (!yaml)
+        return sl_json_body(rq);
+    yyjson_doc *doc = sl_yaml_read(rq->body, rq->len, &err);
+    if (!doc)
+        sl_rq_bad(rq, "error converting YAML to JSON: %s", err.text);
+    return doc;
+}
+
+/* A body of another kind than the path says. */
+static void say_other(struct sl_rq *rq, const char *api_version, const char *kind,
+                      const char *wanted) {
+    const char *slash = strchr(api_version, '/');
+    const char *group =
+        slash ? sl_arena_strndup(&rq->arena, api_version, (size_t)(slash - api_version)) : "";
+    const char *version = slash ? slash + 1 : api_version;
+    const struct sl_kind *k = sl_kind_by_kind(rq->s, group, kind);
+
+    if (k && !k->crd && sl_kind_version(k, version))
+        sl_rq_bad(rq,
+                  "%s in version \"%s\" cannot be handled as a %s: converting (%s.%s) to (%s.%s): "
+                  "unknown conversion",
+                  kind, version, wanted, version, kind,
+                  *rq->group ? sl_arena_strndup(&rq->arena, rq->group, strcspn(rq->group, "."))
+                             : "core",
+                  wanted);
+    else
+        sl_rq_bad(rq,
+                  "%s in version \"%s\" cannot be handled as a %s: no kind \"%s\" is registered "
+                  "for version \"%s\"",
+                  kind, version, wanted, kind, api_version);
+}
+
+/* The same of a custom resource. */
+static void say_other_custom(struct sl_rq *rq, yyjson_val *body, const char *api_version) {
+    const char *v = sl_json_str(body, "apiVersion"), *k = sl_json_str(body, "kind");
+
+    if (!*v || !*k) {
+        sl_rq_bad(rq,
+                  "the object provided is unrecognized (must be of type %s): Object '%s' is "
+                  "missing in '%.*s' (%s)",
+                  rq->kind->kind, *k ? "apiVersion" : "Kind", (int)rq->len, rq->body, summary(rq));
+    } else if (strcmp(v, api_version) != 0) {
+        sl_rq_bad(rq,
+                  "the API version in the data (%s) does not match the expected API version (%s)",
+                  v, api_version);
+    } else {
+        struct sl_field_errs errs = {.arena = &rq->arena};
+        sl_field_invalid(&errs, SL_PATH(NULL, "kind"), sl_bad_str(k), "must be %s", rq->kind->kind);
+        sl_rq_invalid(rq, rq->kind->group, k, sl_json_str(body, "metadata.name"), &errs);
+    }
+}
+
+bool sl_body_is(struct sl_rq *rq, yyjson_val *body, const char *api_version, const char *kind) {
+    const char *v = sl_json_str(body, "apiVersion"), *k = sl_json_str(body, "kind");
+    bool strict = rq->kind->crd && strcmp(kind, rq->kind->kind) ==
+                                       0; /* custom resources have to say what they are */
+    bool other =
+        ((*k || strict) && strcmp(k, kind) != 0) || ((*v || strict) && strcmp(v, api_version) != 0);
+
+    if (!yyjson_is_obj(body)) {
+        say_unrecognized(
+            rq, sl_arena_printf(
+                    &rq->arena,
+                    "json: cannot unmarshal %s into Go value of type struct { APIVersion string "
+                    "\"json:\\\"apiVersion,omitempty\\\"\"; Kind string "
+                    "\"json:\\\"kind,omitempty\\\"\" }",
+                    yyjson_is_num(body) ? "number" : yyjson_get_type_desc(body)));
+        return false;
+    }
+    if (!other)
+        return true;
+    if (rq->kind->crd)
+        say_other_custom(rq, body, api_version);
+    else
+        say_other(rq, *v ? v : api_version, *k ? k : kind, kind);
+    return false;
+}

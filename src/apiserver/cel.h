@@ -1,0 +1,36 @@
+/*
+ * x-kubernetes-validations: the part of the Common Expression Language that rules on objects are
+ * written in.
+ *
+ *     has(self.a) || self.b.all(x, x.name != '' && size(x.items) <= 3)
+ *
+ * Literals, lists, fields, indices, arithmetic, comparison, in, logic, ?:, the macros has, all,
+ * exists, exists_one, map and filter, and size, contains, startsWith, endsWith, matches, string,
+ * int. What goes beyond is refused when it is compiled. Pure; what an expression may cost is
+ * bounded.
+ */
+#ifndef SL_APISERVER_CEL_H
+#define SL_APISERVER_CEL_H
+
+#include <yyjson.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+
+#define SL_CEL_MAX_BYTES 8192u    /* of a rule */
+#define SL_CEL_MAX_DEPTH 64u      /* of parentheses and calls */
+#define SL_CEL_MAX_STEPS 2000000u /* of one evaluation */
+
+struct sl_cel;
+
+/* In the arena, with all its texts. */
+int sl_cel_compile(const char *text, struct sl_arena *arena, struct sl_cel **ret,
+                   struct sl_err *err) _must_check_;
+/* Does it ask what was before? Then there is nothing to ask of what is new. */
+bool sl_cel_uses_old(const struct sl_cel *c);
+/* *ret: does it hold? Negative with words if that cannot be said (a field that is not there ...).
+ */
+int sl_cel_holds(const struct sl_cel *c, yyjson_val *self, yyjson_val *old, bool *ret,
+                 struct sl_err *err) _must_check_;
+
+#endif

@@ -1,0 +1,130 @@
+#include "apiserver/cells.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/json.h"
+
+void sl_cell_created_age(yyjson_val *object, sl_time now, struct sl_buf *out) {
+    sl_cell_age(sl_json_at(object, "metadata.creationTimestamp"), now, out);
+}
+
+void sl_cell_str(yyjson_val *object, const char *path, const char *otherwise, struct sl_buf *out) {
+    const char *s = sl_json_str(object, path);
+    sl_buf_json(out, *s ? s : otherwise);
+}
+
+void sl_cell_int(yyjson_val *object, const char *path, struct sl_buf *out) {
+    sl_buf_printf(out, "%lld", (long long)sl_json_int(object, path, 0));
+}
+
+void sl_cell_containers(yyjson_val *pod_spec, const char *what, struct sl_buf *out) {
+    _cleanup_(sl_buf_done) struct sl_buf text;
+    size_t i, n;
+    yyjson_val *c;
+
+    sl_buf_init(&text, SL_CELL_TEXT_MAX);
+    yyjson_arr_foreach (sl_json_get(pod_spec, "containers"), i, n, c) {
+        sl_buf_printf(&text, "%s%s", i ? "," : "", sl_json_str(c, what));
+    }
+    sl_buf_json(out, sl_buf_str(&text));
+}
+
+/* ---- selectors ---- */
+
+/* A requirement: a pair of matchLabels, or an item of matchExpressions. */
+#define TERMS_MAX 256u
+struct term {
+    const char *key;
+    yyjson_val *value, *expr;
+    uint32_t at; /* the place in the object ends ties */
+};
+
+static int by_key(const void *a, const void *b) {
+    const struct term *x = a, *y = b;
+    int r = strcmp(x->key, y->key);
+
+    return r ? r : (x->at > y->at) - (x->at < y->at);
+}
+
+static int by_text(const void *a, const void *b) {
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void print_values(yyjson_val *values, struct sl_buf *out) {
+    const char *words[TERMS_MAX];
+    size_t i, n, count = 0;
+    yyjson_val *v;
+
+    yyjson_arr_foreach (values, i, n, v) {
+        if (count < TERMS_MAX)
+            words[count++] = sl_json_text(v);
+    }
+    qsort(words, count, sizeof(*words), by_text);
+    for (i = 0; i < count; i++)
+        sl_buf_printf(out, "%s%s", i ? "," : "(", words[i]);
+    sl_buf_puts(out, count ? ")" : "()");
+}
+
+static void print_term(const struct term *t, struct sl_buf *out) {
+    const char *op = sl_json_str(t->expr, "operator");
+
+    if (!t->expr) {
+        sl_buf_printf(out, "%s=%s", t->key, sl_json_text(t->value));
+    } else if (strcmp(op, "Exists") == 0) {
+        sl_buf_puts(out, t->key);
+    } else if (strcmp(op, "DoesNotExist") == 0) {
+        sl_buf_printf(out, "!%s", t->key);
+    } else {
+        sl_buf_printf(out, "%s %s ", t->key, strcmp(op, "In") == 0 ? "in" : "notin");
+        print_values(sl_json_get(t->expr, "values"), out);
+    }
+}
+
+static void print_terms(yyjson_val *map, yyjson_val *exprs, const char *empty, struct sl_buf *out) {
+    _cleanup_(sl_buf_done) struct sl_buf text;
+    struct term terms[TERMS_MAX];
+    uint32_t count = 0;
+    size_t i, n;
+    yyjson_val *key, *v;
+
+    sl_buf_init(&text, SL_CELL_TEXT_MAX);
+    if (yyjson_is_obj(map)) {
+        yyjson_obj_foreach (map, i, n, key, v) {
+            if (count < TERMS_MAX)
+                terms[count] = (struct term){yyjson_get_str(key), v, NULL, count}, count++;
+        }
+    }
+    yyjson_arr_foreach (exprs, i, n, v) {
+        if (count < TERMS_MAX)
+            terms[count] = (struct term){sl_json_str(v, "key"), NULL, v, count}, count++;
+    }
+    qsort(terms, count, sizeof(*terms), by_key);
+    for (i = 0; i < count; i++) {
+        if (i)
+            sl_buf_putc(&text, ',');
+        print_term(&terms[i], &text);
+    }
+    sl_buf_json(out, count ? sl_buf_str(&text) : empty);
+}
+
+void sl_cell_selector(yyjson_val *selector, const char *empty, struct sl_buf *out) {
+    print_terms(sl_json_get(selector, "matchLabels"), sl_json_get(selector, "matchExpressions"),
+                empty, out);
+}
+
+void sl_cell_labels(yyjson_val *map, struct sl_buf *out) {
+    print_terms(map, NULL, "<none>", out);
+}
+
+/* ---- which kind has which ---- */
+
+struct sl_columns sl_columns_of(const char *kind) {
+    const struct sl_kind_columns *const tables[] = {sl_columns_core, sl_columns_work};
+
+    for (size_t t = 0; t < SL_LEN(tables); t++)
+        for (const struct sl_kind_columns *c = tables[t]; c->kind; c++)
+            if (strcmp(c->kind, kind) == 0)
+                return c->columns;
+    return (struct sl_columns){sl_columns_plain, SL_LEN(sl_columns_plain)};
+}

@@ -1,0 +1,293 @@
+/* The columns of batch, apps and the smaller groups. */
+#include <string.h>
+
+#include "api/json.h"
+#include "apiserver/cells.h"
+
+/* Names, images and selector of what has a pod template. */
+#define TEMPLATE_CELLS(prefix_, spec_, selector_, empty_)                                          \
+    static void prefix_##_names(yyjson_val *o, sl_time now, struct sl_buf *out) {                  \
+        (void)now;                                                                                 \
+        sl_cell_containers(sl_json_at(o, spec_), "name", out);                                     \
+    }                                                                                              \
+    static void prefix_##_images(yyjson_val *o, sl_time now, struct sl_buf *out) {                 \
+        (void)now;                                                                                 \
+        sl_cell_containers(sl_json_at(o, spec_), "image", out);                                    \
+    }                                                                                              \
+    static void prefix_##_selector(yyjson_val *o, sl_time now, struct sl_buf *out) {               \
+        (void)now;                                                                                 \
+        sl_cell_selector(sl_json_at(o, selector_), empty_, out);                                   \
+    }
+#define TEMPLATE_COLUMNS(prefix_)                                                                  \
+    SL_COLUMN_WIDE("Containers", "string", "Names of the containers.", prefix_##_names),           \
+        SL_COLUMN_WIDE("Images", "string", "Images of the containers.", prefix_##_images)
+#define SELECTOR_COLUMN(prefix_)                                                                   \
+    SL_COLUMN_WIDE("Selector", "string", "The pods that belong to it.", prefix_##_selector)
+
+TEMPLATE_CELLS(set, "spec.template.spec", "spec.selector", "<none>")
+
+/* ---- jobs ---- */
+
+static void job_status(yyjson_val *o, sl_time now, struct sl_buf *out) {
+    /* In this order; what is being deleted comes between. */
+    static const char *const ended[] = {"Complete", "Failed"};
+    static const char *const others[] = {"Suspended", "FailureTarget", "SuccessCriteriaMet"};
+    const char *word = "Running";
+
+    (void)now;
+    for (size_t i = SL_LEN(others); i-- > 0;)
+        if (sl_json_condition(o, others[i]))
+            word = others[i];
+    if (sl_json_at(o, "metadata.deletionTimestamp"))
+        word = "Terminating";
+    for (size_t i = SL_LEN(ended); i-- > 0;)
+        if (sl_json_condition(o, ended[i]))
+            word = ended[i];
+    sl_buf_json(out, word);
+}
+
+static void job_completions(yyjson_val *o, sl_time now, struct sl_buf *out) {
+    int64_t want = sl_json_int(o, "spec.completions", -1),
+            wide = sl_json_int(o, "spec.parallelism", 0);
+
+    (void)now;
+    sl_buf_printf(out, "\"%lld/%lld", (long long)sl_json_int(o, "status.succeeded", 0),
+                  (long long)(want < 0 ? 1 : want));
+    if (want < 0 && wide > 1)
+        sl_buf_printf(out, " of %lld", (long long)wide);
+    sl_buf_putc(out, '"');
+}
+
+static void job_duration(yyjson_val *o, sl_time now, struct sl_buf *out) {
+    sl_time from, to = now;
+
+    sl_buf_putc(out, '"');
+    if (sl_stamp_parse(sl_json_str(o, "status.startTime"), &from)) {
+        (void)sl_stamp_parse(sl_json_str(o, "status.completionTime"), &to);
+        sl_age_print(to - from, out);
+    }
+    sl_buf_putc(out, '"');
+}
+
+static const struct sl_column jobs[] = {
+    SL_COLUMN_NAME,
+    SL_COLUMN("Status", "string", "How far it is, in one word.", job_status),
+    SL_COLUMN("Completions", "string", "Pods that succeeded, of those wanted.", job_completions),
+    SL_COLUMN("Duration", "string", "How long it runs, or ran.", job_duration),
+    SL_COLUMN_AGE,
+    TEMPLATE_COLUMNS(set),
+    SELECTOR_COLUMN(set),
+};
+
+/* ---- cron jobs ---- */
+
+TEMPLATE_CELLS(cron, "spec.jobTemplate.spec.template.spec", "spec.jobTemplate.spec.selector",
+               "<none>")
+SL_STR_CELL(cron_schedule, "spec.schedule", "")
+SL_STR_CELL(cron_zone, "spec.timeZone", "<none>")
+
+static void cron_suspend(yyjson_val *o, sl_time now, struct sl_buf *out) {
+    yyjson_val *v = sl_json_at(o, "spec.suspend");
+
+    (void)now;
+    sl_buf_json(out, !v ? "<unset>" : yyjson_get_bool(v) ? "True" : "False");
+}
+static void cron_active(yyjson_val *o, sl_time now, struct sl_buf *out) {
+    (void)now;
+    sl_buf_printf(out, "%zu", sl_json_size(sl_json_at(o, "status.active")));
+}
+static void cron_last(yyjson_val *o, sl_time now, struct sl_buf *out) {
+    yyjson_val *last = sl_json_at(o, "status.lastScheduleTime");
+
+    if (last)
+        sl_cell_age(last, now, out);
+    else
+        sl_buf_puts(out, "\"<none>\"");
+}
+
+static const struct sl_column cron_jobs[] = {
+    SL_COLUMN_NAME,
+    SL_COLUMN("Schedule", "string", "When it runs, as cron has it.", cron_schedule),
+    SL_COLUMN("Timezone", "string", "Whose clock that is.", cron_zone),
+    SL_COLUMN("Suspend", "boolean", "Whether it makes no new jobs.", cron_suspend),
+    SL_COLUMN("Active", "integer", "How many of its jobs run.", cron_active),
+    SL_COLUMN("Last Schedule", "string", "When it made a job last.", cron_last),
+    SL_COLUMN_AGE,
+    TEMPLATE_COLUMNS(cron),
+    SELECTOR_COLUMN(cron),
+};
+
+/* ---- apps ---- */
+
+SL_INT_CELL(set_wanted, "spec.replicas")
+SL_INT_CELL(set_current, "status.replicas")
+SL_INT_CELL(set_ready, "status.readyReplicas")
+SL_INT_CELL(set_updated, "status.updatedReplicas")
+SL_INT_CELL(set_available, "status.availableReplicas")
+
+static void set_ready_of(yyjson_val *o, sl_time now, struct sl_buf *out) {
+    (void)now;
+    sl_buf_printf(out, "\"%lld/%lld\"", (long long)sl_json_int(o, "status.readyReplicas", 0),
+                  (long long)sl_json_int(o, "spec.replicas", 0));
+}
+
+TEMPLATE_CELLS(deployment, "spec.template.spec", "spec.selector", "")
+
+static const struct sl_column deployments[] = {
+    SL_COLUMN_NAME,
+    SL_COLUMN("Ready", "string", "Pods that are ready, of those wanted.", set_ready_of),
+    SL_COLUMN("Up-to-date", "string", "Pods of the newest template.", set_updated),
+    SL_COLUMN("Available", "string", "Pods that have been ready for long enough.", set_available),
+    SL_COLUMN_AGE,
+    TEMPLATE_COLUMNS(deployment),
+    SELECTOR_COLUMN(deployment),
+};
+
+static const struct sl_column replica_sets[] = {
+    SL_COLUMN_NAME,
+    SL_COLUMN("Desired", "integer", "Pods that are wanted.", set_wanted),
+    SL_COLUMN("Current", "integer", "Pods that are there.", set_current),
+    SL_COLUMN("Ready", "integer", "Pods that are ready.", set_ready),
+    SL_COLUMN_AGE,
+    TEMPLATE_COLUMNS(set),
+    SELECTOR_COLUMN(set),
+};
+
+static const struct sl_column stateful_sets[] = {
+    SL_COLUMN_NAME,
+    SL_COLUMN("Ready", "string", "Pods that are ready, of those wanted.", set_ready_of),
+    SL_COLUMN_AGE,
+    TEMPLATE_COLUMNS(set),
+};
+
+static void revision_owner(yyjson_val *o, sl_time now, struct sl_buf *out) {
+    _cleanup_(sl_buf_done) struct sl_buf text;
+    size_t i, n;
+    yyjson_val *r;
+
+    (void)now;
+    sl_buf_init(&text, SL_CELL_TEXT_MAX);
+    yyjson_arr_foreach (sl_json_at(o, "metadata.ownerReferences"), i, n, r) {
+        const char *version = sl_json_str(r, "apiVersion"), *slash = strchr(version, '/');
+        if (!sl_json_bool(r, "controller", false) || text.len)
+            continue;
+        for (const char *p = sl_json_str(r, "kind"); *p; p++)
+            sl_buf_putc(&text, *p >= 'A' && *p <= 'Z' ? (char)(*p - 'A' + 'a') : *p);
+        if (slash) {
+            sl_buf_putc(&text, '.');
+            sl_buf_add(&text, version, (size_t)(slash - version));
+        }
+        sl_buf_printf(&text, "/%s", sl_json_str(r, "name"));
+    }
+    sl_buf_json(out, text.len ? sl_buf_str(&text) : "<none>");
+}
+SL_INT_CELL(revision_number, "revision")
+static const struct sl_column revisions[] = {
+    SL_COLUMN_NAME,
+    SL_COLUMN("Controller", "string", "Whose state it is.", revision_owner),
+    SL_COLUMN("Revision", "string", "Its number.", revision_number),
+    SL_COLUMN_AGE,
+};
+
+/* ---- the smaller groups ---- */
+
+SL_STR_CELL(lease_holder, "spec.holderIdentity", "")
+static const struct sl_column leases[] = {
+    SL_COLUMN_NAME,
+    SL_COLUMN("Holder", "string", "Who has it.", lease_holder),
+    SL_COLUMN_AGE,
+};
+
+SL_INT_CELL(priority_value, "value")
+static void priority_default(yyjson_val *o, sl_time now, struct sl_buf *out) {
+    (void)now;
+    sl_buf_puts(out, sl_json_bool(o, "globalDefault", false) ? "true" : "false");
+}
+SL_STR_CELL(priority_preempts, "preemptionPolicy", "")
+static const struct sl_column priorities[] = {
+    SL_COLUMN_NAME,
+    SL_COLUMN("Value", "integer", "The priority of pods of the class.", priority_value),
+    SL_COLUMN("Global-Default", "boolean", "Whether pods without a class have it.",
+              priority_default),
+    SL_COLUMN_AGE,
+    SL_COLUMN("PreemptionPolicy", "string", "Whether its pods take the place of others.",
+              priority_preempts),
+};
+
+SL_STR_CELL(runtime_handler, "handler", "")
+static const struct sl_column runtimes[] = {
+    SL_COLUMN_NAME,
+    SL_COLUMN("Handler", "string", "What runs pods of the class.", runtime_handler),
+    SL_COLUMN_AGE,
+};
+
+static void binding_role(yyjson_val *o, sl_time now, struct sl_buf *out) {
+    _cleanup_(sl_buf_done) struct sl_buf text;
+
+    (void)now;
+    sl_buf_init(&text, SL_CELL_TEXT_MAX);
+    sl_buf_printf(&text, "%s/%s", sl_json_str(o, "roleRef.kind"), sl_json_str(o, "roleRef.name"));
+    sl_buf_json(out, sl_buf_str(&text));
+}
+static void subjects(yyjson_val *o, const char *kind, struct sl_buf *out) {
+    _cleanup_(sl_buf_done) struct sl_buf text;
+    size_t i, n;
+    yyjson_val *s;
+
+    sl_buf_init(&text, SL_CELL_TEXT_MAX);
+    yyjson_arr_foreach (sl_json_get(o, "subjects"), i, n, s) {
+        const char *ns = sl_json_str(s, "namespace");
+        bool account = strcmp(kind, "ServiceAccount") == 0;
+        if (strcmp(sl_json_str(s, "kind"), kind) == 0)
+            sl_buf_printf(&text, "%s%s%s%s", text.len ? ", " : "", account ? ns : "",
+                          account && *ns ? "/" : "", sl_json_str(s, "name"));
+    }
+    sl_buf_json(out, sl_buf_str(&text));
+}
+static void binding_users(yyjson_val *o, sl_time now, struct sl_buf *out) {
+    (void)now;
+    subjects(o, "User", out);
+}
+static void binding_groups(yyjson_val *o, sl_time now, struct sl_buf *out) {
+    (void)now;
+    subjects(o, "Group", out);
+}
+static void binding_accounts(yyjson_val *o, sl_time now, struct sl_buf *out) {
+    (void)now;
+    subjects(o, "ServiceAccount", out);
+}
+static const struct sl_column bindings[] = {
+    SL_COLUMN_NAME,
+    SL_COLUMN("Role", "string", "What may be done.", binding_role),
+    SL_COLUMN_AGE,
+    SL_COLUMN_WIDE("Users", "string", "Users who may.", binding_users),
+    SL_COLUMN_WIDE("Groups", "string", "Groups that may.", binding_groups),
+    SL_COLUMN_WIDE("ServiceAccounts", "string", "Service accounts that may.", binding_accounts),
+};
+
+static void webhook_count(yyjson_val *o, sl_time now, struct sl_buf *out) {
+    (void)now;
+    sl_buf_printf(out, "%zu", sl_json_size(sl_json_get(o, "webhooks")));
+}
+static const struct sl_column webhooks[] = {
+    SL_COLUMN_NAME,
+    SL_COLUMN("Webhooks", "integer", "How many are called.", webhook_count),
+    SL_COLUMN_AGE,
+};
+
+const struct sl_kind_columns sl_columns_work[] = {
+    SL_COLUMNS("Job", jobs),
+    SL_COLUMNS("CronJob", cron_jobs),
+    SL_COLUMNS("Deployment", deployments),
+    SL_COLUMNS("ReplicaSet", replica_sets),
+    SL_COLUMNS("StatefulSet", stateful_sets),
+    SL_COLUMNS("ControllerRevision", revisions),
+    SL_COLUMNS("Lease", leases),
+    SL_COLUMNS("PriorityClass", priorities),
+    SL_COLUMNS("RuntimeClass", runtimes),
+    SL_COLUMNS("RoleBinding", bindings),
+    SL_COLUMNS("ClusterRoleBinding", bindings),
+    SL_COLUMNS("MutatingWebhookConfiguration", webhooks),
+    SL_COLUMNS("ValidatingWebhookConfiguration", webhooks),
+    {NULL, {NULL, 0}},
+};

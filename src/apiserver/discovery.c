@@ -1,0 +1,389 @@
+/*
+ * Which groups, versions and kinds there are: /api, /apis and below, each kind for itself and all
+ * in one document (apidiscovery.k8s.io). The large documents are made once and kept until a kind
+ * comes or goes.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "apiserver/server.h"
+
+#define GROUP_VERSIONS 32u
+#define TEXT_MAX ((size_t)64 << 20)
+#define DISCOVERY "apidiscovery.k8s.io"
+
+enum { V2, V2BETA1 };
+struct sl_catalog {
+    struct sl_apiserver *s;
+    struct {
+        uint64_t gen; /* of the kinds it was made from; 0: none yet */
+        struct sl_buf text;
+    } core[2], groups[2];
+};
+
+struct sl_catalog *sl_catalog_new(struct sl_apiserver *s) {
+    struct sl_catalog *c = sl_alloc0(1, sizeof *c);
+
+    c->s = s;
+    for (int i = 0; i < 2; i++) {
+        sl_buf_init(&c->core[i].text, TEXT_MAX);
+        sl_buf_init(&c->groups[i].text, TEXT_MAX);
+    }
+    return c;
+}
+
+void sl_catalog_free(struct sl_catalog *c) {
+    for (int i = 0; i < 2; i++) {
+        sl_buf_done(&c->core[i].text);
+        sl_buf_done(&c->groups[i].text);
+    }
+    sl_freep(&c);
+}
+
+/* ---- versions of a group ---- */
+
+/* "v2" before "v1" before "v1beta2" before "v1alpha1"; other words last. */
+static void weigh(const char *v, long w[3]) {
+    char *end;
+
+    w[0] = w[1] = w[2] = 0;
+    if (*v != 'v' || v[1] < '1' || v[1] > '9')
+        return;
+    w[1] = strtol(v + 1, &end, 10);
+    w[0] = !*end ? 3 : strncmp(end, "beta", 4) == 0 ? 2 : strncmp(end, "alpha", 5) == 0 ? 1 : 0;
+    w[2] = *end ? strtol(end + strcspn(end, "0123456789"), NULL, 10) : 0;
+}
+
+static bool before(const char *a, const char *b) {
+    long x[3], y[3];
+
+    weigh(a, x);
+    weigh(b, y);
+    for (int i = 0; i < 3; i++)
+        if (x[i] != y[i])
+            return x[i] > y[i];
+    return strcmp(a, b) < 0;
+}
+
+static uint32_t versions_of(struct sl_apiserver *s, const char *group,
+                            const char *v[GROUP_VERSIONS]) {
+    struct sl_kind *k;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; (k = sl_kind_each(s, &i));) {
+        if (strcmp(k->group, group) != 0)
+            continue;
+        for (uint32_t j = 0; j < k->n_versions; j++) {
+            uint32_t at = 0;
+            if (!k->versions[j].served)
+                continue;
+            while (at < n && before(v[at], k->versions[j].name))
+                at++;
+            if ((at < n && strcmp(v[at], k->versions[j].name) == 0) || n == GROUP_VERSIONS)
+                continue;
+            memmove(&v[at + 1], &v[at], (n - at) * sizeof v[0]);
+            v[at] = k->versions[j].name;
+            n++;
+        }
+    }
+    return n;
+}
+
+/* ---- pieces ---- */
+
+static void comma(struct sl_buf *b) {
+    if (b->len && !strchr("{[", b->s[b->len - 1]))
+        sl_buf_putc(b, ',');
+}
+
+static void put_verbs(enum sl_verbs verbs, struct sl_buf *b) {
+    static const struct {
+        enum sl_verbs verb;
+        const char *word;
+    } words[] = {
+        {SL_V_CREATE, "create"}, {SL_V_DELETE, "delete"}, {SL_V_DELETE_ALL, "deletecollection"},
+        {SL_V_GET, "get"},       {SL_V_LIST, "list"},     {SL_V_PATCH, "patch"},
+        {SL_V_UPDATE, "update"}, {SL_V_WATCH, "watch"},
+    };
+
+    sl_buf_puts(b, "\"verbs\":[");
+    for (size_t i = 0; i < SL_LEN(words); i++)
+        if (verbs & words[i].verb) {
+            comma(b);
+            sl_buf_printf(b, "\"%s\"", words[i].word);
+        }
+    sl_buf_putc(b, ']');
+}
+
+static void put_words(const char *key, const char *const *words, struct sl_buf *b) {
+    if (!words || !words[0])
+        return;
+    sl_buf_printf(b, ",\"%s\":[", key);
+    for (; *words; words++) {
+        comma(b);
+        sl_buf_json(b, *words);
+    }
+    sl_buf_putc(b, ']');
+}
+
+/* ---- one document per version ---- */
+
+static void put_resource(const struct sl_kind *k, const struct sl_kind_version *v,
+                         struct sl_buf *b) {
+    const char *in = k->namespaced ? "true" : "false";
+    const struct sl_sub *u;
+
+    comma(b);
+    sl_buf_printf(b, "{\"name\":\"%s\",\"singularName\":\"%s\",\"namespaced\":%s,\"kind\":\"%s\",",
+                  k->plural, k->singular, in, k->kind);
+    put_verbs(k->verbs, b);
+    put_words("shortNames", k->short_names, b);
+    put_words("categories", k->categories, b);
+    sl_buf_putc(b, '}');
+    for (uint32_t i = 0; (u = sl_sub_each(k, v, &i));) {
+        if (u->refused)
+            continue;
+        sl_buf_printf(b, ",{\"name\":\"%s/%s\",\"singularName\":\"\",\"namespaced\":%s,", k->plural,
+                      u->name, in);
+        if (u->kind && u->group && *u->group)
+            sl_buf_printf(b, "\"group\":\"%s\",\"version\":\"%s\",", u->group, u->version);
+        sl_buf_printf(b, "\"kind\":\"%s\",", u->kind ? u->kind : k->kind);
+        put_verbs(u->verbs, b);
+        sl_buf_putc(b, '}');
+    }
+}
+
+static bool resource_list(struct sl_rq *rq, const char *group, const char *version) {
+    struct sl_buf *b = &rq->out;
+    struct sl_kind *k;
+    bool any = false;
+
+    sl_buf_puts(b, "{\"kind\":\"APIResourceList\"");
+    if (*group)
+        sl_buf_puts(b, ",\"apiVersion\":\"v1\"");
+    sl_buf_printf(b, ",\"groupVersion\":\"%s%s%s\",\"resources\":[", group, *group ? "/" : "",
+                  version);
+    for (uint32_t i = 0; (k = sl_kind_each(rq->s, &i));) {
+        const struct sl_kind_version *v =
+            strcmp(k->group, group) == 0 ? sl_kind_version(k, version) : NULL;
+        if (!v || !v->served)
+            continue;
+        any = true;
+        put_resource(k, v, b);
+    }
+    sl_buf_puts(b, "]}");
+    return any;
+}
+
+/* ---- groups ---- */
+
+static bool put_group(struct sl_apiserver *s, const char *group, struct sl_buf *b) {
+    const char *v[GROUP_VERSIONS];
+    uint32_t n = versions_of(s, group, v);
+
+    if (!n)
+        return false;
+    sl_buf_printf(b, "\"name\":\"%s\",\"versions\":[", group);
+    for (uint32_t i = 0; i < n; i++)
+        sl_buf_printf(b, "%s{\"groupVersion\":\"%s/%s\",\"version\":\"%s\"}", i ? "," : "", group,
+                      v[i], v[i]);
+    sl_buf_printf(b, "],\"preferredVersion\":{\"groupVersion\":\"%s/%s\",\"version\":\"%s\"}",
+                  group, v[0], v[0]);
+    return true;
+}
+
+/* The next group after the one of *at; NULL after the last. Kinds stand in the order of their
+ * groups. */
+static const char *next_group(struct sl_apiserver *s, uint32_t *at) {
+    while (*at < s->n_kinds) {
+        const char *group = s->kinds[*at]->group;
+        do
+            (*at)++;
+        while (*at < s->n_kinds && strcmp(s->kinds[*at]->group, group) == 0);
+        if (*group)
+            return group;
+    }
+    return NULL;
+}
+
+static void group_list(struct sl_rq *rq) {
+    struct sl_buf *b = &rq->out;
+    const char *group;
+
+    sl_buf_puts(b, "{\"kind\":\"APIGroupList\",\"apiVersion\":\"v1\",\"groups\":[");
+    for (uint32_t at = 0; (group = next_group(rq->s, &at));) {
+        comma(b);
+        sl_buf_putc(b, '{');
+        if (put_group(rq->s, group, b))
+            sl_buf_putc(b, '}');
+        else
+            b->len -= b->s[b->len - 2] == ',' ? 2 : 1; /* none of it is served */
+    }
+    sl_buf_puts(b, "]}");
+}
+
+/* ---- all in one ---- */
+
+static void put_kind_of(const char *group, const char *version, const char *kind,
+                        struct sl_buf *b) {
+    sl_buf_printf(b, "\"responseKind\":{\"group\":\"%s\",\"version\":\"%s\",\"kind\":\"%s\"}",
+                  group, version, kind);
+}
+
+static void put_found(const struct sl_kind *k, const struct sl_kind_version *v, struct sl_buf *b) {
+    const struct sl_sub *u;
+    bool any = false;
+
+    comma(b);
+    sl_buf_printf(b, "{\"resource\":\"%s\",", k->plural);
+    put_kind_of(k->group, v->name, k->kind, b);
+    sl_buf_printf(b, ",\"scope\":\"%s\",\"singularResource\":\"%s\",",
+                  k->namespaced ? "Namespaced" : "Cluster", k->singular);
+    put_verbs(k->verbs, b);
+    put_words("shortNames", k->short_names, b);
+    put_words("categories", k->categories, b);
+    for (uint32_t i = 0; (u = sl_sub_each(k, v, &i));) {
+        if (u->refused)
+            continue;
+        sl_buf_printf(b, "%s{\"subresource\":\"%s\",", any ? "," : ",\"subresources\":[", u->name);
+        any = true;
+        if (u->kind)
+            put_kind_of(u->group ? u->group : "", u->version, u->kind, b);
+        else
+            put_kind_of(k->group, v->name, k->kind, b);
+        sl_buf_putc(b, ',');
+        put_verbs(u->verbs, b);
+        sl_buf_putc(b, '}');
+    }
+    sl_buf_puts(b, any ? "]}" : "}");
+}
+
+static void put_group_found(struct sl_apiserver *s, const char *group, struct sl_buf *b) {
+    const char *v[GROUP_VERSIONS];
+    uint32_t n = versions_of(s, group, v);
+    struct sl_kind *k;
+
+    if (!n)
+        return;
+    comma(b);
+    sl_buf_puts(b, "{\"metadata\":{");
+    if (*group)
+        sl_buf_printf(b, "\"name\":\"%s\"", group);
+    sl_buf_puts(b, "},\"versions\":[");
+    for (uint32_t i = 0; i < n; i++) {
+        sl_buf_printf(b, "%s{\"version\":\"%s\",\"resources\":[", i ? "," : "", v[i]);
+        for (uint32_t j = 0; (k = sl_kind_each(s, &j));) {
+            const struct sl_kind_version *kv =
+                strcmp(k->group, group) == 0 ? sl_kind_version(k, v[i]) : NULL;
+            if (kv && kv->served)
+                put_found(k, kv, b);
+        }
+        sl_buf_puts(b, "],\"freshness\":\"Current\"}");
+    }
+    sl_buf_puts(b, "]}");
+}
+
+static void aggregated(struct sl_rq *rq, bool core, int form) {
+    struct sl_catalog *c = rq->s->catalog;
+    struct sl_buf *b = core ? &c->core[form].text : &c->groups[form].text;
+    uint64_t *gen = core ? &c->core[form].gen : &c->groups[form].gen;
+    const char *group;
+
+    rq->type = form == V2 ? "application/json;g=" DISCOVERY ";v=v2;as=APIGroupDiscoveryList"
+                          : "application/json;g=" DISCOVERY ";v=v2beta1;as=APIGroupDiscoveryList";
+    if (*gen != rq->s->kinds_gen) {
+        *gen = rq->s->kinds_gen;
+        sl_buf_clear(b);
+        sl_buf_printf(b,
+                      "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"" DISCOVERY
+                      "/%s\",\"metadata\":{},\"items\":[",
+                      form == V2 ? "v2" : "v2beta1");
+        if (core)
+            put_group_found(rq->s, "", b);
+        for (uint32_t at = 0; !core && (group = next_group(rq->s, &at));)
+            put_group_found(rq->s, group, b);
+        sl_buf_puts(b, "]}");
+    }
+    sl_buf_add(&rq->out, b->s, b->len);
+    sl_rq_answer(rq, 200);
+}
+
+/* The first of the forms that the client takes; -1: the older documents. */
+static int wants_aggregated(const char *accept) {
+    while (*accept) {
+        size_t len = strcspn(accept, ",");
+        const char *as = memmem(accept, len, "as=APIGroupDiscoveryList", 24),
+                   *v2 = memmem(accept, len, "v=v2", 4);
+        bool json = !memmem(accept, len, "protobuf", 8) && !memmem(accept, len, "cbor", 4);
+        if (as && v2 && json)
+            return memmem(v2, len - (size_t)(v2 - accept), "v=v2beta1", 9) ? V2BETA1 : V2;
+        if (!as && json)
+            return -1;
+        accept += len + (accept[len] == ',');
+    }
+    return -1;
+}
+
+/* ---- what is asked ---- */
+
+static void api_versions(struct sl_rq *rq) {
+    sl_buf_printf(&rq->out,
+                  "{\"kind\":\"APIVersions\",\"versions\":[\"v1\"],\"serverAddressByClientCIDRs\":["
+                  "{\"clientCIDR\":"
+                  "\"0.0.0.0/0\",\"serverAddress\":\"%s\"}]}",
+                  rq->s->address);
+    sl_rq_answer(rq, 200);
+}
+
+static void root(struct sl_rq *rq) {
+    const char *group, *v[GROUP_VERSIONS];
+    struct sl_buf *b = &rq->out;
+
+    sl_buf_puts(b, "{\"paths\":[\"/api\",\"/api/v1\",\"/apis\"");
+    for (uint32_t at = 0; (group = next_group(rq->s, &at));) {
+        uint32_t n = versions_of(rq->s, group, v);
+        sl_buf_printf(b, ",\"/apis/%s\"", group);
+        for (uint32_t i = 0; i < n; i++)
+            sl_buf_printf(b, ",\"/apis/%s/%s\"", group, v[i]);
+    }
+    sl_buf_puts(
+        b, ",\"/healthz\",\"/livez\",\"/openapi/v2\",\"/openapi/v3\",\"/readyz\",\"/version\"]}");
+    sl_rq_answer(rq, 200);
+}
+
+bool sl_discover(struct sl_rq *rq, const char *const *parts, uint32_t n, const char *accept) {
+    bool core = n && strcmp(parts[0], "api") == 0;
+    bool groups = n && strcmp(parts[0], "apis") == 0;
+    int form = wants_aggregated(accept);
+
+    if (n == 0) {
+        root(rq);
+        return true;
+    }
+    if (n >= 2 && strcmp(parts[0], "openapi") == 0)
+        return sl_openapi(rq, parts, n, accept);
+    if (n == 1 && (core || groups) && form >= 0) {
+        aggregated(rq, core, form);
+        return true;
+    }
+    if (core && n == 1) {
+        api_versions(rq);
+        return true;
+    }
+    bool found = false;
+    if (core && n == 2) {
+        found = resource_list(rq, "", parts[1]);
+    } else if (groups && n == 1) {
+        group_list(rq);
+        found = true;
+    } else if (groups && n == 2 && *parts[1]) {
+        sl_buf_puts(&rq->out, "{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\",");
+        found = put_group(rq->s, parts[1], &rq->out);
+        sl_buf_putc(&rq->out, '}');
+    } else if (groups && n == 3) {
+        found = resource_list(rq, parts[1], parts[2]);
+    }
+    if (found)
+        sl_rq_answer(rq, 200);
+    return found;
+}

@@ -1,0 +1,22 @@
+/*
+ * JSONPath as printer columns use it: .a.b, ['a'], [0], [-1], [*], .*, [?(@.type=="Ready")]. Finds
+ * the first value.
+ */
+#ifndef SL_APISERVER_JSONPATH_H
+#define SL_APISERVER_JSONPATH_H
+
+#include <yyjson.h>
+
+#include "base/err.h"
+
+#define SL_JSONPATH_MAX 1024u /* bytes of a path */
+
+/* The first value in order; NULL if there is none, or the path is wrong. The leading dot may be
+ * left out. */
+yyjson_val *sl_jsonpath_first(yyjson_val *root, const char *path);
+/* Is it one that we understand? */
+int sl_jsonpath_check(const char *path, struct sl_err *err) _must_check_;
+/* Only fields, as scale and selectableFields want it: ".spec.replicas". */
+bool sl_jsonpath_is_fields(const char *path);
+
+#endif

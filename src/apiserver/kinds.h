@@ -1,0 +1,86 @@
+/*
+ * The built-in kinds: shared by kinds_*.c and pod_*.c.
+ */
+#ifndef SL_APISERVER_KINDS_H
+#define SL_APISERVER_KINDS_H
+
+#include "apiserver/kind.h"
+#include "apiserver/mut.h"
+#include "apiserver/words.h"
+#include "base/quantity.h"
+
+/* One row of the tables. */
+struct sl_builtin {
+    const char *group, *version, *kind, *plural;
+    const char *type;                /* the schema, without the package of the group and version */
+    const char *shorts, *categories; /* "po", "all": separated by commas; NULL */
+    bool namespaced, status, scale;
+    enum sl_verbs verbs;
+    const struct sl_strategy *strategy;
+    const char *const *selectable;
+    const char *shares; /* "group/plural" of a kind before it */
+    void (*review)(struct sl_change_in *c);
+};
+#define SL_V_NORMAL SL_V_ALL
+
+/* Each ended by a row without a kind. */
+extern const struct sl_builtin sl_builtin_core[], sl_builtin_batch[], sl_builtin_apps[],
+    sl_builtin_misc[];
+
+/* Is this write the first of the object? */
+static inline bool sl_is_new(const struct sl_change_in *c) {
+    return !c->old;
+}
+/* Is it a write of the object itself, not through a subresource? */
+static inline bool sl_is_whole(const struct sl_change_in *c) {
+    return *c->subresource == '\0';
+}
+/* The first object of a kind that 'pick' takes, walked in order; parsed. NULL: none. */
+yyjson_doc *sl_kind_pick(struct sl_apiserver *s, const struct sl_kind *k, const char *ns,
+                         bool (*pick)(yyjson_val *object, void *ctx), void *ctx);
+
+/* ---- pod_make.c: defaults of pods and of templates ---- */
+/* What holds for templates too: pull policies, empty volumes, the two names of the service account.
+ */
+void sl_template_defaults(yyjson_mut_doc *doc, yyjson_mut_val *pod_spec);
+/* Guaranteed, Burstable or BestEffort. */
+const char *sl_pod_qos(yyjson_mut_val *pod_spec);
+extern const struct sl_strategy sl_pod_strategy;
+
+/* ---- pod_check.c ---- */
+enum sl_pod_place { SL_IN_POD, SL_IN_TEMPLATE, SL_IN_STATEFUL };
+/* 'claims': names of volumes that a StatefulSet will add; NULL. */
+void sl_pod_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec,
+                       enum sl_pod_place place, yyjson_val *claims);
+/* labels, annotations and spec of a template */
+void sl_template_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *tmpl,
+                       enum sl_pod_place place, yyjson_val *claims);
+/* Requests, limits and their proportions. */
+void sl_resources_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *resources);
+void sl_tolerations_check(struct sl_field_errs *e, const struct sl_path *at,
+                          yyjson_val *tolerations);
+void sl_taint_effect_check(struct sl_field_errs *e, const struct sl_path *at, const char *effect,
+                           bool may_be_empty);
+/* ---- pod_places.c ---- */
+void sl_affinity_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *affinity);
+void sl_spread_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *constraints);
+/* Terms of node selectors. */
+void sl_node_selector_check(struct sl_field_errs *e, const struct sl_path *at,
+                            yyjson_val *selector);
+/* Does a label selector (matchLabels, matchExpressions) take these labels? */
+bool sl_selector_takes(yyjson_val *selector, yyjson_val *labels);
+/* A quantity that is there and not below zero, else an error. */
+bool sl_amount_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *v,
+                     sl_quantity *ret);
+
+/* ---- pod_update.c ---- */
+void sl_pod_update_check(struct sl_field_errs *e, yyjson_val *old, yyjson_val *pod);
+
+/* ---- job_check.c ---- */
+/* All but the selector, which templates of CronJobs have none of. */
+void sl_job_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec);
+
+/* ---- kinds_service.c ---- */
+extern const struct sl_strategy sl_service_strategy;
+
+#endif

@@ -1,0 +1,524 @@
+/* The kinds of core/v1 but pods. */
+#include <string.h>
+
+#include <openssl/evp.h>
+
+#include "api/json.h"
+#include "apiserver/kinds.h"
+
+#define MAX_DATA_BYTES ((size_t)1 << 20)
+
+/* ---- namespaces ---- */
+
+#define NS_LABEL "kubernetes.io/metadata.name"
+
+static void namespace_prepare(struct sl_change_in *c) {
+    yyjson_mut_val *spec, *list, *v;
+    bool there = false;
+    size_t i, n;
+
+    if (sl_is_new(c)) {
+        spec = sl_mut_obj(c->doc, c->object, "spec");
+        list = sl_mut_get(spec, "finalizers");
+        yyjson_mut_arr_foreach (list, i, n, v) {
+            there = there || yyjson_mut_equals_str(v, "kubernetes");
+        }
+        if (!list) {
+            list = yyjson_mut_arr(c->doc);
+            sl_mut_set(c->doc, spec, "finalizers", list);
+        }
+        if (!there)
+            yyjson_mut_arr_add_str(c->doc, list, "kubernetes");
+        sl_mut_set_str(c->doc, sl_mut_obj(c->doc, c->object, "status"), "phase", "Active");
+    } else if (strcmp(c->subresource, "finalize") != 0) {
+        sl_mut_keep(c->doc, c->object, "spec", c->old); /* finalizers go through /finalize alone */
+    }
+    /* A name that was made up is known only now. */
+    sl_mut_default_str(c->doc, sl_mut_obj(c->doc, c->object, "metadata.labels"), NS_LABEL,
+                       sl_mut_str(c->object, "metadata.name"));
+}
+
+static void namespace_defaults(struct sl_change_in *c) {
+    if (*c->name)
+        sl_mut_set_str(c->doc, sl_mut_obj(c->doc, c->object, "metadata.labels"), NS_LABEL, c->name);
+}
+
+static void namespace_deleting(struct sl_change_in *c) {
+    sl_mut_set_str(c->doc, sl_mut_obj(c->doc, c->object, "status"), "phase", "Terminating");
+    sl_mut_set(c->doc, sl_mut_get(c->object, "metadata"), "deletionGracePeriodSeconds", NULL);
+}
+
+static bool namespace_holds(yyjson_val *object) {
+    /* The first deletion only marks it, whether or not somebody holds it. */
+    return sl_json_size(sl_json_at(object, "spec.finalizers")) > 0 ||
+           !sl_json_at(object, "metadata.deletionTimestamp");
+}
+
+static void namespace_may_delete(struct sl_change_in *c) {
+    static const char *const kept[] = {"default", "kube-system", "kube-public"};
+    const char *name = sl_json_str(c->old, "metadata.name");
+
+    for (size_t i = 0; i < SL_LEN(kept); i++)
+        if (strcmp(name, kept[i]) == 0)
+            sl_change_refuse(c, 403, "Forbidden",
+                             "namespaces \"%s\" is forbidden: this namespace may not be deleted",
+                             name);
+}
+
+static const struct sl_strategy namespace_strategy = {
+    .prepare = namespace_prepare,
+    .defaults = namespace_defaults,
+    .no_generation = true,
+    .name = sl_word_label,
+    .deleting = namespace_deleting,
+    .holds = namespace_holds,
+    .may_delete = namespace_may_delete,
+    .returns_deleted = true,
+};
+
+/* ---- config maps and secrets ---- */
+
+static void data_keys(struct sl_field_errs *e, yyjson_val *object, const char *field,
+                      yyjson_val *other, size_t *bytes) {
+    yyjson_val *data = sl_json_get(object, field), *key, *v;
+    size_t i, n;
+
+    if (!data)
+        return;
+    yyjson_obj_foreach (data, i, n, key, v) {
+        const char *name = yyjson_get_str(key);
+        const struct sl_path *at = SL_PATH_KEY(SL_PATH(NULL, field), name);
+        sl_word_check(e, at, name, yyjson_get_len(key), sl_word_data_key);
+        if (sl_json_get(other, name))
+            sl_field_invalid(e, at, sl_bad_str(name), "duplicate of key present in %s",
+                             strcmp(field, "data") == 0 ? "binaryData" : "data");
+        *bytes += yyjson_get_len(v);
+    }
+}
+
+/* Nothing of an immutable one changes, and it stays immutable. */
+static void data_update(struct sl_field_errs *e, yyjson_val *old, yyjson_val *object,
+                        const char *const *fields) {
+    if (!sl_json_bool(old, "immutable", false))
+        return;
+    if (!sl_json_bool(object, "immutable", false))
+        sl_field_forbidden(e, SL_PATH(NULL, "immutable"),
+                           "field is immutable when `immutable` is set");
+    for (; *fields; fields++)
+        if (!sl_json_same(sl_json_get(old, *fields), sl_json_get(object, *fields)))
+            sl_field_forbidden(e, SL_PATH(NULL, *fields),
+                               "field is immutable when `immutable` is set");
+}
+
+static void config_validate(struct sl_change_in *c, yyjson_val *object) {
+    static const char *const fields[] = {"data", "binaryData", NULL};
+    size_t bytes = 0;
+
+    data_keys(c->errs, object, "data", sl_json_get(object, "binaryData"), &bytes);
+    data_keys(c->errs, object, "binaryData", NULL, &bytes);
+    if (bytes > MAX_DATA_BYTES)
+        sl_field_too_long(c->errs, SL_PATH(NULL, ""), MAX_DATA_BYTES);
+    if (c->old)
+        data_update(c->errs, c->old, object, fields);
+}
+static const struct sl_strategy config_strategy = {.validate = config_validate,
+                                                   .no_generation = true};
+
+/* stringData is for writing only: it becomes data. */
+static void secret_defaults(struct sl_change_in *c) {
+    yyjson_mut_val *texts = sl_mut_get(c->object, "stringData"), *data, *key, *v;
+    size_t i, n;
+
+    if (yyjson_mut_is_obj(texts) && yyjson_mut_obj_size(texts) > 0) {
+        data = sl_mut_obj(c->doc, c->object, "data");
+        yyjson_mut_obj_foreach (texts, i, n, key, v) {
+            size_t len = yyjson_mut_get_len(v);
+            unsigned char *out = sl_arena_alloc(c->arena, len / 3 * 4 + 5);
+            if (!yyjson_mut_is_str(v) || len > SL_API_MAX_BODY)
+                continue;
+            EVP_EncodeBlock(out, (const unsigned char *)yyjson_mut_get_str(v), (int)len);
+            sl_mut_set_str(c->doc, data, yyjson_mut_get_str(key), (const char *)out);
+        }
+    }
+    sl_mut_set(c->doc, c->object, "stringData", NULL);
+}
+
+/* What a secret of a type cannot do without. */
+static const struct {
+    const char *type, *keys[2];
+} secret_needs[] = {
+    {"kubernetes.io/dockerconfigjson", {".dockerconfigjson", NULL}},
+    {"kubernetes.io/dockercfg", {".dockercfg", NULL}},
+    {"kubernetes.io/tls", {"tls.crt", "tls.key"}},
+    {"kubernetes.io/ssh-auth", {"ssh-privatekey", NULL}},
+};
+
+static void secret_validate(struct sl_change_in *c, yyjson_val *object) {
+    static const char *const fields[] = {"data", NULL};
+    const char *type = sl_json_str(object, "type");
+    yyjson_val *data = sl_json_get(object, "data");
+    size_t bytes = 0;
+
+    data_keys(c->errs, object, "data", NULL, &bytes);
+    if (bytes / 4 * 3 > MAX_DATA_BYTES)
+        sl_field_too_long(c->errs, SL_PATH(NULL, "data"), MAX_DATA_BYTES);
+    for (size_t i = 0; i < SL_LEN(secret_needs); i++)
+        for (size_t k = 0;
+             k < 2 && secret_needs[i].keys[k] && strcmp(type, secret_needs[i].type) == 0; k++)
+            if (!sl_json_get(data, secret_needs[i].keys[k]))
+                sl_field_required(c->errs,
+                                  SL_PATH_KEY(SL_PATH(NULL, "data"), secret_needs[i].keys[k]), "");
+    if (strcmp(type, "kubernetes.io/basic-auth") == 0 && !sl_json_get(data, "username") &&
+        !sl_json_get(data, "password")) {
+        sl_field_required(c->errs, SL_PATH_KEY(SL_PATH(NULL, "data"), "username"), "");
+        sl_field_required(c->errs, SL_PATH_KEY(SL_PATH(NULL, "data"), "password"), "");
+    }
+    if (strcmp(type, "kubernetes.io/service-account-token") == 0 &&
+        !sl_json_annotation(object, "kubernetes.io/service-account.name"))
+        sl_field_required(c->errs,
+                          SL_PATH_KEY(SL_PATH(NULL, "metadata.annotations"),
+                                      "kubernetes.io/service-account.name"),
+                          "");
+    if (c->old) {
+        sl_field_immutable(c->errs, SL_PATH(NULL, "type"), sl_json_get(object, "type"),
+                           sl_json_get(c->old, "type"));
+        data_update(c->errs, c->old, object, fields);
+    }
+}
+
+static void secret_prepare(struct sl_change_in *c) {
+    /* Who leaves the type out means the one that is there. */
+    if (c->old && strcmp(sl_mut_str(c->object, "type"), "Opaque") == 0 &&
+        *sl_json_str(c->old, "type") == '\0')
+        sl_mut_keep(c->doc, c->object, "type", c->old);
+}
+static const struct sl_strategy secret_strategy = {.prepare = secret_prepare,
+                                                   .defaults = secret_defaults,
+                                                   .validate = secret_validate,
+                                                   .no_generation = true};
+
+/* ---- nodes ---- */
+
+static void node_defaults(struct sl_change_in *c) {
+    yyjson_mut_val *status = sl_mut_get(c->object, "status"),
+                   *capacity = sl_mut_get(status, "capacity");
+
+    if (capacity && !sl_mut_get(status, "allocatable"))
+        sl_mut_set(c->doc, status, "allocatable", yyjson_mut_val_mut_copy(c->doc, capacity));
+}
+
+static void node_validate(struct sl_change_in *c, yyjson_val *object) {
+    const struct sl_path *at =
+        SL_PATH(SL_PATH(NULL, "metadata"), "taints"); /* as kube-apiserver has it */
+    yyjson_val *taints = sl_json_at(object, "spec.taints"), *t, *other;
+    size_t i, n, j, m;
+
+    yyjson_arr_foreach (taints, i, n, t) {
+        const struct sl_path *t_at = SL_PATH_AT(at, i);
+        yyjson_val *value = sl_json_get(t, "value");
+        sl_check_key_of(c->errs, SL_PATH(t_at, "key"), sl_json_get(t, "key"));
+        struct sl_faults f = sl_syntax_label_value(sl_json_text(value), yyjson_get_len(value));
+        if (f.n)
+            sl_field_invalid(c->errs, SL_PATH(t_at, "value"), sl_bad_str(sl_json_text(value)), "%s",
+                             f.v[0]);
+        sl_taint_effect_check(c->errs, SL_PATH(t_at, "effect"), sl_json_str(t, "effect"), false);
+        yyjson_arr_foreach (taints, j, m, other) {
+            if (j < i && strcmp(sl_json_str(t, "key"), sl_json_str(other, "key")) == 0 &&
+                strcmp(sl_json_str(t, "effect"), sl_json_str(other, "effect")) == 0) {
+                sl_field_duplicate(c->errs, t_at, sl_bad_json(t),
+                                   "taints must be unique by key and effect pair");
+                break;
+            }
+        }
+    }
+}
+static const struct sl_strategy node_strategy = {.defaults = node_defaults,
+                                                 .validate = node_validate,
+                                                 .no_generation = true,
+                                                 .status_on_create = true};
+
+/* ---- claims ---- */
+
+static void claim_prepare(struct sl_change_in *c) {
+    if (sl_is_new(c))
+        sl_mut_set_str(c->doc, sl_mut_obj(c->doc, c->object, "status"), "phase", "Pending");
+}
+
+static void claim_validate(struct sl_change_in *c, yyjson_val *object) {
+    static const char *const modes[] = {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce",
+                                        "ReadWriteOncePod"};
+    static const char *const skip[] = {"resources", "volumeAttributesClassName", "volumeName",
+                                       NULL};
+    const struct sl_path *at = SL_PATH(NULL, "spec");
+    yyjson_val *spec = sl_json_get(object, "spec"), *list = sl_json_get(spec, "accessModes"), *v;
+    yyjson_val *storage = sl_json_at(spec, "resources.requests.storage");
+    sl_quantity q;
+    size_t i, n;
+
+    if (!sl_is_whole(c))
+        return;
+    if (sl_json_size(list) == 0)
+        sl_field_required(c->errs, SL_PATH(at, "accessModes"),
+                          "at least 1 access mode is required");
+    yyjson_arr_foreach (list, i, n, v) {
+        bool known = false;
+        for (size_t k = 0; k < SL_LEN(modes); k++)
+            known = known || yyjson_equals_str(v, modes[k]);
+        if (!known)
+            sl_field_unsupported(c->errs, SL_PATH(at, "accessModes"), sl_bad_str(sl_json_text(v)),
+                                 modes, SL_LEN(modes));
+    }
+    if (!storage)
+        sl_field_required(c->errs, SL_PATH_KEY(SL_PATH(at, "resources"), "storage"), "");
+    else if (sl_json_quantity(storage, &q) && q <= 0)
+        sl_field_invalid(c->errs, SL_PATH_KEY(SL_PATH(at, "resources"), "storage"),
+                         sl_bad_str(sl_json_text(storage)), "must be greater than zero");
+    if (c->old && !sl_json_same_but(spec, sl_json_get(c->old, "spec"), skip))
+        sl_field_forbidden(c->errs, at,
+                           "spec is immutable after creation except resources.requests and "
+                           "volumeAttributesClassName for "
+                           "bound claims");
+}
+static const struct sl_strategy claim_strategy = {.prepare = claim_prepare,
+                                                  .validate = claim_validate,
+                                                  .no_generation = true,
+                                                  .returns_deleted = true};
+
+/* ---- limit ranges, quotas ---- */
+
+static void copy_absent(yyjson_mut_doc *doc, yyjson_mut_val *from, yyjson_mut_val *to) {
+    size_t i, n;
+    yyjson_mut_val *key, *v;
+
+    if (!yyjson_mut_is_obj(from))
+        return;
+    yyjson_mut_obj_foreach (from, i, n, key, v) {
+        if (!sl_mut_get(to, yyjson_mut_get_str(key)))
+            sl_mut_set(doc, to, yyjson_mut_get_str(key), yyjson_mut_val_mut_copy(doc, v));
+    }
+}
+
+static void limit_defaults(struct sl_change_in *c) {
+    size_t i, n;
+    yyjson_mut_val *item;
+
+    yyjson_mut_arr_foreach (sl_mut_at(c->object, "spec.limits"), i, n, item) {
+        yyjson_mut_val *limit, *request;
+        if (strcmp(sl_mut_str(item, "type"), "Container") != 0)
+            continue;
+        limit = sl_mut_obj(c->doc, item, "default");
+        request = sl_mut_obj(c->doc, item, "defaultRequest");
+        copy_absent(c->doc, sl_mut_get(item, "max"), limit);
+        copy_absent(c->doc, limit, request);
+        copy_absent(c->doc, sl_mut_get(item, "min"), request);
+        if (yyjson_mut_obj_size(limit) == 0)
+            sl_mut_set(c->doc, item, "default", NULL);
+        if (yyjson_mut_obj_size(request) == 0)
+            sl_mut_set(c->doc, item, "defaultRequest", NULL);
+    }
+}
+
+/* Of two amounts of an item the first may not be above the second; 'at' is the place that is told
+ * to be wrong, with the second amount or the first. */
+static const struct {
+    const char *low, *low_text, *high, *high_text, *at;
+    bool tell_high;
+} limit_rules[] = {
+    {"min", "min value", "max", "max value", "min", false},
+    {"min", "min value", "defaultRequest", "default request value", "defaultRequest", true},
+    {"defaultRequest", "default request value", "max", "max value", "defaultRequest", false},
+    {"defaultRequest", "default request value", "default", "default limit value", "defaultRequest",
+     false},
+    {"min", "min value", "default", "default value", "default", false},
+    {"default", "default value", "max", "max value", "default", true},
+};
+
+static void limit_pair(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *item,
+                       size_t rule) {
+    yyjson_val *low = sl_json_get(item, limit_rules[rule].low),
+               *high = sl_json_get(item, limit_rules[rule].high), *key, *v;
+    size_t i, n;
+
+    if (!low)
+        return;
+    yyjson_obj_foreach (low, i, n, key, v) {
+        const char *name = yyjson_get_str(key);
+        yyjson_val *top = sl_json_get(high, name);
+        sl_quantity a, b;
+        if (top && sl_json_quantity(v, &a) && sl_json_quantity(top, &b) && a > b)
+            sl_field_invalid(e, SL_PATH_KEY(SL_PATH(at, limit_rules[rule].at), name),
+                             sl_bad_str(sl_json_text(limit_rules[rule].tell_high ? top : v)),
+                             "%s %s is greater than %s %s", limit_rules[rule].low_text,
+                             sl_json_text(v), limit_rules[rule].high_text, sl_json_text(top));
+    }
+}
+
+static void limit_validate(struct sl_change_in *c, yyjson_val *object) {
+    size_t i, n;
+    yyjson_val *item;
+
+    yyjson_arr_foreach (sl_json_at(object, "spec.limits"), i, n, item) {
+        const struct sl_path *at = SL_PATH_AT(SL_PATH(SL_PATH(NULL, "spec"), "limits"), i);
+        if (*sl_json_str(item, "type") == '\0')
+            sl_field_required(c->errs, SL_PATH(at, "type"), "");
+        for (size_t r = 0; r < SL_LEN(limit_rules); r++)
+            limit_pair(c->errs, at, item, r);
+    }
+}
+static const struct sl_strategy limit_strategy = {.defaults = limit_defaults,
+                                                  .validate = limit_validate,
+                                                  .no_generation = true,
+                                                  .put_creates = true};
+
+/* ---- events ---- */
+
+static void event_validate(struct sl_change_in *c, yyjson_val *object) {
+    const char *ns = sl_json_str(object, "metadata.namespace"),
+               *about = sl_json_str(object, "involvedObject.namespace");
+    const struct sl_path *at = SL_PATH(NULL, "involvedObject");
+
+    if (*about == '\0' ? strcmp(ns, "default") != 0 && strcmp(ns, "kube-system") != 0
+                       : strcmp(ns, about) != 0)
+        sl_field_invalid(c->errs, SL_PATH(at, "namespace"), sl_bad_str(about),
+                         "does not match event.namespace");
+}
+static const struct sl_strategy event_strategy = {
+    .validate = event_validate, .no_generation = true, .put_creates = true};
+
+/* ---- templates, and what has no rules of its own ---- */
+
+static void pod_template_defaults(struct sl_change_in *c) {
+    sl_template_defaults(c->doc, sl_mut_at(c->object, "template.spec"));
+}
+static void pod_template_validate(struct sl_change_in *c, yyjson_val *object) {
+    sl_template_check(c->errs, SL_PATH(NULL, "template"), sl_json_get(object, "template"),
+                      SL_IN_TEMPLATE, NULL);
+}
+static const struct sl_strategy template_strategy = {
+    .defaults = pod_template_defaults, .validate = pod_template_validate, .returns_deleted = true};
+static const struct sl_strategy plain_returned = {.no_generation = true, .returns_deleted = true};
+static const struct sl_strategy plain = {.no_generation = true};
+
+static const char *const pod_fields[] = {"spec.nodeName",
+                                         "spec.restartPolicy",
+                                         "spec.schedulerName",
+                                         "spec.serviceAccountName",
+                                         "spec.hostNetwork?",
+                                         "status.phase",
+                                         "status.podIP",
+                                         "status.nominatedNodeName",
+                                         NULL};
+static const char *const node_fields[] = {"spec.unschedulable?", NULL};
+static const char *const namespace_fields[] = {"status.phase", NULL};
+static const char *const secret_fields[] = {"type", NULL};
+static const char *const service_fields[] = {"spec.clusterIP", "spec.type", NULL};
+static const char *const event_fields[] = {"involvedObject.kind",
+                                           "involvedObject.namespace",
+                                           "involvedObject.name",
+                                           "involvedObject.uid",
+                                           "involvedObject.apiVersion",
+                                           "involvedObject.resourceVersion",
+                                           "involvedObject.fieldPath",
+                                           "reason",
+                                           "reportingComponent",
+                                           "type",
+                                           NULL};
+
+const struct sl_builtin sl_builtin_core[] = {
+    {.version = "v1",
+     .kind = "Namespace",
+     .plural = "namespaces",
+     .shorts = "ns",
+     .status = true,
+     .verbs = SL_V_ALL & ~SL_V_DELETE_ALL,
+     .strategy = &namespace_strategy,
+     .selectable = namespace_fields},
+    {.version = "v1",
+     .kind = "Pod",
+     .plural = "pods",
+     .shorts = "po",
+     .categories = "all",
+     .namespaced = true,
+     .status = true,
+     .strategy = &sl_pod_strategy,
+     .selectable = pod_fields},
+    {.version = "v1",
+     .kind = "PodTemplate",
+     .plural = "podtemplates",
+     .namespaced = true,
+     .strategy = &template_strategy},
+    {.version = "v1",
+     .kind = "Node",
+     .plural = "nodes",
+     .shorts = "no",
+     .status = true,
+     .strategy = &node_strategy,
+     .selectable = node_fields},
+    {.version = "v1",
+     .kind = "Service",
+     .plural = "services",
+     .shorts = "svc",
+     .categories = "all",
+     .namespaced = true,
+     .status = true,
+     .strategy = &sl_service_strategy,
+     .selectable = service_fields},
+    {.version = "v1",
+     .kind = "Endpoints",
+     .plural = "endpoints",
+     .shorts = "ep",
+     .namespaced = true,
+     .strategy = &plain},
+    {.version = "v1",
+     .kind = "ConfigMap",
+     .plural = "configmaps",
+     .shorts = "cm",
+     .namespaced = true,
+     .strategy = &config_strategy},
+    {.version = "v1",
+     .kind = "Secret",
+     .plural = "secrets",
+     .namespaced = true,
+     .strategy = &secret_strategy,
+     .selectable = secret_fields},
+    {.version = "v1",
+     .kind = "ServiceAccount",
+     .plural = "serviceaccounts",
+     .shorts = "sa",
+     .namespaced = true,
+     .strategy = &plain_returned},
+    {.version = "v1",
+     .kind = "Event",
+     .plural = "events",
+     .shorts = "ev",
+     .namespaced = true,
+     .strategy = &event_strategy,
+     .selectable = event_fields},
+    {.version = "v1",
+     .kind = "LimitRange",
+     .plural = "limitranges",
+     .shorts = "limits",
+     .namespaced = true,
+     .strategy = &limit_strategy},
+    {.version = "v1",
+     .kind = "ResourceQuota",
+     .plural = "resourcequotas",
+     .shorts = "quota",
+     .namespaced = true,
+     .status = true,
+     .strategy = &plain_returned},
+    {.version = "v1",
+     .kind = "PersistentVolumeClaim",
+     .plural = "persistentvolumeclaims",
+     .shorts = "pvc",
+     .namespaced = true,
+     .status = true,
+     .strategy = &claim_strategy},
+    {.version = "v1",
+     .kind = "PersistentVolume",
+     .plural = "persistentvolumes",
+     .shorts = "pv",
+     .status = true,
+     .strategy = &plain_returned},
+    {0},
+};

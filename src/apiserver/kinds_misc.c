@@ -1,0 +1,360 @@
+/* The smaller groups: coordination, scheduling, node, rbac, events, admission, discovery, and the
+ * reviews. */
+#include <string.h>
+
+#include "api/json.h"
+#include "apiserver/crd.h"
+#include "apiserver/kinds.h"
+#include "apiserver/sub.h"
+#include "base/stamp.h"
+
+/* ---- leases ---- */
+
+static void lease_validate(struct sl_change_in *c, yyjson_val *object) {
+    const struct sl_path *at = SL_PATH(NULL, "spec");
+    yyjson_val *spec = sl_json_get(object, "spec"),
+               *seconds = sl_json_get(spec, "leaseDurationSeconds");
+
+    if (seconds && sl_json_int(seconds, "", 0) <= 0)
+        sl_field_invalid(c->errs, SL_PATH(at, "leaseDurationSeconds"),
+                         sl_bad_int(sl_json_int(seconds, "", 0)), "must be greater than 0");
+    sl_check_not_negative(c->errs, at, spec, "leaseTransitions");
+}
+static const struct sl_strategy lease_strategy = {
+    .validate = lease_validate, .no_generation = true, .put_creates = true, .needs_version = true};
+
+/* ---- priority classes ---- */
+
+#define MAX_USER_PRIORITY 1000000000
+
+static void priority_validate(struct sl_change_in *c, yyjson_val *object) {
+    static const struct {
+        const char *name;
+        int64_t value;
+    } system[] = {{"system-node-critical", 2000001000}, {"system-cluster-critical", 2000000000}};
+    static const char *const policies[] = {"PreemptLowerPriority", "Never", NULL};
+    const char *name = sl_json_str(object, "metadata.name");
+    int64_t value = sl_json_int(object, "value", 0);
+    bool known = false;
+
+    for (size_t i = 0; i < SL_LEN(system); i++)
+        known = known || (strcmp(name, system[i].name) == 0 && value == system[i].value);
+    if (strncmp(name, "system-", 7) == 0 && !known)
+        sl_field_forbidden(c->errs, SL_PATH(NULL, "metadata.name"),
+                           "priority class names with 'system-' prefix are reserved for system use "
+                           "only. error: %s is not a "
+                           "known system priority class",
+                           name);
+    if (strncmp(name, "system-", 7) != 0 && value > MAX_USER_PRIORITY)
+        sl_field_forbidden(c->errs, SL_PATH(NULL, "value"),
+                           "maximum allowed value of a user defined priority is %d",
+                           MAX_USER_PRIORITY);
+    sl_check_one_of(c->errs, NULL, object, "preemptionPolicy", policies, false);
+    if (c->old) {
+        if (value != sl_json_int(c->old, "value", 0))
+            sl_field_forbidden(c->errs, SL_PATH(NULL, "Value"), "may not be changed in an update.");
+        sl_field_immutable(c->errs, SL_PATH(NULL, "preemptionPolicy"),
+                           sl_json_get(object, "preemptionPolicy"),
+                           sl_json_get(c->old, "preemptionPolicy"));
+    }
+}
+static const struct sl_strategy priority_strategy = {.validate = priority_validate};
+
+/* ---- runtime classes ---- */
+
+static void runtime_validate(struct sl_change_in *c, yyjson_val *object) {
+    yyjson_val *handler = sl_json_get(object, "handler");
+
+    sl_word_check_at(c->errs, NULL, object, "handler", sl_word_label, true);
+    if (c->old)
+        sl_field_immutable(c->errs, SL_PATH(NULL, "handler"), handler,
+                           sl_json_get(c->old, "handler"));
+}
+static const struct sl_strategy runtime_strategy = {.validate = runtime_validate,
+                                                    .no_generation = true,
+                                                    .put_creates = true,
+                                                    .needs_version = true};
+
+/* ---- rbac: stored, not enforced ---- */
+
+static void role_validate(struct sl_change_in *c, yyjson_val *object) {
+    bool cluster = strcmp(c->kind->kind, "ClusterRole") == 0;
+    size_t i, n;
+    yyjson_val *r;
+
+    yyjson_arr_foreach (sl_json_get(object, "rules"), i, n, r) {
+        const struct sl_path *at = SL_PATH_AT(SL_PATH(NULL, "rules"), i);
+        bool urls = sl_json_size(sl_json_get(r, "nonResourceURLs")) > 0;
+        if (sl_json_size(sl_json_get(r, "verbs")) == 0)
+            sl_field_required(c->errs, SL_PATH(at, "verbs"),
+                              "verbs must contain at least one value");
+        if (urls && !cluster)
+            sl_field_invalid(c->errs, SL_PATH(at, "nonResourceURLs"),
+                             sl_bad_json(sl_json_get(r, "nonResourceURLs")),
+                             "namespaced rules cannot apply to non-resource URLs");
+        if (urls)
+            continue;
+        if (sl_json_size(sl_json_get(r, "apiGroups")) == 0)
+            sl_field_required(c->errs, SL_PATH(at, "apiGroups"),
+                              "resource rules must supply at least one api group");
+        if (sl_json_size(sl_json_get(r, "resources")) == 0)
+            sl_field_required(c->errs, SL_PATH(at, "resources"),
+                              "resource rules must supply at least one resource");
+    }
+}
+
+static void binding_defaults(struct sl_change_in *c) {
+    yyjson_mut_val *role = sl_mut_obj(c->doc, c->object, "roleRef"), *s;
+    size_t i, n;
+
+    sl_mut_default_str(c->doc, role, "apiGroup", "rbac.authorization.k8s.io");
+    yyjson_mut_arr_foreach (sl_mut_get(c->object, "subjects"), i, n, s) {
+        const char *kind = sl_mut_str(s, "kind");
+        if (strcmp(kind, "User") == 0 || strcmp(kind, "Group") == 0)
+            sl_mut_default_str(c->doc, s, "apiGroup", "rbac.authorization.k8s.io");
+    }
+}
+
+static void binding_validate(struct sl_change_in *c, yyjson_val *object) {
+    static const char *const roles[] = {"Role", "ClusterRole"}, *const subjects[] = {
+                                                                    "ServiceAccount", "User",
+                                                                    "Group", NULL};
+    const struct sl_path *at = SL_PATH(NULL, "roleRef");
+    bool cluster = strcmp(c->kind->kind, "ClusterRoleBinding") == 0;
+    const char *kind = sl_json_str(object, "roleRef.kind");
+    size_t i, n;
+    yyjson_val *s;
+
+    if (strcmp(kind, "ClusterRole") != 0 && (cluster || strcmp(kind, "Role") != 0))
+        sl_field_unsupported(c->errs, SL_PATH(at, "kind"), sl_bad_str(kind),
+                             cluster ? roles + 1 : roles, cluster ? 1 : 2);
+    sl_word_check_at(c->errs, at, sl_json_get(object, "roleRef"), "name", sl_word_segment, true);
+    yyjson_arr_foreach (sl_json_get(object, "subjects"), i, n, s) {
+        const struct sl_path *s_at = SL_PATH_AT(SL_PATH(NULL, "subjects"), i);
+        if (*sl_json_str(s, "name") == '\0')
+            sl_field_required(c->errs, SL_PATH(s_at, "name"), "");
+        sl_check_one_of(c->errs, s_at, s, "kind", subjects, true);
+        if (strcmp(sl_json_str(s, "kind"), "ServiceAccount") == 0 && cluster &&
+            *sl_json_str(s, "namespace") == '\0')
+            sl_field_required(c->errs, SL_PATH(s_at, "namespace"), "");
+    }
+    if (c->old && !sl_json_same(sl_json_get(c->old, "roleRef"), sl_json_get(object, "roleRef")))
+        sl_field_invalid(c->errs, at, sl_bad_json(sl_json_get(object, "roleRef")),
+                         "cannot change roleRef");
+}
+static const struct sl_strategy role_strategy = {
+    .validate = role_validate, .no_generation = true, .name = sl_word_segment, .put_creates = true};
+static const struct sl_strategy binding_strategy = {.defaults = binding_defaults,
+                                                    .validate = binding_validate,
+                                                    .no_generation = true,
+                                                    .name = sl_word_segment,
+                                                    .put_creates = true};
+
+/* ---- webhooks ---- */
+
+static void webhook_validate(struct sl_change_in *c, yyjson_val *object) {
+    static const char *const policies[] = {"Fail", "Ignore", NULL}, *const effects[] = {
+                                                                        "None", "NoneOnDryRun",
+                                                                        NULL};
+    yyjson_val *list = sl_json_get(object, "webhooks"), *w;
+    size_t i, n;
+
+    yyjson_arr_foreach (list, i, n, w) {
+        const struct sl_path *at = SL_PATH_AT(SL_PATH(NULL, "webhooks"), i),
+                             *client_at = SL_PATH(at, "clientConfig");
+        const char *name = sl_json_str(w, "name");
+        yyjson_val *client = sl_json_get(w, "clientConfig");
+        int64_t timeout = sl_json_int(w, "timeoutSeconds", 10);
+        bool url = sl_json_get(client, "url") != NULL,
+             service = sl_json_get(client, "service") != NULL;
+
+        if (*name == '\0')
+            sl_field_required(c->errs, SL_PATH(at, "name"), "");
+        else if (!strchr(name, '.') || !strchr(strchr(name, '.') + 1, '.'))
+            sl_field_invalid(c->errs, SL_PATH(at, "name"), sl_bad_str(name),
+                             "should be a domain with at least three segments separated by dots");
+        if (sl_json_find(list, "name", name) != w)
+            sl_field_duplicate(c->errs, SL_PATH(at, "name"), sl_bad_str(name), "");
+        sl_check_one_of(c->errs, at, w, "failurePolicy", policies, false);
+        sl_check_one_of(c->errs, at, w, "sideEffects", effects, true);
+        if (timeout < 1 || timeout > 30)
+            sl_field_invalid(c->errs, SL_PATH(at, "timeoutSeconds"), sl_bad_int(timeout),
+                             "the timeout value must be between 1 and 30 seconds");
+        sl_check_selector(c->errs, SL_PATH(at, "namespaceSelector"),
+                          sl_json_get(w, "namespaceSelector"));
+        sl_check_selector(c->errs, SL_PATH(at, "objectSelector"), sl_json_get(w, "objectSelector"));
+        if (url == service)
+            sl_field_required(c->errs, client_at, "exactly one of url or service is required");
+        if (sl_json_size(sl_json_get(w, "admissionReviewVersions")) == 0)
+            sl_field_required(c->errs, SL_PATH(at, "admissionReviewVersions"),
+                              "must specify one of v1, v1beta1");
+    }
+}
+static const struct sl_strategy webhook_strategy = {.validate = webhook_validate,
+                                                    .needs_version = true};
+
+/* ---- reviews: everybody may do everything here, and the answers say so ---- */
+
+static void access_review(struct sl_change_in *c) {
+    yyjson_mut_val *status = yyjson_mut_obj(c->doc);
+
+    yyjson_mut_obj_add_bool(c->doc, status, "allowed", true);
+    (void)sl_mut_obj(c->doc, c->object, "metadata");
+    sl_mut_set(c->doc, c->object, "status", status);
+}
+
+static void star_rule(yyjson_mut_doc *doc, yyjson_mut_val *rules, const char *const *fields) {
+    yyjson_mut_val *rule = yyjson_mut_arr_add_obj(doc, rules);
+
+    for (; *fields; fields++)
+        yyjson_mut_arr_add_str(doc, yyjson_mut_obj_add_arr(doc, rule, *fields), "*");
+}
+
+static void rules_review(struct sl_change_in *c) {
+    static const char *const resource[] = {"verbs", "apiGroups", "resources", NULL},
+                             *const url[] = {"verbs", "nonResourceURLs", NULL};
+    yyjson_mut_val *status = yyjson_mut_obj(c->doc);
+
+    star_rule(c->doc, yyjson_mut_obj_add_arr(c->doc, status, "resourceRules"), resource);
+    star_rule(c->doc, yyjson_mut_obj_add_arr(c->doc, status, "nonResourceRules"), url);
+    yyjson_mut_obj_add_bool(c->doc, status, "incomplete", false);
+    sl_mut_set(c->doc, c->object, "status", status);
+}
+
+static yyjson_mut_val *user_info(struct sl_change_in *c, const char *user) {
+    yyjson_mut_val *info = yyjson_mut_obj(c->doc), *groups;
+
+    yyjson_mut_obj_add_strcpy(c->doc, info, "username", user);
+    groups = yyjson_mut_obj_add_arr(c->doc, info, "groups");
+    yyjson_mut_arr_add_str(c->doc, groups, "system:authenticated");
+    return info;
+}
+
+static void self_review(struct sl_change_in *c) {
+    char now[SL_STAMP_TEXT];
+
+    sl_mut_set_str(c->doc, sl_mut_obj(c->doc, c->object, "metadata"), "creationTimestamp",
+                   sl_stamp(c->now, now));
+    sl_mut_set(c->doc, sl_mut_obj(c->doc, c->object, "status"), "userInfo", user_info(c, c->user));
+}
+
+/* Tokens that serviceaccounts/token gave out; see sub.c. */
+static void token_review(struct sl_change_in *c) {
+    const char *token = sl_mut_str(c->object, "spec.token"),
+               *user = sl_token_user(c->arena, token, c->now);
+    yyjson_mut_val *status = yyjson_mut_obj(c->doc);
+
+    if (user) {
+        yyjson_mut_obj_add_bool(c->doc, status, "authenticated", true);
+        sl_mut_set(c->doc, status, "user", user_info(c, user));
+    } else {
+        yyjson_mut_obj_add_str(c->doc, status, "error", "the token is none of this server's");
+    }
+    sl_mut_set(c->doc, c->object, "status", status);
+}
+
+static void no_review(struct sl_change_in *c) {
+    (void)c; /* bindings: the core sends them to the pod */
+}
+
+static const struct sl_strategy plain = {.no_generation = true};
+static const struct sl_strategy plain_returned = {.no_generation = true, .returns_deleted = true};
+static const char *const event_fields[] = {"involvedObject.kind",
+                                           "involvedObject.namespace",
+                                           "involvedObject.name",
+                                           "involvedObject.uid",
+                                           "involvedObject.apiVersion",
+                                           "involvedObject.resourceVersion",
+                                           "involvedObject.fieldPath",
+                                           "reason",
+                                           "reportingComponent",
+                                           "type",
+                                           NULL};
+
+#define RBAC .group = "rbac.authorization.k8s.io", .version = "v1"
+#define ADMISSION .group = "admissionregistration.k8s.io", .version = "v1"
+#define AUTHZ .group = "authorization.k8s.io", .version = "v1", .verbs = SL_V_CREATE
+#define AUTHN .group = "authentication.k8s.io", .version = "v1", .verbs = SL_V_CREATE
+
+const struct sl_builtin sl_builtin_misc[] = {
+    {.version = "v1",
+     .kind = "Binding",
+     .plural = "bindings",
+     .namespaced = true,
+     .verbs = SL_V_CREATE,
+     .review = no_review},
+    {.group = "coordination.k8s.io",
+     .version = "v1",
+     .kind = "Lease",
+     .plural = "leases",
+     .namespaced = true,
+     .strategy = &lease_strategy},
+    {.group = "scheduling.k8s.io",
+     .version = "v1",
+     .kind = "PriorityClass",
+     .plural = "priorityclasses",
+     .shorts = "pc",
+     .strategy = &priority_strategy},
+    {.group = "node.k8s.io",
+     .version = "v1",
+     .kind = "RuntimeClass",
+     .plural = "runtimeclasses",
+     .strategy = &runtime_strategy},
+    {.group = "events.k8s.io",
+     .version = "v1",
+     .kind = "Event",
+     .plural = "events",
+     .shorts = "ev",
+     .namespaced = true,
+     .strategy = &plain,
+     .selectable = event_fields,
+     .shares = "events"},
+    {.group = "storage.k8s.io",
+     .version = "v1",
+     .kind = "StorageClass",
+     .plural = "storageclasses",
+     .shorts = "sc",
+     .strategy = &plain_returned},
+    {.group = "discovery.k8s.io",
+     .version = "v1",
+     .kind = "EndpointSlice",
+     .plural = "endpointslices",
+     .namespaced = true},
+    {.group = "policy",
+     .version = "v1",
+     .kind = "PodDisruptionBudget",
+     .plural = "poddisruptionbudgets",
+     .shorts = "pdb",
+     .namespaced = true,
+     .status = true},
+    {RBAC, .kind = "Role", .plural = "roles", .namespaced = true, .strategy = &role_strategy},
+    {RBAC, .kind = "ClusterRole", .plural = "clusterroles", .strategy = &role_strategy},
+    {RBAC, .kind = "RoleBinding", .plural = "rolebindings", .namespaced = true,
+     .strategy = &binding_strategy},
+    {RBAC, .kind = "ClusterRoleBinding", .plural = "clusterrolebindings",
+     .strategy = &binding_strategy},
+    {ADMISSION, .kind = "MutatingWebhookConfiguration", .plural = "mutatingwebhookconfigurations",
+     .categories = "api-extensions", .strategy = &webhook_strategy},
+    {ADMISSION, .kind = "ValidatingWebhookConfiguration",
+     .plural = "validatingwebhookconfigurations", .categories = "api-extensions",
+     .strategy = &webhook_strategy},
+    {AUTHZ, .kind = "SelfSubjectAccessReview", .plural = "selfsubjectaccessreviews",
+     .review = access_review},
+    {AUTHZ, .kind = "SubjectAccessReview", .plural = "subjectaccessreviews",
+     .review = access_review},
+    {AUTHZ, .kind = "LocalSubjectAccessReview", .plural = "localsubjectaccessreviews",
+     .namespaced = true, .review = access_review},
+    {AUTHZ, .kind = "SelfSubjectRulesReview", .plural = "selfsubjectrulesreviews",
+     .review = rules_review},
+    {AUTHN, .kind = "SelfSubjectReview", .plural = "selfsubjectreviews", .review = self_review},
+    {AUTHN, .kind = "TokenReview", .plural = "tokenreviews", .review = token_review},
+    {.group = "apiextensions.k8s.io",
+     .version = "v1",
+     .kind = "CustomResourceDefinition",
+     .plural = "customresourcedefinitions",
+     .shorts = "crd,crds",
+     .categories = "api-extensions",
+     .status = true,
+     .strategy = &sl_crd_strategy},
+    {0},
+};

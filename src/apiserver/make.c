@@ -1,0 +1,366 @@
+/*
+ * What was sent becomes an object: decoded in the version of the request, without what its schema
+ * does not know, with its defaults, then in the version that is stored. Patches are applied to the
+ * object in the version of the request.
+ */
+#include <string.h>
+#include <strings.h>
+
+#include "apiserver/crd.h"
+#include "apiserver/write.h"
+
+#define PATCH_TEXT_MAX ((size_t)256 << 10)
+
+static const char *request_version(struct sl_rq *rq) {
+    return sl_api_version(&rq->arena, rq->kind->group, rq->version->name);
+}
+
+/* ---- fieldValidation ---- */
+
+/* Joined as the API server does; "" if there is nothing. */
+static const char *strict_text(struct sl_write *w) {
+    const char *text = "";
+
+    for (uint32_t i = 0; i < w->strict.n; i++)
+        text = sl_arena_printf(w->c.arena, "%s%s%s", text, i ? ", " : "", w->strict.text[i]);
+    return text;
+}
+
+/* What came out of a patch is no object of this kind. */
+static void say_undecoded(struct sl_write *w, yyjson_val *object, const char *why) {
+    struct sl_field_errs errs = {.arena = w->c.arena};
+    size_t len = 0;
+    char *json = yyjson_val_write(object, 0, &len);
+
+    sl_field_invalid(&errs, SL_PATH(NULL, "patch"), sl_bad_strn(json ? json : "", len), "%s", why);
+    sl_rq_invalid(w->rq, "", "", "", &errs);
+    sl_freep(&json);
+}
+
+/* What is unknown or said twice: told as warnings, or the end of it. */
+static bool strict_check(struct sl_write *w, yyjson_val *sent) {
+    struct sl_rq *rq = w->rq;
+
+    if (!w->strict.n || strcmp(rq->q.validation, "Ignore") == 0)
+        return true;
+    if (strcmp(rq->q.validation, "Strict") != 0) {
+        for (uint32_t i = 0; i < w->strict.n; i++)
+            sl_rq_warn(rq, w->strict.text[i]);
+        return true;
+    }
+    if (w->what == SL_WRITE_PATCH && w->patch != SL_PATCH_APPLY)
+        say_undecoded(w, sent,
+                      sl_arena_printf(&rq->arena, "strict decoding error: %s", strict_text(w)));
+    else if (w->what == SL_WRITE_PATCH)
+        sl_rq_bad(rq, "strict decoding error: %s", strict_text(w));
+    else
+        sl_rq_bad(rq, "%s in version \"%s\" cannot be handled as a %s: strict decoding error: %s",
+                  rq->kind->kind, rq->version->name, rq->kind->kind, strict_text(w));
+    return false;
+}
+
+/* ---- decoding ---- */
+
+static yyjson_val *freeze(struct sl_write *w, yyjson_mut_val *v) {
+    return sl_write_keep(w, yyjson_mut_val_imut_copy(v, NULL));
+}
+
+/* Says whose it is, first of all. */
+static void set_head(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *api_version,
+                     const char *kind) {
+    (void)yyjson_mut_obj_remove_key(object, "apiVersion");
+    (void)yyjson_mut_obj_remove_key(object, "kind");
+    (void)yyjson_mut_obj_insert(object, yyjson_mut_str(doc, "apiVersion"),
+                                yyjson_mut_strcpy(doc, api_version), 0);
+    (void)yyjson_mut_obj_insert(object, yyjson_mut_str(doc, "kind"), yyjson_mut_strcpy(doc, kind),
+                                1);
+}
+
+/* Into the version that is stored. */
+static bool to_stored(struct sl_write *w) {
+    struct sl_rq *rq = w->rq;
+    const struct sl_kind *k = sl_stored_kind(rq->kind);
+    const struct sl_kind_version *v = sl_stored_version(rq->kind);
+    const char *api_version = sl_api_version(&rq->arena, k->group, v->name);
+    struct sl_err err;
+
+    if (v == rq->version)
+        return true;
+    if (sl_kind_convert(rq->kind, freeze(w, w->c.object), api_version, w->c.doc, &w->c.object,
+                        &err) < 0) {
+        sl_rq_fail(rq, 500, "InternalError", "Internal error occurred: conversion to %s failed: %s",
+                   api_version, err.text);
+        return false;
+    }
+    sl_schema_default(v->schema, w->c.doc, w->c.object);
+    return true;
+}
+
+/* c.object, as it was sent or came out of a patch ('sent' is the same, to be looked at), becomes
+ * one that can be stored. */
+static bool decode(struct sl_write *w, yyjson_val *sent) {
+    struct sl_rq *rq = w->rq;
+    const struct sl_schema *schema = rq->version->schema;
+    const struct sl_strategy *strategy = sl_strategy_of(rq->kind);
+    struct sl_err err;
+
+    if (sl_schema_decodes(schema, sent, &err) < 0) {
+        if (w->what == SL_WRITE_PATCH)
+            say_undecoded(w, sent, err.text);
+        else
+            sl_rq_bad(rq, "%s in version \"%s\" cannot be handled as a %s: %s", rq->kind->kind,
+                      rq->version->name, rq->kind->kind, err.text);
+        return false;
+    }
+    w->strict.arena = w->c.arena;
+    sl_schema_prune(schema, w->c.doc, w->c.object,
+                    strcmp(rq->q.validation, "Ignore") == 0 ? NULL : &w->strict);
+    if (!strict_check(w, sent))
+        return false;
+    set_head(w->c.doc, w->c.object, request_version(rq), rq->kind->kind);
+    sl_schema_default(schema, w->c.doc, w->c.object);
+    if (!to_stored(w))
+        return false;
+    if (strategy->defaults)
+        strategy->defaults(&w->c);
+    return !sl_write_refused(w);
+}
+
+/* ---- the object as a patch sees it ---- */
+
+/* c.old in the version of the request, or what the subresource shows of it. */
+static yyjson_val *seen(struct sl_write *w) {
+    struct sl_rq *rq = w->rq;
+    yyjson_val *v = w->c.old;
+    yyjson_mut_val *m = NULL;
+    struct sl_err err;
+
+    if (rq->version != sl_stored_version(rq->kind)) {
+        if (sl_kind_convert(rq->kind, v, request_version(rq), w->c.doc, &m, &err) < 0) {
+            sl_rq_fail(rq, 500, "InternalError",
+                       "Internal error occurred: conversion to %s failed: %s", request_version(rq),
+                       err.text);
+            return NULL;
+        }
+        v = freeze(w, m);
+    }
+    if (rq->sub && rq->sub->show)
+        v = freeze(w, rq->sub->show(rq->version, v, w->c.doc));
+    return v;
+}
+
+bool sl_patch_type(struct sl_rq *rq, enum sl_patch_type *ret) {
+    static const struct {
+        const char *type;
+        enum sl_patch_type patch;
+    } types[] = {
+        {"application/json-patch+json", SL_PATCH_JSON},
+        {SL_MERGE_PATCH, SL_PATCH_MERGE},
+        {"application/strategic-merge-patch+json", SL_PATCH_STRATEGIC},
+        {SL_APPLY_PATCH, SL_PATCH_APPLY},
+    };
+    size_t n = strcspn(rq->content_type, "; ");
+
+    for (size_t i = 0; i < SL_LEN(types); i++)
+        if (strlen(types[i].type) == n && strncasecmp(types[i].type, rq->content_type, n) == 0) {
+            *ret = types[i].patch;
+            if (*ret != SL_PATCH_STRATEGIC || !rq->kind->crd)
+                return true;
+        }
+    if (rq->kind->crd && strncmp(rq->content_type, types[2].type, n) == 0)
+        sl_rq_fail(
+            rq, 415, "UnsupportedMediaType",
+            "the body of the request was in an unknown format - accepted media types include: "
+            "application/json-patch+json, application/merge-patch+json, "
+            "application/apply-patch+yaml");
+    else
+        sl_rq_status(rq, &(struct sl_status){.code = 415,
+                                             .reason = "UnsupportedMediaType",
+                                             .message = "415: Unsupported Media Type",
+                                             .no_details = true});
+    return false;
+}
+
+static bool say_patch(struct sl_write *w, struct sl_patch_err *err) {
+    struct sl_rq *rq = w->rq;
+
+    sl_rq_status(rq,
+                 &(struct sl_status){.code = err->status,
+                                     .reason = err->reason,
+                                     .message = sl_arena_strdup(&rq->arena, sl_buf_str(&err->text)),
+                                     .causes_made = err->causes,
+                                     .no_details = err->status == 422 && !err->causes});
+    return false;
+}
+
+static struct sl_manager_id manager(struct sl_write *w) {
+    struct sl_rq *rq = w->rq;
+    const struct sl_kind *k = sl_stored_kind(rq->kind);
+    size_t n = strcspn(rq->user_agent, "/");
+
+    return (struct sl_manager_id){
+        .name = *rq->q.manager
+                    ? rq->q.manager
+                    : sl_arena_strndup(&rq->arena, rq->user_agent,
+                                       n < SL_MANAGER_NAME_MAX ? n : SL_MANAGER_NAME_MAX),
+        .api_version = sl_api_version(&rq->arena, k->group, sl_stored_version(rq->kind)->name),
+        .kind = k->kind,
+        .subresource = w->c.subresource,
+        .mask =
+            sl_manage_mask(k->group, k->kind, w->c.subresource, k->crd, rq->version->has_status),
+        .now = rq->now,
+    };
+}
+
+void sl_manage(struct sl_write *w) {
+    struct sl_manager_id by = manager(w);
+
+    /* Who binds or evicts writes no fields of his own. */
+    if (!w->applied && w->what != SL_WRITE_POST)
+        sl_manage_update(sl_stored_version(w->rq->kind)->schema, &by, w->c.doc, w->c.old,
+                         w->c.object);
+}
+
+/* ---- apply ---- */
+
+static bool apply_head(struct sl_rq *rq, yyjson_val *sent) {
+    const char *v = sl_json_str(sent, "apiVersion"), *k = sl_json_str(sent, "kind");
+    const char *name = sl_json_str(sent, "metadata.name");
+
+    if (!*v || !*k) {
+        const char *slash = strchr(v, '/');
+        sl_rq_bad(rq, "invalid object type: %.*s/%s, Kind=%s", slash ? (int)(slash - v) : 0, v,
+                  slash ? slash + 1 : v, k);
+        return false;
+    }
+    if (*name && strcmp(name, rq->name) != 0) {
+        sl_rq_bad(rq, "the name of the object (%s) does not match the name on the URL (%s)", name,
+                  rq->name);
+        return false;
+    }
+    if (sl_json_size(sl_json_at(sent, "metadata.managedFields"))) {
+        sl_rq_bad(rq, "metadata.managedFields must be nil");
+        return false;
+    }
+    return sl_body_is(rq, sent, request_version(rq), rq->kind->kind);
+}
+
+/* What is applied is merged as it came, in the stored version; what comes out is pruned and gets
+ * its defaults. */
+static bool apply(struct sl_write *w) {
+    struct sl_rq *rq = w->rq;
+    const struct sl_kind_version *stored = sl_stored_version(rq->kind);
+    yyjson_val *sent = yyjson_doc_get_root(w->body);
+    struct sl_manager_id by = manager(w);
+    struct sl_patch_err err = {0};
+    int r;
+
+    if (!apply_head(rq, sent))
+        return false;
+    if (rq->version != stored) {
+        w->c.object = yyjson_val_mut_copy(w->c.doc, sent);
+        if (!to_stored(w))
+            return false;
+        sent = freeze(w, w->c.object);
+    }
+    sl_buf_init(&err.text, PATCH_TEXT_MAX);
+    r = sl_manage_apply(stored->schema, &by, rq->q.force == 1, w->c.doc, w->c.old, sent,
+                        &w->c.object, &err);
+    if (r < 0)
+        (void)say_patch(w, &err);
+    sl_buf_done(&err.text);
+    if (r < 0)
+        return false;
+    w->applied = true;
+    sl_schema_prune(stored->schema, w->c.doc, w->c.object, NULL);
+    set_head(w->c.doc, w->c.object, by.api_version, by.kind);
+    sl_schema_default(stored->schema, w->c.doc, w->c.object);
+    const struct sl_strategy *strategy = sl_strategy_of(rq->kind);
+    if (strategy->defaults)
+        strategy->defaults(&w->c);
+    return !sl_write_refused(w);
+}
+
+/* ---- the three ways ---- */
+
+static bool from_patch(struct sl_write *w) {
+    struct sl_rq *rq = w->rq;
+    yyjson_val *patch = yyjson_doc_get_root(w->body), *from;
+    struct sl_patch_err err = {0};
+    int r;
+
+    if (w->patch == SL_PATCH_APPLY && !(rq->sub && rq->sub->show))
+        return apply(w);
+    from = seen(w);
+    if (!from)
+        return false;
+    sl_buf_init(&err.text, PATCH_TEXT_MAX);
+    r = w->patch == SL_PATCH_JSON ? sl_patch_json(w->c.doc, from, patch, &w->c.object, &err)
+        : w->patch == SL_PATCH_STRATEGIC && !(rq->sub && rq->sub->show)
+            ? sl_patch_strategic(rq->version->schema, w->c.doc, from, patch, &w->c.object, &err)
+            : sl_patch_merge(w->c.doc, from, patch, &w->c.object, &err);
+    if (r < 0)
+        (void)say_patch(w, &err);
+    sl_buf_done(&err.text);
+    return r >= 0;
+}
+
+/* The name in an object that is replaced. */
+static bool names_match(struct sl_write *w, yyjson_val *sent) {
+    struct sl_rq *rq = w->rq;
+    const char *name = sl_json_str(sent, "metadata.name"),
+               *ns = sl_json_str(sent, "metadata.namespace");
+
+    if (*rq->ns && *ns && strcmp(ns, rq->ns) != 0)
+        sl_rq_bad(rq, "the namespace of the provided object does not match the namespace sent on "
+                      "the request");
+    else if (!*name && !rq->sub)
+        sl_rq_bad(
+            rq,
+            "the name of the object (%s based on URL) was undeterminable: name must be provided",
+            rq->name);
+    else if (*name && strcmp(name, rq->name) != 0)
+        sl_rq_bad(rq, "the name of the object (%s) does not match the name on the URL (%s)", name,
+                  rq->name);
+    else
+        return true;
+    return false;
+}
+
+/* A view of the object was sent, or came out of a patch: it is taken into a copy of the object. */
+static bool take_view(struct sl_write *w, yyjson_val *view) {
+    w->c.object = yyjson_val_mut_copy(w->c.doc, w->c.old);
+    w->rq->sub->put(&w->c, w->rq->version, view);
+    return !sl_write_refused(w);
+}
+
+bool sl_make(struct sl_write *w) {
+    struct sl_rq *rq = w->rq;
+    yyjson_val *sent = yyjson_doc_get_root(w->body);
+    bool view = rq->sub && rq->sub->show;
+
+    if (w->what == SL_WRITE_PATCH) {
+        if (!from_patch(w))
+            return false;
+        if (w->applied)
+            return true;
+        sent = freeze(w, w->c.object);
+        if (!yyjson_is_obj(sent)) {
+            sl_rq_bad(rq, "json: cannot unmarshal %s into Go value of type map[string]interface {}",
+                      yyjson_get_type_desc(sent));
+            return false;
+        }
+        return view ? take_view(w, sent) : decode(w, sent) && names_match(w, sent);
+    }
+    if (w->what == SL_WRITE_UPDATE && !names_match(w, sent))
+        return false;
+    if (view)
+        return take_view(w, sent);
+    w->strict.arena = w->c.arena;
+    bool twice = sl_strict_duplicates(strcmp(rq->q.validation, "Ignore") == 0 ? NULL : &w->strict,
+                                      rq->version->schema, sent);
+    w->c.object = yyjson_val_mut_copy(w->c.doc, sent);
+    if (twice)
+        sl_strict_keep_last(w->c.object);
+    return decode(w, sent);
+}

@@ -1,0 +1,40 @@
+/*
+ * Reading and changing objects that are being made: as api/json.h, for yyjson's mutable values.
+ * Texts that are given are copied into the document; keys are constants, unless a function says
+ * otherwise.
+ */
+#ifndef SL_APISERVER_MUT_H
+#define SL_APISERVER_MUT_H
+
+#include <yyjson.h>
+
+#include "base/macros.h"
+
+/* NULL if it is absent or null. */
+yyjson_mut_val *sl_mut_get(yyjson_mut_val *v, const char *key);
+yyjson_mut_val *sl_mut_at(yyjson_mut_val *v, const char *path);
+const char *sl_mut_str(yyjson_mut_val *v, const char *path); /* "" */
+int64_t sl_mut_int(yyjson_mut_val *v, const char *path, int64_t otherwise);
+bool sl_mut_bool(yyjson_mut_val *v, const char *path, bool otherwise);
+
+/* The object under the path, made where it is not there; NULL if something else stands in the way.
+ */
+yyjson_mut_val *sl_mut_obj(yyjson_mut_doc *doc, yyjson_mut_val *v, const char *path);
+/* Replaces or adds; a NULL value takes the field away. The key is copied. Nothing happens if
+ * 'object' is no object. */
+void sl_mut_set(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *key,
+                yyjson_mut_val *value);
+void sl_mut_set_str(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *key,
+                    const char *value);
+void sl_mut_set_int(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *key, int64_t value);
+void sl_mut_set_bool(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *key, bool value);
+/* Only where there is nothing; texts also where there is "". */
+void sl_mut_default_str(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *key,
+                        const char *value);
+void sl_mut_default_int(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *key,
+                        int64_t value);
+void sl_mut_default_bool(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *key, bool value);
+/* The field as it is in 'from' (taken away if it is not there). */
+void sl_mut_keep(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *key, yyjson_val *from);
+
+#endif

@@ -1,0 +1,228 @@
+/* Where pods may go: selectors, tolerations, affinity, spread; what people get wrong in them. */
+#include <string.h>
+
+#include "api/json.h"
+#include "apiserver/kinds.h"
+
+static bool requirement_takes(yyjson_val *r, yyjson_val *labels) {
+    const char *op = sl_json_str(r, "operator");
+    yyjson_val *have = yyjson_obj_get(labels, sl_json_str(r, "key")), *v;
+    bool in = false;
+    size_t i, n;
+
+    yyjson_arr_foreach (sl_json_get(r, "values"), i, n, v) {
+        in = in || (have && yyjson_equals(v, have));
+    }
+    if (strcmp(op, "In") == 0)
+        return in;
+    if (strcmp(op, "NotIn") == 0)
+        return !in;
+    return (strcmp(op, "Exists") == 0) == (have != NULL);
+}
+
+bool sl_selector_takes(yyjson_val *selector, yyjson_val *labels) {
+    yyjson_val *map = sl_json_get(selector, "matchLabels"), *key, *v;
+    size_t i, n;
+
+    if (map) {
+        yyjson_obj_foreach (map, i, n, key, v) {
+            yyjson_val *have = yyjson_obj_get(labels, yyjson_get_str(key));
+            if (!have || !yyjson_equals(have, v))
+                return false;
+        }
+    }
+    yyjson_arr_foreach (sl_json_get(selector, "matchExpressions"), i, n, v) {
+        if (!requirement_takes(v, labels))
+            return false;
+    }
+    return true;
+}
+
+void sl_taint_effect_check(struct sl_field_errs *e, const struct sl_path *at, const char *effect,
+                           bool may_be_empty) {
+    static const char *const effects[] = {"NoSchedule", "PreferNoSchedule", "NoExecute"};
+
+    for (size_t i = 0; i < SL_LEN(effects); i++)
+        if (strcmp(effect, effects[i]) == 0)
+            return;
+    if (*effect == '\0' && may_be_empty)
+        return;
+    if (*effect == '\0')
+        sl_field_required(e, at, "");
+    else
+        sl_field_unsupported(e, at, sl_bad_str(effect), effects, SL_LEN(effects));
+}
+
+static void toleration(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *t) {
+    static const char *const operators[] = {"Equal", "Exists"};
+    const char *key = sl_json_str(t, "key"), *op = sl_json_str(t, "operator"),
+               *value = sl_json_str(t, "value");
+    const struct sl_path *op_at = SL_PATH(at, "operator"), *effect_at = SL_PATH(at, "effect");
+    const char *effect = sl_json_str(t, "effect");
+
+    if (*key)
+        sl_check_label_key(e, SL_PATH(at, "key"), key, strlen(key));
+    else if (strcmp(op, "Exists") != 0)
+        sl_field_invalid(e, op_at, sl_bad_str(op),
+                         "operator must be Exists when `key` is empty, which means \"match all "
+                         "values and all keys\"");
+    if (sl_json_get(t, "tolerationSeconds") && strcmp(effect, "NoExecute") != 0)
+        sl_field_invalid(e, effect_at, sl_bad_str(effect),
+                         "effect must be 'NoExecute' when `tolerationSeconds` is set");
+    if (*op == '\0' || strcmp(op, "Equal") == 0) {
+        struct sl_faults f = sl_syntax_label_value(value, strlen(value));
+        if (f.n)
+            sl_field_invalid(e, op_at, sl_bad_str(value), "%s%s%s", f.v[0], f.n > 1 ? ";" : "",
+                             f.n > 1 ? f.v[1] : "");
+    } else if (strcmp(op, "Exists") == 0) {
+        if (*value)
+            sl_field_invalid(e, op_at, sl_bad_str(value),
+                             "value must be empty when `operator` is 'Exists'");
+    } else {
+        sl_field_unsupported(e, op_at, sl_bad_str(op), operators, SL_LEN(operators));
+    }
+    sl_taint_effect_check(e, effect_at, effect, true);
+}
+
+void sl_tolerations_check(struct sl_field_errs *e, const struct sl_path *at,
+                          yyjson_val *tolerations) {
+    size_t i, n;
+    yyjson_val *t;
+
+    yyjson_arr_foreach (tolerations, i, n, t) {
+        toleration(e, SL_PATH_AT(at, i), t);
+    }
+}
+
+static void node_requirement(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *r,
+                             bool fields) {
+    const char *op = sl_json_str(r, "operator"), *key = sl_json_str(r, "key");
+    const struct sl_path *values_at = SL_PATH(at, "values");
+    size_t count = sl_json_size(sl_json_get(r, "values"));
+    bool list = strcmp(op, "In") == 0 || strcmp(op, "NotIn") == 0;
+
+    if (fields) {
+        if (!list)
+            sl_field_invalid(e, SL_PATH(at, "operator"), sl_bad_str(op),
+                             "not a valid selector operator");
+        else if (count != 1)
+            sl_field_required(e, values_at,
+                              "must be only one value when `operator` is 'In' or 'NotIn' for node "
+                              "field selector");
+        if (strcmp(key, "metadata.name") != 0)
+            sl_field_invalid(e, SL_PATH(at, "key"), sl_bad_str(key),
+                             "not a valid field selector key");
+        return;
+    }
+    if (list) {
+        if (count == 0)
+            sl_field_required(e, values_at, "must be specified when `operator` is 'In' or 'NotIn'");
+    } else if (strcmp(op, "Exists") == 0 || strcmp(op, "DoesNotExist") == 0) {
+        if (count > 0)
+            sl_field_forbidden(
+                e, values_at, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
+    } else if (strcmp(op, "Gt") == 0 || strcmp(op, "Lt") == 0) {
+        if (count != 1)
+            sl_field_required(e, values_at,
+                              "must be specified single value when `operator` is 'Lt' or 'Gt'");
+    } else {
+        sl_field_invalid(e, SL_PATH(at, "operator"), sl_bad_str(op),
+                         "not a valid selector operator");
+    }
+    sl_check_label_key(e, SL_PATH(at, "key"), key, strlen(key));
+}
+
+static void node_term(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *term) {
+    size_t i, n;
+    yyjson_val *r;
+
+    yyjson_arr_foreach (sl_json_get(term, "matchExpressions"), i, n, r) {
+        node_requirement(e, SL_PATH_AT(SL_PATH(at, "matchExpressions"), i), r, false);
+    }
+    yyjson_arr_foreach (sl_json_get(term, "matchFields"), i, n, r) {
+        node_requirement(e, SL_PATH_AT(SL_PATH(at, "matchFields"), i), r, true);
+    }
+}
+
+void sl_node_selector_check(struct sl_field_errs *e, const struct sl_path *at,
+                            yyjson_val *selector) {
+    yyjson_val *terms = sl_json_get(selector, "nodeSelectorTerms"), *term;
+    const struct sl_path *terms_at = SL_PATH(at, "nodeSelectorTerms");
+    size_t i, n;
+
+    if (!selector)
+        return;
+    if (sl_json_size(terms) == 0)
+        sl_field_required(e, terms_at, "must have at least one node selector term");
+    yyjson_arr_foreach (terms, i, n, term) {
+        node_term(e, SL_PATH_AT(terms_at, i), term);
+    }
+}
+
+static void weight(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *term) {
+    int64_t w = sl_json_int(term, "weight", 0);
+
+    if (w <= 0 || w > 100)
+        sl_field_invalid(e, SL_PATH(at, "weight"), sl_bad_int(w), "must be in the range 1-100");
+}
+
+static void pod_term(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *term) {
+    yyjson_val *key = sl_json_get(term, "topologyKey");
+
+    sl_check_selector(e, SL_PATH(at, "labelSelector"), sl_json_get(term, "labelSelector"));
+    if (yyjson_get_len(key) == 0)
+        sl_field_required(e, SL_PATH(at, "topologyKey"), "can not be empty");
+    sl_check_label_key(e, SL_PATH(at, "topologyKey"), sl_json_text(key), yyjson_get_len(key));
+}
+
+#define REQUIRED "requiredDuringSchedulingIgnoredDuringExecution"
+#define PREFERRED "preferredDuringSchedulingIgnoredDuringExecution"
+
+static void pod_affinity(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *affinity) {
+    size_t i, n;
+    yyjson_val *t;
+
+    yyjson_arr_foreach (sl_json_get(affinity, REQUIRED), i, n, t) {
+        pod_term(e, SL_PATH_AT(SL_PATH(at, REQUIRED), i), t);
+    }
+    yyjson_arr_foreach (sl_json_get(affinity, PREFERRED), i, n, t) {
+        const struct sl_path *t_at = SL_PATH_AT(SL_PATH(at, PREFERRED), i);
+        weight(e, t_at, t);
+        pod_term(e, SL_PATH(t_at, "podAffinityTerm"), sl_json_get(t, "podAffinityTerm"));
+    }
+}
+
+void sl_affinity_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *a) {
+    const struct sl_path *node_at = SL_PATH(at, "nodeAffinity");
+    yyjson_val *node = sl_json_get(a, "nodeAffinity"), *t;
+    size_t i, n;
+
+    sl_node_selector_check(e, SL_PATH(node_at, REQUIRED), sl_json_get(node, REQUIRED));
+    yyjson_arr_foreach (sl_json_get(node, PREFERRED), i, n, t) {
+        const struct sl_path *t_at = SL_PATH_AT(SL_PATH(node_at, PREFERRED), i);
+        weight(e, t_at, t);
+        node_term(e, SL_PATH(t_at, "preference"), sl_json_get(t, "preference"));
+    }
+    pod_affinity(e, SL_PATH(at, "podAffinity"), sl_json_get(a, "podAffinity"));
+    pod_affinity(e, SL_PATH(at, "podAntiAffinity"), sl_json_get(a, "podAntiAffinity"));
+}
+
+void sl_spread_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *constraints) {
+    static const char *const whens[] = {"DoNotSchedule", "ScheduleAnyway", NULL};
+    size_t i, n;
+    yyjson_val *c;
+
+    yyjson_arr_foreach (constraints, i, n, c) {
+        const struct sl_path *c_at = SL_PATH_AT(at, i);
+        int64_t skew = sl_json_int(c, "maxSkew", 0);
+        if (skew <= 0)
+            sl_field_invalid(e, SL_PATH(c_at, "maxSkew"), sl_bad_int(skew),
+                             "must be greater than zero");
+        if (yyjson_get_len(sl_json_get(c, "topologyKey")) == 0)
+            sl_field_required(e, SL_PATH(c_at, "topologyKey"), "can not be empty");
+        else
+            sl_check_key_of(e, SL_PATH(c_at, "topologyKey"), sl_json_get(c, "topologyKey"));
+        sl_check_one_of(e, c_at, c, "whenUnsatisfiable", whens, false);
+        sl_check_selector(e, SL_PATH(c_at, "labelSelector"), sl_json_get(c, "labelSelector"));
+    }
+}

@@ -1,0 +1,131 @@
+/*
+ * POST to a subresource (binding, eviction, token), and to kinds that are not stored (access
+ * reviews).
+ */
+#include <string.h>
+
+#include "apiserver/write.h"
+
+/* What a kind that is not stored makes of what it was asked. */
+static void review(struct sl_write *w) {
+    struct sl_rq *rq = w->rq;
+
+    w->c = (struct sl_change_in){.server = rq->s,
+                                 .kind = rq->kind,
+                                 .version = rq->version,
+                                 .ns = rq->ns,
+                                 .name = rq->name,
+                                 .user = rq->user,
+                                 .subresource = "",
+                                 .doc = yyjson_mut_doc_new(NULL),
+                                 .now = rq->now,
+                                 .arena = &rq->arena,
+                                 .errs = &w->errs};
+    w->errs.arena = &rq->arena;
+    w->c.object = yyjson_val_mut_copy(w->c.doc, yyjson_doc_get_root(w->body));
+    sl_schema_prune(rq->version->schema, w->c.doc, w->c.object, NULL);
+    sl_mut_set_str(w->c.doc, w->c.object, "kind", rq->kind->kind);
+    sl_mut_set_str(w->c.doc, w->c.object, "apiVersion",
+                   sl_api_version(&rq->arena, rq->group, rq->version->name));
+    rq->kind->review(&w->c);
+    if (sl_write_refused(w))
+        return;
+    size_t len;
+    char *json = yyjson_mut_val_write(w->c.object, 0, &len);
+    sl_buf_add(&rq->out, json ? json : "{}", json ? len : 2);
+    sl_freep(&json);
+    sl_rq_answer(rq, 201);
+}
+
+static void refuse(struct sl_rq *rq, const struct sl_refusal *no) {
+    struct sl_cause cause = {.reason = no->cause_reason, .message = no->cause_text};
+
+    sl_rq_status(rq, &(struct sl_status){.code = no->status,
+                                         .reason = no->reason,
+                                         .message = no->text,
+                                         .name = no->details_kind ? rq->name : NULL,
+                                         .kind = no->details_kind,
+                                         .causes = &cause,
+                                         .n_causes = no->cause_text ? 1 : 0,
+                                         .retry_after = no->retry_after});
+}
+
+/* What is to be seen of an object before it goes: that it was evicted. */
+static bool note_first(struct sl_write *w, yyjson_mut_val *changed) {
+    struct sl_object *o;
+
+    if (!changed || w->c.dry_run)
+        return true;
+    w->c.object = changed;
+    sl_write_close(w);
+    if (!sl_write_store(w, &o))
+        return false;
+    sl_object_unref(w->rq->s->store, o);
+    return true;
+}
+
+bool sl_post_make(struct sl_write *w) {
+    struct sl_rq *rq = w->rq;
+    struct sl_sub_call call = {.server = rq->s,
+                               .kind = rq->kind,
+                               .version = rq->version,
+                               .ns = rq->ns,
+                               .name = rq->name,
+                               .object = w->c.old,
+                               .body = yyjson_doc_get_root(w->body),
+                               .user = rq->user,
+                               .now = rq->now,
+                               .arena = &rq->arena,
+                               .errs = &w->errs,
+                               .doc = w->c.doc};
+
+    rq->sub->act(&call);
+    if (call.no.status) {
+        refuse(rq, &call.no);
+        return false;
+    }
+    if (sl_write_refused(w))
+        return false;
+    w->answer = call.answer;
+    w->quiet = !call.answer;
+    if (call.remove) {
+        if (sl_delete_options(w, call.delete_options) && note_first(w, call.changed))
+            sl_remove_run(w);
+        return false;
+    }
+    /* Nothing to store: what there is goes through, and is found to be the same. */
+    w->c.object = call.changed ? call.changed : yyjson_val_mut_copy(w->c.doc, w->c.old);
+    return true;
+}
+
+void sl_post(struct sl_rq *rq) {
+    struct sl_write *w = sl_write_new(rq, SL_WRITE_POST);
+    const struct sl_sub *u = rq->sub;
+    yyjson_val *body;
+
+    if (!sl_options_check(w))
+        return;
+    w->body = sl_body_read(rq);
+    if (!w->body)
+        return;
+    body = yyjson_doc_get_root(w->body);
+    if (!u && strcmp(rq->kind->plural, "bindings") == 0) { /* of the pod that it names */
+        const char *pod = sl_binding_pod(body);
+        rq->kind = sl_kind_find(rq->s, "", "pods");
+        rq->version = sl_kind_version(rq->kind, "v1");
+        rq->sub = u = sl_sub_find(rq->kind, rq->version, "binding");
+        w->name = rq->name = sl_arena_strdup(&rq->arena, pod);
+    }
+    const char *kind = u && u->kind ? u->kind : rq->kind->kind;
+    const char *version = u && u->kind
+                              ? sl_api_version(&rq->arena, u->group ? u->group : "", u->version)
+                              : sl_api_version(&rq->arena, rq->group, rq->version->name);
+    if (!sl_body_is(rq, body, version, kind))
+        return;
+    if (!u)
+        review(w);
+    else if (u->act)
+        sl_write_run(w);
+    else
+        sl_rq_method(rq);
+}

@@ -1,0 +1,369 @@
+/*
+ * delete and deletecollection. What has finalizers, or a kind with a grace period, is only marked;
+ * the update that takes the last finalizer away removes it (write.c).
+ */
+#include <string.h>
+
+#include "apiserver/read.h"
+#include "apiserver/stamp.h"
+#include "apiserver/write.h"
+#include "base/stamp.h"
+
+#define ORPHAN "orphan"
+#define FOREGROUND "foregroundDeletion"
+
+/* ---- options ---- */
+
+static bool options_check(struct sl_write *w, bool both) {
+    static const char *const words[] = {"Foreground", "Background", "Orphan", "nil"};
+    struct sl_field_errs errs = {.arena = &w->rq->arena};
+    const struct sl_path *at = SL_PATH(NULL, "propagationPolicy");
+    const char *p = w->del.propagation;
+
+    if (both)
+        sl_field_invalid(&errs, at, sl_bad_str(p),
+                         "orphanDependents and deletionPropagation cannot be both set");
+    if (*p && strcmp(p, words[0]) != 0 && strcmp(p, words[1]) != 0 && strcmp(p, words[2]) != 0)
+        sl_field_unsupported(&errs, at, sl_bad_str(p), words, SL_LEN(words));
+    if (!errs.n)
+        return true;
+    sl_rq_invalid(w->rq, "meta.k8s.io", "DeleteOptions", "", &errs);
+    return false;
+}
+
+bool sl_delete_options(struct sl_write *w, yyjson_val *body) {
+    struct sl_rq *rq = w->rq;
+    const struct sl_params *q = &rq->q;
+    struct sl_delete_options *d = &w->del;
+    yyjson_val *orphan = sl_json_get(body, "orphanDependents"), *dry;
+    int said = orphan ? yyjson_get_bool(orphan) : q->orphan;
+    size_t i, n;
+
+    if (body && !yyjson_is_obj(body)) {
+        sl_rq_bad(rq,
+                  "couldn't get version/kind; json parse error: json: cannot unmarshal %s into Go "
+                  "value of type struct "
+                  "{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string "
+                  "\"json:\\\"kind,omitempty\\\"\" }",
+                  yyjson_get_type_desc(body));
+        return false;
+    }
+    *d = (struct sl_delete_options){
+        .grace = body ? sl_json_int(body, "gracePeriodSeconds", -1) : q->grace,
+        .uid = sl_arena_strdup(&rq->arena, sl_json_str(body, "preconditions.uid")),
+        .version = sl_arena_strdup(&rq->arena, sl_json_str(body, "preconditions.resourceVersion")),
+        .propagation = body ? sl_arena_strdup(&rq->arena, sl_json_str(body, "propagationPolicy"))
+                            : q->propagation,
+        .orphan_false = said == 0,
+    };
+    w->c.dry_run = q->dry_run && strcmp(q->dry_run, "All") == 0;
+    yyjson_arr_foreach (sl_json_get(body, "dryRun"), i, n, dry) {
+        w->c.dry_run = w->c.dry_run || strcmp(sl_json_text(dry), "All") == 0;
+    }
+    bool both = said >= 0 && *d->propagation;
+    if (said >= 0 && !both)
+        d->propagation = said ? "Orphan" : "Background";
+    char *text = body ? yyjson_val_write(body, 0, NULL) : NULL;
+    d->text = text ? sl_arena_strdup(&rq->arena, text)
+                   : "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"meta.k8s.io/v1\"}";
+    sl_freep(&text);
+    return options_check(w, both);
+}
+
+/* ---- one object ---- */
+
+static bool preconditions(struct sl_write *w) {
+    const char *uid = sl_json_str(w->c.old, "metadata.uid"),
+               *v = sl_json_str(w->c.old, "metadata.resourceVersion");
+
+    const struct sl_kind *k = w->rq->kind;
+    const char *why = NULL;
+
+    if (*w->del.uid && strcmp(w->del.uid, uid) != 0)
+        why = sl_arena_printf(w->c.arena,
+                              "the UID in the precondition (%s) does not match the UID in record "
+                              "(%s). The object might have "
+                              "been deleted and then recreated",
+                              w->del.uid, uid);
+    else if (*w->del.version && strcmp(w->del.version, v) != 0)
+        why = sl_arena_printf(w->c.arena,
+                              "the ResourceVersion in the precondition (%s) does not match the "
+                              "ResourceVersion in record (%s). "
+                              "The object might have been modified",
+                              w->del.version, v);
+    if (!why)
+        return true;
+    sl_rq_status(w->rq, &(struct sl_status){
+                            .code = 409,
+                            .reason = "Conflict",
+                            .message = sl_arena_printf(
+                                w->c.arena, "Operation cannot be fulfilled on %s%s%s \"%s\": %s",
+                                k->kind, *k->group ? "." : "", k->group, w->name, why),
+                            .name = w->name,
+                            .group = k->group,
+                            .kind = k->kind});
+    return false;
+}
+
+static bool has_finalizer(yyjson_mut_val *meta, const char *word) {
+    yyjson_mut_val *v;
+    size_t i, n;
+
+    yyjson_mut_arr_foreach (sl_mut_get(meta, "finalizers"), i, n, v) {
+        if (yyjson_mut_equals_str(v, word))
+            return true;
+    }
+    return false;
+}
+
+/* What becomes of those it owns is said by finalizers. */
+static void set_finalizers(struct sl_write *w, yyjson_mut_val *meta) {
+    bool said = *w->del.propagation, orphans = sl_strategy_of(w->rq->kind)->orphans;
+    const char *p =
+        said || !orphans || has_finalizer(meta, FOREGROUND) ? w->del.propagation : "Orphan";
+    const char *mine = strcmp(p, "Orphan") == 0       ? ORPHAN
+                       : strcmp(p, "Foreground") == 0 ? FOREGROUND
+                                                      : "";
+    yyjson_mut_val *old = sl_mut_get(meta, "finalizers"), *list = yyjson_mut_arr(w->c.doc), *v;
+    bool have = false;
+    size_t i, n;
+
+    if (!*p)
+        return;
+    yyjson_mut_arr_foreach (old, i, n, v) {
+        const char *word = yyjson_mut_get_str(v);
+        bool other = word && (strcmp(word, ORPHAN) == 0 || strcmp(word, FOREGROUND) == 0) &&
+                     strcmp(word, mine) != 0;
+        have = have || (word && strcmp(word, mine) == 0);
+        if (!other)
+            (void)yyjson_mut_arr_append(list, yyjson_mut_val_mut_copy(w->c.doc, v));
+    }
+    if (*mine && !have)
+        (void)yyjson_mut_arr_append(list, yyjson_mut_str(w->c.doc, mine));
+    sl_mut_set(w->c.doc, meta, "finalizers", yyjson_mut_arr_size(list) ? list : NULL);
+}
+
+/* From now on it is being deleted, with so many seconds left; 'shorter': it was before, with more.
+ */
+static void mark(struct sl_write *w, yyjson_mut_val *meta, int64_t grace, bool shorter) {
+    int64_t generation = sl_mut_int(meta, "generation", 0);
+    sl_time since = w->rq->now;
+    char stamp[SL_STAMP_TEXT];
+
+    if (shorter && grace > 0 &&
+        sl_stamp_parse(sl_json_str(w->c.old, "metadata.deletionTimestamp"), &since))
+        since -= sl_json_int(w->c.old, "metadata.deletionGracePeriodSeconds", 0) * SL_SEC;
+    sl_mut_set_str(w->c.doc, meta, "deletionTimestamp", sl_stamp(since + grace * SL_SEC, stamp));
+    sl_mut_set_int(w->c.doc, meta, "deletionGracePeriodSeconds", grace);
+    if (generation > 0 && !shorter)
+        sl_mut_set_int(w->c.doc, meta, "generation", generation + 1);
+}
+
+/* The seconds that are left to it; -1: it is being deleted already, and nothing changes. */
+static int64_t grace_of(struct sl_write *w) {
+    const struct sl_strategy *st = sl_strategy_of(w->rq->kind);
+    bool marked = sl_json_at(w->c.old, "metadata.deletionTimestamp");
+    int64_t now = sl_json_int(w->c.old, "metadata.deletionGracePeriodSeconds", 0);
+
+    if (!st->grace)
+        return 0;
+    if (!marked)
+        return st->grace(w->c.old, w->del.grace);
+    if (w->del.grace < 0)
+        return now ? -1 : 0;
+    int64_t asked = st->grace(w->c.old, w->del.grace);
+    return asked < now ? asked : now ? -1 : 0;
+}
+
+/* Kinds with a grace period are seen to be deleted before they go, even if there is no time left.
+ */
+static bool mark_first(struct sl_write *w, yyjson_mut_val *meta, bool marked) {
+    struct sl_object *o;
+
+    mark(w, meta, 0, marked);
+    sl_write_close(w);
+    if (w->c.dry_run)
+        return true;
+    if (!sl_write_store(w, &o))
+        return false;
+    sl_object_unref(w->rq->s->store, w->base);
+    w->base = o;
+    return true;
+}
+
+static void gone(struct sl_write *w) {
+    const struct sl_strategy *st = sl_strategy_of(w->rq->kind);
+    int status = w->del.orphan_false ? 202 : 200;
+
+    if (!sl_write_current(w)) {
+        if (++w->tries < SL_API_TRIES)
+            sl_remove_run(w);
+        else
+            sl_rq_conflict(w->rq, w->name,
+                           "the object has been modified; please apply your changes to the latest "
+                           "version and try again");
+        return;
+    }
+    w->c.object = yyjson_val_mut_copy(w->c.doc, w->c.old);
+    yyjson_mut_val *meta = sl_mut_get(w->c.object, "metadata");
+    bool marked = sl_json_at(w->c.old, "metadata.deletionTimestamp");
+    int64_t grace = grace_of(w);
+    set_finalizers(w, meta);
+    sl_write_close(w);
+    bool held = sl_write_held(w, yyjson_doc_get_root(w->made));
+    if (grace == 0 && !held) {
+        if (!st->grace || mark_first(w, meta, marked))
+            sl_write_take_out(w, 200, st->returns_deleted);
+        return;
+    }
+    if (grace > 0 || (!marked && grace == 0)) {
+        mark(w, meta, grace > 0 ? grace : 0, marked);
+        if (st->deleting)
+            st->deleting(&w->c);
+    } else if (marked && grace == 0 &&
+               sl_json_int(w->c.old, "metadata.deletionGracePeriodSeconds", 0) > 0) {
+        mark(w, meta, 0, true);
+    }
+    if (sl_write_refused(w))
+        return;
+    sl_write_close(w);
+    sl_write_put(w, status);
+}
+
+void sl_remove_run(struct sl_write *w) {
+    struct sl_rq *rq = w->rq;
+    bool dry = w->c.dry_run;
+    const struct sl_strategy *st = sl_strategy_of(rq->kind);
+
+    sl_write_begin(w);
+    w->c.dry_run = dry;
+    sl_write_load(w);
+    if (!w->c.old) {
+        sl_rq_not_found(rq, rq->kind, rq->name);
+        return;
+    }
+    if (!preconditions(w))
+        return;
+    if (st->orphans && !*w->del.propagation)
+        sl_rq_warn(rq, "child pods are preserved by default when jobs are deleted; set "
+                       "propagationPolicy=Background to remove "
+                       "them or set propagationPolicy=Orphan to suppress this warning");
+    if (st->may_delete)
+        st->may_delete(&w->c);
+    if (!sl_write_refused(w))
+        sl_admit(w, SL_ADMIT_VALIDATE, gone);
+}
+
+void sl_delete(struct sl_rq *rq) {
+    struct sl_write *w = sl_write_new(rq, SL_WRITE_DELETE);
+
+    if (rq->len > 0) {
+        w->body = sl_body_read(rq);
+        if (!w->body)
+            return;
+    }
+    if (sl_delete_options(w, w->body ? yyjson_doc_get_root(w->body) : NULL))
+        sl_remove_run(w);
+}
+
+/* ---- many ---- */
+
+/* Each is deleted by a request of its own; the answer is the list of what was found. */
+struct sl_many {
+    LIST_ENTRY(sl_many) link;
+    struct sl_apiserver *s;
+    sl_api_call parent;
+    uint32_t left;
+    bool failed;
+};
+
+static void many_done(struct sl_many *m) {
+    struct sl_rq *rq = sl_rq_find(m->s, m->parent);
+
+    if (rq && !m->failed)
+        sl_rq_answer(rq, 200);
+    LIST_REMOVE(m, link);
+    sl_freep(&m);
+}
+
+void sl_many_free(struct sl_apiserver *s) {
+    struct sl_many *m;
+
+    while ((m = LIST_FIRST(&s->many))) {
+        LIST_REMOVE(m, link);
+        sl_freep(&m);
+    }
+}
+
+static void on_one(void *ctx, const struct sl_api_answer *a) {
+    struct sl_many *m = ctx;
+    struct sl_rq *rq = sl_rq_find(m->s, m->parent);
+
+    if (a->status >= 400 && a->status != 404 && !m->failed && rq) {
+        m->failed = true;
+        sl_buf_clear(&rq->out);
+        sl_buf_add(&rq->out, a->body, a->len);
+        sl_rq_answer(rq, a->status);
+    }
+    if (--m->left == 0)
+        many_done(m);
+}
+
+static bool print_found(struct sl_rq *rq, const struct sl_found *found) {
+    sl_show_list_begin(rq, found->version, "", -1, &rq->out);
+    for (uint32_t i = 0; i < found->v.n; i++) {
+        if (i)
+            sl_buf_putc(&rq->out, ',');
+        if (!sl_show_item(rq, found->v.v[i]->text, found->v.v[i]->len, &rq->out))
+            return false;
+    }
+    sl_show_list_end(&rq->out);
+    return true;
+}
+
+void sl_delete_all(struct sl_rq *rq) {
+    struct sl_write *w = sl_write_new(rq, SL_WRITE_DELETE);
+    struct sl_filter filter;
+    struct sl_found found;
+    struct sl_apiserver *s = rq->s;
+
+    if (rq->len > 0) {
+        w->body = sl_body_read(rq);
+        if (!w->body)
+            return;
+    }
+    if (!sl_delete_options(w, w->body ? yyjson_doc_get_root(w->body) : NULL) ||
+        !sl_filter_read(rq, &filter))
+        return;
+    sl_collect(rq, &filter, "", "", &found);
+    if (!print_found(rq, &found)) {
+        sl_found_done(s, &found);
+        return;
+    }
+    struct sl_many *m = sl_alloc0(1, sizeof *m);
+    *m = (struct sl_many){.s = s, .parent = rq->id, .left = found.v.n};
+    LIST_INSERT_HEAD(&s->many, m, link);
+    const char *base = *rq->group
+                           ? sl_arena_printf(&rq->arena, "/apis/%s/%s", rq->group, rq->version_name)
+                           : "/api/v1";
+    for (uint32_t i = 0; i < found.v.n; i++) {
+        const struct sl_object *o = found.v.v[i];
+        const char *path =
+            *o->ns ? sl_arena_printf(&rq->arena, "%s/namespaces/%s/%s/%s", base, o->ns,
+                                     rq->kind->plural, o->name)
+                   : sl_arena_printf(&rq->arena, "%s/%s/%s", base, rq->kind->plural, o->name);
+        struct sl_api_request one = {.method = "DELETE",
+                                     .path = path,
+                                     .query = rq->query,
+                                     .content_type = rq->content_type,
+                                     .user_agent = rq->user_agent,
+                                     .user = rq->user,
+                                     .groups = rq->groups,
+                                     .body = rq->body,
+                                     .len = rq->len};
+        (void)sl_apiserver_call(s, &one, &(struct sl_api_sink){.ctx = m, .answer = on_one});
+    }
+    if (!found.v.n)
+        many_done(m);
+    sl_found_done(s, &found);
+}

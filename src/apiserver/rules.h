@@ -1,0 +1,20 @@
+/*
+ * The x-kubernetes-validations of a schema: which rules hold where, and walking an object and its
+ * former self along them.
+ */
+#ifndef SL_APISERVER_RULES_H
+#define SL_APISERVER_RULES_H
+
+#include "api/field.h"
+
+struct sl_rules;
+
+/* From openAPIV3Schema, into the arena; NULL if there are no rules. What cannot be compiled goes to
+ * errs. */
+const struct sl_rules *sl_rules_new(yyjson_val *schema, const struct sl_path *at,
+                                    struct sl_arena *arena, struct sl_field_errs *errs);
+/* old is NULL on creation: then rules that ask for it are not asked. */
+void sl_rules_check(const struct sl_rules *r, yyjson_val *object, yyjson_val *old,
+                    struct sl_field_errs *errs);
+
+#endif

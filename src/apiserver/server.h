@@ -1,0 +1,323 @@
+/*
+ * The inside of the API server, shared by its parts:
+ *
+ *   server.c     life, calls and their answers, the turn of the loop
+ *   registry.c   kinds by name, and what the store and discovery are told of them
+ *   route.c      a path and a query become a question; Accept becomes a form of the answer
+ *   status.c     Status objects
+ *   body.c       what a client sent: JSON or YAML, of the right version and kind
+ *   read.c       get and list; pages.c: lists that are continued
+ *   watch.c      streams
+ *   select.c     field selectors, and what objects show to them; labels.c: label selectors
+ *   show.c       a stored object in the form and version that was asked for
+ *   write.c      create, update, patch: the way from a body to the store; meta.c: what holds for
+ * every object's metadata remove.c     delete and deletecollection admit.c      admission: ours in
+ * process, webhooks by HTTP (webhook.c) discovery.c  which kinds there are port.c       the way in
+ * for our own parts
+ *
+ * A request is worked on inside sl_apiserver_call, since what it brings is borrowed; its answer is
+ * kept until what it tells is kept by the store, and leaves in a turn of the loop. Only a write
+ * that asks a webhook takes longer.
+ */
+#ifndef SL_APISERVER_SERVER_H
+#define SL_APISERVER_SERVER_H
+
+#include <sys/queue.h>
+
+#include <uv.h>
+
+#include "api/json.h"
+#include "apiserver/kind.h"
+#include "apiserver/sub.h"
+#include "apiserver/tables.h"
+#include "base/map.h"
+#include "base/prng.h"
+#include "base/vec.h"
+#include "model/labels.h"
+#include "schema/wire.h"
+
+#define SL_API_KINDS 2048u
+#define SL_API_WARNINGS 64u
+#define SL_API_PORTS 16u
+#define SL_API_OPEN_CALLS 65536u /* 429 beyond */
+#define SL_API_TYPES "application/json, application/yaml"
+#define SL_API_TRIES 8u /* of a write whose object changed under it */
+
+enum sl_form { SL_FORM_PLAIN, SL_FORM_TABLE, SL_FORM_PARTIAL };
+
+/* What the query says; texts are "" and numbers -1 where it says nothing. */
+struct sl_params {
+    const char *labels, *fields;
+    const char *version, *version_match, *go_on;
+    const char *manager, *validation, *propagation, *include;
+    int64_t limit, timeout_s, grace;
+    int8_t watch, bookmarks, initial_events, force, orphan; /* 0, 1 */
+    const char *dry_run;                                    /* NULL: absent */
+    const char *bad; /* a value that could not be read: the text of the 400; NULL */
+};
+
+struct sl_cause {
+    const char *reason, *message, *field; /* NULL: not said */
+};
+struct sl_status {
+    int code;
+    const char *reason, *message;
+    const char *name, *group, *kind, *uid; /* of details; NULL: not said */
+    const struct sl_cause *causes;
+    uint32_t n_causes;
+    yyjson_mut_val *causes_made; /* or an array of them */
+    uint32_t retry_after;
+    bool no_details; /* "details":{}, as where the server's framework answers, not the API */
+};
+
+/* A request on its way. All its texts are in its arena. */
+struct sl_rq {
+    TAILQ_ENTRY(sl_rq) link; /* s->ready, or s->idle */
+    struct sl_apiserver *s;
+    sl_api_call id;
+    struct sl_api_sink sink;
+    struct sl_arena arena;
+
+    /* the question */
+    const char *method, *path, *query;
+    enum sl_verbs verb;
+    struct sl_kind *kind;
+    const struct sl_kind_version *version;
+    const char *group, *version_name, *plural; /* as the path says them */
+    const char *ns, *name, *subname;           /* "" */
+    const struct sl_sub *sub;                  /* NULL: the object itself */
+    const char *content_type, *user_agent, *user;
+    const char *const *groups;
+    const char *body; /* borrowed */
+    size_t len;
+    struct sl_params q;
+    enum sl_form form;
+    const char *form_version; /* "v1": of meta.k8s.io */
+    bool yaml;                /* the answer is to be YAML */
+    sl_time now;              /* wall */
+
+    /* the answer */
+    enum {
+        SL_RQ_WORKING, /* inside its call, or waiting for a webhook */
+        SL_RQ_KEEPING, /* answered, but the store has not kept all of it yet */
+        SL_RQ_READY,   /* on s->ready */
+        SL_RQ_STREAM,  /* begun */
+    } state;
+    bool busy;    /* a sink is being told: a cancel from there is carried out afterwards */
+    bool gone;    /* such a cancel came */
+    bool streams; /* not an answer but a stream, once it is ready */
+    int status;
+    const char *type;  /* NULL: JSON */
+    struct sl_buf out; /* the body, unless there is an object */
+    struct sl_object *object;
+    const char *warnings[SL_API_WARNINGS + 1];
+    uint32_t n_warnings, retry_after;
+
+    struct sl_write *write;   /* write.c */
+    struct sl_stream *stream; /* watch.c */
+    struct sl_log_stream *log;
+};
+TAILQ_HEAD(sl_rqs, sl_rq);
+
+struct sl_slot {
+    struct sl_rq *rq; /* NULL: free */
+    uint32_t gen;
+};
+
+struct sl_inport;    /* port.c */
+struct sl_pages;     /* pages.c */
+struct sl_lines;     /* watch.c */
+struct sl_hooks;     /* webhook.c */
+struct sl_catalog;   /* discovery.c */
+struct sl_documents; /* openapi.c */
+
+struct sl_apiserver {
+    struct uv_loop_s *loop;
+    struct sl_store *store;
+    struct sl_schemas *schemas;
+    struct sl_wire *wire;          /* made when the first client sends protobuf */
+    struct sl_apiserver_spec spec; /* texts are copies */
+    char *file, *version, *address;
+    const struct sl_api_runtime *runtime;
+    struct sl_prng prng;
+    bool starting;
+
+    /* calls */
+    SL_VEC(struct sl_slot) slots;
+    SL_VEC(uint32_t) free_slots;
+    struct sl_rqs ready, idle;
+    uint32_t n_ready, n_idle, n_open;
+    uv_check_t check;
+    uv_prepare_t prepare;
+    uv_idle_t kick;
+    uint32_t handles; /* of libuv, not closed yet */
+    bool clock_read, closing;
+    sl_time wall, mono;
+    struct sl_inport *ports[SL_API_PORTS];
+    uint32_t n_ports;
+
+    /* kinds */
+    struct sl_kind *kinds[SL_API_KINDS]; /* in order */
+    uint32_t n_kinds;
+    SL_VEC(struct sl_kind *) numbers; /* by number in the store; NULL: gone */
+    SL_VEC(char *) number_names;
+    struct sl_map by_plural;
+    uint64_t kinds_gen; /* rises with each change */
+    struct sl_kind *namespaces;
+    struct sl_crd *dead_crds; /* served before, kept for those who still speak of them */
+    yyjson_val *putting;      /* what is being put: saves sl_index from parsing it */
+
+    LIST_HEAD(, sl_many) many; /* remove.c */
+    struct sl_pages *pages;
+    struct sl_lines *lines;
+    struct sl_hooks *hooks;
+    struct sl_catalog *catalog;
+    struct sl_documents *documents; /* NULL: none was asked for */
+    struct sl_apiserver_stats stats;
+};
+
+/* ---- server.c ---- */
+void sl_api_turn(struct sl_apiserver *s); /* reads the clocks, once per turn */
+/* The answer is made; it leaves when everything up to the version is kept. */
+void sl_rq_done(struct sl_rq *rq, uint64_t version);
+/* With rq->out as its body. */
+void sl_rq_answer(struct sl_rq *rq, int status);
+/* With the object's text, in whatever form was asked for. */
+void sl_rq_object(struct sl_rq *rq, int status, struct sl_object *o);
+void sl_rq_warn(struct sl_rq *rq, const char *text);
+/* NULL if it has ended. */
+struct sl_rq *sl_rq_find(const struct sl_apiserver *s, sl_api_call id);
+/* After a sink was told something while rq->busy was set: goes on (true), or ends the stream
+ * because it is not ok or was cancelled. Other streams that were cancelled meanwhile are gone. */
+bool sl_rq_settle(struct sl_rq *rq, bool ok);
+
+/* ---- status.c ---- */
+void sl_status_print(const struct sl_status *st, struct sl_buf *out);
+void sl_rq_status(struct sl_rq *rq, const struct sl_status *st);
+void sl_rq_fail(struct sl_rq *rq, int code, const char *reason, const char *fmt, ...)
+    _printf_(4, 5);
+void sl_rq_bad(struct sl_rq *rq, const char *fmt, ...) _printf_(2, 3); /* 400 */
+void sl_rq_not_found(struct sl_rq *rq, const struct sl_kind *k, const char *name);
+void sl_rq_exists(struct sl_rq *rq, const char *name);
+void sl_rq_conflict(struct sl_rq *rq, const char *name, const char *fmt, ...) _printf_(3, 4);
+/* 409: "what" is not what the client said it is. */
+void sl_rq_precondition(struct sl_rq *rq, const char *name, const char *what, const char *said,
+                        const char *is);
+void sl_rq_forbidden(struct sl_rq *rq, const char *name, const char *fmt, ...) _printf_(3, 4);
+/* 422: "Job.batch "x" is invalid: ...". */
+void sl_rq_invalid(struct sl_rq *rq, const char *group, const char *kind, const char *name,
+                   const struct sl_field_errs *errs);
+void sl_rq_method(struct sl_rq *rq);      /* 405 */
+void sl_rq_nowhere(struct sl_rq *rq);     /* 404, as text */
+void sl_rq_no_resource(struct sl_rq *rq); /* 404 where the group is known */
+void sl_rq_success(struct sl_rq *rq, int code, const char *name, const char *uid);
+/* "jobs.batch" */
+const char *sl_rq_resource(struct sl_rq *rq, const struct sl_kind *k);
+
+/* ---- route.c, params.c ---- */
+/* Finds out what is asked, and sees to it that it is done. */
+void sl_route(struct sl_rq *rq, const char *accept);
+/* The query. What is wrong with it is answered by those who ask for it: q.bad. */
+void sl_params_read(struct sl_rq *rq);
+/* The decoded pairs of a query, one after the other; false after the last. */
+bool sl_query_next(const char **at, struct sl_arena *arena, const char **ret_key,
+                   const char **ret_value);
+/* Accept. 'list': PartialObjectMetadataList is meant by "as". False: 406 was answered. */
+bool sl_negotiate(struct sl_rq *rq, const char *accept);
+
+/* ---- body.c ---- */
+/* The body as JSON; NULL: it was answered. */
+yyjson_doc *sl_body_read(struct sl_rq *rq);
+/* The same, whatever the Content-Type says. */
+yyjson_doc *sl_json_body(struct sl_rq *rq);
+yyjson_doc *sl_yaml_read(const char *text, size_t len, struct sl_err *err);
+/* Of the kind and version that the path says; what is not said is filled in by the caller. */
+bool sl_body_is(struct sl_rq *rq, yyjson_val *body, const char *api_version, const char *kind);
+
+/* ---- select.c ---- */
+struct sl_index {
+    struct sl_labels labels;
+    uint32_t n_fields;
+    const char *fields[]; /* of kind->selectable, as it was when the object was stored */
+};
+struct sl_field_rule {
+    const char *path, *value;
+    int32_t at; /* of kind->selectable; -1: metadata.name, -2: metadata.namespace */
+    bool not ;
+};
+#define SL_FIELD_RULES 16u
+struct sl_filter {
+    struct sl_selector labels;
+    struct sl_field_rule fields[SL_FIELD_RULES];
+    uint32_t n_fields;
+    const char *ns, *name; /* "" : any; name is what a rule says */
+};
+/* labels.c: a label selector; false: it was answered. */
+bool sl_labels_read(struct sl_rq *rq, const char *text, struct sl_selector *ret);
+/* From rq->q; false: it was answered. */
+bool sl_filter_read(struct sl_rq *rq, struct sl_filter *f);
+bool sl_filter_passes(const struct sl_filter *f, const struct sl_object *o);
+void sl_index_make(void *server, struct sl_object *o);
+void sl_index_free(void *server, struct sl_object *o);
+
+/* ---- show.c ---- */
+/* The kind whose objects are stored, and the apiVersion they say. */
+const struct sl_kind *sl_stored_kind(const struct sl_kind *k);
+const struct sl_kind_version *sl_stored_version(const struct sl_kind *k);
+const char *sl_api_version(struct sl_arena *a, const char *group, const char *version);
+/* Is the stored text the answer as it stands? */
+bool sl_show_plain(const struct sl_rq *rq);
+/* Appends one object in the form that was asked for: itself, PartialObjectMetadata, or a row of a
+ * table. */
+bool sl_show_item(struct sl_rq *rq, const char *text, size_t len, struct sl_buf *out);
+/* Appends a whole answer of one object: as above, and a table around the row. */
+bool sl_show_one(struct sl_rq *rq, const char *text, size_t len, bool columns, struct sl_buf *out);
+/* The head and foot of a list or table. */
+void sl_show_list_begin(struct sl_rq *rq, uint64_t version, const char *go_on, int64_t remaining,
+                        struct sl_buf *out);
+void sl_show_list_end(struct sl_buf *out);
+
+/* ---- read.c, pages.c, watch.c ---- */
+void sl_get(struct sl_rq *rq);
+void sl_list(struct sl_rq *rq);
+void sl_watch(struct sl_rq *rq);
+void sl_watch_free(struct sl_rq *rq);
+void sl_watch_begin(struct sl_rq *rq); /* in a turn of the loop */
+/* The kind goes: all of its watches end, soon. */
+void sl_watch_end_all(struct sl_apiserver *s, const struct sl_kind *k);
+void sl_log_get(struct sl_rq *rq, struct sl_object *pod); /* log.c */
+void sl_log_begin(struct sl_rq *rq);
+void sl_log_end(struct sl_rq *rq);
+struct sl_pages *sl_pages_new(struct sl_apiserver *s);
+void sl_pages_free(struct sl_pages *p);
+
+/* ---- write.c, meta.c, remove.c ---- */
+void sl_create(struct sl_rq *rq);
+void sl_update(struct sl_rq *rq);
+void sl_patch(struct sl_rq *rq);
+void sl_delete(struct sl_rq *rq);
+void sl_delete_all(struct sl_rq *rq);
+
+void sl_write_free(struct sl_rq *rq);
+void sl_many_free(struct sl_apiserver *s);
+
+/* ---- bootstrap.c, registry.c, discovery.c, webhook.c, port.c ---- */
+/* Kinds, and the objects that every cluster has. */
+int sl_bootstrap(struct sl_apiserver *s, struct sl_err *err) _must_check_;
+void sl_registry_done(struct sl_apiserver *s);
+/* /api, /apis, /openapi and what is below them. False: there is no such thing. */
+bool sl_discover(struct sl_rq *rq, const char *const *parts, uint32_t n, const char *accept);
+bool sl_openapi(struct sl_rq *rq, const char *const *parts, uint32_t n, const char *accept);
+struct sl_catalog *sl_catalog_new(struct sl_apiserver *s);
+void sl_catalog_free(struct sl_catalog *c);
+void sl_documents_free(struct sl_documents *d);
+/* Something of this kind was written: it may be a webhook configuration. */
+void sl_hooks_changed(struct sl_apiserver *s, const struct sl_kind *k);
+struct sl_hooks *sl_hooks_new(struct sl_apiserver *s);
+void sl_hooks_free(struct sl_hooks *h);
+struct sl_lines *sl_lines_new(struct sl_apiserver *s);
+void sl_lines_free(struct sl_lines *l);
+void sl_ports_clock(struct sl_apiserver *s);
+void sl_ports_free(struct sl_apiserver *s);
+
+#endif

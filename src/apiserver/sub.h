@@ -1,0 +1,96 @@
+/*
+ * Subresources as data: what the core needs to serve /status, /scale, /binding and so on. It reads
+ * the object, does what the functions say, and stores through the same way as any other write, with
+ * change.subresource set to the name.
+ */
+#ifndef SL_APISERVER_SUB_H
+#define SL_APISERVER_SUB_H
+
+#include "apiserver/kind.h"
+
+/* Why not, where it is no matter of fields. */
+struct sl_refusal {
+    int status;         /* 0: nothing is wrong */
+    const char *reason; /* "BadRequest" ... */
+    const char *text;   /* in the arena, or constant */
+    /* Of details; NULL: none. */
+    const char *cause_reason, *cause_text;
+    const char *details_kind; /* with the name; NULL: not said */
+    uint32_t retry_after;
+};
+
+/* A POST to a subresource. */
+struct sl_sub_call {
+    struct sl_apiserver *server;
+    const struct sl_kind *kind;
+    const struct sl_kind_version *version;
+    const char *ns, *name; /* of the path */
+    yyjson_val *object;    /* what there is, in that version */
+    yyjson_val *body;      /* what was posted: decoded, not defaulted */
+    const char *user;
+    sl_time now;
+    struct sl_arena *arena;
+    struct sl_field_errs *errs; /* any: 422 on 'kind' of the subresource */
+    struct sl_refusal no;
+
+    yyjson_mut_doc *doc;
+    /* What follows, if neither errs nor no says otherwise. */
+    yyjson_mut_val *changed;    /* the object, to be stored; NULL: it stays */
+    bool remove;                /* it is to be deleted, with ... */
+    yyjson_val *delete_options; /* ... these; NULL: none */
+    yyjson_mut_val *answer;     /* 201 with this; NULL: a Status "Success" with code 201 */
+};
+
+struct sl_sub {
+    const char *name;
+    enum sl_verbs verbs;                /* GET, UPDATE and PATCH, or CREATE */
+    const char *group, *version, *kind; /* of what is spoken; NULL: that of the resource */
+    /* A view: what GET shows and PUT and PATCH change. NULL: the object itself. */
+    yyjson_mut_val *(*show)(const struct sl_kind_version *v, yyjson_val *object,
+                            yyjson_mut_doc *doc);
+    /* A changed view into c->object, which is the object as it is. Faults go to c->errs. */
+    void (*put)(struct sl_change_in *c, const struct sl_kind_version *v, yyjson_val *view);
+    /* A POST. */
+    void (*act)(struct sl_sub_call *c);
+    bool stream;         /* GET is sl_log_open ... */
+    const char *refused; /* it is known but not offered: 501 with this text on any verb */
+};
+
+/* NULL: there is none of this name. */
+const struct sl_sub *sl_sub_find(const struct sl_kind *k, const struct sl_kind_version *v,
+                                 const char *name);
+/* All of a kind's version, by name: for (uint32_t i = 0; (u = sl_sub_each(k, v, &i));) */
+const struct sl_sub *sl_sub_each(const struct sl_kind *k, const struct sl_kind_version *v,
+                                 uint32_t *at);
+/* POST to namespaces/N/bindings: the pod that it names; the rest is pods/binding. */
+const char *sl_binding_pod(yyjson_val *binding);
+
+/* Who a token of serviceaccounts/token speaks for ("system:serviceaccount:NS:NAME", in the arena);
+ * NULL: it is none, or has run out. */
+const char *sl_token_user(struct sl_arena *arena, const char *token, sl_time now);
+
+/* ---- pods/log ---- */
+/* The schema of the query; absent numbers are -1. */
+struct sl_log_query {
+    const char *container; /* "" */
+    bool follow, previous, timestamps;
+    int64_t tail_lines, since_seconds, limit_bytes;
+    const char *since_time; /* "" */
+};
+/* One parameter of the query, decoded; those that are not of logs are left aside. False: its value
+ * is wrong; 'no' says so. */
+bool sl_log_param(struct sl_log_query *q, const char *key, const char *value,
+                  struct sl_arena *arena, struct sl_refusal *no);
+void sl_log_query_init(struct sl_log_query *q);
+
+struct sl_log;
+/* Looks for the container in the pod, and opens its log. NULL with no->status set if that cannot
+ * be. */
+struct sl_log *sl_log_open(const struct sl_api_runtime *rt, yyjson_val *pod,
+                           const struct sl_log_query *q, sl_time now, struct sl_arena *arena,
+                           struct sl_refusal *no);
+/* Appends what there is; true: more may come (ask again in a while), false: that was all. */
+bool sl_log_step(struct sl_log *l, struct sl_buf *out);
+void sl_log_free(struct sl_log *l);
+
+#endif

@@ -1,0 +1,37 @@
+/*
+ * Tables: what kubectl prints. The parts of a Table that follow from the kind; the caller writes
+ * the rest:
+ *
+ *     {"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{...},"columnDefinitions":[...],"rows":[ROW,
+ * ...]}
+ */
+#ifndef SL_APISERVER_TABLES_H
+#define SL_APISERVER_TABLES_H
+
+#include "apiserver/kind.h"
+#include "apiserver/stamp.h"
+
+enum sl_include { SL_INCLUDE_METADATA, SL_INCLUDE_NONE, SL_INCLUDE_OBJECT };
+/* includeObject of the query ("" is Metadata). False: no such word. */
+bool sl_include_parse(const char *word, enum sl_include *ret);
+
+/* The array of columnDefinitions. */
+void sl_table_columns(const struct sl_kind *k, const struct sl_kind_version *v, struct sl_buf *out);
+/* {"cells":[...],"object":{...}}; api_version is of the PartialObjectMetadata ("meta.k8s.io/v1").
+ * The object is in version v. */
+void sl_table_row(const struct sl_kind *k, const struct sl_kind_version *v, yyjson_val *object,
+                  enum sl_include include, sl_time now, struct sl_buf *out);
+/* PartialObjectMetadata of an object. */
+void sl_table_partial(yyjson_val *object, struct sl_buf *out);
+
+/* ---- shared by cells_*.c ---- */
+/* "5m", "3d4h": as kubectl says how long something is or lasted. */
+void sl_age_print(sl_span age, struct sl_buf *out);
+/* The age cell of a timestamp field: JSON text; "<unknown>" if it is absent. */
+void sl_cell_age(yyjson_val *stamp, sl_time now, struct sl_buf *out);
+
+/* The columns of a kind that has none of its own: Name and Created At (kinds), or Name and Age
+ * (CRDs). */
+extern const struct sl_column sl_columns_plain[2], sl_columns_crd[2];
+
+#endif

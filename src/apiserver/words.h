@@ -1,0 +1,34 @@
+/*
+ * Words that only the API server looks at, with Kubernetes' texts for what is wrong with them; the
+ * rest is api/syntax.h.
+ */
+#ifndef SL_APISERVER_WORDS_H
+#define SL_APISERVER_WORDS_H
+
+#include "api/syntax.h"
+
+struct sl_faults sl_word_label(const char *s, size_t len);      /* RFC 1123: "a-b" */
+struct sl_faults sl_word_label_1035(const char *s, size_t len); /* begins with a letter: services */
+struct sl_faults sl_word_segment(const char *s, size_t len);    /* of a path: rbac */
+struct sl_faults sl_word_port(const char *s, size_t len);       /* "http" */
+struct sl_faults sl_word_env(const char *s, size_t len);        /* of an environment variable */
+struct sl_faults sl_word_data_key(const char *s, size_t len); /* of ConfigMap and Secret: "a.b_c" */
+
+/* All faults of a text as errors at the path. */
+void sl_word_check(struct sl_field_errs *e, const struct sl_path *at, const char *s, size_t len,
+                   struct sl_faults (*rule)(const char *s, size_t len));
+/* The same of a field that may be absent or empty; 'required': then that is said. */
+void sl_word_check_at(struct sl_field_errs *e, const struct sl_path *up, yyjson_val *object,
+                      const char *field, struct sl_faults (*rule)(const char *s, size_t len),
+                      bool required);
+
+/* "must be greater than or equal to 0", of a field that may be absent. */
+void sl_check_not_negative(struct sl_field_errs *e, const struct sl_path *up, yyjson_val *object,
+                           const char *field);
+/* One of the words, NULL-terminated; absent is right unless it is required. */
+void sl_check_one_of(struct sl_field_errs *e, const struct sl_path *up, yyjson_val *object,
+                     const char *field, const char *const *words, bool required);
+#define SL_NOT_NEGATIVE "must be greater than or equal to 0"
+#define SL_PORT_RANGE "must be between 1 and 65535, inclusive"
+
+#endif

@@ -1,0 +1,577 @@
+/*
+ * The way of a write; see write.h. A try that finds at its end that somebody else was faster begins
+ * again from what there is then, unless the client named the version that it wants to change.
+ */
+#include "apiserver/write.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* ---- what kinds may say ---- */
+
+void sl_change_refuse(struct sl_change_in *c, int code, const char *reason, const char *fmt, ...) {
+    char text[2048];
+    va_list ap;
+
+    if (c->code)
+        return;
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    c->code = code;
+    c->reason = reason;
+    c->message = sl_arena_strdup(c->arena, text);
+}
+
+static struct sl_write *of_change(struct sl_change_in *c) {
+    return (struct sl_write *)((char *)c - offsetof(struct sl_write, c));
+}
+
+void sl_change_warn(struct sl_change_in *c, const char *fmt, ...) {
+    char text[1024];
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    sl_rq_warn(of_change(c)->rq, text);
+}
+
+bool sl_write_refused(struct sl_write *w) {
+    struct sl_rq *rq = w->rq;
+    const struct sl_kind *k = rq->kind;
+
+    if (w->c.code) {
+        sl_rq_status(rq, &(struct sl_status){.code = w->c.code,
+                                             .reason = w->c.reason,
+                                             .message = w->c.message,
+                                             .name = w->name,
+                                             .group = k->group,
+                                             .kind = k->plural});
+        return true;
+    }
+    if (!w->errs.n)
+        return false;
+    if (rq->sub && rq->sub->kind)
+        sl_rq_invalid(rq, rq->sub->group ? rq->sub->group : "", rq->sub->kind, w->name, &w->errs);
+    else
+        sl_rq_invalid(rq, k->group, k->kind, w->name, &w->errs);
+    return true;
+}
+
+/* ---- one try ---- */
+
+/* What a try made. What was sent stays for the next. */
+static void try_free(struct sl_write *w) {
+    sl_admit_free(w);
+    if (w->base)
+        sl_object_unref(w->rq->s->store, w->base);
+    yyjson_doc_free(w->old);
+    yyjson_doc_free(w->made);
+    yyjson_mut_doc_free(w->c.doc);
+    for (uint32_t i = 0; i < w->kept.n; i++)
+        yyjson_doc_free(w->kept.v[i]);
+    sl_vec_free(&w->kept);
+    w->base = NULL;
+    w->old = w->made = NULL;
+    w->c.doc = NULL;
+}
+
+void sl_write_free(struct sl_rq *rq) {
+    struct sl_write *w = rq->write;
+
+    if (!w)
+        return;
+    rq->write = NULL;
+    try_free(w);
+    yyjson_doc_free(w->body);
+}
+
+struct sl_write *sl_write_new(struct sl_rq *rq, enum sl_write_what what) {
+    struct sl_write *w = sl_arena_alloc0(&rq->arena, 1, sizeof *w);
+
+    w->rq = rq;
+    w->what = what;
+    w->name = rq->name;
+    w->del.grace = -1;
+    rq->write = w;
+    return w;
+}
+
+void sl_write_begin(struct sl_write *w) {
+    struct sl_rq *rq = w->rq;
+    bool dry = w->c.dry_run;
+
+    try_free(w);
+    w->c = (struct sl_change_in){.server = rq->s,
+                                 .kind = rq->kind,
+                                 .version = rq->version,
+                                 .ns = rq->ns,
+                                 .name = rq->name,
+                                 .user = rq->user,
+                                 .subresource = rq->sub ? rq->sub->name : "",
+                                 .dry_run = dry,
+                                 .doc = yyjson_mut_doc_new(NULL),
+                                 .now = rq->now,
+                                 .arena = &rq->arena,
+                                 .errs = &w->errs};
+    w->errs = (struct sl_field_errs){.arena = &rq->arena};
+    w->strict = (struct sl_strict){.arena = &rq->arena};
+    w->applied = false;
+    w->answer = NULL;
+}
+
+void sl_write_load(struct sl_write *w) {
+    struct sl_rq *rq = w->rq;
+    struct sl_object *o = sl_store_get(rq->s->store, rq->kind->number, rq->ns, rq->name);
+
+    if (!o)
+        return;
+    w->base = sl_object_ref(o);
+    w->old = yyjson_read(o->text, o->len, 0);
+    sl_assert(w->old);
+    w->c.old = yyjson_doc_get_root(w->old);
+}
+
+yyjson_val *sl_write_keep(struct sl_write *w, yyjson_doc *doc) {
+    *sl_vec_push(&w->kept) = doc;
+    return yyjson_doc_get_root(doc);
+}
+
+void sl_write_close(struct sl_write *w) {
+    yyjson_doc_free(w->made);
+    w->made = yyjson_mut_val_imut_copy(w->c.object, NULL);
+}
+
+bool sl_write_current(struct sl_write *w) {
+    struct sl_rq *rq = w->rq;
+    const char *name = w->base ? w->base->name : w->name;
+
+    return sl_store_get(rq->s->store, rq->kind->number, rq->ns, name) == w->base;
+}
+
+/* ---- into the store ---- */
+
+static bool store_failed(struct sl_write *w, int r, const struct sl_err *err) {
+    struct sl_rq *rq = w->rq;
+
+    if (r >= 0)
+        return false;
+    if (r == SL_ELIMIT)
+        sl_rq_fail(rq, 413, "RequestEntityTooLarge", "Request entity too large: limit is %zu",
+                   SL_STORE_MAX_OBJECT);
+    else
+        sl_rq_status(rq, &(struct sl_status){.code = 503,
+                                             .reason = "ServiceUnavailable",
+                                             .message = sl_arena_strdup(&rq->arena, err->text),
+                                             .retry_after = 1});
+    return true;
+}
+
+/* The answer of a write that gives something else than the object. */
+static bool answer_other(struct sl_write *w) {
+    struct sl_rq *rq = w->rq;
+
+    if (w->answer) {
+        size_t len;
+        char *json = yyjson_mut_val_write(w->answer, 0, &len);
+        sl_buf_add(&rq->out, json ? json : "{}", json ? len : 2);
+        sl_freep(&json);
+        sl_rq_answer(rq, 201);
+        return true;
+    }
+    if (!w->quiet)
+        return false;
+    sl_rq_status(rq, &(struct sl_status){.code = 201});
+    return true;
+}
+
+static void answer_text(struct sl_write *w, int status) {
+    size_t len;
+    char *json;
+
+    if (answer_other(w))
+        return;
+    json = yyjson_mut_val_write(w->c.object, 0, &len);
+    if (sl_show_one(w->rq, json, len, true, &w->rq->out))
+        sl_rq_answer(w->rq, status);
+    sl_freep(&json);
+}
+
+static char *text_of(struct sl_write *w, size_t *ret_len) {
+    char version[24];
+
+    (void)snprintf(version, sizeof version, "%llu",
+                   (unsigned long long)sl_store_next_version(w->rq->s->store));
+    sl_mut_set_str(w->c.doc, sl_mut_obj(w->c.doc, w->c.object, "metadata"), "resourceVersion",
+                   version);
+    return yyjson_mut_val_write(w->c.object, 0, ret_len);
+}
+
+static void tell_kind(struct sl_write *w, yyjson_val *now) {
+    const struct sl_kind *k = sl_stored_kind(w->rq->kind);
+
+    w->rq->s->stats.writes++;
+    sl_hooks_changed(w->rq->s, k);
+    if (sl_strategy_of(k)->after)
+        sl_strategy_of(k)->after(w->rq->s, sl_kind_at(w->rq->s, k->number), w->c.old, now);
+}
+
+bool sl_write_store(struct sl_write *w, struct sl_object **ret) {
+    struct sl_rq *rq = w->rq;
+    struct sl_apiserver *s = rq->s;
+    yyjson_val *now = yyjson_doc_get_root(w->made);
+    struct sl_err err;
+    size_t len;
+    int r;
+
+    char *text = text_of(w, &len);
+    s->putting = now;
+    r = text ? sl_store_put(s->store, rq->kind->number, rq->ns, w->name,
+                            sl_json_str(now, "metadata.uid"), text, len, ret, &err)
+             : sl_err_set(&err, SL_EINVAL, "the object cannot be written");
+    s->putting = NULL;
+    free(text);
+    if (store_failed(w, r, &err))
+        return false;
+    (void)sl_object_ref(*ret);
+    tell_kind(w, now);
+    return true;
+}
+
+void sl_write_put(struct sl_write *w, int status) {
+    struct sl_rq *rq = w->rq;
+    struct sl_object *o = NULL;
+
+    if (w->c.old && sl_manage_settle(w->c.doc, w->c.old,
+                                     w->c.object)) { /* nothing is new: nothing is written */
+        if (!answer_other(w))
+            sl_rq_object(rq, status, w->base);
+        return;
+    }
+    if (w->c.dry_run) {
+        answer_text(w, status);
+        return;
+    }
+    if (!sl_write_store(w, &o))
+        return;
+    if (!answer_other(w))
+        sl_rq_object(rq, status, o);
+    sl_object_unref(rq->s->store, o);
+}
+
+void sl_write_take_out(struct sl_write *w, int status, bool answer_object) {
+    struct sl_rq *rq = w->rq;
+    struct sl_apiserver *s = rq->s;
+    struct sl_err err;
+    size_t len;
+    int r = 0;
+
+    if (!w->c.dry_run) {
+        char *text = text_of(w, &len);
+        s->putting = yyjson_doc_get_root(w->made);
+        r = text ? sl_store_delete(s->store, w->base, text, len, &err)
+                 : sl_err_set(&err, SL_EINVAL, "the object cannot be written");
+        s->putting = NULL;
+        free(text);
+        if (store_failed(w, r, &err))
+            return;
+        tell_kind(w, NULL);
+    }
+    if (answer_object)
+        answer_text(w, status);
+    else if (!answer_other(w))
+        sl_rq_success(rq, status, w->base->name, w->base->uid);
+}
+
+bool sl_write_held(const struct sl_write *w, yyjson_val *object) {
+    const struct sl_strategy *st = sl_strategy_of(w->rq->kind);
+
+    return sl_json_size(sl_json_at(object, "metadata.finalizers")) ||
+           (st->holds && st->holds(object));
+}
+
+/* ---- before it is stored ---- */
+
+/* Somebody was faster. */
+static void again(struct sl_write *w) {
+    if (++w->tries < SL_API_TRIES)
+        sl_write_run(w);
+    else
+        sl_rq_conflict(w->rq, w->name,
+                       "the object has been modified; please apply your changes to the latest "
+                       "version and try again");
+}
+
+static void commit(struct sl_write *w) {
+    struct sl_rq *rq = w->rq;
+    yyjson_val *now = yyjson_doc_get_root(w->made);
+
+    if (!sl_write_current(w)) {
+        if (w->base || rq->verb != SL_V_CREATE)
+            again(w);
+        else if (!*sl_json_str(yyjson_doc_get_root(w->body), "metadata.name") &&
+                 ++w->tries < SL_API_TRIES)
+            sl_write_run(w); /* with another name */
+        else
+            sl_rq_exists(rq, w->name);
+        return;
+    }
+    /* The last finalizer of what is being deleted is gone. */
+    if (w->base && sl_json_at(now, "metadata.deletionTimestamp") && !sl_write_held(w, now) &&
+        sl_json_int(now, "metadata.deletionGracePeriodSeconds", 0) == 0) {
+        sl_write_take_out(w, 200, true);
+        return;
+    }
+    sl_write_put(w, w->base ? 200 : 201);
+}
+
+/* An update through "status" changes the status, any other leaves it alone. */
+static void separate(struct sl_write *w) {
+    yyjson_mut_doc *doc = w->c.doc;
+    bool status = strcmp(w->c.subresource, "status") == 0;
+    size_t i, n;
+
+    if (!status) {
+        if (w->rq->version->has_status &&
+            (w->c.old || !sl_strategy_of(w->rq->kind)->status_on_create))
+            sl_mut_keep(doc, w->c.object, "status", w->c.old);
+        if (w->rq->version->has_status &&
+            !w->rq->kind->crd) /* as typed objects have it: there, if empty */
+            (void)sl_mut_obj(doc, w->c.object, "status");
+        return;
+    }
+    yyjson_mut_val *of = sl_mut_get(w->c.object, "status"),
+                   *meta = sl_mut_get(w->c.object, "metadata");
+    yyjson_mut_val *object = yyjson_mut_obj(doc);
+    yyjson_val *key, *value;
+    yyjson_obj_foreach (w->c.old, i, n, key, value) {
+        const char *name = yyjson_get_str(key);
+        bool own = strcmp(name, "metadata") == 0 && !w->rq->kind->crd;
+        if (strcmp(name, "status") != 0)
+            (void)yyjson_mut_obj_add(object, yyjson_mut_strcpy(doc, name),
+                                     own ? meta : yyjson_val_mut_copy(doc, value));
+    }
+    if (of)
+        sl_mut_set(doc, object, "status", of);
+    if (w->rq->kind->crd && meta) { /* nothing of it but who manages what */
+        yyjson_mut_val *fields = sl_mut_get(meta, "managedFields");
+        if (fields)
+            sl_mut_set(doc, sl_mut_get(object, "metadata"), "managedFields",
+                       yyjson_mut_val_mut_copy(doc, fields));
+    }
+    w->c.object = object;
+}
+
+static void validated(struct sl_write *w) {
+    commit(w);
+}
+
+static void admitted(struct sl_write *w) {
+    const struct sl_strategy *st = sl_strategy_of(w->rq->kind);
+
+    if (w->c.old)
+        sl_meta_update(w);
+    separate(w);
+    if (!w->c.old)
+        sl_meta_create(w);
+    if (st->prepare)
+        st->prepare(&w->c);
+    if (w->c.code) {
+        (void)sl_write_refused(w);
+        return;
+    }
+    sl_write_close(w);
+    sl_meta_generation(w);
+    yyjson_val *object = yyjson_doc_get_root(w->made);
+    sl_meta_validate(w, object);
+    sl_schema_check(sl_stored_version(w->rq->kind)->schema, object, NULL, &w->errs);
+    if (st->validate)
+        st->validate(&w->c, object);
+    if (!sl_write_refused(w))
+        sl_admit(w, SL_ADMIT_VALIDATE, validated);
+}
+
+/* Is this what the client means to change? */
+static bool preconditions(struct sl_write *w) {
+    struct sl_rq *rq = w->rq;
+    const char *version = sl_mut_str(w->c.object, "metadata.resourceVersion");
+    const char *uid = sl_mut_str(w->c.object, "metadata.uid");
+    const char *old_uid = sl_json_str(w->c.old, "metadata.uid");
+
+    if (!w->c.old || w->what == SL_WRITE_POST)
+        return true;
+    if (w->what == SL_WRITE_UPDATE && *uid && strcmp(uid, old_uid) != 0) {
+        sl_rq_precondition(rq, w->name, "UID", uid, old_uid);
+        return false;
+    }
+    if (*version && strcmp(version, "0") != 0) {
+        if (strcmp(version, sl_json_str(w->c.old, "metadata.resourceVersion")) == 0)
+            return true;
+        sl_rq_conflict(rq, w->name,
+                       "the object has been modified; please apply your changes to the latest "
+                       "version and try again");
+        return false;
+    }
+    if (w->what != SL_WRITE_UPDATE || (rq->sub && rq->sub->show) ||
+        !sl_strategy_of(rq->kind)->needs_version)
+        return true;
+    sl_field_invalid(&w->errs, SL_PATH(SL_PATH(NULL, "metadata"), "resourceVersion"), sl_bad_int(0),
+                     "must be specified for an update");
+    sl_rq_invalid(rq, rq->kind->group, rq->kind->plural, w->name, &w->errs);
+    return false;
+}
+
+/* What is made has a namespace to live in. */
+static bool namespace_check(struct sl_write *w) {
+    struct sl_rq *rq = w->rq;
+    const struct sl_kind *spaces = rq->s->namespaces;
+
+    if (!rq->kind->namespaced || !spaces)
+        return true;
+    struct sl_object *ns = sl_store_get(rq->s->store, spaces->number, "", rq->ns);
+    if (!ns) {
+        sl_rq_not_found(rq, spaces, rq->ns);
+        return false;
+    }
+    if (w->c.old)
+        return true;
+    _cleanup_(sl_json_docp) yyjson_doc *doc = yyjson_read(ns->text, ns->len, 0);
+    yyjson_val *v = doc ? yyjson_doc_get_root(doc) : NULL;
+    if (!sl_json_at(v, "metadata.deletionTimestamp") &&
+        strcmp(sl_json_str(v, "status.phase"), "Terminating") != 0)
+        return true;
+    struct sl_cause cause = {
+        .reason = "NamespaceTerminating",
+        .message = sl_arena_printf(&rq->arena, "namespace %s is being terminated", rq->ns),
+        .field = "metadata.namespace"};
+    sl_rq_status(rq, &(struct sl_status){
+                         .code = 403,
+                         .reason = "Forbidden",
+                         .message = sl_arena_printf(
+                             &rq->arena,
+                             "%s \"%s\" is forbidden: unable to create new content in namespace %s "
+                             "because it is being terminated",
+                             sl_rq_resource(rq, rq->kind), w->name, rq->ns),
+                         .name = w->name,
+                         .group = rq->kind->group,
+                         .kind = rq->kind->plural,
+                         .causes = &cause,
+                         .n_causes = 1});
+    return false;
+}
+
+/* A name for what is created. */
+static bool name_new(struct sl_write *w) {
+    struct sl_rq *rq = w->rq;
+    yyjson_val *sent = yyjson_doc_get_root(w->body);
+    const char *name = sl_json_str(sent, "metadata.name"),
+               *base = sl_json_str(sent, "metadata.generateName");
+    const char *ns = sl_json_str(sent, "metadata.namespace");
+
+    if (rq->verb != SL_V_CREATE) {
+        w->name = rq->name;
+        return true;
+    }
+    if (*ns && rq->kind->namespaced && strcmp(ns, rq->ns) != 0) {
+        sl_rq_bad(rq, "the namespace of the provided object does not match the namespace sent on "
+                      "the request");
+        return false;
+    }
+    w->name = *name ? sl_arena_strdup(&rq->arena, name) : *base ? sl_name_generate(rq, base) : "";
+    w->c.name = w->name;
+    if (*sl_json_str(sent, "metadata.resourceVersion") &&
+        strcmp(sl_json_str(sent, "metadata.resourceVersion"), "0") != 0) {
+        sl_rq_fail(rq, 500, "", "resourceVersion should not be set on objects to be created");
+        return false;
+    }
+    return true;
+}
+
+void sl_write_run(struct sl_write *w) {
+    struct sl_rq *rq = w->rq;
+    bool apply = w->what == SL_WRITE_PATCH && w->patch == SL_PATCH_APPLY;
+
+    sl_write_begin(w);
+    if (w->what != SL_WRITE_CREATE)
+        sl_write_load(w);
+    if (w->what != SL_WRITE_CREATE && !w->c.old) {
+        bool may = !rq->sub &&
+                   (apply || (w->what == SL_WRITE_UPDATE && sl_strategy_of(rq->kind)->put_creates));
+        if (!may) {
+            sl_rq_not_found(rq, rq->kind, rq->name);
+            return;
+        }
+    }
+    if (!w->c.old && rq->kind->going) {
+        sl_rq_fail(rq, 405, "MethodNotAllowed",
+                   "create not allowed while custom resource definition is terminating");
+        return;
+    }
+    if (!w->c.old && !name_new(w))
+        return;
+    if (w->what == SL_WRITE_POST ? !sl_post_make(w) : !sl_make(w))
+        return;
+    if (!preconditions(w) || !namespace_check(w))
+        return;
+    sl_manage(w);
+    if (sl_strategy_of(rq->kind)->admit)
+        sl_strategy_of(rq->kind)->admit(&w->c);
+    if (sl_write_refused(w))
+        return;
+    sl_admit(w, SL_ADMIT_MUTATE, admitted);
+}
+
+/* ---- the verbs ---- */
+
+static bool body_of(struct sl_write *w, const char *api_version, const char *kind) {
+    w->body = sl_body_read(w->rq);
+    return w->body && sl_body_is(w->rq, yyjson_doc_get_root(w->body), api_version, kind);
+}
+
+void sl_create(struct sl_rq *rq) {
+    struct sl_write *w;
+
+    if (rq->sub || rq->kind->review || strcmp(rq->kind->plural, "bindings") == 0) {
+        sl_post(rq);
+        return;
+    }
+    w = sl_write_new(rq, SL_WRITE_CREATE);
+    if (sl_options_check(w) &&
+        body_of(w, sl_api_version(&rq->arena, rq->group, rq->version->name), rq->kind->kind))
+        sl_write_run(w);
+}
+
+void sl_update(struct sl_rq *rq) {
+    struct sl_write *w = sl_write_new(rq, SL_WRITE_UPDATE);
+    const struct sl_sub *u = rq->sub;
+    bool own = !u || !u->kind;
+
+    if (sl_options_check(w) &&
+        body_of(w,
+                own ? sl_api_version(&rq->arena, rq->group, rq->version->name)
+                    : sl_api_version(&rq->arena, u->group ? u->group : "", u->version),
+                own ? rq->kind->kind : u->kind))
+        sl_write_run(w);
+}
+
+void sl_patch(struct sl_rq *rq) {
+    struct sl_write *w = sl_write_new(rq, SL_WRITE_PATCH);
+    struct sl_err err;
+
+    if (!sl_patch_type(rq, &w->patch) || !sl_options_check(w))
+        return;
+    if (w->patch != SL_PATCH_APPLY) {
+        w->body = sl_json_body(rq);
+    } else {
+        w->body = sl_yaml_read(rq->body, rq->len, &err);
+        if (!w->body)
+            sl_rq_bad(rq, "error decoding YAML: %s", err.text);
+    }
+    if (w->body)
+        sl_write_run(w);
+}

@@ -1,0 +1,163 @@
+/* Selectors and controllers: see adopt.h. */
+#include "cluster/adopt.h"
+
+#include <string.h>
+
+#define MAX_SELECTOR_BYTES ((size_t)64 << 20)
+#define MAX_LABELS 256u
+
+/* ---- selectors ---- */
+
+void cl_chooser_init(struct chooser *s) {
+    sl_arena_init(&s->arena, MAX_SELECTOR_BYTES);
+}
+
+void cl_chooser_done(struct chooser *s) {
+    sl_arena_done(&s->arena);
+}
+
+static const char *copy(struct chooser *s, const char *text) {
+    return sl_arena_strdup(&s->arena, text);
+}
+
+static bool read_expression(struct chooser *s, yyjson_val *e, struct sl_label_rule *ret) {
+    static const char *const words[] = {[SL_OP_IN] = "In",
+                                        [SL_OP_NOT_IN] = "NotIn",
+                                        [SL_OP_EXISTS] = "Exists",
+                                        [SL_OP_NOT_EXISTS] = "DoesNotExist"};
+    yyjson_val *values = yyjson_obj_get(e, "values"), *v;
+    size_t n = yyjson_arr_size(values), i, k;
+    const char **list = sl_arena_alloc(&s->arena, (n + 1) * sizeof *list);
+
+    *ret = (struct sl_label_rule){.key = copy(s, jstr(e, "key")), .values = list};
+    yyjson_arr_foreach (values, i, k, v)
+        list[ret->n_values++] = copy(s, yyjson_get_str(v) ? yyjson_get_str(v) : "");
+    for (size_t op = 0; op < SL_LEN(words); op++)
+        if (strcmp(jstr(e, "operator"), words[op]) == 0) {
+            ret->op = (enum sl_label_op)op;
+            return true;
+        }
+    return false;
+}
+
+void cl_chooser_read(struct chooser *s, yyjson_val *selector) {
+    yyjson_val *labels = yyjson_obj_get(selector, "matchLabels"), *k, *v;
+    yyjson_val *more = yyjson_obj_get(selector, "matchExpressions");
+    size_t n = yyjson_obj_size(labels) + yyjson_arr_size(more), i, max;
+    struct sl_label_rule *rules;
+
+    sl_arena_clear(&s->arena);
+    s->some = n > 0 && n <= SL_SELECTOR_MAX_RULES;
+    s->rules = (struct sl_selector){0};
+    if (!s->some)
+        return;
+    rules = sl_arena_alloc(&s->arena, n * sizeof *rules);
+    yyjson_obj_foreach (labels, i, max, k, v) {
+        const char **one = sl_arena_alloc(&s->arena, sizeof *one);
+        *one = copy(s, yyjson_get_str(v) ? yyjson_get_str(v) : "");
+        rules[s->rules.n++] = (struct sl_label_rule){
+            .key = copy(s, yyjson_get_str(k)), .op = SL_OP_IN, .values = one, .n_values = 1};
+    }
+    yyjson_arr_foreach (more, i, max, v)
+        s->some &= read_expression(s, v, &rules[s->rules.n++]);
+    s->rules.v = rules;
+}
+
+bool cl_chooses(const struct chooser *s, const char *labels) {
+    struct sl_label l[MAX_LABELS];
+    struct sl_labels have = {l, 0};
+    yyjson_doc *d = labels ? yyjson_read(labels, strlen(labels), 0) : NULL;
+    yyjson_val *k, *v;
+    size_t i, n;
+
+    yyjson_obj_foreach (yyjson_doc_get_root(d), i, n, k, v)
+        if (have.n < MAX_LABELS && yyjson_is_str(v))
+            l[have.n++] = (struct sl_label){yyjson_get_str(k), yyjson_get_str(v)};
+    bool yes = s->some && sl_selector_matches(&s->rules, &have);
+    yyjson_doc_free(d);
+    return yes;
+}
+
+/* ---- controllers ---- */
+
+void cl_adoption_decode(struct adoption *a, yyjson_val *o) {
+    struct sl_buf others;
+    bool controlled = false;
+    size_t i, n;
+    yyjson_val *ref;
+
+    sl_buf_init(&others, (size_t)1 << 20);
+    yyjson_arr_foreach (jat(o, "metadata.ownerReferences"), i, n, ref) {
+        if (jbool(ref, "controller", false)) {
+            controlled = true;
+            continue;
+        }
+        sl_buf_puts(&others, others.len ? "," : "");
+        jput(&others, ref);
+    }
+    sl_freep(&a->others);
+    a->others = others.len ? sl_strdup(sl_buf_str(&others)) : NULL;
+    sl_buf_done(&others);
+    if (controlled)
+        a->by = 0;
+    else
+        a->release = false;
+    a->checked = false; /* what was read is about an earlier state */
+}
+
+void cl_adoption_done(struct adoption *a) {
+    sl_freep(&a->others);
+}
+
+void cl_adopt(struct sl_cluster *c, struct rec *r, struct adoption *a, const struct rec *by) {
+    if (a->by || r->owner || r->planned || r->deleting)
+        return;
+    a->by = cl_uid(by->uid);
+    a->checked = false;
+    cl_want(c, r);
+}
+
+void cl_release(struct sl_cluster *c, struct rec *r, struct adoption *a) {
+    if (a->release || r->planned || r->deleting)
+        return;
+    a->release = true;
+    cl_want(c, r);
+}
+
+bool cl_adoption_build(struct sl_cluster *c, struct rec *r, struct adoption *a,
+                       struct sl_write *w) {
+    const struct rec *by = cl_by_uid(c, a->by);
+
+    if (!by || by->deleting || r->owner)
+        a->by = 0;
+    if (r->deleting || (!a->release && !a->by))
+        return false;
+    if (!a->release && !a->checked) {
+        cl_write_read(c, by, w);
+        return true;
+    }
+    cl_write_patch(c, r, NULL, w);
+    sl_buf_printf(&w->body, ",\"ownerReferences\":[%s", a->others ? a->others : "");
+    if (!a->release) {
+        sl_buf_puts(&w->body, a->others ? "," : "");
+        cl_write_owner(&w->body, by);
+    }
+    sl_buf_puts(&w->body, "]}}");
+    return true;
+}
+
+void cl_adoption_written(struct sl_cluster *c, struct rec *r, struct adoption *a,
+                         const struct sl_write *w, enum sl_written how,
+                         const struct sl_reply *reply) {
+    if (w->method != SL_GET || !a->by)
+        return;
+    yyjson_doc *d = how == SL_WRITTEN ? yyjson_read(reply->body, reply->len, 0) : NULL;
+    yyjson_val *meta = yyjson_obj_get(yyjson_doc_get_root(d), "metadata");
+    if (d && cl_uid(jstr(meta, "uid")) == a->by && !jat(meta, "deletionTimestamp")) {
+        a->checked = true;
+        cl_want(c, r);
+    } else if (how == SL_WRITTEN || how == SL_WRITE_GONE) {
+        a->by = 0;
+    }
+    yyjson_doc_free(d);
+}

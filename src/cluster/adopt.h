@@ -1,0 +1,46 @@
+/*
+ * Label selectors of controllers, and the two writes that follow from them: an object without a
+ * controller that a selector chooses gets one (after its controller was read and is not being
+ * deleted: an object may be without one because that controller let it go), and one whose labels no
+ * longer match is let go.
+ */
+#ifndef SL_CLUSTER_ADOPT_H
+#define SL_CLUSTER_ADOPT_H
+
+#include "base/arena.h"
+#include "cluster/cluster_int.h"
+#include "model/labels.h"
+
+struct chooser {
+    struct sl_arena arena;
+    struct sl_selector rules;
+    bool some; /* an empty selector, or one that cannot be read, chooses nothing */
+};
+
+void cl_chooser_init(struct chooser *s);
+void cl_chooser_done(struct chooser *s);
+void cl_chooser_read(struct chooser *s, yyjson_val *selector);
+/* labels: the JSON text of a map, NULL for none. */
+bool cl_chooses(const struct chooser *s, const char *labels);
+
+/* What is to become of an object's controller. */
+struct adoption {
+    uint64_t by;  /* the uid of who wants it; 0: nobody */
+    bool checked; /* which was read, and lives */
+    bool release; /* it is to lose the one it has */
+    char *others; /* owner references that are no controller, with commas; NULL: none */
+};
+
+void cl_adoption_decode(struct adoption *a, yyjson_val *o);
+void cl_adoption_done(struct adoption *a);
+/* Wishes. Repeating is free. */
+void cl_adopt(struct sl_cluster *c, struct rec *r, struct adoption *a, const struct rec *by);
+void cl_release(struct sl_cluster *c, struct rec *r, struct adoption *a);
+/* Fills w, or returns false. */
+bool cl_adoption_build(struct sl_cluster *c, struct rec *r, struct adoption *a, struct sl_write *w);
+/* To be told of the answer to what it filled. */
+void cl_adoption_written(struct sl_cluster *c, struct rec *r, struct adoption *a,
+                         const struct sl_write *w, enum sl_written how,
+                         const struct sl_reply *reply);
+
+#endif

@@ -1,0 +1,193 @@
+/* Conditions with times, counts and portions: what Deployments, ReplicaSets and StatefulSets have
+ * in common. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/apps.h"
+
+/* ---- conditions ---- */
+
+static void condition_done(struct condition *c) {
+    sl_freep(&c->type);
+    sl_freep(&c->status);
+    sl_freep(&c->reason);
+    sl_freep(&c->message);
+}
+
+void cl_conditions_done(struct conditions *c) {
+    for (uint32_t i = 0; i < c->n; i++)
+        condition_done(&c->v[i]);
+    c->n = 0;
+}
+
+void cl_conditions_read(struct conditions *c, yyjson_val *list) {
+    size_t i, n;
+    yyjson_val *v;
+
+    cl_conditions_done(c);
+    yyjson_arr_foreach (list, i, n, v) {
+        if (c->n == CONDITIONS_MAX)
+            break;
+        c->v[c->n++] = (struct condition){
+            .type = sl_strdup(jstr(v, "type")),
+            .status = sl_strdup(jstr(v, "status")),
+            .reason = sl_strdup(jstr(v, "reason")),
+            .message = sl_strdup(jstr(v, "message")),
+            .updated = jtime(v, "lastUpdateTime"),
+            .changed = jtime(v, "lastTransitionTime"),
+        };
+    }
+}
+
+void cl_conditions_copy(struct conditions *to, const struct conditions *from) {
+    cl_conditions_done(to);
+    for (uint32_t i = 0; i < from->n; i++) {
+        const struct condition *c = &from->v[i];
+        to->v[to->n++] = (struct condition){
+            .type = sl_strdup(c->type),
+            .status = sl_strdup(c->status),
+            .reason = sl_strdup(c->reason),
+            .message = sl_strdup(c->message),
+            .updated = c->updated,
+            .changed = c->changed,
+        };
+    }
+}
+
+const struct condition *cl_condition(const struct conditions *c, const char *type) {
+    for (uint32_t i = 0; i < c->n; i++)
+        if (strcmp(c->v[i].type, type) == 0)
+            return &c->v[i];
+    return NULL;
+}
+
+void cl_condition_drop(struct conditions *c, const char *type) {
+    const struct condition *was = cl_condition(c, type);
+
+    if (!was)
+        return;
+    uint32_t at = (uint32_t)(was - c->v);
+    condition_done(&c->v[at]);
+    memmove(&c->v[at], &c->v[at + 1], (c->n - at - 1) * sizeof c->v[0]);
+    c->n--;
+}
+
+bool cl_condition_set(struct conditions *c, const char *type, const char *status,
+                      const char *reason, const char *message, sl_time now) {
+    const struct condition *was = cl_condition(c, type);
+    sl_time changed = now;
+
+    if (was && strcmp(was->status, status) == 0) {
+        if (strcmp(was->reason, reason) == 0)
+            return false;
+        changed = was->changed;
+    }
+    cl_condition_drop(c, type);
+    if (c->n == CONDITIONS_MAX)
+        return false;
+    c->v[c->n++] = (struct condition){
+        .type = sl_strdup(type),
+        .status = sl_strdup(status),
+        .reason = sl_strdup(reason),
+        .message = sl_strdup(message),
+        .updated = now,
+        .changed = changed,
+    };
+    return true;
+}
+
+bool cl_conditions_same(const struct conditions *a, const struct conditions *b) {
+    if (a->n != b->n)
+        return false;
+    for (uint32_t i = 0; i < a->n; i++) {
+        const struct condition *x = &a->v[i], *y = &b->v[i];
+        /* The API keeps whole seconds. */
+        if (strcmp(x->type, y->type) != 0 || strcmp(x->status, y->status) != 0 ||
+            strcmp(x->reason, y->reason) != 0 || strcmp(x->message, y->message) != 0 ||
+            x->updated / SL_SEC != y->updated / SL_SEC ||
+            x->changed / SL_SEC != y->changed / SL_SEC)
+            return false;
+    }
+    return true;
+}
+
+void cl_conditions_put(struct sl_buf *b, const struct conditions *c) {
+    sl_buf_putc(b, '[');
+    for (uint32_t i = 0; i < c->n; i++) {
+        const struct condition *v = &c->v[i];
+        jput_text(b, i ? ",{\"type\":" : "{\"type\":", v->type);
+        jput_text(b, ",\"status\":", v->status);
+        if (v->updated) {
+            sl_buf_puts(b, ",\"lastUpdateTime\":");
+            jput_time(b, v->updated);
+        }
+        if (v->changed) {
+            sl_buf_puts(b, ",\"lastTransitionTime\":");
+            jput_time(b, v->changed);
+        }
+        if (*v->reason)
+            jput_text(b, ",\"reason\":", v->reason);
+        if (*v->message)
+            jput_text(b, ",\"message\":", v->message);
+        sl_buf_putc(b, '}');
+    }
+    sl_buf_putc(b, ']');
+}
+
+/* ---- numbers ---- */
+
+void cl_count_put(struct sl_buf *b, const char *name, int64_t n, bool shown) {
+    if (n || shown)
+        sl_buf_printf(b, ",\"%s\":%lld", name, (long long)n);
+    else
+        sl_buf_printf(b, ",\"%s\":null", name); /* a merge patch: it goes */
+}
+
+int64_t cl_portion(yyjson_val *v, int64_t of, bool up) {
+    const char *s = yyjson_get_str(v);
+    char *end;
+
+    if (yyjson_is_int(v)) {
+        int64_t n = yyjson_get_sint(v);
+        return n >= 0 && n <= INT32_MAX ? n : -1;
+    }
+    if (!s)
+        return -1;
+    long long percent = strtoll(s, &end, 10);
+    if (end == s || strcmp(end, "%") != 0 || percent < 0 || percent > INT32_MAX)
+        return -1;
+    return (percent * of + (up ? 99 : 0)) / 100;
+}
+
+struct pod *cl_next_pod(const struct sl_cluster *c, struct rec **at) {
+    while (*at) {
+        struct rec *r = *at;
+        *at = r->next;
+        if (cl_is(c, r, K_POD))
+            return pod_of(r);
+    }
+    return NULL;
+}
+
+bool cl_pod_available(const struct sl_cluster *c, const struct pod *p, int64_t min_ready,
+                      sl_time *next) {
+    sl_time at;
+
+    if (!p->f.ready_since || p->rec.deleting)
+        return false;
+    at = sl_time_add(p->f.ready_since, min_ready * SL_SEC);
+    if (min_ready == 0 || at <= c->port->wall)
+        return true;
+    if (next && (!*next || at < *next))
+        *next = at;
+    return false;
+}
+
+char *cl_message_of(const struct sl_reply *reply) {
+    yyjson_doc *d = reply->status ? yyjson_read(reply->body, reply->len, 0) : NULL;
+    const char *said = jstr(yyjson_doc_get_root(d), "message");
+    char *text = sl_strdup(*said ? said : reply->text && *reply->text ? reply->text : "refused");
+
+    yyjson_doc_free(d);
+    return text;
+}

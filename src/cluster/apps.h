@@ -1,0 +1,277 @@
+/*
+ * Deployments, ReplicaSets and StatefulSets: what is kept of them. Private to src/cluster.
+ *
+ * A Deployment never counts pods, it moves the sizes of its ReplicaSets; what it wants of one is a
+ * wish in that one's record, and it decides nothing while a wish of its own is on its way. A
+ * ReplicaSet makes and deletes pods until there are as many as it says.
+ */
+#ifndef SL_CLUSTER_APPS_H
+#define SL_CLUSTER_APPS_H
+
+#include "cluster/adopt.h"
+#include "cluster/pod.h"
+
+/* ---- conditions with their times ---- */
+
+#define CONDITIONS_MAX 16u
+
+struct condition {
+    char *type, *status, *reason, *message;
+    sl_time updated, changed; /* lastUpdateTime, which not all kinds have; lastTransitionTime */
+};
+struct conditions {
+    struct condition v[CONDITIONS_MAX];
+    uint32_t n;
+};
+void cl_conditions_read(struct conditions *c, yyjson_val *list);
+void cl_conditions_copy(struct conditions *to, const struct conditions *from);
+void cl_conditions_done(struct conditions *c);
+const struct condition *cl_condition(const struct conditions *c, const char *type); /* NULL */
+/* Sets it at the end of the list, unless status and reason are already so; the time of transition
+ * stays with the status. Returns whether it was set. */
+bool cl_condition_set(struct conditions *c, const char *type, const char *status,
+                      const char *reason, const char *message, sl_time now);
+void cl_condition_drop(struct conditions *c, const char *type);
+bool cl_conditions_same(const struct conditions *a, const struct conditions *b);
+void cl_conditions_put(struct sl_buf *b, const struct conditions *c);
+
+/* ---- counts of a status ---- */
+
+/* A field; 'shown' ones also when 0. */
+void cl_count_put(struct sl_buf *b, const char *name, int64_t n, bool shown);
+
+/* "25%" of a whole or a number; -1 if absent. */
+int64_t cl_portion(yyjson_val *v, int64_t of, bool up);
+
+static inline bool cl_is(const struct sl_cluster *c, const struct rec *r, enum rec_kind k) {
+    return r->table == &c->tables[k];
+}
+/* The next child that is a pod, NULL past the end; *at starts at cl_children. */
+struct pod *cl_next_pod(const struct sl_cluster *c, struct rec **at);
+/* Has it been ready for long enough? If not yet, *next is when, if that is earlier; it may be NULL.
+ */
+bool cl_pod_available(const struct sl_cluster *c, const struct pod *p, int64_t min_ready,
+                      sl_time *next);
+
+/* ---- ReplicaSets ---- */
+
+struct rs_status { /* compared as bytes */
+    int64_t observed, replicas, labeled, ready, available, going;
+};
+
+/* What its Deployment wants of it. */
+struct rs_wish {
+    bool any;
+    int32_t replicas, min_ready, from;
+    char *annotations; /* a JSON map to merge; NULL: none */
+};
+
+struct replicaset {
+    struct rec rec;
+    struct chooser chooser;
+    struct adoption adoption;
+    char *template, *labels, *annotations; /* JSON */
+    uint64_t template_hash;                /* without the hash in its labels */
+    uint64_t labels_hash;                  /* of the template */
+    uint64_t chooser_hash;
+    int32_t replicas, min_ready;
+    int64_t revision;
+    int32_t desired, max; /* as annotations say; -1: they do not */
+    struct rs_status seen, now;
+    struct conditions conditions, wanted;
+    struct rs_wish wish;
+    char *failure;   /* why the last pod could not be made; NULL: it could */
+    uint64_t number; /* of the next pod's name */
+    sl_time hold;    /* wall: no pods are made before; others are being taken in, or there was no
+                      * namespace */
+    bool looked;     /* for pods without a controller */
+};
+static inline struct replicaset *rs_of(struct rec *r) {
+    return (struct replicaset *)(void *)r;
+}
+bool cl_rs_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o);
+void cl_rs_changed(struct sl_cluster *c, struct rec *r);
+void cl_rs_done(struct rec *r);
+bool cl_rs_build(struct sl_cluster *c, struct rec *r, struct sl_write *w);
+void cl_rs_written(struct sl_cluster *c, struct rec *r, const struct sl_write *w,
+                   enum sl_written how, const struct sl_reply *reply);
+bool cl_rs_child(struct sl_cluster *c, struct rec *r, struct rec *child, struct sl_buf *body);
+void cl_rs_child_written(struct sl_cluster *c, struct rec *r, struct rec *child,
+                         enum sl_written how, const struct sl_reply *reply);
+/* Pods of it that are available and may go on: not more than it is to have. */
+int32_t cl_rs_available(const struct sl_cluster *c, const struct replicaset *rs);
+/* Pods there are or will be, also those about to go: what counts against the surge. */
+int32_t cl_rs_held(const struct sl_cluster *c, const struct replicaset *rs);
+/* Pods that have not ended, also those that are being deleted. */
+bool cl_rs_has_pods(const struct sl_cluster *c, const struct replicaset *rs);
+
+/* ---- pods of these kinds (app_pods.c) ---- */
+
+extern const struct pod_writer cl_apps_pod_writer;
+void cl_apps_pod_changed(struct sl_cluster *c, struct pod *p);
+/* Wants all pods without a controller that the chooser of r chooses; name: whose names begin like
+ * this. False: there are none. */
+bool cl_adopt_pods(struct sl_cluster *c, struct rec *r, const struct chooser *s, const char *name);
+/* The words of a refusal; to be freed. */
+char *cl_message_of(const struct sl_reply *reply);
+
+/* ---- Deployments ---- */
+
+struct dp_status { /* compared as bytes */
+    int64_t observed, replicas, updated, ready, available, unavailable, going;
+    int64_t collisions; /* -1: absent */
+};
+
+struct deployment {
+    struct rec rec;
+    struct chooser chooser;
+    char *template, *annotations, *selector; /* JSON */
+    uint64_t template_hash, chooser_hash;
+    int32_t replicas, min_ready, history;
+    int64_t deadline; /* seconds; -1: none */
+    int32_t surge, unavailable;
+    bool rolling, paused;
+    char *revision; /* the annotation, "" */
+    struct dp_status seen, now;
+    struct conditions conditions, wanted;
+    char *new_revision;    /* what the annotation should be; NULL: as it is */
+    char *announce;        /* a ReplicaSet that was made for it, until a status has said so */
+    bool announced;        /* the status on its way does */
+    bool revision_ignored; /* this server takes no annotation together with a status */
+    char *failure;         /* why that could not be made */
+    int32_t collisions;
+    sl_time hold; /* wall: nothing is decided before; sets are being taken in */
+    bool looked;
+};
+static inline struct deployment *dp_of(struct rec *r) {
+    return (struct deployment *)(void *)r;
+}
+bool cl_dp_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o);
+void cl_dp_changed(struct sl_cluster *c, struct rec *r);
+void cl_dp_done(struct rec *r);
+bool cl_dp_build(struct sl_cluster *c, struct rec *r, struct sl_write *w);
+void cl_dp_written(struct sl_cluster *c, struct rec *r, const struct sl_write *w,
+                   enum sl_written how, const struct sl_reply *reply);
+bool cl_dp_child(struct sl_cluster *c, struct rec *r, struct rec *child, struct sl_buf *body);
+void cl_dp_child_written(struct sl_cluster *c, struct rec *r, struct rec *child,
+                         enum sl_written how, const struct sl_reply *reply);
+
+/* deployment.c, for deployment_roll.c, which says what is done next. */
+struct dp_sets;
+/* The others, for (i = 0; (rs = cl_dp_old(s, &i));). */
+struct replicaset *cl_dp_old(const struct dp_sets *s, uint32_t *at);
+/* Which was made first? */
+int cl_dp_older(const struct replicaset *a, const struct replicaset *b);
+void cl_dp_scale(struct sl_cluster *c, struct deployment *d, struct replicaset *rs, int32_t n,
+                 bool also_annotations, struct dp_sets *s);
+void cl_dp_make_fresh(struct sl_cluster *c, struct deployment *d, const struct dp_sets *s);
+/* How many pods the set of the present template may have. */
+int32_t cl_dp_fresh_size(const struct sl_cluster *c, const struct deployment *d,
+                         const struct dp_sets *s);
+bool cl_dp_is_scaled(const struct deployment *d, const struct dp_sets *s);
+void cl_dp_act(struct sl_cluster *c, struct deployment *d, struct dp_sets *s, bool scaled);
+
+/* The texts of a hash as it stands in a name. */
+#define DP_HASH 16
+uint64_t cl_template_hash(yyjson_val *template); /* but for the label that tells templates apart */
+
+/* deployment_status.c: what it is to say, from its ReplicaSets. estimate: a rollout is going on,
+ * whose progress counts. */
+struct dp_sets {
+    SL_VEC(struct replicaset *) all; /* the oldest first; none that is only planned */
+    struct replicaset *fresh;        /* the one of the present template; NULL: there is none yet */
+    bool making;                     /* it is planned */
+    bool waiting;                    /* for what was decided to be written */
+};
+void cl_dp_status(struct sl_cluster *c, struct deployment *d, const struct dp_sets *s,
+                  bool estimate);
+bool cl_dp_complete(const struct deployment *d, const struct dp_status *s);
+
+/* ---- StatefulSets ---- */
+
+struct ss_status { /* compared as bytes */
+    int64_t observed, replicas, ready, current, updated, available;
+    int64_t collisions; /* -1: absent */
+};
+
+struct statefulset {
+    struct rec rec;
+    struct chooser chooser;
+    char *template, *claims, *selector, *match_labels, *annotations,
+        *service; /* JSON; service: a name */
+    uint64_t chooser_hash, template_hash;
+    int32_t replicas, start, min_ready, history, partition;
+    bool parallel, on_delete;
+    bool drop_deleted, drop_scaled; /* persistentVolumeClaimRetentionPolicy: claims go with the set,
+                                       with the pod */
+    struct ss_status seen, now;
+    char *current, *update;         /* revisions as the status says, "" */
+    char *now_current, *now_update; /* and as they are; NULL: not known yet */
+    int32_t collisions;
+    sl_time hold; /* wall: nothing is made before */
+    bool looked;
+};
+static inline struct statefulset *ss_of(struct rec *r) {
+    return (struct statefulset *)(void *)r;
+}
+bool cl_ss_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o);
+void cl_ss_changed(struct sl_cluster *c, struct rec *r);
+void cl_ss_done(struct rec *r);
+bool cl_ss_build(struct sl_cluster *c, struct rec *r, struct sl_write *w);
+bool cl_ss_child(struct sl_cluster *c, struct rec *r, struct rec *child, struct sl_buf *body);
+void cl_ss_child_written(struct sl_cluster *c, struct rec *r, struct rec *child,
+                         enum sl_written how, const struct sl_reply *reply);
+void cl_ss_written(struct sl_cluster *c, struct rec *r, const struct sl_write *w,
+                   enum sl_written how, const struct sl_reply *reply);
+/* statefulset_make.c: the revision of the present template, planned if there is none; NULL: not yet
+ * there. */
+struct revision;
+struct revision *cl_ss_revision(struct sl_cluster *c, struct statefulset *s);
+/* Of those that nobody uses, only as many as the limit says are kept. */
+void cl_ss_forget_revisions(struct sl_cluster *c, struct statefulset *s);
+/* Are the claims of this pod there? Plans what is missing. */
+bool cl_ss_claims(struct sl_cluster *c, struct statefulset *s, int64_t ordinal);
+/* Do they say who they go with? Wants it, if not. */
+bool cl_ss_claims_kept(struct sl_cluster *c, struct statefulset *s, int64_t ordinal,
+                       const struct pod *p);
+static inline bool cl_ss_inside(const struct statefulset *s, int64_t ordinal) {
+    return ordinal >= s->start && ordinal < (int64_t)s->start + s->replicas;
+}
+/* "web-3" of "web" is 3; -1: it is none of its pods. */
+int64_t cl_ss_ordinal(const struct rec *set, const char *pod);
+
+/* A ControllerRevision. */
+struct revision {
+    struct rec rec;
+    char *template;         /* JSON */
+    uint64_t hash;          /* of it */
+    int64_t revision, wish; /* wish: what it should be; 0: as it is */
+};
+static inline struct revision *revision_of(struct rec *r) {
+    return (struct revision *)(void *)r;
+}
+bool cl_revision_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o);
+void cl_revision_done(struct rec *r);
+bool cl_revision_build(struct sl_cluster *c, struct rec *r, struct sl_write *w);
+
+/* A PersistentVolumeClaim. */
+struct claim {
+    struct rec rec;
+    char *owners;     /* JSON; NULL: none */
+    char *wish;       /* what they should be; NULL: as they are */
+    char *finalizers; /* but for the one that protects it while pods use it, with commas; NULL: none
+                       */
+    bool protected, unused; /* unused: pods were read, and none does */
+};
+static inline struct claim *claim_of(struct rec *r) {
+    return (struct claim *)(void *)r;
+}
+bool cl_claim_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o);
+void cl_claim_changed(struct sl_cluster *c, struct rec *r);
+void cl_claim_gone(struct sl_cluster *c, struct rec *r);
+void cl_claim_done(struct rec *r);
+bool cl_claim_build(struct sl_cluster *c, struct rec *r, struct sl_write *w);
+void cl_claim_written(struct sl_cluster *c, struct rec *r, const struct sl_write *w,
+                      enum sl_written how, const struct sl_reply *reply);
+
+#endif

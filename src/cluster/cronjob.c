@@ -1,0 +1,409 @@
+/*
+ * CronJobs. The Job of a scheduled time has a name that follows from that time, so that it is made
+ * once whatever happens in between. Which times are due follows from status.lastScheduleTime; of
+ * several that were missed only the last is made up for.
+ */
+#include "cluster/job.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CONTROLLER "cronjob-controller"
+#define SCHEDULED_AT "batch.kubernetes.io/cronjob-scheduled-timestamp"
+#define MANY_MISSED 100
+#define MAX_STEPS 100000u
+#define MAX_ACTIVE 10000u
+
+/* ---- reading ---- */
+
+typedef SL_VEC(struct cron_ref) ref_list;
+
+static void clear_refs(struct cron_ref *v, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        sl_freep(&v[i].name);
+        sl_freep(&v[i].uid);
+    }
+}
+
+static void read_spec(struct cronjob *j, yyjson_val *spec) {
+    uint64_t hash = jhash(1, spec);
+    struct sl_err err;
+    if (hash == j->spec)
+        return;
+    j->spec = hash;
+    sl_freep(&j->schedule_text);
+    sl_freep(&j->zone);
+    free(j->template);
+    cl_zone_free(j->tz);
+    j->schedule_text = sl_strdup(jstr(spec, "schedule"));
+    j->zone = jat(spec, "timeZone") ? sl_strdup(jstr(spec, "timeZone")) : NULL;
+    j->tz = cl_zone_load(j->zone ? j->zone : "");
+    j->template = cl_text_of(jat(spec, "jobTemplate"));
+    j->bad = cl_cron_read(j->schedule_text, &j->schedule, &err) < 0;
+    j->starting_deadline = jint(spec, "startingDeadlineSeconds", JOB_NONE);
+    j->keep_ok = jint(spec, "successfulJobsHistoryLimit", JOB_NONE);
+    j->keep_failed = jint(spec, "failedJobsHistoryLimit", JOB_NONE);
+    j->suspend = jbool(spec, "suspend", false);
+    j->forbid = strcmp(jstr(spec, "concurrencyPolicy"), "Forbid") == 0;
+    j->replace = strcmp(jstr(spec, "concurrencyPolicy"), "Replace") == 0;
+}
+
+bool cl_cron_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
+    struct cronjob *j = cron_of(r);
+    yyjson_val *status = yyjson_obj_get(o, "status"), *v;
+    size_t i, n;
+    (void)c;
+    read_spec(j, yyjson_obj_get(o, "spec"));
+    clear_refs(j->active.v, j->active.n);
+    sl_vec_clear(&j->active);
+    yyjson_arr_foreach (yyjson_obj_get(status, "active"), i, n, v)
+        if (j->active.n < MAX_ACTIVE)
+            *sl_vec_push(&j->active) =
+                (struct cron_ref){sl_strdup(jstr(v, "name")), sl_strdup(jstr(v, "uid"))};
+    j->last_schedule = jtime(status, "lastScheduleTime");
+    j->last_success = jtime(status, "lastSuccessfulTime");
+    return true;
+}
+
+void cl_cron_done(struct rec *r) {
+    struct cronjob *j = cron_of(r);
+    clear_refs(j->active.v, j->active.n);
+    clear_refs(j->want_active.v, j->want_active.n);
+    sl_vec_free(&j->active);
+    sl_vec_free(&j->want_active);
+    sl_freep(&j->schedule_text);
+    sl_freep(&j->zone);
+    free(j->template);
+    cl_zone_free(j->tz);
+}
+
+/* ---- the jobs there are ---- */
+
+static void name_of(const struct cronjob *j, sl_time at, char out[REC_NAME]) {
+    (void)snprintf(out, REC_NAME, "%.200s-%lld", j->rec.name, (long long)(at / SL_SEC / 60));
+}
+
+static struct job *child_of(const struct sl_cluster *c, const struct cronjob *j, const char *uid) {
+    struct rec *r = cl_by_uid(c, cl_uid(uid));
+    return r && r->table == &c->tables[K_JOB] && r->owner == cl_uid(j->rec.uid) ? job_of(r) : NULL;
+}
+
+static bool is_listed(const struct cronjob *j, const char *uid) {
+    for (uint32_t i = 0; i < j->want_active.n; i++)
+        if (strcmp(j->want_active.v[i].uid, uid) == 0)
+            return true;
+    return false;
+}
+
+static void list_job(struct cronjob *j, const struct rec *job) {
+    if (!is_listed(j, job->uid) && j->want_active.n < MAX_ACTIVE)
+        *sl_vec_push(&j->want_active) =
+            (struct cron_ref){sl_strdup(job->name), sl_strdup(job->uid)};
+}
+
+/* The list without those that have ended or are gone. */
+static void update_active(struct sl_cluster *c, struct cronjob *j) {
+    clear_refs(j->want_active.v, j->want_active.n);
+    sl_vec_clear(&j->want_active);
+    j->want_success = j->last_success;
+    if (j->want_schedule > j->last_schedule) { /* started, but not yet written */
+        char name[REC_NAME];
+        name_of(j, j->want_schedule, name);
+        struct rec *r = cl_find_sym(c, K_JOB, j->rec.ns, name);
+        if (r && !r->planned && r->owner == cl_uid(j->rec.uid) && !job_finished(job_of(r)))
+            list_job(j, r);
+    }
+    for (uint32_t i = 0; i < j->active.n; i++) {
+        struct job *job = child_of(c, j, j->active.v[i].uid);
+        if (!job)
+            cl_event(c, &j->rec, CONTROLLER, false, "MissingJob", "Active job went missing: %s",
+                     j->active.v[i].name);
+        else if (job_finished(job))
+            cl_event(c, &j->rec, CONTROLLER, false, "SawCompletedJob",
+                     "Saw completed job: %s, condition: %s", job->rec.name,
+                     job->end == JOB_COMPLETE ? "Complete" : "Failed");
+        else if (!job->rec.doomed)
+            list_job(j, &job->rec);
+    }
+    for (struct rec *r = cl_children(c, cl_uid(j->rec.uid), NULL); r; r = r->next) {
+        if (r->table != &c->tables[K_JOB] || r->planned)
+            continue;
+        const struct job *job = job_of(r);
+        if (job->end == JOB_COMPLETE && job->seen.completion > j->want_success)
+            j->want_success = job->seen.completion;
+    }
+}
+
+static void delete_job(struct sl_cluster *c, struct cronjob *j, struct rec *job) {
+    cl_event(c, &j->rec, CONTROLLER, false, "SuccessfulDelete", "Deleted job %s", job->name);
+    cl_doom(c, job);
+}
+
+static int by_start(const void *a, const void *b) {
+    const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;
+    if (x->seen.start != y->seen.start) {
+        if (!x->seen.start || !y->seen.start)
+            return x->seen.start ? -1 : 1;
+        return x->seen.start < y->seen.start ? -1 : 1;
+    }
+    return strcmp(x->rec.name, y->rec.name);
+}
+
+/* Of those that have ended so, the newest stay. */
+static void forget_old(struct sl_cluster *c, struct cronjob *j, enum job_end end, int64_t keep) {
+    SL_VEC(struct job *) old = {0};
+    for (struct rec *r = cl_children(c, cl_uid(j->rec.uid), NULL); r && keep >= 0; r = r->next)
+        if (r->table == &c->tables[K_JOB] && !r->planned && !r->doomed && !r->deleting &&
+            job_of(r)->end == end)
+            *sl_vec_push(&old) = job_of(r);
+    if (old.n > keep && old.n > 1)
+        qsort(old.v, old.n, sizeof *old.v, by_start);
+    for (uint32_t i = 0; keep >= 0 && (int64_t)i + keep < old.n; i++)
+        delete_job(c, j, &old.v[i]->rec);
+    sl_vec_free(&old);
+}
+
+/* ---- the time that is due ---- */
+
+struct due {
+    sl_time at; /* 0: none */
+    bool many;  /* more than a few were missed */
+    bool wrong; /* the schedule makes no sense */
+};
+
+static struct due due_of(const struct cronjob *j, sl_time now) {
+    sl_time from = j->want_schedule ? j->want_schedule : j->rec.created;
+    struct due due = {0};
+    if (j->starting_deadline >= 0 && now - j->starting_deadline * SL_SEC > from)
+        from = now - j->starting_deadline * SL_SEC;
+    sl_time first = cl_cron_next(&j->schedule, j->tz, from);
+    if (!first || first > now)
+        return due;
+    sl_time second = cl_cron_next(&j->schedule, j->tz, first);
+    if (!second || second > now) {
+        due.at = first;
+        return due;
+    }
+    /* Roughly how many there were, and from there to the last one. */
+    int64_t between = (second - first) / SL_SEC, missed = (now - first) / SL_SEC / between + 1;
+    due.many = missed > MANY_MISSED;
+    sl_time t = first + (missed - 2) * between * SL_SEC;
+    for (uint32_t i = 0; i < MAX_STEPS; i++) {
+        t = cl_cron_next(&j->schedule, j->tz, t);
+        if (!t || t > now)
+            break;
+        due.at = t;
+    }
+    return due;
+}
+
+/* "Mon, 02 Jan 2006 15:04:05 +0000" */
+static void mail_time(sl_time at, char out[64]) {
+    static const char days[] = "ThuFriSatSunMonTueWed";
+    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    struct sl_buf b;
+    int y = 0, mo = 1, d = 1, h = 0, mi = 0, s = 0;
+    sl_buf_init(&b, 64);
+    jput_time(&b, at);
+    (void)sscanf(sl_buf_str(&b), "\"%d-%d-%dT%d:%d:%dZ\"", &y, &mo, &d, &h, &mi, &s);
+    (void)snprintf(out, 64, "%.3s, %02d %.3s %04d %02d:%02d:%02d +0000",
+                   &days[at / SL_SEC / 86400 % 7 * 3], d, &months[(mo - 1) * 3], y, h, mi, s);
+    sl_buf_done(&b);
+}
+
+/* ---- one look ---- */
+
+/* The job of 'starting' is there, or will not be. */
+static void settle_start(struct sl_cluster *c, struct cronjob *j) {
+    char name[REC_NAME];
+    if (!j->starting)
+        return;
+    name_of(j, j->starting, name);
+    struct rec *r = cl_find_sym(c, K_JOB, j->rec.ns, name);
+    if (r && r->planned)
+        return;
+    if (r && r->owner == cl_uid(j->rec.uid)) {
+        j->want_schedule = j->starting;
+        if (!job_finished(job_of(r)))
+            list_job(j, r);
+    }
+    j->starting = 0;
+}
+
+static void replace_active(struct sl_cluster *c, struct cronjob *j) {
+    for (uint32_t i = 0; i < j->want_active.n; i++) {
+        struct job *job = child_of(c, j, j->want_active.v[i].uid);
+        if (job)
+            delete_job(c, j, &job->rec);
+    }
+    clear_refs(j->want_active.v, j->want_active.n);
+    sl_vec_clear(&j->want_active);
+}
+
+static void start_due(struct sl_cluster *c, struct cronjob *j) {
+    struct due due = due_of(j, c->port->wall);
+    char name[REC_NAME], when[64];
+    if (due.many)
+        cl_event(c, &j->rec, CONTROLLER, true, "TooManyMissedTimes",
+                 "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or "
+                 "check clock skew");
+    if (!due.at || j->starting)
+        return;
+    if (j->starting_deadline >= 0 && due.at + j->starting_deadline * SL_SEC < c->port->wall) {
+        mail_time(due.at, when);
+        cl_event(c, &j->rec, CONTROLLER, true, "MissSchedule",
+                 "Missed scheduled time to start a job: %s", when);
+        return;
+    }
+    name_of(j, due.at, name);
+    struct rec *there = cl_find_sym(c, K_JOB, j->rec.ns, name);
+    if (there) { /* made before a crash, or somebody else's */
+        j->starting = due.at;
+        settle_start(c, j);
+        return;
+    }
+    if (j->forbid && j->want_active.n) {
+        cl_event(c, &j->rec, CONTROLLER, false, "JobAlreadyActive",
+                 "Not starting job because prior execution is running and concurrency policy is "
+                 "Forbid");
+        return;
+    }
+    if (j->replace)
+        replace_active(c, j);
+    j->starting = due.at;
+    (void)cl_plan(c, K_JOB, &j->rec, name);
+}
+
+static bool same_refs(const struct cronjob *j) {
+    if (j->active.n != j->want_active.n)
+        return false;
+    for (uint32_t i = 0; i < j->active.n; i++)
+        if (strcmp(j->active.v[i].uid, j->want_active.v[i].uid) != 0)
+            return false;
+    return true;
+}
+
+static bool differs(const struct cronjob *j) {
+    return j->want_schedule != j->last_schedule || j->want_success != j->last_success ||
+           !same_refs(j);
+}
+
+void cl_cron_changed(struct sl_cluster *c, struct rec *r) {
+    struct cronjob *j = cron_of(r);
+    if (j->last_schedule > j->want_schedule)
+        j->want_schedule = j->last_schedule;
+    update_active(c, j);
+    settle_start(c, j);
+    forget_old(c, j, JOB_COMPLETE, j->keep_ok);
+    forget_old(c, j, JOB_FAILED, j->keep_failed);
+    if (!r->deleting && !j->tz)
+        cl_event(c, r, CONTROLLER, true, "UnknownTimeZone",
+                 "invalid timeZone: \"%s\": unknown time zone %s", j->zone, j->zone);
+    else if (!r->deleting && !j->suspend && j->bad)
+        cl_event(c, r, CONTROLLER, true, "UnparseableSchedule", "unparseable schedule: \"%s\"",
+                 j->schedule_text);
+    else if (!r->deleting && !j->suspend) {
+        start_due(c, j);
+        cl_look_at(c, r, cl_cron_next(&j->schedule, j->tz, c->port->wall));
+    }
+    if (differs(j))
+        cl_want(c, r);
+}
+
+/* ---- writing ---- */
+
+bool cl_cron_build(struct sl_cluster *c, struct rec *r, struct sl_write *w) {
+    struct cronjob *j = cron_of(r);
+    struct sl_buf *b = &w->body;
+    if (!differs(j))
+        return false;
+    cl_write_patch(c, r, "status", w);
+    sl_buf_puts(b, "},\"status\":{\"active\":");
+    for (uint32_t i = 0; i < j->want_active.n; i++) {
+        struct job *job = child_of(c, j, j->want_active.v[i].uid);
+        jput_text(b,
+                  i ? ",{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\",\"namespace\":"
+                    : "[{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\",\"namespace\":",
+                  ns_of(c, r));
+        jput_text(b, ",\"name\":", j->want_active.v[i].name);
+        jput_text(b, ",\"uid\":", j->want_active.v[i].uid);
+        if (job)
+            sl_buf_printf(b, ",\"resourceVersion\":\"%llu\"", (unsigned long long)job->rec.rv);
+        sl_buf_putc(b, '}');
+    }
+    sl_buf_puts(b, j->want_active.n ? "]" : "null");
+    if (j->want_schedule) {
+        sl_buf_puts(b, ",\"lastScheduleTime\":");
+        jput_time(b, j->want_schedule);
+    }
+    if (j->want_success) {
+        sl_buf_puts(b, ",\"lastSuccessfulTime\":");
+        jput_time(b, j->want_success);
+    }
+    sl_buf_puts(b, "}}");
+    return true;
+}
+
+static void put_local_time(const struct cronjob *j, sl_time at, char out[64]) {
+    int64_t s = at / SL_SEC, east = cl_zone_offset(j->tz, s), by = east < 0 ? -east : east;
+    struct sl_buf b;
+    sl_buf_init(&b, 64);
+    jput_time(&b, (s + east) * SL_SEC); /* "2026-01-31T12:00:00Z" with its quotes */
+    if (east)
+        (void)snprintf(out, 64, "%.19s%c%02d:%02d", sl_buf_str(&b) + 1, east < 0 ? '-' : '+',
+                       (int)(by / 3600), (int)(by / 60 % 60));
+    else
+        (void)snprintf(out, 64, "%.20s", sl_buf_str(&b) + 1);
+    sl_buf_done(&b);
+}
+
+bool cl_cron_child(struct sl_cluster *c, struct rec *r, struct rec *child, struct sl_buf *body) {
+    struct cronjob *j = cron_of(r);
+    char when[64];
+    (void)c;
+    yyjson_doc *t = j->template ? yyjson_read(j->template, strlen(j->template), 0) : NULL;
+    yyjson_val *of = yyjson_doc_get_root(t), *labels = jat(of, "metadata.labels"),
+               *spec = jat(of, "spec");
+    yyjson_val *notes = jat(of, "metadata.annotations"), *k, *v;
+    if (!spec || !j->starting) {
+        yyjson_doc_free(t);
+        return false;
+    }
+    put_local_time(j, j->starting, when);
+    sl_buf_puts(body, "{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\"");
+    jput_text(body, ",\"metadata\":{\"name\":", child->name);
+    if (labels) {
+        sl_buf_puts(body, ",\"labels\":");
+        jput(body, labels);
+    }
+    jput_text(body, ",\"annotations\":{\"" SCHEDULED_AT "\":", when);
+    yyjson_obj_iter it = yyjson_obj_iter_with(notes); /* of what may be absent */
+    while ((k = yyjson_obj_iter_next(&it))) {
+        v = yyjson_obj_iter_get_val(k);
+        if (yyjson_equals_str(k, SCHEDULED_AT) || !yyjson_is_str(v))
+            continue;
+        jput_text(body, ",", yyjson_get_str(k));
+        jput_text(body, ":", yyjson_get_str(v));
+    }
+    sl_buf_puts(body, "},\"ownerReferences\":[");
+    cl_write_owner(body, r);
+    sl_buf_puts(body, "]},\"spec\":");
+    jput(body, spec);
+    sl_buf_putc(body, '}');
+    yyjson_doc_free(t);
+    return true;
+}
+
+void cl_cron_child_written(struct sl_cluster *c, struct rec *r, struct rec *child,
+                           enum sl_written how, const struct sl_reply *reply) {
+    if (how == SL_WRITTEN) {
+        cl_event(c, r, CONTROLLER, false, "SuccessfulCreate", "Created job %s", child->name);
+    } else if (how == SL_WRITE_REFUSED) {
+        yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
+        cl_event(c, r, CONTROLLER, true, "FailedCreate", "Error creating job: %s",
+                 jstr(yyjson_doc_get_root(d), "message"));
+        yyjson_doc_free(d);
+    }
+    cl_mark(c, r);
+}

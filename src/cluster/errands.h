@@ -1,0 +1,62 @@
+/*
+ * Small jobs that are done beside the records, one request at a time: what has to be there at the
+ * start (bootstrap.c), events that have grown old (sweep.c), pods on nodes that are gone
+ * (strays.c). Private to src/cluster.
+ */
+#ifndef SL_CLUSTER_ERRANDS_H
+#define SL_CLUSTER_ERRANDS_H
+
+#include "cluster/pod.h"
+
+struct bootstrap {
+    sl_call call;
+    uint32_t at;
+    sl_time due; /* mono */
+    sl_span pause;
+};
+
+/* An event that is to go. */
+struct stale {
+    char *path, *uid;
+};
+
+struct sweep {
+    sl_call call;
+    sl_time due;        /* mono */
+    struct sl_buf next; /* the page to go on with; empty: from the beginning */
+    SL_VEC(struct stale) stale;
+    uint32_t fails;
+};
+
+/* A node that pods name and that is not there. */
+struct lost_node {
+    sl_sym name;
+    sl_time since;    /* mono */
+    bool asked, gone; /* it was asked for in vain */
+    bool seen;        /* in this round */
+};
+
+struct strays {
+    sl_call call;
+    sl_time due; /* mono */
+    SL_VEC(struct lost_node) lost;
+    SL_VEC(uint32_t) pods; /* object numbers; to be ended */
+    SL_VEC(uint64_t) uids; /* of these */
+    bool failed_written;   /* the first of them has its end in its status */
+    sl_sym asked;
+};
+
+struct errands {
+    struct bootstrap bootstrap;
+    struct sweep sweep;
+    struct strays strays;
+};
+
+void cl_bootstrap_turn(struct sl_cluster *c);
+void cl_sweep_turn(struct sl_cluster *c);
+void cl_sweep_stop(struct sl_cluster *c);
+void cl_strays_turn(struct sl_cluster *c);
+void cl_strays_stop(struct sl_cluster *c);
+extern const struct part cl_errands_part;
+
+#endif

@@ -1,0 +1,125 @@
+/*
+ * The garbage collector's inside: which kinds there are (resources.c), who owns whom (gc.c), and
+ * what is done about it (gc_work.c). Private to the folder.
+ *
+ * Of every object of every kind that can be listed and deleted there is a node: the hash of its uid
+ * and, if it has owners or is being deleted with its dependents, its name and the hashes of its
+ * owners. That is enough to see when somebody's owner may be gone; whether it is, and what the
+ * object says now, is read before anything is deleted. An owner of a kind that nobody serves counts
+ * as living.
+ */
+#ifndef SL_CLUSTER_GC_H
+#define SL_CLUSTER_GC_H
+
+#include "cluster/cluster_int.h"
+
+#define GC_MAX_RESOURCES 4096u
+#define GC_MAX_OWNERS 64u
+#define GC_NONE UINT32_MAX
+
+/* A kind that discovery shows, in its preferred version. */
+struct gc_resource {
+    struct gc *gc;
+    char *path; /* "/apis/batch/v1" */
+    char *group, *plural, *kind;
+    bool namespaced;
+    bool followed;        /* its objects are looked at */
+    bool can_delete_all;  /* as a collection */
+    uint32_t index, seen; /* the reading of discovery that showed it last */
+    struct sl_reflector *reflector;
+    uint16_t epoch;
+    bool synced;
+};
+
+enum node_flags {
+    NODE_GOING = 1,      /* has a deletionTimestamp */
+    NODE_FOREGROUND = 2, /* and waits for its dependents to go first */
+    NODE_ORPHANS = 4,    /* and sets its dependents free first */
+};
+
+/* An owner of a node. */
+struct gc_tie {
+    uint64_t uid;
+    bool blocks; /* the owner's foreground deletion */
+};
+
+struct gc_node {
+    uint64_t uid;
+    char *key;             /* "namespace/name" or "name"; NULL if nobody needs it */
+    struct gc_tie *owners; /* NULL: none */
+    uint32_t work; /* its number there + 1; 0: nothing to do; of a free node the next free one */
+    uint16_t resource, epoch;
+    uint8_t n_owners, flags;
+    bool used;
+};
+
+enum step { STEP_LOOK, STEP_OWNER, STEP_WRITE };
+enum owner_is { OWNER_UNKNOWN, OWNER_LIVES, OWNER_ABSENT, OWNER_WAITS, OWNER_LETS_GO };
+
+/* A node that is being looked at. */
+struct gc_work {
+    uint32_t node; /* GC_NONE: free */
+    enum step step;
+    bool again;                    /* something happened meanwhile */
+    yyjson_doc *doc;               /* the object's metadata as read */
+    uint8_t owners[GC_MAX_OWNERS]; /* enum owner_is, in the order of the reading */
+    uint32_t asked;                /* the owner that is being read */
+};
+
+#define GC_ABSENT 1024u /* a power of two */
+
+struct gc {
+    struct sl_cluster *c;
+    SL_VEC(struct gc_resource *) resources; /* NULL: gone */
+    SL_VEC(struct gc_node) nodes;
+    uint32_t free_node, n_nodes;
+    struct sl_map by_uid, dependents;
+    struct sl_writer *writer;
+    SL_VEC(struct gc_work *) works;
+    SL_VEC(uint32_t) free_works;
+    uint64_t absent[GC_ABSENT]; /* owners that were asked for in vain; uids never come back */
+    uint64_t left[GC_ABSENT];   /* owners that were to leave their dependents alone: a dependent may
+                                   be seen late */
+    bool ready;                 /* the first lists are in, and all was looked at once */
+    /* discovery */
+    struct sl_reflector *crds;
+    sl_call call;
+    sl_time discover_at; /* mono */
+    uint32_t reading;    /* of discovery */
+    uint32_t fails;
+    bool core;             /* the part of the core group is being read */
+    uint64_t asked;        /* bumped by whoever needs a fresh reading */
+    uint64_t begun, known; /* what the last reading that began, and that ended, covers */
+};
+
+/* ---- resources.c ---- */
+void cl_resources_start(struct gc *g);
+void cl_resources_turn(struct gc *g);
+sl_time cl_resources_next(const struct gc *g);
+void cl_resources_stop(struct gc *g);
+/* By the apiVersion and kind of an owner reference; NULL: nobody serves it. */
+const struct gc_resource *cl_resource_of(const struct gc *g, const char *api_version,
+                                         const char *kind);
+/* Discovery is to be read again. Returns a number; it has been when g->known has reached it. */
+uint64_t cl_resources_refresh(struct gc *g);
+bool cl_resources_synced(const struct gc *g);
+
+/* ---- gc.c ---- */
+struct gc *cl_gc_of(struct sl_cluster *c);
+extern const struct part cl_gc_part;
+struct gc_node *cl_gc_node(struct gc *g, uint64_t uid); /* NULL: unknown */
+void cl_gc_begin(void *resource);
+void cl_gc_object(void *resource, yyjson_val *o);
+void cl_gc_gone(void *resource, yyjson_val *o);
+void cl_gc_synced(void *resource, bool exists);
+/* Nobody serves it any more: its nodes are forgotten. */
+void cl_gc_forget_resource(struct gc *g, struct gc_resource *r);
+
+/* ---- gc_work.c ---- */
+/* The node is to be looked at. */
+void cl_gc_want(struct gc *g, uint32_t node);
+void cl_gc_work_drop(struct gc *g, uint32_t node);
+void cl_gc_work_start(struct gc *g);
+void cl_gc_work_stop(struct gc *g);
+
+#endif

@@ -1,0 +1,338 @@
+/* Jobs: what is kept of one, and its status. */
+#include "cluster/job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+#define MERGE_DELAY SL_SEC         /* of counters that people only read */
+#define START_DELAY (50 * SL_MSEC) /* of the first status */
+#define MANY_PODS 500u             /* a Job with more is looked at less often */
+#define LOOK_PER_POD (20 * SL_USEC)
+
+/* ---- reading ---- */
+
+void cl_job_status_done(struct job_status *s) {
+    char **texts[] = {&s->completed_indexes, &s->failed_indexes, &s->uncounted_ok,
+                      &s->uncounted_wrong, &s->conditions};
+    for (size_t i = 0; i < SL_LEN(texts); i++)
+        sl_freep(texts[i]);
+}
+
+static void read_spec(struct job *j, yyjson_val *spec) {
+    uint64_t hash = jhash(1, spec);
+    if (hash == j->spec)
+        return;
+    j->spec = hash;
+    j->parallelism = jint(spec, "parallelism", 1);
+    j->completions = jint(spec, "completions", JOB_NONE);
+    j->backoff_limit = jint(spec, "backoffLimit", 6);
+    j->per_index = jint(spec, "backoffLimitPerIndex", JOB_NONE);
+    j->max_failed = jint(spec, "maxFailedIndexes", JOB_NONE);
+    j->deadline = jint(spec, "activeDeadlineSeconds", JOB_NONE);
+    j->ttl = jint(spec, "ttlSecondsAfterFinished", JOB_NONE);
+    j->suspend = jbool(spec, "suspend", false);
+    j->indexed = strcmp(jstr(spec, "completionMode"), "Indexed") == 0;
+    j->on_failure = strcmp(jstr(spec, "template.spec.restartPolicy"), "OnFailure") == 0;
+    const char *by = jstr(spec, "managedBy");
+    j->foreign = *by && strcmp(by, "kubernetes.io/job-controller") != 0;
+    free(j->template);
+    free(j->failure_policy);
+    free(j->success_policy);
+    j->template = cl_pod_template(jat(spec, "template"));
+    j->failure_policy = cl_text_of(jat(spec, "podFailurePolicy"));
+    j->success_policy = cl_text_of(jat(spec, "successPolicy"));
+    j->replace_failed =
+        strcmp(jstr(spec, "podReplacementPolicy"), "Failed") == 0 || j->failure_policy;
+}
+
+/* The members of a list of strings, as they stand in JSON. NULL: none. */
+static char *strings_of(yyjson_val *list) {
+    struct sl_buf b;
+    size_t i, n;
+    yyjson_val *v;
+    char *text = NULL;
+    sl_buf_init(&b, 1 << 20);
+    yyjson_arr_foreach (list, i, n, v)
+        jput_text(&b, b.len ? "," : "", yyjson_is_str(v) ? yyjson_get_str(v) : "");
+    if (b.len)
+        text = sl_strdup(sl_buf_str(&b));
+    sl_buf_done(&b);
+    return text;
+}
+
+static char *copy_if(const char *s) {
+    return *s ? sl_strdup(s) : NULL;
+}
+
+static void read_conditions(struct job *j, yyjson_val *list) {
+    static const struct {
+        const char *type;
+        enum job_end end;
+    } ends[] = {{"FailureTarget", JOB_FAILING},
+                {"SuccessCriteriaMet", JOB_SUCCEEDING},
+                {"Failed", JOB_FAILED},
+                {"Complete", JOB_COMPLETE}};
+    size_t i, n;
+    yyjson_val *v;
+    j->end = JOB_RUNS;
+    j->suspended = 0;
+    yyjson_arr_foreach (list, i, n, v) {
+        bool is = strcmp(jstr(v, "status"), "True") == 0;
+        if (strcmp(jstr(v, "type"), "Suspended") == 0)
+            j->suspended = is ? 2 : 1;
+        for (size_t e = 0; is && e < SL_LEN(ends); e++)
+            if (strcmp(jstr(v, "type"), ends[e].type) == 0 && ends[e].end > j->end) {
+                j->end = (uint8_t)ends[e].end;
+                j->ended = jtime(v, "lastTransitionTime");
+            }
+    }
+}
+
+static void read_status(struct job *j, yyjson_val *s) {
+    yyjson_val *lists = jat(s, "uncountedTerminatedPods");
+    struct job_status *v = &j->seen;
+    cl_job_status_done(v);
+    *v = (struct job_status){
+        .start = jtime(s, "startTime"),
+        .completion = jtime(s, "completionTime"),
+        .active = jint(s, "active", 0),
+        .ready = jint(s, "ready", JOB_NONE),
+        .terminating = jint(s, "terminating", JOB_NONE),
+        .succeeded = jint(s, "succeeded", 0),
+        .failed = jint(s, "failed", 0),
+        .completed_indexes = copy_if(jstr(s, "completedIndexes")),
+        .failed_indexes = jat(s, "failedIndexes") ? sl_strdup(jstr(s, "failedIndexes")) : NULL,
+        .uncounted_ok = strings_of(yyjson_obj_get(lists, "succeeded")),
+        .uncounted_wrong = strings_of(yyjson_obj_get(lists, "failed")),
+        .lists = lists != NULL,
+    };
+    char *conditions = cl_text_of(yyjson_obj_get(s, "conditions"));
+    v->conditions = conditions ? sl_strdup(conditions) : NULL;
+    free(conditions);
+    read_conditions(j, yyjson_obj_get(s, "conditions"));
+}
+
+/* What has just become true of it. */
+static void tell_news(struct sl_cluster *c, struct job *j, uint8_t end, uint8_t suspended,
+                      yyjson_val *status) {
+    size_t i, n;
+    yyjson_val *v;
+    if (suspended != j->suspended && j->suspended)
+        cl_event(c, &j->rec, JOB_CONTROLLER, false, j->suspended == 2 ? "Suspended" : "Resumed",
+                 j->suspended == 2 ? "Job suspended" : "Job resumed");
+    if (end == j->end || !job_finished(j))
+        return;
+    if (j->end == JOB_COMPLETE) {
+        if (j->completions != JOB_NONE && j->seen.succeeded > j->completions)
+            cl_event(c, &j->rec, JOB_CONTROLLER, true, "TooManySucceededPods",
+                     "Too many succeeded pods running after completion count reached");
+        cl_event(c, &j->rec, JOB_CONTROLLER, false, "Completed", "Job completed");
+        return;
+    }
+    yyjson_arr_foreach (yyjson_obj_get(status, "conditions"), i, n, v)
+        if (strcmp(jstr(v, "type"), "Failed") == 0)
+            cl_event(c, &j->rec, JOB_CONTROLLER, true, jstr(v, "reason"), "%s", jstr(v, "message"));
+}
+
+bool cl_job_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
+    struct job *j = job_of(r);
+    uint8_t end = j->end, suspended = j->suspended;
+    read_spec(j, yyjson_obj_get(o, "spec"));
+    read_status(j, yyjson_obj_get(o, "status"));
+    if (j->known && !j->foreign)
+        tell_news(c, j, end, suspended, yyjson_obj_get(o, "status"));
+    j->known = true;
+    if (job_finished(j)) { /* no pod of it is made any more, and of those there are many */
+        free(j->template);
+        j->template = NULL;
+        cl_job_status_done(&j->want);
+        j->want = (struct job_status){0};
+    }
+    return true;
+}
+
+void cl_job_done(struct rec *r) {
+    struct job *j = job_of(r);
+    free(j->template);
+    free(j->failure_policy);
+    free(j->success_policy);
+    cl_job_status_done(&j->seen);
+    cl_job_status_done(&j->want);
+}
+
+/* ---- looking ---- */
+
+static struct pod *next_pod(const struct sl_cluster *c, struct rec *r) {
+    while (r && r->table != &c->tables[K_POD])
+        r = r->next;
+    return r ? pod_of(r) : NULL;
+}
+
+static void free_pods(struct sl_cluster *c, struct job *j) {
+    struct rec *next;
+    for (struct rec *r = cl_children(c, cl_uid(j->rec.uid), NULL); r; r = next) {
+        next = r->next;
+        if (r->table != &c->tables[K_POD])
+            continue;
+        if (r->planned)
+            cl_doom(c, r);
+        else
+            cl_job_untrack(c, pod_of(r));
+    }
+}
+
+/* A finished Job lives so long, if it says so. */
+static void expire(struct sl_cluster *c, struct job *j) {
+    if (j->ttl < 0 || j->rec.deleting)
+        return;
+    sl_time at = sl_time_add(j->ended, j->ttl * SL_SEC);
+    if (at > c->port->wall) {
+        cl_look_at(c, &j->rec, at);
+        return;
+    }
+    j->rec.foreground = true;
+    cl_doom(c, &j->rec);
+}
+
+static bool same_text(const char *a, const char *b) {
+    return (!a && !b) || (a && b && strcmp(a, b) == 0);
+}
+
+/* What others act on; the rest is counters. */
+static bool differs_in_words(const struct job_status *a, const struct job_status *b) {
+    return a->completion != b->completion ||
+           !same_text(a->completed_indexes, b->completed_indexes) ||
+           !same_text(a->failed_indexes, b->failed_indexes) ||
+           !same_text(a->uncounted_ok, b->uncounted_ok) ||
+           !same_text(a->uncounted_wrong, b->uncounted_wrong) ||
+           !same_text(a->conditions, b->conditions) || a->succeeded != b->succeeded ||
+           a->failed != b->failed || (a->start && a->start != b->start);
+}
+
+static bool differs(const struct job_status *a, const struct job_status *b) {
+    return differs_in_words(a, b) || a->start != b->start || a->active != b->active ||
+           a->ready != b->ready || a->terminating != b->terminating || a->lists != b->lists;
+}
+
+void cl_job_changed(struct sl_cluster *c, struct rec *r) {
+    struct job *j = job_of(r);
+    uint32_t pods;
+    if (j->foreign)
+        return;
+    if (job_finished(j) || r->deleting) {
+        free_pods(c, j);
+        if (job_finished(j))
+            expire(c, j);
+        return;
+    }
+    (void)cl_children(c, cl_uid(r->uid), &pods);
+    sl_time again = j->looked_at + pods * LOOK_PER_POD;
+    if (pods > MANY_PODS && again > c->port->mono) {
+        cl_look_at(c, r, c->port->wall + (again - c->port->mono));
+        return;
+    }
+    j->looked_at = c->port->mono;
+    cl_job_sync(c, j);
+    if (differs_in_words(&j->seen, &j->want))
+        cl_want(c, r);
+    else if (differs(&j->seen, &j->want))
+        cl_want_at(c, r, c->port->mono + (j->seen.start ? MERGE_DELAY : START_DELAY));
+}
+
+/* Nobody counts its pods any more. */
+void cl_job_gone(struct sl_cluster *c, struct rec *r) {
+    for (struct pod *p = next_pod(c, cl_children(c, cl_uid(r->uid), NULL)); p;
+         p = next_pod(c, p->rec.next))
+        cl_mark(c, &p->rec);
+}
+
+/* ---- writing ---- */
+
+struct patch {
+    struct sl_buf *b;
+    bool some;
+};
+
+static struct sl_buf *member(struct patch *p, const char *key) {
+    sl_buf_printf(p->b, "%s\"%s\":", p->some ? "," : "", key);
+    p->some = true;
+    return p->b;
+}
+
+static void put_time(struct patch *p, const char *key, sl_time was, sl_time is) {
+    if (was == is)
+        return;
+    (void)member(p, key);
+    if (is)
+        jput_time(p->b, is);
+    else
+        sl_buf_puts(p->b, "null");
+}
+
+/* 'absent' is the value that is not written. */
+static void put_int(struct patch *p, const char *key, int64_t was, int64_t is, int64_t absent) {
+    if (was == is)
+        return;
+    (void)member(p, key);
+    if (is == absent)
+        sl_buf_puts(p->b, "null");
+    else
+        sl_buf_printf(p->b, "%lld", (long long)is);
+}
+
+static void put_string(struct patch *p, const char *key, const char *was, const char *is) {
+    if (same_text(was, is))
+        return;
+    (void)member(p, key);
+    if (is)
+        sl_buf_json(p->b, is);
+    else
+        sl_buf_puts(p->b, "null");
+}
+
+static void put_list(struct sl_buf *b, const char *key, const char *is) {
+    if (is)
+        sl_buf_printf(b, "\"%s\":[%s]", key, is);
+    else
+        sl_buf_printf(b, "\"%s\":null", key);
+}
+
+bool cl_job_build(struct sl_cluster *c, struct rec *r, struct sl_write *w) {
+    struct job *j = job_of(r);
+    const struct job_status *was = &j->seen, *is = &j->want;
+    struct patch p = {.b = &w->body};
+    if (j->foreign || job_finished(j) || r->deleting || !j->look || !differs(was, is))
+        return false;
+    cl_write_patch(c, r, "status", w);
+    sl_buf_puts(&w->body, "},\"status\":{");
+    put_time(&p, "startTime", was->start, is->start);
+    put_time(&p, "completionTime", was->completion, is->completion);
+    put_int(&p, "active", was->active, is->active, 0);
+    put_int(&p, "ready", was->ready, is->ready, JOB_NONE);
+    put_int(&p, "terminating", was->terminating, is->terminating, JOB_NONE);
+    put_int(&p, "succeeded", was->succeeded, is->succeeded, 0);
+    put_int(&p, "failed", was->failed, is->failed, 0);
+    put_string(&p, "completedIndexes", was->completed_indexes, is->completed_indexes);
+    put_string(&p, "failedIndexes", was->failed_indexes, is->failed_indexes);
+    if (!was->lists || !same_text(was->uncounted_ok, is->uncounted_ok) ||
+        !same_text(was->uncounted_wrong, is->uncounted_wrong)) {
+        sl_buf_putc(member(&p, "uncountedTerminatedPods"), '{');
+        put_list(&w->body, "succeeded", is->uncounted_ok);
+        sl_buf_putc(&w->body, ',');
+        put_list(&w->body, "failed", is->uncounted_wrong);
+        sl_buf_putc(&w->body, '}');
+    }
+    if (!same_text(was->conditions, is->conditions))
+        sl_buf_puts(member(&p, "conditions"), is->conditions ? is->conditions : "null");
+    sl_buf_puts(&w->body, "}}");
+    return true;
+}
+
+void cl_job_written(struct sl_cluster *c, struct rec *r, const struct sl_write *w,
+                    enum sl_written how, const struct sl_reply *reply) {
+    (void)w, (void)reply;
+    if (how == SL_WRITTEN || how == SL_WRITE_CONFLICT)
+        cl_mark(c, r);
+}

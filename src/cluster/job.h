@@ -1,0 +1,148 @@
+/*
+ * Jobs and CronJobs. Private to src/cluster.
+ *
+ * A Job is looked at as a whole whenever it or one of its pods changed (job_sync.c): from what the
+ * API says of it and the records of its pods follows what its status should be ('want'), which pods
+ * are to be created, ended, or freed of their finalizer. The status is written when it differs from
+ * what is seen, with the version it was made from.
+ *
+ * No pod is counted twice and none is forgotten: each has the finalizer
+ * batch.kubernetes.io/job-tracking until it is counted where it counts (its uid under
+ * uncountedTerminatedPods, its index among the completed ones) according to what was *seen* of the
+ * status. A uid leaves that list, and is added to the counters, when its pod no longer has the
+ * finalizer. What ends the Job counts everything at once: of a Job that is finished nothing is
+ * counted any more, so its pods just lose the finalizer.
+ *
+ * Counters of active and ready pods are written a second later, so that short states cost no write.
+ */
+#ifndef SL_CLUSTER_JOB_H
+#define SL_CLUSTER_JOB_H
+
+#include "cluster/indexes.h"
+#include "cluster/pod.h"
+
+#define JOB_CONTROLLER "job-controller"
+#define JOB_MAX_UNCOUNTED 500u
+#define JOB_MAX_AT_ONCE 500 /* pods created or ended in one look */
+#define JOB_NONE (-1)       /* of a number that is not said */
+
+enum job_end { JOB_RUNS, JOB_FAILING, JOB_SUCCEEDING, JOB_FAILED, JOB_COMPLETE };
+
+/* The status, as seen and as wanted. Texts are owned. */
+struct job_status {
+    sl_time start, completion;
+    int64_t active, ready, terminating; /* ready, terminating: JOB_NONE if not said */
+    int64_t succeeded, failed;
+    char *completed_indexes;              /* NULL: none */
+    char *failed_indexes;                 /* NULL: not said */
+    char *uncounted_ok, *uncounted_wrong; /* JSON strings with commas; NULL: none */
+    char *conditions;                     /* JSON list; NULL: none */
+    bool lists;                           /* uncountedTerminatedPods is said, maybe empty */
+};
+
+struct job {
+    struct rec rec;
+    /* spec */
+    int64_t parallelism, completions, backoff_limit, per_index, max_failed, deadline, ttl;
+    bool indexed, suspend, replace_failed, foreign, on_failure;
+    char *template;       /* text; NULL once it is finished */
+    char *failure_policy; /* spec.podFailurePolicy; NULL */
+    char *success_policy; /* spec.successPolicy; NULL */
+    uint64_t spec;        /* hash of all that */
+    /* status */
+    struct job_status seen, want;
+    uint8_t end;   /* enum job_end, as seen */
+    sl_time ended; /* transition of its last condition */
+    /* back-off: failures since the last success, and when the last was */
+    int32_t failures;
+    sl_time last_failure;
+    uint32_t look;     /* counts the looks, see struct pod.job_look */
+    uint64_t low;      /* no child name below this number is free */
+    sl_time looked_at; /* mono */
+    uint8_t suspended; /* condition Suspended as seen: 0 absent, 1 False, 2 True */
+    bool known;        /* was decoded before: what is new now has just happened */
+};
+
+static inline struct job *job_of(struct rec *r) {
+    return (struct job *)(void *)r;
+}
+static inline bool job_finished(const struct job *j) {
+    return j->end == JOB_FAILED || j->end == JOB_COMPLETE;
+}
+
+/* ---- job.c: the kind ---- */
+bool cl_job_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o);
+void cl_job_changed(struct sl_cluster *c, struct rec *r);
+void cl_job_gone(struct sl_cluster *c, struct rec *r);
+void cl_job_done(struct rec *r);
+bool cl_job_build(struct sl_cluster *c, struct rec *r, struct sl_write *w);
+void cl_job_written(struct sl_cluster *c, struct rec *r, const struct sl_write *w,
+                    enum sl_written how, const struct sl_reply *reply);
+void cl_job_status_done(struct job_status *s);
+
+/* ---- job_pods.c ---- */
+bool cl_job_child(struct sl_cluster *c, struct rec *r, struct rec *child, struct sl_buf *body);
+void cl_job_child_written(struct sl_cluster *c, struct rec *r, struct rec *child,
+                          enum sl_written how, const struct sl_reply *reply);
+/* The finalizer may go. */
+void cl_job_untrack(struct sl_cluster *c, struct pod *p);
+/* To be ended without being counted: the finalizer goes first. */
+void cl_job_shed(struct sl_cluster *c, struct job *j, struct pod *p);
+/* To be ended, and counted as failed if it fails. */
+void cl_job_stop_pod(struct sl_cluster *c, struct job *j, struct pod *p);
+/* One more pod; index JOB_NONE: without. 'before' is the failed pod of the same index that it
+ * replaces; NULL. */
+void cl_job_add_pod(struct sl_cluster *c, struct job *j, int32_t index, const struct pod *before);
+/* The order in which running pods are given up: those that did least come first. */
+int cl_job_pod_rank(const void *a, const void *b);
+
+/* ---- job_policy.c ---- */
+enum job_verdict { JOB_COUNT, JOB_IGNORE, JOB_FAIL_INDEX, JOB_FAIL_JOB };
+/* What the failure policy says of a failed pod. FAIL_JOB: why gets the message. */
+enum job_verdict cl_job_judge(const struct sl_cluster *c, const struct job *j, const struct pod *p,
+                              struct sl_buf *why);
+/* The rule of the success policy that is met, -1: none. */
+int32_t cl_job_criteria(const struct job *j, const struct indexes *succeeded);
+
+/* ---- job_sync.c ---- */
+/* Decides everything about a Job that is not finished; leaves 'want' and marks what is to be done.
+ */
+void cl_job_sync(struct sl_cluster *c, struct job *j);
+
+/* ---- cronjob.c ---- */
+struct cronjob;
+#include "cluster/cron.h"
+
+struct cron_ref {
+    char *name, *uid;
+};
+
+struct cronjob {
+    struct rec rec;
+    char *schedule_text, *zone; /* zone NULL: not said */
+    char *template;             /* spec.jobTemplate */
+    struct cron schedule;
+    struct cron_zone *tz;
+    int64_t starting_deadline, keep_ok, keep_failed; /* JOB_NONE: not said */
+    bool suspend, forbid, replace, bad;
+    uint64_t spec;
+    /* status, as seen */
+    SL_VEC(struct cron_ref) active;
+    sl_time last_schedule, last_success;
+    /* status, as wanted */
+    SL_VEC(struct cron_ref) want_active;
+    sl_time want_schedule, want_success;
+    sl_time starting; /* of the job that is planned; 0: none is */
+};
+static inline struct cronjob *cron_of(struct rec *r) {
+    return (struct cronjob *)(void *)r;
+}
+bool cl_cron_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o);
+void cl_cron_changed(struct sl_cluster *c, struct rec *r);
+void cl_cron_done(struct rec *r);
+bool cl_cron_build(struct sl_cluster *c, struct rec *r, struct sl_write *w);
+bool cl_cron_child(struct sl_cluster *c, struct rec *r, struct rec *child, struct sl_buf *body);
+void cl_cron_child_written(struct sl_cluster *c, struct rec *r, struct rec *child,
+                           enum sl_written how, const struct sl_reply *reply);
+
+#endif

@@ -1,0 +1,202 @@
+/* The pods of a Job: how one is made, freed of its finalizer, and ended. */
+#include "cluster/job.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TRACKING "batch.kubernetes.io/job-tracking"
+#define INDEX "batch.kubernetes.io/job-completion-index"
+#define INDEX_FAILURES "batch.kubernetes.io/job-index-failure-count"
+#define INDEX_IGNORED "batch.kubernetes.io/job-index-ignored-failure-count"
+#define INDEX_ENV "JOB_COMPLETION_INDEX"
+#define MAX_BASE 57 /* of a name, before the dash and five letters */
+
+/* ---- ending ---- */
+
+void cl_job_untrack(struct sl_cluster *c, struct pod *p) {
+    if (p->untrack || !p->f.tracked)
+        return;
+    p->untrack = true;
+    cl_want(c, &p->rec);
+}
+
+void cl_job_stop_pod(struct sl_cluster *c, struct job *j, struct pod *p) {
+    if (!p->rec.planned)
+        cl_event(c, &j->rec, JOB_CONTROLLER, false, "SuccessfulDelete", "Deleted pod: %s",
+                 p->rec.name);
+    cl_doom(c, &p->rec);
+}
+
+void cl_job_shed(struct sl_cluster *c, struct job *j, struct pod *p) {
+    if (p->rec.planned || !p->f.tracked) {
+        cl_job_stop_pod(c, j, p);
+        return;
+    }
+    p->shed = true;
+    cl_job_untrack(c, p);
+}
+
+void cl_job_pod_changed(struct sl_cluster *c, struct pod *p) {
+    if (p->shed && !p->f.tracked) {
+        struct rec *owner = cl_by_uid(c, p->rec.owner);
+        if (owner && owner->table == &c->tables[K_JOB])
+            cl_job_stop_pod(c, job_of(owner), p);
+        else
+            cl_doom(c, &p->rec);
+        p->shed = false;
+    }
+    if (p->f.tracked && !cl_by_uid(c, p->rec.owner))
+        cl_job_untrack(c, p);
+}
+
+/* Its name is free. */
+void cl_job_pod_gone(struct sl_cluster *c, struct pod *p) {
+    struct rec *owner = cl_by_uid(c, p->rec.owner);
+    if (owner && owner->table == &c->tables[K_JOB])
+        job_of(owner)->low = 0;
+}
+
+static bool build(struct sl_cluster *c, struct pod *p, struct sl_write *w) {
+    if (!p->untrack || !p->f.tracked)
+        return false;
+    cl_write_patch(c, &p->rec, NULL, w);
+    if (p->finalizers)
+        sl_buf_printf(&w->body, ",\"finalizers\":[%s]}}", p->finalizers);
+    else
+        sl_buf_puts(&w->body, ",\"finalizers\":null}}");
+    return true;
+}
+
+const struct pod_writer cl_job_pod_writer = {build, NULL};
+
+/* ---- making ---- */
+
+/* "<job>", or "<job>-<index>", short enough that five letters can follow. */
+static void base_of(const struct job *j, int32_t index, char out[REC_NAME]) {
+    char tail[16] = "";
+    if (index != JOB_NONE)
+        (void)snprintf(tail, sizeof tail, "-%d", index);
+    (void)snprintf(out, REC_NAME, "%.*s%s", MAX_BASE - (int)strlen(tail), j->rec.name, tail);
+}
+
+/* The first name that nobody has. It follows from the names that are taken: whoever starts anew and
+ * sees the same pods tries the same name, also if its last create is still on its way. */
+static void name_of(struct sl_cluster *c, struct job *j, int32_t index, char out[REC_NAME]) {
+    char base[REC_NAME];
+    base_of(j, index, base);
+    uint64_t k = index == JOB_NONE ? j->low : 0;
+    while (cl_find_sym(c, K_POD, j->rec.ns, cl_child_name(&j->rec, base, base, k, out)))
+        k++;
+    if (index == JOB_NONE)
+        j->low = k + 1;
+}
+
+void cl_job_add_pod(struct sl_cluster *c, struct job *j, int32_t index, const struct pod *before) {
+    char name[REC_NAME];
+    name_of(c, j, index, name);
+    struct pod *p = pod_of(cl_plan(c, K_POD, &j->rec, name));
+    p->f.index = index;
+    p->f.tracked = true;
+    if (before) {
+        bool ignored = cl_job_judge(c, j, before, NULL) == JOB_IGNORE;
+        p->f.index_failures = before->f.index_failures + !ignored;
+        p->f.index_ignored = before->f.index_ignored + ignored;
+    }
+}
+
+static void add_env(yyjson_mut_doc *d, yyjson_mut_val *spec, const char *list) {
+    size_t i, n, k, m;
+    yyjson_mut_val *container, *v;
+    yyjson_mut_arr_foreach (yyjson_mut_obj_get(spec, list), i, n, container) {
+        yyjson_mut_val *env = yyjson_mut_obj_get(container, "env");
+        bool has = false;
+        yyjson_mut_arr_foreach (env, k, m, v)
+            has |= yyjson_mut_equals_str(yyjson_mut_obj_get(v, "name"), INDEX_ENV);
+        if (has || !yyjson_mut_is_obj(container))
+            continue;
+        if (!yyjson_mut_is_arr(env)) {
+            env = yyjson_mut_arr(d);
+            yyjson_mut_obj_put(container, yyjson_mut_str(d, "env"), env);
+        }
+        v = yyjson_mut_arr_add_obj(d, env);
+        yyjson_mut_obj_add_str(d, v, "name", INDEX_ENV);
+        v = yyjson_mut_obj_add_obj(d, yyjson_mut_obj_add_obj(d, v, "valueFrom"), "fieldRef");
+        yyjson_mut_obj_add_str(d, v, "fieldPath", "metadata.labels['" INDEX "']");
+    }
+}
+
+struct edit {
+    const struct job *j;
+    const struct pod *p;
+};
+
+static void edit(void *ctx, yyjson_mut_doc *d, yyjson_mut_val *pod) {
+    const struct edit *e = ctx;
+    const struct pod_facts *f = &e->p->f;
+    yyjson_mut_val *spec = yyjson_mut_obj_get(pod, "spec");
+    char number[16], host[REC_NAME];
+    (void)snprintf(number, sizeof number, "%d", f->index);
+    (void)snprintf(host, sizeof host, "%.200s-%d", e->j->rec.name, f->index);
+    cl_pod_set(d, pod, "labels", INDEX, number);
+    cl_pod_set(d, pod, "annotations", INDEX, number);
+    yyjson_mut_obj_put(spec, yyjson_mut_str(d, "hostname"), yyjson_mut_strcpy(d, host));
+    add_env(d, spec, "initContainers");
+    add_env(d, spec, "containers");
+    if (e->j->per_index == JOB_NONE)
+        return;
+    (void)snprintf(number, sizeof number, "%d", f->index_failures);
+    cl_pod_set(d, pod, "annotations", INDEX_FAILURES, number);
+    if (f->index_ignored) {
+        (void)snprintf(number, sizeof number, "%d", f->index_ignored);
+        cl_pod_set(d, pod, "annotations", INDEX_IGNORED, number);
+    }
+}
+
+bool cl_job_child(struct sl_cluster *c, struct rec *r, struct rec *child, struct sl_buf *body) {
+    struct job *j = job_of(r);
+    struct pod *p = pod_of(child);
+    char generate[REC_NAME + 1];
+    (void)c;
+    if (!j->template || j->suspend || j->end != JOB_RUNS)
+        return false;
+    base_of(j, p->f.index, generate);
+    (void)snprintf(generate + strlen(generate), 2, "-");
+    return cl_pod_put(body, &(struct pod_body){.template = j->template,
+                                               .owner = r,
+                                               .name = child->name,
+                                               .generate_name = generate,
+                                               .finalizer = TRACKING,
+                                               .edit = j->indexed ? edit : NULL,
+                                               .ctx = &(struct edit){j, p}});
+}
+
+void cl_job_child_written(struct sl_cluster *c, struct rec *r, struct rec *child,
+                          enum sl_written how, const struct sl_reply *reply) {
+    if (how == SL_WRITTEN) {
+        cl_event(c, r, JOB_CONTROLLER, false, "SuccessfulCreate", "Created pod: %s", child->name);
+    } else if (how == SL_WRITE_REFUSED) {
+        yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
+        cl_event(c, r, JOB_CONTROLLER, true, "FailedCreate", "Error creating: %s",
+                 jstr(yyjson_doc_get_root(d), "message"));
+        yyjson_doc_free(d);
+    }
+}
+
+/* ---- who goes first ---- */
+
+static int by(int64_t a, int64_t b) {
+    return a < b ? -1 : a > b;
+}
+
+int cl_job_pod_rank(const void *a, const void *b) {
+    const struct pod *x = *(struct pod *const *)a, *y = *(struct pod *const *)b;
+    static const uint8_t order[] = {[POD_PENDING] = 0, [POD_UNKNOWN] = 1, [POD_RUNNING] = 2};
+    int r = by(!x->rec.planned, !y->rec.planned);
+    r = r ? r : by(x->f.node != 0, y->f.node != 0);
+    r = r ? r : by(order[x->f.phase], order[y->f.phase]);
+    r = r ? r : by(x->f.ready_since != 0, y->f.ready_since != 0);
+    r = r ? r : by(y->f.ready_since, x->f.ready_since);
+    r = r ? r : by(y->f.restarts, x->f.restarts);
+    r = r ? r : by(y->rec.created, x->rec.created);
+    return r ? r : strcmp(x->rec.name, y->rec.name);
+}

@@ -1,0 +1,313 @@
+/*
+ * Namespaces that are being deleted are emptied: pass after pass over all kinds, which are listed
+ * and, where there is something, deleted, until a pass finds nothing; then the finalizer goes, and
+ * with it the namespace. The server makes nothing new in there meanwhile, and discovery is read
+ * again before the first pass, so a pass that found nothing has seen everything.
+ */
+#include "cluster/namespace.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PAUSE_MIN (50 * SL_MSEC)
+#define PAUSE_MAX (2 * SL_SEC)
+#define MAX_TEXT 8192u
+#define PAGE "500"
+
+/* ---- reading ---- */
+
+bool cl_ns_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
+    struct namespace *n = namespace_of(r);
+    struct sl_buf others;
+    size_t i, max;
+    yyjson_val *v;
+
+    (void)c;
+    n->emptied_by_us = false;
+    sl_buf_init(&others, 65536);
+    yyjson_arr_foreach (jat(o, "spec.finalizers"), i, max, v) {
+        if (yyjson_equals_str(v, "kubernetes")) {
+            n->emptied_by_us = true;
+            continue;
+        }
+        sl_buf_puts(&others, others.len ? "," : "");
+        jput(&others, v);
+    }
+    sl_freep(&n->finalizers);
+    n->finalizers = others.len ? sl_strdup(sl_buf_str(&others)) : NULL;
+    sl_buf_done(&others);
+    cl_conditions_read(&n->conditions, jat(o, "status.conditions"));
+    return true;
+}
+
+static void forget(struct leftovers *l) {
+    for (uint32_t i = 0; i < l->kinds.n; i++)
+        sl_freep(&l->kinds.v[i]);
+    for (uint32_t i = 0; i < l->finalizers.n; i++)
+        sl_freep(&l->finalizers.v[i]);
+    sl_vec_clear(&l->kinds);
+    sl_vec_clear(&l->finalizers);
+    l->objects = 0;
+    l->failed = false;
+}
+
+void cl_ns_done(struct rec *r) {
+    struct namespace *n = namespace_of(r);
+
+    sl_freep(&n->finalizers);
+    cl_conditions_done(&n->conditions);
+    cl_conditions_done(&n->wanted);
+    forget(&n->found);
+    sl_vec_free(&n->found.kinds);
+    sl_vec_free(&n->found.finalizers);
+}
+
+/* ---- the passes ---- */
+
+static void begin_pass(struct sl_cluster *c, struct namespace *n) {
+    forget(&n->found);
+    n->at = 0;
+    n->reading = c->gc->reading;
+    n->step = NS_LIST;
+}
+
+/* The next kind whose objects are in namespaces, NULL at the end. */
+static const struct gc_resource *resource_at(const struct sl_cluster *c, struct namespace *n) {
+    for (; n->at < c->gc->resources.n; n->at++) {
+        const struct gc_resource *r = c->gc->resources.v[n->at];
+        if (r && r->namespaced && r->can_delete_all)
+            return r;
+    }
+    return NULL;
+}
+
+static int by_text(const void *x, const void *y) {
+    return strcmp(*(char *const *)x, *(char *const *)y);
+}
+
+static void say_kinds(struct leftovers *l, struct sl_buf *b) {
+    sl_buf_puts(b, "Some resources are remaining: ");
+    qsort(l->kinds.v, l->kinds.n, sizeof l->kinds.v[0], by_text);
+    for (uint32_t i = 0; i < l->kinds.n; i++)
+        sl_buf_printf(b, "%s%s", i ? ", " : "", l->kinds.v[i]);
+}
+
+static void say_finalizers(struct leftovers *l, struct sl_buf *b) {
+    const char *comma = "";
+
+    sl_buf_puts(b, "Some content in the namespace has finalizers remaining: ");
+    qsort(l->finalizers.v, l->finalizers.n, sizeof l->finalizers.v[0], by_text);
+    for (uint32_t i = 0, end; i < l->finalizers.n; i = end) {
+        for (end = i;
+             end < l->finalizers.n && strcmp(l->finalizers.v[end], l->finalizers.v[i]) == 0;)
+            end++;
+        sl_buf_printf(b, "%s%s in %u resource instances", comma, l->finalizers.v[i], end - i);
+        comma = ", ";
+    }
+}
+
+/* As Kubernetes says it: each of these in any case, and what there is to say. */
+static void set_conditions(struct sl_cluster *c, struct namespace *n) {
+    static const char *const all[][3] = {
+        {"NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered",
+         "All resources successfully discovered"},
+        {"NamespaceDeletionGroupVersionParsingFailure", "ParsedGroupVersions",
+         "All legacy kube types successfully parsed"},
+        {"NamespaceDeletionContentFailure", "ContentDeleted",
+         "All content successfully deleted, may be waiting on finalization"},
+        {"NamespaceContentRemaining", "ContentRemoved", "All content successfully removed"},
+        {"NamespaceFinalizersRemaining", "ContentHasNoFinalizers",
+         "All content-preserving finalizers finished"},
+    };
+    struct sl_buf b;
+
+    cl_conditions_copy(&n->wanted, &n->conditions);
+    sl_buf_init(&b, MAX_TEXT);
+    for (size_t i = 0; i < SL_LEN(all); i++) {
+        const struct condition *was = cl_condition(&n->conditions, all[i][0]);
+        const char *status = "False", *reason = all[i][1];
+        sl_buf_clear(&b);
+        sl_buf_puts(&b, all[i][2]);
+        if (i == 3 && n->found.kinds.n) {
+            status = "True", reason = "SomeResourcesRemain";
+            sl_buf_clear(&b);
+            say_kinds(&n->found, &b);
+        } else if (i == 4 && n->found.finalizers.n) {
+            status = "True", reason = "SomeFinalizersRemain";
+            sl_buf_clear(&b);
+            say_finalizers(&n->found, &b);
+        }
+        if (was && strcmp(was->message, sl_buf_str(&b)) == 0 && strcmp(was->status, status) == 0)
+            continue;
+        sl_time changed = was && strcmp(was->status, status) == 0 ? was->changed : c->port->wall;
+        cl_condition_drop(&n->wanted, all[i][0]);
+        if (cl_condition_set(&n->wanted, all[i][0], status, reason, sl_buf_str(&b), changed))
+            n->wanted.v[n->wanted.n - 1].updated = 0; /* this kind has no such time */
+    }
+    sl_buf_done(&b);
+}
+
+/* Also after a pass that could not see everything the next one follows. */
+static void end_pass(struct sl_cluster *c, struct namespace *n) {
+    sl_span pause = n->pass > 8 ? PAUSE_MAX : PAUSE_MIN << n->pass;
+
+    n->pass++;
+    if (!n->found.objects && !n->found.failed && n->reading == c->gc->reading && !c->gc->call.v) {
+        n->step = NS_FINALIZE;
+        cl_want(c, &n->rec);
+        return;
+    }
+    n->step = NS_IDLE;
+    if (n->pass > 1) { /* after the first it is seen what is really left */
+        set_conditions(c, n);
+        if (!cl_conditions_same(&n->wanted, &n->conditions))
+            n->step = NS_TELL;
+    }
+    if (n->step == NS_TELL)
+        cl_want(c, &n->rec);
+    else
+        cl_want_at(c, &n->rec, c->port->mono + (n->pass == 1 ? 0 : pause));
+}
+
+static void take_list(struct sl_cluster *c, struct namespace *n, const struct gc_resource *r,
+                      const struct sl_reply *reply) {
+    yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
+    yyjson_val *items = yyjson_obj_get(yyjson_doc_get_root(d), "items"), *o, *f;
+    int64_t more = jint(yyjson_doc_get_root(d), "metadata.remainingItemCount", 0);
+    size_t i, max, j, k;
+    char text[600];
+
+    (void)c;
+    if (!d)
+        n->found.failed = true;
+    if (yyjson_arr_size(items) == 0) {
+        n->at++;
+    } else {
+        n->found.objects += yyjson_arr_size(items);
+        (void)snprintf(text, sizeof text, "%s.%s has %lld resource instances", r->plural, r->group,
+                       (long long)yyjson_arr_size(items) + (long long)more);
+        *sl_vec_push(&n->found.kinds) = sl_strdup(text);
+        yyjson_arr_foreach (items, i, max, o)
+            yyjson_arr_foreach (jat(o, "metadata.finalizers"), j, k, f)
+                if (yyjson_is_str(f))
+                    *sl_vec_push(&n->found.finalizers) = sl_strdup(yyjson_get_str(f));
+        n->step = NS_DELETE;
+    }
+    yyjson_doc_free(d);
+}
+
+/* ---- looking ---- */
+
+void cl_ns_changed(struct sl_cluster *c, struct rec *r) {
+    struct namespace *n = namespace_of(r);
+
+    if (!r->deleting) {
+        if (cl_furnish_lacks(c, n))
+            cl_want(c, r);
+        return;
+    }
+    if (n->emptied_by_us && n->step == NS_IDLE && !n->ticket) {
+        n->ticket = cl_resources_refresh(c->gc);
+        n->step = NS_DISCOVER;
+        cl_want(c, r);
+    }
+}
+
+/* ---- writing ---- */
+
+static void put_collection(const struct namespace *n, const struct gc_resource *r,
+                           struct sl_write *w) {
+    sl_buf_printf(&w->path, "%s/namespaces/%s/%s", r->path, n->rec.name, r->plural);
+}
+
+static bool build_pass(struct sl_cluster *c, struct namespace *n, struct sl_write *w) {
+    const struct gc_resource *r = resource_at(c, n);
+
+    if (!r) {
+        end_pass(c, n);
+        return false;
+    }
+    put_collection(n, r, w);
+    if (n->step == NS_LIST) {
+        sl_buf_puts(&w->path, "?limit=" PAGE);
+        w->accept = SL_AS_METADATA_LIST;
+    } else {
+        w->method = SL_DELETE;
+        sl_buf_puts(&w->path, "?propagationPolicy=Background");
+    }
+    return true;
+}
+
+static bool build_deletion(struct sl_cluster *c, struct namespace *n, struct sl_write *w) {
+    if (!n->emptied_by_us)
+        return false;
+    if (n->step == NS_DISCOVER && c->gc->known < n->ticket) {
+        cl_want_at(c, &n->rec, c->port->mono + PAUSE_MIN);
+        return false;
+    }
+    if (n->step == NS_DISCOVER || n->step == NS_IDLE)
+        begin_pass(c, n);
+    if (n->step == NS_LIST || n->step == NS_DELETE)
+        return build_pass(c, n, w);
+    if (n->step == NS_TELL) {
+        cl_write_patch(c, &n->rec, "status", w);
+        sl_buf_puts(&w->body, "},\"status\":{\"conditions\":");
+        cl_conditions_put(&w->body, &n->wanted);
+        sl_buf_puts(&w->body, "}}");
+        return true;
+    }
+    cl_write_path(c, &w->path, n->rec.table->kind, 0, n->rec.name, "finalize");
+    cl_write_path(c, &w->read_path, n->rec.table->kind, 0, n->rec.name, NULL);
+    w->method = SL_PUT;
+    w->content_type = SL_JSON;
+    jput_text(&w->body,
+              "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":", n->rec.name);
+    jput_text(&w->body, ",\"uid\":", n->rec.uid);
+    sl_buf_printf(&w->body, ",\"resourceVersion\":\"%llu\"},\"spec\":{\"finalizers\":[%s]}}",
+                  (unsigned long long)n->rec.rv, n->finalizers ? n->finalizers : "");
+    return true;
+}
+
+bool cl_ns_build(struct sl_cluster *c, struct rec *r, struct sl_write *w) {
+    struct namespace *n = namespace_of(r);
+
+    return r->deleting ? build_deletion(c, n, w) : cl_furnish_build(c, n, w);
+}
+
+static void deletion_written(struct sl_cluster *c, struct namespace *n, enum sl_written how,
+                             const struct sl_reply *reply) {
+    const struct gc_resource *r =
+        n->step == NS_LIST || n->step == NS_DELETE ? resource_at(c, n) : NULL;
+
+    if (how == SL_WRITE_FAILED)
+        return; /* the same again */
+    if (n->step == NS_TELL) {
+        n->step = NS_IDLE; /* and if it did not succeed, the next pass says it */
+        cl_want_at(c, &n->rec, c->port->mono + PAUSE_MAX / 4);
+        return;
+    }
+    if (n->step == NS_FINALIZE) {
+        if (how != SL_WRITTEN)
+            cl_want_at(c, &n->rec, c->port->mono + PAUSE_MIN);
+        return;
+    }
+    if (r && n->step == NS_LIST && how == SL_WRITTEN) {
+        take_list(c, n, r, reply);
+    } else {
+        n->found.failed |= how == SL_WRITE_REFUSED || how == SL_WRITE_CONFLICT;
+        n->step = NS_LIST;
+        n->at++;
+    }
+    cl_want(c, &n->rec);
+}
+
+void cl_ns_written(struct sl_cluster *c, struct rec *r, const struct sl_write *w,
+                   enum sl_written how, const struct sl_reply *reply) {
+    (void)w;
+    if (r->deleting)
+        deletion_written(c, namespace_of(r), how, reply);
+    cl_mark(c, r);
+    if (!r->deleting)
+        cl_want(c, r);
+}

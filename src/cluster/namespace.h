@@ -1,0 +1,55 @@
+/* Namespaces, and what there is in each from the beginning. Private to src/cluster. */
+#ifndef SL_CLUSTER_NAMESPACE_H
+#define SL_CLUSTER_NAMESPACE_H
+
+#include "cluster/apps.h"
+#include "cluster/gc.h"
+
+/* What a pass over all kinds found in a namespace that is being deleted. */
+struct leftovers {
+    SL_VEC(char *) kinds;      /* "pods. has 3 resource instances" */
+    SL_VEC(char *) finalizers; /* each as often as it was seen */
+    uint64_t objects;
+    bool failed;
+};
+
+enum ns_step { NS_IDLE, NS_DISCOVER, NS_LIST, NS_DELETE, NS_TELL, NS_FINALIZE };
+
+struct namespace {
+    struct rec rec;
+    bool emptied_by_us; /* spec.finalizers has "kubernetes" */
+    char *finalizers;   /* the others, JSON strings with commas; NULL: none */
+    struct conditions conditions, wanted;
+    sl_time account_at, root_at; /* mono: not asked for again before */
+    /* while it is being deleted */
+    enum ns_step step;
+    uint64_t ticket;   /* of discovery */
+    uint32_t at, pass; /* the resource; how many passes there were */
+    uint32_t reading;  /* of discovery, when the pass began */
+    struct leftovers found;
+};
+static inline struct namespace *namespace_of(struct rec *r) {
+    return (struct namespace *)(void *)r;
+}
+bool cl_ns_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o);
+void cl_ns_changed(struct sl_cluster *c, struct rec *r);
+void cl_ns_done(struct rec *r);
+bool cl_ns_build(struct sl_cluster *c, struct rec *r, struct sl_write *w);
+void cl_ns_written(struct sl_cluster *c, struct rec *r, const struct sl_write *w,
+                   enum sl_written how, const struct sl_reply *reply);
+
+/* serviceaccount.c: the default account and the ConfigMap with the authority's certificate. */
+struct root_ca {
+    struct rec rec;
+    uint64_t data; /* hash of the certificate */
+};
+bool cl_account_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o);
+void cl_account_gone(struct sl_cluster *c, struct rec *r);
+bool cl_root_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o);
+bool cl_root_build(struct sl_cluster *c, struct rec *r, struct sl_write *w);
+void cl_root_changed(struct sl_cluster *c, struct rec *r);
+/* What a living namespace lacks, as a write. */
+bool cl_furnish_build(struct sl_cluster *c, struct namespace *n, struct sl_write *w);
+bool cl_furnish_lacks(struct sl_cluster *c, const struct namespace *n);
+
+#endif

@@ -1,0 +1,130 @@
+/* What pods ask for, interned: a cluster's pods are made from few manifests. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "cluster/schedule.h"
+#include "doc/objects.h"
+#include "kube/podset.h"
+#include "log/log.h"
+
+#define MAX_TEXT ((size_t)2 << 20)
+#define MAX_CLASS_BYTES ((size_t)16 << 20)
+
+void cl_sched_labels(struct sl_arena *a, yyjson_val *map, struct sl_labels *ret) {
+    struct sl_label *v = sl_arena_alloc(a, (yyjson_obj_size(map) + 1) * sizeof *v);
+    size_t i, n;
+    yyjson_val *key, *value;
+    *ret = (struct sl_labels){v, 0};
+    if (!map)
+        return;
+    yyjson_obj_foreach (map, i, n, key, value)
+        if (yyjson_is_str(value))
+            v[ret->n++] = (struct sl_label){sl_arena_strdup(a, yyjson_get_str(key)),
+                                            sl_arena_strdup(a, yyjson_get_str(value))};
+}
+
+/* What cannot be read asks for nothing. */
+static void read_podset(struct schedule *s, struct sched_class *k, const struct sl_buf *text) {
+    struct sl_podset_spec spec = {0};
+    struct sl_doc *d = NULL;
+    struct sl_err err = {0};
+    struct sl_read rd = {.file = "pod", .arena = &k->arena, .err = &err};
+    if (text->overflow || sl_doc_json("pod", 1, text->s, text->len, &d, &err) < 0)
+        rd.code = SL_EINVAL;
+    else
+        sl_decode_podset(&rd, &d->roots[0], &spec);
+    if (rd.code < 0) {
+        sl_log(SL_LOG_DEBUG, "a pod whose requests cannot be read", SL_S("error", err.text));
+        spec = (struct sl_podset_spec){0};
+    }
+    k->needs = sl_arena_alloc(&k->arena, (spec.n_requests + 1) * sizeof *k->needs);
+    for (uint32_t i = 0; i < spec.n_requests; i++) {
+        const char *name = spec.requests[i].resource;
+        uint32_t column = cl_sched_column(s, name);
+        if (column != UINT32_MAX && strcmp(name, "pods") != 0)
+            k->needs[k->n_needs++] =
+                (struct sched_need){column, sl_amount_of_request(name, spec.requests[i].q)};
+    }
+    k->selector = spec.node_selector;
+    k->affinity = spec.affinity;
+    k->tolerations = spec.tolerations;
+    k->n_tolerations = spec.n_tolerations;
+    k->doc = d;
+}
+
+static bool line_less(const void *ctx, uint32_t a, uint32_t b) {
+    const struct sl_cluster *c = ctx;
+    const struct sched_pod *x = pod_of(c->objs.v[a])->sched, *y = pod_of(c->objs.v[b])->sched;
+    if (x->priority != y->priority)
+        return x->priority > y->priority;
+    return x->created != y->created ? x->created < y->created : a < b;
+}
+
+static uint32_t *line_place(void *ctx, uint32_t obj) {
+    const struct sl_cluster *c = ctx;
+    return &pod_of(c->objs.v[obj])->sched->in_line;
+}
+
+static struct sched_class *make(struct schedule *s, uint64_t hash) {
+    struct sched_class *k = sl_alloc0(1, sizeof *k);
+    k->hash = hash;
+    k->id = s->free_classes.n ? sl_vec_pop(&s->free_classes) : s->classes.n;
+    if (k->id == s->classes.n)
+        (void)sl_vec_push(&s->classes);
+    s->classes.v[k->id] = k;
+    sl_map_add(&s->class_by_hash, hash, k->id);
+    sl_arena_init(&k->arena, MAX_CLASS_BYTES);
+    sl_heap_init(&k->line, line_less, line_place, s->c);
+    k->in_queue = SL_HEAP_OUT;
+    k->epoch = s->epoch - 1;
+    return k;
+}
+
+struct sched_class *cl_sched_class(struct schedule *s, yyjson_val *pod, sl_sym ns) {
+    static const char required[] = "requiredDuringSchedulingIgnoredDuringExecution";
+    yyjson_val *spec = yyjson_obj_get(pod, "spec");
+    yyjson_val *near = yyjson_obj_get(jat(spec, "affinity.podAffinity"), required);
+    yyjson_val *apart = yyjson_obj_get(jat(spec, "affinity.podAntiAffinity"), required);
+    bool terms = yyjson_arr_size(near) || yyjson_arr_size(apart);
+    uint32_t ports[SCHED_MAX_PORTS], n_ports = sl_host_ports(spec, ports, SCHED_MAX_PORTS);
+    struct sl_buf text;
+    sl_buf_init(&text, MAX_TEXT);
+    sl_podset_put(&text, spec, true);
+    uint64_t h = sl_hash_bytes(1, sl_buf_str(&text), text.len);
+    for (uint32_t i = 0; i < n_ports; i++)
+        h = sl_hash_u64(h, ports[i]);
+    if (terms)
+        h = sl_hash_u64(jhash(jhash(jhash(h, near), apart), jat(pod, "metadata.labels")), ns);
+    uint32_t id = sl_map_get(&s->class_by_hash, h);
+    struct sched_class *k = id == SL_MAP_NONE ? NULL : s->classes.v[id];
+    if (!k) {
+        k = make(s, h);
+        read_podset(s, k, &text);
+        memcpy(k->ports, ports, n_ports * sizeof *ports);
+        k->n_ports = n_ports;
+        k->ns = ns;
+        k->near = yyjson_arr_size(near) ? cl_text_of(near) : NULL;
+        k->apart = yyjson_arr_size(apart) ? cl_text_of(apart) : NULL;
+    }
+    k->refs++;
+    sl_buf_done(&text);
+    return k;
+}
+
+void cl_sched_unref(struct schedule *s, struct sched_class *k) {
+    if (!k || --k->refs)
+        return;
+    sl_heap_remove(&s->awake, k->id);
+    (void)sl_map_del(&s->class_by_hash, k->hash, k->id);
+    s->classes.v[k->id] = NULL;
+    *sl_vec_push(&s->free_classes) = k->id;
+    sl_doc_free(k->doc);
+    sl_arena_done(&k->arena);
+    sl_heap_done(&k->line);
+    sl_vec_free(&k->nodes);
+    free(k->near);
+    free(k->apart);
+    sl_freep(&k->why);
+    sl_freep(&k);
+}

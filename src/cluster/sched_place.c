@@ -1,0 +1,150 @@
+/* Nodes, and what stands on them. */
+#include "cluster/schedule.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/quantity.h"
+
+#define MAX_NODE_BYTES ((size_t)4 << 20)
+#define NOT_READY "node.kubernetes.io/not-ready"
+
+uint32_t cl_sched_column(struct schedule *s, const char *resource) {
+    sl_sym y = sl_sym_find(&s->resources, resource);
+    if (y != SL_MAP_NONE)
+        return y;
+    return s->resources.names.n < SCHED_MAX_RESOURCES ? sl_sym_put(&s->resources, resource)
+                                                      : UINT32_MAX;
+}
+
+struct sched_place *cl_sched_place(struct schedule *s, sl_sym name) {
+    uint64_t h = sl_hash_u64(1, name);
+    uint32_t i = sl_map_get(&s->place_by_name, h);
+    if (i == SL_MAP_NONE) {
+        i = s->places.n;
+        *sl_vec_push(&s->places) = (struct sched_place){.name = name};
+        sl_map_add(&s->place_by_name, h, i);
+    }
+    return &s->places.v[i];
+}
+
+static void add(sched_amounts *v, uint32_t column, int64_t amount) {
+    while (v->n <= column)
+        *sl_vec_push(v) = 0;
+    v->v[column] += amount;
+}
+
+void cl_sched_count(struct schedule *s, const struct sched_class *k, sl_sym place, int sign) {
+    struct sched_place *p = cl_sched_place(s, place);
+    p->n_pods += sign;
+    for (uint32_t i = 0; i < k->n_needs; i++)
+        add(&p->used, k->needs[i].column, sign * k->needs[i].amount);
+    for (uint32_t i = 0; i < k->n_ports; i++) {
+        if (sign > 0) {
+            *sl_vec_push(&p->ports) = k->ports[i];
+            continue;
+        }
+        for (uint32_t j = 0; j < p->ports.n; j++)
+            if (p->ports.v[j] == k->ports[i]) {
+                p->ports.v[j] = sl_vec_last(&p->ports);
+                p->ports.n--;
+                break;
+            }
+    }
+    if (k->apart)
+        s->n_apart = (uint32_t)((int64_t)s->n_apart + sign);
+    s->room |= sign < 0;
+}
+
+/* ---- nodes ---- */
+
+static bool is_ready(yyjson_val *status) {
+    size_t i, n;
+    yyjson_val *v;
+    yyjson_arr_foreach (yyjson_obj_get(status, "conditions"), i, n, v)
+        if (strcmp(jstr(v, "type"), "Ready") == 0)
+            return strcmp(jstr(v, "status"), "True") == 0;
+    return true; /* one that says nothing about it is taken as it is */
+}
+
+static void read_taints(struct node *n, yyjson_val *list, bool ready) {
+    size_t i, len, max = yyjson_arr_size(list) + 1;
+    struct sl_taint *to = sl_arena_alloc(&n->arena, max * sizeof *to);
+    yyjson_val *v;
+    n->n_taints = 0;
+    yyjson_arr_foreach (list, i, len, v) {
+        struct sl_taint t = {sl_arena_strdup(&n->arena, jstr(v, "key")),
+                             sl_arena_strdup(&n->arena, jstr(v, "value")), SL_TAINT_ANY};
+        if (sl_taint_effect_parse(jstr(v, "effect"), &t.effect, NULL) >= 0 &&
+            (t.effect == SL_TAINT_NO_SCHEDULE || t.effect == SL_TAINT_NO_EXECUTE))
+            to[n->n_taints++] = t;
+    }
+    if (!ready)
+        to[n->n_taints++] = (struct sl_taint){NOT_READY, "", SL_TAINT_NO_SCHEDULE};
+    n->taints = to;
+}
+
+static void read_amounts(struct schedule *s, struct node *n, yyjson_val *map) {
+    size_t i, len;
+    yyjson_val *k, *v;
+    sl_vec_clear(&n->has);
+    n->max_pods = INT64_MAX;
+    if (!map)
+        return;
+    yyjson_obj_foreach (map, i, len, k, v) {
+        const char *name = yyjson_get_str(k), *text = yyjson_get_str(v);
+        sl_quantity q;
+        if (!text || sl_quantity_parse(text, strlen(text), &q, NULL) < 0)
+            continue;
+        uint32_t column = cl_sched_column(s, name);
+        sl_amount a = sl_amount_of_quota(name, q);
+        if (strcmp(name, "pods") == 0)
+            n->max_pods = a;
+        else if (column != UINT32_MAX)
+            add(&n->has, column, a);
+    }
+}
+
+bool cl_node_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
+    struct node *n = node_of(r);
+    yyjson_val *spec = yyjson_obj_get(o, "spec"), *status = yyjson_obj_get(o, "status");
+    yyjson_val *labels = jat(o, "metadata.labels"), *amounts = jat(status, "allocatable");
+    bool ready = is_ready(status);
+    amounts = amounts ? amounts : jat(status, "capacity");
+    uint64_t fixed = sl_hash_u64(jhash(jhash(jhash(1, labels), spec), amounts), ready);
+    if (fixed == n->fixed)
+        return false; /* a heartbeat */
+    n->fixed = fixed;
+    sl_arena_done(&n->arena);
+    sl_arena_init(&n->arena, MAX_NODE_BYTES);
+    cl_sched_labels(&n->arena, labels, &n->labels);
+    read_taints(n, jat(spec, "taints"), ready);
+    n->unschedulable = jbool(spec, "unschedulable", false);
+    read_amounts(c->schedule, n, amounts);
+    return true;
+}
+
+void cl_node_changed(struct sl_cluster *c, struct rec *r) {
+    struct schedule *s = c->schedule;
+    struct sched_place *p = cl_sched_place(s, sl_sym_put(&c->syms, r->name));
+    if (!p->node)
+        s->n_nodes++;
+    p->node = node_of(r);
+    node_of(r)->place = (uint32_t)(p - s->places.v);
+    s->epoch++;
+    s->room = true;
+}
+
+void cl_node_gone(struct sl_cluster *c, struct rec *r) {
+    struct schedule *s = c->schedule;
+    struct sched_place *p = cl_sched_place(s, sl_sym_put(&c->syms, r->name));
+    if (p->node)
+        s->n_nodes--;
+    p->node = NULL;
+    s->epoch++;
+}
+
+void cl_node_done(struct rec *r) {
+    sl_arena_done(&node_of(r)->arena);
+    sl_vec_free(&node_of(r)->has);
+}

@@ -1,0 +1,468 @@
+/* Who waits, who is bound where, and what those are told who find no place. */
+#include "cluster/schedule.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+#define CONTROLLER "default-scheduler"
+#define CHOICES 8u           /* nodes with room that are compared */
+#define TELL_DELAY SL_SEC    /* who waits so long is told why */
+#define TELL_AGAIN SL_MINUTE /* and again, if that has changed */
+#define MAX_REASONS 64u
+#define MAX_WHY 4096u
+
+/* ---- counting and standing in line ---- */
+
+static struct sl_cluster *cluster_of(const struct schedule *s) {
+    return s->c;
+}
+
+/* Where the pod takes room, according to what is seen or on its way. */
+static sl_sym stands_on(const struct pod *p) {
+    if (pod_ended(p))
+        return 0;
+    return p->f.node ? p->f.node : p->sched->target;
+}
+
+static void recount(struct schedule *s, struct pod *p) {
+    struct sched_pod *v = p->sched;
+    sl_sym on = stands_on(p);
+    if (on == v->on)
+        return;
+    if (v->on)
+        cl_sched_count(s, v->class, v->on, -1);
+    if (on)
+        cl_sched_count(s, v->class, on, 1);
+    v->on = on;
+}
+
+static void wake(struct schedule *s, struct sched_class *k) {
+    k->asleep = false;
+    if (!sl_heap_empty(&k->line))
+        sl_heap_fix(&s->awake, k->id);
+}
+
+static void leave_line(struct schedule *s, struct pod *p) {
+    struct sched_class *k = p->sched->class;
+    if (p->sched->in_line == SL_HEAP_OUT)
+        return;
+    sl_heap_remove(&k->line, p->rec.obj);
+    if (sl_heap_empty(&k->line))
+        sl_heap_remove(&s->awake, k->id);
+    else if (k->in_queue != SL_HEAP_OUT)
+        sl_heap_fix(&s->awake, k->id); /* another one is its first now */
+}
+
+static void tell_later(struct sl_cluster *c, struct pod *p, sl_span d) {
+    sl_writer_want_at(c->writer, p->rec.obj, 1, c->port->mono + d);
+}
+
+static void join_line(struct schedule *s, struct pod *p) {
+    struct sched_class *k = p->sched->class;
+    if (p->sched->in_line == SL_HEAP_OUT) {
+        sl_heap_fix(&k->line, p->rec.obj);
+        tell_later(cluster_of(s), p, TELL_DELAY);
+    }
+    if (!k->asleep)
+        wake(s, k);
+}
+
+static bool waits(const struct pod *p) {
+    return p->sched->ours && !p->f.node && !p->sched->target && !p->f.gated && !pod_ended(p) &&
+           !p->rec.deleting && !p->rec.doomed && !p->shed;
+}
+
+void cl_schedule_pod_decode(struct sl_cluster *c, struct pod *p, yyjson_val *o) {
+    const char *by = jstr(o, "spec.schedulerName");
+    struct sched_pod *v = p->sched;
+    if (!v) {
+        v = p->sched = sl_alloc0(1, sizeof *v);
+        v->in_line = SL_HEAP_OUT;
+    }
+    /* What decides cannot change once it is bound, nor before but by who opens its gates. */
+    if (!v->class || (p->f.gated && !p->f.node)) {
+        struct sched_class *k = cl_sched_class(c->schedule, o, p->rec.ns);
+        if (v->on)
+            cl_sched_count(c->schedule, v->class, v->on, -1);
+        v->on = 0;
+        leave_line(c->schedule, p);
+        cl_sched_unref(c->schedule, v->class);
+        v->class = k;
+    }
+    v->ours = !*by || strcmp(by, CONTROLLER) == 0;
+    v->created = p->rec.created;
+    int64_t priority = jint(o, "spec.priority", 0);
+    v->priority = (int32_t)priority;
+}
+
+void cl_schedule_pod_changed(struct sl_cluster *c, struct pod *p) {
+    if (p->f.node || (p->rec.deleting && !cl_busy(c, &p->rec)))
+        p->sched->target = 0;
+    recount(c->schedule, p);
+    if (waits(p))
+        join_line(c->schedule, p);
+    else
+        leave_line(c->schedule, p);
+}
+
+void cl_schedule_pod_gone(struct sl_cluster *c, struct pod *p) {
+    struct schedule *s = c->schedule;
+    if (!p->sched)
+        return;
+    leave_line(s, p);
+    if (p->sched->on)
+        cl_sched_count(s, p->sched->class, p->sched->on, -1);
+    cl_sched_unref(s, p->sched->class);
+    sl_freep(&p->sched);
+}
+
+/* ---- why not ---- */
+
+struct reasons {
+    struct reason {
+        char text[160];
+        uint32_t n;
+    } v[MAX_REASONS];
+    uint32_t n, hopeless; /* nodes that would not do even if they were empty */
+};
+
+static void blame(struct reasons *r, const char *text) {
+    uint32_t i = 0;
+    while (i < r->n && strcmp(r->v[i].text, text) != 0)
+        i++;
+    if (i == MAX_REASONS)
+        return;
+    if (i == r->n) {
+        r->v[r->n++].n = 0;
+        (void)snprintf(r->v[i].text, sizeof r->v[i].text, "%s", text);
+    }
+    r->v[i].n++;
+}
+
+static int by_text(const void *a, const void *b) {
+    const struct reason *x = a, *y = b;
+    char left[200], right[200];
+    (void)snprintf(left, sizeof left, "%u %s", x->n, x->text);
+    (void)snprintf(right, sizeof right, "%u %s", y->n, y->text);
+    return strcmp(left, right);
+}
+
+static void put_reasons(struct schedule *s, struct reasons *r, struct sl_buf *b) {
+    uint32_t helpless = s->n_nodes - r->hopeless;
+    if (!s->n_nodes) {
+        sl_buf_puts(b, "no nodes available to schedule pods");
+        return;
+    }
+    qsort(r->v, r->n, sizeof r->v[0], by_text);
+    sl_buf_printf(b, "0/%u nodes are available:", s->n_nodes);
+    for (uint32_t i = 0; i < r->n; i++)
+        sl_buf_printf(b, "%s %u %s", i ? "," : "", r->v[i].n, r->v[i].text);
+    sl_buf_printf(
+        b, ". no new claims to deallocate, preemption: 0/%u nodes are available:", s->n_nodes);
+    if (helpless)
+        sl_buf_printf(b, " %u No preemption victims found for incoming pod", helpless);
+    if (r->hopeless)
+        sl_buf_printf(b, "%s %u Preemption is not helpful for scheduling", helpless ? "," : "",
+                      r->hopeless);
+    sl_buf_putc(b, '.');
+}
+
+/* ---- may it stand there? ---- */
+
+static bool affine(const struct sched_class *k, const struct sl_labels *labels) {
+    for (uint32_t i = 0; i < k->selector.n; i++) {
+        const char *v = sl_labels_get(labels, k->selector.v[i].key);
+        if (!v || strcmp(v, k->selector.v[i].value) != 0)
+            return false;
+    }
+    for (uint32_t i = 0; i < k->affinity.n; i++)
+        if (sl_selector_matches(&k->affinity.terms[i], labels))
+            return true;
+    return k->affinity.n == 0;
+}
+
+/* What no pod that ends can change. NULL: nothing is against it. */
+static const char *never_on(const struct sched_class *k, const struct node *n) {
+    static const struct sl_taint cordon = {"node.kubernetes.io/unschedulable", "",
+                                           SL_TAINT_NO_SCHEDULE};
+    if (n->unschedulable && !sl_taint_tolerated(&cordon, k->tolerations, k->n_tolerations))
+        return "node(s) were unschedulable";
+    for (uint32_t i = 0; i < n->n_taints; i++)
+        if (!sl_taint_tolerated(&n->taints[i], k->tolerations, k->n_tolerations))
+            return "node(s) had untolerated taint(s)";
+    return affine(k, &n->labels) ? NULL : "node(s) didn't match Pod's node affinity/selector";
+}
+
+static void find_nodes(struct schedule *s, struct sched_class *k) {
+    if (k->epoch == s->epoch)
+        return;
+    k->epoch = s->epoch;
+    k->cursor = 0;
+    sl_vec_clear(&k->nodes);
+    for (uint32_t i = 0; i < s->places.n; i++)
+        if (s->places.v[i].node && !never_on(k, s->places.v[i].node))
+            *sl_vec_push(&k->nodes) = i;
+}
+
+static bool lacks(const struct sched_place *p, const struct sched_need *need) {
+    return need->amount > 0 && cl_amount(&p->used, need->column) + need->amount >
+                                   cl_amount(&p->node->has, need->column);
+}
+
+static bool port_taken(const struct sched_place *p, const struct sched_class *k) {
+    for (uint32_t i = 0; i < k->n_ports; i++)
+        for (uint32_t j = 0; j < p->ports.n; j++)
+            if (p->ports.v[j] == k->ports[i])
+                return true;
+    return false;
+}
+
+static bool fits(const struct sched_place *p, const struct sched_class *k) {
+    if (p->n_pods >= p->node->max_pods || port_taken(p, k))
+        return false;
+    for (uint32_t i = 0; i < k->n_needs; i++)
+        if (lacks(p, &k->needs[i]))
+            return false;
+    return true;
+}
+
+static void blame_room(const struct schedule *s, const struct sched_place *p,
+                       const struct sched_class *k, struct reasons *r) {
+    char text[160];
+    bool never = p->node->max_pods < 1; /* not even if it were empty */
+    if (port_taken(p, k)) {
+        blame(r, "node(s) didn't have free ports for the requested pod ports");
+        return;
+    }
+    if (p->n_pods >= p->node->max_pods)
+        blame(r, "Too many pods");
+    for (uint32_t i = 0; i < k->n_needs; i++) {
+        if (!lacks(p, &k->needs[i]))
+            continue;
+        (void)snprintf(text, sizeof text, "Insufficient %s",
+                       sl_sym_str(&s->resources, k->needs[i].column));
+        blame(r, text);
+        never |= k->needs[i].amount > cl_amount(&p->node->has, k->needs[i].column);
+    }
+    r->hopeless += never;
+}
+
+static void explain(struct schedule *s, struct sched_class *k, const struct sched_near *near,
+                    struct sl_buf *b) {
+    struct reasons *r = sl_alloc0(1, sizeof *r);
+    for (uint32_t i = 0; i < s->places.n; i++) {
+        const struct sched_place *p = &s->places.v[i];
+        const char *why = p->node ? never_on(k, p->node) : NULL;
+        if (!p->node)
+            continue;
+        if (why) {
+            blame(r, why);
+            r->hopeless++;
+        } else if (!fits(p, k)) {
+            blame_room(s, p, k, r);
+        } else if (near) {
+            why = cl_near_refuses(near, p->node);
+            blame(r, why ? why : "node(s) unavailable");
+            r->hopeless += why && strcmp(why, SCHED_NO_COMPANY) == 0;
+        }
+    }
+    put_reasons(s, r, b);
+    sl_freep(&r);
+}
+
+/* How full it would be, in 1/1024 of its fullest resource. */
+static int64_t fullness(const struct sched_place *p, const struct sched_class *k) {
+    int64_t most = 0;
+    for (uint32_t i = 0; i < k->n_needs; i++) {
+        uint32_t column = k->needs[i].column;
+        int64_t has = cl_amount(&p->node->has, column);
+        __int128 used = (__int128)cl_amount(&p->used, column) + k->needs[i].amount;
+        int64_t part = has > 0 ? (int64_t)(used * 1024 / has) : 0;
+        most = part > most ? part : most;
+    }
+    return most;
+}
+
+static uint32_t choose(struct schedule *s, struct sched_class *k, const struct sched_near *near) {
+    uint32_t best = UINT32_MAX, found = 0, n = k->nodes.n;
+    int64_t best_full = 0, best_pods = 0;
+    for (uint32_t i = 0; i < n && found < CHOICES; i++) {
+        uint32_t at = (k->cursor + i) % n;
+        const struct sched_place *p = &s->places.v[k->nodes.v[at]];
+        if (!fits(p, k) || (near && cl_near_refuses(near, p->node)))
+            continue;
+        int64_t full = fullness(p, k);
+        found++;
+        if (best != UINT32_MAX &&
+            (full > best_full || (full == best_full && p->n_pods >= best_pods)))
+            continue;
+        best = at;
+        best_full = full;
+        best_pods = p->n_pods;
+    }
+    if (best == UINT32_MAX)
+        return best;
+    k->cursor = (best + 1) % n;
+    return k->nodes.v[best];
+}
+
+/* ---- deciding ---- */
+
+/* The first of the class gets a place, or the class goes to sleep. */
+static void place_one(struct schedule *s, struct sched_class *k) {
+    struct sl_cluster *c = cluster_of(s);
+    struct pod *p = pod_of(c->objs.v[sl_heap_top(&k->line)]);
+    struct sched_near *near = k->near || k->apart || s->n_apart ? cl_near_new(s, k, p) : NULL;
+    find_nodes(s, k);
+    uint32_t at = choose(s, k, near);
+    if (at != UINT32_MAX) {
+        p->sched->target = s->places.v[at].name;
+        leave_line(s, p);
+        recount(s, p);
+        s->bound++;
+        cl_want(c, &p->rec);
+    } else {
+        struct sl_buf b;
+        sl_buf_init(&b, MAX_WHY);
+        explain(s, k, near, &b);
+        sl_freep(&k->why);
+        k->why = sl_strdup(sl_buf_str(&b));
+        sl_buf_done(&b);
+        k->asleep = true;
+        sl_heap_remove(&s->awake, k->id);
+    }
+    cl_near_free(near);
+}
+
+static void turn(struct sl_cluster *c) {
+    struct schedule *s = c->schedule;
+    if (s->room)
+        for (uint32_t i = 0; i < s->classes.n; i++)
+            if (s->classes.v[i])
+                wake(s, s->classes.v[i]);
+    s->room = false;
+    while (!sl_heap_empty(&s->awake))
+        place_one(s, s->classes.v[sl_heap_top(&s->awake)]);
+}
+
+/* ---- writing ---- */
+
+static bool build_condition(struct sl_cluster *c, struct pod *p, struct sl_write *w) {
+    const struct sched_class *k = p->sched->class;
+    uint64_t hash = k->why ? sl_hash_str(1, k->why) : 0;
+    if (p->sched->in_line == SL_HEAP_OUT || !k->asleep || !k->why)
+        return false;
+    tell_later(c, p, TELL_AGAIN);
+    /* What somebody told it before us is taken to be as good. */
+    bool told = p->f.unschedulable && (!p->sched->refused || p->sched->refused == hash);
+    p->sched->refused = hash;
+    if (told)
+        return false;
+    cl_event(c, &p->rec, CONTROLLER, true, "FailedScheduling", "%s", k->why);
+    /* Applied: the other conditions are the kubelet's. */
+    w->method = SL_PATCH;
+    w->content_type = SL_APPLY_PATCH;
+    cl_write_path(c, &w->path, p->rec.table->kind, p->rec.ns, p->rec.name, "status");
+    sl_buf_puts(&w->path, "?fieldManager=kube-scheduler&force=true");
+    jput_text(&w->body,
+              "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":", p->rec.name);
+    jput_text(&w->body, ",\"namespace\":", ns_of(c, &p->rec));
+    jput_text(&w->body, ",\"uid\":", p->rec.uid);
+    sl_buf_puts(&w->body, "},\"status\":{\"conditions\":[");
+    sl_buf_printf(&w->body,
+                  "{\"type\":\"PodScheduled\",\"status\":\"False\",\"reason\":\"Unschedulable\","
+                  "\"observedGeneration\":%lld,\"lastTransitionTime\":",
+                  (long long)p->rec.generation);
+    jput_time(&w->body, c->port->wall);
+    jput_text(&w->body, ",\"message\":", k->why);
+    sl_buf_puts(&w->body, "}]}}");
+    return true;
+}
+
+static bool build(struct sl_cluster *c, struct pod *p, struct sl_write *w) {
+    if (!p->sched || p->f.node || p->rec.deleting)
+        return false;
+    if (p->sched->unsure) { /* it was read since, and is not bound */
+        p->sched->unsure = false;
+        p->sched->target = 0;
+        recount(c->schedule, p);
+        cl_mark(c, &p->rec);
+        return false;
+    }
+    if (!p->sched->target)
+        return build_condition(c, p, w);
+    cl_write_post(c, &p->rec, "binding", w);
+    sl_buf_puts(&w->body, "{\"apiVersion\":\"v1\",\"kind\":\"Binding\"");
+    jput_text(&w->body, ",\"metadata\":{\"name\":", p->rec.name);
+    jput_text(&w->body, ",\"namespace\":", ns_of(c, &p->rec));
+    jput_text(&w->body, ",\"uid\":", p->rec.uid);
+    jput_text(&w->body, "},\"target\":{\"kind\":\"Node\",\"name\":", str(c, p->sched->target));
+    sl_buf_puts(&w->body, "}}");
+    return true;
+}
+
+/* A binding that came to nothing gives its place back. After a conflict the pod is read first: it
+ * may be bound. */
+static void written(struct sl_cluster *c, struct pod *p, const struct sl_write *w,
+                    enum sl_written how, const struct sl_reply *reply) {
+    (void)reply;
+    if (!p->sched || !p->sched->target || w->method != SL_POST)
+        return;
+    if (how == SL_WRITTEN && !p->sched->told) {
+        cl_event(c, &p->rec, CONTROLLER, false, "Scheduled", "Successfully assigned %s/%s to %s",
+                 ns_of(c, &p->rec), p->rec.name, str(c, p->sched->target));
+        p->sched->told = true;
+    } else if (how == SL_WRITE_CONFLICT || how == SL_WRITE_REFUSED) {
+        p->sched->unsure = true;
+    }
+}
+
+const struct pod_writer cl_schedule_pod_writer = {build, written};
+
+/* ---- life ---- */
+
+static bool awake_less(const void *ctx, uint32_t a, uint32_t b) {
+    const struct schedule *s = ctx;
+    const struct sl_cluster *c = s->c;
+    const struct sched_pod *x = pod_of(c->objs.v[sl_heap_top(&s->classes.v[a]->line)])->sched;
+    const struct sched_pod *y = pod_of(c->objs.v[sl_heap_top(&s->classes.v[b]->line)])->sched;
+    if (x->priority != y->priority)
+        return x->priority > y->priority;
+    return x->created != y->created ? x->created < y->created : a < b;
+}
+
+static uint32_t *awake_place(void *ctx, uint32_t class) {
+    const struct schedule *s = ctx;
+    return &s->classes.v[class]->in_queue;
+}
+
+static void start(struct sl_cluster *c) {
+    struct schedule *s = c->schedule = sl_alloc0(1, sizeof *s);
+    s->c = c;
+    sl_syms_init(&s->resources);
+    sl_heap_init(&s->awake, awake_less, awake_place, s);
+}
+
+static void stop(struct sl_cluster *c) {
+    struct schedule *s = c->schedule;
+    uint32_t at = 0;
+    for (struct rec *r; (r = cl_each(c, K_POD, &at));)
+        cl_schedule_pod_gone(c, pod_of(r));
+    for (uint32_t i = 0; i < s->places.n; i++) {
+        sl_vec_free(&s->places.v[i].used);
+        sl_vec_free(&s->places.v[i].ports);
+    }
+    sl_vec_free(&s->places);
+    sl_map_done(&s->place_by_name);
+    sl_map_done(&s->class_by_hash);
+    sl_vec_free(&s->classes);
+    sl_vec_free(&s->free_classes);
+    sl_heap_done(&s->awake);
+    sl_syms_done(&s->resources);
+    sl_freep(&c->schedule);
+}
+
+const struct part cl_schedule_part = {.start = start, .turn = turn, .stop = stop};

@@ -1,0 +1,103 @@
+/*
+ * What every living namespace has: the account "default" and, if the authority's certificate is
+ * known, the ConfigMap kube-root-ca.crt. Both come back when they are deleted.
+ */
+#include <string.h>
+
+#include "base/hash.h"
+#include "cluster/namespace.h"
+
+#define AGAIN (2 * SL_SEC)
+#define ROOT "kube-root-ca.crt"
+
+static struct rec *home_of(struct sl_cluster *c, const struct rec *r) {
+    return cl_find(c, K_NAMESPACE, "", ns_of(c, r));
+}
+
+bool cl_account_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
+    (void)c;
+    (void)r;
+    (void)o;
+    return false;
+}
+
+void cl_account_gone(struct sl_cluster *c, struct rec *r) {
+    struct rec *home = home_of(c, r);
+
+    if (!home)
+        return;
+    namespace_of(home)->account_at = namespace_of(home)->root_at = 0;
+    cl_mark(c, home);
+}
+
+static uint64_t hash_of(const char *certificate) {
+    return sl_hash_str(11, certificate);
+}
+
+bool cl_root_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
+    struct root_ca *k = (struct root_ca *)(void *)r;
+    yyjson_val *v = yyjson_obj_get(yyjson_obj_get(o, "data"), "ca.crt");
+
+    (void)c;
+    k->data = hash_of(yyjson_get_str(v) ? yyjson_get_str(v) : "");
+    return true;
+}
+
+static bool is_stale(const struct sl_cluster *c, const struct rec *r) {
+    return c->spec.ca && !r->deleting &&
+           ((const struct root_ca *)(const void *)r)->data != hash_of(c->spec.ca);
+}
+
+void cl_root_changed(struct sl_cluster *c, struct rec *r) {
+    if (is_stale(c, r))
+        cl_want(c, r);
+}
+
+bool cl_root_build(struct sl_cluster *c, struct rec *r, struct sl_write *w) {
+    if (!is_stale(c, r))
+        return false;
+    cl_write_patch(c, r, NULL, w);
+    jput_text(&w->body, "},\"data\":{\"ca.crt\":", c->spec.ca);
+    sl_buf_puts(&w->body, "}}");
+    return true;
+}
+
+/* ---- what is missing ---- */
+
+static bool lacks(struct sl_cluster *c, const struct namespace *n, enum rec_kind k,
+                  const char *name) {
+    return !cl_find(c, k, n->rec.name, name);
+}
+
+bool cl_furnish_lacks(struct sl_cluster *c, const struct namespace *n) {
+    return lacks(c, n, K_SERVICE_ACCOUNT, "default") ||
+           (c->spec.ca && lacks(c, n, K_CONFIG_MAP, ROOT));
+}
+
+bool cl_furnish_build(struct sl_cluster *c, struct namespace *n, struct sl_write *w) {
+    sl_time now = c->port->mono;
+    bool account = lacks(c, n, K_SERVICE_ACCOUNT, "default");
+    bool root = c->spec.ca && lacks(c, n, K_CONFIG_MAP, ROOT);
+
+    if ((!account || n->account_at > now) && (!root || n->root_at > now)) {
+        if (account || root)
+            cl_want_at(c, &n->rec, now + AGAIN); /* it may be on its way here */
+        return false;
+    }
+    account &= n->account_at <= now;
+    *(account ? &n->account_at : &n->root_at) = now + AGAIN;
+    cl_write_create(c, &cl_kinds[account ? K_SERVICE_ACCOUNT : K_CONFIG_MAP],
+                    sl_sym_put(&c->syms, n->rec.name), w);
+    if (account) {
+        sl_buf_puts(&w->body, "{\"apiVersion\":\"v1\",\"kind\":\"ServiceAccount\","
+                              "\"metadata\":{\"name\":\"default\"}}");
+    } else {
+        sl_buf_puts(&w->body,
+                    "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"" ROOT
+                    "\",\"annotations\":{\"kubernetes.io/description\":\"The certificates with "
+                    "which this cluster's API server can be trusted.\"}},\"data\":{\"ca.crt\":");
+        sl_buf_json(&w->body, c->spec.ca);
+        sl_buf_puts(&w->body, "}}");
+    }
+    return true;
+}

@@ -1,0 +1,519 @@
+/* What a StatefulSet makes: revisions, claims and pods. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "cluster/apps.h"
+
+#define CONTROLLER "statefulset-controller"
+#define CLAIM_PAUSE (2 * SL_SEC)
+
+/* ---- revisions ---- */
+
+bool cl_revision_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
+    struct revision *v = revision_of(r);
+    yyjson_val *template = jat(o, "data.spec.template");
+    yyjson_mut_doc *d = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *t = yyjson_val_mut_copy(d, template);
+
+    (void)c;
+    (void)yyjson_mut_obj_remove_key(t, "$patch");
+    yyjson_mut_doc_set_root(d, t);
+    yyjson_doc *plain = yyjson_mut_doc_imut_copy(d, NULL);
+    free(v->template);
+    v->template = cl_text_of(yyjson_doc_get_root(plain));
+    v->hash = jhash(1, yyjson_doc_get_root(plain));
+    yyjson_doc_free(plain);
+    yyjson_mut_doc_free(d);
+    v->revision = jint(o, "revision", 0);
+    if (v->revision >= v->wish)
+        v->wish = 0;
+    return true;
+}
+
+void cl_revision_done(struct rec *r) {
+    sl_freep(&revision_of(r)->template);
+}
+
+bool cl_revision_build(struct sl_cluster *c, struct rec *r, struct sl_write *w) {
+    const struct revision *v = revision_of(r);
+
+    if (!v->wish)
+        return false;
+    cl_write_patch(c, r, NULL, w);
+    sl_buf_printf(&w->body, "},\"revision\":%lld}", (long long)v->wish);
+    return true;
+}
+
+/* The next one of the set, NULL past the end. */
+static struct revision *next(const struct sl_cluster *c, struct rec **at) {
+    while (*at) {
+        struct rec *r = *at;
+        *at = r->next;
+        if (cl_is(c, r, K_REVISION))
+            return revision_of(r);
+    }
+    return NULL;
+}
+
+static void hash_text(const struct statefulset *s, char out[DP_HASH]) {
+    static const char letters[] = "bcdfghjklmnpqrstvwxz2456789";
+    uint64_t h = sl_hash_u64(s->template_hash, (uint64_t)(s->collisions > 0 ? s->collisions : 0));
+
+    (void)snprintf(out, DP_HASH, "%u", (unsigned)(h ^ h >> 32));
+    for (char *p = out; *p; p++)
+        *p = letters[(unsigned char)*p % (sizeof letters - 1)];
+}
+
+static void revision_name(const struct statefulset *s, char out[REC_NAME]) {
+    char hash[DP_HASH];
+
+    hash_text(s, hash);
+    (void)snprintf(out, REC_NAME, "%.*s-%s", (int)(REC_NAME - 2 - strlen(hash)), s->rec.name, hash);
+}
+
+static int64_t newest(const struct sl_cluster *c, const struct statefulset *s) {
+    struct rec *at = cl_children(c, cl_uid(s->rec.uid), NULL);
+    int64_t max = 0;
+
+    for (struct revision *v; (v = next(c, &at));) {
+        int64_t is = v->wish > v->revision ? v->wish : v->revision;
+        max = !v->rec.planned && is > max ? is : max;
+    }
+    return max;
+}
+
+struct revision *cl_ss_revision(struct sl_cluster *c, struct statefulset *s) {
+    struct rec *at = cl_children(c, cl_uid(s->rec.uid), NULL);
+    struct revision *same = NULL;
+    int64_t max = newest(c, s);
+    char name[REC_NAME];
+
+    if (s->collisions < 0)
+        s->collisions = 0;
+    for (struct revision *v; (v = next(c, &at));) {
+        if (v->rec.planned)
+            return NULL;
+        if (v->hash == s->template_hash && !v->rec.deleting && !v->rec.doomed &&
+            (!same || v->revision > same->revision))
+            same = v;
+    }
+    if (same && same->revision < max && !same->wish) { /* back to what was before */
+        same->wish = max + 1;
+        cl_want(c, &same->rec);
+    }
+    if (same || s->hold > c->port->wall)
+        return same;
+    for (revision_name(s, name); cl_find_sym(c, K_REVISION, s->rec.ns, name);
+         revision_name(s, name))
+        s->collisions++;
+    (void)cl_plan(c, K_REVISION, &s->rec, name);
+    return NULL;
+}
+
+static bool in_use(struct sl_cluster *c, const struct statefulset *s, const struct revision *v) {
+    struct rec *at = cl_children(c, cl_uid(s->rec.uid), NULL);
+
+    if (strcmp(v->rec.name, s->now_current) == 0 || strcmp(v->rec.name, s->now_update) == 0 ||
+        strcmp(v->rec.name, s->current) == 0 || strcmp(v->rec.name, s->update) == 0)
+        return true;
+    for (struct pod *p; (p = cl_next_pod(c, &at));)
+        if (strcmp(str(c, p->f.revision), v->rec.name) == 0)
+            return true;
+    return false;
+}
+
+void cl_ss_forget_revisions(struct sl_cluster *c, struct statefulset *s) {
+    for (;;) {
+        struct rec *at = cl_children(c, cl_uid(s->rec.uid), NULL);
+        struct revision *oldest = NULL;
+        int32_t n = 0;
+        for (struct revision *v; (v = next(c, &at));) {
+            if (v->rec.planned || v->rec.deleting || v->rec.doomed || in_use(c, s, v))
+                continue;
+            n++;
+            if (!oldest || v->revision < oldest->revision)
+                oldest = v;
+        }
+        if (n <= s->history)
+            return;
+        cl_doom(c, &oldest->rec);
+    }
+}
+
+static bool put_revision(struct sl_cluster *c, struct statefulset *s, struct rec *child,
+                         struct sl_buf *b) {
+    yyjson_doc *t = yyjson_read(s->template, strlen(s->template), 0);
+    yyjson_val *template = yyjson_doc_get_root(t), *labels = jat(template, "metadata.labels"), *k,
+               *v;
+    char name[REC_NAME], hash[DP_HASH];
+    size_t i, n;
+
+    revision_name(s, name);
+    hash_text(s, hash);
+    if (strcmp(name, child->name) != 0) {
+        yyjson_doc_free(t);
+        return false;
+    }
+    jput_text(b,
+              "{\"apiVersion\":\"apps/v1\",\"kind\":\"ControllerRevision\",\"metadata\":{\"name\":",
+              name);
+    sl_buf_puts(b, ",\"labels\":{");
+    yyjson_obj_foreach (labels, i, n, k, v) {
+        jput(b, k);
+        sl_buf_putc(b, ':');
+        jput(b, v);
+        sl_buf_putc(b, ',');
+    }
+    jput_text(b, "\"controller.kubernetes.io/hash\":", hash);
+    sl_buf_putc(b, '}');
+    if (s->annotations)
+        sl_buf_printf(b, ",\"annotations\":%s", s->annotations);
+    sl_buf_puts(b, ",\"ownerReferences\":[");
+    cl_write_owner(b, &s->rec);
+    sl_buf_printf(b, "]},\"revision\":%lld,\"data\":{\"spec\":{\"template\":{",
+                  (long long)newest(c, s) + 1);
+    yyjson_obj_foreach (template, i, n, k, v) {
+        jput(b, k);
+        sl_buf_putc(b, ':');
+        jput(b, v);
+        sl_buf_putc(b, ',');
+    }
+    sl_buf_puts(b, "\"$patch\":\"replace\"}}}}");
+    yyjson_doc_free(t);
+    return true;
+}
+
+/* ---- claims ---- */
+
+static void take_finalizers(struct claim *k, yyjson_val *list) {
+    struct sl_buf others;
+    size_t i, n;
+    yyjson_val *v;
+
+    k->protected = k->unused = false;
+    sl_buf_init(&others, 65536);
+    yyjson_arr_foreach (list, i, n, v) {
+        if (yyjson_equals_str(v, "kubernetes.io/pvc-protection")) {
+            k->protected = true;
+            continue;
+        }
+        sl_buf_puts(&others, others.len ? "," : "");
+        jput(&others, v);
+    }
+    sl_freep(&k->finalizers);
+    k->finalizers = others.len ? sl_strdup(sl_buf_str(&others)) : NULL;
+    sl_buf_done(&others);
+}
+
+bool cl_claim_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
+    struct claim *k = claim_of(r);
+
+    free(k->owners);
+    k->owners = cl_text_of(jat(o, "metadata.ownerReferences"));
+    sl_freep(&k->wish);
+    take_finalizers(k, jat(o, "metadata.finalizers"));
+    if (r->deleting && k->protected)
+        cl_want(c, r);
+    return true;
+}
+
+/* A set may be waiting for it. */
+void cl_claim_changed(struct sl_cluster *c, struct rec *r) {
+    uint32_t i = 0;
+
+    for (struct rec *s; (s = cl_each(c, K_STATEFULSET, &i));)
+        if (s->ns == r->ns && ss_of(s)->claims && strstr(r->name, s->name))
+            cl_mark(c, s);
+}
+
+void cl_claim_gone(struct sl_cluster *c, struct rec *r) {
+    cl_claim_changed(c, r);
+}
+
+void cl_claim_done(struct rec *r) {
+    sl_freep(&claim_of(r)->owners);
+    sl_freep(&claim_of(r)->wish);
+    sl_freep(&claim_of(r)->finalizers);
+}
+
+bool cl_claim_build(struct sl_cluster *c, struct rec *r, struct sl_write *w) {
+    const struct claim *k = claim_of(r);
+
+    if (r->deleting && k->protected && !k->unused) { /* does a pod use it? */
+        cl_write_path(c, &w->path, &cl_kinds[K_POD], r->ns, NULL, NULL);
+        return true;
+    }
+    if (r->deleting ? !k->protected : !k->wish)
+        return false;
+    cl_write_patch(c, r, NULL, w);
+    if (r->deleting)
+        sl_buf_printf(&w->body, ",\"finalizers\":[%s]}}", k->finalizers ? k->finalizers : "");
+    else
+        sl_buf_printf(&w->body, ",\"ownerReferences\":%s}}", k->wish);
+    return true;
+}
+
+/* A pod of the list that has not ended and names the claim. */
+static bool is_used(yyjson_val *pods, const char *claim) {
+    size_t i, n, j, m;
+    yyjson_val *p, *v;
+
+    yyjson_arr_foreach (pods, i, n, p)
+        yyjson_arr_foreach (jat(p, "spec.volumes"), j, m, v)
+            if (strcmp(jstr(v, "persistentVolumeClaim.claimName"), claim) == 0 &&
+                strcmp(jstr(p, "status.phase"), "Succeeded") != 0 &&
+                strcmp(jstr(p, "status.phase"), "Failed") != 0)
+                return true;
+    return false;
+}
+
+void cl_claim_written(struct sl_cluster *c, struct rec *r, const struct sl_write *w,
+                      enum sl_written how, const struct sl_reply *reply) {
+    struct claim *k = claim_of(r);
+
+    if (!r->deleting || w->method != SL_GET || how != SL_WRITTEN)
+        return;
+    yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
+    yyjson_val *pods = yyjson_obj_get(yyjson_doc_get_root(d), "items");
+    k->unused = yyjson_is_arr(pods) && !is_used(pods, r->name);
+    cl_want_at(c, r, c->port->mono + (k->unused ? 0 : CLAIM_PAUSE));
+    yyjson_doc_free(d);
+}
+
+static void claim_name(const struct statefulset *s, yyjson_val *template, int64_t ordinal,
+                       char out[REC_NAME]) {
+    (void)snprintf(out, REC_NAME, "%.100s-%.130s-%lld", jstr(template, "metadata.name"),
+                   s->rec.name, (long long)ordinal);
+}
+
+bool cl_ss_claims(struct sl_cluster *c, struct statefulset *s, int64_t ordinal) {
+    yyjson_doc *d = s->claims ? yyjson_read(s->claims, strlen(s->claims), 0) : NULL;
+    bool all = true;
+    size_t i, n;
+    yyjson_val *t;
+
+    yyjson_arr_foreach (yyjson_doc_get_root(d), i, n, t) {
+        char name[REC_NAME];
+        claim_name(s, t, ordinal, name);
+        const struct rec *r = cl_find_sym(c, K_CLAIM, s->rec.ns, name);
+        all &= r && !r->planned && !r->deleting;
+        if (!r && s->hold <= c->port->wall)
+            (void)cl_plan(c, K_CLAIM, &s->rec, name);
+    }
+    yyjson_doc_free(d);
+    return all;
+}
+
+/* The references as they should be; NULL: they are. */
+static char *owners_wanted(const struct statefulset *s, const struct claim *k, bool inside,
+                           const struct pod *p) {
+    yyjson_doc *d = k->owners ? yyjson_read(k->owners, strlen(k->owners), 0) : NULL;
+    const struct rec *want = !inside && s->drop_scaled ? &p->rec : s->drop_deleted ? &s->rec : NULL;
+    bool has = false, others = false, stale = false;
+    struct sl_buf b;
+    size_t i, n;
+    yyjson_val *ref;
+
+    sl_buf_init(&b, (size_t)1 << 20);
+    sl_buf_putc(&b, '[');
+    yyjson_arr_foreach (yyjson_doc_get_root(d), i, n, ref) {
+        const char *uid = jstr(ref, "uid");
+        if (want && strcmp(uid, want->uid) == 0 && jbool(ref, "controller", false)) {
+            has = true;
+        } else if (strcmp(uid, s->rec.uid) == 0 || strcmp(uid, p->rec.uid) == 0) {
+            stale = true; /* one of ours that should not be there */
+            continue;
+        } else {
+            others |= jbool(ref, "controller", false);
+        }
+        sl_buf_puts(&b, b.len > 1 ? "," : "");
+        jput(&b, ref);
+    }
+    bool add = want && !has && !others; /* another's claim is left alone */
+    if (add) {
+        sl_buf_puts(&b, b.len > 1 ? "," : "");
+        cl_write_owner(&b, want);
+    }
+    sl_buf_putc(&b, ']');
+    char *text = add || stale ? sl_strdup(sl_buf_str(&b)) : NULL;
+    sl_buf_done(&b);
+    yyjson_doc_free(d);
+    return text;
+}
+
+bool cl_ss_claims_kept(struct sl_cluster *c, struct statefulset *s, int64_t ordinal,
+                       const struct pod *p) {
+    yyjson_doc *d = s->claims ? yyjson_read(s->claims, strlen(s->claims), 0) : NULL;
+    bool all = true;
+    size_t i, n;
+    yyjson_val *t;
+
+    yyjson_arr_foreach (yyjson_doc_get_root(d), i, n, t) {
+        char name[REC_NAME];
+        claim_name(s, t, ordinal, name);
+        struct rec *r = cl_find_sym(c, K_CLAIM, s->rec.ns, name);
+        if (!r || r->planned || r->deleting || p->rec.planned)
+            continue;
+        struct claim *k = claim_of(r);
+        sl_freep(&k->wish);
+        k->wish = owners_wanted(s, k, cl_ss_inside(s, ordinal), p);
+        if (k->wish)
+            cl_want(c, r);
+        all &= !k->wish;
+    }
+    yyjson_doc_free(d);
+    return all;
+}
+
+/* The claim "data-web-3" is of the template "data". */
+static bool put_claim(const struct statefulset *s, const struct rec *child, struct sl_buf *b) {
+    yyjson_doc *d = s->claims ? yyjson_read(s->claims, strlen(s->claims), 0) : NULL;
+    yyjson_doc *l =
+        s->match_labels ? yyjson_read(s->match_labels, strlen(s->match_labels), 0) : NULL;
+    const char *dash = strrchr(child->name, '-');
+    bool found = false;
+    size_t i, n, j, m;
+    yyjson_val *t, *k, *v;
+
+    yyjson_arr_foreach (yyjson_doc_get_root(d), i, n, t) {
+        char name[REC_NAME];
+        claim_name(s, t, dash ? strtoll(dash + 1, NULL, 10) : 0, name);
+        if (strcmp(name, child->name) != 0 || found)
+            continue;
+        found = true;
+        yyjson_mut_doc *md = yyjson_mut_doc_new(NULL);
+        yyjson_mut_val *o = yyjson_val_mut_copy(md, t), *meta, *labels;
+        yyjson_mut_doc_set_root(md, o);
+        meta = yyjson_mut_obj_get(o, "metadata");
+        yyjson_mut_obj_put(o, yyjson_mut_str(md, "apiVersion"), yyjson_mut_str(md, "v1"));
+        yyjson_mut_obj_put(o, yyjson_mut_str(md, "kind"),
+                           yyjson_mut_str(md, "PersistentVolumeClaim"));
+        (void)yyjson_mut_obj_remove_key(o, "status");
+        (void)yyjson_mut_obj_remove_key(meta, "creationTimestamp");
+        yyjson_mut_obj_put(meta, yyjson_mut_str(md, "name"), yyjson_mut_str(md, child->name));
+        labels = yyjson_mut_obj_get(meta, "labels");
+        if (!yyjson_mut_is_obj(labels)) {
+            labels = yyjson_mut_obj(md);
+            yyjson_mut_obj_put(meta, yyjson_mut_str(md, "labels"), labels);
+        }
+        yyjson_obj_foreach (yyjson_doc_get_root(l), j, m, k, v)
+            yyjson_mut_obj_put(labels, yyjson_val_mut_copy(md, k), yyjson_val_mut_copy(md, v));
+        char *text = yyjson_mut_write(md, 0, NULL);
+        sl_buf_puts(b, text);
+        free(text); /* yyjson's */
+        yyjson_mut_doc_free(md);
+    }
+    yyjson_doc_free(d);
+    yyjson_doc_free(l);
+    return found;
+}
+
+/* ---- pods ---- */
+
+struct edit {
+    const struct statefulset *s;
+    const char *name, *revision;
+    int64_t ordinal;
+};
+
+/* A volume for each claim, in place of those of the same name. */
+static void put_volumes(const struct edit *e, yyjson_mut_doc *d, yyjson_mut_val *spec) {
+    yyjson_doc *claims = e->s->claims ? yyjson_read(e->s->claims, strlen(e->s->claims), 0) : NULL;
+    yyjson_mut_val *list = yyjson_mut_arr(d), *v;
+    yyjson_mut_arr_iter it;
+    size_t i, n;
+    yyjson_val *t;
+
+    yyjson_arr_foreach (yyjson_doc_get_root(claims), i, n, t) {
+        char name[REC_NAME];
+        claim_name(e->s, t, e->ordinal, name);
+        yyjson_mut_val *volume = yyjson_mut_arr_add_obj(d, list);
+        yyjson_mut_obj_add_strcpy(d, volume, "name", jstr(t, "metadata.name"));
+        yyjson_mut_val *source = yyjson_mut_obj_add_obj(d, volume, "persistentVolumeClaim");
+        yyjson_mut_obj_add_strcpy(d, source, "claimName", name);
+    }
+    yyjson_mut_arr_iter_init(yyjson_mut_obj_get(spec, "volumes"), &it);
+    while ((v = yyjson_mut_arr_iter_next(&it))) {
+        const char *name = yyjson_mut_get_str(yyjson_mut_obj_get(v, "name"));
+        bool taken = false;
+        yyjson_arr_foreach (yyjson_doc_get_root(claims), i, n, t)
+            taken |= name && strcmp(name, jstr(t, "metadata.name")) == 0;
+        if (!taken)
+            yyjson_mut_arr_append(list, yyjson_mut_val_mut_copy(d, v));
+    }
+    if (yyjson_mut_arr_size(list))
+        yyjson_mut_obj_put(spec, yyjson_mut_str(d, "volumes"), list);
+    yyjson_doc_free(claims);
+}
+
+static void edit_pod(void *ctx, yyjson_mut_doc *d, yyjson_mut_val *pod) {
+    const struct edit *e = ctx;
+    yyjson_mut_val *spec = yyjson_mut_obj_get(pod, "spec");
+    char number[24];
+
+    (void)snprintf(number, sizeof number, "%lld", (long long)e->ordinal);
+    cl_pod_set(d, pod, "labels", "statefulset.kubernetes.io/pod-name", e->name);
+    cl_pod_set(d, pod, "labels", "apps.kubernetes.io/pod-index", number);
+    cl_pod_set(d, pod, "labels", "controller-revision-hash", e->revision);
+    yyjson_mut_obj_put(spec, yyjson_mut_str(d, "hostname"), yyjson_mut_strcpy(d, e->name));
+    if (*e->s->service)
+        yyjson_mut_obj_put(spec, yyjson_mut_str(d, "subdomain"),
+                           yyjson_mut_strcpy(d, e->s->service));
+    put_volumes(e, d, spec);
+}
+
+/* Below the partition pods are made as they were. */
+static bool put_pod(struct sl_cluster *c, struct statefulset *s, const struct rec *child,
+                    struct sl_buf *b) {
+    int64_t ordinal = cl_ss_ordinal(&s->rec, child->name);
+    bool old = ordinal < (int64_t)s->start + s->partition;
+    const char *name = old ? s->now_current : s->now_update;
+    struct rec *r = name ? cl_find_sym(c, K_REVISION, s->rec.ns, name) : NULL;
+    struct edit e = {.s = s, .name = child->name, .revision = name, .ordinal = ordinal};
+    char generate[REC_NAME + 2];
+
+    if (!cl_ss_inside(s, ordinal) || !r || r->planned || !revision_of(r)->template)
+        return false;
+    (void)snprintf(generate, sizeof generate, "%s-", s->rec.name);
+    return cl_pod_put(b, &(struct pod_body){.template = revision_of(r)->template,
+                                            .owner = &s->rec,
+                                            .name = child->name,
+                                            .generate_name = generate,
+                                            .edit = edit_pod,
+                                            .ctx = &e});
+}
+
+bool cl_ss_child(struct sl_cluster *c, struct rec *r, struct rec *child, struct sl_buf *body) {
+    struct statefulset *s = ss_of(r);
+
+    if (cl_is(c, child, K_REVISION))
+        return put_revision(c, s, child, body);
+    if (cl_is(c, child, K_CLAIM) ? put_claim(s, child, body) : put_pod(c, s, child, body))
+        return true;
+    s->hold = c->port->wall + SL_SEC; /* as soon as it can be made */
+    return false;
+}
+
+void cl_ss_child_written(struct sl_cluster *c, struct rec *r, struct rec *child,
+                         enum sl_written how, const struct sl_reply *reply) {
+    struct statefulset *s = ss_of(r);
+    const char *kind = child->table->kind->kind;
+
+    if (how == SL_WRITTEN && !cl_is(c, child, K_REVISION)) {
+        cl_event(c, r, CONTROLLER, false, "SuccessfulCreate",
+                 "create %s %s in StatefulSet %s success%s",
+                 cl_is(c, child, K_CLAIM) ? "Claim" : kind, child->name, r->name,
+                 cl_is(c, child, K_CLAIM) ? "" : "ful");
+    } else if (how == SL_WRITE_REFUSED) {
+        char *why = cl_message_of(reply);
+        cl_event(c, r, CONTROLLER, true, "FailedCreate",
+                 "create %s %s in StatefulSet %s failed error: %s", kind, child->name, r->name,
+                 why);
+        sl_freep(&why);
+    } else if (how == SL_WRITE_GONE) {
+        s->hold = c->port->wall + SL_SEC;
+    }
+    cl_mark(c, r);
+}

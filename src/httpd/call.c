@@ -1,0 +1,224 @@
+/*
+ * Requests that are answered later. While there is nothing to send, the connection is suspended:
+ * the library has it in no list that it walks and in no epoll. A reply or a piece resumes this one
+ * connection.
+ *
+ * A suspended connection does not notice that its peer has left, so those that stream are also in
+ * an epoll of our own, which tells of hang-ups and of nothing else; TCP keep-alive makes a hang-up
+ * of peers that vanished. Others do not wait long enough for that to be worth two system calls.
+ */
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "httpd/answer.h"
+#include "httpd/httpd_int.h"
+
+#define READ_BYTES ((size_t)64 << 10)
+#define KEEP_BYTES ((size_t)16 << 10) /* of a buffer that has been sent */
+#define HANGUPS 64
+
+struct sl_http_call {
+    struct conn *conn;       /* NULL: the request is over */
+    uint32_t refs;           /* the connection's, the response's */
+    void (*gone)(void *ctx); /* NULL: the owner has ended it */
+    void *ctx;
+    int status;
+    struct MHD_Response *response; /* made and not yet queued */
+    struct sl_buf out;             /* of a stream */
+    size_t sent;                   /* of that */
+    bool streams, ended;
+};
+
+static void unref(struct sl_http_call *c) {
+    if (--c->refs)
+        return;
+    sl_buf_done(&c->out);
+    sl_freep(&c);
+}
+
+struct sl_http_call *sl_http_hold(const struct sl_http_request *rq, void (*gone)(void *ctx),
+                                  void *ctx) {
+    struct conn *conn = sl_httpd_conn(rq->priv);
+    struct sl_http_call *c = sl_alloc0(1, sizeof *c);
+
+    sl_assert(!conn->call);
+    *c = (struct sl_http_call){.conn = conn, .refs = 1, .gone = gone, .ctx = ctx};
+    sl_buf_init(&c->out, SL_HTTP_STREAM);
+    conn->call = c;
+    return c;
+}
+
+enum MHD_Result sl_httpd_call_send(struct conn *conn) {
+    struct sl_http_call *c = conn->call;
+
+    if (!c->response) { /* woken too early */
+        sl_httpd_suspend(conn);
+        return MHD_YES;
+    }
+    enum MHD_Result r = sl_httpd_queue(conn->server, conn->mhd, c->status, c->response);
+    MHD_destroy_response(TAKE_PTR(c->response));
+    return r;
+}
+
+void sl_httpd_call_end(struct conn *conn) {
+    struct sl_http_call *c = TAKE_PTR(conn->call);
+    void (*gone)(void *) = TAKE_PTR(c->gone);
+
+    if (conn->listens)
+        (void)epoll_ctl(conn->server->h->hangups, EPOLL_CTL_DEL, conn->fd, NULL);
+    conn->listens = false;
+    c->conn = NULL;
+    if (c->response)
+        MHD_destroy_response(TAKE_PTR(c->response));
+    if (gone)
+        gone(c->ctx);
+    unref(c);
+}
+
+/* ---- one answer ---- */
+
+/* Without memory for it the connection ends, and that is an answer too. */
+static void send_response(struct sl_http_call *c, int status, const char *content_type,
+                          const char *const *headers, struct MHD_Response *r) {
+    c->status = status;
+    if (r && sl_answer_headers(r, content_type, headers)) {
+        c->response = r;
+        sl_httpd_resume(c->conn);
+        return;
+    }
+    if (r)
+        MHD_destroy_response(r);
+    sl_httpd_cut(c->conn);
+}
+
+void sl_http_reply(struct sl_http_call *c, int status, const char *content_type,
+                   const char *const *headers, const char *body, size_t len) {
+    sl_assert(!c->streams && !c->response && c->gone);
+    c->gone = NULL;
+    send_response(
+        c, status, content_type, headers,
+        MHD_create_response_from_buffer(len, (void *)(uintptr_t)body, MHD_RESPMEM_MUST_COPY));
+}
+
+/* ---- streams ---- */
+
+/* Only a client that has something to take can be late. */
+static void set_deadline(struct sl_http_call *c) {
+    struct sl_httpd *h = c->conn->server->h;
+
+    c->conn->deadline_ms =
+        c->sent < c->out.len || c->ended ? uv_now(h->loop) + h->spec.request_ms : UINT64_MAX;
+}
+
+static ssize_t on_read(void *cls, uint64_t pos, char *buf, size_t max) {
+    struct sl_http_call *c = cls;
+    size_t left = c->out.len - c->sent, n = left < max ? left : max;
+
+    (void)pos;
+    if (!c->conn || c->conn->late)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    if (left == 0 && c->ended)
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    memcpy(buf, c->out.s ? c->out.s + c->sent : "", n);
+    c->sent += n;
+    if (c->sent == c->out.len) {
+        if (c->out.cap > KEEP_BYTES)
+            sl_buf_done(&c->out);
+        sl_buf_clear(&c->out);
+        c->sent = 0;
+    }
+    set_deadline(c);
+    if (n == 0)
+        sl_httpd_suspend(c->conn);
+    return (ssize_t)n;
+}
+
+static void on_read_end(void *cls) {
+    unref(cls);
+}
+
+static void listen_for_hangup(struct conn *conn) {
+    struct epoll_event ev = {.events = EPOLLRDHUP | EPOLLET, .data.ptr = conn};
+
+    conn->listens = epoll_ctl(conn->server->h->hangups, EPOLL_CTL_ADD, conn->fd, &ev) == 0;
+}
+
+void sl_http_begin(struct sl_http_call *c, const char *content_type) {
+    struct MHD_Response *r =
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, READ_BYTES, on_read, c, on_read_end);
+
+    sl_assert(!c->streams && !c->response && c->gone);
+    c->refs += r != NULL;
+    c->streams = true;
+    listen_for_hangup(c->conn);
+    send_response(c, 200, content_type, NULL, r);
+}
+
+bool sl_http_piece(struct sl_http_call *c, const char *bytes, size_t len) {
+    sl_assert(c->streams && c->gone);
+    if (c->sent > READ_BYTES && c->sent > c->out.len / 2) { /* what was sent makes room */
+        memmove(c->out.s, c->out.s + c->sent, c->out.len - c->sent);
+        c->out.len -= c->sent;
+        c->sent = 0;
+    }
+    bool waits = c->sent < c->out.len;
+    sl_buf_add(&c->out, bytes, len);
+    if (c->out.overflow)
+        return false;
+    if (!waits && len > 0) {
+        set_deadline(c);
+        sl_httpd_resume(c->conn);
+    }
+    return true;
+}
+
+void sl_http_end(struct sl_http_call *c) {
+    sl_assert(c->streams && c->gone);
+    c->gone = NULL;
+    c->ended = true;
+    if (c->out.overflow)
+        sl_httpd_cut(c->conn); /* half a line is worse than none */
+    set_deadline(c);
+    sl_httpd_resume(c->conn);
+}
+
+/* ---- hang-ups ---- */
+
+static void on_hangups(uv_poll_t *p, int status, int events) {
+    struct sl_httpd *h = p->data;
+    struct epoll_event v[HANGUPS];
+    int n = epoll_wait(h->hangups, v, HANGUPS, 0);
+
+    (void)status;
+    (void)events;
+    for (int i = 0; i < n; i++)
+        sl_httpd_cut(v[i].data.ptr);
+}
+
+static void on_closed(uv_handle_t *u) {
+    struct sl_httpd *h = u->data;
+
+    (void)close(h->hangups);
+    sl_httpd_unref(h);
+}
+
+void sl_httpd_hangups_start(struct sl_httpd *h) {
+    h->hangups = epoll_create1(EPOLL_CLOEXEC);
+    if (h->hangups < 0 || uv_poll_init(h->loop, &h->hangup, h->hangups) < 0) {
+        /* Then those who left are noticed when something is sent to them. */
+        if (h->hangups >= 0)
+            (void)close(h->hangups);
+        h->hangups = -1;
+        return;
+    }
+    h->hangup.data = h;
+    h->n_handles++;
+    (void)uv_poll_start(&h->hangup, UV_READABLE, on_hangups);
+}
+
+void sl_httpd_hangups_stop(struct sl_httpd *h) {
+    if (h->hangups >= 0)
+        uv_close((uv_handle_t *)&h->hangup, on_closed);
+}

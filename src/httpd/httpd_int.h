@@ -1,0 +1,93 @@
+/*
+ * Connections, as httpd.c and call.c know them. Private to src/httpd.
+ */
+#ifndef SL_HTTPD_HTTPD_INT_H
+#define SL_HTTPD_HTTPD_INT_H
+
+#include <microhttpd.h>
+#include <sys/queue.h>
+#include <uv.h>
+
+#include "httpd/httpd.h"
+
+struct server;
+
+struct conn {
+    TAILQ_ENTRY(conn) entry; /* idle ones are among themselves in the order of their last answer */
+    struct server *server;
+    struct MHD_Connection *mhd;
+    int fd; /* the library's */
+    bool idle;
+    bool waiting;              /* suspended until somebody wakes it */
+    bool late;                 /* shut down; to be closed at the next occasion */
+    bool listens;              /* for a hang-up */
+    struct sl_http_call *call; /* the answer comes later; NULL */
+    uint64_t deadline_ms;
+};
+
+/* One daemon of the library. */
+struct server {
+    TAILQ_ENTRY(server) entry;
+    struct sl_httpd *h;
+    uint32_t generation; /* of the certificate */
+    struct MHD_Daemon *mhd;
+    uv_poll_t poll;
+    uv_timer_t timer;
+    uv_idle_t again; /* the library wants its next turn at once; a timer of 0 ms would leave none to
+                        others */
+    uint32_t n_conns;
+    uint32_t n_handles;   /* not yet closed by the loop */
+    char last_words[160]; /* of the library's log */
+};
+
+enum { CERT, KEY, CAS, PEMS };
+
+struct sl_httpd {
+    uv_loop_t *loop;
+    struct sl_httpd_spec spec; /* without host and certificate */
+    bool tls;
+    int fd;
+    uint16_t port;
+    uv_poll_t listener;
+    uv_timer_t sweep;
+    uint32_t n_handles;
+    uv_poll_t hangup;
+    int hangups;         /* an epoll of those that stream; -1: none */
+    bool listening;      /* the listener is polled */
+    bool starved;        /* accept found no descriptor or memory; the next sweep tries again */
+    bool busy;           /* inside the library */
+    char *pem[PEMS];     /* NULL: none */
+    uint32_t generation; /* of these */
+    TAILQ_HEAD(, server) servers;
+    struct server *now; /* that gets new connections */
+    TAILQ_HEAD(, conn) conns;
+    uint32_t n_conns, n_idle;
+    size_t bodies; /* bytes of all that are in memory */
+};
+
+struct conn *sl_httpd_conn(struct MHD_Connection *c);
+/* Suspended, a connection does not notice anything; resumed, it asks the handler again, or for the
+ * next bytes. */
+void sl_httpd_suspend(struct conn *c);
+void sl_httpd_resume(struct conn *c);
+/* Ends it as soon as the library runs. */
+void sl_httpd_cut(struct conn *c);
+enum MHD_Result sl_httpd_queue(struct server *s, struct MHD_Connection *c, int status,
+                               struct MHD_Response *r);
+
+/* ---- request.c ---- */
+void sl_httpd_lookups(struct sl_http_request *rq);
+
+/* A handle has closed. */
+void sl_httpd_unref(struct sl_httpd *h);
+
+/* ---- call.c ---- */
+/* The connection was resumed: sends what there is to send, or goes on waiting. */
+enum MHD_Result sl_httpd_call_send(struct conn *c);
+/* The request is over, in whatever way. */
+void sl_httpd_call_end(struct conn *c);
+/* Who has left is noticed for as long as it is started. */
+void sl_httpd_hangups_start(struct sl_httpd *h);
+void sl_httpd_hangups_stop(struct sl_httpd *h);
+
+#endif

@@ -1,0 +1,490 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "merge/fields.h"
+#include "merge/gotext.h"
+
+/* ---- the text of a value: JSON in the form of Go's encoder, without blanks ---- */
+
+static size_t escaped(unsigned char c, char out[8]) {
+    switch (c) {
+    case '"':
+    case '\\':
+        out[0] = '\\';
+        out[1] = (char)c;
+        return 2;
+    case '\n':
+    case '\r':
+    case '\t':
+        out[0] = '\\';
+        out[1] = c == '\n' ? 'n' : c == '\r' ? 'r' : 't';
+        return 2;
+    default:
+        if (c >= 0x20 && c != '<' && c != '>' && c != '&') {
+            out[0] = (char)c;
+            return 1;
+        }
+        return (size_t)snprintf(out, 8, "\\u%04x", c);
+    }
+}
+
+/* U+2028 and U+2029 are escaped too; their last bytes are 0xa8 and 0xa9. */
+static bool is_separator(const char *s, size_t left) {
+    return left >= 3 && memcmp(s, "\xe2\x80", 2) == 0 && (s[2] == '\xa8' || s[2] == '\xa9');
+}
+
+/* How many bytes from here on stand for themselves. */
+static size_t plain(const char *s, size_t len) {
+    size_t n = 0;
+    for (; n < len; n++) {
+        unsigned char c = (unsigned char)s[n];
+        if (c < 0x20 || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' || c == 0xe2)
+            break;
+    }
+    return n;
+}
+
+size_t sl_go_string(char *out, const char *s, size_t len) {
+    size_t n = 1, run;
+    char e[8];
+
+    if (out)
+        out[0] = '"';
+    for (size_t i = 0; i < len; i++) {
+        run = plain(s + i, len - i);
+        if (out)
+            memcpy(out + n, s + i, run);
+        n += run;
+        i += run;
+        if (i == len)
+            break;
+        if (is_separator(s + i, len - i)) {
+            memcpy(e, s[i + 2] == '\xa8' ? "\\u2028" : "\\u2029", 6);
+            run = 6;
+            i += 2;
+        } else {
+            run = escaped((unsigned char)s[i], e);
+        }
+        if (out)
+            memcpy(out + n, e, run);
+        n += run;
+    }
+    if (out)
+        out[n] = '"';
+    return n + 1;
+}
+
+/* A whole number has no fraction and no exponent, whatever it was written with. */
+static size_t number_text(yyjson_val *v, char out[40]) {
+    if (yyjson_is_uint(v))
+        return (size_t)snprintf(out, 40, "%llu", (unsigned long long)yyjson_get_uint(v));
+    if (yyjson_is_sint(v))
+        return (size_t)snprintf(out, 40, "%lld", (long long)yyjson_get_sint(v));
+    double d = yyjson_get_real(v);
+    if (d > -1e15 && d < 1e15 && d == (double)(int64_t)d)
+        return (size_t)snprintf(out, 40, "%lld", (long long)d);
+    for (int digits = 1; digits < 17; digits++) {
+        int n = snprintf(out, 40, "%.*g", digits, d);
+        if (strtod(out, NULL) == d)
+            return (size_t)n;
+    }
+    return (size_t)snprintf(out, 40, "%.17g", d);
+}
+
+static size_t put_scalar(char *out, yyjson_val *v) {
+    char number[40];
+    const char *word = number;
+    size_t n;
+
+    if (yyjson_is_str(v))
+        return sl_go_string(out, yyjson_get_str(v), yyjson_get_len(v));
+    if (yyjson_is_num(v)) {
+        n = number_text(v, number);
+    } else {
+        word = yyjson_is_true(v) ? "true" : yyjson_is_false(v) ? "false" : "null";
+        n = strlen(word);
+    }
+    if (out)
+        memcpy(out, word, n);
+    return n;
+}
+
+static bool is_scalar(yyjson_val *v) {
+    return yyjson_is_str(v) || yyjson_is_num(v) || yyjson_is_bool(v);
+}
+
+/* ---- elements ---- */
+
+#define MAX_KEYS 16u
+
+struct key {
+    const char *name;
+    size_t len;
+    yyjson_val *value;
+};
+
+struct sl_text sl_element_field(struct sl_arena *a, const char *name, size_t len) {
+    char *s = sl_arena_alloc(a, len + 3);
+    s[0] = 'f';
+    s[1] = ':';
+    memcpy(s + 2, name, len);
+    s[len + 2] = '\0';
+    return (struct sl_text){s, (uint32_t)len + 2};
+}
+
+static struct sl_text element_value(struct sl_arena *a, yyjson_val *v) {
+    size_t n = put_scalar(NULL, v);
+    char *s = sl_arena_alloc(a, n + 3);
+    s[0] = 'v';
+    s[1] = ':';
+    (void)put_scalar(s + 2, v);
+    s[n + 2] = '\0';
+    return (struct sl_text){s, (uint32_t)n + 2};
+}
+
+static size_t put_keys(char *out, const struct key *keys, uint32_t n) {
+    size_t at = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        if (out)
+            out[at] = i ? ',' : '{';
+        at++;
+        at += sl_go_string(out ? out + at : NULL, keys[i].name, keys[i].len);
+        if (out)
+            out[at] = ':';
+        at++;
+        at += put_scalar(out ? out + at : NULL, keys[i].value);
+    }
+    if (out)
+        out[at] = '}';
+    return at + 1;
+}
+
+static int by_name(const struct key *x, const struct key *y) {
+    int r = memcmp(x->name, y->name, x->len < y->len ? x->len : y->len);
+    return r != 0 ? r : (x->len > y->len) - (x->len < y->len);
+}
+
+static struct sl_text element_keys(struct sl_arena *a, struct key *keys, uint32_t n) {
+    for (uint32_t i = 1; i < n; i++) { /* few */
+        struct key k = keys[i];
+        uint32_t j = i;
+        for (; j > 0 && by_name(&keys[j - 1], &k) > 0; j--)
+            keys[j] = keys[j - 1];
+        keys[j] = k;
+    }
+    size_t len = put_keys(NULL, keys, n);
+    char *s = sl_arena_alloc(a, len + 3);
+    s[0] = 'k';
+    s[1] = ':';
+    (void)put_keys(s + 2, keys, n);
+    s[len + 2] = '\0';
+    return (struct sl_text){s, (uint32_t)len + 2};
+}
+
+/* An item of a list, whichever kind of document it is in: scalars are the same in both. */
+struct item {
+    yyjson_val *v;
+    yyjson_mut_val *m;
+};
+
+static yyjson_val *item_get(const struct item *it, const char *name) {
+    return it->m ? (yyjson_val *)yyjson_mut_obj_get(it->m, name) : yyjson_obj_get(it->v, name);
+}
+
+/* What a key is where it is not said: its default, or nothing at all where a struct has it always;
+ * NULL if it is not part of the name then. */
+static yyjson_val *key_default(const struct sl_schema *item, const char *key) {
+    static yyjson_val text = {.tag = YYJSON_TYPE_STR, .uni.str = ""},
+                      number = {.tag = YYJSON_TYPE_NUM | YYJSON_SUBTYPE_UINT};
+    const struct sl_schema_field *f =
+        item && item->type == SL_T_OBJECT ? sl_schema_field(item, key, strlen(key)) : NULL;
+
+    if (!f || is_scalar(f->deflt))
+        return f ? f->deflt : NULL;
+    if (!f->always || f->pointer)
+        return NULL;
+    return f->schema->type == SL_T_STRING ? &text : f->schema->type == SL_T_INT ? &number : NULL;
+}
+
+static struct sl_text element_keyed(struct sl_arena *a, const struct sl_schema *list,
+                                    const struct item *it, const char **ret_why) {
+    struct key keys[MAX_KEYS];
+    uint32_t n = 0;
+
+    if (it->m ? !yyjson_mut_is_obj(it->m) : !yyjson_is_obj(it->v)) {
+        *ret_why = (it->m ? yyjson_mut_is_null(it->m) : yyjson_is_null(it->v))
+                       ? "associative list with keys may not have a null element"
+                       : "associative list with keys may not have non-map elements";
+        return (struct sl_text){0};
+    }
+    for (uint32_t i = 0; i < list->n_keys && n < MAX_KEYS; i++) {
+        yyjson_val *v = item_get(it, list->keys[i]);
+        if (!v)
+            v = key_default(list->items, list->keys[i]);
+        if (v)
+            keys[n++] = (struct key){list->keys[i], strlen(list->keys[i]), v};
+    }
+    *ret_why = NULL;
+    return n ? element_keys(a, keys, n) : (struct sl_text){0};
+}
+
+static struct sl_text element_item(struct sl_arena *a, const struct sl_schema *list,
+                                   const struct item *it, const char **ret_why) {
+    if (list->merge == SL_MERGE_KEYED)
+        return element_keyed(a, list, it, ret_why);
+    yyjson_val *v = it->m ? (yyjson_val *)it->m : it->v;
+    if (is_scalar(v))
+        return element_value(a, v);
+    *ret_why = yyjson_is_obj(v) ? "associative list without keys has an element that's a map type"
+               : yyjson_is_arr(v)
+                   ? "not supported: associative list with lists as elements"
+                   : "associative list without keys has an element that's an explicit null";
+    return (struct sl_text){0};
+}
+
+struct sl_text sl_element_item(struct sl_arena *a, const struct sl_schema *list, yyjson_val *item,
+                               const char **ret_why) {
+    return element_item(a, list, &(struct item){.v = item}, ret_why);
+}
+
+struct sl_text sl_element_item_mut(struct sl_arena *a, const struct sl_schema *list,
+                                   yyjson_mut_val *item, const char **ret_why) {
+    return element_item(a, list, &(struct item){.m = item}, ret_why);
+}
+
+/* ---- elements that others wrote ---- */
+
+/* Keys and values, from JSON; the document lies on the stack unless it is unusually long. */
+static bool read_json(struct sl_arena *a, const char *s, size_t len, struct sl_text *ret) {
+    char room[2048];
+    yyjson_alc alc;
+    yyjson_doc *doc = NULL;
+    struct key keys[MAX_KEYS];
+    uint32_t n = 0;
+
+    if (yyjson_alc_pool_init(&alc, room, sizeof room))
+        doc = yyjson_read_opts((char *)(uintptr_t)(s + 2), len - 2, 0, &alc, NULL);
+    if (!doc)
+        doc = yyjson_read(s + 2, len - 2, 0);
+    yyjson_val *v = yyjson_doc_get_root(doc), *key, *value;
+    size_t i, max;
+    bool good = doc && (s[0] == 'v' ? is_scalar(v) : yyjson_obj_size(v) > 0);
+    if (good && s[0] == 'v') {
+        *ret = element_value(a, v);
+    } else if (good) {
+        yyjson_obj_foreach (v, i, max, key, value) {
+            good = good && n < MAX_KEYS && is_scalar(value);
+            if (good)
+                keys[n++] = (struct key){yyjson_get_str(key), yyjson_get_len(key), value};
+        }
+        if (good)
+            *ret = element_keys(a, keys, n);
+    }
+    yyjson_doc_free(doc);
+    return good;
+}
+
+bool sl_element_read(struct sl_arena *a, const char *s, size_t len, struct sl_text *ret) {
+    *ret = (struct sl_text){0};
+    if (len < 2 || s[1] != ':')
+        return false;
+    switch (s[0]) {
+    case 'f':
+        *ret = (struct sl_text){s, (uint32_t)len};
+        return true;
+    case 'k':
+    case 'v':
+        return read_json(a, s, len, ret);
+    case 'i': {
+        size_t digits = len - 2, sign = digits && (s[2] == '-' || s[2] == '+');
+        if (digits == sign || digits > 9 || strspn(s + 2 + sign, "0123456789") < digits - sign)
+            return false;
+        *ret = (struct sl_text){s, (uint32_t)len};
+        return true;
+    }
+    default:
+        return true;
+    }
+}
+
+/* ---- order ---- */
+
+/* Where reading stands in the JSON of a key or value, which ends with a NUL. */
+struct at {
+    const char *s;
+};
+
+static int unhex(char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : 0;
+}
+
+/* The next character of a string, -1 at its end. Bytes above 0x7f order as the characters do. */
+static int next_char(struct at *at) {
+    unsigned char c = (unsigned char)*at->s;
+    if (c == '"' || c == '\0')
+        return -1;
+    at->s++;
+    if (c != '\\')
+        return c;
+    c = (unsigned char)*at->s;
+    if (c == '\0')
+        return -1;
+    at->s++;
+    if (c != 'u')
+        return c == 'n' ? '\n' : c == 'r' ? '\r' : c == 't' ? '\t' : c;
+    int v = 0;
+    for (int i = 0; i < 4 && *at->s; i++)
+        v = v * 16 + unhex(*at->s++);
+    return v > 0xff ? 0xe2 : v; /* U+2028 begins with this byte */
+}
+
+static int cmp_string(struct at *x, struct at *y) {
+    x->s++;
+    y->s++;
+    for (;;) {
+        int c = next_char(x), d = next_char(y);
+        if (c != d)
+            return c < d ? -1 : 1;
+        if (c < 0)
+            break;
+    }
+    x->s += *x->s == '"';
+    y->s += *y->s == '"';
+    return 0;
+}
+
+static int rank(char c) {
+    switch (c) {
+    case '"':
+        return 1;
+    case 't':
+    case 'f':
+        return 2;
+    case 'n':
+        return 3;
+    default:
+        return 0;
+    }
+}
+
+static int cmp_number(struct at *x, struct at *y) {
+    char *x_end, *y_end;
+    long long i = strtoll(x->s, &x_end, 10), j = strtoll(y->s, &y_end, 10);
+    if (strchr(".eE", *x_end) || strchr(".eE", *y_end)) { /* the end of the text counts as one */
+        double d = strtod(x->s, &x_end), e = strtod(y->s, &y_end);
+        if (d != e)
+            return d < e ? -1 : 1;
+    } else if (i != j) {
+        return i < j ? -1 : 1;
+    }
+    x->s = x_end;
+    y->s = y_end;
+    return 0;
+}
+
+static int cmp_scalar(struct at *x, struct at *y) {
+    int r = rank(*x->s), q = rank(*y->s);
+    if (r != q)
+        return r < q ? -1 : 1;
+    if (r == 1)
+        return cmp_string(x, y);
+    if (r == 0)
+        return cmp_number(x, y);
+    if (*x->s != *y->s) /* false is before true */
+        return *x->s < *y->s ? -1 : 1;
+    size_t n = strcspn(x->s, ",}");
+    x->s += n;
+    y->s += n;
+    return 0;
+}
+
+static int cmp_keys(struct at x, struct at y) {
+    while ((*x.s == '{' || *x.s == ',') && (*y.s == '{' || *y.s == ',')) {
+        x.s++;
+        y.s++;
+        int r = cmp_string(&x, &y);
+        if (r != 0)
+            return r;
+        x.s += *x.s == ':';
+        y.s += *y.s == ':';
+        r = cmp_scalar(&x, &y);
+        if (r != 0)
+            return r;
+    }
+    return (*x.s == ',') - (*y.s == ',');
+}
+
+int sl_element_cmp(const char *x, size_t x_len, const char *y, size_t y_len) {
+    static const char kinds[] = "fkvi";
+
+    if (x[0] != y[0])
+        return strchr(kinds, x[0]) < strchr(kinds, y[0]) ? -1 : 1;
+    int r = memcmp(x, y, x_len < y_len ? x_len : y_len);
+    if (r == 0)
+        r = (x_len > y_len) - (x_len < y_len);
+    if (r == 0 || x[0] == 'f')
+        return r;
+    int s = x[0] == 'k'   ? cmp_keys((struct at){x + 2}, (struct at){y + 2})
+            : x[0] == 'v' ? cmp_scalar(&(struct at){x + 2}, &(struct at){y + 2})
+                          : cmp_number(&(struct at){x + 2}, &(struct at){y + 2});
+    return s != 0 ? s : r; /* as numbers the same: still an order */
+}
+
+/* ---- messages ---- */
+
+/* As Go's %q. */
+static void print_quoted(struct sl_buf *out, const char *s, size_t len) {
+    sl_buf_putc(out, '"');
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)s[i];
+        if (c == '"' || c == '\\')
+            sl_buf_printf(out, "\\%c", c);
+        else if (c == '\n' || c == '\r' || c == '\t')
+            sl_buf_puts(out, c == '\n' ? "\\n" : c == '\r' ? "\\r" : "\\t");
+        else if (c < 0x20 || c == 0x7f)
+            sl_buf_printf(out, "\\x%02x", c);
+        else
+            sl_buf_putc(out, (char)c);
+    }
+    sl_buf_putc(out, '"');
+}
+
+static void print_value(struct sl_buf *out, yyjson_val *v) {
+    char number[40];
+    if (yyjson_is_str(v))
+        print_quoted(out, yyjson_get_str(v), yyjson_get_len(v));
+    else if (yyjson_is_num(v))
+        sl_buf_add(out, number, number_text(v, number));
+    else
+        sl_buf_puts(out, yyjson_is_true(v) ? "true" : yyjson_is_false(v) ? "false" : "null");
+}
+
+void sl_element_print(struct sl_buf *out, const char *text, size_t len) {
+    yyjson_val *key, *value;
+    size_t i, max;
+
+    if (text[0] == 'f') {
+        sl_buf_putc(out, '.');
+        sl_buf_add(out, text + 2, len - 2);
+        return;
+    }
+    sl_buf_putc(out, '[');
+    if (text[0] == 'i') {
+        sl_buf_add(out, text + 2, len - 2);
+    } else {
+        yyjson_doc *doc = yyjson_read(text + 2, len - 2, 0);
+        yyjson_val *v = yyjson_doc_get_root(doc);
+        if (text[0] == 'v') {
+            sl_buf_putc(out, '=');
+            print_value(out, v);
+        } else {
+            yyjson_obj_foreach (v, i, max, key, value) {
+                sl_buf_printf(out, "%s%s=", i ? "," : "", yyjson_get_str(key));
+                print_value(out, value);
+            }
+        }
+        yyjson_doc_free(doc);
+    }
+    sl_buf_putc(out, ']');
+}

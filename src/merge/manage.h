@@ -1,0 +1,30 @@
+/*
+ * Parts of field management that updates and applies share. Private to src/merge.
+ */
+#ifndef SL_MERGE_MANAGE_H
+#define SL_MERGE_MANAGE_H
+
+#include "merge/managers.h"
+
+#define SL_MANAGE_ARENA_BYTES                                                                      \
+    ((size_t)2 << 30) /* objects have megabytes, their paths some more                             \
+                       */
+
+/* Takes what the subresource does not write out of a set. */
+void sl_manage_masked(const struct sl_manager_id *by, struct sl_fields **set);
+/* What differs, apart from that. */
+struct sl_fields *sl_manage_diff(struct sl_arena *a, const struct sl_schema *s,
+                                 const struct sl_manager_id *by, yyjson_val *old,
+                                 yyjson_mut_val *now);
+/* Takes out what nobody owns: names, versions and the like. */
+void sl_manage_strip(struct sl_fields **set);
+/* What differs now is the manager's and no one else's. */
+void sl_manage_account(struct sl_managers *m, const struct sl_manager_id *by,
+                       struct sl_fields *diff);
+const char *sl_manage_now(struct sl_arena *a, sl_time now);
+/* metadata of an object; NULL if it has none. */
+yyjson_mut_val *sl_manage_meta(yyjson_mut_val *object);
+/* Puts the list in place of what is there; NULL: none. */
+void sl_manage_put(yyjson_mut_doc *doc, yyjson_mut_val *object, yyjson_mut_val *list);
+
+#endif

@@ -1,0 +1,303 @@
+/*
+ * One container: waiting, starting, running, ended; and, if its policy says so, waiting again.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/quantity.h"
+#include "log/log.h"
+#include "runtime/runtime_int.h"
+
+#define CONFIG_AGAIN (2 * SL_SEC) /* after something that it refers to was not there */
+#define MACHINE_AGAIN (5 * SL_SEC)
+#define LAST_GRACE (2 * SL_SEC) /* what a hook that took all the time leaves to the container */
+#define MESSAGE ((size_t)4096)  /* of a termination message; from logs half of it */
+
+void ending_clear(struct ending *e) {
+    sl_freep(&e->message);
+    *e = (struct ending){.is = false};
+}
+
+/* What was not there a moment ago, or is still not. */
+static bool is_news(const struct container *c, const char *message) {
+    return !c->message || strcmp(c->message, message) != 0;
+}
+
+static void say(struct container *c, const char *waiting, const char *message) {
+    char *words = message ? sl_strdup(message) : NULL;
+
+    sl_freep(&c->message);
+    c->waiting = waiting;
+    c->message = words;
+}
+
+bool container_restarts(const struct container *c, int code) {
+    const char *own = c->role == ROLE_MAIN && c->pod->real ? jstr(c->spec, "restartPolicy") : "";
+
+    if (c->role == ROLE_SIDECAR || strcmp(own, "Always") == 0)
+        return true;
+    if (strcmp(own, "Never") == 0)
+        return false;
+    if (strcmp(own, "OnFailure") == 0 || c->role == ROLE_INIT)
+        return code != 0 && (*own || c->pod->policy != NEVER);
+    return c->pod->policy == ALWAYS || (c->pod->policy == ON_FAILURE && code != 0);
+}
+
+/* ---- the end of a run ---- */
+
+static char *last_message(struct container *c, int code) {
+    char path[PATH_MAX], text[MESSAGE + 1];
+    struct sl_buf b;
+    char *out = NULL;
+
+    (void)snprintf(path, sizeof path, "%s/term/%s", c->pod->real->folder, c->name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, MESSAGE);
+    if (fd >= 0)
+        (void)close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    if (*text)
+        return sl_strdup(text);
+    if (code != 0 && c->log &&
+        strcmp(jstr(c->spec, "terminationMessagePolicy"), "FallbackToLogsOnError") == 0) {
+        sl_buf_init(&b, MESSAGE);
+        log_tail(c->log, MESSAGE / 2, &b);
+        if (b.len > 0)
+            out = sl_strdup(sl_buf_str(&b));
+        sl_buf_done(&b);
+    }
+    return out;
+}
+
+static void drop_hook(struct container *c) {
+    if (c->hook)
+        proc_abandon(c->hook);
+    c->hook = NULL;
+}
+
+static void ended(struct container *c, int code, const char *reason) {
+    const sl_time wall = c->pod->rt->port->wall;
+    const bool oom = c->cgroup && code != 0 && cgroup_oom(c->cgroup);
+
+    c->proc = NULL;
+    probes_end(c);
+    drop_hook(c);
+    if (c->log)
+        log_end(c->log, wall);
+    c->now = (struct ending){.is = true,
+                             .code = code,
+                             .reason = reason      ? reason
+                                       : oom       ? "OOMKilled"
+                                       : code == 0 ? "Completed"
+                                                   : "Error",
+                             .message = c->message ? TAKE_PTR(c->message) : last_message(c, code),
+                             .started = c->started_wall ? c->started_wall : wall,
+                             .finished = wall,
+                             .run = c->restarts};
+    if (reason && c->now.message)
+        container_event(c, true, "Failed", c->now.message);
+    if (c->cgroup)
+        cgroup_remove(c->cgroup);
+    sl_freep(&c->cgroup);
+    c->state = C_ENDED;
+    c->waiting = NULL;
+    c->ready = c->up = c->ending = c->terminated = false;
+    c->kill_at = c->term_at = SL_TIME_NEVER;
+    pod_dirty(c->pod);
+}
+
+static void on_proc(void *ctx, const struct proc_note *n) {
+    struct container *c = ctx;
+    struct sl_port *port = c->pod->rt->port;
+
+    if (n->event == PROC_STARTED) {
+        c->state = C_RUNNING;
+        c->waiting = NULL;
+        c->started_mono = port->mono;
+        c->started_wall = port->wall;
+        probes_begin(c);
+        pod_dirty(c->pod);
+    } else if (n->event == PROC_NOT) {
+        say(c, c->waiting, n->text);
+    } else {
+        ended(c, n->code, c->state == C_STARTING && c->message ? "StartError" : NULL);
+    }
+}
+
+static void on_output(void *ctx, bool is_err, const char *bytes, size_t len) {
+    struct container *c = ctx;
+
+    if (c->log && len > 0)
+        log_output(c->log, is_err, bytes, len, c->pod->rt->port->wall);
+}
+
+/* ---- a start ---- */
+
+static int64_t limit(struct container *c, const char *what, int64_t per_unit) {
+    const char *s = yyjson_get_str(yyjson_obj_get(jat(c->spec, "resources.limits"), what));
+    sl_quantity q;
+
+    if (!s || sl_quantity_parse(s, strlen(s), &q, NULL) < 0 || q <= 0)
+        return 0;
+    return (int64_t)(q / (SL_NANO / per_unit));
+}
+
+static void join_cgroup(struct container *c, struct launch *l) {
+    struct cgroups *g = c->pod->rt->cgroups;
+    char name[256];
+
+    if (!cgroups_on(g))
+        return;
+    (void)snprintf(name, sizeof name, "%.120s.%.100s", c->pod->uid, c->name);
+    sl_freep(&c->cgroup);
+    l->cgroup_fd = cgroup_make(g, name, limit(c, "cpu", 1000), limit(c, "memory", 1), &c->cgroup);
+}
+
+/* It cannot be started now; perhaps later. */
+static void later(struct container *c, const char *reason, const char *message, sl_span after) {
+    c->state = C_WAITING;
+    if (is_news(c, message))
+        container_event(c, true, "Failed", message);
+    say(c, reason, message);
+    c->start_at = c->pod->rt->port->mono + after;
+    refs_again(c->pod);
+}
+
+void container_start(struct container *c) {
+    struct sl_runtime *rt = c->pod->rt;
+    char folder[PATH_MAX];
+    struct launch l;
+    struct sl_err err = {0};
+    int r = launch_make(c, NULL, &l, &err);
+
+    if (r < 0 && !l.no_program) {
+        later(c, "CreateContainerConfigError", err.text, CONFIG_AGAIN);
+        launch_done(&l);
+        return;
+    }
+    c->restarts += c->last.is;
+    c->started_wall = 0;
+    c->ending = c->terminated = false;
+    c->kill_at = c->term_at = SL_TIME_NEVER;
+    say(c, c->waiting, NULL);
+    (void)snprintf(folder, sizeof folder, "%s/logs/%s", rt->dir, c->pod->uid);
+    log_unref(c->log);
+    c->log = log_begin(folder, c->name, c->restarts);
+    if (l.no_program) {
+        say(c, NULL, err.text);
+        ended(c, 128, "StartError");
+    } else {
+        join_cgroup(c, &l);
+        c->state = C_STARTING;
+        r = proc_start(rt->spawner, &l, on_proc, on_output, c, &c->proc, &err);
+        if (r < 0) {
+            c->restarts -= c->last.is;
+            later(c, "CreateContainerError", err.text, MACHINE_AGAIN);
+        }
+    }
+    launch_done(&l);
+}
+
+/* ---- asked to end ---- */
+
+static void terminate(struct container *c) {
+    const sl_time now = c->pod->rt->port->mono;
+    const bool hooked = c->term_at != SL_TIME_NEVER;
+
+    drop_hook(c);
+    c->terminated = true;
+    c->term_at = SL_TIME_NEVER;
+    if (hooked && c->kill_at < now + LAST_GRACE)
+        c->kill_at = now + LAST_GRACE;
+    if (c->proc)
+        proc_term(c->proc);
+}
+
+static void on_hook(void *ctx, const struct proc_note *n) {
+    struct container *c = ctx;
+
+    if (n->event != PROC_ENDED)
+        return;
+    c->hook = NULL;
+    if (c->ending && !c->terminated)
+        terminate(c);
+}
+
+/* Does a hook have time to run first? */
+static bool begin_hook(struct container *c) {
+    yyjson_val *hook = jat(c->spec, "lifecycle.preStop"), *command = jat(hook, "exec.command");
+    const int64_t seconds = jint(hook, "sleep.seconds", 0);
+    struct launch l;
+    int r;
+
+    if (c->state != C_RUNNING || !hook)
+        return false;
+    if (seconds > 0) {
+        const sl_time at = c->pod->rt->port->mono + (seconds < 86400 ? seconds : 86400) * SL_SEC;
+        c->term_at = at < c->kill_at ? at : c->kill_at;
+        return true;
+    }
+    if (yyjson_arr_size(command) == 0)
+        return false;
+    r = launch_make(c, command, &l, NULL);
+    if (r == 0)
+        r = proc_start(c->pod->rt->spawner, &l, on_hook, NULL, c, &c->hook, NULL);
+    launch_done(&l);
+    c->term_at = c->kill_at;
+    return r == 0;
+}
+
+void container_stop(struct container *c, sl_span grace) {
+    const sl_time at = sl_time_add(c->pod->rt->port->mono, grace);
+
+    if (!c->proc)
+        return;
+    if (c->ending) {
+        c->kill_at = at < c->kill_at ? at : c->kill_at;
+        c->term_at = at < c->term_at && c->term_at != SL_TIME_NEVER ? at : c->term_at;
+        return;
+    }
+    c->ending = true;
+    c->kill_at = at;
+    if (grace == 0 || !begin_hook(c))
+        terminate(c);
+}
+
+void container_tick(struct container *c) {
+    const sl_time now = c->pod->rt->port->mono;
+
+    if (!c->proc)
+        return;
+    if (c->ending && !c->terminated && now >= c->term_at)
+        terminate(c);
+    if (c->ending && c->terminated && now >= c->kill_at) {
+        proc_kill(c->proc);
+        c->kill_at = SL_TIME_NEVER;
+    }
+    if (c->state == C_RUNNING && !c->ending)
+        probes_tick(c);
+    if (c->ending)
+        pod_due(c->pod, c->terminated ? c->kill_at : c->term_at);
+}
+
+void container_done(struct container *c) {
+    probes_end(c);
+    drop_hook(c);
+    if (c->proc)
+        proc_abandon(c->proc);
+    c->proc = NULL;
+    if (c->log && c->state != C_ENDED && c->pod->real)
+        log_end(c->log, c->pod->rt->port->wall);
+    log_unref(c->log);
+    c->log = NULL;
+    ending_clear(&c->now);
+    ending_clear(&c->last);
+    sl_freep(&c->message);
+    sl_freep(&c->name);
+    sl_freep(&c->image);
+    sl_freep(&c->cgroup);
+}

@@ -1,0 +1,295 @@
+/*
+ * The environment of a container: a few words of the machine's own, then what the pod says, in
+ * Kubernetes' order and with its expansion of $(NAME).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/quantity.h"
+#include "runtime/runtime_int.h"
+
+#define MAX_VALUE ((size_t)128 << 10) /* of one variable: what Linux takes */
+#define MAX_ALL ((size_t)2 << 20)     /* of all */
+
+/* What programs of this machine need to be found and to speak the user's language. */
+static const char *const of_machine[] = {
+    "PATH",   "HOME", "USER",   "LOGNAME",         "SHELL",      "LANG",
+    "LC_ALL", "TZ",   "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV"};
+
+static bool is_var(const char *pair, const char *name, size_t n) {
+    return strncmp(pair, name, n) == 0 && pair[n] == '=';
+}
+
+const char *vars_get(const struct vars *v, const char *name) {
+    const size_t n = strlen(name);
+
+    for (uint32_t i = v->v.n; i-- > 0;)
+        if (is_var(v->v.v[i], name, n))
+            return v->v.v[i] + n + 1;
+    return NULL;
+}
+
+/* A name that cannot be one is left out. */
+void vars_set(struct vars *v, struct sl_arena *a, const char *name, const char *value) {
+    const size_t n = strlen(name);
+    const char *pair;
+
+    if (n == 0 || strchr(name, '='))
+        return;
+    pair = sl_arena_printf(a, "%s=%s", name, value);
+    for (uint32_t i = 0; i < v->v.n; i++)
+        if (is_var(v->v.v[i], name, n)) {
+            v->v.v[i] = pair;
+            return;
+        }
+    *sl_vec_push(&v->v) = pair;
+}
+
+char *vars_expand(const struct vars *v, struct sl_arena *a, const char *text) {
+    struct sl_buf b;
+    char *out;
+
+    sl_buf_init(&b, MAX_VALUE);
+    for (const char *p = text; *p; p++) {
+        if (*p != '$' || !p[1]) {
+            sl_buf_putc(&b, *p);
+            continue;
+        }
+        const char *end = p[1] == '(' ? strchr(p, ')') : NULL;
+        if (p[1] == '$') {
+            sl_buf_putc(&b, '$');
+            p++;
+        } else if (end) {
+            char name[512];
+            const size_t n = (size_t)(end - p - 2);
+            const char *value = NULL;
+            if (n < sizeof name) {
+                memcpy(name, p + 2, n);
+                name[n] = '\0';
+                value = vars_get(v, name);
+            }
+            if (value)
+                sl_buf_puts(&b, value);
+            else
+                sl_buf_add(&b, p, (size_t)(end - p) + 1);
+            p = end;
+        } else {
+            sl_buf_putc(&b, '$');
+        }
+    }
+    out = b.overflow ? NULL : sl_arena_strdup(a, sl_buf_str(&b));
+    sl_buf_done(&b);
+    return out;
+}
+
+/* ---- what refers to the pod itself ---- */
+
+/* "metadata.labels['a/b']": the key, if the path is of this map. */
+static const char *map_value(yyjson_val *o, struct sl_arena *a, const char *path, const char *lead,
+                             const char *map) {
+    const size_t n = strlen(lead), len = strlen(path);
+
+    if (strncmp(path, lead, n) != 0 || len < n + 4 || strncmp(path + n, "['", 2) != 0 ||
+        strcmp(path + len - 2, "']") != 0)
+        return NULL;
+    const char *key = sl_arena_strndup(a, path + n + 2, len - n - 4);
+    const char *s = yyjson_get_str(yyjson_obj_get(jat(o, map), key));
+    return s ? s : "";
+}
+
+/* The whole of labels or annotations, as the downward API writes it. */
+static const char *map_text(yyjson_val *map, struct sl_arena *a) {
+    struct sl_buf b;
+    size_t i, n;
+    yyjson_val *k, *v;
+
+    sl_buf_init(&b, (size_t)1 << 20);
+    yyjson_obj_foreach (map, i, n, k, v) {
+        sl_buf_puts(&b, yyjson_get_str(k));
+        sl_buf_putc(&b, '=');
+        sl_buf_json(&b, yyjson_is_str(v) ? yyjson_get_str(v) : "");
+        sl_buf_putc(&b, '\n');
+    }
+    const char *out = sl_arena_strdup(a, sl_buf_str(&b));
+    sl_buf_done(&b);
+    return out;
+}
+
+const char *field_text(struct pod *p, struct sl_arena *a, const char *path) {
+    yyjson_val *o = yyjson_doc_get_root(p->real->doc);
+    static const char *const plain[] = {"metadata.name", "metadata.namespace", "metadata.uid",
+                                        "spec.nodeName", "spec.serviceAccountName"};
+    const char *s;
+
+    for (size_t i = 0; i < SL_LEN(plain); i++)
+        if (strcmp(path, plain[i]) == 0)
+            return jstr(o, path);
+    if (strncmp(path, "status.hostIP", 13) == 0 || strncmp(path, "status.podIP", 12) == 0)
+        return p->rt->address; /* its processes are on the machine's own network */
+    if (strcmp(path, "metadata.labels") == 0 || strcmp(path, "metadata.annotations") == 0)
+        return map_text(jat(o, path), a);
+    s = map_value(o, a, path, "metadata.labels", "metadata.labels");
+    return s ? s : map_value(o, a, path, "metadata.annotations", "metadata.annotations");
+}
+
+const char *resource_text(struct pod *p, struct sl_arena *a, yyjson_val *container,
+                          const char *resource, const char *divisor) {
+    const bool limit = strncmp(resource, "limits.", 7) == 0;
+    const char *what = strchr(resource, '.');
+    sl_quantity amount = 0, by = 0;
+
+    if (!what)
+        return NULL;
+    what++;
+    const char *said = yyjson_get_str(
+        yyjson_obj_get(jat(container, limit ? "resources.limits" : "resources.requests"), what));
+    if (said && sl_quantity_parse(said, strlen(said), &amount, NULL) < 0)
+        return NULL;
+    if (!said && limit) { /* all that the machine has */
+        const int64_t all = node_allocatable(p->rt, what);
+        amount = (sl_quantity)all * (strcmp(what, "cpu") == 0 ? SL_NANO / 1000 : SL_NANO);
+    }
+    if (!*divisor || sl_quantity_parse(divisor, strlen(divisor), &by, NULL) < 0 || by <= 0)
+        by = SL_NANO;
+    return sl_arena_printf(a, "%lld", (long long)((amount + by - 1) / by));
+}
+
+/* ---- env and envFrom ---- */
+
+static int add_from(struct container *c, struct vars *v, struct sl_arena *a, yyjson_val *from,
+                    struct sl_err *err) {
+    const bool secret = jat(from, "secretRef") != NULL;
+    const char *name = jstr(from, secret ? "secretRef.name" : "configMapRef.name");
+    yyjson_val *o = refs_find(c->pod, secret, name), *data, *k, *val;
+    size_t i, n;
+
+    if (!o)
+        return jbool(from, secret ? "secretRef.optional" : "configMapRef.optional", false)
+                   ? 0
+                   : sl_err_set(err, SL_ENOENT, "%s \"%s\" not found",
+                                secret ? "secret" : "configmap", name);
+    data = jat(o, "data");
+    yyjson_obj_foreach (data, i, n, k, val) {
+        size_t len;
+        const char *s = refs_value(o, secret, yyjson_get_str(k), a, &len);
+        (void)val;
+        if (s && len < MAX_VALUE)
+            vars_set(v, a, sl_arena_printf(a, "%s%s", jstr(from, "prefix"), yyjson_get_str(k)), s);
+    }
+    return 0;
+}
+
+static int key_ref(struct container *c, struct sl_arena *a, yyjson_val *ref, bool secret,
+                   const char **ret, struct sl_err *err) {
+    const char *name = jstr(ref, "name"), *key = jstr(ref, "key");
+    yyjson_val *o = refs_find(c->pod, secret, name);
+    size_t len;
+
+    *ret = o ? refs_value(o, secret, key, a, &len) : NULL;
+    if (*ret || jbool(ref, "optional", false))
+        return 0;
+    if (!o)
+        return sl_err_set(err, SL_ENOENT, "%s \"%s\" not found", secret ? "secret" : "configmap",
+                          name);
+    return sl_err_set(err, SL_ENOENT, "couldn't find key %s in %s %s/%s", key,
+                      secret ? "Secret" : "ConfigMap", c->pod->ns, name);
+}
+
+static yyjson_val *named_container(struct pod *p, const char *name, yyjson_val *otherwise) {
+    for (uint32_t i = 0; i < p->n_cs; i++)
+        if (strcmp(p->cs[i].name, name) == 0)
+            return p->cs[i].spec;
+    return otherwise;
+}
+
+static int value_from(struct container *c, struct sl_arena *a, yyjson_val *from, const char **ret,
+                      struct sl_err *err) {
+    yyjson_val *ref;
+
+    *ret = NULL;
+    if ((ref = jat(from, "configMapKeyRef")))
+        return key_ref(c, a, ref, false, ret, err);
+    if ((ref = jat(from, "secretKeyRef")))
+        return key_ref(c, a, ref, true, ret, err);
+    if ((ref = jat(from, "fieldRef"))) {
+        *ret = field_text(c->pod, a, jstr(ref, "fieldPath"));
+        return *ret ? 0
+                    : sl_err_set(err, SL_EINVAL, "unsupported fieldPath: %s",
+                                 jstr(ref, "fieldPath"));
+    }
+    if ((ref = jat(from, "resourceFieldRef"))) {
+        *ret =
+            resource_text(c->pod, a, named_container(c->pod, jstr(ref, "containerName"), c->spec),
+                          jstr(ref, "resource"), jstr(ref, "divisor"));
+        return *ret ? 0
+                    : sl_err_set(err, SL_EINVAL, "unsupported resource: %s", jstr(ref, "resource"));
+    }
+    return sl_err_set(err, SL_EINVAL, "a valueFrom of a kind that is not supported");
+}
+
+static int add_env(struct container *c, struct vars *v, struct sl_arena *a, yyjson_val *env,
+                   struct sl_err *err) {
+    yyjson_val *from = jat(env, "valueFrom");
+    const char *value = NULL;
+
+    if (from) {
+        int r = value_from(c, a, from, &value, err);
+        if (r < 0)
+            return r;
+        if (!value) /* optional, and not there */
+            return 0;
+    } else if (!(value = vars_expand(v, a, jstr(env, "value")))) {
+        return sl_err_set(err, SL_ELIMIT, "the variable %.80s is longer than %zu bytes",
+                          jstr(env, "name"), MAX_VALUE);
+    }
+    vars_set(v, a, jstr(env, "name"), value);
+    return 0;
+}
+
+/* SLUICE_VOLUME_NAME: where a volume is, also without mounts. */
+static void add_volumes(struct container *c, struct vars *v, struct sl_arena *a) {
+    yyjson_val *volumes = jat(yyjson_doc_get_root(c->pod->real->doc), "spec.volumes"), *vol;
+    size_t i, n;
+
+    yyjson_arr_foreach (volumes, i, n, vol) {
+        const char *folder = volume_folder(c->pod, vol, a);
+        char *name = sl_arena_printf(a, "SLUICE_VOLUME_%s", jstr(vol, "name"));
+        for (char *p = name; *p; p++)
+            *p = *p == '-' || *p == '.'   ? '_'
+                 : *p >= 'a' && *p <= 'z' ? (char)(*p - 'a' + 'A')
+                                          : *p;
+        if (folder)
+            vars_set(v, a, name, folder);
+    }
+}
+
+int vars_of(struct container *c, struct vars *v, struct sl_arena *a, struct sl_err *err) {
+    yyjson_val *spec = c->spec, *from = jat(spec, "envFrom"), *env = jat(spec, "env"), *one;
+    const char *hostname = jstr(yyjson_doc_get_root(c->pod->real->doc), "spec.hostname");
+    size_t i, n;
+    int r = 0;
+
+    for (i = 0; i < SL_LEN(of_machine); i++) {
+        const char *s = getenv(of_machine[i]);
+        if (s && strlen(s) < MAX_VALUE)
+            vars_set(v, a, of_machine[i], s);
+    }
+    if (!vars_get(v, "PATH"))
+        vars_set(v, a, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    vars_set(v, a, "HOSTNAME", *hostname ? hostname : c->pod->name);
+    add_volumes(c, v, a);
+    vars_set(v, a, "SLUICE_TERMINATION_LOG",
+             sl_arena_printf(a, "%s/term/%s", c->pod->real->folder, c->name));
+    yyjson_arr_foreach (from, i, n, one) {
+        r = r < 0 ? r : add_from(c, v, a, one, err);
+        if (r == 0 && a->used > 8 * MAX_ALL)
+            r = sl_err_set(err, SL_ELIMIT, "the environment is too large");
+    }
+    yyjson_arr_foreach (env, i, n, one) {
+        r = r < 0 ? r : add_env(c, v, a, one, err);
+        if (r == 0 && a->used > 8 * MAX_ALL)
+            r = sl_err_set(err, SL_ELIMIT, "the environment is too large");
+    }
+    return r;
+}

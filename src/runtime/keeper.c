@@ -1,0 +1,240 @@
+#include "runtime/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Descriptors of the keeper, after it has put them in order. */
+enum { FD_STATUS = 3, FD_CGROUP, FD_WORD, FD_FREE };
+
+static void say(int32_t what, int32_t a, int32_t b, int32_t which) {
+    const struct keeper_word w = {what, a, b, which};
+
+    (void)!write(FD_STATUS, &w, sizeof w);
+}
+
+static _Noreturn void fail(enum stage stage, int code, int32_t which) {
+    say(KEEPER_FAILED, (int32_t)stage, code, which);
+    say(KEEPER_ENDED, 128, 0, 0);
+    _exit(0);
+}
+
+static void close_from(int fd) {
+    if (syscall(SYS_close_range, fd, ~0u, 0u) < 0) /* before Linux 5.9 */
+        for (int i = fd; i < 65536; i++)
+            (void)close(i);
+}
+
+/* They may stand on each other's numbers, so first all go up. */
+static void order_fds(const struct keeper_fds *f) {
+    /* Without a cgroup, joining it is a word to nowhere. */
+    const int from[] = {f->null, f->out, f->err, f->status, f->cgroup < 0 ? f->null : f->cgroup};
+    int high[SL_LEN(from)];
+
+    for (size_t i = 0; i < SL_LEN(from); i++)
+        high[i] = fcntl(from[i], F_DUPFD_CLOEXEC, 64);
+    for (int i = 0; i < (int)SL_LEN(from); i++)
+        (void)dup2(high[i], i);
+    (void)fcntl(FD_STATUS, F_SETFD, FD_CLOEXEC);
+    (void)fcntl(FD_CGROUP, F_SETFD, FD_CLOEXEC);
+    close_from(FD_WORD);
+}
+
+/* ---- the command ---- */
+
+static _Noreturn void refuse(enum stage stage, int code) {
+    const int32_t word[2] = {(int32_t)stage, code};
+
+    (void)!write(FD_WORD, word, sizeof word);
+    _exit(128);
+}
+
+static void become(const struct launch *l) {
+    if (l->gid >= 0) {
+        const gid_t gid = (gid_t)l->gid;
+        if (setgroups(1, &gid) < 0 || setgid(gid) < 0)
+            refuse(STAGE_USER, errno);
+    }
+    if (l->uid >= 0 && setuid((uid_t)l->uid) < 0)
+        refuse(STAGE_USER, errno);
+}
+
+static _Noreturn void command(const struct keeper *k) {
+    const struct launch *l = k->launch;
+    int code = ENOENT;
+    sigset_t none;
+
+    (void)setsid();
+    (void)!write(FD_CGROUP, "0", 1);
+    if (l->cwd && chdir(l->cwd) < 0)
+        refuse(STAGE_CWD, errno);
+    (void)setrlimit(RLIMIT_NOFILE, &k->files);
+    become(l);
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of user forgets it */
+    sigemptyset(&none);
+    (void)sigprocmask(SIG_SETMASK, &none, NULL);
+    for (const char **t = l->tries; *t; t++) {
+        (void)execve(*t, (char *const *)l->argv, (char *const *)l->envp);
+        const int e = errno;
+        /* What may not be looked into does not have it, as far as we know. */
+        if (e == ENOENT || e == ENOTDIR || (e == EACCES && l->tries[1] && access(*t, F_OK) < 0))
+            continue;
+        code = e;
+        if (code != EACCES)
+            break;
+    }
+    refuse(STAGE_EXEC, code);
+}
+
+/* Starts it and waits until it runs or does not. */
+static pid_t start(const struct keeper *k) {
+    int word[2], got[2] = {0, 0};
+    pid_t pid;
+
+    if (pipe2(word, O_CLOEXEC) < 0)
+        fail(STAGE_FORK, errno, 0);
+    pid = fork();
+    if (pid < 0)
+        fail(STAGE_FORK, errno, 0);
+    if (pid == 0) {
+        if (word[1] != FD_WORD)
+            (void)dup3(word[1], FD_WORD, O_CLOEXEC); /* the reading end is closed with it */
+        close_from(FD_FREE);
+        command(k);
+    }
+    (void)close(word[1]);
+    ssize_t n;
+    while ((n = read(word[0], got, sizeof got)) < 0 && errno == EINTR)
+        ;
+    (void)close(word[0]);
+    if (n == sizeof got) {
+        (void)waitpid(pid, NULL, 0);
+        fail((enum stage)got[0], got[1], 0);
+    }
+    return pid;
+}
+
+/* ---- what is left behind ---- */
+
+/* "/proc/12/stat" says the parent behind the last ')' and a letter. */
+static pid_t parent_of(const char *pid) {
+    char path[48] = "/proc/", text[512], *p;
+    size_t n = strlen(pid);
+    long ppid = 0;
+
+    if (n > 20)
+        return 0;
+    memcpy(path + 6, pid, n);
+    memcpy(path + 6 + n, "/stat", 6);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    ssize_t got = read(fd, text, sizeof text - 1);
+    (void)close(fd);
+    text[got > 0 ? got : 0] = '\0';
+    p = strrchr(text, ')');
+    if (!p || p[1] != ' ' || !p[2] || p[3] != ' ')
+        return 0;
+    for (p += 4; *p >= '0' && *p <= '9'; p++)
+        ppid = ppid * 10 + (*p - '0');
+    return (pid_t)ppid;
+}
+
+/* All whose parent we are: what lost its own parent has become ours. */
+static void kill_children(void) {
+    _Alignas(struct dirent64_head) char list[8192];
+    const pid_t self = getpid();
+    int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    long n;
+
+    if (proc < 0)
+        return;
+    while ((n = syscall(SYS_getdents64, proc, list, sizeof list)) > 0)
+        for (char *at = list; at < list + n;) {
+            const struct dirent64_head *d = (const void *)at;
+            at += d->len;
+            if (d->name[0] < '1' || d->name[0] > '9' || parent_of(d->name) != self)
+                continue;
+            long pid = 0;
+            for (const char *c = d->name; *c; c++)
+                pid = pid * 10 + (*c - '0');
+            (void)kill((pid_t)pid, SIGKILL);
+        }
+    (void)close(proc);
+}
+
+static int code_of(int status) {
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+/* Until nothing is left. */
+static int keep(pid_t command_pid) {
+    const struct timespec pause = {.tv_nsec = 5 * 1000 * 1000};
+    bool ended = false, kill_all = false;
+    int code = 137, status;
+    sigset_t set;
+    siginfo_t info;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGUSR1);
+    sigaddset(&set, SIGCHLD);
+    for (;;) {
+        pid_t pid;
+        while ((pid = waitpid(-1, &status, WNOHANG)) > 0)
+            if (pid == command_pid) {
+                ended = true;
+                code = code_of(status);
+            }
+        if (pid < 0)
+            return code;
+        if (ended || kill_all) {
+            (void)kill(-command_pid, SIGKILL);
+            kill_children();
+        }
+        int sig = ended || kill_all ? sigtimedwait(&set, &info, &pause) : sigwaitinfo(&set, &info);
+        if (sig == SIGTERM)
+            (void)kill(-command_pid, SIGTERM);
+        else if (sig == SIGUSR1)
+            kill_all = true;
+    }
+}
+
+void keeper_run(const struct keeper *k) {
+    const struct launch *l = k->launch;
+    int32_t which = -1;
+
+    for (int sig = 1; sig < NSIG; sig++)
+        (void)signal(sig, SIG_DFL);
+    (void)setsid();
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+    (void)prctl(PR_SET_NAME, "sluice-keeper");
+    order_fds(&k->fds);
+    if (l->mounts.n > 0 && k->mounts > MOUNTS_NO) {
+        int r = mounts_enter(k);
+        if (r == 0)
+            r = mounts_do(l, &which);
+        if (r < 0)
+            fail(STAGE_MOUNT, -r, which);
+    }
+    (void)prctl(PR_SET_PDEATHSIG, SIGUSR1); /* after the namespaces, which forget it */
+    if (getppid() != k->parent)
+        _exit(0);
+    pid_t pid = start(k);
+    (void)close(FD_CGROUP);
+    for (int i = 0; i < 3; i++)
+        (void)dup2(0, i); /* or the output would not end before the keeper */
+    say(KEEPER_STARTED, 0, 0, 0);
+    if (k->heap) /* what the parent changes from now on need not be kept twice */
+        (void)madvise((void *)k->heap, (size_t)((uintptr_t)sbrk(0) - k->heap), MADV_DONTNEED);
+    say(KEEPER_ENDED, keep(pid), 0, 0);
+    _exit(0);
+}

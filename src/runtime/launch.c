@@ -1,0 +1,242 @@
+/*
+ * From a container's spec to words, variables, folders and mount points.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/quantity.h"
+#include "runtime/runtime_int.h"
+
+#define MAX_ARENA ((size_t)128 << 20)
+#define MAX_WORDS ((size_t)4 << 20)
+#define MAX_PATHS 256u
+
+static int add_words(const struct vars *v, yyjson_val *list, struct launch *l, uint32_t *n,
+                     struct sl_err *err) {
+    size_t i, all;
+    yyjson_val *w;
+
+    yyjson_arr_foreach (list, i, all, w) {
+        const char *s = vars_expand(v, &l->arena, yyjson_is_str(w) ? yyjson_get_str(w) : "");
+        if (!s || l->arena.used > MAX_ARENA / 4)
+            return sl_err_set(err, SL_ELIMIT, "the command is too long");
+        l->argv[(*n)++] = s;
+    }
+    return 0;
+}
+
+/* Where a program may be, in the order of PATH. */
+static void add_tries(const struct vars *v, struct launch *l, const char *program) {
+    const char *path = vars_get(v, "PATH");
+    uint32_t n = 0;
+
+    l->tries = sl_arena_alloc0(&l->arena, MAX_PATHS + 1, sizeof *l->tries);
+    if (strchr(program, '/')) {
+        l->tries[0] = program;
+        return;
+    }
+    for (const char *p = path ? path : ""; *program && p && *p && n < MAX_PATHS;) {
+        const size_t len = strcspn(p, ":");
+        if (len > 0)
+            l->tries[n++] = sl_arena_printf(&l->arena, "%.*s/%s", (int)len, p, program);
+        p += len + (p[len] == ':');
+    }
+}
+
+/* An image is not pulled; but one that is called as a program of this machine means that. */
+static const char *program_of_image(struct launch *l, const char *image) {
+    const char *base = strrchr(image, '/');
+
+    base = base ? base + 1 : image;
+    return sl_arena_strndup(&l->arena, base, strcspn(base, ":@"));
+}
+
+static int find_program(struct container *c, const struct vars *v, struct launch *l, uint32_t *n,
+                        struct sl_err *err) {
+    const char *program = program_of_image(l, c->image);
+
+    if (strcmp(program, "pause") == 0) { /* which does nothing for ever */
+        l->argv[(*n)++] = "sleep";
+        l->argv[(*n)++] = "infinity";
+        return 0;
+    }
+    add_tries(v, l, program);
+    for (const char **t = l->tries; *program && *t; t++)
+        if (access(*t, X_OK) == 0) {
+            l->argv[(*n)++] = program;
+            return 0;
+        }
+    l->no_program = true;
+    return sl_err_set(err, SL_EINVAL,
+                      "the container has no command, and images are not pulled, so the entry point "
+                      "of \"%.80s\" is not "
+                      "known: give it a command, a program of this machine",
+                      c->image);
+}
+
+static int make_words(struct container *c, const struct vars *v, yyjson_val *command,
+                      struct launch *l, struct sl_err *err) {
+    yyjson_val *spec = c->spec, *args = command ? NULL : jat(spec, "args");
+    uint32_t n = 0;
+    int r = 0;
+
+    if (!command)
+        command = jat(spec, "command");
+    l->argv = sl_arena_alloc0(&l->arena, yyjson_arr_size(command) + yyjson_arr_size(args) + 4,
+                              sizeof *l->argv);
+    if (yyjson_arr_size(command) == 0)
+        r = find_program(c, v, l, &n, err);
+    else
+        r = add_words(v, command, l, &n, err);
+    if (r == 0 && strcmp(l->argv[0], "sleep") == 0 && n == 2 && yyjson_arr_size(command) == 0)
+        args = NULL; /* what a pause was given as well */
+    if (r == 0)
+        r = add_words(v, args, l, &n, err);
+    if (r == 0)
+        add_tries(v, l, l->argv[0]);
+    return r;
+}
+
+/* ---- mount points ---- */
+
+static int by_path(const void *a, const void *b) {
+    const struct mount_point *x = a, *y = b;
+
+    return strcmp(x->to, y->to);
+}
+
+static int add_mount(struct container *c, const struct vars *v, yyjson_val *m, struct launch *l,
+                     struct sl_err *err) {
+    yyjson_val *volumes = jat(yyjson_doc_get_root(c->pod->real->doc), "spec.volumes"), *vol = NULL,
+               *one;
+    const char *sub = jstr(m, "subPath"), *expr = jstr(m, "subPathExpr"), *from = NULL,
+               *to = jstr(m, "mountPath");
+    struct stat st;
+    size_t i, n;
+
+    yyjson_arr_foreach (volumes, i, n, one) {
+        if (strcmp(jstr(one, "name"), jstr(m, "name")) == 0)
+            vol = one;
+    }
+    from = vol ? volume_folder(c->pod, vol, &l->arena) : NULL;
+    if (!from || to[0] != '/')
+        return 0;
+    if (*expr && !(sub = vars_expand(v, &l->arena, expr)))
+        return sl_err_set(err, SL_ELIMIT, "volume \"%s\": its subPathExpr is too long",
+                          jstr(m, "name"));
+    if (*sub) {
+        if (strstr(sub, "..") || *sub == '/')
+            return sl_err_set(err, SL_EINVAL, "volume \"%s\": \"%.80s\" is no path inside it",
+                              jstr(m, "name"), sub);
+        from = sl_arena_printf(&l->arena, "%s/%s", from, sub);
+    }
+    if (stat(from, &st) < 0) {
+        int r = folder_make(from, 0777);
+        if (r < 0)
+            return sl_err_set(err, SL_EIO, "volume \"%s\": %s", jstr(m, "name"), strerror(-r));
+        (void)stat(from, &st);
+    }
+    *sl_vec_push(&l->mounts) = (struct mount_point){.from = from,
+                                                    .to = to,
+                                                    .read_only = jbool(m, "readOnly", false),
+                                                    .file = !S_ISDIR(st.st_mode)};
+    return 0;
+}
+
+static const char *own_folder(struct container *c, struct launch *l, const char *what,
+                              unsigned mode) {
+    const char *path = sl_arena_printf(&l->arena, "%s/%s/%s", c->pod->real->folder, what, c->name);
+
+    (void)folder_make(path, mode);
+    return path;
+}
+
+static int make_mounts(struct container *c, const struct vars *v, struct launch *l,
+                       struct sl_err *err) {
+    yyjson_val *mounts = jat(c->spec, "volumeMounts"), *m;
+    size_t i, n;
+
+    if (!spawner_mounts(c->pod->rt->spawner))
+        return 0;
+    yyjson_arr_foreach (mounts, i, n, m) {
+        int r = add_mount(c, v, m, l, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* A workingDir that the machine does not have is made for this container alone, as a container
+ * engine would. */
+static void make_cwd(struct container *c, struct launch *l) {
+    const char *said = jstr(c->spec, "workingDir");
+    struct stat st;
+
+    if (!*said) {
+        l->cwd = own_folder(c, l, "work", 0755);
+        if (l->uid >= 0)
+            (void)!chown(l->cwd, (uid_t)l->uid, l->gid >= 0 ? (gid_t)l->gid : (gid_t)-1);
+        return;
+    }
+    l->cwd = said;
+    if (said[0] != '/' || stat(said, &st) == 0 || !spawner_mounts(c->pod->rt->spawner))
+        return;
+    for (uint32_t i = 0; i < l->mounts.n; i++) {
+        const size_t n = strlen(l->mounts.v[i].to);
+        if (strncmp(said, l->mounts.v[i].to, n) == 0 && (said[n] == '/' || said[n] == '\0'))
+            return;
+    }
+    *sl_vec_push(&l->mounts) =
+        (struct mount_point){.from = own_folder(c, l, "work", 0777), .to = said};
+}
+
+static int64_t security(struct container *c, const char *what) {
+    yyjson_val *pod = yyjson_doc_get_root(c->pod->real->doc);
+    char path[64];
+
+    (void)snprintf(path, sizeof path, "securityContext.%s", what);
+    int64_t id = jint(c->spec, path, -1);
+    (void)snprintf(path, sizeof path, "spec.securityContext.%s", what);
+    return id >= 0 ? id : jint(pod, path, -1);
+}
+
+int launch_make(struct container *c, yyjson_val *command, struct launch *l, struct sl_err *err) {
+    struct vars v = {.v = {0}};
+    char path[PATH_MAX];
+
+    *l = (struct launch){.uid = -1, .gid = -1, .cgroup_fd = -1};
+    sl_arena_init(&l->arena, MAX_ARENA);
+    int r = vars_of(c, &v, &l->arena, err);
+    if (r == 0)
+        r = make_words(c, &v, command, l, err);
+    if (r == 0)
+        r = make_mounts(c, &v, l, err);
+    if (r == 0) {
+        if (geteuid() == 0) {
+            l->uid = security(c, "runAsUser");
+            l->gid = security(c, "runAsGroup");
+            if (l->gid < 0 && l->uid > 0)
+                l->gid = 0;
+        }
+        make_cwd(c, l);
+        if (l->mounts.n > 0) {
+            qsort(l->mounts.v, l->mounts.n, sizeof l->mounts.v[0], by_path);
+            l->root = own_folder(c, l, "root", 0755);
+        }
+        l->envp = sl_arena_alloc0(&l->arena, v.v.n + 1, sizeof *l->envp);
+        for (uint32_t i = 0; i < v.v.n; i++)
+            l->envp[i] = v.v.v[i];
+        (void)snprintf(path, sizeof path, "%s/term/%s", c->pod->real->folder, c->name);
+        if (!command &&
+            folder_make(sl_arena_printf(&l->arena, "%s/term", c->pod->real->folder), 0755) == 0)
+            (void)file_write(path, "", 0, 0666);
+    }
+    sl_vec_free(&v.v);
+    return r;
+}

@@ -1,0 +1,479 @@
+/*
+ * Our nodes: this machine, with what it has, and simulated ones. Each is created or, if it is there
+ * from an earlier run, brought up to date; simulated ones that are no longer wanted are deleted.
+ * The machine's node renews its Lease every ten seconds and its status every five minutes, as a
+ * kubelet does; simulated ones are ready for ever and have no Lease.
+ *
+ * With simulated nodes there are two kinds of pods: most are meant for those. So then the machine's
+ * own node has a taint, sluice.dev/real:NoSchedule, and takes only pods that tolerate it.
+ */
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "api/json.h"
+#include "log/log.h"
+#include "runtime/runtime_int.h"
+
+#define LEASE_EVERY (10 * SL_SEC)
+#define LEASE_SECONDS 40
+#define STATUS_EVERY (5 * SL_MINUTE)
+#define LEASE_AGAIN SL_SEC
+#define RESERVED_BYTES (INT64_C(100) << 20) /* of memory: what a kubelet evicts for, too */
+#define SIM_PREFIX "sim-"
+#define LEASES "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+
+enum node_step { NODE_CREATE, NODE_UPDATE, NODE_STATUS, NODE_OK, NODE_DELETE, NODE_GONE };
+
+struct node {
+    char *name;
+    bool sim;
+    enum node_step step;
+    char *taints; /* of others, as JSON, each with a comma behind */
+};
+
+struct nodes {
+    SL_VEC(struct node *) all;
+    struct node *real;
+    uint32_t ready, wanted, lease_slot;
+    bool lease_is;
+    sl_call list;
+    sl_time since; /* ready */
+    int64_t cpu_milli, memory_bytes, disk_bytes;
+    struct utsname uts;
+    char os[120], machine_id[64], boot_id[64];
+};
+
+static void sim_name(char out[40], uint32_t i) {
+    (void)snprintf(out, 40, SIM_PREFIX "%04u", i);
+}
+
+enum whose node_whose(const struct sl_runtime *r, const char *name) {
+    char own[40], *end;
+
+    if (r->node && strcmp(name, r->node) == 0)
+        return WHOSE_REAL;
+    if (strncmp(name, SIM_PREFIX, sizeof SIM_PREFIX - 1) != 0)
+        return WHOSE_OTHER;
+    unsigned long i = strtoul(name + sizeof SIM_PREFIX - 1, &end, 10);
+    if (*end || i >= UINT32_MAX)
+        return WHOSE_OTHER;
+    sim_name(own, (uint32_t)i);
+    return strcmp(own, name) != 0 ? WHOSE_OTHER : i < r->sim.count ? WHOSE_SIM : WHOSE_LOST;
+}
+
+/* ---- what this machine is ---- */
+
+static void first_line(const char *path, char *out, size_t room) {
+    FILE *f = fopen(path, "re");
+
+    *out = '\0';
+    if (f && fgets(out, (int)room, f))
+        out[strcspn(out, "\n")] = '\0';
+    if (f)
+        (void)fclose(f);
+}
+
+static int64_t memory_total(void) {
+    FILE *f = fopen("/proc/meminfo", "re");
+    long long kib = 0;
+    char line[200];
+
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "MemTotal: %lld", &kib) == 1)
+            break;
+    if (f)
+        (void)fclose(f);
+    return kib * 1024;
+}
+
+static void os_name(char *out, size_t room) {
+    FILE *f = fopen("/etc/os-release", "re");
+    char line[200];
+
+    (void)snprintf(out, room, "Linux");
+    while (f && fgets(line, sizeof line, f))
+        if (strncmp(line, "PRETTY_NAME=\"", 13) == 0) {
+            line[13 + strcspn(line + 13, "\"\n")] = '\0';
+            (void)snprintf(out, room, "%.100s", line + 13);
+        }
+    if (f)
+        (void)fclose(f);
+}
+
+static void own_address(char out[64]) {
+    struct ifaddrs *all = NULL;
+
+    (void)snprintf(out, 64, "127.0.0.1");
+    if (getifaddrs(&all) < 0)
+        return;
+    for (struct ifaddrs *a = all; a; a = a->ifa_next)
+        if (a->ifa_addr && a->ifa_addr->sa_family == AF_INET && (a->ifa_flags & IFF_UP) &&
+            !(a->ifa_flags & IFF_LOOPBACK)) {
+            (void)inet_ntop(AF_INET,
+                            &((const struct sockaddr_in *)(const void *)a->ifa_addr)->sin_addr, out,
+                            64);
+            break;
+        }
+    freeifaddrs(all);
+}
+
+static void look_around(struct sl_runtime *r, struct nodes *ns) {
+    cpu_set_t cpus;
+    struct statvfs fs;
+
+    ns->cpu_milli = 1000 * (sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1);
+    ns->memory_bytes = memory_total();
+    if (statvfs(r->dir, &fs) == 0)
+        ns->disk_bytes = (int64_t)fs.f_blocks * (int64_t)fs.f_frsize;
+    (void)uname(&ns->uts);
+    os_name(ns->os, sizeof ns->os);
+    first_line("/etc/machine-id", ns->machine_id, sizeof ns->machine_id);
+    first_line("/proc/sys/kernel/random/boot_id", ns->boot_id, sizeof ns->boot_id);
+    own_address(r->address);
+}
+
+int64_t node_allocatable(const struct sl_runtime *r, const char *resource) {
+    if (strcmp(resource, "cpu") == 0)
+        return r->nodes->cpu_milli;
+    return strcmp(resource, "memory") == 0 ? r->nodes->memory_bytes - RESERVED_BYTES
+                                           : r->nodes->disk_bytes;
+}
+
+/* ---- a Node as JSON ---- */
+
+static const char *arch(const struct nodes *ns) {
+    return strcmp(ns->uts.machine, "x86_64") == 0    ? "amd64"
+           : strcmp(ns->uts.machine, "aarch64") == 0 ? "arm64"
+                                                     : ns->uts.machine;
+}
+
+static void put_labels(struct sl_buf *b, const struct sl_runtime *r, const struct node *n) {
+    jput_text(b, "{\"kubernetes.io/hostname\":", n->name);
+    jput_text(b, ",\"kubernetes.io/os\":\"linux\",\"kubernetes.io/arch\":", arch(r->nodes));
+    if (n->sim)
+        sl_buf_puts(b, ",\"" SIM_LABEL "\":\"true\"");
+    for (const char *const *l = n->sim ? r->sim.labels : NULL; l && *l; l++) {
+        const size_t key = strcspn(*l, "=");
+        char name[320];
+        (void)snprintf(name, sizeof name, "%.*s", (int)(key < 319 ? key : 319), *l);
+        sl_buf_putc(b, ',');
+        sl_buf_json(b, name);
+        jput_text(b, ":", *l + key + ((*l)[key] == '='));
+    }
+    sl_buf_putc(b, '}');
+}
+
+static void put_amounts(struct sl_buf *b, const struct sl_runtime *r, const struct node *n,
+                        bool allocatable) {
+    const struct nodes *ns = r->nodes;
+    const struct sl_sim_nodes *s = &r->sim;
+
+    if (n->sim) {
+        jput_text(b, "{\"cpu\":", s->cpu ? s->cpu : "32");
+        jput_text(b, ",\"memory\":", s->memory ? s->memory : "128Gi");
+        jput_text(b, ",\"pods\":", s->pods ? s->pods : "110");
+        if (s->gpu)
+            jput_text(b, ",\"nvidia.com/gpu\":", s->gpu);
+        sl_buf_putc(b, '}');
+        return;
+    }
+    const int64_t memory = ns->memory_bytes - (allocatable ? RESERVED_BYTES : 0);
+    sl_buf_printf(b,
+                  "{\"cpu\":\"%lld\",\"memory\":\"%lldKi\",\"ephemeral-storage\":\"%lldKi\","
+                  "\"pods\":\"110\"}",
+                  (long long)(ns->cpu_milli / 1000), (long long)((memory > 0 ? memory : 0) / 1024),
+                  (long long)(ns->disk_bytes / 1024));
+}
+
+static void put_conditions(struct sl_buf *b, const struct sl_runtime *r) {
+    static const struct {
+        const char *type, *status, *reason, *message;
+    } all[] = {
+        {"MemoryPressure", "False", "KubeletHasSufficientMemory",
+         "kubelet has sufficient memory available"},
+        {"DiskPressure", "False", "KubeletHasNoDiskPressure", "kubelet has no disk pressure"},
+        {"PIDPressure", "False", "KubeletHasSufficientPID", "kubelet has sufficient PID available"},
+        {"Ready", "True", "KubeletReady", "sluice up is ready"},
+    };
+
+    for (size_t i = 0; i < SL_LEN(all); i++) {
+        sl_buf_printf(b,
+                      "%s{\"type\":\"%s\",\"status\":\"%s\",\"reason\":\"%s\",\"message\":\"%s\"",
+                      i ? "," : "", all[i].type, all[i].status, all[i].reason, all[i].message);
+        sl_buf_puts(b, ",\"lastHeartbeatTime\":");
+        jput_time(b, r->port->wall);
+        sl_buf_puts(b, ",\"lastTransitionTime\":");
+        jput_time(b, r->nodes->since);
+        sl_buf_putc(b, '}');
+    }
+}
+
+static void put_status(struct sl_buf *b, const struct sl_runtime *r, const struct node *n) {
+    const struct nodes *ns = r->nodes;
+
+    sl_buf_puts(b, "{\"capacity\":");
+    put_amounts(b, r, n, false);
+    sl_buf_puts(b, ",\"allocatable\":");
+    put_amounts(b, r, n, true);
+    sl_buf_puts(b, ",\"conditions\":[");
+    put_conditions(b, r);
+    sl_buf_puts(b, "],\"addresses\":[");
+    if (!n->sim)
+        sl_buf_printf(b, "{\"type\":\"InternalIP\",\"address\":\"%s\"},", r->address);
+    jput_text(b, "{\"type\":\"Hostname\",\"address\":", n->name);
+    jput_text(b, "}],\"nodeInfo\":{\"machineID\":", n->sim ? "" : ns->machine_id);
+    jput_text(b, ",\"systemUUID\":", n->sim ? "" : ns->machine_id);
+    jput_text(b, ",\"bootID\":", n->sim ? "" : ns->boot_id);
+    jput_text(b, ",\"kernelVersion\":", n->sim ? "simulated" : ns->uts.release);
+    jput_text(b, ",\"osImage\":", n->sim ? "simulated" : ns->os);
+    jput_text(b, ",\"architecture\":", arch(ns));
+    sl_buf_puts(b, ",\"containerRuntimeVersion\":\"sluice://" SL_VERSION
+                   "\",\"kubeletVersion\":\"v1.36.0\","
+                   "\"kubeProxyVersion\":\"\",\"operatingSystem\":\"linux\"}}");
+}
+
+static void put_taints(struct sl_buf *b, const struct sl_runtime *r, const struct node *n) {
+    sl_buf_putc(b, '[');
+    if (n->taints)
+        sl_buf_puts(b, n->taints);
+    if (!n->sim && r->sim.count > 0)
+        sl_buf_puts(b, "{\"key\":\"" REAL_TAINT "\",\"effect\":\"NoSchedule\"}");
+    else if (n->taints && *n->taints)
+        b->s[--b->len] = '\0'; /* the last comma */
+    sl_buf_putc(b, ']');
+}
+
+/* ---- writing ---- */
+
+static bool build_lease(struct sl_runtime *r, struct sl_write *w) {
+    struct nodes *ns = r->nodes;
+
+    w->method = ns->lease_is ? SL_PATCH : SL_POST;
+    w->content_type = ns->lease_is ? SL_MERGE_PATCH : SL_JSON;
+    sl_buf_puts(&w->path, LEASES);
+    if (ns->lease_is)
+        sl_buf_printf(&w->path, "/%s", r->node);
+    else
+        jput_text(
+            &w->body,
+            "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{\"name\":",
+            r->node);
+    jput_text(&w->body,
+              ns->lease_is ? "{\"spec\":{\"holderIdentity\":" : "},\"spec\":{\"holderIdentity\":",
+              r->node);
+    sl_buf_printf(&w->body, ",\"leaseDurationSeconds\":%d,\"renewTime\":", LEASE_SECONDS);
+    jput_micro_time(&w->body, r->port->wall);
+    sl_buf_puts(&w->body, "}}");
+    return true;
+}
+
+bool node_build(struct sl_runtime *r, uint32_t slot, struct sl_write *w) {
+    struct node *n = r->slots.v[slot].node;
+
+    if (r->slots.v[slot].kind == SLOT_LEASE)
+        return build_lease(r, w);
+    if (n->step == NODE_GONE)
+        return false;
+    if (n->step == NODE_OK)
+        n->step = NODE_STATUS; /* its heartbeat */
+    sl_buf_puts(&w->path, "/api/v1/nodes");
+    w->method = SL_PATCH;
+    w->content_type = SL_MERGE_PATCH;
+    if (n->step == NODE_CREATE) {
+        w->method = SL_POST;
+        w->content_type = SL_JSON;
+        sl_buf_printf(&w->read_path, "/api/v1/nodes/%s", n->name);
+        jput_text(&w->body,
+                  "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":", n->name);
+        sl_buf_puts(&w->body, ",\"labels\":");
+        put_labels(&w->body, r, n);
+        sl_buf_puts(&w->body, "},\"spec\":{\"taints\":");
+        put_taints(&w->body, r, n);
+        sl_buf_puts(&w->body, "},\"status\":");
+        put_status(&w->body, r, n);
+        sl_buf_putc(&w->body, '}');
+        return true;
+    }
+    sl_buf_printf(&w->path, "/%s%s", n->name, n->step == NODE_STATUS ? "/status" : "");
+    if (n->step == NODE_DELETE) {
+        w->method = SL_DELETE;
+        w->content_type = NULL;
+    } else if (n->step == NODE_UPDATE) {
+        sl_buf_puts(&w->body, "{\"metadata\":{\"labels\":");
+        put_labels(&w->body, r, n);
+        sl_buf_puts(&w->body, "},\"spec\":{\"taints\":");
+        put_taints(&w->body, r, n);
+        sl_buf_puts(&w->body, "}}");
+    } else {
+        sl_buf_puts(&w->body, "{\"status\":");
+        put_status(&w->body, r, n);
+        sl_buf_putc(&w->body, '}');
+    }
+    return true;
+}
+
+static void lease_done(struct sl_runtime *r, uint32_t slot, enum sl_written how) {
+    if (how == SL_WRITTEN)
+        r->nodes->lease_is = true;
+    else if (how == SL_WRITE_CONFLICT)
+        r->nodes->lease_is = true;
+    else if (how == SL_WRITE_GONE)
+        r->nodes->lease_is = false;
+    if (how == SL_WRITTEN || how == SL_WRITE_GONE)
+        sl_writer_want_at(r->writer, slot, 1,
+                          r->port->mono + (how == SL_WRITTEN ? LEASE_EVERY : LEASE_AGAIN));
+}
+
+/* Does what was created say that it is ready? A server may drop the status of what is created. */
+static bool is_ready(const struct sl_reply *rp) {
+    yyjson_doc *d = NULL;
+    bool ready = false;
+
+    if (sl_json_read(rp->body, rp->len, &d, NULL) == 0)
+        ready = sl_json_condition(yyjson_doc_get_root(d), "Ready");
+    yyjson_doc_free(d);
+    return ready;
+}
+
+static void node_is_ok(struct sl_runtime *r, uint32_t slot, struct node *n) {
+    struct nodes *ns = r->nodes;
+
+    if (ns->ready < ns->wanted)
+        ns->ready++;
+    n->step = NODE_OK;
+    if (!n->sim)
+        sl_writer_want_at(r->writer, slot, 1, r->port->mono + STATUS_EVERY);
+}
+
+void node_done(struct sl_runtime *r, uint32_t slot, enum sl_written how,
+               const struct sl_reply *rp) {
+    struct node *n = r->slots.v[slot].node;
+
+    if (r->slots.v[slot].kind == SLOT_LEASE) {
+        lease_done(r, slot, how);
+        return;
+    }
+    if (how == SL_WRITE_REFUSED)
+        sl_log(SL_LOG_WARN, "the API refuses a node", SL_S("node", n->name),
+               SL_I("status", rp->status));
+    if (n->step == NODE_DELETE && (how == SL_WRITTEN || how == SL_WRITE_GONE)) {
+        n->step = NODE_GONE;
+        return;
+    }
+    if (how == SL_WRITE_GONE) { /* somebody deleted it; as a kubelet, we do not insist */
+        n->step = NODE_GONE;
+    } else if (how == SL_WRITTEN &&
+               (n->step == NODE_STATUS || (n->step == NODE_CREATE && is_ready(rp)))) {
+        node_is_ok(r, slot, n);
+    } else if (how == SL_WRITTEN) {
+        n->step = NODE_STATUS;
+        sl_writer_want(r->writer, slot, 0);
+    }
+}
+
+/* It is there already: others' taints stay. */
+void node_read(struct sl_runtime *r, uint32_t slot, const struct sl_reply *rp) {
+    struct node *n = r->slots.v[slot].node;
+    yyjson_doc *d = NULL;
+    yyjson_val *taints, *t;
+    struct sl_buf b;
+    size_t i, all;
+
+    if (r->slots.v[slot].kind == SLOT_LEASE || n->step != NODE_CREATE || rp->status != 200 ||
+        sl_json_read(rp->body, rp->len, &d, NULL) < 0)
+        return;
+    n->step = NODE_UPDATE;
+    sl_buf_init(&b, (size_t)256 << 10);
+    taints = jat(yyjson_doc_get_root(d), "spec.taints");
+    yyjson_arr_foreach (taints, i, all, t) {
+        if (strcmp(jstr(t, "key"), REAL_TAINT) != 0) {
+            jput(&b, t);
+            sl_buf_putc(&b, ',');
+        }
+    }
+    sl_freep(&n->taints);
+    n->taints = sl_strdup(sl_buf_str(&b));
+    sl_buf_done(&b);
+    yyjson_doc_free(d);
+}
+
+/* ---- all of them ---- */
+
+static struct node *add(struct sl_runtime *r, const char *name, bool sim, enum node_step step) {
+    struct node *n = sl_alloc0(1, sizeof *n);
+    const uint32_t slot = slot_new(r, SLOT_NODE);
+
+    n->name = sl_strdup(name);
+    n->sim = sim;
+    n->step = step;
+    r->slots.v[slot].node = n;
+    *sl_vec_push(&r->nodes->all) = n;
+    sl_writer_want(r->writer, slot, 0);
+    return n;
+}
+
+/* Simulated nodes of earlier runs. */
+static void listed(void *ctx, const struct sl_reply *rp) {
+    struct sl_runtime *r = ctx;
+    yyjson_doc *d = NULL;
+    yyjson_val *items, *o;
+    size_t i, n;
+
+    r->nodes->list.v = 0;
+    if (rp->status != 200 || sl_json_read(rp->body, rp->len, &d, NULL) < 0)
+        return;
+    items = jat(yyjson_doc_get_root(d), "items");
+    yyjson_arr_foreach (items, i, n, o) {
+        if (node_whose(r, jstr(o, "metadata.name")) == WHOSE_LOST)
+            (void)add(r, jstr(o, "metadata.name"), true, NODE_DELETE);
+    }
+    yyjson_doc_free(d);
+}
+
+void nodes_begin(struct sl_runtime *r) {
+    struct nodes *ns = r->nodes = sl_alloc0(1, sizeof *ns);
+    const struct sl_request_line rq = {
+        .method = SL_GET, .path = "/api/v1/nodes?labelSelector=sluice.dev%2Fsimulated%3Dtrue"};
+    char name[40];
+
+    look_around(r, ns);
+    ns->since = r->port->wall;
+    ns->wanted = r->sim.count + (r->node != NULL);
+    if (r->node) {
+        ns->real = add(r, r->node, false, NODE_CREATE);
+        ns->lease_slot = slot_new(r, SLOT_LEASE);
+        sl_writer_want(r->writer, ns->lease_slot, 1);
+    }
+    for (uint32_t i = 0; i < r->sim.count; i++) {
+        sim_name(name, i);
+        (void)add(r, name, true, NODE_CREATE);
+    }
+    ns->list = sl_port_request(r->port, &rq, listed, r);
+}
+
+void nodes_free(struct sl_runtime *r) {
+    struct nodes *ns = r->nodes;
+
+    if (!ns)
+        return;
+    sl_port_cancel(r->port, ns->list);
+    for (uint32_t i = 0; i < ns->all.n; i++) {
+        sl_freep(&ns->all.v[i]->name);
+        sl_freep(&ns->all.v[i]->taints);
+        sl_freep(&ns->all.v[i]);
+    }
+    sl_vec_free(&ns->all);
+    sl_freep(&r->nodes);
+}
+
+bool nodes_ready(const struct sl_runtime *r) {
+    return r->nodes->ready >= r->nodes->wanted;
+}

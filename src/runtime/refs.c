@@ -1,0 +1,162 @@
+/*
+ * ConfigMaps and Secrets that a pod names: read when it starts, and again when one of its
+ * containers is started again.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "api/json.h"
+#include "base/arena.h"
+#include "kube/secret.h"
+#include "runtime/runtime_int.h"
+
+#define AGAIN SL_SEC
+
+static void want(struct pod *p, bool secret, const char *name) {
+    struct real *re = p->real;
+
+    if (!*name || re->refs.n >= MAX_REFS)
+        return;
+    for (uint32_t i = 0; i < re->refs.n; i++)
+        if (re->refs.v[i].secret == secret && strcmp(re->refs.v[i].name, name) == 0)
+            return;
+    *sl_vec_push(&re->refs) = (struct ref){.secret = secret, .name = sl_strdup(name), .pod = p};
+}
+
+static void want_of_container(struct pod *p, yyjson_val *c) {
+    yyjson_val *env = jat(c, "env"), *from = jat(c, "envFrom"), *one;
+    size_t i, n;
+
+    yyjson_arr_foreach (env, i, n, one) {
+        want(p, false, jstr(one, "valueFrom.configMapKeyRef.name"));
+        want(p, true, jstr(one, "valueFrom.secretKeyRef.name"));
+    }
+    yyjson_arr_foreach (from, i, n, one) {
+        want(p, false, jstr(one, "configMapRef.name"));
+        want(p, true, jstr(one, "secretRef.name"));
+    }
+}
+
+static void want_all(struct pod *p) {
+    yyjson_val *spec = jat(yyjson_doc_get_root(p->real->doc), "spec"), *one, *source;
+    yyjson_val *volumes = jat(spec, "volumes");
+    size_t i, n, k, m;
+
+    for (uint32_t c = 0; c < p->n_cs; c++)
+        want_of_container(p, p->cs[c].spec);
+    yyjson_arr_foreach (volumes, i, n, one) {
+        yyjson_val *sources = jat(one, "projected.sources");
+        if (strncmp(jstr(one, "name"), "kube-api-access-", 16) == 0)
+            continue;
+        want(p, false, jstr(one, "configMap.name"));
+        want(p, true, jstr(one, "secret.secretName"));
+        yyjson_arr_foreach (sources, k, m, source) {
+            want(p, false, jstr(source, "configMap.name"));
+            want(p, true, jstr(source, "secret.name"));
+        }
+    }
+}
+
+static struct ref *ref_of(struct pod *p, const struct ref *r) {
+    return r >= p->real->refs.v && r < p->real->refs.v + p->real->refs.n ? (struct ref *)r : NULL;
+}
+
+static void answered(void *ctx, const struct sl_reply *rp) {
+    struct ref *r = ctx;
+    struct pod *p = r->pod;
+
+    sl_assert(ref_of(p, r));
+    r->call.v = 0;
+    if (rp->status == 404)
+        r->known = true;
+    else if (rp->status == 200 && sl_json_read(rp->body, rp->len, &r->doc, NULL) == 0)
+        r->known = true;
+    else
+        p->real->ask_at = p->rt->port->mono + AGAIN;
+    pod_dirty(p);
+}
+
+/* Names of objects need no escaping in a path. */
+static void ask(struct pod *p, struct ref *r) {
+    char path[SL_WRITER_MAX_PATH];
+
+    (void)snprintf(path, sizeof path, "/api/v1/namespaces/%.300s/%s/%.300s", p->ns,
+                   r->secret ? "secrets" : "configmaps", r->name);
+    r->call = sl_port_request(
+        p->rt->port, &(struct sl_request_line){.method = SL_GET, .path = path}, answered, r);
+}
+
+bool refs_get(struct pod *p) {
+    struct real *re = p->real;
+    bool all = true;
+
+    if (!re->asked) {
+        re->asked = true;
+        re->ask_at = 0;
+        want_all(p); /* from here on the vector does not move */
+    }
+    for (uint32_t i = 0; i < re->refs.n; i++) {
+        struct ref *r = &re->refs.v[i];
+        if (r->known)
+            continue;
+        all = false;
+        if (!r->call.v && p->rt->port->mono >= re->ask_at)
+            ask(p, r);
+        else if (!r->call.v)
+            pod_due(p, re->ask_at);
+    }
+    return all;
+}
+
+void refs_free(struct pod *p) {
+    struct real *re = p->real;
+
+    for (uint32_t i = 0; i < re->refs.n; i++) {
+        struct ref *r = &re->refs.v[i];
+        sl_port_cancel(p->rt->port, r->call);
+        sl_freep(&r->name);
+        yyjson_doc_free(r->doc);
+    }
+    sl_vec_free(&re->refs);
+}
+
+void refs_again(struct pod *p) {
+    if (p->real->refs.n == 0 && p->real->volumes)
+        return; /* nothing can have changed */
+    refs_free(p);
+    p->real->asked = false;
+    p->real->volumes = false;
+}
+
+yyjson_val *refs_find(const struct pod *p, bool secret, const char *name) {
+    for (uint32_t i = 0; i < p->real->refs.n; i++) {
+        const struct ref *r = &p->real->refs.v[i];
+        if (r->secret == secret && strcmp(r->name, name) == 0)
+            return r->doc ? yyjson_doc_get_root(r->doc) : NULL;
+    }
+    return NULL;
+}
+
+static const char *decoded(yyjson_val *v, struct sl_arena *a, size_t *ret_len) {
+    const size_t len = yyjson_get_len(v);
+    char *out = sl_arena_alloc(a, len / 4 * 3 + 4);
+    int64_t n = sl_base64_decode(yyjson_get_str(v), len, out);
+
+    if (n < 0)
+        return NULL;
+    *ret_len = (size_t)n;
+    return out;
+}
+
+const char *refs_value(yyjson_val *object, bool secret, const char *key, struct sl_arena *a,
+                       size_t *ret_len) {
+    yyjson_val *v = yyjson_obj_get(jat(object, "data"), key);
+
+    if (yyjson_is_str(v) && !secret) {
+        *ret_len = yyjson_get_len(v);
+        return yyjson_get_str(v);
+    }
+    if (!v && !secret)
+        v = yyjson_obj_get(jat(object, "binaryData"), key);
+    return yyjson_is_str(v) ? decoded(v, a, ret_len) : NULL;
+}

@@ -1,0 +1,272 @@
+/*
+ * Inside the runtime. One record per pod on one of our nodes; a pod of this machine has a 'real'
+ * part besides. All is level-triggered: what happens (an object, the end of a process, a deadline)
+ * marks a pod, and sl_runtime_tick looks at each marked pod once (pod_sync, sim_sync): starts,
+ * stops, sets its next deadline, and wants its status written if that has changed.
+ */
+#ifndef SL_RUNTIME_RUNTIME_INT_H
+#define SL_RUNTIME_RUNTIME_INT_H
+
+#include <yyjson.h>
+
+#include "base/heap.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "kube/json.h"
+#include "kube/reflector.h"
+#include "kube/writer.h"
+#include "runtime/cgroup.h"
+#include "runtime/logs.h"
+#include "runtime/runtime.h"
+#include "runtime/spawn.h"
+
+#define MAX_CONTAINERS 1024u
+#define MAX_REFS 256u /* ConfigMaps and Secrets of one pod */
+#define BACKOFF_FIRST (10 * SL_SEC)
+#define BACKOFF_MOST (5 * SL_MINUTE)
+#define BACKOFF_RESET (10 * SL_MINUTE) /* who ran that long begins anew */
+#define SIM_LABEL "sluice.dev/simulated"
+#define REAL_TAINT "sluice.dev/real"
+#define EXIT_CODE "sluice.dev/exit-code"
+
+enum role { ROLE_INIT, ROLE_SIDECAR, ROLE_MAIN };
+enum cstate { C_WAITING, C_STARTING, C_RUNNING, C_ENDED };
+
+/* How a run ended; times are of the wall. */
+struct ending {
+    bool is;
+    int code;
+    const char *reason;
+    char *message;
+    sl_time started, finished;
+    uint32_t run;
+};
+
+enum probe_kind { PROBE_STARTUP, PROBE_READY, PROBE_LIVE, PROBES };
+
+struct probe {
+    bool is, ok, started; /* the last verdict; whether it is asked yet */
+    uint32_t row;         /* equal answers in a row */
+    bool answer;
+    sl_time at; /* mono: when it is asked next */
+    struct asking *asking;
+};
+
+struct pod;
+
+struct container {
+    struct pod *pod;
+    yyjson_val *spec; /* of one on this machine */
+    char *name, *image;
+    enum role role;
+    enum cstate state;
+    const char *waiting; /* a reason, while it waits */
+    char *message;
+    struct ending now, last;
+    uint32_t restarts;
+    bool ready, up; /* 'up': its startup probe, if any, has succeeded */
+    sl_span backoff;
+    sl_time start_at; /* mono: not before */
+    sl_time started_mono, started_wall;
+    sl_time kill_at; /* mono: SIGTERM was sent; then SIGKILL. SL_TIME_NEVER: not asked to end */
+    sl_time term_at; /* mono: when a preStop hook has had its time. SL_TIME_NEVER: none runs */
+    bool ending, terminated; /* it was asked to end; SIGTERM was sent */
+    struct proc *proc, *hook;
+    struct logfile *log;
+    char *cgroup;
+    struct probe probes[PROBES];
+};
+
+struct ref {
+    bool secret, optional;
+    char *name;
+    sl_call call;
+    bool known;
+    yyjson_doc *doc; /* NULL with 'known': there is none */
+    struct pod *pod;
+};
+
+/* Of a pod on this machine. */
+struct real {
+    char *text;      /* the object, without managedFields */
+    yyjson_doc *doc; /* the same, read */
+    char *folder;
+    SL_VEC(struct ref) refs;
+    bool asked, volumes; /* refs are on their way or here; the folders are filled */
+    sl_time ask_at;
+};
+
+enum { COND_START, COND_INIT, COND_READY, COND_CONTAINERS, CONDS };
+
+struct pod {
+    struct sl_runtime *rt;
+    uint32_t slot, place; /* its number; its place in the heap of deadlines */
+    char *ns, *name, *uid, *version, *node;
+    struct real *real; /* NULL: on a simulated node */
+    struct container *cs;
+    uint32_t n_cs;
+    enum { ALWAYS, ON_FAILURE, NEVER } policy;
+    char *foreign; /* conditions of others, as JSON, each with a comma in front */
+    bool gates;    /* all readiness gates are true */
+    struct {
+        bool is, known;
+        sl_time since;
+    } conds[CONDS];
+    sl_time start; /* wall: status.startTime; 0: not yet */
+    int64_t generation;
+    sl_span grace;    /* terminationGracePeriodSeconds, or of the deletion */
+    sl_time deadline; /* mono: activeDeadlineSeconds; or the end of a simulated run */
+    sl_time due;      /* mono: when to look again */
+    bool dirty, seen, deleting;
+    bool stopping, ended; /* all its containers are asked to end; have ended for good */
+    bool fixed;           /* it had ended before we saw it: its status is not ours to change */
+    bool inited;          /* its init containers are through */
+    bool deleted;         /* the API was told that nothing of it is left */
+    bool lost;            /* the API does not know it any more */
+    const char *phase;    /* when ended */
+    const char *reason;   /* of the pod's end, if it was not its containers' */
+    const char *message;
+    int sim_code;               /* of one on a simulated node */
+    sl_span sim_for;            /* how long it runs there */
+    uint64_t told, sending;     /* hashes of the status that was written, and that is on its way */
+    bool told_end, sending_end; /* does it say that the pod has ended? */
+};
+
+enum slot_kind { SLOT_FREE, SLOT_POD, SLOT_NODE, SLOT_LEASE };
+struct slot {
+    enum slot_kind kind;
+    struct pod *pod;
+    struct node *node;
+};
+
+struct sl_runtime {
+    struct uv_loop_s *loop;
+    struct sl_port *port;
+    char *dir, *node;
+    char address[64]; /* of this machine */
+    struct sl_sim_nodes sim;
+    SL_VEC(struct slot) slots;
+    SL_VEC(uint32_t) free_slots;
+    struct sl_map by_name;  /* pods */
+    struct sl_map finished; /* hashes of uids: pods that have ended, as long as the API has them. An
+                               older state of one that still comes does not make it run again */
+    struct sl_heap timers;
+    SL_VEC(uint32_t) dirty;
+    struct sl_reflector *pods;
+    struct sl_writer *writer;
+    struct nodes *nodes;
+    struct spawner *spawner;
+    struct cgroups *cgroups;
+    sl_time event_at; /* mono: behind now by what may still be said */
+    uint32_t events;
+    bool stopped;
+    sl_time sweep_at; /* mono: when to look for folders of pods that are no more */
+};
+
+/* ---- runtime.c ---- */
+uint32_t slot_new(struct sl_runtime *r, enum slot_kind kind);
+void pod_dirty(struct pod *p);
+/* Look again at 'at' at the latest; forgotten when the pod is looked at. */
+void pod_due(struct pod *p, sl_time at);
+void pod_tell(struct pod *p); /* its status may have changed */
+void pod_drop(struct pod *p); /* the object is gone: so is all we have of it */
+
+/* ---- node.c ---- */
+void nodes_begin(struct sl_runtime *r);
+void nodes_free(struct sl_runtime *r);
+bool nodes_ready(const struct sl_runtime *r);
+bool node_build(struct sl_runtime *r, uint32_t slot, struct sl_write *w);
+void node_done(struct sl_runtime *r, uint32_t slot, enum sl_written how, const struct sl_reply *rp);
+void node_read(struct sl_runtime *r, uint32_t slot, const struct sl_reply *rp);
+enum whose {
+    WHOSE_OTHER,
+    WHOSE_REAL,
+    WHOSE_SIM,
+    WHOSE_LOST
+}; /* LOST: a simulated node of an earlier run */
+enum whose node_whose(const struct sl_runtime *r, const char *name);
+/* What a container may use of this machine: "cpu" in milli, "memory" and "ephemeral-storage" in
+ * bytes. */
+int64_t node_allocatable(const struct sl_runtime *r, const char *resource);
+
+/* ---- pod.c ---- */
+void pod_take(struct sl_runtime *r, yyjson_val *o);
+struct pod *pod_find(struct sl_runtime *r, const char *ns, const char *name);
+void pod_sync(struct pod *p);
+void pod_free(struct pod *p);
+/* All containers end, then the pod; reason NULL: as its containers ended. */
+void pod_stop(struct pod *p, const char *reason, const char *message);
+
+/* ---- sim.c ---- */
+void sim_take(struct pod *p, yyjson_val *o);
+void sim_sync(struct pod *p);
+/* How long a pod runs on a simulated node; SL_TIME_NEVER: until it is deleted. */
+sl_span sim_span(yyjson_val *pod);
+
+/* ---- status.c ---- */
+const char *pod_phase(const struct pod *p);
+void pod_status(struct pod *p, struct sl_buf *b);
+
+/* ---- container.c ---- */
+/* Restarted when it ends with this code? */
+bool container_restarts(const struct container *c, int code);
+void container_start(struct container *c);
+/* Asks it to end: preStop, SIGTERM, after 'grace' SIGKILL. Again with less is fine. */
+void container_stop(struct container *c, sl_span grace);
+/* Deadlines of the container: kills, hooks, probes. */
+void container_tick(struct container *c);
+void container_done(struct container *c);
+void ending_clear(struct ending *e);
+
+/* ---- event.c ---- */
+void container_event(struct container *c, bool warning, const char *reason, const char *note);
+
+/* ---- launch.c ---- */
+/* What a process of this container needs: its own (command NULL), or another beside it. l is filled
+ * in any case. */
+int launch_make(struct container *c, yyjson_val *command, struct launch *l,
+                struct sl_err *err) _must_check_;
+
+/* ---- env.c ---- */
+struct sl_arena;
+struct vars {
+    SL_VEC(const char *) v; /* "NAME=value", in the arena */
+};
+const char *vars_get(const struct vars *v, const char *name);
+void vars_set(struct vars *v, struct sl_arena *a, const char *name, const char *value);
+/* $(NAME) as Kubernetes expands it: unknown ones stay, $$ is $. */
+char *vars_expand(const struct vars *v, struct sl_arena *a, const char *text);
+int vars_of(struct container *c, struct vars *v, struct sl_arena *a,
+            struct sl_err *err) _must_check_;
+/* The text of a fieldRef; NULL if there is no such field. */
+const char *field_text(struct pod *p, struct sl_arena *a, const char *path);
+/* That of a resourceFieldRef. */
+const char *resource_text(struct pod *p, struct sl_arena *a, yyjson_val *container,
+                          const char *resource, const char *divisor);
+
+/* ---- refs.c ---- */
+/* Asks for the ConfigMaps and Secrets that the pod names. True when all answers are here. */
+bool refs_get(struct pod *p);
+void refs_free(struct pod *p);
+/* Forgets them, so that the next start sees what they say then. */
+void refs_again(struct pod *p);
+/* NULL: there is none. */
+yyjson_val *refs_find(const struct pod *p, bool secret, const char *name);
+/* The bytes of a key; NULL: no such key. They are in the arena. */
+const char *refs_value(yyjson_val *object, bool secret, const char *key, struct sl_arena *a,
+                       size_t *ret_len);
+
+/* ---- volume.c ---- */
+int volumes_make(struct pod *p, struct sl_err *err) _must_check_;
+/* Where a volume's folder is; into the arena. NULL: it is not one of ours. */
+const char *volume_folder(struct pod *p, yyjson_val *volume, struct sl_arena *a);
+int folder_make(const char *path, unsigned mode); /* with its parents; 0 or -errno */
+void folder_remove(const char *path);
+int file_write(const char *path, const char *bytes, size_t len, unsigned mode);
+
+/* ---- probe.c ---- */
+void probes_begin(struct container *c);
+void probes_end(struct container *c);
+void probes_tick(struct container *c);
+
+#endif

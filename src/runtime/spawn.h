@@ -1,0 +1,75 @@
+/*
+ * Processes. Each command runs under a keeper: a small process of ours that starts it, forwards
+ * SIGTERM to its whole group, adopts whatever it leaves behind (PR_SET_CHILD_SUBREAPER), and when
+ * the command has ended ends all of that too. So nothing survives its container, however it forks
+ * and daemonises, without any privilege; and when this program dies, by whatever signal, its
+ * keepers are told by the kernel and end what they keep.
+ *
+ * Where the machine allows, a command with mounts gets a mount namespace of its own (root, or a
+ * user namespace).
+ */
+#ifndef SL_RUNTIME_SPAWN_H
+#define SL_RUNTIME_SPAWN_H
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/vec.h"
+
+struct uv_loop_s;
+struct spawner;
+struct proc;
+
+/* How a command gets a mount namespace: not at all, as root, in a user namespace. */
+enum own_mounts { MOUNTS_NO, MOUNTS_ROOT, MOUNTS_USER };
+
+struct mount_point {
+    const char *from, *to; /* 'to' is absolute */
+    bool read_only, file;
+};
+
+struct launch {
+    struct sl_arena arena; /* holds all of this */
+    const char **argv, **envp;
+    const char **tries; /* paths to try for argv[0], NULL-terminated */
+    const char *cwd;
+    const char *root; /* an empty folder that a new root may be put together in; NULL: no mounts */
+    SL_VEC(struct mount_point) mounts;
+    int64_t uid, gid; /* -1: ours */
+    int cgroup_fd;    /* of cgroup.procs; -1: none. Closed by launch_done */
+    bool no_program;  /* it cannot be made because nobody knows what to run */
+};
+
+enum proc_event {
+    PROC_STARTED, /* the command runs */
+    PROC_NOT,     /* it does not: 'text' says why. PROC_ENDED follows */
+    PROC_ENDED,   /* nothing of it is left; 'code' as a shell would say it. The proc is gone after
+                     this call */
+};
+struct proc_note {
+    enum proc_event event;
+    int code;
+    const char *text;
+};
+typedef void (*proc_fn)(void *ctx, const struct proc_note *n);
+/* What it wrote; len 0: the stream has ended. */
+typedef void (*proc_output_fn)(void *ctx, bool is_err, const char *bytes, size_t len);
+
+struct spawner *spawner_new(struct uv_loop_s *loop);
+void spawner_free(struct spawner *s); /* kills what is left */
+/* Can a command have its own mounts here? */
+bool spawner_mounts(const struct spawner *s);
+/* As on a machine that allows only this; false: this one does not. For tests. */
+bool spawner_mounts_by(struct spawner *s, enum own_mounts how);
+/* A failure here is of the machine (no more processes or files). 'output' NULL: to nowhere. */
+int proc_start(struct spawner *s, const struct launch *l, proc_fn fn, proc_output_fn output,
+               void *ctx, struct proc **ret, struct sl_err *err) _must_check_;
+void proc_term(struct proc *p); /* SIGTERM to its group */
+void proc_kill(struct proc *p); /* SIGKILL to all of it */
+/* No callback comes any more; it is killed. */
+void proc_abandon(struct proc *p);
+/* Ends all: SIGTERM, and SIGKILL after grace_ms. Returns when they are gone; no callback comes. */
+void spawner_end_all(struct spawner *s, uint32_t grace_ms);
+
+void launch_done(struct launch *l);
+
+#endif

@@ -1,0 +1,18 @@
+/*
+ * Texts that are built into the program (tools/embed): api/kubernetes. Private to src/schema.
+ */
+#ifndef SL_SCHEMA_BUILTIN_H
+#define SL_SCHEMA_BUILTIN_H
+
+#include <stddef.h>
+
+struct sl_embedded {
+    const char *name, *text;
+    size_t len;
+};
+extern const struct sl_embedded sl_builtin_types[];
+extern const size_t sl_builtin_types_n;
+extern const struct sl_embedded sl_builtin_numbers[]; /* one: of fields in protobuf */
+extern const size_t sl_builtin_numbers_n;
+
+#endif

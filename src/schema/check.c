@@ -1,0 +1,565 @@
+/*
+ * Values against schemas. What applies depends on the type of the value: a text that should have
+ * been a number is told so, and is held against the rules for texts all the same, as the API server
+ * does.
+ */
+#include "schema/check.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "schema/pattern.h"
+#include "schema/value.h"
+
+#define PATH_MAX_BYTES ((size_t)4 << 10)
+#define MAX_WORDS 256u /* of an enum, in a message */
+#define SCRATCH_MAX_BYTES ((size_t)64 << 20)
+
+struct checking {
+    struct sl_field_errs *errs;
+    const struct sl_path *base; /* where the object stands; its own words begin below it */
+    bool quiet; /* only whether something is wrong is asked, so that nothing is looked at twice */
+    uint32_t seen; /* values that were looked at: of several schemas that fail, the one that fits
+                      best has seen most */
+};
+
+/* ---- words ---- */
+
+static const char *path_text(struct checking *c, const struct sl_path *at) {
+    _cleanup_(sl_buf_done) struct sl_buf text, base;
+
+    sl_buf_init(&text, PATH_MAX_BYTES);
+    sl_buf_init(&base, PATH_MAX_BYTES);
+    if (at)
+        sl_path_print(at, &text);
+    if (c->base)
+        sl_path_print(c->base, &base);
+    const char *below = sl_buf_str(&text) + (base.len < text.len ? base.len : text.len);
+    return sl_arena_strdup(c->errs->arena, *below == '.' ? below + 1 : below);
+}
+
+/* Go's name of what is at no path. */
+#define NOWHERE SL_PATH(NULL, "<nil>")
+#define PLACE(at) ((at) ? (at) : NOWHERE)
+#define INVALID(c, at, bad, fmt, ...)                                                              \
+    sl_field_invalid((c)->errs, PLACE(at), bad, "%s in body " fmt, path_text(c, at), __VA_ARGS__)
+
+static const char *const type_words[] = {
+    [SL_T_ANY] = "",
+    [SL_T_OBJECT] = "object",
+    [SL_T_MAP] = "object",
+    [SL_T_LIST] = "array",
+    [SL_T_STRING] = "string",
+    [SL_T_INT] = "integer",
+    [SL_T_NUMBER] = "number",
+    [SL_T_BOOL] = "boolean",
+    [SL_T_INT_OR_STRING] = "integer,string",
+    [SL_T_QUANTITY] = "integer,string",
+};
+
+static const char *word_of(yyjson_val *v) {
+    switch (yyjson_get_type(v)) {
+    case YYJSON_TYPE_NULL:
+        return "null";
+    case YYJSON_TYPE_BOOL:
+        return "boolean";
+    case YYJSON_TYPE_NUM:
+        return yyjson_is_real(v) ? "number" : "integer";
+    case YYJSON_TYPE_STR:
+        return "string";
+    case YYJSON_TYPE_ARR:
+        return "array";
+    default:
+        return "object";
+    }
+}
+
+static bool is_whole(yyjson_val *v) {
+    return yyjson_is_int(v) ||
+           (yyjson_is_real(v) && trunc(yyjson_get_real(v)) == yyjson_get_real(v));
+}
+
+static bool has_type(const struct sl_schema *s, yyjson_val *v) {
+    switch (s->type) {
+    case SL_T_ANY:
+        return true;
+    case SL_T_OBJECT:
+    case SL_T_MAP:
+        return yyjson_is_obj(v);
+    case SL_T_LIST:
+        return yyjson_is_arr(v);
+    case SL_T_STRING:
+        return yyjson_is_str(v);
+    case SL_T_INT:
+        return is_whole(v);
+    case SL_T_NUMBER:
+        return yyjson_is_num(v);
+    case SL_T_BOOL:
+        return yyjson_is_bool(v);
+    case SL_T_INT_OR_STRING:
+    case SL_T_QUANTITY:
+        return yyjson_is_str(v) || is_whole(v);
+    }
+    return false;
+}
+
+/* ---- types ---- */
+
+static void wrong_type(struct checking *c, const struct sl_path *at, const char *want,
+                       const char *got) {
+    sl_field_invalid(c->errs, PLACE(at), sl_bad_str(got), "%s in body must be of type %s: \"%s\"",
+                     path_text(c, at), want, got);
+}
+
+static void check_type(struct checking *c, const struct sl_schema *s, yyjson_val *v,
+                       const struct sl_path *at) {
+    bool formatted = s->format && s->type != SL_T_ANY;
+
+    if (yyjson_is_null(v)) {
+        if (s->type != SL_T_ANY && !s->nullable)
+            wrong_type(c, at, type_words[s->type], "null");
+    } else if (has_type(s, v)) {
+        return;
+    } else if (formatted && !yyjson_is_str(v) && !yyjson_is_arr(v)) {
+        wrong_type(c, at, s->format,
+                   yyjson_is_real(v)  ? "float64"
+                   : yyjson_is_int(v) ? "int64"
+                                      : "");
+    } else if (!formatted || s->type == SL_T_INT || s->type == SL_T_NUMBER) {
+        wrong_type(c, at, type_words[s->type], word_of(v));
+    }
+}
+
+/* ---- rules ---- */
+
+static bool is_one_of(yyjson_val *words, yyjson_val *v) {
+    size_t i, max;
+    yyjson_val *word;
+
+    yyjson_arr_foreach (words, i, max, word) {
+        if (yyjson_equals(word, v) ||
+            (yyjson_is_num(word) && yyjson_is_num(v) && yyjson_get_num(word) == yyjson_get_num(v)))
+            return true;
+    }
+    return false;
+}
+
+static void check_words(struct checking *c, yyjson_val *words, yyjson_val *v,
+                        const struct sl_path *at) {
+    const char *text[MAX_WORDS];
+    size_t i, max, n = 0;
+    yyjson_val *word;
+
+    if (is_one_of(words, v))
+        return;
+    yyjson_arr_foreach (words, i, max, word) {
+        if (n < MAX_WORDS && yyjson_is_str(word)) {
+            text[n++] = yyjson_get_str(word);
+        } else if (n < MAX_WORDS) {
+            char *json = yyjson_val_write(word, 0, NULL);
+            text[n++] = sl_arena_strdup(c->errs->arena, json ? json : "");
+            free(json);
+        }
+    }
+    sl_field_unsupported(c->errs, PLACE(at),
+                         yyjson_is_str(v) ? sl_bad_strn(yyjson_get_str(v), yyjson_get_len(v))
+                                          : sl_bad_json(v),
+                         text, n);
+}
+
+static int64_t letters(const char *s, size_t len) {
+    int64_t n = 0;
+
+    for (size_t i = 0; i < len; i++)
+        n += (s[i] & 0xc0) != 0x80;
+    return n;
+}
+
+/* The first that does not hold. */
+static void check_text(struct checking *c, const struct sl_schema_rules *r, yyjson_val *v,
+                       const struct sl_path *at) {
+    const char *s = yyjson_get_str(v);
+    size_t len = yyjson_get_len(v);
+    int64_t n = letters(s, len);
+
+    if (r->letters.max >= 0 && n > r->letters.max)
+        sl_field_too_long(c->errs, PLACE(at), (size_t)r->letters.max);
+    else if (n < r->letters.min)
+        INVALID(c, at, sl_bad_strn(s, len), "should be at least %lld chars long",
+                (long long)r->letters.min);
+    else if (r->compiled && !sl_pattern_matches(r->compiled, s, len))
+        INVALID(c, at, sl_bad_strn(s, len), "should match '%s'", r->pattern);
+}
+
+/* The shortest digits that mean this number, as Go prints it. */
+static const char *number_text(double d, bool whole, char out[40]) {
+    if (whole) {
+        snprintf(out, 40, "%lld", (long long)d);
+        return out;
+    }
+    for (int digits = 1; digits <= 17; digits++) {
+        snprintf(out, 40, "%.*g", digits, d);
+        if (strtod(out, NULL) == d)
+            break;
+    }
+    return out;
+}
+
+static bool is_multiple(double d, double of) {
+    double times = of < 1 ? 1 / of * d : d / of;
+    return fabs(times - round(times)) <= 1e-9;
+}
+
+static void check_number(struct checking *c, const struct sl_schema *s, yyjson_val *v,
+                         const struct sl_path *at) {
+    const struct sl_schema_rules *r = s->rules;
+    double d = yyjson_get_num(v);
+    bool whole = yyjson_is_int(v);
+    char text[40];
+
+    bool narrow = s->format && strcmp(s->format, "int32") == 0;
+    if (s->type == SL_T_INT && (!is_whole(v) || (narrow && (d > INT32_MAX || d < INT32_MIN)) ||
+                                d >= 0x1p63 || d < -0x1p63))
+        sl_field_invalid(c->errs, NOWHERE, sl_bad_str(""),
+                         "Checked value must be of type integer %s%s in %s",
+                         s->format ? "with format " : "(default format)",
+                         s->format ? s->format : "", path_text(c, at));
+    if (!r)
+        return;
+    if (r->multiple_of > 0 && !is_multiple(d, r->multiple_of))
+        INVALID(c, at, sl_bad_json(v), "should be a multiple of %s",
+                number_text(r->multiple_of, whole, text));
+    if (r->has_min && (r->exclusive_min ? d <= r->min : d < r->min))
+        INVALID(c, at, sl_bad_json(v), "should be greater than %s%s",
+                r->exclusive_min ? "" : "or equal to ", number_text(r->min, whole, text));
+    if (r->has_max && (r->exclusive_max ? d >= r->max : d > r->max))
+        INVALID(c, at, sl_bad_json(v), "should be less than %s%s",
+                r->exclusive_max ? "" : "or equal to ", number_text(r->max, whole, text));
+}
+
+/* ---- several schemas ---- */
+
+static void check(struct checking *c, const struct sl_schema *s, yyjson_val *v, yyjson_val *old,
+                  const struct sl_path *at);
+
+/* Does it hold? What does not is forgotten. */
+static bool holds(struct checking *c, const struct sl_schema *s, yyjson_val *v,
+                  const struct sl_path *at, uint32_t *ret_seen) {
+    struct sl_arena arena;
+    struct sl_field_errs errs = {.arena = &arena};
+    struct checking sub = {.errs = &errs, .base = c->base, .quiet = true};
+
+    sl_arena_init(&arena, SCRATCH_MAX_BYTES);
+    check(&sub, s, v, NULL, at);
+    sl_arena_done(&arena);
+    *ret_seen = sub.seen;
+    return errs.n == 0;
+}
+
+/* How many of them hold; *ret_best: the one that fits best of those that do not. */
+static uint32_t how_many_hold(struct checking *c, const struct sl_schema *const *of, uint32_t n,
+                              yyjson_val *v, const struct sl_path *at,
+                              const struct sl_schema **ret_best) {
+    uint32_t good = 0, seen, most = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (holds(c, of[i], v, at, &seen)) {
+            good++;
+        } else if (seen > most) {
+            most = seen;
+            *ret_best = of[i];
+        }
+    }
+    return good;
+}
+
+static void check_all_of(struct checking *c, const struct sl_schema_rules *r, yyjson_val *v,
+                         const struct sl_path *at) {
+    uint32_t good = 0;
+
+    for (uint32_t i = 0; i < r->n_all_of; i++) {
+        uint32_t before = c->errs->n + c->errs->dropped;
+        check(c, r->all_of[i], v, NULL, at);
+        good += c->errs->n + c->errs->dropped == before;
+    }
+    if (good < r->n_all_of)
+        sl_field_invalid(c->errs, NOWHERE, sl_bad_str(""),
+                         "\"%s\" must validate all the schemas (allOf)%s", path_text(c, at),
+                         good == 0 ? ". None validated" : "");
+}
+
+static void check_logic(struct checking *c, const struct sl_schema_rules *r, yyjson_val *v,
+                        const struct sl_path *at) {
+    const struct sl_schema *best = NULL;
+    uint32_t good, seen;
+
+    if (r->n_any_of > 0 && how_many_hold(c, r->any_of, r->n_any_of, v, at, &best) == 0) {
+        sl_field_invalid(c->errs, NOWHERE, sl_bad_str(""),
+                         "\"%s\" must validate at least one schema (anyOf)", path_text(c, at));
+        if (!c->quiet)
+            check(c, best, v, NULL, at);
+    }
+    if (r->n_one_of > 0 && (good = how_many_hold(c, r->one_of, r->n_one_of, v, at, &best)) != 1) {
+        char found[48] = "Found none valid";
+        if (good > 0)
+            snprintf(found, sizeof(found), "Found %u valid alternatives", good);
+        sl_field_invalid(c->errs, NOWHERE, sl_bad_str(""),
+                         "\"%s\" must validate one and only one schema (oneOf). %s",
+                         path_text(c, at), found);
+        if (good == 0 && !c->quiet)
+            check(c, best, v, NULL, at);
+    }
+    check_all_of(c, r, v, at);
+    if (r->none_of && holds(c, r->none_of, v, at, &seen))
+        sl_field_invalid(c->errs, NOWHERE, sl_bad_str(""),
+                         "\"%s\" must not validate the schema (not)", path_text(c, at));
+}
+
+/* ---- lists and objects ---- */
+
+/* The item with the same keys; NULL if there is none. */
+static yyjson_val *same_item(const struct sl_schema *s, yyjson_val *list, yyjson_val *item) {
+    size_t i, max;
+    yyjson_val *other;
+
+    if (s->merge != SL_MERGE_KEYED)
+        return NULL;
+    yyjson_arr_foreach (list, i, max, other) {
+        bool same = true;
+        for (uint32_t k = 0; k < s->n_keys && same; k++) {
+            yyjson_val *x = yyjson_obj_get(item, s->keys[k]),
+                       *y = yyjson_obj_get(other, s->keys[k]);
+            same = x && y ? yyjson_equals(x, y) : !x && !y;
+        }
+        if (same)
+            return other;
+    }
+    return NULL;
+}
+
+static void check_items(struct checking *c, const struct sl_schema *s, yyjson_val *v,
+                        yyjson_val *old, const struct sl_path *at) {
+    const struct sl_schema_rules *r = s->rules;
+    int64_t n = (int64_t)yyjson_arr_size(v);
+    size_t i, max;
+    yyjson_val *item;
+
+    if (s->items && s->type != SL_T_MAP) {
+        yyjson_arr_foreach (v, i, max, item) {
+            check(c, s->items, item, same_item(s, old, item), SL_PATH_AT(at, i));
+        }
+    }
+    if (r && n < r->items.min)
+        INVALID(c, at, sl_bad_int(n), "should have at least %lld items", (long long)r->items.min);
+    if (r && r->items.max >= 0 && n > r->items.max)
+        sl_field_too_many(c->errs, PLACE(at), (size_t)n, (size_t)r->items.max);
+}
+
+static void check_embedded(struct checking *c, yyjson_val *v, const struct sl_path *at) {
+    static const char *const names[] = {"apiVersion", "kind"};
+
+    for (size_t i = 0; i < SL_LEN(names); i++) {
+        yyjson_val *x = yyjson_obj_get(v, names[i]);
+        if (!x)
+            sl_field_required(c->errs, SL_PATH(at, names[i]), "");
+        else if (yyjson_is_str(x) && yyjson_get_len(x) == 0)
+            sl_field_invalid(c->errs, SL_PATH(at, names[i]), sl_bad_str(""), "must not be empty");
+    }
+}
+
+static void check_fields(struct checking *c, const struct sl_schema *s, yyjson_val *v,
+                         yyjson_val *old, const struct sl_path *at) {
+    const struct sl_schema_rules *r = s->rules;
+    int64_t n = (int64_t)yyjson_obj_size(v);
+    size_t i, max;
+    yyjson_val *key, *item;
+
+    if (r && n < r->fields.min)
+        INVALID(c, at, sl_bad_int(n), "should have at least %lld properties",
+                (long long)r->fields.min);
+    if (r && r->fields.max >= 0 && n > r->fields.max)
+        sl_field_too_many(c->errs, PLACE(at), (size_t)n, (size_t)r->fields.max);
+    /* An iterator goes on from where it found the last: mostly the next is what is looked for. */
+    yyjson_obj_iter before = yyjson_obj_iter_with(old);
+    bool known = yyjson_is_obj(old);
+    bool *there = s->n_fields > 0 ? sl_alloc0(s->n_fields, sizeof(*there)) : NULL;
+    yyjson_obj_foreach (v, i, max, key, item) {
+        const char *name = yyjson_get_str(key);
+        size_t len = yyjson_get_len(key);
+        const struct sl_schema_field *f = sl_schema_field(s, name, len);
+        const struct sl_schema *of = f ? f->schema : s->type == SL_T_MAP ? s->items : NULL;
+        if (f)
+            there[f - s->fields] = true;
+        if (of && !of->go)
+            check(c, of, item, known ? yyjson_obj_iter_getn(&before, name, len) : NULL,
+                  SL_PATH(at, name));
+    }
+    for (uint32_t f = 0; f < s->n_fields; f++)
+        if (s->fields[f].required && !there[f])
+            sl_field_required(c->errs, SL_PATH(at, s->fields[f].name), "");
+    free(there);
+    if (s->embedded && at != c->base)
+        check_embedded(c, v, at);
+}
+
+static void check(struct checking *c, const struct sl_schema *s, yyjson_val *v, yyjson_val *old,
+                  const struct sl_path *at) {
+    const struct sl_schema_rules *r = s->rules;
+
+    c->seen++;
+    if ((old && yyjson_equals(v, old)) || c->errs->n == SL_FIELD_ERRS_MAX)
+        return; /* nothing new, or nobody would read it */
+    check_type(c, s, v, at);
+    if (!yyjson_is_null(v)) {
+        if (r)
+            check_logic(c, r, v, at);
+        if (r && yyjson_is_str(v))
+            check_text(c, r, v, at);
+        if (yyjson_is_str(v) && s->format && s->type != SL_T_LIST &&
+            !sl_value_format(s->format, yyjson_get_str(v), yyjson_get_len(v)))
+            INVALID(c, at, sl_bad_strn(yyjson_get_str(v), yyjson_get_len(v)),
+                    "must be of type %s: \"%s\"", s->format, yyjson_get_str(v));
+        if (yyjson_is_num(v))
+            check_number(c, s, v, at);
+        if (yyjson_is_arr(v))
+            check_items(c, s, v, old, at);
+    }
+    if (r && r->words)
+        check_words(c, r->words, v, at);
+    if (yyjson_is_obj(v))
+        check_fields(c, s, v, old, at);
+}
+
+/* ---- sets and keyed lists ---- */
+
+/* What an item is known by: itself, or its keys. */
+static yyjson_mut_val *identity(const struct sl_schema *s, yyjson_mut_doc *doc, yyjson_val *item) {
+    if (s->merge == SL_MERGE_SET)
+        return yyjson_val_mut_copy(doc, item);
+    yyjson_mut_val *keys = yyjson_mut_obj(doc);
+    for (uint32_t k = 0; k < s->n_keys; k++) {
+        yyjson_val *v = yyjson_obj_get(item, s->keys[k]);
+        if (v)
+            yyjson_mut_obj_add_val(doc, keys, s->keys[k], yyjson_val_mut_copy(doc, v));
+    }
+    return keys;
+}
+
+struct known {
+    const char *text; /* of the identity */
+    size_t len, at;
+};
+
+static int by_text(const void *a, const void *b) {
+    const struct known *x = a, *y = b;
+    int r = x->len != y->len ? (x->len < y->len ? -1 : 1) : memcmp(x->text, y->text, x->len);
+    return r != 0 ? r : x->at < y->at ? -1 : 1;
+}
+
+static int by_place(const void *a, const void *b) {
+    const struct known *x = a, *y = b;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static void tell_double(struct sl_field_errs *errs, const struct known *k,
+                        const struct sl_path *at) {
+    yyjson_doc *doc = yyjson_read(k->text, k->len, 0);
+    yyjson_val *v = yyjson_doc_get_root(doc);
+    bool text = yyjson_is_str(v);
+
+    sl_field_duplicate(errs, SL_PATH_AT(at, k->at),
+                       text ? sl_bad_strn(yyjson_get_str(v), yyjson_get_len(v)) : sl_bad_json(v),
+                       "");
+    yyjson_doc_free(doc);
+}
+
+/* The second of those that are the same is told; further ones are not. */
+static void tell_doubles(struct sl_field_errs *errs, struct known *known, size_t n,
+                         const struct sl_path *at) {
+    size_t told = 0;
+
+    qsort(known, n, sizeof(*known), by_text);
+    for (size_t i = 1, run = 1; i < n; i++) {
+        bool same = known[i].len == known[i - 1].len &&
+                    memcmp(known[i].text, known[i - 1].text, known[i].len) == 0;
+        run = same ? run + 1 : 1;
+        if (run == 2)
+            known[told++] = known[i];
+    }
+    qsort(known, told, sizeof(*known), by_place);
+    for (size_t i = 0; i < told && errs->n < SL_FIELD_ERRS_MAX; i++)
+        tell_double(errs, &known[i], at);
+}
+
+static void check_doubles(struct sl_field_errs *errs, const struct sl_schema *s, yyjson_val *list,
+                          const struct sl_path *at) {
+    size_t i, max, n = yyjson_arr_size(list);
+    struct known *known = sl_alloc0(n, sizeof(*known));
+    char **texts = sl_alloc0(n, sizeof(*texts));
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_val *item;
+
+    sl_assert(doc);
+    yyjson_arr_foreach (list, i, max, item) {
+        size_t len = 0;
+        texts[i] = yyjson_mut_val_write(identity(s, doc, item), 0, &len);
+        known[i] = (struct known){.text = texts[i] ? texts[i] : "", .len = len, .at = i};
+    }
+    yyjson_mut_doc_free(doc);
+    tell_doubles(errs, known, n, at);
+    for (i = 0; i < n; i++)
+        free(texts[i]);
+    sl_freep(&texts);
+    sl_freep(&known);
+}
+
+static void check_lists(struct sl_field_errs *errs, const struct sl_schema *s, yyjson_val *v,
+                        const struct sl_path *at) {
+    size_t i, max;
+    yyjson_val *key, *item;
+
+    if (s->type == SL_T_LIST && yyjson_is_arr(v)) {
+        bool keyed = s->merge == SL_MERGE_KEYED;
+        yyjson_arr_foreach (v, i, max, item) {
+            if (keyed && !yyjson_is_obj(item) && !yyjson_is_null(item)) {
+                sl_field_invalid(errs, SL_PATH_AT(at, i), sl_bad_json(item),
+                                 "must be an object for an array of list-type map");
+                return;
+            }
+        }
+        if (yyjson_arr_size(v) > 1 && (keyed || s->merge == SL_MERGE_SET))
+            check_doubles(errs, s, v, at);
+        yyjson_arr_foreach (v, i, max, item) {
+            check_lists(errs, s->items, item, SL_PATH_AT(at, i));
+        }
+    } else if (s->type == SL_T_MAP && yyjson_is_obj(v)) {
+        yyjson_obj_foreach (v, i, max, key, item) {
+            check_lists(errs, s->items, item, SL_PATH_KEY(at, yyjson_get_str(key)));
+        }
+    } else if (s->type == SL_T_OBJECT && yyjson_is_obj(v)) {
+        yyjson_obj_foreach (v, i, max, key, item) {
+            const struct sl_schema_field *f =
+                sl_schema_field(s, yyjson_get_str(key), yyjson_get_len(key));
+            if (f && !f->schema->go)
+                check_lists(errs, f->schema, item, SL_PATH(at, f->name));
+        }
+    }
+}
+
+void sl_schema_check_update(const struct sl_schema *s, yyjson_val *object, yyjson_val *old,
+                            const struct sl_path *at, struct sl_field_errs *errs) {
+    struct checking c = {.errs = errs, .base = at};
+
+    if (s->go)
+        return;
+    check(&c, s, object, old, at);
+    check_lists(errs, s, object, at);
+}
+
+void sl_schema_check(const struct sl_schema *s, yyjson_val *object, const struct sl_path *at,
+                     struct sl_field_errs *errs) {
+    sl_schema_check_update(s, object, NULL, at, errs);
+}

@@ -1,0 +1,221 @@
+/*
+ * Can an object be read into the types of its kind? The first value that cannot is told with Go's
+ * words: the struct and the path of fields (without indices and keys), and the type of the value.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "schema/check.h"
+#include "schema/value.h"
+
+#define PATH_MAX_BYTES ((size_t)1 << 10)
+#define TYPE_MAX_BYTES ((size_t)256)
+
+/* Where we are: fields only. */
+struct place {
+    const struct place *up;
+    const struct sl_schema *in; /* the struct */
+    const struct sl_schema_field *field;
+};
+
+static void print_place(const struct place *at, struct sl_buf *out) {
+    if (at->up) {
+        print_place(at->up, out);
+        sl_buf_putc(out, '.');
+    }
+    if (at->field->part)
+        sl_buf_printf(out, "%s.", at->field->part);
+    sl_buf_puts(out, at->field->name);
+}
+
+static void print_type(const struct sl_schema *s, struct sl_buf *out) {
+    if (s->go) {
+        sl_buf_puts(out, s->go);
+        return;
+    }
+    sl_buf_puts(out, s->type == SL_T_LIST ? "[]" : "map[string]");
+    if (s->items)
+        print_type(s->items, out);
+}
+
+static const char *value_word(yyjson_val *v) {
+    switch (yyjson_get_type(v)) {
+    case YYJSON_TYPE_STR:
+        return "string";
+    case YYJSON_TYPE_NUM:
+        return "number";
+    case YYJSON_TYPE_BOOL:
+        return "bool";
+    case YYJSON_TYPE_ARR:
+        return "array";
+    default:
+        return "object";
+    }
+}
+
+/* As it was written, which for numbers that fit nowhere is what is said of them. */
+static const char *number_text(yyjson_val *v, char out[64]) {
+    size_t len = 0;
+    char *s = yyjson_val_write(v, 0, &len);
+
+    snprintf(out, 64, "number %s", s ? s : "");
+    free(s);
+    return out;
+}
+
+static int mismatch(const struct sl_schema *s, yyjson_val *v, const struct place *at, bool number,
+                    struct sl_err *err) {
+    _cleanup_(sl_buf_done) struct sl_buf path, type;
+    char text[64];
+
+    sl_buf_init(&path, PATH_MAX_BYTES);
+    sl_buf_init(&type, TYPE_MAX_BYTES);
+    print_type(s, &type);
+    const char *word = number ? number_text(v, text) : value_word(v);
+    if (!at)
+        return sl_err_set(err, SL_EINVAL, "json: cannot unmarshal %s into Go value of type %s",
+                          word, sl_buf_str(&type));
+    print_place(at, &path);
+    const char *dot = strrchr(at->in->go, '.');
+    return sl_err_set(err, SL_EINVAL,
+                      "json: cannot unmarshal %s into Go struct field %s.%s of type %s", word,
+                      dot ? dot + 1 : "", sl_buf_str(&path), sl_buf_str(&type));
+}
+
+static int decode_int(const struct sl_schema *s, yyjson_val *v, const struct place *at,
+                      struct sl_err *err) {
+    bool narrow = s->format && strcmp(s->format, "int32") == 0;
+
+    if (!yyjson_is_num(v))
+        return mismatch(s, v, at, false, err);
+    if (yyjson_is_uint(v) && yyjson_get_uint(v) > (narrow ? (uint64_t)INT32_MAX : INT64_MAX))
+        return mismatch(s, v, at, true, err);
+    if (yyjson_is_sint(v) && narrow && yyjson_get_sint(v) < INT32_MIN)
+        return mismatch(s, v, at, true, err);
+    return yyjson_is_real(v) ? mismatch(s, v, at, true, err) : 0;
+}
+
+static int decode_int_or_string(yyjson_val *v, const struct place *at, struct sl_err *err) {
+    static const struct sl_schema int32 = {.type = SL_T_INT, .format = "int32", .go = "int32"};
+    return yyjson_is_str(v) ? 0 : decode_int(&int32, v, at, err);
+}
+
+static int decode_quantity(yyjson_val *v, struct sl_err *err) {
+    char out[SL_QUANTITY_TEXT], number[64] = "";
+    const char *text = yyjson_get_str(v);
+    size_t len = yyjson_get_len(v);
+
+    if (yyjson_is_num(v)) {
+        text = number_text(v, number) + strlen("number ");
+        len = strlen(text);
+    }
+    return sl_value_quantity(text ? text : "", text ? len : 0, false, out, err);
+}
+
+static int decode_time(const struct sl_schema *s, yyjson_val *v, const struct place *at,
+                       struct sl_err *err) {
+    static const struct sl_schema string = {.type = SL_T_STRING, .go = "string"};
+    char out[SL_VALUE_TIME];
+
+    if (!yyjson_is_str(v))
+        return mismatch(&string, v, at, false, err);
+    return sl_value_time(yyjson_get_str(v), yyjson_get_len(v), strcmp(s->go, "v1.MicroTime") == 0,
+                         out, err);
+}
+
+static int decode_string(const struct sl_schema *s, yyjson_val *v, const struct place *at,
+                         struct sl_err *err) {
+    if (s->format && strcmp(s->format, "date-time") == 0)
+        return decode_time(s, v, at, err);
+    if (!yyjson_is_str(v))
+        return mismatch(s, v, at, false, err);
+    if (s->format && strcmp(s->format, "byte") == 0) {
+        int64_t fault = sl_value_base64(yyjson_get_str(v), yyjson_get_len(v));
+        if (fault >= 0)
+            return sl_err_set(err, SL_EINVAL, "illegal base64 data at input byte %lld",
+                              (long long)fault);
+    }
+    return 0;
+}
+
+static int decode(const struct sl_schema *s, yyjson_val *v, const struct place *at,
+                  struct sl_err *err);
+
+static int decode_fields(const struct sl_schema *s, yyjson_val *v, const struct place *at,
+                         struct sl_err *err) {
+    size_t i, max;
+    yyjson_val *key, *item;
+
+    if (!yyjson_is_obj(v))
+        return s->go && !s->keeps_unknown ? mismatch(s, v, at, false, err) : 0;
+    yyjson_obj_foreach (v, i, max, key, item) {
+        const struct sl_schema_field *f =
+            sl_schema_field(s, yyjson_get_str(key), yyjson_get_len(key));
+        /* Custom resources are not read into types, but their metadata is, by itself. */
+        if (!f || (!s->go && !f->schema->go))
+            continue;
+        const struct place here = {.up = at, .in = s, .field = f};
+        int r = decode(f->schema, item, s->go ? &here : NULL, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int decode_items(const struct sl_schema *s, yyjson_val *v, const struct place *at,
+                        struct sl_err *err) {
+    size_t i, max;
+    yyjson_val *key, *item;
+    int r = 0;
+
+    if (s->type == SL_T_LIST ? !yyjson_is_arr(v) : !yyjson_is_obj(v))
+        return mismatch(s, v, at, false, err);
+    if (yyjson_is_arr(v)) {
+        yyjson_arr_foreach (v, i, max, item) {
+            r = decode(s->items, item, at, err);
+            if (r < 0)
+                return r;
+        }
+        return 0;
+    }
+    yyjson_obj_foreach (v, i, max, key, item) {
+        r = decode(s->items, item, at, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int decode(const struct sl_schema *s, yyjson_val *v, const struct place *at,
+                  struct sl_err *err) {
+    if (yyjson_is_null(v))
+        return 0;
+    switch (s->type) {
+    case SL_T_ANY:
+        return 0;
+    case SL_T_OBJECT:
+        return decode_fields(s, v, at, err);
+    case SL_T_MAP:
+    case SL_T_LIST:
+        return decode_items(s, v, at, err);
+    case SL_T_STRING:
+        return decode_string(s, v, at, err);
+    case SL_T_INT:
+        return decode_int(s, v, at, err);
+    case SL_T_NUMBER:
+        return yyjson_is_num(v) ? 0 : mismatch(s, v, at, false, err);
+    case SL_T_BOOL:
+        return yyjson_is_bool(v) ? 0 : mismatch(s, v, at, false, err);
+    case SL_T_INT_OR_STRING:
+        return decode_int_or_string(v, at, err);
+    case SL_T_QUANTITY:
+        return decode_quantity(v, err);
+    }
+    return 0;
+}
+
+int sl_schema_decodes(const struct sl_schema *s, yyjson_val *object, struct sl_err *err) {
+    return decode(s, object, NULL, err);
+}

@@ -1,0 +1,51 @@
+/*
+ * OpenAPI documents, made from schemas: what `kubectl explain`, validation by clients and `kubectl
+ * apply` ask for. Version 2 is one document for all that is served, version 3 one for each group
+ * and version. They take milliseconds and a megabyte, so whoever serves them makes them when they
+ * are first asked for and keeps them until a kind comes or goes. Pure.
+ */
+#ifndef SL_SCHEMA_OPENAPI_H
+#define SL_SCHEMA_OPENAPI_H
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "schema/schema.h"
+
+#define SL_OPENAPI_MAX_BYTES ((size_t)64 << 20)
+
+/* What can be done with a kind, one bit each, in this order. */
+enum sl_openapi_verbs {
+    SL_OPENAPI_GET = 1,
+    SL_OPENAPI_LIST = 2,
+    SL_OPENAPI_WATCH = 4,
+    SL_OPENAPI_CREATE = 8,
+    SL_OPENAPI_UPDATE = 16,
+    SL_OPENAPI_PATCH = 32,
+    SL_OPENAPI_DELETE = 64,
+    SL_OPENAPI_DELETE_ALL = 128,
+};
+
+/* A version of a kind that is served. The schema of a CRD has no name; it gets one from the group.
+ */
+struct sl_openapi_kind {
+    const char *group, *version, *kind, *plural; /* group "" for core */
+    bool namespaced, has_status, has_scale;
+    uint32_t verbs; /* enum sl_openapi_verbs */
+    const struct sl_schema *schema;
+};
+
+/* 'release' is what info.version says: "v1.36.0". 'out' has a ceiling of its own,
+ * SL_OPENAPI_MAX_BYTES at best. */
+void sl_openapi_v2(const struct sl_openapi_kind *kinds, size_t n, const char *release,
+                   struct sl_buf *out);
+/* The same document, as "application/com.github.proto-openapi.spec.v2@v1.0+protobuf". */
+int sl_openapi_v2_protobuf(const char *json, size_t len, struct sl_buf *out,
+                           struct sl_err *err) _must_check_;
+/* /openapi/v3: where the documents are, with hashes that change when they do. */
+void sl_openapi_v3_index(const struct sl_openapi_kind *kinds, size_t n, const char *release,
+                         struct sl_buf *out);
+/* /openapi/v3/apis/GROUP/VERSION. False if nothing of that is served. */
+bool sl_openapi_v3(const struct sl_openapi_kind *kinds, size_t n, const char *release,
+                   const char *group, const char *version, struct sl_buf *out);
+
+#endif

@@ -1,0 +1,27 @@
+/* Between the parts of OpenAPI documents. Private to src/schema. */
+#ifndef SL_SCHEMA_OPENAPI_INT_H
+#define SL_SCHEMA_OPENAPI_INT_H
+
+#include "schema/openapi.h"
+
+struct sl_openapi {
+    struct sl_buf *out;
+    bool v3;
+};
+
+/* "key": with a comma before it if something stands before it. */
+void sl_openapi_key(struct sl_openapi *w, const char *key);
+/* "key":"text" */
+void sl_openapi_text(struct sl_openapi *w, const char *key, const char *text);
+/* {"$ref":"..."} to the definition of a kind, or of a list of them. */
+void sl_openapi_ref(struct sl_openapi *w, const struct sl_openapi_kind *k, const char *suffix);
+/* "x-kubernetes-group-version-kind":{...} */
+void sl_openapi_gvk(struct sl_openapi *w, const char *group, const char *version, const char *kind,
+                    const char *suffix, bool in_list);
+
+/* Definitions of all kinds and what they consist of: an object. */
+void sl_openapi_definitions(struct sl_openapi *w, const struct sl_openapi_kind *kinds, size_t n);
+/* What can be done with a kind: members of an object of paths. */
+void sl_openapi_paths(struct sl_openapi *w, const struct sl_openapi_kind *k);
+
+#endif

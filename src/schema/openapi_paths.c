@@ -1,0 +1,141 @@
+/*
+ * What can be done where. Clients look here for the kind that belongs to a path, and whether a
+ * patch may be tried out ('dryRun') and checked ('fieldValidation').
+ */
+#include <string.h>
+
+#include "schema/openapi_int.h"
+
+enum shape { ONE, MANY, SCALE }; /* what comes back */
+
+struct operation {
+    const char *method, *action, *words;
+    uint32_t verb;
+    enum shape shape;
+    const char *const *parameters; /* NULL-terminated */
+};
+
+static const char *const reading[] = {"pretty", NULL};
+static const char *const listing[] = {"continue",       "fieldSelector",   "labelSelector",
+                                      "limit",          "resourceVersion", "resourceVersionMatch",
+                                      "timeoutSeconds", "watch",           NULL};
+static const char *const writing[] = {"dryRun", "fieldManager", "fieldValidation", "pretty", NULL};
+static const char *const patching[] = {"dryRun", "fieldManager", "fieldValidation",
+                                       "force",  "pretty",       NULL};
+static const char *const deleting[] = {"dryRun", "gracePeriodSeconds", "propagationPolicy", NULL};
+
+static const struct operation on_many[] = {
+    {"get", "list", "list", SL_OPENAPI_LIST, MANY, listing},
+    {"post", "post", "create", SL_OPENAPI_CREATE, ONE, writing},
+    {"delete", "deletecollection", "deleteCollection", SL_OPENAPI_DELETE_ALL, MANY, deleting},
+};
+static const struct operation on_one[] = {
+    {"get", "get", "read", SL_OPENAPI_GET, ONE, reading},
+    {"put", "put", "replace", SL_OPENAPI_UPDATE, ONE, writing},
+    {"patch", "patch", "patch", SL_OPENAPI_PATCH, ONE, patching},
+    {"delete", "delete", "delete", SL_OPENAPI_DELETE, ONE, deleting},
+};
+
+static void parameter(struct sl_openapi *w, const char *name, const char *in) {
+    static const char *const numbers[] = {"limit", "timeoutSeconds", "gracePeriodSeconds"};
+    static const char *const truths[] = {"watch", "force"};
+    const char *type = "string";
+
+    for (size_t i = 0; i < SL_LEN(numbers); i++)
+        type = strcmp(name, numbers[i]) == 0 ? "integer" : type;
+    for (size_t i = 0; i < SL_LEN(truths); i++)
+        type = strcmp(name, truths[i]) == 0 ? "boolean" : type;
+    if (w->out->s[w->out->len - 1] != '[')
+        sl_buf_putc(w->out, ',');
+    sl_buf_printf(w->out, "{\"name\":\"%s\",\"in\":\"%s\"%s", name, in,
+                  strcmp(in, "path") == 0 ? ",\"required\":true" : "");
+    sl_buf_printf(w->out, w->v3 ? ",\"schema\":{\"type\":\"%s\"}}" : ",\"type\":\"%s\"}", type);
+}
+
+/* "readNamespacedJob_batch_v1_status", each once in a document. */
+static void operation_id(struct sl_openapi *w, const struct sl_openapi_kind *k,
+                         const struct operation *o, bool all, const char *below) {
+    sl_openapi_key(w, "operationId");
+    sl_buf_printf(w->out, "\"%s%s%s%s_%s_%s%s%s\"", o->words,
+                  k->namespaced && !all ? "Namespaced" : "", k->kind, all ? "ForAllNamespaces" : "",
+                  *k->group ? k->group : "core", k->version, *below ? "_" : "", below);
+}
+
+static void answer(struct sl_openapi *w, const struct sl_openapi_kind *k, enum shape shape) {
+    sl_openapi_key(w, "responses");
+    sl_buf_puts(w->out, "{\"200\":{\"description\":\"OK\"");
+    if (shape != SCALE) {
+        sl_buf_puts(w->out,
+                    w->v3 ? ",\"content\":{\"application/json\":{\"schema\":" : ",\"schema\":");
+        sl_openapi_ref(w, k, shape == MANY ? "List" : "");
+        if (w->v3)
+            sl_buf_puts(w->out, "}}");
+    }
+    sl_buf_puts(w->out, "}}");
+}
+
+static void operation(struct sl_openapi *w, const struct sl_openapi_kind *k,
+                      const struct operation *o, bool all, const char *below) {
+    bool scale = strcmp(below, "scale") == 0;
+
+    sl_openapi_key(w, o->method);
+    sl_buf_putc(w->out, '{');
+    operation_id(w, k, o, all, below);
+    sl_openapi_key(w, "parameters");
+    sl_buf_putc(w->out, '[');
+    for (const char *const *p = o->parameters; *p; p++)
+        parameter(w, *p, "query");
+    sl_buf_putc(w->out, ']');
+    answer(w, k, scale ? SCALE : o->shape);
+    sl_openapi_text(w, "x-kubernetes-action", o->action);
+    if (scale)
+        sl_openapi_gvk(w, "autoscaling", "v1", "Scale", "", false);
+    else
+        sl_openapi_gvk(w, k->group, k->version, k->kind, "", false);
+    sl_buf_putc(w->out, '}');
+}
+
+/* One path. 'all': of all namespaces, which can only be read. */
+static void path(struct sl_openapi *w, const struct sl_openapi_kind *k, const struct operation *ops,
+                 size_t n, bool all, const char *below) {
+    bool one = ops == on_one, inside = k->namespaced && !all;
+    uint32_t verbs = all ? k->verbs & SL_OPENAPI_LIST : k->verbs, used = 0;
+    _cleanup_(sl_buf_done) struct sl_buf text;
+
+    sl_buf_init(&text, 2048);
+    for (size_t i = 0; i < n; i++)
+        used |= ops[i].verb & verbs;
+    if (*below)
+        used &= ~(uint32_t)SL_OPENAPI_DELETE;
+    if (!used)
+        return;
+    sl_buf_printf(&text, "%s%s/%s/%s%s%s%s%s", *k->group ? "/apis/" : "/api", k->group, k->version,
+                  inside ? "namespaces/{namespace}/" : "", k->plural, one ? "/{name}" : "",
+                  *below ? "/" : "", below);
+    sl_openapi_key(w, sl_buf_str(&text));
+    sl_buf_putc(w->out, '{');
+    for (size_t i = 0; i < n; i++)
+        if (ops[i].verb & used)
+            operation(w, k, &ops[i], all, below);
+    if (one || inside) {
+        sl_openapi_key(w, "parameters");
+        sl_buf_putc(w->out, '[');
+        if (one)
+            parameter(w, "name", "path");
+        if (inside)
+            parameter(w, "namespace", "path");
+        sl_buf_putc(w->out, ']');
+    }
+    sl_buf_putc(w->out, '}');
+}
+
+void sl_openapi_paths(struct sl_openapi *w, const struct sl_openapi_kind *k) {
+    if (k->namespaced)
+        path(w, k, on_many, SL_LEN(on_many), true, "");
+    path(w, k, on_many, SL_LEN(on_many), false, "");
+    path(w, k, on_one, SL_LEN(on_one), false, "");
+    if (k->has_status)
+        path(w, k, on_one, SL_LEN(on_one), false, "status");
+    if (k->has_scale)
+        path(w, k, on_one, SL_LEN(on_one), false, "scale");
+}

@@ -1,0 +1,323 @@
+/*
+ * Definitions. A type with a name is defined once and referred to; others stand where they are
+ * used. Version 2 knows neither null nor values of several types: what may be those has no type
+ * there, so that clients do not refuse it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/vec.h"
+#include "schema/openapi_int.h"
+
+#define QUANTITY "io.k8s.apimachinery.pkg.api.resource.Quantity"
+#define INT_OR_STRING "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
+#define LIST_META "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"
+#define MAX_DEPTH 128u
+
+static void ref(struct sl_openapi *w, const char *name, const char *suffix) {
+    sl_openapi_key(w, "$ref");
+    sl_buf_printf(w->out, "\"#/%s/%s%s\"", w->v3 ? "components/schemas" : "definitions", name,
+                  suffix);
+}
+
+/* "org.example.v1.Toy": the group from its end. */
+static void kind_name(const struct sl_openapi_kind *k, struct sl_buf *out) {
+    const char *end = k->group + strlen(k->group);
+
+    if (k->schema->name) {
+        sl_buf_puts(out, k->schema->name);
+        return;
+    }
+    while (end > k->group) {
+        const char *dot = memrchr(k->group, '.', (size_t)(end - k->group));
+        const char *from = dot ? dot + 1 : k->group;
+        sl_buf_add(out, from, (size_t)(end - from));
+        sl_buf_putc(out, '.');
+        end = dot ? dot : k->group;
+    }
+    sl_buf_printf(out, "%s.%s", k->version, k->kind);
+}
+
+void sl_openapi_ref(struct sl_openapi *w, const struct sl_openapi_kind *k, const char *suffix) {
+    _cleanup_(sl_buf_done) struct sl_buf name;
+
+    sl_buf_init(&name, 1024);
+    kind_name(k, &name);
+    sl_buf_putc(w->out, '{');
+    ref(w, sl_buf_str(&name), suffix);
+    sl_buf_putc(w->out, '}');
+}
+
+void sl_openapi_gvk(struct sl_openapi *w, const char *group, const char *version, const char *kind,
+                    const char *suffix, bool in_list) {
+    sl_openapi_key(w, "x-kubernetes-group-version-kind");
+    sl_buf_puts(w->out, in_list ? "[{" : "{");
+    sl_openapi_text(w, "group", group);
+    sl_openapi_key(w, "kind");
+    sl_buf_printf(w->out, "\"%s%s\"", kind, suffix);
+    sl_openapi_text(w, "version", version);
+    sl_buf_puts(w->out, in_list ? "}]" : "}");
+}
+
+static void value(struct sl_openapi *w, const char *key, yyjson_val *v) {
+    size_t len = 0;
+    char *text = yyjson_val_write(v, 0, &len);
+
+    if (text) {
+        sl_openapi_key(w, key);
+        sl_buf_add(w->out, text, len);
+    }
+    free(text);
+}
+
+/* ---- a schema ---- */
+
+static void schema(struct sl_openapi *w, const struct sl_schema *s, const struct sl_schema_field *f,
+                   uint32_t depth);
+
+/* NULL: of several types. */
+static const char *const type_words[] = {
+    [SL_T_ANY] = NULL,          [SL_T_OBJECT] = "object", [SL_T_MAP] = "object",
+    [SL_T_LIST] = "array",      [SL_T_STRING] = "string", [SL_T_INT] = "integer",
+    [SL_T_NUMBER] = "number",   [SL_T_BOOL] = "boolean",  [SL_T_INT_OR_STRING] = NULL,
+    [SL_T_QUANTITY] = "string",
+};
+
+static void fields(struct sl_openapi *w, const struct sl_schema *s, uint32_t depth) {
+    bool any = false;
+
+    sl_openapi_key(w, "properties");
+    sl_buf_putc(w->out, '{');
+    for (uint32_t i = 0; i < s->n_fields; i++) {
+        any |= s->fields[i].required;
+        sl_openapi_key(w, s->fields[i].name);
+        schema(w, s->fields[i].schema, &s->fields[i], depth + 1);
+    }
+    sl_buf_putc(w->out, '}');
+    if (!any)
+        return;
+    sl_openapi_key(w, "required");
+    sl_buf_putc(w->out, '[');
+    for (uint32_t i = 0; i < s->n_fields; i++) {
+        if (!s->fields[i].required)
+            continue;
+        if (w->out->s[w->out->len - 1] != '[')
+            sl_buf_putc(w->out, ',');
+        sl_buf_json(w->out, s->fields[i].name);
+    }
+    sl_buf_putc(w->out, ']');
+}
+
+static void merging(struct sl_openapi *w, const struct sl_schema *s) {
+    static const char *const lists[] = {[SL_MERGE_DEEP] = NULL,
+                                        [SL_MERGE_ATOMIC] = "atomic",
+                                        [SL_MERGE_SET] = "set",
+                                        [SL_MERGE_KEYED] = "map"};
+
+    if (s->type == SL_T_LIST) {
+        sl_openapi_text(w, "x-kubernetes-list-type", lists[s->merge]);
+    } else if (s->merge == SL_MERGE_ATOMIC) {
+        sl_openapi_text(w, "x-kubernetes-map-type", "atomic");
+    }
+    if (s->merge != SL_MERGE_KEYED)
+        return;
+    sl_openapi_key(w, "x-kubernetes-list-map-keys");
+    for (uint32_t i = 0; i < s->n_keys; i++) {
+        sl_buf_putc(w->out, i == 0 ? '[' : ',');
+        sl_buf_json(w->out, s->keys[i]);
+    }
+    sl_buf_putc(w->out, ']');
+}
+
+static void truth(struct sl_openapi *w, const char *key, bool is) {
+    if (!is)
+        return;
+    sl_openapi_key(w, key);
+    sl_buf_puts(w->out, "true");
+}
+
+/* Members of the object that describes it, its words apart. */
+static void body(struct sl_openapi *w, const struct sl_schema *s, uint32_t depth) {
+    bool vague = !w->v3 && s->nullable; /* has no type, since it may be null */
+    bool object = s->type == SL_T_ANY && s->format;
+
+    truth(w, "x-kubernetes-preserve-unknown-fields",
+          s->keeps_unknown || (s->type == SL_T_ANY && !object));
+    truth(w, "x-kubernetes-embedded-resource", s->embedded);
+    truth(w, "x-kubernetes-int-or-string", s->type == SL_T_INT_OR_STRING);
+    truth(w, "nullable", w->v3 && s->nullable);
+    if (vague)
+        return;
+    if (object || type_words[s->type])
+        sl_openapi_text(w, "type", object ? "object" : type_words[s->type]);
+    if (s->format && !object)
+        sl_openapi_text(w, "format", s->format);
+    if (s->rules && s->rules->words)
+        value(w, "enum", s->rules->words);
+    if (depth >= MAX_DEPTH)
+        return;
+    if (s->type == SL_T_OBJECT && s->n_fields > 0 && (w->v3 || !s->keeps_unknown))
+        fields(w, s, depth);
+    if (s->type == SL_T_LIST || s->type == SL_T_MAP) {
+        sl_openapi_key(w, s->type == SL_T_LIST ? "items" : "additionalProperties");
+        schema(w, s->items, NULL, depth + 1);
+    }
+    merging(w, s);
+}
+
+static void patching(struct sl_openapi *w, const struct sl_schema_field *f) {
+    if (f->patch_key)
+        sl_openapi_text(w, "x-kubernetes-patch-merge-key", f->patch_key);
+    if (f->patch_merge || f->retain_keys)
+        sl_openapi_text(w, "x-kubernetes-patch-strategy",
+                        f->patch_merge && f->retain_keys ? "merge,retainKeys"
+                        : f->patch_merge                 ? "merge"
+                                                         : "retainKeys");
+}
+
+/* The name it is defined by; NULL: it stands where it is used. */
+static const char *name_of(const struct sl_schema *s) {
+    if (s->type == SL_T_QUANTITY)
+        return QUANTITY;
+    if (s->type == SL_T_INT_OR_STRING && s->go)
+        return INT_OR_STRING;
+    return s->name;
+}
+
+/* Where it is used: as a field, or NULL. */
+static void schema(struct sl_openapi *w, const struct sl_schema *s, const struct sl_schema_field *f,
+                   uint32_t depth) {
+    const char *name = name_of(s), *doc = f && *f->doc ? f->doc : !name && s->doc ? s->doc : "";
+    bool more = *doc || (f && (f->deflt || f->patch_merge || f->retain_keys));
+
+    sl_buf_putc(w->out, '{');
+    if (*doc)
+        sl_openapi_text(w, "description", doc);
+    if (!name) {
+        body(w, s, depth);
+    } else if (w->v3 && more) {
+        sl_openapi_key(w, "allOf");
+        sl_buf_puts(w->out, "[{");
+        ref(w, name, "");
+        sl_buf_puts(w->out, "}]");
+    } else {
+        ref(w, name, "");
+    }
+    if (f && f->deflt && w->v3)
+        value(w, "default", f->deflt);
+    if (f)
+        patching(w, f);
+    sl_buf_putc(w->out, '}');
+}
+
+/* ---- all of them ---- */
+
+struct types {
+    SL_VEC(const struct sl_schema *) all; /* with a name */
+    struct sl_map seen;
+};
+
+static void collect(struct types *t, const struct sl_schema *s, uint32_t depth) {
+    if (depth >= MAX_DEPTH)
+        return;
+    if (s->name) {
+        uint64_t h = sl_hash_str(0, s->name);
+        if (sl_map_get(&t->seen, h) != SL_MAP_NONE)
+            return;
+        sl_map_add(&t->seen, h, t->all.n);
+        *sl_vec_push(&t->all) = s;
+    }
+    if (s->items)
+        collect(t, s->items, depth + 1);
+    for (uint32_t i = 0; i < s->n_fields; i++)
+        collect(t, s->fields[i].schema, depth + 1);
+}
+
+static int by_name(const void *a, const void *b) {
+    const struct sl_schema *const *x = a, *const *y = b;
+    return strcmp((*x)->name, (*y)->name);
+}
+
+static void define(struct sl_openapi *w, const char *name, const struct sl_schema *s,
+                   const char *group, const char *version, const char *kind) {
+    sl_openapi_key(w, name);
+    sl_buf_putc(w->out, '{');
+    if (s->doc && *s->doc)
+        sl_openapi_text(w, "description", s->doc);
+    body(w, s, 0);
+    if (group)
+        sl_openapi_gvk(w, group, version, kind, "", true);
+    sl_buf_putc(w->out, '}');
+}
+
+static void define_list(struct sl_openapi *w, const struct sl_openapi_kind *k) {
+    _cleanup_(sl_buf_done) struct sl_buf name;
+
+    sl_buf_init(&name, 1024);
+    kind_name(k, &name);
+    sl_buf_puts(&name, "List");
+    sl_openapi_key(w, sl_buf_str(&name));
+    sl_buf_printf(w->out,
+                  "{\"description\":\"A list of %s.\",\"type\":\"object\",\"required\":["
+                  "\"items\"],\"properties\":{\"apiVersion\":{\"type\":\"string\"},"
+                  "\"items\":{\"type\":\"array\",\"items\":",
+                  k->plural);
+    sl_openapi_ref(w, k, "");
+    sl_buf_puts(w->out, "},\"kind\":{\"type\":\"string\"},\"metadata\":{");
+    ref(w, LIST_META, "");
+    sl_buf_puts(w->out, "}}");
+    sl_openapi_gvk(w, k->group, k->version, k->kind, "List", true);
+    sl_buf_putc(w->out, '}');
+}
+
+/* What lists have, and the two types that are read in ways of their own. */
+static void define_common(struct sl_openapi *w) {
+    static const char two[] = "\"oneOf\":[{\"type\":\"string\"},{\"type\":\"number\"}]",
+                      number[] = "\"oneOf\":[{\"type\":\"integer\"},{\"type\":\"string\"}]";
+
+    sl_openapi_key(w, QUANTITY);
+    sl_buf_printf(w->out, "{\"description\":\"An amount such as 500m, 2 or 4Gi.\",%s}",
+                  w->v3 ? two : "\"type\":\"string\"");
+    sl_openapi_key(w, INT_OR_STRING);
+    sl_buf_printf(w->out,
+                  "{\"description\":\"A number or a text.\",%s,\"format\":\"int-or-string\"}",
+                  w->v3 ? number : "\"type\":\"string\"");
+    sl_openapi_key(w, LIST_META);
+    sl_buf_puts(w->out, "{\"description\":\"What all lists have.\",\"type\":\"object\","
+                        "\"properties\":{\"continue\":{\"type\":\"string\"},"
+                        "\"remainingItemCount\":{\"type\":\"integer\",\"format\":\"int64\"},"
+                        "\"resourceVersion\":{\"type\":\"string\"},"
+                        "\"selfLink\":{\"type\":\"string\"}}}");
+}
+
+void sl_openapi_definitions(struct sl_openapi *w, const struct sl_openapi_kind *kinds, size_t n) {
+    _cleanup_(sl_buf_done) struct sl_buf name;
+    struct types t = {0};
+
+    sl_buf_init(&name, 1024);
+    for (size_t i = 0; i < n; i++)
+        collect(&t, kinds[i].schema, 0);
+    if (t.all.n > 0)
+        qsort(t.all.v, t.all.n, sizeof(void *), by_name);
+    sl_buf_putc(w->out, '{');
+    for (uint32_t i = 0; i < t.all.n; i++) {
+        const struct sl_schema *s = t.all.v[i];
+        if (strcmp(s->name, LIST_META) != 0)
+            define(w, s->name, s, s->group, s->version, strrchr(s->go, '.') + 1);
+    }
+    for (size_t i = 0; i < n; i++) {
+        const struct sl_openapi_kind *k = &kinds[i];
+        sl_buf_clear(&name);
+        kind_name(k, &name);
+        if (!k->schema->name)
+            define(w, sl_buf_str(&name), k->schema, k->group, k->version, k->kind);
+        if (k->verbs & SL_OPENAPI_LIST)
+            define_list(w, k);
+    }
+    define_common(w);
+    sl_buf_putc(w->out, '}');
+    sl_vec_free(&t.all);
+    sl_map_done(&t.seen);
+}

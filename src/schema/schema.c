@@ -1,0 +1,41 @@
+#include "schema/schema.h"
+
+#include <string.h>
+
+static const struct sl_schema anything = {.type = SL_T_ANY};
+
+/* As strcmp, for a name without an end. */
+static int compare(const char *name, size_t len, const char *with) {
+    int r = strncmp(name, with, len);
+    return r != 0 ? r : with[len] == '\0' ? 0 : -1;
+}
+
+const struct sl_schema_field *sl_schema_field(const struct sl_schema *s, const char *name,
+                                              size_t len) {
+    uint32_t lo = 0, hi = s->n_fields;
+
+    if (memchr(name, '\0', len))
+        return NULL;
+    while (lo < hi) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        int r = compare(name, len, s->fields[mid].name);
+        if (r == 0)
+            return &s->fields[mid];
+        if (r < 0)
+            hi = mid;
+        else
+            lo = mid + 1;
+    }
+    return NULL;
+}
+
+const struct sl_schema *sl_schema_at(const struct sl_schema *s, const char *name, size_t len) {
+    if (s->type == SL_T_ANY)
+        return s;
+    if (s->type == SL_T_MAP)
+        return s->items;
+    if (s->type != SL_T_OBJECT)
+        return NULL;
+    const struct sl_schema_field *f = sl_schema_field(s, name, len);
+    return f ? f->schema : s->keeps_unknown ? &anything : NULL;
+}

@@ -1,0 +1,366 @@
+/*
+ * One SQLite file in WAL mode, synced at each commit, and a lock beside it, because SQLite's own
+ * lock says "busy" and not who. Rows carry a checksum: SQLite notices a page that makes no sense,
+ * but not a text that was changed.
+ */
+#include "store/store_int.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+
+#define APPLICATION 0x534c5543 /* "SLUC": whose file it is */
+#define FORMAT 1               /* of the tables */
+#define MAX_FILE_RESOURCES 65536u
+#define MAX_PATH 4096u
+
+enum { BEGIN, COMMIT, ROLLBACK, PUT, DEL, NAME, MARK, STATEMENTS };
+static const char *const sql[STATEMENTS] = {
+    [BEGIN] = "BEGIN IMMEDIATE",
+    [COMMIT] = "COMMIT",
+    [ROLLBACK] = "ROLLBACK",
+    [PUT] = "REPLACE INTO objects(row, version, ns, name, uid, sum, text) VALUES(?,?,?,?,?,?,?)",
+    [DEL] = "DELETE FROM objects WHERE row = ?",
+    [NAME] = "REPLACE INTO resources(number, name) VALUES(?,?)",
+    [MARK] = "REPLACE INTO marks(what, value) VALUES('version', ?)",
+};
+
+#define TEXT_OF(x) #x
+#define TEXT(x) TEXT_OF(x)
+static const char tables[] =
+    "BEGIN; PRAGMA application_id=" TEXT(APPLICATION) "; PRAGMA user_version=" TEXT(
+        FORMAT) ";"
+                "CREATE TABLE IF NOT EXISTS marks(what TEXT PRIMARY KEY, value INTEGER) WITHOUT "
+                "ROWID;"
+                "CREATE TABLE IF NOT EXISTS resources(number INTEGER PRIMARY KEY, name TEXT "
+                "UNIQUE);"
+                "CREATE TABLE IF NOT EXISTS objects(row INTEGER PRIMARY KEY, version INTEGER, ns "
+                "TEXT,"
+                " name TEXT, uid TEXT, sum INTEGER, text BLOB);"
+                "COMMIT";
+
+struct file {
+    sqlite3 *db;
+    sqlite3_stmt *stmt[STATEMENTS];
+    char *path;
+    int lock; /* -1: none */
+};
+
+/* ---- words ---- */
+
+static int damaged(const struct file *f, const char *what, struct sl_err *err) {
+    return sl_err_set(err, SL_EINVAL,
+                      "%s is damaged (%s); to begin anew without its objects, move it away",
+                      f->path, what);
+}
+
+/* What the library says, in words and with a code. */
+static int failed(const struct file *f, const char *what, struct sl_err *err) {
+    int code = f->db ? sqlite3_errcode(f->db) : SQLITE_NOMEM;
+    int why = f->db ? sqlite3_system_errno(f->db) : 0;
+
+    switch (code & 0xff) {
+    case SQLITE_CORRUPT:
+        return damaged(f, sqlite3_errmsg(f->db), err);
+    case SQLITE_NOTADB:
+        return sl_err_set(err, SL_EINVAL,
+                          "%s is not a file of Sluice's, or it is damaged; move it away, or choose "
+                          "another folder",
+                          f->path);
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return sl_err_set(err, SL_EEXIST, "%s is in use by another program; end that first",
+                          f->path);
+    default:
+        return sl_err_set(err, SL_EIO, "%s %s: %s%s%s", what, f->path,
+                          f->db ? sqlite3_errmsg(f->db) : "no memory", why ? ", " : "",
+                          why ? strerror(why) : "");
+    }
+}
+
+static uint64_t checksum(uint64_t row, uint64_t version, const char *ns, const char *name,
+                         const char *uid, const char *text, size_t len) {
+    uint64_t h = sl_hash_u64(row, version);
+
+    return sl_hash_bytes(sl_hash_str(sl_hash_str(sl_hash_str(h, ns), name), uid), text, len);
+}
+
+/* ---- opening ---- */
+
+/* The lock ends with the process, however that ends. */
+static int take_lock(struct file *f, struct sl_err *err) {
+    char path[MAX_PATH], who[32] = "";
+
+    (void)snprintf(path, sizeof path, "%s-lock", f->path);
+    f->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (f->lock < 0)
+        return sl_err_set(err, SL_EIO, "cannot open %s: %s", path, strerror(errno));
+    if (flock(f->lock, LOCK_EX | LOCK_NB) < 0) {
+        if (errno != EWOULDBLOCK)
+            return sl_err_set(err, SL_EIO, "cannot lock %s: %s", path, strerror(errno));
+        ssize_t n = read(f->lock, who, sizeof who - 1);
+        who[n > 0 ? strspn(who, "0123456789") : 0] = '\0';
+        return sl_err_set(err, SL_EEXIST,
+                          "%s is in use by another process%s%s; end that first, or choose another "
+                          "folder",
+                          f->path, *who ? ", number " : "", who);
+    }
+    int n = snprintf(who, sizeof who, "%ld\n", (long)getpid());
+    if (ftruncate(f->lock, 0) < 0 || pwrite(f->lock, who, (size_t)n, 0) != n) {
+        /* It only helps with the words above. */
+    }
+    return SL_OK;
+}
+
+static int run(struct file *f, const char *text, struct sl_err *err) {
+    return sqlite3_exec(f->db, text, NULL, NULL, NULL) == SQLITE_OK ? SL_OK
+                                                                    : failed(f, "writing", err);
+}
+
+static int ask_number(struct file *f, const char *text, int64_t *ret, struct sl_err *err) {
+    sqlite3_stmt *s = NULL;
+    int r = SL_OK;
+
+    if (sqlite3_prepare_v2(f->db, text, -1, &s, NULL) != SQLITE_OK)
+        return failed(f, "reading", err);
+    int step = sqlite3_step(s);
+    *ret = step == SQLITE_ROW ? sqlite3_column_int64(s, 0) : 0;
+    if (step != SQLITE_ROW && step != SQLITE_DONE)
+        r = failed(f, "reading", err);
+    (void)sqlite3_finalize(s);
+    return r;
+}
+
+/* Whose is it, and can we read it? */
+static int check_format(struct file *f, bool *ret_new, struct sl_err *err) {
+    int64_t application = 0, format = 0, things = 0;
+    int r = ask_number(f, "PRAGMA application_id", &application, err);
+
+    if (r >= 0)
+        r = ask_number(f, "PRAGMA user_version", &format, err);
+    if (r >= 0)
+        r = ask_number(f, "SELECT count(*) FROM sqlite_master", &things, err);
+    if (r < 0)
+        return r;
+    if (application != APPLICATION && (application || things))
+        return sl_err_set(err, SL_EINVAL,
+                          "%s is a database of another program; choose another folder", f->path);
+    if (format > FORMAT)
+        return sl_err_set(err, SL_EINVAL,
+                          "%s was written by a newer Sluice (format %" PRId64
+                          ", this one reads %d)",
+                          f->path, format, FORMAT);
+    *ret_new = application == 0;
+    return SL_OK;
+}
+
+static int prepare(struct file *f, struct sl_err *err) {
+    for (uint32_t i = 0; i < STATEMENTS; i++)
+        if (sqlite3_prepare_v3(f->db, sql[i], -1, SQLITE_PREPARE_PERSISTENT, &f->stmt[i], NULL) !=
+            SQLITE_OK)
+            return failed(f, "preparing", err);
+    return SL_OK;
+}
+
+static void drop(struct file *f) {
+    for (uint32_t i = 0; i < STATEMENTS; i++)
+        (void)sqlite3_finalize(f->stmt[i]);
+    (void)sqlite3_close(f->db);
+    if (f->lock >= 0)
+        (void)close(f->lock);
+    sl_freep(&f->path);
+    sl_freep(&f);
+}
+
+static int begin(struct file *f, uint64_t *ret_version, struct sl_err *err) {
+    int64_t version = 0;
+    bool is_new = false;
+    int r = take_lock(f, err);
+
+    if (r < 0)
+        return r;
+    if (sqlite3_open_v2(f->path, &f->db,
+                        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
+                            SQLITE_OPEN_EXRESCODE,
+                        NULL) != SQLITE_OK)
+        return failed(f, "cannot open", err);
+    (void)chmod(f->path, 0600); /* before it is written to: Secrets are in it */
+    /* Exclusive: no shared memory beside the file, and no other program in it. */
+    r = run(f, "PRAGMA locking_mode=EXCLUSIVE", err);
+    if (r >= 0)
+        r = check_format(f, &is_new, err);
+    if (r >= 0)
+        r = run(f,
+                "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=4000;"
+                "PRAGMA journal_size_limit=33554432; PRAGMA cache_size=-4096;"
+                "PRAGMA temp_store=MEMORY",
+                err);
+    if (r >= 0 && is_new)
+        r = run(f, tables, err);
+    if (r >= 0)
+        r = prepare(f, err);
+    if (r >= 0)
+        r = ask_number(f, "SELECT value FROM marks WHERE what = 'version'", &version, err);
+    if (r >= 0 && version < 0)
+        r = damaged(f, "the last version is negative", err);
+    if (r >= 0)
+        *ret_version = version > 0 ? (uint64_t)version : 1;
+    return r;
+}
+
+int file_open(const char *path, struct file **ret, uint64_t *ret_version, struct sl_err *err) {
+    if (strlen(path) > MAX_PATH - 16)
+        return sl_err_set(err, SL_ELIMIT, "the path %.40s... is too long", path);
+    struct file *f = sl_alloc0(1, sizeof *f);
+    f->path = sl_strdup(path);
+    f->lock = -1;
+    int r = begin(f, ret_version, err);
+    if (r < 0)
+        drop(f);
+    else
+        *ret = f;
+    return r;
+}
+
+/* ---- reading ---- */
+
+int file_list(struct file *f, file_resources *ret, struct sl_err *err) {
+    sqlite3_stmt *s = NULL;
+    int step, r = SL_OK;
+
+    if (sqlite3_prepare_v2(f->db, "SELECT number, name FROM resources ORDER BY number", -1, &s,
+                           NULL) != SQLITE_OK)
+        return failed(f, "reading", err);
+    while (r >= 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
+        int64_t number = sqlite3_column_int64(s, 0);
+        const char *name = (const char *)sqlite3_column_text(s, 1);
+        if (number < 1 || number > MAX_FILE_RESOURCES || !name)
+            r = damaged(f, "a resource without a name or number", err);
+        else
+            *sl_vec_push(ret) = (struct file_resource){sl_strdup(name), (uint32_t)number, false};
+    }
+    if (r >= 0 && step != SQLITE_DONE)
+        r = failed(f, "reading", err);
+    (void)sqlite3_finalize(s);
+    return r;
+}
+
+/* A row as it stands there, if it is one of ours. */
+static bool row_read(sqlite3_stmt *s, struct file_row *ret) {
+    const char *text;
+
+    *ret = (struct file_row){
+        .row = (uint64_t)sqlite3_column_int64(s, 0),
+        .version = (uint64_t)sqlite3_column_int64(s, 1),
+        .ns = (const char *)sqlite3_column_text(s, 2),
+        .name = (const char *)sqlite3_column_text(s, 3),
+        .uid = (const char *)sqlite3_column_text(s, 4),
+    };
+    text = sqlite3_column_blob(s, 6);
+    ret->text = text ? text : "";
+    ret->len = (size_t)sqlite3_column_bytes(s, 6);
+    return ret->ns && ret->name && ret->uid &&
+           (uint64_t)sqlite3_column_int64(s, 5) ==
+               checksum(ret->row, ret->version, ret->ns, ret->name, ret->uid, ret->text, ret->len);
+}
+
+int file_read(struct file *f, uint32_t resource, file_row_fn fn, void *ctx, struct sl_err *err) {
+    struct file_row row;
+    sqlite3_stmt *s = NULL;
+    int step, r = SL_OK;
+
+    if (sqlite3_prepare_v2(f->db,
+                           "SELECT row, version, ns, name, uid, sum, text FROM objects"
+                           " WHERE row >= ? AND row < ? ORDER BY row",
+                           -1, &s, NULL) != SQLITE_OK)
+        return failed(f, "reading", err);
+    (void)sqlite3_bind_int64(s, 1, (int64_t)row_first(resource));
+    (void)sqlite3_bind_int64(s, 2, (int64_t)row_first(resource + 1));
+    while (r >= 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
+        if (!row_read(s, &row))
+            r = damaged(f, "the checksum of an object is wrong", err);
+        else if ((r = fn(ctx, &row, err)) < 0)
+            r = damaged(f, err ? err->text : "an object makes no sense", err);
+    }
+    if (r >= 0 && step != SQLITE_DONE)
+        r = failed(f, "reading", err);
+    (void)sqlite3_finalize(s);
+    return r;
+}
+
+/* ---- writing ---- */
+
+static int step(struct file *f, int which, struct sl_err *err) {
+    sqlite3_stmt *s = f->stmt[which];
+
+    int r = sqlite3_step(s) == SQLITE_DONE ? SL_OK : failed(f, "writing", err);
+    (void)sqlite3_reset(s);
+    return r;
+}
+
+static int put(struct file *f, uint64_t row, const struct sl_object *o, struct sl_err *err) {
+    sqlite3_stmt *s = f->stmt[PUT];
+    uint64_t sum = checksum(row, o->version, o->ns, o->name, o->uid, o->text, o->len);
+
+    (void)sqlite3_bind_int64(s, 1, (int64_t)row);
+    (void)sqlite3_bind_int64(s, 2, (int64_t)o->version);
+    (void)sqlite3_bind_text(s, 3, o->ns, -1, SQLITE_STATIC);
+    (void)sqlite3_bind_text(s, 4, o->name, -1, SQLITE_STATIC);
+    (void)sqlite3_bind_text(s, 5, o->uid, -1, SQLITE_STATIC);
+    (void)sqlite3_bind_int64(s, 6, (int64_t)sum);
+    (void)sqlite3_bind_blob(s, 7, o->text, (int)o->len, SQLITE_STATIC);
+    return step(f, PUT, err);
+}
+
+static int write_all(struct file *f, const struct batch *b, struct sl_err *err) {
+    int r = SL_OK;
+
+    for (uint32_t i = 0; r >= 0 && i < b->resources.n; i++) {
+        (void)sqlite3_bind_int64(f->stmt[NAME], 1, b->resources.v[i]->in_file);
+        (void)sqlite3_bind_text(f->stmt[NAME], 2, b->resources.v[i]->name, -1, SQLITE_STATIC);
+        r = step(f, NAME, err);
+    }
+    for (uint32_t i = 0; r >= 0 && i < b->changes.n; i++) {
+        const struct change *c = &b->changes.v[i];
+        if (c->ev.what != SL_DELETED) {
+            r = put(f, c->row, c->ev.now, err);
+        } else {
+            (void)sqlite3_bind_int64(f->stmt[DEL], 1, (int64_t)c->row);
+            r = step(f, DEL, err);
+        }
+    }
+    if (r >= 0 && b->reserve) {
+        (void)sqlite3_bind_int64(f->stmt[MARK], 1, (int64_t)b->reserve);
+        r = step(f, MARK, err);
+    }
+    return r;
+}
+
+int file_commit(struct file *f, const struct batch *b, struct sl_err *err) {
+    int r = step(f, BEGIN, err);
+
+    if (r < 0)
+        return r;
+    r = write_all(f, b, err);
+    if (r >= 0)
+        r = step(f, COMMIT, err);
+    if (r < 0 && !sqlite3_get_autocommit(f->db))
+        (void)step(f, ROLLBACK, NULL);
+    return r;
+}
+
+void file_close(struct file *f, uint64_t version) {
+    const struct batch last = {.reserve = version};
+
+    (void)file_commit(f, &last, NULL); /* else versions go on from higher up, and that is all */
+    drop(f);
+}

@@ -1,0 +1,550 @@
+#include "store/store_int.h"
+
+#include <string.h>
+
+#include "log/log.h"
+
+#define RESERVE UINT64_C(65536) /* versions at a time: more than can be waiting */
+
+_Static_assert(RESERVE / 2 > SL_STORE_MAX_WAITING, "versions run out before they are asked for");
+
+/* ---- objects ---- */
+
+static struct object *object_new(struct sl_store *st, uint32_t resource, uint64_t version,
+                                 const char *ns, const char *name, const char *uid,
+                                 const char *text, size_t len) {
+    const char *const texts[] = {text, ns, name, uid};
+    const size_t lens[] = {len, strlen(ns), strlen(name), strlen(uid)};
+    size_t bytes = sizeof(struct object), at[4];
+
+    for (uint32_t i = 0; i < 4; i++) {
+        at[i] = bytes;
+        bytes += lens[i] + 1;
+    }
+    char *room = sl_alloc(bytes);
+    struct object *o = (struct object *)(void *)room;
+    for (uint32_t i = 0; i < 4; i++) {
+        memcpy(room + at[i], texts[i], lens[i]);
+        room[at[i] + lens[i]] = '\0';
+    }
+    *o = (struct object){.o = {.refs = 1,
+                               .resource = resource,
+                               .version = version,
+                               .ns = room + at[1],
+                               .name = room + at[2],
+                               .uid = room + at[3],
+                               .text = room + at[0],
+                               .len = len},
+                         .bytes = bytes};
+    st->bytes += bytes;
+    if (st->spec.index)
+        st->spec.index(st->spec.ctx, &o->o);
+    return o;
+}
+
+static struct object *full(struct sl_object *o) {
+    return (struct object *)o; /* its first member */
+}
+
+void sl_object_unref(struct sl_store *st, struct sl_object *o) {
+    if (!o || --o->refs)
+        return;
+    if (st->spec.unindex)
+        st->spec.unindex(st->spec.ctx, o);
+    struct object *whole = full(o);
+    st->bytes -= whole->bytes;
+    sl_freep(&whole);
+}
+
+/* What is there now under this key becomes o, which is given; NULL: nothing is there any more.
+ * Gives what was there, with its reference. */
+static struct object *set_now(struct sl_store *st, struct resource *res, struct entry *e,
+                              struct object *o, uint64_t row) {
+    struct object *was = e ? e->now : NULL;
+
+    if (!e) {
+        (void)order_add(&res->order, o, row, &st->prng);
+    } else if (!o) {
+        order_del(&res->order, e);
+    } else {
+        was->entry = NULL;
+        e->now = o;
+        o->entry = e;
+    }
+    return was;
+}
+
+/* ---- keeping ---- */
+
+static void batch_clear(struct batch *b) {
+    sl_vec_clear(&b->changes);
+    sl_vec_clear(&b->resources);
+    b->reserve = 0;
+    b->bytes = 0;
+}
+
+static void batch_done(struct batch *b) {
+    sl_vec_free(&b->changes);
+    sl_vec_free(&b->resources);
+}
+
+static void kept(struct sl_store *st) {
+    struct batch *b = &st->flying;
+
+    for (uint32_t i = 0; i < b->resources.n; i++)
+        b->resources.v[i]->in_file_kept = true;
+    for (uint32_t i = 0; i < b->changes.n; i++)
+        ring_add(st, b->changes.v[i].res, &b->changes.v[i].ev);
+    if (b->changes.n)
+        st->settled = sl_vec_last(&b->changes).ev.now->version;
+    if (b->reserve)
+        st->reserved = b->reserve;
+    batch_clear(b);
+    st->commits++;
+    if (st->failing)
+        sl_log(SL_LOG_INFO, "changes are kept again", SL_S("file", st->spec.path));
+    st->failing = false;
+}
+
+/* The newest first, so that each finds the state it made. */
+static void take_back(struct sl_store *st, struct batch *b) {
+    while (b->changes.n) {
+        struct change c = sl_vec_pop(&b->changes);
+        struct object *was = c.ev.was ? full(sl_object_ref(c.ev.was)) : NULL;
+        struct entry *e = order_find(&c.res->order, c.ev.now->ns, c.ev.now->name);
+        struct object *now = set_now(st, c.res, e, was, c.row);
+        if (now)
+            sl_object_unref(st, &now->o);
+        sl_object_unref(st, c.ev.now);
+        sl_object_unref(st, c.ev.was);
+    }
+    batch_clear(b);
+}
+
+static void undo(struct sl_store *st, const struct sl_err *why) {
+    struct waiter *w;
+
+    sl_log(st->failing ? SL_LOG_DEBUG : SL_LOG_ERROR,
+           "changes could not be kept, and were taken back",
+           SL_I("changes", st->flying.changes.n + st->waiting.changes.n), SL_S("error", why->text));
+    st->failing = true;
+    st->failures++;
+    st->bad_from = st->settled + 1;
+    st->bad_to = st->settled = st->version;
+    TAILQ_FOREACH(w, &st->waiters, entry)
+    if (w->version >= st->bad_from)
+        w->r = SL_EIO;
+    take_back(st, &st->waiting);
+    take_back(st, &st->flying);
+}
+
+static void hand_over(struct sl_store *st) {
+    struct batch *b = &st->waiting;
+
+    if (st->busy || (!b->changes.n && !st->starved))
+        return;
+    st->starved = false;
+    /* Half of them are gone: the rest must do until this is done. */
+    if (st->version + RESERVE / 2 > st->reserved)
+        b->reserve = st->version + RESERVE;
+    for (uint32_t i = 0; i < st->resources.n; i++)
+        if (st->resources.v[i] && st->resources.v[i]->name && !st->resources.v[i]->in_file_kept)
+            *sl_vec_push(&b->resources) = st->resources.v[i];
+    struct batch spare = st->flying;
+    st->flying = *b;
+    st->waiting = spare;
+    if (st->writer) {
+        st->busy = true;
+        writer_give(st->writer, &st->flying);
+    } else {
+        kept(st);
+    }
+}
+
+static void settle(struct sl_store *st, bool wait) {
+    struct sl_err err = {0};
+    int r;
+
+    if (!st->busy || !writer_take(st->writer, wait, &r, &err))
+        return;
+    st->busy = false;
+    if (r < 0)
+        undo(st, &err);
+    else
+        kept(st);
+}
+
+static void call_waiters(struct sl_store *st) {
+    struct waiter *w;
+
+    while ((w = TAILQ_FIRST(&st->waiters)) && w->version <= st->settled) {
+        struct waiter one = *w;
+        TAILQ_REMOVE(&st->waiters, w, entry);
+        sl_freep(&w);
+        one.fn(one.ctx, one.r);
+    }
+}
+
+/* The writer is done, something was changed, or a watch is behind. */
+static void on_wake(uv_async_t *a) {
+    struct sl_store *st = a->data;
+
+    settle(st, false);
+    hand_over(st); /* so that the disk works while others are told */
+    call_waiters(st);
+    watch_tell(st);
+}
+
+void sl_store_after(struct sl_store *st, uint64_t version, sl_kept_fn fn, void *ctx) {
+    bool bad = version >= st->bad_from && version <= st->bad_to;
+
+    if (version <= st->settled) {
+        fn(ctx, bad ? SL_EIO : SL_OK);
+        return;
+    }
+    struct waiter *w = sl_alloc0(1, sizeof *w), *at;
+    *w = (struct waiter){.version = version, .fn = fn, .ctx = ctx};
+    TAILQ_FOREACH_REVERSE(at, &st->waiters, waiters, entry)
+    if (at->version <= version)
+        break;
+    if (at)
+        TAILQ_INSERT_AFTER(&st->waiters, at, w, entry);
+    else
+        TAILQ_INSERT_HEAD(&st->waiters, w, entry);
+}
+
+void sl_store_forget(struct sl_store *st, void *ctx) {
+    struct waiter *w, *next;
+
+    for (w = TAILQ_FIRST(&st->waiters); w; w = next) {
+        next = TAILQ_NEXT(w, entry);
+        if (w->ctx != ctx)
+            continue;
+        TAILQ_REMOVE(&st->waiters, w, entry);
+        sl_freep(&w);
+    }
+}
+
+/* ---- changing ---- */
+
+static int room_for(struct sl_store *st, size_t bytes, bool deletes, struct sl_err *err) {
+    if (st->waiting.changes.n >= SL_STORE_MAX_WAITING ||
+        st->waiting.bytes + bytes > SL_STORE_MAX_WAITING_BYTES)
+        return sl_err_set(err, SL_EIO, "too many changes wait for the disk");
+    if (st->version >= st->reserved) {
+        st->starved = true; /* it may have become better: we ask for more */
+        (void)uv_async_send(&st->wake);
+        return sl_err_set(err, SL_EIO, "the disk takes no changes");
+    }
+    if (!deletes && st->bytes + bytes > SL_STORE_MAX_BYTES)
+        return sl_err_set(err, SL_EIO, "the store is full");
+    return SL_OK;
+}
+
+/* Takes over the references. */
+static void note(struct sl_store *st, struct resource *res, enum sl_change what, struct object *now,
+                 struct object *was, uint64_t row) {
+    *sl_vec_push(&st->waiting.changes) = (struct change){
+        .ev = {.what = what, .now = &now->o, .was = was ? &was->o : NULL}, .res = res, .row = row};
+    st->waiting.bytes += now->bytes;
+    st->version++;
+    (void)uv_async_send(&st->wake);
+}
+
+static int check_put(struct sl_store *st, uint32_t resource, const char *ns, const char *name,
+                     const char *uid, size_t len, struct sl_err *err) {
+    if (resource >= st->resources.n || !st->resources.v[resource])
+        return sl_err_set(err, SL_ENOENT, "there is no resource %u", resource);
+    if (strlen(ns) > SL_STORE_MAX_NAME || strlen(name) > SL_STORE_MAX_NAME ||
+        strlen(uid) > SL_STORE_MAX_NAME)
+        return sl_err_set(err, SL_ELIMIT, "a name has more than %u bytes", SL_STORE_MAX_NAME);
+    if (len > SL_STORE_MAX_OBJECT)
+        return sl_err_set(err, SL_ELIMIT, "the object has %zu bytes, and %zu are the most", len,
+                          SL_STORE_MAX_OBJECT);
+    return SL_OK;
+}
+
+int sl_store_put(struct sl_store *st, uint32_t resource, const char *ns, const char *name,
+                 const char *uid, const char *text, size_t len, struct sl_object **ret,
+                 struct sl_err *err) {
+    int r = check_put(st, resource, ns, name, uid, len, err);
+
+    if (r >= 0)
+        r = room_for(st, len, false, err);
+    if (r < 0)
+        return r;
+    struct resource *res = st->resources.v[resource];
+    struct entry *e = order_find(&res->order, ns, name);
+    uint64_t row = e ? e->row : ++res->rows;
+    struct object *o = object_new(st, resource, st->version + 1, ns, name, uid, text, len);
+    struct object *was = set_now(st, res, e, o, row);
+    note(st, res, was ? SL_MODIFIED : SL_ADDED, full(sl_object_ref(&o->o)), was, row);
+    if (ret)
+        *ret = &o->o;
+    return SL_OK;
+}
+
+int sl_store_delete(struct sl_store *st, struct sl_object *o, const char *text, size_t len,
+                    struct sl_err *err) {
+    struct entry *e = full(o)->entry;
+    int r = e ? SL_OK : sl_err_set(err, SL_ESTALE, "%s is not as it was any more", o->name);
+
+    if (r >= 0)
+        r = room_for(st, len, true, err);
+    if (r < 0)
+        return r;
+    struct resource *res = st->resources.v[o->resource];
+    uint64_t row = e->row;
+    struct object *last =
+        object_new(st, o->resource, st->version + 1, o->ns, o->name, o->uid, text, len);
+    note(st, res, SL_DELETED, last, set_now(st, res, e, NULL, row), row);
+    return SL_OK;
+}
+
+/* ---- reading ---- */
+
+static const struct order *order_of(struct sl_store *st, uint32_t resource) {
+    static const struct order none;
+
+    return resource < st->resources.n && st->resources.v[resource]
+               ? &st->resources.v[resource]->order
+               : &none;
+}
+
+struct sl_object *sl_store_get(struct sl_store *st, uint32_t resource, const char *ns,
+                               const char *name) {
+    struct entry *e = order_find(order_of(st, resource), ns, name);
+
+    return e ? &e->now->o : NULL;
+}
+
+struct sl_object *sl_store_seek(struct sl_store *st, uint32_t resource, const char *ns,
+                                const char *name) {
+    struct entry *e = order_seek(order_of(st, resource), ns, name);
+
+    return e ? &e->now->o : NULL;
+}
+
+struct sl_object *sl_store_next(struct sl_store *st, const struct sl_object *o) {
+    struct entry *e = ((const struct object *)o)->entry;
+
+    if (e) {
+        e = e->next[0];
+    } else { /* it was replaced or deleted: whoever stands behind its place */
+        e = order_seek(order_of(st, o->resource), o->ns, o->name);
+        if (e && strcmp(e->now->o.ns, o->ns) == 0 && strcmp(e->now->o.name, o->name) == 0)
+            e = e->next[0];
+    }
+    return e ? &e->now->o : NULL;
+}
+
+uint32_t sl_store_count(const struct sl_store *st, uint32_t resource) {
+    return resource < st->resources.n && st->resources.v[resource]
+               ? st->resources.v[resource]->order.n
+               : 0;
+}
+
+uint64_t sl_store_version(const struct sl_store *st) {
+    return st->version;
+}
+
+uint64_t sl_store_next_version(const struct sl_store *st) {
+    return st->version + 1;
+}
+
+uint64_t sl_store_told(const struct sl_store *st) {
+    return st->told;
+}
+
+void sl_store_stats(const struct sl_store *st, struct sl_store_stats *ret) {
+    *ret = (struct sl_store_stats){
+        .commits = st->commits, .failures = st->failures, .bytes = st->bytes};
+    for (uint32_t i = 0; i < st->resources.n; i++)
+        ret->objects += sl_store_count(st, i);
+}
+
+/* ---- resources, opening, closing ---- */
+
+struct reading {
+    struct sl_store *st;
+    struct resource *res;
+};
+
+static int take_row(void *ctx, const struct file_row *row, struct sl_err *err) {
+    struct reading *rd = ctx;
+    struct sl_store *st = rd->st;
+    struct order *order = &rd->res->order;
+
+    if (row->len > SL_STORE_MAX_OBJECT || row->version > st->opened)
+        return sl_err_set(err, SL_EINVAL, "an object that cannot be");
+    if (order_find(order, row->ns, row->name))
+        return sl_err_set(err, SL_EINVAL, "an object that is there twice");
+    struct object *o = object_new(st, rd->res->number, row->version, row->ns, row->name, row->uid,
+                                  row->text, row->len);
+    (void)order_add(order, o, row->row, &st->prng);
+    rd->res->rows = row->row;
+    return SL_OK;
+}
+
+static struct file_resource *find_stored(struct sl_store *st, const char *name) {
+    for (uint32_t i = 0; i < st->stored.n; i++)
+        if (strcmp(st->stored.v[i].name, name) == 0)
+            return &st->stored.v[i];
+    return NULL;
+}
+
+/* The one of this name, if it is somewhere. */
+static struct resource *find_named(struct sl_store *st, const char *name) {
+    for (uint32_t i = 0; i < st->resources.n; i++)
+        if (st->resources.v[i] && st->resources.v[i]->name &&
+            strcmp(st->resources.v[i]->name, name) == 0)
+            return st->resources.v[i];
+    return NULL;
+}
+
+static void resource_free(struct sl_store *st, struct resource *res) {
+    watch_drop_all(res);
+    ring_done(st, res);
+    while (res->order.n) {
+        struct entry *e = res->order.head[0];
+        struct object *o = e->now;
+        order_del(&res->order, e);
+        sl_object_unref(st, &o->o);
+    }
+    sl_freep(&res->name);
+    sl_freep(&res);
+}
+
+static int read_resource(struct sl_store *st, struct resource *res, struct sl_err *err) {
+    struct file_resource *fr = find_stored(st, res->name);
+    struct reading rd = {st, res};
+
+    if (fr) {
+        res->in_file = fr->number;
+        res->in_file_kept = true;
+    } else {
+        res->in_file = ++st->n_in_file;
+        *sl_vec_push(&st->stored) =
+            (struct file_resource){sl_strdup(res->name), res->in_file, true};
+    }
+    res->rows = row_first(res->in_file);
+    if (!fr || fr->read)
+        return SL_OK;
+    settle(st, true); /* the file is ours until something is handed over */
+    fr->read = true;
+    return file_read(st->file, fr->number, take_row, &rd, err);
+}
+
+int sl_store_resource(struct sl_store *st, uint32_t resource, const char *name,
+                      struct sl_err *err) {
+    sl_assert(resource < SL_STORE_RESOURCES);
+    while (st->resources.n <= resource)
+        *sl_vec_push(&st->resources) = NULL;
+    struct resource *res = st->resources.v[resource], *named = find_named(st, name);
+
+    if (res && named == res)
+        return SL_OK;
+    if (res || (named && named->order.n))
+        return sl_err_set(err, SL_EEXIST, "the resource %s has another number, or %u another name",
+                          name, resource);
+    res = sl_alloc0(1, sizeof *res);
+    ring_init(res, st->opened);
+    res->number = resource;
+    res->name = sl_strdup(name);
+    if (named) {          /* under a new number from now on; its rows go on */
+        settle(st, true); /* the writer may be reading its name */
+        res->in_file = named->in_file;
+        res->in_file_kept = named->in_file_kept;
+        res->rows = named->rows;
+        sl_freep(&named->name);
+    }
+    int r = named ? SL_OK : read_resource(st, res, err);
+    if (r < 0)
+        resource_free(st, res);
+    else
+        st->resources.v[resource] = res;
+    return r;
+}
+
+static int open_file(struct sl_store *st, struct sl_err *err) {
+    int r = file_open(st->spec.path, &st->file, &st->version, err);
+
+    st->opened = st->settled = st->told = st->version;
+    if (r >= 0)
+        r = file_list(st->file, &st->stored, err);
+    if (st->stored.n)
+        st->n_in_file = sl_vec_last(&st->stored).number;
+    for (uint32_t i = 0, n = st->stored.n; r >= 0 && st->spec.resource && i < n; i++) {
+        const char *name = st->stored.v[i].name;
+        uint32_t number = st->spec.resource(st->spec.ctx, name);
+        if (number < SL_STORE_RESOURCES)
+            r = sl_store_resource(st, number, name, err);
+    }
+    const struct batch first = {.reserve = st->version + RESERVE};
+    if (r >= 0)
+        r = file_commit(st->file, &first, err);
+    st->reserved = first.reserve;
+    if (r >= 0)
+        st->writer = writer_start(st->file, &st->wake);
+    return r;
+}
+
+static void on_closed(uv_handle_t *h) {
+    struct sl_store *st = h->data;
+
+    sl_freep(&st);
+}
+
+int sl_store_open(const struct sl_store_spec *spec, struct sl_store **ret, struct sl_err *err) {
+    struct sl_store *st = sl_alloc0(1, sizeof *st);
+    int r = SL_OK;
+
+    st->spec = *spec;
+    st->version = st->opened = st->settled = st->told = 1;
+    st->reserved = UINT64_MAX / 2;
+    st->bad_from = UINT64_MAX;
+    sl_prng_init(&st->prng, 1); /* for the shape of the lists alone */
+    TAILQ_INIT(&st->waiters);
+    TAILQ_INIT(&st->stirred);
+    if (uv_async_init(spec->loop, &st->wake, on_wake) < 0) {
+        sl_freep(&st);
+        return sl_err_set(err, SL_EIO, "the loop takes no more handles");
+    }
+    st->wake.data = st;
+    if (spec->path)
+        r = open_file(st, err);
+    if (r < 0)
+        sl_store_close(st);
+    else
+        *ret = st;
+    return r;
+}
+
+void sl_store_close(struct sl_store *st) {
+    struct waiter *w;
+
+    if (!st)
+        return;
+    while ((w = TAILQ_FIRST(&st->waiters))) {
+        TAILQ_REMOVE(&st->waiters, w, entry);
+        sl_freep(&w);
+    }
+    settle(st, true);
+    hand_over(st);
+    settle(st, true);
+    take_back(st, &st->waiting); /* nothing, unless the last ones failed */
+    if (st->writer)
+        writer_end(st->writer);
+    if (st->file)
+        file_close(st->file, st->version);
+    for (uint32_t i = 0; i < st->resources.n; i++)
+        if (st->resources.v[i])
+            resource_free(st, st->resources.v[i]);
+    sl_vec_free(&st->resources);
+    for (uint32_t i = 0; i < st->stored.n; i++)
+        sl_freep(&st->stored.v[i].name);
+    sl_vec_free(&st->stored);
+    batch_done(&st->waiting);
+    batch_done(&st->flying);
+    uv_close((uv_handle_t *)&st->wake, on_closed);
+}

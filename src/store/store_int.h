@@ -1,0 +1,191 @@
+/*
+ * Inside the store. Private to src/store.
+ *
+ *     put, delete -> order (what is true now) and 'waiting'
+ *     on_wake:  waiting -> the writer's thread -> kept: rings of past events -> those who wait,
+ * watchers
+ *                                              -> failed: taken back, newest first
+ */
+#ifndef SL_STORE_STORE_INT_H
+#define SL_STORE_STORE_INT_H
+
+#include <sys/queue.h>
+#include <uv.h>
+
+#include "base/prng.h"
+#include "base/vec.h"
+#include "store/store.h"
+
+/* ---- order.c: the objects of a resource by namespace and name, a skip list ---- */
+
+#define ORDER_LEVELS 12u
+
+struct entry;
+
+struct object {
+    struct sl_object o;
+    struct entry *entry; /* NULL: it is not the present one */
+    size_t bytes;
+};
+
+struct entry {
+    struct object *now;
+    uint64_t row; /* in the file */
+    uint32_t height;
+    struct entry *next[];
+};
+
+struct order {
+    struct entry *head[ORDER_LEVELS];
+    uint32_t n;
+};
+
+/* The first at or after (ns, name), or NULL. */
+struct entry *order_seek(const struct order *od, const char *ns, const char *name);
+struct entry *order_find(const struct order *od, const char *ns, const char *name);
+/* It must not be there yet. */
+struct entry *order_add(struct order *od, struct object *o, uint64_t row, struct sl_prng *prng);
+/* Frees the entry, not its object. */
+void order_del(struct order *od, struct entry *e);
+
+/* ---- watch.c: past events and who listens ---- */
+
+struct ring {
+    struct sl_store_event
+        *v; /* cap of them, a power of two; numbered first <= i < end, at i & (cap - 1) */
+    uint32_t cap;
+    uint64_t first, end;
+    uint64_t floor; /* the version before the first one that is known */
+    size_t bytes;
+};
+
+struct sl_store_watch {
+    TAILQ_ENTRY(sl_store_watch) entry;
+    struct resource *res;
+    uint64_t next;  /* event, by number */
+    uint64_t after; /* version; what is not newer is not told */
+    sl_store_event_fn fn;
+    void *ctx;
+};
+
+struct resource {
+    char *name; /* in the file; NULL: not known yet */
+    uint32_t number;
+    uint32_t in_file; /* its number there */
+    bool in_file_kept;
+    uint64_t rows; /* the highest row so far */
+    struct order order;
+    struct ring ring;
+    /* Those who are behind stand before those who are not. */
+    TAILQ_HEAD(, sl_store_watch) watches;
+    bool stirred; /* somebody is behind */
+    TAILQ_ENTRY(resource) entry;
+};
+
+void ring_init(struct resource *res, uint64_t floor);
+void ring_done(struct sl_store *st, struct resource *res);
+/* Takes over the references. */
+void ring_add(struct sl_store *st, struct resource *res, const struct sl_store_event *ev);
+/* Tells everybody everything. */
+void watch_tell(struct sl_store *st);
+void watch_drop_all(struct resource *res);
+
+/* ---- file.c: SQLite; on the loop's thread before the writer begins and after it ended, else on
+ * the writer's ---- */
+
+struct change {
+    struct sl_store_event ev;
+    struct resource *res; /* the writer may read what never changes of it */
+    uint64_t row;
+};
+
+struct batch {
+    SL_VEC(struct change) changes;
+    SL_VEC(struct resource *) resources; /* to be named in the file */
+    uint64_t reserve;                    /* versions that may be given out; 0: as it is */
+    size_t bytes;
+};
+
+struct file;
+
+/* What the file knows of a resource when it is opened. */
+struct file_resource {
+    char *name;
+    uint32_t number;
+    bool read;
+};
+
+struct file_row {
+    uint64_t row, version;
+    const char *ns, *name, *uid, *text;
+    size_t len;
+};
+typedef int (*file_row_fn)(void *ctx, const struct file_row *row, struct sl_err *err);
+
+/* *ret_version: the highest that may have been given out. */
+int file_open(const char *path, struct file **ret, uint64_t *ret_version,
+              struct sl_err *err) _must_check_;
+/* 'version' is the last one that was given out. */
+void file_close(struct file *f, uint64_t version);
+typedef SL_VEC(struct file_resource) file_resources;
+int file_list(struct file *f, file_resources *ret, struct sl_err *err) _must_check_;
+int file_read(struct file *f, uint32_t resource, file_row_fn fn, void *ctx,
+              struct sl_err *err) _must_check_;
+/* All of it or nothing. */
+int file_commit(struct file *f, const struct batch *b, struct sl_err *err);
+
+/* A row's number says its resource: those of one stand side by side in the file. */
+#define ROW_BITS 40u
+static inline uint64_t row_first(uint32_t resource) {
+    return (uint64_t)resource << ROW_BITS;
+}
+
+/* ---- writer.c: the thread ---- */
+
+struct writer;
+
+struct writer *writer_start(struct file *f, uv_async_t *wake);
+/* Waits for what it has, and ends it. */
+void writer_end(struct writer *w);
+/* One at a time; 'wake' is sent when it is done. */
+void writer_give(struct writer *w, const struct batch *b);
+/* Is it done, or with 'wait' when it is: then *ret_r says how it went. */
+bool writer_take(struct writer *w, bool wait, int *ret_r, struct sl_err *err);
+
+/* ---- store.c ---- */
+
+struct waiter {
+    TAILQ_ENTRY(waiter) entry;
+    uint64_t version;
+    int r;
+    sl_kept_fn fn;
+    void *ctx;
+};
+
+struct sl_store {
+    struct sl_store_spec spec;
+    uv_async_t wake;
+    struct file *file; /* NULL: memory only */
+    struct writer *writer;
+    file_resources stored;               /* what the file knew when it was opened */
+    uint32_t n_in_file;                  /* the highest number of a resource there */
+    SL_VEC(struct resource *) resources; /* by number; NULL: unknown */
+    struct sl_prng prng;
+    uint64_t version;  /* the last that was given out */
+    uint64_t settled;  /* up to here all is kept or was taken back */
+    uint64_t reserved; /* up to here they may be given out */
+    uint64_t opened;   /* the version at the start */
+    uint64_t told;
+    uint64_t bad_from, bad_to; /* of the last changes that were taken back */
+    size_t bytes;
+    uint64_t commits, failures;
+    bool failing; /* the last commit did */
+    bool starved; /* a change was refused for want of a version */
+    bool busy;    /* the writer has 'flying' */
+    struct batch waiting, flying;
+    TAILQ_HEAD(waiters, waiter) waiters; /* by version */
+    TAILQ_HEAD(, resource) stirred;
+    struct sl_store_watch *telling; /* who is being told; NULL: it has gone meanwhile */
+};
+
+#endif

@@ -1,0 +1,288 @@
+#include "up/door.h"
+
+#include <openssl/crypto.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "apiserver/sub.h"
+#include "base/arena.h"
+#include "base/mem.h"
+
+#define ADMIN "admin"
+#define MAX_GROUPS 64u
+#define MAX_WARNINGS 64u
+#define ALL_BODIES ((size_t)64 << 20)
+#define REQUEST_MS 65000u /* a little more than a request of kube-apiserver's may take */
+#define IDLE_MS 120000u
+
+struct sl_door {
+    struct sl_door_spec spec;
+    struct sl_httpd *httpd;
+    struct sl_apiserver *api; /* NULL: not yet */
+    struct sl_arena arena;    /* of one handler or answer */
+};
+
+/* One request on its way. */
+struct errand {
+    struct sl_door *d;
+    struct sl_http_call *http;
+    sl_api_call api;
+};
+
+/* ---- answers of our own ---- */
+
+static void put_status(struct sl_http_answer *a, int code, const char *reason,
+                       const char *message) {
+    a->status = code;
+    a->content_type = "application/json";
+    sl_buf_puts(&a->body, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
+                          "\"status\":\"Failure\",\"message\":");
+    sl_buf_json(&a->body, message);
+    sl_buf_printf(&a->body, ",\"reason\":\"%s\",\"code\":%d}\n", reason, code);
+}
+
+static void refusal(void *ctx, int status, const char *words, struct sl_http_answer *a) {
+    (void)ctx;
+    if (status == 413)
+        put_status(a, status, "RequestEntityTooLarge",
+                   "Request entity too large: limit is 3145728");
+    else
+        put_status(a, status, status == 503 ? "ServiceUnavailable" : "InternalError", words);
+}
+
+static bool answer_health(struct sl_door *d, const struct sl_http_request *rq,
+                          struct sl_http_answer *a) {
+    bool ready = strcmp(rq->path, "/readyz") == 0;
+    const char *why = ready ? d->spec.unready(d->spec.ctx) : NULL;
+
+    if (!ready && strcmp(rq->path, "/livez") != 0 && strcmp(rq->path, "/healthz") != 0)
+        return false;
+    a->status = why ? 503 : 200; /* a probe wants no Status */
+    a->content_type = "text/plain; charset=utf-8";
+    sl_buf_puts(&a->body, why ? why : "ok");
+    return true;
+}
+
+/* ---- who asks ---- */
+
+struct who {
+    const char *user; /* NULL: nobody knows */
+    const char *groups[MAX_GROUPS + 1];
+    uint32_t n;
+};
+
+static void add_group(struct who *w, const char *group) {
+    for (uint32_t i = 0; i < w->n; i++)
+        if (strcmp(w->groups[i], group) == 0)
+            return;
+    if (w->n < MAX_GROUPS)
+        w->groups[w->n++] = group;
+}
+
+static void take_group(void *ctx, const char *name, const char *value) {
+    if (strcasecmp(name, "Impersonate-Group") == 0)
+        add_group(ctx, value);
+}
+
+static const char *bearer(const struct sl_http_request *rq) {
+    const char *h = rq->header(rq, "Authorization");
+
+    if (!h || strncasecmp(h, "Bearer", 6) != 0 || h[6] != ' ')
+        return NULL;
+    return h + 6 + strspn(h + 6, " ");
+}
+
+static void service_account(struct sl_door *d, struct who *w) {
+    const char *ns = w->user + strlen("system:serviceaccount:");
+
+    add_group(w, "system:serviceaccounts");
+    add_group(w,
+              sl_arena_printf(&d->arena, "system:serviceaccounts:%.*s", (int)strcspn(ns, ":"), ns));
+}
+
+static sl_time wall(void) {
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_REALTIME, &t); /* cannot fail for this clock */
+    return (sl_time)t.tv_sec * SL_SEC + t.tv_nsec;
+}
+
+static struct who find_user(struct sl_door *d, const struct sl_http_request *rq) {
+    const char *token = bearer(rq), *as = rq->header(rq, "Impersonate-User");
+    size_t len = strlen(d->spec.token);
+    struct who w = {0};
+
+    if (!token)
+        return w;
+    if (strlen(token) != len || CRYPTO_memcmp(token, d->spec.token, len) != 0) {
+        w.user = sl_token_user(&d->arena, token, wall());
+        if (w.user)
+            service_account(d, &w);
+    } else if (as && *as) {
+        w.user = as;
+        rq->headers(rq, take_group, &w);
+        if (strncmp(as, "system:serviceaccount:", 22) == 0)
+            service_account(d, &w);
+    } else {
+        w.user = ADMIN;
+        add_group(&w, "system:masters");
+    }
+    if (w.user && strcmp(w.user, "system:anonymous") != 0)
+        add_group(&w, "system:authenticated");
+    return w;
+}
+
+/* ---- passing on ---- */
+
+static void errand_end(struct errand *e) {
+    sl_freep(&e);
+}
+
+static void on_gone(void *ctx) {
+    struct errand *e = ctx;
+
+    sl_apiserver_cancel(e->d->api, e->api);
+    errand_end(e);
+}
+
+/* 299 is "miscellaneous, stays", and the text a quoted string of one line. */
+static const char *warning(struct sl_arena *a, const char *text) {
+    struct sl_buf b;
+
+    sl_buf_init(&b, 8192);
+    sl_buf_puts(&b, "299 - \"");
+    for (; *text; text++) {
+        if (*text == '"' || *text == '\\')
+            sl_buf_putc(&b, '\\');
+        sl_buf_putc(&b, (unsigned char)*text < ' ' || *text == 127 ? ' ' : *text);
+    }
+    const char *out = sl_arena_printf(a, "%s\"", sl_buf_str(&b));
+    sl_buf_done(&b);
+    return out;
+}
+
+static void on_answer(void *ctx, const struct sl_api_answer *a) {
+    struct errand *e = ctx;
+    const char *headers[2 * (MAX_WARNINGS + 2) + 1] = {"Cache-Control", "no-cache, private"};
+    uint32_t n = 2;
+
+    if (a->retry_after) {
+        headers[n++] = "Retry-After";
+        headers[n++] = sl_arena_printf(&e->d->arena, "%u", a->retry_after);
+    }
+    for (uint32_t i = 0; a->warnings && a->warnings[i] && i < MAX_WARNINGS; i++) {
+        headers[n++] = "Warning";
+        headers[n++] = warning(&e->d->arena, a->warnings[i]);
+    }
+    sl_http_reply(e->http, a->status, a->content_type, headers, a->body, a->len);
+    sl_arena_clear(&e->d->arena);
+    errand_end(e);
+}
+
+static void on_begin(void *ctx, const char *content_type) {
+    sl_http_begin(((struct errand *)ctx)->http, content_type);
+}
+
+static bool on_piece(void *ctx, const char *bytes, size_t len) {
+    return sl_http_piece(((struct errand *)ctx)->http, bytes, len);
+}
+
+static void on_end(void *ctx) {
+    struct errand *e = ctx;
+
+    sl_http_end(e->http);
+    errand_end(e);
+}
+
+static const char *header(const struct sl_http_request *rq, const char *name) {
+    const char *v = rq->header(rq, name);
+
+    return v ? v : "";
+}
+
+static void pass_on(struct sl_door *d, const struct sl_http_request *rq, const struct who *w) {
+    struct errand *e = sl_alloc0(1, sizeof *e);
+    const struct sl_api_request ask = {
+        .method = rq->method,
+        .path = rq->path,
+        .query = rq->raw_query,
+        .accept = header(rq, "Accept"),
+        .content_type = header(rq, "Content-Type"),
+        .user_agent = header(rq, "User-Agent"),
+        .user = w->user,
+        .groups = w->groups,
+        .body = rq->body,
+        .len = rq->len,
+    };
+    const struct sl_api_sink sink = {
+        .ctx = e, .answer = on_answer, .begin = on_begin, .piece = on_piece, .end = on_end};
+
+    e->d = d;
+    e->http = sl_http_hold(rq, on_gone, e);
+    e->api = sl_apiserver_call(d->api, &ask, &sink);
+}
+
+static void serve(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a) {
+    struct sl_door *d = ctx;
+
+    if (answer_health(d, rq, a))
+        return;
+    struct who w = find_user(d, rq);
+    if (!w.user)
+        put_status(a, 401, "Unauthorized", "Unauthorized");
+    else if (!d->api)
+        put_status(a, 503, "ServiceUnavailable", "the API server is starting");
+    else if (!d->spec.other(d->spec.ctx, rq, a))
+        pass_on(d, rq, &w);
+    sl_arena_clear(&d->arena);
+}
+
+/* ---- for the owner ---- */
+
+int sl_door_open(const struct sl_door_spec *spec, struct sl_door **ret, struct sl_err *err) {
+    struct sl_door *d = sl_alloc0(1, sizeof *d);
+    const struct sl_httpd_spec http = {
+        .host = spec->host,
+        .port = spec->port,
+        .cert_pem = spec->cert->cert_pem,
+        .key_pem = spec->cert->key_pem,
+        .max_body = SL_API_MAX_BODY,
+        .all_bodies = ALL_BODIES,
+        .max_connections = spec->max_connections,
+        .request_ms = REQUEST_MS,
+        .idle_ms = IDLE_MS,
+        .handler = serve,
+        .refusal = refusal,
+        .ctx = d,
+    };
+
+    d->spec = *spec;
+    sl_arena_init(&d->arena, (size_t)16 << 20);
+    int r = sl_httpd_start(spec->loop, &http, &d->httpd, err);
+    if (r < 0)
+        sl_door_close(d);
+    else
+        *ret = d;
+    return r;
+}
+
+uint16_t sl_door_port(const struct sl_door *d) {
+    return sl_httpd_port(d->httpd);
+}
+
+void sl_door_serve(struct sl_door *d, struct sl_apiserver *api) {
+    d->api = api;
+}
+
+int sl_door_certificate(struct sl_door *d, const struct sl_cert *cert, struct sl_err *err) {
+    return sl_httpd_certificate(d->httpd, cert->cert_pem, cert->key_pem, NULL, err);
+}
+
+void sl_door_close(struct sl_door *d) {
+    if (!d)
+        return;
+    sl_httpd_stop(d->httpd);
+    sl_arena_done(&d->arena);
+    sl_freep(&d);
+}

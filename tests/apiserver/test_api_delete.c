@@ -1,0 +1,171 @@
+/*
+ * Deletion: preconditions, finalizers, grace periods, what becomes of dependents, and namespaces
+ * that end.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "api.h"
+
+#define CM "/api/v1/namespaces/default/configmaps"
+#define PODS "/api/v1/namespaces/default/pods"
+
+static void test_plain(void **state) {
+    struct api a;
+
+    (void)state;
+    api_init(&a);
+    assert_int_equal(api_post(&a, CM, "{\"metadata\":{\"name\":\"a\"}}"), 201);
+    assert_int_equal(api_delete(&a, CM "/none", NULL), 404);
+    assert_int_equal(api_delete(&a, CM "/a", "{\"preconditions\":{\"uid\":\"x\"}}"), 409);
+    assert_int_equal(api_delete(&a, CM "/a", "{\"preconditions\":{\"resourceVersion\":\"1\"}}"),
+                     409);
+    assert_int_equal(api_delete(&a, CM "/a", "{\"propagationPolicy\":\"Foo\"}"), 422);
+    assert_int_equal(
+        api_delete(&a, CM "/a", "{\"propagationPolicy\":\"Orphan\",\"orphanDependents\":true}"),
+        422);
+    assert_int_equal(api_delete(&a, CM "/a", "[]"), 400);
+    assert_int_equal(api_delete(&a, CM "/a?dryRun=All", NULL), 200);
+    assert_int_equal(api_get(&a, CM "/a"), 200);
+    assert_int_equal(api_delete(&a, CM "/a", NULL), 200);
+    assert_string_equal(api_at(&a, "status"), "Success");
+    assert_string_equal(api_at(&a, "details.kind"), "configmaps");
+    assert_int_equal(strlen(api_at(&a, "details.uid")), 36);
+    assert_int_equal(api_get(&a, CM "/a"), 404);
+    api_done(&a);
+}
+
+static void test_finalizers(void **state) {
+    struct api a;
+
+    (void)state;
+    api_init(&a);
+    assert_int_equal(api_post(&a, CM, "{\"metadata\":{\"name\":\"a\",\"finalizers\":[\"x/y\"]}}"),
+                     201);
+    assert_int_equal(api_delete(&a, CM "/a", NULL), 200);
+    assert_string_equal(api_at(&a, "kind"), "ConfigMap");
+    assert_true(*api_at(&a, "metadata.deletionTimestamp"));
+    assert_string_equal(api_at(&a, "metadata.deletionGracePeriodSeconds"), "0");
+    assert_int_equal(
+        api_patch(&a, CM "/a", "merge", "{\"metadata\":{\"finalizers\":[\"x/y\",\"x/z\"]}}"), 422);
+    assert_int_equal(api_patch(&a, CM "/a", "merge", "{\"metadata\":{\"deletionTimestamp\":null}}"),
+                     200);
+    assert_true(*api_at(&a, "metadata.deletionTimestamp"));
+    struct stream *s = api_watch(&a, "GET " CM "?watch=true");
+    assert_int_equal(api_patch(&a, CM "/a", "merge", "{\"metadata\":{\"finalizers\":null}}"), 200);
+    api_turn(&a, 3);
+    assert_string_equal(stream_event(s, s->lines.n - 1), "DELETED a");
+    assert_int_equal(api_get(&a, CM "/a"), 404);
+    stream_free(s);
+    api_done(&a);
+}
+
+static void test_propagation(void **state) {
+    static const struct {
+        const char *options, *finalizer;
+    } rows[] = {
+        {"{\"propagationPolicy\":\"Foreground\"}", "foregroundDeletion"},
+        {"{\"propagationPolicy\":\"Orphan\"}", "orphan"},
+        {"{\"orphanDependents\":true}", "orphan"},
+    };
+    struct api a;
+
+    (void)state;
+    api_init(&a);
+    for (size_t i = 0; i < SL_LEN(rows); i++) {
+        assert_int_equal(api_post(&a, CM, "{\"metadata\":{\"name\":\"a\"}}"), 201);
+        assert_int_equal(api_delete(&a, CM "/a", rows[i].options), 200);
+        assert_string_equal(api_at(&a, "metadata.finalizers.0"), rows[i].finalizer);
+        assert_int_equal(api_delete(&a, CM "/a?propagationPolicy=Background", NULL), 200);
+        assert_int_equal(api_get(&a, CM "/a"), 404);
+    }
+    api_done(&a);
+}
+
+static void test_grace(void **state) {
+    static const char pod[] = "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"nodeName\":\"n\","
+                              "\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}";
+    struct api a;
+    char later[64];
+
+    (void)state;
+    api_init(&a);
+    assert_int_equal(api_post(&a, PODS, pod), 201);
+    assert_int_equal(api_delete(&a, PODS "/p", NULL), 200);
+    assert_string_equal(api_at(&a, "metadata.deletionGracePeriodSeconds"), "30");
+    (void)snprintf(later, sizeof later, "%s", api_at(&a, "metadata.deletionTimestamp"));
+    assert_int_equal(api_delete(&a, PODS "/p", "{\"gracePeriodSeconds\":5}"), 200);
+    assert_string_equal(api_at(&a, "metadata.deletionGracePeriodSeconds"), "5");
+    assert_true(strcmp(api_at(&a, "metadata.deletionTimestamp"), later) < 0);
+    assert_int_equal(api_delete(&a, PODS "/p", "{\"gracePeriodSeconds\":60}"), 200);
+    assert_string_equal(api_at(&a, "metadata.deletionGracePeriodSeconds"), "5");
+    assert_int_equal(api_delete(&a, PODS "/p", "{\"gracePeriodSeconds\":0}"), 200);
+    assert_int_equal(api_get(&a, PODS "/p"), 404);
+    api_done(&a);
+}
+
+static void test_many(void **state) {
+    struct api a;
+    char body[200];
+
+    (void)state;
+    api_init(&a);
+    for (int i = 0; i < 20; i++) {
+        (void)snprintf(body, sizeof body,
+                       "{\"metadata\":{\"name\":\"c%d\",\"labels\":{\"odd\":\"%d\"}%s}}", i, i % 2,
+                       i == 3 ? ",\"finalizers\":[\"x/y\"]" : "");
+        assert_int_equal(api_post(&a, CM, body), 201);
+    }
+    assert_int_equal(api_delete(&a, CM "?labelSelector=odd%3D1", NULL), 200);
+    assert_string_equal(api_at(&a, "kind"), "ConfigMapList");
+    assert_int_equal(api_size(&a, "items"), 10);
+    assert_int_equal(api_get(&a, CM), 200);
+    assert_int_equal(api_size(&a, "items"), 11);
+    assert_int_equal(api_delete(&a, CM, NULL), 200);
+    assert_int_equal(api_get(&a, CM), 200);
+    assert_int_equal(api_size(&a, "items"), 1);
+    assert_int_equal(api_delete(&a, CM "?labelSelector=nobody", NULL), 200);
+    assert_int_equal(api_size(&a, "items"), 0);
+    api_done(&a);
+}
+
+/* Nothing new in a namespace that ends, and it ends when its finalizers are gone. */
+static void test_namespace(void **state) {
+    struct api a;
+
+    (void)state;
+    api_init(&a);
+    assert_int_equal(api_post(&a, "/api/v1/namespaces", "{\"metadata\":{\"name\":\"t\"}}"), 201);
+    assert_string_equal(api_at(&a, "status.phase"), "Active");
+    assert_int_equal(api_delete(&a, "/api/v1/namespaces/t", NULL), 200);
+    assert_string_equal(api_at(&a, "status.phase"), "Terminating");
+    assert_int_equal(
+        api_post(&a, "/api/v1/namespaces/t/configmaps", "{\"metadata\":{\"name\":\"a\"}}"), 403);
+    assert_string_equal(
+        api_at(&a, "message"),
+        "configmaps \"a\" is forbidden: unable to create new content in namespace t because it "
+        "is being terminated");
+    assert_string_equal(api_at(&a, "details.causes.0.reason"), "NamespaceTerminating");
+    assert_int_equal(api_put(&a, "/api/v1/namespaces/t/finalize",
+                             "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":"
+                             "\"t\"},\"spec\":{}}"),
+                     200);
+    assert_int_equal(api_get(&a, "/api/v1/namespaces/t"), 404);
+    assert_int_equal(api_delete(&a, "/api/v1/namespaces/default", NULL), 403);
+    api_done(&a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plain),       cmocka_unit_test(test_finalizers),
+        cmocka_unit_test(test_propagation), cmocka_unit_test(test_grace),
+        cmocka_unit_test(test_many),        cmocka_unit_test(test_namespace),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,109 @@
+/*
+ * The port of our own parts: requests, watches, and cancels at awkward moments.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "api.h"
+
+#define CM "/api/v1/namespaces/default/configmaps"
+
+struct heard {
+    struct sl_port *port;
+    sl_call call;
+    int replies, status, lines;
+    bool stops; /* cancels from within a line */
+    char last[400];
+};
+
+static void on_reply(void *ctx, const struct sl_reply *r) {
+    struct heard *h = ctx;
+    h->replies++;
+    h->status = r->status;
+    (void)snprintf(h->last, sizeof h->last, "%.*s", (int)(r->len < 399 ? r->len : 399), r->body);
+}
+
+static void on_line(void *ctx, const char *line, size_t len) {
+    struct heard *h = ctx;
+    h->lines++;
+    assert_null(memchr(line, '\n', len));
+    if (h->stops)
+        sl_port_cancel(h->port, h->call);
+}
+
+static void ask(struct heard *h, enum sl_method m, const char *path, const char *body) {
+    h->call = sl_port_request(
+        h->port,
+        &(struct sl_request_line){
+            .method = m, .path = path, .content_type = SL_JSON, .body = body, .len = strlen(body)},
+        on_reply, h);
+}
+
+static void test_requests(void **state) {
+    struct api a;
+
+    (void)state;
+    api_init(&a);
+    struct sl_port *p = sl_apiserver_port(
+        a.server, "system:serviceaccount:kube-system:job-controller", "job-controller/1");
+    struct heard h = {.port = p};
+    assert_true(p->wall > 0 && p->mono > 0);
+    ask(&h, SL_POST, CM, "{\"metadata\":{\"name\":\"a\"},\"data\":{\"x\":\"1\"}}");
+    assert_int_equal(h.replies, 0); /* never inside the call */
+    api_turn(&a, 3);
+    assert_int_equal(h.replies, 1);
+    assert_int_equal(h.status, 201);
+    assert_non_null(strstr(h.last, "\"manager\":\"job-controller\""));
+    ask(&h, SL_GET, CM "?labelSelector=a%3Db&limit=5", "");
+    api_turn(&a, 3);
+    assert_int_equal(h.status, 200);
+    ask(&h, SL_DELETE, CM "/a", "");
+    sl_port_cancel(p, h.call); /* it is done all the same, but nobody hears of it */
+    api_turn(&a, 3);
+    assert_int_equal(h.replies, 2);
+    assert_int_equal(api_get(&a, CM "/a"), 404);
+    sl_port_cancel(p, h.call); /* again is fine */
+    api_done(&a);
+}
+
+static void test_watches(void **state) {
+    struct api a;
+
+    (void)state;
+    api_init(&a);
+    struct sl_port *p = sl_apiserver_port(a.server, "me", "me");
+    struct heard all = {.port = p}, once = {.port = p, .stops = true}, bad = {.port = p};
+    all.call = sl_port_watch(p, CM "?watch=true", on_line, on_reply, &all);
+    once.call = sl_port_watch(p, CM "?watch=true", on_line, on_reply, &once);
+    bad.call = sl_port_watch(p, CM "?watch=true&fieldSelector=x%3D1", on_line, on_reply, &bad);
+    api_turn(&a, 3);
+    assert_int_equal(bad.replies, 1);
+    assert_int_equal(bad.status, 400);
+    assert_int_equal(api_post(&a, CM, "{\"metadata\":{\"name\":\"a\"}}"), 201);
+    assert_int_equal(api_post(&a, CM, "{\"metadata\":{\"name\":\"b\"}}"), 201);
+    api_turn(&a, 3);
+    assert_int_equal(all.lines, 2);
+    assert_int_equal(once.lines, 1);
+    assert_int_equal(once.replies, 0);
+    /* the same among the first lines */
+    struct heard first = {.port = p, .stops = true};
+    first.call = sl_port_watch(p, CM "?watch=true", on_line, on_reply, &first);
+    api_turn(&a, 3);
+    assert_int_equal(first.lines, 1);
+    api_done(&a); /* with a watch open */
+    assert_int_equal(all.replies, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_requests),
+        cmocka_unit_test(test_watches),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,562 @@
+/* Jobs and CronJobs, step by step. The test ends the pods. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "apps_world.h"
+#include "cluster/indexes.h"
+
+#define JOBS "/apis/batch/v1/namespaces/ns/jobs"
+#define CRONJOBS "/apis/batch/v1/namespaces/ns/cronjobs"
+#define JOB JOBS "/j"
+#define TEMPLATE "'template':{'spec':{'restartPolicy':'Never','containers':[{'name':'main'}]}}"
+
+/* ---- helpers ---- */
+
+static uint32_t job_writes;
+
+static void count_writes(struct apps_world *w, const struct fakeapi_change *ch) {
+    (void)w;
+    job_writes += strcmp(ch->kind->kind, "Job") == 0 && ch->client != FAKEAPI_NOBODY;
+}
+
+static void begin(struct apps_world *w) {
+    memset(w, 0, sizeof *w);
+    world_start(w, 1);
+    w->watch = count_writes;
+    w->start_min = w->start_max = 10 * SL_MSEC;
+    w->end_min = w->end_max = 10 * SL_MSEC;
+    job_writes = 0;
+}
+
+static void create(struct apps_world *w, const char *spec) {
+    char body[2000];
+    (void)snprintf(body, sizeof body, "{'metadata':{'name':'j'},'spec':{%s,%s" TEMPLATE "}}", spec,
+                   strstr(spec, "backoffLimit'") ? "" : "'backoffLimit':6,");
+    world_create(w, JOBS, body);
+    world_run(w, 200 * SL_MSEC);
+}
+
+struct found {
+    const char *index; /* NULL: any */
+    bool active;
+    uint32_t n;
+    char name[200];
+};
+
+static void find(void *ctx, yyjson_val *pod) {
+    struct found *f = ctx;
+    const char *phase = jstr(pod, "status.phase");
+    bool active = strcmp(phase, "Succeeded") != 0 && strcmp(phase, "Failed") != 0 &&
+                  !jat(pod, "metadata.deletionTimestamp");
+    if (f->index &&
+        strcmp(f->index, jannotation(pod, "batch.kubernetes.io/job-completion-index")) != 0)
+        return;
+    if (f->active && !active)
+        return;
+    f->n++;
+    (void)snprintf(f->name, sizeof f->name, "%s", jstr(pod, "metadata.name"));
+}
+
+static uint32_t active(struct apps_world *w) {
+    struct found f = {.active = true};
+    (void)fakeapi_each(w->api, PODS, find, &f);
+    return f.n;
+}
+
+/* One of the active pods (of this index) ends. */
+static void end_pod(struct apps_world *w, const char *index, int code) {
+    struct found f = {.index = index, .active = true};
+    char path[300], body[400];
+    (void)fakeapi_each(w->api, PODS, find, &f);
+    assert_true(f.n > 0);
+    (void)snprintf(path, sizeof path, PODS "/%s/status", f.name);
+    (void)snprintf(body, sizeof body,
+                   "{'status':{'phase':'%s','containerStatuses':[{'name':'main','state':{"
+                   "'terminated':{'exitCode':%d}}}]}}",
+                   code ? "Failed" : "Succeeded", code);
+    world_patch(w, path, body);
+    world_run(w, 200 * SL_MSEC);
+}
+
+#define assert_shows(w, field, text) assert_string_equal(world_show(w, JOB, field), text)
+#define assert_condition(w, type, text) assert_string_equal(world_condition(w, JOB, type), text)
+
+static void no_finalizers(void *ctx, yyjson_val *pod) {
+    (void)ctx;
+    assert_int_equal(yyjson_arr_size(jat(pod, "metadata.finalizers")), 0);
+}
+
+/* ---- jobs ---- */
+
+static void one_pod(void **state) {
+    struct apps_world w;
+    (void)state;
+    begin(&w);
+    create(&w, "'parallelism':1,'completions':1");
+    world_run(&w, 2 * SL_SEC);
+    assert_int_equal(active(&w), 1);
+    assert_int_equal(world_int(&w, JOB, "status.active"), 1);
+    assert_int_equal(world_int(&w, JOB, "status.ready"), 1);
+    assert_int_equal(world_int(&w, JOB, "status.terminating"), 0);
+    assert_true(*world_show(&w, JOB, "status.startTime"));
+    end_pod(&w, NULL, 0);
+    assert_condition(&w, "SuccessCriteriaMet", "True CompletionsReached");
+    assert_condition(&w, "Complete", "True CompletionsReached");
+    assert_int_equal(world_int(&w, JOB, "status.succeeded"), 1);
+    assert_int_equal(world_int(&w, JOB, "status.active"), -1);
+    assert_true(*world_show(&w, JOB, "status.completionTime"));
+    (void)fakeapi_each(w.api, PODS, no_finalizers, NULL);
+    assert_true(job_writes <= 3); /* that it started, that it is ready, that it is over */
+    world_stop(&w);
+}
+
+static void short_jobs_cost_two_writes(void **state) {
+    struct apps_world w;
+    (void)state;
+    begin(&w);
+    create(&w, "'parallelism':1,'completions':1");
+    end_pod(&w, NULL, 0);
+    assert_condition(&w, "Complete", "True CompletionsReached");
+    assert_true(job_writes <= 2);
+    world_stop(&w);
+}
+
+static void back_off(void **state) {
+    struct apps_world w;
+    (void)state;
+    begin(&w);
+    create(&w, "'parallelism':1,'completions':1,'backoffLimit':2");
+    end_pod(&w, NULL, 1);
+    world_run(&w, 9 * SL_SEC);
+    assert_int_equal(active(&w), 0);
+    world_run(&w, 2 * SL_SEC);
+    assert_int_equal(active(&w), 1); /* after ten seconds */
+    end_pod(&w, NULL, 1);
+    world_run(&w, 19 * SL_SEC);
+    assert_int_equal(active(&w), 0);
+    world_run(&w, 2 * SL_SEC);
+    assert_int_equal(active(&w), 1); /* after twenty */
+    assert_int_equal(world_int(&w, JOB, "status.failed"), 2);
+    end_pod(&w, NULL, 1);
+    assert_condition(&w, "FailureTarget", "True BackoffLimitExceeded");
+    assert_condition(&w, "Failed", "True BackoffLimitExceeded");
+    assert_int_equal(world_int(&w, JOB, "status.failed"), 3);
+    world_stop(&w);
+}
+
+static void suspend_and_resume(void **state) {
+    struct apps_world w;
+    (void)state;
+    begin(&w);
+    create(&w, "'parallelism':2,'completions':2,'suspend':true");
+    assert_int_equal(active(&w), 0);
+    assert_condition(&w, "Suspended", "True JobSuspended");
+    assert_shows(&w, "status.startTime", "");
+    world_patch(&w, JOB, "{'spec':{'suspend':false}}");
+    world_run(&w, 2 * SL_SEC);
+    assert_int_equal(active(&w), 2);
+    assert_condition(&w, "Suspended", "False JobResumed");
+    assert_true(*world_show(&w, JOB, "status.startTime"));
+    world_patch(&w, JOB, "{'spec':{'suspend':true}}");
+    world_run(&w, 2 * SL_SEC);
+    assert_int_equal(active(&w), 0);
+    assert_int_equal(world_count(&w, PODS), 0);
+    assert_int_equal(world_int(&w, JOB, "status.failed"), -1); /* nobody failed */
+    assert_shows(&w, "status.startTime", "");
+    world_stop(&w);
+}
+
+static void deadline(void **state) {
+    struct apps_world w;
+    (void)state;
+    begin(&w);
+    create(&w, "'parallelism':2,'completions':2,'activeDeadlineSeconds':30");
+    world_run(&w, 28 * SL_SEC);
+    assert_int_equal(active(&w), 2);
+    world_run(&w, 4 * SL_SEC);
+    assert_condition(&w, "Failed", "True DeadlineExceeded");
+    assert_int_equal(world_int(&w, JOB, "status.failed"), 2);
+    assert_int_equal(world_count(&w, PODS), 0);
+    world_stop(&w);
+}
+
+static void time_to_live(void **state) {
+    struct apps_world w;
+    (void)state;
+    begin(&w);
+    create(&w, "'parallelism':1,'completions':1,'ttlSecondsAfterFinished':60");
+    end_pod(&w, NULL, 0);
+    world_run(&w, 55 * SL_SEC);
+    assert_true(world_exists(&w, JOB));
+    world_run(&w, 10 * SL_SEC);
+    assert_false(world_exists(&w, JOB));
+    world_stop(&w);
+}
+
+static void managed_by_others(void **state) {
+    struct apps_world w;
+    (void)state;
+    begin(&w);
+    create(&w, "'parallelism':1,'completions':1,'managedBy':'example.com/other'");
+    world_run(&w, 5 * SL_SEC);
+    assert_int_equal(world_count(&w, PODS), 0);
+    assert_int_equal(job_writes, 0);
+    world_stop(&w);
+}
+
+static void scaled(void **state) {
+    struct apps_world w;
+    (void)state;
+    begin(&w);
+    create(&w, "'parallelism':2,'completions':10");
+    world_patch(&w, JOB, "{'spec':{'parallelism':5}}");
+    world_run(&w, SL_SEC);
+    assert_int_equal(active(&w), 5);
+    world_patch(&w, JOB, "{'spec':{'parallelism':1}}");
+    world_run(&w, 2 * SL_SEC);
+    assert_int_equal(active(&w), 1);
+    assert_int_equal(world_int(&w, JOB, "status.failed"), -1);
+    world_stop(&w);
+}
+
+static void work_queue(void **state) {
+    struct apps_world w;
+    (void)state;
+    begin(&w);
+    create(&w, "'parallelism':3");
+    assert_int_equal(active(&w), 3);
+    end_pod(&w, NULL, 0);
+    world_run(&w, 2 * SL_SEC);
+    assert_int_equal(active(&w), 2); /* one success: no more are made */
+    end_pod(&w, NULL, 0);
+    assert_condition(&w, "Complete", "");
+    end_pod(&w, NULL, 0);
+    assert_condition(&w, "Complete", "True CompletionsReached");
+    assert_int_equal(world_int(&w, JOB, "status.succeeded"), 3);
+    world_stop(&w);
+}
+
+#define INDEXED "'completionMode':'Indexed',"
+
+static void indexed(void **state) {
+    struct apps_world w;
+    struct found f = {.index = "3"};
+    (void)state;
+    begin(&w);
+    create(&w, INDEXED "'parallelism':3,'completions':5");
+    end_pod(&w, "0", 0);
+    end_pod(&w, "1", 0);
+    assert_shows(&w, "status.completedIndexes", "0,1");
+    end_pod(&w, "3", 0);
+    end_pod(&w, "4", 0);
+    assert_shows(&w, "status.completedIndexes", "0,1,3,4");
+    (void)fakeapi_each(w.api, PODS, find, &f);
+    char path[300];
+    (void)snprintf(path, sizeof path, PODS "/%s", f.name);
+    assert_string_equal(world_show(&w, path, "spec.hostname"), "j-3");
+    end_pod(&w, "2", 0);
+    assert_shows(&w, "status.completedIndexes", "0-4");
+    assert_condition(&w, "Complete", "True CompletionsReached");
+    world_stop(&w);
+}
+
+static void success_policy(void **state) {
+    struct apps_world w;
+    (void)state;
+    begin(&w);
+    create(&w, INDEXED "'parallelism':5,'completions':5,'successPolicy':{'rules':[{"
+                       "'succeededIndexes':'0-1','succeededCount':2},{'succeededCount':4}]}");
+    end_pod(&w, "2", 0);
+    end_pod(&w, "0", 0);
+    assert_condition(&w, "SuccessCriteriaMet", "");
+    end_pod(&w, "1", 0);
+    world_run(&w, 2 * SL_SEC);
+    assert_condition(&w, "SuccessCriteriaMet", "True SuccessPolicy");
+    assert_condition(&w, "Complete", "True SuccessPolicy");
+    assert_int_equal(world_int(&w, JOB, "status.succeeded"), 3);
+    assert_int_equal(active(&w), 0);
+    world_stop(&w);
+}
+
+static void per_index(void **state) {
+    struct apps_world w;
+    (void)state;
+    begin(&w);
+    create(&w, INDEXED "'parallelism':3,'completions':3,'backoffLimit':2147483647,"
+                       "'backoffLimitPerIndex':1");
+    end_pod(&w, "0", 0);
+    end_pod(&w, "1", 1);
+    assert_shows(&w, "status.failedIndexes", "");
+    world_run(&w, 11 * SL_SEC);
+    end_pod(&w, "1", 1);
+    assert_shows(&w, "status.failedIndexes", "1");
+    assert_condition(&w, "Failed", "");
+    end_pod(&w, "2", 0);
+    assert_condition(&w, "Failed", "True FailedIndexes");
+    assert_shows(&w, "status.completedIndexes", "0,2");
+    assert_int_equal(world_int(&w, JOB, "status.failed"), 2);
+    world_stop(&w);
+}
+
+static void max_failed_indexes(void **state) {
+    struct apps_world w;
+    (void)state;
+    begin(&w);
+    create(&w, INDEXED "'parallelism':3,'completions':3,'backoffLimit':2147483647,"
+                       "'backoffLimitPerIndex':0,'maxFailedIndexes':0");
+    end_pod(&w, "1", 1);
+    world_run(&w, 2 * SL_SEC);
+    assert_condition(&w, "Failed", "True MaxFailedIndexesExceeded");
+    assert_shows(&w, "status.failedIndexes", "1");
+    world_stop(&w);
+}
+
+#define POLICY                                                                                     \
+    "'podFailurePolicy':{'rules':[{'action':'Ignore','onExitCodes':{'operator':'In','values':["    \
+    "7]}},{'action':'FailJob','onExitCodes':{'containerName':'main','operator':'In','values':[42]" \
+    "}},{'action':'FailJob','onPodConditions':[{'type':'Broken','status':'True'}]}]}"
+
+static void failure_policy(void **state) {
+    struct apps_world w;
+    char text[300];
+    (void)state;
+    begin(&w);
+    create(&w, "'parallelism':1,'completions':1,'backoffLimit':1," POLICY);
+    for (int i = 0; i < 3; i++) { /* these do not count */
+        end_pod(&w, NULL, 7);
+        world_run(&w, SL_MINUTE);
+    }
+    assert_int_equal(world_int(&w, JOB, "status.failed"), -1);
+    end_pod(&w, NULL, 42);
+    assert_condition(&w, "Failed", "True PodFailurePolicy");
+    (void)snprintf(text, sizeof text, "%s", world_show(&w, JOB, "status.conditions"));
+    assert_non_null(strstr(text, "failed with exit code 42 matching FailJob rule at index 1"));
+    world_stop(&w);
+}
+
+static uint32_t refusals;
+
+static int refuse(void *ctx, const struct fakeapi_write *w, struct sl_buf *why) {
+    (void)ctx;
+    if (strcmp(w->kind->kind, "Pod") != 0)
+        return 0;
+    refusals++;
+    sl_buf_puts(why, "namespaces \"ns\" not found");
+    return 404;
+}
+
+/* A namespace that is gone, as far as pods go: nobody is asked again and again. */
+static void no_namespace(void **state) {
+    struct apps_world w;
+    (void)state;
+    begin(&w);
+    refusals = 0;
+    fakeapi_on_write(w.api, refuse, &w);
+    create(&w, "'parallelism':2,'completions':2");
+    world_run(&w, SL_MINUTE);
+    assert_true(refusals > 2 && refusals < 50);
+    assert_int_equal(world_int(&w, JOB, "status.active"), -1);
+    fakeapi_on_write(w.api, NULL, NULL);
+    world_run(&w, 10 * SL_SEC);
+    assert_int_equal(world_count(&w, PODS), 2);
+    world_stop(&w);
+}
+
+/* ---- cron jobs ---- */
+
+static void create_cron(struct apps_world *w, const char *spec) {
+    char body[2000];
+    (void)snprintf(body, sizeof body,
+                   "{'metadata':{'name':'c'},'spec':{'schedule':'* * * * *',%s%s'jobTemplate':{"
+                   "'metadata':{'labels':{'a':'b'}},'spec':{'parallelism':1,'completions':1,"
+                   "'backoffLimit':6," TEMPLATE "}}}}",
+                   spec, *spec ? "," : "");
+    world_create(w, CRONJOBS, body);
+}
+
+static void every_minute(void **state) {
+    struct apps_world w;
+    char path[300];
+    (void)state;
+    begin(&w);
+    create_cron(&w, "'successfulJobsHistoryLimit':2");
+    world_run(&w, 61 * SL_SEC);
+    assert_int_equal(world_count(&w, JOBS), 1);
+    (void)snprintf(path, sizeof path, JOBS "/c-%lld", (long long)(FAKEAPI_EPOCH / SL_SEC / 60 + 1));
+    assert_true(world_exists(&w, path));
+    assert_string_equal(
+        world_show(&w, path, "metadata.annotations"),
+        "{\"batch.kubernetes.io/cronjob-scheduled-timestamp\":\"2026-01-01T00:01:00Z\"}");
+    assert_string_equal(world_show(&w, CRONJOBS "/c", "status.lastScheduleTime"),
+                        "2026-01-01T00:01:00Z");
+    assert_non_null(strstr(world_show(&w, CRONJOBS "/c", "status.active"), "\"kind\":\"Job\""));
+    for (int i = 0; i < 4; i++) {
+        end_pod(&w, NULL, 0);
+        world_run(&w, SL_MINUTE);
+    }
+    assert_int_equal(world_count(&w, JOBS), 3); /* two that are over, one that runs */
+    assert_true(*world_show(&w, CRONJOBS "/c", "status.lastSuccessfulTime"));
+    world_stop(&w);
+}
+
+static void one_at_a_time(void **state) {
+    struct apps_world w;
+    (void)state;
+    begin(&w);
+    create_cron(&w, "'concurrencyPolicy':'Forbid'");
+    world_run(&w, 5 * SL_MINUTE + SL_SEC);
+    assert_int_equal(world_count(&w, JOBS), 1);
+    end_pod(&w, NULL, 0);
+    world_run(&w, 2 * SL_SEC);
+    assert_int_equal(world_count(&w, JOBS), 2); /* the last one that was missed */
+    world_stop(&w);
+}
+
+static void replaced(void **state) {
+    struct apps_world w;
+    (void)state;
+    begin(&w);
+    create_cron(&w, "'concurrencyPolicy':'Replace'");
+    world_run(&w, 5 * SL_MINUTE + 5 * SL_SEC);
+    assert_int_equal(world_count(&w, JOBS), 1);
+    assert_int_equal(active(&w), 1);
+    world_stop(&w);
+}
+
+/* It dies when the Job is made and the status does not say so yet. */
+static void killed_in_between(void **state) {
+    struct apps_world w;
+    (void)state;
+    begin(&w);
+    create_cron(&w, "'concurrencyPolicy':'Forbid'");
+    world_run(&w, SL_MINUTE - SL_MSEC - fakeapi_now(w.api));
+    while (world_count(&w, JOBS) == 0)
+        world_run(&w, 2 * SL_USEC);
+    world_kill(&w);
+    assert_string_equal(world_show(&w, CRONJOBS "/c", "status.lastScheduleTime"), "");
+    world_revive(&w);
+    world_run(&w, 5 * SL_SEC);
+    assert_int_equal(world_count(&w, JOBS), 1);
+    assert_string_equal(world_show(&w, CRONJOBS "/c", "status.lastScheduleTime"),
+                        "2026-01-01T00:01:00Z");
+    assert_non_null(strstr(world_show(&w, CRONJOBS "/c", "status.active"), "\"kind\":\"Job\""));
+    world_run(&w, 2 * SL_MINUTE);
+    assert_int_equal(world_count(&w, JOBS), 1);
+    world_stop(&w);
+}
+
+static void missed_starts(void **state) {
+    struct apps_world w;
+    (void)state;
+    begin(&w);
+    create_cron(&w, "'startingDeadlineSeconds':20");
+    world_run(&w, 30 * SL_SEC);
+    world_kill(&w);
+    world_run(&w, 10 * SL_MINUTE);
+    world_revive(&w); /* half a minute after the last time */
+    world_run(&w, 10 * SL_SEC);
+    assert_int_equal(world_count(&w, JOBS), 0);
+    world_run(&w, 25 * SL_SEC);
+    assert_int_equal(world_count(&w, JOBS), 1);
+    world_patch(&w, CRONJOBS "/c", "{'spec':{'suspend':true}}");
+    world_run(&w, 5 * SL_MINUTE);
+    assert_int_equal(world_count(&w, JOBS), 1);
+    world_stop(&w);
+}
+
+/* ---- texts of indexes ---- */
+
+static void indexes(void **state) {
+    static const struct {
+        const char *in;
+        int32_t end;
+        const char *out;
+        int64_t n;
+    } cases[] = {
+        {"", 10, "", 0},           {"0", 10, "0", 1},
+        {"0,1", 10, "0,1", 2},     {"0-2", 10, "0-2", 3},
+        {"0,1,2", 10, "0-2", 3},   {"1,3-5,7", 10, "1,3-5,7", 5},
+        {"3-5,1", 10, "1,3-5", 4}, {"2-20", 10, "2-9", 8},
+        {"11", 10, "", 0},         {"1-x,4", 10, "4", 1},
+        {"x,4,-", 10, "4", 1},     {"5-3", 10, "", 0},
+        {"0-3,2-5", 10, "0-5", 6}, {"99999999999,1", 10, "1", 1},
+        {"1 2", 10, "", 0},        {"0-2147483647", 2147483647, "0-2147483646", 2147483647},
+    };
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(cases); i++) {
+        struct indexes s = {0};
+        struct sl_buf b;
+        sl_buf_init(&b, 1000);
+        cl_indexes_read(cases[i].in, cases[i].end, &s);
+        cl_indexes_put(&s, &b);
+        assert_string_equal(sl_buf_str(&b), cases[i].out);
+        assert_int_equal(cl_indexes_count(&s), cases[i].n);
+        sl_buf_done(&b);
+        cl_indexes_done(&s);
+    }
+}
+
+/* Against a plain array of bits. */
+static void indexes_at_random(void **state) {
+    struct sl_prng p;
+    (void)state;
+    sl_prng_init(&p, 5);
+    for (uint32_t round = 0; round < 200; round++) {
+        bool a[64] = {0}, b[64] = {0};
+        struct indexes s = {0}, t = {0};
+        int64_t common = 0;
+        for (uint32_t i = 0; i < 30; i++) {
+            int32_t x = (int32_t)sl_prng_below(&p, 60), y = (int32_t)sl_prng_below(&p, 60);
+            a[x] = b[y] = true;
+            cl_indexes_add(&s, x);
+            cl_indexes_add(&t, y);
+        }
+        for (int32_t i = 0; i < 64; i++) {
+            assert_int_equal(cl_indexes_has(&s, i), a[i]);
+            common += a[i] && b[i];
+            int32_t next = i;
+            while (next < 64 && a[next])
+                next++;
+            assert_int_equal(cl_indexes_free(&s, i), next);
+        }
+        assert_int_equal(cl_indexes_common(&s, &t), common);
+        cl_indexes_join(&s, &t);
+        for (int32_t i = 0; i < 64; i++)
+            assert_int_equal(cl_indexes_has(&s, i), a[i] || b[i]);
+        cl_indexes_done(&s);
+        cl_indexes_done(&t);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_pod),
+        cmocka_unit_test(short_jobs_cost_two_writes),
+        cmocka_unit_test(back_off),
+        cmocka_unit_test(suspend_and_resume),
+        cmocka_unit_test(deadline),
+        cmocka_unit_test(time_to_live),
+        cmocka_unit_test(managed_by_others),
+        cmocka_unit_test(scaled),
+        cmocka_unit_test(work_queue),
+        cmocka_unit_test(indexed),
+        cmocka_unit_test(success_policy),
+        cmocka_unit_test(per_index),
+        cmocka_unit_test(max_failed_indexes),
+        cmocka_unit_test(failure_policy),
+        cmocka_unit_test(no_namespace),
+        cmocka_unit_test(every_minute),
+        cmocka_unit_test(one_at_a_time),
+        cmocka_unit_test(replaced),
+        cmocka_unit_test(killed_in_between),
+        cmocka_unit_test(missed_starts),
+        cmocka_unit_test(indexes),
+        cmocka_unit_test(indexes_at_random),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

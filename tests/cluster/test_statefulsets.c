@@ -1,0 +1,194 @@
+/* StatefulSets over an API server without controllers. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "apps_world.h"
+
+#define W STATEFULSETS "/web"
+#define CLAIMS NS "/persistentvolumeclaims"
+#define BODY(replicas, more)                                                                       \
+    "{'metadata':{'name':'web'},'spec':{'replicas':" replicas                                      \
+    ",'serviceName':'svc','selector':{'matchLabels':{'app':'w'}},'template':{'metadata':{'labels'" \
+    ":{'app':'w'}},'spec':{'containers':[{'name':'c','image':'a'}]}}" more "}}"
+#define IMAGE(image)                                                                               \
+    "{'spec':{'template':{'spec':{'containers':[{'name':'c','image':'" image "'}]}}}}"
+
+static const char *image(struct apps_world *w, int ordinal) {
+    char path[100];
+    (void)snprintf(path, sizeof path, PODS "/web-%d", ordinal);
+    yyjson_val *o = fakeapi_get(w->api, path);
+    return o ? jstr(yyjson_arr_get_first(jat(o, "spec.containers")), "image") : "";
+}
+
+static sl_time created(struct apps_world *w, int ordinal) {
+    char path[100];
+    (void)snprintf(path, sizeof path, PODS "/web-%d", ordinal);
+    yyjson_val *o = fakeapi_get(w->api, path);
+    return o ? jtime(o, "metadata.creationTimestamp") : 0;
+}
+
+static void comes_up_in_order(void **state) {
+    struct apps_world w = {.start_min = 3 * SL_SEC,
+                           .start_max = 3 * SL_SEC,
+                           .end_min = 3 * SL_SEC,
+                           .end_max = 3 * SL_SEC};
+
+    (void)state;
+    world_start(&w, 1);
+    world_create(&w, STATEFULSETS, BODY("3", ""));
+    world_run(&w, 2 * SL_SEC);
+    assert_int_equal(world_count(&w, PODS), 1);
+    world_run(&w, 20 * SL_SEC);
+    assert_int_equal(world_count(&w, PODS), 3);
+    assert_true(created(&w, 0) < created(&w, 1) && created(&w, 1) < created(&w, 2));
+    assert_int_equal(world_int(&w, W, "status.readyReplicas"), 3);
+    assert_int_equal(world_int(&w, W, "status.currentReplicas"), 3);
+    assert_int_equal(world_int(&w, W, "status.updatedReplicas"), 3);
+    assert_string_equal(world_show(&w, PODS "/web-1", "spec.hostname"), "web-1");
+    assert_string_equal(world_show(&w, PODS "/web-1", "spec.subdomain"), "svc");
+    yyjson_val *pod = fakeapi_get(w.api, PODS "/web-1");
+    assert_string_equal(jlabel(pod, "statefulset.kubernetes.io/pod-name"), "web-1");
+    assert_string_equal(jlabel(pod, "apps.kubernetes.io/pod-index"), "1");
+    assert_string_equal(jlabel(pod, "controller-revision-hash"),
+                        jstr(fakeapi_get(w.api, W), "status.updateRevision"));
+    assert_int_equal(world_count(&w, REVISIONS), 1);
+    world_patch(&w, W, "{'spec':{'replicas':1}}");
+    world_run(&w, 2 * SL_SEC);
+    assert_true(world_exists(&w, PODS "/web-1"));
+    assert_string_equal(world_show(&w, PODS "/web-1", "metadata.deletionTimestamp"), "");
+    world_run(&w, 20 * SL_SEC);
+    assert_int_equal(world_count(&w, PODS), 1);
+    uint64_t version = fakeapi_version(w.api);
+    world_run(&w, 100 * SL_SEC);
+    assert_int_equal(fakeapi_version(w.api), version);
+    world_stop(&w);
+}
+
+static void all_at_once(void **state) {
+    struct apps_world w = {
+        .start_min = 3 * SL_SEC, .start_max = 3 * SL_SEC, .end_min = SL_SEC, .end_max = SL_SEC};
+
+    (void)state;
+    world_start(&w, 2);
+    world_create(&w, STATEFULSETS,
+                 BODY("4", ",'podManagementPolicy':'Parallel','ordinals':{'start':5}"));
+    world_run(&w, 2 * SL_SEC);
+    assert_int_equal(world_count(&w, PODS), 4);
+    assert_true(world_exists(&w, PODS "/web-5") && world_exists(&w, PODS "/web-8"));
+    world_stop(&w);
+}
+
+static void updates_from_the_top(void **state) {
+    struct apps_world w = {0};
+
+    (void)state;
+    world_start(&w, 3);
+    world_create(&w, STATEFULSETS, BODY("3", ""));
+    world_run(&w, 20 * SL_SEC);
+    world_patch(&w, W,
+                "{'spec':{'updateStrategy':{'type':'RollingUpdate','rollingUpdate':{"
+                "'partition':2}}}}");
+    world_patch(&w, W, IMAGE("b"));
+    world_run(&w, 40 * SL_SEC);
+    assert_string_equal(image(&w, 2), "b");
+    assert_string_equal(image(&w, 1), "a");
+    assert_string_equal(image(&w, 0), "a");
+    assert_int_equal(world_int(&w, W, "status.updatedReplicas"), 1);
+    assert_int_equal(world_int(&w, W, "status.currentReplicas"), 2);
+    world_delete(&w, PODS "/web-0", NULL); /* below the partition it comes back as it was */
+    world_run(&w, 20 * SL_SEC);
+    assert_string_equal(image(&w, 0), "a");
+    world_patch(&w, W, "{'spec':{'updateStrategy':{'rollingUpdate':{'partition':0}}}}");
+    world_run(&w, 60 * SL_SEC);
+    assert_string_equal(image(&w, 0), "b");
+    assert_string_equal(world_show(&w, W, "status.currentRevision"),
+                        jstr(fakeapi_get(w.api, W), "status.updateRevision"));
+    assert_int_equal(world_count(&w, REVISIONS), 2);
+    world_patch(&w, W, IMAGE("a")); /* back: the old revision is the newest now */
+    world_run(&w, 60 * SL_SEC);
+    assert_string_equal(image(&w, 0), "a");
+    assert_int_equal(world_count(&w, REVISIONS), 2);
+    char path[300];
+    (void)snprintf(path, sizeof path, REVISIONS "/%s", world_show(&w, W, "status.updateRevision"));
+    assert_int_equal(world_int(&w, path, "revision"), 3);
+    world_stop(&w);
+}
+
+static void updates_when_deleted(void **state) {
+    struct apps_world w = {0};
+
+    (void)state;
+    world_start(&w, 4);
+    world_create(&w, STATEFULSETS, BODY("2", ",'updateStrategy':{'type':'OnDelete'}"));
+    world_run(&w, 20 * SL_SEC);
+    world_patch(&w, W, IMAGE("b"));
+    world_run(&w, 30 * SL_SEC);
+    assert_string_equal(image(&w, 1), "a");
+    world_delete(&w, PODS "/web-1", NULL);
+    world_run(&w, 30 * SL_SEC);
+    assert_string_equal(image(&w, 1), "b");
+    assert_string_equal(image(&w, 0), "a");
+    world_stop(&w);
+}
+
+static void makes_claims(void **state) {
+    struct apps_world w = {0};
+
+    (void)state;
+    world_start(&w, 5);
+    world_create(&w, STATEFULSETS,
+                 BODY("2", ",'volumeClaimTemplates':[{'metadata':{'name':'data'},'spec':{"
+                           "'accessModes':['ReadWriteOnce']}}],'persistentVolumeClaimRetention"
+                           "Policy':{'whenDeleted':'Retain','whenScaled':'Delete'}"));
+    world_run(&w, 20 * SL_SEC);
+    assert_int_equal(world_count(&w, PODS), 2);
+    assert_int_equal(world_count(&w, CLAIMS), 2);
+    assert_true(world_exists(&w, CLAIMS "/data-web-1"));
+    assert_string_equal(jlabel(fakeapi_get(w.api, CLAIMS "/data-web-1"), "app"), "w");
+    yyjson_val *v = yyjson_arr_get_first(jat(fakeapi_get(w.api, PODS "/web-1"), "spec.volumes"));
+    assert_string_equal(jstr(v, "persistentVolumeClaim.claimName"), "data-web-1");
+    world_delete(&w, PODS "/web-1", NULL); /* keeps its claim */
+    world_run(&w, 20 * SL_SEC);
+    assert_int_equal(world_count(&w, CLAIMS), 2);
+    world_patch(&w, W, "{'spec':{'replicas':1}}"); /* whose claim goes with it */
+    world_run(&w, 30 * SL_SEC);
+    assert_int_equal(world_count(&w, PODS), 1);
+    assert_int_equal(world_count(&w, CLAIMS), 1);
+    world_delete(&w, W, "Background");
+    world_run(&w, 30 * SL_SEC);
+    assert_int_equal(world_count(&w, PODS), 0);
+    assert_int_equal(world_count(&w, REVISIONS), 0);
+    assert_int_equal(world_count(&w, CLAIMS), 1);
+    world_stop(&w);
+}
+
+static void makes_anew_what_ended(void **state) {
+    struct apps_world w = {0};
+
+    (void)state;
+    world_start(&w, 6);
+    world_create(&w, STATEFULSETS, BODY("2", ",'minReadySeconds':5"));
+    world_run(&w, 30 * SL_SEC);
+    assert_int_equal(world_int(&w, W, "status.availableReplicas"), 2);
+    char uid[64];
+    (void)snprintf(uid, sizeof uid, "%s", world_show(&w, PODS "/web-0", "metadata.uid"));
+    world_patch(&w, PODS "/web-0/status", "{'status':{'phase':'Succeeded','conditions':[]}}");
+    world_run(&w, 30 * SL_SEC);
+    assert_string_not_equal(world_show(&w, PODS "/web-0", "metadata.uid"), uid);
+    assert_int_equal(world_int(&w, W, "status.availableReplicas"), 2);
+    world_stop(&w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(comes_up_in_order),    cmocka_unit_test(all_at_once),
+        cmocka_unit_test(updates_from_the_top), cmocka_unit_test(updates_when_deleted),
+        cmocka_unit_test(makes_claims),         cmocka_unit_test(makes_anew_what_ended),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

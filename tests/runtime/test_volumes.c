@@ -1,0 +1,238 @@
+/*
+ * Volumes, with mounts of their own where the machine allows, and without. What the machine has is
+ * not touched.
+ */
+#include "runtime_fx.h"
+
+#define CM "/api/v1/namespaces/default/configmaps"
+#define ABSENT "/sluice-test-no-such-folder"
+
+static void make_things(struct world *w) {
+    make_object(w, CM,
+                "{\"metadata\":{\"name\":\"cm\"},\"data\":{\"a.txt\":\"alpha\",\"b.txt\":\"beta\"},"
+                "\"binaryData\":{\"bin\":\"AAEC/w==\"}}");
+    make_object(w, "/api/v1/namespaces/default/secrets",
+                "{\"metadata\":{\"name\":\"se\"},\"data\":{\"key\":\"aHVzaA==\"}}");
+}
+
+#define VOLUMES                                                                                    \
+    "\"restartPolicy\":\"Never\",\"volumes\":[{\"name\":\"e\",\"emptyDir\":{}},{\"name\":\"c-m\"," \
+    "\"configMap\":{\"name\":\"cm\"}},"                                                            \
+    "{\"name\":\"s\",\"secret\":{\"secretName\":\"se\",\"defaultMode\":256}},"                     \
+    "{\"name\":\"items\",\"configMap\":{\"name\":\"cm\",\"items\":[{\"key\":\"a.txt\",\"path\":"   \
+    "\"x/y/z\",\"mode\":384}]}},"                                                                  \
+    "{\"name\":\"down\",\"downwardAPI\":{\"items\":[{\"path\":\"labels\",\"fieldRef\":{"           \
+    "\"fieldPath\":\"metadata.labels\"}},"                                                         \
+    "{\"path\":\"cpu\",\"resourceFieldRef\":{\"containerName\":\"main\",\"resource\":\"requests."  \
+    "cpu\",\"divisor\":\"1m\"}}]}},"                                                               \
+    "{\"name\":\"all\",\"projected\":{\"sources\":[{\"configMap\":{\"name\":\"cm\",\"items\":[{"   \
+    "\"key\":\"b.txt\",\"path\":\"b\"}]}},"                                                        \
+    "{\"secret\":{\"name\":\"se\"}},{\"serviceAccountToken\":{\"path\":\"token\"}}]}},"            \
+    "{\"name\":\"kube-api-access-x\",\"projected\":{\"sources\":[{\"configMap\":{\"name\":\"kube-" \
+    "root-ca.crt\"}}]}}],"
+
+static void with_script(struct world *w, const char *name, const char *mounts, const char *script) {
+    struct sl_buf b;
+
+    sl_buf_init(&b, 65536);
+    sl_buf_printf(&b,
+                  VOLUMES "\"containers\":[{\"name\":\"main\",\"image\":\"x\",\"resources\":{"
+                          "\"requests\":{\"cpu\":\"250m\"}},"
+                          "\"volumeMounts\":[%s],\"command\":[\"sh\",\"-c\",",
+                  mounts);
+    sl_buf_json(&b, script);
+    sl_buf_puts(&b, "]}]");
+    make_pod(w, name, "\"labels\":{\"app\":\"we\\\"b\"}", sl_buf_str(&b));
+    sl_buf_done(&b);
+}
+
+/* By environment: everywhere, with mounts or without. */
+static void by_environment(struct world *w, const char *name) {
+    with_script(w, name, "",
+                "cat $SLUICE_VOLUME_C_M/a.txt $SLUICE_VOLUME_C_M/b.txt $SLUICE_VOLUME_S/key "
+                "$SLUICE_VOLUME_ITEMS/x/y/z; echo;"
+                "od -An -tx1 $SLUICE_VOLUME_C_M/bin; cat $SLUICE_VOLUME_DOWN/labels "
+                "$SLUICE_VOLUME_DOWN/cpu; echo;"
+                "cat $SLUICE_VOLUME_ALL/b $SLUICE_VOLUME_ALL/key; echo; stat -c %a "
+                "$SLUICE_VOLUME_S/key $SLUICE_VOLUME_ITEMS/x/y/z"
+                " $SLUICE_VOLUME_E; echo hi > $SLUICE_VOLUME_E/f && ls $SLUICE_VOLUME_E; ls "
+                "$SLUICE_VOLUME_ITEMS");
+    wait_phase(w, name, "Succeeded");
+    expect_log(
+        w, name, "main", false,
+        "alphabetahushalpha\n 00 01 02 ff\napp=\"we\\\"b\"\n250\nbetahush\n400\n600\n777\nf\nx\n");
+}
+
+static void without_mounts(void **state) {
+    struct world w;
+    (void)state;
+
+    begin(&w, 0);
+    assert_true(spawner_mounts_by(w.rt->spawner, MOUNTS_NO));
+    make_things(&w);
+    by_environment(&w, "a");
+    end(&w);
+}
+
+static void need_mounts(struct world *w) {
+    if (!spawner_mounts(w->rt->spawner)) {
+        end(w);
+        skip();
+    }
+}
+
+static void mounted_by(enum own_mounts how) {
+    struct world w;
+
+    begin(&w, 0);
+    (void)spawner_mounts_by(w.rt->spawner, how);
+    need_mounts(&w);
+    make_things(&w);
+    by_environment(&w, "env");
+    /* Places that are there, that are not there at all, below one that is, inside another volume,
+     * one file only. */
+    with_script(
+        &w, "a",
+        "{\"name\":\"e\",\"mountPath\":\"" ABSENT
+        "/deep/er\"},{\"name\":\"c-m\",\"mountPath\":\"/mnt\",\"readOnly\":true},"
+        "{\"name\":\"s\",\"mountPath\":\"" ABSENT
+        "/deep/er/inside\"},{\"name\":\"down\",\"mountPath\":\"/etc/sluice-test/down\"},"
+        "{\"name\":\"c-m\",\"mountPath\":\"/etc/sluice-test-file\",\"subPath\":\"a.txt\"},"
+        "{\"name\":\"e\",\"mountPath\":\"/opt\",\"subPathExpr\":\"sub/$(HOSTNAME)\"},"
+        "{\"name\":\"kube-api-access-x\",\"mountPath\":\"/var/run/secrets/kubernetes.io/"
+        "serviceaccount\"}",
+        "cat /mnt/a.txt " ABSENT
+        "/deep/er/inside/key /etc/sluice-test-file; echo; cat /etc/sluice-test/down/cpu; echo;"
+        "(echo x > /mnt/new) 2>/dev/null || echo read-only; echo y > " ABSENT
+        "/deep/er/y && cat $SLUICE_VOLUME_E/y;"
+        "touch /opt/t; ls $SLUICE_VOLUME_E/sub/a; head -c 4 /etc/passwd; echo; test -e "
+        "/proc/self/stat && echo proc;"
+        "test -c /dev/null && echo dev; ls /usr/bin/env");
+    wait_phase(&w, "a", "Succeeded");
+    expect_log(&w, "a", "main", false,
+               "alphahushalpha\n250\nread-only\ny\nt\nroot\nproc\ndev\n/usr/bin/env\n");
+    assert_int_equal(access(ABSENT, F_OK), -1);
+    assert_int_equal(access("/etc/sluice-test", F_OK), -1);
+    assert_int_equal(access("/etc/sluice-test-file", F_OK), -1);
+    assert_int_equal(access("/opt/t", F_OK), -1);
+    end(&w);
+}
+
+static void mounted_as_root(void **state) {
+    (void)state;
+    mounted_by(MOUNTS_ROOT);
+}
+
+static void mounted_as_user(void **state) {
+    (void)state;
+    mounted_by(MOUNTS_USER);
+}
+
+static void working_dir(void **state) {
+    struct world w;
+    (void)state;
+
+    begin(&w, 0);
+    need_mounts(&w);
+    make_pod(&w, "a", "",
+             "\"restartPolicy\":\"Never\",\"containers\":[{\"name\":\"main\",\"image\":\"x\","
+             "\"workingDir\":\"" ABSENT
+             "/w\",\"command\":[\"sh\",\"-c\",\"pwd; touch f && ls\"]}]");
+    make_pod(&w, "b", "",
+             "\"restartPolicy\":\"Never\",\"containers\":[{\"name\":\"main\",\"image\":\"x\","
+             "\"workingDir\":\"/usr\",\"command\":[\"pwd\"]}]");
+    wait_phase(&w, "a", "Succeeded");
+    wait_phase(&w, "b", "Succeeded");
+    expect_log(&w, "a", "main", false, ABSENT "/w\nf\n");
+    expect_log(&w, "b", "main", false, "/usr\n");
+    assert_int_equal(access(ABSENT, F_OK), -1);
+    end(&w);
+}
+
+/* Two containers of a pod share its volumes; they go with the pod. */
+static void shared(void **state) {
+    struct world w;
+    char path[200];
+    (void)state;
+
+    begin(&w, 0);
+    need_mounts(&w);
+    make_pod(
+        &w, "a", "",
+        "\"restartPolicy\":\"Never\",\"volumes\":[{\"name\":\"v\",\"emptyDir\":{}}],\"containers\":"
+        "["
+        "{\"name\":\"m1\",\"image\":\"x\",\"volumeMounts\":[{\"name\":\"v\",\"mountPath\":\"" ABSENT
+        "\"}],\"command\":[\"sh\",\"-c\",\"echo hello > " ABSENT "/f\"]},"
+        "{\"name\":\"main\",\"image\":\"x\",\"volumeMounts\":[{\"name\":\"v\",\"mountPath\":\"/"
+        "mnt\"}],\"command\":[\"sh\",\"-c\","
+        "\"until test -s /mnt/f; do sleep 0.02; done; cat /mnt/f\"]}]");
+    wait_phase(&w, "a", "Succeeded");
+    expect_log(&w, "a", "main", false, "hello\n");
+    (void)snprintf(path, sizeof path, "%s/pods/%s", w.dir, jstr(pod_now(&w, "a"), "metadata.uid"));
+    assert_int_equal(access(path, F_OK), -1);
+    end(&w);
+}
+
+static void what_is_missing(void **state) {
+    struct world w;
+    (void)state;
+
+    begin(&w, 0);
+    make_pod(&w, "pvc", "",
+             "\"volumes\":[{\"name\":\"v\",\"persistentVolumeClaim\":{\"claimName\":\"x\"}}],"
+             "\"containers\":[{\"name\":\"main\","
+             "\"image\":\"x\",\"command\":[\"true\"]}]");
+    make_pod(&w, "late", "",
+             "\"restartPolicy\":\"Never\",\"volumes\":[{\"name\":\"v\",\"configMap\":{\"name\":"
+             "\"cm\"}}],\"containers\":[{\"name\":\"main\","
+             "\"image\":\"x\",\"command\":[\"sh\",\"-c\",\"cat $SLUICE_VOLUME_V/a.txt\"]}]");
+    make_pod(&w, "up", "",
+             "\"restartPolicy\":\"Never\",\"volumes\":[{\"name\":\"v\",\"downwardAPI\":{\"items\":["
+             "{\"path\":\"../../../x\",\"fieldRef\":"
+             "{\"fieldPath\":\"metadata.name\"}}]}}],\"containers\":[{\"name\":\"main\",\"image\":"
+             "\"x\",\"command\":[\"true\"]}]");
+    wait_word(&w, "pvc", "main", "state.waiting.reason", "ContainerCreating");
+    assert_true(strstr(jstr(status_of(&w, "pvc", "main"), "state.waiting.message"),
+                       "no persistentVolumeClaim volumes"));
+    wait_word(&w, "late", "main", "state.waiting.message",
+              "volume \"v\": configmap \"cm\" not found");
+    wait_word(&w, "up", "main", "state.waiting.message",
+              "volume \"v\": \"../../../x\" is no path inside it");
+    make_things(&w);
+    leap(&w, 3 * SL_SEC);
+    wait_phase(&w, "late", "Succeeded");
+    expect_log(&w, "late", "main", false, "alpha");
+    end(&w);
+}
+
+/* As the user of the securityContext, if we may change at all. */
+static void other_user(void **state) {
+    struct world w;
+    (void)state;
+
+    begin(&w, 0);
+    if (geteuid() != 0) {
+        end(&w);
+        skip();
+    }
+    make_pod(&w, "a", "",
+             "\"restartPolicy\":\"Never\",\"securityContext\":{\"runAsUser\":12345,\"runAsGroup\":"
+             "54321},\"volumes\":[{\"name\":\"v\","
+             "\"emptyDir\":{}}],\"containers\":[{\"name\":\"main\",\"image\":\"x\",\"command\":["
+             "\"sh\",\"-c\",\"id -u; id -g; touch f "
+             "$SLUICE_VOLUME_V/g && echo ok\"]}]");
+    wait_phase(&w, "a", "Succeeded");
+    expect_log(&w, "a", "main", false, "12345\n54321\nok\n");
+    end(&w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_mounts),  cmocka_unit_test(mounted_as_root),
+        cmocka_unit_test(mounted_as_user), cmocka_unit_test(working_dir),
+        cmocka_unit_test(shared),          cmocka_unit_test(what_is_missing),
+        cmocka_unit_test(other_user),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
