@@ -31,6 +31,12 @@ bool sl_json_bool(yyjson_val *v, const char *path, bool otherwise);
 bool sl_json_quantity(yyjson_val *v, sl_quantity *ret);
 /* The number of items of an array or of fields of an object, else 0. */
 size_t sl_json_size(yyjson_val *v);
+/* Keys and values of an object; of anything else, NULL included, there are none. (What yyjson has
+ * for it adds to a null pointer there.) */
+#define sl_obj_foreach(obj, idx, max, key, val)                                                    \
+    for ((idx) = 0, (max) = yyjson_obj_size(obj),                                                  \
+        (key) = (max) ? unsafe_yyjson_get_first(obj) : NULL, (val) = (max) ? (key) + 1 : NULL;     \
+         (idx) < (max); (idx)++, (key) = unsafe_yyjson_get_next(val), (val) = (key) + 1)
 /* The item of an array whose "key" is this word ("name", "main"), NULL if there is none. */
 yyjson_val *sl_json_find(yyjson_val *array, const char *key, const char *word);
 /* metadata.labels[key] and metadata.annotations[key]; NULL if there is none. */

@@ -13,6 +13,7 @@
 #define REASON_FMT "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 
 #define EMPTY "must be non-empty"
+/* Kubernetes counts bytes in labels, and says characters of names: both are bytes. */
 #define MAX_63 "must be no more than 63 bytes"
 #define MAX_253 "must be no more than 253 bytes"
 #define SUBDOMAIN                                                                                  \
@@ -105,7 +106,7 @@ struct sl_faults sl_syntax_subdomain(const char *s, size_t len) {
     struct sl_faults f = {0};
 
     if (len > 253)
-        fault(&f, MAX_253);
+        fault(&f, "must be no more than 253 characters");
     if (!is_subdomain(s, len))
         fault(&f, SUBDOMAIN);
     return f;

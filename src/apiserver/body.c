@@ -1,7 +1,8 @@
 /*
- * What a client sent: JSON, or YAML, which becomes JSON first. Depth is bounded before anything
- * walks the value.
+ * What a client sent: JSON, or YAML or protobuf, which become JSON first. Depth is bounded before
+ * anything walks the value.
  */
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -114,21 +115,78 @@ static const char *summary(struct sl_rq *rq) {
 /* The words of Go's decoder, as far as they can be known from ours. */
 static const char *json_fault(struct sl_rq *rq, const yyjson_read_err *why) {
     char c = why->pos < rq->len ? rq->body[why->pos] : ' ';
+    size_t before = why->pos;
 
     if (why->code == YYJSON_READ_ERROR_UNEXPECTED_END || why->pos >= rq->len)
         return "unexpected end of JSON input";
-    return sl_arena_printf(&rq->arena, "invalid character '%c' looking for beginning of value",
-                           c >= ' ' && c < 127 ? c : '?');
+    while (before > 0 && strchr(" \t\r\n", rq->body[before - 1]))
+        before--;
+    return sl_arena_printf(&rq->arena, "invalid character '%c' looking for beginning of %s",
+                           c >= ' ' && c < 127 ? c : '?',
+                           before > 0 && rq->body[before - 1] == '{' ? "object key string"
+                                                                     : "value");
 }
 
-/* Of an object: it is not even known what it is. */
-static void say_unrecognized(struct sl_rq *rq, const char *why) {
+/* What the body has to be: options, an object of the path's kind, or what its subresource takes. */
+static bool wants_options(const struct sl_rq *rq) {
+    return rq->verb == SL_V_DELETE || rq->verb == SL_V_DELETE_ALL;
+}
+
+static const char *wanted_kind(const struct sl_rq *rq) {
+    if (wants_options(rq))
+        return "DeleteOptions";
+    return rq->sub && rq->sub->kind ? rq->sub->kind : rq->kind->kind;
+}
+
+static const char *wanted_version(struct sl_rq *rq) {
     const struct sl_sub *u = rq->sub;
 
-    sl_rq_bad(rq,
-              "the object provided is unrecognized (must be of type %s): couldn't get "
-              "version/kind; json parse error: %s (%s)",
-              u && u->kind ? u->kind : rq->kind->kind, why, summary(rq));
+    if (wants_options(rq))
+        return "v1";
+    return u && u->kind ? sl_api_version(&rq->arena, u->group ? u->group : "", u->version)
+                        : sl_api_version(&rq->arena, rq->kind->group, rq->version->name);
+}
+
+/* It is not even known what it is. */
+static void say_unrecognized(struct sl_rq *rq, const char *why) {
+    if (wants_options(rq))
+        sl_rq_bad(rq, "%s", why);
+    else
+        sl_rq_bad(rq, "the object provided is unrecognized (must be of type %s): %s (%s)",
+                  wanted_kind(rq), why, summary(rq));
+}
+
+static void say_no_json(struct sl_rq *rq, const char *why) {
+    say_unrecognized(
+        rq, sl_arena_printf(&rq->arena, "couldn't get version/kind; json parse error: %s", why));
+}
+
+/* It is known what it is, but it cannot be read. */
+static void say_unreadable(struct sl_rq *rq, const char *api_version, const char *kind,
+                           const char *why) {
+    const char *slash = strchr(api_version, '/');
+
+    if (wants_options(rq))
+        sl_rq_bad(rq, "%s", why);
+    else
+        sl_rq_bad(rq, "%s in version \"%s\" cannot be handled as a %s: %s", kind,
+                  slash ? slash + 1 : api_version, wanted_kind(rq), why);
+}
+
+/* The place in Kubernetes' source that knows the kinds is part of the message. */
+static void say_no_kind(struct sl_rq *rq, const char *api_version, const char *kind) {
+    say_unreadable(rq, api_version, kind,
+                   sl_arena_printf(&rq->arena,
+                                   "no kind \"%s\" is registered for version \"%s\" in scheme "
+                                   "\"pkg/runtime/scheme.go:111\"",
+                                   kind, api_version));
+}
+
+static void say_unknown_format(struct sl_rq *rq, bool protobuf) {
+    sl_rq_fail(
+        rq, 415, "UnsupportedMediaType",
+        "the body of the request was in an unknown format - accepted media types include: %s",
+        protobuf ? SL_API_TYPES ", " SL_WIRE_TYPE : SL_API_TYPES);
 }
 
 static bool type_is(const struct sl_rq *rq, const char *type) {
@@ -152,40 +210,65 @@ yyjson_doc *sl_json_body(struct sl_rq *rq) {
     if (!doc && patch)
         sl_rq_bad(rq, "error decoding patch: %s", json_fault(rq, &why));
     else if (!doc)
-        say_unrecognized(rq, json_fault(rq, &why));
+        say_no_json(rq, json_fault(rq, &why));
     return doc;
 }
 
 /* Typed clients of kinds that are built in send protobuf unless they are told otherwise. */
 static yyjson_doc *wire_body(struct sl_rq *rq) {
     struct sl_apiserver *server = rq->s;
+    struct sl_wire_body body;
     yyjson_doc *doc = NULL;
     struct sl_err err;
 
-    if ((!server->wire && sl_wire_new(&server->wire, &err) < 0) ||
-        sl_wire_read(server->wire, server->schemas, rq->body, rq->len, &doc, &err) < 0)
-        sl_rq_bad(rq, "%s", err.text);
+    if (sl_wire_open(rq->body, rq->len, &body, &err) < 0) {
+        say_unrecognized(rq, err.text);
+        return NULL;
+    }
+    const char *kind = *body.kind ? body.kind : wanted_kind(rq), *slash;
+    const char *version = body.api_version;
+    if (!*version || ((slash = strchr(version, '/')) && strchr(slash + 1, '/')))
+        version = wanted_version(rq);
+    if (wants_options(rq) && strcmp(kind, wanted_kind(rq)) != 0) {
+        say_no_kind(rq, version, kind);
+        return NULL;
+    }
+    (void)snprintf(body.kind, sizeof body.kind, "%s", sl_arena_strdup(&rq->arena, kind));
+    (void)snprintf(body.api_version, sizeof body.api_version, "%s",
+                   sl_arena_strdup(&rq->arena, version));
+    int e = server->wire ? SL_OK : sl_wire_new(&server->wire, &err);
+    if (e >= 0)
+        e = sl_wire_read(server->wire, server->schemas, &body, &doc, &err);
+    if (e == SL_ENOENT)
+        say_no_kind(rq, body.api_version, body.kind);
+    else if (e == SL_EMISMATCH)
+        say_unknown_format(rq, false);
+    else if (e < 0)
+        say_unreadable(rq, body.api_version, body.kind, err.text);
     return doc;
 }
 
 yyjson_doc *sl_body_read(struct sl_rq *rq) {
     bool yaml = type_is(rq, "application/yaml");
+    bool protobuf = wants_options(rq) || !rq->kind || !rq->kind->crd;
     struct sl_err err;
 
-    if (type_is(rq, SL_WIRE_TYPE) && (!rq->kind || !rq->kind->crd))
+    if (type_is(rq, SL_WIRE_TYPE) && protobuf)
         return wire_body(rq);
     if (*rq->content_type && !yaml && !type_is(rq, SL_JSON)) {
-        sl_rq_fail(
-            rq, 415, "UnsupportedMediaType",
-            "the body of the request was in an unknown format - accepted media types include: %s",
-            rq->kind && rq->kind->crd ? SL_API_TYPES : SL_API_TYPES ", " SL_WIRE_TYPE);
+        say_unknown_format(rq, protobuf);
         return NULL;
     }
-    if (!yaml)
-        return sl_json_body(rq);
-    yyjson_doc *doc = sl_yaml_read(rq->body, rq->len, &err);
-    if (!doc)
+    yyjson_doc *doc =
+        yaml ? sl_yaml_read(rq->body, rq->len, &err) : sl_json_body(rq); /* which says why not */
+    if (!doc && yaml)
         sl_rq_bad(rq, "error converting YAML to JSON: %s", err.text);
+    const char *kind = sl_json_str(yyjson_doc_get_root(doc), "kind");
+    if (wants_options(rq) && *kind && strcmp(kind, wanted_kind(rq)) != 0) {
+        say_no_kind(rq, sl_json_str(yyjson_doc_get_root(doc), "apiVersion"), kind);
+        yyjson_doc_free(doc);
+        return NULL;
+    }
     return doc;
 }
 
@@ -198,7 +281,10 @@ static void say_other(struct sl_rq *rq, const char *api_version, const char *kin
     const char *version = slash ? slash + 1 : api_version;
     const struct sl_kind *k = sl_kind_by_kind(rq->s, group, kind);
 
-    if (k && !k->crd && sl_kind_version(k, version))
+    if (strchr(version, '/'))
+        say_unrecognized(
+            rq, sl_arena_printf(&rq->arena, "unexpected GroupVersion string: %s", api_version));
+    else if (k && !k->crd && sl_kind_version(k, version))
         sl_rq_bad(rq,
                   "%s in version \"%s\" cannot be handled as a %s: converting (%s.%s) to (%s.%s): "
                   "unknown conversion",
@@ -207,10 +293,7 @@ static void say_other(struct sl_rq *rq, const char *api_version, const char *kin
                              : "core",
                   wanted);
     else
-        sl_rq_bad(rq,
-                  "%s in version \"%s\" cannot be handled as a %s: no kind \"%s\" is registered "
-                  "for version \"%s\"",
-                  kind, version, wanted, kind, api_version);
+        say_no_kind(rq, api_version, kind);
 }
 
 /* The same of a custom resource. */
@@ -241,7 +324,7 @@ bool sl_body_is(struct sl_rq *rq, yyjson_val *body, const char *api_version, con
         ((*k || strict) && strcmp(k, kind) != 0) || ((*v || strict) && strcmp(v, api_version) != 0);
 
     if (!yyjson_is_obj(body)) {
-        say_unrecognized(
+        say_no_json(
             rq, sl_arena_printf(
                     &rq->arena,
                     "json: cannot unmarshal %s into Go value of type struct { APIVersion string "

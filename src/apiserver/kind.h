@@ -14,8 +14,6 @@
 #include "schema/types.h"
 #include "store/store.h"
 
-struct sl_rq; /* a request on its way: server.h */
-
 /* What can be asked of a resource. */
 enum sl_verbs {
     SL_V_GET = 1,

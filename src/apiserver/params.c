@@ -20,7 +20,7 @@ static const char *decode(struct sl_arena *arena, const char *s, size_t len) {
     char *out = sl_arena_alloc(arena, len + 1), *p = out;
 
     for (size_t i = 0; i < len; i++) {
-        int hi = s[i] == '%' && i + 2 < len + 0 ? hex(s[i + 1]) : -1;
+        int hi = s[i] == '%' && i + 2 < len ? hex(s[i + 1]) : -1;
         int lo = hi >= 0 ? hex(s[i + 2]) : -1;
         if (lo >= 0 && (hi || lo)) {
             *p++ = (char)(hi << 4 | lo);

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "api/json.h"
 #include "apiserver/server.h"
 
 /* ---- what objects show ---- */
@@ -30,7 +31,7 @@ static size_t texts_size(const struct sl_kind *k, yyjson_val *object, yyjson_val
     yyjson_val *key, *value;
     char number[32];
 
-    yyjson_obj_foreach (labels, i, n, key, value) {
+    sl_obj_foreach (labels, i, n, key, value) {
         size += yyjson_get_len(key) + strlen(sl_json_text(value)) + 2;
     }
     for (*ret_fields = 0; k->selectable && k->selectable[*ret_fields]; (*ret_fields)++)
@@ -62,7 +63,7 @@ static struct sl_index *make(const struct sl_kind *k, yyjson_val *object) {
     char *text = (char *)(label + n_labels);
     x->labels = (struct sl_labels){.v = label, .n = n_labels};
     x->n_fields = n_fields;
-    yyjson_obj_foreach (labels, i, n, key, value) {
+    sl_obj_foreach (labels, i, n, key, value) {
         label->key = put_text(&text, yyjson_get_str(key));
         label->value = put_text(&text, sl_json_text(value));
         label++;

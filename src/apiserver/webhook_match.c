@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "api/json.h"
 #include "apiserver/admit.h"
 #include "apiserver/cel.h"
 
@@ -86,7 +87,7 @@ static bool selects(yyjson_val *selector, yyjson_val *labels) {
     yyjson_val *key, *value, *e;
     size_t i, n;
 
-    yyjson_obj_foreach (sl_json_get(selector, "matchLabels"), i, n, key, value) {
+    sl_obj_foreach (sl_json_get(selector, "matchLabels"), i, n, key, value) {
         yyjson_val *have = yyjson_obj_get(labels, yyjson_get_str(key));
         if (!have || strcmp(sl_json_text(have), sl_json_text(value)) != 0)
             return false;

@@ -23,7 +23,7 @@
 #define ENV                                                                                        \
     "a valid environment variable name must consist only of printable ASCII characters other "     \
     "than '='"
-#define MAX_63 "must be no more than 63 bytes"
+#define MAX_63 "must be no more than 63 characters"
 
 static bool is_lower(char c) {
     return c >= 'a' && c <= 'z';
@@ -95,7 +95,7 @@ struct sl_faults sl_word_port(const char *s, size_t len) {
         other = other || !(is_lower(s[i]) || is_digit(s[i]) || s[i] == '-');
     }
     if (len > 15)
-        fault(&f, "must be no more than 15 bytes");
+        fault(&f, "must be no more than 15 characters");
     if (other)
         fault(&f, "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)");
     if (!letter)
@@ -128,7 +128,7 @@ struct sl_faults sl_word_data_key(const char *s, size_t len) {
                 strchr("-._", s[i])) &&
                s[i];
     if (len > 253)
-        fault(&f, "must be no more than 253 bytes");
+        fault(&f, "must be no more than 253 characters");
     if (!good)
         fault(&f, DATA_KEY);
     if (len == 1 && s[0] == '.')

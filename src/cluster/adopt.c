@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "api/json.h"
+
 #define MAX_SELECTOR_BYTES ((size_t)64 << 20)
 #define MAX_LABELS 256u
 
@@ -52,7 +54,7 @@ void cl_chooser_read(struct chooser *s, yyjson_val *selector) {
     if (!s->some)
         return;
     rules = sl_arena_alloc(&s->arena, n * sizeof *rules);
-    yyjson_obj_foreach (labels, i, max, k, v) {
+    sl_obj_foreach (labels, i, max, k, v) {
         const char **one = sl_arena_alloc(&s->arena, sizeof *one);
         *one = copy(s, yyjson_get_str(v) ? yyjson_get_str(v) : "");
         rules[s->rules.n++] = (struct sl_label_rule){
@@ -70,7 +72,7 @@ bool cl_chooses(const struct chooser *s, const char *labels) {
     yyjson_val *k, *v;
     size_t i, n;
 
-    yyjson_obj_foreach (yyjson_doc_get_root(d), i, n, k, v)
+    sl_obj_foreach (yyjson_doc_get_root(d), i, n, k, v)
         if (have.n < MAX_LABELS && yyjson_is_str(v))
             l[have.n++] = (struct sl_label){yyjson_get_str(k), yyjson_get_str(v)};
     bool yes = s->some && sl_selector_matches(&s->rules, &have);

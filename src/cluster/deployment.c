@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/json.h"
 #include "base/hash.h"
 #include "cluster/apps.h"
 
@@ -210,7 +211,7 @@ static void copy_annotations(const struct deployment *d, yyjson_val *has, struct
     yyjson_val *k, *v;
     size_t i, n;
 
-    yyjson_obj_foreach (yyjson_doc_get_root(doc), i, n, k, v) {
+    sl_obj_foreach (yyjson_doc_get_root(doc), i, n, k, v) {
         const char *key = yyjson_get_str(k), *value = yyjson_get_str(v);
         const char *old = yyjson_get_str(yyjson_obj_get(has, key));
         if (value && !is_skipped(key) && (!old || strcmp(old, value) != 0))

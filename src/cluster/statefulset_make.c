@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/json.h"
 #include "base/hash.h"
 #include "cluster/apps.h"
 
@@ -160,7 +161,7 @@ static bool put_revision(struct sl_cluster *c, struct statefulset *s, struct rec
               "{\"apiVersion\":\"apps/v1\",\"kind\":\"ControllerRevision\",\"metadata\":{\"name\":",
               name);
     sl_buf_puts(b, ",\"labels\":{");
-    yyjson_obj_foreach (labels, i, n, k, v) {
+    sl_obj_foreach (labels, i, n, k, v) {
         jput(b, k);
         sl_buf_putc(b, ':');
         jput(b, v);
@@ -174,7 +175,7 @@ static bool put_revision(struct sl_cluster *c, struct statefulset *s, struct rec
     cl_write_owner(b, &s->rec);
     sl_buf_printf(b, "]},\"revision\":%lld,\"data\":{\"spec\":{\"template\":{",
                   (long long)newest(c, s) + 1);
-    yyjson_obj_foreach (template, i, n, k, v) {
+    sl_obj_foreach (template, i, n, k, v) {
         jput(b, k);
         sl_buf_putc(b, ':');
         jput(b, v);
@@ -398,7 +399,7 @@ static bool put_claim(const struct statefulset *s, const struct rec *child, stru
             labels = yyjson_mut_obj(md);
             yyjson_mut_obj_put(meta, yyjson_mut_str(md, "labels"), labels);
         }
-        yyjson_obj_foreach (yyjson_doc_get_root(l), j, m, k, v)
+        sl_obj_foreach (yyjson_doc_get_root(l), j, m, k, v)
             yyjson_mut_obj_put(labels, yyjson_val_mut_copy(md, k), yyjson_val_mut_copy(md, v));
         char *text = yyjson_mut_write(md, 0, NULL);
         sl_buf_puts(b, text);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/json.h"
 #include "base/arena.h"
 #include "base/quantity.h"
 #include "runtime/runtime_int.h"
@@ -105,7 +106,7 @@ static const char *map_text(yyjson_val *map, struct sl_arena *a) {
     yyjson_val *k, *v;
 
     sl_buf_init(&b, (size_t)1 << 20);
-    yyjson_obj_foreach (map, i, n, k, v) {
+    sl_obj_foreach (map, i, n, k, v) {
         sl_buf_puts(&b, yyjson_get_str(k));
         sl_buf_putc(&b, '=');
         sl_buf_json(&b, yyjson_is_str(v) ? yyjson_get_str(v) : "");
@@ -170,7 +171,7 @@ static int add_from(struct container *c, struct vars *v, struct sl_arena *a, yyj
                    : sl_err_set(err, SL_ENOENT, "%s \"%s\" not found",
                                 secret ? "secret" : "configmap", name);
     data = jat(o, "data");
-    yyjson_obj_foreach (data, i, n, k, val) {
+    sl_obj_foreach (data, i, n, k, val) {
         size_t len;
         const char *s = refs_value(o, secret, yyjson_get_str(k), a, &len);
         (void)val;

@@ -4,6 +4,9 @@
  * The machine's node renews its Lease every ten seconds and its status every five minutes, as a
  * kubelet does; simulated ones are ready for ever and have no Lease.
  *
+ * A Node that somebody else makes with the label of simulated ones is a guest: it is theirs, but
+ * kept ready, and its pods are simulated. It stays when we start again.
+ *
  * With simulated nodes there are two kinds of pods: most are meant for those. So then the machine's
  * own node has a taint, sluice.dev/real:NoSchedule, and takes only pods that tolerate it.
  */
@@ -19,6 +22,7 @@
 #include <unistd.h>
 
 #include "api/json.h"
+#include "base/hash.h"
 #include "log/log.h"
 #include "runtime/runtime_int.h"
 
@@ -28,15 +32,21 @@
 #define LEASE_AGAIN SL_SEC
 #define RESERVED_BYTES (INT64_C(100) << 20) /* of memory: what a kubelet evicts for, too */
 #define SIM_PREFIX "sim-"
+#define MAX_GUESTS 10000u
 #define LEASES "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 
 enum node_step { NODE_CREATE, NODE_UPDATE, NODE_STATUS, NODE_OK, NODE_DELETE, NODE_GONE };
 
 struct node {
     char *name;
+    uint32_t slot;
     bool sim;
+    bool guest, seen; /* somebody else's; in the list that is being read */
+    bool sized;       /* it says itself how large it is */
     enum node_step step;
     char *taints; /* of others, as JSON, each with a comma behind */
+    struct sl_runtime *rt;
+    sl_call pods; /* of a guest that has just come: those that stand there already */
 };
 
 struct nodes {
@@ -44,8 +54,9 @@ struct nodes {
     struct node *real;
     uint32_t ready, wanted, lease_slot;
     bool lease_is;
-    sl_call list;
-    sl_time since; /* ready */
+    struct sl_reflector *labelled; /* simulated ones */
+    struct sl_map guests;          /* by name */
+    sl_time since;                 /* ready */
     int64_t cpu_milli, memory_bytes, disk_bytes;
     struct utsname uts;
     char os[120], machine_id[64], boot_id[64];
@@ -55,11 +66,24 @@ static void sim_name(char out[40], uint32_t i) {
     (void)snprintf(out, 40, SIM_PREFIX "%04u", i);
 }
 
+static struct node *guest_find(const struct sl_runtime *r, const char *name) {
+    const uint64_t key = sl_hash_str(0, name);
+    uint32_t cur;
+
+    for (uint32_t i = sl_map_first(&r->nodes->guests, key, &cur); i != SL_MAP_NONE;
+         i = sl_map_next(&r->nodes->guests, key, &cur))
+        if (strcmp(r->slots.v[i].node->name, name) == 0)
+            return r->slots.v[i].node;
+    return NULL;
+}
+
 enum whose node_whose(const struct sl_runtime *r, const char *name) {
     char own[40], *end;
 
     if (r->node && strcmp(name, r->node) == 0)
         return WHOSE_REAL;
+    if (guest_find(r, name))
+        return WHOSE_SIM;
     if (strncmp(name, SIM_PREFIX, sizeof SIM_PREFIX - 1) != 0)
         return WHOSE_OTHER;
     unsigned long i = strtoul(name + sizeof SIM_PREFIX - 1, &end, 10);
@@ -219,11 +243,15 @@ static void put_conditions(struct sl_buf *b, const struct sl_runtime *r) {
 static void put_status(struct sl_buf *b, const struct sl_runtime *r, const struct node *n) {
     const struct nodes *ns = r->nodes;
 
-    sl_buf_puts(b, "{\"capacity\":");
-    put_amounts(b, r, n, false);
-    sl_buf_puts(b, ",\"allocatable\":");
-    put_amounts(b, r, n, true);
-    sl_buf_puts(b, ",\"conditions\":[");
+    sl_buf_putc(b, '{');
+    if (!n->sized) {
+        sl_buf_puts(b, "\"capacity\":");
+        put_amounts(b, r, n, false);
+        sl_buf_puts(b, ",\"allocatable\":");
+        put_amounts(b, r, n, true);
+        sl_buf_putc(b, ',');
+    }
+    sl_buf_puts(b, "\"conditions\":[");
     put_conditions(b, r);
     sl_buf_puts(b, "],\"addresses\":[");
     if (!n->sim)
@@ -346,7 +374,7 @@ static bool is_ready(const struct sl_reply *rp) {
 static void node_is_ok(struct sl_runtime *r, uint32_t slot, struct node *n) {
     struct nodes *ns = r->nodes;
 
-    if (ns->ready < ns->wanted)
+    if (!n->guest && ns->ready < ns->wanted)
         ns->ready++;
     n->step = NODE_OK;
     if (!n->sim)
@@ -409,39 +437,117 @@ void node_read(struct sl_runtime *r, uint32_t slot, const struct sl_reply *rp) {
 
 static struct node *add(struct sl_runtime *r, const char *name, bool sim, enum node_step step) {
     struct node *n = sl_alloc0(1, sizeof *n);
-    const uint32_t slot = slot_new(r, SLOT_NODE);
 
-    n->name = sl_strdup(name);
-    n->sim = sim;
-    n->step = step;
-    r->slots.v[slot].node = n;
+    *n = (struct node){
+        .name = sl_strdup(name), .slot = slot_new(r, SLOT_NODE), .sim = sim, .step = step, .rt = r};
+    r->slots.v[n->slot].node = n;
     *sl_vec_push(&r->nodes->all) = n;
-    sl_writer_want(r->writer, slot, 0);
+    if (step != NODE_OK)
+        sl_writer_want(r->writer, n->slot, 0);
     return n;
 }
 
-/* Simulated nodes of earlier runs. */
-static void listed(void *ctx, const struct sl_reply *rp) {
-    struct sl_runtime *r = ctx;
-    yyjson_doc *d = NULL;
-    yyjson_val *items, *o;
-    size_t i, n;
-
-    r->nodes->list.v = 0;
-    if (rp->status != 200 || sl_json_read(rp->body, rp->len, &d, NULL) < 0)
-        return;
-    items = jat(yyjson_doc_get_root(d), "items");
-    yyjson_arr_foreach (items, i, n, o) {
-        if (node_whose(r, jstr(o, "metadata.name")) == WHOSE_LOST)
-            (void)add(r, jstr(o, "metadata.name"), true, NODE_DELETE);
-    }
-    yyjson_doc_free(d);
+static void node_free(struct node *n) {
+    sl_port_cancel(n->rt->port, n->pods);
+    sl_freep(&n->name);
+    sl_freep(&n->taints);
+    sl_freep(&n);
 }
+
+/* ---- guests ---- */
+
+static void pods_listed(void *ctx, const struct sl_reply *rp) {
+    struct node *n = ctx;
+    struct sl_runtime *r = n->rt;
+
+    n->pods.v = 0;
+    if (rp->status == 200)
+        pods_take(r, rp);
+    else
+        sl_log(SL_LOG_WARN, "the pods of a node cannot be listed", SL_S("node", n->name),
+               SL_I("status", rp->status));
+}
+
+static void guest_new(struct sl_runtime *r, const char *name, bool ready) {
+    char path[400];
+    struct node *n;
+
+    if (r->nodes->guests.n >= MAX_GUESTS || strlen(name) > 253)
+        return;
+    n = add(r, name, true, ready ? NODE_OK : NODE_STATUS);
+    n->guest = true;
+    sl_map_add(&r->nodes->guests, sl_hash_str(0, name), n->slot);
+    /* A pod may have been bound to it before we heard of it. */
+    (void)snprintf(path, sizeof path, "/api/v1/pods?fieldSelector=spec.nodeName%%3D%s", name);
+    n->pods = sl_port_request(r->port, &(struct sl_request_line){.method = SL_GET, .path = path},
+                              pods_listed, n);
+}
+
+static void guest_drop(struct sl_runtime *r, struct node *n) {
+    struct nodes *ns = r->nodes;
+
+    for (uint32_t i = 0; i < ns->all.n; i++)
+        if (ns->all.v[i] == n)
+            ns->all.v[i--] = ns->all.v[--ns->all.n];
+    (void)sl_map_del(&ns->guests, sl_hash_str(0, n->name), n->slot);
+    slot_free(r, n->slot);
+    node_free(n);
+}
+
+static void list_begins(void *ctx) {
+    const struct nodes *ns = ((struct sl_runtime *)ctx)->nodes;
+
+    for (uint32_t i = 0; i < ns->all.n; i++)
+        ns->all.v[i]->seen = false;
+}
+
+static void node_seen(void *ctx, yyjson_val *o) {
+    struct sl_runtime *r = ctx;
+    const char *name = jstr(o, "metadata.name");
+    const bool ready = sl_json_condition(o, "Ready");
+    const enum whose whose = node_whose(r, name);
+    struct node *n = guest_find(r, name);
+
+    if (!n && whose == WHOSE_LOST && !sl_reflector_synced(r->nodes->labelled)) {
+        (void)add(r, name, true, NODE_DELETE); /* of an earlier run of ours */
+        return;
+    }
+    if (!n && (whose == WHOSE_REAL || whose == WHOSE_SIM))
+        return;
+    if (!n) {
+        guest_new(r, name, ready);
+        n = guest_find(r, name);
+    } else if (!ready && n->step == NODE_OK) {
+        sl_writer_want(r->writer, n->slot, 0);
+    }
+    if (n) {
+        n->seen = true;
+        n->sized = sl_json_size(jat(o, "status.capacity")) > 0;
+    }
+}
+
+/* Deleted, or it lost the label. */
+static void node_unseen(void *ctx, yyjson_val *o) {
+    struct sl_runtime *r = ctx;
+    struct node *n = guest_find(r, jstr(o, "metadata.name"));
+
+    if (n)
+        guest_drop(r, n);
+}
+
+static void list_ends(void *ctx, bool exists) {
+    struct sl_runtime *r = ctx;
+
+    (void)exists;
+    for (uint32_t i = r->nodes->all.n; i-- > 0;)
+        if (r->nodes->all.v[i]->guest && !r->nodes->all.v[i]->seen)
+            guest_drop(r, r->nodes->all.v[i]);
+}
+
+/* ---- in and out ---- */
 
 void nodes_begin(struct sl_runtime *r) {
     struct nodes *ns = r->nodes = sl_alloc0(1, sizeof *ns);
-    const struct sl_request_line rq = {
-        .method = SL_GET, .path = "/api/v1/nodes?labelSelector=sluice.dev%2Fsimulated%3Dtrue"};
     char name[40];
 
     look_around(r, ns);
@@ -456,7 +562,22 @@ void nodes_begin(struct sl_runtime *r) {
         sim_name(name, i);
         (void)add(r, name, true, NODE_CREATE);
     }
-    ns->list = sl_port_request(r->port, &rq, listed, r);
+    ns->labelled =
+        sl_reflector_new(r->port, "/api/v1/nodes", "labelSelector=sluice.dev%2Fsimulated%3Dtrue",
+                         &(struct sl_reflector_owner){.ctx = r,
+                                                      .begin = list_begins,
+                                                      .object = node_seen,
+                                                      .gone = node_unseen,
+                                                      .synced = list_ends},
+                         3);
+}
+
+void nodes_tick(struct sl_runtime *r) {
+    sl_reflector_tick(r->nodes->labelled);
+}
+
+sl_time nodes_next(const struct sl_runtime *r) {
+    return sl_reflector_next(r->nodes->labelled);
 }
 
 void nodes_free(struct sl_runtime *r) {
@@ -464,13 +585,11 @@ void nodes_free(struct sl_runtime *r) {
 
     if (!ns)
         return;
-    sl_port_cancel(r->port, ns->list);
-    for (uint32_t i = 0; i < ns->all.n; i++) {
-        sl_freep(&ns->all.v[i]->name);
-        sl_freep(&ns->all.v[i]->taints);
-        sl_freep(&ns->all.v[i]);
-    }
+    sl_reflector_free(ns->labelled);
+    for (uint32_t i = 0; i < ns->all.n; i++)
+        node_free(ns->all.v[i]);
     sl_vec_free(&ns->all);
+    sl_map_done(&ns->guests);
     sl_freep(&r->nodes);
 }
 

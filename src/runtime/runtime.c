@@ -37,6 +37,12 @@ uint32_t slot_new(struct sl_runtime *r, enum slot_kind kind) {
     return i;
 }
 
+void slot_free(struct sl_runtime *r, uint32_t slot) {
+    sl_writer_forget(r->writer, slot);
+    r->slots.v[slot] = (struct slot){.kind = SLOT_FREE};
+    *sl_vec_push(&r->free_slots) = slot;
+}
+
 static bool due_first(const void *ctx, uint32_t a, uint32_t b) {
     const struct sl_runtime *r = ctx;
     const struct pod *x = r->slots.v[a].pod, *y = r->slots.v[b].pod;
@@ -102,10 +108,8 @@ static void release(struct pod *p) {
 
     sl_heap_remove(&r->timers, slot);
     (void)sl_map_del(&r->by_name, sl_hash_str(sl_hash_str(0, p->ns), p->name), slot);
-    sl_writer_forget(r->writer, slot);
+    slot_free(r, slot);
     pod_free(p);
-    r->slots.v[slot] = (struct slot){.kind = SLOT_FREE};
-    *sl_vec_push(&r->free_slots) = slot;
 }
 
 static void forget_uid(struct sl_runtime *r, const char *uid, bool real) {
@@ -238,6 +242,20 @@ static void read_again(void *ctx, uint32_t slot, const struct sl_reply *rp) {
 }
 
 /* ---- the stream of pods ---- */
+
+void pods_take(struct sl_runtime *r, const struct sl_reply *rp) {
+    yyjson_doc *d = NULL;
+    yyjson_val *items, *o;
+    size_t i, n;
+
+    if (sl_json_read(rp->body, rp->len, &d, NULL) < 0)
+        return;
+    items = jat(yyjson_doc_get_root(d), "items");
+    yyjson_arr_foreach (items, i, n, o) {
+        pod_take(r, o);
+    }
+    yyjson_doc_free(d);
+}
 
 static void list_begins(void *ctx) {
     struct sl_runtime *r = ctx;
@@ -447,6 +465,7 @@ static void look_at(struct pod *p) {
 void sl_runtime_tick(struct sl_runtime *r) {
     if (r->stopped)
         return;
+    nodes_tick(r);
     sl_reflector_tick(r->pods);
     if (sl_reflector_synced(r->pods))
         sweep_all(r);
@@ -480,8 +499,8 @@ sl_time sl_runtime_next(const struct sl_runtime *r) {
     const sl_time a = sl_reflector_next(r->pods), b = sl_writer_next(r->writer);
     const sl_time c =
         sl_heap_empty(&r->timers) ? SL_TIME_NEVER : r->slots.v[sl_heap_top(&r->timers)].pod->due;
-    const sl_time ab = a < b ? a : b;
-    return ab < c ? ab : c;
+    const sl_time ab = a < b ? a : b, d = nodes_next(r), cd = c < d ? c : d;
+    return ab < cd ? ab : cd;
 }
 
 bool sl_runtime_ready(const struct sl_runtime *r) {

@@ -165,15 +165,19 @@ struct sl_runtime {
 
 /* ---- runtime.c ---- */
 uint32_t slot_new(struct sl_runtime *r, enum slot_kind kind);
+void slot_free(struct sl_runtime *r, uint32_t slot);
 void pod_dirty(struct pod *p);
 /* Look again at 'at' at the latest; forgotten when the pod is looked at. */
 void pod_due(struct pod *p, sl_time at);
-void pod_tell(struct pod *p); /* its status may have changed */
+void pod_tell(struct pod *p);                                    /* its status may have changed */
+void pods_take(struct sl_runtime *r, const struct sl_reply *rp); /* a list of them */
 void pod_drop(struct pod *p); /* the object is gone: so is all we have of it */
 
 /* ---- node.c ---- */
 void nodes_begin(struct sl_runtime *r);
 void nodes_free(struct sl_runtime *r);
+void nodes_tick(struct sl_runtime *r);
+sl_time nodes_next(const struct sl_runtime *r);
 bool nodes_ready(const struct sl_runtime *r);
 bool node_build(struct sl_runtime *r, uint32_t slot, struct sl_write *w);
 void node_done(struct sl_runtime *r, uint32_t slot, enum sl_written how, const struct sl_reply *rp);

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/json.h"
 #include "base/arena.h"
 #include "runtime/runtime_int.h"
 
@@ -153,7 +154,7 @@ static int fill_keys(const struct filler *f, yyjson_val *source, bool secret, co
     for (size_t m = 0; n == 0 && !items && m < (secret ? 1 : 2); m++) {
         yyjson_val *map = jat(o, maps[m]);
         size_t j, all;
-        yyjson_obj_foreach (map, j, all, k, v) {
+        sl_obj_foreach (map, j, all, k, v) {
             const char *s = refs_value(o, secret, yyjson_get_str(k), f->arena, &len);
             if (s && (r = put(f, yyjson_get_str(k), s, len, -1)) < 0)
                 return r;

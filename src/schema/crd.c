@@ -154,7 +154,7 @@ static void build_fields(struct sl_crd_schema *c, struct sl_schema *s, yyjson_va
     yyjson_val *key, *item;
     uint32_t n = 0;
 
-    yyjson_obj_foreach (props, i, max, key, item) {
+    sl_obj_foreach (props, i, max, key, item) {
         yyjson_val *deflt = yyjson_obj_get(item, "default");
         drafts[n].f = (struct sl_schema_field){.name = yyjson_get_str(key),
                                                .schema = build(c, item, nested, false),

@@ -123,7 +123,7 @@ static void check_nested(yyjson_val *v, bool skip_any_of, enum level level,
         return;
     check_values(v, skip_any_of, false, level, at, errs);
     check_nested(schema_at(v, "items"), false, level, SL_PATH(at, "items"), errs);
-    yyjson_obj_foreach (sl_crd_properties(v), i, max, key, item) {
+    sl_obj_foreach (sl_crd_properties(v), i, max, key, item) {
         check_nested(item, false, FIELD,
                      SL_PATH_KEY(SL_PATH(at, "properties"), yyjson_get_str(key)), errs);
     }
@@ -230,7 +230,7 @@ static void check_invariants(yyjson_val *v, enum level level, const struct sl_pa
     if (is_type(v, "array") && !yyjson_obj_get(v, "items"))
         sl_field_required(errs, SL_PATH(at, "items"), "must be specified");
     check_invariants(schema_at(v, "items"), ITEM, SL_PATH(at, "items"), errs);
-    yyjson_obj_foreach (sl_crd_properties(v), i, max, key, item) {
+    sl_obj_foreach (sl_crd_properties(v), i, max, key, item) {
         check_invariants(item, FIELD, SL_PATH_KEY(SL_PATH(at, "properties"), yyjson_get_str(key)),
                          errs);
     }
@@ -290,7 +290,7 @@ static void check_complete(yyjson_val *v, yyjson_val *s, const struct sl_path *s
     check_joins(v, s, s_at, at, errs);
     check_complete(schema_at(v, "items"), schema_at(s, "items"), SL_PATH(s_at, "items"),
                    SL_PATH(at, "items"), errs);
-    yyjson_obj_foreach (sl_crd_properties(v), i, max, key, item) {
+    sl_obj_foreach (sl_crd_properties(v), i, max, key, item) {
         const char *name = yyjson_get_str(key);
         yyjson_val *shape = schema_at(yyjson_obj_get(s, "properties"), name);
         if (shape)
@@ -481,7 +481,7 @@ static void check_words(yyjson_val *v, struct where w, const struct sl_path *at,
     in_map.no_defaults = " inside additionalProperties applying to object metadata";
     check_words(schema_at(v, "additionalProperties"), w.in_meta ? in_map : below,
                 SL_PATH(at, "additionalProperties"), errs);
-    yyjson_obj_foreach (props, i, max, key, item) {
+    sl_obj_foreach (props, i, max, key, item) {
         struct where inside = below;
         const char *name = yyjson_get_str(key);
         bool meta = strcmp(name, "metadata") == 0 || strcmp(name, "apiVersion") == 0 ||

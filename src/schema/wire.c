@@ -602,7 +602,7 @@ int sl_wire_open(const char *bytes, size_t len, struct sl_wire_body *ret, struct
         (e = short_text(what[0].bytes, ret->api_version, err)) < 0 ||
         (e = short_text(what[1].bytes, ret->kind, err)) < 0)
         return e;
-    ret->raw = found[1].bytes.at;
+    ret->raw = found[1].n ? found[1].bytes.at : all.end;
     ret->len = size_of(found[1].bytes);
     return SL_OK;
 }
@@ -618,9 +618,9 @@ static int finish(yyjson_mut_doc *doc, yyjson_doc **ret, struct sl_err *err) {
                           why.code == YYJSON_WRITE_ERROR_INVALID_STRING
                               ? "string field contains invalid UTF-8"
                               : why.msg);
-    int e = sl_json_read(json, n, ret, err);
+    *ret = yyjson_read(json, n, 0);
     free(json);
-    return e;
+    return *ret ? SL_OK : sl_err_set(err, SL_ELIMIT, "proto: too large");
 }
 
 int sl_wire_read(const struct sl_wire *w, const struct sl_schemas *set,

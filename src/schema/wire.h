@@ -21,7 +21,7 @@ void sl_wire_free(struct sl_wire *w);
 /* What is in the envelope. Typed clients say what it is; others leave both texts empty. */
 struct sl_wire_body {
     char api_version[SL_WIRE_NAME], kind[SL_WIRE_NAME];
-    const unsigned char *raw; /* borrowed; NULL if len is 0 */
+    const unsigned char *raw; /* borrowed */
     size_t len;
 };
 int sl_wire_open(const char *bytes, size_t len, struct sl_wire_body *ret,

@@ -129,11 +129,10 @@ static void undo(struct sl_store *st, const struct sl_err *why) {
            SL_I("changes", st->flying.changes.n + st->waiting.changes.n), SL_S("error", why->text));
     st->failing = true;
     st->failures++;
-    st->bad_from = st->settled + 1;
-    st->bad_to = st->settled = st->version;
     TAILQ_FOREACH(w, &st->waiters, entry)
-    if (w->version >= st->bad_from)
+    if (w->version > st->settled)
         w->r = SL_EIO;
+    st->settled = st->version;
     take_back(st, &st->waiting);
     take_back(st, &st->flying);
 }
@@ -196,10 +195,8 @@ static void on_wake(uv_async_t *a) {
 }
 
 void sl_store_after(struct sl_store *st, uint64_t version, sl_kept_fn fn, void *ctx) {
-    bool bad = version >= st->bad_from && version <= st->bad_to;
-
-    if (version <= st->settled) {
-        fn(ctx, bad ? SL_EIO : SL_OK);
+    if (version <= st->settled) { /* what was taken back is no longer seen by anybody */
+        fn(ctx, SL_OK);
         return;
     }
     struct waiter *w = sl_alloc0(1, sizeof *w), *at;
@@ -502,7 +499,6 @@ int sl_store_open(const struct sl_store_spec *spec, struct sl_store **ret, struc
     st->spec = *spec;
     st->version = st->opened = st->settled = st->told = 1;
     st->reserved = UINT64_MAX / 2;
-    st->bad_from = UINT64_MAX;
     sl_prng_init(&st->prng, 1); /* for the shape of the lists alone */
     TAILQ_INIT(&st->waiters);
     TAILQ_INIT(&st->stirred);

@@ -25,8 +25,7 @@ struct uv_loop_s;
 struct sl_store;
 
 #define SL_STORE_MAX_OBJECT ((size_t)3 << 19) /* bytes of text: 1.5 MiB, as etcd's */
-#define SL_STORE_MAX_BYTES ((size_t)8 << 30)  /* of all that is in memory, past versions included  \
-                                               */
+#define SL_STORE_MAX_BYTES ((size_t)8 << 30)  /* in memory, past versions included */
 #define SL_STORE_MAX_NAME 1024u               /* bytes of a namespace, name or uid */
 #define SL_STORE_MAX_WAITING 16384u           /* changes that wait for the disk */
 #define SL_STORE_MAX_WAITING_BYTES ((size_t)256 << 20)
@@ -104,8 +103,9 @@ int sl_store_put(struct sl_store *st, uint32_t resource, const char *ns, const c
 int sl_store_delete(struct sl_store *st, struct sl_object *o, const char *text, size_t len,
                     struct sl_err *err) _must_check_;
 
-/* Calls back when everything up to the version is kept (0), or was taken back (SL_EIO): at once, if
- * it is kept already. Calls come in the order of versions, before watchers hear of the changes. */
+/* Calls back when everything up to the version is kept (0), or was taken back meanwhile (SL_EIO):
+ * at once, if there is nothing to wait for. Calls come in the order of versions, before watchers
+ * hear of the changes. */
 typedef void (*sl_kept_fn)(void *ctx, int r);
 void sl_store_after(struct sl_store *st, uint64_t version, sl_kept_fn fn, void *ctx);
 /* No call comes for this ctx any more. */

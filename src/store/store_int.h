@@ -176,7 +176,6 @@ struct sl_store {
     uint64_t reserved; /* up to here they may be given out */
     uint64_t opened;   /* the version at the start */
     uint64_t told;
-    uint64_t bad_from, bad_to; /* of the last changes that were taken back */
     size_t bytes;
     uint64_t commits, failures;
     bool failing; /* the last commit did */

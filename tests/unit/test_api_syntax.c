@@ -107,7 +107,7 @@ static void subdomains(void **state) {
         {"a-.b", {SUBDOMAIN}},
         {"a.-b", {SUBDOMAIN}},
         {"A", {SUBDOMAIN}},
-        {"a" S253, {"must be no more than 253 bytes"}},
+        {"a" S253, {"must be no more than 253 characters"}},
     };
 
     (void)state;
@@ -258,7 +258,7 @@ static void faults_of_a_subdomain_can_be_joined(void **state) {
 
     sl_check_subdomain(&l->errs, SL_PATH(NULL, "a"), "A" S253, ",");
     assert_string_equal(printed(l), "a: Invalid value: \"A" S253
-                                    "\": must be no more than 253 bytes," SUBDOMAIN);
+                                    "\": must be no more than 253 characters," SUBDOMAIN);
     sl_check_subdomain(&l->errs, SL_PATH(NULL, "b"), "A", NULL);
     assert_int_equal(l->errs.n, 2);
 }

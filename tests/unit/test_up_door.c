@@ -275,6 +275,7 @@ static void test_streams(void **state) {
     assert_string_equal(got, "one\ntwo\n");
     assert_int_equal(fake.cancelled, 0);
 
+    uint32_t files = open_files(); /* with both ends of the connection, which is kept */
     curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, stop_after);
     ask(&b, c, "/watch"); /* who leaves is told of */
@@ -285,6 +286,9 @@ static void test_streams(void **state) {
         assert_true(seconds() - t0 < 10);
         (void)usleep(500);
     }
+    for (uint32_t i = 0; i < 3000 && open_files() > files - 2; i++)
+        (void)usleep(1000);
+    assert_true(open_files() <= files - 2); /* and nothing of it stays open */
     curl_easy_setopt(c, CURLOPT_NOPROGRESS, 1L);
     ask(&b, c, "/held"); /* and everybody when the door closes */
     on_loop(job_close);
