@@ -1,12 +1,11 @@
 /*
  * Any text as a rule, a line, and what follows it as the object that it is asked of: compiled or
- * refused with words, and evaluated or ended with words. The first line is also tried as a JSONPath
- * and as a cron schedule.
+ * refused with words, and evaluated or ended with words. The first line is also tried as a
+ * JSONPath.
  */
 #include <string.h>
 
 #include "apiserver/cel.h"
-#include "apiserver/cron.h"
 #include "apiserver/jsonpath.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -35,8 +34,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (sl_jsonpath_check(text, &err) < 0)
         sl_assert(err.text[0] != '\0');
     (void)sl_jsonpath_first(yyjson_doc_get_root(doc), text);
-    if (sl_cron_check(text, &err) < 0)
-        sl_assert(err.text[0] != '\0');
     yyjson_doc_free(doc);
     sl_arena_done(&arena);
     return 0;

@@ -11,10 +11,10 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_schedule(const char *text, const struct cron_zone *z) {
-    struct cron c;
+    struct sl_cron c;
     struct sl_err err = {0};
     sl_time t = INT64_C(1767225600) * SL_SEC;
-    if (cl_cron_read(text, &c, &err) < 0) {
+    if (sl_cron_read(text, &c, &err) < 0) {
         sl_assert(err.code == SL_EINVAL && err.text[0] != '\0');
         return;
     }

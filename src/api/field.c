@@ -88,7 +88,7 @@ static void print_bad(struct sl_buf *out, struct sl_bad bad) {
 static void keep(struct sl_field_errs *e, const struct sl_buf *text) {
     const char *s = sl_buf_str(text);
 
-    for (uint32_t i = 0; i < e->n; i++)
+    for (uint32_t i = 0; !e->repeats && i < e->n; i++)
         if (strcmp(e->text[i], s) == 0)
             return;
     if (e->n < SL_FIELD_ERRS_MAX)
@@ -182,13 +182,26 @@ void sl_field_immutable(struct sl_field_errs *e, const struct sl_path *at, yyjso
         sl_field_invalid(e, at, sl_bad_json(now), "%s", SL_FIELD_IMMUTABLE);
 }
 
+/* What is said twice is printed once. */
+static bool is_first(const struct sl_field_errs *e, uint32_t i) {
+    for (uint32_t k = 0; k < i; k++)
+        if (strcmp(e->text[k], e->text[i]) == 0)
+            return false;
+    return true;
+}
+
 void sl_field_errs_print(const struct sl_field_errs *e, struct sl_buf *out) {
-    if (e->n == 1 && e->dropped == 0) {
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < e->n; i++)
+        n += is_first(e, i);
+    if (n == 1 && e->dropped == 0) {
         sl_buf_puts(out, e->text[0]);
         return;
     }
     for (uint32_t i = 0; i < e->n; i++)
-        sl_buf_printf(out, "%s%s", i == 0 ? "[" : ", ", e->text[i]);
+        if (is_first(e, i))
+            sl_buf_printf(out, "%s%s", i == 0 ? "[" : ", ", e->text[i]);
     if (e->dropped > 0)
         sl_buf_printf(out, ", and %u more", e->dropped);
     if (e->n > 0)

@@ -69,6 +69,7 @@ struct sl_field_errs {
     struct sl_arena *arena;
     const char *text[SL_FIELD_ERRS_MAX];
     uint32_t n, dropped;
+    bool repeats; /* what is found twice is kept twice; it is printed once all the same */
 };
 
 /* One value with a detail, which may be "". */

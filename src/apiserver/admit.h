@@ -34,7 +34,6 @@ bool sl_review_take(struct sl_write *w, const struct sl_kind_version *v, const c
                     const char *uid, const char *body, size_t len, struct sl_err *failed);
 /* The object as it is now; NULL on DELETE. */
 yyjson_val *sl_admit_object(struct sl_write *w);
-void sl_uuid(struct sl_prng *p, char out[37]);
 
 /* ---- webhook.c ---- */
 /* The set as it is now; NULL if there are none. */

@@ -112,21 +112,6 @@ static const char *summary(struct sl_rq *rq) {
     return sl_arena_printf(&rq->arena, "%s%s", hex, more);
 }
 
-/* The words of Go's decoder, as far as they can be known from ours. */
-static const char *json_fault(struct sl_rq *rq, const yyjson_read_err *why) {
-    char c = why->pos < rq->len ? rq->body[why->pos] : ' ';
-    size_t before = why->pos;
-
-    if (why->code == YYJSON_READ_ERROR_UNEXPECTED_END || why->pos >= rq->len)
-        return "unexpected end of JSON input";
-    while (before > 0 && strchr(" \t\r\n", rq->body[before - 1]))
-        before--;
-    return sl_arena_printf(&rq->arena, "invalid character '%c' looking for beginning of %s",
-                           c >= ' ' && c < 127 ? c : '?',
-                           before > 0 && rq->body[before - 1] == '{' ? "object key string"
-                                                                     : "value");
-}
-
 /* What the body has to be: options, an object of the path's kind, or what its subresource takes. */
 static bool wants_options(const struct sl_rq *rq) {
     return rq->verb == SL_V_DELETE || rq->verb == SL_V_DELETE_ALL;
@@ -195,7 +180,6 @@ static bool type_is(const struct sl_rq *rq, const char *type) {
 }
 
 yyjson_doc *sl_json_body(struct sl_rq *rq) {
-    yyjson_read_err why;
     bool patch = rq->verb == SL_V_PATCH;
 
     if (too_deep(rq->body, rq->len)) {
@@ -206,11 +190,11 @@ yyjson_doc *sl_json_body(struct sl_rq *rq) {
         const char *in;
         char *out;
     } unwritten = {.in = rq->body};
-    yyjson_doc *doc = yyjson_read_opts(unwritten.out, rq->len, 0, NULL, &why);
+    yyjson_doc *doc = yyjson_read_opts(unwritten.out, rq->len, 0, NULL, NULL);
     if (!doc && patch)
-        sl_rq_bad(rq, "error decoding patch: %s", json_fault(rq, &why));
+        sl_rq_bad(rq, "error decoding patch: %s", sl_json_fault(&rq->arena, rq->body, rq->len));
     else if (!doc)
-        say_no_json(rq, json_fault(rq, &why));
+        say_no_json(rq, sl_json_fault(&rq->arena, rq->body, rq->len));
     return doc;
 }
 
@@ -248,6 +232,26 @@ static yyjson_doc *wire_body(struct sl_rq *rq) {
     return doc;
 }
 
+/* Version and kind are read before everything else. */
+static bool has_head(struct sl_rq *rq, yyjson_val *body) {
+    static const char *const keys[] = {"apiVersion", "kind"};
+
+    for (size_t i = 0; i < SL_LEN(keys); i++) {
+        yyjson_val *v = sl_json_get(body, keys[i]);
+        if (!v || yyjson_is_str(v) || yyjson_is_null(v))
+            continue;
+        say_no_json(rq, sl_arena_printf(&rq->arena,
+                                        "json: cannot unmarshal %s into Go struct field .%s of "
+                                        "type string",
+                                        yyjson_is_num(v)    ? "number"
+                                        : yyjson_is_bool(v) ? "bool"
+                                                            : yyjson_get_type_desc(v),
+                                        keys[i]));
+        return false;
+    }
+    return true;
+}
+
 yyjson_doc *sl_body_read(struct sl_rq *rq) {
     bool yaml = type_is(rq, "application/yaml");
     bool protobuf = wants_options(rq) || !rq->kind || !rq->kind->crd;
@@ -263,6 +267,14 @@ yyjson_doc *sl_body_read(struct sl_rq *rq) {
         yaml ? sl_yaml_read(rq->body, rq->len, &err) : sl_json_body(rq); /* which says why not */
     if (!doc && yaml)
         sl_rq_bad(rq, "error converting YAML to JSON: %s", err.text);
+    if (doc && yyjson_is_null(yyjson_doc_get_root(doc))) { /* an object without anything */
+        yyjson_doc_free(doc);
+        doc = yyjson_read("{}", 2, 0);
+    }
+    if (doc && !has_head(rq, yyjson_doc_get_root(doc))) {
+        yyjson_doc_free(doc);
+        return NULL;
+    }
     const char *kind = sl_json_str(yyjson_doc_get_root(doc), "kind");
     if (wants_options(rq) && *kind && strcmp(kind, wanted_kind(rq)) != 0) {
         say_no_kind(rq, sl_json_str(yyjson_doc_get_root(doc), "apiVersion"), kind);

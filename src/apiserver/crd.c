@@ -15,6 +15,7 @@
 #include "apiserver/jsonpath.h"
 #include "apiserver/server.h"
 #include "base/mem.h"
+#include "merge/gotext.h"
 
 #define ARENA_BYTES ((size_t)64 << 20)
 #define OUR_GROUP "kueue.x-k8s.io"
@@ -23,8 +24,68 @@
 
 /* ---- objects of such kinds ---- */
 
+/* What scale reads is a count; 'path' begins with '.', and is told as it is. */
+static void replicas_check(struct sl_change_in *c, const char *path) {
+    const struct sl_path *at = SL_PATH(NULL, path);
+    const char *p = path;
+    yyjson_mut_val *v = c->object;
+
+    while (*p == '.' && yyjson_mut_is_obj(v)) {
+        size_t len = strcspn(++p, ".");
+        v = yyjson_mut_obj_getn(v, p, len);
+        p += len;
+    }
+    if (!v || yyjson_mut_is_null(v))
+        return;
+    if (*p == '.' || !yyjson_mut_is_int(v)) {
+        bool way = *p == '.'; /* then it is named with what was looked for in it */
+        int len = (int)(p - path) + (way ? 1 + (int)strcspn(p + 1, ".") : 0);
+        struct sl_buf b;
+        sl_buf_init(&b, SL_FIELD_VALUE_MAX_BYTES);
+        sl_go_text(c->arena, &b, v);
+        sl_field_invalid(c->errs, at, sl_bad_int(0),
+                         "%.*s accessor error: %s is of the type %s, expected %s", len, path,
+                         sl_buf_str(&b), sl_go_type(v), way ? "map[string]interface{}" : "int64");
+        sl_buf_done(&b);
+    } else if (yyjson_mut_get_sint(v) < 0) {
+        sl_field_invalid(c->errs, at, sl_bad_int(yyjson_mut_get_sint(v)),
+                         "should be a non-negative integer");
+    } else if (yyjson_mut_get_sint(v) > INT32_MAX) {
+        sl_field_invalid(c->errs, at, sl_bad_int(yyjson_mut_get_sint(v)),
+                         "should be less than or equal to %d", INT32_MAX);
+    }
+}
+
+/* A finalizer that does not say whose it is may meet another. */
+static void finalizers_warn(struct sl_change_in *c, yyjson_val *object) {
+    yyjson_val *was = sl_json_at(c->old, "metadata.finalizers"), *v, *other;
+    size_t i, n, j, m;
+
+    yyjson_arr_foreach (sl_json_at(object, "metadata.finalizers"), i, n, v) {
+        const char *name = sl_json_text(v);
+        bool known = strchr(name, '/') || strcmp(name, "orphan") == 0 ||
+                     strcmp(name, "foregroundDeletion") == 0 || strcmp(name, "kubernetes") == 0;
+        yyjson_arr_foreach (was, j, m, other) {
+            known = known || strcmp(sl_json_text(other), name) == 0;
+        }
+        if (!known)
+            sl_change_warn(c,
+                           "metadata.finalizers: \"%s\": prefer a domain-qualified finalizer name "
+                           "%sto avoid accidental conflicts with other finalizer writers",
+                           name, strchr(name, '.') ? "including a path (/) " : "");
+    }
+}
+
 static void cr_validate(struct sl_change_in *c, yyjson_val *object) {
+    const struct sl_kind_version *v = &c->kind->versions[c->kind->storage];
+
+    if (v->has_scale && strcmp(c->subresource, "status") != 0)
+        replicas_check(c, v->spec_replicas);
+    if (v->has_scale)
+        replicas_check(c, v->status_replicas);
     sl_rules_check(c->kind->crd->rules[c->kind->storage], object, c->old, c->errs);
+    if (c->errs->n == 0)
+        finalizers_warn(c, object);
 }
 
 /* The last object of a kind that is going has gone: so does its definition. */

@@ -272,7 +272,8 @@ void sl_job_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson
     sl_check_one_of(e, at, spec, "completionMode", modes, false);
     if (j.indexed) {
         indexed_rules(e, at, &j);
-    } else {
+    } else if (strcmp(sl_json_str(spec, "completionMode"), "NonIndexed") == 0 ||
+               !sl_json_get(spec, "completionMode")) {
         if (j.per_index >= 0)
             sl_field_invalid(e, SL_PATH(at, "backoffLimitPerIndex"), sl_bad_int(j.per_index),
                              "requires indexed completion mode");

@@ -63,6 +63,11 @@ void sl_change_refuse(struct sl_change_in *c, int code, const char *reason, cons
 /* A Warning header with the answer. */
 void sl_change_warn(struct sl_change_in *c, const char *fmt, ...) _printf_(2, 3);
 
+/* What a kind asks of metadata: the rules of an update, those of every write, both, or its
+ * 'validate' does it (sl_meta_check). On creation all but the last ask for the plain ones. */
+enum sl_meta_rules { SL_META_UPDATE, SL_META_PLAIN, SL_META_BOTH, SL_META_SELF };
+void sl_meta_check(struct sl_change_in *c, yyjson_val *object, bool update);
+
 /* What a kind has of its own. NULL or 0: nothing. */
 struct sl_strategy {
     /* Before validation, after the schema's defaults and admission: fields that only the server
@@ -83,6 +88,8 @@ struct sl_strategy {
     bool (*is_new_generation)(yyjson_val *old, yyjson_val *object);
     /* The kind has no metadata.generation at all (ConfigMap, Event ...). */
     bool no_generation;
+    enum sl_meta_rules meta;
+    bool any_finalizer; /* also one that does not say whose it is (Lease) */
     /* Syntax of names; NULL: sl_syntax_subdomain. */
     struct sl_faults (*name)(const char *s, size_t len);
     /* Seconds of grace of a deletion (asked: -1 if nothing was said); 0: it goes at once. NULL:
@@ -98,6 +105,7 @@ struct sl_strategy {
     /* After the store took it, on start for each that is there ('old' NULL), and after it went
      * ('now' NULL). Not on dry runs. */
     void (*after)(struct sl_apiserver *s, struct sl_kind *k, yyjson_val *old, yyjson_val *now);
+    bool makes_name;       /* what comes without one gets a uid for it (LimitRange) */
     bool put_creates;      /* PUT of what is not there makes it */
     bool status_on_create; /* POST may bring a status (nodes) */
     bool needs_version;    /* an update must say the resourceVersion (custom resources) */

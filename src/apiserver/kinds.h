@@ -76,6 +76,11 @@ bool sl_amount_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_v
 /* ---- pod_update.c ---- */
 void sl_pod_update_check(struct sl_field_errs *e, yyjson_val *old, yyjson_val *pod);
 
+/* ---- pod_warn.c ---- */
+/* Last in 'validate', if nothing was wrong and it counts as a new generation; 'path': "spec",
+ * "spec.template.spec" ... */
+void sl_pod_warn(struct sl_change_in *c, yyjson_val *object, const char *path);
+
 /* ---- job_check.c ---- */
 /* All but the selector, which templates of CronJobs have none of. */
 void sl_job_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec);

@@ -170,8 +170,26 @@ static void deployment_validate(struct sl_change_in *c, yyjson_val *object) {
     if (c->old)
         sl_field_immutable(e, SL_PATH(at, "selector"), sl_json_get(spec, "selector"),
                            sl_json_at(c->old, "spec.selector"));
+    sl_pod_warn(c, object, "spec.template.spec");
 }
-static const struct sl_strategy deployment_strategy_of = {.defaults = deployment_defaults,
+/* An update of the status leaves the labels alone. */
+static void deployment_prepare(struct sl_change_in *c) {
+    if (strcmp(c->subresource, "status") == 0)
+        sl_mut_keep(c->doc, sl_mut_get(c->object, "metadata"), "labels",
+                    sl_json_get(c->old, "metadata"));
+}
+/* Annotations count: a rollout copies them to its replica sets. */
+static bool deployment_is_new(yyjson_val *old, yyjson_val *object) {
+    static const char *const apart[] = {"metadata", "status", NULL};
+    yyjson_val *was = sl_json_at(old, "metadata.annotations"),
+               *is = sl_json_at(object, "metadata.annotations");
+
+    return !sl_json_same_but(old, object, apart) ||
+           (sl_json_size(was) + sl_json_size(is) > 0 && !yyjson_equals(was, is));
+}
+static const struct sl_strategy deployment_strategy_of = {.is_new_generation = deployment_is_new,
+                                                          .prepare = deployment_prepare,
+                                                          .defaults = deployment_defaults,
                                                           .validate = deployment_validate};
 
 /* ---- replica sets ---- */
@@ -193,6 +211,7 @@ static void replica_set_validate(struct sl_change_in *c, yyjson_val *object) {
     if (c->old)
         sl_field_immutable(c->errs, SL_PATH(at, "selector"), sl_json_get(spec, "selector"),
                            sl_json_at(c->old, "spec.selector"));
+    sl_pod_warn(c, object, "spec.template.spec");
 }
 
 static void replica_set_prepare(struct sl_change_in *c) {

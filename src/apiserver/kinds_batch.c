@@ -3,8 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/cron.h"
 #include "api/json.h"
-#include "apiserver/cron.h"
 #include "apiserver/kinds.h"
 
 #define OLD_UID "controller-uid"
@@ -12,7 +12,9 @@
 #define JOB_UID "batch.kubernetes.io/controller-uid"
 #define JOB_NAME "batch.kubernetes.io/job-name"
 
-#define LABEL_BYTES 63
+#define LABEL_BYTES 63u
+#define NAME_ADDED 5u /* to generateName, of which so much is kept: */
+#define NAME_KEPT 58u
 #define ZONES "/usr/share/zoneinfo/"
 
 /* ---- jobs on their way in ---- */
@@ -57,20 +59,29 @@ static void job_selector(struct sl_change_in *c, yyjson_mut_val *spec) {
         sl_mut_set_str(c->doc, labels, JOB_UID, uid);
 }
 
-/* A job without labels has those of its pods, generated ones included. */
+static bool has_made_up_name(const struct sl_change_in *c) {
+    const char *base = sl_mut_str(c->object, "metadata.generateName");
+    size_t len = strlen(base) < NAME_KEPT ? strlen(base) : NAME_KEPT;
+
+    return len && strncmp(c->name, base, len) == 0 && strlen(c->name) == len + NAME_ADDED;
+}
+
+/* A job without labels has those of its pods, generated ones included, as kube-apiserver has it:
+ * but not those generated if others were there and its name is made up; and if none were there it
+ * gets them after validation, so that a name that makes no label is told of the template alone. */
 static void job_prepare(struct sl_change_in *c) {
     yyjson_mut_val *spec = sl_mut_get(c->object, "spec"),
                    *own = sl_mut_at(c->object, "metadata.labels");
     yyjson_mut_val *labels = sl_mut_at(spec, "template.metadata.labels");
-    bool shared = yyjson_mut_obj_size(own) == 0 || (labels && yyjson_mut_equals(own, labels));
+    bool shared = labels ? (yyjson_mut_obj_size(own) == 0 || yyjson_mut_equals(own, labels)) &&
+                               !has_made_up_name(c)
+                         : yyjson_mut_obj_size(own) == 0 && strlen(c->name) <= LABEL_BYTES;
 
     if (!sl_is_new(c) || !spec || sl_mut_bool(spec, "manualSelector", false))
         return;
     job_selector(c, spec);
     labels = sl_mut_at(spec, "template.metadata.labels");
-    if (shared && labels &&
-        strlen(sl_mut_str(c->object, "metadata.name")) <=
-            LABEL_BYTES) /* else it is refused for its template */
+    if (shared && labels)
         sl_mut_set(c->doc, sl_mut_obj(c->doc, c->object, "metadata"), "labels",
                    yyjson_mut_val_mut_copy(c->doc, labels));
 }
@@ -121,10 +132,11 @@ static void generated_selector(struct sl_field_errs *e, yyjson_val *job) {
                          "`selector` not auto-generated");
 }
 
-static void job_selector_rules(struct sl_field_errs *e, yyjson_val *job) {
+static void job_rules(struct sl_field_errs *e, yyjson_val *job) {
     yyjson_val *selector = sl_json_at(job, "spec.selector"),
                *labels = sl_json_at(job, "spec.template.metadata.labels");
 
+    sl_job_spec_check(e, SL_PATH(NULL, "spec"), sl_json_get(job, "spec"));
     if (!selector)
         sl_field_required(e, SL_PATH(NULL, "spec.selector"), "");
     sl_check_selector(e, SL_PATH(NULL, "spec.selector"), selector);
@@ -167,9 +179,8 @@ static bool same_template(yyjson_val *old, yyjson_val *now, bool loose) {
 }
 
 static void job_update(struct sl_field_errs *e, yyjson_val *old, yyjson_val *job) {
-    static const char *const fixed[] = {"selector",         "completionMode",
-                                        "podFailurePolicy", "backoffLimitPerIndex",
-                                        "managedBy",        "successPolicy"};
+    static const char *const fixed[] = {"completionMode", "podFailurePolicy",
+                                        "backoffLimitPerIndex", "managedBy", "successPolicy"};
     const struct sl_path *at = SL_PATH(NULL, "spec");
     yyjson_val *was = sl_json_get(old, "spec"), *is = sl_json_get(job, "spec"),
                *n = sl_json_get(is, "completions");
@@ -183,6 +194,8 @@ static void job_update(struct sl_field_errs *e, yyjson_val *old, yyjson_val *job
              sl_json_int(n, "", 0) != sl_json_int(is, "parallelism", 0))
         sl_field_invalid(e, SL_PATH(at, "completions"), sl_bad_int(sl_json_int(n, "", 0)),
                          "can only be modified in tandem with spec.parallelism");
+    sl_field_immutable(e, SL_PATH(at, "selector"), sl_json_get(is, "selector"),
+                       sl_json_get(was, "selector"));
     if (!same_template(sl_json_get(was, "template"), sl_json_get(is, "template"), loose))
         sl_field_invalid(e, SL_PATH(at, loose ? "template.spec" : "template"),
                          sl_bad_json(sl_json_at(is, loose ? "template.spec" : "template")),
@@ -302,9 +315,9 @@ static void job_validate(struct sl_change_in *c, yyjson_val *job) {
         job_status(e, c->old, job);
         return;
     }
+    sl_meta_check(c, job, false);
     generated_selector(e, job);
-    sl_job_spec_check(e, SL_PATH(NULL, "spec"), sl_json_get(job, "spec"));
-    job_selector_rules(e, job);
+    job_rules(e, job);
     if (strcmp(sl_json_str(job, "spec.completionMode"), "Indexed") == 0 && completions > 0) {
         const char *name = sl_json_str(job, "metadata.name");
         const char *host = sl_arena_printf(c->arena, "%s-%lld", name, (long long)completions - 1);
@@ -312,12 +325,21 @@ static void job_validate(struct sl_change_in *c, yyjson_val *job) {
             sl_field_invalid(e, SL_PATH(NULL, "metadata.name"), sl_bad_str(name),
                              "will not able to create pod with invalid DNS label: %s", host);
     }
-    if (c->old)
+    if (c->old) {
+        sl_meta_check(c, job, true);
+        job_rules(e, job);
         job_update(e, c->old, job);
+    }
+    sl_pod_warn(c, job, "spec.template.spec");
 }
 
 static const struct sl_strategy job_strategy = {
-    .prepare = job_prepare, .defaults = job_defaults, .validate = job_validate, .orphans = true};
+    .prepare = job_prepare,
+    .defaults = job_defaults,
+    .validate = job_validate,
+    .meta = SL_META_SELF,
+    .orphans = true,
+};
 
 /* ---- cron jobs ---- */
 
@@ -366,6 +388,7 @@ static void cron_validate(struct sl_change_in *c, yyjson_val *cron) {
                *name = sl_json_str(cron, "metadata.name");
     struct sl_field_errs *e = c->errs;
     struct sl_err err = {0};
+    struct sl_cron means;
 
     if (!sl_is_whole(c))
         return;
@@ -374,7 +397,7 @@ static void cron_validate(struct sl_change_in *c, yyjson_val *cron) {
     else if (strstr(schedule, "TZ"))
         sl_field_invalid(e, SL_PATH(at, "schedule"), sl_bad_str(schedule),
                          "cannot use TZ or CRON_TZ in schedule, use timeZone field instead");
-    else if (sl_cron_check(schedule, &err) < 0)
+    else if (sl_cron_read(schedule, &means, &err) < 0)
         sl_field_invalid(e, SL_PATH(at, "schedule"), sl_bad_str(schedule), "%s", err.text);
     sl_check_not_negative(e, at, spec, "startingDeadlineSeconds");
     time_zone(e, SL_PATH(at, "timeZone"), sl_json_get(spec, "timeZone"));
@@ -393,6 +416,7 @@ static void cron_validate(struct sl_change_in *c, yyjson_val *cron) {
     if (!c->old && strlen(name) > 52) /* a job's name gets eleven characters more */
         sl_field_invalid(e, SL_PATH(NULL, "metadata.name"), sl_bad_str(name),
                          "must be no more than 52 characters");
+    sl_pod_warn(c, cron, "spec.jobTemplate.spec.template.spec");
 }
 
 static const struct sl_strategy cron_strategy = {.defaults = cron_defaults,

@@ -114,15 +114,15 @@ static void config_validate(struct sl_change_in *c, yyjson_val *object) {
     static const char *const fields[] = {"data", "binaryData", NULL};
     size_t bytes = 0;
 
+    if (c->old)
+        data_update(c->errs, c->old, object, fields);
     data_keys(c->errs, object, "data", sl_json_get(object, "binaryData"), &bytes);
     data_keys(c->errs, object, "binaryData", NULL, &bytes);
     if (bytes > MAX_DATA_BYTES)
         sl_field_too_long(c->errs, SL_PATH(NULL, ""), MAX_DATA_BYTES);
-    if (c->old)
-        data_update(c->errs, c->old, object, fields);
 }
-static const struct sl_strategy config_strategy = {.validate = config_validate,
-                                                   .no_generation = true};
+static const struct sl_strategy config_strategy = {
+    .validate = config_validate, .meta = SL_META_BOTH, .no_generation = true};
 
 /* stringData is for writing only: it becomes data. */
 static void secret_defaults(struct sl_change_in *c) {
@@ -159,6 +159,11 @@ static void secret_validate(struct sl_change_in *c, yyjson_val *object) {
     yyjson_val *data = sl_json_get(object, "data");
     size_t bytes = 0;
 
+    if (c->old) {
+        sl_field_immutable(c->errs, SL_PATH(NULL, "type"), sl_json_get(object, "type"),
+                           sl_json_get(c->old, "type"));
+        data_update(c->errs, c->old, object, fields);
+    }
     data_keys(c->errs, object, "data", NULL, &bytes);
     if (bytes / 4 * 3 > MAX_DATA_BYTES)
         sl_field_too_long(c->errs, SL_PATH(NULL, "data"), MAX_DATA_BYTES);
@@ -179,11 +184,6 @@ static void secret_validate(struct sl_change_in *c, yyjson_val *object) {
                           SL_PATH_KEY(SL_PATH(NULL, "metadata.annotations"),
                                       "kubernetes.io/service-account.name"),
                           "");
-    if (c->old) {
-        sl_field_immutable(c->errs, SL_PATH(NULL, "type"), sl_json_get(object, "type"),
-                           sl_json_get(c->old, "type"));
-        data_update(c->errs, c->old, object, fields);
-    }
 }
 
 static void secret_prepare(struct sl_change_in *c) {
@@ -195,6 +195,7 @@ static void secret_prepare(struct sl_change_in *c) {
 static const struct sl_strategy secret_strategy = {.prepare = secret_prepare,
                                                    .defaults = secret_defaults,
                                                    .validate = secret_validate,
+                                                   .meta = SL_META_BOTH,
                                                    .no_generation = true};
 
 /* ---- nodes ---- */
@@ -353,20 +354,41 @@ static void limit_pair(struct sl_field_errs *e, const struct sl_path *at, yyjson
     }
 }
 
-static void limit_validate(struct sl_change_in *c, yyjson_val *object) {
-    size_t i, n;
-    yyjson_val *item;
+static void limit_type(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *limits,
+                       size_t which) {
+    static const char *const standard[] = {"Pod", "Container", "PersistentVolumeClaim"};
+    const char *type = sl_json_str(yyjson_arr_get(limits, which), "type");
+    struct sl_faults f = sl_syntax_label_key(type, strlen(type));
+    bool known = strchr(type, '/'), twice = false;
 
-    yyjson_arr_foreach (sl_json_at(object, "spec.limits"), i, n, item) {
+    for (uint32_t i = 0; i < f.n; i++)
+        sl_field_invalid(e, at, sl_bad_str(type), "%s", f.v[i]);
+    for (size_t i = 0; i < SL_LEN(standard); i++)
+        known = known || strcmp(type, standard[i]) == 0;
+    if (!f.n && !known)
+        sl_field_invalid(e, at, sl_bad_str(type),
+                         "must be a standard limit type or fully qualified");
+    for (size_t i = 0; i < which; i++)
+        twice = twice || strcmp(sl_json_str(yyjson_arr_get(limits, i), "type"), type) == 0;
+    if (twice)
+        sl_field_duplicate(e, at, sl_bad_str(type), "");
+}
+
+static void limit_validate(struct sl_change_in *c, yyjson_val *object) {
+    yyjson_val *limits = sl_json_at(object, "spec.limits"), *item;
+    size_t i, n;
+
+    yyjson_arr_foreach (limits, i, n, item) {
         const struct sl_path *at = SL_PATH_AT(SL_PATH(SL_PATH(NULL, "spec"), "limits"), i);
-        if (*sl_json_str(item, "type") == '\0')
-            sl_field_required(c->errs, SL_PATH(at, "type"), "");
+        limit_type(c->errs, SL_PATH(at, "type"), limits, i);
         for (size_t r = 0; r < SL_LEN(limit_rules); r++)
             limit_pair(c->errs, at, item, r);
     }
 }
 static const struct sl_strategy limit_strategy = {.defaults = limit_defaults,
                                                   .validate = limit_validate,
+                                                  .meta = SL_META_PLAIN,
+                                                  .makes_name = true,
                                                   .no_generation = true,
                                                   .put_creates = true};
 
@@ -393,6 +415,7 @@ static void pod_template_defaults(struct sl_change_in *c) {
 static void pod_template_validate(struct sl_change_in *c, yyjson_val *object) {
     sl_template_check(c->errs, SL_PATH(NULL, "template"), sl_json_get(object, "template"),
                       SL_IN_TEMPLATE, NULL);
+    sl_pod_warn(c, object, "template.spec");
 }
 static const struct sl_strategy template_strategy = {
     .defaults = pod_template_defaults, .validate = pod_template_validate, .returns_deleted = true};

@@ -20,8 +20,11 @@ static void lease_validate(struct sl_change_in *c, yyjson_val *object) {
                          sl_bad_int(sl_json_int(seconds, "", 0)), "must be greater than 0");
     sl_check_not_negative(c->errs, at, spec, "leaseTransitions");
 }
-static const struct sl_strategy lease_strategy = {
-    .validate = lease_validate, .no_generation = true, .put_creates = true, .needs_version = true};
+static const struct sl_strategy lease_strategy = {.validate = lease_validate,
+                                                  .any_finalizer = true,
+                                                  .no_generation = true,
+                                                  .put_creates = true,
+                                                  .needs_version = true};
 
 /* ---- priority classes ---- */
 

@@ -1,6 +1,7 @@
 /*
  * Services: stored, with addresses and node ports for show; nothing listens there.
  */
+#include <arpa/inet.h>
 #include <string.h>
 
 #include "api/json.h"
@@ -144,6 +145,12 @@ static void service_ports(struct sl_field_errs *e, const struct sl_path *at, yyj
     }
 }
 
+static bool is_address(const char *s) {
+    unsigned char bytes[16];
+
+    return inet_pton(AF_INET, s, bytes) == 1 || inet_pton(AF_INET6, s, bytes) == 1;
+}
+
 static void service_validate(struct sl_change_in *c, yyjson_val *object) {
     static const char *const types[] = {"ClusterIP", "ExternalName", "LoadBalancer", "NodePort",
                                         NULL};
@@ -155,6 +162,10 @@ static void service_validate(struct sl_change_in *c, yyjson_val *object) {
 
     if (!sl_is_whole(c))
         return;
+    if (*old_ip && strcmp(type, "ExternalName") != 0 &&
+        strcmp(sl_json_str(c->old, "spec.type"), "ExternalName") != 0 && strcmp(ip, old_ip) != 0)
+        sl_field_invalid(c->errs, SL_PATH_AT(SL_PATH(at, "clusterIPs"), 0),
+                         sl_bad_json(sl_json_get(spec, "clusterIPs")), "may not change once set");
     if (strcmp(type, "ExternalName") == 0) {
         if (*sl_json_str(spec, "externalName") == '\0')
             sl_field_required(c->errs, SL_PATH(at, "externalName"), "");
@@ -164,11 +175,10 @@ static void service_validate(struct sl_change_in *c, yyjson_val *object) {
     service_ports(c->errs, SL_PATH(at, "ports"), ports);
     sl_check_labels(c->errs, SL_PATH(at, "selector"), sl_json_get(spec, "selector"));
     sl_check_one_of(c->errs, at, spec, "sessionAffinity", affinities, true);
+    if (*ip && strcmp(type, "ExternalName") != 0 && strcmp(ip, "None") != 0 && !is_address(ip))
+        sl_field_invalid(c->errs, SL_PATH_AT(SL_PATH(at, "clusterIPs"), 0), sl_bad_str(ip),
+                         "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)");
     sl_check_one_of(c->errs, at, spec, "type", types, true);
-    if (*old_ip && strcmp(type, "ExternalName") != 0 &&
-        strcmp(sl_json_str(c->old, "spec.type"), "ExternalName") != 0 && strcmp(ip, old_ip) != 0)
-        sl_field_invalid(c->errs, SL_PATH_AT(SL_PATH(at, "clusterIPs"), 0),
-                         sl_bad_json(sl_json_get(spec, "clusterIPs")), "may not change once set");
 }
 const struct sl_strategy sl_service_strategy = {.prepare = service_prepare,
                                                 .defaults = service_defaults,

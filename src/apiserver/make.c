@@ -26,10 +26,40 @@ static const char *strict_text(struct sl_write *w) {
     return text;
 }
 
+static void drop_orders(yyjson_mut_val *v, uint32_t depth) {
+    yyjson_mut_val *key, *value;
+    size_t i, n;
+
+    (void)yyjson_mut_obj_remove_key(v, "$patch");
+    yyjson_mut_obj_foreach (v, i, n, key, value) {
+        if (yyjson_mut_is_obj(value) && depth < SL_API_MAX_DEPTH)
+            drop_orders(value, depth + 1);
+        yyjson_mut_arr_iter it;
+        yyjson_mut_val *item;
+        if (!yyjson_mut_arr_iter_init(value, &it))
+            continue;
+        while ((item = yyjson_mut_arr_iter_next(&it)))
+            if (yyjson_mut_equals_str(sl_mut_get(item, "$patch"), "delete"))
+                (void)yyjson_mut_arr_iter_remove(&it);
+    }
+}
+
 /* What came out of a patch is no object of this kind. */
 static void say_undecoded(struct sl_write *w, yyjson_val *object, const char *why) {
     struct sl_field_errs errs = {.arena = w->c.arena};
     size_t len = 0;
+
+    if (w->patch == SL_PATCH_STRATEGIC) { /* which is told as Go prints it, without orders */
+        _cleanup_(sl_buf_done) struct sl_buf b;
+        yyjson_mut_val *patch = yyjson_val_mut_copy(w->c.doc, yyjson_doc_get_root(w->body));
+        sl_buf_init(&b, PATCH_TEXT_MAX);
+        drop_orders(patch, 0);
+        sl_go_text(w->c.arena, &b, patch);
+        sl_field_invalid(&errs, SL_PATH(NULL, "patch"), sl_bad_strn(sl_buf_str(&b), b.len), "%s%s",
+                         strncmp(why, "strict ", 7) == 0 ? "" : "error decoding from json: ", why);
+        sl_rq_invalid(w->rq, "", "", "", &errs);
+        return;
+    }
     char *json = yyjson_val_write(object, 0, &len);
 
     sl_field_invalid(&errs, SL_PATH(NULL, "patch"), sl_bad_strn(json ? json : "", len), "%s", why);
@@ -76,6 +106,14 @@ static void set_head(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *ap
                                 1);
 }
 
+static bool put_defaults(struct sl_write *w, const struct sl_schema *schema) {
+    if (sl_schema_default(schema, w->c.doc, w->c.object))
+        return true;
+    sl_rq_fail(w->rq, 413, "RequestEntityTooLarge",
+               "Request entity too large: more than %u defaults in one object", SL_DEFAULTS_MAX);
+    return false;
+}
+
 /* Into the version that is stored. */
 static bool to_stored(struct sl_write *w) {
     struct sl_rq *rq = w->rq;
@@ -92,8 +130,7 @@ static bool to_stored(struct sl_write *w) {
                    api_version, err.text);
         return false;
     }
-    sl_schema_default(v->schema, w->c.doc, w->c.object);
-    return true;
+    return put_defaults(w, v->schema);
 }
 
 /* c.object, as it was sent or came out of a patch ('sent' is the same, to be looked at), becomes
@@ -118,8 +155,7 @@ static bool decode(struct sl_write *w, yyjson_val *sent) {
     if (!strict_check(w, sent))
         return false;
     set_head(w->c.doc, w->c.object, request_version(rq), rq->kind->kind);
-    sl_schema_default(schema, w->c.doc, w->c.object);
-    if (!to_stored(w))
+    if (!put_defaults(w, schema) || !to_stored(w))
         return false;
     if (strategy->defaults)
         strategy->defaults(&w->c);
@@ -274,7 +310,8 @@ static bool apply(struct sl_write *w) {
     w->applied = true;
     sl_schema_prune(stored->schema, w->c.doc, w->c.object, NULL);
     set_head(w->c.doc, w->c.object, by.api_version, by.kind);
-    sl_schema_default(stored->schema, w->c.doc, w->c.object);
+    if (!put_defaults(w, stored->schema))
+        return false;
     const struct sl_strategy *strategy = sl_strategy_of(rq->kind);
     if (strategy->defaults)
         strategy->defaults(&w->c);
@@ -286,7 +323,7 @@ static bool apply(struct sl_write *w) {
 static bool from_patch(struct sl_write *w) {
     struct sl_rq *rq = w->rq;
     yyjson_val *patch = yyjson_doc_get_root(w->body), *from;
-    struct sl_patch_err err = {0};
+    struct sl_patch_err err = {.unread = strcmp(rq->q.validation, "Ignore") == 0};
     int r;
 
     if (w->patch == SL_PATCH_APPLY && !(rq->sub && rq->sub->show))
@@ -345,6 +382,19 @@ bool sl_make(struct sl_write *w) {
         if (w->applied)
             return true;
         sent = freeze(w, w->c.object);
+        bool ignore = strcmp(rq->q.validation, "Ignore") == 0;
+        if (ignore && yyjson_is_arr(sent)) {
+            say_undecoded(w, sent,
+                          "couldn't get version/kind; json parse error: json: cannot unmarshal "
+                          "array into Go value of type struct { APIVersion string "
+                          "\"json:\\\"apiVersion,omitempty\\\"\"; Kind string "
+                          "\"json:\\\"kind,omitempty\\\"\" }");
+            return false;
+        }
+        if (ignore && !yyjson_is_obj(sent)) {
+            sl_rq_bad(rq, "Invalid JSON Patch");
+            return false;
+        }
         if (!yyjson_is_obj(sent)) {
             sl_rq_bad(rq, "json: cannot unmarshal %s into Go value of type map[string]interface {}",
                       yyjson_get_type_desc(sent));
@@ -352,15 +402,15 @@ bool sl_make(struct sl_write *w) {
         }
         return view ? take_view(w, sent) : decode(w, sent) && names_match(w, sent);
     }
-    if (w->what == SL_WRITE_UPDATE && !names_match(w, sent))
-        return false;
     if (view)
-        return take_view(w, sent);
+        return names_match(w, sent) && take_view(w, sent);
     w->strict.arena = w->c.arena;
     bool twice = sl_strict_duplicates(strcmp(rq->q.validation, "Ignore") == 0 ? NULL : &w->strict,
                                       rq->version->schema, sent);
     w->c.object = yyjson_val_mut_copy(w->c.doc, sent);
     if (twice)
         sl_strict_keep_last(w->c.object);
-    return decode(w, sent);
+    if (twice)
+        sent = freeze(w, w->c.object);
+    return decode(w, sent) && (w->what != SL_WRITE_UPDATE || names_match(w, sent));
 }

@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "apiserver/admit.h"
+#include "apiserver/write.h"
 #include "base/stamp.h"
 
 #define NAME_MAX_BYTES 253u
@@ -84,7 +84,7 @@ const char *sl_name_generate(struct sl_rq *rq, const char *base) {
 
 void sl_meta_create(struct sl_write *w) {
     static const char *const gone[] = {"deletionTimestamp", "deletionGracePeriodSeconds",
-                                       "selfLink", "resourceVersion", "generation"};
+                                       "selfLink", "generation"};
     yyjson_mut_val *meta = sl_mut_obj(w->c.doc, w->c.object, "metadata");
     char id[37], stamp[SL_STAMP_TEXT];
 
@@ -144,22 +144,22 @@ void sl_meta_generation(struct sl_write *w) {
 
 /* ---- rules ---- */
 
-static void check_name(struct sl_write *w, const struct sl_path *at, const char *key,
+static void check_name(struct sl_change_in *c, const struct sl_path *at, const char *key,
                        const char *value, bool prefix) {
-    const struct sl_strategy *st = sl_strategy_of(w->rq->kind);
+    const struct sl_strategy *st = sl_strategy_of(c->kind);
     size_t len = strlen(value);
     const char *text = value;
 
     if (prefix && len && value[len - 1] == '-') { /* what follows makes the end right */
-        text = sl_arena_printf(w->c.arena, "%.*sa", (int)(len - 1), value);
+        text = sl_arena_printf(c->arena, "%.*sa", (int)(len - 1), value);
         len = strlen(text);
     }
     struct sl_faults f = st->name ? st->name(text, len) : sl_syntax_subdomain(text, len);
     for (uint32_t i = 0; i < f.n; i++)
-        sl_field_invalid(&w->errs, SL_PATH(at, key), sl_bad_str(value), "%s", f.v[i]);
+        sl_field_invalid(c->errs, SL_PATH(at, key), sl_bad_str(value), "%s", f.v[i]);
 }
 
-static void check_owners(struct sl_write *w, const struct sl_path *at, yyjson_val *owners) {
+static void check_owners(struct sl_change_in *c, const struct sl_path *at, yyjson_val *owners) {
     const struct sl_path *list = SL_PATH(at, "ownerReferences");
     const char *controller = NULL;
     yyjson_val *o;
@@ -169,20 +169,20 @@ static void check_owners(struct sl_write *w, const struct sl_path *at, yyjson_va
         /* The index is not part of the path: as kube-apiserver says it. */
         const char *version = sl_json_str(o, "apiVersion");
         if (!*version || !*(strchr(version, '/') ? strchr(version, '/') + 1 : version))
-            sl_field_invalid(&w->errs, SL_PATH(list, "apiVersion"), sl_bad_str(version),
+            sl_field_invalid(c->errs, SL_PATH(list, "apiVersion"), sl_bad_str(version),
                              "version must not be empty");
         if (!*sl_json_str(o, "kind"))
-            sl_field_invalid(&w->errs, SL_PATH(list, "kind"), sl_bad_str(""), "must not be empty");
+            sl_field_invalid(c->errs, SL_PATH(list, "kind"), sl_bad_str(""), "must not be empty");
         if (!*sl_json_str(o, "name"))
-            sl_field_invalid(&w->errs, SL_PATH(list, "name"), sl_bad_str(""), "must not be empty");
+            sl_field_invalid(c->errs, SL_PATH(list, "name"), sl_bad_str(""), "must not be empty");
         if (!*sl_json_str(o, "uid"))
-            sl_field_invalid(&w->errs, SL_PATH(list, "uid"), sl_bad_str(""), "must not be empty");
+            sl_field_invalid(c->errs, SL_PATH(list, "uid"), sl_bad_str(""), "must not be empty");
         if (!sl_json_bool(o, "controller", false))
             continue;
         const char *me =
-            sl_arena_printf(w->c.arena, "%s/%s", sl_json_str(o, "kind"), sl_json_str(o, "name"));
+            sl_arena_printf(c->arena, "%s/%s", sl_json_str(o, "kind"), sl_json_str(o, "name"));
         if (controller)
-            sl_field_invalid(&w->errs, list, sl_bad_json(owners),
+            sl_field_invalid(c->errs, list, sl_bad_json(owners),
                              "Only one reference can have Controller set to true. Found \"true\" "
                              "in references for %s and %s",
                              controller, me);
@@ -210,76 +210,122 @@ static bool standard(const char *finalizer) {
     return false;
 }
 
-static void check_finalizers(struct sl_write *w, const struct sl_path *at, yyjson_val *list) {
+static void check_finalizers(struct sl_change_in *c, const struct sl_path *at, yyjson_val *list) {
     const struct sl_path *here = SL_PATH(at, "finalizers");
     yyjson_val *v;
     size_t i, n;
 
     if (sl_json_size(list) > FINALIZERS_MAX) {
-        sl_field_too_many(&w->errs, here, sl_json_size(list), FINALIZERS_MAX);
+        sl_field_too_many(c->errs, here, sl_json_size(list), FINALIZERS_MAX);
         return;
     }
     yyjson_arr_foreach (list, i, n, v) {
         struct sl_faults f = sl_syntax_label_key(sl_json_text(v), strlen(sl_json_text(v)));
         for (uint32_t j = 0; j < f.n; j++)
-            sl_field_invalid(&w->errs, here, sl_bad_str(sl_json_text(v)), "%s", f.v[j]);
-        /* Kinds that are built in want to know whose it is. */
-        if (!f.n && !w->rq->kind->crd && !strchr(sl_json_text(v), '/') &&
-            !standard(sl_json_text(v)))
-            sl_field_invalid(&w->errs, SL_PATH_AT(here, i), sl_bad_str(sl_json_text(v)),
-                             "name is neither a standard finalizer name nor is it fully qualified");
+            sl_field_invalid(c->errs, here, sl_bad_str(sl_json_text(v)), "%s", f.v[j]);
     }
     if (has(list, "orphan") && has(list, "foregroundDeletion"))
-        sl_field_invalid(&w->errs, here, sl_bad_str("[orphan, foregroundDeletion]"),
+        sl_field_invalid(c->errs, here, sl_bad_str("[orphan, foregroundDeletion]"),
                          "finalizer orphan and foregroundDeletion cannot be both set");
 }
 
+/* Kinds that are built in want to know whose a finalizer is. */
+static void check_owned_finalizers(struct sl_change_in *c, const struct sl_path *at,
+                                   yyjson_val *list) {
+    yyjson_val *v;
+    size_t i, n;
+
+    if (c->kind->crd || sl_strategy_of(c->kind)->any_finalizer)
+        return;
+    yyjson_arr_foreach (list, i, n, v) {
+        const char *s = sl_json_text(v);
+        if (!sl_syntax_label_key(s, strlen(s)).n && !strchr(s, '/') && !standard(s))
+            sl_field_invalid(c->errs, SL_PATH_AT(SL_PATH(at, "finalizers"), i), sl_bad_str(s),
+                             "name is neither a standard finalizer name nor is it fully qualified");
+    }
+}
+
 /* No new finalizers on what is being deleted. */
-static void check_new_finalizers(struct sl_write *w, const struct sl_path *at, yyjson_val *list) {
-    yyjson_val *old = sl_json_at(w->c.old, "metadata.finalizers"), *v;
+static void check_new_finalizers(struct sl_change_in *c, const struct sl_path *at,
+                                 yyjson_val *list) {
+    yyjson_val *old = sl_json_at(c->old, "metadata.finalizers"), *v;
     const char *found = "";
     size_t i, n;
 
-    if (!sl_json_at(w->c.old, "metadata.deletionTimestamp"))
+    if (!sl_json_at(c->old, "metadata.deletionTimestamp"))
         return;
     yyjson_arr_foreach (list, i, n, v) {
         if (!has(old, sl_json_text(v)))
-            found = sl_arena_printf(w->c.arena, "%s%s\"%s\"", found, *found ? ", " : "",
-                                    sl_json_text(v));
+            found =
+                sl_arena_printf(c->arena, "%s%s\"%s\"", found, *found ? ", " : "", sl_json_text(v));
     }
     if (*found)
         sl_field_forbidden(
-            &w->errs, SL_PATH(at, "finalizers"),
+            c->errs, SL_PATH(at, "finalizers"),
             "no new finalizers can be added if the object is being deleted, found new finalizers "
             "[]string{%s}",
             found);
 }
 
-void sl_meta_validate(struct sl_write *w, yyjson_val *object) {
+static void check_words(struct sl_change_in *c, const struct sl_path *at, yyjson_val *meta) {
+    sl_check_labels(c->errs, SL_PATH(at, "labels"), sl_json_get(meta, "labels"));
+    sl_check_annotations(c->errs, SL_PATH(at, "annotations"), sl_json_get(meta, "annotations"));
+    check_owners(c, at, sl_json_get(meta, "ownerReferences"));
+}
+
+static void plain_rules(struct sl_change_in *c, const struct sl_path *at, yyjson_val *meta) {
+    const char *generate = sl_json_str(meta, "generateName");
+
+    if (*generate)
+        check_name(c, at, "generateName", generate, true);
+    if (!*sl_json_str(meta, "name"))
+        sl_field_required(c->errs, SL_PATH(at, "name"), "name or generateName is required");
+    else if (!c->old)
+        check_name(c, at, "name", sl_json_str(meta, "name"), false);
+    check_words(c, at, meta);
+    check_finalizers(c, at, sl_json_get(meta, "finalizers"));
+}
+
+static void update_rules(struct sl_change_in *c, const struct sl_path *at, yyjson_val *meta) {
     static const char *const fixed[] = {"name",
                                         "namespace",
                                         "uid",
                                         "creationTimestamp",
                                         "deletionTimestamp",
                                         "deletionGracePeriodSeconds"};
-    const struct sl_path *at = SL_PATH(NULL, "metadata");
-    yyjson_val *meta = sl_json_get(object, "metadata"), *old = sl_json_get(w->c.old, "metadata");
-    const char *generate = sl_json_str(meta, "generateName");
+    yyjson_val *old = sl_json_get(c->old, "metadata");
 
-    if (*generate)
-        check_name(w, at, "generateName", generate, true);
-    if (!*w->name)
-        sl_field_required(&w->errs, SL_PATH(at, "name"), "name or generateName is required");
-    else if (!w->c.old)
-        check_name(w, at, "name", w->name, false);
-    sl_check_labels(&w->errs, SL_PATH(at, "labels"), sl_json_get(meta, "labels"));
-    sl_check_annotations(&w->errs, SL_PATH(at, "annotations"), sl_json_get(meta, "annotations"));
-    check_owners(w, at, sl_json_get(meta, "ownerReferences"));
-    check_finalizers(w, at, sl_json_get(meta, "finalizers"));
-    if (!w->c.old)
-        return;
-    check_new_finalizers(w, at, sl_json_get(meta, "finalizers"));
+    check_new_finalizers(c, at, sl_json_get(meta, "finalizers"));
     for (size_t i = 0; i < SL_LEN(fixed); i++)
-        sl_field_immutable(&w->errs, SL_PATH(at, fixed[i]), sl_json_get(meta, fixed[i]),
+        sl_field_immutable(c->errs, SL_PATH(at, fixed[i]), sl_json_get(meta, fixed[i]),
                            sl_json_get(old, fixed[i]));
+    check_words(c, at, meta);
+}
+
+void sl_meta_check(struct sl_change_in *c, yyjson_val *object, bool update) {
+    const struct sl_path *at = SL_PATH(NULL, "metadata");
+    yyjson_val *meta = sl_json_get(object, "metadata");
+
+    (update ? update_rules : plain_rules)(c, at, meta);
+    check_owned_finalizers(c, at, sl_json_get(meta, "finalizers"));
+}
+
+/* What is updated is looked at more than once, and each look tells what it finds: for all kinds
+ * alike, and then by the kind. */
+void sl_meta_validate(struct sl_write *w, yyjson_val *object) {
+    const struct sl_path *at = SL_PATH(NULL, "metadata");
+    yyjson_val *meta = sl_json_get(object, "metadata");
+    enum sl_meta_rules rules = sl_strategy_of(w->rq->kind)->meta;
+
+    if (!w->c.old) {
+        if (rules != SL_META_SELF)
+            sl_meta_check(&w->c, object, false);
+        return;
+    }
+    plain_rules(&w->c, at, meta);
+    update_rules(&w->c, at, meta);
+    if (*w->c.subresource || rules == SL_META_UPDATE || rules == SL_META_BOTH)
+        sl_meta_check(&w->c, object, true);
+    if (!*w->c.subresource && (rules == SL_META_PLAIN || rules == SL_META_BOTH))
+        sl_meta_check(&w->c, object, false);
 }

@@ -2,10 +2,10 @@
  * Lists in pages. The first page of a list takes references of everything that is to come; later
  * pages are cut out of that, so they all show one moment. At most SNAPSHOTS of them are kept, for
  * at most five minutes; whoever comes later is told that it is too late, with a token that goes on
- * from the same place in what there is now. Tokens say where they go on themselves:
+ * from the same place in what there is now. Tokens say where they go on themselves, in base64;
+ * version -1 is whatever there is now:
  *
- *     {"v":"meta.k8s.io/v1","rv":VERSION,"id":SNAPSHOT,"start":"NAMESPACE/NAME"}       in base64,
- * rv -1: whatever there is now
+ *     {"v":"meta.k8s.io/v1","rv":VERSION,"id":SNAPSHOT,"start":"NAMESPACE/NAME"}
  */
 #include <stdlib.h>
 #include <string.h>
@@ -103,21 +103,29 @@ static bool token_read(struct sl_rq *rq, struct token *ret) {
     int64_t n = -1;
     char *json = NULL;
 
-    if (len <= TOKEN_MAX) {
-        json = sl_arena_alloc(&rq->arena, len + 4);
-        n = sl_base64_decode(rq->q.go_on, len, json);
+    if (len <= TOKEN_MAX) { /* the end may be left out */
+        json = sl_arena_alloc(&rq->arena, len + 8);
+        const char *whole =
+            sl_arena_printf(&rq->arena, "%s%.*s", rq->q.go_on, (int)(-len & 3), "===");
+        n = sl_base64_decode(whole, strlen(whole), json);
     }
     yyjson_doc *doc = n > 0 ? yyjson_read(json, (size_t)n, 0) : NULL;
     yyjson_val *t = doc ? yyjson_doc_get_root(doc) : NULL;
     const char *start = sl_json_str(t, "start"), *slash = strchr(start, '/');
+    const char *why =
+        n < 0  ? "illegal base64 data at input byte 0"
+        : !doc ? sl_json_fault(&rq->arena, json, (size_t)n)
+        : strcmp(sl_json_str(t, "v"), "meta.k8s.io/v1") != 0
+            ? sl_arena_printf(&rq->arena, "server does not recognize this encoded version %s",
+                              sl_json_str(t, "v"))
+            : "invalid continue key";
     if (slash)
         *ret = (struct token){.rv = sl_json_int(t, "rv", 0),
                               .id = (uint64_t)sl_json_int(t, "id", 0),
                               .ns = sl_arena_strndup(&rq->arena, start, (size_t)(slash - start)),
                               .name = sl_arena_strdup(&rq->arena, slash + 1)};
     else
-        sl_rq_bad(rq, "invalid continue token: continue key is not valid: %s",
-                  n < 0 ? "illegal base64 data at input byte 0" : "no start");
+        sl_rq_bad(rq, "invalid continue token: continue key is not valid: %s", why);
     yyjson_doc_free(doc);
     return slash;
 }

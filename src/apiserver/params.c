@@ -230,13 +230,16 @@ bool sl_negotiate(struct sl_rq *rq, const char *accept) {
         accept += len + (accept[len] == ',');
     }
     if (!best) {
-        sl_rq_status(rq, &(struct sl_status){
-                             .code = 406,
-                             .reason = "NotAcceptable",
-                             .message =
-                                 "406: Not Acceptable\n\nAvailable representations: " SL_API_TYPES
+        bool custom = rq->kind && rq->kind->crd; /* there the resource itself says it */
+        sl_rq_status(
+            rq, &(struct sl_status){
+                    .code = 406,
+                    .reason = "NotAcceptable",
+                    .message =
+                        custom ? "only the following media types are accepted: " SL_API_TYPES
+                               : "406: Not Acceptable\n\nAvailable representations: " SL_API_TYPES
                                  ", application/json;stream=watch",
-                             .no_details = true});
+                    .no_details = !custom});
         return false;
     }
     rq->form = chosen.form;

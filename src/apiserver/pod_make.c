@@ -439,6 +439,7 @@ static void pod_validate(struct sl_change_in *c, yyjson_val *pod) {
         if (sl_json_size(sl_json_get(spec, "ephemeralContainers")) > 0)
             sl_field_forbidden(c->errs, SL_PATH(at, "ephemeralContainers"),
                                "cannot be set on create");
+        sl_pod_warn(c, pod, "spec");
     } else if (sl_is_whole(c)) {
         sl_pod_update_check(c->errs, c->old, pod);
     }
@@ -466,6 +467,7 @@ const struct sl_strategy sl_pod_strategy = {
     .defaults = pod_defaults,
     .admit = pod_admit,
     .validate = pod_validate,
+    .meta = SL_META_BOTH,
     .is_new_generation = pod_is_new_generation,
     .grace = pod_grace,
     .returns_deleted = true,

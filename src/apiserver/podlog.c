@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "api/json.h"
-#include "apiserver/stamp.h"
 #include "apiserver/sub.h"
 #include "base/mem.h"
+#include "base/stamp.h"
 
 #define CHUNK_BYTES ((size_t)1 << 20) /* read at a time */
 #define RECORD_BYTES ((size_t)64 << 10)
@@ -26,7 +26,8 @@ struct sl_log {
     uint64_t skip;      /* lines at the beginning */
     sl_time since;      /* INT64_MIN: all */
     uint64_t room;      /* bytes that may still be given out */
-    bool within;        /* the last record said that its line goes on */
+    bool within;        /* the last record, of either stream, had no end: as a kubelet has it, what
+                           follows continues that line and gets no time of its own */
 };
 
 /* ---- the query ---- */

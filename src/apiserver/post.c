@@ -10,18 +10,7 @@
 static void review(struct sl_write *w) {
     struct sl_rq *rq = w->rq;
 
-    w->c = (struct sl_change_in){.server = rq->s,
-                                 .kind = rq->kind,
-                                 .version = rq->version,
-                                 .ns = rq->ns,
-                                 .name = rq->name,
-                                 .user = rq->user,
-                                 .subresource = "",
-                                 .doc = yyjson_mut_doc_new(NULL),
-                                 .now = rq->now,
-                                 .arena = &rq->arena,
-                                 .errs = &w->errs};
-    w->errs.arena = &rq->arena;
+    sl_write_begin(w);
     w->c.object = yyjson_val_mut_copy(w->c.doc, yyjson_doc_get_root(w->body));
     sl_schema_prune(rq->version->schema, w->c.doc, w->c.object, NULL);
     sl_mut_set_str(w->c.doc, w->c.object, "kind", rq->kind->kind);

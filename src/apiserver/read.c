@@ -161,7 +161,7 @@ void sl_list(struct sl_rq *rq) {
             sl_buf_putc(out, ',');
         ok = sl_show_item(rq, page.v[i]->text, page.v[i]->len, out);
     }
-    sl_show_list_end(out);
+    sl_show_list_end(rq, out);
     sl_page_close(rq->s, &page);
     if (ok)
         sl_rq_answer(rq, 200);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "apiserver/read.h"
-#include "apiserver/stamp.h"
 #include "apiserver/write.h"
 #include "base/stamp.h"
 
@@ -230,6 +229,13 @@ static void gone(struct sl_write *w) {
     sl_write_put(w, status);
 }
 
+static void warn_orphans(struct sl_write *w) {
+    if (sl_strategy_of(w->rq->kind)->orphans && !*w->del.propagation)
+        sl_rq_warn(w->rq, "child pods are preserved by default when jobs are deleted; set "
+                          "propagationPolicy=Background to remove them or set "
+                          "propagationPolicy=Orphan to suppress this warning");
+}
+
 void sl_remove_run(struct sl_write *w) {
     struct sl_rq *rq = w->rq;
     bool dry = w->c.dry_run;
@@ -237,6 +243,8 @@ void sl_remove_run(struct sl_write *w) {
 
     sl_write_begin(w);
     w->c.dry_run = dry;
+    if (!w->tries)
+        warn_orphans(w);
     sl_write_load(w);
     if (!w->c.old) {
         sl_rq_not_found(rq, rq->kind, rq->name);
@@ -244,10 +252,6 @@ void sl_remove_run(struct sl_write *w) {
     }
     if (!preconditions(w))
         return;
-    if (st->orphans && !*w->del.propagation)
-        sl_rq_warn(rq, "child pods are preserved by default when jobs are deleted; set "
-                       "propagationPolicy=Background to remove "
-                       "them or set propagationPolicy=Orphan to suppress this warning");
     if (st->may_delete)
         st->may_delete(&w->c);
     if (!sl_write_refused(w))
@@ -317,7 +321,7 @@ static bool print_found(struct sl_rq *rq, const struct sl_found *found) {
         if (!sl_show_item(rq, found->v.v[i]->text, found->v.v[i]->len, &rq->out))
             return false;
     }
-    sl_show_list_end(&rq->out);
+    sl_show_list_end(rq, &rq->out);
     return true;
 }
 
@@ -335,6 +339,7 @@ void sl_delete_all(struct sl_rq *rq) {
     if (!sl_delete_options(w, w->body ? yyjson_doc_get_root(w->body) : NULL) ||
         !sl_filter_read(rq, &filter))
         return;
+    warn_orphans(w);
     sl_collect(rq, &filter, "", "", &found);
     if (!print_found(rq, &found)) {
         sl_found_done(s, &found);

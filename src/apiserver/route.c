@@ -1,9 +1,10 @@
 /*
  * From a path to what is asked:
  *
- *     /api/v1/..., /apis/GROUP/VERSION/...     [watch/] [namespaces/NS/] PLURAL [/NAME
- * [/SUBRESOURCE]] /api, /apis, /apis/GROUP, /openapi/...   discovery.c /version, /healthz, /livez,
- * /readyz, /
+ *     /api/v1/..., /apis/GROUP/VERSION/...     of a resource:
+ *         [watch/] [namespaces/NS/] PLURAL [/NAME [/SUBRESOURCE]]
+ *     /api, /apis, /apis/GROUP, /openapi/...   discovery.c
+ *     /version, /healthz, /livez, /readyz, /
  */
 #include <string.h>
 
@@ -41,18 +42,19 @@ static bool word(const struct parts *p, uint32_t i, const char *w) {
 
 /* ---- methods ---- */
 
+/* Custom resources take what is said to the wrong path, and say themselves what is missing. */
 static enum sl_verbs verb_of(const struct sl_rq *rq) {
     const char *m = rq->method;
-    bool one = *rq->name;
+    bool one = *rq->name, custom = rq->kind->crd;
 
     if (strcmp(m, "GET") == 0 || strcmp(m, "HEAD") == 0)
         return rq->q.watch == 1 && !*rq->subname ? SL_V_WATCH : one ? SL_V_GET : SL_V_LIST;
     if (strcmp(m, "POST") == 0)
-        return one && !*rq->subname ? 0 : SL_V_CREATE;
+        return one && !*rq->subname && !custom ? 0 : SL_V_CREATE;
     if (strcmp(m, "PUT") == 0)
-        return one ? SL_V_UPDATE : 0;
+        return one || custom ? SL_V_UPDATE : 0;
     if (strcmp(m, "PATCH") == 0)
-        return one ? SL_V_PATCH : 0;
+        return one || custom ? SL_V_PATCH : 0;
     if (strcmp(m, "DELETE") == 0)
         return one ? SL_V_DELETE : SL_V_DELETE_ALL;
     return 0;
@@ -98,10 +100,10 @@ static bool locate(struct sl_rq *rq, const struct parts *p, uint32_t at) {
         rq->name = p->v[at++];
     if (at < p->n)
         rq->subname = p->v[at++];
-    if (at < p->n) /* only proxies go deeper */
-        return false;
     rq->kind = sl_kind_find(rq->s, rq->group, rq->plural);
     rq->version = rq->kind ? sl_kind_version(rq->kind, rq->version_name) : NULL;
+    if (at < p->n) /* only proxies go deeper */
+        return false;
     if (!rq->version || !rq->version->served)
         return false;
     if (*rq->ns && !rq->kind->namespaced)
@@ -129,7 +131,11 @@ static void nowhere(struct sl_rq *rq) {
 static void resource(struct sl_rq *rq, const struct parts *p, uint32_t at, const char *accept) {
     sl_params_read(rq);
     if (!locate(rq, p, at)) {
-        nowhere(rq);
+        /* Whatever is below a custom resource is said not to be there itself. */
+        if (rq->version && rq->version->served && rq->kind->crd && *rq->subname)
+            sl_rq_not_found(rq, rq->kind, rq->name);
+        else
+            nowhere(rq);
         return;
     }
     rq->verb = verb_of(rq);
@@ -150,7 +156,10 @@ static void resource(struct sl_rq *rq, const struct parts *p, uint32_t at, const
         return;
     }
     if (!rq->verb || !(known & rq->verb)) {
-        sl_rq_method(rq);
+        if (rq->kind->crd && rq->sub && (rq->verb == SL_V_CREATE || rq->verb == SL_V_DELETE))
+            sl_rq_unsupported(rq, rq->verb == SL_V_CREATE ? "create" : "delete");
+        else
+            sl_rq_method(rq);
         return;
     }
     if (rq->q.bad) {

@@ -146,7 +146,9 @@ static bool place_rule(struct sl_rq *rq, struct sl_field_rule *r) {
             return true;
         }
     }
-    if (known || rq->kind->crd)
+    if (strcmp(rq->kind->plural, "jobs") == 0 && strcmp(rq->kind->group, "batch") == 0)
+        sl_rq_bad(rq, "field label \"%s\" not supported for Job", r->path);
+    else if (known || rq->kind->crd)
         sl_rq_bad(rq, "field label not supported: %s", r->path);
     else
         sl_rq_bad(

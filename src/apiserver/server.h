@@ -2,18 +2,22 @@
  * The inside of the API server, shared by its parts:
  *
  *   server.c     life, calls and their answers, the turn of the loop
+ *   bootstrap.c  what there is from the start
  *   registry.c   kinds by name, and what the store and discovery are told of them
- *   route.c      a path and a query become a question; Accept becomes a form of the answer
+ *   route.c      a path and a query (params.c) become a question
  *   status.c     Status objects
- *   body.c       what a client sent: JSON or YAML, of the right version and kind
+ *   body.c       what a client sent: JSON, YAML or protobuf, of the right version and kind
  *   read.c       get and list; pages.c: lists that are continued
- *   watch.c      streams
+ *   watch.c      streams; log.c: pods/log
  *   select.c     field selectors, and what objects show to them; labels.c: label selectors
  *   show.c       a stored object in the form and version that was asked for
- *   write.c      create, update, patch: the way from a body to the store; meta.c: what holds for
- * every object's metadata remove.c     delete and deletecollection admit.c      admission: ours in
- * process, webhooks by HTTP (webhook.c) discovery.c  which kinds there are port.c       the way in
- * for our own parts
+ *   write.c      create, update, patch: the way from a body to the store (write.h)
+ *   make.c       what was sent, or a patch, becomes an object; meta.c: metadata of all objects
+ *   post.c       POST to subresources, and to kinds that are not stored
+ *   remove.c     delete and deletecollection
+ *   admit.c      admission: ours in process, webhooks by HTTP (webhook.c, webhook_match.c)
+ *   discovery.c  which kinds there are; openapi.c: what they look like
+ *   port.c       the way in for our own parts
  *
  * A request is worked on inside sl_apiserver_call, since what it brings is borrowed; its answer is
  * kept until what it tells is kept by the store, and leaves in a turn of the loop. Only a write
@@ -198,7 +202,8 @@ void sl_rq_fail(struct sl_rq *rq, int code, const char *reason, const char *fmt,
     _printf_(4, 5);
 void sl_rq_bad(struct sl_rq *rq, const char *fmt, ...) _printf_(2, 3); /* 400 */
 void sl_rq_not_found(struct sl_rq *rq, const struct sl_kind *k, const char *name);
-void sl_rq_exists(struct sl_rq *rq, const char *name);
+/* 409; 'generated': a name was to be made up. */
+void sl_rq_exists(struct sl_rq *rq, const char *name, bool deleting, bool generated);
 void sl_rq_conflict(struct sl_rq *rq, const char *name, const char *fmt, ...) _printf_(3, 4);
 /* 409: "what" is not what the client said it is. */
 void sl_rq_precondition(struct sl_rq *rq, const char *name, const char *what, const char *said,
@@ -207,7 +212,9 @@ void sl_rq_forbidden(struct sl_rq *rq, const char *name, const char *fmt, ...) _
 /* 422: "Job.batch "x" is invalid: ...". */
 void sl_rq_invalid(struct sl_rq *rq, const char *group, const char *kind, const char *name,
                    const struct sl_field_errs *errs);
-void sl_rq_method(struct sl_rq *rq);      /* 405 */
+void sl_rq_method(struct sl_rq *rq); /* 405 */
+/* 405, by custom resources */
+void sl_rq_unsupported(struct sl_rq *rq, const char *verb);
 void sl_rq_nowhere(struct sl_rq *rq);     /* 404, as text */
 void sl_rq_no_resource(struct sl_rq *rq); /* 404 where the group is known */
 void sl_rq_success(struct sl_rq *rq, int code, const char *name, const char *uid);
@@ -233,6 +240,9 @@ yyjson_doc *sl_json_body(struct sl_rq *rq);
 yyjson_doc *sl_yaml_read(const char *text, size_t len, struct sl_err *err);
 /* Of the kind and version that the path says; what is not said is filled in by the caller. */
 bool sl_body_is(struct sl_rq *rq, yyjson_val *body, const char *api_version, const char *kind);
+
+/* json_fault.c: why Go's decoder does not take this text. */
+const char *sl_json_fault(struct sl_arena *arena, const char *s, size_t len);
 
 /* ---- select.c ---- */
 struct sl_index {
@@ -267,15 +277,15 @@ const struct sl_kind_version *sl_stored_version(const struct sl_kind *k);
 const char *sl_api_version(struct sl_arena *a, const char *group, const char *version);
 /* Is the stored text the answer as it stands? */
 bool sl_show_plain(const struct sl_rq *rq);
-/* Appends one object in the form that was asked for: itself, PartialObjectMetadata, or a row of a
- * table. */
+/* Appends one object of a list in the form that was asked for: itself, PartialObjectMetadata, or a
+ * row of a table. */
 bool sl_show_item(struct sl_rq *rq, const char *text, size_t len, struct sl_buf *out);
 /* Appends a whole answer of one object: as above, and a table around the row. */
 bool sl_show_one(struct sl_rq *rq, const char *text, size_t len, bool columns, struct sl_buf *out);
 /* The head and foot of a list or table. */
 void sl_show_list_begin(struct sl_rq *rq, uint64_t version, const char *go_on, int64_t remaining,
                         struct sl_buf *out);
-void sl_show_list_end(struct sl_buf *out);
+void sl_show_list_end(struct sl_rq *rq, struct sl_buf *out);
 
 /* ---- read.c, pages.c, watch.c ---- */
 void sl_get(struct sl_rq *rq);

@@ -66,12 +66,29 @@ static yyjson_doc *object_of(struct sl_rq *rq, const char *text, size_t len) {
     return doc;
 }
 
-bool sl_show_item(struct sl_rq *rq, const char *text, size_t len, struct sl_buf *out) {
+/* In lists of kinds that are built in, objects do not say what they are. Stored texts say it first.
+ */
+static void add_bare(struct sl_rq *rq, const char *text, size_t len, struct sl_buf *out) {
+    const char *head = sl_arena_printf(
+        &rq->arena, "{\"apiVersion\":\"%s\",\"kind\":\"%s\",",
+        sl_api_version(&rq->arena, rq->kind->group, rq->version->name), rq->kind->kind);
+    size_t n = strlen(head);
+    bool known = len > n && memcmp(text, head, n) == 0;
+
+    if (known)
+        sl_buf_putc(out, '{');
+    sl_buf_add(out, known ? text + n : text, known ? len - n : len);
+}
+
+static bool show(struct sl_rq *rq, const char *text, size_t len, bool listed, struct sl_buf *out) {
     _cleanup_(sl_json_docp) yyjson_doc *doc = NULL;
     enum sl_include include = SL_INCLUDE_METADATA;
 
     if (sl_show_plain(rq)) {
-        sl_buf_add(out, text, len);
+        if (listed && !rq->kind->crd)
+            add_bare(rq, text, len, out);
+        else
+            sl_buf_add(out, text, len);
         return true;
     }
     doc = object_of(rq, text, len);
@@ -92,6 +109,10 @@ bool sl_show_item(struct sl_rq *rq, const char *text, size_t len, struct sl_buf 
     return true;
 }
 
+bool sl_show_item(struct sl_rq *rq, const char *text, size_t len, struct sl_buf *out) {
+    return show(rq, text, len, true, out);
+}
+
 static void table_head(struct sl_rq *rq, struct sl_buf *out) {
     sl_buf_puts(out, ",\"columnDefinitions\":");
     sl_table_columns(rq->kind, rq->version, out);
@@ -100,7 +121,7 @@ static void table_head(struct sl_rq *rq, struct sl_buf *out) {
 
 bool sl_show_one(struct sl_rq *rq, const char *text, size_t len, bool columns, struct sl_buf *out) {
     if (rq->form != SL_FORM_TABLE)
-        return sl_show_item(rq, text, len, out);
+        return show(rq, text, len, false, out);
     _cleanup_(sl_json_docp) yyjson_doc *doc = yyjson_read(text, len, 0);
     const char *version =
         doc ? sl_json_str(yyjson_doc_get_root(doc), "metadata.resourceVersion") : "";
@@ -113,7 +134,7 @@ bool sl_show_one(struct sl_rq *rq, const char *text, size_t len, bool columns, s
         table_head(rq, out);
     else
         sl_buf_puts(out, ",\"columnDefinitions\":null,\"rows\":[");
-    bool ok = sl_show_item(rq, text, len, out);
+    bool ok = show(rq, text, len, false, out);
     sl_buf_puts(out, "]}");
     return ok;
 }
@@ -142,6 +163,13 @@ void sl_show_list_begin(struct sl_rq *rq, uint64_t version, const char *go_on, i
         sl_buf_puts(out, ",\"items\":[");
 }
 
-void sl_show_list_end(struct sl_buf *out) {
+void sl_show_list_end(struct sl_rq *rq, struct sl_buf *out) {
+    bool none = rq->form == SL_FORM_TABLE && out->s[out->len - 1] == '[';
+
+    if (none && rq->version->columns == sl_columns_plain) { /* as its tables are made */
+        out->len--;
+        sl_buf_puts(out, "null}");
+        return;
+    }
     sl_buf_puts(out, "]}");
 }

@@ -123,10 +123,20 @@ void sl_rq_not_found(struct sl_rq *rq, const struct sl_kind *k, const char *name
                 sl_arena_printf(&rq->arena, "%s \"%s\" not found", sl_rq_resource(rq, k), name));
 }
 
-void sl_rq_exists(struct sl_rq *rq, const char *name) {
-    of_resource(rq, rq->kind, name, 409, "AlreadyExists",
-                sl_arena_printf(&rq->arena, "%s \"%s\" already exists",
-                                sl_rq_resource(rq, rq->kind), name));
+void sl_rq_exists(struct sl_rq *rq, const char *name, bool deleting, bool generated) {
+    sl_rq_status(
+        rq, &(struct sl_status){
+                .code = 409,
+                .reason = "AlreadyExists",
+                .message = sl_arena_printf(
+                    &rq->arena, "%s%s \"%s\" already exists%s",
+                    deleting ? "object is being deleted: " : "", sl_rq_resource(rq, rq->kind), name,
+                    generated ? ", the server was not able to generate a unique name for the object"
+                              : ""),
+                .name = name,
+                .group = rq->kind->group,
+                .kind = rq->kind->plural,
+                .retry_after = generated});
 }
 
 void sl_rq_conflict(struct sl_rq *rq, const char *name, const char *fmt, ...) {
@@ -143,14 +153,21 @@ void sl_rq_conflict(struct sl_rq *rq, const char *name, const char *fmt, ...) {
 /* The words are those of kube-apiserver's storage, key and all. */
 void sl_rq_precondition(struct sl_rq *rq, const char *name, const char *what, const char *said,
                         const char *is) {
+    static const char *const elsewhere[][2] = {
+        {"endpoints", "services/endpoints"}, {"nodes", "minions"}, {"services", "services/specs"}};
     const struct sl_kind *k = rq->kind;
+    const char *place = k->plural;
+    bool dry = rq->q.dry_run; /* then it does not get that far */
 
+    for (size_t i = 0; i < SL_LEN(elsewhere); i++)
+        if (!*k->group && strcmp(k->plural, elsewhere[i][0]) == 0)
+            place = elsewhere[i][1];
     sl_rq_conflict(
         rq, name,
-        "StorageError: invalid object, Code: 4, Key: /registry/%s%s%s%s%s/%s, ResourceVersion: 0, "
+        "StorageError: invalid object, Code: 4, Key: %s/%s%s%s%s%s/%s, ResourceVersion: 0, "
         "AdditionalErrorMsg: Precondition failed: %s in precondition: %s, %s in object meta: %s",
-        k->crd ? k->group : "", k->crd ? "/" : "", k->plural, *rq->ns ? "/" : "", rq->ns, name,
-        what, said, what, is);
+        dry ? "" : "/registry", k->crd ? k->group : "", k->crd ? "/" : "", place,
+        *rq->ns ? "/" : "", rq->ns, name, what, said, what, is);
 }
 
 void sl_rq_forbidden(struct sl_rq *rq, const char *name, const char *fmt, ...) {
@@ -218,6 +235,12 @@ void sl_rq_method(struct sl_rq *rq) {
                      .reason = "MethodNotAllowed",
                      .message = "the server does not allow this method on the requested resource",
                      .no_details = true});
+}
+
+void sl_rq_unsupported(struct sl_rq *rq, const char *verb) {
+    of_resource(rq, rq->kind, "", 405, "MethodNotAllowed",
+                sl_arena_printf(&rq->arena, "%s is not supported on resources of kind \"%s\"", verb,
+                                sl_rq_resource(rq, rq->kind)));
 }
 
 void sl_rq_no_resource(struct sl_rq *rq) {

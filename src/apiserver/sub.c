@@ -85,7 +85,7 @@ static void scale_put(struct sl_change_in *c, const struct sl_kind_version *v, y
     yyjson_mut_val *meta = sl_mut_obj(c->doc, c->object, "metadata");
     int64_t n = sl_json_int(view, "spec.replicas", 0);
 
-    if (n < 0)
+    if (n < 0 && !c->kind->crd) /* of those the whole object is checked */
         sl_field_invalid(c->errs, SL_PATH(SL_PATH(NULL, "spec"), "replicas"), sl_bad_int(n),
                          SL_NOT_NEGATIVE);
     if (n > INT32_MAX)

@@ -9,7 +9,7 @@
 #define SL_APISERVER_TABLES_H
 
 #include "apiserver/kind.h"
-#include "apiserver/stamp.h"
+#include "base/stamp.h"
 
 enum sl_include { SL_INCLUDE_METADATA, SL_INCLUDE_NONE, SL_INCLUDE_OBJECT };
 /* includeObject of the query ("" is Metadata). False: no such word. */

@@ -56,7 +56,7 @@ bool sl_write_refused(struct sl_write *w) {
     }
     if (!w->errs.n)
         return false;
-    if (rq->sub && rq->sub->kind)
+    if (rq->sub && rq->sub->kind && !k->crd)
         sl_rq_invalid(rq, rq->sub->group ? rq->sub->group : "", rq->sub->kind, w->name, &w->errs);
     else
         sl_rq_invalid(rq, k->group, k->kind, w->name, &w->errs);
@@ -119,7 +119,7 @@ void sl_write_begin(struct sl_write *w) {
                                  .now = rq->now,
                                  .arena = &rq->arena,
                                  .errs = &w->errs};
-    w->errs = (struct sl_field_errs){.arena = &rq->arena};
+    w->errs = (struct sl_field_errs){.arena = &rq->arena, .repeats = true};
     w->strict = (struct sl_strict){.arena = &rq->arena};
     w->applied = false;
     w->answer = NULL;
@@ -264,6 +264,17 @@ void sl_write_put(struct sl_write *w, int status) {
     sl_object_unref(rq->s->store, o);
 }
 
+/* What is told of an object that goes: as it was stored, with the version of its end. */
+static char *last_text(struct sl_write *w, yyjson_doc *stored, size_t *ret_len) {
+    yyjson_mut_val *now = w->c.object;
+    char *text;
+
+    w->c.object = yyjson_val_mut_copy(w->c.doc, yyjson_doc_get_root(stored));
+    text = w->c.object ? text_of(w, ret_len) : NULL;
+    w->c.object = now;
+    return text;
+}
+
 void sl_write_take_out(struct sl_write *w, int status, bool answer_object) {
     struct sl_rq *rq = w->rq;
     struct sl_apiserver *s = rq->s;
@@ -272,8 +283,9 @@ void sl_write_take_out(struct sl_write *w, int status, bool answer_object) {
     int r = 0;
 
     if (!w->c.dry_run) {
-        char *text = text_of(w, &len);
-        s->putting = yyjson_doc_get_root(w->made);
+        _cleanup_(sl_json_docp) yyjson_doc *last = yyjson_read(w->base->text, w->base->len, 0);
+        char *text = last_text(w, last, &len);
+        s->putting = yyjson_doc_get_root(last);
         r = text ? sl_store_delete(s->store, w->base, text, len, &err)
                  : sl_err_set(&err, SL_EINVAL, "the object cannot be written");
         s->putting = NULL;
@@ -307,6 +319,26 @@ static void again(struct sl_write *w) {
                        "version and try again");
 }
 
+/* What is created has no version yet; on a dry run nobody minds. */
+static bool version_of_new(const struct sl_write *w) {
+    const char *s = sl_json_str(yyjson_doc_get_root(w->body), "metadata.resourceVersion");
+
+    return w->rq->verb == SL_V_CREATE && w->what == SL_WRITE_CREATE && !w->c.dry_run &&
+           strspn(s, "0") < strlen(s) && strspn(s, "0123456789") == strlen(s);
+}
+
+static void exists(struct sl_write *w) {
+    struct sl_rq *rq = w->rq;
+
+    if (version_of_new(w)) {
+        sl_rq_fail(rq, 500, "", "resourceVersion should not be set on objects to be created");
+        return;
+    }
+    _cleanup_(sl_json_docp) yyjson_doc *there = sl_kind_read(rq->s, rq->kind, rq->ns, w->name);
+    sl_rq_exists(rq, w->name, sl_json_at(yyjson_doc_get_root(there), "metadata.deletionTimestamp"),
+                 *sl_json_str(yyjson_doc_get_root(w->body), "metadata.generateName"));
+}
+
 static void commit(struct sl_write *w) {
     struct sl_rq *rq = w->rq;
     yyjson_val *now = yyjson_doc_get_root(w->made);
@@ -318,7 +350,11 @@ static void commit(struct sl_write *w) {
                  ++w->tries < SL_API_TRIES)
             sl_write_run(w); /* with another name */
         else
-            sl_rq_exists(rq, w->name);
+            exists(w);
+        return;
+    }
+    if (!w->base && version_of_new(w)) {
+        sl_rq_fail(rq, 500, "", "resourceVersion should not be set on objects to be created");
         return;
     }
     /* The last finalizer of what is being deleted is gone. */
@@ -389,7 +425,8 @@ static void admitted(struct sl_write *w) {
     sl_meta_generation(w);
     yyjson_val *object = yyjson_doc_get_root(w->made);
     sl_meta_validate(w, object);
-    sl_schema_check(sl_stored_version(w->rq->kind)->schema, object, NULL, &w->errs);
+    sl_schema_check_update(sl_stored_version(w->rq->kind)->schema, object, w->c.old, NULL,
+                           &w->errs);
     if (st->validate)
         st->validate(&w->c, object);
     if (!sl_write_refused(w))
@@ -403,13 +440,21 @@ static bool preconditions(struct sl_write *w) {
     const char *uid = sl_mut_str(w->c.object, "metadata.uid");
     const char *old_uid = sl_json_str(w->c.old, "metadata.uid");
 
-    if (!w->c.old || w->what == SL_WRITE_POST)
+    bool none = strcmp(version, "0") == 0;
+
+    if (w->what == SL_WRITE_POST || w->what == SL_WRITE_CREATE)
         return true;
     if (w->what == SL_WRITE_UPDATE && *uid && strcmp(uid, old_uid) != 0) {
         sl_rq_precondition(rq, w->name, "UID", uid, old_uid);
         return false;
     }
-    if (*version && strcmp(version, "0") != 0) {
+    if (!w->c.old)
+        return true;
+    if (strspn(version, "0123456789") < strlen(version)) {
+        sl_rq_fail(rq, 500, "", "strconv.ParseUint: parsing \"%s\": invalid syntax", version);
+        return false;
+    }
+    if (*version && !none) {
         if (strcmp(version, sl_json_str(w->c.old, "metadata.resourceVersion")) == 0)
             return true;
         sl_rq_conflict(rq, w->name,
@@ -417,7 +462,7 @@ static bool preconditions(struct sl_write *w) {
                        "version and try again");
         return false;
     }
-    if (w->what != SL_WRITE_UPDATE || (rq->sub && rq->sub->show) ||
+    if ((w->what != SL_WRITE_UPDATE && !none) || (rq->sub && rq->sub->show) ||
         !sl_strategy_of(rq->kind)->needs_version)
         return true;
     sl_field_invalid(&w->errs, SL_PATH(SL_PATH(NULL, "metadata"), "resourceVersion"), sl_bad_int(0),
@@ -465,13 +510,29 @@ static bool namespace_check(struct sl_write *w) {
     return false;
 }
 
+/* A text of the metadata that was sent. What is said twice counts as it is said last. */
+static const char *said(yyjson_val *sent, const char *name) {
+    yyjson_val *k, *v, *key, *value;
+    const char *text = "";
+    size_t i, j, n, m;
+
+    yyjson_obj_foreach (sent, i, n, k, v) {
+        if (!yyjson_equals_str(k, "metadata"))
+            continue;
+        yyjson_obj_foreach (v, j, m, key, value) {
+            if (yyjson_equals_str(key, name))
+                text = sl_json_text(value);
+        }
+    }
+    return text;
+}
+
 /* A name for what is created. */
 static bool name_new(struct sl_write *w) {
     struct sl_rq *rq = w->rq;
     yyjson_val *sent = yyjson_doc_get_root(w->body);
-    const char *name = sl_json_str(sent, "metadata.name"),
-               *base = sl_json_str(sent, "metadata.generateName");
-    const char *ns = sl_json_str(sent, "metadata.namespace");
+    const char *name = said(sent, "name"), *base = said(sent, "generateName");
+    const char *ns = said(sent, "namespace");
 
     if (rq->verb != SL_V_CREATE) {
         w->name = rq->name;
@@ -483,12 +544,12 @@ static bool name_new(struct sl_write *w) {
         return false;
     }
     w->name = *name ? sl_arena_strdup(&rq->arena, name) : *base ? sl_name_generate(rq, base) : "";
-    w->c.name = w->name;
-    if (*sl_json_str(sent, "metadata.resourceVersion") &&
-        strcmp(sl_json_str(sent, "metadata.resourceVersion"), "0") != 0) {
-        sl_rq_fail(rq, 500, "", "resourceVersion should not be set on objects to be created");
-        return false;
+    if (!*w->name && sl_strategy_of(rq->kind)->makes_name) {
+        char id[37];
+        sl_uuid(&rq->s->prng, id);
+        w->name = sl_arena_strdup(&rq->arena, id);
     }
+    w->c.name = w->name;
     return true;
 }
 
@@ -496,9 +557,14 @@ void sl_write_run(struct sl_write *w) {
     struct sl_rq *rq = w->rq;
     bool apply = w->what == SL_WRITE_PATCH && w->patch == SL_PATCH_APPLY;
 
+    /* What replaces something is read before anybody looks whether there is something. */
+    bool first = w->what == SL_WRITE_UPDATE && !(rq->sub && rq->sub->show);
+
     sl_write_begin(w);
     if (w->what != SL_WRITE_CREATE)
         sl_write_load(w);
+    if (first && !sl_make(w))
+        return;
     if (w->what != SL_WRITE_CREATE && !w->c.old) {
         bool may = !rq->sub &&
                    (apply || (w->what == SL_WRITE_UPDATE && sl_strategy_of(rq->kind)->put_creates));
@@ -514,7 +580,7 @@ void sl_write_run(struct sl_write *w) {
     }
     if (!w->c.old && !name_new(w))
         return;
-    if (w->what == SL_WRITE_POST ? !sl_post_make(w) : !sl_make(w))
+    if (!first && (w->what == SL_WRITE_POST ? !sl_post_make(w) : !sl_make(w)))
         return;
     if (!preconditions(w) || !namespace_check(w))
         return;
@@ -546,12 +612,19 @@ void sl_create(struct sl_rq *rq) {
         sl_write_run(w);
 }
 
+/* Only of custom resources does a change without a name come here. */
+static bool named(struct sl_rq *rq) {
+    if (!*rq->name)
+        sl_rq_bad(rq, "name must be provided");
+    return *rq->name;
+}
+
 void sl_update(struct sl_rq *rq) {
     struct sl_write *w = sl_write_new(rq, SL_WRITE_UPDATE);
     const struct sl_sub *u = rq->sub;
     bool own = !u || !u->kind;
 
-    if (sl_options_check(w) &&
+    if (named(rq) && sl_options_check(w) &&
         body_of(w,
                 own ? sl_api_version(&rq->arena, rq->group, rq->version->name)
                     : sl_api_version(&rq->arena, u->group ? u->group : "", u->version),
@@ -563,7 +636,7 @@ void sl_patch(struct sl_rq *rq) {
     struct sl_write *w = sl_write_new(rq, SL_WRITE_PATCH);
     struct sl_err err;
 
-    if (!sl_patch_type(rq, &w->patch) || !sl_options_check(w))
+    if (!sl_patch_type(rq, &w->patch) || !named(rq) || !sl_options_check(w))
         return;
     if (w->patch != SL_PATCH_APPLY) {
         w->body = sl_json_body(rq);

@@ -1,9 +1,10 @@
 /*
  * A write on its way:
  *
- *     make.c     what was sent becomes an object, in the stored version: decoded, pruned,
- * defaulted; or a patch is applied admit.c    admission may change it write.c    managed fields,
- * metadata (meta.c), the kind's own preparation, validation admit.c    admission may refuse it
+ *     make.c     what was sent becomes an object, in the stored version; or a patch is applied
+ *     admit.c    admission may change it
+ *     write.c    metadata (meta.c), the kind's own preparation, validation
+ *     admit.c    admission may refuse it
  *     write.c    into the store; if the object changed meanwhile, all over again
  *
  * Each step answers the request itself if it is the last one.
@@ -81,6 +82,7 @@ const char *sl_name_generate(struct sl_rq *rq, const char *base);
 void sl_meta_validate(struct sl_write *w, yyjson_val *object);
 
 /* ---- admit.c ---- */
+void sl_uuid(struct sl_prng *p, char out[37]);
 enum sl_admit_phase { SL_ADMIT_MUTATE, SL_ADMIT_VALIDATE };
 /* Calls 'next' when admission is through, at once unless a webhook is to be asked; if it refuses,
  * it has answered. */
@@ -105,7 +107,7 @@ bool sl_write_current(struct sl_write *w);
 bool sl_write_store(struct sl_write *w, struct sl_object **ret);
 /* Puts c.object, or on a dry run does not; then answers with it. */
 void sl_write_put(struct sl_write *w, int status);
-/* Takes it out of the store: c.object is its last state. */
+/* Takes it out of the store; c.object is what is answered. */
 void sl_write_take_out(struct sl_write *w, int status, bool answer_object);
 /* Finalizers, or the kind, keep it? */
 bool sl_write_held(const struct sl_write *w, yyjson_val *object);

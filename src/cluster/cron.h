@@ -1,6 +1,6 @@
 /*
- * Schedules of CronJobs: five fields with names, ranges, steps and lists, the words (@hourly, ...)
- * and @every. Pure but for cl_zone_load, which reads the time zone data of the machine.
+ * When a schedule (api/cron.h) is met. Pure but for cl_zone_load, which reads the time zone data of
+ * the machine.
  *
  * A time is met when the clock on the wall of the zone shows it: an hour that the clock skips is
  * not met, one that it shows twice is met twice.
@@ -8,21 +8,13 @@
 #ifndef SL_CLUSTER_CRON_H
 #define SL_CLUSTER_CRON_H
 
-#include "base/time.h"
-
-struct cron {
-    uint64_t minute, hour, dom, month, dow; /* a bit for each value */
-    bool any_dom, any_dow;                  /* "*": the other one decides alone */
-    sl_span every;                          /* @every; 0: the fields */
-};
-
-int cl_cron_read(const char *text, struct cron *ret, struct sl_err *err) _must_check_;
+#include "api/cron.h"
 
 struct cron_zone;
 
 /* The first time after t that the schedule meets, in whole seconds; 0: none within five years.
  * NULL: UTC. */
-sl_time cl_cron_next(const struct cron *c, const struct cron_zone *z, sl_time t);
+sl_time cl_cron_next(const struct sl_cron *c, const struct cron_zone *z, sl_time t);
 
 /* ---- time zones (zone.c) ---- */
 

@@ -40,7 +40,7 @@ static void read_spec(struct cronjob *j, yyjson_val *spec) {
     j->zone = jat(spec, "timeZone") ? sl_strdup(jstr(spec, "timeZone")) : NULL;
     j->tz = cl_zone_load(j->zone ? j->zone : "");
     j->template = cl_text_of(jat(spec, "jobTemplate"));
-    j->bad = cl_cron_read(j->schedule_text, &j->schedule, &err) < 0;
+    j->bad = sl_cron_read(j->schedule_text, &j->schedule, &err) < 0;
     j->starting_deadline = jint(spec, "startingDeadlineSeconds", JOB_NONE);
     j->keep_ok = jint(spec, "successfulJobsHistoryLimit", JOB_NONE);
     j->keep_failed = jint(spec, "failedJobsHistoryLimit", JOB_NONE);

@@ -11,10 +11,7 @@
 #include "base/hash.h"
 #include "kube/event.h"
 
-#define MAX_WAITING 4096u /* to be written */
-#define MAX_KNOWN 8192u   /* those that may become a series as well */
-#define SERIES_LIFE (6 * SL_MINUTE)
-#define SERIES_PAUSE (10 * SL_SEC) /* between two writes of a series */
+#define MAX_KNOWN 8192u /* to be written, or may become a series */
 
 static struct rec_event *event_of(struct rec *r) {
     return (struct rec_event *)(void *)r;
@@ -28,9 +25,9 @@ static bool repeats(struct sl_cluster *c, uint64_t key) {
     struct rec_event *e = event_of(c->objs.v[obj]);
     e->count++;
     e->last = c->port->wall;
-    cl_look_at(c, &e->rec, e->last + SERIES_LIFE);
+    cl_look_at(c, &e->rec, e->last + SL_EVENT_SERIES_LIFE);
     if (!e->body)
-        cl_want_at(c, &e->rec, c->port->mono + SERIES_PAUSE);
+        cl_want_at(c, &e->rec, c->port->mono + SL_EVENT_SERIES_PAUSE);
     return true;
 }
 
@@ -47,7 +44,7 @@ void cl_event(struct sl_cluster *c, const struct rec *r, const char *controller,
     key = sl_hash_str(sl_hash_u64(key, warning), text);
     if (n < 0 || repeats(c, key))
         return;
-    if (c->n_events_waiting >= MAX_WAITING) {
+    if (c->n_events_waiting >= SL_EVENT_MAX_WAITING) {
         c->dropped_events++;
         return;
     }
@@ -71,7 +68,7 @@ void cl_event(struct sl_cluster *c, const struct rec *r, const char *controller,
     v->count = 1;
     c->n_events_waiting++;
     sl_map_add(&c->events, key, v->rec.obj);
-    cl_look_at(c, &v->rec, e.at + SERIES_LIFE);
+    cl_look_at(c, &v->rec, e.at + SL_EVENT_SERIES_LIFE);
     cl_want(c, &v->rec);
     sl_buf_done(&b);
 }
@@ -89,9 +86,7 @@ bool cl_event_build(struct sl_cluster *c, struct rec *r, struct sl_write *w) {
     w->method = SL_PATCH;
     w->content_type = SL_MERGE_PATCH;
     cl_write_path(c, &w->path, r->table->kind, r->ns, r->name, NULL);
-    sl_buf_printf(&w->body, "{\"series\":{\"count\":%u,\"lastObservedTime\":", e->count);
-    jput_micro_time(&w->body, e->last);
-    sl_buf_puts(&w->body, "}}");
+    sl_event_put_series(&w->body, e->count, e->last);
     e->told = e->count;
     return true;
 }
@@ -120,7 +115,7 @@ void cl_event_written(struct sl_cluster *c, struct rec *r, const struct sl_write
     if (how != SL_WRITTEN || c->tables[K_EVENT].n > MAX_KNOWN)
         forget(c, e);
     else if (e->told != e->count)
-        cl_want_at(c, r, c->port->mono + SERIES_PAUSE);
+        cl_want_at(c, r, c->port->mono + SL_EVENT_SERIES_PAUSE);
 }
 
 /* Nobody repeated it for long. */

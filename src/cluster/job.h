@@ -121,7 +121,7 @@ struct cronjob {
     struct rec rec;
     char *schedule_text, *zone; /* zone NULL: not said */
     char *template;             /* spec.jobTemplate */
-    struct cron schedule;
+    struct sl_cron schedule;
     struct cron_zone *tz;
     int64_t starting_deadline, keep_ok, keep_failed; /* JOB_NONE: not said */
     bool suspend, forbid, replace, bad;

@@ -82,8 +82,8 @@ void cl_schedule_pod_decode(struct sl_cluster *c, struct pod *p, yyjson_val *o) 
         v = p->sched = sl_alloc0(1, sizeof *v);
         v->in_line = SL_HEAP_OUT;
     }
-    /* What decides cannot change once it is bound, nor before but by who opens its gates. */
-    if (!v->class || (p->f.gated && !p->f.node)) {
+    /* What decides changes only while there are gates, and with the write that opens the last. */
+    if (!v->class || v->gated) {
         struct sched_class *k = cl_sched_class(c->schedule, o, p->rec.ns);
         if (v->on)
             cl_sched_count(c->schedule, v->class, v->on, -1);
@@ -92,6 +92,7 @@ void cl_schedule_pod_decode(struct sl_cluster *c, struct pod *p, yyjson_val *o) 
         cl_sched_unref(c->schedule, v->class);
         v->class = k;
     }
+    v->gated = p->f.gated;
     v->ours = !*by || strcmp(by, CONTROLLER) == 0;
     v->created = p->rec.created;
     int64_t priority = jint(o, "spec.priority", 0);

@@ -89,6 +89,7 @@ struct sched_pod {
     int32_t priority;
     uint32_t in_line; /* its place in the line of its class */
     bool ours;        /* nobody else binds it */
+    bool gated;       /* when it was last seen */
     bool told;        /* of its binding */
     bool unsure;      /* its binding was refused */
 };

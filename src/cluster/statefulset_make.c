@@ -289,6 +289,12 @@ static void claim_name(const struct statefulset *s, yyjson_val *template, int64_
                    s->rec.name, (long long)ordinal);
 }
 
+static struct rec *claim_find(struct sl_cluster *c, const struct statefulset *s,
+                              yyjson_val *template, int64_t ordinal, char name[REC_NAME]) {
+    claim_name(s, template, ordinal, name);
+    return cl_find_sym(c, K_CLAIM, s->rec.ns, name);
+}
+
 bool cl_ss_claims(struct sl_cluster *c, struct statefulset *s, int64_t ordinal) {
     yyjson_doc *d = s->claims ? yyjson_read(s->claims, strlen(s->claims), 0) : NULL;
     bool all = true;
@@ -297,8 +303,7 @@ bool cl_ss_claims(struct sl_cluster *c, struct statefulset *s, int64_t ordinal) 
 
     yyjson_arr_foreach (yyjson_doc_get_root(d), i, n, t) {
         char name[REC_NAME];
-        claim_name(s, t, ordinal, name);
-        const struct rec *r = cl_find_sym(c, K_CLAIM, s->rec.ns, name);
+        const struct rec *r = claim_find(c, s, t, ordinal, name);
         all &= r && !r->planned && !r->deleting;
         if (!r && s->hold <= c->port->wall)
             (void)cl_plan(c, K_CLAIM, &s->rec, name);
@@ -353,8 +358,7 @@ bool cl_ss_claims_kept(struct sl_cluster *c, struct statefulset *s, int64_t ordi
 
     yyjson_arr_foreach (yyjson_doc_get_root(d), i, n, t) {
         char name[REC_NAME];
-        claim_name(s, t, ordinal, name);
-        struct rec *r = cl_find_sym(c, K_CLAIM, s->rec.ns, name);
+        struct rec *r = claim_find(c, s, t, ordinal, name);
         if (!r || r->planned || r->deleting || p->rec.planned)
             continue;
         struct claim *k = claim_of(r);

@@ -13,10 +13,7 @@
 #include "base/hash.h"
 #include "kube/event.h"
 
-#define MAX_WAITING 4096u /* to be written */
-#define MAX_KNOWN 16384u  /* those that may become a series as well */
-#define SERIES_LIFE (6 * SL_MINUTE)
-#define SERIES_PAUSE (10 * SL_SEC) /* between two writes of a series */
+#define MAX_KNOWN 16384u /* to be written, or may become a series */
 
 static struct rec_event *event_of(struct rec *r) {
     return (struct rec_event *)(void *)r;
@@ -30,9 +27,9 @@ static bool repeats(struct sl_manager *m, uint64_t key) {
     struct rec_event *e = event_of(m->objs.v[obj]);
     e->count++;
     e->last = m->spec.port->wall;
-    rec_look_at(m, &e->rec, e->last + SERIES_LIFE);
+    rec_look_at(m, &e->rec, e->last + SL_EVENT_SERIES_LIFE);
     if (!e->body)
-        rec_want_at(m, &e->rec, m->spec.port->mono + SERIES_PAUSE);
+        rec_want_at(m, &e->rec, m->spec.port->mono + SL_EVENT_SERIES_PAUSE);
     return true;
 }
 
@@ -59,7 +56,7 @@ void event(struct sl_manager *m, const struct rec *r, const char *controller, bo
     key = sl_hash_u64(key, r->rv);
     if (repeats(m, key))
         return;
-    if (m->n_events_waiting >= MAX_WAITING) {
+    if (m->n_events_waiting >= SL_EVENT_MAX_WAITING) {
         sl_metric_add(m->spec.metrics, SL_M_EVENT_QUEUE_DROPS_TOTAL, 1);
         return;
     }
@@ -88,7 +85,7 @@ void event(struct sl_manager *m, const struct rec *r, const char *controller, bo
     e->key = key;
     e->count = 1;
     sl_map_add(&m->events, key, e->rec.obj);
-    rec_look_at(m, &e->rec, now + SERIES_LIFE);
+    rec_look_at(m, &e->rec, now + SL_EVENT_SERIES_LIFE);
     rec_want(m, &e->rec);
     sl_buf_done(&b);
 }
@@ -105,9 +102,7 @@ bool event_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
         return false;
     write_patch(m, r, NULL, w);
     sl_buf_clear(&w->read_path);
-    sl_buf_printf(&w->body, "{\"series\":{\"count\":%u,\"lastObservedTime\":", e->count);
-    jput_micro_time(&w->body, e->last);
-    sl_buf_puts(&w->body, "}}");
+    sl_event_put_series(&w->body, e->count, e->last);
     e->told = e->count;
     return true;
 }
@@ -131,7 +126,7 @@ void event_written(struct sl_manager *m, struct rec *r, const struct sl_write *w
     if (how != SL_WRITTEN || m->tables[REC_EVENT].n > MAX_KNOWN)
         forget(m, e);
     else if (e->told != e->count)
-        rec_want_at(m, r, m->spec.port->mono + SERIES_PAUSE);
+        rec_want_at(m, r, m->spec.port->mono + SL_EVENT_SERIES_PAUSE);
 }
 
 /* Nobody repeated it for long. */

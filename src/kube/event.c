@@ -39,3 +39,9 @@ const char *sl_event_put(struct sl_buf *b, const struct sl_event *e, uint64_t un
     sl_buf_done(&note);
     return name;
 }
+
+void sl_event_put_series(struct sl_buf *b, uint32_t count, sl_time last) {
+    sl_buf_printf(b, "{\"series\":{\"count\":%u,\"lastObservedTime\":", count);
+    jput_micro_time(b, last);
+    sl_buf_puts(b, "}}");
+}

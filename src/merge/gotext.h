@@ -9,9 +9,8 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "merge/merge.h"
 
-/* %v: map[a:1 b:[x y]], keys in order. */
-void sl_go_text(struct sl_arena *a, struct sl_buf *out, yyjson_mut_val *v);
 /* %#v: map[string]interface {}{"a":1}. */
 void sl_go_syntax(struct sl_arena *a, struct sl_buf *out, yyjson_mut_val *v);
 /* As Go's encoder writes a text in JSON. Returns the length; writes if there is somewhere to. */

@@ -224,8 +224,8 @@ static bool run(struct patch *p, yyjson_val *op) {
 /* ---- is it a patch? ---- */
 
 static int not_a_patch(yyjson_val *v, const char *as, const char *what, struct sl_patch_err *err) {
-    sl_buf_printf(&err->text, "error decoding patch: json: cannot unmarshal %s into Go %s %s",
-                  sl_go_word(v), as, what);
+    sl_buf_printf(&err->text, "%sjson: cannot unmarshal %s into Go %s %s",
+                  err->unread ? "" : "error decoding patch: ", sl_go_word(v), as, what);
     return refuse(err, 400, "BadRequest");
 }
 
@@ -234,11 +234,15 @@ static int check(yyjson_val *patch, struct sl_patch_err *err) {
     yyjson_val *op;
     size_t i, max;
 
+    if (yyjson_is_null(patch))
+        return 0;
     if (!yyjson_is_arr(patch))
-        return not_a_patch(patch, "value of type", "[]handlers.jsonPatchOp", err);
+        return not_a_patch(patch, "value of type",
+                           err->unread ? "jsonpatch.Patch" : "[]handlers.jsonPatchOp", err);
     yyjson_arr_foreach (patch, i, max, op) {
         if (!yyjson_is_obj(op) && !yyjson_is_null(op))
-            return not_a_patch(op, "value of type", "handlers.jsonPatchOp", err);
+            return not_a_patch(op, "value of type",
+                               err->unread ? "jsonpatch.Operation" : "handlers.jsonPatchOp", err);
         for (size_t k = 0; k < SL_LEN(texts); k++) {
             yyjson_val *v = yyjson_obj_get(op, texts[k]);
             if (!v || yyjson_is_str(v) || yyjson_is_null(v))

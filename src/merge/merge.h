@@ -7,6 +7,7 @@
 #ifndef SL_MERGE_MERGE_H
 #define SL_MERGE_MERGE_H
 
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/time.h"
 #include "schema/schema.h"
@@ -17,6 +18,9 @@ struct sl_patch_err {
     const char
         *reason; /* "BadRequest", "Conflict", "Invalid" ...; "" has no reason in the Status */
     struct sl_buf text; /* of the Status; initialised by the caller */
+    /* Said by the caller: nobody looks at a JSON patch before it is applied (fieldValidation
+     * "Ignore"), and what is wrong with it is told by others. */
+    bool unread;
     /* Of an apply conflict: an array of causes for details, in 'doc'; NULL. */
     yyjson_mut_val *causes;
 };
@@ -36,6 +40,10 @@ int sl_patch_merge(yyjson_mut_doc *doc, yyjson_val *object, yyjson_val *patch, y
 int sl_patch_strategic(const struct sl_schema *s, yyjson_mut_doc *doc, yyjson_val *object,
                        yyjson_val *patch, yyjson_mut_val **ret,
                        struct sl_patch_err *err) _must_check_;
+
+/* A value as Go prints it with %v, which is how it stands in some messages: map[a:1 b:[x y]], keys
+ * in order. */
+void sl_go_text(struct sl_arena *a, struct sl_buf *out, yyjson_mut_val *v);
 
 /* ---- field management (metadata.managedFields) ---- */
 

@@ -23,7 +23,7 @@ struct sl_runtime;
 
 /* With simulated nodes, that of the machine has the taint sluice.dev/real:NoSchedule and takes only
  * pods that tolerate it. Simulated ones are called sim-0000, sim-0001 ... and have the label
- * sluice.dev/simulated. */
+ * sluice.dev/simulated. A Node that somebody else makes with this label is treated like them. */
 
 struct sl_sim_nodes {
     uint32_t count;

@@ -17,6 +17,7 @@
 #include "base/vec.h"
 #include "schema/builtin.h"
 #include "schema/check.h"
+#include "schema/wire_rows.h"
 
 #define MAX_NAME 256u
 #define MAX_DEPTH 64u /* of messages; the JSON is at most twice as deep */
@@ -107,145 +108,6 @@ void sl_wire_free(struct sl_wire *w) {
     sl_freep(&w);
 }
 
-/* ---- bytes ---- */
-
-enum wire { VARINT = 0, FIXED64 = 1, BYTES = 2, GROUP = 3, GROUP_END = 4, FIXED32 = 5 };
-
-struct span {
-    const unsigned char *at, *end;
-};
-
-struct row {
-    uint32_t n; /* 0: there is no such row */
-    uint32_t wire;
-    uint64_t num;
-    struct span bytes;
-};
-
-static size_t size_of(struct span s) {
-    return (size_t)(s.end - s.at);
-}
-
-static int cut_off(struct sl_err *err) {
-    return sl_err_set(err, SL_EINVAL, "unexpected EOF");
-}
-
-static int varint(struct span *s, uint64_t *ret, struct sl_err *err) {
-    *ret = 0;
-    for (uint32_t shift = 0; shift < 64; shift += 7) {
-        if (s->at == s->end)
-            return cut_off(err);
-        unsigned char c = *s->at++;
-        *ret |= (uint64_t)(c & 127) << shift;
-        if (!(c & 128))
-            return SL_OK;
-    }
-    return sl_err_set(err, SL_EINVAL, "proto: integer overflow");
-}
-
-static int fixed(struct span *s, uint32_t size, uint64_t *ret, struct sl_err *err) {
-    *ret = 0;
-    if (size_of(*s) < size)
-        return cut_off(err);
-    for (uint32_t i = 0; i < size; i++)
-        *ret |= (uint64_t)s->at[i] << 8 * i;
-    s->at += size;
-    return SL_OK;
-}
-
-/* What stands behind a tag, unless it is a group. */
-static int content(struct span *s, struct row *row, struct sl_err *err) {
-    switch (row->wire) {
-    case VARINT:
-        return varint(s, &row->num, err);
-    case FIXED64:
-        return fixed(s, 8, &row->num, err);
-    case FIXED32:
-        return fixed(s, 4, &row->num, err);
-    case BYTES: {
-        int e = varint(s, &row->num, err);
-        if (e < 0)
-            return e;
-        if (row->num > INT64_MAX)
-            return sl_err_set(err, SL_EINVAL, "proto: negative length found during unmarshaling");
-        if (row->num > size_of(*s))
-            return cut_off(err);
-        row->bytes = (struct span){s->at, s->at + row->num};
-        s->at += row->num;
-        return SL_OK;
-    }
-    default:
-        return sl_err_set(err, SL_EINVAL, "proto: illegal wireType %u", row->wire);
-    }
-}
-
-/* Nobody writes groups any more, but they can be passed over. */
-static int pass_group(struct span *s, struct sl_err *err) {
-    for (uint64_t open = 1, tag; open > 0;) {
-        struct row row;
-        int e = varint(s, &tag, err);
-        row.wire = tag & 7;
-        if (e >= 0 && row.wire == GROUP)
-            open++;
-        else if (e >= 0 && row.wire == GROUP_END)
-            open--;
-        else if (e >= 0)
-            e = content(s, &row, err);
-        if (e < 0)
-            return e;
-    }
-    return SL_OK;
-}
-
-/* The next row: 1; 0: there is none. 'type' is for the message. */
-static int next_row(struct span *s, const char *type, struct row *ret, struct sl_err *err) {
-    uint64_t tag;
-
-    *ret = (struct row){0};
-    if (s->at == s->end)
-        return 0;
-    int e = varint(s, &tag, err);
-    if (e < 0)
-        return e;
-    ret->wire = tag & 7;
-    ret->n = (uint32_t)(tag >> 3);
-    if (ret->wire == GROUP_END)
-        return sl_err_set(err, SL_EINVAL, "proto: %s: wiretype end group for non-group", type);
-    if (ret->n == 0 || ret->n > INT32_MAX)
-        return sl_err_set(err, SL_EINVAL, "proto: %s: illegal tag %d (wire type %u)", type,
-                          (int32_t)ret->n, ret->wire);
-    e = ret->wire == GROUP ? pass_group(s, err) : content(s, ret, err);
-    return e < 0 ? e : 1;
-}
-
-static int wrong_wire(const struct row *row, const char *field, struct sl_err *err) {
-    return sl_err_set(err, SL_EINVAL, "proto: wrong wireType = %u for field %s", row->wire, field);
-}
-
-/* A small message: its fields are numbered from 1 on, and the last row of each counts. */
-struct part {
-    const char *name;
-    enum wire wire;
-};
-#define MAX_PARTS 4u
-
-static int read_parts(struct span s, const char *type, const struct part *parts, uint32_t n,
-                      struct row ret[MAX_PARTS], struct sl_err *err) {
-    struct row row;
-    int e;
-
-    sl_assert(n <= MAX_PARTS);
-    memset(ret, 0, MAX_PARTS * sizeof ret[0]);
-    while ((e = next_row(&s, type, &row, err)) > 0) {
-        if (row.n > n)
-            continue;
-        if (row.wire != parts[row.n - 1].wire)
-            return wrong_wire(&row, parts[row.n - 1].name, err);
-        ret[row.n - 1] = row;
-    }
-    return e;
-}
-
 /* ---- values ---- */
 
 struct reader {
@@ -255,29 +117,29 @@ struct reader {
     uint32_t depth;
 };
 
-static yyjson_mut_val *string(struct reader *r, struct span s) {
-    size_t n = size_of(s);
+static yyjson_mut_val *string(struct reader *r, struct sl_bytes s) {
+    size_t n = sl_bytes_len(s);
     return n ? yyjson_mut_strncpy(r->doc, (const char *)s.at, n) : yyjson_mut_str(r->doc, "");
 }
 
-static yyjson_mut_val *base64(struct reader *r, struct span s) {
+static yyjson_mut_val *base64(struct reader *r, struct sl_bytes s) {
     _cleanup_(sl_buf_done) struct sl_buf b;
 
-    sl_buf_init(&b, size_of(s) * 2 + 8);
-    if (size_of(s))
-        sl_base64_encode(&b, (const char *)s.at, size_of(s));
+    sl_buf_init(&b, sl_bytes_len(s) * 2 + 8);
+    if (sl_bytes_len(s))
+        sl_base64_encode(&b, (const char *)s.at, sl_bytes_len(s));
     return yyjson_mut_strncpy(r->doc, sl_buf_str(&b), b.len);
 }
 
 /* Seconds and nanoseconds. An empty message is the time that means none. */
-static int point(struct reader *r, struct span s, bool micro, yyjson_mut_val **ret) {
-    static const struct part parts[] = {{"Seconds", VARINT}, {"Nanos", VARINT}};
-    struct row found[MAX_PARTS];
+static int point(struct reader *r, struct sl_bytes s, bool micro, yyjson_mut_val **ret) {
+    static const struct sl_row_part parts[] = {{"Seconds", VARINT}, {"Nanos", VARINT}};
+    struct sl_row found[SL_ROW_PARTS];
     char out[SL_STAMP_TEXT];
 
     if (s.at == s.end)
         return SL_OK;
-    int e = read_parts(s, "Timestamp", parts, SL_LEN(parts), found, r->err);
+    int e = sl_row_parts(s, "Timestamp", parts, SL_LEN(parts), found, r->err);
     if (e < 0)
         return e;
     int64_t sec = (int64_t)found[0].num, nano = micro ? (int32_t)found[1].num : 0;
@@ -288,25 +150,50 @@ static int point(struct reader *r, struct span s, bool micro, yyjson_mut_val **r
     return SL_OK;
 }
 
-/* Text that is JSON already: RawExtension, FieldsV1. What is none of it says nothing. */
-static int raw_json(struct reader *r, struct span s, yyjson_mut_val **ret) {
-    static const struct part parts[] = {{"Raw", BYTES}};
-    struct row found[MAX_PARTS];
-    yyjson_doc *d = NULL;
-    int e = read_parts(s, "RawExtension", parts, SL_LEN(parts), found, r->err);
+static bool is_deeper(yyjson_val *v, uint32_t left) {
+    yyjson_val *key, *item;
+    size_t i, n;
 
-    if (e < 0 || size_of(found[0].bytes) == 0 ||
-        sl_json_read((const char *)found[0].bytes.at, size_of(found[0].bytes), &d, NULL) < 0)
-        return e;
-    *ret = yyjson_val_mut_copy(r->doc, yyjson_doc_get_root(d));
-    yyjson_doc_free(d);
-    return SL_OK;
+    if (left == 0 && yyjson_is_ctn(v))
+        return true;
+    if (yyjson_is_arr(v)) {
+        yyjson_arr_foreach (v, i, n, item) {
+            if (is_deeper(item, left - 1))
+                return true;
+        }
+    } else if (yyjson_is_obj(v)) {
+        yyjson_obj_foreach (v, i, n, key, item) {
+            if (is_deeper(item, left - 1))
+                return true;
+        }
+    }
+    return false;
 }
 
-static int int_or_string(struct reader *r, struct span s, yyjson_mut_val **ret) {
-    static const struct part parts[] = {{"Type", VARINT}, {"IntVal", VARINT}, {"StrVal", BYTES}};
-    struct row found[MAX_PARTS];
-    int e = read_parts(s, "IntOrString", parts, SL_LEN(parts), found, r->err);
+/* Text that is JSON already: RawExtension, FieldsV1. What is none of it says nothing. The whole is
+ * no deeper than other JSON that is read. */
+static int raw_json(struct reader *r, struct sl_bytes s, yyjson_mut_val **ret) {
+    static const struct sl_row_part parts[] = {{"Raw", BYTES}};
+    struct sl_row found[SL_ROW_PARTS];
+    yyjson_doc *d = NULL;
+    int e = sl_row_parts(s, "RawExtension", parts, SL_LEN(parts), found, r->err);
+
+    if (e < 0 || sl_bytes_len(found[0].bytes) == 0 ||
+        sl_json_read((const char *)found[0].bytes.at, sl_bytes_len(found[0].bytes), &d, NULL) < 0)
+        return e;
+    if (is_deeper(yyjson_doc_get_root(d), SL_JSON_MAX_DEPTH - 2 * r->depth))
+        e = sl_err_set(r->err, SL_ELIMIT, "proto: exceeded max depth");
+    else
+        *ret = yyjson_val_mut_copy(r->doc, yyjson_doc_get_root(d));
+    yyjson_doc_free(d);
+    return e;
+}
+
+static int int_or_string(struct reader *r, struct sl_bytes s, yyjson_mut_val **ret) {
+    static const struct sl_row_part parts[] = {
+        {"Type", VARINT}, {"IntVal", VARINT}, {"StrVal", BYTES}};
+    struct sl_row found[SL_ROW_PARTS];
+    int e = sl_row_parts(s, "IntOrString", parts, SL_LEN(parts), found, r->err);
 
     if (e < 0)
         return e;
@@ -317,10 +204,10 @@ static int int_or_string(struct reader *r, struct span s, yyjson_mut_val **ret) 
     return SL_OK;
 }
 
-static int quantity(struct reader *r, struct span s, yyjson_mut_val **ret) {
-    static const struct part parts[] = {{"String_", BYTES}};
-    struct row found[MAX_PARTS];
-    int e = read_parts(s, "Quantity", parts, SL_LEN(parts), found, r->err);
+static int quantity(struct reader *r, struct sl_bytes s, yyjson_mut_val **ret) {
+    static const struct sl_row_part parts[] = {{"String_", BYTES}};
+    struct sl_row found[SL_ROW_PARTS];
+    int e = sl_row_parts(s, "Quantity", parts, SL_LEN(parts), found, r->err);
 
     if (e >= 0)
         *ret = found[0].n ? string(r, found[0].bytes) : yyjson_mut_str(r->doc, "0");
@@ -328,14 +215,14 @@ static int quantity(struct reader *r, struct span s, yyjson_mut_val **ret) {
 }
 
 /* Lists of texts that are values of a map: a message of one field. */
-static int texts(struct reader *r, struct span s, yyjson_mut_val **ret) {
-    struct row row;
+static int texts(struct reader *r, struct sl_bytes s, yyjson_mut_val **ret) {
+    struct sl_row row;
     int e;
 
     *ret = yyjson_mut_arr(r->doc);
-    while ((e = next_row(&s, "ExtraValue", &row, r->err)) > 0) {
+    while ((e = sl_row_next(&s, "ExtraValue", &row, r->err)) > 0) {
         if (row.n == 1 && row.wire != BYTES)
-            return wrong_wire(&row, "Items", r->err);
+            return sl_row_wrong(&row, "Items", r->err);
         if (row.n == 1)
             (void)yyjson_mut_arr_append(*ret, string(r, row.bytes));
     }
@@ -343,13 +230,13 @@ static int texts(struct reader *r, struct span s, yyjson_mut_val **ret) {
 }
 
 static int message(struct reader *r, const struct type *t, const struct sl_schema *s,
-                   struct span bytes, yyjson_mut_val *object);
+                   struct sl_bytes bytes, yyjson_mut_val *object);
 
 static bool is_go(const struct sl_schema *s, const char *go) {
     return s->go && strcmp(s->go, go) == 0;
 }
 
-static enum wire wire_of(const struct sl_schema *s) {
+static enum sl_row_wire wire_of(const struct sl_schema *s) {
     switch (s->type) {
     case SL_T_BOOL:
     case SL_T_INT:
@@ -361,7 +248,7 @@ static enum wire wire_of(const struct sl_schema *s) {
     }
 }
 
-static int text(struct reader *r, const struct sl_schema *s, struct span bytes,
+static int text(struct reader *r, const struct sl_schema *s, struct sl_bytes bytes,
                 yyjson_mut_val **ret) {
     if (is_go(s, "v1.Time") || is_go(s, "v1.MicroTime"))
         return point(r, bytes, is_go(s, "v1.MicroTime"), ret);
@@ -371,7 +258,7 @@ static int text(struct reader *r, const struct sl_schema *s, struct span bytes,
 
 /* What one row says, which is of the right kind; *ret is NULL if it says nothing. 'before': the
  * object that an earlier row has begun; NULL: none. */
-static int value(struct reader *r, const struct sl_schema *s, const struct row *row,
+static int value(struct reader *r, const struct sl_schema *s, const struct sl_row *row,
                  yyjson_mut_val *before, yyjson_mut_val **ret) {
     double number;
 
@@ -421,25 +308,26 @@ static bool says_nothing(const struct sl_schema_field *f, yyjson_mut_val *v) {
 }
 
 /* As the field of the struct is called, which it nearly always is. */
-static int wrong_field(struct reader *r, const struct sl_schema_field *f, const struct row *row) {
+static int wrong_field(struct reader *r, const struct sl_schema_field *f,
+                       const struct sl_row *row) {
     char name[MAX_NAME];
 
     (void)snprintf(name, sizeof name, "%s",
                    strcmp(f->name, "metadata") == 0 ? "objectMeta" : f->name);
     name[0] = (char)toupper((unsigned char)name[0]);
-    return wrong_wire(row, name, r->err);
+    return sl_row_wrong(row, name, r->err);
 }
 
-static int list_item(struct reader *r, const struct sl_schema_field *f, struct row row,
+static int list_item(struct reader *r, const struct sl_schema_field *f, struct sl_row row,
                      yyjson_mut_val *list) {
     const struct sl_schema *items = f->schema->items;
-    struct span packed = row.bytes;
+    struct sl_bytes packed = row.bytes;
     yyjson_mut_val *v;
     int e = SL_OK;
 
     if (row.wire == BYTES && wire_of(items) == VARINT) {
         while (packed.at < packed.end) {
-            if ((e = varint(&packed, &row.num, r->err)) < 0 ||
+            if ((e = sl_row_varint(&packed, &row.num, r->err)) < 0 ||
                 (e = value(r, items, &row, NULL, &v)) < 0)
                 return e;
             (void)yyjson_mut_arr_append(list, v);
@@ -455,16 +343,16 @@ static int list_item(struct reader *r, const struct sl_schema_field *f, struct r
 }
 
 /* A key that comes again stands twice at first: sl_strict_keep_last. */
-static int map_item(struct reader *r, const struct sl_schema_field *f, const struct row *row,
+static int map_item(struct reader *r, const struct sl_schema_field *f, const struct sl_row *row,
                     yyjson_mut_val *map) {
     const struct sl_schema *items = f->schema->items;
-    const struct part parts[] = {{"key", BYTES}, {"value", wire_of(items)}};
-    struct row found[MAX_PARTS];
+    const struct sl_row_part parts[] = {{"key", BYTES}, {"value", wire_of(items)}};
+    struct sl_row found[SL_ROW_PARTS];
     yyjson_mut_val *v;
 
     if (row->wire != BYTES)
         return wrong_field(r, f, row);
-    int e = read_parts(row->bytes, f->name, parts, SL_LEN(parts), found, r->err);
+    int e = sl_row_parts(row->bytes, f->name, parts, SL_LEN(parts), found, r->err);
     if (e < 0)
         return e;
     e = value(r, items, &found[1], NULL, &v);
@@ -473,7 +361,7 @@ static int map_item(struct reader *r, const struct sl_schema_field *f, const str
     return e;
 }
 
-static int field(struct reader *r, const struct sl_schema_field *f, const struct row *row,
+static int field(struct reader *r, const struct sl_schema_field *f, const struct sl_row *row,
                  yyjson_mut_val *object) {
     const struct sl_schema *s = f->schema;
     yyjson_mut_val *before = yyjson_mut_obj_get(object, f->name), *v;
@@ -517,21 +405,21 @@ static const char *name_of(const struct type *t, uint32_t n) {
 }
 
 static int message(struct reader *r, const struct type *t, const struct sl_schema *s,
-                   struct span bytes, yyjson_mut_val *object) {
-    struct row row;
+                   struct sl_bytes bytes, yyjson_mut_val *object) {
+    struct sl_row row;
     int e;
 
     if (!t) /* its fields are not known, and so it says as little as a field that is not */
         return SL_OK;
     if (++r->depth > MAX_DEPTH)
         return sl_err_set(r->err, SL_ELIMIT, "proto: exceeded max depth");
-    while ((e = next_row(&bytes, strrchr(t->name, '.') + 1, &row, r->err)) > 0) {
+    while ((e = sl_row_next(&bytes, strrchr(t->name, '.') + 1, &row, r->err)) > 0) {
         const char *name = name_of(t, row.n);
         const struct sl_schema_field *f = name ? sl_schema_field(s, name, strlen(name)) : NULL;
         if (f)
             e = field(r, f, &row, object);
         else if (name && isupper((unsigned char)*name) && row.wire != BYTES)
-            e = wrong_wire(&row, name, r->err);
+            e = sl_row_wrong(&row, name, r->err);
         else if (name && isupper((unsigned char)*name))
             e = message(r, part_of(r->w, t, name), s, row.bytes, object);
         if (e < 0)
@@ -568,23 +456,23 @@ static const struct sl_schema *schema_of(const struct sl_schemas *set, const cha
     return NULL;
 }
 
-static int short_text(struct span s, char out[SL_WIRE_NAME], struct sl_err *err) {
-    if (size_of(s) >= SL_WIRE_NAME || (size_of(s) && memchr(s.at, '\0', size_of(s))))
+static int short_text(struct sl_bytes s, char out[SL_WIRE_NAME], struct sl_err *err) {
+    if (sl_bytes_len(s) >= SL_WIRE_NAME || (sl_bytes_len(s) && memchr(s.at, '\0', sl_bytes_len(s))))
         return sl_err_set(err, SL_EINVAL, "proto: TypeMeta: no apiVersion or kind looks like this");
-    if (size_of(s))
-        memcpy(out, s.at, size_of(s));
-    out[size_of(s)] = '\0';
+    if (sl_bytes_len(s))
+        memcpy(out, s.at, sl_bytes_len(s));
+    out[sl_bytes_len(s)] = '\0';
     return SL_OK;
 }
 
 int sl_wire_open(const char *bytes, size_t len, struct sl_wire_body *ret, struct sl_err *err) {
     static const char magic[] = {'k', '8', 's', '\0'};
-    static const struct part parts[] = {{"TypeMeta", BYTES},
-                                        {"Raw", BYTES},
-                                        {"ContentEncoding", BYTES},
-                                        {"ContentType", BYTES}},
-                             meta[] = {{"APIVersion", BYTES}, {"Kind", BYTES}};
-    struct row found[MAX_PARTS], what[MAX_PARTS];
+    static const struct sl_row_part parts[] = {{"TypeMeta", BYTES},
+                                               {"Raw", BYTES},
+                                               {"ContentEncoding", BYTES},
+                                               {"ContentType", BYTES}},
+                                    meta[] = {{"APIVersion", BYTES}, {"Kind", BYTES}};
+    struct sl_row found[SL_ROW_PARTS], what[SL_ROW_PARTS];
     int e;
 
     if (len == 0)
@@ -595,15 +483,15 @@ int sl_wire_open(const char *bytes, size_t len, struct sl_wire_body *ret, struct
                           "[107 56 115 0]");
     if (len == sizeof magic)
         return sl_err_set(err, SL_EINVAL, "empty body");
-    struct span all = {(const unsigned char *)bytes + sizeof magic,
-                       (const unsigned char *)bytes + len};
-    if ((e = read_parts(all, "Unknown", parts, SL_LEN(parts), found, err)) < 0 ||
-        (e = read_parts(found[0].bytes, "TypeMeta", meta, SL_LEN(meta), what, err)) < 0 ||
+    struct sl_bytes all = {(const unsigned char *)bytes + sizeof magic,
+                           (const unsigned char *)bytes + len};
+    if ((e = sl_row_parts(all, "Unknown", parts, SL_LEN(parts), found, err)) < 0 ||
+        (e = sl_row_parts(found[0].bytes, "TypeMeta", meta, SL_LEN(meta), what, err)) < 0 ||
         (e = short_text(what[0].bytes, ret->api_version, err)) < 0 ||
         (e = short_text(what[1].bytes, ret->kind, err)) < 0)
         return e;
     ret->raw = found[1].n ? found[1].bytes.at : all.end;
-    ret->len = size_of(found[1].bytes);
+    ret->len = sl_bytes_len(found[1].bytes);
     return SL_OK;
 }
 
@@ -639,6 +527,6 @@ int sl_wire_read(const struct sl_wire *w, const struct sl_schemas *set,
     yyjson_mut_doc_set_root(doc, object);
     (void)yyjson_mut_obj_add_strcpy(doc, object, "kind", body->kind);
     (void)yyjson_mut_obj_add_strcpy(doc, object, "apiVersion", body->api_version);
-    int e = message(&r, t, s, (struct span){body->raw, body->raw + body->len}, object);
+    int e = message(&r, t, s, (struct sl_bytes){body->raw, body->raw + body->len}, object);
     return e < 0 ? e : finish(doc, ret, err);
 }

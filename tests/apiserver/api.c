@@ -87,8 +87,8 @@ static struct sl_api_request request(const char *line, char **ret_text) {
                                    .groups = groups};
 }
 
-int api_do(struct api *a, const char *line, const char *type, const char *accept,
-           const char *body) {
+int api_send(struct api *a, const char *line, const char *type, const char *accept,
+             const char *body, size_t len) {
     char *text;
     struct sl_api_request rq = request(line, &text);
     struct sl_api_sink sink = {.ctx = a, .answer = on_answer, .begin = on_begin};
@@ -97,13 +97,18 @@ int api_do(struct api *a, const char *line, const char *type, const char *accept
     rq.accept = accept ? accept : "";
     rq.content_type = type ? type : body ? "application/json" : "";
     rq.body = body;
-    rq.len = body ? strlen(body) : 0;
+    rq.len = len;
     (void)sl_apiserver_call(a->server, &rq, &sink);
     sl_assert(!a->answered);
     sl_freep(&text);
     while (!a->answered)
         (void)uv_run(&a->loop, UV_RUN_ONCE);
     return a->status;
+}
+
+int api_do(struct api *a, const char *line, const char *type, const char *accept,
+           const char *body) {
+    return api_send(a, line, type, accept, body, body ? strlen(body) : 0);
 }
 
 static int with(struct api *a, const char *method, const char *path, const char *type,

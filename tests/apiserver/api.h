@@ -39,6 +39,9 @@ void api_done(struct api *a);
 /* "GET /api/v1/pods?limit=5"; type NULL: JSON. Runs the loop until the answer is there, and returns
  * the status. */
 int api_do(struct api *a, const char *line, const char *type, const char *accept, const char *body);
+/* The same with a body that may hold zeros. */
+int api_send(struct api *a, const char *line, const char *type, const char *accept,
+             const char *body, size_t len);
 int api_get(struct api *a, const char *path);
 int api_post(struct api *a, const char *path, const char *body);
 int api_put(struct api *a, const char *path, const char *body);

@@ -14,6 +14,7 @@
 
 #include "api.h"
 #include "api/json.h"
+#include "base/base64.h"
 
 #define FILE_MAX_BYTES ((size_t)4 << 20)
 
@@ -94,16 +95,31 @@ static yyjson_mut_val *plain(yyjson_mut_doc *doc, yyjson_val *v) {
     return out;
 }
 
+/* What is sent: JSON, or bytes in base64; NULL: nothing. To be freed. */
+static char *bytes_of(yyjson_val *row, size_t *len) {
+    yyjson_val *body = yyjson_obj_get(row, "body"), *bytes = yyjson_obj_get(row, "bytes");
+
+    if (!bytes)
+        return body ? yyjson_val_write(body, 0, len) : NULL;
+    char *text = malloc(yyjson_get_len(bytes) + 1);
+    assert_non_null(text);
+    int64_t n = sl_base64_decode(yyjson_get_str(bytes), yyjson_get_len(bytes), text);
+    assert_true(n >= 0);
+    *len = (size_t)n;
+    return text;
+}
+
 /* One line; false: the answers differ, and it was said how. */
 static bool ask(struct api *a, yyjson_val *row, unsigned line) {
-    yyjson_val *body = yyjson_obj_get(row, "body"), *gives = yyjson_obj_get(row, "gives");
+    yyjson_val *gives = yyjson_obj_get(row, "gives");
     const char *says = sl_json_str(row, "says"),
                *type = yyjson_get_str(yyjson_obj_get(row, "type"));
     const char *accept = yyjson_get_str(yyjson_obj_get(row, "accept"));
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
-    char *text = body ? yyjson_val_write(body, 0, NULL) : NULL;
+    size_t len = 0;
+    char *text = bytes_of(row, &len);
     int want = (int)sl_json_int(row, "code", 0),
-        is = api_do(a, sl_json_str(row, "ask"), type, accept, text);
+        is = api_send(a, sl_json_str(row, "ask"), type, accept, text, len);
     yyjson_mut_val *mine = plain(doc, yyjson_doc_get_root(a->doc));
     bool same = is == want;
 

@@ -26,6 +26,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "log/log.h"
+#include "seeds.h"
 
 #define DEPLOYED 3u
 #define STATEFUL 2u
@@ -623,25 +624,12 @@ static bool history(uint64_t seed, bool verbose) {
 }
 
 int main(int argc, char **argv) {
-    uint64_t seeds = 50, first = 1, bad = 0;
-    bool verbose = false;
-
     sl_log_set(SL_LOG_ERROR);
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--seeds") == 0 && i + 1 < argc)
-            seeds = strtoull(argv[++i], NULL, 10);
-        else if (strcmp(argv[i], "--first") == 0 && i + 1 < argc)
-            first = strtoull(argv[++i], NULL, 10);
-        else if (strcmp(argv[i], "--verbose") == 0)
-            verbose = true;
-    }
-    for (uint64_t s = first; s < first + seeds; s++)
-        bad += !history(s, verbose);
+    struct seeds all = seeds_run(argc, argv, 50, history);
     (void)printf("# %llu changes of Deployments at rest, %llu objects collected, %llu namespaces "
                  "gone, %llu deaths\n",
                  (unsigned long long)total_rollouts, (unsigned long long)total_collected,
                  (unsigned long long)total_homes, (unsigned long long)total_deaths);
-    (void)printf("%llu passed, %llu failed, 0 skipped\n", (unsigned long long)(seeds - bad),
-                 (unsigned long long)bad);
-    return bad || !total_rollouts || !total_collected || !total_homes;
+    seeds_tell(&all);
+    return all.bad || !total_rollouts || !total_collected || !total_homes;
 }

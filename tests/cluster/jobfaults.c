@@ -22,6 +22,7 @@
 #include "cluster/schedule.h"
 #include "fakeapi.h"
 #include "log/log.h"
+#include "seeds.h"
 
 #define MAX_JOBS 8u
 #define MAX_PODS 4096u
@@ -514,23 +515,11 @@ static bool history(uint64_t seed, bool verbose) {
 }
 
 int main(int argc, char **argv) {
-    uint64_t seeds = 100, first = 1, bad = 0;
-    bool verbose = false;
     sl_log_set(SL_LOG_ERROR);
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--seeds") == 0 && i + 1 < argc)
-            seeds = strtoull(argv[++i], NULL, 10);
-        else if (strcmp(argv[i], "--first") == 0 && i + 1 < argc)
-            first = strtoull(argv[++i], NULL, 10);
-        else if (strcmp(argv[i], "--verbose") == 0)
-            verbose = true;
-    }
-    for (uint64_t s = first; s < first + seeds; s++)
-        bad += !history(s, verbose);
+    struct seeds all = seeds_run(argc, argv, 100, history);
     printf("# %llu jobs ended, %llu of them failed; %llu deaths; %llu late writes excused\n",
            (unsigned long long)total_ended, (unsigned long long)total_failed,
            (unsigned long long)total_deaths, (unsigned long long)total_excused);
-    printf("%llu passed, %llu failed, 0 skipped\n", (unsigned long long)(seeds - bad),
-           (unsigned long long)bad);
-    return bad || !total_ended || total_excused > seeds / 100 + 1;
+    seeds_tell(&all);
+    return all.bad || !total_ended || total_excused > all.n / 100 + 1;
 }

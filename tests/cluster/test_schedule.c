@@ -96,6 +96,34 @@ static const char *why_not(struct world *w, const char *pod) {
     return "";
 }
 
+/* Whoever opens the last gate may say in the same write where the pods are to stand. */
+static void gates_open(void **state) {
+    struct world w;
+    char name[8], node[8], path[100];
+    (void)state;
+
+    begin(&w);
+    for (int i = 0; i < 4; i++) {
+        (void)snprintf(node, sizeof node, "n%d", i);
+        add_node(&w, node, 4, "", "");
+        (void)snprintf(name, sizeof name, "p%d", i);
+        add_pod(&w, name, "1", "", "'schedulingGates':[{'name':'wait'}]");
+    }
+    run(&w, SL_SEC);
+    for (int i = 0; i < 4; i++) {
+        (void)snprintf(path, sizeof path, PODS "/p%d", i);
+        post(&w, SL_PATCH, path,
+             "{'spec':{'schedulingGates':null,'nodeSelector':{'kubernetes.io/hostname':'n%d'}}}",
+             i / 2 + 2);
+    }
+    run(&w, SL_SEC);
+    assert_string_equal(node_of(&w, "p0"), "n2");
+    assert_string_equal(node_of(&w, "p1"), "n2");
+    assert_string_equal(node_of(&w, "p2"), "n3");
+    assert_string_equal(node_of(&w, "p3"), "n3");
+    end(&w);
+}
+
 static void one_pod(void **state) {
     static const struct {
         const char *spec, *node, *why;
@@ -330,9 +358,9 @@ static void many(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_pod),  cmocka_unit_test(room),    cmocka_unit_test(spread),
-        cmocka_unit_test(priority), cmocka_unit_test(company), cmocka_unit_test(ports),
-        cmocka_unit_test(no_nodes), cmocka_unit_test(many),
+        cmocka_unit_test(gates_open), cmocka_unit_test(one_pod),  cmocka_unit_test(room),
+        cmocka_unit_test(spread),     cmocka_unit_test(priority), cmocka_unit_test(company),
+        cmocka_unit_test(ports),      cmocka_unit_test(no_nodes), cmocka_unit_test(many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,8 +5,8 @@
  * everywhere. A request costs some microseconds.
  *
  * What it does as the real one: create (uid, creationTimestamp, generation, resourceVersion,
- * generateName), get, list (label selectors, metadata.name and metadata.namespace as field
- * selectors, pages of one snapshot), watch (from a version, bookmarks, 410 after a compaction),
+ * generateName), get, list (label selectors, metadata.name, metadata.namespace and spec.nodeName as
+ * field selectors, pages of one snapshot), watch (from a version, bookmarks, 410 after a compaction),
  * PUT, merge patch, JSON patch and simple server-side apply, resourceVersion and uid preconditions,
  * the status subresource, no-op writes that change nothing, finalizers, graceful deletion of pods,
  * propagation policies, garbage collection by ownerReferences, Status bodies; metadata alone

@@ -147,6 +147,7 @@ struct target {
     struct resource *res;        /* NULL: no such API */
     const char *ns, *name, *sub; /* "" if not given */
     const char *label_selector, *field_selector, *cont, *version, *policy;
+    const char *node;              /* of pods, by a field selector; "": all */
     int64_t limit, timeout, grace; /* -1: not given */
     bool watch, bookmarks;
     bool metadata;             /* and nothing else is to be answered */
@@ -154,7 +155,8 @@ struct target {
 };
 /* 0, or the status to answer with. */
 int fa_target_parse(struct fakeapi *a, const char *path, struct target *t);
-/* metadata.name=x or metadata.namespace=x; false for any other field. Strings stay t's. */
+/* metadata.name=x, metadata.namespace=x or spec.nodeName=x; false for any other field. Strings stay
+ * t's. */
 bool fa_target_fields(struct target *t, const char **ret_name);
 /* "namespace/name" or "name"; too long a name finds nothing. */
 #define MAX_KEY_BYTES 600

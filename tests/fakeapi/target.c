@@ -99,7 +99,7 @@ int fa_target_parse(struct fakeapi *a, const char *path, struct target *t) {
 
     t->res = NULL;
     t->ns = t->name = t->sub = "";
-    t->label_selector = t->field_selector = t->cont = t->version = t->policy = "";
+    t->label_selector = t->field_selector = t->cont = t->version = t->policy = t->node = "";
     t->limit = t->timeout = t->grace = -1;
     t->watch = t->bookmarks = t->metadata = false;
     if (strlen(path) >= sizeof t->text)
@@ -160,6 +160,8 @@ bool fa_target_fields(struct target *t, const char **ret_name) {
         *ret_name = t->field_selector + 14;
     else if (strncmp(t->field_selector, "metadata.namespace=", 19) == 0 && !t->ns[0])
         t->ns = t->field_selector + 19;
+    else if (strncmp(t->field_selector, "spec.nodeName=", 14) == 0 && !t->watch)
+        t->node = t->field_selector + 14;
     else
         return false;
     return true;
@@ -173,13 +175,15 @@ bool fa_labels_match(const struct sl_selector *s, yyjson_val *o) {
     struct sl_label l[MAX_LABELS];
     struct sl_labels have = {l, 0};
     size_t i, n;
-    yyjson_val *k, *v;
+    yyjson_val *labels = yyjson_obj_get(fa_meta_of(o), "labels"), *k, *v;
 
     if (s->n == 0)
         return true;
-    yyjson_obj_foreach (yyjson_obj_get(fa_meta_of(o), "labels"), i, n, k, v) {
-        if (have.n < MAX_LABELS && yyjson_is_str(v))
-            l[have.n++] = (struct sl_label){yyjson_get_str(k), yyjson_get_str(v)};
+    if (labels) {
+        yyjson_obj_foreach (labels, i, n, k, v) {
+            if (have.n < MAX_LABELS && yyjson_is_str(v))
+                l[have.n++] = (struct sl_label){yyjson_get_str(k), yyjson_get_str(v)};
+        }
     }
     return sl_selector_matches(s, &have);
 }

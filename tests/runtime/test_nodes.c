@@ -216,6 +216,63 @@ static void simulated_pods(void **state) {
     end(&w);
 }
 
+static void wait_node_ready(struct world *w, const char *path) {
+    const sl_time until = real_now() + 10 * SL_SEC;
+
+    while (strcmp(ready_of(fakeapi_get(w->api, path)), "True") != 0) {
+        assert_true(real_now() < until);
+        turn(w);
+    }
+}
+
+/* A Node of somebody else's with the label: kept ready, its pods simulated, also those that were
+ * bound to it before; what it says of itself stays. Without the label it is not ours. */
+static void guests(void **state) {
+    struct world w;
+    (void)state;
+
+    begin(&w, 1);
+    wait_ready(&w);
+    make_pod(&w, "early", "", "\"nodeName\":\"spare\",\"containers\":[{\"name\":\"main\"}]");
+    make_pod(&w, "other", "", "\"nodeName\":\"theirs\",\"containers\":[{\"name\":\"main\"}]");
+    turns(&w, 30);
+    make_object(&w, NODES,
+                "{\"metadata\":{\"name\":\"spare\"},\"status\":{\"capacity\":{\"cpu\":\"7\"}}}");
+    (void)fakeapi_do(w.api, SL_PATCH, NODES "/spare/status", SL_MERGE_PATCH,
+                     "{\"status\":{\"capacity\":{\"cpu\":\"7\"}}}", NULL);
+    turns(&w, 30);
+    assert_string_equal(ready_of(fakeapi_get(w.api, NODES "/spare")), "");
+    (void)fakeapi_do(w.api, SL_PATCH, NODES "/spare", SL_MERGE_PATCH,
+                     "{\"metadata\":{\"labels\":{\"" SIM_LABEL "\":\"true\"}}}", NULL);
+    make_object(&w, NODES, "{\"metadata\":{\"name\":\"theirs\"}}");
+    make_object(&w, NODES,
+                "{\"metadata\":{\"name\":\"sim-0009\",\"labels\":{\"" SIM_LABEL "\":\"true\"}}}");
+    wait_node_ready(&w, NODES "/spare");
+    wait_node_ready(&w, NODES "/sim-0009"); /* as ours are called, but beyond them */
+    assert_string_equal(jstr(fakeapi_get(w.api, NODES "/spare"), "status.capacity.cpu"), "7");
+    assert_string_equal(jstr(fakeapi_get(w.api, NODES "/sim-0009"), "status.capacity.cpu"), "32");
+    wait_phase(&w, "early", "Running");
+    make_pod(&w, "late", "", "\"nodeName\":\"spare\",\"containers\":[{\"name\":\"main\"}]");
+    wait_phase(&w, "late", "Running");
+    assert_string_equal(ready_of(fakeapi_get(w.api, NODES "/theirs")), "");
+    assert_string_not_equal(phase_of(&w, "other"), "Running");
+    assert_int_equal(fakeapi_do(w.api, SL_PATCH, NODES "/spare/status", SL_MERGE_PATCH,
+                                "{\"status\":{\"conditions\":[]}}", NULL),
+                     200);
+    wait_node_ready(&w, NODES "/spare");
+    stop(&w, 0);
+    start(&w, 1);
+    wait_ready(&w);
+    turns(&w, 30);
+    assert_non_null(fakeapi_get(w.api, NODES "/spare"));
+    assert_string_equal(phase_of(&w, "late"), "Running");
+    assert_int_equal(fakeapi_do(w.api, SL_DELETE, NODES "/spare", NULL, NULL, NULL), 200);
+    turns(&w, 30);
+    assert_int_equal(node_whose(w.rt, "spare"), WHOSE_OTHER);
+    assert_null(fakeapi_get(w.api, NODES "/spare"));
+    end(&w);
+}
+
 /* A thousand nodes, ten thousand pods, two writes each. */
 static void many(void **state) {
     struct world w;
@@ -300,7 +357,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(this_machine), cmocka_unit_test(again_with_others),
         cmocka_unit_test(how_long),     cmocka_unit_test(simulated_pods),
-        cmocka_unit_test(many),         cmocka_unit_test(with_faults),
+        cmocka_unit_test(guests),       cmocka_unit_test(many),
+        cmocka_unit_test(with_faults),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

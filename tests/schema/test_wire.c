@@ -310,6 +310,51 @@ static void envelopes_are_opened_as_go_does(void **state) {
     }
 }
 
+/* How a body ends that is 'depth' groups, or brackets in data of a ControllerRevision, deep. */
+static int read_deep(const char *kind, const char *open, const char *close, uint32_t depth) {
+    struct sl_buf text, raw;
+    struct sl_err err;
+    yyjson_doc *doc = NULL;
+
+    sl_buf_init(&text, (size_t)4 << 20);
+    sl_buf_init(&raw, (size_t)4 << 20);
+    for (uint32_t i = 0; i < depth; i++)
+        sl_buf_puts(&text, open);
+    for (uint32_t i = 0; i < depth; i++)
+        sl_buf_puts(&text, close);
+    if (*open == '[') { /* data, raw */
+        uint32_t n = (uint32_t)text.len, more = n + 3;
+        sl_buf_printf(&raw, "\x12%c%c\x0a%c%c", (int)(more & 127) | 128, (int)(more >> 7),
+                      (int)(n & 127) | 128, (int)(n >> 7));
+    }
+    sl_buf_puts(&raw, sl_buf_str(&text));
+    struct sl_wire_body b = {.raw = (const unsigned char *)sl_buf_str(&raw), .len = raw.len};
+    (void)snprintf(b.api_version, sizeof b.api_version, "%s", *open == '[' ? "apps/v1" : "v1");
+    (void)snprintf(b.kind, sizeof b.kind, "%s", kind);
+    int e = sl_wire_read(wire, fx_set, &b, &doc, &err);
+    if (e >= 0 && *open == '[') {
+        char *json = yyjson_write(doc, 0, NULL);
+        yyjson_doc *again = NULL;
+        assert_non_null(strstr(json, "[[[["));
+        assert_int_equal(sl_json_read(json, strlen(json), &again, &err), 0);
+        yyjson_doc_free(again);
+        free(json);
+    }
+    yyjson_doc_free(doc);
+    sl_buf_done(&text);
+    sl_buf_done(&raw);
+    return e;
+}
+
+static void depth_has_an_end(void **state) {
+    (void)state;
+    assert_int_equal(read_deep("ControllerRevision", "[", "]", 100), 0);
+    assert_int_equal(read_deep("ControllerRevision", "[", "]", 126), 0);
+    assert_int_equal(read_deep("ControllerRevision", "[", "]", 127), SL_ELIMIT);
+    assert_int_equal(read_deep("ConfigMap", "\x9b\x06", "\x9c\x06", 100000), 0);
+    assert_int_equal(read_deep("ConfigMap", "\x9b\x06", "", 100000), SL_EINVAL);
+}
+
 /* A map of very many keys is read in time that grows with their number, not its square. */
 static void many_keys_are_no_trouble(void **state) {
     enum { N = 400000 };
@@ -337,6 +382,7 @@ int main(void) {
         cmocka_unit_test(bodies_that_are_cut_off_are_refused),
         cmocka_unit_test(odd_bodies_are_read_as_go_does),
         cmocka_unit_test(envelopes_are_opened_as_go_does),
+        cmocka_unit_test(depth_has_an_end),
         cmocka_unit_test(many_keys_are_no_trouble),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

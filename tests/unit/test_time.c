@@ -1,5 +1,5 @@
 /*
- * Lengths of time in and out of words, with Go's answers as the table.
+ * Lengths of time in and out of words, with Go's answers as the table; and points in time.
  */
 #include "base/time.h"
 
@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/prng.h"
+#include "base/stamp.h"
 
 static void test_parse(void **state) {
     static const struct {
@@ -152,11 +153,51 @@ static void test_add(void **state) {
     assert_int_equal(sl_time_add(INT64_MIN, -1), INT64_MIN);
 }
 
+static void test_stamps(void **state) {
+    static const struct {
+        const char *text;
+        sl_time want;
+        const char *back; /* NULL: the text itself */
+    } t[] = {
+        {"1970-01-01T00:00:00Z", 0, NULL},
+        {"2026-01-31T12:00:00Z", INT64_C(1769860800) * SL_SEC, NULL},
+        {"2024-02-29T23:59:59Z", INT64_C(1709251199) * SL_SEC, NULL},
+        {"1969-12-31T23:59:59Z", -SL_SEC, NULL},
+        {"2026-01-31T13:00:00+01:00", INT64_C(1769860800) * SL_SEC, "2026-01-31T12:00:00Z"},
+        {"2026-01-31t06:30:00-05:30", INT64_C(1769860800) * SL_SEC, "2026-01-31T12:00:00Z"},
+        {"1970-01-01T00:00:00.000001z", SL_USEC, "1970-01-01T00:00:00Z"},
+        {"1970-01-01T00:00:00.1234567891Z", 123456789, "1970-01-01T00:00:00Z"},
+    };
+    static const char *const none[] = {"",
+                                       "2026-01-31",
+                                       "2026-01-31 12:00:00Z",
+                                       "2026-01-31T12:00:00",
+                                       "2026-01-31T12:00Z",
+                                       "2026-13-01T00:00:00Z",
+                                       "2026-01-31T24:00:00Z",
+                                       "2026-01-31T12:00:00+0100",
+                                       "2026-01-31T12:00:00Zulu",
+                                       "0001-01-01T00:00:00Z",
+                                       "2262-12-31T00:00:00Z"};
+    char out[SL_STAMP_TEXT];
+    sl_time at;
+
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(t); i++) {
+        assert_true(sl_stamp_parse(t[i].text, &at));
+        assert_int_equal(at, t[i].want);
+        assert_string_equal(sl_stamp(at, out), t[i].back ? t[i].back : t[i].text);
+    }
+    for (size_t i = 0; i < SL_LEN(none); i++)
+        assert_false(sl_stamp_parse(none[i], &at));
+    assert_string_equal(sl_stamp_micro(-SL_USEC, out), "1969-12-31T23:59:59.999999Z");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_parse),  cmocka_unit_test(test_parse_refuses),
         cmocka_unit_test(test_format), cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_add),
+        cmocka_unit_test(test_add),    cmocka_unit_test(test_stamps),
     };
     return cmocka_run_group_tests_name("time", tests, NULL, NULL);
 }

@@ -1,0 +1,20 @@
+/*
+ * Schedules of CronJobs: five fields with names, ranges, steps and lists, the words (@hourly, ...)
+ * and @every. What is taken, what it means and why something is refused is as the API server has
+ * it.
+ */
+#ifndef SL_API_CRON_H
+#define SL_API_CRON_H
+
+#include "base/time.h"
+
+struct sl_cron {
+    uint64_t minute, hour, dom, month, dow; /* a bit for each value */
+    bool any_dom, any_dow;                  /* "*": the other one decides alone */
+    sl_span every;                          /* @every; 0: the fields */
+};
+
+/* SL_EINVAL: it is none, and the words are the API server's. */
+int sl_cron_read(const char *text, struct sl_cron *ret, struct sl_err *err) _must_check_;
+
+#endif
