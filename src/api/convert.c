@@ -98,7 +98,7 @@ static int cluster_queue_up(struct sl_convert *cv, yyjson_mut_val *object) {
 
     if (yyjson_mut_arr_size(checks) > 0) {
         yyjson_mut_val *rules = yyjson_mut_arr(cv->doc), *strategy = yyjson_mut_obj(cv->doc);
-        yyjson_mut_arr_foreach(checks, i, n, name) {
+        yyjson_mut_arr_foreach (checks, i, n, name) {
             yyjson_mut_val *rule = yyjson_mut_arr_add_obj(cv->doc, rules);
             put(cv, rule, "name", yyjson_mut_val_mut_copy(cv->doc, name));
         }
@@ -154,7 +154,7 @@ static int assignments(struct sl_convert *cv, yyjson_mut_val *object,
     size_t i, n;
     yyjson_mut_val *assigned;
 
-    yyjson_mut_arr_foreach(at(object, "status.admission.podSetAssignments"), i, n, assigned) {
+    yyjson_mut_arr_foreach (at(object, "status.admission.podSetAssignments"), i, n, assigned) {
         yyjson_mut_val *topology = yyjson_mut_obj_get(assigned, "topologyAssignment");
         int r = yyjson_mut_is_obj(topology) ? convert(cv, topology) : 0;
         if (r < 0)
@@ -175,7 +175,7 @@ static int workload_down(struct sl_convert *cv, yyjson_mut_val *object) {
 
     if (yyjson_mut_is_obj(at(object, "spec")))
         priority_down(cv, at(object, "spec"));
-    yyjson_mut_arr_foreach(at(object, "spec.podSets"), i, n, set) {
+    yyjson_mut_arr_foreach (at(object, "spec.podSets"), i, n, set) {
         drop(set, "topologyRequest.podsetSliceRequiredTopologyConstraints");
     }
     return assignments(cv, object, sl_convert_slices_to_domains);
@@ -351,7 +351,7 @@ static int convert_all(struct sl_convert *cv, yyjson_val *request, yyjson_mut_va
     size_t i, n;
     yyjson_val *object;
 
-    yyjson_arr_foreach(sl_json_get(request, "objects"), i, n, object) {
+    yyjson_arr_foreach (sl_json_get(request, "objects"), i, n, object) {
         yyjson_mut_val *result;
         int r = sl_convert_object(cv, object, to, &result);
         if (r < 0)

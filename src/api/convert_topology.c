@@ -136,11 +136,11 @@ static int read_domains(struct sl_convert *cv, yyjson_mut_val *list, struct doma
 
     d->values = sl_alloc0(d->n * d->levels, sizeof(*d->values));
     d->counts = sl_alloc0(d->n, sizeof(*d->counts));
-    yyjson_mut_arr_foreach(list, i, n, domain) {
+    yyjson_mut_arr_foreach (list, i, n, domain) {
         yyjson_mut_val *values = yyjson_mut_obj_get(domain, "values");
         if (yyjson_mut_arr_size(values) != d->levels)
             return misfit(cv, "a domain must have one value per level");
-        yyjson_mut_arr_foreach(values, j, m, value) {
+        yyjson_mut_arr_foreach (values, j, m, value) {
             if (!yyjson_mut_is_str(value))
                 return misfit(cv, "a domain's values must be strings");
             d->values[i * d->levels + j] =
@@ -240,7 +240,7 @@ static int read_slice(struct sl_convert *cv, yyjson_mut_val *v, size_t levels, s
         return misfit(cv, "a slice must have one count per domain");
     if (yyjson_mut_arr_size(values) != levels)
         return misfit(cv, "a slice must have values for each level");
-    yyjson_mut_arr_foreach(values, i, n, level) {
+    yyjson_mut_arr_foreach (values, i, n, level) {
         int r = read_level(cv, level, ret->n_domains, &ret->levels[i]);
         if (r < 0)
             return r;
@@ -304,7 +304,7 @@ int sl_convert_slices_to_domains(struct sl_convert *cv, yyjson_mut_val *assignme
 
     if (levels > MAX_LEVELS)
         return misfit(cv, "too many levels");
-    yyjson_mut_arr_foreach(slices, i, n, v) {
+    yyjson_mut_arr_foreach (slices, i, n, v) {
         int r = read_slice(cv, v, levels, &slice);
         if (r == 0)
             r = expand(cv, &slice, domains);

@@ -33,7 +33,7 @@ static void check_taints(struct sl_field_errs *e, const struct sl_path *at, yyjs
 
     if (!sl_check_size(e, at, taints, MAX_TAINTS))
         return;
-    yyjson_arr_foreach(taints, i, n, taint) {
+    yyjson_arr_foreach (taints, i, n, taint) {
         const struct sl_path *taint_at = SL_PATH_AT(at, i);
         bool repeated = false;
         sl_check_key_of(e, SL_PATH(taint_at, "key"), sl_json_get(taint, "key"));
@@ -51,7 +51,7 @@ void sl_rule_tolerations(struct sl_field_errs *e, const struct sl_path *at,
     size_t i, n;
     yyjson_val *toleration;
 
-    yyjson_arr_foreach(tolerations, i, n, toleration) {
+    yyjson_arr_foreach (tolerations, i, n, toleration) {
         yyjson_val *key = sl_json_get(toleration, "key");
         if (yyjson_get_len(key) > 0)
             sl_check_key_of(e, SL_PATH(SL_PATH_AT(at, i), "key"), key);

@@ -104,7 +104,7 @@ static void check_flavor(struct sl_field_errs *e, const struct sl_path *at, yyjs
     if (!sl_check_size(e, list_at, list, SL_MAX_GROUP_RESOURCES))
         return;
     /* That there are as many as are covered is a rule of the schema. */
-    yyjson_arr_foreach(list, i, n, quota) {
+    yyjson_arr_foreach (list, i, n, quota) {
         if (i < sl_json_size(covered))
             check_quota(e, SL_PATH_AT(list_at, i), quota, sl_json_text(yyjson_arr_get(covered, i)),
                         rules);
@@ -123,12 +123,12 @@ static void check_group(struct sl_field_errs *e, const struct sl_path *at, yyjso
     if (!sl_check_size(e, covered_at, covered, SL_MAX_GROUP_RESOURCES) ||
         !sl_check_size(e, flavors_at, list, SL_MAX_GROUP_FLAVORS))
         return;
-    yyjson_arr_foreach(covered, i, n, item) {
+    yyjson_arr_foreach (covered, i, n, item) {
         sl_check_key_of(e, SL_PATH_AT(covered_at, i), item);
         if (!add_name(resources, sl_json_text(item)))
             sl_field_duplicate(e, SL_PATH_AT(covered_at, i), sl_bad_json(item), "");
     }
-    yyjson_arr_foreach(list, i, n, item) {
+    yyjson_arr_foreach (list, i, n, item) {
         const struct sl_path *flavor_at = SL_PATH_AT(flavors_at, i);
         const char *name = sl_json_str(item, "name");
         check_flavor(e, flavor_at, item, covered, rules);
@@ -147,7 +147,7 @@ static bool check_groups(struct sl_review_call *c, yyjson_val *groups,
 
     if (!sl_check_size(&c->errs, at, groups, SL_MAX_GROUPS))
         return false;
-    yyjson_arr_foreach(groups, i, n, group) {
+    yyjson_arr_foreach (groups, i, n, group) {
         check_group(&c->errs, SL_PATH_AT(at, i), group, rules, resources, flavors);
     }
     return true;
@@ -213,7 +213,7 @@ static void check_totals(struct sl_field_errs *e, yyjson_val *groups) {
     size_t flavors = 0, resources = 0, i, j, n, m;
     yyjson_val *group, *flavor;
 
-    yyjson_arr_foreach(groups, i, n, group) {
+    yyjson_arr_foreach (groups, i, n, group) {
         flavors += sl_json_size(sl_json_get(group, "flavors"));
         resources += sl_json_size(sl_json_get(group, "coveredResources"));
     }
@@ -226,9 +226,9 @@ static void check_totals(struct sl_field_errs *e, yyjson_val *groups) {
                          "total number of covered resources across all resourceGroups must be ≤ "
                          "%u, got %zu",
                          MAX_RESOURCES_IN_ALL, resources);
-    yyjson_arr_foreach(groups, i, n, group) {
+    yyjson_arr_foreach (groups, i, n, group) {
         size_t pairs = 0;
-        yyjson_arr_foreach(sl_json_get(group, "flavors"), j, m, flavor) {
+        yyjson_arr_foreach (sl_json_get(group, "flavors"), j, m, flavor) {
             pairs += sl_json_size(sl_json_get(flavor, "resources"));
         }
         if (pairs > MAX_PAIRS_OF_GROUP)
@@ -293,8 +293,8 @@ static void names_of_flavors(yyjson_val *spec, struct names *ret) {
     size_t i, j, n, m;
     yyjson_val *group, *flavor;
 
-    yyjson_arr_foreach(sl_json_get(spec, "resourceGroups"), i, n, group) {
-        yyjson_arr_foreach(sl_json_get(group, "flavors"), j, m, flavor) {
+    yyjson_arr_foreach (sl_json_get(spec, "resourceGroups"), i, n, group) {
+        yyjson_arr_foreach (sl_json_get(group, "flavors"), j, m, flavor) {
             (void)add_name(ret, sl_json_str(flavor, "name"));
         }
     }
@@ -304,7 +304,7 @@ static void names_of_list(yyjson_val *list, struct names *ret) {
     size_t i, n;
     yyjson_val *item;
 
-    yyjson_arr_foreach(list, i, n, item) {
+    yyjson_arr_foreach (list, i, n, item) {
         (void)add_name(ret, sl_json_text(item));
     }
 }
@@ -348,14 +348,14 @@ static void check_on_flavors(struct sl_review_call *c, yyjson_val *spec,
 
     if (!sl_check_size(&c->errs, at, checks, SL_MAX_QUEUE_CHECKS))
         return;
-    yyjson_arr_foreach(checks, i, n, check) {
+    yyjson_arr_foreach (checks, i, n, check) {
         const struct sl_path *on_at = SL_PATH(SL_PATH_AT(at, i), "onFlavors");
         yyjson_val *list = sl_json_get(check, "onFlavors");
         yyjson_val *before = sl_json_find(forgiven, "name", sl_json_str(check, "name"));
         if (!sl_check_size(&c->errs, on_at, list, SL_MAX_GROUP_FLAVORS) ||
             (before && same_on_flavors(c, before, check)))
             continue;
-        yyjson_arr_foreach(list, j, m, on) {
+        yyjson_arr_foreach (list, j, m, on) {
             if (!has_name(flavors, sl_json_text(on)))
                 sl_field_unsupported(&c->errs, SL_PATH_AT(on_at, j), sl_bad_json(on), flavors->v,
                                      flavors->n);

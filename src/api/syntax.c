@@ -179,7 +179,7 @@ void sl_check_labels(struct sl_field_errs *e, const struct sl_path *at, yyjson_v
 
     if (!labels)
         return; /* yyjson steps from NULL, if only to stop there */
-    yyjson_obj_foreach(labels, i, n, key, val) {
+    yyjson_obj_foreach (labels, i, n, key, val) {
         sl_check_key_of(e, at, key);
         check_label_value(e, at, val);
     }
@@ -195,7 +195,7 @@ void sl_check_annotations(struct sl_field_errs *e, const struct sl_path *at,
 
     if (!annotations)
         return;
-    yyjson_obj_foreach(annotations, i, n, key, val) {
+    yyjson_obj_foreach (annotations, i, n, key, val) {
         const char *s = sl_json_text(key);
         size_t len = yyjson_get_len(key);
         char lower[512]; /* a longer key is too long in any case */
@@ -228,7 +228,7 @@ static void check_requirement(struct sl_field_errs *e, const struct sl_path *at,
                          "not a valid selector operator");
     }
     sl_check_key_of(e, SL_PATH(at, "key"), sl_json_get(r, "key"));
-    yyjson_arr_foreach(values, i, n, value) {
+    yyjson_arr_foreach (values, i, n, value) {
         check_label_value(e, SL_PATH_AT(values_at, i), value);
     }
 }
@@ -239,7 +239,7 @@ void sl_check_selector(struct sl_field_errs *e, const struct sl_path *at, yyjson
     yyjson_val *r;
 
     sl_check_labels(e, SL_PATH(at, "matchLabels"), sl_json_get(selector, "matchLabels"));
-    yyjson_arr_foreach(sl_json_get(selector, "matchExpressions"), i, n, r) {
+    yyjson_arr_foreach (sl_json_get(selector, "matchExpressions"), i, n, r) {
         check_requirement(e, SL_PATH_AT(list_at, i), r);
     }
 }
@@ -291,7 +291,7 @@ void sl_check_conditions(struct sl_field_errs *e, const struct sl_path *at,
 
     if (!sl_check_size(e, at, conditions, CONDITIONS_MAX))
         return;
-    yyjson_arr_foreach(conditions, i, n, c) {
+    yyjson_arr_foreach (conditions, i, n, c) {
         const struct sl_path *c_at = SL_PATH_AT(at, i);
         const char *type = sl_json_str(c, "type");
         yyjson_val *first = sl_json_find(conditions, "type", type);

@@ -175,7 +175,8 @@ static void check_layers(const struct topology *t) {
                            LAYERS);
     _cleanup_(sl_json_docp) yyjson_doc *d = parse_layers(t, s, at);
     yyjson_val *layers = yyjson_doc_get_root(d);
-    yyjson_arr_foreach(layers, i, n, layer) check_layer(t, SL_PATH_AT(at, i), layer);
+    yyjson_arr_foreach (layers, i, n, layer)
+        check_layer(t, SL_PATH_AT(at, i), layer);
     compare_layers(t, at, layers);
 }
 

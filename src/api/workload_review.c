@@ -18,7 +18,7 @@ int sl_review_workload_mutate(struct sl_review_call *c) {
     if (sl_call_gate(c, SL_G_PARTIAL_ADMISSION))
         return 0;
     sets = yyjson_mut_obj_get(yyjson_mut_obj_get(sl_call_edit(c), "spec"), "podSets");
-    yyjson_mut_arr_foreach(sets, i, n, set) {
+    yyjson_mut_arr_foreach (sets, i, n, set) {
         sl_edit_remove(set, "minCount");
     }
     return 0;
@@ -32,7 +32,7 @@ static void check_containers(struct sl_field_errs *e, const struct sl_path *at,
     size_t i, n;
     yyjson_val *container;
 
-    yyjson_arr_foreach(containers, i, n, container) {
+    yyjson_arr_foreach (containers, i, n, container) {
         const struct sl_path *requests_at = SL_PATH(SL_PATH_AT(at, i), "resources.requests");
         if (yyjson_obj_get(sl_json_at(container, "resources.requests"), "pods"))
             sl_field_invalid(e, SL_PATH_KEY(requests_at, "pods"), sl_bad_str("pods"),
@@ -46,7 +46,7 @@ static void check_podsets(struct sl_review_call *c, const struct sl_path *at, yy
     size_t i, n;
     yyjson_val *set;
 
-    yyjson_arr_foreach(sets, i, n, set) {
+    yyjson_arr_foreach (sets, i, n, set) {
         const struct sl_path *set_at = SL_PATH_AT(at, i);
         const struct sl_path *spec_at = SL_PATH(set_at, "template.spec");
         yyjson_val *spec = sl_json_at(set, "template.spec");
@@ -76,7 +76,7 @@ static void check_usage(struct sl_field_errs *e, const struct sl_path *at, yyjso
 
     if (!usage)
         return;
-    yyjson_obj_foreach(usage, i, n, key, val) {
+    yyjson_obj_foreach (usage, i, n, key, val) {
         const char *resource = sl_json_text(key);
         sl_quantity q;
         if (sl_json_quantity(val, &q) && sl_amount_of_request(resource, q) % count != 0)
@@ -97,7 +97,7 @@ static void check_admission(struct sl_field_errs *e, yyjson_val *admission, yyjs
     }
     if (!sl_check_size(e, list_at, list, SL_MAX_PODSETS))
         return;
-    yyjson_arr_foreach(list, i, n, assigned) {
+    yyjson_arr_foreach (list, i, n, assigned) {
         const struct sl_path *assigned_at = SL_PATH_AT(list_at, i);
         const char *name = sl_json_str(assigned, "name");
         int64_t count = sl_json_int(assigned, "count", 0);
@@ -116,7 +116,7 @@ static size_t podset_names(yyjson_val *sets, const char *ret[SL_MAX_PODSETS], bo
     size_t i, n, len = 0;
     yyjson_val *set;
 
-    yyjson_arr_foreach(sets, i, n, set) {
+    yyjson_arr_foreach (sets, i, n, set) {
         const char *name = sl_json_str(set, "name");
         size_t at = len++;
         for (; sorted && at > 0 && strcmp(ret[at - 1], name) > 0; at--)
@@ -142,7 +142,7 @@ static void check_reclaimable(struct sl_review_call *c, yyjson_val *sets) {
 
     if (!sl_check_size(&c->errs, at, list, SL_MAX_PODSETS))
         return;
-    yyjson_arr_foreach(list, i, n, pod) {
+    yyjson_arr_foreach (list, i, n, pod) {
         const char *name = sl_json_str(pod, "name");
         const struct sl_path *pod_at = SL_PATH_KEY(at, name);
         yyjson_val *set = sl_json_find(sets, "name", name);
@@ -164,7 +164,7 @@ static void check_podset_updates(struct sl_field_errs *e, const struct sl_path *
 
     if (!sl_check_size(e, at, updates, SL_MAX_PODSETS))
         return;
-    yyjson_arr_foreach(updates, i, n, update) {
+    yyjson_arr_foreach (updates, i, n, update) {
         const struct sl_path *update_at = SL_PATH_AT(at, i);
         const char *name = sl_json_str(update, "name");
         if (!sl_json_find(sets, "name", name))
@@ -185,7 +185,7 @@ static void check_checks(struct sl_field_errs *e, yyjson_val *checks, yyjson_val
 
     if (!sl_check_size(e, at, checks, SL_MAX_CHECKS))
         return;
-    yyjson_arr_foreach(checks, i, n, check) {
+    yyjson_arr_foreach (checks, i, n, check) {
         check_podset_updates(e, SL_PATH(SL_PATH_AT(at, i), "podSetUpdates"),
                              sl_json_get(check, "podSetUpdates"), sets);
     }

@@ -33,7 +33,7 @@ static void check_podsets(struct sl_review_call *c) {
         sl_field_invalid(&c->errs, at, sl_bad_json(now), SL_FIELD_IMMUTABLE);
         return;
     }
-    yyjson_arr_foreach(now, i, n, set) {
+    yyjson_arr_foreach (now, i, n, set) {
         char place[24]; /* "spec.podSets.0": a name, not an index, for whatever reason */
         snprintf(place, sizeof(place), "%zu", i);
         if (!same_podset(c, set, yyjson_arr_get(old, i)))
@@ -50,7 +50,7 @@ static bool same_assignments(yyjson_val *now, yyjson_val *old) {
 
     if (sl_json_size(now) != sl_json_size(old))
         return false;
-    yyjson_arr_foreach(now, i, n, assigned) {
+    yyjson_arr_foreach (now, i, n, assigned) {
         if (!sl_json_same_but(assigned, yyjson_arr_get(old, i), topology))
             return false;
     }
@@ -96,7 +96,7 @@ static void check_reclaimable(struct sl_review_call *c) {
 
     if (sl_json_size(now) > SL_MAX_PODSETS || sl_json_size(old) > SL_MAX_PODSETS)
         return; /* refused before, or none of our doing */
-    yyjson_arr_foreach(now, i, n, pod) {
+    yyjson_arr_foreach (now, i, n, pod) {
         const char *name = sl_json_str(pod, "name");
         int64_t count = sl_json_int(pod, "count", 0);
         int64_t before = sl_json_int(sl_json_find(old, "name", name), "count", INT64_MIN);
@@ -104,7 +104,7 @@ static void check_reclaimable(struct sl_review_call *c) {
             sl_field_invalid(&c->errs, SL_PATH(SL_PATH_KEY(at, name), "count"), sl_bad_int(count),
                              "cannot be less then %lld", (long long)before);
     }
-    yyjson_arr_foreach(old, i, n, pod) {
+    yyjson_arr_foreach (old, i, n, pod) {
         const char *name = sl_json_str(pod, "name");
         if (!sl_json_find(now, "name", name) && !is_scaled_down(c, name))
             sl_field_required(&c->errs, SL_PATH_KEY(at, name), "cannot be removed");
@@ -119,7 +119,7 @@ static void check_podset_updates(struct sl_review_call *c) {
     yyjson_val *now = sl_json_at(c->object, "status.admissionChecks"), *before;
     size_t i, n;
 
-    yyjson_arr_foreach(sl_json_at(c->old, "status.admissionChecks"), i, n, before) {
+    yyjson_arr_foreach (sl_json_at(c->old, "status.admissionChecks"), i, n, before) {
         yyjson_val *check = sl_json_find(now, "name", sl_json_str(before, "name"));
         if (i == SL_MAX_CHECKS)
             return;
@@ -140,7 +140,7 @@ static void check_cluster_name(struct sl_review_call *c) {
         (sl_call_gate(c, SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES) &&
          sl_json_annotation(c->object, REPLACEMENT_FOR)))
         return;
-    yyjson_arr_foreach(sl_json_at(c->old, "status.nominatedClusterNames"), i, n, nominated) {
+    yyjson_arr_foreach (sl_json_at(c->old, "status.nominatedClusterNames"), i, n, nominated) {
         if (yyjson_equals_str(nominated, name))
             return;
     }

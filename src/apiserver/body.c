@@ -260,7 +260,7 @@ yyjson_doc *sl_body_read(struct sl_rq *rq) {
     if (type_is(rq, SL_WIRE_TYPE) && protobuf)
         return wire_body(rq);
     if (*rq->content_type && !yaml && !type_is(rq, SL_JSON)) {
-        say_unknown_format(rq, protobuf);
+        say_unknown_format(rq, !type_is(rq, SL_WIRE_TYPE));
         return NULL;
     }
     yyjson_doc *doc =

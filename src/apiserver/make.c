@@ -203,7 +203,7 @@ bool sl_patch_type(struct sl_rq *rq, enum sl_patch_type *ret) {
             if (*ret != SL_PATCH_STRATEGIC || !rq->kind->crd)
                 return true;
         }
-    if (rq->kind->crd && strncmp(rq->content_type, types[2].type, n) == 0)
+    if (rq->kind->crd)
         sl_rq_fail(
             rq, 415, "UnsupportedMediaType",
             "the body of the request was in an unknown format - accepted media types include: "

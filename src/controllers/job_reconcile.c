@@ -202,8 +202,7 @@ void job_changed(struct sl_manager *m, struct rec *r) {
         job_draft_drop(j);
     if (p.phase > JOB_WL_FINISHED && p.wl) {
         follow_gate(m, r, JOB_CONTROLLER, j->more ? j->more->gate : NULL, p.wl);
-        follow_priority(m, r, JOB_CONTROLLER, j->priority_class, j->template->priority_class,
-                        p.wl);
+        follow_priority(m, r, JOB_CONTROLLER, j->priority_class, j->template->priority_class, p.wl);
     }
     if (p.step == JOB_START && !startable(m, j, p.wl))
         return;

@@ -550,8 +550,9 @@ void sl_manager_configure(struct sl_manager *m, const struct sl_settings *settin
         pods_read_again(m);
 }
 
-/* What the last leader wrote may not have come to us yet, by a stream or a list on its way: work that
- * it started would look stopped, and its quota free. We lead from lists that were asked for since. */
+/* What the last leader wrote may not have come to us yet, by a stream or a list on its way: work
+ * that it started would look stopped, and its quota free. We lead from lists that were asked for
+ * since. */
 static const enum rec_kind last_leader_wrote[] = {REC_WORKLOAD, REC_JOB, REC_POD};
 
 void sl_manager_lead(struct sl_manager *m, bool lead) {

@@ -57,8 +57,8 @@ const struct sl_podset_spec *tas_ask(const struct sl_manager *m, const struct wl
 void tas_put_places(const struct sl_manager *m, struct rec_wl *w, struct wl_admission *a);
 /* Holds what the API says of its places. */
 void tas_observe(struct sl_manager *m, struct rec_wl *w);
-/* Finds other places for what is not in 'keep', one for each podset, and holds them. False: there are
- * none, and all is as it was. */
+/* Finds other places for what is not in 'keep', one for each podset, and holds them. False: there
+ * are none, and all is as it was. */
 bool tas_move(struct sl_manager *m, struct rec_wl *w, const struct sl_podset_assignment *as,
               const struct sl_topo_place *keep);
 /* Of all places that are held for it. */

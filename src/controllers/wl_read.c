@@ -49,10 +49,9 @@ static void read_assigned(struct sl_manager *m, struct wl_podset_admission *p, y
     p->v = sl_alloc0(total, sizeof *p->v);
     yyjson_obj_foreach (flavors, i, n, key, val) {
         const char *name = yyjson_get_str(key), *flavor = yyjson_get_str(val);
-        p->v[p->n++] = (struct wl_assigned){sl_sym_put(&m->syms, name),
-                                            sl_sym_put(&m->syms, flavor ? flavor : ""),
-                                            read_amount(name, yyjson_obj_get(usage, name)),
-                                            !yyjson_obj_get(usage, name)};
+        p->v[p->n++] = (struct wl_assigned){
+            sl_sym_put(&m->syms, name), sl_sym_put(&m->syms, flavor ? flavor : ""),
+            read_amount(name, yyjson_obj_get(usage, name)), !yyjson_obj_get(usage, name)};
     }
     yyjson_obj_foreach (usage, i, n, key, val) {
         const char *name = yyjson_get_str(key);

@@ -23,7 +23,8 @@ int sl_doc_fail(const struct sl_build *b, int code, uint32_t line, const char *f
 int sl_build_count(struct sl_build *b, uint32_t n, uint32_t line) _must_check_;
 /* The entries of the stack from 'base' on become the items or pairs of a node. */
 void sl_build_list(struct sl_build *b, uint32_t base, uint32_t line, struct sl_node *ret);
-int sl_build_map(struct sl_build *b, uint32_t base, uint32_t line, struct sl_node *ret) _must_check_;
+int sl_build_map(struct sl_build *b, uint32_t base, uint32_t line,
+                 struct sl_node *ret) _must_check_;
 /* All entries of the stack become the document's roots. */
 void sl_build_roots(struct sl_build *b);
 /* A number as written in decimal (JSON's form, or what YAML resolved to it): INT if it is whole and

@@ -22,7 +22,8 @@ bool sl_is_label_key(const char *s);
 void sl_check_name(struct sl_read *rd, uint32_t line, const char *field, const char *name);
 /* One of matchExpressions; Gt and Lt only for nodes. */
 struct sl_label_rule sl_decode_expression(struct sl_read *rd, const struct sl_node *n, bool node);
-struct sl_selector sl_decode_selector(struct sl_read *rd, const struct sl_node *n, const char *name);
+struct sl_selector sl_decode_selector(struct sl_read *rd, const struct sl_node *n,
+                                      const char *name);
 const struct sl_toleration *sl_decode_tolerations(struct sl_read *rd, const struct sl_node *n,
                                                   uint32_t max, uint32_t *ret_n);
 /* {weight: q} in nano-units; 1 if absent. */

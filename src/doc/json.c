@@ -83,7 +83,7 @@ static int list(struct walk *w, yyjson_val *v, uint32_t depth, struct sl_node *r
     size_t i, n;
     yyjson_val *item;
 
-    yyjson_arr_foreach(v, i, n, item) {
+    yyjson_arr_foreach (v, i, n, item) {
         struct sl_node node;
         int r = value(w, item, depth + 1, &node);
         if (r < 0)
@@ -102,7 +102,7 @@ static int map(struct walk *w, yyjson_val *v, uint32_t depth, struct sl_node *re
     yyjson_val *key, *val;
     int r;
 
-    yyjson_obj_foreach(v, i, n, key, val) {
+    yyjson_obj_foreach (v, i, n, key, val) {
         struct sl_pair pair = {0};
         to_token(w);
         pair.line = w->line;

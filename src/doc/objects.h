@@ -5,8 +5,8 @@
  * config.kueue.x-k8s.io Configuration that change decisions. Lists ("kind: List") are unfolded.
  *
  * What Kueue's schema and webhooks refuse is refused here, with file, line and their words. Fields
- * that no version knows are errors; what only other parts of Kueue need (status, metadata, most of a
- * pod) is passed over. Everything made lives in the caller's arena or in the document, which must
+ * that no version knows are errors; what only other parts of Kueue need (status, metadata, most of
+ * a pod) is passed over. Everything made lives in the caller's arena or in the document, which must
  * both outlive it.
  */
 #ifndef SL_DOC_OBJECTS_H

@@ -1,8 +1,8 @@
 /*
- * Taking typed values out of a document. A struct sl_read carries the file's name, an arena for what
- * is made on the way, and the first error: after it, every getter still returns something harmless
- * (the default, "", 0, an empty list), so that a decoder reads straight through and looks at
- * rd->code once at the end. Errors give file, line and what was expected:
+ * Taking typed values out of a document. A struct sl_read carries the file's name, an arena for
+ * what is made on the way, and the first error: after it, every getter still returns something
+ * harmless (the default, "", 0, an empty list), so that a decoder reads straight through and looks
+ * at rd->code once at the end. Errors give file, line and what was expected:
  *
  *     load.yaml:12: runtime: expected a duration such as 250ms, got "fast"
  *     load.yaml:14: unknown field "intervall" in a class; did you mean "interval"?
@@ -98,7 +98,8 @@ void sl_field_skip(struct sl_fields *f, const char *key);
 /* Reports what nobody asked for: the first of them, or in lenient reading all. */
 void sl_fields_close(struct sl_fields *f);
 
-/* With a default for a field that is absent or wrong. A string whose default is NULL must be given. */
+/* With a default for a field that is absent or wrong. A string whose default is NULL must be given.
+ */
 const char *sl_field_str(struct sl_fields *f, const char *key, const char *otherwise);
 bool sl_field_bool(struct sl_fields *f, const char *key, bool otherwise);
 int64_t sl_field_int(struct sl_fields *f, const char *key, int64_t otherwise, int64_t min,

@@ -18,8 +18,8 @@ struct sl_engine;
 /*
  * The placer seam: asked inside the decision, after quota says yes and before it is charged.
  * Returns whether every podset has a place; a refusal (of which podset, and why) demotes the
- * workload as Kueue's topology does. 'undo' is called when the workload gives its place back; a slice is placed before the one
- * that it replaces has done so. NULL placer: everything has a place.
+ * workload as Kueue's topology does. 'undo' is called when the workload gives its place back; a
+ * slice is placed before the one that it replaces has done so. NULL placer: everything has a place.
  */
 struct sl_placer {
     void *ctx;

@@ -197,8 +197,7 @@ static void link_nodes(struct sl_engine *e) {
         struct node *n = &e->nodes.v[i];
         sl_vec_clear(&n->children);
         n->tree = NONE;
-        n->parent =
-            n->exists && n->parent_name ? node_find(e, true, str(e, n->parent_name)) : NONE;
+        n->parent = n->exists && n->parent_name ? node_find(e, true, str(e, n->parent_name)) : NONE;
     }
     for (uint32_t i = 0; i < e->nodes.n; i++)
         e->nodes.v[i].broken = node_is_broken(e, i);

@@ -56,10 +56,10 @@ enum sl_help_kind {
 };
 
 /*
- * One change. It is judged for this workload alone: as if nobody else waited, for those before it in
- * line are served first. PRIORITY admits it after preempting; START_QUEUE and ACTIVATE take an obstacle
- * away and put it in line; each of the others admits it at once. A number that helps by itself is the
- * smallest: one step less does not.
+ * One change. It is judged for this workload alone: as if nobody else waited, for those before it
+ * in line are served first. PRIORITY admits it after preempting; START_QUEUE and ACTIVATE take an
+ * obstacle away and put it in line; each of the others admits it at once. A number that helps by
+ * itself is the smallest: one step less does not.
  */
 struct sl_help {
     enum sl_help_kind kind;

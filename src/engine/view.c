@@ -93,8 +93,8 @@ uint32_t sl_engine_requests(const struct sl_engine *e, sl_wl_id id, struct sl_ar
         for (uint32_t k = 0; k < x->requests.n; k++)
             v[k] = (struct sl_assigned){str(e, x->requests.v[k].resource), "",
                                         sl_amount_mul(x->requests.v[k].unit, x->count)};
-        ps[p] = (struct sl_podset_assignment){sl_arena_strdup(a, x->name), x->count, v,
-                                              x->requests.n};
+        ps[p] =
+            (struct sl_podset_assignment){sl_arena_strdup(a, x->name), x->count, v, x->requests.n};
     }
     *ret = ps;
     return s->n;

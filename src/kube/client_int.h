@@ -62,7 +62,7 @@ struct sl_xfer {
     SLIST_ENTRY(sl_xfer) link;
     CURL *easy;
     struct sl_xcall *call;
-    struct curl_slist *headers; /* the same for every call with this credential */
+    struct curl_slist *headers;     /* the same for every call with this credential */
     struct curl_slist type, accept; /* the call's own headers, in front of them */
     char type_text[128], accept_text[128];
     uint32_t gen;       /* of the credential that is set; 0: none yet */

@@ -21,7 +21,8 @@ enum sl_method { SL_GET, SL_POST, SL_PUT, SL_PATCH, SL_DELETE };
 #define SL_MERGE_PATCH "application/merge-patch+json"
 #define SL_APPLY_PATCH "application/apply-patch+yaml"
 
-/* Other forms of an answer than the object: of a watch or a single object, of a list, of /api and /apis. */
+/* Other forms of an answer than the object: of a watch or a single object, of a list, of /api and
+ * /apis. */
 #define SL_AS_METADATA "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 #define SL_AS_METADATA_LIST "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 #define SL_AS_DISCOVERY "application/json;as=APIGroupDiscoveryList;g=apidiscovery.k8s.io;v=v2"

@@ -43,8 +43,8 @@ void sl_reflector_metadata_only(struct sl_reflector *r);
 void sl_reflector_free(struct sl_reflector *r);
 /* Has a list ever been completed (a missing API counts)? */
 bool sl_reflector_synced(const struct sl_reflector *r);
-/* The version up to which it has told everything: inside 'synced' that of the list, "" if the API is
- * not there. */
+/* The version up to which it has told everything: inside 'synced' that of the list, "" if the API
+ * is not there. */
 const char *sl_reflector_version(const struct sl_reflector *r);
 /* Does what is due at port->mono. Cheap when nothing is. */
 void sl_reflector_tick(struct sl_reflector *r);

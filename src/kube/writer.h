@@ -20,8 +20,8 @@
  * served first; a higher one only uses what the lower ones leave, but is never starved for ever
  * (one in 16 turns is its). While a lower lane is in use, a higher one is modest: one request at a
  * time, beside those of the first lane, and in the second lane then a rest of four times as long. A
- * server that is short of CPU so spends it on what others wait for, and what waits in the second lane
- * merges meanwhile.
+ * server that is short of CPU so spends it on what others wait for, and what waits in the second
+ * lane merges meanwhile.
  *
  * The owner may call want, want_at, forget and busy in its callbacks, but neither tick nor free.
  * 'next' has to be asked again after every callback of the port.

@@ -1,7 +1,7 @@
 /*
- * Effects: the only way out of a decision. The shell performs them and reports back as facts. Each is
- * a small record; texts for people are made from it by the engine's text functions, in Kueue's words.
- * Pointers live in the effects' own arena until sl_effects_clear.
+ * Effects: the only way out of a decision. The shell performs them and reports back as facts. Each
+ * is a small record; texts for people are made from it by the engine's text functions, in Kueue's
+ * words. Pointers live in the effects' own arena until sl_effects_clear.
  */
 #ifndef SL_MODEL_EFFECT_H
 #define SL_MODEL_EFFECT_H
@@ -11,14 +11,14 @@
 #include "model/specs.h"
 
 enum sl_effect_kind {
-    SL_EFFECT_RESERVE,    /* quota reserved for the assignment; 'admitted' tells if that is all */
-    SL_EFFECT_ADMIT,      /* all checks are ready: admitted */
-    SL_EFFECT_PENDING,    /* looked at and not admitted: QuotaReserved=False with reasons */
-    SL_EFFECT_EVICT,      /* stop it, then report SL_FACT_RELEASED */
-    SL_EFFECT_RELEASE,    /* evicted and stopped: no reservation any more, may it compete again? */
-    SL_EFFECT_UNRESERVE,  /* reservation taken back before it was admitted (stopped or lost queue) */
-    SL_EFFECT_REQUEUED,   /* Requeued=True: may compete again */
-    SL_EFFECT_BACKOFF,    /* requeueState: count and not before when */
+    SL_EFFECT_RESERVE,   /* quota reserved for the assignment; 'admitted' tells if that is all */
+    SL_EFFECT_ADMIT,     /* all checks are ready: admitted */
+    SL_EFFECT_PENDING,   /* looked at and not admitted: QuotaReserved=False with reasons */
+    SL_EFFECT_EVICT,     /* stop it, then report SL_FACT_RELEASED */
+    SL_EFFECT_RELEASE,   /* evicted and stopped: no reservation any more, may it compete again? */
+    SL_EFFECT_UNRESERVE, /* reservation taken back before it was admitted (stopped or lost queue) */
+    SL_EFFECT_REQUEUED,  /* Requeued=True: may compete again */
+    SL_EFFECT_BACKOFF,   /* requeueState: count and not before when */
     SL_EFFECT_DEACTIVATE, /* set spec.active=false, for a cause */
     SL_EFFECT_CHECKS,     /* the list of checks this workload must pass (states reset as said) */
     SL_EFFECT_BLOCKED,    /* cannot even be queued: LocalQueue missing, stopped, ... */
@@ -28,17 +28,17 @@ enum sl_effect_kind {
 
 /* Why a flavor was refused: one record per reason, numbers included. */
 enum sl_why_kind {
-    SL_WHY_EXCEEDS_MAX,       /* request beyond what could ever be available */
-    SL_WHY_NEEDS_MORE,        /* 'amount' more needed in this flavor */
-    SL_WHY_NOT_COVERED,       /* resource unavailable in ClusterQueue */
-    SL_WHY_FLAVOR_MISSING,    /* flavor object not found */
-    SL_WHY_TAINT,             /* untolerated taint */
-    SL_WHY_AFFINITY,          /* node affinity or selector does not match */
-    SL_WHY_PLACE,             /* the placer found no place */
-    SL_WHY_SLICE,             /* the slice it replaces has another flavor */
-    SL_WHY_NO_TOPOLOGY,       /* it wants a place, and the flavor has no topology */
-    SL_WHY_TOPOLOGY_ONLY,     /* it wants none, and the flavor has one */
-    SL_WHY_NO_LEVEL,          /* the flavor's topology has no such level */
+    SL_WHY_EXCEEDS_MAX,    /* request beyond what could ever be available */
+    SL_WHY_NEEDS_MORE,     /* 'amount' more needed in this flavor */
+    SL_WHY_NOT_COVERED,    /* resource unavailable in ClusterQueue */
+    SL_WHY_FLAVOR_MISSING, /* flavor object not found */
+    SL_WHY_TAINT,          /* untolerated taint */
+    SL_WHY_AFFINITY,       /* node affinity or selector does not match */
+    SL_WHY_PLACE,          /* the placer found no place */
+    SL_WHY_SLICE,          /* the slice it replaces has another flavor */
+    SL_WHY_NO_TOPOLOGY,    /* it wants a place, and the flavor has no topology */
+    SL_WHY_TOPOLOGY_ONLY,  /* it wants none, and the flavor has one */
+    SL_WHY_NO_LEVEL,       /* the flavor's topology has no such level */
 };
 
 struct sl_why {
@@ -54,18 +54,18 @@ struct sl_why {
 /* The whole-message outcomes that replace the list of reasons. */
 enum sl_pending_kind {
     SL_PENDING_NO_FIT,
-    SL_PENDING_NO_CANDIDATES,  /* preemption would be needed, and nobody may be preempted */
-    SL_PENDING_PREEMPTION,     /* waits for 'victims' workloads to go */
-    SL_PENDING_OVERLAP,        /* its victims are taken by another preemptor this time */
-    SL_PENDING_LOST_RACE,      /* no longer fits after processing another workload */
+    SL_PENDING_NO_CANDIDATES, /* preemption would be needed, and nobody may be preempted */
+    SL_PENDING_PREEMPTION,    /* waits for 'victims' workloads to go */
+    SL_PENDING_OVERLAP,       /* its victims are taken by another preemptor this time */
+    SL_PENDING_LOST_RACE,     /* no longer fits after processing another workload */
     SL_PENDING_FAILED_CHECKS,
     SL_PENDING_CQ_INACTIVE,
     SL_PENDING_CQ_MISSING,
     SL_PENDING_NS_MISSING,
     SL_PENDING_NS_MISMATCH,
-    SL_PENDING_INVALID,        /* 'text' says what is wrong with the workload itself */
-    SL_PENDING_PODS_READY,     /* blockAdmission: waits for the admitted ones to be ready */
-    SL_PENDING_GATED,          /* would have to preempt, and a preemption gate is closed */
+    SL_PENDING_INVALID,    /* 'text' says what is wrong with the workload itself */
+    SL_PENDING_PODS_READY, /* blockAdmission: waits for the admitted ones to be ready */
+    SL_PENDING_GATED,      /* would have to preempt, and a preemption gate is closed */
     SL_PENDING_COUNT,
 };
 
@@ -126,10 +126,10 @@ struct sl_effect {
         struct {
             enum sl_evict reason;
             enum sl_cause cause;
-            sl_wl_id by; /* preemptor */
+            sl_wl_id by;                     /* preemptor */
             const char *by_uid, *by_job_uid; /* NULL or "": unknown */
-            const char *by_path, *path; /* "/root/.../cq" */
-            const char *text;           /* whole message; NULL: made from the rest where it can be */
+            const char *by_path, *path;      /* "/root/.../cq" */
+            const char *text; /* whole message; NULL: made from the rest where it can be */
         } evict;
         struct {
             enum sl_evict reason;
@@ -140,8 +140,8 @@ struct sl_effect {
             const char *text; /* the message of the eviction */
         } release;
         struct {
-            bool stopped;     /* else missing or terminating */
-            bool local_queue; /* else the ClusterQueue */
+            bool stopped;      /* else missing or terminating */
+            bool local_queue;  /* else the ClusterQueue */
             const char *queue; /* its name; NULL: cq */
         } unreserve;
         struct {

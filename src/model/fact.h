@@ -85,8 +85,8 @@ struct sl_fact {
             enum sl_evict reason; /* of the last eviction, still Evicted=True; NONE: it is not */
             enum sl_cause cause;
             sl_time evicted_at;
-            const char *text;     /* its message */
-            bool held_back;       /* Requeued=False */
+            const char *text; /* its message */
+            bool held_back;   /* Requeued=False */
             int64_t past_exec_s;
         } past;
     };

@@ -41,7 +41,12 @@ struct sl_selector {
     bool nothing;
 };
 
-enum sl_taint_effect { SL_TAINT_ANY, SL_TAINT_NO_SCHEDULE, SL_TAINT_PREFER_NO_SCHEDULE, SL_TAINT_NO_EXECUTE };
+enum sl_taint_effect {
+    SL_TAINT_ANY,
+    SL_TAINT_NO_SCHEDULE,
+    SL_TAINT_PREFER_NO_SCHEDULE,
+    SL_TAINT_NO_EXECUTE
+};
 
 struct sl_taint {
     const char *key, *value;
@@ -54,7 +59,8 @@ struct sl_toleration {
     enum sl_taint_effect effect; /* ANY tolerates every effect */
 };
 
-/* Required node affinity: one term must match; a term is a selector over labels. No terms: matches. */
+/* Required node affinity: one term must match; a term is a selector over labels. No terms: matches.
+ */
 struct sl_affinity {
     const struct sl_selector *terms;
     uint32_t n;
@@ -69,9 +75,11 @@ bool sl_selector_matches(const struct sl_selector *s, const struct sl_labels *l)
 bool sl_taint_tolerated(const struct sl_taint *t, const struct sl_toleration *v, uint32_t n);
 /* "NoSchedule" ...; "" for ANY. */
 const char *sl_taint_effect_name(enum sl_taint_effect e);
-int sl_taint_effect_parse(const char *s, enum sl_taint_effect *ret, struct sl_err *err) _must_check_;
+int sl_taint_effect_parse(const char *s, enum sl_taint_effect *ret,
+                          struct sl_err *err) _must_check_;
 
-/* The text form kubectl -l takes: "a=b,c!=d,e in (x,y),f notin (z),g,!h". Result lives in the arena. */
+/* The text form kubectl -l takes: "a=b,c!=d,e in (x,y),f notin (z),g,!h". Result lives in the
+ * arena. */
 int sl_selector_parse(const char *text, size_t len, struct sl_arena *a, struct sl_selector *ret,
                       struct sl_err *err) _must_check_;
 

@@ -17,11 +17,11 @@
 #define SL_MAX_GROUP_FLAVORS 64
 #define SL_MAX_GROUP_RESOURCES 64
 #define SL_MAX_PODSET_RESOURCES 64
-#define SL_MAX_CHECKS 8         /* per workload */
-#define SL_MAX_QUEUE_CHECKS 64  /* per ClusterQueue */
-#define SL_MAX_COUNT INT32_MAX  /* pods of one podset */
+#define SL_MAX_CHECKS 8        /* per workload */
+#define SL_MAX_QUEUE_CHECKS 64 /* per ClusterQueue */
+#define SL_MAX_COUNT INT32_MAX /* pods of one podset */
 #define SL_MAX_NAME 253
-#define SL_WEIGHT_ONE SL_NANO   /* weights are nano-units: 1 is 1e9 */
+#define SL_WEIGHT_ONE SL_NANO /* weights are nano-units: 1 is 1e9 */
 
 struct sl_flavor_spec {
     const char *name;
@@ -129,16 +129,16 @@ struct sl_podset_spec {
 struct sl_workload_spec {
     const char *ns, *name, *uid, *queue;
     const char *job_uid; /* of the job behind it, "" if unknown */
-    sl_shape_id shape; /* from sl_engine_shape */
+    sl_shape_id shape;   /* from sl_engine_shape */
     int32_t priority, boost;
     sl_time created;
-    bool inactive;             /* spec.active = false */
-    const char *gated_by;      /* admission-gated-by annotation, or the dependencies it waits for */
-    bool preemption_gated;     /* a preemption gate is closed: it may not evict anybody */
-    const char *replaces;      /* the slice whose place it takes: a workload of its namespace, "" */
-    bool on_hold;              /* an integration holds it back */
-    int64_t max_exec_s;        /* 0: no limit */
-    const char *invalid;       /* found unfit before queueing (limits, LimitRange): the message */
+    bool inactive;         /* spec.active = false */
+    const char *gated_by;  /* admission-gated-by annotation, or the dependencies it waits for */
+    bool preemption_gated; /* a preemption gate is closed: it may not evict anybody */
+    const char *replaces;  /* the slice whose place it takes: a workload of its namespace, "" */
+    bool on_hold;          /* an integration holds it back */
+    int64_t max_exec_s;    /* 0: no limit */
+    const char *invalid;   /* found unfit before queueing (limits, LimitRange): the message */
 };
 
 /* The slice that a key "namespace/name" means to a workload of this namespace: its name, within the
@@ -165,7 +165,7 @@ struct sl_resource_weight {
 };
 
 struct sl_config {
-    uint32_t gates; /* bit per enum sl_gate */
+    uint32_t gates;    /* bit per enum sl_gate */
     bool no_admission; /* somebody else admits and preempts; the rest of the life cycle goes on */
     bool no_lifecycle; /* somebody else does that, too: only follow what is reported */
     bool fair_sharing;

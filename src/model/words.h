@@ -117,8 +117,8 @@ enum sl_vocab {
 
 /* The word of a value; "?" out of range. */
 const char *sl_word(enum sl_vocab vocab, int value);
-/* The value of a word (exact spelling; Borrow and Preempt are also read as MayStopSearch). The error
- * lists the words that are allowed. */
+/* The value of a word (exact spelling; Borrow and Preempt are also read as MayStopSearch). The
+ * error lists the words that are allowed. */
 int sl_word_parse(enum sl_vocab vocab, const char *word, int *ret, struct sl_err *err) _must_check_;
 
 #endif

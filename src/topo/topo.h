@@ -5,9 +5,9 @@
  * A topology is a list of node labels from the top level to the lowest. A flavor that names one has
  * a tree of domains, made of the nodes that carry the flavor's labels and a label for every level;
  * a domain is one value of a level within its parent. The lowest domains are the leaves: they have
- * room (what their nodes can hold), and each pod of a workload takes some of it. If the lowest level
- * is the hostname, a leaf is known by the hostname alone, and flavors share it: what one flavor's
- * workloads use, the others' cannot.
+ * room (what their nodes can hold), and each pod of a workload takes some of it. If the lowest
+ * level is the hostname, a leaf is known by the hostname alone, and flavors share it: what one
+ * flavor's workloads use, the others' cannot.
  *
  * Everything is told again whenever it changed; repeating changes nothing. Names are copied.
  * Equal calls give equal answers: domains are ordered by their values, never by time of arrival.
@@ -111,8 +111,8 @@ struct sl_topo_podset {
 /*
  * Finds a place for every podset beside all that is held, and holds it under this key; what the key
  * held before is released. False: 'why' says in Kueue's words why a podset has none, and nothing is
- * held. 'replaces' (0: nobody): the key whose place is to be taken over; it counts as free, and goes
- * on being held until it is released.
+ * held. 'replaces' (0: nobody): the key whose place is to be taken over; it counts as free, and
+ * goes on being held until it is released.
  */
 bool sl_topo_place(struct sl_topo *t, uint64_t key, uint64_t replaces,
                    const struct sl_topo_podset *v, uint32_t n, char *why, size_t why_len);

@@ -235,7 +235,8 @@ int main(int argc, char **argv) {
     pthread_t threads[MAX_CONNECTIONS];
 
     if (!text || !read_lines(text)) {
-        (void)fputs("usage: barewrite CA (CERT KEY | - TOKEN) URL FILE CONNECTIONS (1 to 256)\n", stderr);
+        (void)fputs("usage: barewrite CA (CERT KEY | - TOKEN) URL FILE CONNECTIONS (1 to 256)\n",
+                    stderr);
         return 2;
     }
     args = argv;

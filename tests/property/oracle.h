@@ -2,11 +2,12 @@
  * The oracle: a second, naive implementation of the decision semantics, written from
  * kueue-scheduling.md (section numbers in the comments) and from nothing else. It is slow and plain
  * on purpose: fixed arrays, small integers for names, one literal scheduler cycle after another,
- * every number recomputed from the list of reserved workloads. Its only job is to be obviously right.
+ * every number recomputed from the list of reserved workloads. Its only job is to be obviously
+ * right.
  *
  * Time and cycles: facts change the world at once; orc_cycle(now) first lets every touched tree put
- * sleepers back on the heaps (1.3, without the 1 s batch, and only those that would get further than
- * they are), then runs cycles (1.4 to 1.8) in each tree until one of them changes nothing.
+ * sleepers back on the heaps (1.3, without the 1 s batch, and only those that would get further
+ * than they are), then runs cycles (1.4 to 1.8) in each tree until one of them changes nothing.
  *
  * Not here: admission fair sharing, admission checks, readiness timeouts, topology.
  */
@@ -30,8 +31,8 @@ enum {
     ORC_WLS = 48,
     ORC_PODSETS = 3,
     ORC_GROUPS = 2,
-    ORC_KEYS = 2,   /* label keys and taint keys */
-    ORC_TERMS = 2,  /* of an affinity */
+    ORC_KEYS = 2,  /* label keys and taint keys */
+    ORC_TERMS = 2, /* of an affinity */
     ORC_EVENTS = 1024,
     ORC_TURNS = 5000, /* cycles in one tree until it rests: far more than any history needs */
 };
@@ -44,9 +45,14 @@ static inline int orc_fr(int flavor, int res) {
 
 struct orc_flavor {
     bool exists;
-    int label[ORC_KEYS];                     /* 0: no such label */
-    enum { ORC_TAINT_NONE, ORC_TAINT_NO_SCHEDULE, ORC_TAINT_PREFER, ORC_TAINT_NO_EXECUTE } taint[ORC_KEYS];
-    bool tolerates[ORC_KEYS];                /* the flavor's own tolerations */
+    int label[ORC_KEYS]; /* 0: no such label */
+    enum {
+        ORC_TAINT_NONE,
+        ORC_TAINT_NO_SCHEDULE,
+        ORC_TAINT_PREFER,
+        ORC_TAINT_NO_EXECUTE
+    } taint[ORC_KEYS];
+    bool tolerates[ORC_KEYS]; /* the flavor's own tolerations */
 };
 
 struct orc_quota {
@@ -158,7 +164,7 @@ struct orc_wl {
     enum sl_cause evicted_how;    /* and why that one took it */
     uint64_t evicted_nr;          /* in which order */
     enum sl_evict requeued_false; /* 1.3 back-off: the eviction reason that keeps it away */
-    sl_time preempted_at;         /* by reclaim while borrowing, since the last reservation; -1: not */
+    sl_time preempted_at; /* by reclaim while borrowing, since the last reservation; -1: not */
     sl_time reserved_at;
     int reclaimed[ORC_PODSETS];
     struct orc_assignment got; /* while reserved */
@@ -193,10 +199,10 @@ struct orc_hash {
     } ps[ORC_PODSETS];
 };
 
-/* Queue state of one ClusterQueue, appendix D (the heap is the set of workloads placed there; a hash
- * is remembered, M, as long as somebody who was refused with it sleeps). */
+/* Queue state of one ClusterQueue, appendix D (the heap is the set of workloads placed there; a
+ * hash is remembered, M, as long as somebody who was refused with it sleeps). */
 struct orc_queue {
-    int sticky; /* -1: none */
+    int sticky;          /* -1: none */
     uint64_t generation; /* AllocatableResourceGeneration, 2.6 */
     bool touched;        /* a tree event is due in its tree */
     bool dirty;          /* something about its tree was said since it last came to rest */
@@ -292,8 +298,8 @@ bool orc_fits(const struct orc_snap *s, int cq, const sl_amount *usage);
 
 struct orc_share {
     bool borrowing;
-    bool on[ORC_FRS]; /* where */
-    bool infinite;    /* weight 0 and borrowing */
+    bool on[ORC_FRS];         /* where */
+    bool infinite;            /* weight 0 and borrowing */
     sl_amount over, lendable; /* of the resource for which the ratio is largest */
     int64_t weight;
 };

@@ -100,7 +100,7 @@ static int next_index(const struct orc_wl *w, int p, int r) {
 /* "w3: Preempt, level 1, 2 targets, look 1:" and per podset "cpu fl0 (next 1)". */
 static void say_nomination(const struct cycle *c, const struct entry *e) {
     static const char *const mode[] = {"NoFit", "Preempt", "Fit"}, *const res[] = {"cpu", "memory",
-                                                                                  "gpu", "pods"};
+                                                                                   "gpu", "pods"};
     char line[200];
     size_t at = 0;
 
@@ -480,11 +480,11 @@ static bool worth_waking(const struct orc *o, int w) {
 static bool may_be_woken(const struct orc *o, int w, int cq) {
     const struct orc_wl *wl = &o->wl[w];
     return wl->state == ORC_PENDING && wl->cq == cq && wl->place == ORC_ASLEEP &&
-           wl->requeued_false == SL_EVICT_NONE &&
-           orc_ns_matches(o, cq, o->lq[wl->spec.lq].ns);
+           wl->requeued_false == SL_EVICT_NONE && orc_ns_matches(o, cq, o->lq[wl->spec.lq].ns);
 }
 
-/* With hashing, the first of those that are equal (and in one LocalQueue) speaks for all of them. */
+/* With hashing, the first of those that are equal (and in one LocalQueue) speaks for all of them.
+ */
 static int speaker(const struct orc *o, int w) {
     struct orc_hash mine, theirs;
     int first = w;
@@ -530,8 +530,8 @@ static bool had_a_turn(const struct orc *o, int w, int head) {
             !orc_before(o, v, head))
             continue;
         orc_hash_of(o, v, &theirs);
-        if (v == w || (orc_gate(o, SL_GATE_SCHEDULING_EQUIVALENCE_HASHING) &&
-                       orc_hash_equal(&mine, &theirs)))
+        if (v == w ||
+            (orc_gate(o, SL_GATE_SCHEDULING_EQUIVALENCE_HASHING) && orc_hash_equal(&mine, &theirs)))
             return true;
     }
     return false;

@@ -351,8 +351,7 @@ void orc_set_lq(struct orc *o, int lq, const struct orc_lq *spec) {
         if (old.exists && old.cq != spec->cq)
             drop_all_of(o, lq);
         for (int w = 0; w < o->n_wls; w++)
-            if (o->wl[w].spec.lq == lq &&
-                o->wl[w].requeued_false == SL_EVICT_LOCAL_QUEUE_STOPPED)
+            if (o->wl[w].spec.lq == lq && o->wl[w].requeued_false == SL_EVICT_LOCAL_QUEUE_STOPPED)
                 o->wl[w].requeued_false = SL_EVICT_NONE;
         push_all_of(o, lq);
     }

@@ -107,8 +107,8 @@ static struct granular_mode fits_quota(struct orc_snap *s, int w, int cq, int fr
     m.borrow = orc_borrow_level(s, cq, fr, val, &may_reclaim);
     if (val <= orc_available(s, cq, fr))
         return m;
-    while_borrowing = p->borrow_within != SL_BORROW_NEVER ||
-                      (o->config.fair && p->reclaim != SL_RECLAIM_NEVER);
+    while_borrowing =
+        p->borrow_within != SL_BORROW_NEVER || (o->config.fair && p->reclaim != SL_RECLAIM_NEVER);
     if (s->subtree[cq][fr] < val && !may_reclaim && !while_borrowing)
         return no;
 
@@ -220,8 +220,8 @@ static bool assign_together(struct orc_snap *s, int w, int cq, int first, int la
         const struct orc_group *rg = &node->group[g];
         int start = 0;
         bool asked = false;
-        /* The resume index is that of the first podset; which resource triggers the group is Kueue's
-         * map order, ours is the first declared one that has an index. */
+        /* The resume index is that of the first podset; which resource triggers the group is
+         * Kueue's map order, ours is the first declared one that has an index. */
         for (int i = rg->n_res - 1; i >= 0; i--) {
             asked |= asks[rg->res[i]];
             if (use_record && wl->has_record && wl->tried[first][rg->res[i]] != -2)

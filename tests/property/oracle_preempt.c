@@ -1,6 +1,6 @@
 /*
- * Oracle, section 4: who must go so that a workload fits. Classical (4.3) and fair sharing (4.4), on
- * a snapshot that is left as it was found; and our own rules that keep preemption finite.
+ * Oracle, section 4: who must go so that a workload fits. Classical (4.3) and fair sharing (4.4),
+ * on a snapshot that is left as it was found; and our own rules that keep preemption finite.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@ enum variant { V_SAME_QUEUE, V_HIERARCHY, V_WITHOUT_BORROWING, V_WHILE_BORROWING
 struct candidate {
     int wl;
     enum variant variant;
-    int lca; /* the cohort in whose subtree it was found; -1 in the own queue */
+    int lca;   /* the cohort in whose subtree it was found; -1 in the own queue */
     int klass; /* 0 hierarchy, 1 priority, 2 same queue */
 };
 
@@ -81,8 +81,7 @@ static bool within_allows(const struct search *q, int v) {
     case SL_WITHIN_LOWER:
         return theirs < mine;
     case SL_WITHIN_LOWER_OR_NEWER:
-        return theirs < mine ||
-               (theirs == mine && orc_order_time(o, q->w) < orc_order_time(o, v));
+        return theirs < mine || (theirs == mine && orc_order_time(o, q->w) < orc_order_time(o, v));
     default:
         return false;
     }
@@ -117,8 +116,8 @@ static bool fits(const struct search *q, bool borrowing) {
     for (int fr = 0; fr < ORC_FRS; fr++) {
         if (q->request[fr] <= 0)
             continue;
-        if (!borrowing && q->s->subtree[q->cq][fr] <
-                              sl_amount_add(orc_usage(q->s, q->cq, fr), q->request[fr]))
+        if (!borrowing &&
+            q->s->subtree[q->cq][fr] < sl_amount_add(orc_usage(q->s, q->cq, fr), q->request[fr]))
             return false;
         if (q->request[fr] > orc_available(q->s, q->cq, fr))
             return false;
@@ -400,8 +399,8 @@ static bool first_strategy(const struct search *q, const int *v, int n, struct o
     struct ordering ord;
     int c, mine, theirs;
     /* Judged once, with the incoming workload added and nobody removed. */
-    bool entitled = orc_gate(q->o, SL_GATE_FAIR_SHARING_PREEMPT_WITHIN_NOMINAL) &&
-                    within_nominal(q, q->cq);
+    bool entitled =
+        orc_gate(q->o, SL_GATE_FAIR_SHARING_PREEMPT_WITHIN_NOMINAL) && within_nominal(q, q->cq);
 
     order_candidates(q, &ord, v, n);
     while ((c = next_queue(q, &ord)) >= 0) {

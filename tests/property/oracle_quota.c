@@ -1,6 +1,7 @@
 /*
- * Oracle, section 3: the tree, its formulas and the dominant resource share. Written as the formulas
- * stand in 3.2 and 3.6; quotas are laid out once per snapshot because they do not change within one.
+ * Oracle, section 3: the tree, its formulas and the dominant resource share. Written as the
+ * formulas stand in 3.2 and 3.6; quotas are laid out once per snapshot because they do not change
+ * within one.
  */
 #include <string.h>
 

@@ -11,7 +11,8 @@ static const char *title;
 
 #define CHECK(x)                                                                                   \
     ((x) ? (void)passed++                                                                          \
-         : (void)(failed++, printf("oracle_test: %s: %s:%d: %s\n", title, __FILE__, __LINE__, #x)))
+         : (void)(failed++,                                                                        \
+                  printf("oracle_test: %s: %s:%d: %s\n", title, __FILE__, __LINE__, #x)))
 
 enum { CO = ORC_CQS };
 

@@ -131,16 +131,17 @@ static const char *describe(const struct decision *d, char *out, size_t n) {
 
     if (d->kind == ORC_EV_EVICT) {
         (void)snprintf(out, n, "evict w%d of q%d (%s, %s) by w%d", d->wl, d->cq,
-                       sl_word(SL_VOCAB_EVICT, (int)d->reason), sl_word(SL_VOCAB_CAUSE, (int)d->cause),
-                       d->by);
+                       sl_word(SL_VOCAB_EVICT, (int)d->reason),
+                       sl_word(SL_VOCAB_CAUSE, (int)d->cause), d->by);
         return out;
     }
     at = (size_t)snprintf(out, n, "admit w%d in q%d:", d->wl, d->cq);
     for (int p = 0; p < ORC_PODSETS; p++)
         for (int k = 0; k < ORC_RES && at < n; k++)
             if (d->flavor[p][k] >= 0)
-                at += (size_t)snprintf(out + at, n - at, " %dx[%s fl%d %lld]", d->count[p],
-                                       prop_res_name[k], d->flavor[p][k], (long long)d->amount[p][k]);
+                at +=
+                    (size_t)snprintf(out + at, n - at, " %dx[%s fl%d %lld]", d->count[p],
+                                     prop_res_name[k], d->flavor[p][k], (long long)d->amount[p][k]);
     return out;
 }
 
@@ -152,14 +153,16 @@ static bool same_decision(const struct decision *a, const struct decision *b) {
            memcmp(a->amount, b->amount, sizeof a->amount) == 0;
 }
 
-/* Victims of one preemption are told in any order (4.6), and so is everything a controller evicts. */
+/* Victims of one preemption are told in any order (4.6), and so is everything a controller evicts.
+ */
 static bool swappable(const struct decision *a, const struct decision *b) {
     return a->kind == ORC_EV_EVICT && b->kind == ORC_EV_EVICT && a->reason == b->reason &&
            a->by == b->by && a->wl > b->wl;
 }
 
 /* The decisions in one tree, or (root -1) those not made by the scheduler. */
-static void only(const struct run *r, const struct decisions *all, int root, struct decisions *out) {
+static void only(const struct run *r, const struct decisions *all, int root,
+                 struct decisions *out) {
     out->n = 0;
     for (int i = 0; i < all->n; i++) {
         const struct decision *d = &all->v[i];
@@ -292,8 +295,8 @@ static void compare_queue(struct run *r, const struct orc_snap *s, int cq) {
         prop_fail(r, "%s: oracle: active %d, engine: %d", name, s->active[cq], v.active);
     if (v.reserving != reserving || v.admitted != reserving ||
         (v.active && (v.heap != heap || v.asleep != asleep)))
-        prop_fail(r, "%s: oracle: heap %u asleep %u reserving %u; engine: %u %u %u (%u admitted)", name,
-                  heap, asleep, reserving, v.heap, v.asleep, v.reserving, v.admitted);
+        prop_fail(r, "%s: oracle: heap %u asleep %u reserving %u; engine: %u %u %u (%u admitted)",
+                  name, heap, asleep, reserving, v.heap, v.asleep, v.reserving, v.admitted);
     if (r->o->config.fair) {
         struct orc_share sh = orc_share_of(s, cq);
         if (v.weighted_share != share_ceil(&sh))
@@ -352,7 +355,8 @@ static void check_quota(struct run *r) {
                 top = sl_amount_add(top, q->borrow);
             if (use > top)
                 prop_fail(r, "quota exceeded: node %d uses %lld of %lld (%s of fl%d)", n,
-                          (long long)use, (long long)top, prop_res_name[fr % ORC_RES], fr / ORC_RES);
+                          (long long)use, (long long)top, prop_res_name[fr % ORC_RES],
+                          fr / ORC_RES);
         }
 }
 
@@ -398,8 +402,8 @@ static void count_evictions(struct run *r) {
     uint64_t n = (uint64_t)r->o->n_wls;
 
     for (int i = 0; i < r->o->n_events; i++)
-        r->evictions += r->o->event[i].kind == ORC_EV_EVICT &&
-                        r->o->event[i].reason == SL_EVICT_PREEMPTED;
+        r->evictions +=
+            r->o->event[i].kind == ORC_EV_EVICT && r->o->event[i].reason == SL_EVICT_PREEMPTED;
     if (r->evictions > n * n)
         prop_fail(r, "%llu preemptions among %d workloads without any news",
                   (unsigned long long)r->evictions, r->o->n_wls);
@@ -465,7 +469,7 @@ static bool no_flavor_matches(const struct run *r, int w) {
 
 static void check_explain_one(struct run *r, int w) {
     static const char *const name[SL_VERDICT_COUNT] = {
-        "running", "reserved", "evicting",   "fits",      "preempts", "behind",
+        "running",  "reserved",   "evicting",  "fits",     "preempts", "behind",
         "no quota", "never fits", "no flavor", "back-off", "blocked",  "finished"};
     const struct orc *o = r->o;
     const struct orc_wl *wl = &o->wl[w];
@@ -491,7 +495,8 @@ static void check_explain_one(struct run *r, int w) {
     else {
         out = look(r, w);
         switch (v.kind) {
-        case SL_VERDICT_FITS: /* the tree is at rest: what fits and is looked at has been admitted */
+        case SL_VERDICT_FITS: /* the tree is at rest: what fits and is looked at has been admitted
+                               */
             ok = false;
             break;
         case SL_VERDICT_BEHIND:
@@ -533,8 +538,10 @@ static void check_explain(struct run *r) {
 /* What the engine says it did, for the story. */
 static void tell_effects(struct run *r, const struct sl_effects *fx, const char *who) {
     static const char *const pending[SL_PENDING_COUNT] = {
-        [SL_PENDING_NO_FIT] = "does not fit",       [SL_PENDING_NO_CANDIDATES] = "nobody to preempt",
-        [SL_PENDING_PREEMPTION] = "waits for victims", [SL_PENDING_OVERLAP] = "overlap",
+        [SL_PENDING_NO_FIT] = "does not fit",
+        [SL_PENDING_NO_CANDIDATES] = "nobody to preempt",
+        [SL_PENDING_PREEMPTION] = "waits for victims",
+        [SL_PENDING_OVERLAP] = "overlap",
         [SL_PENDING_LOST_RACE] = "no longer fits",
     };
 
@@ -547,8 +554,8 @@ static void tell_effects(struct run *r, const struct sl_effects *fx, const char 
                   x->kind == SL_EFFECT_PENDING && x->pending.asleep ? ", asleep" : "");
         for (uint32_t k = 0; x->kind == SL_EFFECT_PENDING && k < x->pending.n_why; k++) {
             const struct sl_why *y = &x->pending.why[k];
-            prop_tell(r, "      podset %u %s %s: reason %d, %lld more needed, %u victims", y->podset,
-                      y->flavor, y->resource, (int)y->kind, (long long)y->amount,
+            prop_tell(r, "      podset %u %s %s: reason %d, %lld more needed, %u victims",
+                      y->podset, y->flavor, y->resource, (int)y->kind, (long long)y->amount,
                       x->pending.victims);
         }
     }

@@ -14,8 +14,8 @@ static const char *const label_key[ORC_KEYS] = {"zone", "kind"};
 static const char *const label_value[] = {"", "one", "two"};
 static const char *const taint_key[ORC_KEYS] = {"spot", "old"};
 static const char *const flavor_name[ORC_FLAVORS] = {"fl0", "fl1", "fl2", "fl3"};
-static const char *const node_name[ORC_NODES] = {"q0",  "q1",  "q2",  "q3",  "q4",  "q5",  "q6",
-                                                 "q7",  "co0", "co1", "co2", "co3", "co4", "co5"};
+static const char *const node_name[ORC_NODES] = {"q0", "q1",  "q2",  "q3",  "q4",  "q5",  "q6",
+                                                 "q7", "co0", "co1", "co2", "co3", "co4", "co5"};
 static const char *const lq_name[ORC_LQS] = {"l0", "l1", "l2", "l3", "l4",  "l5",
                                              "l6", "l7", "l8", "l9", "l10", "l11"};
 static const char *const ns_name[ORC_NSS] = {"n0", "n1", "n2"};
@@ -138,7 +138,8 @@ static void tell_quotas(struct run *r, const struct orc_node *n) {
         for (int k = 0; k < n->group[i].n_flavors; k++) {
             sl_buf_init(&b, 1024);
             for (int j = 0; j < n->group[i].n_res; j++) {
-                const struct orc_quota *q = &n->q[orc_fr(n->group[i].flavor[k], n->group[i].res[j])];
+                const struct orc_quota *q =
+                    &n->q[orc_fr(n->group[i].flavor[k], n->group[i].res[j])];
                 sl_buf_printf(&b, " %s ", prop_res_name[n->group[i].res[j]]);
                 tell_amount(&b, q->nominal);
                 if (q->borrow != SL_AMOUNT_NONE) {
@@ -151,7 +152,8 @@ static void tell_quotas(struct run *r, const struct orc_node *n) {
                 }
                 sl_buf_puts(&b, j + 1 < n->group[i].n_res ? "," : "");
             }
-            prop_tell(r, "    group %d %s:%s", i, flavor_name[n->group[i].flavor[k]], sl_buf_str(&b));
+            prop_tell(r, "    group %d %s:%s", i, flavor_name[n->group[i].flavor[k]],
+                      sl_buf_str(&b));
             sl_buf_done(&b);
         }
 }
@@ -182,17 +184,18 @@ void prop_cq(struct run *r, int cq, const struct orc_node *spec, const struct or
     const char *team = team_name[p->team];
     struct sl_label_rule rule = {.key = "team", .op = SL_OP_IN, .values = &team, .n_values = 1};
 
-    prop_tell(r,
-              "queue %s: cohort %s, %s, within %s, reclaim %s, borrow within %s (threshold %s%d), "
-              "when can borrow %s, preempt %s, %s, stop %s, namespaces %d/%d, weight %lld nano",
-              node_name[cq], spec->parent < 0 ? "-" : node_name[spec->parent],
-              sl_word(SL_VOCAB_STRATEGY, (int)p->strategy), sl_word(SL_VOCAB_WITHIN, (int)p->within),
-              sl_word(SL_VOCAB_RECLAIM, (int)p->reclaim),
-              sl_word(SL_VOCAB_BORROW_WITHIN, (int)p->borrow_within), p->has_threshold ? "" : "none ",
-              p->threshold, sl_word(SL_VOCAB_WHEN, (int)p->when_borrow),
-              sl_word(SL_VOCAB_WHEN, (int)p->when_preempt),
-              sl_word(SL_VOCAB_PREFERENCE, (int)p->preference), sl_word(SL_VOCAB_STOP, (int)p->stop),
-              (int)p->selects, p->team, (long long)spec->weight_nano);
+    prop_tell(
+        r,
+        "queue %s: cohort %s, %s, within %s, reclaim %s, borrow within %s (threshold %s%d), "
+        "when can borrow %s, preempt %s, %s, stop %s, namespaces %d/%d, weight %lld nano",
+        node_name[cq], spec->parent < 0 ? "-" : node_name[spec->parent],
+        sl_word(SL_VOCAB_STRATEGY, (int)p->strategy), sl_word(SL_VOCAB_WITHIN, (int)p->within),
+        sl_word(SL_VOCAB_RECLAIM, (int)p->reclaim),
+        sl_word(SL_VOCAB_BORROW_WITHIN, (int)p->borrow_within), p->has_threshold ? "" : "none ",
+        p->threshold, sl_word(SL_VOCAB_WHEN, (int)p->when_borrow),
+        sl_word(SL_VOCAB_WHEN, (int)p->when_preempt),
+        sl_word(SL_VOCAB_PREFERENCE, (int)p->preference), sl_word(SL_VOCAB_STOP, (int)p->stop),
+        (int)p->selects, p->team, (long long)spec->weight_nano);
     tell_quotas(r, spec);
     f.cq = (struct sl_cq_spec){
         .name = node_name[cq],
@@ -269,8 +272,9 @@ static void podset_of(struct podsets *b, int p, const struct orc_podset *in) {
                                  .group = in->group ? "together" : ""};
     for (int res = 0; res < ORC_RES; res++)
         if (in->asks[res])
-            b->req[p][s->n_requests++] = (struct sl_request){
-                prop_res_name[res], (sl_quantity)in->each[res] * (res == 0 ? SL_NANO / 1000 : SL_NANO)};
+            b->req[p][s->n_requests++] =
+                (struct sl_request){prop_res_name[res], (sl_quantity)in->each[res] *
+                                                            (res == 0 ? SL_NANO / 1000 : SL_NANO)};
     s->node_selector.v = b->sel[p];
     s->tolerations = b->tol[p];
     for (int k = 0; k < ORC_KEYS; k++) {
@@ -292,10 +296,11 @@ static void podset_of(struct podsets *b, int p, const struct orc_podset *in) {
         for (int i = 0; i < in->term[t].n; i++) {
             const struct orc_rule *rl = &in->term[t].rule[i];
             bool values = rl->op == ORC_OP_IN || rl->op == ORC_OP_NOT_IN;
-            b->rule[p][t][i] = (struct sl_label_rule){.key = label_key[rl->key],
-                                                      .op = op[rl->op],
-                                                      .values = values ? &label_value[rl->value] : NULL,
-                                                      .n_values = values};
+            b->rule[p][t][i] =
+                (struct sl_label_rule){.key = label_key[rl->key],
+                                       .op = op[rl->op],
+                                       .values = values ? &label_value[rl->value] : NULL,
+                                       .n_values = values};
         }
         b->term[p][t] = (struct sl_selector){b->rule[p][t], (uint32_t)in->term[t].n, false};
     }

@@ -40,7 +40,8 @@ static void random_quotas(struct run *r, struct orc_node *n, int most) {
         for (int f = 0; f < n->group[g].n_flavors; f++)
             for (int k = 0; k < n->group[g].n_res; k++) {
                 int res = n->group[g].res[k];
-                random_quota(r, &n->q[orc_fr(n->group[g].flavor[f], res)], res, n->parent >= 0, most);
+                random_quota(r, &n->q[orc_fr(n->group[g].flavor[f], res)], res, n->parent >= 0,
+                             most);
             }
 }
 
@@ -146,7 +147,9 @@ static struct orc_flavor random_flavor(struct run *r) {
         f.label[k] = prop_one_in(r, 2) ? prop_pick(r, 1, 2) : 0;
         if (prop_one_in(r, 8)) {
             int t = prop_pick(r, 1, 3);
-            f.taint[k] = t == 1 ? ORC_TAINT_NO_SCHEDULE : t == 2 ? ORC_TAINT_PREFER : ORC_TAINT_NO_EXECUTE;
+            f.taint[k] = t == 1   ? ORC_TAINT_NO_SCHEDULE
+                         : t == 2 ? ORC_TAINT_PREFER
+                                  : ORC_TAINT_NO_EXECUTE;
         }
         f.tolerates[k] = prop_one_in(r, 12);
     }
@@ -175,11 +178,10 @@ static struct orc_config random_config(struct run *r) {
         c.strategy[0] = prop_one_in(r, 2) ? SL_FAIR_FINAL_SHARE : SL_FAIR_INITIAL_SHARE;
     }
     if (prop_has(r, PROP_GATES)) {
-        static const enum sl_gate may[] = {SL_GATE_PRIORITY_BOOST,
-                                           SL_GATE_PRIORITY_SORTING_WITHIN_COHORT,
-                                           SL_GATE_SCHEDULING_EQUIVALENCE_HASHING,
-                                           SL_GATE_FAIR_SHARING_PREEMPT_WITHIN_NOMINAL,
-                                           SL_GATE_FAIR_SHARING_PRIORITIZE_NON_BORROWING};
+        static const enum sl_gate may[] = {
+            SL_GATE_PRIORITY_BOOST, SL_GATE_PRIORITY_SORTING_WITHIN_COHORT,
+            SL_GATE_SCHEDULING_EQUIVALENCE_HASHING, SL_GATE_FAIR_SHARING_PREEMPT_WITHIN_NOMINAL,
+            SL_GATE_FAIR_SHARING_PRIORITIZE_NON_BORROWING};
         for (size_t i = 0; i < SL_LEN(may); i++)
             if (prop_one_in(r, 3))
                 c.gates ^= UINT32_C(1) << may[i];
@@ -198,7 +200,8 @@ void prop_world(struct run *r) {
         if (prop_one_in(r, 2))
             r->on |= UINT64_C(1) << f;
     if (!prop_one_in(r, 5))
-        r->on |= UINT64_C(1) << PROP_COHORT | UINT64_C(1) << PROP_PREEMPT | UINT64_C(1) << PROP_PRIORITY;
+        r->on |=
+            UINT64_C(1) << PROP_COHORT | UINT64_C(1) << PROP_PREEMPT | UINT64_C(1) << PROP_PRIORITY;
     if (prop_one_in(r, 4))
         r->on &= ~(UINT64_C(1) << PROP_FAIR);
     if (!prop_one_in(r, 8))
@@ -251,7 +254,9 @@ static void random_placement(struct run *r, struct orc_podset *ps) {
             ps->selector[k] = prop_pick(r, 1, 2);
         if (prop_one_in(r, 2)) {
             int t = prop_pick(r, 1, 5);
-            ps->tol[k] = t == 1 ? ORC_TOL_WRONG_VALUE : t == 2 ? ORC_TOL_NO_SCHEDULE : ORC_TOL_EXISTS;
+            ps->tol[k] = t == 1   ? ORC_TOL_WRONG_VALUE
+                         : t == 2 ? ORC_TOL_NO_SCHEDULE
+                                  : ORC_TOL_EXISTS;
         }
     }
     if (!prop_one_in(r, 10))
@@ -457,9 +462,9 @@ static void step_stop(struct run *r) {
 
     if (!n.exists)
         return;
-    p.stop = p.stop != SL_STOP_NONE  ? SL_STOP_NONE
-             : prop_one_in(r, 2) ? SL_STOP_HOLD
-                                     : SL_STOP_HOLD_AND_DRAIN;
+    p.stop = p.stop != SL_STOP_NONE ? SL_STOP_NONE
+             : prop_one_in(r, 2)    ? SL_STOP_HOLD
+                                    : SL_STOP_HOLD_AND_DRAIN;
     prop_cq(r, cq, &n, &p);
     prop_cycle(r); /* a drain is seen before it is taken back */
 }
@@ -477,8 +482,8 @@ static void step_lq(struct run *r) {
         if (lq.cq != r->o->lq[l].cq)
             prop_lq(r, l, &lq);
     } else if (prop_has(r, PROP_STOP)) {
-        lq.stop = lq.stop != SL_STOP_NONE  ? SL_STOP_NONE
-                  : prop_one_in(r, 2) ? SL_STOP_HOLD
+        lq.stop = lq.stop != SL_STOP_NONE ? SL_STOP_NONE
+                  : prop_one_in(r, 2)     ? SL_STOP_HOLD
                                           : SL_STOP_HOLD_AND_DRAIN;
         prop_lq(r, l, &lq);
     }

@@ -1,7 +1,7 @@
 /*
  * One random history: a world, a list of steps, the engine and the oracle fed with the same facts,
- * and what is compared after every cycle. Everything follows from the seed; a step has a generator of
- * its own, so that leaving steps out (to find a shorter story) leaves the others as they are.
+ * and what is compared after every cycle. Everything follows from the seed; a step has a generator
+ * of its own, so that leaving steps out (to find a shorter story) leaves the others as they are.
  */
 #ifndef SL_TESTS_PROPERTY_PROPERTIES_H
 #define SL_TESTS_PROPERTY_PROPERTIES_H
@@ -56,16 +56,16 @@ enum prop_feature {
 
 struct run {
     uint64_t seed;
-    uint64_t off;             /* features switched off by hand, bit per enum prop_feature */
-    uint64_t on;              /* features of this history */
-    bool skip[PROP_STEPS];    /* steps left out */
-    bool verbose;             /* tell the story */
+    uint64_t off;          /* features switched off by hand, bit per enum prop_feature */
+    uint64_t on;           /* features of this history */
+    bool skip[PROP_STEPS]; /* steps left out */
+    bool verbose;          /* tell the story */
     bool oracle_only;
-    bool explain;             /* also check explanations */
+    bool explain; /* also check explanations */
     struct sl_prng rng;
     struct orc *o;
     struct sl_engine *e;
-    struct sl_engine *plain;  /* the same facts, never asked for explanations; may be NULL */
+    struct sl_engine *plain; /* the same facts, never asked for explanations; may be NULL */
     struct sl_effects fx, fx_plain;
     sl_wl_id id[ORC_WLS];
     sl_time now;

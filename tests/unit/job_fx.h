@@ -63,8 +63,8 @@ static inline void end(struct fixture *f) {
             m->templates.v[i]->refs = 1;
             template_unref(m, m->templates.v[i]);
         }
-    struct sl_map *maps[] = {&m->by_uid, &m->by_owner, &m->job_children, &m->job_prebuilt,
-                             &m->chains, &m->templates_by_hash};
+    struct sl_map *maps[] = {&m->by_uid,       &m->by_owner, &m->job_children,
+                             &m->job_prebuilt, &m->chains,   &m->templates_by_hash};
     for (size_t i = 0; i < SL_LEN(maps); i++)
         sl_map_done(maps[i]);
     sl_vec_free(&m->objs);

@@ -173,10 +173,10 @@ static void reports_of_controllers(void **state) {
                 "supported values: \"a\", \"z\", "
                 "status.admissionChecks[0].podSetUpdates[1].tolerations[1].key: Invalid value: "
                 "\"@\": " KEY_NAME ", status.admissionChecks[0].podSetUpdates[1].annotations: "
-                                   "Invalid value: \"@\": " KEY_NAME
+                "Invalid value: \"@\": " KEY_NAME
                 ", status.admissionChecks[0].podSetUpdates[1].nodeSelector: Invalid "
                 "value: \"@\": " KEY_NAME ", status.admissionChecks[0].podSetUpdates[1].labels: "
-                                          "Invalid value: \"b c\": " LABEL_VALUE "]",
+                "Invalid value: \"b c\": " LABEL_VALUE "]",
         },
     };
 

@@ -186,10 +186,8 @@ static const struct {
      "Requeued=True/LocalQueueRestarted The LocalQueue was restarted after being stopped\n"},
     {{.kind = SL_EFFECT_RELEASE,
       WL,
-      .release = {.reason = SL_EVICT_PREEMPTED,
-                  .was_admitted = true,
-                  .requeued = true,
-                  .text = "was it"}},
+      .release =
+          {.reason = SL_EVICT_PREEMPTED, .was_admitted = true, .requeued = true, .text = "was it"}},
      "QuotaReserved=False/Pending was it\n"
      "Admitted=False/NoReservation The workload has no reservation\n"
      "Requeued=True/Preempted was it\n"},

@@ -219,6 +219,8 @@ class History:
     def wrong(self, kind, name):
         body = self.object(kind, name)
         put(body, *self.rng.choice(WRONG["*"] + 3 * WRONG.get(kind, [])))
+        if kind == "limitranges":  # without a name it gets one at random, and lists have another order on each server
+            body.setdefault("metadata", {"name": name})
         return Step("POST", self.at(kind) + self._query(), json.dumps(body))
 
     def broken(self, kind, name):
@@ -372,6 +374,8 @@ class Memory:
             return {k: self.plain(v, k) for k, v in sorted(value.items()) if not meant(value, k, v)}
         if isinstance(value, list):
             value = [self.plain(v) for v in value]
+            if key == "managedFields":  # the older first: each server has its own time
+                value.sort(key=lambda v: (v.get("manager", ""), v.get("operation", ""), v.get("subresource", "")))
             if key == "causes" and all(v.get("reason") == "FieldManagerConflict" for v in value):
                 value.sort(key=lambda v: (v["message"], v["field"]))  # kube-apiserver has no order of managers
             return value
