@@ -99,7 +99,7 @@ static const char *why_not(struct world *w, const char *pod) {
 /* Whoever opens the last gate may say in the same write where the pods are to stand. */
 static void gates_open(void **state) {
     struct world w;
-    char name[8], node[8], path[100];
+    char name[16], node[16], path[100];
     (void)state;
 
     begin(&w);
