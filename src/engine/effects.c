@@ -20,7 +20,7 @@ struct sl_effect *effect_new(struct sl_engine *e, enum sl_effect_kind kind, uint
     return f;
 }
 
-/* "/root/.../queue" */
+/* "/org/.../queue" */
 char *cq_path(const struct sl_engine *e, uint32_t cq, struct sl_arena *a) {
     uint32_t path[SL_MAX_COHORT_DEPTH + 1], n = 0;
     size_t len = 1;

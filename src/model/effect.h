@@ -128,7 +128,7 @@ struct sl_effect {
             enum sl_cause cause;
             sl_wl_id by;                     /* preemptor */
             const char *by_uid, *by_job_uid; /* NULL or "": unknown */
-            const char *by_path, *path;      /* "/root/.../cq" */
+            const char *by_path, *path;      /* "/org/.../cq" */
             const char *text; /* whole message; NULL: made from the rest where it can be */
         } evict;
         struct {

@@ -112,11 +112,55 @@ def sweep():
             pass  # in use, not ours, or just being made
 
 
+class Administrator:
+    """Somebody who may do everything: through an API server that has `port`, `tls` and `headers`, or by kubectl with
+    `kubeconfig`, a program in the folder `bin`; `dir` is for its cache."""
+
+    headers = {}
+
+    @property
+    def url(self):
+        return f"https://127.0.0.1:{self.port}"
+
+    def kubectl(self, *args, input=None, check=True):
+        """Runs kubectl as administrator and returns its standard output."""
+        run = subprocess.run([self.bin / "kubectl", f"--kubeconfig={self.kubeconfig}",
+                              f"--cache-dir={self.dir / 'cache'}", *map(str, args)],
+                             input=input, capture_output=True, text=True)
+        if check and run.returncode != 0:
+            raise Failure(f"kubectl {' '.join(map(str, args))}: exit {run.returncode}\n{run.stderr}")
+        return run.stdout
+
+    def request(self, method, path, body=None, type="application/json", timeout=10):
+        """One request to the API server, as administrator; returns the object it answers with."""
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=self.tls)
+        try:
+            connection.request(method, path, None if body is None else json.dumps(body),
+                               {"Content-Type": type, "Accept": "application/json", **self.headers})
+            answer = connection.getresponse()
+            text = answer.read().decode()
+        finally:
+            connection.close()
+        if answer.status >= 400:
+            raise Failure(f"{method} {path}: {answer.status} {text}", answer.status)
+        return json.loads(text) if text.startswith(("{", "[")) else text
+
+    def get(self, path):
+        return self.request("GET", path)
+
+    def _try(self, path):
+        """What is at a path, or None, also if the API server does not answer."""
+        try:
+            return self.get(path)
+        except (Failure, OSError, http.client.HTTPException):
+            return None
+
+
 # A quarter of what these programs do is collecting garbage; memory is there for the minutes that a test takes.
 ROOMY = {"GOGC": "300", **os.environ}
 
 
-class Cluster:
+class Cluster(Administrator):
     """One control plane. `dir`, `bin`, `kubeconfig` and `ports` (by component) may be read."""
 
     def __init__(self, dir=None, nodes=0, only=None, cpu="32", memory="128Gi", pods="110",
@@ -136,7 +180,7 @@ class Cluster:
         self.ports = {}
         self.running = {}  # component: [process id, when it began]
         self._children = {}
-        self._tls = None
+        self.tls = None
         self._temporary = dir is None
         self._lock = None
 
@@ -162,8 +206,8 @@ class Cluster:
         return self.dir / "admin.kubeconfig"
 
     @property
-    def url(self):
-        return f"https://127.0.0.1:{self.ports['kube-apiserver']}"
+    def port(self):
+        return self.ports["kube-apiserver"]
 
     # ---- start and stop ----
 
@@ -208,7 +252,7 @@ class Cluster:
             self._lock.close()
             self._lock = None
         if self.dir and not keep:
-            for path in ("etcd", "pki", "log"):
+            for path in ("etcd", "pki", "log", "cache"):
                 shutil.rmtree(self.dir / path, ignore_errors=True)
             for path in [*self.dir.glob("*.kubeconfig"), self.dir / "cluster.json", self.dir / "lock"]:
                 path.unlink(missing_ok=True)
@@ -240,33 +284,6 @@ class Cluster:
         return pid is not None and began(pid) == at
 
     # ---- use ----
-
-    def kubectl(self, *args, input=None, check=True):
-        """Runs kubectl as administrator and returns its standard output."""
-        run = subprocess.run([self.bin / "kubectl", f"--kubeconfig={self.kubeconfig}",
-                              f"--cache-dir={self.dir / 'log' / 'kubectl'}", *map(str, args)],
-                             input=input, capture_output=True, text=True)
-        if check and run.returncode != 0:
-            raise Failure(f"kubectl {' '.join(map(str, args))}: exit {run.returncode}\n{run.stderr}")
-        return run.stdout
-
-    def request(self, method, path, body=None, type="application/json", timeout=10):
-        """One request to the API server, as administrator; returns the object it answers with."""
-        connection = http.client.HTTPSConnection("127.0.0.1", self.ports["kube-apiserver"],
-                                                 timeout=timeout, context=self._tls)
-        try:
-            connection.request(method, path, None if body is None else json.dumps(body),
-                               {"Content-Type": type, "Accept": "application/json"})
-            answer = connection.getresponse()
-            text = answer.read().decode()
-        finally:
-            connection.close()
-        if answer.status >= 400:
-            raise Failure(f"{method} {path}: {answer.status} {text}", answer.status)
-        return json.loads(text) if text.startswith(("{", "[")) else text
-
-    def get(self, path):
-        return self.request("GET", path)
 
     def certificate(self, name, common_name, organization=None, hosts=(), authority="ca"):
         """A certificate of the cluster's authority, or of another one, or (None) a new authority; returns the
@@ -343,8 +360,8 @@ users:
 
     def _load_tls(self):
         pki = self.dir / "pki"
-        self._tls = ssl.create_default_context(cafile=pki / "ca.crt")
-        self._tls.load_cert_chain(pki / "admin.crt", pki / "admin.key")
+        self.tls = ssl.create_default_context(cafile=pki / "ca.crt")
+        self.tls.load_cert_chain(pki / "admin.crt", pki / "admin.key")
 
     def _command(self, name):
         pki, port = self.dir / "pki", self.ports.get(name)
@@ -442,13 +459,6 @@ users:
             return False
         finally:
             connection.close()
-
-    def _try(self, path):
-        """What is at a path, or None, also if the API server does not answer."""
-        try:
-            return self.get(path)
-        except (Failure, OSError, http.client.HTTPException):
-            return None
 
     def _nodes_ready(self):
         """Whether pods can be bound to as many nodes as were asked for."""

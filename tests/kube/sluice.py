@@ -238,7 +238,7 @@ class Api:
             try:
                 if self.connection is None:
                     self.connection = http.client.HTTPSConnection(
-                        "127.0.0.1", self.cluster.ports["kube-apiserver"], timeout=30, context=self.cluster._tls)
+                        "127.0.0.1", self.cluster.ports["kube-apiserver"], timeout=30, context=self.cluster.tls)
                 self.connection.request(method, path, None if body is None else json.dumps(body),
                                         {"Content-Type": type, "Accept": "application/json"})
                 answer = self.connection.getresponse()
@@ -356,7 +356,7 @@ class Watch:
 
     def _follow(self, version):
         connection = http.client.HTTPSConnection("127.0.0.1", self.cluster.ports["kube-apiserver"], timeout=30,
-                                                 context=self.cluster._tls)
+                                                 context=self.cluster.tls)
         try:
             connection.request("GET", f"{self.path}?watch=1&allowWatchBookmarks=true&resourceVersion={version}")
             answer = connection.getresponse()

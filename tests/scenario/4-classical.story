@@ -23,8 +23,8 @@ expect
 
 story A cohort within its subtree takes back what others borrowed
 rules 4.3.2
-cohort left parent=root
-cohort right parent=root
+cohort left parent=org
+cohort right parent=org
 queue a cohort=left reclaim=Any
   quota default cpu=0
 queue b cohort=left
@@ -44,9 +44,9 @@ expect
 
 story A cohort with quota of its own takes it back for its queues
 rules 4.3.2
-cohort guaranteed parent=root
+cohort guaranteed parent=org
   quota default cpu=100m
-queue best-effort cohort=root
+queue best-effort cohort=org
   quota default cpu=0
 queue guaranteed cohort=guaranteed reclaim=Any
   quota default cpu=0
@@ -56,11 +56,11 @@ after 1s
 job g queue=guaranteed cpu=100m
 expect
   preempted be by g InCohortReclamation
-  condition be Evicted=True Preempted "Preempted to accommodate a workload (UID: g, JobUID: UNKNOWN) due to reclamation within the cohort; preemptor path: /root/guaranteed/guaranteed; preemptee path: /root/best-effort"
+  condition be Evicted=True Preempted "Preempted to accommodate a workload (UID: g, JobUID: UNKNOWN) due to reclamation within the cohort; preemptor path: /org/guaranteed/guaranteed; preemptee path: /org/best-effort"
 
 story The advantage of a cohort does not reach into it
 rules 4.3.2 2.4.8
-cohort left parent=root
+cohort left parent=org
 queue a cohort=left reclaim=Any
   quota default cpu=0
 queue b cohort=left
@@ -209,14 +209,14 @@ expect
 
 story A cohort that is back at its subtree loses no more
 rules 4.3.7
-cohort right parent=root
-queue a cohort=root reclaim=Any
+cohort right parent=org
+queue a cohort=org reclaim=Any
   quota default cpu=4
 queue c cohort=right
   quota default cpu=2
 queue e cohort=right
   quota default cpu=0
-queue d cohort=root
+queue d cohort=org
   quota default cpu=0
 job e1 queue=e cpu=1
 job e2 queue=e cpu=2 priority=1
@@ -510,14 +510,14 @@ expect preempted c1 by w1
 
 story A lower cohort is asked before a higher one
 rules 4.3.2 4.3.6
-cohort left parent=root
+cohort left parent=org
 queue a cohort=left reclaim=Any
   quota default cpu=2
 queue b cohort=left
   quota default cpu=0
-queue far cohort=root
+queue far cohort=org
   quota default cpu=0
-queue l cohort=root
+queue l cohort=org
   quota default cpu=1
 job b1 queue=b cpu=2 priority=9
 job f1 queue=far cpu=1

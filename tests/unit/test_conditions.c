@@ -133,11 +133,11 @@ static const struct {
      "BlockedOnPreemptionGates=True/PreemptionGated Workload requires preemption, but it's "
      "gated\n"},
     {EVICT(SL_EVICT_PREEMPTED, SL_CAUSE_IN_CLUSTER_QUEUE, .by_uid = "u", .by_job_uid = "j",
-           .by_path = "/root/cq", .path = "/root/a/b"),
+           .by_path = "/org/cq", .path = "/org/a/b"),
      "Evicted=True/Preempted Preempted to accommodate a workload (UID: u, JobUID: j) due to "
-     "prioritization in the ClusterQueue; preemptor path: /root/cq; preemptee path: /root/a/b\n"
+     "prioritization in the ClusterQueue; preemptor path: /org/cq; preemptee path: /org/a/b\n"
      "Preempted=True/InClusterQueue Preempted to accommodate a workload (UID: u, JobUID: j) due to "
-     "prioritization in the ClusterQueue; preemptor path: /root/cq; preemptee path: /root/a/b\n"},
+     "prioritization in the ClusterQueue; preemptor path: /org/cq; preemptee path: /org/a/b\n"},
     {EVICT(SL_EVICT_PREEMPTED, SL_CAUSE_IN_COHORT_RECLAMATION, .by_uid = ""),
      "Evicted=True/Preempted Preempted to accommodate a workload (UID: UNKNOWN, JobUID: UNKNOWN) "
      "due to "

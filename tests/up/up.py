@@ -11,7 +11,6 @@ words for both.
 The program under test is the one that SL_PROGRAM names, else build/sluice of the repository.
 """
 import base64
-import http.client
 import json
 import pathlib
 import re
@@ -29,7 +28,7 @@ from kube import Failure, until
 from sluice import program, samples
 
 
-class Up:
+class Up(kube.Administrator):
     """One process. `port`, `tls`, `headers`, `dir`, `process` and `ready_after` may be read."""
 
     def __init__(self, controllers=True, flags=(), config=""):
@@ -46,10 +45,6 @@ class Up:
     @property
     def kubeconfig(self):
         return self.dir / "kubeconfig"
-
-    @property
-    def url(self):
-        return f"https://127.0.0.1:{self.port}"
 
     def start(self, seconds=30):
         if not self.dir:
@@ -109,36 +104,6 @@ class Up:
     def log(self, lines=40):
         path = self.dir / "log" if self.dir else None
         return "\n".join(path.read_text(errors="replace").splitlines()[-lines:]) if path and path.exists() else ""
-
-    def kubectl(self, *args, input=None, check=True):
-        """Runs kubectl and returns its standard output."""
-        ran = subprocess.run([self.bin / "kubectl", f"--kubeconfig={self.kubeconfig}", f"--cache-dir={self.dir / 'cache'}",
-                              *map(str, args)], input=input, capture_output=True, text=True)
-        if check and ran.returncode != 0:
-            raise Failure(f"kubectl {' '.join(map(str, args))}: exit {ran.returncode}\n{ran.stderr}")
-        return ran.stdout
-
-    def request(self, method, path, body=None, type="application/json", timeout=10):
-        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=self.tls)
-        try:
-            connection.request(method, path, None if body is None else json.dumps(body),
-                               {"Content-Type": type, "Accept": "application/json", **self.headers})
-            answer = connection.getresponse()
-            text = answer.read().decode()
-        finally:
-            connection.close()
-        if answer.status >= 400:
-            raise Failure(f"{method} {path}: {answer.status} {text}", answer.status)
-        return json.loads(text) if text.startswith(("{", "[")) else text
-
-    def get(self, path):
-        return self.request("GET", path)
-
-    def _try(self, path):
-        try:
-            return self.get(path)
-        except (Failure, OSError, http.client.HTTPException):
-            return None
 
 
 class Queueing:
