@@ -46,3 +46,9 @@ sl_sym sl_sym_put(struct sl_syms *t, const char *s) {
 sl_sym sl_sym_find(const struct sl_syms *t, const char *s) {
     return !s || !*s ? 0 : find(t, sl_hash_str(0, s), s);
 }
+
+void sl_syms_copy(struct sl_syms *to, const struct sl_syms *from) {
+    sl_syms_init(to);
+    for (uint32_t i = 1; i < from->names.n; i++)
+        (void)sl_sym_put(to, from->names.v[i]);
+}

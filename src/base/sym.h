@@ -21,6 +21,8 @@ struct sl_syms {
 
 void sl_syms_init(struct sl_syms *t);
 void sl_syms_done(struct sl_syms *t);
+/* A table with the same names under the same numbers; 'to' is not initialised before. */
+void sl_syms_copy(struct sl_syms *to, const struct sl_syms *from);
 /* NULL and "" give 0. */
 sl_sym sl_sym_put(struct sl_syms *t, const char *s);
 /* The symbol of s, or SL_MAP_NONE if it was never put. */

@@ -18,7 +18,7 @@
 
 #define SL_GRAPH_MAX_VERTICES (UINT32_C(1) << 24)
 #define SL_GRAPH_MAX_DEPTH 64u
-#define SL_GRAPH_MAX_SIZE (INT64_C(1) << 48) /* of one pool; sums of them fit into an int64 */
+#define SL_GRAPH_MAX_SIZE (INT64_C(1) << 48)  /* of one pool; sums of them fit into an int64 */
 #define SL_GRAPH_DIVISIBLE "sluice.divisible" /* a property: the pool is given out by amounts */
 #define SL_GRAPH_CONTAINMENT "containment"
 
@@ -34,11 +34,11 @@ struct sl_prop {
 /* What is said of a vertex. */
 struct sl_vertex_spec {
     const char *type;
-    const char *basename;         /* NULL: the type */
-    const char *name;             /* NULL: basename and id */
-    const char *unit;             /* NULL: none */
-    int64_t id, uniq_id, rank;    /* id and rank -1: none; uniq_id -1: the next free one */
-    int64_t size;                 /* at least 1 */
+    const char *basename;      /* NULL: the type */
+    const char *name;          /* NULL: basename and id */
+    const char *unit;          /* NULL: none */
+    int64_t id, uniq_id, rank; /* id and rank -1: none; uniq_id -1: the next free one */
+    int64_t size;              /* at least 1 */
     bool down;
     const struct sl_prop *props;
     uint32_t n_props;
@@ -49,12 +49,12 @@ struct sl_vertex {
     int64_t id, uniq_id, size;
     int32_t rank;
     sl_sym type, basename, unit;
-    sl_sym name;          /* 0: basename and id; sl_vertex_name puts it together */
-    sl_vtx parent;        /* in containment; SL_VTX_NONE: a root, or in no tree */
+    sl_sym name;           /* 0: basename and id; sl_vertex_name puts it together */
+    sl_vtx parent;         /* in containment; SL_VTX_NONE: a root, or in no tree */
     uint32_t kids, n_kids; /* where its children begin in sl_graph_kids, in the order of linking */
-    uint32_t pos, end;    /* its place in depth-first order; the subtree is [pos, end) */
-    uint32_t props;       /* private: where its properties begin, 0: none */
-    uint16_t depth;       /* 0: the root */
+    uint32_t pos, end;     /* its place in depth-first order; the subtree is [pos, end) */
+    uint32_t props;        /* private: where its properties begin, 0: none */
+    uint16_t depth;        /* 0: the root */
     uint8_t down, removed, divisible;
 };
 
@@ -72,7 +72,8 @@ int sl_graph_add(struct sl_graph *g, const struct sl_vertex_spec *s, sl_vtx *ret
  * kept as edges and not walked. */
 int sl_graph_link(struct sl_graph *g, const char *subsystem, sl_vtx from, sl_vtx to,
                   struct sl_err *err) _must_check_;
-/* A path that is not the one that the names give. */
+/* A path that is not the one that the names give; one that they give anyway is not kept. Parents
+ * are linked before. */
 void sl_graph_set_path(struct sl_graph *g, sl_vtx v, const char *subsystem, const char *path);
 /* Checks and lays out. On failure the graph is not usable: keep a clone where that matters. */
 int sl_graph_seal(struct sl_graph *g, struct sl_err *err) _must_check_;

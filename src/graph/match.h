@@ -27,7 +27,7 @@ int sl_policy_parse(const char *text, struct sl_policy *ret, struct sl_err *err)
 
 struct sl_match_options {
     struct sl_policy policy;
-    const char *filters; /* NULL: SL_MATCH_FILTERS */
+    const char *filters;           /* NULL: SL_MATCH_FILTERS */
     const char *const *subsystems; /* besides containment, which are asked */
     uint32_t n_subsystems;
     int64_t start, end; /* of the graph's time, seconds; end 0: as far as numbers go */
@@ -55,11 +55,11 @@ enum sl_match_op {
 };
 
 enum sl_verdict {
-    SL_MATCHED,  /* grant is filled */
+    SL_MATCHED,     /* grant is filled */
     SL_SATISFIABLE, /* the answer yes to SATISFIABILITY */
-    SL_BUSY,     /* not now */
-    SL_NEVER,    /* not even if everything were up and free */
-    SL_BAD_TIME, /* the duration is negative or longer than the graph's time */
+    SL_BUSY,        /* not now */
+    SL_NEVER,       /* not even if everything were up and free */
+    SL_BAD_TIME,    /* the duration is negative or longer than the graph's time */
 };
 
 enum sl_job_state { SL_JOB_ALLOCATED, SL_JOB_RESERVED, SL_JOB_MATCHED };
@@ -102,11 +102,12 @@ int sl_match_grant(const struct sl_match *m, int64_t jobid, struct sl_grant *ret
 /* SL_ENOENT if there is no such job. */
 int sl_match_cancel(struct sl_match *m, int64_t jobid) _must_check_;
 /* Takes the listed vertices, and what is below them, from an allocated job. *ret_all: nothing is
- * left, and the job is gone. A vertex that the job does not have is an error and nothing changes. */
+ * left, and the job is gone. A vertex that the job does not have is an error and nothing changes.
+ */
 int sl_match_cancel_part(struct sl_match *m, int64_t jobid, const sl_vtx *v, uint32_t n,
                          bool *ret_all, struct sl_err *err) _must_check_;
-/* Says that a job has these vertices: after a restart, or because others gave them. Fails if one is taken. Amounts: 'needs' of the
- * picks; shared picks only say which way it is reached. */
+/* Says that a job has these vertices: after a restart, or because others gave them. Fails if one is
+ * taken. Amounts: 'needs' of the picks; shared picks only say which way it is reached. */
 int sl_match_update(struct sl_match *m, int64_t jobid, const struct sl_pick *v, uint32_t n,
                     int64_t at, int64_t duration, struct sl_err *err) _must_check_;
 /* The same for a job that is there: it has these as well, for as long as it runs. */
@@ -123,7 +124,8 @@ int sl_match_begin(struct sl_match *m, int64_t jobid) _must_check_;
 struct sl_graph *sl_match_grow(struct sl_match *m);
 int sl_match_regraph(struct sl_match *m, struct sl_graph *before, struct sl_err *err) _must_check_;
 /* Takes a subtree out; jobs lose what they had there. */
-int sl_match_shrink(struct sl_match *m, const sl_vtx *v, uint32_t n, struct sl_err *err) _must_check_;
+int sl_match_shrink(struct sl_match *m, const sl_vtx *v, uint32_t n,
+                    struct sl_err *err) _must_check_;
 void sl_match_set_down(struct sl_match *m, sl_vtx v, bool down);
 int sl_match_set_prop(struct sl_match *m, sl_vtx v, const char *key, const char *value,
                       struct sl_err *err) _must_check_;

@@ -3,9 +3,10 @@
  * moment is the total less what the spans that cover it take. Times are whole seconds within the
  * planner's own [start, end).
  *
- * A balanced tree of the points at which something changes, each with the sum of what is taken from it on and the greatest such sum of its subtree:
- * adding and removing a span, the least free amount of a window and the earliest time at which an amount
- * is free for so long are all O(log n), n being the number of points. Pure; not thread-safe.
+ * A balanced tree of the points at which something changes, each with the sum of what is taken from
+ * it on and the greatest such sum of its subtree: adding and removing a span, the least free amount
+ * of a window and the earliest time at which an amount is free for so long are all O(log n), n
+ * being the number of points. Pure; not thread-safe.
  */
 #ifndef SL_GRAPH_PLAN_H
 #define SL_GRAPH_PLAN_H
@@ -39,9 +40,11 @@ uint32_t sl_plan_spans(const struct sl_plan *p);
 uint32_t sl_plan_points(const struct sl_plan *p);
 
 int64_t sl_plan_free_at(const struct sl_plan *p, int64_t at);
-/* The least that is free at any moment of the window. A window that is not within the planner's time: INT64_MIN. */
+/* The least that is free at any moment of the window. A window that is not within the planner's
+ * time: INT64_MIN. */
 int64_t sl_plan_free_during(const struct sl_plan *p, int64_t at, int64_t length);
-/* The earliest time, 'from' or later, from which on amount is free for length; SL_PLAN_NEVER if there is none. */
+/* The earliest time, 'from' or later, from which on amount is free for length; SL_PLAN_NEVER if
+ * there is none. */
 int64_t sl_plan_earliest(const struct sl_plan *p, int64_t from, int64_t length, int64_t amount);
 
 /* Several resources at once: planners of equal time. */

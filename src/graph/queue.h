@@ -10,19 +10,19 @@
  *   hybrid(n)     so do the first n busy ones
  *   conservative  so do all
  *
- * A reservation that nothing has changed for is kept from turn to turn: when something ends early, is added or removed, those that could
- * come earlier are looked at again, in order. A job that can never run is rejected.
- * Several queues take turns job by job, the one that has had the least of late first, so that
- * none starves the others.
+ * A reservation that nothing has changed for is kept from turn to turn: when something ends early,
+ * is added or removed, those that could come earlier are looked at again, in order. A job that can
+ * never run is rejected. Several queues take turns job by job, the one that has had the least of
+ * late first, so that none starves the others.
  */
 #ifndef SL_GRAPH_QUEUE_H
 #define SL_GRAPH_QUEUE_H
 
 #include "graph/match.h"
 
-#define SL_QUEUE_DEPTH 32u        /* jobs looked at in one turn of a queue, by default */
+#define SL_QUEUE_DEPTH 32u /* jobs looked at in one turn of a queue, by default */
 #define SL_QUEUE_MAX_DEPTH 1000000u
-#define SL_QUEUE_RESERVE 64u      /* reservations of hybrid, by default */
+#define SL_QUEUE_RESERVE 64u /* reservations of hybrid, by default */
 #define SL_QUEUE_MAX_RESERVE 100000u
 #define SL_QUEUE_MAX_JOBS (UINT32_C(1) << 24)
 
@@ -31,18 +31,18 @@ enum sl_queue_policy { SL_QUEUE_FCFS, SL_QUEUE_EASY, SL_QUEUE_HYBRID, SL_QUEUE_C
 struct sl_queue_spec {
     const char *name;
     enum sl_queue_policy policy;
-    uint32_t depth;   /* 0: SL_QUEUE_DEPTH */
-    uint32_t reserve; /* hybrid; 0: SL_QUEUE_RESERVE */
+    uint32_t depth;     /* 0: SL_QUEUE_DEPTH */
+    uint32_t reserve;   /* hybrid; 0: SL_QUEUE_RESERVE */
     const char *parent; /* a virtual queue shares the line of this one; NULL: it has its own */
 };
 
 enum sl_selection { SL_SELECT_IMMEDIATE, SL_SELECT_BACKFILL, SL_SELECT_RESERVED };
 
 enum sl_decision_kind {
-    SL_DECIDED_START,    /* it has its resources from now on */
-    SL_DECIDED_RESERVE,  /* it has a reservation, new or at another time than before */
+    SL_DECIDED_START,     /* it has its resources from now on */
+    SL_DECIDED_RESERVE,   /* it has a reservation, new or at another time than before */
     SL_DECIDED_UNRESERVE, /* it had one and has none any more */
-    SL_DECIDED_REJECT,   /* it can never run */
+    SL_DECIDED_REJECT,    /* it can never run */
 };
 
 struct sl_decision {
@@ -78,7 +78,7 @@ void sl_queues_run(struct sl_queues *q, int64_t now, sl_decisions *ret);
 int64_t sl_queues_next(const struct sl_queues *q);
 
 struct sl_waiting {
-    uint32_t place; /* in its line, from 0 */
+    uint32_t place;   /* in its line, from 0 */
     int64_t estimate; /* when it is reserved to start; -1: not known */
 };
 /* False if it does not wait. */

@@ -48,8 +48,8 @@ struct sl_req_spec {
 enum sl_term_kind {
     SL_TERM_ALL, /* no constraint */
     SL_TERM_AND,
-    SL_TERM_OR, /* of none: true, as RFC 31 says */
-    SL_TERM_NOT, /* not all of them */
+    SL_TERM_OR,         /* of none: true, as RFC 31 says */
+    SL_TERM_NOT,        /* not all of them */
     SL_TERM_PROPERTIES, /* has all of them; "^name": has not */
     SL_TERM_HOSTS,
     SL_TERM_RANKS,
@@ -60,9 +60,7 @@ struct sl_term {
     uint32_t n_terms;
     const char *const *names; /* PROPERTIES, HOSTS: hostlists spread out */
     uint32_t n_names;
-    const struct sl_rank_range {
-        int64_t first, last;
-    } *ranks;
+    const struct sl_rank_range { int64_t first, last; } * ranks;
     uint32_t n_ranks;
 };
 
@@ -72,8 +70,8 @@ struct sl_jobspec {
     const struct sl_req_spec *resources;
     uint32_t n_resources;
     struct sl_term constraint;
-    int64_t duration; /* seconds; 0: until the end of the graph */
-    const char *queue; /* attributes.system.queue, NULL: not said */
+    int64_t duration;         /* seconds; 0: until the end of the graph */
+    const char *queue;        /* attributes.system.queue, NULL: not said */
     const char *const *slots; /* the labels that tasks name */
     uint32_t n_slots;
 };
@@ -81,8 +79,9 @@ void sl_jobspec_free(struct sl_jobspec *j);
 void sl_jobspec_freep(struct sl_jobspec **j);
 
 struct sl_request;
-/* Resolves types against the graph and checks what depends on it: a type that the graph does not have, twice the
- * same type side by side, slots in slots, exclusive: false below a slot. The jobspec is not needed afterwards. */
+/* Resolves types against the graph and checks what depends on it: a type that the graph does not
+ * have, twice the same type side by side, slots in slots, exclusive: false below a slot. The
+ * jobspec is not needed afterwards. */
 int sl_request_new(const struct sl_graph *g, const struct sl_jobspec *j, struct sl_request **ret,
                    struct sl_err *err) _must_check_;
 void sl_request_free(struct sl_request *r);
