@@ -130,6 +130,17 @@ static int check_one(struct check *c, const struct sl_req_spec *s, uint32_t dept
                               exclusive || slot || s->exclusive == SL_TRUE);
 }
 
+/* What is wanted inside a slot may not be wanted beside it as well: both would choose from the same. */
+static int check_beside(struct check *c, const struct sl_req_spec *slot,
+                        const struct sl_req_spec *v, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < slot->n_with && v[i].kind == SL_REQ_RESOURCE; k++)
+            if (slot->with[k].type && v[i].type && strcmp(slot->with[k].type, v[i].type) == 0)
+                return sl_err_set(c->err, SL_EINVAL,
+                                  "%.60s is wanted both inside a slot and beside it", v[i].type);
+    return 0;
+}
+
 /* Siblings: each type once, one slot, or only or_slots, or only xor_slots. */
 static int check_siblings(struct check *c, const struct sl_req_spec *v, uint32_t n) {
     uint32_t slots[4] = {0};
@@ -153,6 +164,11 @@ static int check_siblings(struct check *c, const struct sl_req_spec *v, uint32_t
     if (slots[SL_REQ_SLOT] > 1 || kinds > 1)
         return sl_err_set(c->err, SL_EINVAL,
                           "expected one slot in a list, or only or_slots, or only xor_slots");
+    for (uint32_t i = 0; i < n; i++) {
+        int r = v[i].kind == SL_REQ_RESOURCE ? 0 : check_beside(c, &v[i], v, n);
+        if (r < 0)
+            return r;
+    }
     if (slots[SL_REQ_XOR_SLOT] > 0) {
         if (c->xor_list)
             return sl_err_set(c->err, SL_EINVAL, "xor_slot: expected all of them in one list");
