@@ -104,11 +104,16 @@ bool is_below(const struct naive *n, sl_vtx v, sl_vtx top) {
 
 /* ---- jobs and what they hold ---- */
 
-const struct sl_job_info *job_of(const struct naive *n, int64_t jobid) {
+static struct njob *njob_of(const struct naive *n, int64_t jobid) {
     for (uint32_t i = 0; i < n->jobs.n; i++)
-        if (n->jobs.v[i].id == jobid)
+        if (n->jobs.v[i].info.id == jobid)
             return &n->jobs.v[i];
     return NULL;
+}
+
+const struct sl_job_info *job_of(const struct naive *n, int64_t jobid) {
+    const struct njob *j = njob_of(n, jobid);
+    return j ? &j->info : NULL;
 }
 
 uint32_t naive_n_jobs(const struct naive *n) {
@@ -116,7 +121,7 @@ uint32_t naive_n_jobs(const struct naive *n) {
 }
 
 struct sl_job_info naive_nth_job(const struct naive *n, uint32_t i) {
-    return n->jobs.v[i];
+    return n->jobs.v[i].info;
 }
 
 bool naive_job(const struct naive *n, int64_t jobid, struct sl_job_info *ret) {
@@ -147,24 +152,25 @@ static void drop_job(struct naive *n, int64_t jobid) {
     for (uint32_t v = 0; v < n->at.n; v++)
         drop_hold(n, v, jobid);
     for (uint32_t i = 0; i < n->jobs.n; i++)
-        if (n->jobs.v[i].id != jobid)
+        if (n->jobs.v[i].info.id != jobid)
             n->jobs.v[kept++] = n->jobs.v[i];
     n->jobs.n = kept;
 }
 
 int naive_grant(const struct naive *n, int64_t jobid, struct sl_grant *ret) {
-    const struct sl_job_info *j = job_of(n, jobid);
+    const struct njob *j = njob_of(n, jobid);
     if (!j)
         return SL_ENOENT;
-    ret->state = j->state;
-    ret->at = j->at;
-    ret->duration = j->duration;
+    ret->state = j->info.state;
+    ret->at = j->info.at;
+    ret->duration = j->info.duration;
+    ret->n_slots = j->n_slots;
     sl_vec_clear(&ret->picks);
     for (uint32_t i = 0; i < sl_graph_live(n->g); i++) {
         sl_vtx v = sl_graph_at(n->g, i);
         const struct hold *h = hold_of(n, v, jobid);
         if (h)
-            *sl_vec_push(&ret->picks) = (struct sl_pick){v, h->amount, h->exclusive, h->lead};
+            *sl_vec_push(&ret->picks) = (struct sl_pick){v, h->amount, h->exclusive};
     }
     return 0;
 }
@@ -172,7 +178,7 @@ int naive_grant(const struct naive *n, int64_t jobid, struct sl_grant *ret) {
 /* ---- from what was chosen to what is taken ---- */
 
 struct mark {
-    bool on, exclusive, lead;
+    bool on, exclusive;
     int64_t amount;
 };
 
@@ -198,7 +204,6 @@ static struct mark *marks_of(const struct naive *n, const taken_list *taken) {
         const struct taken *t = &taken->v[i];
         m[t->v].on = true;
         m[t->v].exclusive |= t->exclusive;
-        m[t->v].lead |= t->lead;
         m[t->v].amount =
             is_divisible(n, t->v) ? m[t->v].amount + t->amount : vertex_of(n, t->v)->size;
     }
@@ -219,7 +224,7 @@ static void fill_grant(const struct naive *n, const struct mark *m, enum sl_job_
     for (uint32_t i = 0; i < sl_graph_live(n->g); i++) {
         sl_vtx v = sl_graph_at(n->g, i);
         if (m[v].on)
-            *sl_vec_push(&ret->picks) = (struct sl_pick){v, m[v].amount, m[v].exclusive, m[v].lead};
+            *sl_vec_push(&ret->picks) = (struct sl_pick){v, m[v].amount, m[v].exclusive};
     }
 }
 
@@ -230,7 +235,7 @@ static void add_holds(struct naive *n, const struct sl_grant *g, int64_t jobid, 
         struct hold *h = hold_of(n, p->v, jobid);
         if (!h) {
             *sl_vec_push(&n->at.v[p->v].list) =
-                (struct hold){jobid, from, to, p->needs, p->exclusive, p->lead};
+                (struct hold){jobid, from, to, p->needs, p->exclusive};
             continue;
         }
         if (is_divisible(n, p->v) && h->exclusive == p->exclusive)
@@ -238,7 +243,6 @@ static void add_holds(struct naive *n, const struct sl_grant *g, int64_t jobid, 
         else if (p->exclusive)
             h->amount = p->needs;
         h->exclusive |= p->exclusive;
-        h->lead |= p->lead;
     }
 }
 
@@ -263,6 +267,7 @@ static bool attempt(const struct naive *n, const struct sl_jobspec *j, enum when
         if (good) {
             struct mark *m = marks_of(n, &taken);
             fill_grant(n, m, SL_JOB_MATCHED, from, to - from, ret);
+            ret->n_slots = q.n_slots;
             free(m);
         }
         sl_vec_free(&taken);
@@ -286,7 +291,7 @@ static int64_t window_end(const struct naive *n, int64_t at, int64_t duration) {
 static int64_t next_end(const struct naive *n, int64_t t) {
     int64_t next = n->end;
     for (uint32_t i = 0; i < n->jobs.n; i++) {
-        int64_t end = n->jobs.v[i].at + n->jobs.v[i].duration;
+        int64_t end = n->jobs.v[i].info.at + n->jobs.v[i].info.duration;
         if (end > t && end < next)
             next = end;
     }
@@ -329,7 +334,8 @@ int naive_run(struct naive *n, const struct sl_jobspec *j, enum sl_match_op op, 
     *ret_verdict = SL_MATCHED;
     if (ops[op].takes) {
         ret->state = at > now ? SL_JOB_RESERVED : SL_JOB_ALLOCATED;
-        *sl_vec_push(&n->jobs) = (struct sl_job_info){jobid, at, ret->duration, ret->state};
+        *sl_vec_push(&n->jobs) =
+            (struct njob){{jobid, at, ret->duration, ret->state}, ret->n_slots};
         add_holds(n, ret, jobid, at, at + ret->duration);
     }
     return 0;
@@ -346,22 +352,22 @@ int naive_grow_job(struct naive *n, int64_t jobid, const struct sl_jobspec *j, i
     int64_t end = job->at + job->duration;
     bool good = now < end && attempt(n, j, PRESENT, now, end, &more);
     *ret_verdict = good ? SL_MATCHED : SL_BUSY;
-    if (good)
+    if (good) {
         add_holds(n, &more, jobid, job->at, end);
+        njob_of(n, jobid)->n_slots += more.n_slots;
+    }
     sl_vec_free(&more.picks);
     return 0;
 }
 
 int naive_begin(struct naive *n, int64_t jobid) {
-    for (uint32_t i = 0; i < n->jobs.n; i++) {
-        if (n->jobs.v[i].id != jobid)
-            continue;
-        if (n->jobs.v[i].state != SL_JOB_RESERVED)
-            return SL_EINVAL;
-        n->jobs.v[i].state = SL_JOB_ALLOCATED;
-        return 0;
-    }
-    return SL_ENOENT;
+    struct njob *j = njob_of(n, jobid);
+    if (!j)
+        return SL_ENOENT;
+    if (j->info.state != SL_JOB_RESERVED)
+        return SL_EINVAL;
+    j->info.state = SL_JOB_ALLOCATED;
+    return 0;
 }
 
 /* ---- giving back ---- */
@@ -458,7 +464,7 @@ int naive_update(struct naive *n, int64_t jobid, const struct sl_pick *v, uint32
             break;
         int64_t size = vertex_of(n, v[i].v)->size;
         bool amount = is_divisible(n, v[i].v);
-        m[v[i].v] = (struct mark){true, v[i].exclusive, v[i].lead, amount ? v[i].needs : size};
+        m[v[i].v] = (struct mark){true, v[i].exclusive, amount ? v[i].needs : size};
     }
     for (uint32_t i = 0; i < n_v && good; i++)
         for (sl_vtx u = vertex_of(n, v[i].v)->parent; u != SL_VTX_NONE; u = vertex_of(n, u)->parent)
@@ -468,7 +474,7 @@ int naive_update(struct naive *n, int64_t jobid, const struct sl_pick *v, uint32
         good = !m[u].on || can_have(&q, u, &m[u]);
     if (good) {
         fill_grant(n, m, SL_JOB_ALLOCATED, at, q.to - at, &g);
-        *sl_vec_push(&n->jobs) = (struct sl_job_info){jobid, at, q.to - at, SL_JOB_ALLOCATED};
+        *sl_vec_push(&n->jobs) = (struct njob){{jobid, at, q.to - at, SL_JOB_ALLOCATED}, 0};
         add_holds(n, &g, jobid, at, q.to);
     }
     sl_vec_free(&g.picks);
@@ -480,7 +486,7 @@ int naive_update(struct naive *n, int64_t jobid, const struct sl_pick *v, uint32
 
 int naive_shrink(struct naive *n, const sl_vtx *v, uint32_t n_v) {
     for (uint32_t i = n->jobs.n; i-- > 0;) {
-        int64_t jobid = n->jobs.v[i].id;
+        int64_t jobid = n->jobs.v[i].info.id;
         if (!take_from(n, jobid, v, n_v))
             drop_job(n, jobid);
     }

@@ -7,7 +7,7 @@
 /* That a job has a vertex. */
 struct hold {
     int64_t job, from, to, amount;
-    bool exclusive, lead;
+    bool exclusive;
 };
 
 struct holds {
@@ -19,13 +19,18 @@ struct filter {
     char *low;
 };
 
+struct njob {
+    struct sl_job_info info;
+    uint32_t n_slots;
+};
+
 struct naive {
     struct sl_graph *g;
     struct sl_policy policy;
     SL_VEC(struct filter) filters; /* as the text says */
     SL_VEC(char *) subsystems;
     int64_t start, end;
-    SL_VEC(struct sl_job_info) jobs;
+    SL_VEC(struct njob) jobs;
     SL_VEC(struct holds) at; /* by vertex */
 };
 
@@ -87,7 +92,7 @@ enum when {
 struct taken {
     sl_vtx v;
     int64_t amount;
-    bool exclusive, lead;
+    bool exclusive;
 };
 typedef SL_VEC(struct taken) taken_list;
 
@@ -100,6 +105,7 @@ struct question {
     /* Auxiliary subsystems are asked: what was chosen so far, which then counts as taken. */
     bool aux;
     taken_list chosen;
+    uint32_t n_slots; /* that the match is made of */
 };
 
 /* ---- naive_time.c ---- */

@@ -14,22 +14,14 @@ static int64_t perf_class(const struct naive *n, sl_vtx v) {
     return strtol(text, NULL, 10);
 }
 
-static sl_vtx node_above(const struct naive *n, sl_vtx v) {
-    for (v = vertex_of(n, v)->parent; v != SL_VTX_NONE; v = vertex_of(n, v)->parent)
-        if (strcmp(type_of(n, v), "node") == 0)
-            return v;
-    return SL_VTX_NONE;
-}
-
 int64_t score_of(const struct naive *n, sl_vtx v) {
     int64_t score = 2 + vertex_of(n, v)->id;
-    sl_vtx node = n->policy.node_centric ? node_above(n, v) : SL_VTX_NONE;
     if (n->policy.variation)
         return 1 + perf_class(n, v);
-    if (node != SL_VTX_NONE) {
-        const struct sl_vertex *x = vertex_of(n, node);
-        score += (x->id + 2) * 10000 + llabs(x->uniq_id % 10000 - 1);
-    }
+    while (n->policy.node_centric && (v = vertex_of(n, v)->parent) != SL_VTX_NONE)
+        if (strcmp(type_of(n, v), "node") == 0)
+            score +=
+                (vertex_of(n, v)->id + 2) * 10000 + llabs(vertex_of(n, v)->uniq_id % 10000 - 1);
     return score;
 }
 

@@ -9,39 +9,44 @@ static bool counts(const struct question *q, const struct hold *h) {
     return h->from < q->to && q->from < h->to;
 }
 
-/* What jobs hold of a vertex at one moment of the window. */
+/* What jobs hold of a vertex at a moment, by their times. */
 static int64_t held_at(const struct question *q, sl_vtx v, int64_t t) {
     const struct holds *at = &q->n->at.v[v];
     int64_t held = 0;
     for (uint32_t i = 0; i < at->list.n; i++) {
         const struct hold *h = &at->list.v[i];
-        bool always = q->when == PRESENT && job_of(q->n, h->job)->state == SL_JOB_ALLOCATED;
-        if (h->exclusive && counts(q, h) && (always || (h->from <= t && t < h->to)))
+        if (h->exclusive && h->from <= t && t < h->to)
             held += h->amount;
     }
-    for (uint32_t i = 0; i < q->chosen.n; i++)
-        if (q->chosen.v[i].v == v && q->chosen.v[i].exclusive)
-            held += q->chosen.v[i].amount;
     return held;
 }
 
-int64_t free_of(const struct question *q, sl_vtx v) {
+/* The most that is held at any moment of the window, and what is held by jobs that count although
+ * their time does not meet the window, and by what was chosen before. */
+static int64_t most_held(const struct question *q, sl_vtx v) {
     const struct holds *at = &q->n->at.v[v];
-    int64_t size = vertex_of(q->n, v)->size, most = held_at(q, v, q->from);
-    /* what is held rises only where a job begins */
-    for (uint32_t i = 0; i < at->list.n; i++) {
-        int64_t t = at->list.v[i].from;
-        int64_t held = t > q->from && t < q->to ? held_at(q, v, t) : 0;
-        if (held > most)
-            most = held;
+    int64_t most = 0, besides = 0;
+    /* it rises only where a job begins */
+    for (uint32_t i = 0; i < at->list.n && q->when != ANYTIME; i++) {
+        const struct hold *h = &at->list.v[i];
+        int64_t t = h->from > q->from ? h->from : q->from;
+        bool meets = h->from < q->to && q->from < h->to;
+        if (meets && held_at(q, v, t) > most)
+            most = held_at(q, v, t);
+        if (!meets && h->exclusive && counts(q, h))
+            besides += h->amount;
     }
-    if (!is_divisible(q->n, v)) {
-        for (uint32_t i = 0; i < at->list.n; i++)
-            if (at->list.v[i].exclusive && counts(q, &at->list.v[i]))
-                return 0;
-        return most > 0 ? 0 : size;
-    }
-    return most < size ? size - most : 0;
+    for (uint32_t i = 0; i < q->chosen.n; i++)
+        if (q->chosen.v[i].v == v && q->chosen.v[i].exclusive)
+            besides += q->chosen.v[i].amount;
+    return most + besides;
+}
+
+int64_t free_of(const struct question *q, sl_vtx v) {
+    int64_t size = vertex_of(q->n, v)->size, held = most_held(q, v);
+    if (is_divisible(q->n, v))
+        return held < size ? size - held : 0;
+    return held > 0 ? 0 : size;
 }
 
 bool is_touched(const struct question *q, sl_vtx v) {

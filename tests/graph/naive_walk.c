@@ -104,7 +104,7 @@ static struct cands ordered(struct question *q, const struct cands *found, const
 /* ---- what is chosen, in requests that ask auxiliary subsystems ---- */
 
 static void note_subtree(struct question *q, sl_vtx v) {
-    *sl_vec_push(&q->chosen) = (struct taken){v, vertex_of(q->n, v)->size, true, false};
+    *sl_vec_push(&q->chosen) = (struct taken){v, vertex_of(q->n, v)->size, true};
     for (uint32_t i = 0; i < vertex_of(q->n, v)->n_kids; i++)
         note_subtree(q, kid_of(q->n, v, i));
 }
@@ -113,7 +113,7 @@ static void note(struct question *q, const struct cand *c, int64_t amount) {
     if (c->want->type && c->exclusive && !is_divisible(q->n, c->v))
         note_subtree(q, c->v);
     else if (c->want->type)
-        *sl_vec_push(&q->chosen) = (struct taken){c->v, amount, c->exclusive, false};
+        *sl_vec_push(&q->chosen) = (struct taken){c->v, amount, c->exclusive};
     for (uint32_t i = 0; i < c->n_parts; i++)
         note(q, c->parts[i].c, c->parts[i].amount);
 }
@@ -568,12 +568,14 @@ static bool walk(struct question *q, sl_vtx v, const struct wants *list, bool pr
     return true;
 }
 
-static void collect(const struct naive *n, const struct part *p, bool lead, taken_list *ret) {
+static void collect(struct question *q, const struct part *p, taken_list *ret) {
     const struct cand *c = p->c;
     if (c->want->type)
-        *sl_vec_push(ret) = (struct taken){c->v, p->amount, c->exclusive, lead};
+        *sl_vec_push(ret) = (struct taken){c->v, p->amount, c->exclusive};
+    else
+        q->n_slots++;
     for (uint32_t i = 0; i < c->n_parts; i++)
-        collect(n, &c->parts[i], !c->want->type && i == 0, ret);
+        collect(q, &c->parts[i], ret);
 }
 
 bool find_match(struct question *q, const struct wants *top, taken_list *ret) {
@@ -586,7 +588,7 @@ bool find_match(struct question *q, const struct wants *top, taken_list *ret) {
     for (uint32_t i = 0; i < top->n && good; i++)
         good = choose(q, top->v[i], &found, true, &all);
     for (uint32_t i = 0; i < all.n_parts && good; i++)
-        collect(q->n, &all.parts[i], false, ret);
+        collect(q, &all.parts[i], ret);
     sl_vec_free(&q->chosen);
     return good;
 }
