@@ -287,11 +287,15 @@ static int64_t window_end(const struct naive *n, int64_t at, int64_t duration) {
     return duration == 0 || duration > n->end - at ? n->end : at + duration;
 }
 
-/* The next time after t at which a job ends; the end of the graph's time if there is none. */
-static int64_t next_end(const struct naive *n, int64_t t) {
+/* The next time after t at which a job ends; the end of the graph's time if there is none. A job
+ * that overruns is thought to end in the next second. */
+static int64_t next_end(const struct naive *n, int64_t now, int64_t t) {
     int64_t next = n->end;
     for (uint32_t i = 0; i < n->jobs.n; i++) {
-        int64_t end = n->jobs.v[i].info.at + n->jobs.v[i].info.duration;
+        const struct sl_job_info *j = &n->jobs.v[i].info;
+        int64_t end = j->at + j->duration;
+        if (j->state == SL_JOB_ALLOCATED && end <= now)
+            end = now + 1;
         if (end > t && end < next)
             next = end;
     }
@@ -324,7 +328,7 @@ int naive_run(struct naive *n, const struct sl_jobspec *j, enum sl_match_op op, 
         return 0;
     }
     good = now < n->end && attempt(n, j, PRESENT, now, window_end(n, now, j->duration), ret);
-    while (!good && ops[op].later && (at = next_end(n, at)) < n->end)
+    while (!good && ops[op].later && (at = next_end(n, now, at)) < n->end)
         good = attempt(n, j, FUTURE, at, window_end(n, at, j->duration), ret);
     if (!good) {
         bool never = ops[op].tells_never && !is_satisfiable(n, j);
@@ -357,16 +361,6 @@ int naive_grow_job(struct naive *n, int64_t jobid, const struct sl_jobspec *j, i
         njob_of(n, jobid)->n_slots += more.n_slots;
     }
     sl_vec_free(&more.picks);
-    return 0;
-}
-
-int naive_begin(struct naive *n, int64_t jobid) {
-    struct njob *j = njob_of(n, jobid);
-    if (!j)
-        return SL_ENOENT;
-    if (j->info.state != SL_JOB_RESERVED)
-        return SL_EINVAL;
-    j->info.state = SL_JOB_ALLOCATED;
     return 0;
 }
 
@@ -445,6 +439,32 @@ static bool can_have(const struct question *q, sl_vtx v, const struct mark *m) {
     if (m->exclusive && is_divisible(q->n, v))
         return is_free >= m->amount;
     return is_free > 0 && !(m->exclusive && is_touched(q, v));
+}
+
+/* Fails if something of it is still allocated to another job. */
+int naive_begin(struct naive *n, int64_t jobid) {
+    struct njob *j = njob_of(n, jobid);
+    if (!j)
+        return SL_ENOENT;
+    if (j->info.state != SL_JOB_RESERVED)
+        return SL_EINVAL;
+    struct question q = {.n = n,
+                         .when = PRESENT,
+                         .from = j->info.at,
+                         .to = j->info.at + j->info.duration,
+                         .except = j};
+    for (sl_vtx v = 0; v < n->at.n; v++) {
+        const struct hold *h = hold_of(n, v, jobid);
+        struct mark m = {.on = true};
+        if (!h)
+            continue;
+        m.exclusive = h->exclusive;
+        m.amount = h->amount;
+        if (!can_have(&q, v, &m))
+            return SL_ESTALE;
+    }
+    j->info.state = SL_JOB_ALLOCATED;
+    return 0;
 }
 
 int naive_update(struct naive *n, int64_t jobid, const struct sl_pick *v, uint32_t n_v, int64_t at,

@@ -99,10 +99,19 @@ const struct rule rules_verbs[] = {
               /* later it is expected to be gone */
               "reserve 3 slot1{core4} for 10\n"
               "= r 30+10 cluster0{node0{core0:x core1:x core2:x core3:x}}\n"},
-    {"rule_3_6_only_ends_after_now_are_tried", ONE_NODE "alloc 1 slot1{core3} for 10\n"
-                                                        "now 20\n"
-                                                        "reserve 2 slot1{core2} for 10\n"
-                                                        "= busy\n"},
+    {"rule_3_6_a_job_that_overruns_is_thought_to_end_in_the_next_second_ours",
+     ONE_NODE "alloc 1 slot1{core3} for 10\n"
+              "now 20\n"
+              "reserve 2 slot1{core2} for 10\n"
+              "= r 21+10 cluster0{node0{core0:x core1:x}}\n"
+              "begin 2\n"
+              "= stale\n"
+              "job 2\n"
+              "= r 21+10 cluster0{node0{core0:x core1:x}}\n"
+              "cancel 1\n"
+              "begin 2\n"
+              "job 2\n"
+              "= 21+10 cluster0{node0{core0:x core1:x}}\n"},
     {"rule_3_6_an_id_in_use", ONE_NODE "alloc 1 slot1{core1}\n"
                                        "alloc 1 slot1{core1}\n"
                                        "= exists\n"

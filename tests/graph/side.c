@@ -280,7 +280,10 @@ static const char *const verdicts[] = {[SL_MATCHED] = "matched",
 void answer_print(const struct side *s, const struct answer *a, struct sl_buf *out) {
     const char *gap = "";
     if (a->r < 0) {
-        sl_buf_puts(out, a->r == SL_ENOENT ? "no such" : a->r == SL_EEXIST ? "exists" : "error");
+        sl_buf_puts(out, a->r == SL_ENOENT   ? "no such"
+                         : a->r == SL_EEXIST ? "exists"
+                         : a->r == SL_ESTALE ? "stale"
+                                             : "error");
         return;
     }
     if (a->has_grant) {
