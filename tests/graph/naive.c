@@ -354,7 +354,9 @@ int naive_grow_job(struct naive *n, int64_t jobid, const struct sl_jobspec *j, i
     if (job->state != SL_JOB_ALLOCATED)
         return SL_EINVAL;
     int64_t end = job->at + job->duration;
-    bool good = now < end && attempt(n, j, PRESENT, now, end, &more);
+    if (now >= end)
+        return SL_EINVAL;
+    bool good = attempt(n, j, PRESENT, now, end, &more);
     *ret_verdict = good ? SL_MATCHED : SL_BUSY;
     if (good) {
         add_holds(n, &more, jobid, job->at, end);
@@ -470,36 +472,41 @@ int naive_begin(struct naive *n, int64_t jobid) {
 int naive_update(struct naive *n, int64_t jobid, const struct sl_pick *v, uint32_t n_v, int64_t at,
                  int64_t duration) {
     struct sl_grant g = {0};
-    struct question q = {.n = n, .when = FUTURE, .from = at};
-    bool good = true;
+    struct question q = {.n = n, .when = PRESENT, .from = at};
+    int r = 0;
     if (job_of(n, jobid))
         return SL_EEXIST;
     if (n_v == 0 || duration < 0 || duration > n->end - n->start || at < n->start || at >= n->end)
         return SL_EINVAL;
     q.to = window_end(n, at, duration);
     struct mark *m = sl_alloc0(sl_graph_count(n->g) + 1, sizeof(*m));
-    for (uint32_t i = 0; i < n_v && good; i++) {
-        good = pick_is_good(n, &v[i]) && !m[v[i].v].on;
-        if (!good)
+    for (uint32_t i = 0; i < n_v && r >= 0; i++) {
+        if (!pick_is_good(n, &v[i]) || m[v[i].v].on) {
+            r = SL_EINVAL;
             break;
+        }
         int64_t size = vertex_of(n, v[i].v)->size;
         bool amount = is_divisible(n, v[i].v);
         m[v[i].v] = (struct mark){true, v[i].exclusive, amount ? v[i].needs : size};
     }
-    for (uint32_t i = 0; i < n_v && good; i++)
+    for (uint32_t i = 0; i < n_v && r >= 0; i++)
         for (sl_vtx u = vertex_of(n, v[i].v)->parent; u != SL_VTX_NONE; u = vertex_of(n, u)->parent)
             if (!m[u].on)
                 m[u] = (struct mark){.on = true, .amount = vertex_of(n, u)->size};
-    for (sl_vtx u = 0; u < sl_graph_count(n->g) && good; u++)
-        good = !m[u].on || can_have(&q, u, &m[u]);
-    if (good) {
+    for (sl_vtx u = 0; u < sl_graph_count(n->g) && r >= 0; u++)
+        if (m[u].on && !can_have(&q, u, &m[u]))
+            r = SL_EEXIST;
+    for (sl_vtx u = 0; u < sl_graph_count(n->g) && r >= 0; u++)
+        if (m[u].on && m[u].exclusive && !is_divisible(n, u))
+            mark_subtree(n, m, u);
+    if (r >= 0) {
         fill_grant(n, m, SL_JOB_ALLOCATED, at, q.to - at, &g);
         *sl_vec_push(&n->jobs) = (struct njob){{jobid, at, q.to - at, SL_JOB_ALLOCATED}, 0};
         add_holds(n, &g, jobid, at, q.to);
     }
     sl_vec_free(&g.picks);
     free(m);
-    return good ? 0 : SL_EINVAL;
+    return r;
 }
 
 /* ---- the graph changes ---- */

@@ -112,34 +112,34 @@ const struct rule rules_jobs[] = {
      TWO_NODES "alloc 1 slot1{core1 memory3}\n"
                "= 0+100 cluster0{node0{core0:x memory0*3:x}}\n"
                "update 2 0+10 /cluster0/node0/core1:x /cluster0/node0/core0:x\n"
-               "= error\n"
+               "= exists\n"
                "update 2 0+10 /cluster0/node0/memory0*6:x\n"
-               "= error\n"
+               "= exists\n"
                "update 2 0+10 /cluster0/node0:x\n"
-               "= error\n"
+               "= exists\n"
                "update 1 0+10 /cluster0/node1/core0:x\n"
                "= exists\n"
                "update 2 0+10 /cluster0/node0/core0\n"
-               "= error\n"
+               "= exists\n"
                "jobs\n"
                "= ok 1\n"
                "update 2 0+10 /cluster0/node0/memory0*5:x /cluster0/node0/core1:x\n"
                "alloc 3 node1:x\n"
                "= 0+100 cluster0{node1:x{core0:x core1:x memory0*8:x}}\n"
                "update 4 0+10 /cluster0/node1/core0\n"
-               "= error\n"},
+               "= exists\n"},
     {"rule_3_9_update_of_a_touched_one", TWO_NODES "alloc 1 node1{core1}\n"
                                                    "update 2 0+10 /cluster0/node0/core0:x\n"
-                                                   "= error\n"
+                                                   "= exists\n"
                                                    "update 2 0+10 /cluster0/node0/core0\n"
                                                    "job 2\n"
                                                    "= 0+10 cluster0{node0{core0}}\n"},
-    {"rule_3_9_update_has_exactly_what_is_listed",
+    {"rule_3_9_update_takes_what_is_below",
      TWO_NODES "update 1 0+100 /cluster0/node0:x /cluster0/node0/core0:x\n"
                "job 1\n"
-               "= 0+100 cluster0{node0:x{core0:x}}\n"
+               "= 0+100 cluster0{node0:x{core0:x core1:x memory0*8:x}}\n"
                "sums /cluster0\n"
-               "= ok core 1/4 node 1/2 memory 0/16\n"},
+               "= ok core 2/4 node 1/2 memory 8/16\n"},
     {"rule_3_9_update_takes_pools_whole", "time 0 100\n"
                                           "graph cluster0{node0{memory0*8}}\n"
                                           "update 1 0+100 /cluster0/node0/memory0*3:x\n"
@@ -163,7 +163,7 @@ const struct rule rules_jobs[] = {
     {"rule_3_9_a_job_gets_more", TWO_NODES
      "alloc 1 slot1{core1 memory3} for 20\n"
      "now 5\n"
-     "more 1 slot1{core1 memory4}\n"
+     "more 1 node1{slot1{core1 memory4}}\n"
      "= matched\n"
      "job 1\n"
      "= 0+20 cluster0{node0{core0:x core1:x memory0*7:x}}\n"
@@ -181,7 +181,7 @@ const struct rule rules_jobs[] = {
     {"rule_3_9_a_job_that_is_over_gets_no_more", TWO_NODES "alloc 1 slot1{core1} for 5\n"
                                                            "now 5\n"
                                                            "more 1 slot1{core1}\n"
-                                                           "= busy\n"},
+                                                           "= error\n"},
     {"rule_3_9_shrink", TWO_NODES "alloc 1 slot4{core1} for 10\n"
                                   "reserve 2 slot4{core1} for 10\n"
                                   "shrink /cluster0/node0\n"

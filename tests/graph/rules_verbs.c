@@ -145,9 +145,13 @@ const struct rule rules_verbs[] = {
      ONE_NODE "update 1 50+10 /cluster0/node0/core0:x\n"
               "try-later slot1{core4} for 10\n"
               "= m 60+10 cluster0{node0{core0:x core1:x core2:x core3:x}}\n"
-              "update 2 40+10 /cluster0/node0/core0:x\n"
-              "update 3 59+1 /cluster0/node0/core0:x\n"
-              "= error\n"
-              "update 3 60+1 /cluster0/node0/core0:x\n"},
+              "reserve 2 slot1{core4} for 10\n"
+              "= r 60+10 cluster0{node0{core0:x core1:x core2:x core3:x}}\n"
+              "update 3 69+1 /cluster0/node0/core1:x\n"
+              "= exists\n"
+              "update 3 70+1 /cluster0/node0/core1:x\n"
+              /* two jobs cannot be allocated the same, whatever their times */
+              "update 4 70+1 /cluster0/node0/core0:x\n"
+              "= exists\n"},
     {NULL, NULL},
 };

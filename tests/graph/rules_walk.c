@@ -129,7 +129,12 @@ const struct rule rules_walk[] = {
      LOW "graph cluster0{node0{memory0-1*8%}}\n"
          "alloc 1 slot1{memory3}\n"
          "= 0+100 cluster0{node0{memory0*3:x}}\n"
-         "alloc 2 slot2{memory4}\n"
+         /* of the 5 and 8 that are left: 4, 1 and 3, 4; the two that score least */
+         "try slot2{memory4}\n"
+         "= m 0+100 cluster0{node0{memory0*4:x memory1*4:x}}\n"
+         "try slot3{memory4}\n"
+         "= m 0+100 cluster0{node0{memory0*5:x memory1*7:x}}\n"
+         "alloc 2 slot1{memory8}\n"
          "= 0+100 cluster0{node0{memory0*5:x memory1*3:x}}\n"
          "alloc 3 slot1{memory6}\n"
          "= busy\n"
