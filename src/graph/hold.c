@@ -48,6 +48,14 @@ int64_t sl_hold_next_end(const struct sl_match *m, int64_t after) {
     return e ? e->at : SL_PLAN_NEVER;
 }
 
+int64_t sl_hold_next_time(const struct sl_match *m, int64_t now) {
+    const struct sl_ordkey *k;
+    for (uint32_t i = 0; (k = sl_ordset_at(&m->ends, i)) && k->at <= now; i++)
+        if (m->jobs.v[k->id].state == SL_JOB_ALLOCATED)
+            return now + 1;
+    return sl_hold_next_end(m, now);
+}
+
 /* ---- spans ---- */
 
 static uint32_t take_words(struct sl_match *m, uint32_t n) {
@@ -241,6 +249,28 @@ void sl_hold_drop(struct sl_match *m, struct job *j) {
     j->used = false;
     m->n_jobs--;
     *sl_vec_push(&m->free_jobs) = i;
+}
+
+bool sl_hold_is_free(const struct sl_match *m, const struct job *j) {
+    for (uint32_t i = j->spans; i; i = m->spans.v[i].next_of_job) {
+        const struct span *s = &m->spans.v[i];
+        const struct block *b = &m->blocks.v[s->block];
+        uint32_t n = block_words(b);
+        for (uint32_t k = 0; k < n; k++) {
+            uint64_t x = m->held[b->held + k], all = x | m->held[b->held + n + k];
+            if ((m->words.v[s->bits + k] & all) | (m->words.v[s->bits + n + k] & x))
+                return false;
+        }
+    }
+    for (uint32_t i = j->shares; i; i = m->shares.v[i].next_of_job) {
+        const struct pool *p = &m->pools.v[m->shares.v[i].pool];
+        int64_t sum = m->shares.v[i].amount;
+        for (uint32_t k = p->shares; k; k = m->shares.v[k].next)
+            sum += m->shares.v[k].allocated ? m->shares.v[k].amount : 0;
+        if (sum > sl_plan_total(p->plan))
+            return false;
+    }
+    return true;
 }
 
 void sl_hold_begin(struct sl_match *m, struct job *j) {
