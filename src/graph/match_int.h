@@ -317,13 +317,12 @@ void sl_hold_drop(struct sl_match *m, struct job *j);
 /* Takes what a mask says out of a span; the span goes when nothing is left in it. */
 void sl_hold_less(struct sl_match *m, uint32_t span, const uint64_t *bits);
 void sl_hold_share_less(struct sl_match *m, uint32_t share);
-/* Is nothing of a reservation allocated to others? */
-bool sl_hold_is_free(const struct sl_match *m, const struct job *j);
-void sl_hold_begin(struct sl_match *m, struct job *j);
+/* False, and nothing changes, if something of it is still allocated to others. */
+bool sl_hold_begin(struct sl_match *m, struct job *j);
 /* The first end of a job after a time; SL_PLAN_NEVER if there is none. */
 int64_t sl_hold_next_end(const struct sl_match *m, int64_t after);
-/* The same, but a job that overruns is thought to end in the next second. */
-int64_t sl_hold_next_time(const struct sl_match *m, int64_t now);
+/* The first time after now at which something ends or, because it overruns, is thought to end. */
+int64_t sl_hold_first_end(const struct sl_match *m, int64_t now);
 /* Is anything left of it? */
 static inline bool sl_hold_empty(const struct job *j) {
     return j->spans == 0 && j->shares == 0;

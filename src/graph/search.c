@@ -210,7 +210,7 @@ static bool nodes_later(struct walk *w, int64_t now, int64_t *ret_at) {
     qsort(all.v, all.n, sizeof(*all.v), by_time);
     *ret_at = SL_PLAN_NEVER;
     uint32_t i = 0;
-    for (int64_t end = sl_hold_next_time(m, now); end != SL_PLAN_NEVER && end < m->end;) {
+    for (int64_t end = sl_hold_first_end(m, now); end != SL_PLAN_NEVER && end < m->end;) {
         for (; i < all.n && all.v[i].at <= end; i++)
             have += all.v[i].more;
         if (have >= least) {
@@ -253,7 +253,7 @@ bool sl_search_later(struct sl_match *m, const struct sl_request *r, int64_t now
             return walk_or_ask(&w, ret);
         }
     }
-    for (int64_t at = sl_hold_next_time(m, now); at < m->end; at = sl_hold_next_end(m, at)) {
+    for (int64_t at = sl_hold_first_end(m, now); at < m->end; at = sl_hold_next_end(m, at)) {
         if (!sl_search_window(m, r, at, WHEN_FUTURE, ret_w))
             return false;
         if (sl_search_at(m, r, ret_w, ret))
