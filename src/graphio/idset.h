@@ -22,11 +22,6 @@ void sl_idset_done(struct sl_idset *s);
 int sl_idset_add(struct sl_idset *s, const char *text, struct sl_err *err) _must_check_;
 bool sl_idset_has(const struct sl_idset *s, int64_t id);
 uint64_t sl_idset_count(const struct sl_idset *s);
-/* The i-th of them, i below the count. */
-int64_t sl_idset_at(const struct sl_idset *s, uint64_t i);
-/* How many are smaller; id must be in the set. */
-uint64_t sl_idset_place(const struct sl_idset *s, int64_t id);
-
 /* "0-3,7" from numbers in ascending order; equal ones are written as often as they come. */
 void sl_ids_write(const int64_t *ids, uint32_t n, struct sl_buf *out);
 

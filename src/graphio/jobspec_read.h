@@ -22,5 +22,7 @@ int sl_jobspec_load(const char *path, struct sl_jobspec **ret, struct sl_err *er
  * Sets live in the arena. */
 int sl_count_parse(const char *text, struct sl_arena *a, struct sl_count *ret,
                    struct sl_err *err) _must_check_;
+/* What is wrong with the numbers of a range, "" if nothing is. */
+const char *sl_count_fault(const struct sl_count *c);
 
 #endif
