@@ -69,13 +69,13 @@ struct sl_pick {
     sl_vtx v;
     int64_t needs; /* how much of it */
     bool exclusive;
-    bool lead; /* the first vertex of a slot */
 };
 
 /* Of a job, or of a match that took nothing. */
 struct sl_grant {
     enum sl_job_state state;
     int64_t at, duration;
+    uint32_t n_slots; /* that were made; 0 if the request has none */
     /* Depth-first, parents before their children, the root first. */
     SL_VEC(struct sl_pick) picks;
 };

@@ -1,0 +1,43 @@
+/* A compiled request, as the matcher walks it. */
+#ifndef SL_GRAPH_REQUEST_INT_H
+#define SL_GRAPH_REQUEST_INT_H
+
+#include "graph/request.h"
+
+#define REQ_NONE UINT32_MAX
+
+struct req {
+    sl_sym type;           /* of a resource; 0: a slot */
+    enum sl_req_kind kind; /* no XOR_SLOT is left */
+    enum sl_tristate exclusive;
+    struct sl_count count;
+    uint32_t most;         /* the greatest allowed count */
+    uint32_t with, n_with; /* wanted inside: siblings stand side by side */
+    uint32_t slot;         /* the first slot among them, or REQ_NONE */
+    uint64_t id;           /* its number, for tables by request */
+};
+
+/* One of the alternatives that several xor_slots give; usually the only one. */
+struct variant {
+    uint32_t top, n_top;
+    uint32_t slot; /* the first slot among the top ones, or REQ_NONE */
+};
+
+struct sl_request {
+    struct sl_arena arena;
+    SL_VEC(struct req) reqs;
+    SL_VEC(struct variant) variants;
+    SL_VEC(const char *) types; /* names of types, to tell requests of another graph */
+    SL_VEC(sl_sym) type_syms;
+    struct sl_term constraint;
+    int64_t duration;
+    const char *key; /* all that matters, as bytes: equal keys, equal answers */
+    uint32_t key_len;
+    uint32_t constraint_at; /* where the constraint begins in the key */
+    uint64_t class;
+};
+
+/* Does the constraint of a request hold for a vertex? Host names are sorted in it. */
+bool sl_term_holds(const struct sl_term *t, const struct sl_graph *g, sl_vtx v);
+
+#endif
