@@ -25,6 +25,7 @@ bool sl_match_format_parse(const char *word, enum sl_match_format *ret);
 struct sl_match_writer {
     enum sl_match_format format;
     bool omitted;      /* a shorthand has left something out: from then on each of them says so */
+    bool nslots;       /* rv1: "execution" also says how many slots there are (RFC 20) */
     const char *queue; /* rv1: goes into "attributes"; NULL: none */
     /* The sums of a vertex's filter, as sl_match_sums gives them; NULL: no "agfilter". */
     uint32_t (*sums)(const void *ctx, sl_vtx v, struct sl_filter_sum *ret, uint32_t max);
