@@ -1,0 +1,284 @@
+/*
+ * What the files of the matcher share.
+ *
+ * Places. The matcher walks positions of the depth-first order, not vertices: a subtree is an
+ * interval. Positions are grouped into blocks: a node with all below it is one block, and every
+ * other vertex is one by itself. What a job holds in a block is a span: two masks with a bit per
+ * position (exclusive, shared) and the time. Which vertices of a node are free in a window is then
+ * the OR of a few words, whatever the number of its cores.
+ *
+ * Now and later. What is allocated counts for the present whatever its time, so it is kept as one
+ * mask per block ('held') and as sums per inner vertex ('room'), which change only when something
+ * is allocated or freed. Reservations are seen through the spans alone.
+ */
+#ifndef SL_GRAPH_MATCH_INT_H
+#define SL_GRAPH_MATCH_INT_H
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/ordset.h"
+#include "graph/match.h"
+#include "graph/plan.h"
+#include "graph/request_int.h"
+
+#define NONE UINT32_MAX
+#define BLOCK_MAX 4096u /* positions; a larger node is many blocks */
+#define BLOCK_WORDS (BLOCK_MAX / 64)
+#define TYPES_MAX 16u /* types that sums are kept of */
+#define CACHE_SIZE 256u
+#define CACHE_KEY_MAX 4096u
+
+/* ---- layout: rebuilt when the graph changes ---- */
+
+struct spot { /* one per position */
+    sl_vtx v;
+    uint32_t block;
+    uint32_t inner; /* NONE: no children */
+    uint16_t type;  /* index in types */
+    uint8_t down;   /* it or something above it */
+    uint8_t divisible, is_node, constrained;
+};
+
+struct run { /* children of one type, in the order of the policy */
+    uint32_t at, n; /* in kids */
+    uint16_t type;
+};
+
+struct inner { /* one per vertex with children */
+    uint32_t pos;
+    uint32_t runs, n_runs;
+    uint32_t by_uniq, n_kids; /* in kids_by_uniq, for policies that stop early */
+    uint64_t kid_types;       /* a bit per type, the last for all beyond 62 */
+    uint64_t below;           /* types in the subtree, itself not counted */
+    int64_t factor;           /* of nodes from the root to here, for the scores of children */
+    uint8_t weigh;            /* the counted type that its weight is of; TYPES_MAX: none */
+};
+
+struct type {
+    sl_sym sym;
+    uint8_t counted; /* index in sums; TYPES_MAX: no sums are kept */
+};
+
+struct filter {
+    sl_sym at, of; /* at 0: everywhere */
+};
+
+struct block {
+    uint32_t pos, n;
+    uint32_t held;  /* in held: words of exclusive, then of shared bits */
+    uint32_t spans; /* the first; 0: none */
+};
+
+static inline uint32_t block_words(const struct block *b) {
+    return (b->n + 63) / 64;
+}
+
+/* Nodes in the order of the policy, with a tree of the most that is free of each counted type. */
+struct index {
+    SL_VEC(uint32_t) order; /* positions */
+    uint32_t *rank;         /* by block; NONE: not in it */
+    uint32_t leaves;        /* a power of two */
+    int64_t *most;          /* 2 * leaves * n_counted */
+};
+
+/* ---- state ---- */
+
+struct span {
+    uint32_t job, block;
+    uint32_t next, next_of_job; /* 0: the last */
+    uint32_t bits;              /* in words: exclusive, then shared */
+    bool allocated;
+    int64_t from, to;
+};
+
+struct pool { /* a divisible vertex */
+    uint32_t pos;
+    uint32_t shares; /* the first; 0: none */
+    struct sl_plan *plan;
+};
+
+struct share {
+    uint32_t job, pool;
+    uint32_t next, next_of_job;
+    uint32_t plan_span;
+    bool allocated;
+    int64_t amount, from, to;
+};
+
+struct job {
+    int64_t id, from, to;
+    enum sl_job_state state;
+    uint32_t n_slots;
+    uint32_t spans, shares;
+    bool used;
+};
+
+struct failure {
+    uint64_t class, generation;
+    int64_t since, until; /* holds for a now in [since, until) */
+    enum sl_verdict verdict;
+    char *key;
+    uint32_t key_len;
+};
+
+struct sl_match {
+    struct sl_graph *g;
+    struct sl_policy policy;
+    int64_t start, end;
+    SL_VEC(struct filter) filters; /* as given */
+    SL_VEC(sl_sym) subsystems;     /* auxiliary ones that are asked */
+    /* layout */
+    uint32_t n_spots, n_tree;
+    struct spot *spots;
+    SL_VEC(struct type) types;
+    SL_VEC(struct filter) all_filters; /* and those added for leaves */
+    uint32_t n_counted;
+    SL_VEC(struct inner) inners;
+    SL_VEC(struct run) runs;
+    uint32_t *kids;         /* positions, by type and in the order of the policy */
+    uint32_t *kids_by_uniq; /* positions, high unique ids first */
+    int64_t *room, *total;  /* inner * n_counted: not allocated, and in all */
+    struct sl_ordset *heavy; /* by inner: children by weight; only if some have children */
+    SL_VEC(struct block) blocks;
+    struct index index;
+    SL_VEC(uint32_t) constrained; /* positions that constraints are asked of */
+    /* state */
+    uint64_t *held;
+    SL_VEC(struct span) spans; /* [0] is nobody's */
+    uint32_t free_span;
+    SL_VEC(uint64_t) words;
+    uint32_t free_words[BLOCK_WORDS + 1]; /* by size of a mask; 0: none */
+    SL_VEC(struct pool) pools;            /* by position */
+    SL_VEC(struct share) shares;          /* [0] is nobody's */
+    uint32_t free_share;
+    SL_VEC(struct job) jobs;
+    SL_VEC(uint32_t) free_jobs;
+    struct sl_map by_id;
+    uint32_t n_jobs;
+    struct sl_ordset ends; /* of jobs */
+    uint64_t generation;   /* rises when something may have become possible */
+    /* caches */
+    struct failure cache[CACHE_SIZE];
+    uint64_t *allowed; /* by position: the constraint that was asked last */
+    char *allowed_key;
+    uint32_t allowed_len;
+    uint64_t allowed_generation;
+    struct sl_arena scratch; /* of one walk */
+    uint64_t *fits;          /* by block, see search.c */
+    struct sl_match_stats stats;
+};
+
+static inline struct sl_vertex *vertex_at(const struct sl_match *m, uint32_t pos) {
+    return (struct sl_vertex *)sl_graph_vertex(m->g, m->spots[pos].v);
+}
+static inline uint32_t end_of(const struct sl_match *m, uint32_t pos) {
+    return vertex_at(m, pos)->end;
+}
+static inline uint64_t type_bit(uint16_t type) {
+    return UINT64_C(1) << (type < 63 ? type : 63);
+}
+
+/* ---- layout.c ---- */
+int sl_layout_build(struct sl_match *m, struct sl_err *err);
+void sl_layout_free(struct sl_match *m);
+/* The place of a type in types, NONE if the graph has none of it. */
+uint32_t sl_layout_type(const struct sl_match *m, sl_sym type);
+/* Status changed below a position. */
+void sl_layout_status(struct sl_match *m, uint32_t pos);
+/* The order of two vertices by score and unique id. */
+int sl_layout_compare(const struct sl_match *m, int64_t score_a, int64_t uniq_a, uint32_t pos_a,
+                      int64_t score_b, int64_t uniq_b, uint32_t pos_b);
+int64_t sl_layout_score(const struct sl_match *m, uint32_t pos);
+/* Filters of a vertex, in order: put at most max, returns how many. */
+uint32_t sl_layout_filters(const struct sl_match *m, uint32_t pos, sl_sym *ret, uint32_t max);
+int sl_filters_parse(struct sl_match *m, const char *text, struct sl_err *err);
+
+/* ---- index.c: sums, weights, and the tree over nodes ---- */
+void sl_index_build(struct sl_match *m);
+void sl_index_free(struct sl_match *m);
+/* So much more (sign 1) or less (-1) is free of what the mask says. */
+void sl_index_mask(struct sl_match *m, const struct block *b, const uint64_t *bits, int sign);
+void sl_index_amount(struct sl_match *m, uint32_t pos, int64_t amount);
+/* The status of some positions changed. */
+void sl_index_status(struct sl_match *m, uint32_t from, uint32_t to);
+/* The first place in the order, at or after 'from', where each counted type may have its need. */
+uint32_t sl_index_next(const struct sl_match *m, uint32_t from, const int64_t *need);
+
+/* ---- window.c: what is busy when ---- */
+enum when { WHEN_PRESENT, WHEN_FUTURE, WHEN_EMPTY };
+struct window {
+    enum when when;
+    int64_t from, to;
+};
+/* Fills words of exclusive and of shared bits of a block. */
+void sl_window_masks(const struct sl_match *m, const struct window *w, const struct block *b,
+                     uint64_t *x, uint64_t *s);
+/* What is free of a divisible pool. */
+int64_t sl_window_free(const struct sl_match *m, const struct window *w, const struct pool *p);
+struct pool *sl_pool_at(const struct sl_match *m, uint32_t pos);
+
+/* ---- walk.c: one walk over the graph at one time ---- */
+struct claim {
+    struct claim *next;
+    int64_t amount; /* > 0: of a divisible pool */
+    uint32_t block; /* or pool */
+    uint64_t bits[]; /* exclusive, then shared */
+};
+struct chain {
+    struct claim *claims;
+    uint32_t n_slots;
+};
+struct walk {
+    struct sl_match *m;
+    const struct sl_request *r;
+    const struct variant *variant;
+    struct window w;
+    const uint64_t *allowed; /* NULL: no constraint */
+    int64_t *need;           /* by request and counted type */
+    bool use_fits;           /* nodes without a bit in m->fits fail */
+    uint32_t masked;         /* the block that x and s are of */
+    uint64_t x[BLOCK_WORDS], s[BLOCK_WORDS];
+};
+void sl_walk_init(struct walk *w, struct sl_match *m, const struct sl_request *r,
+                  const struct variant *v, const struct window *win);
+/* The whole walk: what is chosen, or false. */
+bool sl_walk_run(struct walk *w, struct chain *ret);
+/* Would one vertex do for a top request? With ret: what it would get. */
+bool sl_walk_one(struct walk *w, uint32_t pos, struct chain *ret);
+void sl_chain_range(struct walk *w, struct chain *c, uint32_t from, uint32_t to, bool exclusive);
+
+/* ---- search.c: from walks to answers ---- */
+/* The present, or the earliest time after it. */
+bool sl_search_at(struct sl_match *m, const struct sl_request *r, const struct window *w,
+                  struct chain *ret);
+bool sl_search_later(struct sl_match *m, const struct sl_request *r, int64_t now,
+                     struct window *ret_w, struct chain *ret);
+
+/* ---- hold.c: jobs take and give back ---- */
+struct job *sl_hold_job(const struct sl_match *m, int64_t id);
+struct job *sl_hold_new(struct sl_match *m, int64_t id, enum sl_job_state state, int64_t from,
+                        int64_t to);
+void sl_hold_chain(struct sl_match *m, struct job *j, const struct chain *c);
+void sl_hold_drop(struct sl_match *m, struct job *j);
+/* Takes what a mask says out of a span; the span goes when nothing is left in it. */
+void sl_hold_less(struct sl_match *m, uint32_t span, const uint64_t *bits);
+void sl_hold_share_less(struct sl_match *m, uint32_t share);
+void sl_hold_begin(struct sl_match *m, struct job *j);
+/* Is anything left of it? */
+static inline bool sl_hold_empty(const struct job *j) {
+    return j->spans == 0 && j->shares == 0;
+}
+
+/* ---- grant.c ---- */
+void sl_grant_of_chain(const struct sl_match *m, const struct chain *c, struct sl_grant *ret);
+
+/* ---- regraph.c ---- */
+/* What all jobs have, by vertices, so that it can be put onto a new layout. */
+struct holding {
+    uint32_t job;
+    sl_vtx v;
+    int64_t amount; /* 0: the whole vertex */
+    bool exclusive;
+};
+
+#endif
