@@ -35,9 +35,11 @@ static int by_first(const void *x, const void *y) {
     return a->last < b->last ? -1 : a->last > b->last;
 }
 
-static void join(struct sl_idset *s) {
+void sl_idset_settle(struct sl_idset *s) {
     uint32_t n = 0;
 
+    if (s->ranges.n < 2)
+        return;
     qsort(s->ranges.v, s->ranges.n, sizeof(*s->ranges.v), by_first);
     for (uint32_t i = 0; i < s->ranges.n; i++) {
         struct sl_rank_range r = s->ranges.v[i];
@@ -49,7 +51,7 @@ static void join(struct sl_idset *s) {
     s->ranges.n = n;
 }
 
-static int parse(struct sl_idset *s, const char *text, struct sl_err *err) {
+int sl_idset_collect(struct sl_idset *s, const char *text, struct sl_err *err) {
     bool brackets = *text == '[';
     const char *p = text + brackets;
     uint32_t from = s->ranges.n;
@@ -79,9 +81,9 @@ static int parse(struct sl_idset *s, const char *text, struct sl_err *err) {
 }
 
 int sl_idset_add(struct sl_idset *s, const char *text, struct sl_err *err) {
-    int r = parse(s, text, err);
-    if (r >= 0 && s->ranges.n > 1)
-        join(s);
+    int r = sl_idset_collect(s, text, err);
+    if (r >= 0)
+        sl_idset_settle(s);
     return r;
 }
 

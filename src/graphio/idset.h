@@ -20,6 +20,9 @@ struct sl_idset {
 void sl_idset_done(struct sl_idset *s);
 /* Adds what a text says. Ids may come in any order, and twice. */
 int sl_idset_add(struct sl_idset *s, const char *text, struct sl_err *err) _must_check_;
+/* The same in two steps, where many texts make one set: it is none before it is settled. */
+int sl_idset_collect(struct sl_idset *s, const char *text, struct sl_err *err) _must_check_;
+void sl_idset_settle(struct sl_idset *s);
 bool sl_idset_has(const struct sl_idset *s, int64_t id);
 uint64_t sl_idset_count(const struct sl_idset *s);
 /* "0-3,7" from numbers in ascending order; equal ones are written as often as they come. */

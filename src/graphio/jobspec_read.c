@@ -220,11 +220,12 @@ static void ranks(struct reader *r, const struct sl_node *items, uint32_t n, str
 
     for (uint32_t i = 0; i < n && r->rd.code == 0; i++) {
         const char *text = scalar(r, &items[i], "ranks");
-        if (text && sl_idset_add(&ids, text, &err) < 0)
+        if (text && sl_idset_collect(&ids, text, &err) < 0)
             sl_read_wrong(&r->rd, items[i].line, "ranks", "%s", err.text);
         if (ids.ranges.n > MAX_RANK_RANGES)
             sl_read_wrong(&r->rd, items[i].line, "ranks", "more than %u ranges", MAX_RANK_RANGES);
     }
+    sl_idset_settle(&ids);
     if (r->rd.code == 0) {
         struct sl_rank_range *v = sl_arena_alloc0(r->rd.arena, ids.ranges.n + 1, sizeof(*v));
         if (ids.ranges.n > 0)
