@@ -12,15 +12,17 @@
 #include "schema/openapi.h"
 #include "schema/types.h"
 
+#define META "io.k8s.apimachinery.pkg.apis.meta.v1."
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static const struct sl_schema *meta(void) {
+static const struct sl_schema *meta(const char *of) {
     static struct sl_schemas *set;
     struct sl_err err;
 
     if (!set)
         sl_assert(sl_schemas_builtin(&set, &err) == 0);
-    return sl_schemas_find(set, "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
+    return sl_schemas_find(set, of);
 }
 
 static void hold(const struct sl_schema *s, yyjson_val *object, struct sl_arena *arena) {
@@ -54,14 +56,16 @@ static void document(const struct sl_schema *s) {
                                       .plural = "toys",
                                       .verbs = 255,
                                       .schema = s};
+    const struct sl_openapi_api api = {
+        .kinds = &k, .n = 1, .release = "v1", .list_meta = meta(META "ListMeta")};
     struct sl_buf json, out;
 
     sl_buf_init(&json, SL_OPENAPI_MAX_BYTES);
     sl_buf_init(&out, SL_OPENAPI_MAX_BYTES);
-    sl_openapi_v2(&k, 1, "v1", &json);
+    sl_openapi_v2(&api, &json);
     sl_assert(sl_openapi_v2_protobuf(json.s, json.len, &out, NULL) == 0);
     sl_buf_clear(&json);
-    sl_assert(sl_openapi_v3(&k, 1, "v1", "example.org", "v1", &json));
+    sl_assert(sl_openapi_v3(&api, "example.org", "v1", &json));
     yyjson_doc *doc = yyjson_read(json.s, json.len, 0);
     sl_assert(doc);
     yyjson_doc_free(doc);
@@ -82,7 +86,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!zero || sl_json_read((const char *)zero + 1, size - len - 1, &object, NULL) < 0)
         object = NULL;
     struct sl_field_errs errs = {.arena = &arena};
-    sl_crd_schema_new(yyjson_doc_get_root(schema), SL_PATH(NULL, "s"), meta(), &errs, &c);
+    sl_crd_schema_new(yyjson_doc_get_root(schema), SL_PATH(NULL, "s"), meta(META "ObjectMeta"),
+                      &errs, &c);
     sl_assert((c == NULL) == (errs.n > 0));
     if (c && object)
         hold(sl_crd_schema_root(c), yyjson_doc_get_root(object), &arena);

@@ -73,34 +73,36 @@ static struct sl_openapi_kind *served(struct sl_apiserver *s, size_t *ret_n) {
 static bool make(struct sl_apiserver *s, const char *name, struct sl_buf *out) {
     _cleanup_(sl_freep) struct sl_openapi_kind *kinds = NULL;
     const char *rest = name + 3; /* behind "v3/" */
+    struct sl_openapi_api api = {
+        .release = s->version,
+        .list_meta = sl_schemas_find(s->schemas, "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta")};
     struct sl_err err;
-    size_t n;
 
-    kinds = served(s, &n);
+    api.kinds = kinds = served(s, &api.n);
     if (strcmp(name, "v2.pb") == 0) {
         struct sl_buf json;
         sl_buf_init(&json, SL_OPENAPI_MAX_BYTES);
-        sl_openapi_v2(kinds, n, s->version, &json);
+        sl_openapi_v2(&api, &json);
         bool ok = !json.overflow && sl_openapi_v2_protobuf(json.s, json.len, out, &err) >= 0;
         sl_buf_done(&json);
         return ok;
     }
     if (strcmp(name, "v2") == 0) {
-        sl_openapi_v2(kinds, n, s->version, out);
+        sl_openapi_v2(&api, out);
         return true;
     }
     if (strcmp(name, "v3") == 0) {
-        sl_openapi_v3_index(kinds, n, s->version, out);
+        sl_openapi_v3_index(&api, out);
         return true;
     }
     if (strncmp(rest, "api/", 4) == 0)
-        return sl_openapi_v3(kinds, n, s->version, "", rest + 4, out);
+        return sl_openapi_v3(&api, "", rest + 4, out);
     const char *slash = strncmp(rest, "apis/", 5) == 0 ? strchr(rest + 5, '/') : NULL;
     if (!slash)
         return false;
     char group[256];
     (void)snprintf(group, sizeof group, "%.*s", (int)(slash - rest - 5), rest + 5);
-    return sl_openapi_v3(kinds, n, s->version, group, slash + 1, out);
+    return sl_openapi_v3(&api, group, slash + 1, out);
 }
 
 static const struct sl_buf *find(struct sl_apiserver *s, const char *name) {

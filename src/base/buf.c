@@ -97,8 +97,9 @@ const char *sl_buf_str(const struct sl_buf *b) {
     return b->s ? b->s : "";
 }
 
-/* Length of the valid UTF-8 sequence at s (shortest form, no surrogates, up to U+10FFFF), or 0. */
-static size_t utf8_len(const unsigned char *s) {
+/* Length of the valid UTF-8 sequence at s (shortest form, no surrogates, up to U+10FFFF), or 0. At
+ * least one byte is left. */
+static size_t utf8_len(const unsigned char *s, size_t left) {
     unsigned char c = s[0], lo = 0x80, hi = 0xbf;
     size_t n;
 
@@ -121,7 +122,9 @@ static size_t utf8_len(const unsigned char *s) {
         else if (c == 0xf4)
             hi = 0x8f;
     }
-    for (size_t i = 1; i < n; i++) { /* the terminator is below lo, so we never run past it */
+    if (n > left)
+        return 0;
+    for (size_t i = 1; i < n; i++) {
         if (s[i] < lo || s[i] > hi)
             return 0;
         lo = 0x80;
@@ -130,13 +133,13 @@ static size_t utf8_len(const unsigned char *s) {
     return n;
 }
 
-void sl_buf_json(struct sl_buf *b, const char *s) {
+void sl_buf_json_n(struct sl_buf *b, const char *s, size_t len) {
     static const char hex[] = "0123456789abcdef";
-    const unsigned char *p = (const unsigned char *)s, *plain = p;
+    const unsigned char *p = (const unsigned char *)s, *plain = p, *end = p + len;
 
     sl_buf_putc(b, '"');
-    while (*p) {
-        size_t n = utf8_len(p);
+    while (p < end) {
+        size_t n = utf8_len(p, (size_t)(end - p));
         if (n > 1 || (n == 1 && *p >= 0x20 && *p != '"' && *p != '\\')) {
             p += n;
             continue;
@@ -161,4 +164,8 @@ void sl_buf_json(struct sl_buf *b, const char *s) {
     }
     sl_buf_add(b, (const char *)plain, (size_t)(p - plain));
     sl_buf_putc(b, '"');
+}
+
+void sl_buf_json(struct sl_buf *b, const char *s) {
+    sl_buf_json_n(b, s, strlen(s));
 }

@@ -23,5 +23,7 @@ void sl_buf_printf(struct sl_buf *b, const char *fmt, ...) _printf_(2, 3);
 const char *sl_buf_str(const struct sl_buf *b);
 /* A JSON string literal, quotes included; invalid UTF-8 bytes become U+FFFD. */
 void sl_buf_json(struct sl_buf *b, const char *s);
+/* The same of n bytes, which no zero has to end. */
+void sl_buf_json_n(struct sl_buf *b, const char *s, size_t n);
 
 #endif

@@ -297,6 +297,8 @@ static int place_others(struct sl_graph *g, uint32_t reached, struct sl_err *err
             continue;
         if (x->parent != SL_VTX_NONE) {
             r = sl_err_set(err, SL_EINVAL, "%.60s contains itself", sl_vertex_name(g, v, name));
+        } else if (!linked[v] && x->end > 0) {
+            x->removed = 1; /* what it had edges to has been removed */
         } else if (!linked[v]) {
             r = sl_err_set(err, SL_EINVAL, "%.60s has no edges", sl_vertex_name(g, v, name));
         } else {

@@ -3,6 +3,7 @@
  * the weights by which early-stopping policies walk, and the tree over all nodes that tells where
  * the next one is that may have enough, so that full nodes cost nothing.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "graph/match_int.h"

@@ -108,6 +108,7 @@ static int place_spots(struct sl_match *m, struct sl_err *err) {
     sl_sym node = sl_sym_find(syms, "node"), storage = sl_sym_find(syms, "storage_node");
     uint32_t *type_of = sl_alloc0((size_t)syms->names.n + 1, sizeof(*type_of)); /* and one */
     int r = 0;
+    m->node = node;
     m->n_spots = sl_graph_live(m->g);
     m->spots = sl_alloc0((size_t)m->n_spots + 1, sizeof(*m->spots));
     m->kids = sl_alloc0((size_t)m->n_spots + 1, sizeof(*m->kids));
@@ -135,8 +136,8 @@ static int place_spots(struct sl_match *m, struct sl_err *err) {
         if (m->spots[pos].constrained)
             *sl_vec_push(&m->constrained) = pos;
         if (m->spots[pos].divisible)
-            *sl_vec_push(&m->pools) = (struct pool){
-                .pos = pos, .plan = sl_plan_new(m->start, m->end, x->size)};
+            *sl_vec_push(&m->pools) =
+                (struct pool){.pos = pos, .plan = sl_plan_new(m->start, m->end, x->size)};
         if (x->n_kids == 0)
             continue;
         m->spots[pos].inner = m->inners.n;
@@ -189,8 +190,7 @@ static void place_kids(struct sl_match *m) {
         }
         in->n_runs = m->runs.n - in->runs;
         if (x->parent != SL_VTX_NONE)
-            in->factor =
-                m->inners.v[m->spots[sl_graph_vertex(m->g, x->parent)->pos].inner].factor;
+            in->factor = m->inners.v[m->spots[sl_graph_vertex(m->g, x->parent)->pos].inner].factor;
         if (m->policy.node_centric && m->spots[in->pos].is_node)
             in->factor += node_factor(x);
     }
@@ -222,7 +222,8 @@ int sl_filters_parse(struct sl_match *m, const char *text, struct sl_err *err) {
         at[n_at] = '\0';
         memcpy(of, colon + 1, n_of);
         of[n_of] = '\0';
-        struct filter f = {strcmp(at, "ALL") == 0 ? 0 : sl_sym_find(syms, at), sl_sym_find(syms, of)};
+        struct filter f = {strcmp(at, "ALL") == 0 ? 0 : sl_sym_find(syms, at),
+                           sl_sym_find(syms, of)};
         for (uint32_t i = 0; i < m->filters.n; i++)
             if (m->filters.v[i].at == f.at && m->filters.v[i].of == f.of)
                 return sl_err_set(err, SL_EINVAL, "%s:%s is given twice", at, of);
@@ -277,6 +278,11 @@ static void place_filters(struct sl_match *m) {
     }
     for (uint32_t i = 0; i < m->all_filters.n; i++)
         count_type(m, m->all_filters.v[i].of);
+    for (uint32_t i = 0; i < m->pools.n; i++) {
+        uint8_t t = m->types.v[m->spots[m->pools.v[i].pos].type].counted;
+        if (t < TYPES_MAX)
+            m->pool_types |= UINT32_C(1) << t;
+    }
     sl_freep(&leaf);
 }
 
@@ -309,7 +315,7 @@ void sl_layout_free(struct sl_match *m) {
     sl_freep(&m->kids_by_uniq);
     sl_freep(&m->held);
     sl_freep(&m->fits);
-    m->n_spots = m->n_tree = m->n_counted = 0;
+    m->n_spots = m->n_tree = m->n_counted = m->pool_types = 0;
 }
 
 void sl_layout_status(struct sl_match *m, uint32_t pos) {

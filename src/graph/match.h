@@ -48,7 +48,7 @@ const struct sl_graph *sl_match_graph(const struct sl_match *m);
 enum sl_match_op {
     SL_MATCH_ALLOCATE,
     SL_MATCH_ALLOCATE_SATISFIABLE,
-    SL_MATCH_ALLOCATE_OR_RESERVE,
+    SL_MATCH_ALLOCATE_OR_RESERVE, /* a job that overruns is thought to end in the next second */
     SL_MATCH_SATISFIABILITY,
     SL_MATCH_WITHOUT,
     SL_MATCH_WITHOUT_FUTURE,
@@ -114,7 +114,9 @@ int sl_match_update(struct sl_match *m, int64_t jobid, const struct sl_pick *v, 
 int sl_match_grow_job(struct sl_match *m, int64_t jobid, const struct sl_request *r, int64_t now,
                       enum sl_verdict *ret_verdict, struct sl_grant *ret,
                       struct sl_err *err) _must_check_;
-/* A reservation whose time has come is an allocation from now on. SL_ENOENT, SL_EINVAL. */
+/* A reservation whose time has come is an allocation from now on, of the same things and until the
+ * same time. SL_ENOENT; SL_EINVAL: it is no reservation; SL_ESTALE: something of it is still
+ * allocated to another job, which overruns. Failing changes nothing. */
 int sl_match_begin(struct sl_match *m, int64_t jobid) _must_check_;
 
 /* ---- the graph changes ---- */

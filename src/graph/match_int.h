@@ -25,8 +25,8 @@
 #define BLOCK_MAX 4096u /* positions; a larger node is many blocks */
 #define BLOCK_WORDS (BLOCK_MAX / 64)
 #define TYPES_MAX 16u /* types that sums are kept of */
-#define CACHE_SIZE 256u
-#define CACHE_KEY_MAX 4096u
+#define MEMOS 256u
+#define MEMO_KEY_MAX 4096u
 
 /* ---- layout: rebuilt when the graph changes ---- */
 
@@ -39,7 +39,7 @@ struct spot { /* one per position */
     uint8_t divisible, is_node, constrained;
 };
 
-struct run { /* children of one type, in the order of the policy */
+struct run {        /* children of one type, in the order of the policy */
     uint32_t at, n; /* in kids */
     uint16_t type;
 };
@@ -113,12 +113,16 @@ struct job {
     bool used;
 };
 
-struct failure {
-    uint64_t class, generation;
-    int64_t since, until; /* holds for a now in [since, until) */
-    enum sl_verdict verdict;
+/* What is known of a class of requests. */
+struct memo {
+    uint64_t class;
     char *key;
     uint32_t key_len;
+    bool busy; /* for a now in [since, until), while the matcher's generation is this one */
+    int64_t since, until;
+    uint64_t generation;
+    enum { SATISFIABLE_UNKNOWN, SATISFIABLE_YES, SATISFIABLE_NO } satisfiable;
+    uint64_t graph_generation; /* while the graph's is this one */
 };
 
 struct sl_match {
@@ -128,16 +132,18 @@ struct sl_match {
     SL_VEC(struct filter) filters; /* as given */
     SL_VEC(sl_sym) subsystems;     /* auxiliary ones that are asked */
     /* layout */
+    sl_sym node; /* the type */
     uint32_t n_spots, n_tree;
     struct spot *spots;
     SL_VEC(struct type) types;
     SL_VEC(struct filter) all_filters; /* and those added for leaves */
     uint32_t n_counted;
+    uint32_t pool_types; /* a bit per counted type that has divisible pools */
     SL_VEC(struct inner) inners;
     SL_VEC(struct run) runs;
-    uint32_t *kids;         /* positions, by type and in the order of the policy */
-    uint32_t *kids_by_uniq; /* positions, high unique ids first */
-    int64_t *room, *total;  /* inner * n_counted: not allocated, and in all */
+    uint32_t *kids;          /* positions, by type and in the order of the policy */
+    uint32_t *kids_by_uniq;  /* positions, high unique ids first */
+    int64_t *room, *total;   /* inner * n_counted: not allocated, and in all */
     struct sl_ordset *heavy; /* by inner: children by weight; only if some have children */
     SL_VEC(struct block) blocks;
     struct index index;
@@ -158,11 +164,12 @@ struct sl_match {
     struct sl_ordset ends; /* of jobs */
     uint64_t generation;   /* rises when something may have become possible */
     /* caches */
-    struct failure cache[CACHE_SIZE];
+    struct memo memos[MEMOS];
     uint64_t *allowed; /* by position: the constraint that was asked last */
     char *allowed_key;
     uint32_t allowed_len;
     uint64_t allowed_generation;
+    struct sl_arena tables;  /* of a search */
     struct sl_arena scratch; /* of one walk */
     uint64_t *fits;          /* by block, see search.c */
     struct sl_match_stats stats;
@@ -220,13 +227,34 @@ struct pool *sl_pool_at(const struct sl_match *m, uint32_t pos);
 /* ---- walk.c: one walk over the graph at one time ---- */
 struct claim {
     struct claim *next;
-    int64_t amount; /* > 0: of a divisible pool */
-    uint32_t block; /* or pool */
+    int64_t amount;  /* > 0: of a divisible pool */
+    uint32_t block;  /* or pool */
     uint64_t bits[]; /* exclusive, then shared */
 };
 struct chain {
     struct claim *claims;
     uint32_t n_slots;
+};
+/* Something that was found for a request: a vertex with what is chosen inside it, or a slot. */
+struct group {
+    struct group *next;
+    int64_t score, uniq, count;
+    uint32_t pos; /* of a slot: of its first vertex */
+    bool whole;   /* nothing was chosen inside: it is taken as it is */
+    bool exclusive, divisible;
+    struct chain chain; /* if not whole */
+};
+struct list {
+    struct group *first, *last;
+    uint32_t n;
+    int64_t total;
+    int64_t per, gathered; /* towards the next bundle of 'per'; 0: bundles are not counted */
+    uint32_t bundles;
+};
+/* Requests side by side. */
+struct wants {
+    uint32_t first, n;
+    uint32_t slot; /* the first slot among them that may take shape, or REQ_NONE */
 };
 struct walk {
     struct sl_match *m;
@@ -234,25 +262,49 @@ struct walk {
     const struct variant *variant;
     struct window w;
     const uint64_t *allowed; /* NULL: no constraint */
-    int64_t *need;           /* by request and counted type */
+    uint16_t *types;         /* by request: index in m->types */
+    int64_t *need;           /* by request and counted type: at least so much inside one */
+    uint64_t top_types;      /* a bit per type that the top requests may begin with */
     bool use_fits;           /* nodes without a bit in m->fits fail */
     uint32_t masked;         /* the block that x and s are of */
     uint64_t x[BLOCK_WORDS], s[BLOCK_WORDS];
 };
 void sl_walk_init(struct walk *w, struct sl_match *m, const struct sl_request *r,
-                  const struct variant *v, const struct window *win);
+                  const struct variant *v);
+void sl_walk_at(struct walk *w, const struct window *win);
 /* The whole walk: what is chosen, or false. */
 bool sl_walk_run(struct walk *w, struct chain *ret);
-/* Would one vertex do for a top request? With ret: what it would get. */
-bool sl_walk_one(struct walk *w, uint32_t pos, struct chain *ret);
+/* Would a vertex do for the one top request? What was found is in the list then. */
+bool sl_walk_one(struct walk *w, uint32_t pos, struct list *ret);
+/* Chooses from a list what a request takes. 'top' is true for the choice at the root. */
+bool sl_walk_choose(struct walk *w, const struct list *l, const struct req *r, bool top,
+                    struct chain *ret);
+/* For slots.c: walks the children of a vertex for some requests. */
+bool sl_walk_shape(const struct walk *w, const struct wants *t, uint32_t slot, uint32_t inner);
+void sl_walk_explore(struct walk *w, uint32_t inner, const struct wants *t, bool pristine,
+                     bool exclusive, struct list *lists, uint32_t bundles, bool limited);
+struct list *sl_walk_lists(struct walk *w, uint32_t n);
+struct group **sl_walk_order(struct walk *w, const struct list *l, bool top);
+void sl_list_push(struct list *l, struct group *g);
+void sl_chain_group(struct walk *w, struct chain *c, const struct group *g, int64_t amount);
 void sl_chain_range(struct walk *w, struct chain *c, uint32_t from, uint32_t to, bool exclusive);
 
+/* ---- slots.c ---- */
+/* The slots that take shape at a vertex, at most so many, into a list. 'of' is the list of requests
+ * that the slot stands in. */
+void sl_slots_make(struct walk *w, uint32_t inner, const struct wants *of, uint32_t slot,
+                   uint32_t most, struct list *ret);
+
 /* ---- search.c: from walks to answers ---- */
-/* The present, or the earliest time after it. */
+/* At one time. */
 bool sl_search_at(struct sl_match *m, const struct sl_request *r, const struct window *w,
                   struct chain *ret);
+/* At the earliest time after now at which something ends. */
 bool sl_search_later(struct sl_match *m, const struct sl_request *r, int64_t now,
                      struct window *ret_w, struct chain *ret);
+/* The window of a request at a time; false if it cannot begin then. */
+bool sl_search_window(const struct sl_match *m, const struct sl_request *r, int64_t at,
+                      enum when when, struct window *ret);
 
 /* ---- hold.c: jobs take and give back ---- */
 struct job *sl_hold_job(const struct sl_match *m, int64_t id);
@@ -264,6 +316,8 @@ void sl_hold_drop(struct sl_match *m, struct job *j);
 void sl_hold_less(struct sl_match *m, uint32_t span, const uint64_t *bits);
 void sl_hold_share_less(struct sl_match *m, uint32_t share);
 void sl_hold_begin(struct sl_match *m, struct job *j);
+/* The first end of a job after a time; SL_PLAN_NEVER if there is none. */
+int64_t sl_hold_next_end(const struct sl_match *m, int64_t after);
 /* Is anything left of it? */
 static inline bool sl_hold_empty(const struct job *j) {
     return j->spans == 0 && j->shares == 0;
@@ -271,14 +325,31 @@ static inline bool sl_hold_empty(const struct job *j) {
 
 /* ---- grant.c ---- */
 void sl_grant_of_chain(const struct sl_match *m, const struct chain *c, struct sl_grant *ret);
+void sl_grant_of_job(const struct sl_match *m, const struct job *j, struct sl_grant *ret);
+/* Picks that are not in order yet become a grant's: sorted, each once, with the way to them. */
+void sl_grant_finish(const struct sl_match *m, struct sl_grant *ret);
 
 /* ---- regraph.c ---- */
-/* What all jobs have, by vertices, so that it can be put onto a new layout. */
+/* What all jobs have, by vertices, so that it can be put onto another layout. */
 struct holding {
-    uint32_t job;
     sl_vtx v;
     int64_t amount; /* 0: the whole vertex */
     bool exclusive;
 };
+struct holder {
+    struct job job;
+    uint32_t first, n;
+};
+struct holdings {
+    SL_VEC(struct holder) jobs;
+    SL_VEC(struct holding) v;
+};
+void sl_holdings_take(const struct sl_match *m, struct holdings *ret);
+/* Jobs of which nothing is left in the graph are gone. */
+void sl_holdings_put(struct sl_match *m, const struct holdings *h);
+void sl_holdings_done(struct holdings *h);
+/* Throws away jobs and layout and makes the layout anew. */
+int sl_regraph_layout(struct sl_match *m, struct sl_err *err);
+void sl_regraph_forget(struct sl_match *m);
 
 #endif

@@ -130,7 +130,8 @@ static int check_one(struct check *c, const struct sl_req_spec *s, uint32_t dept
                               exclusive || slot || s->exclusive == SL_TRUE);
 }
 
-/* What is wanted inside a slot may not be wanted beside it as well: both would choose from the same. */
+/* What is wanted inside a slot may not be wanted beside it as well: both would choose from the
+ * same. */
 static int check_beside(struct check *c, const struct sl_req_spec *slot,
                         const struct sl_req_spec *v, uint32_t n) {
     for (uint32_t i = 0; i < n; i++)
@@ -209,6 +210,25 @@ static sl_sym type_sym(struct compile *c, const char *type) {
     return y;
 }
 
+/* What several or_slots want inside is found once, and then shared out. */
+static void join_alternatives(struct compile *c, uint32_t first, uint32_t n, uint32_t slot) {
+    uint32_t all = c->r->reqs.n;
+    for (uint32_t i = first; i < first + n; i++) {
+        if (c->r->reqs.v[i].kind != SL_REQ_OR_SLOT)
+            continue;
+        for (uint32_t k = 0; k < c->r->reqs.v[i].n_with; k++) {
+            struct req q = c->r->reqs.v[c->r->reqs.v[i].with + k];
+            bool seen = false;
+            for (uint32_t j = all; j < c->r->reqs.n && !seen; j++)
+                seen = c->r->reqs.v[j].type == q.type;
+            if (!seen)
+                *sl_vec_push(&c->r->reqs) = q;
+        }
+    }
+    c->r->reqs.v[slot].all = all;
+    c->r->reqs.v[slot].n_all = c->r->reqs.n - all;
+}
+
 /* Puts a list side by side, then what is inside each; returns where it begins. */
 static uint32_t compile_list(struct compile *c, const struct sl_req_spec *v, uint32_t n,
                              uint32_t *ret_n, uint32_t *ret_slot) {
@@ -223,7 +243,6 @@ static uint32_t compile_list(struct compile *c, const struct sl_req_spec *v, uin
             .exclusive = v[i].exclusive,
             .count = v[i].count,
             .most = sl_count_take(&v[i].count, SL_COUNT_MAX),
-            .id = c->r->reqs.n,
             .with = i, /* for now: where to go on */
         };
         if (q.kind != SL_REQ_RESOURCE && *ret_slot == REQ_NONE)
@@ -244,6 +263,8 @@ static uint32_t compile_list(struct compile *c, const struct sl_req_spec *v, uin
         c->r->reqs.v[first + i].slot = slot;
     }
     *ret_n = count;
+    if (*ret_slot != REQ_NONE && c->r->reqs.v[*ret_slot].kind == SL_REQ_OR_SLOT)
+        join_alternatives(c, first, count, *ret_slot);
     return first;
 }
 

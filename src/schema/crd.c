@@ -37,6 +37,10 @@ static const char *text_of(yyjson_val *v, const char *name) {
     return s ? s : "";
 }
 
+static uint32_t len_of(yyjson_val *v, const char *name) {
+    return (uint32_t)strlen(text_of(v, name));
+}
+
 static bool is_true(yyjson_val *v, const char *name) {
     return yyjson_is_true(yyjson_obj_get(v, name));
 }
@@ -146,9 +150,11 @@ static void build_fields(struct sl_crd_schema *c, struct sl_schema *s, yyjson_va
                          bool object) {
     yyjson_val *props = sl_crd_properties(v), *required = yyjson_obj_get(v, "required");
     const struct {
-        const char *name;
+        const char *name, *doc;
         const struct sl_schema *schema;
-    } common[] = {{"apiVersion", &string_schema}, {"kind", &string_schema}, {"metadata", c->meta}};
+    } common[] = {{"apiVersion", SL_DOC_API_VERSION, &string_schema},
+                  {"kind", SL_DOC_KIND, &string_schema},
+                  {"metadata", SL_DOC_METADATA, c->meta}};
     size_t i, max, room = yyjson_obj_size(props) + yyjson_arr_size(required) + SL_LEN(common);
     struct draft *drafts = sl_alloc0(room, sizeof(*drafts));
     yyjson_val *key, *item;
@@ -159,6 +165,7 @@ static void build_fields(struct sl_crd_schema *c, struct sl_schema *s, yyjson_va
         drafts[n].f = (struct sl_schema_field){.name = yyjson_get_str(key),
                                                .schema = build(c, item, nested, false),
                                                .doc = text_of(item, "description"),
+                                               .doc_len = len_of(item, "description"),
                                                .deflt = yyjson_is_null(deflt) ? NULL : deflt,
                                                .pointer = true};
         drafts[n].rank = n;
@@ -173,8 +180,11 @@ static void build_fields(struct sl_crd_schema *c, struct sl_schema *s, yyjson_va
         n++;
     }
     for (i = 0; i < SL_LEN(common) && object; i++) {
-        drafts[n].f = (struct sl_schema_field){
-            .name = common[i].name, .schema = common[i].schema, .doc = "", .pointer = true};
+        drafts[n].f = (struct sl_schema_field){.name = common[i].name,
+                                               .schema = common[i].schema,
+                                               .doc = common[i].doc,
+                                               .doc_len = (uint32_t)strlen(common[i].doc),
+                                               .pointer = true};
         drafts[n].rank = n;
         n++;
     }
@@ -225,6 +235,7 @@ static const struct sl_schema *build(struct sl_crd_schema *c, yyjson_val *v, boo
     if (++c->nodes > MAX_NODES)
         return &any_schema; /* and the whole is refused */
     s->doc = text_of(v, "description");
+    s->doc_len = len_of(v, "description");
     s->nullable = is_true(v, "nullable");
     s->keeps_unknown = is_true(v, "x-kubernetes-preserve-unknown-fields");
     s->embedded = is_true(v, "x-kubernetes-embedded-resource");

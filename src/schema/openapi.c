@@ -19,32 +19,38 @@ void sl_openapi_text(struct sl_openapi *w, const char *key, const char *text) {
     sl_buf_json(w->out, text);
 }
 
-static void head(struct sl_openapi *w, const char *release) {
+static void head(struct sl_openapi *w, const struct sl_openapi_api *api) {
     sl_buf_putc(w->out, '{');
     sl_openapi_text(w, w->v3 ? "openapi" : "swagger", w->v3 ? "3.0.0" : "2.0");
     sl_openapi_key(w, "info");
     sl_buf_putc(w->out, '{');
     sl_openapi_text(w, "title", "Kubernetes");
-    sl_openapi_text(w, "version", release);
+    sl_openapi_text(w, "version", api->release);
     sl_buf_putc(w->out, '}');
 }
 
-static void paths(struct sl_openapi *w, const struct sl_openapi_kind *kinds, size_t n) {
+void sl_openapi_doc(struct sl_openapi *w, const char *doc, size_t len) {
+    if (len == 0)
+        return;
+    sl_openapi_key(w, "description");
+    sl_buf_json_n(w->out, doc, len);
+}
+
+static void paths(struct sl_openapi *w, const struct sl_openapi_api *api) {
     sl_openapi_key(w, "paths");
     sl_buf_putc(w->out, '{');
-    for (size_t i = 0; i < n; i++)
-        sl_openapi_paths(w, &kinds[i]);
+    for (size_t i = 0; i < api->n; i++)
+        sl_openapi_paths(w, &api->kinds[i]);
     sl_buf_putc(w->out, '}');
 }
 
-void sl_openapi_v2(const struct sl_openapi_kind *kinds, size_t n, const char *release,
-                   struct sl_buf *out) {
+void sl_openapi_v2(const struct sl_openapi_api *api, struct sl_buf *out) {
     struct sl_openapi w = {.out = out};
 
-    head(&w, release);
-    paths(&w, kinds, n);
+    head(&w, api);
+    paths(&w, api);
     sl_openapi_key(&w, "definitions");
-    sl_openapi_definitions(&w, kinds, n);
+    sl_openapi_definitions(&w, api);
     sl_buf_putc(out, '}');
 }
 
@@ -54,45 +60,46 @@ static bool is_of(const struct sl_openapi_kind *k, const char *group, const char
     return strcmp(k->group, group) == 0 && strcmp(k->version, version) == 0;
 }
 
-bool sl_openapi_v3(const struct sl_openapi_kind *kinds, size_t n, const char *release,
-                   const char *group, const char *version, struct sl_buf *out) {
+bool sl_openapi_v3(const struct sl_openapi_api *api, const char *group, const char *version,
+                   struct sl_buf *out) {
     struct sl_openapi w = {.out = out, .v3 = true};
-    struct sl_openapi_kind *own = sl_alloc0(n + 1, sizeof(*own));
-    size_t n_own = 0;
+    struct sl_openapi_kind *kinds = sl_alloc0(api->n + 1, sizeof(*kinds));
+    struct sl_openapi_api own = *api;
 
-    for (size_t i = 0; i < n; i++)
-        if (is_of(&kinds[i], group, version))
-            own[n_own++] = kinds[i];
-    if (n_own > 0) {
-        head(&w, release);
-        paths(&w, own, n_own);
+    own.kinds = kinds;
+    own.n = 0;
+    for (size_t i = 0; i < api->n; i++)
+        if (is_of(&api->kinds[i], group, version))
+            kinds[own.n++] = api->kinds[i];
+    if (own.n > 0) {
+        head(&w, &own);
+        paths(&w, &own);
         sl_openapi_key(&w, "components");
         sl_buf_puts(out, "{\"schemas\":");
-        sl_openapi_definitions(&w, own, n_own);
+        sl_openapi_definitions(&w, &own);
         sl_buf_puts(out, "}}");
     }
-    sl_freep(&own);
-    return n_own > 0;
+    sl_freep(&kinds);
+    return own.n > 0;
 }
 
-void sl_openapi_v3_index(const struct sl_openapi_kind *kinds, size_t n, const char *release,
-                         struct sl_buf *out) {
+void sl_openapi_v3_index(const struct sl_openapi_api *api, struct sl_buf *out) {
     struct sl_openapi w = {.out = out, .v3 = true};
     _cleanup_(sl_buf_done) struct sl_buf doc, path;
 
     sl_buf_init(&doc, SL_OPENAPI_MAX_BYTES);
     sl_buf_init(&path, 1024);
     sl_buf_puts(out, "{\"paths\":{");
-    for (size_t i = 0; i < n; i++) {
-        const struct sl_openapi_kind *k = &kinds[i];
+    for (size_t i = 0; i < api->n; i++) {
+        const struct sl_openapi_kind *k = &api->kinds[i];
         bool first = true;
         for (size_t j = 0; j < i && first; j++)
-            first = !is_of(&kinds[j], k->group, k->version);
+            first = !is_of(&api->kinds[j], k->group, k->version);
         if (!first)
             continue;
         sl_buf_clear(&doc);
         sl_buf_clear(&path);
-        (void)sl_openapi_v3(kinds, n, release, k->group, k->version, &doc);
+        (void)sl_openapi_v3(api, k->group, k->version, &doc);
         sl_buf_printf(&path, "%s%s/%s", *k->group ? "apis/" : "api", k->group, k->version);
         sl_openapi_key(&w, sl_buf_str(&path));
         sl_buf_printf(out, "{\"serverRelativeURL\":\"/openapi/v3/%s?hash=%016llX%016llX\"}",

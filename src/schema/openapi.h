@@ -34,18 +34,23 @@ struct sl_openapi_kind {
     const struct sl_schema *schema;
 };
 
-/* 'release' is what info.version says: "v1.36.0". 'out' has a ceiling of its own,
- * SL_OPENAPI_MAX_BYTES at best. */
-void sl_openapi_v2(const struct sl_openapi_kind *kinds, size_t n, const char *release,
-                   struct sl_buf *out);
+/* What documents are made from. */
+struct sl_openapi_api {
+    const struct sl_openapi_kind *kinds;
+    size_t n;
+    const char *release;               /* what info.version says: "v1.36.0" */
+    const struct sl_schema *list_meta; /* the metadata of lists */
+};
+
+/* 'out' has a ceiling of its own, SL_OPENAPI_MAX_BYTES at best. */
+void sl_openapi_v2(const struct sl_openapi_api *api, struct sl_buf *out);
 /* The same document, as "application/com.github.proto-openapi.spec.v2@v1.0+protobuf". */
 int sl_openapi_v2_protobuf(const char *json, size_t len, struct sl_buf *out,
                            struct sl_err *err) _must_check_;
 /* /openapi/v3: where the documents are, with hashes that change when they do. */
-void sl_openapi_v3_index(const struct sl_openapi_kind *kinds, size_t n, const char *release,
-                         struct sl_buf *out);
+void sl_openapi_v3_index(const struct sl_openapi_api *api, struct sl_buf *out);
 /* /openapi/v3/apis/GROUP/VERSION. False if nothing of that is served. */
-bool sl_openapi_v3(const struct sl_openapi_kind *kinds, size_t n, const char *release,
-                   const char *group, const char *version, struct sl_buf *out);
+bool sl_openapi_v3(const struct sl_openapi_api *api, const char *group, const char *version,
+                   struct sl_buf *out);
 
 #endif

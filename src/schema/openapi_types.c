@@ -13,7 +13,6 @@
 
 #define QUANTITY "io.k8s.apimachinery.pkg.api.resource.Quantity"
 #define INT_OR_STRING "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
-#define LIST_META "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"
 #define MAX_DEPTH 128u
 
 static void ref(struct sl_openapi *w, const char *name, const char *suffix) {
@@ -189,12 +188,15 @@ static const char *name_of(const struct sl_schema *s) {
 /* Where it is used: as a field, or NULL. */
 static void schema(struct sl_openapi *w, const struct sl_schema *s, const struct sl_schema_field *f,
                    uint32_t depth) {
-    const char *name = name_of(s), *doc = f && *f->doc ? f->doc : !name && s->doc ? s->doc : "";
-    bool more = *doc || (f && (f->deflt || f->patch_merge || f->retain_keys));
+    const char *name = name_of(s);
+    bool own = f && f->doc_len > 0;
+    bool more = own || (f && (f->deflt || f->patch_merge || f->retain_keys));
 
     sl_buf_putc(w->out, '{');
-    if (*doc)
-        sl_openapi_text(w, "description", doc);
+    if (own)
+        sl_openapi_doc(w, f->doc, f->doc_len);
+    else if (!name)
+        sl_openapi_doc(w, s->doc, s->doc_len);
     if (!name) {
         body(w, s, depth);
     } else if (w->v3 && more) {
@@ -244,15 +246,16 @@ static void define(struct sl_openapi *w, const char *name, const struct sl_schem
                    const char *group, const char *version, const char *kind) {
     sl_openapi_key(w, name);
     sl_buf_putc(w->out, '{');
-    if (s->doc && *s->doc)
-        sl_openapi_text(w, "description", s->doc);
+    sl_openapi_doc(w, s->doc, s->doc_len);
     body(w, s, 0);
     if (group)
         sl_openapi_gvk(w, group, version, kind, "", true);
     sl_buf_putc(w->out, '}');
 }
 
-static void define_list(struct sl_openapi *w, const struct sl_openapi_kind *k) {
+/* A list is no type of its own, so that what it has is said here. */
+static void define_list(struct sl_openapi *w, const struct sl_openapi_kind *k,
+                        const struct sl_schema *meta) {
     _cleanup_(sl_buf_done) struct sl_buf name;
 
     sl_buf_init(&name, 1024);
@@ -261,18 +264,20 @@ static void define_list(struct sl_openapi *w, const struct sl_openapi_kind *k) {
     sl_openapi_key(w, sl_buf_str(&name));
     sl_buf_printf(w->out,
                   "{\"description\":\"A list of %s.\",\"type\":\"object\",\"required\":["
-                  "\"items\"],\"properties\":{\"apiVersion\":{\"type\":\"string\"},"
-                  "\"items\":{\"type\":\"array\",\"items\":",
-                  k->plural);
+                  "\"items\"],\"properties\":{\"apiVersion\":{\"description\":\"" SL_DOC_API_VERSION
+                  "\",\"type\":\"string\"},\"items\":{\"description\":\"The %s.\","
+                  "\"type\":\"array\",\"items\":",
+                  k->plural, k->plural);
     sl_openapi_ref(w, k, "");
-    sl_buf_puts(w->out, "},\"kind\":{\"type\":\"string\"},\"metadata\":{");
-    ref(w, LIST_META, "");
-    sl_buf_puts(w->out, "}}");
+    sl_buf_puts(w->out, "},\"kind\":{\"description\":\"" SL_DOC_KIND
+                        "\",\"type\":\"string\"},\"metadata\":");
+    schema(w, meta, &(struct sl_schema_field){.doc = meta->doc, .doc_len = meta->doc_len}, 0);
+    sl_buf_putc(w->out, '}');
     sl_openapi_gvk(w, k->group, k->version, k->kind, "List", true);
     sl_buf_putc(w->out, '}');
 }
 
-/* What lists have, and the two types that are read in ways of their own. */
+/* The two types that are read in ways of their own. */
 static void define_common(struct sl_openapi *w) {
     static const char two[] = "\"oneOf\":[{\"type\":\"string\"},{\"type\":\"number\"}]",
                       number[] = "\"oneOf\":[{\"type\":\"integer\"},{\"type\":\"string\"}]";
@@ -284,37 +289,31 @@ static void define_common(struct sl_openapi *w) {
     sl_buf_printf(w->out,
                   "{\"description\":\"A number or a text.\",%s,\"format\":\"int-or-string\"}",
                   w->v3 ? number : "\"type\":\"string\"");
-    sl_openapi_key(w, LIST_META);
-    sl_buf_puts(w->out, "{\"description\":\"What all lists have.\",\"type\":\"object\","
-                        "\"properties\":{\"continue\":{\"type\":\"string\"},"
-                        "\"remainingItemCount\":{\"type\":\"integer\",\"format\":\"int64\"},"
-                        "\"resourceVersion\":{\"type\":\"string\"},"
-                        "\"selfLink\":{\"type\":\"string\"}}}");
 }
 
-void sl_openapi_definitions(struct sl_openapi *w, const struct sl_openapi_kind *kinds, size_t n) {
+void sl_openapi_definitions(struct sl_openapi *w, const struct sl_openapi_api *api) {
     _cleanup_(sl_buf_done) struct sl_buf name;
     struct types t = {0};
 
     sl_buf_init(&name, 1024);
-    for (size_t i = 0; i < n; i++)
-        collect(&t, kinds[i].schema, 0);
+    collect(&t, api->list_meta, 0);
+    for (size_t i = 0; i < api->n; i++)
+        collect(&t, api->kinds[i].schema, 0);
     if (t.all.n > 0)
         qsort(t.all.v, t.all.n, sizeof(void *), by_name);
     sl_buf_putc(w->out, '{');
     for (uint32_t i = 0; i < t.all.n; i++) {
         const struct sl_schema *s = t.all.v[i];
-        if (strcmp(s->name, LIST_META) != 0)
-            define(w, s->name, s, s->group, s->version, strrchr(s->go, '.') + 1);
+        define(w, s->name, s, s->group, s->version, strrchr(s->go, '.') + 1);
     }
-    for (size_t i = 0; i < n; i++) {
-        const struct sl_openapi_kind *k = &kinds[i];
+    for (size_t i = 0; i < api->n; i++) {
+        const struct sl_openapi_kind *k = &api->kinds[i];
         sl_buf_clear(&name);
         kind_name(k, &name);
         if (!k->schema->name)
             define(w, sl_buf_str(&name), k->schema, k->group, k->version, k->kind);
         if (k->verbs & SL_OPENAPI_LIST)
-            define_list(w, k);
+            define_list(w, k, api->list_meta);
     }
     define_common(w);
     sl_buf_putc(w->out, '}');

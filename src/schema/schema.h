@@ -36,12 +36,17 @@ enum sl_merge_kind {
     SL_MERGE_KEYED,  /* a list: each item by its keys */
 };
 
+/* What all objects of the API have, in words. */
+#define SL_DOC_API_VERSION "The version of the API that the object is written in, with its group."
+#define SL_DOC_KIND "What the object is. It cannot be changed."
+#define SL_DOC_METADATA "Name, labels and other things that all objects have."
+
 struct sl_schema;
 
 struct sl_schema_field {
     const char *name;
     const struct sl_schema *schema;
-    const char *doc;   /* one or two sentences; "" if there are none */
+    const char *doc; /* one or two sentences, 'doc_len' bytes; what follows them may be anything */
     yyjson_val *deflt; /* put in where the field is absent; NULL: nothing is */
     bool required;
     /*
@@ -50,6 +55,7 @@ struct sl_schema_field {
      * value if 'always'. Fields of CRDs are pointers.
      */
     bool pointer, always;
+    uint32_t doc_len;
     const char *part; /* the struct within the struct that it stands in; NULL: none */
     /* Of strategic merge patches: lists are replaced unless 'patch_merge'; patch_key NULL: by
      * value. 'retain_keys': what the patch does not name of $retainKeys is dropped. */
@@ -66,10 +72,10 @@ struct sl_schema {
     /* What the API server calls the type when it cannot read it: "v1.PodSpec". NULL: it comes from
      * a CRD, or is a list or map without a name. */
     const char *go;
-    const char *doc;
+    const char *doc;                      /* 'doc_len' bytes */
     const char *format;                   /* "int32", "date-time", "byte" ...; NULL */
     const struct sl_schema_field *fields; /* by name, in strcmp's order */
-    uint32_t n_fields;
+    uint32_t n_fields, doc_len;
     const struct sl_schema *items;
     const char *const *keys; /* SL_MERGE_KEYED; at least one */
     uint32_t n_keys;

@@ -4,10 +4,10 @@
  *     package GROUP/VERSION NAME      others refer to its types as GROUP/VERSION.TYPE; NAME.TYPE is
  *                                     their name in OpenAPI. The group "" is written "core".
  *     # ...                           nothing
- *     type TYPE [atomic]: DOC         an object; its fields follow, indented
- *     kind TYPE: DOC                  likewise, one of the API: apiVersion, kind and metadata are
- * there alias TYPE: TYPE OPTIONS        another name for a text, list or map FIELD: TYPE[?] OPTIONS
- * | DOC
+ *     type TYPE [atomic|open]: DOC    an object; its fields follow, indented
+ *     kind TYPE: DOC                  likewise, of the API: it has apiVersion, kind and metadata
+ *     alias TYPE: TYPE OPTIONS        another name for a text, list or map
+ *       FIELD: TYPE[?] OPTIONS | DOC
  *
  * A TYPE is a word of the table 'scalars', [TYPE], {TYPE} (a map from texts), the name of one of
  * the same package or GROUP/VERSION.TYPE. A question mark says that an empty value is not the same
@@ -23,6 +23,8 @@
  *     merge=A        keys=A patch=A
  *     in=NAME        the name of a struct without a name in JSON that holds the field
  *     retain         strategic merge patches may drop what they do not name
+ *
+ * DOC is what `kubectl explain` shows: of a field, and below it of its type. It is not copied.
  */
 #include "schema/types_int.h"
 
@@ -340,8 +342,9 @@ static int read_option(struct reader *r, struct options *o) {
 }
 
 /* The rest of a line: type, options and words. */
-static int read_rest(struct reader *r, struct options *o, const char **ret_doc) {
+static int read_rest(struct reader *r, struct options *o, const char **ret_doc, uint32_t *ret_len) {
     *ret_doc = "";
+    *ret_len = 0;
     skip_blanks(r);
     int e = read_type(r, 0, o->schema, &o->own);
     if (e < 0)
@@ -351,7 +354,8 @@ static int read_rest(struct reader *r, struct options *o, const char **ret_doc) 
     for (skip_blanks(r); r->at < r->end; skip_blanks(r)) {
         if (take(r, '|')) {
             skip_blanks(r);
-            *ret_doc = sl_arena_strndup(&r->set->arena, r->at, (size_t)(r->end - r->at));
+            *ret_doc = r->at;
+            *ret_len = (uint32_t)(r->end - r->at);
             return 0;
         }
         e = read_option(r, o);
@@ -380,7 +384,7 @@ static int read_field(struct reader *r) {
         return e;
     if (!take(r, ':'))
         return FAULT(r, SL_EINVAL, "':' and a type are missing after %s", f.name);
-    e = read_rest(r, &o, &f.doc);
+    e = read_rest(r, &o, &f.doc, &f.doc_len);
     if (e < 0)
         return e;
     if (r->fields.n == SL_TYPES_MAX_FIELDS)
@@ -400,11 +404,9 @@ static int by_field_name(const void *a, const void *b) {
 /* What every object of the API has, unless its own fields say it otherwise. */
 static int add_common(struct reader *r) {
     static const char *const common[] = {
-        "apiVersion: string | The version of the API that the object is written in, with its "
-        "group.",
-        "kind: string | What the object is. It cannot be changed.",
-        "metadata: meta/v1.ObjectMeta always | Name, labels and other things that all objects "
-        "have.",
+        "apiVersion: string | " SL_DOC_API_VERSION,
+        "kind: string | " SL_DOC_KIND,
+        "metadata: meta/v1.ObjectMeta always | " SL_DOC_METADATA,
     };
     const char *at = r->at, *end = r->end;
     int e = 0;
@@ -482,6 +484,7 @@ static int read_alias(struct reader *r) {
     const struct sl_schema *of = NULL;
     struct options o = {.schema = &of};
     const char *name, *doc;
+    uint32_t doc_len;
 
     skip_blanks(r);
     int e = read_name(r, &name);
@@ -489,7 +492,7 @@ static int read_alias(struct reader *r) {
         return e;
     if (!take(r, ':'))
         return FAULT(r, SL_EINVAL, "':' and a type are missing after %s", name);
-    e = read_rest(r, &o, &doc);
+    e = read_rest(r, &o, &doc, &doc_len);
     if (e < 0)
         return e;
     if (!of->go && !o.own) /* what is only referred to so far cannot be copied */
@@ -500,6 +503,7 @@ static int read_alias(struct reader *r) {
     sl_assert(s);
     *s = *of;
     s->doc = doc;
+    s->doc_len = doc_len;
     s->go = sl_arena_printf(&r->set->arena, "%s.%s", r->version, name);
     return 0;
 }
@@ -528,7 +532,8 @@ static int read_object(struct reader *r, bool kind) {
         .keeps_unknown = open,
         .name = sl_arena_printf(&r->set->arena, "%s.%s", r->package, name),
         .go = sl_arena_printf(&r->set->arena, "%s.%s", r->version, name),
-        .doc = sl_arena_strndup(&r->set->arena, r->at, (size_t)(r->end - r->at)),
+        .doc = r->at,
+        .doc_len = (uint32_t)(r->end - r->at),
         .group = kind ? r->group : NULL,
         .version = kind ? r->version : NULL,
     };

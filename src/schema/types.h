@@ -26,7 +26,8 @@ struct sl_schemas; /* types by name */
 
 struct sl_schemas *sl_schemas_new(void);
 void sl_schemas_free(struct sl_schemas *set);
-/* Reads a text in the notation; 'from' names it in messages, with the line. */
+/* Reads a text in the notation; 'from' names it in messages, with the line. The set refers to the
+ * words of the text, which has to live as long. */
 int sl_schemas_read(struct sl_schemas *set, const char *text, size_t len, const char *from,
                     struct sl_err *err) _must_check_;
 /* All types that are named are there? To be asked after the last text. */

@@ -7,7 +7,10 @@
 #include "schema/openapi.h"
 #include "schema_fx.h"
 
+#define META "io.k8s.apimachinery.pkg.apis.meta.v1."
+
 static struct sl_openapi_kind kinds[4];
+static struct sl_openapi_api api = {.kinds = kinds, .n = SL_LEN(kinds), .release = "v1.36.0"};
 static struct sl_crd_schema *toy;
 
 static int setup(void **state) {
@@ -26,14 +29,15 @@ static int setup(void **state) {
         return -1;
     sl_arena_init(&arena, 1 << 20);
     yyjson_doc *doc = fx_json(schema);
-    sl_crd_schema_new(yyjson_doc_get_root(doc), SL_PATH(NULL, "s"),
-                      fx_kind("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"), &errs, &toy);
+    sl_crd_schema_new(yyjson_doc_get_root(doc), SL_PATH(NULL, "s"), fx_kind(META "ObjectMeta"),
+                      &errs, &toy);
     yyjson_doc_free(doc);
     if (!toy)
         print_error("%s\n", errs.text[0]);
     sl_arena_done(&arena);
     if (!toy)
         return -1;
+    api.list_meta = fx_kind(META "ListMeta");
     kinds[0] = (struct sl_openapi_kind){.group = "",
                                         .version = "v1",
                                         .kind = "Node",
@@ -85,7 +89,7 @@ static yyjson_doc *v2(void) {
     struct sl_buf b;
 
     sl_buf_init(&b, SL_OPENAPI_MAX_BYTES);
-    sl_openapi_v2(kinds, SL_LEN(kinds), "v1.36.0", &b);
+    sl_openapi_v2(&api, &b);
     yyjson_doc *doc = parse(&b);
     sl_buf_done(&b);
     return doc;
@@ -95,7 +99,7 @@ static yyjson_doc *v3(const char *group, const char *version) {
     struct sl_buf b;
 
     sl_buf_init(&b, SL_OPENAPI_MAX_BYTES);
-    assert_true(sl_openapi_v3(kinds, SL_LEN(kinds), "v1.36.0", group, version, &b));
+    assert_true(sl_openapi_v3(&api, group, version, &b));
     yyjson_doc *doc = parse(&b);
     sl_buf_done(&b);
     return doc;
@@ -178,8 +182,46 @@ static void a_kind_is_found_by_its_path(void **state) {
 
     struct sl_buf b;
     sl_buf_init(&b, 100);
-    assert_false(sl_openapi_v3(kinds, SL_LEN(kinds), "v1.36.0", "nobody", "v1", &b));
+    assert_false(sl_openapi_v3(&api, "nobody", "v1", &b));
     sl_buf_done(&b);
+}
+
+/* Of a definition and its fields. */
+static uint32_t count_words(const char *name, yyjson_val *of) {
+    yyjson_val *key, *item;
+    size_t i, max;
+    uint32_t n = 0;
+
+    if (!*sl_json_str(of, "description"))
+        fail_msg("%s has no words", name);
+    yyjson_obj_foreach (yyjson_obj_get(of, "properties"), i, max, key, item) {
+        if (!*sl_json_str(item, "description"))
+            fail_msg("%s.%s has no words", name, yyjson_get_str(key));
+        n++;
+    }
+    return n;
+}
+
+static void all_that_is_built_in_is_explained(void **state) {
+    static const struct {
+        const char *group, *version, *at;
+    } docs[] = {{NULL, NULL, "/definitions"},
+                {"", "v1", "/components/schemas"},
+                {"batch", "v1", "/components/schemas"}};
+    yyjson_val *key, *item;
+    size_t at_key, max;
+
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(docs); i++) {
+        yyjson_doc *doc = docs[i].group ? v3(docs[i].group, docs[i].version) : v2();
+        uint32_t n = 0;
+        yyjson_obj_foreach (at(doc, docs[i].at), at_key, max, key, item) {
+            if (strncmp(yyjson_get_str(key), "io.k8s.", 7) == 0)
+                n += count_words(yyjson_get_str(key), item);
+        }
+        assert_true(n > 100);
+        yyjson_doc_free(doc);
+    }
 }
 
 static void merging_and_patching_are_said(void **state) {
@@ -210,7 +252,12 @@ static void custom_resources_are_there(void **state) {
     assert_string_equal(sl_json_str(spec, "q.type"), "");
     assert_true(sl_json_bool(spec, "any.x-kubernetes-preserve-unknown-fields", false));
     assert_string_equal(sl_json_str(s, "properties.metadata.$ref"),
-                        "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
+                        "#/definitions/" META "ObjectMeta");
+    assert_string_equal(sl_json_str(s, "properties.kind.description"), SL_DOC_KIND);
+    assert_string_equal(sl_json_str(s, "properties.metadata.description"), SL_DOC_METADATA);
+    s = at(doc, "/definitions/org.example.v2.ToyList/properties");
+    assert_string_equal(sl_json_str(s, "items.description"), "The toys.");
+    assert_string_equal(sl_json_str(s, "metadata.$ref"), "#/definitions/" META "ListMeta");
     yyjson_doc_free(doc);
 
     doc = v3("example.org", "v2");
@@ -228,11 +275,11 @@ static void the_index_changes_with_what_it_names(void **state) {
     sl_buf_init(&a, 1 << 20);
     sl_buf_init(&b, 1 << 20);
     sl_buf_init(&c, 1 << 20);
-    sl_openapi_v3_index(kinds, 4, "v1.36.0", &a);
-    sl_openapi_v3_index(kinds, 4, "v1.36.0", &b);
+    sl_openapi_v3_index(&api, &a);
+    sl_openapi_v3_index(&api, &b);
     assert_string_equal(a.s, b.s);
     kinds[1].has_scale = false;
-    sl_openapi_v3_index(kinds, 4, "v1.36.0", &c);
+    sl_openapi_v3_index(&api, &c);
     kinds[1].has_scale = true;
     yyjson_doc *x = parse(&a), *y = parse(&c);
     static const char batch[] = "/paths/apis~1batch~1v1/serverRelativeURL",
@@ -296,7 +343,7 @@ static void old_clients_get_it_as_protobuf(void **state) {
     (void)state;
     sl_buf_init(&json, SL_OPENAPI_MAX_BYTES);
     sl_buf_init(&out, SL_OPENAPI_MAX_BYTES);
-    sl_openapi_v2(kinds, SL_LEN(kinds), "v1.36.0", &json);
+    sl_openapi_v2(&api, &json);
     assert_int_equal(sl_openapi_v2_protobuf(json.s, json.len, &out, &err), 0);
     const struct wire doc = {(unsigned char *)out.s, (unsigned char *)out.s + out.len};
     assert_true(get(doc, 1, 0, &w) && is_text(w, "2.0"));
@@ -325,6 +372,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_reference_leads_somewhere),
         cmocka_unit_test(a_kind_is_found_by_its_path),
+        cmocka_unit_test(all_that_is_built_in_is_explained),
         cmocka_unit_test(merging_and_patching_are_said),
         cmocka_unit_test(custom_resources_are_there),
         cmocka_unit_test(the_index_changes_with_what_it_names),

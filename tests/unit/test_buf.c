@@ -98,11 +98,35 @@ static void test_json(void **state) {
     }
 }
 
+static void test_json_of_bytes(void **state) {
+    static const char text[] = "a\"b\xc3\xa9z";
+    static const struct {
+        size_t n;
+        const char *want;
+    } t[] = {
+        {0, "\"\""},
+        {1, "\"a\""},
+        {3, "\"a\\\"b\""},
+        {4, "\"a\\\"b" R "\""}, /* cut short, though the rest of the letter follows */
+        {5, "\"a\\\"b\xc3\xa9\""},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(t); i++) {
+        struct sl_buf b;
+        sl_buf_init(&b, 1000);
+        sl_buf_json_n(&b, text, t[i].n);
+        assert_string_equal(sl_buf_str(&b), t[i].want);
+        sl_buf_done(&b);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_write),
         cmocka_unit_test(test_ceiling),
         cmocka_unit_test(test_json),
+        cmocka_unit_test(test_json_of_bytes),
     };
     return cmocka_run_group_tests_name("buf", tests, NULL, NULL);
 }

@@ -1,0 +1,530 @@
+/*
+ * One walk over the graph at one time, as docs/graph.md tells it. A vertex that fits a request
+ * becomes a group in the list of that request; a vertex that is only passed hands its caller's
+ * lists on to its children, so that what is found below competes at the top.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/match_int.h"
+
+static bool bit(const uint64_t *v, uint32_t i) {
+    return v[i / 64] >> (i % 64) & 1;
+}
+
+static bool any(const uint64_t *v, uint32_t from, uint32_t to) {
+    for (uint32_t i = from; i < to;) {
+        uint32_t n = 64 - i % 64 < to - i ? 64 - i % 64 : to - i;
+        uint64_t mask = (n == 64 ? ~UINT64_C(0) : (UINT64_C(1) << n) - 1) << (i % 64);
+        if (v[i / 64] & mask)
+            return true;
+        i += n;
+    }
+    return false;
+}
+
+static void mask(struct walk *w, uint32_t block) {
+    if (w->masked == block)
+        return;
+    sl_window_masks(w->m, &w->w, &w->m->blocks.v[block], w->x, w->s);
+    w->masked = block;
+}
+
+static bool usable(struct walk *w, uint32_t pos) {
+    const struct spot *s = &w->m->spots[pos];
+    if (s->constrained && w->allowed && !bit(w->allowed, pos))
+        return false;
+    if (w->w.when == WHEN_EMPTY)
+        return true;
+    if (s->down || (w->use_fits && s->is_node && !bit(w->m->fits, s->block)))
+        return false;
+    mask(w, s->block);
+    return !bit(w->x, pos - w->m->blocks.v[s->block].pos);
+}
+
+/* Nobody uses it or anything below it. */
+static bool untouched(struct walk *w, uint32_t pos) {
+    const struct sl_match *m = w->m;
+    if (w->w.when == WHEN_EMPTY)
+        return true;
+    uint32_t end = end_of(m, pos);
+    for (uint32_t p = pos; p < end;) {
+        uint32_t i = m->spots[p].block;
+        const struct block *b = &m->blocks.v[i];
+        uint32_t to = b->pos + b->n < end ? b->pos + b->n : end;
+        if (b->spans) {
+            mask(w, i);
+            if (any(w->x, p - b->pos, to - b->pos) || any(w->s, p - b->pos, to - b->pos))
+                return false;
+        }
+        p = to;
+    }
+    for (uint32_t i = 0; i < m->pools.n; i++) {
+        const struct pool *p = &m->pools.v[i];
+        if (p->pos >= pos && p->pos < end && p->shares &&
+            sl_window_free(m, &w->w, p) < sl_plan_total(p->plan))
+            return false;
+    }
+    return true;
+}
+
+/* ---- lists, groups, chains ---- */
+
+struct list *sl_walk_lists(struct walk *w, uint32_t n) {
+    return sl_arena_alloc0(&w->m->scratch, n, sizeof(struct list));
+}
+
+void sl_list_push(struct list *l, struct group *g) {
+    g->next = NULL;
+    if (l->last)
+        l->last->next = g;
+    else
+        l->first = g;
+    l->last = g;
+    l->n++;
+    l->total += g->count;
+    if (l->per == 0)
+        return;
+    l->gathered += g->count;
+    if (l->gathered < l->per)
+        return;
+    l->bundles += g->divisible ? (uint32_t)(l->gathered / l->per) : 1;
+    l->gathered = g->divisible ? l->gathered % l->per : 0;
+}
+
+static struct claim *new_claim(struct walk *w, uint32_t block, uint32_t n_words) {
+    struct claim *c =
+        sl_arena_alloc0(&w->m->scratch, 1, sizeof(*c) + 2 * n_words * sizeof(c->bits[0]));
+    c->block = block;
+    return c;
+}
+
+void sl_chain_range(struct walk *w, struct chain *c, uint32_t from, uint32_t to, bool exclusive) {
+    const struct sl_match *m = w->m;
+    for (uint32_t p = from; p < to;) {
+        uint32_t i = m->spots[p].block;
+        const struct block *b = &m->blocks.v[i];
+        uint32_t n = block_words(b), end = b->pos + b->n < to ? b->pos + b->n : to;
+        struct claim *k = c->claims;
+        if (!k || k->amount || k->block != i) {
+            k = new_claim(w, i, n);
+            k->next = c->claims;
+            c->claims = k;
+        }
+        for (; p < end; p++)
+            k->bits[(exclusive ? 0 : n) + (p - b->pos) / 64] |= UINT64_C(1) << (p - b->pos) % 64;
+    }
+}
+
+void sl_chain_group(struct walk *w, struct chain *c, const struct group *g, int64_t amount) {
+    if (!g->whole) {
+        struct claim *last = g->chain.claims;
+        c->n_slots += g->chain.n_slots;
+        while (last && last->next)
+            last = last->next;
+        if (last) {
+            last->next = c->claims;
+            c->claims = g->chain.claims;
+        }
+    } else if (g->divisible) {
+        struct claim *k = new_claim(w, (uint32_t)(sl_pool_at(w->m, g->pos) - w->m->pools.v), 0);
+        k->amount = amount;
+        /* Behind the first, so that bits go on being added to that one. */
+        struct claim **at = c->claims ? &c->claims->next : &c->claims;
+        k->next = *at;
+        *at = k;
+    } else {
+        sl_chain_range(w, c, g->pos, g->exclusive ? end_of(w->m, g->pos) : g->pos + 1,
+                       g->exclusive);
+    }
+}
+
+/* ---- order and choice ---- */
+
+static int by_policy(const void *a, const void *b, void *ctx) {
+    const struct group *x = *(struct group *const *)a, *y = *(struct group *const *)b;
+    return sl_layout_compare(ctx, x->score, x->uniq, x->pos, y->score, y->uniq, y->pos);
+}
+
+static int by_score(const void *a, const void *b) {
+    const struct group *x = *(struct group *const *)a, *y = *(struct group *const *)b;
+    return x->score < y->score ? -1 : x->score > y->score;
+}
+
+struct stretch {
+    int64_t first, last; /* consecutive scores */
+};
+
+static const struct stretch *stretch_of(const struct stretch *v, uint32_t n, int64_t score) {
+    uint32_t lo = 0, hi = n;
+    while (hi - lo > 1) {
+        uint32_t mid = lo + (hi - lo) / 2;
+        if (v[mid].first <= score)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return &v[lo];
+}
+
+struct stretches {
+    const struct sl_match *m;
+    const struct stretch *v;
+    uint32_t n;
+};
+
+static int by_stretch(const void *a, const void *b, void *ctx) {
+    const struct group *x = *(struct group *const *)a, *y = *(struct group *const *)b;
+    const struct stretches *s = ctx;
+    const struct stretch *p = stretch_of(s->v, s->n, x->score);
+    const struct stretch *q = stretch_of(s->v, s->n, y->score);
+    int64_t long_p = p->last - p->first, long_q = q->last - q->first;
+    if (long_p != long_q)
+        return long_p > long_q ? -1 : 1;
+    return by_policy(a, b, (void *)s->m);
+}
+
+/* Those first whose scores stand in the longest row of consecutive ones. */
+static void order_by_stretch(struct walk *w, struct group **v, uint32_t n) {
+    struct stretch *all = sl_arena_alloc(&w->m->scratch, n * sizeof(*all));
+    struct stretches s = {w->m, all, 0};
+    qsort(v, n, sizeof(*v), by_score); /* ties do not matter yet */
+    for (uint32_t i = 0; i < n; i++) {
+        if (s.n > 0 && v[i]->score <= all[s.n - 1].last + 1)
+            all[s.n - 1].last = v[i]->score;
+        else
+            all[s.n++] = (struct stretch){v[i]->score, v[i]->score};
+    }
+    qsort_r(v, n, sizeof(*v), by_stretch, &s);
+}
+
+struct group **sl_walk_order(struct walk *w, const struct list *l, bool top) {
+    struct group **v = sl_arena_alloc(&w->m->scratch, (l->n + 1) * sizeof(*v));
+    uint32_t n = 0;
+    bool sorted = true;
+    for (struct group *g = l->first; g; g = g->next) {
+        sorted = sorted && (n == 0 || by_policy(&v[n - 1], &g, w->m) < 0);
+        v[n++] = g;
+    }
+    if (top && w->m->policy.locality)
+        order_by_stretch(w, v, n);
+    else if (!sorted)
+        qsort_r(v, n, sizeof(*v), by_policy, w->m);
+    return v;
+}
+
+bool sl_walk_choose(struct walk *w, const struct list *l, const struct req *r, bool top,
+                    struct chain *ret) {
+    int64_t want = sl_count_take(&r->count, (uint64_t)l->total);
+    if (want == 0)
+        return false;
+    struct group **v = sl_walk_order(w, l, top);
+    for (uint32_t i = 0; want > 0; i++) {
+        sl_chain_group(w, ret, v[i], v[i]->count < want ? v[i]->count : want);
+        want -= v[i]->count;
+    }
+    return true;
+}
+
+/* ---- children ---- */
+
+static uint32_t wanted(const struct walk *w, const struct wants *t, uint16_t type) {
+    for (uint32_t i = 0; i < t->n; i++)
+        if (w->types[t->first + i] == type)
+            return i;
+    return NONE;
+}
+
+static bool has_kids_of(const struct sl_match *m, const struct inner *in, uint16_t type) {
+    if (!(in->kid_types & type_bit(type)))
+        return false;
+    if (type < 63)
+        return true;
+    for (uint32_t i = 0; i < in->n_runs; i++)
+        if (m->runs.v[in->runs + i].type == type)
+            return true;
+    return false;
+}
+
+static bool shape_of_one(const struct walk *w, const struct req *slot, const struct inner *in) {
+    for (uint32_t i = 0; i < slot->n_with; i++)
+        if (!has_kids_of(w->m, in, w->types[slot->with + i]))
+            return false;
+    return true;
+}
+
+bool sl_walk_shape(const struct walk *w, const struct wants *t, uint32_t slot, uint32_t inner) {
+    if (slot == REQ_NONE || inner == NONE)
+        return false;
+    const struct inner *in = &w->m->inners.v[inner];
+    for (uint32_t i = t->first; i < t->first + t->n; i++) {
+        const struct req *r = &w->r->reqs.v[i];
+        if (r->kind != SL_REQ_RESOURCE && shape_of_one(w, r, in))
+            return true;
+    }
+    return false;
+}
+
+static bool visit(struct walk *w, uint32_t pos, const struct wants *t, bool pristine,
+                  bool exclusive, struct list *lists);
+
+/* May anything that the top requests begin with be below it? */
+static bool worth_passing(const struct walk *w, uint32_t pos) {
+    uint32_t inner = w->m->spots[pos].inner;
+    return inner != NONE && (w->m->inners.v[inner].below & w->top_types) != 0;
+}
+
+/* In the order of weights, until enough was found of everything. */
+static void explore_early(struct walk *w, uint32_t inner, const struct wants *t, bool pristine,
+                          bool exclusive, struct list *lists, uint32_t bundles) {
+    const struct sl_match *m = w->m;
+    const struct inner *in = &m->inners.v[inner];
+    const struct sl_ordset *heavy = &m->heavy[inner];
+    const struct sl_ordkey *keys = NULL;
+    struct list *tally = sl_walk_lists(w, t->n);
+    uint32_t left = t->n, n_keys = 0;
+    for (uint32_t i = 0; i < t->n; i++) {
+        tally[i].per = w->r->reqs.v[t->first + i].most;
+        if (w->r->reqs.v[t->first + i].kind != SL_REQ_RESOURCE && t->first + i != t->slot) {
+            tally[i].bundles = UINT32_MAX; /* a slot that is not looked for here */
+            left--;
+        }
+    }
+    for (uint32_t k = 0, next = 0; k < in->n_kids && left > 0; k++) {
+        uint32_t pos;
+        if (heavy->n > 0) {
+            if (k == next) {
+                keys = sl_ordset_run(heavy, k, &n_keys);
+                next = k + n_keys;
+            }
+            pos = keys[k - (next - n_keys)].id;
+        } else {
+            pos = m->kids_by_uniq[in->by_uniq + k];
+        }
+        uint32_t own = wanted(w, t, m->spots[pos].type);
+        if (own == NONE ? !(pristine ? worth_passing(w, pos) : t->slot != REQ_NONE)
+                        : tally[own].bundles >= bundles)
+            continue;
+        for (uint32_t i = 0; i < t->n; i++)
+            tally[i].total = lists[i].total;
+        if (!visit(w, pos, t, pristine, exclusive, lists))
+            continue;
+        left = 0;
+        for (uint32_t i = 0; i < t->n; i++) {
+            struct group one = {.count = lists[i].total - tally[i].total,
+                                .divisible = own == i && lists[i].last && lists[i].last->divisible};
+            if (one.count > 0)
+                sl_list_push(&tally[i], &one);
+            tally[i].first = tally[i].last = NULL;
+            left += tally[i].bundles < bundles;
+        }
+    }
+}
+
+void sl_walk_explore(struct walk *w, uint32_t inner, const struct wants *t, bool pristine,
+                     bool exclusive, struct list *lists, uint32_t bundles, bool limited) {
+    const struct sl_match *m = w->m;
+    const struct inner *in = &m->inners.v[inner];
+    if (m->policy.stop_early) {
+        explore_early(w, inner, t, pristine, exclusive, lists, bundles);
+        return;
+    }
+    for (uint32_t i = 0; i < in->n_runs; i++) {
+        const struct run *run = &m->runs.v[in->runs + i];
+        uint32_t own = wanted(w, t, run->type);
+        if (own == NONE && !pristine && t->slot == REQ_NONE)
+            continue;
+        for (uint32_t k = 0; k < run->n; k++) {
+            uint32_t pos = m->kids[run->at + k];
+            if (own == NONE && (pristine ? !worth_passing(w, pos) : m->spots[pos].inner == NONE))
+                continue;
+            (void)visit(w, pos, t, pristine, exclusive, lists);
+            if (limited && own != NONE && lists[own].bundles >= bundles)
+                break; /* they come in order: no later one would be chosen */
+        }
+    }
+}
+
+/* Bundles are counted where only one number will do: then the first found are the chosen. */
+static bool is_fixed(const struct req *r) {
+    return r->count.set ? r->count.n_set == 1 : r->count.min == r->most;
+}
+
+/* ---- a vertex ---- */
+
+static bool has_room(const struct walk *w, uint32_t inner, uint32_t req) {
+    uint32_t n = w->m->n_counted;
+    const int64_t *room = &w->m->room[(size_t)inner * n], *need = &w->need[(size_t)req * n];
+    for (uint32_t i = 0; i < n; i++)
+        if (room[i] < need[i])
+            return false;
+    return true;
+}
+
+/* Everything that is wanted inside. */
+static bool inside(struct walk *w, uint32_t inner, const struct req *r, bool exclusive,
+                   struct chain *ret) {
+    struct wants all = {r->with, r->n_with, r->slot};
+    bool shape = sl_walk_shape(w, &all, r->slot, inner);
+    struct list *lists = sl_walk_lists(w, r->n_with);
+    uint32_t n_slots = 0;
+    bool limited = !w->m->policy.stop_early;
+    for (uint32_t i = 0; i < r->n_with; i++) {
+        const struct req *q = &w->r->reqs.v[r->with + i];
+        n_slots += q->kind != SL_REQ_RESOURCE;
+        if (limited && q->kind == SL_REQ_RESOURCE && is_fixed(q))
+            lists[i].per = q->most;
+    }
+    if (!shape || n_slots < r->n_with) {
+        struct wants rest = all;
+        if (shape)
+            rest.slot = REQ_NONE;
+        sl_walk_explore(w, inner, &rest, false, exclusive, lists, 1, limited);
+    }
+    if (shape) {
+        struct list *slots = &lists[r->slot - r->with];
+        *slots = (struct list){0};
+        sl_slots_make(w, inner, &all, r->slot, w->r->reqs.v[r->slot].most, slots);
+    }
+    bool or_slot = false;
+    for (uint32_t i = 0; i < r->n_with; i++) {
+        const struct req *q = &w->r->reqs.v[r->with + i];
+        if (q->kind == SL_REQ_OR_SLOT && or_slot)
+            continue; /* all of them are found under the first */
+        or_slot = or_slot || q->kind == SL_REQ_OR_SLOT;
+        if (!sl_walk_choose(w, &lists[i], q, false, ret))
+            return false;
+    }
+    return true;
+}
+
+static bool visit(struct walk *w, uint32_t pos, const struct wants *t, bool pristine,
+                  bool exclusive, struct list *lists) {
+    struct sl_match *m = w->m;
+    const struct spot *s = &m->spots[pos];
+    uint32_t own = wanted(w, t, s->type);
+    m->stats.looked++;
+    if (own == NONE) {
+        bool shape = sl_walk_shape(w, t, t->slot, s->inner);
+        if (s->inner == NONE || (!shape && !pristine) || !usable(w, pos))
+            return false;
+        if (shape)
+            sl_slots_make(w, s->inner, t, t->slot, UINT32_MAX, &lists[t->slot - t->first]);
+        else
+            sl_walk_explore(w, s->inner, t, true, exclusive, lists, 1, false);
+        return true;
+    }
+    const struct req *r = &w->r->reqs.v[t->first + own];
+    exclusive = exclusive || r->exclusive == SL_TRUE || (m->policy.node_exclusive && s->is_node);
+    struct group g = {.pos = pos, .exclusive = exclusive, .whole = true};
+    if (r->n_with > 0 &&
+        (s->inner == NONE || (w->w.when == WHEN_PRESENT && !has_room(w, s->inner, t->first + own))))
+        return false;
+    if (!usable(w, pos))
+        return false;
+    g.count = vertex_at(m, pos)->size;
+    if (s->divisible && r->n_with == 0 && r->exclusive != SL_TRUE) {
+        g.divisible = true;
+        g.count = sl_window_free(m, &w->w, sl_pool_at(m, pos));
+        if (g.count <= 0)
+            return false;
+    } else if (exclusive && !untouched(w, pos)) {
+        return false;
+    }
+    if (r->n_with > 0) {
+        g.whole = false;
+        if (!inside(w, s->inner, r, exclusive, &g.chain))
+            return false;
+        if (exclusive) { /* with all below it */
+            g.chain.claims = NULL;
+            sl_chain_range(w, &g.chain, pos, end_of(m, pos), true);
+        }
+    }
+    g.score = sl_layout_score(m, pos);
+    g.uniq = vertex_at(m, pos)->uniq_id;
+    struct group *kept = sl_arena_alloc(&m->scratch, sizeof(*kept));
+    *kept = g;
+    sl_list_push(&lists[own], kept);
+    return true;
+}
+
+/* ---- beginning ---- */
+
+/* At least so much of each counted type is needed inside one vertex (or slot) of a request. */
+static void find_needs(struct walk *w, uint32_t req) {
+    const struct req *r = &w->r->reqs.v[req];
+    uint32_t n = w->m->n_counted;
+    int64_t *need = &w->need[(size_t)req * n];
+    for (uint32_t i = 0; i < r->n_with; i++) {
+        uint32_t k = r->with + i;
+        const struct req *q = &w->r->reqs.v[k];
+        find_needs(w, k);
+        if (q->kind == SL_REQ_OR_SLOT)
+            continue; /* any one of them will do */
+        int64_t least = q->count.set ? q->count.set[0] : q->count.min;
+        uint8_t t = w->types[k] == UINT16_MAX ? TYPES_MAX : w->m->types.v[w->types[k]].counted;
+        for (uint32_t c = 0; c < n; c++) {
+            int64_t more;
+            if (w->m->pool_types >> c & 1)
+                continue; /* sums do not know when parts of it are free */
+            if (__builtin_mul_overflow(least, w->need[(size_t)k * n + c] + (c == t), &more) ||
+                __builtin_add_overflow(need[c], more, &need[c]))
+                need[c] = INT64_MAX / 2;
+            if (need[c] > INT64_MAX / 2)
+                need[c] = INT64_MAX / 2;
+        }
+    }
+}
+
+void sl_walk_init(struct walk *w, struct sl_match *m, const struct sl_request *r,
+                  const struct variant *v) {
+    w->m = m;
+    w->r = r;
+    w->variant = v;
+    w->allowed = NULL;
+    w->use_fits = false;
+    w->top_types = 0;
+    w->types = sl_arena_alloc(&m->tables, r->reqs.n * sizeof(*w->types));
+    w->need = sl_arena_alloc0(&m->tables, (size_t)r->reqs.n * m->n_counted + 1, sizeof(*w->need));
+    for (uint32_t i = 0; i < r->reqs.n; i++) {
+        uint32_t type = r->reqs.v[i].type ? sl_layout_type(m, r->reqs.v[i].type) : NONE;
+        w->types[i] = type == NONE ? UINT16_MAX : (uint16_t)type;
+    }
+    for (uint32_t i = v->top; i < v->top + v->n_top; i++) {
+        const struct req *q = &r->reqs.v[i];
+        find_needs(w, i);
+        if (q->kind == SL_REQ_RESOURCE && w->types[i] != UINT16_MAX)
+            w->top_types |= type_bit(w->types[i]);
+        for (uint32_t k = 0; k < q->n_with && q->kind != SL_REQ_RESOURCE; k++)
+            if (w->types[q->with + k] != UINT16_MAX)
+                w->top_types |= type_bit(w->types[q->with + k]);
+    }
+}
+
+void sl_walk_at(struct walk *w, const struct window *win) {
+    w->w = *win;
+    w->masked = NONE;
+}
+
+bool sl_walk_run(struct walk *w, struct chain *ret) {
+    const struct variant *v = w->variant;
+    struct wants top = {v->top, v->n_top, v->slot};
+    struct list *lists = sl_walk_lists(w, v->n_top);
+    bool or_slot = false;
+    if (!visit(w, 0, &top, true, false, lists))
+        return false;
+    for (uint32_t i = 0; i < v->n_top; i++) {
+        const struct req *q = &w->r->reqs.v[v->top + i];
+        if (q->kind == SL_REQ_OR_SLOT && or_slot)
+            continue;
+        or_slot = or_slot || q->kind == SL_REQ_OR_SLOT;
+        if (!sl_walk_choose(w, &lists[i], q, true, ret))
+            return false;
+    }
+    return true;
+}
+
+bool sl_walk_one(struct walk *w, uint32_t pos, struct list *ret) {
+    struct wants top = {w->variant->top, 1, REQ_NONE};
+    return visit(w, pos, &top, false, false, ret);
+}
