@@ -36,6 +36,7 @@ void sl_graph_free(struct sl_graph *g) {
     sl_map_done(&g->paths_by_vertex);
     sl_map_done(&g->paths_by_text);
     sl_vec_free(&g->by_rank);
+    sl_vec_free(&g->types);
     sl_syms_done(&g->syms);
     free(g);
 }
@@ -67,6 +68,7 @@ struct sl_graph *sl_graph_clone(const struct sl_graph *g) {
     copy_vec(&c->edges, &g->edges);
     copy_vec(&c->subsystems, &g->subsystems);
     copy_vec(&c->by_rank, &g->by_rank);
+    copy_vec(&c->types, &g->types);
     for (uint32_t i = 0; i < g->paths.n; i++) {
         struct path p = g->paths.v[i];
         sl_map_add(&c->paths_by_vertex, sl_hash_u64(0, p.v), i);
@@ -146,6 +148,30 @@ int sl_graph_add(struct sl_graph *g, const struct sl_vertex_spec *s, sl_vtx *ret
         r = sl_vertex_set_prop(g, v, s->props[i].key, s->props[i].value, err);
     *ret = v;
     return r;
+}
+
+int sl_graph_add_like(struct sl_graph *g, sl_vtx like, int64_t id, int64_t rank, sl_vtx parent,
+                      sl_vtx *ret, struct sl_err *err) {
+    if (like >= g->v.n || parent >= g->v.n || id < -1 || rank < -1 || rank > INT32_MAX)
+        return sl_err_set(err, SL_EINVAL, "ids and ranks are -1 or more");
+    if (g->v.n >= SL_GRAPH_MAX_VERTICES)
+        return sl_err_set(err, SL_ELIMIT, "more than %u vertices", SL_GRAPH_MAX_VERTICES);
+    sl_vtx v = *ret = g->v.n;
+    struct sl_vertex *x = sl_vec_push(&g->v);
+    const struct sl_vertex *y = vertex(g, like);
+    *x = (struct sl_vertex){
+        .id = id,
+        .uniq_id = g->next_uniq,
+        .size = y->size,
+        .rank = (int32_t)rank,
+        .type = y->type,
+        .basename = y->basename,
+        .unit = y->unit,
+        .parent = parent,
+    };
+    g->next_uniq += g->next_uniq < INT64_MAX;
+    *sl_vec_push(&g->pending) = (struct link){parent, v};
+    return 0;
 }
 
 static sl_sym subsystem(struct sl_graph *g, const char *name) {
@@ -368,6 +394,18 @@ static void index_ranks(struct sl_graph *g) {
         qsort(g->by_rank.v, g->by_rank.n, sizeof(*g->by_rank.v), by_rank_then_vertex);
 }
 
+static void list_types(struct sl_graph *g) {
+    uint8_t *seen = sl_alloc0((size_t)g->syms.names.n + 1, 1);
+    sl_vec_clear(&g->types);
+    for (uint32_t i = 0; i < g->order.n; i++) {
+        sl_sym type = vertex(g, g->order.v[i])->type;
+        if (!seen[type])
+            *sl_vec_push(&g->types) = type;
+        seen[type] = 1;
+    }
+    sl_freep(&seen);
+}
+
 int sl_graph_seal(struct sl_graph *g, struct sl_err *err) {
     uint32_t reached, n = 0;
     g->generation++;
@@ -383,7 +421,9 @@ int sl_graph_seal(struct sl_graph *g, struct sl_err *err) {
         r = place_others(g, reached, err);
     for (uint32_t i = 1; i < g->subsystems.n && r >= 0; i++)
         r = check_rings(g, g->subsystems.v[i], err);
-    if (r >= 0)
+    if (r >= 0) {
         index_ranks(g);
+        list_types(g);
+    }
     return r;
 }
