@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/hash.h"
 #include "graph/match_int.h"
 
@@ -139,7 +140,7 @@ static void hold_bits(struct sl_match *m, struct job *j, const struct claim *c) 
     for (uint32_t k = 0; k < 2 * n; k++)
         have[k] |= c->bits[k];
     for (uint32_t k = 0; k < n; k++)
-        m->stats.taken += (uint64_t)__builtin_popcountll(c->bits[k]);
+        m->stats.taken += sl_bits_count(c->bits[k]);
 }
 
 /* ---- shares of pools ---- */

@@ -226,3 +226,20 @@ int sl_match_begin(struct sl_match *m, int64_t jobid) {
 void sl_match_stats(const struct sl_match *m, struct sl_match_stats *ret) {
     *ret = m->stats;
 }
+
+size_t sl_match_bytes(const struct sl_match *m) {
+    size_t n = sizeof(*m) + sl_graph_bytes(m->g);
+    n += (size_t)m->n_spots * (sizeof(*m->spots) + sizeof(*m->kids));
+    n += m->kids_by_uniq ? (size_t)m->n_spots * sizeof(*m->kids_by_uniq) : 0;
+    n += m->inners.cap * sizeof(*m->inners.v) + m->runs.cap * sizeof(*m->runs.v);
+    n += (size_t)m->inners.n * m->n_counted * (sizeof(*m->room) + sizeof(*m->total));
+    n += m->blocks.cap * (sizeof(*m->blocks.v) + 4 * sizeof(*m->held));
+    n += (size_t)m->index.leaves * 2 * m->n_counted * sizeof(*m->index.most);
+    n += m->index.order.cap * sizeof(*m->index.order.v) + m->blocks.n * sizeof(*m->index.rank);
+    for (uint32_t i = 0; m->heavy && i < m->inners.n; i++)
+        n += sizeof(*m->heavy) + m->heavy[i].n * sizeof(struct sl_ordkey);
+    n += m->constrained.cap * sizeof(*m->constrained.v) + m->pools.cap * sizeof(*m->pools.v);
+    n += m->spans.cap * sizeof(*m->spans.v) + m->words.cap * sizeof(*m->words.v);
+    n += m->shares.cap * sizeof(*m->shares.v) + m->jobs.cap * sizeof(*m->jobs.v);
+    return n;
+}

@@ -1,0 +1,518 @@
+/* The naive matcher: its state, and the verbs. */
+#include "naive.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "naive_int.h"
+
+#define MAX_MEMORY ((size_t)1 << 30) /* of one walk */
+
+/* ---- life ---- */
+
+static char *copy_text(const char *s, size_t len) {
+    char *t = sl_alloc(len + 1);
+    memcpy(t, s, len);
+    t[len] = '\0';
+    return t;
+}
+
+static void read_filters(struct naive *n, const char *text) {
+    while (*text) {
+        size_t len = strcspn(text, ","), high = strcspn(text, ":");
+        struct filter f = {.low = copy_text(text + high + 1, len - high - 1)};
+        if (high != 3 || strncmp(text, "ALL", 3) != 0)
+            f.high = copy_text(text, high);
+        *sl_vec_push(&n->filters) = f;
+        text += len + (text[len] == ',');
+    }
+}
+
+static void make_room(struct naive *n) {
+    while (n->at.n < sl_graph_count(n->g))
+        *sl_vec_push(&n->at) = (struct holds){0};
+}
+
+struct naive *naive_new(const struct sl_graph *g, const struct sl_match_options *o) {
+    struct naive *n = sl_alloc0(1, sizeof(*n));
+    n->g = sl_graph_clone(g);
+    n->policy = o->policy;
+    n->start = o->start;
+    n->end = o->end ? o->end : INT64_MAX;
+    read_filters(n, o->filters ? o->filters : SL_MATCH_FILTERS);
+    for (uint32_t i = 0; i < o->n_subsystems; i++)
+        *sl_vec_push(&n->subsystems) = sl_strdup(o->subsystems[i]);
+    make_room(n);
+    return n;
+}
+
+struct naive *naive_clone(const struct naive *n) {
+    struct naive *c = sl_alloc0(1, sizeof(*c));
+    c->g = sl_graph_clone(n->g);
+    c->policy = n->policy;
+    c->start = n->start;
+    c->end = n->end;
+    for (uint32_t i = 0; i < n->filters.n; i++) {
+        const struct filter *f = &n->filters.v[i];
+        *sl_vec_push(&c->filters) =
+            (struct filter){f->high ? sl_strdup(f->high) : NULL, sl_strdup(f->low)};
+    }
+    for (uint32_t i = 0; i < n->subsystems.n; i++)
+        *sl_vec_push(&c->subsystems) = sl_strdup(n->subsystems.v[i]);
+    for (uint32_t i = 0; i < n->jobs.n; i++)
+        *sl_vec_push(&c->jobs) = n->jobs.v[i];
+    make_room(c);
+    for (uint32_t v = 0; v < n->at.n; v++)
+        for (uint32_t i = 0; i < n->at.v[v].list.n; i++)
+            *sl_vec_push(&c->at.v[v].list) = n->at.v[v].list.v[i];
+    return c;
+}
+
+void naive_free(struct naive *n) {
+    if (!n)
+        return;
+    for (uint32_t i = 0; i < n->filters.n; i++) {
+        sl_freep(&n->filters.v[i].high);
+        sl_freep(&n->filters.v[i].low);
+    }
+    for (uint32_t i = 0; i < n->subsystems.n; i++)
+        sl_freep(&n->subsystems.v[i]);
+    for (uint32_t v = 0; v < n->at.n; v++)
+        sl_vec_free(&n->at.v[v].list);
+    sl_vec_free(&n->filters);
+    sl_vec_free(&n->subsystems);
+    sl_vec_free(&n->jobs);
+    sl_vec_free(&n->at);
+    sl_graph_free(n->g);
+    free(n);
+}
+
+const struct sl_graph *naive_graph(const struct naive *n) {
+    return n->g;
+}
+
+bool is_divisible(const struct naive *n, sl_vtx v) {
+    return vertex_of(n, v)->n_kids == 0 && sl_vertex_prop(n->g, v, SL_GRAPH_DIVISIBLE);
+}
+
+bool is_below(const struct naive *n, sl_vtx v, sl_vtx top) {
+    for (; v != SL_VTX_NONE; v = vertex_of(n, v)->parent)
+        if (v == top)
+            return true;
+    return false;
+}
+
+/* ---- jobs and what they hold ---- */
+
+static struct njob *njob_of(const struct naive *n, int64_t jobid) {
+    for (uint32_t i = 0; i < n->jobs.n; i++)
+        if (n->jobs.v[i].info.id == jobid)
+            return &n->jobs.v[i];
+    return NULL;
+}
+
+const struct sl_job_info *job_of(const struct naive *n, int64_t jobid) {
+    const struct njob *j = njob_of(n, jobid);
+    return j ? &j->info : NULL;
+}
+
+uint32_t naive_n_jobs(const struct naive *n) {
+    return n->jobs.n;
+}
+
+struct sl_job_info naive_nth_job(const struct naive *n, uint32_t i) {
+    return n->jobs.v[i].info;
+}
+
+bool naive_job(const struct naive *n, int64_t jobid, struct sl_job_info *ret) {
+    const struct sl_job_info *j = job_of(n, jobid);
+    if (j)
+        *ret = *j;
+    return j != NULL;
+}
+
+static struct hold *hold_of(const struct naive *n, sl_vtx v, int64_t jobid) {
+    for (uint32_t i = 0; i < n->at.v[v].list.n; i++)
+        if (n->at.v[v].list.v[i].job == jobid)
+            return &n->at.v[v].list.v[i];
+    return NULL;
+}
+
+static void drop_hold(struct naive *n, sl_vtx v, int64_t jobid) {
+    struct holds *at = &n->at.v[v];
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < at->list.n; i++)
+        if (at->list.v[i].job != jobid)
+            at->list.v[kept++] = at->list.v[i];
+    at->list.n = kept;
+}
+
+static void drop_job(struct naive *n, int64_t jobid) {
+    uint32_t kept = 0;
+    for (uint32_t v = 0; v < n->at.n; v++)
+        drop_hold(n, v, jobid);
+    for (uint32_t i = 0; i < n->jobs.n; i++)
+        if (n->jobs.v[i].info.id != jobid)
+            n->jobs.v[kept++] = n->jobs.v[i];
+    n->jobs.n = kept;
+}
+
+int naive_grant(const struct naive *n, int64_t jobid, struct sl_grant *ret) {
+    const struct njob *j = njob_of(n, jobid);
+    if (!j)
+        return SL_ENOENT;
+    ret->state = j->info.state;
+    ret->at = j->info.at;
+    ret->duration = j->info.duration;
+    ret->n_slots = j->n_slots;
+    sl_vec_clear(&ret->picks);
+    for (uint32_t i = 0; i < sl_graph_live(n->g); i++) {
+        sl_vtx v = sl_graph_at(n->g, i);
+        const struct hold *h = hold_of(n, v, jobid);
+        if (h)
+            *sl_vec_push(&ret->picks) = (struct sl_pick){v, h->amount, h->exclusive};
+    }
+    return 0;
+}
+
+/* ---- from what was chosen to what is taken ---- */
+
+struct mark {
+    bool on, exclusive;
+    int64_t amount;
+};
+
+static void mark_subtree(const struct naive *n, struct mark *m, sl_vtx v) {
+    m[v].on = m[v].exclusive = true;
+    m[v].amount = vertex_of(n, v)->size;
+    for (uint32_t i = 0; i < vertex_of(n, v)->n_kids; i++)
+        mark_subtree(n, m, kid_of(n, v, i));
+}
+
+static void mark_way(const struct naive *n, struct mark *m, sl_vtx v) {
+    for (v = vertex_of(n, v)->parent; v != SL_VTX_NONE; v = vertex_of(n, v)->parent) {
+        if (!m[v].on)
+            m[v] = (struct mark){.on = true, .amount = vertex_of(n, v)->size};
+        if (n->policy.node_exclusive && strcmp(type_of(n, v), "node") == 0)
+            m[v].exclusive = true;
+    }
+}
+
+static struct mark *marks_of(const struct naive *n, const taken_list *taken) {
+    struct mark *m = sl_alloc0(sl_graph_count(n->g) + 1, sizeof(*m));
+    for (uint32_t i = 0; i < taken->n; i++) {
+        const struct taken *t = &taken->v[i];
+        m[t->v].on = true;
+        m[t->v].exclusive |= t->exclusive;
+        m[t->v].amount =
+            is_divisible(n, t->v) ? m[t->v].amount + t->amount : vertex_of(n, t->v)->size;
+    }
+    for (uint32_t i = 0; i < taken->n; i++)
+        mark_way(n, m, taken->v[i].v);
+    for (uint32_t v = 0; v < sl_graph_count(n->g); v++)
+        if (m[v].on && m[v].exclusive && !is_divisible(n, v))
+            mark_subtree(n, m, v);
+    return m;
+}
+
+static void fill_grant(const struct naive *n, const struct mark *m, enum sl_job_state state,
+                       int64_t at, int64_t duration, struct sl_grant *ret) {
+    ret->state = state;
+    ret->at = at;
+    ret->duration = duration;
+    sl_vec_clear(&ret->picks);
+    for (uint32_t i = 0; i < sl_graph_live(n->g); i++) {
+        sl_vtx v = sl_graph_at(n->g, i);
+        if (m[v].on)
+            *sl_vec_push(&ret->picks) = (struct sl_pick){v, m[v].amount, m[v].exclusive};
+    }
+}
+
+static void add_holds(struct naive *n, const struct sl_grant *g, int64_t jobid, int64_t from,
+                      int64_t to) {
+    for (uint32_t i = 0; i < g->picks.n; i++) {
+        const struct sl_pick *p = &g->picks.v[i];
+        struct hold *h = hold_of(n, p->v, jobid);
+        if (!h) {
+            *sl_vec_push(&n->at.v[p->v].list) =
+                (struct hold){jobid, from, to, p->needs, p->exclusive};
+            continue;
+        }
+        if (is_divisible(n, p->v) && h->exclusive == p->exclusive)
+            h->amount += p->needs;
+        else if (p->exclusive)
+            h->amount = p->needs;
+        h->exclusive |= p->exclusive;
+    }
+}
+
+/* ---- matching ---- */
+
+/* One walk per alternative of the request. */
+static bool attempt(const struct naive *n, const struct sl_jobspec *j, enum when when, int64_t from,
+                    int64_t to, struct sl_grant *ret) {
+    bool good = false;
+    for (uint32_t i = 0; i < alternatives(j) && !good; i++) {
+        struct sl_arena mem;
+        taken_list taken = {0};
+        sl_arena_init(&mem, MAX_MEMORY);
+        struct wants top = wants_of(j, i, &mem);
+        struct question q = {.n = n,
+                             .when = when,
+                             .from = from,
+                             .to = to,
+                             .constraint = &j->constraint,
+                             .mem = &mem};
+        good = find_match(&q, &top, &taken);
+        if (good) {
+            struct mark *m = marks_of(n, &taken);
+            fill_grant(n, m, SL_JOB_MATCHED, from, to - from, ret);
+            ret->n_slots = q.n_slots;
+            free(m);
+        }
+        sl_vec_free(&taken);
+        sl_arena_done(&mem);
+    }
+    return good;
+}
+
+static bool is_satisfiable(const struct naive *n, const struct sl_jobspec *j) {
+    struct sl_grant unused = {0};
+    bool yes = attempt(n, j, ANYTIME, n->start, n->end, &unused);
+    sl_vec_free(&unused.picks);
+    return yes;
+}
+
+static int64_t window_end(const struct naive *n, int64_t at, int64_t duration) {
+    return duration == 0 || duration > n->end - at ? n->end : at + duration;
+}
+
+/* The next time after t at which a job ends; the end of the graph's time if there is none. */
+static int64_t next_end(const struct naive *n, int64_t t) {
+    int64_t next = n->end;
+    for (uint32_t i = 0; i < n->jobs.n; i++) {
+        int64_t end = n->jobs.v[i].info.at + n->jobs.v[i].info.duration;
+        if (end > t && end < next)
+            next = end;
+    }
+    return next;
+}
+
+static const struct {
+    bool takes, later, tells_never;
+} ops[] = {
+    [SL_MATCH_ALLOCATE] = {.takes = true},
+    [SL_MATCH_ALLOCATE_SATISFIABLE] = {.takes = true, .tells_never = true},
+    [SL_MATCH_ALLOCATE_OR_RESERVE] = {.takes = true, .later = true, .tells_never = true},
+    [SL_MATCH_SATISFIABILITY] = {.tells_never = true},
+    [SL_MATCH_WITHOUT] = {0},
+    [SL_MATCH_WITHOUT_FUTURE] = {.later = true, .tells_never = true},
+};
+
+int naive_run(struct naive *n, const struct sl_jobspec *j, enum sl_match_op op, int64_t jobid,
+              int64_t now, enum sl_verdict *ret_verdict, struct sl_grant *ret) {
+    int64_t at = now;
+    bool good;
+    if (ops[op].takes && job_of(n, jobid))
+        return SL_EEXIST;
+    if (j->duration < 0 || j->duration > n->end - n->start) {
+        *ret_verdict = SL_BAD_TIME;
+        return 0;
+    }
+    if (op == SL_MATCH_SATISFIABILITY) {
+        *ret_verdict = is_satisfiable(n, j) ? SL_SATISFIABLE : SL_NEVER;
+        return 0;
+    }
+    good = now < n->end && attempt(n, j, PRESENT, now, window_end(n, now, j->duration), ret);
+    while (!good && ops[op].later && (at = next_end(n, at)) < n->end)
+        good = attempt(n, j, FUTURE, at, window_end(n, at, j->duration), ret);
+    if (!good) {
+        bool never = ops[op].tells_never && !is_satisfiable(n, j);
+        *ret_verdict = never ? SL_NEVER : SL_BUSY;
+        return 0;
+    }
+    *ret_verdict = SL_MATCHED;
+    if (ops[op].takes) {
+        ret->state = at > now ? SL_JOB_RESERVED : SL_JOB_ALLOCATED;
+        *sl_vec_push(&n->jobs) =
+            (struct njob){{jobid, at, ret->duration, ret->state}, ret->n_slots};
+        add_holds(n, ret, jobid, at, at + ret->duration);
+    }
+    return 0;
+}
+
+int naive_grow_job(struct naive *n, int64_t jobid, const struct sl_jobspec *j, int64_t now,
+                   enum sl_verdict *ret_verdict) {
+    const struct sl_job_info *job = job_of(n, jobid);
+    struct sl_grant more = {0};
+    if (!job)
+        return SL_ENOENT;
+    if (job->state != SL_JOB_ALLOCATED)
+        return SL_EINVAL;
+    int64_t end = job->at + job->duration;
+    bool good = now < end && attempt(n, j, PRESENT, now, end, &more);
+    *ret_verdict = good ? SL_MATCHED : SL_BUSY;
+    if (good) {
+        add_holds(n, &more, jobid, job->at, end);
+        njob_of(n, jobid)->n_slots += more.n_slots;
+    }
+    sl_vec_free(&more.picks);
+    return 0;
+}
+
+int naive_begin(struct naive *n, int64_t jobid) {
+    struct njob *j = njob_of(n, jobid);
+    if (!j)
+        return SL_ENOENT;
+    if (j->info.state != SL_JOB_RESERVED)
+        return SL_EINVAL;
+    j->info.state = SL_JOB_ALLOCATED;
+    return 0;
+}
+
+/* ---- giving back ---- */
+
+int naive_cancel(struct naive *n, int64_t jobid) {
+    if (!job_of(n, jobid))
+        return SL_ENOENT;
+    drop_job(n, jobid);
+    return 0;
+}
+
+static bool has_below(const struct naive *n, sl_vtx v, int64_t jobid) {
+    for (uint32_t i = 0; i < vertex_of(n, v)->n_kids; i++) {
+        sl_vtx kid = kid_of(n, v, i);
+        if (hold_of(n, kid, jobid) || has_below(n, kid, jobid))
+            return true;
+    }
+    return false;
+}
+
+/* What a job has at these vertices and below goes, and shared ones above that lead to nothing any
+ * more. Says whether anything is left. */
+static bool take_from(struct naive *n, int64_t jobid, const sl_vtx *v, uint32_t n_v) {
+    uint32_t n_all = sl_graph_count(n->g);
+    bool *led = sl_alloc0(n_all + 1, sizeof(*led)), left = false, again = true;
+    for (uint32_t u = 0; u < n_all; u++)
+        led[u] = !vertex_of(n, u)->removed && has_below(n, u, jobid);
+    for (uint32_t u = 0; u < n_all; u++)
+        for (uint32_t i = 0; i < n_v; i++)
+            if (is_below(n, u, v[i]))
+                drop_hold(n, u, jobid);
+    while (again) {
+        again = left = false;
+        for (uint32_t u = 0; u < n_all; u++) {
+            const struct hold *h = hold_of(n, u, jobid);
+            if (!h)
+                continue;
+            left = true;
+            if (!h->exclusive && led[u] && !has_below(n, u, jobid)) {
+                drop_hold(n, u, jobid);
+                again = true;
+            }
+        }
+    }
+    free(led);
+    return left;
+}
+
+int naive_cancel_part(struct naive *n, int64_t jobid, const sl_vtx *v, uint32_t n_v,
+                      bool *ret_all) {
+    const struct sl_job_info *j = job_of(n, jobid);
+    if (!j)
+        return SL_ENOENT;
+    if (j->state != SL_JOB_ALLOCATED)
+        return SL_EINVAL;
+    for (uint32_t i = 0; i < n_v; i++)
+        if (v[i] >= n->at.n || !hold_of(n, v[i], jobid))
+            return SL_EINVAL;
+    *ret_all = !take_from(n, jobid, v, n_v);
+    if (*ret_all)
+        drop_job(n, jobid);
+    return 0;
+}
+
+/* ---- update ---- */
+
+static bool pick_is_good(const struct naive *n, const struct sl_pick *p) {
+    if (p->v >= sl_graph_count(n->g) || vertex_of(n, p->v)->removed)
+        return false;
+    return !is_divisible(n, p->v) || (p->needs >= 1 && p->needs <= vertex_of(n, p->v)->size);
+}
+
+static bool can_have(const struct question *q, sl_vtx v, const struct mark *m) {
+    int64_t is_free = free_of(q, v);
+    if (m->exclusive && is_divisible(q->n, v))
+        return is_free >= m->amount;
+    return is_free > 0 && !(m->exclusive && is_touched(q, v));
+}
+
+int naive_update(struct naive *n, int64_t jobid, const struct sl_pick *v, uint32_t n_v, int64_t at,
+                 int64_t duration) {
+    struct sl_grant g = {0};
+    struct question q = {.n = n, .when = FUTURE, .from = at};
+    bool good = true;
+    if (job_of(n, jobid))
+        return SL_EEXIST;
+    if (n_v == 0 || duration < 0 || duration > n->end - n->start || at < n->start || at >= n->end)
+        return SL_EINVAL;
+    q.to = window_end(n, at, duration);
+    struct mark *m = sl_alloc0(sl_graph_count(n->g) + 1, sizeof(*m));
+    for (uint32_t i = 0; i < n_v && good; i++) {
+        good = pick_is_good(n, &v[i]) && !m[v[i].v].on;
+        if (!good)
+            break;
+        int64_t size = vertex_of(n, v[i].v)->size;
+        bool amount = is_divisible(n, v[i].v);
+        m[v[i].v] = (struct mark){true, v[i].exclusive, amount ? v[i].needs : size};
+    }
+    for (uint32_t i = 0; i < n_v && good; i++)
+        for (sl_vtx u = vertex_of(n, v[i].v)->parent; u != SL_VTX_NONE; u = vertex_of(n, u)->parent)
+            if (!m[u].on)
+                m[u] = (struct mark){.on = true, .amount = vertex_of(n, u)->size};
+    for (sl_vtx u = 0; u < sl_graph_count(n->g) && good; u++)
+        good = !m[u].on || can_have(&q, u, &m[u]);
+    if (good) {
+        fill_grant(n, m, SL_JOB_ALLOCATED, at, q.to - at, &g);
+        *sl_vec_push(&n->jobs) = (struct njob){{jobid, at, q.to - at, SL_JOB_ALLOCATED}, 0};
+        add_holds(n, &g, jobid, at, q.to);
+    }
+    sl_vec_free(&g.picks);
+    free(m);
+    return good ? 0 : SL_EINVAL;
+}
+
+/* ---- the graph changes ---- */
+
+int naive_shrink(struct naive *n, const sl_vtx *v, uint32_t n_v) {
+    for (uint32_t i = n->jobs.n; i-- > 0;) {
+        int64_t jobid = n->jobs.v[i].info.id;
+        if (!take_from(n, jobid, v, n_v))
+            drop_job(n, jobid);
+    }
+    for (uint32_t i = 0; i < n_v; i++)
+        sl_graph_remove(n->g, v[i]);
+    return sl_graph_seal(n->g, NULL);
+}
+
+struct sl_graph *naive_grow(struct naive *n) {
+    return n->g;
+}
+
+int naive_regraph(struct naive *n) {
+    int r = sl_graph_seal(n->g, NULL);
+    make_room(n);
+    return r;
+}
+
+void naive_set_down(struct naive *n, sl_vtx v, bool down) {
+    sl_graph_set_down(n->g, v, down);
+}
+
+int naive_set_prop(struct naive *n, sl_vtx v, const char *key, const char *value) {
+    return sl_vertex_set_prop(n->g, v, key, value, NULL);
+}
+
+bool naive_del_prop(struct naive *n, sl_vtx v, const char *key) {
+    return sl_vertex_del_prop(n->g, v, key);
+}
