@@ -34,6 +34,7 @@ struct sl_node {
     uint32_t line; /* first line is 1 */
     uint32_t n;    /* bytes of text, items, or pairs */
     bool truth;    /* BOOL */
+    bool quoted;   /* STR: in quotes or a block; always so in JSON */
     union {
         int64_t num; /* INT */
         const struct sl_node *items;

@@ -144,6 +144,7 @@ static int value(struct walk *w, yyjson_val *v, uint32_t depth, struct sl_node *
         return 0;
     case YYJSON_TYPE_STR:
         ret->kind = SL_NODE_STR;
+        ret->quoted = true;
         ret->n = (uint32_t)unsafe_yyjson_get_len(v);
         return text_of(w, v, ret->line, &ret->text);
     case YYJSON_TYPE_RAW: {

@@ -212,10 +212,12 @@ static int scalar(struct reader *y, struct sl_node *ret) {
     if (memchr(s, '\0', n))
         return sl_doc_fail(&y->b, SL_EINVAL, line, "expected text without a NUL character");
     const char *text = sl_arena_strndup(&y->b.doc->arena, s, n);
-    *ret = (struct sl_node){.kind = SL_NODE_STR, .line = line, .n = (uint32_t)n, .text = text};
+    bool plain = y->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+    *ret = (struct sl_node){
+        .kind = SL_NODE_STR, .line = line, .n = (uint32_t)n, .quoted = !plain, .text = text};
     if (tag)
         return tagged(y, tag, ret);
-    if (y->event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
+    if (plain)
         resolve(y, text, line, ret);
     return 0;
 }

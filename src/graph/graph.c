@@ -150,6 +150,30 @@ int sl_graph_add(struct sl_graph *g, const struct sl_vertex_spec *s, sl_vtx *ret
     return r;
 }
 
+int sl_graph_add_like(struct sl_graph *g, sl_vtx like, int64_t id, int64_t rank, sl_vtx parent,
+                      sl_vtx *ret, struct sl_err *err) {
+    if (like >= g->v.n || parent >= g->v.n || id < -1 || rank < -1 || rank > INT32_MAX)
+        return sl_err_set(err, SL_EINVAL, "ids and ranks are -1 or more");
+    if (g->v.n >= SL_GRAPH_MAX_VERTICES)
+        return sl_err_set(err, SL_ELIMIT, "more than %u vertices", SL_GRAPH_MAX_VERTICES);
+    sl_vtx v = *ret = g->v.n;
+    struct sl_vertex *x = sl_vec_push(&g->v);
+    const struct sl_vertex *y = vertex(g, like);
+    *x = (struct sl_vertex){
+        .id = id,
+        .uniq_id = g->next_uniq,
+        .size = y->size,
+        .rank = (int32_t)rank,
+        .type = y->type,
+        .basename = y->basename,
+        .unit = y->unit,
+        .parent = parent,
+    };
+    g->next_uniq += g->next_uniq < INT64_MAX;
+    *sl_vec_push(&g->pending) = (struct link){parent, v};
+    return 0;
+}
+
 static sl_sym subsystem(struct sl_graph *g, const char *name) {
     sl_sym y = sl_sym_put(&g->syms, name);
     for (uint32_t i = 0; i < g->subsystems.n; i++)

@@ -68,6 +68,10 @@ void sl_graph_freep(struct sl_graph **g);
 /* Adds a vertex that is linked to nothing yet. Wrong or too much: SL_EINVAL, SL_ELIMIT. */
 int sl_graph_add(struct sl_graph *g, const struct sl_vertex_spec *s, sl_vtx *ret,
                  struct sl_err *err) _must_check_;
+/* The same kind of vertex as one that is there, with another id and rank and without properties,
+ * inside of 'parent': as adding and linking, for those who make many. */
+int sl_graph_add_like(struct sl_graph *g, sl_vtx like, int64_t id, int64_t rank, sl_vtx parent,
+                      sl_vtx *ret, struct sl_err *err) _must_check_;
 /* An edge. In containment the first one into a vertex makes its source the parent; further ones are
  * kept as edges and not walked. */
 int sl_graph_link(struct sl_graph *g, const char *subsystem, sl_vtx from, sl_vtx to,
