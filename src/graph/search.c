@@ -207,7 +207,8 @@ static bool nodes_later(struct walk *w, int64_t now, int64_t *ret_at) {
         if (!m->spots[pos].down && is_allowed(w, pos))
             ask_node(w, pos, now + 1, &at, &all, &kept);
     }
-    qsort(all.v, all.n, sizeof(*all.v), by_time);
+    if (all.n > 1)
+        qsort(all.v, all.n, sizeof(*all.v), by_time);
     *ret_at = SL_PLAN_NEVER;
     uint32_t i = 0;
     for (int64_t end = sl_hold_first_end(m, now); end != SL_PLAN_NEVER && end < m->end;) {
