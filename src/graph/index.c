@@ -63,7 +63,8 @@ static void build_tree(struct sl_match *m) {
         if (m->spots[b->pos].is_node && b->pos < m->n_tree && !nested)
             *sl_vec_push(&x->order) = b->pos;
     }
-    qsort_r(x->order.v, x->order.n, sizeof(*x->order.v), by_policy, m);
+    if (x->order.n > 1)
+        qsort_r(x->order.v, x->order.n, sizeof(*x->order.v), by_policy, m);
     for (x->leaves = 1; x->leaves < x->order.n;)
         x->leaves *= 2;
     size_t n = (size_t)2 * x->leaves * m->n_counted;

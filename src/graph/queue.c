@@ -42,8 +42,8 @@ struct line {
     struct sl_ordset waiting;
     uint64_t had;  /* jobs that started, or what counts as such */
     uint32_t turn; /* its place in the heap of lines */
-    /* When it is whose turn: the line's first jobs had these turns last, up to the last that has a
-     * reservation. They are the line's, not the jobs'. */
+    /* When it is whose turn: the line's first jobs had these turns last, as far as they were looked
+     * at. They are the line's, not the jobs'. */
     SL_VEC(uint64_t) kept;
     /* in this turn */
     uint32_t looked;   /* that many of the first in line wait */
@@ -74,6 +74,7 @@ struct sl_queues {
     struct sl_heap due;   /* jobs with reservations, the earliest first */
     uint64_t arrivals;
     int64_t now;
+    int64_t turned;      /* when something was decided last */
     uint64_t generation; /* of the graph */
     uint64_t changes;    /* of the graph, as far as they were seen */
     SL_VEC(struct step) walk, last;
@@ -139,7 +140,7 @@ struct sl_queues *sl_queues_new(struct sl_match *m) {
     struct sl_queues *q = sl_alloc0(1, sizeof *q);
 
     q->m = m;
-    q->now = INT64_MIN;
+    q->now = q->turned = INT64_MIN;
     q->changes = 1;
     q->generation = sl_graph_generation(sl_match_graph(m));
     sl_heap_init(&q->turns, least_first, turn_place, q);
@@ -489,6 +490,7 @@ static void start(struct sl_queues *q, uint32_t i) {
     tell(q, SL_DECIDED_START, j, q->now,
          line->looked == 0 ? SL_SELECT_IMMEDIATE : SL_SELECT_BACKFILL);
     line->had++;
+    q->stirred = true; /* the order of those behind may be another now */
     leave_turn(line, line->looked);
     sl_heap_remove(&q->due, i);
     leave_line(q, i);
@@ -514,7 +516,7 @@ static void wait(struct sl_queues *q, uint32_t i) {
     if (line->looked == line->kept.n)
         (void)sl_vec_push(&line->kept);
     line->kept.v[line->looked++] = line->next;
-    if (has_reservation(j))
+    if (has_reservation(j) || line->looked <= SL_QUEUE_CREDIT)
         line->keep = line->looked;
 }
 
@@ -609,8 +611,11 @@ static void begin_turn(struct sl_queues *q) {
     }
     q->changes += q->changed;
     q->room = q->changed || q->freed;
-    bool in_time = !q->freed || (q->freed_first == q->now && q->freed_last == q->now);
+    /* Unless there was a turn at this time already, and they were still there. */
+    bool in_time =
+        !q->freed || (q->freed_first == q->now && q->freed_last == q->now && q->turned < q->now);
     q->since = q->changed || !in_time ? q->now : NEVER;
+    q->turned = q->now;
     q->stirred = q->changed = q->freed = q->all_lifted = false;
     q->read = 0;
     __typeof__(q->last) old = q->last;

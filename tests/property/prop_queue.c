@@ -42,13 +42,13 @@ struct nline {
 };
 
 struct world {
-    uint64_t seed;
     struct sl_prng rnd;
+    bool aloud;             /* one seed: say what happens */
     struct sl_match *m, *n; /* of the queues, of the naive one */
     struct sl_queues *q;
     sl_vtx nodes[MAX_NODES];
     bool down[MAX_NODES], removed[MAX_NODES];
-    uint32_t n_nodes, n_cores;
+    uint32_t n_nodes, n_cores, n_removed;
     struct nline lines[LINES];
     uint32_t n_lines;
     struct njob jobs[MAX_JOBS];
@@ -149,8 +149,9 @@ static void naive_try(struct world *w, uint32_t line) {
             j->reserved = true;
             j->at = g.at;
             l->reserved++;
-            l->keep = l->looked;
         }
+        if (v == SL_MATCHED || l->looked <= SL_QUEUE_CREDIT)
+            l->keep = l->looked;
     }
     sl_grant_done(&g);
 }
@@ -234,6 +235,10 @@ static void submit(struct world *w) {
     }
     w->n_jobs++;
     j->life = WAITS;
+    if (w->aloud)
+        printf("%lld arrives in %s: %u nodes, %u cores, %lld s, priority %lld\n", (long long)j->id,
+               names[j->line], want.nodes, want.cores, (long long)want.duration,
+               (long long)j->priority);
     expect(w,
            sl_queues_submit(w->q, name < w->n_lines ? names[name] : names[3], j->id, j->priority,
                             j->submitted, fx_want(w->m, &want), NULL) == 0,
@@ -241,6 +246,8 @@ static void submit(struct world *w) {
 }
 
 static void end_job(struct world *w, struct njob *j) {
+    if (w->aloud)
+        printf("%lld ends%s\n", (long long)j->id, j->life == RUNS ? "" : " waiting");
     if (j->life == WAITS)
         naive_leave_turn(&w->lines[j->line], naive_place(w, j));
     if (j->life == RUNS || j->reserved)
@@ -300,8 +307,11 @@ static void graph_changes(struct world *w) {
 
     if (w->removed[i])
         return;
-    if (sl_prng_one_in(&w->rnd, 12)) {
+    if (sl_prng_one_in(&w->rnd, 12) && w->n_removed + 1 < w->n_nodes) { /* one stays */
         w->removed[i] = true;
+        w->n_removed++;
+        if (w->aloud)
+            printf("node %u goes\n", i);
         expect(w,
                sl_match_shrink(w->m, &w->nodes[i], 1, NULL) == 0 &&
                    sl_match_shrink(w->n, &w->nodes[i], 1, NULL) == 0,
@@ -309,6 +319,8 @@ static void graph_changes(struct world *w) {
         return;
     }
     w->down[i] = !w->down[i];
+    if (w->aloud)
+        printf("node %u is %s\n", i, w->down[i] ? "down" : "up");
     sl_match_set_down(w->m, w->nodes[i], w->down[i]);
     sl_match_set_down(w->n, w->nodes[i], w->down[i]);
 }
@@ -323,6 +335,8 @@ static void reprioritize(struct world *w) {
     expect(w, (r == 0) == (j->life == WAITS), "reprioritizing");
     if (r == 0)
         j->priority = priority;
+    if (w->aloud && r == 0)
+        printf("%lld has priority %lld\n", (long long)j->id, (long long)priority);
 }
 
 /* ---- comparing ---- */
@@ -395,11 +409,29 @@ static void compare_jobs(struct world *w) {
     expect(w, sl_queues_next(w->q) == next, "the next turn");
 }
 
+static void say(const char *who, const sl_decisions *d) {
+    struct sl_buf b;
+
+    sl_buf_init(&b, 1 << 20);
+    sl_buf_puts(&b, who);
+    for (uint32_t i = 0; i < d->n; i++) {
+        sl_buf_puts(&b, i > 0 ? ", " : " ");
+        fx_say(&d->v[i], &b);
+    }
+    puts(sl_buf_str(&b));
+    sl_buf_done(&b);
+}
+
 static void turn(struct world *w) {
     sl_decisions d = {0};
 
     naive_turn(w);
     sl_queues_run(w->q, w->now, &d);
+    if (w->aloud) {
+        printf("at %lld\n", (long long)w->now);
+        say("  naive: ", &w->naive);
+        say("  queues:", &d);
+    }
     compare_decisions(w, &d);
     compare_jobs(w);
     sl_vec_free(&d);
@@ -426,8 +458,9 @@ static void add_lines(struct world *w) {
     expect(w, sl_queues_add(w->q, &v, NULL) == 0, "adding a virtual queue");
 }
 
-static bool check(struct world *w, uint64_t seed, uint64_t *digest) {
+static bool check(struct world *w, uint64_t seed, bool aloud, uint64_t *digest) {
     memset(w, 0, sizeof *w);
+    w->aloud = aloud;
     w->digest = *digest;
     sl_prng_init(&w->rnd, seed);
     w->n_nodes = 1 + below(w, MAX_NODES);
@@ -481,7 +514,7 @@ int main(int argc, char **argv) {
         seeds = 1;
     }
     for (uint64_t s = first; s < first + seeds; s++) {
-        failed += !check(&w, s, &digest);
+        failed += !check(&w, s, one, &digest);
         if (!one && s + 1 == DIGEST_SEEDS)
             printf("digest queue %016llx\n", (unsigned long long)digest);
     }
