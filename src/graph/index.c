@@ -67,7 +67,8 @@ static void build_tree(struct sl_match *m) {
         *sl_vec_push(&x->order) = b->pos;
         m->nodes_are_blocks = m->nodes_are_blocks && v->end - v->pos == b->n;
     }
-    qsort_r(x->order.v, x->order.n, sizeof(*x->order.v), by_policy, m);
+    if (x->order.n > 1)
+        qsort_r(x->order.v, x->order.n, sizeof(*x->order.v), by_policy, m);
     for (x->leaves = 1; x->leaves < x->order.n;)
         x->leaves *= 2;
     size_t n = (size_t)2 * x->leaves * m->n_counted;
