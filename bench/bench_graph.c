@@ -1,14 +1,27 @@
 /*
- * The planner of the resource graph, with 100,000 spans in it. plan-add: a span comes and goes;
- * plan-during: the least free amount of a window; plan-earliest: the first time at which a large
- * amount is free, which most stretches before it do not have.
+ * The resource graph. The graphs are cluster, rack[N/40], node[40], and in each node 16 cores, 4
+ * gpus and 8 memory pools of 8; the job n1c4 is one node with a slot of 4 cores, n64 is 64 nodes
+ * with 16 cores each. Search time is that of sl_match_run, without parsing; the machine is filled
+ * until nothing fits any more, and the average of all matches is told.
  *
- * {"bench":"graph/plan-add","value":0.42,"unit":"us"}
+ * graph/first-1k …          n1c4 until the machine is full, by policy and number of nodes
+ * graph/first-1k-n64 …      the same with n64
+ * graph/cancel-1k           giving n1c4 back
+ * graph/reserve-mixed-1k    1,000 jobs of 1 to 128 nodes, 1 to 16 cores, 288 durations, all
+ * reserved or started graph/constraint-16k      n1c4 on 16,384 nodes of which every second has a
+ * property that is asked for graph/memory-10k          bytes per vertex of graph and matcher
+ * graph/load-10k            seconds: making the graph and the matcher
+ * graph/plan-*              the planner with 100,000 spans: adding and removing one; the least free
+ *                           amount of a window; the first time at which a large amount is free
+ *
+ * {"bench":"graph/first-1k","value":1.4,"unit":"us"}
  */
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/prng.h"
+#include "graph/match.h"
 #include "graph/plan.h"
 
 static int64_t now_ns(void) {
@@ -17,10 +30,153 @@ static int64_t now_ns(void) {
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static void report(const char *name, int64_t ns, int64_t n) {
-    printf("{\"bench\":\"graph/%s\",\"value\":%.3f,\"unit\":\"us\"}\n", name,
-           (double)ns / 1000.0 / (double)n);
+static void tell(const char *name, double value, const char *unit) {
+    printf("{\"bench\":\"graph/%s\",\"value\":%.3f,\"unit\":\"%s\"}\n", name, value, unit);
+    (void)fflush(stdout);
 }
+
+static void report(const char *name, int64_t ns, int64_t n) {
+    tell(name, (double)ns / 1000.0 / (double)n, "us");
+}
+
+/* ---- graphs and requests ---- */
+
+static sl_vtx add(struct sl_graph *g, sl_vtx parent, const char *type, int64_t id, int64_t size,
+                  int64_t rank, const struct sl_prop *prop) {
+    struct sl_vertex_spec s = {.type = type,
+                               .id = id,
+                               .uniq_id = -1,
+                               .rank = rank,
+                               .size = size,
+                               .props = prop,
+                               .n_props = prop != NULL};
+    sl_vtx v;
+    sl_assert(sl_graph_add(g, &s, &v, NULL) == 0);
+    if (parent != SL_VTX_NONE)
+        sl_assert(sl_graph_link(g, SL_GRAPH_CONTAINMENT, parent, v, NULL) == 0);
+    return v;
+}
+
+static struct sl_graph *make_graph(int64_t n_nodes, bool with_property) {
+    static const struct sl_prop fast = {"fast", ""};
+    struct sl_graph *g = sl_graph_new();
+    sl_vtx cluster = add(g, SL_VTX_NONE, "cluster", 0, 1, -1, NULL), rack = cluster;
+    for (int64_t n = 0; n < n_nodes; n++) {
+        if (n % 40 == 0)
+            rack = add(g, cluster, "rack", n / 40, 1, -1, NULL);
+        sl_vtx node = add(g, rack, "node", n, 1, n, with_property && n % 2 ? &fast : NULL);
+        for (int64_t i = 0; i < 16; i++)
+            (void)add(g, node, "core", i, 1, -1, NULL);
+        for (int64_t i = 0; i < 4; i++)
+            (void)add(g, node, "gpu", i, 1, -1, NULL);
+        for (int64_t i = 0; i < 8; i++)
+            (void)add(g, node, "memory", i, 8, -1, NULL);
+    }
+    sl_assert(sl_graph_seal(g, NULL) == 0);
+    return g;
+}
+
+static struct sl_match *make_match(int64_t n_nodes, const char *policy, bool with_property) {
+    struct sl_match_options o = {0};
+    struct sl_match *m;
+    sl_assert(sl_policy_parse(policy, &o.policy, NULL) == 0);
+    sl_assert(sl_match_new(make_graph(n_nodes, with_property), &o, &m, NULL) == 0);
+    return m;
+}
+
+static struct sl_count exactly(uint32_t n) {
+    return (struct sl_count){.min = n, .max = n, .op = '+', .operand = 1};
+}
+
+static struct sl_request *make_request(const struct sl_match *m, uint32_t nodes, uint32_t cores,
+                                       int64_t duration, const char *property) {
+    struct sl_req_spec core = {.type = "core", .count = exactly(cores)};
+    struct sl_req_spec slot = {
+        .kind = SL_REQ_SLOT, .count = exactly(1), .with = &core, .n_with = 1};
+    struct sl_req_spec node = {.type = "node", .count = exactly(nodes), .with = &slot, .n_with = 1};
+    struct sl_jobspec j = {.resources = &node, .n_resources = 1, .duration = duration};
+    struct sl_request *r;
+    if (property)
+        j.constraint =
+            (struct sl_term){.kind = SL_TERM_PROPERTIES, .names = &property, .n_names = 1};
+    sl_assert(sl_request_new(sl_match_graph(m), &j, &r, NULL) == 0);
+    return r;
+}
+
+/* ---- filling ---- */
+
+static int64_t fill(struct sl_match *m, const struct sl_request *r, int64_t *ret_ns) {
+    int64_t n = 0, t0 = now_ns();
+    enum sl_verdict v;
+    do
+        sl_assert(sl_match_run(m, r, SL_MATCH_ALLOCATE, n++, 0, &v, NULL, NULL) == 0);
+    while (v == SL_MATCHED);
+    *ret_ns = now_ns() - t0;
+    return n;
+}
+
+static void bench_fill(const char *policy, int64_t n_nodes) {
+    struct sl_match *m = make_match(n_nodes, policy, false);
+    struct sl_request *small = make_request(m, 1, 4, 3600, NULL);
+    struct sl_request *large = make_request(m, 64, 16, 3600, NULL);
+    char name[64];
+    int64_t ns, n = fill(m, small, &ns), t0;
+    (void)snprintf(name, sizeof(name), "%s-%lldk", policy, (long long)n_nodes / 1000);
+    report(name, ns, n);
+    t0 = now_ns();
+    for (int64_t i = 0; i < n - 1; i++)
+        sl_assert(sl_match_cancel(m, i) == 0);
+    if (strcmp(policy, "lonode") == 0) {
+        (void)snprintf(name, sizeof(name), "cancel-%lldk", (long long)n_nodes / 1000);
+        report(name, now_ns() - t0, n - 1);
+    }
+    n = fill(m, large, &ns);
+    (void)snprintf(name, sizeof(name), "%s-%lldk-n64", policy, (long long)n_nodes / 1000);
+    report(name, ns, n);
+    sl_request_free(small);
+    sl_request_free(large);
+    sl_match_free(m);
+}
+
+static void bench_reserve(const char *policy, const char *name) {
+    enum { JOBS = 1000, DURATIONS = 288 };
+    struct sl_match *m = make_match(1000, policy, false);
+    struct sl_prng p;
+    int64_t ns = 0;
+    sl_prng_init(&p, 1);
+    for (int64_t i = 0; i < JOBS; i++) {
+        struct sl_request *r =
+            make_request(m, (uint32_t)sl_prng_range(&p, 1, 128), (uint32_t)sl_prng_range(&p, 1, 16),
+                         300 * sl_prng_range(&p, 1, DURATIONS), NULL);
+        enum sl_verdict v;
+        int64_t t0 = now_ns();
+        sl_assert(sl_match_run(m, r, SL_MATCH_ALLOCATE_OR_RESERVE, i, 0, &v, NULL, NULL) == 0);
+        ns += now_ns() - t0;
+        sl_assert(v == SL_MATCHED);
+        sl_request_free(r);
+    }
+    report(name, ns, JOBS);
+    sl_match_free(m);
+}
+
+static void bench_constraint(void) {
+    struct sl_match *m = make_match(16384, "lonode", true);
+    struct sl_request *r = make_request(m, 1, 4, 3600, "fast");
+    int64_t ns, n = fill(m, r, &ns);
+    report("constraint-16k", ns, n);
+    sl_request_free(r);
+    sl_match_free(m);
+}
+
+static void bench_size(void) {
+    int64_t t0 = now_ns();
+    struct sl_match *m = make_match(10000, "first", false);
+    tell("load-10k", (double)(now_ns() - t0) / 1e9, "s");
+    tell("memory-10k", (double)sl_match_bytes(m) / sl_graph_live(sl_match_graph(m)), "bytes");
+    sl_match_free(m);
+}
+
+/* ---- the planner ---- */
 
 static void bench_plan(void) {
     enum { SPANS = 100000, TIMES = 200000, DAY = 86400 };
@@ -53,6 +209,14 @@ static void bench_plan(void) {
 }
 
 int main(void) {
+    static const char *const policies[] = {"first", "low", "lonode", "lonodex", "high", "locality"};
+    for (size_t i = 0; i < SL_LEN(policies); i++)
+        for (int64_t n = 1000; n <= 10000 && strcmp(policies[i], "locality") != 0; n *= 10)
+            bench_fill(policies[i], n);
+    bench_reserve("first", "reserve-mixed-1k");
+    bench_reserve("lonode", "reserve-mixed-1k-lonode");
+    bench_constraint();
+    bench_size();
     bench_plan();
     return 0;
 }

@@ -470,9 +470,11 @@ uint32_t sl_match_sums(const struct sl_match *m, sl_vtx v, int64_t at, int64_t j
         int64_t total = 0;
         for (uint32_t p = pos + 1; p < end_of(m, pos) && type != NONE; p++)
             total += m->spots[p].type == type ? vertex_at(m, p)->size : 0;
+        if (total == 0)
+            continue;
         if (n < max)
-            ret[n] = (struct sl_filter_sum){
-                types[i], type == NONE ? 0 : used_below(m, only, pos, at, (uint16_t)type), total};
+            ret[n] = (struct sl_filter_sum){types[i], used_below(m, only, pos, at, (uint16_t)type),
+                                            total};
         n++;
     }
     return n;

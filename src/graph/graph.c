@@ -36,6 +36,7 @@ void sl_graph_free(struct sl_graph *g) {
     sl_map_done(&g->paths_by_vertex);
     sl_map_done(&g->paths_by_text);
     sl_vec_free(&g->by_rank);
+    sl_vec_free(&g->types);
     sl_syms_done(&g->syms);
     free(g);
 }
@@ -67,6 +68,7 @@ struct sl_graph *sl_graph_clone(const struct sl_graph *g) {
     copy_vec(&c->edges, &g->edges);
     copy_vec(&c->subsystems, &g->subsystems);
     copy_vec(&c->by_rank, &g->by_rank);
+    copy_vec(&c->types, &g->types);
     for (uint32_t i = 0; i < g->paths.n; i++) {
         struct path p = g->paths.v[i];
         sl_map_add(&c->paths_by_vertex, sl_hash_u64(0, p.v), i);
@@ -392,6 +394,18 @@ static void index_ranks(struct sl_graph *g) {
         qsort(g->by_rank.v, g->by_rank.n, sizeof(*g->by_rank.v), by_rank_then_vertex);
 }
 
+static void list_types(struct sl_graph *g) {
+    uint8_t *seen = sl_alloc0((size_t)g->syms.names.n + 1, 1);
+    sl_vec_clear(&g->types);
+    for (uint32_t i = 0; i < g->order.n; i++) {
+        sl_sym type = vertex(g, g->order.v[i])->type;
+        if (!seen[type])
+            *sl_vec_push(&g->types) = type;
+        seen[type] = 1;
+    }
+    sl_freep(&seen);
+}
+
 int sl_graph_seal(struct sl_graph *g, struct sl_err *err) {
     uint32_t reached, n = 0;
     g->generation++;
@@ -407,7 +421,9 @@ int sl_graph_seal(struct sl_graph *g, struct sl_err *err) {
         r = place_others(g, reached, err);
     for (uint32_t i = 1; i < g->subsystems.n && r >= 0; i++)
         r = check_rings(g, g->subsystems.v[i], err);
-    if (r >= 0)
+    if (r >= 0) {
         index_ranks(g);
+        list_types(g);
+    }
     return r;
 }

@@ -125,6 +125,8 @@ sl_vtx sl_graph_by_path(const struct sl_graph *g, const char *path);
 /* Vertices of a rank, in the order of adding: put into ret (freed by the caller). */
 void sl_graph_by_rank(const struct sl_graph *g, int64_t rank, sl_vtx **ret, uint32_t *ret_n);
 
+/* Is there a vertex of this type? */
+bool sl_graph_has_type(const struct sl_graph *g, const char *type);
 /* Bytes that it holds. */
 size_t sl_graph_bytes(const struct sl_graph *g);
 

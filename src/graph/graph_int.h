@@ -37,6 +37,7 @@ struct sl_graph {
     struct sl_map paths_by_text;   /* symbol -> index in paths */
     SL_VEC(struct props) props;    /* [0] is nobody's */
     SL_VEC(struct ranked) by_rank; /* ranks that are not -1, ascending, then by vertex */
+    SL_VEC(sl_sym) types;          /* of vertices that are there */
     int64_t next_uniq;
     uint32_t n_tree; /* positions below are in the tree */
     sl_vtx root;

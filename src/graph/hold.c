@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/bits.h"
 #include "base/hash.h"
 #include "graph/match_int.h"
 
@@ -46,6 +47,14 @@ int64_t sl_hold_next_end(const struct sl_match *m, int64_t after) {
     struct sl_ordkey k = {.at = after, .tie = UINT64_MAX, .id = UINT32_MAX};
     const struct sl_ordkey *e = sl_ordset_at(&m->ends, sl_ordset_rank(&m->ends, &k, no_tie, NULL));
     return e ? e->at : SL_PLAN_NEVER;
+}
+
+int64_t sl_hold_first_end(const struct sl_match *m, int64_t now) {
+    const struct sl_ordkey *e;
+    for (uint32_t i = 0; (e = sl_ordset_at(&m->ends, i)) && e->at <= now; i++)
+        if (m->jobs.v[e->id].state == SL_JOB_ALLOCATED)
+            return now + 1;
+    return sl_hold_next_end(m, now);
 }
 
 /* ---- spans ---- */
@@ -131,7 +140,7 @@ static void hold_bits(struct sl_match *m, struct job *j, const struct claim *c) 
     for (uint32_t k = 0; k < 2 * n; k++)
         have[k] |= c->bits[k];
     for (uint32_t k = 0; k < n; k++)
-        m->stats.taken += (uint64_t)__builtin_popcountll(c->bits[k]);
+        m->stats.taken += sl_bits_count(c->bits[k]);
 }
 
 /* ---- shares of pools ---- */
@@ -243,7 +252,26 @@ void sl_hold_drop(struct sl_match *m, struct job *j) {
     *sl_vec_push(&m->free_jobs) = i;
 }
 
-void sl_hold_begin(struct sl_match *m, struct job *j) {
+/* Is what a reservation has still allocated to others, whose time is over? */
+static bool overrun(const struct sl_match *m, const struct job *j) {
+    struct window w = {WHEN_PRESENT, j->from, j->to};
+    for (uint32_t i = j->spans; i; i = m->spans.v[i].next_of_job) {
+        const struct block *b = &m->blocks.v[m->spans.v[i].block];
+        uint32_t n = block_words(b);
+        const uint64_t *own = &m->words.v[m->spans.v[i].bits], *held = &m->held[b->held];
+        for (uint32_t k = 0; k < n; k++)
+            if ((own[k] & (held[k] | held[n + k])) | (own[n + k] & held[k]))
+                return true;
+    }
+    for (uint32_t i = j->shares; i; i = m->shares.v[i].next_of_job)
+        if (sl_window_free(m, &w, &m->pools.v[m->shares.v[i].pool]) < 0)
+            return true;
+    return false;
+}
+
+bool sl_hold_begin(struct sl_match *m, struct job *j) {
+    if (overrun(m, j))
+        return false;
     j->state = SL_JOB_ALLOCATED;
     for (uint32_t i = j->spans; i; i = m->spans.v[i].next_of_job) {
         struct span *s = &m->spans.v[i];
@@ -255,4 +283,5 @@ void sl_hold_begin(struct sl_match *m, struct job *j) {
         m->shares.v[i].allocated = true;
         sl_index_amount(m, m->pools.v[m->shares.v[i].pool].pos, -m->shares.v[i].amount);
     }
+    return true;
 }

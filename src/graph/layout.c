@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/graph_int.h"
 #include "graph/match_int.h"
 
 #define PERF_CLASS "perf_class"
@@ -208,7 +209,8 @@ static void place_kids(struct sl_match *m) {
 #define FILTERS_MAX 256u
 
 int sl_filters_parse(struct sl_match *m, const char *text, struct sl_err *err) {
-    const struct sl_syms *syms = sl_graph_syms(m->g);
+    /* types that the graph does not have may come with later vertices */
+    struct sl_syms *syms = &m->g->syms;
     for (const char *s = text; *s;) {
         size_t len = strcspn(s, ",");
         const char *colon = memchr(s, ':', len);
@@ -222,8 +224,8 @@ int sl_filters_parse(struct sl_match *m, const char *text, struct sl_err *err) {
         at[n_at] = '\0';
         memcpy(of, colon + 1, n_of);
         of[n_of] = '\0';
-        struct filter f = {strcmp(at, "ALL") == 0 ? 0 : sl_sym_find(syms, at),
-                           sl_sym_find(syms, of)};
+        struct filter f = {strcmp(at, "ALL") == 0 ? 0 : sl_sym_put(syms, at),
+                           sl_sym_put(syms, of)};
         for (uint32_t i = 0; i < m->filters.n; i++)
             if (m->filters.v[i].at == f.at && m->filters.v[i].of == f.of)
                 return sl_err_set(err, SL_EINVAL, "%s:%s is given twice", at, of);

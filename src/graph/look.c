@@ -68,6 +68,14 @@ sl_vtx sl_graph_subsystem_root(const struct sl_graph *g, sl_sym subsystem) {
     return SL_VTX_NONE;
 }
 
+bool sl_graph_has_type(const struct sl_graph *g, const char *type) {
+    sl_sym y = sl_sym_find(&g->syms, type);
+    for (uint32_t i = 0; i < g->types.n; i++)
+        if (g->types.v[i] == y)
+            return true;
+    return false;
+}
+
 size_t sl_graph_bytes(const struct sl_graph *g) {
     size_t n = sizeof(*g) + g->v.cap * sizeof(*g->v.v) + g->pending.cap * sizeof(*g->pending.v);
     n += g->kids.cap * sizeof(*g->kids.v) + g->order.cap * sizeof(*g->order.v);

@@ -220,8 +220,7 @@ int sl_match_begin(struct sl_match *m, int64_t jobid) {
         return SL_ENOENT;
     if (j->state != SL_JOB_RESERVED)
         return SL_EINVAL;
-    sl_hold_begin(m, j);
-    return 0;
+    return sl_hold_begin(m, j) ? 0 : SL_ESTALE;
 }
 
 void sl_match_stats(const struct sl_match *m, struct sl_match_stats *ret) {

@@ -239,8 +239,9 @@ struct chain {
 struct group {
     struct group *next;
     int64_t score, uniq, count;
-    uint32_t pos; /* of a slot: of its first vertex */
-    bool whole;   /* nothing was chosen inside: it is taken as it is */
+    uint32_t pos;  /* of a slot: of its first vertex */
+    uint32_t item; /* of a vertex: see slots.c; of a slot: which one */
+    bool whole;    /* nothing was chosen inside: it is taken as it is */
     bool exclusive, divisible;
     struct chain chain; /* if not whole */
 };
@@ -281,6 +282,7 @@ bool sl_walk_choose(struct walk *w, const struct list *l, const struct req *r, b
                     struct chain *ret);
 /* For slots.c: walks the children of a vertex for some requests. */
 bool sl_walk_shape(const struct walk *w, const struct wants *t, uint32_t slot, uint32_t inner);
+bool sl_walk_shape_one(const struct walk *w, const struct req *slot, uint32_t inner);
 void sl_walk_explore(struct walk *w, uint32_t inner, const struct wants *t, bool pristine,
                      bool exclusive, struct list *lists, uint32_t bundles, bool limited);
 struct list *sl_walk_lists(struct walk *w, uint32_t n);
@@ -315,9 +317,12 @@ void sl_hold_drop(struct sl_match *m, struct job *j);
 /* Takes what a mask says out of a span; the span goes when nothing is left in it. */
 void sl_hold_less(struct sl_match *m, uint32_t span, const uint64_t *bits);
 void sl_hold_share_less(struct sl_match *m, uint32_t share);
-void sl_hold_begin(struct sl_match *m, struct job *j);
+/* False, and nothing changes, if something of it is still allocated to others. */
+bool sl_hold_begin(struct sl_match *m, struct job *j);
 /* The first end of a job after a time; SL_PLAN_NEVER if there is none. */
 int64_t sl_hold_next_end(const struct sl_match *m, int64_t after);
+/* The first time after now at which something ends or, because it overruns, is thought to end. */
+int64_t sl_hold_first_end(const struct sl_match *m, int64_t now);
 /* Is anything left of it? */
 static inline bool sl_hold_empty(const struct job *j) {
     return j->spans == 0 && j->shares == 0;

@@ -104,20 +104,24 @@ static bool claim_pick(struct walk *w, const struct sl_pick *p, bool last_of_way
     const struct sl_match *m = w->m;
     const struct sl_vertex *x = sl_graph_vertex(m->g, p->v);
     struct pool *pool = sl_pool_at(m, x->pos);
-    if (has_bits(m, &w->w, x->pos, p->exclusive ? x->end : x->pos + 1, p->exclusive))
-        return false;
-    if (pool && p->needs < x->size && p->exclusive) {
-        struct group g = {.pos = x->pos, .whole = true, .divisible = true};
-        if (sl_window_free(m, &w->w, pool) < p->needs)
+    for (sl_vtx u = p->v; u != SL_VTX_NONE; u = sl_graph_vertex(m->g, u)->parent) {
+        uint32_t pos = sl_graph_vertex(m->g, u)->pos;
+        if (has_bits(m, &w->w, pos, pos + 1, false))
             return false;
+    }
+    if (pool && sl_window_free(m, &w->w, pool) < p->needs)
+        return false;
+    if (pool && p->exclusive) {
+        struct group g = {.pos = x->pos, .whole = true, .divisible = true, .exclusive = true};
         sl_chain_group(w, c, &g, p->needs);
         return true;
     }
-    if (p->exclusive)
-        for (uint32_t i = 0; i < m->pools.n; i++)
-            if (m->pools.v[i].pos >= x->pos && m->pools.v[i].pos < x->end &&
-                sl_window_free(m, &w->w, &m->pools.v[i]) < sl_plan_total(m->pools.v[i].plan))
-                return false;
+    if (p->exclusive && has_bits(m, &w->w, x->pos, x->end, true))
+        return false;
+    for (uint32_t i = 0; i < m->pools.n && p->exclusive; i++)
+        if (m->pools.v[i].pos >= x->pos && m->pools.v[i].pos < x->end &&
+            sl_window_free(m, &w->w, &m->pools.v[i]) < sl_plan_total(m->pools.v[i].plan))
+            return false;
     if (p->exclusive || last_of_way)
         sl_chain_range(w, c, x->pos, p->exclusive ? x->end : x->pos + 1, p->exclusive);
     return true;
@@ -136,6 +140,7 @@ int sl_match_update(struct sl_match *m, int64_t jobid, const struct sl_pick *v, 
     struct chain c = {0};
     struct sl_pick *sorted = sl_alloc((size_t)(n + 1) * sizeof(*sorted));
     int r = 0;
+    uint32_t covered = 0; /* positions before are below an exclusive one */
     sl_arena_clear(&m->scratch);
     if (n > 0)
         memcpy(sorted, v, n * sizeof(*v));
@@ -143,12 +148,17 @@ int sl_match_update(struct sl_match *m, int64_t jobid, const struct sl_pick *v, 
     for (uint32_t i = 0; i < n && r >= 0; i++) {
         const struct sl_vertex *x = sl_graph_vertex(m->g, sorted[i].v);
         bool last = i + 1 == n || sl_graph_vertex(m->g, sorted[i + 1].v)->pos >= x->end;
-        if (x->removed || sorted[i].needs < 1 || sorted[i].needs > x->size)
+        if (i > 0 && sorted[i - 1].v == sorted[i].v)
+            r = sl_err_set(err, SL_EINVAL, "%.80s is listed twice",
+                           sl_vertex_name(m->g, sorted[i].v, name));
+        else if (x->removed || sorted[i].needs < 1 || sorted[i].needs > x->size)
             r = sl_err_set(err, SL_EINVAL, "%.80s does not have %lld",
                            sl_vertex_name(m->g, sorted[i].v, name), (long long)sorted[i].needs);
-        else if (!claim_pick(&w, &sorted[i], last, &c))
+        else if (x->pos >= covered && !claim_pick(&w, &sorted[i], last, &c))
             r = sl_err_set(err, SL_EEXIST, "%.80s is in use",
                            sl_vertex_name(m->g, sorted[i].v, name));
+        if (sorted[i].exclusive && x->end > covered)
+            covered = x->end;
     }
     if (r >= 0 && !c.claims)
         r = sl_err_set(err, SL_EINVAL, "a job without resources");

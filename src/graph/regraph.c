@@ -51,7 +51,8 @@ void sl_holdings_put(struct sl_match *m, const struct holdings *h) {
             if (x->removed)
                 continue;
             if (h->v.v[k].amount) {
-                struct group g = {.pos = x->pos, .whole = true, .divisible = true};
+                struct group g = {
+                    .pos = x->pos, .whole = true, .divisible = true, .exclusive = true};
                 sl_chain_group(&w, &c, &g, h->v.v[k].amount);
             } else {
                 sl_chain_range(&w, &c, x->pos, x->pos + 1, h->v.v[k].exclusive);

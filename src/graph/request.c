@@ -118,7 +118,7 @@ static int check_one(struct check *c, const struct sl_req_spec *s, uint32_t dept
         return sl_err_set(c->err, SL_EINVAL, "%s: slots are exclusive", what);
     if (!slot && (!what || !*what))
         return sl_err_set(c->err, SL_EINVAL, "a resource without a type");
-    if (!slot && sl_sym_find(sl_graph_syms(c->g), what) == SL_MAP_NONE)
+    if (!slot && !sl_graph_has_type(c->g, what))
         return sl_err_set(c->err, SL_EINVAL, "%.60s: the graph has no resources of this type",
                           what);
     if (exclusive && s->exclusive == SL_FALSE)
@@ -210,25 +210,6 @@ static sl_sym type_sym(struct compile *c, const char *type) {
     return y;
 }
 
-/* What several or_slots want inside is found once, and then shared out. */
-static void join_alternatives(struct compile *c, uint32_t first, uint32_t n, uint32_t slot) {
-    uint32_t all = c->r->reqs.n;
-    for (uint32_t i = first; i < first + n; i++) {
-        if (c->r->reqs.v[i].kind != SL_REQ_OR_SLOT)
-            continue;
-        for (uint32_t k = 0; k < c->r->reqs.v[i].n_with; k++) {
-            struct req q = c->r->reqs.v[c->r->reqs.v[i].with + k];
-            bool seen = false;
-            for (uint32_t j = all; j < c->r->reqs.n && !seen; j++)
-                seen = c->r->reqs.v[j].type == q.type;
-            if (!seen)
-                *sl_vec_push(&c->r->reqs) = q;
-        }
-    }
-    c->r->reqs.v[slot].all = all;
-    c->r->reqs.v[slot].n_all = c->r->reqs.n - all;
-}
-
 /* Puts a list side by side, then what is inside each; returns where it begins. */
 static uint32_t compile_list(struct compile *c, const struct sl_req_spec *v, uint32_t n,
                              uint32_t *ret_n, uint32_t *ret_slot) {
@@ -263,8 +244,6 @@ static uint32_t compile_list(struct compile *c, const struct sl_req_spec *v, uin
         c->r->reqs.v[first + i].slot = slot;
     }
     *ret_n = count;
-    if (*ret_slot != REQ_NONE && c->r->reqs.v[*ret_slot].kind == SL_REQ_OR_SLOT)
-        join_alternatives(c, first, count, *ret_slot);
     return first;
 }
 

@@ -14,8 +14,6 @@ struct req {
     uint32_t most;         /* the greatest allowed count */
     uint32_t with, n_with; /* wanted inside: siblings stand side by side */
     uint32_t slot;         /* the first slot among them, or REQ_NONE */
-    /* Of the first of several or_slots: what all of them want inside, each type once. */
-    uint32_t all, n_all;
 };
 
 /* One of the alternatives that several xor_slots give; usually the only one. */

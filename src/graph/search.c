@@ -78,12 +78,36 @@ static bool ask_nodes(struct walk *w, struct chain *ret) {
     return sl_walk_choose(w, &found, r, true, ret);
 }
 
+/* With policies that give out whole nodes, the nodes on the way to what was chosen are taken. */
+static void take_whole_nodes(struct walk *w, struct chain *c) {
+    const struct sl_match *m = w->m;
+    struct chain whole = {.n_slots = c->n_slots};
+    for (struct claim *k = c->claims, *next; k; k = next) {
+        uint32_t pos = k->amount ? m->pools.v[k->block].pos : m->blocks.v[k->block].pos;
+        uint32_t node = NONE;
+        for (sl_vtx v = m->spots[pos].v; v != SL_VTX_NONE; v = sl_graph_vertex(m->g, v)->parent)
+            if (m->spots[sl_graph_vertex(m->g, v)->pos].is_node)
+                node = sl_graph_vertex(m->g, v)->pos;
+        next = k->next;
+        if (node != NONE) {
+            sl_chain_range(w, &whole, node, end_of(m, node), true);
+        } else {
+            k->next = whole.claims;
+            whole.claims = k;
+        }
+    }
+    *c = whole;
+}
+
 static bool walk_or_ask(struct walk *w, struct chain *ret) {
     *ret = (struct chain){0};
     sl_arena_clear(&w->m->scratch);
-    if (wants_nodes(w) && !w->m->policy.stop_early && !w->m->policy.locality)
-        return ask_nodes(w, ret);
-    return sl_walk_run(w, ret);
+    bool found = wants_nodes(w) && !w->m->policy.stop_early && !w->m->policy.locality
+                     ? ask_nodes(w, ret)
+                     : sl_walk_run(w, ret);
+    if (found && w->m->policy.node_exclusive)
+        take_whole_nodes(w, ret);
+    return found;
 }
 
 bool sl_search_at(struct sl_match *m, const struct sl_request *r, const struct window *win,
@@ -186,7 +210,7 @@ static bool nodes_later(struct walk *w, int64_t now, int64_t *ret_at) {
     qsort(all.v, all.n, sizeof(*all.v), by_time);
     *ret_at = SL_PLAN_NEVER;
     uint32_t i = 0;
-    for (int64_t end = sl_hold_next_end(m, now); end != SL_PLAN_NEVER && end < m->end;) {
+    for (int64_t end = sl_hold_first_end(m, now); end != SL_PLAN_NEVER && end < m->end;) {
         for (; i < all.n && all.v[i].at <= end; i++)
             have += all.v[i].more;
         if (have >= least) {
@@ -229,7 +253,7 @@ bool sl_search_later(struct sl_match *m, const struct sl_request *r, int64_t now
             return walk_or_ask(&w, ret);
         }
     }
-    for (int64_t at = sl_hold_next_end(m, now); at < m->end; at = sl_hold_next_end(m, at)) {
+    for (int64_t at = sl_hold_first_end(m, now); at < m->end; at = sl_hold_next_end(m, at)) {
         if (!sl_search_window(m, r, at, WHEN_FUTURE, ret_w))
             return false;
         if (sl_search_at(m, r, ret_w, ret))

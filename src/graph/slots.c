@@ -2,6 +2,7 @@
  * Slots: what was found at a vertex, type by type in the order of the policy, is cut into bundles,
  * and the i-th bundles of all types are the i-th slot.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "graph/match_int.h"
@@ -9,30 +10,44 @@
 #define MIXES_MAX 100000u /* of or_slots that are tried at one vertex */
 #define ALTERNATIVES_MAX 64u
 
-/* Where cutting stands in the list of one type. */
+/* Where cutting stands in the list of one type of one alternative. */
 struct cursor {
     struct group **v;
     uint32_t n, i;
-    int64_t given; /* of v[i], if it is divisible */
+    int64_t given; /* of v[i], if there is only one alternative */
 };
 
-/* Cuts one bundle; with a chain, puts it there. False if not enough is left. */
-static bool cut(struct walk *w, struct cursor *c, int64_t per, struct chain *chain,
-                int64_t *score) {
+/* One slot: where the lists of its types begin, and how large its bundles are. */
+struct shape {
+    uint32_t first, n;
+    int64_t *per;
+};
+
+/* Where cutting stands in all. Several alternatives cut from the same vertices: then what was given
+ * is counted by vertex (struct group.item), for all of them. */
+struct state {
+    struct cursor *at;
+    int64_t *given; /* NULL: there is only one */
+};
+
+/* Cuts one bundle; with a slot, puts it there. False if not enough is left. */
+static bool cut(struct walk *w, struct state *s, uint32_t list, int64_t per, struct group *slot) {
+    struct cursor *c = &s->at[list];
     for (int64_t left = per; left > 0;) {
         if (c->i == c->n)
             return false;
         const struct group *g = c->v[c->i];
-        int64_t have = g->count - c->given, take = have;
-        if (g->divisible && have > left)
-            take = left;
-        if (chain) {
-            sl_chain_group(w, chain, g, take);
-            *score += g->score;
+        int64_t *given = s->given ? &s->given[g->item] : &c->given;
+        int64_t have = g->count - *given, take = g->divisible && have > left ? left : have;
+        if (slot && take > 0) {
+            if (slot->pos == NONE)
+                slot->pos = g->pos;
+            sl_chain_group(w, &slot->chain, g, take);
+            slot->score += g->score;
         }
         left -= take;
-        c->given += take;
-        if (c->given == g->count) {
+        *given += take;
+        if (*given == g->count) {
             c->i++;
             c->given = 0;
         }
@@ -40,35 +55,22 @@ static bool cut(struct walk *w, struct cursor *c, int64_t per, struct chain *cha
     return true;
 }
 
-/* The types of one slot in the lists that were found, and how large its bundles are. */
-struct shape {
-    uint32_t n;
-    uint32_t *list;
-    int64_t *per;
-};
-
-static bool cut_slot(struct walk *w, struct cursor *lists, const struct shape *s,
+static bool cut_slot(struct walk *w, struct state *s, const struct shape *shape,
                      struct group *slot) {
-    int64_t score = 1;
-    if (slot && lists[s->list[0]].i < lists[s->list[0]].n)
-        *slot = (struct group){.pos = lists[s->list[0]].v[lists[s->list[0]].i]->pos};
-    for (uint32_t i = 0; i < s->n; i++)
-        if (!cut(w, &lists[s->list[i]], s->per[i], slot ? &slot->chain : NULL, &score))
+    for (uint32_t i = 0; i < shape->n; i++)
+        if (!cut(w, s, shape->first + i, shape->per[i], slot))
             return false;
-    if (slot) {
-        slot->score = score;
-        slot->uniq = vertex_at(w->m, slot->pos)->uniq_id;
-        slot->count = 1;
-        slot->chain.n_slots = 1;
-    }
     return true;
 }
 
-static void push_slots(struct walk *w, struct cursor *lists, const struct shape *s, uint32_t n,
+static void push_slots(struct walk *w, struct state *s, const struct shape *shape, uint32_t n,
                        struct list *ret) {
     for (uint32_t i = 0; i < n; i++) {
         struct group *slot = sl_arena_alloc(&w->m->scratch, sizeof(*slot));
-        sl_assert(cut_slot(w, lists, s, slot));
+        *slot = (struct group){
+            .pos = NONE, .item = ret->n, .score = 1, .count = 1, .chain = {.n_slots = 1}};
+        sl_assert(cut_slot(w, s, shape, slot));
+        slot->uniq = vertex_at(w->m, slot->pos)->uniq_id;
         sl_list_push(ret, slot);
     }
 }
@@ -78,14 +80,27 @@ static void push_slots(struct walk *w, struct cursor *lists, const struct shape 
 struct mix {
     struct walk *w;
     const struct shape *shapes;
-    uint32_t n_shapes, n_lists;
+    uint32_t n_shapes, n_lists, n_items;
     uint32_t want, tried;
     uint32_t now[ALTERNATIVES_MAX], best[ALTERNATIVES_MAX], most;
 };
 
+static struct state copy_state(const struct mix *x, const struct state *from) {
+    struct state s = {sl_alloc(x->n_lists * sizeof(*s.at)),
+                      sl_alloc((x->n_items + 1) * sizeof(*s.given))};
+    memcpy(s.at, from->at, x->n_lists * sizeof(*s.at));
+    memcpy(s.given, from->given, x->n_items * sizeof(*s.given));
+    return s;
+}
+
+static void free_state(struct state *s) {
+    sl_freep(&s->at);
+    sl_freep(&s->given);
+}
+
 /* All mixes from the i-th alternative on, those with more of the earlier ones first, so that the
  * first that gives the most is the one to take. */
-static void try_mixes(struct mix *x, uint32_t i, const struct cursor *from, uint32_t so_far) {
+static void try_mixes(struct mix *x, uint32_t i, const struct state *from, uint32_t so_far) {
     if (i == x->n_shapes || so_far == x->want) {
         memset(&x->now[i], 0, (x->n_shapes - i) * sizeof(x->now[0]));
         if (so_far > x->most) {
@@ -95,95 +110,123 @@ static void try_mixes(struct mix *x, uint32_t i, const struct cursor *from, uint
         x->tried++;
         return;
     }
-    /* Where the lists stand after 0, 1, 2 … slots of this one. */
-    size_t bytes = x->n_lists * sizeof(*from);
-    struct cursor *after = sl_alloc(bytes);
-    uint32_t n = 0, cap = 1;
-    memcpy(after, from, bytes);
-    while (so_far + n < x->want) {
-        if (n + 1 == cap)
-            after = sl_realloc(after, cap *= 2, bytes);
-        memcpy(&after[(size_t)(n + 1) * x->n_lists], &after[(size_t)n * x->n_lists], bytes);
-        if (!cut_slot(x->w, &after[(size_t)(n + 1) * x->n_lists], &x->shapes[i], NULL))
+    SL_VEC(struct state) after = {0}; /* 0, 1, 2 … slots of this one */
+    *sl_vec_push(&after) = copy_state(x, from);
+    while (so_far + after.n - 1 < x->want) {
+        struct state next = copy_state(x, &sl_vec_last(&after));
+        if (!cut_slot(x->w, &next, &x->shapes[i], NULL)) {
+            free_state(&next);
             break;
-        n++;
+        }
+        *sl_vec_push(&after) = next;
     }
-    for (uint32_t k = n + 1; k-- > 0 && x->most < x->want && x->tried < MIXES_MAX;) {
+    for (uint32_t k = after.n; k-- > 0;) {
         x->now[i] = k;
-        try_mixes(x, i + 1, &after[(size_t)k * x->n_lists], so_far + k);
+        if (x->most < x->want && x->tried < MIXES_MAX)
+            try_mixes(x, i + 1, &after.v[k], so_far + k);
+        free_state(&after.v[k]);
     }
-    sl_freep(&after);
+    sl_vec_free(&after);
+}
+
+static int by_pos(const void *a, const void *b) {
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The same vertex gets the same number in all lists. */
+static uint32_t number_items(struct walk *w, struct cursor *at, uint32_t n_lists) {
+    uint32_t n = 0, kept = 0;
+    for (uint32_t i = 0; i < n_lists; i++)
+        n += at[i].n;
+    uint32_t *pos = sl_arena_alloc(&w->m->scratch, (n + 1) * sizeof(*pos));
+    n = 0;
+    for (uint32_t i = 0; i < n_lists; i++)
+        for (uint32_t k = 0; k < at[i].n; k++)
+            pos[n++] = at[i].v[k]->pos;
+    qsort(pos, n, sizeof(*pos), by_pos);
+    for (uint32_t i = 0; i < n; i++)
+        if (i == 0 || pos[i] != pos[i - 1])
+            pos[kept++] = pos[i];
+    for (uint32_t i = 0; i < n_lists; i++)
+        for (uint32_t k = 0; k < at[i].n; k++) {
+            const uint32_t *p = bsearch(&at[i].v[k]->pos, pos, kept, sizeof(*pos), by_pos);
+            at[i].v[k]->item = (uint32_t)(p - pos);
+        }
+    return kept;
 }
 
 /* ---- both ---- */
 
-static void find_shape(struct walk *w, const struct req *slot, const struct wants *found,
-                       const struct list *lists, struct shape *ret) {
-    ret->n = slot->n_with;
-    ret->list = sl_arena_alloc(&w->m->scratch, ret->n * sizeof(*ret->list));
-    ret->per = sl_arena_alloc(&w->m->scratch, ret->n * sizeof(*ret->per));
-    for (uint32_t i = 0; i < ret->n; i++) {
-        const struct req *q = &w->r->reqs.v[slot->with + i];
-        uint32_t k = 0;
-        while (k < found->n && w->types[found->first + k] != w->types[slot->with + i])
-            k++;
-        /* Nothing of a type that the vertex does not have. */
-        uint32_t take = k < found->n ? sl_count_take(&q->count, (uint64_t)lists[k].total) : 0;
-        if (take == 0)
-            ret->n = 0;
-        ret->list[i] = k;
-        ret->per[i] = take;
-    }
+static bool is_fixed(const struct req *q) {
+    return q->count.set ? q->count.n_set == 1 : q->count.min == q->most;
 }
 
-static bool all_fixed(const struct walk *w, const struct wants *t) {
-    for (uint32_t i = t->first; i < t->first + t->n; i++) {
-        const struct req *q = &w->r->reqs.v[i];
-        if (q->count.set ? q->count.n_set > 1 : q->count.min != q->most)
+/* What is there for one slot, put at at[]; false if it cannot be met even once. */
+static bool find_shape(struct walk *w, uint32_t inner, const struct req *slot, uint32_t most,
+                       struct cursor *at, struct shape *ret) {
+    struct wants t = {slot->with, slot->n_with, REQ_NONE};
+    struct list *lists = sl_walk_lists(w, t.n);
+    bool limited = slot->kind == SL_REQ_SLOT && most < UINT32_MAX;
+    for (uint32_t i = 0; i < t.n && limited; i++)
+        limited = is_fixed(&w->r->reqs.v[t.first + i]);
+    for (uint32_t i = 0; i < t.n && limited; i++)
+        lists[i].per = w->r->reqs.v[t.first + i].most;
+    sl_walk_explore(w, inner, &t, false, true, lists, limited ? most : slot->most, limited);
+    ret->n = t.n;
+    ret->per = sl_arena_alloc(&w->m->scratch, t.n * sizeof(*ret->per));
+    for (uint32_t i = 0; i < t.n; i++) {
+        ret->per[i] = sl_count_take(&w->r->reqs.v[t.first + i].count, (uint64_t)lists[i].total);
+        if (ret->per[i] == 0)
             return false;
+        at[i] = (struct cursor){.v = sl_walk_order(w, &lists[i], false), .n = lists[i].n};
     }
     return true;
 }
 
+static void make_one(struct walk *w, uint32_t inner, const struct req *slot, uint32_t most,
+                     struct list *ret) {
+    struct shape shape = {0};
+    size_t bytes = slot->n_with * sizeof(struct cursor);
+    struct state s = {.at = sl_arena_alloc(&w->m->scratch, bytes)};
+    struct state probe = {.at = sl_arena_alloc(&w->m->scratch, bytes)};
+    uint32_t n = 0;
+    if (!find_shape(w, inner, slot, most, s.at, &shape))
+        return;
+    memcpy(probe.at, s.at, bytes);
+    while (n < most && cut_slot(w, &probe, &shape, NULL))
+        n++;
+    push_slots(w, &s, &shape, n, ret);
+}
+
 void sl_slots_make(struct walk *w, uint32_t inner, const struct wants *of, uint32_t slot,
                    uint32_t most, struct list *ret) {
-    const struct req *first = &w->r->reqs.v[slot];
-    bool mixed = first->kind == SL_REQ_OR_SLOT;
-    struct wants t = {mixed ? first->all : first->with, mixed ? first->n_all : first->n_with,
-                      REQ_NONE};
-    struct list *lists = sl_walk_lists(w, t.n);
-    bool limited = !mixed && most < UINT32_MAX && all_fixed(w, &t);
-    for (uint32_t i = 0; i < t.n && limited; i++)
-        lists[i].per = w->r->reqs.v[t.first + i].most;
-    sl_walk_explore(w, inner, &t, false, true, lists, limited ? most : first->most, limited);
-    struct cursor *at = sl_arena_alloc0(&w->m->scratch, t.n, sizeof(*at));
-    for (uint32_t i = 0; i < t.n; i++)
-        at[i] = (struct cursor){.v = sl_walk_order(w, &lists[i], false), .n = lists[i].n};
+    if (w->r->reqs.v[slot].kind == SL_REQ_SLOT) {
+        make_one(w, inner, &w->r->reqs.v[slot], most, ret);
+        return;
+    }
     struct shape shapes[ALTERNATIVES_MAX];
-    uint32_t n_shapes = 0;
-    for (uint32_t i = of->first; i < of->first + of->n && n_shapes < ALTERNATIVES_MAX; i++) {
+    uint32_t n = 0, n_lists = 0;
+    for (uint32_t i = of->first; i < of->first + of->n; i++)
+        n_lists += w->r->reqs.v[i].kind == SL_REQ_OR_SLOT ? w->r->reqs.v[i].n_with : 0;
+    struct state s = {.at = sl_arena_alloc0(&w->m->scratch, n_lists, sizeof(*s.at))};
+    n_lists = 0;
+    for (uint32_t i = of->first; i < of->first + of->n && n < ALTERNATIVES_MAX; i++) {
         const struct req *q = &w->r->reqs.v[i];
-        if (q->kind != SL_REQ_RESOURCE)
-            find_shape(w, q, &t, lists, &shapes[n_shapes++]);
+        if (q->kind != SL_REQ_OR_SLOT || !sl_walk_shape_one(w, q, inner))
+            continue;
+        shapes[n].first = n_lists;
+        if (find_shape(w, inner, q, most, &s.at[n_lists], &shapes[n]))
+            n_lists += shapes[n++].n;
     }
-    /* An alternative that cannot be met is left out. */
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < n_shapes; i++)
-        if (shapes[i].n > 0)
-            shapes[n++] = shapes[i];
-    if (n == 0)
-        return;
-    if (!mixed) {
-        struct cursor *probe = sl_arena_alloc(&w->m->scratch, t.n * sizeof(*probe));
-        memcpy(probe, at, t.n * sizeof(*probe));
-        uint32_t count = 0;
-        while (count < most && cut_slot(w, probe, &shapes[0], NULL))
-            count++;
-        push_slots(w, at, &shapes[0], count, ret);
-        return;
-    }
-    struct mix x = {.w = w, .shapes = shapes, .n_shapes = n, .n_lists = t.n, .want = first->most};
-    try_mixes(&x, 0, at, 0);
+    struct mix x = {.w = w,
+                    .shapes = shapes,
+                    .n_shapes = n,
+                    .n_lists = n_lists,
+                    .n_items = number_items(w, s.at, n_lists),
+                    .want = w->r->reqs.v[slot].most};
+    s.given = sl_arena_alloc0(&w->m->scratch, x.n_items + 1, sizeof(*s.given));
+    try_mixes(&x, 0, &s, 0);
     for (uint32_t i = 0; i < n; i++)
-        push_slots(w, at, &shapes[i], x.best[i], ret);
+        push_slots(w, &s, &shapes[i], x.best[i], ret);
 }

@@ -126,7 +126,7 @@ void sl_chain_group(struct walk *w, struct chain *c, const struct group *g, int6
             last->next = c->claims;
             c->claims = g->chain.claims;
         }
-    } else if (g->divisible) {
+    } else if (g->divisible && g->exclusive) {
         struct claim *k = new_claim(w, (uint32_t)(sl_pool_at(w->m, g->pos) - w->m->pools.v), 0);
         k->amount = amount;
         /* Behind the first, so that bits go on being added to that one. */
@@ -143,7 +143,8 @@ void sl_chain_group(struct walk *w, struct chain *c, const struct group *g, int6
 
 static int by_policy(const void *a, const void *b, void *ctx) {
     const struct group *x = *(struct group *const *)a, *y = *(struct group *const *)b;
-    return sl_layout_compare(ctx, x->score, x->uniq, x->pos, y->score, y->uniq, y->pos);
+    int c = sl_layout_compare(ctx, x->score, x->uniq, x->pos, y->score, y->uniq, y->pos);
+    return c ? c : x->item < y->item ? -1 : x->item > y->item;
 }
 
 static int by_score(const void *a, const void *b) {
@@ -246,7 +247,8 @@ static bool has_kids_of(const struct sl_match *m, const struct inner *in, uint16
     return false;
 }
 
-static bool shape_of_one(const struct walk *w, const struct req *slot, const struct inner *in) {
+bool sl_walk_shape_one(const struct walk *w, const struct req *slot, uint32_t inner) {
+    const struct inner *in = &w->m->inners.v[inner];
     for (uint32_t i = 0; i < slot->n_with; i++)
         if (!has_kids_of(w->m, in, w->types[slot->with + i]))
             return false;
@@ -256,10 +258,9 @@ static bool shape_of_one(const struct walk *w, const struct req *slot, const str
 bool sl_walk_shape(const struct walk *w, const struct wants *t, uint32_t slot, uint32_t inner) {
     if (slot == REQ_NONE || inner == NONE)
         return false;
-    const struct inner *in = &w->m->inners.v[inner];
     for (uint32_t i = t->first; i < t->first + t->n; i++) {
         const struct req *r = &w->r->reqs.v[i];
-        if (r->kind != SL_REQ_RESOURCE && shape_of_one(w, r, in))
+        if (r->kind != SL_REQ_RESOURCE && sl_walk_shape_one(w, r, inner))
             return true;
     }
     return false;
@@ -406,8 +407,11 @@ static bool visit(struct walk *w, uint32_t pos, const struct wants *t, bool pris
     m->stats.looked++;
     if (own == NONE) {
         bool shape = sl_walk_shape(w, t, t->slot, s->inner);
-        if (s->inner == NONE || (!shape && !pristine) || !usable(w, pos))
+        bool whole = m->policy.node_exclusive && s->is_node;
+        if (s->inner == NONE || (!shape && !pristine) || !usable(w, pos) ||
+            (whole && !untouched(w, pos)))
             return false;
+        exclusive = exclusive || whole;
         if (shape)
             sl_slots_make(w, s->inner, t, t->slot, UINT32_MAX, &lists[t->slot - t->first]);
         else
@@ -423,7 +427,7 @@ static bool visit(struct walk *w, uint32_t pos, const struct wants *t, bool pris
     if (!usable(w, pos))
         return false;
     g.count = vertex_at(m, pos)->size;
-    if (s->divisible && r->n_with == 0 && r->exclusive != SL_TRUE) {
+    if (s->divisible && r->n_with == 0) {
         g.divisible = true;
         g.count = sl_window_free(m, &w->w, sl_pool_at(m, pos));
         if (g.count <= 0)

@@ -287,11 +287,15 @@ static int64_t window_end(const struct naive *n, int64_t at, int64_t duration) {
     return duration == 0 || duration > n->end - at ? n->end : at + duration;
 }
 
-/* The next time after t at which a job ends; the end of the graph's time if there is none. */
-static int64_t next_end(const struct naive *n, int64_t t) {
+/* The next time after t at which a job ends; the end of the graph's time if there is none. A job
+ * that overruns is thought to end in the next second. */
+static int64_t next_end(const struct naive *n, int64_t now, int64_t t) {
     int64_t next = n->end;
     for (uint32_t i = 0; i < n->jobs.n; i++) {
-        int64_t end = n->jobs.v[i].info.at + n->jobs.v[i].info.duration;
+        const struct sl_job_info *j = &n->jobs.v[i].info;
+        int64_t end = j->at + j->duration;
+        if (j->state == SL_JOB_ALLOCATED && end <= now)
+            end = now + 1;
         if (end > t && end < next)
             next = end;
     }
@@ -324,7 +328,7 @@ int naive_run(struct naive *n, const struct sl_jobspec *j, enum sl_match_op op, 
         return 0;
     }
     good = now < n->end && attempt(n, j, PRESENT, now, window_end(n, now, j->duration), ret);
-    while (!good && ops[op].later && (at = next_end(n, at)) < n->end)
+    while (!good && ops[op].later && (at = next_end(n, now, at)) < n->end)
         good = attempt(n, j, FUTURE, at, window_end(n, at, j->duration), ret);
     if (!good) {
         bool never = ops[op].tells_never && !is_satisfiable(n, j);
@@ -350,23 +354,15 @@ int naive_grow_job(struct naive *n, int64_t jobid, const struct sl_jobspec *j, i
     if (job->state != SL_JOB_ALLOCATED)
         return SL_EINVAL;
     int64_t end = job->at + job->duration;
-    bool good = now < end && attempt(n, j, PRESENT, now, end, &more);
+    if (now >= end)
+        return SL_EINVAL;
+    bool good = attempt(n, j, PRESENT, now, end, &more);
     *ret_verdict = good ? SL_MATCHED : SL_BUSY;
     if (good) {
         add_holds(n, &more, jobid, job->at, end);
         njob_of(n, jobid)->n_slots += more.n_slots;
     }
     sl_vec_free(&more.picks);
-    return 0;
-}
-
-int naive_begin(struct naive *n, int64_t jobid) {
-    struct njob *j = njob_of(n, jobid);
-    if (!j)
-        return SL_ENOENT;
-    if (j->info.state != SL_JOB_RESERVED)
-        return SL_EINVAL;
-    j->info.state = SL_JOB_ALLOCATED;
     return 0;
 }
 
@@ -447,39 +443,70 @@ static bool can_have(const struct question *q, sl_vtx v, const struct mark *m) {
     return is_free > 0 && !(m->exclusive && is_touched(q, v));
 }
 
+/* Fails if something of it is still allocated to another job. */
+int naive_begin(struct naive *n, int64_t jobid) {
+    struct njob *j = njob_of(n, jobid);
+    if (!j)
+        return SL_ENOENT;
+    if (j->info.state != SL_JOB_RESERVED)
+        return SL_EINVAL;
+    struct question q = {.n = n,
+                         .when = PRESENT,
+                         .from = j->info.at,
+                         .to = j->info.at + j->info.duration,
+                         .except = j};
+    for (sl_vtx v = 0; v < n->at.n; v++) {
+        const struct hold *h = hold_of(n, v, jobid);
+        struct mark m = {.on = true};
+        if (!h)
+            continue;
+        m.exclusive = h->exclusive;
+        m.amount = h->amount;
+        if (!can_have(&q, v, &m))
+            return SL_ESTALE;
+    }
+    j->info.state = SL_JOB_ALLOCATED;
+    return 0;
+}
+
 int naive_update(struct naive *n, int64_t jobid, const struct sl_pick *v, uint32_t n_v, int64_t at,
                  int64_t duration) {
     struct sl_grant g = {0};
-    struct question q = {.n = n, .when = FUTURE, .from = at};
-    bool good = true;
+    struct question q = {.n = n, .when = PRESENT, .from = at};
+    int r = 0;
     if (job_of(n, jobid))
         return SL_EEXIST;
     if (n_v == 0 || duration < 0 || duration > n->end - n->start || at < n->start || at >= n->end)
         return SL_EINVAL;
     q.to = window_end(n, at, duration);
     struct mark *m = sl_alloc0(sl_graph_count(n->g) + 1, sizeof(*m));
-    for (uint32_t i = 0; i < n_v && good; i++) {
-        good = pick_is_good(n, &v[i]) && !m[v[i].v].on;
-        if (!good)
+    for (uint32_t i = 0; i < n_v && r >= 0; i++) {
+        if (!pick_is_good(n, &v[i]) || m[v[i].v].on) {
+            r = SL_EINVAL;
             break;
+        }
         int64_t size = vertex_of(n, v[i].v)->size;
         bool amount = is_divisible(n, v[i].v);
         m[v[i].v] = (struct mark){true, v[i].exclusive, amount ? v[i].needs : size};
     }
-    for (uint32_t i = 0; i < n_v && good; i++)
+    for (uint32_t i = 0; i < n_v && r >= 0; i++)
         for (sl_vtx u = vertex_of(n, v[i].v)->parent; u != SL_VTX_NONE; u = vertex_of(n, u)->parent)
             if (!m[u].on)
                 m[u] = (struct mark){.on = true, .amount = vertex_of(n, u)->size};
-    for (sl_vtx u = 0; u < sl_graph_count(n->g) && good; u++)
-        good = !m[u].on || can_have(&q, u, &m[u]);
-    if (good) {
+    for (sl_vtx u = 0; u < sl_graph_count(n->g) && r >= 0; u++)
+        if (m[u].on && !can_have(&q, u, &m[u]))
+            r = SL_EEXIST;
+    for (sl_vtx u = 0; u < sl_graph_count(n->g) && r >= 0; u++)
+        if (m[u].on && m[u].exclusive && !is_divisible(n, u))
+            mark_subtree(n, m, u);
+    if (r >= 0) {
         fill_grant(n, m, SL_JOB_ALLOCATED, at, q.to - at, &g);
         *sl_vec_push(&n->jobs) = (struct njob){{jobid, at, q.to - at, SL_JOB_ALLOCATED}, 0};
         add_holds(n, &g, jobid, at, q.to);
     }
     sl_vec_free(&g.picks);
     free(m);
-    return good ? 0 : SL_EINVAL;
+    return r;
 }
 
 /* ---- the graph changes ---- */

@@ -102,6 +102,7 @@ struct question {
     int64_t from, to;
     const struct sl_term *constraint;
     struct sl_arena *mem;
+    const struct njob *except; /* what it has does not count */
     /* Auxiliary subsystems are asked: what was chosen so far, which then counts as taken. */
     bool aux;
     taken_list chosen;

@@ -1,8 +1,12 @@
 /* The naive matcher's clock: what is free, and what is touched, in the window that is asked for. */
 #include "naive_int.h"
 
+static bool is_excepted(const struct question *q, const struct hold *h) {
+    return q->except && q->except->info.id == h->job;
+}
+
 static bool counts(const struct question *q, const struct hold *h) {
-    if (q->when == ANYTIME)
+    if (q->when == ANYTIME || is_excepted(q, h))
         return false;
     if (q->when == PRESENT && job_of(q->n, h->job)->state == SL_JOB_ALLOCATED)
         return true;
@@ -15,7 +19,7 @@ static int64_t held_at(const struct question *q, sl_vtx v, int64_t t) {
     int64_t held = 0;
     for (uint32_t i = 0; i < at->list.n; i++) {
         const struct hold *h = &at->list.v[i];
-        if (h->exclusive && h->from <= t && t < h->to)
+        if (h->exclusive && h->from <= t && t < h->to && !is_excepted(q, h))
             held += h->amount;
     }
     return held;

@@ -1,0 +1,369 @@
+/* Either matcher behind one call. */
+#include "side.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- life ---- */
+
+void side_init(struct side *s, bool fast, const struct sl_graph *g,
+               const struct sl_match_options *o) {
+    struct sl_err err;
+    *s = (struct side){0};
+    if (!fast)
+        s->slow = naive_new(g, o);
+    else if (sl_match_new(sl_graph_clone(g), o, &s->fast, &err) < 0)
+        cannot_read("a matcher", err.text);
+}
+
+void side_done(struct side *s) {
+    naive_free(s->slow);
+    sl_match_free(s->fast);
+    *s = (struct side){0};
+}
+
+const struct sl_graph *side_graph(const struct side *s) {
+    return s->slow ? naive_graph(s->slow) : sl_match_graph(s->fast);
+}
+
+/* ---- doing ---- */
+
+static int run_fast(struct sl_match *m, const struct act *a, struct answer *ret) {
+    _cleanup_(sl_request_freep) struct sl_request *own = NULL;
+    const struct sl_request *r = a->compiled;
+    struct sl_err err;
+    int code = 0;
+    if (!r) {
+        code = sl_request_new(sl_match_graph(m), a->spec, &own, &err);
+        r = own;
+    }
+    if (code < 0 || a->kind == ACT_CHECK)
+        return code;
+    if (a->kind == ACT_GROW_JOB)
+        return sl_match_grow_job(m, a->job, r, a->now, &ret->verdict, NULL, &err);
+    return sl_match_run(m, r, a->op, a->job, a->now, &ret->verdict, &ret->grant, &err);
+}
+
+static int run_slow(struct naive *n, const struct act *a, struct answer *ret) {
+    int code = a->compiled ? 0 : naive_check(n, a->spec);
+    if (code < 0 || a->kind == ACT_CHECK)
+        return code;
+    if (a->kind == ACT_GROW_JOB)
+        return naive_grow_job(n, a->job, a->spec, a->now, &ret->verdict);
+    return naive_run(n, a->spec, a->op, a->job, a->now, &ret->verdict, &ret->grant);
+}
+
+static int do_run(struct side *s, const struct act *a, struct answer *ret) {
+    int r = s->slow ? run_slow(s->slow, a, ret) : run_fast(s->fast, a, ret);
+    ret->has_verdict = r >= 0 && a->kind != ACT_CHECK;
+    ret->has_grant = ret->has_verdict && ret->verdict == SL_MATCHED && a->kind == ACT_RUN;
+    return r;
+}
+
+static int do_cancel(struct side *s, const struct act *a, struct answer *ret) {
+    (void)ret;
+    return s->slow ? naive_cancel(s->slow, a->job) : sl_match_cancel(s->fast, a->job);
+}
+
+static sl_vtx *vertices_of(const struct act *a) {
+    sl_vtx *v = sl_alloc((a->picks.n + 1) * sizeof(*v));
+    for (uint32_t i = 0; i < a->picks.n; i++)
+        v[i] = a->picks.v[i].v;
+    return v;
+}
+
+static int do_part(struct side *s, const struct act *a, struct answer *ret) {
+    sl_vtx *v = vertices_of(a);
+    struct sl_err err;
+    int r = s->slow ? naive_cancel_part(s->slow, a->job, v, a->picks.n, &ret->all)
+                    : sl_match_cancel_part(s->fast, a->job, v, a->picks.n, &ret->all, &err);
+    free(v);
+    return r;
+}
+
+static int do_shrink(struct side *s, const struct act *a, struct answer *ret) {
+    sl_vtx *v = vertices_of(a);
+    struct sl_err err;
+    int r = s->slow ? naive_shrink(s->slow, v, a->picks.n)
+                    : sl_match_shrink(s->fast, v, a->picks.n, &err);
+    (void)ret;
+    free(v);
+    return r;
+}
+
+static int do_update(struct side *s, const struct act *a, struct answer *ret) {
+    struct sl_err err;
+    (void)ret;
+    if (s->slow)
+        return naive_update(s->slow, a->job, a->picks.v, a->picks.n, a->at, a->duration);
+    return sl_match_update(s->fast, a->job, a->picks.v, a->picks.n, a->at, a->duration, &err);
+}
+
+static int do_begin(struct side *s, const struct act *a, struct answer *ret) {
+    (void)ret;
+    return s->slow ? naive_begin(s->slow, a->job) : sl_match_begin(s->fast, a->job);
+}
+
+static int do_status(struct side *s, const struct act *a, struct answer *ret) {
+    (void)ret;
+    if (s->slow)
+        naive_set_down(s->slow, a->v, a->kind == ACT_DOWN);
+    else
+        sl_match_set_down(s->fast, a->v, a->kind == ACT_DOWN);
+    return 0;
+}
+
+static int do_prop(struct side *s, const struct act *a, struct answer *ret) {
+    struct sl_err err;
+    (void)ret;
+    if (s->slow)
+        return naive_set_prop(s->slow, a->v, a->key, a->value);
+    return sl_match_set_prop(s->fast, a->v, a->key, a->value, &err);
+}
+
+static int do_noprop(struct side *s, const struct act *a, struct answer *ret) {
+    ret->all =
+        s->slow ? naive_del_prop(s->slow, a->v, a->key) : sl_match_del_prop(s->fast, a->v, a->key);
+    return 0;
+}
+
+static int do_add(struct side *s, const struct act *a, struct answer *ret) {
+    struct sl_err err;
+    (void)ret;
+    if (s->slow) {
+        draft_pour(a->draft, a->first, naive_grow(s->slow));
+        return naive_regraph(s->slow);
+    }
+    struct sl_graph *before = sl_graph_clone(sl_match_graph(s->fast));
+    draft_pour(a->draft, a->first, sl_match_grow(s->fast));
+    return sl_match_regraph(s->fast, before, &err);
+}
+
+static int do_clone(struct side *s, const struct act *a, struct answer *ret) {
+    struct side copy = {.fast = s->fast ? sl_match_clone(s->fast) : NULL,
+                        .slow = s->slow ? naive_clone(s->slow) : NULL};
+    (void)a;
+    (void)ret;
+    side_done(s);
+    *s = copy;
+    return 0;
+}
+
+static int do_job(struct side *s, const struct act *a, struct answer *ret) {
+    ret->has_grant = true;
+    return s->slow ? naive_grant(s->slow, a->job, &ret->grant)
+                   : sl_match_grant(s->fast, a->job, &ret->grant);
+}
+
+static int do_jobs(struct side *s, const struct act *a, struct answer *ret) {
+    (void)a;
+    ret->n = s->slow ? naive_n_jobs(s->slow) : sl_match_n_jobs(s->fast);
+    return 0;
+}
+
+static int do_sums(struct side *s, const struct act *a, struct answer *ret) {
+    ret->n = s->slow ? naive_sums(s->slow, a->v, a->at, a->job, ret->sums, MAX_SUMS)
+                     : sl_match_sums(s->fast, a->v, a->at, a->job, ret->sums, MAX_SUMS);
+    return 0;
+}
+
+static int (*const doers[])(struct side *s, const struct act *a, struct answer *ret) = {
+    [ACT_RUN] = do_run,     [ACT_CHECK] = do_run,     [ACT_CANCEL] = do_cancel,
+    [ACT_PART] = do_part,   [ACT_UPDATE] = do_update, [ACT_GROW_JOB] = do_run,
+    [ACT_BEGIN] = do_begin, [ACT_DOWN] = do_status,   [ACT_UP] = do_status,
+    [ACT_PROP] = do_prop,   [ACT_NOPROP] = do_noprop, [ACT_SHRINK] = do_shrink,
+    [ACT_ADD] = do_add,     [ACT_CLONE] = do_clone,   [ACT_JOB] = do_job,
+    [ACT_JOBS] = do_jobs,   [ACT_SUMS] = do_sums,
+};
+
+void side_do(struct side *s, const struct act *a, struct answer *ret) {
+    struct sl_grant grant = ret->grant;
+    *ret = (struct answer){.grant = grant};
+    ret->r = doers[a->kind](s, a, ret);
+}
+
+void answer_done(struct answer *a) {
+    sl_vec_free(&a->grant.picks);
+}
+
+/* ---- comparing ---- */
+
+static bool grants_agree(const struct sl_grant *a, const struct sl_grant *b) {
+    if (a->state != b->state || a->at != b->at || a->duration != b->duration ||
+        a->n_slots != b->n_slots || a->picks.n != b->picks.n)
+        return false;
+    for (uint32_t i = 0; i < a->picks.n; i++) {
+        const struct sl_pick *x = &a->picks.v[i], *y = &b->picks.v[i];
+        if (x->v != y->v || x->needs != y->needs || x->exclusive != y->exclusive)
+            return false;
+    }
+    return true;
+}
+
+static bool sums_agree(const struct side *s, const struct answer *a, const struct side *t,
+                       const struct answer *b) {
+    if (a->n != b->n)
+        return false;
+    for (uint32_t i = 0; i < a->n && i < MAX_SUMS; i++) {
+        const struct sl_filter_sum *x = &a->sums[i], *y = &b->sums[i];
+        if (x->used != y->used || x->total != y->total)
+            return false;
+        if (x->type && strcmp(sl_sym_str(sl_graph_syms(side_graph(s)), x->type),
+                              sl_sym_str(sl_graph_syms(side_graph(t)), y->type)) != 0)
+            return false;
+    }
+    return true;
+}
+
+bool answers_agree(const struct side *s, const struct answer *a, const struct side *t,
+                   const struct answer *b) {
+    if (a->r < 0 || b->r < 0)
+        return a->r == b->r;
+    if (a->has_verdict && a->verdict != b->verdict)
+        return false;
+    if (a->has_grant && !grants_agree(&a->grant, &b->grant))
+        return false;
+    return a->all == b->all && sums_agree(s, a, t, b);
+}
+
+bool sides_differ(const struct side *fast, const struct side *slow, int64_t now,
+                  struct sl_buf *ret_why) {
+    struct side f = *fast, s = *slow;
+    struct answer a = {0}, b = {0};
+    bool differ = false;
+    const struct sl_graph *g = naive_graph(s.slow);
+    if (naive_n_jobs(s.slow) != sl_match_n_jobs(f.fast)) {
+        sl_buf_printf(ret_why, "%u jobs, expected %u", sl_match_n_jobs(f.fast),
+                      naive_n_jobs(s.slow));
+        differ = true;
+    }
+    for (uint32_t i = 0; i < naive_n_jobs(s.slow) && !differ; i++) {
+        struct sl_job_info x = naive_nth_job(s.slow, i), y;
+        struct act job = {.kind = ACT_JOB, .job = x.id};
+        side_do(&s, &job, &b);
+        side_do(&f, &job, &a);
+        differ = !answers_agree(&f, &a, &s, &b) || !sl_match_job(f.fast, x.id, &y) ||
+                 x.at != y.at || x.duration != y.duration || x.state != y.state;
+        if (!differ)
+            continue;
+        sl_buf_printf(ret_why, "job %lld has ", (long long)x.id);
+        answer_print(&f, &a, ret_why);
+        sl_buf_puts(ret_why, "\n  expected ");
+        answer_print(&s, &b, ret_why);
+    }
+    for (uint32_t i = 0; i < sl_graph_live(g) && !differ; i++) {
+        struct act sums = {.kind = ACT_SUMS, .v = sl_graph_at(g, i), .at = now, .job = -1};
+        char name[SL_VERTEX_NAME];
+        side_do(&s, &sums, &b);
+        side_do(&f, &sums, &a);
+        differ = !answers_agree(&f, &a, &s, &b);
+        if (!differ)
+            continue;
+        sl_buf_printf(ret_why, "sums of %s are ", sl_vertex_name(g, sums.v, name));
+        answer_print(&f, &a, ret_why);
+        sl_buf_puts(ret_why, "\n  expected ");
+        answer_print(&s, &b, ret_why);
+    }
+    answer_done(&a);
+    answer_done(&b);
+    return differ;
+}
+
+/* ---- printing ---- */
+
+static const char *const verdicts[] = {[SL_MATCHED] = "matched",
+                                       [SL_SATISFIABLE] = "satisfiable",
+                                       [SL_BUSY] = "busy",
+                                       [SL_NEVER] = "never",
+                                       [SL_BAD_TIME] = "bad time"};
+
+void answer_print(const struct side *s, const struct answer *a, struct sl_buf *out) {
+    const char *gap = "";
+    if (a->r < 0) {
+        sl_buf_puts(out, a->r == SL_ENOENT   ? "no such"
+                         : a->r == SL_EEXIST ? "exists"
+                         : a->r == SL_ESTALE ? "stale"
+                                             : "error");
+        return;
+    }
+    if (a->has_grant) {
+        grant_print(side_graph(s), &a->grant, out);
+        return;
+    }
+    sl_buf_puts(out, a->has_verdict ? verdicts[a->verdict] : a->all ? "all" : "ok");
+    for (uint32_t i = 0; i < a->n && i < MAX_SUMS; i++, gap = " ") {
+        if (a->sums[i].type == 0)
+            continue;
+        if (i == 0)
+            sl_buf_puts(out, " ");
+        sl_buf_printf(out, "%s%s %lld/%lld", gap,
+                      sl_sym_str(sl_graph_syms(side_graph(s)), a->sums[i].type),
+                      (long long)a->sums[i].used, (long long)a->sums[i].total);
+    }
+    if (a->n > 0 && a->sums[0].type == 0)
+        sl_buf_printf(out, " %u", a->n);
+}
+
+static const char *const op_words[] = {
+    [SL_MATCH_ALLOCATE] = "alloc",
+    [SL_MATCH_ALLOCATE_SATISFIABLE] = "alloc-sat",
+    [SL_MATCH_ALLOCATE_OR_RESERVE] = "reserve",
+    [SL_MATCH_SATISFIABILITY] = "sat",
+    [SL_MATCH_WITHOUT] = "try",
+    [SL_MATCH_WITHOUT_FUTURE] = "try-later",
+};
+
+static const char *const act_words[] = {
+    [ACT_CHECK] = "check",   [ACT_CANCEL] = "cancel", [ACT_PART] = "part",
+    [ACT_UPDATE] = "update", [ACT_GROW_JOB] = "more", [ACT_BEGIN] = "begin",
+    [ACT_DOWN] = "down",     [ACT_UP] = "up",         [ACT_PROP] = "prop",
+    [ACT_NOPROP] = "noprop", [ACT_SHRINK] = "shrink", [ACT_ADD] = "add",
+    [ACT_CLONE] = "clone",   [ACT_JOB] = "job",       [ACT_JOBS] = "jobs",
+    [ACT_SUMS] = "sums",
+};
+
+void act_print(const struct draft *d, const struct act *a, struct sl_buf *out) {
+    sl_buf_puts(out, a->kind == ACT_RUN ? op_words[a->op] : act_words[a->kind]);
+    switch (a->kind) {
+    case ACT_RUN:
+    case ACT_CANCEL:
+    case ACT_PART:
+    case ACT_UPDATE:
+    case ACT_GROW_JOB:
+    case ACT_BEGIN:
+    case ACT_JOB:
+        sl_buf_printf(out, " %lld", (long long)a->job);
+        break;
+    case ACT_DOWN:
+    case ACT_UP:
+    case ACT_PROP:
+    case ACT_NOPROP:
+    case ACT_SUMS:
+    case ACT_ADD:
+        sl_buf_putc(out, ' ');
+        draft_path(d, a->v, out);
+        break;
+    default:
+        break;
+    }
+    if (a->kind == ACT_UPDATE)
+        sl_buf_printf(out, " %lld+%lld", (long long)a->at, (long long)a->duration);
+    if (a->spec) {
+        sl_buf_putc(out, ' ');
+        request_print(a->spec, out);
+    }
+    for (uint32_t i = 0; i < a->picks.n; i++) {
+        sl_buf_putc(out, ' ');
+        draft_path(d, a->picks.v[i].v, out);
+        if (a->kind == ACT_UPDATE)
+            sl_buf_printf(out, "*%lld%s", (long long)a->picks.v[i].needs,
+                          a->picks.v[i].exclusive ? ":x" : "");
+    }
+    if (a->key)
+        sl_buf_printf(out, " %s%s%s", a->key, a->value && *a->value ? "=" : "",
+                      a->value ? a->value : "");
+    if (a->kind == ACT_ADD) {
+        sl_buf_putc(out, ' ');
+        draft_print_vertex(d, a->first, out);
+    }
+}
