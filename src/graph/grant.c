@@ -28,7 +28,7 @@ static int by_pos(const void *a, const void *b) {
 }
 
 /* Two claims may name the same vertex: parts of a pool in several slots. */
-static void merge_equal(struct sl_grant *g) {
+static void merge_equal(const struct sl_match *m, struct sl_grant *g) {
     uint32_t n = 0;
     bool sorted = true;
     for (uint32_t i = 1; i < g->picks.n && sorted; i++)
@@ -39,7 +39,8 @@ static void merge_equal(struct sl_grant *g) {
     for (uint32_t i = 0; i < g->picks.n; i++) {
         struct sl_pick *last = n > 0 ? &g->picks.v[n - 1] : NULL;
         if (last && last->v == g->picks.v[i].v) {
-            last->needs += g->picks.v[i].needs;
+            if (m->spots[last->v].divisible)
+                last->needs += g->picks.v[i].needs;
             last->exclusive |= g->picks.v[i].exclusive;
         } else {
             g->picks.v[n++] = g->picks.v[i];
@@ -51,7 +52,7 @@ static void merge_equal(struct sl_grant *g) {
 void sl_grant_finish(const struct sl_match *m, struct sl_grant *g) {
     SL_VEC(struct sl_pick) all = {0};
     uint32_t way[SL_GRAPH_MAX_DEPTH], depth = 0, up[SL_GRAPH_MAX_DEPTH];
-    merge_equal(g);
+    merge_equal(m, g);
     sl_vec_reserve(&all, g->picks.n + g->picks.n / 4 + SL_GRAPH_MAX_DEPTH);
     for (uint32_t i = 0; i < g->picks.n; i++) {
         uint32_t pos = g->picks.v[i].v, n = 0;
