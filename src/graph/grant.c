@@ -27,7 +27,8 @@ static int by_pos(const void *a, const void *b) {
     return x->v < y->v ? -1 : x->v > y->v;
 }
 
-/* Two claims may name the same vertex: parts of a pool in several slots. */
+/* Two claims may name the same vertex: parts of a pool in several slots, or a node that is taken
+ * whole because of each of them. Beside an amount, that it is also shared says nothing. */
 static void merge_equal(const struct sl_match *m, struct sl_grant *g) {
     uint32_t n = 0;
     bool sorted = true;
@@ -39,9 +40,12 @@ static void merge_equal(const struct sl_match *m, struct sl_grant *g) {
     for (uint32_t i = 0; i < g->picks.n; i++) {
         struct sl_pick *last = n > 0 ? &g->picks.v[n - 1] : NULL;
         if (last && last->v == g->picks.v[i].v) {
-            if (m->spots[last->v].divisible)
-                last->needs += g->picks.v[i].needs;
-            last->exclusive |= g->picks.v[i].exclusive;
+            const struct sl_pick *more = &g->picks.v[i];
+            int64_t size = vertex_at(m, last->v)->size;
+            if (last->exclusive == more->exclusive)
+                last->needs = last->needs < size - more->needs ? last->needs + more->needs : size;
+            else if (more->exclusive)
+                *last = *more;
         } else {
             g->picks.v[n++] = g->picks.v[i];
         }

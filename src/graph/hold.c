@@ -131,17 +131,20 @@ static void release(struct sl_match *m, uint32_t block, const uint64_t *x) {
     sl_index_mask(m, b, x, 1);
 }
 
+/* Several claims of one job may name the same: a whole node because of each of its cores. */
 static void hold_bits(struct sl_match *m, struct job *j, const struct claim *c) {
     struct span *s = span_of(m, j, c->block);
     uint32_t n = block_words(&m->blocks.v[c->block]);
-    uint64_t *have = &m->words.v[s->bits];
+    uint64_t *have = &m->words.v[s->bits], fresh[2 * BLOCK_WORDS];
+    for (uint32_t k = 0; k < 2 * n; k++) {
+        fresh[k] = c->bits[k] & ~have[k];
+        have[k] |= fresh[k];
+    }
     if (s->allocated)
-        hold(m, c->block, c->bits, c->bits + n);
-    sl_profile_add(m, &m->blocks.v[c->block], s->from, s->to, c->bits);
-    for (uint32_t k = 0; k < 2 * n; k++)
-        have[k] |= c->bits[k];
+        hold(m, c->block, fresh, fresh + n);
+    sl_profile_add(m, &m->blocks.v[c->block], s->from, s->to, fresh);
     for (uint32_t k = 0; k < n; k++)
-        m->stats.taken += sl_bits_count(c->bits[k]);
+        m->stats.taken += sl_bits_count(fresh[k]);
 }
 
 /* ---- shares of pools ---- */

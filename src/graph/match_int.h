@@ -434,7 +434,7 @@ void sl_grant_finish(const struct sl_match *m, struct sl_grant *ret);
 struct holding {
     sl_vtx v;
     int64_t amount; /* 0: the whole vertex */
-    bool exclusive;
+    bool exclusive, divisible;
 };
 struct holder {
     struct job job;

@@ -68,6 +68,9 @@ int sl_match_cancel_part(struct sl_match *m, int64_t jobid, const sl_vtx *v, uin
     for (uint32_t i = 0; i < n; i++) {
         const struct sl_vertex *x = sl_graph_vertex(m->g, v[i]);
         lose_part(m, j, x->pos, x->end);
+        /* what is above is not all the job's any more: it is only the way to the rest */
+        for (sl_vtx u = x->parent; u != SL_VTX_NONE; u = sl_graph_vertex(m->g, u)->parent)
+            lose_part(m, j, sl_graph_vertex(m->g, u)->pos, sl_graph_vertex(m->g, u)->pos + 1);
     }
     *ret_all = sl_hold_empty(j);
     if (*ret_all)
@@ -109,8 +112,8 @@ static bool claim_pick(struct walk *w, const struct sl_pick *p, bool last_of_way
         if (has_bits(m, &w->w, pos, pos + 1, false))
             return false;
     }
-    if (pool && sl_window_free(m, &w->w, pool) < p->needs)
-        return false;
+    if (pool && sl_window_free(m, &w->w, pool) < (p->exclusive ? p->needs : 1))
+        return false; /* shared use takes nothing of a pool */
     if (pool && p->exclusive) {
         struct group g = {.pos = x->pos, .whole = true, .divisible = true, .exclusive = true};
         sl_chain_group(w, c, &g, p->needs);

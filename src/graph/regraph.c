@@ -19,17 +19,21 @@ void sl_holdings_take(const struct sl_match *m, struct holdings *ret) {
             const struct block *b = &m->blocks.v[s->block];
             uint32_t n = block_words(b);
             for (uint32_t w = 0; w < 2 * n; w++)
-                for (uint64_t left = m->words.v[s->bits + w]; left; left &= left - 1)
+                for (uint64_t left = m->words.v[s->bits + w]; left; left &= left - 1) {
+                    uint32_t pos = b->pos + w % n * 64 + (uint32_t)__builtin_ctzll(left);
                     *sl_vec_push(&ret->v) = (struct holding){
-                        .v = m->spots[b->pos + w % n * 64 + (uint32_t)__builtin_ctzll(left)].v,
+                        .v = m->spots[pos].v,
                         .exclusive = w < n,
+                        .divisible = sl_pool_at(m, pos) != NULL,
                     };
+                }
         }
         for (uint32_t k = j->shares; k; k = m->shares.v[k].next_of_job)
             *sl_vec_push(&ret->v) = (struct holding){
                 .v = m->spots[m->pools.v[m->shares.v[k].pool].pos].v,
                 .amount = m->shares.v[k].amount,
                 .exclusive = true,
+                .divisible = true,
             };
         sl_vec_last(&ret->jobs).n = ret->v.n - sl_vec_last(&ret->jobs).first;
     }
@@ -55,7 +59,9 @@ void sl_holdings_put(struct sl_match *m, const struct holdings *h) {
                     .pos = x->pos, .whole = true, .divisible = true, .exclusive = true};
                 sl_chain_group(&w, &c, &g, h->v.v[k].amount);
             } else {
-                sl_chain_range(&w, &c, x->pos, x->pos + 1, h->v.v[k].exclusive);
+                /* what has been put into something exclusive belongs to it */
+                sl_chain_range(&w, &c, x->pos, h->v.v[k].exclusive ? x->end : x->pos + 1,
+                               h->v.v[k].exclusive);
             }
         }
         if (c.claims)
@@ -125,10 +131,23 @@ struct sl_graph *sl_match_grow(struct sl_match *m) {
     return m->g;
 }
 
+/* A divisible pool that somebody has stays one: nothing may be put into it. */
+static int check_pools(const struct sl_match *m, const struct holdings *h, struct sl_err *err) {
+    char name[SL_VERTEX_NAME];
+    for (uint32_t i = 0; i < h->v.n; i++)
+        if (h->v.v[i].divisible && sl_graph_vertex(m->g, h->v.v[i].v)->n_kids > 0)
+            return sl_err_set(err, SL_EINVAL,
+                              "%.80s is divisible and in use: nothing can be put into it",
+                              sl_vertex_name(m->g, h->v.v[i].v, name));
+    return 0;
+}
+
 int sl_match_regraph(struct sl_match *m, struct sl_graph *before, struct sl_err *err) {
     struct holdings h;
     sl_holdings_take(m, &h);
     int r = sl_graph_seal(m->g, err);
+    if (r >= 0)
+        r = check_pools(m, &h, err);
     if (r >= 0)
         r = sl_regraph_layout(m, err);
     if (r < 0) {
@@ -199,7 +218,8 @@ static bool in_use(const struct sl_match *m, sl_vtx v) {
 }
 
 static int check_prop(const struct sl_match *m, sl_vtx v, const char *key, struct sl_err *err) {
-    if (strcmp(key, SL_GRAPH_DIVISIBLE) == 0 && in_use(m, v))
+    if (strcmp(key, SL_GRAPH_DIVISIBLE) == 0 && sl_graph_vertex(m->g, v)->n_kids == 0 &&
+        in_use(m, v))
         return sl_err_set(err, SL_EINVAL, "%s cannot change while the pool is in use", key);
     return 0;
 }

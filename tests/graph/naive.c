@@ -202,10 +202,13 @@ static struct mark *marks_of(const struct naive *n, const taken_list *taken) {
     struct mark *m = sl_alloc0(sl_graph_count(n->g) + 1, sizeof(*m));
     for (uint32_t i = 0; i < taken->n; i++) {
         const struct taken *t = &taken->v[i];
-        m[t->v].on = true;
-        m[t->v].exclusive |= t->exclusive;
-        m[t->v].amount =
-            is_divisible(n, t->v) ? m[t->v].amount + t->amount : vertex_of(n, t->v)->size;
+        struct mark *x = &m[t->v];
+        bool amount = t->exclusive && is_divisible(n, t->v);
+        x->amount = !amount        ? vertex_of(n, t->v)->size
+                    : x->exclusive ? x->amount + t->amount
+                                   : t->amount;
+        x->exclusive |= t->exclusive;
+        x->on = true;
     }
     for (uint32_t i = 0; i < taken->n; i++)
         mark_way(n, m, taken->v[i].v);
@@ -238,7 +241,7 @@ static void add_holds(struct naive *n, const struct sl_grant *g, int64_t jobid, 
                 (struct hold){jobid, from, to, p->needs, p->exclusive};
             continue;
         }
-        if (is_divisible(n, p->v) && h->exclusive == p->exclusive)
+        if (is_divisible(n, p->v) && h->exclusive && p->exclusive)
             h->amount += p->needs;
         else if (p->exclusive)
             h->amount = p->needs;
@@ -327,14 +330,18 @@ int naive_run(struct naive *n, const struct sl_jobspec *j, enum sl_match_op op, 
         *ret_verdict = is_satisfiable(n, j) ? SL_SATISFIABLE : SL_NEVER;
         return 0;
     }
-    good = now < n->end && attempt(n, j, PRESENT, now, window_end(n, now, j->duration), ret);
-    while (!good && ops[op].later && (at = next_end(n, now, at)) < n->end)
-        good = attempt(n, j, FUTURE, at, window_end(n, at, j->duration), ret);
-    if (!good) {
-        bool never = ops[op].tells_never && !is_satisfiable(n, j);
-        *ret_verdict = never ? SL_NEVER : SL_BUSY;
+    *ret_verdict = SL_BUSY;
+    if (now >= n->end)
+        return 0;
+    good = attempt(n, j, PRESENT, now, window_end(n, now, j->duration), ret);
+    if (!good && ops[op].tells_never && !is_satisfiable(n, j)) {
+        *ret_verdict = SL_NEVER;
         return 0;
     }
+    while (!good && ops[op].later && (at = next_end(n, now, at)) < n->end)
+        good = attempt(n, j, FUTURE, at, window_end(n, at, j->duration), ret);
+    if (!good)
+        return 0;
     *ret_verdict = SL_MATCHED;
     if (ops[op].takes) {
         ret->state = at > now ? SL_JOB_RESERVED : SL_JOB_ALLOCATED;
@@ -354,7 +361,7 @@ int naive_grow_job(struct naive *n, int64_t jobid, const struct sl_jobspec *j, i
     if (job->state != SL_JOB_ALLOCATED)
         return SL_EINVAL;
     int64_t end = job->at + job->duration;
-    if (now >= end)
+    if (now < job->at || now >= end)
         return SL_EINVAL;
     bool good = attempt(n, j, PRESENT, now, end, &more);
     *ret_verdict = good ? SL_MATCHED : SL_BUSY;
@@ -386,7 +393,8 @@ static bool has_below(const struct naive *n, sl_vtx v, int64_t jobid) {
 
 /* What a job has at these vertices and below goes, and shared ones above that lead to nothing any
  * more. Says whether anything is left. */
-static bool take_from(struct naive *n, int64_t jobid, const sl_vtx *v, uint32_t n_v) {
+static bool take_from(struct naive *n, int64_t jobid, const sl_vtx *v, uint32_t n_v,
+                      bool given_back) {
     uint32_t n_all = sl_graph_count(n->g);
     bool *led = sl_alloc0(n_all + 1, sizeof(*led)), left = false, again = true;
     for (uint32_t u = 0; u < n_all; u++)
@@ -395,6 +403,11 @@ static bool take_from(struct naive *n, int64_t jobid, const sl_vtx *v, uint32_t 
         for (uint32_t i = 0; i < n_v; i++)
             if (is_below(n, u, v[i]))
                 drop_hold(n, u, jobid);
+    /* what is above is not all the job's any more, and so not exclusive */
+    for (uint32_t i = 0; i < n_v && given_back; i++)
+        for (sl_vtx u = vertex_of(n, v[i])->parent; u != SL_VTX_NONE; u = vertex_of(n, u)->parent)
+            if (hold_of(n, u, jobid))
+                hold_of(n, u, jobid)->exclusive = false;
     while (again) {
         again = left = false;
         for (uint32_t u = 0; u < n_all; u++) {
@@ -422,7 +435,7 @@ int naive_cancel_part(struct naive *n, int64_t jobid, const sl_vtx *v, uint32_t 
     for (uint32_t i = 0; i < n_v; i++)
         if (v[i] >= n->at.n || !hold_of(n, v[i], jobid))
             return SL_EINVAL;
-    *ret_all = !take_from(n, jobid, v, n_v);
+    *ret_all = !take_from(n, jobid, v, n_v, true);
     if (*ret_all)
         drop_job(n, jobid);
     return 0;
@@ -433,7 +446,7 @@ int naive_cancel_part(struct naive *n, int64_t jobid, const sl_vtx *v, uint32_t 
 static bool pick_is_good(const struct naive *n, const struct sl_pick *p) {
     if (p->v >= sl_graph_count(n->g) || vertex_of(n, p->v)->removed)
         return false;
-    return !is_divisible(n, p->v) || (p->needs >= 1 && p->needs <= vertex_of(n, p->v)->size);
+    return p->needs >= 1 && p->needs <= vertex_of(n, p->v)->size;
 }
 
 static bool can_have(const struct question *q, sl_vtx v, const struct mark *m) {
@@ -476,9 +489,9 @@ int naive_update(struct naive *n, int64_t jobid, const struct sl_pick *v, uint32
     int r = 0;
     if (job_of(n, jobid))
         return SL_EEXIST;
-    if (n_v == 0 || duration < 0 || duration > n->end - n->start || at < n->start || at >= n->end)
+    if (n_v == 0 || duration < 1 || at < n->start || at >= n->end || duration > n->end - at)
         return SL_EINVAL;
-    q.to = window_end(n, at, duration);
+    q.to = at + duration;
     struct mark *m = sl_alloc0(sl_graph_count(n->g) + 1, sizeof(*m));
     for (uint32_t i = 0; i < n_v && r >= 0; i++) {
         if (!pick_is_good(n, &v[i]) || m[v[i].v].on) {
@@ -486,7 +499,7 @@ int naive_update(struct naive *n, int64_t jobid, const struct sl_pick *v, uint32
             break;
         }
         int64_t size = vertex_of(n, v[i].v)->size;
-        bool amount = is_divisible(n, v[i].v);
+        bool amount = is_divisible(n, v[i].v) && v[i].exclusive;
         m[v[i].v] = (struct mark){true, v[i].exclusive, amount ? v[i].needs : size};
     }
     for (uint32_t i = 0; i < n_v && r >= 0; i++)
@@ -523,7 +536,7 @@ int naive_shrink(struct naive *n, const sl_vtx *v, uint32_t n_v) {
     }
     for (uint32_t i = n->jobs.n; i-- > 0;) {
         int64_t jobid = n->jobs.v[i].info.id;
-        if (!take_from(n, jobid, v, n_v))
+        if (!take_from(n, jobid, v, n_v, false))
             drop_job(n, jobid);
     }
     sl_graph_free(n->g);
@@ -532,12 +545,45 @@ int naive_shrink(struct naive *n, const sl_vtx *v, uint32_t n_v) {
 }
 
 struct sl_graph *naive_grow(struct naive *n) {
+    n->before = sl_graph_clone(n->g);
     return n->g;
 }
 
+static bool was_divisible(struct naive *n, sl_vtx v) {
+    return sl_graph_vertex(n->before, v)->n_kids == 0 &&
+           sl_vertex_prop(n->before, v, SL_GRAPH_DIVISIBLE);
+}
+
+/* What a job has exclusively, it has with all below. */
+static void extend(struct naive *n, const struct hold *h, sl_vtx v) {
+    for (uint32_t i = 0; i < vertex_of(n, v)->n_kids; i++) {
+        sl_vtx kid = kid_of(n, v, i);
+        if (!hold_of(n, kid, h->job)) {
+            struct hold more = *h;
+            more.amount = vertex_of(n, kid)->size;
+            *sl_vec_push(&n->at.v[kid].list) = more;
+        }
+        extend(n, h, kid);
+    }
+}
+
+/* Nothing may be put into a divisible pool that somebody has. */
 int naive_regraph(struct naive *n) {
     int r = sl_graph_seal(n->g, NULL);
+    for (sl_vtx v = 0; v < n->at.n && r >= 0; v++)
+        if (n->at.v[v].list.n > 0 && was_divisible(n, v) && vertex_of(n, v)->n_kids > 0)
+            r = SL_EINVAL;
+    if (r < 0) {
+        struct sl_graph *bad = n->g;
+        n->g = n->before;
+        n->before = bad;
+    }
+    sl_graph_freep(&n->before);
     make_room(n);
+    for (sl_vtx v = 0; v < n->at.n && r >= 0; v++)
+        for (uint32_t i = 0; i < n->at.v[v].list.n; i++)
+            if (n->at.v[v].list.v[i].exclusive)
+                extend(n, &n->at.v[v].list.v[i], v);
     return r;
 }
 
@@ -545,10 +591,16 @@ void naive_set_down(struct naive *n, sl_vtx v, bool down) {
     sl_graph_set_down(n->g, v, down);
 }
 
+/* Whether a pool is divisible does not change while somebody has it. */
+static bool is_fixed(const struct naive *n, sl_vtx v, const char *key) {
+    return strcmp(key, SL_GRAPH_DIVISIBLE) == 0 && vertex_of(n, v)->n_kids == 0 &&
+           n->at.v[v].list.n > 0;
+}
+
 int naive_set_prop(struct naive *n, sl_vtx v, const char *key, const char *value) {
-    return sl_vertex_set_prop(n->g, v, key, value, NULL);
+    return is_fixed(n, v, key) ? SL_EINVAL : sl_vertex_set_prop(n->g, v, key, value, NULL);
 }
 
 bool naive_del_prop(struct naive *n, sl_vtx v, const char *key) {
-    return sl_vertex_del_prop(n->g, v, key);
+    return !is_fixed(n, v, key) && sl_vertex_del_prop(n->g, v, key);
 }

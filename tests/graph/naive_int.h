@@ -26,6 +26,7 @@ struct njob {
 
 struct naive {
     struct sl_graph *g;
+    struct sl_graph *before; /* while it grows */
     struct sl_policy policy;
     SL_VEC(struct filter) filters; /* as the text says */
     SL_VEC(char *) subsystems;

@@ -73,9 +73,9 @@ const struct rule rules_jobs[] = {
                "part 1 /cluster0/node0/core1\n"
                "= ok\n"
                "job 1\n"
-               "= 0+100 cluster0{node0:x{core0:x memory0*8:x}}\n"
+               "= 0+100 cluster0{node0{core0:x memory0*8:x}}\n"
                "alloc 2 slot3{core1}\n"
-               "= busy\n"},
+               "= 0+100 cluster0{node0{core1:x} node1{core0:x core1:x}}\n"},
     {"rule_3_9_partial_cancel_of_an_amount", TWO_NODES "alloc 1 slot1{core1 memory3}\n"
                                                        "part 1 /cluster0/node0/memory0\n"
                                                        "job 1\n"
@@ -102,12 +102,27 @@ const struct rule rules_jobs[] = {
                "= busy\n"
                "alloc 10 slot1{memory5} for 1\n"
                "= 0+1 cluster0{node1{memory0*5:x}}\n"},
-    {"rule_3_9_update_until_the_end", TWO_NODES "update 1 5+0 /cluster0/node0/core1:x\n"
-                                                "job 1\n"
-                                                "= 5+95 cluster0{node0{core1:x}}\n"
-                                                "update 2 50+99 /cluster0/node0/core0:x\n"
-                                                "job 2\n"
-                                                "= 50+50 cluster0{node0{core0:x}}\n"},
+    {"rule_3_9_update_within_the_time_of_the_graph",
+     TWO_NODES "update 1 5+0 /cluster0/node0/core1:x\n"
+               "= error\n"
+               "update 1 50+51 /cluster0/node0/core0:x\n"
+               "= error\n"
+               "update 1 50+50 /cluster0/node0/core0:x\n"
+               "job 1\n"
+               "= 50+50 cluster0{node0{core0:x}}\n"},
+    {"rule_3_9_shared_use_takes_nothing",
+     TWO_NODES "alloc 1 node1{memory6} for 10\n"
+               "= 0+10 cluster0{node0{memory0*8}}\n"
+               "alloc 2 node1{slot1{memory8}} for 10\n"
+               "= 0+10 cluster0{node0{memory0*8:x}}\n"
+               "cancel 2\n"
+               "alloc 2 node1{slot1{memory7}} for 10\n"
+               "cancel 1\n"
+               "update 1 0+10 /cluster0/node0/memory0*8\n"
+               "job 1\n"
+               "= 0+10 cluster0{node0{memory0*8}}\n"
+               "alloc 3 node1:x for 10\n"
+               "= 0+10 cluster0{node1:x{core0:x core1:x memory0*8:x}}\n"},
     {"rule_3_9_update_of_what_is_taken",
      TWO_NODES "alloc 1 slot1{core1 memory3}\n"
                "= 0+100 cluster0{node0{core0:x memory0*3:x}}\n"
@@ -210,6 +225,37 @@ const struct rule rules_jobs[] = {
                                 "= 0+10 cluster0{node2{core0:x gpu0:x}}\n"
                                 "sums /cluster0\n"
                                 "= ok core 5/6 node 0/3 memory 0/16 gpu 1/1\n"},
+    {"rule_3_9_nothing_is_put_into_a_pool_in_use",
+     TWO_NODES "alloc 1 slot1{memory3} for 10\n"
+               "= 0+10 cluster0{node0{memory0*3:x}}\n"
+               "noprop /cluster0/node0/memory0 sluice.divisible\n"
+               "= ok\n"
+               "prop /cluster0/node0/memory0 sluice.divisible=no\n"
+               "= error\n"
+               "add /cluster0/node0/memory0 bank0\n"
+               "= error\n"
+               "alloc 2 node1{slot1{memory5}} for 10\n"
+               "= 0+10 cluster0{node0{memory0*5:x}}\n"
+               "noprop /cluster0/node1/memory0 sluice.divisible\n"
+               "= all\n"
+               "alloc 3 slot1{memory1} for 10\n"
+               "= 0+10 cluster0{node1{memory0*8:x}}\n"},
+    {"rule_3_9_what_is_put_into_something_exclusive_belongs_to_it",
+     TWO_NODES "alloc 1 node1:x for 10\n"
+               "reserve 2 node2:x for 10\n"
+               "add /cluster0/node0 core7\n"
+               "job 1\n"
+               "= 0+10 cluster0{node0:x{core0:x core1:x memory0*8:x core7:x}}\n"
+               "job 2\n"
+               "= r 10+10 cluster0{node0:x{core0:x core1:x memory0*8:x core7:x} node1:x{core0:x "
+               "core1:x memory0*8:x}}\n"},
+    {"rule_3_9_shrink_leaves_exclusive_what_is_above",
+     TWO_NODES "alloc 1 node1:x for 10\n"
+               "shrink /cluster0/node0/core1\n"
+               "job 1\n"
+               "= 0+10 cluster0{node0:x{core0:x memory0*8:x}}\n"
+               "alloc 2 node2{core1} for 10\n"
+               "= busy\n"},
     {"rule_3_9_status", TWO_NODES "alloc 1 slot1{core1}\n"
                                   "down /cluster0/node0\n"
                                   "job 1\n"

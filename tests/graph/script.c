@@ -120,6 +120,8 @@ static void do_act(struct script *s, const char *word, const char *line) {
     if (*line)
         cannot_read("the end of the line", line);
     side_do(&s->side, &a, &s->answer);
+    if (a.kind == ACT_ADD && s->answer.r < 0)
+        s->d.v.n = a.first;
     sl_jobspec_free(spec);
     sl_vec_free(&a.picks);
 }

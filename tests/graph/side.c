@@ -217,8 +217,11 @@ static bool sums_agree(const struct side *s, const struct answer *a, const struc
 
 bool answers_agree(const struct side *s, const struct answer *a, const struct side *t,
                    const struct answer *b) {
+    /* of two things that are wrong with an update either may be named */
+    bool update =
+        (a->r == SL_EINVAL || a->r == SL_EEXIST) && (b->r == SL_EINVAL || b->r == SL_EEXIST);
     if (a->r < 0 || b->r < 0)
-        return a->r == b->r;
+        return a->r == b->r || update;
     if (a->has_verdict && a->verdict != b->verdict)
         return false;
     if (a->has_grant && !grants_agree(&a->grant, &b->grant))
