@@ -136,10 +136,7 @@ int sl_match_update(struct sl_match *m, int64_t jobid, const struct sl_pick *v, 
     char name[SL_VERTEX_NAME];
     if (sl_hold_job(m, jobid))
         return sl_err_set(err, SL_EEXIST, "job %lld is there already", (long long)jobid);
-    bool past_end = __builtin_add_overflow(at, duration, &to) || to > m->end;
-    if (duration == 0)
-        to = m->end; /* until the end */
-    if (at < m->start || at >= m->end || duration < 0 || (duration > 0 && past_end))
+    if (at < m->start || duration <= 0 || __builtin_add_overflow(at, duration, &to) || to > m->end)
         return sl_err_set(err, SL_EINVAL, "invalid time (%lld, %lld)", (long long)at,
                           (long long)duration);
     struct walk w = {.m = m, .w = {WHEN_PRESENT, at, to}};
@@ -180,8 +177,8 @@ int sl_match_grow_job(struct sl_match *m, int64_t jobid, const struct sl_request
     struct chain c = {0};
     if (!j)
         return sl_err_set(err, SL_ENOENT, "nonexistent job %lld", (long long)jobid);
-    if (j->state != SL_JOB_ALLOCATED || now >= j->to)
-        return sl_err_set(err, SL_EINVAL, "the time of job %lld is over", (long long)jobid);
+    if (j->state != SL_JOB_ALLOCATED || now < j->from || now >= j->to)
+        return sl_err_set(err, SL_EINVAL, "job %lld does not run now", (long long)jobid);
     struct window w = {WHEN_PRESENT, now, j->to};
     *ret_verdict = sl_search_at(m, r, &w, &c) ? SL_MATCHED : SL_BUSY;
     if (*ret_verdict == SL_BUSY)
