@@ -320,6 +320,39 @@ static void place_filters(struct sl_match *m) {
     sl_freep(&leaf);
 }
 
+/* ---- auxiliary subsystems ---- */
+
+static bool is_asked(const struct sl_match *m, sl_sym subsystem) {
+    for (uint32_t i = 0; i < m->subsystems.n; i++)
+        if (m->subsystems.v[i] == subsystem)
+            return true;
+    return false;
+}
+
+/* Who leads to whom, by target, in the order of linking. */
+static void place_aux(struct sl_match *m) {
+    uint32_t n, at = 0;
+    const struct sl_edge *e = sl_graph_edges(m->g, &n);
+    m->aux_types = sl_alloc0((size_t)m->types.n + 1, 1);
+    m->aux_first = sl_alloc0((size_t)m->n_spots + 2, sizeof(*m->aux_first));
+    for (uint32_t i = 0; i < n; i++)
+        if (is_asked(m, e[i].subsystem))
+            m->aux_first[sl_graph_vertex(m->g, e[i].to)->pos + 1]++;
+    for (uint32_t pos = 0; pos <= m->n_spots; pos++)
+        m->aux_first[pos] = at += m->aux_first[pos];
+    m->aux_from = sl_alloc0((size_t)at + 1, sizeof(*m->aux_from));
+    uint32_t *next = sl_alloc0((size_t)m->n_spots + 1, sizeof(*next));
+    for (uint32_t i = 0; i < n; i++) {
+        if (!is_asked(m, e[i].subsystem))
+            continue;
+        uint32_t from = sl_graph_vertex(m->g, e[i].from)->pos;
+        uint32_t to = sl_graph_vertex(m->g, e[i].to)->pos;
+        m->aux_from[m->aux_first[to] + next[to]++] = from;
+        m->aux_types[m->spots[from].type] = 1;
+    }
+    sl_freep(&next);
+}
+
 /* ---- all of it ---- */
 
 /* Children that are down by themselves are nothing for masks. */
@@ -343,6 +376,8 @@ int sl_layout_build(struct sl_match *m, struct sl_err *err) {
     sl_vec_fit(&m->masks);
     sl_vec_fit(&m->blocks);
     sl_vec_fit(&m->constrained);
+    if (m->subsystems.n > 0)
+        place_aux(m);
     sl_index_build(m);
     return 0;
 }
@@ -362,6 +397,9 @@ void sl_layout_free(struct sl_match *m) {
     sl_freep(&m->spots);
     sl_freep(&m->kids);
     sl_freep(&m->kids_by_uniq);
+    sl_freep(&m->aux_types);
+    sl_freep(&m->aux_first);
+    sl_freep(&m->aux_from);
     sl_freep(&m->held);
     sl_freep(&m->fits);
     m->n_spots = m->n_tree = m->n_counted = m->pool_types = 0;

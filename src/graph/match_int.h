@@ -161,7 +161,9 @@ struct sl_match {
     struct sl_ordset *heavy; /* by inner: children by weight; only if some have children */
     SL_VEC(struct block) blocks;
     struct index index;
-    SL_VEC(uint32_t) constrained; /* positions that constraints are asked of */
+    uint8_t *aux_types;             /* by type: vertices of it lead to others in asked subsystems */
+    uint32_t *aux_first, *aux_from; /* by position: what leads to it there */
+    SL_VEC(uint32_t) constrained;   /* positions that constraints are asked of */
     /* state */
     uint64_t *held;
     SL_VEC(struct span) spans; /* [0] is nobody's */
@@ -276,6 +278,15 @@ struct group {
     bool whole;    /* nothing was chosen inside: it is taken as it is */
     bool exclusive, divisible;
     struct chain chain; /* if not whole */
+    /* For walking it again (aux.c): */
+    uint32_t req;       /* what it was found for */
+    bool inherited;     /* it was walked as something exclusive's */
+    struct part *parts; /* of a slot */
+    uint32_t n_parts;
+};
+struct part {
+    const struct group *g;
+    int64_t amount;
 };
 struct list {
     struct group *first, *last;
@@ -288,6 +299,12 @@ struct list {
 struct wants {
     uint32_t first, n;
     uint32_t slot; /* the first slot among them that may take shape, or REQ_NONE */
+};
+/* Positions that were chosen in this walk already, or an amount of a pool. */
+struct noted {
+    uint32_t from, to;
+    int64_t amount; /* 0: all of it */
+    bool exclusive;
 };
 /* A vertex with one slot of fixed counts in it: plain.c. */
 struct plain {
@@ -309,6 +326,8 @@ struct walk {
     uint64_t top_types;      /* a bit per type that the top requests may begin with */
     bool use_fits;           /* nodes without a bit in m->fits fail */
     bool is_plain;           /* the one top request is */
+    bool aux;                /* auxiliary subsystems are asked: what was chosen counts as taken */
+    SL_VEC(struct noted) noted;
     struct plain plain;
     uint32_t masked; /* the block that x and s are of */
     uint64_t x[BLOCK_WORDS], s[BLOCK_WORDS];
@@ -316,6 +335,10 @@ struct walk {
 void sl_walk_init(struct walk *w, struct sl_match *m, const struct sl_request *r,
                   const struct variant *v);
 void sl_walk_at(struct walk *w, const struct window *win);
+void sl_walk_done(struct walk *w);
+/* A vertex for some requests: what is found goes into the lists. */
+bool sl_walk_visit(struct walk *w, uint32_t pos, const struct wants *t, bool pristine,
+                   bool exclusive, struct list *lists);
 /* The whole walk: what is chosen, or false. */
 bool sl_walk_run(struct walk *w, struct chain *ret);
 /* Would a vertex do for the one top request? What was found is in the list then. */
@@ -344,6 +367,21 @@ bool sl_plain_request(const struct walk *w, uint32_t req, struct plain *ret);
 uint32_t sl_plain_slots(const struct walk *w, uint32_t inner, const uint64_t *x, const uint64_t *s);
 /* Takes so many, by the masks of the walk. */
 void sl_plain_take(struct walk *w, uint32_t inner, uint32_t slots, struct chain *ret);
+
+/* ---- aux.c: requests that ask auxiliary subsystems ---- */
+/* Does the request ask them? */
+bool sl_aux_asks(const struct walk *w, const struct wants *t, bool inside);
+/* What was chosen in this walk counts. */
+bool sl_aux_is_taken(const struct walk *w, uint32_t pos);
+bool sl_aux_is_touched(const struct walk *w, uint32_t from, uint32_t to);
+int64_t sl_aux_given(const struct walk *w, uint32_t pos);
+/* Chooses one after the other, each beside those before it. */
+bool sl_aux_choose(struct walk *w, struct group **v, uint32_t n, const struct req *r,
+                   struct chain *ret);
+/* What a vertex hangs on, nearest first; for a request inside it. */
+bool sl_aux_inside(struct walk *w, uint32_t pos, uint32_t req, bool exclusive, struct chain *ret);
+/* Leaves those of a list that go beside each other; what is noted stays noted. */
+uint32_t sl_aux_beside(struct walk *w, struct group **v, uint32_t n);
 
 /* ---- later.c ---- */
 /* The earliest time at which enough nodes would do; m->fits says which. */

@@ -120,7 +120,7 @@ static void take_whole_nodes(struct walk *w, struct chain *c) {
 static bool walk_or_ask(struct walk *w, struct chain *ret) {
     *ret = (struct chain){0};
     sl_arena_clear(&w->m->scratch);
-    bool found = wants_nodes(w) && !w->m->policy.stop_early && !w->m->policy.locality
+    bool found = wants_nodes(w) && !w->aux && !w->m->policy.stop_early && !w->m->policy.locality
                      ? ask_nodes(w, ret)
                      : sl_walk_run(w, ret);
     if (found && w->m->policy.node_exclusive)
@@ -136,7 +136,9 @@ bool sl_search_at(struct sl_match *m, const struct sl_request *r, const struct w
         sl_walk_init(&w, m, r, &r->variants.v[i]);
         w.allowed = allowed(m, r);
         sl_walk_at(&w, win);
-        if (walk_or_ask(&w, ret))
+        bool found = walk_or_ask(&w, ret);
+        sl_walk_done(&w);
+        if (found)
             return true;
     }
     return false;
@@ -146,7 +148,7 @@ bool sl_search_at(struct sl_match *m, const struct sl_request *r, const struct w
 
 /* Pools of nodes may be shared in time by amounts, which stretches of spans do not show. */
 static bool later_by_nodes(const struct walk *w) {
-    return wants_nodes(w) && w->m->pools.n == 0 && w->m->nodes_are_blocks;
+    return wants_nodes(w) && !w->aux && w->m->pools.n == 0 && w->m->nodes_are_blocks;
 }
 
 bool sl_search_later(struct sl_match *m, const struct sl_request *r, int64_t now,

@@ -44,6 +44,8 @@ static bool cut(struct walk *w, struct state *s, uint32_t list, int64_t per, str
                 slot->pos = g->pos;
             sl_chain_group(w, &slot->chain, g, take);
             slot->score += g->score;
+            if (w->aux)
+                slot->parts[slot->n_parts++] = (struct part){g, take};
         }
         left -= take;
         *given += take;
@@ -65,10 +67,15 @@ static bool cut_slot(struct walk *w, struct state *s, const struct shape *shape,
 
 static void push_slots(struct walk *w, struct state *s, const struct shape *shape, uint32_t n,
                        struct list *ret) {
+    uint32_t room = 0;
+    for (uint32_t i = 0; i < shape->n && w->aux; i++)
+        room += s->at[shape->first + i].n;
     for (uint32_t i = 0; i < n; i++) {
         struct group *slot = sl_arena_alloc(&w->m->scratch, sizeof(*slot));
         *slot = (struct group){
             .pos = NONE, .item = ret->n, .score = 1, .count = 1, .chain = {.n_slots = 1}};
+        if (w->aux)
+            slot->parts = sl_arena_alloc(&w->m->scratch, (room + 1) * sizeof(*slot->parts));
         sl_assert(cut_slot(w, s, shape, slot));
         slot->uniq = vertex_at(w->m, slot->pos)->uniq_id;
         sl_list_push(ret, slot);
@@ -167,7 +174,7 @@ static bool find_shape(struct walk *w, uint32_t inner, const struct req *slot, u
                        struct cursor *at, struct shape *ret) {
     struct wants t = {slot->with, slot->n_with, REQ_NONE};
     struct list *lists = sl_walk_lists(w, t.n);
-    bool limited = slot->kind == SL_REQ_SLOT && most < UINT32_MAX;
+    bool limited = slot->kind == SL_REQ_SLOT && most < UINT32_MAX && !w->aux;
     for (uint32_t i = 0; i < t.n && limited; i++)
         limited = is_fixed(&w->r->reqs.v[t.first + i]);
     for (uint32_t i = 0; i < t.n && limited; i++)
@@ -175,13 +182,21 @@ static bool find_shape(struct walk *w, uint32_t inner, const struct req *slot, u
     sl_walk_explore(w, inner, &t, false, true, lists, limited ? most : slot->most, limited);
     ret->n = t.n;
     ret->per = sl_arena_alloc(&w->m->scratch, t.n * sizeof(*ret->per));
+    uint32_t noted = w->noted.n;
+    bool good = true;
     for (uint32_t i = 0; i < t.n; i++) {
-        ret->per[i] = sl_count_take(&w->r->reqs.v[t.first + i].count, (uint64_t)lists[i].total);
-        if (ret->per[i] == 0)
-            return false;
         at[i] = (struct cursor){.v = sl_walk_order(w, &lists[i], false), .n = lists[i].n};
+        if (w->aux) {
+            at[i].n = sl_aux_beside(w, at[i].v, at[i].n);
+            lists[i].total = 0;
+            for (uint32_t k = 0; k < at[i].n; k++)
+                lists[i].total += at[i].v[k]->count;
+        }
+        ret->per[i] = sl_count_take(&w->r->reqs.v[t.first + i].count, (uint64_t)lists[i].total);
+        good = good && ret->per[i] > 0;
     }
-    return true;
+    w->noted.n = noted;
+    return good;
 }
 
 /* May cutting stop when there are enough slots? Only if all are made of equally many vertices: else

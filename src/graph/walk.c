@@ -36,20 +36,22 @@ static bool usable(struct walk *w, uint32_t pos) {
         return false;
     if (w->w.when == WHEN_EMPTY) {
         mask(w, s->block);
-        return true;
+        return !(w->aux && sl_aux_is_taken(w, pos));
     }
     if (s->down || (w->use_fits && s->is_node && !bit(w->m->fits, s->block)))
         return false;
     mask(w, s->block);
-    return !bit(w->x, pos - w->m->blocks.v[s->block].pos);
+    return !bit(w->x, pos - w->m->blocks.v[s->block].pos) && !(w->aux && sl_aux_is_taken(w, pos));
 }
 
 /* Nobody uses it or anything below it. */
 static bool untouched(struct walk *w, uint32_t pos) {
     const struct sl_match *m = w->m;
+    uint32_t end = end_of(m, pos);
+    if (w->aux && sl_aux_is_touched(w, pos, end))
+        return false;
     if (w->w.when == WHEN_EMPTY)
         return true;
-    uint32_t end = end_of(m, pos);
     for (uint32_t p = pos; p < end;) {
         uint32_t i = m->spots[p].block;
         const struct block *b = &m->blocks.v[i];
@@ -214,6 +216,8 @@ struct group **sl_walk_order(struct walk *w, const struct list *l, bool top) {
         sorted = sorted && (n == 0 || by_policy(&v[n - 1], &g, w->m) < 0);
         v[n++] = g;
     }
+    if (w->aux && w->m->policy.stop_early)
+        return v; /* as they were found */
     if (top && w->m->policy.locality)
         order_by_stretch(w, v, n);
     else if (!sorted)
@@ -224,6 +228,8 @@ struct group **sl_walk_order(struct walk *w, const struct list *l, bool top) {
 bool sl_walk_choose(struct walk *w, const struct list *l, const struct req *r, bool top,
                     struct chain *ret) {
     int64_t want = sl_count_take(&r->count, (uint64_t)l->total);
+    if (w->aux)
+        return sl_aux_choose(w, sl_walk_order(w, l, top), l->n, r, ret);
     if (want == 0)
         return false;
     struct group **v = sl_walk_order(w, l, top);
@@ -273,9 +279,6 @@ bool sl_walk_shape(const struct walk *w, const struct wants *t, uint32_t slot, u
     return false;
 }
 
-static bool visit(struct walk *w, uint32_t pos, const struct wants *t, bool pristine,
-                  bool exclusive, struct list *lists);
-
 /* May anything that the top requests begin with be below it? */
 static bool worth_passing(const struct walk *w, uint32_t pos) {
     uint32_t inner = w->m->spots[pos].inner;
@@ -311,11 +314,11 @@ static void explore_early(struct walk *w, uint32_t inner, const struct wants *t,
         }
         uint32_t own = wanted(w, t, m->spots[pos].type);
         if (own == NONE ? !(pristine ? worth_passing(w, pos) : t->slot != REQ_NONE)
-                        : tally[own].bundles >= bundles)
+                        : !w->aux && tally[own].bundles >= bundles)
             continue;
         for (uint32_t i = 0; i < t->n; i++)
             tally[i].total = lists[i].total;
-        if (!visit(w, pos, t, pristine, exclusive, lists))
+        if (!sl_walk_visit(w, pos, t, pristine, exclusive, lists))
             continue;
         left = 0;
         for (uint32_t i = 0; i < t->n; i++) {
@@ -324,7 +327,7 @@ static void explore_early(struct walk *w, uint32_t inner, const struct wants *t,
             if (one.count > 0)
                 sl_list_push(&tally[i], &one);
             tally[i].first = tally[i].last = NULL;
-            left += tally[i].bundles < bundles;
+            left += tally[i].bundles < bundles || w->aux;
         }
     }
 }
@@ -346,7 +349,7 @@ void sl_walk_explore(struct walk *w, uint32_t inner, const struct wants *t, bool
             uint32_t pos = m->kids[run->at + k];
             if (own == NONE && (pristine ? !worth_passing(w, pos) : m->spots[pos].inner == NONE))
                 continue;
-            (void)visit(w, pos, t, pristine, exclusive, lists);
+            (void)sl_walk_visit(w, pos, t, pristine, exclusive, lists);
             if (limited && own != NONE && lists[own].bundles >= bundles)
                 break; /* they come in order: no later one would be chosen */
         }
@@ -382,8 +385,9 @@ static bool all_too_light(const struct walk *w, uint32_t inner) {
 }
 
 /* Everything that is wanted inside. */
-static bool inside(struct walk *w, uint32_t inner, const struct req *r, bool exclusive,
+static bool inside(struct walk *w, uint32_t pos, const struct req *r, bool exclusive,
                    struct chain *ret) {
+    uint32_t inner = w->m->spots[pos].inner;
     if (w->is_plain && r == &w->r->reqs.v[w->variant->top]) {
         uint32_t slots = sl_plain_slots(w, inner, w->x, w->s);
         if (slots != NONE) {
@@ -397,14 +401,14 @@ static bool inside(struct walk *w, uint32_t inner, const struct req *r, bool exc
     bool shape = sl_walk_shape(w, &all, r->slot, inner);
     struct list *lists = sl_walk_lists(w, r->n_with);
     uint32_t n_slots = 0;
-    bool limited = !w->m->policy.stop_early;
+    bool limited = !w->m->policy.stop_early && !w->aux;
     for (uint32_t i = 0; i < r->n_with; i++) {
         const struct req *q = &w->r->reqs.v[r->with + i];
         n_slots += q->kind != SL_REQ_RESOURCE;
         if (limited && q->kind == SL_REQ_RESOURCE && is_fixed(q))
             lists[i].per = q->most;
     }
-    if (!shape || n_slots < r->n_with) {
+    if (inner != NONE && (!shape || n_slots < r->n_with)) {
         struct wants rest = all;
         if (shape)
             rest.slot = REQ_NONE;
@@ -421,14 +425,44 @@ static bool inside(struct walk *w, uint32_t inner, const struct req *r, bool exc
         if (q->kind == SL_REQ_OR_SLOT && or_slot)
             continue; /* all of them are found under the first */
         or_slot = or_slot || q->kind == SL_REQ_OR_SLOT;
-        if (!sl_walk_choose(w, &lists[i], q, false, ret))
+        bool far =
+            w->aux && q->kind == SL_REQ_RESOURCE &&
+            (inner == NONE || !has_kids_of(w->m, &w->m->inners.v[inner], w->types[r->with + i]));
+        if (far ? !sl_aux_inside(w, pos, r->with + i, exclusive, ret)
+                : !sl_walk_choose(w, &lists[i], q, false, ret))
             return false;
     }
     return true;
 }
 
-static bool visit(struct walk *w, uint32_t pos, const struct wants *t, bool pristine,
-                  bool exclusive, struct list *lists) {
+static uint32_t pos_of(const struct walk *w, const struct claim *c) {
+    return c->amount ? w->m->pools.v[c->block].pos : w->m->blocks.v[c->block].pos;
+}
+
+static bool is_inside(const struct walk *w, const struct claim *c, uint32_t pos) {
+    uint32_t at = pos_of(w, c), first = w->m->blocks.v[w->m->spots[pos].block].pos;
+    return at >= first && at < end_of(w->m, pos);
+}
+
+/* What was chosen below a vertex goes with it; what it hangs on does not. */
+static void keep_outside(struct walk *w, struct chain *c, uint32_t pos) {
+    for (struct claim **at = &c->claims; *at;) {
+        if (is_inside(w, *at, pos))
+            *at = (*at)->next;
+        else
+            at = &(*at)->next;
+    }
+}
+
+static bool has_inside(const struct walk *w, const struct chain *c, uint32_t pos) {
+    for (const struct claim *k = c->claims; k; k = k->next)
+        if (is_inside(w, k, pos))
+            return true;
+    return false;
+}
+
+bool sl_walk_visit(struct walk *w, uint32_t pos, const struct wants *t, bool pristine,
+                   bool exclusive, struct list *lists) {
     struct sl_match *m = w->m;
     const struct spot *s = &m->spots[pos];
     uint32_t own = wanted(w, t, s->type);
@@ -447,8 +481,13 @@ static bool visit(struct walk *w, uint32_t pos, const struct wants *t, bool pris
         return true;
     }
     const struct req *r = &w->r->reqs.v[t->first + own];
+    bool inherited = exclusive;
     exclusive = exclusive || r->exclusive == SL_TRUE || (m->policy.node_exclusive && s->is_node);
-    struct group g = {.pos = pos, .exclusive = exclusive, .whole = true};
+    struct group g = {.pos = pos,
+                      .exclusive = exclusive,
+                      .whole = true,
+                      .req = t->first + own,
+                      .inherited = inherited};
     if (r->n_with > 0 &&
         (s->inner == NONE || (w->w.when == WHEN_PRESENT && !has_room(w, s->inner, t->first + own))))
         return false;
@@ -457,19 +496,25 @@ static bool visit(struct walk *w, uint32_t pos, const struct wants *t, bool pris
     g.count = vertex_at(m, pos)->size;
     if (s->divisible && r->n_with == 0) {
         g.divisible = true;
-        g.count = sl_window_free(m, &w->w, sl_pool_at(m, pos));
+        g.count =
+            sl_window_free(m, &w->w, sl_pool_at(m, pos)) - (w->aux ? sl_aux_given(w, pos) : 0);
         if (g.count <= 0)
             return false;
     } else if (exclusive && !untouched(w, pos)) {
         return false;
     }
     if (r->n_with > 0) {
+        uint32_t noted = w->noted.n;
         g.whole = false;
-        if (!inside(w, s->inner, r, exclusive, &g.chain))
+        bool good = inside(w, pos, r, exclusive, &g.chain);
+        w->noted.n = noted;
+        if (!good)
             return false;
         if (exclusive) { /* with all below it */
-            g.chain.claims = NULL;
+            keep_outside(w, &g.chain, pos);
             sl_chain_range(w, &g.chain, pos, end_of(m, pos), true);
+        } else if (w->aux && !has_inside(w, &g.chain, pos)) {
+            sl_chain_range(w, &g.chain, pos, pos + 1, false);
         }
     }
     g.score = sl_layout_score(m, pos);
@@ -531,7 +576,15 @@ void sl_walk_init(struct walk *w, struct sl_match *m, const struct sl_request *r
             if (w->types[q->with + k] != UINT16_MAX)
                 w->top_types |= type_bit(w->types[q->with + k]);
     }
-    w->is_plain = v->n_top == 1 && sl_plain_request(w, v->top, &w->plain);
+    struct wants top = {v->top, v->n_top, v->slot};
+    w->noted.v = NULL;
+    w->noted.n = w->noted.cap = 0;
+    w->aux = m->subsystems.n > 0 && sl_aux_asks(w, &top, false);
+    w->is_plain = v->n_top == 1 && !w->aux && sl_plain_request(w, v->top, &w->plain);
+}
+
+void sl_walk_done(struct walk *w) {
+    sl_vec_free(&w->noted);
 }
 
 void sl_walk_at(struct walk *w, const struct window *win) {
@@ -544,7 +597,7 @@ bool sl_walk_run(struct walk *w, struct chain *ret) {
     struct wants top = {v->top, v->n_top, v->slot};
     struct list *lists = sl_walk_lists(w, v->n_top);
     bool or_slot = false;
-    if (!visit(w, 0, &top, true, false, lists))
+    if (!sl_walk_visit(w, 0, &top, true, false, lists))
         return false;
     for (uint32_t i = 0; i < v->n_top; i++) {
         const struct req *q = &w->r->reqs.v[v->top + i];
@@ -559,5 +612,5 @@ bool sl_walk_run(struct walk *w, struct chain *ret) {
 
 bool sl_walk_one(struct walk *w, uint32_t pos, struct list *ret) {
     struct wants top = {w->variant->top, 1, REQ_NONE};
-    return visit(w, pos, &top, false, false, ret);
+    return sl_walk_visit(w, pos, &top, false, false, ret);
 }
