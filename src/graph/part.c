@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "graph/match_int.h"
 
 /* The part of a block that lies in a range of positions, as bits. False if there is none. */
@@ -154,7 +155,7 @@ int sl_match_update(struct sl_match *m, int64_t jobid, const struct sl_pick *v, 
         if (i > 0 && sorted[i - 1].v == sorted[i].v)
             r = sl_err_set(err, SL_EINVAL, "%.80s is listed twice",
                            sl_vertex_name(m->g, sorted[i].v, name));
-        else if (x->removed || sorted[i].needs < 1 || (x->divisible && sorted[i].needs > x->size))
+        else if (x->removed || sorted[i].needs < 1 || sorted[i].needs > x->size)
             r = sl_err_set(err, SL_EINVAL, "%.80s does not have %lld",
                            sl_vertex_name(m->g, sorted[i].v, name), (long long)sorted[i].needs);
         else if (x->pos >= covered && !claim_pick(&w, &sorted[i], last, &c))
@@ -169,6 +170,29 @@ int sl_match_update(struct sl_match *m, int64_t jobid, const struct sl_pick *v, 
         sl_hold_chain(m, sl_hold_new(m, jobid, SL_JOB_ALLOCATED, at, to), &c);
     sl_freep(&sorted);
     return r;
+}
+
+/* A shared vertex below which the job has something now is on the way to that, and goes with it. */
+static void forget_ways(struct sl_match *m, struct job *j) {
+    for (uint32_t i = j->spans, next; i; i = next) {
+        const struct span *s = &m->spans.v[i];
+        const struct block *b = &m->blocks.v[s->block];
+        uint32_t n = block_words(b), n_gone = 0;
+        uint64_t gone[BLOCK_WORDS] = {0};
+        next = s->next_of_job;
+        for (uint32_t k = 0; k < n; k++) {
+            uint64_t shared = m->words.v[s->bits + n + k] & ~m->words.v[s->bits + k];
+            for (; shared; shared &= shared - 1) {
+                uint32_t bit = k * 64 + (uint32_t)__builtin_ctzll(shared), pos = b->pos + bit;
+                if (has_part(m, j, pos + 1, end_of(m, pos))) {
+                    sl_bits_set(gone, bit);
+                    n_gone++;
+                }
+            }
+        }
+        if (n_gone > 0)
+            sl_hold_less(m, i, gone);
+    }
 }
 
 int sl_match_grow_job(struct sl_match *m, int64_t jobid, const struct sl_request *r, int64_t now,
@@ -190,5 +214,6 @@ int sl_match_grow_job(struct sl_match *m, int64_t jobid, const struct sl_request
         sl_grant_of_chain(m, &c, ret);
     }
     sl_hold_chain(m, j, &c);
+    forget_ways(m, j);
     return 0;
 }

@@ -534,11 +534,17 @@ int naive_shrink(struct naive *n, const sl_vtx *v, uint32_t n_v) {
         sl_graph_free(g);
         return r;
     }
+    /* With them may go what led to nothing else. */
+    SL_VEC(sl_vtx) gone = {0};
+    for (sl_vtx u = 0; u < sl_graph_count(g); u++)
+        if (sl_graph_vertex(g, u)->removed && !sl_graph_vertex(n->g, u)->removed)
+            *sl_vec_push(&gone) = u;
     for (uint32_t i = n->jobs.n; i-- > 0;) {
         int64_t jobid = n->jobs.v[i].info.id;
-        if (!take_from(n, jobid, v, n_v, false))
+        if (!take_from(n, jobid, gone.v, gone.n, false))
             drop_job(n, jobid);
     }
+    sl_vec_free(&gone);
     sl_graph_free(n->g);
     n->g = g;
     return 0;
