@@ -259,6 +259,19 @@ void sl_hold_drop(struct sl_match *m, struct job *j) {
     *sl_vec_push(&m->free_jobs) = i;
 }
 
+/* Is something of these pools, which a reservation has whole, allocated by amounts? */
+static bool pools_in_use(const struct sl_match *m, const struct block *b, const uint64_t *own) {
+    for (uint32_t k = 0; k < block_words(b); k++)
+        for (uint64_t left = own[k]; left; left &= left - 1) {
+            uint32_t pos = b->pos + k * 64 + (uint32_t)__builtin_ctzll(left);
+            const struct pool *p = m->spots[pos].divisible ? sl_pool_at(m, pos) : NULL;
+            for (uint32_t i = p ? p->shares : 0; i; i = m->shares.v[i].next)
+                if (m->shares.v[i].allocated)
+                    return true;
+        }
+    return false;
+}
+
 /* Is what a reservation has still allocated to others, whose time is over? */
 static bool overrun(const struct sl_match *m, const struct job *j) {
     struct window w = {WHEN_PRESENT, j->from, j->to};
@@ -269,10 +282,16 @@ static bool overrun(const struct sl_match *m, const struct job *j) {
         for (uint32_t k = 0; k < n; k++)
             if ((own[k] & (held[k] | held[n + k])) | (own[n + k] & held[k]))
                 return true;
-    }
-    for (uint32_t i = j->shares; i; i = m->shares.v[i].next_of_job)
-        if (sl_window_free(m, &w, &m->pools.v[m->shares.v[i].pool]) < 0)
+        if (pools_in_use(m, b, own))
             return true;
+    }
+    for (uint32_t i = j->shares; i; i = m->shares.v[i].next_of_job) {
+        const struct pool *p = &m->pools.v[m->shares.v[i].pool];
+        const struct block *b = &m->blocks.v[m->spots[p->pos].block];
+        uint32_t bit = p->pos - b->pos;
+        if (m->held[b->held + bit / 64] >> bit % 64 & 1 || sl_window_free(m, &w, p) < 0)
+            return true;
+    }
     return false;
 }
 

@@ -123,7 +123,7 @@ static int place_spots(struct sl_match *m, struct sl_err *err) {
         if (type_of[x->type] == 0) {
             if (m->types.n >= UINT16_MAX)
                 r = sl_err_set(err, SL_ELIMIT, "more than %u types of resources", UINT16_MAX);
-            *sl_vec_push(&m->types) = (struct type){x->type, TYPES_MAX};
+            *sl_vec_push(&m->types) = (struct type){x->type, TYPES_MAX, true};
             type_of[x->type] = m->types.n;
         }
         m->spots[pos] = (struct spot){
@@ -135,6 +135,8 @@ static int place_spots(struct sl_match *m, struct sl_err *err) {
             .is_node = x->type == node,
             .constrained = x->type == node || x->type == storage,
         };
+        if (x->size != 1 || m->spots[pos].divisible)
+            m->types.v[m->spots[pos].type].alike = false;
         if (m->spots[pos].constrained)
             *sl_vec_push(&m->constrained) = pos;
         if (m->spots[pos].divisible)

@@ -62,6 +62,7 @@ struct inner { /* one per vertex with children */
 struct type {
     sl_sym sym;
     uint8_t counted; /* index in sums; TYPES_MAX: no sums are kept */
+    bool alike;      /* all are of size 1, and none is divisible */
 };
 
 struct filter {

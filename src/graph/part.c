@@ -172,26 +172,23 @@ int sl_match_update(struct sl_match *m, int64_t jobid, const struct sl_pick *v, 
     return r;
 }
 
-/* A shared vertex below which the job has something now is on the way to that, and goes with it. */
+/* What it had shared, and now has something below of, is only the way there. */
 static void forget_ways(struct sl_match *m, struct job *j) {
     for (uint32_t i = j->spans, next; i; i = next) {
-        const struct span *s = &m->spans.v[i];
-        const struct block *b = &m->blocks.v[s->block];
-        uint32_t n = block_words(b), n_gone = 0;
-        uint64_t gone[BLOCK_WORDS] = {0};
-        next = s->next_of_job;
+        const struct block *b = &m->blocks.v[m->spans.v[i].block];
+        uint64_t ways[BLOCK_WORDS] = {0}, any = 0;
+        uint32_t n = block_words(b);
+        next = m->spans.v[i].next_of_job;
         for (uint32_t k = 0; k < n; k++) {
-            uint64_t shared = m->words.v[s->bits + n + k] & ~m->words.v[s->bits + k];
-            for (; shared; shared &= shared - 1) {
-                uint32_t bit = k * 64 + (uint32_t)__builtin_ctzll(shared), pos = b->pos + bit;
-                if (has_part(m, j, pos + 1, end_of(m, pos))) {
-                    sl_bits_set(gone, bit);
-                    n_gone++;
-                }
+            for (uint64_t left = m->words.v[m->spans.v[i].bits + n + k]; left; left &= left - 1) {
+                uint32_t pos = b->pos + k * 64 + (uint32_t)__builtin_ctzll(left);
+                if (has_part(m, j, pos + 1, end_of(m, pos)))
+                    ways[k] |= left & -left;
             }
+            any |= ways[k];
         }
-        if (n_gone > 0)
-            sl_hold_less(m, i, gone);
+        if (any)
+            sl_hold_less(m, i, ways);
     }
 }
 

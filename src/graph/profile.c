@@ -94,27 +94,26 @@ void sl_profile_add(struct sl_match *m, struct block *b, int64_t from, int64_t t
 void sl_profile_drop(struct sl_match *m, struct block *b, int64_t from, int64_t to,
                      const uint64_t *bits) {
     struct profile *p = sl_profile_of(m, b);
-    uint32_t n = block_words(b), first, end;
+    uint32_t n = block_words(b);
     bool shared = !is_zero(bits + n, n);
-    /* Where others with shared bits begin or end may not have been to be seen. */
+    /* What is shared may be others' too, who begin or end where nothing changed until now. */
     for (uint32_t s = shared ? b->spans : 0; s; s = m->spans.v[s].next) {
-        (void)split(p, m->spans.v[s].from, n);
-        (void)split(p, m->spans.v[s].to, n);
+        if (from < m->spans.v[s].from && m->spans.v[s].from < to)
+            (void)split(p, m->spans.v[s].from, n);
+        if (from < m->spans.v[s].to && m->spans.v[s].to < to)
+            (void)split(p, m->spans.v[s].to, n);
     }
-    (void)split(p, from, n);
-    end = split(p, to, n);
-    first = split(p, from, n);
+    uint32_t first = split(p, from, n), end = split(p, to, n);
     for (uint32_t i = first; i < end; i++) {
         uint64_t *v = segment(p, i, n);
         for (uint32_t k = 0; k < 2 * n; k++)
             v[k] &= ~bits[k];
-        /* What is shared may be others' too. */
         for (uint32_t s = shared ? b->spans : 0; s; s = m->spans.v[s].next)
             for (uint32_t k = 0; k < n; k++)
                 if (m->spans.v[s].from <= p->at[i] && p->at[i] < m->spans.v[s].to)
                     v[n + k] |= m->words.v[m->spans.v[s].bits + n + k];
     }
-    tidy(p, shared ? 0 : first, shared ? p->n : end, n);
+    tidy(p, first, end, n);
 }
 
 void sl_profile_or(const struct sl_match *m, const struct block *b, int64_t from, int64_t to,

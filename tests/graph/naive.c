@@ -526,6 +526,7 @@ int naive_update(struct naive *n, int64_t jobid, const struct sl_pick *v, uint32
 
 int naive_shrink(struct naive *n, const sl_vtx *v, uint32_t n_v) {
     struct sl_graph *g = sl_graph_clone(n->g);
+    SL_VEC(sl_vtx) gone = {0};
     int r;
     for (uint32_t i = 0; i < n_v; i++)
         sl_graph_remove(g, v[i]);
@@ -534,10 +535,9 @@ int naive_shrink(struct naive *n, const sl_vtx *v, uint32_t n_v) {
         sl_graph_free(g);
         return r;
     }
-    /* With them may go what led to nothing else. */
-    SL_VEC(sl_vtx) gone = {0};
+    /* sealing removes what only hung on the removed ones in auxiliary subsystems */
     for (sl_vtx u = 0; u < sl_graph_count(g); u++)
-        if (sl_graph_vertex(g, u)->removed && !sl_graph_vertex(n->g, u)->removed)
+        if (sl_graph_vertex(g, u)->removed && !vertex_of(n, u)->removed)
             *sl_vec_push(&gone) = u;
     for (uint32_t i = n->jobs.n; i-- > 0;) {
         int64_t jobid = n->jobs.v[i].info.id;

@@ -26,6 +26,15 @@ const struct rule rules_jobs[] = {
                                                 "try-later slot4{core1} for 90\n"
                                                 "= m 10+90 cluster0{node0{core0:x core1:x} "
                                                 "node1{core0:x core1:x}}\n"},
+    {"rule_3_9_cancel_of_something_shared", /* whatever the times of those who stay */
+     TWO_NODES "alloc 1 node2{core2} for 17\n"
+               "alloc 2 node2{core2} for 19\n"
+               "cancel 2\n"
+               "alloc 3 node2{core2} for 30\n"
+               "cancel 3\n"
+               "now 5\n"
+               "reserve 4 slot4{core1} for 10\n"
+               "= r 17+10 cluster0{node0{core0:x core1:x} node1{core0:x core1:x}}\n"},
     {"rule_3_9_partial_cancel", TWO_NODES "alloc 1 slot4{core1}\n"
                                           "part 1 /cluster0/node0/core1\n"
                                           "= ok\n"
