@@ -40,10 +40,16 @@ struct line {
     enum sl_queue_policy policy;
     uint32_t depth, reserve;
     struct sl_ordset waiting;
-    uint64_t had;    /* jobs that started, or what counts as such */
-    uint32_t turn;   /* its place in the heap of lines */
-    uint32_t looked; /* in this turn: that many of the first in line wait */
-    uint32_t reserved;
+    uint64_t had;  /* jobs that started, or what counts as such */
+    uint32_t turn; /* its place in the heap of lines */
+    /* When it is whose turn: the line's first jobs had these turns last, as far as they were looked
+     * at. They are the line's, not the jobs'. */
+    SL_VEC(uint64_t) kept;
+    /* in this turn */
+    uint32_t looked;   /* that many of the first in line wait */
+    uint32_t reserved; /* have reservations */
+    uint32_t keep;     /* how many of 'kept' to keep */
+    uint64_t next;     /* when its next job has its turn */
 };
 
 struct name {
@@ -68,6 +74,7 @@ struct sl_queues {
     struct sl_heap due;   /* jobs with reservations, the earliest first */
     uint64_t arrivals;
     int64_t now;
+    int64_t turned;      /* when something was decided last */
     uint64_t generation; /* of the graph */
     uint64_t changes;    /* of the graph, as far as they were seen */
     SL_VEC(struct step) walk, last;
@@ -105,10 +112,9 @@ static struct sl_ordkey line_key(const struct sl_queues *q, uint32_t i) {
 
 static bool least_first(const void *ctx, uint32_t a, uint32_t b) {
     const struct sl_queues *q = ctx;
-    const struct line *x = &q->lines.v[a], *y = &q->lines.v[b];
-    uint64_t had_x = x->had + x->looked, had_y = y->had + y->looked;
+    uint64_t x = q->lines.v[a].next, y = q->lines.v[b].next;
 
-    return had_x != had_y ? had_x < had_y : a < b;
+    return x != y ? x < y : a < b;
 }
 
 static uint32_t *turn_place(void *ctx, uint32_t i) {
@@ -134,7 +140,7 @@ struct sl_queues *sl_queues_new(struct sl_match *m) {
     struct sl_queues *q = sl_alloc0(1, sizeof *q);
 
     q->m = m;
-    q->now = INT64_MIN;
+    q->now = q->turned = INT64_MIN;
     q->changes = 1;
     q->generation = sl_graph_generation(sl_match_graph(m));
     sl_heap_init(&q->turns, least_first, turn_place, q);
@@ -147,8 +153,10 @@ void sl_queues_free(struct sl_queues *q) {
         return;
     for (uint32_t i = 0; i < q->jobs.n; i++)
         sl_request_free(q->jobs.v[i].r);
-    for (uint32_t i = 0; i < q->lines.n; i++)
+    for (uint32_t i = 0; i < q->lines.n; i++) {
         sl_ordset_done(&q->lines.v[i].waiting);
+        sl_vec_free(&q->lines.v[i].kept);
+    }
     for (uint32_t i = 0; i < q->names.n; i++)
         sl_freep(&q->names.v[i].text);
     sl_vec_free(&q->jobs);
@@ -244,6 +252,14 @@ static bool has_reservation(const struct job *j) {
     return j->due != SL_HEAP_OUT;
 }
 
+/* One of the first jobs of the line left it, and its turn goes with it. */
+static void leave_turn(struct line *l, uint32_t place) {
+    if (place >= l->kept.n)
+        return;
+    l->kept.n--;
+    memmove(&l->kept.v[place], &l->kept.v[place + 1], (l->kept.n - place) * sizeof *l->kept.v);
+}
+
 static void join_line(struct sl_queues *q, uint32_t i) {
     uint32_t l = q->jobs.v[i].line;
     struct line *line = &q->lines.v[l];
@@ -254,6 +270,7 @@ static void join_line(struct sl_queues *q, uint32_t i) {
             uint64_t least = q->lines.v[sl_heap_top(&q->turns)].had;
             line->had = line->had > least ? line->had : least;
         }
+        line->next = line->had;
         sl_heap_fix(&q->turns, l);
     }
     sl_ordset_add(&line->waiting, &k, by_arrival, q);
@@ -383,6 +400,9 @@ int sl_queues_remove(struct sl_queues *q, int64_t jobid) {
     if (i == NONE)
         return SL_ENOENT;
     if (q->jobs.v[i].r) {
+        struct line *line = &q->lines.v[q->jobs.v[i].line];
+        struct sl_ordkey k = line_key(q, i);
+        leave_turn(line, sl_ordset_rank(&line->waiting, &k, by_arrival, q));
         leave_walk(q, i);
         leave_line(q, i);
     } else {
@@ -470,6 +490,8 @@ static void start(struct sl_queues *q, uint32_t i) {
     tell(q, SL_DECIDED_START, j, q->now,
          line->looked == 0 ? SL_SELECT_IMMEDIATE : SL_SELECT_BACKFILL);
     line->had++;
+    q->stirred = true; /* the order of those behind may be another now */
+    leave_turn(line, line->looked);
     sl_heap_remove(&q->due, i);
     leave_line(q, i);
     sl_request_freep(&j->r);
@@ -491,7 +513,11 @@ static void wait(struct sl_queues *q, uint32_t i) {
     }
     j->walked = q->walk.n;
     *sl_vec_push(&q->walk) = (struct step){i, NEVER};
-    line->looked++;
+    if (line->looked == line->kept.n)
+        (void)sl_vec_push(&line->kept);
+    line->kept.v[line->looked++] = line->next;
+    if (has_reservation(j) || line->looked <= SL_QUEUE_CREDIT)
+        line->keep = line->looked;
 }
 
 static void try_job(struct sl_queues *q, uint32_t i) {
@@ -517,6 +543,7 @@ static void try_job(struct sl_queues *q, uint32_t i) {
         sl_heap_fix(&q->due, i);
     } else if (r < 0 || verdict != SL_BUSY) {
         tell(q, SL_DECIDED_REJECT, j, q->now, SL_SELECT_IMMEDIATE);
+        leave_turn(&q->lines.v[j->line], line->looked);
         leave_line(q, i);
         forget(q, i);
         return;
@@ -561,6 +588,15 @@ static void step(struct sl_queues *q, uint32_t i) {
     q->room |= had;
 }
 
+/* When the next job has its turn: when it had it, or after all that the line has had; and after the
+ * one before it. */
+static void set_next(struct line *l) {
+    uint64_t next = l->looked < l->kept.n ? l->kept.v[l->looked] : l->had + l->looked;
+    uint64_t after = l->looked > 0 ? l->kept.v[l->looked - 1] + 1 : 0;
+
+    l->next = next > after ? next : after;
+}
+
 static bool turn_over(const struct line *l) {
     return l->looked >= l->waiting.n || l->looked >= l->depth ||
            (l->policy == SL_QUEUE_FCFS && l->looked > 0);
@@ -575,8 +611,11 @@ static void begin_turn(struct sl_queues *q) {
     }
     q->changes += q->changed;
     q->room = q->changed || q->freed;
-    bool in_time = !q->freed || (q->freed_first == q->now && q->freed_last == q->now);
+    /* Unless there was a turn at this time already, and they were still there. */
+    bool in_time =
+        !q->freed || (q->freed_first == q->now && q->freed_last == q->now && q->turned < q->now);
     q->since = q->changed || !in_time ? q->now : NEVER;
+    q->turned = q->now;
     q->stirred = q->changed = q->freed = q->all_lifted = false;
     q->read = 0;
     __typeof__(q->last) old = q->last;
@@ -589,9 +628,10 @@ static void begin_turn(struct sl_queues *q) {
     }
     for (uint32_t k = 0; k < q->turns.items.n; k++) {
         struct line *l = &q->lines.v[q->turns.items.v[k]];
-        l->looked = l->reserved = 0;
+        l->looked = l->reserved = l->keep = 0;
         if (most - l->had > SL_QUEUE_CREDIT)
             l->had = most - SL_QUEUE_CREDIT;
+        set_next(l);
     }
     sl_heap_rebuild(&q->turns);
 }
@@ -615,6 +655,20 @@ static void drop_rest(struct sl_queues *q) {
     sl_vec_clear(&q->moved);
 }
 
+static void end_turn(struct sl_queues *q) {
+    for (uint32_t l = 0; l < q->lines.n; l++) {
+        struct line *line = &q->lines.v[l];
+        if (line->waiting.n == 0) {
+            sl_vec_free(&line->kept);
+            continue;
+        }
+        line->kept.n = line->keep;
+        line->next = line->had;
+        sl_heap_fix(&q->turns, l);
+    }
+    q->out = NULL;
+}
+
 void sl_queues_run(struct sl_queues *q, int64_t now, sl_decisions *ret) {
     q->now = now > q->now ? now : q->now;
     if (!q->stirred && sl_queues_next(q) > q->now &&
@@ -629,14 +683,11 @@ void sl_queues_run(struct sl_queues *q, int64_t now, sl_decisions *ret) {
             continue;
         }
         step(q, sl_ordset_at(&q->lines.v[l].waiting, q->lines.v[l].looked)->id);
-        if (q->lines.v[l].turn != SL_HEAP_OUT)
+        if (q->lines.v[l].turn != SL_HEAP_OUT) {
+            set_next(&q->lines.v[l]);
             sl_heap_fix(&q->turns, l);
+        }
     }
     drop_rest(q);
-    for (uint32_t l = 0; l < q->lines.n; l++) {
-        q->lines.v[l].looked = 0;
-        if (q->lines.v[l].waiting.n > 0)
-            sl_heap_fix(&q->turns, l);
-    }
-    q->out = NULL;
+    end_turn(q);
 }

@@ -18,7 +18,10 @@
  * Several lines take turns job by job: the next job comes from the line that has had the least,
  * that is, jobs that it started and jobs that were looked at in this turn; of equals, the one that
  * was added first. What a line did not use while it was empty is forgotten, and of what it could
- * not use otherwise no more is remembered than SL_QUEUE_CREDIT jobs. So none starves another.
+ * not use otherwise no more is remembered than SL_QUEUE_CREDIT jobs. So none starves another. The
+ * first jobs of a line keep the turns that they had, though others pass them: as many as that, and
+ * all up to the last that has a reservation. Or reservations would move each time that a small job
+ * starts.
  *
  * The rule that decides is simple: a turn is as if all reservations were given up and everything
  * were decided anew, in this order. What is done is less. A reservation is kept, and a job that was
