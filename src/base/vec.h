@@ -30,6 +30,10 @@ void *sl_vec_grow(void *v, uint32_t want, uint32_t *cap, size_t bytes);
                                                           sizeof(__typeof__((vec)->v[0])))))
 /* Adds one element, returns its address. The element is not zeroed. */
 #define sl_vec_push(vec) (sl_vec_reserve((vec), (vec)->n + 1), &(vec)->v[(vec)->n++])
+/* Gives back what is not in use. */
+#define sl_vec_fit(vec)                                                                            \
+    ((void)((vec)->v = sl_realloc((vec)->v, (vec)->n, sizeof(__typeof__((vec)->v[0])))),           \
+     (void)((vec)->cap = (vec)->n))
 #define sl_vec_pop(vec) ((vec)->v[--(vec)->n])
 #define sl_vec_last(vec) ((vec)->v[(vec)->n - 1])
 #define sl_vec_clear(vec) ((void)((vec)->n = 0))

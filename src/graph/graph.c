@@ -425,5 +425,10 @@ int sl_graph_seal(struct sl_graph *g, struct sl_err *err) {
         index_ranks(g);
         list_types(g);
     }
+    sl_vec_fit(&g->v);
+    sl_vec_fit(&g->kids);
+    sl_vec_fit(&g->order);
+    sl_vec_fit(&g->by_rank);
+    sl_vec_free(&g->pending);
     return r;
 }

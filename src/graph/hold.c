@@ -137,6 +137,7 @@ static void hold_bits(struct sl_match *m, struct job *j, const struct claim *c) 
     uint64_t *have = &m->words.v[s->bits];
     if (s->allocated)
         hold(m, c->block, c->bits, c->bits + n);
+    sl_profile_add(m, &m->blocks.v[c->block], s->from, s->to, c->bits);
     for (uint32_t k = 0; k < 2 * n; k++)
         have[k] |= c->bits[k];
     for (uint32_t k = 0; k < n; k++)
@@ -217,15 +218,17 @@ void sl_hold_less(struct sl_match *m, uint32_t i, const uint64_t *bits) {
     struct span *s = &m->spans.v[i];
     struct block *b = &m->blocks.v[s->block];
     uint32_t n = block_words(b), left = 0;
-    uint64_t *have = &m->words.v[s->bits], gone[BLOCK_WORDS];
+    uint64_t *have = &m->words.v[s->bits], gone[2 * BLOCK_WORDS];
     for (uint32_t k = 0; k < n; k++) {
         gone[k] = have[k] & bits[k];
+        gone[n + k] = have[n + k] & bits[k];
         have[k] &= ~bits[k];
         have[n + k] &= ~bits[k];
         left += (have[k] | have[n + k]) != 0;
     }
     bool allocated = s->allocated;
     uint32_t block = s->block;
+    int64_t from = s->from, to = s->to;
     if (left == 0) {
         unlink_span(&b->spans, m->spans.v, i, false);
         unlink_span(&m->jobs.v[s->job].spans, m->spans.v, i, true);
@@ -233,6 +236,7 @@ void sl_hold_less(struct sl_match *m, uint32_t i, const uint64_t *bits) {
         s->next = m->free_span;
         m->free_span = i;
     }
+    sl_profile_drop(m, b, from, to, gone);
     if (allocated)
         release(m, block, gone);
 }

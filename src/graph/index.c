@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "graph/match_int.h"
 
 /* ---- the tree over nodes ---- */
@@ -51,6 +52,7 @@ static int by_policy(const void *a, const void *b, void *ctx) {
 
 static void build_tree(struct sl_match *m) {
     struct index *x = &m->index;
+    m->nodes_are_blocks = true;
     x->rank = sl_alloc((size_t)(m->blocks.n + 1) * sizeof(*x->rank));
     memset(x->rank, 0xff, (size_t)(m->blocks.n + 1) * sizeof(*x->rank));
     for (uint32_t i = 0; i < m->blocks.n; i++) {
@@ -60,8 +62,10 @@ static void build_tree(struct sl_match *m) {
         for (sl_vtx u = v->parent; u != SL_VTX_NONE && !nested;
              u = sl_graph_vertex(m->g, u)->parent)
             nested = m->spots[sl_graph_vertex(m->g, u)->pos].is_node;
-        if (m->spots[b->pos].is_node && b->pos < m->n_tree && !nested)
-            *sl_vec_push(&x->order) = b->pos;
+        if (!m->spots[b->pos].is_node || b->pos >= m->n_tree || nested)
+            continue;
+        *sl_vec_push(&x->order) = b->pos;
+        m->nodes_are_blocks = m->nodes_are_blocks && v->end - v->pos == b->n;
     }
     if (x->order.n > 1)
         qsort_r(x->order.v, x->order.n, sizeof(*x->order.v), by_policy, m);
@@ -88,6 +92,11 @@ static bool may_have(const int64_t *most, const int64_t *need, uint32_t n) {
         if (most[t] < need[t])
             return false;
     return true;
+}
+
+bool sl_index_may(const struct sl_match *m, uint32_t rank, const int64_t *need) {
+    return may_have(&m->index.most[(size_t)(m->index.leaves + rank) * m->n_counted], need,
+                    m->n_counted);
 }
 
 uint32_t sl_index_next(const struct sl_match *m, uint32_t from, const int64_t *need) {
@@ -154,9 +163,9 @@ static void build_weights(struct sl_match *m) {
         const struct inner *in = &m->inners.v[i];
         bool some = false;
         for (uint32_t k = 0; k < in->n_kids && !some; k++)
-            some = m->spots[m->kids_by_uniq[in->by_uniq + k]].inner != NONE;
+            some = m->spots[m->kids_by_uniq[in->kids + k]].inner != NONE;
         for (uint32_t k = 0; k < in->n_kids && some; k++) {
-            uint32_t pos = m->kids_by_uniq[in->by_uniq + k];
+            uint32_t pos = m->kids_by_uniq[in->kids + k];
             struct sl_ordkey key = weight_key(m, pos, weight(m, pos));
             sl_ordset_add(&m->heavy[i], &key, by_position, NULL);
         }
@@ -198,6 +207,16 @@ void sl_index_build(struct sl_match *m) {
             uint8_t t = of == NONE ? TYPES_MAX : m->types.v[of].counted;
             if (t < TYPES_MAX && m->total[(size_t)i * n + t] > 0)
                 in->weigh = t;
+        }
+    }
+    for (uint32_t i = 0; i < m->inners.n; i++) {
+        struct inner *in = &m->inners.v[i];
+        for (uint32_t k = 0; k < in->n_kids; k++) {
+            uint32_t kid = m->spots[m->kids[in->kids + k]].inner;
+            uint8_t t = kid == NONE ? TYPES_MAX : m->inners.v[kid].weigh;
+            in->kids_weigh = k == 0 || in->kids_weigh == t ? t : TYPES_MAX;
+            if (in->kids_weigh == TYPES_MAX)
+                break;
         }
     }
     build_tree(m);
@@ -243,8 +262,25 @@ void sl_index_mask(struct sl_match *m, const struct block *b, const uint64_t *bi
         before = sl_alloc(n_inner * sizeof(*before));
     for (uint32_t i = 0; i < n_inner; i++)
         before[i] = weight(m, m->inners.v[first + i].pos);
-    for (uint32_t w = 0; w < block_words(b); w++)
-        for (uint64_t left = bits[w]; left; left &= left - 1) {
+    uint64_t plain[BLOCK_WORDS] = {0}; /* these are counted by masks */
+    uint32_t n_words = block_words(b);
+    for (uint32_t k = 0; n_inner > 0 && k < m->inners.v[first].n_runs; k++) {
+        const struct run *run = &m->runs.v[m->inners.v[first].runs + k];
+        uint8_t t = m->types.v[run->type].counted;
+        if (run->mask == 0)
+            continue;
+        int64_t count = 0;
+        for (uint32_t w = 0; w < n_words; w++) {
+            plain[w] |= m->masks.v[run->mask + w];
+            count += sl_bits_count(bits[w] & m->masks.v[run->mask + w]);
+        }
+        if (t == TYPES_MAX || count == 0)
+            continue;
+        more[t] += sign * count;
+        m->room[(size_t)first * n + t] += sign * count;
+    }
+    for (uint32_t w = 0; w < n_words; w++)
+        for (uint64_t left = bits[w] & ~plain[w]; left; left &= left - 1) {
             uint32_t pos = b->pos + w * 64 + (uint32_t)__builtin_ctzll(left);
             uint8_t t = m->types.v[m->spots[pos].type].counted;
             if (t == TYPES_MAX)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "graph/graph_int.h"
 #include "graph/match_int.h"
 
@@ -167,6 +168,34 @@ static void place_blocks(struct sl_match *m) {
     m->fits = sl_alloc0((size_t)m->blocks.n / 64 + 1, sizeof(*m->fits));
 }
 
+/* Children that are one each, have none themselves and stand in one block with their parent are
+ * plain: which of them are free is a matter of masks. */
+static void find_plain(struct sl_match *m, const struct inner *in, struct run *run) {
+    const struct block *b = &m->blocks.v[m->spots[in->pos].block];
+    bool up = true, down = true, by_uniq_too = true;
+    uint32_t n = block_words(b);
+    if (b->n == 1)
+        return;
+    for (uint32_t i = 0; i < run->n; i++) {
+        uint32_t pos = m->kids[run->at + i], before = i > 0 ? m->kids[run->at + i - 1] : pos;
+        const struct spot *s = &m->spots[pos];
+        if (s->inner != NONE || s->divisible || s->constrained || vertex_at(m, pos)->size != 1)
+            return;
+        up = up && (i == 0 || before < pos);
+        down = down && (i == 0 || before > pos);
+        by_uniq_too = by_uniq_too && (i == 0 || by_uniq(&before, &pos, m) < 0);
+    }
+    if (m->masks.n == 0)
+        *sl_vec_push(&m->masks) = 0;
+    run->mask = m->masks.n;
+    for (uint32_t i = 0; i < n; i++)
+        *sl_vec_push(&m->masks) = 0;
+    for (uint32_t i = 0; i < run->n; i++)
+        sl_bits_set(&m->masks.v[run->mask], m->kids[run->at + i] - b->pos);
+    if (!m->policy.stop_early || by_uniq_too)
+        run->way = up ? 1 : down ? -1 : 0;
+}
+
 static void place_kids(struct sl_match *m) {
     if (m->policy.stop_early)
         m->kids_by_uniq = sl_alloc0((size_t)m->n_spots + 1, sizeof(*m->kids_by_uniq));
@@ -174,7 +203,7 @@ static void place_kids(struct sl_match *m) {
         struct inner *in = &m->inners.v[i];
         const struct sl_vertex *x = vertex_at(m, in->pos);
         uint32_t *kids = &m->kids[x->kids];
-        in->by_uniq = x->kids;
+        in->kids = x->kids;
         in->n_kids = x->n_kids;
         if (m->policy.stop_early) {
             memcpy(&m->kids_by_uniq[x->kids], kids, x->n_kids * sizeof(*kids));
@@ -190,6 +219,8 @@ static void place_kids(struct sl_match *m) {
             in->kid_types |= type_bit(type);
         }
         in->n_runs = m->runs.n - in->runs;
+        for (uint32_t k = in->runs; k < m->runs.n; k++)
+            find_plain(m, in, &m->runs.v[k]);
         if (x->parent != SL_VTX_NONE)
             in->factor = m->inners.v[m->spots[sl_graph_vertex(m->g, x->parent)->pos].inner].factor;
         if (m->policy.node_centric && m->spots[in->pos].is_node)
@@ -224,8 +255,7 @@ int sl_filters_parse(struct sl_match *m, const char *text, struct sl_err *err) {
         at[n_at] = '\0';
         memcpy(of, colon + 1, n_of);
         of[n_of] = '\0';
-        struct filter f = {strcmp(at, "ALL") == 0 ? 0 : sl_sym_put(syms, at),
-                           sl_sym_put(syms, of)};
+        struct filter f = {strcmp(at, "ALL") == 0 ? 0 : sl_sym_put(syms, at), sl_sym_put(syms, of)};
         for (uint32_t i = 0; i < m->filters.n; i++)
             if (m->filters.v[i].at == f.at && m->filters.v[i].of == f.of)
                 return sl_err_set(err, SL_EINVAL, "%s:%s is given twice", at, of);
@@ -290,6 +320,13 @@ static void place_filters(struct sl_match *m) {
 
 /* ---- all of it ---- */
 
+/* Children that are down by themselves are nothing for masks. */
+static void find_downs(struct sl_match *m, struct inner *in) {
+    in->some_down = false;
+    for (uint32_t i = 0; i < in->n_kids && !in->some_down; i++)
+        in->some_down = vertex_at(m, m->kids[in->kids + i])->down;
+}
+
 int sl_layout_build(struct sl_match *m, struct sl_err *err) {
     int r = place_spots(m, err);
     if (r < 0)
@@ -297,6 +334,13 @@ int sl_layout_build(struct sl_match *m, struct sl_err *err) {
     place_blocks(m);
     place_kids(m);
     place_filters(m);
+    for (uint32_t i = 0; i < m->inners.n; i++)
+        find_downs(m, &m->inners.v[i]);
+    sl_vec_fit(&m->inners);
+    sl_vec_fit(&m->runs);
+    sl_vec_fit(&m->masks);
+    sl_vec_fit(&m->blocks);
+    sl_vec_fit(&m->constrained);
     sl_index_build(m);
     return 0;
 }
@@ -310,6 +354,7 @@ void sl_layout_free(struct sl_match *m) {
     sl_vec_free(&m->all_filters);
     sl_vec_free(&m->inners);
     sl_vec_free(&m->runs);
+    sl_vec_free(&m->masks);
     sl_vec_free(&m->blocks);
     sl_vec_free(&m->constrained);
     sl_freep(&m->spots);
@@ -321,6 +366,9 @@ void sl_layout_free(struct sl_match *m) {
 }
 
 void sl_layout_status(struct sl_match *m, uint32_t pos) {
+    sl_vtx parent = vertex_at(m, pos)->parent;
+    if (parent != SL_VTX_NONE)
+        find_downs(m, &m->inners.v[m->spots[sl_graph_vertex(m->g, parent)->pos].inner]);
     for (uint32_t p = pos; p < end_of(m, pos); p++) {
         const struct sl_vertex *x = vertex_at(m, p);
         m->spots[p].down = x->down || (x->parent != SL_VTX_NONE &&

@@ -232,6 +232,9 @@ size_t sl_match_bytes(const struct sl_match *m) {
     n += (size_t)m->n_spots * (sizeof(*m->spots) + sizeof(*m->kids));
     n += m->kids_by_uniq ? (size_t)m->n_spots * sizeof(*m->kids_by_uniq) : 0;
     n += m->inners.cap * sizeof(*m->inners.v) + m->runs.cap * sizeof(*m->runs.v);
+    n += m->masks.cap * sizeof(*m->masks.v) + m->profiles.cap * sizeof(*m->profiles.v);
+    for (uint32_t i = 1; i < m->profiles.n; i++)
+        n += m->profiles.v[i].cap * 3 * sizeof(int64_t);
     n += (size_t)m->inners.n * m->n_counted * (sizeof(*m->room) + sizeof(*m->total));
     n += m->blocks.cap * (sizeof(*m->blocks.v) + 4 * sizeof(*m->held));
     n += (size_t)m->index.leaves * 2 * m->n_counted * sizeof(*m->index.most);

@@ -41,17 +41,21 @@ struct spot { /* one per position */
 
 struct run {        /* children of one type, in the order of the policy */
     uint32_t at, n; /* in kids */
+    uint32_t mask;  /* in masks: their bits in the block; 0: they are not plain */
     uint16_t type;
+    int8_t way; /* of plain ones: 1: low bits come first, -1: high bits, 0: neither */
 };
 
 struct inner { /* one per vertex with children */
     uint32_t pos;
     uint32_t runs, n_runs;
-    uint32_t by_uniq, n_kids; /* in kids_by_uniq, for policies that stop early */
-    uint64_t kid_types;       /* a bit per type, the last for all beyond 62 */
-    uint64_t below;           /* types in the subtree, itself not counted */
-    int64_t factor;           /* of nodes from the root to here, for the scores of children */
-    uint8_t weigh;            /* the counted type that its weight is of; TYPES_MAX: none */
+    uint32_t kids, n_kids; /* where they begin in kids, and in kids_by_uniq */
+    uint64_t kid_types;    /* a bit per type, the last for all beyond 62 */
+    uint64_t below;        /* types in the subtree, itself not counted */
+    int64_t factor;        /* of nodes from the root to here, for the scores of children */
+    uint8_t weigh;         /* the counted type that its weight is of; TYPES_MAX: none */
+    bool some_down;        /* a child is, by itself */
+    uint8_t kids_weigh;    /* that of all its children; TYPES_MAX: they differ, or none */
 };
 
 struct type {
@@ -65,8 +69,9 @@ struct filter {
 
 struct block {
     uint32_t pos, n;
-    uint32_t held;  /* in held: words of exclusive, then of shared bits */
-    uint32_t spans; /* the first; 0: none */
+    uint32_t held;    /* in held: words of exclusive, then of shared bits */
+    uint32_t spans;   /* the first; 0: none */
+    uint32_t profile; /* in profiles; 0: none */
 };
 
 static inline uint32_t block_words(const struct block *b) {
@@ -89,6 +94,12 @@ struct span {
     uint32_t bits;              /* in words: exclusive, then shared */
     bool allocated;
     int64_t from, to;
+};
+
+struct profile { /* of a block: from each moment on, exclusive bits and shared ones */
+    int64_t *at;
+    uint64_t *bits;
+    uint32_t n, cap;
 };
 
 struct pool { /* a divisible vertex */
@@ -141,6 +152,8 @@ struct sl_match {
     uint32_t pool_types; /* a bit per counted type that has divisible pools */
     SL_VEC(struct inner) inners;
     SL_VEC(struct run) runs;
+    SL_VEC(uint64_t) masks;  /* of runs; [0] is nobody's */
+    bool nodes_are_blocks;   /* each node of the index with all below it */
     uint32_t *kids;          /* positions, by type and in the order of the policy */
     uint32_t *kids_by_uniq;  /* positions, high unique ids first */
     int64_t *room, *total;   /* inner * n_counted: not allocated, and in all */
@@ -152,6 +165,7 @@ struct sl_match {
     uint64_t *held;
     SL_VEC(struct span) spans; /* [0] is nobody's */
     uint32_t free_span;
+    SL_VEC(struct profile) profiles; /* [0] is nobody's */
     SL_VEC(uint64_t) words;
     uint32_t free_words[BLOCK_WORDS + 1]; /* by size of a mask; 0: none */
     SL_VEC(struct pool) pools;            /* by position */
@@ -165,7 +179,8 @@ struct sl_match {
     uint64_t generation;   /* rises when something may have become possible */
     /* caches */
     struct memo memos[MEMOS];
-    uint64_t *allowed; /* by position: the constraint that was asked last */
+    uint64_t *allowed;       /* by position: the constraint that was asked last */
+    uint64_t *allowed_ranks; /* by rank in the index */
     char *allowed_key;
     uint32_t allowed_len;
     uint64_t allowed_generation;
@@ -208,8 +223,24 @@ void sl_index_mask(struct sl_match *m, const struct block *b, const uint64_t *bi
 void sl_index_amount(struct sl_match *m, uint32_t pos, int64_t amount);
 /* The status of some positions changed. */
 void sl_index_status(struct sl_match *m, uint32_t from, uint32_t to);
+/* May the node at a place of the order have its need? */
+bool sl_index_may(const struct sl_match *m, uint32_t rank, const int64_t *need);
 /* The first place in the order, at or after 'from', where each counted type may have its need. */
 uint32_t sl_index_next(const struct sl_match *m, uint32_t from, const int64_t *need);
+
+/* ---- profile.c: masks over time ---- */
+struct profile *sl_profile_of(struct sl_match *m, struct block *b);
+void sl_profile_add(struct sl_match *m, struct block *b, int64_t from, int64_t to,
+                    const uint64_t *bits);
+/* Bits of a span that is gone, or has them no longer. */
+void sl_profile_drop(struct sl_match *m, struct block *b, int64_t from, int64_t to,
+                     const uint64_t *bits);
+/* Adds all that is taken at some moment of a window. */
+void sl_profile_or(const struct sl_match *m, const struct block *b, int64_t from, int64_t to,
+                   uint64_t *x, uint64_t *s);
+/* How many moments are not after t. */
+uint32_t sl_profile_find(const struct profile *p, int64_t t);
+void sl_profiles_free(struct sl_match *m);
 
 /* ---- window.c: what is busy when ---- */
 enum when { WHEN_PRESENT, WHEN_FUTURE, WHEN_EMPTY };
@@ -257,6 +288,15 @@ struct wants {
     uint32_t first, n;
     uint32_t slot; /* the first slot among them that may take shape, or REQ_NONE */
 };
+/* A vertex with one slot of fixed counts in it: plain.c. */
+struct plain {
+    uint32_t n; /* types in the slot */
+    struct {
+        uint16_t type;
+        uint32_t per;
+    } of[TYPES_MAX];
+    uint32_t least; /* slots that a vertex must have */
+};
 struct walk {
     struct sl_match *m;
     const struct sl_request *r;
@@ -267,7 +307,9 @@ struct walk {
     int64_t *need;           /* by request and counted type: at least so much inside one */
     uint64_t top_types;      /* a bit per type that the top requests may begin with */
     bool use_fits;           /* nodes without a bit in m->fits fail */
-    uint32_t masked;         /* the block that x and s are of */
+    bool is_plain;           /* the one top request is */
+    struct plain plain;
+    uint32_t masked; /* the block that x and s are of */
     uint64_t x[BLOCK_WORDS], s[BLOCK_WORDS];
 };
 void sl_walk_init(struct walk *w, struct sl_match *m, const struct sl_request *r,
@@ -289,7 +331,22 @@ struct list *sl_walk_lists(struct walk *w, uint32_t n);
 struct group **sl_walk_order(struct walk *w, const struct list *l, bool top);
 void sl_list_push(struct list *l, struct group *g);
 void sl_chain_group(struct walk *w, struct chain *c, const struct group *g, int64_t amount);
+/* The claim of a block at the head of a chain, made if it is not there. */
+struct claim *sl_chain_claim(struct walk *w, struct chain *c, uint32_t block);
 void sl_chain_range(struct walk *w, struct chain *c, uint32_t from, uint32_t to, bool exclusive);
+
+/* ---- plain.c: slots of plain children, by masks alone ---- */
+/* Is a request for a vertex with one slot of fixed counts in it, and nothing else? */
+bool sl_plain_request(const struct walk *w, uint32_t req, struct plain *ret);
+/* How many slots the free ones below an inner vertex make, by masks of its block; NONE: some
+ * children are not plain. */
+uint32_t sl_plain_slots(const struct walk *w, uint32_t inner, const uint64_t *x, const uint64_t *s);
+/* Takes so many, by the masks of the walk. */
+void sl_plain_take(struct walk *w, uint32_t inner, uint32_t slots, struct chain *ret);
+
+/* ---- later.c ---- */
+/* The earliest time at which enough nodes would do; m->fits says which. */
+bool sl_later_nodes(struct walk *w, int64_t now, int64_t *ret_at);
 
 /* ---- slots.c ---- */
 /* The slots that take shape at a vertex, at most so many, into a list. 'of' is the list of requests

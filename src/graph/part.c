@@ -123,7 +123,7 @@ static bool claim_pick(struct walk *w, const struct sl_pick *p, bool last_of_way
             sl_window_free(m, &w->w, &m->pools.v[i]) < sl_plan_total(m->pools.v[i].plan))
             return false;
     if (p->exclusive || last_of_way)
-        sl_chain_range(w, c, x->pos, x->pos + 1, p->exclusive);
+        sl_chain_range(w, c, x->pos, p->exclusive ? x->end : x->pos + 1, p->exclusive);
     return true;
 }
 
@@ -136,10 +136,11 @@ int sl_match_update(struct sl_match *m, int64_t jobid, const struct sl_pick *v, 
     if (at < m->start || duration <= 0 || __builtin_add_overflow(at, duration, &to) || to > m->end)
         return sl_err_set(err, SL_EINVAL, "invalid time (%lld, %lld)", (long long)at,
                           (long long)duration);
-    struct walk w = {.m = m, .w = {WHEN_FUTURE, at, to}};
+    struct walk w = {.m = m, .w = {WHEN_PRESENT, at, to}};
     struct chain c = {0};
     struct sl_pick *sorted = sl_alloc((size_t)(n + 1) * sizeof(*sorted));
     int r = 0;
+    uint32_t covered = 0; /* positions before are below an exclusive one */
     sl_arena_clear(&m->scratch);
     if (n > 0)
         memcpy(sorted, v, n * sizeof(*v));
@@ -153,9 +154,11 @@ int sl_match_update(struct sl_match *m, int64_t jobid, const struct sl_pick *v, 
         else if (x->removed || sorted[i].needs < 1 || sorted[i].needs > x->size)
             r = sl_err_set(err, SL_EINVAL, "%.80s does not have %lld",
                            sl_vertex_name(m->g, sorted[i].v, name), (long long)sorted[i].needs);
-        else if (!claim_pick(&w, &sorted[i], last, &c))
+        else if (x->pos >= covered && !claim_pick(&w, &sorted[i], last, &c))
             r = sl_err_set(err, SL_EEXIST, "%.80s is in use",
                            sl_vertex_name(m->g, sorted[i].v, name));
+        if (sorted[i].exclusive && x->end > covered)
+            covered = x->end;
     }
     if (r >= 0 && !c.claims)
         r = sl_err_set(err, SL_EINVAL, "a job without resources");

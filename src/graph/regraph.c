@@ -66,6 +66,7 @@ void sl_holdings_put(struct sl_match *m, const struct holdings *h) {
 
 void sl_regraph_forget(struct sl_match *m) {
     sl_layout_free(m);
+    sl_profiles_free(m);
     sl_vec_free(&m->spans);
     sl_vec_free(&m->words);
     sl_vec_free(&m->shares);
@@ -79,6 +80,7 @@ void sl_regraph_forget(struct sl_match *m) {
     memset(m->free_words, 0, sizeof(m->free_words));
     sl_freep(&m->allowed);
     sl_freep(&m->allowed_key);
+    sl_freep(&m->allowed_ranks);
 }
 
 int sl_regraph_layout(struct sl_match *m, struct sl_err *err) {

@@ -34,8 +34,10 @@ static bool usable(struct walk *w, uint32_t pos) {
     const struct spot *s = &w->m->spots[pos];
     if (s->constrained && w->allowed && !bit(w->allowed, pos))
         return false;
-    if (w->w.when == WHEN_EMPTY)
+    if (w->w.when == WHEN_EMPTY) {
+        mask(w, s->block);
         return true;
+    }
     if (s->down || (w->use_fits && s->is_node && !bit(w->m->fits, s->block)))
         return false;
     mask(w, s->block);
@@ -99,18 +101,23 @@ static struct claim *new_claim(struct walk *w, uint32_t block, uint32_t n_words)
     return c;
 }
 
+struct claim *sl_chain_claim(struct walk *w, struct chain *c, uint32_t block) {
+    struct claim *k = c->claims;
+    if (!k || k->amount || k->block != block) {
+        k = new_claim(w, block, block_words(&w->m->blocks.v[block]));
+        k->next = c->claims;
+        c->claims = k;
+    }
+    return k;
+}
+
 void sl_chain_range(struct walk *w, struct chain *c, uint32_t from, uint32_t to, bool exclusive) {
     const struct sl_match *m = w->m;
     for (uint32_t p = from; p < to;) {
         uint32_t i = m->spots[p].block;
         const struct block *b = &m->blocks.v[i];
         uint32_t n = block_words(b), end = b->pos + b->n < to ? b->pos + b->n : to;
-        struct claim *k = c->claims;
-        if (!k || k->amount || k->block != i) {
-            k = new_claim(w, i, n);
-            k->next = c->claims;
-            c->claims = k;
-        }
+        struct claim *k = sl_chain_claim(w, c, i);
         for (; p < end; p++)
             k->bits[(exclusive ? 0 : n) + (p - b->pos) / 64] |= UINT64_C(1) << (p - b->pos) % 64;
     }
@@ -300,7 +307,7 @@ static void explore_early(struct walk *w, uint32_t inner, const struct wants *t,
             }
             pos = keys[k - (next - n_keys)].id;
         } else {
-            pos = m->kids_by_uniq[in->by_uniq + k];
+            pos = m->kids_by_uniq[in->kids + k];
         }
         uint32_t own = wanted(w, t, m->spots[pos].type);
         if (own == NONE ? !(pristine ? worth_passing(w, pos) : t->slot != REQ_NONE)
@@ -362,9 +369,30 @@ static bool has_room(const struct walk *w, uint32_t inner, uint32_t req) {
     return true;
 }
 
+/* Children come by weight: if the first has not enough for the one top request, none has. */
+static bool all_too_light(const struct walk *w, uint32_t inner) {
+    const struct sl_match *m = w->m;
+    const struct inner *in = &m->inners.v[inner];
+    uint16_t type = w->types[w->variant->top];
+    if (!m->policy.stop_early || w->w.when != WHEN_PRESENT || w->variant->n_top != 1 ||
+        in->kids_weigh == TYPES_MAX || in->n_runs != 1 || m->runs.v[in->runs].type != type)
+        return false;
+    const struct sl_ordkey *first = sl_ordset_first(&m->heavy[inner]);
+    return first && -first->at < w->need[(size_t)w->variant->top * m->n_counted + in->kids_weigh];
+}
+
 /* Everything that is wanted inside. */
 static bool inside(struct walk *w, uint32_t inner, const struct req *r, bool exclusive,
                    struct chain *ret) {
+    if (w->is_plain && r == &w->r->reqs.v[w->variant->top]) {
+        uint32_t slots = sl_plain_slots(w, inner, w->x, w->s);
+        if (slots != NONE) {
+            slots = sl_count_take(&w->r->reqs.v[r->slot].count, slots);
+            if (slots > 0)
+                sl_plain_take(w, inner, slots, ret);
+            return slots > 0;
+        }
+    }
     struct wants all = {r->with, r->n_with, r->slot};
     bool shape = sl_walk_shape(w, &all, r->slot, inner);
     struct list *lists = sl_walk_lists(w, r->n_with);
@@ -414,7 +442,7 @@ static bool visit(struct walk *w, uint32_t pos, const struct wants *t, bool pris
         exclusive = exclusive || whole;
         if (shape)
             sl_slots_make(w, s->inner, t, t->slot, UINT32_MAX, &lists[t->slot - t->first]);
-        else
+        else if (!all_too_light(w, s->inner))
             sl_walk_explore(w, s->inner, t, true, exclusive, lists, 1, false);
         return true;
     }
@@ -503,6 +531,7 @@ void sl_walk_init(struct walk *w, struct sl_match *m, const struct sl_request *r
             if (w->types[q->with + k] != UINT16_MAX)
                 w->top_types |= type_bit(w->types[q->with + k]);
     }
+    w->is_plain = v->n_top == 1 && sl_plain_request(w, v->top, &w->plain);
 }
 
 void sl_walk_at(struct walk *w, const struct window *win) {

@@ -20,17 +20,8 @@ void sl_window_masks(const struct sl_match *m, const struct window *w, const str
         memset(x, 0, n * sizeof(*x));
         memset(s, 0, n * sizeof(*s));
     }
-    if (w->when == WHEN_EMPTY)
-        return;
-    for (uint32_t i = b->spans; i; i = m->spans.v[i].next) {
-        const struct span *p = &m->spans.v[i];
-        if ((p->allocated && w->when == WHEN_PRESENT) || !meets(w, p->from, p->to))
-            continue;
-        for (uint32_t k = 0; k < n; k++) {
-            x[k] |= m->words.v[p->bits + k];
-            s[k] |= m->words.v[p->bits + n + k];
-        }
-    }
+    if (w->when != WHEN_EMPTY)
+        sl_profile_or(m, b, w->from, w->to, x, s);
 }
 
 struct pool *sl_pool_at(const struct sl_match *m, uint32_t pos) {

@@ -111,13 +111,33 @@ static int64_t id_of(const struct cook *c, const struct sl_grug_edge *e, uint64_
     return e->id_start + (int64_t)j * e->scale * e->id_stride + i * e->id_stride;
 }
 
+/* One target of a source. The first of its kind shows the others how; it has no name of its own. */
+static int make(struct cook *c, const struct sl_grug_edge *e, sl_vtx from, int64_t id, bool in_tree,
+                bool ranked, sl_vtx *model, sl_vtx *ret) {
+    const struct sl_grug_node *n = &c->x->nodes.v[e->to];
+    int r;
+
+    if (in_tree && *model != SL_VTX_NONE)
+        return located(
+            c, e->line,
+            sl_graph_add_like(c->g, *model, id, ranked ? c->next_rank++ : -1, from, ret, c->err));
+    r = add(c, n, id, ret);
+    if (r >= 0)
+        r = located(c, e->line, sl_graph_link(c->g, e->subsystem, from, *ret, c->err));
+    if (r >= 0 && !in_tree)
+        set_path(c, n->subsystem, from, *ret);
+    *model = *ret;
+    return r;
+}
+
 static int multiply(struct cook *c, const struct sl_grug_edge *e) {
     const struct sl_grug_node *n = &c->x->nodes.v[e->to];
     const vertices *from = &c->made[e->from];
     vertices *to = &c->made[e->to];
-    bool keep = sl_type_allowed(c->t->allow, n->type);
+    bool keep = sl_type_allowed(c->t->allow, n->type), ranked = strcmp(n->type, "node") == 0;
     bool in_tree = is_containment(e->subsystem) && is_containment(n->subsystem);
     uint64_t total = (uint64_t)from->n * (uint64_t)e->scale;
+    sl_vtx model = SL_VTX_NONE;
     int r = room(c, e->line, total);
 
     if (r < 0)
@@ -127,16 +147,10 @@ static int multiply(struct cook *c, const struct sl_grug_edge *e) {
     for (uint32_t j = 0; j < from->n; j++)
         for (int64_t i = 0; i < e->scale; i++) {
             sl_vtx v = from->v[j];
-            if (keep) {
-                r = add(c, n, id_of(c, e, j, i), &v);
-                if (r >= 0)
-                    r = located(c, e->line,
-                                sl_graph_link(c->g, e->subsystem, from->v[j], v, c->err));
-                if (r < 0)
-                    return r;
-                if (!in_tree)
-                    set_path(c, n->subsystem, from->v[j], v);
-            }
+            if (keep)
+                r = make(c, e, v, id_of(c, e, j, i), in_tree, ranked, &model, &v);
+            if (r < 0)
+                return r;
             *sl_vec_push(to) = v;
         }
     return 0;

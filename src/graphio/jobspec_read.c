@@ -406,8 +406,6 @@ static int jobspec(struct reader *r, const struct sl_doc *d, struct sl_jobspec *
         return sl_err_set(r->rd.err, SL_EINVAL, "%s:1: expected one jobspec, got %u documents",
                           d->file, d->n);
     const struct sl_node *top = &d->roots[0];
-    if (top->kind == SL_NODE_NULL)
-        sl_read_fail(&r->rd, top->line, "expected a jobspec (a map), got null");
     sl_fields_open(&f, &r->rd, top, "a jobspec");
     const struct sl_node *version = sl_field_need(&f, "version"),
                          *res = sl_field_need(&f, "resources"), *tsk = sl_field_need(&f, "tasks"),

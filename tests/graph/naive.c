@@ -512,14 +512,23 @@ int naive_update(struct naive *n, int64_t jobid, const struct sl_pick *v, uint32
 /* ---- the graph changes ---- */
 
 int naive_shrink(struct naive *n, const sl_vtx *v, uint32_t n_v) {
+    struct sl_graph *g = sl_graph_clone(n->g);
+    int r;
+    for (uint32_t i = 0; i < n_v; i++)
+        sl_graph_remove(g, v[i]);
+    r = sl_graph_seal(g, NULL);
+    if (r < 0) {
+        sl_graph_free(g);
+        return r;
+    }
     for (uint32_t i = n->jobs.n; i-- > 0;) {
         int64_t jobid = n->jobs.v[i].info.id;
         if (!take_from(n, jobid, v, n_v))
             drop_job(n, jobid);
     }
-    for (uint32_t i = 0; i < n_v; i++)
-        sl_graph_remove(n->g, v[i]);
-    return sl_graph_seal(n->g, NULL);
+    sl_graph_free(n->g);
+    n->g = g;
+    return 0;
 }
 
 struct sl_graph *naive_grow(struct naive *n) {

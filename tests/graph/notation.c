@@ -71,6 +71,50 @@ void draft_done(struct draft *d) {
     sl_arena_done(&d->mem);
 }
 
+static bool has_edges(const struct draft *d, uint32_t v, const bool *keep) {
+    for (uint32_t i = 0; i < d->edges.n; i++) {
+        const struct draft_edge *e = &d->edges.v[i];
+        if ((e->from == v || e->to == v) && keep[e->from] && keep[e->to])
+            return true;
+    }
+    return false;
+}
+
+void draft_copy(struct draft *to, const struct draft *from, const bool *keep) {
+    uint32_t n = from->v.n, *number = sl_alloc0(n + 1, sizeof(*number));
+    bool *stays = sl_alloc0(n + 1, sizeof(*stays)), again = true;
+    draft_init(to);
+    memcpy(stays, keep, n * sizeof(*stays));
+    for (uint32_t v = 0; v < n; v++)
+        if (from->v.v[v].parent != SL_VTX_NONE && !stays[from->v.v[v].parent])
+            stays[v] = false;
+    while (again) {
+        again = false;
+        for (uint32_t v = 1; v < n; v++)
+            if (stays[v] && from->v.v[v].parent == SL_VTX_NONE && !has_edges(from, v, stays)) {
+                stays[v] = false;
+                again = true;
+            }
+    }
+    for (uint32_t v = 0; v < n; v++) {
+        struct draft_vertex x = from->v.v[v];
+        number[v] = to->v.n;
+        if (!stays[v])
+            continue;
+        if (x.parent != SL_VTX_NONE)
+            x.parent = number[x.parent];
+        *sl_vec_push(&to->v) = x;
+    }
+    for (uint32_t i = 0; i < from->edges.n; i++) {
+        struct draft_edge e = from->edges.v[i];
+        if (stays[e.from] && stays[e.to])
+            *sl_vec_push(&to->edges) =
+                (struct draft_edge){e.subsystem, number[e.from], number[e.to]};
+    }
+    free(number);
+    free(stays);
+}
+
 struct draft_vertex *draft_add(struct draft *d, uint32_t parent, const char *type, int64_t id) {
     sl_assert(d->v.n < DRAFT_MAX);
     struct draft_vertex *v = sl_vec_push(&d->v);

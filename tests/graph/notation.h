@@ -45,6 +45,9 @@ struct draft {
 
 void draft_init(struct draft *d);
 void draft_done(struct draft *d);
+/* Of the vertices that are to be kept, as far as they still hang on something. The copy borrows the
+ * texts. */
+void draft_copy(struct draft *to, const struct draft *from, const bool *keep);
 struct draft_vertex *draft_add(struct draft *d, uint32_t parent, const char *type, int64_t id);
 void draft_prop(struct draft *d, struct draft_vertex *v, const char *key, const char *value);
 void draft_read(struct draft *d, uint32_t parent, const char **text);

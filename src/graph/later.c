@@ -1,0 +1,218 @@
+/*
+ * When will there be enough nodes? Each node tells stretches of time in which it would do as a
+ * start, one after the other and only as far as they are asked for, from the profile of its block.
+ * Two heaps of nodes, by where the next stretch begins and by where the present one ends, give the
+ * first moment at which enough nodes are in a stretch.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bits.h"
+#include "graph/match_int.h"
+
+struct asked {
+    uint32_t pos;
+    int64_t from, to; /* the stretch */
+};
+
+struct heap {
+    const struct asked *nodes;
+    uint32_t *v, n;
+    bool by_end;
+};
+
+static int64_t key(const struct heap *h, uint32_t node) {
+    return h->by_end ? h->nodes[node].to : h->nodes[node].from;
+}
+
+static void sift(struct heap *h, uint32_t i) {
+    for (uint32_t next; (next = 2 * i + 1) < h->n; i = next) {
+        next += next + 1 < h->n && key(h, h->v[next + 1]) < key(h, h->v[next]);
+        if (key(h, h->v[i]) <= key(h, h->v[next]))
+            return;
+        uint32_t other = h->v[i];
+        h->v[i] = h->v[next];
+        h->v[next] = other;
+    }
+}
+
+static void push(struct heap *h, uint32_t node) {
+    uint32_t i = h->n++;
+    h->v[i] = node;
+    for (; i > 0 && key(h, h->v[i]) < key(h, h->v[(i - 1) / 2]); i = (i - 1) / 2) {
+        uint32_t other = h->v[i];
+        h->v[i] = h->v[(i - 1) / 2];
+        h->v[(i - 1) / 2] = other;
+    }
+}
+
+static uint32_t pop(struct heap *h) {
+    uint32_t node = h->v[0];
+    h->v[0] = h->v[--h->n];
+    sift(h, 0);
+    return node;
+}
+
+/* ---- a node ---- */
+
+/* Would it do if these were taken? */
+static bool would_do(struct walk *w, uint32_t pos, const uint64_t *x, const uint64_t *s) {
+    const struct sl_match *m = w->m;
+    uint32_t block = m->spots[pos].block, inner = m->spots[pos].inner;
+    uint32_t n = block_words(&m->blocks.v[block]);
+    const struct req *r = &w->r->reqs.v[w->variant->top];
+    if (w->is_plain && inner != NONE) {
+        bool whole = r->exclusive == SL_TRUE || m->policy.node_exclusive, taken = false;
+        for (uint32_t k = 0; k < n && whole; k++)
+            taken = taken || x[k] || s[k];
+        if (taken || x[0] & 1)
+            return false;
+        uint32_t slots = sl_plain_slots(w, inner, x, s);
+        if (slots != NONE)
+            return sl_count_take(&w->r->reqs.v[r->slot].count, slots) > 0;
+    }
+    struct list found = {0};
+    memcpy(w->x, x, n * sizeof(*x));
+    memcpy(w->s, s, n * sizeof(*s));
+    w->masked = block;
+    sl_arena_clear(&w->m->scratch);
+    return sl_walk_one(w, pos, &found);
+}
+
+struct masks {
+    uint64_t x[BLOCK_WORDS], s[BLOCK_WORDS];
+};
+
+static void add(struct masks *k, const struct profile *p, uint32_t i, uint32_t n) {
+    const uint64_t *v = &p->bits[(size_t)i * 2 * n];
+    for (uint32_t w = 0; w < n; w++) {
+        k->x[w] |= v[w];
+        k->s[w] |= v[n + w];
+    }
+}
+
+static void clear(struct masks *k, uint32_t n) {
+    memset(k->x, 0, n * sizeof(*k->x));
+    memset(k->s, 0, n * sizeof(*k->s));
+}
+
+/* Where the window of a start at t ends. */
+static int64_t end_of_window(const struct walk *w, int64_t t) {
+    int64_t d = w->r->duration, to;
+    return d == 0 || __builtin_add_overflow(t, d, &to) || to > w->m->end ? w->m->end : to;
+}
+
+/* Segments that a window from t meets: from the one that holds t on. */
+static uint32_t first_segment(const struct profile *p, int64_t t) {
+    uint32_t i = sl_profile_find(p, t);
+    return i - (i > 0);
+}
+
+/* How long starts may go on after a good one at t whose window ends before segment j. */
+static int64_t last_start(struct walk *w, const struct asked *a, const struct profile *p,
+                          uint32_t n, uint32_t j) {
+    struct masks k;
+    int64_t d = w->r->duration;
+    if (d == 0)
+        return SL_PLAN_NEVER;
+    for (; j < p->n && p->at[j] < w->m->end; j++) {
+        int64_t t = p->at[j] - d + 1; /* the first start that meets segment j */
+        clear(&k, n);
+        for (uint32_t i = first_segment(p, t); i <= j; i++)
+            add(&k, p, i, n);
+        if (!would_do(w, a->pos, k.x, k.s))
+            return t;
+    }
+    return SL_PLAN_NEVER;
+}
+
+/* The next stretch at or after a time; false if there is none. */
+static bool next_stretch(struct walk *w, struct asked *a, int64_t t) {
+    struct sl_match *m = w->m;
+    struct block *b = &m->blocks.v[m->spots[a->pos].block];
+    const struct profile none = {0}, *p = b->profile ? &m->profiles.v[b->profile] : &none;
+    uint32_t n = block_words(b);
+    struct masks k;
+    while (t < m->end) {
+        int64_t to = end_of_window(w, t);
+        uint32_t first = first_segment(p, t), j = first;
+        clear(&k, n);
+        for (; j < p->n && p->at[j] < to; j++)
+            add(&k, p, j, n);
+        if (would_do(w, a->pos, k.x, k.s)) {
+            a->from = t;
+            a->to = last_start(w, a, p, n, j);
+            return true;
+        }
+        /* From behind: the last segment that may not be in the window. */
+        clear(&k, n);
+        uint32_t bad = j;
+        do {
+            if (bad == first)
+                break;
+            add(&k, p, --bad, n);
+        } while (would_do(w, a->pos, k.x, k.s));
+        if (bad + 1 >= p->n || would_do(w, a->pos, k.x, k.s))
+            return false; /* it would not do even if it were free */
+        t = p->at[bad + 1];
+    }
+    return false;
+}
+
+/* ---- all of them ---- */
+
+static bool is_candidate(const struct walk *w, uint32_t rank, uint32_t pos) {
+    return !w->m->spots[pos].down && (!w->allowed || sl_bits_get(w->m->allowed_ranks, rank));
+}
+
+bool sl_later_nodes(struct walk *w, int64_t now, int64_t *ret_at) {
+    struct sl_match *m = w->m;
+    const struct req *r = &w->r->reqs.v[w->variant->top];
+    int64_t least = r->count.set ? r->count.set[0] : r->count.min, have = 0;
+    uint32_t n = m->index.order.n, n_nodes = 0;
+    struct asked *nodes = sl_alloc((n + 1) * sizeof(*nodes));
+    struct heap waiting = {nodes, sl_alloc((n + 1) * sizeof(uint32_t)), 0, false};
+    struct heap within = {nodes, sl_alloc((n + 1) * sizeof(uint32_t)), 0, true};
+    struct window any = {WHEN_FUTURE, now, m->end};
+    bool found = false;
+    sl_walk_at(w, &any);
+    for (uint32_t i = 0; i < n; i++) {
+        nodes[n_nodes].pos = m->index.order.v[i];
+        if (is_candidate(w, i, nodes[n_nodes].pos) && next_stretch(w, &nodes[n_nodes], now + 1))
+            push(&waiting, n_nodes++);
+    }
+    for (int64_t at = sl_hold_first_end(m, now); at < m->end;) {
+        while (within.n > 0 && key(&within, within.v[0]) <= at) {
+            uint32_t i = pop(&within);
+            have -= vertex_at(m, nodes[i].pos)->size;
+            if (next_stretch(w, &nodes[i], nodes[i].to))
+                push(&waiting, i);
+        }
+        while (waiting.n > 0 && key(&waiting, waiting.v[0]) <= at) {
+            uint32_t i = pop(&waiting);
+            if (nodes[i].to > at) {
+                push(&within, i);
+                have += vertex_at(m, nodes[i].pos)->size;
+            } else if (next_stretch(w, &nodes[i], nodes[i].to)) {
+                push(&waiting, i);
+            }
+        }
+        found = have >= least;
+        if (found) {
+            *ret_at = at;
+            break;
+        }
+        if (waiting.n == 0)
+            break;
+        /* Nothing gets better before the next stretch begins. */
+        int64_t next = key(&waiting, waiting.v[0]);
+        at = sl_hold_next_end(m, next - 1 > at ? next - 1 : at);
+    }
+    memset(m->fits, 0, ((size_t)m->blocks.n / 64 + 1) * sizeof(*m->fits));
+    for (uint32_t i = 0; i < within.n && found; i++)
+        sl_bits_set(m->fits, m->spots[nodes[within.v[i]].pos].block);
+    sl_freep(&nodes);
+    sl_freep(&waiting.v);
+    sl_freep(&within.v);
+    return found;
+}

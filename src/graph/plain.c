@@ -1,0 +1,93 @@
+/*
+ * The request that nearly everybody makes: a vertex (a node) with a slot of so many cores and gpus.
+ * Where these are plain children of it, which of them a job gets is found by masks alone.
+ */
+#include "base/bits.h"
+#include "graph/match_int.h"
+
+static bool is_fixed(const struct req *q) {
+    return q->count.set ? q->count.n_set == 1 : q->count.min == q->most;
+}
+
+bool sl_plain_request(const struct walk *w, uint32_t req, struct plain *ret) {
+    const struct req *r = &w->r->reqs.v[req];
+    if (r->kind != SL_REQ_RESOURCE || r->n_with != 1 || r->slot != r->with)
+        return false;
+    const struct req *slot = &w->r->reqs.v[r->slot];
+    if (slot->kind != SL_REQ_SLOT || slot->n_with > TYPES_MAX)
+        return false;
+    ret->n = slot->n_with;
+    ret->least = slot->count.set ? slot->count.set[0] : slot->count.min;
+    for (uint32_t i = 0; i < slot->n_with; i++) {
+        const struct req *q = &w->r->reqs.v[slot->with + i];
+        if (q->n_with > 0 || !is_fixed(q) || w->types[slot->with + i] == UINT16_MAX)
+            return false;
+        ret->of[i].type = w->types[slot->with + i];
+        ret->of[i].per = q->most;
+    }
+    return true;
+}
+
+static const struct run *run_of(const struct sl_match *m, const struct inner *in, uint16_t type) {
+    for (uint32_t i = 0; i < in->n_runs; i++)
+        if (m->runs.v[in->runs + i].type == type)
+            return &m->runs.v[in->runs + i];
+    return NULL;
+}
+
+uint32_t sl_plain_slots(const struct walk *w, uint32_t inner, const uint64_t *x,
+                        const uint64_t *s) {
+    const struct sl_match *m = w->m;
+    const struct plain *p = &w->plain;
+    const struct inner *in = &m->inners.v[inner];
+    const struct block *b = &m->blocks.v[m->spots[in->pos].block];
+    uint32_t n = block_words(b), slots = UINT32_MAX;
+    if (b->n == 1 || (in->some_down && w->w.when != WHEN_EMPTY))
+        return NONE;
+    for (uint32_t i = 0; i < p->n; i++) {
+        const struct run *run = run_of(m, in, p->of[i].type);
+        if (!run || run->way == 0)
+            return NONE;
+        uint32_t count = 0;
+        for (uint32_t k = 0; k < n; k++)
+            count += sl_bits_count(m->masks.v[run->mask + k] & ~(x[k] | s[k]));
+        if (count / p->of[i].per < slots)
+            slots = count / p->of[i].per;
+    }
+    return slots;
+}
+
+/* The first or last so many bits. */
+static void take_bits(const uint64_t *have, uint32_t n, uint32_t count, int way, uint64_t *ret) {
+    for (uint32_t i = 0; i < n && count > 0; i++) {
+        uint32_t w = way > 0 ? i : n - 1 - i, in_word = sl_bits_count(have[w]);
+        uint64_t left = have[w];
+        if (in_word <= count) {
+            ret[w] |= left;
+            count -= in_word;
+            continue;
+        }
+        for (; count > 0; count--) {
+            uint64_t bit =
+                way > 0 ? left & -left : UINT64_C(1) << (63 - (uint32_t)__builtin_clzll(left));
+            ret[w] |= bit;
+            left &= ~bit;
+        }
+    }
+}
+
+void sl_plain_take(struct walk *w, uint32_t inner, uint32_t slots, struct chain *ret) {
+    const struct sl_match *m = w->m;
+    const struct plain *p = &w->plain;
+    const struct inner *in = &m->inners.v[inner];
+    uint32_t block = m->spots[in->pos].block, n = block_words(&m->blocks.v[block]);
+    uint64_t have[BLOCK_WORDS];
+    struct claim *c = sl_chain_claim(w, ret, block);
+    for (uint32_t i = 0; i < p->n; i++) {
+        const struct run *run = run_of(m, in, p->of[i].type);
+        for (uint32_t k = 0; k < n; k++)
+            have[k] = m->masks.v[run->mask + k] & ~(w->x[k] | w->s[k]);
+        take_bits(have, n, slots * p->of[i].per, run->way, c->bits);
+    }
+    ret->n_slots += slots;
+}
