@@ -16,11 +16,20 @@ void ring_init(struct resource *res, uint64_t floor) {
     TAILQ_INIT(&res->watches);
 }
 
-static void drop_first(struct sl_store *st, struct ring *r) {
+static uint64_t row_of(const struct sl_object *o) {
+    return ((const struct object *)o)->row;
+}
+
+void ring_drop(struct sl_store *st, struct resource *res) {
+    struct ring *r = &res->ring;
     struct sl_store_event ev = *ring_at(r, r->first++);
 
     r->floor = ev.now->version;
     r->bytes -= ev.now->len;
+    if (st->file && ev.was)
+        rows_add(&res->rows, row_of(ev.was));
+    if (st->file && ev.what == SL_DELETED) /* the end of an object last: see rows.c */
+        rows_add(&res->rows, row_of(ev.now));
     sl_object_unref(st, ev.now);
     if (ev.was)
         sl_object_unref(st, ev.was);
@@ -28,7 +37,7 @@ static void drop_first(struct sl_store *st, struct ring *r) {
 
 void ring_done(struct sl_store *st, struct resource *res) {
     while (res->ring.first < res->ring.end)
-        drop_first(st, &res->ring);
+        ring_drop(st, res);
     sl_freep(&res->ring.v);
     res->ring.cap = 0;
 }
@@ -82,9 +91,9 @@ static void tell_resource(struct sl_store *st, struct resource *res) {
         TAILQ_INSERT_TAIL(&res->watches, w, entry);
         tell_one(st, w);
     }
-    while (r->end - r->first > SL_STORE_PAST ||
+    while (r->end - r->first > st->spec.past ||
            (r->bytes > SL_STORE_PAST_BYTES && r->first < r->end))
-        drop_first(st, r);
+        ring_drop(st, res);
 }
 
 /* Events are added only between calls of this, so each resource comes to its end. */
@@ -144,9 +153,12 @@ void sl_store_unwatch(struct sl_store *st, struct sl_store_watch *w) {
     sl_freep(&w);
 }
 
-void watch_drop_all(struct resource *res) {
+void watch_drop_all(struct sl_store *st, struct resource *res) {
     struct sl_store_watch *w;
 
+    if (res->stirred)
+        TAILQ_REMOVE(&st->stirred, res, entry);
+    res->stirred = false;
     while ((w = TAILQ_FIRST(&res->watches))) {
         TAILQ_REMOVE(&res->watches, w, entry);
         sl_freep(&w);
