@@ -129,6 +129,11 @@ struct sl_store_watch;
 typedef void (*sl_store_event_fn)(void *ctx, const struct sl_store_event *ev);
 int sl_store_watch(struct sl_store *st, uint32_t resource, uint64_t version, sl_store_event_fn fn,
                    void *ctx, struct sl_store_watch **ret) _must_check_;
+/* The same for one object, or for all of a namespace (name ""). What happens to others costs it
+ * nothing, however many there are. */
+int sl_store_watch_in(struct sl_store *st, uint32_t resource, uint64_t version, const char *ns,
+                      const char *name, sl_store_event_fn fn, void *ctx,
+                      struct sl_store_watch **ret) _must_check_;
 void sl_store_unwatch(struct sl_store *st, struct sl_store_watch *w);
 /* All events up to this version have been told to watchers of all resources: for bookmarks. */
 uint64_t sl_store_told(const struct sl_store *st);

@@ -62,10 +62,21 @@ struct ring {
 struct sl_store_watch {
     TAILQ_ENTRY(sl_store_watch) entry;
     struct resource *res;
-    uint64_t next;  /* event, by number */
+    uint64_t next;  /* event, by number: those before it are told, or none of its business */
     uint64_t after; /* version; what is not newer is not told */
     sl_store_event_fn fn;
     void *ctx;
+    char *ns, *name; /* of what it is about; NULL: all */
+    uint64_t hash;   /* of these */
+    bool placed;     /* it stands in 'places' */
+};
+TAILQ_HEAD(watch_list, sl_store_watch);
+
+/* Those who watch one object or one namespace, and have heard all that was before. */
+struct places {
+    struct watch_list *v; /* cap of them, a power of two */
+    uint32_t cap, n;
+    uint64_t next; /* event, by number */
 };
 
 /* ---- rows.c: where in the file the next text of a resource goes ---- */
@@ -97,8 +108,9 @@ struct resource {
     struct rows rows;
     struct order order;
     struct ring ring;
-    /* Those who are behind stand before those who are not. */
-    TAILQ_HEAD(, sl_store_watch) watches;
+    /* Those who are behind, or wait for their place, stand before those who are not. */
+    struct watch_list watches;
+    struct places places;
     bool stirred; /* somebody is behind */
     TAILQ_ENTRY(resource) entry;
 };
@@ -220,7 +232,8 @@ struct sl_store {
     struct batch waiting, flying;
     TAILQ_HEAD(waiters, waiter) waiters; /* by version */
     TAILQ_HEAD(, resource) stirred;
-    struct sl_store_watch *telling; /* who is being told; NULL: it has gone meanwhile */
+    struct sl_store_watch *telling;   /* who is being told; NULL: it has gone meanwhile */
+    struct sl_store_watch *told_next; /* who stands behind it in its place */
 };
 
 #endif

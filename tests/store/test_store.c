@@ -23,6 +23,7 @@ struct listener {
     struct world *w;
     struct sl_store_watch *watch; /* NULL: none */
     uint32_t res;
+    uint32_t scope, key; /* of what it is about: all, the namespace of the key, the key */
     uint64_t from, last;
     uint64_t state[KEYS]; /* version of what is there; 0: nothing */
 };
@@ -108,10 +109,16 @@ static void check_walk(struct world *w) {
     }
 }
 
+/* key_names gives one of three namespaces. */
+static bool in_scope(const struct listener *l, uint32_t key) {
+    return l->scope == 0 || (l->scope == 1 ? key % 3 == l->key % 3 : key == l->key);
+}
+
 static void on_event(void *ctx, const struct sl_store_event *ev) {
     struct listener *l = ctx;
     uint32_t key = key_of(ev->now);
 
+    assert_true(in_scope(l, key));
     check_text(ev->now);
     assert_true(ev->now->version > l->last);
     assert_int_equal(ev->now->resource, l->res);
@@ -121,9 +128,13 @@ static void on_event(void *ctx, const struct sl_store_event *ev) {
                                : model_at(l->w, l->res, key, ev->now->version) == 0 ? SL_DELETED
                                                                                     : SL_MODIFIED);
     l->state[key] = ev->what == SL_DELETED ? 0 : ev->now->version;
-    if (sl_prng_one_in(&l->w->p, 300)) {
-        sl_store_unwatch(l->w->fx.st, l->watch);
-        l->watch = NULL;
+    /* Now and then it, or another, ends. */
+    if (sl_prng_one_in(&l->w->p, 100)) {
+        struct listener *who =
+            sl_prng_one_in(&l->w->p, 2) ? l : &l->w->l[sl_prng_below(&l->w->p, WATCHES)];
+        if (who->watch)
+            sl_store_unwatch(l->w->fx.st, who->watch);
+        who->watch = NULL;
     }
 }
 
@@ -142,13 +153,20 @@ static void begin_watch(struct world *w) {
 
     if (l->watch)
         sl_store_unwatch(w->fx.st, l->watch);
-    *l = (struct listener){.w = w, .res = (uint32_t)sl_prng_below(&w->p, FX_RESOURCES)};
+    *l = (struct listener){.w = w,
+                           .res = (uint32_t)sl_prng_below(&w->p, FX_RESOURCES),
+                           .scope = (uint32_t)sl_prng_below(&w->p, 3),
+                           .key = (uint32_t)sl_prng_below(&w->p, KEYS)};
+    char ns[16], name[16];
+    key_names(l->key, ns, name);
     uint64_t from =
         sl_prng_one_in(&w->p, 2) ? now : (uint64_t)sl_prng_range(&w->p, 1, (int64_t)now);
     l->from = l->last = from;
     for (uint32_t k = 0; k < KEYS; k++)
         l->state[k] = model_at(w, l->res, k, from);
-    int r = sl_store_watch(w->fx.st, l->res, from, on_event, l, &l->watch);
+    int r = l->scope == 0 ? sl_store_watch(w->fx.st, l->res, from, on_event, l, &l->watch)
+                          : sl_store_watch_in(w->fx.st, l->res, from, ns, l->scope == 1 ? "" : name,
+                                              on_event, l, &l->watch);
     if (r < 0) { /* only if it must be */
         assert_int_equal(r, SL_ESTALE);
         assert_true(changes_since(w, l->res, from) > w->fx.past);
@@ -194,7 +212,8 @@ static void check_watches(struct world *w) {
     assert_int_equal(sl_store_told(w->fx.st), sl_store_version(w->fx.st));
     for (uint32_t i = 0; i < WATCHES; i++)
         for (uint32_t k = 0; k < KEYS && w->l[i].watch; k++)
-            assert_int_equal(w->l[i].state[k], model_at(w, w->l[i].res, k, UINT64_MAX));
+            if (in_scope(&w->l[i], k))
+                assert_int_equal(w->l[i].state[k], model_at(w, w->l[i].res, k, UINT64_MAX));
 }
 
 static void restart(struct world *w) {
