@@ -38,9 +38,11 @@ static const char *const keys[] = {
     [KEY_JOB_RESERVED] = "jobid-reserved",
 };
 
+enum step_kind { STEP_TEST, STEP_AND, STEP_OR };
+
 /* A step of the work: a predicate puts a truth on the stack, AND and OR take two and put one. */
 struct step {
-    enum { STEP_TEST, STEP_AND, STEP_OR } kind;
+    enum step_kind kind;
     enum key key;
     bool yes; /* of words that come in pairs: up, allocated, reserved, true */
     int64_t job;
@@ -289,7 +291,7 @@ static bool read_all(struct sl_find *f, const char *s) {
         }
         if (done) {
             if (l->some)
-                *sl_vec_push(&f->steps) = (struct step){.kind = l->join};
+                *sl_vec_push(&f->steps) = (struct step){.kind = (enum step_kind)l->join};
             l->some = true;
             l->named = false;
         }

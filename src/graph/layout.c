@@ -174,6 +174,11 @@ static void place_blocks(struct sl_match *m) {
  * plain: which of them are free is a matter of masks. */
 static void find_plain(struct sl_match *m, const struct inner *in, struct run *run) {
     const struct block *b = &m->blocks.v[m->spots[in->pos].block];
+    run->uniform = true;
+    for (uint32_t i = 0; i < run->n && run->uniform; i++)
+        run->uniform =
+            !m->spots[m->kids[run->at + i]].divisible &&
+            vertex_at(m, m->kids[run->at + i])->size == vertex_at(m, m->kids[run->at])->size;
     bool up = true, down = true, by_uniq_too = true;
     uint32_t n = block_words(b);
     if (b->n == 1)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "graph/match_int.h"
 
 /* The part of a block that lies in a range of positions, as bits. False if there is none. */
@@ -154,7 +155,7 @@ int sl_match_update(struct sl_match *m, int64_t jobid, const struct sl_pick *v, 
         if (i > 0 && sorted[i - 1].v == sorted[i].v)
             r = sl_err_set(err, SL_EINVAL, "%.80s is listed twice",
                            sl_vertex_name(m->g, sorted[i].v, name));
-        else if (x->removed || sorted[i].needs < 1 || (x->divisible && sorted[i].needs > x->size))
+        else if (x->removed || sorted[i].needs < 1 || sorted[i].needs > x->size)
             r = sl_err_set(err, SL_EINVAL, "%.80s does not have %lld",
                            sl_vertex_name(m->g, sorted[i].v, name), (long long)sorted[i].needs);
         else if (x->pos >= covered && !claim_pick(&w, &sorted[i], last, &c))

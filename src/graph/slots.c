@@ -225,10 +225,22 @@ static void make_one(struct walk *w, uint32_t inner, const struct req *slot, uin
     push_slots(w, &s, &shape, n, ret);
 }
 
+/* Bundles of equal vertices have equally many, and the first ones are the best. */
+static bool first_are_best(const struct walk *w, uint32_t inner, const struct req *slot) {
+    const struct inner *in = &w->m->inners.v[inner];
+    for (uint32_t i = 0; i < slot->n_with; i++)
+        for (uint32_t k = in->runs; k < in->runs + in->n_runs; k++)
+            if (w->m->runs.v[k].type == w->types[slot->with + i] && !w->m->runs.v[k].uniform)
+                return false;
+    return true;
+}
+
 void sl_slots_make(struct walk *w, uint32_t inner, const struct wants *of, uint32_t slot,
-                   uint32_t most, struct list *ret) {
-    if (w->r->reqs.v[slot].kind == SL_REQ_SLOT) {
-        make_one(w, inner, &w->r->reqs.v[slot], most, ret);
+                   bool chosen, struct list *ret) {
+    const struct req *one = &w->r->reqs.v[slot];
+    uint32_t most = chosen && first_are_best(w, inner, one) ? one->most : UINT32_MAX;
+    if (one->kind == SL_REQ_SLOT) {
+        make_one(w, inner, one, most, ret);
         return;
     }
     struct shape shapes[ALTERNATIVES_MAX];

@@ -417,7 +417,7 @@ static bool inside(struct walk *w, uint32_t pos, const struct req *r, bool exclu
     if (shape) {
         struct list *slots = &lists[r->slot - r->with];
         *slots = (struct list){0};
-        sl_slots_make(w, inner, &all, r->slot, w->r->reqs.v[r->slot].most, slots);
+        sl_slots_make(w, inner, &all, r->slot, true, slots);
     }
     bool or_slot = false;
     for (uint32_t i = 0; i < r->n_with; i++) {
@@ -475,7 +475,7 @@ bool sl_walk_visit(struct walk *w, uint32_t pos, const struct wants *t, bool pri
             return false;
         exclusive = exclusive || whole;
         if (shape)
-            sl_slots_make(w, s->inner, t, t->slot, UINT32_MAX, &lists[t->slot - t->first]);
+            sl_slots_make(w, s->inner, t, t->slot, false, &lists[t->slot - t->first]);
         else if (!all_too_light(w, s->inner))
             sl_walk_explore(w, s->inner, t, true, exclusive, lists, 1, false);
         return true;

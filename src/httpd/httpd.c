@@ -32,7 +32,9 @@
 #include "httpd/listen.h"
 #include "log/log.h"
 
-#define HEADER_BYTES ((size_t)32 << 10) /* a connection's memory besides the body */
+/* A connection's memory besides the body. Above 32 KiB the library takes pages of its own for it,
+ * of which only those count that are touched. */
+#define HEADER_BYTES (((size_t)32 << 10) + 1)
 #define REQUEST_MS 30000
 #define IDLE_MS 120000
 #define SWEEP_MS 1000 /* how late a deadline may be noticed */

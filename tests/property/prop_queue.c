@@ -35,7 +35,7 @@ struct njob {
 struct nline {
     enum sl_queue_policy policy;
     uint32_t depth, reserve;
-    uint64_t had;
+    uint64_t had, least;
     uint64_t kept[MAX_JOBS];
     uint32_t n_kept, looked, reserved, keep;
     bool over;
@@ -114,7 +114,7 @@ static void naive_leave_turn(struct nline *l, uint32_t place) {
 static uint64_t naive_next(const struct nline *l) {
     uint64_t next = l->looked < l->n_kept ? l->kept[l->looked] : l->had + l->looked;
 
-    return l->looked > 0 && l->kept[l->looked - 1] >= next ? l->kept[l->looked - 1] + 1 : next;
+    return next > l->least ? next : l->least;
 }
 
 static void naive_try(struct world *w, uint32_t line) {
@@ -131,6 +131,7 @@ static void naive_try(struct world *w, uint32_t line) {
     enum sl_match_op op =
         l->reserved < l->reserve ? SL_MATCH_ALLOCATE_OR_RESERVE : SL_MATCH_ALLOCATE_SATISFIABLE;
     int r = sl_match_run(w->n, j->r, op, j->id, w->now, &v, &g, NULL);
+    l->least = turn + 1;
     if (r == 0 && v == SL_MATCHED && g.state == SL_JOB_ALLOCATED) {
         naive_decide(w, SL_DECIDED_START, j,
                      l->looked == 0 ? SL_SELECT_IMMEDIATE : SL_SELECT_BACKFILL);
@@ -140,6 +141,7 @@ static void naive_try(struct world *w, uint32_t line) {
     } else if (r < 0 || (v != SL_MATCHED && v != SL_BUSY)) {
         naive_decide(w, SL_DECIDED_REJECT, j, SL_SELECT_IMMEDIATE);
         j->life = GONE;
+        l->least = turn;
         naive_leave_turn(l, l->looked);
     } else {
         l->kept[l->looked++] = turn;
@@ -185,6 +187,7 @@ static void naive_turn(struct world *w) {
     for (uint32_t i = 0; i < w->n_lines; i++) {
         struct nline *l = &w->lines[i];
         l->looked = l->reserved = l->keep = 0;
+        l->least = 0;
         l->over = !naive_active(w, i);
         if (!l->over && l->had + SL_QUEUE_CREDIT < most)
             l->had = most - SL_QUEUE_CREDIT;
@@ -422,6 +425,13 @@ static void say(const char *who, const sl_decisions *d) {
     sl_buf_done(&b);
 }
 
+static uint64_t asked(const struct sl_match *m) {
+    struct sl_match_stats s;
+
+    sl_match_stats(m, &s);
+    return s.matches + s.failures;
+}
+
 static void turn(struct world *w) {
     sl_decisions d = {0};
 
@@ -434,6 +444,7 @@ static void turn(struct world *w) {
     }
     compare_decisions(w, &d);
     compare_jobs(w);
+    expect(w, asked(w->m) <= asked(w->n), "more was asked than the rule asks");
     sl_vec_free(&d);
 }
 
@@ -443,7 +454,7 @@ static void add_lines(struct world *w) {
         struct sl_queue_spec s = {
             .name = names[i],
             .policy = (enum sl_queue_policy)below(w, 4),
-            .depth = sl_prng_one_in(&w->rnd, 2) ? 0 : 1 + below(w, 6),
+            .depth = (uint32_t[]){0, 100, 1 + below(w, 6)}[below(w, 3)],
             .reserve = sl_prng_one_in(&w->rnd, 4) ? 0 : 1 + below(w, 4),
         };
         l->policy = s.policy;
@@ -471,7 +482,8 @@ static bool check(struct world *w, uint64_t seed, bool aloud, uint64_t *digest) 
     w->n = fx_match(w->n_nodes, w->n_cores, policy, NULL);
     w->q = sl_queues_new(w->m);
     add_lines(w);
-    uint32_t step = 0, load = 2 + below(w, 3), odd = 4 + below(w, 20);
+    uint32_t step = 0, load = 2 + below(w, sl_prng_one_in(&w->rnd, 10) ? 8 : 3),
+             odd = 4 + below(w, 20);
     for (; step < STEPS && !w->wrong; step++) {
         pass_time(w);
         ends(w);
