@@ -445,8 +445,7 @@ int naive_cancel_part(struct naive *n, int64_t jobid, const sl_vtx *v, uint32_t 
 static bool pick_is_good(const struct naive *n, const struct sl_pick *p) {
     if (p->v >= sl_graph_count(n->g) || vertex_of(n, p->v)->removed)
         return false;
-    return p->needs >= 1 && (!sl_vertex_prop(n->g, p->v, SL_GRAPH_DIVISIBLE) ||
-                             p->needs <= vertex_of(n, p->v)->size);
+    return p->needs >= 1 && p->needs <= vertex_of(n, p->v)->size;
 }
 
 static bool can_have(const struct question *q, sl_vtx v, const struct mark *m) {
