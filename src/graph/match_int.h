@@ -363,6 +363,8 @@ void sl_chain_range(struct walk *w, struct chain *c, uint32_t from, uint32_t to,
 /* ---- plain.c: slots of plain children, by masks alone ---- */
 /* Is a request for a vertex with one slot of fixed counts in it, and nothing else? */
 bool sl_plain_request(const struct walk *w, uint32_t req, struct plain *ret);
+/* The children of a type; NULL if there are none. */
+const struct run *sl_plain_run(const struct sl_match *m, uint32_t inner, uint16_t type);
 /* How many slots the free ones below an inner vertex make, by masks of its block; NONE: some
  * children are not plain. */
 uint32_t sl_plain_slots(const struct walk *w, uint32_t inner, const uint64_t *x, const uint64_t *s);

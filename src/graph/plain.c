@@ -28,7 +28,8 @@ bool sl_plain_request(const struct walk *w, uint32_t req, struct plain *ret) {
     return true;
 }
 
-static const struct run *run_of(const struct sl_match *m, const struct inner *in, uint16_t type) {
+const struct run *sl_plain_run(const struct sl_match *m, uint32_t inner, uint16_t type) {
+    const struct inner *in = &m->inners.v[inner];
     for (uint32_t i = 0; i < in->n_runs; i++)
         if (m->runs.v[in->runs + i].type == type)
             return &m->runs.v[in->runs + i];
@@ -45,7 +46,7 @@ uint32_t sl_plain_slots(const struct walk *w, uint32_t inner, const uint64_t *x,
     if (b->n == 1 || (in->some_down && w->w.when != WHEN_EMPTY))
         return NONE;
     for (uint32_t i = 0; i < p->n; i++) {
-        const struct run *run = run_of(m, in, p->of[i].type);
+        const struct run *run = sl_plain_run(m, inner, p->of[i].type);
         if (!run || run->way == 0)
             return NONE;
         uint32_t count = 0;
@@ -84,7 +85,7 @@ void sl_plain_take(struct walk *w, uint32_t inner, uint32_t slots, struct chain 
     uint64_t have[BLOCK_WORDS];
     struct claim *c = sl_chain_claim(w, ret, block);
     for (uint32_t i = 0; i < p->n; i++) {
-        const struct run *run = run_of(m, in, p->of[i].type);
+        const struct run *run = sl_plain_run(m, inner, p->of[i].type);
         for (uint32_t k = 0; k < n; k++)
             have[k] = m->masks.v[run->mask + k] & ~(w->x[k] | w->s[k]);
         take_bits(have, n, slots * p->of[i].per, run->way, c->bits);
