@@ -567,19 +567,20 @@ void sl_walk_init(struct walk *w, struct sl_match *m, const struct sl_request *r
         uint32_t type = r->reqs.v[i].type ? sl_layout_type(m, r->reqs.v[i].type) : NONE;
         w->types[i] = type == NONE ? UINT16_MAX : (uint16_t)type;
     }
+    struct wants top = {v->top, v->n_top, v->slot};
+    w->noted.v = NULL;
+    w->noted.n = w->noted.cap = 0;
+    w->aux = m->subsystems.n > 0 && sl_aux_asks(w, &top, false);
     for (uint32_t i = v->top; i < v->top + v->n_top; i++) {
         const struct req *q = &r->reqs.v[i];
-        find_needs(w, i);
+        if (!w->aux) /* else what is wanted inside may be elsewhere */
+            find_needs(w, i);
         if (q->kind == SL_REQ_RESOURCE && w->types[i] != UINT16_MAX)
             w->top_types |= type_bit(w->types[i]);
         for (uint32_t k = 0; k < q->n_with && q->kind != SL_REQ_RESOURCE; k++)
             if (w->types[q->with + k] != UINT16_MAX)
                 w->top_types |= type_bit(w->types[q->with + k]);
     }
-    struct wants top = {v->top, v->n_top, v->slot};
-    w->noted.v = NULL;
-    w->noted.n = w->noted.cap = 0;
-    w->aux = m->subsystems.n > 0 && sl_aux_asks(w, &top, false);
     w->is_plain = v->n_top == 1 && !w->aux && sl_plain_request(w, v->top, &w->plain);
 }
 
