@@ -1,7 +1,8 @@
 /*
- * Queues over the matcher. 1,000 nodes of 16 cores; 2,000 jobs of 1 to 64 nodes, whole or by cores,
- * arrive two at a time; every second one ends before it was planned to. Told is the time of one
- * turn, of which there is one per arrival and per end, and how often the matcher is asked in it.
+ * Queues over the matcher. 1,000 nodes of 16 cores; 2,000 jobs of 1 to 64 nodes, half of them with
+ * all cores, arrive two at a time; every second one ends before it was planned to. Told is the time
+ * of one turn, of which there is one per arrival and per end, and how often the matcher is asked in
+ * it.
  *
  * {"bench":"graph/queue-easy","value":35.0,"unit":"us"}
  * {"bench":"graph/queue-easy-asked","value":2.1,"unit":"tries"}
@@ -60,7 +61,7 @@ static void arrive(struct world *w, struct sl_prng *r, uint32_t id, int64_t now)
 
     if (sl_prng_one_in(r, 8))
         want.nodes *= 8;
-    want.cores = sl_prng_one_in(r, 2) ? 0 : 4 * (1 + (uint32_t)sl_prng_below(r, 4));
+    want.cores = sl_prng_one_in(r, 2) ? 16 : 4 * (1 + (uint32_t)sl_prng_below(r, 4));
     want.duration = sl_prng_range(r, 60, 3600);
     w->places[id] = SL_HEAP_OUT;
     w->lasts[id] = (uint32_t)(sl_prng_one_in(r, 2) ? want.duration
