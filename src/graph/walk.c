@@ -356,11 +356,6 @@ void sl_walk_explore(struct walk *w, uint32_t inner, const struct wants *t, bool
     }
 }
 
-/* Bundles are counted where only one number will do: then the first found are the chosen. */
-static bool is_fixed(const struct req *r) {
-    return r->count.set ? r->count.n_set == 1 : r->count.min == r->most;
-}
-
 /* ---- a vertex ---- */
 
 static bool has_room(const struct walk *w, uint32_t inner, uint32_t req) {
@@ -405,7 +400,7 @@ static bool inside(struct walk *w, uint32_t pos, const struct req *r, bool exclu
     for (uint32_t i = 0; i < r->n_with; i++) {
         const struct req *q = &w->r->reqs.v[r->with + i];
         n_slots += q->kind != SL_REQ_RESOURCE;
-        if (limited && q->kind == SL_REQ_RESOURCE && is_fixed(q))
+        if (limited && q->kind == SL_REQ_RESOURCE && req_is_fixed(q))
             lists[i].per = q->most;
     }
     if (inner != NONE && (!shape || n_slots < r->n_with)) {
@@ -538,7 +533,7 @@ static void find_needs(struct walk *w, uint32_t req) {
         find_needs(w, k);
         if (q->kind == SL_REQ_OR_SLOT)
             continue; /* any one of them will do */
-        int64_t least = q->count.set ? q->count.set[0] : q->count.min;
+        int64_t least = req_least(q);
         uint8_t t = w->types[k] == UINT16_MAX ? TYPES_MAX : w->m->types.v[w->types[k]].counted;
         for (uint32_t c = 0; c < n; c++) {
             int64_t more;
