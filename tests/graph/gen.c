@@ -110,13 +110,13 @@ static void grow_node(struct grower *g, uint32_t parent, uint32_t cores, uint32_
         g->d->v.v[node].rank = g->next_rank++;
     for (uint32_t i = 0; i < sockets; i++) {
         uint32_t socket = grow(g, node, "socket");
-        grow_leaves(g, socket, "core", cores, g->pools && one_in(g->p, 6) ? 3 : 1);
+        grow_leaves(g, socket, "core", cores, g->pools && one_in(g->p, 3) ? 3 : 1);
         grow_leaves(g, socket, "gpu", gpus, 1);
         if (g->pools && one_in(g->p, 3))
             grow_leaves(g, socket, "memory", 1, 8);
     }
     if (sockets == 0 || one_in(g->p, 6)) {
-        grow_leaves(g, node, "core", cores, g->pools && one_in(g->p, 6) ? 3 : 1);
+        grow_leaves(g, node, "core", cores, g->pools && one_in(g->p, 3) ? 3 : 1);
         grow_leaves(g, node, "gpu", gpus, 1);
     }
     if (g->pools)
