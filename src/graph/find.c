@@ -461,13 +461,13 @@ static int64_t used_below(const struct sl_match *m, const struct job *only, uint
 
 uint32_t sl_match_sums(const struct sl_match *m, sl_vtx v, int64_t at, int64_t jobid,
                        struct sl_filter_sum *ret, uint32_t max) {
-    sl_sym types[64];
     uint32_t pos = sl_graph_vertex(m->g, v)->pos, n = 0;
     const struct job *only = jobid >= 0 ? sl_hold_job(m, jobid) : NULL;
     if (m->spots[pos].inner == NONE || (jobid >= 0 && !only))
         return 0;
-    uint32_t n_types = sl_layout_filters(m, pos, types, SL_LEN(types));
-    for (uint32_t i = 0; i < n_types && i < SL_LEN(types); i++) {
+    sl_sym *types = sl_alloc((m->all_filters.n + 1) * sizeof(*types));
+    uint32_t n_types = sl_layout_filters(m, pos, types, m->all_filters.n);
+    for (uint32_t i = 0; i < n_types; i++) {
         uint32_t type = sl_layout_type(m, types[i]);
         int64_t total = 0;
         for (uint32_t p = pos + 1; p < end_of(m, pos) && type != NONE; p++)
@@ -479,5 +479,6 @@ uint32_t sl_match_sums(const struct sl_match *m, sl_vtx v, int64_t at, int64_t j
                                             total};
         n++;
     }
+    sl_freep(&types);
     return n;
 }

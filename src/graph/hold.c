@@ -259,13 +259,18 @@ void sl_hold_drop(struct sl_match *m, struct job *j) {
     *sl_vec_push(&m->free_jobs) = i;
 }
 
-/* Is something of these pools, which a reservation has whole, allocated by amounts? */
-static bool pools_in_use(const struct sl_match *m, const struct block *b, const uint64_t *own) {
-    for (uint32_t k = 0; k < block_words(b); k++)
+/* Of the pools that a reservation has as they are: is something of those that it has exclusively,
+ * or all of those that it shares, allocated by amounts? */
+static bool pools_in_use(const struct sl_match *m, const struct window *w, const struct block *b,
+                         const uint64_t *own) {
+    uint32_t n = block_words(b);
+    for (uint32_t k = 0; k < 2 * n; k++)
         for (uint64_t left = own[k]; left; left &= left - 1) {
-            uint32_t pos = b->pos + k * 64 + (uint32_t)__builtin_ctzll(left);
+            uint32_t pos = b->pos + k % n * 64 + (uint32_t)__builtin_ctzll(left);
             const struct pool *p = m->spots[pos].divisible ? sl_pool_at(m, pos) : NULL;
-            for (uint32_t i = p ? p->shares : 0; i; i = m->shares.v[i].next)
+            if (p && k >= n && sl_window_free(m, w, p) <= 0)
+                return true;
+            for (uint32_t i = p && k < n ? p->shares : 0; i; i = m->shares.v[i].next)
                 if (m->shares.v[i].allocated)
                     return true;
         }
@@ -282,7 +287,7 @@ static bool overrun(const struct sl_match *m, const struct job *j) {
         for (uint32_t k = 0; k < n; k++)
             if ((own[k] & (held[k] | held[n + k])) | (own[n + k] & held[k]))
                 return true;
-        if (pools_in_use(m, b, own))
+        if (pools_in_use(m, &w, b, own))
             return true;
     }
     for (uint32_t i = j->shares; i; i = m->shares.v[i].next_of_job) {

@@ -184,7 +184,7 @@ static bool is_candidate(const struct walk *w, uint32_t rank, uint32_t pos) {
 bool sl_later_nodes(struct walk *w, int64_t now, int64_t *ret_at) {
     struct sl_match *m = w->m;
     const struct req *r = &w->r->reqs.v[w->variant->top];
-    int64_t least = r->count.set ? r->count.set[0] : r->count.min, have = 0;
+    int64_t least = req_least(r), have = 0;
     uint32_t n = m->index.order.n, n_nodes = 0;
     struct asked *nodes = sl_alloc((n + 1) * sizeof(*nodes));
     struct heap waiting = {nodes, sl_alloc((n + 1) * sizeof(uint32_t)), 0, false};

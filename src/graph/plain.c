@@ -5,10 +5,6 @@
 #include "base/bits.h"
 #include "graph/match_int.h"
 
-static bool is_fixed(const struct req *q) {
-    return q->count.set ? q->count.n_set == 1 : q->count.min == q->most;
-}
-
 bool sl_plain_request(const struct walk *w, uint32_t req, struct plain *ret) {
     const struct req *r = &w->r->reqs.v[req];
     if (r->kind != SL_REQ_RESOURCE || r->n_with != 1 || r->slot != r->with)
@@ -17,10 +13,10 @@ bool sl_plain_request(const struct walk *w, uint32_t req, struct plain *ret) {
     if (slot->kind != SL_REQ_SLOT || slot->n_with > TYPES_MAX)
         return false;
     ret->n = slot->n_with;
-    ret->least = slot->count.set ? slot->count.set[0] : slot->count.min;
+    ret->least = req_least(slot);
     for (uint32_t i = 0; i < slot->n_with; i++) {
         const struct req *q = &w->r->reqs.v[slot->with + i];
-        if (q->n_with > 0 || !is_fixed(q) || w->types[slot->with + i] == UINT16_MAX)
+        if (q->n_with > 0 || !req_is_fixed(q) || w->types[slot->with + i] == UINT16_MAX)
             return false;
         ret->of[i].type = w->types[slot->with + i];
         ret->of[i].per = q->most;

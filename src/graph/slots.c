@@ -165,10 +165,6 @@ static uint32_t number_items(struct walk *w, struct cursor *at, uint32_t n_lists
 
 /* ---- both ---- */
 
-static bool is_fixed(const struct req *q) {
-    return q->count.set ? q->count.n_set == 1 : q->count.min == q->most;
-}
-
 /* What is there for one slot, put at at[]; false if it cannot be met even once. */
 static bool find_shape(struct walk *w, uint32_t inner, const struct req *slot, uint32_t most,
                        struct cursor *at, struct shape *ret) {
@@ -176,7 +172,7 @@ static bool find_shape(struct walk *w, uint32_t inner, const struct req *slot, u
     struct list *lists = sl_walk_lists(w, t.n);
     bool limited = slot->kind == SL_REQ_SLOT && most < UINT32_MAX && !w->aux;
     for (uint32_t i = 0; i < t.n && limited; i++)
-        limited = is_fixed(&w->r->reqs.v[t.first + i]);
+        limited = req_is_fixed(&w->r->reqs.v[t.first + i]);
     for (uint32_t i = 0; i < t.n && limited; i++)
         lists[i].per = w->r->reqs.v[t.first + i].most;
     sl_walk_explore(w, inner, &t, false, true, lists, limited ? most : slot->most, limited);

@@ -353,9 +353,8 @@ int naive_run(struct naive *n, const struct sl_jobspec *j, enum sl_match_op op, 
 }
 
 int naive_grow_job(struct naive *n, int64_t jobid, const struct sl_jobspec *j, int64_t now,
-                   enum sl_verdict *ret_verdict) {
+                   enum sl_verdict *ret_verdict, struct sl_grant *ret) {
     const struct sl_job_info *job = job_of(n, jobid);
-    struct sl_grant more = {0};
     if (!job)
         return SL_ENOENT;
     if (job->state != SL_JOB_ALLOCATED)
@@ -363,13 +362,13 @@ int naive_grow_job(struct naive *n, int64_t jobid, const struct sl_jobspec *j, i
     int64_t end = job->at + job->duration;
     if (now < job->at || now >= end)
         return SL_EINVAL;
-    bool good = attempt(n, j, PRESENT, now, end, &more);
+    bool good = attempt(n, j, PRESENT, now, end, ret);
     *ret_verdict = good ? SL_MATCHED : SL_BUSY;
     if (good) {
-        add_holds(n, &more, jobid, job->at, end);
-        njob_of(n, jobid)->n_slots += more.n_slots;
+        ret->state = SL_JOB_ALLOCATED;
+        add_holds(n, ret, jobid, job->at, end);
+        njob_of(n, jobid)->n_slots += ret->n_slots;
     }
-    sl_vec_free(&more.picks);
     return 0;
 }
 
