@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graphio/hostlist.h"
+#include "graph/hostlist.h"
 #include "graphio/stage.h"
 
 #define MAX_DEPTH 128u

@@ -1,7 +1,7 @@
 /*
  * Hostlists (RFC 29) and idsets (RFC 22): every rule of the two, by its number there, and ceilings.
  */
-#include "graphio/hostlist.h"
+#include "graph/hostlist.h"
 #include "graphio/idset.h"
 #include "graphio_fx.h"
 

@@ -1,7 +1,7 @@
 /*
  * Names are counted before they are made, so that no list can ask for more than the ceilings.
  */
-#include "graphio/hostlist.h"
+#include "graph/hostlist.h"
 
 #include <inttypes.h>
 #include <stdio.h>
