@@ -247,7 +247,6 @@ static void step_add(struct world *w, const uint32_t *r) {
     draft_add(&w->d, parent, node ? "node" : kinds[r[1] % SL_LEN(kinds)], 100 + top);
     for (uint32_t i = 0; node && i < r[2] % 4; i++)
         draft_add(&w->d, top, kinds[r[3 + i] % SL_LEN(kinds)], i)->size = 1 + r[3 + i] / 64 % 3;
-    forget_compiled(w);
     act(w, &a);
     if (w->b.r < 0)
         w->d.v.n = top;
