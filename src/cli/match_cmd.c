@@ -46,7 +46,7 @@ static const struct {
 };
 
 static const struct sl_opt options[OPT_COUNT] = {
-    [OPT_LOAD_FILE] = {"load-file", SL_OPT_TEXT, "FILE", "the graph of resources (conf/default)",
+    [OPT_LOAD_FILE] = {"load-file", SL_OPT_FILE, "FILE", "the graph of resources (conf/default)",
                        NULL, 'L'},
     [OPT_LOAD_FORMAT] = {"load-format", SL_OPT_HINT, "FORMAT",
                          "how it is written: grug, hwloc, jgf, jgf_shorthand, rv1exec or "
@@ -76,13 +76,13 @@ static const struct sl_opt options[OPT_COUNT] = {
     [OPT_GRAPH_FORMAT] = {"graph-format", SL_OPT_HINT, "FORMAT",
                           "for --graph-output: dot or graphml (dot)", sl_session_graph_formats,
                           'g'},
-    [OPT_GRAPH_OUTPUT] = {"graph-output", SL_OPT_TEXT, "BASENAME",
+    [OPT_GRAPH_OUTPUT] = {"graph-output", SL_OPT_FILE, "BASENAME",
                           "at the end, write the graph to BASENAME.dot or BASENAME.graphml", NULL,
                           'o'},
     [OPT_FILTERS] = {"prune-filters", SL_OPT_TEXT, "FILTERS",
                      "which sums are kept where, e.g. rack:node,ALL:core (ALL:core,ALL:node)", NULL,
                      'p'},
-    [OPT_OUTPUT] = {"test-output", SL_OPT_TEXT, "FILE",
+    [OPT_OUTPUT] = {"test-output", SL_OPT_FILE, "FILE",
                     "write the results of match, find, cancel, status and properties to FILE", NULL,
                     't'},
     [OPT_RESERVE] = {"reserve-vtx-vec", SL_OPT_TEXT, "SIZE",
@@ -192,7 +192,7 @@ static void talk(const struct sl_args *a, struct sl_session *s) {
 static int draw(const struct sl_args *a, const struct sl_session *s) {
     struct sl_err err = {0};
     struct sl_buf picture, path;
-    if (!a->opts[OPT_GRAPH_OUTPUT] || !*a->opts[OPT_GRAPH_OUTPUT])
+    if (!a->opts[OPT_GRAPH_OUTPUT])
         return SL_EXIT_OK;
     sl_buf_init(&picture, SL_SESSION_OUT_MAX);
     sl_buf_init(&path, 65536);
@@ -230,9 +230,7 @@ static int run_session(const struct sl_args *a, const struct sl_session_options 
 
 static int run(const struct sl_args *a, struct sl_err *err) {
     const char *path = a->opts[OPT_OUTPUT];
-    struct timespec now;
     (void)err;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
     struct sl_session_options o = {
         .load_file = value(a, OPT_LOAD_FILE, "conf/default"),
         .allow = unless_blank(a->opts[OPT_ALLOWLIST]),
@@ -243,7 +241,6 @@ static int run(const struct sl_args *a, struct sl_err *err) {
         .out = a->term->out,
         .err = a->term->err,
         .ticks_ns = ticks_ns,
-        .epoch = now.tv_sec,
     };
     int code = check_files(a);
     if (code == 0)

@@ -99,10 +99,6 @@ static int64_t free_id(const struct sl_session *s) {
 static bool search(struct sl_session *s, const struct spec *spec, enum sl_match_op op, int64_t id,
                    enum sl_verdict *ret) {
     struct sl_err err = {0};
-    if (spec->duration < 0 || spec->duration > s->longest) {
-        sl_session_error(s, "match_allocate: ERROR: traverser: Invalid argument");
-        return false;
-    }
     if (sl_match_run(s->m, spec->request, op, id, 0, ret, &s->grant, &err) < 0) {
         sl_session_error(s, "match_allocate: ERROR: %s", err.text);
         return false;

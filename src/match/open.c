@@ -98,34 +98,38 @@ static bool is_key(const char *word, size_t len) {
 
 /* A name, or terms of which those before a bad one count; one of these has to say which order. A
  * key without a value is more than bad. */
-static bool read_policy(const char *text, struct sl_policy *ret) {
-    struct sl_err err;
+static bool read_policy(const char *text, struct sl_policy *ret, struct sl_err *err) {
     bool ordered = false;
-    if (sl_policy_parse(text, ret, &err) >= 0 && !strchr(text, '='))
+    if (sl_policy_parse(text, ret, err) >= 0 && !strchr(text, '='))
         return true;
     for (const char *s = text + strspn(text, " "); *s; s += strspn(s, " ")) {
         size_t len = strcspn(s, " ");
         char term[64];
         struct sl_policy ignored;
-        if (is_key(s, len))
+        if (is_key(s, len)) {
+            (void)sl_err_set(err, SL_EINVAL, "expected a value: %.*s=…", (int)len, s);
             return false;
+        }
         if (len >= sizeof(term) || !memchr(s, '=', len))
             break;
         memcpy(term, s, len);
         term[len] = '\0';
-        if (sl_policy_parse(term, &ignored, &err) < 0)
+        if (sl_policy_parse(term, &ignored, err) < 0)
             break;
         ordered = ordered || strncmp(term, "policy=", 7) == 0;
         s += len;
     }
+    if (!ordered && err->code == 0)
+        (void)sl_err_set(err, SL_EINVAL, "expected policy=low or policy=high among the terms");
     return ordered;
 }
 
 /* ---- opening ---- */
 
-/* As resource-query words it, its empty line at the end included. */
-static int fail(const struct sl_session_options *o, const char *where, const char *what) {
-    fprintf(o->err, ": Runtime error: %s: ERROR: %s\n\n", where, what);
+/* As resource-query words it, its empty line at the end included; but we say why. */
+static int fail(const struct sl_session_options *o, const char *where, const char *what,
+                const struct sl_err *why) {
+    fprintf(o->err, ": Runtime error: %s: ERROR: %s\nERROR: %s\n\n", where, what, why->text);
     return SL_EINVAL;
 }
 
@@ -169,21 +173,23 @@ static int make_matcher(struct sl_session *s, struct sl_graph *graph,
     bool has_time = time->start >= 0 && time->end > time->start;
 
     sl_assert(names != NULL);
-    if (s->o.filters_twice)
-        return fail(&s->o, where, "can't set pruning filters");
+    if (s->o.filters_twice) {
+        (void)sl_err_set(&err, SL_EINVAL, "filters are given more than once");
+        return fail(&s->o, where, "can't set pruning filters", &err);
+    }
     if (turn(&g, names, &err) < 0)
-        return fail(&s->o, where, "can't initialize traverser");
+        return fail(&s->o, where, "can't initialize traverser", &err);
     o.subsystems = names + 1;
     while (o.n_subsystems + 1 < SUBSYSTEMS_MAX && o.subsystems[o.n_subsystems])
         o.n_subsystems++;
-    /* Jobs begin at 0, whatever the time of day; the graph's own times say how long they may
-     * last, and when the last of them has to be over. */
-    s->longest = has_time ? time->end - time->start : SL_SESSION_LIFETIME;
-    o.end = has_time ? time->end : s->o.epoch + SL_SESSION_LIFETIME;
+    /* Jobs begin at 0, whatever the time of day: of the graph's own times only the length counts.
+     */
+    o.end = has_time ? time->end - time->start : SL_SESSION_LIFETIME;
     int r = sl_match_new(TAKE_PTR(g), &o, &s->m, &err);
     if (r < 0)
         return fail(&s->o, where,
-                    r == SL_ENOENT ? "can't initialize traverser" : "can't set pruning filters");
+                    r == SL_ENOENT ? "can't initialize traverser" : "can't set pruning filters",
+                    &err);
     return 0;
 }
 
@@ -192,6 +198,7 @@ int sl_session_open(const struct sl_session_options *o, struct sl_session **ret)
     struct sl_graph_time time = {-1, -1};
     struct sl_policy policy;
     struct sl_graph *g = NULL;
+    struct sl_err err = {0};
 
     s->o = *o;
     s->next_id = 1;
@@ -199,8 +206,8 @@ int sl_session_open(const struct sl_session_options *o, struct sl_session **ret)
     sl_assert(known);
     sl_buf_init(&s->text, SL_SESSION_OUT_MAX);
     int64_t begun = o->ticks_ns();
-    if (!read_policy(o->words[SL_SESSION_POLICY], &policy))
-        return fail(o, "resource_query_t", "can't create matcher");
+    if (!read_policy(o->words[SL_SESSION_POLICY], &policy, &err))
+        return fail(o, "resource_query_t", "can't create matcher", &err);
     int r = load(o, &g, &time);
     if (r >= 0)
         r = make_matcher(s, g, &time, &policy);

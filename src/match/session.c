@@ -132,7 +132,7 @@ static void stat(struct sl_session *s, struct words w) {
 static void cat(struct sl_session *s, struct words w) {
     _cleanup_(sl_freep) char *text = NULL;
     size_t len;
-    if (!sl_session_read_file(s, w.v[1], SL_SESSION_OUT_MAX, &text, &len))
+    if (!sl_session_read_file(s, w.v[1], SL_DOC_MAX_BYTES, &text, &len))
         return;
     (void)fwrite(text, 1, len, s->o.out);
     if (len > 0 && text[len - 1] != '\n')

@@ -44,7 +44,6 @@ struct sl_session_options {
     bool elapse;         /* tell how long things take */
     FILE *results, *out, *err;
     int64_t (*ticks_ns)(void); /* a monotonic clock */
-    int64_t epoch;             /* the time of day, seconds */
 };
 
 struct sl_session;

@@ -27,7 +27,6 @@ struct spec {
     size_t len;
     struct sl_request *request;
     char *queue; /* NULL: none */
-    int64_t duration;
 };
 struct specs {
     SL_VEC(struct spec) v;
@@ -39,7 +38,6 @@ struct sl_session {
     struct sl_session_options o;
     struct sl_match *m;
     struct sl_match_writer writer;
-    int64_t longest; /* seconds that a job may last, and does if it does not say */
     int64_t next_id;
     SL_VEC(struct job_row) jobs; /* by id */
     struct specs specs;

@@ -44,8 +44,6 @@ const struct spec *sl_specs_get(struct sl_session *s, const char *file, const ch
         return old;
     if (sl_jobspec_read(file, text, len, &j, err) < 0)
         return NULL;
-    if (j->duration == 0)
-        j->duration = s->longest;
     if (sl_request_new(sl_match_graph(s->m), j, &request, err) < 0) {
         (void)sl_err_wrap(err, err->code, "%s", file);
         return NULL;
@@ -58,7 +56,6 @@ const struct spec *sl_specs_get(struct sl_session *s, const char *file, const ch
         .len = len,
         .request = request,
         .queue = j->queue ? sl_strdup(j->queue) : NULL,
-        .duration = j->duration,
     };
     if (len > 0)
         memcpy(x.text, text, len);
