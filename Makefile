@@ -7,9 +7,9 @@
 #   build-fuzz      clang with libFuzzer
 #   build-coverage  gcc with line counts
 
-# Random cases per property test, in the release builds and in the slow ones.
-SEEDS ?= 4000
-SLOW_SEEDS ?= 1000
+# Random cases per property test, in the release build and in the others.
+SEEDS ?= 2000
+SLOW_SEEDS ?= 500
 # Which fuzz targets run, all by default, and for how long each.
 FUZZ_SECONDS ?= 60
 FUZZ ?=
@@ -29,8 +29,8 @@ kube:
 	@tests/kube/build >/dev/null || [ $$? -eq 77 ]
 
 check: setup kube build-asan/build.ninja build/build.ninja build-clang/build.ninja build-o0/build.ninja
-	@tools/run-tests SL_SEEDS=$(SLOW_SEEDS) build-asan build-o0:digest \
-		SL_SEEDS=$(SEEDS) build build-clang
+	@tools/run-tests SL_SEEDS=$(SLOW_SEEDS) build-asan build-o0:digest build-clang \
+		SL_SEEDS=$(SEEDS) build
 
 fuzz: setup build-fuzz/build.ninja
 	@ninja -C build-fuzz --quiet >&2

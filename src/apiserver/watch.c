@@ -330,7 +330,11 @@ static bool begin(struct sl_stream *w) {
     sl_found_done(rq->s, &w->first);
     if (!ok)
         return false;
-    if (sl_store_watch(rq->s->store, rq->kind->number, w->from, on_event, w, &w->watch) < 0) {
+    /* In the whole cluster only what has no namespace is known by its name. */
+    const struct sl_filter *f = &w->filter;
+    bool all = !*f->ns && (!*f->name || rq->kind->namespaced);
+    if (sl_store_watch_in(rq->s->store, rq->kind->number, w->from, all ? NULL : f->ns, f->name,
+                          on_event, w, &w->watch) < 0) {
         tell_status(
             w, &(struct sl_status){
                    .code = 410,

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/hostlist.h"
 #include "graph/match_int.h"
 
 #define TERMS_MAX 1024u
 #define DEPTH_MAX 64u
-#define NAMES_MAX 65536u
 
 enum key {
     KEY_STATUS,
@@ -38,9 +38,11 @@ static const char *const keys[] = {
     [KEY_JOB_RESERVED] = "jobid-reserved",
 };
 
+enum step_kind { STEP_TEST, STEP_AND, STEP_OR };
+
 /* A step of the work: a predicate puts a truth on the stack, AND and OR take two and put one. */
 struct step {
-    enum { STEP_TEST, STEP_AND, STEP_OR } kind;
+    enum step_kind kind;
     enum key key;
     bool yes; /* of words that come in pairs: up, allocated, reserved, true */
     int64_t job;
@@ -132,63 +134,20 @@ static int by_text(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* "node[1-3,7],login" spread out. */
+/* "node[1-3,7],login" spread out and sorted. */
 static bool spread(struct sl_arena *a, const char *s, struct step *ret) {
-    SL_VEC(const char *) names = {0};
-    bool good = true;
-    while (*s && good) {
-        size_t head = strcspn(s, "[,");
-        if (s[head] != '[') {
-            *sl_vec_push(&names) = sl_arena_strndup(a, s, head);
-            s += head;
-        } else {
-            size_t inside = strcspn(s + head + 1, "]");
-            const char *p = s + head + 1, *end = p + inside, *tail = end + (*end == ']');
-            size_t n_tail = strcspn(tail, ",");
-            good = *end == ']' && inside > 0 && !memchr(tail, '[', n_tail);
-            while (good && p < end) {
-                char num[24];
-                size_t width = strspn(p, "0123456789"), more = 0;
-                uint64_t from = 0, to;
-                good = width > 0 && width < 10;
-                if (!good)
-                    break;
-                memcpy(num, p, width);
-                num[width] = '\0';
-                good = digits(num, "0123456789", &from);
-                to = from;
-                p += width;
-                if (*p == '-') {
-                    more = strspn(++p, "0123456789");
-                    good = good && more > 0 && more < 10;
-                    if (!good)
-                        break;
-                    memcpy(num, p, more);
-                    num[more] = '\0';
-                    good = digits(num, "0123456789", &to) && to >= from;
-                    p += more;
-                }
-                for (; good && from <= to; from++) {
-                    good = names.n < NAMES_MAX;
-                    *sl_vec_push(&names) =
-                        sl_arena_printf(a, "%.*s%0*llu%.*s", (int)head, s, (int)width,
-                                        (unsigned long long)from, (int)n_tail, tail);
-                }
-                good = good && (p == end || *p == ',');
-                p += p < end;
-            }
-            s = tail + n_tail;
-        }
-        s += *s == ',';
+    struct sl_hosts hosts = {0};
+    struct sl_err err;
+    bool good = sl_hosts_add(&hosts, a, s, &err) >= 0 && hosts.names.n > 0;
+    const char **kept = sl_arena_alloc(a, (hosts.names.n + 1) * sizeof(*kept));
+    if (good) {
+        memcpy(kept, hosts.names.v, hosts.names.n * sizeof(*kept));
+        qsort(kept, hosts.names.n, sizeof(*kept), by_text);
     }
-    const char **kept = sl_arena_alloc(a, (names.n + 1) * sizeof(*kept));
-    if (names.n > 0)
-        memcpy(kept, names.v, names.n * sizeof(*kept));
-    qsort(kept, names.n, sizeof(*kept), by_text);
     ret->names = kept;
-    ret->n_names = names.n;
-    sl_vec_free(&names);
-    return good && ret->n_names > 0;
+    ret->n_names = hosts.names.n;
+    sl_hosts_done(&hosts);
+    return good;
 }
 
 static bool either(const char *value, const char *yes, const char *no, bool *ret) {
@@ -289,7 +248,7 @@ static bool read_all(struct sl_find *f, const char *s) {
         }
         if (done) {
             if (l->some)
-                *sl_vec_push(&f->steps) = (struct step){.kind = l->join};
+                *sl_vec_push(&f->steps) = (struct step){.kind = (enum step_kind)l->join};
             l->some = true;
             l->named = false;
         }
@@ -459,13 +418,13 @@ static int64_t used_below(const struct sl_match *m, const struct job *only, uint
 
 uint32_t sl_match_sums(const struct sl_match *m, sl_vtx v, int64_t at, int64_t jobid,
                        struct sl_filter_sum *ret, uint32_t max) {
-    sl_sym types[64];
     uint32_t pos = sl_graph_vertex(m->g, v)->pos, n = 0;
     const struct job *only = jobid >= 0 ? sl_hold_job(m, jobid) : NULL;
     if (m->spots[pos].inner == NONE || (jobid >= 0 && !only))
         return 0;
-    uint32_t n_types = sl_layout_filters(m, pos, types, SL_LEN(types));
-    for (uint32_t i = 0; i < n_types && i < SL_LEN(types); i++) {
+    sl_sym *types = sl_alloc((m->all_filters.n + 1) * sizeof(*types));
+    uint32_t n_types = sl_layout_filters(m, pos, types, m->all_filters.n);
+    for (uint32_t i = 0; i < n_types; i++) {
         uint32_t type = sl_layout_type(m, types[i]);
         int64_t total = 0;
         for (uint32_t p = pos + 1; p < end_of(m, pos) && type != NONE; p++)
@@ -477,5 +436,6 @@ uint32_t sl_match_sums(const struct sl_match *m, sl_vtx v, int64_t at, int64_t j
                                             total};
         n++;
     }
+    sl_freep(&types);
     return n;
 }

@@ -259,6 +259,24 @@ void sl_hold_drop(struct sl_match *m, struct job *j) {
     *sl_vec_push(&m->free_jobs) = i;
 }
 
+/* Of the pools that a reservation has as they are: is something of those that it has exclusively,
+ * or all of those that it shares, allocated by amounts? */
+static bool pools_in_use(const struct sl_match *m, const struct window *w, const struct block *b,
+                         const uint64_t *own) {
+    uint32_t n = block_words(b);
+    for (uint32_t k = 0; k < 2 * n; k++)
+        for (uint64_t left = own[k]; left; left &= left - 1) {
+            uint32_t pos = b->pos + k % n * 64 + (uint32_t)__builtin_ctzll(left);
+            const struct pool *p = m->spots[pos].divisible ? sl_pool_at(m, pos) : NULL;
+            if (p && k >= n && sl_window_free(m, w, p) <= 0)
+                return true;
+            for (uint32_t i = p && k < n ? p->shares : 0; i; i = m->shares.v[i].next)
+                if (m->shares.v[i].allocated)
+                    return true;
+        }
+    return false;
+}
+
 /* Is what a reservation has still allocated to others, whose time is over? */
 static bool overrun(const struct sl_match *m, const struct job *j) {
     struct window w = {WHEN_PRESENT, j->from, j->to};
@@ -269,10 +287,16 @@ static bool overrun(const struct sl_match *m, const struct job *j) {
         for (uint32_t k = 0; k < n; k++)
             if ((own[k] & (held[k] | held[n + k])) | (own[n + k] & held[k]))
                 return true;
-    }
-    for (uint32_t i = j->shares; i; i = m->shares.v[i].next_of_job)
-        if (sl_window_free(m, &w, &m->pools.v[m->shares.v[i].pool]) < 0)
+        if (pools_in_use(m, &w, b, own))
             return true;
+    }
+    for (uint32_t i = j->shares; i; i = m->shares.v[i].next_of_job) {
+        const struct pool *p = &m->pools.v[m->shares.v[i].pool];
+        const struct block *b = &m->blocks.v[m->spots[p->pos].block];
+        uint32_t bit = p->pos - b->pos;
+        if (m->held[b->held + bit / 64] >> bit % 64 & 1 || sl_window_free(m, &w, p) < 0)
+            return true;
+    }
     return false;
 }
 

@@ -10,9 +10,13 @@
 #include "base/bits.h"
 #include "graph/match_int.h"
 
+#define QUICK_TYPES 4u
+
 struct asked {
     uint32_t pos;
     int64_t from, to; /* the stretch */
+    bool quick;       /* its free children are counted by masks of one word */
+    uint64_t masks[QUICK_TYPES];
 };
 
 struct heap {
@@ -55,28 +59,40 @@ static uint32_t pop(struct heap *h) {
 
 /* ---- a node ---- */
 
-/* Would it do if these were taken? */
-static bool would_do(struct walk *w, uint32_t pos, const uint64_t *x, const uint64_t *s) {
+/* Are children counted by masks? Then what has to be free of each type is known beforehand. */
+static void prepare(const struct walk *w, struct asked *a) {
     const struct sl_match *m = w->m;
-    uint32_t block = m->spots[pos].block, inner = m->spots[pos].inner;
-    uint32_t n = block_words(&m->blocks.v[block]);
-    const struct req *r = &w->r->reqs.v[w->variant->top];
-    if (w->is_plain && inner != NONE) {
-        bool whole = r->exclusive == SL_TRUE || m->policy.node_exclusive, taken = false;
-        for (uint32_t k = 0; k < n && whole; k++)
-            taken = taken || x[k] || s[k];
-        if (taken || x[0] & 1)
-            return false;
-        uint32_t slots = sl_plain_slots(w, inner, x, s);
-        if (slots != NONE)
-            return sl_count_take(&w->r->reqs.v[r->slot].count, slots) > 0;
+    uint32_t inner = m->spots[a->pos].inner;
+    a->quick = w->is_plain && inner != NONE && w->plain.n <= QUICK_TYPES &&
+               !m->inners.v[inner].some_down && m->blocks.v[m->spots[a->pos].block].n <= 64;
+    for (uint32_t i = 0; i < w->plain.n && a->quick; i++) {
+        const struct run *run = sl_plain_run(m, inner, w->plain.of[i].type);
+        a->quick = run && run->way != 0;
+        a->masks[i] = a->quick ? m->masks.v[run->mask] : 0;
     }
+}
+
+static bool quick(const struct walk *w, const struct asked *a, uint64_t x, uint64_t s) {
+    const struct req *r = &w->r->reqs.v[w->variant->top];
+    if (x & 1 || ((x | s) && (r->exclusive == SL_TRUE || w->m->policy.node_exclusive)))
+        return false;
+    for (uint32_t i = 0; i < w->plain.n; i++)
+        if (sl_bits_count(a->masks[i] & ~(x | s)) < (uint64_t)w->plain.least * w->plain.of[i].per)
+            return false;
+    return true;
+}
+
+/* Would it do if these were taken? */
+static bool would_do(struct walk *w, const struct asked *a, const uint64_t *x, const uint64_t *s) {
+    if (a->quick)
+        return quick(w, a, x[0], s[0]);
+    uint32_t block = w->m->spots[a->pos].block, n = block_words(&w->m->blocks.v[block]);
     struct list found = {0};
     memcpy(w->x, x, n * sizeof(*x));
     memcpy(w->s, s, n * sizeof(*s));
     w->masked = block;
     sl_arena_clear(&w->m->scratch);
-    return sl_walk_one(w, pos, &found);
+    return sl_walk_one(w, a->pos, &found);
 }
 
 struct masks {
@@ -120,7 +136,7 @@ static int64_t last_start(struct walk *w, const struct asked *a, const struct pr
         clear(&k, n);
         for (uint32_t i = first_segment(p, t); i <= j; i++)
             add(&k, p, i, n);
-        if (!would_do(w, a->pos, k.x, k.s))
+        if (!would_do(w, a, k.x, k.s))
             return t;
     }
     return SL_PLAN_NEVER;
@@ -139,7 +155,7 @@ static bool next_stretch(struct walk *w, struct asked *a, int64_t t) {
         clear(&k, n);
         for (; j < p->n && p->at[j] < to; j++)
             add(&k, p, j, n);
-        if (would_do(w, a->pos, k.x, k.s)) {
+        if (would_do(w, a, k.x, k.s)) {
             a->from = t;
             a->to = last_start(w, a, p, n, j);
             return true;
@@ -151,8 +167,8 @@ static bool next_stretch(struct walk *w, struct asked *a, int64_t t) {
             if (bad == first)
                 break;
             add(&k, p, --bad, n);
-        } while (would_do(w, a->pos, k.x, k.s));
-        if (bad + 1 >= p->n || would_do(w, a->pos, k.x, k.s))
+        } while (would_do(w, a, k.x, k.s));
+        if (bad + 1 >= p->n || would_do(w, a, k.x, k.s))
             return false; /* it would not do even if it were free */
         t = p->at[bad + 1];
     }
@@ -168,7 +184,7 @@ static bool is_candidate(const struct walk *w, uint32_t rank, uint32_t pos) {
 bool sl_later_nodes(struct walk *w, int64_t now, int64_t *ret_at) {
     struct sl_match *m = w->m;
     const struct req *r = &w->r->reqs.v[w->variant->top];
-    int64_t least = r->count.set ? r->count.set[0] : r->count.min, have = 0;
+    int64_t least = req_least(r), have = 0;
     uint32_t n = m->index.order.n, n_nodes = 0;
     struct asked *nodes = sl_alloc((n + 1) * sizeof(*nodes));
     struct heap waiting = {nodes, sl_alloc((n + 1) * sizeof(uint32_t)), 0, false};
@@ -178,7 +194,10 @@ bool sl_later_nodes(struct walk *w, int64_t now, int64_t *ret_at) {
     sl_walk_at(w, &any);
     for (uint32_t i = 0; i < n; i++) {
         nodes[n_nodes].pos = m->index.order.v[i];
-        if (is_candidate(w, i, nodes[n_nodes].pos) && next_stretch(w, &nodes[n_nodes], now + 1))
+        if (!is_candidate(w, i, nodes[n_nodes].pos))
+            continue;
+        prepare(w, &nodes[n_nodes]);
+        if (next_stretch(w, &nodes[n_nodes], now + 1))
             push(&waiting, n_nodes++);
     }
     for (int64_t at = sl_hold_first_end(m, now); at < m->end;) {

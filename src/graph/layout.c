@@ -123,7 +123,7 @@ static int place_spots(struct sl_match *m, struct sl_err *err) {
         if (type_of[x->type] == 0) {
             if (m->types.n >= UINT16_MAX)
                 r = sl_err_set(err, SL_ELIMIT, "more than %u types of resources", UINT16_MAX);
-            *sl_vec_push(&m->types) = (struct type){x->type, TYPES_MAX};
+            *sl_vec_push(&m->types) = (struct type){x->type, TYPES_MAX, true};
             type_of[x->type] = m->types.n;
         }
         m->spots[pos] = (struct spot){
@@ -135,6 +135,8 @@ static int place_spots(struct sl_match *m, struct sl_err *err) {
             .is_node = x->type == node,
             .constrained = x->type == node || x->type == storage,
         };
+        if (x->size != 1 || m->spots[pos].divisible)
+            m->types.v[m->spots[pos].type].alike = false;
         if (m->spots[pos].constrained)
             *sl_vec_push(&m->constrained) = pos;
         if (m->spots[pos].divisible)
@@ -172,6 +174,11 @@ static void place_blocks(struct sl_match *m) {
  * plain: which of them are free is a matter of masks. */
 static void find_plain(struct sl_match *m, const struct inner *in, struct run *run) {
     const struct block *b = &m->blocks.v[m->spots[in->pos].block];
+    run->uniform = true;
+    for (uint32_t i = 0; i < run->n && run->uniform; i++)
+        run->uniform =
+            !m->spots[m->kids[run->at + i]].divisible &&
+            vertex_at(m, m->kids[run->at + i])->size == vertex_at(m, m->kids[run->at])->size;
     bool up = true, down = true, by_uniq_too = true;
     uint32_t n = block_words(b);
     if (b->n == 1)

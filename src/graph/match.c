@@ -78,13 +78,33 @@ static struct memo *memo_of(struct sl_match *m, const struct sl_request *r) {
     return k;
 }
 
+/* Can taking something only make it worse? Not if counts inside of slots may vary: fewer vertices
+ * can be cut into more bundles, of fewer each. Nor if what is found depends on the order of
+ * walking. */
+static bool is_steady(const struct sl_match *m, const struct sl_request *r) {
+    if (m->subsystems.n > 0)
+        return false;
+    for (uint32_t i = 0; i < r->reqs.n; i++) {
+        const struct req *slot = &r->reqs.v[i];
+        for (uint32_t k = slot->with; !slot->type && k < slot->with + slot->n_with; k++) {
+            const struct req *q = &r->reqs.v[k];
+            uint32_t type = m->policy.stop_early ? sl_layout_type(m, q->type) : NONE;
+            if ((q->count.set ? q->count.n_set > 1 : q->count.min < q->most) ||
+                (type != NONE && !m->types.v[type].alike))
+                return false;
+        }
+    }
+    return true;
+}
+
 static bool known_busy(const struct sl_match *m, const struct memo *k, int64_t now) {
     return k && k->busy && k->generation == m->generation && now >= k->since && now < k->until;
 }
 
 /* What was refused is refused until something is given back or a job's time ends. */
-static void note_busy(const struct sl_match *m, struct memo *k, int64_t now) {
-    if (!k)
+static void note_busy(const struct sl_match *m, const struct sl_request *r, struct memo *k,
+                      int64_t now) {
+    if (!k || !is_steady(m, r))
         return;
     k->busy = true;
     k->generation = m->generation;
@@ -155,7 +175,7 @@ static enum sl_verdict search(struct sl_match *m, const struct sl_request *r, en
     if (!busy && sl_search_at(m, r, w, c))
         return SL_MATCHED;
     if (!busy)
-        note_busy(m, k, now);
+        note_busy(m, r, k, now);
     if (ops[op].later && satisfiable(m, r, k) && sl_search_later(m, r, now, w, c))
         return SL_MATCHED;
     return ops[op].tells_never && !satisfiable(m, r, k) ? SL_NEVER : SL_BUSY;

@@ -43,7 +43,8 @@ struct run {        /* children of one type, in the order of the policy */
     uint32_t at, n; /* in kids */
     uint32_t mask;  /* in masks: their bits in the block; 0: they are not plain */
     uint16_t type;
-    int8_t way; /* of plain ones: 1: low bits come first, -1: high bits, 0: neither */
+    bool uniform; /* all of one size, and given out whole */
+    int8_t way;   /* of plain ones: 1: low bits come first, -1: high bits, 0: neither */
 };
 
 struct inner { /* one per vertex with children */
@@ -61,6 +62,7 @@ struct inner { /* one per vertex with children */
 struct type {
     sl_sym sym;
     uint8_t counted; /* index in sums; TYPES_MAX: no sums are kept */
+    bool alike;      /* all are of size 1, and none is divisible */
 };
 
 struct filter {
@@ -361,6 +363,8 @@ void sl_chain_range(struct walk *w, struct chain *c, uint32_t from, uint32_t to,
 /* ---- plain.c: slots of plain children, by masks alone ---- */
 /* Is a request for a vertex with one slot of fixed counts in it, and nothing else? */
 bool sl_plain_request(const struct walk *w, uint32_t req, struct plain *ret);
+/* The children of a type; NULL if there are none. */
+const struct run *sl_plain_run(const struct sl_match *m, uint32_t inner, uint16_t type);
 /* How many slots the free ones below an inner vertex make, by masks of its block; NONE: some
  * children are not plain. */
 uint32_t sl_plain_slots(const struct walk *w, uint32_t inner, const uint64_t *x, const uint64_t *s);
@@ -387,10 +391,10 @@ uint32_t sl_aux_beside(struct walk *w, struct group **v, uint32_t n);
 bool sl_later_nodes(struct walk *w, int64_t now, int64_t *ret_at);
 
 /* ---- slots.c ---- */
-/* The slots that take shape at a vertex, at most so many, into a list. 'of' is the list of requests
- * that the slot stands in. */
+/* The slots that take shape at a vertex, into a list. 'of' is the list of requests that the slot
+ * stands in. With 'chosen' the best are chosen from the list, and what cannot be is left out. */
 void sl_slots_make(struct walk *w, uint32_t inner, const struct wants *of, uint32_t slot,
-                   uint32_t most, struct list *ret);
+                   bool chosen, struct list *ret);
 
 /* ---- search.c: from walks to answers ---- */
 /* At one time. */

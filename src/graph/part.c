@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bits.h"
 #include "graph/match_int.h"
 
 /* The part of a block that lies in a range of positions, as bits. False if there is none. */
@@ -156,7 +157,7 @@ static int put_job(struct sl_match *m, int64_t jobid, enum sl_job_state state,
         if (i > 0 && sorted[i - 1].v == sorted[i].v)
             r = sl_err_set(err, SL_EINVAL, "%.80s is listed twice",
                            sl_vertex_name(m->g, sorted[i].v, name));
-        else if (x->removed || sorted[i].needs < 1 || (x->divisible && sorted[i].needs > x->size))
+        else if (x->removed || sorted[i].needs < 1 || sorted[i].needs > x->size)
             r = sl_err_set(err, SL_EINVAL, "%.80s does not have %lld",
                            sl_vertex_name(m->g, sorted[i].v, name), (long long)sorted[i].needs);
         else if (x->pos >= covered && !claim_pick(&w, &sorted[i], last, &c))
@@ -183,6 +184,26 @@ int sl_match_update_later(struct sl_match *m, int64_t jobid, const struct sl_pic
     return put_job(m, jobid, SL_JOB_RESERVED, v, n, at, duration, err);
 }
 
+/* What it had shared, and now has something below of, is only the way there. */
+static void forget_ways(struct sl_match *m, struct job *j) {
+    for (uint32_t i = j->spans, next; i; i = next) {
+        const struct block *b = &m->blocks.v[m->spans.v[i].block];
+        uint64_t ways[BLOCK_WORDS] = {0}, any = 0;
+        uint32_t n = block_words(b);
+        next = m->spans.v[i].next_of_job;
+        for (uint32_t k = 0; k < n; k++) {
+            for (uint64_t left = m->words.v[m->spans.v[i].bits + n + k]; left; left &= left - 1) {
+                uint32_t pos = b->pos + k * 64 + (uint32_t)__builtin_ctzll(left);
+                if (has_part(m, j, pos + 1, end_of(m, pos)))
+                    ways[k] |= left & -left;
+            }
+            any |= ways[k];
+        }
+        if (any)
+            sl_hold_less(m, i, ways);
+    }
+}
+
 int sl_match_grow_job(struct sl_match *m, int64_t jobid, const struct sl_request *r, int64_t now,
                       enum sl_verdict *ret_verdict, struct sl_grant *ret, struct sl_err *err) {
     struct job *j = sl_hold_job(m, jobid);
@@ -202,5 +223,6 @@ int sl_match_grow_job(struct sl_match *m, int64_t jobid, const struct sl_request
         sl_grant_of_chain(m, &c, ret);
     }
     sl_hold_chain(m, j, &c);
+    forget_ways(m, j);
     return 0;
 }

@@ -5,10 +5,6 @@
 #include "base/bits.h"
 #include "graph/match_int.h"
 
-static bool is_fixed(const struct req *q) {
-    return q->count.set ? q->count.n_set == 1 : q->count.min == q->most;
-}
-
 bool sl_plain_request(const struct walk *w, uint32_t req, struct plain *ret) {
     const struct req *r = &w->r->reqs.v[req];
     if (r->kind != SL_REQ_RESOURCE || r->n_with != 1 || r->slot != r->with)
@@ -17,10 +13,10 @@ bool sl_plain_request(const struct walk *w, uint32_t req, struct plain *ret) {
     if (slot->kind != SL_REQ_SLOT || slot->n_with > TYPES_MAX)
         return false;
     ret->n = slot->n_with;
-    ret->least = slot->count.set ? slot->count.set[0] : slot->count.min;
+    ret->least = req_least(slot);
     for (uint32_t i = 0; i < slot->n_with; i++) {
         const struct req *q = &w->r->reqs.v[slot->with + i];
-        if (q->n_with > 0 || !is_fixed(q) || w->types[slot->with + i] == UINT16_MAX)
+        if (q->n_with > 0 || !req_is_fixed(q) || w->types[slot->with + i] == UINT16_MAX)
             return false;
         ret->of[i].type = w->types[slot->with + i];
         ret->of[i].per = q->most;
@@ -28,7 +24,8 @@ bool sl_plain_request(const struct walk *w, uint32_t req, struct plain *ret) {
     return true;
 }
 
-static const struct run *run_of(const struct sl_match *m, const struct inner *in, uint16_t type) {
+const struct run *sl_plain_run(const struct sl_match *m, uint32_t inner, uint16_t type) {
+    const struct inner *in = &m->inners.v[inner];
     for (uint32_t i = 0; i < in->n_runs; i++)
         if (m->runs.v[in->runs + i].type == type)
             return &m->runs.v[in->runs + i];
@@ -45,7 +42,7 @@ uint32_t sl_plain_slots(const struct walk *w, uint32_t inner, const uint64_t *x,
     if (b->n == 1 || (in->some_down && w->w.when != WHEN_EMPTY))
         return NONE;
     for (uint32_t i = 0; i < p->n; i++) {
-        const struct run *run = run_of(m, in, p->of[i].type);
+        const struct run *run = sl_plain_run(m, inner, p->of[i].type);
         if (!run || run->way == 0)
             return NONE;
         uint32_t count = 0;
@@ -84,7 +81,7 @@ void sl_plain_take(struct walk *w, uint32_t inner, uint32_t slots, struct chain 
     uint64_t have[BLOCK_WORDS];
     struct claim *c = sl_chain_claim(w, ret, block);
     for (uint32_t i = 0; i < p->n; i++) {
-        const struct run *run = run_of(m, in, p->of[i].type);
+        const struct run *run = sl_plain_run(m, inner, p->of[i].type);
         for (uint32_t k = 0; k < n; k++)
             have[k] = m->masks.v[run->mask + k] & ~(w->x[k] | w->s[k]);
         take_bits(have, n, slots * p->of[i].per, run->way, c->bits);

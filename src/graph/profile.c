@@ -94,13 +94,20 @@ void sl_profile_add(struct sl_match *m, struct block *b, int64_t from, int64_t t
 void sl_profile_drop(struct sl_match *m, struct block *b, int64_t from, int64_t to,
                      const uint64_t *bits) {
     struct profile *p = sl_profile_of(m, b);
-    uint32_t n = block_words(b), first = split(p, from, n), end = split(p, to, n);
+    uint32_t n = block_words(b);
     bool shared = !is_zero(bits + n, n);
+    /* What is shared may be others' too, who begin or end where nothing changed until now. */
+    for (uint32_t s = shared ? b->spans : 0; s; s = m->spans.v[s].next) {
+        if (from < m->spans.v[s].from && m->spans.v[s].from < to)
+            (void)split(p, m->spans.v[s].from, n);
+        if (from < m->spans.v[s].to && m->spans.v[s].to < to)
+            (void)split(p, m->spans.v[s].to, n);
+    }
+    uint32_t first = split(p, from, n), end = split(p, to, n);
     for (uint32_t i = first; i < end; i++) {
         uint64_t *v = segment(p, i, n);
         for (uint32_t k = 0; k < 2 * n; k++)
             v[k] &= ~bits[k];
-        /* What is shared may be others' too. */
         for (uint32_t s = shared ? b->spans : 0; s; s = m->spans.v[s].next)
             for (uint32_t k = 0; k < n; k++)
                 if (m->spans.v[s].from <= p->at[i] && p->at[i] < m->spans.v[s].to)

@@ -520,7 +520,8 @@ static void wait(struct sl_queues *q, uint32_t i) {
         line->keep = line->looked;
 }
 
-static void try_job(struct sl_queues *q, uint32_t i) {
+/* False: it was rejected. */
+static bool try_job(struct sl_queues *q, uint32_t i) {
     struct job *j = &q->jobs.v[i];
     const struct line *line = &q->lines.v[j->line];
     enum sl_verdict verdict = SL_NEVER;
@@ -536,7 +537,7 @@ static void try_job(struct sl_queues *q, uint32_t i) {
         sl_assert(there);
         if (info.state == SL_JOB_ALLOCATED) {
             start(q, i);
-            return;
+            return true;
         }
         j->at = info.at;
         j->end = end_of(&info);
@@ -546,10 +547,11 @@ static void try_job(struct sl_queues *q, uint32_t i) {
         leave_turn(&q->lines.v[j->line], line->looked);
         leave_line(q, i);
         forget(q, i);
-        return;
+        return false;
     }
     j->satisfiable = q->changes;
     wait(q, i);
+    return true;
 }
 
 /* True: there was nothing to try. */
@@ -575,26 +577,27 @@ static bool kept(struct sl_queues *q, uint32_t i) {
     return true;
 }
 
-static void step(struct sl_queues *q, uint32_t i) {
+/* False: it was rejected, and did not take its turn. */
+static bool step(struct sl_queues *q, uint32_t i) {
     if (read_along(q, i)) {
         if (kept(q, i))
-            return;
+            return true;
         lift(q, q->read - 1);
     }
     bool had = q->jobs.v[i].lifted;
     q->jobs.v[i].lifted = false;
-    try_job(q, i);
+    bool taken = try_job(q, i);
     /* Its old reservation is gone, and the new one, if any, may be elsewhere. */
     q->room |= had;
+    return taken;
 }
 
-/* When the next job has its turn: when it had it, or after all that the line has had; and after the
- * one before it. */
-static void set_next(struct line *l) {
+/* When the next job has its turn: when it had it, or after all that the line has had; but not
+ * before the one that was looked at last. */
+static void set_next(struct line *l, uint64_t least) {
     uint64_t next = l->looked < l->kept.n ? l->kept.v[l->looked] : l->had + l->looked;
-    uint64_t after = l->looked > 0 ? l->kept.v[l->looked - 1] + 1 : 0;
 
-    l->next = next > after ? next : after;
+    l->next = next > least ? next : least;
 }
 
 static bool turn_over(const struct line *l) {
@@ -631,7 +634,7 @@ static void begin_turn(struct sl_queues *q) {
         l->looked = l->reserved = l->keep = 0;
         if (most - l->had > SL_QUEUE_CREDIT)
             l->had = most - SL_QUEUE_CREDIT;
-        set_next(l);
+        set_next(l, 0);
     }
     sl_heap_rebuild(&q->turns);
 }
@@ -682,9 +685,10 @@ void sl_queues_run(struct sl_queues *q, int64_t now, sl_decisions *ret) {
             sl_heap_remove(&q->turns, l);
             continue;
         }
-        step(q, sl_ordset_at(&q->lines.v[l].waiting, q->lines.v[l].looked)->id);
+        uint64_t turn = q->lines.v[l].next;
+        bool rejected = !step(q, sl_ordset_at(&q->lines.v[l].waiting, q->lines.v[l].looked)->id);
         if (q->lines.v[l].turn != SL_HEAP_OUT) {
-            set_next(&q->lines.v[l]);
+            set_next(&q->lines.v[l], turn + !rejected);
             sl_heap_fix(&q->turns, l);
         }
     }

@@ -142,6 +142,13 @@ static int check_beside(struct check *c, const struct sl_req_spec *slot,
     return 0;
 }
 
+static bool same_count(const struct sl_count *a, const struct sl_count *b) {
+    if (a->set || b->set)
+        return a->set && b->set && a->n_set == b->n_set &&
+               memcmp(a->set, b->set, a->n_set * sizeof(*a->set)) == 0;
+    return a->min == b->min && a->max == b->max && a->op == b->op && a->operand == b->operand;
+}
+
 /* Siblings: each type once, one slot, or only or_slots, or only xor_slots. */
 static int check_siblings(struct check *c, const struct sl_req_spec *v, uint32_t n) {
     uint32_t slots[4] = {0};
@@ -154,8 +161,7 @@ static int check_siblings(struct check *c, const struct sl_req_spec *v, uint32_t
                 strcmp(v[i].type, v[k].type) == 0)
                 return sl_err_set(c->err, SL_EINVAL, "%.60s is wanted twice side by side",
                                   v[i].type);
-            if (v[i].kind == SL_REQ_OR_SLOT && sl_count_take(&v[i].count, SL_COUNT_MAX) !=
-                                                   sl_count_take(&v[k].count, SL_COUNT_MAX))
+            if (v[i].kind == SL_REQ_OR_SLOT && !same_count(&v[i].count, &v[k].count))
                 return sl_err_set(c->err, SL_EINVAL,
                                   "or_slot: expected equal counts of those side by side");
         }

@@ -16,6 +16,15 @@ struct req {
     uint32_t slot;         /* the first slot among them, or REQ_NONE */
 };
 
+/* Will only one number do? */
+static inline bool req_is_fixed(const struct req *r) {
+    return r->count.set ? r->count.n_set == 1 : r->count.min == r->most;
+}
+/* The smallest number that will. */
+static inline uint32_t req_least(const struct req *r) {
+    return r->count.set ? r->count.set[0] : r->count.min;
+}
+
 /* One of the alternatives that several xor_slots give; usually the only one. */
 struct variant {
     uint32_t top, n_top;

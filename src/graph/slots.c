@@ -165,10 +165,6 @@ static uint32_t number_items(struct walk *w, struct cursor *at, uint32_t n_lists
 
 /* ---- both ---- */
 
-static bool is_fixed(const struct req *q) {
-    return q->count.set ? q->count.n_set == 1 : q->count.min == q->most;
-}
-
 /* What is there for one slot, put at at[]; false if it cannot be met even once. */
 static bool find_shape(struct walk *w, uint32_t inner, const struct req *slot, uint32_t most,
                        struct cursor *at, struct shape *ret) {
@@ -176,7 +172,7 @@ static bool find_shape(struct walk *w, uint32_t inner, const struct req *slot, u
     struct list *lists = sl_walk_lists(w, t.n);
     bool limited = slot->kind == SL_REQ_SLOT && most < UINT32_MAX && !w->aux;
     for (uint32_t i = 0; i < t.n && limited; i++)
-        limited = is_fixed(&w->r->reqs.v[t.first + i]);
+        limited = req_is_fixed(&w->r->reqs.v[t.first + i]);
     for (uint32_t i = 0; i < t.n && limited; i++)
         lists[i].per = w->r->reqs.v[t.first + i].most;
     sl_walk_explore(w, inner, &t, false, true, lists, limited ? most : slot->most, limited);
@@ -199,6 +195,15 @@ static bool find_shape(struct walk *w, uint32_t inner, const struct req *slot, u
     return good;
 }
 
+/* May cutting stop when there are enough slots? Only if all are made of equally many vertices: else
+ * a later one may be preferred. */
+static bool are_alike(const struct walk *w, const struct req *slot) {
+    for (uint32_t i = slot->with; i < slot->with + slot->n_with; i++)
+        if (w->types[i] != UINT16_MAX && !w->m->types.v[w->types[i]].alike)
+            return false;
+    return true;
+}
+
 static void make_one(struct walk *w, uint32_t inner, const struct req *slot, uint32_t most,
                      struct list *ret) {
     struct shape shape = {0};
@@ -206,6 +211,8 @@ static void make_one(struct walk *w, uint32_t inner, const struct req *slot, uin
     struct state s = {.at = sl_arena_alloc(&w->m->scratch, bytes)};
     struct state probe = {.at = sl_arena_alloc(&w->m->scratch, bytes)};
     uint32_t n = 0;
+    if (!are_alike(w, slot))
+        most = UINT32_MAX;
     if (!find_shape(w, inner, slot, most, s.at, &shape))
         return;
     memcpy(probe.at, s.at, bytes);
@@ -214,10 +221,22 @@ static void make_one(struct walk *w, uint32_t inner, const struct req *slot, uin
     push_slots(w, &s, &shape, n, ret);
 }
 
+/* Bundles of equal vertices have equally many, and the first ones are the best. */
+static bool first_are_best(const struct walk *w, uint32_t inner, const struct req *slot) {
+    const struct inner *in = &w->m->inners.v[inner];
+    for (uint32_t i = 0; i < slot->n_with; i++)
+        for (uint32_t k = in->runs; k < in->runs + in->n_runs; k++)
+            if (w->m->runs.v[k].type == w->types[slot->with + i] && !w->m->runs.v[k].uniform)
+                return false;
+    return true;
+}
+
 void sl_slots_make(struct walk *w, uint32_t inner, const struct wants *of, uint32_t slot,
-                   uint32_t most, struct list *ret) {
-    if (w->r->reqs.v[slot].kind == SL_REQ_SLOT) {
-        make_one(w, inner, &w->r->reqs.v[slot], most, ret);
+                   bool chosen, struct list *ret) {
+    const struct req *one = &w->r->reqs.v[slot];
+    uint32_t most = chosen && first_are_best(w, inner, one) ? one->most : UINT32_MAX;
+    if (one->kind == SL_REQ_SLOT) {
+        make_one(w, inner, one, most, ret);
         return;
     }
     struct shape shapes[ALTERNATIVES_MAX];

@@ -356,11 +356,6 @@ void sl_walk_explore(struct walk *w, uint32_t inner, const struct wants *t, bool
     }
 }
 
-/* Bundles are counted where only one number will do: then the first found are the chosen. */
-static bool is_fixed(const struct req *r) {
-    return r->count.set ? r->count.n_set == 1 : r->count.min == r->most;
-}
-
 /* ---- a vertex ---- */
 
 static bool has_room(const struct walk *w, uint32_t inner, uint32_t req) {
@@ -405,7 +400,7 @@ static bool inside(struct walk *w, uint32_t pos, const struct req *r, bool exclu
     for (uint32_t i = 0; i < r->n_with; i++) {
         const struct req *q = &w->r->reqs.v[r->with + i];
         n_slots += q->kind != SL_REQ_RESOURCE;
-        if (limited && q->kind == SL_REQ_RESOURCE && is_fixed(q))
+        if (limited && q->kind == SL_REQ_RESOURCE && req_is_fixed(q))
             lists[i].per = q->most;
     }
     if (inner != NONE && (!shape || n_slots < r->n_with)) {
@@ -417,7 +412,7 @@ static bool inside(struct walk *w, uint32_t pos, const struct req *r, bool exclu
     if (shape) {
         struct list *slots = &lists[r->slot - r->with];
         *slots = (struct list){0};
-        sl_slots_make(w, inner, &all, r->slot, w->r->reqs.v[r->slot].most, slots);
+        sl_slots_make(w, inner, &all, r->slot, true, slots);
     }
     bool or_slot = false;
     for (uint32_t i = 0; i < r->n_with; i++) {
@@ -475,7 +470,7 @@ bool sl_walk_visit(struct walk *w, uint32_t pos, const struct wants *t, bool pri
             return false;
         exclusive = exclusive || whole;
         if (shape)
-            sl_slots_make(w, s->inner, t, t->slot, UINT32_MAX, &lists[t->slot - t->first]);
+            sl_slots_make(w, s->inner, t, t->slot, false, &lists[t->slot - t->first]);
         else if (!all_too_light(w, s->inner))
             sl_walk_explore(w, s->inner, t, true, exclusive, lists, 1, false);
         return true;
@@ -538,7 +533,7 @@ static void find_needs(struct walk *w, uint32_t req) {
         find_needs(w, k);
         if (q->kind == SL_REQ_OR_SLOT)
             continue; /* any one of them will do */
-        int64_t least = q->count.set ? q->count.set[0] : q->count.min;
+        int64_t least = req_least(q);
         uint8_t t = w->types[k] == UINT16_MAX ? TYPES_MAX : w->m->types.v[w->types[k]].counted;
         for (uint32_t c = 0; c < n; c++) {
             int64_t more;
@@ -567,19 +562,20 @@ void sl_walk_init(struct walk *w, struct sl_match *m, const struct sl_request *r
         uint32_t type = r->reqs.v[i].type ? sl_layout_type(m, r->reqs.v[i].type) : NONE;
         w->types[i] = type == NONE ? UINT16_MAX : (uint16_t)type;
     }
+    struct wants top = {v->top, v->n_top, v->slot};
+    w->noted.v = NULL;
+    w->noted.n = w->noted.cap = 0;
+    w->aux = m->subsystems.n > 0 && sl_aux_asks(w, &top, false);
     for (uint32_t i = v->top; i < v->top + v->n_top; i++) {
         const struct req *q = &r->reqs.v[i];
-        find_needs(w, i);
+        if (!w->aux) /* else what is wanted inside may be elsewhere */
+            find_needs(w, i);
         if (q->kind == SL_REQ_RESOURCE && w->types[i] != UINT16_MAX)
             w->top_types |= type_bit(w->types[i]);
         for (uint32_t k = 0; k < q->n_with && q->kind != SL_REQ_RESOURCE; k++)
             if (w->types[q->with + k] != UINT16_MAX)
                 w->top_types |= type_bit(w->types[q->with + k]);
     }
-    struct wants top = {v->top, v->n_top, v->slot};
-    w->noted.v = NULL;
-    w->noted.n = w->noted.cap = 0;
-    w->aux = m->subsystems.n > 0 && sl_aux_asks(w, &top, false);
     w->is_plain = v->n_top == 1 && !w->aux && sl_plain_request(w, v->top, &w->plain);
 }
 

@@ -15,8 +15,11 @@
 #include "httpd/answer.h"
 #include "httpd/httpd_int.h"
 
-#define READ_BYTES ((size_t)64 << 10)
-#define KEEP_BYTES ((size_t)16 << 10) /* of a buffer that has been sent */
+/* The library keeps as much for each response, and needs it only for those who speak HTTP/1.0:
+ * others are sent chunks from the connection's memory. */
+#define BLOCK_BYTES ((size_t)1 << 10)
+#define SENT_BYTES ((size_t)64 << 10) /* so much stands before the rest, and then makes room */
+#define KEEP_BYTES ((size_t)1 << 10)  /* of a buffer that has been sent */
 #define HANGUPS 64
 
 struct sl_http_call {
@@ -147,7 +150,7 @@ static void listen_for_hangup(struct conn *conn) {
 
 void sl_http_begin(struct sl_http_call *c, const char *content_type) {
     struct MHD_Response *r =
-        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, READ_BYTES, on_read, c, on_read_end);
+        MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK_BYTES, on_read, c, on_read_end);
 
     sl_assert(!c->streams && !c->response && c->gone);
     c->refs += r != NULL;
@@ -158,7 +161,7 @@ void sl_http_begin(struct sl_http_call *c, const char *content_type) {
 
 bool sl_http_piece(struct sl_http_call *c, const char *bytes, size_t len) {
     sl_assert(c->streams && c->gone);
-    if (c->sent > READ_BYTES && c->sent > c->out.len / 2) { /* what was sent makes room */
+    if (c->sent > SENT_BYTES && c->sent > c->out.len / 2) {
         memmove(c->out.s, c->out.s + c->sent, c->out.len - c->sent);
         c->out.len -= c->sent;
         c->sent = 0;

@@ -32,7 +32,9 @@
 #include "httpd/listen.h"
 #include "log/log.h"
 
-#define HEADER_BYTES ((size_t)32 << 10) /* a connection's memory besides the body */
+/* A connection's memory besides the body. Above 32 KiB the library takes pages of its own for it,
+ * of which only those count that are touched. */
+#define HEADER_BYTES (((size_t)32 << 10) + 1)
 #define REQUEST_MS 30000
 #define IDLE_MS 120000
 #define SWEEP_MS 1000 /* how late a deadline may be noticed */
@@ -114,6 +116,7 @@ void sl_httpd_resume(struct conn *c) {
     c->waiting = false;
     MHD_resume_connection(c->mhd);
     /* The library sees to all of them together when it runs next. */
+    c->server->woken = true;
     (void)uv_timer_start(&c->server->timer, on_server_timer, 0, 0);
 }
 
@@ -354,11 +357,13 @@ static void server_run(struct server *s) {
     MHD_UNSIGNED_LONG_LONG ms;
 
     h->busy = true;
+    s->woken = false;
     (void)MHD_run(s->mhd);
     h->busy = false;
-    /* Without asking each time, bytes that TLS has buffered would sleep. */
+    /* Without asking each time, bytes that TLS has buffered would sleep; and so would who was
+     * woken by another's request, which not every version of the library tells. */
     bool more = MHD_get_timeout(s->mhd, &ms) == MHD_YES;
-    if (more && ms == 0)
+    if (s->woken || (more && ms == 0))
         (void)uv_idle_start(&s->again, on_server_again);
     else
         (void)uv_idle_stop(&s->again);

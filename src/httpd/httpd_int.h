@@ -35,6 +35,7 @@ struct server {
     uv_timer_t timer;
     uv_idle_t again; /* the library wants its next turn at once; a timer of 0 ms would leave none to
                         others */
+    bool woken;      /* one of its connections was resumed since the library began to run */
     uint32_t n_conns;
     uint32_t n_handles;   /* not yet closed by the loop */
     char last_words[160]; /* of the library's log */

@@ -378,7 +378,7 @@ int sl_runtime_new(const struct sl_runtime_spec *spec, struct sl_runtime **ret,
     copy_sim(&r->sim, &spec->sim);
     sl_heap_init(&r->timers, due_first, place_of, r);
     if (r->node) {
-        r->spawner = spawner_new(r->loop);
+        r->spawner = spawner_new(r->loop, spec->files);
         r->cgroups = cgroups_new(NULL);
     }
     r->writer = sl_writer_new(

@@ -37,6 +37,7 @@ struct sl_runtime_spec {
     struct sl_port *port;
     const char *dir;  /* for logs and volumes; made if it is not there */
     const char *node; /* name of this machine; NULL: no pods run here as processes */
+    uint64_t files;   /* that a container may open; 0: as many as we */
     struct sl_sim_nodes sim;
 };
 

@@ -124,7 +124,7 @@ static uintptr_t heap_begin(void) {
     return from;
 }
 
-struct spawner *spawner_new(struct uv_loop_s *loop) {
+struct spawner *spawner_new(struct uv_loop_s *loop, uint64_t files) {
     struct spawner *s = sl_alloc0(1, sizeof *s);
 
     s->loop = loop;
@@ -132,6 +132,8 @@ struct spawner *spawner_new(struct uv_loop_s *loop) {
     if (getrlimit(RLIMIT_NOFILE, &s->files) == 0) { /* three for each container */
         const struct rlimit more = {s->files.rlim_max, s->files.rlim_max};
         (void)setrlimit(RLIMIT_NOFILE, &more);
+        if (files && files < s->files.rlim_cur)
+            s->files.rlim_cur = files;
     }
     s->null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if ((geteuid() != 0 || !spawner_mounts_by(s, MOUNTS_ROOT)) &&

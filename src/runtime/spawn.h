@@ -54,7 +54,8 @@ typedef void (*proc_fn)(void *ctx, const struct proc_note *n);
 /* What it wrote; len 0: the stream has ended. */
 typedef void (*proc_output_fn)(void *ctx, bool is_err, const char *bytes, size_t len);
 
-struct spawner *spawner_new(struct uv_loop_s *loop);
+/* 'files' as in sl_runtime_spec. */
+struct spawner *spawner_new(struct uv_loop_s *loop, uint64_t files);
 void spawner_free(struct spawner *s); /* kills what is left */
 /* Can a command have its own mounts here? */
 bool spawner_mounts(const struct spawner *s);

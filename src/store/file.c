@@ -2,6 +2,11 @@
  * One SQLite file in WAL mode, synced at each commit, and a lock beside it, because SQLite's own
  * lock says "busy" and not who. Rows carry a checksum: SQLite notices a page that makes no sense,
  * but not a text that was changed.
+ *
+ * Each change writes a row of its own, once. What it replaced stays until it is beyond the past
+ * that watches may ask for (store.h) and another change is written over it, so that the past is
+ * there after a restart. The newest row of a resource says since when its past is whole; it always
+ * stays, if as the end of an object that was deleted.
  */
 #include "store/store_int.h"
 
@@ -19,7 +24,7 @@
 #include "base/hash.h"
 
 #define APPLICATION 0x534c5543 /* "SLUC": whose file it is */
-#define FORMAT 1               /* of the tables */
+#define FORMAT 2               /* of the tables */
 #define MAX_FILE_RESOURCES 65536u
 #define MAX_PATH 4096u
 
@@ -28,7 +33,8 @@ static const char *const sql[STATEMENTS] = {
     [BEGIN] = "BEGIN IMMEDIATE",
     [COMMIT] = "COMMIT",
     [ROLLBACK] = "ROLLBACK",
-    [PUT] = "REPLACE INTO objects(row, version, ns, name, uid, sum, text) VALUES(?,?,?,?,?,?,?)",
+    [PUT] = ("REPLACE INTO objects(row, version, ns, name, uid, sum, text, gone, floor) "
+             "VALUES(?,?,?,?,?,?,?,?,?)"),
     [DEL] = "DELETE FROM objects WHERE row = ?",
     [NAME] = "REPLACE INTO resources(number, name) VALUES(?,?)",
     [MARK] = "REPLACE INTO marks(what, value) VALUES('version', ?)",
@@ -45,8 +51,14 @@ static const char tables[] =
                 "UNIQUE);"
                 "CREATE TABLE IF NOT EXISTS objects(row INTEGER PRIMARY KEY, version INTEGER, ns "
                 "TEXT,"
-                " name TEXT, uid TEXT, sum INTEGER, text BLOB);"
+                " name TEXT, uid TEXT, sum INTEGER, text BLOB, gone INTEGER, floor INTEGER);"
                 "COMMIT";
+
+/* Format 1 had one row for each object and no past. */
+static const char from_1[] =
+    "BEGIN; ALTER TABLE objects ADD COLUMN gone INTEGER; ALTER TABLE objects ADD COLUMN floor "
+    "INTEGER; REPLACE INTO marks SELECT 'past', value FROM marks WHERE what = 'version';"
+    "PRAGMA user_version=" TEXT(FORMAT) "; COMMIT";
 
 struct file {
     sqlite3 *db;
@@ -87,11 +99,13 @@ static int failed(const struct file *f, const char *what, struct sl_err *err) {
     }
 }
 
-static uint64_t checksum(uint64_t row, uint64_t version, const char *ns, const char *name,
-                         const char *uid, const char *text, size_t len) {
-    uint64_t h = sl_hash_u64(row, version);
+static uint64_t checksum(const struct file_row *r) {
+    uint64_t h = sl_hash_u64(r->row, r->version);
 
-    return sl_hash_bytes(sl_hash_str(sl_hash_str(sl_hash_str(h, ns), name), uid), text, len);
+    if (r->floor) /* a row of format 1 has none */
+        h = sl_hash_u64(h, 2 * r->floor + r->gone);
+    h = sl_hash_str(sl_hash_str(sl_hash_str(h, r->ns), r->name), r->uid);
+    return sl_hash_bytes(h, r->text, r->len);
 }
 
 /* ---- opening ---- */
@@ -141,7 +155,7 @@ static int ask_number(struct file *f, const char *text, int64_t *ret, struct sl_
 }
 
 /* Whose is it, and can we read it? */
-static int check_format(struct file *f, bool *ret_new, struct sl_err *err) {
+static int check_format(struct file *f, int64_t *ret_format, struct sl_err *err) {
     int64_t application = 0, format = 0, things = 0;
     int r = ask_number(f, "PRAGMA application_id", &application, err);
 
@@ -159,7 +173,7 @@ static int check_format(struct file *f, bool *ret_new, struct sl_err *err) {
                           "%s was written by a newer Sluice (format %" PRId64
                           ", this one reads %d)",
                           f->path, format, FORMAT);
-    *ret_new = application == 0;
+    *ret_format = application ? format : 0;
     return SL_OK;
 }
 
@@ -181,9 +195,8 @@ static void drop(struct file *f) {
     sl_freep(&f);
 }
 
-static int begin(struct file *f, uint64_t *ret_version, struct sl_err *err) {
-    int64_t version = 0;
-    bool is_new = false;
+static int begin(struct file *f, uint64_t *ret_version, uint64_t *ret_past, struct sl_err *err) {
+    int64_t version = 0, past = 0, format = 0;
     int r = take_lock(f, err);
 
     if (r < 0)
@@ -197,33 +210,38 @@ static int begin(struct file *f, uint64_t *ret_version, struct sl_err *err) {
     /* Exclusive: no shared memory beside the file, and no other program in it. */
     r = run(f, "PRAGMA locking_mode=EXCLUSIVE", err);
     if (r >= 0)
-        r = check_format(f, &is_new, err);
+        r = check_format(f, &format, err);
     if (r >= 0)
         r = run(f,
                 "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA wal_autocheckpoint=4000;"
                 "PRAGMA journal_size_limit=33554432; PRAGMA cache_size=-4096;"
                 "PRAGMA temp_store=MEMORY",
                 err);
-    if (r >= 0 && is_new)
-        r = run(f, tables, err);
+    if (r >= 0 && format < FORMAT)
+        r = run(f, format ? from_1 : tables, err);
     if (r >= 0)
         r = prepare(f, err);
     if (r >= 0)
         r = ask_number(f, "SELECT value FROM marks WHERE what = 'version'", &version, err);
-    if (r >= 0 && version < 0)
-        r = damaged(f, "the last version is negative", err);
     if (r >= 0)
+        r = ask_number(f, "SELECT value FROM marks WHERE what = 'past'", &past, err);
+    if (r >= 0 && (version < 0 || past < 0))
+        r = damaged(f, "a version is negative", err);
+    if (r >= 0) {
         *ret_version = version > 0 ? (uint64_t)version : 1;
+        *ret_past = past > 0 ? (uint64_t)past : 1;
+    }
     return r;
 }
 
-int file_open(const char *path, struct file **ret, uint64_t *ret_version, struct sl_err *err) {
+int file_open(const char *path, struct file **ret, uint64_t *ret_version, uint64_t *ret_past,
+              struct sl_err *err) {
     if (strlen(path) > MAX_PATH - 16)
         return sl_err_set(err, SL_ELIMIT, "the path %.40s... is too long", path);
     struct file *f = sl_alloc0(1, sizeof *f);
     f->path = sl_strdup(path);
     f->lock = -1;
-    int r = begin(f, ret_version, err);
+    int r = begin(f, ret_version, ret_past, err);
     if (r < 0)
         drop(f);
     else
@@ -264,13 +282,14 @@ static bool row_read(sqlite3_stmt *s, struct file_row *ret) {
         .ns = (const char *)sqlite3_column_text(s, 2),
         .name = (const char *)sqlite3_column_text(s, 3),
         .uid = (const char *)sqlite3_column_text(s, 4),
+        .gone = sqlite3_column_int64(s, 7) != 0,
+        .floor = (uint64_t)sqlite3_column_int64(s, 8),
     };
     text = sqlite3_column_blob(s, 6);
     ret->text = text ? text : "";
     ret->len = (size_t)sqlite3_column_bytes(s, 6);
     return ret->ns && ret->name && ret->uid &&
-           (uint64_t)sqlite3_column_int64(s, 5) ==
-               checksum(ret->row, ret->version, ret->ns, ret->name, ret->uid, ret->text, ret->len);
+           (uint64_t)sqlite3_column_int64(s, 5) == checksum(ret);
 }
 
 int file_read(struct file *f, uint32_t resource, file_row_fn fn, void *ctx, struct sl_err *err) {
@@ -279,7 +298,7 @@ int file_read(struct file *f, uint32_t resource, file_row_fn fn, void *ctx, stru
     int step, r = SL_OK;
 
     if (sqlite3_prepare_v2(f->db,
-                           "SELECT row, version, ns, name, uid, sum, text FROM objects"
+                           "SELECT row, version, ns, name, uid, sum, text, gone, floor FROM objects"
                            " WHERE row >= ? AND row < ? ORDER BY row",
                            -1, &s, NULL) != SQLITE_OK)
         return failed(f, "reading", err);
@@ -307,17 +326,30 @@ static int step(struct file *f, int which, struct sl_err *err) {
     return r;
 }
 
-static int put(struct file *f, uint64_t row, const struct sl_object *o, struct sl_err *err) {
+static int put(struct file *f, const struct change *c, struct sl_err *err) {
     sqlite3_stmt *s = f->stmt[PUT];
-    uint64_t sum = checksum(row, o->version, o->ns, o->name, o->uid, o->text, o->len);
+    const struct sl_object *o = c->ev.now;
+    const struct file_row row = {
+        .row = ((const struct object *)o)->row,
+        .version = o->version,
+        .floor = c->floor,
+        .gone = c->ev.what == SL_DELETED,
+        .ns = o->ns,
+        .name = o->name,
+        .uid = o->uid,
+        .text = o->text,
+        .len = o->len,
+    };
 
-    (void)sqlite3_bind_int64(s, 1, (int64_t)row);
-    (void)sqlite3_bind_int64(s, 2, (int64_t)o->version);
-    (void)sqlite3_bind_text(s, 3, o->ns, -1, SQLITE_STATIC);
-    (void)sqlite3_bind_text(s, 4, o->name, -1, SQLITE_STATIC);
-    (void)sqlite3_bind_text(s, 5, o->uid, -1, SQLITE_STATIC);
-    (void)sqlite3_bind_int64(s, 6, (int64_t)sum);
-    (void)sqlite3_bind_blob(s, 7, o->text, (int)o->len, SQLITE_STATIC);
+    (void)sqlite3_bind_int64(s, 1, (int64_t)row.row);
+    (void)sqlite3_bind_int64(s, 2, (int64_t)row.version);
+    (void)sqlite3_bind_text(s, 3, row.ns, -1, SQLITE_STATIC);
+    (void)sqlite3_bind_text(s, 4, row.name, -1, SQLITE_STATIC);
+    (void)sqlite3_bind_text(s, 5, row.uid, -1, SQLITE_STATIC);
+    (void)sqlite3_bind_int64(s, 6, (int64_t)checksum(&row));
+    (void)sqlite3_bind_blob(s, 7, row.text, (int)row.len, SQLITE_STATIC);
+    (void)sqlite3_bind_int64(s, 8, row.gone);
+    (void)sqlite3_bind_int64(s, 9, (int64_t)row.floor);
     return step(f, PUT, err);
 }
 
@@ -329,14 +361,11 @@ static int write_all(struct file *f, const struct batch *b, struct sl_err *err) 
         (void)sqlite3_bind_text(f->stmt[NAME], 2, b->resources.v[i]->name, -1, SQLITE_STATIC);
         r = step(f, NAME, err);
     }
-    for (uint32_t i = 0; r >= 0 && i < b->changes.n; i++) {
-        const struct change *c = &b->changes.v[i];
-        if (c->ev.what != SL_DELETED) {
-            r = put(f, c->row, c->ev.now, err);
-        } else {
-            (void)sqlite3_bind_int64(f->stmt[DEL], 1, (int64_t)c->row);
-            r = step(f, DEL, err);
-        }
+    for (uint32_t i = 0; r >= 0 && i < b->changes.n; i++)
+        r = put(f, &b->changes.v[i], err);
+    for (uint32_t i = 0; r >= 0 && i < b->out.n; i++) {
+        (void)sqlite3_bind_int64(f->stmt[DEL], 1, (int64_t)b->out.v[i].row);
+        r = step(f, DEL, err);
     }
     if (r >= 0 && b->reserve) {
         (void)sqlite3_bind_int64(f->stmt[MARK], 1, (int64_t)b->reserve);

@@ -35,14 +35,14 @@ struct entry *order_find(const struct order *od, const char *ns, const char *nam
     return e && compare(e, ns, name) == 0 ? e : NULL;
 }
 
-struct entry *order_add(struct order *od, struct object *o, uint64_t row, struct sl_prng *prng) {
+struct entry *order_add(struct order *od, struct object *o, struct sl_prng *prng) {
     struct entry **links[ORDER_LEVELS];
     uint32_t height = 1;
 
     while (height < ORDER_LEVELS && sl_prng_one_in(prng, 4))
         height++;
     struct entry *e = sl_alloc(sizeof *e + height * sizeof(struct entry *));
-    *e = (struct entry){.now = o, .row = row, .height = height};
+    *e = (struct entry){.now = o, .height = height};
     find_links(od, o->o.ns, o->o.name, links);
     for (uint32_t level = 0; level < height; level++) {
         e->next[level] = *links[level];

@@ -1,5 +1,6 @@
 #include "store/store_int.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "log/log.h"
@@ -59,11 +60,11 @@ void sl_object_unref(struct sl_store *st, struct sl_object *o) {
 /* What is there now under this key becomes o, which is given; NULL: nothing is there any more.
  * Gives what was there, with its reference. */
 static struct object *set_now(struct sl_store *st, struct resource *res, struct entry *e,
-                              struct object *o, uint64_t row) {
+                              struct object *o) {
     struct object *was = e ? e->now : NULL;
 
     if (!e) {
-        (void)order_add(&res->order, o, row, &st->prng);
+        (void)order_add(&res->order, o, &st->prng);
     } else if (!o) {
         order_del(&res->order, e);
     } else {
@@ -78,6 +79,7 @@ static struct object *set_now(struct sl_store *st, struct resource *res, struct 
 
 static void batch_clear(struct batch *b) {
     sl_vec_clear(&b->changes);
+    sl_vec_clear(&b->out);
     sl_vec_clear(&b->resources);
     b->reserve = 0;
     b->bytes = 0;
@@ -85,6 +87,7 @@ static void batch_clear(struct batch *b) {
 
 static void batch_done(struct batch *b) {
     sl_vec_free(&b->changes);
+    sl_vec_free(&b->out);
     sl_vec_free(&b->resources);
 }
 
@@ -106,13 +109,37 @@ static void kept(struct sl_store *st) {
     st->failing = false;
 }
 
+/* What is written over, and what goes because there is too much of it, is beyond the past as the
+ * new rows tell it: so the file is right whichever of its commits is the last. */
+static void take_rows(const struct sl_store *st, struct batch *b) {
+    for (uint32_t i = 0; i < b->changes.n; i++) {
+        struct change *c = &b->changes.v[i];
+        c->floor = c->res->ring.floor;
+        full(c->ev.now)->row = rows_take(&c->res->rows);
+    }
+    for (uint32_t i = 0; i < b->changes.n; i++) {
+        struct resource *res = b->changes.v[i].res;
+        while (rows_spare(&res->rows) > st->spec.past)
+            *sl_vec_push(&b->out) = (struct out){res, rows_take(&res->rows)};
+    }
+}
+
+static void return_rows(struct batch *b) {
+    for (uint32_t i = b->out.n; i-- > 0;)
+        rows_return(&b->out.v[i].res->rows, b->out.v[i].row);
+    for (uint32_t i = b->changes.n; i-- > 0;)
+        if (full(b->changes.v[i].ev.now)->row)
+            rows_return(&b->changes.v[i].res->rows, full(b->changes.v[i].ev.now)->row);
+}
+
 /* The newest first, so that each finds the state it made. */
 static void take_back(struct sl_store *st, struct batch *b) {
+    return_rows(b);
     while (b->changes.n) {
         struct change c = sl_vec_pop(&b->changes);
         struct object *was = c.ev.was ? full(sl_object_ref(c.ev.was)) : NULL;
         struct entry *e = order_find(&c.res->order, c.ev.now->ns, c.ev.now->name);
-        struct object *now = set_now(st, c.res, e, was, c.row);
+        struct object *now = set_now(st, c.res, e, was);
         if (now)
             sl_object_unref(st, &now->o);
         sl_object_unref(st, c.ev.now);
@@ -149,6 +176,8 @@ static void hand_over(struct sl_store *st) {
     for (uint32_t i = 0; i < st->resources.n; i++)
         if (st->resources.v[i] && st->resources.v[i]->name && !st->resources.v[i]->in_file_kept)
             *sl_vec_push(&b->resources) = st->resources.v[i];
+    if (st->file)
+        take_rows(st, b);
     struct batch spare = st->flying;
     st->flying = *b;
     st->waiting = spare;
@@ -240,9 +269,9 @@ static int room_for(struct sl_store *st, size_t bytes, bool deletes, struct sl_e
 
 /* Takes over the references. */
 static void note(struct sl_store *st, struct resource *res, enum sl_change what, struct object *now,
-                 struct object *was, uint64_t row) {
+                 struct object *was) {
     *sl_vec_push(&st->waiting.changes) = (struct change){
-        .ev = {.what = what, .now = &now->o, .was = was ? &was->o : NULL}, .res = res, .row = row};
+        .ev = {.what = what, .now = &now->o, .was = was ? &was->o : NULL}, .res = res};
     st->waiting.bytes += now->bytes;
     st->version++;
     (void)uv_async_send(&st->wake);
@@ -272,10 +301,9 @@ int sl_store_put(struct sl_store *st, uint32_t resource, const char *ns, const c
         return r;
     struct resource *res = st->resources.v[resource];
     struct entry *e = order_find(&res->order, ns, name);
-    uint64_t row = e ? e->row : ++res->rows;
     struct object *o = object_new(st, resource, st->version + 1, ns, name, uid, text, len);
-    struct object *was = set_now(st, res, e, o, row);
-    note(st, res, was ? SL_MODIFIED : SL_ADDED, full(sl_object_ref(&o->o)), was, row);
+    struct object *was = set_now(st, res, e, o);
+    note(st, res, was ? SL_MODIFIED : SL_ADDED, full(sl_object_ref(&o->o)), was);
     if (ret)
         *ret = &o->o;
     return SL_OK;
@@ -291,10 +319,9 @@ int sl_store_delete(struct sl_store *st, struct sl_object *o, const char *text, 
     if (r < 0)
         return r;
     struct resource *res = st->resources.v[o->resource];
-    uint64_t row = e->row;
     struct object *last =
         object_new(st, o->resource, st->version + 1, o->ns, o->name, o->uid, text, len);
-    note(st, res, SL_DELETED, last, set_now(st, res, e, NULL, row), row);
+    note(st, res, SL_DELETED, last, set_now(st, res, e, NULL));
     return SL_OK;
 }
 
@@ -362,24 +389,76 @@ void sl_store_stats(const struct sl_store *st, struct sl_store_stats *ret) {
 
 /* ---- resources, opening, closing ---- */
 
+struct row {
+    struct object *o; /* NULL: it has a place */
+    bool gone;
+};
+
 struct reading {
     struct sl_store *st;
     struct resource *res;
+    SL_VEC(struct row) rows;
 };
 
 static int take_row(void *ctx, const struct file_row *row, struct sl_err *err) {
     struct reading *rd = ctx;
     struct sl_store *st = rd->st;
-    struct order *order = &rd->res->order;
 
     if (row->len > SL_STORE_MAX_OBJECT || row->version > st->opened)
         return sl_err_set(err, SL_EINVAL, "an object that cannot be");
-    if (order_find(order, row->ns, row->name))
-        return sl_err_set(err, SL_EINVAL, "an object that is there twice");
     struct object *o = object_new(st, rd->res->number, row->version, row->ns, row->name, row->uid,
                                   row->text, row->len);
-    (void)order_add(order, o, row->row, &st->prng);
-    rd->res->rows = row->row;
+    o->row = row->row;
+    *sl_vec_push(&rd->rows) = (struct row){o, row->gone};
+    if (row->row > rd->res->rows.last)
+        rd->res->rows.last = row->row;
+    if (row->floor > rd->res->ring.floor) /* it only rises, so the highest is the newest */
+        rd->res->ring.floor = row->floor;
+    return SL_OK;
+}
+
+static int by_version(const void *a, const void *b) {
+    const struct row *x = a, *y = b;
+
+    return (x->o->o.version > y->o->o.version) - (x->o->o.version < y->o->o.version);
+}
+
+/* One after the other as they came about. Before the floor there are the objects as they were then,
+ * and rows that nothing was written over yet. */
+static int live_again(struct reading *rd, struct sl_err *err) {
+    struct sl_store *st = rd->st;
+    struct resource *res = rd->res;
+    uint64_t last = 0, floor = res->ring.floor;
+
+    if (rd->rows.n)
+        qsort(rd->rows.v, rd->rows.n, sizeof rd->rows.v[0], by_version);
+    for (uint32_t i = 0; i < rd->rows.n; i++) {
+        struct row *row = &rd->rows.v[i];
+        struct object *o = row->o;
+        struct entry *e = order_find(&res->order, o->o.ns, o->o.name);
+        bool past = o->o.version > floor;
+        if (o->o.version == last || (past && row->gone && !e))
+            return sl_err_set(err, SL_EINVAL,
+                              "%s is damaged (the past of %s makes no sense); to "
+                              "begin anew without its objects, move it away",
+                              st->spec.path, res->name);
+        last = o->o.version;
+        struct object *was = row->gone && !e ? NULL : set_now(st, res, e, row->gone ? NULL : o);
+        row->o = NULL;
+        if (!row->gone)
+            (void)sl_object_ref(&o->o);
+        ring_add(st, res,
+                 &(struct sl_store_event){
+                     .what = row->gone ? SL_DELETED
+                             : was     ? SL_MODIFIED
+                                       : SL_ADDED,
+                     .now = &o->o,
+                     .was = was ? &was->o : NULL,
+                 });
+        if (!past)
+            ring_drop(st, res);
+    }
+    res->ring.floor = floor;
     return SL_OK;
 }
 
@@ -400,8 +479,9 @@ static struct resource *find_named(struct sl_store *st, const char *name) {
 }
 
 static void resource_free(struct sl_store *st, struct resource *res) {
-    watch_drop_all(res);
+    watch_drop_all(st, res);
     ring_done(st, res);
+    rows_done(&res->rows);
     while (res->order.n) {
         struct entry *e = res->order.head[0];
         struct object *o = e->now;
@@ -414,7 +494,7 @@ static void resource_free(struct sl_store *st, struct resource *res) {
 
 static int read_resource(struct sl_store *st, struct resource *res, struct sl_err *err) {
     struct file_resource *fr = find_stored(st, res->name);
-    struct reading rd = {st, res};
+    struct reading rd = {.st = st, .res = res};
 
     if (fr) {
         res->in_file = fr->number;
@@ -424,12 +504,18 @@ static int read_resource(struct sl_store *st, struct resource *res, struct sl_er
         *sl_vec_push(&st->stored) =
             (struct file_resource){sl_strdup(res->name), res->in_file, true};
     }
-    res->rows = row_first(res->in_file);
+    res->rows.last = row_first(res->in_file);
     if (!fr || fr->read)
         return SL_OK;
     settle(st, true); /* the file is ours until something is handed over */
     fr->read = true;
-    return file_read(st->file, fr->number, take_row, &rd, err);
+    int r = file_read(st->file, fr->number, take_row, &rd, err);
+    if (r >= 0)
+        r = live_again(&rd, err);
+    for (uint32_t i = 0; i < rd.rows.n; i++) /* those that found no place */
+        sl_object_unref(st, rd.rows.v[i].o ? &rd.rows.v[i].o->o : NULL);
+    sl_vec_free(&rd.rows);
+    return r;
 }
 
 int sl_store_resource(struct sl_store *st, uint32_t resource, const char *name,
@@ -441,21 +527,14 @@ int sl_store_resource(struct sl_store *st, uint32_t resource, const char *name,
 
     if (res && named == res)
         return SL_OK;
-    if (res || (named && named->order.n))
+    if (res || named)
         return sl_err_set(err, SL_EEXIST, "the resource %s has another number, or %u another name",
                           name, resource);
     res = sl_alloc0(1, sizeof *res);
-    ring_init(res, st->opened);
+    ring_init(res, st->past);
     res->number = resource;
     res->name = sl_strdup(name);
-    if (named) {          /* under a new number from now on; its rows go on */
-        settle(st, true); /* the writer may be reading its name */
-        res->in_file = named->in_file;
-        res->in_file_kept = named->in_file_kept;
-        res->rows = named->rows;
-        sl_freep(&named->name);
-    }
-    int r = named ? SL_OK : read_resource(st, res, err);
+    int r = read_resource(st, res, err);
     if (r < 0)
         resource_free(st, res);
     else
@@ -464,7 +543,7 @@ int sl_store_resource(struct sl_store *st, uint32_t resource, const char *name,
 }
 
 static int open_file(struct sl_store *st, struct sl_err *err) {
-    int r = file_open(st->spec.path, &st->file, &st->version, err);
+    int r = file_open(st->spec.path, &st->file, &st->version, &st->past, err);
 
     st->opened = st->settled = st->told = st->version;
     if (r >= 0)
@@ -497,7 +576,8 @@ int sl_store_open(const struct sl_store_spec *spec, struct sl_store **ret, struc
     int r = SL_OK;
 
     st->spec = *spec;
-    st->version = st->opened = st->settled = st->told = 1;
+    st->spec.past = spec->past ? spec->past : SL_STORE_PAST;
+    st->version = st->opened = st->settled = st->told = st->past = 1;
     st->reserved = UINT64_MAX / 2;
     sl_prng_init(&st->prng, 1); /* for the shape of the lists alone */
     TAILQ_INIT(&st->waiters);
@@ -532,7 +612,7 @@ void sl_store_close(struct sl_store *st) {
     if (st->writer)
         writer_end(st->writer);
     if (st->file)
-        file_close(st->file, st->version);
+        file_close(TAKE_PTR(st->file), st->version);
     for (uint32_t i = 0; i < st->resources.n; i++)
         if (st->resources.v[i])
             resource_free(st, st->resources.v[i]);

@@ -56,6 +56,7 @@ struct sl_store_spec {
     /* A resource by its name in the file ("apps/deployments"), for what was stored before.
      * UINT32_MAX: leave it aside, in the file. NULL: all of them wait for sl_store_resource. */
     uint32_t (*resource)(void *ctx, const char *name);
+    uint32_t past; /* changes of a resource that watches may go back; 0: SL_STORE_PAST */
 };
 
 /* -EEXIST: another process has the file open; -EINVAL: it is damaged or somebody else's; -EIO. The
@@ -65,8 +66,8 @@ int sl_store_open(const struct sl_store_spec *spec, struct sl_store **ret,
 /* Keeps what is waiting, then closes; nobody is told any more. The memory goes with the next turn
  * of the loop. NULL is allowed. */
 void sl_store_close(struct sl_store *st);
-/* A resource becomes known under its number, and what the file has of it is read. Again is fine. A
- * name keeps its number while there are objects of it. */
+/* A resource becomes known under its number, and what the file has of it is read. Again is fine; a
+ * name keeps its number. */
 int sl_store_resource(struct sl_store *st, uint32_t resource, const char *name,
                       struct sl_err *err) _must_check_;
 
@@ -120,14 +121,19 @@ struct sl_store_event {
 };
 struct sl_store_watch;
 /* Events of a resource after 'version', in their order, each once it is kept, on the loop's thread
- * but never inside this call. The past is kept for at least SL_STORE_PAST changes of a resource,
- * unless these are larger than SL_STORE_PAST_BYTES, and back to the start of the process at most;
- * -ESTALE if 'version' lies further back. The callback may watch, unwatch and change. */
+ * but never inside this call. The past is kept for at least spec.past changes of a resource,
+ * unless these are larger than SL_STORE_PAST_BYTES, across restarts if there is a file; -ESTALE if
+ * 'version' lies further back. The callback may watch, unwatch and change. */
 #define SL_STORE_PAST 1024u
 #define SL_STORE_PAST_BYTES ((size_t)64 << 20)
 typedef void (*sl_store_event_fn)(void *ctx, const struct sl_store_event *ev);
 int sl_store_watch(struct sl_store *st, uint32_t resource, uint64_t version, sl_store_event_fn fn,
                    void *ctx, struct sl_store_watch **ret) _must_check_;
+/* The same for one object, or for all of a namespace (name ""). What happens to others costs it
+ * nothing, however many there are. */
+int sl_store_watch_in(struct sl_store *st, uint32_t resource, uint64_t version, const char *ns,
+                      const char *name, sl_store_event_fn fn, void *ctx,
+                      struct sl_store_watch **ret) _must_check_;
 void sl_store_unwatch(struct sl_store *st, struct sl_store_watch *w);
 /* All events up to this version have been told to watchers of all resources: for bookmarks. */
 uint64_t sl_store_told(const struct sl_store *st);

@@ -25,12 +25,12 @@ struct entry;
 struct object {
     struct sl_object o;
     struct entry *entry; /* NULL: it is not the present one */
+    uint64_t row;        /* in the file: of this text alone; 0: not yet */
     size_t bytes;
 };
 
 struct entry {
     struct object *now;
-    uint64_t row; /* in the file */
     uint32_t height;
     struct entry *next[];
 };
@@ -44,7 +44,7 @@ struct order {
 struct entry *order_seek(const struct order *od, const char *ns, const char *name);
 struct entry *order_find(const struct order *od, const char *ns, const char *name);
 /* It must not be there yet. */
-struct entry *order_add(struct order *od, struct object *o, uint64_t row, struct sl_prng *prng);
+struct entry *order_add(struct order *od, struct object *o, struct sl_prng *prng);
 /* Frees the entry, not its object. */
 void order_del(struct order *od, struct entry *e);
 
@@ -62,22 +62,55 @@ struct ring {
 struct sl_store_watch {
     TAILQ_ENTRY(sl_store_watch) entry;
     struct resource *res;
-    uint64_t next;  /* event, by number */
+    uint64_t next;  /* event, by number: those before it are told, or none of its business */
     uint64_t after; /* version; what is not newer is not told */
     sl_store_event_fn fn;
     void *ctx;
+    char *ns, *name; /* of what it is about; NULL: all */
+    uint64_t hash;   /* of these */
+    bool placed;     /* it stands in 'places' */
 };
+TAILQ_HEAD(watch_list, sl_store_watch);
+
+/* Those who watch one object or one namespace, and have heard all that was before. */
+struct places {
+    struct watch_list *v; /* cap of them, a power of two */
+    uint32_t cap, n;
+    uint64_t next; /* event, by number */
+};
+
+/* ---- rows.c: where in the file the next text of a resource goes ---- */
+
+/*
+ * A row that is beyond the past is written over by a later change, the oldest first. Until then it
+ * is no harm: whoever reads the rows by version finds what replaced it, since what says that an
+ * object was deleted is written over after all that was there of the object before.
+ */
+struct rows {
+    uint64_t last; /* the highest so far */
+    uint64_t *v;   /* free ones: cap of them, a power of two, first <= i < end at i & (cap - 1) */
+    uint32_t cap, first, end;
+};
+
+void rows_done(struct rows *r);
+void rows_add(struct rows *r, uint64_t row);
+uint32_t rows_spare(const struct rows *r);
+/* The oldest free one, or a new one. */
+uint64_t rows_take(struct rows *r);
+/* The last one that was taken comes back. */
+void rows_return(struct rows *r, uint64_t row);
 
 struct resource {
     char *name; /* in the file; NULL: not known yet */
     uint32_t number;
     uint32_t in_file; /* its number there */
     bool in_file_kept;
-    uint64_t rows; /* the highest row so far */
+    struct rows rows;
     struct order order;
     struct ring ring;
-    /* Those who are behind stand before those who are not. */
-    TAILQ_HEAD(, sl_store_watch) watches;
+    /* Those who are behind, or wait for their place, stand before those who are not. */
+    struct watch_list watches;
+    struct places places;
     bool stirred; /* somebody is behind */
     TAILQ_ENTRY(resource) entry;
 };
@@ -86,9 +119,13 @@ void ring_init(struct resource *res, uint64_t floor);
 void ring_done(struct sl_store *st, struct resource *res);
 /* Takes over the references. */
 void ring_add(struct sl_store *st, struct resource *res, const struct sl_store_event *ev);
+/* The first event is beyond the past, and what it replaced or deleted of no use any more, in the
+ * file neither. There must be one. */
+void ring_drop(struct sl_store *st, struct resource *res);
 /* Tells everybody everything. */
 void watch_tell(struct sl_store *st);
-void watch_drop_all(struct resource *res);
+/* Nobody listens to it any more. */
+void watch_drop_all(struct sl_store *st, struct resource *res);
 
 /* ---- file.c: SQLite; on the loop's thread before the writer begins and after it ended, else on
  * the writer's ---- */
@@ -96,11 +133,17 @@ void watch_drop_all(struct resource *res);
 struct change {
     struct sl_store_event ev;
     struct resource *res; /* the writer may read what never changes of it */
+    uint64_t floor;       /* of its ring, once the batch is kept */
+};
+
+struct out {
+    struct resource *res;
     uint64_t row;
 };
 
 struct batch {
     SL_VEC(struct change) changes;
+    SL_VEC(struct out) out;              /* rows that are taken and not written, but deleted */
     SL_VEC(struct resource *) resources; /* to be named in the file */
     uint64_t reserve;                    /* versions that may be given out; 0: as it is */
     size_t bytes;
@@ -117,18 +160,22 @@ struct file_resource {
 
 struct file_row {
     uint64_t row, version;
+    uint64_t floor; /* of the past that was kept when it was written */
+    bool gone;      /* it is the last text of an object that was deleted */
     const char *ns, *name, *uid, *text;
     size_t len;
 };
 typedef int (*file_row_fn)(void *ctx, const struct file_row *row, struct sl_err *err);
 
-/* *ret_version: the highest that may have been given out. */
-int file_open(const char *path, struct file **ret, uint64_t *ret_version,
+/* *ret_version: the highest that may have been given out; *ret_past: the file does not know in
+ * which order anything before this happened, whatever the resource. */
+int file_open(const char *path, struct file **ret, uint64_t *ret_version, uint64_t *ret_past,
               struct sl_err *err) _must_check_;
 /* 'version' is the last one that was given out. */
 void file_close(struct file *f, uint64_t version);
 typedef SL_VEC(struct file_resource) file_resources;
 int file_list(struct file *f, file_resources *ret, struct sl_err *err) _must_check_;
+/* Its rows, in no order. */
 int file_read(struct file *f, uint32_t resource, file_row_fn fn, void *ctx,
               struct sl_err *err) _must_check_;
 /* All of it or nothing. */
@@ -175,6 +222,7 @@ struct sl_store {
     uint64_t settled;  /* up to here all is kept or was taken back */
     uint64_t reserved; /* up to here they may be given out */
     uint64_t opened;   /* the version at the start */
+    uint64_t past;     /* nothing before this version is known in its order */
     uint64_t told;
     size_t bytes;
     uint64_t commits, failures;
@@ -184,7 +232,8 @@ struct sl_store {
     struct batch waiting, flying;
     TAILQ_HEAD(waiters, waiter) waiters; /* by version */
     TAILQ_HEAD(, resource) stirred;
-    struct sl_store_watch *telling; /* who is being told; NULL: it has gone meanwhile */
+    struct sl_store_watch *telling;   /* who is being told; NULL: it has gone meanwhile */
+    struct sl_store_watch *told_next; /* who stands behind it in its place */
 };
 
 #endif

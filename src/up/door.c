@@ -3,6 +3,7 @@
 #include <openssl/crypto.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "apiserver/sub.h"
@@ -15,12 +16,16 @@
 #define ALL_BODIES ((size_t)64 << 20)
 #define REQUEST_MS 65000u /* a little more than a request of kube-apiserver's may take */
 #define IDLE_MS 120000u
+#define MAX_CONNECTIONS 16384u
+#define OTHER_FILES 512u /* that are not connections: logs, pipes of pods */
+#define MAX_SHORT 256u   /* connections that no stream gets */
 
 struct sl_door {
     struct sl_door_spec spec;
     struct sl_httpd *httpd;
     struct sl_apiserver *api; /* NULL: not yet */
     struct sl_arena arena;    /* of one handler or answer */
+    uint32_t streams, max_streams;
 };
 
 /* One request on its way. */
@@ -28,6 +33,7 @@ struct errand {
     struct sl_door *d;
     struct sl_http_call *http;
     sl_api_call api;
+    bool streams;
 };
 
 /* ---- answers of our own ---- */
@@ -136,6 +142,7 @@ static struct who find_user(struct sl_door *d, const struct sl_http_request *rq)
 /* ---- passing on ---- */
 
 static void errand_end(struct errand *e) {
+    e->d->streams -= e->streams;
     sl_freep(&e);
 }
 
@@ -180,8 +187,29 @@ static void on_answer(void *ctx, const struct sl_api_answer *a) {
     errand_end(e);
 }
 
+/* The rest is for those who ask and go. */
+static void refuse_stream(struct errand *e) {
+    static const char *const headers[] = {"Retry-After", "1", NULL};
+    struct sl_http_answer a = {0};
+
+    sl_buf_init(&a.body, 4096);
+    put_status(&a, 429, "TooManyRequests", "Too many requests, please try again later.");
+    sl_http_reply(e->http, a.status, a.content_type, headers, a.body.s, a.body.len);
+    sl_buf_done(&a.body);
+    sl_apiserver_cancel(e->d->api, e->api);
+    errand_end(e);
+}
+
 static void on_begin(void *ctx, const char *content_type) {
-    sl_http_begin(((struct errand *)ctx)->http, content_type);
+    struct errand *e = ctx;
+
+    if (e->d->streams >= e->d->max_streams) {
+        refuse_stream(e);
+        return;
+    }
+    e->streams = true;
+    e->d->streams++;
+    sl_http_begin(e->http, content_type);
 }
 
 static bool on_piece(void *ctx, const char *bytes, size_t len) {
@@ -240,6 +268,23 @@ static void serve(void *ctx, const struct sl_http_request *rq, struct sl_http_an
 
 /* ---- for the owner ---- */
 
+/* How many connections there may be. */
+static uint32_t room(void) {
+    struct rlimit l;
+
+    if (getrlimit(RLIMIT_NOFILE, &l) < 0)
+        return OTHER_FILES;
+    rlim_t want = MAX_CONNECTIONS + OTHER_FILES;
+    if (l.rlim_cur < l.rlim_max) {
+        l.rlim_cur = l.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &l);
+        (void)getrlimit(RLIMIT_NOFILE, &l);
+    }
+    return l.rlim_cur >= want             ? MAX_CONNECTIONS
+           : l.rlim_cur > 2 * OTHER_FILES ? (uint32_t)(l.rlim_cur - OTHER_FILES)
+                                          : (uint32_t)(l.rlim_cur / 2 + 1);
+}
+
 int sl_door_open(const struct sl_door_spec *spec, struct sl_door **ret, struct sl_err *err) {
     struct sl_door *d = sl_alloc0(1, sizeof *d);
     const struct sl_httpd_spec http = {
@@ -249,7 +294,7 @@ int sl_door_open(const struct sl_door_spec *spec, struct sl_door **ret, struct s
         .key_pem = spec->cert->key_pem,
         .max_body = SL_API_MAX_BODY,
         .all_bodies = ALL_BODIES,
-        .max_connections = spec->max_connections,
+        .max_connections = spec->max_connections ? spec->max_connections : room(),
         .request_ms = REQUEST_MS,
         .idle_ms = IDLE_MS,
         .handler = serve,
@@ -258,6 +303,8 @@ int sl_door_open(const struct sl_door_spec *spec, struct sl_door **ret, struct s
     };
 
     d->spec = *spec;
+    d->max_streams = http.max_connections -
+                     (http.max_connections / 8 < MAX_SHORT ? http.max_connections / 8 : MAX_SHORT);
     sl_arena_init(&d->arena, (size_t)16 << 20);
     int r = sl_httpd_start(spec->loop, &http, &d->httpd, err);
     if (r < 0)

@@ -3,6 +3,10 @@
  * administrator, or whom he says he wants to be (kubectl --as); who comes with a token of a service
  * account is that; everybody else may only ask whether we are well. Nothing more is asked: RBAC is
  * not enforced. Private to src/up.
+ *
+ * Every client is an open file, so there are as many as the limit of those allows, and 16384 at
+ * most; the limit is raised as far as we may. Some are left to those who ask and go: who wants to
+ * watch when only these are left is told to come again (429).
  */
 #ifndef SL_UP_DOOR_H
 #define SL_UP_DOOR_H
@@ -17,7 +21,7 @@ struct sl_door_spec {
     struct uv_loop_s *loop;
     const char *host;
     uint16_t port;
-    uint32_t max_connections;
+    uint32_t max_connections; /* 0: as many as there may be */
     const struct sl_cert *cert;
     const char *token; /* stays alive */
     void *ctx;

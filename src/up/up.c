@@ -26,8 +26,6 @@
 #define KUBERNETES "v1.36.0"
 #define QUEUEING "system:serviceaccount:kueue-system:kueue-controller-manager"
 #define STOP_GRACE_MS 5000u
-#define MAX_CONNECTIONS 16384u
-#define OTHER_FILES 512u /* that are not connections: logs, pipes of pods */
 #define RENEW_BEFORE (SL_HOME_CERT_LIFE / 3)
 
 struct up {
@@ -50,6 +48,7 @@ struct up {
     uint64_t started; /* uv_hrtime */
     sl_time files_at; /* mono: next look at files */
     sl_time renew_at; /* wall: the certificate */
+    uint64_t files;   /* that whoever started us lets one open */
     char node[64], server[300], address[280];
     bool ready, ending;
 };
@@ -220,22 +219,6 @@ static void on_signal(uv_signal_t *h, int number) {
 
 /* ---- life ---- */
 
-/* Every client is a file. */
-static uint32_t room_for_connections(void) {
-    struct rlimit l;
-
-    if (getrlimit(RLIMIT_NOFILE, &l) < 0)
-        return OTHER_FILES;
-    rlim_t want = MAX_CONNECTIONS + OTHER_FILES;
-    if (l.rlim_cur < want) {
-        l.rlim_cur = l.rlim_max < want ? l.rlim_max : want;
-        (void)setrlimit(RLIMIT_NOFILE, &l);
-    }
-    return l.rlim_cur >= want             ? MAX_CONNECTIONS
-           : l.rlim_cur > 2 * OTHER_FILES ? (uint32_t)(l.rlim_cur - OTHER_FILES)
-                                          : (uint32_t)(l.rlim_cur / 2 + 1);
-}
-
 static sl_time wall_clock(void) {
     uv_timeval64_t t = {0};
 
@@ -260,7 +243,6 @@ static int open_door(struct up *u, struct sl_err *err) {
         .loop = &u->loop,
         .host = host_of(u),
         .port = u->o->port,
-        .max_connections = room_for_connections(),
         .cert = &cert,
         .token = u->home.token,
         .ctx = u,
@@ -329,6 +311,7 @@ static int start_parts(struct up *u, struct sl_err *err) {
                                                      u->api, name, "kubelet sluice/" SL_VERSION),
                                                  .dir = u->home.pods,
                                                  .node = u->node,
+                                                 .files = u->files,
                                                  .sim = u->o->sim},
                        &u->runtime, err);
     if (r < 0)
@@ -342,6 +325,10 @@ static int start_parts(struct up *u, struct sl_err *err) {
 }
 
 static int start(struct up *u, struct sl_err *err) {
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) /* before the door raises it */
+        u->files = files.rlim_cur;
     int r = sl_home_open(u->o->dir, wall_clock(), &u->home, err);
 
     if (r >= 0)

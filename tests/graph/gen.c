@@ -40,6 +40,10 @@ static bool one_in(struct sl_prng *p, uint32_t n) {
 
 /* ---- graphs ---- */
 
+/* So many cores that the vertices of a node do not fit into one word of bits, or into two. */
+#define MANY_CORES 140
+#define MANY_KINDS 80
+
 struct grower {
     struct sl_prng *p;
     struct draft *d;
@@ -47,7 +51,7 @@ struct grower {
     uint32_t id_mode; /* 0: from 0 on in each parent, 1: in the whole graph, 2: any */
     int64_t next_id;
     bool even; /* all nodes are alike */
-    bool pools, divisible, racks;
+    bool pools, divisible, racks, many;
     int64_t next_rank;
 };
 
@@ -121,11 +125,23 @@ static void grow_node(struct grower *g, uint32_t parent, uint32_t cores, uint32_
         grow_leaves(g, node, "ssd", 1, 4);
 }
 
+/* One of many types that nothing else has. */
+static void grow_kinds(struct grower *g, uint32_t parent) {
+    char kind[16];
+    for (uint32_t i = 0; i < MANY_KINDS; i++) {
+        (void)snprintf(kind, sizeof(kind), "kind_%c%c", 'a' + i / 26, 'a' + i % 26);
+        grow_leaves(g, parent, kind, 1, 2);
+    }
+}
+
 static void grow_nodes(struct grower *g, uint32_t parent, uint32_t n) {
     uint32_t cores = 1 + below(g->p, 4), sockets = one_in(g->p, 3) ? 1 + below(g->p, 2) : 0;
     uint32_t gpus = below(g->p, 3);
     for (uint32_t i = 0; i < n; i++) {
-        grow_node(g, parent, cores, sockets, gpus);
+        uint32_t at = g->d->v.n;
+        grow_node(g, parent, g->many ? cores + below(g->p, MANY_CORES) : cores, sockets, gpus);
+        if (at < g->d->v.n && one_in(g->p, 40))
+            grow_node(g, at, 1 + below(g->p, 2), 0, below(g->p, 2)); /* a node in a node */
         if (g->even)
             continue;
         cores = 1 + below(g->p, 4);
@@ -194,7 +210,7 @@ static void shuffle_uniq_ids(struct grower *g) {
 }
 
 static void random_graph(struct sl_prng *p, struct draft *d, uint32_t size, bool power) {
-    static const uint32_t rooms[] = {8, 16, 30, 60};
+    static const uint32_t rooms[] = {8, 16, 30, 60, 220};
     struct grower g = {.p = p,
                        .d = d,
                        .room = rooms[size],
@@ -202,7 +218,8 @@ static void random_graph(struct sl_prng *p, struct draft *d, uint32_t size, bool
                        .even = one_in(p, 2),
                        .pools = one_in(p, 2),
                        .divisible = one_in(p, 2),
-                       .racks = one_in(p, 2)};
+                       .racks = one_in(p, 2),
+                       .many = size == 4};
     d->v.n = 0;
     uint32_t root = grow(&g, SL_VTX_NONE, one_in(p, 10) ? "site" : "cluster");
     d->v.v[root].down = one_in(p, 60);
@@ -214,6 +231,8 @@ static void random_graph(struct sl_prng *p, struct draft *d, uint32_t size, bool
         grow_leaves(&g, root, one_in(p, 2) ? "ssd" : "core", 1 + below(p, 3), 1);
     if (d->v.n == 1)
         grow_nodes(&g, root, 1);
+    if (g.many && one_in(p, 2))
+        grow_kinds(&g, below(p, d->v.n < 8 ? d->v.n : 8));
     if (power)
         grow_power(&g);
     shuffle_uniq_ids(&g);
@@ -278,7 +297,7 @@ static struct sl_req_spec *some(struct asker *a, uint32_t n) {
 /* What a slot is made of. */
 static void fill_slot(struct asker *a, struct sl_req_spec *slot) {
     struct sl_prng *p = a->p;
-    struct sl_req_spec *with = some(a, 4);
+    struct sl_req_spec *with = some(a, 5);
     uint32_t n = 0;
     switch (below(p, 12)) {
     case 0:
@@ -311,6 +330,8 @@ static void fill_slot(struct asker *a, struct sl_req_spec *slot) {
         break;
     default:
         with[n++] = want(a, "core", 3);
+        if (one_in(p, 20))
+            with[n++] = want(a, a->d->v.v[a->d->v.n - 1].type, 1);
         if (one_in(p, 3))
             with[n++] = want(a, "gpu", 1);
         if (one_in(p, 4))
@@ -428,6 +449,8 @@ static void random_resources(struct asker *a, struct sl_jobspec *j) {
         break;
     case 5:
         top[0] = want(a, leaves[below(a->p, SL_LEN(leaves))], 4);
+        if (one_in(a->p, 8))
+            top[0].type = a->d->v.v[below(a->p, a->d->v.n)].type;
         top[0].exclusive = random_exclusive(a);
         break;
     case 6:
@@ -495,7 +518,7 @@ static bool all_there(const struct draft *d, const struct sl_req_spec *v, uint32
     return true;
 }
 
-static struct sl_jobspec *random_spec(struct sl_prng *p, const struct draft *d) {
+static struct sl_jobspec *any_spec(struct sl_prng *p, const struct draft *d) {
     static const int64_t odd[] = {-1, GEN_END + 1, GEN_END, GEN_END - 1};
     struct sl_jobspec *j = sl_alloc0(1, sizeof(*j));
     struct asker a = {.p = p, .mem = &j->arena, .d = d};
@@ -511,6 +534,22 @@ static struct sl_jobspec *random_spec(struct sl_prng *p, const struct draft *d) 
         j->duration = odd[below(p, SL_LEN(odd))];
     if (one_in(p, 6))
         j->constraint = random_term(&a, 0);
+    return j;
+}
+
+/* Mostly one that the empty graph can meet: the others are all the same, after a while. */
+static struct sl_jobspec *random_spec(struct sl_prng *p, const struct draft *d, struct naive *n) {
+    struct sl_jobspec *j = NULL;
+    enum sl_verdict verdict = SL_NEVER;
+    for (uint32_t tries = 0; tries < 10 && verdict != SL_SATISFIABLE; tries++) {
+        sl_jobspec_free(j);
+        j = any_spec(p, d);
+        if (one_in(p, 8))
+            break;
+        if (naive_check(n, j) < 0 ||
+            naive_run(n, j, SL_MATCH_SATISFIABILITY, 0, 0, &verdict, NULL) < 0)
+            verdict = SL_NEVER;
+    }
     return j;
 }
 
@@ -539,17 +578,22 @@ void trial_init(struct trial *t, uint64_t seed) {
     sl_prng_init(&p, seed);
     draft_init(&t->d);
     power = one_in(&p, 10);
-    random_graph(&p, &t->d, (uint32_t)(seed % 4), power);
+    random_graph(&p, &t->d, seed % 32 == 31 ? 4 : (uint32_t)(seed % 4), power);
     t->policy = policies[below(&p, SL_LEN(policies))];
     if (sl_policy_parse(t->policy, &t->o.policy, &err) < 0)
         cannot_read("a policy", t->policy);
     t->o.filters = filters[below(&p, SL_LEN(filters))];
-    t->o.end = one_in(&p, 8) ? 0 : GEN_END;
+    t->o.start = one_in(&p, 4) ? 1 + below(&p, 50) : 0;
+    t->o.end = one_in(&p, 8) ? 0 : t->o.start + GEN_END;
     t->subsystems[0] = "power";
     t->o.subsystems = t->subsystems;
     t->o.n_subsystems = power && !one_in(&p, 4);
+    struct sl_graph *g = draft_build(&t->d);
+    struct naive *n = naive_new(g, &t->o);
     for (uint32_t i = 0; i < GEN_SPECS; i++)
-        t->specs[i] = random_spec(&p, &t->d);
+        t->specs[i] = random_spec(&p, &t->d, n);
+    naive_free(n);
+    sl_graph_free(g);
     for (uint32_t i = 0; i < GEN_STEPS; i++) {
         t->steps[i].kind = random_kind(&p);
         for (size_t k = 0; k < SL_LEN(t->steps[i].r); k++)

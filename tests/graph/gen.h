@@ -10,7 +10,7 @@
 #include "side.h"
 
 #define GEN_SPECS 5
-#define GEN_STEPS 28
+#define GEN_STEPS 32
 #define GEN_END 200 /* of most graphs' time */
 
 enum step_kind {
@@ -32,7 +32,7 @@ enum step_kind {
 
 struct step {
     enum step_kind kind;
-    uint32_t r[6];
+    uint32_t r[8];
 };
 
 struct trial {

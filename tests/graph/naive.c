@@ -353,9 +353,8 @@ int naive_run(struct naive *n, const struct sl_jobspec *j, enum sl_match_op op, 
 }
 
 int naive_grow_job(struct naive *n, int64_t jobid, const struct sl_jobspec *j, int64_t now,
-                   enum sl_verdict *ret_verdict) {
+                   enum sl_verdict *ret_verdict, struct sl_grant *ret) {
     const struct sl_job_info *job = job_of(n, jobid);
-    struct sl_grant more = {0};
     if (!job)
         return SL_ENOENT;
     if (job->state != SL_JOB_ALLOCATED)
@@ -363,13 +362,13 @@ int naive_grow_job(struct naive *n, int64_t jobid, const struct sl_jobspec *j, i
     int64_t end = job->at + job->duration;
     if (now < job->at || now >= end)
         return SL_EINVAL;
-    bool good = attempt(n, j, PRESENT, now, end, &more);
+    bool good = attempt(n, j, PRESENT, now, end, ret);
     *ret_verdict = good ? SL_MATCHED : SL_BUSY;
     if (good) {
-        add_holds(n, &more, jobid, job->at, end);
-        njob_of(n, jobid)->n_slots += more.n_slots;
+        ret->state = SL_JOB_ALLOCATED;
+        add_holds(n, ret, jobid, job->at, end);
+        njob_of(n, jobid)->n_slots += ret->n_slots;
     }
-    sl_vec_free(&more.picks);
     return 0;
 }
 
@@ -526,6 +525,7 @@ int naive_update(struct naive *n, int64_t jobid, enum sl_job_state state, const 
 
 int naive_shrink(struct naive *n, const sl_vtx *v, uint32_t n_v) {
     struct sl_graph *g = sl_graph_clone(n->g);
+    SL_VEC(sl_vtx) gone = {0};
     int r;
     for (uint32_t i = 0; i < n_v; i++)
         sl_graph_remove(g, v[i]);
@@ -534,11 +534,16 @@ int naive_shrink(struct naive *n, const sl_vtx *v, uint32_t n_v) {
         sl_graph_free(g);
         return r;
     }
+    /* sealing removes what only hung on the removed ones in auxiliary subsystems */
+    for (sl_vtx u = 0; u < sl_graph_count(g); u++)
+        if (sl_graph_vertex(g, u)->removed && !vertex_of(n, u)->removed)
+            *sl_vec_push(&gone) = u;
     for (uint32_t i = n->jobs.n; i-- > 0;) {
         int64_t jobid = n->jobs.v[i].info.id;
-        if (!take_from(n, jobid, v, n_v, false))
+        if (!take_from(n, jobid, gone.v, gone.n, false))
             drop_job(n, jobid);
     }
+    sl_vec_free(&gone);
     sl_graph_free(n->g);
     n->g = g;
     return 0;

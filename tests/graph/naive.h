@@ -34,7 +34,7 @@ int naive_cancel_part(struct naive *n, int64_t jobid, const sl_vtx *v, uint32_t 
 int naive_update(struct naive *n, int64_t jobid, enum sl_job_state state, const struct sl_pick *v,
                  uint32_t n_v, int64_t at, int64_t duration);
 int naive_grow_job(struct naive *n, int64_t jobid, const struct sl_jobspec *j, int64_t now,
-                   enum sl_verdict *ret_verdict);
+                   enum sl_verdict *ret_verdict, struct sl_grant *ret);
 int naive_begin(struct naive *n, int64_t jobid);
 
 int naive_shrink(struct naive *n, const sl_vtx *v, uint32_t n_v);

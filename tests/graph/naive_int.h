@@ -66,6 +66,7 @@ struct want {
     struct wants inside;  /* of a resource */
     struct wants *shapes; /* of a slot */
     uint32_t n_shapes;
+    bool mixed; /* or_slots, even if there is only one */
 };
 
 /* How many alternatives there are because of xor_slots; 1 without them. */

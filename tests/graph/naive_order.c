@@ -27,7 +27,7 @@ int64_t score_of(const struct naive *n, sl_vtx v) {
 
 /* ---- filters ---- */
 
-#define MAX_TYPES 64
+#define MAX_TYPES 128
 
 static bool known(const char *const *v, uint32_t n, const char *type) {
     for (uint32_t i = 0; i < n; i++)
@@ -77,8 +77,9 @@ static int64_t held_below(const struct naive *n, sl_vtx v, const char *type, int
         bool counts = strcmp(type_of(n, kid), type) == 0;
         for (uint32_t k = 0; k < n->at.v[kid].list.n && counts; k++) {
             const struct hold *h = &n->at.v[kid].list.v[k];
-            bool meant = allocated ? job_of(n, h->job)->state == SL_JOB_ALLOCATED
-                                   : h->from <= at && at < h->to && (jobid < 0 || jobid == h->job);
+            bool meant = allocated    ? job_of(n, h->job)->state == SL_JOB_ALLOCATED
+                         : jobid >= 0 ? jobid == h->job
+                                      : h->from <= at && at < h->to;
             if (h->exclusive && meant)
                 held += h->amount;
         }

@@ -136,6 +136,7 @@ static struct wants list_of(const struct sl_req_spec *v, uint32_t n, uint32_t al
         } else {
             w->shapes = sl_arena_alloc0(mem, n, sizeof(*w->shapes));
             w->shapes[w->n_shapes++] = inside;
+            w->mixed = v[i].kind == SL_REQ_OR_SLOT;
             slot = w;
         }
         list.v[list.n++] = w;

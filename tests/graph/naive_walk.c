@@ -197,7 +197,7 @@ static struct cand *cut_slot(struct question *q, const struct want *w, const str
 static void try_mixes(struct question *q, const struct want *w, const struct shape_found *f,
                       uint32_t n, uint32_t k, const int64_t *left, const struct cands *so_far,
                       struct cands *best) {
-    uint32_t most = w->n_shapes > 1 ? naive_take(&w->count, SL_COUNT_MAX) : SL_COUNT_MAX;
+    uint32_t most = w->mixed ? naive_take(&w->count, SL_COUNT_MAX) : SL_COUNT_MAX;
     size_t bytes = (sl_graph_count(q->n->g) + 1) * sizeof(*left);
     if (k == n) {
         if (so_far->n > best->n)

@@ -16,7 +16,7 @@
 
 #define DIGEST_SEEDS 200
 #define DEFAULT_SEEDS 4000
-#define MAX_VERTICES 128
+#define MAX_VERTICES 512
 #define MAX_FAILED 10 /* then it stops */
 
 /* What is left out of a trial to make it smaller. */
@@ -103,6 +103,17 @@ static int64_t any_job(struct world *w, uint32_t r) {
     return n == 0 || r % 41 == 0 ? 9999 : naive_nth_job(w->slow.slow, r % n).id;
 }
 
+/* Mostly of one in that state. */
+static int64_t any_job_that_is(struct world *w, enum sl_job_state state, uint32_t r) {
+    uint32_t n = naive_n_jobs(w->slow.slow);
+    for (uint32_t i = 0; i < n && r % 8; i++) {
+        struct sl_job_info j = naive_nth_job(w->slow.slow, (r / 8 + i) % n);
+        if (j.state == state)
+            return j.id;
+    }
+    return any_job(w, r);
+}
+
 static void forget_compiled(struct world *w) {
     for (uint32_t i = 0; i < GEN_SPECS; i++)
         sl_request_freep(&w->compiled[i]);
@@ -148,7 +159,7 @@ static void step_cancel(struct world *w, const uint32_t *r) {
 }
 
 static void step_part(struct world *w, const uint32_t *r) {
-    struct act a = {.kind = ACT_PART, .job = any_job(w, r[0])};
+    struct act a = {.kind = ACT_PART, .job = any_job_that_is(w, SL_JOB_ALLOCATED, r[0])};
     struct sl_grant has = {0};
     if (naive_grant(w->slow.slow, a.job, &has) < 0)
         has.picks.n = 0;
@@ -216,10 +227,8 @@ static void step_shrink(struct world *w, const uint32_t *r) {
         if (sl_graph_vertex(side_graph(&w->slow), v)->parent != SL_VTX_NONE)
             *sl_vec_push(&a.picks) = (struct sl_pick){.v = v};
     }
-    if (a.picks.n > 0) {
-        forget_compiled(w);
+    if (a.picks.n > 0)
         act(w, &a);
-    }
     sl_vec_free(&a.picks);
 }
 
@@ -245,18 +254,36 @@ static void step_add(struct world *w, const uint32_t *r) {
 }
 
 static void step_begin(struct world *w, const uint32_t *r) {
-    act(w, &(struct act){.kind = ACT_BEGIN, .job = any_job(w, r[0])});
+    act(w, &(struct act){.kind = ACT_BEGIN, .job = any_job_that_is(w, SL_JOB_RESERVED, r[0])});
 }
 
 static void step_more(struct world *w, const uint32_t *r) {
     uint32_t spec = r[1] % GEN_SPECS;
-    act(w, &(struct act){.kind = ACT_GROW_JOB, .job = any_job(w, r[0]), .spec = w->t->specs[spec]});
+    act(w, &(struct act){.kind = ACT_GROW_JOB,
+                         .job = any_job_that_is(w, SL_JOB_ALLOCATED, r[0]),
+                         .spec = w->t->specs[spec]});
 }
 
+/* Goes on with copies, or tries something on copies that are then thrown away. */
 static void step_clone(struct world *w, const uint32_t *r) {
-    (void)r;
-    forget_compiled(w);
-    act(w, &(struct act){.kind = ACT_CLONE});
+    if (r[0] % 2) {
+        act(w, &(struct act){.kind = ACT_CLONE});
+        return;
+    }
+    struct side fast = w->fast, slow = w->slow;
+    if (w->log)
+        sl_buf_puts(w->log, "\n(on a copy");
+    w->fast = (struct side){.fast = sl_match_clone(fast.fast)};
+    w->slow = (struct side){.slow = naive_clone(slow.slow)};
+    step_run(w, r + 1);
+    step_cancel(w, r + 1);
+    side_done(&w->fast);
+    side_done(&w->slow);
+    w->fast = fast;
+    w->slow = slow;
+    if (w->log)
+        sl_buf_puts(w->log, ")");
+    act(w, &(struct act){.kind = ACT_JOBS});
 }
 
 static void step_time(struct world *w, const uint32_t *r) {
@@ -276,7 +303,8 @@ static void (*const steps[STEP_KINDS])(struct world *w, const uint32_t *r) = {
 /* ---- trials ---- */
 
 static void log_settings(struct world *w) {
-    sl_buf_printf(w->log, "policy %s\ntime 0 %lld", w->t->policy, (long long)w->t->o.end);
+    sl_buf_printf(w->log, "policy %s\ntime %lld %lld\nnow %lld", w->t->policy,
+                  (long long)w->t->o.start, (long long)w->t->o.end, (long long)w->t->o.start);
     if (w->t->o.filters)
         sl_buf_printf(w->log, "\nfilters %s", w->t->o.filters);
     if (w->t->o.n_subsystems && w->d.edges.n > 0)
@@ -293,7 +321,8 @@ static void log_settings(struct world *w) {
 
 /* Whether the two differ. */
 static bool run(const struct trial *t, const struct cuts *c, uint64_t *digest, struct sl_buf *log) {
-    struct world w = {.t = t, .next_job = 1, .digest = digest ? *digest : 0, .log = log};
+    struct world w = {
+        .t = t, .next_job = 1, .now = t->o.start, .digest = digest ? *digest : 0, .log = log};
     draft_copy(&w.d, &t->d, c->keep_vertex);
     struct sl_graph *g = draft_build(&w.d);
     struct sl_match_options o = t->o;

@@ -83,6 +83,13 @@ const struct rule rules_graph[] = {
                                          "= 0+100 cluster0{node0{core1:x}} panel2:x\n"
                                          "alloc 3 node1{slot1{core1} panel1:x}\n"
                                          "= 0+100 cluster0{node0{core2:x}} panel0:x\n"},
+    {"rule_3_1_auxiliary_in_the_tree", "policy low\n"
+                                       "time 0 100\n"
+                                       "subsystems power\n"
+                                       "graph cluster0{node0{core0} panel0*6}\n"
+                                       "edge power /cluster0/panel0 /cluster0/node0\n"
+                                       "alloc 1 node1{slot1{core1} panel4}\n"
+                                       "= 0+100 cluster0{node0{core0:x} panel0*6}\n"},
     {"rule_3_1_auxiliary_only_if_asked", "policy low\n"
                                          "time 0 100\n"
                                          "graph cluster0{node0{core0}} +panel0\n"

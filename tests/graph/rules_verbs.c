@@ -134,6 +134,32 @@ const struct rule rules_verbs[] = {
                                                "now 30\n"
                                                "alloc 3 slot1{core1} for 10\n"
                                                "= busy\n"},
+    {"rule_3_6_a_reservation_cannot_begin_on_pools_in_use",
+     "policy low\n"
+     "time 0 100\n"
+     "graph cluster0{node0{memory0*8%} node1{memory0*8%} node2{memory0*8%}}\n"
+     "alloc 1 slot1{memory3} for 10\n"
+     "alloc 2 node2{slot1{memory8}} for 10\n"
+     "= 0+10 cluster0{node1{memory0*8:x} node2{memory0*8:x}}\n"
+     "now 5\n"
+     /* whole nodes, amounts, and shared */
+     "reserve 3 node1:x for 10\n"
+     "= r 10+10 cluster0{node0:x{memory0*8:x}}\n"
+     "reserve 4 slot1{memory6} for 10\n"
+     "= r 10+10 cluster0{node1{memory0*6:x}}\n"
+     "reserve 5 node2{memory1} for 10\n"
+     "= r 10+10 cluster0{node1{memory0*8} node2{memory0*8}}\n"
+     "begin 3\n"
+     "= stale\n"
+     "begin 4\n"
+     "= stale\n"
+     "begin 5\n"
+     "= stale\n"
+     "cancel 2\n"
+     "begin 4\n"
+     "begin 5\n"
+     "cancel 1\n"
+     "begin 3\n"},
     {"rule_3_6_a_reservation_that_did_not_begin_ends_with_its_time",
      ONE_NODE "alloc 1 slot1{core4} for 10\n"
               "reserve 2 slot1{core4} for 10\n"

@@ -125,6 +125,14 @@ const struct rule rules_walk[] = {
          "= never\n"
          "sat slot2{core(1,2)}\n"
          "= satisfiable\n"},
+    {"rule_3_7_fewer_vertices_can_be_more_slots",
+     LOW "graph cluster0{node0{core0-2}}\n"
+         /* of 3 cores (1-4+2) takes 3, of 2 it takes 1 */
+         "alloc 1 slot2{core(1-4+2)}\n"
+         "= busy\n"
+         "alloc 2 core1\n"
+         "alloc 1 slot2{core(1-4+2)}\n"
+         "= 0+100 cluster0{node0{core1:x core2:x}}\n"},
     {"rule_3_7_divisible_pools_by_amounts_ours",
      LOW "graph cluster0{node0{memory0-1*8%}}\n"
          "alloc 1 slot1{memory3}\n"

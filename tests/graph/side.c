@@ -40,7 +40,7 @@ static int run_fast(struct sl_match *m, const struct act *a, struct answer *ret)
     if (code < 0 || a->kind == ACT_CHECK)
         return code;
     if (a->kind == ACT_GROW_JOB)
-        return sl_match_grow_job(m, a->job, r, a->now, &ret->verdict, NULL, &err);
+        return sl_match_grow_job(m, a->job, r, a->now, &ret->verdict, &ret->grant, &err);
     return sl_match_run(m, r, a->op, a->job, a->now, &ret->verdict, &ret->grant, &err);
 }
 
@@ -49,14 +49,14 @@ static int run_slow(struct naive *n, const struct act *a, struct answer *ret) {
     if (code < 0 || a->kind == ACT_CHECK)
         return code;
     if (a->kind == ACT_GROW_JOB)
-        return naive_grow_job(n, a->job, a->spec, a->now, &ret->verdict);
+        return naive_grow_job(n, a->job, a->spec, a->now, &ret->verdict, &ret->grant);
     return naive_run(n, a->spec, a->op, a->job, a->now, &ret->verdict, &ret->grant);
 }
 
 static int do_run(struct side *s, const struct act *a, struct answer *ret) {
     int r = s->slow ? run_slow(s->slow, a, ret) : run_fast(s->fast, a, ret);
     ret->has_verdict = r >= 0 && a->kind != ACT_CHECK;
-    ret->has_grant = ret->has_verdict && ret->verdict == SL_MATCHED && a->kind == ACT_RUN;
+    ret->has_grant = ret->has_verdict && ret->verdict == SL_MATCHED;
     return r;
 }
 
@@ -257,8 +257,12 @@ bool sides_differ(const struct side *fast, const struct side *slow, int64_t now,
         sl_buf_puts(ret_why, "\n  expected ");
         answer_print(&s, &b, ret_why);
     }
-    for (uint32_t i = 0; i < sl_graph_live(g) && !differ; i++) {
-        struct act sums = {.kind = ACT_SUMS, .v = sl_graph_at(g, i), .at = now, .job = -1};
+    for (uint32_t i = 0; i < sl_graph_live(g) + naive_n_jobs(s.slow) && !differ; i++) {
+        struct act sums = {.kind = ACT_SUMS, .v = sl_graph_root(g), .at = now, .job = -1};
+        if (i < sl_graph_live(g))
+            sums.v = sl_graph_at(g, i);
+        else
+            sums.job = naive_nth_job(s.slow, i - sl_graph_live(g)).id;
         char name[SL_VERTEX_NAME];
         side_do(&s, &sums, &b);
         side_do(&f, &sums, &a);

@@ -143,7 +143,8 @@ static void rule_3_3_exactly_four_keys(void **state) {
     expect("---\na: 1\n---\nb: 1\n", "f:1: expected one jobspec, got 2 documents");
     expect("[1]", "f:1: expected a jobspec (a map), got a list");
     expect("~", "f:1: expected one jobspec, got 0 documents");
-    expect("{\"version\": 1,", "f:1: did not find expected node content");
+    expect("{\"version\": 1,",
+           "f:2: expected YAML: did not find expected node content while parsing a flow node");
 }
 
 #define RES(r, want) expect("version: 1\nresources: [" r "]" END, want)

@@ -145,7 +145,7 @@ static void step_remove(struct world *w) {
     uint32_t i = (uint32_t)sl_prng_below(&w->rnd, w->n_spans);
     struct nspan *s = &w->spans[i];
     bool part = sl_prng_one_in(&w->rnd, 3), left = false;
-    int64_t less[TYPES];
+    int64_t less[TYPES] = {0};
     for (uint32_t k = 0; k < w->types; k++) {
         less[k] = part ? between(w, 0, s->amount[k]) : s->amount[k];
         left |= less[k] < s->amount[k];
@@ -199,7 +199,7 @@ static void step_clone(struct world *w) {
 }
 
 static void ask(struct world *w) {
-    int64_t at = between(w, w->n.start - 2, w->n.end + 1), amounts[TYPES];
+    int64_t at = between(w, w->n.start - 2, w->n.end + 1), amounts[TYPES] = {0};
     int64_t length = between(w, 0, sl_prng_one_in(&w->rnd, 2) ? w->n.end - w->n.start : 25);
     bool fit = naive_within(&w->n, at, length);
 

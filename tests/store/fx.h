@@ -27,12 +27,14 @@ struct fx {
     struct sl_store *st;
     char dir[64], file[80];
     bool memory; /* no file */
+    uint32_t past;
 };
 
 static const char *const fx_names[FX_RESOURCES] = {"pods", "batch/jobs", "events"};
 
 static inline int fx_open(struct fx *f, struct sl_err *err) {
-    struct sl_store_spec spec = {.loop = &f->loop, .path = f->memory ? NULL : f->file};
+    struct sl_store_spec spec = {
+        .loop = &f->loop, .path = f->memory ? NULL : f->file, .past = f->past};
     int r = sl_store_open(&spec, &f->st, err);
 
     for (uint32_t i = 0; r >= 0 && i < FX_RESOURCES; i++) {

@@ -5,6 +5,8 @@
  */
 #include "fx.h"
 
+#include <sqlite3.h>
+
 #include "base/vec.h"
 
 #define KEYS 24u
@@ -21,6 +23,7 @@ struct listener {
     struct world *w;
     struct sl_store_watch *watch; /* NULL: none */
     uint32_t res;
+    uint32_t scope, key; /* of what it is about: all, the namespace of the key, the key */
     uint64_t from, last;
     uint64_t state[KEYS]; /* version of what is there; 0: nothing */
 };
@@ -30,7 +33,8 @@ struct world {
     struct sl_prng p;
     SL_VEC(struct step) all;
     struct listener l[WATCHES];
-    uint64_t floor; /* of this life: no watch from before */
+    uint64_t opened; /* the version at the start of this life */
+    uint32_t gone_on, refused;
     uint64_t asked, answered;
 };
 
@@ -105,10 +109,16 @@ static void check_walk(struct world *w) {
     }
 }
 
+/* key_names gives one of three namespaces. */
+static bool in_scope(const struct listener *l, uint32_t key) {
+    return l->scope == 0 || (l->scope == 1 ? key % 3 == l->key % 3 : key == l->key);
+}
+
 static void on_event(void *ctx, const struct sl_store_event *ev) {
     struct listener *l = ctx;
     uint32_t key = key_of(ev->now);
 
+    assert_true(in_scope(l, key));
     check_text(ev->now);
     assert_true(ev->now->version > l->last);
     assert_int_equal(ev->now->resource, l->res);
@@ -118,10 +128,23 @@ static void on_event(void *ctx, const struct sl_store_event *ev) {
                                : model_at(l->w, l->res, key, ev->now->version) == 0 ? SL_DELETED
                                                                                     : SL_MODIFIED);
     l->state[key] = ev->what == SL_DELETED ? 0 : ev->now->version;
-    if (sl_prng_one_in(&l->w->p, 300)) {
-        sl_store_unwatch(l->w->fx.st, l->watch);
-        l->watch = NULL;
+    /* Now and then it, or another, ends. */
+    if (sl_prng_one_in(&l->w->p, 100)) {
+        struct listener *who =
+            sl_prng_one_in(&l->w->p, 2) ? l : &l->w->l[sl_prng_below(&l->w->p, WATCHES)];
+        if (who->watch)
+            sl_store_unwatch(l->w->fx.st, who->watch);
+        who->watch = NULL;
     }
+}
+
+/* So many changes of the resource after the version are in the model. */
+static uint32_t changes_since(const struct world *w, uint32_t res, uint64_t version) {
+    uint32_t n = 0;
+
+    for (uint32_t i = w->all.n; i-- > 0 && w->all.v[i].version > version;)
+        n += w->all.v[i].res == res;
+    return n;
 }
 
 static void begin_watch(struct world *w) {
@@ -130,14 +153,26 @@ static void begin_watch(struct world *w) {
 
     if (l->watch)
         sl_store_unwatch(w->fx.st, l->watch);
-    *l = (struct listener){.w = w, .res = (uint32_t)sl_prng_below(&w->p, FX_RESOURCES)};
+    *l = (struct listener){.w = w,
+                           .res = (uint32_t)sl_prng_below(&w->p, FX_RESOURCES),
+                           .scope = (uint32_t)sl_prng_below(&w->p, 3),
+                           .key = (uint32_t)sl_prng_below(&w->p, KEYS)};
+    char ns[16], name[16];
+    key_names(l->key, ns, name);
     uint64_t from =
         sl_prng_one_in(&w->p, 2) ? now : (uint64_t)sl_prng_range(&w->p, 1, (int64_t)now);
     l->from = l->last = from;
     for (uint32_t k = 0; k < KEYS; k++)
         l->state[k] = model_at(w, l->res, k, from);
-    int r = sl_store_watch(w->fx.st, l->res, from, on_event, l, &l->watch);
-    assert_int_equal(r, from < w->floor ? SL_ESTALE : SL_OK);
+    int r = l->scope == 0 ? sl_store_watch(w->fx.st, l->res, from, on_event, l, &l->watch)
+                          : sl_store_watch_in(w->fx.st, l->res, from, ns, l->scope == 1 ? "" : name,
+                                              on_event, l, &l->watch);
+    if (r < 0) { /* only if it must be */
+        assert_int_equal(r, SL_ESTALE);
+        assert_true(changes_since(w, l->res, from) > w->fx.past);
+        w->refused++;
+    }
+    w->gone_on += r >= 0 && from < w->opened;
 }
 
 static void on_kept(void *ctx, int r) {
@@ -177,7 +212,8 @@ static void check_watches(struct world *w) {
     assert_int_equal(sl_store_told(w->fx.st), sl_store_version(w->fx.st));
     for (uint32_t i = 0; i < WATCHES; i++)
         for (uint32_t k = 0; k < KEYS && w->l[i].watch; k++)
-            assert_int_equal(w->l[i].state[k], model_at(w, w->l[i].res, k, UINT64_MAX));
+            if (in_scope(&w->l[i], k))
+                assert_int_equal(w->l[i].state[k], model_at(w, w->l[i].res, k, UINT64_MAX));
 }
 
 static void restart(struct world *w) {
@@ -190,19 +226,21 @@ static void restart(struct world *w) {
     if (w->fx.memory)
         sl_vec_clear(&w->all);
     fx_opened(&w->fx);
-    w->floor = sl_store_version(w->fx.st);
-    assert_int_equal(w->floor, w->fx.memory ? 1 : before);
+    w->opened = sl_store_version(w->fx.st);
+    assert_int_equal(w->opened, w->fx.memory ? 1 : before);
     check_walk(w);
 }
 
-static void one_history(uint64_t seed) {
+/* With a short past, so that its end is met often. */
+static void one_history(uint64_t seed, uint32_t *gone_on, uint32_t *refused) {
     struct world *w = sl_alloc0(1, sizeof *w);
 
     fx_init(&w->fx);
     w->fx.memory = seed % 4 == 3;
+    w->fx.past = seed % 2 ? 10 : 100;
     sl_prng_init(&w->p, seed);
     fx_opened(&w->fx);
-    w->floor = 1;
+    w->opened = 1;
     assert_int_equal(sl_store_version(w->fx.st), 1);
     for (uint32_t i = 0; i < 400; i++) {
         uint64_t what = sl_prng_below(&w->p, 200);
@@ -223,18 +261,37 @@ static void one_history(uint64_t seed) {
     check_watches(w);
     check_walk(w);
     restart(w);
+    *gone_on += w->gone_on;
+    *refused += w->refused;
     sl_vec_free(&w->all);
     fx_done(&w->fx);
     sl_freep(&w);
 }
 
 static void test_histories(void **state) {
+    uint32_t gone_on = 0, refused = 0;
+
     (void)state;
     for (uint64_t seed = 1; seed <= fx_seeds(60); seed++)
-        one_history(seed);
+        one_history(seed, &gone_on, &refused);
+    print_message("# %u watches from before a restart, %u refused\n", gone_on, refused);
+    assert_true(gone_on > 0 && refused > 0);
 }
 
-/* ---- many watches ---- */
+/* ---- many watches, and the past ---- */
+
+static uint64_t rows_in(const char *path) {
+    sqlite3 *db;
+    sqlite3_stmt *s;
+
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, "SELECT count(*) FROM objects", -1, &s, NULL), 0);
+    assert_int_equal(sqlite3_step(s), SQLITE_ROW);
+    uint64_t n = (uint64_t)sqlite3_column_int64(s, 0);
+    assert_int_equal(sqlite3_finalize(s), SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    return n;
+}
 
 static void count_event(void *ctx, const struct sl_store_event *ev) {
     assert_true(ev->now->version > 1);
@@ -268,15 +325,14 @@ static void test_many_watches(void **state) {
     sl_freep(&v);
 }
 
-/* The past has an end, and a watch from beyond it is refused. */
-static void test_past(void **state) {
+/* The past has an end, and a watch from beyond it is refused: in memory, or after a restart. */
+static void past_ends(bool memory) {
     struct sl_store_watch *w;
     struct fx f;
     uint64_t n = 0, first;
 
-    (void)state;
     fx_init(&f);
-    f.memory = true;
+    f.memory = memory;
     fx_opened(&f);
     first = sl_store_next_version(f.st);
     for (uint32_t i = 0; i < 2 * SL_STORE_PAST; i++) {
@@ -285,6 +341,11 @@ static void test_past(void **state) {
             assert_int_equal(fx_settle(&f), 0);
     }
     assert_int_equal(fx_settle(&f), 0);
+    if (!memory) {
+        fx_close(&f);
+        assert_in_range(rows_in(f.file), SL_STORE_PAST, SL_STORE_PAST + 200);
+        fx_opened(&f);
+    }
     assert_int_equal(sl_store_watch(f.st, 1, first, count_event, &n, &w), SL_ESTALE);
     uint64_t from = sl_store_version(f.st) - SL_STORE_PAST;
     assert_int_equal(sl_store_watch(f.st, 1, from, count_event, &n, &w), 0);
@@ -293,6 +354,50 @@ static void test_past(void **state) {
     assert_int_equal(n, SL_STORE_PAST);
     assert_int_equal(sl_store_watch(f.st, 0, 1, count_event, &n, &w),
                      0); /* nothing has happened there */
+    fx_done(&f);
+}
+
+static void test_past(void **state) {
+    (void)state;
+    past_ends(true);
+    past_ends(false);
+}
+
+/* Nothing is left of the past when it is over, of what was deleted neither. */
+static void test_past_goes(void **state) {
+    struct fx f;
+    char name[16];
+
+    (void)state;
+    fx_init(&f);
+    f.past = 50;
+    for (uint32_t life = 0; life < 4; life++) {
+        fx_opened(&f);
+        for (uint32_t i = 0; i < 200; i++) {
+            (void)snprintf(name, sizeof name, "x%u", i % 7);
+            struct sl_object *o = sl_store_get(f.st, 1, "", name);
+            assert_int_equal(o && i % 3 == 0
+                                 ? sl_store_delete(f.st, o, "t", 1, NULL)
+                                 : sl_store_put(f.st, 1, "", name, "u", "t", 1, NULL, NULL),
+                             0);
+            assert_int_equal(fx_settle(&f), 0);
+        }
+        uint64_t objects = sl_store_count(f.st, 1);
+        fx_close(&f);
+        assert_in_range(rows_in(f.file), 50, 50 + 10 + objects);
+    }
+    fx_opened(&f);
+    for (uint32_t i = 0; i < 3000; i++) { /* rows for which there is no use any more go as well */
+        (void)snprintf(name, sizeof name, "y%u", i % 1000);
+        struct sl_object *o = sl_store_get(f.st, 1, "", name);
+        assert_int_equal(i >= 2000 ? sl_store_delete(f.st, o, "t", 1, NULL)
+                                   : sl_store_put(f.st, 1, "", name, "u", "t", 1, NULL, NULL),
+                         0);
+        if (i % 10 == 9)
+            assert_int_equal(fx_settle(&f), 0);
+    }
+    fx_close(&f);
+    assert_in_range(rows_in(f.file), 50, 2 * 50 + 50 + 50);
     fx_done(&f);
 }
 
@@ -333,7 +438,7 @@ static void test_refusals(void **state) {
     sl_freep(&large);
 }
 
-/* ---- resources that come late, and again under another number ---- */
+/* ---- resources that come late ---- */
 
 static uint32_t only_pods(void *ctx, const char *name) {
     (void)ctx;
@@ -377,9 +482,8 @@ static void test_late_resources(void **state) {
     o = sl_store_get(f.st, 1, "n", "job");
     assert_non_null(o);
     assert_int_equal(sl_store_delete(f.st, o, "j", 1, &err), 0);
-    /* Without objects a name may move; what comes then is there after a restart. */
-    assert_int_equal(sl_store_resource(f.st, 7, "batch/jobs", &err), 0);
-    assert_int_equal(sl_store_put(f.st, 7, "n", "job2", "u3", "k", 1, NULL, &err), 0);
+    assert_int_equal(sl_store_resource(f.st, 7, "batch/jobs", &err), SL_EEXIST);
+    assert_int_equal(sl_store_put(f.st, 1, "n", "job2", "u3", "k", 1, NULL, &err), 0);
     assert_int_equal(sl_store_resource(f.st, 8, "new", &err), 0);
     assert_int_equal(sl_store_put(f.st, 8, "n", "new", "u4", "l", 1, NULL, &err), 0);
     assert_int_equal(fx_settle(&f), 0);
@@ -422,9 +526,10 @@ static void test_forget(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_histories),      cmocka_unit_test(test_many_watches),
-        cmocka_unit_test(test_past),           cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_late_resources), cmocka_unit_test(test_forget),
+        cmocka_unit_test(test_histories), cmocka_unit_test(test_many_watches),
+        cmocka_unit_test(test_past),      cmocka_unit_test(test_past_goes),
+        cmocka_unit_test(test_refusals),  cmocka_unit_test(test_late_resources),
+        cmocka_unit_test(test_forget),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /*
  * A process that writes is killed in the middle, again and again on the same file. What it was told
  * is kept must be there; what is there must be what it wrote, up to some change and nothing after
- * it; and versions only rise.
+ * it; versions only rise; and a watch from somewhere in its life hears the rest of it.
  */
 #include "fx.h"
 
@@ -14,6 +14,7 @@
 #define KEYS 50u
 #define TEXT 3000u
 #define FLIGHT 8u
+#define PAST 100u
 
 /* What the child says through the pipe: before a change, and when it was kept. */
 struct word {
@@ -122,16 +123,54 @@ static void look(struct fx *f, uint64_t ret[KEYS]) {
     }
 }
 
+struct heard {
+    uint64_t state[KEYS], last;
+    uint32_t n;
+};
+
+static void on_event(void *ctx, const struct sl_store_event *ev) {
+    struct heard *h = ctx;
+    unsigned long key = strtoul(ev->now->name + 1, NULL, 10);
+
+    assert_true(ev->now->version > h->last);
+    assert_int_equal(ev->was ? ev->was->version : 0, h->state[key]);
+    h->last = ev->now->version;
+    h->state[key] = ev->what == SL_DELETED ? 0 : ev->now->version;
+    h->n++;
+}
+
+/* From the last of its changes that watches may still go back to, which are 'n', and from any
+ * before that it either hears all or is told that it is too late. */
+static void check_watch(struct fx *f, const struct history *h, uint32_t n,
+                        const uint64_t there[KEYS], struct sl_prng *p) {
+    uint32_t from = (uint32_t)sl_prng_below(p, n);
+    struct heard heard = {.last = h->all.v[from].version};
+    struct sl_store_watch *w;
+
+    fold(h, heard.last, heard.state);
+    int r = sl_store_watch(f->st, 0, heard.last, on_event, &heard, &w);
+    assert_int_equal(r, r < 0 ? SL_ESTALE : 0);
+    assert_true(r == 0 || n - 1 - from > PAST);
+    if (r < 0)
+        return;
+    (void)uv_run(&f->loop, UV_RUN_NOWAIT);
+    assert_int_equal(heard.n, n - 1 - from);
+    assert_memory_equal(heard.state, there, sizeof heard.state);
+    sl_store_unwatch(f->st, w);
+}
+
 /* Is there a change up to which everything is there and after which nothing is? It is not before
  * what was acknowledged. */
-static void check(struct fx *f, struct history *h) {
+static void check(struct fx *f, struct history *h, struct sl_prng *p) {
     uint64_t there[KEYS], wanted[KEYS];
     bool found = false;
+    uint32_t n = 0;
 
     look(f, there);
     if (!h->all.n) /* it was killed before it began */
         found = memcmp(there, h->state, sizeof there) == 0;
     for (uint32_t i = 0; !found && i <= h->all.n; i++) { /* i of them are there */
+        n = i;
         uint64_t up_to = i ? h->all.v[i - 1].version : 0;
         if (up_to < h->acked)
             continue;
@@ -141,6 +180,8 @@ static void check(struct fx *f, struct history *h) {
     assert_true(found);
     if (h->all.n)
         assert_true(sl_store_version(f->st) >= sl_vec_last(&h->all).version);
+    for (uint32_t i = 0; n > 0 && i < 20; i++)
+        check_watch(f, h, n, there, p);
     memcpy(h->state, there, sizeof there);
 }
 
@@ -168,7 +209,7 @@ static void one_life(struct fx *f, struct history *h, uint64_t seed) {
     (void)close(fds[0]);
     assert_int_equal(uv_loop_init(&f->loop), 0);
     fx_opened(f);
-    check(f, h);
+    check(f, h, &p);
     fx_close(f);
     assert_int_equal(uv_loop_close(&f->loop), 0);
 }
@@ -180,6 +221,7 @@ static void test_kills(void **state) {
 
     (void)state;
     fx_init(&f);
+    f.past = PAST;
     assert_int_equal(uv_loop_close(&f.loop), 0);
     for (uint64_t seed = 1; seed <= fx_seeds(30); seed++) {
         one_life(&f, &h, seed);

@@ -61,9 +61,14 @@ static void test_full_disk(void **state) {
     (void)state;
     (void)signal(SIGXFSZ, SIG_IGN);
     fx_init(&f);
+    f.past = 30; /* so full that something of it goes with each change */
     fx_opened(&f);
     assert_int_equal(sl_store_watch(f.st, 0, 1, on_event, &heard, &w), 0);
-    assert_int_equal(put(&f, "old", 10), 0);
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(put(&f, "old", 10), 0);
+        assert_int_equal(fx_settle(&f), 0);
+    }
+    heard.n = 1;
     assert_int_equal(put(&f, "going", 10), 0);
     assert_int_equal(fx_settle(&f), 0);
     uint64_t old = sl_store_get(f.st, 0, "ns", "old")->version;
@@ -109,6 +114,34 @@ static void test_full_disk(void **state) {
     assert_int_equal(sl_store_count(f.st, 0), n + 3);
     assert_int_equal(sl_store_get(f.st, 0, "ns", "new")->version, before + 1);
     assert_int_equal(sl_store_get(f.st, 0, "ns", "old")->version, old);
+    fx_done(&f);
+}
+
+/* What was to be written over is still there, and comes first the next time: what was deleted does
+ * not come back. */
+static void test_full_past(void **state) {
+    struct fx f;
+
+    (void)state;
+    fx_init(&f);
+    f.past = 1;
+    fx_opened(&f);
+    assert_int_equal(put(&f, "going", 10), 0);
+    assert_int_equal(fx_settle(&f), 0);
+    assert_int_equal(sl_store_delete(f.st, sl_store_get(f.st, 0, "ns", "going"), "x", 1, NULL), 0);
+    assert_int_equal(fx_settle(&f), 0);
+    assert_int_equal(put(&f, "a", 10), 0);
+    assert_int_equal(fx_settle(&f), 0);
+    limit_files(1);
+    assert_int_equal(put(&f, "b", 10), 0);
+    assert_int_equal(fx_settle(&f), SL_EIO);
+    limit_files(RLIM_INFINITY);
+    assert_int_equal(put(&f, "c", 10), 0);
+    assert_int_equal(fx_settle(&f), 0);
+    fx_close(&f);
+    fx_opened(&f);
+    assert_int_equal(sl_store_count(f.st, 0), 2);
+    assert_null(sl_store_get(f.st, 0, "ns", "going"));
     fx_done(&f);
 }
 
@@ -239,6 +272,37 @@ static void run_sql(const char *path, const char *text) {
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
 }
 
+/* A file of format 1: objects without a past. */
+static void test_format_1(void **state) {
+    struct sl_store_watch *w;
+    struct heard heard = {0};
+    struct fx f;
+
+    (void)state;
+    fx_init(&f);
+    run_sql(f.file,
+            "PRAGMA application_id=0x534c5543; PRAGMA user_version=1;"
+            "CREATE TABLE marks(what TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID;"
+            "CREATE TABLE resources(number INTEGER PRIMARY KEY, name TEXT UNIQUE);"
+            "CREATE TABLE objects(row INTEGER PRIMARY KEY, version INTEGER, ns TEXT, name TEXT,"
+            " uid TEXT, sum INTEGER, text BLOB);"
+            "INSERT INTO marks VALUES('version', 9); INSERT INTO resources VALUES(1, 'pods');"
+            "INSERT INTO objects VALUES(1099511627777, 7, 'ns', 'a', 'u1', 7923961837499105935,"
+            " 'first'), (1099511627778, 3, 'ns', 'b', 'u2', 1044652275917904669, 'second')");
+    for (int life = 0; life < 2; life++) {
+        fx_opened(&f);
+        assert_int_equal(sl_store_count(f.st, 0), 2);
+        assert_int_equal(sl_store_watch(f.st, 0, 8, on_event, &heard, &w), SL_ESTALE);
+        assert_int_equal(sl_store_watch(f.st, 0, 9, on_event, &heard, &w), 0);
+        heard = (struct heard){0};
+        assert_int_equal(put(&f, "a", 10), 0);
+        assert_int_equal(fx_settle(&f), 0);
+        assert_int_equal(heard.n, life + 1);
+        fx_close(&f);
+    }
+    fx_done(&f);
+}
+
 static void test_strangers(void **state) {
     struct fx f;
     struct sl_err err = {0};
@@ -250,14 +314,20 @@ static void test_strangers(void **state) {
     fx_done(&f);
 
     make(&f, 10);
-    run_sql(f.file, "PRAGMA user_version=2");
+    run_sql(f.file, "PRAGMA user_version=3");
     refuse(&f, "newer Sluice");
     fx_done(&f);
 
     make(&f,
          10); /* the same object twice, with all in order otherwise but the checksum of its row */
-    run_sql(f.file, "INSERT INTO objects SELECT row + 1000, version, ns, name, uid, sum, text FROM "
-                    "objects LIMIT 1");
+    run_sql(f.file,
+            "INSERT INTO objects SELECT row + 1000, version, ns, name, uid, sum, text, gone, "
+            "floor FROM objects LIMIT 1");
+    refuse(&f, "checksum");
+    fx_done(&f);
+
+    make(&f, 10); /* the end of something that is not there */
+    run_sql(f.file, "UPDATE objects SET gone = 1 WHERE name = 'n3'");
     refuse(&f, "checksum");
     fx_done(&f);
 
@@ -275,8 +345,9 @@ static void test_strangers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_full_disk), cmocka_unit_test(test_long_full),
-        cmocka_unit_test(test_in_use),    cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_full_disk), cmocka_unit_test(test_full_past),
+        cmocka_unit_test(test_long_full), cmocka_unit_test(test_in_use),
+        cmocka_unit_test(test_damage),    cmocka_unit_test(test_format_1),
         cmocka_unit_test(test_strangers),
     };
     memset(big, 'b', sizeof big);

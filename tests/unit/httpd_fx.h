@@ -309,6 +309,23 @@ static inline const char *hear(int fd, int silent_ms, bool *ret_closed) {
     return got;
 }
 
+/* Reads until the words are there; how long it took. */
+static inline double hear_words(int fd, const char *words) {
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    double t0 = seconds();
+
+    n_got = 0;
+    got[0] = '\0';
+    while (!strstr(got, words)) {
+        assert_true(poll(&p, 1, 5000) > 0);
+        ssize_t r = recv(fd, got + n_got, sizeof got - 1 - n_got, 0);
+        assert_true(r > 0);
+        n_got += (size_t)r;
+        got[n_got] = '\0';
+    }
+    return seconds() - t0;
+}
+
 static inline int status_of(const char *answer) {
     return strncmp(answer, "HTTP/1.1 ", 9) == 0 ? (int)strtol(answer + 9, NULL, 10) : 0;
 }

@@ -13,8 +13,6 @@
 #include "up/door.h"
 #include "up/home.h"
 
-#define CONNECTIONS 16384u
-
 static const char *well(void *ctx) {
     (void)ctx;
     return NULL;
@@ -62,7 +60,6 @@ static int serve(uv_loop_t *loop, const char *dir, uint16_t port, struct sl_err 
         r = sl_door_open(&(struct sl_door_spec){.loop = loop,
                                                 .host = "127.0.0.1",
                                                 .port = port,
-                                                .max_connections = CONNECTIONS,
                                                 .cert = &cert,
                                                 .token = home.token,
                                                 .unready = well,

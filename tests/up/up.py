@@ -7,6 +7,7 @@ words for both.
         up.start()                        # the same file, the same port
 
     Up(controllers=False)                 # the API server alone, as tests/up/apionly.c has it
+    Up(under=["nice"])                    # started by another program
 
 The program under test is the one that SL_PROGRAM names, else build/sluice of the repository.
 """
@@ -31,8 +32,8 @@ from sluice import program, samples
 class Up(kube.Administrator):
     """One process. `port`, `tls`, `headers`, `dir`, `process` and `ready_after` may be read."""
 
-    def __init__(self, controllers=True, flags=(), config=""):
-        self.controllers, self.flags, self.config = controllers, list(flags), config
+    def __init__(self, controllers=True, flags=(), config="", under=()):
+        self.controllers, self.flags, self.config, self.under = controllers, list(flags), config, list(under)
         self.dir = self.process = self.tls = None
         self.port, self.headers, self.ready_after, self.bin = 0, {}, None, None
 
@@ -52,7 +53,7 @@ class Up(kube.Administrator):
             self.port, = kube.free_ports(1)
         self.bin = kube.build()
         server = [str(program()), "up"] if self.controllers else [str(program().parent / "tests/up/apionly")]
-        command = ["setpriv", "--pdeathsig", "KILL", *server, f"--dir={self.dir}", f"--port={self.port}", *self.flags]
+        command = [*self.under, "setpriv", "--pdeathsig", "KILL", *server, f"--dir={self.dir}", f"--port={self.port}", *self.flags]
         if self.config:
             (self.dir / "config.yaml").write_text(self.config)
             command.append(f"--config={self.dir / 'config.yaml'}")
@@ -69,6 +70,10 @@ class Up(kube.Administrator):
             raise Failure(f"it ended with {self.process.returncode}; the last that it said:\n{self.log()}")
         if not self.kubeconfig.exists():
             return False
+        return self.trust() and self._try("/readyz") is not None
+
+    def trust(self):
+        """Takes certificate and token from the kubeconfig; False: they are not there yet."""
         text = self.kubeconfig.read_text()
         authority = re.search(r"certificate-authority-data: (\S+)", text)
         token = re.search(r"token: (\S+)", text)
@@ -77,7 +82,7 @@ class Up(kube.Administrator):
         self.authority = base64.b64decode(authority[1]).decode()
         self.tls = ssl.create_default_context(cadata=self.authority)
         self.headers = {"Authorization": f"Bearer {token[1]}"}
-        return self._try("/readyz") is not None
+        return True
 
     def finish(self):
         """Ends it as a user does; returns its exit status."""
