@@ -75,7 +75,8 @@ int sl_holding_read(const struct sl_graph *g, const struct sl_graph_text *t, str
 
 typedef SL_VEC(sl_vtx) sl_vtxs;
 /* What a text says that a job gives back, of what it has: with jgf the vertices that are listed
- * (those that it only shares are passed over), with rv1exec all that it has of the listed ranks. */
+ * (those that it only shares are passed over), with rv1exec all that it has of the listed ranks,
+ * each of which the graph must have. */
 int sl_release_read(const struct sl_graph *g, const struct sl_graph_text *t,
                     const struct sl_grant *has, sl_vtxs *ret, struct sl_err *err) _must_check_;
 
