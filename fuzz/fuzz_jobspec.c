@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "graphio/hostlist.h"
+#include "graph/hostlist.h"
 #include "graphio/idset.h"
 #include "graphio/jobspec_read.h"
 

@@ -4,12 +4,15 @@
 #include "cli/cli.h"
 
 static const struct sl_verb *const verbs[] = {
-    &sl_verb_up, &sl_verb_serve, &sl_verb_sim, &sl_verb_completion, &sl_verb_version, &sl_verb_help,
+    &sl_verb_up,         &sl_verb_serve,   &sl_verb_sim,  &sl_verb_match,
+    &sl_verb_completion, &sl_verb_version, &sl_verb_help,
 };
 
 static const struct sl_example examples[] = {
     {"sluice up", "a cluster on this machine, with queues"},
     {"sluice sim examples/load/sample.yaml", "simulate a load: how long it takes and who waits"},
+    {"sluice match -L examples/match/small.graphml",
+     "which nodes and cores would a job get? A session with the matcher"},
     {"sluice sim --help", "everything the simulator can do"},
 };
 

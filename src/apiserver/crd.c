@@ -313,8 +313,8 @@ static void index_anew(struct sl_apiserver *s, const struct sl_kind *k) {
     struct sl_object *o = sl_store_seek(s->store, k->number, "", "");
 
     for (; o; o = sl_store_next(s->store, o)) {
-        sl_index_free(s, o);
-        sl_index_make(s, o);
+        sl_object_unindex(s, o);
+        sl_object_index(s, o);
     }
 }
 

@@ -73,7 +73,7 @@ static struct sl_index *make(const struct sl_kind *k, yyjson_val *object) {
     return x;
 }
 
-void sl_index_make(void *server, struct sl_object *o) {
+void sl_object_index(void *server, struct sl_object *o) {
     struct sl_apiserver *s = server;
     const struct sl_kind *k = sl_kind_at(s, o->resource);
     _cleanup_(sl_json_docp) yyjson_doc *doc = NULL;
@@ -88,7 +88,7 @@ void sl_index_make(void *server, struct sl_object *o) {
     o->index = make(k, object);
 }
 
-void sl_index_free(void *server, struct sl_object *o) {
+void sl_object_unindex(void *server, struct sl_object *o) {
     (void)server;
     sl_freep(&o->index);
 }

@@ -395,8 +395,8 @@ int sl_apiserver_new(const struct sl_apiserver_spec *spec, struct sl_apiserver *
     r = sl_store_open(&(struct sl_store_spec){.loop = spec->loop,
                                               .path = s->file,
                                               .ctx = s,
-                                              .index = sl_index_make,
-                                              .unindex = sl_index_free,
+                                              .index = sl_object_index,
+                                              .unindex = sl_object_unindex,
                                               .resource = resource_number},
                       &s->store, err);
     if (r >= 0)

@@ -267,8 +267,8 @@ bool sl_labels_read(struct sl_rq *rq, const char *text, struct sl_selector *ret)
 /* From rq->q; false: it was answered. */
 bool sl_filter_read(struct sl_rq *rq, struct sl_filter *f);
 bool sl_filter_passes(const struct sl_filter *f, const struct sl_object *o);
-void sl_index_make(void *server, struct sl_object *o);
-void sl_index_free(void *server, struct sl_object *o);
+void sl_object_index(void *server, struct sl_object *o);
+void sl_object_unindex(void *server, struct sl_object *o);
 
 /* ---- show.c ---- */
 /* The kind whose objects are stored, and the apiVersion they say. */

@@ -40,6 +40,7 @@ static int check_value(const struct sl_opt *o, const char *value, struct sl_err 
     switch (o->kind) {
     case SL_OPT_FLAG:
     case SL_OPT_TEXT:
+    case SL_OPT_HINT:
         break;
     case SL_OPT_FILE:
         if (*value == '\0')
@@ -70,6 +71,32 @@ static int check_value(const struct sl_opt *o, const char *value, struct sl_err 
     return 0;
 }
 
+/* Is this the name of the option, or, where names may be cut short, what no other begins with? */
+static bool is_meant(const struct sl_verb *verb, uint32_t k, const char *name, size_t len) {
+    const char *own = verb->opts[k].name;
+    if (strncmp(own, name, len) != 0)
+        return false;
+    if (own[len] == '\0')
+        return true;
+    for (uint32_t i = 0; i < verb->n_opts; i++)
+        if (i != k && strncmp(verb->opts[i].name, name, len) == 0)
+            return false;
+    return verb->like_getopt && len > 0;
+}
+
+static int set_option(const struct sl_verb *verb, uint32_t k, const char *value,
+                      struct sl_args *ret, struct sl_err *err) {
+    const struct sl_opt *o = &verb->opts[k];
+    if (ret->opts[k] && o->kind != SL_OPT_FLAG && !verb->like_getopt)
+        return sl_err_set(err, SL_EINVAL, "--%s is given twice", o->name);
+    int r = check_value(o, value, err);
+    if (r < 0)
+        return r;
+    ret->given_twice[k] = ret->opts[k] != NULL;
+    ret->opts[k] = value;
+    return 0;
+}
+
 /* One "--name" or "--name=value"; *i is moved on when the value is the next word. */
 static int parse_option(const struct sl_verb *verb, int argc, char **argv, int *i,
                         struct sl_args *ret, bool *ret_help, struct sl_err *err) {
@@ -82,32 +109,61 @@ static int parse_option(const struct sl_verb *verb, int argc, char **argv, int *
     }
     for (uint32_t k = 0; k < verb->n_opts; k++) {
         const struct sl_opt *o = &verb->opts[k];
-        if (strlen(o->name) != len || strncmp(o->name, name, len) != 0)
-            continue;
         const char *value = "";
+        if (!is_meant(verb, k, name, len))
+            continue;
         if (o->kind == SL_OPT_FLAG) {
             if (eq)
                 return sl_err_set(err, SL_EINVAL, "--%s takes no value, found '%.60s'", o->name,
                                   eq + 1);
-        } else if (ret->opts[k]) {
-            return sl_err_set(err, SL_EINVAL, "--%s is given twice", o->name);
         } else if (eq) {
             value = eq + 1;
-        } else if (*i + 1 < argc && strncmp(argv[*i + 1], "--", 2) != 0) {
+        } else if (*i + 1 < argc && (verb->like_getopt || strncmp(argv[*i + 1], "--", 2) != 0)) {
             value = argv[++*i];
         } else {
             return sl_err_set(err, SL_EINVAL, "--%s needs a value: --%s=%s", o->name, o->name,
                               o->value);
         }
-        int r = check_value(o, value, err);
-        if (r < 0)
-            return r;
-        ret->opts[k] = value;
-        return 0;
+        return set_option(verb, k, value, ret, err);
     }
     char word[64];
     (void)snprintf(word, sizeof(word), "%.*s", (int)(len < 60 ? len : 60), name);
     return unknown_option(verb, word, err);
+}
+
+static bool has_letters(const struct sl_verb *verb) {
+    for (uint32_t k = 0; k < verb->n_opts; k++)
+        if (verb->opts[k].letter)
+            return true;
+    return false;
+}
+
+/* One word of letters: "-e", "-ed", "-Lfile", "-L file". */
+static int parse_letters(const struct sl_verb *verb, int argc, char **argv, int *i,
+                         struct sl_args *ret, bool *ret_help, struct sl_err *err) {
+    for (const char *c = argv[*i] + 1; *c; c++) {
+        uint32_t k = 0;
+        if (*c == 'h') {
+            *ret_help = ret->short_help = true;
+            continue;
+        }
+        while (k < verb->n_opts && verb->opts[k].letter != *c)
+            k++;
+        if (k == verb->n_opts)
+            return sl_err_set(err, SL_EINVAL, "unknown option -%c; 'sluice %s --help' lists them",
+                              *c, verb->name);
+        if (verb->opts[k].kind == SL_OPT_FLAG) {
+            int r = set_option(verb, k, "", ret, err);
+            if (r < 0)
+                return r;
+            continue;
+        }
+        if (!c[1] && *i + 1 >= argc)
+            return sl_err_set(err, SL_EINVAL, "-%c needs a value: -%c %s", *c, *c,
+                              verb->opts[k].value);
+        return set_option(verb, k, c[1] ? c + 1 : argv[++*i], ret, err);
+    }
+    return 0;
 }
 
 int sl_cli_parse(const struct sl_program *p, const struct sl_verb *verb, int argc, char **argv,
@@ -116,25 +172,26 @@ int sl_cli_parse(const struct sl_program *p, const struct sl_verb *verb, int arg
     ret->program = p;
     ret->verb = verb;
     memset(ret->opts, 0, sizeof(ret->opts));
+    memset(ret->given_twice, 0, sizeof(ret->given_twice));
     ret->n = 0;
-    *ret_help = false;
-    bool only_args = false;
+    ret->short_help = *ret_help = false;
+    bool only_args = false, letters = has_letters(verb);
     for (int i = 0; i < argc; i++) {
         const char *w = argv[i];
-        if (!only_args && strcmp(w, "--") == 0) {
-            only_args = true;
-        } else if (!only_args && strcmp(w, "-h") == 0) {
-            *ret_help = true;
-        } else if (!only_args && strncmp(w, "--", 2) == 0) {
-            int r = parse_option(verb, argc, argv, &i, ret, ret_help, err);
-            if (r < 0)
-                return r;
-        } else if (!only_args && w[0] == '-' && w[1] != '\0') {
-            return sl_err_set(err, SL_EINVAL, "unknown option %.60s; options start with two dashes",
-                              w);
-        } else {
+        int r = 0;
+        if (only_args || w[0] != '-' || w[1] == '\0')
             ret->v[ret->n++] = w;
-        }
+        else if (strcmp(w, "--") == 0)
+            only_args = true;
+        else if (w[1] == '-')
+            r = parse_option(verb, argc, argv, &i, ret, ret_help, err);
+        else if (letters || strcmp(w, "-h") == 0)
+            r = parse_letters(verb, argc, argv, &i, ret, ret_help, err);
+        else
+            r = sl_err_set(err, SL_EINVAL, "unknown option %.60s; options start with two dashes",
+                           w);
+        if (r < 0)
+            return r;
     }
     if (*ret_help)
         return 0;
@@ -165,6 +222,10 @@ int sl_cli_exit_code(int code) {
 
 static int usage(const struct sl_program *p, const struct sl_verb *verb, const struct sl_err *err) {
     fprintf(stderr, "%s: %s\n", p->name, err->text);
+    if (verb && verb->like_getopt) {
+        sl_cli_usage(p, verb);
+        return SL_EXIT_DIFFERS;
+    }
     if (verb)
         fprintf(stderr, "try '%s %s --help'\n", p->name, verb->name);
     else
@@ -179,6 +240,27 @@ static void hold_standard_descriptors(void) {
         if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
             (void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY); /* the lowest free: fd */
     }
+}
+
+int sl_cli_write_file(const char *path, const char *text, size_t len, struct sl_err *err) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return sl_err_set(err, SL_EIO, "%s: %s", path, strerror(errno));
+    size_t done = 0;
+    while (done < len) {
+        ssize_t n = write(fd, text + done, len - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            int why = errno;
+            (void)close(fd);
+            return sl_err_set(err, SL_EIO, "%s: %s", path, strerror(why));
+        }
+        done += (size_t)n;
+    }
+    if (close(fd) < 0)
+        return sl_err_set(err, SL_EIO, "%s: %s", path, strerror(errno));
+    return 0;
 }
 
 /* What was printed must have arrived. */
@@ -206,6 +288,8 @@ static int run_verb(const struct sl_program *p, const struct sl_verb *verb, int 
     if (code < 0) {
         code = usage(p, verb, &err);
     } else if (help) {
+        if (args.short_help && verb->like_getopt)
+            sl_term_init(&term, stderr, stderr);
         sl_cli_help(p, verb, &term);
         code = SL_EXIT_OK;
     } else {

@@ -26,6 +26,7 @@ enum sl_opt_kind {
     SL_OPT_SPAN,   /* a length of time: 250ms, 1h30m */
     SL_OPT_CHOICE, /* one of 'choices' */
     SL_OPT_TEXT,   /* any words, none included */
+    SL_OPT_HINT,   /* any words; completion offers 'choices' */
 };
 
 struct sl_opt {
@@ -33,7 +34,8 @@ struct sl_opt {
     enum sl_opt_kind kind;
     const char *value; /* the word for the value in help texts, e.g. FILE */
     const char *help;
-    const char *const *choices; /* CHOICE: NULL-terminated */
+    const char *const *choices; /* CHOICE, HINT: NULL-terminated */
+    char letter;                /* "-x" says the same; 0: none */
 };
 
 struct sl_example {
@@ -57,6 +59,12 @@ struct sl_verb {
     const char *arg;             /* the word for an argument, e.g. FILE */
     const char *const *args;     /* the words it may be, NULL-terminated; NULL: a file */
     bool arg_is_verb;            /* it may be the name of a verb */
+    /* For scripts of a program that it stands in for, options are read as getopt_long(3) does: the
+     * last of several counts and long names may be cut short. A wrong command line gets the usage
+     * on standard error and exit code 1; -h gets the help there. */
+    bool like_getopt;
+    const struct sl_example *exits; /* what its exit codes mean; NULL: what they always do */
+    uint32_t n_exits;
     /* An exit code, or a negative sl_code with its words in err. */
     int (*run)(const struct sl_args *a, struct sl_err *err);
 };
@@ -74,6 +82,8 @@ struct sl_args {
     const struct sl_verb *verb;
     struct sl_term *term;
     const char *opts[SL_CLI_MAX_OPTS]; /* as in the verb's table; NULL: absent; "" for a flag */
+    bool given_twice[SL_CLI_MAX_OPTS]; /* or more often; only if like_getopt */
+    bool short_help;                   /* help was asked for by -h */
     const char **v;                    /* arguments besides options */
     uint32_t n;
 };
@@ -90,13 +100,18 @@ int sl_cli_parse(const struct sl_program *p, const struct sl_verb *verb, int arg
                  struct sl_args *ret, bool *ret_help, struct sl_err *err) _must_check_;
 const struct sl_verb *sl_cli_verb(const struct sl_program *p, const char *name);
 int sl_cli_exit_code(int code);
+/* Writes a whole file. */
+int sl_cli_write_file(const char *path, const char *text, size_t len,
+                      struct sl_err *err) _must_check_;
 
 /* ---- help.c ---- */
 void sl_cli_help(const struct sl_program *p, const struct sl_verb *verb, struct sl_term *t);
+/* Only how to call it, on standard error. */
+void sl_cli_usage(const struct sl_program *p, const struct sl_verb *verb);
 
 /* ---- the verbs every program has ---- */
 extern const struct sl_verb sl_verb_help, sl_verb_version, sl_verb_completion;
 /* ---- and those of this one ---- */
-extern const struct sl_verb sl_verb_serve, sl_verb_sim, sl_verb_up;
+extern const struct sl_verb sl_verb_match, sl_verb_serve, sl_verb_sim, sl_verb_up;
 
 #endif

@@ -8,6 +8,11 @@
 
 #define SCRIPT_MAX ((size_t)1 << 20)
 
+/* Does it have words to offer? */
+static bool offers(const struct sl_opt *o) {
+    return o->kind == SL_OPT_CHOICE || o->kind == SL_OPT_HINT;
+}
+
 /* ---- bash ---- */
 
 static void bash_words(struct sl_buf *b, const char *const *words) {
@@ -24,21 +29,28 @@ static void bash_verb(struct sl_buf *b, const struct sl_program *p, const struct
     sl_buf_printf(b, "    %s)\n        case $prev in\n", v->name);
     for (uint32_t i = 0; i < v->n_opts; i++) {
         const struct sl_opt *o = &v->opts[i];
+        if (o->kind == SL_OPT_FLAG || o->kind == SL_OPT_TEXT)
+            continue;
+        sl_buf_puts(b, "        ");
+        if (o->letter)
+            sl_buf_printf(b, "-%c|", o->letter);
+        sl_buf_printf(b, "--%s) ", o->name);
         if (o->kind == SL_OPT_FILE) {
-            sl_buf_printf(b, "        --%s) COMPREPLY=($(compgen -f -- \"$cur\")); return ;;\n",
-                          o->name);
-        } else if (o->kind == SL_OPT_CHOICE) {
-            sl_buf_printf(b, "        --%s) COMPREPLY=($(compgen -W '", o->name);
+            sl_buf_puts(b, "COMPREPLY=($(compgen -f -- \"$cur\")); ");
+        } else if (offers(o)) {
+            sl_buf_puts(b, "COMPREPLY=($(compgen -W '");
             bash_words(b, o->choices);
-            sl_buf_puts(b, "' -- \"$cur\")); return ;;\n");
-        } else if (o->kind == SL_OPT_SPAN) {
-            sl_buf_printf(b, "        --%s) return ;;\n", o->name);
+            sl_buf_puts(b, "' -- \"$cur\")); ");
         }
+        sl_buf_puts(b, "return ;;\n");
     }
     sl_buf_puts(b, "        esac\n        if [[ $cur == -* ]]; then\n"
                    "            COMPREPLY=($(compgen -W '--help");
-    for (uint32_t i = 0; i < v->n_opts; i++)
+    for (uint32_t i = 0; i < v->n_opts; i++) {
         sl_buf_printf(b, " --%s", v->opts[i].name);
+        if (v->opts[i].letter)
+            sl_buf_printf(b, " -%c", v->opts[i].letter);
+    }
     sl_buf_puts(b, "' -- \"$cur\"))\n");
     if (v->args || v->arg_is_verb) {
         sl_buf_puts(b, "        else\n            COMPREPLY=($(compgen -W '");
@@ -89,13 +101,18 @@ static void zsh_verb(struct sl_buf *b, const struct sl_program *p, const struct 
                   v->name);
     for (uint32_t i = 0; i < v->n_opts; i++) {
         const struct sl_opt *o = &v->opts[i];
-        sl_buf_printf(b, " \\\n                '--%s%s[", o->name,
-                      o->kind == SL_OPT_FLAG ? "" : "=");
+        bool flag = o->kind == SL_OPT_FLAG;
+        sl_buf_puts(b, " \\\n                ");
+        if (o->letter)
+            sl_buf_printf(b, "'(-%c --%s)'{-%c%s,--%s%s}'[", o->letter, o->name, o->letter,
+                          flag ? "" : "+", o->name, flag ? "" : "=");
+        else
+            sl_buf_printf(b, "'--%s%s[", o->name, flag ? "" : "=");
         zsh_text(b, o->help);
         sl_buf_puts(b, "]");
         if (o->kind == SL_OPT_FILE) {
             sl_buf_puts(b, ":file:_files");
-        } else if (o->kind == SL_OPT_CHOICE) {
+        } else if (offers(o)) {
             sl_buf_printf(b, ":%s:(", o->value);
             bash_words(b, o->choices);
             sl_buf_puts(b, ")");
@@ -164,9 +181,11 @@ static void fish(struct sl_buf *b, const struct sl_program *p) {
         for (uint32_t k = 0; k < v->n_opts; k++) {
             const struct sl_opt *o = &v->opts[k];
             sl_buf_printf(b, "complete -c %s -n '%s %s' -l %s", p->name, seen, v->name, o->name);
+            if (o->letter)
+                sl_buf_printf(b, " -s %c", o->letter);
             if (o->kind == SL_OPT_FILE) {
                 sl_buf_puts(b, " -r -F");
-            } else if (o->kind == SL_OPT_CHOICE) {
+            } else if (offers(o)) {
                 sl_buf_puts(b, " -x -a '");
                 bash_words(b, o->choices);
                 sl_buf_puts(b, "'");

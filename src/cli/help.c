@@ -45,19 +45,22 @@ static void examples(struct sl_buf *b, const struct sl_term *t, const struct sl_
     }
 }
 
-static void exit_codes(struct sl_buf *b, const struct sl_term *t, unsigned width) {
+static const struct sl_example usual_exits[] = {
+    {"0", "it worked"},
+    {"1", "it ran, and the result is not the expected one (a story failed, a replay ended in "
+          "another digest)"},
+    {"2", "the command line is wrong"},
+    {"3", "an input file is wrong or missing; the message says file, line and what was expected"},
+    {"4", "reading or writing failed"},
+};
+
+static void exit_codes(struct sl_buf *b, const struct sl_term *t, const struct sl_verb *verb,
+                       unsigned width) {
+    bool own = verb && verb->exits;
+    const struct sl_example *v = own ? verb->exits : usual_exits;
     heading(b, t, "Exit codes");
-    entry(b, "0", "it worked", 5, width);
-    entry(b, "1",
-          "it ran, and the result is not the expected one (a story failed, a replay "
-          "ended in another digest)",
-          5, width);
-    entry(b, "2", "the command line is wrong", 5, width);
-    entry(b, "3",
-          "an input file is wrong or missing; the message says file, line and what was "
-          "expected",
-          5, width);
-    entry(b, "4", "reading or writing failed", 5, width);
+    for (uint32_t i = 0; i < (own ? verb->n_exits : SL_LEN(usual_exits)); i++)
+        entry(b, v[i].line, v[i].what, 5, width);
 }
 
 static void program_help(const struct sl_program *p, const struct sl_term *t, struct sl_buf *b,
@@ -69,43 +72,74 @@ static void program_help(const struct sl_program *p, const struct sl_term *t, st
     for (uint32_t i = 0; i < p->n_verbs; i++)
         entry(b, p->verbs[i]->name, p->verbs[i]->summary, 15, width);
     examples(b, t, p->examples, p->n_examples, width);
-    exit_codes(b, t, width);
+    exit_codes(b, t, NULL, width);
     sl_buf_printf(b, "\n'%s VERB --help' explains a verb.\n", p->name);
+}
+
+/* "--name=VALUE", with room for letters in front if the verb has some. */
+static void left_side(const struct sl_opt *o, bool letters, char out[80]) {
+    char letter[8] = "";
+    if (letters && o->letter)
+        (void)snprintf(letter, sizeof(letter), "-%c, ", o->letter);
+    else if (letters)
+        (void)snprintf(letter, sizeof(letter), "    ");
+    (void)snprintf(out, 80, "%s--%s%s%s", letter, o->name, o->kind == SL_OPT_FLAG ? "" : "=",
+                   o->kind == SL_OPT_FLAG ? "" : o->value);
+}
+
+static void options(struct sl_buf *b, const struct sl_verb *v, unsigned width) {
+    unsigned column = 12;
+    char left[80];
+    bool letters = false;
+    for (uint32_t i = 0; i < v->n_opts; i++)
+        letters = letters || v->opts[i].letter;
+    for (uint32_t i = 0; i < v->n_opts; i++) {
+        left_side(&v->opts[i], letters, left);
+        unsigned w = sl_text_width(left) + 4;
+        if (w > column && w <= (letters ? 36u : 26u))
+            column = w;
+    }
+    for (uint32_t i = 0; i < v->n_opts; i++) {
+        left_side(&v->opts[i], letters, left);
+        entry(b, left, v->opts[i].help, column, width);
+    }
+    entry(b, letters ? "-h, --help" : "--help", "print this and end", column, width);
+}
+
+/* One line for each way to call it. */
+static void synopsis(struct sl_buf *b, const char *before, const struct sl_program *p,
+                     const struct sl_verb *v) {
+    const char *line = v->synopsis;
+    do {
+        size_t n = strcspn(line, "\n");
+        sl_buf_printf(b, "%s%s %s%s%.*s\n", before, p->name, v->name, n ? " " : "", (int)n, line);
+        line += n + (line[n] == '\n');
+    } while (*line);
 }
 
 static void verb_help(const struct sl_program *p, const struct sl_verb *v, const struct sl_term *t,
                       struct sl_buf *b, unsigned width) {
     title(b, p->name, v->name, v->summary, width);
     heading(b, t, "Usage");
-    const char *line = v->synopsis;
-    do { /* one line for each way to call it */
-        size_t n = strcspn(line, "\n");
-        sl_buf_printf(b, "  %s %s%s%.*s\n", p->name, v->name, n ? " " : "", (int)n, line);
-        line += n + (line[n] == '\n');
-    } while (*line);
+    synopsis(b, "  ", p, v);
     if (v->about) {
         sl_buf_putc(b, '\n');
         sl_term_wrap(b, v->about, 0, width);
     }
     heading(b, t, "Options");
-    unsigned column = 12;
-    for (uint32_t i = 0; i < v->n_opts; i++) {
-        unsigned w = sl_text_width(v->opts[i].name) + 6;
-        w += v->opts[i].kind == SL_OPT_FLAG ? 0 : sl_text_width(v->opts[i].value) + 1;
-        if (w > column && w <= 26)
-            column = w;
-    }
-    for (uint32_t i = 0; i < v->n_opts; i++) {
-        const struct sl_opt *o = &v->opts[i];
-        char left[80];
-        (void)snprintf(left, sizeof(left), "--%s%s%s", o->name, o->kind == SL_OPT_FLAG ? "" : "=",
-                       o->kind == SL_OPT_FLAG ? "" : o->value);
-        entry(b, left, o->help, column, width);
-    }
-    entry(b, "--help", "print this and end", column, width);
+    options(b, v, width);
     examples(b, t, v->examples, v->n_examples, width);
     if (v->n_opts > 0)
-        exit_codes(b, t, width);
+        exit_codes(b, t, v, width);
+}
+
+void sl_cli_usage(const struct sl_program *p, const struct sl_verb *verb) {
+    struct sl_buf b;
+    sl_buf_init(&b, TEXT_MAX);
+    synopsis(&b, "usage: ", p, verb);
+    options(&b, verb, 96);
+    (void)fwrite(sl_buf_str(&b), 1, b.len, stderr);
+    sl_buf_done(&b);
 }
 
 void sl_cli_help(const struct sl_program *p, const struct sl_verb *verb, struct sl_term *t) {

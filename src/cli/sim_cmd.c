@@ -33,29 +33,31 @@ enum opt {
 static const char *const color_choices[] = {"auto", "always", "never", NULL};
 
 static const struct sl_opt options[OPT_COUNT] = {
-    [OPT_JSON] = {"json", SL_OPT_FLAG, NULL, "print the result as one JSON object per file", NULL},
+    [OPT_JSON] = {"json", SL_OPT_FLAG, NULL, "print the result as one JSON object per file", NULL,
+                  0},
     [OPT_CHART] = {"chart", SL_OPT_FLAG, NULL,
-                   "draw what was used, borrowed and pending over time, as text", NULL},
-    [OPT_SVG] = {"svg", SL_OPT_FILE, "FILE", "draw the same as an SVG picture into FILE", NULL},
+                   "draw what was used, borrowed and pending over time, as text", NULL, 0},
+    [OPT_SVG] = {"svg", SL_OPT_FILE, "FILE", "draw the same as an SVG picture into FILE", NULL, 0},
     [OPT_JOURNAL] = {"journal", SL_OPT_FILE, "FILE",
-                     "write every fact and every decision into FILE, to be replayed later", NULL},
+                     "write every fact and every decision into FILE, to be replayed later", NULL,
+                     0},
     [OPT_REPLAY] = {"replay", SL_OPT_FILE, "FILE",
-                    "run the facts of a journal again and compare the decisions", NULL},
+                    "run the facts of a journal again and compare the decisions", NULL, 0},
     [OPT_WHAT_IF] = {"what-if", SL_OPT_FILE, "FILE",
                      "with --replay: run it again with the queues, cohorts and flavors of FILE in "
                      "place of those of the same name, and compare the two results",
-                     NULL},
+                     NULL, 0},
     [OPT_UNTIL] = {"until", SL_OPT_SPAN, "TIME", "stop the virtual clock at TIME, e.g. 90s or 2h",
-                   NULL},
+                   NULL, 0},
     [OPT_CHECK] = {"check", SL_OPT_FLAG, NULL,
-                   "verify the engine's whole state after every cycle (slow)", NULL},
-    [OPT_TELL] = {"tell", SL_OPT_FLAG, NULL, "with stories: say every decision as it happens",
-                  NULL},
+                   "verify the engine's whole state after every cycle (slow)", NULL, 0},
+    [OPT_TELL] = {"tell", SL_OPT_FLAG, NULL, "with stories: say every decision as it happens", NULL,
+                  0},
     [OPT_PROGRESS] = {"progress", SL_OPT_FLAG, NULL,
-                      "show progress on standard error even if it is not a terminal", NULL},
+                      "show progress on standard error even if it is not a terminal", NULL, 0},
     [OPT_COLOR] = {"color", SL_OPT_CHOICE, "WHEN",
                    "auto, always or never; auto is only on a terminal, and honours NO_COLOR",
-                   color_choices},
+                   color_choices, 0},
 };
 
 static const struct sl_example examples[] = {
@@ -78,28 +80,6 @@ static void show_progress(void *ctx, uint64_t done, uint64_t total, sl_span now)
     char note[64], span[SL_HUMAN_TEXT];
     (void)snprintf(note, sizeof(note), "virtual time %s", sl_human_span(now, span));
     sl_progress_at(ctx, done, total, note);
-}
-
-/* Writes a whole file; on failure none of that name is left half written. */
-static int write_file(const char *path, const char *text, size_t len, struct sl_err *err) {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return sl_err_set(err, SL_EIO, "%s: %s", path, strerror(errno));
-    size_t done = 0;
-    while (done < len) {
-        ssize_t n = write(fd, text + done, len - done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            int why = errno;
-            (void)close(fd);
-            return sl_err_set(err, SL_EIO, "%s: %s", path, strerror(why));
-        }
-        done += (size_t)n;
-    }
-    if (close(fd) < 0)
-        return sl_err_set(err, SL_EIO, "%s: %s", path, strerror(errno));
-    return 0;
 }
 
 static bool has_ending(const char *s, const char *ending) {
@@ -132,7 +112,7 @@ static int show_pictures(const struct sl_args *a, const struct sl_report *r, str
     }
     if (sl_args_has(a, OPT_SVG)) {
         sl_svg_draw(&p, &b);
-        code = write_file(a->opts[OPT_SVG], sl_buf_str(&b), b.len, err);
+        code = sl_cli_write_file(a->opts[OPT_SVG], sl_buf_str(&b), b.len, err);
     }
     sl_buf_done(&b);
     sl_picture_done(&p);

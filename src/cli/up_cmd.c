@@ -29,25 +29,28 @@ enum {
 
 static const struct sl_opt opts[] = {
     [OPT_DIR] = {"dir", SL_OPT_FILE, "FOLDER",
-                 "where everything is kept ($XDG_DATA_HOME/sluice or ~/.local/share/sluice)", NULL},
-    [OPT_PORT] = {"port", SL_OPT_TEXT, "N", "of the API (6443); 0 takes any free one", NULL},
+                 "where everything is kept ($XDG_DATA_HOME/sluice or ~/.local/share/sluice)", NULL,
+                 0},
+    [OPT_PORT] = {"port", SL_OPT_TEXT, "N", "of the API (6443); 0 takes any free one", NULL, 0},
     [OPT_LISTEN] = {"listen", SL_OPT_TEXT, "ADDRESS",
                     "be there for other machines too (default: this one alone); 0.0.0.0 is every "
                     "address",
-                    NULL},
+                    NULL, 0},
     [OPT_NODES] = {"nodes", SL_OPT_TEXT, "N",
                    "simulated nodes besides the machine: their pods run nothing and last as long "
                    "as sluice.dev/run-for or their `sleep` says",
-                   NULL},
-    [OPT_NODE_CPU] = {"node-cpu", SL_OPT_TEXT, "QTY", "of each simulated node (32)", NULL},
-    [OPT_NODE_MEMORY] = {"node-memory", SL_OPT_TEXT, "QTY", "of each (128Gi)", NULL},
-    [OPT_NODE_GPU] = {"node-gpu", SL_OPT_TEXT, "N", "nvidia.com/gpu of each (none)", NULL},
-    [OPT_NODE_PODS] = {"node-pods", SL_OPT_TEXT, "N", "how many pods each takes (110)", NULL},
-    [OPT_NODE_LABEL] = {"node-label", SL_OPT_TEXT, "K=V,K=V", "labels of each", NULL},
+                   NULL, 0},
+    [OPT_NODE_CPU] = {"node-cpu", SL_OPT_TEXT, "QTY", "of each simulated node (32)", NULL, 0},
+    [OPT_NODE_MEMORY] = {"node-memory", SL_OPT_TEXT, "QTY", "of each (128Gi)", NULL, 0},
+    [OPT_NODE_GPU] = {"node-gpu", SL_OPT_TEXT, "N", "nvidia.com/gpu of each (none)", NULL, 0},
+    [OPT_NODE_PODS] = {"node-pods", SL_OPT_TEXT, "N", "how many pods each takes (110)", NULL, 0},
+    [OPT_NODE_LABEL] = {"node-label", SL_OPT_TEXT, "K=V,K=V", "labels of each", NULL, 0},
     [OPT_CONFIG] = {"config", SL_OPT_FILE, "FILE",
-                    "Kueue's Configuration, as for `serve`; read again when it changes", NULL},
-    [OPT_GATES] = {"feature-gates", SL_OPT_TEXT, "A=true,B=false", "Kueue's feature gates", NULL},
-    [OPT_VERBOSE] = {"verbose", SL_OPT_FLAG, NULL, "also log what only helps to find faults", NULL},
+                    "Kueue's Configuration, as for `serve`; read again when it changes", NULL, 0},
+    [OPT_GATES] = {"feature-gates", SL_OPT_TEXT, "A=true,B=false", "Kueue's feature gates", NULL,
+                   0},
+    [OPT_VERBOSE] = {"verbose", SL_OPT_FLAG, NULL, "also log what only helps to find faults", NULL,
+                     0},
 };
 
 /* ---- the command line ---- */

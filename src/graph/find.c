@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/hostlist.h"
 #include "graph/match_int.h"
 
 #define TERMS_MAX 1024u
 #define DEPTH_MAX 64u
-#define NAMES_MAX 65536u
 
 enum key {
     KEY_STATUS,
@@ -134,63 +134,20 @@ static int by_text(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* "node[1-3,7],login" spread out. */
+/* "node[1-3,7],login" spread out and sorted. */
 static bool spread(struct sl_arena *a, const char *s, struct step *ret) {
-    SL_VEC(const char *) names = {0};
-    bool good = true;
-    while (*s && good) {
-        size_t head = strcspn(s, "[,");
-        if (s[head] != '[') {
-            *sl_vec_push(&names) = sl_arena_strndup(a, s, head);
-            s += head;
-        } else {
-            size_t inside = strcspn(s + head + 1, "]");
-            const char *p = s + head + 1, *end = p + inside, *tail = end + (*end == ']');
-            size_t n_tail = strcspn(tail, ",");
-            good = *end == ']' && inside > 0 && !memchr(tail, '[', n_tail);
-            while (good && p < end) {
-                char num[24];
-                size_t width = strspn(p, "0123456789"), more = 0;
-                uint64_t from = 0, to;
-                good = width > 0 && width < 10;
-                if (!good)
-                    break;
-                memcpy(num, p, width);
-                num[width] = '\0';
-                good = digits(num, "0123456789", &from);
-                to = from;
-                p += width;
-                if (*p == '-') {
-                    more = strspn(++p, "0123456789");
-                    good = good && more > 0 && more < 10;
-                    if (!good)
-                        break;
-                    memcpy(num, p, more);
-                    num[more] = '\0';
-                    good = digits(num, "0123456789", &to) && to >= from;
-                    p += more;
-                }
-                for (; good && from <= to; from++) {
-                    good = names.n < NAMES_MAX;
-                    *sl_vec_push(&names) =
-                        sl_arena_printf(a, "%.*s%0*llu%.*s", (int)head, s, (int)width,
-                                        (unsigned long long)from, (int)n_tail, tail);
-                }
-                good = good && (p == end || *p == ',');
-                p += p < end;
-            }
-            s = tail + n_tail;
-        }
-        s += *s == ',';
+    struct sl_hosts hosts = {0};
+    struct sl_err err;
+    bool good = sl_hosts_add(&hosts, a, s, &err) >= 0 && hosts.names.n > 0;
+    const char **kept = sl_arena_alloc(a, (hosts.names.n + 1) * sizeof(*kept));
+    if (good) {
+        memcpy(kept, hosts.names.v, hosts.names.n * sizeof(*kept));
+        qsort(kept, hosts.names.n, sizeof(*kept), by_text);
     }
-    const char **kept = sl_arena_alloc(a, (names.n + 1) * sizeof(*kept));
-    if (names.n > 0)
-        memcpy(kept, names.v, names.n * sizeof(*kept));
-    qsort(kept, names.n, sizeof(*kept), by_text);
     ret->names = kept;
-    ret->n_names = names.n;
-    sl_vec_free(&names);
-    return good && ret->n_names > 0;
+    ret->n_names = hosts.names.n;
+    sl_hosts_done(&hosts);
+    return good;
 }
 
 static bool either(const char *value, const char *yes, const char *no, bool *ret) {

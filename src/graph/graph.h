@@ -60,6 +60,11 @@ struct sl_vertex {
 
 struct sl_graph *sl_graph_new(void);
 struct sl_graph *sl_graph_clone(const struct sl_graph *g);
+/* The same graph seen through another subsystem: what that one reaches from its root, with its
+ * edges in the place of containment's, and those of the others between them. Paths stay those of
+ * containment. SL_ENOENT if there is no such subsystem. */
+int sl_graph_view(const struct sl_graph *g, const char *subsystem, const char *const *others,
+                  uint32_t n, struct sl_graph **ret, struct sl_err *err) _must_check_;
 void sl_graph_free(struct sl_graph *g);
 void sl_graph_freep(struct sl_graph **g);
 

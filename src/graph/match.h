@@ -110,6 +110,9 @@ int sl_match_cancel_part(struct sl_match *m, int64_t jobid, const sl_vtx *v, uin
  * taken. Amounts: 'needs' of the picks; shared picks only say which way it is reached. */
 int sl_match_update(struct sl_match *m, int64_t jobid, const struct sl_pick *v, uint32_t n,
                     int64_t at, int64_t duration, struct sl_err *err) _must_check_;
+/* The same as a reservation: whether it can is asked by times alone. */
+int sl_match_update_later(struct sl_match *m, int64_t jobid, const struct sl_pick *v, uint32_t n,
+                          int64_t at, int64_t duration, struct sl_err *err) _must_check_;
 /* The same for a job that is there: it has these as well, for as long as it runs. */
 int sl_match_grow_job(struct sl_match *m, int64_t jobid, const struct sl_request *r, int64_t now,
                       enum sl_verdict *ret_verdict, struct sl_grant *ret,

@@ -131,8 +131,9 @@ static bool claim_pick(struct walk *w, const struct sl_pick *p, bool last_of_way
     return true;
 }
 
-int sl_match_update(struct sl_match *m, int64_t jobid, const struct sl_pick *v, uint32_t n,
-                    int64_t at, int64_t duration, struct sl_err *err) {
+static int put_job(struct sl_match *m, int64_t jobid, enum sl_job_state state,
+                   const struct sl_pick *v, uint32_t n, int64_t at, int64_t duration,
+                   struct sl_err *err) {
     int64_t to;
     char name[SL_VERTEX_NAME];
     if (sl_hold_job(m, jobid))
@@ -140,7 +141,8 @@ int sl_match_update(struct sl_match *m, int64_t jobid, const struct sl_pick *v, 
     if (at < m->start || duration <= 0 || __builtin_add_overflow(at, duration, &to) || to > m->end)
         return sl_err_set(err, SL_EINVAL, "invalid time (%lld, %lld)", (long long)at,
                           (long long)duration);
-    struct walk w = {.m = m, .w = {WHEN_PRESENT, at, to}};
+    enum when when = state == SL_JOB_ALLOCATED ? WHEN_PRESENT : WHEN_FUTURE;
+    struct walk w = {.m = m, .w = {when, at, to}};
     struct chain c = {0};
     struct sl_pick *sorted = sl_alloc((size_t)(n + 1) * sizeof(*sorted));
     int r = 0;
@@ -167,9 +169,19 @@ int sl_match_update(struct sl_match *m, int64_t jobid, const struct sl_pick *v, 
     if (r >= 0 && !c.claims)
         r = sl_err_set(err, SL_EINVAL, "a job without resources");
     if (r >= 0)
-        sl_hold_chain(m, sl_hold_new(m, jobid, SL_JOB_ALLOCATED, at, to), &c);
+        sl_hold_chain(m, sl_hold_new(m, jobid, state, at, to), &c);
     sl_freep(&sorted);
     return r;
+}
+
+int sl_match_update(struct sl_match *m, int64_t jobid, const struct sl_pick *v, uint32_t n,
+                    int64_t at, int64_t duration, struct sl_err *err) {
+    return put_job(m, jobid, SL_JOB_ALLOCATED, v, n, at, duration, err);
+}
+
+int sl_match_update_later(struct sl_match *m, int64_t jobid, const struct sl_pick *v, uint32_t n,
+                          int64_t at, int64_t duration, struct sl_err *err) {
+    return put_job(m, jobid, SL_JOB_RESERVED, v, n, at, duration, err);
 }
 
 /* What it had shared, and now has something below of, is only the way there. */

@@ -53,8 +53,8 @@ int sl_graph_load(const char *path, enum sl_graph_format format, const char *all
                   struct sl_graph **ret, struct sl_graph_time *ret_time,
                   struct sl_err *err) _must_check_;
 /* Adds what a JGF or R has and the graph has not, and seals it. Vertices are the same if path and
- * rank are; edges between two that were there are not added. On failure the graph is as it was,
- * unless the code is SL_ESTALE: then sealing failed, and it is of no use any more. */
+ * rank are; edges between two that were there are not added. 'allow' is not looked at. On failure
+ * the graph is as it was. */
 int sl_graph_read_more(struct sl_graph *g, const struct sl_graph_text *t,
                        struct sl_err *err) _must_check_;
 
@@ -75,7 +75,8 @@ int sl_holding_read(const struct sl_graph *g, const struct sl_graph_text *t, str
 
 typedef SL_VEC(sl_vtx) sl_vtxs;
 /* What a text says that a job gives back, of what it has: with jgf the vertices that are listed
- * (those that it only shares are passed over), with rv1exec all that it has of the listed ranks. */
+ * (those that it only shares are passed over), with rv1exec all that it has of the listed ranks,
+ * each of which the graph must have. */
 int sl_release_read(const struct sl_graph *g, const struct sl_graph_text *t,
                     const struct sl_grant *has, sl_vtxs *ret, struct sl_err *err) _must_check_;
 

@@ -309,12 +309,28 @@ static void take(const struct sl_graph *g, sl_vtx v, uint32_t *end, sl_vtxs *ret
     *end = x->end;
 }
 
+static int check_ranks(const struct sl_graph *g, const struct sl_rv1 *x) {
+    for (uint32_t i = 0; i < x->ranks.ranges.n; i++)
+        for (int64_t k = x->ranks.ranges.v[i].first; k <= x->ranks.ranges.v[i].last; k++) {
+            sl_vtx *v;
+            uint32_t n;
+            sl_graph_by_rank(g, k, &v, &n);
+            sl_freep(&v);
+            if (n == 0)
+                return sl_jin_fail(x->j, x->j->root, SL_ENOENT,
+                                   "there is no rank %" PRId64 " in the graph", k);
+        }
+    return 0;
+}
+
 static int release_rv1(const struct sl_graph *g, const struct sl_jin *j, const struct sl_grant *has,
                        sl_vtxs *ret) {
     struct sl_rv1 x;
     uint32_t end = 0;
     int r = sl_rv1_read(&x, j);
 
+    if (r >= 0)
+        r = check_ranks(g, &x);
     for (uint32_t i = 0; i < has->picks.n && r >= 0; i++)
         if (has->picks.v[i].exclusive && sl_idset_has(&x.ranks, rank_of(g, has->picks.v[i].v)))
             take(g, has->picks.v[i].v, &end, ret);

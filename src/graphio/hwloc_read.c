@@ -1,16 +1,19 @@
 /*
  * One machine as hwloc sees it, under a cluster. libhwloc reads its own XML; what it has no names
- * for here is passed over, and what is inside goes one level up.
+ * for here is passed over, and what is inside goes one level up. libhwloc does not say what it does
+ * not like and where, so that the text is looked through before: it gets XML of bounded size only.
  */
+#include <expat.h>
 #include <hwloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "graphio/hostlist.h"
+#include "graph/hostlist.h"
 #include "graphio/stage.h"
 
 #define MAX_DEPTH 128u
+#define MAX_OBJECTS (UINT32_C(1) << 20)
 
 struct walker {
     const struct sl_graph_text *t;
@@ -156,6 +159,97 @@ static int walk(struct walker *w, hwloc_obj_t o, uint32_t parent) {
     return r;
 }
 
+/* ---- before libhwloc sees it ---- */
+
+struct look {
+    const struct sl_graph_text *t;
+    struct sl_err *err;
+    XML_Parser parser;
+    uint32_t depth, n;
+    bool old; /* hwloc 1, where a machine may have no NUMA nodes */
+    int code;
+};
+
+static void object(struct look *l, int code, const char *what) {
+    l->code = sl_err_set(l->err, code, "%s:%lu: %s", l->t->file,
+                         (unsigned long)XML_GetCurrentLineNumber(l->parser), what);
+    (void)XML_StopParser(l->parser, XML_FALSE);
+}
+
+/* Objects that are no devices have sets of processors; libhwloc takes that for granted. */
+static void check_object(struct look *l, const XML_Char **atts) {
+    static const char *const devices[] = {"Bridge", "PCIDev", "OSDev", "Misc"};
+    static const char *const sets[] = {"cpuset", "complete_cpuset", "nodeset", "complete_nodeset"};
+    const char *type = NULL;
+    uint32_t have = 0;
+
+    for (const XML_Char **a = atts; *a; a += 2) {
+        if (strcmp(a[0], "type") == 0)
+            type = a[1];
+        for (uint32_t i = 0; i < SL_LEN(sets); i++)
+            if (strcmp(a[0], sets[i]) == 0 && strncmp(a[1], "0x", 2) == 0 &&
+                a[1][strspn(a[1], "0123456789abcdefABCDEFx,.")] == '\0')
+                have |= 1u << i;
+    }
+    if (!type) {
+        object(l, SL_EINVAL, "expected the attribute \"type\" of <object>");
+        return;
+    }
+    for (size_t i = 0; i < SL_LEN(devices); i++)
+        if (strcmp(type, devices[i]) == 0)
+            return;
+    if (have != 15 && !(l->old && (have & 3) == 3))
+        object(l, SL_EINVAL, "expected cpuset, nodeset and the complete ones of <object>");
+}
+
+static void XMLCALL on_start(void *ctx, const XML_Char *name, const XML_Char **atts) {
+    struct look *l = ctx;
+
+    if (l->depth == 0) {
+        l->old = true;
+        for (const XML_Char **a = atts; *a; a += 2)
+            l->old = l->old && strcmp(a[0], "version") != 0;
+    }
+    if (l->code == 0 && strcmp(name, "object") == 0)
+        check_object(l, atts);
+    if (l->code == 0 && l->depth == 0 && strcmp(name, "topology") != 0)
+        object(l, SL_EINVAL, "expected <topology> of hwloc");
+    /* Attributes, pages and the like are elements as well. */
+    else if (l->code == 0 && (++l->depth > MAX_DEPTH || ++l->n > 16 * (uint64_t)MAX_OBJECTS))
+        object(l, SL_ELIMIT, "too many elements, or too deep");
+}
+
+static void XMLCALL on_end(void *ctx, const XML_Char *name) {
+    (void)name;
+    ((struct look *)ctx)->depth--;
+}
+
+static void XMLCALL on_doctype(void *ctx, const XML_Char *name, const XML_Char *sysid,
+                               const XML_Char *pubid, int internal) {
+    (void)name;
+    (void)sysid;
+    (void)pubid;
+    if (internal)
+        object(ctx, SL_EINVAL, "declarations of one's own in <!DOCTYPE> are not read");
+}
+
+static int look_through(const struct sl_graph_text *t, struct sl_err *err) {
+    struct look l = {.t = t, .err = err};
+
+    if (t->len >= INT32_MAX)
+        return sl_err_set(err, SL_ELIMIT, "%s: more than %d bytes", t->file, INT32_MAX);
+    l.parser = XML_ParserCreate(NULL);
+    sl_assert(l.parser);
+    XML_SetUserData(l.parser, &l);
+    XML_SetElementHandler(l.parser, on_start, on_end);
+    XML_SetStartDoctypeDeclHandler(l.parser, on_doctype);
+    if (XML_Parse(l.parser, t->text ? t->text : "", (int)t->len, XML_TRUE) != XML_STATUS_OK &&
+        l.code == 0)
+        object(&l, SL_EINVAL, XML_ErrorString(XML_GetErrorCode(l.parser)));
+    XML_ParserFree(l.parser);
+    return l.code;
+}
+
 static int load(struct walker *w) {
     int r;
 
@@ -166,13 +260,12 @@ static int load(struct walker *w) {
     if (w->t->len > 0)
         memcpy(text, w->t->text, w->t->len);
     text[w->t->len] = '\0';
-    if (w->t->len >= INT32_MAX ||
-        hwloc_topology_set_io_types_filter(w->topo, HWLOC_TYPE_FILTER_KEEP_IMPORTANT) < 0 ||
+    if (hwloc_topology_set_io_types_filter(w->topo, HWLOC_TYPE_FILTER_KEEP_IMPORTANT) < 0 ||
         hwloc_topology_set_cache_types_filter(w->topo, HWLOC_TYPE_FILTER_KEEP_STRUCTURE) < 0 ||
         hwloc_topology_set_icache_types_filter(w->topo, HWLOC_TYPE_FILTER_KEEP_STRUCTURE) < 0 ||
         hwloc_topology_set_xmlbuffer(w->topo, text, (int)w->t->len + 1) != 0 ||
         hwloc_topology_load(w->topo) != 0)
-        r = sl_err_set(w->err, SL_EINVAL, "%s: expected a machine in hwloc's XML", w->t->file);
+        r = sl_err_set(w->err, SL_EINVAL, "%s:1: expected a machine in hwloc's XML", w->t->file);
     else
         r = walk(w, hwloc_get_root_obj(w->topo), 0);
     hwloc_topology_destroy(w->topo);
@@ -185,6 +278,10 @@ int sl_stage_hwloc(const struct sl_graph_text *t, struct sl_stage *s, struct sl_
         .type = "cluster", .id = 0, .uniq_id = -1, .rank = -1, .size = 1};
     struct walker w = {.t = t, .s = s, .err = err};
 
+    int r = look_through(t, err);
+
+    if (r < 0)
+        return r;
     (void)put(&w, 0, &cluster);
     return load(&w);
 }

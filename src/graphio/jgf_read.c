@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/hash.h"
-#include "graphio/hostlist.h"
+#include "graph/hostlist.h"
 
 #define ARENA_BYTES ((size_t)4 << 30)
 #define MAX_PATHS 64u

@@ -12,7 +12,7 @@
 
 #include "base/vec.h"
 #include "doc/read.h"
-#include "graphio/hostlist.h"
+#include "graph/hostlist.h"
 #include "graphio/idset.h"
 
 #define ARENA_BYTES ((size_t)1 << 30) /* more than the ceilings below can ask for */

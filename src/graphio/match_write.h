@@ -37,6 +37,9 @@ struct sl_match_writer {
 int sl_match_write(struct sl_match_writer *w, const struct sl_graph *g, const struct sl_grant *gr,
                    struct sl_buf *out, struct sl_err *err) _must_check_;
 
+/* The properties of a vertex by name. Points into its graph; freed by the caller. */
+struct sl_prop *sl_sorted_props(const struct sl_graph *g, sl_vtx v, uint32_t *ret_n);
+
 enum sl_picture_format { SL_PICTURE_DOT, SL_PICTURE_GRAPHML };
 /* "dot" or "graphml", in whatever case; these words are the file's extensions as well. */
 bool sl_picture_format_parse(const char *word, enum sl_picture_format *ret);

@@ -4,7 +4,7 @@
 #ifndef SL_GRAPHIO_RV1_READ_H
 #define SL_GRAPHIO_RV1_READ_H
 
-#include "graphio/hostlist.h"
+#include "graph/hostlist.h"
 #include "graphio/idset.h"
 #include "graphio/json_in.h"
 #include "graphio/stage.h"

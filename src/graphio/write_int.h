@@ -43,7 +43,4 @@ void sl_rlite_done(struct sl_rlite *r);
 /* Numbers are most of what is written. */
 void sl_buf_int(struct sl_buf *b, int64_t v);
 
-/* The properties of a vertex by name. Points into its graph; freed by the caller. */
-struct sl_prop *sl_sorted_props(const struct sl_graph *g, sl_vtx v, uint32_t *ret_n);
-
 #endif

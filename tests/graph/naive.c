@@ -481,10 +481,10 @@ int naive_begin(struct naive *n, int64_t jobid) {
     return 0;
 }
 
-int naive_update(struct naive *n, int64_t jobid, const struct sl_pick *v, uint32_t n_v, int64_t at,
-                 int64_t duration) {
+int naive_update(struct naive *n, int64_t jobid, enum sl_job_state state, const struct sl_pick *v,
+                 uint32_t n_v, int64_t at, int64_t duration) {
     struct sl_grant g = {0};
-    struct question q = {.n = n, .when = PRESENT, .from = at};
+    struct question q = {.n = n, .when = state == SL_JOB_ALLOCATED ? PRESENT : FUTURE, .from = at};
     int r = 0;
     if (job_of(n, jobid))
         return SL_EEXIST;
@@ -512,8 +512,8 @@ int naive_update(struct naive *n, int64_t jobid, const struct sl_pick *v, uint32
         if (m[u].on && m[u].exclusive && !is_divisible(n, u))
             mark_subtree(n, m, u);
     if (r >= 0) {
-        fill_grant(n, m, SL_JOB_ALLOCATED, at, q.to - at, &g);
-        *sl_vec_push(&n->jobs) = (struct njob){{jobid, at, q.to - at, SL_JOB_ALLOCATED}, 0};
+        fill_grant(n, m, state, at, q.to - at, &g);
+        *sl_vec_push(&n->jobs) = (struct njob){{jobid, at, q.to - at, state}, 0};
         add_holds(n, &g, jobid, at, q.to);
     }
     sl_vec_free(&g.picks);

@@ -31,8 +31,8 @@ bool naive_job(const struct naive *n, int64_t jobid, struct sl_job_info *ret);
 int naive_grant(const struct naive *n, int64_t jobid, struct sl_grant *ret);
 int naive_cancel(struct naive *n, int64_t jobid);
 int naive_cancel_part(struct naive *n, int64_t jobid, const sl_vtx *v, uint32_t n_v, bool *ret_all);
-int naive_update(struct naive *n, int64_t jobid, const struct sl_pick *v, uint32_t n_v, int64_t at,
-                 int64_t duration);
+int naive_update(struct naive *n, int64_t jobid, enum sl_job_state state, const struct sl_pick *v,
+                 uint32_t n_v, int64_t at, int64_t duration);
 int naive_grow_job(struct naive *n, int64_t jobid, const struct sl_jobspec *j, int64_t now,
                    enum sl_verdict *ret_verdict, struct sl_grant *ret);
 int naive_begin(struct naive *n, int64_t jobid);

@@ -152,6 +152,20 @@ const struct rule rules_jobs[] = {
                "= 0+100 cluster0{node1:x{core0:x core1:x memory0*8:x}}\n"
                "update 4 0+10 /cluster0/node1/core0\n"
                "= exists\n"},
+    {"rule_3_9_update_later",
+     TWO_NODES "alloc 1 node1:x for 10\n"
+               "= 0+10 cluster0{node0:x{core0:x core1:x memory0*8:x}}\n"
+               "update 2 10+10 /cluster0/node0/core0:x\n"
+               "= exists\n"
+               "update-later 2 9+10 /cluster0/node0/core0:x\n"
+               "= exists\n"
+               "update-later 2 10+10 /cluster0/node0/core0:x /cluster0/node0/memory0*3:x\n"
+               "job 2\n"
+               "= r 10+10 cluster0{node0{core0:x memory0*3:x}}\n"
+               "update-later 3 19+1 /cluster0/node0/memory0*6:x\n"
+               "= exists\n"
+               "reserve 3 slot4{core1} for 10\n"
+               "= r 20+10 cluster0{node0{core0:x core1:x} node1{core0:x core1:x}}\n"},
     {"rule_3_9_update_of_a_touched_one", TWO_NODES "alloc 1 node1{core1}\n"
                                                    "update 2 0+10 /cluster0/node0/core0:x\n"
                                                    "= exists\n"

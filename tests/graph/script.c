@@ -35,6 +35,7 @@ static const struct {
     {"begin", ACT_BEGIN, 0, "j"},
     {"part", ACT_PART, 0, "jl"},
     {"update", ACT_UPDATE, 0, "jtl"},
+    {"update-later", ACT_UPDATE_LATER, 0, "jtl"},
     {"more", ACT_GROW_JOB, 0, "jr"},
     {"down", ACT_DOWN, 0, "v"},
     {"up", ACT_UP, 0, "v"},

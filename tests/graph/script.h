@@ -9,10 +9,10 @@
  *     = 10+60 cluster0{node0{core0:x core1:x}}
  *
  * Acts: alloc, alloc-sat, reserve JOB REQUEST; sat, try, try-later, check REQUEST; cancel, begin
- * JOB; part JOB PATH...; update JOB AT+DURATION PATH[*AMOUNT][:x]...; more JOB REQUEST; down, up
- * PATH; prop, noprop PATH KEY[=VALUE]; shrink PATH...; add PATH VERTEX; clone; job JOB; jobs; sums
- * PATH [AT [JOB]]. An act without a line of expectation has to succeed: no error, and a match
- * matches.
+ * JOB; part JOB PATH...; update, update-later JOB AT+DURATION PATH[*AMOUNT][:x]...; more JOB
+ * REQUEST; down, up PATH; prop, noprop PATH KEY[=VALUE]; shrink PATH...; add PATH VERTEX; clone;
+ * job JOB; jobs; sums PATH [AT [JOB]]. An act without a line of expectation has to succeed: no
+ * error, and a match matches.
  */
 #ifndef TESTS_GRAPH_SCRIPT_H
 #define TESTS_GRAPH_SCRIPT_H

@@ -92,11 +92,14 @@ static int do_shrink(struct side *s, const struct act *a, struct answer *ret) {
 }
 
 static int do_update(struct side *s, const struct act *a, struct answer *ret) {
+    bool later = a->kind == ACT_UPDATE_LATER;
     struct sl_err err;
     (void)ret;
     if (s->slow)
-        return naive_update(s->slow, a->job, a->picks.v, a->picks.n, a->at, a->duration);
-    return sl_match_update(s->fast, a->job, a->picks.v, a->picks.n, a->at, a->duration, &err);
+        return naive_update(s->slow, a->job, later ? SL_JOB_RESERVED : SL_JOB_ALLOCATED, a->picks.v,
+                            a->picks.n, a->at, a->duration);
+    return (later ? sl_match_update_later : sl_match_update)(s->fast, a->job, a->picks.v,
+                                                             a->picks.n, a->at, a->duration, &err);
 }
 
 static int do_begin(struct side *s, const struct act *a, struct answer *ret) {
@@ -168,12 +171,12 @@ static int do_sums(struct side *s, const struct act *a, struct answer *ret) {
 }
 
 static int (*const doers[])(struct side *s, const struct act *a, struct answer *ret) = {
-    [ACT_RUN] = do_run,     [ACT_CHECK] = do_run,     [ACT_CANCEL] = do_cancel,
-    [ACT_PART] = do_part,   [ACT_UPDATE] = do_update, [ACT_GROW_JOB] = do_run,
-    [ACT_BEGIN] = do_begin, [ACT_DOWN] = do_status,   [ACT_UP] = do_status,
-    [ACT_PROP] = do_prop,   [ACT_NOPROP] = do_noprop, [ACT_SHRINK] = do_shrink,
-    [ACT_ADD] = do_add,     [ACT_CLONE] = do_clone,   [ACT_JOB] = do_job,
-    [ACT_JOBS] = do_jobs,   [ACT_SUMS] = do_sums,
+    [ACT_RUN] = do_run,       [ACT_CHECK] = do_run,     [ACT_CANCEL] = do_cancel,
+    [ACT_PART] = do_part,     [ACT_UPDATE] = do_update, [ACT_UPDATE_LATER] = do_update,
+    [ACT_GROW_JOB] = do_run,  [ACT_BEGIN] = do_begin,   [ACT_DOWN] = do_status,
+    [ACT_UP] = do_status,     [ACT_PROP] = do_prop,     [ACT_NOPROP] = do_noprop,
+    [ACT_SHRINK] = do_shrink, [ACT_ADD] = do_add,       [ACT_CLONE] = do_clone,
+    [ACT_JOB] = do_job,       [ACT_JOBS] = do_jobs,     [ACT_SUMS] = do_sums,
 };
 
 void side_do(struct side *s, const struct act *a, struct answer *ret) {
@@ -321,11 +324,22 @@ static const char *const op_words[] = {
 };
 
 static const char *const act_words[] = {
-    [ACT_CHECK] = "check",   [ACT_CANCEL] = "cancel", [ACT_PART] = "part",
-    [ACT_UPDATE] = "update", [ACT_GROW_JOB] = "more", [ACT_BEGIN] = "begin",
-    [ACT_DOWN] = "down",     [ACT_UP] = "up",         [ACT_PROP] = "prop",
-    [ACT_NOPROP] = "noprop", [ACT_SHRINK] = "shrink", [ACT_ADD] = "add",
-    [ACT_CLONE] = "clone",   [ACT_JOB] = "job",       [ACT_JOBS] = "jobs",
+    [ACT_CHECK] = "check",
+    [ACT_CANCEL] = "cancel",
+    [ACT_PART] = "part",
+    [ACT_UPDATE] = "update",
+    [ACT_UPDATE_LATER] = "update-later",
+    [ACT_GROW_JOB] = "more",
+    [ACT_BEGIN] = "begin",
+    [ACT_DOWN] = "down",
+    [ACT_UP] = "up",
+    [ACT_PROP] = "prop",
+    [ACT_NOPROP] = "noprop",
+    [ACT_SHRINK] = "shrink",
+    [ACT_ADD] = "add",
+    [ACT_CLONE] = "clone",
+    [ACT_JOB] = "job",
+    [ACT_JOBS] = "jobs",
     [ACT_SUMS] = "sums",
 };
 
@@ -336,6 +350,7 @@ void act_print(const struct draft *d, const struct act *a, struct sl_buf *out) {
     case ACT_CANCEL:
     case ACT_PART:
     case ACT_UPDATE:
+    case ACT_UPDATE_LATER:
     case ACT_GROW_JOB:
     case ACT_BEGIN:
     case ACT_JOB:
@@ -353,7 +368,7 @@ void act_print(const struct draft *d, const struct act *a, struct sl_buf *out) {
     default:
         break;
     }
-    if (a->kind == ACT_UPDATE)
+    if (a->kind == ACT_UPDATE || a->kind == ACT_UPDATE_LATER)
         sl_buf_printf(out, " %lld+%lld", (long long)a->at, (long long)a->duration);
     if (a->spec) {
         sl_buf_putc(out, ' ');
@@ -362,7 +377,7 @@ void act_print(const struct draft *d, const struct act *a, struct sl_buf *out) {
     for (uint32_t i = 0; i < a->picks.n; i++) {
         sl_buf_putc(out, ' ');
         draft_path(d, a->picks.v[i].v, out);
-        if (a->kind == ACT_UPDATE)
+        if (a->kind == ACT_UPDATE || a->kind == ACT_UPDATE_LATER)
             sl_buf_printf(out, "*%lld%s", (long long)a->picks.v[i].needs,
                           a->picks.v[i].exclusive ? ":x" : "");
     }

@@ -16,6 +16,7 @@ enum act_kind {
     ACT_CANCEL,
     ACT_PART,
     ACT_UPDATE,
+    ACT_UPDATE_LATER,
     ACT_GROW_JOB,
     ACT_BEGIN,
     ACT_DOWN,

@@ -195,6 +195,22 @@ static void rule_3_2_associate_by_path_in(void **state) {
           "ib rack1 -> node3 /ib0/rack1/node3\n");
 }
 
+/* A vertex that two contain is in the first; the other edge is kept. */
+static void rule_3_2_associate_in_containment(void **state) {
+    (void)state;
+    makes(CLUSTER "node r|rack\nnode u|unit\nnode b|burst\nnode x|unit\n"
+                  "edge c|r|multi_scale=2\nedge r|u|id_scope=1\nedge c|b\n"
+                  "edge b|x|gen_method=ASSOCIATE_IN",
+          "/cluster0 cluster 0\n"
+          "/cluster0/rack0 rack 0\n"
+          "/cluster0/rack0/unit0 unit 0\n"
+          "/cluster0/rack1 rack 1\n"
+          "/cluster0/rack1/unit1 unit 1\n"
+          "/cluster0/burst0 burst 0\n"
+          "containment burst0 -> unit0\n"
+          "containment burst0 -> unit1\n");
+}
+
 static void rule_3_2_multiply_in_another_subsystem(void **state) {
     (void)state;
     makes(CLUSTER
@@ -339,6 +355,7 @@ int main(void) {
         cmocka_unit_test(rule_3_2_ids),
         cmocka_unit_test(rule_3_2_associate_in),
         cmocka_unit_test(rule_3_2_associate_by_path_in),
+        cmocka_unit_test(rule_3_2_associate_in_containment),
         cmocka_unit_test(rule_3_2_multiply_in_another_subsystem),
         cmocka_unit_test(roots_of_a_subsystem_are_one),
         cmocka_unit_test(recipes_with_rings_end),

@@ -2,6 +2,7 @@
  * What R and JGF say that a job has or gives back, against a graph: which vertices, and which texts
  * are refused because they and the graph do not agree.
  */
+#include "graphio/jobspec_read.h"
 #include "graphio/match_write.h"
 #include "graphio_fx.h"
 
@@ -321,6 +322,93 @@ static void what_is_written_is_read(void **state) {
     sl_graph_free(g);
 }
 
+/* A matcher that is told what another gave out, in each format, has the same job; and what is given
+ * back of it can be matched again. */
+static void through_the_matcher(void **state) {
+    static const char spec[] =
+        "version: 1\nresources: [{type: node, count: 1, with: [{type: slot, count: 1, label: a, "
+        "with: [{type: socket, count: 1}, {type: gpu, count: 1}]}]}]\ntasks: []\n"
+        "attributes: {system: {duration: 60}}\n";
+    static const struct {
+        enum sl_match_format out;
+        enum sl_graph_format in;
+    } ways[] = {
+        {SL_MATCH_JGF, SL_GRAPH_JGF},
+        {SL_MATCH_JGF_SHORTHAND, SL_GRAPH_JGF_SHORTHAND},
+        {SL_MATCH_RV1, SL_GRAPH_RV1EXEC},
+        {SL_MATCH_RV1_SHORTHAND, SL_GRAPH_RV1EXEC},
+        {SL_MATCH_RV1_NOSCHED, SL_GRAPH_RV1EXEC},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < SL_LEN(ways); i++) {
+        struct sl_match_options o = {0};
+        struct sl_match *first = NULL, *second = NULL;
+        struct sl_jobspec *j = NULL;
+        struct sl_request *r = NULL;
+        struct sl_grant gr = {0}, same = {0};
+        struct sl_match_writer w = {.format = ways[i].out};
+        struct sl_holding h = {0};
+        struct sl_buf text, want, got;
+        enum sl_verdict verdict;
+        struct sl_err err;
+        sl_vtxs v = {0};
+        bool all;
+
+        sl_buf_init(&text, 100000);
+        sl_buf_init(&want, 100000);
+        sl_buf_init(&got, 100000);
+        assert_int_equal(sl_policy_parse("low", &o.policy, &err), 0);
+        assert_int_equal(sl_match_new(cluster(), &o, &first, &err), 0);
+        assert_int_equal(sl_match_new(cluster(), &o, &second, &err), 0);
+        const struct sl_graph *g = sl_match_graph(second);
+        assert_int_equal(sl_jobspec_read("f", spec, strlen(spec), &j, &err), 0);
+        assert_int_equal(sl_request_new(g, j, &r, &err), 0);
+        assert_int_equal(sl_match_run(first, r, SL_MATCH_ALLOCATE, 7, 100, &verdict, &gr, &err), 0);
+        assert_int_equal(verdict, SL_MATCHED);
+        assert_int_equal(sl_match_write(&w, sl_match_graph(first), &gr, &text, &err), 0);
+        if (hold(g, ways[i].in, sl_buf_str(&text), &h, &err) < 0)
+            fail_msg("%s\n%s", sl_buf_str(&text), err.text);
+        if (sl_match_update(second, 7, h.picks.v, h.picks.n, gr.at, gr.duration, &err) < 0)
+            fail_msg("%s", err.text);
+        assert_int_equal(sl_match_grant(second, 7, &same), 0);
+        dump(g, gr.picks.v, gr.picks.n, &want);
+        dump(g, same.picks.v, same.picks.n, &got);
+        assert_string_equal(sl_buf_str(&got), sl_buf_str(&want));
+        assert_int_equal(same.at, 100);
+        assert_int_equal(same.duration, 60);
+        /* the other node is free, then there is none, then again */
+        assert_int_equal(sl_match_run(second, r, SL_MATCH_ALLOCATE, 8, 100, &verdict, NULL, &err),
+                         0);
+        assert_int_equal(verdict, SL_MATCHED);
+        assert_int_equal(sl_match_run(second, r, SL_MATCH_ALLOCATE, 9, 100, &verdict, NULL, &err),
+                         0);
+        assert_int_equal(verdict, SL_BUSY);
+        struct sl_graph_text t = {
+            .format = ways[i].in, .file = "f", .text = sl_buf_str(&text), .len = text.len};
+        if (sl_release_read(g, &t, &same, &v, &err) < 0)
+            fail_msg("%s", err.text);
+        if (sl_match_cancel_part(second, 7, v.v, v.n, &all, &err) < 0)
+            fail_msg("%s", err.text);
+        assert_true(all);
+        assert_int_equal(sl_match_run(second, r, SL_MATCH_ALLOCATE, 9, 100, &verdict, NULL, &err),
+                         0);
+        assert_int_equal(verdict, SL_MATCHED);
+
+        sl_vec_free(&v);
+        sl_holding_done(&h);
+        sl_grant_done(&gr);
+        sl_grant_done(&same);
+        sl_request_free(r);
+        sl_jobspec_free(j);
+        sl_match_free(first);
+        sl_match_free(second);
+        sl_buf_done(&text);
+        sl_buf_done(&want);
+        sl_buf_done(&got);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rule_3_9_r_lists_ids_in_ranks),
@@ -331,6 +419,7 @@ int main(void) {
         cmocka_unit_test(rule_3_9_r_gives_back_whole_ranks),
         cmocka_unit_test(rule_3_9_jgf_gives_back_what_it_lists),
         cmocka_unit_test(what_is_written_is_read),
+        cmocka_unit_test(through_the_matcher),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -108,17 +108,55 @@ static void rule_3_2_allowlist(void **state) {
     sl_graph_free(g);
 }
 
+/* hwloc 1 has no NUMA nodes where there is only one; libhwloc adds it. */
+static void xml_of_hwloc_1(void **state) {
+#define OLD(mask) " cpuset=\"" mask "\" complete_cpuset=\"" mask "\" online_cpuset=\"" mask "\""
+    (void)state;
+    fx_expect(SL_GRAPH_HWLOC,
+              "<topology><object type=\"Machine\" os_index=\"0\"" OLD(
+                  "0x00000001") "><info name=\"HostName\" value=\"login\"/>"
+                                "<object type=\"Socket\" os_index=\"0\"" OLD(
+                                    "0x00000001") "><object "
+                                                  "type=\"PU\" "
+                                                  "os_index="
+                                                  "\"0\"" OLD("0x0000000"
+                                                              "1") "/></"
+                                                                   "obje"
+                                                                   "ct><"
+                                                                   "/obj"
+                                                                   "ect>"
+                                                                   "</"
+                                                                   "topo"
+                                                                   "logy"
+                                                                   ">",
+              "/cluster0 cluster 0\n"
+              "/cluster0/login node -1 basename=login\n"
+              "/cluster0/login/socket0 socket 0\n"
+              "/cluster0/login/socket0/pu0 pu 0\n"
+              "/cluster0/login/socket0/numanode0 numanode 0\n");
+#undef OLD
+}
+
 static void wrong(void **state) {
     (void)state;
-    fx_refused(SL_GRAPH_HWLOC, "", "f: expected a machine in hwloc's XML");
-    fx_refused(SL_GRAPH_HWLOC, "<topology/>", "f: expected a machine in hwloc's XML");
-    fx_refused(SL_GRAPH_HWLOC, "{}", "f: expected a machine in hwloc's XML");
+    fx_refused(SL_GRAPH_HWLOC, "", "f:1: no element found");
+    fx_refused(SL_GRAPH_HWLOC, "<topology/>", "f:1: expected a machine in hwloc's XML");
+    fx_refused(SL_GRAPH_HWLOC, "<topology>\n<object/></topology>",
+               "f:2: expected the attribute \"type\" of <object>");
+    fx_refused(SL_GRAPH_HWLOC,
+               "<topology version=\"2.0\"><object type=\"Machine\" cpuset=\"0x1\"/></topology>",
+               "f:1: expected cpuset, nodeset and the complete ones of <object>");
+    fx_refused(SL_GRAPH_HWLOC, "<graphml/>", "f:1: expected <topology> of hwloc");
+    fx_refused(SL_GRAPH_HWLOC, "<topology>\n<info>", "f:2: no element found");
+    fx_refused(SL_GRAPH_HWLOC, "<!DOCTYPE topology [<!ENTITY a \"b\">]><topology/>",
+               "f:1: declarations of one's own in <!DOCTYPE> are not read");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rule_3_2_kinds),
         cmocka_unit_test(rule_3_2_allowlist),
+        cmocka_unit_test(xml_of_hwloc_1),
         cmocka_unit_test(wrong),
     };
     /* hwloc writes its opinion of wrong XML to stderr; it is not asked for. */

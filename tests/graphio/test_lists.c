@@ -1,7 +1,7 @@
 /*
  * Hostlists (RFC 29) and idsets (RFC 22): every rule of the two, by its number there, and ceilings.
  */
-#include "graphio/hostlist.h"
+#include "graph/hostlist.h"
 #include "graphio/idset.h"
 #include "graphio_fx.h"
 
@@ -55,6 +55,9 @@ static void rfc29_wrong(void **state) {
     BAD("a[", "a bracket that is never closed");
     BAD("a]", "a bracket that was never opened");
     BAD("a[0-1", "a bracket that is never closed");
+    BAD("a]b[0", "a bracket that is never closed");
+    BAD("a]b[0]", "more than one pair of brackets in a name");
+    BAD("a[0[1]", "a bracket that is never closed");
     BAD("a[1-0]", "a range that does not go up");
     BAD("a[]", "not a number where one should be");
     BAD("a[x]", "not a number where one should be");

@@ -15,9 +15,9 @@
 enum { OPT_FLAG, OPT_FILE, OPT_WHEN };
 static const char *const choices[] = {"now", "later", NULL};
 static const struct sl_opt opts[] = {
-    {"flag", SL_OPT_FLAG, NULL, "a flag", NULL},
-    {"file", SL_OPT_FILE, "FILE", "a file", NULL},
-    {"when", SL_OPT_CHOICE, "WHEN", "a choice", choices},
+    {"flag", SL_OPT_FLAG, NULL, "a flag", NULL, 0},
+    {"file", SL_OPT_FILE, "FILE", "a file", NULL, 0},
+    {"when", SL_OPT_CHOICE, "WHEN", "a choice", choices, 0},
 };
 static int run(const struct sl_args *a, struct sl_err *err) {
     (void)a;
@@ -35,9 +35,28 @@ static const struct sl_verb verb = {
     .arg = "FILE",
     .run = run,
 };
-static const struct sl_verb *const verbs[] = {&verb};
+/* With letters, and as getopt_long reads them. */
+enum { OPT_LOAD_FILE, OPT_LOAD_FORMAT, OPT_QUIET, OPT_LOUD };
+static const struct sl_opt letters[] = {
+    {"load-file", SL_OPT_TEXT, "FILE", "a file", NULL, 'L'},
+    {"load-format", SL_OPT_HINT, "FORMAT", "a format", choices, 'f'},
+    {"quiet", SL_OPT_FLAG, NULL, "no words", NULL, 'q'},
+    {"loud", SL_OPT_FLAG, NULL, "many words", NULL, 0},
+};
+static const struct sl_verb lettered = {
+    .name = "say",
+    .summary = "says it",
+    .synopsis = "",
+    .opts = letters,
+    .n_opts = SL_LEN(letters),
+    .max_args = 1,
+    .arg = "WORD",
+    .like_getopt = true,
+    .run = run,
+};
+static const struct sl_verb *const verbs[] = {&verb, &lettered};
 static const struct sl_program program = {
-    .name = "sluice", .summary = "s", .version = "1", .verbs = verbs, .n_verbs = 1};
+    .name = "sluice", .summary = "s", .version = "1", .verbs = verbs, .n_verbs = 2};
 
 static struct {
     struct sl_args args;
@@ -48,7 +67,7 @@ static struct {
 } got;
 
 /* Words separated by single spaces. */
-static void parse(const char *line) {
+static void parse_for(const struct sl_verb *whose, const char *line) {
     static char text[200];
     char *argv[16];
     int n = 0;
@@ -57,7 +76,11 @@ static void parse(const char *line) {
         argv[n++] = w;
     memset(&got, 0, sizeof(got));
     got.args.v = got.v;
-    got.code = sl_cli_parse(&program, &verb, n, argv, &got.args, &got.help, &got.err);
+    got.code = sl_cli_parse(&program, whose, n, argv, &got.args, &got.help, &got.err);
+}
+
+static void parse(const char *line) {
+    parse_for(&verb, line);
 }
 
 static void parses(void **state) {
@@ -116,6 +139,59 @@ static void refuses(void **state) {
     got.args.v = got.v;
     assert_int_equal(sl_cli_parse(&program, &verb, 1, argv, &got.args, &got.help, &got.err),
                      SL_EINVAL);
+}
+
+static void parses_letters(void **state) {
+    (void)state;
+    static const struct {
+        const char *line, *file, *format;
+        bool quiet;
+    } cases[] = {
+        {"-L a -f now", "a", "now", false},
+        {"-La -fnow -q", "a", "now", true},
+        {"-qL a", "a", NULL, true},
+        {"-L -f --load-format -q", "-f", "-q", false}, /* a value is whatever comes */
+        {"--load-file a --load-format=b", "a", "b", false},
+        {"--load-fi a --load-fo b --q", "a", "b", true},
+        {"-L a -L b --load-file=c", "c", NULL, false},
+        {"-q -q", NULL, NULL, true},
+        {"-L=a", "=a", NULL, false},
+    };
+    for (size_t i = 0; i < SL_LEN(cases); i++) {
+        parse_for(&lettered, cases[i].line);
+        if (got.code != 0)
+            fail_msg("%s: %s", cases[i].line, got.err.text);
+        const char *const *found = got.args.opts;
+        assert_string_equal(found[OPT_LOAD_FILE] ? found[OPT_LOAD_FILE] : "",
+                            cases[i].file ? cases[i].file : "");
+        assert_string_equal(found[OPT_LOAD_FORMAT] ? found[OPT_LOAD_FORMAT] : "",
+                            cases[i].format ? cases[i].format : "");
+        assert_int_equal(sl_args_has(&got.args, OPT_QUIET), cases[i].quiet);
+    }
+    parse_for(&lettered, "-L a --load-file=b -f x");
+    assert_true(got.args.given_twice[OPT_LOAD_FILE] && !got.args.given_twice[OPT_LOAD_FORMAT]);
+    parse_for(&lettered, "-qh");
+    assert_true(got.help && got.args.short_help);
+    parse_for(&lettered, "--help");
+    assert_true(got.help && !got.args.short_help);
+    static const struct {
+        const char *line, *words;
+    } wrong[] = {
+        {"-x", "unknown option -x"},
+        {"-qx", "unknown option -x"},
+        {"-L", "-L needs a value: -L FILE"},
+        {"-qL", "-L needs a value"},
+        {"--load-file", "--load-file needs a value"},
+        {"--load-f a", "unknown option --load-f"}, /* two begin so */
+        {"--lo", "unknown option --lo"},
+        {"a b", "unexpected argument 'b'"},
+    };
+    for (size_t i = 0; i < SL_LEN(wrong); i++) {
+        parse_for(&lettered, wrong[i].line);
+        assert_int_equal(got.code, SL_EINVAL);
+        if (!strstr(got.err.text, wrong[i].words))
+            fail_msg("%s: %s", wrong[i].line, got.err.text);
+    }
 }
 
 static void exit_codes(void **state) {
@@ -231,13 +307,10 @@ static void progress_in_a_log(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(parses),
-        cmocka_unit_test(refuses),
-        cmocka_unit_test(exit_codes),
-        cmocka_unit_test(table_fits),
-        cmocka_unit_test(wraps),
-        cmocka_unit_test(human_words),
-        cmocka_unit_test(progress_in_a_log),
+        cmocka_unit_test(parses),         cmocka_unit_test(refuses),
+        cmocka_unit_test(parses_letters), cmocka_unit_test(exit_codes),
+        cmocka_unit_test(table_fits),     cmocka_unit_test(wraps),
+        cmocka_unit_test(human_words),    cmocka_unit_test(progress_in_a_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

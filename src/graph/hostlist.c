@@ -1,7 +1,7 @@
 /*
  * Names are counted before they are made, so that no list can ask for more than the ceilings.
  */
-#include "graphio/hostlist.h"
+#include "graph/hostlist.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -96,6 +96,8 @@ static int expression(struct sl_hosts *h, struct sl_arena *a, const char *whole,
     if (!open)
         return memchr(s, ']', n) ? bad(whole, "a bracket that was never opened", err)
                                  : push(h, a, s, n, err);
+    if (!close)
+        return bad(whole, "a bracket that is never closed", err);
     const char *suffix = close + 1, *end = s + n;
     if (memchr(suffix, '[', (size_t)(end - suffix)) ||
         memchr(suffix, ']', (size_t)(end - suffix)) || memchr(s, ']', (size_t)(open - s)))
@@ -116,9 +118,7 @@ int sl_hosts_add(struct sl_hosts *h, struct sl_arena *a, const char *text, struc
                 break; /* the second one is found below */
             inside = p[n] == '[' || (inside && p[n] != ']');
         }
-        if (memchr(p, '[', n) && !memchr(p, ']', n))
-            r = bad(text, "a bracket that is never closed", err);
-        else if (n == 0)
+        if (n == 0)
             r = bad(text, "an empty name", err);
         else
             r = expression(h, a, text, p, n, err);

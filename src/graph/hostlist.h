@@ -4,8 +4,8 @@
  * may have names twice. Spreading one out is bounded by SL_HOSTLIST_MAX names and
  * SL_HOSTLIST_MAX_BYTES.
  */
-#ifndef SL_GRAPHIO_HOSTLIST_H
-#define SL_GRAPHIO_HOSTLIST_H
+#ifndef SL_GRAPH_HOSTLIST_H
+#define SL_GRAPH_HOSTLIST_H
 
 #include "base/arena.h"
 #include "base/buf.h"
