@@ -33,8 +33,8 @@ static const char *const sql[STATEMENTS] = {
     [BEGIN] = "BEGIN IMMEDIATE",
     [COMMIT] = "COMMIT",
     [ROLLBACK] = "ROLLBACK",
-    [PUT] = ("REPLACE INTO objects(row, version, ns, name, uid, sum, text, gone, floor) "
-             "VALUES(?,?,?,?,?,?,?,?,?)"),
+    [PUT] = ("REPLACE INTO objects(row, version, ns, name, uid, sum, text, gone, floor)"
+             " VALUES(?,?,?,?,?,?,?,?,?)"),
     [DEL] = "DELETE FROM objects WHERE row = ?",
     [NAME] = "REPLACE INTO resources(number, name) VALUES(?,?)",
     [MARK] = "REPLACE INTO marks(what, value) VALUES('version', ?)",
