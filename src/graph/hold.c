@@ -136,15 +136,16 @@ static void hold_bits(struct sl_match *m, struct job *j, const struct claim *c) 
     struct span *s = span_of(m, j, c->block);
     uint32_t n = block_words(&m->blocks.v[c->block]);
     uint64_t *have = &m->words.v[s->bits], fresh[2 * BLOCK_WORDS];
-    for (uint32_t k = 0; k < 2 * n; k++) {
+    for (uint32_t k = 0; k < n; k++) {
         fresh[k] = c->bits[k] & ~have[k];
+        fresh[n + k] = c->bits[n + k] & ~have[n + k];
         have[k] |= fresh[k];
+        have[n + k] |= fresh[n + k];
+        m->stats.taken += sl_bits_count(fresh[k]);
     }
     if (s->allocated)
         hold(m, c->block, fresh, fresh + n);
     sl_profile_add(m, &m->blocks.v[c->block], s->from, s->to, fresh);
-    for (uint32_t k = 0; k < n; k++)
-        m->stats.taken += sl_bits_count(fresh[k]);
 }
 
 /* ---- shares of pools ---- */

@@ -89,8 +89,7 @@ static bool is_steady(const struct sl_match *m, const struct sl_request *r) {
         for (uint32_t k = slot->with; !slot->type && k < slot->with + slot->n_with; k++) {
             const struct req *q = &r->reqs.v[k];
             uint32_t type = m->policy.stop_early ? sl_layout_type(m, q->type) : NONE;
-            if ((q->count.set ? q->count.n_set > 1 : q->count.min < q->most) ||
-                (type != NONE && !m->types.v[type].alike))
+            if (!req_is_fixed(q) || (type != NONE && !m->types.v[type].alike))
                 return false;
         }
     }

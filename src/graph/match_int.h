@@ -344,16 +344,21 @@ bool sl_walk_visit(struct walk *w, uint32_t pos, const struct wants *t, bool pri
 bool sl_walk_run(struct walk *w, struct chain *ret);
 /* Would a vertex do for the one top request? What was found is in the list then. */
 bool sl_walk_one(struct walk *w, uint32_t pos, struct list *ret);
-/* Chooses from a list what a request takes. 'top' is true for the choice at the root. */
-bool sl_walk_choose(struct walk *w, const struct list *l, const struct req *r, bool top,
-                    struct chain *ret);
-/* For slots.c: walks the children of a vertex for some requests. */
+/* Does the slot of a list, or one of its or_slots, take shape at a vertex? */
 bool sl_walk_shape(const struct walk *w, const struct wants *t, uint32_t slot, uint32_t inner);
 bool sl_walk_shape_one(const struct walk *w, const struct req *slot, uint32_t inner);
+/* Walks the children of a vertex for some requests. Early-stopping policies look for so many
+ * bundles; others, if 'limited', stop at so many of those lists that count them. */
 void sl_walk_explore(struct walk *w, uint32_t inner, const struct wants *t, bool pristine,
                      bool exclusive, struct list *lists, uint32_t bundles, bool limited);
+
+/* ---- choice.c: what was found, and what is chosen from it ---- */
 struct list *sl_walk_lists(struct walk *w, uint32_t n);
+/* The groups of a list in the order of the policy; 'top': for the choice at the root. */
 struct group **sl_walk_order(struct walk *w, const struct list *l, bool top);
+/* Chooses from a list what a request takes. */
+bool sl_walk_choose(struct walk *w, const struct list *l, const struct req *r, bool top,
+                    struct chain *ret);
 void sl_list_push(struct list *l, struct group *g);
 void sl_chain_group(struct walk *w, struct chain *c, const struct group *g, int64_t amount);
 /* The claim of a block at the head of a chain, made if it is not there. */

@@ -195,15 +195,6 @@ static bool find_shape(struct walk *w, uint32_t inner, const struct req *slot, u
     return good;
 }
 
-/* May cutting stop when there are enough slots? Only if all are made of equally many vertices: else
- * a later one may be preferred. */
-static bool are_alike(const struct walk *w, const struct req *slot) {
-    for (uint32_t i = slot->with; i < slot->with + slot->n_with; i++)
-        if (w->types[i] != UINT16_MAX && !w->m->types.v[w->types[i]].alike)
-            return false;
-    return true;
-}
-
 static void make_one(struct walk *w, uint32_t inner, const struct req *slot, uint32_t most,
                      struct list *ret) {
     struct shape shape = {0};
@@ -211,8 +202,6 @@ static void make_one(struct walk *w, uint32_t inner, const struct req *slot, uin
     struct state s = {.at = sl_arena_alloc(&w->m->scratch, bytes)};
     struct state probe = {.at = sl_arena_alloc(&w->m->scratch, bytes)};
     uint32_t n = 0;
-    if (!are_alike(w, slot))
-        most = UINT32_MAX;
     if (!find_shape(w, inner, slot, most, s.at, &shape))
         return;
     memcpy(probe.at, s.at, bytes);

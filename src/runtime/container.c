@@ -17,6 +17,8 @@
 #define LAST_GRACE (2 * SL_SEC) /* what a hook that took all the time leaves to the container */
 #define MESSAGE ((size_t)4096)  /* of a termination message; from logs half of it */
 
+enum { HOOK_START, HOOK_STOP };
+
 void ending_clear(struct ending *e) {
     sl_freep(&e->message);
     *e = (struct ending){.is = false};
@@ -74,9 +76,8 @@ static char *last_message(struct container *c, int code) {
 }
 
 static void drop_hook(struct container *c) {
-    if (c->hook)
-        proc_abandon(c->hook);
-    c->hook = NULL;
+    ask_end(TAKE_PTR(c->hook));
+    c->posting = false;
 }
 
 static void ended(struct container *c, int code, const char *reason) {
@@ -110,17 +111,65 @@ static void ended(struct container *c, int code, const char *reason) {
     pod_dirty(c->pod);
 }
 
-static void on_proc(void *ctx, const struct proc_note *n) {
-    struct container *c = ctx;
+/* ---- the beginning of a run ---- */
+
+bool container_holds_up(const struct container *c) {
+    return c->state == C_STARTING && jat(c->spec, "lifecycle.postStart");
+}
+
+static void on_hook(struct container *c, int which, bool ok);
+
+static void runs(struct container *c) {
+    c->state = C_RUNNING;
+    c->waiting = NULL;
+    probes_begin(c);
+    pod_dirty(c->pod);
+}
+
+/* The postStart hook is through. If it failed, the container ends as if it had been asked to. */
+static void posted(struct container *c, bool ok) {
+    drop_hook(c);
+    if (ok) {
+        runs(c);
+        return;
+    }
+    c->waiting = "PostStartHookError";
+    container_event(c, true, "FailedPostStartHook", "PostStartHook failed");
+    container_stop(c, c->pod->grace);
+    pod_dirty(c->pod);
+}
+
+static sl_span sleep_of(yyjson_val *hook) {
+    const int64_t seconds = jint(hook, "sleep.seconds", 0);
+
+    return (seconds < 86400 ? seconds : 86400) * SL_SEC;
+}
+
+/* Its command runs; it is started when its hook, if it has one, is through. */
+static void started(struct container *c) {
+    yyjson_val *hook = jat(c->spec, "lifecycle.postStart");
     struct sl_port *port = c->pod->rt->port;
 
+    c->started_mono = port->mono;
+    c->started_wall = port->wall;
+    if (!hook) {
+        runs(c);
+        return;
+    }
+    c->posting = true;
+    c->post_at = SL_TIME_NEVER;
+    if (jat(hook, "sleep"))
+        c->post_at = port->mono + sleep_of(hook);
+    else if (!(c->hook = ask_begin(c, hook, ASK_HOOK, on_hook, HOOK_START)))
+        posted(c, false);
+    pod_dirty(c->pod);
+}
+
+static void on_proc(void *ctx, const struct proc_note *n) {
+    struct container *c = ctx;
+
     if (n->event == PROC_STARTED) {
-        c->state = C_RUNNING;
-        c->waiting = NULL;
-        c->started_mono = port->mono;
-        c->started_wall = port->wall;
-        probes_begin(c);
-        pod_dirty(c->pod);
+        started(c);
     } else if (n->event == PROC_NOT) {
         say(c, c->waiting, n->text);
     } else {
@@ -217,38 +266,38 @@ static void terminate(struct container *c) {
         proc_term(c->proc);
 }
 
-static void on_hook(void *ctx, const struct proc_note *n) {
-    struct container *c = ctx;
+static void pre_stop_failed(struct container *c) {
+    container_event(c, true, "FailedPreStopHook", "PreStopHook failed");
+}
 
-    if (n->event != PROC_ENDED)
-        return;
+static void on_hook(struct container *c, int which, bool ok) {
     c->hook = NULL;
+    if (which == HOOK_START) {
+        posted(c, ok);
+        return;
+    }
+    if (!ok)
+        pre_stop_failed(c);
     if (c->ending && !c->terminated)
         terminate(c);
 }
 
 /* Does a hook have time to run first? */
 static bool begin_hook(struct container *c) {
-    yyjson_val *hook = jat(c->spec, "lifecycle.preStop"), *command = jat(hook, "exec.command");
-    const int64_t seconds = jint(hook, "sleep.seconds", 0);
-    struct launch l;
-    int r;
+    yyjson_val *hook = jat(c->spec, "lifecycle.preStop");
 
-    if (c->state != C_RUNNING || !hook)
+    if (!c->started_wall || !hook)
         return false;
-    if (seconds > 0) {
-        const sl_time at = c->pod->rt->port->mono + (seconds < 86400 ? seconds : 86400) * SL_SEC;
+    if (jat(hook, "sleep")) {
+        const sl_time at = c->pod->rt->port->mono + sleep_of(hook);
         c->term_at = at < c->kill_at ? at : c->kill_at;
         return true;
     }
-    if (yyjson_arr_size(command) == 0)
-        return false;
-    r = launch_make(c, command, &l, NULL);
-    if (r == 0)
-        r = proc_start(c->pod->rt->spawner, &l, on_hook, NULL, c, &c->hook, NULL);
-    launch_done(&l);
-    c->term_at = c->kill_at;
-    return r == 0;
+    c->hook = ask_begin(c, hook, ASK_HOOK, on_hook, HOOK_STOP);
+    c->term_at = c->hook ? c->kill_at : SL_TIME_NEVER;
+    if (!c->hook)
+        pre_stop_failed(c);
+    return c->hook;
 }
 
 void container_stop(struct container *c, sl_span grace) {
@@ -263,6 +312,7 @@ void container_stop(struct container *c, sl_span grace) {
     }
     c->ending = true;
     c->kill_at = at;
+    drop_hook(c);
     if (grace == 0 || !begin_hook(c))
         terminate(c);
 }
@@ -272,6 +322,10 @@ void container_tick(struct container *c) {
 
     if (!c->proc)
         return;
+    if (c->posting && now >= c->post_at)
+        posted(c, true);
+    else if (c->posting)
+        pod_due(c->pod, c->post_at);
     if (c->ending && !c->terminated && now >= c->term_at)
         terminate(c);
     if (c->ending && c->terminated && now >= c->kill_at) {

@@ -460,6 +460,8 @@ static void run(struct pod *p) {
             continue;
         (void)step(c, &starts);
         left |= c->state != C_ENDED || container_restarts(c, c->now.code);
+        if (container_holds_up(c))
+            break;
     }
     if (!left)
         pod_stop(p, NULL, NULL); /* its sidecars */

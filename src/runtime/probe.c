@@ -1,13 +1,6 @@
 /*
- * Probes of containers: exec, httpGet, tcpSocket (grpc and https only as far as that something
- * listens).
+ * Probes of containers: when they are asked, and what follows from the answers.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <uv.h>
-
 #include "base/mem.h"
 #include "runtime/runtime_int.h"
 
@@ -16,21 +9,6 @@ static const char *const names[PROBES] = {"startupProbe", "readinessProbe", "liv
 static const char *const words[PROBES] = {"Startup probe failed: the container will be restarted",
                                           "Readiness probe failed",
                                           "Liveness probe failed: the container will be restarted"};
-
-/* One question. It lives until the loop has let go of its socket. */
-struct asking {
-    struct container *c; /* NULL: nobody wants the answer any more */
-    enum probe_kind kind;
-    sl_time until;
-    struct proc *proc;
-    bool socket, http;
-    uv_tcp_t tcp;
-    uv_connect_t connect;
-    uv_write_t write;
-    struct sl_buf request;
-    char answer[32];
-    size_t have;
-};
 
 static yyjson_val *spec_of(const struct container *c, enum probe_kind k) {
     return jat(c->spec, names[k]);
@@ -71,169 +49,23 @@ static void heard(struct container *c, enum probe_kind k, bool ok) {
     pod_dirty(c->pod);
 }
 
-static void free_asking(uv_handle_t *h) {
-    struct asking *a = h->data;
-
-    sl_buf_done(&a->request);
-    sl_freep(&a);
+static void on_answer(struct container *c, int which, bool ok) {
+    c->probes[which].asking = NULL;
+    heard(c, (enum probe_kind)which, ok);
 }
 
-static void let_go(struct asking *a) {
-    a->c = NULL;
-    if (a->proc) {
-        proc_abandon(a->proc);
-        a->proc = NULL;
-    }
-    if (!a->socket) {
-        sl_buf_done(&a->request);
-        sl_freep(&a);
-    } else if (!uv_is_closing((uv_handle_t *)&a->tcp)) {
-        uv_close((uv_handle_t *)&a->tcp, free_asking);
-    }
-}
-
-static void over(struct asking *a, bool ok) {
-    struct container *c = a->c;
-    const enum probe_kind k = a->kind;
-
-    if (!c)
-        return;
-    c->probes[k].asking = NULL;
-    let_go(a);
-    heard(c, k, ok);
-}
-
-/* ---- exec ---- */
-
-static void on_proc(void *ctx, const struct proc_note *n) {
-    struct asking *a = ctx;
-
-    if (n->event != PROC_ENDED)
-        return;
-    a->proc = NULL;
-    over(a, n->code == 0);
-}
-
-static bool ask_exec(struct asking *a, yyjson_val *command) {
-    struct launch l;
-    int r = launch_make(a->c, command, &l, NULL);
-
-    if (r == 0)
-        r = proc_start(a->c->pod->rt->spawner, &l, on_proc, NULL, a, &a->proc, NULL);
-    launch_done(&l);
-    return r == 0;
-}
-
-/* ---- sockets ---- */
-
-static void give_room(uv_handle_t *h, size_t hint, uv_buf_t *b) {
-    struct asking *a = h->data;
-
-    (void)hint;
-    *b = uv_buf_init(a->answer + a->have, (unsigned)(sizeof a->answer - 1 - a->have));
-}
-
-/* "HTTP/1.1 200 OK" */
-static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *b) {
-    struct asking *a = s->data;
-
-    (void)b;
-    if (n < 0) {
-        over(a, false);
-        return;
-    }
-    a->have += (size_t)n;
-    if (a->have >= 12) {
-        const long code =
-            strncmp(a->answer, "HTTP/1.", 7) == 0 ? strtol(a->answer + 9, NULL, 10) : 0;
-        over(a, code >= 200 && code < 400);
-    }
-}
-
-static void on_written(uv_write_t *w, int status) {
-    struct asking *a = w->data;
-
-    if (a->c && status < 0)
-        over(a, false);
-}
-
-static void on_connect(uv_connect_t *q, int status) {
-    struct asking *a = q->data;
-
-    if (!a->c)
-        return;
-    if (status < 0 || !a->http) {
-        over(a, status >= 0);
-        return;
-    }
-    uv_buf_t b = uv_buf_init(a->request.s, (unsigned)a->request.len);
-    a->write.data = a;
-    if (uv_write(&a->write, (uv_stream_t *)&a->tcp, &b, 1, on_written) < 0 ||
-        uv_read_start((uv_stream_t *)&a->tcp, give_room, on_read) < 0)
-        over(a, false);
-}
-
-/* A number, or the name of a port of the container. */
-static int port_of(const struct container *c, yyjson_val *port) {
-    yyjson_val *ports = jat(c->spec, "ports"), *one;
-    size_t i, n;
-
-    if (yyjson_is_int(port))
-        return (int)yyjson_get_int(port);
-    yyjson_arr_foreach (ports, i, n, one) {
-        if (yyjson_is_str(port) && strcmp(jstr(one, "name"), yyjson_get_str(port)) == 0)
-            return (int)jint(one, "containerPort", 0);
-    }
-    return yyjson_is_str(port) ? (int)strtol(yyjson_get_str(port), NULL, 10) : 0;
-}
-
-static bool ask_socket(struct asking *a, yyjson_val *how, bool http) {
-    const char *host = jstr(how, "host"), *path = jstr(how, "path");
-    const int port = port_of(a->c, jat(how, "port"));
-    yyjson_val *headers = jat(how, "httpHeaders"), *h;
-    struct sockaddr_storage to;
-    size_t i, n;
-
-    if (port <= 0 || port > 65535)
-        return false;
-    if (uv_ip4_addr(*host ? host : "127.0.0.1", port, (struct sockaddr_in *)&to) < 0 &&
-        uv_ip6_addr(host, port, (struct sockaddr_in6 *)&to) < 0 &&
-        uv_ip4_addr("127.0.0.1", port, (struct sockaddr_in *)&to) < 0)
-        return false;
-    a->http = http && strcmp(jstr(how, "scheme"), "HTTPS") != 0;
-    sl_buf_printf(&a->request, "GET %s%s HTTP/1.1\r\n", *path == '/' ? "" : "/", path);
-    yyjson_arr_foreach (headers, i, n, h) {
-        sl_buf_printf(&a->request, "%s: %s\r\n", jstr(h, "name"), jstr(h, "value"));
-    }
-    sl_buf_printf(
-        &a->request,
-        "Host: %s:%d\r\nUser-Agent: kube-probe/1.36\r\nAccept: */*\r\nConnection: close\r\n\r\n",
-        *host ? host : "127.0.0.1", port);
-    if (uv_tcp_init(a->c->pod->rt->loop, &a->tcp) < 0)
-        return false;
-    a->socket = true;
-    a->tcp.data = a->connect.data = a;
-    return uv_tcp_connect(&a->connect, &a->tcp, (const struct sockaddr *)&to, on_connect) == 0;
+static void give_up(struct container *c, enum probe_kind k) {
+    ask_end(TAKE_PTR(c->probes[k].asking));
+    heard(c, k, false);
 }
 
 static void ask(struct container *c, enum probe_kind k) {
-    yyjson_val *spec = spec_of(c, k), *how;
-    struct asking *a = sl_alloc0(1, sizeof *a);
-    bool on = false;
+    struct probe *p = &c->probes[k];
 
-    a->c = c;
-    a->kind = k;
-    a->until = c->pod->rt->port->mono + setting(c, k, "timeoutSeconds", 1) * SL_SEC;
-    sl_buf_init(&a->request, (size_t)64 << 10);
-    c->probes[k].asking = a;
-    if ((how = jat(spec, "exec.command")))
-        on = ask_exec(a, how);
-    else if ((how = jat(spec, "httpGet")))
-        on = ask_socket(a, how, true);
-    else if ((how = jat(spec, "tcpSocket")) || (how = jat(spec, "grpc")))
-        on = ask_socket(a, how, false);
-    if (!on)
-        over(a, false);
+    p->until = c->pod->rt->port->mono + setting(c, k, "timeoutSeconds", 1) * SL_SEC;
+    p->asking = ask_begin(c, spec_of(c, k), ASK_PROBE, on_answer, (int)k);
+    if (!p->asking)
+        heard(c, k, false);
 }
 
 /* ---- from outside ---- */
@@ -250,8 +82,7 @@ void probes_begin(struct container *c) {
 
 void probes_end(struct container *c) {
     for (int k = 0; k < PROBES; k++) {
-        if (c->probes[k].asking)
-            let_go(c->probes[k].asking);
+        ask_end(c->probes[k].asking);
         c->probes[k] = (struct probe){.is = false};
     }
 }
@@ -264,12 +95,12 @@ void probes_tick(struct container *c) {
         struct probe *p = &c->probes[k];
         if (!p->is || c->ending || (k == PROBE_STARTUP ? c->up : !c->up))
             continue;
-        if (p->asking && now >= p->asking->until)
-            over(p->asking, false);
+        if (p->asking && now >= p->until)
+            give_up(c, k);
         if (!p->asking && now >= p->at) {
             p->at = now + setting(c, k, "periodSeconds", 10) * SL_SEC;
             ask(c, k);
         }
-        pod_due(c->pod, p->asking ? p->asking->until : p->at);
+        pod_due(c->pod, p->asking ? p->until : p->at);
     }
 }

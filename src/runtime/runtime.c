@@ -401,7 +401,8 @@ void sl_runtime_stop(struct sl_runtime *r, uint32_t grace_ms) {
         for (uint32_t c = 0; r->slots.v[i].kind == SLOT_POD && c < r->slots.v[i].pod->n_cs; c++) {
             struct container *k = &r->slots.v[i].pod->cs[c];
             probes_end(k);
-            k->proc = k->hook = NULL;
+            ask_end(TAKE_PTR(k->hook));
+            k->proc = NULL;
         }
     if (r->spawner)
         spawner_end_all(r->spawner, grace_ms);

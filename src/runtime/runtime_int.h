@@ -48,7 +48,7 @@ struct probe {
     bool is, ok, started; /* the last verdict; whether it is asked yet */
     uint32_t row;         /* equal answers in a row */
     bool answer;
-    sl_time at; /* mono: when it is asked next */
+    sl_time at, until; /* mono: when it is asked next; how long it may take to answer */
     struct asking *asking;
 };
 
@@ -71,7 +71,10 @@ struct container {
     sl_time kill_at; /* mono: SIGTERM was sent; then SIGKILL. SL_TIME_NEVER: not asked to end */
     sl_time term_at; /* mono: when a preStop hook has had its time. SL_TIME_NEVER: none runs */
     bool ending, terminated; /* it was asked to end; SIGTERM was sent */
-    struct proc *proc, *hook;
+    bool posting;    /* it runs, and its postStart hook too: it is not started before that */
+    sl_time post_at; /* mono: when a hook that sleeps is done */
+    struct proc *proc;
+    struct asking *hook;
     struct logfile *log;
     char *cgroup;
     struct probe probes[PROBES];
@@ -211,10 +214,22 @@ sl_span sim_span(yyjson_val *pod);
 const char *pod_phase(const struct pod *p);
 void pod_status(struct pod *p, struct sl_buf *b);
 
+/* ---- ask.c ---- */
+enum ask_why { ASK_PROBE, ASK_HOOK };
+typedef void (*asked_fn)(struct container *c, int which, bool ok);
+/* Asks a handler of a probe or a hook; 'fn' comes later, once, unless it is ended before. NULL: it
+ * cannot be asked. */
+struct asking *ask_begin(struct container *c, yyjson_val *handler, enum ask_why why, asked_fn fn,
+                         int which);
+/* Nobody wants the answer any more; a command is killed. NULL is allowed. */
+void ask_end(struct asking *a);
+
 /* ---- container.c ---- */
 /* Restarted when it ends with this code? */
 bool container_restarts(const struct container *c, int code);
 void container_start(struct container *c);
+/* It is being started, and has a hook that others behind it wait for. */
+bool container_holds_up(const struct container *c);
 /* Asks it to end: preStop, SIGTERM, after 'grace' SIGKILL. Again with less is fine. */
 void container_stop(struct container *c, sl_span grace);
 /* Deadlines of the container: kills, hooks, probes. */

@@ -110,13 +110,13 @@ static void grow_node(struct grower *g, uint32_t parent, uint32_t cores, uint32_
         g->d->v.v[node].rank = g->next_rank++;
     for (uint32_t i = 0; i < sockets; i++) {
         uint32_t socket = grow(g, node, "socket");
-        grow_leaves(g, socket, "core", cores, g->pools && one_in(g->p, 6) ? 3 : 1);
+        grow_leaves(g, socket, "core", cores, g->pools && one_in(g->p, 3) ? 3 : 1);
         grow_leaves(g, socket, "gpu", gpus, 1);
         if (g->pools && one_in(g->p, 3))
             grow_leaves(g, socket, "memory", 1, 8);
     }
     if (sockets == 0 || one_in(g->p, 6)) {
-        grow_leaves(g, node, "core", cores, g->pools && one_in(g->p, 6) ? 3 : 1);
+        grow_leaves(g, node, "core", cores, g->pools && one_in(g->p, 3) ? 3 : 1);
         grow_leaves(g, node, "gpu", gpus, 1);
     }
     if (g->pools)
@@ -141,7 +141,7 @@ static void grow_nodes(struct grower *g, uint32_t parent, uint32_t n) {
         uint32_t at = g->d->v.n;
         grow_node(g, parent, g->many ? cores + below(g->p, MANY_CORES) : cores, sockets, gpus);
         if (at < g->d->v.n && one_in(g->p, 40))
-            grow_node(g, at, 1 + below(g->p, 2), 0, below(g->p, 2)); /* a node in a node */
+            grow_node(g, at, 1 + below(g->p, 2), 0, 1); /* a node in a node */
         if (g->even)
             continue;
         cores = 1 + below(g->p, 4);
@@ -211,15 +211,13 @@ static void shuffle_uniq_ids(struct grower *g) {
 
 static void random_graph(struct sl_prng *p, struct draft *d, uint32_t size, bool power) {
     static const uint32_t rooms[] = {8, 16, 30, 60, 220};
-    struct grower g = {.p = p,
-                       .d = d,
-                       .room = rooms[size],
-                       .id_mode = below(p, 3),
-                       .even = one_in(p, 2),
-                       .pools = one_in(p, 2),
-                       .divisible = one_in(p, 2),
-                       .racks = one_in(p, 2),
-                       .many = size == 4};
+    /* one statement each: the order of numbers must not be the compiler's */
+    struct grower g = {.p = p, .d = d, .room = rooms[size], .many = size == 4};
+    g.id_mode = below(p, 3);
+    g.even = one_in(p, 2);
+    g.pools = one_in(p, 2);
+    g.divisible = one_in(p, 2);
+    g.racks = one_in(p, 2);
     d->v.n = 0;
     uint32_t root = grow(&g, SL_VTX_NONE, one_in(p, 10) ? "site" : "cluster");
     d->v.v[root].down = one_in(p, 60);
@@ -228,7 +226,7 @@ static void random_graph(struct sl_prng *p, struct draft *d, uint32_t size, bool
     if (!g.racks || one_in(p, 5))
         grow_nodes(&g, root, 1 + below(p, 6));
     if (one_in(p, 8))
-        grow_leaves(&g, root, one_in(p, 2) ? "ssd" : "core", 1 + below(p, 3), 1);
+        grow_leaves(&g, root, one_in(p, 2) ? "ssd" : "core", 2, 1);
     if (d->v.n == 1)
         grow_nodes(&g, root, 1);
     if (g.many && one_in(p, 2))
@@ -496,11 +494,13 @@ static struct sl_term random_term(struct asker *a, uint32_t depth) {
         t.ranks = in;
     } else {
         const char **in = sl_arena_alloc0(a->mem, 3, sizeof(*in));
-        for (t.n_names = 0; t.n_names <= n; t.n_names++)
-            in[t.n_names] = t.kind == SL_TERM_HOSTS
-                                ? sl_arena_printf(a->mem, "node%u", below(a->p, 8))
-                                : sl_arena_printf(a->mem, "%s%s", one_in(a->p, 3) ? "^" : "",
-                                                  gen_properties[below(a->p, 2)]);
+        for (t.n_names = 0; t.n_names <= n; t.n_names++) {
+            const char *absent = t.kind == SL_TERM_PROPERTIES && one_in(a->p, 3) ? "^" : "";
+            uint32_t which = below(a->p, 8);
+            in[t.n_names] = t.kind == SL_TERM_HOSTS ? sl_arena_printf(a->mem, "node%u", which)
+                                                    : sl_arena_printf(a->mem, "%s%s", absent,
+                                                                      gen_properties[which % 2]);
+        }
         t.names = in;
     }
     return t;

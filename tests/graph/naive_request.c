@@ -116,7 +116,7 @@ uint32_t alternatives(const struct sl_jobspec *j) {
 
 static struct wants list_of(const struct sl_req_spec *v, uint32_t n, uint32_t alternative,
                             struct sl_arena *mem) {
-    struct wants list = {sl_arena_alloc0(mem, n + 1, sizeof(*list.v)), 0};
+    struct wants list = {sl_arena_alloc0(mem, n + 1, sizeof(struct want *)), 0};
     struct want *slot = NULL;
     uint32_t xor_seen = 0;
     for (uint32_t i = 0; i < n; i++) {

@@ -31,9 +31,9 @@ static void push(struct question *q, struct cands *list, const struct cand *c) {
     if (list->n == list->cap) {
         const struct cand **old = list->v;
         list->cap = 2 * list->cap + 4;
-        list->v = sl_arena_alloc(q->mem, list->cap * sizeof(*list->v));
+        list->v = sl_arena_alloc(q->mem, list->cap * sizeof(struct cand *));
         if (list->n > 0)
-            memcpy(list->v, old, list->n * sizeof(*list->v));
+            memcpy(list->v, old, list->n * sizeof(struct cand *));
     }
     list->v[list->n++] = c;
 }
@@ -83,9 +83,10 @@ static struct cands ordered(struct question *q, const struct cands *found, const
             push(q, &list, found->v[i]);
     if (q->aux && q->n->policy.stop_early)
         return list;
-    struct cands all = {.v = sl_arena_alloc(q->mem, (list.n + 1) * sizeof(*all.v)), .n = list.n};
+    struct cands all = {.v = sl_arena_alloc(q->mem, (list.n + 1) * sizeof(struct cand *)),
+                        .n = list.n};
     if (list.n > 0)
-        memcpy(all.v, list.v, list.n * sizeof(*all.v));
+        memcpy(all.v, list.v, list.n * sizeof(struct cand *));
     for (uint32_t i = 1; i < list.n; i++) {
         for (uint32_t k = i; k > 0; k--) {
             const struct cand *a = list.v[k - 1], *b = list.v[k];
@@ -531,7 +532,8 @@ static bool walk(struct question *q, sl_vtx v, const struct wants *list, bool pr
     if (shaped)
         walk_slot(q, v, slot, &found);
     if (r && shaped) {
-        struct wants others = {sl_arena_alloc(q->mem, (r->inside.n + 1) * sizeof(*others.v)), 0};
+        struct wants others = {sl_arena_alloc(q->mem, (r->inside.n + 1) * sizeof(struct want *)),
+                               0};
         for (uint32_t i = 0; i < r->inside.n; i++)
             if (r->inside.v[i] != slot)
                 others.v[others.n++] = r->inside.v[i];

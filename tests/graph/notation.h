@@ -50,13 +50,13 @@ void draft_done(struct draft *d);
 void draft_copy(struct draft *to, const struct draft *from, const bool *keep);
 struct draft_vertex *draft_add(struct draft *d, uint32_t parent, const char *type, int64_t id);
 void draft_prop(struct draft *d, struct draft_vertex *v, const char *key, const char *value);
-void draft_read(struct draft *d, uint32_t parent, const char **text);
+void draft_read(struct draft *d, uint32_t parent, const char **s);
 /* Adds vertices from the first-th on, and the edges of all of them, to a graph. Not sealed. */
 void draft_pour(const struct draft *d, uint32_t first, struct sl_graph *g);
 struct sl_graph *draft_build(const struct draft *d);
 void draft_print(const struct draft *d, struct sl_buf *out);
 /* With all below it. */
-void draft_print_vertex(const struct draft *d, uint32_t v, struct sl_buf *out);
+void draft_print_vertex(const struct draft *d, uint32_t at, struct sl_buf *out);
 void draft_path(const struct draft *d, uint32_t v, struct sl_buf *out);
 /* Ends the program if there is no such path. */
 sl_vtx draft_find(const struct draft *d, const char *path);

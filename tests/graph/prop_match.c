@@ -31,6 +31,7 @@ struct world {
     struct answer a, b; /* theirs to the last act */
     struct sl_request *compiled[GEN_SPECS];
     int64_t now, next_job;
+    uint32_t last_spec;
     uint64_t digest;
     bool differs;
     struct sl_buf *log; /* NULL: none is kept */
@@ -144,11 +145,12 @@ static void step_run(struct world *w, const uint32_t *r) {
         SL_MATCH_WITHOUT,
         SL_MATCH_WITHOUT_FUTURE,
     };
-    uint32_t spec = r[1] % GEN_SPECS;
+    uint32_t spec = r[6] % 3 == 0 ? w->last_spec : r[1] % GEN_SPECS;
     struct act a = {.kind = r[4] % 40 == 0 ? ACT_CHECK : ACT_RUN,
                     .op = ops[r[0] % SL_LEN(ops)],
                     .spec = w->t->specs[spec],
                     .job = r[2] % 40 == 0 ? any_job(w, r[3]) : w->next_job++};
+    w->last_spec = spec;
     if (a.kind == ACT_RUN)
         a.compiled = compiled(w, spec, r[5]);
     act(w, &a);
@@ -247,7 +249,6 @@ static void step_add(struct world *w, const uint32_t *r) {
     draft_add(&w->d, parent, node ? "node" : kinds[r[1] % SL_LEN(kinds)], 100 + top);
     for (uint32_t i = 0; node && i < r[2] % 4; i++)
         draft_add(&w->d, top, kinds[r[3 + i] % SL_LEN(kinds)], i)->size = 1 + r[3 + i] / 64 % 3;
-    forget_compiled(w);
     act(w, &a);
     if (w->b.r < 0)
         w->d.v.n = top;
@@ -275,7 +276,7 @@ static void step_clone(struct world *w, const uint32_t *r) {
         sl_buf_puts(w->log, "\n(on a copy");
     w->fast = (struct side){.fast = sl_match_clone(fast.fast)};
     w->slow = (struct side){.slow = naive_clone(slow.slow)};
-    step_run(w, r + 1);
+    step_run(w, r);
     step_cancel(w, r + 1);
     side_done(&w->fast);
     side_done(&w->slow);

@@ -167,6 +167,18 @@ const struct rule rules_verbs[] = {
               "now 30\n"
               "alloc 3 slot1{core1} for 10\n"
               "= 30+10 cluster0{node0{core0:x}}\n"},
+    {"rule_3_6_what_was_refused_is_possible_when_a_time_is_over",
+     ONE_NODE "alloc 1 slot1{core4} for 10\n"
+              "reserve 2 slot1{core4} for 10\n"
+              "cancel 1\n"
+              "alloc 3 slot1{core1} for 15\n"
+              "= busy\n"
+              "now 15\n"
+              "alloc 3 slot1{core1} for 15\n"
+              "= busy\n"
+              "now 20\n"
+              "alloc 3 slot1{core1} for 15\n"
+              "= 20+15 cluster0{node0{core0:x}}\n"},
     {"rule_3_6_what_ends_when_it_begins_does_not_meet",
      ONE_NODE "update 1 50+10 /cluster0/node0/core0:x\n"
               "try-later slot1{core4} for 10\n"

@@ -261,6 +261,21 @@ const struct rule rules_walk[] = {
      LOW "graph cluster0{node0{core0-3} node1{core0-3 gpu0}}\n"
          "try or_slot2{core1 gpu1} or_slot2{core2}\n"
          "= m 0+100 cluster0{node0{core0:x core1:x} node1{core0:x gpu0:x}}\n"},
+    {"rule_3_7_slots_of_unlike_vertices_compete",
+     /* cores 3 and 4 are three together, core 5 is alone: a slot of fewer vertices scores less */
+     LOW "graph cluster0{node0{core3 core4*2 core5*3 gpu7 gpu8}}\n"
+         "alloc 1 node1{slot1{core3 gpu1}}\n"
+         "= 0+100 cluster0{node0{core5*3:x gpu8:x}}\n"
+         "alloc 2 node1{slot1{core3 gpu1}}\n"
+         "= 0+100 cluster0{node0{core3:x core4*2:x gpu7:x}}\n"},
+    {"rule_3_7_of_equal_slots_the_first_that_was_cut",
+     "policy variation\n"
+     "time 0 100\n"
+     "graph cluster0{node0{memory0*8% core0-2}}\n"
+     "alloc 1 node1{slot1{memory2 core1}}\n"
+     "= 0+100 cluster0{node0{memory0*2:x core0:x}}\n"
+     "alloc 2 node1{slot2{memory2 core1}}\n"
+     "= 0+100 cluster0{node0{memory0*4:x core1:x core2:x}}\n"},
     {"rule_3_7_what_a_slot_scores", LOW
      /* low: 1+2+3 and 1+4+5 in node0, 1+3+4 in node1 */
      "graph cluster0{node0{core0-3} node1{core1-2}}\n"

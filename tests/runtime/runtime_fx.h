@@ -9,12 +9,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -30,6 +32,7 @@
 #include "runtime/runtime_int.h"
 
 #define PODS "/api/v1/namespaces/default/pods"
+#define FILES 321 /* that a container may open */
 
 struct world {
     uv_loop_t loop;
@@ -63,6 +66,7 @@ static inline void start(struct world *w, uint32_t sims) {
                                          .port = fakeapi_port(w->api, 0),
                                          .dir = w->dir,
                                          .node = "machine",
+                                         .files = FILES,
                                          .sim = {.count = sims}};
 
     assert_int_equal(sl_runtime_new(&spec, &w->rt, NULL), 0);
@@ -254,6 +258,38 @@ static inline void turns(struct world *w, uint32_t ms) {
 static inline void leap(struct world *w, sl_span by) {
     w->skipped += by;
     turn(w);
+}
+
+/* ---- somebody who listens ---- */
+
+static inline int listen_somewhere(int *ret_port) {
+    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof a;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
+    assert_int_equal(listen(fd, 8), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);
+    *ret_port = ntohs(a.sin_port);
+    return fd;
+}
+
+/* Answers one request that begins like this, if there is one. */
+static inline bool answer_one(struct world *w, int fd, const char *begins, const char *with) {
+    int c = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    char text[1000];
+    ssize_t n = -1;
+
+    if (c < 0)
+        return false;
+    for (int i = 0; i < 100 && (n = read(c, text, sizeof text - 1)) < 0; i++)
+        turn(w);
+    text[n > 0 ? n : 0] = '\0';
+    if (n > 0)
+        assert_int_equal(strncmp(text, begins, strlen(begins)), 0);
+    (void)!write(c, with, strlen(with));
+    (void)close(c);
+    return true;
 }
 
 /* ---- logs ---- */

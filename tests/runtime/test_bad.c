@@ -247,34 +247,7 @@ static void nonsense(void **state) {
 
 /* ---- probes ---- */
 
-static int listen_somewhere(int *ret_port) {
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t len = sizeof a;
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-
-    assert_int_equal(bind(fd, (struct sockaddr *)&a, sizeof a), 0);
-    assert_int_equal(listen(fd, 8), 0);
-    assert_int_equal(getsockname(fd, (struct sockaddr *)&a, &len), 0);
-    *ret_port = ntohs(a.sin_port);
-    return fd;
-}
-
-/* Answers one request, if there is one. */
-static void answer_one(struct world *w, int fd, const char *with) {
-    int c = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    char text[1000];
-    ssize_t n = -1;
-
-    if (c < 0)
-        return;
-    for (int i = 0; i < 100 && (n = read(c, text, sizeof text - 1)) < 0; i++)
-        turn(w);
-    text[n > 0 ? n : 0] = '\0';
-    if (n > 0)
-        assert_int_equal(strncmp(text, "GET /healthz HTTP/1.1\r\nX-A: b\r\n", 31), 0);
-    (void)!write(c, with, strlen(with));
-    (void)close(c);
-}
+#define PROBE "GET /healthz HTTP/1.1\r\nX-A: b\r\n"
 
 static void probes(void **state) {
     struct world w;
@@ -310,13 +283,13 @@ static void probes(void **state) {
     for (sl_time until = real_now() + 20 * SL_SEC;
          real_now() < until && strcmp(condition_of(&w, "a", "Ready", "status"), "True") != 0;) {
         leap(&w, 20 * SL_MSEC);
-        answer_one(&w, fd, "HTTP/1.1 204 No Content\r\n\r\n");
+        (void)answer_one(&w, fd, PROBE, "HTTP/1.1 204 No Content\r\n\r\n");
     }
     assert_string_equal(condition_of(&w, "a", "Ready", "status"), "True");
     for (sl_time until = real_now() + 20 * SL_SEC;
          real_now() < until && strcmp(condition_of(&w, "a", "Ready", "status"), "False") != 0;) {
         leap(&w, 20 * SL_MSEC);
-        answer_one(&w, fd, "HTTP/1.1 503 Sorry\r\n\r\n");
+        (void)answer_one(&w, fd, PROBE, "HTTP/1.1 503 Sorry\r\n\r\n");
     }
     assert_string_equal(condition_of(&w, "a", "Ready", "status"), "False");
     assert_int_equal(jint(status_of(&w, "a", "main"), "restartCount", -1), 0);
@@ -325,7 +298,7 @@ static void probes(void **state) {
     for (sl_time until = real_now() + 20 * SL_SEC;
          real_now() < until && jint(status_of(&w, "a", "main"), "restartCount", -1) < 1;) {
         leap(&w, 20 * SL_MSEC);
-        answer_one(&w, fd, "nonsense");
+        (void)answer_one(&w, fd, PROBE, "nonsense");
     }
     assert_int_equal(jint(status_of(&w, "a", "main"), "restartCount", -1), 1);
     assert_int_equal(jint(status_of(&w, "a", "main"), "lastState.terminated.exitCode", -1), 143);

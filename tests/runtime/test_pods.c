@@ -312,6 +312,17 @@ static void deleted_by_force(void **state) {
     end(&w);
 }
 
+static void open_files(void **state) {
+    struct world w;
+    (void)state;
+
+    begin(&w, 0);
+    make_sh(&w, "a", "Never", "ulimit -n");
+    wait_phase(&w, "a", "Succeeded");
+    expect_log(&w, "a", "main", false, "321\n");
+    end(&w);
+}
+
 static void pre_stop(void **state) {
     struct world w;
     char out[100];
@@ -566,6 +577,7 @@ int main(void) {
         cmocka_unit_test(nothing_is_left),
         cmocka_unit_test(deleted_gently),
         cmocka_unit_test(deleted_by_force),
+        cmocka_unit_test(open_files),
         cmocka_unit_test(pre_stop),
         cmocka_unit_test(deadline),
         cmocka_unit_test(started_again),
