@@ -169,8 +169,11 @@ static bool read_line(struct sl_term *term, bool prompt, char *line) {
             fputs("sluice> ", term->out);
             (void)fflush(term->out);
         }
-        if (!fgets(line, (int)SL_SESSION_LINE_MAX, stdin))
+        if (!fgets(line, (int)SL_SESSION_LINE_MAX, stdin)) {
+            if (prompt) /* what comes next begins on a line of its own */
+                fputc('\n', term->out);
             return false;
+        }
         size_t len = strlen(line);
         bool whole = (len > 0 && line[len - 1] == '\n') || feof(stdin);
         if (whole && !skipping)

@@ -56,17 +56,10 @@ static const char *const *const words[SL_SESSION_WORDS] = {
     [SL_SESSION_GRAPH_FORMAT] = sl_session_graph_formats,
 };
 
-/* The same word all in upper or all in lower case. */
+/* The same word, all in upper or all in lower case. */
 static bool is_word(const char *own, const char *word) {
-    bool upper = true, lower = true;
-    if (strlen(own) != strlen(word))
-        return false;
-    for (; *own && (upper || lower); own++, word++) {
-        char low = *own >= 'A' && *own <= 'Z' ? (char)(*own - 'A' + 'a') : *own;
-        upper = upper && *word == *own;
-        lower = lower && *word == low;
-    }
-    return upper || lower;
+    bool lower = word[strcspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")] == '\0';
+    return strcmp(own, word) == 0 || (lower && strcasecmp(own, word) == 0);
 }
 
 static const char *const *names_of(const char *word) {

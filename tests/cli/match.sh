@@ -1,10 +1,5 @@
-# sluice match: every session of match/*.session word for word, and what a session cannot show.
+# sluice match: what the sessions in match/ cannot show.
 sessions=$here/match
-
-for file in "$sessions"/*.session; do
-    name=${file##*/}
-    eval "test_${name%.session}() { SL_PROGRAM=\$SL_PROGRAM '$sessions/session' '$file' || fail 'it says something else'; }"
-done
 
 # commands OPTIONS... <<COMMANDS: what it said is in $out and $err
 commands() {
@@ -119,4 +114,39 @@ YAML
     exits 0 && quiet
     same "$(grep -c RESOURCES=ALLOCATED out)" 4000
     sanitized || [ "$took" -le 3 ] || fail "took $took seconds"
+}
+# What matching gave, given back to a new session as updates, is told in the same words.
+test_match_and_update_agree() {
+    cp "$sessions"/files/* .
+    for format in jgf rv1_nosched; do
+        reader=jgf
+        [ "$format" = jgf ] || reader=rv1exec
+        for _ in 1 2 3 4 5 6 7; do echo 'match allocate_orelse_reserve core.yaml'; done >lines
+        "$SL_PROGRAM" match -L tiny.graphml -P high -F "$format" -t first <lines || fail 'matching failed'
+        grep -v INFO first | split -l 1 --additional-suffix=.json - "$format"_
+        n=0
+        for file in "$format"_*.json; do
+            n=$((n + 1))
+            at=$(grep -A2 "JOBID=$n\$" first | sed -n 's/.*AT=//p')
+            echo "update reserve $reader $file $n ${at/Now/0} 60"
+        done >lines
+        "$SL_PROGRAM" match -L tiny.graphml -P high -F "$format" -t second <lines || fail 'updating failed'
+        cmp first second || fail "$format: they differ"
+    done
+}
+# A part of a job that is given back can be given out again, over and over.
+test_match_partial_cancel_leaves_nothing_behind() {
+    cp "$sessions"/files/* .
+    echo '{"version": 1, "execution": {"R_lite": [{"rank": "1", "children": {"core": "0-1"}}]}}' >rank1.json
+    for i in 1 2 3 4 5; do
+        printf 'match allocate both.yaml\npartial-cancel %d rv1exec rank1.json\n' $((2 * i - 1))
+        printf 'match allocate node.yaml\ncancel %d\ncancel %d\n' $((2 * i - 1)) $((2 * i))
+    done >lines
+    echo 'find sched-now=allocated' >>lines
+    "$SL_PROGRAM" match -L tiny.graphml -P low <lines >out 2>err
+    code=$? out=$(cat out) err=$(cat err)
+    exits 0 && quiet
+    same "$(grep -c RESOURCES=ALLOCATED out)" 10
+    same "$(tail -3 out | head -2 | tail -1)" 'INFO: EXPRESSION="sched-now=allocated"'
+    same "$(tail -4 out | head -1)" 'INFO: ============================='
 }
