@@ -18,22 +18,20 @@ void cl_chooser_done(struct chooser *s) {
     sl_arena_done(&s->arena);
 }
 
-static const char *copy(struct chooser *s, const char *text) {
-    return sl_arena_strdup(&s->arena, text);
-}
-
-static bool read_expression(struct chooser *s, yyjson_val *e, struct sl_label_rule *ret) {
-    static const char *const words[] = {[SL_OP_IN] = "In",
-                                        [SL_OP_NOT_IN] = "NotIn",
-                                        [SL_OP_EXISTS] = "Exists",
-                                        [SL_OP_NOT_EXISTS] = "DoesNotExist"};
+static bool read_expression(struct sl_arena *a, yyjson_val *e, struct sl_label_rule *ret) {
+    static const char *const words[] = {
+        [SL_OP_IN] = "In",         [SL_OP_NOT_IN] = "NotIn",
+        [SL_OP_EXISTS] = "Exists", [SL_OP_NOT_EXISTS] = "DoesNotExist",
+        [SL_OP_GT] = "Gt", /* the API lets these two stand only where labels of nodes are meant */
+        [SL_OP_LT] = "Lt",
+    };
     yyjson_val *values = yyjson_obj_get(e, "values"), *v;
     size_t n = yyjson_arr_size(values), i, k;
-    const char **list = sl_arena_alloc(&s->arena, (n + 1) * sizeof *list);
+    const char **list = sl_arena_alloc(a, (n + 1) * sizeof *list);
 
-    *ret = (struct sl_label_rule){.key = copy(s, jstr(e, "key")), .values = list};
+    *ret = (struct sl_label_rule){.key = sl_arena_strdup(a, jstr(e, "key")), .values = list};
     yyjson_arr_foreach (values, i, k, v)
-        list[ret->n_values++] = copy(s, yyjson_get_str(v) ? yyjson_get_str(v) : "");
+        list[ret->n_values++] = sl_arena_strdup(a, yyjson_get_str(v) ? yyjson_get_str(v) : "");
     for (size_t op = 0; op < SL_LEN(words); op++)
         if (strcmp(jstr(e, "operator"), words[op]) == 0) {
             ret->op = (enum sl_label_op)op;
@@ -42,27 +40,36 @@ static bool read_expression(struct chooser *s, yyjson_val *e, struct sl_label_ru
     return false;
 }
 
-void cl_chooser_read(struct chooser *s, yyjson_val *selector) {
-    yyjson_val *labels = yyjson_obj_get(selector, "matchLabels"), *k, *v;
-    yyjson_val *more = yyjson_obj_get(selector, "matchExpressions");
-    size_t n = yyjson_obj_size(labels) + yyjson_arr_size(more), i, max;
+bool cl_rules_read(struct sl_arena *a, yyjson_val *labels, yyjson_val *expressions,
+                   struct sl_selector *ret) {
+    size_t n = yyjson_obj_size(labels) + yyjson_arr_size(expressions), i, max;
     struct sl_label_rule *rules;
+    yyjson_val *k, *v;
+    bool good = true;
 
-    sl_arena_clear(&s->arena);
-    s->some = n > 0 && n <= SL_SELECTOR_MAX_RULES;
-    s->rules = (struct sl_selector){0};
-    if (!s->some)
-        return;
-    rules = sl_arena_alloc(&s->arena, n * sizeof *rules);
+    *ret = (struct sl_selector){0};
+    if (n > SL_SELECTOR_MAX_RULES)
+        return false;
+    rules = sl_arena_alloc(a, (n + 1) * sizeof *rules);
     sl_obj_foreach (labels, i, max, k, v) {
-        const char **one = sl_arena_alloc(&s->arena, sizeof *one);
-        *one = copy(s, yyjson_get_str(v) ? yyjson_get_str(v) : "");
-        rules[s->rules.n++] = (struct sl_label_rule){
-            .key = copy(s, yyjson_get_str(k)), .op = SL_OP_IN, .values = one, .n_values = 1};
+        const char **one = sl_arena_alloc(a, sizeof *one);
+        *one = sl_arena_strdup(a, yyjson_get_str(v) ? yyjson_get_str(v) : "");
+        rules[ret->n++] = (struct sl_label_rule){.key = sl_arena_strdup(a, yyjson_get_str(k)),
+                                                 .op = SL_OP_IN,
+                                                 .values = one,
+                                                 .n_values = 1};
     }
-    yyjson_arr_foreach (more, i, max, v)
-        s->some &= read_expression(s, v, &rules[s->rules.n++]);
-    s->rules.v = rules;
+    yyjson_arr_foreach (expressions, i, max, v)
+        good &= read_expression(a, v, &rules[ret->n++]);
+    ret->v = rules;
+    return good;
+}
+
+void cl_chooser_read(struct chooser *s, yyjson_val *selector) {
+    sl_arena_clear(&s->arena);
+    s->some = cl_rules_read(&s->arena, yyjson_obj_get(selector, "matchLabels"),
+                            yyjson_obj_get(selector, "matchExpressions"), &s->rules) &&
+              s->rules.n > 0;
 }
 
 bool cl_chooses(const struct chooser *s, const char *labels) {

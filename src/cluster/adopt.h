@@ -17,6 +17,10 @@ struct chooser {
     bool some; /* an empty selector, or one that cannot be read, chooses nothing */
 };
 
+/* Rules of a map of labels and of a list of expressions; either may be NULL. False: one of them
+ * cannot be read, or there are too many. */
+bool cl_rules_read(struct sl_arena *a, yyjson_val *labels, yyjson_val *expressions,
+                   struct sl_selector *ret);
 void cl_chooser_init(struct chooser *s);
 void cl_chooser_done(struct chooser *s);
 void cl_chooser_read(struct chooser *s, yyjson_val *selector);

@@ -1,5 +1,4 @@
 /* What pods ask for, interned: a cluster's pods are made from few manifests. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -82,20 +81,20 @@ static struct sched_class *make(struct schedule *s, uint64_t hash) {
 }
 
 struct sched_class *cl_sched_class(struct schedule *s, yyjson_val *pod, sl_sym ns) {
-    static const char required[] = "requiredDuringSchedulingIgnoredDuringExecution";
     yyjson_val *spec = yyjson_obj_get(pod, "spec");
-    yyjson_val *near = yyjson_obj_get(jat(spec, "affinity.podAffinity"), required);
-    yyjson_val *apart = yyjson_obj_get(jat(spec, "affinity.podAntiAffinity"), required);
-    bool terms = yyjson_arr_size(near) || yyjson_arr_size(apart);
     uint32_t ports[SCHED_MAX_PORTS], n_ports = sl_host_ports(spec, ports, SCHED_MAX_PORTS);
-    struct sl_buf text;
+    struct sl_buf text, wants;
     sl_buf_init(&text, MAX_TEXT);
+    sl_buf_init(&wants, MAX_TEXT);
     sl_podset_put(&text, spec, true);
     uint64_t h = sl_hash_bytes(1, sl_buf_str(&text), text.len);
     for (uint32_t i = 0; i < n_ports; i++)
         h = sl_hash_u64(h, ports[i]);
-    if (terms)
-        h = sl_hash_u64(jhash(jhash(jhash(h, near), apart), jat(pod, "metadata.labels")), ns);
+    bool others = cl_wants_put(&wants, pod);
+    if (wants.len)
+        h = sl_hash_bytes(h, wants.s, wants.len);
+    if (others)
+        h = sl_hash_u64(jhash(h, jat(pod, "metadata.labels")), ns);
     uint32_t id = sl_map_get(&s->class_by_hash, h);
     struct sched_class *k = id == SL_MAP_NONE ? NULL : s->classes.v[id];
     if (!k) {
@@ -104,11 +103,12 @@ struct sched_class *cl_sched_class(struct schedule *s, yyjson_val *pod, sl_sym n
         memcpy(k->ports, ports, n_ports * sizeof *ports);
         k->n_ports = n_ports;
         k->ns = ns;
-        k->near = yyjson_arr_size(near) ? cl_text_of(near) : NULL;
-        k->apart = yyjson_arr_size(apart) ? cl_text_of(apart) : NULL;
+        if (wants.len && !wants.overflow)
+            cl_wants_read(s, k, pod);
     }
     k->refs++;
     sl_buf_done(&text);
+    sl_buf_done(&wants);
     return k;
 }
 
@@ -119,12 +119,13 @@ void cl_sched_unref(struct schedule *s, struct sched_class *k) {
     (void)sl_map_del(&s->class_by_hash, k->hash, k->id);
     s->classes.v[k->id] = NULL;
     *sl_vec_push(&s->free_classes) = k->id;
+    cl_wants_done(s, k);
+    sl_vec_free(&k->bias);
+    sl_vec_free(&k->counted);
     sl_doc_free(k->doc);
     sl_arena_done(&k->arena);
     sl_heap_done(&k->line);
     sl_vec_free(&k->nodes);
-    free(k->near);
-    free(k->apart);
     sl_freep(&k->why);
     sl_freep(&k);
 }

@@ -1,215 +1,253 @@
 /*
- * Required pod affinity and anti-affinity. Few pods have such terms, so nothing is kept: the pods
- * that stand somewhere are looked through once for a pod that is to be placed, which gives for each
- * term the domains (values of its topology key) where somebody matches; a node is then asked for
- * its value.
+ * Who stands where, for one pod that is to be placed. Nothing of it is kept: the pods that stand
+ * somewhere are looked through once, and counted for each term of the pod by domain (value of its
+ * topology key); a node is then asked for its domain. Which terms mean a pod is found out once for
+ * all with the same labels.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "cluster/schedule.h"
 
-#define MAX_TERMS 64u
-#define MAX_NEAR_BYTES ((size_t)64 << 20)
-
-struct term {
-    const char *key;
-    struct sl_selector selector;
-    const char *const *namespaces; /* NULL: that of who says it */
-    uint32_t n_namespaces;
-    bool everywhere; /* an empty namespaceSelector */
-    sl_sym ns;       /* of who says it */
-};
-
-struct domains {
-    const char *key; /* of the label of nodes */
-    SL_VEC(const char *) values;
-    bool alone; /* nobody matches anywhere, and the pod itself would */
-};
+#define MAX_NEAR_BYTES ((size_t)256 << 20)
 
 struct sched_near {
     struct sl_arena arena;
-    struct domains near[MAX_TERMS], apart[MAX_TERMS];
-    SL_VEC(struct domains) kept; /* by those that stand there */
-    uint32_t n_near, n_apart;
+    const struct schedule *s;
+    const struct sched_class *k;
+    const struct sched_key *keys[SCHED_MAX_TERMS];
+    int32_t *counts[SCHED_MAX_TERMS]; /* by domain; SPREAD, EVEN: -1 where no node counts */
+    int32_t least[SCHED_MAX_TERMS];   /* SPREAD: of its domains */
+    uint8_t **kept; /* by key, then by domain: somebody there keeps the pod away. NULL: nobody */
+    uint64_t self;  /* terms that mean the pod itself */
+    bool alone;     /* nobody that it must be near to stands anywhere, and it would do itself */
 };
 
-/* ---- terms ---- */
+static const struct sched_refusal unlabelled = {
+    "node(s) didn't match pod topology spread constraints (missing required label)", true};
+static const struct sched_refusal uneven = {"node(s) didn't match pod topology spread constraints",
+                                            false};
+static const struct sched_refusal lonely = {"node(s) didn't match pod affinity rules", true};
+static const struct sched_refusal crowded = {"node(s) didn't match pod anti-affinity rules", false};
+static const struct sched_refusal unwelcome = {
+    "node(s) didn't satisfy existing pods anti-affinity rules", false};
 
-static const char *const *strings(struct sl_arena *a, yyjson_val *list, uint32_t *ret_n) {
-    const char **v = sl_arena_alloc(a, (yyjson_arr_size(list) + 1) * sizeof *v);
-    size_t i, n;
-    yyjson_val *s;
-    *ret_n = 0;
-    yyjson_arr_foreach (list, i, n, s)
-        if (yyjson_is_str(s))
-            v[(*ret_n)++] = sl_arena_strdup(a, yyjson_get_str(s));
-    return v;
+static uint32_t next_bit(uint64_t *bits) {
+    uint32_t i = (uint32_t)__builtin_ctzll(*bits);
+    *bits &= *bits - 1;
+    return i;
 }
 
-static void read_selector(struct sl_arena *a, yyjson_val *from, struct sl_selector *ret) {
-    static const struct {
-        const char *word;
-        enum sl_label_op op;
-    } ops[] = {{"In", SL_OP_IN},
-               {"NotIn", SL_OP_NOT_IN},
-               {"Exists", SL_OP_EXISTS},
-               {"DoesNotExist", SL_OP_NOT_EXISTS}};
-    yyjson_val *labels = jat(from, "matchLabels"), *rules = jat(from, "matchExpressions"), *k, *v;
-    size_t i, n, max = yyjson_obj_size(labels) + yyjson_arr_size(rules) + 1;
-    struct sl_label_rule *to = sl_arena_alloc0(a, max, sizeof *to);
-    *ret = (struct sl_selector){.v = to, .nothing = !from};
-    yyjson_obj_iter it = yyjson_obj_iter_with(labels); /* of what may be absent */
-    while ((k = yyjson_obj_iter_next(&it))) {
-        v = yyjson_obj_iter_get_val(k);
-        const char **one = sl_arena_alloc(a, sizeof *one);
-        one[0] = sl_arena_strdup(a, yyjson_is_str(v) ? yyjson_get_str(v) : "");
-        to[ret->n++] =
-            (struct sl_label_rule){sl_arena_strdup(a, yyjson_get_str(k)), SL_OP_IN, one, 1};
+/* ---- whose pods count for a spread ---- */
+
+static bool has_all(struct schedule *s, const struct sched_class *k, uint64_t terms,
+                    uint32_t place) {
+    while (terms)
+        if (cl_sched_key(s, k->wants->terms[next_bit(&terms)].key)->of.v[place] == SCHED_NOWHERE)
+            return false;
+    return true;
+}
+
+void cl_near_survey(struct schedule *s, struct sched_class *k) {
+    static const enum sched_how hows[] = {TERM_SPREAD, TERM_EVEN};
+    const struct sched_wants *w = k->wants;
+    sl_vec_clear(&k->counted);
+    if (!(w->by[TERM_SPREAD] | w->by[TERM_EVEN]))
+        return;
+    for (uint32_t i = 0; i < s->places.n; i++) {
+        const struct node *n = s->places.v[i].node;
+        uint64_t counted = 0;
+        for (size_t h = 0; n && h < SL_LEN(hows); h++) {
+            uint64_t terms = w->by[hows[h]];
+            if (!terms || !has_all(s, k, terms, i)) /* a node is in all of its domains, or none */
+                continue;
+            bool affine = cl_sched_affine(k, &n->labels), repelled = cl_sched_repelled(k, n);
+            while (terms) {
+                uint32_t t = next_bit(&terms);
+                if ((affine || w->terms[t].anywhere) && !(repelled && w->terms[t].heed_taints))
+                    counted |= UINT64_C(1) << t;
+            }
+        }
+        *sl_vec_push(&k->counted) = counted;
     }
-    yyjson_arr_foreach (rules, i, n, v) {
-        struct sl_label_rule *r = &to[ret->n++];
-        r->key = sl_arena_strdup(a, jstr(v, "key"));
-        r->values = strings(a, yyjson_obj_get(v, "values"), &r->n_values);
-        for (size_t o = 0; o < SL_LEN(ops); o++)
-            if (strcmp(ops[o].word, jstr(v, "operator")) == 0)
-                r->op = ops[o].op;
+}
+
+static bool counts_at(const struct sched_class *k, uint32_t term, uint32_t place) {
+    return place < k->counted.n && k->counted.v[place] >> term & 1;
+}
+
+/* ---- counting ---- */
+
+static uint64_t about(struct schedule *s, const struct sched_class *k, struct sched_crowd *crowd) {
+    if (crowd->asked != s->serial) {
+        crowd->asked = s->serial;
+        crowd->about = 0;
+        for (uint32_t i = 0; i < k->wants->n_terms; i++)
+            if (cl_term_means(s, k, &k->wants->terms[i], crowd))
+                crowd->about |= UINT64_C(1) << i;
     }
+    return crowd->about;
 }
 
-static uint32_t read_terms(struct sl_arena *a, const char *text, sl_sym ns, struct term *ret) {
-    yyjson_doc *d = text ? yyjson_read(text, strlen(text), 0) : NULL;
-    uint32_t found = 0;
-    size_t i, n;
-    yyjson_val *v;
-    yyjson_arr_foreach (yyjson_doc_get_root(d), i, n, v) {
-        yyjson_val *names = jat(v, "namespaces"), *select = jat(v, "namespaceSelector");
-        if (found == MAX_TERMS)
-            break;
-        struct term *t = &ret[found++];
-        *t = (struct term){.key = sl_arena_strdup(a, jstr(v, "topologyKey")), .ns = ns};
-        read_selector(a, jat(v, "labelSelector"), &t->selector);
-        if (yyjson_arr_size(names))
-            t->namespaces = strings(a, names, &t->n_namespaces);
-        t->everywhere = select && !yyjson_arr_size(jat(select, "matchExpressions")) &&
-                        !yyjson_obj_size(jat(select, "matchLabels"));
-    }
-    yyjson_doc_free(d);
-    return found;
-}
-
-static bool concerns(const struct sl_cluster *c, const struct term *t, sl_sym ns,
-                     const struct sl_labels *labels) {
-    bool here = t->everywhere || (!t->namespaces && ns == t->ns);
-    for (uint32_t i = 0; i < t->n_namespaces && !here; i++)
-        here = strcmp(t->namespaces[i], str(c, ns)) == 0;
-    return here && sl_selector_matches(&t->selector, labels);
-}
-
-static void labels_of(struct sl_arena *a, const struct pod *p, struct sl_labels *ret) {
-    yyjson_doc *d = p->labels ? yyjson_read(p->labels, strlen(p->labels), 0) : NULL;
-    cl_sched_labels(a, yyjson_doc_get_root(d), ret);
-    yyjson_doc_free(d);
-}
-
-/* ---- domains ---- */
-
-static bool has_value(const struct domains *d, const char *value) {
-    for (uint32_t i = 0; i < d->values.n; i++)
-        if (strcmp(d->values.v[i], value) == 0)
-            return true;
-    return false;
-}
-
-static void add_domain(struct domains *d, const struct node *on) {
-    const char *value = on ? sl_labels_get(&on->labels, d->key) : NULL;
-    d->alone = false;
-    if (value && !has_value(d, value))
-        *sl_vec_push(&d->values) = value;
-}
-
-/* Of those that keep others away: their terms that are about this pod. */
-static void add_kept(struct schedule *s, struct sched_near *near, const struct pod *q,
-                     const struct node *on, sl_sym ns, const struct sl_labels *labels) {
-    struct term terms[MAX_TERMS];
-    uint32_t n = read_terms(&near->arena, q->sched->class->apart, q->rec.ns, terms);
-    for (uint32_t i = 0; i < n; i++) {
-        if (!concerns(s->c, &terms[i], ns, labels))
+static void count_pod(struct sched_near *near, uint64_t terms, const struct pod *q) {
+    uint64_t together = near->k->wants->by[TERM_NEAR];
+    uint32_t place = q->sched->at;
+    if ((terms & together) != together)
+        terms &= ~together; /* company is who all of these terms mean */
+    while (terms) {
+        uint32_t t = next_bit(&terms), domain = near->keys[t]->of.v[place];
+        enum sched_how how = near->k->wants->terms[t].how;
+        if (domain == SCHED_NOWHERE)
             continue;
-        uint32_t k = 0;
-        while (k < near->kept.n && strcmp(near->kept.v[k].key, terms[i].key) != 0)
-            k++;
-        if (k == near->kept.n)
-            *sl_vec_push(&near->kept) = (struct domains){.key = terms[i].key};
-        add_domain(&near->kept.v[k], on);
+        if ((how == TERM_SPREAD || how == TERM_EVEN) &&
+            (q->rec.deleting || !counts_at(near->k, t, place)))
+            continue;
+        near->counts[t][domain]++;
+        near->alone &= how != TERM_NEAR;
     }
 }
 
-struct sched_near *cl_near_new(struct schedule *s, const struct sched_class *k,
-                               const struct pod *p) {
+/* Those that stand there keep the pod away from their domains. */
+static void keep_away(struct schedule *s, struct sched_near *near, const struct pod *q,
+                      const struct sched_crowd *mine) {
+    struct sched_class *k = q->sched->class;
+    uint64_t terms = k->wants->by[TERM_APART];
+    if (k->asked != s->serial) {
+        k->asked = s->serial;
+        k->about = 0;
+        while (terms) {
+            uint32_t t = next_bit(&terms);
+            if (cl_term_means(s, k, &k->wants->terms[t], mine))
+                k->about |= UINT64_C(1) << t;
+        }
+    }
+    for (terms = k->about; terms;) {
+        uint32_t key = k->wants->terms[next_bit(&terms)].key;
+        const struct sched_key *of = cl_sched_key(s, key);
+        if (!near->kept)
+            near->kept = sl_arena_alloc0(&near->arena, s->keys.n, sizeof *near->kept);
+        if (!near->kept[key])
+            near->kept[key] = sl_arena_alloc0(&near->arena, of->n + 1, 1);
+        if (of->of.v[q->sched->at] != SCHED_NOWHERE)
+            near->kept[key][of->of.v[q->sched->at]] = 1;
+    }
+}
+
+static void begin_term(struct schedule *s, struct sched_near *near, uint32_t t) {
+    const struct sched_class *k = near->k;
+    const struct sched_key *key = near->keys[t] = cl_sched_key(s, k->wants->terms[t].key);
+    enum sched_how how = k->wants->terms[t].how;
+    int32_t *counts = near->counts[t] = sl_arena_alloc0(&near->arena, key->n + 1, sizeof *counts);
+    if (how != TERM_SPREAD && how != TERM_EVEN)
+        return;
+    for (uint32_t i = 0; i < key->n; i++)
+        counts[i] = -1;
+    for (uint32_t i = 0; i < s->places.n; i++)
+        if (key->of.v[i] != SCHED_NOWHERE && counts_at(k, t, i))
+            counts[key->of.v[i]] = 0;
+}
+
+static void find_least(struct sched_near *near, uint32_t t) {
+    const struct sched_term *term = &near->k->wants->terms[t];
+    int32_t least = INT32_MAX, domains = 0;
+    for (uint32_t i = 0; i < near->keys[t]->n; i++) {
+        int32_t n = near->counts[t][i];
+        domains += n >= 0;
+        least = n >= 0 && n < least ? n : least;
+    }
+    near->least[t] = domains && domains >= term->min_domains ? least : 0;
+}
+
+struct sched_near *cl_near_new(struct schedule *s, struct sched_class *k, const struct pod *p) {
     struct sched_near *near = sl_alloc0(1, sizeof *near);
-    struct term to[MAX_TERMS], from[MAX_TERMS];
-    struct sl_labels mine, theirs;
-    uint32_t at = 0;
+    struct sched_crowd *mine = cl_sched_crowd(s, p);
+    uint32_t n_terms = k->wants ? k->wants->n_terms : 0, at = 0;
     sl_arena_init(&near->arena, MAX_NEAR_BYTES);
-    labels_of(&near->arena, p, &mine);
-    near->n_near = read_terms(&near->arena, k->near, p->rec.ns, to);
-    near->n_apart = read_terms(&near->arena, k->apart, p->rec.ns, from);
-    for (uint32_t i = 0; i < near->n_near; i++)
-        near->near[i] =
-            (struct domains){.key = to[i].key, .alone = concerns(s->c, &to[i], p->rec.ns, &mine)};
-    for (uint32_t i = 0; i < near->n_apart; i++)
-        near->apart[i].key = from[i].key;
+    near->s = s;
+    near->k = k;
+    s->serial++;
+    for (uint32_t i = 0; i < n_terms; i++) {
+        begin_term(s, near, i);
+        if (sl_selector_matches(&k->wants->terms[i].selector, &mine->labels) &&
+            (k->wants->terms[i].how == TERM_SPREAD ||
+             cl_term_means(s, k, &k->wants->terms[i], mine)))
+            near->self |= UINT64_C(1) << i;
+    }
+    uint64_t together = n_terms ? k->wants->by[TERM_NEAR] : 0;
+    near->alone = (near->self & together) == together;
     for (struct rec *r; (r = cl_each(s->c, K_POD, &at));) {
         const struct pod *q = pod_of(r);
-        if (r->planned || q == p || !q->sched || !q->sched->on)
+        if (r->planned || q == p || !q->sched || !q->sched->on || !s->places.v[q->sched->at].node)
             continue;
-        const struct node *on = cl_sched_place(s, q->sched->on)->node;
-        struct sl_arena scratch;
-        sl_arena_init(&scratch, MAX_NEAR_BYTES);
-        labels_of(&scratch, q, &theirs);
-        for (uint32_t i = 0; i < near->n_near; i++)
-            if (concerns(s->c, &to[i], r->ns, &theirs))
-                add_domain(&near->near[i], on);
-        for (uint32_t i = 0; i < near->n_apart; i++)
-            if (concerns(s->c, &from[i], r->ns, &theirs))
-                add_domain(&near->apart[i], on);
-        sl_arena_done(&scratch);
-        if (q->sched->class->apart)
-            add_kept(s, near, q, on, p->rec.ns, &mine);
+        if (n_terms)
+            count_pod(near, about(s, k, cl_sched_crowd(s, q)), q);
+        if (q->sched->class->wants && q->sched->class->wants->by[TERM_APART])
+            keep_away(s, near, q, mine);
     }
+    for (uint32_t i = 0; i < n_terms; i++)
+        if (k->wants->terms[i].how == TERM_SPREAD)
+            find_least(near, i);
     return near;
 }
 
-static bool stands_in(const struct domains *d, const struct node *on) {
-    const char *value = sl_labels_get(&on->labels, d->key);
-    return value && has_value(d, value);
+/* ---- asking ---- */
+
+uint32_t cl_near_domain(const struct sched_near *n, uint32_t term, uint32_t place) {
+    return n->keys[term]->of.v[place];
 }
 
-const char *cl_near_refuses(const struct sched_near *n, const struct node *on) {
-    for (uint32_t i = 0; i < n->n_near; i++)
-        if (!stands_in(&n->near[i], on) &&
-            !(n->near[i].alone && sl_labels_get(&on->labels, n->near[i].key)))
-            return SCHED_NO_COMPANY;
-    for (uint32_t i = 0; i < n->n_apart; i++)
-        if (stands_in(&n->apart[i], on))
-            return "node(s) didn't match pod anti-affinity rules";
-    for (uint32_t i = 0; i < n->kept.n; i++)
-        if (stands_in(&n->kept.v[i], on))
-            return "node(s) didn't satisfy existing pods anti-affinity rules";
+uint32_t cl_near_domains(const struct sched_near *n, uint32_t term) {
+    return n->keys[term]->n;
+}
+
+int32_t cl_near_count(const struct sched_near *n, uint32_t term, uint32_t place) {
+    uint32_t domain = cl_near_domain(n, term, place);
+    return domain == SCHED_NOWHERE ? -1 : n->counts[term][domain];
+}
+
+static const struct sched_refusal *refuses(const struct sched_near *n, uint32_t t, uint32_t place) {
+    const struct sched_term *term = &n->k->wants->terms[t];
+    uint32_t domain = cl_near_domain(n, t, place);
+    int32_t count = cl_near_count(n, t, place);
+    switch (term->how) {
+    case TERM_SPREAD:
+        if (domain == SCHED_NOWHERE)
+            return &unlabelled;
+        count = (count > 0 ? count : 0) + (int32_t)(n->self >> t & 1) - n->least[t];
+        return count > term->weight ? &uneven : NULL;
+    case TERM_NEAR:
+        return domain == SCHED_NOWHERE || (count <= 0 && !n->alone) ? &lonely : NULL;
+    case TERM_APART:
+        return count > 0 ? &crowded : NULL;
+    default:
+        return NULL;
+    }
+}
+
+const struct sched_refusal *cl_near_refuses(const struct sched_near *n, uint32_t place) {
+    const struct sched_wants *w = n->k->wants;
+    const struct sched_refusal *why = NULL;
+    for (uint64_t must = w ? w->by[TERM_SPREAD] | w->by[TERM_NEAR] | w->by[TERM_APART] : 0; must;)
+        if ((why = refuses(n, next_bit(&must), place)))
+            return why;
+    for (uint32_t i = 0; n->kept && i < n->s->keys.n; i++) {
+        uint32_t domain = n->kept[i] ? n->s->keys.v[i].of.v[place] : SCHED_NOWHERE;
+        if (domain != SCHED_NOWHERE && n->kept[i][domain])
+            return &unwelcome;
+    }
     return NULL;
+}
+
+bool cl_near_helps(struct schedule *s, const struct sched_class *k, const struct pod *p) {
+    const struct sched_crowd *crowd = cl_sched_crowd(s, p);
+    for (uint64_t terms = k->wants->by[TERM_SPREAD] | k->wants->by[TERM_NEAR]; terms;)
+        if (cl_term_means(s, k, &k->wants->terms[next_bit(&terms)], crowd))
+            return true;
+    return false;
 }
 
 void cl_near_free(struct sched_near *n) {
     if (!n)
         return;
-    for (uint32_t i = 0; i < MAX_TERMS; i++) {
-        sl_vec_free(&n->near[i].values);
-        sl_vec_free(&n->apart[i].values);
-    }
-    for (uint32_t i = 0; i < n->kept.n; i++)
-        sl_vec_free(&n->kept.v[i].values);
-    sl_vec_free(&n->kept);
     sl_arena_done(&n->arena);
     sl_freep(&n);
 }

@@ -51,9 +51,32 @@ void cl_sched_count(struct schedule *s, const struct sched_class *k, sl_sym plac
                 break;
             }
     }
-    if (k->apart)
+    if (k->wants && k->wants->by[TERM_APART])
         s->n_apart = (uint32_t)((int64_t)s->n_apart + sign);
     s->room |= sign < 0;
+}
+
+bool cl_sched_affine(const struct sched_class *k, const struct sl_labels *labels) {
+    for (uint32_t i = 0; i < k->selector.n; i++) {
+        const char *v = sl_labels_get(labels, k->selector.v[i].key);
+        if (!v || strcmp(v, k->selector.v[i].value) != 0)
+            return false;
+    }
+    for (uint32_t i = 0; i < k->affinity.n; i++)
+        if (sl_selector_matches(&k->affinity.terms[i], labels))
+            return true;
+    return k->affinity.n == 0;
+}
+
+const char *cl_sched_repelled(const struct sched_class *k, const struct node *n) {
+    static const struct sl_taint cordon = {"node.kubernetes.io/unschedulable", "",
+                                           SL_TAINT_NO_SCHEDULE};
+    if (n->unschedulable && !sl_taint_tolerated(&cordon, k->tolerations, k->n_tolerations))
+        return "node(s) were unschedulable";
+    for (uint32_t i = 0; i < n->n_taints; i++)
+        if (!sl_taint_tolerated(&n->taints[i], k->tolerations, k->n_tolerations))
+            return "node(s) had untolerated taint(s)";
+    return NULL;
 }
 
 /* ---- nodes ---- */
@@ -70,18 +93,23 @@ static bool is_ready(yyjson_val *status) {
 static void read_taints(struct node *n, yyjson_val *list, bool ready) {
     size_t i, len, max = yyjson_arr_size(list) + 1;
     struct sl_taint *to = sl_arena_alloc(&n->arena, max * sizeof *to);
+    struct sl_taint *soft = sl_arena_alloc(&n->arena, max * sizeof *soft);
     yyjson_val *v;
-    n->n_taints = 0;
+    n->n_taints = n->n_soft = 0;
     yyjson_arr_foreach (list, i, len, v) {
         struct sl_taint t = {sl_arena_strdup(&n->arena, jstr(v, "key")),
                              sl_arena_strdup(&n->arena, jstr(v, "value")), SL_TAINT_ANY};
-        if (sl_taint_effect_parse(jstr(v, "effect"), &t.effect, NULL) >= 0 &&
-            (t.effect == SL_TAINT_NO_SCHEDULE || t.effect == SL_TAINT_NO_EXECUTE))
+        if (sl_taint_effect_parse(jstr(v, "effect"), &t.effect, NULL) < 0)
+            continue;
+        if (t.effect == SL_TAINT_NO_SCHEDULE || t.effect == SL_TAINT_NO_EXECUTE)
             to[n->n_taints++] = t;
+        else if (t.effect == SL_TAINT_PREFER_NO_SCHEDULE)
+            soft[n->n_soft++] = t;
     }
     if (!ready)
         to[n->n_taints++] = (struct sl_taint){NOT_READY, "", SL_TAINT_NO_SCHEDULE};
     n->taints = to;
+    n->soft = soft;
 }
 
 static void read_amounts(struct schedule *s, struct node *n, yyjson_val *map) {

@@ -27,6 +27,12 @@ static sl_sym stands_on(const struct pod *p) {
     return p->f.node ? p->f.node : p->sched->target;
 }
 
+static void wake(struct schedule *s, struct sched_class *k) {
+    k->asleep = false;
+    if (!sl_heap_empty(&k->line))
+        sl_heap_fix(&s->awake, k->id);
+}
+
 static void recount(struct schedule *s, struct pod *p) {
     struct sched_pod *v = p->sched;
     sl_sym on = stands_on(p);
@@ -37,12 +43,13 @@ static void recount(struct schedule *s, struct pod *p) {
     if (on)
         cl_sched_count(s, v->class, on, 1);
     v->on = on;
-}
-
-static void wake(struct schedule *s, struct sched_class *k) {
-    k->asleep = false;
-    if (!sl_heap_empty(&k->line))
-        sl_heap_fix(&s->awake, k->id);
+    if (on)
+        v->at = (uint32_t)(cl_sched_place(s, on) - s->places.v);
+    for (uint32_t i = 0; on && i < s->social.n; i++) {
+        struct sched_class *k = s->classes.v[s->social.v[i]];
+        if (k->asleep && cl_near_helps(s, k, p))
+            wake(s, k);
+    }
 }
 
 static void leave_line(struct schedule *s, struct pod *p) {
@@ -99,9 +106,18 @@ void cl_schedule_pod_decode(struct sl_cluster *c, struct pod *p, yyjson_val *o) 
     v->priority = (int32_t)priority;
 }
 
+/* Who stands somewhere is not who was counted there: it has other labels, or is on its way out. */
+static void heed(struct schedule *s, struct pod *p) {
+    struct sched_pod *v = p->sched;
+    bool leaving = p->rec.deleting && !v->leaving;
+    v->leaving |= leaving;
+    s->room |= v->on && v->crowd && (leaving || !cl_crowd_is(v->crowd, p));
+}
+
 void cl_schedule_pod_changed(struct sl_cluster *c, struct pod *p) {
     if (p->f.node || (p->rec.deleting && !cl_busy(c, &p->rec)))
         p->sched->target = 0;
+    heed(c->schedule, p);
     recount(c->schedule, p);
     if (waits(p))
         join_line(c->schedule, p);
@@ -117,6 +133,7 @@ void cl_schedule_pod_gone(struct sl_cluster *c, struct pod *p) {
     if (p->sched->on)
         cl_sched_count(s, p->sched->class, p->sched->on, -1);
     cl_sched_unref(s, p->sched->class);
+    cl_crowd_unref(s, p->sched->crowd);
     sl_freep(&p->sched);
 }
 
@@ -173,28 +190,12 @@ static void put_reasons(struct schedule *s, struct reasons *r, struct sl_buf *b)
 
 /* ---- may it stand there? ---- */
 
-static bool affine(const struct sched_class *k, const struct sl_labels *labels) {
-    for (uint32_t i = 0; i < k->selector.n; i++) {
-        const char *v = sl_labels_get(labels, k->selector.v[i].key);
-        if (!v || strcmp(v, k->selector.v[i].value) != 0)
-            return false;
-    }
-    for (uint32_t i = 0; i < k->affinity.n; i++)
-        if (sl_selector_matches(&k->affinity.terms[i], labels))
-            return true;
-    return k->affinity.n == 0;
-}
-
 /* What no pod that ends can change. NULL: nothing is against it. */
 static const char *never_on(const struct sched_class *k, const struct node *n) {
-    static const struct sl_taint cordon = {"node.kubernetes.io/unschedulable", "",
-                                           SL_TAINT_NO_SCHEDULE};
-    if (n->unschedulable && !sl_taint_tolerated(&cordon, k->tolerations, k->n_tolerations))
-        return "node(s) were unschedulable";
-    for (uint32_t i = 0; i < n->n_taints; i++)
-        if (!sl_taint_tolerated(&n->taints[i], k->tolerations, k->n_tolerations))
-            return "node(s) had untolerated taint(s)";
-    return affine(k, &n->labels) ? NULL : "node(s) didn't match Pod's node affinity/selector";
+    const char *why = cl_sched_repelled(k, n);
+    return why                              ? why
+           : cl_sched_affine(k, &n->labels) ? NULL
+                                            : "node(s) didn't match Pod's node affinity/selector";
 }
 
 static void find_nodes(struct schedule *s, struct sched_class *k) {
@@ -206,6 +207,9 @@ static void find_nodes(struct schedule *s, struct sched_class *k) {
     for (uint32_t i = 0; i < s->places.n; i++)
         if (s->places.v[i].node && !never_on(k, s->places.v[i].node))
             *sl_vec_push(&k->nodes) = i;
+    cl_score_bias(s, k);
+    if (k->wants)
+        cl_near_survey(s, k);
 }
 
 static bool lacks(const struct sched_place *p, const struct sched_need *need) {
@@ -221,7 +225,7 @@ static bool port_taken(const struct sched_place *p, const struct sched_class *k)
     return false;
 }
 
-static bool fits(const struct sched_place *p, const struct sched_class *k) {
+bool cl_sched_fits(const struct sched_place *p, const struct sched_class *k) {
     if (p->n_pods >= p->node->max_pods || port_taken(p, k))
         return false;
     for (uint32_t i = 0; i < k->n_needs; i++)
@@ -262,20 +266,19 @@ static void explain(struct schedule *s, struct sched_class *k, const struct sche
         if (why) {
             blame(r, why);
             r->hopeless++;
-        } else if (!fits(p, k)) {
+        } else if (!cl_sched_fits(p, k)) {
             blame_room(s, p, k, r);
         } else if (near) {
-            why = cl_near_refuses(near, p->node);
-            blame(r, why ? why : "node(s) unavailable");
-            r->hopeless += why && strcmp(why, SCHED_NO_COMPANY) == 0;
+            const struct sched_refusal *no = cl_near_refuses(near, i);
+            blame(r, no ? no->why : "node(s) unavailable");
+            r->hopeless += no && no->hopeless;
         }
     }
     put_reasons(s, r, b);
     sl_freep(&r);
 }
 
-/* How full it would be, in 1/1024 of its fullest resource. */
-static int64_t fullness(const struct sched_place *p, const struct sched_class *k) {
+int64_t cl_sched_fullness(const struct sched_place *p, const struct sched_class *k) {
     int64_t most = 0;
     for (uint32_t i = 0; i < k->n_needs; i++) {
         uint32_t column = k->needs[i].column;
@@ -293,9 +296,9 @@ static uint32_t choose(struct schedule *s, struct sched_class *k, const struct s
     for (uint32_t i = 0; i < n && found < CHOICES; i++) {
         uint32_t at = (k->cursor + i) % n;
         const struct sched_place *p = &s->places.v[k->nodes.v[at]];
-        if (!fits(p, k) || (near && cl_near_refuses(near, p->node)))
+        if (!cl_sched_fits(p, k) || (near && cl_near_refuses(near, k->nodes.v[at])))
             continue;
-        int64_t full = fullness(p, k);
+        int64_t full = cl_sched_fullness(p, k);
         found++;
         if (best != UINT32_MAX &&
             (full > best_full || (full == best_full && p->n_pods >= best_pods)))
@@ -304,10 +307,7 @@ static uint32_t choose(struct schedule *s, struct sched_class *k, const struct s
         best_full = full;
         best_pods = p->n_pods;
     }
-    if (best == UINT32_MAX)
-        return best;
-    k->cursor = (best + 1) % n;
-    return k->nodes.v[best];
+    return best;
 }
 
 /* ---- deciding ---- */
@@ -316,11 +316,13 @@ static uint32_t choose(struct schedule *s, struct sched_class *k, const struct s
 static void place_one(struct schedule *s, struct sched_class *k) {
     struct sl_cluster *c = cluster_of(s);
     struct pod *p = pod_of(c->objs.v[sl_heap_top(&k->line)]);
-    struct sched_near *near = k->near || k->apart || s->n_apart ? cl_near_new(s, k, p) : NULL;
     find_nodes(s, k);
-    uint32_t at = choose(s, k, near);
-    if (at != UINT32_MAX) {
-        p->sched->target = s->places.v[at].name;
+    bool asks = (k->wants && k->wants->n_terms) || s->n_apart;
+    struct sched_near *near = asks ? cl_near_new(s, k, p) : NULL;
+    uint32_t best = cl_score_matters(k) ? cl_score_choose(s, k, near) : choose(s, k, near);
+    if (best != UINT32_MAX) {
+        p->sched->target = s->places.v[k->nodes.v[best]].name;
+        k->cursor = (best + 1) % k->nodes.n;
         leave_line(s, p);
         recount(s, p);
         s->bound++;
@@ -459,6 +461,11 @@ static void stop(struct sl_cluster *c) {
     sl_vec_free(&s->places);
     sl_map_done(&s->place_by_name);
     sl_map_done(&s->class_by_hash);
+    sl_map_done(&s->crowd_by_hash);
+    sl_vec_free(&s->crowds);
+    sl_vec_free(&s->free_crowds);
+    sl_vec_free(&s->keys);
+    sl_vec_free(&s->social);
     sl_vec_free(&s->classes);
     sl_vec_free(&s->free_classes);
     sl_heap_done(&s->awake);

@@ -1,15 +1,16 @@
 /*
  * Binding pods to nodes, as kube-scheduler's default profile decides whether a pod may stand on a
  * node: unschedulable nodes, taints, node selector and required node affinity, host ports,
- * resources and the number of pods, required pod affinity and anti-affinity (the latter also of
- * those that stand there). Private to src/cluster.
+ * resources and the number of pods, hard topology spread, required pod affinity and anti-affinity
+ * (the latter also of those that stand there). Private to src/cluster.
  *
  * Pods that ask for the same get the same answer, so they are of one class and wait in one line,
  * the highest priority first. A class knows the nodes that its pods may stand on at all; a pod
  * takes the least used of the first few with room, counted on from where the last of its class
- * went. A class that found no room sleeps until a pod ends or a node changes: nothing is asked
- * twice in between. Amounts in use are kept by place (node name), with every binding that is on its
- * way.
+ * went. If it prefers some nodes to others, all with room are compared (sched_score.c). A class
+ * that found no room sleeps until a pod ends, a node changes, or a pod that it asks about gets a
+ * place: nothing is asked twice in between. Amounts in use are kept by place (node name), with
+ * every binding that is on its way.
  */
 #ifndef SL_CLUSTER_SCHEDULE_H
 #define SL_CLUSTER_SCHEDULE_H
@@ -20,6 +21,9 @@
 
 #define SCHED_MAX_RESOURCES 256u /* of all nodes and pods; further ones are on no node */
 #define SCHED_MAX_PORTS 64u      /* of one pod; further ones are not looked at */
+#define SCHED_MAX_TERMS 64u      /* of one pod, about other pods; so are these */
+#define SCHED_MAX_TASTES 64u     /* of one pod, about nodes; and these */
+#define SCHED_NOWHERE UINT32_MAX /* the domain of a node without the label */
 
 typedef SL_VEC(int64_t) sched_amounts; /* by column; what is missing is 0 */
 
@@ -28,8 +32,8 @@ struct node {
     struct rec rec;
     struct sl_arena arena; /* of labels and taints */
     struct sl_labels labels;
-    const struct sl_taint *taints;
-    uint32_t n_taints;
+    const struct sl_taint *taints, *soft; /* soft: PreferNoSchedule */
+    uint32_t n_taints, n_soft;
     bool unschedulable;
     uint64_t fixed; /* hash of all that, and of the amounts */
     sched_amounts has;
@@ -56,6 +60,57 @@ struct sched_need {
     int64_t amount;
 };
 
+/* A label of nodes that somebody's terms are about: nodes with the same value are one domain. */
+struct sched_key {
+    char *name; /* NULL: free */
+    uint32_t refs, epoch, n;
+    SL_VEC(uint32_t) of; /* by place: its domain, below n */
+};
+
+/* Pods of one namespace with the same labels: a selector takes all of them or none. */
+struct sched_crowd {
+    uint64_t hash;
+    uint32_t id, refs;
+    sl_sym ns;
+    struct sl_label *v; /* with their texts behind */
+    struct sl_labels labels;
+    uint64_t asked, about; /* the decision, and which of its terms these pods are meant by */
+};
+
+/* What a pod says about others; must-haves first. */
+enum sched_how { TERM_SPREAD, TERM_NEAR, TERM_APART, TERM_EVEN, TERM_LIKE, TERM_DISLIKE, TERM_N };
+
+struct sched_term {
+    enum sched_how how;
+    uint32_t key;          /* in schedule.keys, a reference */
+    int32_t weight;        /* LIKE, DISLIKE; of SPREAD and EVEN: maxSkew */
+    int32_t min_domains;   /* SPREAD */
+    bool anywhere;         /* SPREAD, EVEN: count also on nodes that it may not stand on ... */
+    bool heed_taints;      /* ... but not on those whose taints keep it away */
+    bool everywhere;       /* an empty namespaceSelector */
+    uint32_t n_namespaces; /* 0: that of the pod */
+    const char *const *namespaces;
+    struct sl_selector selector;
+};
+
+/* A preferred node affinity. */
+struct sched_taste {
+    int32_t weight;
+    struct sl_selector labels, fields;
+};
+
+struct sched_wants {
+    struct sched_term *terms;
+    struct sched_taste *tastes;
+    uint32_t n_terms, n_tastes;
+    uint64_t by[TERM_N]; /* the terms of each kind, a bit each */
+};
+
+/* How much a class is drawn to a node: weights of its tastes; taints that it would rather avoid. */
+struct sched_bias {
+    int32_t taste, shy;
+};
+
 struct sched_class {
     uint64_t hash;
     uint32_t id, refs;
@@ -66,12 +121,15 @@ struct sched_class {
     uint32_t n_tolerations, n_needs, n_ports;
     struct sched_need *needs;
     uint32_t ports[SCHED_MAX_PORTS];
-    char *near, *apart; /* required pod (anti-)affinity terms, JSON lists; NULL: none */
-    sl_sym ns;          /* of its pods, if terms are about them */
-    struct sl_doc *doc; /* whose texts the records use */
+    struct sched_wants *wants; /* NULL: nothing of the kind, as most */
+    sl_sym ns;                 /* of its pods, if it has terms */
+    uint64_t asked, about; /* as of a crowd: which of its APART terms mean the pod in question */
+    struct sl_doc *doc;    /* whose texts the records use */
     /* where */
-    SL_VEC(uint32_t) nodes; /* places that may do */
-    uint32_t epoch;         /* of the nodes when that was found */
+    SL_VEC(uint32_t) nodes;         /* places that may do */
+    SL_VEC(struct sched_bias) bias; /* for each of them; none: they are all alike */
+    SL_VEC(uint64_t) counted;       /* by place: for which SPREAD and EVEN terms its pods count */
+    uint32_t epoch;                 /* of the nodes when that was found */
     uint32_t cursor;
     /* who waits */
     struct sl_heap line; /* numbers of pods */
@@ -83,15 +141,18 @@ struct sched_class {
 struct sched_pod {
     struct sched_class *class; /* a reference */
     sl_time created;
-    uint64_t refused; /* hash of what it was told */
-    sl_sym target;    /* where it is being bound to; 0: nowhere */
-    sl_sym on;        /* where it counts; 0: nowhere */
+    uint64_t refused;          /* hash of what it was told */
+    sl_sym target;             /* where it is being bound to; 0: nowhere */
+    sl_sym on;                 /* where it counts; 0: nowhere */
+    uint32_t at;               /* the number of that place */
+    struct sched_crowd *crowd; /* a reference; NULL: nobody asked yet */
     int32_t priority;
     uint32_t in_line; /* its place in the line of its class */
     bool ours;        /* nobody else binds it */
     bool gated;       /* when it was last seen */
     bool told;        /* of its binding */
     bool unsure;      /* its binding was refused */
+    bool leaving;     /* is seen to be deleted */
 };
 
 struct schedule {
@@ -106,7 +167,13 @@ struct schedule {
     uint32_t epoch;       /* of the nodes: labels, taints, coming and going */
     uint32_t n_nodes;
     uint32_t n_apart; /* pods that stand somewhere and keep others away */
-    bool room;        /* there may be some */
+    SL_VEC(struct sched_key) keys;
+    SL_VEC(struct sched_crowd *) crowds; /* NULL: free */
+    SL_VEC(uint32_t) free_crowds;
+    struct sl_map crowd_by_hash;
+    SL_VEC(uint32_t) social; /* classes that may get a place because others got theirs */
+    uint64_t serial;         /* of decisions that looked at other pods */
+    bool room;               /* there may be some */
     uint64_t bound;
 };
 
@@ -126,6 +193,11 @@ static inline int64_t cl_amount(const sched_amounts *v, uint32_t column) {
     return column < v->n ? v->v[column] : 0;
 }
 
+/* Labels of the node against its selector and required affinity. */
+bool cl_sched_affine(const struct sched_class *k, const struct sl_labels *labels);
+/* Do its taints, or that nothing is to be put there, keep the class away? NULL: no; else why. */
+const char *cl_sched_repelled(const struct sched_class *k, const struct node *n);
+
 /* ---- sched_class.c ---- */
 /* A reference to what a pod of this spec asks for. */
 struct sched_class *cl_sched_class(struct schedule *s, yyjson_val *pod, sl_sym ns);
@@ -133,14 +205,55 @@ void cl_sched_unref(struct schedule *s, struct sched_class *k);
 /* Labels as records, copied into the arena. */
 void cl_sched_labels(struct sl_arena *a, yyjson_val *map, struct sl_labels *ret);
 
+/* ---- schedule.c ---- */
+bool cl_sched_fits(const struct sched_place *p, const struct sched_class *k);
+/* How full it would be, in 1/1024 of its fullest resource. */
+int64_t cl_sched_fullness(const struct sched_place *p, const struct sched_class *k);
+
+/* ---- sched_terms.c ---- */
+/* The texts of all that a pod says about others and prefers; empty: nothing. Returns whether it is
+ * about others, so that its own labels matter. */
+bool cl_wants_put(struct sl_buf *b, yyjson_val *pod);
+void cl_wants_read(struct schedule *s, struct sched_class *k, yyjson_val *pod);
+void cl_wants_done(struct schedule *s, struct sched_class *k);
+bool cl_term_means(const struct schedule *s, const struct sched_class *k,
+                   const struct sched_term *t, const struct sched_crowd *crowd);
+/* The crowd that a pod belongs to now. */
+struct sched_crowd *cl_sched_crowd(struct schedule *s, const struct pod *p);
+void cl_crowd_unref(struct schedule *s, struct sched_crowd *crowd);
+bool cl_crowd_is(const struct sched_crowd *crowd, const struct pod *p);
+/* With domains as of the present nodes. */
+struct sched_key *cl_sched_key(struct schedule *s, uint32_t key);
+
 /* ---- sched_near.c ---- */
-/* Where pods keep others away, or are looked for: made once for a pod, asked for every node. */
+/* Who stands where, as far as it matters to a pod: made once for it, asked for every node. */
 struct sched_near;
-struct sched_near *cl_near_new(struct schedule *s, const struct sched_class *k,
-                               const struct pod *p);
-#define SCHED_NO_COMPANY "node(s) didn't match pod affinity rules"
+struct sched_refusal {
+    const char *why;
+    bool hopeless; /* also if pods went */
+};
+struct sched_near *cl_near_new(struct schedule *s, struct sched_class *k, const struct pod *p);
 /* NULL: it may stand there; else why not. */
-const char *cl_near_refuses(const struct sched_near *n, const struct node *on);
+const struct sched_refusal *cl_near_refuses(const struct sched_near *n, uint32_t place);
+/* How many pods a term means in the domain of that place; -1: it has none. */
+int32_t cl_near_count(const struct sched_near *n, uint32_t term, uint32_t place);
+uint32_t cl_near_domain(const struct sched_near *n, uint32_t term, uint32_t place);
+uint32_t cl_near_domains(const struct sched_near *n, uint32_t term);
 void cl_near_free(struct sched_near *n);
+/* The pods on which nodes count for its spread. */
+void cl_near_survey(struct schedule *s, struct sched_class *k);
+/* Might this pod's place be what a pod of the class waits for? */
+bool cl_near_helps(struct schedule *s, const struct sched_class *k, const struct pod *p);
+
+/* ---- sched_score.c ---- */
+/* Of the nodes of the class (find_nodes). */
+void cl_score_bias(struct schedule *s, struct sched_class *k);
+static inline bool cl_score_matters(const struct sched_class *k) {
+    return k->bias.n || (k->wants && (k->wants->by[TERM_EVEN] | k->wants->by[TERM_LIKE] |
+                                      k->wants->by[TERM_DISLIKE]));
+}
+/* The best of those with room: its number in k->nodes, UINT32_MAX: there is none. near may be NULL.
+ */
+uint32_t cl_score_choose(struct schedule *s, struct sched_class *k, const struct sched_near *near);
 
 #endif

@@ -356,11 +356,299 @@ static void many(void **state) {
     end(&w);
 }
 
+/* ---- what pods say about others, and what they prefer ---- */
+
+#define ZONE(more) "'maxSkew':1,'topologyKey':'zone'," more
+#define WEB "'labelSelector':{'matchLabels':{'app':'web'}}"
+#define HARD "'whenUnsatisfiable':'DoNotSchedule'"
+#define SOFT "'whenUnsatisfiable':'ScheduleAnyway'"
+#define SPREAD(c) "'topologySpreadConstraints':[{" c "}]"
+#define PREFERS(kind, list)                                                                        \
+    "'affinity':{'" kind "':{'preferredDuringSchedulingIgnoredDuringExecution':[" list "]}}"
+#define NODES_WITH(weight, rules) "{'weight':" weight ",'preference':{" rules "}}"
+#define PODS_WITH(weight, app, key)                                                                \
+    "{'weight':" weight ",'podAffinityTerm':{'topologyKey':'" key                                  \
+    "','labelSelector':{'matchLabels':{'app':'" app "'}}}}"
+
+/* Zone x has two web pods, y one, z none and a taint; d is in no zone. */
+static void wishes(void **state) {
+    static const char uneven[] =
+        "0/4 nodes are available: 1 node(s) didn't match pod topology spread constraints (missing "
+        "required label), 1 node(s) had untolerated taint(s), 2 node(s) didn't match pod topology "
+        "spread constraints. no new claims to deallocate, preemption: 0/4 nodes are available: 2 "
+        "No preemption victims found for incoming pod, 2 Preemption is not helpful for scheduling.";
+    static const struct {
+        const char *labels, *spec, *nodes, *why; /* nodes: any of these letters */
+    } cases[] = {
+        {"'app':'web'", SPREAD(ZONE(WEB "," HARD)), "", uneven},
+        {"'app':'web'", SPREAD("'maxSkew':2,'topologyKey':'zone'," WEB "," HARD), "b", ""},
+        {"'app':'web'", SPREAD("'maxSkew':3,'topologyKey':'zone'," WEB "," HARD), "ab", ""},
+        {"'app':'else'", SPREAD(ZONE(WEB "," HARD)), "b", ""}, /* it does not count itself */
+        {"'app':'web'", SPREAD(ZONE(WEB "," HARD)) ",'tolerations':[{'operator':'Exists'}]", "c",
+         ""},
+        {"'app':'web'", SPREAD(ZONE(WEB "," HARD ",'nodeTaintsPolicy':'Honor'")), "b", ""},
+        {"'app':'web'", SPREAD(ZONE(WEB "," HARD ",'nodeTaintsPolicy':'Honor','minDomains':2")),
+         "b", ""},
+        {"'app':'web'", SPREAD(ZONE(WEB "," HARD ",'nodeTaintsPolicy':'Honor','minDomains':3")), "",
+         uneven},
+        {"'app':'web'", SPREAD(ZONE(WEB "," HARD)) ",'nodeSelector':{'zone':'x'}", "a", ""},
+        {"'app':'web'",
+         SPREAD(ZONE(WEB "," HARD ",'nodeAffinityPolicy':'Ignore'")) ",'nodeSelector':{'zone':'x'}",
+         "", NULL},
+        {"'app':'web','rev':'2'", SPREAD(ZONE(WEB "," HARD ",'matchLabelKeys':['rev','none']")),
+         "ab", ""},
+        {"'app':'web','rev':'1'", SPREAD(ZONE(WEB "," HARD ",'matchLabelKeys':['rev']")), "",
+         uneven},
+        {"'app':'web'", SPREAD(ZONE("'labelSelector':{}," HARD)), "ab", ""},
+        {"'app':'web'", SPREAD(ZONE(HARD)), "ab", ""}, /* nobody is meant */
+        /* both have to hold: y by its zone, but b is full of them by its name */
+        {"'app':'web'",
+         SPREAD("'maxSkew':2,'topologyKey':'zone'," WEB "," HARD
+                "},{'maxSkew':1,'topologyKey':'kubernetes.io/hostname'," WEB "," HARD),
+         "", NULL},
+        {"'app':'web'", SPREAD(ZONE(WEB "," SOFT)), "b", ""},
+        {"'app':'web'", SPREAD(ZONE(WEB "," SOFT)) ",'nodeSelector':{'zone':'x'}", "a", ""},
+        {"'app':'web'", SPREAD(ZONE(WEB "," SOFT)) ",'tolerations':[{'operator':'Exists'}]", "c",
+         ""},
+        {"",
+         PREFERS("nodeAffinity", NODES_WITH("1", "'matchExpressions':[{'key':'size','operator':"
+                                                 "'Gt','values':['4']}]")),
+         "a", ""},
+        {"",
+         PREFERS("nodeAffinity", NODES_WITH("1", "'matchFields':[{'key':'metadata.name',"
+                                                 "'operator':'In','values':['d']}]")),
+         "d", ""},
+        {"",
+         PREFERS(
+             "nodeAffinity",
+             NODES_WITH(
+                 "5",
+                 "'matchExpressions':[{'key':'zone','operator':'In','values':["
+                 "'y']}]") "," NODES_WITH("9",
+                                          "'matchExpressions':[{'key':'zone','operator':'In','"
+                                          "values':["
+                                          "'x','z']}]") "," NODES_WITH("5",
+                                                                       "'matchExpressions':[{'key':"
+                                                                       "'zone','operator':'NotIn',"
+                                                                       "'values':['x']},{'key':'"
+                                                                       "zone','operator':'Exists'}"
+                                                                       "]")),
+         "b", ""},
+        {"", PREFERS("nodeAffinity", NODES_WITH("9", "")), "abd", ""}, /* says nothing */
+        {"", PREFERS("podAffinity", PODS_WITH("1", "db", "kubernetes.io/hostname")), "b", ""},
+        {"", PREFERS("podAffinity", PODS_WITH("1", "nobody", "zone")), "abd", ""},
+        {"", PREFERS("podAntiAffinity", PODS_WITH("1", "web", "zone")), "d", ""},
+        {"", PREFERS("podAffinity", PODS_WITH("3", "web", "zone") "," PODS_WITH("4", "db", "zone")),
+         "b", ""},
+        {"", PREFERS("podAffinity", PODS_WITH("3", "web", "zone") "," PODS_WITH("2", "db", "zone")),
+         "a", ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(cases); i++) {
+        struct world w;
+        begin(&w);
+        add_node(&w, "a", 8, "'zone':'x','size':'8'", "");
+        add_node(&w, "b", 8, "'zone':'y','size':'4'", "");
+        add_node(&w, "c", 8, "'zone':'z'", "'taints':[{'key':'k','effect':'NoSchedule'}]");
+        add_node(&w, "d", 8, "", "");
+        add_pod(&w, "w1", "0", "'app':'web','rev':'1'", "'nodeName':'a'");
+        add_pod(&w, "w2", "0", "'app':'web','rev':'1'", "'nodeName':'a'");
+        add_pod(&w, "w3", "0", "'app':'web','rev':'1'", "'nodeName':'b'");
+        add_pod(&w, "db", "0", "'app':'db'", "'nodeName':'b'");
+        run(&w, SL_SEC);
+        add_pod(&w, "p", "1", cases[i].labels, cases[i].spec);
+        run(&w, 3 * SL_SEC);
+        const char *on = node_of(&w, "p");
+        if (*cases[i].nodes ? !*on || !strstr(cases[i].nodes, on) : *on != 0)
+            fail_msg("case %zu: on '%s', not one of '%s': %s", i, on, cases[i].nodes,
+                     why_not(&w, "p"));
+        if (cases[i].why)
+            assert_string_equal(why_not(&w, "p"), cases[i].why);
+        else
+            assert_non_null(strstr(why_not(&w, "p"), "didn't match pod topology spread"));
+        end(&w);
+    }
+}
+
+/* Pods that go, or change their labels, or come, let others in at once. */
+static void even_again(void **state) {
+    struct world w;
+    (void)state;
+    begin(&w);
+    add_node(&w, "a", 8, "'zone':'x'", "");
+    add_node(&w, "b", 1, "'zone':'y'", "");
+    add_pod(&w, "w1", "0", "'app':'web'", "'nodeName':'a'");
+    add_pod(&w, "w2", "0", "'app':'web'", "'nodeName':'a'");
+    add_pod(&w, "big", "1", "", "'nodeName':'b'");
+    run(&w, SL_SEC);
+    add_pod(&w, "p", "1", "'app':'web'", SPREAD(ZONE(WEB "," HARD)));
+    run(&w, 3 * SL_SEC);
+    assert_string_equal(node_of(&w, "p"), "");
+    assert_non_null(strstr(why_not(&w, "p"), "1 Insufficient cpu, 1 node(s) didn't match pod "
+                                             "topology spread constraints."));
+    post(&w, SL_PATCH, PODS "/w1", "{'metadata':{'labels':{'app':'was-web'}}}");
+    run(&w, SL_SEC); /* one in x, none in y: still one too many */
+    assert_string_equal(node_of(&w, "p"), "");
+    add_pod(&w, "w3", "0", "'app':'web'", "'nodeName':'b'");
+    run(&w, SL_SEC);
+    assert_string_equal(node_of(&w, "p"), "a");
+    /* One that is being deleted no longer counts. */
+    add_pod(&w, "q", "1", "'app':'web'", SPREAD(ZONE(WEB "," HARD)));
+    run(&w, 3 * SL_SEC);
+    assert_string_equal(node_of(&w, "q"), "");
+    post(&w, SL_PATCH, PODS "/w2", "{'metadata':{'finalizers':['x.io/stay']}}");
+    assert_true(fakeapi_do(w.api, SL_DELETE, PODS "/w2", SL_JSON, "{}", NULL) < 300);
+    run(&w, SL_SEC);
+    assert_string_equal(node_of(&w, "q"), "a");
+    end(&w);
+}
+
+static void hard_spread(void **state) {
+    struct world w;
+    char name[20];
+    int in[3] = {0};
+    (void)state;
+    begin(&w);
+    for (int i = 0; i < 6; i++) {
+        char zone[30];
+        (void)snprintf(name, sizeof name, "n%d", i);
+        (void)snprintf(zone, sizeof zone, "'zone':'%d'", i % 3);
+        add_node(&w, name, i % 3 ? 64 : 2, zone, ""); /* zone 0 takes four */
+    }
+    for (int i = 0; i < 20; i++) {
+        (void)snprintf(name, sizeof name, "p%02d", i);
+        add_pod(&w, name, "1", "'app':'web'", SPREAD(ZONE(WEB "," HARD)));
+    }
+    run(&w, 3 * SL_SEC);
+    for (int i = 0; i < 20; i++) {
+        (void)snprintf(name, sizeof name, "p%02d", i);
+        if (*node_of(&w, name))
+            in[(node_of(&w, name)[1] - '0') % 3]++;
+    }
+    assert_int_equal(in[0], 4);
+    assert_int_equal(in[1], 5);
+    assert_int_equal(in[2], 5);
+    end(&w);
+}
+
+/* Nodes that are better left alone get what has no other place. */
+static void soft_taints(void **state) {
+    struct world w;
+    char name[20];
+    (void)state;
+    begin(&w);
+    add_node(&w, "shy", 64, "", "'taints':[{'key':'k','effect':'PreferNoSchedule'}]");
+    add_node(&w, "n", 2, "", "");
+    for (int i = 0; i < 3; i++) {
+        (void)snprintf(name, sizeof name, "p%d", i);
+        add_pod(&w, name, "1", "", "");
+        run(&w, SL_SEC);
+        assert_string_equal(node_of(&w, name), i < 2 ? "n" : "shy");
+    }
+    add_node(&w, "m", 8, "", "");
+    add_pod(&w, "brave", "1", "", "'tolerations':[{'key':'k','operator':'Exists'}]");
+    run(&w, SL_SEC);
+    assert_string_equal(node_of(&w, "brave"), "shy"); /* it has more room */
+    end(&w);
+}
+
+#define TERMS(kind, list)                                                                          \
+    "'affinity':{'" kind "':{'requiredDuringSchedulingIgnoredDuringExecution':[" list "]}}"
+#define ABOUT(key, value, where)                                                                   \
+    "{'labelSelector':{'matchLabels':{'" key "':'" value "'}},'topologyKey':'" where "'}"
+
+static void friends(void **state) {
+    struct world w;
+    (void)state;
+    begin(&w);
+    add_node(&w, "a", 8, "'zone':'x'", "");
+    add_node(&w, "b", 8, "'zone':'y'", "");
+    /* The same words for and against are not the same. */
+    add_pod(&w, "first", "1", "'app':'one'", TERM("podAffinity", "one"));
+    run(&w, SL_SEC);
+    assert_true(*node_of(&w, "first"));
+    add_pod(&w, "other", "1", "'app':'one'", TERM("podAntiAffinity", "one"));
+    run(&w, SL_SEC);
+    assert_true(*node_of(&w, "other"));
+    assert_string_not_equal(node_of(&w, "first"), node_of(&w, "other"));
+    /* Whoever waits for company gets a place when that comes. */
+    add_pod(&w, "web", "1", "'app':'web'", TERM("podAffinity", "cache"));
+    run(&w, 3 * SL_SEC);
+    assert_string_equal(node_of(&w, "web"), "");
+    add_pod(&w, "cache", "1", "'app':'cache'", "'nodeSelector':{'zone':'y'}");
+    run(&w, SL_SEC);
+    assert_string_equal(node_of(&w, "web"), "b");
+    /* Company is one pod that all terms mean. */
+    add_pod(&w, "red", "0", "'color':'red'", "'nodeName':'a'");
+    add_pod(&w, "round", "0", "'form':'round'", "'nodeName':'a'");
+    add_pod(&w, "p", "1", "",
+            TERMS("podAffinity", ABOUT("color", "red", "zone") "," ABOUT("form", "round", "zone")));
+    run(&w, 3 * SL_SEC);
+    assert_string_equal(node_of(&w, "p"), "");
+    add_pod(&w, "ball", "0", "'color':'red','form':'round'", "'nodeName':'b'");
+    run(&w, SL_SEC);
+    assert_string_equal(node_of(&w, "p"), "b");
+    end(&w);
+}
+
+struct standing {
+    uint32_t zone[10], node[1000];
+};
+
+static void count_standing(void *ctx, yyjson_val *pod) {
+    struct standing *n = ctx;
+    const char *on = jstr(pod, "spec.nodeName");
+    uint32_t number = *on ? (uint32_t)strtoul(on + 1, NULL, 10) : 0;
+    if (!*on)
+        return;
+    n->zone[number % 10]++;
+    n->node[number]++;
+}
+
+static void many_spread(void **state) {
+    struct world w;
+    struct standing n = {0};
+    char name[20], zone[30];
+    uint32_t pods = 1000;
+    struct timespec a, b;
+    (void)state;
+    begin(&w);
+    for (int i = 0; i < 1000; i++) {
+        (void)snprintf(name, sizeof name, "n%04d", i);
+        (void)snprintf(zone, sizeof zone, "'zone':'%d'", i % 10);
+        add_node(&w, name, 10, zone, "");
+    }
+    run(&w, SL_SEC);
+    for (uint32_t i = 0; i < pods; i++) {
+        (void)snprintf(name, sizeof name, "p%05u", i);
+        add_pod(
+            &w, name, "1", "'app':'web'",
+            SPREAD(ZONE(WEB "," HARD) "},{'maxSkew':1,'topologyKey':'kubernetes.io/hostname'," WEB
+                                      "," SOFT) "," PREFERS("podAntiAffinity",
+                                                            PODS_WITH("50", "web",
+                                                                      "kubernetes.io/hostname")));
+    }
+    (void)clock_gettime(CLOCK_MONOTONIC, &a);
+    run(&w, 100 * SL_SEC);
+    (void)clock_gettime(CLOCK_MONOTONIC, &b);
+    (void)fakeapi_each(w.api, PODS, count_standing, &n);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(n.zone[i], pods / 10);
+    for (int i = 0; i < 1000; i++)
+        assert_int_equal(n.node[i], 1);
+    double s = (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9;
+    print_message("# %u pods with spread and preferences on 1000 nodes in %.2f s, %.0f/s\n", pods,
+                  s, pods / s);
+    end(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gates_open), cmocka_unit_test(one_pod),  cmocka_unit_test(room),
-        cmocka_unit_test(spread),     cmocka_unit_test(priority), cmocka_unit_test(company),
-        cmocka_unit_test(ports),      cmocka_unit_test(no_nodes), cmocka_unit_test(many),
+        cmocka_unit_test(gates_open),  cmocka_unit_test(one_pod),    cmocka_unit_test(room),
+        cmocka_unit_test(spread),      cmocka_unit_test(priority),   cmocka_unit_test(company),
+        cmocka_unit_test(ports),       cmocka_unit_test(no_nodes),   cmocka_unit_test(many),
+        cmocka_unit_test(wishes),      cmocka_unit_test(even_again), cmocka_unit_test(hard_spread),
+        cmocka_unit_test(soft_taints), cmocka_unit_test(friends),    cmocka_unit_test(many_spread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
