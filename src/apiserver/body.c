@@ -179,11 +179,9 @@ static bool type_is(const struct sl_rq *rq, const char *type) {
     return strlen(type) == n && strncasecmp(rq->content_type, type, n) == 0;
 }
 
-yyjson_doc *sl_json_body(struct sl_rq *rq) {
-    bool patch = rq->verb == SL_V_PATCH;
-
+yyjson_doc *sl_rq_json(struct sl_rq *rq, const char **ret_fault) {
     if (too_deep(rq->body, rq->len)) {
-        sl_rq_bad(rq, "%sexceeded max depth", patch ? "error decoding patch: " : "");
+        *ret_fault = "exceeded max depth";
         return NULL;
     }
     union { /* it is only read, but yyjson's type has no const */
@@ -191,10 +189,19 @@ yyjson_doc *sl_json_body(struct sl_rq *rq) {
         char *out;
     } unwritten = {.in = rq->body};
     yyjson_doc *doc = yyjson_read_opts(unwritten.out, rq->len, 0, NULL, NULL);
-    if (!doc && patch)
-        sl_rq_bad(rq, "error decoding patch: %s", sl_json_fault(&rq->arena, rq->body, rq->len));
+    if (!doc)
+        *ret_fault = sl_json_fault(&rq->arena, rq->body, rq->len);
+    return doc;
+}
+
+static yyjson_doc *json_body(struct sl_rq *rq) {
+    const char *fault;
+    yyjson_doc *doc = sl_rq_json(rq, &fault);
+
+    if (!doc && strcmp(fault, "exceeded max depth") == 0)
+        sl_rq_bad(rq, "%s", fault);
     else if (!doc)
-        say_no_json(rq, sl_json_fault(&rq->arena, rq->body, rq->len));
+        say_no_json(rq, fault);
     return doc;
 }
 
@@ -264,7 +271,7 @@ yyjson_doc *sl_body_read(struct sl_rq *rq) {
         return NULL;
     }
     yyjson_doc *doc =
-        yaml ? sl_yaml_read(rq->body, rq->len, &err) : sl_json_body(rq); /* which says why not */
+        yaml ? sl_yaml_read(rq->body, rq->len, &err) : json_body(rq); /* which says why not */
     if (!doc && yaml)
         sl_rq_bad(rq, "error converting YAML to JSON: %s", err.text);
     if (doc && yyjson_is_null(yyjson_doc_get_root(doc))) { /* an object without anything */
@@ -317,23 +324,20 @@ static void say_other_custom(struct sl_rq *rq, yyjson_val *body, const char *api
                   "the object provided is unrecognized (must be of type %s): Object '%s' is "
                   "missing in '%.*s' (%s)",
                   rq->kind->kind, *k ? "apiVersion" : "Kind", (int)rq->len, rq->body, summary(rq));
-    } else if (strcmp(v, api_version) != 0) {
+    } else {
         sl_rq_bad(rq,
                   "the API version in the data (%s) does not match the expected API version (%s)",
                   v, api_version);
-    } else {
-        struct sl_field_errs errs = {.arena = &rq->arena};
-        sl_field_invalid(&errs, SL_PATH(NULL, "kind"), sl_bad_str(k), "must be %s", rq->kind->kind);
-        sl_rq_invalid(rq, rq->kind->group, k, sl_json_str(body, "metadata.name"), &errs);
     }
 }
 
 bool sl_body_is(struct sl_rq *rq, yyjson_val *body, const char *api_version, const char *kind) {
     const char *v = sl_json_str(body, "apiVersion"), *k = sl_json_str(body, "kind");
-    bool strict = rq->kind->crd && strcmp(kind, rq->kind->kind) ==
-                                       0; /* custom resources have to say what they are */
-    bool other =
-        ((*k || strict) && strcmp(k, kind) != 0) || ((*v || strict) && strcmp(v, api_version) != 0);
+    /* Custom resources have to say what they are; if it is another kind of the same version, that
+     * is found out when they are validated. */
+    bool strict = rq->kind->crd && strcmp(kind, rq->kind->kind) == 0;
+    bool other = (strict ? !*k : *k && strcmp(k, kind) != 0) ||
+                 ((*v || strict) && strcmp(v, api_version) != 0);
 
     if (!yyjson_is_obj(body)) {
         say_no_json(
@@ -347,8 +351,11 @@ bool sl_body_is(struct sl_rq *rq, yyjson_val *body, const char *api_version, con
     }
     if (!other)
         return true;
-    if (rq->kind->crd)
+    if (strict)
         say_other_custom(rq, body, api_version);
+    else if (rq->kind->crd)
+        sl_rq_bad(rq, "no kind is registered for the type v1.Scale in scheme "
+                      "\"pkg/runtime/scheme.go:111\"");
     else
         say_other(rq, *v ? v : api_version, *k ? k : kind, kind);
     return false;

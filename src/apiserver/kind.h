@@ -44,7 +44,8 @@ struct sl_change_in {
         *version;          /* that the request speaks; object and old are of the stored one */
     const char *ns, *name; /* of the request, or made up for what is created; "" */
     const char *user;
-    const char *subresource; /* "" or "status", "scale", "binding" ... */
+    const char *const *groups; /* of the user, ended by NULL; NULL: none */
+    const char *subresource;   /* "" or "status", "scale", "binding" ... */
     bool dry_run;
     yyjson_val *old;     /* NULL: it is created */
     yyjson_mut_doc *doc; /* of what it becomes */

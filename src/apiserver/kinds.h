@@ -88,4 +88,17 @@ void sl_job_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson
 /* ---- kinds_service.c ---- */
 extern const struct sl_strategy sl_service_strategy;
 
+/* ---- service_check.c ---- */
+void sl_service_check(struct sl_change_in *c, yyjson_val *object);
+/* Addresses, their families and the policy go together; spec, and what it was (NULL: it is new). */
+void sl_service_addresses_check(struct sl_field_errs *e, yyjson_val *spec, yyjson_val *old);
+
+/* ---- reviews.c ---- */
+void sl_review_self_access(struct sl_change_in *c);
+void sl_review_access(struct sl_change_in *c);
+void sl_review_local_access(struct sl_change_in *c);
+void sl_review_rules(struct sl_change_in *c);
+void sl_review_self(struct sl_change_in *c);
+void sl_review_token(struct sl_change_in *c);
+
 #endif

@@ -30,7 +30,8 @@ static void job_defaults(struct sl_change_in *c) {
     sl_mut_default_int(doc, spec, "parallelism", 1);
     sl_mut_default_int(doc, spec, "backoffLimit",
                        sl_mut_get(spec, "backoffLimitPerIndex") ? INT32_MAX : 6);
-    sl_mut_default_str(doc, spec, "completionMode", "NonIndexed");
+    if (!sl_mut_get(spec, "completionMode"))
+        sl_mut_set_str(doc, spec, "completionMode", "NonIndexed");
     sl_mut_default_bool(doc, spec, "suspend", false);
     sl_mut_default_str(doc, spec, "podReplacementPolicy",
                        sl_mut_get(spec, "podFailurePolicy") ? "Failed" : "TerminatingOrFailed");
@@ -94,7 +95,7 @@ static void has_label(struct sl_field_errs *e, yyjson_val *job, const char *key,
                *have = sl_json_get(labels, key);
 
     if (!have)
-        sl_field_required(e, at, "must be set");
+        sl_field_required(e, at, sl_arena_printf(e->arena, "must be '%s'", want));
     else if (strcmp(sl_json_text(have), want) != 0)
         sl_field_invalid(e, at, sl_bad_json(labels), "must be '%s'", want);
 }

@@ -114,15 +114,18 @@ static void config_validate(struct sl_change_in *c, yyjson_val *object) {
     static const char *const fields[] = {"data", "binaryData", NULL};
     size_t bytes = 0;
 
-    if (c->old)
+    if (c->old) {
+        sl_meta_check(c, object, true);
         data_update(c->errs, c->old, object, fields);
+    }
+    sl_meta_check(c, object, false);
     data_keys(c->errs, object, "data", sl_json_get(object, "binaryData"), &bytes);
     data_keys(c->errs, object, "binaryData", NULL, &bytes);
     if (bytes > MAX_DATA_BYTES)
         sl_field_too_long(c->errs, SL_PATH(NULL, ""), MAX_DATA_BYTES);
 }
 static const struct sl_strategy config_strategy = {
-    .validate = config_validate, .meta = SL_META_BOTH, .no_generation = true};
+    .validate = config_validate, .meta = SL_META_SELF, .no_generation = true};
 
 /* stringData is for writing only: it becomes data. */
 static void secret_defaults(struct sl_change_in *c) {
@@ -160,10 +163,12 @@ static void secret_validate(struct sl_change_in *c, yyjson_val *object) {
     size_t bytes = 0;
 
     if (c->old) {
+        sl_meta_check(c, object, true);
         sl_field_immutable(c->errs, SL_PATH(NULL, "type"), sl_json_get(object, "type"),
                            sl_json_get(c->old, "type"));
         data_update(c->errs, c->old, object, fields);
     }
+    sl_meta_check(c, object, false);
     data_keys(c->errs, object, "data", NULL, &bytes);
     if (bytes / 4 * 3 > MAX_DATA_BYTES)
         sl_field_too_long(c->errs, SL_PATH(NULL, "data"), MAX_DATA_BYTES);
@@ -195,7 +200,7 @@ static void secret_prepare(struct sl_change_in *c) {
 static const struct sl_strategy secret_strategy = {.prepare = secret_prepare,
                                                    .defaults = secret_defaults,
                                                    .validate = secret_validate,
-                                                   .meta = SL_META_BOTH,
+                                                   .meta = SL_META_SELF,
                                                    .no_generation = true};
 
 /* ---- nodes ---- */

@@ -196,65 +196,7 @@ static void webhook_validate(struct sl_change_in *c, yyjson_val *object) {
 static const struct sl_strategy webhook_strategy = {.validate = webhook_validate,
                                                     .needs_version = true};
 
-/* ---- reviews: everybody may do everything here, and the answers say so ---- */
-
-static void access_review(struct sl_change_in *c) {
-    yyjson_mut_val *status = yyjson_mut_obj(c->doc);
-
-    yyjson_mut_obj_add_bool(c->doc, status, "allowed", true);
-    (void)sl_mut_obj(c->doc, c->object, "metadata");
-    sl_mut_set(c->doc, c->object, "status", status);
-}
-
-static void star_rule(yyjson_mut_doc *doc, yyjson_mut_val *rules, const char *const *fields) {
-    yyjson_mut_val *rule = yyjson_mut_arr_add_obj(doc, rules);
-
-    for (; *fields; fields++)
-        yyjson_mut_arr_add_str(doc, yyjson_mut_obj_add_arr(doc, rule, *fields), "*");
-}
-
-static void rules_review(struct sl_change_in *c) {
-    static const char *const resource[] = {"verbs", "apiGroups", "resources", NULL},
-                             *const url[] = {"verbs", "nonResourceURLs", NULL};
-    yyjson_mut_val *status = yyjson_mut_obj(c->doc);
-
-    star_rule(c->doc, yyjson_mut_obj_add_arr(c->doc, status, "resourceRules"), resource);
-    star_rule(c->doc, yyjson_mut_obj_add_arr(c->doc, status, "nonResourceRules"), url);
-    yyjson_mut_obj_add_bool(c->doc, status, "incomplete", false);
-    sl_mut_set(c->doc, c->object, "status", status);
-}
-
-static yyjson_mut_val *user_info(struct sl_change_in *c, const char *user) {
-    yyjson_mut_val *info = yyjson_mut_obj(c->doc), *groups;
-
-    yyjson_mut_obj_add_strcpy(c->doc, info, "username", user);
-    groups = yyjson_mut_obj_add_arr(c->doc, info, "groups");
-    yyjson_mut_arr_add_str(c->doc, groups, "system:authenticated");
-    return info;
-}
-
-static void self_review(struct sl_change_in *c) {
-    char now[SL_STAMP_TEXT];
-
-    sl_mut_set_str(c->doc, sl_mut_obj(c->doc, c->object, "metadata"), "creationTimestamp",
-                   sl_stamp(c->now, now));
-    sl_mut_set(c->doc, sl_mut_obj(c->doc, c->object, "status"), "userInfo", user_info(c, c->user));
-}
-
-/* Tokens that serviceaccounts/token gave out; see sub.c. */
-static void token_review(struct sl_change_in *c) {
-    const char *token = sl_mut_str(c->object, "spec.token"),
-               *user = sl_token_user(c->arena, token, c->now);
-    yyjson_mut_val *status = yyjson_mut_obj(c->doc);
-
-    if (user) {
-        yyjson_mut_obj_add_bool(c->doc, status, "authenticated", true);
-        sl_mut_set(c->doc, status, "user", user_info(c, user));
-    } else {
-        yyjson_mut_obj_add_str(c->doc, status, "error", "the token is none of this server's");
-    }
-    sl_mut_set(c->doc, c->object, "status", status);
-}
+/* ---- tables ---- */
 
 static void no_review(struct sl_change_in *c) {
     (void)c; /* bindings: the core sends them to the pod */
@@ -342,15 +284,15 @@ const struct sl_builtin sl_builtin_misc[] = {
      .plural = "validatingwebhookconfigurations", .categories = "api-extensions",
      .strategy = &webhook_strategy},
     {AUTHZ, .kind = "SelfSubjectAccessReview", .plural = "selfsubjectaccessreviews",
-     .review = access_review},
+     .review = sl_review_self_access},
     {AUTHZ, .kind = "SubjectAccessReview", .plural = "subjectaccessreviews",
-     .review = access_review},
+     .review = sl_review_access},
     {AUTHZ, .kind = "LocalSubjectAccessReview", .plural = "localsubjectaccessreviews",
-     .namespaced = true, .review = access_review},
+     .namespaced = true, .review = sl_review_local_access},
     {AUTHZ, .kind = "SelfSubjectRulesReview", .plural = "selfsubjectrulesreviews",
-     .review = rules_review},
-    {AUTHN, .kind = "SelfSubjectReview", .plural = "selfsubjectreviews", .review = self_review},
-    {AUTHN, .kind = "TokenReview", .plural = "tokenreviews", .review = token_review},
+     .review = sl_review_rules},
+    {AUTHN, .kind = "SelfSubjectReview", .plural = "selfsubjectreviews", .review = sl_review_self},
+    {AUTHN, .kind = "TokenReview", .plural = "tokenreviews", .review = sl_review_token},
     {.group = "apiextensions.k8s.io",
      .version = "v1",
      .kind = "CustomResourceDefinition",

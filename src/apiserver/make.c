@@ -252,33 +252,33 @@ void sl_manage(struct sl_write *w) {
     struct sl_manager_id by = manager(w);
 
     /* Who binds or evicts writes no fields of his own. */
-    if (!w->applied && w->what != SL_WRITE_POST)
+    if (!w->applied && (w->what != SL_WRITE_POST || !w->rq->sub))
         sl_manage_update(sl_stored_version(w->rq->kind)->schema, &by, w->c.doc, w->c.old,
                          w->c.object);
 }
 
 /* ---- apply ---- */
 
-static bool apply_head(struct sl_rq *rq, yyjson_val *sent) {
-    const char *v = sl_json_str(sent, "apiVersion"), *k = sl_json_str(sent, "kind");
-    const char *name = sl_json_str(sent, "metadata.name");
+/* The name in an object that is replaced. */
+static bool names_match(struct sl_write *w, yyjson_val *sent) {
+    struct sl_rq *rq = w->rq;
+    const char *name = sl_json_str(sent, "metadata.name"),
+               *ns = sl_json_str(sent, "metadata.namespace");
 
-    if (!*v || !*k) {
-        const char *slash = strchr(v, '/');
-        sl_rq_bad(rq, "invalid object type: %.*s/%s, Kind=%s", slash ? (int)(slash - v) : 0, v,
-                  slash ? slash + 1 : v, k);
-        return false;
-    }
-    if (*name && strcmp(name, rq->name) != 0) {
+    if (*rq->ns && *ns && strcmp(ns, rq->ns) != 0)
+        sl_rq_bad(rq, "the namespace of the provided object does not match the namespace sent on "
+                      "the request");
+    else if (!*name && !rq->sub)
+        sl_rq_bad(
+            rq,
+            "the name of the object (%s based on URL) was undeterminable: name must be provided",
+            rq->name);
+    else if (*name && strcmp(name, rq->name) != 0)
         sl_rq_bad(rq, "the name of the object (%s) does not match the name on the URL (%s)", name,
                   rq->name);
-        return false;
-    }
-    if (sl_json_size(sl_json_at(sent, "metadata.managedFields"))) {
-        sl_rq_bad(rq, "metadata.managedFields must be nil");
-        return false;
-    }
-    return sl_body_is(rq, sent, request_version(rq), rq->kind->kind);
+    else
+        return true;
+    return false;
 }
 
 /* What is applied is merged as it came, in the stored version; what comes out is pruned and gets
@@ -291,8 +291,6 @@ static bool apply(struct sl_write *w) {
     struct sl_patch_err err = {0};
     int r;
 
-    if (!apply_head(rq, sent))
-        return false;
     if (rq->version != stored) {
         w->c.object = yyjson_val_mut_copy(w->c.doc, sent);
         if (!to_stored(w))
@@ -315,22 +313,80 @@ static bool apply(struct sl_write *w) {
     const struct sl_strategy *strategy = sl_strategy_of(rq->kind);
     if (strategy->defaults)
         strategy->defaults(&w->c);
-    return !sl_write_refused(w);
+    return !sl_write_refused(w) && names_match(w, freeze(w, w->c.object));
 }
 
 /* ---- the three ways ---- */
 
+static const struct sl_schema any = {.type = SL_T_ANY};
+static const struct sl_schema_field operation_fields[] = {
+    {.name = "from", .schema = &any},
+    {.name = "op", .schema = &any},
+    {.name = "path", .schema = &any},
+    {.name = "value", .schema = &any},
+};
+static const struct sl_schema operation = {.type = SL_T_OBJECT,
+                                           .go = "handlers.jsonPatchOp",
+                                           .fields = operation_fields,
+                                           .n_fields = SL_LEN(operation_fields)};
+static const struct sl_schema operations = {.type = SL_T_LIST, .items = &operation};
+
+/* What a patch says twice counts as it is said last. */
+static void patch_faults(struct sl_write *w) {
+    bool json = w->patch == SL_PATCH_JSON;
+    yyjson_val *patch = yyjson_doc_get_root(w->body);
+
+    w->sent = (struct sl_strict){.arena = &w->rq->arena};
+    if (!sl_strict_duplicates(&w->sent, json ? &operations : NULL, patch) && !w->sent.n)
+        return;
+    if (json)
+        for (uint32_t i = 0; i < w->sent.n; i++)
+            w->sent.text[i] = sl_arena_printf(w->sent.arena, "json patch %s", w->sent.text[i]);
+    yyjson_mut_val *last = yyjson_val_mut_copy(w->c.doc, patch);
+    sl_strict_keep_last(last);
+    yyjson_doc_free(w->body);
+    w->body = yyjson_mut_val_imut_copy(last, NULL);
+}
+
+/* Each kind of patch has a reader of its own, and each says in its own way what is wrong. */
+static bool read_patch(struct sl_write *w) {
+    struct sl_rq *rq = w->rq;
+    bool ignore = strcmp(rq->q.validation, "Ignore") == 0;
+    const char *fault;
+    struct sl_err err;
+
+    if (w->body)
+        return true;
+    if (w->patch == SL_PATCH_APPLY) {
+        w->body = sl_yaml_read(rq->body, rq->len, &err);
+        if (!w->body)
+            sl_rq_bad(rq, "error decoding YAML: %s", err.text);
+        return w->body;
+    }
+    w->body = sl_rq_json(rq, &fault);
+    if (w->body)
+        patch_faults(w);
+    else if (ignore && w->patch == SL_PATCH_MERGE)
+        sl_rq_bad(rq, "Invalid JSON Patch");
+    else
+        sl_rq_bad(rq, "%s%s",
+                  ignore || w->patch == SL_PATCH_STRATEGIC ? "" : "error decoding patch: ", fault);
+    return w->body;
+}
+
 static bool from_patch(struct sl_write *w) {
     struct sl_rq *rq = w->rq;
-    yyjson_val *patch = yyjson_doc_get_root(w->body), *from;
     struct sl_patch_err err = {.unread = strcmp(rq->q.validation, "Ignore") == 0};
     int r;
 
+    if (!read_patch(w))
+        return false;
     if (w->patch == SL_PATCH_APPLY && !(rq->sub && rq->sub->show))
         return apply(w);
-    from = seen(w);
+    yyjson_val *patch = yyjson_doc_get_root(w->body), *from = seen(w);
     if (!from)
         return false;
+    w->strict = w->sent;
     sl_buf_init(&err.text, PATCH_TEXT_MAX);
     r = w->patch == SL_PATCH_JSON ? sl_patch_json(w->c.doc, from, patch, &w->c.object, &err)
         : w->patch == SL_PATCH_STRATEGIC && !(rq->sub && rq->sub->show)
@@ -340,28 +396,6 @@ static bool from_patch(struct sl_write *w) {
         (void)say_patch(w, &err);
     sl_buf_done(&err.text);
     return r >= 0;
-}
-
-/* The name in an object that is replaced. */
-static bool names_match(struct sl_write *w, yyjson_val *sent) {
-    struct sl_rq *rq = w->rq;
-    const char *name = sl_json_str(sent, "metadata.name"),
-               *ns = sl_json_str(sent, "metadata.namespace");
-
-    if (*rq->ns && *ns && strcmp(ns, rq->ns) != 0)
-        sl_rq_bad(rq, "the namespace of the provided object does not match the namespace sent on "
-                      "the request");
-    else if (!*name && !rq->sub)
-        sl_rq_bad(
-            rq,
-            "the name of the object (%s based on URL) was undeterminable: name must be provided",
-            rq->name);
-    else if (*name && strcmp(name, rq->name) != 0)
-        sl_rq_bad(rq, "the name of the object (%s) does not match the name on the URL (%s)", name,
-                  rq->name);
-    else
-        return true;
-    return false;
 }
 
 /* A view of the object was sent, or came out of a patch: it is taken into a copy of the object. */
@@ -407,6 +441,8 @@ bool sl_make(struct sl_write *w) {
     w->strict.arena = w->c.arena;
     bool twice = sl_strict_duplicates(strcmp(rq->q.validation, "Ignore") == 0 ? NULL : &w->strict,
                                       rq->version->schema, sent);
+    const char *kind = sl_json_str(sent, "kind");
+    w->other_kind = rq->kind->crd && !rq->sub && strcmp(kind, rq->kind->kind) != 0 ? kind : NULL;
     w->c.object = yyjson_val_mut_copy(w->c.doc, sent);
     if (twice)
         sl_strict_keep_last(w->c.object);
