@@ -159,12 +159,11 @@ static void say_unreadable(struct sl_rq *rq, const char *api_version, const char
 }
 
 /* The place in Kubernetes' source that knows the kinds is part of the message. */
-static void say_no_kind(struct sl_rq *rq, const char *api_version, const char *kind) {
-    say_unreadable(rq, api_version, kind,
-                   sl_arena_printf(&rq->arena,
-                                   "no kind \"%s\" is registered for version \"%s\" in scheme "
-                                   "\"pkg/runtime/scheme.go:111\"",
-                                   kind, api_version));
+static const char *no_kind(struct sl_rq *rq, const char *api_version, const char *kind) {
+    return sl_arena_printf(&rq->arena,
+                           "no kind \"%s\" is registered for version \"%s\" in scheme "
+                           "\"pkg/runtime/scheme.go:111\"",
+                           kind, api_version);
 }
 
 static void say_unknown_format(struct sl_rq *rq, bool protobuf) {
@@ -221,7 +220,7 @@ static yyjson_doc *wire_body(struct sl_rq *rq) {
     if (!*version || ((slash = strchr(version, '/')) && strchr(slash + 1, '/')))
         version = wanted_version(rq);
     if (wants_options(rq) && strcmp(kind, wanted_kind(rq)) != 0) {
-        say_no_kind(rq, version, kind);
+        say_unreadable(rq, version, kind, no_kind(rq, version, kind));
         return NULL;
     }
     (void)snprintf(body.kind, sizeof body.kind, "%s", sl_arena_strdup(&rq->arena, kind));
@@ -231,7 +230,7 @@ static yyjson_doc *wire_body(struct sl_rq *rq) {
     if (e >= 0)
         e = sl_wire_read(server->wire, server->schemas, &body, &doc, &err);
     if (e == SL_ENOENT)
-        say_no_kind(rq, body.api_version, body.kind);
+        say_unreadable(rq, body.api_version, body.kind, no_kind(rq, body.api_version, body.kind));
     else if (e == SL_EMISMATCH)
         say_unknown_format(rq, false);
     else if (e < 0)
@@ -284,16 +283,16 @@ yyjson_doc *sl_body_read(struct sl_rq *rq) {
     }
     const char *kind = sl_json_str(yyjson_doc_get_root(doc), "kind");
     if (wants_options(rq) && *kind && strcmp(kind, wanted_kind(rq)) != 0) {
-        say_no_kind(rq, sl_json_str(yyjson_doc_get_root(doc), "apiVersion"), kind);
+        const char *v = sl_json_str(yyjson_doc_get_root(doc), "apiVersion");
+        say_unreadable(rq, v, kind, no_kind(rq, v, kind));
         yyjson_doc_free(doc);
         return NULL;
     }
     return doc;
 }
 
-/* A body of another kind than the path says. */
-static void say_other(struct sl_rq *rq, const char *api_version, const char *kind,
-                      const char *wanted) {
+const char *sl_body_other(struct sl_rq *rq, const char *api_version, const char *kind,
+                          const char *wanted) {
     const char *slash = strchr(api_version, '/');
     const char *group =
         slash ? sl_arena_strndup(&rq->arena, api_version, (size_t)(slash - api_version)) : "";
@@ -301,18 +300,25 @@ static void say_other(struct sl_rq *rq, const char *api_version, const char *kin
     const struct sl_kind *k = sl_kind_by_kind(rq->s, group, kind);
 
     if (strchr(version, '/'))
-        say_unrecognized(
-            rq, sl_arena_printf(&rq->arena, "unexpected GroupVersion string: %s", api_version));
-    else if (k && !k->crd && sl_kind_version(k, version))
-        sl_rq_bad(rq,
-                  "%s in version \"%s\" cannot be handled as a %s: converting (%s.%s) to (%s.%s): "
-                  "unknown conversion",
-                  kind, version, wanted, version, kind,
-                  *rq->group ? sl_arena_strndup(&rq->arena, rq->group, strcspn(rq->group, "."))
-                             : "core",
-                  wanted);
+        return sl_arena_printf(&rq->arena, "unexpected GroupVersion string: %s", api_version);
+    if (!k || k->crd || !sl_kind_version(k, version))
+        return no_kind(rq, api_version, kind);
+    return sl_arena_printf(
+        &rq->arena, "converting (%s.%s) to (%s.%s): unknown conversion", version, kind,
+        *rq->group ? sl_arena_strndup(&rq->arena, rq->group, strcspn(rq->group, ".")) : "core",
+        wanted);
+}
+
+/* A body of another kind than the path says. */
+static void say_other(struct sl_rq *rq, const char *api_version, const char *kind,
+                      const char *wanted) {
+    const char *why = sl_body_other(rq, api_version, kind, wanted);
+    const char *slash = strchr(api_version, '/');
+
+    if (slash && strchr(slash + 1, '/'))
+        say_unrecognized(rq, why);
     else
-        say_no_kind(rq, api_version, kind);
+        say_unreadable(rq, api_version, kind, why);
 }
 
 /* The same of a custom resource. */

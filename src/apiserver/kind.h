@@ -112,6 +112,7 @@ struct sl_strategy {
     bool needs_version;    /* an update must say the resourceVersion (custom resources) */
     bool orphans; /* what it owns stays when it is deleted, unless the client says otherwise (Jobs)
                    */
+    bool no_garbage; /* who owns what does not matter: nothing waits for what it owns (Event) */
     bool returns_deleted; /* DELETE answers with the object, not with a Status */
 };
 

@@ -18,7 +18,8 @@ struct sl_builtin {
     enum sl_verbs verbs;
     const struct sl_strategy *strategy;
     const char *const *selectable;
-    const char *shares; /* "group/plural" of a kind before it */
+    const char *shares;      /* "group/plural" of a kind before it */
+    const char *deprecation; /* the warning that comes with each answer; NULL */
     void (*review)(struct sl_change_in *c);
 };
 #define SL_V_NORMAL SL_V_ALL
@@ -80,6 +81,22 @@ void sl_pod_update_check(struct sl_field_errs *e, yyjson_val *old, yyjson_val *p
 /* Last in 'validate', if nothing was wrong and it counts as a new generation; 'path': "spec",
  * "spec.template.spec" ... */
 void sl_pod_warn(struct sl_change_in *c, yyjson_val *object, const char *path);
+
+/* ---- kinds_apps.c ---- */
+/* A count or "25%", as a number; -1 with an error if it is neither. */
+int64_t sl_count_or_percent(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *v,
+                            bool *ret_percent);
+
+/* ---- kinds_events.c ---- */
+extern const struct sl_strategy sl_event_strategy, sl_new_event_strategy;
+
+/* ---- kinds_quota.c ---- */
+extern const struct sl_strategy sl_quota_strategy;
+
+/* ---- kinds_volume.c ---- */
+extern const struct sl_strategy sl_claim_strategy;
+/* Of a claim, or of a template of claims. */
+void sl_claim_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec);
 
 /* ---- job_check.c ---- */
 /* All but the selector, which templates of CronJobs have none of. */

@@ -55,8 +55,8 @@ static void say_undecoded(struct sl_write *w, yyjson_val *object, const char *wh
         sl_buf_init(&b, PATCH_TEXT_MAX);
         drop_orders(patch, 0);
         sl_go_text(w->c.arena, &b, patch);
-        sl_field_invalid(&errs, SL_PATH(NULL, "patch"), sl_bad_strn(sl_buf_str(&b), b.len), "%s%s",
-                         strncmp(why, "strict ", 7) == 0 ? "" : "error decoding from json: ", why);
+        sl_field_invalid(&errs, SL_PATH(NULL, "patch"), sl_bad_strn(sl_buf_str(&b), b.len), "%s",
+                         why);
         sl_rq_invalid(w->rq, "", "", "", &errs);
         return;
     }
@@ -141,7 +141,9 @@ static bool decode(struct sl_write *w, yyjson_val *sent) {
     const struct sl_strategy *strategy = sl_strategy_of(rq->kind);
     struct sl_err err;
 
-    if (sl_schema_decodes(schema, sent, &err) < 0) {
+    bool strategic = w->what == SL_WRITE_PATCH && w->patch == SL_PATCH_STRATEGIC;
+    if ((strategic ? sl_schema_converts(schema, sent, &err)
+                   : sl_schema_decodes(schema, sent, &err)) < 0) {
         if (w->what == SL_WRITE_PATCH)
             say_undecoded(w, sent, err.text);
         else
@@ -405,6 +407,47 @@ static bool take_view(struct sl_write *w, yyjson_val *view) {
     return !sl_write_refused(w);
 }
 
+/* What a custom resource says it is. */
+static void note_other(struct sl_write *w, yyjson_val *sent) {
+    struct sl_rq *rq = w->rq;
+    const char *kind = sl_json_str(sent, "kind"), *v = sl_json_str(sent, "apiVersion");
+
+    if (!rq->kind->crd || rq->sub)
+        return;
+    if (*kind && strcmp(kind, rq->kind->kind) != 0)
+        w->other_kind = kind;
+    if (*v && strcmp(v, request_version(rq)) != 0)
+        w->other_version = v;
+}
+
+/* A patch may say that the object is something else; strategic ones are not asked. */
+static bool still_is(struct sl_write *w, yyjson_val *object) {
+    static const char *const head[] = {"apiVersion", "kind"};
+    struct sl_rq *rq = w->rq;
+
+    if (rq->kind->crd || w->patch == SL_PATCH_STRATEGIC)
+        return true;
+    for (size_t i = 0; i < SL_LEN(head); i++) {
+        yyjson_val *v = sl_json_get(object, head[i]);
+        if (!v || yyjson_is_str(v))
+            continue;
+        say_undecoded(w, object,
+                      sl_arena_printf(w->c.arena,
+                                      "couldn't get version/kind; json parse error: json: cannot "
+                                      "unmarshal %s into Go struct field .%s of type string",
+                                      yyjson_is_num(v) ? "number" : yyjson_get_type_desc(v),
+                                      head[i]));
+        return false;
+    }
+    const char *v = sl_json_str(object, head[0]), *k = sl_json_str(object, head[1]);
+    v = *v ? v : request_version(rq);
+    k = *k ? k : rq->kind->kind;
+    if (strcmp(v, request_version(rq)) == 0 && strcmp(k, rq->kind->kind) == 0)
+        return true;
+    say_undecoded(w, object, sl_body_other(rq, v, k, rq->kind->kind));
+    return false;
+}
+
 bool sl_make(struct sl_write *w) {
     struct sl_rq *rq = w->rq;
     yyjson_val *sent = yyjson_doc_get_root(w->body);
@@ -434,15 +477,16 @@ bool sl_make(struct sl_write *w) {
                       yyjson_get_type_desc(sent));
             return false;
         }
-        return view ? take_view(w, sent) : decode(w, sent) && names_match(w, sent);
+        note_other(w, sent);
+        return view ? take_view(w, sent)
+                    : still_is(w, sent) && decode(w, sent) && names_match(w, sent);
     }
     if (view)
         return names_match(w, sent) && take_view(w, sent);
     w->strict.arena = w->c.arena;
     bool twice = sl_strict_duplicates(strcmp(rq->q.validation, "Ignore") == 0 ? NULL : &w->strict,
                                       rq->version->schema, sent);
-    const char *kind = sl_json_str(sent, "kind");
-    w->other_kind = rq->kind->crd && !rq->sub && strcmp(kind, rq->kind->kind) != 0 ? kind : NULL;
+    note_other(w, sent);
     w->c.object = yyjson_val_mut_copy(w->c.doc, sent);
     if (twice)
         sl_strict_keep_last(w->c.object);

@@ -321,11 +321,15 @@ void sl_meta_validate(struct sl_write *w, yyjson_val *object) {
         plain_rules(&w->c, at, meta);
         update_rules(&w->c, at, meta);
     }
-    if (w->other_kind) { /* which hides what else may be wrong */
+    if (w->other_kind)
         sl_field_invalid(w->c.errs, SL_PATH(NULL, "kind"), sl_bad_str(w->other_kind), "must be %s",
                          w->rq->kind->kind);
+    if (w->other_version)
+        sl_field_invalid(w->c.errs, SL_PATH(NULL, "apiVersion"), sl_bad_str(w->other_version),
+                         "must be %s",
+                         sl_api_version(&w->rq->arena, w->rq->kind->group, w->rq->version->name));
+    if (w->other_kind || w->other_version) /* which hides what else may be wrong */
         return;
-    }
     if (!w->c.old) {
         if (rules != SL_META_SELF)
             sl_meta_check(&w->c, object, false);

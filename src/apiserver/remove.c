@@ -134,7 +134,7 @@ static void set_finalizers(struct sl_write *w, yyjson_mut_val *meta) {
     bool have = false;
     size_t i, n;
 
-    if (!*p)
+    if (!*p || sl_strategy_of(w->rq->kind)->no_garbage)
         return;
     yyjson_mut_arr_foreach (old, i, n, v) {
         const char *word = yyjson_mut_get_str(v);

@@ -60,6 +60,8 @@ static void meta_check(struct sl_change_in *c, yyjson_val *object, bool local) {
     yyjson_val *meta = sl_json_get(object, "metadata"), *key, *v;
     size_t i, n;
 
+    if (!meta)
+        return;
     yyjson_obj_foreach (meta, i, n, key, v) {
         if (yyjson_equals_str(key, "managedFields") ||
             (local && yyjson_equals_str(key, "namespace")))

@@ -239,6 +239,9 @@ yyjson_doc *sl_body_read(struct sl_rq *rq);
 yyjson_doc *sl_rq_json(struct sl_rq *rq, const char **ret_fault);
 yyjson_doc *sl_yaml_read(const char *text, size_t len, struct sl_err *err);
 /* Of the kind and version that the path says; what is not said is filled in by the caller. */
+/* Why an object that says this of itself is not of the kind that is wanted. */
+const char *sl_body_other(struct sl_rq *rq, const char *api_version, const char *kind,
+                          const char *wanted);
 bool sl_body_is(struct sl_rq *rq, yyjson_val *body, const char *api_version, const char *kind);
 
 /* json_fault.c: why Go's decoder does not take this text. */

@@ -41,6 +41,14 @@ void sl_change_warn(struct sl_change_in *c, const char *fmt, ...) {
     sl_rq_warn(of_change(c)->rq, text);
 }
 
+static const char *group_said(struct sl_write *w) {
+    const char *v = w->other_version, *slash = v ? strchr(v, '/') : NULL;
+
+    if (!v)
+        return sl_stored_kind(w->rq->kind)->group;
+    return slash ? sl_arena_strndup(&w->rq->arena, v, (size_t)(slash - v)) : "";
+}
+
 bool sl_write_refused(struct sl_write *w) {
     struct sl_rq *rq = w->rq;
     const struct sl_kind *k = rq->kind;
@@ -63,7 +71,8 @@ bool sl_write_refused(struct sl_write *w) {
     if (rq->sub && rq->sub->kind && !k->crd)
         sl_rq_invalid(rq, rq->sub->group ? rq->sub->group : "", rq->sub->kind, w->name, &w->errs);
     else
-        sl_rq_invalid(rq, k->group, w->other_kind ? w->other_kind : k->kind, w->name, &w->errs);
+        sl_rq_invalid(rq, group_said(w), w->other_kind ? w->other_kind : k->kind, w->name,
+                      &w->errs);
     return true;
 }
 
@@ -127,7 +136,7 @@ void sl_write_begin(struct sl_write *w) {
     w->errs = (struct sl_field_errs){.arena = &rq->arena, .repeats = true};
     w->strict = (struct sl_strict){.arena = &rq->arena};
     w->applied = false;
-    w->other_kind = NULL;
+    w->other_kind = w->other_version = NULL;
     w->answer = NULL;
 }
 
@@ -382,9 +391,12 @@ static void separate(struct sl_write *w) {
         if (w->rq->version->has_status &&
             (w->c.old || !sl_strategy_of(w->rq->kind)->status_on_create))
             sl_mut_keep(doc, w->c.object, "status", w->c.old);
-        if (w->rq->version->has_status &&
-            !w->rq->kind->crd) /* as typed objects have it: there, if empty */
-            (void)sl_mut_obj(doc, w->c.object, "status");
+        if (w->rq->version->has_status && !w->rq->kind->crd) { /* as typed objects have it */
+            const struct sl_schema *of = sl_stored_version(w->rq->kind)->schema;
+            yyjson_mut_val *there = sl_mut_obj(doc, w->c.object, "status");
+            if (!w->c.old)
+                (void)sl_schema_default(sl_schema_at(of, "status", strlen("status")), doc, there);
+        }
         return;
     }
     yyjson_mut_val *of = sl_mut_get(w->c.object, "status"),
@@ -429,7 +441,7 @@ static void admitted(struct sl_write *w) {
     sl_meta_generation(w);
     yyjson_val *object = yyjson_doc_get_root(w->made);
     sl_meta_validate(w, object);
-    if (!w->other_kind) {
+    if (!w->other_kind && !w->other_version) {
         sl_schema_check_update(sl_stored_version(w->rq->kind)->schema, object, w->c.old, NULL,
                                &w->errs);
         if (st->validate)

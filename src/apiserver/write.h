@@ -49,10 +49,10 @@ struct sl_write {
     struct sl_object *base; /* that c.old was read from; NULL: it is created */
     yyjson_doc *old,
         *made; /* made: c.object as it is, or was when somebody last had to look at it */
-    SL_VEC(yyjson_doc *) kept; /* that c.object has texts of */
-    const char *name;          /* also of what is created */
-    const char *other_kind;    /* that a custom resource says it is; NULL: the right one */
-    bool applied;              /* managed fields are done */
+    SL_VEC(yyjson_doc *) kept;              /* that c.object has texts of */
+    const char *name;                       /* also of what is created */
+    const char *other_kind, *other_version; /* that a custom resource says; NULL: the right ones */
+    bool applied;                           /* managed fields are done */
     yyjson_mut_val
         *answer; /* of a POST to a subresource, in c.doc; NULL: a Status, or the object */
     bool quiet;  /* answers with a Status of success */
