@@ -159,12 +159,11 @@ static void say_unreadable(struct sl_rq *rq, const char *api_version, const char
 }
 
 /* The place in Kubernetes' source that knows the kinds is part of the message. */
-static void say_no_kind(struct sl_rq *rq, const char *api_version, const char *kind) {
-    say_unreadable(rq, api_version, kind,
-                   sl_arena_printf(&rq->arena,
-                                   "no kind \"%s\" is registered for version \"%s\" in scheme "
-                                   "\"pkg/runtime/scheme.go:111\"",
-                                   kind, api_version));
+static const char *no_kind(struct sl_rq *rq, const char *api_version, const char *kind) {
+    return sl_arena_printf(&rq->arena,
+                           "no kind \"%s\" is registered for version \"%s\" in scheme "
+                           "\"pkg/runtime/scheme.go:111\"",
+                           kind, api_version);
 }
 
 static void say_unknown_format(struct sl_rq *rq, bool protobuf) {
@@ -179,11 +178,9 @@ static bool type_is(const struct sl_rq *rq, const char *type) {
     return strlen(type) == n && strncasecmp(rq->content_type, type, n) == 0;
 }
 
-yyjson_doc *sl_json_body(struct sl_rq *rq) {
-    bool patch = rq->verb == SL_V_PATCH;
-
+yyjson_doc *sl_rq_json(struct sl_rq *rq, const char **ret_fault) {
     if (too_deep(rq->body, rq->len)) {
-        sl_rq_bad(rq, "%sexceeded max depth", patch ? "error decoding patch: " : "");
+        *ret_fault = "exceeded max depth";
         return NULL;
     }
     union { /* it is only read, but yyjson's type has no const */
@@ -191,10 +188,19 @@ yyjson_doc *sl_json_body(struct sl_rq *rq) {
         char *out;
     } unwritten = {.in = rq->body};
     yyjson_doc *doc = yyjson_read_opts(unwritten.out, rq->len, 0, NULL, NULL);
-    if (!doc && patch)
-        sl_rq_bad(rq, "error decoding patch: %s", sl_json_fault(&rq->arena, rq->body, rq->len));
+    if (!doc)
+        *ret_fault = sl_json_fault(&rq->arena, rq->body, rq->len);
+    return doc;
+}
+
+static yyjson_doc *json_body(struct sl_rq *rq) {
+    const char *fault;
+    yyjson_doc *doc = sl_rq_json(rq, &fault);
+
+    if (!doc && strcmp(fault, "exceeded max depth") == 0)
+        sl_rq_bad(rq, "%s", fault);
     else if (!doc)
-        say_no_json(rq, sl_json_fault(&rq->arena, rq->body, rq->len));
+        say_no_json(rq, fault);
     return doc;
 }
 
@@ -214,7 +220,7 @@ static yyjson_doc *wire_body(struct sl_rq *rq) {
     if (!*version || ((slash = strchr(version, '/')) && strchr(slash + 1, '/')))
         version = wanted_version(rq);
     if (wants_options(rq) && strcmp(kind, wanted_kind(rq)) != 0) {
-        say_no_kind(rq, version, kind);
+        say_unreadable(rq, version, kind, no_kind(rq, version, kind));
         return NULL;
     }
     (void)snprintf(body.kind, sizeof body.kind, "%s", sl_arena_strdup(&rq->arena, kind));
@@ -224,7 +230,7 @@ static yyjson_doc *wire_body(struct sl_rq *rq) {
     if (e >= 0)
         e = sl_wire_read(server->wire, server->schemas, &body, &doc, &err);
     if (e == SL_ENOENT)
-        say_no_kind(rq, body.api_version, body.kind);
+        say_unreadable(rq, body.api_version, body.kind, no_kind(rq, body.api_version, body.kind));
     else if (e == SL_EMISMATCH)
         say_unknown_format(rq, false);
     else if (e < 0)
@@ -264,7 +270,7 @@ yyjson_doc *sl_body_read(struct sl_rq *rq) {
         return NULL;
     }
     yyjson_doc *doc =
-        yaml ? sl_yaml_read(rq->body, rq->len, &err) : sl_json_body(rq); /* which says why not */
+        yaml ? sl_yaml_read(rq->body, rq->len, &err) : json_body(rq); /* which says why not */
     if (!doc && yaml)
         sl_rq_bad(rq, "error converting YAML to JSON: %s", err.text);
     if (doc && yyjson_is_null(yyjson_doc_get_root(doc))) { /* an object without anything */
@@ -277,16 +283,16 @@ yyjson_doc *sl_body_read(struct sl_rq *rq) {
     }
     const char *kind = sl_json_str(yyjson_doc_get_root(doc), "kind");
     if (wants_options(rq) && *kind && strcmp(kind, wanted_kind(rq)) != 0) {
-        say_no_kind(rq, sl_json_str(yyjson_doc_get_root(doc), "apiVersion"), kind);
+        const char *v = sl_json_str(yyjson_doc_get_root(doc), "apiVersion");
+        say_unreadable(rq, v, kind, no_kind(rq, v, kind));
         yyjson_doc_free(doc);
         return NULL;
     }
     return doc;
 }
 
-/* A body of another kind than the path says. */
-static void say_other(struct sl_rq *rq, const char *api_version, const char *kind,
-                      const char *wanted) {
+const char *sl_body_other(struct sl_rq *rq, const char *api_version, const char *kind,
+                          const char *wanted) {
     const char *slash = strchr(api_version, '/');
     const char *group =
         slash ? sl_arena_strndup(&rq->arena, api_version, (size_t)(slash - api_version)) : "";
@@ -294,18 +300,25 @@ static void say_other(struct sl_rq *rq, const char *api_version, const char *kin
     const struct sl_kind *k = sl_kind_by_kind(rq->s, group, kind);
 
     if (strchr(version, '/'))
-        say_unrecognized(
-            rq, sl_arena_printf(&rq->arena, "unexpected GroupVersion string: %s", api_version));
-    else if (k && !k->crd && sl_kind_version(k, version))
-        sl_rq_bad(rq,
-                  "%s in version \"%s\" cannot be handled as a %s: converting (%s.%s) to (%s.%s): "
-                  "unknown conversion",
-                  kind, version, wanted, version, kind,
-                  *rq->group ? sl_arena_strndup(&rq->arena, rq->group, strcspn(rq->group, "."))
-                             : "core",
-                  wanted);
+        return sl_arena_printf(&rq->arena, "unexpected GroupVersion string: %s", api_version);
+    if (!k || k->crd || !sl_kind_version(k, version))
+        return no_kind(rq, api_version, kind);
+    return sl_arena_printf(
+        &rq->arena, "converting (%s.%s) to (%s.%s): unknown conversion", version, kind,
+        *rq->group ? sl_arena_strndup(&rq->arena, rq->group, strcspn(rq->group, ".")) : "core",
+        wanted);
+}
+
+/* A body of another kind than the path says. */
+static void say_other(struct sl_rq *rq, const char *api_version, const char *kind,
+                      const char *wanted) {
+    const char *why = sl_body_other(rq, api_version, kind, wanted);
+    const char *slash = strchr(api_version, '/');
+
+    if (slash && strchr(slash + 1, '/'))
+        say_unrecognized(rq, why);
     else
-        say_no_kind(rq, api_version, kind);
+        say_unreadable(rq, api_version, kind, why);
 }
 
 /* The same of a custom resource. */
@@ -317,23 +330,20 @@ static void say_other_custom(struct sl_rq *rq, yyjson_val *body, const char *api
                   "the object provided is unrecognized (must be of type %s): Object '%s' is "
                   "missing in '%.*s' (%s)",
                   rq->kind->kind, *k ? "apiVersion" : "Kind", (int)rq->len, rq->body, summary(rq));
-    } else if (strcmp(v, api_version) != 0) {
+    } else {
         sl_rq_bad(rq,
                   "the API version in the data (%s) does not match the expected API version (%s)",
                   v, api_version);
-    } else {
-        struct sl_field_errs errs = {.arena = &rq->arena};
-        sl_field_invalid(&errs, SL_PATH(NULL, "kind"), sl_bad_str(k), "must be %s", rq->kind->kind);
-        sl_rq_invalid(rq, rq->kind->group, k, sl_json_str(body, "metadata.name"), &errs);
     }
 }
 
 bool sl_body_is(struct sl_rq *rq, yyjson_val *body, const char *api_version, const char *kind) {
     const char *v = sl_json_str(body, "apiVersion"), *k = sl_json_str(body, "kind");
-    bool strict = rq->kind->crd && strcmp(kind, rq->kind->kind) ==
-                                       0; /* custom resources have to say what they are */
-    bool other =
-        ((*k || strict) && strcmp(k, kind) != 0) || ((*v || strict) && strcmp(v, api_version) != 0);
+    /* Custom resources have to say what they are; if it is another kind of the same version, that
+     * is found out when they are validated. */
+    bool strict = rq->kind->crd && strcmp(kind, rq->kind->kind) == 0;
+    bool other = (strict ? !*k : *k && strcmp(k, kind) != 0) ||
+                 ((*v || strict) && strcmp(v, api_version) != 0);
 
     if (!yyjson_is_obj(body)) {
         say_no_json(
@@ -347,8 +357,11 @@ bool sl_body_is(struct sl_rq *rq, yyjson_val *body, const char *api_version, con
     }
     if (!other)
         return true;
-    if (rq->kind->crd)
+    if (strict)
         say_other_custom(rq, body, api_version);
+    else if (rq->kind->crd)
+        sl_rq_bad(rq, "no kind is registered for the type v1.Scale in scheme "
+                      "\"pkg/runtime/scheme.go:111\"");
     else
         say_other(rq, *v ? v : api_version, *k ? k : kind, kind);
     return false;

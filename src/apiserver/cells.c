@@ -117,10 +117,32 @@ void sl_cell_labels(yyjson_val *map, struct sl_buf *out) {
     print_terms(map, NULL, "<none>", out);
 }
 
+void sl_cell_access_modes(yyjson_val *modes, struct sl_buf *out) {
+    static const char *const words[][2] = {{"ReadWriteOnce", "RWO"},
+                                           {"ReadOnlyMany", "ROX"},
+                                           {"ReadWriteMany", "RWX"},
+                                           {"ReadWriteOncePod", "RWOP"}};
+    _cleanup_(sl_buf_done) struct sl_buf text;
+    size_t i, n;
+    yyjson_val *v;
+
+    sl_buf_init(&text, SL_CELL_TEXT_MAX);
+    for (size_t w = 0; w < SL_LEN(words); w++) {
+        bool has = false;
+        yyjson_arr_foreach (modes, i, n, v) {
+            has = has || yyjson_equals_str(v, words[w][0]);
+        }
+        if (has)
+            sl_buf_printf(&text, "%s%s", text.len ? "," : "", words[w][1]);
+    }
+    sl_buf_json(out, sl_buf_str(&text));
+}
+
 /* ---- which kind has which ---- */
 
 struct sl_columns sl_columns_of(const char *kind) {
-    const struct sl_kind_columns *const tables[] = {sl_columns_core, sl_columns_work};
+    const struct sl_kind_columns *const tables[] = {sl_columns_core, sl_columns_work,
+                                                    sl_columns_misc};
 
     for (size_t t = 0; t < SL_LEN(tables); t++)
         for (const struct sl_kind_columns *c = tables[t]; c->kind; c++)

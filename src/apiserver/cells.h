@@ -40,6 +40,8 @@ void sl_cell_containers(yyjson_val *pod_spec, const char *what, struct sl_buf *o
 void sl_cell_selector(yyjson_val *selector, const char *empty, struct sl_buf *out);
 /* "a=b,c=d": a map, sorted; "<none>" if it is empty. */
 void sl_cell_labels(yyjson_val *map, struct sl_buf *out);
+/* "RWO,ROX": of a volume or claim. */
+void sl_cell_access_modes(yyjson_val *modes, struct sl_buf *out);
 /* A text that grows, then one JSON string. */
 #define SL_CELL_TEXT_MAX ((size_t)64 << 10)
 
@@ -53,7 +55,7 @@ struct sl_columns {
 /* By kind ("Pod"); the plain ones if it has none of its own. */
 struct sl_columns sl_columns_of(const char *kind);
 
-/* Columns per kind, ended by one without a kind: cells_core.c, cells_work.c. */
+/* Columns per kind, ended by one without a kind: cells_core.c, cells_work.c, cells_misc.c. */
 struct sl_kind_columns {
     const char *kind;
     struct sl_columns columns;
@@ -65,6 +67,6 @@ struct sl_kind_columns {
         }                                                                                          \
     }
 extern const struct sl_column sl_columns_pod[9]; /* cells_pod.c */
-extern const struct sl_kind_columns sl_columns_core[], sl_columns_work[];
+extern const struct sl_kind_columns sl_columns_core[], sl_columns_work[], sl_columns_misc[];
 
 #endif

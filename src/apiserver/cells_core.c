@@ -315,26 +315,15 @@ static void claim_status(yyjson_val *o, sl_time now, struct sl_buf *out) {
 }
 static void claim_capacity(yyjson_val *o, sl_time now, struct sl_buf *out) {
     (void)now;
-    sl_cell_str(o, *sl_json_str(o, "spec.volumeName") ? "status.capacity.storage" : "no", "", out);
+    if (*sl_json_str(o, "spec.volumeName"))
+        sl_cell_str(o, "status.capacity.storage", "0", out);
+    else
+        sl_cell_str(o, "no", "", out);
 }
 static void claim_modes(yyjson_val *o, sl_time now, struct sl_buf *out) {
-    static const char *const modes[][2] = {{"ReadWriteOnce", "RWO"},
-                                           {"ReadOnlyMany", "ROX"},
-                                           {"ReadWriteMany", "RWX"},
-                                           {"ReadWriteOncePod", "RWOP"}};
-    _cleanup_(sl_buf_done) struct sl_buf text;
-    size_t i, n;
-    yyjson_val *v;
-
     (void)now;
-    sl_buf_init(&text, SL_CELL_TEXT_MAX);
-    for (size_t m = 0; m < SL_LEN(modes) && *sl_json_str(o, "spec.volumeName"); m++) {
-        yyjson_arr_foreach (sl_json_at(o, "status.accessModes"), i, n, v) {
-            if (yyjson_equals_str(v, modes[m][0]))
-                sl_buf_printf(&text, "%s%s", text.len ? "," : "", modes[m][1]);
-        }
-    }
-    sl_buf_json(out, sl_buf_str(&text));
+    sl_cell_access_modes(
+        *sl_json_str(o, "spec.volumeName") ? sl_json_at(o, "status.accessModes") : NULL, out);
 }
 SL_STR_CELL(claim_volume, "spec.volumeName", "")
 SL_STR_CELL(claim_class, "spec.storageClassName", "")

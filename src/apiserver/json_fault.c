@@ -41,6 +41,14 @@ static bool bad(struct walk *w, const char *where) {
     return false;
 }
 
+/* The same within a word or number: there, the end counts as a blank. */
+static bool bad_inside(struct walk *w, const char *where) {
+    if (w->at < w->len)
+        return bad(w, where);
+    w->fault = sl_arena_printf(w->arena, "invalid character ' ' %s", where);
+    return false;
+}
+
 static bool is(const struct walk *w, const char *set) {
     return w->at < w->len && w->s[w->at] && strchr(set, w->s[w->at]);
 }
@@ -57,11 +65,11 @@ static bool string(struct walk *w) {
             continue;
         w->at++;
         if (!is(w, "bfnrt\\/\"u"))
-            return bad(w, "in string escape code");
+            return bad_inside(w, "in string escape code");
         for (int left = w->s[w->at] == 'u' ? 4 : 0; left > 0; left--) {
             w->at++;
             if (!is(w, "0123456789abcdefABCDEF"))
-                return bad(w, "in \\u hexadecimal character escape");
+                return bad_inside(w, "in \\u hexadecimal character escape");
         }
     }
     return bad(w, "");
@@ -69,7 +77,7 @@ static bool string(struct walk *w) {
 
 static bool digits(struct walk *w, const char *where) {
     if (!is(w, "0123456789"))
-        return bad(w, where);
+        return bad_inside(w, where);
     while (is(w, "0123456789"))
         w->at++;
     return true;
@@ -98,7 +106,8 @@ static bool number(struct walk *w) {
 static bool literal(struct walk *w, const char *word) {
     for (const char *c = word; *c; c++, w->at++)
         if (w->at >= w->len || w->s[w->at] != *c)
-            return bad(w, sl_arena_printf(w->arena, "in literal %s (expecting '%c')", word, *c));
+            return bad_inside(
+                w, sl_arena_printf(w->arena, "in literal %s (expecting '%c')", word, *c));
     return true;
 }
 

@@ -44,7 +44,8 @@ struct sl_change_in {
         *version;          /* that the request speaks; object and old are of the stored one */
     const char *ns, *name; /* of the request, or made up for what is created; "" */
     const char *user;
-    const char *subresource; /* "" or "status", "scale", "binding" ... */
+    const char *const *groups; /* of the user, ended by NULL; NULL: none */
+    const char *subresource;   /* "" or "status", "scale", "binding" ... */
     bool dry_run;
     yyjson_val *old;     /* NULL: it is created */
     yyjson_mut_doc *doc; /* of what it becomes */
@@ -111,6 +112,7 @@ struct sl_strategy {
     bool needs_version;    /* an update must say the resourceVersion (custom resources) */
     bool orphans; /* what it owns stays when it is deleted, unless the client says otherwise (Jobs)
                    */
+    bool no_garbage; /* who owns what does not matter: nothing waits for what it owns (Event) */
     bool returns_deleted; /* DELETE answers with the object, not with a Status */
 };
 

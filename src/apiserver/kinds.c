@@ -84,6 +84,8 @@ static int add(struct sl_apiserver *s, struct sl_schemas *set, const struct sl_b
         .name = b->version,
         .schema = find_schema(&o->arena, set, b),
         .served = true,
+        .deprecated = b->deprecation != NULL,
+        .deprecation = b->deprecation,
         .columns = columns.v,
         .n_columns = columns.n,
         .has_status = b->status,

@@ -18,7 +18,8 @@ struct sl_builtin {
     enum sl_verbs verbs;
     const struct sl_strategy *strategy;
     const char *const *selectable;
-    const char *shares; /* "group/plural" of a kind before it */
+    const char *shares;      /* "group/plural" of a kind before it */
+    const char *deprecation; /* the warning that comes with each answer; NULL */
     void (*review)(struct sl_change_in *c);
 };
 #define SL_V_NORMAL SL_V_ALL
@@ -81,11 +82,40 @@ void sl_pod_update_check(struct sl_field_errs *e, yyjson_val *old, yyjson_val *p
  * "spec.template.spec" ... */
 void sl_pod_warn(struct sl_change_in *c, yyjson_val *object, const char *path);
 
+/* ---- kinds_apps.c ---- */
+/* A count or "25%", as a number; -1 with an error if it is neither. */
+int64_t sl_count_or_percent(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *v,
+                            bool *ret_percent);
+
+/* ---- kinds_events.c ---- */
+extern const struct sl_strategy sl_event_strategy, sl_new_event_strategy;
+
+/* ---- kinds_quota.c ---- */
+extern const struct sl_strategy sl_quota_strategy;
+
+/* ---- kinds_volume.c ---- */
+extern const struct sl_strategy sl_claim_strategy;
+/* Of a claim, or of a template of claims. */
+void sl_claim_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec);
+
 /* ---- job_check.c ---- */
 /* All but the selector, which templates of CronJobs have none of. */
 void sl_job_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec);
 
 /* ---- kinds_service.c ---- */
 extern const struct sl_strategy sl_service_strategy;
+
+/* ---- service_check.c ---- */
+void sl_service_check(struct sl_change_in *c, yyjson_val *object);
+/* Addresses, their families and the policy go together; spec, and what it was (NULL: it is new). */
+void sl_service_addresses_check(struct sl_field_errs *e, yyjson_val *spec, yyjson_val *old);
+
+/* ---- reviews.c ---- */
+void sl_review_self_access(struct sl_change_in *c);
+void sl_review_access(struct sl_change_in *c);
+void sl_review_local_access(struct sl_change_in *c);
+void sl_review_rules(struct sl_change_in *c);
+void sl_review_self(struct sl_change_in *c);
+void sl_review_token(struct sl_change_in *c);
 
 #endif

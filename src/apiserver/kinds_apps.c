@@ -8,8 +8,9 @@
 
 /* ---- what they share ---- */
 
-static void selector_rules(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec,
-                           const char *kind) {
+/* False: there is no telling what it takes, and the template is not looked at. */
+static bool selector_rules(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec,
+                           const char *kind, const char *unreadable) {
     yyjson_val *selector = sl_json_get(spec, "selector"),
                *labels = sl_json_at(spec, "template.metadata.labels");
     const struct sl_path *selector_at = SL_PATH(at, "selector");
@@ -17,10 +18,16 @@ static void selector_rules(struct sl_field_errs *e, const struct sl_path *at, yy
                      sl_json_size(sl_json_get(selector, "matchExpressions")) ==
                  0;
 
+    uint32_t before = e->n;
+
     if (!selector) {
         sl_field_required(e, selector_at, "");
     } else {
         sl_check_selector(e, selector_at, selector);
+        if (e->n > before) {
+            sl_field_invalid(e, selector_at, sl_bad_json(selector), "%s", unreadable);
+            return false;
+        }
         if (empty)
             sl_field_invalid(e, selector_at, sl_bad_json(selector),
                              "empty selector is invalid for %s", kind);
@@ -28,21 +35,30 @@ static void selector_rules(struct sl_field_errs *e, const struct sl_path *at, yy
     if (!selector || (!empty && !sl_selector_takes(selector, labels)))
         sl_field_invalid(e, SL_PATH(at, "template.metadata.labels"), sl_bad_json(labels),
                          "`selector` does not match template `labels`");
+    return true;
 }
 
-static void template_rules(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec,
-                           enum sl_pod_place place, const char *kind) {
+/* Pods of these go on and on. */
+static void lasting_rules(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec,
+                          const char *kind) {
     static const char *const always[] = {"Always"};
     const char *policy = sl_json_str(spec, "template.spec.restartPolicy");
 
-    sl_template_check(e, SL_PATH(at, "template"), sl_json_get(spec, "template"), place,
-                      sl_json_get(spec, "volumeClaimTemplates"));
     if (strcmp(policy, "Always") != 0)
         sl_field_unsupported(e, SL_PATH(at, "template.spec.restartPolicy"), sl_bad_str(policy),
                              always, 1);
     if (sl_json_at(spec, "template.spec.activeDeadlineSeconds"))
         sl_field_forbidden(e, SL_PATH(at, "template.spec.activeDeadlineSeconds"),
                            "activeDeadlineSeconds in %s is not Supported", kind);
+}
+
+/* What deployments and replica sets have in common. */
+static void set_rules(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec) {
+    if (!selector_rules(e, at, spec, "deployment", "invalid label selector"))
+        return;
+    sl_template_check(e, SL_PATH(at, "template"), sl_json_get(spec, "template"), SL_IN_TEMPLATE,
+                      NULL);
+    lasting_rules(e, at, spec, "ReplicaSet");
 }
 
 static void template_defaults(struct sl_change_in *c) {
@@ -89,9 +105,8 @@ static void deployment_defaults(struct sl_change_in *c) {
     template_defaults(c);
 }
 
-/* A count or "25%", as a number; -1 with an error if it is neither. */
-static int64_t count_or_percent(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *v,
-                                bool *ret_percent) {
+int64_t sl_count_or_percent(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *v,
+                            bool *ret_percent) {
     const char *s = sl_json_text(v);
     char *end;
     int64_t n;
@@ -135,8 +150,8 @@ static void deployment_strategy(struct sl_field_errs *e, const struct sl_path *a
     }
     yyjson_val *down = sl_json_get(rolling, "maxUnavailable"),
                *up = sl_json_get(rolling, "maxSurge");
-    int64_t n_down = count_or_percent(e, SL_PATH(rolling_at, "maxUnavailable"), down, &percent);
-    int64_t n_up = count_or_percent(e, SL_PATH(rolling_at, "maxSurge"), up, &ignored);
+    int64_t n_down = sl_count_or_percent(e, SL_PATH(rolling_at, "maxUnavailable"), down, &percent);
+    int64_t n_up = sl_count_or_percent(e, SL_PATH(rolling_at, "maxSurge"), up, &ignored);
     if (n_down == 0 && n_up == 0)
         sl_field_invalid(e, SL_PATH(rolling_at, "maxUnavailable"), sl_bad_json(down),
                          "may not be 0 when `maxSurge` is 0");
@@ -158,8 +173,7 @@ static void deployment_validate(struct sl_change_in *c, yyjson_val *object) {
         return;
     }
     sl_check_not_negative(e, at, spec, "replicas");
-    selector_rules(e, at, spec, "deployment");
-    template_rules(e, at, spec, SL_IN_TEMPLATE, "ReplicaSet");
+    set_rules(e, at, spec);
     deployment_strategy(e, SL_PATH(at, "strategy"), sl_json_get(spec, "strategy"));
     sl_check_not_negative(e, at, spec, "minReadySeconds");
     sl_check_not_negative(e, at, spec, "revisionHistoryLimit");
@@ -206,8 +220,7 @@ static void replica_set_validate(struct sl_change_in *c, yyjson_val *object) {
     }
     sl_check_not_negative(c->errs, at, spec, "replicas");
     sl_check_not_negative(c->errs, at, spec, "minReadySeconds");
-    selector_rules(c->errs, at, spec, "deployment");
-    template_rules(c->errs, at, spec, SL_IN_TEMPLATE, "ReplicaSet");
+    set_rules(c->errs, at, spec);
     if (c->old)
         sl_field_immutable(c->errs, SL_PATH(at, "selector"), sl_json_get(spec, "selector"),
                            sl_json_at(c->old, "spec.selector"));
@@ -253,6 +266,10 @@ static void stateful_defaults(struct sl_change_in *c) {
 static void stateful_prepare(struct sl_change_in *c) {
     yyjson_mut_val *status;
 
+    /* A feature that has to be asked for. */
+    if (sl_is_whole(c))
+        sl_mut_set(c->doc, sl_mut_at(c->object, "spec.updateStrategy.rollingUpdate"),
+                   "maxUnavailable", NULL);
     if (!sl_is_new(c))
         return;
     status = sl_mut_obj(c->doc, c->object, "status");
@@ -295,7 +312,9 @@ static void stateful_validate(struct sl_change_in *c, yyjson_val *object) {
     yyjson_val *spec = sl_json_get(object, "spec"),
                *keep = sl_json_get(spec, "persistentVolumeClaimRetentionPolicy");
     const char *policy = sl_json_str(spec, "podManagementPolicy");
+    yyjson_val *claims = sl_json_get(spec, "volumeClaimTemplates"), *claim;
     struct sl_field_errs *e = c->errs;
+    size_t i, n;
 
     if (strcmp(c->subresource, "status") == 0) {
         counters(e, object, numbers, "status.readyReplicas");
@@ -307,18 +326,32 @@ static void stateful_validate(struct sl_change_in *c, yyjson_val *object) {
     stateful_strategy_rules(e, SL_PATH(at, "updateStrategy"), sl_json_get(spec, "updateStrategy"));
     sl_check_one_of(e, retain_at, keep, "whenDeleted", retain, false);
     sl_check_one_of(e, retain_at, keep, "whenScaled", retain, false);
+    if (!c->old) {
+        yyjson_arr_foreach (claims, i, n, claim) {
+            sl_claim_spec_check(e,
+                                SL_PATH(SL_PATH_AT(SL_PATH(at, "volumeClaimTemplates"), i), "spec"),
+                                sl_json_get(claim, "spec"));
+        }
+    }
     sl_check_not_negative(e, at, spec, "replicas");
     sl_check_not_negative(e, at, spec, "minReadySeconds");
+    sl_check_not_negative(e, SL_PATH(at, "ordinals"), sl_json_get(spec, "ordinals"), "start");
     if (!c->old)
         sl_word_check_at(e, at, spec, "serviceName", sl_word_label, false);
-    selector_rules(e, at, spec, "statefulset");
-    template_rules(e, at, spec, SL_IN_STATEFUL, "StatefulSet");
+    if (selector_rules(e, at, spec, "statefulset", ""))
+        sl_template_check(e, SL_PATH(at, "template"), sl_json_get(spec, "template"), SL_IN_STATEFUL,
+                          claims);
+    lasting_rules(e, at, spec, "StatefulSet");
     if (c->old && !sl_json_same_but(spec, sl_json_get(c->old, "spec"), may_change))
         sl_field_forbidden(
             e, at,
             "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', "
             "'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and "
             "'minReadySeconds' are forbidden");
+    sl_pod_warn(c, object, "spec.template.spec");
+    if (!e->n && sl_json_int(spec, "revisionHistoryLimit", 0) < 0)
+        sl_change_warn(c, "spec.revisionHistoryLimit: a negative value retains all historical "
+                          "revisions; a value >= 0 is recommended");
 }
 static const struct sl_strategy stateful_strategy = {.prepare = stateful_prepare,
                                                      .defaults = stateful_defaults,

@@ -23,6 +23,11 @@ static void job_defaults(struct sl_change_in *c) {
     yyjson_mut_val *spec = sl_mut_get(c->object, "spec"), *labels;
     yyjson_mut_doc *doc = c->doc;
 
+    labels = sl_mut_at(spec, "template.metadata.labels");
+    if (yyjson_mut_obj_size(labels) > 0 &&
+        yyjson_mut_obj_size(sl_mut_at(c->object, "metadata.labels")) == 0)
+        sl_mut_set(doc, sl_mut_obj(doc, c->object, "metadata"), "labels",
+                   yyjson_mut_val_mut_copy(doc, labels));
     if (!sl_is_whole(c) || !yyjson_mut_is_obj(spec))
         return;
     if (!sl_mut_get(spec, "completions") && !sl_mut_get(spec, "parallelism"))
@@ -30,16 +35,12 @@ static void job_defaults(struct sl_change_in *c) {
     sl_mut_default_int(doc, spec, "parallelism", 1);
     sl_mut_default_int(doc, spec, "backoffLimit",
                        sl_mut_get(spec, "backoffLimitPerIndex") ? INT32_MAX : 6);
-    sl_mut_default_str(doc, spec, "completionMode", "NonIndexed");
+    if (!sl_mut_get(spec, "completionMode"))
+        sl_mut_set_str(doc, spec, "completionMode", "NonIndexed");
     sl_mut_default_bool(doc, spec, "suspend", false);
     sl_mut_default_str(doc, spec, "podReplacementPolicy",
                        sl_mut_get(spec, "podFailurePolicy") ? "Failed" : "TerminatingOrFailed");
     sl_mut_default_bool(doc, spec, "manualSelector", false);
-    labels = sl_mut_at(spec, "template.metadata.labels");
-    if (yyjson_mut_obj_size(labels) > 0 &&
-        yyjson_mut_obj_size(sl_mut_at(c->object, "metadata.labels")) == 0)
-        sl_mut_set(doc, sl_mut_obj(doc, c->object, "metadata"), "labels",
-                   yyjson_mut_val_mut_copy(doc, labels));
     sl_template_defaults(doc, sl_mut_at(spec, "template.spec"));
 }
 
@@ -94,7 +95,7 @@ static void has_label(struct sl_field_errs *e, yyjson_val *job, const char *key,
                *have = sl_json_get(labels, key);
 
     if (!have)
-        sl_field_required(e, at, "must be set");
+        sl_field_required(e, at, sl_arena_printf(e->arena, "must be '%s'", want));
     else if (strcmp(sl_json_text(have), want) != 0)
         sl_field_invalid(e, at, sl_bad_json(labels), "must be '%s'", want);
 }

@@ -114,15 +114,18 @@ static void config_validate(struct sl_change_in *c, yyjson_val *object) {
     static const char *const fields[] = {"data", "binaryData", NULL};
     size_t bytes = 0;
 
-    if (c->old)
+    if (c->old) {
+        sl_meta_check(c, object, true);
         data_update(c->errs, c->old, object, fields);
+    }
+    sl_meta_check(c, object, false);
     data_keys(c->errs, object, "data", sl_json_get(object, "binaryData"), &bytes);
     data_keys(c->errs, object, "binaryData", NULL, &bytes);
     if (bytes > MAX_DATA_BYTES)
         sl_field_too_long(c->errs, SL_PATH(NULL, ""), MAX_DATA_BYTES);
 }
 static const struct sl_strategy config_strategy = {
-    .validate = config_validate, .meta = SL_META_BOTH, .no_generation = true};
+    .validate = config_validate, .meta = SL_META_SELF, .no_generation = true};
 
 /* stringData is for writing only: it becomes data. */
 static void secret_defaults(struct sl_change_in *c) {
@@ -160,10 +163,12 @@ static void secret_validate(struct sl_change_in *c, yyjson_val *object) {
     size_t bytes = 0;
 
     if (c->old) {
+        sl_meta_check(c, object, true);
         sl_field_immutable(c->errs, SL_PATH(NULL, "type"), sl_json_get(object, "type"),
                            sl_json_get(c->old, "type"));
         data_update(c->errs, c->old, object, fields);
     }
+    sl_meta_check(c, object, false);
     data_keys(c->errs, object, "data", NULL, &bytes);
     if (bytes / 4 * 3 > MAX_DATA_BYTES)
         sl_field_too_long(c->errs, SL_PATH(NULL, "data"), MAX_DATA_BYTES);
@@ -195,7 +200,7 @@ static void secret_prepare(struct sl_change_in *c) {
 static const struct sl_strategy secret_strategy = {.prepare = secret_prepare,
                                                    .defaults = secret_defaults,
                                                    .validate = secret_validate,
-                                                   .meta = SL_META_BOTH,
+                                                   .meta = SL_META_SELF,
                                                    .no_generation = true};
 
 /* ---- nodes ---- */
@@ -238,54 +243,7 @@ static const struct sl_strategy node_strategy = {.defaults = node_defaults,
                                                  .no_generation = true,
                                                  .status_on_create = true};
 
-/* ---- claims ---- */
-
-static void claim_prepare(struct sl_change_in *c) {
-    if (sl_is_new(c))
-        sl_mut_set_str(c->doc, sl_mut_obj(c->doc, c->object, "status"), "phase", "Pending");
-}
-
-static void claim_validate(struct sl_change_in *c, yyjson_val *object) {
-    static const char *const modes[] = {"ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce",
-                                        "ReadWriteOncePod"};
-    static const char *const skip[] = {"resources", "volumeAttributesClassName", "volumeName",
-                                       NULL};
-    const struct sl_path *at = SL_PATH(NULL, "spec");
-    yyjson_val *spec = sl_json_get(object, "spec"), *list = sl_json_get(spec, "accessModes"), *v;
-    yyjson_val *storage = sl_json_at(spec, "resources.requests.storage");
-    sl_quantity q;
-    size_t i, n;
-
-    if (!sl_is_whole(c))
-        return;
-    if (sl_json_size(list) == 0)
-        sl_field_required(c->errs, SL_PATH(at, "accessModes"),
-                          "at least 1 access mode is required");
-    yyjson_arr_foreach (list, i, n, v) {
-        bool known = false;
-        for (size_t k = 0; k < SL_LEN(modes); k++)
-            known = known || yyjson_equals_str(v, modes[k]);
-        if (!known)
-            sl_field_unsupported(c->errs, SL_PATH(at, "accessModes"), sl_bad_str(sl_json_text(v)),
-                                 modes, SL_LEN(modes));
-    }
-    if (!storage)
-        sl_field_required(c->errs, SL_PATH_KEY(SL_PATH(at, "resources"), "storage"), "");
-    else if (sl_json_quantity(storage, &q) && q <= 0)
-        sl_field_invalid(c->errs, SL_PATH_KEY(SL_PATH(at, "resources"), "storage"),
-                         sl_bad_str(sl_json_text(storage)), "must be greater than zero");
-    if (c->old && !sl_json_same_but(spec, sl_json_get(c->old, "spec"), skip))
-        sl_field_forbidden(c->errs, at,
-                           "spec is immutable after creation except resources.requests and "
-                           "volumeAttributesClassName for "
-                           "bound claims");
-}
-static const struct sl_strategy claim_strategy = {.prepare = claim_prepare,
-                                                  .validate = claim_validate,
-                                                  .no_generation = true,
-                                                  .returns_deleted = true};
-
-/* ---- limit ranges, quotas ---- */
+/* ---- limit ranges ---- */
 
 static void copy_absent(yyjson_mut_doc *doc, yyjson_mut_val *from, yyjson_mut_val *to) {
     size_t i, n;
@@ -392,21 +350,6 @@ static const struct sl_strategy limit_strategy = {.defaults = limit_defaults,
                                                   .no_generation = true,
                                                   .put_creates = true};
 
-/* ---- events ---- */
-
-static void event_validate(struct sl_change_in *c, yyjson_val *object) {
-    const char *ns = sl_json_str(object, "metadata.namespace"),
-               *about = sl_json_str(object, "involvedObject.namespace");
-    const struct sl_path *at = SL_PATH(NULL, "involvedObject");
-
-    if (*about == '\0' ? strcmp(ns, "default") != 0 && strcmp(ns, "kube-system") != 0
-                       : strcmp(ns, about) != 0)
-        sl_field_invalid(c->errs, SL_PATH(at, "namespace"), sl_bad_str(about),
-                         "does not match event.namespace");
-}
-static const struct sl_strategy event_strategy = {
-    .validate = event_validate, .no_generation = true, .put_creates = true};
-
 /* ---- templates, and what has no rules of its own ---- */
 
 static void pod_template_defaults(struct sl_change_in *c) {
@@ -420,7 +363,10 @@ static void pod_template_validate(struct sl_change_in *c, yyjson_val *object) {
 static const struct sl_strategy template_strategy = {
     .defaults = pod_template_defaults, .validate = pod_template_validate, .returns_deleted = true};
 static const struct sl_strategy plain_returned = {.no_generation = true, .returns_deleted = true};
-static const struct sl_strategy plain = {.no_generation = true};
+static const struct sl_strategy endpoints_strategy = {
+    .no_generation = true, .put_creates = true, .meta = SL_META_BOTH};
+static const struct sl_strategy account_strategy = {
+    .no_generation = true, .returns_deleted = true, .meta = SL_META_BOTH};
 
 static const char *const pod_fields[] = {"spec.nodeName",
                                          "spec.restartPolicy",
@@ -491,7 +437,8 @@ const struct sl_builtin sl_builtin_core[] = {
      .plural = "endpoints",
      .shorts = "ep",
      .namespaced = true,
-     .strategy = &plain},
+     .deprecation = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+     .strategy = &endpoints_strategy},
     {.version = "v1",
      .kind = "ConfigMap",
      .plural = "configmaps",
@@ -509,13 +456,13 @@ const struct sl_builtin sl_builtin_core[] = {
      .plural = "serviceaccounts",
      .shorts = "sa",
      .namespaced = true,
-     .strategy = &plain_returned},
+     .strategy = &account_strategy},
     {.version = "v1",
      .kind = "Event",
      .plural = "events",
      .shorts = "ev",
      .namespaced = true,
-     .strategy = &event_strategy,
+     .strategy = &sl_event_strategy,
      .selectable = event_fields},
     {.version = "v1",
      .kind = "LimitRange",
@@ -529,14 +476,14 @@ const struct sl_builtin sl_builtin_core[] = {
      .shorts = "quota",
      .namespaced = true,
      .status = true,
-     .strategy = &plain_returned},
+     .strategy = &sl_quota_strategy},
     {.version = "v1",
      .kind = "PersistentVolumeClaim",
      .plural = "persistentvolumeclaims",
      .shorts = "pvc",
      .namespaced = true,
      .status = true,
-     .strategy = &claim_strategy},
+     .strategy = &sl_claim_strategy},
     {.version = "v1",
      .kind = "PersistentVolume",
      .plural = "persistentvolumes",

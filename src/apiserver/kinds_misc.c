@@ -118,6 +118,16 @@ static void binding_defaults(struct sl_change_in *c) {
     }
 }
 
+/* Accounts are in the core of the API, all others in this group. */
+static void group_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *of,
+                        bool account) {
+    static const char *const groups[] = {"rbac.authorization.k8s.io", ""};
+    const char *group = sl_json_str(of, "apiGroup");
+
+    if (strcmp(group, groups[account]) != 0)
+        sl_field_unsupported(e, SL_PATH(at, "apiGroup"), sl_bad_str(group), groups + account, 1);
+}
+
 static void binding_validate(struct sl_change_in *c, yyjson_val *object) {
     static const char *const roles[] = {"Role", "ClusterRole"}, *const subjects[] = {
                                                                     "ServiceAccount", "User",
@@ -128,6 +138,7 @@ static void binding_validate(struct sl_change_in *c, yyjson_val *object) {
     size_t i, n;
     yyjson_val *s;
 
+    group_check(c->errs, at, sl_json_get(object, "roleRef"), false);
     if (strcmp(kind, "ClusterRole") != 0 && (cluster || strcmp(kind, "Role") != 0))
         sl_field_unsupported(c->errs, SL_PATH(at, "kind"), sl_bad_str(kind),
                              cluster ? roles + 1 : roles, cluster ? 1 : 2);
@@ -136,7 +147,14 @@ static void binding_validate(struct sl_change_in *c, yyjson_val *object) {
         const struct sl_path *s_at = SL_PATH_AT(SL_PATH(NULL, "subjects"), i);
         if (*sl_json_str(s, "name") == '\0')
             sl_field_required(c->errs, SL_PATH(s_at, "name"), "");
-        sl_check_one_of(c->errs, s_at, s, "kind", subjects, true);
+        const char *is = sl_json_str(s, "kind");
+        bool account = strcmp(is, subjects[0]) == 0;
+        if (account)
+            sl_word_check_at(c->errs, s_at, s, "name", sl_syntax_subdomain, false);
+        if (account || strcmp(is, subjects[1]) == 0 || strcmp(is, subjects[2]) == 0)
+            group_check(c->errs, s_at, s, account);
+        else
+            sl_field_unsupported(c->errs, SL_PATH(s_at, "kind"), sl_bad_str(is), subjects, 3);
         if (strcmp(sl_json_str(s, "kind"), "ServiceAccount") == 0 && cluster &&
             *sl_json_str(s, "namespace") == '\0')
             sl_field_required(c->errs, SL_PATH(s_at, "namespace"), "");
@@ -145,12 +163,16 @@ static void binding_validate(struct sl_change_in *c, yyjson_val *object) {
         sl_field_invalid(c->errs, at, sl_bad_json(sl_json_get(object, "roleRef")),
                          "cannot change roleRef");
 }
-static const struct sl_strategy role_strategy = {
-    .validate = role_validate, .no_generation = true, .name = sl_word_segment, .put_creates = true};
+static const struct sl_strategy role_strategy = {.validate = role_validate,
+                                                 .no_generation = true,
+                                                 .name = sl_word_segment,
+                                                 .meta = SL_META_BOTH,
+                                                 .put_creates = true};
 static const struct sl_strategy binding_strategy = {.defaults = binding_defaults,
                                                     .validate = binding_validate,
                                                     .no_generation = true,
                                                     .name = sl_word_segment,
+                                                    .meta = SL_META_BOTH,
                                                     .put_creates = true};
 
 /* ---- webhooks ---- */
@@ -196,71 +218,63 @@ static void webhook_validate(struct sl_change_in *c, yyjson_val *object) {
 static const struct sl_strategy webhook_strategy = {.validate = webhook_validate,
                                                     .needs_version = true};
 
-/* ---- reviews: everybody may do everything here, and the answers say so ---- */
+/* ---- budgets: stored, nobody asks them ---- */
 
-static void access_review(struct sl_change_in *c) {
-    yyjson_mut_val *status = yyjson_mut_obj(c->doc);
+static void share_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *v) {
+    bool percent = false;
 
-    yyjson_mut_obj_add_bool(c->doc, status, "allowed", true);
-    (void)sl_mut_obj(c->doc, c->object, "metadata");
-    sl_mut_set(c->doc, c->object, "status", status);
+    if (v && sl_count_or_percent(e, at, v, &percent) > 100 && percent)
+        sl_field_invalid(e, at, sl_bad_json(v), "must not be greater than 100%%");
 }
 
-static void star_rule(yyjson_mut_doc *doc, yyjson_mut_val *rules, const char *const *fields) {
-    yyjson_mut_val *rule = yyjson_mut_arr_add_obj(doc, rules);
+/* Of its metadata, only what every object has to keep to is looked at. */
+static void budget_validate(struct sl_change_in *c, yyjson_val *object) {
+    static const char *const policies[] = {"AlwaysAllow", "IfHealthyBudget", NULL};
+    static const char *const counts[] = {"disruptionsAllowed", "currentHealthy", "desiredHealthy",
+                                         "expectedPods"};
+    const struct sl_path *at = SL_PATH(NULL, "spec"), *status_at = SL_PATH(NULL, "status");
+    yyjson_val *spec = sl_json_get(object, "spec"), *least = sl_json_get(spec, "minAvailable"),
+               *most = sl_json_get(spec, "maxUnavailable"), *status = sl_json_get(object, "status");
 
-    for (; *fields; fields++)
-        yyjson_mut_arr_add_str(doc, yyjson_mut_obj_add_arr(doc, rule, *fields), "*");
-}
-
-static void rules_review(struct sl_change_in *c) {
-    static const char *const resource[] = {"verbs", "apiGroups", "resources", NULL},
-                             *const url[] = {"verbs", "nonResourceURLs", NULL};
-    yyjson_mut_val *status = yyjson_mut_obj(c->doc);
-
-    star_rule(c->doc, yyjson_mut_obj_add_arr(c->doc, status, "resourceRules"), resource);
-    star_rule(c->doc, yyjson_mut_obj_add_arr(c->doc, status, "nonResourceRules"), url);
-    yyjson_mut_obj_add_bool(c->doc, status, "incomplete", false);
-    sl_mut_set(c->doc, c->object, "status", status);
-}
-
-static yyjson_mut_val *user_info(struct sl_change_in *c, const char *user) {
-    yyjson_mut_val *info = yyjson_mut_obj(c->doc), *groups;
-
-    yyjson_mut_obj_add_strcpy(c->doc, info, "username", user);
-    groups = yyjson_mut_obj_add_arr(c->doc, info, "groups");
-    yyjson_mut_arr_add_str(c->doc, groups, "system:authenticated");
-    return info;
-}
-
-static void self_review(struct sl_change_in *c) {
-    char now[SL_STAMP_TEXT];
-
-    sl_mut_set_str(c->doc, sl_mut_obj(c->doc, c->object, "metadata"), "creationTimestamp",
-                   sl_stamp(c->now, now));
-    sl_mut_set(c->doc, sl_mut_obj(c->doc, c->object, "status"), "userInfo", user_info(c, c->user));
-}
-
-/* Tokens that serviceaccounts/token gave out; see sub.c. */
-static void token_review(struct sl_change_in *c) {
-    const char *token = sl_mut_str(c->object, "spec.token"),
-               *user = sl_token_user(c->arena, token, c->now);
-    yyjson_mut_val *status = yyjson_mut_obj(c->doc);
-
-    if (user) {
-        yyjson_mut_obj_add_bool(c->doc, status, "authenticated", true);
-        sl_mut_set(c->doc, status, "user", user_info(c, user));
-    } else {
-        yyjson_mut_obj_add_str(c->doc, status, "error", "the token is none of this server's");
+    if (!sl_is_whole(c)) {
+        sl_check_conditions(c->errs, SL_PATH(status_at, "conditions"),
+                            sl_json_get(status, "conditions"));
+        for (size_t i = 0; i < SL_LEN(counts); i++)
+            sl_check_not_negative(c->errs, status_at, status, counts[i]);
+        return;
     }
-    sl_mut_set(c->doc, c->object, "status", status);
+    if (!c->old)
+        sl_meta_check(c, object, false);
+    if (least && most)
+        sl_field_invalid(c->errs, at, sl_bad_json(spec),
+                         "minAvailable and maxUnavailable cannot be both set");
+    share_check(c->errs, SL_PATH(at, "minAvailable"), least);
+    share_check(c->errs, SL_PATH(at, "maxUnavailable"), most);
+    sl_check_selector(c->errs, SL_PATH(at, "selector"), sl_json_get(spec, "selector"));
+    sl_check_one_of(c->errs, at, spec, "unhealthyPodEvictionPolicy", policies, false);
 }
+static const struct sl_strategy budget_strategy = {.validate = budget_validate,
+                                                   .meta = SL_META_SELF,
+                                                   .name = sl_word_segment,
+                                                   .any_finalizer = true,
+                                                   .needs_version = true};
+
+/* Labels count: who watches slices goes by them. */
+static bool slice_is_new(yyjson_val *old, yyjson_val *object) {
+    static const char *const apart[] = {"metadata", NULL};
+
+    return !sl_json_same_but(old, object, apart) ||
+           !sl_json_same(sl_json_at(old, "metadata.labels"), sl_json_at(object, "metadata.labels"));
+}
+static const struct sl_strategy slice_strategy = {.is_new_generation = slice_is_new,
+                                                  .meta = SL_META_PLAIN};
+
+/* ---- tables ---- */
 
 static void no_review(struct sl_change_in *c) {
     (void)c; /* bindings: the core sends them to the pod */
 }
 
-static const struct sl_strategy plain = {.no_generation = true};
 static const struct sl_strategy plain_returned = {.no_generation = true, .returns_deleted = true};
 static const char *const event_fields[] = {"involvedObject.kind",
                                            "involvedObject.namespace",
@@ -309,7 +323,7 @@ const struct sl_builtin sl_builtin_misc[] = {
      .plural = "events",
      .shorts = "ev",
      .namespaced = true,
-     .strategy = &plain,
+     .strategy = &sl_new_event_strategy,
      .selectable = event_fields,
      .shares = "events"},
     {.group = "storage.k8s.io",
@@ -322,14 +336,16 @@ const struct sl_builtin sl_builtin_misc[] = {
      .version = "v1",
      .kind = "EndpointSlice",
      .plural = "endpointslices",
-     .namespaced = true},
+     .namespaced = true,
+     .strategy = &slice_strategy},
     {.group = "policy",
      .version = "v1",
      .kind = "PodDisruptionBudget",
      .plural = "poddisruptionbudgets",
      .shorts = "pdb",
      .namespaced = true,
-     .status = true},
+     .status = true,
+     .strategy = &budget_strategy},
     {RBAC, .kind = "Role", .plural = "roles", .namespaced = true, .strategy = &role_strategy},
     {RBAC, .kind = "ClusterRole", .plural = "clusterroles", .strategy = &role_strategy},
     {RBAC, .kind = "RoleBinding", .plural = "rolebindings", .namespaced = true,
@@ -342,15 +358,15 @@ const struct sl_builtin sl_builtin_misc[] = {
      .plural = "validatingwebhookconfigurations", .categories = "api-extensions",
      .strategy = &webhook_strategy},
     {AUTHZ, .kind = "SelfSubjectAccessReview", .plural = "selfsubjectaccessreviews",
-     .review = access_review},
+     .review = sl_review_self_access},
     {AUTHZ, .kind = "SubjectAccessReview", .plural = "subjectaccessreviews",
-     .review = access_review},
+     .review = sl_review_access},
     {AUTHZ, .kind = "LocalSubjectAccessReview", .plural = "localsubjectaccessreviews",
-     .namespaced = true, .review = access_review},
+     .namespaced = true, .review = sl_review_local_access},
     {AUTHZ, .kind = "SelfSubjectRulesReview", .plural = "selfsubjectrulesreviews",
-     .review = rules_review},
-    {AUTHN, .kind = "SelfSubjectReview", .plural = "selfsubjectreviews", .review = self_review},
-    {AUTHN, .kind = "TokenReview", .plural = "tokenreviews", .review = token_review},
+     .review = sl_review_rules},
+    {AUTHN, .kind = "SelfSubjectReview", .plural = "selfsubjectreviews", .review = sl_review_self},
+    {AUTHN, .kind = "TokenReview", .plural = "tokenreviews", .review = sl_review_token},
     {.group = "apiextensions.k8s.io",
      .version = "v1",
      .kind = "CustomResourceDefinition",

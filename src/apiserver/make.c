@@ -55,8 +55,8 @@ static void say_undecoded(struct sl_write *w, yyjson_val *object, const char *wh
         sl_buf_init(&b, PATCH_TEXT_MAX);
         drop_orders(patch, 0);
         sl_go_text(w->c.arena, &b, patch);
-        sl_field_invalid(&errs, SL_PATH(NULL, "patch"), sl_bad_strn(sl_buf_str(&b), b.len), "%s%s",
-                         strncmp(why, "strict ", 7) == 0 ? "" : "error decoding from json: ", why);
+        sl_field_invalid(&errs, SL_PATH(NULL, "patch"), sl_bad_strn(sl_buf_str(&b), b.len), "%s",
+                         why);
         sl_rq_invalid(w->rq, "", "", "", &errs);
         return;
     }
@@ -141,7 +141,9 @@ static bool decode(struct sl_write *w, yyjson_val *sent) {
     const struct sl_strategy *strategy = sl_strategy_of(rq->kind);
     struct sl_err err;
 
-    if (sl_schema_decodes(schema, sent, &err) < 0) {
+    bool strategic = w->what == SL_WRITE_PATCH && w->patch == SL_PATCH_STRATEGIC;
+    if ((strategic ? sl_schema_converts(schema, sent, &err)
+                   : sl_schema_decodes(schema, sent, &err)) < 0) {
         if (w->what == SL_WRITE_PATCH)
             say_undecoded(w, sent, err.text);
         else
@@ -252,95 +254,12 @@ void sl_manage(struct sl_write *w) {
     struct sl_manager_id by = manager(w);
 
     /* Who binds or evicts writes no fields of his own. */
-    if (!w->applied && w->what != SL_WRITE_POST)
+    if (!w->applied && (w->what != SL_WRITE_POST || !w->rq->sub))
         sl_manage_update(sl_stored_version(w->rq->kind)->schema, &by, w->c.doc, w->c.old,
                          w->c.object);
 }
 
 /* ---- apply ---- */
-
-static bool apply_head(struct sl_rq *rq, yyjson_val *sent) {
-    const char *v = sl_json_str(sent, "apiVersion"), *k = sl_json_str(sent, "kind");
-    const char *name = sl_json_str(sent, "metadata.name");
-
-    if (!*v || !*k) {
-        const char *slash = strchr(v, '/');
-        sl_rq_bad(rq, "invalid object type: %.*s/%s, Kind=%s", slash ? (int)(slash - v) : 0, v,
-                  slash ? slash + 1 : v, k);
-        return false;
-    }
-    if (*name && strcmp(name, rq->name) != 0) {
-        sl_rq_bad(rq, "the name of the object (%s) does not match the name on the URL (%s)", name,
-                  rq->name);
-        return false;
-    }
-    if (sl_json_size(sl_json_at(sent, "metadata.managedFields"))) {
-        sl_rq_bad(rq, "metadata.managedFields must be nil");
-        return false;
-    }
-    return sl_body_is(rq, sent, request_version(rq), rq->kind->kind);
-}
-
-/* What is applied is merged as it came, in the stored version; what comes out is pruned and gets
- * its defaults. */
-static bool apply(struct sl_write *w) {
-    struct sl_rq *rq = w->rq;
-    const struct sl_kind_version *stored = sl_stored_version(rq->kind);
-    yyjson_val *sent = yyjson_doc_get_root(w->body);
-    struct sl_manager_id by = manager(w);
-    struct sl_patch_err err = {0};
-    int r;
-
-    if (!apply_head(rq, sent))
-        return false;
-    if (rq->version != stored) {
-        w->c.object = yyjson_val_mut_copy(w->c.doc, sent);
-        if (!to_stored(w))
-            return false;
-        sent = freeze(w, w->c.object);
-    }
-    sl_buf_init(&err.text, PATCH_TEXT_MAX);
-    r = sl_manage_apply(stored->schema, &by, rq->q.force == 1, w->c.doc, w->c.old, sent,
-                        &w->c.object, &err);
-    if (r < 0)
-        (void)say_patch(w, &err);
-    sl_buf_done(&err.text);
-    if (r < 0)
-        return false;
-    w->applied = true;
-    sl_schema_prune(stored->schema, w->c.doc, w->c.object, NULL);
-    set_head(w->c.doc, w->c.object, by.api_version, by.kind);
-    if (!put_defaults(w, stored->schema))
-        return false;
-    const struct sl_strategy *strategy = sl_strategy_of(rq->kind);
-    if (strategy->defaults)
-        strategy->defaults(&w->c);
-    return !sl_write_refused(w);
-}
-
-/* ---- the three ways ---- */
-
-static bool from_patch(struct sl_write *w) {
-    struct sl_rq *rq = w->rq;
-    yyjson_val *patch = yyjson_doc_get_root(w->body), *from;
-    struct sl_patch_err err = {.unread = strcmp(rq->q.validation, "Ignore") == 0};
-    int r;
-
-    if (w->patch == SL_PATCH_APPLY && !(rq->sub && rq->sub->show))
-        return apply(w);
-    from = seen(w);
-    if (!from)
-        return false;
-    sl_buf_init(&err.text, PATCH_TEXT_MAX);
-    r = w->patch == SL_PATCH_JSON ? sl_patch_json(w->c.doc, from, patch, &w->c.object, &err)
-        : w->patch == SL_PATCH_STRATEGIC && !(rq->sub && rq->sub->show)
-            ? sl_patch_strategic(rq->version->schema, w->c.doc, from, patch, &w->c.object, &err)
-            : sl_patch_merge(w->c.doc, from, patch, &w->c.object, &err);
-    if (r < 0)
-        (void)say_patch(w, &err);
-    sl_buf_done(&err.text);
-    return r >= 0;
-}
 
 /* The name in an object that is replaced. */
 static bool names_match(struct sl_write *w, yyjson_val *sent) {
@@ -364,11 +283,169 @@ static bool names_match(struct sl_write *w, yyjson_val *sent) {
     return false;
 }
 
+/* What is applied is merged as it came, in the stored version; what comes out is pruned and gets
+ * its defaults. */
+static bool apply(struct sl_write *w) {
+    struct sl_rq *rq = w->rq;
+    const struct sl_kind_version *stored = sl_stored_version(rq->kind);
+    yyjson_val *sent = yyjson_doc_get_root(w->body);
+    struct sl_manager_id by = manager(w);
+    struct sl_patch_err err = {0};
+    int r;
+
+    if (rq->version != stored) {
+        w->c.object = yyjson_val_mut_copy(w->c.doc, sent);
+        if (!to_stored(w))
+            return false;
+        sent = freeze(w, w->c.object);
+    }
+    sl_buf_init(&err.text, PATCH_TEXT_MAX);
+    r = sl_manage_apply(stored->schema, &by, rq->q.force == 1, w->c.doc, w->c.old, sent,
+                        &w->c.object, &err);
+    if (r < 0)
+        (void)say_patch(w, &err);
+    sl_buf_done(&err.text);
+    if (r < 0)
+        return false;
+    w->applied = true;
+    sl_schema_prune(stored->schema, w->c.doc, w->c.object, NULL);
+    set_head(w->c.doc, w->c.object, by.api_version, by.kind);
+    if (!put_defaults(w, stored->schema))
+        return false;
+    const struct sl_strategy *strategy = sl_strategy_of(rq->kind);
+    if (strategy->defaults)
+        strategy->defaults(&w->c);
+    return !sl_write_refused(w) && names_match(w, freeze(w, w->c.object));
+}
+
+/* ---- the three ways ---- */
+
+static const struct sl_schema any = {.type = SL_T_ANY};
+static const struct sl_schema_field operation_fields[] = {
+    {.name = "from", .schema = &any},
+    {.name = "op", .schema = &any},
+    {.name = "path", .schema = &any},
+    {.name = "value", .schema = &any},
+};
+static const struct sl_schema operation = {.type = SL_T_OBJECT,
+                                           .go = "handlers.jsonPatchOp",
+                                           .fields = operation_fields,
+                                           .n_fields = SL_LEN(operation_fields)};
+static const struct sl_schema operations = {.type = SL_T_LIST, .items = &operation};
+
+/* What a patch says twice counts as it is said last. */
+static void patch_faults(struct sl_write *w) {
+    bool json = w->patch == SL_PATCH_JSON;
+    yyjson_val *patch = yyjson_doc_get_root(w->body);
+
+    w->sent = (struct sl_strict){.arena = &w->rq->arena};
+    if (!sl_strict_duplicates(&w->sent, json ? &operations : NULL, patch) && !w->sent.n)
+        return;
+    if (json)
+        for (uint32_t i = 0; i < w->sent.n; i++)
+            w->sent.text[i] = sl_arena_printf(w->sent.arena, "json patch %s", w->sent.text[i]);
+    yyjson_mut_val *last = yyjson_val_mut_copy(w->c.doc, patch);
+    sl_strict_keep_last(last);
+    yyjson_doc_free(w->body);
+    w->body = yyjson_mut_val_imut_copy(last, NULL);
+}
+
+/* Each kind of patch has a reader of its own, and each says in its own way what is wrong. */
+static bool read_patch(struct sl_write *w) {
+    struct sl_rq *rq = w->rq;
+    bool ignore = strcmp(rq->q.validation, "Ignore") == 0;
+    const char *fault;
+    struct sl_err err;
+
+    if (w->body)
+        return true;
+    if (w->patch == SL_PATCH_APPLY) {
+        w->body = sl_yaml_read(rq->body, rq->len, &err);
+        if (!w->body)
+            sl_rq_bad(rq, "error decoding YAML: %s", err.text);
+        return w->body;
+    }
+    w->body = sl_rq_json(rq, &fault);
+    if (w->body)
+        patch_faults(w);
+    else if (ignore && w->patch == SL_PATCH_MERGE)
+        sl_rq_bad(rq, "Invalid JSON Patch");
+    else
+        sl_rq_bad(rq, "%s%s",
+                  ignore || w->patch == SL_PATCH_STRATEGIC ? "" : "error decoding patch: ", fault);
+    return w->body;
+}
+
+static bool from_patch(struct sl_write *w) {
+    struct sl_rq *rq = w->rq;
+    struct sl_patch_err err = {.unread = strcmp(rq->q.validation, "Ignore") == 0};
+    int r;
+
+    if (!read_patch(w))
+        return false;
+    if (w->patch == SL_PATCH_APPLY && !(rq->sub && rq->sub->show))
+        return apply(w);
+    yyjson_val *patch = yyjson_doc_get_root(w->body), *from = seen(w);
+    if (!from)
+        return false;
+    w->strict = w->sent;
+    sl_buf_init(&err.text, PATCH_TEXT_MAX);
+    r = w->patch == SL_PATCH_JSON ? sl_patch_json(w->c.doc, from, patch, &w->c.object, &err)
+        : w->patch == SL_PATCH_STRATEGIC && !(rq->sub && rq->sub->show)
+            ? sl_patch_strategic(rq->version->schema, w->c.doc, from, patch, &w->c.object, &err)
+            : sl_patch_merge(w->c.doc, from, patch, &w->c.object, &err);
+    if (r < 0)
+        (void)say_patch(w, &err);
+    sl_buf_done(&err.text);
+    return r >= 0;
+}
+
 /* A view of the object was sent, or came out of a patch: it is taken into a copy of the object. */
 static bool take_view(struct sl_write *w, yyjson_val *view) {
     w->c.object = yyjson_val_mut_copy(w->c.doc, w->c.old);
     w->rq->sub->put(&w->c, w->rq->version, view);
     return !sl_write_refused(w);
+}
+
+/* What a custom resource says it is. */
+static void note_other(struct sl_write *w, yyjson_val *sent) {
+    struct sl_rq *rq = w->rq;
+    const char *kind = sl_json_str(sent, "kind"), *v = sl_json_str(sent, "apiVersion");
+
+    if (!rq->kind->crd || rq->sub)
+        return;
+    if (*kind && strcmp(kind, rq->kind->kind) != 0)
+        w->other_kind = kind;
+    if (*v && strcmp(v, request_version(rq)) != 0)
+        w->other_version = v;
+}
+
+/* A patch may say that the object is something else; strategic ones are not asked. */
+static bool still_is(struct sl_write *w, yyjson_val *object) {
+    static const char *const head[] = {"apiVersion", "kind"};
+    struct sl_rq *rq = w->rq;
+
+    if (rq->kind->crd || w->patch == SL_PATCH_STRATEGIC)
+        return true;
+    for (size_t i = 0; i < SL_LEN(head); i++) {
+        yyjson_val *v = sl_json_get(object, head[i]);
+        if (!v || yyjson_is_str(v))
+            continue;
+        say_undecoded(w, object,
+                      sl_arena_printf(w->c.arena,
+                                      "couldn't get version/kind; json parse error: json: cannot "
+                                      "unmarshal %s into Go struct field .%s of type string",
+                                      yyjson_is_num(v) ? "number" : yyjson_get_type_desc(v),
+                                      head[i]));
+        return false;
+    }
+    const char *v = sl_json_str(object, head[0]), *k = sl_json_str(object, head[1]);
+    v = *v ? v : request_version(rq);
+    k = *k ? k : rq->kind->kind;
+    if (strcmp(v, request_version(rq)) == 0 && strcmp(k, rq->kind->kind) == 0)
+        return true;
+    say_undecoded(w, object, sl_body_other(rq, v, k, rq->kind->kind));
+    return false;
 }
 
 bool sl_make(struct sl_write *w) {
@@ -400,13 +477,16 @@ bool sl_make(struct sl_write *w) {
                       yyjson_get_type_desc(sent));
             return false;
         }
-        return view ? take_view(w, sent) : decode(w, sent) && names_match(w, sent);
+        note_other(w, sent);
+        return view ? take_view(w, sent)
+                    : still_is(w, sent) && decode(w, sent) && names_match(w, sent);
     }
     if (view)
         return names_match(w, sent) && take_view(w, sent);
     w->strict.arena = w->c.arena;
     bool twice = sl_strict_duplicates(strcmp(rq->q.validation, "Ignore") == 0 ? NULL : &w->strict,
                                       rq->version->schema, sent);
+    note_other(w, sent);
     w->c.object = yyjson_val_mut_copy(w->c.doc, sent);
     if (twice)
         sl_strict_keep_last(w->c.object);

@@ -317,13 +317,24 @@ void sl_meta_validate(struct sl_write *w, yyjson_val *object) {
     yyjson_val *meta = sl_json_get(object, "metadata");
     enum sl_meta_rules rules = sl_strategy_of(w->rq->kind)->meta;
 
+    if (w->c.old) {
+        plain_rules(&w->c, at, meta);
+        update_rules(&w->c, at, meta);
+    }
+    if (w->other_kind)
+        sl_field_invalid(w->c.errs, SL_PATH(NULL, "kind"), sl_bad_str(w->other_kind), "must be %s",
+                         w->rq->kind->kind);
+    if (w->other_version)
+        sl_field_invalid(w->c.errs, SL_PATH(NULL, "apiVersion"), sl_bad_str(w->other_version),
+                         "must be %s",
+                         sl_api_version(&w->rq->arena, w->rq->kind->group, w->rq->version->name));
+    if (w->other_kind || w->other_version) /* which hides what else may be wrong */
+        return;
     if (!w->c.old) {
         if (rules != SL_META_SELF)
             sl_meta_check(&w->c, object, false);
         return;
     }
-    plain_rules(&w->c, at, meta);
-    update_rules(&w->c, at, meta);
     if (*w->c.subresource || rules == SL_META_UPDATE || rules == SL_META_BOTH)
         sl_meta_check(&w->c, object, true);
     if (!*w->c.subresource && (rules == SL_META_PLAIN || rules == SL_META_BOTH))

@@ -18,7 +18,7 @@ static bool is_latest(const char *image) {
     const char *slash = strrchr(image, '/'), *last = slash ? slash + 1 : image;
     const char *at = strchr(last, '@'), *colon = strrchr(last, ':');
 
-    if (at)
+    if (at || !*last) /* what is missing is told by others */
         return false;
     return !colon || strcmp(colon, ":latest") == 0;
 }
@@ -361,6 +361,11 @@ static void pod_admit(struct sl_change_in *c) {
                                                                : "default");
         admit_priority(c, spec);
         admit_runtime(c, spec);
+    } else { /* who leaves out what was given then means it to stay */
+        static const char *const given[] = {"priority", "preemptionPolicy"};
+        for (size_t i = 0; i < SL_LEN(given); i++)
+            if (!sl_mut_get(spec, given[i]))
+                sl_mut_keep(c->doc, spec, given[i], sl_json_get(c->old, "spec"));
     }
     sl_template_defaults(c->doc, spec);
 }
@@ -408,9 +413,11 @@ static void pod_prepare(struct sl_change_in *c) {
         if (strcmp(c->subresource, "status") == 0) {
             sl_mut_keep(c->doc, sl_mut_get(c->object, "metadata"), "ownerReferences",
                         sl_json_get(c->old, "metadata"));
-            if (*sl_mut_str(c->object, "status.qosClass") == '\0')
-                sl_mut_keep(c->doc, sl_mut_get(c->object, "status"), "qosClass",
-                            sl_json_get(c->old, "status"));
+            status = sl_mut_obj(c->doc, c->object, "status");
+            if (*sl_mut_str(status, "qosClass") == '\0')
+                sl_mut_keep(c->doc, status, "qosClass", sl_json_get(c->old, "status"));
+            if (sl_mut_int(status, "observedGeneration", 0) == 0)
+                sl_mut_keep(c->doc, status, "observedGeneration", sl_json_get(c->old, "status"));
         }
         return;
     }

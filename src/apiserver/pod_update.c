@@ -15,13 +15,26 @@
     "previously negative)"
 #define REQUIRED "requiredDuringSchedulingIgnoredDuringExecution"
 
-/* False: the two lists cannot be compared. */
+/* False: the two lists cannot be compared. What is in the new one has images. */
 static bool same_count(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *old,
                        yyjson_val *now) {
-    if (sl_json_size(old) == sl_json_size(now))
-        return true;
-    sl_field_forbidden(e, at, "pod updates may not add or remove containers");
-    return false;
+    size_t i, n;
+    yyjson_val *c;
+
+    if (sl_json_size(old) != sl_json_size(now)) {
+        sl_field_forbidden(e, at, "pod updates may not add or remove containers");
+        return false;
+    }
+    yyjson_arr_foreach (now, i, n, c) {
+        const char *image = sl_json_str(c, "image");
+        size_t len = strlen(image);
+        if (!len)
+            sl_field_required(e, SL_PATH(SL_PATH_AT(at, i), "image"), "");
+        else if (strchr(" \t\r\n", image[0]) || strchr(" \t\r\n", image[len - 1]))
+            sl_field_invalid(e, SL_PATH(SL_PATH_AT(at, i), "image"), sl_bad_str(image),
+                             "must not have leading or trailing whitespace");
+    }
+    return true;
 }
 
 static bool same_containers(yyjson_val *old, yyjson_val *now) {

@@ -9,17 +9,30 @@
 /* What a kind that is not stored makes of what it was asked. */
 static void review(struct sl_write *w) {
     struct sl_rq *rq = w->rq;
+    size_t len;
 
     sl_write_begin(w);
-    w->c.object = yyjson_val_mut_copy(w->c.doc, yyjson_doc_get_root(w->body));
-    sl_schema_prune(rq->version->schema, w->c.doc, w->c.object, NULL);
-    sl_mut_set_str(w->c.doc, w->c.object, "kind", rq->kind->kind);
-    sl_mut_set_str(w->c.doc, w->c.object, "apiVersion",
-                   sl_api_version(&rq->arena, rq->group, rq->version->name));
-    rq->kind->review(&w->c);
-    if (sl_write_refused(w))
+    if (!sl_make(w))
         return;
-    size_t len;
+    const char *ns = sl_mut_str(w->c.object, "metadata.namespace");
+    if (*rq->ns && *ns && strcmp(ns, rq->ns) != 0) {
+        sl_rq_bad(rq, "the namespace of the provided object does not match the namespace sent on "
+                      "the request");
+        return;
+    }
+    sl_manage(w);
+    if (*rq->ns)
+        sl_mut_set_str(w->c.doc, sl_mut_obj(w->c.doc, w->c.object, "metadata"), "namespace",
+                       rq->ns);
+    rq->kind->review(&w->c);
+    if (w->c.code) {
+        sl_rq_fail(rq, w->c.code, w->c.reason, "%s", w->c.message);
+        return;
+    }
+    if (w->errs.n) {
+        sl_rq_invalid(rq, rq->kind->group, "", "", &w->errs);
+        return;
+    }
     char *json = yyjson_mut_val_write(w->c.object, 0, &len);
     sl_buf_add(&rq->out, json ? json : "{}", json ? len : 2);
     sl_freep(&json);

@@ -30,6 +30,13 @@ static bool options_check(struct sl_write *w, bool both) {
     return false;
 }
 
+/* NULL: nothing is said, which is not the same as "". */
+static const char *said_text(struct sl_rq *rq, yyjson_val *body, const char *path) {
+    yyjson_val *v = sl_json_at(body, path);
+
+    return v ? sl_arena_strdup(&rq->arena, sl_json_text(v)) : NULL;
+}
+
 bool sl_delete_options(struct sl_write *w, yyjson_val *body) {
     struct sl_rq *rq = w->rq;
     const struct sl_params *q = &rq->q;
@@ -49,8 +56,8 @@ bool sl_delete_options(struct sl_write *w, yyjson_val *body) {
     }
     *d = (struct sl_delete_options){
         .grace = body ? sl_json_int(body, "gracePeriodSeconds", -1) : q->grace,
-        .uid = sl_arena_strdup(&rq->arena, sl_json_str(body, "preconditions.uid")),
-        .version = sl_arena_strdup(&rq->arena, sl_json_str(body, "preconditions.resourceVersion")),
+        .uid = said_text(rq, body, "preconditions.uid"),
+        .version = said_text(rq, body, "preconditions.resourceVersion"),
         .propagation = body ? sl_arena_strdup(&rq->arena, sl_json_str(body, "propagationPolicy"))
                             : q->propagation,
         .orphan_false = said == 0,
@@ -78,13 +85,13 @@ static bool preconditions(struct sl_write *w) {
     const struct sl_kind *k = w->rq->kind;
     const char *why = NULL;
 
-    if (*w->del.uid && strcmp(w->del.uid, uid) != 0)
+    if (w->del.uid && strcmp(w->del.uid, uid) != 0)
         why = sl_arena_printf(w->c.arena,
                               "the UID in the precondition (%s) does not match the UID in record "
                               "(%s). The object might have "
                               "been deleted and then recreated",
                               w->del.uid, uid);
-    else if (*w->del.version && strcmp(w->del.version, v) != 0)
+    else if (w->del.version && strcmp(w->del.version, v) != 0)
         why = sl_arena_printf(w->c.arena,
                               "the ResourceVersion in the precondition (%s) does not match the "
                               "ResourceVersion in record (%s). "
@@ -127,7 +134,7 @@ static void set_finalizers(struct sl_write *w, yyjson_mut_val *meta) {
     bool have = false;
     size_t i, n;
 
-    if (!*p)
+    if (!*p || sl_strategy_of(w->rq->kind)->no_garbage)
         return;
     yyjson_mut_arr_foreach (old, i, n, v) {
         const char *word = yyjson_mut_get_str(v);

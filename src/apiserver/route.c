@@ -108,6 +108,8 @@ static bool locate(struct sl_rq *rq, const struct parts *p, uint32_t at) {
         return false;
     if (*rq->ns && !rq->kind->namespaced)
         return false;
+    if (*rq->name && rq->kind->verbs == SL_V_CREATE)
+        return false;
     if (*rq->subname) {
         rq->sub = sl_sub_find(rq->kind, rq->version, rq->subname);
         return rq->sub;

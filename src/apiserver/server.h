@@ -235,10 +235,13 @@ bool sl_negotiate(struct sl_rq *rq, const char *accept);
 /* ---- body.c ---- */
 /* The body as JSON; NULL: it was answered. */
 yyjson_doc *sl_body_read(struct sl_rq *rq);
-/* The same, whatever the Content-Type says. */
-yyjson_doc *sl_json_body(struct sl_rq *rq);
+/* The body, whatever the Content-Type says; NULL: what is wrong with it is told. */
+yyjson_doc *sl_rq_json(struct sl_rq *rq, const char **ret_fault);
 yyjson_doc *sl_yaml_read(const char *text, size_t len, struct sl_err *err);
 /* Of the kind and version that the path says; what is not said is filled in by the caller. */
+/* Why an object that says this of itself is not of the kind that is wanted. */
+const char *sl_body_other(struct sl_rq *rq, const char *api_version, const char *kind,
+                          const char *wanted);
 bool sl_body_is(struct sl_rq *rq, yyjson_val *body, const char *api_version, const char *kind);
 
 /* json_fault.c: why Go's decoder does not take this text. */

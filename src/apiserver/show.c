@@ -103,7 +103,10 @@ static bool show(struct sl_rq *rq, const char *text, size_t len, bool listed, st
     } else {
         size_t n;
         char *json = yyjson_val_write(object, 0, &n);
-        sl_buf_add(out, json ? json : "null", json ? n : 4);
+        if (json && listed && !rq->kind->crd)
+            add_bare(rq, json, n, out);
+        else
+            sl_buf_add(out, json ? json : "null", json ? n : 4);
         sl_freep(&json);
     }
     return true;

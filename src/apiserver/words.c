@@ -172,7 +172,8 @@ void sl_check_one_of(struct sl_field_errs *e, const struct sl_path *up, yyjson_v
     const char *s = sl_json_str(object, field);
     size_t n = 0;
 
-    if (*s == '\0') {
+    /* "" is only there where it is not the same as nothing. */
+    if (!sl_json_get(object, field) || (required && *s == '\0')) {
         if (required)
             sl_field_required(e, SL_PATH(up, field), "");
         return;

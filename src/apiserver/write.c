@@ -41,10 +41,22 @@ void sl_change_warn(struct sl_change_in *c, const char *fmt, ...) {
     sl_rq_warn(of_change(c)->rq, text);
 }
 
+static const char *group_said(struct sl_write *w) {
+    const char *v = w->other_version, *slash = v ? strchr(v, '/') : NULL;
+
+    if (!v)
+        return sl_stored_kind(w->rq->kind)->group;
+    return slash ? sl_arena_strndup(&w->rq->arena, v, (size_t)(slash - v)) : "";
+}
+
 bool sl_write_refused(struct sl_write *w) {
     struct sl_rq *rq = w->rq;
     const struct sl_kind *k = rq->kind;
 
+    if (w->c.code && !*w->c.reason) {
+        sl_rq_fail(rq, w->c.code, "", "%s", w->c.message);
+        return true;
+    }
     if (w->c.code) {
         sl_rq_status(rq, &(struct sl_status){.code = w->c.code,
                                              .reason = w->c.reason,
@@ -59,7 +71,8 @@ bool sl_write_refused(struct sl_write *w) {
     if (rq->sub && rq->sub->kind && !k->crd)
         sl_rq_invalid(rq, rq->sub->group ? rq->sub->group : "", rq->sub->kind, w->name, &w->errs);
     else
-        sl_rq_invalid(rq, k->group, k->kind, w->name, &w->errs);
+        sl_rq_invalid(rq, group_said(w), w->other_kind ? w->other_kind : k->kind, w->name,
+                      &w->errs);
     return true;
 }
 
@@ -113,6 +126,7 @@ void sl_write_begin(struct sl_write *w) {
                                  .ns = rq->ns,
                                  .name = rq->name,
                                  .user = rq->user,
+                                 .groups = rq->groups,
                                  .subresource = rq->sub ? rq->sub->name : "",
                                  .dry_run = dry,
                                  .doc = yyjson_mut_doc_new(NULL),
@@ -122,6 +136,7 @@ void sl_write_begin(struct sl_write *w) {
     w->errs = (struct sl_field_errs){.arena = &rq->arena, .repeats = true};
     w->strict = (struct sl_strict){.arena = &rq->arena};
     w->applied = false;
+    w->other_kind = w->other_version = NULL;
     w->answer = NULL;
 }
 
@@ -376,9 +391,12 @@ static void separate(struct sl_write *w) {
         if (w->rq->version->has_status &&
             (w->c.old || !sl_strategy_of(w->rq->kind)->status_on_create))
             sl_mut_keep(doc, w->c.object, "status", w->c.old);
-        if (w->rq->version->has_status &&
-            !w->rq->kind->crd) /* as typed objects have it: there, if empty */
-            (void)sl_mut_obj(doc, w->c.object, "status");
+        if (w->rq->version->has_status && !w->rq->kind->crd) { /* as typed objects have it */
+            const struct sl_schema *of = sl_stored_version(w->rq->kind)->schema;
+            yyjson_mut_val *there = sl_mut_obj(doc, w->c.object, "status");
+            if (!w->c.old)
+                (void)sl_schema_default(sl_schema_at(of, "status", strlen("status")), doc, there);
+        }
         return;
     }
     yyjson_mut_val *of = sl_mut_get(w->c.object, "status"),
@@ -417,18 +435,18 @@ static void admitted(struct sl_write *w) {
         sl_meta_create(w);
     if (st->prepare)
         st->prepare(&w->c);
-    if (w->c.code) {
-        (void)sl_write_refused(w);
+    if (sl_write_refused(w))
         return;
-    }
     sl_write_close(w);
     sl_meta_generation(w);
     yyjson_val *object = yyjson_doc_get_root(w->made);
     sl_meta_validate(w, object);
-    sl_schema_check_update(sl_stored_version(w->rq->kind)->schema, object, w->c.old, NULL,
-                           &w->errs);
-    if (st->validate)
-        st->validate(&w->c, object);
+    if (!w->other_kind && !w->other_version) {
+        sl_schema_check_update(sl_stored_version(w->rq->kind)->schema, object, w->c.old, NULL,
+                               &w->errs);
+        if (st->validate)
+            st->validate(&w->c, object);
+    }
     if (!sl_write_refused(w))
         sl_admit(w, SL_ADMIT_VALIDATE, validated);
 }
@@ -440,7 +458,7 @@ static bool preconditions(struct sl_write *w) {
     const char *uid = sl_mut_str(w->c.object, "metadata.uid");
     const char *old_uid = sl_json_str(w->c.old, "metadata.uid");
 
-    bool none = strcmp(version, "0") == 0;
+    bool none = *version && strspn(version, "0") == strlen(version);
 
     if (w->what == SL_WRITE_POST || w->what == SL_WRITE_CREATE)
         return true;
@@ -462,8 +480,7 @@ static bool preconditions(struct sl_write *w) {
                        "version and try again");
         return false;
     }
-    if ((w->what != SL_WRITE_UPDATE && !none) || (rq->sub && rq->sub->show) ||
-        !sl_strategy_of(rq->kind)->needs_version)
+    if ((rq->sub && rq->sub->show && !none) || !sl_strategy_of(rq->kind)->needs_version)
         return true;
     sl_field_invalid(&w->errs, SL_PATH(SL_PATH(NULL, "metadata"), "resourceVersion"), sl_bad_int(0),
                      "must be specified for an update");
@@ -634,17 +651,8 @@ void sl_update(struct sl_rq *rq) {
 
 void sl_patch(struct sl_rq *rq) {
     struct sl_write *w = sl_write_new(rq, SL_WRITE_PATCH);
-    struct sl_err err;
 
-    if (!sl_patch_type(rq, &w->patch) || !named(rq) || !sl_options_check(w))
-        return;
-    if (w->patch != SL_PATCH_APPLY) {
-        w->body = sl_json_body(rq);
-    } else {
-        w->body = sl_yaml_read(rq->body, rq->len, &err);
-        if (!w->body)
-            sl_rq_bad(rq, "error decoding YAML: %s", err.text);
-    }
-    if (w->body)
+    /* Nobody looks at the patch itself before it is known that there is something to change. */
+    if (sl_patch_type(rq, &w->patch) && named(rq) && sl_options_check(w))
         sl_write_run(w);
 }

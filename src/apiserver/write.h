@@ -26,7 +26,7 @@ enum sl_patch_type { SL_PATCH_JSON, SL_PATCH_MERGE, SL_PATCH_STRATEGIC, SL_PATCH
 
 struct sl_delete_options {
     int64_t grace;             /* -1: not said */
-    const char *uid, *version; /* preconditions; "" */
+    const char *uid, *version; /* preconditions; NULL: none */
     const char *propagation;   /* ""; orphanDependents is translated */
     bool orphan_false;         /* orphanDependents was said, and is no */
     bool dry_run;
@@ -37,7 +37,8 @@ struct sl_write {
     struct sl_rq *rq;
     enum sl_write_what what;
     enum sl_patch_type patch;
-    yyjson_doc *body;
+    yyjson_doc *body;      /* NULL: not read yet (patches), or none */
+    struct sl_strict sent; /* what is unknown or said twice in a patch itself */
     struct sl_delete_options del;
     uint32_t tries;
 
@@ -48,9 +49,10 @@ struct sl_write {
     struct sl_object *base; /* that c.old was read from; NULL: it is created */
     yyjson_doc *old,
         *made; /* made: c.object as it is, or was when somebody last had to look at it */
-    SL_VEC(yyjson_doc *) kept; /* that c.object has texts of */
-    const char *name;          /* also of what is created */
-    bool applied;              /* managed fields are done */
+    SL_VEC(yyjson_doc *) kept;              /* that c.object has texts of */
+    const char *name;                       /* also of what is created */
+    const char *other_kind, *other_version; /* that a custom resource says; NULL: the right ones */
+    bool applied;                           /* managed fields are done */
     yyjson_mut_val
         *answer; /* of a POST to a subresource, in c.doc; NULL: a Status, or the object */
     bool quiet;  /* answers with a Status of success */

@@ -53,7 +53,7 @@ static int check(struct apply *p) {
     struct sl_buf *text = &p->err->text;
     yyjson_mut_val *meta = yyjson_mut_obj_get(p->applied, "metadata");
 
-    if (!yyjson_mut_is_obj(p->applied)) {
+    if (!yyjson_mut_is_obj(p->applied) && !yyjson_mut_is_null(p->applied)) {
         sl_buf_printf(text,
                       "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: "
                       "cannot unmarshal %s into Go value of type map[string]interface {}",

@@ -243,7 +243,7 @@ static int check(yyjson_val *patch, struct sl_patch_err *err) {
         if (!yyjson_is_obj(op) && !yyjson_is_null(op))
             return not_a_patch(op, "value of type",
                                err->unread ? "jsonpatch.Operation" : "handlers.jsonPatchOp", err);
-        for (size_t k = 0; k < SL_LEN(texts); k++) {
+        for (size_t k = 0; k < SL_LEN(texts) && !err->unread; k++) {
             yyjson_val *v = yyjson_obj_get(op, texts[k]);
             if (!v || yyjson_is_str(v) || yyjson_is_null(v))
                 continue;
@@ -347,7 +347,12 @@ static void merge(struct sl_arena *a, yyjson_mut_doc *doc, yyjson_mut_val *into,
 
 int sl_patch_merge(yyjson_mut_doc *doc, yyjson_val *object, yyjson_val *patch, yyjson_mut_val **ret,
                    struct sl_patch_err *err) {
-    if (yyjson_is_null(patch)) {
+    if (err->unread && yyjson_is_arr(patch)) { /* takes the place of the object */
+        *ret = yyjson_val_mut_copy(doc, patch);
+        sl_drop_nulls(*ret, 0);
+        return 0;
+    }
+    if (yyjson_is_null(patch) || (err->unread && !yyjson_is_obj(patch))) {
         sl_buf_puts(&err->text, "Invalid JSON Patch");
         return refuse(err, 400, "BadRequest");
     }

@@ -18,8 +18,9 @@ struct sl_patch_err {
     const char
         *reason; /* "BadRequest", "Conflict", "Invalid" ...; "" has no reason in the Status */
     struct sl_buf text; /* of the Status; initialised by the caller */
-    /* Said by the caller: nobody looks at a JSON patch before it is applied (fieldValidation
-     * "Ignore"), and what is wrong with it is told by others. */
+    /* Said by the caller: nobody looks at a patch before it is applied (fieldValidation
+     * "Ignore"), and what is wrong with it is told by others. A merge patch that is a list then
+     * takes the place of the object. */
     bool unread;
     /* Of an apply conflict: an array of causes for details, in 'doc'; NULL. */
     yyjson_mut_val *causes;

@@ -53,5 +53,8 @@ void sl_schema_check_update(const struct sl_schema *s, yyjson_val *object, yyjso
  */
 int sl_schema_decodes(const struct sl_schema *s, yyjson_val *object,
                       struct sl_err *err) _must_check_;
+/* The same of what came out of a strategic merge patch, which is told in other words. */
+int sl_schema_converts(const struct sl_schema *s, yyjson_val *object,
+                       struct sl_err *err) _must_check_;
 
 #endif

@@ -1,6 +1,8 @@
 /*
  * Can an object be read into the types of its kind? The first value that cannot is told with Go's
  * words: the struct and the path of fields (without indices and keys), and the type of the value.
+ * What comes out of a strategic merge patch is read by another reader of Go's, which says what kind
+ * of value it has and what it wants, but not where.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -65,13 +67,49 @@ static const char *number_text(yyjson_val *v, char out[64]) {
     return out;
 }
 
+/* Who reads, and what is wrong. */
+struct reading {
+    struct sl_err *err;
+    bool converts; /* the other reader */
+};
+
+static const char *kind_word(yyjson_val *v) {
+    if (yyjson_is_arr(v) || yyjson_is_obj(v))
+        return yyjson_is_arr(v) ? "slice" : "map";
+    return yyjson_is_real(v) ? "float64" : yyjson_is_num(v) ? "int64" : value_word(v);
+}
+
+static int not_converted(const struct sl_schema *s, yyjson_val *v, struct sl_err *err) {
+    _cleanup_(sl_buf_done) struct sl_buf type;
+    const char *have = kind_word(v);
+
+    sl_buf_init(&type, TYPE_MAX_BYTES);
+    if (s->type == SL_T_OBJECT)
+        return sl_err_set(err, SL_EINVAL, "cannot restore struct from: %s", have);
+    if (s->type == SL_T_MAP || s->type == SL_T_LIST)
+        return sl_err_set(err, SL_EINVAL, "cannot restore %s from %s",
+                          s->type == SL_T_MAP ? "map" : "slice", have);
+    if (s->format && strcmp(s->format, "byte") == 0)
+        return sl_err_set(err, SL_EINVAL, "cannot restore slice from %s", have);
+    print_type(s, &type);
+    if ((s->type == SL_T_STRING && yyjson_is_int(v)) || (s->type == SL_T_INT && yyjson_is_real(v)))
+        return sl_err_set(err, SL_EINVAL, "cannot convert %s to %s", have, sl_buf_str(&type));
+    return sl_err_set(err, SL_EINVAL, "unrecognized type: %s",
+                      s->type == SL_T_STRING ? "string"
+                      : s->type == SL_T_BOOL ? "bool"
+                                             : sl_buf_str(&type));
+}
+
 static int mismatch(const struct sl_schema *s, yyjson_val *v, const struct place *at, bool number,
-                    struct sl_err *err) {
+                    struct reading *in) {
     _cleanup_(sl_buf_done) struct sl_buf path, type;
+    struct sl_err *err = in->err;
     char text[64];
 
     sl_buf_init(&path, PATH_MAX_BYTES);
     sl_buf_init(&type, TYPE_MAX_BYTES);
+    if (in->converts)
+        return not_converted(s, v, err);
     print_type(s, &type);
     const char *word = number ? number_text(v, text) : value_word(v);
     if (!at)
@@ -85,21 +123,25 @@ static int mismatch(const struct sl_schema *s, yyjson_val *v, const struct place
 }
 
 static int decode_int(const struct sl_schema *s, yyjson_val *v, const struct place *at,
-                      struct sl_err *err) {
+                      struct reading *in) {
     bool narrow = s->format && strcmp(s->format, "int32") == 0;
 
     if (!yyjson_is_num(v))
-        return mismatch(s, v, at, false, err);
+        return mismatch(s, v, at, false, in);
     if (yyjson_is_uint(v) && yyjson_get_uint(v) > (narrow ? (uint64_t)INT32_MAX : INT64_MAX))
-        return mismatch(s, v, at, true, err);
+        return mismatch(s, v, at, true, in);
     if (yyjson_is_sint(v) && narrow && yyjson_get_sint(v) < INT32_MIN)
-        return mismatch(s, v, at, true, err);
-    return yyjson_is_real(v) ? mismatch(s, v, at, true, err) : 0;
+        return mismatch(s, v, at, true, in);
+    return yyjson_is_real(v) ? mismatch(s, v, at, true, in) : 0;
 }
 
-static int decode_int_or_string(yyjson_val *v, const struct place *at, struct sl_err *err) {
+static int decode_int_or_string(yyjson_val *v, const struct place *at, struct reading *in) {
     static const struct sl_schema int32 = {.type = SL_T_INT, .format = "int32", .go = "int32"};
-    return yyjson_is_str(v) ? 0 : decode_int(&int32, v, at, err);
+    struct reading self = {.err = in->err}; /* it reads itself, and knows of no place */
+
+    if (yyjson_is_str(v))
+        return 0;
+    return decode_int(&int32, v, in->converts ? NULL : at, &self);
 }
 
 static int decode_quantity(yyjson_val *v, struct sl_err *err) {
@@ -115,41 +157,42 @@ static int decode_quantity(yyjson_val *v, struct sl_err *err) {
 }
 
 static int decode_time(const struct sl_schema *s, yyjson_val *v, const struct place *at,
-                       struct sl_err *err) {
+                       struct reading *in) {
     static const struct sl_schema string = {.type = SL_T_STRING, .go = "string"};
+    struct reading self = {.err = in->err};
     char out[SL_VALUE_TIME];
 
     if (!yyjson_is_str(v))
-        return mismatch(&string, v, at, false, err);
+        return mismatch(&string, v, in->converts ? NULL : at, false, &self);
     return sl_value_time(yyjson_get_str(v), yyjson_get_len(v), strcmp(s->go, "v1.MicroTime") == 0,
-                         out, err);
+                         out, in->err);
 }
 
 static int decode_string(const struct sl_schema *s, yyjson_val *v, const struct place *at,
-                         struct sl_err *err) {
+                         struct reading *in) {
     if (s->format && strcmp(s->format, "date-time") == 0)
-        return decode_time(s, v, at, err);
+        return decode_time(s, v, at, in);
     if (!yyjson_is_str(v))
-        return mismatch(s, v, at, false, err);
+        return mismatch(s, v, at, false, in);
     if (s->format && strcmp(s->format, "byte") == 0) {
         int64_t fault = sl_value_base64(yyjson_get_str(v), yyjson_get_len(v));
         if (fault >= 0)
-            return sl_err_set(err, SL_EINVAL, "illegal base64 data at input byte %lld",
-                              (long long)fault);
+            return sl_err_set(in->err, SL_EINVAL, "%sillegal base64 data at input byte %lld",
+                              in->converts ? "error decoding from json: " : "", (long long)fault);
     }
     return 0;
 }
 
 static int decode(const struct sl_schema *s, yyjson_val *v, const struct place *at,
-                  struct sl_err *err);
+                  struct reading *in);
 
 static int decode_fields(const struct sl_schema *s, yyjson_val *v, const struct place *at,
-                         struct sl_err *err) {
+                         struct reading *in) {
     size_t i, max;
     yyjson_val *key, *item;
 
     if (!yyjson_is_obj(v))
-        return s->go && !s->keeps_unknown ? mismatch(s, v, at, false, err) : 0;
+        return s->go && !s->keeps_unknown ? mismatch(s, v, at, false, in) : 0;
     yyjson_obj_foreach (v, i, max, key, item) {
         const struct sl_schema_field *f =
             sl_schema_field(s, yyjson_get_str(key), yyjson_get_len(key));
@@ -157,7 +200,7 @@ static int decode_fields(const struct sl_schema *s, yyjson_val *v, const struct 
         if (!f || (!s->go && !f->schema->go))
             continue;
         const struct place here = {.up = at, .in = s, .field = f};
-        int r = decode(f->schema, item, s->go ? &here : NULL, err);
+        int r = decode(f->schema, item, s->go ? &here : NULL, in);
         if (r < 0)
             return r;
     }
@@ -165,23 +208,23 @@ static int decode_fields(const struct sl_schema *s, yyjson_val *v, const struct 
 }
 
 static int decode_items(const struct sl_schema *s, yyjson_val *v, const struct place *at,
-                        struct sl_err *err) {
+                        struct reading *in) {
     size_t i, max;
     yyjson_val *key, *item;
     int r = 0;
 
     if (s->type == SL_T_LIST ? !yyjson_is_arr(v) : !yyjson_is_obj(v))
-        return mismatch(s, v, at, false, err);
+        return mismatch(s, v, at, false, in);
     if (yyjson_is_arr(v)) {
         yyjson_arr_foreach (v, i, max, item) {
-            r = decode(s->items, item, at, err);
+            r = decode(s->items, item, at, in);
             if (r < 0)
                 return r;
         }
         return 0;
     }
     yyjson_obj_foreach (v, i, max, key, item) {
-        r = decode(s->items, item, at, err);
+        r = decode(s->items, item, at, in);
         if (r < 0)
             return r;
     }
@@ -189,33 +232,37 @@ static int decode_items(const struct sl_schema *s, yyjson_val *v, const struct p
 }
 
 static int decode(const struct sl_schema *s, yyjson_val *v, const struct place *at,
-                  struct sl_err *err) {
+                  struct reading *in) {
     if (yyjson_is_null(v))
         return 0;
     switch (s->type) {
     case SL_T_ANY:
         return 0;
     case SL_T_OBJECT:
-        return decode_fields(s, v, at, err);
+        return decode_fields(s, v, at, in);
     case SL_T_MAP:
     case SL_T_LIST:
-        return decode_items(s, v, at, err);
+        return decode_items(s, v, at, in);
     case SL_T_STRING:
-        return decode_string(s, v, at, err);
+        return decode_string(s, v, at, in);
     case SL_T_INT:
-        return decode_int(s, v, at, err);
+        return decode_int(s, v, at, in);
     case SL_T_NUMBER:
-        return yyjson_is_num(v) ? 0 : mismatch(s, v, at, false, err);
+        return yyjson_is_num(v) ? 0 : mismatch(s, v, at, false, in);
     case SL_T_BOOL:
-        return yyjson_is_bool(v) ? 0 : mismatch(s, v, at, false, err);
+        return yyjson_is_bool(v) ? 0 : mismatch(s, v, at, false, in);
     case SL_T_INT_OR_STRING:
-        return decode_int_or_string(v, at, err);
+        return decode_int_or_string(v, at, in);
     case SL_T_QUANTITY:
-        return decode_quantity(v, err);
+        return decode_quantity(v, in->err);
     }
     return 0;
 }
 
 int sl_schema_decodes(const struct sl_schema *s, yyjson_val *object, struct sl_err *err) {
-    return decode(s, object, NULL, err);
+    return decode(s, object, NULL, &(struct reading){.err = err});
+}
+
+int sl_schema_converts(const struct sl_schema *s, yyjson_val *object, struct sl_err *err) {
+    return decode(s, object, NULL, &(struct reading){.err = err, .converts = true});
 }

@@ -126,7 +126,10 @@ static const struct row rows[] = {
     {"PATCH " CM "/a?fieldManager=m&force=true", APPLY, MINE "\"data\":{\"z\":\"7\"}}", 200,
      "data.z", "7"},
     {"PATCH " CM "/new?fieldManager=m", APPLY, "apiVersion: v1\nkind: ConfigMap\ndata: {z: '7'}\n",
-     201, "metadata.name", "new"},
+     400, "reason", "BadRequest"}, /* the name has to be said */
+    {"PATCH " CM "/new?fieldManager=m", APPLY,
+     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: new}\ndata: {z: '7'}\n", 201,
+     "metadata.name", "new"},
     {"PATCH " CM "/none", MERGE, "{}", 404, NULL, NULL},
     /* access is not asked for, but answered */
     {"POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews", NULL,
@@ -275,6 +278,8 @@ static void test_bad_bodies(void **state) {
     assert_string_equal(api_at(&a, "reason"), "RequestEntityTooLarge");
     memset(deep, '[', sizeof deep - 1);
     assert_int_equal(api_post(&a, CM, deep), 400);
+    assert_int_equal(api_patch(&a, CM "/a", "merge", deep), 404); /* nobody looked at it */
+    assert_int_equal(api_post(&a, CM, "{\"metadata\":{\"name\":\"a\"}}"), 201);
     assert_int_equal(api_patch(&a, CM "/a", "merge", deep), 400);
     assert_int_equal(api_patch(&a, CM "/a?fieldManager=x", "apply", deep), 400);
     assert_int_equal(api_do(&a, "POST " CM, "application/yaml", NULL, deep), 400);

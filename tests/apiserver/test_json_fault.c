@@ -29,6 +29,9 @@ static const struct {
     {"[1 2]", "invalid character '2' after array element"},
     {"{} x", "invalid character 'x' after top-level value"},
     {"01", "invalid character '1' after top-level value"},
+    {"{\"a\":tru", "invalid character ' ' in literal true (expecting 'e')"},
+    {"{\"a\":-", "invalid character ' ' in numeric literal"},
+    {"{\"a\":\"b", "unexpected end of JSON input"},
     {"{\"a\":tru}", "invalid character '}' in literal true (expecting 'e')"},
     {"{\"a\":\"\x01\"}", "invalid character '\\x01' in string literal"},
 };

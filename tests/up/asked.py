@@ -2,151 +2,30 @@
 
 A history is a list of steps that depends on its seed alone: which server answers it, and how, changes nothing. Names
 are fixed, so that steps meet the same objects again. What belongs to a server (the version of an object, now or some
-steps ago, or its uid) stands in bodies and paths as @rv:KIND/NAME@, @old:KIND/NAME@ and @uid:KIND/NAME@ and is put in when the step
-is made.
+steps ago, its uid, or where the last list of a kind goes on) stands in bodies and paths as @rv:KIND/NAME@, @old:KIND/NAME@,
+@uid:KIND/NAME@ and @go:KIND/list@ and is put in when the step is made.
 """
 import json
 import random
 import re
 
+from objects import KINDS, MAKE, SAME, WRONG
+
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 # Values that kube-apiserver tells with the names of its own structures, and how it tells what of a pod's spec changed.
 INSIDE = re.compile(r"(?<=value: )\{(?:(?!value: ).)*?(?=: (?:field is immutable|supported values))")
+STRUCTURE = re.compile(r"(?<=Invalid value: )(?=\{)")
+TWICE = re.compile(r"(?<=Duplicate value: )\{.*?\}")
 DIFFERENCE = re.compile(r"\n@@ .*\n", re.DOTALL)
-WHOLE = re.compile(r'(?<=value: )"\{(?:[^"\\]|\\.)*"')  # an object that is told as a text: the order of its keys is each server's own
-MARK = re.compile(r"@(rv|old|uid):(\w+)/([\w.-]+)@")
+WHOLE = re.compile(r'(?<=value: )"[\[{](?:[^"\\]|\\.)*"')  # an object that is told as a text: the order of its keys is each server's own
+ADDRESS, PORT = re.compile(r"\b10\.\d+\.\d+\.\d+\b"), re.compile(r"\b3[012]\d{3}\b")  # of services: each server's own
+MARK = re.compile(r"@(rv|old|uid|go):(\w+)/([\w.-]+)@")
 JSON, MERGE = "application/json", "application/merge-patch+json"
 PATCH, STRATEGIC, APPLY = "application/json-patch+json", "application/strategic-merge-patch+json", "application/apply-patch+yaml"
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 PARTIAL = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 NAMES = ("a", "b", "c")
-
-# kind: (path of the collection below the namespace, apiVersion)
-KINDS = {
-    "configmaps": ("/api/v1/namespaces/{ns}/configmaps", "v1", "ConfigMap"),
-    "secrets": ("/api/v1/namespaces/{ns}/secrets", "v1", "Secret"),
-    "pods": ("/api/v1/namespaces/{ns}/pods", "v1", "Pod"),
-    "podtemplates": ("/api/v1/namespaces/{ns}/podtemplates", "v1", "PodTemplate"),
-    "services": ("/api/v1/namespaces/{ns}/services", "v1", "Service"),
-    "jobs": ("/apis/batch/v1/namespaces/{ns}/jobs", "batch/v1", "Job"),
-    "cronjobs": ("/apis/batch/v1/namespaces/{ns}/cronjobs", "batch/v1", "CronJob"),
-    "deployments": ("/apis/apps/v1/namespaces/{ns}/deployments", "apps/v1", "Deployment"),
-    "leases": ("/apis/coordination.k8s.io/v1/namespaces/{ns}/leases", "coordination.k8s.io/v1", "Lease"),
-    "limitranges": ("/api/v1/namespaces/{ns}/limitranges", "v1", "LimitRange"),
-    "widgets": ("/apis/tests.sluice/v1/namespaces/{ns}/widgets", "tests.sluice/v1", "Widget"),
-}
-
-# A kind of the users' own, with everything that a schema can say.
-WIDGETS = {
-    "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "widgets.tests.sluice"},
-    "spec": {"group": "tests.sluice", "scope": "Namespaced", "names": {
-        "plural": "widgets", "singular": "widget", "kind": "Widget", "shortNames": ["wd"]},
-        "versions": [{"name": "v1", "served": True, "storage": True, "subresources": {
-            "status": {}, "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}},
-            "additionalPrinterColumns": [{"name": "Size", "type": "integer", "jsonPath": ".spec.replicas"},
-                                         {"name": "Color", "type": "string", "jsonPath": ".spec.color", "priority": 1}],
-            "schema": {"openAPIV3Schema": {"type": "object", "properties": {
-                "spec": {"type": "object", "required": ["color"], "properties": {
-                    "color": {"type": "string", "enum": ["red", "green", "blue"]},
-                    "replicas": {"type": "integer", "minimum": 0, "maximum": 10, "default": 1},
-                    "tag": {"type": "string", "pattern": "^[a-z]+$", "maxLength": 8},
-                    "port": {"x-kubernetes-int-or-string": True},
-                    "maybe": {"type": "string", "nullable": True},
-                    "parts": {"type": "array", "maxItems": 4, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["id"],
-                              "items": {"type": "object", "required": ["id"], "properties": {
-                                  "id": {"type": "string"}, "n": {"type": "integer", "default": 7}}}},
-                    "words": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
-                    "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-                    "map": {"type": "object", "additionalProperties": {"type": "integer"}}}},
-                "status": {"type": "object", "properties": {
-                    "replicas": {"type": "integer"}, "note": {"type": "string"}}}}}}}]}}
-
-
-def container(rng):
-    c = {"name": rng.choice(("main", "side")), "image": rng.choice(("busybox", "busybox:1.36", "example.com/x@sha256:" + "a" * 64))}
-    if rng.random() < 0.5:
-        c["command"] = ["sleep", "1"]
-    if rng.random() < 0.4:
-        c["env"] = [{"name": "A", "value": "1"}, {"name": "B", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]
-    if rng.random() < 0.4:
-        c["ports"] = [{"containerPort": 80}, {"containerPort": 53, "protocol": "UDP", "name": "dns"}]
-    if rng.random() < 0.5:
-        c["resources"] = rng.choice(({"requests": {"cpu": "100m"}}, {"limits": {"cpu": 1, "memory": "1Gi"}},
-                                     {"requests": {"cpu": "0.5", "memory": "64Mi"}, "limits": {"cpu": "500m", "memory": "64Mi"}}))
-    return c
-
-
-def pod_spec(rng, restart=None):
-    spec = {"containers": [container(rng)], "schedulingGates": [{"name": "tests.sluice/wait"}]}
-    if restart or rng.random() < 0.3:
-        spec["restartPolicy"] = restart or rng.choice(("Never", "OnFailure"))
-    if rng.random() < 0.3:
-        spec["nodeSelector"] = {"disk": "ssd"}
-    if rng.random() < 0.3:
-        spec["tolerations"] = [{"key": "x", "operator": "Exists", "effect": "NoSchedule"}]
-    if rng.random() < 0.2:
-        spec["volumes"] = [{"name": "v", "emptyDir": {}}, {"name": "c", "configMap": {"name": "a"}}]
-        spec["containers"][0]["volumeMounts"] = [{"name": "v", "mountPath": "/v"}]
-    if rng.random() < 0.2:
-        spec["initContainers"] = [{"name": "first", "image": "busybox", "command": ["true"]}]
-    return spec
-
-
-def template(rng, restart=None, labels=None):
-    spec = pod_spec(rng, restart)
-    del spec["schedulingGates"]
-    return {"metadata": {"labels": labels or {"app": "x"}}, "spec": spec}
-
-
-MAKE = {
-    "configmaps": lambda rng: {"data": {rng.choice("xyz"): rng.choice(("1", "two\nlines", "ü")) for _ in range(rng.randint(0, 3))}},
-    "secrets": lambda rng: rng.choice(({"stringData": {"k": "v"}}, {"data": {"k": "dg=="}, "type": "Opaque"}, {"data": {"k": "dg=="}, "immutable": True})),
-    "pods": lambda rng: {"spec": pod_spec(rng)},
-    "podtemplates": lambda rng: {"template": template(rng)},
-    "services": lambda rng: {"spec": {"clusterIP": "None", "selector": {"app": "x"}, "ports": [{"port": 80, "targetPort": rng.choice((8080, "http"))}]}},
-    "jobs": lambda rng: {"spec": {"suspend": True, "template": template(rng, rng.choice(("Never", "OnFailure"))), **rng.choice((
-        {}, {"completions": 3, "parallelism": 2}, {"completionMode": "Indexed", "completions": 2, "backoffLimitPerIndex": 1},
-        {"ttlSecondsAfterFinished": 60}, {"backoffLimit": 0}, {"activeDeadlineSeconds": 30}))}},
-    "cronjobs": lambda rng: {"spec": {"suspend": True, "schedule": rng.choice(("0 3 * * *", "@hourly", "*/5 1-3 * * mon")),
-                                      "jobTemplate": {"spec": {"template": template(rng, "Never")}}}},
-    "deployments": lambda rng: {"spec": {"replicas": 0, "selector": {"matchLabels": {"app": "x"}}, "template": template(rng), **rng.choice((
-        {}, {"strategy": {"type": "Recreate"}}, {"strategy": {"rollingUpdate": {"maxSurge": "50%"}}}, {"minReadySeconds": 3}))}},
-    "leases": lambda rng: {"spec": {"holderIdentity": rng.choice(("me", "you")), "leaseDurationSeconds": 15}},
-    "limitranges": lambda rng: {"spec": {"limits": [{"type": "Container", "max": {"memory": "2Gi"}, "defaultRequest": {"cpu": "50m"}}]}},
-    "widgets": lambda rng: {"spec": {"color": rng.choice(("red", "blue")), **rng.choice((
-        {}, {"replicas": 3}, {"tag": "abc", "port": 80}, {"port": "http", "maybe": None}, {"parts": [{"id": "x"}, {"id": "y", "n": 1}]},
-        {"words": ["one", "two"]}, {"free": {"any": [1, {"x": None}]}}, {"map": {"a": 1}}))}},
-}
-
-# What users get wrong: a path into the object, and what stands there then (None: it is taken away).
-WRONG = {
-    "*": [("metadata.name", "Not_A_Name"), ("metadata.name", "x" * 300), ("metadata.labels", {"bad key!": "x"}), ("metadata.labels", {"k": "bad value!"}),
-          ("metadata.labels", "text"), ("metadata.annotations", {"a": 1}), ("metadata.namespace", "elsewhere"), ("metadata.finalizers", ["nonsense"]),
-          ("metadata.ownerReferences", [{"apiVersion": "v1", "kind": "Pod", "name": "x"}]), ("metadata.generateName", "gen-"),
-          ("kind", "Other"), ("apiVersion", "v9"), ("metadata.uid", "1-2-3"), ("metadata.resourceVersion", "7"), ("unknownField", 1),
-          ("metadata.unknownField", 1), ("metadata", None), ("metadata.labels", {"a": "b", "c": ""})],
-    "configmaps": [("data", {"bad key": "x"}), ("data", {"k": 1}), ("data", ["x"]), ("binaryData", {"k": "%%"}), ("immutable", "yes"), ("immutable", True)],
-    "secrets": [("data", {"k": "not base64!"}), ("type", 5), ("type", "kubernetes.io/tls")],
-    "pods": [("spec.containers", []), ("spec.containers", None), ("spec.containers.0.name", None), ("spec.containers.0.name", "Bad_Name"), ("spec.containers.0.image", None),
-             ("spec.restartPolicy", "Sometimes"), ("spec.containers.0.ports", [{"containerPort": 70000}]), ("spec.containers.0.env", [{"name": ""}]),
-             ("spec.containers.0.resources", {"requests": {"cpu": "2"}, "limits": {"cpu": "1"}}), ("spec.containers.0.resources", {"requests": {"cpu": "much"}}),
-             ("spec.containers.0.resources", {"requests": {"cpu": "-1"}}), ("spec.volumes", [{"name": "v"}, {"name": "v"}]), ("spec.priorityClassName", "nobody"),
-             ("spec.containers.0.volumeMounts", [{"name": "nowhere", "mountPath": "/x"}]), ("spec.terminationGracePeriodSeconds", -5), ("spec.activeDeadlineSeconds", 0),
-             ("spec", None), ("spec", "text"), ("spec.nodeSelector", {"a": 5}), ("spec.dnsPolicy", "Never"), ("spec.containers.0.imagePullPolicy", "Perhaps"),
-             ("spec.tolerations", [{"operator": "Exists", "value": "x"}]), ("spec.hostNetwork", "maybe"), ("spec.containers.0.command", "sleep 1"), ("status", {"phase": "Running"})],
-    "jobs": [("spec.template", None), ("spec.template.spec.restartPolicy", "Always"), ("spec.template.spec.restartPolicy", None), ("spec.parallelism", -1), ("spec.completions", "three"),
-             ("spec.completionMode", "Odd"), ("spec.backoffLimit", -1), ("spec.selector", {"matchLabels": {"a": "b"}}), ("spec.ttlSecondsAfterFinished", -1), ("spec.managedBy", "bad value")],
-    "cronjobs": [("spec.schedule", "every day"), ("spec.schedule", ""), ("spec.schedule", "61 * * * *"), ("spec.concurrencyPolicy", "Maybe"), ("spec.timeZone", "Mars/Base"), ("spec.startingDeadlineSeconds", -1)],
-    "deployments": [("spec.selector", None), ("spec.selector.matchLabels", {"app": "other"}), ("spec.replicas", -1), ("spec.strategy", {"type": "Odd"}), ("spec.template", None),
-                    ("spec.strategy", {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 0}}), ("spec.template.spec.restartPolicy", "Never"), ("spec.minReadySeconds", -1)],
-    "services": [("spec.ports", []), ("spec.ports.0.port", 0), ("spec.type", "Odd"), ("spec.ports.0.protocol", "XYZ"), ("spec.clusterIP", "not an address")],
-    "leases": [("spec.leaseDurationSeconds", 0), ("spec.renewTime", "yesterday"), ("spec.leaseTransitions", -1)],
-    "limitranges": [("spec.limits.0.type", "Odd"), ("spec.limits.0.max", {"memory": "x"}), ("spec.limits.0.min", {"memory": "3Gi"})],
-    "widgets": [("spec.color", "pink"), ("spec.color", None), ("spec.replicas", 11), ("spec.replicas", "3"), ("spec.replicas", 1.5), ("spec.tag", "ABC"), ("spec.tag", "abcdefghij"), ("spec.port", 1.5),
-                ("spec.parts", [{"id": "x"}, {"id": "x"}]), ("spec.parts", [{"n": 1}]), ("spec.parts", [{"id": str(i)} for i in range(5)]), ("spec.words", ["a", "a"]), ("spec.map", {"a": "x"}), ("spec", []), ("spec.other", 1)],
-}
-
 
 def put(object, path, value):
     """Sets, or takes away, what is at a path; a path that leads nowhere changes nothing."""
@@ -186,13 +65,16 @@ class History:
     def at(self, kind, name=None, part=""):
         return KINDS[kind][0].format(ns=self.ns) + (f"/{name}" if name else "") + part
 
+    def mark(self, what, kind, name):
+        return f"@{what}:{SAME.get(kind, kind)}/{name}@"
+
     def object(self, kind, name):
         body = {"apiVersion": KINDS[kind][1], "kind": KINDS[kind][2], "metadata": {"name": name}, **MAKE[kind](self.rng)}
         if self.rng.random() < 0.5:
             body["metadata"]["labels"] = {"team": self.rng.choice("rgb")}
         if self.rng.random() < 0.15:
             body["metadata"]["finalizers"] = ["tests.sluice/hold"]
-        return body
+        return json.loads(json.dumps(body).replace("@ns@", self.ns))
 
     def _query(self, *more):
         rng = self.rng
@@ -240,16 +122,17 @@ class History:
     def list(self, kind, name):
         query = self.rng.choice(("", "labelSelector=team=r", "labelSelector=team%20in%20(r,g)", "labelSelector=!team", "labelSelector=team!=b", "limit=1", "limit=2",
                                  "fieldSelector=metadata.name=a", "fieldSelector=metadata.name!=a", "fieldSelector=spec.nowhere=1", "labelSelector=a%20b%20c", "resourceVersion=0",
-                                 "fieldSelector=metadata.namespace=x", "labelSelector=team,team%20notin%20(g)", "limit=-1", "continue=nonsense", "resourceVersion=x"))
+                                 "fieldSelector=metadata.namespace=x", "labelSelector=team,team%20notin%20(g)", "limit=-1", "continue=nonsense", "resourceVersion=x",
+                                 f"limit=1&continue={self.mark('go', kind, 'list')}", f"limit=2&continue={self.mark('go', kind, 'list')}", f"continue={self.mark('go', kind, 'list')}"))
         return Step("GET", self.at(kind) + ("?" + query if query else ""), accept=self.rng.choice((JSON, JSON, TABLE)))
 
     def update(self, kind, name):
         body = self.object(kind, name)
         version = self.rng.choice((None, "rv", "rv", "old"))
         if version:
-            body["metadata"]["resourceVersion"] = f"@{version}:{kind}/{name}@"
+            body["metadata"]["resourceVersion"] = self.mark(version, kind, name)
         if self.rng.random() < 0.2:
-            body["metadata"]["uid"] = f"@uid:{kind}/{name}@"
+            body["metadata"]["uid"] = self.mark("uid", kind, name)
         if self.rng.random() < 0.2:
             put(body, *self.rng.choice(WRONG["*"] + 3 * WRONG.get(kind, [])))
         return Step("PUT", self.at(kind, name) + self._query(), json.dumps(body))
@@ -257,7 +140,7 @@ class History:
     def merge(self, kind, name):
         rng = self.rng
         body = rng.choice(({"metadata": {"labels": {"team": rng.choice("rgb")}}}, {"metadata": {"labels": None}}, {"metadata": {"annotations": {"note": "x", "gone": None}}},
-                           {"metadata": {"finalizers": None}}, {"metadata": {"resourceVersion": f"@old:{kind}/{name}@", "labels": {"z": "1"}}}, {}, [],
+                           {"metadata": {"finalizers": None}}, {"metadata": {"resourceVersion": self.mark("old", kind, name), "labels": {"z": "1"}}}, {}, [],
                            {"metadata": {"name": "other"}}, {"metadata": {"uid": "x"}}, MAKE[kind](rng), {"status": {"x": 1}}, {"spec": None}))
         type = rng.choice((MERGE, MERGE, STRATEGIC))
         return Step("PATCH", self.at(kind, name) + self._query(), json.dumps(body), type)
@@ -284,6 +167,8 @@ class History:
             body = {**{k: body[k] for k in ("apiVersion", "kind")}, "metadata": {"name": name, "labels": {"team": self.rng.choice("rgb")}}}
         query = [f"fieldManager={self.rng.choice(('one', 'two'))}"] if self.rng.random() < 0.95 else []
         query += ["force=true"] * (self.rng.random() < 0.3)
+        if kind in SAME:  # whose fields they are is told in the form that is kept
+            return Step("PUT", self.at(kind, name), json.dumps(body))
         return Step("PATCH", self.at(kind, name) + ("?" + "&".join(query) if query else ""), json.dumps(body), APPLY)
 
     def status(self, kind, name):
@@ -301,11 +186,41 @@ class History:
     def delete(self, kind, name):
         rng = self.rng
         body = rng.choice((None, None, {}, {"propagationPolicy": "Orphan"}, {"propagationPolicy": "Foreground"}, {"gracePeriodSeconds": 0}, {"preconditions": {"uid": "1-2"}},
-                           {"preconditions": {"resourceVersion": f"@old:{kind}/{name}@"}}, {"dryRun": ["All"]}, {"propagationPolicy": "Odd"}, {"preconditions": {"uid": f"@uid:{kind}/{name}@"}}))
+                           {"preconditions": {"resourceVersion": self.mark("old", kind, name)}}, {"dryRun": ["All"]}, {"propagationPolicy": "Odd"}, {"preconditions": {"uid": self.mark("uid", kind, name)}},
+                           {"preconditions": {"resourceVersion": self.mark("rv", kind, name)}, "propagationPolicy": rng.choice(("Foreground", "Background"))}, {"orphanDependents": rng.choice((True, False))},
+                           {"orphanDependents": True, "propagationPolicy": "Foreground"}, {"preconditions": {"uid": self.mark("uid", kind, name)}, "propagationPolicy": "Orphan"}, {"gracePeriodSeconds": 5}))
         return Step("DELETE", self.at(kind, name), None if body is None else json.dumps({"apiVersion": "v1", "kind": "DeleteOptions", **body}))
 
     def empty(self, kind, name):
-        return Step("DELETE", self.at(kind) + self.rng.choice(("?labelSelector=team=r", "?labelSelector=team=none", "?fieldSelector=metadata.name=c")))
+        query = self.rng.choice(("?labelSelector=team=r", "?labelSelector=team=none", "?fieldSelector=metadata.name=c", "?dryRun=All", ""))
+        body = self.rng.choice((None, None, {"propagationPolicy": "Foreground"}, {"gracePeriodSeconds": 0}, {"propagationPolicy": "Odd"}, {"dryRun": ["All"]}))
+        return Step("DELETE", self.at(kind) + query, None if body is None else json.dumps(body))
+
+    def replace_status(self, kind, name):
+        body = self.object(kind, name)
+        body["status"] = self.rng.choice(({"replicas": 1}, {"phase": "Running"}, {"note": "x"}, {"active": 2}, {}))
+        if self.rng.random() < 0.6:
+            body["metadata"]["resourceVersion"] = self.mark("rv", kind, name)
+        return Step("PUT", self.at(kind, name, "/status") + self._query(), json.dumps(body))
+
+    def replace_scale(self, kind, name):
+        body = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": name}, "spec": {"replicas": self.rng.choice((0, 3, -1))}}
+        return Step("PUT", self.at(kind, name, "/scale"), json.dumps(body))
+
+    def act(self, kind, name):
+        """Of pods and accounts: what is asked of them."""
+        rng = self.rng
+        if kind == "serviceaccounts":
+            spec = rng.choice(({}, {"audiences": ["x"]}, {"expirationSeconds": 3600}, {"expirationSeconds": 5}, {"audiences": ["x"], "boundObjectRef": {"kind": "Odd", "name": "x"}}))
+            return Step("POST", self.at(kind, name, "/token"), json.dumps({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}))
+        if kind != "pods":
+            return self.odd(kind, name)
+        return rng.choice((
+            Step("POST", self.at(kind, name, "/eviction") + rng.choice(("", "?dryRun=All")), json.dumps({
+                "apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": rng.choice((name, "other"))}, **rng.choice(({}, {"deleteOptions": {"gracePeriodSeconds": 0}}))})),
+            Step("POST", self.at(kind, name, "/binding"), json.dumps({
+                "apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": rng.choice(({"kind": "Node", "name": "n"}, {"kind": "Odd", "name": "n"}, {}))})),
+            Step("POST", f"/api/v1/namespaces/{self.ns}/bindings", json.dumps({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": name}, "target": {"kind": "Node", "name": "n"}}))))
 
     def release(self, kind, name):
         return Step("PATCH", self.at(kind, name), json.dumps({"metadata": {"finalizers": None}}), MERGE)
@@ -318,7 +233,7 @@ class History:
 
     OPS = {"create": (10, create), "wrong": (8, wrong), "broken": (1, broken), "generated": (1, generated), "read": (5, read), "list": (5, list), "update": (6, update), "merge": (5, merge),
            "operations": (3, operations), "strategic": (3, strategic), "apply": (6, apply), "status": (3, status), "scale": (1, scale), "delete": (4, delete), "empty": (1, empty),
-           "release": (2, release), "odd": (1, odd)}
+           "release": (2, release), "odd": (1, odd), "replace_status": (1.5, replace_status), "replace_scale": (0.5, replace_scale), "act": (1, act)}
 
 
 def meant(object, key, value):
@@ -327,15 +242,42 @@ def meant(object, key, value):
         return True
     if key == "message" and isinstance(value, str) and value.startswith(("406: ", "only the following media types")):  # there it is said that answers can be in protobuf
         return True
+    if key == "managedFields" and any(str(m.get("apiVersion")) == "events.k8s.io/v1" or "f:involvedObject" in m.get("fieldsV1", {}) for m in value if isinstance(m, dict)):
+        return True  # of events: they are kept as core/v1 has them
     return key in ("serviceAccount", "serviceAccountName") and value == "default"  # the real one is told not to care
 
 
 def in_order(match):
     """An object in a message, its keys in order."""
     try:
-        return json.dumps(json.dumps(json.loads(json.loads(match[0])), sort_keys=True))
+        value = json.loads(json.loads(match[0]))
     except ValueError:
         return match[0]
+    if isinstance(value, dict) and isinstance(value.get("metadata"), dict):
+        value["metadata"] = {k: v for k, v in value["metadata"].items() if not meant(value["metadata"], k, v)}
+    return json.dumps(json.dumps(value, sort_keys=True))
+
+
+def lowered(value):
+    """The same with the names of the API for those of Go's structures, and without what is nothing."""
+    if isinstance(value, list):
+        return [lowered(v) for v in value]
+    if isinstance(value, dict):
+        value = {k.lower(): lowered(v) for k, v in value.items()}
+        return {k: v for k, v in sorted(value.items()) if v not in (None, "", 0, False, [], {})}
+    return value
+
+
+def lower_structures(text):
+    """All structures that a message quotes as values."""
+    parts = STRUCTURE.split(text)
+    for i, part in enumerate(parts[1:], 1):
+        try:
+            value, end = json.JSONDecoder().raw_decode(part)
+            parts[i] = json.dumps(lowered(value)) + part[end:]
+        except ValueError:
+            pass
+    return "".join(parts)
 
 
 class Memory:
@@ -345,12 +287,15 @@ class Memory:
         self.versions = {}  # (kind, name): resourceVersions, the newest last
         self.uids = {}      # uid: a name that both servers share
         self.uid_of = {}
+        self.goes_on = {}   # kind: the token of the last list that was cut
 
     def fill(self, text):
         def one(match):
             what, kind, name = match.groups()
             if what == "uid":
                 return self.uid_of.get((kind, name), "00000000-0000-0000-0000-000000000000")
+            if what == "go":
+                return self.goes_on.get(kind, "")
             known = self.versions.get((kind, name)) or ["1"]
             return known[-1] if what == "rv" else known[max(0, len(known) - 3)]
         return MARK.sub(one, text)
@@ -358,6 +303,8 @@ class Memory:
     def note(self, path, object):
         """After an answer: remembers versions and uids."""
         meta = object.get("metadata") if isinstance(object, dict) else None
+        if isinstance(meta, dict) and "continue" in meta:
+            self.goes_on[next((k for k in KINDS if k in path.split("?")[0].split("/")), None)] = meta["continue"]
         if not isinstance(meta, dict) or object.get("kind") in (None, "Status", "Scale") or "uid" not in meta:
             return
         kind = path.split("?")[0].split("/")
@@ -365,7 +312,7 @@ class Memory:
         key = kind, meta.get("name")
         known = self.versions.setdefault(key, [])
         if not known or known[-1] != meta.get("resourceVersion"):
-            known.append(meta.get("resourceVersion"))
+            known.append(meta.get("resourceVersion") or "")  # what a dry run made has none
         self.uid_of[key] = meta["uid"]
 
     def plain(self, value, key=""):
@@ -379,13 +326,17 @@ class Memory:
             if key == "causes" and all(v.get("reason") == "FieldManagerConflict" for v in value):
                 value.sort(key=lambda v: (v["message"], v["field"]))  # kube-apiserver has no order of managers
             return value
+        if key in ("nodePort", "healthCheckNodePort") and value in range(30000, 32800):
+            return "PORT"
         if not isinstance(value, str):
             return value
+        if key == "token" and value.count(".") == 2:
+            return "TOKEN"
         if key in ("resourceVersion", "continue"):
             return "*" if value else value
-        value = TIME.sub("TIME", WHOLE.sub(in_order, value))
+        value = PORT.sub("PORT", ADDRESS.sub("ADDRESS", TIME.sub("TIME", WHOLE.sub(in_order, value))))
         value = re.sub(r'(?<=\()\d+(?=\))|(?<=resourceVersion":")\d+|(?<=resourceVersion\\":\\")\d+|(?<=resourceVersion\\": \\")\d+', "*", value)  # in words
-        value = INSIDE.sub("{}", DIFFERENCE.sub("", value))
+        value = lower_structures(INSIDE.sub("{}", TWICE.sub("{}", DIFFERENCE.sub("", value))))
         value = re.sub(r"^\d+(s|m)$", "AGE", value)
         value = re.sub(r"\bgen-[a-z0-9]{5}\b", "gen-*", value)
         return UID.sub(lambda m: self.uids.setdefault(m[0], f"uid-{len(self.uids) + 1}"), value)
