@@ -243,10 +243,12 @@ static void rule_3_9_r_gives_back_whole_ranks(void **state) {
     gives(SL_GRAPH_RV1EXEC,
           R("{\"rank\": \"1\", \"children\": {\"core\": \"0-99\"}}", "\"whatever\""),
           "/c0/node1/socket0/core0");
-    gives(SL_GRAPH_RV1EXEC, "{\"version\": 1, \"execution\": {\"R_lite\": [{\"rank\": \"0-9\"}]}}",
+    gives(SL_GRAPH_RV1EXEC, "{\"version\": 1, \"execution\": {\"R_lite\": [{\"rank\": \"0-1\"}]}}",
           "/c0/node0 /c0/node1/socket0/core0");
+    gives(SL_GRAPH_RV1EXEC, "{\"version\": 1, \"execution\": {\"R_lite\": [{\"rank\": \"0-9\"}]}}",
+          "f:1: there is no rank 2 in the graph");
     gives(SL_GRAPH_RV1EXEC, "{\"version\": 1, \"execution\": {\"R_lite\": [{\"rank\": \"5\"}]}}",
-          "");
+          "f:1: there is no rank 5 in the graph");
     gives(SL_GRAPH_RV1EXEC, "{\"version\": 1}", "f:1: expected the key \"execution\", an object");
 }
 
