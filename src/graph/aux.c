@@ -48,7 +48,7 @@ static void note(struct walk *w, const struct group *g, int64_t amount) {
     if (g->whole) {
         bool part = g->divisible && g->exclusive;
         *sl_vec_push(&w->noted) =
-            (struct noted){g->pos, g->exclusive && !part ? end_of(m, g->pos) : g->pos + 1,
+            (struct noted){g->pos, g->all && !part ? end_of(m, g->pos) : g->pos + 1,
                            part ? amount : 0, g->exclusive};
         return;
     }

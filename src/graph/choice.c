@@ -78,8 +78,7 @@ void sl_chain_group(struct walk *w, struct chain *c, const struct group *g, int6
         k->next = *at;
         *at = k;
     } else {
-        sl_chain_range(w, c, g->pos, g->exclusive ? end_of(w->m, g->pos) : g->pos + 1,
-                       g->exclusive);
+        sl_chain_range(w, c, g->pos, g->all ? end_of(w->m, g->pos) : g->pos + 1, g->exclusive);
     }
 }
 

@@ -297,7 +297,7 @@ static bool job_has(const struct sl_match *m, const struct job *j, uint32_t from
     return false;
 }
 
-static struct use use_of(const struct sl_match *m, uint32_t pos) {
+static struct use use_of_one(const struct sl_match *m, uint32_t pos) {
     const struct block *b = &m->blocks.v[m->spots[pos].block];
     const struct pool *p = m->spots[pos].divisible ? sl_pool_at(m, pos) : NULL;
     struct use u = {0};
@@ -311,6 +311,18 @@ static struct use use_of(const struct sl_match *m, uint32_t pos) {
     for (uint32_t i = p ? p->shares : 0; i; i = m->shares.v[i].next) {
         u.allocated = u.allocated || m->shares.v[i].allocated;
         u.reserved = u.reserved || !m->shares.v[i].allocated;
+    }
+    return u;
+}
+
+/* What is below something exclusive goes with it. */
+static struct use use_of(const struct sl_match *m, uint32_t pos) {
+    struct use u = use_of_one(m, pos);
+    for (sl_vtx v = vertex_at(m, pos)->parent; v != SL_VTX_NONE;
+         v = sl_graph_vertex(m->g, v)->parent) {
+        struct use above = use_of_one(m, sl_graph_vertex(m->g, v)->pos);
+        u.allocated = u.allocated || above.allocated;
+        u.reserved = u.reserved || above.reserved;
     }
     return u;
 }

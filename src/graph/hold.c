@@ -79,6 +79,12 @@ static void give_words(struct sl_match *m, uint32_t at, uint32_t n) {
     m->free_words[n] = at;
 }
 
+/* Does the block lie on the way to nodes? What is held there is not in their masks. */
+static bool is_above(const struct sl_match *m, const struct block *b) {
+    const struct spot *s = &m->spots[b->pos];
+    return b->n == 1 && s->inner != NONE && b->pos < m->n_tree && !s->is_node;
+}
+
 static struct span *span_of(struct sl_match *m, struct job *j, uint32_t block) {
     struct block *b = &m->blocks.v[block];
     uint32_t job = (uint32_t)(j - m->jobs.v), i = b->spans;
@@ -106,6 +112,7 @@ static struct span *span_of(struct sl_match *m, struct job *j, uint32_t block) {
         .to = j->to,
     };
     b->spans = j->spans = i;
+    m->n_above += is_above(m, b);
     return &m->spans.v[i];
 }
 
@@ -236,6 +243,7 @@ void sl_hold_less(struct sl_match *m, uint32_t i, const uint64_t *bits) {
     if (left == 0) {
         unlink_span(&b->spans, m->spans.v, i, false);
         unlink_span(&m->jobs.v[s->job].spans, m->spans.v, i, true);
+        m->n_above -= is_above(m, b);
         give_words(m, s->bits, n);
         s->next = m->free_span;
         m->free_span = i;
@@ -260,21 +268,30 @@ void sl_hold_drop(struct sl_match *m, struct job *j) {
     *sl_vec_push(&m->free_jobs) = i;
 }
 
-/* Of the pools that a reservation has as they are: is something of those that it has exclusively,
- * or all of those that it shares, allocated by amounts? */
-static bool pools_in_use(const struct sl_match *m, const struct window *w, const struct block *b,
-                         const uint64_t *own) {
-    uint32_t n = block_words(b);
-    for (uint32_t k = 0; k < 2 * n; k++)
-        for (uint64_t left = own[k]; left; left &= left - 1) {
-            uint32_t pos = b->pos + k % n * 64 + (uint32_t)__builtin_ctzll(left);
-            const struct pool *p = m->spots[pos].divisible ? sl_pool_at(m, pos) : NULL;
-            if (p && k >= n && sl_window_free(m, w, p) <= 0)
+static bool is_held(const struct sl_match *m, uint32_t pos, bool shared_too) {
+    const struct block *b = &m->blocks.v[m->spots[pos].block];
+    const uint64_t *held = &m->held[b->held];
+    return sl_bits_get(held, pos - b->pos) ||
+           (shared_too && sl_bits_get(held + block_words(b), pos - b->pos));
+}
+
+static bool is_held_above(const struct sl_match *m, uint32_t pos) {
+    for (sl_vtx v = m->spots[pos].v; v != SL_VTX_NONE; v = sl_graph_vertex(m->g, v)->parent)
+        if (is_held(m, sl_graph_vertex(m->g, v)->pos, false))
+            return true;
+    return false;
+}
+
+/* Has somebody something of it, or of what is below it? */
+static bool is_used_below(const struct sl_match *m, uint32_t pos) {
+    for (uint32_t p = pos; p < end_of(m, pos); p++) {
+        const struct pool *pool = m->spots[p].divisible ? sl_pool_at(m, p) : NULL;
+        if (is_held(m, p, true))
+            return true;
+        for (uint32_t i = pool ? pool->shares : 0; i; i = m->shares.v[i].next)
+            if (m->shares.v[i].allocated)
                 return true;
-            for (uint32_t i = p && k < n ? p->shares : 0; i; i = m->shares.v[i].next)
-                if (m->shares.v[i].allocated)
-                    return true;
-        }
+    }
     return false;
 }
 
@@ -284,18 +301,19 @@ static bool overrun(const struct sl_match *m, const struct job *j) {
     for (uint32_t i = j->spans; i; i = m->spans.v[i].next_of_job) {
         const struct block *b = &m->blocks.v[m->spans.v[i].block];
         uint32_t n = block_words(b);
-        const uint64_t *own = &m->words.v[m->spans.v[i].bits], *held = &m->held[b->held];
-        for (uint32_t k = 0; k < n; k++)
-            if ((own[k] & (held[k] | held[n + k])) | (own[n + k] & held[k]))
-                return true;
-        if (pools_in_use(m, &w, b, own))
-            return true;
+        const uint64_t *own = &m->words.v[m->spans.v[i].bits];
+        for (uint32_t k = 0; k < 2 * n; k++)
+            for (uint64_t left = own[k]; left; left &= left - 1) {
+                uint32_t pos = b->pos + k % n * 64 + (uint32_t)__builtin_ctzll(left);
+                if (is_held_above(m, pos) || (k < n && is_used_below(m, pos)) ||
+                    (k >= n && m->spots[pos].divisible &&
+                     sl_window_free(m, &w, sl_pool_at(m, pos)) <= 0))
+                    return true;
+            }
     }
     for (uint32_t i = j->shares; i; i = m->shares.v[i].next_of_job) {
         const struct pool *p = &m->pools.v[m->shares.v[i].pool];
-        const struct block *b = &m->blocks.v[m->spots[p->pos].block];
-        uint32_t bit = p->pos - b->pos;
-        if (m->held[b->held + bit / 64] >> bit % 64 & 1 || sl_window_free(m, &w, p) < 0)
+        if (is_held_above(m, p->pos) || sl_window_free(m, &w, p) < 0)
             return true;
     }
     return false;

@@ -179,6 +179,7 @@ struct sl_match {
     SL_VEC(uint32_t) free_jobs;
     struct sl_map by_id;
     uint32_t n_jobs;
+    uint32_t n_above;      /* spans of vertices that contain nodes */
     struct sl_ordset ends; /* of jobs */
     uint64_t generation;   /* rises when something may have become possible */
     /* caches */
@@ -278,6 +279,7 @@ struct group {
     uint32_t item; /* of a vertex: see slots.c; of a slot: which one */
     bool whole;    /* nothing was chosen inside: it is taken as it is */
     bool exclusive, divisible;
+    bool all;           /* it takes everything below it along */
     struct chain chain; /* if not whole */
     /* For walking it again (aux.c): */
     uint32_t req;       /* what it was found for */

@@ -127,7 +127,7 @@ static bool claim_pick(struct walk *w, const struct sl_pick *p, bool last_of_way
             sl_window_free(m, &w->w, &m->pools.v[i]) < sl_plan_total(m->pools.v[i].plan))
             return false;
     if (p->exclusive || last_of_way)
-        sl_chain_range(w, c, x->pos, p->exclusive ? x->end : x->pos + 1, p->exclusive);
+        sl_chain_range(w, c, x->pos, x->pos + 1, p->exclusive);
     return true;
 }
 
@@ -146,7 +146,6 @@ static int put_job(struct sl_match *m, int64_t jobid, enum sl_job_state state,
     struct chain c = {0};
     struct sl_pick *sorted = sl_alloc((size_t)(n + 1) * sizeof(*sorted));
     int r = 0;
-    uint32_t covered = 0; /* positions before are below an exclusive one */
     sl_arena_clear(&m->scratch);
     if (n > 0)
         memcpy(sorted, v, n * sizeof(*v));
@@ -160,11 +159,9 @@ static int put_job(struct sl_match *m, int64_t jobid, enum sl_job_state state,
         else if (x->removed || sorted[i].needs < 1 || sorted[i].needs > x->size)
             r = sl_err_set(err, SL_EINVAL, "%.80s does not have %lld",
                            sl_vertex_name(m->g, sorted[i].v, name), (long long)sorted[i].needs);
-        else if (x->pos >= covered && !claim_pick(&w, &sorted[i], last, &c))
+        else if (!claim_pick(&w, &sorted[i], last, &c))
             r = sl_err_set(err, SL_EEXIST, "%.80s is in use",
                            sl_vertex_name(m->g, sorted[i].v, name));
-        if (sorted[i].exclusive && x->end > covered)
-            covered = x->end;
     }
     if (r >= 0 && !c.claims)
         r = sl_err_set(err, SL_EINVAL, "a job without resources");

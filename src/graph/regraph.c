@@ -59,9 +59,7 @@ void sl_holdings_put(struct sl_match *m, const struct holdings *h) {
                     .pos = x->pos, .whole = true, .divisible = true, .exclusive = true};
                 sl_chain_group(&w, &c, &g, h->v.v[k].amount);
             } else {
-                /* what has been put into something exclusive belongs to it */
-                sl_chain_range(&w, &c, x->pos, h->v.v[k].exclusive ? x->end : x->pos + 1,
-                               h->v.v[k].exclusive);
+                sl_chain_range(&w, &c, x->pos, x->pos + 1, h->v.v[k].exclusive);
             }
         }
         if (c.claims)
@@ -82,7 +80,7 @@ void sl_regraph_forget(struct sl_match *m) {
     m->by_id = (struct sl_map){0};
     sl_ordset_done(&m->ends);
     m->ends = (struct sl_ordset){0};
-    m->free_span = m->free_share = m->n_jobs = 0;
+    m->free_span = m->free_share = m->n_jobs = m->n_above = 0;
     memset(m->free_words, 0, sizeof(m->free_words));
     sl_freep(&m->allowed);
     sl_freep(&m->allowed_key);

@@ -58,7 +58,7 @@ static bool wants_nodes(const struct walk *w) {
     const struct variant *v = w->variant;
     const struct req *r = &w->r->reqs.v[v->top];
     return v->n_top == 1 && r->kind == SL_REQ_RESOURCE && w->m->index.order.n > 0 &&
-           r->type == w->m->node;
+           r->type == w->m->node && (w->m->n_above == 0 || w->w.when == WHEN_EMPTY);
 }
 
 /* The next node, at or after a place in the order, that is worth asking. */

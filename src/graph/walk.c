@@ -304,9 +304,11 @@ bool sl_walk_visit(struct walk *w, uint32_t pos, const struct wants *t, bool pri
     }
     const struct req *r = &w->r->reqs.v[t->first + own];
     bool inherited = exclusive;
-    exclusive = exclusive || r->exclusive == SL_TRUE || (m->policy.node_exclusive && s->is_node);
+    bool all = r->exclusive == SL_TRUE || (m->policy.node_exclusive && s->is_node);
+    exclusive = exclusive || all;
     struct group g = {.pos = pos,
                       .exclusive = exclusive,
+                      .all = all,
                       .whole = true,
                       .req = t->first + own,
                       .inherited = inherited};
@@ -332,9 +334,11 @@ bool sl_walk_visit(struct walk *w, uint32_t pos, const struct wants *t, bool pri
         w->noted.n = noted;
         if (!good)
             return false;
-        if (exclusive) { /* with all below it */
+        if (all) {
             keep_outside(w, &g.chain, pos);
             sl_chain_range(w, &g.chain, pos, end_of(m, pos), true);
+        } else if (exclusive) {
+            sl_chain_range(w, &g.chain, pos, pos + 1, true);
         } else if (w->aux && !has_inside(w, &g.chain, pos)) {
             sl_chain_range(w, &g.chain, pos, pos + 1, false);
         }

@@ -178,7 +178,7 @@ int naive_grant(const struct naive *n, int64_t jobid, struct sl_grant *ret) {
 /* ---- from what was chosen to what is taken ---- */
 
 struct mark {
-    bool on, exclusive;
+    bool on, exclusive, all;
     int64_t amount;
 };
 
@@ -194,7 +194,7 @@ static void mark_way(const struct naive *n, struct mark *m, sl_vtx v) {
         if (!m[v].on)
             m[v] = (struct mark){.on = true, .amount = vertex_of(n, v)->size};
         if (n->policy.node_exclusive && strcmp(type_of(n, v), "node") == 0)
-            m[v].exclusive = true;
+            m[v].exclusive = m[v].all = true;
     }
 }
 
@@ -208,12 +208,13 @@ static struct mark *marks_of(const struct naive *n, const taken_list *taken) {
                     : x->exclusive ? x->amount + t->amount
                                    : t->amount;
         x->exclusive |= t->exclusive;
+        x->all |= t->all;
         x->on = true;
     }
     for (uint32_t i = 0; i < taken->n; i++)
         mark_way(n, m, taken->v[i].v);
     for (uint32_t v = 0; v < sl_graph_count(n->g); v++)
-        if (m[v].on && m[v].exclusive && !is_divisible(n, v))
+        if (m[v].on && m[v].all && !is_divisible(n, v))
             mark_subtree(n, m, v);
     return m;
 }
@@ -499,7 +500,7 @@ int naive_update(struct naive *n, int64_t jobid, enum sl_job_state state, const 
         }
         int64_t size = vertex_of(n, v[i].v)->size;
         bool amount = is_divisible(n, v[i].v) && v[i].exclusive;
-        m[v[i].v] = (struct mark){true, v[i].exclusive, amount ? v[i].needs : size};
+        m[v[i].v] = (struct mark){true, v[i].exclusive, false, amount ? v[i].needs : size};
     }
     for (uint32_t i = 0; i < n_v && r >= 0; i++)
         for (sl_vtx u = vertex_of(n, v[i].v)->parent; u != SL_VTX_NONE; u = vertex_of(n, u)->parent)
@@ -508,9 +509,6 @@ int naive_update(struct naive *n, int64_t jobid, enum sl_job_state state, const 
     for (sl_vtx u = 0; u < sl_graph_count(n->g) && r >= 0; u++)
         if (m[u].on && !can_have(&q, u, &m[u]))
             r = SL_EEXIST;
-    for (sl_vtx u = 0; u < sl_graph_count(n->g) && r >= 0; u++)
-        if (m[u].on && m[u].exclusive && !is_divisible(n, u))
-            mark_subtree(n, m, u);
     if (r >= 0) {
         fill_grant(n, m, state, at, q.to - at, &g);
         *sl_vec_push(&n->jobs) = (struct njob){{jobid, at, q.to - at, state}, 0};
@@ -559,19 +557,6 @@ static bool was_divisible(struct naive *n, sl_vtx v) {
            sl_vertex_prop(n->before, v, SL_GRAPH_DIVISIBLE);
 }
 
-/* What a job has exclusively, it has with all below. */
-static void extend(struct naive *n, const struct hold *h, sl_vtx v) {
-    for (uint32_t i = 0; i < vertex_of(n, v)->n_kids; i++) {
-        sl_vtx kid = kid_of(n, v, i);
-        if (!hold_of(n, kid, h->job)) {
-            struct hold more = *h;
-            more.amount = vertex_of(n, kid)->size;
-            *sl_vec_push(&n->at.v[kid].list) = more;
-        }
-        extend(n, h, kid);
-    }
-}
-
 /* Nothing may be put into a divisible pool that somebody has. */
 int naive_regraph(struct naive *n) {
     int r = sl_graph_seal(n->g, NULL);
@@ -585,10 +570,6 @@ int naive_regraph(struct naive *n) {
     }
     sl_graph_freep(&n->before);
     make_room(n);
-    for (sl_vtx v = 0; v < n->at.n && r >= 0; v++)
-        for (uint32_t i = 0; i < n->at.v[v].list.n; i++)
-            if (n->at.v[v].list.v[i].exclusive)
-                extend(n, &n->at.v[v].list.v[i], v);
     return r;
 }
 

@@ -95,6 +95,7 @@ struct taken {
     sl_vtx v;
     int64_t amount;
     bool exclusive;
+    bool all; /* with everything below it */
 };
 typedef SL_VEC(struct taken) taken_list;
 

@@ -12,6 +12,7 @@ struct cand {
     sl_vtx v; /* of a slot: the first vertex in it */
     int64_t amount, score;
     bool exclusive;       /* the vertex itself */
+    bool all;             /* and everything below it */
     bool below_exclusive; /* it was walked as something exclusive's */
     struct part *parts;   /* what was chosen inside, or what the slot is made of */
     uint32_t n_parts;
@@ -105,16 +106,16 @@ static struct cands ordered(struct question *q, const struct cands *found, const
 /* ---- what is chosen, in requests that ask auxiliary subsystems ---- */
 
 static void note_subtree(struct question *q, sl_vtx v) {
-    *sl_vec_push(&q->chosen) = (struct taken){v, vertex_of(q->n, v)->size, true};
+    *sl_vec_push(&q->chosen) = (struct taken){v, vertex_of(q->n, v)->size, true, false};
     for (uint32_t i = 0; i < vertex_of(q->n, v)->n_kids; i++)
         note_subtree(q, kid_of(q->n, v, i));
 }
 
 static void note(struct question *q, const struct cand *c, int64_t amount) {
-    if (c->want->type && c->exclusive && !is_divisible(q->n, c->v))
+    if (c->want->type && c->all && !is_divisible(q->n, c->v))
         note_subtree(q, c->v);
     else if (c->want->type)
-        *sl_vec_push(&q->chosen) = (struct taken){c->v, amount, c->exclusive};
+        *sl_vec_push(&q->chosen) = (struct taken){c->v, amount, c->exclusive, false};
     for (uint32_t i = 0; i < c->n_parts; i++)
         note(q, c->parts[i].c, c->parts[i].amount);
 }
@@ -522,9 +523,9 @@ static bool walk(struct question *q, sl_vtx v, const struct wants *list, bool pr
     if (!may_be_used(q, v))
         return false;
     /* 4 */
-    if ((r && r->exclusive == SL_TRUE) ||
-        (n->policy.node_exclusive && strcmp(type_of(n, v), "node") == 0))
-        exclusive = true;
+    bool all = (r && r->exclusive == SL_TRUE) ||
+               (n->policy.node_exclusive && strcmp(type_of(n, v), "node") == 0);
+    exclusive = exclusive || all;
     if (exclusive && !is_divisible(n, v) && is_touched(q, v))
         return false;
     /* 5, 6, 7 */
@@ -566,6 +567,7 @@ static bool walk(struct question *q, sl_vtx v, const struct wants *list, bool pr
     if (!good)
         return false;
     c->below_exclusive = c->exclusive = exclusive;
+    c->all = all;
     push(q, out, c);
     return true;
 }
@@ -573,7 +575,7 @@ static bool walk(struct question *q, sl_vtx v, const struct wants *list, bool pr
 static void collect(struct question *q, const struct part *p, taken_list *ret) {
     const struct cand *c = p->c;
     if (c->want->type)
-        *sl_vec_push(ret) = (struct taken){c->v, p->amount, c->exclusive};
+        *sl_vec_push(ret) = (struct taken){c->v, p->amount, c->exclusive, c->all};
     else
         q->n_slots++;
     for (uint32_t i = 0; i < c->n_parts; i++)

@@ -172,12 +172,14 @@ const struct rule rules_jobs[] = {
                                                    "update 2 0+10 /cluster0/node0/core0\n"
                                                    "job 2\n"
                                                    "= 0+10 cluster0{node0{core0}}\n"},
-    {"rule_3_9_update_takes_what_is_below",
+    {"rule_3_9_update_has_what_is_listed",
      TWO_NODES "update 1 0+100 /cluster0/node0:x /cluster0/node0/core0:x\n"
                "job 1\n"
-               "= 0+100 cluster0{node0:x{core0:x core1:x memory0*8:x}}\n"
+               "= 0+100 cluster0{node0:x{core0:x}}\n"
                "sums /cluster0\n"
-               "= ok core 2/4 node 1/2 memory 8/16\n"},
+               "= ok core 1/4 node 1/2 memory 0/16\n"
+               "update 2 0+100 /cluster0/node0/core1:x\n"
+               "= exists\n"},
     {"rule_3_9_update_takes_pools_whole", "time 0 100\n"
                                           "graph cluster0{node0{memory0*8}}\n"
                                           "update 1 0+100 /cluster0/node0/memory0*3:x\n"
@@ -267,15 +269,16 @@ const struct rule rules_jobs[] = {
                "= all\n"
                "alloc 3 slot1{memory1} for 10\n"
                "= 0+10 cluster0{node1{memory0*8:x}}\n"},
-    {"rule_3_9_what_is_put_into_something_exclusive_belongs_to_it",
+    {"rule_3_9_what_is_put_into_something_exclusive_waits",
      TWO_NODES "alloc 1 node1:x for 10\n"
-               "reserve 2 node2:x for 10\n"
                "add /cluster0/node0 core7\n"
                "job 1\n"
-               "= 0+10 cluster0{node0:x{core0:x core1:x memory0*8:x core7:x}}\n"
-               "job 2\n"
-               "= r 10+10 cluster0{node0:x{core0:x core1:x memory0*8:x core7:x} node1:x{core0:x "
-               "core1:x memory0*8:x}}\n"},
+               "= 0+10 cluster0{node0:x{core0:x core1:x memory0*8:x}}\n"
+               "alloc 2 node1{slot1{core3}} for 10\n"
+               "= busy\n"
+               "cancel 1\n"
+               "alloc 2 node1{slot1{core3}} for 10\n"
+               "= 0+10 cluster0{node0{core0:x core1:x core7:x}}\n"},
     {"rule_3_9_shrink_leaves_exclusive_what_is_above",
      TWO_NODES "alloc 1 node1:x for 10\n"
                "shrink /cluster0/node0/core1\n"

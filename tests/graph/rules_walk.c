@@ -184,13 +184,25 @@ const struct rule rules_walk[] = {
              "= 0+100 cluster0{node0:x{socket0:x{core0:x core1:x gpu0:x} socket1:x{core0:x core1:x "
              "gpu0:x}}}\n"},
     {"rule_3_7_slots_over_nodes", RACKS "alloc 1 slot2{node1{core1}}\n"
-                                        "= 0+100 cluster0{rack0{node0:x{core0:x core1:x}} "
-                                        "rack1{node0:x{core0:x core1:x}}}\n"
+                                        "= 0+100 cluster0{rack0{node0:x{core0:x}} "
+                                        "rack1{node0:x{core0:x}}}\n"
                                         "alloc 2 slot1{node2}\n"
                                         "= busy\n"
                                         "alloc 2 slot2{node1}\n"
-                                        "= 0+100 cluster0{rack0{node1:x{core0:x core1:x}} "
-                                        "rack1{node1:x{core0:x core1:x}}}\n"},
+                                        "= 0+100 cluster0{rack0{node1:x} rack1{node1:x}}\n"},
+    {"rule_3_7_nobody_gets_what_is_below_a_slots", RACKS "alloc 1 slot4{node1{core1}}\n"
+                                                         "alloc 2 slot1{core1}\n"
+                                                         "= busy\n"
+                                                         "alloc 2 node1{core1}\n"
+                                                         "= busy\n"
+                                                         "reserve 2 core1 for 1\n"
+                                                         "= busy\n"},
+    {"rule_3_7_nor_of_racks", RACKS "alloc 1 slot2{rack1{node1}} for 10\n"
+                                    "= 0+10 cluster0{rack0:x{node0:x} rack1:x{node0:x}}\n"
+                                    "alloc 2 node1 for 10\n"
+                                    "= busy\n"
+                                    "reserve 2 node1 for 10\n"
+                                    "= r 10+10 cluster0{rack0{node0}}\n"},
     {"rule_3_7_exclusive_wants_it_untouched", LOW "graph cluster0{node0{core0-1}}\n"
                                                   "alloc 1 slot1{core1} for 10\n"
                                                   "alloc 2 node1:x for 10\n"
