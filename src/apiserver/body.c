@@ -284,6 +284,7 @@ yyjson_doc *sl_body_read(struct sl_rq *rq) {
     const char *kind = sl_json_str(yyjson_doc_get_root(doc), "kind");
     if (wants_options(rq) && *kind && strcmp(kind, wanted_kind(rq)) != 0) {
         const char *v = sl_json_str(yyjson_doc_get_root(doc), "apiVersion");
+        v = *v ? v : "meta.k8s.io/v1";
         say_unreadable(rq, v, kind, no_kind(rq, v, kind));
         yyjson_doc_free(doc);
         return NULL;
@@ -314,6 +315,17 @@ static void say_other(struct sl_rq *rq, const char *api_version, const char *kin
                       const char *wanted) {
     const char *why = sl_body_other(rq, api_version, kind, wanted);
     const char *slash = strchr(api_version, '/');
+    const struct sl_kind *k = sl_kind_by_kind(
+        rq->s,
+        slash ? sl_arena_strndup(&rq->arena, api_version, (size_t)(slash - api_version)) : "",
+        kind);
+
+    if (k && k != rq->kind && sl_stored_kind(k) == sl_stored_kind(rq->kind)) { /* in another form */
+        sl_rq_bad(rq,
+                  "the API version in the data (%s) does not match the expected API version (%s)",
+                  api_version, sl_api_version(&rq->arena, rq->kind->group, rq->version->name));
+        return;
+    }
 
     if (slash && strchr(slash + 1, '/'))
         say_unrecognized(rq, why);

@@ -240,7 +240,7 @@ static void subjects(yyjson_val *o, const char *kind, struct sl_buf *out) {
         bool account = strcmp(kind, "ServiceAccount") == 0;
         if (strcmp(sl_json_str(s, "kind"), kind) == 0)
             sl_buf_printf(&text, "%s%s%s%s", text.len ? ", " : "", account ? ns : "",
-                          account && *ns ? "/" : "", sl_json_str(s, "name"));
+                          account ? "/" : "", sl_json_str(s, "name"));
     }
     sl_buf_json(out, sl_buf_str(&text));
 }

@@ -113,13 +113,13 @@ static void update_rules(struct sl_change_in *c, yyjson_val *event) {
 static void event_validate(struct sl_change_in *c, yyjson_val *object) {
     bool strict = *c->kind->group;
 
-    if (!c->old && !strict)
-        sl_meta_check(c, object, false);
     common_rules(c, object);
     if (strict && c->old)
         update_rules(c, object);
     else if (strict)
         new_rules(c, object);
+    else if (!c->old && !c->errs->n)
+        sl_meta_check(c, object, false);
 }
 
 /* Of core/v1, a name only has to fit into a path. */

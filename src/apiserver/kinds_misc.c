@@ -243,8 +243,6 @@ static void budget_validate(struct sl_change_in *c, yyjson_val *object) {
             sl_check_not_negative(c->errs, status_at, status, counts[i]);
         return;
     }
-    if (!c->old)
-        sl_meta_check(c, object, false);
     if (least && most)
         sl_field_invalid(c->errs, at, sl_bad_json(spec),
                          "minAvailable and maxUnavailable cannot be both set");
@@ -252,6 +250,8 @@ static void budget_validate(struct sl_change_in *c, yyjson_val *object) {
     share_check(c->errs, SL_PATH(at, "maxUnavailable"), most);
     sl_check_selector(c->errs, SL_PATH(at, "selector"), sl_json_get(spec, "selector"));
     sl_check_one_of(c->errs, at, spec, "unhealthyPodEvictionPolicy", policies, false);
+    if (!c->old && !c->errs->n)
+        sl_meta_check(c, object, false);
 }
 static const struct sl_strategy budget_strategy = {.validate = budget_validate,
                                                    .meta = SL_META_SELF,
@@ -266,8 +266,16 @@ static bool slice_is_new(yyjson_val *old, yyjson_val *object) {
     return !sl_json_same_but(old, object, apart) ||
            !sl_json_same(sl_json_at(old, "metadata.labels"), sl_json_at(object, "metadata.labels"));
 }
-static const struct sl_strategy slice_strategy = {.is_new_generation = slice_is_new,
-                                                  .meta = SL_META_PLAIN};
+static void slice_validate(struct sl_change_in *c, yyjson_val *object) {
+    static const char *const types[] = {"FQDN", "IPv4", "IPv6", NULL};
+
+    sl_check_one_of(c->errs, NULL, object, "addressType", types, true);
+    if (c->old && strcmp(sl_json_str(object, "addressType"), sl_json_str(c->old, "addressType")))
+        sl_field_invalid(c->errs, SL_PATH(NULL, "addressType"),
+                         sl_bad_str(sl_json_str(object, "addressType")), SL_FIELD_IMMUTABLE);
+}
+static const struct sl_strategy slice_strategy = {
+    .is_new_generation = slice_is_new, .validate = slice_validate, .meta = SL_META_PLAIN};
 
 /* ---- tables ---- */
 
@@ -276,15 +284,16 @@ static void no_review(struct sl_change_in *c) {
 }
 
 static const struct sl_strategy plain_returned = {.no_generation = true, .returns_deleted = true};
-static const char *const event_fields[] = {"involvedObject.kind",
-                                           "involvedObject.namespace",
-                                           "involvedObject.name",
-                                           "involvedObject.uid",
-                                           "involvedObject.apiVersion",
-                                           "involvedObject.resourceVersion",
-                                           "involvedObject.fieldPath",
+/* In the order of those of core/v1, whose values are kept. */
+static const char *const event_fields[] = {"regarding.kind",
+                                           "regarding.namespace",
+                                           "regarding.name",
+                                           "regarding.uid",
+                                           "regarding.apiVersion",
+                                           "regarding.resourceVersion",
+                                           "regarding.fieldPath",
                                            "reason",
-                                           "reportingComponent",
+                                           "reportingController",
                                            "type",
                                            NULL};
 

@@ -3,6 +3,7 @@
  * out, kept and dropped when something else of a service changes is as on a cluster that has IPv4
  * alone. The rules are in service_check.c.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "api/json.h"
@@ -468,7 +469,33 @@ static void service_prepare(struct sl_change_in *c) {
         drop_left(c, spec, old);
 }
 
-const struct sl_strategy sl_service_strategy = {.prepare = service_prepare,
+static void forget(void *ctx, const struct sl_api_answer *a) {
+    (void)ctx, (void)a;
+}
+
+/* Its endpoints, which have its name, go with it. */
+static void service_after(struct sl_apiserver *s, struct sl_kind *k, yyjson_val *old,
+                          yyjson_val *now) {
+    char path[512];
+
+    (void)k;
+    if (now || !old)
+        return;
+    (void)snprintf(path, sizeof path, "/api/v1/namespaces/%s/endpoints/%s",
+                   sl_json_str(old, "metadata.namespace"), sl_json_str(old, "metadata.name"));
+    (void)sl_apiserver_call(s,
+                            &(struct sl_api_request){.method = "DELETE",
+                                                     .path = path,
+                                                     .query = "",
+                                                     .accept = "",
+                                                     .content_type = "",
+                                                     .user_agent = "",
+                                                     .user = "system:apiserver"},
+                            &(struct sl_api_sink){.answer = forget});
+}
+
+const struct sl_strategy sl_service_strategy = {.after = service_after,
+                                                .prepare = service_prepare,
                                                 .defaults = service_defaults,
                                                 .validate = sl_service_check,
                                                 .no_generation = true,

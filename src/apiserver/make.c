@@ -15,6 +15,10 @@ static const char *request_version(struct sl_rq *rq) {
     return sl_api_version(&rq->arena, rq->kind->group, rq->version->name);
 }
 
+static struct sl_manager_id manager(struct sl_write *w);
+static void set_head(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *api_version,
+                     const char *kind);
+
 /* ---- fieldValidation ---- */
 
 /* Joined as the API server does; "" if there is nothing. */
@@ -70,6 +74,8 @@ static void say_undecoded(struct sl_write *w, yyjson_val *object, const char *wh
 /* What is unknown or said twice: told as warnings, or the end of it. */
 static bool strict_check(struct sl_write *w, yyjson_val *sent) {
     struct sl_rq *rq = w->rq;
+    const struct sl_sub *u = w->what == SL_WRITE_POST ? rq->sub : NULL;
+    const char *kind = u ? u->kind : rq->kind->kind;
 
     if (!w->strict.n || strcmp(rq->q.validation, "Ignore") == 0)
         return true;
@@ -85,8 +91,44 @@ static bool strict_check(struct sl_write *w, yyjson_val *sent) {
         sl_rq_bad(rq, "strict decoding error: %s", strict_text(w));
     else
         sl_rq_bad(rq, "%s in version \"%s\" cannot be handled as a %s: strict decoding error: %s",
-                  rq->kind->kind, rq->version->name, rq->kind->kind, strict_text(w));
+                  kind, u ? u->version : rq->version->name, kind, strict_text(w));
     return false;
+}
+
+bool sl_posted_is_read(struct sl_write *w, const struct sl_schema *schema) {
+    struct sl_rq *rq = w->rq;
+    const struct sl_sub *u = rq->sub;
+    yyjson_val *sent = yyjson_doc_get_root(w->body);
+    struct sl_err err;
+
+    if (sl_schema_decodes(schema, sent, &err) < 0) {
+        sl_rq_bad(rq, "%s in version \"%s\" cannot be handled as a %s: %s", u->kind, u->version,
+                  u->kind, err.text);
+        return false;
+    }
+    w->strict = (struct sl_strict){.arena = &rq->arena};
+    (void)sl_strict_duplicates(strcmp(rq->q.validation, "Ignore") == 0 ? NULL : &w->strict, schema,
+                               sent);
+    return strict_check(w, sent);
+}
+
+void sl_posted_is_managed(struct sl_write *w, const struct sl_schema *schema,
+                          yyjson_mut_val *answer) {
+    struct sl_rq *rq = w->rq;
+    const struct sl_sub *u = rq->sub;
+    struct sl_manager_id by = manager(w);
+    yyjson_mut_val *sent = yyjson_val_mut_copy(w->c.doc, yyjson_doc_get_root(w->body));
+
+    by.api_version = sl_api_version(&rq->arena, u->group ? u->group : "", u->version);
+    by.kind = u->kind;
+    by.mask = NULL;
+    sl_schema_prune(schema, w->c.doc, sent, NULL);
+    set_head(w->c.doc, sent, by.api_version, by.kind);
+    (void)sl_schema_default(schema, w->c.doc, sent);
+    (void)yyjson_mut_obj_remove_key(sent, "status");
+    sl_manage_update(schema, &by, w->c.doc, NULL, sent);
+    sl_mut_set(w->c.doc, sl_mut_obj(w->c.doc, answer, "metadata"), "managedFields",
+               yyjson_mut_val_mut_copy(w->c.doc, sl_mut_at(sent, "metadata.managedFields")));
 }
 
 /* ---- decoding ---- */
@@ -205,6 +247,7 @@ bool sl_patch_type(struct sl_rq *rq, enum sl_patch_type *ret) {
             if (*ret != SL_PATCH_STRATEGIC || !rq->kind->crd)
                 return true;
         }
+    rq->n_warnings = 0; /* nobody came to say them */
     if (rq->kind->crd)
         sl_rq_fail(
             rq, 415, "UnsupportedMediaType",
@@ -293,7 +336,12 @@ static bool apply(struct sl_write *w) {
     struct sl_patch_err err = {0};
     int r;
 
-    if (rq->version != stored) {
+    if (rq->version != stored) { /* what it says it is, is gone after that */
+        const char *v = sl_json_str(sent, "apiVersion"), *k = sl_json_str(sent, "kind");
+        if (strcmp(v, request_version(rq)) != 0 || strcmp(k, rq->kind->kind) != 0) {
+            sl_rq_bad(rq, "invalid object type: %s%s, Kind=%s", strchr(v, '/') ? "" : "/", v, k);
+            return false;
+        }
         w->c.object = yyjson_val_mut_copy(w->c.doc, sent);
         if (!to_stored(w))
             return false;

@@ -45,7 +45,9 @@ static void refuse(struct sl_rq *rq, const struct sl_refusal *no) {
     sl_rq_status(rq, &(struct sl_status){.code = no->status,
                                          .reason = no->reason,
                                          .message = no->text,
-                                         .name = no->details_kind ? rq->name : NULL,
+                                         .name = !no->details_kind  ? NULL
+                                                 : no->details_name ? no->details_name
+                                                                    : rq->name,
                                          .kind = no->details_kind,
                                          .causes = &cause,
                                          .n_causes = no->cause_text ? 1 : 0,
@@ -66,28 +68,70 @@ static bool note_first(struct sl_write *w, yyjson_mut_val *changed) {
     return true;
 }
 
+static struct sl_sub_call call_of(struct sl_write *w) {
+    struct sl_rq *rq = w->rq;
+
+    return (struct sl_sub_call){.server = rq->s,
+                                .kind = rq->kind,
+                                .version = rq->version,
+                                .ns = rq->ns,
+                                .name = rq->name,
+                                .object = w->c.old,
+                                .body = yyjson_doc_get_root(w->body),
+                                .user = rq->user,
+                                .now = rq->now,
+                                .arena = &rq->arena,
+                                .errs = &w->errs,
+                                .doc = w->c.doc};
+}
+
+/* The type of what is posted. */
+static const struct sl_schema *posted_type(struct sl_rq *rq) {
+    const struct sl_sub *u = rq->sub;
+    const char *group = u->group ? u->group : "core";
+
+    return sl_schemas_find(rq->s->schemas,
+                           sl_arena_printf(&rq->arena, "io.k8s.api.%.*s.%s.%s",
+                                           (int)strcspn(group, "."), group, u->version, u->kind));
+}
+
+/* What was sent is right by itself; false: it was answered. */
+static bool posted_is_right(struct sl_write *w) {
+    struct sl_rq *rq = w->rq;
+    const struct sl_schema *schema = posted_type(rq);
+    const char *ns = sl_json_str(yyjson_doc_get_root(w->body), "metadata.namespace");
+
+    sl_write_begin(w);
+    if (schema && !sl_posted_is_read(w, schema))
+        return false;
+    if (*ns && strcmp(ns, rq->ns) != 0) {
+        sl_rq_bad(rq, "the namespace of the provided object does not match the namespace sent on "
+                      "the request");
+        return false;
+    }
+    struct sl_sub_call call = call_of(w);
+    if (rq->sub->check)
+        rq->sub->check(&call);
+    if (call.no.status)
+        refuse(rq, &call.no);
+    return !call.no.status && !sl_write_refused(w);
+}
+
 bool sl_post_make(struct sl_write *w) {
     struct sl_rq *rq = w->rq;
-    struct sl_sub_call call = {.server = rq->s,
-                               .kind = rq->kind,
-                               .version = rq->version,
-                               .ns = rq->ns,
-                               .name = rq->name,
-                               .object = w->c.old,
-                               .body = yyjson_doc_get_root(w->body),
-                               .user = rq->user,
-                               .now = rq->now,
-                               .arena = &rq->arena,
-                               .errs = &w->errs,
-                               .doc = w->c.doc};
+    struct sl_sub_call call = call_of(w);
 
     rq->sub->act(&call);
     if (call.no.status) {
         refuse(rq, &call.no);
         return false;
     }
-    if (sl_write_refused(w))
+    if (w->errs.n) {
+        sl_rq_invalid(rq, rq->sub->group ? rq->sub->group : "", rq->sub->kind, "", &w->errs);
         return false;
+    }
+    if (call.answer && posted_type(rq))
+        sl_posted_is_managed(w, posted_type(rq), call.answer);
     w->answer = call.answer;
     w->quiet = !call.answer;
     if (call.remove) {
@@ -122,12 +166,14 @@ void sl_post(struct sl_rq *rq) {
     const char *version = u && u->kind
                               ? sl_api_version(&rq->arena, u->group ? u->group : "", u->version)
                               : sl_api_version(&rq->arena, rq->group, rq->version->name);
+    if (u && u->also && strcmp(sl_json_str(body, "apiVersion"), u->also) == 0)
+        version = u->also;
     if (!sl_body_is(rq, body, version, kind))
         return;
     if (!u)
         review(w);
-    else if (u->act)
-        sl_write_run(w);
-    else
+    else if (!u->act)
         sl_rq_method(rq);
+    else if (posted_is_right(w))
+        sl_write_run(w);
 }

@@ -13,8 +13,10 @@
 
 /* ---- options ---- */
 
-static bool options_check(struct sl_write *w, bool both) {
-    static const char *const words[] = {"Foreground", "Background", "Orphan", "nil"};
+/* Answers 422 if something is wrong; 'known': dryRun says nothing but All. */
+static bool options_check(struct sl_write *w, bool both, bool known) {
+    static const char *const words[] = {"Foreground", "Background", "Orphan", "nil"}, *const all[] =
+                                                                                          {"All"};
     struct sl_field_errs errs = {.arena = &w->rq->arena};
     const struct sl_path *at = SL_PATH(NULL, "propagationPolicy");
     const char *p = w->del.propagation;
@@ -24,6 +26,16 @@ static bool options_check(struct sl_write *w, bool both) {
                          "orphanDependents and deletionPropagation cannot be both set");
     if (*p && strcmp(p, words[0]) != 0 && strcmp(p, words[1]) != 0 && strcmp(p, words[2]) != 0)
         sl_field_unsupported(&errs, at, sl_bad_str(p), words, SL_LEN(words));
+    if (!known) {
+        _cleanup_(sl_json_mut_docp) yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+        yyjson_mut_val *list = yyjson_mut_arr(doc);
+        yyjson_val *sent = sl_json_get(yyjson_doc_get_root(w->body), "dryRun");
+        if (!sent)
+            yyjson_mut_arr_add_str(doc, list, w->rq->q.dry_run);
+        _cleanup_(sl_json_docp) yyjson_doc *made = yyjson_mut_val_imut_copy(list, NULL);
+        sl_field_unsupported(&errs, SL_PATH(NULL, "dryRun"),
+                             sl_bad_json(sent ? sent : yyjson_doc_get_root(made)), all, 1);
+    }
     if (!errs.n)
         return true;
     sl_rq_invalid(w->rq, "meta.k8s.io", "DeleteOptions", "", &errs);
@@ -42,7 +54,8 @@ bool sl_delete_options(struct sl_write *w, yyjson_val *body) {
     const struct sl_params *q = &rq->q;
     struct sl_delete_options *d = &w->del;
     yyjson_val *orphan = sl_json_get(body, "orphanDependents"), *dry;
-    int said = orphan ? yyjson_get_bool(orphan) : q->orphan;
+    int said = orphan ? yyjson_get_bool(orphan) : body ? -1 : q->orphan;
+    bool known = true;
     size_t i, n;
 
     if (body && !yyjson_is_obj(body)) {
@@ -62,10 +75,13 @@ bool sl_delete_options(struct sl_write *w, yyjson_val *body) {
                             : q->propagation,
         .orphan_false = said == 0,
     };
-    w->c.dry_run = q->dry_run && strcmp(q->dry_run, "All") == 0;
+    /* Who says something in the body has said nothing in the query. */
+    w->c.dry_run = body ? sl_json_size(sl_json_get(body, "dryRun")) > 0 : q->dry_run != NULL;
     yyjson_arr_foreach (sl_json_get(body, "dryRun"), i, n, dry) {
-        w->c.dry_run = w->c.dry_run || strcmp(sl_json_text(dry), "All") == 0;
+        known = known && strcmp(sl_json_text(dry), "All") == 0;
     }
+    if (!body && q->dry_run)
+        known = strcmp(q->dry_run, "All") == 0;
     bool both = said >= 0 && *d->propagation;
     if (said >= 0 && !both)
         d->propagation = said ? "Orphan" : "Background";
@@ -73,7 +89,7 @@ bool sl_delete_options(struct sl_write *w, yyjson_val *body) {
     d->text = text ? sl_arena_strdup(&rq->arena, text)
                    : "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"meta.k8s.io/v1\"}";
     sl_freep(&text);
-    return options_check(w, both);
+    return options_check(w, both, known);
 }
 
 /* ---- one object ---- */
@@ -82,7 +98,7 @@ static bool preconditions(struct sl_write *w) {
     const char *uid = sl_json_str(w->c.old, "metadata.uid"),
                *v = sl_json_str(w->c.old, "metadata.resourceVersion");
 
-    const struct sl_kind *k = w->rq->kind;
+    const struct sl_kind *k = sl_stored_kind(w->rq->kind);
     const char *why = NULL;
 
     if (w->del.uid && strcmp(w->del.uid, uid) != 0)

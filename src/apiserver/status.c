@@ -124,18 +124,20 @@ void sl_rq_not_found(struct sl_rq *rq, const struct sl_kind *k, const char *name
 }
 
 void sl_rq_exists(struct sl_rq *rq, const char *name, bool deleting, bool generated) {
+    const struct sl_kind *k = generated ? sl_stored_kind(rq->kind) : rq->kind;
+
     sl_rq_status(
         rq, &(struct sl_status){
                 .code = 409,
                 .reason = "AlreadyExists",
                 .message = sl_arena_printf(
                     &rq->arena, "%s%s \"%s\" already exists%s",
-                    deleting ? "object is being deleted: " : "", sl_rq_resource(rq, rq->kind), name,
+                    deleting ? "object is being deleted: " : "", sl_rq_resource(rq, k), name,
                     generated ? ", the server was not able to generate a unique name for the object"
                               : ""),
                 .name = name,
-                .group = rq->kind->group,
-                .kind = rq->kind->plural,
+                .group = k->group,
+                .kind = k->plural,
                 .retry_after = generated});
 }
 

@@ -117,25 +117,31 @@ static void merge_map(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *p
     }
 }
 
-static void bind(struct sl_sub_call *c) {
+/* What is wrong with a binding is told without a reason. */
+static void bind_check(struct sl_sub_call *c) {
     const char *node = sl_json_str(c->body, "target.name"),
                *kind = sl_json_str(c->body, "target.kind");
-    const char *uid = sl_json_str(c->body, "metadata.uid"), *why = NULL;
+    bool other = *kind && strcmp(kind, "Node") != 0;
+    const char *what = "target.name: Required value",
+               *which = sl_arena_printf(c->arena,
+                                        "target.kind: Unsupported value: \"%s\": supported "
+                                        "values: \"Node\", \"<empty>\"",
+                                        kind);
 
     if (strcmp(sl_json_str(c->body, "metadata.name"), c->name) != 0)
         refuse(c, 400, "BadRequest", "name in URL does not match name in Binding object");
-    /* What is wrong with a binding is told without a reason. */
-    if (*kind && strcmp(kind, "Node") != 0)
-        refuse(
-            c, 500, "",
-            sl_arena_printf(
-                c->arena,
-                "target.kind: Unsupported value: \"%s\": supported values: \"Node\", \"<empty>\"",
-                kind));
-    if (*node == '\0')
-        refuse(c, 500, "", "target.name: Required value");
-    if (c->no.status)
-        return;
+    else if (other && !*node)
+        refuse(c, 500, "", sl_arena_printf(c->arena, "[%s, %s]", which, what));
+    else if (other || !*node)
+        refuse(c, 500, "", other ? which : what);
+    else if (!*c->name)
+        refuse(c, 400, "BadRequest", "Name parameter required.");
+}
+
+static void bind(struct sl_sub_call *c) {
+    const char *node = sl_json_str(c->body, "target.name");
+    const char *uid = sl_json_str(c->body, "metadata.uid"), *why = NULL;
+
     if (*uid && strcmp(uid, sl_json_str(c->object, "metadata.uid")) != 0)
         why = sl_arena_printf(
             c->arena, "Precondition failed: UID in precondition: %s, UID in object meta: %s", uid,
@@ -164,13 +170,12 @@ static void bind(struct sl_sub_call *c) {
 
 /* ---- pods/eviction ---- */
 
-static void evict(struct sl_sub_call *c) {
-    const char *name = sl_json_str(c->body, "metadata.name");
-
-    if (strcmp(name, c->name) != 0) {
+static void evict_check(struct sl_sub_call *c) {
+    if (strcmp(sl_json_str(c->body, "metadata.name"), c->name) != 0)
         refuse(c, 400, "BadRequest", "name in URL does not match name in Eviction object");
-        return;
-    }
+}
+
+static void evict(struct sl_sub_call *c) {
     c->remove = true;
     c->delete_options = sl_json_get(c->body, "deleteOptions");
 }
@@ -233,6 +238,45 @@ const char *sl_token_user(struct sl_arena *arena, const char *token, sl_time now
                            (int)(expiry - name), name);
 }
 
+static void token_check(struct sl_sub_call *c) {
+    const char *name = sl_json_str(c->body, "metadata.name");
+
+    if (*name && strcmp(name, c->name) != 0)
+        sl_field_invalid(c->errs, SL_PATH(SL_PATH(NULL, "metadata"), "name"), sl_bad_str(name),
+                         "must match the service account name if specified");
+}
+
+/* A token may be bound to an object: then that has to be there. */
+static bool bound_is_there(struct sl_sub_call *c, yyjson_val *ref) {
+    static const char *const kinds[][2] = {
+        {"Pod", "pods"}, {"Secret", "secrets"}, {"Node", "nodes"}};
+    const char *version = sl_json_str(ref, "apiVersion"), *kind = sl_json_str(ref, "kind"),
+               *name = sl_json_str(ref, "name");
+
+    if (!ref)
+        return true;
+    for (size_t i = 0; i < SL_LEN(kinds); i++) {
+        if (strcmp(version, "v1") != 0 || strcmp(kind, kinds[i][0]) != 0)
+            continue;
+        const struct sl_kind *k = sl_kind_find(c->server, "", kinds[i][1]);
+        yyjson_doc *there = sl_kind_read(c->server, k, k->namespaced ? c->ns : "", name);
+        bool found = there;
+        yyjson_doc_free(there);
+        if (!found) {
+            refuse(c, 404, "NotFound",
+                   sl_arena_printf(c->arena, "%s \"%s\" not found", kinds[i][1], name));
+            c->no.details_kind = kinds[i][1];
+            c->no.details_name = sl_arena_strdup(c->arena, name);
+        }
+        return found;
+    }
+    const char *slash = strchr(version, '/');
+    refuse(c, 400, "BadRequest",
+           sl_arena_printf(c->arena, "cannot bind token to object of type %s%s, Kind=%s",
+                           slash ? "" : "/", version, kind));
+    return false;
+}
+
 static void give_token(struct sl_sub_call *c) {
     int64_t seconds = sl_json_int(c->body, "spec.expirationSeconds", 3600);
     const struct sl_path *at = SL_PATH(NULL, "spec");
@@ -248,7 +292,7 @@ static void give_token(struct sl_sub_call *c) {
     if (seconds > TOKEN_MAX_SECONDS)
         sl_field_invalid(c->errs, SL_PATH(at, "expirationSeconds"), sl_bad_int(seconds),
                          "may not specify a duration larger than 2^32 seconds");
-    if (c->errs->n)
+    if (c->errs->n || !bound_is_there(c, sl_json_at(c->body, "spec.boundObjectRef")))
         return;
     until = sl_time_add(c->now, seconds * SL_SEC);
     text = sl_arena_printf(c->arena, TOKEN_PREFIX "%s.%s.%lld", c->ns, c->name,
@@ -270,7 +314,9 @@ static void give_token(struct sl_sub_call *c) {
         yyjson_mut_arr_add_str(c->doc, list, "https://kubernetes.default.svc");
     }
     yyjson_mut_obj_add_int(c->doc, spec, "expirationSeconds", seconds);
-    yyjson_mut_obj_add_null(c->doc, spec, "boundObjectRef");
+    yyjson_val *bound = sl_json_at(c->body, "spec.boundObjectRef");
+    yyjson_mut_obj_add_val(c->doc, spec, "boundObjectRef",
+                           bound ? yyjson_val_mut_copy(c->doc, bound) : yyjson_mut_null(c->doc));
     status = yyjson_mut_obj_add_obj(c->doc, c->answer, "status");
     yyjson_mut_obj_add_strcpy(c->doc, status, "token",
                               sl_arena_printf(c->arena, "%s.%s", text, mac));
@@ -306,7 +352,12 @@ static const struct {
       .kind = "PodAttachOptions",
       .refused = "pods/attach " NO_STREAMS}},
     {"pods",
-     {.name = "binding", .verbs = SL_V_CREATE, .version = "v1", .kind = "Binding", .act = bind}},
+     {.name = "binding",
+      .verbs = SL_V_CREATE,
+      .version = "v1",
+      .kind = "Binding",
+      .check = bind_check,
+      .act = bind}},
     {"pods",
      {.name = "ephemeralcontainers",
       .verbs = CHANGES,
@@ -318,6 +369,8 @@ static const struct {
       .group = "policy",
       .version = "v1",
       .kind = "Eviction",
+      .also = "policy/v1beta1",
+      .check = evict_check,
       .act = evict}},
     {"pods",
      {.name = "exec",
@@ -342,6 +395,7 @@ static const struct {
       .group = "authentication.k8s.io",
       .version = "v1",
       .kind = "TokenRequest",
+      .check = token_check,
       .act = give_token}},
 };
 

@@ -16,6 +16,7 @@ struct sl_refusal {
     /* Of details; NULL: none. */
     const char *cause_reason, *cause_text;
     const char *details_kind; /* with the name; NULL: not said */
+    const char *details_name; /* NULL: that of the request */
     uint32_t retry_after;
 };
 
@@ -50,8 +51,11 @@ struct sl_sub {
                             yyjson_mut_doc *doc);
     /* A changed view into c->object, which is the object as it is. Faults go to c->errs. */
     void (*put)(struct sl_change_in *c, const struct sl_kind_version *v, yyjson_val *view);
-    /* A POST. */
+    /* A POST. 'check', if there is one, says what is wrong with what was sent by itself, before
+     * anybody looks for the object. */
+    void (*check)(struct sl_sub_call *c);
     void (*act)(struct sl_sub_call *c);
+    const char *also;    /* another apiVersion that is taken; NULL */
     bool stream;         /* GET is sl_log_open ... */
     const char *refused; /* it is known but not offered: 501 with this text on any verb */
 };

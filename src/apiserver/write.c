@@ -391,12 +391,9 @@ static void separate(struct sl_write *w) {
         if (w->rq->version->has_status &&
             (w->c.old || !sl_strategy_of(w->rq->kind)->status_on_create))
             sl_mut_keep(doc, w->c.object, "status", w->c.old);
-        if (w->rq->version->has_status && !w->rq->kind->crd) { /* as typed objects have it */
-            const struct sl_schema *of = sl_stored_version(w->rq->kind)->schema;
-            yyjson_mut_val *there = sl_mut_obj(doc, w->c.object, "status");
-            if (!w->c.old)
-                (void)sl_schema_default(sl_schema_at(of, "status", strlen("status")), doc, there);
-        }
+        if (w->rq->version->has_status &&
+            !w->rq->kind->crd) /* as typed objects have it: there, if empty */
+            (void)sl_mut_obj(doc, w->c.object, "status");
         return;
     }
     yyjson_mut_val *of = sl_mut_get(w->c.object, "status"),
@@ -437,6 +434,10 @@ static void admitted(struct sl_write *w) {
         st->prepare(&w->c);
     if (sl_write_refused(w))
         return;
+    if (!w->c.old && w->rq->version->has_status && !w->rq->kind->crd) /* zeros that are told */
+        (void)sl_schema_default(
+            sl_schema_at(sl_stored_version(w->rq->kind)->schema, "status", strlen("status")),
+            w->c.doc, sl_mut_get(w->c.object, "status"));
     sl_write_close(w);
     sl_meta_generation(w);
     yyjson_val *object = yyjson_doc_get_root(w->made);

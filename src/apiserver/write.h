@@ -67,6 +67,11 @@ static inline const struct sl_strategy *sl_strategy_of(const struct sl_kind *k) 
 /* ---- make.c ---- */
 /* c.object, from what was sent and c.old. False: it was answered. */
 bool sl_make(struct sl_write *w);
+/* What was posted to a subresource, of this type, can be read; false: it was answered why not. */
+bool sl_posted_is_read(struct sl_write *w, const struct sl_schema *schema);
+/* Says in the answer to it whose its fields are. */
+void sl_posted_is_managed(struct sl_write *w, const struct sl_schema *schema,
+                          yyjson_mut_val *answer);
 /* Whose the fields are that differ. */
 void sl_manage(struct sl_write *w);
 /* The type of a patch by its Content-Type; false: 415 was answered. */

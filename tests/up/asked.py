@@ -167,7 +167,7 @@ class History:
             body = {**{k: body[k] for k in ("apiVersion", "kind")}, "metadata": {"name": name, "labels": {"team": self.rng.choice("rgb")}}}
         query = [f"fieldManager={self.rng.choice(('one', 'two'))}"] if self.rng.random() < 0.95 else []
         query += ["force=true"] * (self.rng.random() < 0.3)
-        if kind in SAME:  # whose fields they are is told in the form that is kept
+        if any(SAME.get(k) in (kind, SAME.get(kind)) for k in self.kinds if k in SAME):  # whose fields they are is told in the form that is kept
             return Step("PUT", self.at(kind, name), json.dumps(body))
         return Step("PATCH", self.at(kind, name) + ("?" + "&".join(query) if query else ""), json.dumps(body), APPLY)
 
@@ -197,6 +197,8 @@ class History:
         return Step("DELETE", self.at(kind) + query, None if body is None else json.dumps(body))
 
     def replace_status(self, kind, name):
+        if kind == "services":  # what is not there would be made by that
+            return self.status(kind, name)
         body = self.object(kind, name)
         body["status"] = self.rng.choice(({"replicas": 1}, {"phase": "Running"}, {"note": "x"}, {"active": 2}, {}))
         if self.rng.random() < 0.6:
@@ -242,8 +244,6 @@ def meant(object, key, value):
         return True
     if key == "message" and isinstance(value, str) and value.startswith(("406: ", "only the following media types")):  # there it is said that answers can be in protobuf
         return True
-    if key == "managedFields" and any(str(m.get("apiVersion")) == "events.k8s.io/v1" or "f:involvedObject" in m.get("fieldsV1", {}) for m in value if isinstance(m, dict)):
-        return True  # of events: they are kept as core/v1 has them
     return key in ("serviceAccount", "serviceAccountName") and value == "default"  # the real one is told not to care
 
 
@@ -253,8 +253,8 @@ def in_order(match):
         value = json.loads(json.loads(match[0]))
     except ValueError:
         return match[0]
-    if isinstance(value, dict) and isinstance(value.get("metadata"), dict):
-        value["metadata"] = {k: v for k, v in value["metadata"].items() if not meant(value["metadata"], k, v)}
+    if isinstance(value, dict) and value.get("kind") == "Event" and isinstance(value.get("metadata"), dict):
+        value["metadata"].pop("managedFields", None)
     return json.dumps(json.dumps(value, sort_keys=True))
 
 
@@ -287,6 +287,8 @@ class Memory:
         self.versions = {}  # (kind, name): resourceVersions, the newest last
         self.uids = {}      # uid: a name that both servers share
         self.uid_of = {}
+        self.said = {}      # (kind, name): the object, as it was last seen
+        self.unmanaged = False  # managedFields are left out
         self.goes_on = {}   # kind: the token of the last list that was cut
 
     def fill(self, text):
@@ -310,15 +312,18 @@ class Memory:
         kind = path.split("?")[0].split("/")
         kind = next((k for k in KINDS if k in kind), None)
         key = kind, meta.get("name")
-        known = self.versions.setdefault(key, [])
-        if not known or known[-1] != meta.get("resourceVersion"):
+        known, said = self.versions.setdefault(key, []), self.plain(object)
+        if self.said.get(key) == said:  # written, and yet the same
+            known[-1] = meta.get("resourceVersion") or ""
+        elif not known or known[-1] != meta.get("resourceVersion"):
             known.append(meta.get("resourceVersion") or "")  # what a dry run made has none
+        self.said[key] = said
         self.uid_of[key] = meta["uid"]
 
     def plain(self, value, key=""):
         """The same, without what may differ between two servers."""
         if isinstance(value, dict):
-            return {k: self.plain(v, k) for k, v in sorted(value.items()) if not meant(value, k, v)}
+            return {k: self.plain(v, k) for k, v in sorted(value.items()) if not meant(value, k, v) and not (self.unmanaged and k == "managedFields")}
         if isinstance(value, list):
             value = [self.plain(v) for v in value]
             if key == "managedFields":  # the older first: each server has its own time
@@ -330,7 +335,7 @@ class Memory:
             return "PORT"
         if not isinstance(value, str):
             return value
-        if key == "token" and value.count(".") == 2:
+        if key == "token" and value.count(".") >= 2:
             return "TOKEN"
         if key in ("resourceVersion", "continue"):
             return "*" if value else value
