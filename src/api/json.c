@@ -174,7 +174,7 @@ static bool is_empty(yyjson_val *v) {
     case YYJSON_TYPE_BOOL:
         return !yyjson_get_bool(v);
     case YYJSON_TYPE_OBJ:
-        yyjson_obj_foreach (v, i, n, key, val) {
+        sl_obj_foreach (v, i, n, key, val) {
             if (!is_empty(val))
                 return false;
         }
@@ -200,12 +200,12 @@ static bool same_fields(yyjson_val *a, yyjson_val *b, const char *const *skip, b
     yyjson_val *key, *val;
 
     /* An iterator looks on from where it last found something: linear for fields in one order. */
-    yyjson_obj_foreach (a, i, n, key, val) {
+    sl_obj_foreach (a, i, n, key, val) {
         yyjson_val *other = yyjson_obj_iter_getn(&in_b, yyjson_get_str(key), yyjson_get_len(key));
         if (!skipped(key, skip) && !same(val, other, quantities || holds_quantities(key)))
             return false;
     }
-    yyjson_obj_foreach (b, i, n, key, val) {
+    sl_obj_foreach (b, i, n, key, val) {
         yyjson_val *other = yyjson_obj_iter_getn(&in_a, yyjson_get_str(key), yyjson_get_len(key));
         if (!other && !skipped(key, skip) && !is_empty(val))
             return false;

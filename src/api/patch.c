@@ -57,7 +57,7 @@ static void walk_fields(struct diff *d, yyjson_val *from, yyjson_val *to) {
     size_t i, n;
     yyjson_val *key, *val;
 
-    yyjson_obj_foreach (from, i, n, key, val) {
+    sl_obj_foreach (from, i, n, key, val) {
         yyjson_val *now = yyjson_obj_getn(to, yyjson_get_str(key), yyjson_get_len(key));
         size_t before = down_key(d, key);
         if (now)
@@ -66,7 +66,7 @@ static void walk_fields(struct diff *d, yyjson_val *from, yyjson_val *to) {
             emit(d, "remove", NULL);
         up(d, before);
     }
-    yyjson_obj_foreach (to, i, n, key, val) {
+    sl_obj_foreach (to, i, n, key, val) {
         if (yyjson_obj_getn(from, yyjson_get_str(key), yyjson_get_len(key)))
             continue;
         size_t before = down_key(d, key);

@@ -175,7 +175,7 @@ static void put_map(struct sl_buf *out, yyjson_val *map,
     size_t i, n = yyjson_obj_size(map), most;
     yyjson_val **keys = sl_alloc0(n + 1, sizeof(*keys)), *key, *val;
 
-    yyjson_obj_foreach (map, i, most, key, val)
+    sl_obj_foreach (map, i, most, key, val)
         keys[i] = key;
     qsort(keys, n, sizeof(*keys), by_key);
     sl_buf_putc(out, '{');

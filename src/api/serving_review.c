@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "api/job_rules.h"
+#include "api/json.h"
 #include "api/role.h"
 
 #define SERVING_KEY "kueue.x-k8s.io/pod-group-serving"
@@ -106,7 +107,7 @@ static void keep_shape(struct sl_review_call *c, const struct sl_path *at, yyjso
     yyjson_val *was = yyjson_doc_get_root(b), *key, *val;
     size_t i, n;
 
-    yyjson_obj_foreach (yyjson_doc_get_root(a), i, n, key, val) {
+    sl_obj_foreach (yyjson_doc_get_root(a), i, n, key, val) {
         const char *name = yyjson_get_str(key);
         if (strcmp(name, "containers") == 0 || strcmp(name, "initContainers") == 0)
             keep_containers(c, SL_PATH(at, name), val, yyjson_obj_get(was, name));

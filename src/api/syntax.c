@@ -177,9 +177,7 @@ void sl_check_labels(struct sl_field_errs *e, const struct sl_path *at, yyjson_v
     size_t i, n;
     yyjson_val *key, *val;
 
-    if (!labels)
-        return; /* yyjson steps from NULL, if only to stop there */
-    yyjson_obj_foreach (labels, i, n, key, val) {
+    sl_obj_foreach (labels, i, n, key, val) {
         sl_check_key_of(e, at, key);
         check_label_value(e, at, val);
     }
@@ -193,9 +191,7 @@ void sl_check_annotations(struct sl_field_errs *e, const struct sl_path *at,
     size_t i, n, bytes = 0;
     yyjson_val *key, *val;
 
-    if (!annotations)
-        return;
-    yyjson_obj_foreach (annotations, i, n, key, val) {
+    sl_obj_foreach (annotations, i, n, key, val) {
         const char *s = sl_json_text(key);
         size_t len = yyjson_get_len(key);
         char lower[512]; /* a longer key is too long in any case */

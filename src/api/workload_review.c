@@ -74,9 +74,7 @@ static void check_usage(struct sl_field_errs *e, const struct sl_path *at, yyjso
     size_t i, n;
     yyjson_val *key, *val;
 
-    if (!usage)
-        return;
-    yyjson_obj_foreach (usage, i, n, key, val) {
+    sl_obj_foreach (usage, i, n, key, val) {
         const char *resource = sl_json_text(key);
         sl_quantity q;
         if (sl_json_quantity(val, &q) && sl_amount_of_request(resource, q) % count != 0)

@@ -133,7 +133,7 @@ void cl_release(struct sl_cluster *c, struct rec *r, struct adoption *a) {
     cl_want(c, r);
 }
 
-bool cl_adoption_build(struct sl_cluster *c, struct rec *r, struct adoption *a,
+bool cl_adoption_build(struct sl_cluster *c, struct rec *r, struct adoption *a, const char *more,
                        struct sl_write *w) {
     const struct rec *by = cl_by_uid(c, a->by);
 
@@ -151,7 +151,7 @@ bool cl_adoption_build(struct sl_cluster *c, struct rec *r, struct adoption *a,
         sl_buf_puts(&w->body, a->others ? "," : "");
         cl_write_owner(&w->body, by);
     }
-    sl_buf_puts(&w->body, "]}}");
+    sl_buf_printf(&w->body, "]%s}}", more);
     return true;
 }
 

@@ -1,10 +1,18 @@
-/* What ReplicaSets and StatefulSets have to do with pods that are not theirs yet, or no longer. */
+/* What ReplicaSets and StatefulSets have to do with pods that are not theirs yet, or no longer; and
+ * the writes that give pods to controllers, Jobs included. */
 #include <string.h>
 
 #include "cluster/apps.h"
 
 static bool build(struct sl_cluster *c, struct pod *p, struct sl_write *w) {
-    return (p->adopt.by || p->adopt.release) && cl_adoption_build(c, &p->rec, &p->adopt, w);
+    struct sl_buf more;
+    if (!p->adopt.by && !p->adopt.release)
+        return false;
+    sl_buf_init(&more, 65536 + 1024);
+    cl_job_put_finalizers(c, p, &more);
+    bool any = cl_adoption_build(c, &p->rec, &p->adopt, sl_buf_str(&more), w);
+    sl_buf_done(&more);
+    return any;
 }
 
 static void written(struct sl_cluster *c, struct pod *p, const struct sl_write *w,

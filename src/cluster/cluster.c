@@ -207,6 +207,7 @@ void sl_cluster_free(struct sl_cluster *c) {
     sl_vec_free(&c->free_broods);
     sl_vec_free(&c->objs);
     sl_vec_free(&c->free_objs);
+    sl_vec_free(&c->choosy);
     sl_heap_done(&c->looks);
     sl_syms_done(&c->syms);
     sl_freep(&c);

@@ -165,6 +165,7 @@ struct sl_cluster {
     uint32_t n_events_waiting;
     sl_span clock; /* of the wall, beyond mono */
     bool ready;
+    SL_VEC(uint32_t) choosy; /* Jobs with selectors of their own (job_pods.c): object numbers */
     struct schedule *schedule;
     struct gc *gc;
     struct errands *errands;

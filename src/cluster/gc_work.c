@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "api/json.h"
 #include "cluster/gc.h"
 
 #define IN_FLIGHT 64u
@@ -227,7 +228,7 @@ static void write_owners(const struct gc_work *k, unsigned drop, bool unblock, s
             continue;
         const char *inner = "";
         sl_buf_printf(&w->body, "%s{", comma);
-        yyjson_obj_foreach (ref, j, m, key, v) {
+        sl_obj_foreach (ref, j, m, key, v) {
             if (unblock && yyjson_equals_str(key, "blockOwnerDeletion"))
                 continue;
             sl_buf_puts(&w->body, inner);

@@ -40,6 +40,13 @@ static void read_spec(struct job *j, yyjson_val *spec) {
     free(j->template);
     free(j->failure_policy);
     free(j->success_policy);
+    free(j->selector);
+    yyjson_val *selector = jat(spec, "selector");
+    const char *uid = yyjson_get_str(
+        yyjson_obj_get(jat(selector, "matchLabels"), "batch.kubernetes.io/controller-uid"));
+    j->selector = cl_text_of(selector);
+    j->selector_hash = jhash(1, selector);
+    j->by_uid = uid && strcmp(uid, j->rec.uid) == 0;
     j->template = cl_pod_template(jat(spec, "template"));
     j->failure_policy = cl_text_of(jat(spec, "podFailurePolicy"));
     j->success_policy = cl_text_of(jat(spec, "successPolicy"));
@@ -146,10 +153,12 @@ bool cl_job_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
     j->known = true;
     if (job_finished(j)) { /* no pod of it is made any more, and of those there are many */
         free(j->template);
-        j->template = NULL;
+        free(j->selector);
+        j->template = j->selector = NULL;
         cl_job_status_done(&j->want);
         j->want = (struct job_status){0};
     }
+    cl_job_list(c, j, j->selector && !j->by_uid && !j->foreign);
     return true;
 }
 
@@ -158,6 +167,7 @@ void cl_job_done(struct rec *r) {
     free(j->template);
     free(j->failure_policy);
     free(j->success_policy);
+    free(j->selector);
     cl_job_status_done(&j->seen);
     cl_job_status_done(&j->want);
 }
@@ -227,6 +237,14 @@ void cl_job_changed(struct sl_cluster *c, struct rec *r) {
             expire(c, j);
         return;
     }
+    if (j->listed && !j->looked) {
+        j->looked = true;
+        cl_job_adopt_pods(c, j);
+    }
+    if (j->hold > c->port->wall) {
+        cl_look_at(c, r, j->hold);
+        return;
+    }
     (void)cl_children(c, cl_uid(r->uid), &pods);
     sl_time again = j->looked_at + pods * LOOK_PER_POD;
     if (pods > MANY_PODS && again > c->port->mono) {
@@ -243,6 +261,7 @@ void cl_job_changed(struct sl_cluster *c, struct rec *r) {
 
 /* Nobody counts its pods any more. */
 void cl_job_gone(struct sl_cluster *c, struct rec *r) {
+    cl_job_list(c, job_of(r), false);
     for (struct pod *p = next_pod(c, cl_children(c, cl_uid(r->uid), NULL)); p;
          p = next_pod(c, p->rec.next))
         cl_mark(c, &p->rec);

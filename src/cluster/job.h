@@ -14,6 +14,9 @@
  * counted any more, so its pods just lose the finalizer.
  *
  * Counters of active and ready pods are written a second later, so that short states cost no write.
+ *
+ * A pod without a controller that the selector chooses becomes the Job's, with the finalizer in the
+ * same write, and counts like any other; one that it no longer chooses is let go, and does not.
  */
 #ifndef SL_CLUSTER_JOB_H
 #define SL_CLUSTER_JOB_H
@@ -48,7 +51,9 @@ struct job {
     char *template;       /* text; NULL once it is finished */
     char *failure_policy; /* spec.podFailurePolicy; NULL */
     char *success_policy; /* spec.successPolicy; NULL */
-    uint64_t spec;        /* hash of all that */
+    char *selector;       /* spec.selector; NULL: none, or it is finished */
+    uint64_t selector_hash;
+    uint64_t spec; /* hash of all that */
     /* status */
     struct job_status seen, want;
     uint8_t end;   /* enum job_end, as seen */
@@ -61,6 +66,10 @@ struct job {
     sl_time looked_at; /* mono */
     uint8_t suspended; /* condition Suspended as seen: 0 absent, 1 False, 2 True */
     bool known;        /* was decoded before: what is new now has just happened */
+    bool by_uid;       /* its selector asks for its own uid: nobody else's pods have that */
+    bool listed;       /* among sl_cluster.choosy */
+    bool looked;       /* for pods without a controller */
+    sl_time hold;      /* wall: no pods are made before; others are being taken in */
 };
 
 static inline struct job *job_of(struct rec *r) {
@@ -93,6 +102,14 @@ void cl_job_stop_pod(struct sl_cluster *c, struct job *j, struct pod *p);
 /* One more pod; index JOB_NONE: without. 'before' is the failed pod of the same index that it
  * replaces; NULL. */
 void cl_job_add_pod(struct sl_cluster *c, struct job *j, int32_t index, const struct pod *before);
+/* Does its selector choose this pod of it? */
+bool cl_job_owns(const struct job *j, struct pod *p);
+/* It is no longer one of the Job's, and is not counted. */
+void cl_job_let_go(struct sl_cluster *c, struct pod *p);
+/* Wants all pods without a controller that it chooses. */
+void cl_job_adopt_pods(struct sl_cluster *c, struct job *j);
+/* In the list of those that choose by other labels than their uid, or not. */
+void cl_job_list(struct sl_cluster *c, struct job *j, bool listed);
 /* The order in which running pods are given up: those that did least come first. */
 int cl_job_pod_rank(const void *a, const void *b);
 

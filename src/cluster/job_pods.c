@@ -4,12 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 #define TRACKING "batch.kubernetes.io/job-tracking"
+#define JOB_UID "batch.kubernetes.io/controller-uid"
 #define INDEX "batch.kubernetes.io/job-completion-index"
 #define INDEX_FAILURES "batch.kubernetes.io/job-index-failure-count"
 #define INDEX_IGNORED "batch.kubernetes.io/job-index-ignored-failure-count"
 #define INDEX_ENV "JOB_COMPLETION_INDEX"
-#define MAX_BASE 57 /* of a name, before the dash and five letters */
+#define ADOPT_TIME SL_SEC /* no others are made meanwhile */
+#define MAX_BASE 57       /* of a name, before the dash and five letters */
 
 /* ---- ending ---- */
 
@@ -36,7 +40,122 @@ void cl_job_shed(struct sl_cluster *c, struct job *j, struct pod *p) {
     cl_job_untrack(c, p);
 }
 
+/* ---- whose they are ---- */
+
+static void open_chooser(const struct job *j, struct chooser *s) {
+    yyjson_doc *d = j->selector ? yyjson_read(j->selector, strlen(j->selector), 0) : NULL;
+    *s = (struct chooser){0};
+    cl_chooser_init(s);
+    cl_chooser_read(s, yyjson_doc_get_root(d));
+    yyjson_doc_free(d);
+}
+
+/* Asked at every look, so what was found out holds as long as the labels do. */
+bool cl_job_owns(const struct job *j, struct pod *p) {
+    uint64_t hash = sl_hash_u64(j->selector_hash, p->f.labels);
+    struct chooser s;
+    if (p->rec.planned || !j->selector || p->chosen == hash)
+        return true;
+    open_chooser(j, &s);
+    bool yes = !s.some || cl_chooses(&s, p->labels);
+    cl_chooser_done(&s);
+    p->chosen = yes ? hash : 0;
+    return yes;
+}
+
+void cl_job_let_go(struct sl_cluster *c, struct pod *p) {
+    p->shed = false;
+    if (p->rec.deleting) /* it will not be anybody's: nothing is to hold it back */
+        cl_job_untrack(c, p);
+    else
+        cl_release(c, &p->rec, &p->adopt);
+}
+
+static bool may_adopt(const struct rec *job, const struct pod *p) {
+    const struct job *j = (const struct job *)(const void *)job;
+    return job->ns == p->rec.ns && !job->planned && !job->deleting && !job->doomed && !j->foreign &&
+           j->selector;
+}
+
+/* Ended ones, too: they count. */
+static bool is_orphan(const struct pod *p) {
+    return !p->rec.owner && !p->rec.planned && !p->rec.deleting && !p->rec.doomed && !p->adopt.by &&
+           p->labels;
+}
+
+static void adopt_if_chosen(struct sl_cluster *c, struct rec *job, struct pod *p) {
+    struct chooser s;
+    if (!may_adopt(job, p))
+        return;
+    open_chooser(job_of(job), &s);
+    if (cl_chooses(&s, p->labels)) {
+        cl_adopt(c, &p->rec, &p->adopt, job);
+        job_of(job)->hold = c->port->wall + ADOPT_TIME;
+    }
+    cl_chooser_done(&s);
+}
+
+/* Most Jobs choose by their uid, which the pod says; the others are few. */
+static void find_job(struct sl_cluster *c, struct pod *p) {
+    if (!is_orphan(p))
+        return;
+    if (strstr(p->labels, JOB_UID)) {
+        yyjson_doc *d = yyjson_read(p->labels, strlen(p->labels), 0);
+        const char *uid = yyjson_get_str(yyjson_obj_get(yyjson_doc_get_root(d), JOB_UID));
+        struct rec *r = cl_by_uid(c, cl_uid(uid));
+        if (r && r->table == &c->tables[K_JOB])
+            adopt_if_chosen(c, r, p);
+        yyjson_doc_free(d);
+    }
+    for (uint32_t i = 0; i < c->choosy.n && !p->adopt.by; i++)
+        adopt_if_chosen(c, c->objs.v[c->choosy.v[i]], p);
+}
+
+void cl_job_adopt_pods(struct sl_cluster *c, struct job *j) {
+    struct chooser s;
+    uint32_t at = 0;
+    open_chooser(j, &s);
+    for (struct rec *r; (r = cl_each(c, K_POD, &at));) {
+        struct pod *p = pod_of(r);
+        if (!is_orphan(p) || !may_adopt(&j->rec, p) || !cl_chooses(&s, p->labels))
+            continue;
+        cl_adopt(c, r, &p->adopt, &j->rec);
+        j->hold = c->port->wall + ADOPT_TIME;
+    }
+    cl_chooser_done(&s);
+}
+
+void cl_job_list(struct sl_cluster *c, struct job *j, bool listed) {
+    if (listed == j->listed)
+        return;
+    j->listed = listed;
+    if (listed) {
+        *sl_vec_push(&c->choosy) = j->rec.obj;
+        return;
+    }
+    for (uint32_t i = 0; i < c->choosy.n; i++)
+        if (c->choosy.v[i] == j->rec.obj) {
+            c->choosy.v[i] = sl_vec_last(&c->choosy);
+            c->choosy.n--;
+            return;
+        }
+}
+
+void cl_job_put_finalizers(const struct sl_cluster *c, const struct pod *p, struct sl_buf *b) {
+    const struct rec *r = cl_by_uid(c, p->adopt.release ? p->rec.owner : p->adopt.by);
+    const char *others = p->finalizers ? p->finalizers : "";
+    bool takes = !p->adopt.release;
+    if (!r || r->table != &c->tables[K_JOB] || takes == p->f.tracked)
+        return;
+    sl_buf_printf(b, ",\"finalizers\":[%s%s%s]", others, takes && *others ? "," : "",
+                  takes ? "\"" TRACKING "\"" : "");
+}
+
+/* ---- what changed ---- */
+
 void cl_job_pod_changed(struct sl_cluster *c, struct pod *p) {
+    if (!p->f.tracked)
+        p->untrack = false; /* done; it may get the finalizer again from another Job */
     if (p->shed && !p->f.tracked) {
         struct rec *owner = cl_by_uid(c, p->rec.owner);
         if (owner && owner->table == &c->tables[K_JOB])
@@ -47,6 +166,7 @@ void cl_job_pod_changed(struct sl_cluster *c, struct pod *p) {
     }
     if (p->f.tracked && !cl_by_uid(c, p->rec.owner))
         cl_job_untrack(c, p);
+    find_job(c, p);
 }
 
 /* Its name is free. */

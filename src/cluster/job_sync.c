@@ -90,6 +90,10 @@ static void gather(struct look *l) {
         if (r->table != &l->c->tables[K_POD])
             continue;
         struct pod *p = pod_of(r);
+        if (!cl_job_owns(j, p)) {
+            cl_job_let_go(l->c, p);
+            continue;
+        }
         unshed(p);
         *sl_vec_push(&l->pods) = p;
         p->delayed = false;

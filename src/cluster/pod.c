@@ -141,6 +141,7 @@ bool cl_pod_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
     if (p->f.labels != was.labels || !p->labels) {
         free(p->labels);
         p->labels = cl_text_of(labels);
+        p->adopt.by = 0; /* who wants it as it is now says so again */
     }
     cl_adoption_decode(&p->adopt, o);
     cl_schedule_pod_decode(c, p, o);

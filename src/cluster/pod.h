@@ -46,6 +46,7 @@ struct pod {
     /* schedule.c */
     struct sched_pod *sched; /* NULL: not to be placed, and not counted on a node */
     /* job.h */
+    uint64_t chosen; /* hash of its labels and the selector of its Job, if that chooses it */
     sl_time
         ended; /* when it was first seen to have ended, or what its containers say; 0: it has not */
     uint32_t job_look; /* the look of its Job that found it among the uncounted */
@@ -109,6 +110,9 @@ extern const struct pod_writer cl_job_pod_writer;
 /* Its Job, if any, may have to take its finalizer away. */
 void cl_job_pod_changed(struct sl_cluster *c, struct pod *p);
 void cl_job_pod_gone(struct sl_cluster *c, struct pod *p);
+/* What its finalizers become with an adoption or release that is due: `,"finalizers":[…]`, or
+ * nothing. */
+void cl_job_put_finalizers(const struct sl_cluster *c, const struct pod *p, struct sl_buf *b);
 
 /* ---- schedule.c ---- */
 extern const struct pod_writer cl_schedule_pod_writer;

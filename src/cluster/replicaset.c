@@ -388,7 +388,7 @@ bool cl_rs_build(struct sl_cluster *c, struct rec *r, struct sl_write *w) {
         w->tag = WRITE_WISH;
         return true;
     }
-    if ((rs->adoption.by || rs->adoption.release) && cl_adoption_build(c, r, &rs->adoption, w)) {
+    if ((rs->adoption.by || rs->adoption.release) && cl_adoption_build(c, r, &rs->adoption, "", w)) {
         w->tag = WRITE_ADOPTION;
         return true;
     }

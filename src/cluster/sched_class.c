@@ -1,6 +1,7 @@
 /* What pods ask for, interned: a cluster's pods are made from few manifests. */
 #include <string.h>
 
+#include "api/json.h"
 #include "base/hash.h"
 #include "cluster/schedule.h"
 #include "doc/objects.h"
@@ -15,9 +16,7 @@ void cl_sched_labels(struct sl_arena *a, yyjson_val *map, struct sl_labels *ret)
     size_t i, n;
     yyjson_val *key, *value;
     *ret = (struct sl_labels){v, 0};
-    if (!map)
-        return;
-    yyjson_obj_foreach (map, i, n, key, value)
+    sl_obj_foreach (map, i, n, key, value)
         if (yyjson_is_str(value))
             v[ret->n++] = (struct sl_label){sl_arena_strdup(a, yyjson_get_str(key)),
                                             sl_arena_strdup(a, yyjson_get_str(value))};

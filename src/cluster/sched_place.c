@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "api/json.h"
 #include "base/hash.h"
 #include "base/quantity.h"
 
@@ -117,9 +118,7 @@ static void read_amounts(struct schedule *s, struct node *n, yyjson_val *map) {
     yyjson_val *k, *v;
     sl_vec_clear(&n->has);
     n->max_pods = INT64_MAX;
-    if (!map)
-        return;
-    yyjson_obj_foreach (map, i, len, k, v) {
+    sl_obj_foreach (map, i, len, k, v) {
         const char *name = yyjson_get_str(k), *text = yyjson_get_str(v);
         sl_quantity q;
         if (!text || sl_quantity_parse(text, strlen(text), &q, NULL) < 0)

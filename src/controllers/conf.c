@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "api/json.h"
 #include "base/hash.h"
 #include "controllers/bridge.h"
 #include "controllers/group.h"
@@ -77,7 +78,7 @@ bool conf_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
     sl_buf_init(&b, MAX_TEXT);
     sl_buf_printf(&b, "{\"apiVersion\":\"%s\",\"kind\":\"%s\"", k->api_version, k->kind);
     put_metadata(&b, yyjson_obj_get(o, "metadata"));
-    yyjson_obj_foreach (o, i, n, key, val) {
+    sl_obj_foreach (o, i, n, key, val) {
         const char *s = yyjson_get_str(key);
         if (strcmp(s, "apiVersion") != 0 && strcmp(s, "kind") != 0 && strcmp(s, "metadata") != 0 &&
             strcmp(s, "status") != 0)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/json.h"
 #include "controllers/draft.h"
 #include "controllers/job.h"
 #include "controllers/metrics.h"
@@ -58,7 +59,7 @@ bool group_put_copied(const struct group_plan *p, bool labels, struct sl_buf *ou
         sl_buf_init(&b, SL_WRITER_MAX_BODY);
         sl_buf_printf(&b, "{%s}", text);
         yyjson_doc *one = yyjson_read(b.s, b.len, 0);
-        yyjson_obj_foreach (yyjson_doc_get_root(one), k, n, key, val) {
+        sl_obj_foreach (yyjson_doc_get_root(one), k, n, key, val) {
             yyjson_mut_val *had = yyjson_mut_obj_get(all, yyjson_get_str(key));
             agree &= !had || yyjson_mut_equals_str(had, yyjson_get_str(val));
             (void)yyjson_mut_obj_put(all, yyjson_val_mut_copy(doc, key),

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/json.h"
 #include "controllers/job.h"
 
 #define TOPOLOGY "kueue.x-k8s.io/podset-"
@@ -193,7 +194,7 @@ void draft_put_chosen(yyjson_val *map, const struct sl_strs *keys, struct sl_buf
 void draft_put_provreq(yyjson_val *map, struct sl_buf *out) {
     size_t i, n;
     yyjson_val *k, *v;
-    yyjson_obj_foreach (map, i, n, k, v)
+    sl_obj_foreach (map, i, n, k, v)
         if (strncmp(yyjson_get_str(k), PROVREQ_PREFIX, strlen(PROVREQ_PREFIX)) == 0 &&
             yyjson_is_str(v))
             put_member(out, yyjson_get_str(k), yyjson_get_str(v));

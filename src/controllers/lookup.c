@@ -1,6 +1,7 @@
 /* Questions that integrations and admission ask of the records. */
 #include <string.h>
 
+#include "api/json.h"
 #include "base/buf.h"
 #include "base/hash.h"
 #include "controllers/bridge.h"
@@ -23,7 +24,7 @@ static bool selects(const struct sl_manager *m, const struct sl_selector *s, sl_
     struct sl_label v[256];
     uint32_t n = 0;
     size_t i, total;
-    yyjson_obj_foreach (map, i, total, key, val)
+    sl_obj_foreach (map, i, total, key, val)
         if (n < SL_LEN(v) && yyjson_is_str(val))
             v[n++] = (struct sl_label){yyjson_get_str(key), yyjson_get_str(val)};
     struct sl_labels labels = {v, n};

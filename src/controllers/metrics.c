@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "api/json.h"
 #include "controllers/kinds.h"
 
 /* ---- writes ---- */
@@ -340,7 +341,7 @@ static bool selected(const struct sl_manager *m, yyjson_val *labels) {
     SL_VEC(struct sl_label) v = {0};
     size_t i, n;
     yyjson_val *key, *val;
-    yyjson_obj_foreach (labels, i, n, key, val)
+    sl_obj_foreach (labels, i, n, key, val)
         if (yyjson_is_str(val))
             *sl_vec_push(&v) = (struct sl_label){yyjson_get_str(key), yyjson_get_str(val)};
     struct sl_labels l = {v.v, v.n};

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/json.h"
 #include "base/hash.h"
 #include "controllers/prov.h"
 
@@ -99,7 +100,7 @@ static void add_flavor(const struct sl_manager *m, yyjson_mut_doc *d, yyjson_mut
     yyjson_doc *f = flavor_doc(m, flavor);
     yyjson_val *is = jat(yyjson_doc_get_root(f), "spec"), *key, *val;
     size_t i, n;
-    yyjson_obj_foreach (jat(is, "nodeLabels"), i, n, key, val)
+    sl_obj_foreach (jat(is, "nodeLabels"), i, n, key, val)
         (void)yyjson_mut_obj_put(child(d, spec, "nodeSelector", false),
                                  yyjson_mut_strcpy(d, yyjson_get_str(key)),
                                  yyjson_val_mut_copy(d, val));
@@ -206,7 +207,7 @@ static void put_parameters(const struct rec_wl *w, yyjson_val *config, struct sl
     yyjson_mut_val *all = yyjson_mut_obj(d);
     size_t i, n;
     for (size_t k = 0; k < SL_LEN(from); k++)
-        yyjson_obj_foreach (from[k], i, n, key, val)
+        sl_obj_foreach (from[k], i, n, key, val)
             (void)yyjson_mut_obj_put(all, yyjson_mut_strcpy(d, yyjson_get_str(key)),
                                      yyjson_val_mut_copy(d, val));
     char *s = yyjson_mut_val_write(all, 0, NULL);

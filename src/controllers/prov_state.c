@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/json.h"
 #include "base/hash.h"
 #include "controllers/capacity.h"
 #include "controllers/kinds.h"
@@ -24,7 +25,7 @@ char *prov_read_parameters(yyjson_val *workload) {
     struct sl_buf b;
     size_t i, n;
     sl_buf_init(&b, PROV_MAX_TEXT);
-    yyjson_obj_foreach (map, i, n, key, val) {
+    sl_obj_foreach (map, i, n, key, val) {
         if (strncmp(yyjson_get_str(key), ANNOTATION, sizeof ANNOTATION - 1) != 0)
             continue;
         sl_buf_putc(&b, b.len ? ',' : '{');
@@ -95,7 +96,7 @@ static bool is_current(const struct sl_manager *m, const struct rec_wl *w, const
     yyjson_val *has = yyjson_doc_get_root(d), *over = yyjson_doc_get_root(o), *key, *val;
     size_t i, n;
     bool same = true;
-    yyjson_obj_foreach (jat(config, "spec.parameters"), i, n, key, val) {
+    sl_obj_foreach (jat(config, "spec.parameters"), i, n, key, val) {
         const char *k = yyjson_get_str(key);
         yyjson_val *wanted = yyjson_obj_get(over, k), *is = yyjson_obj_get(has, k);
         same = same && is && yyjson_equals(is, wanted ? wanted : val);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "api/json.h"
 #include "base/hash.h"
 #include "controllers/bridge.h"
 #include "controllers/capacity.h"
@@ -39,7 +40,7 @@ static struct sl_labels read_labels(yyjson_val *map, struct sl_arena *a) {
     struct sl_labels ret = {v, 0};
     size_t i, n;
     yyjson_val *key, *val;
-    yyjson_obj_foreach (map, i, n, key, val)
+    sl_obj_foreach (map, i, n, key, val)
         if (yyjson_is_str(val))
             v[ret.n++] = (struct sl_label){yyjson_get_str(key), yyjson_get_str(val)};
     return ret;
@@ -65,7 +66,7 @@ static void read_allocatable(yyjson_val *map, struct sl_arena *a, struct sl_topo
     size_t i, n;
     yyjson_val *key, *val;
     ret->allocatable = v;
-    yyjson_obj_foreach (map, i, n, key, val) {
+    sl_obj_foreach (map, i, n, key, val) {
         sl_quantity q = 0;
         if (yyjson_is_int(val))
             q = (sl_quantity)yyjson_get_sint(val) * SL_NANO;

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "api/json.h"
 #include "base/hash.h"
 #include "controllers/bridge.h"
 #include "controllers/limits.h"
@@ -51,7 +52,7 @@ static void put_strings(struct sl_buf *b, const char *name, yyjson_val *map) {
     size_t i, n;
     yyjson_val *key, *val;
     bool first = true;
-    yyjson_obj_foreach (map, i, n, key, val) {
+    sl_obj_foreach (map, i, n, key, val) {
         if (is_noise(yyjson_get_str(key)))
             continue;
         if (first)
@@ -67,7 +68,7 @@ static uint64_t hash_strings(uint64_t h, yyjson_val *map) {
     size_t i, n;
     yyjson_val *key, *val;
     uint64_t sum = 0;
-    yyjson_obj_foreach (map, i, n, key, val)
+    sl_obj_foreach (map, i, n, key, val)
         if (!is_noise(yyjson_get_str(key)))
             sum += jhash(sl_hash_str(7, yyjson_get_str(key)), val);
     return sl_hash_u64(h, sum);
@@ -78,7 +79,7 @@ static uint64_t hash_amounts(uint64_t h, yyjson_val *map) {
     size_t i, n;
     yyjson_val *key, *val;
     uint64_t sum = 0;
-    yyjson_obj_foreach (map, i, n, key, val) {
+    sl_obj_foreach (map, i, n, key, val) {
         sl_quantity q = 0;
         struct sl_err err;
         uint64_t x = sl_hash_str(8, yyjson_get_str(key));
@@ -96,7 +97,7 @@ static uint64_t hash_resources(uint64_t h, yyjson_val *o) {
     size_t i, n;
     yyjson_val *key, *val;
     uint64_t sum = 0;
-    yyjson_obj_foreach (o, i, n, key, val) {
+    sl_obj_foreach (o, i, n, key, val) {
         const char *k = yyjson_get_str(key);
         bool amounts = strcmp(k, "requests") == 0 || strcmp(k, "limits") == 0;
         if (yyjson_get_len(val))
@@ -130,7 +131,7 @@ static uint64_t hash_containers(uint64_t h, yyjson_val *list) {
     yyjson_val *c, *key, *val;
     yyjson_arr_foreach (list, i, n, c) {
         uint64_t sum = 0;
-        yyjson_obj_foreach (c, k, nk, key, val) {
+        sl_obj_foreach (c, k, nk, key, val) {
             const char *s = yyjson_get_str(key);
             if (strcmp(s, "env") == 0)
                 sum += yyjson_arr_size(val) ? hash_env(11, val) : 0;

@@ -1,6 +1,7 @@
 /* The status of a Workload, from JSON to its record. */
 #include <string.h>
 
+#include "api/json.h"
 #include "controllers/wl_int.h"
 
 static void read_conds(struct sl_manager *m, struct wl_status *s, yyjson_val *list) {
@@ -42,18 +43,18 @@ static void read_assigned(struct sl_manager *m, struct wl_podset_admission *p, y
     yyjson_val *flavors = yyjson_obj_get(v, "flavors"), *usage = yyjson_obj_get(v, "resourceUsage"),
                *key, *val;
     size_t i, n, total = yyjson_obj_size(flavors);
-    yyjson_obj_foreach (usage, i, n, key, val)
+    sl_obj_foreach (usage, i, n, key, val)
         total += !yyjson_obj_get(flavors, yyjson_get_str(key));
     if (total > 2 * SL_MAX_PODSET_RESOURCES)
         return;
     p->v = sl_alloc0(total, sizeof *p->v);
-    yyjson_obj_foreach (flavors, i, n, key, val) {
+    sl_obj_foreach (flavors, i, n, key, val) {
         const char *name = yyjson_get_str(key), *flavor = yyjson_get_str(val);
         p->v[p->n++] = (struct wl_assigned){
             sl_sym_put(&m->syms, name), sl_sym_put(&m->syms, flavor ? flavor : ""),
             read_amount(name, yyjson_obj_get(usage, name)), !yyjson_obj_get(usage, name)};
     }
-    yyjson_obj_foreach (usage, i, n, key, val) {
+    sl_obj_foreach (usage, i, n, key, val) {
         const char *name = yyjson_get_str(key);
         if (!yyjson_obj_get(flavors, name))
             p->v[p->n++] =

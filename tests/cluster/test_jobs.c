@@ -367,6 +367,197 @@ static void no_namespace(void **state) {
     world_stop(&w);
 }
 
+/* ---- whose pods ---- */
+
+#define CHOOSY                                                                                     \
+    "'manualSelector':true,'selector':{'matchLabels':{'app':'x'}},'backoffLimit':6,'template':{"   \
+    "'metadata':{'labels':{'app':'x'}},'spec':{'restartPolicy':'Never','containers':[{'name':"     \
+    "'main'}]}}"
+
+static void create_choosy(struct apps_world *w, const char *spec) {
+    char body[2000];
+    (void)snprintf(body, sizeof body, "{'metadata':{'name':'j'},'spec':{%s," CHOOSY "}}", spec);
+    world_create(w, JOBS, body);
+}
+
+static void create_pod(struct apps_world *w, const char *name, const char *meta) {
+    char body[1000];
+    (void)snprintf(body, sizeof body,
+                   "{'metadata':{'name':'%s',%s},'spec':{'restartPolicy':'Never','containers':[{"
+                   "'name':'main'}]}}",
+                   name, meta);
+    world_create(w, PODS, body);
+}
+
+/* Does the pod belong to the Job, with the finalizer and all; or to nobody, and has none? */
+static bool belongs(struct apps_world *w, const char *pod) {
+    char path[100], uid[100];
+    (void)snprintf(path, sizeof path, PODS "/%s", pod);
+    (void)snprintf(uid, sizeof uid, "\"uid\":\"%s\"", world_show(w, JOB, "metadata.uid"));
+    const char *owners = world_show(w, path, "metadata.ownerReferences");
+    bool yes = strstr(owners, uid) && strstr(owners, "\"controller\":true");
+    bool held = strstr(world_show(w, path, "metadata.finalizers"), "job-tracking");
+    assert_int_equal(yes, held);
+    return yes;
+}
+
+static void adopts(void **state) {
+    struct apps_world w;
+    char owner[100], meta[400];
+    (void)state;
+    begin(&w);
+    world_create(&w, NS "/configmaps", "{'metadata':{'name':'c'}}");
+    (void)snprintf(owner, sizeof owner, "%s", world_show(&w, NS "/configmaps/c", "metadata.uid"));
+    assert_true(*owner);
+    (void)snprintf(meta, sizeof meta,
+                   "'labels':{'app':'x'},'finalizers':['a.io/b'],'ownerReferences':[{'apiVersion':"
+                   "'v1','kind':'ConfigMap','name':'c','uid':'%s'}]",
+                   owner);
+    create_pod(&w, "mine", meta);
+    create_pod(&w, "other", "'labels':{'app':'y'}");
+    create_pod(&w, "bare", "'annotations':{'app':'x'}");
+    (void)snprintf(meta, sizeof meta,
+                   "'labels':{'app':'x'},'ownerReferences':[{'apiVersion':'v1','kind':'ConfigMap',"
+                   "'name':'c','uid':'%s','controller':true}]",
+                   owner);
+    create_pod(&w, "taken", meta);
+    create_pod(&w, "going", "'labels':{'app':'x'},'finalizers':['a.io/b']");
+    world_delete(&w, PODS "/going", "Background");
+    create_pod(&w, "over", "'labels':{'app':'x'}");
+    world_run(&w, SL_SEC); /* the kubelet has started it */
+    world_patch(&w, PODS "/over/status", "{'status':{'phase':'Succeeded'}}");
+    world_run(&w, SL_SEC);
+    create_choosy(&w, "'parallelism':2,'completions':3");
+    world_run(&w, 5 * SL_SEC);
+    assert_true(belongs(&w, "mine"));
+    assert_non_null(strstr(world_show(&w, PODS "/mine", "metadata.finalizers"), "a.io/b"));
+    assert_non_null(strstr(world_show(&w, PODS "/mine", "metadata.ownerReferences"), owner));
+    assert_false(belongs(&w, "other"));
+    assert_false(belongs(&w, "bare"));
+    assert_false(belongs(&w, "taken"));
+    assert_false(belongs(&w, "going"));
+    /* What has ended counts, and one more is made. */
+    assert_int_equal(world_int(&w, JOB, "status.succeeded"), 1);
+    assert_int_equal(world_int(&w, JOB, "status.active"), 2);
+    assert_int_equal(world_count(&w, PODS), 7);
+    /* Later ones, too: one too many, so that one goes. */
+    world_patch(&w, PODS "/other", "{'metadata':{'labels':{'app':'x'}}}");
+    world_run(&w, 5 * SL_SEC);
+    assert_int_equal(world_int(&w, JOB, "status.active"), 2);
+    assert_int_equal(world_count(&w, PODS), 6);
+    assert_int_equal(world_int(&w, JOB, "status.failed"), -1);
+    world_stop(&w);
+}
+
+static void lets_go(void **state) {
+    struct apps_world w;
+    struct found f = {.active = true};
+    char path[300];
+    (void)state;
+    begin(&w);
+    create_choosy(&w, "'parallelism':1,'completions':1");
+    world_run(&w, 2 * SL_SEC);
+    (void)fakeapi_each(w.api, PODS, find, &f);
+    (void)snprintf(path, sizeof path, PODS "/%s", f.name);
+    assert_true(belongs(&w, f.name));
+    world_patch(&w, path, "{'metadata':{'labels':{'app':'y'}}}");
+    world_run(&w, 5 * SL_SEC);
+    assert_false(belongs(&w, f.name));
+    assert_string_equal(world_show(&w, path, "metadata.deletionTimestamp"), "");
+    assert_int_equal(world_count(&w, PODS), 2); /* it was replaced */
+    assert_int_equal(world_int(&w, JOB, "status.active"), 1);
+    /* How it ends is nobody's business. */
+    (void)snprintf(path, sizeof path, PODS "/%s/status", f.name);
+    world_patch(&w, path, "{'status':{'phase':'Failed'}}");
+    world_run(&w, 5 * SL_SEC);
+    assert_int_equal(world_int(&w, JOB, "status.failed"), -1);
+    end_pod(&w, NULL, 0);
+    assert_condition(&w, "Complete", "True CompletionsReached");
+    /* A Job that is over takes nobody. */
+    create_pod(&w, "late", "'labels':{'app':'x'}");
+    world_run(&w, 5 * SL_SEC);
+    assert_false(belongs(&w, "late"));
+    world_stop(&w);
+}
+
+/* A pod that is deleted and no longer chosen is not held back, and not counted. */
+static void lets_die(void **state) {
+    struct apps_world w;
+    struct found f = {.active = true};
+    char path[300];
+    (void)state;
+    begin(&w);
+    create_choosy(&w, "'parallelism':1,'completions':1");
+    world_run(&w, 2 * SL_SEC);
+    (void)fakeapi_each(w.api, PODS, find, &f);
+    (void)snprintf(path, sizeof path, PODS "/%s", f.name);
+    world_kill(&w);
+    world_patch(&w, path, "{'metadata':{'labels':{'app':'y'}}}");
+    world_delete(&w, path, "Background");
+    world_revive(&w);
+    world_run(&w, 5 * SL_SEC);
+    assert_false(world_exists(&w, path));
+    assert_int_equal(world_int(&w, JOB, "status.failed"), -1);
+    assert_int_equal(active(&w), 1);
+    world_stop(&w);
+}
+
+/* The selector that every Job gets by itself: its uid. */
+static void adopts_by_uid(void **state) {
+    struct apps_world w;
+    char body[400], uid[100];
+    (void)state;
+    begin(&w);
+    create(&w, "'parallelism':0,'completions':1");
+    (void)snprintf(uid, sizeof uid, "%s", world_show(&w, JOB, "metadata.uid"));
+    (void)snprintf(body, sizeof body,
+                   "{'spec':{'selector':{'matchLabels':{'batch.kubernetes.io/controller-uid':'%s'"
+                   "}}}}",
+                   uid);
+    world_patch(&w, JOB, body);
+    world_run(&w, SL_SEC);
+    world_kill(&w);
+    world_patch(&w, JOB, "{'spec':{'parallelism':1}}");
+    (void)snprintf(body, sizeof body, "'labels':{'batch.kubernetes.io/controller-uid':'%s'}", uid);
+    create_pod(&w, "mine", body);
+    create_pod(&w, "other", "'labels':{'batch.kubernetes.io/controller-uid':'else'}");
+    world_revive(&w);
+    world_run(&w, 5 * SL_SEC);
+    assert_true(belongs(&w, "mine"));
+    assert_false(belongs(&w, "other"));
+    assert_int_equal(world_int(&w, JOB, "status.active"), 1); /* and none is made besides */
+    assert_int_equal(world_count(&w, PODS), 2);
+    world_stop(&w);
+}
+
+/* One that is being deleted takes nobody, and what it leaves goes to who comes next. */
+static void inherits(void **state) {
+    struct apps_world w;
+    struct found f = {.active = true};
+    (void)state;
+    begin(&w);
+    create_choosy(&w, "'parallelism':1,'completions':1");
+    world_run(&w, 2 * SL_SEC);
+    (void)fakeapi_each(w.api, PODS, find, &f);
+    world_patch(&w, JOB, "{'metadata':{'finalizers':['a.io/b']}}");
+    world_delete(&w, JOB, "Orphan");
+    create_pod(&w, "mine", "'labels':{'app':'x'}");
+    world_run(&w, 5 * SL_SEC);
+    assert_false(belongs(&w, "mine"));
+    world_delete(&w, PODS "/mine", "Background");
+    world_patch(&w, JOB, "{'metadata':{'finalizers':null}}");
+    world_run(&w, 5 * SL_SEC);
+    assert_false(world_exists(&w, JOB));
+    create_choosy(&w, "'parallelism':1,'completions':1");
+    world_run(&w, 5 * SL_SEC);
+    assert_true(belongs(&w, f.name));
+    assert_int_equal(active(&w), 1);
+    end_pod(&w, NULL, 0);
+    assert_condition(&w, "Complete", "True CompletionsReached");
+    (void)fakeapi_each(w.api, PODS, no_finalizers, NULL);
+    world_stop(&w);
+}
+
 /* ---- cron jobs ---- */
 
 static void create_cron(struct apps_world *w, const char *spec) {
@@ -550,6 +741,11 @@ int main(void) {
         cmocka_unit_test(max_failed_indexes),
         cmocka_unit_test(failure_policy),
         cmocka_unit_test(no_namespace),
+        cmocka_unit_test(adopts),
+        cmocka_unit_test(lets_go),
+        cmocka_unit_test(lets_die),
+        cmocka_unit_test(adopts_by_uid),
+        cmocka_unit_test(inherits),
         cmocka_unit_test(every_minute),
         cmocka_unit_test(one_at_a_time),
         cmocka_unit_test(replaced),

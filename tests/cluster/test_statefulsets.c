@@ -183,11 +183,47 @@ static void makes_anew_what_ended(void **state) {
     world_stop(&w);
 }
 
+static bool belongs(struct apps_world *w, const char *pod) {
+    char path[100];
+    (void)snprintf(path, sizeof path, PODS "/%s", pod);
+    return strstr(world_show(w, path, "metadata.ownerReferences"), "StatefulSet") != NULL;
+}
+
+/* It takes the pods that are named as its own, and lets go whose labels change. */
+static void takes_in_and_lets_go(void **state) {
+    static const char *const names[] = {"web-0", "web-x", "else-1", "web-2"};
+    struct apps_world w = {0};
+
+    (void)state;
+    world_start(&w, 7);
+    for (size_t i = 0; i < SL_LEN(names); i++) {
+        char body[200];
+        (void)snprintf(body, sizeof body,
+                       "{'metadata':{'name':'%s','labels':{'app':'w'}%s},'spec':{}}", names[i],
+                       i == 3 ? ",'finalizers':['a.io/b']" : "");
+        world_create(&w, PODS, body);
+    }
+    world_delete(&w, PODS "/web-2", "Background"); /* and is not there for anybody */
+    world_create(&w, STATEFULSETS, BODY("3", ",'updateStrategy':{'type':'OnDelete'}"));
+    world_run(&w, 30 * SL_SEC);
+    assert_true(belongs(&w, "web-0"));
+    assert_true(belongs(&w, "web-1"));
+    assert_false(belongs(&w, "web-x"));
+    assert_false(belongs(&w, "else-1"));
+    assert_false(belongs(&w, "web-2"));
+    world_patch(&w, PODS "/web-0", "{'metadata':{'labels':{'app':'v'}}}");
+    world_run(&w, 30 * SL_SEC);
+    assert_false(belongs(&w, "web-0"));
+    assert_string_equal(world_show(&w, PODS "/web-0", "metadata.deletionTimestamp"), "");
+    world_stop(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(comes_up_in_order),    cmocka_unit_test(all_at_once),
         cmocka_unit_test(updates_from_the_top), cmocka_unit_test(updates_when_deleted),
         cmocka_unit_test(makes_claims),         cmocka_unit_test(makes_anew_what_ended),
+        cmocka_unit_test(takes_in_and_lets_go),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

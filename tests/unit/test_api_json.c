@@ -84,6 +84,32 @@ static void what_is_absent_reads_as_nothing(void **state) {
     yyjson_doc_free(doc);
 }
 
+static void only_objects_have_fields(void **state) {
+    static const struct {
+        const char *text;
+        size_t n;
+    } cases[] = {{NULL, 0},
+                 {"null", 0},
+                 {"[1,2]", 0},
+                 {"\"a\"", 0},
+                 {"{}", 0},
+                 {"{\"a\":1}", 1},
+                 {"{\"a\":{\"b\":[2]},\"c\":[{}],\"d\":3}", 3}};
+
+    (void)state;
+    for (size_t c = 0; c < SL_LEN(cases); c++) {
+        yyjson_doc *d = cases[c].text ? read_json(cases[c].text) : NULL;
+        yyjson_val *key, *val;
+        size_t i, n, seen = 0;
+        sl_obj_foreach (yyjson_doc_get_root(d), i, n, key, val) {
+            assert_ptr_equal(val, yyjson_obj_get(yyjson_doc_get_root(d), yyjson_get_str(key)));
+            seen++;
+        }
+        assert_int_equal(seen, cases[c].n);
+        yyjson_doc_free(d);
+    }
+}
+
 static void meaning_is_compared(void **state) {
     static const struct {
         const char *a, *b;
@@ -237,6 +263,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nesting_and_width_have_ceilings),
         cmocka_unit_test(what_is_absent_reads_as_nothing),
+        cmocka_unit_test(only_objects_have_fields),
         cmocka_unit_test(meaning_is_compared),
         cmocka_unit_test(fields_can_be_left_out_of_a_comparison),
         cmocka_unit_test(a_patch_says_what_changed),
