@@ -88,14 +88,14 @@ static struct sl_count exactly(uint32_t n) {
     return (struct sl_count){.min = n, .max = n, .op = '+', .operand = 1};
 }
 
-static struct sl_request *make_request(const struct sl_match *m, uint32_t nodes, uint32_t cores,
-                                       int64_t duration, const char *property) {
+static struct sl_job_request *make_request(const struct sl_match *m, uint32_t nodes, uint32_t cores,
+                                           int64_t duration, const char *property) {
     struct sl_req_spec core = {.type = "core", .count = exactly(cores)};
     struct sl_req_spec slot = {
         .kind = SL_REQ_SLOT, .count = exactly(1), .with = &core, .n_with = 1};
     struct sl_req_spec node = {.type = "node", .count = exactly(nodes), .with = &slot, .n_with = 1};
     struct sl_jobspec j = {.resources = &node, .n_resources = 1, .duration = duration};
-    struct sl_request *r;
+    struct sl_job_request *r;
     if (property)
         j.constraint =
             (struct sl_term){.kind = SL_TERM_PROPERTIES, .names = &property, .n_names = 1};
@@ -105,7 +105,7 @@ static struct sl_request *make_request(const struct sl_match *m, uint32_t nodes,
 
 /* ---- filling ---- */
 
-static int64_t fill(struct sl_match *m, const struct sl_request *r, int64_t *ret_ns) {
+static int64_t fill(struct sl_match *m, const struct sl_job_request *r, int64_t *ret_ns) {
     int64_t n = 0, t0 = now_ns();
     enum sl_verdict v;
     do
@@ -117,8 +117,8 @@ static int64_t fill(struct sl_match *m, const struct sl_request *r, int64_t *ret
 
 static void bench_fill(const char *policy, int64_t n_nodes) {
     struct sl_match *m = make_match(n_nodes, policy, false);
-    struct sl_request *small = make_request(m, 1, 4, 3600, NULL);
-    struct sl_request *large = make_request(m, 64, 16, 3600, NULL);
+    struct sl_job_request *small = make_request(m, 1, 4, 3600, NULL);
+    struct sl_job_request *large = make_request(m, 64, 16, 3600, NULL);
     char name[64];
     int64_t ns, n = fill(m, small, &ns), t0;
     (void)snprintf(name, sizeof(name), "%s-%lldk", policy, (long long)n_nodes / 1000);
@@ -145,7 +145,7 @@ static void bench_reserve(const char *policy, const char *name) {
     int64_t ns = 0;
     sl_prng_init(&p, 1);
     for (int64_t i = 0; i < JOBS; i++) {
-        struct sl_request *r =
+        struct sl_job_request *r =
             make_request(m, (uint32_t)sl_prng_range(&p, 1, 128), (uint32_t)sl_prng_range(&p, 1, 16),
                          300 * sl_prng_range(&p, 1, DURATIONS), NULL);
         enum sl_verdict v;
@@ -161,7 +161,7 @@ static void bench_reserve(const char *policy, const char *name) {
 
 static void bench_constraint(void) {
     struct sl_match *m = make_match(16384, "lonode", true);
-    struct sl_request *r = make_request(m, 1, 4, 3600, "fast");
+    struct sl_job_request *r = make_request(m, 1, 4, 3600, "fast");
     int64_t ns, n = fill(m, r, &ns);
     report("constraint-16k", ns, n);
     sl_request_free(r);

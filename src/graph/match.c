@@ -65,7 +65,7 @@ const struct sl_graph *sl_match_graph(const struct sl_match *m) {
 /* ---- what is known of a class of requests ---- */
 
 /* Its memo, made new if there is none; NULL if the request is too long for one. */
-static struct memo *memo_of(struct sl_match *m, const struct sl_request *r) {
+static struct memo *memo_of(struct sl_match *m, const struct sl_job_request *r) {
     struct memo *k = &m->memos[r->class % MEMOS];
     if (r->key_len > MEMO_KEY_MAX)
         return NULL;
@@ -81,7 +81,7 @@ static struct memo *memo_of(struct sl_match *m, const struct sl_request *r) {
 /* Can taking something only make it worse? Not if counts inside of slots may vary: fewer vertices
  * can be cut into more bundles, of fewer each. Nor if what is found depends on the order of
  * walking. */
-static bool is_steady(const struct sl_match *m, const struct sl_request *r) {
+static bool is_steady(const struct sl_match *m, const struct sl_job_request *r) {
     if (m->subsystems.n > 0)
         return false;
     for (uint32_t i = 0; i < r->reqs.n; i++) {
@@ -101,7 +101,7 @@ static bool known_busy(const struct sl_match *m, const struct memo *k, int64_t n
 }
 
 /* What was refused is refused until something is given back or a job's time ends. */
-static void note_busy(const struct sl_match *m, const struct sl_request *r, struct memo *k,
+static void note_busy(const struct sl_match *m, const struct sl_job_request *r, struct memo *k,
                       int64_t now) {
     if (!k || !is_steady(m, r))
         return;
@@ -111,7 +111,7 @@ static void note_busy(const struct sl_match *m, const struct sl_request *r, stru
     k->until = sl_hold_next_end(m, now);
 }
 
-static bool satisfiable(struct sl_match *m, const struct sl_request *r, struct memo *k) {
+static bool satisfiable(struct sl_match *m, const struct sl_job_request *r, struct memo *k) {
     struct window w = {.when = WHEN_EMPTY};
     struct chain c;
     uint64_t generation = sl_graph_generation(m->g);
@@ -140,7 +140,8 @@ static const struct {
     [SL_MATCH_WITHOUT_FUTURE] = {.later = true, .tells_never = true},
 };
 
-static int check_graph(const struct sl_match *m, const struct sl_request *r, struct sl_err *err) {
+static int check_graph(const struct sl_match *m, const struct sl_job_request *r,
+                       struct sl_err *err) {
     const struct sl_syms *syms = sl_graph_syms(m->g);
     for (uint32_t i = 0; i < r->types.n; i++)
         if (r->type_syms.v[i] >= syms->names.n ||
@@ -159,8 +160,8 @@ static void tell(const struct sl_match *m, const struct chain *c, const struct w
     sl_grant_of_chain(m, c, ret);
 }
 
-static enum sl_verdict search(struct sl_match *m, const struct sl_request *r, enum sl_match_op op,
-                              int64_t now, struct window *w, struct chain *c) {
+static enum sl_verdict search(struct sl_match *m, const struct sl_job_request *r,
+                              enum sl_match_op op, int64_t now, struct window *w, struct chain *c) {
     struct memo *k = memo_of(m, r);
     int64_t longest = m->end - m->start;
     if (r->duration < 0 || r->duration > longest)
@@ -180,8 +181,8 @@ static enum sl_verdict search(struct sl_match *m, const struct sl_request *r, en
     return ops[op].tells_never && !satisfiable(m, r, k) ? SL_NEVER : SL_BUSY;
 }
 
-int sl_match_run(struct sl_match *m, const struct sl_request *r, enum sl_match_op op, int64_t jobid,
-                 int64_t now, enum sl_verdict *ret_verdict, struct sl_grant *ret,
+int sl_match_run(struct sl_match *m, const struct sl_job_request *r, enum sl_match_op op,
+                 int64_t jobid, int64_t now, enum sl_verdict *ret_verdict, struct sl_grant *ret,
                  struct sl_err *err) {
     struct window w = {0};
     struct chain c = {0};

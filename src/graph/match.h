@@ -84,8 +84,8 @@ void sl_grant_done(struct sl_grant *g);
 /* ret may be NULL; it must be zeroed or have been used before. A jobid that is in use is an error,
  * SL_EEXIST, and so is a request of another graph; both leave everything as it was. The id of a
  * match that takes nothing does not matter. */
-int sl_match_run(struct sl_match *m, const struct sl_request *r, enum sl_match_op op, int64_t jobid,
-                 int64_t now, enum sl_verdict *ret_verdict, struct sl_grant *ret,
+int sl_match_run(struct sl_match *m, const struct sl_job_request *r, enum sl_match_op op,
+                 int64_t jobid, int64_t now, enum sl_verdict *ret_verdict, struct sl_grant *ret,
                  struct sl_err *err) _must_check_;
 
 /* ---- jobs ---- */
@@ -114,8 +114,8 @@ int sl_match_update(struct sl_match *m, int64_t jobid, const struct sl_pick *v, 
 int sl_match_update_later(struct sl_match *m, int64_t jobid, const struct sl_pick *v, uint32_t n,
                           int64_t at, int64_t duration, struct sl_err *err) _must_check_;
 /* The same for a job that is there: it has these as well, for as long as it runs. */
-int sl_match_grow_job(struct sl_match *m, int64_t jobid, const struct sl_request *r, int64_t now,
-                      enum sl_verdict *ret_verdict, struct sl_grant *ret,
+int sl_match_grow_job(struct sl_match *m, int64_t jobid, const struct sl_job_request *r,
+                      int64_t now, enum sl_verdict *ret_verdict, struct sl_grant *ret,
                       struct sl_err *err) _must_check_;
 /* A reservation whose time has come is an allocation from now on, of the same things and until the
  * same time. SL_ENOENT; SL_EINVAL: it is no reservation; SL_ESTALE: something of it is still

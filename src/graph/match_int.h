@@ -320,7 +320,7 @@ struct plain {
 };
 struct walk {
     struct sl_match *m;
-    const struct sl_request *r;
+    const struct sl_job_request *r;
     const struct variant *variant;
     struct window w;
     const uint64_t *allowed; /* NULL: no constraint */
@@ -335,7 +335,7 @@ struct walk {
     uint32_t masked; /* the block that x and s are of */
     uint64_t x[BLOCK_WORDS], s[BLOCK_WORDS];
 };
-void sl_walk_init(struct walk *w, struct sl_match *m, const struct sl_request *r,
+void sl_walk_init(struct walk *w, struct sl_match *m, const struct sl_job_request *r,
                   const struct variant *v);
 void sl_walk_at(struct walk *w, const struct window *win);
 void sl_walk_done(struct walk *w);
@@ -405,13 +405,13 @@ void sl_slots_make(struct walk *w, uint32_t inner, const struct wants *of, uint3
 
 /* ---- search.c: from walks to answers ---- */
 /* At one time. */
-bool sl_search_at(struct sl_match *m, const struct sl_request *r, const struct window *w,
+bool sl_search_at(struct sl_match *m, const struct sl_job_request *r, const struct window *w,
                   struct chain *ret);
 /* At the earliest time after now at which something ends. */
-bool sl_search_later(struct sl_match *m, const struct sl_request *r, int64_t now,
+bool sl_search_later(struct sl_match *m, const struct sl_job_request *r, int64_t now,
                      struct window *ret_w, struct chain *ret);
 /* The window of a request at a time; false if it cannot begin then. */
-bool sl_search_window(const struct sl_match *m, const struct sl_request *r, int64_t at,
+bool sl_search_window(const struct sl_match *m, const struct sl_job_request *r, int64_t at,
                       enum when when, struct window *ret);
 
 /* ---- hold.c: jobs take and give back ---- */

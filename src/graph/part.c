@@ -201,8 +201,9 @@ static void forget_ways(struct sl_match *m, struct job *j) {
     }
 }
 
-int sl_match_grow_job(struct sl_match *m, int64_t jobid, const struct sl_request *r, int64_t now,
-                      enum sl_verdict *ret_verdict, struct sl_grant *ret, struct sl_err *err) {
+int sl_match_grow_job(struct sl_match *m, int64_t jobid, const struct sl_job_request *r,
+                      int64_t now, enum sl_verdict *ret_verdict, struct sl_grant *ret,
+                      struct sl_err *err) {
     struct job *j = sl_hold_job(m, jobid);
     struct chain c = {0};
     if (!j)

@@ -25,7 +25,7 @@
 struct job {
     int64_t id, priority, submitted;
     uint64_t arrival;
-    struct sl_request *r; /* NULL: it runs */
+    struct sl_job_request *r; /* NULL: it runs */
     uint32_t line;
     uint32_t walked;      /* its place in the walk, NONE: not in it */
     uint32_t due;         /* its place in the heap of reservations */
@@ -317,8 +317,8 @@ static void forget(struct sl_queues *q, uint32_t i) {
 }
 
 int sl_queues_submit(struct sl_queues *q, const char *queue, int64_t jobid, int64_t priority,
-                     int64_t submitted, struct sl_request *r, struct sl_err *err) {
-    _cleanup_(sl_request_freep) struct sl_request *own = r;
+                     int64_t submitted, struct sl_job_request *r, struct sl_err *err) {
+    _cleanup_(sl_request_freep) struct sl_job_request *own = r;
     struct sl_job_info info;
     uint32_t line = queue ? find_line(q, queue) : q->names.n > 0 ? q->names.v[0].line : NONE, i;
 

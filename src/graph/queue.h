@@ -98,7 +98,7 @@ int sl_queues_add(struct sl_queues *q, const struct sl_queue_spec *s,
 /* Takes over the request, also on failure. queue NULL: the first that was added. SL_ENOENT,
  * SL_EEXIST (also if the matcher has such a job), SL_ELIMIT. */
 int sl_queues_submit(struct sl_queues *q, const char *queue, int64_t jobid, int64_t priority,
-                     int64_t submitted, struct sl_request *r, struct sl_err *err) _must_check_;
+                     int64_t submitted, struct sl_job_request *r, struct sl_err *err) _must_check_;
 /* SL_ENOENT if no such job waits. */
 int sl_queues_reprioritize(struct sl_queues *q, int64_t jobid, int64_t priority) _must_check_;
 /* Ends a job in whatever state: waiting, reserved or running. SL_ENOENT. */

@@ -52,7 +52,7 @@ void sl_jobspec_freep(struct sl_jobspec **j) {
     *j = NULL;
 }
 
-void sl_request_free(struct sl_request *r) {
+void sl_request_free(struct sl_job_request *r) {
     if (!r)
         return;
     sl_vec_free(&r->reqs);
@@ -63,16 +63,16 @@ void sl_request_free(struct sl_request *r) {
     free(r);
 }
 
-void sl_request_freep(struct sl_request **r) {
+void sl_request_freep(struct sl_job_request **r) {
     sl_request_free(*r);
     *r = NULL;
 }
 
-int64_t sl_request_duration(const struct sl_request *r) {
+int64_t sl_request_duration(const struct sl_job_request *r) {
     return r->duration;
 }
 
-uint64_t sl_request_class(const struct sl_request *r) {
+uint64_t sl_request_class(const struct sl_job_request *r) {
     return r->class;
 }
 
@@ -200,7 +200,7 @@ static int check_list(struct check *c, const struct sl_req_spec *v, uint32_t n, 
 /* ---- compiling ---- */
 
 struct compile {
-    struct sl_request *r;
+    struct sl_job_request *r;
     const struct sl_graph *g;
     const struct sl_req_spec *xor_list;
     uint32_t xor_choice;
@@ -296,7 +296,7 @@ static void key_term(struct sl_buf *b, const struct sl_term *t) {
     }
 }
 
-static int make_key(struct sl_request *r, struct sl_err *err) {
+static int make_key(struct sl_job_request *r, struct sl_err *err) {
     struct sl_buf b;
     sl_buf_init(&b, KEY_MAX);
     key_num(&b, r->duration);
@@ -339,8 +339,8 @@ static int check_terms(const struct sl_term *t, uint32_t depth, struct sl_err *e
     return r;
 }
 
-int sl_request_new(const struct sl_graph *g, const struct sl_jobspec *j, struct sl_request **ret,
-                   struct sl_err *err) {
+int sl_request_new(const struct sl_graph *g, const struct sl_jobspec *j,
+                   struct sl_job_request **ret, struct sl_err *err) {
     struct check check = {.g = g, .err = err};
     int code = j->n_resources == 0
                    ? sl_err_set(err, SL_EINVAL, "expected at least one resource")
@@ -349,7 +349,7 @@ int sl_request_new(const struct sl_graph *g, const struct sl_jobspec *j, struct 
         code = check_terms(&j->constraint, 0, err);
     if (code < 0)
         return code;
-    struct sl_request *r = sl_alloc0(1, sizeof(*r));
+    struct sl_job_request *r = sl_alloc0(1, sizeof(*r));
     sl_arena_init(&r->arena, (size_t)64 << 20);
     r->duration = j->duration;
     copy_term(&r->arena, &j->constraint, &r->constraint);

@@ -78,16 +78,16 @@ struct sl_jobspec {
 void sl_jobspec_free(struct sl_jobspec *j);
 void sl_jobspec_freep(struct sl_jobspec **j);
 
-struct sl_request;
+struct sl_job_request;
 /* Resolves types against the graph and checks what depends on it: a type that the graph does not
  * have, twice the same type side by side, slots in slots, exclusive: false below a slot. The
  * jobspec is not needed afterwards. */
-int sl_request_new(const struct sl_graph *g, const struct sl_jobspec *j, struct sl_request **ret,
-                   struct sl_err *err) _must_check_;
-void sl_request_free(struct sl_request *r);
-void sl_request_freep(struct sl_request **r);
-int64_t sl_request_duration(const struct sl_request *r);
+int sl_request_new(const struct sl_graph *g, const struct sl_jobspec *j,
+                   struct sl_job_request **ret, struct sl_err *err) _must_check_;
+void sl_request_free(struct sl_job_request *r);
+void sl_request_freep(struct sl_job_request **r);
+int64_t sl_request_duration(const struct sl_job_request *r);
 /* Equal for requests that get the same answers. */
-uint64_t sl_request_class(const struct sl_request *r);
+uint64_t sl_request_class(const struct sl_job_request *r);
 
 #endif

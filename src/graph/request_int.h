@@ -31,7 +31,7 @@ struct variant {
     uint32_t slot; /* the first slot among the top ones, or REQ_NONE */
 };
 
-struct sl_request {
+struct sl_job_request {
     struct sl_arena arena;
     SL_VEC(struct req) reqs;
     SL_VEC(struct variant) variants;

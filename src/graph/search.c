@@ -9,7 +9,7 @@
 #include "base/bits.h"
 #include "graph/match_int.h"
 
-bool sl_search_window(const struct sl_match *m, const struct sl_request *r, int64_t at,
+bool sl_search_window(const struct sl_match *m, const struct sl_job_request *r, int64_t at,
                       enum when when, struct window *ret) {
     int64_t to;
     if (at < m->start || at >= m->end)
@@ -23,7 +23,7 @@ bool sl_search_window(const struct sl_match *m, const struct sl_request *r, int6
 /* ---- constraints ---- */
 
 /* A bit per position that the constraint allows; NULL if there is none. */
-static const uint64_t *allowed(struct sl_match *m, const struct sl_request *r) {
+static const uint64_t *allowed(struct sl_match *m, const struct sl_job_request *r) {
     if (r->constraint.kind == SL_TERM_ALL)
         return NULL;
     const char *key = r->key + r->constraint_at;
@@ -128,7 +128,7 @@ static bool walk_or_ask(struct walk *w, struct chain *ret) {
     return found;
 }
 
-bool sl_search_at(struct sl_match *m, const struct sl_request *r, const struct window *win,
+bool sl_search_at(struct sl_match *m, const struct sl_job_request *r, const struct window *win,
                   struct chain *ret) {
     struct walk w;
     sl_arena_clear(&m->tables);
@@ -151,7 +151,7 @@ static bool later_by_nodes(const struct walk *w) {
     return wants_nodes(w) && !w->aux && w->m->pools.n == 0 && w->m->nodes_are_blocks;
 }
 
-bool sl_search_later(struct sl_match *m, const struct sl_request *r, int64_t now,
+bool sl_search_later(struct sl_match *m, const struct sl_job_request *r, int64_t now,
                      struct window *ret_w, struct chain *ret) {
     struct walk w;
     sl_arena_clear(&m->tables);

@@ -379,7 +379,7 @@ static void find_needs(struct walk *w, uint32_t req) {
     }
 }
 
-void sl_walk_init(struct walk *w, struct sl_match *m, const struct sl_request *r,
+void sl_walk_init(struct walk *w, struct sl_match *m, const struct sl_job_request *r,
                   const struct variant *v) {
     w->m = m;
     w->r = r;

@@ -25,7 +25,7 @@ struct spec {
     uint64_t hash;
     char *text;
     size_t len;
-    struct sl_request *request;
+    struct sl_job_request *request;
     char *queue; /* NULL: none */
 };
 struct specs {

@@ -38,7 +38,7 @@ const struct spec *sl_specs_get(struct sl_session *s, const char *file, const ch
     _cleanup_(sl_jobspec_freep) struct sl_jobspec *j = NULL;
     uint64_t hash = sl_hash_bytes(0, text, len);
     const struct spec *old = known(&s->specs, hash, text, len);
-    struct sl_request *request;
+    struct sl_job_request *request;
 
     if (old)
         return old;

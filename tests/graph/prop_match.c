@@ -29,7 +29,7 @@ struct world {
     struct draft d;
     struct side fast, slow;
     struct answer a, b; /* theirs to the last act */
-    struct sl_request *compiled[GEN_SPECS];
+    struct sl_job_request *compiled[GEN_SPECS];
     int64_t now, next_job;
     uint32_t last_spec;
     uint64_t digest;
@@ -120,7 +120,7 @@ static void forget_compiled(struct world *w) {
         sl_request_freep(&w->compiled[i]);
 }
 
-static const struct sl_request *compiled(struct world *w, uint32_t i, uint32_t r) {
+static const struct sl_job_request *compiled(struct world *w, uint32_t i, uint32_t r) {
     struct sl_err err;
     if (r % 2)
         return NULL;

@@ -29,8 +29,8 @@ const struct sl_graph *side_graph(const struct side *s) {
 /* ---- doing ---- */
 
 static int run_fast(struct sl_match *m, const struct act *a, struct answer *ret) {
-    _cleanup_(sl_request_freep) struct sl_request *own = NULL;
-    const struct sl_request *r = a->compiled;
+    _cleanup_(sl_request_freep) struct sl_job_request *own = NULL;
+    const struct sl_job_request *r = a->compiled;
     struct sl_err err;
     int code = 0;
     if (!r) {

@@ -36,8 +36,8 @@ struct act {
     enum sl_match_op op;
     int64_t job, now, at, duration;
     const struct sl_jobspec *spec;
-    const struct sl_request *compiled; /* by the fast one, before; NULL: now */
-    pick_list picks;                   /* PART, SHRINK: vertices alone */
+    const struct sl_job_request *compiled; /* by the fast one, before; NULL: now */
+    pick_list picks;                       /* PART, SHRINK: vertices alone */
     sl_vtx v;
     const char *key, *value;
     const struct draft *draft;

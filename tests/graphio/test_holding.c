@@ -347,7 +347,7 @@ static void through_the_matcher(void **state) {
         struct sl_match_options o = {0};
         struct sl_match *first = NULL, *second = NULL;
         struct sl_jobspec *j = NULL;
-        struct sl_request *r = NULL;
+        struct sl_job_request *r = NULL;
         struct sl_grant gr = {0}, same = {0};
         struct sl_match_writer w = {.format = ways[i].out};
         struct sl_holding h = {0};

@@ -28,7 +28,7 @@ enum life { WAITS, RUNS, GONE };
 struct njob {
     int64_t id, priority, submitted;
     uint32_t line;
-    struct sl_request *r;
+    struct sl_job_request *r;
     enum life life;
     bool reserved;
     int64_t at;

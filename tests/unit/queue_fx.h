@@ -47,7 +47,7 @@ static inline struct sl_count fx_count(uint32_t n) {
     return (struct sl_count){.min = n, .max = n, .op = '+', .operand = 1};
 }
 
-static inline struct sl_request *fx_want(const struct sl_match *m, const struct want *w) {
+static inline struct sl_job_request *fx_want(const struct sl_match *m, const struct want *w) {
     struct sl_req_spec core = {.type = "core", .count = fx_count(w->cores)};
     struct sl_req_spec in_node = {
         .kind = SL_REQ_SLOT, .label = "task", .count = fx_count(1), .with = &core, .n_with = 1};
@@ -58,7 +58,7 @@ static inline struct sl_request *fx_want(const struct sl_match *m, const struct 
                                 .with = &node,
                                 .n_with = 1};
     struct sl_jobspec j = {.version = 1, .n_resources = 1, .duration = w->duration};
-    struct sl_request *r;
+    struct sl_job_request *r;
 
     if (w->cores > 0) {
         node.with = &in_node;

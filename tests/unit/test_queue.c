@@ -618,7 +618,7 @@ static void test_errors(void **state) {
 static void test_jobs_of_others(void **state) {
     struct world *w = one_queue(1, SL_QUEUE_EASY);
     struct want one = {1, 0, 10};
-    struct sl_request *r = fx_want(w->m, &one);
+    struct sl_job_request *r = fx_want(w->m, &one);
     enum sl_verdict v;
 
     (void)state;
