@@ -329,7 +329,7 @@ static void what_is_written_is_read(void **state) {
 static void through_the_matcher(void **state) {
     static const char spec[] =
         "version: 1\nresources: [{type: node, count: 1, with: [{type: slot, count: 1, label: a, "
-        "with: [{type: socket, count: 1}, {type: gpu, count: 1}]}]}]\ntasks: []\n"
+        "with: [{type: socket, count: 1, exclusive: true}, {type: gpu, count: 1}]}]}]\ntasks: []\n"
         "attributes: {system: {duration: 60}}\n";
     static const struct {
         enum sl_match_format out;
