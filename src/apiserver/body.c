@@ -320,7 +320,8 @@ static void say_other(struct sl_rq *rq, const char *api_version, const char *kin
         slash ? sl_arena_strndup(&rq->arena, api_version, (size_t)(slash - api_version)) : "",
         kind);
 
-    if (k && k != rq->kind && sl_stored_kind(k) == sl_stored_kind(rq->kind)) { /* in another form */
+    if (k && k != rq->kind && sl_stored_kind(k) == sl_stored_kind(rq->kind) &&
+        sl_kind_version(k, slash ? slash + 1 : api_version)) { /* the same in another form */
         sl_rq_bad(rq,
                   "the API version in the data (%s) does not match the expected API version (%s)",
                   api_version, sl_api_version(&rq->arena, rq->kind->group, rq->version->name));

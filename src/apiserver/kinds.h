@@ -62,6 +62,16 @@ void sl_tolerations_check(struct sl_field_errs *e, const struct sl_path *at,
                           yyjson_val *tolerations);
 void sl_taint_effect_check(struct sl_field_errs *e, const struct sl_path *at, const char *effect,
                            bool may_be_empty);
+/* ---- pod_parts.c ---- */
+void sl_hooks_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *container,
+                    yyjson_val *pod_spec);
+/* Which of them are wrong, in the arena of the errors. */
+const bool *sl_volumes_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *list);
+void sl_container_security_check(struct sl_field_errs *e, const struct sl_path *at,
+                                 yyjson_val *security);
+void sl_pod_security_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *security);
+/* Names, addresses, gates and the system. */
+void sl_pod_hosts_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *pod_spec);
 /* ---- pod_places.c ---- */
 void sl_affinity_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *affinity);
 void sl_spread_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *constraints);
@@ -106,6 +116,8 @@ void sl_job_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson
 extern const struct sl_strategy sl_service_strategy;
 
 /* ---- service_check.c ---- */
+/* Why this is no IP address; NULL: it is one. */
+const char *sl_address_fault(const char *s);
 void sl_service_check(struct sl_change_in *c, yyjson_val *object);
 /* Addresses, their families and the policy go together; spec, and what it was (NULL: it is new). */
 void sl_service_addresses_check(struct sl_field_errs *e, yyjson_val *spec, yyjson_val *old);

@@ -464,6 +464,8 @@ static void service_prepare(struct sl_change_in *c) {
         if (has_node_ports(spec) && c->errs->n == 0)
             give_ports(c, spec, old);
         give_health_port(c, spec, old);
+    } else {
+        sl_mut_set(c->doc, spec, "internalTrafficPolicy", NULL); /* which would mean nothing */
     }
     if (old)
         drop_left(c, spec, old);

@@ -127,6 +127,25 @@ void sl_meta_update(struct sl_write *w) {
 
 /* ---- generation ---- */
 
+/* Custom resources have no types that would say that nothing and null are the same. */
+static bool same_custom(yyjson_val *old, yyjson_val *now) {
+    static const char *const apart[] = {"metadata", "status"};
+    size_t i, n, left = yyjson_obj_size(old), have = yyjson_obj_size(now);
+    yyjson_val *key, *v;
+
+    for (i = 0; i < SL_LEN(apart); i++) {
+        left -= yyjson_obj_get(old, apart[i]) != NULL;
+        have -= yyjson_obj_get(now, apart[i]) != NULL;
+    }
+    yyjson_obj_foreach (old, i, n, key, v) {
+        const char *name = yyjson_get_str(key);
+        if (strcmp(name, apart[0]) != 0 && strcmp(name, apart[1]) != 0 &&
+            !yyjson_equals(v, yyjson_obj_get(now, name)))
+            return false;
+    }
+    return left == have;
+}
+
 void sl_meta_generation(struct sl_write *w) {
     static const char *const apart[] = {"metadata", "status", NULL};
     const struct sl_strategy *st = sl_strategy_of(w->rq->kind);
@@ -135,6 +154,7 @@ void sl_meta_generation(struct sl_write *w) {
     if (st->no_generation || !w->c.old || strcmp(w->c.subresource, "status") == 0)
         return;
     if (st->is_new_generation ? !st->is_new_generation(w->c.old, object)
+        : w->rq->kind->crd    ? same_custom(w->c.old, object)
                               : sl_json_same_but(w->c.old, object, apart))
         return;
     sl_mut_set_int(w->c.doc, sl_mut_get(w->c.object, "metadata"), "generation",

@@ -48,18 +48,16 @@ static void resource_name(struct sl_field_errs *e, const struct sl_path *at, con
 
     for (uint32_t i = 0; i < f.n; i++)
         sl_field_invalid(e, at, sl_bad_str(name), "%s", f.v[i]);
-    if (f.n)
-        return;
     if (!strchr(name, '/')) {
         bool known = is_hugepages(name);
         for (size_t i = 0; i < SL_LEN(standard); i++)
             known = known || strcmp(name, standard[i]) == 0;
-        if (!known) {
+        if (!known && !f.n)
             sl_field_invalid(e, at, sl_bad_str(name),
                              "must be a standard resource type or fully qualified");
+        if (!known)
             sl_field_invalid(e, at, sl_bad_str(name), "must be a standard resource for containers");
-        }
-    } else if (!is_native(name) && strncmp(name, "requests.", 9) == 0) {
+    } else if (!f.n && !is_native(name) && strncmp(name, "requests.", 9) == 0) {
         sl_field_invalid(e, at, sl_bad_str(name), "doesn't follow extended resource name standard");
     }
 }
@@ -82,21 +80,30 @@ static const char *amount_text(yyjson_val *v, char out[SL_QUANTITY_TEXT]) {
     return sl_json_quantity(v, &q) ? sl_quantity_format(q, out) : "0";
 }
 
-void sl_resources_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *resources) {
-    yyjson_val *limits = sl_json_get(resources, "limits"),
-               *requests = sl_json_get(resources, "requests"), *key, *v;
-    const struct sl_path *req_at = SL_PATH(at, "requests");
-    char asked_text[SL_QUANTITY_TEXT], limit_text[SL_QUANTITY_TEXT];
+static bool asks_plain(yyjson_val *list) {
+    return sl_json_get(list, "cpu") || sl_json_get(list, "memory");
+}
+
+static bool asks_huge(yyjson_val *list) {
+    yyjson_val *key, *v;
     size_t i, n;
 
-    if (limits) {
-        yyjson_obj_foreach (limits, i, n, key, v) {
-            amount(e, SL_PATH_KEY(SL_PATH(at, "limits"), yyjson_get_str(key)), yyjson_get_str(key),
-                   v);
-        }
+    if (!list)
+        return false;
+    yyjson_obj_foreach (list, i, n, key, v) {
+        if (is_hugepages(yyjson_get_str(key)))
+            return true;
     }
-    if (!requests)
-        return;
+    return false;
+}
+
+static void requests_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *requests,
+                           yyjson_val *limits) {
+    const struct sl_path *req_at = SL_PATH(at, "requests");
+    char asked_text[SL_QUANTITY_TEXT], limit_text[SL_QUANTITY_TEXT];
+    yyjson_val *key, *v;
+    size_t i, n;
+
     yyjson_obj_foreach (requests, i, n, key, v) {
         const char *name = yyjson_get_str(key);
         yyjson_val *limit = sl_json_get(limits, name);
@@ -122,69 +129,28 @@ void sl_resources_check(struct sl_field_errs *e, const struct sl_path *at, yyjso
     }
 }
 
-/* ---- volumes ---- */
+void sl_resources_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *resources) {
+    yyjson_val *limits = sl_json_get(resources, "limits"),
+               *requests = sl_json_get(resources, "requests"), *key, *v;
+    size_t i, n;
 
-/* The field that a source cannot do without. */
-static const struct {
-    const char *source, *needs;
-} sources[] = {
-    {"emptyDir", NULL},
-    {"hostPath", "path"},
-    {"secret", "secretName"},
-    {"configMap", "name"},
-    {"persistentVolumeClaim", "claimName"},
-    {"downwardAPI", NULL},
-    {"projected", NULL},
-    {"nfs", "server"},
-    {"csi", "driver"},
-    {"ephemeral", "volumeClaimTemplate"},
-    {"image", NULL},
-};
-
-static void volume_source(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *v) {
-    size_t i, n, count = 0;
-    yyjson_val *key, *source, *ref;
-
-    for (size_t s = 0; s < SL_LEN(sources); s++) {
-        source = sl_json_get(v, sources[s].source);
-        if (!source)
-            continue;
-        if (count++ > 0)
-            sl_field_forbidden(e, SL_PATH(at, sources[s].source),
-                               "may not specify more than 1 volume type");
-        else if (sources[s].needs) {
-            ref = sl_json_get(source, sources[s].needs);
-            if (!ref || (yyjson_is_str(ref) && yyjson_get_len(ref) == 0))
-                sl_field_required(e, SL_PATH(SL_PATH(at, sources[s].source), sources[s].needs), "");
+    if (limits) {
+        yyjson_obj_foreach (limits, i, n, key, v) {
+            amount(e, SL_PATH_KEY(SL_PATH(at, "limits"), yyjson_get_str(key)), yyjson_get_str(key),
+                   v);
         }
     }
-    yyjson_obj_foreach (v, i, n, key, source) {
-        count += yyjson_is_obj(source); /* those of other vendors count too */
+    if (requests) {
+        requests_check(e, at, requests, limits);
     }
-    if (count == 0)
-        sl_field_required(e, at, "must specify a volume type");
+    if ((asks_huge(limits) || asks_huge(requests)) && !asks_plain(limits) && !asks_plain(requests))
+        sl_field_forbidden(e, at, "HugePages require cpu or memory");
 }
-
-static void volumes(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *list) {
-    size_t i, n;
-    yyjson_val *v;
-
-    yyjson_arr_foreach (list, i, n, v) {
-        const struct sl_path *v_at = SL_PATH_AT(at, i);
-        const char *name = sl_json_str(v, "name");
-        yyjson_val *first = sl_json_find(list, "name", name);
-        if (yyjson_is_obj(v))
-            volume_source(e, v_at, v);
-        sl_word_check_at(e, v_at, v, "name", sl_word_label, true);
-        if (first != v && *name)
-            sl_field_duplicate(e, SL_PATH(v_at, "name"), sl_bad_str(name), "");
-    }
-}
-
 /* ---- containers ---- */
 
 struct scope {
-    yyjson_val *volumes, *claims; /* what mounts may name */
+    yyjson_val *spec, *volumes, *claims; /* what mounts may name */
+    const bool *wrong;                   /* of the volumes: those with faults are not known */
 };
 
 static void ports(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *list) {
@@ -251,6 +217,14 @@ static void field_ref(struct sl_field_errs *e, const struct sl_path *at, yyjson_
                          "error converting fieldPath: field label not supported: %s", path);
 }
 
+static const char *const amounts[] = {"limits.cpu",
+                                      "limits.ephemeral-storage",
+                                      "limits.memory",
+                                      "requests.cpu",
+                                      "requests.ephemeral-storage",
+                                      "requests.memory",
+                                      NULL};
+
 static void value_from(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *var) {
     yyjson_val *from = sl_json_get(var, "valueFrom"), *ref;
     size_t count = 0;
@@ -263,8 +237,8 @@ static void value_from(struct sl_field_errs *e, const struct sl_path *at, yyjson
     }
     if ((ref = sl_json_get(from, "resourceFieldRef"))) {
         count++;
-        if (*sl_json_str(ref, "resource") == '\0')
-            sl_field_required(e, SL_PATH(SL_PATH(at, "resourceFieldRef"), "resource"), "");
+        if (!strstr(sl_json_str(ref, "resource"), "s.hugepages-"))
+            sl_check_one_of(e, SL_PATH(at, "resourceFieldRef"), ref, "resource", amounts, true);
     }
     if ((ref = sl_json_get(from, "configMapKeyRef"))) {
         count++;
@@ -303,10 +277,10 @@ static void env(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *c
         if (secret && *sl_json_str(secret, "name") == '\0')
             sl_field_required(e, SL_PATH(SL_PATH(v_at, "secretRef"), "name"), "");
         if (!config && !secret)
-            sl_field_invalid(e, v_at, sl_bad_str(""),
+            sl_field_invalid(e, SL_PATH(at, "envFrom"), sl_bad_str(""),
                              "must specify one of: `configMapRef` or `secretRef`");
         else if (config && secret)
-            sl_field_invalid(e, v_at, sl_bad_str(""),
+            sl_field_invalid(e, SL_PATH(at, "envFrom"), sl_bad_str(""),
                              "may not have more than one field specified at a time");
     }
 }
@@ -322,6 +296,17 @@ static bool has_claim(yyjson_val *claims, const char *name) {
     return false;
 }
 
+static bool has_volume(const struct scope *s, const char *name) {
+    size_t i, n;
+    yyjson_val *v;
+
+    yyjson_arr_foreach (s->volumes, i, n, v) {
+        if (!s->wrong[i] && strcmp(sl_json_str(v, "name"), name) == 0)
+            return true;
+    }
+    return has_claim(s->claims, name);
+}
+
 static void mounts(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *list,
                    const struct scope *s) {
     size_t i, n;
@@ -333,7 +318,7 @@ static void mounts(struct sl_field_errs *e, const struct sl_path *at, yyjson_val
 
         if (*name == '\0')
             sl_field_required(e, SL_PATH(m_at, "name"), "");
-        if (!sl_json_find(s->volumes, "name", name) && !has_claim(s->claims, name))
+        if (!has_volume(s, name))
             sl_field_not_found(e, SL_PATH(m_at, "name"), sl_bad_str(name));
         if (*path == '\0')
             sl_field_required(e, SL_PATH(m_at, "mountPath"), "");
@@ -342,52 +327,20 @@ static void mounts(struct sl_field_errs *e, const struct sl_path *at, yyjson_val
     }
 }
 
-/* Of a probe or a hook: exactly one way. */
-static void handler(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *h) {
-    static const char *const ways[] = {"exec", "httpGet", "tcpSocket", "grpc", "sleep"};
-    size_t count = 0;
+/* Names of devices that the pod claims. */
+static void claims_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *c,
+                         yyjson_val *spec) {
+    yyjson_val *have = sl_json_get(spec, "resourceClaims"), *v;
+    size_t i, n;
 
-    for (size_t i = 0; i < SL_LEN(ways); i++) {
-        yyjson_val *way = sl_json_get(h, ways[i]);
-        if (!way)
-            continue;
-        if (count++ > 0)
-            sl_field_forbidden(e, SL_PATH(at, ways[i]), "may not specify more than 1 handler type");
-        else if (i == 0 && sl_json_size(sl_json_get(way, "command")) == 0)
-            sl_field_required(e, SL_PATH(SL_PATH(at, "exec"), "command"), "");
+    yyjson_arr_foreach (sl_json_at(c, "resources.claims"), i, n, v) {
+        const char *name = sl_json_str(v, "name");
+        if (!*name)
+            sl_field_required(e, SL_PATH_AT(at, i), "");
+        else if (!sl_json_find(have, "name", name))
+            sl_field_not_found(e, SL_PATH_AT(at, i),
+                               sl_bad_str(name)); /* what there is, is not told */
     }
-    if (count == 0)
-        sl_field_required(e, at, "must specify a handler type");
-}
-
-static void probe(struct sl_field_errs *e, const struct sl_path *up, yyjson_val *c,
-                  const char *name, bool once) {
-    static const char *const numbers[] = {"initialDelaySeconds", "timeoutSeconds", "periodSeconds",
-                                          "successThreshold", "failureThreshold"};
-    yyjson_val *p = sl_json_get(c, name);
-    const struct sl_path *at = SL_PATH(up, name);
-    int64_t successes = sl_json_int(p, "successThreshold", 1);
-
-    if (!p)
-        return;
-    handler(e, at, p);
-    for (size_t i = 0; i < SL_LEN(numbers); i++)
-        sl_check_not_negative(e, at, p, numbers[i]);
-    if (once && successes != 1)
-        sl_field_invalid(e, SL_PATH(at, "successThreshold"), sl_bad_int(successes), "must be 1");
-}
-
-static void hooks(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *c) {
-    static const char *const names[] = {"postStart", "preStop"};
-
-    for (size_t i = 0; i < SL_LEN(names); i++) {
-        yyjson_val *h = sl_json_get(sl_json_get(c, "lifecycle"), names[i]);
-        if (h)
-            handler(e, SL_PATH(SL_PATH(at, "lifecycle"), names[i]), h);
-    }
-    probe(e, at, c, "livenessProbe", true);
-    probe(e, at, c, "readinessProbe", false);
-    probe(e, at, c, "startupProbe", true);
 }
 
 static void container(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *c,
@@ -406,6 +359,9 @@ static void container(struct sl_field_errs *e, const struct sl_path *at, yyjson_
     mounts(e, SL_PATH(at, "volumeMounts"), sl_json_get(c, "volumeMounts"), s);
     sl_check_one_of(e, at, c, "imagePullPolicy", pull_policies, false);
     sl_resources_check(e, SL_PATH(at, "resources"), sl_json_get(c, "resources"));
+    claims_check(e, SL_PATH(SL_PATH(at, "resources"), "claims"), c, s->spec);
+    sl_container_security_check(e, SL_PATH(at, "securityContext"),
+                                sl_json_get(c, "securityContext"));
 }
 
 static void containers(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec,
@@ -425,7 +381,7 @@ static void containers(struct sl_field_errs *e, const struct sl_path *at, yyjson
         container(e, c_at, c, s);
         if (sl_json_find(list, "name", sl_json_str(c, "name")) != c && sl_json_get(c, "name"))
             sl_field_duplicate(e, SL_PATH(c_at, "name"), sl_bad_str(sl_json_str(c, "name")), "");
-        hooks(e, c_at, c);
+        sl_hooks_check(e, c_at, c, s->spec);
     }
     yyjson_arr_foreach (inits, i, n, c) {
         const struct sl_path *c_at = SL_PATH_AT(inits_at, i);
@@ -434,7 +390,7 @@ static void containers(struct sl_field_errs *e, const struct sl_path *at, yyjson
         if (*name && (sl_json_find(inits, "name", name) != c || sl_json_find(list, "name", name)))
             sl_field_duplicate(e, SL_PATH(c_at, "name"), sl_bad_str(name), "");
         if (strcmp(sl_json_str(c, "restartPolicy"), "Always") == 0) {
-            hooks(e, c_at, c);
+            sl_hooks_check(e, c_at, c, s->spec);
             continue;
         }
         for (size_t k = 0; k < SL_LEN(not_of_init); k++)
@@ -477,15 +433,17 @@ static const struct {
 
 void sl_pod_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec,
                        enum sl_pod_place place, yyjson_val *claims) {
-    struct scope s = {sl_json_get(spec, "volumes"), claims};
+    struct scope s = {.spec = spec, .volumes = sl_json_get(spec, "volumes"), .claims = claims};
     yyjson_val *deadline = sl_json_get(spec, "activeDeadlineSeconds"), *grace;
     size_t i;
 
-    volumes(e, SL_PATH(at, "volumes"), s.volumes);
+    s.wrong = sl_volumes_check(e, SL_PATH(at, "volumes"), s.volumes);
     containers(e, at, spec, &s);
     sl_check_one_of(e, at, spec, "restartPolicy", restart_policies, false);
     sl_check_one_of(e, at, spec, "dnsPolicy", dns_policies, false);
     sl_check_labels(e, SL_PATH(at, "nodeSelector"), sl_json_get(spec, "nodeSelector"));
+    sl_pod_security_check(e, SL_PATH(at, "securityContext"), sl_json_get(spec, "securityContext"));
+    sl_pod_hosts_check(e, at, spec);
     sl_affinity_check(e, SL_PATH(at, "affinity"), sl_json_get(spec, "affinity"));
     gates(e, at, spec);
     sl_spread_check(e, SL_PATH(at, "topologySpreadConstraints"),

@@ -239,6 +239,13 @@ static void admit_priority(struct sl_change_in *c, yyjson_mut_val *spec) {
             "priority admission controller computed %lld from the given PriorityClass name",
             sl_mut_str(c->object, "metadata.name"), (long long)sl_mut_int(spec, "priority", 0),
             (long long)value);
+    const char *said = sl_mut_str(spec, "preemptionPolicy");
+    if (*said && strcmp(said, policy) != 0)
+        sl_change_refuse(c, 403, "Forbidden",
+                         "pods \"%s\" is forbidden: the string value of PreemptionPolicy (%s) must "
+                         "not be provided in pod spec; priority admission controller computed %s "
+                         "from the given PriorityClass name",
+                         sl_mut_str(c->object, "metadata.name"), said, policy);
     sl_mut_set_int(c->doc, spec, "priority", value);
     sl_mut_default_str(c->doc, spec, "preemptionPolicy", policy);
     yyjson_doc_free(found);
@@ -285,6 +292,11 @@ static void admit_runtime(struct sl_change_in *c, yyjson_mut_val *spec) {
     yyjson_doc *class;
     yyjson_val *overhead;
 
+    if (*name == '\0' && yyjson_mut_obj_size(sl_mut_get(spec, "overhead")) > 0)
+        sl_change_refuse(c, 403, "Forbidden",
+                         "pods \"%s\" is forbidden: pod rejected: Pod Overhead set without "
+                         "corresponding RuntimeClass defined Overhead",
+                         sl_mut_str(c->object, "metadata.name"));
     if (*name == '\0' || !k)
         return;
     class = sl_kind_read(c->server, k, "", name);

@@ -207,6 +207,23 @@ void sl_affinity_check(struct sl_field_errs *e, const struct sl_path *at, yyjson
     pod_affinity(e, SL_PATH(at, "podAntiAffinity"), sl_json_get(a, "podAntiAffinity"));
 }
 
+/* One constraint for each key and what is done about it. */
+static void same_pair(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *list,
+                      size_t which) {
+    yyjson_val *c = yyjson_arr_get(list, which), *other;
+    const char *key = sl_json_str(c, "topologyKey"), *when = sl_json_str(c, "whenUnsatisfiable");
+    size_t i, n;
+
+    yyjson_arr_foreach (list, i, n, other) {
+        if (i > which && strcmp(sl_json_str(other, "topologyKey"), key) == 0 &&
+            strcmp(sl_json_str(other, "whenUnsatisfiable"), when) == 0) {
+            sl_field_duplicate(e, SL_PATH(at, "{topologyKey, whenUnsatisfiable}"),
+                               sl_bad_str(sl_arena_printf(e->arena, "{%s, %s}", key, when)), "");
+            return;
+        }
+    }
+}
+
 void sl_spread_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *constraints) {
     static const char *const whens[] = {"DoNotSchedule", "ScheduleAnyway", NULL};
     size_t i, n;
@@ -223,6 +240,7 @@ void sl_spread_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_v
         else
             sl_check_key_of(e, SL_PATH(c_at, "topologyKey"), sl_json_get(c, "topologyKey"));
         sl_check_one_of(e, c_at, c, "whenUnsatisfiable", whens, false);
+        same_pair(e, c_at, constraints, i);
         sl_check_selector(e, SL_PATH(c_at, "labelSelector"), sl_json_get(c, "labelSelector"));
     }
 }

@@ -49,17 +49,37 @@ static bool same_containers(yyjson_val *old, yyjson_val *now) {
     return true;
 }
 
-static void deadline(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *old,
+/* False: no more is looked at. */
+static bool deadline(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *old,
                      yyjson_val *now) {
     int64_t was = sl_json_int(old, "activeDeadlineSeconds", -1),
             is = sl_json_int(now, "activeDeadlineSeconds", -1);
 
-    if (is >= 0 && was >= 0 && is > was)
+    if (sl_json_get(now, "activeDeadlineSeconds") && (is < 0 || is > INT32_MAX)) {
+        sl_field_invalid(e, SL_PATH(at, "activeDeadlineSeconds"), sl_bad_int(is),
+                         "must be between 0 and %d, inclusive", INT32_MAX);
+        return false;
+    }
+    if (is >= 0 && was >= 0 && is > was) {
         sl_field_invalid(e, SL_PATH(at, "activeDeadlineSeconds"), sl_bad_int(is),
                          "must be less than or equal to previous value");
-    else if (!sl_json_get(now, "activeDeadlineSeconds") && was >= 0)
+        return false;
+    }
+    if (!sl_json_get(now, "activeDeadlineSeconds") && was >= 0)
         sl_field_invalid(e, SL_PATH(at, "activeDeadlineSeconds"), sl_bad_json(NULL),
                          "must not update from a positive integer to nil value");
+    return true;
+}
+
+/* Where saying no is not the same as saying nothing. */
+static bool same_flags(yyjson_val *old, yyjson_val *now) {
+    static const char *const flags[] = {"hostUsers", "shareProcessNamespace",
+                                        "automountServiceAccountToken", "setHostnameAsFQDN"};
+
+    for (size_t i = 0; i < SL_LEN(flags); i++)
+        if (!sl_json_get(old, flags[i]) != !sl_json_get(now, flags[i]))
+            return false;
+    return true;
 }
 
 static void tolerations(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *old,
@@ -79,6 +99,7 @@ static void tolerations(struct sl_field_errs *e, const struct sl_path *at, yyjso
             return;
         }
     }
+    sl_tolerations_check(e, at, now);
 }
 
 static void gates(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *old,
@@ -88,7 +109,10 @@ static void gates(struct sl_field_errs *e, const struct sl_path *at, yyjson_val 
 
     yyjson_arr_foreach (now, i, n, g) {
         const char *name = sl_json_str(g, "name");
-        if (!sl_json_find(old, "name", name))
+        bool again = false; /* of two with the same name the last is told */
+        for (size_t k = i + 1; k < n; k++)
+            again = again || strcmp(sl_json_str(yyjson_arr_get(now, k), "name"), name) == 0;
+        if (!again && !sl_json_find(old, "name", name))
             sl_field_forbidden(e, SL_PATH(SL_PATH_AT(at, i), "name"),
                                "only deletion is allowed, but found new scheduling gate '%s'",
                                name);
@@ -195,7 +219,8 @@ void sl_pod_update_check(struct sl_field_errs *e, yyjson_val *old_pod, yyjson_va
     if (!same_count(e, SL_PATH(at, "containers"), was_main, main) ||
         !same_count(e, SL_PATH(at, "initContainers"), was_inits, inits))
         return;
-    deadline(e, at, old, now);
+    if (!deadline(e, at, old, now))
+        return;
     tolerations(e, SL_PATH(at, "tolerations"), sl_json_get(old, "tolerations"),
                 sl_json_get(now, "tolerations"));
     gates(e, SL_PATH(at, "schedulingGates"), sl_json_get(old, "schedulingGates"),
@@ -209,8 +234,9 @@ void sl_pod_update_check(struct sl_field_errs *e, yyjson_val *old_pod, yyjson_va
                          sl_json_get(now, "terminationGracePeriodSeconds")) ||
             (sl_json_int(old, "terminationGracePeriodSeconds", 0) < 0 &&
              sl_json_int(now, "terminationGracePeriodSeconds", 0) == 1);
-    if (!sl_json_same_but(now, old, skip) || !same_containers(was_main, main) ||
-        !same_containers(was_inits, inits) || !grace || !same_affinity(old, now, gated) ||
+    if (!sl_json_same_but(now, old, skip) || !same_flags(old, now) ||
+        !same_containers(was_main, main) || !same_containers(was_inits, inits) || !grace ||
+        !same_affinity(old, now, gated) ||
         (!gated &&
          !sl_json_same(sl_json_get(old, "nodeSelector"), sl_json_get(now, "nodeSelector"))))
         sl_field_forbidden(e, at, "pod updates may not change fields other than %s", MAY_CHANGE);

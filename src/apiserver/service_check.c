@@ -45,8 +45,7 @@ static bool without_zeros(const char *s, char out[INET_ADDRSTRLEN]) {
     return n + 1 < INET_ADDRSTRLEN;
 }
 
-/* NULL: it is one. */
-static const char *address_fault(const char *s) {
+const char *sl_address_fault(const char *s) {
     unsigned char four[4];
     struct in6_addr six;
     char plain[INET_ADDRSTRLEN];
@@ -63,7 +62,7 @@ static const char *address_fault(const char *s) {
 /* True: nothing is wrong. What was there before is taken as it is. */
 static bool address_check(struct sl_field_errs *e, const struct sl_path *at, const char *ip,
                           yyjson_val *before) {
-    const char *why = has_word(before, ip) ? NULL : address_fault(ip);
+    const char *why = has_word(before, ip) ? NULL : sl_address_fault(ip);
 
     if (why)
         sl_field_invalid(e, at, sl_bad_str(ip), "%s", why);

@@ -68,6 +68,12 @@ def container(rng):
     if rng.random() < 0.5:
         c["resources"] = rng.choice(({"requests": {"cpu": "100m"}}, {"limits": {"cpu": 1, "memory": "1Gi"}},
                                      {"requests": {"cpu": "0.5", "memory": "64Mi"}, "limits": {"cpu": "500m", "memory": "64Mi"}}))
+    if rng.random() < 0.3:
+        c.update(rng.choice((
+            {"livenessProbe": {"httpGet": {"port": 80}}}, {"readinessProbe": {"exec": {"command": ["true"]}, "periodSeconds": 3}}, {"startupProbe": {"tcpSocket": {"port": "dns"}}}, {"livenessProbe": {"grpc": {"port": 5}}},
+            {"lifecycle": {"preStop": {"exec": {"command": ["true"]}}}}, {"securityContext": {"privileged": False, "runAsNonRoot": True, "capabilities": {"drop": ["ALL"]}}}, {"workingDir": "/w"}, {"stdin": True, "tty": True},
+            {"envFrom": [{"configMapRef": {"name": "a"}}, {"secretRef": {"name": "b", "optional": True}, "prefix": "P_"}]}, {"terminationMessagePolicy": "FallbackToLogsOnError"},
+            {"env": [{"name": "C", "valueFrom": {"resourceFieldRef": {"resource": "limits.cpu"}}}, {"name": "D", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}]})))
     return c
 
 
@@ -83,6 +89,14 @@ def pod_spec(rng, restart=None):
     if rng.random() < 0.2:
         spec["volumes"] = [{"name": "v", "emptyDir": {}}, {"name": "c", "configMap": {"name": "a"}}]
         spec["containers"][0]["volumeMounts"] = [{"name": "v", "mountPath": "/v"}]
+    if rng.random() < 0.2:
+        spec.update(rng.choice((
+            {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a", "b"]}]}]}}}},
+            {"affinity": {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 5, "podAffinityTerm": {"topologyKey": "host", "labelSelector": {"matchLabels": {"app": "x"}}}}]}}},
+            {"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {"matchLabels": {"app": "x"}}}]},
+            {"securityContext": {"runAsUser": 5, "fsGroup": 6, "supplementalGroups": [7]}}, {"hostNetwork": True}, {"terminationGracePeriodSeconds": 5}, {"activeDeadlineSeconds": 100},
+            {"dnsPolicy": "Default"}, {"hostAliases": [{"ip": "1.2.3.4", "hostnames": ["a"]}]}, {"imagePullSecrets": [{"name": "x"}]}, {"enableServiceLinks": False}, {"shareProcessNamespace": True},
+            {"overhead": {}}, {"automountServiceAccountToken": False}, {"hostname": "h", "subdomain": "s"})))
     if rng.random() < 0.2:
         spec["initContainers"] = [{"name": "first", "image": "busybox", "command": ["true"]}]
     return spec
@@ -104,7 +118,9 @@ MAKE = {
     "secrets": lambda rng: rng.choice(({"stringData": {"k": "v"}}, {"data": {"k": "dg=="}, "type": "Opaque"}, {"data": {"k": "dg=="}, "immutable": True})),
     "pods": lambda rng: {"spec": pod_spec(rng)},
     "podtemplates": lambda rng: {"template": template(rng)},
-    "services": lambda rng: {"spec": {"clusterIP": "None", "selector": {"app": "x"}, "ports": [{"port": 80, "targetPort": rng.choice((8080, "http"))}]}},
+    "services": lambda rng: {"spec": {"selector": {"app": "x"}, "ports": [{"port": 80, "targetPort": rng.choice((8080, "http"))}], **rng.choice((
+        {"clusterIP": "None"}, {"clusterIP": "None"}, {}, {"type": "NodePort"}, {"type": "LoadBalancer"}, {"type": "ExternalName", "externalName": "a.example.com"}, {"sessionAffinity": "ClientIP"},
+        {"type": "LoadBalancer", "externalTrafficPolicy": "Local"}, {"clusterIP": "None", "publishNotReadyAddresses": True}))}},
     "jobs": lambda rng: {"spec": {"suspend": True, "template": template(rng, rng.choice(("Never", "OnFailure"))), **rng.choice((
         {}, {"completions": 3, "parallelism": 2}, {"completionMode": "Indexed", "completions": 2, "backoffLimitPerIndex": 1},
         {"ttlSecondsAfterFinished": 60}, {"backoffLimit": 0}, {"activeDeadlineSeconds": 30}))}},
@@ -155,7 +171,35 @@ WRONG = {
              ("spec.containers.0.resources", {"requests": {"cpu": "-1"}}), ("spec.volumes", [{"name": "v"}, {"name": "v"}]), ("spec.priorityClassName", "nobody"),
              ("spec.containers.0.volumeMounts", [{"name": "nowhere", "mountPath": "/x"}]), ("spec.terminationGracePeriodSeconds", -5), ("spec.activeDeadlineSeconds", 0),
              ("spec", None), ("spec", "text"), ("spec.nodeSelector", {"a": 5}), ("spec.dnsPolicy", "Never"), ("spec.containers.0.imagePullPolicy", "Perhaps"),
-             ("spec.tolerations", [{"operator": "Exists", "value": "x"}]), ("spec.hostNetwork", "maybe"), ("spec.containers.0.command", "sleep 1"), ("status", {"phase": "Running"})],
+             ("spec.tolerations", [{"operator": "Exists", "value": "x"}]), ("spec.hostNetwork", "maybe"), ("spec.containers.0.command", "sleep 1"), ("status", {"phase": "Running"}),
+             ("spec.containers.0.livenessProbe", {}), ("spec.containers.0.livenessProbe", {"httpGet": {"port": 0}}), ("spec.containers.0.livenessProbe", {"httpGet": {"port": 80}, "periodSeconds": -1}),
+             ("spec.containers.0.livenessProbe", {"httpGet": {"port": 80}, "exec": {"command": ["x"]}}), ("spec.containers.0.livenessProbe", {"exec": {}}), ("spec.containers.0.livenessProbe", {"httpGet": {"port": 80, "scheme": "FTP"}}),
+             ("spec.containers.0.livenessProbe", {"tcpSocket": {"port": 80}, "successThreshold": 2}), ("spec.containers.0.readinessProbe", {"tcpSocket": {"port": 80}, "terminationGracePeriodSeconds": 5}),
+             ("spec.containers.0.lifecycle", {"postStart": {"sleep": {"seconds": -1}}}), ("spec.containers.0.env", [{"name": "A", "value": "x", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}]),
+             ("spec.containers.0.env", [{"name": "A", "valueFrom": {"fieldRef": {"fieldPath": "spec.nowhere"}}}]), ("spec.containers.0.env", [{"name": "A", "valueFrom": {}}]), ("spec.containers.0.env", [{"name": "a=b"}]),
+             ("spec.containers.0.env", [{"name": "A", "valueFrom": {"resourceFieldRef": {"resource": "limits.gpu"}}}]), ("spec.containers.0.env", [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "Bad_", "key": ""}}}]),
+             ("spec.containers.0.envFrom", [{}]), ("spec.containers.0.envFrom", [{"configMapRef": {"name": ""}}]), ("spec.containers.0.envFrom", [{"configMapRef": {"name": "x"}, "secretRef": {"name": "y"}}]),
+             ("spec.containers.0.ports", [{"containerPort": 80}, {"containerPort": 80}]), ("spec.containers.0.ports", [{"containerPort": 80, "name": "a"}, {"containerPort": 81, "name": "a"}]),
+             ("spec.containers.0.ports", [{"containerPort": 80, "protocol": "X"}]), ("spec.containers.0.ports", [{"containerPort": 80, "name": "Bad_Name"}]), ("spec.containers.0.ports", [{"containerPort": 80, "hostPort": 70000}]),
+             ("spec.containers.0.terminationMessagePolicy", "Odd"), ("spec.containers.0.securityContext", {"privileged": True, "allowPrivilegeEscalation": False}), ("spec.containers.0.securityContext", {"runAsUser": -1}),
+             ("spec.containers.0.resources", {"requests": {"odd": "1"}}), ("spec.containers.0.resources", {"limits": {"example.com/gpu": "1.5"}}), ("spec.containers.0.resources", {"requests": {"example.com/gpu": "1"}}),
+             ("spec.containers.0.resources", {"requests": {"hugepages-2Mi": "2Mi"}}), ("spec.containers.0.resources", {"limits": {"a b": "1"}}),
+             ("spec.volumes", [{"name": "v", "emptyDir": {}, "hostPath": {"path": "/x"}}]), ("spec.volumes", [{"name": "Bad_", "emptyDir": {}}]), ("spec.volumes", [{"name": "v", "hostPath": {"path": ""}}]), ("spec.volumes", [{"name": "v", "hostPath": {"path": "/x", "type": "Odd"}}]),
+             ("spec.volumes", [{"name": "v", "configMap": {"name": ""}}]), ("spec.volumes", [{"name": "v", "secret": {"secretName": ""}}]), ("spec.volumes", [{"name": "v", "emptyDir": {"sizeLimit": "-1"}}]), ("spec.volumes", [{"name": "v", "persistentVolumeClaim": {}}]),
+             ("spec.volumes", [{"name": "v", "configMap": {"name": "x", "defaultMode": 5000}}]), ("spec.volumes", [{"name": "v", "configMap": {"name": "x", "items": [{"key": "", "path": "../x"}]}}]),
+             ("spec.volumes", [{"name": "v", "downwardAPI": {"items": [{"path": "x"}]}}]), ("spec.volumes", [{"emptyDir": {}}]),
+             ("spec.containers.0.volumeMounts", [{"name": "v", "mountPath": ""}]), ("spec.containers", [{"name": "a", "image": "x"}, {"name": "a", "image": "y"}]), ("spec.initContainers", [{"name": "main", "image": "x"}, {"name": "side", "image": "x"}]),
+             ("spec.initContainers", [{"name": "i", "image": "x", "livenessProbe": {"httpGet": {"port": 80}}}]), ("spec.initContainers", [{"name": "i", "image": "x", "restartPolicy": "Never"}]), ("spec.ephemeralContainers", [{"name": "e", "image": "x"}]),
+             ("spec.affinity", {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}}), ("spec.affinity", {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": [{"key": "a b", "operator": "Odd"}]}]}}}),
+             ("spec.affinity", {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 0, "preference": {}}]}}), ("spec.affinity", {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": ""}]}}),
+             ("spec.affinity", {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 101, "podAffinityTerm": {"topologyKey": "x"}}]}}), ("spec.topologySpreadConstraints", [{"maxSkew": 0, "topologyKey": "", "whenUnsatisfiable": "Odd"}]),
+             ("spec.topologySpreadConstraints", [{"maxSkew": 1, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}, {"maxSkew": 2, "topologyKey": "z", "whenUnsatisfiable": "DoNotSchedule"}]),
+             ("spec.tolerations", [{"key": "a b"}]), ("spec.tolerations", [{"operator": "Odd"}]), ("spec.tolerations", [{"key": "x", "effect": "Odd"}]), ("spec.tolerations", [{"key": "x", "effect": "NoSchedule", "tolerationSeconds": 5}]), ("spec.tolerations", [{}]),
+             ("spec.securityContext", {"runAsUser": -5}), ("spec.securityContext", {"sysctls": [{"name": "Bad Name", "value": "1"}]}), ("spec.securityContext", {"fsGroupChangePolicy": "Odd"}), ("spec.securityContext", {"seccompProfile": {"type": "Odd"}}),
+             ("spec.hostname", "Bad_Name"), ("spec.subdomain", "Bad_Name"), ("spec.nodeName", "Bad_Name"), ("spec.serviceAccountName", "Bad_Name"), ("spec.hostAliases", [{"ip": "x", "hostnames": ["Bad_"]}]), ("spec.dnsConfig", {"nameservers": ["x"]}), ("spec.dnsPolicy", "None"),
+             ("spec.readinessGates", [{"conditionType": "a b"}]), ("spec.schedulingGates", [{"name": "a b"}]), ("spec.schedulingGates", [{"name": "x/y"}, {"name": "x/y"}]), ("spec.runtimeClassName", "nobody"), ("spec.preemptionPolicy", "Odd"),
+             ("spec.os", {"name": "odd"}), ("spec.priority", 5), ("spec.overhead", {"cpu": "1"}), ("spec.hostPID", True), ("spec.shareProcessNamespace", "x"), ("spec.nodeSelector", {"a b": "c"}), ("spec.setHostnameAsFQDN", True), ("spec.hostUsers", False),
+             ("spec.activeDeadlineSeconds", 3000000000)],
     "jobs": [("spec.template", None), ("spec.template.spec.restartPolicy", "Always"), ("spec.template.spec.restartPolicy", None), ("spec.parallelism", -1), ("spec.completions", "three"),
              ("spec.completionMode", "Odd"), ("spec.backoffLimit", -1), ("spec.selector", {"matchLabels": {"a": "b"}}), ("spec.ttlSecondsAfterFinished", -1), ("spec.managedBy", "bad value")],
     "cronjobs": [("spec.schedule", "every day"), ("spec.schedule", ""), ("spec.schedule", "61 * * * *"), ("spec.concurrencyPolicy", "Maybe"), ("spec.timeZone", "Mars/Base"), ("spec.startingDeadlineSeconds", -1)],

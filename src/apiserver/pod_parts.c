@@ -1,0 +1,389 @@
+/*
+ * Parts of a pod that stand by themselves: probes and hooks, sources of volumes, security contexts,
+ * and what a pod says of hosts and names.
+ */
+#include <string.h>
+
+#include "api/json.h"
+#include "apiserver/kinds.h"
+
+#define GRACE_S 30
+#define MODE_MAX 0777
+
+/* ---- probes and hooks ---- */
+
+static void port_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *port) {
+    int64_t n = sl_json_int(port, "", 0);
+
+    if (yyjson_is_str(port))
+        sl_word_check(e, at, yyjson_get_str(port), yyjson_get_len(port), sl_word_port);
+    else if (n < 1 || n > 65535)
+        sl_field_invalid(e, at, sl_bad_int(n), SL_PORT_RANGE);
+}
+
+static void exec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *way) {
+    if (sl_json_size(sl_json_get(way, "command")) == 0)
+        sl_field_required(e, SL_PATH(at, "command"), "");
+}
+
+static void http_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *way) {
+    static const char *const schemes[] = {"HTTP", "HTTPS", NULL};
+
+    port_check(e, SL_PATH(at, "port"), sl_json_get(way, "port"));
+    sl_check_one_of(e, at, way, "scheme", schemes, false);
+}
+
+static void tcp_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *way) {
+    port_check(e, SL_PATH(at, "port"), sl_json_get(way, "port"));
+}
+
+static const struct {
+    const char *name;
+    void (*check)(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *way);
+} ways[] = {
+    {"exec", exec_check}, {"httpGet", http_check}, {"tcpSocket", tcp_check},
+    {"grpc", tcp_check},  {"sleep", NULL},
+};
+
+/* Exactly one way. 'grace': of the pod; a hook may not sleep longer. */
+static void handler(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *h,
+                    int64_t grace) {
+    int64_t s = sl_json_int(h, "sleep.seconds", 0);
+    size_t count = 0;
+
+    for (size_t i = 0; i < SL_LEN(ways); i++) {
+        yyjson_val *way = sl_json_get(h, ways[i].name);
+        if (!way)
+            continue;
+        if (count++ > 0)
+            sl_field_forbidden(e, SL_PATH(at, ways[i].name),
+                               "may not specify more than 1 handler type");
+        else if (ways[i].check)
+            ways[i].check(e, SL_PATH(at, ways[i].name), way);
+        else if (s < 0 || s > grace)
+            sl_field_invalid(e, SL_PATH(at, ways[i].name), sl_bad_int(s),
+                             "must be non-negative and less than terminationGracePeriodSeconds "
+                             "(%lld)",
+                             (long long)grace);
+    }
+    if (count == 0)
+        sl_field_required(e, at, "must specify a handler type");
+}
+
+static void probe(struct sl_field_errs *e, const struct sl_path *up, yyjson_val *c,
+                  const char *name, bool ends) {
+    static const char *const numbers[] = {"initialDelaySeconds", "timeoutSeconds", "periodSeconds",
+                                          "successThreshold", "failureThreshold"};
+    yyjson_val *p = sl_json_get(c, name), *grace = sl_json_get(p, "terminationGracePeriodSeconds");
+    const struct sl_path *at = SL_PATH(up, name);
+    int64_t successes = sl_json_int(p, "successThreshold", 1);
+
+    if (!p)
+        return;
+    handler(e, at, p, INT64_MAX);
+    for (size_t i = 0; i < SL_LEN(numbers); i++)
+        sl_check_not_negative(e, at, p, numbers[i]);
+    if (grace && ends && yyjson_get_sint(grace) <= 0)
+        sl_field_invalid(e, SL_PATH(at, "terminationGracePeriodSeconds"),
+                         sl_bad_int(yyjson_get_sint(grace)), "must be greater than 0");
+    if (grace && !ends)
+        sl_field_invalid(e, SL_PATH(at, "terminationGracePeriodSeconds"),
+                         sl_bad_int(yyjson_get_sint(grace)), "must not be set for readinessProbes");
+    if (ends && successes != 1)
+        sl_field_invalid(e, SL_PATH(at, "successThreshold"), sl_bad_int(successes), "must be 1");
+}
+
+void sl_hooks_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *c,
+                    yyjson_val *spec) {
+    static const char *const names[] = {"postStart", "preStop"};
+    int64_t grace = sl_json_int(spec, "terminationGracePeriodSeconds", GRACE_S);
+
+    for (size_t i = 0; i < SL_LEN(names); i++) {
+        yyjson_val *h = sl_json_get(sl_json_get(c, "lifecycle"), names[i]);
+        if (h)
+            handler(e, SL_PATH(SL_PATH(at, "lifecycle"), names[i]), h, grace);
+    }
+    probe(e, at, c, "livenessProbe", true);
+    probe(e, at, c, "readinessProbe", false);
+    probe(e, at, c, "startupProbe", true);
+}
+
+/* ---- volumes ---- */
+
+static void mode_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *mode) {
+    int64_t n = sl_json_int(mode, "", 0);
+
+    if (n < 0 || n > MODE_MAX)
+        sl_field_invalid(e, at, sl_bad_int(n),
+                         "must be a number between 0 and 0777 (octal), both inclusive");
+}
+
+static void path_check(struct sl_field_errs *e, const struct sl_path *at, const char *path) {
+    const char *part = path;
+
+    if (*path == '/')
+        sl_field_invalid(e, at, sl_bad_str(path), "must be a relative path");
+    for (; *part; part += *part == '/') {
+        size_t len = strcspn(part, "/");
+        if (len == 2 && strncmp(part, "..", 2) == 0) {
+            sl_field_invalid(e, at, sl_bad_str(path), "must not contain '..'");
+            return;
+        }
+        part += len;
+    }
+    if (strncmp(path, "..", 2) == 0)
+        sl_field_invalid(e, at, sl_bad_str(path), "must not start with '..'");
+}
+
+/* Keys that become files. */
+static void items_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *source) {
+    size_t i, n;
+    yyjson_val *v;
+
+    mode_check(e, SL_PATH(at, "defaultMode"), sl_json_get(source, "defaultMode"));
+    yyjson_arr_foreach (sl_json_get(source, "items"), i, n, v) {
+        const struct sl_path *v_at = SL_PATH_AT(SL_PATH(at, "items"), i);
+        const char *path = sl_json_str(v, "path");
+        if (!*sl_json_str(v, "key"))
+            sl_field_required(e, SL_PATH(v_at, "key"), "");
+        if (!*path)
+            sl_field_required(e, SL_PATH(v_at, "path"), "");
+        path_check(e, SL_PATH(v_at, "path"), path);
+        mode_check(e, SL_PATH(v_at, "mode"), sl_json_get(v, "mode"));
+    }
+}
+
+static void downward_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *source) {
+    size_t i, n;
+    yyjson_val *v;
+
+    mode_check(e, SL_PATH(at, "defaultMode"), sl_json_get(source, "defaultMode"));
+    yyjson_arr_foreach (sl_json_get(source, "items"), i, n, v) {
+        const char *path = sl_json_str(v, "path");
+        if (!*path)
+            sl_field_required(e, SL_PATH(at, "path"), "");
+        path_check(e, SL_PATH(at, "path"), path);
+        if (!sl_json_get(v, "fieldRef") && !sl_json_get(v, "resourceFieldRef"))
+            sl_field_required(e, at, "one of fieldRef and resourceFieldRef is required");
+        mode_check(e, SL_PATH(at, "mode"), sl_json_get(v, "mode"));
+    }
+}
+
+static void empty_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *source) {
+    sl_quantity q;
+
+    if (sl_json_quantity(sl_json_get(source, "sizeLimit"), &q) && q < 0)
+        sl_field_forbidden(e, SL_PATH(at, "sizeLimit"),
+                           "SizeLimit field must be a valid resource quantity");
+}
+
+static void host_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *source) {
+    static const char *const types[] = {
+        "",     "BlockDevice",  "CharDevice", "Directory", "DirectoryOrCreate",
+        "File", "FileOrCreate", "Socket",     NULL};
+
+    sl_check_one_of(e, at, source, "type", types, false);
+}
+
+/* The field that a source cannot do without, and what else there is to say. */
+static const struct {
+    const char *source, *needs;
+    void (*check)(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *source);
+} sources[] = {
+    {"emptyDir", NULL, empty_check},
+    {"hostPath", "path", host_check},
+    {"secret", "secretName", items_check},
+    {"configMap", "name", items_check},
+    {"persistentVolumeClaim", "claimName", NULL},
+    {"downwardAPI", NULL, downward_check},
+    {"projected", NULL, NULL},
+    {"nfs", "server", NULL},
+    {"csi", "driver", NULL},
+    {"ephemeral", "volumeClaimTemplate", NULL},
+    {"image", NULL, NULL},
+};
+
+static void volume_source(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *v) {
+    size_t i, n, count = 0;
+    yyjson_val *key, *source, *ref;
+
+    for (size_t s = 0; s < SL_LEN(sources); s++) {
+        const struct sl_path *s_at = SL_PATH(at, sources[s].source);
+        source = sl_json_get(v, sources[s].source);
+        if (!source)
+            continue;
+        if (count++ > 0) {
+            sl_field_forbidden(e, s_at, "may not specify more than 1 volume type");
+            continue;
+        }
+        ref = sources[s].needs ? sl_json_get(source, sources[s].needs) : NULL;
+        if (sources[s].needs && (!ref || (yyjson_is_str(ref) && yyjson_get_len(ref) == 0)))
+            sl_field_required(e, SL_PATH(s_at, sources[s].needs), "");
+        if (sources[s].check)
+            sources[s].check(e, s_at, source);
+    }
+    yyjson_obj_foreach (v, i, n, key, source) {
+        count += yyjson_is_obj(source); /* those of other vendors count too */
+    }
+    if (count == 0)
+        sl_field_required(e, at, "must specify a volume type");
+}
+
+const bool *sl_volumes_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *list) {
+    bool *wrong = sl_arena_alloc0(e->arena, sl_json_size(list) + 1, sizeof *wrong);
+    size_t i, n;
+    yyjson_val *v;
+
+    yyjson_arr_foreach (list, i, n, v) {
+        const struct sl_path *v_at = SL_PATH_AT(at, i);
+        const char *name = sl_json_str(v, "name");
+        yyjson_val *first = sl_json_find(list, "name", name);
+        uint32_t before = e->n;
+        if (yyjson_is_obj(v))
+            volume_source(e, v_at, v);
+        sl_word_check_at(e, v_at, v, "name", sl_word_label, true);
+        if (first != v && *name)
+            sl_field_duplicate(e, SL_PATH(v_at, "name"), sl_bad_str(name), "");
+        wrong[i] = e->n > before;
+    }
+    return wrong;
+}
+
+/* ---- security contexts ---- */
+
+static void id_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *id) {
+    int64_t n = sl_json_int(id, "", 0);
+
+    if (n < 0 || n > INT32_MAX)
+        sl_field_invalid(e, at, sl_bad_int(n), "must be between 0 and %d, inclusive", INT32_MAX);
+}
+
+static void profile_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *profile) {
+    static const char *const types[] = {"Localhost", "RuntimeDefault", "Unconfined", NULL};
+    bool local = strcmp(sl_json_str(profile, "type"), "Localhost") == 0;
+    bool named = *sl_json_str(profile, "localhostProfile");
+
+    if (!profile)
+        return;
+    if (local && !named)
+        sl_field_required(e, SL_PATH(at, "localhostProfile"),
+                          "must be set when seccomp type is Localhost");
+    else if (!local && named)
+        sl_field_invalid(e, SL_PATH(at, "localhostProfile"),
+                         sl_bad_str(sl_json_str(profile, "localhostProfile")),
+                         "can only be set when seccomp type is Localhost");
+    sl_check_one_of(e, at, profile, "type", types, true);
+}
+
+void sl_container_security_check(struct sl_field_errs *e, const struct sl_path *at,
+                                 yyjson_val *security) {
+    yyjson_val *more = sl_json_get(security, "allowPrivilegeEscalation"), *v;
+    bool never = more && !yyjson_get_bool(more);
+    size_t i, n;
+
+    if (!security)
+        return;
+    id_check(e, SL_PATH(at, "runAsUser"), sl_json_get(security, "runAsUser"));
+    id_check(e, SL_PATH(at, "runAsGroup"), sl_json_get(security, "runAsGroup"));
+    if (never && sl_json_bool(security, "privileged", false))
+        sl_field_invalid(e, at, sl_bad_json(security),
+                         "cannot set `allowPrivilegeEscalation` to false and `privileged` to true");
+    yyjson_arr_foreach (sl_json_at(security, "capabilities.add"), i, n, v) {
+        if (never && yyjson_equals_str(v, "CAP_SYS_ADMIN"))
+            sl_field_invalid(e, at, sl_bad_json(security),
+                             "cannot set `allowPrivilegeEscalation` to false and "
+                             "`capabilities.Add` CAP_SYS_ADMIN");
+    }
+    profile_check(e, SL_PATH(at, "seccompProfile"), sl_json_get(security, "seccompProfile"));
+}
+
+/* "net.ipv4.x" or "kernel/x": words with dots or slashes between them. */
+static bool is_sysctl(const char *s) {
+    size_t len = strlen(s);
+
+    if (len == 0 || len > 253)
+        return false;
+    for (size_t i = 0; i < len; i++) {
+        bool letter = (s[i] >= 'a' && s[i] <= 'z') || (s[i] >= '0' && s[i] <= '9');
+        bool border = i == 0 || i + 1 == len || strchr("./", s[i - 1]) || strchr("./", s[i + 1]);
+        if (!letter && (border || !strchr("-_./", s[i])))
+            return false;
+    }
+    return true;
+}
+
+void sl_pod_security_check(struct sl_field_errs *e, const struct sl_path *at,
+                           yyjson_val *security) {
+    static const char *const ids[] = {"fsGroup", "runAsUser", "runAsGroup"};
+    static const char *const changes[] = {"Always", "OnRootMismatch", NULL};
+    static const char *const groups[] = {"Merge", "Strict", NULL};
+    size_t i, n;
+    yyjson_val *v;
+
+    if (!security)
+        return;
+    for (i = 0; i < SL_LEN(ids); i++)
+        id_check(e, SL_PATH(at, ids[i]), sl_json_get(security, ids[i]));
+    yyjson_arr_foreach (sl_json_get(security, "supplementalGroups"), i, n, v) {
+        id_check(e, SL_PATH_AT(SL_PATH(at, "supplementalGroups"), i), v);
+    }
+    yyjson_arr_foreach (sl_json_get(security, "sysctls"), i, n, v) {
+        const char *name = sl_json_str(v, "name");
+        const struct sl_path *name_at = SL_PATH(SL_PATH_AT(SL_PATH(at, "sysctls"), i), "name");
+        if (!*name)
+            sl_field_required(e, name_at, "");
+        else if (!is_sysctl(name))
+            sl_field_invalid(
+                e, name_at, sl_bad_str(name),
+                "must have at most 253 characters and match regex "
+                "^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?"
+                "$");
+    }
+    sl_check_one_of(e, at, security, "fsGroupChangePolicy", changes, false);
+    sl_check_one_of(e, at, security, "supplementalGroupsPolicy", groups, false);
+    profile_check(e, SL_PATH(at, "seccompProfile"), sl_json_get(security, "seccompProfile"));
+}
+
+/* ---- hosts and names ---- */
+
+static void address(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *ip) {
+    const char *why = sl_address_fault(sl_json_text(ip));
+
+    if (why)
+        sl_field_invalid(e, at, sl_bad_str(sl_json_text(ip)), "%s", why);
+}
+
+void sl_pod_hosts_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec) {
+    static const char *const systems[] = {"linux", "windows"};
+    yyjson_val *config = sl_json_get(spec, "dnsConfig"), *os = sl_json_get(spec, "os"), *v, *name;
+    bool none = strcmp(sl_json_str(spec, "dnsPolicy"), "None") == 0;
+    size_t i, n, j, m;
+
+    if (none && !config)
+        sl_field_required(e, SL_PATH(at, "dnsConfig"),
+                          "must provide `dnsConfig` when `dnsPolicy` is None");
+    else if (none && sl_json_size(sl_json_get(config, "nameservers")) == 0)
+        sl_field_required(e, SL_PATH(SL_PATH(at, "dnsConfig"), "nameservers"),
+                          "must provide at least one DNS nameserver when `dnsPolicy` is None");
+    yyjson_arr_foreach (sl_json_get(config, "nameservers"), i, n, v) {
+        address(e, SL_PATH_AT(SL_PATH(SL_PATH(at, "dnsConfig"), "nameservers"), i), v);
+    }
+    yyjson_arr_foreach (sl_json_get(spec, "readinessGates"), i, n, v) {
+        const struct sl_path *v_at = SL_PATH_AT(SL_PATH(at, "readinessGates"), i);
+        const char *type = sl_json_str(v, "conditionType");
+        sl_word_check(e, SL_PATH(v_at, "conditionType"), type, strlen(type), sl_syntax_label_key);
+    }
+    yyjson_arr_foreach (sl_json_get(spec, "hostAliases"), i, n, v) {
+        const struct sl_path *v_at = SL_PATH_AT(SL_PATH(at, "hostAliases"), i);
+        address(e, SL_PATH(v_at, "ip"), sl_json_get(v, "ip"));
+        yyjson_arr_foreach (sl_json_get(v, "hostnames"), j, m, name) {
+            sl_word_check(e, SL_PATH_AT(SL_PATH(v_at, "hostnames"), j), sl_json_text(name),
+                          yyjson_get_len(name), sl_syntax_subdomain);
+        }
+    }
+    const char *system = sl_json_str(os, "name");
+    if (os && !*system)
+        sl_field_required(e, SL_PATH(SL_PATH(at, "os"), "name"), "cannot be empty");
+    else if (os && strcmp(system, systems[0]) != 0 && strcmp(system, systems[1]) != 0)
+        sl_field_unsupported(e, SL_PATH(at, "os"), sl_bad_str(system), systems, 2);
+}
