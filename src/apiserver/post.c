@@ -135,8 +135,14 @@ bool sl_post_make(struct sl_write *w) {
     w->answer = call.answer;
     w->quiet = !call.answer;
     if (call.remove) {
-        if (sl_delete_options(w, call.delete_options) && note_first(w, call.changed))
-            sl_remove_run(w);
+        bool dry = w->c.dry_run;
+        if (!sl_delete_options(w, call.delete_options))
+            return false;
+        w->c.dry_run = w->c.dry_run || dry;
+        if (!sl_delete_preconditions(w) || !note_first(w, call.changed))
+            return false;
+        w->del.version = NULL; /* it was the right one */
+        sl_remove_run(w);
         return false;
     }
     /* Nothing to store: what there is goes through, and is found to be the same. */

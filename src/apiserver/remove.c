@@ -94,7 +94,7 @@ bool sl_delete_options(struct sl_write *w, yyjson_val *body) {
 
 /* ---- one object ---- */
 
-static bool preconditions(struct sl_write *w) {
+bool sl_delete_preconditions(struct sl_write *w) {
     const char *uid = sl_json_str(w->c.old, "metadata.uid"),
                *v = sl_json_str(w->c.old, "metadata.resourceVersion");
 
@@ -234,6 +234,8 @@ static void gone(struct sl_write *w) {
     sl_write_close(w);
     bool held = sl_write_held(w, yyjson_doc_get_root(w->made));
     if (grace == 0 && !held) {
+        if (!st->grace) /* what is answered is what was stored */
+            w->c.object = yyjson_val_mut_copy(w->c.doc, w->c.old);
         if (!st->grace || mark_first(w, meta, marked))
             sl_write_take_out(w, 200, st->returns_deleted);
         return;
@@ -273,7 +275,7 @@ void sl_remove_run(struct sl_write *w) {
         sl_rq_not_found(rq, rq->kind, rq->name);
         return;
     }
-    if (!preconditions(w))
+    if (!sl_delete_preconditions(w))
         return;
     if (st->may_delete)
         st->may_delete(&w->c);

@@ -175,7 +175,39 @@ static void evict_check(struct sl_sub_call *c) {
         refuse(c, 400, "BadRequest", "name in URL does not match name in Eviction object");
 }
 
+/* What is to be seen of it before it goes. */
+static void note_eviction(struct sl_sub_call *c) {
+    yyjson_mut_val *status, *list, *o = NULL, *at;
+    char now[SL_STAMP_TEXT];
+    bool was = false;
+    size_t i, n;
+
+    c->changed = yyjson_val_mut_copy(c->doc, c->object);
+    status = sl_mut_obj(c->doc, c->changed, "status");
+    list = sl_mut_get(status, "conditions");
+    if (!list) {
+        list = yyjson_mut_arr(c->doc);
+        sl_mut_set(c->doc, status, "conditions", list);
+    }
+    yyjson_mut_arr_foreach (list, i, n, at) {
+        if (strcmp(sl_mut_str(at, "type"), "DisruptionTarget") == 0)
+            o = at;
+    }
+    if (!o) {
+        o = yyjson_mut_arr_add_obj(c->doc, list);
+        yyjson_mut_obj_add_str(c->doc, o, "type", "DisruptionTarget");
+        yyjson_mut_obj_add_null(c->doc, o, "lastProbeTime");
+    }
+    was = strcmp(sl_mut_str(o, "status"), "True") == 0;
+    sl_mut_set_str(c->doc, o, "status", "True");
+    if (!was)
+        sl_mut_set_str(c->doc, o, "lastTransitionTime", sl_stamp(c->now, now));
+    sl_mut_set_str(c->doc, o, "reason", "EvictionByEvictionAPI");
+    sl_mut_set_str(c->doc, o, "message", "Eviction API: evicting");
+}
+
 static void evict(struct sl_sub_call *c) {
+    note_eviction(c);
     c->remove = true;
     c->delete_options = sl_json_get(c->body, "deleteOptions");
 }

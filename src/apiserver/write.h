@@ -126,6 +126,8 @@ void sl_post(struct sl_rq *rq);
 bool sl_post_make(struct sl_write *w);
 
 /* ---- remove.c ---- */
+/* It is what the client means to delete; false: it was answered. */
+bool sl_delete_preconditions(struct sl_write *w);
 void sl_remove_run(struct sl_write *w);
 /* From a body or the query; false: it was answered. */
 bool sl_delete_options(struct sl_write *w, yyjson_val *body);

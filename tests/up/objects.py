@@ -96,7 +96,7 @@ def pod_spec(rng, restart=None):
             {"topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": {"matchLabels": {"app": "x"}}}]},
             {"securityContext": {"runAsUser": 5, "fsGroup": 6, "supplementalGroups": [7]}}, {"hostNetwork": True}, {"terminationGracePeriodSeconds": 5}, {"activeDeadlineSeconds": 100},
             {"dnsPolicy": "Default"}, {"hostAliases": [{"ip": "1.2.3.4", "hostnames": ["a"]}]}, {"imagePullSecrets": [{"name": "x"}]}, {"enableServiceLinks": False}, {"shareProcessNamespace": True},
-            {"overhead": {}}, {"automountServiceAccountToken": False}, {"hostname": "h", "subdomain": "s"})))
+            {"automountServiceAccountToken": False}, {"hostname": "h", "subdomain": "s"})))
     if rng.random() < 0.2:
         spec["initContainers"] = [{"name": "first", "image": "busybox", "command": ["true"]}]
     return spec
