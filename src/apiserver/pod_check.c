@@ -8,6 +8,9 @@
 
 #include "api/json.h"
 #include "apiserver/kinds.h"
+#include "base/hash.h"
+#include "base/map.h"
+#include "base/vec.h"
 
 static const char *const pull_policies[] = {"Always", "IfNotPresent", "Never", NULL};
 static const char *const message_policies[] = {"File", "FallbackToLogsOnError", NULL};
@@ -364,6 +367,38 @@ static void container(struct sl_field_errs *e, const struct sl_path *at, yyjson_
                                 sl_json_get(c, "securityContext"));
 }
 
+/* Two containers cannot have the same port of the node. */
+static void host_ports(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *list) {
+    SL_VEC(const char *) keys = {0};
+    struct sl_map seen = {0};
+    yyjson_val *c, *p;
+    size_t i, n, j, m;
+
+    yyjson_arr_foreach (list, i, n, c) {
+        yyjson_arr_foreach (sl_json_get(c, "ports"), j, m, p) {
+            int64_t port = sl_json_int(p, "hostPort", 0);
+            if (!port)
+                continue;
+            const char *key = sl_arena_printf(e->arena, "%s/%s/%lld", sl_json_str(p, "protocol"),
+                                              sl_json_str(p, "hostIP"), (long long)port);
+            uint64_t hash = sl_hash_str(0, key);
+            uint32_t at_key, k = sl_map_first(&seen, hash, &at_key);
+            while (k != SL_MAP_NONE && strcmp(keys.v[k], key) != 0)
+                k = sl_map_next(&seen, hash, &at_key);
+            if (k != SL_MAP_NONE) {
+                sl_field_duplicate(
+                    e, SL_PATH(SL_PATH_AT(SL_PATH(SL_PATH_AT(at, i), "ports"), j), "hostPort"),
+                    sl_bad_str(key), "");
+                continue;
+            }
+            sl_map_add(&seen, hash, keys.n);
+            *sl_vec_push(&keys) = key;
+        }
+    }
+    sl_map_done(&seen);
+    sl_vec_free(&keys);
+}
+
 static void containers(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec,
                        const struct scope *s) {
     yyjson_val *list = sl_json_get(spec, "containers"),
@@ -383,6 +418,7 @@ static void containers(struct sl_field_errs *e, const struct sl_path *at, yyjson
             sl_field_duplicate(e, SL_PATH(c_at, "name"), sl_bad_str(sl_json_str(c, "name")), "");
         sl_hooks_check(e, c_at, c, s->spec);
     }
+    host_ports(e, list_at, list);
     yyjson_arr_foreach (inits, i, n, c) {
         const struct sl_path *c_at = SL_PATH_AT(inits_at, i);
         const char *name = sl_json_str(c, "name");
