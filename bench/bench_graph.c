@@ -7,9 +7,11 @@
  * graph/first-1k …          n1c4 until the machine is full, by policy and number of nodes
  * graph/first-1k-n64 …      the same with n64
  * graph/cancel-1k           giving n1c4 back
- * graph/reserve-mixed-1k    1,000 jobs of 1 to 128 nodes, 1 to 16 cores, 288 durations, all
- * reserved or started graph/constraint-16k      n1c4 on 16,384 nodes of which every second has a
- * property that is asked for graph/memory-10k          bytes per vertex of graph and matcher
+ * graph/lonode-1k-s1c4 …    slots at the top: one or 64 of 4 cores, one of a whole node
+ * graph/reserve-mixed-1k    1,000 jobs of 1 to 128 nodes, 1 to 16 cores, 288 durations: all of
+ *                           them start or have a reservation; -slots-: of 1 to 128 slots
+ * graph/constraint-16k      n1c4 on 16,384 nodes, with a property that every second one has
+ * graph/memory-10k          bytes per vertex of graph and matcher
  * graph/load-10k            seconds: making the graph and the matcher
  * graph/plan-*              the planner with 100,000 spans: adding and removing one; the least free
  *                           amount of a window; the first time at which a large amount is free
@@ -88,13 +90,22 @@ static struct sl_count exactly(uint32_t n) {
     return (struct sl_count){.min = n, .max = n, .op = '+', .operand = 1};
 }
 
-static struct sl_job_request *make_request(const struct sl_match *m, uint32_t nodes, uint32_t cores,
-                                           int64_t duration, const char *property) {
+/* Node over slot over core, and as most users have it: a slot of cores, or of a whole node. */
+enum shape { NODE_SLOT_CORE, SLOT_CORE, SLOT_NODE };
+
+static struct sl_job_request *make_request(const struct sl_match *m, enum shape shape, uint32_t n,
+                                           uint32_t cores, int64_t duration, const char *property) {
     struct sl_req_spec core = {.type = "core", .count = exactly(cores)};
-    struct sl_req_spec slot = {
-        .kind = SL_REQ_SLOT, .count = exactly(1), .with = &core, .n_with = 1};
-    struct sl_req_spec node = {.type = "node", .count = exactly(nodes), .with = &slot, .n_with = 1};
-    struct sl_jobspec j = {.resources = &node, .n_resources = 1, .duration = duration};
+    struct sl_req_spec slot = {.kind = SL_REQ_SLOT, .with = &core, .n_with = 1};
+    struct sl_req_spec node = {.type = "node", .count = exactly(shape == SLOT_NODE ? 1 : n)};
+    slot.count = exactly(shape == NODE_SLOT_CORE ? 1 : n);
+    if (shape == SLOT_NODE)
+        slot.with = &node;
+    node.with = shape == SLOT_NODE ? &core : &slot;
+    node.n_with = 1;
+    struct sl_jobspec j = {.resources = shape == NODE_SLOT_CORE ? &node : &slot,
+                           .n_resources = 1,
+                           .duration = duration};
     struct sl_job_request *r;
     if (property)
         j.constraint =
@@ -117,8 +128,8 @@ static int64_t fill(struct sl_match *m, const struct sl_job_request *r, int64_t 
 
 static void bench_fill(const char *policy, int64_t n_nodes) {
     struct sl_match *m = make_match(n_nodes, policy, false);
-    struct sl_job_request *small = make_request(m, 1, 4, 3600, NULL);
-    struct sl_job_request *large = make_request(m, 64, 16, 3600, NULL);
+    struct sl_job_request *small = make_request(m, NODE_SLOT_CORE, 1, 4, 3600, NULL);
+    struct sl_job_request *large = make_request(m, NODE_SLOT_CORE, 64, 16, 3600, NULL);
     char name[64];
     int64_t ns, n = fill(m, small, &ns), t0;
     (void)snprintf(name, sizeof(name), "%s-%lldk", policy, (long long)n_nodes / 1000);
@@ -138,16 +149,39 @@ static void bench_fill(const char *policy, int64_t n_nodes) {
     sl_match_free(m);
 }
 
-static void bench_reserve(const char *policy, const char *name) {
+/* Slots at the top, which may come from anywhere. */
+static void bench_slots(const char *policy, int64_t n_nodes) {
+    static const struct {
+        const char *name;
+        enum shape shape;
+        uint32_t n, cores;
+    } kinds[] = {
+        {"s1c4", SLOT_CORE, 1, 4}, {"s64c4", SLOT_CORE, 64, 4}, {"s1node", SLOT_NODE, 1, 1}};
+    for (size_t i = 0; i < SL_LEN(kinds); i++) {
+        struct sl_match *m = make_match(n_nodes, policy, false);
+        struct sl_job_request *r =
+            make_request(m, kinds[i].shape, kinds[i].n, kinds[i].cores, 3600, NULL);
+        char name[64];
+        int64_t ns, n = fill(m, r, &ns);
+        (void)snprintf(name, sizeof(name), "%s-%lldk-%s", policy, (long long)n_nodes / 1000,
+                       kinds[i].name);
+        report(name, ns, n);
+        sl_request_free(r);
+        sl_match_free(m);
+    }
+}
+
+static void bench_reserve(const char *policy, enum shape shape, const char *name) {
     enum { JOBS = 1000, DURATIONS = 288 };
     struct sl_match *m = make_match(1000, policy, false);
     struct sl_prng p;
     int64_t ns = 0;
     sl_prng_init(&p, 1);
     for (int64_t i = 0; i < JOBS; i++) {
+        uint32_t n = (uint32_t)sl_prng_range(&p, 1, 128),
+                 cores = (uint32_t)sl_prng_range(&p, 1, 16);
         struct sl_job_request *r =
-            make_request(m, (uint32_t)sl_prng_range(&p, 1, 128), (uint32_t)sl_prng_range(&p, 1, 16),
-                         300 * sl_prng_range(&p, 1, DURATIONS), NULL);
+            make_request(m, shape, n, cores, 300 * sl_prng_range(&p, 1, DURATIONS), NULL);
         enum sl_verdict v;
         int64_t t0 = now_ns();
         sl_assert(sl_match_run(m, r, SL_MATCH_ALLOCATE_OR_RESERVE, i, 0, &v, NULL, NULL) == 0);
@@ -161,7 +195,7 @@ static void bench_reserve(const char *policy, const char *name) {
 
 static void bench_constraint(void) {
     struct sl_match *m = make_match(16384, "lonode", true);
-    struct sl_job_request *r = make_request(m, 1, 4, 3600, "fast");
+    struct sl_job_request *r = make_request(m, NODE_SLOT_CORE, 1, 4, 3600, "fast");
     int64_t ns, n = fill(m, r, &ns);
     report("constraint-16k", ns, n);
     sl_request_free(r);
@@ -213,8 +247,14 @@ int main(void) {
     for (size_t i = 0; i < SL_LEN(policies); i++)
         for (int64_t n = 1000; n <= 10000 && strcmp(policies[i], "locality") != 0; n *= 10)
             bench_fill(policies[i], n);
-    bench_reserve("first", "reserve-mixed-1k");
-    bench_reserve("lonode", "reserve-mixed-1k-lonode");
+    for (int64_t n = 1000; n <= 10000; n *= 10) {
+        bench_slots("first", n);
+        bench_slots("low", n);
+        bench_slots("lonode", n);
+    }
+    bench_reserve("first", NODE_SLOT_CORE, "reserve-mixed-1k");
+    bench_reserve("lonode", NODE_SLOT_CORE, "reserve-mixed-1k-lonode");
+    bench_reserve("lonode", SLOT_CORE, "reserve-slots-1k-lonode");
     bench_constraint();
     bench_size();
     bench_plan();

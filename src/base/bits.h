@@ -21,4 +21,8 @@ static inline void sl_bits_set(uint64_t *v, uint32_t i) {
     v[i / 64] |= UINT64_C(1) << (i % 64);
 }
 
+static inline void sl_bits_clear(uint64_t *v, uint32_t i) {
+    v[i / 64] &= ~(UINT64_C(1) << (i % 64));
+}
+
 #endif

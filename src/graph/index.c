@@ -15,8 +15,9 @@ static void index_leaf(struct sl_match *m, uint32_t rank) {
     struct index *x = &m->index;
     uint32_t pos = x->order.v[rank], inner = m->spots[pos].inner, n = m->n_counted;
     int64_t *leaf = &x->most[(size_t)(x->leaves + rank) * n];
+    bool gone = m->spots[pos].down || (m->held[m->blocks.v[m->spots[pos].block].held] & 1);
     for (uint32_t t = 0; t < n; t++)
-        leaf[t] = m->spots[pos].down ? -1 : inner == NONE ? 0 : m->room[(size_t)inner * n + t];
+        leaf[t] = gone ? -1 : inner == NONE ? 0 : m->room[(size_t)inner * n + t];
 }
 
 static void index_up(struct sl_match *m, uint32_t at) {
@@ -50,9 +51,14 @@ static int by_policy(const void *a, const void *b, void *ctx) {
                              sl_layout_score(m, q), vertex_at(m, q)->uniq_id, q);
 }
 
+static bool has_nodes(const struct sl_match *m, sl_vtx v) {
+    uint32_t inner = m->spots[sl_graph_vertex(m->g, v)->pos].inner;
+    return (m->inners.v[inner].kid_types & type_bit((uint16_t)sl_layout_type(m, m->node))) != 0;
+}
+
 static void build_tree(struct sl_match *m) {
     struct index *x = &m->index;
-    m->nodes_are_blocks = true;
+    m->nodes_are_blocks = m->nodes_are_level = true;
     x->rank = sl_alloc((size_t)(m->blocks.n + 1) * sizeof(*x->rank));
     memset(x->rank, 0xff, (size_t)(m->blocks.n + 1) * sizeof(*x->rank));
     for (uint32_t i = 0; i < m->blocks.n; i++) {
@@ -66,6 +72,11 @@ static void build_tree(struct sl_match *m) {
             continue;
         *sl_vec_push(&x->order) = b->pos;
         m->nodes_are_blocks = m->nodes_are_blocks && v->end - v->pos == b->n;
+        m->nodes_are_level = m->nodes_are_level && v->parent != SL_VTX_NONE;
+        for (sl_vtx u = v->parent; u != SL_VTX_NONE && m->nodes_are_level;) {
+            u = sl_graph_vertex(m->g, u)->parent;
+            m->nodes_are_level = u == SL_VTX_NONE || !has_nodes(m, u);
+        }
     }
     if (x->order.n > 1)
         qsort_r(x->order.v, x->order.n, sizeof(*x->order.v), by_policy, m);
@@ -276,8 +287,8 @@ void sl_index_mask(struct sl_match *m, const struct block *b, const uint64_t *bi
         }
         if (t == TYPES_MAX || count == 0)
             continue;
-        more[t] += sign * count;
-        m->room[(size_t)first * n + t] += sign * count;
+        more[t] += sign * count * run->size;
+        m->room[(size_t)first * n + t] += sign * count * run->size;
     }
     for (uint32_t w = 0; w < n_words; w++)
         for (uint64_t left = bits[w] & ~plain[w]; left; left &= left - 1) {
@@ -299,6 +310,7 @@ void sl_index_mask(struct sl_match *m, const struct block *b, const uint64_t *bi
         sl_freep(&before);
     add_above(m, b->pos, more);
     index_fix(m, (uint32_t)(b - m->blocks.v));
+    sl_tops_touch(m, (uint32_t)(b - m->blocks.v));
 }
 
 void sl_index_amount(struct sl_match *m, uint32_t pos, int64_t amount) {
@@ -312,6 +324,8 @@ void sl_index_amount(struct sl_match *m, uint32_t pos, int64_t amount) {
 }
 
 void sl_index_status(struct sl_match *m, uint32_t from, uint32_t to) {
-    for (uint32_t b = m->spots[from].block; b < m->blocks.n && m->blocks.v[b].pos < to; b++)
+    for (uint32_t b = m->spots[from].block; b < m->blocks.n && m->blocks.v[b].pos < to; b++) {
         index_fix(m, b);
+        sl_tops_touch(m, b);
+    }
 }

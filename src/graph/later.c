@@ -1,8 +1,9 @@
 /*
- * When will there be enough nodes? Each node tells stretches of time in which it would do as a
- * start, one after the other and only as far as they are asked for, from the profile of its block.
- * Two heaps of nodes, by where the next stretch begins and by where the present one ends, give the
- * first moment at which enough nodes are in a stretch.
+ * When will there be enough nodes, or slots? Each node (or place, see top_slots.c) tells stretches
+ * of time in which a start would get something of it, always as much, one after the other and only
+ * as far as they are asked for, from the profile of its block. Two heaps, by where the next stretch
+ * begins and by where the present one ends, give the first moment at which all together have
+ * enough.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +13,13 @@
 
 #define QUICK_TYPES 4u
 
-struct asked {
+struct asked { /* a node or place */
     uint32_t pos;
-    int64_t from, to; /* the stretch */
-    bool quick;       /* its free children are counted by masks of one word */
+    int64_t from, to, amount; /* the stretch */
+    bool quick;               /* its free children are counted by masks of one word */
+    uint64_t way;             /* what must not be exclusive then */
     uint64_t masks[QUICK_TYPES];
+    uint32_t per[QUICK_TYPES];
 };
 
 struct heap {
@@ -57,42 +60,59 @@ static uint32_t pop(struct heap *h) {
     return node;
 }
 
-/* ---- a node ---- */
+/* ---- a node or place ---- */
 
 /* Are children counted by masks? Then what has to be free of each type is known beforehand. */
 static void prepare(const struct walk *w, struct asked *a) {
     const struct sl_match *m = w->m;
+    const struct block *b = &m->blocks.v[m->spots[a->pos].block];
     uint32_t inner = m->spots[a->pos].inner;
-    a->quick = w->is_plain && inner != NONE && w->plain.n <= QUICK_TYPES &&
-               !m->inners.v[inner].some_down && m->blocks.v[m->spots[a->pos].block].n <= 64;
+    a->quick = (w->tops || w->is_plain) && inner != NONE && w->plain.n <= QUICK_TYPES && b->n <= 64;
+    a->way = UINT64_C(1);
+    for (uint32_t pos = a->pos; pos > b->pos && a->quick;
+         pos = sl_graph_vertex(m->g, vertex_at(m, pos)->parent)->pos)
+        a->way |= UINT64_C(1) << (pos - b->pos);
     for (uint32_t i = 0; i < w->plain.n && a->quick; i++) {
         const struct run *run = sl_plain_run(m, inner, w->plain.of[i].type);
+        const uint64_t none = 0;
         a->quick = run && run->way != 0;
-        a->masks[i] = a->quick ? m->masks.v[run->mask] : 0;
+        if (!a->quick)
+            break;
+        sl_plain_free(w, inner, run, &none, &none, &a->masks[i]);
+        a->per[i] = sl_plain_per(run, w->plain.of[i].per);
     }
 }
 
-static bool quick(const struct walk *w, const struct asked *a, uint64_t x, uint64_t s) {
+static uint32_t quick_slots(const struct walk *w, const struct asked *a, uint64_t x, uint64_t s) {
     const struct req *r = &w->r->reqs.v[w->variant->top];
-    if (x & 1 || ((x | s) && (r->exclusive == SL_TRUE || w->m->policy.node_exclusive)))
-        return false;
-    for (uint32_t i = 0; i < w->plain.n; i++)
-        if (sl_bits_count(a->masks[i] & ~(x | s)) < (uint64_t)w->plain.least * w->plain.of[i].per)
-            return false;
-    return true;
+    uint32_t slots = UINT32_MAX;
+    if (x & a->way || ((x | s) && (r->exclusive == SL_TRUE || w->m->policy.node_exclusive)))
+        return 0;
+    for (uint32_t i = 0; i < w->plain.n; i++) {
+        uint32_t n = sl_bits_count(a->masks[i] & ~(x | s)) / a->per[i];
+        slots = n < slots ? n : slots;
+    }
+    return slots;
 }
 
-/* Would it do if these were taken? */
-static bool would_do(struct walk *w, const struct asked *a, const uint64_t *x, const uint64_t *s) {
-    if (a->quick)
-        return quick(w, a, x[0], s[0]);
+/* What can be had of it if these were taken: slots of a place; a node counts as its size. */
+static int64_t amount(struct walk *w, const struct asked *a, const uint64_t *x, const uint64_t *s) {
     uint32_t block = w->m->spots[a->pos].block, n = block_words(&w->m->blocks.v[block]);
+    uint32_t inner = w->m->spots[a->pos].inner;
+    if (w->tops) {
+        return a->quick                       ? quick_slots(w, a, x[0], s[0])
+               : sl_tops_open(w, inner, x, s) ? sl_plain_slots(w, inner, x, s)
+                                              : 0;
+    }
+    int64_t size = vertex_at(w->m, a->pos)->size;
+    if (a->quick)
+        return quick_slots(w, a, x[0], s[0]) >= w->plain.least ? size : 0;
     struct list found = {0};
     memcpy(w->x, x, n * sizeof(*x));
     memcpy(w->s, s, n * sizeof(*s));
     w->masked = block;
     sl_arena_clear(&w->m->scratch);
-    return sl_walk_one(w, a->pos, &found);
+    return sl_walk_one(w, a->pos, &found) ? size : 0;
 }
 
 struct masks {
@@ -136,10 +156,33 @@ static int64_t last_start(struct walk *w, const struct asked *a, const struct pr
         clear(&k, n);
         for (uint32_t i = first_segment(p, t); i <= j; i++)
             add(&k, p, i, n);
-        if (!would_do(w, a, k.x, k.s))
+        if (amount(w, a, k.x, k.s) == 0)
             return t;
     }
     return SL_PLAN_NEVER;
+}
+
+/* The same for places, where more counts too: the first start after t that gets another amount. */
+static int64_t next_change(struct walk *w, const struct asked *a, const struct profile *p,
+                           uint32_t n, int64_t t, uint32_t j) {
+    struct masks k;
+    int64_t d = w->r->duration, end = w->m->end;
+    for (uint32_t i = sl_profile_find(p, t);;) {
+        bool leaves = i<p->n, meets = d> 0 && j < p->n && p->at[j] < end;
+        int64_t left = leaves ? p->at[i] : SL_PLAN_NEVER; /* a segment is left behind */
+        int64_t met = meets ? p->at[j] - d + 1 : SL_PLAN_NEVER;
+        t = left < met ? left : met;
+        if (t >= end)
+            return SL_PLAN_NEVER;
+        i += left == t;
+        j += met == t;
+        int64_t to = end_of_window(w, t);
+        clear(&k, n);
+        for (uint32_t of = first_segment(p, t); of < p->n && p->at[of] < to; of++)
+            add(&k, p, of, n);
+        if (amount(w, a, k.x, k.s) != a->amount)
+            return t;
+    }
 }
 
 /* The next stretch at or after a time; false if there is none. */
@@ -155,9 +198,10 @@ static bool next_stretch(struct walk *w, struct asked *a, int64_t t) {
         clear(&k, n);
         for (; j < p->n && p->at[j] < to; j++)
             add(&k, p, j, n);
-        if (would_do(w, a, k.x, k.s)) {
+        a->amount = amount(w, a, k.x, k.s);
+        if (a->amount > 0) {
             a->from = t;
-            a->to = last_start(w, a, p, n, j);
+            a->to = w->tops ? next_change(w, a, p, n, t, j) : last_start(w, a, p, n, j);
             return true;
         }
         /* From behind: the last segment that may not be in the window. */
@@ -167,8 +211,8 @@ static bool next_stretch(struct walk *w, struct asked *a, int64_t t) {
             if (bad == first)
                 break;
             add(&k, p, --bad, n);
-        } while (would_do(w, a, k.x, k.s));
-        if (bad + 1 >= p->n || would_do(w, a, k.x, k.s))
+        } while (amount(w, a, k.x, k.s) > 0);
+        if (bad + 1 >= p->n || amount(w, a, k.x, k.s) > 0)
             return false; /* it would not do even if it were free */
         t = p->at[bad + 1];
     }
@@ -177,15 +221,27 @@ static bool next_stretch(struct walk *w, struct asked *a, int64_t t) {
 
 /* ---- all of them ---- */
 
-static bool is_candidate(const struct walk *w, uint32_t rank, uint32_t pos) {
-    return !w->m->spots[pos].down && (!w->allowed || sl_bits_get(w->m->allowed_ranks, rank));
+static uint32_t n_candidates(const struct walk *w) {
+    return w->tops ? w->tops->by.n : w->m->index.order.n;
 }
 
-bool sl_later_nodes(struct walk *w, int64_t now, int64_t *ret_at) {
+/* The position of the i-th, NONE if nothing can ever be had of it. */
+static uint32_t candidate(const struct walk *w, uint32_t i) {
+    static const uint64_t none[BLOCK_WORDS];
+    const struct sl_match *m = w->m;
+    if (w->tops) {
+        uint32_t inner = w->tops->by.places[i].inner;
+        return sl_tops_open(w, inner, none, none) ? m->inners.v[inner].pos : NONE;
+    }
+    uint32_t pos = m->index.order.v[i];
+    return !m->spots[pos].down && (!w->allowed || sl_bits_get(m->allowed_ranks, i)) ? pos : NONE;
+}
+
+bool sl_later_find(struct walk *w, int64_t now, int64_t *ret_at) {
     struct sl_match *m = w->m;
     const struct req *r = &w->r->reqs.v[w->variant->top];
     int64_t least = req_least(r), have = 0;
-    uint32_t n = m->index.order.n, n_nodes = 0;
+    uint32_t n = n_candidates(w), n_nodes = 0;
     struct asked *nodes = sl_alloc((n + 1) * sizeof(*nodes));
     struct heap waiting = {nodes, sl_alloc((n + 1) * sizeof(uint32_t)), 0, false};
     struct heap within = {nodes, sl_alloc((n + 1) * sizeof(uint32_t)), 0, true};
@@ -193,8 +249,8 @@ bool sl_later_nodes(struct walk *w, int64_t now, int64_t *ret_at) {
     bool found = false;
     sl_walk_at(w, &any);
     for (uint32_t i = 0; i < n; i++) {
-        nodes[n_nodes].pos = m->index.order.v[i];
-        if (!is_candidate(w, i, nodes[n_nodes].pos))
+        nodes[n_nodes].pos = candidate(w, i);
+        if (nodes[n_nodes].pos == NONE)
             continue;
         prepare(w, &nodes[n_nodes]);
         if (next_stretch(w, &nodes[n_nodes], now + 1))
@@ -203,7 +259,7 @@ bool sl_later_nodes(struct walk *w, int64_t now, int64_t *ret_at) {
     for (int64_t at = sl_hold_first_end(m, now); at < m->end;) {
         while (within.n > 0 && key(&within, within.v[0]) <= at) {
             uint32_t i = pop(&within);
-            have -= vertex_at(m, nodes[i].pos)->size;
+            have -= nodes[i].amount;
             if (next_stretch(w, &nodes[i], nodes[i].to))
                 push(&waiting, i);
         }
@@ -211,7 +267,7 @@ bool sl_later_nodes(struct walk *w, int64_t now, int64_t *ret_at) {
             uint32_t i = pop(&waiting);
             if (nodes[i].to > at) {
                 push(&within, i);
-                have += vertex_at(m, nodes[i].pos)->size;
+                have += nodes[i].amount;
             } else if (next_stretch(w, &nodes[i], nodes[i].to)) {
                 push(&waiting, i);
             }
@@ -221,14 +277,16 @@ bool sl_later_nodes(struct walk *w, int64_t now, int64_t *ret_at) {
             *ret_at = at;
             break;
         }
-        if (waiting.n == 0)
+        /* Nothing gets better before a stretch begins, of a place also at the end of one. */
+        int64_t next = waiting.n > 0 ? key(&waiting, waiting.v[0]) : SL_PLAN_NEVER;
+        if (w->tops && within.n > 0 && key(&within, within.v[0]) < next)
+            next = key(&within, within.v[0]);
+        if (next == SL_PLAN_NEVER)
             break;
-        /* Nothing gets better before the next stretch begins. */
-        int64_t next = key(&waiting, waiting.v[0]);
         at = sl_hold_next_end(m, next - 1 > at ? next - 1 : at);
     }
     memset(m->fits, 0, ((size_t)m->blocks.n / 64 + 1) * sizeof(*m->fits));
-    for (uint32_t i = 0; i < within.n && found; i++)
+    for (uint32_t i = 0; i < within.n && found && !w->tops; i++)
         sl_bits_set(m->fits, m->spots[nodes[within.v[i]].pos].block);
     sl_freep(&nodes);
     sl_freep(&waiting.v);

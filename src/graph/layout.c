@@ -170,8 +170,8 @@ static void place_blocks(struct sl_match *m) {
     m->fits = sl_alloc0((size_t)m->blocks.n / 64 + 1, sizeof(*m->fits));
 }
 
-/* Children that are one each, have none themselves and stand in one block with their parent are
- * plain: which of them are free is a matter of masks. */
+/* Children that are alike, have none themselves and stand in one block with their parent are plain:
+ * which of them are free is a matter of masks. */
 static void find_plain(struct sl_match *m, const struct inner *in, struct run *run) {
     const struct block *b = &m->blocks.v[m->spots[in->pos].block];
     run->uniform = true;
@@ -179,6 +179,7 @@ static void find_plain(struct sl_match *m, const struct inner *in, struct run *r
         run->uniform =
             !m->spots[m->kids[run->at + i]].divisible &&
             vertex_at(m, m->kids[run->at + i])->size == vertex_at(m, m->kids[run->at])->size;
+    run->size = vertex_at(m, m->kids[run->at])->size;
     bool up = true, down = true, by_uniq_too = true;
     uint32_t n = block_words(b);
     if (b->n == 1)
@@ -186,7 +187,7 @@ static void find_plain(struct sl_match *m, const struct inner *in, struct run *r
     for (uint32_t i = 0; i < run->n; i++) {
         uint32_t pos = m->kids[run->at + i], before = i > 0 ? m->kids[run->at + i - 1] : pos;
         const struct spot *s = &m->spots[pos];
-        if (s->inner != NONE || s->divisible || s->constrained || vertex_at(m, pos)->size != 1)
+        if (s->inner != NONE || s->constrained || !run->uniform || run->size < 1)
             return;
         up = up && (i == 0 || before < pos);
         down = down && (i == 0 || before > pos);
@@ -389,6 +390,7 @@ int sl_layout_build(struct sl_match *m, struct sl_err *err) {
 
 void sl_layout_free(struct sl_match *m) {
     sl_index_free(m);
+    sl_tops_free(m);
     for (uint32_t i = 0; i < m->pools.n; i++)
         sl_plan_free(m->pools.v[i].plan);
     sl_vec_free(&m->pools);

@@ -47,6 +47,8 @@ void sl_match_free(struct sl_match *m) {
     sl_vec_free(&m->subsystems);
     for (uint32_t i = 0; i < MEMOS; i++)
         sl_freep(&m->memos[i].key);
+    sl_vec_free(&m->picks.slots);
+    sl_vec_free(&m->picks.asked);
     sl_arena_done(&m->tables);
     sl_arena_done(&m->scratch);
     sl_graph_free(m->g);

@@ -42,6 +42,7 @@ struct spot { /* one per position */
 struct run {        /* children of one type, in the order of the policy */
     uint32_t at, n; /* in kids */
     uint32_t mask;  /* in masks: their bits in the block; 0: they are not plain */
+    int64_t size;   /* of each, if they are uniform */
     uint16_t type;
     bool uniform; /* all of one size, and given out whole */
     int8_t way;   /* of plain ones: 1: low bits come first, -1: high bits, 0: neither */
@@ -86,6 +87,45 @@ struct index {
     uint32_t *rank;         /* by block; NONE: not in it */
     uint32_t leaves;        /* a power of two */
     int64_t *most;          /* 2 * leaves * n_counted */
+};
+
+/* ---- slots at the top: see top_slots.c ---- */
+
+#define TOPS 4u /* shapes that a tree is kept of */
+
+struct place { /* where the slot takes shape, and the first of its slots that is not given yet */
+    uint32_t inner;
+    uint32_t first; /* position of the slot's first vertex; NONE: there is no slot */
+    int64_t score, uniq;
+    uint32_t taken; /* slots, by this search */
+    bool asked;     /* the slot is so in the window of this search */
+};
+struct winners { /* a tree: the best place of each pair, down to the one at [1] */
+    struct place *places;
+    uint32_t n, leaves, *best;
+};
+struct plain { /* so many of each type */
+    uint32_t n;
+    struct {
+        uint16_t type;
+        uint32_t per;
+    } of[TYPES_MAX];
+    uint32_t least; /* slots that a vertex must have */
+};
+struct tops {
+    struct plain of;
+    char *constraint;
+    uint32_t constraint_len;
+    uint64_t graph_generation, used;
+    bool made, good;   /* not good: the walk has to do it */
+    struct winners by; /* what is allocated now, but for stale blocks */
+    uint64_t *is_stale;
+    SL_VEC(uint32_t) stale;
+};
+
+struct picks { /* of places: whose slots are chosen, and who was asked */
+    SL_VEC(uint32_t) slots;
+    SL_VEC(uint32_t) asked;
 };
 
 /* ---- state ---- */
@@ -156,6 +196,7 @@ struct sl_match {
     SL_VEC(struct run) runs;
     SL_VEC(uint64_t) masks;  /* of runs; [0] is nobody's */
     bool nodes_are_blocks;   /* each node of the index with all below it */
+    bool nodes_are_level;    /* none is beside a vertex that has others below it */
     uint32_t *kids;          /* positions, by type and in the order of the policy */
     uint32_t *kids_by_uniq;  /* positions, high unique ids first */
     int64_t *room, *total;   /* inner * n_counted: not allocated, and in all */
@@ -187,6 +228,9 @@ struct sl_match {
     uint64_t *allowed;       /* by position: the constraint that was asked last */
     uint64_t *allowed_ranks; /* by rank in the index */
     char *allowed_key;
+    struct tops tops[TOPS];
+    uint64_t tops_used;
+    struct picks picks;
     uint32_t allowed_len;
     uint64_t allowed_generation;
     struct sl_arena tables;  /* of a search */
@@ -309,15 +353,6 @@ struct noted {
     int64_t amount; /* 0: all of it */
     bool exclusive;
 };
-/* A vertex with one slot of fixed counts in it: plain.c. */
-struct plain {
-    uint32_t n; /* types in the slot */
-    struct {
-        uint16_t type;
-        uint32_t per;
-    } of[TYPES_MAX];
-    uint32_t least; /* slots that a vertex must have */
-};
 struct walk {
     struct sl_match *m;
     const struct sl_job_request *r;
@@ -328,7 +363,10 @@ struct walk {
     int64_t *need;           /* by request and counted type: at least so much inside one */
     uint64_t top_types;      /* a bit per type that the top requests may begin with */
     bool use_fits;           /* nodes without a bit in m->fits fail */
-    bool is_plain;           /* the one top request is */
+    bool is_plain;           /* the one top request is a vertex with a plain slot */
+    struct tops *tops;       /* it is a plain slot; else NULL */
+    uint32_t nodes;          /* the request for nodes that they are asked for; REQ_NONE: none */
+    bool nodes_in_slot;      /* each of them is a slot */
     bool aux;                /* auxiliary subsystems are asked: what was chosen counts as taken */
     SL_VEC(struct noted) noted;
     struct plain plain;
@@ -344,8 +382,10 @@ bool sl_walk_visit(struct walk *w, uint32_t pos, const struct wants *t, bool pri
                    bool exclusive, struct list *lists);
 /* The whole walk: what is chosen, or false. */
 bool sl_walk_run(struct walk *w, struct chain *ret);
-/* Would a vertex do for the one top request? What was found is in the list then. */
+/* Would a node do for the request that nodes are asked for? What was found is in the list then. */
 bool sl_walk_one(struct walk *w, uint32_t pos, struct list *ret);
+/* The masks of a block in the window, into those of the walk. */
+void sl_walk_mask(struct walk *w, uint32_t block);
 /* Does the slot of a list, or one of its or_slots, take shape at a vertex? */
 bool sl_walk_shape(const struct walk *w, const struct wants *t, uint32_t slot, uint32_t inner);
 bool sl_walk_shape_one(const struct walk *w, const struct req *slot, uint32_t inner);
@@ -368,10 +408,17 @@ struct claim *sl_chain_claim(struct walk *w, struct chain *c, uint32_t block);
 void sl_chain_range(struct walk *w, struct chain *c, uint32_t from, uint32_t to, bool exclusive);
 
 /* ---- plain.c: slots of plain children, by masks alone ---- */
-/* Is a request for a vertex with one slot of fixed counts in it, and nothing else? */
-bool sl_plain_request(const struct walk *w, uint32_t req, struct plain *ret);
+/* Is a request a slot of fixed counts and nothing else inside? */
+bool sl_plain_slot(const struct walk *w, uint32_t req, struct plain *ret);
 /* The children of a type; NULL if there are none. */
 const struct run *sl_plain_run(const struct sl_match *m, uint32_t inner, uint16_t type);
+/* How many of a run make what a slot has of their type. */
+static inline uint32_t sl_plain_per(const struct run *run, uint32_t per) {
+    return (uint32_t)(((int64_t)per + run->size - 1) / run->size);
+}
+/* Those of a run that are free, by masks of their block. */
+void sl_plain_free(const struct walk *w, uint32_t inner, const struct run *run, const uint64_t *x,
+                   const uint64_t *s, uint64_t *ret);
 /* How many slots the free ones below an inner vertex make, by masks of its block; NONE: some
  * children are not plain. */
 uint32_t sl_plain_slots(const struct walk *w, uint32_t inner, const uint64_t *x, const uint64_t *s);
@@ -393,9 +440,22 @@ bool sl_aux_inside(struct walk *w, uint32_t pos, uint32_t req, bool exclusive, s
 /* Leaves those of a list that go beside each other; what is noted stays noted. */
 uint32_t sl_aux_beside(struct walk *w, struct group **v, uint32_t n);
 
+/* ---- top_slots.c: slots that may come from anywhere ---- */
+/* Finds out whether the walk's request is one, and keeps what is known of its shape. */
+void sl_tops_find(struct walk *w);
+/* May the walk be left out? */
+bool sl_tops_may(const struct walk *w);
+bool sl_tops_run(struct walk *w, struct chain *ret);
+/* Can anything be had at a place, by masks of its block? */
+bool sl_tops_open(const struct walk *w, uint32_t inner, const uint64_t *x, const uint64_t *s);
+/* What is allocated in a block, or its status, has changed. */
+void sl_tops_touch(struct sl_match *m, uint32_t block);
+void sl_tops_free(struct sl_match *m);
+
 /* ---- later.c ---- */
-/* The earliest time at which enough nodes would do; m->fits says which. */
-bool sl_later_nodes(struct walk *w, int64_t now, int64_t *ret_at);
+/* The earliest time at which enough nodes would do (m->fits says which), or there are enough slots.
+ */
+bool sl_later_find(struct walk *w, int64_t now, int64_t *ret_at);
 
 /* ---- slots.c ---- */
 /* The slots that take shape at a vertex, into a list. 'of' is the list of requests that the slot

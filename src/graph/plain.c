@@ -1,15 +1,12 @@
 /*
- * The request that nearly everybody makes: a vertex (a node) with a slot of so many cores and gpus.
- * Where these are plain children of it, which of them a job gets is found by masks alone.
+ * What nearly everybody asks for: a slot of so many cores and gpus. Where these are plain children
+ * of a vertex, which of them a job gets is found by masks alone.
  */
 #include "base/bits.h"
 #include "graph/match_int.h"
 
-bool sl_plain_request(const struct walk *w, uint32_t req, struct plain *ret) {
-    const struct req *r = &w->r->reqs.v[req];
-    if (r->kind != SL_REQ_RESOURCE || r->n_with != 1 || r->slot != r->with)
-        return false;
-    const struct req *slot = &w->r->reqs.v[r->slot];
+bool sl_plain_slot(const struct walk *w, uint32_t req, struct plain *ret) {
+    const struct req *slot = &w->r->reqs.v[req];
     if (slot->kind != SL_REQ_SLOT || slot->n_with > TYPES_MAX)
         return false;
     ret->n = slot->n_with;
@@ -32,24 +29,37 @@ const struct run *sl_plain_run(const struct sl_match *m, uint32_t inner, uint16_
     return NULL;
 }
 
+void sl_plain_free(const struct walk *w, uint32_t inner, const struct run *run, const uint64_t *x,
+                   const uint64_t *s, uint64_t *ret) {
+    const struct sl_match *m = w->m;
+    const struct inner *in = &m->inners.v[inner];
+    const struct block *b = &m->blocks.v[m->spots[in->pos].block];
+    for (uint32_t k = 0; k < block_words(b); k++)
+        ret[k] = m->masks.v[run->mask + k] & ~(x[k] | s[k]);
+    for (uint32_t i = 0; i < run->n && in->some_down && w->w.when != WHEN_EMPTY; i++)
+        if (vertex_at(m, m->kids[run->at + i])->down)
+            sl_bits_clear(ret, m->kids[run->at + i] - b->pos);
+}
+
 uint32_t sl_plain_slots(const struct walk *w, uint32_t inner, const uint64_t *x,
                         const uint64_t *s) {
     const struct sl_match *m = w->m;
     const struct plain *p = &w->plain;
-    const struct inner *in = &m->inners.v[inner];
-    const struct block *b = &m->blocks.v[m->spots[in->pos].block];
-    uint32_t n = block_words(b), slots = UINT32_MAX;
-    if (b->n == 1 || (in->some_down && w->w.when != WHEN_EMPTY))
+    const struct block *b = &m->blocks.v[m->spots[m->inners.v[inner].pos].block];
+    uint32_t slots = UINT32_MAX;
+    uint64_t have[BLOCK_WORDS];
+    if (b->n == 1)
         return NONE;
     for (uint32_t i = 0; i < p->n; i++) {
         const struct run *run = sl_plain_run(m, inner, p->of[i].type);
         if (!run || run->way == 0)
             return NONE;
         uint32_t count = 0;
-        for (uint32_t k = 0; k < n; k++)
-            count += sl_bits_count(m->masks.v[run->mask + k] & ~(x[k] | s[k]));
-        if (count / p->of[i].per < slots)
-            slots = count / p->of[i].per;
+        sl_plain_free(w, inner, run, x, s, have);
+        for (uint32_t k = 0; k < block_words(b); k++)
+            count += sl_bits_count(have[k]);
+        count /= sl_plain_per(run, p->of[i].per);
+        slots = count < slots ? count : slots;
     }
     return slots;
 }
@@ -82,9 +92,8 @@ void sl_plain_take(struct walk *w, uint32_t inner, uint32_t slots, struct chain 
     struct claim *c = sl_chain_claim(w, ret, block);
     for (uint32_t i = 0; i < p->n; i++) {
         const struct run *run = sl_plain_run(m, inner, p->of[i].type);
-        for (uint32_t k = 0; k < n; k++)
-            have[k] = m->masks.v[run->mask + k] & ~(w->x[k] | w->s[k]);
-        take_bits(have, n, slots * p->of[i].per, run->way, c->bits);
+        sl_plain_free(w, inner, run, w->x, w->s, have);
+        take_bits(have, n, slots * sl_plain_per(run, p->of[i].per), run->way, c->bits);
     }
     ret->n_slots += slots;
 }

@@ -1,7 +1,7 @@
 /*
- * From walks to answers. Requests for nodes, which are nearly all, do not walk: nodes are asked in
- * the order of the policy, and those that cannot have enough are skipped by the tree over their
- * sums. For a later time see later.c.
+ * From walks to answers. Requests for nodes do not walk: nodes are asked in the order of the
+ * policy, and those that cannot have enough are skipped by the tree over their sums. Nor do
+ * requests for plain slots (top_slots.c). For a later time see later.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -54,11 +54,27 @@ static const uint64_t *allowed(struct sl_match *m, const struct sl_job_request *
 
 /* ---- nodes in order ---- */
 
-static bool wants_nodes(const struct walk *w) {
+/* The top may be nodes, or slots of one node each. */
+static void find_nodes(struct walk *w) {
     const struct variant *v = w->variant;
+    const struct sl_match *m = w->m;
     const struct req *r = &w->r->reqs.v[v->top];
-    return v->n_top == 1 && r->kind == SL_REQ_RESOURCE && w->m->index.order.n > 0 &&
-           r->type == w->m->node && (w->m->n_above == 0 || w->w.when == WHEN_EMPTY);
+    w->nodes = REQ_NONE;
+    w->nodes_in_slot = false;
+    if (v->n_top != 1 || m->index.order.n == 0 || w->aux)
+        return;
+    if (r->kind == SL_REQ_RESOURCE && r->type == m->node) {
+        w->nodes = v->top;
+    } else if (r->kind == SL_REQ_SLOT && r->n_with == 1 && m->nodes_are_level) {
+        const struct req *q = &w->r->reqs.v[r->with];
+        w->nodes_in_slot = q->type == m->node && req_is_fixed(q) && q->most == 1 &&
+                           m->types.v[w->types[r->with]].alike;
+        w->nodes = w->nodes_in_slot ? r->with : REQ_NONE;
+    }
+}
+
+static bool may_ask_nodes(const struct walk *w) {
+    return w->nodes != REQ_NONE && (w->m->n_above == 0 || w->w.when == WHEN_EMPTY);
 }
 
 /* The next node, at or after a place in the order, that is worth asking. */
@@ -85,7 +101,7 @@ static uint32_t next_node(const struct walk *w, uint32_t i, const int64_t *need)
 static bool ask_nodes(struct walk *w, struct chain *ret) {
     struct sl_match *m = w->m;
     const struct req *r = &w->r->reqs.v[w->variant->top];
-    const int64_t *need = &w->need[(size_t)w->variant->top * m->n_counted];
+    const int64_t *need = &w->need[(size_t)w->nodes * m->n_counted];
     struct list found = {0};
     for (uint32_t i = 0; found.total < r->most; i++) {
         i = next_node(w, i, need);
@@ -93,7 +109,11 @@ static bool ask_nodes(struct walk *w, struct chain *ret) {
             break;
         (void)sl_walk_one(w, m->index.order.v[i], &found);
     }
-    return sl_walk_choose(w, &found, r, true, ret);
+    if (!sl_walk_choose(w, &found, r, true, ret))
+        return false;
+    if (w->nodes_in_slot)
+        ret->n_slots = sl_count_take(&r->count, (uint64_t)found.total);
+    return true;
 }
 
 /* With policies that give out whole nodes, the nodes on the way to what was chosen are taken. */
@@ -120,12 +140,21 @@ static void take_whole_nodes(struct walk *w, struct chain *c) {
 static bool walk_or_ask(struct walk *w, struct chain *ret) {
     *ret = (struct chain){0};
     sl_arena_clear(&w->m->scratch);
-    bool found = wants_nodes(w) && !w->aux && !w->m->policy.stop_early && !w->m->policy.locality
+    bool found = may_ask_nodes(w) && !w->m->policy.stop_early && !w->m->policy.locality
                      ? ask_nodes(w, ret)
-                     : sl_walk_run(w, ret);
+                 : sl_tops_may(w) ? sl_tops_run(w, ret)
+                                  : sl_walk_run(w, ret);
     if (found && w->m->policy.node_exclusive)
         take_whole_nodes(w, ret);
     return found;
+}
+
+static void begin(struct walk *w, struct sl_match *m, const struct sl_job_request *r,
+                  const struct variant *v) {
+    sl_walk_init(w, m, r, v);
+    w->allowed = allowed(m, r);
+    find_nodes(w);
+    sl_tops_find(w);
 }
 
 bool sl_search_at(struct sl_match *m, const struct sl_job_request *r, const struct window *win,
@@ -133,8 +162,7 @@ bool sl_search_at(struct sl_match *m, const struct sl_job_request *r, const stru
     struct walk w;
     sl_arena_clear(&m->tables);
     for (uint32_t i = 0; i < r->variants.n; i++) {
-        sl_walk_init(&w, m, r, &r->variants.v[i]);
-        w.allowed = allowed(m, r);
+        begin(&w, m, r, &r->variants.v[i]);
         sl_walk_at(&w, win);
         bool found = walk_or_ask(&w, ret);
         sl_walk_done(&w);
@@ -147,8 +175,9 @@ bool sl_search_at(struct sl_match *m, const struct sl_job_request *r, const stru
 /* ---- a later time ---- */
 
 /* Pools of nodes may be shared in time by amounts, which stretches of spans do not show. */
-static bool later_by_nodes(const struct walk *w) {
-    return wants_nodes(w) && !w->aux && w->m->pools.n == 0 && w->m->nodes_are_blocks;
+static bool may_tell_when(const struct walk *w) {
+    return (w->nodes != REQ_NONE || w->tops) && w->m->n_above == 0 && w->m->pools.n == 0 &&
+           w->m->nodes_are_blocks;
 }
 
 bool sl_search_later(struct sl_match *m, const struct sl_job_request *r, int64_t now,
@@ -157,12 +186,11 @@ bool sl_search_later(struct sl_match *m, const struct sl_job_request *r, int64_t
     sl_arena_clear(&m->tables);
     if (r->variants.n == 1) {
         int64_t at;
-        sl_walk_init(&w, m, r, &r->variants.v[0]);
-        w.allowed = allowed(m, r);
-        if (later_by_nodes(&w)) {
-            if (!sl_later_nodes(&w, now, &at) || !sl_search_window(m, r, at, WHEN_FUTURE, ret_w))
+        begin(&w, m, r, &r->variants.v[0]);
+        if (may_tell_when(&w)) {
+            if (!sl_later_find(&w, now, &at) || !sl_search_window(m, r, at, WHEN_FUTURE, ret_w))
                 return false;
-            w.use_fits = true;
+            w.use_fits = w.nodes != REQ_NONE;
             sl_walk_at(&w, ret_w);
             return walk_or_ask(&w, ret);
         }

@@ -17,7 +17,7 @@ static bool any(const uint64_t *v, uint32_t from, uint32_t to) {
     return false;
 }
 
-static void mask(struct walk *w, uint32_t block) {
+void sl_walk_mask(struct walk *w, uint32_t block) {
     if (w->masked == block)
         return;
     sl_window_masks(w->m, &w->w, &w->m->blocks.v[block], w->x, w->s);
@@ -29,12 +29,12 @@ static bool usable(struct walk *w, uint32_t pos) {
     if (s->constrained && w->allowed && !sl_bits_get(w->allowed, pos))
         return false;
     if (w->w.when == WHEN_EMPTY) {
-        mask(w, s->block);
+        sl_walk_mask(w, s->block);
         return !(w->aux && sl_aux_is_taken(w, pos));
     }
     if (s->down || (w->use_fits && s->is_node && !sl_bits_get(w->m->fits, s->block)))
         return false;
-    mask(w, s->block);
+    sl_walk_mask(w, s->block);
     return !sl_bits_get(w->x, pos - w->m->blocks.v[s->block].pos) &&
            !(w->aux && sl_aux_is_taken(w, pos));
 }
@@ -52,7 +52,7 @@ static bool untouched(struct walk *w, uint32_t pos) {
         const struct block *b = &m->blocks.v[i];
         uint32_t to = b->pos + b->n < end ? b->pos + b->n : end;
         if (b->spans) {
-            mask(w, i);
+            sl_walk_mask(w, i);
             if (any(w->x, p - b->pos, to - b->pos) || any(w->s, p - b->pos, to - b->pos))
                 return false;
         }
@@ -293,6 +293,8 @@ bool sl_walk_visit(struct walk *w, uint32_t pos, const struct wants *t, bool pri
         bool shape = sl_walk_shape(w, t, t->slot, s->inner);
         bool whole = m->policy.node_exclusive && s->is_node;
         if (s->inner == NONE || (!shape && !pristine) || !usable(w, pos) ||
+            (pristine && w->variant->n_top == 1 && w->w.when == WHEN_PRESENT &&
+             !has_room(w, s->inner, w->variant->top)) ||
             (whole && !untouched(w, pos)))
             return false;
         exclusive = exclusive || whole;
@@ -407,7 +409,9 @@ void sl_walk_init(struct walk *w, struct sl_match *m, const struct sl_job_reques
             if (w->types[q->with + k] != UINT16_MAX)
                 w->top_types |= type_bit(w->types[q->with + k]);
     }
-    w->is_plain = v->n_top == 1 && !w->aux && sl_plain_request(w, v->top, &w->plain);
+    const struct req *one = &r->reqs.v[v->top];
+    w->is_plain = v->n_top == 1 && !w->aux && one->kind == SL_REQ_RESOURCE && one->n_with == 1 &&
+                  one->slot == one->with && sl_plain_slot(w, one->slot, &w->plain);
 }
 
 void sl_walk_done(struct walk *w) {
@@ -438,6 +442,6 @@ bool sl_walk_run(struct walk *w, struct chain *ret) {
 }
 
 bool sl_walk_one(struct walk *w, uint32_t pos, struct list *ret) {
-    struct wants top = {w->variant->top, 1, REQ_NONE};
-    return sl_walk_visit(w, pos, &top, false, false, ret);
+    struct wants t = {w->nodes, 1, REQ_NONE};
+    return sl_walk_visit(w, pos, &t, false, w->nodes_in_slot, ret);
 }

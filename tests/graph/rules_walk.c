@@ -43,6 +43,28 @@ const struct rule rules_walk[] = {
          /* and at the first such place: not in the socket then */
          "sat slot3{core1}\n"
          "= never\n"},
+    {"rule_3_7_slots_of_nodes_at_the_first_level_that_has_them",
+     LOW "graph cluster0{node0{core0-1} rack0{node1-2{core0-1}}}\n"
+         "sat slot2{node1}\n"
+         "= never\n"
+         "alloc 1 slot1{node1{core1}}\n"
+         "= 0+100 cluster0{node0:x{core0:x}}\n"
+         "alloc 2 slot1{node1}\n"
+         "= busy\n"},
+    {"rule_3_7_slots_from_anywhere_are_the_best_of_all",
+     "policy high\n"
+     "time 0 100\n"
+     "graph cluster0{node0{core0-3 memory0-3*8} node1{core0-1 memory0-3*8} node2{core0-5}}\n"
+     "alloc 1 slot1{core1 memory9}\n"
+     "= 0+100 cluster0{node0{core3:x memory2*8:x memory3*8:x}}\n"
+     "alloc 2 slot(1-9){core1 memory9}\n"
+     "= 0+100 cluster0{node0{core2:x memory0*8:x memory1*8:x} node1{core0:x core1:x "
+     "memory0*8:x memory1*8:x memory2*8:x memory3*8:x}}\n"
+     "down /cluster0/node2/core5\n"
+     "alloc 3 slot2{core2} for 20\n"
+     "= 0+20 cluster0{node2{core1:x core2:x core3:x core4:x}}\n"
+     "reserve 4 slot2{core2} for 10\n"
+     "= r 20+10 cluster0{node2{core1:x core2:x core3:x core4:x}}\n"},
     {"rule_3_7_two_equal_side_by_side", RACKS "check node1 node1\n"
                                               "= error\n"
                                               "check node1{slot1{core1} core1}\n"
