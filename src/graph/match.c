@@ -266,5 +266,9 @@ size_t sl_match_bytes(const struct sl_match *m) {
     n += m->constrained.cap * sizeof(*m->constrained.v) + m->pools.cap * sizeof(*m->pools.v);
     n += m->spans.cap * sizeof(*m->spans.v) + m->words.cap * sizeof(*m->words.v);
     n += m->shares.cap * sizeof(*m->shares.v) + m->jobs.cap * sizeof(*m->jobs.v);
+    for (uint32_t i = 0; i < TOPS; i++) {
+        const struct winners *by = &m->tops[i].by;
+        n += by->n * sizeof(*by->places) + (size_t)2 * by->leaves * sizeof(*by->best);
+    }
     return n;
 }

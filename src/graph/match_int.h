@@ -91,7 +91,7 @@ struct index {
 
 /* ---- slots at the top: see top_slots.c ---- */
 
-#define TOPS 4u /* shapes that a tree is kept of */
+#define TOPS 8u /* shapes that a tree is kept of */
 
 struct place { /* where the slot takes shape, and the first of its slots that is not given yet */
     uint32_t inner;

@@ -171,6 +171,7 @@ static void find_places(const struct walk *w, struct tops *t) {
         t->good = is_good_place(w, i);
         *sl_vec_push(&found) = (struct place){.inner = i};
     }
+    sl_vec_fit(&found);
     t->by.places = found.v;
     t->by.n = found.n;
     for (t->by.leaves = 1; t->by.leaves < found.n;)
