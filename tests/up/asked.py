@@ -5,11 +5,13 @@ are fixed, so that steps meet the same objects again. What belongs to a server (
 steps ago, its uid, or where the last list of a kind goes on) stands in bodies and paths as @rv:KIND/NAME@, @old:KIND/NAME@,
 @uid:KIND/NAME@ and @go:KIND/list@ and is put in when the step is made.
 """
+import copy
 import json
 import random
 import re
 
-from objects import KINDS, MAKE, SAME, WRONG
+from faults import CHANGES, FAULTS, GOOD
+from objects import KINDS, MAKE, SAME, WHOLE_CLUSTER, WRONG
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -44,6 +46,12 @@ def put(object, path, value):
             object[last] = value
 
 
+def spoil(object, fault):
+    """Puts a fault in: path, value, path, value ..."""
+    for path, value in zip(fault[::2], fault[1::2]):
+        put(object, path, copy.deepcopy(value))
+
+
 class Step:
     def __init__(self, method, path, body=None, type=JSON, accept=JSON):
         self.method, self.path, self.body, self.type, self.accept = method, path, body, type, accept
@@ -63,7 +71,7 @@ class History:
         self.steps = [self._step() for _ in range(steps)]
 
     def at(self, kind, name=None, part=""):
-        return KINDS[kind][0].format(ns=self.ns) + (f"/{name}" if name else "") + part
+        return {**KINDS, **WHOLE_CLUSTER}[kind][0].format(ns=self.ns) + (f"/{name}" if name else "") + part
 
     def mark(self, what, kind, name):
         return f"@{what}:{SAME.get(kind, kind)}/{name}@"
@@ -100,7 +108,7 @@ class History:
 
     def wrong(self, kind, name):
         body = self.object(kind, name)
-        put(body, *self.rng.choice(WRONG["*"] + 3 * WRONG.get(kind, [])))
+        spoil(body, self.rng.choice(WRONG["*"] + 3 * WRONG.get(kind, [])))
         if kind == "limitranges":  # without a name it gets one at random, and lists have another order on each server
             body.setdefault("metadata", {"name": name})
         return Step("POST", self.at(kind) + self._query(), json.dumps(body))
@@ -134,7 +142,7 @@ class History:
         if self.rng.random() < 0.2:
             body["metadata"]["uid"] = self.mark("uid", kind, name)
         if self.rng.random() < 0.2:
-            put(body, *self.rng.choice(WRONG["*"] + 3 * WRONG.get(kind, [])))
+            spoil(body, self.rng.choice(WRONG["*"] + 3 * WRONG.get(kind, [])))
         return Step("PUT", self.at(kind, name) + self._query(), json.dumps(body))
 
     def merge(self, kind, name):
@@ -236,6 +244,46 @@ class History:
     OPS = {"create": (10, create), "wrong": (8, wrong), "broken": (1, broken), "generated": (1, generated), "read": (5, read), "list": (5, list), "update": (6, update), "merge": (5, merge),
            "operations": (3, operations), "strategic": (3, strategic), "apply": (6, apply), "status": (3, status), "scale": (1, scale), "delete": (4, delete), "empty": (1, empty),
            "release": (2, release), "odd": (1, odd), "replace_status": (1.5, replace_status), "replace_scale": (0.5, replace_scale), "act": (1, act)}
+
+
+class Rules:
+    """Every fault of a kind once, in objects that are good otherwise; or one object and what it may become. To be gone through like a history."""
+
+    def __init__(self, kind, part, steps):
+        self.seed, self.ns, self.kinds, self.steps = f"{kind}/{part}", f"rules-{kind}-{part}", [kind], steps
+
+    at = History.at
+
+    @classmethod
+    def all(cls, size=60):
+        made = []
+        for kind in FAULTS:
+            for of, prefix in [(kind, "")] + [("podtemplates", "template.")] * (kind == "pods"):
+                for i in range(0, len(FAULTS[kind]), size):
+                    made.append(cls(of, i, []))
+                    made[-1].steps = [made[-1].faulty(kind, prefix, f) for f in FAULTS[kind][i:i + size]]
+        for kind in CHANGES:
+            made.append(cls(kind, "changes", []))
+            for i, (begins, changes) in enumerate(CHANGES[kind]):
+                made[-1].steps += made[-1].changed(kind, f"change-{i}", begins, changes)
+        return made
+
+    def object(self, kind, body):
+        path, version, name = {**KINDS, **WHOLE_CLUSTER}[kind]
+        body = copy.deepcopy(body)
+        return {"apiVersion": version, "kind": name, **body, "metadata": {"name": "fault", **body.get("metadata", {})}}
+
+    def changed(self, kind, name, begins, changes):
+        body = self.object(kind, {**GOOD[kind], **begins})
+        body["metadata"]["name"] = name
+        return [Step("POST", self.at(kind), json.dumps(body)), *(Step("PATCH", self.at(kind, name), json.dumps(c), MERGE) for c in changes)]
+
+    def faulty(self, kind, prefix, fault):
+        body = self.object(kind, GOOD[kind])
+        spoil(body, fault)
+        if prefix:
+            body = self.object("podtemplates", {"template": {"metadata": {"labels": {"a": "b"}}, "spec": body.get("spec")}})
+        return Step("POST", self.at("podtemplates" if prefix else kind) + "?dryRun=All", json.dumps(body))
 
 
 def meant(object, key, value):

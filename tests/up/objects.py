@@ -2,6 +2,7 @@
 
 A text @ns@ in an object stands for the namespace of the history.
 """
+from faults import FAULTS
 
 # kind: (path of the collection below the namespace, apiVersion)
 KINDS = {
@@ -29,6 +30,7 @@ KINDS = {
     "endpoints": ("/api/v1/namespaces/{ns}/endpoints", "v1", "Endpoints"),
     "endpointslices": ("/apis/discovery.k8s.io/v1/namespaces/{ns}/endpointslices", "discovery.k8s.io/v1", "EndpointSlice"),
 }
+WHOLE_CLUSTER = {"nodes": ("/api/v1/nodes", "v1", "Node")}  # not in the histories: their objects would meet
 SAME = {"newevents": "events"}  # other forms of the same objects
 
 # A kind of the users' own, with everything that a schema can say.
@@ -232,3 +234,5 @@ WRONG = {
     "poddisruptionbudgets": [("spec.minAvailable", -1), ("spec.minAvailable", "x"), ("spec.minAvailable", "150%"), ("spec.maxUnavailable", 1), ("spec.maxUnavailable", "101%"), ("spec.selector", {"matchLabels": {"a b": "c"}}), ("spec.selector", None),
                              ("spec.unhealthyPodEvictionPolicy", "Odd"), ("spec", None)],
 }
+for _kind in WRONG.keys() & FAULTS.keys():
+    WRONG[_kind] += FAULTS[_kind]
