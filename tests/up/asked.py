@@ -28,6 +28,8 @@ PATCH, STRATEGIC, APPLY = "application/json-patch+json", "application/strategic-
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 PARTIAL = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 NAMES = ("a", "b", "c")
+TEMPLATES = {"podtemplates": "template.", "jobs": "spec.template.", "deployments": "spec.template.", "replicasets": "spec.template.", "statefulsets": "spec.template.",
+             "cronjobs": "spec.jobTemplate.spec.template."}
 
 def put(object, path, value):
     """Sets, or takes away, what is at a path; a path that leads nowhere changes nothing."""
@@ -50,6 +52,13 @@ def spoil(object, fault):
     """Puts a fault in: path, value, path, value ..."""
     for path, value in zip(fault[::2], fault[1::2]):
         put(object, path, copy.deepcopy(value))
+
+
+def faults_of(kind):
+    """What can be wrong in an object of the kind, rule by rule; in pods also where they are templates."""
+    if kind in TEMPLATES:
+        return [tuple(w if i % 2 else TEMPLATES[kind] + w for i, w in enumerate(f)) for f in FAULTS["pods"]]
+    return FAULTS.get(kind, [])
 
 
 class Step:
@@ -84,6 +93,10 @@ class History:
             body["metadata"]["finalizers"] = ["tests.sluice/hold"]
         return json.loads(json.dumps(body).replace("@ns@", self.ns))
 
+    def spoil(self, kind, body):
+        rules = faults_of(kind) if self.rng.random() < 0.4 else []
+        spoil(body, self.rng.choice(rules or WRONG["*"] + 3 * WRONG.get(kind, [])))
+
     def _query(self, *more):
         rng = self.rng
         words = [w for w in more if w]
@@ -108,7 +121,9 @@ class History:
 
     def wrong(self, kind, name):
         body = self.object(kind, name)
-        spoil(body, self.rng.choice(WRONG["*"] + 3 * WRONG.get(kind, [])))
+        self.spoil(kind, body)
+        if self.rng.random() < 0.3:
+            self.spoil(kind, body)
         if kind == "limitranges":  # without a name it gets one at random, and lists have another order on each server
             body.setdefault("metadata", {"name": name})
         return Step("POST", self.at(kind) + self._query(), json.dumps(body))
@@ -142,7 +157,7 @@ class History:
         if self.rng.random() < 0.2:
             body["metadata"]["uid"] = self.mark("uid", kind, name)
         if self.rng.random() < 0.2:
-            spoil(body, self.rng.choice(WRONG["*"] + 3 * WRONG.get(kind, [])))
+            self.spoil(kind, body)
         return Step("PUT", self.at(kind, name) + self._query(), json.dumps(body))
 
     def merge(self, kind, name):
@@ -262,6 +277,15 @@ class Rules:
                 for i in range(0, len(FAULTS[kind]), size):
                     made.append(cls(of, i, []))
                     made[-1].steps = [made[-1].faulty(kind, prefix, f) for f in FAULTS[kind][i:i + size]]
+        for kind in sorted(WRONG.keys() & KINDS.keys()):
+            rules = cls(kind, "known", [])
+            rules.steps = [rules.spoiled(kind, [f]) for f in WRONG[kind] + WRONG["*"]]
+            made.append(rules)
+        for kind in sorted(FAULTS.keys() & KINDS.keys() | TEMPLATES.keys()):
+            rng, rules = random.Random(kind), cls(kind, "pairs", [])
+            some = faults_of(kind) + 3 * WRONG.get(kind, [])
+            rules.steps = [rules.spoiled(kind, rng.sample(some, 2)) for _ in range(60)]
+            made.append(rules)
         for kind in CHANGES:
             made.append(cls(kind, "changes", []))
             for i, (begins, changes) in enumerate(CHANGES[kind]):
@@ -272,6 +296,13 @@ class Rules:
         path, version, name = {**KINDS, **WHOLE_CLUSTER}[kind]
         body = copy.deepcopy(body)
         return {"apiVersion": version, "kind": name, **body, "metadata": {"name": "fault", **body.get("metadata", {})}}
+
+    def spoiled(self, kind, faults):
+        """In an object as histories have them."""
+        body = self.object(kind, MAKE[kind](random.Random(7)))
+        for fault in faults:
+            spoil(body, fault)
+        return Step("POST", self.at(kind) + "?dryRun=All", json.dumps(body).replace("@ns@", self.ns))
 
     def changed(self, kind, name, begins, changes):
         body = self.object(kind, {**GOOD[kind], **begins})

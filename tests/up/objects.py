@@ -2,7 +2,6 @@
 
 A text @ns@ in an object stands for the namespace of the history.
 """
-from faults import FAULTS
 
 # kind: (path of the collection below the namespace, apiVersion)
 KINDS = {
@@ -234,5 +233,3 @@ WRONG = {
     "poddisruptionbudgets": [("spec.minAvailable", -1), ("spec.minAvailable", "x"), ("spec.minAvailable", "150%"), ("spec.maxUnavailable", 1), ("spec.maxUnavailable", "101%"), ("spec.selector", {"matchLabels": {"a b": "c"}}), ("spec.selector", None),
                              ("spec.unhealthyPodEvictionPolicy", "Odd"), ("spec", None)],
 }
-for _kind in WRONG.keys() & FAULTS.keys():
-    WRONG[_kind] += FAULTS[_kind]
