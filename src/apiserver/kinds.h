@@ -72,17 +72,23 @@ void sl_hooks_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_va
                     yyjson_val *pod_spec);
 void sl_container_security_check(struct sl_field_errs *e, const struct sl_path *at,
                                  yyjson_val *security);
-void sl_pod_security_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *security);
-/* Names, addresses, gates and the system. */
-void sl_pod_hosts_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *pod_spec);
+void sl_pod_security_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *pod_spec);
+/* dnsConfig, readinessGates; hostAliases; os. */
+void sl_pod_dns_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *pod_spec);
+void sl_pod_aliases_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *list);
+/* Ports where the network is the host's; what does not go with users of one's own. */
+void sl_pod_network_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *pod_spec,
+                          bool in_pod);
+void sl_pod_users_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *pod_spec);
+void sl_pod_os_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *os);
 /* ---- pod_volumes.c ---- */
 struct sl_volumes {
     yyjson_val *list, *claims; /* of the pod; templates of a StatefulSet's claims */
     const bool *wrong;         /* of the list: those with faults are not known */
 };
-/* 'pod': its name, "" if it has none yet, NULL in a template. */
+/* 'pod': its name, "" if it has none yet, NULL in a template. 'claims': of a StatefulSet. */
 struct sl_volumes sl_volumes_check(struct sl_field_errs *e, const struct sl_path *at,
-                                   yyjson_val *list, const char *pod);
+                                   yyjson_val *list, const char *pod, yyjson_val *claims);
 /* volumeMounts and volumeDevices */
 void sl_mounts_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *container,
                      const struct sl_volumes *s);

@@ -482,50 +482,52 @@ static void gates(struct sl_field_errs *e, const struct sl_path *at, yyjson_val 
     }
 }
 
-/* Words of a pod spec and what they have to be. */
-static const struct {
-    const char *field;
-    struct sl_faults (*rule)(const char *s, size_t len);
-} words[] = {
-    {"serviceAccountName", sl_syntax_subdomain},
-    {"nodeName", sl_syntax_subdomain},
-    {"hostname", sl_word_label},
-    {"subdomain", sl_word_label},
-    {"priorityClassName", sl_syntax_subdomain},
-    {"runtimeClassName", sl_syntax_subdomain},
-};
+static void times_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec,
+                        enum sl_pod_place place) {
+    yyjson_val *deadline = sl_json_get(spec, "activeDeadlineSeconds");
+    int64_t grace = sl_json_int(spec, "terminationGracePeriodSeconds", 0);
 
-void sl_pod_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec,
-                       enum sl_pod_place place, const char *pod, yyjson_val *claims) {
-    struct scope s = {.spec = spec};
-    yyjson_val *deadline = sl_json_get(spec, "activeDeadlineSeconds"), *grace;
-    size_t i;
-
-    s.volumes = sl_volumes_check(e, SL_PATH(at, "volumes"), sl_json_get(spec, "volumes"), pod);
-    s.volumes.claims = claims;
-    containers(e, at, spec, &s);
-    sl_check_one_of(e, at, spec, "restartPolicy", restart_policies, false);
-    sl_check_one_of(e, at, spec, "dnsPolicy", dns_policies, false);
-    sl_check_labels(e, SL_PATH(at, "nodeSelector"), sl_json_get(spec, "nodeSelector"));
-    sl_pod_security_check(e, SL_PATH(at, "securityContext"), sl_json_get(spec, "securityContext"));
-    sl_pod_hosts_check(e, at, spec);
-    sl_affinity_check(e, SL_PATH(at, "affinity"), sl_json_get(spec, "affinity"));
-    gates(e, at, spec);
-    sl_spread_check(e, SL_PATH(at, "topologySpreadConstraints"),
-                    sl_json_get(spec, "topologySpreadConstraints"));
-    for (i = 0; i < SL_LEN(words); i++)
-        if (place != SL_IN_STATEFUL || words[i].rule != sl_word_label)
-            sl_word_check_at(e, at, spec, words[i].field, words[i].rule, false);
     if (deadline && (yyjson_get_sint(deadline) < 1 || yyjson_get_sint(deadline) > INT32_MAX))
         sl_field_invalid(e, SL_PATH(at, "activeDeadlineSeconds"),
                          sl_bad_int(yyjson_get_sint(deadline)),
                          "must be between 1 and %d, inclusive", INT32_MAX);
-    grace = sl_json_get(spec, "terminationGracePeriodSeconds");
-    if (grace && yyjson_get_sint(grace) < 0 && place == SL_IN_POD)
-        sl_field_invalid(e, SL_PATH(at, "terminationGracePeriodSeconds"),
-                         sl_bad_int(yyjson_get_sint(grace)), SL_NOT_NEGATIVE);
+    if (grace < 0 && place == SL_IN_POD)
+        sl_field_invalid(e, SL_PATH(at, "terminationGracePeriodSeconds"), sl_bad_int(grace),
+                         SL_NOT_NEGATIVE);
+}
+
+/* In kube-apiserver's order, which is the order of what is told. */
+void sl_pod_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec,
+                       enum sl_pod_place place, const char *pod, yyjson_val *claims) {
+    struct scope s = {.spec = spec};
+
+    s.volumes =
+        sl_volumes_check(e, SL_PATH(at, "volumes"), sl_json_get(spec, "volumes"), pod, claims);
+    containers(e, at, spec, &s);
+    sl_pod_network_check(e, at, spec, place == SL_IN_POD);
+    sl_check_one_of(e, at, spec, "restartPolicy", restart_policies, false);
+    sl_check_one_of(e, at, spec, "dnsPolicy", dns_policies, false);
+    sl_check_labels(e, SL_PATH(at, "nodeSelector"), sl_json_get(spec, "nodeSelector"));
+    sl_pod_security_check(e, SL_PATH(at, "securityContext"), spec);
+    sl_affinity_check(e, SL_PATH(at, "affinity"), sl_json_get(spec, "affinity"));
+    sl_pod_dns_check(e, at, spec);
+    gates(e, at, spec);
+    sl_spread_check(e, SL_PATH(at, "topologySpreadConstraints"),
+                    sl_json_get(spec, "topologySpreadConstraints"));
+    sl_pod_users_check(e, at, spec);
+    sl_word_check_at(e, at, spec, "serviceAccountName", sl_syntax_subdomain, false);
+    sl_word_check_at(e, at, spec, "nodeName", sl_syntax_subdomain, false);
+    times_check(e, at, spec, place);
+    if (place != SL_IN_STATEFUL) { /* who has names for its pods says these, too */
+        sl_word_check_at(e, at, spec, "hostname", sl_word_label, false);
+        sl_word_check_at(e, at, spec, "subdomain", sl_word_label, false);
+    }
     sl_tolerations_check(e, SL_PATH(at, "tolerations"), sl_json_get(spec, "tolerations"));
+    sl_pod_aliases_check(e, SL_PATH(at, "hostAliases"), sl_json_get(spec, "hostAliases"));
+    sl_word_check_at(e, at, spec, "priorityClassName", sl_syntax_subdomain, false);
+    sl_word_check_at(e, at, spec, "runtimeClassName", sl_syntax_subdomain, false);
     sl_check_one_of(e, at, spec, "preemptionPolicy", preemption_policies, false);
+    sl_pod_os_check(e, SL_PATH(at, "os"), sl_json_get(spec, "os"));
     if (place != SL_IN_POD && sl_json_size(sl_json_get(spec, "ephemeralContainers")) > 0)
         sl_field_forbidden(e, SL_PATH(at, "ephemeralContainers"),
                            "ephemeral containers not allowed in pod template");

@@ -317,11 +317,6 @@ static void admit_runtime(struct sl_change_in *c, yyjson_mut_val *spec) {
     yyjson_doc *class;
     yyjson_val *overhead;
 
-    if (*name == '\0' && yyjson_mut_obj_size(sl_mut_get(spec, "overhead")) > 0)
-        sl_change_refuse(c, 403, "Forbidden",
-                         "pods \"%s\" is forbidden: pod rejected: Pod Overhead set without "
-                         "corresponding RuntimeClass defined Overhead",
-                         sl_mut_str(c->object, "metadata.name"));
     if (*name == '\0' || !k)
         return;
     class = sl_kind_read(c->server, k, "", name);
@@ -483,6 +478,12 @@ static void pod_validate(struct sl_change_in *c, yyjson_val *pod) {
         if (sl_json_size(sl_json_get(spec, "ephemeralContainers")) > 0)
             sl_field_forbidden(c->errs, SL_PATH(at, "ephemeralContainers"),
                                "cannot be set on create");
+        if (c->errs->n == 0 && !*sl_json_str(spec, "runtimeClassName") &&
+            yyjson_obj_size(sl_json_get(spec, "overhead")) > 0)
+            sl_change_refuse(c, 403, "Forbidden",
+                             "pods \"%s\" is forbidden: pod rejected: Pod Overhead set without "
+                             "corresponding RuntimeClass defined Overhead",
+                             sl_json_str(pod, "metadata.name"));
         sl_pod_warn(c, pod, "spec");
     } else if (sl_is_whole(c)) {
         sl_pod_update_check(c->errs, c->old, pod);

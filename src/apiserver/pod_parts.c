@@ -178,8 +178,8 @@ static bool is_sysctl(const char *s) {
     return true;
 }
 
-void sl_pod_security_check(struct sl_field_errs *e, const struct sl_path *at,
-                           yyjson_val *security) {
+void sl_pod_security_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec) {
+    yyjson_val *security = sl_json_get(spec, "securityContext");
     static const char *const ids[] = {"fsGroup", "runAsUser", "runAsGroup"};
     static const char *const changes[] = {"Always", "OnRootMismatch", NULL};
     static const char *const groups[] = {"Merge", "Strict", NULL};
@@ -193,6 +193,9 @@ void sl_pod_security_check(struct sl_field_errs *e, const struct sl_path *at,
     yyjson_arr_foreach (sl_json_get(security, "supplementalGroups"), i, n, v) {
         id_check(e, SL_PATH_AT(SL_PATH(at, "supplementalGroups"), i), v);
     }
+    if (sl_json_bool(spec, "shareProcessNamespace", false) && sl_json_bool(spec, "hostPID", false))
+        sl_field_invalid(e, SL_PATH(at, "shareProcessNamespace"), sl_bad_none(),
+                         "true: ShareProcessNamespace and HostPID cannot both be enabled");
     yyjson_arr_foreach (sl_json_get(security, "sysctls"), i, n, v) {
         const char *name = sl_json_str(v, "name");
         const struct sl_path *name_at = SL_PATH(SL_PATH_AT(SL_PATH(at, "sysctls"), i), "name");
@@ -219,11 +222,10 @@ static void address(struct sl_field_errs *e, const struct sl_path *at, yyjson_va
         sl_field_invalid(e, at, sl_bad_str(sl_json_text(ip)), "%s", why);
 }
 
-void sl_pod_hosts_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec) {
-    static const char *const systems[] = {"linux", "windows"};
-    yyjson_val *config = sl_json_get(spec, "dnsConfig"), *os = sl_json_get(spec, "os"), *v, *name;
+void sl_pod_dns_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec) {
+    yyjson_val *config = sl_json_get(spec, "dnsConfig"), *v;
     bool none = strcmp(sl_json_str(spec, "dnsPolicy"), "None") == 0;
-    size_t i, n, j, m;
+    size_t i, n;
 
     if (none && !config)
         sl_field_required(e, SL_PATH(at, "dnsConfig"),
@@ -239,17 +241,68 @@ void sl_pod_hosts_check(struct sl_field_errs *e, const struct sl_path *at, yyjso
         const char *type = sl_json_str(v, "conditionType");
         sl_word_check(e, SL_PATH(v_at, "conditionType"), type, strlen(type), sl_syntax_label_key);
     }
-    yyjson_arr_foreach (sl_json_get(spec, "hostAliases"), i, n, v) {
-        const struct sl_path *v_at = SL_PATH_AT(SL_PATH(at, "hostAliases"), i);
-        address(e, SL_PATH(v_at, "ip"), sl_json_get(v, "ip"));
+}
+
+void sl_pod_aliases_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *list) {
+    size_t i, n, j, m;
+    yyjson_val *v, *name;
+
+    yyjson_arr_foreach (list, i, n, v) {
+        address(e, SL_PATH(SL_PATH_AT(at, i), "ip"), sl_json_get(v, "ip"));
         yyjson_arr_foreach (sl_json_get(v, "hostnames"), j, m, name) {
-            sl_word_check(e, SL_PATH_AT(SL_PATH(v_at, "hostnames"), j), sl_json_text(name),
-                          yyjson_get_len(name), sl_syntax_subdomain);
+            sl_word_check(e, SL_PATH_AT(SL_PATH(SL_PATH_AT(at, i), "hostnames"), j),
+                          sl_json_text(name), yyjson_get_len(name), sl_syntax_subdomain);
         }
     }
+}
+
+void sl_pod_os_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *os) {
+    static const char *const systems[] = {"linux", "windows"};
     const char *system = sl_json_str(os, "name");
+
     if (os && !*system)
-        sl_field_required(e, SL_PATH(SL_PATH(at, "os"), "name"), "cannot be empty");
+        sl_field_required(e, SL_PATH(at, "name"), "cannot be empty");
     else if (os && strcmp(system, systems[0]) != 0 && strcmp(system, systems[1]) != 0)
-        sl_field_unsupported(e, SL_PATH(at, "os"), sl_bad_str(system), systems, 2);
+        sl_field_unsupported(e, at, sl_bad_str(system), systems, 2);
+}
+
+/* ---- namespaces of the host ---- */
+
+void sl_pod_network_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec,
+                          bool in_pod) {
+    size_t i, n, j, m;
+    yyjson_val *c, *p;
+
+    if (!sl_json_bool(spec, "hostNetwork", false))
+        return;
+    yyjson_arr_foreach (sl_json_get(spec, "containers"), i, n, c) {
+        const struct sl_path *ports_at = SL_PATH(SL_PATH_AT(SL_PATH(at, "containers"), i), "ports");
+        yyjson_arr_foreach (sl_json_get(c, "ports"), j, m, p) {
+            int64_t port = sl_json_int(p, "containerPort", 0), host = sl_json_int(p, "hostPort", 0);
+            if ((in_pod || host != 0) && host != port) /* in a template it comes later */
+                sl_field_invalid(e, SL_PATH(SL_PATH_AT(ports_at, j), "hostPort"), sl_bad_int(host),
+                                 "must match `containerPort` when `hostNetwork` is true");
+        }
+    }
+}
+
+void sl_pod_users_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec) {
+    static const char *const shared[][2] = {
+        {"hostNetwork", "hostNetwork"}, {"hostPID", "HostPID"}, {"hostIPC", "HostIPC"}};
+    static const char *const lists[] = {"initContainers", "containers", "ephemeralContainers"};
+    size_t i, n;
+    yyjson_val *c;
+
+    if (sl_json_bool(spec, "hostUsers", true))
+        return;
+    for (size_t k = 0; k < SL_LEN(shared); k++)
+        if (sl_json_bool(spec, shared[k][0], false))
+            sl_field_forbidden(e, SL_PATH(at, shared[k][1]), "when `hostUsers` is false");
+    for (size_t k = 0; k < SL_LEN(lists); k++)
+        yyjson_arr_foreach (sl_json_get(spec, lists[k]), i, n, c) {
+            if (sl_json_size(sl_json_get(c, "volumeDevices")) > 0)
+                sl_field_forbidden(e,
+                                   SL_PATH(SL_PATH_AT(SL_PATH(at, lists[k]), i), "volumeDevices"),
+                                   "when `hostUsers` is false");
+        }
 }

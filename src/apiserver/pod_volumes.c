@@ -472,6 +472,17 @@ static void volume_source(struct sl_field_errs *e, const struct sl_path *at, yyj
 
 /* ---- volumes ---- */
 
+static bool has_claim(const struct sl_volumes *s, const char *name) {
+    size_t i, n;
+    yyjson_val *v;
+
+    yyjson_arr_foreach (s->claims, i, n, v) {
+        if (strcmp(sl_json_str(v, "metadata.name"), name) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* The first good volume of that name. */
 static yyjson_val *volume_of(const struct sl_volumes *s, const char *name, size_t before) {
     size_t i, n;
@@ -508,15 +519,43 @@ static void claim_name(struct sl_field_errs *e, const struct sl_path *at, yyjson
                          f.v[i]);
 }
 
+/* A StatefulSet's claims come first, and take the place of volumes with their names. */
+static size_t claims_first(struct sl_field_errs *e, const struct sl_path *at,
+                           const struct sl_volumes *s) {
+    size_t i, n, count = 0;
+    yyjson_val *v;
+
+    yyjson_arr_foreach (s->claims, i, n, v) {
+        const struct sl_path *v_at = SL_PATH_AT(at, count);
+        const char *name = sl_json_str(v, "metadata.name");
+        bool again = false;
+        for (size_t k = 0; k < i && !again; k++)
+            again = strcmp(sl_json_str(yyjson_arr_get(s->claims, k), "metadata.name"), name) == 0;
+        if (again)
+            continue;
+        if (!*name)
+            sl_field_required(e, SL_PATH(SL_PATH(v_at, "persistentVolumeClaim"), "claimName"), "");
+        if (*name)
+            sl_word_check(e, SL_PATH(v_at, "name"), name, strlen(name), sl_word_label);
+        else
+            sl_field_required(e, SL_PATH(v_at, "name"), "");
+        count++;
+    }
+    return count;
+}
+
 struct sl_volumes sl_volumes_check(struct sl_field_errs *e, const struct sl_path *at,
-                                   yyjson_val *list, const char *pod) {
+                                   yyjson_val *list, const char *pod, yyjson_val *claims) {
     bool *wrong = sl_arena_alloc0(e->arena, sl_json_size(list) + 1, sizeof *wrong);
-    struct sl_volumes s = {.list = list, .wrong = wrong};
-    size_t i, n;
+    struct sl_volumes s = {.list = list, .claims = claims, .wrong = wrong};
+    size_t i, n, number = claims_first(e, at, &s);
     yyjson_val *v;
 
     yyjson_arr_foreach (list, i, n, v) {
-        const struct sl_path *v_at = SL_PATH_AT(at, i);
+        wrong[i] = has_claim(&s, sl_json_str(v, "name"));
+        if (wrong[i])
+            continue;
+        const struct sl_path *v_at = SL_PATH_AT(at, number++);
         const char *name = sl_json_str(v, "name");
         const char *claim = sl_json_str(v, "persistentVolumeClaim.claimName");
         uint32_t before = e->n + e->dropped;
@@ -536,17 +575,6 @@ struct sl_volumes sl_volumes_check(struct sl_field_errs *e, const struct sl_path
 }
 
 /* ---- mounts ---- */
-
-static bool has_claim(const struct sl_volumes *s, const char *name) {
-    size_t i, n;
-    yyjson_val *v;
-
-    yyjson_arr_foreach (s->claims, i, n, v) {
-        if (strcmp(sl_json_str(v, "metadata.name"), name) == 0)
-            return true;
-    }
-    return false;
-}
 
 /* One of the list before 'at' with this word. */
 static bool said_before(yyjson_val *list, size_t at, const char *field, const char *word) {

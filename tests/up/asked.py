@@ -270,7 +270,7 @@ class Rules:
     at = History.at
 
     @classmethod
-    def all(cls, size=60):
+    def all(cls, seed, pairs, size=60):
         made = []
         for kind in FAULTS:
             for of, prefix in [(kind, "")] + [("podtemplates", "template.")] * (kind == "pods"):
@@ -282,9 +282,9 @@ class Rules:
             rules.steps = [rules.spoiled(kind, [f]) for f in WRONG[kind] + WRONG["*"]]
             made.append(rules)
         for kind in sorted(FAULTS.keys() & KINDS.keys() | TEMPLATES.keys()):
-            rng, rules = random.Random(kind), cls(kind, "pairs", [])
+            rng, rules = random.Random(f"{kind} {seed}"), cls(kind, "pairs", [])
             some = faults_of(kind) + 3 * WRONG.get(kind, [])
-            rules.steps = [rules.spoiled(kind, rng.sample(some, 2)) for _ in range(60)]
+            rules.steps = [rules.spoiled(kind, rng.sample(some, 2)) for _ in range(pairs)]
             made.append(rules)
         for kind in CHANGES:
             made.append(cls(kind, "changes", []))

@@ -125,6 +125,10 @@ PODS = [
     *mount((), volumeDevices=[{"name": "v", "devicePath": "/y"}]), *mount((), volumeDevices=[{"name": "c", "devicePath": "/y"}, {"name": "c", "devicePath": "/y"}]), *mount((), volumeDevices=[{"name": "c", "devicePath": "/../y"}]), *mount((), volumeDevices=[{"name": "nowhere", "devicePath": "y"}]),
     *mount((), volumeDevices=[{"name": "c", "devicePath": "/y"}]),
     ("spec.volumes", [{"name": "v"}], C + "volumeMounts", [{"name": "v", "mountPath": "/x"}]),
+    # namespaces of the host
+    *(("spec.hostUsers", False, "spec." + k, True) for k in ("hostPID", "hostIPC", "hostNetwork", "shareProcessNamespace")), ("spec.hostPID", True, "spec.shareProcessNamespace", True), ("spec.hostUsers", False, *mount((), volumeDevices=[{"name": "c", "devicePath": "/y"}])[0]),
+    ("spec.hostNetwork", True, C + "ports", [{"containerPort": 80, "hostPort": 81}]), ("spec.hostNetwork", True, C + "ports", [{"containerPort": 80}, {"containerPort": 80, "protocol": "UDP"}, {"containerPort": 0}]),
+    ("spec.hostNetwork", True, "spec.initContainers", [{"name": "i", "image": "x", "ports": [{"containerPort": 80, "hostPort": 81}]}]), ("spec.imagePullSecrets", [{"name": "Bad_"}]),
 ]
 
 CLAIMS = [("spec.accessModes", ["ReadWriteOnce", "Odd", "ReadWriteOncePod"]), ("spec.accessModes", ["ReadWriteOncePod", "Odd"]), ("spec.accessModes", ["ReadWriteOnce", "ReadWriteOnce"]), ("spec.accessModes", [""]), ("spec.accessModes", None),
