@@ -83,6 +83,8 @@ class History:
         return {**KINDS, **WHOLE_CLUSTER}[kind][0].format(ns=self.ns) + (f"/{name}" if name else "") + part
 
     def mark(self, what, kind, name):
+        if what == "old" and any(k in self.kinds and SAME[k] in self.kinds for k in SAME):  # each server has its own versions: who manages changes, or not
+            what = "rv"
         return f"@{what}:{SAME.get(kind, kind)}/{name}@"
 
     def object(self, kind, name):
@@ -322,6 +324,8 @@ def meant(object, key, value):
     if key == "description" and "priority" in object:  # of a column of a table: the words are our own
         return True
     if key == "message" and isinstance(value, str) and value.startswith(("406: ", "only the following media types")):  # there it is said that answers can be in protobuf
+        return True
+    if key == "f:internalTrafficPolicy":  # of a service that is now an ExternalName
         return True
     return key in ("serviceAccount", "serviceAccountName") and value == "default"  # the real one is told not to care
 
