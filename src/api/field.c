@@ -147,6 +147,23 @@ void sl_field_not_found(struct sl_field_errs *e, const struct sl_path *at, struc
     add(e, "Not found", at, bad, "%s", "");
 }
 
+void sl_field_not_found_in(struct sl_field_errs *e, const struct sl_path *at, struct sl_bad bad,
+                           const char *fmt, ...) {
+    va_list ap;
+
+    va_start(ap, fmt);
+    vadd(e, "Not found", at, bad, fmt, ap);
+    va_end(ap);
+}
+
+void sl_field_internal(struct sl_field_errs *e, const struct sl_path *at, const char *fmt, ...) {
+    va_list ap;
+
+    va_start(ap, fmt);
+    vadd(e, "Internal error", at, sl_bad_none(), fmt, ap);
+    va_end(ap);
+}
+
 void sl_field_required(struct sl_field_errs *e, const struct sl_path *at, const char *detail) {
     add(e, "Required value", at, sl_bad_none(), "%s", detail);
 }

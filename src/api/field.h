@@ -78,6 +78,9 @@ void sl_field_invalid(struct sl_field_errs *e, const struct sl_path *at, struct 
 void sl_field_duplicate(struct sl_field_errs *e, const struct sl_path *at, struct sl_bad bad,
                         const char *detail);
 void sl_field_not_found(struct sl_field_errs *e, const struct sl_path *at, struct sl_bad bad);
+/* The same, with what there would have been. */
+void sl_field_not_found_in(struct sl_field_errs *e, const struct sl_path *at, struct sl_bad bad,
+                           const char *fmt, ...) _printf_(4, 5);
 /* The words that would have been right, in this order. */
 void sl_field_unsupported(struct sl_field_errs *e, const struct sl_path *at, struct sl_bad bad,
                           const char *const *words, size_t n);
@@ -85,6 +88,8 @@ void sl_field_too_many(struct sl_field_errs *e, const struct sl_path *at, size_t
 /* These name no value. */
 void sl_field_required(struct sl_field_errs *e, const struct sl_path *at, const char *detail);
 void sl_field_forbidden(struct sl_field_errs *e, const struct sl_path *at, const char *fmt, ...)
+    _printf_(3, 4);
+void sl_field_internal(struct sl_field_errs *e, const struct sl_path *at, const char *fmt, ...)
     _printf_(3, 4);
 void sl_field_too_long(struct sl_field_errs *e, const struct sl_path *at, size_t max_bytes);
 /* SL_FIELD_IMMUTABLE, if the two differ in meaning (see sl_json_same). */

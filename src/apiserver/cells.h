@@ -24,6 +24,12 @@
         (void)now;                                                                                 \
         sl_cell_str(o, path_, otherwise_, out);                                                    \
     }
+/* The same where "" is not nothing. */
+#define SL_TEXT_CELL(fn_, path_, otherwise_)                                                       \
+    static void fn_(yyjson_val *o, sl_time now, struct sl_buf *out) {                              \
+        (void)now;                                                                                 \
+        sl_buf_json(out, sl_json_at(o, path_) ? sl_json_str(o, path_) : (otherwise_));             \
+    }
 #define SL_INT_CELL(fn_, path_)                                                                    \
     static void fn_(yyjson_val *o, sl_time now, struct sl_buf *out) {                              \
         (void)now;                                                                                 \

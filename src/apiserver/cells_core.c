@@ -327,7 +327,7 @@ static void claim_modes(yyjson_val *o, sl_time now, struct sl_buf *out) {
 }
 SL_STR_CELL(claim_volume, "spec.volumeName", "")
 SL_STR_CELL(claim_class, "spec.storageClassName", "")
-SL_STR_CELL(claim_attributes, "spec.volumeAttributesClassName", "<unset>")
+SL_TEXT_CELL(claim_attributes, "spec.volumeAttributesClassName", "<unset>")
 SL_STR_CELL(claim_mode, "spec.volumeMode", "<unset>")
 static const struct sl_column claims[] = {
     SL_COLUMN_NAME,

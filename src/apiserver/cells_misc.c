@@ -186,7 +186,7 @@ static void volume_claim(yyjson_val *o, sl_time now, struct sl_buf *out) {
     sl_buf_json(out, sl_buf_str(&text));
 }
 SL_STR_CELL(volume_class, "spec.storageClassName", "")
-SL_STR_CELL(volume_attributes, "spec.volumeAttributesClassName", "<unset>")
+SL_TEXT_CELL(volume_attributes, "spec.volumeAttributesClassName", "<unset>")
 SL_STR_CELL(volume_reason, "status.reason", "")
 SL_STR_CELL(volume_mode, "spec.volumeMode", "<unset>")
 static const struct sl_column volumes[] = {

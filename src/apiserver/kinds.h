@@ -50,12 +50,17 @@ extern const struct sl_strategy sl_pod_strategy;
 
 /* ---- pod_check.c ---- */
 enum sl_pod_place { SL_IN_POD, SL_IN_TEMPLATE, SL_IN_STATEFUL };
-/* 'claims': names of volumes that a StatefulSet will add; NULL. */
+/* 'pod': its name, NULL in a template. 'claims': names of volumes that a StatefulSet will add;
+ * NULL.
+ */
 void sl_pod_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec,
-                       enum sl_pod_place place, yyjson_val *claims);
+                       enum sl_pod_place place, const char *pod, yyjson_val *claims);
 /* labels, annotations and spec of a template */
 void sl_template_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *tmpl,
                        enum sl_pod_place place, yyjson_val *claims);
+/* An amount: not below zero, and whole where there are no parts. */
+void sl_resource_value_check(struct sl_field_errs *e, const struct sl_path *at, const char *name,
+                             yyjson_val *v);
 /* Requests, limits and their proportions. */
 void sl_resources_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *resources);
 void sl_tolerations_check(struct sl_field_errs *e, const struct sl_path *at,
@@ -65,13 +70,45 @@ void sl_taint_effect_check(struct sl_field_errs *e, const struct sl_path *at, co
 /* ---- pod_parts.c ---- */
 void sl_hooks_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *container,
                     yyjson_val *pod_spec);
-/* Which of them are wrong, in the arena of the errors. */
-const bool *sl_volumes_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *list);
 void sl_container_security_check(struct sl_field_errs *e, const struct sl_path *at,
                                  yyjson_val *security);
-void sl_pod_security_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *security);
-/* Names, addresses, gates and the system. */
-void sl_pod_hosts_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *pod_spec);
+void sl_pod_security_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *pod_spec);
+/* dnsConfig, readinessGates; hostAliases; os. */
+void sl_pod_dns_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *pod_spec);
+void sl_pod_aliases_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *list);
+/* Ports where the network is the host's; what does not go with users of one's own. */
+void sl_pod_network_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *pod_spec,
+                          bool in_pod);
+void sl_pod_users_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *pod_spec);
+void sl_pod_os_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *os);
+/* ---- pod_volumes.c ---- */
+struct sl_volumes {
+    yyjson_val *list, *claims; /* of the pod; templates of a StatefulSet's claims */
+    const bool *wrong;         /* of the list: those with faults are not known */
+};
+/* 'pod': its name, "" if it has none yet, NULL in a template. 'claims': of a StatefulSet. */
+struct sl_volumes sl_volumes_check(struct sl_field_errs *e, const struct sl_path *at,
+                                   yyjson_val *list, const char *pod, yyjson_val *claims);
+/* volumeMounts and volumeDevices */
+void sl_mounts_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *container,
+                     const struct sl_volumes *s);
+void sl_no_backsteps(struct sl_field_errs *e, const struct sl_path *at, const char *path);
+/* ---- pod_env.c ---- */
+/* Fields of a pod that may be shown. */
+struct sl_shown {
+    const char *paths[9];
+    size_t n;
+};
+extern const struct sl_shown sl_shown_in_env, sl_shown_in_files;
+void sl_field_ref_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *ref,
+                        const struct sl_shown *shown);
+/* Of a container's resources; in a file it has to be said which container. */
+void sl_amount_ref_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *ref,
+                         bool in_file);
+/* env and envFrom */
+void sl_env_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *container);
+/* Volumes that variables are read from, of all containers. */
+void sl_env_files_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *pod_spec);
 /* ---- pod_places.c ---- */
 void sl_affinity_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *affinity);
 void sl_spread_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *constraints);
@@ -103,6 +140,9 @@ extern const struct sl_strategy sl_event_strategy, sl_new_event_strategy;
 /* ---- kinds_quota.c ---- */
 extern const struct sl_strategy sl_quota_strategy;
 
+/* ---- kinds_node.c ---- */
+extern const struct sl_strategy sl_node_strategy;
+
 /* ---- kinds_volume.c ---- */
 extern const struct sl_strategy sl_claim_strategy;
 /* Of a claim, or of a template of claims. */
@@ -115,9 +155,14 @@ void sl_job_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson
 /* ---- kinds_service.c ---- */
 extern const struct sl_strategy sl_service_strategy;
 
-/* ---- service_check.c ---- */
+/* ---- addresses.c ---- */
 /* Why this is no IP address; NULL: it is one. */
 const char *sl_address_fault(const char *s);
+enum sl_family { SL_FAMILY_NONE, SL_FAMILY_V4, SL_FAMILY_V6 };
+/* The same of "10.0.0.0/8". The family is told if it can be read at all; NULL: not asked for. */
+const char *sl_cidr_fault(const char *s, enum sl_family *ret_family);
+
+/* ---- service_check.c ---- */
 void sl_service_check(struct sl_change_in *c, yyjson_val *object);
 /* Addresses, their families and the policy go together; spec, and what it was (NULL: it is new). */
 void sl_service_addresses_check(struct sl_field_errs *e, yyjson_val *spec, yyjson_val *old);

@@ -203,46 +203,6 @@ static const struct sl_strategy secret_strategy = {.prepare = secret_prepare,
                                                    .meta = SL_META_SELF,
                                                    .no_generation = true};
 
-/* ---- nodes ---- */
-
-static void node_defaults(struct sl_change_in *c) {
-    yyjson_mut_val *status = sl_mut_get(c->object, "status"),
-                   *capacity = sl_mut_get(status, "capacity");
-
-    if (capacity && !sl_mut_get(status, "allocatable"))
-        sl_mut_set(c->doc, status, "allocatable", yyjson_mut_val_mut_copy(c->doc, capacity));
-}
-
-static void node_validate(struct sl_change_in *c, yyjson_val *object) {
-    const struct sl_path *at =
-        SL_PATH(SL_PATH(NULL, "metadata"), "taints"); /* as kube-apiserver has it */
-    yyjson_val *taints = sl_json_at(object, "spec.taints"), *t, *other;
-    size_t i, n, j, m;
-
-    yyjson_arr_foreach (taints, i, n, t) {
-        const struct sl_path *t_at = SL_PATH_AT(at, i);
-        yyjson_val *value = sl_json_get(t, "value");
-        sl_check_key_of(c->errs, SL_PATH(t_at, "key"), sl_json_get(t, "key"));
-        struct sl_faults f = sl_syntax_label_value(sl_json_text(value), yyjson_get_len(value));
-        if (f.n)
-            sl_field_invalid(c->errs, SL_PATH(t_at, "value"), sl_bad_str(sl_json_text(value)), "%s",
-                             f.v[0]);
-        sl_taint_effect_check(c->errs, SL_PATH(t_at, "effect"), sl_json_str(t, "effect"), false);
-        yyjson_arr_foreach (taints, j, m, other) {
-            if (j < i && strcmp(sl_json_str(t, "key"), sl_json_str(other, "key")) == 0 &&
-                strcmp(sl_json_str(t, "effect"), sl_json_str(other, "effect")) == 0) {
-                sl_field_duplicate(c->errs, t_at, sl_bad_json(t),
-                                   "taints must be unique by key and effect pair");
-                break;
-            }
-        }
-    }
-}
-static const struct sl_strategy node_strategy = {.defaults = node_defaults,
-                                                 .validate = node_validate,
-                                                 .no_generation = true,
-                                                 .status_on_create = true};
-
 /* ---- limit ranges ---- */
 
 static void copy_absent(yyjson_mut_doc *doc, yyjson_mut_val *from, yyjson_mut_val *to) {
@@ -421,7 +381,7 @@ const struct sl_builtin sl_builtin_core[] = {
      .plural = "nodes",
      .shorts = "no",
      .status = true,
-     .strategy = &node_strategy,
+     .strategy = &sl_node_strategy,
      .selectable = node_fields},
     {.version = "v1",
      .kind = "Service",

@@ -464,7 +464,8 @@ static void service_prepare(struct sl_change_in *c) {
         if (has_node_ports(spec) && c->errs->n == 0)
             give_ports(c, spec, old);
         give_health_port(c, spec, old);
-    } else {
+    } else if (strcmp(sl_mut_str(spec, "internalTrafficPolicy"), "Cluster") == 0 ||
+               strcmp(sl_mut_str(spec, "internalTrafficPolicy"), "Local") == 0) {
         sl_mut_set(c->doc, spec, "internalTrafficPolicy", NULL); /* which would mean nothing */
     }
     if (old)

@@ -4,15 +4,54 @@
 #include "api/json.h"
 #include "apiserver/kinds.h"
 
+#define CLASS_NOTE "volume.beta.kubernetes.io/storage-class"
+
+/* The two kinds of sources that there were when dataSource was the only field for them. */
+static bool is_old_source(yyjson_mut_val *source) {
+    const char *group = sl_mut_str(source, "apiGroup"), *kind = sl_mut_str(source, "kind");
+
+    return (!*group && strcmp(kind, "PersistentVolumeClaim") == 0) ||
+           (strcmp(group, "snapshot.storage.k8s.io") == 0 && strcmp(kind, "VolumeSnapshot") == 0);
+}
+
+/* dataSource and dataSourceRef say the same. */
+static void claim_sources(struct sl_change_in *c, yyjson_mut_val *spec) {
+    yyjson_mut_val *source = sl_mut_get(spec, "dataSource"),
+                   *ref = sl_mut_get(spec, "dataSourceRef");
+
+    if (ref && *sl_mut_str(ref, "namespace") && !sl_json_at(c->old, "spec.dataSourceRef")) {
+        sl_mut_set(c->doc, spec, "dataSourceRef", NULL); /* of another namespace: not yet */
+        ref = NULL;
+    }
+    if (source && !ref && !is_old_source(source) && !sl_json_at(c->old, "spec.dataSource") &&
+        !sl_json_at(c->old, "spec.dataSourceRef")) {
+        sl_mut_set(c->doc, spec, "dataSource", NULL);
+        source = NULL;
+    }
+    if (source && !ref)
+        sl_mut_set(c->doc, spec, "dataSourceRef", yyjson_mut_val_mut_copy(c->doc, source));
+    else if (ref && !source && !*sl_mut_str(ref, "namespace"))
+        sl_mut_set(c->doc, spec, "dataSource", yyjson_mut_val_mut_copy(c->doc, ref));
+}
+
+/* What has no group is shown to have none. */
+static void claim_defaults(struct sl_change_in *c) {
+    static const char *const sources[] = {"dataSource", "dataSourceRef"};
+
+    for (size_t i = 0; i < SL_LEN(sources); i++) {
+        yyjson_mut_val *v = sl_mut_get(sl_mut_get(c->object, "spec"), sources[i]);
+        if (v && !yyjson_mut_obj_get(v, "apiGroup"))
+            sl_mut_set(c->doc, v, "apiGroup", yyjson_mut_null(c->doc));
+    }
+}
+
 static void claim_prepare(struct sl_change_in *c) {
-    yyjson_mut_val *spec = sl_mut_get(c->object, "spec"), *source = sl_mut_get(spec, "dataSource");
+    yyjson_mut_val *spec = sl_mut_get(c->object, "spec");
 
     if (sl_is_new(c))
         sl_mut_set_str(c->doc, sl_mut_obj(c->doc, c->object, "status"), "phase", "Pending");
-    /* Of what Kubernetes itself has, only another claim can be a source. */
-    if (source && !*sl_mut_str(source, "apiGroup") &&
-        strcmp(sl_mut_str(source, "kind"), "PersistentVolumeClaim") != 0)
-        sl_mut_set(c->doc, spec, "dataSource", NULL);
+    if (spec && sl_is_whole(c))
+        claim_sources(c, spec);
 }
 
 static void source_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *source) {
@@ -70,7 +109,25 @@ void sl_claim_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjs
         source_check(e, SL_PATH(at, "dataSource"), source);
     if (ref)
         source_check(e, SL_PATH(at, "dataSourceRef"), ref);
+    if (source && ref && !yyjson_equals(source, ref))
+        sl_field_invalid(e, at, sl_bad_none(), "{}: must match dataSourceRef"); /* as it says */
     sl_word_check_at(e, at, spec, "volumeAttributesClassName", sl_syntax_subdomain, false);
+}
+
+/* The class as an annotation, from before it was a field, stays; a field that says the same may
+ * come in its place. */
+static bool class_from_note(struct sl_change_in *c, yyjson_val *object) {
+    const char *was = sl_json_annotation(c->old, CLASS_NOTE),
+               *is = sl_json_annotation(object, CLASS_NOTE);
+    bool same = was && !sl_json_at(c->old, "spec.storageClassName") &&
+                strcmp(sl_json_str(object, "spec.storageClassName"), was) == 0 &&
+                (!is || strcmp(is, was) == 0);
+
+    if (!same && strcmp(was ? was : "", is ? is : "") != 0)
+        sl_field_invalid(c->errs,
+                         SL_PATH(SL_PATH(SL_PATH(NULL, "metadata"), "annotations"), CLASS_NOTE),
+                         sl_bad_str(is ? is : ""), SL_FIELD_IMMUTABLE);
+    return same || !was || strcmp(sl_json_str(object, "spec.storageClassName"), was) == 0;
 }
 
 /* Nothing but the names of the volume and of its class, once; of a bound one also how much is asked
@@ -85,14 +142,17 @@ static void claim_update(struct sl_change_in *c, yyjson_val *object) {
 
     if (!*sl_json_str(old, "volumeName"))
         skip[n++] = "volumeName";
-    if (!sl_json_get(old, "storageClassName"))
+    if (class_from_note(c, object) && !sl_json_get(old, "storageClassName") &&
+        sl_json_get(spec, "storageClassName"))
         skip[n++] = "storageClassName";
     if (is_bound)
         skip[n++] = "resources";
     if (is_bound)
         skip[n++] = "volumeAttributesClassName";
     skip[n] = NULL;
-    if (!sl_json_same_but(spec, old, skip))
+    bool chooses = sl_json_get(spec, "selector") != NULL;
+    bool chose = sl_json_get(old, "selector") != NULL;
+    if (chooses != chose || !sl_json_same_but(spec, old, skip)) /* an empty selector is one */
         sl_field_forbidden(c->errs, at,
                            "spec is immutable after creation except resources.requests and "
                            "volumeAttributesClassName for "
@@ -109,14 +169,35 @@ static void claim_update(struct sl_change_in *c, yyjson_val *object) {
                        sl_json_get(old, "volumeMode"));
 }
 
+static void claim_warn(struct sl_change_in *c, yyjson_val *object) {
+    static const char *const lists[] = {"requests", "limits"};
+    sl_quantity q;
+
+    if (sl_json_annotation(object, CLASS_NOTE))
+        sl_change_warn(c, "metadata.annotations[" CLASS_NOTE "]: deprecated since v1.8; use "
+                          "\"storageClassName\" attribute instead");
+    for (size_t i = 0; i < SL_LEN(lists); i++) {
+        yyjson_val *v =
+            sl_json_get(sl_json_get(sl_json_at(object, "spec.resources"), lists[i]), "storage");
+        if (sl_json_quantity(v, &q) && q % SL_NANO != 0)
+            sl_change_warn(c,
+                           "spec.resources.%s[storage]: fractional byte value \"%s\" is invalid, "
+                           "must be an integer",
+                           lists[i], sl_json_text(v));
+    }
+}
+
 static void claim_validate(struct sl_change_in *c, yyjson_val *object) {
     if (!sl_is_whole(c))
         return;
     sl_claim_spec_check(c->errs, SL_PATH(NULL, "spec"), sl_json_get(object, "spec"));
     if (c->old)
         claim_update(c, object);
+    if (!c->errs->n)
+        claim_warn(c, object);
 }
 const struct sl_strategy sl_claim_strategy = {.prepare = claim_prepare,
+                                              .defaults = claim_defaults,
                                               .validate = claim_validate,
                                               .no_generation = true,
                                               .returns_deleted = true,

@@ -8,9 +8,14 @@
 
 #include "api/json.h"
 #include "apiserver/kinds.h"
+#include "base/buf.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/vec.h"
+
+#define MAX_RULES 20
+#define MAX_CODES 255
+#define MAX_NAMES 900u /* of claims in a message */
 
 static const char *const pull_policies[] = {"Always", "IfNotPresent", "Never", NULL};
 static const char *const message_policies[] = {"File", "FallbackToLogsOnError", NULL};
@@ -40,40 +45,6 @@ static bool is_hugepages(const char *name) {
     return strncmp(name, "hugepages-", 10) == 0;
 }
 
-/* May more be used than was asked for? */
-static bool may_overcommit(const char *name) {
-    return is_native(name) && !is_hugepages(name);
-}
-
-static void resource_name(struct sl_field_errs *e, const struct sl_path *at, const char *name) {
-    static const char *const standard[] = {"cpu", "memory", "ephemeral-storage"};
-    struct sl_faults f = sl_syntax_label_key(name, strlen(name));
-
-    for (uint32_t i = 0; i < f.n; i++)
-        sl_field_invalid(e, at, sl_bad_str(name), "%s", f.v[i]);
-    if (!strchr(name, '/')) {
-        bool known = is_hugepages(name);
-        for (size_t i = 0; i < SL_LEN(standard); i++)
-            known = known || strcmp(name, standard[i]) == 0;
-        if (!known && !f.n)
-            sl_field_invalid(e, at, sl_bad_str(name),
-                             "must be a standard resource type or fully qualified");
-        if (!known)
-            sl_field_invalid(e, at, sl_bad_str(name), "must be a standard resource for containers");
-    } else if (!f.n && !is_native(name) && strncmp(name, "requests.", 9) == 0) {
-        sl_field_invalid(e, at, sl_bad_str(name), "doesn't follow extended resource name standard");
-    }
-}
-
-static void amount(struct sl_field_errs *e, const struct sl_path *at, const char *name,
-                   yyjson_val *v) {
-    sl_quantity q;
-
-    resource_name(e, at, name);
-    if (sl_amount_check(e, at, v, &q) && !is_native(name) && q % SL_NANO != 0)
-        sl_field_invalid(e, at, sl_bad_str(sl_json_text(v)), "must be an integer");
-}
-
 /* A quantity as a text for a message: numbers are written out. */
 static const char *amount_text(yyjson_val *v, char out[SL_QUANTITY_TEXT]) {
     sl_quantity q;
@@ -81,6 +52,103 @@ static const char *amount_text(yyjson_val *v, char out[SL_QUANTITY_TEXT]) {
     if (yyjson_is_str(v))
         return yyjson_get_str(v);
     return sl_json_quantity(v, &q) ? sl_quantity_format(q, out) : "0";
+}
+
+/* May more be used than was asked for? */
+static bool may_overcommit(const char *name) {
+    return is_native(name) && !is_hugepages(name);
+}
+
+static bool is_one_of(const char *const *words, size_t n, const char *word) {
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(words[i], word) == 0)
+            return true;
+    return false;
+}
+
+/* Has a domain, and would have a name as what quotas count. */
+static bool is_extended(struct sl_arena *a, const char *name) {
+    const char *counted = sl_arena_printf(a, "requests.%s", name);
+
+    return !is_native(name) && strncmp(name, "requests.", 9) != 0 &&
+           sl_syntax_label_key(counted, strlen(counted)).n == 0;
+}
+
+static void resource_name(struct sl_field_errs *e, const struct sl_path *at, const char *name) {
+    static const char *const standard[] = {"cpu", "memory", "ephemeral-storage"};
+    /* Words that quotas know, but containers do not. */
+    static const char *const quota[] = {"requests.cpu",
+                                        "requests.memory",
+                                        "requests.ephemeral-storage",
+                                        "limits.cpu",
+                                        "limits.memory",
+                                        "limits.ephemeral-storage",
+                                        "pods",
+                                        "resourcequotas",
+                                        "services",
+                                        "replicationcontrollers",
+                                        "secrets",
+                                        "configmaps",
+                                        "persistentvolumeclaims",
+                                        "storage",
+                                        "requests.storage",
+                                        "services.nodeports",
+                                        "services.loadbalancers"};
+    struct sl_faults f = sl_syntax_label_key(name, strlen(name));
+
+    for (uint32_t i = 0; i < f.n; i++)
+        sl_field_invalid(e, at, sl_bad_str(name), "%s", f.v[i]);
+    if (!strchr(name, '/')) {
+        bool known = is_hugepages(name) || is_one_of(standard, SL_LEN(standard), name);
+        if (!known && !f.n && !is_one_of(quota, SL_LEN(quota), name) &&
+            strncmp(name, "requests.hugepages-", 19) != 0)
+            sl_field_invalid(e, at, sl_bad_str(name),
+                             "must be a standard resource type or fully qualified");
+        if (!known)
+            sl_field_invalid(e, at, sl_bad_str(name), "must be a standard resource for containers");
+    } else if (!is_native(name) && !is_extended(e->arena, name)) {
+        sl_field_invalid(e, at, sl_bad_str(name), "doesn't follow extended resource name standard");
+    }
+}
+
+/* A whole number of pages, whose size the name tells. */
+static void pages_check(struct sl_field_errs *e, const struct sl_path *at, const char *name,
+                        yyjson_val *v) {
+    const char *size = name + strlen("hugepages-");
+    char text[SL_QUANTITY_TEXT];
+    sl_quantity page = 0, q = 0;
+
+    if (!is_hugepages(name) || !sl_json_quantity(v, &q))
+        return;
+    if (sl_quantity_parse(size, strlen(size), &page, NULL) < 0 || page <= 0 || page % SL_NANO ||
+        ((q + SL_NANO - 1) / SL_NANO) % (page / SL_NANO))
+        sl_field_invalid(e, at, sl_bad_str(amount_text(v, text)),
+                         "%s is not positive integer multiple of %s", amount_text(v, text), name);
+}
+
+void sl_resource_value_check(struct sl_field_errs *e, const struct sl_path *at, const char *name,
+                             yyjson_val *v) {
+    static const char *const whole[] = {"pods",
+                                        "resourcequotas",
+                                        "services",
+                                        "replicationcontrollers",
+                                        "secrets",
+                                        "configmaps",
+                                        "persistentvolumeclaims",
+                                        "services.nodeports",
+                                        "services.loadbalancers"};
+    sl_quantity q;
+
+    (void)sl_amount_check(e, at, v, &q);
+    if ((is_extended(e->arena, name) || is_one_of(whole, SL_LEN(whole), name)) &&
+        sl_json_quantity(v, &q) && q % SL_NANO != 0)
+        sl_field_invalid(e, at, sl_bad_str(sl_json_text(v)), "must be an integer");
+}
+
+static void amount(struct sl_field_errs *e, const struct sl_path *at, const char *name,
+                   yyjson_val *v) {
+    resource_name(e, at, name);
+    sl_resource_value_check(e, at, name, v);
 }
 
 static bool asks_plain(yyjson_val *list) {
@@ -119,9 +187,7 @@ static void requests_check(struct sl_field_errs *e, const struct sl_path *at, yy
             if (!may_overcommit(name))
                 sl_field_required(e, SL_PATH(at, "limits"),
                                   "Limit must be set for non overcommitable resources");
-            continue;
-        }
-        if (asked != most && !may_overcommit(name))
+        } else if (asked != most && !may_overcommit(name))
             sl_field_invalid(e, req_at, sl_bad_str(amount_text(v, asked_text)),
                              "must be equal to %s limit of %s", name,
                              amount_text(limit, limit_text));
@@ -129,6 +195,7 @@ static void requests_check(struct sl_field_errs *e, const struct sl_path *at, yy
             sl_field_invalid(e, req_at, sl_bad_str(amount_text(v, asked_text)),
                              "must be less than or equal to %s limit of %s", name,
                              amount_text(limit, limit_text));
+        pages_check(e, SL_PATH_KEY(req_at, name), name, v);
     }
 }
 
@@ -141,6 +208,8 @@ void sl_resources_check(struct sl_field_errs *e, const struct sl_path *at, yyjso
         yyjson_obj_foreach (limits, i, n, key, v) {
             amount(e, SL_PATH_KEY(SL_PATH(at, "limits"), yyjson_get_str(key)), yyjson_get_str(key),
                    v);
+            pages_check(e, SL_PATH_KEY(SL_PATH(at, "limits"), yyjson_get_str(key)),
+                        yyjson_get_str(key), v);
         }
     }
     if (requests) {
@@ -152,8 +221,8 @@ void sl_resources_check(struct sl_field_errs *e, const struct sl_path *at, yyjso
 /* ---- containers ---- */
 
 struct scope {
-    yyjson_val *spec, *volumes, *claims; /* what mounts may name */
-    const bool *wrong;                   /* of the volumes: those with faults are not known */
+    yyjson_val *spec;
+    struct sl_volumes volumes; /* what mounts may name */
 };
 
 static void ports(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *list) {
@@ -181,201 +250,138 @@ static void ports(struct sl_field_errs *e, const struct sl_path *at, yyjson_val 
     }
 }
 
-static void key_ref(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *ref) {
-    const char *name = sl_json_str(ref, "name");
-
-    sl_word_check(e, SL_PATH(at, "name"), name, strlen(name), sl_syntax_subdomain);
-    sl_word_check_at(e, at, ref, "key", sl_word_data_key, true);
-}
-
-static void field_ref(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *ref) {
-    static const char *const paths[] = {"metadata.name", "metadata.namespace",
-                                        "metadata.uid",  "spec.hostIP",
-                                        "spec.nodeName", "spec.serviceAccountName",
-                                        "status.hostIP", "status.hostIPs",
-                                        "status.podIP",  "status.podIPs"};
-    /* Known to pods, but not here. */
-    static const char *const known[] = {"metadata.labels",    "metadata.annotations",
-                                        "spec.restartPolicy", "spec.schedulerName",
-                                        "spec.hostNetwork",   "status.phase"};
-    const char *path = sl_json_str(ref, "fieldPath");
-    bool elsewhere = false;
-
-    if (*path == '\0') {
-        sl_field_required(e, SL_PATH(at, "fieldPath"), "");
-        return;
-    }
-    if (strncmp(path, "metadata.labels['", 17) == 0 ||
-        strncmp(path, "metadata.annotations['", 22) == 0)
-        return;
-    for (size_t i = 0; i < SL_LEN(paths); i++)
-        if (strcmp(path, paths[i]) == 0)
-            return;
-    for (size_t i = 0; i < SL_LEN(known); i++)
-        elsewhere = elsewhere || strcmp(path, known[i]) == 0;
-    if (elsewhere)
-        sl_field_unsupported(e, SL_PATH(at, "fieldPath"), sl_bad_str(path), paths, SL_LEN(paths));
-    else
-        sl_field_invalid(e, SL_PATH(at, "fieldPath"), sl_bad_str(path),
-                         "error converting fieldPath: field label not supported: %s", path);
-}
-
-static const char *const amounts[] = {"limits.cpu",
-                                      "limits.ephemeral-storage",
-                                      "limits.memory",
-                                      "requests.cpu",
-                                      "requests.ephemeral-storage",
-                                      "requests.memory",
-                                      NULL};
-
-static void value_from(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *var) {
-    yyjson_val *from = sl_json_get(var, "valueFrom"), *ref;
-    size_t count = 0;
-
-    if (!from)
-        return;
-    if ((ref = sl_json_get(from, "fieldRef"))) {
-        count++;
-        field_ref(e, SL_PATH(at, "fieldRef"), ref);
-    }
-    if ((ref = sl_json_get(from, "resourceFieldRef"))) {
-        count++;
-        if (!strstr(sl_json_str(ref, "resource"), "s.hugepages-"))
-            sl_check_one_of(e, SL_PATH(at, "resourceFieldRef"), ref, "resource", amounts, true);
-    }
-    if ((ref = sl_json_get(from, "configMapKeyRef"))) {
-        count++;
-        key_ref(e, SL_PATH(at, "configMapKeyRef"), ref);
-    }
-    if ((ref = sl_json_get(from, "secretKeyRef"))) {
-        count++;
-        key_ref(e, SL_PATH(at, "secretKeyRef"), ref);
-    }
-    count += sl_json_get(from, "fileKeyRef") != NULL;
-    if (count == 0)
-        sl_field_invalid(e, at, sl_bad_str(""),
-                         "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, "
-                         "`secretKeyRef` or `fileKeyRef`");
-    else if (*sl_json_str(var, "value"))
-        sl_field_invalid(e, at, sl_bad_str(""), "may not be specified when `value` is not empty");
-    else if (count > 1)
-        sl_field_invalid(e, at, sl_bad_str(""),
-                         "may not have more than one field specified at a time");
-}
-
-static void env(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *c) {
-    size_t i, n;
-    yyjson_val *v;
-
-    yyjson_arr_foreach (sl_json_get(c, "env"), i, n, v) {
-        const struct sl_path *v_at = SL_PATH_AT(SL_PATH(at, "env"), i);
-        sl_word_check_at(e, v_at, v, "name", sl_word_env, true);
-        value_from(e, SL_PATH(v_at, "valueFrom"), v);
-    }
-    yyjson_arr_foreach (sl_json_get(c, "envFrom"), i, n, v) {
-        const struct sl_path *v_at = SL_PATH_AT(SL_PATH(at, "envFrom"), i);
-        yyjson_val *config = sl_json_get(v, "configMapRef"), *secret = sl_json_get(v, "secretRef");
-        if (config && *sl_json_str(config, "name") == '\0')
-            sl_field_required(e, SL_PATH(SL_PATH(v_at, "configMapRef"), "name"), "");
-        if (secret && *sl_json_str(secret, "name") == '\0')
-            sl_field_required(e, SL_PATH(SL_PATH(v_at, "secretRef"), "name"), "");
-        if (!config && !secret)
-            sl_field_invalid(e, SL_PATH(at, "envFrom"), sl_bad_str(""),
-                             "must specify one of: `configMapRef` or `secretRef`");
-        else if (config && secret)
-            sl_field_invalid(e, SL_PATH(at, "envFrom"), sl_bad_str(""),
-                             "may not have more than one field specified at a time");
-    }
-}
-
-static bool has_claim(yyjson_val *claims, const char *name) {
-    size_t i, n;
-    yyjson_val *v;
-
-    yyjson_arr_foreach (claims, i, n, v) {
-        if (strcmp(sl_json_str(v, "metadata.name"), name) == 0)
-            return true;
-    }
-    return false;
-}
-
-static bool has_volume(const struct scope *s, const char *name) {
-    size_t i, n;
-    yyjson_val *v;
-
-    yyjson_arr_foreach (s->volumes, i, n, v) {
-        if (!s->wrong[i] && strcmp(sl_json_str(v, "name"), name) == 0)
-            return true;
-    }
-    return has_claim(s->claims, name);
-}
-
-static void mounts(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *list,
-                   const struct scope *s) {
-    size_t i, n;
-    yyjson_val *m;
-
-    yyjson_arr_foreach (list, i, n, m) {
-        const struct sl_path *m_at = SL_PATH_AT(at, i);
-        const char *name = sl_json_str(m, "name"), *path = sl_json_str(m, "mountPath");
-
-        if (*name == '\0')
-            sl_field_required(e, SL_PATH(m_at, "name"), "");
-        if (!has_volume(s, name))
-            sl_field_not_found(e, SL_PATH(m_at, "name"), sl_bad_str(name));
-        if (*path == '\0')
-            sl_field_required(e, SL_PATH(m_at, "mountPath"), "");
-        if (sl_json_find(list, "mountPath", path) != m && sl_json_get(m, "mountPath"))
-            sl_field_invalid(e, SL_PATH(m_at, "mountPath"), sl_bad_str(path), "must be unique");
-    }
-}
-
-/* Names of devices that the pod claims. */
+/* Names of devices that the pod claims, each once as a whole or by its requests. */
 static void claims_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *c,
                          yyjson_val *spec) {
-    yyjson_val *have = sl_json_get(spec, "resourceClaims"), *v;
+    yyjson_val *have = sl_json_get(spec, "resourceClaims"), *list, *v, *other;
+    struct sl_buf names;
+    size_t i, n, j, m;
+
+    sl_buf_init(&names, MAX_NAMES);
+    yyjson_arr_foreach (have, i, n, v) {
+        sl_buf_printf(&names, "%s%s", i ? ", " : "", sl_json_str(v, "name"));
+    }
+    list = sl_json_at(c, "resources.claims");
+    yyjson_arr_foreach (list, i, n, v) {
+        const char *name = sl_json_str(v, "name"), *request = sl_json_str(v, "request");
+        bool whole = false, same = false;
+        if (!*name) {
+            sl_field_required(e, SL_PATH_AT(at, i), "");
+            continue;
+        }
+        yyjson_arr_foreach (list, j, m, other) {
+            if (j < i && strcmp(sl_json_str(other, "name"), name) == 0) {
+                const char *asked = sl_json_str(other, "request");
+                whole |= !*asked || !*request;
+                same |= *request && strcmp(asked, request) == 0;
+            }
+        }
+        if (!whole)
+            sl_word_check_at(e, SL_PATH_AT(at, i), v, "request", sl_word_label, false);
+        if (whole)
+            sl_field_duplicate(e, SL_PATH_AT(at, i), sl_bad_str(name), "");
+        else if (same)
+            sl_field_duplicate(e, SL_PATH_AT(at, i),
+                               sl_bad_str(sl_arena_printf(e->arena, "%s/%s", name, request)), "");
+        if (!sl_json_find(have, "name", name))
+            sl_field_not_found_in(e, SL_PATH_AT(at, i), sl_bad_str(name),
+                                  "must be one of the names in pod.spec.resourceClaims%s%s",
+                                  names.len ? ": " : " which is empty", sl_buf_str(&names));
+    }
+    sl_buf_done(&names);
+}
+
+static void resize_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *c,
+                         yyjson_val *spec) {
+    static const char *const resources[] = {"cpu", "memory"};
+    static const char *const policies[] = {"NotRequired", "RestartContainer"};
+    static const struct {
+        const char *field;
+        const char *const *words;
+    } rules[] = {{"resourceName", resources}, {"restartPolicy", policies}};
+    yyjson_val *list = sl_json_get(c, "resizePolicy"), *v;
+    bool never = strcmp(sl_json_str(spec, "restartPolicy"), "Never") == 0;
     size_t i, n;
 
-    yyjson_arr_foreach (sl_json_at(c, "resources.claims"), i, n, v) {
-        const char *name = sl_json_str(v, "name");
-        if (!*name)
-            sl_field_required(e, SL_PATH_AT(at, i), "");
-        else if (!sl_json_find(have, "name", name))
-            sl_field_not_found(e, SL_PATH_AT(at, i),
-                               sl_bad_str(name)); /* what there is, is not told */
+    yyjson_arr_foreach (list, i, n, v) {
+        const char *name = sl_json_str(v, "resourceName"), *how = sl_json_str(v, "restartPolicy");
+        if (sl_json_find(list, "resourceName", name) != v && *name)
+            sl_field_duplicate(e, SL_PATH_AT(at, i), sl_bad_str(name), "");
+        for (size_t k = 0; k < SL_LEN(rules); k++) {
+            const char *word = sl_json_str(v, rules[k].field);
+            if (!*word)
+                sl_field_required(e, at, "");
+            else if (strcmp(word, rules[k].words[0]) != 0 && strcmp(word, rules[k].words[1]) != 0)
+                sl_field_unsupported(e, at, sl_bad_str(word), rules[k].words, 2);
+        }
+        if (never && strcmp(how, policies[0]) != 0)
+            sl_field_invalid(e, at, sl_bad_str(how),
+                             "must be 'NotRequired' when pod `restartPolicy` is 'Never'");
+    }
+}
+
+/* When it is started again, if that is not as the pod says. */
+static void restart_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *c) {
+    static const char *const policies[] = {"Always", "Never", "OnFailure", NULL};
+    static const char *const actions[] = {"Restart", "RestartAllContainers"};
+    static const char *const operators[] = {"In", "NotIn"};
+    yyjson_val *rules = sl_json_get(c, "restartPolicyRules"), *v;
+    size_t i, n;
+
+    if (sl_json_get(c, "restartPolicy"))
+        sl_check_one_of(e, at, c, "restartPolicy", policies, false);
+    else if (sl_json_size(rules) > 0)
+        sl_field_required(e, SL_PATH(at, "restartPolicy"),
+                          "must specify restartPolicy when restart rules are used");
+    if (sl_json_size(rules) > MAX_RULES)
+        sl_field_too_many(e, SL_PATH(at, "restartPolicyRules"), sl_json_size(rules), MAX_RULES);
+    yyjson_arr_foreach (rules, i, n, v) {
+        const struct sl_path *v_at = SL_PATH_AT(SL_PATH(at, "restartPolicyRules"), i),
+                             *codes_at = SL_PATH(v_at, "exitCodes");
+        yyjson_val *codes = sl_json_get(v, "exitCodes");
+        const char *action = sl_json_str(v, "action"), *op = sl_json_str(codes, "operator");
+        size_t values = sl_json_size(sl_json_get(codes, "values"));
+        if (strcmp(action, actions[0]) != 0 && strcmp(action, actions[1]) != 0)
+            sl_field_unsupported(e, SL_PATH(v_at, "action"), sl_bad_str(action), actions, 2);
+        if (!codes)
+            sl_field_required(e, codes_at, "must be specified");
+        else if (strcmp(op, operators[0]) != 0 && strcmp(op, operators[1]) != 0)
+            sl_field_unsupported(e, SL_PATH(codes_at, "operator"), sl_bad_str(op), operators, 2);
+        if (values > MAX_CODES)
+            sl_field_too_many(e, SL_PATH(codes_at, "values"), values, MAX_CODES);
     }
 }
 
 static void container(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *c,
                       const struct scope *s) {
-    const char *image = sl_json_str(c, "image");
-
     sl_word_check_at(e, at, c, "name", sl_word_label, true);
-    if (*image == '\0')
+    if (!*sl_json_str(c, "image"))
         sl_field_required(e, SL_PATH(at, "image"), "");
-    else if (strchr(" \t\n\r", image[0]) || strchr(" \t\n\r", image[strlen(image) - 1]))
-        sl_field_invalid(e, SL_PATH(at, "image"), sl_bad_str(image),
-                         "must not have leading or trailing whitespace");
     sl_check_one_of(e, at, c, "terminationMessagePolicy", message_policies, false);
     ports(e, SL_PATH(at, "ports"), sl_json_get(c, "ports"));
-    env(e, at, c);
-    mounts(e, SL_PATH(at, "volumeMounts"), sl_json_get(c, "volumeMounts"), s);
+    sl_env_check(e, at, c);
+    sl_mounts_check(e, at, c, &s->volumes);
     sl_check_one_of(e, at, c, "imagePullPolicy", pull_policies, false);
     sl_resources_check(e, SL_PATH(at, "resources"), sl_json_get(c, "resources"));
     claims_check(e, SL_PATH(SL_PATH(at, "resources"), "claims"), c, s->spec);
+    resize_check(e, SL_PATH(at, "resizePolicy"), c, s->spec);
     sl_container_security_check(e, SL_PATH(at, "securityContext"),
                                 sl_json_get(c, "securityContext"));
 }
 
-/* Two containers cannot have the same port of the node. */
-static void host_ports(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *list) {
+/* Two containers cannot have the same port of the node; those that run one after the other
+ * ('alone': only this one) may. */
+static void host_ports(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *list,
+                       yyjson_val *alone) {
     SL_VEC(const char *) keys = {0};
     struct sl_map seen = {0};
     yyjson_val *c, *p;
     size_t i, n, j, m;
 
     yyjson_arr_foreach (list, i, n, c) {
-        yyjson_arr_foreach (sl_json_get(c, "ports"), j, m, p) {
+        /* Of one alone it is told as if it were the first. */
+        const struct sl_path *c_at = SL_PATH_AT(at, alone ? 0 : i);
+        yyjson_arr_foreach (!alone || c == alone ? sl_json_get(c, "ports") : NULL, j, m, p) {
             int64_t port = sl_json_int(p, "hostPort", 0);
             if (!port)
                 continue;
@@ -386,9 +392,8 @@ static void host_ports(struct sl_field_errs *e, const struct sl_path *at, yyjson
             while (k != SL_MAP_NONE && strcmp(keys.v[k], key) != 0)
                 k = sl_map_next(&seen, hash, &at_key);
             if (k != SL_MAP_NONE) {
-                sl_field_duplicate(
-                    e, SL_PATH(SL_PATH_AT(SL_PATH(SL_PATH_AT(at, i), "ports"), j), "hostPort"),
-                    sl_bad_str(key), "");
+                sl_field_duplicate(e, SL_PATH(SL_PATH_AT(SL_PATH(c_at, "ports"), j), "hostPort"),
+                                   sl_bad_str(key), "");
                 continue;
             }
             sl_map_add(&seen, hash, keys.n);
@@ -402,12 +407,12 @@ static void host_ports(struct sl_field_errs *e, const struct sl_path *at, yyjson
 static void containers(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec,
                        const struct scope *s) {
     yyjson_val *list = sl_json_get(spec, "containers"),
-               *inits = sl_json_get(spec, "initContainers"), *c;
+               *inits = sl_json_get(spec, "initContainers"), *c, *p;
     const struct sl_path *list_at = SL_PATH(at, "containers"),
                          *inits_at = SL_PATH(at, "initContainers");
     static const char *const not_of_init[] = {"lifecycle", "livenessProbe", "readinessProbe",
                                               "startupProbe"};
-    size_t i, n;
+    size_t i, n, j, m;
 
     if (sl_json_size(list) == 0)
         sl_field_required(e, list_at, "");
@@ -417,23 +422,46 @@ static void containers(struct sl_field_errs *e, const struct sl_path *at, yyjson
         if (sl_json_find(list, "name", sl_json_str(c, "name")) != c && sl_json_get(c, "name"))
             sl_field_duplicate(e, SL_PATH(c_at, "name"), sl_bad_str(sl_json_str(c, "name")), "");
         sl_hooks_check(e, c_at, c, s->spec);
+        restart_check(e, c_at, c);
     }
-    host_ports(e, list_at, list);
+    host_ports(e, list_at, list, NULL);
     yyjson_arr_foreach (inits, i, n, c) {
         const struct sl_path *c_at = SL_PATH_AT(inits_at, i);
         const char *name = sl_json_str(c, "name");
         container(e, c_at, c, s);
+        restart_check(e, c_at, c);
         if (*name && (sl_json_find(inits, "name", name) != c || sl_json_find(list, "name", name)))
             sl_field_duplicate(e, SL_PATH(c_at, "name"), sl_bad_str(name), "");
-        if (strcmp(sl_json_str(c, "restartPolicy"), "Always") == 0) {
+        host_ports(e, inits_at, inits, c);
+        bool stays = strcmp(sl_json_str(c, "restartPolicy"), "Always") == 0;
+        if (stays)
             sl_hooks_check(e, c_at, c, s->spec);
-            continue;
-        }
-        for (size_t k = 0; k < SL_LEN(not_of_init); k++)
+        for (size_t k = 0; !stays && k < SL_LEN(not_of_init); k++)
             if (sl_json_get(c, not_of_init[k]))
                 sl_field_forbidden(
                     e, SL_PATH(c_at, not_of_init[k]),
                     "may not be set for init containers without restartPolicy=Always");
+        yyjson_arr_foreach (sl_json_get(c, "resizePolicy"), j, m, p) {
+            if (!stays && strcmp(sl_json_str(p, "restartPolicy"), "RestartContainer") == 0)
+                sl_field_invalid(
+                    e, SL_PATH(SL_PATH_AT(SL_PATH(c_at, "resizePolicy"), j), "restartPolicy"),
+                    sl_bad_str("RestartContainer"),
+                    "must not be set to 'RestartContainer' for non-sidecar initContainers");
+        }
+    }
+}
+
+/* Images of pods; templates may have what somebody else makes an image of. */
+static void images_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *list) {
+    static const char space[] = " \t\n\v\f\r";
+    size_t i, n;
+    yyjson_val *c;
+
+    yyjson_arr_foreach (list, i, n, c) {
+        const char *image = sl_json_str(c, "image");
+        if (*image && (strchr(space, image[0]) || strchr(space, image[strlen(image) - 1])))
+            sl_field_invalid(e, SL_PATH(SL_PATH_AT(at, i), "image"), sl_bad_str(image),
+                             "must not have leading or trailing whitespace");
     }
 }
 
@@ -454,57 +482,65 @@ static void gates(struct sl_field_errs *e, const struct sl_path *at, yyjson_val 
     }
 }
 
-/* Words of a pod spec and what they have to be. */
-static const struct {
-    const char *field;
-    struct sl_faults (*rule)(const char *s, size_t len);
-} words[] = {
-    {"serviceAccountName", sl_syntax_subdomain},
-    {"nodeName", sl_syntax_subdomain},
-    {"hostname", sl_word_label},
-    {"subdomain", sl_word_label},
-    {"priorityClassName", sl_syntax_subdomain},
-    {"runtimeClassName", sl_syntax_subdomain},
-};
+static void times_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec,
+                        enum sl_pod_place place) {
+    yyjson_val *deadline = sl_json_get(spec, "activeDeadlineSeconds");
+    int64_t grace = sl_json_int(spec, "terminationGracePeriodSeconds", 0);
 
-void sl_pod_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec,
-                       enum sl_pod_place place, yyjson_val *claims) {
-    struct scope s = {.spec = spec, .volumes = sl_json_get(spec, "volumes"), .claims = claims};
-    yyjson_val *deadline = sl_json_get(spec, "activeDeadlineSeconds"), *grace;
-    size_t i;
-
-    s.wrong = sl_volumes_check(e, SL_PATH(at, "volumes"), s.volumes);
-    containers(e, at, spec, &s);
-    sl_check_one_of(e, at, spec, "restartPolicy", restart_policies, false);
-    sl_check_one_of(e, at, spec, "dnsPolicy", dns_policies, false);
-    sl_check_labels(e, SL_PATH(at, "nodeSelector"), sl_json_get(spec, "nodeSelector"));
-    sl_pod_security_check(e, SL_PATH(at, "securityContext"), sl_json_get(spec, "securityContext"));
-    sl_pod_hosts_check(e, at, spec);
-    sl_affinity_check(e, SL_PATH(at, "affinity"), sl_json_get(spec, "affinity"));
-    gates(e, at, spec);
-    sl_spread_check(e, SL_PATH(at, "topologySpreadConstraints"),
-                    sl_json_get(spec, "topologySpreadConstraints"));
-    for (i = 0; i < SL_LEN(words); i++)
-        if (place != SL_IN_STATEFUL || words[i].rule != sl_word_label)
-            sl_word_check_at(e, at, spec, words[i].field, words[i].rule, false);
     if (deadline && (yyjson_get_sint(deadline) < 1 || yyjson_get_sint(deadline) > INT32_MAX))
         sl_field_invalid(e, SL_PATH(at, "activeDeadlineSeconds"),
                          sl_bad_int(yyjson_get_sint(deadline)),
                          "must be between 1 and %d, inclusive", INT32_MAX);
-    grace = sl_json_get(spec, "terminationGracePeriodSeconds");
-    if (grace && yyjson_get_sint(grace) < 0 && place == SL_IN_POD)
-        sl_field_invalid(e, SL_PATH(at, "terminationGracePeriodSeconds"),
-                         sl_bad_int(yyjson_get_sint(grace)), SL_NOT_NEGATIVE);
+    if (grace < 0 && place == SL_IN_POD)
+        sl_field_invalid(e, SL_PATH(at, "terminationGracePeriodSeconds"), sl_bad_int(grace),
+                         SL_NOT_NEGATIVE);
+}
+
+/* In kube-apiserver's order, which is the order of what is told. */
+void sl_pod_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec,
+                       enum sl_pod_place place, const char *pod, yyjson_val *claims) {
+    struct scope s = {.spec = spec};
+
+    s.volumes =
+        sl_volumes_check(e, SL_PATH(at, "volumes"), sl_json_get(spec, "volumes"), pod, claims);
+    containers(e, at, spec, &s);
+    sl_pod_network_check(e, at, spec, place == SL_IN_POD);
+    sl_check_one_of(e, at, spec, "restartPolicy", restart_policies, false);
+    sl_check_one_of(e, at, spec, "dnsPolicy", dns_policies, false);
+    sl_check_labels(e, SL_PATH(at, "nodeSelector"), sl_json_get(spec, "nodeSelector"));
+    sl_pod_security_check(e, SL_PATH(at, "securityContext"), spec);
+    sl_affinity_check(e, SL_PATH(at, "affinity"), sl_json_get(spec, "affinity"));
+    sl_pod_dns_check(e, at, spec);
+    gates(e, at, spec);
+    sl_spread_check(e, SL_PATH(at, "topologySpreadConstraints"),
+                    sl_json_get(spec, "topologySpreadConstraints"));
+    sl_pod_users_check(e, at, spec);
+    sl_word_check_at(e, at, spec, "serviceAccountName", sl_syntax_subdomain, false);
+    sl_word_check_at(e, at, spec, "nodeName", sl_syntax_subdomain, false);
+    times_check(e, at, spec, place);
+    if (place != SL_IN_STATEFUL) { /* who has names for its pods says these, too */
+        sl_word_check_at(e, at, spec, "hostname", sl_word_label, false);
+        sl_word_check_at(e, at, spec, "subdomain", sl_word_label, false);
+    }
     sl_tolerations_check(e, SL_PATH(at, "tolerations"), sl_json_get(spec, "tolerations"));
+    sl_pod_aliases_check(e, SL_PATH(at, "hostAliases"), sl_json_get(spec, "hostAliases"));
+    sl_word_check_at(e, at, spec, "priorityClassName", sl_syntax_subdomain, false);
+    sl_word_check_at(e, at, spec, "runtimeClassName", sl_syntax_subdomain, false);
     sl_check_one_of(e, at, spec, "preemptionPolicy", preemption_policies, false);
+    sl_pod_os_check(e, SL_PATH(at, "os"), sl_json_get(spec, "os"));
     if (place != SL_IN_POD && sl_json_size(sl_json_get(spec, "ephemeralContainers")) > 0)
         sl_field_forbidden(e, SL_PATH(at, "ephemeralContainers"),
                            "ephemeral containers not allowed in pod template");
+    sl_env_files_check(e, at, spec);
+    if (place == SL_IN_POD) {
+        images_check(e, SL_PATH(at, "containers"), sl_json_get(spec, "containers"));
+        images_check(e, SL_PATH(at, "initContainers"), sl_json_get(spec, "initContainers"));
+    }
 }
 
 void sl_template_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *tmpl,
                        enum sl_pod_place place, yyjson_val *claims) {
     sl_check_labels(e, SL_PATH(at, "labels"), sl_json_at(tmpl, "metadata.labels"));
     sl_check_annotations(e, SL_PATH(at, "annotations"), sl_json_at(tmpl, "metadata.annotations"));
-    sl_pod_spec_check(e, SL_PATH(at, "spec"), sl_json_get(tmpl, "spec"), place, claims);
+    sl_pod_spec_check(e, SL_PATH(at, "spec"), sl_json_get(tmpl, "spec"), place, NULL, claims);
 }

@@ -13,12 +13,32 @@
 
 /* ---- what templates have too ---- */
 
+/* Can it be the name of an image at all? Letters are small, but for the host's and the tag. */
+static bool is_image(const char *image) {
+    const char *slash = strchr(image, '/');
+    size_t host = slash ? (size_t)(slash - image) : 0;
+    bool tag = false;
+
+    if (host && !memchr(image, '.', host) && !memchr(image, ':', host) &&
+        strncmp(image, "localhost/", 10) != 0 &&
+        strcspn(image, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") >= host)
+        host = 0;
+    for (const char *p = image; *p; p++) {
+        bool capital = *p >= 'A' && *p <= 'Z';
+        tag = tag || ((size_t)(p - image) > host && (*p == ':' || *p == '@'));
+        if (capital ? !tag && (size_t)(p - image) >= host
+                    : !strchr("abcdefghijklmnopqrstuvwxyz0123456789._-/:@+[]", *p))
+            return false;
+    }
+    return true;
+}
+
 /* The tag of an image is "latest", or there is neither tag nor digest. */
 static bool is_latest(const char *image) {
     const char *slash = strrchr(image, '/'), *last = slash ? slash + 1 : image;
     const char *at = strchr(last, '@'), *colon = strrchr(last, ':');
 
-    if (at || !*last) /* what is missing is told by others */
+    if (at || !*last || !is_image(image)) /* what is missing is told by others */
         return false;
     return !colon || strcmp(colon, ":latest") == 0;
 }
@@ -57,6 +77,11 @@ void sl_template_defaults(yyjson_mut_doc *doc, yyjson_mut_val *spec) {
     yyjson_mut_arr_foreach (volumes, i, n, v) {
         if (yyjson_mut_is_obj(v) && !has_source(v))
             sl_mut_set(doc, v, "emptyDir", yyjson_mut_obj(doc));
+        yyjson_mut_val *image = sl_mut_get(v, "image");
+        if (image)
+            sl_mut_default_str(doc, image, "pullPolicy",
+                               is_latest(sl_mut_str(image, "reference")) ? "Always"
+                                                                         : "IfNotPresent");
     }
     if (*name)
         sl_mut_set_str(doc, spec, "serviceAccount", name);
@@ -292,11 +317,6 @@ static void admit_runtime(struct sl_change_in *c, yyjson_mut_val *spec) {
     yyjson_doc *class;
     yyjson_val *overhead;
 
-    if (*name == '\0' && yyjson_mut_obj_size(sl_mut_get(spec, "overhead")) > 0)
-        sl_change_refuse(c, 403, "Forbidden",
-                         "pods \"%s\" is forbidden: pod rejected: Pod Overhead set without "
-                         "corresponding RuntimeClass defined Overhead",
-                         sl_mut_str(c->object, "metadata.name"));
     if (*name == '\0' || !k)
         return;
     class = sl_kind_read(c->server, k, "", name);
@@ -449,7 +469,7 @@ static void pod_validate(struct sl_change_in *c, yyjson_val *pod) {
 
     if (strcmp(c->subresource, "status") == 0)
         return;
-    sl_pod_spec_check(c->errs, at, spec, SL_IN_POD, NULL);
+    sl_pod_spec_check(c->errs, at, spec, SL_IN_POD, sl_json_str(pod, "metadata.name"), NULL);
     if (!c->old) {
         if (*sl_json_str(spec, "nodeName") &&
             sl_json_size(sl_json_get(spec, "schedulingGates")) > 0)
@@ -458,6 +478,12 @@ static void pod_validate(struct sl_change_in *c, yyjson_val *pod) {
         if (sl_json_size(sl_json_get(spec, "ephemeralContainers")) > 0)
             sl_field_forbidden(c->errs, SL_PATH(at, "ephemeralContainers"),
                                "cannot be set on create");
+        if (c->errs->n == 0 && !*sl_json_str(spec, "runtimeClassName") &&
+            yyjson_obj_size(sl_json_get(spec, "overhead")) > 0)
+            sl_change_refuse(c, 403, "Forbidden",
+                             "pods \"%s\" is forbidden: pod rejected: Pod Overhead set without "
+                             "corresponding RuntimeClass defined Overhead",
+                             sl_json_str(pod, "metadata.name"));
         sl_pod_warn(c, pod, "spec");
     } else if (sl_is_whole(c)) {
         sl_pod_update_check(c->errs, c->old, pod);

@@ -1,6 +1,6 @@
 /*
- * Parts of a pod that stand by themselves: probes and hooks, sources of volumes, security contexts,
- * and what a pod says of hosts and names.
+ * Parts of a pod that stand by themselves: probes and hooks, security contexts, and what a pod says
+ * of hosts and names.
  */
 #include <string.h>
 
@@ -8,7 +8,6 @@
 #include "apiserver/kinds.h"
 
 #define GRACE_S 30
-#define MODE_MAX 0777
 
 /* ---- probes and hooks ---- */
 
@@ -28,9 +27,17 @@ static void exec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson
 
 static void http_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *way) {
     static const char *const schemes[] = {"HTTP", "HTTPS", NULL};
+    size_t i, n;
+    yyjson_val *v;
 
+    if (!*sl_json_str(way, "path"))
+        sl_field_required(e, SL_PATH(at, "path"), "");
     port_check(e, SL_PATH(at, "port"), sl_json_get(way, "port"));
     sl_check_one_of(e, at, way, "scheme", schemes, false);
+    yyjson_arr_foreach (sl_json_get(way, "httpHeaders"), i, n, v) {
+        const char *name = sl_json_str(v, "name");
+        sl_word_check(e, SL_PATH(at, "httpHeaders"), name, strlen(name), sl_word_header);
+    }
 }
 
 static void tcp_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *way) {
@@ -83,7 +90,7 @@ static void probe(struct sl_field_errs *e, const struct sl_path *up, yyjson_val 
     handler(e, at, p, INT64_MAX);
     for (size_t i = 0; i < SL_LEN(numbers); i++)
         sl_check_not_negative(e, at, p, numbers[i]);
-    if (grace && ends && yyjson_get_sint(grace) <= 0)
+    if (grace && yyjson_get_sint(grace) <= 0)
         sl_field_invalid(e, SL_PATH(at, "terminationGracePeriodSeconds"),
                          sl_bad_int(yyjson_get_sint(grace)), "must be greater than 0");
     if (grace && !ends)
@@ -106,147 +113,6 @@ void sl_hooks_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_va
     probe(e, at, c, "livenessProbe", true);
     probe(e, at, c, "readinessProbe", false);
     probe(e, at, c, "startupProbe", true);
-}
-
-/* ---- volumes ---- */
-
-static void mode_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *mode) {
-    int64_t n = sl_json_int(mode, "", 0);
-
-    if (n < 0 || n > MODE_MAX)
-        sl_field_invalid(e, at, sl_bad_int(n),
-                         "must be a number between 0 and 0777 (octal), both inclusive");
-}
-
-static void path_check(struct sl_field_errs *e, const struct sl_path *at, const char *path) {
-    const char *part = path;
-
-    if (*path == '/')
-        sl_field_invalid(e, at, sl_bad_str(path), "must be a relative path");
-    for (; *part; part += *part == '/') {
-        size_t len = strcspn(part, "/");
-        if (len == 2 && strncmp(part, "..", 2) == 0) {
-            sl_field_invalid(e, at, sl_bad_str(path), "must not contain '..'");
-            return;
-        }
-        part += len;
-    }
-    if (strncmp(path, "..", 2) == 0)
-        sl_field_invalid(e, at, sl_bad_str(path), "must not start with '..'");
-}
-
-/* Keys that become files. */
-static void items_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *source) {
-    size_t i, n;
-    yyjson_val *v;
-
-    mode_check(e, SL_PATH(at, "defaultMode"), sl_json_get(source, "defaultMode"));
-    yyjson_arr_foreach (sl_json_get(source, "items"), i, n, v) {
-        const struct sl_path *v_at = SL_PATH_AT(SL_PATH(at, "items"), i);
-        const char *path = sl_json_str(v, "path");
-        if (!*sl_json_str(v, "key"))
-            sl_field_required(e, SL_PATH(v_at, "key"), "");
-        if (!*path)
-            sl_field_required(e, SL_PATH(v_at, "path"), "");
-        path_check(e, SL_PATH(v_at, "path"), path);
-        mode_check(e, SL_PATH(v_at, "mode"), sl_json_get(v, "mode"));
-    }
-}
-
-static void downward_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *source) {
-    size_t i, n;
-    yyjson_val *v;
-
-    mode_check(e, SL_PATH(at, "defaultMode"), sl_json_get(source, "defaultMode"));
-    yyjson_arr_foreach (sl_json_get(source, "items"), i, n, v) {
-        const char *path = sl_json_str(v, "path");
-        if (!*path)
-            sl_field_required(e, SL_PATH(at, "path"), "");
-        path_check(e, SL_PATH(at, "path"), path);
-        if (!sl_json_get(v, "fieldRef") && !sl_json_get(v, "resourceFieldRef"))
-            sl_field_required(e, at, "one of fieldRef and resourceFieldRef is required");
-        mode_check(e, SL_PATH(at, "mode"), sl_json_get(v, "mode"));
-    }
-}
-
-static void empty_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *source) {
-    sl_quantity q;
-
-    if (sl_json_quantity(sl_json_get(source, "sizeLimit"), &q) && q < 0)
-        sl_field_forbidden(e, SL_PATH(at, "sizeLimit"),
-                           "SizeLimit field must be a valid resource quantity");
-}
-
-static void host_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *source) {
-    static const char *const types[] = {
-        "",     "BlockDevice",  "CharDevice", "Directory", "DirectoryOrCreate",
-        "File", "FileOrCreate", "Socket",     NULL};
-
-    sl_check_one_of(e, at, source, "type", types, false);
-}
-
-/* The field that a source cannot do without, and what else there is to say. */
-static const struct {
-    const char *source, *needs;
-    void (*check)(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *source);
-} sources[] = {
-    {"emptyDir", NULL, empty_check},
-    {"hostPath", "path", host_check},
-    {"secret", "secretName", items_check},
-    {"configMap", "name", items_check},
-    {"persistentVolumeClaim", "claimName", NULL},
-    {"downwardAPI", NULL, downward_check},
-    {"projected", NULL, NULL},
-    {"nfs", "server", NULL},
-    {"csi", "driver", NULL},
-    {"ephemeral", "volumeClaimTemplate", NULL},
-    {"image", NULL, NULL},
-};
-
-static void volume_source(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *v) {
-    size_t i, n, count = 0;
-    yyjson_val *key, *source, *ref;
-
-    for (size_t s = 0; s < SL_LEN(sources); s++) {
-        const struct sl_path *s_at = SL_PATH(at, sources[s].source);
-        source = sl_json_get(v, sources[s].source);
-        if (!source)
-            continue;
-        if (count++ > 0) {
-            sl_field_forbidden(e, s_at, "may not specify more than 1 volume type");
-            continue;
-        }
-        ref = sources[s].needs ? sl_json_get(source, sources[s].needs) : NULL;
-        if (sources[s].needs && (!ref || (yyjson_is_str(ref) && yyjson_get_len(ref) == 0)))
-            sl_field_required(e, SL_PATH(s_at, sources[s].needs), "");
-        if (sources[s].check)
-            sources[s].check(e, s_at, source);
-    }
-    yyjson_obj_foreach (v, i, n, key, source) {
-        count += yyjson_is_obj(source); /* those of other vendors count too */
-    }
-    if (count == 0)
-        sl_field_required(e, at, "must specify a volume type");
-}
-
-const bool *sl_volumes_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *list) {
-    bool *wrong = sl_arena_alloc0(e->arena, sl_json_size(list) + 1, sizeof *wrong);
-    size_t i, n;
-    yyjson_val *v;
-
-    yyjson_arr_foreach (list, i, n, v) {
-        const struct sl_path *v_at = SL_PATH_AT(at, i);
-        const char *name = sl_json_str(v, "name");
-        yyjson_val *first = sl_json_find(list, "name", name);
-        uint32_t before = e->n;
-        if (yyjson_is_obj(v))
-            volume_source(e, v_at, v);
-        sl_word_check_at(e, v_at, v, "name", sl_word_label, true);
-        if (first != v && *name)
-            sl_field_duplicate(e, SL_PATH(v_at, "name"), sl_bad_str(name), "");
-        wrong[i] = e->n > before;
-    }
-    return wrong;
 }
 
 /* ---- security contexts ---- */
@@ -312,8 +178,8 @@ static bool is_sysctl(const char *s) {
     return true;
 }
 
-void sl_pod_security_check(struct sl_field_errs *e, const struct sl_path *at,
-                           yyjson_val *security) {
+void sl_pod_security_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec) {
+    yyjson_val *security = sl_json_get(spec, "securityContext");
     static const char *const ids[] = {"fsGroup", "runAsUser", "runAsGroup"};
     static const char *const changes[] = {"Always", "OnRootMismatch", NULL};
     static const char *const groups[] = {"Merge", "Strict", NULL};
@@ -327,6 +193,9 @@ void sl_pod_security_check(struct sl_field_errs *e, const struct sl_path *at,
     yyjson_arr_foreach (sl_json_get(security, "supplementalGroups"), i, n, v) {
         id_check(e, SL_PATH_AT(SL_PATH(at, "supplementalGroups"), i), v);
     }
+    if (sl_json_bool(spec, "shareProcessNamespace", false) && sl_json_bool(spec, "hostPID", false))
+        sl_field_invalid(e, SL_PATH(at, "shareProcessNamespace"), sl_bad_none(),
+                         "true: ShareProcessNamespace and HostPID cannot both be enabled");
     yyjson_arr_foreach (sl_json_get(security, "sysctls"), i, n, v) {
         const char *name = sl_json_str(v, "name");
         const struct sl_path *name_at = SL_PATH(SL_PATH_AT(SL_PATH(at, "sysctls"), i), "name");
@@ -353,11 +222,10 @@ static void address(struct sl_field_errs *e, const struct sl_path *at, yyjson_va
         sl_field_invalid(e, at, sl_bad_str(sl_json_text(ip)), "%s", why);
 }
 
-void sl_pod_hosts_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec) {
-    static const char *const systems[] = {"linux", "windows"};
-    yyjson_val *config = sl_json_get(spec, "dnsConfig"), *os = sl_json_get(spec, "os"), *v, *name;
+void sl_pod_dns_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec) {
+    yyjson_val *config = sl_json_get(spec, "dnsConfig"), *v;
     bool none = strcmp(sl_json_str(spec, "dnsPolicy"), "None") == 0;
-    size_t i, n, j, m;
+    size_t i, n;
 
     if (none && !config)
         sl_field_required(e, SL_PATH(at, "dnsConfig"),
@@ -373,17 +241,68 @@ void sl_pod_hosts_check(struct sl_field_errs *e, const struct sl_path *at, yyjso
         const char *type = sl_json_str(v, "conditionType");
         sl_word_check(e, SL_PATH(v_at, "conditionType"), type, strlen(type), sl_syntax_label_key);
     }
-    yyjson_arr_foreach (sl_json_get(spec, "hostAliases"), i, n, v) {
-        const struct sl_path *v_at = SL_PATH_AT(SL_PATH(at, "hostAliases"), i);
-        address(e, SL_PATH(v_at, "ip"), sl_json_get(v, "ip"));
+}
+
+void sl_pod_aliases_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *list) {
+    size_t i, n, j, m;
+    yyjson_val *v, *name;
+
+    yyjson_arr_foreach (list, i, n, v) {
+        address(e, SL_PATH(SL_PATH_AT(at, i), "ip"), sl_json_get(v, "ip"));
         yyjson_arr_foreach (sl_json_get(v, "hostnames"), j, m, name) {
-            sl_word_check(e, SL_PATH_AT(SL_PATH(v_at, "hostnames"), j), sl_json_text(name),
-                          yyjson_get_len(name), sl_syntax_subdomain);
+            sl_word_check(e, SL_PATH_AT(SL_PATH(SL_PATH_AT(at, i), "hostnames"), j),
+                          sl_json_text(name), yyjson_get_len(name), sl_syntax_subdomain);
         }
     }
+}
+
+void sl_pod_os_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *os) {
+    static const char *const systems[] = {"linux", "windows"};
     const char *system = sl_json_str(os, "name");
+
     if (os && !*system)
-        sl_field_required(e, SL_PATH(SL_PATH(at, "os"), "name"), "cannot be empty");
+        sl_field_required(e, SL_PATH(at, "name"), "cannot be empty");
     else if (os && strcmp(system, systems[0]) != 0 && strcmp(system, systems[1]) != 0)
-        sl_field_unsupported(e, SL_PATH(at, "os"), sl_bad_str(system), systems, 2);
+        sl_field_unsupported(e, at, sl_bad_str(system), systems, 2);
+}
+
+/* ---- namespaces of the host ---- */
+
+void sl_pod_network_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec,
+                          bool in_pod) {
+    size_t i, n, j, m;
+    yyjson_val *c, *p;
+
+    if (!sl_json_bool(spec, "hostNetwork", false))
+        return;
+    yyjson_arr_foreach (sl_json_get(spec, "containers"), i, n, c) {
+        const struct sl_path *ports_at = SL_PATH(SL_PATH_AT(SL_PATH(at, "containers"), i), "ports");
+        yyjson_arr_foreach (sl_json_get(c, "ports"), j, m, p) {
+            int64_t port = sl_json_int(p, "containerPort", 0), host = sl_json_int(p, "hostPort", 0);
+            if ((in_pod || host != 0) && host != port) /* in a template it comes later */
+                sl_field_invalid(e, SL_PATH(SL_PATH_AT(ports_at, j), "hostPort"), sl_bad_int(host),
+                                 "must match `containerPort` when `hostNetwork` is true");
+        }
+    }
+}
+
+void sl_pod_users_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec) {
+    static const char *const shared[][2] = {
+        {"hostNetwork", "hostNetwork"}, {"hostPID", "HostPID"}, {"hostIPC", "HostIPC"}};
+    static const char *const lists[] = {"initContainers", "containers", "ephemeralContainers"};
+    size_t i, n;
+    yyjson_val *c;
+
+    if (sl_json_bool(spec, "hostUsers", true))
+        return;
+    for (size_t k = 0; k < SL_LEN(shared); k++)
+        if (sl_json_bool(spec, shared[k][0], false))
+            sl_field_forbidden(e, SL_PATH(at, shared[k][1]), "when `hostUsers` is false");
+    for (size_t k = 0; k < SL_LEN(lists); k++)
+        yyjson_arr_foreach (sl_json_get(spec, lists[k]), i, n, c) {
+            if (sl_json_size(sl_json_get(c, "volumeDevices")) > 0)
+                sl_field_forbidden(e,
+                                   SL_PATH(SL_PATH_AT(SL_PATH(at, lists[k]), i), "volumeDevices"),
+                                   "when `hostUsers` is false");
+        }
 }

@@ -73,12 +73,18 @@ static void port_warn(struct sl_change_in *c, const char *path, const struct por
 
 void sl_pod_warn(struct sl_change_in *c, yyjson_val *object, const char *path) {
     struct port ports[PORTS_MAX];
+    size_t at, max;
+    yyjson_val *v;
     uint32_t n;
 
     if (c->errs->n > 0 || !sl_is_whole(c) ||
         (c->old && sl_json_int(c->old, "metadata.generation", 0) ==
                        sl_json_int(object, "metadata.generation", 0)))
         return;
+    yyjson_arr_foreach (sl_json_get(sl_json_at(object, path), "imagePullSecrets"), at, max, v) {
+        if (!*sl_json_str(v, "name"))
+            sl_change_warn(c, "%s.imagePullSecrets[%zu].name: invalid empty name \"\"", path, at);
+    }
     n = collect(sl_json_at(object, path), ports);
     for (uint32_t i = 0; i < n; i++)
         port_warn(c, path, ports, i);

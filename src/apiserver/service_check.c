@@ -31,34 +31,6 @@ static bool has_word(yyjson_val *list, const char *word) {
 
 /* ---- addresses ---- */
 
-/* Without zeros that parts of it begin with; false if it is too long to be an address. */
-static bool without_zeros(const char *s, char out[INET_ADDRSTRLEN]) {
-    size_t n = 0;
-
-    for (const char *p = s; *p && n + 1 < INET_ADDRSTRLEN; p++) {
-        bool begins = p == s || p[-1] == '.';
-        while (begins && *p == '0' && p[1] >= '0' && p[1] <= '9')
-            p++;
-        out[n++] = *p;
-    }
-    out[n] = '\0';
-    return n + 1 < INET_ADDRSTRLEN;
-}
-
-const char *sl_address_fault(const char *s) {
-    unsigned char four[4];
-    struct in6_addr six;
-    char plain[INET_ADDRSTRLEN];
-
-    if (inet_pton(AF_INET, s, four) == 1)
-        return NULL;
-    if (inet_pton(AF_INET6, s, &six) == 1)
-        return IN6_IS_ADDR_V4MAPPED(&six) ? "must not be an IPv4-mapped IPv6 address" : NULL;
-    if (without_zeros(s, plain) && inet_pton(AF_INET, plain, four) == 1)
-        return "must not have leading 0s";
-    return "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
-}
-
 /* True: nothing is wrong. What was there before is taken as it is. */
 static bool address_check(struct sl_field_errs *e, const struct sl_path *at, const char *ip,
                           yyjson_val *before) {
@@ -364,13 +336,67 @@ static void affinity(struct sl_field_errs *e, const struct sl_path *at, yyjson_v
                          sl_bad_int(s), "must be greater than 0 and less than %d", MAX_AFFINITY_S);
 }
 
+#define RANGES "service.beta.kubernetes.io/load-balancer-source-ranges"
+#define FOR_BALANCERS "may only be used when `type` is 'LoadBalancer'"
+
+/* Without the spaces around it. */
+static const char *trimmed(struct sl_arena *a, const char *s, size_t len) {
+    static const char space[] = " \t\n\v\f\r";
+
+    for (; len && strchr(space, *s); len--)
+        s++;
+    while (len && strchr(space, s[len - 1]))
+        len--;
+    return sl_arena_strndup(a, s, len);
+}
+
+static void range_check(struct sl_field_errs *e, const struct sl_path *at, const char *range) {
+    const char *why = sl_cidr_fault(range, NULL);
+
+    if (why)
+        sl_field_invalid(e, at, sl_bad_str(range), "%s", why);
+}
+
+static bool is_in(struct sl_arena *a, yyjson_val *list, const char *range) {
+    size_t i, n;
+    yyjson_val *v;
+
+    yyjson_arr_foreach (list, i, n, v) {
+        if (strcmp(trimmed(a, sl_json_text(v), yyjson_get_len(v)), range) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Who may ask, as a list in the spec or, before there was one, as an annotation. */
+static void ranges(struct sl_field_errs *e, yyjson_val *object, yyjson_val *old) {
+    const struct sl_path *at = SL_PATH(SL_PATH(NULL, "spec"), "LoadBalancerSourceRanges");
+    const struct sl_path *note_at =
+        SL_PATH_KEY(SL_PATH(SL_PATH(NULL, "metadata"), "annotations"), RANGES);
+    yyjson_val *spec = sl_json_get(object, "spec"), *v;
+    yyjson_val *list = sl_json_get(spec, "loadBalancerSourceRanges");
+    const char *note = sl_json_annotation(object, RANGES), *was = sl_json_annotation(old, RANGES);
+    size_t i, n;
+
+    if (sl_json_size(list) == 0 && !note)
+        return;
+    if (!is_type(spec, "LoadBalancer"))
+        sl_field_forbidden(e, sl_json_size(list) ? at : note_at, FOR_BALANCERS);
+    yyjson_arr_foreach (list, i, n, v) {
+        const char *range = trimmed(e->arena, sl_json_text(v), yyjson_get_len(v));
+        if (!is_in(e->arena, sl_json_at(old, "spec.loadBalancerSourceRanges"), range))
+            range_check(e, SL_PATH_AT(at, i), range);
+    }
+    if (sl_json_size(list) > 0 || (was && strcmp(was, note) == 0) ||
+        !*trimmed(e->arena, note, strlen(note)))
+        return;
+    for (const char *p = note; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
+        range_check(e, note_at, trimmed(e->arena, p, strcspn(p, ",")));
+}
+
 static void balancer(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec) {
-    if (sl_json_get(spec, "loadBalancerSourceRanges") && !is_type(spec, "LoadBalancer"))
-        sl_field_forbidden(e, SL_PATH(at, "LoadBalancerSourceRanges"),
-                           "may only be used when `type` is 'LoadBalancer'");
     if (sl_json_get(spec, "allocateLoadBalancerNodePorts") && !is_type(spec, "LoadBalancer"))
-        sl_field_forbidden(e, SL_PATH(at, "allocateLoadBalancerNodePorts"),
-                           "may only be used when `type` is 'LoadBalancer'");
+        sl_field_forbidden(e, SL_PATH(at, "allocateLoadBalancerNodePorts"), FOR_BALANCERS);
     class_check(e, spec, NULL);
 }
 
@@ -420,6 +446,7 @@ void sl_service_check(struct sl_change_in *c, yyjson_val *object) {
     external_ips(c->errs, spec, old);
     sl_check_one_of(c->errs, at, spec, "type", types, true);
     node_ports(c->errs, SL_PATH(at, "ports"), spec);
+    ranges(c->errs, object, c->old);
     balancer(c->errs, at, spec);
     traffic(c->errs, at, spec);
     if (!c->errs->n)

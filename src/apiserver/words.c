@@ -23,6 +23,9 @@
 #define ENV                                                                                        \
     "a valid environment variable name must consist only of printable ASCII characters other "     \
     "than '='"
+#define HEADER                                                                                     \
+    "a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', "   \
+    "regex used for validation is '[-A-Za-z0-9]+')"
 #define MAX_63 "must be no more than 63 characters"
 
 static bool is_lower(char c) {
@@ -87,7 +90,7 @@ struct sl_faults sl_word_segment(const char *s, size_t len) {
 
 struct sl_faults sl_word_port(const char *s, size_t len) {
     struct sl_faults f = {0};
-    bool letter = false, twice = false, other = false;
+    bool letter = false, twice = false, other = len == 0;
 
     for (size_t i = 0; i < len; i++) {
         letter = letter || is_lower(s[i]);
@@ -115,6 +118,18 @@ struct sl_faults sl_word_env(const char *s, size_t len) {
             fault(&f, ENV);
     if (len == 0)
         fault(&f, "environment variable name must be non-empty");
+    return f;
+}
+
+struct sl_faults sl_word_header(const char *s, size_t len) {
+    struct sl_faults f = {0};
+    bool good = len > 0;
+
+    for (size_t i = 0; i < len; i++)
+        good = good &&
+               (is_lower(s[i]) || is_digit(s[i]) || (s[i] >= 'A' && s[i] <= 'Z') || s[i] == '-');
+    if (!good)
+        fault(&f, HEADER);
     return f;
 }
 

@@ -12,6 +12,7 @@ struct sl_faults sl_word_label_1035(const char *s, size_t len); /* begins with a
 struct sl_faults sl_word_segment(const char *s, size_t len);    /* of a path: rbac */
 struct sl_faults sl_word_port(const char *s, size_t len);       /* "http" */
 struct sl_faults sl_word_env(const char *s, size_t len);        /* of an environment variable */
+struct sl_faults sl_word_header(const char *s, size_t len);     /* of HTTP */
 struct sl_faults sl_word_data_key(const char *s, size_t len); /* of ConfigMap and Secret: "a.b_c" */
 
 /* All faults of a text as errors at the path. */

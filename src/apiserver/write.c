@@ -546,20 +546,14 @@ static const char *said(yyjson_val *sent, const char *name) {
 }
 
 /* A name for what is created. */
-static bool name_new(struct sl_write *w) {
+static void name_new(struct sl_write *w) {
     struct sl_rq *rq = w->rq;
     yyjson_val *sent = yyjson_doc_get_root(w->body);
     const char *name = said(sent, "name"), *base = said(sent, "generateName");
-    const char *ns = said(sent, "namespace");
 
     if (rq->verb != SL_V_CREATE) {
         w->name = rq->name;
-        return true;
-    }
-    if (*ns && rq->kind->namespaced && strcmp(ns, rq->ns) != 0) {
-        sl_rq_bad(rq, "the namespace of the provided object does not match the namespace sent on "
-                      "the request");
-        return false;
+        return;
     }
     w->name = *name ? sl_arena_strdup(&rq->arena, name) : *base ? sl_name_generate(rq, base) : "";
     if (!*w->name && sl_strategy_of(rq->kind)->makes_name) {
@@ -568,7 +562,20 @@ static bool name_new(struct sl_write *w) {
         w->name = sl_arena_strdup(&rq->arena, id);
     }
     w->c.name = w->name;
-    return true;
+}
+
+/* Asked when the object could be read. */
+static bool in_place(struct sl_write *w) {
+    struct sl_rq *rq = w->rq;
+
+    if (w->what != SL_WRITE_CREATE || !rq->kind->namespaced)
+        return true;
+    const char *ns = said(yyjson_doc_get_root(w->body), "namespace");
+    if (!*ns || strcmp(ns, rq->ns) == 0)
+        return true;
+    sl_rq_bad(rq, "the namespace of the provided object does not match the namespace sent on the "
+                  "request");
+    return false;
 }
 
 void sl_write_run(struct sl_write *w) {
@@ -596,11 +603,11 @@ void sl_write_run(struct sl_write *w) {
                    "create not allowed while custom resource definition is terminating");
         return;
     }
-    if (!w->c.old && !name_new(w))
-        return;
+    if (!w->c.old)
+        name_new(w);
     if (!first && (w->what == SL_WRITE_POST ? !sl_post_make(w) : !sl_make(w)))
         return;
-    if (!preconditions(w) || !namespace_check(w))
+    if (!in_place(w) || !preconditions(w) || !namespace_check(w))
         return;
     sl_manage(w);
     if (sl_strategy_of(rq->kind)->admit)

@@ -5,6 +5,7 @@
  * again before the first pass, so a pass that found nothing has seen everything.
  */
 #include "cluster/namespace.h"
+#include "cluster/schedule.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +14,22 @@
 #define PAUSE_MIN (50 * SL_MSEC)
 #define PAUSE_MAX (2 * SL_SEC)
 #define MAX_TEXT 8192u
+#define MAX_LABEL_BYTES ((size_t)4 << 20)
 #define PAGE "500"
 
 /* ---- reading ---- */
+
+static void read_labels(struct sl_cluster *c, struct namespace *n, yyjson_val *labels) {
+    uint64_t hash = jhash(1, labels);
+
+    if (hash == n->labels_hash)
+        return;
+    n->labels_hash = hash;
+    sl_arena_done(&n->arena);
+    sl_arena_init(&n->arena, MAX_LABEL_BYTES);
+    cl_sched_labels(&n->arena, labels, &n->labels);
+    cl_sched_homes_changed(c->schedule);
+}
 
 bool cl_ns_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
     struct namespace *n = namespace_of(r);
@@ -23,7 +37,7 @@ bool cl_ns_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
     size_t i, max;
     yyjson_val *v;
 
-    (void)c;
+    read_labels(c, n, jat(o, "metadata.labels"));
     n->emptied_by_us = false;
     sl_buf_init(&others, 65536);
     yyjson_arr_foreach (jat(o, "spec.finalizers"), i, max, v) {
@@ -56,6 +70,7 @@ void cl_ns_done(struct rec *r) {
     struct namespace *n = namespace_of(r);
 
     sl_freep(&n->finalizers);
+    sl_arena_done(&n->arena);
     cl_conditions_done(&n->conditions);
     cl_conditions_done(&n->wanted);
     forget(&n->found);

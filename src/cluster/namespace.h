@@ -4,6 +4,7 @@
 
 #include "cluster/apps.h"
 #include "cluster/gc.h"
+#include "model/labels.h"
 
 /* What a pass over all kinds found in a namespace that is being deleted. */
 struct leftovers {
@@ -20,6 +21,9 @@ struct namespace {
     bool emptied_by_us; /* spec.finalizers has "kubernetes" */
     char *finalizers;   /* the others, JSON strings with commas; NULL: none */
     struct conditions conditions, wanted;
+    struct sl_arena arena; /* of labels */
+    struct sl_labels labels;
+    uint64_t labels_hash;
     sl_time account_at, root_at; /* mono: not asked for again before */
     /* while it is being deleted */
     enum ns_step step;

@@ -45,7 +45,6 @@ static void read_podset(struct schedule *s, struct sched_class *k, const struct 
                 (struct sched_need){column, sl_amount_of_request(name, spec.requests[i].q)};
     }
     k->selector = spec.node_selector;
-    k->affinity = spec.affinity;
     k->tolerations = spec.tolerations;
     k->n_tolerations = spec.n_tolerations;
     k->doc = d;
@@ -99,6 +98,12 @@ struct sched_class *cl_sched_class(struct schedule *s, yyjson_val *pod, sl_sym n
     if (!k) {
         k = make(s, h);
         read_podset(s, k, &text);
+        if (!text.overflow)
+            cl_must_read(&k->arena,
+                         jat(spec, "affinity.nodeAffinity."
+                                   "requiredDuringSchedulingIgnoredDuringExecution."
+                                   "nodeSelectorTerms"),
+                         &k->must);
         memcpy(k->ports, ports, n_ports * sizeof *ports);
         k->n_ports = n_ports;
         k->ns = ns;

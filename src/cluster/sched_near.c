@@ -60,7 +60,7 @@ void cl_near_survey(struct schedule *s, struct sched_class *k) {
             uint64_t terms = w->by[hows[h]];
             if (!terms || !has_all(s, k, terms, i)) /* a node is in all of its domains, or none */
                 continue;
-            bool affine = cl_sched_affine(k, &n->labels), repelled = cl_sched_repelled(k, n);
+            bool affine = cl_sched_affine(k, n), repelled = cl_sched_repelled(k, n);
             while (terms) {
                 uint32_t t = next_bit(&terms);
                 if ((affine || w->terms[t].anywhere) && !(repelled && w->terms[t].heed_taints))

@@ -57,16 +57,13 @@ void cl_sched_count(struct schedule *s, const struct sched_class *k, sl_sym plac
     s->room |= sign < 0;
 }
 
-bool cl_sched_affine(const struct sched_class *k, const struct sl_labels *labels) {
+bool cl_sched_affine(const struct sched_class *k, const struct node *n) {
     for (uint32_t i = 0; i < k->selector.n; i++) {
-        const char *v = sl_labels_get(labels, k->selector.v[i].key);
+        const char *v = sl_labels_get(&n->labels, k->selector.v[i].key);
         if (!v || strcmp(v, k->selector.v[i].value) != 0)
             return false;
     }
-    for (uint32_t i = 0; i < k->affinity.n; i++)
-        if (sl_selector_matches(&k->affinity.terms[i], labels))
-            return true;
-    return k->affinity.n == 0;
+    return cl_must_match(&k->must, n);
 }
 
 const char *cl_sched_repelled(const struct sched_class *k, const struct node *n) {

@@ -24,12 +24,10 @@ struct range {
 /* ---- what depends on nodes alone ---- */
 
 static int32_t taste_for(const struct sched_class *k, const struct node *n) {
-    const struct sl_label name = {"metadata.name", n->rec.name};
-    const struct sl_labels fields = {&name, 1};
     int32_t sum = 0;
     for (uint32_t i = 0; k->wants && i < k->wants->n_tastes; i++) {
         const struct sched_taste *t = &k->wants->tastes[i];
-        if (sl_selector_matches(&t->labels, &n->labels) && sl_selector_matches(&t->fields, &fields))
+        if (cl_hosts_match(&t->hosts, n))
             sum += t->weight;
     }
     return sum;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "cluster/namespace.h"
 #include "cluster/schedule.h"
 
 #define REQUIRED "requiredDuringSchedulingIgnoredDuringExecution"
@@ -119,13 +120,17 @@ static void read_affinity(struct sl_arena *a, struct sched_term *t, yyjson_val *
     add_own(a, &t->selector, jat(v, "matchLabelKeys"), labels, SL_OP_IN);
     add_own(a, &t->selector, jat(v, "mismatchLabelKeys"), labels, SL_OP_NOT_IN);
     t->namespaces = strings(a, names, &t->n_namespaces);
-    t->everywhere = select && !yyjson_arr_size(jat(select, "matchExpressions")) &&
-                    !yyjson_obj_size(jat(select, "matchLabels"));
+    read_selector(a, select, &t->homes);
+    bool chooses = select && !yyjson_is_null(select);
+    t->everywhere = chooses && !t->homes.nothing && !t->homes.n;
+    t->by_label = chooses && !t->everywhere;
+    t->at_home = !chooses && !t->n_namespaces;
 }
 
 static void read_spread(struct sl_arena *a, struct sched_term *t, yyjson_val *v,
                         yyjson_val *labels) {
     add_own(a, &t->selector, jat(v, "matchLabelKeys"), labels, SL_OP_IN);
+    t->at_home = true;
     t->weight = bounded(jint(v, "maxSkew", 1));
     t->min_domains = bounded(jint(v, "minDomains", 1));
     t->anywhere = strcmp(jstr(v, "nodeAffinityPolicy"), "Ignore") == 0;
@@ -150,18 +155,16 @@ static void read_term(struct schedule *s, struct sched_class *k, enum sched_how 
         read_affinity(&k->arena, t, v, labels);
     if (weighed)
         t->weight = bounded(jint(from, "weight", 1));
+    s->n_by_label += t->by_label;
     w->by[how] |= UINT64_C(1) << w->n_terms++;
 }
 
-/* A term without rules says nothing. */
 static void read_taste(struct sched_class *k, yyjson_val *from) {
     struct sched_wants *w = k->wants;
     yyjson_val *v = jat(from, "preference");
     struct sched_taste *t = &w->tastes[w->n_tastes];
     *t = (struct sched_taste){.weight = bounded(jint(from, "weight", 1))};
-    bool good = cl_rules_read(&k->arena, NULL, jat(v, "matchExpressions"), &t->labels);
-    good &= cl_rules_read(&k->arena, NULL, jat(v, "matchFields"), &t->fields);
-    w->n_tastes += good && t->labels.n + t->fields.n > 0;
+    w->n_tastes += cl_hosts_read(&k->arena, v, &t->hosts);
 }
 
 void cl_wants_read(struct schedule *s, struct sched_class *k, yyjson_val *pod) {
@@ -183,6 +186,7 @@ void cl_wants_read(struct schedule *s, struct sched_class *k, yyjson_val *pod) {
 void cl_wants_done(struct schedule *s, struct sched_class *k) {
     for (uint32_t i = 0; k->wants && i < k->wants->n_terms; i++) {
         struct sched_key *key = &s->keys.v[k->wants->terms[i].key];
+        s->n_by_label -= k->wants->terms[i].by_label;
         if (--key->refs)
             continue;
         sl_freep(&key->name);
@@ -197,14 +201,27 @@ void cl_wants_done(struct schedule *s, struct sched_class *k) {
     k->wants = NULL;
 }
 
+/* Is the namespace one that the term's selector takes? One that is not known has no labels. */
+static bool chosen(const struct schedule *s, const struct sched_term *t, sl_sym ns) {
+    static const struct sl_labels none = {NULL, 0};
+    struct rec *r = cl_find(s->c, K_NAMESPACE, "", str(s->c, ns));
+    return sl_selector_matches(&t->homes, r ? &namespace_of(r)->labels : &none);
+}
+
+/* Who waits may wait for that, and who stands somewhere may mean others now. */
+void cl_sched_homes_changed(struct schedule *s) {
+    s->room |= s->n_by_label > 0;
+}
+
 bool cl_term_means(const struct schedule *s, const struct sched_class *k,
                    const struct sched_term *t, const struct sched_crowd *crowd) {
-    bool here = t->everywhere || (!t->n_namespaces && crowd->ns == k->ns);
+    bool here = t->everywhere || (t->at_home && crowd->ns == k->ns);
     if ((t->how == TERM_SPREAD || t->how == TERM_EVEN) && !t->selector.n)
         return false; /* one that would take everybody counts nobody */
     for (uint32_t i = 0; i < t->n_namespaces && !here; i++)
         here = strcmp(t->namespaces[i], str(s->c, crowd->ns)) == 0;
-    return here && sl_selector_matches(&t->selector, &crowd->labels);
+    return (here || (t->by_label && chosen(s, t, crowd->ns))) &&
+           sl_selector_matches(&t->selector, &crowd->labels);
 }
 
 /* ---- crowds ---- */

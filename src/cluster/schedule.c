@@ -168,7 +168,8 @@ static int by_text(const void *a, const void *b) {
     return strcmp(left, right);
 }
 
-static void put_reasons(struct schedule *s, struct reasons *r, struct sl_buf *b) {
+static void put_reasons(struct schedule *s, const struct sched_class *k, struct reasons *r,
+                        struct sl_buf *b) {
     uint32_t helpless = s->n_nodes - r->hopeless;
     if (!s->n_nodes) {
         sl_buf_puts(b, "no nodes available to schedule pods");
@@ -176,7 +177,9 @@ static void put_reasons(struct schedule *s, struct reasons *r, struct sl_buf *b)
     }
     qsort(r->v, r->n, sizeof r->v[0], by_text);
     sl_buf_printf(b, "0/%u nodes are available:", s->n_nodes);
-    for (uint32_t i = 0; i < r->n; i++)
+    if (k->must.torn)
+        sl_buf_puts(b, " pod affinity terms conflict");
+    for (uint32_t i = 0; i < r->n && !k->must.torn; i++)
         sl_buf_printf(b, "%s %u %s", i ? "," : "", r->v[i].n, r->v[i].text);
     sl_buf_printf(
         b, ". no new claims to deallocate, preemption: 0/%u nodes are available:", s->n_nodes);
@@ -192,10 +195,12 @@ static void put_reasons(struct schedule *s, struct reasons *r, struct sl_buf *b)
 
 /* What no pod that ends can change. NULL: nothing is against it. */
 static const char *never_on(const struct sched_class *k, const struct node *n) {
+    if (!cl_must_names(&k->must, n))
+        return "node(s) didn't satisfy plugin(s) [NodeAffinity]";
     const char *why = cl_sched_repelled(k, n);
-    return why                              ? why
-           : cl_sched_affine(k, &n->labels) ? NULL
-                                            : "node(s) didn't match Pod's node affinity/selector";
+    return why                     ? why
+           : cl_sched_affine(k, n) ? NULL
+                                   : "node(s) didn't match Pod's node affinity/selector";
 }
 
 static void find_nodes(struct schedule *s, struct sched_class *k) {
@@ -274,7 +279,7 @@ static void explain(struct schedule *s, struct sched_class *k, const struct sche
             r->hopeless += no && no->hopeless;
         }
     }
-    put_reasons(s, r, b);
+    put_reasons(s, k, r, b);
     sl_freep(&r);
 }
 

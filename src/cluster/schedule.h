@@ -23,6 +23,7 @@
 #define SCHED_MAX_PORTS 64u      /* of one pod; further ones are not looked at */
 #define SCHED_MAX_TERMS 64u      /* of one pod, about other pods; so are these */
 #define SCHED_MAX_TASTES 64u     /* of one pod, about nodes; and these */
+#define SCHED_MAX_MUSTS 1024u    /* terms of required node affinity; further ones take no node */
 #define SCHED_NOWHERE UINT32_MAX /* the domain of a node without the label */
 
 typedef SL_VEC(int64_t) sched_amounts; /* by column; what is missing is 0 */
@@ -82,21 +83,37 @@ enum sched_how { TERM_SPREAD, TERM_NEAR, TERM_APART, TERM_EVEN, TERM_LIKE, TERM_
 
 struct sched_term {
     enum sched_how how;
-    uint32_t key;          /* in schedule.keys, a reference */
-    int32_t weight;        /* LIKE, DISLIKE; of SPREAD and EVEN: maxSkew */
-    int32_t min_domains;   /* SPREAD */
-    bool anywhere;         /* SPREAD, EVEN: count also on nodes that it may not stand on ... */
-    bool heed_taints;      /* ... but not on those whose taints keep it away */
-    bool everywhere;       /* an empty namespaceSelector */
-    uint32_t n_namespaces; /* 0: that of the pod */
+    uint32_t key;        /* in schedule.keys, a reference */
+    int32_t weight;      /* LIKE, DISLIKE; of SPREAD and EVEN: maxSkew */
+    int32_t min_domains; /* SPREAD */
+    bool anywhere;       /* SPREAD, EVEN: count also on nodes that it may not stand on ... */
+    bool heed_taints;    /* ... but not on those whose taints keep it away */
+    bool everywhere;     /* an empty namespaceSelector */
+    bool by_label;       /* one that is not empty ... */
+    bool at_home;        /* nothing is said of namespaces: that of the pod */
+    uint32_t n_namespaces;
     const char *const *namespaces;
+    struct sl_selector homes; /* ... and what it says of namespaces */
     struct sl_selector selector;
 };
 
-/* A preferred node affinity. */
+/* A term of node affinity: labels of nodes, and their names. */
+struct sched_hosts {
+    struct sl_selector labels, fields;
+};
+
+/* A preferred one. */
 struct sched_taste {
     int32_t weight;
-    struct sl_selector labels, fields;
+    struct sched_hosts hosts;
+};
+
+/* The required ones; any of them will do. */
+struct sched_must {
+    struct sched_hosts *terms;
+    uint32_t n;   /* 0: nothing is required */
+    bool by_name; /* each lists names of nodes: no other node is looked at */
+    bool torn;    /* and none is in all lists of its term */
 };
 
 struct sched_wants {
@@ -116,7 +133,7 @@ struct sched_class {
     uint32_t id, refs;
     struct sl_arena arena;
     struct sl_labels selector;
-    struct sl_affinity affinity;
+    struct sched_must must;
     const struct sl_toleration *tolerations;
     uint32_t n_tolerations, n_needs, n_ports;
     struct sched_need *needs;
@@ -166,7 +183,8 @@ struct schedule {
     struct sl_heap awake; /* classes with somebody in line */
     uint32_t epoch;       /* of the nodes: labels, taints, coming and going */
     uint32_t n_nodes;
-    uint32_t n_apart; /* pods that stand somewhere and keep others away */
+    uint32_t n_apart;    /* pods that stand somewhere and keep others away */
+    uint32_t n_by_label; /* terms about labels of namespaces */
     SL_VEC(struct sched_key) keys;
     SL_VEC(struct sched_crowd *) crowds; /* NULL: free */
     SL_VEC(uint32_t) free_crowds;
@@ -193,8 +211,8 @@ static inline int64_t cl_amount(const sched_amounts *v, uint32_t column) {
     return column < v->n ? v->v[column] : 0;
 }
 
-/* Labels of the node against its selector and required affinity. */
-bool cl_sched_affine(const struct sched_class *k, const struct sl_labels *labels);
+/* The node against its selector and required affinity. */
+bool cl_sched_affine(const struct sched_class *k, const struct node *n);
 /* Do its taints, or that nothing is to be put there, keep the class away? NULL: no; else why. */
 const char *cl_sched_repelled(const struct sched_class *k, const struct node *n);
 
@@ -210,6 +228,15 @@ bool cl_sched_fits(const struct sched_place *p, const struct sched_class *k);
 /* How full it would be, in 1/1024 of its fullest resource. */
 int64_t cl_sched_fullness(const struct sched_place *p, const struct sched_class *k);
 
+/* ---- sched_hosts.c ---- */
+/* False: it cannot be read, or says nothing, and takes no node. */
+bool cl_hosts_read(struct sl_arena *a, yyjson_val *term, struct sched_hosts *ret);
+bool cl_hosts_match(const struct sched_hosts *h, const struct node *n);
+void cl_must_read(struct sl_arena *a, yyjson_val *terms, struct sched_must *ret);
+bool cl_must_match(const struct sched_must *m, const struct node *n);
+/* Is this a node that it may be about? */
+bool cl_must_names(const struct sched_must *m, const struct node *n);
+
 /* ---- sched_terms.c ---- */
 /* The texts of all that a pod says about others and prefers; empty: nothing. Returns whether it is
  * about others, so that its own labels matter. */
@@ -218,6 +245,8 @@ void cl_wants_read(struct schedule *s, struct sched_class *k, yyjson_val *pod);
 void cl_wants_done(struct schedule *s, struct sched_class *k);
 bool cl_term_means(const struct schedule *s, const struct sched_class *k,
                    const struct sched_term *t, const struct sched_crowd *crowd);
+/* A namespace has other labels than before. */
+void cl_sched_homes_changed(struct schedule *s);
 /* The crowd that a pod belongs to now. */
 struct sched_crowd *cl_sched_crowd(struct schedule *s, const struct pod *p);
 void cl_crowd_unref(struct schedule *s, struct sched_crowd *crowd);

@@ -67,11 +67,29 @@ static const char *number_text(yyjson_val *v, char out[64]) {
     return out;
 }
 
-/* Who reads, and what is wrong. */
+/* Who reads, and what is wrong. A value of the wrong type is noted, the first one counts, and
+ * reading goes on; a value that reads itself (a quantity, a time) ends it, and that is what is
+ * told.
+ */
 struct reading {
     struct sl_err *err;
-    bool converts; /* the other reader */
+    bool converts; /* the other reader, which ends at once */
+    bool self;     /* a value that reads itself */
+    bool noted;    /* something is wrong already */
 };
+
+/* Is this to be told? */
+static bool first(struct reading *in) {
+    bool yes = !in->noted;
+
+    in->noted = true;
+    return yes;
+}
+
+/* What to do after a fault that was told, or was not the first. */
+static int go_on(const struct reading *in, int r) {
+    return in->converts || in->self ? r : 0;
+}
 
 static const char *kind_word(yyjson_val *v) {
     if (yyjson_is_arr(v) || yyjson_is_obj(v))
@@ -110,16 +128,19 @@ static int mismatch(const struct sl_schema *s, yyjson_val *v, const struct place
     sl_buf_init(&type, TYPE_MAX_BYTES);
     if (in->converts)
         return not_converted(s, v, err);
+    if (!in->self && !first(in))
+        return 0;
     print_type(s, &type);
     const char *word = number ? number_text(v, text) : value_word(v);
     if (!at)
-        return sl_err_set(err, SL_EINVAL, "json: cannot unmarshal %s into Go value of type %s",
-                          word, sl_buf_str(&type));
+        return go_on(in, sl_err_set(err, SL_EINVAL,
+                                    "json: cannot unmarshal %s into Go value of type %s", word,
+                                    sl_buf_str(&type)));
     print_place(at, &path);
     const char *dot = strrchr(at->in->go, '.');
-    return sl_err_set(err, SL_EINVAL,
-                      "json: cannot unmarshal %s into Go struct field %s.%s of type %s", word,
-                      dot ? dot + 1 : "", sl_buf_str(&path), sl_buf_str(&type));
+    return go_on(in, sl_err_set(err, SL_EINVAL,
+                                "json: cannot unmarshal %s into Go struct field %s.%s of type %s",
+                                word, dot ? dot + 1 : "", sl_buf_str(&path), sl_buf_str(&type)));
 }
 
 static int decode_int(const struct sl_schema *s, yyjson_val *v, const struct place *at,
@@ -137,7 +158,7 @@ static int decode_int(const struct sl_schema *s, yyjson_val *v, const struct pla
 
 static int decode_int_or_string(yyjson_val *v, const struct place *at, struct reading *in) {
     static const struct sl_schema int32 = {.type = SL_T_INT, .format = "int32", .go = "int32"};
-    struct reading self = {.err = in->err}; /* it reads itself, and knows of no place */
+    struct reading self = {.err = in->err, .self = true}; /* and knows of no place */
 
     if (yyjson_is_str(v))
         return 0;
@@ -159,7 +180,7 @@ static int decode_quantity(yyjson_val *v, struct sl_err *err) {
 static int decode_time(const struct sl_schema *s, yyjson_val *v, const struct place *at,
                        struct reading *in) {
     static const struct sl_schema string = {.type = SL_T_STRING, .go = "string"};
-    struct reading self = {.err = in->err};
+    struct reading self = {.err = in->err, .self = true};
     char out[SL_VALUE_TIME];
 
     if (!yyjson_is_str(v))
@@ -176,9 +197,10 @@ static int decode_string(const struct sl_schema *s, yyjson_val *v, const struct 
         return mismatch(s, v, at, false, in);
     if (s->format && strcmp(s->format, "byte") == 0) {
         int64_t fault = sl_value_base64(yyjson_get_str(v), yyjson_get_len(v));
-        if (fault >= 0)
-            return sl_err_set(in->err, SL_EINVAL, "%sillegal base64 data at input byte %lld",
-                              in->converts ? "error decoding from json: " : "", (long long)fault);
+        if (fault >= 0 && (in->converts || first(in)))
+            return go_on(
+                in, sl_err_set(in->err, SL_EINVAL, "%sillegal base64 data at input byte %lld",
+                               in->converts ? "error decoding from json: " : "", (long long)fault));
     }
     return 0;
 }
@@ -260,7 +282,10 @@ static int decode(const struct sl_schema *s, yyjson_val *v, const struct place *
 }
 
 int sl_schema_decodes(const struct sl_schema *s, yyjson_val *object, struct sl_err *err) {
-    return decode(s, object, NULL, &(struct reading){.err = err});
+    struct reading in = {.err = err};
+    int r = decode(s, object, NULL, &in);
+
+    return r < 0 ? r : in.noted ? SL_EINVAL : 0;
 }
 
 int sl_schema_converts(const struct sl_schema *s, yyjson_val *object, struct sl_err *err) {

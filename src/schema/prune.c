@@ -246,7 +246,9 @@ static void prune_fields(struct pruning *p, const struct sl_schema *s, yyjson_mu
             yyjson_mut_obj_iter_remove(&it);
         } else if (f) {
             prune(p, f->schema, item, SL_PATH(at, name), s->go);
-            if (s->go && !f->pointer && is_empty(item))
+            /* No text is not the number 0. */
+            bool text = f->schema->type == SL_T_INT_OR_STRING && yyjson_mut_is_str(item);
+            if (s->go && !f->pointer && !text && is_empty(item))
                 yyjson_mut_obj_iter_remove(&it);
         }
     }

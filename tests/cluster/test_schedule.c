@@ -591,6 +591,172 @@ static void friends(void **state) {
     end(&w);
 }
 
+/* ---- names of nodes, and labels of namespaces ---- */
+
+#define FIELD(op, name) "{'key':'metadata.name','operator':'" op "','values':['" name "']}"
+#define LABEL(key, value) "{'key':'" key "','operator':'In','values':['" value "']}"
+#define MUST(terms)                                                                                \
+    "'affinity':{'nodeAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':{"               \
+    "'nodeSelectorTerms':[" terms "]}}}"
+#define NAMED(list) "{'matchFields':[" list "]}"
+
+static void by_name(void **state) {
+    static const struct {
+        const char *spec, *nodes, *why; /* nodes: any of these letters */
+    } cases[] = {
+        {MUST(NAMED(FIELD("In", "c"))), "c", ""},
+        {MUST(NAMED(FIELD("NotIn", "a"))), "bc", ""},
+        {MUST(NAMED(FIELD("NotIn", "a") "," FIELD("NotIn", "c"))), "b", ""},
+        {MUST(NAMED(FIELD("In", "b")) "," NAMED(FIELD("In", "d"))), "b", ""},
+        {MUST("{'matchExpressions':[" LABEL("disk", "ssd") "],'matchFields':[" FIELD("NotIn",
+                                                                                     "b") "]}"),
+         "c", ""},
+        {MUST("{'matchExpressions':[" LABEL("disk", "tape") "]}," NAMED(FIELD("In", "a"))), "a",
+         ""},
+        {MUST("{}," NAMED(FIELD("In", "a"))), "a", ""}, /* a term without rules takes no node */
+        {MUST("{}"), "",
+         "0/4 nodes are available: 1 node(s) had untolerated taint(s), 3 node(s) didn't match "
+         "Pod's node affinity/selector. no new claims to deallocate, preemption: 0/4 nodes are "
+         "available: 4 Preemption is not helpful for scheduling."},
+        {MUST(NAMED(FIELD("In", "d"))), "",
+         "0/4 nodes are available: 1 node(s) had untolerated taint(s), 3 node(s) didn't satisfy "
+         "plugin(s) [NodeAffinity]. no new claims to deallocate, preemption: 0/4 nodes are "
+         "available: 4 Preemption is not helpful for scheduling."},
+        {MUST("{'matchExpressions':[" LABEL("disk", "ssd") "],'matchFields':[" FIELD("In",
+                                                                                     "a") "]}"),
+         "",
+         "0/4 nodes are available: 1 node(s) didn't match Pod's node affinity/selector, 3 node(s) "
+         "didn't satisfy plugin(s) [NodeAffinity]. no new claims to deallocate, preemption: 0/4 "
+         "nodes are available: 4 Preemption is not helpful for scheduling."},
+        {MUST(NAMED(FIELD("In", "a") "," FIELD("In", "b"))), "",
+         "0/4 nodes are available: pod affinity terms conflict. no new claims to deallocate, "
+         "preemption: 0/4 nodes are available: 4 Preemption is not helpful for scheduling."},
+        {PREFERS("nodeAffinity", NODES_WITH("1", "'matchFields':[" FIELD("NotIn", "a") "," FIELD(
+                                                     "NotIn", "b") "]")),
+         "c", ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(cases); i++) {
+        struct world w;
+        begin(&w);
+        add_node(&w, "a", 8, "", "");
+        add_node(&w, "b", 8, "'disk':'ssd'", "");
+        add_node(&w, "c", 8, "'disk':'ssd'", "");
+        add_node(&w, "d", 8, "", "'taints':[{'key':'k','effect':'NoSchedule'}]");
+        add_pod(&w, "p", "1", "", cases[i].spec);
+        run(&w, 3 * SL_SEC);
+        const char *on = node_of(&w, "p");
+        if (*cases[i].nodes ? !*on || !strstr(cases[i].nodes, on) : *on != 0)
+            fail_msg("case %zu: on '%s', not one of '%s': %s", i, on, cases[i].nodes,
+                     why_not(&w, "p"));
+        assert_string_equal(why_not(&w, "p"), cases[i].why);
+        end(&w);
+    }
+}
+
+#define DB "'topologyKey':'zone','labelSelector':{'matchLabels':{'app':'db'}}"
+#define RED "'namespaceSelector':{'matchLabels':{'team':'red'}}"
+
+static void add_home(struct world *w, const char *name, const char *labels) {
+    post(w, SL_POST, "/api/v1/namespaces", "{'metadata':{'name':'%s','labels':{%s}}}", name,
+         labels);
+}
+
+/* A database of team red stands in zone x, one of team blue in y, one of nobody's here in z. */
+static void begin_homes(struct world *w) {
+    static const struct {
+        const char *ns, *node;
+    } pods[] = {{"red", "a"}, {"blue", "b"}, {"ns", "c"}};
+    begin(w);
+    add_node(w, "a", 8, "'zone':'x'", "");
+    add_node(w, "b", 8, "'zone':'y'", "");
+    add_node(w, "c", 8, "'zone':'z'", "");
+    add_home(w, "red", "'team':'red'");
+    add_home(w, "blue", "'team':'blue'");
+    for (size_t i = 0; i < SL_LEN(pods); i++) {
+        char path[100];
+        (void)snprintf(path, sizeof path, "/api/v1/namespaces/%s/pods", pods[i].ns);
+        post(w, SL_POST, path,
+             "{'metadata':{'name':'db','labels':{'app':'db'}},'spec':{'nodeName':'%s',"
+             "'containers':[{'name':'main'}]}}",
+             pods[i].node);
+    }
+    run(w, SL_SEC);
+}
+
+static void homes(void **state) {
+    static const struct {
+        const char *spec, *nodes;
+    } cases[] = {
+        {TERMS("podAffinity", "{" DB "}"), "c"}, /* nothing is said: its own */
+        {TERMS("podAffinity", "{" DB ",'namespaceSelector':null}"), "c"},
+        {TERMS("podAffinity", "{" DB ",'namespaces':['blue']}"), "b"},
+        {TERMS("podAffinity", "{" DB ",'namespaceSelector':{}}"), "abc"},
+        {TERMS("podAffinity", "{" DB "," RED "}"), "a"}, /* and its own no longer */
+        {TERMS("podAffinity", "{" DB "," RED ",'namespaces':['blue']}"), "ab"},
+        {TERMS("podAffinity", "{" DB ",'namespaceSelector':{},'namespaces':['blue']}"), "abc"},
+        {TERMS("podAffinity", "{" DB ",'namespaceSelector':{'matchExpressions':[{'key':'team',"
+                              "'operator':'NotIn','values':['red','blue']}]}}"),
+         "c"},
+        {TERMS("podAffinity", "{" DB ",'namespaceSelector':{'matchLabels':{'team':'green'}}}"), ""},
+        {TERMS("podAntiAffinity", "{" DB "," RED ",'namespaces':['blue']}"), "c"},
+        {TERMS("podAntiAffinity", "{" DB ",'namespaceSelector':{}}"), ""},
+        {TERMS("podAntiAffinity", "{" DB ",'namespaceSelector':{'matchExpressions':[{'key':'team',"
+                                  "'operator':'Exists'}]}}"),
+         "c"},
+        {PREFERS("podAffinity", "{'weight':1,'podAffinityTerm':{" DB "," RED "}}"), "a"},
+        {PREFERS("podAntiAffinity",
+                 "{'weight':1,'podAffinityTerm':{" DB "," RED ",'namespaces':['ns']}}"),
+         "b"},
+    };
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(cases); i++) {
+        struct world w;
+        begin_homes(&w);
+        add_pod(&w, "p", "1", "", cases[i].spec);
+        run(&w, 3 * SL_SEC);
+        const char *on = node_of(&w, "p");
+        if (*cases[i].nodes ? !*on || !strstr(cases[i].nodes, on) : *on != 0)
+            fail_msg("case %zu: on '%s', not one of '%s': %s", i, on, cases[i].nodes,
+                     why_not(&w, "p"));
+        end(&w);
+    }
+}
+
+/* Namespaces get other labels: who waits sees it, also who was kept away by those that stand. */
+static void homes_change(void **state) {
+    struct world w;
+    (void)state;
+    begin_homes(&w);
+    add_pod(&w, "p", "1", "",
+            TERMS("podAffinity", "{" DB ",'namespaceSelector':{'matchLabels':{'team':'green'}}}"));
+    run(&w, 3 * SL_SEC);
+    assert_string_equal(node_of(&w, "p"), "");
+    post(&w, SL_PATCH, "/api/v1/namespaces/blue", "{'metadata':{'labels':{'team':'green'}}}");
+    run(&w, SL_SEC);
+    assert_string_equal(node_of(&w, "p"), "b");
+
+    add_pod(&w, "guard", "1", "",
+            "'nodeSelector':{'zone':'x'}," TERMS(
+                "podAntiAffinity",
+                "{'topologyKey':'zone','labelSelector':{'matchLabels':{'app':'web'}}," RED "}"));
+    run(&w, SL_SEC);
+    assert_string_equal(node_of(&w, "guard"), "a");
+    post(&w, SL_POST, "/api/v1/namespaces/red/pods",
+         "{'metadata':{'name':'web','labels':{'app':'web'}},'spec':{'nodeSelector':{'zone':'x'},"
+         "'containers':[{'name':'main'}]}}");
+    add_pod(&w, "web", "1", "'app':'web'", "'nodeSelector':{'zone':'x'}");
+    run(&w, 3 * SL_SEC);
+    assert_string_equal(node_of(&w, "web"), "a"); /* its namespace is not meant */
+    assert_string_equal(
+        jstr(fakeapi_get(w.api, "/api/v1/namespaces/red/pods/web"), "spec.nodeName"), "");
+    post(&w, SL_PATCH, "/api/v1/namespaces/red", "{'metadata':{'labels':{'team':null}}}");
+    run(&w, SL_SEC);
+    assert_string_equal(
+        jstr(fakeapi_get(w.api, "/api/v1/namespaces/red/pods/web"), "spec.nodeName"), "a");
+    end(&w);
+}
+
 struct standing {
     uint32_t zone[10], node[1000];
 };
@@ -649,6 +815,7 @@ int main(void) {
         cmocka_unit_test(ports),       cmocka_unit_test(no_nodes),   cmocka_unit_test(many),
         cmocka_unit_test(wishes),      cmocka_unit_test(even_again), cmocka_unit_test(hard_spread),
         cmocka_unit_test(soft_taints), cmocka_unit_test(friends),    cmocka_unit_test(many_spread),
+        cmocka_unit_test(by_name),     cmocka_unit_test(homes),      cmocka_unit_test(homes_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

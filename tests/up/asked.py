@@ -5,11 +5,13 @@ are fixed, so that steps meet the same objects again. What belongs to a server (
 steps ago, its uid, or where the last list of a kind goes on) stands in bodies and paths as @rv:KIND/NAME@, @old:KIND/NAME@,
 @uid:KIND/NAME@ and @go:KIND/list@ and is put in when the step is made.
 """
+import copy
 import json
 import random
 import re
 
-from objects import KINDS, MAKE, SAME, WRONG
+from faults import CHANGES, FAULTS, GOOD
+from objects import KINDS, MAKE, SAME, WHOLE_CLUSTER, WRONG
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -26,6 +28,8 @@ PATCH, STRATEGIC, APPLY = "application/json-patch+json", "application/strategic-
 TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 PARTIAL = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 NAMES = ("a", "b", "c")
+TEMPLATES = {"podtemplates": "template.", "jobs": "spec.template.", "deployments": "spec.template.", "replicasets": "spec.template.", "statefulsets": "spec.template.",
+             "cronjobs": "spec.jobTemplate.spec.template."}
 
 def put(object, path, value):
     """Sets, or takes away, what is at a path; a path that leads nowhere changes nothing."""
@@ -42,6 +46,19 @@ def put(object, path, value):
             object.pop(last, None)
         else:
             object[last] = value
+
+
+def spoil(object, fault):
+    """Puts a fault in: path, value, path, value ..."""
+    for path, value in zip(fault[::2], fault[1::2]):
+        put(object, path, copy.deepcopy(value))
+
+
+def faults_of(kind):
+    """What can be wrong in an object of the kind, rule by rule; in pods also where they are templates."""
+    if kind in TEMPLATES:
+        return [tuple(w if i % 2 else TEMPLATES[kind] + w for i, w in enumerate(f)) for f in FAULTS["pods"]]
+    return FAULTS.get(kind, [])
 
 
 class Step:
@@ -63,9 +80,11 @@ class History:
         self.steps = [self._step() for _ in range(steps)]
 
     def at(self, kind, name=None, part=""):
-        return KINDS[kind][0].format(ns=self.ns) + (f"/{name}" if name else "") + part
+        return {**KINDS, **WHOLE_CLUSTER}[kind][0].format(ns=self.ns) + (f"/{name}" if name else "") + part
 
     def mark(self, what, kind, name):
+        if what == "old" and any(k in self.kinds and SAME[k] in self.kinds for k in SAME):  # each server has its own versions: who manages changes, or not
+            what = "rv"
         return f"@{what}:{SAME.get(kind, kind)}/{name}@"
 
     def object(self, kind, name):
@@ -75,6 +94,10 @@ class History:
         if self.rng.random() < 0.15:
             body["metadata"]["finalizers"] = ["tests.sluice/hold"]
         return json.loads(json.dumps(body).replace("@ns@", self.ns))
+
+    def spoil(self, kind, body):
+        rules = faults_of(kind) if self.rng.random() < 0.4 else []
+        spoil(body, self.rng.choice(rules or WRONG["*"] + 3 * WRONG.get(kind, [])))
 
     def _query(self, *more):
         rng = self.rng
@@ -100,7 +123,9 @@ class History:
 
     def wrong(self, kind, name):
         body = self.object(kind, name)
-        put(body, *self.rng.choice(WRONG["*"] + 3 * WRONG.get(kind, [])))
+        self.spoil(kind, body)
+        if self.rng.random() < 0.3 and kind != "widgets":  # whose faults kube-apiserver tells in no order
+            self.spoil(kind, body)
         if kind == "limitranges":  # without a name it gets one at random, and lists have another order on each server
             body.setdefault("metadata", {"name": name})
         return Step("POST", self.at(kind) + self._query(), json.dumps(body))
@@ -134,7 +159,7 @@ class History:
         if self.rng.random() < 0.2:
             body["metadata"]["uid"] = self.mark("uid", kind, name)
         if self.rng.random() < 0.2:
-            put(body, *self.rng.choice(WRONG["*"] + 3 * WRONG.get(kind, [])))
+            self.spoil(kind, body)
         return Step("PUT", self.at(kind, name) + self._query(), json.dumps(body))
 
     def merge(self, kind, name):
@@ -238,11 +263,69 @@ class History:
            "release": (2, release), "odd": (1, odd), "replace_status": (1.5, replace_status), "replace_scale": (0.5, replace_scale), "act": (1, act)}
 
 
+class Rules:
+    """Every fault of a kind once, in objects that are good otherwise; or one object and what it may become. To be gone through like a history."""
+
+    def __init__(self, kind, part, steps):
+        self.seed, self.ns, self.kinds, self.steps = f"{kind}/{part}", f"rules-{kind}-{part}", [kind], steps
+
+    at = History.at
+
+    @classmethod
+    def all(cls, seed, pairs, size=60):
+        made = []
+        for kind in FAULTS:
+            for of, prefix in [(kind, "")] + [("podtemplates", "template.")] * (kind == "pods"):
+                for i in range(0, len(FAULTS[kind]), size):
+                    made.append(cls(of, i, []))
+                    made[-1].steps = [made[-1].faulty(kind, prefix, f) for f in FAULTS[kind][i:i + size]]
+        for kind in sorted(WRONG.keys() & KINDS.keys()):
+            rules = cls(kind, "known", [])
+            rules.steps = [rules.spoiled(kind, [f]) for f in WRONG[kind] + WRONG["*"]]
+            made.append(rules)
+        for kind in sorted(FAULTS.keys() & KINDS.keys() | TEMPLATES.keys()):
+            rng, rules = random.Random(f"{kind} {seed}"), cls(kind, "pairs", [])
+            some = faults_of(kind) + 3 * WRONG.get(kind, [])
+            rules.steps = [rules.spoiled(kind, rng.sample(some, 2)) for _ in range(pairs)]
+            made.append(rules)
+        for kind in CHANGES:
+            made.append(cls(kind, "changes", []))
+            for i, (begins, changes) in enumerate(CHANGES[kind]):
+                made[-1].steps += made[-1].changed(kind, f"change-{i}", begins, changes)
+        return made
+
+    def object(self, kind, body):
+        path, version, name = {**KINDS, **WHOLE_CLUSTER}[kind]
+        body = copy.deepcopy(body)
+        return {"apiVersion": version, "kind": name, **body, "metadata": {"name": "fault", **body.get("metadata", {})}}
+
+    def spoiled(self, kind, faults):
+        """In an object as histories have them."""
+        body = self.object(kind, MAKE[kind](random.Random(7)))
+        for fault in faults:
+            spoil(body, fault)
+        return Step("POST", self.at(kind) + "?dryRun=All", json.dumps(body).replace("@ns@", self.ns))
+
+    def changed(self, kind, name, begins, changes):
+        body = self.object(kind, {**GOOD[kind], **begins})
+        body["metadata"]["name"] = name
+        return [Step("POST", self.at(kind), json.dumps(body)), *(Step("PATCH", self.at(kind, name), json.dumps(c), MERGE) for c in changes)]
+
+    def faulty(self, kind, prefix, fault):
+        body = self.object(kind, GOOD[kind])
+        spoil(body, fault)
+        if prefix:
+            body = self.object("podtemplates", {"template": {"metadata": {"labels": {"a": "b"}}, "spec": body.get("spec")}})
+        return Step("POST", self.at("podtemplates" if prefix else kind) + "?dryRun=All", json.dumps(body))
+
+
 def meant(object, key, value):
     """Whether servers may differ in this, as the table in docs/up.md says."""
     if key == "description" and "priority" in object:  # of a column of a table: the words are our own
         return True
     if key == "message" and isinstance(value, str) and value.startswith(("406: ", "only the following media types")):  # there it is said that answers can be in protobuf
+        return True
+    if key == "f:internalTrafficPolicy":  # of a service that is now an ExternalName
         return True
     return key in ("serviceAccount", "serviceAccountName") and value == "default"  # the real one is told not to care
 

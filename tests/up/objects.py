@@ -29,6 +29,7 @@ KINDS = {
     "endpoints": ("/api/v1/namespaces/{ns}/endpoints", "v1", "Endpoints"),
     "endpointslices": ("/apis/discovery.k8s.io/v1/namespaces/{ns}/endpointslices", "discovery.k8s.io/v1", "EndpointSlice"),
 }
+WHOLE_CLUSTER = {"nodes": ("/api/v1/nodes", "v1", "Node")}  # not in the histories: their objects would meet
 SAME = {"newevents": "events"}  # other forms of the same objects
 
 # A kind of the users' own, with everything that a schema can say.
