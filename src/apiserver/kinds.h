@@ -8,6 +8,7 @@
 #include "apiserver/mut.h"
 #include "apiserver/words.h"
 #include "base/quantity.h"
+#include "base/wordset.h"
 
 /* One row of the tables. */
 struct sl_builtin {
@@ -83,9 +84,11 @@ void sl_pod_users_check(struct sl_field_errs *e, const struct sl_path *at, yyjso
 void sl_pod_os_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *os);
 /* ---- pod_volumes.c ---- */
 struct sl_volumes {
-    yyjson_val *list, *claims; /* of the pod; templates of a StatefulSet's claims */
-    const bool *wrong;         /* of the list: those with faults are not known */
+    struct sl_wordset claims; /* names of templates of a StatefulSet's claims */
+    struct sl_wordset names;  /* of the pod's: those with faults are not known */
+    SL_VEC(yyjson_val *) known;
 };
+void sl_volumes_done(struct sl_volumes *s);
 /* 'pod': its name, "" if it has none yet, NULL in a template. 'claims': of a StatefulSet. */
 struct sl_volumes sl_volumes_check(struct sl_field_errs *e, const struct sl_path *at,
                                    yyjson_val *list, const char *pod, yyjson_val *claims);

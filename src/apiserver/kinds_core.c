@@ -273,11 +273,11 @@ static void limit_pair(struct sl_field_errs *e, const struct sl_path *at, yyjson
 }
 
 static void limit_type(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *limits,
-                       size_t which) {
+                       yyjson_val *item) {
     static const char *const standard[] = {"Pod", "Container", "PersistentVolumeClaim"};
-    const char *type = sl_json_str(yyjson_arr_get(limits, which), "type");
+    const char *type = sl_json_str(item, "type");
     struct sl_faults f = sl_syntax_label_key(type, strlen(type));
-    bool known = strchr(type, '/'), twice = false;
+    bool known = strchr(type, '/');
 
     for (uint32_t i = 0; i < f.n; i++)
         sl_field_invalid(e, at, sl_bad_str(type), "%s", f.v[i]);
@@ -286,9 +286,7 @@ static void limit_type(struct sl_field_errs *e, const struct sl_path *at, yyjson
     if (!f.n && !known)
         sl_field_invalid(e, at, sl_bad_str(type),
                          "must be a standard limit type or fully qualified");
-    for (size_t i = 0; i < which; i++)
-        twice = twice || strcmp(sl_json_str(yyjson_arr_get(limits, i), "type"), type) == 0;
-    if (twice)
+    if (sl_json_find(limits, "type", type) != item)
         sl_field_duplicate(e, at, sl_bad_str(type), "");
 }
 
@@ -298,7 +296,7 @@ static void limit_validate(struct sl_change_in *c, yyjson_val *object) {
 
     yyjson_arr_foreach (limits, i, n, item) {
         const struct sl_path *at = SL_PATH_AT(SL_PATH(SL_PATH(NULL, "spec"), "limits"), i);
-        limit_type(c->errs, SL_PATH(at, "type"), limits, i);
+        limit_type(c->errs, SL_PATH(at, "type"), limits, item);
         for (size_t r = 0; r < SL_LEN(limit_rules); r++)
             limit_pair(c->errs, at, item, r);
     }

@@ -142,6 +142,8 @@ static void plain_scopes(struct sl_field_errs *e, const struct sl_path *up, yyjs
         if (scope_index(sl_json_text(v)) == SL_LEN(scopes))
             sl_field_invalid(e, at, sl_bad_json(list), "unsupported scope");
         scope_resources(e, at, spec, sl_json_text(v), list);
+        if (e->dropped)
+            break; /* each is told with the whole list */
     }
     opposites(e, at, list, NULL, list);
 }

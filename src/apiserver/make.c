@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "apiserver/crd.h"
+#include "apiserver/words.h"
 #include "apiserver/write.h"
 
 #define PATCH_TEXT_MAX ((size_t)256 << 10)
@@ -191,6 +192,10 @@ static bool decode(struct sl_write *w, yyjson_val *sent) {
         else
             sl_rq_bad(rq, "%s in version \"%s\" cannot be handled as a %s: %s", rq->kind->kind,
                       rq->version->name, rq->kind->kind, err.text);
+        return false;
+    }
+    if (!rq->kind->crd && !sl_sizes_check(&w->errs, sent)) {
+        sl_rq_invalid(rq, rq->kind->group, rq->kind->plural, w->name, &w->errs);
         return false;
     }
     w->strict.arena = w->c.arena;

@@ -223,9 +223,26 @@ void sl_resources_check(struct sl_field_errs *e, const struct sl_path *at, yyjso
 struct scope {
     yyjson_val *spec;
     struct sl_volumes volumes; /* what mounts may name */
+    struct sl_wordset claims;  /* of devices, and a text of their names */
+    const char *claim_names;
 };
 
+static void find_claims(struct scope *s, struct sl_arena *arena) {
+    struct sl_buf names;
+    size_t i, n;
+    yyjson_val *v;
+
+    sl_buf_init(&names, MAX_NAMES);
+    yyjson_arr_foreach (sl_json_get(s->spec, "resourceClaims"), i, n, v) {
+        (void)sl_wordset_add(&s->claims, sl_json_str(v, "name"));
+        sl_buf_printf(&names, "%s%s", i ? ", " : "", sl_json_str(v, "name"));
+    }
+    s->claim_names = sl_arena_strdup(arena, sl_buf_str(&names));
+    sl_buf_done(&names);
+}
+
 static void ports(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *list) {
+    struct sl_wordset names = {0};
     size_t i, n;
     yyjson_val *p;
 
@@ -237,7 +254,7 @@ static void ports(struct sl_field_errs *e, const struct sl_path *at, yyjson_val 
         if (*name) {
             struct sl_faults f = sl_word_port(name, strlen(name));
             sl_word_check(e, SL_PATH(p_at, "name"), name, strlen(name), sl_word_port);
-            if (f.n == 0 && sl_json_find(list, "name", name) != p)
+            if (!sl_wordset_add(&names, name) && f.n == 0)
                 sl_field_duplicate(e, SL_PATH(p_at, "name"), sl_bad_str(name), "");
         }
         if (port == 0)
@@ -248,34 +265,26 @@ static void ports(struct sl_field_errs *e, const struct sl_path *at, yyjson_val 
             sl_field_invalid(e, SL_PATH(p_at, "hostPort"), sl_bad_int(host), SL_PORT_RANGE);
         sl_check_one_of(e, p_at, p, "protocol", protocols, true);
     }
+    sl_wordset_done(&names);
 }
 
 /* Names of devices that the pod claims, each once as a whole or by its requests. */
 static void claims_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *c,
-                         yyjson_val *spec) {
-    yyjson_val *have = sl_json_get(spec, "resourceClaims"), *list, *v, *other;
-    struct sl_buf names;
-    size_t i, n, j, m;
+                         const struct scope *s) {
+    struct sl_wordset names = {0}, parts = {0}; /* "name/request", "name/" as a whole */
+    size_t i, n;
+    yyjson_val *v;
 
-    sl_buf_init(&names, MAX_NAMES);
-    yyjson_arr_foreach (have, i, n, v) {
-        sl_buf_printf(&names, "%s%s", i ? ", " : "", sl_json_str(v, "name"));
-    }
-    list = sl_json_at(c, "resources.claims");
-    yyjson_arr_foreach (list, i, n, v) {
+    yyjson_arr_foreach (sl_json_at(c, "resources.claims"), i, n, v) {
         const char *name = sl_json_str(v, "name"), *request = sl_json_str(v, "request");
-        bool whole = false, same = false;
         if (!*name) {
             sl_field_required(e, SL_PATH_AT(at, i), "");
             continue;
         }
-        yyjson_arr_foreach (list, j, m, other) {
-            if (j < i && strcmp(sl_json_str(other, "name"), name) == 0) {
-                const char *asked = sl_json_str(other, "request");
-                whole |= !*asked || !*request;
-                same |= *request && strcmp(asked, request) == 0;
-            }
-        }
+        bool again = !sl_wordset_add(&names, name);
+        bool same = !sl_wordset_add(&parts, sl_arena_printf(e->arena, "%s/%s", name, request));
+        bool whole =
+            again && (!*request || sl_wordset_has(&parts, sl_arena_printf(e->arena, "%s/", name)));
         if (!whole)
             sl_word_check_at(e, SL_PATH_AT(at, i), v, "request", sl_word_label, false);
         if (whole)
@@ -283,12 +292,13 @@ static void claims_check(struct sl_field_errs *e, const struct sl_path *at, yyjs
         else if (same)
             sl_field_duplicate(e, SL_PATH_AT(at, i),
                                sl_bad_str(sl_arena_printf(e->arena, "%s/%s", name, request)), "");
-        if (!sl_json_find(have, "name", name))
+        if (!sl_wordset_has(&s->claims, name))
             sl_field_not_found_in(e, SL_PATH_AT(at, i), sl_bad_str(name),
                                   "must be one of the names in pod.spec.resourceClaims%s%s",
-                                  names.len ? ": " : " which is empty", sl_buf_str(&names));
+                                  *s->claim_names ? ": " : " which is empty", s->claim_names);
     }
-    sl_buf_done(&names);
+    sl_wordset_done(&names);
+    sl_wordset_done(&parts);
 }
 
 static void resize_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *c,
@@ -363,7 +373,7 @@ static void container(struct sl_field_errs *e, const struct sl_path *at, yyjson_
     sl_mounts_check(e, at, c, &s->volumes);
     sl_check_one_of(e, at, c, "imagePullPolicy", pull_policies, false);
     sl_resources_check(e, SL_PATH(at, "resources"), sl_json_get(c, "resources"));
-    claims_check(e, SL_PATH(SL_PATH(at, "resources"), "claims"), c, s->spec);
+    claims_check(e, SL_PATH(SL_PATH(at, "resources"), "claims"), c, s);
     resize_check(e, SL_PATH(at, "resizePolicy"), c, s->spec);
     sl_container_security_check(e, SL_PATH(at, "securityContext"),
                                 sl_json_get(c, "securityContext"));
@@ -373,8 +383,7 @@ static void container(struct sl_field_errs *e, const struct sl_path *at, yyjson_
  * ('alone': only this one) may. */
 static void host_ports(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *list,
                        yyjson_val *alone) {
-    SL_VEC(const char *) keys = {0};
-    struct sl_map seen = {0};
+    struct sl_wordset seen = {0};
     yyjson_val *c, *p;
     size_t i, n, j, m;
 
@@ -387,21 +396,12 @@ static void host_ports(struct sl_field_errs *e, const struct sl_path *at, yyjson
                 continue;
             const char *key = sl_arena_printf(e->arena, "%s/%s/%lld", sl_json_str(p, "protocol"),
                                               sl_json_str(p, "hostIP"), (long long)port);
-            uint64_t hash = sl_hash_str(0, key);
-            uint32_t at_key, k = sl_map_first(&seen, hash, &at_key);
-            while (k != SL_MAP_NONE && strcmp(keys.v[k], key) != 0)
-                k = sl_map_next(&seen, hash, &at_key);
-            if (k != SL_MAP_NONE) {
+            if (!sl_wordset_add(&seen, key))
                 sl_field_duplicate(e, SL_PATH(SL_PATH_AT(SL_PATH(c_at, "ports"), j), "hostPort"),
                                    sl_bad_str(key), "");
-                continue;
-            }
-            sl_map_add(&seen, hash, keys.n);
-            *sl_vec_push(&keys) = key;
         }
     }
-    sl_map_done(&seen);
-    sl_vec_free(&keys);
+    sl_wordset_done(&seen);
 }
 
 static void containers(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec,
@@ -501,9 +501,12 @@ void sl_pod_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson
                        enum sl_pod_place place, const char *pod, yyjson_val *claims) {
     struct scope s = {.spec = spec};
 
+    find_claims(&s, e->arena);
     s.volumes =
         sl_volumes_check(e, SL_PATH(at, "volumes"), sl_json_get(spec, "volumes"), pod, claims);
     containers(e, at, spec, &s);
+    sl_volumes_done(&s.volumes);
+    sl_wordset_done(&s.claims);
     sl_pod_network_check(e, at, spec, place == SL_IN_POD);
     sl_check_one_of(e, at, spec, "restartPolicy", restart_policies, false);
     sl_check_one_of(e, at, spec, "dnsPolicy", dns_policies, false);

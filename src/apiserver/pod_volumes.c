@@ -110,43 +110,26 @@ static void downward_check(struct sl_field_errs *e, const struct sl_path *at, yy
 struct projection {
     struct sl_field_errs *e;
     const struct sl_path *at; /* of the volume */
-    yyjson_val *sources;
-    size_t source, item; /* where we are */
+    struct sl_wordset paths;  /* until now */
 };
 
 static const char *const with_items[] = {"secret", "configMap", "downwardAPI"};
 
-/* Did this path stand before, in the order in which they are looked at? */
-static bool came_before(const struct projection *p, size_t kind, const char *path) {
-    for (size_t s = 0; s <= p->source; s++)
-        for (size_t k = 0; k < SL_LEN(with_items) && (s < p->source || k <= kind); k++) {
-            yyjson_val *from = sl_json_get(yyjson_arr_get(p->sources, s), with_items[k]), *v;
-            size_t i, n;
-            yyjson_arr_foreach (sl_json_get(from, "items"), i, n, v) {
-                if (s == p->source && k == kind && i >= p->item)
-                    return false;
-                if (strcmp(sl_json_str(v, "path"), path) == 0)
-                    return true;
-            }
-        }
-    return false;
-}
-
 static void items_of(struct projection *p, const struct sl_path *at, yyjson_val *from,
                      size_t kind) {
     bool shown = kind == SL_LEN(with_items) - 1;
-    size_t n;
+    size_t i, n;
     yyjson_val *v;
 
     if (!shown && !*sl_json_str(from, "name"))
         sl_field_required(p->e, SL_PATH(at, "name"), "");
-    yyjson_arr_foreach (sl_json_get(from, "items"), p->item, n, v) {
+    yyjson_arr_foreach (sl_json_get(from, "items"), i, n, v) {
         const char *path = sl_json_str(v, "path");
         if (shown)
             shown_check(p->e, at, v);
         else
-            item_check(p->e, SL_PATH_AT(SL_PATH(at, "items"), p->item), v);
-        if (*path && came_before(p, kind, path))
+            item_check(p->e, SL_PATH_AT(SL_PATH(at, "items"), i), v);
+        if (*path && !sl_wordset_add(&p->paths, path))
             sl_field_invalid(p->e, p->at, sl_bad_str(shown ? path : sl_json_str(from, "name")),
                              "conflicting duplicate paths");
     }
@@ -169,13 +152,13 @@ static void token_of(struct projection *p, const struct sl_path *at, yyjson_val 
 }
 
 static void projected_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *source) {
-    struct projection p = {.e = e, .at = at, .sources = sl_json_get(source, "sources")};
+    struct projection p = {.e = e, .at = at};
     yyjson_val *v;
-    size_t n;
+    size_t i, n;
 
     mode_check(e, SL_PATH(at, "defaultMode"), sl_json_get(source, "defaultMode"));
-    yyjson_arr_foreach (p.sources, p.source, n, v) {
-        const struct sl_path *v_at = SL_PATH_AT(SL_PATH(at, "sources"), p.source);
+    yyjson_arr_foreach (sl_json_get(source, "sources"), i, n, v) {
+        const struct sl_path *v_at = SL_PATH_AT(SL_PATH(at, "sources"), i);
         yyjson_val *token = sl_json_get(v, "serviceAccountToken");
         size_t count = token != NULL;
         for (size_t k = 0; k < SL_LEN(with_items); k++) {
@@ -189,6 +172,7 @@ static void projected_check(struct sl_field_errs *e, const struct sl_path *at, y
         if (count > 1)
             sl_field_forbidden(e, v_at, "may not specify more than 1 volume type per source");
     }
+    sl_wordset_done(&p.paths);
 }
 
 /* ---- other sources ---- */
@@ -472,40 +456,23 @@ static void volume_source(struct sl_field_errs *e, const struct sl_path *at, yyj
 
 /* ---- volumes ---- */
 
-static bool has_claim(const struct sl_volumes *s, const char *name) {
-    size_t i, n;
-    yyjson_val *v;
+/* The good volume of that name. */
+static yyjson_val *volume_of(const struct sl_volumes *s, const char *name) {
+    uint32_t i = sl_wordset_find(&s->names, name);
 
-    yyjson_arr_foreach (s->claims, i, n, v) {
-        if (strcmp(sl_json_str(v, "metadata.name"), name) == 0)
-            return true;
-    }
-    return false;
+    return i == SL_MAP_NONE ? NULL : s->known.v[i];
 }
 
-/* The first good volume of that name. */
-static yyjson_val *volume_of(const struct sl_volumes *s, const char *name, size_t before) {
+/* Claims that the pod makes are called after it and the volume. */
+static void will_claim(struct sl_arena *arena, yyjson_val *list, const char *pod,
+                       struct sl_wordset *ret) {
     size_t i, n;
-    yyjson_val *v;
-
-    yyjson_arr_foreach (s->list, i, n, v) {
-        if (i < before && !s->wrong[i] && strcmp(sl_json_str(v, "name"), name) == 0)
-            return v;
-    }
-    return NULL;
-}
-
-/* The claim that the pod makes for a volume is called after both. */
-static bool will_claim(yyjson_val *list, const char *pod, const char *claim) {
-    size_t i, n, len = strlen(pod);
     yyjson_val *v;
 
     yyjson_arr_foreach (list, i, n, v) {
-        if (sl_json_get(v, "ephemeral") && strncmp(claim, pod, len) == 0 && claim[len] == '-' &&
-            strcmp(claim + len + 1, sl_json_str(v, "name")) == 0)
-            return true;
+        if (pod && *pod && sl_json_get(v, "ephemeral"))
+            (void)sl_wordset_add(ret, sl_arena_printf(arena, "%s-%s", pod, sl_json_str(v, "name")));
     }
-    return false;
 }
 
 static void claim_name(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *v,
@@ -520,18 +487,15 @@ static void claim_name(struct sl_field_errs *e, const struct sl_path *at, yyjson
 }
 
 /* A StatefulSet's claims come first, and take the place of volumes with their names. */
-static size_t claims_first(struct sl_field_errs *e, const struct sl_path *at,
-                           const struct sl_volumes *s) {
-    size_t i, n, count = 0;
+static size_t claims_first(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *claims,
+                           struct sl_wordset *ret) {
+    size_t i, n;
     yyjson_val *v;
 
-    yyjson_arr_foreach (s->claims, i, n, v) {
-        const struct sl_path *v_at = SL_PATH_AT(at, count);
+    yyjson_arr_foreach (claims, i, n, v) {
+        const struct sl_path *v_at = SL_PATH_AT(at, ret->words.n);
         const char *name = sl_json_str(v, "metadata.name");
-        bool again = false;
-        for (size_t k = 0; k < i && !again; k++)
-            again = strcmp(sl_json_str(yyjson_arr_get(s->claims, k), "metadata.name"), name) == 0;
-        if (again)
+        if (!sl_wordset_add(ret, name))
             continue;
         if (!*name)
             sl_field_required(e, SL_PATH(SL_PATH(v_at, "persistentVolumeClaim"), "claimName"), "");
@@ -539,71 +503,76 @@ static size_t claims_first(struct sl_field_errs *e, const struct sl_path *at,
             sl_word_check(e, SL_PATH(v_at, "name"), name, strlen(name), sl_word_label);
         else
             sl_field_required(e, SL_PATH(v_at, "name"), "");
-        count++;
     }
-    return count;
+    return ret->words.n;
 }
 
 struct sl_volumes sl_volumes_check(struct sl_field_errs *e, const struct sl_path *at,
                                    yyjson_val *list, const char *pod, yyjson_val *claims) {
-    bool *wrong = sl_arena_alloc0(e->arena, sl_json_size(list) + 1, sizeof *wrong);
-    struct sl_volumes s = {.list = list, .claims = claims, .wrong = wrong};
-    size_t i, n, number = claims_first(e, at, &s);
+    struct sl_volumes s = {0};
+    struct sl_wordset made = {0};
+    size_t i, n, number = claims_first(e, at, claims, &s.claims);
     yyjson_val *v;
 
+    will_claim(e->arena, list, pod, &made);
     yyjson_arr_foreach (list, i, n, v) {
-        wrong[i] = has_claim(&s, sl_json_str(v, "name"));
-        if (wrong[i])
-            continue;
-        const struct sl_path *v_at = SL_PATH_AT(at, number++);
         const char *name = sl_json_str(v, "name");
         const char *claim = sl_json_str(v, "persistentVolumeClaim.claimName");
+        if (sl_wordset_has(&s.claims, name))
+            continue;
+        const struct sl_path *v_at = SL_PATH_AT(at, number++);
         uint32_t before = e->n + e->dropped;
         volume_source(e, v_at, v, pod != NULL);
         if (pod && *pod && *name && sl_json_get(v, "ephemeral"))
             claim_name(e, v_at, v, pod);
         sl_word_check_at(e, v_at, v, "name", sl_word_label, true);
-        if (volume_of(&s, name, i))
+        if (volume_of(&s, name))
             sl_field_duplicate(e, SL_PATH(v_at, "name"), sl_bad_str(name), "");
-        wrong[i] = e->n + e->dropped > before;
-        if (pod && *pod && *claim && will_claim(list, pod, claim))
+        if (e->n + e->dropped == before && sl_wordset_add(&s.names, name))
+            *sl_vec_push(&s.known) = v;
+        if (*claim && sl_wordset_has(&made, claim))
             sl_field_invalid(e, SL_PATH(SL_PATH(v_at, "persistentVolumeClaim"), "claimName"),
                              sl_bad_str(claim),
                              "must not reference a PVC that gets created for an ephemeral volume");
     }
+    sl_wordset_done(&made);
     return s;
+}
+
+void sl_volumes_done(struct sl_volumes *s) {
+    sl_wordset_done(&s->claims);
+    sl_wordset_done(&s->names);
+    sl_vec_free(&s->known);
 }
 
 /* ---- mounts ---- */
 
-/* One of the list before 'at' with this word. */
-static bool said_before(yyjson_val *list, size_t at, const char *field, const char *word) {
+/* What a list of mounts or devices says; of those with one name the last one's path counts. */
+struct mounted {
+    struct sl_wordset names, paths;
+};
+
+static struct mounted mounted(yyjson_val *list, const char *field) {
+    struct mounted m = {0};
+    SL_VEC(const char *) last = {0};
     size_t i, n;
     yyjson_val *v;
 
     yyjson_arr_foreach (list, i, n, v) {
-        if (i >= at)
-            return false;
-        if (strcmp(sl_json_str(v, field), word) == 0)
-            return true;
+        const char *name = sl_json_str(v, "name");
+        if (sl_wordset_add(&m.names, name))
+            (void)sl_vec_push(&last);
+        last.v[sl_wordset_find(&m.names, name)] = sl_json_str(v, field);
     }
-    return false;
+    for (i = 0; i < last.n; i++)
+        (void)sl_wordset_add(&m.paths, last.v[i]);
+    sl_vec_free(&last);
+    return m;
 }
 
-/* Of those with one name the last one counts. */
-static bool has_path(yyjson_val *list, const char *field, const char *path) {
-    size_t i, n, j, m;
-    yyjson_val *v, *later;
-
-    yyjson_arr_foreach (list, i, n, v) {
-        bool last = true;
-        yyjson_arr_foreach (list, j, m, later) {
-            last &= j <= i || strcmp(sl_json_str(later, "name"), sl_json_str(v, "name")) != 0;
-        }
-        if (last && strcmp(sl_json_str(v, field), path) == 0)
-            return true;
-    }
-    return false;
+static void mounted_done(struct mounted *m) {
+    sl_wordset_done(&m->names);
+    sl_wordset_done(&m->paths);
 }
 
 static void propagation(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *mount,
@@ -642,7 +611,8 @@ static void sub_path(struct sl_field_errs *e, const struct sl_path *at, size_t i
 static void mounts(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *container,
                    const struct sl_volumes *s) {
     yyjson_val *list = sl_json_get(container, "volumeMounts"), *m;
-    yyjson_val *devices = sl_json_get(container, "volumeDevices");
+    struct mounted devices = mounted(sl_json_get(container, "volumeDevices"), "devicePath");
+    struct sl_wordset paths = {0};
     size_t i, n;
 
     yyjson_arr_foreach (list, i, n, m) {
@@ -652,41 +622,45 @@ static void mounts(struct sl_field_errs *e, const struct sl_path *at, yyjson_val
 
         if (*name == '\0')
             sl_field_required(e, name_at, "");
-        if (!volume_of(s, name, SIZE_MAX) && !has_claim(s, name))
+        if (!volume_of(s, name) && !sl_wordset_has(&s->claims, name))
             sl_field_not_found(e, name_at, sl_bad_str(name));
         if (*path == '\0')
             sl_field_required(e, path_at, "");
-        if (said_before(list, i, "mountPath", path))
+        if (!sl_wordset_add(&paths, path))
             sl_field_invalid(e, path_at, sl_bad_str(path), "must be unique");
-        if (said_before(devices, SIZE_MAX, "name", name))
+        if (sl_wordset_has(&devices.names, name))
             sl_field_invalid(e, name_at, sl_bad_str(name),
                              "must not already exist in "
                              "volumeDevices");
-        if (has_path(devices, "devicePath", path))
+        if (sl_wordset_has(&devices.paths, path))
             sl_field_invalid(e, path_at, sl_bad_str(path),
                              "must not already exist as a path in volumeDevices");
         sub_path(e, at, i, m);
         propagation(e, at, m, container);
     }
+    sl_wordset_done(&paths);
+    mounted_done(&devices);
 }
 
 static void devices(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *container,
                     const struct sl_volumes *s) {
     yyjson_val *list = sl_json_get(container, "volumeDevices"), *d;
-    yyjson_val *others = sl_json_get(container, "volumeMounts");
+    struct mounted mounts = mounted(sl_json_get(container, "volumeMounts"), "mountPath");
+    struct sl_wordset names = {0}, paths = {0};
     size_t i, n;
 
     yyjson_arr_foreach (list, i, n, d) {
         const struct sl_path *name_at = SL_PATH(SL_PATH_AT(at, i), "name"),
                              *path_at = SL_PATH(SL_PATH_AT(at, i), "devicePath");
         const char *name = sl_json_str(d, "name"), *path = sl_json_str(d, "devicePath");
-        yyjson_val *volume = volume_of(s, name, SIZE_MAX);
-        bool claimed = has_claim(s, name) || sl_json_get(volume, "persistentVolumeClaim") ||
+        yyjson_val *volume = volume_of(s, name);
+        bool claimed = sl_wordset_has(&s->claims, name) ||
+                       sl_json_get(volume, "persistentVolumeClaim") ||
                        sl_json_get(volume, "ephemeral");
 
         if (*name == '\0')
             sl_field_required(e, name_at, "");
-        else if (said_before(list, i, "name", name))
+        else if (!sl_wordset_add(&names, name))
             sl_field_invalid(e, name_at, sl_bad_str(name), "must be unique");
         if (volume && !claimed)
             sl_field_invalid(e, name_at, sl_bad_str(name),
@@ -696,17 +670,20 @@ static void devices(struct sl_field_errs *e, const struct sl_path *at, yyjson_va
             sl_field_not_found(e, name_at, sl_bad_str(name));
         if (*path == '\0')
             sl_field_required(e, path_at, "");
-        if (!has_backsteps(path) && said_before(list, i, "devicePath", path))
+        if (!sl_wordset_add(&paths, path) && !has_backsteps(path))
             sl_field_invalid(e, path_at, sl_bad_str(path), "must be unique");
         if (has_backsteps(path))
             sl_field_invalid(e, path_at, sl_bad_str(path), "can not contain backsteps ('..')");
-        if (said_before(others, SIZE_MAX, "name", name))
+        if (sl_wordset_has(&mounts.names, name))
             sl_field_invalid(e, name_at, sl_bad_str(name),
                              "must not already exist in volumeMounts");
-        if (has_path(others, "mountPath", path))
+        if (sl_wordset_has(&mounts.paths, path))
             sl_field_invalid(e, path_at, sl_bad_str(path),
                              "must not already exist as a path in volumeMounts");
     }
+    sl_wordset_done(&names);
+    sl_wordset_done(&paths);
+    mounted_done(&mounts);
 }
 
 void sl_mounts_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *container,

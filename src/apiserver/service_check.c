@@ -52,6 +52,8 @@ static void families_check(struct sl_field_errs *e, yyjson_val *spec) {
     yyjson_arr_foreach (list, i, n, v) {
         const char *family = sl_json_text(v);
         bool twice = false;
+        if (e->dropped)
+            break;
         for (size_t k = 0; k < i; k++)
             twice = twice || yyjson_equals_str(yyjson_arr_get(list, k), family);
         if (strcmp(family, families[0]) != 0 && strcmp(family, families[1]) != 0)

@@ -32,4 +32,8 @@ void sl_check_one_of(struct sl_field_errs *e, const struct sl_path *up, yyjson_v
 #define SL_NOT_NEGATIVE "must be greater than or equal to 0"
 #define SL_PORT_RANGE "must be between 1 and 65535, inclusive"
 
+/* Are its lists, and maps of amounts, of a size that the rules can be asked of? Else the first that
+ * is not is told. */
+bool sl_sizes_check(struct sl_field_errs *e, yyjson_val *object);
+
 #endif

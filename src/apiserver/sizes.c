@@ -1,0 +1,56 @@
+/*
+ * How long the lists of Kubernetes' own kinds may be. Many of their rules compare each item with
+ * each other (names that may be given once, mounts that need a volume), so the time that an object
+ * takes grows with the square of its lists; while it is looked at nobody else is served. Lists of
+ * words (arguments, names of nodes) have no such rules and may be as long as the request.
+ */
+#include <string.h>
+
+#include "api/json.h"
+#include "apiserver/words.h"
+
+#define LIST_MAX 1024u
+#define AMOUNTS_MAX 1024u
+
+/* Maps of amounts, which are filled from each other and compared. */
+static bool has_amounts(const char *field) {
+    static const char *const fields[] = {"limits",   "requests",    "hard",   "used",
+                                         "capacity", "allocatable", "default"};
+
+    for (size_t i = 0; i < SL_LEN(fields); i++)
+        if (strcmp(field, fields[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Depth is bounded by what a body may have. */
+static bool fits(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *v) {
+    size_t i, n, size = sl_json_size(v);
+    yyjson_val *key, *in;
+
+    if (yyjson_is_arr(v)) {
+        if (size > LIST_MAX && yyjson_is_obj(yyjson_arr_get_first(v))) {
+            sl_field_too_many(e, at, size, LIST_MAX);
+            return false;
+        }
+        yyjson_arr_foreach (v, i, n, in) {
+            if (yyjson_is_ctn(in) && !fits(e, SL_PATH_AT(at, i), in))
+                return false;
+        }
+    } else if (yyjson_is_obj(v)) {
+        yyjson_obj_foreach (v, i, n, key, in) {
+            const char *name = yyjson_get_str(key);
+            if (yyjson_is_obj(in) && sl_json_size(in) > AMOUNTS_MAX && has_amounts(name)) {
+                sl_field_too_many(e, SL_PATH(at, name), sl_json_size(in), AMOUNTS_MAX);
+                return false;
+            }
+            if (yyjson_is_ctn(in) && !fits(e, SL_PATH(at, name), in))
+                return false;
+        }
+    }
+    return true;
+}
+
+bool sl_sizes_check(struct sl_field_errs *e, yyjson_val *object) {
+    return fits(e, NULL, object);
+}
