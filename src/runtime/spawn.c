@@ -241,9 +241,11 @@ static void unlink_proc(struct proc *p) {
     *p->prev = p->next;
     if (p->next)
         p->next->prev = p->prev;
-    for (int i = 0; i < STREAMS; i++)
+    for (int i = 0; i < STREAMS; i++) {
+        p->open[i] = false;
         if (!uv_is_closing((uv_handle_t *)&p->streams[i]))
             uv_close((uv_handle_t *)&p->streams[i], closed);
+    }
 }
 
 /* What a stream still holds, though its writers are gone; or not: somebody else got hold of its
