@@ -105,6 +105,8 @@ static void ended(struct container *c, int code, const char *reason) {
     if (c->cgroup)
         cgroup_remove(c->cgroup);
     sl_freep(&c->cgroup);
+    sl_freep(&c->env);
+    c->env_len = 0;
     c->state = C_ENDED;
     c->waiting = NULL;
     c->ready = c->up = c->ending = c->terminated = false;
@@ -367,4 +369,5 @@ void container_done(struct container *c) {
     sl_freep(&c->name);
     sl_freep(&c->image);
     sl_freep(&c->cgroup);
+    sl_freep(&c->env);
 }

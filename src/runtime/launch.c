@@ -237,7 +237,12 @@ int launch_make(struct container *c, const struct launch_of *of, struct launch *
 
     *l = (struct launch){.uid = -1, .gid = -1, .cgroup_fd = -1};
     sl_arena_init(&l->arena, MAX_ARENA);
-    int r = vars_of(c, &v, &l->arena, err);
+    const bool beside = of->command || of->argv;
+    int r = 0;
+    if (beside && c->env)
+        vars_kept(c, &v, &l->arena);
+    else
+        r = vars_of(c, &v, &l->arena, err);
     if (r == 0 && of->tty && !vars_get(&v, "TERM"))
         vars_set(&v, &l->arena, "TERM", "xterm");
     if (r == 0)
@@ -260,7 +265,9 @@ int launch_make(struct container *c, const struct launch_of *of, struct launch *
         for (uint32_t i = 0; i < v.v.n; i++)
             l->envp[i] = v.v.v[i];
         (void)snprintf(path, sizeof path, "%s/term/%s", c->pod->real->folder, c->name);
-        if (!of->command && !of->argv &&
+        if (!beside)
+            vars_keep(c, &v);
+        if (!beside &&
             folder_make(sl_arena_printf(&l->arena, "%s/term", c->pod->real->folder), 0755) == 0)
             (void)file_write(path, "", 0, 0666);
     }

@@ -78,6 +78,8 @@ struct container {
     uint32_t attached; /* talks that hear what it says */
     struct logfile *log;
     char *cgroup;
+    char *env; /* the variables of this run, each ended by a zero */
+    size_t env_len;
     struct probe probes[PROBES];
 };
 
@@ -276,6 +278,9 @@ void vars_set(struct vars *v, struct sl_arena *a, const char *name, const char *
 char *vars_expand(const struct vars *v, struct sl_arena *a, const char *text);
 int vars_of(struct container *c, struct vars *v, struct sl_arena *a,
             struct sl_err *err) _must_check_;
+/* Those of a run stay the same for all that runs beside it. */
+void vars_keep(struct container *c, const struct vars *v);
+void vars_kept(const struct container *c, struct vars *v, struct sl_arena *a);
 /* The text of a fieldRef; NULL if there is no such field. */
 const char *field_text(struct pod *p, struct sl_arena *a, const char *path);
 /* That of a resourceFieldRef. */

@@ -210,6 +210,25 @@ static void as_the_container(void **state) {
     end(&w);
 }
 
+/* Its variables are those that it began with, whatever becomes of where they came from: here they
+ * are asked for again because another container is to be started again. */
+static void variables_stay(void **state) {
+    struct world w;
+    (void)state;
+
+    begin(&w, 0);
+    make_object(&w, "/api/v1/namespaces/default/configmaps",
+                "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"m\"},"
+                "\"data\":{\"WORD\":\"first\"}}");
+    make_pod(&w, "a", "",
+             "\"restartPolicy\":\"Always\",\"containers\":[{\"name\":\"main\",\"image\":\"x\","
+             "\"envFrom\":[{\"configMapRef\":{\"name\":\"m\"}}],\"command\":[\"sleep\",\"1000\"]},"
+             "{\"name\":\"other\",\"image\":\"x\",\"command\":[\"false\"]}]");
+    wait_word(&w, "a", "other", "state.waiting.reason", "CrashLoopBackOff");
+    expect(&w, "oe", "echo $WORD", "first\n", "", 0);
+    end(&w);
+}
+
 static void not_started(void **state) {
     const char *const none[] = {"no-such-program-here", NULL}, *const path[] = {"/no/such", NULL},
                       *const folder[] = {"/tmp", NULL}, *const empty[] = {NULL};
@@ -761,6 +780,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(streams_and_codes),
         cmocka_unit_test(as_the_container),
+        cmocka_unit_test(variables_stay),
         cmocka_unit_test(not_started),
         cmocka_unit_test(nobody_there),
         cmocka_unit_test(echoed),
