@@ -106,7 +106,9 @@ static pid_t start(const struct keeper *k) {
 
     if (pipe2(word, O_CLOEXEC) < 0)
         fail(STAGE_FORK, errno, 0);
-    pid = fork();
+    /* Not fork(): the child would first do what libraries want done there, and the one of the loop
+     * replaces two descriptors of the program that we were, whose numbers are ours now. */
+    pid = _Fork();
     if (pid < 0)
         fail(STAGE_FORK, errno, 0);
     if (pid == 0) {

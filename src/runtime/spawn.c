@@ -439,12 +439,15 @@ static void close_all(const int *fds, int n) {
 /* Its other end is all three streams of the command, and belongs to its user. */
 static int make_terminal(const struct launch *l, bool in, int ours[STREAMS], int theirs[STREAMS]) {
     const int no = 0;
+    char name[64];
     int fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
 
     ours[STREAM_OUT] = fd;
     if (fd < 0 || ioctl(fd, TIOCSPTLCK, &no) < 0)
         return -errno;
     theirs[STREAM_OUT] = ioctl(fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (theirs[STREAM_OUT] < 0 && ptsname_r(fd, name, sizeof name) == 0) /* before Linux 4.13 */
+        theirs[STREAM_OUT] = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
     if (theirs[STREAM_OUT] < 0)
         return -errno;
     if (in && (ours[STREAM_IN] = fcntl(fd, F_DUPFD_CLOEXEC, 0)) < 0)

@@ -89,7 +89,7 @@ static void shut(struct talk *t) {
 }
 
 static void detach(struct talk *t) {
-    if (t->live && t->attach)
+    if (t->c && t->live && t->attach)
         t->c->attached--;
     t->live = false;
 }
