@@ -92,8 +92,9 @@ bool sl_runtime_talk_input(void *ctx, void *talk, const char *bytes, size_t len)
 void sl_runtime_talk_input_end(void *ctx, void *talk);
 /* Of its terminal; nothing without one. */
 void sl_runtime_talk_size(void *ctx, void *talk, uint16_t cols, uint16_t rows);
-/* The listener is slow: no output comes meanwhile. A command has to wait then; of a container,
- * which does not, 256 KiB are kept, and one line says how much more was lost. */
+/* The listener is slow: no output comes meanwhile (the end may, if all has been said). A command
+ * has to wait then; of a container, which does not, 256 KiB are kept, and one line says how much
+ * more was lost. */
 void sl_runtime_talk_hold(void *ctx, void *talk, bool hold);
 /* The client is gone: so is the command, with its children. A container stays. */
 void sl_runtime_talk_close(void *ctx, void *talk);
