@@ -76,10 +76,11 @@ static void on_proc(void *ctx, const struct proc_note *n) {
 
 static bool ask_exec(struct asking *a, yyjson_val *command) {
     struct launch l;
-    int r = launch_make(a->c, command, &l, NULL);
+    int r = launch_make(a->c, &(struct launch_of){.command = command}, &l, NULL);
 
     if (r == 0)
-        r = proc_start(a->c->pod->rt->spawner, &l, on_proc, NULL, a, &a->proc, NULL);
+        r = proc_start(a->c->pod->rt->spawner, &l, &(struct proc_io){.fn = on_proc, .ctx = a},
+                       &a->proc, NULL);
     launch_done(&l);
     return r == 0;
 }

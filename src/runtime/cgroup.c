@@ -149,6 +149,13 @@ bool cgroups_on(const struct cgroups *g) {
     return g->root != NULL;
 }
 
+int cgroup_open(const char *folder) {
+    char procs[PATH_MAX];
+
+    (void)snprintf(procs, sizeof procs, "%.*s/cgroup.procs", (int)sizeof procs - 16, folder);
+    return open(procs, O_WRONLY | O_CLOEXEC | O_CREAT, 0644);
+}
+
 int cgroup_make(struct cgroups *g, const char *name, int64_t cpu_milli, int64_t memory_bytes,
                 char **ret_folder) {
     char folder[PATH_MAX], text[64];
@@ -169,9 +176,7 @@ int cgroup_make(struct cgroups *g, const char *name, int64_t cpu_milli, int64_t 
         (void)put(folder, "memory.oom.group", "1");
     }
     *ret_folder = sl_strdup(folder);
-    char procs[PATH_MAX];
-    (void)snprintf(procs, sizeof procs, "%.*s/cgroup.procs", (int)sizeof procs - 16, folder);
-    return open(procs, O_WRONLY | O_CLOEXEC | O_CREAT, 0644);
+    return cgroup_open(folder);
 }
 
 bool cgroup_oom(const char *folder) {

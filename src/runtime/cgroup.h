@@ -17,6 +17,8 @@ bool cgroups_on(const struct cgroups *g);
  */
 int cgroup_make(struct cgroups *g, const char *name, int64_t cpu_milli, int64_t memory_bytes,
                 char **ret_folder);
+/* The same of one that is there. */
+int cgroup_open(const char *folder);
 /* Was one of its processes killed for want of memory? */
 bool cgroup_oom(const char *folder);
 void cgroup_remove(const char *folder);

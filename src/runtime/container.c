@@ -87,6 +87,7 @@ static void ended(struct container *c, int code, const char *reason) {
     c->proc = NULL;
     probes_end(c);
     drop_hook(c);
+    talks_end(c, code);
     if (c->log)
         log_end(c->log, wall);
     c->now = (struct ending){.is = true,
@@ -104,6 +105,8 @@ static void ended(struct container *c, int code, const char *reason) {
     if (c->cgroup)
         cgroup_remove(c->cgroup);
     sl_freep(&c->cgroup);
+    sl_freep(&c->env);
+    c->env_len = 0;
     c->state = C_ENDED;
     c->waiting = NULL;
     c->ready = c->up = c->ending = c->terminated = false;
@@ -182,6 +185,11 @@ static void on_output(void *ctx, bool is_err, const char *bytes, size_t len) {
 
     if (c->log && len > 0)
         log_output(c->log, is_err, bytes, len, c->pod->rt->port->wall);
+    talks_output(c, is_err, bytes, len);
+}
+
+static void on_room(void *ctx) {
+    talks_room(ctx);
 }
 
 /* ---- a start ---- */
@@ -221,7 +229,13 @@ void container_start(struct container *c) {
     char folder[PATH_MAX];
     struct launch l;
     struct sl_err err = {0};
-    int r = launch_make(c, NULL, &l, &err);
+    const struct proc_io io = {.fn = on_proc,
+                               .output = on_output,
+                               .room = on_room,
+                               .ctx = c,
+                               .in = jbool(c->spec, "stdin", false),
+                               .tty = jbool(c->spec, "tty", false)};
+    int r = launch_make(c, &(struct launch_of){.tty = io.tty}, &l, &err);
 
     if (r < 0 && !l.no_program) {
         later(c, "CreateContainerConfigError", err.text, CONFIG_AGAIN);
@@ -242,7 +256,7 @@ void container_start(struct container *c) {
     } else {
         join_cgroup(c, &l);
         c->state = C_STARTING;
-        r = proc_start(rt->spawner, &l, on_proc, on_output, c, &c->proc, &err);
+        r = proc_start(rt->spawner, &l, &io, &c->proc, &err);
         if (r < 0) {
             c->restarts -= c->last.is;
             later(c, "CreateContainerError", err.text, MACHINE_AGAIN);
@@ -341,6 +355,7 @@ void container_tick(struct container *c) {
 void container_done(struct container *c) {
     probes_end(c);
     drop_hook(c);
+    talks_forget(c);
     if (c->proc)
         proc_abandon(c->proc);
     c->proc = NULL;
@@ -354,4 +369,5 @@ void container_done(struct container *c) {
     sl_freep(&c->name);
     sl_freep(&c->image);
     sl_freep(&c->cgroup);
+    sl_freep(&c->env);
 }

@@ -294,3 +294,25 @@ int vars_of(struct container *c, struct vars *v, struct sl_arena *a, struct sl_e
     }
     return r;
 }
+
+void vars_keep(struct container *c, const struct vars *v) {
+    char *at;
+
+    c->env_len = 0;
+    for (uint32_t i = 0; i < v->v.n; i++)
+        c->env_len += strlen(v->v.v[i]) + 1;
+    sl_freep(&c->env);
+    at = c->env = sl_alloc(c->env_len + 1);
+    for (uint32_t i = 0; i < v->v.n; i++) {
+        const size_t n = strlen(v->v.v[i]) + 1;
+        memcpy(at, v->v.v[i], n);
+        at += n;
+    }
+}
+
+void vars_kept(const struct container *c, struct vars *v, struct sl_arena *a) {
+    for (size_t at = 0, n; at < c->env_len; at += n + 1) {
+        n = strlen(c->env + at);
+        *sl_vec_push(&v->v) = sl_arena_strndup(a, c->env + at, n);
+    }
+}

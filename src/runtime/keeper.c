@@ -5,6 +5,7 @@
 #include <grp.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -13,7 +14,7 @@
 #include <unistd.h>
 
 /* Descriptors of the keeper, after it has put them in order. */
-enum { FD_STATUS = 3, FD_CGROUP, FD_WORD, FD_FREE };
+enum { FD_STATUS = 3, FD_CGROUP, FD_NULL, FD_WORD, FD_FREE };
 
 static void say(int32_t what, int32_t a, int32_t b, int32_t which) {
     const struct keeper_word w = {what, a, b, which};
@@ -36,7 +37,8 @@ static void close_from(int fd) {
 /* They may stand on each other's numbers, so first all go up. */
 static void order_fds(const struct keeper_fds *f) {
     /* Without a cgroup, joining it is a word to nowhere. */
-    const int from[] = {f->null, f->out, f->err, f->status, f->cgroup < 0 ? f->null : f->cgroup};
+    const int from[] = {f->in,  f->out, f->err, f->status, f->cgroup < 0 ? f->null : f->cgroup,
+                        f->null};
     int high[SL_LEN(from)];
 
     for (size_t i = 0; i < SL_LEN(from); i++)
@@ -45,6 +47,7 @@ static void order_fds(const struct keeper_fds *f) {
         (void)dup2(high[i], i);
     (void)fcntl(FD_STATUS, F_SETFD, FD_CLOEXEC);
     (void)fcntl(FD_CGROUP, F_SETFD, FD_CLOEXEC);
+    (void)fcntl(FD_NULL, F_SETFD, FD_CLOEXEC);
     close_from(FD_WORD);
 }
 
@@ -73,6 +76,8 @@ static _Noreturn void command(const struct keeper *k) {
     sigset_t none;
 
     (void)setsid();
+    if (k->tty)
+        (void)ioctl(0, TIOCSCTTY, 0);
     (void)!write(FD_CGROUP, "0", 1);
     if (l->cwd && chdir(l->cwd) < 0)
         refuse(STAGE_CWD, errno);
@@ -101,7 +106,9 @@ static pid_t start(const struct keeper *k) {
 
     if (pipe2(word, O_CLOEXEC) < 0)
         fail(STAGE_FORK, errno, 0);
-    pid = fork();
+    /* Not fork(): the child would first do what libraries want done there, and the one of the loop
+     * replaces two descriptors of the program that we were, whose numbers are ours now. */
+    pid = _Fork();
     if (pid < 0)
         fail(STAGE_FORK, errno, 0);
     if (pid == 0) {
@@ -230,8 +237,9 @@ void keeper_run(const struct keeper *k) {
         _exit(0);
     pid_t pid = start(k);
     (void)close(FD_CGROUP);
-    for (int i = 0; i < 3; i++)
-        (void)dup2(0, i); /* or the output would not end before the keeper */
+    for (int i = 0; i < 3 && !k->tty; i++)
+        (void)dup2(FD_NULL, i); /* or the output would not end before the keeper */
+    /* A terminal is held, so that a command may let go of it and open it again. */
     say(KEEPER_STARTED, 0, 0, 0);
     if (k->heap) /* what the parent changes from now on need not be kept twice */
         (void)madvise((void *)k->heap, (size_t)((uintptr_t)sbrk(0) - k->heap), MADV_DONTNEED);

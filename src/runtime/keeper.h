@@ -28,13 +28,14 @@ struct dirent64_head {
 };
 
 struct keeper_fds {
-    int null, out, err, status, cgroup; /* cgroup: -1 if there is none */
+    int null, in, out, err, status, cgroup; /* cgroup: -1 if there is none */
 };
 
 struct keeper {
     const struct launch *launch;
     struct keeper_fds fds;
     enum own_mounts mounts;
+    bool tty;                      /* its input is a terminal, which becomes that of its session */
     char uid_map[48], gid_map[48]; /* of a user namespace */
     pid_t parent;
     struct rlimit

@@ -80,12 +80,36 @@ static int find_program(struct container *c, const struct vars *v, struct launch
                       c->image);
 }
 
-static int make_words(struct container *c, const struct vars *v, yyjson_val *command,
+/* As they are: nothing in them is expanded. */
+static int copy_words(const char *const *argv, struct launch *l, struct sl_err *err) {
+    size_t n = 0;
+
+    while (argv[n])
+        n++;
+    if (n > MAX_WORDS)
+        return sl_err_set(err, SL_ELIMIT, "the command is too long");
+    l->argv = sl_arena_alloc0(&l->arena, n + 1, sizeof *l->argv);
+    for (size_t i = 0; i < n; i++) {
+        const size_t len = strlen(argv[i]);
+        if (len > MAX_WORDS || l->arena.used > MAX_ARENA / 4)
+            return sl_err_set(err, SL_ELIMIT, "the command is too long");
+        l->argv[i] = sl_arena_strndup(&l->arena, argv[i], len);
+    }
+    return 0;
+}
+
+static int make_words(struct container *c, const struct vars *v, const struct launch_of *of,
                       struct launch *l, struct sl_err *err) {
-    yyjson_val *spec = c->spec, *args = command ? NULL : jat(spec, "args");
+    yyjson_val *spec = c->spec, *command = of->command, *args = command ? NULL : jat(spec, "args");
     uint32_t n = 0;
     int r = 0;
 
+    if (of->argv) {
+        r = copy_words(of->argv, l, err);
+        if (r == 0)
+            add_tries(v, l, l->argv[0]);
+        return r;
+    }
     if (!command)
         command = jat(spec, "command");
     l->argv = sl_arena_alloc0(&l->arena, yyjson_arr_size(command) + yyjson_arr_size(args) + 4,
@@ -206,15 +230,23 @@ static int64_t security(struct container *c, const char *what) {
     return id >= 0 ? id : jint(pod, path, -1);
 }
 
-int launch_make(struct container *c, yyjson_val *command, struct launch *l, struct sl_err *err) {
+int launch_make(struct container *c, const struct launch_of *of, struct launch *l,
+                struct sl_err *err) {
     struct vars v = {.v = {0}};
     char path[PATH_MAX];
 
     *l = (struct launch){.uid = -1, .gid = -1, .cgroup_fd = -1};
     sl_arena_init(&l->arena, MAX_ARENA);
-    int r = vars_of(c, &v, &l->arena, err);
+    const bool beside = of->command || of->argv;
+    int r = 0;
+    if (beside && c->env)
+        vars_kept(c, &v, &l->arena);
+    else
+        r = vars_of(c, &v, &l->arena, err);
+    if (r == 0 && of->tty && !vars_get(&v, "TERM"))
+        vars_set(&v, &l->arena, "TERM", "xterm");
     if (r == 0)
-        r = make_words(c, &v, command, l, err);
+        r = make_words(c, &v, of, l, err);
     if (r == 0)
         r = make_mounts(c, &v, l, err);
     if (r == 0) {
@@ -233,7 +265,9 @@ int launch_make(struct container *c, yyjson_val *command, struct launch *l, stru
         for (uint32_t i = 0; i < v.v.n; i++)
             l->envp[i] = v.v.v[i];
         (void)snprintf(path, sizeof path, "%s/term/%s", c->pod->real->folder, c->name);
-        if (!command &&
+        if (!beside)
+            vars_keep(c, &v);
+        if (!beside &&
             folder_make(sl_arena_printf(&l->arena, "%s/term", c->pod->real->folder), 0755) == 0)
             (void)file_write(path, "", 0, 0666);
     }

@@ -330,13 +330,6 @@ struct reader {
     uint64_t skip; /* cut while it was read */
 };
 
-static struct container *find_container(struct pod *p, const char *name) {
-    for (uint32_t i = 0; p && i < p->n_cs; i++)
-        if (strcmp(p->cs[i].name, name) == 0)
-            return &p->cs[i];
-    return NULL;
-}
-
 int sl_runtime_log_open(void *ctx, const char *ns, const char *pod, const char *uid,
                         const char *container, bool previous, void **ret, struct sl_err *err) {
     struct sl_runtime *r = ctx;
@@ -347,7 +340,7 @@ int sl_runtime_log_open(void *ctx, const char *ns, const char *pod, const char *
 
     if (p && strcmp(p->uid, uid) != 0)
         p = NULL;
-    c = find_container(p, container);
+    c = p ? pod_container(p, container) : NULL;
     if (p && !p->real)
         return sl_err_set(err, SL_ENOENT, "pod %s runs on the simulated node %s: there is no log",
                           pod, p->node);

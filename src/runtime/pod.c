@@ -33,6 +33,13 @@ struct pod *pod_find(struct sl_runtime *r, const char *ns, const char *name) {
     return NULL;
 }
 
+struct container *pod_container(struct pod *p, const char *name) {
+    for (uint32_t i = 0; i < p->n_cs; i++)
+        if (strcmp(p->cs[i].name, name) == 0)
+            return &p->cs[i];
+    return NULL;
+}
+
 void pod_free(struct pod *p) {
     for (uint32_t i = 0; i < p->n_cs; i++)
         container_done(&p->cs[i]);

@@ -404,6 +404,7 @@ void sl_runtime_stop(struct sl_runtime *r, uint32_t grace_ms) {
             ask_end(TAKE_PTR(k->hook));
             k->proc = NULL;
         }
+    talks_stop(r);
     if (r->spawner)
         spawner_end_all(r->spawner, grace_ms);
 }
@@ -423,6 +424,7 @@ void sl_runtime_free(struct sl_runtime *r) {
     for (uint32_t i = 0; i < r->slots.n; i++)
         if (r->slots.v[i].kind == SLOT_POD)
             pod_free(r->slots.v[i].pod);
+    talks_free(r);
     sl_writer_free(r->writer);
     nodes_free(r);
     spawner_free(r->spawner);

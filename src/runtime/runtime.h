@@ -9,6 +9,7 @@
 #ifndef SL_RUNTIME_RUNTIME_H
 #define SL_RUNTIME_RUNTIME_H
 
+#include "api/talk.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "kube/port.h"
@@ -70,5 +71,32 @@ int sl_runtime_log_open(void *ctx, const char *ns, const char *pod, const char *
 size_t sl_runtime_log_read(void *ctx, void *log, uint64_t offset, struct sl_buf *out,
                            bool *ret_end);
 void sl_runtime_log_close(void *ctx, void *log);
+
+/*
+ * Talks with containers, in the same form (api/talk.h says what is told when). An open one is the
+ * caller's until he closes it, also after 'ended', and even after sl_runtime_free.
+ *
+ * When the container ends, so does a command in it, with 137; what is attached ends with the code
+ * of the container. Of the words in 'argv' nothing is expanded.
+ */
+#define SL_MAX_TALKS 1024u
+#define SL_MAX_POD_TALKS 64u
+/* SL_ENOENT: there is no such container, or it does not run; SL_ELIMIT: too many talks. A command
+ * that cannot be started is no error here: 'ended' says why, with 126 or 127. */
+int sl_runtime_talk_open(void *ctx, const struct sl_talk_spec *s, const struct sl_talk_events *ev,
+                         void *events_ctx, void **ret, struct sl_err *err) _must_check_;
+/* Always taken; or ignored, if the process does not read or there was no 'in'. False: more than 64
+ * KiB wait for it; no more then before ev->room is called. */
+bool sl_runtime_talk_input(void *ctx, void *talk, const char *bytes, size_t len);
+/* A command reads the end of its input; a container only if its stdinOnce says so. */
+void sl_runtime_talk_input_end(void *ctx, void *talk);
+/* Of its terminal; nothing without one. */
+void sl_runtime_talk_size(void *ctx, void *talk, uint16_t cols, uint16_t rows);
+/* The listener is slow: no output comes meanwhile (the end may, if all has been said). A command
+ * has to wait then; of a container, which does not, 256 KiB are kept, and one line says how much
+ * more was lost. */
+void sl_runtime_talk_hold(void *ctx, void *talk, bool hold);
+/* The client is gone: so is the command, with its children. A container stays. */
+void sl_runtime_talk_close(void *ctx, void *talk);
 
 #endif

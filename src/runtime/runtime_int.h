@@ -75,8 +75,11 @@ struct container {
     sl_time post_at; /* mono: when a hook that sleeps is done */
     struct proc *proc;
     struct asking *hook;
+    uint32_t attached; /* talks that hear what it says */
     struct logfile *log;
     char *cgroup;
+    char *env; /* the variables of this run, each ended by a zero */
+    size_t env_len;
     struct probe probes[PROBES];
 };
 
@@ -160,6 +163,7 @@ struct sl_runtime {
     struct nodes *nodes;
     struct spawner *spawner;
     struct cgroups *cgroups;
+    struct talk *talks;
     sl_time event_at; /* mono: behind now by what may still be said */
     uint32_t events;
     bool stopped;
@@ -199,6 +203,7 @@ int64_t node_allocatable(const struct sl_runtime *r, const char *resource);
 /* ---- pod.c ---- */
 void pod_take(struct sl_runtime *r, yyjson_val *o);
 struct pod *pod_find(struct sl_runtime *r, const char *ns, const char *name);
+struct container *pod_container(struct pod *p, const char *name);
 void pod_sync(struct pod *p);
 void pod_free(struct pod *p);
 /* All containers end, then the pod; reason NULL: as its containers ended. */
@@ -241,10 +246,26 @@ void ending_clear(struct ending *e);
 void container_event(struct container *c, bool warning, const char *reason, const char *note);
 
 /* ---- launch.c ---- */
-/* What a process of this container needs: its own (command NULL), or another beside it. l is filled
- * in any case. */
-int launch_make(struct container *c, yyjson_val *command, struct launch *l,
+/* Neither a command nor words: the container's own. */
+struct launch_of {
+    yyjson_val *command;     /* of a probe or a hook; $(NAME) is expanded */
+    const char *const *argv; /* these words as they are, at least one, NULL-terminated */
+    bool tty;
+};
+/* What a process of this container needs: its own, or another beside it. l is filled in any case.
+ */
+int launch_make(struct container *c, const struct launch_of *of, struct launch *l,
                 struct sl_err *err) _must_check_;
+
+/* ---- talk.c ---- */
+/* Of a container that runs: what it says; its input is taken again; its run has ended. */
+void talks_output(struct container *c, bool is_err, const char *bytes, size_t len);
+void talks_room(struct container *c);
+void talks_end(struct container *c, int code);
+void talks_forget(struct container *c); /* the record goes */
+/* All processes are about to end without a word. */
+void talks_stop(struct sl_runtime *r);
+void talks_free(struct sl_runtime *r);
 
 /* ---- env.c ---- */
 struct sl_arena;
@@ -257,6 +278,9 @@ void vars_set(struct vars *v, struct sl_arena *a, const char *name, const char *
 char *vars_expand(const struct vars *v, struct sl_arena *a, const char *text);
 int vars_of(struct container *c, struct vars *v, struct sl_arena *a,
             struct sl_err *err) _must_check_;
+/* Those of a run stay the same for all that runs beside it. */
+void vars_keep(struct container *c, const struct vars *v);
+void vars_kept(const struct container *c, struct vars *v, struct sl_arena *a);
 /* The text of a fieldRef; NULL if there is no such field. */
 const char *field_text(struct pod *p, struct sl_arena *a, const char *path);
 /* That of a resourceFieldRef. */

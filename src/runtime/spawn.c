@@ -8,8 +8,11 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -20,21 +23,22 @@
 #include "runtime/keeper.h"
 
 #define CHUNK ((size_t)64 << 10)
-#define LAST_WORDS ((size_t)4 << 20) /* read of a stream after its end; a pipe holds less */
+#define INPUT_ENOUGH ((size_t)64 << 10) /* waiting: who feeds it is asked to wait */
+#define INPUT_MOST ((size_t)16 << 20)   /* from one who does not */
 
-enum { STREAM_STATUS, STREAM_OUT, STREAM_ERR, STREAMS };
+enum { STREAM_STATUS, STREAM_OUT, STREAM_ERR, STREAM_IN, STREAMS };
 
 struct proc {
     struct spawner *spawner;
     struct proc *next, **prev;
     pid_t pid;
-    proc_fn fn; /* NULL: nobody listens any more */
-    proc_output_fn output;
-    void *ctx;
+    struct proc_io io; /* fn NULL: nobody listens any more */
     uv_pipe_t streams[STREAMS];
     bool open[STREAMS]; /* has more to say */
     unsigned handles;   /* that the loop still knows */
     bool ended;
+    bool full, in_end; /* its feeder was asked to wait; input ends with what waits */
+    char in_last;      /* the last byte of it */
     int code;
     struct keeper_word word; /* as far as it has come */
     size_t word_len;
@@ -135,6 +139,9 @@ struct spawner *spawner_new(struct uv_loop_s *loop, uint64_t files) {
         if (files && files < s->files.rlim_cur)
             s->files.rlim_cur = files;
     }
+    struct sigaction now; /* a command that does not read its input may not end us */
+    if (sigaction(SIGPIPE, NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+        (void)signal(SIGPIPE, SIG_IGN);
     s->null = open("/dev/null", O_RDWR | O_CLOEXEC);
     if ((geteuid() != 0 || !spawner_mounts_by(s, MOUNTS_ROOT)) &&
         !spawner_mounts_by(s, MOUNTS_USER))
@@ -175,8 +182,13 @@ static const char *why(const struct proc *p, const struct keeper_word *w, char *
 }
 
 static void tell(struct proc *p, const struct proc_note *n) {
-    if (p->fn)
-        p->fn(p->ctx, n);
+    if (p->io.fn)
+        p->io.fn(p->io.ctx, n);
+}
+
+static void tell_output(struct proc *p, int i, const char *bytes, size_t len) {
+    if (p->io.fn && p->io.output)
+        p->io.output(p->io.ctx, i == STREAM_ERR, bytes, len);
 }
 
 static void take_word(struct proc *p, const struct keeper_word *w) {
@@ -185,7 +197,9 @@ static void take_word(struct proc *p, const struct keeper_word *w) {
     if (w->what == KEEPER_STARTED)
         tell(p, &(struct proc_note){.event = PROC_STARTED});
     else if (w->what == KEEPER_FAILED)
-        tell(p, &(struct proc_note){.event = PROC_NOT, .text = why(p, w, text, sizeof text)});
+        tell(p, &(struct proc_note){.event = PROC_NOT,
+                                    .code = w->a == STAGE_EXEC && w->b == ENOENT ? 127 : 126,
+                                    .text = why(p, w, text, sizeof text)});
     else if (w->what == KEEPER_ENDED)
         p->code = w->a;
 }
@@ -227,9 +241,11 @@ static void unlink_proc(struct proc *p) {
     *p->prev = p->next;
     if (p->next)
         p->next->prev = p->prev;
-    for (int i = 0; i < STREAMS; i++)
+    for (int i = 0; i < STREAMS; i++) {
+        p->open[i] = false;
         if (!uv_is_closing((uv_handle_t *)&p->streams[i]))
             uv_close((uv_handle_t *)&p->streams[i], closed);
+    }
 }
 
 /* What a stream still holds, though its writers are gone; or not: somebody else got hold of its
@@ -242,13 +258,11 @@ static void drain(struct proc *p, int i) {
         return;
     (void)uv_read_stop((uv_stream_t *)&p->streams[i]);
     if (uv_fileno((uv_handle_t *)&p->streams[i], &fd) == 0)
-        for (ssize_t n; all < LAST_WORDS && (n = read(fd, p->spawner->chunk, CHUNK)) > 0;
+        for (ssize_t n; all < PROC_LAST_WORDS && (n = read(fd, p->spawner->chunk, CHUNK)) > 0;
              all += (size_t)n)
-            if (p->fn && p->output)
-                p->output(p->ctx, i == STREAM_ERR, p->spawner->chunk, (size_t)n);
+            tell_output(p, i, p->spawner->chunk, (size_t)n);
     p->open[i] = false;
-    if (p->fn && p->output)
-        p->output(p->ctx, i == STREAM_ERR, NULL, 0);
+    tell_output(p, i, NULL, 0);
 }
 
 static void finish(struct proc *p) {
@@ -258,7 +272,7 @@ static void finish(struct proc *p) {
     drain(p, STREAM_OUT);
     drain(p, STREAM_ERR);
     tell(p, &(struct proc_note){.event = PROC_ENDED, .code = p->code});
-    p->fn = NULL;
+    p->io.fn = NULL;
     unlink_proc(p);
 }
 
@@ -284,13 +298,106 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b) {
             finish(p);
         return;
     }
-    if (n < 0) {
-        p->open[i] = false;
-        (void)uv_read_stop(stream);
-    }
-    if (p->fn && p->output)
-        p->output(p->ctx, i == STREAM_ERR, b->base, n < 0 ? 0 : (size_t)n);
+    if (n < 0) /* of a terminal, the loop says so though there may be more */
+        drain(p, i);
+    else
+        tell_output(p, i, b->base, (size_t)n);
 }
+
+void proc_hold(struct proc *p, bool hold) {
+    for (int i = STREAM_OUT; i <= STREAM_ERR; i++)
+        if (p->open[i] && hold)
+            (void)uv_read_stop((uv_stream_t *)&p->streams[i]);
+        else if (p->open[i])
+            (void)uv_read_start((uv_stream_t *)&p->streams[i], give_chunk, on_read);
+}
+
+void proc_resize(struct proc *p, uint16_t cols, uint16_t rows) {
+    const struct winsize size = {.ws_col = cols, .ws_row = rows};
+    int fd;
+
+    if (p->io.tty && uv_fileno((uv_handle_t *)&p->streams[STREAM_OUT], &fd) == 0)
+        (void)ioctl(fd, TIOCSWINSZ, &size);
+}
+
+/* ---- input ---- */
+
+struct writing {
+    uv_write_t req;
+    char bytes[];
+};
+
+static size_t input_waits(const struct proc *p) {
+    return uv_stream_get_write_queue_size((const uv_stream_t *)&p->streams[STREAM_IN]);
+}
+
+static void close_input(struct proc *p) {
+    p->open[STREAM_IN] = false;
+    uv_close((uv_handle_t *)&p->streams[STREAM_IN], closed);
+}
+
+static void on_written(uv_write_t *q, int status) {
+    struct proc *p = q->handle->data;
+    struct writing *w = q->data;
+
+    sl_freep(&w);
+    if (!p->open[STREAM_IN])
+        return;
+    if (status < 0 || (p->in_end && input_waits(p) == 0))
+        close_input(p);
+    if (p->full && (status < 0 || input_waits(p) < INPUT_ENOUGH)) {
+        p->full = false;
+        if (p->io.fn && p->io.room)
+            p->io.room(p->io.ctx);
+    }
+}
+
+bool proc_input(struct proc *p, const char *bytes, size_t len) {
+    if (!p->open[STREAM_IN] || p->in_end || len == 0)
+        return !p->full;
+    if (len > INPUT_MOST - input_waits(p)) {
+        sl_log(SL_LOG_WARN, "more input for a process than it takes: the rest is dropped",
+               SL_S("program", p->program));
+        p->in_end = true;
+        return false;
+    }
+    struct writing *w = sl_alloc(sizeof *w + len);
+    uv_buf_t b = uv_buf_init(w->bytes, (unsigned)len);
+    memcpy(w->bytes, bytes, len);
+    w->req.data = w;
+    p->in_last = bytes[len - 1];
+    if (uv_write(&w->req, (uv_stream_t *)&p->streams[STREAM_IN], &b, 1, on_written) < 0) {
+        sl_freep(&w);
+        close_input(p);
+        return true;
+    }
+    p->full |= input_waits(p) > INPUT_ENOUGH;
+    return !p->full;
+}
+
+/* In the middle of a line, the first end of file only ends that. */
+static void type_end(struct proc *p) {
+    const bool twice = p->in_last && p->in_last != '\n' && p->in_last != '\r';
+    struct termios t;
+    int fd;
+
+    if (uv_fileno((uv_handle_t *)&p->streams[STREAM_IN], &fd) < 0 || tcgetattr(fd, &t) < 0)
+        return;
+    const char keys[2] = {(char)t.c_cc[VEOF], (char)t.c_cc[VEOF]};
+    (void)proc_input(p, keys, twice && (t.c_lflag & ICANON) ? 2 : 1);
+}
+
+void proc_input_end(struct proc *p) {
+    if (!p->open[STREAM_IN] || p->in_end)
+        return;
+    if (p->io.tty)
+        type_end(p);
+    p->in_end = true;
+    if (p->open[STREAM_IN] && input_waits(p) == 0)
+        close_input(p);
+}
+
+/* ---- a new one ---- */
 
 static struct proc *new_proc(struct spawner *s, const struct launch *l, const int ends[STREAMS]) {
     struct proc *p = sl_alloc0(1, sizeof *p);
@@ -311,7 +418,8 @@ static struct proc *new_proc(struct spawner *s, const struct launch *l, const in
         p->open[i] = ends[i] >= 0;
         if (ends[i] >= 0) {
             sl_assert(uv_pipe_open(h, ends[i]) == 0);
-            sl_assert(uv_read_start((uv_stream_t *)h, give_chunk, on_read) == 0);
+            if (i != STREAM_IN)
+                sl_assert(uv_read_start((uv_stream_t *)h, give_chunk, on_read) == 0);
         }
     }
     p->prev = &s->procs;
@@ -328,25 +436,69 @@ static void close_all(const int *fds, int n) {
             (void)close(fds[i]);
 }
 
-int proc_start(struct spawner *s, const struct launch *l, proc_fn fn, proc_output_fn output,
-               void *ctx, struct proc **ret, struct sl_err *err) {
-    int ours[STREAMS] = {-1, -1, -1}, theirs[STREAMS] = {-1, -1, -1}, pair[2];
-    struct keeper k = {.launch = l};
-    sigset_t old;
+/* Its other end is all three streams of the command, and belongs to its user. */
+static int make_terminal(const struct launch *l, bool in, int ours[STREAMS], int theirs[STREAMS]) {
+    const int no = 0;
+    char name[64];
+    int fd = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
 
-    for (int i = 0; i < (output ? STREAMS : 1); i++) {
-        if (pipe2(pair, O_CLOEXEC) < 0) {
-            int e = errno;
-            close_all(ours, STREAMS);
-            close_all(theirs, STREAMS);
-            return sl_err_set(err, SL_EIO, "making a pipe: %s", strerror(e));
-        }
-        ours[i] = pair[0];
-        theirs[i] = pair[1];
+    ours[STREAM_OUT] = fd;
+    if (fd < 0 || ioctl(fd, TIOCSPTLCK, &no) < 0)
+        return -errno;
+    theirs[STREAM_OUT] = ioctl(fd, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (theirs[STREAM_OUT] < 0 && ptsname_r(fd, name, sizeof name) == 0) /* before Linux 4.13 */
+        theirs[STREAM_OUT] = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (theirs[STREAM_OUT] < 0)
+        return -errno;
+    if (in && (ours[STREAM_IN] = fcntl(fd, F_DUPFD_CLOEXEC, 0)) < 0)
+        return -errno;
+    if (l->uid >= 0)
+        (void)!fchown(theirs[STREAM_OUT], (uid_t)l->uid, (gid_t)-1);
+    return 0;
+}
+
+static int make_streams(const struct launch *l, const struct proc_io *io, int ours[STREAMS],
+                        int theirs[STREAMS]) {
+    const bool want[STREAMS] = {[STREAM_STATUS] = true,
+                                [STREAM_OUT] = io->output && !io->tty,
+                                [STREAM_ERR] = io->output && !io->tty,
+                                [STREAM_IN] = io->in && !io->tty};
+
+    for (int i = 0; i < STREAMS; i++)
+        ours[i] = theirs[i] = -1;
+    for (int i = 0, pair[2]; i < STREAMS; i++) {
+        if (!want[i])
+            continue;
+        if (pipe2(pair, O_CLOEXEC) < 0)
+            return -errno;
+        ours[i] = pair[i == STREAM_IN];
+        theirs[i] = pair[i != STREAM_IN];
     }
+    return io->tty ? make_terminal(l, io->in, ours, theirs) : 0;
+}
+
+static int or_else(int fd, int other) {
+    return fd >= 0 ? fd : other;
+}
+
+int proc_start(struct spawner *s, const struct launch *l, const struct proc_io *io,
+               struct proc **ret, struct sl_err *err) {
+    int ours[STREAMS], theirs[STREAMS];
+    struct keeper k = {.launch = l, .tty = io->tty};
+    sigset_t old;
+    int r = make_streams(l, io, ours, theirs);
+
+    if (r < 0) {
+        close_all(ours, STREAMS);
+        close_all(theirs, STREAMS);
+        return sl_err_set(err, SL_EIO, "making a %s: %s", io->tty ? "terminal" : "pipe",
+                          strerror(-r));
+    }
+    const int other = io->tty ? theirs[STREAM_OUT] : s->null;
     k.fds = (struct keeper_fds){.null = s->null,
-                                .out = output ? theirs[STREAM_OUT] : s->null,
-                                .err = output ? theirs[STREAM_ERR] : s->null,
+                                .in = or_else(theirs[STREAM_IN], other),
+                                .out = or_else(theirs[STREAM_OUT], other),
+                                .err = or_else(theirs[STREAM_ERR], other),
                                 .status = theirs[STREAM_STATUS],
                                 .cgroup = l->cgroup_fd};
     fill_keeper(s, &k);
@@ -362,9 +514,7 @@ int proc_start(struct spawner *s, const struct launch *l, proc_fn fn, proc_outpu
     }
     struct proc *p = new_proc(s, l, ours);
     p->pid = pid;
-    p->fn = fn;
-    p->output = output;
-    p->ctx = ctx;
+    p->io = *io;
     *ret = p;
     return 0;
 }
@@ -380,7 +530,7 @@ void proc_kill(struct proc *p) {
 }
 
 void proc_abandon(struct proc *p) {
-    p->fn = NULL;
+    p->io.fn = NULL;
     proc_kill(p);
 }
 
@@ -404,7 +554,7 @@ static bool wait_all(struct spawner *s, uint32_t ms) {
 
 void spawner_end_all(struct spawner *s, uint32_t grace_ms) {
     for (struct proc *p = s->procs; p; p = p->next) {
-        p->fn = NULL;
+        p->io.fn = NULL;
         proc_term(p);
     }
     if (!wait_all(s, grace_ms)) {

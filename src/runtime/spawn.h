@@ -41,7 +41,8 @@ struct launch {
 
 enum proc_event {
     PROC_STARTED, /* the command runs */
-    PROC_NOT,     /* it does not: 'text' says why. PROC_ENDED follows */
+    PROC_NOT,     /* it does not: 'text' says why, 'code' is what a shell would end with.
+                     PROC_ENDED follows */
     PROC_ENDED,   /* nothing of it is left; 'code' as a shell would say it. The proc is gone after
                      this call */
 };
@@ -54,6 +55,18 @@ typedef void (*proc_fn)(void *ctx, const struct proc_note *n);
 /* What it wrote; len 0: the stream has ended. */
 typedef void (*proc_output_fn)(void *ctx, bool is_err, const char *bytes, size_t len);
 
+#define PROC_LAST_WORDS ((size_t)4 << 20) /* of a stream, read after its end; a pipe holds less */
+
+/* What a command is connected with. */
+struct proc_io {
+    proc_fn fn;
+    proc_output_fn output;   /* NULL: to nowhere */
+    void (*room)(void *ctx); /* input is taken again; NULL: nobody waits for that */
+    void *ctx;
+    bool in;  /* proc_input feeds it; otherwise there is nothing to read */
+    bool tty; /* a terminal; all it writes there is output, nothing is an error. Needs 'output' */
+};
+
 /* 'files' as in sl_runtime_spec. */
 struct spawner *spawner_new(struct uv_loop_s *loop, uint64_t files);
 void spawner_free(struct spawner *s); /* kills what is left */
@@ -61,11 +74,17 @@ void spawner_free(struct spawner *s); /* kills what is left */
 bool spawner_mounts(const struct spawner *s);
 /* As on a machine that allows only this; false: this one does not. For tests. */
 bool spawner_mounts_by(struct spawner *s, enum own_mounts how);
-/* A failure here is of the machine (no more processes or files). 'output' NULL: to nowhere. */
-int proc_start(struct spawner *s, const struct launch *l, proc_fn fn, proc_output_fn output,
-               void *ctx, struct proc **ret, struct sl_err *err) _must_check_;
-void proc_term(struct proc *p); /* SIGTERM to its group */
-void proc_kill(struct proc *p); /* SIGKILL to all of it */
+/* A failure here is of the machine (no more processes or files). */
+int proc_start(struct spawner *s, const struct launch *l, const struct proc_io *io,
+               struct proc **ret, struct sl_err *err) _must_check_;
+/* Taken, or ignored by one that does not read. False: 64 KiB and more wait for it; once they do not
+ * 'room' is called. No callback comes from inside these. */
+bool proc_input(struct proc *p, const char *bytes, size_t len);
+void proc_input_end(struct proc *p); /* after what waits; a terminal gets what a user would type */
+void proc_resize(struct proc *p, uint16_t cols, uint16_t rows); /* of its terminal, if it has one */
+void proc_hold(struct proc *p, bool hold); /* its output is not read meanwhile, until it ends */
+void proc_term(struct proc *p);            /* SIGTERM to its group */
+void proc_kill(struct proc *p);            /* SIGKILL to all of it */
 /* No callback comes any more; it is killed. */
 void proc_abandon(struct proc *p);
 /* Ends all: SIGTERM, and SIGKILL after grace_ms. Returns when they are gone; no callback comes. */
