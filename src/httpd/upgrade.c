@@ -9,6 +9,7 @@
  */
 #include <errno.h>
 #include <gnutls/gnutls.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include "base/mem.h"
@@ -204,6 +205,8 @@ void sl_http_upgrade(struct sl_http_call *c, const char *const *headers,
     u->wire = wire;
     u->tls = i && c->conn->server->h->tls ? i->tls_session : NULL;
     c->conn->deadline_ms = UINT64_MAX;
+    /* What is typed comes byte by byte, and each is to be seen at once. */
+    (void)setsockopt(c->conn->fd, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     c->up = u;
     c->refs++;
     u->poll.data = u;
