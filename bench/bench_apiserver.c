@@ -77,7 +77,8 @@ static void on_end(void *ctx) {
 
 static void call(struct bench *b, const char *method, const char *path, const char *query,
                  const char *type, const char *body) {
-    struct sl_api_sink sink = {b, on_answer, on_begin, on_piece, on_end};
+    struct sl_api_sink sink = {
+        .ctx = b, .answer = on_answer, .begin = on_begin, .piece = on_piece, .end = on_end};
     struct sl_api_request rq = {.method = method,
                                 .path = path,
                                 .query = query,

@@ -78,7 +78,8 @@ static char *line(char **at) {
 
 static void one(char *text) {
     static const char *const groups[] = {"system:masters", NULL};
-    struct sl_api_sink sink = {NULL, on_answer, on_begin, on_piece, on_end};
+    struct sl_api_sink sink = {
+        .answer = on_answer, .begin = on_begin, .piece = on_piece, .end = on_end};
     char *at = text, *first = line(&at), *types = line(&at);
     char *path = strchr(first, ' '), *query = NULL, *accept = types ? strchr(types, '|') : NULL;
     uint32_t before = answers + streams;

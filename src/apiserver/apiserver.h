@@ -12,6 +12,7 @@
 #ifndef SL_APISERVER_APISERVER_H
 #define SL_APISERVER_APISERVER_H
 
+#include "api/talk.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "kube/port.h"
@@ -23,6 +24,13 @@ struct sl_apiserver;
 #define SL_API_MAX_DEPTH 128u               /* of JSON and YAML */
 #define SL_API_MAX_ANSWER ((size_t)1 << 30) /* of a list */
 
+/* What a client wants to speak instead of HTTP; "" where it says nothing. */
+struct sl_api_upgrade {
+    const char *to;                        /* "websocket", "SPDY/3.1" */
+    const char *key, *version, *protocols; /* of a WebSocket's handshake */
+    const char *streams; /* X-Stream-Protocol-Version, several with commas in between */
+};
+
 struct sl_api_request {
     const char *method;                             /* "GET" */
     const char *path;                               /* decoded, without the query */
@@ -32,6 +40,7 @@ struct sl_api_request {
     const char *const *groups; /* NULL-terminated */
     const char *body;
     size_t len;
+    const struct sl_api_upgrade *upgrade; /* NULL: it asks for none */
 };
 
 struct sl_api_answer {
@@ -43,8 +52,14 @@ struct sl_api_answer {
     uint32_t retry_after;        /* seconds; 0: no such header */
 };
 
-/* Who asked. Exactly one 'answer' comes, or one 'begin', any number of 'piece' and one 'end',
- * unless the call is cancelled. */
+/* What comes over a wire. */
+struct sl_api_wire {
+    void (*bytes)(void *ctx, const char *bytes, size_t len);
+    void (*room)(void *ctx); /* what waited for the client has become little */
+};
+
+/* Who asked. Exactly one 'answer' comes, or one 'begin' or 'upgrade', any number of 'piece' and one
+ * 'end', unless the call is cancelled. */
 struct sl_api_sink {
     void *ctx;
     void (*answer)(void *ctx, const struct sl_api_answer *a);
@@ -53,6 +68,13 @@ struct sl_api_sink {
      * stream ends. */
     bool (*piece)(void *ctx, const char *bytes, size_t len);
     void (*end)(void *ctx);
+    /* 101 with these headers (name and value by turns, then NULL): from there on a wire, where
+     * 'piece' sends; what comes is told to 'wire' in turns of the loop, until 'end' or a cancel.
+     * NULL: there can be none, and neither of the next two. */
+    void (*upgrade)(void *ctx, const char *const *headers, const struct sl_api_wire *wire,
+                    void *wire_ctx);
+    void (*hold)(void *ctx, bool hold); /* nothing is read meanwhile */
+    size_t (*waiting)(void *ctx);       /* bytes that the client has not taken */
 };
 
 typedef struct {
@@ -71,6 +93,18 @@ struct sl_api_runtime {
                     const char *container, bool previous, void **ret, struct sl_err *err);
     size_t (*log_read)(void *ctx, void *log, uint64_t offset, struct sl_buf *out, bool *ret_end);
     void (*log_close)(void *ctx, void *log);
+    /*
+     * Talks: api/talk.h says what is told when. 'talk_open' is NULL where there are none. Input is
+     * always taken; false: no more before ev->room. An open one is the caller's until he closes it,
+     * also after it has ended.
+     */
+    int (*talk_open)(void *ctx, const struct sl_talk_spec *s, const struct sl_talk_events *ev,
+                     void *events_ctx, void **ret, struct sl_err *err);
+    bool (*talk_input)(void *ctx, void *talk, const char *bytes, size_t len);
+    void (*talk_input_end)(void *ctx, void *talk);
+    void (*talk_size)(void *ctx, void *talk, uint16_t cols, uint16_t rows);
+    void (*talk_hold)(void *ctx, void *talk, bool hold);
+    void (*talk_close)(void *ctx, void *talk);
 };
 
 struct sl_apiserver_spec {

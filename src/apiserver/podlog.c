@@ -117,8 +117,8 @@ static const char *names_of(yyjson_val *list, struct sl_arena *arena) {
     return text;
 }
 
-static const char *choose(yyjson_val *pod, const char *asked, struct sl_arena *arena,
-                          struct sl_refusal *no) {
+const char *sl_pod_container(yyjson_val *pod, const char *asked, struct sl_arena *arena,
+                             struct sl_refusal *no) {
     static const char *const lists[] = {"spec.containers", "spec.initContainers",
                                         "spec.ephemeralContainers"};
     yyjson_val *main = sl_json_at(pod, lists[0]), *inits = sl_json_at(pod, lists[1]);
@@ -255,7 +255,7 @@ static void skip_to_tail(struct sl_log *l, uint64_t tail) {
 struct sl_log *sl_log_open(const struct sl_api_runtime *rt, yyjson_val *pod,
                            const struct sl_log_query *q, sl_time now, struct sl_arena *arena,
                            struct sl_refusal *no) {
-    const char *container = choose(pod, q->container, arena, no),
+    const char *container = sl_pod_container(pod, q->container, arena, no),
                *name = sl_json_str(pod, "metadata.name");
     struct sl_err err = {0};
     struct sl_log *l;

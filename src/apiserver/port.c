@@ -99,7 +99,8 @@ static sl_call start(struct sl_inport *p, const struct sl_request_line *rq, sl_l
     struct incall *c = sl_alloc(sizeof *c);
     size_t len = strcspn(rq->path, "?");
     _cleanup_(sl_freep) char *path = decoded(rq->path, len);
-    struct sl_api_sink sink = {c, on_answer, on_begin, on_piece, on_end};
+    const struct sl_api_sink sink = {
+        .ctx = c, .answer = on_answer, .begin = on_begin, .piece = on_piece, .end = on_end};
 
     *c = (struct incall){.p = p, .line = line, .done = done, .ctx = ctx};
     TAILQ_INSERT_TAIL(&p->open, c, link);

@@ -168,6 +168,10 @@ static void resource(struct sl_rq *rq, const struct parts *p, uint32_t at, const
         sl_rq_bad(rq, "%s", rq->q.bad);
         return;
     }
+    if (rq->sub && rq->sub->talk) {
+        sl_conv_ask(rq);
+        return;
+    }
     if (!sl_negotiate(rq, accept))
         return;
     if (rq->version->deprecated && rq->version->deprecation)

@@ -98,6 +98,7 @@ static void rq_release(struct sl_rq *rq) {
     sl_write_free(rq);
     sl_watch_free(rq);
     sl_log_end(rq);
+    sl_conv_end(rq);
     if (rq->object)
         sl_object_unref(s->store, rq->object);
     if (s->closing || s->n_idle >= KEEP_IDLE) {
@@ -218,6 +219,8 @@ static void deliver(struct sl_rq *rq) {
         rq->state = SL_RQ_STREAM;
         if (rq->log)
             sl_log_begin(rq);
+        else if (rq->conv)
+            sl_conv_begin(rq);
         else
             sl_watch_begin(rq);
         return;
@@ -290,12 +293,14 @@ sl_api_call sl_apiserver_call(struct sl_apiserver *s, const struct sl_api_reques
     rq->groups = copy_groups(rq, in->groups);
     rq->body = in->body ? in->body : "";
     rq->len = in->body ? in->len : 0;
+    rq->upgrade = in->upgrade;
     if (s->n_open > SL_API_OPEN_CALLS) {
         rq->retry_after = 1;
         sl_rq_fail(rq, 429, "TooManyRequests", "Too many requests, please try again later.");
         return id;
     }
     sl_route(rq, in->accept ? in->accept : "");
+    rq->upgrade = NULL;
     rq->body = NULL; /* it may go on working, but not on what was borrowed */
     return id;
 }

@@ -9,6 +9,8 @@
  *   body.c       what a client sent: JSON, YAML or protobuf, of the right version and kind
  *   read.c       get and list; pages.c: lists that are continued
  *   watch.c      streams; log.c: pods/log
+ *   conv.c       conversations over a wire: talk.c: pods/exec and pods/attach, forward.c:
+ *                pods/portforward
  *   select.c     field selectors, and what objects show to them; labels.c: label selectors
  *   show.c       a stored object in the form and version that was asked for
  *   write.c      create, update, patch: the way from a body to the store (write.h)
@@ -74,6 +76,8 @@ struct sl_status {
     bool no_details; /* "details":{}, as where the server's framework answers, not the API */
 };
 
+struct sl_conv; /* conv.c */
+
 /* A request on its way. All its texts are in its arena. */
 struct sl_rq {
     TAILQ_ENTRY(sl_rq) link; /* s->ready, or s->idle */
@@ -120,6 +124,8 @@ struct sl_rq {
     struct sl_write *write;   /* write.c */
     struct sl_stream *stream; /* watch.c */
     struct sl_log_stream *log;
+    const struct sl_api_upgrade *upgrade; /* borrowed; NULL */
+    struct sl_conv *conv;                 /* conv.c */
 };
 TAILQ_HEAD(sl_rqs, sl_rq);
 
@@ -301,6 +307,9 @@ void sl_watch_end_all(struct sl_apiserver *s, const struct sl_kind *k);
 void sl_log_get(struct sl_rq *rq, struct sl_object *pod); /* log.c */
 void sl_log_begin(struct sl_rq *rq);
 void sl_log_end(struct sl_rq *rq);
+void sl_conv_ask(struct sl_rq *rq); /* conv.c */
+void sl_conv_begin(struct sl_rq *rq);
+void sl_conv_end(struct sl_rq *rq);
 struct sl_pages *sl_pages_new(struct sl_apiserver *s);
 void sl_pages_free(struct sl_pages *p);
 

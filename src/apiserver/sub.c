@@ -359,8 +359,6 @@ static void give_token(struct sl_sub_call *c) {
 
 #define CHANGES ((enum sl_verbs)(SL_V_GET | SL_V_UPDATE | SL_V_PATCH))
 #define TALKS ((enum sl_verbs)(SL_V_GET | SL_V_CREATE))
-#define NO_STREAMS                                                                                 \
-    "is not offered: pods of this cluster are processes of the machine, and can be reached there"
 
 static const struct sl_sub sub_status = {.name = "status", .verbs = CHANGES};
 static const struct sl_sub sub_scale = {.name = "scale",
@@ -382,7 +380,7 @@ static const struct {
       .verbs = TALKS,
       .version = "v1",
       .kind = "PodAttachOptions",
-      .refused = "pods/attach " NO_STREAMS}},
+      .talk = SL_SUB_ATTACH}},
     {"pods",
      {.name = "binding",
       .verbs = SL_V_CREATE,
@@ -409,14 +407,14 @@ static const struct {
       .verbs = TALKS,
       .version = "v1",
       .kind = "PodExecOptions",
-      .refused = "pods/exec " NO_STREAMS}},
+      .talk = SL_SUB_EXEC}},
     {"pods", {.name = "log", .verbs = SL_V_GET, .stream = true}},
     {"pods",
      {.name = "portforward",
       .verbs = TALKS,
       .version = "v1",
       .kind = "PodPortForwardOptions",
-      .refused = "pods/portforward " NO_STREAMS}},
+      .talk = SL_SUB_FORWARD}},
     {"pods",
      {.name = "resize",
       .verbs = CHANGES,

@@ -42,6 +42,8 @@ struct sl_sub_call {
     yyjson_mut_val *answer;     /* 201 with this; NULL: a Status "Success" with code 201 */
 };
 
+enum sl_sub_talk { SL_SUB_SILENT, SL_SUB_EXEC, SL_SUB_ATTACH, SL_SUB_FORWARD };
+
 struct sl_sub {
     const char *name;
     enum sl_verbs verbs;                /* GET, UPDATE and PATCH, or CREATE */
@@ -55,9 +57,10 @@ struct sl_sub {
      * anybody looks for the object. */
     void (*check)(struct sl_sub_call *c);
     void (*act)(struct sl_sub_call *c);
-    const char *also;    /* another apiVersion that is taken; NULL */
-    bool stream;         /* GET is sl_log_open ... */
-    const char *refused; /* it is known but not offered: 501 with this text on any verb */
+    const char *also;      /* another apiVersion that is taken; NULL */
+    bool stream;           /* GET is sl_log_open ... */
+    enum sl_sub_talk talk; /* GET and POST ask for a wire */
+    const char *refused;   /* it is known but not offered: 501 with this text on any verb */
 };
 
 /* NULL: there is none of this name. */
@@ -86,6 +89,10 @@ struct sl_log_query {
 bool sl_log_param(struct sl_log_query *q, const char *key, const char *value,
                   struct sl_arena *arena, struct sl_refusal *no);
 void sl_log_query_init(struct sl_log_query *q);
+
+/* The container that is meant by a name, or by none; NULL: 'no' says why not. */
+const char *sl_pod_container(yyjson_val *pod, const char *asked, struct sl_arena *arena,
+                             struct sl_refusal *no);
 
 struct sl_log;
 /* Looks for the container in the pod, and opens its log. NULL with no->status set if that cannot

@@ -22,19 +22,7 @@
 #define KEEP_BYTES ((size_t)1 << 10)  /* of a buffer that has been sent */
 #define HANGUPS 64
 
-struct sl_http_call {
-    struct conn *conn;       /* NULL: the request is over */
-    uint32_t refs;           /* the connection's, the response's */
-    void (*gone)(void *ctx); /* NULL: the owner has ended it */
-    void *ctx;
-    int status;
-    struct MHD_Response *response; /* made and not yet queued */
-    struct sl_buf out;             /* of a stream */
-    size_t sent;                   /* of that */
-    bool streams, ended;
-};
-
-static void unref(struct sl_http_call *c) {
+void sl_httpd_call_unref(struct sl_http_call *c) {
     if (--c->refs)
         return;
     sl_buf_done(&c->out);
@@ -72,12 +60,14 @@ void sl_httpd_call_end(struct conn *conn) {
     if (conn->listens)
         (void)epoll_ctl(conn->server->h->hangups, EPOLL_CTL_DEL, conn->fd, NULL);
     conn->listens = false;
+    if (c->up)
+        sl_httpd_upgrade_stop(c);
     c->conn = NULL;
     if (c->response)
         MHD_destroy_response(TAKE_PTR(c->response));
     if (gone)
         gone(c->ctx);
-    unref(c);
+    sl_httpd_call_unref(c);
 }
 
 /* ---- one answer ---- */
@@ -115,6 +105,26 @@ static void set_deadline(struct sl_http_call *c) {
         c->sent < c->out.len || c->ended ? uv_now(h->loop) + h->spec.request_ms : UINT64_MAX;
 }
 
+void sl_httpd_call_sent(struct sl_http_call *c, size_t n) {
+    c->sent += n;
+    if (c->sent < c->out.len)
+        return;
+    if (c->out.cap > KEEP_BYTES)
+        sl_buf_done(&c->out);
+    sl_buf_clear(&c->out);
+    c->sent = 0;
+}
+
+bool sl_httpd_call_add(struct sl_http_call *c, const char *bytes, size_t len) {
+    if (c->sent > SENT_BYTES && c->sent > c->out.len / 2) {
+        memmove(c->out.s, c->out.s + c->sent, c->out.len - c->sent);
+        c->out.len -= c->sent;
+        c->sent = 0;
+    }
+    sl_buf_add(&c->out, bytes, len);
+    return !c->out.overflow;
+}
+
 static ssize_t on_read(void *cls, uint64_t pos, char *buf, size_t max) {
     struct sl_http_call *c = cls;
     size_t left = c->out.len - c->sent, n = left < max ? left : max;
@@ -125,13 +135,7 @@ static ssize_t on_read(void *cls, uint64_t pos, char *buf, size_t max) {
     if (left == 0 && c->ended)
         return MHD_CONTENT_READER_END_OF_STREAM;
     memcpy(buf, c->out.s ? c->out.s + c->sent : "", n);
-    c->sent += n;
-    if (c->sent == c->out.len) {
-        if (c->out.cap > KEEP_BYTES)
-            sl_buf_done(&c->out);
-        sl_buf_clear(&c->out);
-        c->sent = 0;
-    }
+    sl_httpd_call_sent(c, n);
     set_deadline(c);
     if (n == 0)
         sl_httpd_suspend(c->conn);
@@ -139,7 +143,7 @@ static ssize_t on_read(void *cls, uint64_t pos, char *buf, size_t max) {
 }
 
 static void on_read_end(void *cls) {
-    unref(cls);
+    sl_httpd_call_unref(cls);
 }
 
 static void listen_for_hangup(struct conn *conn) {
@@ -160,17 +164,13 @@ void sl_http_begin(struct sl_http_call *c, const char *content_type) {
 }
 
 bool sl_http_piece(struct sl_http_call *c, const char *bytes, size_t len) {
-    sl_assert(c->streams && c->gone);
-    if (c->sent > SENT_BYTES && c->sent > c->out.len / 2) {
-        memmove(c->out.s, c->out.s + c->sent, c->out.len - c->sent);
-        c->out.len -= c->sent;
-        c->sent = 0;
-    }
+    sl_assert((c->streams || c->up) && c->gone);
     bool waits = c->sent < c->out.len;
-    sl_buf_add(&c->out, bytes, len);
-    if (c->out.overflow)
+    if (!sl_httpd_call_add(c, bytes, len))
         return false;
-    if (!waits && len > 0) {
+    if (c->up) {
+        sl_httpd_upgrade_more(c);
+    } else if (!waits && len > 0) {
         set_deadline(c);
         sl_httpd_resume(c->conn);
     }
@@ -178,13 +178,16 @@ bool sl_http_piece(struct sl_http_call *c, const char *bytes, size_t len) {
 }
 
 void sl_http_end(struct sl_http_call *c) {
-    sl_assert(c->streams && c->gone);
+    sl_assert((c->streams || c->up) && c->gone);
     c->gone = NULL;
     c->ended = true;
     if (c->out.overflow)
         sl_httpd_cut(c->conn); /* half a line is worse than none */
     set_deadline(c);
-    sl_httpd_resume(c->conn);
+    if (c->up)
+        sl_httpd_upgrade_more(c);
+    else
+        sl_httpd_resume(c->conn);
 }
 
 /* ---- hang-ups ---- */

@@ -79,6 +79,28 @@ bool sl_http_piece(struct sl_http_call *c, const char *bytes, size_t len);
 void sl_http_end(struct sl_http_call *c);
 #define SL_HTTP_STREAM ((size_t)256 << 20)
 
+/*
+ * Instead of an answer: 101 with these headers, and from there on the connection is a wire that
+ * bytes go over both ways. sl_http_piece sends, sl_http_end closes once all of it has left. 'bytes'
+ * gets what comes, 'room' is called when less than SL_HTTP_WIRE_LOW waits again after there was
+ * more. Both come from the loop, never inside a call, and not after sl_http_end or 'gone'. No
+ * deadline holds until the end; a peer that is not there any more is noticed as everywhere. What a
+ * client sends before it has seen the 101 is lost.
+ */
+struct sl_http_wire {
+    void (*bytes)(void *ctx, const char *bytes, size_t len);
+    void (*room)(void *ctx);
+};
+/* 'wire' lives as long as the call; its ctx is that of 'gone'. */
+void sl_http_upgrade(struct sl_http_call *c, const char *const *headers,
+                     const struct sl_http_wire *wire);
+/* While held, nothing is read, and the client has to wait. */
+void sl_http_hold_input(struct sl_http_call *c, bool hold);
+/* Bytes that the client has not taken yet. */
+size_t sl_http_waiting(const struct sl_http_call *c);
+#define SL_HTTP_WIRE ((size_t)16 << 20) /* of these; then sl_http_piece returns false */
+#define SL_HTTP_WIRE_LOW ((size_t)64 << 10)
+
 #define SL_HTTP_ANSWER ((size_t)256 << 20) /* the ceiling of an answer's body */
 
 struct sl_httpd_spec {

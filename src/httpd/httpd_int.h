@@ -66,6 +66,21 @@ struct sl_httpd {
     size_t bodies; /* bytes of all that are in memory */
 };
 
+struct upgrade;
+
+struct sl_http_call {
+    struct conn *conn;       /* NULL: the request is over */
+    uint32_t refs;           /* the connection's, the response's, the loop's */
+    void (*gone)(void *ctx); /* NULL: the owner has ended it */
+    void *ctx;
+    int status;
+    struct MHD_Response *response; /* made and not yet queued */
+    struct sl_buf out;             /* of a stream */
+    size_t sent;                   /* of that */
+    bool streams, ended;
+    struct upgrade *up; /* it speaks HTTP no more; NULL */
+};
+
 struct conn *sl_httpd_conn(struct MHD_Connection *c);
 /* Suspended, a connection does not notice anything; resumed, it asks the handler again, or for the
  * next bytes. */
@@ -87,8 +102,19 @@ void sl_httpd_unref(struct sl_httpd *h);
 enum MHD_Result sl_httpd_call_send(struct conn *c);
 /* The request is over, in whatever way. */
 void sl_httpd_call_end(struct conn *c);
+void sl_httpd_call_unref(struct sl_http_call *c);
+/* Appends to what is to be sent; what has been sent makes room. False: it is too much. */
+bool sl_httpd_call_add(struct sl_http_call *c, const char *bytes, size_t len);
+/* Forgets what has been sent. */
+void sl_httpd_call_sent(struct sl_http_call *c, size_t n);
 /* Who has left is noticed for as long as it is started. */
 void sl_httpd_hangups_start(struct sl_httpd *h);
 void sl_httpd_hangups_stop(struct sl_httpd *h);
+
+/* ---- upgrade.c ---- */
+/* There is something to send, or the owner has ended it. */
+void sl_httpd_upgrade_more(struct sl_http_call *c);
+/* The connection is over: the loop lets go of its descriptor, before the library closes it. */
+void sl_httpd_upgrade_stop(struct sl_http_call *c);
 
 #endif

@@ -34,6 +34,8 @@ struct errand {
     struct sl_http_call *http;
     sl_api_call api;
     bool streams;
+    const struct sl_api_wire *wire; /* NULL: it speaks HTTP */
+    void *wire_ctx;
 };
 
 /* ---- answers of our own ---- */
@@ -200,16 +202,22 @@ static void refuse_stream(struct errand *e) {
     errand_end(e);
 }
 
-static void on_begin(void *ctx, const char *content_type) {
-    struct errand *e = ctx;
-
+/* False: it was refused, and is gone. */
+static bool may_stream(struct errand *e) {
     if (e->d->streams >= e->d->max_streams) {
         refuse_stream(e);
-        return;
+        return false;
     }
     e->streams = true;
     e->d->streams++;
-    sl_http_begin(e->http, content_type);
+    return true;
+}
+
+static void on_begin(void *ctx, const char *content_type) {
+    struct errand *e = ctx;
+
+    if (may_stream(e))
+        sl_http_begin(e->http, content_type);
 }
 
 static bool on_piece(void *ctx, const char *bytes, size_t len) {
@@ -223,14 +231,83 @@ static void on_end(void *ctx) {
     errand_end(e);
 }
 
+/* ---- wires ---- */
+
+static void on_wire_bytes(void *ctx, const char *bytes, size_t len) {
+    struct errand *e = ctx;
+
+    e->wire->bytes(e->wire_ctx, bytes, len);
+}
+
+static void on_wire_room(void *ctx) {
+    struct errand *e = ctx;
+
+    e->wire->room(e->wire_ctx);
+}
+
+static void on_upgrade(void *ctx, const char *const *headers, const struct sl_api_wire *wire,
+                       void *wire_ctx) {
+    static const struct sl_http_wire http = {.bytes = on_wire_bytes, .room = on_wire_room};
+    struct errand *e = ctx;
+
+    if (!may_stream(e))
+        return;
+    e->wire = wire;
+    e->wire_ctx = wire_ctx;
+    sl_http_upgrade(e->http, headers, &http);
+}
+
+static void on_hold(void *ctx, bool hold) {
+    sl_http_hold_input(((struct errand *)ctx)->http, hold);
+}
+
+static size_t on_waiting(void *ctx) {
+    return sl_http_waiting(((struct errand *)ctx)->http);
+}
+
+/* ---- the question ---- */
+
 static const char *header(const struct sl_http_request *rq, const char *name) {
     const char *v = rq->header(rq, name);
 
     return v ? v : "";
 }
 
+struct join {
+    struct sl_arena *arena;
+    const char *name, *text;
+};
+
+static void join_header(void *ctx, const char *name, const char *value) {
+    struct join *j = ctx;
+
+    if (strcasecmp(name, j->name) == 0)
+        j->text = sl_arena_printf(j->arena, "%s%s%s", j->text, *j->text ? "," : "", value);
+}
+
+/* All lines of this name as one. */
+static const char *all_headers(struct sl_door *d, const struct sl_http_request *rq,
+                               const char *name) {
+    struct join j = {.arena = &d->arena, .name = name, .text = ""};
+
+    rq->headers(rq, join_header, &j);
+    return j.text;
+}
+
+static bool asks_for_upgrade(const struct sl_http_request *rq) {
+    return strcasestr(header(rq, "Connection"), "upgrade") && *header(rq, "Upgrade");
+}
+
 static void pass_on(struct sl_door *d, const struct sl_http_request *rq, const struct who *w) {
     struct errand *e = sl_alloc0(1, sizeof *e);
+    const bool upgrades = asks_for_upgrade(rq);
+    const struct sl_api_upgrade upgrade = {
+        .to = header(rq, "Upgrade"),
+        .key = header(rq, "Sec-WebSocket-Key"),
+        .version = header(rq, "Sec-WebSocket-Version"),
+        .protocols = upgrades ? all_headers(d, rq, "Sec-WebSocket-Protocol") : "",
+        .streams = upgrades ? all_headers(d, rq, "X-Stream-Protocol-Version") : "",
+    };
     const struct sl_api_request ask = {
         .method = rq->method,
         .path = rq->path,
@@ -242,9 +319,18 @@ static void pass_on(struct sl_door *d, const struct sl_http_request *rq, const s
         .groups = w->groups,
         .body = rq->body,
         .len = rq->len,
+        .upgrade = upgrades ? &upgrade : NULL,
     };
     const struct sl_api_sink sink = {
-        .ctx = e, .answer = on_answer, .begin = on_begin, .piece = on_piece, .end = on_end};
+        .ctx = e,
+        .answer = on_answer,
+        .begin = on_begin,
+        .piece = on_piece,
+        .end = on_end,
+        .upgrade = on_upgrade,
+        .hold = on_hold,
+        .waiting = on_waiting,
+    };
 
     e->d = d;
     e->http = sl_http_hold(rq, on_gone, e);

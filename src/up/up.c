@@ -319,7 +319,13 @@ static int start_parts(struct up *u, struct sl_err *err) {
     u->logs = (struct sl_api_runtime){.ctx = u->runtime,
                                       .log_open = sl_runtime_log_open,
                                       .log_read = sl_runtime_log_read,
-                                      .log_close = sl_runtime_log_close};
+                                      .log_close = sl_runtime_log_close,
+                                      .talk_open = sl_runtime_talk_open,
+                                      .talk_input = sl_runtime_talk_input,
+                                      .talk_input_end = sl_runtime_talk_input_end,
+                                      .talk_size = sl_runtime_talk_size,
+                                      .talk_hold = sl_runtime_talk_hold,
+                                      .talk_close = sl_runtime_talk_close};
     sl_apiserver_runtime(u->api, &u->logs);
     return SL_OK;
 }

@@ -210,7 +210,8 @@ static void on_end(void *ctx) {
 
 struct stream *api_watch_as(struct api *a, const char *line, const char *accept) {
     struct stream *s = sl_alloc0(1, sizeof *s);
-    struct sl_api_sink sink = {s, on_refused, on_stream, on_piece, on_end};
+    struct sl_api_sink sink = {
+        .ctx = s, .answer = on_refused, .begin = on_stream, .piece = on_piece, .end = on_end};
     char *text;
     struct sl_api_request rq = request(line, &text);
 

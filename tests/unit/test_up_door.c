@@ -31,7 +31,11 @@ sl_api_call sl_apiserver_call(struct sl_apiserver *s, const struct sl_api_reques
     for (uint32_t i = 0; rq->groups[i]; i++)
         n += (size_t)snprintf(fake.asked + n, sizeof fake.asked - n, "%s%s", i ? "," : "",
                               rq->groups[i]);
-    (void)snprintf(fake.asked + n, sizeof fake.asked - n, "] %.*s", (int)rq->len, rq->body);
+    n += (size_t)snprintf(fake.asked + n, sizeof fake.asked - n, "] %.*s", (int)rq->len, rq->body);
+    if (rq->upgrade)
+        (void)snprintf(fake.asked + n, sizeof fake.asked - n, "|%s|%s|%s|%s|%s|", rq->upgrade->to,
+                       rq->upgrade->key, rq->upgrade->version, rq->upgrade->protocols,
+                       rq->upgrade->streams);
     fake.sink = *sink;
     __atomic_fetch_add(&fake.calls, 1, __ATOMIC_SEQ_CST);
     return (sl_api_call){fake.calls};
@@ -298,9 +302,73 @@ static void test_streams(void **state) {
     done(c);
 }
 
+static char wired[100];
+
+static void on_wire(void *ctx, const char *bytes, size_t len) {
+    assert_ptr_equal(ctx, wired);
+    (void)snprintf(wired, sizeof wired, "%.*s", (int)len, bytes);
+    assert_int_equal(fake.sink.waiting(fake.sink.ctx), 0);
+    assert_true(fake.sink.piece(fake.sink.ctx, "heard", 5));
+    assert_int_equal(fake.sink.waiting(fake.sink.ctx), 5);
+    fake.sink.end(fake.sink.ctx);
+}
+
+static void on_wire_room(void *ctx) {
+    assert_ptr_equal(ctx, wired);
+}
+
+static void job_wire(void) {
+    static const char *const lines[] = {"Upgrade", "x", NULL};
+    static const struct sl_api_wire wire = {on_wire, on_wire_room};
+
+    fake.sink.upgrade(fake.sink.ctx, lines, &wire, wired);
+}
+
+/* A client that wants to speak something else gets what it asked for, word by word. */
+static void test_wire(void **state) {
+    static const char text[] =
+        "GET /wire?a=b HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer " TOKEN "\r\n"
+        "Connection: keep-alive, Upgrade\r\nUpgrade: x\r\nSec-WebSocket-Key: k\r\n"
+        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: p, q\r\n"
+        "X-Stream-Protocol-Version: v4\r\nX-Stream-Protocol-Version: v3\r\n\r\n";
+    CURL *c = client(sv.ca.cert_pem);
+    char url[100];
+    size_t n;
+
+    (void)state;
+    on_loop(job_serve);
+    (void)snprintf(url, sizeof url, "https://127.0.0.1:%u", sv.port);
+    curl_easy_setopt(c, CURLOPT_URL, url);
+    curl_easy_setopt(c, CURLOPT_CONNECT_ONLY, 1L);
+    assert_int_equal(curl_easy_perform(c), CURLE_OK);
+    assert_int_equal(curl_easy_send(c, text, sizeof text - 1, &n), CURLE_OK);
+    double t0 = seconds();
+    while (__atomic_load_n(&fake.calls, __ATOMIC_SEQ_CST) == 0)
+        assert_true(seconds() - t0 < 10);
+    assert_non_null(strstr(fake.asked, "GET /wire?a=b "));
+    assert_non_null(strstr(fake.asked, "|x|k|13|p, q|v4,v3|"));
+    on_loop(job_wire);
+    assert_int_equal(curl_easy_send(c, "hello", 5, &n), CURLE_OK);
+    n_got = 0;
+    got[0] = '\0';
+    for (bool closed = false; !closed; got[n_got] = '\0') {
+        CURLcode r = curl_easy_recv(c, got + n_got, sizeof got - 1 - n_got, &n);
+        assert_true(seconds() - t0 < 10);
+        if (r == CURLE_AGAIN)
+            continue;
+        closed = r != CURLE_OK || n == 0;
+        n_got += closed ? 0 : n;
+    }
+    assert_string_equal(got, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nheard");
+    assert_string_equal(wired, "hello");
+    assert_int_equal(fake.cancelled, 0);
+    curl_easy_cleanup(c);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_health_and_tokens, begin, finish),
+        cmocka_unit_test_setup_teardown(test_wire, begin, finish),
         cmocka_unit_test_setup_teardown(test_passing_on, begin, finish),
         cmocka_unit_test_setup_teardown(test_streams, begin, finish),
     };
