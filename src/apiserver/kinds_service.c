@@ -286,22 +286,27 @@ static bool is_used(yyjson_mut_val *ports, int64_t port) {
     return false;
 }
 
-/* Who leaves a port out means the one of the same name. */
+/* Who leaves a port out means the one of the same name, unless another port has it as it was sent;
+ * two that mean the same both get it, and are refused for that. */
 static void keep_ports(struct sl_change_in *c, yyjson_mut_val *ports, yyjson_val *old) {
+    int64_t *meant = sl_arena_alloc0(c->arena, yyjson_mut_arr_size(ports) + 1, sizeof *meant);
     yyjson_mut_val *p;
     yyjson_val *was;
     size_t i, n, j, m;
 
     yyjson_mut_arr_foreach (ports, i, n, p) {
-        int64_t port = 0;
         if (sl_mut_int(p, "nodePort", 0) != 0)
             continue;
         yyjson_arr_foreach (sl_json_get(old, "ports"), j, m, was) {
             if (strcmp(sl_json_str(was, "name"), sl_mut_str(p, "name")) == 0)
-                port = sl_json_int(was, "nodePort", 0);
+                meant[i] = sl_json_int(was, "nodePort", 0);
         }
-        if (port && !is_used(ports, port))
-            sl_mut_set_int(c->doc, p, "nodePort", port);
+        if (is_used(ports, meant[i]))
+            meant[i] = 0;
+    }
+    yyjson_mut_arr_foreach (ports, i, n, p) {
+        if (meant[i])
+            sl_mut_set_int(c->doc, p, "nodePort", meant[i]);
     }
 }
 
