@@ -62,7 +62,7 @@ test_match_answers_at_once() {
     pid=$!
     exec 9>in
     printf 'get-status /tiny0\nfind nonsense\n' >&9
-    for _ in $(seq 100); do
+    for _ in $(seq 600); do
         [ ! -s err ] || break
         sleep 0.1
     done
