@@ -181,7 +181,7 @@ static void ask(struct background *b, CURL *c, const char *path) {
     *b = (struct background){.c = c, .path = path};
     assert_int_equal(uv_thread_create(&b->thread, run_fetch, b), 0);
     while (__atomic_load_n(&fake.calls, __ATOMIC_SEQ_CST) == calls) {
-        assert_true(seconds() - t0 < 10);
+        assert_true(seconds() - t0 < 60);
         (void)usleep(500);
     }
 }
@@ -283,10 +283,10 @@ static void test_streams(void **state) {
     uv_thread_join(&b.thread);
     double t0 = seconds();
     while (!__atomic_load_n(&fake.cancelled, __ATOMIC_SEQ_CST)) {
-        assert_true(seconds() - t0 < 10);
+        assert_true(seconds() - t0 < 60);
         (void)usleep(500);
     }
-    for (uint32_t i = 0; i < 3000 && open_files() > files - 2; i++)
+    for (uint32_t i = 0; i < 60000 && open_files() > files - 2; i++)
         (void)usleep(1000);
     assert_true(open_files() <= files - 2); /* and nothing of it stays open */
     curl_easy_setopt(c, CURLOPT_NOPROGRESS, 1L);
