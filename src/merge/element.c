@@ -264,7 +264,7 @@ static bool read_json(struct sl_arena *a, const char *s, size_t len, struct sl_t
     uint32_t n = 0;
 
     if (yyjson_alc_pool_init(&alc, room, sizeof room))
-        doc = yyjson_read_opts((char *)(uintptr_t)(s + 2), len - 2, 0, &alc, NULL);
+        doc = yyjson_read_opts((char *)(s + 2), len - 2, 0, &alc, NULL);
     if (!doc)
         doc = yyjson_read(s + 2, len - 2, 0);
     yyjson_val *v = yyjson_doc_get_root(doc), *key, *value;

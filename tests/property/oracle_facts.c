@@ -28,12 +28,12 @@ void orc_say(const struct orc *o, const char *fmt, ...) {
     char line[256];
     va_list ap;
 
-    if (!o->trace)
-        return;
     va_start(ap, fmt);
-    (void)vsnprintf(line, sizeof line, fmt, ap);
+    if (o->trace) {
+        (void)vsnprintf(line, sizeof line, fmt, ap);
+        o->trace(line);
+    }
     va_end(ap);
-    o->trace(line);
 }
 
 bool orc_gate(const struct orc *o, enum sl_gate g) {
