@@ -198,6 +198,7 @@ struct sl_match {
     struct sl_arena tables;  /* of a search */
     struct sl_arena scratch; /* of one walk */
     uint64_t *fits;          /* by block, see search.c */
+    bool cut_short;          /* not all mixes of or_slots were tried: a no may be wrong */
     struct sl_match_stats stats;
 };
 
@@ -408,6 +409,8 @@ bool sl_later_nodes(struct walk *w, int64_t now, int64_t *ret_at);
  * stands in. With 'chosen' the best are chosen from the list, and what cannot be is left out. */
 void sl_slots_make(struct walk *w, uint32_t inner, const struct wants *of, uint32_t slot,
                    bool chosen, struct list *ret);
+/* SL_ELIMIT if what was not found may be there: not all mixes of or_slots were tried. */
+int sl_slots_cut_short(const struct sl_match *m, struct sl_err *err) _must_check_;
 
 /* ---- search.c: from walks to answers ---- */
 /* At one time. */

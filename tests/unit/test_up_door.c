@@ -43,8 +43,8 @@ void sl_apiserver_cancel(struct sl_apiserver *s, sl_api_call c) {
     __atomic_fetch_add(&fake.cancelled, 1, __ATOMIC_SEQ_CST);
 }
 
-const char *sl_token_user(struct sl_arena *arena, const char *token, sl_time at) {
-    assert_true(at > SL_HOUR);
+const char *sl_token_user(struct sl_arena *arena, const char *token, sl_time now) {
+    assert_true(now > SL_HOUR);
     return strcmp(token, "robot") == 0 ? sl_arena_strdup(arena, "system:serviceaccount:ns:robot")
                                        : NULL;
 }
@@ -211,7 +211,7 @@ static void test_passing_on(void **state) {
     } table[] = {
         {{"Authorization: Bearer " TOKEN, "Accept: a/b", "Content-Type: c/d"},
          "POST /x y?a=%2f&b a/b c/d tester admin [system:masters,system:authenticated] body"},
-        {{"Authorization: Bearer " TOKEN, "Impersonate-User: eve", "Impersonate-Group: g1",
+        {{("Authorization: Bearer " TOKEN), "Impersonate-User: eve", "Impersonate-Group: g1",
           "Impersonate-Group: g2", "Accept:", "Content-Type:"},
          "POST /x y?a=%2f&b   tester eve [g1,g2,system:authenticated] body"},
         {{"Authorization: bearer robot", "Accept:", "Content-Type:", "Impersonate-User: eve"},
