@@ -18,7 +18,7 @@ static size_t escaped(unsigned char c, char out[8]) {
     case '\r':
     case '\t':
         out[0] = '\\';
-        out[1] = c == '\n' ? 'n' : c == '\r' ? 'r' : 't';
+        out[1] = (char)(c == '\n' ? 'n' : c == '\r' ? 'r' : 't');
         return 2;
     default:
         if (c >= 0x20 && c != '<' && c != '>' && c != '&') {
@@ -60,8 +60,7 @@ size_t sl_go_string(char *out, const char *s, size_t len) {
         if (i == len)
             break;
         if (is_separator(s + i, len - i)) {
-            memcpy(e, s[i + 2] == '\xa8' ? "\\u2028" : "\\u2029", 6);
-            run = 6;
+            run = (size_t)snprintf(e, sizeof e, "\\u202%c", s[i + 2] == '\xa8' ? '8' : '9');
             i += 2;
         } else {
             run = escaped((unsigned char)s[i], e);

@@ -21,7 +21,7 @@ static void who(void *ctx, const struct sl_http_request *rq, struct sl_http_answ
     rq->headers(rq, tell, &a->body);
 }
 
-static void serve(char *client_cas) {
+static void serve(const char *client_cas) {
     new_cert();
     sv.spec = (struct sl_httpd_spec){.host = "127.0.0.1",
                                      .cert_pem = sv.cert.cert_pem,
