@@ -463,8 +463,9 @@ int world_main(int argc, char **argv, const struct story *story) {
         (void)printf("something never happened\n");
         usual.failed++;
     }
-    (void)printf("%llu passed, %llu failed, 0 skipped\n",
-                 (unsigned long long)(usual.passed + slowly.passed),
-                 (unsigned long long)(usual.failed + slowly.failed));
-    return usual.failed + slowly.failed ? 1 : 0;
+    usual.passed += slowly.passed;
+    usual.failed += slowly.failed;
+    (void)printf("%llu passed, %llu failed, 0 skipped\n", (unsigned long long)usual.passed,
+                 (unsigned long long)usual.failed);
+    return usual.failed ? 1 : 0;
 }
