@@ -20,18 +20,18 @@ static struct {
     struct sl_door *door;
 } fake;
 
-sl_api_call sl_apiserver_call(struct sl_apiserver *s, const struct sl_api_request *rq,
+sl_api_call sl_apiserver_call(struct sl_apiserver *s, const struct sl_api_request *in,
                               const struct sl_api_sink *sink) {
     size_t n = 0;
 
     assert_ptr_equal(s, &fake);
-    n += (size_t)snprintf(fake.asked, sizeof fake.asked, "%s %s?%s %s %s %s %s [", rq->method,
-                          rq->path, rq->query, rq->accept, rq->content_type, rq->user_agent,
-                          rq->user);
-    for (uint32_t i = 0; rq->groups[i]; i++)
+    n += (size_t)snprintf(fake.asked, sizeof fake.asked, "%s %s?%s %s %s %s %s [", in->method,
+                          in->path, in->query, in->accept, in->content_type, in->user_agent,
+                          in->user);
+    for (uint32_t i = 0; in->groups[i]; i++)
         n += (size_t)snprintf(fake.asked + n, sizeof fake.asked - n, "%s%s", i ? "," : "",
-                              rq->groups[i]);
-    (void)snprintf(fake.asked + n, sizeof fake.asked - n, "] %.*s", (int)rq->len, rq->body);
+                              in->groups[i]);
+    (void)snprintf(fake.asked + n, sizeof fake.asked - n, "] %.*s", (int)in->len, in->body);
     fake.sink = *sink;
     __atomic_fetch_add(&fake.calls, 1, __ATOMIC_SEQ_CST);
     return (sl_api_call){fake.calls};
