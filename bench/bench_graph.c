@@ -213,7 +213,7 @@ static void bench_size(void) {
 /* ---- the planner ---- */
 
 static void bench_plan(void) {
-    enum { SPANS = 100000, TIMES = 200000, DAY = 86400 };
+    enum { SPANS = 100000, TIMES = 200000, DAY = 86400, HORIZON = 300 * DAY };
     struct sl_plan *p = sl_plan_new(0, INT64_MAX, 1000);
     struct sl_prng r;
     int64_t t0, sum = 0;
@@ -221,22 +221,22 @@ static void bench_plan(void) {
 
     sl_prng_init(&r, 1);
     for (uint32_t n = 0; n < SPANS;)
-        n += sl_plan_add(p, sl_prng_range(&r, 0, 300 * DAY), sl_prng_range(&r, 60, DAY),
+        n += sl_plan_add(p, sl_prng_range(&r, 0, HORIZON), sl_prng_range(&r, 60, DAY),
                          sl_prng_range(&r, 1, 8), &span, NULL) == 0;
     t0 = now_ns();
     for (int64_t i = 0; i < TIMES; i++) {
-        int got = sl_plan_force(p, sl_prng_range(&r, 0, 300 * DAY), sl_prng_range(&r, 60, DAY), 1,
+        int got = sl_plan_force(p, sl_prng_range(&r, 0, HORIZON), sl_prng_range(&r, 60, DAY), 1,
                                 &span, NULL);
         sl_assert(got == 0 && sl_plan_remove(p, span));
     }
     report("plan-add", now_ns() - t0, TIMES);
     t0 = now_ns();
     for (int64_t i = 0; i < TIMES; i++)
-        sum += sl_plan_free_during(p, sl_prng_range(&r, 0, 300 * DAY), DAY);
+        sum += sl_plan_free_during(p, sl_prng_range(&r, 0, HORIZON), DAY);
     report("plan-during", now_ns() - t0, TIMES);
     t0 = now_ns();
     for (int64_t i = 0; i < TIMES / 100; i++)
-        sum += sl_plan_earliest(p, sl_prng_range(&r, 0, 300 * DAY), DAY, 330);
+        sum += sl_plan_earliest(p, sl_prng_range(&r, 0, HORIZON), DAY, 330);
     report("plan-earliest", now_ns() - t0, TIMES / 100);
     sl_assert(sum != 0);
     sl_plan_free(p);

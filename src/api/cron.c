@@ -101,6 +101,7 @@ static int read_range(const struct field *f, struct text whole, uint64_t *bits, 
         return sl_err_set(err, SL_EINVAL, "step of range should be a positive number: %.*s",
                           WORD(whole));
     *any |= star && step == 1;
+    sl_assert(to < 64);
     if (step > f->max)
         step = f->max + 1;
     for (unsigned v = from; v <= to; v += step)

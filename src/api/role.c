@@ -157,7 +157,8 @@ static void put_quantity(struct sl_buf *out, yyjson_val *v) {
 
     if (!sl_json_quantity(v, &q) || power || q >= SL_QUANTITY_MAX || q <= -SL_QUANTITY_MAX)
         put_string(out, v);
-    else if (binary && q % SL_NANO == 0 && (q >= 1024 * SL_NANO || q <= -1024 * SL_NANO))
+    else if (binary && q % SL_NANO == 0 &&
+             (q >= (sl_quantity)1024 * SL_NANO || q <= (sl_quantity)-1024 * SL_NANO))
         sl_buf_printf(out, "\"%s\"", sl_amount_format("memory", (sl_amount)(q / SL_NANO), text));
     else
         sl_buf_printf(out, "\"%s\"", sl_quantity_format(q, text));
@@ -173,11 +174,11 @@ static int by_key(const void *a, const void *b) {
 static void put_map(struct sl_buf *out, yyjson_val *map,
                     void (*put)(struct sl_buf *, yyjson_val *)) {
     size_t i, n = yyjson_obj_size(map), most;
-    yyjson_val **keys = sl_alloc0(n + 1, sizeof(*keys)), *key, *val;
+    yyjson_val **keys = sl_alloc0(n + 1, sizeof(yyjson_val *)), *key, *val;
 
     sl_obj_foreach (map, i, most, key, val)
         keys[i] = key;
-    qsort(keys, n, sizeof(*keys), by_key);
+    qsort(keys, n, sizeof(yyjson_val *), by_key);
     sl_buf_putc(out, '{');
     for (i = 0; i < n; i++) {
         if (i > 0)

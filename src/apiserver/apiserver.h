@@ -129,7 +129,7 @@ void sl_apiserver_free(struct sl_apiserver *s);
 void sl_apiserver_runtime(struct sl_apiserver *s, const struct sl_api_runtime *rt);
 
 /* The request is borrowed for the call only. */
-sl_api_call sl_apiserver_call(struct sl_apiserver *s, const struct sl_api_request *rq,
+sl_api_call sl_apiserver_call(struct sl_apiserver *s, const struct sl_api_request *in,
                               const struct sl_api_sink *sink);
 void sl_apiserver_cancel(struct sl_apiserver *s, sl_api_call c);
 

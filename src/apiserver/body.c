@@ -260,7 +260,7 @@ static bool has_head(struct sl_rq *rq, yyjson_val *body) {
 
 yyjson_doc *sl_body_read(struct sl_rq *rq) {
     bool yaml = type_is(rq, "application/yaml");
-    bool protobuf = wants_options(rq) || !rq->kind || !rq->kind->crd;
+    bool protobuf = wants_options(rq) || !rq->kind->crd;
     struct sl_err err;
 
     if (type_is(rq, SL_WIRE_TYPE) && protobuf)

@@ -227,7 +227,7 @@ static void event_object(yyjson_val *o, sl_time now, struct sl_buf *out) {
     (void)now;
     sl_buf_init(&text, SL_CELL_TEXT_MAX);
     for (const char *p = sl_json_str(o, "involvedObject.kind"); *p; p++)
-        sl_buf_putc(&text, *p >= 'A' && *p <= 'Z' ? (char)(*p - 'A' + 'a') : *p);
+        sl_buf_putc(&text, (char)(*p >= 'A' && *p <= 'Z' ? *p - 'A' + 'a' : *p));
     if (*name)
         sl_buf_printf(&text, "/%s", name);
     sl_buf_json(out, sl_buf_str(&text));

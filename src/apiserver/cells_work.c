@@ -172,7 +172,7 @@ static void revision_owner(yyjson_val *o, sl_time now, struct sl_buf *out) {
         if (!sl_json_bool(r, "controller", false) || text.len)
             continue;
         for (const char *p = sl_json_str(r, "kind"); *p; p++)
-            sl_buf_putc(&text, *p >= 'A' && *p <= 'Z' ? (char)(*p - 'A' + 'a') : *p);
+            sl_buf_putc(&text, (char)(*p >= 'A' && *p <= 'Z' ? *p - 'A' + 'a' : *p));
         if (slash) {
             sl_buf_putc(&text, '.');
             sl_buf_add(&text, version, (size_t)(slash - version));

@@ -18,7 +18,7 @@ extern const struct sl_strategy sl_crd_strategy;
  * spec. */
 const char *sl_crd_builtin(uint32_t i, size_t *ret_len);
 
-void sl_crd_free(struct sl_crd *c);
+void sl_crd_free(struct sl_crd *d);
 
 /* An object of one version in another of its kind, also of built-in kinds ("group/version"): made
  * in doc. For writes too: to the storage version. Copies if it is the same already. */

@@ -162,7 +162,7 @@ struct sl_kind *sl_kind_find(struct sl_apiserver *s, const char *group, const ch
 struct sl_kind *sl_kind_by_kind(struct sl_apiserver *s, const char *group, const char *kind);
 struct sl_kind *sl_kind_at(struct sl_apiserver *s, uint32_t number);
 /* By group, plural: for (uint32_t i = 0; (k = sl_kind_each(s, &i));) */
-struct sl_kind *sl_kind_each(struct sl_apiserver *s, uint32_t *at);
+struct sl_kind *sl_kind_each(struct sl_apiserver *s, uint32_t *i);
 const struct sl_kind_version *sl_kind_version(const struct sl_kind *k, const char *version);
 /* From now on it is served; discovery says so. The kind is kept, not copied. */
 int sl_kind_add(struct sl_apiserver *s, struct sl_kind *k, struct sl_err *err) _must_check_;

@@ -270,7 +270,8 @@ static void slice_validate(struct sl_change_in *c, yyjson_val *object) {
     static const char *const types[] = {"FQDN", "IPv4", "IPv6", NULL};
 
     sl_check_one_of(c->errs, NULL, object, "addressType", types, true);
-    if (c->old && strcmp(sl_json_str(object, "addressType"), sl_json_str(c->old, "addressType")))
+    if (c->old &&
+        strcmp(sl_json_str(object, "addressType"), sl_json_str(c->old, "addressType")) != 0)
         sl_field_invalid(c->errs, SL_PATH(NULL, "addressType"),
                          sl_bad_str(sl_json_str(object, "addressType")), SL_FIELD_IMMUTABLE);
 }

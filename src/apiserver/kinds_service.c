@@ -238,11 +238,9 @@ static void give_address(struct sl_change_in *c, yyjson_mut_val *spec) {
 
     if (!*sl_mut_str(c->object, "metadata.name") && !c->dry_run) {
         /* An address is an object of its own there, which says whose it is. */
-        yyjson_mut_val *list = sl_mut_get(spec, "clusterIPs");
         if (!*ip)
             set_one(c, spec, "clusterIPs", "");
-        list = sl_mut_get(spec, "clusterIPs");
-        yyjson_doc *said = yyjson_mut_val_imut_copy(list, NULL);
+        yyjson_doc *said = yyjson_mut_val_imut_copy(sl_mut_get(spec, "clusterIPs"), NULL);
         sl_field_invalid(c->errs, AT("clusterIPs"), sl_bad_json(yyjson_doc_get_root(said)),
                          "failed to allocate IP%s%s: IPAddress.networking.k8s.io \"%s\" is "
                          "invalid: spec.parentRef.name: Required value",

@@ -78,7 +78,8 @@ static bool make(struct sl_apiserver *s, const char *name, struct sl_buf *out) {
         .list_meta = sl_schemas_find(s->schemas, "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta")};
     struct sl_err err;
 
-    api.kinds = kinds = served(s, &api.n);
+    kinds = served(s, &api.n);
+    api.kinds = kinds;
     if (strcmp(name, "v2.pb") == 0) {
         struct sl_buf json;
         sl_buf_init(&json, SL_OPENAPI_MAX_BYTES);

@@ -85,7 +85,7 @@ static const char *token_print(struct sl_rq *rq, const struct token *t) {
     struct sl_buf json, b;
 
     sl_buf_init(&json, TOKEN_MAX);
-    sl_buf_init(&b, 2 * TOKEN_MAX);
+    sl_buf_init(&b, (size_t)2 * TOKEN_MAX);
     sl_buf_printf(&json,
                   "{\"v\":\"meta.k8s.io/v1\",\"rv\":%lld,\"id\":%llu,\"start\":", (long long)t->rv,
                   (unsigned long long)t->id);

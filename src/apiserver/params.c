@@ -26,7 +26,7 @@ static const char *decode(struct sl_arena *arena, const char *s, size_t len) {
             *p++ = (char)(hi << 4 | lo);
             i += 2;
         } else {
-            *p++ = s[i] == '+' ? ' ' : s[i];
+            *p++ = (char)(s[i] == '+' ? ' ' : s[i]);
         }
     }
     *p = '\0';
@@ -86,7 +86,7 @@ static void set_number(struct sl_rq *rq, const char *value, int64_t *to) {
 
 /* As Go's conversion of queries: what is neither of the words of "no" is yes. */
 static void set_bool(const char *value, int8_t *to) {
-    *to = strcasecmp(value, "false") != 0 && strcmp(value, "0") != 0;
+    *to = (int8_t)(strcasecmp(value, "false") != 0 && strcmp(value, "0") != 0);
 }
 
 static void set(struct sl_rq *rq, const struct param *p, const char *value) {

@@ -118,7 +118,7 @@ void sl_kind_remove(struct sl_apiserver *s, struct sl_kind *k) {
     if (i == s->n_kinds)
         return;
     sl_watch_end_all(s, k);
-    memmove(&s->kinds[i], &s->kinds[i + 1], (s->n_kinds - i - 1) * sizeof s->kinds[0]);
+    memmove(&s->kinds[i], &s->kinds[i + 1], (s->n_kinds - i - 1) * sizeof(struct sl_kind *));
     s->n_kinds--;
     if (k->number < s->numbers.n && s->numbers.v[k->number] == k)
         s->numbers.v[k->number] = NULL;

@@ -81,7 +81,7 @@ static void read_fields(struct reading *r, yyjson_val *props, const struct sl_pa
                         struct sl_rules *to) {
     const char **names = sl_arena_alloc0(r->arena, sl_json_size(props) + 1, sizeof(*names));
     const struct sl_rules **fields =
-        sl_arena_alloc0(r->arena, sl_json_size(props) + 1, sizeof(*fields));
+        sl_arena_alloc0(r->arena, sl_json_size(props) + 1, sizeof(struct sl_rules *));
     size_t i, n;
     yyjson_val *key, *v;
 

@@ -245,7 +245,7 @@ static void token_mac(const char *text, size_t len, char out[2 * TOKEN_MAC_BYTES
                    mac, &n) &&
               n == TOKEN_MAC_BYTES);
     for (unsigned i = 0; i < n; i++)
-        snprintf(out + 2 * i, 3, "%02x", mac[i]);
+        snprintf(out + (size_t)2 * i, 3, "%02x", mac[i]);
 }
 
 const char *sl_token_user(struct sl_arena *arena, const char *token, sl_time now) {

@@ -31,7 +31,7 @@ void sl_age_print(sl_span age, struct sl_buf *out) {
         sl_buf_printf(out, "%lldd%lldh", day, hour % 24);
     else if (day < 730)
         sl_buf_printf(out, "%lldd", day);
-    else if (day < 365 * 8 && day % 365 != 0)
+    else if (day < 365LL * 8 && day % 365 != 0)
         sl_buf_printf(out, "%lldy%lldd", day / 365, day % 365);
     else
         sl_buf_printf(out, "%lldy", day / 365);

@@ -354,6 +354,7 @@ static void answered(struct sl_hook_call *c, const struct sl_reply *r, const cha
     const struct sl_kind_version *version = c->version;
     struct sl_err err = {.text = ""};
 
+    sl_assert(r || why);
     sl_api_turn(c->s);
     a->call = NULL;
     call_free(c);

@@ -142,7 +142,7 @@ static const char *in_our_names(struct sl_arena *arena, const char *text) {
                 (p == text || p[-1] != '.'))
                 other = names[i][1];
         if (n == 0 && (*p == '\'' || *p == '"') && (!quote || quote == *p))
-            quote = quote ? 0 : *p;
+            quote = (char)(quote ? 0 : *p);
         if (other)
             sl_buf_puts(&b, other);
         else

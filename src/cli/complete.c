@@ -29,7 +29,7 @@ static void bash_verb(struct sl_buf *b, const struct sl_program *p, const struct
     sl_buf_printf(b, "    %s)\n        case $prev in\n", v->name);
     for (uint32_t i = 0; i < v->n_opts; i++) {
         const struct sl_opt *o = &v->opts[i];
-        if (o->kind == SL_OPT_FLAG || o->kind == SL_OPT_TEXT)
+        if (o->kind == SL_OPT_FLAG)
             continue;
         sl_buf_puts(b, "        ");
         if (o->letter)
@@ -45,7 +45,7 @@ static void bash_verb(struct sl_buf *b, const struct sl_program *p, const struct
         sl_buf_puts(b, "return ;;\n");
     }
     sl_buf_puts(b, "        esac\n        if [[ $cur == -* ]]; then\n"
-                   "            COMPREPLY=($(compgen -W '--help");
+                   "            COMPREPLY=($(compgen -W '--help -h");
     for (uint32_t i = 0; i < v->n_opts; i++) {
         sl_buf_printf(b, " --%s", v->opts[i].name);
         if (v->opts[i].letter)
@@ -97,7 +97,9 @@ static void zsh_text(struct sl_buf *b, const char *s) {
 }
 
 static void zsh_verb(struct sl_buf *b, const struct sl_program *p, const struct sl_verb *v) {
-    sl_buf_printf(b, "        %s)\n            _arguments \\\n                '--help[print help]'",
+    sl_buf_printf(b,
+                  "        %s)\n            _arguments \\\n                "
+                  "'(-h --help)'{-h,--help}'[print help]'",
                   v->name);
     for (uint32_t i = 0; i < v->n_opts; i++) {
         const struct sl_opt *o = &v->opts[i];
@@ -116,8 +118,10 @@ static void zsh_verb(struct sl_buf *b, const struct sl_program *p, const struct 
             sl_buf_printf(b, ":%s:(", o->value);
             bash_words(b, o->choices);
             sl_buf_puts(b, ")");
-        } else if (o->kind == SL_OPT_SPAN) {
-            sl_buf_printf(b, ":%s: ", o->value);
+        } else if (!flag) { /* a word of which nothing is known */
+            sl_buf_putc(b, ':');
+            zsh_text(b, o->value);
+            sl_buf_puts(b, ": ");
         }
         sl_buf_puts(b, "'");
     }
@@ -176,7 +180,7 @@ static void fish(struct sl_buf *b, const struct sl_program *p) {
         fish_text(b, v->summary);
         sl_buf_putc(b, '\n');
         const char *seen = "__fish_seen_subcommand_from";
-        sl_buf_printf(b, "complete -c %s -n '%s %s' -l help -d 'print help'\n", p->name, seen,
+        sl_buf_printf(b, "complete -c %s -n '%s %s' -l help -s h -d 'print help'\n", p->name, seen,
                       v->name);
         for (uint32_t k = 0; k < v->n_opts; k++) {
             const struct sl_opt *o = &v->opts[k];
@@ -189,7 +193,7 @@ static void fish(struct sl_buf *b, const struct sl_program *p) {
                 sl_buf_puts(b, " -x -a '");
                 bash_words(b, o->choices);
                 sl_buf_puts(b, "'");
-            } else if (o->kind == SL_OPT_SPAN) {
+            } else if (o->kind != SL_OPT_FLAG) {
                 sl_buf_puts(b, " -x");
             }
             sl_buf_puts(b, " -d ");

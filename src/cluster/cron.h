@@ -24,6 +24,6 @@ struct cron_zone *cl_zone_read(const void *data, size_t len);
 struct cron_zone *cl_zone_load(const char *name);
 void cl_zone_free(struct cron_zone *z);
 /* Seconds east of UTC at this time. NULL: 0. */
-int64_t cl_zone_offset(const struct cron_zone *z, int64_t unix_seconds);
+int64_t cl_zone_offset(const struct cron_zone *z, int64_t t);
 
 #endif

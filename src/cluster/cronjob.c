@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stamp.h"
+
 #define CONTROLLER "cronjob-controller"
 #define SCHEDULED_AT "batch.kubernetes.io/cronjob-scheduled-timestamp"
 #define MANY_MISSED 100
@@ -158,7 +160,7 @@ static void forget_old(struct sl_cluster *c, struct cronjob *j, enum job_end end
             job_of(r)->end == end)
             *sl_vec_push(&old) = job_of(r);
     if (old.n > keep && old.n > 1)
-        qsort(old.v, old.n, sizeof *old.v, by_start);
+        qsort(old.v, old.n, sizeof(struct job *), by_start);
     for (uint32_t i = 0; keep >= 0 && (int64_t)i + keep < old.n; i++)
         delete_job(c, j, &old.v[i]->rec);
     sl_vec_free(&old);
@@ -200,16 +202,13 @@ static struct due due_of(const struct cronjob *j, sl_time now) {
 
 /* "Mon, 02 Jan 2006 15:04:05 +0000" */
 static void mail_time(sl_time at, char out[64]) {
-    static const char days[] = "ThuFriSatSunMonTueWed";
-    static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-    struct sl_buf b;
-    int y = 0, mo = 1, d = 1, h = 0, mi = 0, s = 0;
-    sl_buf_init(&b, 64);
-    jput_time(&b, at);
-    (void)sscanf(sl_buf_str(&b), "\"%d-%d-%dT%d:%d:%dZ\"", &y, &mo, &d, &h, &mi, &s);
-    (void)snprintf(out, 64, "%.3s, %02d %.3s %04d %02d:%02d:%02d +0000",
-                   &days[at / SL_SEC / 86400 % 7 * 3], d, &months[(mo - 1) * 3], y, h, mi, s);
-    sl_buf_done(&b);
+    static const char *const days[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+    static const char *const months[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    struct sl_civil c;
+    sl_civil_of(at / SL_SEC, &c);
+    (void)snprintf(out, 64, "%s, %02d %s %04d %02d:%02d:%02d +0000", days[c.weekday], c.day,
+                   months[c.month - 1], c.year, c.hour, c.minute, c.second);
 }
 
 /* ---- one look ---- */

@@ -128,7 +128,7 @@ static void gather(struct sl_cluster *c, struct deployment *d, struct dp_sets *s
         *sl_vec_push(&s->all) = rs_of(r);
     }
     if (s->all.n)
-        qsort(s->all.v, s->all.n, sizeof s->all.v[0], by_age);
+        qsort(s->all.v, s->all.n, sizeof(struct replicaset *), by_age);
     for (uint32_t i = 0; i < s->all.n && !s->fresh; i++)
         if (s->all.v[i]->template_hash == d->template_hash)
             s->fresh = s->all.v[i];

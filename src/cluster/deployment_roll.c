@@ -49,7 +49,7 @@ static void clean_up(struct sl_cluster *c, struct deployment *d, const struct dp
     for (struct replicaset *rs; (rs = cl_dp_old(s, &i));)
         if (!rs->rec.deleting && !rs->rec.doomed)
             *sl_vec_push(&v) = rs;
-    for (int64_t left = (int64_t)v.n - d->history; left > 0; left--) {
+    for (int64_t left = (int64_t)v.n - d->history; left > 0 && v.n > 0; left--) {
         uint32_t least = 0;
         for (uint32_t k = 1; k < v.n; k++)
             if (v.v[k]->revision < v.v[least]->revision)

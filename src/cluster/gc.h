@@ -108,10 +108,10 @@ bool cl_resources_synced(const struct gc *g);
 struct gc *cl_gc_of(struct sl_cluster *c);
 extern const struct part cl_gc_part;
 struct gc_node *cl_gc_node(struct gc *g, uint64_t uid); /* NULL: unknown */
-void cl_gc_begin(void *resource);
-void cl_gc_object(void *resource, yyjson_val *o);
-void cl_gc_gone(void *resource, yyjson_val *o);
-void cl_gc_synced(void *resource, bool exists);
+void cl_gc_begin(void *ctx);
+void cl_gc_object(void *ctx, yyjson_val *o);
+void cl_gc_gone(void *ctx, yyjson_val *o);
+void cl_gc_synced(void *ctx, bool exists);
 /* Nobody serves it any more: its nodes are forgotten. */
 void cl_gc_forget_resource(struct gc *g, struct gc_resource *r);
 

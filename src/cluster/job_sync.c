@@ -265,7 +265,7 @@ static void delay_failures(struct look *l) {
         if (l->active.v[i]->f.index >= 0)
             cl_indexes_add(&busy, l->active.v[i]->f.index);
     if (l->wrong.n > 1)
-        qsort(l->wrong.v, l->wrong.n, sizeof *l->wrong.v, by_index);
+        qsort(l->wrong.v, l->wrong.n, sizeof(struct pod *), by_index);
     for (uint32_t i = 0; i < l->wrong.n; i++) {
         int32_t index = l->wrong.v[i]->f.index;
         bool last = i + 1 == l->wrong.n || l->wrong.v[i + 1]->f.index != index;
@@ -309,7 +309,7 @@ static bool remove_pods(struct look *l, int64_t surplus) {
     struct indexes seen = {0};
     int64_t gone = 0;
     if (l->active.n > 1)
-        qsort(l->active.v, l->active.n, sizeof *l->active.v, cl_job_pod_rank);
+        qsort(l->active.v, l->active.n, sizeof(struct pod *), cl_job_pod_rank);
     for (uint32_t i = l->active.n; j->indexed && i-- > 0;) {
         int32_t index = l->active.v[i]->f.index;
         if (has_place(j, l->active.v[i]) && !cl_indexes_has(&seen, index)) {

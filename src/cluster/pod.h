@@ -34,6 +34,7 @@ struct pod_facts {
     bool disrupted;         /* condition DisruptionTarget is True */
     bool unschedulable;     /* condition PodScheduled is False with reason Unschedulable */
     bool gate_told;         /* ... with reason SchedulingGated */
+    uint8_t none[2]; /* always 0: two of these are compared as bytes, so there are no holes */
 };
 
 struct pod {

@@ -192,7 +192,8 @@ static int by_node(const void *x, const void *y) {
 }
 
 static void count_together(struct candidate *v, uint32_t n) {
-    qsort(v, n, sizeof *v, by_node);
+    if (n > 1)
+        qsort(v, n, sizeof *v, by_node);
     for (uint32_t i = 0, end; i < n; i = end) {
         uint32_t ready = 0;
         for (end = i; end < n && v[end].p->f.node == v[i].p->f.node; end++)
@@ -213,7 +214,8 @@ static void remove_pods(struct sl_cluster *c, struct replicaset *rs, uint32_t ma
                                    .available = cl_pod_available(c, p, rs->min_ready, NULL),
                                    .now = c->port->wall};
     count_together(v.v, v.n);
-    qsort(v.v, v.n, sizeof v.v[0], goes_first);
+    if (v.n > 1)
+        qsort(v.v, v.n, sizeof v.v[0], goes_first);
     for (uint32_t i = 0; i < v.n && i < many; i++) {
         if (!v.v[i].p->rec.planned)
             cl_event(c, &rs->rec, CONTROLLER, false, "SuccessfulDelete", "Deleted pod: %s",
@@ -388,7 +390,8 @@ bool cl_rs_build(struct sl_cluster *c, struct rec *r, struct sl_write *w) {
         w->tag = WRITE_WISH;
         return true;
     }
-    if ((rs->adoption.by || rs->adoption.release) && cl_adoption_build(c, r, &rs->adoption, "", w)) {
+    if ((rs->adoption.by || rs->adoption.release) &&
+        cl_adoption_build(c, r, &rs->adoption, "", w)) {
         w->tag = WRITE_ADOPTION;
         return true;
     }

@@ -306,7 +306,7 @@ static void find_domains(struct schedule *s, struct sched_key *k) {
         if (value) {
             uint64_t h = sl_hash_str(1, value);
             at = sl_map_first(&by_hash, h, &cursor);
-            while (at != SL_MAP_NONE && strcmp(values.v[at], value) != 0)
+            while (at < values.n && strcmp(values.v[at], value) != 0)
                 at = sl_map_next(&by_hash, h, &cursor);
             if (at == SL_MAP_NONE) {
                 at = values.n;

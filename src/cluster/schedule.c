@@ -56,6 +56,7 @@ static void leave_line(struct schedule *s, struct pod *p) {
     struct sched_class *k = p->sched->class;
     if (p->sched->in_line == SL_HEAP_OUT)
         return;
+    sl_assert(k); /* it is in its line */
     sl_heap_remove(&k->line, p->rec.obj);
     if (sl_heap_empty(&k->line))
         sl_heap_remove(&s->awake, k->id);

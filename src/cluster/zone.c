@@ -139,8 +139,8 @@ static bool read_header(const unsigned char *p, size_t len, struct header *h) {
 }
 
 static size_t block_size(const struct header *h, size_t word) {
-    return h->times * (word + 1) + h->types * 6 + h->chars + h->leap * (word + 4) + h->wall +
-           h->utc;
+    return h->times * (word + 1) + (size_t)h->types * 6 + h->chars + h->leap * (word + 4) +
+           h->wall + h->utc;
 }
 
 struct cron_zone *cl_zone_read(const void *data, size_t len) {
@@ -153,14 +153,15 @@ struct cron_zone *cl_zone_read(const void *data, size_t len) {
     len -= 44 + block_size(&h, 4);
     if (!read_header(p, len, &h) || len < 44 + block_size(&h, 8))
         return NULL;
-    const unsigned char *times = p + 44, *kinds = times + h.times * 8, *types = kinds + h.times;
+    const unsigned char *times = p + 44, *kinds = times + (size_t)h.times * 8,
+                        *types = kinds + h.times;
     struct cron_zone *z = sl_alloc0(1, sizeof *z + h.times * sizeof z->turns[0]);
     z->first = (int32_t)big(types, 4);
     for (uint32_t i = 0; i < h.times; i++) {
         if (kinds[i] >= h.types)
             continue;
-        z->turns[z->n++] =
-            (struct turn){big(times + i * 8, 8), (int32_t)big(types + kinds[i] * 6, 4)};
+        z->turns[z->n++] = (struct turn){big(times + (size_t)i * 8, 8),
+                                         (int32_t)big(types + (size_t)kinds[i] * 6, 4)};
     }
     p += 44 + block_size(&h, 8);
     len -= 44 + block_size(&h, 8);
@@ -216,7 +217,7 @@ static int64_t change_in(const struct when *w, int64_t year) {
         int64_t first = before[w->month - 1] + (w->month > 2 && is_leap(year));
         int64_t length = before[w->month] - before[w->month - 1] + (w->month == 2 && is_leap(year));
         int64_t dow = ((days_to(year) + first + 4) % 7 + 7) % 7;
-        int64_t in = (w->day - dow + 7) % 7 + (w->week - 1) * 7;
+        int64_t in = (w->day - dow + 7) % 7 + (int64_t)(w->week - 1) * 7;
         day = first + (in >= length ? in - 7 : in);
     }
     return day * DAY + w->seconds;

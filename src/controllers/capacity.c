@@ -270,6 +270,7 @@ static const struct sl_podset_spec *read_podset(struct sl_manager *m, struct rea
         *sl_vec_push(&c->v) = x;
         sl_map_add(&c->by_like, like, i);
     }
+    sl_assert(i < c->v.n);
     return c->v.v[i]->pods.v;
 }
 

@@ -29,7 +29,7 @@ struct pack *pack_new(void);
 void pack_free(struct pack *k);
 
 /* Told again whenever it changed. Everything is copied. */
-void pack_node(struct pack *k, const struct sl_topo_node *n);
+void pack_node(struct pack *k, const struct sl_topo_node *told);
 void pack_node_gone(struct pack *k, const char *name);
 /* A pod stands there (sign 1) or no longer does (-1). The node may be unknown yet. */
 void pack_stands(struct pack *k, const char *node, const struct sl_request *v, uint32_t n,

@@ -111,10 +111,9 @@ static void put_priorities(const struct sl_manager *m, const struct rec_wl *by,
     bool boosted = m->settings->gates[SL_G_PRIORITY_BOOST];
     const struct rec_wl *v[] = {by, w};
     for (size_t i = 0; i < SL_LEN(v); i++) {
-        int64_t base = v[i] ? v[i]->priority : 0, boost = v[i] && boosted ? v[i]->boost : 0;
+        long long base = v[i] ? v[i]->priority : 0, boost = v[i] && boosted ? v[i]->boost : 0;
         sl_buf_printf(b, "; preempt%s effective priority: %lld (base: %lld, boost: %lld)",
-                      i ? "ee" : "or", (long long)(base + boost), (long long)base,
-                      (long long)boost);
+                      i ? "ee" : "or", base + boost, base, boost);
     }
 }
 

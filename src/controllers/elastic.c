@@ -111,7 +111,7 @@ void elastic_plan(struct sl_manager *m, struct pod_crew *c) {
             --*left;
     }
     if (gated.n > 1)
-        qsort(gated.v, gated.n, sizeof *gated.v, by_turn);
+        qsort(gated.v, gated.n, sizeof(struct rec_pod *), by_turn);
     for (uint32_t i = 0; i < gated.n; i++) {
         struct rec_pod *p = gated.v[i];
         left = p->ending ? NULL : room_of(w, p, room);

@@ -111,7 +111,7 @@ static void find_roles(struct group_ctx *c) {
         if (!known) {
             (void)sl_vec_push(&p->roles);
             memmove(&p->roles.v[at + 1], &p->roles.v[at],
-                    (p->roles.n - 1 - at) * sizeof *p->roles.v);
+                    (p->roles.n - 1 - at) * sizeof(struct rec_pod *));
         }
         p->roles.v[at] = x->p;
     }
@@ -166,7 +166,7 @@ static void compose(struct group_ctx *c) {
 
 void group_plan_alone(struct group_ctx *c) {
     struct group_plan *p = c->p;
-    struct group_member **v = sl_alloc0(p->v.n + 1, sizeof *v);
+    struct group_member **v = sl_alloc0(p->v.n + 1, sizeof(struct group_member *));
     uint32_t n = 0, alive = 0;
 
     p->phase = GROUP_ALONE;

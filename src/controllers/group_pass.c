@@ -270,6 +270,7 @@ static void with_workload(struct sl_manager *m, struct pod_group *g, struct grou
 }
 
 static void act(struct sl_manager *m, struct pod_group *g, struct group_plan *p) {
+    sl_assert(p->wl || p->phase < GROUP_UNMATCHED || p->phase == GROUP_LEFT);
     switch (p->phase) {
     case GROUP_UNMATCHED:
         unmatched(m, g, p);

@@ -279,7 +279,7 @@ static int32_t granted(const struct rec_wl *w, uint32_t podset) {
 static void settle_roles(struct group_ctx *c, bool evicted) {
     struct group_plan *p = c->p;
     const struct rec_wl *w = p->wl;
-    struct group_member **v = sl_alloc0(p->v.n + 1, sizeof *v);
+    struct group_member **v = sl_alloc0(p->v.n + 1, sizeof(struct group_member *));
     int32_t departed[SL_MAX_PODSETS] = {0};
 
     add_departed(c, departed);

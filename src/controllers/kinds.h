@@ -85,7 +85,7 @@ void wl_changed(struct sl_manager *m, struct rec *r);
 void wl_gone(struct sl_manager *m, struct rec *r);
 void wl_done(struct rec *r);
 bool wl_build(struct sl_manager *m, struct rec *r, struct sl_write *w);
-void wl_written(struct sl_manager *m, struct rec *r, const struct sl_write *w, enum sl_written how,
-                const struct sl_reply *reply);
+void wl_written(struct sl_manager *m, struct rec *r, const struct sl_write *out,
+                enum sl_written how, const struct sl_reply *reply);
 
 #endif

@@ -88,7 +88,7 @@ void wl_name(struct sl_buf *out, const char *kind, const char *group, const char
     size_t start = out->len, most = shorter ? MAX_SHORT_PREFIX : MAX_PREFIX;
 
     for (const char *s = kind; *s; s++)
-        sl_buf_putc(out, *s >= 'A' && *s <= 'Z' ? (char)(*s - 'A' + 'a') : *s);
+        sl_buf_putc(out, (char)(*s >= 'A' && *s <= 'Z' ? *s - 'A' + 'a' : *s));
     sl_buf_printf(out, "-%s", name);
     if (out->len - start > most) {
         out->len = start + most;

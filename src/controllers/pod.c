@@ -197,7 +197,7 @@ static int32_t rank_of(yyjson_val *o, const char *const *labels, size_t n) {
 static void take_place(struct sl_manager *m, struct rec_pod *p, yyjson_val *o) {
     static const char *const indexes[] = {
         "batch.kubernetes.io/job-completion-index",
-        Q "pod-group-pod-index",
+        (Q "pod-group-pod-index"),
         "apps.kubernetes.io/pod-index",
         "training.kubeflow.org/replica-index",
         "leaderworkerset.sigs.k8s.io/worker-index",

@@ -113,7 +113,7 @@ struct rec_prov *prov_owned(const struct sl_manager *m, const char *uid, uint32_
 void provs_end(struct sl_manager *m);
 
 /* An AdmissionCheck is new, changed or gone. */
-void prov_check_changed(struct sl_manager *m, struct rec *check);
+void prov_check_changed(struct sl_manager *m, struct rec *r);
 /* Is the check one of ours? Then *ret_active, and reason and message of its condition Active. */
 bool prov_check_active(const struct sl_manager *m, const struct rec *check, bool *ret_active,
                        const char **ret_reason, struct sl_buf *message);

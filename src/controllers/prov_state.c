@@ -127,7 +127,7 @@ static void say_state(struct sl_manager *m, struct rec_wl *w, const struct wl_ch
         to.updates = NULL;
     to.state = state;
     if (*message || state != is->state)
-        to.message = (char *)(uintptr_t)message; /* only read */
+        to.message = (char *)message; /* only read */
     say(m, w, is, to);
 }
 
@@ -201,7 +201,7 @@ static void say_ready(struct sl_manager *m, struct rec_wl *w, const struct wl_ch
     put_updates(m, w, p, config, &b);
     to.state = SL_CHECK_READY;
     to.updates = b.s;
-    to.message = (char *)(uintptr_t)prov_message(p, PROV_PROVISIONED);
+    to.message = (char *)prov_message(p, PROV_PROVISIONED);
     say(m, w, is, to);
     sl_buf_done(&b);
 }

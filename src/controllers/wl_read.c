@@ -45,7 +45,7 @@ static void read_assigned(struct sl_manager *m, struct wl_podset_admission *p, y
     size_t i, n, total = yyjson_obj_size(flavors);
     sl_obj_foreach (usage, i, n, key, val)
         total += !yyjson_obj_get(flavors, yyjson_get_str(key));
-    if (total > 2 * SL_MAX_PODSET_RESOURCES)
+    if (total > (size_t)2 * SL_MAX_PODSET_RESOURCES)
         return;
     p->v = sl_alloc0(total, sizeof *p->v);
     sl_obj_foreach (flavors, i, n, key, val) {
@@ -110,7 +110,7 @@ static void read_checks(struct sl_manager *m, struct wl_status *s, yyjson_val *l
         struct sl_buf b;
         struct sl_err err;
         int state = SL_CHECK_PENDING;
-        if (i >= 2 * SL_MAX_CHECKS)
+        if (i >= (size_t)2 * SL_MAX_CHECKS)
             break;
         if (sl_word_parse(SL_VOCAB_CHECK_STATE, jstr(v, "state"), &state, &err) < 0)
             state = SL_CHECK_PENDING;

@@ -302,7 +302,7 @@ static void act_waiting(struct sl_engine *e, uint32_t wl) {
     if (e->config.no_lifecycle)
         return;
     if (w->gated) {
-        tell_blocked(e, wl, SL_BLOCKED_GATED, m->gate ? m->gate : "");
+        tell_blocked(e, wl, SL_BLOCKED_GATED, m && m->gate ? m->gate : "");
         return;
     }
     if (!wl_eligible(w))

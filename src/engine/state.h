@@ -608,7 +608,7 @@ int64_t share_status(const struct share *s);
 int shape_intern(struct sl_engine *e, const struct sl_podset_spec *v, uint32_t n, uint32_t *ret,
                  struct sl_err *err);
 void shape_ref(struct sl_engine *e, uint32_t s);
-void shape_unref(struct sl_engine *e, uint32_t s);
+void shape_unref(struct sl_engine *e, uint32_t i);
 void shapes_refresh(struct sl_engine *e);
 void plan_update(struct sl_engine *e, uint32_t class);
 void plan_free(struct plan *p);
@@ -619,7 +619,7 @@ bool flavor_matches(const struct sl_engine *e, const struct node *q, const struc
 
 /* waiting.c: classes, lines, heads */
 bool class_less(const void *e, uint32_t a, uint32_t b);
-uint32_t *class_place(void *e, uint32_t c);
+uint32_t *class_place(void *ctx, uint32_t c);
 void wl_enqueue(struct sl_engine *e, uint32_t wl);
 void wl_dequeue(struct sl_engine *e, uint32_t wl);
 void wl_requeue(struct sl_engine *e, uint32_t wl); /* out and in again after a change */
@@ -637,7 +637,7 @@ uint32_t cq_head(struct sl_engine *e, uint32_t cq);
 uint32_t lq_get(struct sl_engine *e, sl_sym ns, sl_sym name);
 void lq_drop_if_unused(struct sl_engine *e, uint32_t lq);
 struct sl_ordkey wl_key(const struct sl_engine *e, uint32_t wl);
-int wl_tie(const void *e, uint32_t a, uint32_t b);
+int wl_tie(const void *ctx, uint32_t a, uint32_t b);
 void waiting_positions(const struct sl_engine *e, uint32_t wl, uint32_t *cq_pos, uint32_t *lq_pos,
                        uint32_t *cq_n, uint32_t *lq_n);
 
@@ -753,7 +753,7 @@ void wl_backoff(struct sl_engine *e, uint32_t wl, int32_t count, sl_time at);
 void wl_timer(struct sl_engine *e, uint32_t wl);
 void timers_run(struct sl_engine *e);
 bool timer_less(const void *e, uint32_t a, uint32_t b);
-uint32_t *timer_place(void *e, uint32_t wl);
+uint32_t *timer_place(void *ctx, uint32_t wl);
 void ready_recount(struct sl_engine *e);
 
 /* checks.c: admission checks of one workload */

@@ -405,10 +405,11 @@ void trees_rebuild(struct sl_engine *e) {
 
     for (uint32_t i = 0; i < e->cqs.n; i++) {
         const struct node *n = cq_node(e, &e->cqs.v[i]);
-        const struct tree *t = n->tree == NONE ? NULL : &e->trees.v[n->tree];
-        *sl_vec_push(&wakes) = (struct saved_wake){t && t->freed, t && t->wake_all};
-        if (!t)
+        *sl_vec_push(&wakes) = (struct saved_wake){0};
+        if (n->tree == NONE)
             continue;
+        const struct tree *t = &e->trees.v[n->tree];
+        sl_vec_last(&wakes) = (struct saved_wake){t->freed, t->wake_all};
         for (uint32_t fr = 0; fr < t->n_fr; fr++) {
             __int128 u = t->cells[(size_t)n->row * t->n_fr + fr].usage;
             if (u)
@@ -447,7 +448,7 @@ void trees_rebuild(struct sl_engine *e) {
             *sl_vec_push(&e->trees.v[n->tree].edges) =
                 (struct edge){edges.v[i].preemptor, edges.v[i].victim};
     }
-    for (uint32_t i = 0; i < e->cqs.n; i++) {
+    for (uint32_t i = 0; i < wakes.n; i++) {
         struct tree *t = cq_tree(e, &e->cqs.v[i]);
         t->freed |= wakes.v[i].freed;
         t->wake_all |= wakes.v[i].wake_all;

@@ -62,7 +62,7 @@ static void note(struct walk *w, const struct group *g, int64_t amount) {
         uint32_t n = block_words(b);
         for (uint32_t k = 0; k < 2 * n; k++)
             for (uint64_t left = c->bits[k]; left; left &= left - 1) {
-                uint32_t pos = b->pos + k % n * 64 + (uint32_t)__builtin_ctzll(left);
+                uint32_t pos = block_pos(b, k, left);
                 *sl_vec_push(&w->noted) = (struct noted){pos, pos + 1, 0, k < n};
             }
     }

@@ -33,7 +33,7 @@ void sl_list_push(struct list *l, struct group *g) {
 
 static struct claim *new_claim(struct walk *w, uint32_t block, uint32_t n_words) {
     struct claim *c =
-        sl_arena_alloc0(&w->m->scratch, 1, sizeof(*c) + 2 * n_words * sizeof(c->bits[0]));
+        sl_arena_alloc0(&w->m->scratch, 1, sizeof(*c) + (size_t)2 * n_words * sizeof(c->bits[0]));
     c->block = block;
     return c;
 }
@@ -132,18 +132,18 @@ static int by_stretch(const void *a, const void *b, void *ctx) {
 static void order_by_stretch(struct walk *w, struct group **v, uint32_t n) {
     struct stretch *all = sl_arena_alloc(&w->m->scratch, n * sizeof(*all));
     struct stretches s = {w->m, all, 0};
-    qsort(v, n, sizeof(*v), by_score); /* ties do not matter yet */
+    qsort(v, n, sizeof(struct group *), by_score); /* ties do not matter yet */
     for (uint32_t i = 0; i < n; i++) {
         if (s.n > 0 && v[i]->score <= all[s.n - 1].last + 1)
             all[s.n - 1].last = v[i]->score;
         else
             all[s.n++] = (struct stretch){v[i]->score, v[i]->score};
     }
-    qsort_r(v, n, sizeof(*v), by_stretch, &s);
+    qsort_r(v, n, sizeof(struct group *), by_stretch, &s);
 }
 
 struct group **sl_walk_order(struct walk *w, const struct list *l, bool top) {
-    struct group **v = sl_arena_alloc(&w->m->scratch, (l->n + 1) * sizeof(*v));
+    struct group **v = sl_arena_alloc(&w->m->scratch, (l->n + 1) * sizeof(struct group *));
     uint32_t n = 0;
     bool sorted = true;
     for (struct group *g = l->first; g; g = g->next) {
@@ -155,7 +155,7 @@ struct group **sl_walk_order(struct walk *w, const struct list *l, bool top) {
     if (top && w->m->policy.locality)
         order_by_stretch(w, v, n);
     else if (!sorted)
-        qsort_r(v, n, sizeof(*v), by_policy, w->m);
+        qsort_r(v, n, sizeof(struct group *), by_policy, w->m);
     return v;
 }
 

@@ -106,7 +106,7 @@ static bool job_id(const char *s, int64_t *ret) {
     static const char hex[] = "0123456789abcdef";
     static const char base58[] = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
     char flat[64];
-    uint64_t n;
+    uint64_t n = 0;
     size_t len = 0;
     bool good;
     if (strncmp(s, "job.", 4) == 0)

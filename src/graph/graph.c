@@ -223,6 +223,7 @@ static void lay_out_kids(struct sl_graph *g) {
     for (uint32_t i = 0; i < g->pending.n; i++)
         next[g->pending.v[i].from] += !vertex(g, g->pending.v[i].to)->removed;
     SL_VEC(sl_vtx) kids = {0};
+    sl_assert(g->v.n > 0 || g->pending.n == 0);
     sl_vec_reserve(&kids, g->v.n);
     for (uint32_t v = 0; v < g->v.n; v++) {
         struct sl_vertex *x = vertex(g, v);

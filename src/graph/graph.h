@@ -79,7 +79,7 @@ int sl_graph_add_like(struct sl_graph *g, sl_vtx like, int64_t id, int64_t rank,
                       sl_vtx *ret, struct sl_err *err) _must_check_;
 /* An edge. In containment the first one into a vertex makes its source the parent; further ones are
  * kept as edges and not walked. */
-int sl_graph_link(struct sl_graph *g, const char *subsystem, sl_vtx from, sl_vtx to,
+int sl_graph_link(struct sl_graph *g, const char *name, sl_vtx from, sl_vtx to,
                   struct sl_err *err) _must_check_;
 /* A path that is not the one that the names give; one that they give anyway is not kept. Parents
  * are linked before. */

@@ -70,7 +70,7 @@ static uint32_t take_words(struct sl_match *m, uint32_t n) {
         sl_vec_reserve(&m->words, m->words.n + 2 * n);
         m->words.n += 2 * n;
     }
-    memset(&m->words.v[at], 0, 2 * n * sizeof(m->words.v[0]));
+    memset(&m->words.v[at], 0, (size_t)2 * n * sizeof(m->words.v[0]));
     return at;
 }
 
@@ -131,7 +131,7 @@ static void hold(struct sl_match *m, uint32_t block, const uint64_t *x, const ui
 static void release(struct sl_match *m, uint32_t block, const uint64_t *x) {
     const struct block *b = &m->blocks.v[block];
     uint32_t n = block_words(b);
-    memset(&m->held[b->held], 0, 2 * n * sizeof(*m->held));
+    memset(&m->held[b->held], 0, (size_t)2 * n * sizeof(*m->held));
     for (uint32_t i = b->spans; i; i = m->spans.v[i].next)
         for (uint32_t k = 0; k < 2 * n && m->spans.v[i].allocated; k++)
             m->held[b->held + k] |= m->words.v[m->spans.v[i].bits + k];
@@ -304,7 +304,7 @@ static bool overrun(const struct sl_match *m, const struct job *j) {
         const uint64_t *own = &m->words.v[m->spans.v[i].bits];
         for (uint32_t k = 0; k < 2 * n; k++)
             for (uint64_t left = own[k]; left; left &= left - 1) {
-                uint32_t pos = b->pos + k % n * 64 + (uint32_t)__builtin_ctzll(left);
+                uint32_t pos = block_pos(b, k, left);
                 if (is_held_above(m, pos) || (k < n && is_used_below(m, pos)) ||
                     (k >= n && m->spots[pos].divisible &&
                      sl_window_free(m, &w, sl_pool_at(m, pos)) <= 0))

@@ -201,7 +201,7 @@ static void find_plain(struct sl_match *m, const struct inner *in, struct run *r
     for (uint32_t i = 0; i < run->n; i++)
         sl_bits_set(&m->masks.v[run->mask], m->kids[run->at + i] - b->pos);
     if (!m->policy.stop_early || by_uniq_too)
-        run->way = up ? 1 : down ? -1 : 0;
+        run->way = (int8_t)(up ? 1 : down ? -1 : 0);
 }
 
 static void place_kids(struct sl_match *m) {

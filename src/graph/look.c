@@ -153,7 +153,7 @@ void sl_graph_set_path(struct sl_graph *g, sl_vtx v, const char *subsystem, cons
         return;
     sl_sym y = sl_sym_put(&g->syms, subsystem), text;
     if (y == g->subsystems.v[0]) {
-        sl_buf_init(&usual, SL_GRAPH_MAX_DEPTH * 1100);
+        sl_buf_init(&usual, (size_t)SL_GRAPH_MAX_DEPTH * 1100);
         sl_vertex_path(g, v, &usual);
         same = strcmp(sl_buf_str(&usual), path) == 0;
         sl_buf_done(&usual);

@@ -105,7 +105,7 @@ static bool known_busy(const struct sl_match *m, const struct memo *k, int64_t n
 /* What was refused is refused until something is given back or a job's time ends. */
 static void note_busy(const struct sl_match *m, const struct sl_job_request *r, struct memo *k,
                       int64_t now) {
-    if (!k || !is_steady(m, r))
+    if (!k || m->cut_short || !is_steady(m, r))
         return;
     k->busy = true;
     k->generation = m->generation;
@@ -117,10 +117,12 @@ static bool satisfiable(struct sl_match *m, const struct sl_job_request *r, stru
     struct window w = {.when = WHEN_EMPTY};
     struct chain c;
     uint64_t generation = sl_graph_generation(m->g);
+    m->cut_short = false;
     if (k && k->satisfiable != SATISFIABLE_UNKNOWN && k->graph_generation == generation)
         return k->satisfiable == SATISFIABLE_YES;
     bool yes = sl_search_at(m, r, &w, &c);
-    if (k) {
+    m->cut_short = m->cut_short && !yes;
+    if (k && !m->cut_short) {
         k->satisfiable = yes ? SATISFIABLE_YES : SATISFIABLE_NO;
         k->graph_generation = generation;
     }
@@ -166,6 +168,7 @@ static enum sl_verdict search(struct sl_match *m, const struct sl_job_request *r
                               enum sl_match_op op, int64_t now, struct window *w, struct chain *c) {
     struct memo *k = memo_of(m, r);
     int64_t longest = m->end - m->start;
+    m->cut_short = false;
     if (r->duration < 0 || r->duration > longest)
         return SL_BAD_TIME;
     if (op == SL_MATCH_SATISFIABILITY)
@@ -196,7 +199,7 @@ int sl_match_run(struct sl_match *m, const struct sl_job_request *r, enum sl_mat
     *ret_verdict = search(m, r, op, now, &w, &c);
     if (*ret_verdict != SL_MATCHED) {
         m->stats.failures += *ret_verdict != SL_SATISFIABLE;
-        return 0;
+        return sl_slots_cut_short(m, err);
     }
     m->stats.matches++;
     enum sl_job_state state = w.when == WHEN_PRESENT ? SL_JOB_ALLOCATED : SL_JOB_RESERVED;
@@ -256,7 +259,7 @@ size_t sl_match_bytes(const struct sl_match *m) {
     n += m->inners.cap * sizeof(*m->inners.v) + m->runs.cap * sizeof(*m->runs.v);
     n += m->masks.cap * sizeof(*m->masks.v) + m->profiles.cap * sizeof(*m->profiles.v);
     for (uint32_t i = 1; i < m->profiles.n; i++)
-        n += m->profiles.v[i].cap * 3 * sizeof(int64_t);
+        n += (size_t)m->profiles.v[i].cap * 3 * sizeof(int64_t);
     n += (size_t)m->inners.n * m->n_counted * (sizeof(*m->room) + sizeof(*m->total));
     n += m->blocks.cap * (sizeof(*m->blocks.v) + 4 * sizeof(*m->held));
     n += (size_t)m->index.leaves * 2 * m->n_counted * sizeof(*m->index.most);

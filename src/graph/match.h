@@ -82,8 +82,9 @@ struct sl_grant {
 void sl_grant_done(struct sl_grant *g);
 
 /* ret may be NULL; it must be zeroed or have been used before. A jobid that is in use is an error,
- * SL_EEXIST, and so is a request of another graph; both leave everything as it was. The id of a
- * match that takes nothing does not matter. */
+ * SL_EEXIST, and so is a request of another graph; and SL_ELIMIT, if there were too many mixes of
+ * or_slots to say that there is none. All leave everything as it was. The id of a match that takes
+ * nothing does not matter. */
 int sl_match_run(struct sl_match *m, const struct sl_job_request *r, enum sl_match_op op,
                  int64_t jobid, int64_t now, enum sl_verdict *ret_verdict, struct sl_grant *ret,
                  struct sl_err *err) _must_check_;

@@ -80,6 +80,12 @@ struct block {
 static inline uint32_t block_words(const struct block *b) {
     return (b->n + 63) / 64;
 }
+/* Where the lowest of some bits in a word stands; the words are those of what is held alone, then
+ * those of what is shared. */
+static inline uint32_t block_pos(const struct block *b, uint32_t word, uint64_t bits) {
+    uint32_t n = block_words(b);
+    return b->pos + (word < n ? word : word - n) * 64 + (uint32_t)__builtin_ctzll(bits);
+}
 
 /* Nodes in the order of the policy, with a tree of the most that is free of each counted type. */
 struct index {
@@ -236,6 +242,7 @@ struct sl_match {
     struct sl_arena tables;  /* of a search */
     struct sl_arena scratch; /* of one walk */
     uint64_t *fits;          /* by block, see search.c */
+    bool cut_short;          /* not all mixes of or_slots were tried: a no may be wrong */
     struct sl_match_stats stats;
 };
 
@@ -462,6 +469,8 @@ bool sl_later_find(struct walk *w, int64_t now, int64_t *ret_at);
  * stands in. With 'chosen' the best are chosen from the list, and what cannot be is left out. */
 void sl_slots_make(struct walk *w, uint32_t inner, const struct wants *of, uint32_t slot,
                    bool chosen, struct list *ret);
+/* SL_ELIMIT if what was not found may be there: not all mixes of or_slots were tried. */
+int sl_slots_cut_short(const struct sl_match *m, struct sl_err *err) _must_check_;
 
 /* ---- search.c: from walks to answers ---- */
 /* At one time. */
@@ -481,8 +490,8 @@ struct job *sl_hold_new(struct sl_match *m, int64_t id, enum sl_job_state state,
 void sl_hold_chain(struct sl_match *m, struct job *j, const struct chain *c);
 void sl_hold_drop(struct sl_match *m, struct job *j);
 /* Takes what a mask says out of a span; the span goes when nothing is left in it. */
-void sl_hold_less(struct sl_match *m, uint32_t span, const uint64_t *bits);
-void sl_hold_share_less(struct sl_match *m, uint32_t share);
+void sl_hold_less(struct sl_match *m, uint32_t i, const uint64_t *bits);
+void sl_hold_share_less(struct sl_match *m, uint32_t i);
 /* False, and nothing changes, if something of it is still allocated to others. */
 bool sl_hold_begin(struct sl_match *m, struct job *j);
 /* The first end of a job after a time; SL_PLAN_NEVER if there is none. */
@@ -498,7 +507,7 @@ static inline bool sl_hold_empty(const struct job *j) {
 void sl_grant_of_chain(const struct sl_match *m, const struct chain *c, struct sl_grant *ret);
 void sl_grant_of_job(const struct sl_match *m, const struct job *j, struct sl_grant *ret);
 /* Picks that are not in order yet become a grant's: sorted, each once, with the way to them. */
-void sl_grant_finish(const struct sl_match *m, struct sl_grant *ret);
+void sl_grant_finish(const struct sl_match *m, struct sl_grant *g);
 
 /* ---- regraph.c ---- */
 /* What all jobs have, by vertices, so that it can be put onto another layout. */

@@ -211,9 +211,10 @@ int sl_match_grow_job(struct sl_match *m, int64_t jobid, const struct sl_job_req
     if (j->state != SL_JOB_ALLOCATED || now < j->from || now >= j->to)
         return sl_err_set(err, SL_EINVAL, "job %lld does not run now", (long long)jobid);
     struct window w = {WHEN_PRESENT, now, j->to};
+    m->cut_short = false;
     *ret_verdict = sl_search_at(m, r, &w, &c) ? SL_MATCHED : SL_BUSY;
     if (*ret_verdict == SL_BUSY)
-        return 0;
+        return sl_slots_cut_short(m, err);
     if (ret) {
         ret->state = SL_JOB_ALLOCATED;
         ret->at = now;

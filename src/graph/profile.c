@@ -30,9 +30,9 @@ static uint32_t split(struct profile *p, int64_t t, uint32_t n_words) {
     if (p->n == p->cap) {
         p->cap = p->cap ? 2 * p->cap : 4;
         p->at = sl_realloc(p->at, p->cap, sizeof(*p->at));
-        p->bits = sl_realloc(p->bits, p->cap, 2 * n_words * sizeof(*p->bits));
+        p->bits = sl_realloc(p->bits, p->cap, (size_t)2 * n_words * sizeof(*p->bits));
     }
-    size_t bytes = 2 * n_words * sizeof(*p->bits);
+    size_t bytes = (size_t)2 * n_words * sizeof(*p->bits);
     memmove(&p->at[i + 1], &p->at[i], (p->n - i) * sizeof(*p->at));
     memmove(segment(p, i + 1, n_words), segment(p, i, n_words), (p->n - i) * bytes);
     p->at[i] = t;
@@ -54,7 +54,7 @@ static bool is_zero(const uint64_t *v, uint32_t n) {
 /* Takes out moments between two segments, both included, at which nothing changes. */
 static void tidy(struct profile *p, uint32_t from, uint32_t to, uint32_t n_words) {
     uint32_t kept = from;
-    size_t bytes = 2 * n_words * sizeof(*p->bits);
+    size_t bytes = (size_t)2 * n_words * sizeof(*p->bits);
     for (uint32_t i = from; i < p->n; i++) {
         const uint64_t *now = segment(p, i, n_words);
         bool same = i > to      ? false

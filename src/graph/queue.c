@@ -532,6 +532,8 @@ static bool try_job(struct sl_queues *q, uint32_t i) {
                           : j->satisfiable == q->changes ? SL_MATCH_ALLOCATE
                                                          : SL_MATCH_ALLOCATE_SATISFIABLE;
     int r = sl_match_run(q->m, j->r, op, j->id, q->now, &verdict, NULL, NULL);
+    if (r == SL_ELIMIT && op == SL_MATCH_ALLOCATE) /* it can be, but now it was not seen how */
+        r = 0;
     if (r == 0 && verdict == SL_MATCHED) {
         bool there = sl_match_job(q->m, j->id, &info);
         sl_assert(there);

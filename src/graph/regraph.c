@@ -20,7 +20,7 @@ void sl_holdings_take(const struct sl_match *m, struct holdings *ret) {
             uint32_t n = block_words(b);
             for (uint32_t w = 0; w < 2 * n; w++)
                 for (uint64_t left = m->words.v[s->bits + w]; left; left &= left - 1) {
-                    uint32_t pos = b->pos + w % n * 64 + (uint32_t)__builtin_ctzll(left);
+                    uint32_t pos = block_pos(b, w, left);
                     *sl_vec_push(&ret->v) = (struct holding){
                         .v = m->spots[pos].v,
                         .exclusive = w < n,

@@ -89,6 +89,7 @@ struct mix {
     const struct shape *shapes;
     uint32_t n_shapes, n_lists, n_items;
     uint32_t want, tried;
+    bool cut_short;
     uint32_t now[ALTERNATIVES_MAX], best[ALTERNATIVES_MAX], most;
 };
 
@@ -129,11 +130,20 @@ static void try_mixes(struct mix *x, uint32_t i, const struct state *from, uint3
     }
     for (uint32_t k = after.n; k-- > 0;) {
         x->now[i] = k;
-        if (x->most < x->want && x->tried < MIXES_MAX)
+        x->cut_short = x->cut_short || (x->most < x->want && x->tried == MIXES_MAX);
+        if (x->most < x->want && !x->cut_short)
             try_mixes(x, i + 1, &after.v[k], so_far + k);
         free_state(&after.v[k]);
     }
     sl_vec_free(&after);
+}
+
+int sl_slots_cut_short(const struct sl_match *m, struct sl_err *err) {
+    return m->cut_short ? sl_err_set(err, SL_ELIMIT,
+                                     "or_slot: more than %u mixes at one vertex, and none of those "
+                                     "that were tried is enough",
+                                     MIXES_MAX)
+                        : 0;
 }
 
 static int by_pos(const void *a, const void *b) {
@@ -250,6 +260,7 @@ void sl_slots_make(struct walk *w, uint32_t inner, const struct wants *of, uint3
                     .want = w->r->reqs.v[slot].most};
     s.given = sl_arena_alloc0(&w->m->scratch, x.n_items + 1, sizeof(*s.given));
     try_mixes(&x, 0, &s, 0);
+    w->m->cut_short = w->m->cut_short || x.cut_short;
     for (uint32_t i = 0; i < n; i++)
         push_slots(w, &s, &shapes[i], x.best[i], ret);
 }

@@ -90,9 +90,8 @@ void sl_http_reply(struct sl_http_call *c, int status, const char *content_type,
                    const char *const *headers, const char *body, size_t len) {
     sl_assert(!c->streams && !c->response && c->gone);
     c->gone = NULL;
-    send_response(
-        c, status, content_type, headers,
-        MHD_create_response_from_buffer(len, (void *)(uintptr_t)body, MHD_RESPMEM_MUST_COPY));
+    send_response(c, status, content_type, headers,
+                  MHD_create_response_from_buffer(len, (void *)body, MHD_RESPMEM_MUST_COPY));
 }
 
 /* ---- streams ---- */

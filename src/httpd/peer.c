@@ -6,7 +6,7 @@
 
 static bool is_valid(gnutls_session_t session) {
     gnutls_typed_vdata_st purpose = {.type = GNUTLS_DT_KEY_PURPOSE_OID,
-                                     .data = (unsigned char *)(uintptr_t)GNUTLS_KP_TLS_WWW_CLIENT};
+                                     .data = (unsigned char *)GNUTLS_KP_TLS_WWW_CLIENT};
     unsigned status = 0;
 
     return gnutls_certificate_verify_peers(session, &purpose, 1, &status) >= 0 && status == 0;

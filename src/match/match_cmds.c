@@ -22,6 +22,7 @@ static const struct {
 /* What is told of one match. */
 struct outcome {
     bool matched, unsatisfiable, kept;
+    bool unknown; /* the search gave up: neither can be said */
     int64_t id, at;
     double seconds;
     uint64_t looked, taken; /* vertices */
@@ -96,10 +97,11 @@ static int64_t free_id(const struct sl_session *s) {
 }
 
 /* What is wrong stands in the error; an id is only used up if nothing is. */
-static bool search(struct sl_session *s, const struct spec *spec, enum sl_match_op op, int64_t id,
-                   enum sl_verdict *ret) {
+static bool search(struct sl_session *s, const struct spec *spec, enum sl_match_op op,
+                   struct outcome *x, enum sl_verdict *ret) {
     struct sl_err err = {0};
-    if (sl_match_run(s->m, spec->request, op, id, 0, ret, &s->grant, &err) < 0) {
+    x->unknown = sl_match_run(s->m, spec->request, op, x->id, 0, ret, &s->grant, &err) < 0;
+    if (x->unknown) {
         sl_session_error(s, "match_allocate: ERROR: %s", err.text);
         return false;
     }
@@ -136,7 +138,7 @@ static bool find(struct sl_session *s, size_t k, const char *file, const char *t
         return false;
     }
     sl_match_stats(s->m, &before);
-    if (!search(s, spec, ops[k].op, x->id, &verdict))
+    if (!search(s, spec, ops[k].op, x, &verdict))
         return false;
     if (!write(s, verdict, spec)) {
         bool holds = verdict == SL_MATCHED && ops[k].keeps;
@@ -165,6 +167,8 @@ static bool match_one(struct sl_session *s, size_t k, const char *file) {
         return true;
     bool good = find(s, k, file, text, len, &x);
     sl_session_put_text(s);
+    if (ops[k].op == SL_MATCH_SATISFIABILITY && x.unknown)
+        return good;
     if (ops[k].op == SL_MATCH_SATISFIABILITY)
         tell_satisfiability(s, &x);
     else if (!x.matched)

@@ -27,7 +27,7 @@ enum sl_shape sl_shape(const struct sl_schema *s, const yyjson_val *v) {
     default:
         return SL_SHAPE_SCALAR;
     }
-    yyjson_type t = yyjson_get_type((yyjson_val *)(uintptr_t)v);
+    yyjson_type t = yyjson_get_type((yyjson_val *)v);
     return t == YYJSON_TYPE_ARR                            ? SL_SHAPE_LIST
            : t == YYJSON_TYPE_OBJ || t == YYJSON_TYPE_NULL ? SL_SHAPE_MAP
                                                            : SL_SHAPE_SCALAR;

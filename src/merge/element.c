@@ -18,7 +18,7 @@ static size_t escaped(unsigned char c, char out[8]) {
     case '\r':
     case '\t':
         out[0] = '\\';
-        out[1] = c == '\n' ? 'n' : c == '\r' ? 'r' : 't';
+        out[1] = (char)(c == '\n' ? 'n' : c == '\r' ? 'r' : 't');
         return 2;
     default:
         if (c >= 0x20 && c != '<' && c != '>' && c != '&') {
@@ -60,8 +60,7 @@ size_t sl_go_string(char *out, const char *s, size_t len) {
         if (i == len)
             break;
         if (is_separator(s + i, len - i)) {
-            memcpy(e, s[i + 2] == '\xa8' ? "\\u2028" : "\\u2029", 6);
-            run = 6;
+            run = (size_t)snprintf(e, sizeof e, "\\u202%c", s[i + 2] == '\xa8' ? '8' : '9');
             i += 2;
         } else {
             run = escaped((unsigned char)s[i], e);
@@ -264,7 +263,7 @@ static bool read_json(struct sl_arena *a, const char *s, size_t len, struct sl_t
     uint32_t n = 0;
 
     if (yyjson_alc_pool_init(&alc, room, sizeof room))
-        doc = yyjson_read_opts((char *)(uintptr_t)(s + 2), len - 2, 0, &alc, NULL);
+        doc = yyjson_read_opts((char *)(s + 2), len - 2, 0, &alc, NULL);
     if (!doc)
         doc = yyjson_read(s + 2, len - 2, 0);
     yyjson_val *v = yyjson_doc_get_root(doc), *key, *value;

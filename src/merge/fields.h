@@ -79,7 +79,7 @@ const struct sl_fields *sl_fields_at(const struct sl_fields *set, const char *pa
 /* A set of one dotted path of fields. */
 struct sl_fields *sl_fields_path(struct sl_arena *a, const char *path);
 /* Fields on the way become members where the schema names them. */
-void sl_fields_name(struct sl_fields *set, const struct sl_schema *s);
+void sl_fields_name(struct sl_fields *n, const struct sl_schema *s);
 /* What has become one value by the schema of today is owned as one. True if something changed. */
 bool sl_fields_reconcile(struct sl_fields *set, const struct sl_schema *s);
 /* The schema below an element; NULL: not known. */

@@ -24,7 +24,7 @@ const char *sl_go_type(yyjson_mut_val *v) {
 }
 
 const char *sl_go_word(const yyjson_val *v) {
-    switch (yyjson_get_type((yyjson_val *)(uintptr_t)v)) {
+    switch (yyjson_get_type((yyjson_val *)v)) {
     case YYJSON_TYPE_OBJ:
         return "object";
     case YYJSON_TYPE_ARR:
@@ -77,11 +77,11 @@ static void print_string(struct sl_arena *a, struct sl_buf *out, yyjson_mut_val 
 static void print_map(struct sl_arena *a, struct sl_buf *out, yyjson_mut_val *v, enum style style,
                       unsigned depth) {
     size_t n = yyjson_mut_obj_size(v), i, max;
-    yyjson_mut_val **keys = sl_arena_alloc(a, (n + 1) * sizeof *keys), *key, *value;
+    yyjson_mut_val **keys = sl_arena_alloc(a, (n + 1) * sizeof(yyjson_mut_val *)), *key, *value;
 
     yyjson_mut_obj_foreach (v, i, max, key, value)
         keys[i] = key;
-    qsort(keys, n, sizeof *keys, by_key);
+    qsort(keys, n, sizeof(yyjson_mut_val *), by_key);
     sl_buf_puts(out, styles[style].map);
     for (i = 0; i < n; i++) {
         sl_buf_puts(out, i ? styles[style].gap : "");

@@ -165,14 +165,14 @@ void sl_managers_cap(struct sl_managers *m) {
         n += !m->v[i].applied;
     if (n <= SL_MANAGERS_MAX)
         return;
-    by_age = sl_arena_alloc(m->a, n * sizeof *by_age);
-    first = sl_arena_alloc(m->a, n * sizeof *first); /* of each version */
+    by_age = sl_arena_alloc(m->a, n * sizeof(struct sl_manager *));
+    first = sl_arena_alloc(m->a, n * sizeof(struct sl_manager *)); /* of each version */
     n = 0;
     for (uint32_t i = 0; i < m->n; i++) {
         if (!m->v[i].applied)
             by_age[n++] = &m->v[i];
     }
-    qsort(by_age, n, sizeof *by_age, oldest);
+    qsort(by_age, n, sizeof(struct sl_manager *), oldest);
     for (uint32_t i = 0, left = n; i < n && left > SL_MANAGERS_MAX; i++) {
         uint32_t k = 0;
         while (k < n_first && strcmp(first[k]->version, by_age[i]->version) != 0)

@@ -194,7 +194,8 @@ static int order_one(struct sl_smp *p, const struct sl_schema *s, yyjson_mut_val
 static int order_all(struct sl_smp *p, const struct sl_schema *s, yyjson_mut_val *into,
                      yyjson_mut_val *patch, unsigned depth) {
     size_t i = 0, n = yyjson_mut_obj_size(patch), max;
-    yyjson_mut_val **found = sl_arena_alloc(&p->a, (n + 1) * sizeof *found), *key, *value;
+    yyjson_mut_val **found = sl_arena_alloc(&p->a, (n + 1) * sizeof(yyjson_mut_val *)), *key,
+                   *value;
 
     n = 0;
     yyjson_mut_obj_foreach (patch, i, max, key, value) {
@@ -284,7 +285,8 @@ int sl_smp_map(struct sl_smp *p, const struct sl_schema *s, yyjson_mut_val *into
     if (r < 0)
         return r;
     size_t n = yyjson_mut_obj_size(patch), i, max;
-    yyjson_mut_val **keys = sl_arena_alloc(&p->a, (2 * n + 1) * sizeof *keys), *key, *value;
+    yyjson_mut_val **keys = sl_arena_alloc(&p->a, (2 * n + 1) * sizeof(yyjson_mut_val *)), *key,
+                   *value;
     yyjson_mut_obj_foreach (patch, i, max, key, value) {
         keys[2 * i] = key;
         keys[2 * i + 1] =

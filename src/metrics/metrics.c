@@ -75,7 +75,7 @@ struct sl_metrics *sl_metrics_new(void) {
 #endif
 
 void sl_metrics_build_info(struct sl_metrics *m) {
-    sl_metric_set(m, SL_M_BUILD_INFO, 1, "v" SL_VERSION, "", "", "", COMPILER, PLATFORM);
+    sl_metric_set(m, SL_M_BUILD_INFO, 1, ("v" SL_VERSION), "", "", "", COMPILER, PLATFORM);
 }
 
 void sl_metrics_free(struct sl_metrics *m) {

@@ -257,9 +257,9 @@ static void add_volumes(struct container *c, struct vars *v, struct sl_arena *a)
         const char *folder = volume_folder(c->pod, vol, a);
         char *name = sl_arena_printf(a, "SLUICE_VOLUME_%s", jstr(vol, "name"));
         for (char *p = name; *p; p++)
-            *p = *p == '-' || *p == '.'   ? '_'
-                 : *p >= 'a' && *p <= 'z' ? (char)(*p - 'a' + 'A')
-                                          : *p;
+            *p = (char)(*p == '-' || *p == '.'   ? '_'
+                        : *p >= 'a' && *p <= 'z' ? *p - 'a' + 'A'
+                                                 : *p);
         if (folder)
             vars_set(v, a, name, folder);
     }

@@ -44,7 +44,7 @@ void container_event(struct container *c, bool warning, const char *reason, cons
         &b,
         "{\"apiVersion\":\"events.k8s.io/"
         "v1\",\"kind\":\"Event\",\"metadata\":{\"name\":\"%.200s.%llx\",\"namespace\":\"%s\"}",
-        p->name, (unsigned long long)(r->port->wall + (sl_time)(r->events++ % 1000)), p->ns);
+        p->name, (unsigned long long)r->port->wall + r->events++ % 1000, p->ns);
     sl_buf_puts(&b, ",\"eventTime\":");
     jput_micro_time(&b, r->port->wall);
     jput_text(&b,

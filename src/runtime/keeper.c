@@ -139,7 +139,7 @@ static pid_t parent_of(const char *pid) {
 
     if (n > 20)
         return 0;
-    memcpy(path + 6, pid, n);
+    memcpy(path + 6, pid, n + 1);
     memcpy(path + 6 + n, "/stat", 6);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
@@ -184,7 +184,7 @@ static int code_of(int status) {
 
 /* Until nothing is left. */
 static int keep(pid_t command_pid) {
-    const struct timespec pause = {.tv_nsec = 5 * 1000 * 1000};
+    const struct timespec pause = {.tv_nsec = 5000000};
     bool ended = false, kill_all = false;
     int code = 137, status;
     sigset_t set;
@@ -241,8 +241,11 @@ void keeper_run(const struct keeper *k) {
         (void)dup2(FD_NULL, i); /* or the output would not end before the keeper */
     /* A terminal is held, so that a command may let go of it and open it again. */
     say(KEEPER_STARTED, 0, 0, 0);
-    if (k->heap) /* what the parent changes from now on need not be kept twice */
-        (void)madvise((void *)k->heap, (size_t)((uintptr_t)sbrk(0) - k->heap), MADV_DONTNEED);
+    if (k->heap) { /* what the parent changes from now on need not be kept twice */
+        char *end = sbrk(0);
+        const size_t n = (uintptr_t)end - k->heap;
+        (void)madvise(end - n, n, MADV_DONTNEED);
+    }
     say(KEEPER_ENDED, keep(pid), 0, 0);
     _exit(0);
 }

@@ -103,15 +103,15 @@ static void turn_over(struct logfile *l) {
 }
 
 static uint64_t read_cut(const struct logfile *l) {
-    char path[PATH_MAX];
-    unsigned long long n = 0;
+    char path[PATH_MAX], text[32] = "";
 
     cut_name(l, path);
     FILE *f = fopen(path, "re");
-    if (f && fscanf(f, "%llu", &n) != 1)
-        n = 0;
-    if (f)
+    if (f) {
+        (void)!fgets(text, sizeof text, f);
         (void)fclose(f);
+    }
+    const unsigned long long n = strtoull(text, NULL, 10);
     return n < UINT64_MAX / 2 ? n : 0;
 }
 

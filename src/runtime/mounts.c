@@ -137,7 +137,7 @@ static int go_root(const char *root) {
 
 static int cover(const char *folder, const char *root, struct covers *covers) {
     const bool whole = strcmp(folder, "/") == 0;
-    struct stat st;
+    struct stat st = {0};
     int from = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), to = -1, r = 0;
 
     if (from < 0 || fstat(from, &st) < 0 ||

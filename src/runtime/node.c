@@ -107,12 +107,13 @@ static void first_line(const char *path, char *out, size_t room) {
 
 static int64_t memory_total(void) {
     FILE *f = fopen("/proc/meminfo", "re");
+    static const char head[] = "MemTotal:";
     long long kib = 0;
     char line[200];
 
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "MemTotal: %lld", &kib) == 1)
-            break;
+    while (f && kib == 0 && fgets(line, sizeof line, f))
+        if (strncmp(line, head, sizeof head - 1) == 0)
+            kib = strtoll(line + sizeof head - 1, NULL, 10);
     if (f)
         (void)fclose(f);
     return kib * 1024;
@@ -153,7 +154,8 @@ static void look_around(struct sl_runtime *r, struct nodes *ns) {
     cpu_set_t cpus;
     struct statvfs fs;
 
-    ns->cpu_milli = 1000 * (sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1);
+    ns->cpu_milli =
+        INT64_C(1000) * (sched_getaffinity(0, sizeof cpus, &cpus) == 0 ? CPU_COUNT(&cpus) : 1);
     ns->memory_bytes = memory_total();
     if (statvfs(r->dir, &fs) == 0)
         ns->disk_bytes = (int64_t)fs.f_blocks * (int64_t)fs.f_frsize;

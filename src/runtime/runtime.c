@@ -410,7 +410,7 @@ void sl_runtime_stop(struct sl_runtime *r, uint32_t grace_ms) {
 }
 
 static void free_words(const char **s) {
-    char *own = (char *)(uintptr_t)*s;
+    char *own = (char *)*s;
 
     sl_freep(&own);
 }
@@ -439,7 +439,7 @@ void sl_runtime_free(struct sl_runtime *r) {
     free_words(&r->sim.memory);
     free_words(&r->sim.gpu);
     free_words(&r->sim.pods);
-    for (const char **l = (const char **)(uintptr_t)r->sim.labels; *l; l++)
+    for (const char **l = (const char **)r->sim.labels; *l; l++)
         free_words(l);
     const char *list = (const char *)r->sim.labels;
     free_words(&list);

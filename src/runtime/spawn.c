@@ -120,9 +120,9 @@ static uintptr_t heap_begin(void) {
     unsigned long from = 0;
     char line[512];
 
-    while (f && fgets(line, sizeof line, f))
-        if (strstr(line, "[heap]") && sscanf(line, "%lx-", &from) == 1)
-            break;
+    while (f && from == 0 && fgets(line, sizeof line, f))
+        if (strstr(line, "[heap]"))
+            from = strtoul(line, NULL, 16);
     if (f)
         (void)fclose(f);
     return from;
@@ -537,7 +537,7 @@ void proc_abandon(struct proc *p) {
 /* ---- all of them ---- */
 
 static bool wait_all(struct spawner *s, uint32_t ms) {
-    const struct timespec pause = {.tv_nsec = 2 * 1000 * 1000};
+    const struct timespec pause = {.tv_nsec = 2000000};
 
     for (uint32_t waited = 0;; waited += 2) {
         bool left = false;

@@ -137,11 +137,11 @@ static char *extra_key(const char *s) {
     char *key = sl_strdup(s), *out = key;
 
     for (char *in = key; *in; in++)
-        *in = *in >= 'A' && *in <= 'Z' ? (char)(*in - 'A' + 'a') : *in;
+        *in = (char)(*in >= 'A' && *in <= 'Z' ? *in - 'A' + 'a' : *in);
     for (const char *in = key; *in; in++) {
         int hi = *in == '%' ? digit(in[1]) : -1, lo = hi < 0 ? -1 : digit(in[2]);
         bool escaped = lo >= 0 && (hi || lo);
-        *out++ = escaped ? (char)(hi * 16 + lo) : *in;
+        *out++ = (char)(escaped ? hi * 16 + lo : *in);
         in += escaped ? 2 : 0;
     }
     *out = '\0';

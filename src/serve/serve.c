@@ -114,9 +114,10 @@ static bool read_cert(struct serve *s, struct sl_cert *ret) {
 static int make_cert(struct serve *s, struct sl_cert *ret, struct sl_err *err) {
     struct sl_cert ca = {0};
     const char *const names[] = {"localhost", "127.0.0.1"};
-    int r = sl_cert_ca("kueue-ca", s->port->wall, 365 * 24 * SL_HOUR, &ca, err);
+    int r = sl_cert_ca("kueue-ca", s->port->wall, INT64_C(365) * 24 * SL_HOUR, &ca, err);
     if (r >= 0)
-        r = sl_cert_serving(&ca, names, SL_LEN(names), s->port->wall, 365 * 24 * SL_HOUR, ret, err);
+        r = sl_cert_serving(&ca, names, SL_LEN(names), s->port->wall, INT64_C(365) * 24 * SL_HOUR,
+                            ret, err);
     sl_cert_done(&ca);
     return r;
 }

@@ -130,7 +130,8 @@ static bool spread(const struct ask *a, uint32_t level, struct ranks *r, int32_t
     struct spread s = {.a = a, .level = level, .pods = pods, .out = out};
     uint32_t head = UINT32_MAX;
     s.need = lumps_of(pods, lump(a, level));
-    qsort(r->v, r->n, sizeof *r->v, by_rank);
+    if (r->n > 1)
+        qsort(r->v, r->n, sizeof *r->v, by_rank);
     if (leader) {
         head = leader_at(a, level, r, s.need);
         if (head == UINT32_MAX)
@@ -215,7 +216,7 @@ static int64_t best_of(const struct ask *a, uint32_t level) {
               (c->slices_l == best->slices_l && c->pods_l < best->pods_l))))
             best = c;
     }
-    return best->slices;
+    return best ? best->slices : 0;
 }
 
 /* What all domains hold together. */

@@ -137,7 +137,7 @@ void tally_add(struct tally *t, sl_sym res, __int128 v);
 __int128 ttally_get(const struct tally *t, sl_sym res);
 uint32_t spot_find(const struct sl_topo *t, sl_sym flavor, const char *const *values, uint32_t n);
 uint32_t spot_ref(struct sl_topo *t, sl_sym flavor, const char *const *values, uint32_t n);
-void spot_unref(struct sl_topo *t, uint32_t spot);
+void spot_unref(struct sl_topo *t, uint32_t at);
 /* Adds what the part takes to its spots (sign 1), or takes it away (-1). */
 void part_use(struct sl_topo *t, const struct part *p, int sign);
 void part_done(struct sl_topo *t, struct part *p);

@@ -164,7 +164,7 @@ static const char *warning(struct sl_arena *a, const char *text) {
     for (; *text; text++) {
         if (*text == '"' || *text == '\\')
             sl_buf_putc(&b, '\\');
-        sl_buf_putc(&b, (unsigned char)*text < ' ' || *text == 127 ? ' ' : *text);
+        sl_buf_putc(&b, (char)((unsigned char)*text < ' ' || *text == 127 ? ' ' : *text));
     }
     const char *out = sl_arena_printf(a, "%s\"", sl_buf_str(&b));
     sl_buf_done(&b);
@@ -366,9 +366,9 @@ static uint32_t room(void) {
         (void)setrlimit(RLIMIT_NOFILE, &l);
         (void)getrlimit(RLIMIT_NOFILE, &l);
     }
-    return l.rlim_cur >= want             ? MAX_CONNECTIONS
-           : l.rlim_cur > 2 * OTHER_FILES ? (uint32_t)(l.rlim_cur - OTHER_FILES)
-                                          : (uint32_t)(l.rlim_cur / 2 + 1);
+    return l.rlim_cur >= want                     ? MAX_CONNECTIONS
+           : l.rlim_cur > (rlim_t)2 * OTHER_FILES ? (uint32_t)(l.rlim_cur - OTHER_FILES)
+                                                  : (uint32_t)(l.rlim_cur / 2 + 1);
 }
 
 int sl_door_open(const struct sl_door_spec *spec, struct sl_door **ret, struct sl_err *err) {

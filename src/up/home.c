@@ -16,7 +16,7 @@
 #include "kube/secret.h"
 
 #define MAX_DIR 3800u
-#define CA_LIFE (10 * 365 * 24 * SL_HOUR)
+#define CA_LIFE (INT64_C(3650) * 24 * SL_HOUR)
 #define CA_LEFT (2 * SL_HOME_CERT_LIFE) /* with less it is made anew */
 #define MAX_NAMES 64u
 #define MAX_KUBECONFIG ((size_t)64 << 10)

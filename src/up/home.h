@@ -27,7 +27,7 @@ void sl_home_done(struct sl_home *h);
  * this machine. */
 int sl_home_certificate(const struct sl_home *h, const char *host, sl_time now, struct sl_cert *ret,
                         struct sl_err *err) _must_check_;
-#define SL_HOME_CERT_LIFE (365 * 24 * SL_HOUR)
+#define SL_HOME_CERT_LIFE (INT64_C(365) * 24 * SL_HOUR)
 int sl_home_write_kubeconfig(const struct sl_home *h, const char *server,
                              struct sl_err *err) _must_check_;
 

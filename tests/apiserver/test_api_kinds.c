@@ -418,9 +418,9 @@ static void ages_are_kubectls(void **state) {
                 {47 * SL_HOUR, "47h"},
                 {49 * SL_HOUR, "2d1h"},
                 {192 * SL_HOUR, "8d"},
-                {729 * 24 * SL_HOUR, "729d"},
-                {731 * 24 * SL_HOUR, "2y1d"},
-                {3650 * 24 * SL_HOUR, "10y"}};
+                {INT64_C(729) * 24 * SL_HOUR, "729d"},
+                {INT64_C(731) * 24 * SL_HOUR, "2y1d"},
+                {INT64_C(3650) * 24 * SL_HOUR, "10y"}};
 
     (void)state;
     for (size_t i = 0; i < SL_LEN(rows); i++) {

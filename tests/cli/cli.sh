@@ -127,11 +127,51 @@ test_completion_zsh_parses() {
     command -v zsh >/dev/null || skip 'no zsh here'
     zsh -n out || fail 'zsh does not read it'
 }
+# Sourced, and as a file in the place where zsh looks for it.
+test_completion_zsh_completes() {
+    command -v zsh >/dev/null || skip 'no zsh here'
+    mkdir functions
+    sluice completion zsh && cp out functions/_sluice
+    offers() { zsh -f "$here/offer.zsh" "${how-compinit -D -u; source $PWD/functions/_sluice}" "$1" | paste -sd' '; }
+    completes_as_zsh_and_fish_do
+    same "$(offers 'sluice sim --color=al')" always
+    same "$(offers 'sluice match -Plo')" 'locality lonode lonodex low'
+    how="fpath=($PWD/functions \$fpath); compinit -D -u"
+    same "$(offers 'sluice match -S C+P')" 'C+P+IBA C+PA C+PFS1BA'
+}
 test_completion_fish_parses() {
     sluice completion fish
     exits 0 && says 'complete -c sluice' && says 'what-if'
     command -v fish >/dev/null || skip 'no fish here'
     fish --no-execute out || fail 'fish does not read it'
+}
+test_completion_fish_completes() {
+    command -v fish >/dev/null || skip 'no fish here'
+    sluice completion fish && cp out script
+    offers() { HOME=$PWD fish -c 'source script; complete -C $argv[1]' "$1" | cut -f1 | LC_ALL=C sort -u | paste -sd' '; }
+    completes_as_zsh_and_fish_do
+    same "$(offers 'sluice sim --color=al')" --color=always
+    same "$(offers 'sluice match -Plo')" '-Plocality -Plonode -Plonodex -Plow'
+}
+# offers WORDS: what there is to go on with, in order of its bytes
+completes_as_zsh_and_fish_do() {
+    touch my-load.yaml
+    same "$(offers 'sluice ')" 'completion help match serve sim up version'
+    same "$(offers 'sluice si')" sim
+    same "$(offers 'sluice help mat')" match
+    same "$(offers 'sluice completion f')" fish
+    same "$(offers 'sluice sim --js')" --json
+    same "$(offers 'sluice sim --color ne')" never
+    same "$(offers 'sluice sim my')" my-load.yaml
+    same "$(offers 'sluice sim --svg my')" my-load.yaml
+    same "$(offers 'sluice up --nodes ')" '' # a number, which nobody knows
+    same "$(offers 'sluice up --nodes 3 --node-c')" --node-cpu
+    same "$(offers 'sluice match -P lo')" 'locality lonode lonodex low'
+    same "$(offers 'sluice match --match-format rv1_')" 'rv1_nosched rv1_shorthand'
+    same "$(offers 'sluice match -L my')" my-load.yaml
+    same "$(offers 'sluice match -p ')" ''
+    letters=$(offers 'sluice match -' | tr ' ' '\n' | grep '^-.$' | paste -sd' ')
+    same "$letters" '-F -L -P -S -T -W -d -e -f -g -h -o -p -r -t'
 }
 test_completion_of_another_shell() {
     sluice completion tcsh

@@ -179,7 +179,8 @@ static void count_pod(void *ctx, yyjson_val *pod) {
     const char *phase = jstr(pod, "status.phase");
     if (c->node && strcmp(jstr(pod, "spec.nodeName"), c->node) == 0)
         c->cpu += strcmp(phase, "Succeeded") != 0 && strcmp(phase, "Failed") != 0;
-    if (sscanf(jstr(pod, "metadata.name"), "j-%u-", &n) != 1 || n != c->job || !is_active(pod))
+    if (!fakeapi_number(jstr(pod, "metadata.name"), "j-", &n, NULL) || n != c->job ||
+        !is_active(pod))
         return;
     c->active++;
     c->same_index +=
@@ -198,7 +199,7 @@ static void pod_changed(struct world *w, const struct fakeapi_change *c) {
     yyjson_val *now = c->now ? c->now : c->before;
     const char *name = jstr(now, "metadata.name"), *node = jstr(c->now, "spec.nodeName");
     unsigned n;
-    if (sscanf(name, "j-%u-", &n) != 1 || n >= MAX_JOBS)
+    if (!fakeapi_number(name, "j-", &n, NULL) || n >= MAX_JOBS)
         return;
     struct told *t = &w->jobs[n];
     uint64_t arg = (uint64_t)pod_number(w, name) << 8;
@@ -251,7 +252,7 @@ static bool has_condition(yyjson_val *o, const char *type) {
 static void job_changed(struct world *w, const struct fakeapi_change *c) {
     yyjson_val *now = c->now ? c->now : c->before;
     unsigned n;
-    if (sscanf(jstr(now, "metadata.name"), "j-%u", &n) != 1 || n >= MAX_JOBS)
+    if (!fakeapi_number(jstr(now, "metadata.name"), "j-", &n, NULL) || n >= MAX_JOBS)
         return;
     struct told *t = &w->jobs[n];
     if (!c->now) {

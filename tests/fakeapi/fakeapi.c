@@ -4,6 +4,7 @@
  */
 #include "fakeapi.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "fakeapi_int.h"
@@ -519,4 +520,16 @@ void fakeapi_on_write(struct fakeapi *a, fakeapi_write_fn fn, void *ctx) {
 
 void fakeapi_stats(const struct fakeapi *a, struct fakeapi_stats *ret) {
     *ret = a->stats;
+}
+
+bool fakeapi_number(const char *name, const char *words, uint32_t *ret, const char **ret_rest) {
+    const size_t n = strlen(words);
+
+    if (strncmp(name, words, n) != 0 || name[n] < '0' || name[n] > '9')
+        return false;
+    char *end;
+    *ret = (uint32_t)strtoul(name + n, &end, 10);
+    if (ret_rest)
+        *ret_rest = end;
+    return true;
 }

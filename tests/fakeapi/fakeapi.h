@@ -128,6 +128,9 @@ int fakeapi_do(struct fakeapi *a, enum sl_method method, const char *path, const
                const char *body, struct sl_buf *out);
 /* The object now, valid until the next write; NULL if there is none. */
 struct yyjson_val *fakeapi_get(struct fakeapi *a, const char *path);
+/* The number behind these words at the beginning of a name; *ret_rest, unless NULL, is what follows
+ * it. False: it begins in another way. */
+bool fakeapi_number(const char *name, const char *words, uint32_t *ret, const char **ret_rest);
 /* All objects of a collection in the order of their keys. fn must not write. Returns how many. */
 uint32_t fakeapi_each(struct fakeapi *a, const char *path,
                       void (*fn)(void *ctx, struct yyjson_val *o), void *ctx);

@@ -124,7 +124,7 @@ class Installed:
         new.write_text(text)
         new.replace(self.config)
 
-    def start(self, seconds=60):
+    def start(self, seconds=120):
         with open(self.log_path, "a") as log:
             self.process = kube._spawner.submit(subprocess.Popen, [
                 "setpriv", "--pdeathsig", "KILL", str(self.program), "serve", f"--config={self.config}",
@@ -137,7 +137,7 @@ class Installed:
         if self.process.poll() is not None:
             raise Failure(f"sluice ended with {self.process.returncode}; the last that it logged:\n{self.log()}")
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.ports['8081']}/readyz", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.ports['8081']}/readyz", timeout=60) as answer:
                 return answer.status == 200
         except (urllib.error.URLError, OSError):
             return False
@@ -147,11 +147,11 @@ class Installed:
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
-                self.process.wait(10)
+                self.process.wait(60)
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
-                raise Failure(f"sluice runs 10 s after SIGTERM; the last that it logged:\n{self.log()}")
+                raise Failure(f"sluice runs 60 s after SIGTERM; the last that it logged:\n{self.log()}")
 
     def kill9(self):
         if self.process:
@@ -161,7 +161,7 @@ class Installed:
     def log(self, lines=40):
         return "\n".join(self.log_path.read_text(errors="replace").splitlines()[-lines:]) if self.log_path.exists() else ""
 
-    def await_log(self, words, since, seconds=15):
+    def await_log(self, words, since, seconds=60):
         """Until it has logged these words after the byte `since` of the log."""
         until(lambda: words in self.log_path.read_text(errors="replace")[since:], seconds, f"'{words}' in the log")
 

@@ -32,7 +32,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 COMPONENTS = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "fakelet"]
-READY_SECONDS = 90
+READY_SECONDS = 180
 PREFIX = "sluice-kube-"
 
 # A child is killed when the thread that made it ends, so one thread that lives as long as the
@@ -64,7 +64,7 @@ def build():
     return pathlib.Path(run.stdout.strip())
 
 
-def until(question, seconds=30, what="it"):
+def until(question, seconds=60, what="it"):
     """Asks until the answer is true and returns it."""
     end = time.monotonic() + seconds
     while not (answer := question()):
@@ -74,21 +74,27 @@ def until(question, seconds=30, what="it"):
     return answer
 
 
+_claims = []  # sockets with the names of ports
+
+
 def free_ports(count):
-    """Ports that nobody uses, and that no outgoing connection gets while a component is down."""
-    ports, held = [], []
+    """Ports that nobody uses, and that no outgoing connection gets while a component is down.
+
+    Between this and the moment when a component listens, and while it is down, another test may look for
+    ports, too: each is claimed by a name in the kernel for as long as this process lives."""
+    ports = []
     while len(ports) < count:
         port = random.randrange(20000, 32000)  # below what Linux gives to outgoing connections
-        sock = socket.socket()
+        claim = socket.socket(socket.AF_UNIX)
         try:
-            sock.bind(("127.0.0.1", port))
+            claim.bind(f"\0sluice-tests-port-{port}")
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", port))
         except OSError:
-            sock.close()
+            claim.close()
             continue
-        held.append(sock)
+        _claims.append(claim)
         ports.append(port)
-    for sock in held:
-        sock.close()
     return ports
 
 
@@ -131,7 +137,7 @@ class Administrator:
             raise Failure(f"kubectl {' '.join(map(str, args))}: exit {run.returncode}\n{run.stderr}")
         return run.stdout
 
-    def request(self, method, path, body=None, type="application/json", timeout=10):
+    def request(self, method, path, body=None, type="application/json", timeout=60):
         """One request to the API server, as administrator; returns the object it answers with."""
         connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=self.tls)
         try:
@@ -248,9 +254,6 @@ class Cluster(Administrator):
         """Ends everything; with keep the folder stays as it is. May be called again."""
         for name in reversed(list(self.running)):
             self.kill9(name)
-        if self._lock:
-            self._lock.close()
-            self._lock = None
         if self.dir and not keep:
             for path in ("etcd", "pki", "log", "cache"):
                 shutil.rmtree(self.dir / path, ignore_errors=True)
@@ -260,6 +263,9 @@ class Cluster(Administrator):
                 self.dir.rmdir()
             except OSError:
                 pass  # the caller keeps something there
+        if self._lock:  # only now, or sweep() of another test would clear away beside us
+            self._lock.close()
+            self._lock = None
 
     def kill9(self, name):
         """Kills a component without a warning, and returns when it is gone."""
@@ -271,13 +277,15 @@ class Cluster(Administrator):
         if name in self._children:
             self._children.pop(name).wait()
         else:
-            until(lambda: began(pid) != at, 10, f"the end of {name}")
+            until(lambda: began(pid) != at, what=f"the end of {name}")
 
     def restart(self, name):
         """Starts a component again, after killing it if it runs, and waits until it is ready."""
         self.kill9(name)
         self._launch(name)
         self._await(name)
+        if name == "etcd" and self.alive("kube-apiserver"):  # which has to find it again
+            self._await("kube-apiserver")
 
     def alive(self, name):
         pid, at = self.running.get(name, (None, None))
@@ -446,10 +454,10 @@ users:
         if name == "kube-apiserver":
             return self._try("/readyz") and self._try("/api/v1/namespaces/default")
         if name == "etcd":
-            connection = http.client.HTTPConnection("127.0.0.1", self.ports[name], timeout=5)
+            connection = http.client.HTTPConnection("127.0.0.1", self.ports[name], timeout=30)
             path = "/readyz"
         else:  # these make a certificate of their own as they start
-            connection = http.client.HTTPSConnection("127.0.0.1", self.ports[name], timeout=5,
+            connection = http.client.HTTPSConnection("127.0.0.1", self.ports[name], timeout=30,
                                                      context=ssl._create_unverified_context())
             path = "/readyz" if name == "kube-scheduler" else "/healthz"
         try:

@@ -66,6 +66,20 @@ def install_kinds(cluster, webhook=None):
         until(lambda: cluster._try(f"{KUEUE}/{plural}?limit=1"), 60, f"an answer about {plural}")
 
 
+def at_rest(sluice, seconds=2):
+    """The state of Sluice, once it has not changed for so long."""
+    was, since = None, 0.0
+
+    def stays():
+        nonlocal was, since
+        now = sluice.state()
+        if now != was:
+            was, since = now, time.monotonic()
+        return time.monotonic() - since > seconds
+    until(stays, what="a state that stays as it is")
+    return was
+
+
 def samples(text):
     """Values by series, from Prometheus' text."""
     return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in text.splitlines() if line[:1] not in ("#", "")}
@@ -144,7 +158,7 @@ integrations: {{frameworks: {json.dumps(self._frameworks)}}}
 
     # ---- life ----
 
-    def start(self, ready=30):
+    def start(self, ready=120):
         """Starts it and waits until it is ready, which is noted in `ready_after`; ready=0 does not wait."""
         command = ["setpriv", "--pdeathsig", "KILL", str(self.program), "serve",
                    f"--kubeconfig={self.kubeconfig or self.cluster.kubeconfig}",
@@ -157,7 +171,7 @@ integrations: {{frameworks: {json.dumps(self._frameworks)}}}
             self.await_ready(ready)
         return self
 
-    def await_ready(self, seconds=30):
+    def await_ready(self, seconds=120):
         end = self.began + seconds
         while not self.is_ready():
             if self.process.poll() is not None:
@@ -176,7 +190,7 @@ integrations: {{frameworks: {json.dumps(self._frameworks)}}}
     def alive(self):
         return self.process is not None and self.process.poll() is None
 
-    def stop(self, seconds=10):
+    def stop(self, seconds=60):
         """Ends it as an administrator would; returns its exit status."""
         self.process.send_signal(signal.SIGTERM)
         try:
@@ -195,7 +209,7 @@ integrations: {{frameworks: {json.dumps(self._frameworks)}}}
 
     # ---- what it says ----
 
-    def _http(self, which, path, timeout=10):
+    def _http(self, which, path, timeout=60):
         connection = http.client.HTTPConnection("127.0.0.1", self.ports[which], timeout=timeout)
         try:
             connection.request("GET", path)
@@ -210,7 +224,7 @@ integrations: {{frameworks: {json.dumps(self._frameworks)}}}
 
     def state(self):
         """All that it holds, as text: one object a line."""
-        status, text = self._http("metrics", "/debug/state", 30)
+        status, text = self._http("metrics", "/debug/state")
         if status != 200:
             raise Failure(f"/debug/state: {status} {text}")
         return text
@@ -300,14 +314,14 @@ def through(cluster, name, *command):
     def listening():
         with kube.socket.socket() as probe:
             return probe.connect_ex(("127.0.0.1", port)) == 0
-    until(listening, 20, "the proxy")
+    until(listening, what="the proxy")
     return path, process
 
 
 def proxy_ended(process):
     """Ends a proxy; returns what it counted."""
     process.terminate()
-    return process.communicate(timeout=10)[0].strip()
+    return process.communicate(timeout=60)[0].strip()
 
 
 class Watch:

@@ -142,10 +142,10 @@ static void print_sorted(yyjson_val *v, struct sl_buf *out) {
         sl_buf_putc(out, ']');
     } else if (yyjson_is_obj(v)) {
         size_t n = yyjson_obj_size(v);
-        yyjson_val **keys = malloc((n + 1) * sizeof *keys);
+        yyjson_val **keys = malloc((n + 1) * sizeof(yyjson_val *));
         yyjson_obj_foreach (v, i, max, key, item)
             keys[i] = key;
-        qsort(keys, n, sizeof *keys, by_key);
+        qsort(keys, n, sizeof(yyjson_val *), by_key);
         sl_buf_putc(out, '{');
         for (i = 0; i < n; i++) {
             sl_buf_puts(out, i ? "," : "");

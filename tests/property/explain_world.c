@@ -208,7 +208,7 @@ void tell_workload(struct copy *x, const struct world *w, int i) {
         for (int r = 0; r < w->n_res; r++)
             if (s->ask[r])
                 asks[k][ps[k].n_requests++] =
-                    (struct sl_request){resources[r], s->ask[r] * SL_NANO};
+                    (struct sl_request){resources[r], (sl_quantity)s->ask[r] * SL_NANO};
         if (s->tolerates) {
             ps[k].tolerations = &any;
             ps[k].n_tolerations = 1;

@@ -168,7 +168,6 @@ static struct choice find_flavor(struct orc_snap *s, int w, int cq, const struct
         }
         if (!try_next(worst, p)) {
             best = c;
-            best_mode = worst;
             break;
         }
         if (preferred(worst, best_mode, p->preference)) {

@@ -276,7 +276,7 @@ static struct orc_podset random_podset(struct run *r) {
     ps.asks[0] = true;
     /* One throw of the dice a statement: compilers differ in the order of arguments. */
     int most = prop_one_in(r, 4) ? 4 : 2, least = prop_one_in(r, 12) ? 0 : 1;
-    ps.each[0] = prop_pick(r, least, most) * 1000;
+    ps.each[0] = prop_pick(r, least, most) * INT64_C(1000);
     if (prop_has(r, PROP_MEMORY) && !prop_one_in(r, 3)) {
         ps.asks[1] = true;
         ps.each[1] = prop_pick(r, 0, prop_one_in(r, 4) ? 4 : 2);

@@ -33,7 +33,8 @@
 #include "runtime/runtime_int.h"
 
 #define PODS "/api/v1/namespaces/default/pods"
-#define FILES 321 /* that a container may open */
+#define FILES 321               /* that a container may open */
+#define PATIENCE (120 * SL_SEC) /* with what takes a fraction of one */
 
 struct world {
     uv_loop_t loop;
@@ -223,9 +224,18 @@ static inline const char *condition_of(struct world *w, const char *pod, const c
     return "";
 }
 
-/* Turns until the pod has this phase ("gone": until it is no more), forty seconds at most. */
+/* Turns until something is so. */
+#define WAIT(w, question)                                                                          \
+    do {                                                                                           \
+        for (const sl_time until_ = real_now() + PATIENCE; !(question); turn(w)) {                 \
+            if (real_now() > until_)                                                               \
+                fail_msg("it never came to this: %s", #question);                                  \
+        }                                                                                          \
+    } while (0)
+
+/* Turns until the pod has this phase ("gone": until it is no more). */
 static inline void wait_phase(struct world *w, const char *pod, const char *phase) {
-    const sl_time until = real_now() + 40 * SL_SEC;
+    const sl_time until = real_now() + PATIENCE;
 
     while (strcmp(phase_of(w, pod), phase) != 0) {
         if (real_now() > until)
@@ -238,7 +248,7 @@ static inline void wait_phase(struct world *w, const char *pod, const char *phas
 /* Turns until a word of a container's status is this. */
 static inline void wait_word(struct world *w, const char *pod, const char *container,
                              const char *path, const char *word) {
-    const sl_time until = real_now() + 40 * SL_SEC;
+    const sl_time until = real_now() + PATIENCE;
 
     while (strcmp(jstr(status_of(w, pod, container), path), word) != 0) {
         if (real_now() > until)
@@ -248,10 +258,11 @@ static inline void wait_word(struct world *w, const char *pod, const char *conta
     }
 }
 
+/* For so long, and not less than a turn each millisecond: others may have the processor. */
 static inline void turns(struct world *w, uint32_t ms) {
     const sl_time until = real_now() + ms * SL_MSEC;
 
-    while (real_now() < until)
+    for (uint32_t n = 0; n < ms || real_now() < until; n++)
         turn(w);
 }
 
@@ -337,6 +348,16 @@ static inline void expect_log(struct world *w, const char *pod, const char *cont
     sl_buf_init(&b, (size_t)64 << 20);
     (void)read_log(w, pod, container, previous, true, &b, &over);
     assert_string_equal(sl_buf_str(&b), text);
+    sl_buf_done(&b);
+}
+
+/* Turns until its log is not empty: what it does before it says the first thing is done. */
+static inline void wait_said(struct world *w, const char *pod) {
+    struct sl_buf b;
+    bool over;
+
+    sl_buf_init(&b, (size_t)64 << 20);
+    WAIT(w, (sl_buf_clear(&b), read_log(w, pod, "main", false, true, &b, &over)) && b.len > 0);
     sl_buf_done(&b);
 }
 

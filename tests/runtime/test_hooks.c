@@ -82,12 +82,11 @@ static void post_start(void **state) {
                         "ContainerCreating");
     assert_string_equal(jstr(status_of(&w, "a", "other"), "state.waiting.reason"),
                         "ContainerCreating");
-    assert_int_equal(left(&w), 2); /* the shell of "main" and its sleep */
+    WAIT(&w, left(&w) == 2); /* the shell of "main" and its sleep */
     put_there(&w, "go");
     wait_phase(&w, "a", "Running");
-    turns(&w, 50);
-    assert_true(jbool(status_of(&w, "a", "main"), "ready", false));
-    assert_true(jbool(status_of(&w, "a", "other"), "ready", false));
+    WAIT(&w, jbool(status_of(&w, "a", "main"), "ready", false) &&
+                 jbool(status_of(&w, "a", "other"), "ready", false));
     assert_int_equal(events_of(&w, "FailedPostStartHook"), 0);
     delete_pod(&w, "a", 1);
     wait_phase(&w, "a", "gone");
@@ -111,11 +110,13 @@ static void post_start_fails(void **state) {
     assert_int_equal(jint(status_of(&w, "a", "main"), "state.terminated.exitCode", -1), 3);
     assert_string_equal(jstr(status_of(&w, "a", "main"), "state.terminated.reason"), "Error");
     assert_true(there(&w, "pre"));
+    WAIT(&w, events_of(&w, "FailedPostStartHook") > 0);
     turns(&w, 50);
     assert_int_equal(events_of(&w, "FailedPostStartHook"), 1);
     make_hooked(&w, "b", "Always", waits(&w), hooks, false);
     wait_word(&w, "b", "main", "state.waiting.reason", "CrashLoopBackOff");
     assert_int_equal(jint(status_of(&w, "b", "main"), "restartCount", -1), 1);
+    WAIT(&w, events_of(&w, "FailedPostStartHook") > 2);
     turns(&w, 50);
     assert_int_equal(events_of(&w, "FailedPostStartHook"), 3);
     /* One that cannot even be tried. */
@@ -153,6 +154,7 @@ static void by_http(void **state) {
     (void)close(fd);
     make_hooked(&w, "b", "Never", waits(&w), hooks, false);
     wait_phase(&w, "b", "Failed");
+    WAIT(&w, events_of(&w, "FailedPostStartHook") > 0 && events_of(&w, "FailedPreStopHook") > 0);
     turns(&w, 50);
     assert_int_equal(events_of(&w, "FailedPostStartHook"), 1);
     assert_int_equal(events_of(&w, "FailedPreStopHook"), 1);
@@ -193,6 +195,7 @@ static void sleeping(void **state) {
                 "\"postStart\":{\"sleep\":{\"seconds\":60}},\"preStop\":{\"sleep\":{\"seconds\":60}"
                 "}",
                 false);
+    WAIT(&w, left(&w) > 0);
     turns(&w, 300);
     assert_string_equal(phase_of(&w, "a"), "Pending");
     leap(&w, 61 * SL_SEC);

@@ -338,7 +338,7 @@ static bool is_text(struct wire w, const char *text) {
 static void old_clients_get_it_as_protobuf(void **state) {
     struct sl_buf json, out;
     struct sl_err err;
-    struct wire w, list, pair, name, value, more;
+    struct wire w = {0}, list = {0}, pair = {0}, name = {0}, value = {0}, more = {0};
 
     (void)state;
     sl_buf_init(&json, SL_OPENAPI_MAX_BYTES);

@@ -48,7 +48,7 @@ static void job_turn(void *ctx, uint64_t n) {
 
 static void job_changed(struct world *w, const struct fakeapi_change *c) {
     unsigned n;
-    if (!c->now || sscanf(jstr(c->now, "metadata.name"), "job-%u", &n) != 1)
+    if (!c->now || !fakeapi_number(jstr(c->now, "metadata.name"), "job-", &n, NULL))
         return;
     bool was = c->before && jint(c->before, "status.active", 0),
          is = jint(c->now, "status.active", 0) != 0;

@@ -33,7 +33,8 @@ bool pod_held(yyjson_val *pod) {
 }
 
 bool pod_numbers(const char *name, uint32_t *unit, uint32_t *n) {
-    return sscanf(name, "u%u-p%u", unit, n) == 2 && *unit < MAX_UNITS && *n < MAX_NAMES;
+    return fakeapi_number(name, "u", unit, &name) && fakeapi_number(name, "-p", n, NULL) &&
+           *unit < MAX_UNITS && *n < MAX_NAMES;
 }
 
 uint32_t pod_role(yyjson_val *pod) {

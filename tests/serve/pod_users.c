@@ -262,7 +262,7 @@ void user_noticed(struct world *w, const struct fakeapi_change *c) {
     yyjson_val *o = c->now ? c->now : c->before;
     const char *name = jstr(o, "metadata.name");
     unsigned unit, n;
-    if (workload ? sscanf(name, "g%u", &unit) != 1 : !pod_numbers(name, &unit, &n))
+    if (workload ? !fakeapi_number(name, "g", &unit, NULL) : !pod_numbers(name, &unit, &n))
         return;
     struct unit *u = &p->units[unit];
     if (workload && !c->now)

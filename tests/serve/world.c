@@ -102,7 +102,7 @@ static void lease_changed(struct world *w, const struct fakeapi_change *c) {
     if (strcmp(was, is) == 0)
         return;
     world_tell(w, "lease: from %s to %s", was, is);
-    if (sscanf(is, "r%u-", &w->leader) != 1)
+    if (!fakeapi_number(is, "r", &w->leader, NULL))
         w->leader = FAKEAPI_NOBODY;
     w->leads_since = fakeapi_now(w->api);
 }
@@ -122,7 +122,7 @@ static void hold(struct world *w, const struct fakeapi_change *c) {
         world_tell(w, "%s: reserved by one who leads no longer", c->key);
     }
     (void)snprintf(h.key, sizeof h.key, "%s", c->key);
-    (void)sscanf(jstr(c->now, "status.admission.clusterQueue"), "cq-%u", &q);
+    (void)fakeapi_number(jstr(c->now, "status.admission.clusterQueue"), "cq-", &q, NULL);
     h.queue = q;
     h.cpu = cpu_of(c->now, false);
     *sl_vec_push(&w->holdings) = h;
@@ -463,8 +463,9 @@ int world_main(int argc, char **argv, const struct story *story) {
         (void)printf("something never happened\n");
         usual.failed++;
     }
-    (void)printf("%llu passed, %llu failed, 0 skipped\n",
-                 (unsigned long long)(usual.passed + slowly.passed),
-                 (unsigned long long)(usual.failed + slowly.failed));
-    return usual.failed + slowly.failed ? 1 : 0;
+    usual.passed += slowly.passed;
+    usual.failed += slowly.failed;
+    (void)printf("%llu passed, %llu failed, 0 skipped\n", (unsigned long long)usual.passed,
+                 (unsigned long long)usual.failed);
+    return usual.failed ? 1 : 0;
 }

@@ -107,8 +107,8 @@ bool world_is_late(const struct world *w, const struct fakeapi_change *c);
  */
 void world_queues(struct world *w);
 void world_queue(struct world *w, uint32_t i, bool update, const char *stop);
-void world_start(struct world *w, uint32_t replica);
-void world_kill(struct world *w, uint32_t replica);
+void world_start(struct world *w, uint32_t i);
+void world_kill(struct world *w, uint32_t i);
 void world_start_all(struct world *w);
 struct sl_manager *world_leader(struct world *w); /* NULL: nobody leads */
 /* Does somebody lead, with nothing left to do? */

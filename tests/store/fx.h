@@ -80,7 +80,8 @@ static inline void fx_done(struct fx *f) {
         (void)snprintf(path, sizeof path, "%s/%s", f->dir, e->d_name);
         (void)unlink(path);
     }
-    (void)closedir(d);
+    if (d)
+        (void)closedir(d);
     (void)rmdir(f->dir);
 }
 

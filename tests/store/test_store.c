@@ -300,7 +300,7 @@ static void count_event(void *ctx, const struct sl_store_event *ev) {
 
 static void test_many_watches(void **state) {
     enum { MANY = 10000 };
-    struct sl_store_watch **v = sl_alloc0(MANY, sizeof *v);
+    struct sl_store_watch **v = sl_alloc0(MANY, sizeof(struct sl_store_watch *));
     struct fx f;
     uint64_t n = 0;
 

@@ -412,7 +412,7 @@ static inline void fx_watch(struct fx *x, struct got *g, const char *path) {
 static inline void fx_run(struct fx *x, int done) {
     x->late = false;
     uv_update_time(&x->loop);
-    (void)uv_timer_start(&x->guard, on_guard, 10000, 0);
+    (void)uv_timer_start(&x->guard, on_guard, 60000, 0);
     while (x->done < done && !x->late)
         (void)uv_run(&x->loop, UV_RUN_ONCE);
     (void)uv_timer_stop(&x->guard);

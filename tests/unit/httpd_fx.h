@@ -61,7 +61,8 @@ static inline void echo(void *ctx, const struct sl_http_request *rq, struct sl_h
     } else if (strcmp(rq->path, "/big") == 0) {
         for (int i = 0; i < 300000; i++)
             sl_buf_puts(&a->body, "0123456789");
-    } else if (strcmp(rq->path, "/later") == 0 && (sv.asked++, sv.hold)) {
+    } else if (strcmp(rq->path, "/later") == 0 &&
+               (__atomic_add_fetch(&sv.asked, 1, __ATOMIC_SEQ_CST), sv.hold)) {
         sl_buf_puts(&a->body, "dropped");
         sl_http_defer(rq);
     } else if (strcmp(rq->path, "/too-big") == 0) {
@@ -226,7 +227,7 @@ static inline CURL *client(char *ca_pem) {
 
     assert_non_null(c);
     curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, on_data);
-    curl_easy_setopt(c, CURLOPT_TIMEOUT, 20L);
+    curl_easy_setopt(c, CURLOPT_TIMEOUT, 60L);
     curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
     if (ca_pem) {
         struct curl_blob b = {ca_pem, strlen(ca_pem), CURL_BLOB_COPY};
@@ -317,7 +318,7 @@ static inline double hear_words(int fd, const char *words) {
     n_got = 0;
     got[0] = '\0';
     while (!strstr(got, words)) {
-        assert_true(poll(&p, 1, 5000) > 0);
+        assert_true(poll(&p, 1, 60000) > 0);
         ssize_t r = recv(fd, got + n_got, sizeof got - 1 - n_got, 0);
         assert_true(r > 0);
         n_got += (size_t)r;
@@ -336,7 +337,7 @@ static inline int hear_echo(int fd) {
 
     n_got = 0;
     got[0] = '\0';
-    while (!strstr(got, "body=") && poll(&p, 1, 20000) > 0) {
+    while (!strstr(got, "body=") && poll(&p, 1, 60000) > 0) {
         ssize_t r = recv(fd, got + n_got, sizeof got - 1 - n_got, 0);
         if (r <= 0)
             break;

@@ -266,7 +266,7 @@ static void test_fresh(void **state) {
     assert_int_equal(sl_certs_generation(w.c[0]), 1);
     assert_int_equal(cas(&w), 1);
     is_well(&w);
-    for (const char *const *name = (const char *const[]){NAME, NAME ".cluster.local",
+    for (const char *const *name = (const char *const[]){NAME, (NAME ".cluster.local"),
                                                          "kueue-webhook-service.kueue-system",
                                                          "kueue-webhook-service", VISIBILITY, NULL};
          *name; name++) {
@@ -427,8 +427,8 @@ static void test_lost(void **state) {
 /* Requests fail, hang and cross; replicas die; the Secret is deleted. What must hold holds, and
  * when the network is well again so is all else. */
 static void test_faults(void **state) {
-    uint64_t seeds = getenv("SL_SEEDS") ? strtoull(getenv("SL_SEEDS"), NULL, 10) / 1000 : 2,
-             checks = 0;
+    const char *asked = getenv("SL_SEEDS");
+    uint64_t seeds = asked ? strtoull(asked, NULL, 10) / 1000 : 2, checks = 0;
     (void)state;
     for (uint64_t seed = 0; seed < seeds + 2; seed++) {
         struct world w;

@@ -20,22 +20,22 @@ static struct {
     struct sl_door *door;
 } fake;
 
-sl_api_call sl_apiserver_call(struct sl_apiserver *s, const struct sl_api_request *rq,
+sl_api_call sl_apiserver_call(struct sl_apiserver *s, const struct sl_api_request *in,
                               const struct sl_api_sink *sink) {
     size_t n = 0;
 
     assert_ptr_equal(s, &fake);
-    n += (size_t)snprintf(fake.asked, sizeof fake.asked, "%s %s?%s %s %s %s %s [", rq->method,
-                          rq->path, rq->query, rq->accept, rq->content_type, rq->user_agent,
-                          rq->user);
-    for (uint32_t i = 0; rq->groups[i]; i++)
+    n += (size_t)snprintf(fake.asked, sizeof fake.asked, "%s %s?%s %s %s %s %s [", in->method,
+                          in->path, in->query, in->accept, in->content_type, in->user_agent,
+                          in->user);
+    for (uint32_t i = 0; in->groups[i]; i++)
         n += (size_t)snprintf(fake.asked + n, sizeof fake.asked - n, "%s%s", i ? "," : "",
-                              rq->groups[i]);
-    n += (size_t)snprintf(fake.asked + n, sizeof fake.asked - n, "] %.*s", (int)rq->len, rq->body);
-    if (rq->upgrade)
-        (void)snprintf(fake.asked + n, sizeof fake.asked - n, "|%s|%s|%s|%s|%s|", rq->upgrade->to,
-                       rq->upgrade->key, rq->upgrade->version, rq->upgrade->protocols,
-                       rq->upgrade->streams);
+                              in->groups[i]);
+    n += (size_t)snprintf(fake.asked + n, sizeof fake.asked - n, "] %.*s", (int)in->len, in->body);
+    if (in->upgrade)
+        (void)snprintf(fake.asked + n, sizeof fake.asked - n, "|%s|%s|%s|%s|%s|", in->upgrade->to,
+                       in->upgrade->key, in->upgrade->version, in->upgrade->protocols,
+                       in->upgrade->streams);
     fake.sink = *sink;
     __atomic_fetch_add(&fake.calls, 1, __ATOMIC_SEQ_CST);
     return (sl_api_call){fake.calls};
@@ -47,8 +47,8 @@ void sl_apiserver_cancel(struct sl_apiserver *s, sl_api_call c) {
     __atomic_fetch_add(&fake.cancelled, 1, __ATOMIC_SEQ_CST);
 }
 
-const char *sl_token_user(struct sl_arena *arena, const char *token, sl_time at) {
-    assert_true(at > SL_HOUR);
+const char *sl_token_user(struct sl_arena *arena, const char *token, sl_time now) {
+    assert_true(now > SL_HOUR);
     return strcmp(token, "robot") == 0 ? sl_arena_strdup(arena, "system:serviceaccount:ns:robot")
                                        : NULL;
 }
@@ -185,7 +185,7 @@ static void ask(struct background *b, CURL *c, const char *path) {
     *b = (struct background){.c = c, .path = path};
     assert_int_equal(uv_thread_create(&b->thread, run_fetch, b), 0);
     while (__atomic_load_n(&fake.calls, __ATOMIC_SEQ_CST) == calls) {
-        assert_true(seconds() - t0 < 10);
+        assert_true(seconds() - t0 < 60);
         (void)usleep(500);
     }
 }
@@ -215,7 +215,7 @@ static void test_passing_on(void **state) {
     } table[] = {
         {{"Authorization: Bearer " TOKEN, "Accept: a/b", "Content-Type: c/d"},
          "POST /x y?a=%2f&b a/b c/d tester admin [system:masters,system:authenticated] body"},
-        {{"Authorization: Bearer " TOKEN, "Impersonate-User: eve", "Impersonate-Group: g1",
+        {{("Authorization: Bearer " TOKEN), "Impersonate-User: eve", "Impersonate-Group: g1",
           "Impersonate-Group: g2", "Accept:", "Content-Type:"},
          "POST /x y?a=%2f&b   tester eve [g1,g2,system:authenticated] body"},
         {{"Authorization: bearer robot", "Accept:", "Content-Type:", "Impersonate-User: eve"},
@@ -287,10 +287,10 @@ static void test_streams(void **state) {
     uv_thread_join(&b.thread);
     double t0 = seconds();
     while (!__atomic_load_n(&fake.cancelled, __ATOMIC_SEQ_CST)) {
-        assert_true(seconds() - t0 < 10);
+        assert_true(seconds() - t0 < 60);
         (void)usleep(500);
     }
-    for (uint32_t i = 0; i < 3000 && open_files() > files - 2; i++)
+    for (uint32_t i = 0; i < 60000 && open_files() > files - 2; i++)
         (void)usleep(1000);
     assert_true(open_files() <= files - 2); /* and nothing of it stays open */
     curl_easy_setopt(c, CURLOPT_NOPROGRESS, 1L);

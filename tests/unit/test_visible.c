@@ -326,7 +326,7 @@ static void test_cost(void **state) {
         (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
         printf("# 1000 of %u from %u: %zu bytes in %.2f ms\n", n, offset, text.len,
                (double)(to.tv_sec - from.tv_sec) * 1e3 + (double)(to.tv_nsec - from.tv_nsec) / 1e6);
-        assert_true(text.len > 1000 * 200);
+        assert_true(text.len > 200000);
     }
     if (n >= SL_PENDING_MOST) {
         struct sl_pending_query q = {.version = "v1beta2", .queue = "q", .limit = SL_PENDING_MOST};

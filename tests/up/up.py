@@ -47,7 +47,7 @@ class Up(kube.Administrator):
     def kubeconfig(self):
         return self.dir / "kubeconfig"
 
-    def start(self, seconds=30):
+    def start(self, seconds=120):
         if not self.dir:
             self.dir = pathlib.Path(tempfile.mkdtemp(prefix="sluice-up-"))
             self.port, = kube.free_ports(1)
@@ -89,10 +89,10 @@ class Up(kube.Administrator):
         if self.process and self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
             try:
-                self.process.wait(20)
+                self.process.wait(60)
             except subprocess.TimeoutExpired:
                 self.kill9()
-                raise Failure(f"it runs 20 s after SIGTERM; the last that it said:\n{self.log()}")
+                raise Failure(f"it runs 60 s after SIGTERM; the last that it said:\n{self.log()}")
         return self.process.returncode if self.process else None
 
     def stop(self):
