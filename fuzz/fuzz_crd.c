@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/json.h"
 #include "schema/check.h"
 #include "schema/crd.h"
 #include "schema/openapi.h"
 #include "schema/types.h"
+#include "json/json.h"
 
 #define META "io.k8s.apimachinery.pkg.apis.meta.v1."
 

@@ -5,9 +5,9 @@
  */
 #include <string.h>
 
-#include "api/json.h"
 #include "base/arena.h"
 #include "runtime/runtime_int.h"
+#include "json/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,8 +8,8 @@
 
 #include <yyjson.h>
 
-#include "api/json.h"
 #include "api/review.h"
+#include "json/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,9 +2,9 @@
  * A body in Kubernetes' protobuf form. It is refused with words, or is an object; what is read into
  * the types of its kind can be written and read again.
  */
-#include "api/json.h"
 #include "schema/check.h"
 #include "schema/wire.h"
+#include "json/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -14,8 +14,8 @@
 #define SL_API_CALL_H
 
 #include "api/field.h"
-#include "api/json.h"
 #include "api/view.h"
+#include "json/json.h"
 
 enum sl_review_op { SL_REVIEW_CREATE, SL_REVIEW_UPDATE };
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/json.h"
+#include "json/json.h"
 
 #define GROUP "kueue.x-k8s.io/"
 

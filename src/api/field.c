@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/json.h"
+#include "json/json.h"
 
 /* One error: a path, a value and a detail, each of which a user may have made long. */
 #define ERROR_MAX_BYTES (2 * SL_FIELD_VALUE_MAX_BYTES)
@@ -99,10 +99,9 @@ static void keep(struct sl_field_errs *e, const struct sl_buf *text) {
 
 static void vadd(struct sl_field_errs *e, const char *kind, const struct sl_path *at,
                  struct sl_bad bad, const char *fmt, va_list ap) {
-    _cleanup_(sl_buf_done) struct sl_buf text;
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(ERROR_MAX_BYTES);
     char detail[1024];
 
-    sl_buf_init(&text, ERROR_MAX_BYTES);
     sl_path_print(at, &text);
     sl_buf_printf(&text, ": %s", kind);
     print_bad(&text, bad);
@@ -180,9 +179,8 @@ void sl_field_too_many(struct sl_field_errs *e, const struct sl_path *at, size_t
 
 void sl_field_unsupported(struct sl_field_errs *e, const struct sl_path *at, struct sl_bad bad,
                           const char *const *words, size_t n) {
-    _cleanup_(sl_buf_done) struct sl_buf text;
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(ERROR_MAX_BYTES);
 
-    sl_buf_init(&text, ERROR_MAX_BYTES);
     sl_path_print(at, &text);
     sl_buf_puts(&text, ": Unsupported value");
     print_bad(&text, bad);

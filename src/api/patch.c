@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "api/json.h"
+#include "json/json.h"
 
 struct diff {
     struct sl_buf *out;

@@ -241,11 +241,10 @@ static void check_totals(struct sl_field_errs *e, yyjson_val *groups) {
 
 static void check_last_flavor(struct sl_field_errs *e, const struct sl_path *at, const char *last,
                               const struct names *flavors) {
-    _cleanup_(sl_buf_done) struct sl_buf list;
+    _cleanup_(sl_buf_done) struct sl_buf list = SL_BUF(SL_FIELD_VALUE_MAX_BYTES);
 
     if (has_name(flavors, last))
         return;
-    sl_buf_init(&list, SL_FIELD_VALUE_MAX_BYTES);
     for (size_t i = 0; i < flavors->n; i++)
         sl_buf_printf(&list, "%s%s", i > 0 ? " " : "", flavors->v[i]);
     sl_field_invalid(e, SL_PATH(at, "lastAcceptableFlavorName"), sl_bad_str(last),

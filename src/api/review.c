@@ -118,11 +118,10 @@ static void print_base64(struct sl_buf *out, const char *s, size_t len) {
 /* What the handler changed. */
 static void print_patch(const struct sl_review_call *c, struct sl_buf *out) {
     _cleanup_(sl_json_docp) yyjson_doc *edited = NULL;
-    _cleanup_(sl_buf_done) struct sl_buf patch;
+    _cleanup_(sl_buf_done) struct sl_buf patch = SL_BUF(SL_REVIEW_MAX_BYTES);
 
     edited = yyjson_mut_doc_imut_copy(c->edit, NULL);
     sl_assert(edited);
-    sl_buf_init(&patch, SL_REVIEW_MAX_BYTES);
     sl_patch_diff(c->object, yyjson_doc_get_root(edited), &patch);
     if (!patch.overflow && patch.len > strlen("[]")) {
         sl_buf_puts(out, ",\"patchType\":\"JSONPatch\",\"patch\":\"");
@@ -168,8 +167,7 @@ static void print_answer(struct sl_review_call *c, const char *uid, struct sl_bu
         sl_buf_puts(out, ",\"allowed\":false");
         print_status(out, c->refused_code, reason_of(c->refused_code), c->refused);
     } else if (c->errs.n > 0) {
-        _cleanup_(sl_buf_done) struct sl_buf message;
-        sl_buf_init(&message, MESSAGE_MAX_BYTES);
+        _cleanup_(sl_buf_done) struct sl_buf message = SL_BUF(MESSAGE_MAX_BYTES);
         sl_field_errs_print(&c->errs, &message);
         sl_buf_puts(out, ",\"allowed\":false");
         print_status(out, 403, reason_of(403), sl_buf_str(&message));

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/json.h"
 #include "base/mem.h"
+#include "json/json.h"
 
 #define SHAPE_MAX_BYTES ((size_t)16 << 20)
 
@@ -301,9 +301,8 @@ void sl_role_hash(yyjson_val *pod, char ret[SL_ROLE_HASH_SIZE]) {
     static const char hex[] = "0123456789abcdef";
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned int len = 0;
-    _cleanup_(sl_buf_done) struct sl_buf text;
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SHAPE_MAX_BYTES);
 
-    sl_buf_init(&text, SHAPE_MAX_BYTES);
     sl_buf_puts(&text, "{\"spec\":");
     sl_role_shape(sl_json_get(pod, "spec"), &text);
     sl_buf_putc(&text, '}');

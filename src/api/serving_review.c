@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "api/job_rules.h"
-#include "api/json.h"
 #include "api/role.h"
+#include "json/json.h"
 
 #define SERVING_KEY "kueue.x-k8s.io/pod-group-serving"
 #define INDEX_OFFSET "kueue.x-k8s.io/pod-index-offset"
@@ -72,9 +72,8 @@ static void update_common(struct sl_review_call *c) {
 }
 
 static yyjson_doc *shape_of(yyjson_val *spec) {
-    _cleanup_(sl_buf_done) struct sl_buf text;
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SHAPE_MAX_BYTES);
 
-    sl_buf_init(&text, SHAPE_MAX_BYTES);
     sl_role_shape(spec, &text);
     return yyjson_read(sl_buf_str(&text), text.len, 0);
 }

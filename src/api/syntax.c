@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "api/json.h"
+#include "json/json.h"
 
 /* ---- words ---- */
 

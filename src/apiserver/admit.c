@@ -109,12 +109,11 @@ static bool concerns(struct sl_write *w, const struct own *o) {
 static bool ask_own(struct sl_write *w, const struct own *o) {
     struct sl_rq *rq = w->rq;
     const struct sl_kind_version *v = sl_stored_version(rq->kind);
-    _cleanup_(sl_buf_done) struct sl_buf in, out;
+    _cleanup_(sl_buf_done) struct sl_buf in = SL_BUF(SL_REVIEW_MAX);
+    _cleanup_(sl_buf_done) struct sl_buf out = SL_BUF((size_t)32 << 20);
     struct sl_err err = {.text = ""};
     bool ok = false;
 
-    sl_buf_init(&in, SL_REVIEW_MAX);
-    sl_buf_init(&out, (size_t)32 << 20);
     if (!sl_review_print(w, v, w->admission->uid, &in) || in.overflow)
         (void)sl_err_set(&err, SL_EINVAL, "the review is too large");
     else if (rq->s->spec.review(rq->s->spec.ctx, o->path, in.s, in.len, &out) != 200)

@@ -77,9 +77,8 @@ static void print_node(const struct sl_node *n, struct sl_buf *out) {
 
 yyjson_doc *sl_yaml_read(const char *text, size_t len, struct sl_err *err) {
     _cleanup_(sl_doc_freep) struct sl_doc *d = NULL;
-    _cleanup_(sl_buf_done) struct sl_buf json;
+    _cleanup_(sl_buf_done) struct sl_buf json = SL_BUF(YAML_MAX_JSON);
 
-    sl_buf_init(&json, YAML_MAX_JSON);
     if (sl_doc_yaml("body", text, len, &d, err) < 0)
         return NULL;
     if (d->n == 0)

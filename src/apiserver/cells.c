@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/json.h"
+#include "json/json.h"
 
 void sl_cell_created_age(yyjson_val *object, sl_time now, struct sl_buf *out) {
     sl_cell_age(sl_json_at(object, "metadata.creationTimestamp"), now, out);
@@ -19,11 +19,10 @@ void sl_cell_int(yyjson_val *object, const char *path, struct sl_buf *out) {
 }
 
 void sl_cell_containers(yyjson_val *pod_spec, const char *what, struct sl_buf *out) {
-    _cleanup_(sl_buf_done) struct sl_buf text;
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
     size_t i, n;
     yyjson_val *c;
 
-    sl_buf_init(&text, SL_CELL_TEXT_MAX);
     yyjson_arr_foreach (sl_json_get(pod_spec, "containers"), i, n, c) {
         sl_buf_printf(&text, "%s%s", i ? "," : "", sl_json_str(c, what));
     }
@@ -82,13 +81,12 @@ static void print_term(const struct term *t, struct sl_buf *out) {
 }
 
 static void print_terms(yyjson_val *map, yyjson_val *exprs, const char *empty, struct sl_buf *out) {
-    _cleanup_(sl_buf_done) struct sl_buf text;
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
     struct term terms[TERMS_MAX];
     uint32_t count = 0;
     size_t i, n;
     yyjson_val *key, *v;
 
-    sl_buf_init(&text, SL_CELL_TEXT_MAX);
     if (yyjson_is_obj(map)) {
         yyjson_obj_foreach (map, i, n, key, v) {
             if (count < TERMS_MAX)
@@ -122,11 +120,10 @@ void sl_cell_access_modes(yyjson_val *modes, struct sl_buf *out) {
                                            {"ReadOnlyMany", "ROX"},
                                            {"ReadWriteMany", "RWX"},
                                            {"ReadWriteOncePod", "RWOP"}};
-    _cleanup_(sl_buf_done) struct sl_buf text;
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
     size_t i, n;
     yyjson_val *v;
 
-    sl_buf_init(&text, SL_CELL_TEXT_MAX);
     for (size_t w = 0; w < SL_LEN(words); w++) {
         bool has = false;
         yyjson_arr_foreach (modes, i, n, v) {

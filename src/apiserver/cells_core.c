@@ -1,8 +1,8 @@
 /* The columns of the kinds of core/v1. */
 #include <string.h>
 
-#include "api/json.h"
 #include "apiserver/cells.h"
+#include "json/json.h"
 
 #define COUNT_CELL(fn_, path_)                                                                     \
     static void fn_(yyjson_val *o, sl_time now, struct sl_buf *out) {                              \
@@ -58,13 +58,12 @@ static void add_role(const char *roles[ROLES_MAX], size_t *n, const char *role) 
 }
 
 static void node_roles(yyjson_val *o, sl_time now, struct sl_buf *out) {
-    _cleanup_(sl_buf_done) struct sl_buf text;
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
     yyjson_val *labels = sl_json_at(o, "metadata.labels"), *key, *v;
     const char *roles[ROLES_MAX + 1];
     size_t i, n, count = 0;
 
     (void)now;
-    sl_buf_init(&text, SL_CELL_TEXT_MAX);
     if (labels) {
         yyjson_obj_foreach (labels, i, n, key, v) {
             const char *k = yyjson_get_str(key);
@@ -92,12 +91,11 @@ static void node_external(yyjson_val *o, sl_time now, struct sl_buf *out) {
     node_address(o, "ExternalIP", out);
 }
 static void node_kernel(yyjson_val *o, sl_time now, struct sl_buf *out) {
-    _cleanup_(sl_buf_done) struct sl_buf text;
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
     const char *kernel = sl_json_str(o, "status.nodeInfo.kernelVersion");
     const char *arch = sl_json_str(o, "status.nodeInfo.architecture");
 
     (void)now;
-    sl_buf_init(&text, SL_CELL_TEXT_MAX);
     sl_buf_puts(&text, *kernel ? kernel : "<unknown>");
     if (*arch)
         sl_buf_printf(&text, " (%s)", arch);
@@ -139,13 +137,12 @@ static void service_ip(yyjson_val *o, sl_time now, struct sl_buf *out) {
 }
 
 static void service_external(yyjson_val *o, sl_time now, struct sl_buf *out) {
-    _cleanup_(sl_buf_done) struct sl_buf text;
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
     const char *type = sl_json_str(o, "spec.type"), *empty = "<none>";
     size_t i, n;
     yyjson_val *v;
 
     (void)now;
-    sl_buf_init(&text, SL_CELL_TEXT_MAX);
     if (strcmp(type, "ExternalName") == 0) {
         sl_cell_str(o, "spec.externalName", "", out);
         return;
@@ -163,12 +160,11 @@ static void service_external(yyjson_val *o, sl_time now, struct sl_buf *out) {
 }
 
 static void service_ports(yyjson_val *o, sl_time now, struct sl_buf *out) {
-    _cleanup_(sl_buf_done) struct sl_buf text;
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
     size_t i, n;
     yyjson_val *p;
 
     (void)now;
-    sl_buf_init(&text, SL_CELL_TEXT_MAX);
     yyjson_arr_foreach (sl_json_at(o, "spec.ports"), i, n, p) {
         int64_t node_port = sl_json_int(p, "nodePort", 0);
         sl_buf_printf(&text, "%s%lld", i ? "," : "", (long long)sl_json_int(p, "port", 0));
@@ -221,11 +217,10 @@ static void event_count(yyjson_val *o, sl_time now, struct sl_buf *out) {
     sl_buf_printf(out, "%lld", (long long)(n == 0 && !series ? 1 : n));
 }
 static void event_object(yyjson_val *o, sl_time now, struct sl_buf *out) {
-    _cleanup_(sl_buf_done) struct sl_buf text;
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
     const char *name = sl_json_str(o, "involvedObject.name");
 
     (void)now;
-    sl_buf_init(&text, SL_CELL_TEXT_MAX);
     for (const char *p = sl_json_str(o, "involvedObject.kind"); *p; p++)
         sl_buf_putc(&text, (char)(*p >= 'A' && *p <= 'Z' ? *p - 'A' + 'a' : *p));
     if (*name)
@@ -233,18 +228,17 @@ static void event_object(yyjson_val *o, sl_time now, struct sl_buf *out) {
     sl_buf_json(out, sl_buf_str(&text));
 }
 static void event_source(yyjson_val *o, sl_time now, struct sl_buf *out) {
-    _cleanup_(sl_buf_done) struct sl_buf text;
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
     const char *who = sl_json_str(o, "source.component"), *where = sl_json_str(o, "source.host");
 
     (void)now;
-    sl_buf_init(&text, SL_CELL_TEXT_MAX);
     who = *who ? who : sl_json_str(o, "reportingComponent");
     where = *where ? where : sl_json_str(o, "reportingInstance");
     sl_buf_printf(&text, "%s%s%s", who, *where ? ", " : "", where);
     sl_buf_json(out, sl_buf_str(&text));
 }
 static void event_message(yyjson_val *o, sl_time now, struct sl_buf *out) {
-    _cleanup_(sl_buf_done) struct sl_buf text;
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
     const char *s = sl_json_str(o, "message");
     size_t len;
 
@@ -253,7 +247,6 @@ static void event_message(yyjson_val *o, sl_time now, struct sl_buf *out) {
     len = strlen(s);
     while (len > 0 && strchr(" \t\r\n\v\f", s[len - 1]))
         len--;
-    sl_buf_init(&text, SL_CELL_TEXT_MAX);
     sl_buf_add(&text, s, len);
     sl_buf_json(out, sl_buf_str(&text));
 }
@@ -344,12 +337,11 @@ static const struct sl_column claims[] = {
 
 /* "cpu: 1/2, memory: 1Gi/4Gi" of those whose name begins with "limits.", or of the others. */
 static void quota_text(yyjson_val *o, bool limits, struct sl_buf *out) {
-    _cleanup_(sl_buf_done) struct sl_buf text;
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
     yyjson_val *hard = sl_json_at(o, "status.hard"), *key, *v;
     const char *names[128];
     size_t i, n, count = 0;
 
-    sl_buf_init(&text, SL_CELL_TEXT_MAX);
     if (hard) {
         yyjson_obj_foreach (hard, i, n, key, v) {
             const char *name = yyjson_get_str(key);

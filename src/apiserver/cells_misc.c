@@ -1,8 +1,8 @@
 /* Columns of kinds that are stored and not acted on. */
 #include <string.h>
 
-#include "api/json.h"
 #include "apiserver/cells.h"
+#include "json/json.h"
 
 #define SHOWN 3u /* of a list; then it says how many more */
 
@@ -134,11 +134,10 @@ static const struct sl_column slices[] = {
 static void class_name(yyjson_val *o, sl_time now, struct sl_buf *out) {
     static const char *const marks[] = {"storageclass.kubernetes.io/is-default-class",
                                         "storageclass.beta.kubernetes.io/is-default-class"};
-    _cleanup_(sl_buf_done) struct sl_buf text;
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
     bool first = false;
 
     (void)now;
-    sl_buf_init(&text, SL_CELL_TEXT_MAX);
     for (size_t i = 0; i < SL_LEN(marks); i++) {
         const char *mark = sl_json_annotation(o, marks[i]);
         first = first || (mark && strcmp(mark, "true") == 0);
@@ -176,10 +175,9 @@ static void volume_status(yyjson_val *o, sl_time now, struct sl_buf *out) {
         sl_cell_str(o, "status.phase", "", out);
 }
 static void volume_claim(yyjson_val *o, sl_time now, struct sl_buf *out) {
-    _cleanup_(sl_buf_done) struct sl_buf text;
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
 
     (void)now;
-    sl_buf_init(&text, SL_CELL_TEXT_MAX);
     if (sl_json_at(o, "spec.claimRef"))
         sl_buf_printf(&text, "%s/%s", sl_json_str(o, "spec.claimRef.namespace"),
                       sl_json_str(o, "spec.claimRef.name"));

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/json.h"
 #include "apiserver/cells.h"
+#include "json/json.h"
 
 /* What the columns of a pod say, gathered in one walk over its container statuses. */
 struct pod_look {

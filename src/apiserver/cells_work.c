@@ -1,8 +1,8 @@
 /* The columns of batch, apps and the smaller groups. */
 #include <string.h>
 
-#include "api/json.h"
 #include "apiserver/cells.h"
+#include "json/json.h"
 
 /* Names, images and selector of what has a pod template. */
 #define TEMPLATE_CELLS(prefix_, spec_, selector_, empty_)                                          \
@@ -161,12 +161,11 @@ static const struct sl_column stateful_sets[] = {
 };
 
 static void revision_owner(yyjson_val *o, sl_time now, struct sl_buf *out) {
-    _cleanup_(sl_buf_done) struct sl_buf text;
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
     size_t i, n;
     yyjson_val *r;
 
     (void)now;
-    sl_buf_init(&text, SL_CELL_TEXT_MAX);
     yyjson_arr_foreach (sl_json_at(o, "metadata.ownerReferences"), i, n, r) {
         const char *version = sl_json_str(r, "apiVersion"), *slash = strchr(version, '/');
         if (!sl_json_bool(r, "controller", false) || text.len)
@@ -222,19 +221,17 @@ static const struct sl_column runtimes[] = {
 };
 
 static void binding_role(yyjson_val *o, sl_time now, struct sl_buf *out) {
-    _cleanup_(sl_buf_done) struct sl_buf text;
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
 
     (void)now;
-    sl_buf_init(&text, SL_CELL_TEXT_MAX);
     sl_buf_printf(&text, "%s/%s", sl_json_str(o, "roleRef.kind"), sl_json_str(o, "roleRef.name"));
     sl_buf_json(out, sl_buf_str(&text));
 }
 static void subjects(yyjson_val *o, const char *kind, struct sl_buf *out) {
-    _cleanup_(sl_buf_done) struct sl_buf text;
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
     size_t i, n;
     yyjson_val *s;
 
-    sl_buf_init(&text, SL_CELL_TEXT_MAX);
     yyjson_arr_foreach (sl_json_get(o, "subjects"), i, n, s) {
         const char *ns = sl_json_str(s, "namespace");
         bool account = strcmp(kind, "ServiceAccount") == 0;

@@ -9,13 +9,13 @@
 #include <string.h>
 
 #include "api/convert.h"
-#include "api/json.h"
 #include "apiserver/cells.h"
 #include "apiserver/crd_int.h"
 #include "apiserver/jsonpath.h"
 #include "apiserver/server.h"
 #include "base/mem.h"
 #include "merge/gotext.h"
+#include "json/json.h"
 
 #define ARENA_BYTES ((size_t)64 << 20)
 #define OUR_GROUP "kueue.x-k8s.io"

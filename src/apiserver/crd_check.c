@@ -2,12 +2,12 @@
  * words. */
 #include <string.h>
 
-#include "api/json.h"
 #include "apiserver/crd_int.h"
 #include "apiserver/jsonpath.h"
 #include "apiserver/mut.h"
 #include "apiserver/words.h"
 #include "base/stamp.h"
+#include "json/json.h"
 
 static void crd_defaults(struct sl_change_in *c) {
     yyjson_mut_val *names = sl_mut_obj(c->doc, c->object, "spec.names");

@@ -1,8 +1,8 @@
 /* What people get wrong in the spec of a Job, in kube-apiserver's words. */
 #include <string.h>
 
-#include "api/json.h"
 #include "apiserver/kinds.h"
+#include "json/json.h"
 
 #define MAX_PARALLEL_INDEXED 100000
 #define MAX_FAILED_INDEXES 100000

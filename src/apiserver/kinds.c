@@ -3,11 +3,11 @@
 
 #include <string.h>
 
-#include "api/json.h"
 #include "apiserver/cells.h"
 #include "apiserver/crd_int.h"
 #include "apiserver/server.h"
 #include "base/mem.h"
+#include "json/json.h"
 
 #define WORDS_MAX 8u
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/json.h"
 #include "apiserver/kinds.h"
+#include "json/json.h"
 
 /* ---- what they share ---- */
 

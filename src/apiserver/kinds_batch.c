@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "api/cron.h"
-#include "api/json.h"
 #include "apiserver/kinds.h"
+#include "json/json.h"
 
 #define OLD_UID "controller-uid"
 #define OLD_NAME "job-name"

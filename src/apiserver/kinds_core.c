@@ -3,8 +3,8 @@
 
 #include <openssl/evp.h>
 
-#include "api/json.h"
 #include "apiserver/kinds.h"
+#include "json/json.h"
 
 #define MAX_DATA_BYTES ((size_t)1 << 20)
 

@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
-#include "api/json.h"
 #include "apiserver/kinds.h"
+#include "json/json.h"
 
 #define WORD_MAX_BYTES 128
 #define NOTE_MAX_BYTES 1024

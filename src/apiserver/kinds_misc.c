@@ -2,11 +2,11 @@
  * reviews. */
 #include <string.h>
 
-#include "api/json.h"
 #include "apiserver/crd.h"
 #include "apiserver/kinds.h"
 #include "apiserver/sub.h"
 #include "base/stamp.h"
+#include "json/json.h"
 
 /* ---- leases ---- */
 

@@ -1,8 +1,8 @@
 /* Nodes: what may be said of them, and what stays as it was first said. */
 #include <string.h>
 
-#include "api/json.h"
 #include "apiserver/kinds.h"
+#include "json/json.h"
 
 static void node_defaults(struct sl_change_in *c) {
     yyjson_mut_val *status = sl_mut_get(c->object, "status"),

@@ -1,8 +1,8 @@
 /* ResourceQuotas: stored and checked; nobody counts. */
 #include <string.h>
 
-#include "api/json.h"
 #include "apiserver/kinds.h"
+#include "json/json.h"
 
 /* What is counted, and what of it. */
 enum {

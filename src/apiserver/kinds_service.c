@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/json.h"
 #include "apiserver/kinds.h"
 #include "base/hash.h"
+#include "json/json.h"
 
 #define AT(...) SL_PATH(SL_PATH(NULL, "spec"), __VA_ARGS__)
 #define FIRST_NODE_PORT 30000

@@ -1,8 +1,8 @@
 /* PersistentVolumeClaims: stored and checked; there are no volumes for them. */
 #include <string.h>
 
-#include "api/json.h"
 #include "apiserver/kinds.h"
+#include "json/json.h"
 
 #define CLASS_NOTE "volume.beta.kubernetes.io/storage-class"
 

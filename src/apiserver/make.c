@@ -55,9 +55,8 @@ static void say_undecoded(struct sl_write *w, yyjson_val *object, const char *wh
     size_t len = 0;
 
     if (w->patch == SL_PATCH_STRATEGIC) { /* which is told as Go prints it, without orders */
-        _cleanup_(sl_buf_done) struct sl_buf b;
+        _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(PATCH_TEXT_MAX);
         yyjson_mut_val *patch = yyjson_val_mut_copy(w->c.doc, yyjson_doc_get_root(w->body));
-        sl_buf_init(&b, PATCH_TEXT_MAX);
         drop_orders(patch, 0);
         sl_go_text(w->c.arena, &b, patch);
         sl_field_invalid(&errs, SL_PATH(NULL, "patch"), sl_bad_strn(sl_buf_str(&b), b.len), "%s",

@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/json.h"
 #include "apiserver/kinds.h"
 #include "base/buf.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/vec.h"
+#include "json/json.h"
 
 #define MAX_RULES 20
 #define MAX_CODES 255

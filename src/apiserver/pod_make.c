@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/json.h"
 #include "apiserver/kinds.h"
 #include "base/stamp.h"
+#include "json/json.h"
 
 /* ---- what templates have too ---- */
 

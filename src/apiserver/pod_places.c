@@ -1,8 +1,8 @@
 /* Where pods may go: selectors, tolerations, affinity, spread; what people get wrong in them. */
 #include <string.h>
 
-#include "api/json.h"
 #include "apiserver/kinds.h"
+#include "json/json.h"
 
 static bool requirement_takes(yyjson_val *r, yyjson_val *labels) {
     const char *op = sl_json_str(r, "operator");

@@ -4,9 +4,9 @@
  */
 #include <string.h>
 
-#include "api/json.h"
 #include "apiserver/kinds.h"
 #include "schema/pattern.h"
+#include "json/json.h"
 
 #define MODE_MAX 0777
 #define PARTITION_MAX 255

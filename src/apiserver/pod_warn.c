@@ -1,8 +1,8 @@
 /* What is allowed in a pod's spec, but hardly meant: warnings with the answer. */
 #include <string.h>
 
-#include "api/json.h"
 #include "apiserver/kinds.h"
+#include "json/json.h"
 
 #define PORTS_MAX 128u /* that are compared with each other */
 

@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/json.h"
 #include "apiserver/sub.h"
 #include "base/mem.h"
 #include "base/stamp.h"
+#include "json/json.h"
 
 #define CHUNK_BYTES ((size_t)1 << 20) /* read at a time */
 #define RECORD_BYTES ((size_t)64 << 10)
@@ -207,10 +207,9 @@ static void take_record(struct sl_log *l, const char *s, size_t len, struct sl_b
 /* A chunk of the log: into 'out', or its lines are only counted (NULL). False: there was nothing
  * new. */
 static bool read_chunk(struct sl_log *l, struct sl_buf *out, uint64_t *ret_lines, bool *ret_end) {
-    _cleanup_(sl_buf_done) struct sl_buf chunk;
+    _cleanup_(sl_buf_done) struct sl_buf chunk = SL_BUF(CHUNK_BYTES);
     const char *p, *end, *newline;
 
-    sl_buf_init(&chunk, CHUNK_BYTES);
     size_t n = l->rt->log_read(l->rt->ctx, l->source, l->offset, &chunk, ret_end);
     l->offset += n;
     p = sl_buf_str(&chunk);

@@ -4,10 +4,10 @@
  */
 #include <string.h>
 
-#include "api/json.h"
 #include "apiserver/kinds.h"
 #include "apiserver/sub.h"
 #include "base/stamp.h"
+#include "json/json.h"
 
 static void set_status(struct sl_change_in *c, yyjson_mut_val *status) {
     sl_mut_set(c->doc, c->object, "status", status);
@@ -18,9 +18,8 @@ static void set_status(struct sl_change_in *c, yyjson_mut_val *status) {
 static void selector_check(struct sl_change_in *c, const struct sl_path *at, yyjson_val *selector) {
     bool raw = *sl_json_str(selector, "rawSelector");
     size_t n = sl_json_size(sl_json_get(selector, "requirements"));
-    _cleanup_(sl_buf_done) struct sl_buf path;
+    _cleanup_(sl_buf_done) struct sl_buf path = SL_BUF(256);
 
-    sl_buf_init(&path, 256);
     if (!selector)
         return;
     sl_path_print(at, &path);

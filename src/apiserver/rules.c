@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "api/json.h"
 #include "api/syntax.h"
 #include "apiserver/cel.h"
+#include "json/json.h"
 
 #define SCHEMA_DEPTH 64u
 #define RULES_MAX 64u /* of one place */

@@ -4,8 +4,8 @@
  */
 #include <string.h>
 
-#include "api/json.h"
 #include "apiserver/server.h"
+#include "json/json.h"
 
 /* ---- what objects show ---- */
 

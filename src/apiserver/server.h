@@ -32,7 +32,6 @@
 
 #include <uv.h>
 
-#include "api/json.h"
 #include "apiserver/kind.h"
 #include "apiserver/sub.h"
 #include "apiserver/tables.h"
@@ -41,6 +40,7 @@
 #include "base/vec.h"
 #include "model/labels.h"
 #include "schema/wire.h"
+#include "json/json.h"
 
 #define SL_API_KINDS 2048u
 #define SL_API_WARNINGS 64u

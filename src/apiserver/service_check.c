@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/json.h"
 #include "apiserver/kinds.h"
+#include "json/json.h"
 
 #define MAX_AFFINITY_S 86400
 

@@ -6,8 +6,8 @@
  */
 #include <string.h>
 
-#include "api/json.h"
 #include "apiserver/words.h"
+#include "json/json.h"
 
 #define LIST_MAX 1024u
 #define AMOUNTS_MAX 1024u

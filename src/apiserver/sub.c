@@ -7,12 +7,12 @@
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
 
-#include "api/json.h"
 #include "apiserver/cells.h"
 #include "apiserver/jsonpath.h"
 #include "apiserver/mut.h"
 #include "apiserver/words.h"
 #include "base/stamp.h"
+#include "json/json.h"
 
 static void refuse(struct sl_sub_call *c, int status, const char *reason, const char *text) {
     if (!c->no.status)
@@ -34,14 +34,13 @@ static yyjson_mut_val *meta_of(yyjson_val *object, yyjson_mut_doc *doc) {
 
 /* A selector as text; what is a text already stays it. */
 static void put_selector(yyjson_mut_doc *doc, yyjson_mut_val *status, yyjson_val *selector) {
-    _cleanup_(sl_buf_done) struct sl_buf text;
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX * 2);
     yyjson_doc *read;
 
     if (yyjson_is_str(selector)) {
         sl_mut_set_str(doc, status, "selector", yyjson_get_str(selector));
         return;
     }
-    sl_buf_init(&text, SL_CELL_TEXT_MAX * 2);
     sl_cell_selector(selector, "", &text);
     read = yyjson_read(sl_buf_str(&text), text.len, 0);
     if (yyjson_get_len(yyjson_doc_get_root(read)) > 0)

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/json.h"
 #include "apiserver/cells.h"
 #include "apiserver/crd.h"
 #include "apiserver/jsonpath.h"
+#include "json/json.h"
 
 /* ---- time ---- */
 

@@ -159,11 +159,10 @@ static void place_drop(struct place *p) {
 
 static int place_connect(struct sl_apiserver *s, struct place *p, struct sl_err *err) {
     _cleanup_(sl_doc_freep) struct sl_doc *d = NULL;
-    _cleanup_(sl_buf_done) struct sl_buf b;
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF((size_t)4 << 20);
     struct sl_kubeconfig *k = NULL;
     int r;
 
-    sl_buf_init(&b, (size_t)4 << 20);
     sl_buf_puts(&b, "{\"apiVersion\":\"v1\",\"kind\":\"Config\",\"current-context\":\"x\","
                     "\"contexts\":[{\"name\":\"x\",\"context\":"
                     "{\"cluster\":\"x\",\"user\":\"x\"}}],\"users\":[{\"name\":\"x\",\"user\":{}}],"
@@ -399,11 +398,10 @@ static void on_late(uv_timer_t *t) {
 static enum sl_hook_says ask(struct sl_write *w, uint32_t i, const struct sl_kind_version *v) {
     struct sl_rq *rq = w->rq;
     const struct hook *h = &w->admission->set->hooks.v[i];
-    _cleanup_(sl_buf_done) struct sl_buf b;
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(SL_REVIEW_MAX);
     struct target t;
     struct sl_err err;
 
-    sl_buf_init(&b, SL_REVIEW_MAX);
     if (!find_target(rq, h, &t, &err))
         return failed(w, h, err.text);
     struct place *place = place_of(rq->s, t.server, t.tls_name, t.ca, &err);

@@ -4,9 +4,9 @@
  */
 #include <string.h>
 
-#include "api/json.h"
 #include "apiserver/admit.h"
 #include "apiserver/cel.h"
+#include "json/json.h"
 
 /* ---- rules ---- */
 
@@ -128,10 +128,9 @@ static const char *in_our_names(struct sl_arena *arena, const char *text) {
     static const char *const names[][2] = {{"object", "self.request.object"},
                                            {"oldObject", "self.request.oldObject"},
                                            {"request", "self.request"}};
-    _cleanup_(sl_buf_done) struct sl_buf b;
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF((size_t)64 << 10);
     char quote = 0;
 
-    sl_buf_init(&b, (size_t)64 << 10);
     for (const char *p = text; *p;) {
         size_t n = 0;
         const char *other = NULL;
@@ -156,11 +155,10 @@ int sl_hook_conditions(struct sl_write *w, yyjson_val *hook, const struct sl_kin
                        const char **ret_name, struct sl_err *err) {
     yyjson_val *list = sl_json_get(hook, "matchConditions"), *c;
     _cleanup_(sl_json_docp) yyjson_doc *review = NULL;
-    _cleanup_(sl_buf_done) struct sl_buf body;
+    _cleanup_(sl_buf_done) struct sl_buf body = SL_BUF(SL_REVIEW_MAX);
     bool holds = true;
     size_t i, n;
 
-    sl_buf_init(&body, SL_REVIEW_MAX);
     if (!sl_json_size(list))
         return 1;
     if (sl_review_print(w, v, w->admission->uid, &body) && !body.overflow)

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "api/json.h"
+#include "json/json.h"
 
 #define LABEL_FMT "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 #define LABEL                                                                                      \

@@ -1,7 +1,12 @@
 /*
- * Arena: many small allocations, freed whole. Blocks double from 1 KiB up to 256 KiB; the total has
- * a ceiling set at init (reaching it is a programming error of the caller, who must bound its
- * input). Freed and reset memory is poisoned under AddressSanitizer. Not thread-safe.
+ * Arena: many small allocations, freed whole. Blocks double from 1 KiB up to 256 KiB. Freed and
+ * reset memory is poisoned under AddressSanitizer. Not thread-safe.
+ *
+ * The total has a ceiling. An allocation beyond it still succeeds and makes the arena full: whoever
+ * fills an arena from input asks sl_arena_full, after each item where items can multiply and at the
+ * latest at the end, and refuses the object or passes it over with a log line. Only what goes
+ * beyond the ceiling by SL_ARENA_GRACE, more than one object can ask for between two such
+ * questions, is a programming error.
  */
 #ifndef SL_BASE_ARENA_H
 #define SL_BASE_ARENA_H
@@ -15,10 +20,20 @@ struct sl_arena {
     size_t used, ceiling;         /* bytes handed out, bytes allowed */
 };
 
+#define SL_ARENA_GRACE ((size_t)256 << 20)
+
+/* The form of every declaration: a variable with scope cleanup is initialised where it stands. */
+#define SL_ARENA(ceiling_bytes) ((struct sl_arena){.ceiling = (ceiling_bytes)})
+
 void sl_arena_init(struct sl_arena *a, size_t ceiling_bytes);
 void sl_arena_done(struct sl_arena *a);
 /* Forgets everything, keeps one block for reuse. */
 void sl_arena_clear(struct sl_arena *a);
+/* More was asked for than the ceiling allows: what is in it must not be used as if it were whole.
+ */
+static inline bool sl_arena_full(const struct sl_arena *a) {
+    return a->used > a->ceiling;
+}
 /* 16-byte aligned, not zeroed. */
 void *sl_arena_alloc(struct sl_arena *a, size_t bytes) __attribute__((returns_nonnull));
 void *sl_arena_alloc0(struct sl_arena *a, size_t n, size_t bytes) __attribute__((returns_nonnull));

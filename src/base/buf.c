@@ -60,6 +60,10 @@ void sl_buf_add(struct sl_buf *b, const char *s, size_t n) {
     b->s[b->len] = '\0';
 }
 
+void sl_buf_text(struct sl_buf *b, struct sl_text t) {
+    sl_buf_add(b, t.s, t.n);
+}
+
 void sl_buf_puts(struct sl_buf *b, const char *s) {
     sl_buf_add(b, s, strlen(s));
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "api/json.h"
+#include "json/json.h"
 
 #define MAX_SELECTOR_BYTES ((size_t)64 << 20)
 #define MAX_LABELS 256u

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/json.h"
 #include "base/hash.h"
 #include "cluster/apps.h"
+#include "json/json.h"
 
 #define CONTROLLER "deployment-controller"
 #define PREFIX "deployment.kubernetes.io/"

@@ -7,8 +7,8 @@
  */
 #include <string.h>
 
-#include "api/json.h"
 #include "cluster/gc.h"
+#include "json/json.h"
 
 #define IN_FLIGHT 64u
 #define LATER SL_SEC

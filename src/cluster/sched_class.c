@@ -1,12 +1,12 @@
 /* What pods ask for, interned: a cluster's pods are made from few manifests. */
 #include <string.h>
 
-#include "api/json.h"
 #include "base/hash.h"
 #include "cluster/schedule.h"
 #include "doc/objects.h"
 #include "kube/podset.h"
 #include "log/log.h"
+#include "json/json.h"
 
 #define MAX_TEXT ((size_t)2 << 20)
 #define MAX_CLASS_BYTES ((size_t)16 << 20)

@@ -3,9 +3,9 @@
 
 #include <string.h>
 
-#include "api/json.h"
 #include "base/hash.h"
 #include "base/quantity.h"
+#include "json/json.h"
 
 #define MAX_NODE_BYTES ((size_t)4 << 20)
 #define NOT_READY "node.kubernetes.io/not-ready"

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/json.h"
 #include "base/hash.h"
 #include "cluster/apps.h"
+#include "json/json.h"
 
 #define CONTROLLER "statefulset-controller"
 #define CLAIM_PAUSE (2 * SL_SEC)

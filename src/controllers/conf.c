@@ -6,7 +6,6 @@
  */
 #include <string.h>
 
-#include "api/json.h"
 #include "base/hash.h"
 #include "controllers/bridge.h"
 #include "controllers/group.h"
@@ -17,6 +16,7 @@
 #include "controllers/tas.h"
 #include "doc/objects.h"
 #include "log/log.h"
+#include "json/json.h"
 
 #define MAX_TEXT ((size_t)4 << 20)
 #define CHECK_PATIENCE (5 * SL_SEC) /* until a check is said to have no controller */

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/json.h"
 #include "controllers/draft.h"
 #include "controllers/job.h"
 #include "controllers/metrics.h"
+#include "json/json.h"
 
 #define PAUSE SL_SEC /* before a Workload's name that somebody else has is tried again */
 #define MAX_NAME 512u

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/json.h"
 #include "controllers/job.h"
+#include "json/json.h"
 
 #define TOPOLOGY "kueue.x-k8s.io/podset-"
 #define INDEX_LABEL "batch.kubernetes.io/job-completion-index"

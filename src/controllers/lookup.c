@@ -1,13 +1,13 @@
 /* Questions that integrations and admission ask of the records. */
 #include <string.h>
 
-#include "api/json.h"
 #include "base/buf.h"
 #include "base/hash.h"
 #include "controllers/bridge.h"
 #include "controllers/kinds.h"
 #include "controllers/wl.h"
 #include "doc/objects.h"
+#include "json/json.h"
 
 #include <openssl/evp.h>
 

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-#include "api/json.h"
 #include "controllers/kinds.h"
+#include "json/json.h"
 
 /* ---- writes ---- */
 

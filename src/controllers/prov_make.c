@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/json.h"
 #include "base/hash.h"
 #include "controllers/prov.h"
+#include "json/json.h"
 
 #define CONTROLLER "kueue-provisioning-request-controller"
 #define MANAGED "\"labels\":{\"kueue.x-k8s.io/managed\":\"true\"}"

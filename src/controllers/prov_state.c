@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/json.h"
 #include "base/hash.h"
 #include "controllers/capacity.h"
 #include "controllers/kinds.h"
 #include "controllers/wl_int.h"
+#include "json/json.h"
 
 #define ANNOTATION "provreq.kueue.x-k8s.io/"
 #define CONTROLLER "kueue-provisioning-request-controller"

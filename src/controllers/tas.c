@@ -3,13 +3,13 @@
 
 #include <string.h>
 
-#include "api/json.h"
 #include "base/hash.h"
 #include "controllers/bridge.h"
 #include "controllers/capacity.h"
 #include "controllers/kinds.h"
 #include "controllers/pod.h"
 #include "doc/objects.h"
+#include "json/json.h"
 
 #define MAX_NODE_BYTES ((size_t)4 << 20)
 

@@ -5,7 +5,6 @@
  */
 #include <string.h>
 
-#include "api/json.h"
 #include "base/hash.h"
 #include "controllers/bridge.h"
 #include "controllers/limits.h"
@@ -13,6 +12,7 @@
 #include "controllers/wl.h"
 #include "doc/objects.h"
 #include "log/log.h"
+#include "json/json.h"
 
 #define MAX_TEXT ((size_t)2 << 20)
 #define MAX_SHAPES 8192u

@@ -1,8 +1,8 @@
 /* The status of a Workload, from JSON to its record. */
 #include <string.h>
 
-#include "api/json.h"
 #include "controllers/wl_int.h"
+#include "json/json.h"
 
 static void read_conds(struct sl_manager *m, struct wl_status *s, yyjson_val *list) {
     size_t i, n, total = yyjson_arr_size(list);

@@ -29,7 +29,7 @@ static struct sl_buf *fault(struct check *c) {
 
 static void check_at(struct check *c, const struct sl_schema *s, yyjson_mut_val *v, unsigned depth);
 
-static void check_below(struct check *c, const struct sl_schema *s, struct sl_text text,
+static void check_below(struct check *c, const struct sl_schema *s, struct sl_element text,
                         yyjson_mut_val *v, unsigned depth) {
     size_t len = c->path.len;
     sl_element_print(&c->path, text.s, text.len);
@@ -89,7 +89,7 @@ static void check_list(struct check *c, const struct sl_schema *s, yyjson_mut_va
     yyjson_mut_arr_foreach (v, i, max, item) {
         const char *why = NULL;
         char *index = sl_arena_printf(c->a, "i:%zu", i);
-        struct sl_text text = {index, (uint32_t)strlen(index)};
+        struct sl_element text = {index, (uint32_t)strlen(index)};
         if (named)
             text = sl_element_item_mut(c->a, s, item, &why);
         if (!text.s) {

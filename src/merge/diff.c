@@ -207,12 +207,12 @@ static void diff_at(struct sl_arena *a, const struct sl_schema *s, yyjson_val *l
 
 /* One element below 'up': a field with this name (text NULL), or an item. */
 static void diff_below(struct sl_arena *a, const struct sl_schema *s, const struct pair *p,
-                       const struct sl_text *item, struct sl_fields *up, unsigned depth) {
+                       const struct sl_element *item, struct sl_fields *up, unsigned depth) {
     struct sl_fields n = {0};
     diff_at(a, s, p->l, p->r, &n, depth + 1);
     if (!n.mark && !n.below)
         return;
-    struct sl_text text = item ? *item : sl_element_field(a, p->key, p->len);
+    struct sl_element text = item ? *item : sl_element_field(a, p->key, p->len);
     sl_fields_push(a, &up->below, text, n.mark)->below = n.below;
 }
 
@@ -265,7 +265,7 @@ static void diff_map(struct sl_arena *a, const struct sl_schema *s, yyjson_val *
 /* ---- lists whose items have names ---- */
 
 struct item {
-    struct sl_text text;
+    struct sl_element text;
     yyjson_val *l;
     yyjson_mut_val *r;
     uint32_t place;

@@ -123,23 +123,23 @@ struct key {
     yyjson_val *value;
 };
 
-struct sl_text sl_element_field(struct sl_arena *a, const char *name, size_t len) {
+struct sl_element sl_element_field(struct sl_arena *a, const char *name, size_t len) {
     char *s = sl_arena_alloc(a, len + 3);
     s[0] = 'f';
     s[1] = ':';
     memcpy(s + 2, name, len);
     s[len + 2] = '\0';
-    return (struct sl_text){s, (uint32_t)len + 2};
+    return (struct sl_element){s, (uint32_t)len + 2};
 }
 
-static struct sl_text element_value(struct sl_arena *a, yyjson_val *v) {
+static struct sl_element element_value(struct sl_arena *a, yyjson_val *v) {
     size_t n = put_scalar(NULL, v);
     char *s = sl_arena_alloc(a, n + 3);
     s[0] = 'v';
     s[1] = ':';
     (void)put_scalar(s + 2, v);
     s[n + 2] = '\0';
-    return (struct sl_text){s, (uint32_t)n + 2};
+    return (struct sl_element){s, (uint32_t)n + 2};
 }
 
 static size_t put_keys(char *out, const struct key *keys, uint32_t n) {
@@ -164,7 +164,7 @@ static int by_name(const struct key *x, const struct key *y) {
     return r != 0 ? r : (x->len > y->len) - (x->len < y->len);
 }
 
-static struct sl_text element_keys(struct sl_arena *a, struct key *keys, uint32_t n) {
+static struct sl_element element_keys(struct sl_arena *a, struct key *keys, uint32_t n) {
     for (uint32_t i = 1; i < n; i++) { /* few */
         struct key k = keys[i];
         uint32_t j = i;
@@ -178,7 +178,7 @@ static struct sl_text element_keys(struct sl_arena *a, struct key *keys, uint32_
     s[1] = ':';
     (void)put_keys(s + 2, keys, n);
     s[len + 2] = '\0';
-    return (struct sl_text){s, (uint32_t)len + 2};
+    return (struct sl_element){s, (uint32_t)len + 2};
 }
 
 /* An item of a list, whichever kind of document it is in: scalars are the same in both. */
@@ -206,8 +206,8 @@ static yyjson_val *key_default(const struct sl_schema *item, const char *key) {
     return f->schema->type == SL_T_STRING ? &text : f->schema->type == SL_T_INT ? &number : NULL;
 }
 
-static struct sl_text element_keyed(struct sl_arena *a, const struct sl_schema *list,
-                                    const struct item *it, const char **ret_why) {
+static struct sl_element element_keyed(struct sl_arena *a, const struct sl_schema *list,
+                                       const struct item *it, const char **ret_why) {
     struct key keys[MAX_KEYS];
     uint32_t n = 0;
 
@@ -215,7 +215,7 @@ static struct sl_text element_keyed(struct sl_arena *a, const struct sl_schema *
         *ret_why = (it->m ? yyjson_mut_is_null(it->m) : yyjson_is_null(it->v))
                        ? "associative list with keys may not have a null element"
                        : "associative list with keys may not have non-map elements";
-        return (struct sl_text){0};
+        return (struct sl_element){0};
     }
     for (uint32_t i = 0; i < list->n_keys && n < MAX_KEYS; i++) {
         yyjson_val *v = item_get(it, list->keys[i]);
@@ -225,11 +225,11 @@ static struct sl_text element_keyed(struct sl_arena *a, const struct sl_schema *
             keys[n++] = (struct key){list->keys[i], strlen(list->keys[i]), v};
     }
     *ret_why = NULL;
-    return n ? element_keys(a, keys, n) : (struct sl_text){0};
+    return n ? element_keys(a, keys, n) : (struct sl_element){0};
 }
 
-static struct sl_text element_item(struct sl_arena *a, const struct sl_schema *list,
-                                   const struct item *it, const char **ret_why) {
+static struct sl_element element_item(struct sl_arena *a, const struct sl_schema *list,
+                                      const struct item *it, const char **ret_why) {
     if (list->merge == SL_MERGE_KEYED)
         return element_keyed(a, list, it, ret_why);
     yyjson_val *v = it->m ? (yyjson_val *)it->m : it->v;
@@ -239,23 +239,23 @@ static struct sl_text element_item(struct sl_arena *a, const struct sl_schema *l
                : yyjson_is_arr(v)
                    ? "not supported: associative list with lists as elements"
                    : "associative list without keys has an element that's an explicit null";
-    return (struct sl_text){0};
+    return (struct sl_element){0};
 }
 
-struct sl_text sl_element_item(struct sl_arena *a, const struct sl_schema *list, yyjson_val *item,
-                               const char **ret_why) {
+struct sl_element sl_element_item(struct sl_arena *a, const struct sl_schema *list,
+                                  yyjson_val *item, const char **ret_why) {
     return element_item(a, list, &(struct item){.v = item}, ret_why);
 }
 
-struct sl_text sl_element_item_mut(struct sl_arena *a, const struct sl_schema *list,
-                                   yyjson_mut_val *item, const char **ret_why) {
+struct sl_element sl_element_item_mut(struct sl_arena *a, const struct sl_schema *list,
+                                      yyjson_mut_val *item, const char **ret_why) {
     return element_item(a, list, &(struct item){.m = item}, ret_why);
 }
 
 /* ---- elements that others wrote ---- */
 
 /* Keys and values, from JSON; the document lies on the stack unless it is unusually long. */
-static bool read_json(struct sl_arena *a, const char *s, size_t len, struct sl_text *ret) {
+static bool read_json(struct sl_arena *a, const char *s, size_t len, struct sl_element *ret) {
     char room[2048];
     yyjson_alc alc;
     yyjson_doc *doc = NULL;
@@ -284,13 +284,13 @@ static bool read_json(struct sl_arena *a, const char *s, size_t len, struct sl_t
     return good;
 }
 
-bool sl_element_read(struct sl_arena *a, const char *s, size_t len, struct sl_text *ret) {
-    *ret = (struct sl_text){0};
+bool sl_element_read(struct sl_arena *a, const char *s, size_t len, struct sl_element *ret) {
+    *ret = (struct sl_element){0};
     if (len < 2 || s[1] != ':')
         return false;
     switch (s[0]) {
     case 'f':
-        *ret = (struct sl_text){s, (uint32_t)len};
+        *ret = (struct sl_element){s, (uint32_t)len};
         return true;
     case 'k':
     case 'v':
@@ -299,7 +299,7 @@ bool sl_element_read(struct sl_arena *a, const char *s, size_t len, struct sl_te
         size_t digits = len - 2, sign = digits && (s[2] == '-' || s[2] == '+');
         if (digits == sign || digits > 9 || strspn(s + 2 + sign, "0123456789") < digits - sign)
             return false;
-        *ret = (struct sl_text){s, (uint32_t)len};
+        *ret = (struct sl_element){s, (uint32_t)len};
         return true;
     }
     default:

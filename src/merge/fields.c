@@ -6,8 +6,8 @@ static int order(const struct sl_fields *x, const struct sl_fields *y) {
     return sl_element_cmp(x->text, x->len, y->text, y->len);
 }
 
-struct sl_fields *sl_fields_push(struct sl_arena *a, struct sl_fields **list, struct sl_text text,
-                                 uint8_t mark) {
+struct sl_fields *sl_fields_push(struct sl_arena *a, struct sl_fields **list,
+                                 struct sl_element text, uint8_t mark) {
     struct sl_fields *n = sl_arena_alloc(a, sizeof *n);
     *n = (struct sl_fields){.next = *list, .text = text.s, .len = text.len, .mark = mark};
     *list = n;
@@ -78,7 +78,7 @@ static bool read_below(struct sl_arena *a, yyjson_mut_val *v, struct sl_fields *
     yyjson_mut_obj_foreach (v, i, max, key, value) {
         const char *s = yyjson_mut_get_str(key);
         size_t len = yyjson_mut_get_len(key);
-        struct sl_text text;
+        struct sl_element text;
         if (len == 1 && s[0] == '.') {
             if (up)
                 up->mark = SL_F_IN;
@@ -135,7 +135,7 @@ struct sl_fields *sl_fields_marked(struct sl_arena *a, const struct sl_fields *b
         if (!below && !in)
             continue;
         struct sl_fields *n =
-            sl_fields_push(a, end, (struct sl_text){b->text, b->len}, in ? SL_F_IN : 0);
+            sl_fields_push(a, end, (struct sl_element){b->text, b->len}, in ? SL_F_IN : 0);
         n->below = below;
         end = &n->next;
     }
@@ -183,7 +183,7 @@ struct sl_fields *sl_fields_intersect(struct sl_arena *a, const struct sl_fields
             bool in = x->mark && (y->mark & bits);
             if (below || in) {
                 struct sl_fields *n =
-                    sl_fields_push(a, end, (struct sl_text){x->text, x->len}, in ? SL_F_IN : 0);
+                    sl_fields_push(a, end, (struct sl_element){x->text, x->len}, in ? SL_F_IN : 0);
                 n->below = below;
                 end = &n->next;
             }

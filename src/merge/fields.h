@@ -34,20 +34,20 @@ struct sl_fields {
 };
 
 /* ---- elements ---- */
-struct sl_text {
+struct sl_element {
     const char *s;
     uint32_t len;
 };
-struct sl_text sl_element_field(struct sl_arena *a, const char *name, size_t len);
+struct sl_element sl_element_field(struct sl_arena *a, const char *name, size_t len);
 /* Of an item of a list that is a set or has keys; text NULL if it cannot be told, with the reason
  * in *ret_why (a constant, or NULL: no key is there). A mutable value reads as an immutable one. */
-struct sl_text sl_element_item(struct sl_arena *a, const struct sl_schema *list, yyjson_val *item,
-                               const char **ret_why);
-struct sl_text sl_element_item_mut(struct sl_arena *a, const struct sl_schema *list,
-                                   yyjson_mut_val *item, const char **ret_why);
+struct sl_element sl_element_item(struct sl_arena *a, const struct sl_schema *list,
+                                  yyjson_val *item, const char **ret_why);
+struct sl_element sl_element_item_mut(struct sl_arena *a, const struct sl_schema *list,
+                                      yyjson_mut_val *item, const char **ret_why);
 /* One that others wrote. False: it is none; text NULL: of a kind that is not known, to be left out.
  */
-bool sl_element_read(struct sl_arena *a, const char *s, size_t len, struct sl_text *ret);
+bool sl_element_read(struct sl_arena *a, const char *s, size_t len, struct sl_element *ret);
 /* The order of elements. */
 int sl_element_cmp(const char *x, size_t x_len, const char *y, size_t y_len);
 /* As it stands in messages: .spec, [name="main"]. */
@@ -55,8 +55,8 @@ void sl_element_print(struct sl_buf *out, const char *text, size_t len);
 
 /* ---- sets ---- */
 /* Puts a node in front of a list; sl_fields_sort brings order into the tree. */
-struct sl_fields *sl_fields_push(struct sl_arena *a, struct sl_fields **list, struct sl_text text,
-                                 uint8_t mark);
+struct sl_fields *sl_fields_push(struct sl_arena *a, struct sl_fields **list,
+                                 struct sl_element text, uint8_t mark);
 void sl_fields_sort(struct sl_fields **list);
 /* FieldsV1. False: it is none. */
 bool sl_fields_read(struct sl_arena *a, yyjson_mut_val *v, struct sl_fields **ret);

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/json.h"
 #include "base/arena.h"
 #include "merge/gotext.h"
 #include "merge/merge.h"
 #include "merge/parts.h"
+#include "json/json.h"
 
 static int refuse(struct sl_patch_err *err, int status, const char *reason) {
     err->status = status;
@@ -337,7 +337,7 @@ static void merge(struct sl_arena *a, yyjson_mut_doc *doc, yyjson_mut_val *into,
             if (there)
                 sl_become(there, copy);
             else
-                sl_parts_add(&p, (struct sl_text){name, (uint32_t)len},
+                sl_parts_add(&p, (struct sl_element){name, (uint32_t)len},
                              yyjson_mut_strncpy(doc, name, len), copy);
         }
     }

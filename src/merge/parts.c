@@ -25,7 +25,8 @@ uint32_t sl_parts_find(const struct sl_parts *p, const char *text, size_t len) {
     return i;
 }
 
-void sl_parts_add(struct sl_parts *p, struct sl_text text, yyjson_mut_val *key, yyjson_mut_val *v) {
+void sl_parts_add(struct sl_parts *p, struct sl_element text, yyjson_mut_val *key,
+                  yyjson_mut_val *v) {
     uint32_t i = p->n, first = text.s ? sl_parts_find(p, text.s, text.len) : SL_MAP_NONE;
     p->v[p->n++] = (struct sl_part){text, key, v, first == SL_MAP_NONE ? i : first, 1, false};
     if (first != SL_MAP_NONE)
@@ -41,7 +42,7 @@ void sl_parts_of_map(struct sl_arena *a, yyjson_mut_val *map, size_t more, struc
     *ret = (struct sl_parts){0};
     ret->v = sl_arena_alloc(a, (yyjson_mut_obj_size(map) + more + 1) * sizeof *ret->v);
     yyjson_mut_obj_foreach (map, i, max, key, value) {
-        struct sl_text text = {yyjson_mut_get_str(key), (uint32_t)yyjson_mut_get_len(key)};
+        struct sl_element text = {yyjson_mut_get_str(key), (uint32_t)yyjson_mut_get_len(key)};
         sl_parts_add(ret, text, key, value);
     }
 }

@@ -9,7 +9,7 @@
 #include "merge/fields.h"
 
 struct sl_part {
-    struct sl_text text;     /* a key of an object, or the element of an item; NULL: it has none */
+    struct sl_element text;  /* a key of an object, or the element of an item; NULL: it has none */
     yyjson_mut_val *key, *v; /* key: of an object */
     uint32_t first;          /* the first with the same text; itself in most cases */
     uint32_t count;          /* how many there are; of the first */
@@ -30,7 +30,8 @@ void sl_parts_of_list(struct sl_arena *a, const struct sl_schema *s, yyjson_mut_
 void sl_parts_done(struct sl_parts *p);
 /* SL_MAP_NONE if there is none. */
 uint32_t sl_parts_find(const struct sl_parts *p, const char *text, size_t len);
-void sl_parts_add(struct sl_parts *p, struct sl_text text, yyjson_mut_val *key, yyjson_mut_val *v);
+void sl_parts_add(struct sl_parts *p, struct sl_element text, yyjson_mut_val *key,
+                  yyjson_mut_val *v);
 /* The object or list has these parts now, without those that are gone. */
 void sl_parts_write(const struct sl_parts *p, yyjson_mut_val *v);
 

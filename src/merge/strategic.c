@@ -135,7 +135,7 @@ static int retain(struct sl_smp *p, yyjson_mut_val *into, yyjson_mut_val *patch)
         return sl_smp_bad(p, "retainKeys");
     sl_parts_of_list(&p->a, &set, names, &named);
     yyjson_mut_obj_foreach (patch, i, max, key, name) {
-        struct sl_text text = sl_element_item_mut(&p->a, &set, key, &why);
+        struct sl_element text = sl_element_item_mut(&p->a, &set, key, &why);
         if (!yyjson_mut_is_null(name) && !starts(yyjson_mut_get_str(key), DROP) &&
             !starts(yyjson_mut_get_str(key), ORDER) &&
             sl_parts_find(&named, text.s, text.len) == SL_MAP_NONE)
@@ -143,7 +143,7 @@ static int retain(struct sl_smp *p, yyjson_mut_val *into, yyjson_mut_val *patch)
     }
     yyjson_mut_obj_iter it = yyjson_mut_obj_iter_with(into);
     while (r == 0 && (key = yyjson_mut_obj_iter_next(&it))) {
-        struct sl_text text = sl_element_item_mut(&p->a, &set, key, &why);
+        struct sl_element text = sl_element_item_mut(&p->a, &set, key, &why);
         if (sl_parts_find(&named, text.s, text.len) == SL_MAP_NONE)
             (void)yyjson_mut_obj_iter_remove(&it);
     }
@@ -262,7 +262,7 @@ static int merge_key(struct sl_smp *p, const struct sl_schema *s, struct sl_part
     } else if (there) {
         sl_become(there, v);
     } else {
-        sl_parts_add(parts, (struct sl_text){key, (uint32_t)len},
+        sl_parts_add(parts, (struct sl_element){key, (uint32_t)len},
                      yyjson_mut_strncpy(p->doc, key, len), v);
     }
     return 0;

@@ -41,7 +41,7 @@ static int index_items(struct sl_smp *p, const char *key, yyjson_mut_val *list, 
                                    : item;
         if (strict && !v)
             return SL_EINVAL;
-        struct sl_text text = {0};
+        struct sl_element text = {0};
         if (v)
             text = sl_element_item_mut(&p->a, &set, v, &why);
         sl_parts_add(ret, text, NULL, item);
@@ -49,7 +49,7 @@ static int index_items(struct sl_smp *p, const char *key, yyjson_mut_val *list, 
     return 0;
 }
 
-static uint32_t place_in(const struct sl_parts *order, struct sl_text text) {
+static uint32_t place_in(const struct sl_parts *order, struct sl_element text) {
     return text.s ? sl_parts_find(order, text.s, text.len) : SL_MAP_NONE;
 }
 

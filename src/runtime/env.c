@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/json.h"
 #include "base/arena.h"
 #include "base/quantity.h"
 #include "runtime/runtime_int.h"
+#include "json/json.h"
 
 #define MAX_VALUE ((size_t)128 << 10) /* of one variable: what Linux takes */
 #define MAX_ALL ((size_t)2 << 20)     /* of all */

@@ -21,10 +21,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "api/json.h"
 #include "base/hash.h"
 #include "log/log.h"
 #include "runtime/runtime_int.h"
+#include "json/json.h"
 
 #define LEASE_EVERY (10 * SL_SEC)
 #define LEASE_SECONDS 40

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/json.h"
 #include "base/arena.h"
 #include "kube/secret.h"
 #include "runtime/runtime_int.h"
+#include "json/json.h"
 
 #define AGAIN SL_SEC
 

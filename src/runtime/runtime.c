@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/json.h"
 #include "base/hash.h"
 #include "log/log.h"
 #include "runtime/runtime_int.h"
+#include "json/json.h"
 
 #define IN_FLIGHT 128u
 #define PENDING_PATIENCE                                                                           \

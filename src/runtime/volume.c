@@ -15,9 +15,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/json.h"
 #include "base/arena.h"
 #include "runtime/runtime_int.h"
+#include "json/json.h"
 
 #define MAX_BYTES ((size_t)64 << 20)
 #define MAX_DEPTH 64

@@ -29,10 +29,9 @@ struct checking {
 /* ---- words ---- */
 
 static const char *path_text(struct checking *c, const struct sl_path *at) {
-    _cleanup_(sl_buf_done) struct sl_buf text, base;
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(PATH_MAX_BYTES);
+    _cleanup_(sl_buf_done) struct sl_buf base = SL_BUF(PATH_MAX_BYTES);
 
-    sl_buf_init(&text, PATH_MAX_BYTES);
-    sl_buf_init(&base, PATH_MAX_BYTES);
     if (at)
         sl_path_print(at, &text);
     if (c->base)

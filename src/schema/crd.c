@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/json.h"
 #include "base/vec.h"
 #include "schema/check.h"
 #include "schema/crd_rules.h"
 #include "schema/pattern.h"
 #include "schema/value.h"
+#include "json/json.h"
 
 #define MAX_NODES 65536u /* schemas in one */
 #define ARENA_MAX_BYTES ((size_t)96 << 20)

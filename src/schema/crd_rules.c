@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/json.h"
 #include "schema/pattern.h"
+#include "json/json.h"
 
 #define PATH_MAX_BYTES ((size_t)4 << 10)
 
@@ -254,9 +254,8 @@ static void check_complete(yyjson_val *v, yyjson_val *s, const struct sl_path *s
 
 static void missing(const struct sl_path *s_at, const struct sl_path *at,
                     struct sl_field_errs *errs) {
-    _cleanup_(sl_buf_done) struct sl_buf text;
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(PATH_MAX_BYTES);
 
-    sl_buf_init(&text, PATH_MAX_BYTES);
     sl_buf_puts(&text, "because it is defined in ");
     sl_path_print(at, &text);
     sl_field_required(errs, s_at, sl_buf_str(&text));

@@ -98,10 +98,9 @@ static const char *kind_word(yyjson_val *v) {
 }
 
 static int not_converted(const struct sl_schema *s, yyjson_val *v, struct sl_err *err) {
-    _cleanup_(sl_buf_done) struct sl_buf type;
+    _cleanup_(sl_buf_done) struct sl_buf type = SL_BUF(TYPE_MAX_BYTES);
     const char *have = kind_word(v);
 
-    sl_buf_init(&type, TYPE_MAX_BYTES);
     if (s->type == SL_T_OBJECT)
         return sl_err_set(err, SL_EINVAL, "cannot restore struct from: %s", have);
     if (s->type == SL_T_MAP || s->type == SL_T_LIST)
@@ -120,12 +119,11 @@ static int not_converted(const struct sl_schema *s, yyjson_val *v, struct sl_err
 
 static int mismatch(const struct sl_schema *s, yyjson_val *v, const struct place *at, bool number,
                     struct reading *in) {
-    _cleanup_(sl_buf_done) struct sl_buf path, type;
+    _cleanup_(sl_buf_done) struct sl_buf path = SL_BUF(PATH_MAX_BYTES);
+    _cleanup_(sl_buf_done) struct sl_buf type = SL_BUF(TYPE_MAX_BYTES);
     struct sl_err *err = in->err;
     char text[64];
 
-    sl_buf_init(&path, PATH_MAX_BYTES);
-    sl_buf_init(&type, TYPE_MAX_BYTES);
     if (in->converts)
         return not_converted(s, v, err);
     if (!in->self && !first(in))

@@ -121,9 +121,8 @@ static void bytes(struct sl_buf *out, uint32_t number, const char *s, size_t len
 
 /* A message as a field, within a further one if 'inside'. */
 static void put(struct sl_buf *out, uint32_t number, uint32_t inside, const char *s, size_t len) {
-    _cleanup_(sl_buf_done) struct sl_buf in;
+    _cleanup_(sl_buf_done) struct sl_buf in = SL_BUF(SL_OPENAPI_MAX_BYTES);
 
-    sl_buf_init(&in, SL_OPENAPI_MAX_BYTES);
     if (inside) {
         bytes(&in, inside, s, len);
         s = in.s;
@@ -147,9 +146,8 @@ static void write_any(struct sl_buf *out, uint32_t number, yyjson_val *v) {
 
 static void write_part(struct sl_buf *out, const struct field *f, const struct message *m,
                        yyjson_val *v) {
-    _cleanup_(sl_buf_done) struct sl_buf part;
+    _cleanup_(sl_buf_done) struct sl_buf part = SL_BUF(SL_OPENAPI_MAX_BYTES);
 
-    sl_buf_init(&part, SL_OPENAPI_MAX_BYTES);
     write_message(&part, m, v);
     put(out, f->number, f->inside, sl_buf_str(&part), part.len);
 }
@@ -157,12 +155,11 @@ static void write_part(struct sl_buf *out, const struct field *f, const struct m
 /* The field is a message with a list of pairs: 1 is the name, 2 the value. */
 static void write_named(struct sl_buf *out, const struct field *f, yyjson_val *v) {
     const struct field second = {.number = 2, .inside = f->inside};
-    _cleanup_(sl_buf_done) struct sl_buf list, pair;
+    _cleanup_(sl_buf_done) struct sl_buf list = SL_BUF(SL_OPENAPI_MAX_BYTES);
+    _cleanup_(sl_buf_done) struct sl_buf pair = SL_BUF(SL_OPENAPI_MAX_BYTES);
     size_t i, max;
     yyjson_val *key, *item;
 
-    sl_buf_init(&list, SL_OPENAPI_MAX_BYTES);
-    sl_buf_init(&pair, SL_OPENAPI_MAX_BYTES);
     yyjson_obj_foreach (v, i, max, key, item) {
         sl_buf_clear(&pair);
         bytes(&pair, 1, yyjson_get_str(key), yyjson_get_len(key));
@@ -175,10 +172,9 @@ static void write_named(struct sl_buf *out, const struct field *f, yyjson_val *v
 /* Of parameters there are sorts, each in messages of its own: in the query 3, in the path 4. */
 static void write_parameter(struct sl_buf *out, uint32_t number, yyjson_val *v) {
     bool in_path = yyjson_equals_str(yyjson_obj_get(v, "in"), "path");
-    _cleanup_(sl_buf_done) struct sl_buf part, sort;
+    _cleanup_(sl_buf_done) struct sl_buf part = SL_BUF(SL_OPENAPI_MAX_BYTES);
+    _cleanup_(sl_buf_done) struct sl_buf sort = SL_BUF(SL_OPENAPI_MAX_BYTES);
 
-    sl_buf_init(&part, SL_OPENAPI_MAX_BYTES);
-    sl_buf_init(&sort, SL_OPENAPI_MAX_BYTES);
     write_message(&part, in_path ? &path_parameter : &query, v);
     put(&sort, 2, in_path ? 4 : 3, sl_buf_str(&part), part.len);
     put(out, number, 1, sl_buf_str(&sort), sort.len);
@@ -227,9 +223,8 @@ static void write_field(struct sl_buf *out, const struct field *f, yyjson_val *v
 }
 
 static void write_extension(struct sl_buf *out, uint32_t number, yyjson_val *key, yyjson_val *v) {
-    _cleanup_(sl_buf_done) struct sl_buf pair;
+    _cleanup_(sl_buf_done) struct sl_buf pair = SL_BUF(SL_OPENAPI_MAX_BYTES);
 
-    sl_buf_init(&pair, SL_OPENAPI_MAX_BYTES);
     bytes(&pair, 1, yyjson_get_str(key), yyjson_get_len(key));
     write_any(&pair, 2, v);
     bytes(out, number, pair.s, pair.len);

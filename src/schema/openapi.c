@@ -85,10 +85,9 @@ bool sl_openapi_v3(const struct sl_openapi_api *api, const char *group, const ch
 
 void sl_openapi_v3_index(const struct sl_openapi_api *api, struct sl_buf *out) {
     struct sl_openapi w = {.out = out, .v3 = true};
-    _cleanup_(sl_buf_done) struct sl_buf doc, path;
+    _cleanup_(sl_buf_done) struct sl_buf doc = SL_BUF(SL_OPENAPI_MAX_BYTES);
+    _cleanup_(sl_buf_done) struct sl_buf path = SL_BUF(1024);
 
-    sl_buf_init(&doc, SL_OPENAPI_MAX_BYTES);
-    sl_buf_init(&path, 1024);
     sl_buf_puts(out, "{\"paths\":{");
     for (size_t i = 0; i < api->n; i++) {
         const struct sl_openapi_kind *k = &api->kinds[i];

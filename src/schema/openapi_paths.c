@@ -100,9 +100,8 @@ static void path(struct sl_openapi *w, const struct sl_openapi_kind *k, const st
                  size_t n, bool all, const char *below) {
     bool one = ops == on_one, inside = k->namespaced && !all;
     uint32_t verbs = all ? k->verbs & SL_OPENAPI_LIST : k->verbs, used = 0;
-    _cleanup_(sl_buf_done) struct sl_buf text;
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(2048);
 
-    sl_buf_init(&text, 2048);
     for (size_t i = 0; i < n; i++)
         used |= ops[i].verb & verbs;
     if (*below)

@@ -40,9 +40,8 @@ static void kind_name(const struct sl_openapi_kind *k, struct sl_buf *out) {
 }
 
 void sl_openapi_ref(struct sl_openapi *w, const struct sl_openapi_kind *k, const char *suffix) {
-    _cleanup_(sl_buf_done) struct sl_buf name;
+    _cleanup_(sl_buf_done) struct sl_buf name = SL_BUF(1024);
 
-    sl_buf_init(&name, 1024);
     kind_name(k, &name);
     sl_buf_putc(w->out, '{');
     ref(w, sl_buf_str(&name), suffix);
@@ -256,9 +255,8 @@ static void define(struct sl_openapi *w, const char *name, const struct sl_schem
 /* A list is no type of its own, so that what it has is said here. */
 static void define_list(struct sl_openapi *w, const struct sl_openapi_kind *k,
                         const struct sl_schema *meta) {
-    _cleanup_(sl_buf_done) struct sl_buf name;
+    _cleanup_(sl_buf_done) struct sl_buf name = SL_BUF(1024);
 
-    sl_buf_init(&name, 1024);
     kind_name(k, &name);
     sl_buf_puts(&name, "List");
     sl_openapi_key(w, sl_buf_str(&name));
@@ -292,10 +290,9 @@ static void define_common(struct sl_openapi *w) {
 }
 
 void sl_openapi_definitions(struct sl_openapi *w, const struct sl_openapi_api *api) {
-    _cleanup_(sl_buf_done) struct sl_buf name;
+    _cleanup_(sl_buf_done) struct sl_buf name = SL_BUF(1024);
     struct types t = {0};
 
-    sl_buf_init(&name, 1024);
     collect(&t, api->list_meta, 0);
     for (size_t i = 0; i < api->n; i++)
         collect(&t, api->kinds[i].schema, 0);

@@ -19,9 +19,8 @@
 /* ---- what the client is told ---- */
 
 static void note(struct sl_strict *st, const char *what, const struct sl_path *at) {
-    _cleanup_(sl_buf_done) struct sl_buf text;
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(PATH_MAX_BYTES);
 
-    sl_buf_init(&text, PATH_MAX_BYTES);
     if (!st || st->n == SL_STRICT_MAX)
         return;
     sl_buf_printf(&text, "%s field \"", what);

@@ -228,9 +228,8 @@ static int put_default(struct reader *r, struct options *o, const char *arg) {
 static int put_enum(struct reader *r, struct options *o, const char *arg) {
     struct sl_schema *s = sl_arena_alloc0(&r->set->arena, 1, sizeof(*s));
     struct sl_schema_rules *rules = sl_arena_alloc0(&r->set->arena, 1, sizeof(*rules));
-    _cleanup_(sl_buf_done) struct sl_buf text;
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_TYPES_MAX_BYTES);
 
-    sl_buf_init(&text, SL_TYPES_MAX_BYTES);
     if ((*o->schema)->type != SL_T_STRING || !(*o->schema)->go)
         return FAULT(r, SL_EINVAL, "enum is for texts");
     for (const char *p = arg, *q;; p = q + 1) {

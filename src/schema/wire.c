@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/json.h"
 #include "base/base64.h"
 #include "base/mem.h"
 #include "base/stamp.h"
@@ -18,6 +17,7 @@
 #include "schema/builtin.h"
 #include "schema/check.h"
 #include "schema/wire_rows.h"
+#include "json/json.h"
 
 #define MAX_NAME 256u
 #define MAX_DEPTH 64u /* of messages; the JSON is at most twice as deep */
@@ -123,9 +123,8 @@ static yyjson_mut_val *string(struct reader *r, struct sl_bytes s) {
 }
 
 static yyjson_mut_val *base64(struct reader *r, struct sl_bytes s) {
-    _cleanup_(sl_buf_done) struct sl_buf b;
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(sl_bytes_len(s) * 2 + 8);
 
-    sl_buf_init(&b, sl_bytes_len(s) * 2 + 8);
     if (sl_bytes_len(s))
         sl_base64_encode(&b, (const char *)s.at, sl_bytes_len(s));
     return yyjson_mut_strncpy(r->doc, sl_buf_str(&b), b.len);

@@ -13,9 +13,9 @@
 #include <cmocka.h>
 #include <yyjson.h>
 
-#include "api/json.h"
 #include "api/review.h"
 #include "config/gates.h"
+#include "json/json.h"
 
 #define CASE_MAX_BYTES ((size_t)64 << 20)
 

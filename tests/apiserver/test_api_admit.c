@@ -13,10 +13,10 @@
 #include <time.h>
 
 #include "api.h"
-#include "api/json.h"
 #include "httpd/cert.h"
 #include "httpd/httpd.h"
 #include "kube/secret.h"
+#include "json/json.h"
 
 #define CM "/api/v1/namespaces/default/configmaps"
 #define JOBS "/apis/batch/v1/namespaces/default/jobs"

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "api.h"
-#include "api/json.h"
 #include "base/base64.h"
+#include "json/json.h"
 
 #define FILE_MAX_BYTES ((size_t)4 << 20)
 

@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/json.h"
 #include "apiserver/cel.h"
 #include "apiserver/crd.h"
 #include "apiserver/rules.h"
+#include "json/json.h"
 
 enum { NO, YES, ERROR };
 

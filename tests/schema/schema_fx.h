@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "api/json.h"
 #include "schema/check.h"
 #include "schema/types.h"
+#include "json/json.h"
 
 static struct sl_schemas *fx_set;
 

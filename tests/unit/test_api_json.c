@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
-#include "api/json.h"
 #include "api/patch.h"
 #include "base/prng.h"
+#include "json/json.h"
 
 static yyjson_doc *read_json(const char *text) {
     yyjson_doc *doc = NULL;

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "api/json.h"
 #include "api/syntax.h"
+#include "json/json.h"
 
 #define S63 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define S253                                                                                       \

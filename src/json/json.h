@@ -1,15 +1,21 @@
 /*
- * Reading objects of the API server as JSON. What is absent, null, or of an unexpected type reads
- * as nothing: the schema was checked by the API server before we are asked.
+ * The JSON module: the only place that asks yyjson for the bytes of a text. What is absent, null,
+ * or of an unexpected type reads as nothing: the schema was checked by the API server before we are
+ * asked, and where it was not, an array in place of a text must not be taken for one.
+ *
+ * yyjson gives the length of a text and the number of items of an array by the same call, so
+ * pointer and length must never come from two: sl_json_view gives both, and tools/check-layers
+ * refuses yyjson_get_str and yyjson_get_len elsewhere.
  *
  * All of these descend at most SL_JSON_MAX_DEPTH levels, the ceiling that sl_json_read sets.
  */
-#ifndef SL_API_JSON_H
-#define SL_API_JSON_H
+#ifndef SL_JSON_JSON_H
+#define SL_JSON_JSON_H
 
 #include <yyjson.h>
 
 #include "base/quantity.h"
+#include "base/text.h"
 
 #define SL_JSON_MAX_DEPTH 128u
 
@@ -22,9 +28,18 @@ void sl_json_mut_docp(yyjson_mut_doc **d);
  * that contains dots is looked up with sl_json_get. */
 yyjson_val *sl_json_at(yyjson_val *v, const char *path);
 yyjson_val *sl_json_get(yyjson_val *v, const char *key);
-/* The text there, "" if there is none. */
-const char *sl_json_str(yyjson_val *v, const char *path);
+/* All bytes of a text, NULs included; ("", 0) for anything that is no text. */
+struct sl_text sl_json_view(yyjson_val *v);
+struct sl_text sl_json_mut_view(yyjson_mut_val *v);
+/* As a C string: "" for anything that is no text, and for a text with a NUL inside, which is no
+ * name, key, path or label and would be cut there. */
 const char *sl_json_text(yyjson_val *v);
+const char *sl_json_mut_text(yyjson_mut_val *v);
+/* The same, but NULL where the others give "" for want of a text. */
+const char *sl_json_opt(yyjson_val *v);
+const char *sl_json_mut_opt(yyjson_mut_val *v);
+/* The C string at a path, "" if there is none. */
+const char *sl_json_str(yyjson_val *v, const char *path);
 int64_t sl_json_int(yyjson_val *v, const char *path, int64_t otherwise);
 bool sl_json_bool(yyjson_val *v, const char *path, bool otherwise);
 /* A quantity, which may be a number or a text. False if it is none. */

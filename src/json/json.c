@@ -1,4 +1,4 @@
-#include "api/json.h"
+#include "json/json.h"
 
 #include <string.h>
 
@@ -84,8 +84,38 @@ yyjson_val *sl_json_at(yyjson_val *v, const char *path) {
     return not_null(v);
 }
 
+struct sl_text sl_json_view(yyjson_val *v) {
+    if (!yyjson_is_str(v))
+        return SL_TEXT("");
+    return (struct sl_text){unsafe_yyjson_get_str(v), unsafe_yyjson_get_len(v)};
+}
+
+struct sl_text sl_json_mut_view(yyjson_mut_val *v) {
+    if (!yyjson_mut_is_str(v))
+        return SL_TEXT("");
+    return (struct sl_text){unsafe_yyjson_get_str(v), unsafe_yyjson_get_len(v)};
+}
+
+/* NULL if a NUL would cut it. */
+static const char *whole(struct sl_text t) {
+    return sl_text_has_nul(t) ? NULL : t.s;
+}
+
+const char *sl_json_opt(yyjson_val *v) {
+    return yyjson_is_str(v) ? whole(sl_json_view(v)) : NULL;
+}
+
+const char *sl_json_mut_opt(yyjson_mut_val *v) {
+    return yyjson_mut_is_str(v) ? whole(sl_json_mut_view(v)) : NULL;
+}
+
 const char *sl_json_text(yyjson_val *v) {
-    const char *s = yyjson_get_str(v);
+    const char *s = sl_json_opt(v);
+    return s ? s : "";
+}
+
+const char *sl_json_mut_text(yyjson_mut_val *v) {
+    const char *s = sl_json_mut_opt(v);
     return s ? s : "";
 }
 
@@ -107,8 +137,10 @@ bool sl_json_bool(yyjson_val *v, const char *path, bool otherwise) {
 }
 
 bool sl_json_quantity(yyjson_val *v, sl_quantity *ret) {
-    if (yyjson_is_str(v))
-        return sl_quantity_parse(yyjson_get_str(v), yyjson_get_len(v), ret, NULL) == 0;
+    if (yyjson_is_str(v)) {
+        struct sl_text t = sl_json_view(v);
+        return sl_quantity_parse(t.s, t.n, ret, NULL) == 0;
+    }
     if (!yyjson_is_int(v))
         return false;
     *ret = (sl_quantity)sl_json_int(v, "", 0) * SL_NANO;
@@ -131,7 +163,7 @@ yyjson_val *sl_json_find(yyjson_val *array, const char *key, const char *word) {
 }
 
 static const char *meta(yyjson_val *object, const char *path, const char *key) {
-    return yyjson_get_str(yyjson_obj_get(sl_json_at(object, path), key));
+    return sl_json_opt(yyjson_obj_get(sl_json_at(object, path), key));
 }
 
 const char *sl_json_label(yyjson_val *object, const char *key) {
@@ -201,12 +233,14 @@ static bool same_fields(yyjson_val *a, yyjson_val *b, const char *const *skip, b
 
     /* An iterator looks on from where it last found something: linear for fields in one order. */
     sl_obj_foreach (a, i, n, key, val) {
-        yyjson_val *other = yyjson_obj_iter_getn(&in_b, yyjson_get_str(key), yyjson_get_len(key));
+        struct sl_text name = sl_json_view(key);
+        yyjson_val *other = yyjson_obj_iter_getn(&in_b, name.s, name.n);
         if (!skipped(key, skip) && !same(val, other, quantities || holds_quantities(key)))
             return false;
     }
     sl_obj_foreach (b, i, n, key, val) {
-        yyjson_val *other = yyjson_obj_iter_getn(&in_a, yyjson_get_str(key), yyjson_get_len(key));
+        struct sl_text name = sl_json_view(key);
+        yyjson_val *other = yyjson_obj_iter_getn(&in_a, name.s, name.n);
         if (!other && !skipped(key, skip) && !is_empty(val))
             return false;
     }

@@ -1,0 +1,36 @@
+/*
+ * A text as one value: where it begins and how long it is, from one call. It may contain NUL bytes
+ * and need not end in one; what must be a C string is asked for as such and then has none inside.
+ */
+#ifndef SL_BASE_TEXT_H
+#define SL_BASE_TEXT_H
+
+#include <string.h>
+
+#include "base/macros.h"
+
+struct sl_text {
+    const char *s; /* never NULL */
+    size_t n;
+};
+
+#define SL_TEXT(literal) ((struct sl_text){"" literal, sizeof(literal) - 1})
+
+static inline struct sl_text sl_text_of(const char *s) {
+    return s ? (struct sl_text){s, strlen(s)} : SL_TEXT("");
+}
+
+static inline bool sl_text_eq(struct sl_text a, struct sl_text b) {
+    return a.n == b.n && memcmp(a.s, b.s, a.n) == 0;
+}
+
+static inline bool sl_text_is(struct sl_text a, const char *s) {
+    return sl_text_eq(a, sl_text_of(s));
+}
+
+/* A NUL inside: no name, key, path or label has one. */
+static inline bool sl_text_has_nul(struct sl_text t) {
+    return memchr(t.s, '\0', t.n) != NULL;
+}
+
+#endif
