@@ -49,8 +49,9 @@
 
 /* From its first line on. */
 struct request {
-    char *query; /* as it came; NULL: none */
-    bool begun;  /* its headers are complete */
+    char *query;         /* as it came; NULL: none */
+    const char *uri_end; /* in the memory of the library; of no use once 'begun' */
+    bool begun;          /* its headers are complete */
     struct sl_buf body;
     size_t seen;  /* of the body, also what was over the ceiling */
     size_t taken; /* of the room for all bodies */
@@ -61,9 +62,10 @@ struct request {
 
 enum MHD_Result sl_httpd_queue(struct server *s, struct MHD_Connection *c, int status,
                                struct MHD_Response *r) {
-    if (s->generation !=
-            s->h->generation && /* its certificate is out of date: let the client come again */
-        MHD_add_response_header(r, "Connection", "close") != MHD_YES)
+    /* If its certificate is out of date: let the client come again. */
+    bool last = s->generation != s->h->generation || sl_httpd_conn(c)->last;
+
+    if (last && MHD_add_response_header(r, "Connection", "close") != MHD_YES)
         return MHD_NO;
     return MHD_queue_response(c, (unsigned)status, r);
 }
@@ -198,10 +200,14 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
     size_t max = body_ceiling(&s->h->spec, path);
     struct conn *conn = sl_httpd_conn(c);
 
-    (void)version;
     if (!rq->begun) {
+        bool chunked;
+        const char *problem = sl_httpd_framing(c, method, version, rq->uri_end, &chunked);
         rq->begun = true;
         sl_buf_init(&rq->body, max);
+        conn->last = problem || chunked;
+        if (problem)
+            return refuse(s, c, 400, problem);
         return announced_length(c) > max ? refuse(s, c, 413, "the body is too large") : MHD_YES;
     }
     if (*piece_len > 0) {
@@ -247,6 +253,7 @@ static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *
 
     turn(cls, c, false);
     rq->query = query ? sl_strdup(query + 1) : NULL;
+    rq->uri_end = uri + strlen(uri);
     return rq; /* the first *state of on_request */
 }
 

@@ -21,6 +21,7 @@ struct conn {
     bool waiting;              /* suspended until somebody wakes it */
     bool late;                 /* shut down; to be closed at the next occasion */
     bool listens;              /* for a hang-up */
+    bool last;                 /* it is closed with its next answer */
     struct sl_http_call *call; /* the answer comes later; NULL */
     uint64_t deadline_ms;
 };
@@ -90,6 +91,12 @@ void sl_httpd_resume(struct conn *c);
 void sl_httpd_cut(struct conn *c);
 enum MHD_Result sl_httpd_queue(struct server *s, struct MHD_Connection *c, int status,
                                struct MHD_Response *r);
+
+/* ---- framing.c ---- */
+/* Why a request whose headers are complete cannot be read in one way only; NULL if it can.
+ * 'uri_end': of the target in the request line. */
+const char *sl_httpd_framing(struct MHD_Connection *c, const char *method, const char *version,
+                             const char *uri_end, bool *ret_chunked);
 
 /* ---- request.c ---- */
 void sl_httpd_lookups(struct sl_http_request *rq);

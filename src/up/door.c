@@ -56,7 +56,11 @@ static void refusal(void *ctx, int status, const char *words, struct sl_http_ans
         put_status(a, status, "RequestEntityTooLarge",
                    "Request entity too large: limit is 3145728");
     else
-        put_status(a, status, status == 503 ? "ServiceUnavailable" : "InternalError", words);
+        put_status(a, status,
+                   status == 503   ? "ServiceUnavailable"
+                   : status == 400 ? "BadRequest"
+                                   : "InternalError",
+                   words);
 }
 
 static bool answer_health(struct sl_door *d, const struct sl_http_request *rq,
