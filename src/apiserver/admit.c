@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "apiserver/crd.h"
+#include "apiserver/words.h"
 #include "kube/secret.h"
 
 #define QUEUE_LABEL "kueue.x-k8s.io/queue-name"
@@ -256,6 +257,29 @@ static void say_denied(struct sl_write *w, const char *hook, yyjson_val *status)
                                 hook)});
 }
 
+/* What came out of a webhook's patch is an object as one that a client sends: of its kind, of the
+ * right types, with its defaults. */
+static int still_readable(struct sl_write *w, yyjson_mut_val *made, struct sl_err *why) {
+    const struct sl_rq *rq = w->rq;
+    const struct sl_schema *schema = sl_stored_version(rq->kind)->schema;
+    yyjson_val *seen = sl_write_keep(w, yyjson_mut_val_imut_copy(made, NULL)),
+               *was = yyjson_doc_get_root(w->made);
+    struct sl_field_errs errs = {.arena = w->c.arena};
+
+    for (const char *const *key = (const char *const[]){"apiVersion", "kind", NULL}; *key; key++)
+        if (strcmp(sl_json_str(seen, *key), sl_json_str(was, *key)) != 0)
+            return sl_err_set(why, SL_EINVAL, "the patch changes %s of the object", *key);
+    if (sl_schema_decodes(schema, seen, why) < 0)
+        return SL_EINVAL;
+    if (!rq->kind->crd && !sl_sizes_check(&errs, seen))
+        return sl_err_set(why, SL_ELIMIT, "%.200s",
+                          errs.n ? errs.text[0] : "the object is too large");
+    sl_schema_prune(schema, w->c.doc, made, NULL);
+    if (!sl_schema_default(schema, w->c.doc, made))
+        return sl_err_set(why, SL_ELIMIT, "more than %u defaults in one object", SL_DEFAULTS_MAX);
+    return SL_OK;
+}
+
 static bool take_patch(struct sl_write *w, const struct sl_kind_version *v, yyjson_val *patch,
                        struct sl_err *failed) {
     struct sl_rq *rq = w->rq;
@@ -279,17 +303,46 @@ static bool take_patch(struct sl_write *w, const struct sl_kind_version *v, yyjs
         r = sl_kind_convert(rq->kind, sl_write_keep(w, yyjson_mut_val_imut_copy(made, NULL)),
                             sl_api_version(&rq->arena, rq->kind->group, stored->name), w->c.doc,
                             &made, &why);
+    if (r >= 0)
+        r = still_readable(w, made, &why);
     if (r < 0) {
         (void)sl_err_set(failed, SL_EINVAL, "%.230s", *why.text ? why.text : sl_buf_str(&err.text));
     } else {
         w->c.object = made;
-        sl_schema_prune(stored->schema, w->c.doc, made, NULL);
-        sl_schema_default(stored->schema, w->c.doc, made);
         (void)sl_write_keep(w, TAKE_PTR(w->made));
         w->admission->changes++;
     }
     sl_buf_done(&err.text);
     return r >= 0;
+}
+
+/* What an answer may say, and of which type: anything else is no answer. NULL: all is well. */
+static const char *answer_fault(yyjson_val *answer, const char *uid) {
+    static const struct {
+        const char *name;
+        yyjson_type type;
+    } fields[] = {
+        {"uid", YYJSON_TYPE_STR},   {"allowed", YYJSON_TYPE_BOOL},  {"status", YYJSON_TYPE_OBJ},
+        {"patch", YYJSON_TYPE_STR}, {"patchType", YYJSON_TYPE_STR}, {"warnings", YYJSON_TYPE_ARR},
+    };
+    static const char *const faults[] = {
+        "response.uid is no string",       "response.allowed is no boolean",
+        "response.status is no object",    "response.patch is no string",
+        "response.patchType is no string", "response.warnings is no list",
+    };
+
+    if (!yyjson_is_obj(answer))
+        return "webhook response was absent";
+    for (size_t i = 0; i < SL_LEN(fields); i++) {
+        yyjson_val *v = sl_json_get(answer, fields[i].name);
+        if (v && yyjson_get_type(v) != fields[i].type)
+            return faults[i];
+    }
+    if (strcmp(sl_json_str(answer, "uid"), uid) != 0)
+        return "expected response.uid to be that of the request";
+    if (*sl_json_str(answer, "patch") && strcmp(sl_json_str(answer, "patchType"), "JSONPatch") != 0)
+        return "webhook returned response.patch but response.patchType is not JSONPatch";
+    return NULL;
 }
 
 bool sl_review_take(struct sl_write *w, const struct sl_kind_version *v, const char *hook,
@@ -304,14 +357,14 @@ bool sl_review_take(struct sl_write *w, const struct sl_kind_version *v, const c
         return false;
     }
     answer = sl_json_get(yyjson_doc_get_root(doc), "response");
-    if (!answer || strcmp(sl_json_str(answer, "uid"), uid) != 0) {
-        (void)sl_err_set(failed, SL_EINVAL, "%s",
-                         answer ? "expected response.uid to be that of the request"
-                                : "webhook response was absent");
+    const char *fault = answer_fault(answer, uid);
+    if (fault) {
+        (void)sl_err_set(failed, SL_EINVAL, "%s", fault);
         return false;
     }
     yyjson_arr_foreach (sl_json_get(answer, "warnings"), i, n, warning) {
-        sl_rq_warn(w->rq, sl_json_text(warning));
+        if (i < SL_API_WARNINGS && *sl_json_text(warning))
+            sl_rq_warn(w->rq, sl_json_text(warning));
     }
     if (!sl_json_bool(answer, "allowed", false)) {
         say_denied(w, hook, sl_json_get(answer, "status"));
@@ -322,7 +375,8 @@ bool sl_review_take(struct sl_write *w, const struct sl_kind_version *v, const c
         return true;
     char *json = sl_arena_alloc(w->c.arena, strlen(text) + 4);
     int64_t size = sl_base64_decode(text, strlen(text), json);
-    yyjson_doc *patch = size > 0 ? yyjson_read(json, (size_t)size, 0) : NULL;
+    bool readable = size > 0 && !sl_json_too_deep(json, (size_t)size);
+    yyjson_doc *patch = readable ? yyjson_read(json, (size_t)size, 0) : NULL;
     if (!patch) {
         (void)sl_err_set(failed, SL_EINVAL, "the patch is no JSON");
         return false;

@@ -12,29 +12,6 @@
 
 #define YAML_MAX_JSON ((size_t)64 << 20) /* aliases can make a long text out of a short one */
 
-/* Nothing that was read is deeper than this: others walk it by calling themselves. */
-static bool too_deep(const char *s, size_t len) {
-    uint32_t depth = 0;
-    bool text = false;
-
-    for (size_t i = 0; i < len; i++) {
-        if (text) {
-            if (s[i] == '\\')
-                i++;
-            else if (s[i] == '"')
-                text = false;
-        } else if (s[i] == '"') {
-            text = true;
-        } else if (s[i] == '{' || s[i] == '[') {
-            if (++depth > SL_API_MAX_DEPTH)
-                return true;
-        } else if ((s[i] == '}' || s[i] == ']') && depth > 0) {
-            depth--;
-        }
-    }
-    return false;
-}
-
 static void print_node(const struct sl_node *n, struct sl_buf *out) {
     switch (n->kind) {
     case SL_NODE_NULL:
@@ -178,7 +155,7 @@ static bool type_is(const struct sl_rq *rq, const char *type) {
 }
 
 yyjson_doc *sl_rq_json(struct sl_rq *rq, const char **ret_fault) {
-    if (too_deep(rq->body, rq->len)) {
+    if (sl_json_too_deep(rq->body, rq->len)) {
         *ret_fault = "exceeded max depth";
         return NULL;
     }

@@ -51,7 +51,7 @@ static const char *put_text(char **at, const char *s) {
 /* One piece of memory: the record, the labels, the texts. */
 static struct sl_index *make(const struct sl_kind *k, yyjson_val *object) {
     yyjson_val *labels = sl_json_at(object, "metadata.labels"), *key, *value;
-    uint32_t n_labels = (uint32_t)sl_json_size(labels), n_fields;
+    uint32_t n_labels = (uint32_t)yyjson_obj_size(labels), n_fields; /* a list has none */
     size_t size = texts_size(k, object, labels, &n_fields), i, n;
     size_t head = sizeof(struct sl_index) + n_fields * sizeof(char *);
     char number[32];

@@ -205,6 +205,27 @@ static bool answer_other(struct sl_write *w) {
     return true;
 }
 
+/*
+ * The last look at what is to be stored or shown as if it were, after everything that may change
+ * it: patches, admission, conversion, defaults, managers. What goes beyond was made here out of
+ * parts that were small enough by themselves; nobody who reads it later could. False: it was
+ * answered.
+ */
+static bool is_sound(struct sl_write *w, const char *text, size_t len) {
+    struct sl_rq *rq = w->rq;
+
+    if (!text)
+        sl_rq_bad(rq, "the object cannot be written: it has text that is not UTF-8");
+    else if (len > SL_STORE_MAX_OBJECT)
+        sl_rq_fail(rq, 413, "RequestEntityTooLarge", "Request entity too large: limit is %zu",
+                   SL_STORE_MAX_OBJECT);
+    else if (sl_json_too_deep(text, len))
+        sl_rq_bad(rq, "exceeded max depth");
+    else
+        return true;
+    return false;
+}
+
 static void answer_text(struct sl_write *w, int status) {
     size_t len;
     char *json;
@@ -212,7 +233,7 @@ static void answer_text(struct sl_write *w, int status) {
     if (answer_other(w))
         return;
     json = yyjson_mut_val_write(w->c.object, 0, &len);
-    if (sl_show_one(w->rq, json, len, true, &w->rq->out))
+    if (is_sound(w, json, len) && sl_show_one(w->rq, json, len, true, &w->rq->out))
         sl_rq_answer(w->rq, status);
     sl_freep(&json);
 }
@@ -244,13 +265,13 @@ bool sl_write_store(struct sl_write *w, struct sl_object **ret) {
     size_t len;
     int r;
 
-    char *text = text_of(w, &len);
+    _cleanup_(sl_freep) char *text = text_of(w, &len);
+    if (!is_sound(w, text, len))
+        return false;
     s->putting = now;
-    r = text ? sl_store_put(s->store, rq->kind->number, rq->ns, w->name,
-                            sl_json_str(now, "metadata.uid"), text, len, ret, &err)
-             : sl_err_set(&err, SL_EINVAL, "the object cannot be written");
+    r = sl_store_put(s->store, rq->kind->number, rq->ns, w->name, sl_json_str(now, "metadata.uid"),
+                     text, len, ret, &err);
     s->putting = NULL;
-    free(text);
     if (store_failed(w, r, &err))
         return false;
     (void)sl_object_ref(*ret);

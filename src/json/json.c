@@ -5,9 +5,7 @@
 /* An object with more fields than this is no object of the API. It bounds every search by name. */
 #define MAX_FIELDS 4096u
 
-/* yyjson reads any depth, but writes, copies and compares by recursion, and so do we: the depth is
- * looked at before anything else. Brackets within strings do not count. */
-static bool too_deep(const char *text, size_t len) {
+bool sl_json_too_deep(const char *text, size_t len) {
     bool in_string = false;
     uint32_t depth = 0;
 
@@ -42,7 +40,7 @@ static bool too_wide(yyjson_doc *doc) {
 int sl_json_read(const char *text, size_t len, yyjson_doc **ret, struct sl_err *err) {
     yyjson_read_err e;
 
-    if (too_deep(text, len))
+    if (sl_json_too_deep(text, len))
         return sl_err_set(err, SL_ELIMIT, "JSON is nested deeper than %u levels",
                           SL_JSON_MAX_DEPTH);
     /* Without YYJSON_READ_INSITU the text is only read, whatever the type says. */

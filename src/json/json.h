@@ -21,6 +21,10 @@
 
 /* A whole text; the error says what is wrong and where. *ret is freed with yyjson_doc_free. */
 int sl_json_read(const char *text, size_t len, yyjson_doc **ret, struct sl_err *err) _must_check_;
+/* More than SL_JSON_MAX_DEPTH levels of brackets outside strings. yyjson reads any depth, but copies
+ * and compares by recursion, and so do we: this is asked of every text before it is read, and of
+ * every document after the last thing that changed it. */
+bool sl_json_too_deep(const char *text, size_t len);
 void sl_json_docp(yyjson_doc **d);
 void sl_json_mut_docp(yyjson_mut_doc **d);
 

@@ -10,6 +10,7 @@
 #include "merge/gotext.h"
 #include "merge/merge.h"
 #include "merge/parts.h"
+#include "merge/typed.h"
 #include "json/json.h"
 
 static int refuse(struct sl_patch_err *err, int status, const char *reason) {
@@ -30,6 +31,17 @@ struct place {
     yyjson_mut_val *in;
     char *key; /* unescaped */
     size_t len;
+    uint32_t depth; /* of what stands there; the document itself has 0 */
+};
+
+/* The patch being applied. Its operations are small and what they ask for is not: each may search,
+ * walk or copy all that there is. So what they do is counted as they go on. */
+struct patch {
+    struct sl_arena a;
+    yyjson_mut_doc *doc;
+    yyjson_mut_val *root;
+    uint64_t copied; /* bytes */
+    uint64_t steps;  /* values that were passed on the way to others */
 };
 
 /* "~1" is a slash, "~0" a tilde; other tildes stay. In place. */
@@ -59,6 +71,13 @@ static bool index_of(const char *key, size_t n, size_t limit, size_t *ret) {
     return true;
 }
 
+/* Finding something passes what stands before it, and putting it in or taking it out does so too.
+ */
+static bool search(struct patch *p, yyjson_mut_val *in) {
+    p->steps += unsafe_yyjson_get_len(in) + 1;
+    return p->steps <= SL_PATCH_MAX_STEPS;
+}
+
 static yyjson_mut_val *place_get(const struct place *p, bool *ret_bad) {
     size_t n = yyjson_mut_arr_size(p->in), i;
     *ret_bad = false;
@@ -68,18 +87,22 @@ static yyjson_mut_val *place_get(const struct place *p, bool *ret_bad) {
     return *ret_bad ? NULL : yyjson_mut_arr_get(p->in, i);
 }
 
-/* False: there is nothing on the way. */
-static bool find(struct sl_arena *a, yyjson_mut_val *root, yyjson_val *path, struct place *ret) {
-    char *s = sl_arena_strndup(a, yyjson_get_str(path), yyjson_get_len(path));
-    char *end = s + yyjson_get_len(path), *slash = memchr(s, '/', (size_t)(end - s));
+/* False: there is nothing on the way, or too much. */
+static bool find(struct patch *p, yyjson_val *path, struct place *ret) {
+    struct sl_text t = sl_json_view(path);
 
-    ret->in = root;
+    if (sl_text_has_nul(t)) /* no key has one: it would be cut there */
+        return false;
+    char *s = sl_arena_strndup(&p->a, t.s, t.n), *end = s + t.n, *slash = memchr(s, '/', t.n);
+    *ret = (struct place){.in = p->root};
     while (slash) {
         s = slash + 1;
         slash = memchr(s, '/', (size_t)(end - s));
         ret->key = s;
         ret->len = (size_t)((slash ? slash : end) - s);
         ret->len = unescape(s, ret->len);
+        if (++ret->depth > SL_JSON_MAX_DEPTH || !search(p, ret->in))
+            return false;
         if (!slash)
             return true;
         bool bad;
@@ -88,6 +111,29 @@ static bool find(struct sl_arena *a, yyjson_mut_val *root, yyjson_val *path, str
             return false;
     }
     return false;
+}
+
+/* Is there room for the value, so deep down? Never asked of more than was checked or read before,
+ * so it does not call itself more often than a document may have levels. */
+static bool has_room(struct patch *p, yyjson_mut_val *v, uint32_t depth) {
+    yyjson_mut_val *key, *item;
+    size_t i, max;
+
+    if (++p->steps > SL_PATCH_MAX_STEPS)
+        return false;
+    if (!yyjson_mut_is_ctn(v))
+        return true;
+    if (depth >= SL_JSON_MAX_DEPTH)
+        return false;
+    yyjson_mut_arr_foreach (v, i, max, item) {
+        if (!has_room(p, item, depth + 1))
+            return false;
+    }
+    yyjson_mut_obj_foreach (v, i, max, key, item) {
+        if (!has_room(p, item, depth + 1))
+            return false;
+    }
+    return true;
 }
 
 static bool place_add(yyjson_mut_doc *doc, const struct place *p, yyjson_mut_val *v) {
@@ -108,13 +154,6 @@ static bool place_remove(const struct place *p) {
 
 /* ---- operations ---- */
 
-struct patch {
-    struct sl_arena a;
-    yyjson_mut_doc *doc;
-    yyjson_mut_val *root;
-    uint64_t copied;
-};
-
 /* The value of an operation, null if it says none. */
 static yyjson_mut_val *value_of(struct patch *p, yyjson_val *op) {
     yyjson_val *v = yyjson_obj_get(op, "value");
@@ -123,27 +162,34 @@ static yyjson_mut_val *value_of(struct patch *p, yyjson_val *op) {
 
 static bool op_add(struct patch *p, yyjson_val *op, yyjson_val *path) {
     struct place at;
-    return path && find(&p->a, p->root, path, &at) && place_add(p->doc, &at, value_of(p, op));
+    if (!path || !find(p, path, &at))
+        return false;
+    yyjson_mut_val *v = value_of(p, op);
+    return has_room(p, v, at.depth) && place_add(p->doc, &at, v);
 }
 
 static bool op_remove(struct patch *p, yyjson_val *op, yyjson_val *path) {
     struct place at;
     (void)op;
-    return path && find(&p->a, p->root, path, &at) && place_remove(&at);
+    return path && find(p, path, &at) && place_remove(&at);
+}
+
+static bool is_whole(yyjson_val *path) {
+    return sl_json_view(path).n == 0;
 }
 
 static bool op_replace(struct patch *p, yyjson_val *op, yyjson_val *path) {
     struct place at;
     bool bad;
 
-    if (path && yyjson_get_len(path) == 0) {
+    if (path && is_whole(path)) {
         p->root = value_of(p, op);
-        return yyjson_mut_is_ctn(p->root);
+        return yyjson_mut_is_ctn(p->root) && has_room(p, p->root, 0);
     }
-    if (!path || !find(&p->a, p->root, path, &at))
+    if (!path || !find(p, path, &at))
         return false;
     yyjson_mut_val *there = place_get(&at, &bad), *v = value_of(p, op);
-    if (bad)
+    if (bad || !has_room(p, v, at.depth))
         return false;
     if (!there)
         return place_add(p->doc, &at, v);
@@ -152,33 +198,36 @@ static bool op_replace(struct patch *p, yyjson_val *op, yyjson_val *path) {
 }
 
 static bool op_test(struct patch *p, yyjson_val *op, yyjson_val *path) {
-    yyjson_mut_val *v = value_of(p, op), *there = p->root;
+    yyjson_val *v = yyjson_obj_get(op, "value");
+    yyjson_mut_val *there = p->root;
     struct place at;
     bool bad = false;
 
     if (!path)
         return false;
-    if (yyjson_get_len(path) > 0) {
-        if (!find(&p->a, p->root, path, &at))
+    if (!is_whole(path)) {
+        if (!find(p, path, &at))
             return false;
         there = place_get(&at, &bad);
     }
     if (bad)
         return false;
-    return there ? yyjson_mut_equals(there, v) : yyjson_mut_is_null(v);
+    if (!v || !there)
+        return (!v || yyjson_is_null(v)) && (!there || yyjson_mut_is_null(there));
+    return sl_typed_equal(&p->a, v, there);
 }
 
 static bool op_move(struct patch *p, yyjson_val *op, yyjson_val *path) {
     yyjson_val *from = yyjson_obj_get(op, "from");
-    struct place at;
+    struct place was, at;
     bool bad;
 
-    if (!yyjson_is_str(from) || !find(&p->a, p->root, from, &at))
+    if (!yyjson_is_str(from) || !find(p, from, &was))
         return false;
-    yyjson_mut_val *v = place_get(&at, &bad);
-    if (bad || !v || !place_remove(&at))
+    yyjson_mut_val *v = place_get(&was, &bad);
+    if (bad || !v || !place_remove(&was) || !path || !find(p, path, &at))
         return false;
-    return path && find(&p->a, p->root, path, &at) && place_add(p->doc, &at, v);
+    return (at.depth <= was.depth || has_room(p, v, at.depth)) && place_add(p->doc, &at, v);
 }
 
 static bool op_copy(struct patch *p, yyjson_val *op, yyjson_val *path) {
@@ -187,19 +236,19 @@ static bool op_copy(struct patch *p, yyjson_val *op, yyjson_val *path) {
     bool bad;
     size_t len = 4;
 
-    if (!yyjson_is_str(from) || !find(&p->a, p->root, from, &at))
+    if (!yyjson_is_str(from) || !find(p, from, &at))
         return false;
     yyjson_mut_val *v = place_get(&at, &bad);
-    if (bad || !path || !find(&p->a, p->root, path, &at))
+    if (bad || !path || !find(p, path, &at) || (v && !has_room(p, v, at.depth)))
         return false;
     if (v) {
         char *text = yyjson_mut_val_write(v, 0, &len);
         free(text);
-        v = yyjson_mut_val_mut_copy(p->doc, v);
     }
     p->copied += len;
-    return p->copied <= SL_PATCH_MAX_COPY &&
-           place_add(p->doc, &at, v ? v : yyjson_mut_null(p->doc));
+    if (p->copied > SL_PATCH_MAX_COPY)
+        return false;
+    return place_add(p->doc, &at, v ? yyjson_mut_val_mut_copy(p->doc, v) : yyjson_mut_null(p->doc));
 }
 
 static const struct {
@@ -211,10 +260,10 @@ static const struct {
 };
 
 static bool run(struct patch *p, yyjson_val *op) {
-    const char *name = yyjson_get_str(yyjson_obj_get(op, "op"));
+    const char *name = sl_json_text(yyjson_obj_get(op, "op"));
     yyjson_val *path = yyjson_obj_get(op, "path");
 
-    for (size_t i = 0; name && i < SL_LEN(ops); i++) {
+    for (size_t i = 0; i < SL_LEN(ops); i++) {
         if (strcmp(ops[i].name, name) == 0)
             return ops[i].run(p, op, yyjson_is_str(path) ? path : NULL);
     }
@@ -264,26 +313,6 @@ static int check(yyjson_val *patch, struct sl_patch_err *err) {
     return 0;
 }
 
-/* Operations may nest what they find ever deeper. */
-static bool too_deep(yyjson_mut_val *v, unsigned left) {
-    yyjson_mut_val *key, *item;
-    size_t i, max;
-
-    if (!yyjson_mut_is_ctn(v))
-        return false;
-    if (left == 0)
-        return true;
-    yyjson_mut_arr_foreach (v, i, max, item) {
-        if (too_deep(item, left - 1))
-            return true;
-    }
-    yyjson_mut_obj_foreach (v, i, max, key, item) {
-        if (too_deep(item, left - 1))
-            return true;
-    }
-    return false;
-}
-
 int sl_patch_json(yyjson_mut_doc *doc, yyjson_val *object, yyjson_val *patch, yyjson_mut_val **ret,
                   struct sl_patch_err *err) {
     struct patch p = {.doc = doc};
@@ -303,7 +332,14 @@ int sl_patch_json(yyjson_mut_doc *doc, yyjson_val *object, yyjson_val *patch, yy
         sl_arena_clear(&p.a);
     }
     sl_arena_done(&p.a);
-    if (!good || too_deep(p.root, SL_JSON_MAX_DEPTH))
+    if (p.steps > SL_PATCH_MAX_STEPS) {
+        sl_buf_printf(&err->text,
+                      "Request entity too large: the operations of the JSON patch search and move "
+                      "more than %u values",
+                      SL_PATCH_MAX_STEPS);
+        return refuse(err, 413, "RequestEntityTooLarge");
+    }
+    if (!good)
         return does_not_apply(err);
     *ret = p.root;
     return 0;

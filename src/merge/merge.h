@@ -29,8 +29,11 @@ struct sl_patch_err {
 #define SL_PATCH_MAX_OPS 10000u               /* 413 beyond */
 #define SL_PATCH_MAX_COPY ((uint64_t)3 << 20) /* bytes that "copy" may add in all */
 
+#define SL_PATCH_MAX_STEPS (64u << 20) /* values that all operations pass; 413 beyond */
+
 /* RFC 6902, as the API server understands it: a negative index counts from the end, "replace" and
- * "copy" do not mind that a key of an object is absent. The new object is made in doc. */
+ * "copy" do not mind that a key of an object is absent. The new object is made in doc. No operation
+ * makes it deeper than SL_JSON_MAX_DEPTH, which object and patch are not when they come. */
 int sl_patch_json(yyjson_mut_doc *doc, yyjson_val *object, yyjson_val *patch, yyjson_mut_val **ret,
                   struct sl_patch_err *err) _must_check_;
 /* RFC 7386. */
