@@ -45,8 +45,7 @@ static yyjson_mut_val *at(yyjson_mut_val *v, const char *path) {
 }
 
 static const char *text_at(yyjson_mut_val *v, const char *path) {
-    const char *s = yyjson_mut_get_str(at(v, path));
-    return s ? s : "";
+    return sl_json_mut_text(at(v, path));
 }
 
 /* The object that holds the last field of the path, and that field. */
@@ -126,7 +125,7 @@ static void priority_up(struct sl_convert *cv, yyjson_mut_val *spec) {
 
     for (size_t i = 0; i < SL_LEN(priority_sources); i++) {
         if (!yyjson_mut_equals_str(source, priority_sources[i].source) ||
-            yyjson_mut_get_len(name) == 0)
+            sl_json_mut_view(name).n == 0)
             continue;
         yyjson_mut_val *ref = yyjson_mut_obj(cv->doc);
         put_str(cv, ref, "group", priority_sources[i].group);

@@ -12,6 +12,7 @@
 
 #include "api/convert.h"
 #include "base/mem.h"
+#include "json/json.h"
 
 /* The schema's. */
 #define MAX_LEVELS 16u
@@ -37,68 +38,63 @@ static int misfit(struct sl_convert *cv, const char *what) {
 
 /* ---- domains to slices ---- */
 
-struct text {
-    const char *s;
-    size_t len;
-};
-
 static bool continues(char c) {
     return (c & 0xc0) == 0x80; /* a byte within a UTF-8 character */
 }
 
 /* How many bytes all values share at the beginning and at the end. Where the two would overlap on
  * the shortest value, the end wins. */
-static void common(const struct text *v, size_t n, size_t stride, size_t *ret_prefix,
+static void common(const struct sl_text *v, size_t n, size_t stride, size_t *ret_prefix,
                    size_t *ret_suffix) {
-    size_t prefix = v[0].len, suffix = v[0].len, shortest = v[0].len;
+    size_t prefix = v[0].n, suffix = v[0].n, shortest = v[0].n;
 
     for (size_t i = 1; i < n; i++) {
-        const struct text *t = &v[i * stride];
+        const struct sl_text *t = &v[i * stride];
         size_t k = 0;
-        shortest = t->len < shortest ? t->len : shortest;
-        while (k < prefix && k < t->len && t->s[k] == v[0].s[k])
+        shortest = t->n < shortest ? t->n : shortest;
+        while (k < prefix && k < t->n && t->s[k] == v[0].s[k])
             k++;
         prefix = k;
-        for (k = 0; k < suffix && k < t->len && t->s[t->len - 1 - k] == v[0].s[v[0].len - 1 - k];)
+        for (k = 0; k < suffix && k < t->n && t->s[t->n - 1 - k] == v[0].s[v[0].n - 1 - k];)
             k++;
         suffix = k;
     }
-    while (suffix > 0 && continues(v[0].s[v[0].len - suffix]))
+    while (suffix > 0 && continues(v[0].s[v[0].n - suffix]))
         suffix--;
     if (prefix + suffix > shortest)
         prefix = shortest - suffix;
-    while (prefix > 0 && prefix < v[0].len && continues(v[0].s[prefix]))
+    while (prefix > 0 && prefix < v[0].n && continues(v[0].s[prefix]))
         prefix--;
     *ret_prefix = prefix;
     *ret_suffix = suffix;
 }
 
-static bool all_same(const struct text *v, size_t n, size_t stride) {
+static bool all_same(const struct sl_text *v, size_t n, size_t stride) {
     for (size_t i = 1; i < n; i++)
-        if (v[i * stride].len != v[0].len || memcmp(v[i * stride].s, v[0].s, v[0].len) != 0)
+        if (v[i * stride].n != v[0].n || memcmp(v[i * stride].s, v[0].s, v[0].n) != 0)
             return false;
     return true;
 }
 
-static yyjson_mut_val *level_values(struct sl_convert *cv, const struct text *v, size_t n,
+static yyjson_mut_val *level_values(struct sl_convert *cv, const struct sl_text *v, size_t n,
                                     size_t stride) {
     yyjson_mut_doc *doc = cv->doc;
     yyjson_mut_val *level = yyjson_mut_obj(doc), *each = yyjson_mut_obj(doc), *roots;
     size_t prefix, suffix;
 
     if (all_same(v, n, stride)) {
-        add(cv, level, "universal", yyjson_mut_strncpy(doc, v[0].s, v[0].len));
+        add(cv, level, "universal", yyjson_mut_strncpy(doc, v[0].s, v[0].n));
         return level;
     }
     common(v, n, stride, &prefix, &suffix);
     if (prefix > 0)
         add(cv, each, "prefix", yyjson_mut_strncpy(doc, v[0].s, prefix));
     if (suffix > 0)
-        add(cv, each, "suffix", yyjson_mut_strncpy(doc, v[0].s + v[0].len - suffix, suffix));
+        add(cv, each, "suffix", yyjson_mut_strncpy(doc, v[0].s + v[0].n - suffix, suffix));
     roots = yyjson_mut_arr(doc);
     for (size_t i = 0; i < n; i++) {
-        const struct text *t = &v[i * stride];
-        (void)yyjson_mut_arr_add_strncpy(doc, roots, t->s + prefix, t->len - prefix - suffix);
+        const struct sl_text *t = &v[i * stride];
+        (void)yyjson_mut_arr_add_strncpy(doc, roots, t->s + prefix, t->n - prefix - suffix);
     }
     add(cv, each, "roots", roots);
     add(cv, level, "individual", each);
@@ -120,7 +116,7 @@ static yyjson_mut_val *pod_counts(struct sl_convert *cv, const int64_t *counts, 
 
 /* A table of domains: n rows of one value per level, and a count each. */
 struct domains {
-    struct text *values;
+    struct sl_text *values;
     int64_t *counts;
     size_t n, levels;
 };
@@ -143,8 +139,7 @@ static int read_domains(struct sl_convert *cv, yyjson_mut_val *list, struct doma
         yyjson_mut_arr_foreach (values, j, m, value) {
             if (!yyjson_mut_is_str(value))
                 return misfit(cv, "a domain's values must be strings");
-            d->values[i * d->levels + j] =
-                (struct text){yyjson_mut_get_str(value), yyjson_mut_get_len(value)};
+            d->values[i * d->levels + j] = sl_json_mut_view(value);
         }
         d->counts[i] = yyjson_mut_get_sint(yyjson_mut_obj_get(domain, "count"));
     }
@@ -190,7 +185,8 @@ int sl_convert_domains_to_slices(struct sl_convert *cv, yyjson_mut_val *assignme
 
 /* One level of a slice: what stands around each root, and where we are among them. */
 struct level {
-    const char *universal, *prefix, *suffix;
+    bool is_universal;
+    struct sl_text universal, prefix, suffix;
     yyjson_mut_arr_iter roots;
 };
 
@@ -201,22 +197,19 @@ struct slice {
     yyjson_mut_arr_iter counts;
 };
 
-static const char *text_of(yyjson_mut_val *v, const char *key, const char *otherwise) {
-    const char *s = yyjson_mut_get_str(yyjson_mut_obj_get(v, key));
-    return s ? s : otherwise;
-}
-
 static int read_level(struct sl_convert *cv, yyjson_mut_val *v, size_t n, struct level *ret) {
     yyjson_mut_val *each = yyjson_mut_obj_get(v, "individual");
     yyjson_mut_val *roots = yyjson_mut_obj_get(each, "roots");
+    yyjson_mut_val *universal = yyjson_mut_obj_get(v, "universal");
 
     *ret = (struct level){
-        .universal = text_of(v, "universal", NULL),
-        .prefix = text_of(each, "prefix", ""),
-        .suffix = text_of(each, "suffix", ""),
+        .is_universal = yyjson_mut_is_str(universal),
+        .universal = sl_json_mut_view(universal),
+        .prefix = sl_json_mut_view(yyjson_mut_obj_get(each, "prefix")),
+        .suffix = sl_json_mut_view(yyjson_mut_obj_get(each, "suffix")),
         .roots = yyjson_mut_arr_iter_with(roots),
     };
-    if (!ret->universal && yyjson_mut_arr_size(roots) != n)
+    if (!ret->is_universal && yyjson_mut_arr_size(roots) != n)
         return misfit(cv, "a slice must have one root per domain");
     return 0;
 }
@@ -250,26 +243,22 @@ static int read_slice(struct sl_convert *cv, yyjson_mut_val *v, size_t levels, s
 
 /* The value of the next domain at a level. */
 static int next_value(struct sl_convert *cv, struct level *l, yyjson_mut_val **ret) {
-    const char *root =
-        l->universal ? NULL : yyjson_mut_get_str(yyjson_mut_arr_iter_next(&l->roots));
-    size_t n_prefix, n_root, n_suffix;
-
-    if (l->universal) {
-        *ret = yyjson_mut_str(cv->doc, l->universal);
-        return spend(cv, strlen(l->universal));
+    if (l->is_universal) {
+        *ret = yyjson_mut_strn(cv->doc, l->universal.s, l->universal.n);
+        return spend(cv, l->universal.n);
     }
-    if (!root)
+    yyjson_mut_val *v = yyjson_mut_arr_iter_next(&l->roots);
+    if (!yyjson_mut_is_str(v))
         return misfit(cv, "a root must be a string");
-    n_prefix = strlen(l->prefix);
-    n_root = strlen(root);
-    n_suffix = strlen(l->suffix);
-    if (spend(cv, n_prefix + n_root + n_suffix) < 0)
+    struct sl_text root = sl_json_mut_view(v);
+    size_t n = l->prefix.n + root.n + l->suffix.n;
+    if (spend(cv, n) < 0)
         return SL_ELIMIT;
-    char *s = sl_alloc(n_prefix + n_root + n_suffix + 1);
-    memcpy(s, l->prefix, n_prefix);
-    memcpy(s + n_prefix, root, n_root);
-    memcpy(s + n_prefix + n_root, l->suffix, n_suffix);
-    *ret = yyjson_mut_strncpy(cv->doc, s, n_prefix + n_root + n_suffix);
+    char *s = sl_alloc(n + 1);
+    memcpy(s, l->prefix.s, l->prefix.n);
+    memcpy(s + l->prefix.n, root.s, root.n);
+    memcpy(s + l->prefix.n + root.n, l->suffix.s, l->suffix.n);
+    *ret = yyjson_mut_strncpy(cv->doc, s, n);
     free(s);
     return 0;
 }

@@ -13,6 +13,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/text.h"
 
 /* ---- paths ---- */
 
@@ -56,6 +57,9 @@ static inline struct sl_bad sl_bad_json(yyjson_val *v) {
 }
 static inline struct sl_bad sl_bad_strn(const char *s, size_t len) {
     return (struct sl_bad){.kind = SL_BAD_STR, .s = s, .len = len};
+}
+static inline struct sl_bad sl_bad_text(struct sl_text t) {
+    return sl_bad_strn(t.s, t.n);
 }
 struct sl_bad sl_bad_str(const char *s);
 

@@ -19,12 +19,12 @@ static bool same_key_and_effect(yyjson_val *a, yyjson_val *b) {
 }
 
 static void check_taint_value(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *v) {
-    const char *s = sl_json_text(v);
-    struct sl_faults f = sl_syntax_label_value(s, yyjson_get_len(v));
+    struct sl_text t = sl_json_view(v);
+    struct sl_faults f = sl_syntax_label_value(t.s, t.n);
 
     if (f.n > 0)
-        sl_field_invalid(e, at, sl_bad_strn(s, yyjson_get_len(v)), "%s%s%s", f.v[0],
-                         f.n > 1 ? ";" : "", f.n > 1 ? f.v[1] : "");
+        sl_field_invalid(e, at, sl_bad_text(t), "%s%s%s", f.v[0], f.n > 1 ? ";" : "",
+                         f.n > 1 ? f.v[1] : "");
 }
 
 static void check_taints(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *taints) {
@@ -53,7 +53,7 @@ void sl_rule_tolerations(struct sl_field_errs *e, const struct sl_path *at,
 
     yyjson_arr_foreach (tolerations, i, n, toleration) {
         yyjson_val *key = sl_json_get(toleration, "key");
-        if (yyjson_get_len(key) > 0)
+        if (sl_json_view(key).n > 0)
             sl_check_key_of(e, SL_PATH(SL_PATH_AT(at, i), "key"), key);
     }
 }

@@ -12,15 +12,15 @@ struct diff {
 
 /* Goes down one step; the way back is to set the length to what this returns. */
 static size_t down_key(struct diff *d, yyjson_val *key) {
-    const char *s = yyjson_get_str(key);
-    size_t before = d->path.len, n = yyjson_get_len(key);
+    struct sl_text t = sl_json_view(key);
+    size_t before = d->path.len;
 
     sl_buf_putc(&d->path, '/');
-    for (size_t i = 0; i < n; i++) {
-        if (s[i] == '~' || s[i] == '/')
-            sl_buf_puts(&d->path, s[i] == '~' ? "~0" : "~1");
+    for (size_t i = 0; i < t.n; i++) {
+        if (t.s[i] == '~' || t.s[i] == '/')
+            sl_buf_puts(&d->path, t.s[i] == '~' ? "~0" : "~1");
         else
-            sl_buf_putc(&d->path, s[i]);
+            sl_buf_putc(&d->path, t.s[i]);
     }
     return before;
 }
@@ -39,7 +39,7 @@ static void up(struct diff *d, size_t before) {
 
 static void emit(struct diff *d, const char *op, yyjson_val *value) {
     sl_buf_printf(d->out, "%s{\"op\":\"%s\",\"path\":", d->any ? "," : "", op);
-    sl_buf_json(d->out, sl_buf_str(&d->path));
+    sl_buf_json_n(d->out, sl_buf_str(&d->path), d->path.len);
     if (value) {
         size_t len = 0;
         char *s = yyjson_val_write(value, 0, &len);
@@ -58,7 +58,7 @@ static void walk_fields(struct diff *d, yyjson_val *from, yyjson_val *to) {
     yyjson_val *key, *val;
 
     sl_obj_foreach (from, i, n, key, val) {
-        yyjson_val *now = yyjson_obj_getn(to, yyjson_get_str(key), yyjson_get_len(key));
+        yyjson_val *now = sl_json_same_key(to, key);
         size_t before = down_key(d, key);
         if (now)
             walk(d, val, now);
@@ -67,7 +67,7 @@ static void walk_fields(struct diff *d, yyjson_val *from, yyjson_val *to) {
         up(d, before);
     }
     sl_obj_foreach (to, i, n, key, val) {
-        if (yyjson_obj_getn(from, yyjson_get_str(key), yyjson_get_len(key)))
+        if (sl_json_same_key(from, key))
             continue;
         size_t before = down_key(d, key);
         emit(d, "add", val);

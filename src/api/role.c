@@ -119,18 +119,19 @@ static const struct field shape[] = {{"affinity", RECORD, NIL, affinity},
 
 /* ---- values ---- */
 
-static void put_text(struct sl_buf *out, const char *s, size_t len) {
+static void put_text(struct sl_buf *out, struct sl_text t) {
     static const char special[] = "\"\\\n\r\t\b\f", letter[] = "\"\\nrtbf";
+    const char *s = t.s;
 
     sl_buf_putc(out, '"');
-    for (size_t i = 0; i < len; i++) {
+    for (size_t i = 0; i < t.n; i++) {
         const char *at = s[i] ? strchr(special, s[i]) : NULL;
         if (at) {
             sl_buf_putc(out, '\\');
             sl_buf_putc(out, letter[at - special]);
         } else if ((unsigned char)s[i] < 0x20 || (s[i] && strchr("<>&", s[i]))) {
             sl_buf_printf(out, "\\u%04x", (unsigned)s[i]);
-        } else if (len - i > 2 && (memcmp(s + i, "\xe2\x80\xa8", 3) == 0 ||
+        } else if (t.n - i > 2 && (memcmp(s + i, "\xe2\x80\xa8", 3) == 0 ||
                                    memcmp(s + i, "\xe2\x80\xa9", 3) == 0)) {
             sl_buf_puts(out, s[i + 2] == '\xa8' ? "\\u2028" : "\\u2029");
             i += 2;
@@ -142,14 +143,14 @@ static void put_text(struct sl_buf *out, const char *s, size_t len) {
 }
 
 static void put_string(struct sl_buf *out, yyjson_val *v) {
-    put_text(out, sl_json_text(v), yyjson_get_len(v));
+    put_text(out, sl_json_view(v));
 }
 
 /* In its shortest form, as the API server writes it. One with an exponent, or beyond what we count,
  * stays as it is: the API server has seen to it. */
 static void put_quantity(struct sl_buf *out, yyjson_val *v) {
     const char *s = sl_json_text(v);
-    size_t len = yyjson_is_str(v) ? yyjson_get_len(v) : 0, mantissa = strspn(s, "+-.0123456789");
+    size_t len = strlen(s), mantissa = strspn(s, "+-.0123456789");
     bool binary = len > 0 && s[len - 1] == 'i';
     bool power = mantissa + 1 < len && !binary && (s[mantissa] == 'e' || s[mantissa] == 'E');
     char text[SL_QUANTITY_TEXT];
@@ -166,9 +167,7 @@ static void put_quantity(struct sl_buf *out, yyjson_val *v) {
 
 static int by_key(const void *a, const void *b) {
     yyjson_val *const *x = a, *const *y = b;
-    size_t n = yyjson_get_len(*x), m = yyjson_get_len(*y);
-    int r = memcmp(yyjson_get_str(*x), yyjson_get_str(*y), n < m ? n : m);
-    return r ? r : (n > m) - (n < m);
+    return sl_text_cmp(sl_json_view(*x), sl_json_view(*y));
 }
 
 static void put_map(struct sl_buf *out, yyjson_val *map,
@@ -210,7 +209,8 @@ static bool fits(yyjson_val *v, enum type type) {
 }
 
 static bool is_zero(yyjson_val *v) {
-    return yyjson_is_int(v) ? yyjson_get_uint(v) == 0 : unsafe_yyjson_get_len(v) == 0;
+    return yyjson_is_int(v) ? yyjson_get_uint(v) == 0
+                            : sl_json_view(v).n == 0 && sl_json_size(v) == 0;
 }
 
 static void put_items(struct sl_buf *out, yyjson_val *list, const struct field *f) {

@@ -43,8 +43,8 @@ static void pass_labels(struct sl_review_call *c, yyjson_mut_val *template) {
     yyjson_mut_val *labels = yyjson_mut_obj_get(metadata, "labels");
 
     for (size_t i = 0; i < SL_LEN(keys); i++) {
-        const char *value = yyjson_mut_get_str(yyjson_mut_obj_get(labels, keys[i]));
-        if (value && *value)
+        const char *value = sl_json_mut_text(yyjson_mut_obj_get(labels, keys[i]));
+        if (*value)
             sl_edit_str(c, meta(c, template, "labels"), keys[i], value);
     }
 }
@@ -107,7 +107,7 @@ static void keep_shape(struct sl_review_call *c, const struct sl_path *at, yyjso
     size_t i, n;
 
     sl_obj_foreach (yyjson_doc_get_root(a), i, n, key, val) {
-        const char *name = yyjson_get_str(key);
+        const char *name = sl_json_text(key);
         if (strcmp(name, "containers") == 0 || strcmp(name, "initContainers") == 0)
             keep_containers(c, SL_PATH(at, name), val, yyjson_obj_get(was, name));
         else
@@ -143,7 +143,7 @@ int sl_review_deployment_validate(struct sl_review_call *c) {
 
 /* Those of a LeaderWorkerSet, for one. */
 static bool is_others(yyjson_val *set) {
-    const char *parent = yyjson_get_str(
+    const char *parent = sl_json_opt(
         sl_json_get(sl_json_at(set, "spec.template.metadata.annotations"), SL_PARENT_KEY));
     return parent && strcmp(parent, STATEFULSET) != 0;
 }
@@ -210,7 +210,7 @@ static void check_replicas(struct sl_review_call *c) {
 }
 
 static const char *note(yyjson_val *annotations, const char *key) {
-    return yyjson_get_str(sl_json_get(annotations, key));
+    return sl_json_opt(sl_json_get(annotations, key));
 }
 
 static bool same_note(yyjson_val *a, yyjson_val *b, const char *key) {

@@ -164,13 +164,14 @@ void sl_check_label_key(struct sl_field_errs *e, const struct sl_path *at, const
 }
 
 static void check_label_value(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *v) {
-    const char *s = sl_json_text(v);
-    struct sl_faults f = sl_syntax_label_value(s, yyjson_get_len(v));
-    tell(e, at, sl_bad_strn(s, yyjson_get_len(v)), &f);
+    struct sl_text t = sl_json_view(v);
+    struct sl_faults f = sl_syntax_label_value(t.s, t.n);
+    tell(e, at, sl_bad_text(t), &f);
 }
 
 void sl_check_key_of(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *word) {
-    sl_check_label_key(e, at, sl_json_text(word), yyjson_get_len(word));
+    struct sl_text t = sl_json_view(word);
+    sl_check_label_key(e, at, t.s, t.n);
 }
 
 void sl_check_labels(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *labels) {
@@ -192,15 +193,14 @@ void sl_check_annotations(struct sl_field_errs *e, const struct sl_path *at,
     yyjson_val *key, *val;
 
     sl_obj_foreach (annotations, i, n, key, val) {
-        const char *s = sl_json_text(key);
-        size_t len = yyjson_get_len(key);
+        struct sl_text name = sl_json_view(key);
         char lower[512]; /* a longer key is too long in any case */
-        size_t n_lower = len < sizeof(lower) ? len : sizeof(lower);
+        size_t n_lower = name.n < sizeof(lower) ? name.n : sizeof(lower);
         for (size_t k = 0; k < n_lower; k++)
-            lower[k] = to_lower(s[k]);
+            lower[k] = to_lower(name.s[k]);
         struct sl_faults f = sl_syntax_label_key(lower, n_lower);
-        tell(e, at, sl_bad_strn(s, len), &f);
-        bytes += len + yyjson_get_len(val);
+        tell(e, at, sl_bad_text(name), &f);
+        bytes += name.n + sl_json_view(val).n;
     }
     if (bytes > ANNOTATIONS_MAX_BYTES)
         sl_field_too_long(e, at, ANNOTATIONS_MAX_BYTES);
@@ -245,16 +245,15 @@ void sl_check_selector(struct sl_field_errs *e, const struct sl_path *at, yyjson
 #define MESSAGE_MAX_BYTES ((size_t)32 << 10)
 
 static void check_reason(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *v) {
-    const char *s = sl_json_text(v);
-    size_t len = yyjson_get_len(v);
+    struct sl_text t = sl_json_view(v);
 
-    if (len == 0) {
+    if (t.n == 0) {
         sl_field_required(e, at, "");
         return;
     }
-    if (!is_reason(s, len))
-        sl_field_invalid(e, at, sl_bad_strn(s, len), "%s", REASON);
-    if (len > REASON_MAX_BYTES)
+    if (!is_reason(t.s, t.n))
+        sl_field_invalid(e, at, sl_bad_text(t), "%s", REASON);
+    if (t.n > REASON_MAX_BYTES)
         sl_field_too_long(e, at, REASON_MAX_BYTES);
 }
 
@@ -276,7 +275,7 @@ static void check_condition(struct sl_field_errs *e, const struct sl_path *at, y
     if (*sl_json_str(c, "lastTransitionTime") == '\0')
         sl_field_required(e, SL_PATH(at, "lastTransitionTime"), "");
     check_reason(e, SL_PATH(at, "reason"), sl_json_get(c, "reason"));
-    if (yyjson_get_len(sl_json_get(c, "message")) > MESSAGE_MAX_BYTES)
+    if (sl_json_view(sl_json_get(c, "message")).n > MESSAGE_MAX_BYTES)
         sl_field_too_long(e, SL_PATH(at, "message"), MESSAGE_MAX_BYTES);
 }
 

@@ -24,7 +24,7 @@ struct topology {
 };
 
 static const char *get(const struct topology *t, const char *key) {
-    return yyjson_get_str(sl_json_get(t->annotations, key));
+    return sl_json_opt(sl_json_get(t->annotations, key));
 }
 
 /* A whole number of at most 32 bits. */
@@ -52,9 +52,9 @@ static void check_levels(const struct topology *t) {
             "must not contain more than one topology annotation: [\"%s\", \"%s\", \"%s\"]",
             SL_REQUIRED_TOPOLOGY, SL_PREFERRED_TOPOLOGY, UNCONSTRAINED);
     for (size_t i = 0; i < SL_LEN(keys); i++) {
-        const char *level = get(t, keys[i]);
+        yyjson_val *level = sl_json_get(t->annotations, keys[i]);
         if (level)
-            sl_check_label_key(t->e, SL_PATH_KEY(t->at, keys[i]), level, strlen(level));
+            sl_check_key_of(t->e, SL_PATH_KEY(t->at, keys[i]), level);
     }
 }
 
@@ -125,7 +125,7 @@ static void check_layer(const struct topology *t, const struct sl_path *at, yyjs
     yyjson_val *level = sl_json_get(layer, "topology");
     int64_t size = sl_json_int(layer, "size", 0);
 
-    sl_check_label_key(t->e, SL_PATH(at, "topology"), sl_json_text(level), yyjson_get_len(level));
+    sl_check_key_of(t->e, SL_PATH(at, "topology"), level);
     if (size < 1)
         sl_field_invalid(t->e, SL_PATH(at, "size"), sl_bad_int(size),
                          "must be greater than or equal to 1");

@@ -28,6 +28,12 @@ static inline bool sl_text_is(struct sl_text a, const char *s) {
     return sl_text_eq(a, sl_text_of(s));
 }
 
+/* By bytes, as memcmp orders; what the other begins with comes first. */
+static inline int sl_text_cmp(struct sl_text a, struct sl_text b) {
+    int r = memcmp(a.s, b.s, a.n < b.n ? a.n : b.n);
+    return r ? r : (a.n > b.n) - (a.n < b.n);
+}
+
 /* A NUL inside: no name, key, path or label has one. */
 static inline bool sl_text_has_nul(struct sl_text t) {
     return memchr(t.s, '\0', t.n) != NULL;

@@ -149,6 +149,20 @@ size_t sl_json_size(yyjson_val *v) {
     return yyjson_is_ctn(v) ? unsafe_yyjson_get_len(v) : 0;
 }
 
+size_t sl_json_mut_size(yyjson_mut_val *v) {
+    return yyjson_mut_is_ctn(v) ? unsafe_yyjson_get_len(v) : 0;
+}
+
+yyjson_val *sl_json_same_key(yyjson_val *object, yyjson_val *key) {
+    struct sl_text t = sl_json_view(key);
+    return yyjson_obj_getn(object, t.s, t.n);
+}
+
+yyjson_mut_val *sl_json_mut_same_key(yyjson_mut_val *object, yyjson_mut_val *key) {
+    struct sl_text t = sl_json_mut_view(key);
+    return yyjson_mut_obj_getn(object, t.s, t.n);
+}
+
 yyjson_val *sl_json_find(yyjson_val *array, const char *key, const char *word) {
     size_t i, n;
     yyjson_val *item;

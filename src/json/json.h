@@ -50,12 +50,16 @@ bool sl_json_bool(yyjson_val *v, const char *path, bool otherwise);
 bool sl_json_quantity(yyjson_val *v, sl_quantity *ret);
 /* The number of items of an array or of fields of an object, else 0. */
 size_t sl_json_size(yyjson_val *v);
+size_t sl_json_mut_size(yyjson_mut_val *v);
 /* Keys and values of an object; of anything else, NULL included, there are none. (What yyjson has
  * for it adds to a null pointer there.) */
 #define sl_obj_foreach(obj, idx, max, key, val)                                                    \
     for ((idx) = 0, (max) = yyjson_obj_size(obj),                                                  \
         (key) = (max) ? unsafe_yyjson_get_first(obj) : NULL, (val) = (max) ? (key) + 1 : NULL;     \
          (idx) < (max); (idx)++, (key) = unsafe_yyjson_get_next(val), (val) = (key) + 1)
+/* What an object has under a key of another object; NULL if nothing. */
+yyjson_val *sl_json_same_key(yyjson_val *object, yyjson_val *key);
+yyjson_mut_val *sl_json_mut_same_key(yyjson_mut_val *object, yyjson_mut_val *key);
 /* The item of an array whose "key" is this word ("name", "main"), NULL if there is none. */
 yyjson_val *sl_json_find(yyjson_val *array, const char *key, const char *word);
 /* metadata.labels[key] and metadata.annotations[key]; NULL if there is none. */
