@@ -6,7 +6,7 @@
 #include "json/json.h"
 
 #define MAX_SELECTOR_BYTES ((size_t)64 << 20)
-#define MAX_LABELS 256u
+#define FEW_LABELS 64u /* as most have */
 
 /* ---- selectors ---- */
 
@@ -69,20 +69,23 @@ void cl_chooser_read(struct chooser *s, yyjson_val *selector) {
     sl_arena_clear(&s->arena);
     s->some = cl_rules_read(&s->arena, yyjson_obj_get(selector, "matchLabels"),
                             yyjson_obj_get(selector, "matchExpressions"), &s->rules) &&
-              s->rules.n > 0;
+              s->rules.n > 0 && !sl_arena_full(&s->arena);
 }
 
 bool cl_chooses(const struct chooser *s, const char *labels) {
-    struct sl_label l[MAX_LABELS];
-    struct sl_labels have = {l, 0};
     yyjson_doc *d = labels ? yyjson_read(labels, strlen(labels), 0) : NULL;
+    size_t max = yyjson_obj_size(yyjson_doc_get_root(d));
+    struct sl_label few[FEW_LABELS], *l = max > FEW_LABELS ? sl_alloc(max * sizeof *l) : few;
+    struct sl_labels have = {l, 0};
     yyjson_val *k, *v;
     size_t i, n;
 
     sl_obj_foreach (yyjson_doc_get_root(d), i, n, k, v)
-        if (have.n < MAX_LABELS && yyjson_is_str(v))
+        if (yyjson_is_str(v))
             l[have.n++] = (struct sl_label){yyjson_get_str(k), yyjson_get_str(v)};
     bool yes = s->some && sl_selector_matches(&s->rules, &have);
+    if (l != few)
+        sl_freep(&l);
     yyjson_doc_free(d);
     return yes;
 }
@@ -95,7 +98,7 @@ void cl_adoption_decode(struct adoption *a, yyjson_val *o) {
     size_t i, n;
     yyjson_val *ref;
 
-    sl_buf_init(&others, (size_t)1 << 20);
+    sl_buf_init(&others, CL_MAX_COPY);
     yyjson_arr_foreach (jat(o, "metadata.ownerReferences"), i, n, ref) {
         if (jbool(ref, "controller", false)) {
             controlled = true;

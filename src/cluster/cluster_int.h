@@ -31,6 +31,10 @@
 #include "kube/reflector.h"
 #include "kube/writer.h"
 
+/* A part of an object that is kept as text, to be written again one day: longer than any object, so
+ * that nothing of it is ever left out. */
+#define CL_MAX_COPY ((size_t)8 << 20)
+
 /* In the order in which changes are looked at. */
 enum rec_kind {
     K_NAMESPACE,

@@ -60,7 +60,7 @@ static char *strings_of(yyjson_val *list) {
     size_t i, n;
     yyjson_val *v;
     char *text = NULL;
-    sl_buf_init(&b, 1 << 20);
+    sl_buf_init(&b, CL_MAX_COPY);
     yyjson_arr_foreach (list, i, n, v)
         jput_text(&b, b.len ? "," : "", yyjson_is_str(v) ? yyjson_get_str(v) : "");
     if (b.len)

@@ -59,7 +59,7 @@ static void read_list(struct look *l, const char *text, struct sl_buf *keep, int
     yyjson_val *v;
     if (!text)
         return;
-    sl_buf_init(&whole, 1 << 20);
+    sl_buf_init(&whole, CL_MAX_COPY);
     sl_buf_printf(&whole, "[%s]", text);
     yyjson_doc *d = yyjson_read(whole.s, whole.len, 0);
     yyjson_arr_foreach (yyjson_doc_get_root(d), i, n, v) {
@@ -540,7 +540,7 @@ static void want_status(struct look *l) {
     }
     if (!j->indexed)
         return;
-    sl_buf_init(&text, 1 << 20);
+    sl_buf_init(&text, CL_MAX_COPY);
     cl_indexes_put(&l->done, &text);
     w->completed_indexes = take(&text);
     sl_buf_clear(&text);
@@ -553,8 +553,8 @@ static void want_status(struct look *l) {
 void cl_job_sync(struct sl_cluster *c, struct job *j) {
     struct look l = {.c = c, .j = j, .now = c->port->wall};
     j->look++;
-    sl_buf_init(&l.keep_ok, 1 << 20);
-    sl_buf_init(&l.keep_wrong, 1 << 20);
+    sl_buf_init(&l.keep_ok, CL_MAX_COPY);
+    sl_buf_init(&l.keep_wrong, CL_MAX_COPY);
     sl_buf_init(&l.message, MAX_MESSAGE);
     if (j->indexed)
         cl_indexes_read(j->seen.completed_indexes, (int32_t)j->completions, &l.completed);

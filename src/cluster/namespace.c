@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "log/log.h"
+
 #define PAUSE_MIN (50 * SL_MSEC)
 #define PAUSE_MAX (2 * SL_SEC)
 #define MAX_TEXT 8192u
@@ -28,6 +30,13 @@ static void read_labels(struct sl_cluster *c, struct namespace *n, yyjson_val *l
     sl_arena_done(&n->arena);
     sl_arena_init(&n->arena, MAX_LABEL_BYTES);
     cl_sched_labels(&n->arena, labels, &n->labels);
+    n->odd = sl_arena_full(&n->arena);
+    if (n->odd) { /* no selector will take it */
+        n->labels = (struct sl_labels){0};
+        sl_arena_done(&n->arena);
+        sl_log(SL_LOG_WARN, "labels of a namespace are ignored: there are too many",
+               SL_S("namespace", n->rec.name));
+    }
     cl_sched_homes_changed(c->schedule);
 }
 
@@ -39,7 +48,7 @@ bool cl_ns_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
 
     read_labels(c, n, jat(o, "metadata.labels"));
     n->emptied_by_us = false;
-    sl_buf_init(&others, 65536);
+    sl_buf_init(&others, CL_MAX_COPY);
     yyjson_arr_foreach (jat(o, "spec.finalizers"), i, max, v) {
         if (yyjson_equals_str(v, "kubernetes")) {
             n->emptied_by_us = true;
@@ -217,6 +226,10 @@ static void take_list(struct sl_cluster *c, struct namespace *n, const struct gc
 void cl_ns_changed(struct sl_cluster *c, struct rec *r) {
     struct namespace *n = namespace_of(r);
 
+    if (n->odd)
+        cl_event(c, r, "namespace-controller", true, "LabelsIgnored",
+                 "the labels take more than %zu bytes of memory: selectors of pods do not see them",
+                 MAX_LABEL_BYTES);
     if (!r->deleting) {
         if (cl_furnish_lacks(c, n))
             cl_want(c, r);

@@ -24,6 +24,7 @@ struct namespace {
     struct sl_arena arena; /* of labels */
     struct sl_labels labels;
     uint64_t labels_hash;
+    bool odd;                    /* there are too many of them: it has none, for us */
     sl_time account_at, root_at; /* mono: not asked for again before */
     /* while it is being deleted */
     enum ns_step step;

@@ -38,7 +38,7 @@ static void take_finalizers(struct pod *p, yyjson_val *list) {
     struct sl_buf others;
     size_t i, n;
     yyjson_val *v;
-    sl_buf_init(&others, 65536);
+    sl_buf_init(&others, CL_MAX_COPY);
     yyjson_arr_foreach (list, i, n, v) {
         const char *s = yyjson_get_str(v);
         if (s && strcmp(s, TRACKING) == 0) {
@@ -100,14 +100,14 @@ static void take_failure(struct pod *p, yyjson_val *status, const struct sl_buf 
     sl_freep(&p->failure);
     if (p->f.phase != POD_FAILED)
         return;
-    sl_buf_init(&b, 65536);
+    sl_buf_init(&b, CL_MAX_COPY);
     sl_buf_printf(&b, "{\"codes\":[%s],\"conditions\":{", sl_buf_str(codes));
     yyjson_arr_foreach (yyjson_obj_get(status, "conditions"), i, n, v) {
         jput_text(&b, i ? "," : "", jstr(v, "type"));
         jput_text(&b, ":", jstr(v, "status"));
     }
     sl_buf_puts(&b, "}}");
-    p->failure = b.overflow ? NULL : sl_strdup(sl_buf_str(&b));
+    p->failure = sl_strdup(sl_buf_str(&b));
     p->f.failure = sl_hash_str(1, p->failure);
     sl_buf_done(&b);
 }
@@ -133,7 +133,7 @@ bool cl_pod_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
     p->f.deletion_cost = number_of(jannotation(o, "controller.kubernetes.io/pod-deletion-cost"), 0);
     take_finalizers(p, jat(o, "metadata.finalizers"));
     take_conditions(p, yyjson_obj_get(status, "conditions"));
-    sl_buf_init(&codes, 32768);
+    sl_buf_init(&codes, CL_MAX_COPY);
     take_containers(p, status, p->f.phase == POD_FAILED, &codes);
     take_failure(p, status, &codes);
     sl_buf_done(&codes);

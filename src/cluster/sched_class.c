@@ -22,7 +22,7 @@ void cl_sched_labels(struct sl_arena *a, yyjson_val *map, struct sl_labels *ret)
                                             sl_arena_strdup(a, yyjson_get_str(value))};
 }
 
-/* What cannot be read asks for nothing. */
+/* What cannot be read must not be taken for nothing. */
 static void read_podset(struct schedule *s, struct sched_class *k, const struct sl_buf *text) {
     struct sl_podset_spec spec = {0};
     struct sl_doc *d = NULL;
@@ -33,8 +33,10 @@ static void read_podset(struct schedule *s, struct sched_class *k, const struct 
     else
         sl_decode_podset(&rd, &d->roots[0], &spec);
     if (rd.code < 0) {
-        sl_log(SL_LOG_DEBUG, "a pod whose requests cannot be read", SL_S("error", err.text));
+        sl_log(SL_LOG_WARN, "a pod whose requests cannot be read is not placed",
+               SL_S("error", text->overflow ? "the pod is too large" : err.text));
         spec = (struct sl_podset_spec){0};
+        k->odd = true;
     }
     k->needs = sl_arena_alloc(&k->arena, (spec.n_requests + 1) * sizeof *k->needs);
     for (uint32_t i = 0; i < spec.n_requests; i++) {
@@ -109,6 +111,7 @@ struct sched_class *cl_sched_class(struct schedule *s, yyjson_val *pod, sl_sym n
         k->ns = ns;
         if (wants.len && !wants.overflow)
             cl_wants_read(s, k, pod);
+        k->odd |= wants.overflow || sl_arena_full(&k->arena);
     }
     k->refs++;
     sl_buf_done(&text);

@@ -31,6 +31,9 @@ static const struct sched_refusal crowded = {"node(s) didn't match pod anti-affi
 static const struct sched_refusal unwelcome = {
     "node(s) didn't satisfy existing pods anti-affinity rules", false};
 
+static const struct sched_refusal uncounted = {
+    "node(s) have more topology domains than can be counted", false};
+
 static uint32_t next_bit(uint64_t *bits) {
     uint32_t i = (uint32_t)__builtin_ctzll(*bits);
     *bits &= *bits - 1;
@@ -123,6 +126,8 @@ static void keep_away(struct schedule *s, struct sched_near *near, const struct 
     for (terms = k->about; terms;) {
         uint32_t key = k->wants->terms[next_bit(&terms)].key;
         const struct sched_key *of = cl_sched_key(s, key);
+        if (sl_arena_full(&near->arena))
+            return;
         if (!near->kept)
             near->kept = sl_arena_alloc0(&near->arena, s->keys.n, sizeof *near->kept);
         if (!near->kept[key])
@@ -226,6 +231,8 @@ static const struct sched_refusal *refuses(const struct sched_near *n, uint32_t 
 const struct sched_refusal *cl_near_refuses(const struct sched_near *n, uint32_t place) {
     const struct sched_wants *w = n->k->wants;
     const struct sched_refusal *why = NULL;
+    if (sl_arena_full(&n->arena))
+        return &uncounted;
     for (uint64_t must = w ? w->by[TERM_SPREAD] | w->by[TERM_NEAR] | w->by[TERM_APART] : 0; must;)
         if ((why = refuses(n, next_bit(&must), place)))
             return why;

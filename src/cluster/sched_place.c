@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/quantity.h"
+#include "log/log.h"
 #include "json/json.h"
 
 #define MAX_NODE_BYTES ((size_t)4 << 20)
@@ -69,6 +70,8 @@ bool cl_sched_affine(const struct sched_class *k, const struct node *n) {
 const char *cl_sched_repelled(const struct sched_class *k, const struct node *n) {
     static const struct sl_taint cordon = {"node.kubernetes.io/unschedulable", "",
                                            SL_TAINT_NO_SCHEDULE};
+    if (n->odd)
+        return "node(s) had too many labels and taints";
     if (n->unschedulable && !sl_taint_tolerated(&cordon, k->tolerations, k->n_tolerations))
         return "node(s) were unschedulable";
     for (uint32_t i = 0; i < n->n_taints; i++)
@@ -145,12 +148,25 @@ bool cl_node_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
     read_taints(n, jat(spec, "taints"), ready);
     n->unschedulable = jbool(spec, "unschedulable", false);
     read_amounts(c->schedule, n, amounts);
+    n->odd = sl_arena_full(&n->arena);
+    if (n->odd) { /* passed over: who goes there cannot be told */
+        sl_arena_done(&n->arena);
+        n->labels = (struct sl_labels){0};
+        n->taints = n->soft = NULL;
+        n->n_taints = n->n_soft = 0;
+        sl_log(SL_LOG_WARN, "a node is passed over: it has too many labels and taints",
+               SL_S("node", r->name));
+    }
     return true;
 }
 
 void cl_node_changed(struct sl_cluster *c, struct rec *r) {
     struct schedule *s = c->schedule;
     struct sched_place *p = cl_sched_place(s, sl_sym_put(&c->syms, r->name));
+    if (node_of(r)->odd)
+        cl_event(c, r, "default-scheduler", true, "NodePassedOver",
+                 "labels and taints take more than %zu bytes of memory: no pod is placed here",
+                 MAX_NODE_BYTES);
     if (!p->node)
         s->n_nodes++;
     p->node = node_of(r);

@@ -196,6 +196,8 @@ static void put_reasons(struct schedule *s, const struct sched_class *k, struct 
 
 /* What no pod that ends can change. NULL: nothing is against it. */
 static const char *never_on(const struct sched_class *k, const struct node *n) {
+    if (k->odd)
+        return "node(s) cannot be compared with what the pod asks for";
     if (!cl_must_names(&k->must, n))
         return "node(s) didn't satisfy plugin(s) [NodeAffinity]";
     const char *why = cl_sched_repelled(k, n);

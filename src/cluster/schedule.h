@@ -36,6 +36,7 @@ struct node {
     const struct sl_taint *taints, *soft; /* soft: PreferNoSchedule */
     uint32_t n_taints, n_soft;
     bool unschedulable;
+    bool odd;       /* too much of it: no pod may stand there */
     uint64_t fixed; /* hash of all that, and of the amounts */
     sched_amounts has;
     int64_t max_pods;
@@ -142,6 +143,7 @@ struct sched_class {
     sl_sym ns;                 /* of its pods, if it has terms */
     uint64_t asked, about; /* as of a crowd: which of its APART terms mean the pod in question */
     struct sl_doc *doc;    /* whose texts the records use */
+    bool odd;              /* what its pods ask for cannot be read: they stand nowhere */
     /* where */
     SL_VEC(uint32_t) nodes;         /* places that may do */
     SL_VEC(struct sched_bias) bias; /* for each of them; none: they are all alike */

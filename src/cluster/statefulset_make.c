@@ -194,7 +194,7 @@ static void take_finalizers(struct claim *k, yyjson_val *list) {
     yyjson_val *v;
 
     k->protected = k->unused = false;
-    sl_buf_init(&others, 65536);
+    sl_buf_init(&others, CL_MAX_COPY);
     yyjson_arr_foreach (list, i, n, v) {
         if (yyjson_equals_str(v, "kubernetes.io/pvc-protection")) {
             k->protected = true;

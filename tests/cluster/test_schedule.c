@@ -808,14 +808,87 @@ static void many_spread(void **state) {
     end(&w);
 }
 
+/* {'metadata':{'name':NAME,'labels':{'k0':'', ...}}}: within what an object may have, but more than
+ * anybody can compare. */
+static void add_labelled(struct world *w, const char *path, const char *name, int n) {
+    struct sl_buf b = SL_BUF((size_t)4 << 20);
+
+    sl_buf_printf(&b, "{\"metadata\":{\"name\":\"%s\",\"labels\":{\"first\":\"x\"", name);
+    for (int i = 0; i < n; i++)
+        sl_buf_printf(&b, ",\"%d\":\"\"", i);
+    sl_buf_puts(&b, "}}}");
+    int status = fakeapi_do(w->api, SL_POST, path, SL_JSON, sl_buf_str(&b), NULL);
+    assert_true(status >= 200 && status < 300);
+    sl_buf_done(&b);
+}
+
+static void too_many_labels(void **state) {
+    struct world w;
+    (void)state;
+
+    begin(&w);
+    add_labelled(&w, NODES, "odd", 140000);
+    add_labelled(&w, "/api/v1/namespaces", "odd", 140000);
+    add_pod(&w, "p", "1", "", "");
+    run(&w, 60 * SL_SEC);
+    assert_string_equal(node_of(&w, "p"), "");
+    assert_non_null(strstr(why_not(&w, "p"), "1 node(s) had too many labels and taints"));
+    add_node(&w, "good", 4, "", "");
+    run(&w, 60 * SL_SEC);
+    assert_string_equal(node_of(&w, "p"), "good");
+    /* who starts with them in the store does, too */
+    sl_cluster_free(w.c);
+    w.c = sl_cluster_new(&(struct sl_cluster_spec){.port = fakeapi_port(w.api, 0), .seed = 2});
+    add_pod(&w, "q", "1", "", "");
+    run(&w, 60 * SL_SEC);
+    assert_string_equal(node_of(&w, "q"), "good");
+    end(&w);
+}
+
+/* A pod that has failed for more reasons than anybody has room for. */
+static void too_many_conditions(void **state) {
+    struct sl_buf b = SL_BUF((size_t)4 << 20);
+    struct world w;
+    (void)state;
+
+    begin(&w);
+    add_pod(&w, "p", "1", "", "");
+    sl_buf_puts(&b, "{\"status\":{\"phase\":\"Failed\",\"conditions\":[");
+    for (int i = 0; i < 1000; i++)
+        sl_buf_printf(&b, "%s{\"type\":\"%0200d\",\"status\":\"True\"}", i ? "," : "", i);
+    sl_buf_puts(&b, "]}}");
+    assert_int_equal(
+        fakeapi_do(w.api, SL_PATCH, PODS "/p/status", SL_MERGE_PATCH, sl_buf_str(&b), NULL), 200);
+    add_node(&w, "good", 4, "", "");
+    add_pod(&w, "q", "1", "", "");
+    run(&w, 60 * SL_SEC);
+    assert_string_equal(node_of(&w, "q"), "good");
+    end(&w);
+    sl_buf_done(&b);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gates_open),  cmocka_unit_test(one_pod),    cmocka_unit_test(room),
-        cmocka_unit_test(spread),      cmocka_unit_test(priority),   cmocka_unit_test(company),
-        cmocka_unit_test(ports),       cmocka_unit_test(no_nodes),   cmocka_unit_test(many),
-        cmocka_unit_test(wishes),      cmocka_unit_test(even_again), cmocka_unit_test(hard_spread),
-        cmocka_unit_test(soft_taints), cmocka_unit_test(friends),    cmocka_unit_test(many_spread),
-        cmocka_unit_test(by_name),     cmocka_unit_test(homes),      cmocka_unit_test(homes_change),
+        cmocka_unit_test(too_many_labels),
+        cmocka_unit_test(too_many_conditions),
+        cmocka_unit_test(gates_open),
+        cmocka_unit_test(one_pod),
+        cmocka_unit_test(room),
+        cmocka_unit_test(spread),
+        cmocka_unit_test(priority),
+        cmocka_unit_test(company),
+        cmocka_unit_test(ports),
+        cmocka_unit_test(no_nodes),
+        cmocka_unit_test(many),
+        cmocka_unit_test(wishes),
+        cmocka_unit_test(even_again),
+        cmocka_unit_test(hard_spread),
+        cmocka_unit_test(soft_taints),
+        cmocka_unit_test(friends),
+        cmocka_unit_test(many_spread),
+        cmocka_unit_test(by_name),
+        cmocka_unit_test(homes),
+        cmocka_unit_test(homes_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
