@@ -21,11 +21,12 @@ static bool selects(const struct sl_manager *m, const struct sl_selector *s, sl_
     const char *text = conf_of(r)->text;
     yyjson_doc *d = yyjson_read(text, strlen(text), 0);
     yyjson_val *map = jat(yyjson_doc_get_root(d), "metadata.labels"), *key, *val;
-    struct sl_label v[256];
+    /* All of them: a label that is left out would let a namespace slip past the selector. */
+    _cleanup_(sl_freep) struct sl_label *v = sl_alloc0(yyjson_obj_size(map) + 1, sizeof *v);
     uint32_t n = 0;
     size_t i, total;
     sl_obj_foreach (map, i, total, key, val)
-        if (n < SL_LEN(v) && yyjson_is_str(val))
+        if (yyjson_is_str(val))
             v[n++] = (struct sl_label){yyjson_get_str(key), yyjson_get_str(val)};
     struct sl_labels labels = {v, n};
     bool yes = sl_selector_matches(s, &labels);

@@ -116,25 +116,38 @@ static enum sl_cause evict_cause(const struct sl_manager *m, const struct rec_wl
     return SL_CAUSE_NONE;
 }
 
+/* What a podset got; NULL: nothing. The last of several with its name counts. */
+static const struct wl_podset_admission *assigned_to(const struct wl_admission *a, sl_sym name) {
+    for (uint32_t i = a->n; i-- > 0;)
+        if (a->v[i].name == name)
+            return &a->v[i];
+    return NULL;
+}
+
 static void tell_admission(struct sl_manager *m, struct rec_wl *w) {
     const struct wl_admission *a = w->seen.admission;
     struct sl_podset_admission ps[SL_MAX_PODSETS] = {0};
-    const char *resources[SL_MAX_PODSETS * 8], *flavors[SL_MAX_PODSETS * 8];
-    sl_amount usage[SL_MAX_PODSETS * 8];
-    uint32_t n = 0;
+    uint32_t n = 0, most = 0;
     struct sl_fact f = {.kind = SL_FACT_ADMISSION, .wl = w->id};
+
+    /* As many as it has: what is left out here would be given to somebody else a second time. Two
+     * podsets of one name get the same assignment, hence the sum over podsets. */
+    for (uint32_t p = 0; p < w->n_podsets; p++) {
+        const struct wl_podset_admission *x = assigned_to(a, w->podsets[p].name);
+        most += x ? x->n : 0;
+    }
+    _cleanup_(sl_freep) const char **resources = sl_alloc0(most + 1, sizeof *resources);
+    _cleanup_(sl_freep) const char **flavors = sl_alloc0(most + 1, sizeof *flavors);
+    _cleanup_(sl_freep) sl_amount *usage = sl_alloc0(most + 1, sizeof *usage);
 
     /* In the order of the spec's podsets, whatever the order of the assignments. */
     for (uint32_t p = 0; p < w->n_podsets; p++) {
-        const struct wl_podset_admission *x = NULL;
-        for (uint32_t i = 0; i < a->n; i++)
-            if (a->v[i].name == w->podsets[p].name)
-                x = &a->v[i];
+        const struct wl_podset_admission *x = assigned_to(a, w->podsets[p].name);
         ps[p].resources = resources + n;
         ps[p].flavors = flavors + n;
         ps[p].usage = usage + n;
         ps[p].count = x ? x->count : w->podsets[p].count;
-        for (uint32_t k = 0; x && k < x->n && n < SL_LEN(usage); k++) {
+        for (uint32_t k = 0; x && k < x->n; k++) {
             if (!x->v[k].flavor)
                 continue;
             resources[n] = str(m, x->v[k].resource);

@@ -189,7 +189,7 @@ static void take_podsets(struct sl_manager *m, struct rec_wl *w, yyjson_val *lis
     uint32_t n_old = w->n_podsets;
 
     if (total > SL_MAX_PODSETS)
-        total = SL_MAX_PODSETS;
+        total = 0; /* no admission of a part of it: it is refused whole */
     w->podsets = total ? sl_alloc0(total, sizeof *w->podsets) : NULL;
     w->n_podsets = (uint32_t)total;
     yyjson_arr_foreach (list, i, n, v) {

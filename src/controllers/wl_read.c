@@ -45,9 +45,7 @@ static void read_assigned(struct sl_manager *m, struct wl_podset_admission *p, y
     size_t i, n, total = yyjson_obj_size(flavors);
     sl_obj_foreach (usage, i, n, key, val)
         total += !yyjson_obj_get(flavors, yyjson_get_str(key));
-    if (total > (size_t)2 * SL_MAX_PODSET_RESOURCES)
-        return;
-    p->v = sl_alloc0(total, sizeof *p->v);
+    p->v = sl_alloc0(total, sizeof *p->v); /* all: what is left out is given to others again */
     sl_obj_foreach (flavors, i, n, key, val) {
         const char *name = yyjson_get_str(key), *flavor = yyjson_get_str(val);
         p->v[p->n++] = (struct wl_assigned){
