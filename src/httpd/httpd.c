@@ -35,8 +35,13 @@
 /* A connection's memory besides the body. Above 32 KiB the library takes pages of its own for it,
  * of which only those count that are touched. */
 #define HEADER_BYTES (((size_t)32 << 10) + 1)
+#define HEADER_MS 10000
+#define BODY_MS 10000
 #define REQUEST_MS 30000
 #define IDLE_MS 120000
+/* How slow a body may come, once it has had its first seconds. */
+#define BODY_RATE ((uint64_t)32 << 10) /* bytes a second */
+#define BODY_GRACE_MS 5000u
 #define SWEEP_MS 1000 /* how late a deadline may be noticed */
 #define ACCEPTS 64    /* in one turn of the loop */
 #define SERVER_CONNS 256u
@@ -46,17 +51,6 @@
 #define TLS_PRIORITIES                                                                             \
     "NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:-CIPHER-ALL:"      \
     "+AES-128-GCM:+AES-256-GCM:+CHACHA20-POLY1305"
-
-/* From its first line on. */
-struct request {
-    char *query;         /* as it came; NULL: none */
-    const char *uri_end; /* in the memory of the library; of no use once 'begun' */
-    bool begun;          /* its headers are complete */
-    struct sl_buf body;
-    size_t seen;  /* of the body, also what was over the ceiling */
-    size_t taken; /* of the room for all bodies */
-    bool crowded; /* there was none left */
-};
 
 /* ---- answers ---- */
 
@@ -122,26 +116,8 @@ void sl_httpd_resume(struct conn *c) {
     (void)uv_timer_start(&c->server->timer, on_server_timer, 0, 0);
 }
 
-/* Is there room for so much more? */
-static bool take_room(struct sl_httpd *h, struct request *rq, size_t n) {
-    size_t largest = h->spec.large_path ? h->spec.large_body : h->spec.max_body;
-
-    if (h->bodies + n > (h->spec.all_bodies ? h->spec.all_bodies : 4 * largest))
-        return false;
-    h->bodies += n;
-    rq->taken += n;
-    return true;
-}
-
-static void drop_body(struct sl_httpd *h, struct request *rq) {
-    sl_buf_done(&rq->body);
-    h->bodies -= rq->taken;
-    rq->taken = 0;
-}
-
-static enum MHD_Result handle(struct server *s, struct MHD_Connection *c, const char *method,
-                              const char *path, struct request *rq) {
-    struct conn *conn = sl_httpd_conn(c);
+static struct sl_http_request as_asked(struct MHD_Connection *c, const char *method,
+                                       const char *path, const struct request *rq) {
     struct sl_http_request request = {
         .method = method,
         .path = path,
@@ -150,10 +126,36 @@ static enum MHD_Result handle(struct server *s, struct MHD_Connection *c, const 
         .len = rq->body.len,
         .priv = c,
     };
+
+    sl_httpd_lookups(&request);
+    return request;
+}
+
+/* True: it was answered before its body is here, or the answer failed. */
+static bool answer_early(struct server *s, struct MHD_Connection *c, const char *method,
+                         const char *path, const struct request *rq, enum MHD_Result *ret) {
+    struct sl_http_request request = as_asked(c, method, path, rq);
+    struct sl_http_answer a = {.status = 200, .content_type = "application/json"};
+
+    if (!s->h->spec.early)
+        return false;
+    sl_buf_init(&a.body, SL_HTTP_ANSWER);
+    bool answered = s->h->spec.early(s->h->spec.ctx, &request, &a);
+    if (answered) {
+        sl_httpd_conn(c)->last = true;
+        *ret = send_answer(s, c, &a);
+    }
+    sl_buf_done(&a.body);
+    return answered;
+}
+
+static enum MHD_Result handle(struct server *s, struct MHD_Connection *c, const char *method,
+                              const char *path, struct request *rq) {
+    struct conn *conn = sl_httpd_conn(c);
+    struct sl_http_request request = as_asked(c, method, path, rq);
     struct sl_http_answer a = {.status = 200, .content_type = "application/json"};
     enum MHD_Result r;
 
-    sl_httpd_lookups(&request);
     sl_buf_init(&a.body, SL_HTTP_ANSWER);
     s->h->spec.handler(s->h->spec.ctx, &request, &a);
     sl_assert(a.status >= 200 && a.status <= 599);
@@ -163,7 +165,7 @@ static enum MHD_Result handle(struct server *s, struct MHD_Connection *c, const 
     }
     if (conn->waiting || conn->call) {
         if (conn->call) /* the handler will not be asked again */
-            drop_body(s->h, rq);
+            sl_share_give_back(conn, rq);
         sl_httpd_suspend(conn);
         r = MHD_YES;
     } else if (a.body.overflow) {
@@ -191,36 +193,70 @@ static size_t body_ceiling(const struct sl_httpd_spec *spec, const char *path) {
                                                                    : spec->max_body;
 }
 
+/* Until when the body has to be here, by what of it is. */
+static void set_body_deadline(struct conn *conn, const struct request *rq) {
+    const struct sl_httpd_spec *spec = &conn->server->h->spec;
+    uint64_t ms = BODY_GRACE_MS + rq->seen * 1000 / BODY_RATE;
+
+    conn->deadline_ms = rq->from_ms + (ms < spec->body_ms ? ms : spec->body_ms);
+}
+
+/* The headers are complete. */
+static enum MHD_Result begin(struct server *s, struct MHD_Connection *c, const char *method,
+                             const char *path, const char *version, struct request *rq) {
+    struct conn *conn = sl_httpd_conn(c);
+    size_t max = body_ceiling(&s->h->spec, path);
+    bool chunked;
+    const char *problem = sl_httpd_framing(c, method, version, rq->uri_end, &chunked);
+    enum MHD_Result r;
+
+    rq->begun = true;
+    rq->announced = problem ? 0 : announced_length(c);
+    rq->from_ms = conn->moved_ms = uv_now(s->h->loop);
+    sl_buf_init(&rq->body, rq->announced && rq->announced < max ? (size_t)rq->announced : max);
+    conn->last = problem || chunked;
+    if (problem)
+        return refuse(s, c, 400, problem);
+    if ((rq->announced || chunked) && answer_early(s, c, method, path, rq, &r))
+        return r;
+    if (rq->announced > max)
+        return refuse(s, c, 413, "the body is too large");
+    set_body_deadline(conn, rq);
+    return MHD_YES;
+}
+
+static enum MHD_Result take_piece(struct conn *conn, struct request *rq, size_t max,
+                                  const char *piece, size_t n) {
+    rq->seen += n;
+    rq->crowded = rq->crowded || !sl_share_take(conn, rq, n);
+    if (rq->crowded)
+        sl_share_give_back(conn, rq);
+    else
+        sl_buf_add(&rq->body, piece, n);
+    set_body_deadline(conn, rq);
+    /* Of a body that did not announce its length the rest is swallowed, so that the client can read
+     * our answer; but not without end. */
+    return rq->seen / 2 > max ? MHD_NO : MHD_YES;
+}
+
 /* Called with the headers, with each piece of the body, at the end, and when it is resumed then. */
 static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const char *path,
                                   const char *method, const char *version, const char *piece,
                                   size_t *piece_len, void **state) {
     struct server *s = cls;
     struct request *rq = *state;
-    size_t max = body_ceiling(&s->h->spec, path);
     struct conn *conn = sl_httpd_conn(c);
 
-    if (!rq->begun) {
-        bool chunked;
-        const char *problem = sl_httpd_framing(c, method, version, rq->uri_end, &chunked);
-        rq->begun = true;
-        sl_buf_init(&rq->body, max);
-        conn->last = problem || chunked;
-        if (problem)
-            return refuse(s, c, 400, problem);
-        return announced_length(c) > max ? refuse(s, c, 413, "the body is too large") : MHD_YES;
-    }
+    if (!rq->begun)
+        return begin(s, c, method, path, version, rq);
     if (*piece_len > 0) {
-        rq->seen += *piece_len;
-        rq->crowded |= !take_room(s->h, rq, *piece_len);
-        if (rq->crowded)
-            drop_body(s->h, rq);
-        else
-            sl_buf_add(&rq->body, piece, *piece_len);
+        size_t n = *piece_len;
         *piece_len = 0;
-        /* Of a body that did not announce its length the rest is swallowed, so that the client
-         * can read our answer; but not without end. */
-        return rq->seen / 2 > max ? MHD_NO : MHD_YES;
+        return take_piece(conn, rq, body_ceiling(&s->h->spec, path), piece, n);
+    }
+    if (conn->state == CONN_RECEIVING) {
+        sl_share_turn(conn, CONN_BUSY);
+        conn->deadline_ms = uv_now(s->h->loop) + s->h->spec.request_ms;
     }
     if (rq->body.overflow)
         return refuse(s, c, 413, "the body is too large");
@@ -238,13 +274,8 @@ static void turn(struct server *s, struct MHD_Connection *c, bool idle) {
     struct sl_httpd *h = s->h;
     struct conn *conn = sl_httpd_conn(c);
 
-    h->n_idle += (uint32_t)idle - (uint32_t)conn->idle;
-    conn->idle = idle;
-    conn->deadline_ms = uv_now(h->loop) + (idle ? h->spec.idle_ms : h->spec.request_ms);
-    if (idle) {
-        TAILQ_REMOVE(&h->conns, conn, entry);
-        TAILQ_INSERT_TAIL(&h->conns, conn, entry);
-    }
+    sl_share_turn(conn, idle ? CONN_IDLE : CONN_RECEIVING);
+    conn->deadline_ms = uv_now(h->loop) + (idle ? h->spec.idle_ms : h->spec.header_ms);
 }
 
 static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *c) {
@@ -254,6 +285,7 @@ static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *
     turn(cls, c, false);
     rq->query = query ? sl_strdup(query + 1) : NULL;
     rq->uri_end = uri + strlen(uri);
+    sl_httpd_conn(c)->rq = rq;
     return rq; /* the first *state of on_request */
 }
 
@@ -265,8 +297,9 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **state,
     turn(cls, c, true);
     if (sl_httpd_conn(c)->call)
         sl_httpd_call_end(sl_httpd_conn(c));
+    sl_httpd_conn(c)->rq = NULL;
     if (rq) {
-        drop_body(((struct server *)cls)->h, rq);
+        sl_share_give_back(sl_httpd_conn(c), rq);
         sl_freep(&rq->query);
         sl_freep(&rq);
     }
@@ -298,7 +331,9 @@ static void on_connection(void *cls, struct MHD_Connection *c, void **context,
         conn->server = s;
         conn->mhd = c;
         conn->fd = MHD_get_connection_info(c, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-        conn->deadline_ms = uv_now(h->loop) + h->spec.request_ms;
+        conn->deadline_ms = uv_now(h->loop) + h->spec.header_ms;
+        sl_share_join(conn,
+                      MHD_get_connection_info(c, MHD_CONNECTION_INFO_CLIENT_ADDRESS)->client_addr);
         keep_alive(conn->fd);
         TAILQ_INSERT_TAIL(&h->conns, conn, entry);
         h->n_conns++;
@@ -307,7 +342,7 @@ static void on_connection(void *cls, struct MHD_Connection *c, void **context,
         TAILQ_REMOVE(&h->conns, conn, entry);
         h->n_conns--;
         s->n_conns--;
-        h->n_idle -= conn->idle;
+        sl_share_leave(conn);
         sl_freep(&conn);
     }
     *context = conn;
@@ -413,7 +448,7 @@ static int server_start(struct sl_httpd *h, struct sl_err *err) {
     s->mhd = MHD_start_daemon(flags, 0, NULL, NULL, on_request, s,
         MHD_OPTION_EXTERNAL_LOGGER, on_log, s, /* first, or it misses what goes wrong */
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, HEADER_BYTES,
-        MHD_OPTION_CONNECTION_LIMIT, h->spec.max_connections,
+        MHD_OPTION_CONNECTION_LIMIT, 2 * h->spec.max_connections, /* ours is lower */
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, s,
         MHD_OPTION_URI_LOG_CALLBACK, on_request_line, s,
         MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
@@ -449,17 +484,15 @@ static int server_start(struct sl_httpd *h, struct sl_err *err) {
     return SL_OK;
 }
 
-/* Closes the connection that has been idle longest. */
-static void make_room(struct sl_httpd *h) {
-    struct conn *c;
+/* Closes one connection for a new one, if there is one that gives way to somebody from there. */
+static bool make_room(struct sl_httpd *h, const struct sockaddr *from) {
+    struct conn *c = sl_share_victim(h, sl_share_find(h, from));
 
-    TAILQ_FOREACH(c, &h->conns, entry)
-    if (c->idle)
-        break;
     if (!c)
-        return;
-    (void)shutdown(c->fd, SHUT_RDWR);
+        return false;
+    sl_httpd_cut(c);
     server_run(c->server); /* finds it closed */
+    return true;
 }
 
 /* Waking one connection costs the library a walk over all of its that sleep, so none gets many. If
@@ -479,13 +512,11 @@ static struct server *choose(struct sl_httpd *h) {
 static void on_listener(uv_poll_t *p, int status, int events) {
     struct sl_httpd *h = p->data;
     struct sockaddr_storage from;
+    uint32_t used = h->n_conns; /* since 0.9.77 the library counts new ones later */
 
     (void)status;
     (void)events;
-    if (h->n_conns == h->spec.max_connections)
-        make_room(h);
-    uint32_t room = h->spec.max_connections - h->n_conns;
-    for (uint32_t i = 0; i < ACCEPTS && i < room; i++) {
+    for (uint32_t i = 0; i < ACCEPTS && (!sl_share_full(h, used) || sl_share_has_room(h)); i++) {
         socklen_t len = sizeof from;
         int fd = accept4(h->fd, (struct sockaddr *)&from, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
         if (fd < 0) {
@@ -496,9 +527,16 @@ static void on_listener(uv_poll_t *p, int status, int events) {
                        SL_S("error", strerror(errno)));
             break;
         }
+        if (sl_share_full(h, used) && make_room(h, (struct sockaddr *)&from)) {
+            used = h->n_conns;
+        } else if (!sl_share_spare(h, used)) {
+            (void)close(fd); /* its address has too many that wait already */
+            continue;
+        }
         struct server *s = choose(h);
         /* Owns the descriptor, also if it fails. */
         (void)MHD_add_connection(s->mhd, fd, (struct sockaddr *)&from, len);
+        used = h->n_conns > used ? h->n_conns : used + 1;
         /* since 0.9.77 it looks at them only there */
         (void)uv_timer_start(&s->timer, on_server_timer, 0, 0);
     }
@@ -536,7 +574,7 @@ static void tend(struct sl_httpd *h) {
         if (s != h->now && s->n_conns == 0)
             server_stop(s);
     }
-    bool listening = (h->n_conns < h->spec.max_connections || h->n_idle > 0) && !h->starved;
+    bool listening = sl_share_has_room(h) && !h->starved;
     if (listening && !h->listening)
         (void)uv_poll_start(&h->listener, UV_READABLE, on_listener);
     else if (!listening && h->listening)
@@ -584,10 +622,17 @@ int sl_httpd_start(struct uv_loop_s *loop, const struct sl_httpd_spec *spec, str
     h->spec.host = h->spec.cert_pem = h->spec.key_pem = h->spec.client_cas = NULL;
     h->spec.request_ms = spec->request_ms ? spec->request_ms : REQUEST_MS;
     h->spec.idle_ms = spec->idle_ms ? spec->idle_ms : IDLE_MS;
+    h->spec.header_ms = spec->header_ms ? spec->header_ms : HEADER_MS;
+    h->spec.body_ms = spec->body_ms ? spec->body_ms : BODY_MS;
+    if (h->spec.header_ms > h->spec.request_ms)
+        h->spec.header_ms = h->spec.request_ms;
+    if (h->spec.body_ms > h->spec.request_ms)
+        h->spec.body_ms = h->spec.request_ms;
     h->tls = spec->cert_pem;
     h->n_handles = 1; /* us, until all stands */
     set_pem(h, pem);
     TAILQ_INIT(&h->conns);
+    TAILQ_INIT(&h->peers);
     TAILQ_INIT(&h->servers);
     int r = sl_listen(spec->host, spec->port, &h->fd, &h->port, err);
     if (r < 0) {

@@ -4,10 +4,13 @@
  * keep-alive; TLS 1.2 and 1.3.
  *
  * What a client can take is bounded: header lines 32 KiB in all (431), the body max_body (413), all
- * bodies together all_bodies (503, with the word to come again),
- * request_ms from the accept or the request line to the end of the answer, and idle_ms from there
- * to the next request line; a connection that takes longer is closed. At max_connections the one
- * that has been idle longest makes room for a new one; if all are busy, new ones wait.
+ * bodies together all_bodies (503), of which small ones have a part of their own; header_ms from
+ * the accept or the request line until the headers are complete, body_ms from there until the body
+ * is, and no less than 32 KiB/s after the first seconds; request_ms until the end of the answer,
+ * and idle_ms from there to the next request line; a connection that takes longer is closed. At
+ * max_connections one gives way to a newcomer: of the address that has most of those that are idle
+ * or whose requests are not complete, the oldest (share.c). If all are busy, an eighth more may
+ * come, and others wait.
  */
 #ifndef SL_HTTPD_HTTPD_H
 #define SL_HTTPD_HTTPD_H
@@ -113,8 +116,13 @@ struct sl_httpd_spec {
     size_t large_body;
     size_t all_bodies; /* 0: four times the largest */
     uint32_t max_connections;
+    uint32_t max_unfinished;      /* of these, without a complete request; 0: all may be */
+    uint32_t header_ms, body_ms;  /* 0: 10 s each, request_ms at most */
     uint32_t request_ms, idle_ms; /* 0: 30 s and 120 s */
     sl_http_handler handler;
+    /* Asked when the headers of a request that has a body are complete; the body is not there yet.
+     * True: it has answered, and the connection is closed with that. NULL: all go to 'handler'. */
+    bool (*early)(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a);
     /* Writes the body of an answer that comes from here (413, 503). NULL: a line of text. */
     void (*refusal)(void *ctx, int status, const char *words, struct sl_http_answer *a);
     void *ctx;

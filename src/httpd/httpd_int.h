@@ -12,12 +12,47 @@
 
 struct server;
 
+/* Who is behind an address, as long as it has connections. */
+struct peer {
+    TAILQ_ENTRY(peer) entry;
+    uint8_t key[16];
+    uint32_t n_conns;
+    uint32_t n_yielding;          /* of these, in one of the lists */
+    TAILQ_HEAD(, conn) idle;      /* in the order of their last answer */
+    TAILQ_HEAD(, conn) receiving; /* since the accept or the request line, in that order */
+    size_t bodies;                /* bytes of those that come */
+};
+
+/* From its first line on. */
+struct request {
+    char *query;         /* as it came; NULL: none */
+    const char *uri_end; /* in the memory of the library; of no use once 'begun' */
+    bool begun;          /* its headers are complete */
+    bool large;          /* its body is in the room for large ones */
+    bool crowded;        /* there was no room left for its body */
+    struct sl_buf body;
+    uint64_t announced; /* of the body; 0 also if it is not known */
+    uint64_t from_ms;   /* when it began to come */
+    size_t seen;        /* of the body, also what was over the ceiling */
+    size_t taken;       /* of the room for all bodies */
+};
+
+enum conn_state {
+    CONN_RECEIVING, /* a request is awaited or not complete */
+    CONN_BUSY,      /* it is being answered */
+    CONN_IDLE,      /* between two requests */
+};
+
 struct conn {
-    TAILQ_ENTRY(conn) entry; /* idle ones are among themselves in the order of their last answer */
+    TAILQ_ENTRY(conn) entry, share;
     struct server *server;
     struct MHD_Connection *mhd;
-    int fd; /* the library's */
-    bool idle;
+    struct peer *peer;
+    struct request *rq; /* NULL: none */
+    int fd;             /* the library's */
+    enum conn_state state;
+    uint64_t since_ms;         /* when it got into that */
+    uint64_t moved_ms;         /* when the last bytes of a body came */
     bool waiting;              /* suspended until somebody wakes it */
     bool late;                 /* shut down; to be closed at the next occasion */
     bool listens;              /* for a hang-up */
@@ -63,8 +98,10 @@ struct sl_httpd {
     TAILQ_HEAD(, server) servers;
     struct server *now; /* that gets new connections */
     TAILQ_HEAD(, conn) conns;
-    uint32_t n_conns, n_idle;
-    size_t bodies; /* bytes of all that are in memory */
+    TAILQ_HEAD(, peer) peers;
+    uint32_t n_conns, n_receiving;
+    size_t bodies;       /* bytes of all that are in memory */
+    size_t large_bodies; /* of these, those of large ones */
 };
 
 struct upgrade;
@@ -91,6 +128,25 @@ void sl_httpd_resume(struct conn *c);
 void sl_httpd_cut(struct conn *c);
 enum MHD_Result sl_httpd_queue(struct server *s, struct MHD_Connection *c, int status,
                                struct MHD_Response *r);
+
+/* ---- share.c ---- */
+/* NULL: nobody has come from there. */
+struct peer *sl_share_find(struct sl_httpd *h, const struct sockaddr *a);
+void sl_share_join(struct conn *c, const struct sockaddr *a);
+void sl_share_leave(struct conn *c);
+void sl_share_turn(struct conn *c, enum conn_state to);
+/* With so many connections, one has to go for a new one. */
+bool sl_share_full(const struct sl_httpd *h, uint32_t n_conns);
+/* And yet it may come: a few are left for when none can go. */
+bool sl_share_spare(const struct sl_httpd *h, uint32_t n_conns);
+/* Which one; NULL: none, or none for somebody from there. */
+struct conn *sl_share_victim(const struct sl_httpd *h, const struct peer *newcomer);
+/* There is room for one more, at least from an address that is not here yet. */
+bool sl_share_has_room(const struct sl_httpd *h);
+/* Room for so many more bytes of a body; others may lose theirs, and their connection. */
+bool sl_share_take(struct conn *c, struct request *rq, size_t n);
+/* The body is not needed any more. */
+void sl_share_give_back(struct conn *c, struct request *rq);
 
 /* ---- framing.c ---- */
 /* Why a request whose headers are complete cannot be read in one way only; NULL if it can.

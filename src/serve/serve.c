@@ -29,7 +29,12 @@
 #define LISTEN_TRIES 40u
 #define LISTEN_PAUSE_US 50000u
 #define MAX_PEM ((size_t)1 << 20)
-#define MAX_CONNECTIONS 512u
+/* Each front end has connections of its own, so that a flood of one does not reach another. With
+ * what is open besides (the client's, files) they stay below the 1,024 files that a process gets
+ * where nobody has set a limit. */
+#define WEBHOOK_CONNECTIONS 512u
+#define METRICS_CONNECTIONS 64u
+#define PROBE_CONNECTIONS 64u
 #define LISTS_PATIENCE (20 * SL_SEC)
 
 struct serve {
@@ -297,7 +302,6 @@ static int listen_on(struct serve *s, const char *what, struct sl_httpd_spec spe
     const char *host = *spec.host ? spec.host : "*";
     spec.cert_pem = cert ? cert->cert_pem : NULL;
     spec.key_pem = cert ? cert->key_pem : NULL;
-    spec.max_connections = MAX_CONNECTIONS;
     spec.ctx = s;
     int r = sl_httpd_start(&s->loop, &spec, ret, err);
     /* The one before us may still be going. */
@@ -327,13 +331,18 @@ static int start_servers(struct serve *s, struct sl_err *err) {
                                      .max_body = SL_REVIEW_MAX_BYTES,
                                      .large_path = SL_CONVERT_PATH,
                                      .large_body = SL_CONVERT_BODY_BYTES,
+                                     .max_connections = WEBHOOK_CONNECTIONS,
                                      .handler = serve_webhook};
     struct sl_httpd_spec metrics = {.host = c->metrics.host,
                                     .port = c->metrics.port,
                                     .max_body = 65536,
+                                    .max_connections = METRICS_CONNECTIONS,
                                     .handler = serve_metrics};
-    struct sl_httpd_spec probes = {
-        .host = c->health.host, .port = c->health.port, .max_body = 4096, .handler = serve_health};
+    struct sl_httpd_spec probes = {.host = c->health.host,
+                                   .port = c->health.port,
+                                   .max_body = 4096,
+                                   .max_connections = PROBE_CONNECTIONS,
+                                   .handler = serve_health};
     if (r >= 0)
         r = listen_on(s, "webhooks", webhooks, &s->cert, &s->webhook, err);
     if (r >= 0 && !c->metrics.off)

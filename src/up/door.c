@@ -341,6 +341,19 @@ static void pass_on(struct sl_door *d, const struct sl_http_request *rq, const s
     e->api = sl_apiserver_call(d->api, &ask, &sink);
 }
 
+/* Before the body is read: nothing is buffered for who is not known. */
+static bool refuse_early(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a) {
+    struct sl_door *d = ctx;
+
+    if (answer_health(d, rq, a))
+        return true;
+    bool known = find_user(d, rq).user;
+    if (!known)
+        put_status(a, 401, "Unauthorized", "Unauthorized");
+    sl_arena_clear(&d->arena);
+    return !known;
+}
+
 static void serve(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a) {
     struct sl_door *d = ctx;
 
@@ -385,9 +398,12 @@ int sl_door_open(const struct sl_door_spec *spec, struct sl_door **ret, struct s
         .max_body = SL_API_MAX_BODY,
         .all_bodies = ALL_BODIES,
         .max_connections = spec->max_connections ? spec->max_connections : room(),
+        .max_unfinished = (spec->max_connections ? spec->max_connections : room()) / 2 + 1,
+        .body_ms = REQUEST_MS, /* those are known; a link may be slow, but not without end */
         .request_ms = REQUEST_MS,
         .idle_ms = IDLE_MS,
         .handler = serve,
+        .early = refuse_early,
         .refusal = refusal,
         .ctx = d,
     };

@@ -267,7 +267,12 @@ static inline long connects(CURL *c) {
 
 /* ---- raw sockets ---- */
 
-static inline int dial(void) {
+/* From another address of this machine than others: 127.0.0.n. */
+static inline int dial_from(uint8_t n) {
+    const struct sockaddr_in self = {
+        .sin_family = AF_INET,
+        .sin_addr.s_addr = htonl(0x7f000000u | n),
+    };
     const struct sockaddr_in a = {
         .sin_family = AF_INET,
         .sin_port = htons(sv.port),
@@ -276,8 +281,14 @@ static inline int dial(void) {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
     assert_true(fd >= 0);
+    if (n != 1)
+        assert_int_equal(bind(fd, (const struct sockaddr *)&self, sizeof self), 0);
     assert_int_equal(connect(fd, (const struct sockaddr *)&a, sizeof a), 0);
     return fd;
+}
+
+static inline int dial(void) {
+    return dial_from(1);
 }
 
 static inline void say(int fd, const char *s, size_t n) {

@@ -66,25 +66,33 @@ static void test_large_bodies(void **state) {
     (void)snprintf(head, sizeof head,
                    "POST /large HTTP/1.1\r\nHost: a\r\nContent-Length: %zu\r\n\r\n",
                    (size_t)2 * MAX_BODY);
-    for (size_t i = 0; i < SL_LEN(fds); i++) { /* they fill the room, but for a byte each */
+    for (size_t i = 0; i < 3; i++) { /* they fill the room for large ones, but for a byte each */
         fds[i] = dial();
         say(fds[i], head, strlen(head));
         say(fds[i], body, (size_t)2 * MAX_BODY - 1);
     }
-    post(c, body, 10);
-    long status = 200;
-    for (int tries = 0; status != 503 && tries < 6000; tries++) { /* until all of that is read */
-        status = fetch(c, "/len");
-        (void)usleep(10000);
+    (void)usleep(200000);
+    fds[3] = dial(); /* nothing is left for one more while they go on */
+    say(fds[3], head, strlen(head));
+    for (size_t at = 0; at < (size_t)2 * MAX_BODY; at += 20000) {
+        say(fds[3], body, 20000);
+        (void)usleep(1000);
     }
-    assert_int_equal(status, 503);
-    for (size_t i = 0; i < SL_LEN(fds); i++)
+    (void)hear_words(fds[3], "\r\n\r\n");
+    assert_int_equal(status_of(got), 503);
+    close(fds[3]);
+    post(c, body, 10); /* small ones have room of their own */
+    assert_int_equal(fetch(c, "/len"), 200);
+    for (size_t i = 0; i < 3; i++)
         say(fds[i], "x", 1);
-    for (size_t i = 0; i < SL_LEN(fds); i++) {
+    for (size_t i = 0; i < 3; i++) {
         (void)hear_words(fds[i], "\r\n\r\n200000");
         assert_int_equal(status_of(got), 200);
         close(fds[i]);
     }
+    post(c, body, 2 * MAX_BODY);
+    assert_int_equal(fetch(c, "/large"), 200);
+    post(c, body, 10);
     assert_int_equal(fetch(c, "/len"), 200);
     curl_easy_cleanup(c);
 }
@@ -355,6 +363,13 @@ static void test_pipelined(void **state) {
     close(fd);
 }
 
+static void until_asked(uint32_t n) {
+    for (int tries = 0; __atomic_load_n(&sv.asked, __ATOMIC_SEQ_CST) < n; tries++) {
+        assert_true(tries < 6000);
+        (void)usleep(10000);
+    }
+}
+
 static void test_connection_limit(void **state) {
     int fds[MAX_CONNECTIONS + 2];
     bool closed;
@@ -380,19 +395,26 @@ static void test_connection_limit(void **state) {
         SAY(fds[i], "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
         assert_int_equal(hear_echo(fds[i]), 200);
     }
-    /* All are busy: the kernel takes one more connection, but it has to wait. */
+    /* All are busy: a few more are let in, then the kernel takes one more, but it has to wait. */
+    on_loop(job_hold);
     for (int i = 0; i < MAX_CONNECTIONS; i++)
-        SAY(fds[i], "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n");
-    (void)hear(fds[0], 300, &closed); /* until they have been read */
+        SAY(fds[i], "GET /later HTTP/1.1\r\nHost: a\r\n\r\n");
+    int more[MAX_CONNECTIONS / 8 + 1];
+    for (size_t i = 0; i < SL_LEN(more); i++) {
+        more[i] = dial();
+        SAY(more[i], "GET /later HTTP/1.1\r\nHost: a\r\n\r\n");
+    }
+    until_asked(MAX_CONNECTIONS + SL_LEN(more));
     fds[MAX_CONNECTIONS] = dial();
     SAY(fds[MAX_CONNECTIONS], "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_string_equal(hear(fds[MAX_CONNECTIONS], 300, &closed), "");
     assert_false(closed);
-    close(fds[3]); /* its place is free at once */
+    on_loop(job_release);
     assert_int_equal(hear_echo(fds[MAX_CONNECTIONS]), 200);
     for (int i = 0; i <= MAX_CONNECTIONS; i++)
-        if (i != 3)
-            close(fds[i]);
+        close(fds[i]);
+    for (size_t i = 0; i < SL_LEN(more); i++)
+        close(more[i]);
 }
 
 static void test_deadlines(void **state) {
@@ -429,13 +451,6 @@ static void test_deadlines(void **state) {
     CURL *c = client(NULL);
     assert_int_equal(fetch(c, "/alive"), 200);
     curl_easy_cleanup(c);
-}
-
-static void until_asked(uint32_t n) {
-    for (int tries = 0; __atomic_load_n(&sv.asked, __ATOMIC_SEQ_CST) < n; tries++) {
-        assert_true(tries < 6000);
-        (void)usleep(10000);
-    }
 }
 
 /* Requests that wait: for being woken, for their deadline, for the end of the server. */
@@ -703,22 +718,14 @@ static void test_load_tls(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_large_bodies),
-        TEST(test_plain),
-        TEST(test_tls),
-        TEST(test_oversize),
-        TEST(test_malformed),
-        TEST(test_framing),
-        TEST(test_pipelined),
-        TEST(test_connection_limit),
-        TEST(test_deadlines),
-        TEST(test_deferred),
-        TEST(test_restart),
-        TEST(test_certificate_swap),
-        TEST(test_addresses),
-        TEST(test_starved),
-        TEST(test_load_plain),
-        TEST(test_load_tls),
+        TEST(test_large_bodies), TEST(test_plain),
+        TEST(test_tls),          TEST(test_oversize),
+        TEST(test_malformed),    TEST(test_framing),
+        TEST(test_pipelined),    TEST(test_connection_limit),
+        TEST(test_deadlines),    TEST(test_deferred),
+        TEST(test_restart),      TEST(test_certificate_swap),
+        TEST(test_addresses),    TEST(test_starved),
+        TEST(test_load_plain),   TEST(test_load_tls),
     };
     sl_log_set(SL_LOG_ERROR);
     curl_global_init(CURL_GLOBAL_DEFAULT);
