@@ -102,10 +102,11 @@ static void prune(struct apply *p) {
     if (!gone)
         return; /* it still says all that it said: the usual case */
 
-    struct sl_fields *all = named_fields(p, p->now), *owned = NULL;
+    struct sl_fields *all = named_fields(p, p->now), *owned = sl_fields_copy(&p->a, p->said);
+    struct sl_fields **each = sl_arena_alloc(&p->a, (p->m.n + 1) * sizeof(struct sl_fields *));
     for (uint32_t i = 0; i < p->m.n; i++)
-        owned = sl_fields_unite(owned, sl_fields_copy(&p->a, p->m.v[i].fields));
-    owned = sl_fields_unite(owned, sl_fields_copy(&p->a, p->said));
+        each[i] = sl_fields_copy(&p->a, p->m.v[i].fields);
+    owned = sl_fields_unite(sl_fields_unite_all(each, p->m.n), owned);
     sl_fields_name(owned, p->s);
     struct sl_fields *last = sl_fields_copy(&p->a, p->last);
     sl_fields_name(last, p->s);
@@ -269,6 +270,7 @@ static int account(struct apply *p, bool force) {
     me->touched = true;
     if (changed)
         me->time = sl_manage_now(&p->a, p->by->now);
+    sl_managers_limit(&p->m, me);
     sl_managers_sweep(&p->m);
     return 0;
 }
@@ -312,10 +314,10 @@ static int apply(struct apply *p, bool force) {
     int r = check(p);
     if (r < 0)
         return r;
-    if (!sl_managers_read(&p->a, list ? yyjson_val_mut_copy(p->doc, list) : NULL, &p->m)) {
-        sl_buf_puts(&p->err->text, "failed to decode managed fields");
-        return fail(p, 500, "");
-    }
+    /* What cannot be read is as if nobody had managed the object so far. The API server would
+     * refuse every apply from then on, until somebody clears the list. */
+    if (!sl_managers_read(&p->a, list ? yyjson_val_mut_copy(p->doc, list) : NULL, &p->m))
+        (void)sl_managers_read(&p->a, NULL, &p->m);
     p->now = p->old ? yyjson_val_mut_copy(p->doc, p->old) : yyjson_mut_obj(p->doc);
     if (p->m.n == 0 && p->old)
         own_before(p);

@@ -365,5 +365,6 @@ struct sl_fields *sl_typed_diff(struct sl_arena *a, const struct sl_schema *s, y
 
     diff_map(a, s, old, now, skip, &root, 0);
     sl_fields_sort(&root.below);
+    sl_fields_pave(root.below);
     return root.below;
 }

@@ -38,6 +38,13 @@ struct sl_fields *sl_fields_unite(struct sl_fields *x, struct sl_fields *y) {
     return head;
 }
 
+struct sl_fields *sl_fields_unite_all(struct sl_fields **v, uint32_t n) {
+    if (n < 2)
+        return n ? v[0] : NULL;
+    return sl_fields_unite(sl_fields_unite_all(v, n / 2),
+                           sl_fields_unite_all(v + n / 2, n - n / 2));
+}
+
 static struct sl_fields *sorted(struct sl_fields *list, uint32_t n) {
     struct sl_fields *half = list;
     if (n < 2)
@@ -63,6 +70,29 @@ void sl_fields_sort(struct sl_fields **list) {
         sl_fields_sort(&f->below);
     if (!in_order(*list))
         *list = sorted(*list, n);
+}
+
+#define STRIDE 64u
+
+void sl_fields_pave(struct sl_fields *list) {
+    struct sl_fields *ahead = list, *n = list;
+
+    for (uint32_t i = 0; i < STRIDE && ahead; i++)
+        ahead = ahead->next;
+    for (; n; n = n->next) {
+        n->far = ahead;
+        ahead = ahead ? ahead->next : NULL;
+        sl_fields_pave(n->below);
+    }
+}
+
+/* The first from b on that is not before x. */
+static const struct sl_fields *skip_to(const struct sl_fields *b, const struct sl_fields *x) {
+    while (b->far && order(b->far, x) <= 0)
+        b = b->far;
+    while (b && order(b, x) < 0)
+        b = b->next;
+    return b;
 }
 
 /* ---- FieldsV1 ---- */
@@ -151,22 +181,20 @@ bool sl_fields_subtract(struct sl_fields **set, const struct sl_fields *b, uint8
 
     while (*set && b) {
         struct sl_fields *n = *set;
-        int r = order(n, b);
-        if (r < 0) {
+        b = skip_to(b, n);
+        if (!b || order(n, b) != 0) {
             set = &n->next;
             continue;
         }
-        if (r == 0) {
-            if (n->mark && (b->mark & bits)) {
-                n->mark = 0;
-                changed = true;
-            }
-            changed |= sl_fields_subtract(&n->below, b->below, bits);
-            if (!n->mark && !n->below)
-                *set = n->next;
-            else
-                set = &n->next;
+        if (n->mark && (b->mark & bits)) {
+            n->mark = 0;
+            changed = true;
         }
+        changed |= sl_fields_subtract(&n->below, b->below, bits);
+        if (!n->mark && !n->below)
+            *set = n->next;
+        else
+            set = &n->next;
         b = b->next;
     }
     return changed;
@@ -176,22 +204,18 @@ struct sl_fields *sl_fields_intersect(struct sl_arena *a, const struct sl_fields
                                       const struct sl_fields *y, uint8_t bits) {
     struct sl_fields *head = NULL, **end = &head;
 
-    while (x && y) {
-        int r = order(x, y);
-        if (r == 0) {
-            struct sl_fields *below = sl_fields_intersect(a, x->below, y->below, bits);
-            bool in = x->mark && (y->mark & bits);
-            if (below || in) {
-                struct sl_fields *n =
-                    sl_fields_push(a, end, (struct sl_element){x->text, x->len}, in ? SL_F_IN : 0);
-                n->below = below;
-                end = &n->next;
-            }
+    for (; x && y; x = x->next) {
+        y = skip_to(y, x);
+        if (!y || order(x, y) != 0)
+            continue;
+        struct sl_fields *below = sl_fields_intersect(a, x->below, y->below, bits);
+        bool in = x->mark && (y->mark & bits);
+        if (below || in) {
+            struct sl_fields *n =
+                sl_fields_push(a, end, (struct sl_element){x->text, x->len}, in ? SL_F_IN : 0);
+            n->below = below;
+            end = &n->next;
         }
-        if (r <= 0)
-            x = x->next;
-        if (r >= 0)
-            y = y->next;
     }
     return head;
 }

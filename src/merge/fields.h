@@ -28,6 +28,8 @@ enum {
 
 struct sl_fields {
     struct sl_fields *next, *below;
+    const struct sl_fields
+        *far; /* some siblings ahead (sl_fields_pave); NULL: none, or not known */
     const char *text;
     uint32_t len;
     uint8_t mark;
@@ -58,6 +60,9 @@ void sl_element_print(struct sl_buf *out, const char *text, size_t len);
 struct sl_fields *sl_fields_push(struct sl_arena *a, struct sl_fields **list,
                                  struct sl_element text, uint8_t mark);
 void sl_fields_sort(struct sl_fields **list);
+/* Lets others find their way through long lists of siblings: subtracting and intersecting what is
+ * short then costs little, and may be done for each of many managers. */
+void sl_fields_pave(struct sl_fields *list);
 /* FieldsV1. False: it is none. */
 bool sl_fields_read(struct sl_arena *a, yyjson_mut_val *v, struct sl_fields **ret);
 yyjson_mut_val *sl_fields_write(yyjson_mut_doc *doc, const struct sl_fields *set);
@@ -66,6 +71,8 @@ struct sl_fields *sl_fields_copy(struct sl_arena *a, const struct sl_fields *set
 struct sl_fields *sl_fields_marked(struct sl_arena *a, const struct sl_fields *b, uint8_t bits);
 /* Both, made of the nodes of the two. */
 struct sl_fields *sl_fields_unite(struct sl_fields *x, struct sl_fields *y);
+/* The union of n sets, made of their nodes; v is used up. */
+struct sl_fields *sl_fields_unite_all(struct sl_fields **v, uint32_t n);
 /* Takes out of *set what b marks with one of these bits; true if there was something. */
 bool sl_fields_subtract(struct sl_fields **set, const struct sl_fields *b, uint8_t bits);
 struct sl_fields *sl_fields_intersect(struct sl_arena *a, const struct sl_fields *x,

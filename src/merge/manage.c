@@ -210,6 +210,7 @@ static void update(struct sl_arena *a, const struct sl_schema *s, const struct s
     else
         sl_manage_account(&m, by, diff);
     sl_managers_cap(&m);
+    sl_managers_limit(&m, NULL);
     sl_manage_put(doc, object, sl_managers_write(&m, doc));
 }
 

@@ -187,6 +187,38 @@ void sl_managers_cap(struct sl_managers *m) {
     sl_managers_sweep(m);
 }
 
+void sl_managers_limit(struct sl_managers *m, const struct sl_manager *me) {
+    struct sl_manager **by_age;
+    uint32_t n = 0, left = m->n;
+
+    if (m->n <= SL_MANAGERS_READ)
+        return;
+    by_age = sl_arena_alloc(m->a, m->n * sizeof(struct sl_manager *));
+    for (uint32_t i = 0; i < m->n; i++) {
+        if (m->v[i].applied && &m->v[i] != me)
+            by_age[n++] = &m->v[i];
+    }
+    qsort(by_age, n, sizeof(struct sl_manager *), oldest);
+    for (uint32_t i = 0; i < n && left > SL_MANAGERS_READ; i++) {
+        struct sl_manager like = {
+            .name = "ancient-changes", .version = by_age[i]->version, .subresource = ""};
+        struct sl_manager *bucket = find(m, &like);
+        if (bucket) {
+            bucket->fields = sl_fields_unite(bucket->fields, by_age[i]->fields);
+            bucket->time = by_age[i]->time;
+            bucket->touched = true;
+            by_age[i]->fields = NULL;
+            left--;
+        } else {
+            by_age[i]->name = like.name;
+            by_age[i]->subresource = like.subresource;
+            by_age[i]->applied = false;
+            by_age[i]->touched = true;
+        }
+    }
+    sl_managers_sweep(m);
+}
+
 /* ---- writing ---- */
 
 static yyjson_mut_val *write_one(yyjson_mut_doc *doc, const struct sl_manager *x) {

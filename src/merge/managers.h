@@ -7,7 +7,9 @@
 #include "merge/fields.h"
 #include "merge/merge.h"
 
-#define SL_MANAGERS_READ 1000u /* more are not read */
+/* More are not read: a request that says more is taken as if it said none. Nor are more written:
+ * the oldest become one (sl_managers_limit). */
+#define SL_MANAGERS_READ 1000u
 
 struct sl_manager {
     const char *name, *version, *subresource, *time; /* time "": none */
@@ -34,6 +36,9 @@ struct sl_manager *sl_managers_add(struct sl_managers *m, const struct sl_manage
 void sl_managers_sweep(struct sl_managers *m);
 /* No more than SL_MANAGERS_MAX that update. */
 void sl_managers_cap(struct sl_managers *m);
+/* No more than SL_MANAGERS_READ in all: of those that applied, the oldest become one that updates,
+ * so that what they had still is somebody's. Not 'me'. */
+void sl_managers_limit(struct sl_managers *m, const struct sl_manager *me);
 /* In order, as a list; NULL if there are none. */
 yyjson_mut_val *sl_managers_write(struct sl_managers *m, yyjson_mut_doc *doc);
 /* "kubectl" using apps/v1: in messages. */

@@ -242,6 +242,55 @@ static void test_a_path_has_no_nul(void **state) {
     sl_buf_done(&b);
 }
 
+/* ---- managers ---- */
+
+static void put_managed(struct sl_buf *b, int managers, int keys) {
+    sl_buf_puts(b, "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"c\","
+                   "\"managedFields\":[");
+    for (int i = 0; i < managers; i++)
+        sl_buf_printf(b,
+                      "%s{\"manager\":\"m%d\",\"operation\":\"Apply\",\"apiVersion\":\"v1\","
+                      "\"fieldsType\":\"FieldsV1\",\"fieldsV1\":{\"f:data\":{\"f:k%d\":{}}}}",
+                      i ? "," : "", i, i % keys);
+    sl_buf_puts(b, "]},\"data\":{");
+    for (int i = 0; i < keys; i++)
+        sl_buf_printf(b, "%s\"k%d\":\"v\"", i ? "," : "", i);
+    sl_buf_puts(b, "}}");
+}
+
+static void test_many_managers(void **state) {
+    static const char apply[] = "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{"
+                                "\"name\":\"c\"},\"data\":{\"mine\":\"x\"}}";
+    struct sl_buf b = SL_BUF((size_t)4 << 20);
+    char path[100];
+    struct api a;
+
+    (void)state;
+    api_init(&a);
+    put_managed(&b, 0, 500);
+    assert_int_equal(api_post(&a, CM, sl_buf_str(&b)), 201);
+    sl_buf_clear(&b);
+    put_managed(&b, 1000, 500);
+    assert_int_equal(api_put(&a, CM "/c", sl_buf_str(&b)), 200);
+    assert_int_equal(api_size(&a, "metadata.managedFields"), 1000);
+    for (int i = 0; i < 5; i++) { /* each is one more */
+        (void)snprintf(path, sizeof path, CM "/c?fieldManager=new%d", i);
+        assert_int_equal(api_patch(&a, path, "apply", apply), 200);
+        assert_int_equal(api_size(&a, "metadata.managedFields"), 1000);
+    }
+    assert_int_equal(api_patch(&a, CM "/c", "merge", "{\"data\":{\"k1\":\"w\"}}"), 200);
+    assert_true(api_size(&a, "metadata.managedFields") <= 1000);
+    assert_int_equal(api_patch(&a, CM "/c?fieldManager=new1", "apply", apply), 200);
+    /* more than are read: as if it said nothing of managers */
+    sl_buf_clear(&b);
+    put_managed(&b, 1020, 500);
+    assert_int_equal(api_put(&a, CM "/c", sl_buf_str(&b)), 200);
+    assert_true(api_size(&a, "metadata.managedFields") <= 1000);
+    assert_int_equal(api_patch(&a, CM "/c?fieldManager=new9", "apply", apply), 200);
+    api_done(&a);
+    sl_buf_done(&b);
+}
+
 /* ---- answers of webhooks ---- */
 
 struct hook {
@@ -389,6 +438,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_no_account_makes_it_deep),
         cmocka_unit_test(test_no_patch_makes_it_large),
         cmocka_unit_test(test_a_path_has_no_nul),
+        cmocka_unit_test(test_many_managers),
         cmocka_unit_test(test_webhooks_make_objects),
         cmocka_unit_test(test_answers_of_webhooks),
     };
