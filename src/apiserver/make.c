@@ -425,7 +425,7 @@ static bool read_patch(struct sl_write *w) {
     else
         sl_rq_bad(rq, "%s%s",
                   ignore || w->patch == SL_PATCH_STRATEGIC ? "" : "error decoding patch: ", fault);
-    return w->body;
+    return w->body && sl_rq_texts(rq, yyjson_doc_get_root(w->body));
 }
 
 static bool from_patch(struct sl_write *w) {
@@ -477,6 +477,13 @@ static bool still_is(struct sl_write *w, yyjson_val *object) {
     static const char *const head[] = {"apiVersion", "kind"};
     struct sl_rq *rq = w->rq;
 
+    for (size_t i = 0; i < SL_LEN(head); i++) {
+        if (!sl_text_has_nul(sl_json_view(sl_json_get(object, head[i]))))
+            continue;
+        say_undecoded(w, object,
+                      sl_arena_printf(w->c.arena, "%s must not contain a NUL character", head[i]));
+        return false;
+    }
     if (rq->kind->crd || w->patch == SL_PATCH_STRATEGIC)
         return true;
     for (size_t i = 0; i < SL_LEN(head); i++) {

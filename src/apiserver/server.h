@@ -244,6 +244,13 @@ yyjson_doc *sl_body_read(struct sl_rq *rq);
 /* The body, whatever the Content-Type says; NULL: what is wrong with it is told. */
 yyjson_doc *sl_rq_json(struct sl_rq *rq, const char **ret_fault);
 yyjson_doc *sl_yaml_read(const char *text, size_t len, struct sl_err *err);
+/* ---- texts.c ---- */
+/* No key, and no text that is a name, label, path or word, has a NUL inside; false: errs says where.
+ * custom: of an object whose kind a CRD defines, where only the metadata are ours to judge. */
+bool sl_texts_check(struct sl_field_errs *errs, yyjson_val *object, bool custom) _must_check_;
+/* The same of a body; false: 400 was answered. */
+bool sl_rq_texts(struct sl_rq *rq, yyjson_val *body) _must_check_;
+
 /* Of the kind and version that the path says; what is not said is filled in by the caller. */
 /* Why an object that says this of itself is not of the kind that is wanted. */
 const char *sl_body_other(struct sl_rq *rq, const char *api_version, const char *kind,
