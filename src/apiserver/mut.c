@@ -1,8 +1,8 @@
 #include "apiserver/mut.h"
 
-#include "json/json.h"
-
 #include <string.h>
+
+#include "json/json.h"
 
 yyjson_mut_val *sl_mut_get(yyjson_mut_val *v, const char *key) {
     yyjson_mut_val *found = yyjson_mut_is_obj(v) ? yyjson_mut_obj_get(v, key) : NULL;

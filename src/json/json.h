@@ -21,9 +21,9 @@
 
 /* A whole text; the error says what is wrong and where. *ret is freed with yyjson_doc_free. */
 int sl_json_read(const char *text, size_t len, yyjson_doc **ret, struct sl_err *err) _must_check_;
-/* More than SL_JSON_MAX_DEPTH levels of brackets outside strings. yyjson reads any depth, but copies
- * and compares by recursion, and so do we: this is asked of every text before it is read, and of
- * every document after the last thing that changed it. */
+/* More than SL_JSON_MAX_DEPTH levels of brackets outside strings. yyjson reads any depth, but
+ * copies and compares by recursion, and so do we: this is asked of every text before it is read,
+ * and of every document after the last thing that changed it. */
 bool sl_json_too_deep(const char *text, size_t len);
 void sl_json_docp(yyjson_doc **d);
 void sl_json_mut_docp(yyjson_mut_doc **d);
@@ -35,6 +35,8 @@ yyjson_val *sl_json_get(yyjson_val *v, const char *key);
 /* All bytes of a text, NULs included; ("", 0) for anything that is no text. */
 struct sl_text sl_json_view(yyjson_val *v);
 struct sl_text sl_json_mut_view(yyjson_mut_val *v);
+/* A number as it was written, where the reader was told to keep numbers so. */
+struct sl_text sl_json_raw(yyjson_val *v);
 /* As a C string: "" for anything that is no text, and for a text with a NUL inside, which is no
  * name, key, path or label and would be cut there. */
 const char *sl_json_text(yyjson_val *v);

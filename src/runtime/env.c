@@ -284,6 +284,9 @@ static int add_env(struct container *c, struct vars *v, struct sl_arena *a, yyjs
             return r;
         if (!value) /* optional, and not there */
             return 0;
+    } else if (sl_text_has_nul(sl_json_view(jat(env, "value")))) {
+        struct sl_text t = sl_json_view(jat(env, "value"));
+        return check_value(jstr(env, "name"), t.s, t.n, err);
     } else if (!(value = vars_expand(v, a, jstr(env, "value")))) {
         return too_long(jstr(env, "name"), err);
     }

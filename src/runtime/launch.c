@@ -24,6 +24,8 @@ static int add_words(const struct vars *v, yyjson_val *list, struct launch *l, u
     yyjson_val *w;
 
     yyjson_arr_foreach (list, i, all, w) {
+        if (sl_text_has_nul(sl_json_view(w)))
+            return sl_err_set(err, SL_EINVAL, "the command holds a zero byte");
         const char *s = vars_expand(v, &l->arena, sl_json_text(w));
         if (!s || l->arena.used > MAX_ARENA / 4)
             return sl_err_set(err, SL_ELIMIT, "the command is too long");
