@@ -232,6 +232,8 @@ const char *sl_rq_resource(struct sl_rq *rq, const struct sl_kind *k);
 void sl_route(struct sl_rq *rq, const char *accept);
 /* The query. What is wrong with it is answered by those who ask for it: q.bad. */
 void sl_params_read(struct sl_rq *rq);
+/* A copy with U+FFFD for each byte that is no UTF-8. */
+const char *sl_utf8_text(struct sl_arena *a, const char *s);
 /* The decoded pairs of a query, one after the other; false after the last. */
 bool sl_query_next(const char **at, struct sl_arena *arena, const char **ret_key,
                    const char **ret_value);
