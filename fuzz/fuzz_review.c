@@ -9,29 +9,10 @@
 #include <yyjson.h>
 
 #include "api/review.h"
+#include "review_paths.h"
 #include "json/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static const char *const paths[] = {
-    "/convert",
-    "/validate-kueue-x-k8s-io-v1beta2-workload",
-    "/mutate-kueue-x-k8s-io-v1beta2-workload",
-    "/validate-kueue-x-k8s-io-v1beta2-clusterqueue",
-    "/mutate-kueue-x-k8s-io-v1beta2-clusterqueue",
-    "/validate-kueue-x-k8s-io-v1beta2-cohort",
-    "/validate-kueue-x-k8s-io-v1beta2-resourceflavor",
-    "/mutate-batch-v1-job",
-    "/validate-batch-v1-job",
-    "/mutate--v1-pod",
-    "/validate--v1-pod",
-    "/mutate-apps-v1-deployment",
-    "/validate-apps-v1-deployment",
-    "/mutate-apps-v1-statefulset",
-    "/validate-apps-v1-statefulset",
-    "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset",
-    "/validate-leaderworkerset-x-k8s-io-v1-leaderworkerset",
-};
 
 static bool some_queue(void *ctx, const char *ns, const char *name) {
     (void)ctx;
@@ -109,10 +90,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
     if (size == 0)
         return 0;
-    const char *path = paths[(data[0] & 0x7f) % SL_LEN(paths)], *body = (const char *)data + 1;
+    const char *path = review_path(data[0]), *body = (const char *)data + 1;
+    bool flipped = review_flipped(data[0]);
     for (int i = 0; i < SL_GATES; i++)
-        settings.gates[i] = sl_gate_default((enum sl_gate_id)i) != (data[0] > 0x7f);
-    memset(view.webhook, data[0] <= 0x7f, sizeof(view.webhook));
+        settings.gates[i] = sl_gate_default((enum sl_gate_id)i) != flipped;
+    memset(view.webhook, !flipped, sizeof(view.webhook));
     sl_buf_init(&out, (size_t)64 << 20);
     int code = sl_review(&view, path, body, size - 1, &out);
     if (code == 200) {

@@ -345,52 +345,68 @@ int sl_convert_object(struct sl_convert *cv, yyjson_val *object, const char *api
 
 /* ---- the review ---- */
 
-static int convert_all(struct sl_convert *cv, yyjson_val *request, yyjson_mut_val *converted) {
+/* One after the other, each with a document of its own: a page of objects then takes the memory of
+ * its text, not several times that. */
+static int convert_one(yyjson_val *object, const char *to, struct sl_buf *out, struct sl_err *err) {
+    _cleanup_(sl_json_mut_docp) yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    struct sl_convert cv = {.doc = doc, .room_bytes = SL_CONVERT_MAX_BYTES, .err = err};
+    yyjson_mut_val *result;
+    size_t len = 0;
+
+    sl_assert(doc);
+    int r = sl_convert_object(&cv, object, to, &result);
+    if (r < 0)
+        return r;
+    char *text = yyjson_mut_val_write(result, 0, &len);
+    sl_assert(text);
+    sl_buf_add(out, text, len);
+    free(text); /* yyjson's */
+    return 0;
+}
+
+static int convert_all(yyjson_val *request, struct sl_buf *out, struct sl_err *err) {
     const char *to = sl_json_str(request, "desiredAPIVersion");
     size_t i, n;
     yyjson_val *object;
 
+    sl_buf_puts(out, "\"convertedObjects\":[");
     yyjson_arr_foreach (sl_json_get(request, "objects"), i, n, object) {
-        yyjson_mut_val *result;
-        int r = sl_convert_object(cv, object, to, &result);
+        if (i > 0)
+            sl_buf_putc(out, ',');
+        int r = convert_one(object, to, out, err);
         if (r < 0)
             return r;
-        (void)yyjson_mut_arr_append(converted, result);
+        if (out->overflow) /* which is an answer of its own */
+            return 0;
     }
+    sl_buf_puts(out, "],");
     return 0;
 }
 
 int sl_convert_review(yyjson_val *review, struct sl_buf *out, struct sl_err *err) {
-    _cleanup_(sl_json_mut_docp) yyjson_mut_doc *doc = NULL;
     yyjson_val *request = sl_json_get(review, "request");
     const char *uid = sl_json_str(request, "uid");
     struct sl_err why;
-    struct sl_convert cv = {.room_bytes = SL_CONVERT_MAX_BYTES, .err = &why};
-    size_t len = 0;
 
     if (strcmp(sl_json_str(review, "apiVersion"), "apiextensions.k8s.io/v1") != 0 ||
         strcmp(sl_json_str(review, "kind"), "ConversionReview") != 0 || !*uid)
         return sl_err_set(err, SL_EINVAL,
                           "expected a ConversionReview of apiextensions.k8s.io/v1 with a request");
-    cv.doc = doc = yyjson_mut_doc_new(NULL);
-    sl_assert(doc);
-    yyjson_mut_val *root = yyjson_mut_obj(doc), *response = yyjson_mut_obj(doc);
-    yyjson_mut_val *converted = yyjson_mut_arr(doc), *result = yyjson_mut_obj(doc);
-    int r = convert_all(&cv, request, converted);
-    put_str(&cv, result, "status", r < 0 ? "Failure" : "Success");
+    sl_buf_puts(out, "{\"apiVersion\":\"apiextensions.k8s.io/v1\",\"kind\":\"ConversionReview\","
+                     "\"response\":{");
+    size_t before = out->len;
+    int r = convert_all(request, out, &why);
+    if (r < 0) { /* all or nothing */
+        out->len = before;
+        out->s[before] = '\0';
+        out->overflow = false;
+    }
+    sl_buf_puts(out, "\"uid\":");
+    sl_buf_json(out, uid);
+    sl_buf_puts(out, r < 0 ? ",\"result\":{\"status\":\"Failure\",\"message\":"
+                           : ",\"result\":{\"status\":\"Success\"");
     if (r < 0)
-        put_str(&cv, result, "message", why.text);
-    else
-        put(&cv, response, "convertedObjects", converted);
-    put_str(&cv, response, "uid", uid);
-    put(&cv, response, "result", result);
-    put_str(&cv, root, "apiVersion", "apiextensions.k8s.io/v1");
-    put_str(&cv, root, "kind", "ConversionReview");
-    put(&cv, root, "response", response);
-
-    char *text = yyjson_mut_val_write(root, 0, &len);
-    sl_assert(text);
-    sl_buf_add(out, text, len);
-    free(text);
+        sl_buf_json(out, why.text);
+    sl_buf_puts(out, "}}}");
     return 0;
 }

@@ -11,12 +11,18 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* What a conversion may add to what it was given: a compact topology can stand for a long list. */
+/* What the conversion of one object may add to it: a compact topology can stand for a long list. */
 #define SL_CONVERT_MAX_BYTES ((size_t)32 << 20)
 #define SL_CONVERT_PATH "/convert"
-/* The largest conversion review that is read: the API server puts a whole list into one, as long as
- * its client asked for it. */
-#define SL_CONVERT_BODY_BYTES ((size_t)64 << 20)
+/*
+ * The largest conversion review that is read: the API server puts a page of a list into one, 500
+ * objects as a rule. This is room for 500 Workloads of 64 KiB. In memory it becomes the text (read
+ * and parsed: twice), 16 bytes for each value, and the answer.
+ */
+#define SL_CONVERT_BODY_BYTES ((size_t)32 << 20)
+#define SL_CONVERT_VALUES ((size_t)4 << 20)
+/* The largest answer: what came in and what was added, or an error. */
+#define SL_CONVERT_ANSWER_BYTES (SL_CONVERT_BODY_BYTES + SL_CONVERT_MAX_BYTES)
 
 struct sl_convert {
     yyjson_mut_doc *doc; /* where the results live */

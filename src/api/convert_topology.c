@@ -165,6 +165,8 @@ int sl_convert_domains_to_slices(struct sl_convert *cv, yyjson_mut_val *assignme
     yyjson_mut_val *slices = yyjson_mut_arr(cv->doc);
     int r;
 
+    if (!yyjson_mut_is_obj(assignment))
+        return misfit(cv, "it is no object");
     d.n = yyjson_mut_arr_size(list);
     d.levels = yyjson_mut_arr_size(yyjson_mut_obj_get(assignment, "levels"));
     if (d.n > (size_t)MAX_SLICES * MAX_SLICE_DOMAINS || d.levels > MAX_LEVELS)
@@ -275,8 +277,8 @@ static int expand(struct sl_convert *cv, struct slice *s, yyjson_mut_val *domain
                 return r;
             (void)yyjson_mut_arr_append(values, value);
         }
-        /* Some 30 bytes of punctuation, and what the nodes take in memory. */
-        if (spend(cv, 128) < 0)
+        /* What the nodes take in memory, and some bytes of punctuation. */
+        if (spend(cv, (6 + s->n_levels) * sizeof(yyjson_mut_val)) < 0)
             return SL_ELIMIT;
         add(cv, domain, "values", values);
         add(cv, domain, "count", yyjson_mut_sint(cv->doc, yyjson_mut_get_sint(count)));
@@ -291,6 +293,8 @@ int sl_convert_slices_to_domains(struct sl_convert *cv, yyjson_mut_val *assignme
     size_t levels = yyjson_mut_arr_size(yyjson_mut_obj_get(assignment, "levels")), i, n;
     struct slice slice;
 
+    if (!yyjson_mut_is_obj(assignment))
+        return misfit(cv, "it is no object");
     if (levels > MAX_LEVELS)
         return misfit(cv, "too many levels");
     yyjson_mut_arr_foreach (slices, i, n, v) {

@@ -54,15 +54,46 @@ static size_t cut(const char *s, size_t len) {
     return len;
 }
 
-static void print_json(struct sl_buf *out, yyjson_val *v) {
-    size_t len = 0;
-    char *s = v ? yyjson_val_write(v, 0, &len) : NULL;
+/* As yyjson_val_write, but no further than the buffer takes. */
+static void write_json(struct sl_buf *out, yyjson_val *v) {
+    bool list = yyjson_is_arr(v);
+    size_t i, n;
+    yyjson_val *key, *val;
 
-    if (s)
-        sl_buf_add(out, s, cut(s, len));
+    if (!yyjson_is_ctn(v)) {
+        char *s = yyjson_val_write(v, 0, NULL);
+        sl_buf_puts(out, s ? s : "null");
+        free(s); /* yyjson's */
+        return;
+    }
+    sl_buf_putc(out, list ? '[' : '{');
+    yyjson_arr_foreach (v, i, n, val) {
+        if (i > 0)
+            sl_buf_putc(out, ',');
+        if (out->overflow)
+            return;
+        write_json(out, val);
+    }
+    sl_obj_foreach (v, i, n, key, val) {
+        if (i > 0)
+            sl_buf_putc(out, ',');
+        if (out->overflow)
+            return;
+        write_json(out, key);
+        sl_buf_putc(out, ':');
+        write_json(out, val);
+    }
+    sl_buf_putc(out, list ? ']' : '}');
+}
+
+static void print_json(struct sl_buf *out, yyjson_val *v) {
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_FIELD_VALUE_MAX_BYTES + 1);
+
+    if (v)
+        write_json(&text, v);
     else
-        sl_buf_puts(out, "null");
-    free(s);
+        sl_buf_puts(&text, "null");
+    sl_buf_add(out, sl_buf_str(&text), cut(sl_buf_str(&text), text.len));
 }
 
 static void print_bad(struct sl_buf *out, struct sl_bad bad) {
@@ -91,10 +122,15 @@ static void keep(struct sl_field_errs *e, const struct sl_buf *text) {
     for (uint32_t i = 0; !e->repeats && i < e->n; i++)
         if (strcmp(e->text[i], s) == 0)
             return;
+    e->text[e->n++] = sl_arena_strdup(e->arena, s);
+}
+
+/* What will not be kept is not put into words: there may be as many as the object has fields. */
+static bool is_full(struct sl_field_errs *e) {
     if (e->n < SL_FIELD_ERRS_MAX)
-        e->text[e->n++] = sl_arena_strdup(e->arena, s);
-    else
-        e->dropped++;
+        return false;
+    e->dropped++;
+    return true;
 }
 
 static void vadd(struct sl_field_errs *e, const char *kind, const struct sl_path *at,
@@ -102,6 +138,8 @@ static void vadd(struct sl_field_errs *e, const char *kind, const struct sl_path
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(ERROR_MAX_BYTES);
     char detail[1024];
 
+    if (is_full(e))
+        return;
     sl_path_print(at, &text);
     sl_buf_printf(&text, ": %s", kind);
     print_bad(&text, bad);
@@ -181,12 +219,14 @@ void sl_field_unsupported(struct sl_field_errs *e, const struct sl_path *at, str
                           const char *const *words, size_t n) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(ERROR_MAX_BYTES);
 
+    if (is_full(e))
+        return;
     sl_path_print(at, &text);
     sl_buf_puts(&text, ": Unsupported value");
     print_bad(&text, bad);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n && !text.overflow; i++) {
         sl_buf_puts(&text, i == 0 ? ": supported values: " : ", ");
-        print_quoted(&text, words[i], strlen(words[i]));
+        print_quoted(&text, words[i], cut(words[i], strlen(words[i])));
     }
     keep(e, &text);
 }

@@ -54,11 +54,13 @@ static void emit(struct diff *d, const char *op, yyjson_val *value) {
 static void walk(struct diff *d, yyjson_val *from, yyjson_val *to);
 
 static void walk_fields(struct diff *d, yyjson_val *from, yyjson_val *to) {
+    _cleanup_(sl_json_fields_done) struct sl_json_fields in_to = sl_json_fields_of(to);
+    _cleanup_(sl_json_fields_done) struct sl_json_fields in_from = sl_json_fields_of(from);
     size_t i, n;
     yyjson_val *key, *val;
 
     sl_obj_foreach (from, i, n, key, val) {
-        yyjson_val *now = sl_json_same_key(to, key);
+        yyjson_val *now = sl_json_field(&in_to, key);
         size_t before = down_key(d, key);
         if (now)
             walk(d, val, now);
@@ -67,7 +69,7 @@ static void walk_fields(struct diff *d, yyjson_val *from, yyjson_val *to) {
         up(d, before);
     }
     sl_obj_foreach (to, i, n, key, val) {
-        if (sl_json_same_key(from, key))
+        if (sl_json_field(&in_from, key))
             continue;
         size_t before = down_key(d, key);
         emit(d, "add", val);

@@ -5,6 +5,7 @@
 
 #include "api/core.h"
 #include "api/syntax.h"
+#include "base/wordset.h"
 #include "model/specs.h"
 
 #define NOT_NEGATIVE "must be greater than or equal to 0"
@@ -13,30 +14,6 @@
 #define MAX_RESOURCES_IN_ALL 256u
 #define MAX_PAIRS_OF_GROUP 512u
 #define MAX_CONCURRENT_FLAVORS 16u
-#define MAX_NAMES ((size_t)SL_MAX_GROUPS * SL_MAX_GROUP_FLAVORS)
-
-/* Names met so far. */
-struct names {
-    const char *v[MAX_NAMES];
-    size_t n;
-};
-
-static bool has_name(const struct names *set, const char *name) {
-    for (size_t i = 0; i < set->n; i++)
-        if (strcmp(set->v[i], name) == 0)
-            return true;
-    return false;
-}
-
-/* False if it was there. A full set takes no more: it is fuller than any list that is right. */
-static bool add_name(struct names *set, const char *name) {
-    if (set->n == MAX_NAMES)
-        return true;
-    if (has_name(set, name))
-        return false;
-    set->v[set->n++] = name;
-    return true;
-}
 
 /* ---- quotas ---- */
 
@@ -112,8 +89,8 @@ static void check_flavor(struct sl_field_errs *e, const struct sl_path *at, yyjs
 }
 
 static void check_group(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *group,
-                        const struct quota_rules *rules, struct names *resources,
-                        struct names *flavors) {
+                        const struct quota_rules *rules, struct sl_wordset *resources,
+                        struct sl_wordset *flavors) {
     const struct sl_path *covered_at = SL_PATH(at, "coveredResources");
     const struct sl_path *flavors_at = SL_PATH(at, "flavors");
     yyjson_val *covered = sl_json_get(group, "coveredResources"), *item;
@@ -125,30 +102,30 @@ static void check_group(struct sl_field_errs *e, const struct sl_path *at, yyjso
         return;
     yyjson_arr_foreach (covered, i, n, item) {
         sl_check_key_of(e, SL_PATH_AT(covered_at, i), item);
-        if (!add_name(resources, sl_json_text(item)))
+        if (!sl_wordset_add(resources, sl_json_text(item)))
             sl_field_duplicate(e, SL_PATH_AT(covered_at, i), sl_bad_json(item), "");
     }
     yyjson_arr_foreach (list, i, n, item) {
         const struct sl_path *flavor_at = SL_PATH_AT(flavors_at, i);
         const char *name = sl_json_str(item, "name");
         check_flavor(e, flavor_at, item, covered, rules);
-        if (!add_name(flavors, name))
+        if (!sl_wordset_add(flavors, name))
             sl_field_duplicate(e, SL_PATH(flavor_at, "name"), sl_bad_str(name), "");
     }
 }
 
 /* False if there is too much of it to look any further. */
 static bool check_groups(struct sl_review_call *c, yyjson_val *groups,
-                         const struct quota_rules *rules, struct names *flavors) {
+                         const struct quota_rules *rules, struct sl_wordset *flavors) {
     const struct sl_path *at = SL_PATH(NULL, "spec.resourceGroups");
-    struct names *resources = sl_arena_alloc0(c->arena, 1, sizeof(*resources));
+    _cleanup_(sl_wordset_done) struct sl_wordset resources = {0};
     size_t i, n;
     yyjson_val *group;
 
     if (!sl_check_size(&c->errs, at, groups, SL_MAX_GROUPS))
         return false;
     yyjson_arr_foreach (groups, i, n, group) {
-        check_group(&c->errs, SL_PATH_AT(at, i), group, rules, resources, flavors);
+        check_group(&c->errs, SL_PATH_AT(at, i), group, rules, &resources, flavors);
     }
     return true;
 }
@@ -170,10 +147,10 @@ int sl_review_cohort_validate(struct sl_review_call *c) {
         .has_parent = *sl_json_str(spec, "parentName") != '\0',
         .parent = "parent",
     };
-    struct names *flavors = sl_arena_alloc0(c->arena, 1, sizeof(*flavors));
+    _cleanup_(sl_wordset_done) struct sl_wordset flavors = {0};
 
     check_fair_sharing(&c->errs, spec);
-    (void)check_groups(c, sl_json_get(spec, "resourceGroups"), &rules, flavors);
+    (void)check_groups(c, sl_json_get(spec, "resourceGroups"), &rules, &flavors);
     return 0;
 }
 
@@ -240,20 +217,20 @@ static void check_totals(struct sl_field_errs *e, yyjson_val *groups) {
 }
 
 static void check_last_flavor(struct sl_field_errs *e, const struct sl_path *at, const char *last,
-                              const struct names *flavors) {
+                              const struct sl_wordset *flavors) {
     _cleanup_(sl_buf_done) struct sl_buf list = SL_BUF(SL_FIELD_VALUE_MAX_BYTES);
 
-    if (has_name(flavors, last))
+    if (sl_wordset_has(flavors, last))
         return;
-    for (size_t i = 0; i < flavors->n; i++)
-        sl_buf_printf(&list, "%s%s", i > 0 ? " " : "", flavors->v[i]);
+    for (uint32_t i = 0; i < flavors->words.n; i++)
+        sl_buf_printf(&list, "%s%s", i > 0 ? " " : "", flavors->words.v[i]);
     sl_field_invalid(e, SL_PATH(at, "lastAcceptableFlavorName"), sl_bad_str(last),
                      "must be one of the flavors defined in the ClusterQueue: [%s]",
                      sl_buf_str(&list));
 }
 
 static void check_concurrent_admission(struct sl_field_errs *e, yyjson_val *spec,
-                                       const struct names *flavors) {
+                                       const struct sl_wordset *flavors) {
     const struct sl_path *groups_at = SL_PATH(NULL, "spec.resourceGroups");
     const struct sl_path *limits_at =
         SL_PATH(NULL, "spec.concurrentAdmissionPolicy.migration.constraints");
@@ -288,58 +265,71 @@ static void check_concurrent_admission(struct sl_field_errs *e, yyjson_val *spec
 
 /* ---- onFlavors ---- */
 
-static void names_of_flavors(yyjson_val *spec, struct names *ret) {
-    size_t i, j, n, m;
-    yyjson_val *group, *flavor;
+/* The old object was once taken, but nobody has checked it now: of what is beyond the ceilings of
+ * the new one nothing is forgiven, so that it costs no time either. */
 
-    yyjson_arr_foreach (sl_json_get(spec, "resourceGroups"), i, n, group) {
-        yyjson_arr_foreach (sl_json_get(group, "flavors"), j, m, flavor) {
-            (void)add_name(ret, sl_json_str(flavor, "name"));
+/* False if there are more than there may be. */
+static bool names_of_flavors(yyjson_val *spec, struct sl_wordset *ret) {
+    yyjson_val *groups = sl_json_get(spec, "resourceGroups"), *group, *flavor;
+    size_t i, j, n, m;
+
+    if (sl_json_size(groups) > SL_MAX_GROUPS)
+        return false;
+    yyjson_arr_foreach (groups, i, n, group) {
+        yyjson_val *list = sl_json_get(group, "flavors");
+        if (sl_json_size(list) > SL_MAX_GROUP_FLAVORS)
+            return false;
+        yyjson_arr_foreach (list, j, m, flavor) {
+            (void)sl_wordset_add(ret, sl_json_str(flavor, "name"));
         }
     }
+    return true;
 }
 
-static void names_of_list(yyjson_val *list, struct names *ret) {
+static bool names_of_list(yyjson_val *list, struct sl_wordset *ret) {
     size_t i, n;
     yyjson_val *item;
 
+    if (sl_json_size(list) > SL_MAX_GROUP_FLAVORS)
+        return false;
     yyjson_arr_foreach (list, i, n, item) {
-        (void)add_name(ret, sl_json_text(item));
+        (void)sl_wordset_add(ret, sl_json_text(item));
     }
+    return true;
 }
 
-static bool same_names(const struct names *a, const struct names *b) {
-    if (a->n != b->n)
+static bool same_names(const struct sl_wordset *a, const struct sl_wordset *b) {
+    if (a->words.n != b->words.n)
         return false;
-    for (size_t i = 0; i < a->n; i++)
-        if (!has_name(b, a->v[i]))
+    for (uint32_t i = 0; i < a->words.n; i++)
+        if (!sl_wordset_has(b, a->words.v[i]))
             return false;
     return true;
 }
 
-static bool same_on_flavors(struct sl_review_call *c, yyjson_val *a, yyjson_val *b) {
-    struct names *sets = sl_arena_alloc0(c->arena, 2, sizeof(*sets));
+static bool same_on_flavors(yyjson_val *a, yyjson_val *b) {
+    _cleanup_(sl_wordset_done) struct sl_wordset x = {0};
+    _cleanup_(sl_wordset_done) struct sl_wordset y = {0};
 
-    names_of_list(sl_json_get(a, "onFlavors"), &sets[0]);
-    names_of_list(sl_json_get(b, "onFlavors"), &sets[1]);
-    return same_names(&sets[0], &sets[1]);
+    return names_of_list(sl_json_get(a, "onFlavors"), &x) &&
+           names_of_list(sl_json_get(b, "onFlavors"), &y) && same_names(&x, &y);
 }
 
 /* The checks that were there before, if an update has to leave them in peace: a queue that was
  * stored with a wrong onFlavors can still be changed elsewhere. */
-static yyjson_val *forgiven_checks(struct sl_review_call *c, const struct names *flavors) {
-    struct names *before = sl_arena_alloc0(c->arena, 1, sizeof(*before));
+static yyjson_val *forgiven_checks(struct sl_review_call *c, const struct sl_wordset *flavors) {
+    _cleanup_(sl_wordset_done) struct sl_wordset before = {0};
     yyjson_val *old = sl_json_get(c->old, "spec");
+    yyjson_val *checks = sl_json_at(old, "admissionChecksStrategy.admissionChecks");
 
-    if (!old || sl_call_gate(c, SL_G_REJECT_UPDATES_TO_CQ_WITH_INVALID_ON_FLAVORS))
+    if (!old || sl_call_gate(c, SL_G_REJECT_UPDATES_TO_CQ_WITH_INVALID_ON_FLAVORS) ||
+        sl_json_size(checks) > SL_MAX_QUEUE_CHECKS || !names_of_flavors(old, &before))
         return NULL;
-    names_of_flavors(old, before);
-    return same_names(before, flavors) ? sl_json_at(old, "admissionChecksStrategy.admissionChecks")
-                                       : NULL;
+    return same_names(&before, flavors) ? checks : NULL;
 }
 
 static void check_on_flavors(struct sl_review_call *c, yyjson_val *spec,
-                             const struct names *flavors) {
+                             const struct sl_wordset *flavors) {
     const struct sl_path *at = SL_PATH(NULL, "spec.admissionChecksStrategy.admissionChecks");
     yyjson_val *checks = sl_json_at(spec, "admissionChecksStrategy.admissionChecks"), *check, *on;
     yyjson_val *forgiven = forgiven_checks(c, flavors);
@@ -352,12 +342,12 @@ static void check_on_flavors(struct sl_review_call *c, yyjson_val *spec,
         yyjson_val *list = sl_json_get(check, "onFlavors");
         yyjson_val *before = sl_json_find(forgiven, "name", sl_json_str(check, "name"));
         if (!sl_check_size(&c->errs, on_at, list, SL_MAX_GROUP_FLAVORS) ||
-            (before && same_on_flavors(c, before, check)))
+            (before && same_on_flavors(before, check)))
             continue;
         yyjson_arr_foreach (list, j, m, on) {
-            if (!has_name(flavors, sl_json_text(on)))
-                sl_field_unsupported(&c->errs, SL_PATH_AT(on_at, j), sl_bad_json(on), flavors->v,
-                                     flavors->n);
+            if (!sl_wordset_has(flavors, sl_json_text(on)))
+                sl_field_unsupported(&c->errs, SL_PATH_AT(on_at, j), sl_bad_json(on),
+                                     flavors->words.v, flavors->words.n);
         }
     }
 }
@@ -370,9 +360,9 @@ int sl_review_cluster_queue_validate(struct sl_review_call *c) {
         .lend_within_nominal = true,
         .parent = "cohort",
     };
-    struct names *flavors = sl_arena_alloc0(c->arena, 1, sizeof(*flavors));
+    _cleanup_(sl_wordset_done) struct sl_wordset flavors = {0};
 
-    if (!check_groups(c, groups, &rules, flavors))
+    if (!check_groups(c, groups, &rules, &flavors))
         return 0;
     sl_check_selector(&c->errs, SL_PATH(NULL, "spec.namespaceSelector"),
                       sl_json_get(spec, "namespaceSelector"));
@@ -382,8 +372,8 @@ int sl_review_cluster_queue_validate(struct sl_review_call *c) {
     check_totals(&c->errs, groups);
     if (sl_call_gate(c, SL_G_CONCURRENT_ADMISSION) &&
         sl_json_get(spec, "concurrentAdmissionPolicy"))
-        check_concurrent_admission(&c->errs, spec, flavors);
-    check_on_flavors(c, spec, flavors);
+        check_concurrent_admission(&c->errs, spec, &flavors);
+    check_on_flavors(c, spec, &flavors);
     if (c->op == SL_REVIEW_UPDATE)
         sl_field_immutable(&c->errs, SL_PATH(NULL, "spec.concurrentAdmissionPolicy"),
                            sl_json_get(spec, "concurrentAdmissionPolicy"),

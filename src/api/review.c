@@ -252,7 +252,10 @@ int sl_review(const struct sl_api_view *view, const char *path, const char *body
         return answer(404, out, "no such path");
     if (len > (converts ? SL_CONVERT_BODY_BYTES : SL_REVIEW_MAX_BYTES))
         return answer(400, out, "the review is too large");
-    r = sl_json_read(body, len, &doc, &err);
+    if (converts && out->ceiling > SL_CONVERT_ANSWER_BYTES)
+        out->ceiling = SL_CONVERT_ANSWER_BYTES;
+    r = sl_json_read_within(body, len, converts ? SL_CONVERT_VALUES : SL_REVIEW_MAX_VALUES, &doc,
+                            &err);
     if (r < 0)
         return answer(400, out, err.text);
     if (!acts(view, framework))

@@ -10,12 +10,16 @@
 
 /* The largest review body that is read at all: two objects of etcd's limit and some room. */
 #define SL_REVIEW_MAX_BYTES ((size_t)8 << 20)
+/* And the most JSON values in it, each of which takes up to 56 bytes while it is reviewed: more
+ * than two objects of that size have, be they lists of small numbers. */
+#define SL_REVIEW_MAX_VALUES ((size_t)2 << 20)
 
 /*
  * Answers the POST of 'body' to 'path' ("/mutate-kueue-x-k8s-io-v1beta2-clusterqueue",
  * "/validate-batch-v1-job", "/convert"). Returns the HTTP status: 200 with a review in out; or,
  * with one line of text in out, 400 for what is no review, 404 for an unknown path, 500 if out has
- * no room for the answer (32 MiB are enough for what it can be). Never fails otherwise.
+ * no room for the answer (SL_CONVERT_ANSWER_BYTES is enough for what it may be). Never fails
+ * otherwise.
  */
 int sl_review(const struct sl_api_view *view, const char *path, const char *body, size_t len,
               struct sl_buf *out);

@@ -221,6 +221,8 @@ static void put_items(struct sl_buf *out, yyjson_val *list, const struct field *
     yyjson_arr_foreach (list, i, n, item) {
         if (i > 0)
             sl_buf_putc(out, ',');
+        if (out->overflow)
+            return;
         if (f->type == RECORDS)
             put_record(out, item, f->of);
         else
@@ -271,7 +273,7 @@ static enum manner manner_of(yyjson_val *v, const struct field *f) {
 }
 
 static void put_record(struct sl_buf *out, yyjson_val *record, const struct field *of) {
-    const char *comma = "";
+    const char *comma = "\"";
 
     sl_buf_putc(out, '{');
     for (const struct field *f = of; f->key; f++) {
@@ -281,12 +283,14 @@ static void put_record(struct sl_buf *out, yyjson_val *record, const struct fiel
         enum manner how = manner_of(v, f);
         if (how == LEFT_OUT)
             continue;
-        sl_buf_printf(out, "%s\"%s\":", comma, f->key);
+        sl_buf_puts(out, comma);
+        sl_buf_puts(out, f->key);
+        sl_buf_puts(out, "\":");
         if (how == AS_NULL)
             sl_buf_puts(out, "null");
         else
             put_value(out, v, f);
-        comma = ",";
+        comma = ",\"";
     }
     sl_buf_putc(out, '}');
 }
@@ -306,6 +310,14 @@ void sl_role_hash(yyjson_val *pod, char ret[SL_ROLE_HASH_SIZE]) {
     sl_buf_puts(&text, "{\"spec\":");
     sl_role_shape(sl_json_get(pod, "spec"), &text);
     sl_buf_putc(&text, '}');
+    if (text.overflow) { /* no pod of the API; and yet two that differ must not become one role */
+        size_t n = 0;
+        char *whole = yyjson_val_write(pod, 0, &n);
+        sl_buf_done(&text);
+        text = SL_BUF(n + 1);
+        sl_buf_add(&text, whole ? whole : "", n);
+        free(whole); /* yyjson's */
+    }
     int ok = EVP_Digest(sl_buf_str(&text), text.len, digest, &len, EVP_sha256(), NULL);
     sl_assert(ok == 1 && len > SL_ROLE_HASH_SIZE / 2);
     for (unsigned i = 0; i < SL_ROLE_HASH_SIZE - 1; i++)

@@ -17,7 +17,7 @@
 #define STATEFULSET "statefulset"
 #define LEADERWORKERSET "leaderworkerset.x-k8s.io/leaderworkerset"
 #define LWS_MAX_REPLICAS 1000000
-#define SHAPE_MAX_BYTES ((size_t)16 << 20)
+#define SHAPE_MAX_BYTES ((size_t)4 << 20) /* more than any pod that is stored */
 #define LEADER "spec.leaderWorkerTemplate.leaderTemplate"
 #define WORKER "spec.leaderWorkerTemplate.workerTemplate"
 
@@ -71,16 +71,18 @@ static void update_common(struct sl_review_call *c) {
     sl_rule_priority_update(c, suspended);
 }
 
+/* NULL if it is too large to be compared. */
 static yyjson_doc *shape_of(yyjson_val *spec) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SHAPE_MAX_BYTES);
 
     sl_role_shape(spec, &text);
-    return yyjson_read(sl_buf_str(&text), text.len, 0);
+    return text.overflow ? NULL : yyjson_read(sl_buf_str(&text), text.len, 0);
 }
 
 /* Containers one by one, as long as there are as many. */
 static void keep_containers(struct sl_review_call *c, const struct sl_path *at, yyjson_val *now,
                             yyjson_val *old) {
+    yyjson_arr_iter in_old = yyjson_arr_iter_with(old);
     size_t i, n;
     yyjson_val *container;
 
@@ -90,7 +92,7 @@ static void keep_containers(struct sl_review_call *c, const struct sl_path *at, 
     }
     yyjson_arr_foreach (now, i, n, container) {
         const struct sl_path *item = SL_PATH_AT(at, i);
-        yyjson_val *was = yyjson_arr_get(old, i);
+        yyjson_val *was = yyjson_arr_iter_next(&in_old);
         sl_field_immutable(&c->errs, SL_PATH(item, "ports"), sl_json_get(container, "ports"),
                            sl_json_get(was, "ports"));
         sl_field_immutable(&c->errs, SL_PATH(item, "resources.requests"),
@@ -106,6 +108,10 @@ static void keep_shape(struct sl_review_call *c, const struct sl_path *at, yyjso
     yyjson_val *was = yyjson_doc_get_root(b), *key, *val;
     size_t i, n;
 
+    if (!a || !b) {
+        sl_field_too_long(&c->errs, at, SHAPE_MAX_BYTES);
+        return;
+    }
     sl_obj_foreach (yyjson_doc_get_root(a), i, n, key, val) {
         const char *name = sl_json_text(key);
         if (strcmp(name, "containers") == 0 || strcmp(name, "initContainers") == 0)

@@ -126,8 +126,10 @@ static size_t podset_names(yyjson_val *sets, const char *ret[SL_MAX_PODSETS], bo
 
 /* After an elastic job has shrunk, an old count may be too large until it is reported anew. */
 static bool is_left_over(const struct sl_review_call *c, yyjson_val *pod) {
-    yyjson_val *before = sl_json_find(sl_json_at(c->old, "status.reclaimablePods"), "name",
-                                      sl_json_str(pod, "name"));
+    yyjson_val *list = sl_json_at(c->old, "status.reclaimablePods");
+    yyjson_val *before = sl_json_size(list) > SL_MAX_PODSETS
+                             ? NULL
+                             : sl_json_find(list, "name", sl_json_str(pod, "name"));
     return before && sl_job_elastic(c, c->object) &&
            sl_json_int(before, "count", 0) == sl_json_int(pod, "count", 0);
 }

@@ -27,6 +27,7 @@ static void check_podsets(struct sl_review_call *c) {
     const struct sl_path *at = SL_PATH(NULL, "spec.podSets");
     yyjson_val *now = sl_json_at(c->object, "spec.podSets"), *set;
     yyjson_val *old = sl_json_at(c->old, "spec.podSets");
+    yyjson_arr_iter in_old = yyjson_arr_iter_with(old);
     size_t i, n;
 
     if (sl_json_size(now) != sl_json_size(old)) {
@@ -36,7 +37,7 @@ static void check_podsets(struct sl_review_call *c) {
     yyjson_arr_foreach (now, i, n, set) {
         char place[24]; /* "spec.podSets.0": a name, not an index, for whatever reason */
         snprintf(place, sizeof(place), "%zu", i);
-        if (!same_podset(c, set, yyjson_arr_get(old, i)))
+        if (!same_podset(c, set, yyjson_arr_iter_next(&in_old)))
             sl_field_invalid(&c->errs, SL_PATH(at, place), sl_bad_json(set), SL_FIELD_IMMUTABLE);
     }
 }
@@ -45,13 +46,14 @@ static void check_podsets(struct sl_review_call *c) {
 
 static bool same_assignments(yyjson_val *now, yyjson_val *old) {
     static const char *const topology[] = {"topologyAssignment", "delayedTopologyRequest", NULL};
+    yyjson_arr_iter in_old = yyjson_arr_iter_with(old);
     size_t i, n;
     yyjson_val *assigned;
 
     if (sl_json_size(now) != sl_json_size(old))
         return false;
     yyjson_arr_foreach (now, i, n, assigned) {
-        if (!sl_json_same_but(assigned, yyjson_arr_get(old, i), topology))
+        if (!sl_json_same_but(assigned, yyjson_arr_iter_next(&in_old), topology))
             return false;
     }
     return true;
@@ -80,8 +82,9 @@ static void check_admission(struct sl_review_call *c) {
 
 /* Is a podset of an elastic job smaller now than it was admitted? Its counts are then made anew. */
 static bool is_scaled_down(const struct sl_review_call *c, const char *podset) {
+    yyjson_val *list = sl_json_at(c->object, "status.admission.podSetAssignments");
     yyjson_val *assigned =
-        sl_json_find(sl_json_at(c->object, "status.admission.podSetAssignments"), "name", podset);
+        sl_json_size(list) > SL_MAX_PODSETS ? NULL : sl_json_find(list, "name", podset);
     yyjson_val *set = sl_json_find(sl_json_at(c->object, "spec.podSets"), "name", podset);
 
     return sl_job_elastic(c, c->object) &&

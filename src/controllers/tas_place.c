@@ -11,7 +11,6 @@
 #include "base/hash.h"
 #include "controllers/tas.h"
 #include "log/log.h"
-#include "json/json.h"
 
 #define MAX_BYTES ((size_t)64 << 20)
 #define MAX_DOMAINS 1000000u
@@ -267,7 +266,8 @@ static const char *const *read_texts(yyjson_mut_val *list, struct sl_arena *a) {
     size_t i, n;
     yyjson_mut_val *x;
     yyjson_mut_arr_foreach (list, i, n, x) {
-        v[i] = sl_arena_strdup(a, sl_json_mut_text(x));
+        const char *s = yyjson_mut_get_str(x);
+        v[i] = sl_arena_strdup(a, s ? s : "");
     }
     return v;
 }

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "json/json.h"
 
 #define MAX_NEAR 64 /* values looked at for a string */
 
@@ -80,7 +79,7 @@ static const char *near_text(const struct sl_jin *j, yyjson_val *v) {
     for (int i = 0; v && i < MAX_NEAR && (size_t)(v - j->root) < yyjson_doc_get_val_count(j->doc);
          i++, v++)
         if (yyjson_is_str(v))
-            return sl_json_view(v).s;
+            return unsafe_yyjson_get_str(v);
     return NULL;
 }
 
@@ -138,9 +137,9 @@ int sl_jin_text(const struct sl_jin *j, yyjson_val *v, yyjson_val *near, const c
                 const char **ret) {
     if (!yyjson_is_str(v))
         return sl_jin_fail(j, near, SL_EINVAL, "%s: expected a string", name);
-    *ret = sl_json_opt(v);
-    if (!*ret)
+    if (strlen(unsafe_yyjson_get_str(v)) != unsafe_yyjson_get_len(v))
         return sl_jin_fail(j, near, SL_EINVAL, "%s: expected text without a NUL character", name);
+    *ret = unsafe_yyjson_get_str(v);
     return 0;
 }
 

@@ -1,11 +1,24 @@
 #include "json/json.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/mem.h"
 
 /* An object with more fields than this is no object of the API. It bounds every search by name. */
 #define MAX_FIELDS 4096u
+#define FEW_FIELDS 8u /* which are not worth an index */
 
-bool sl_json_too_deep(const char *text, size_t len) {
+/* What a text will need, found out before anything is allocated. yyjson reads any depth, but
+ * writes, copies and compares by recursion, and so do we. What stands within strings does not
+ * count. */
+struct extent {
+    uint32_t depth;
+    size_t values; /* at least as many as there are */
+};
+
+static struct extent measure(const char *text, size_t len) {
+    struct extent most = {.values = 1};
     bool in_string = false;
     uint32_t depth = 0;
 
@@ -17,14 +30,21 @@ bool sl_json_too_deep(const char *text, size_t len) {
                 in_string = false;
         } else if (*p == '"') {
             in_string = true;
+        } else if (*p == ',' || *p == ':') {
+            most.values++;
         } else if (*p == '[' || *p == '{') {
-            if (++depth > SL_JSON_MAX_DEPTH)
-                return true;
+            most.values++;
+            if (++depth > most.depth)
+                most.depth = depth;
         } else if ((*p == ']' || *p == '}') && depth > 0) {
             depth--;
         }
     }
-    return false;
+    return most;
+}
+
+bool sl_json_too_deep(const char *text, size_t len) {
+    return measure(text, len).depth > SL_JSON_MAX_DEPTH;
 }
 
 /* The values of a document stand one after the other. */
@@ -38,11 +58,19 @@ static bool too_wide(yyjson_doc *doc) {
 }
 
 int sl_json_read(const char *text, size_t len, yyjson_doc **ret, struct sl_err *err) {
+    return sl_json_read_within(text, len, SL_JSON_MAX_VALUES, ret, err);
+}
+
+int sl_json_read_within(const char *text, size_t len, size_t max_values, yyjson_doc **ret,
+                        struct sl_err *err) {
+    struct extent most = measure(text, len);
     yyjson_read_err e;
 
-    if (sl_json_too_deep(text, len))
+    if (most.depth > SL_JSON_MAX_DEPTH)
         return sl_err_set(err, SL_ELIMIT, "JSON is nested deeper than %u levels",
                           SL_JSON_MAX_DEPTH);
+    if (most.values > max_values)
+        return sl_err_set(err, SL_ELIMIT, "JSON has more than %zu values", max_values);
     /* Without YYJSON_READ_INSITU the text is only read, whatever the type says. */
     yyjson_doc *doc = yyjson_read_opts((char *)text, len, 0, NULL, &e);
     if (!doc)
@@ -90,12 +118,6 @@ struct sl_text sl_json_view(yyjson_val *v) {
 
 struct sl_text sl_json_mut_view(yyjson_mut_val *v) {
     if (!yyjson_mut_is_str(v))
-        return SL_TEXT("");
-    return (struct sl_text){unsafe_yyjson_get_str(v), unsafe_yyjson_get_len(v)};
-}
-
-struct sl_text sl_json_raw(yyjson_val *v) {
-    if (!yyjson_is_raw(v))
         return SL_TEXT("");
     return (struct sl_text){unsafe_yyjson_get_str(v), unsafe_yyjson_get_len(v)};
 }
@@ -167,6 +189,67 @@ yyjson_val *sl_json_same_key(yyjson_val *object, yyjson_val *key) {
 yyjson_mut_val *sl_json_mut_same_key(yyjson_mut_val *object, yyjson_mut_val *key) {
     struct sl_text t = sl_json_mut_view(key);
     return yyjson_mut_obj_getn(object, t.s, t.n);
+}
+
+/* ---- many fields of one object ---- */
+
+static int by_text(struct sl_text a, struct sl_text b) {
+    int r = memcmp(a.s, b.s, a.n < b.n ? a.n : b.n);
+    return r ? r : (a.n > b.n) - (a.n < b.n);
+}
+
+static int by_key(const void *a, const void *b) {
+    return by_text(sl_json_view(*(yyjson_val *const *)a), sl_json_view(*(yyjson_val *const *)b));
+}
+
+struct sl_json_fields sl_json_fields_of(yyjson_val *object) {
+    if (yyjson_obj_size(object) == 0)
+        return (struct sl_json_fields){0};
+    return (struct sl_json_fields){.object = object,
+                                   .next = unsafe_yyjson_get_first(object),
+                                   .end = unsafe_yyjson_get_next(object)};
+}
+
+void sl_json_fields_done(struct sl_json_fields *f) {
+    sl_freep(&f->keys);
+}
+
+static void sort_keys(struct sl_json_fields *f) {
+    size_t i, n;
+    yyjson_val *key, *val;
+
+    f->keys = sl_alloc0(yyjson_obj_size(f->object) + 1, sizeof(*f->keys));
+    sl_obj_foreach (f->object, i, n, key, val)
+        f->keys[i] = key;
+    qsort(f->keys, n, sizeof(*f->keys), by_key);
+}
+
+static yyjson_val *find_key(struct sl_json_fields *f, yyjson_val *key) {
+    size_t i, n;
+    yyjson_val *k, *val;
+
+    if (yyjson_obj_size(f->object) <= FEW_FIELDS) {
+        sl_obj_foreach (f->object, i, n, k, val)
+            if (by_key(&k, &key) == 0)
+                return k;
+        return NULL;
+    }
+    if (!f->keys)
+        sort_keys(f);
+    yyjson_val **found =
+        bsearch(&key, f->keys, yyjson_obj_size(f->object), sizeof(*f->keys), by_key);
+    return found ? *found : NULL;
+}
+
+yyjson_val *sl_json_field(struct sl_json_fields *f, yyjson_val *key) {
+    yyjson_val *found = f->next;
+
+    if (f->next == f->end || by_key(&found, &key) != 0)
+        found = find_key(f, key);
+    if (!found)
+        return NULL;
+    f->next = unsafe_yyjson_get_next(found + 1); /* a value follows its key */
+    return found + 1;
 }
 
 yyjson_val *sl_json_find(yyjson_val *array, const char *key, const char *word) {
@@ -245,21 +328,18 @@ static bool skipped(yyjson_val *key, const char *const *skip) {
 
 /* quantities: the fields are a map of quantities, not a record. */
 static bool same_fields(yyjson_val *a, yyjson_val *b, const char *const *skip, bool quantities) {
-    yyjson_obj_iter in_a = yyjson_obj_iter_with(a), in_b = yyjson_obj_iter_with(b);
+    _cleanup_(sl_json_fields_done) struct sl_json_fields in_b = sl_json_fields_of(b);
+    _cleanup_(sl_json_fields_done) struct sl_json_fields in_a = sl_json_fields_of(a);
     size_t i, n;
     yyjson_val *key, *val;
 
-    /* An iterator looks on from where it last found something: linear for fields in one order. */
     sl_obj_foreach (a, i, n, key, val) {
-        struct sl_text name = sl_json_view(key);
-        yyjson_val *other = yyjson_obj_iter_getn(&in_b, name.s, name.n);
+        yyjson_val *other = sl_json_field(&in_b, key);
         if (!skipped(key, skip) && !same(val, other, quantities || holds_quantities(key)))
             return false;
     }
     sl_obj_foreach (b, i, n, key, val) {
-        struct sl_text name = sl_json_view(key);
-        yyjson_val *other = yyjson_obj_iter_getn(&in_a, name.s, name.n);
-        if (!other && !skipped(key, skip) && !is_empty(val))
+        if (!sl_json_field(&in_a, key) && !skipped(key, skip) && !is_empty(val))
             return false;
     }
     return true;
@@ -282,10 +362,12 @@ static bool same_items(yyjson_val *a, yyjson_val *b) {
 static bool same(yyjson_val *a, yyjson_val *b, bool quantities) {
     sl_quantity qa, qb;
 
-    if (is_empty(a) || is_empty(b))
-        return is_empty(a) && is_empty(b);
+    /* Two objects are compared field by field, which is right for empty ones as well. To ask each
+     * level whether it is empty would walk what is below once for each level above. */
     if (yyjson_is_obj(a) && yyjson_is_obj(b))
         return same_fields(a, b, NULL, quantities);
+    if (is_empty(a) || is_empty(b))
+        return is_empty(a) && is_empty(b);
     if (yyjson_is_arr(a) && yyjson_is_arr(b))
         return same_items(a, b);
     if (yyjson_is_num(a) && yyjson_is_num(b) && !(yyjson_is_int(a) && yyjson_is_int(b)))

@@ -18,6 +18,9 @@
 #include "base/text.h"
 
 #define SL_JSON_MAX_DEPTH 128u
+/* Values of a text, keys included, that are read at all. Each takes 16 bytes, and may be two bytes
+ * of the text: memory has to be bounded by their number, not by the length alone. */
+#define SL_JSON_MAX_VALUES ((size_t)16 << 20)
 
 /* A whole text; the error says what is wrong and where. *ret is freed with yyjson_doc_free. */
 int sl_json_read(const char *text, size_t len, yyjson_doc **ret, struct sl_err *err) _must_check_;
@@ -25,6 +28,10 @@ int sl_json_read(const char *text, size_t len, yyjson_doc **ret, struct sl_err *
  * copies and compares by recursion, and so do we: this is asked of every text before it is read,
  * and of every document after the last thing that changed it. */
 bool sl_json_too_deep(const char *text, size_t len);
+/* The same with a lower ceiling on the number of values; it is looked at before anything is
+ * allocated. */
+int sl_json_read_within(const char *text, size_t len, size_t max_values, yyjson_doc **ret,
+                        struct sl_err *err) _must_check_;
 void sl_json_docp(yyjson_doc **d);
 void sl_json_mut_docp(yyjson_mut_doc **d);
 
@@ -35,8 +42,6 @@ yyjson_val *sl_json_get(yyjson_val *v, const char *key);
 /* All bytes of a text, NULs included; ("", 0) for anything that is no text. */
 struct sl_text sl_json_view(yyjson_val *v);
 struct sl_text sl_json_mut_view(yyjson_mut_val *v);
-/* A number as it was written, where the reader was told to keep numbers so. */
-struct sl_text sl_json_raw(yyjson_val *v);
 /* As a C string: "" for anything that is no text, and for a text with a NUL inside, which is no
  * name, key, path or label and would be cut there. */
 const char *sl_json_text(yyjson_val *v);
@@ -62,6 +67,21 @@ size_t sl_json_mut_size(yyjson_mut_val *v);
 /* What an object has under a key of another object; NULL if nothing. */
 yyjson_val *sl_json_same_key(yyjson_val *object, yyjson_val *key);
 yyjson_mut_val *sl_json_mut_same_key(yyjson_mut_val *object, yyjson_mut_val *key);
+/*
+ * The fields of an object by name, for those who ask for many of them. Names that are asked for in
+ * the object's own order cost nothing to find; the first that is not makes a sorted index. So n
+ * fields cost n log n at most, whoever chose their names and their order. Of a name that stands
+ * there twice any one may be found.
+ */
+struct sl_json_fields {
+    yyjson_val *object;
+    yyjson_val *next, *end; /* the key after the one found last, and where there are no more */
+    yyjson_val **keys;      /* sorted; NULL until it is needed */
+};
+struct sl_json_fields sl_json_fields_of(yyjson_val *object);
+void sl_json_fields_done(struct sl_json_fields *f);
+/* The value under a key of this or another object; NULL if there is none. */
+yyjson_val *sl_json_field(struct sl_json_fields *f, yyjson_val *key);
 /* The item of an array whose "key" is this word ("name", "main"), NULL if there is none. */
 yyjson_val *sl_json_find(yyjson_val *array, const char *key, const char *word);
 /* metadata.labels[key] and metadata.annotations[key]; NULL if there is none. */

@@ -1,5 +1,4 @@
 #include "merge/gotext.h"
-#include "json/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +53,7 @@ static const struct {
 
 static int by_key(const void *x, const void *y) {
     yyjson_mut_val *const *p = x, *const *q = y;
-    return sl_text_cmp(sl_json_mut_view(*p), sl_json_mut_view(*q));
+    return strcmp(yyjson_mut_get_str(*p), yyjson_mut_get_str(*q));
 }
 
 static void print(struct sl_arena *a, struct sl_buf *out, yyjson_mut_val *v, enum style style,
@@ -62,14 +61,15 @@ static void print(struct sl_arena *a, struct sl_buf *out, yyjson_mut_val *v, enu
 
 static void print_string(struct sl_arena *a, struct sl_buf *out, yyjson_mut_val *v,
                          enum style style) {
-    struct sl_text t = sl_json_mut_view(v);
+    const char *s = yyjson_mut_get_str(v);
+    size_t len = yyjson_mut_get_len(v);
 
     if (style == TEXT) {
-        sl_buf_text(out, t);
+        sl_buf_add(out, s, len);
     } else {
-        size_t n = sl_go_string(NULL, t.s, t.n);
+        size_t n = sl_go_string(NULL, s, len);
         char *quoted = sl_arena_alloc(a, n);
-        (void)sl_go_string(quoted, t.s, t.n);
+        (void)sl_go_string(quoted, s, len);
         sl_buf_add(out, quoted, n);
     }
 }

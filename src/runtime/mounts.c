@@ -93,8 +93,7 @@ static void show(int from, int to, const char *name) {
         ssize_t n = readlinkat(from, name, a, sizeof a - 1);
         if (n > 0) {
             a[n] = '\0';
-            int r = symlinkat(a, to, name);
-            (void)r;
+            (void)symlinkat(a, to, name);
         }
         return;
     }

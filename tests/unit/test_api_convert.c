@@ -3,6 +3,9 @@
  */
 #include "../api/case.h"
 
+#include <sys/resource.h>
+
+#include "api/convert.h"
 #include "base/prng.h"
 
 #define NEW "v1beta2"
@@ -354,8 +357,85 @@ static void what_cannot_be_converted_fails(void **state) {
     }
 }
 
+/* Whatever stands in the place of a topologyAssignment, also where no review was before us. */
+static void what_is_no_topology(void **state) {
+    static const char *const others[] = {"[]", "[[1]]", "\"x\"", "7", "null", "true"};
+
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(others); i++) {
+        yyjson_doc *d = yyjson_read(others[i], strlen(others[i]), 0);
+        yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+        struct sl_err err;
+        struct sl_convert cv = {doc, SL_CONVERT_MAX_BYTES, &err};
+        yyjson_mut_val *v = yyjson_val_mut_copy(doc, yyjson_doc_get_root(d));
+        assert_int_equal(sl_convert_slices_to_domains(&cv, v), SL_EINVAL);
+        assert_int_equal(sl_convert_domains_to_slices(&cv, v), SL_EINVAL);
+        yyjson_mut_doc_free(doc);
+        yyjson_doc_free(d);
+    }
+}
+
+static void fill(struct sl_buf *body, const char *item, size_t bytes) {
+    sl_buf_puts(body, "{\"apiVersion\":\"apiextensions.k8s.io/v1\",\"kind\":\"ConversionReview\","
+                      "\"request\":{\"uid\":\"u\",\"desiredAPIVersion\":\"kueue.x-k8s.io/v1beta1\","
+                      "\"objects\":[");
+    for (sl_buf_puts(body, item); body->len + strlen(item) + 8 < bytes;) {
+        sl_buf_putc(body, ',');
+        sl_buf_puts(body, item);
+    }
+    sl_buf_puts(body, "]}}");
+}
+
+static size_t most_memory(void) {
+    struct rusage u;
+    assert_int_equal(getrusage(RUSAGE_SELF, &u), 0);
+    return (size_t)u.ru_maxrss << 10;
+}
+
+#define POD_LIMIT ((size_t)512 << 20) /* deploy/parts/30-manager.yaml */
+#define FRONT ((size_t)64 << 20)      /* what the process is without a review, and more */
+
+/* A page of 500 large Workloads is converted, and the worst that may be sent is refused, within the
+ * memory of the manager's pod: the body, which the front end holds, comes on top of this. */
+static void a_page_fits_into_the_pod(void **state) {
+    struct sl_settings settings;
+    struct sl_api_view view = empty_view(&settings, NULL, false);
+    struct sl_buf workload = SL_BUF((size_t)1 << 20);
+
+    (void)state;
+    sl_buf_puts(&workload,
+                "{\"apiVersion\":\"kueue.x-k8s.io/v1beta2\",\"kind\":\"Workload\","
+                "\"metadata\":{\"name\":\"w\"},\"spec\":{\"podSets\":[{\"name\":\"main\","
+                "\"template\":{\"spec\":{\"containers\":[{\"env\":[{}");
+    while (workload.len < (60 << 10))
+        sl_buf_puts(&workload, ",{\"name\":\"A\",\"value\":\"of a few words\"}");
+    sl_buf_puts(&workload, "]}]}}}]}}");
+    const char *const items[] = {sl_buf_str(&workload), "0", "{}"};
+    for (size_t i = 0; i < SL_LEN(items); i++) {
+        struct sl_buf body = SL_BUF(SL_CONVERT_BODY_BYTES + 1), out = SL_BUF((size_t)256 << 20);
+        fill(&body, items[i], i == 0 ? 500 * workload.len : SL_CONVERT_BODY_BYTES);
+        size_t before = most_memory();
+        int code = sl_review(&view, "/convert", sl_buf_str(&body), body.len, &out);
+        assert_int_equal(code, i == 0 ? 200 : 400);
+        if (i == 0)
+            assert_non_null(strstr(sl_buf_str(&out), "\"status\":\"Success\""));
+        if (i > 0)
+            assert_string_equal(sl_buf_str(&out), "JSON has more than 4194304 values\n");
+#ifndef __SANITIZE_ADDRESS__
+        assert_true(most_memory() - before + body.len < POD_LIMIT / 2 - FRONT);
+#else
+        (void)before;
+#endif
+        sl_buf_done(&body);
+        sl_buf_done(&out);
+    }
+    sl_buf_done(&workload);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_page_fits_into_the_pod), /* first: memory is measured */
+        cmocka_unit_test(what_is_no_topology),
         cmocka_unit_test(shapes_that_convert_both_ways),
         cmocka_unit_test(shapes_that_convert_one_way),
         cmocka_unit_test(topologies),

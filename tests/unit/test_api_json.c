@@ -52,6 +52,54 @@ static void nesting_and_width_have_ceilings(void **state) {
     free(text);
 }
 
+/* Values are counted before they are read: two bytes can be one. */
+static void values_have_a_ceiling(void **state) {
+    static const struct {
+        const char *text;
+        size_t values;
+    } cases[] = {{"0", 1}, {"[0,0,0]", 4}, {"{\"a\":1,\"b\":[{}]}", 6}, {"\"a,b:[{\\\",\"", 1}};
+    yyjson_doc *doc = NULL;
+    struct sl_err err;
+
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(cases); i++) {
+        const char *s = cases[i].text;
+        size_t n = cases[i].values;
+        assert_int_equal(sl_json_read_within(s, strlen(s), n + 1, &doc, &err), 0);
+        assert_true(yyjson_doc_get_val_count(doc) <= n + 1);
+        sl_json_docp(&doc);
+        if (n > 1)
+            assert_int_equal(sl_json_read_within(s, strlen(s), n - 1, &doc, &err), SL_ELIMIT);
+    }
+}
+
+/* In any order, and those that are not there. */
+static void fields_are_found(void **state) {
+    struct sl_prng rng;
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(1 << 20);
+
+    (void)state;
+    sl_prng_init(&rng, 7);
+    for (size_t n = 0; n < 40; n++) {
+        sl_buf_clear(&text);
+        sl_buf_putc(&text, '{');
+        for (size_t i = 0; i < n; i++)
+            sl_buf_printf(&text, "%s\"%zu\":{\"v\":[%zu]}", i ? "," : "", i * 7 % 41, i * 7 % 41);
+        sl_buf_putc(&text, '}');
+        yyjson_doc *d = read_json(sl_buf_str(&text)),
+                   *keys = read_json("[\"0\",\"1\",\"2\",\"3\",\"4\",\"5\",\"10\",\"20\",\"30\","
+                                     "\"39\",\"40\",\"x\",\"\"]");
+        yyjson_val *object = yyjson_doc_get_root(d), *list = yyjson_doc_get_root(keys);
+        _cleanup_(sl_json_fields_done) struct sl_json_fields f = sl_json_fields_of(object);
+        for (int i = 0; i < 200; i++) {
+            yyjson_val *key = yyjson_arr_get(list, sl_prng_below(&rng, yyjson_arr_size(list)));
+            assert_ptr_equal(sl_json_field(&f, key), yyjson_obj_get(object, sl_json_text(key)));
+        }
+        yyjson_doc_free(d);
+        yyjson_doc_free(keys);
+    }
+}
+
 static void what_is_absent_reads_as_nothing(void **state) {
     yyjson_doc *doc = read_json(
         "{\"metadata\":{\"labels\":{\"a.b/c\":\"x\"},\"annotations\":null},"
@@ -262,6 +310,8 @@ static void a_patch_that_finds_no_room_says_so(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nesting_and_width_have_ceilings),
+        cmocka_unit_test(values_have_a_ceiling),
+        cmocka_unit_test(fields_are_found),
         cmocka_unit_test(what_is_absent_reads_as_nothing),
         cmocka_unit_test(only_objects_have_fields),
         cmocka_unit_test(meaning_is_compared),

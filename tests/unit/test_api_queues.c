@@ -278,6 +278,15 @@ static void concurrent_admission(void **state) {
             .on = true,
         },
         {
+            .name = "a flavor of the queue",
+            .object = "{'spec':{" FLAVORS_FG
+                      ",'concurrentAdmissionPolicy':{'migration':{'mode':'TryPreferredFlavors',"
+                      "'constraints':{'lastAcceptableFlavorName':'g'}}}}}",
+            .message = "",
+            .gate = "ConcurrentAdmission",
+            .on = true,
+        },
+        {
             .name = "unknown flavor",
             .object = "{'spec':{" FLAVORS_FG
                       ",'concurrentAdmissionPolicy':{'migration':{'mode':'TryPreferredFlavors',"
