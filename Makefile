@@ -13,9 +13,12 @@ SLOW_SEEDS ?= 500
 # Which fuzz targets run, all by default, and for how long each.
 FUZZ_SECONDS ?= 60
 FUZZ ?=
+# Inputs that the structural mutator makes of all corpora together, and where it begins.
+MUTATIONS ?= 1000000
+MUTATION_SEED ?= 1
 C_FILES = $(shell find src tests fuzz bench -name '*.[ch]')
 
-.PHONY: all run check kube fuzz bench bench-kueue bench-pods bench-up coverage tidy format clean setup setup-build
+.PHONY: all run check kube fuzz fuzz-structural bench bench-kueue bench-pods bench-up coverage tidy format clean setup setup-build
 
 all: build/build.ninja
 	@ninja -C build --quiet sluice >&2
@@ -35,6 +38,11 @@ check: setup kube build-asan/build.ninja build/build.ninja build-clang/build.nin
 fuzz: setup build-fuzz/build.ninja
 	@ninja -C build-fuzz --quiet >&2
 	@tools/run-fuzz build-fuzz $(FUZZ_SECONDS) $(FUZZ)
+
+# The structural mutator of fuzz/ over all corpora in the sanitised build, without libFuzzer.
+fuzz-structural: setup build-asan/build.ninja
+	@ninja -C build-asan --quiet >&2
+	@tools/run-mutations build-asan $(MUTATIONS) $(MUTATION_SEED) $(FUZZ)
 
 bench: build/build.ninja
 	@ninja -C build --quiet >&2

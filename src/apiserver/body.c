@@ -234,13 +234,22 @@ static bool has_head(struct sl_rq *rq, yyjson_val *body) {
     return true;
 }
 
+/* The document, if its texts can be read as such; else NULL, and it was answered. */
+static yyjson_doc *with_texts(struct sl_rq *rq, yyjson_doc *doc) {
+    if (doc && !sl_rq_texts(rq, yyjson_doc_get_root(doc))) {
+        yyjson_doc_free(doc);
+        return NULL;
+    }
+    return doc;
+}
+
 yyjson_doc *sl_body_read(struct sl_rq *rq) {
     bool yaml = type_is(rq, "application/yaml");
     bool protobuf = wants_options(rq) || !rq->kind->crd;
     struct sl_err err;
 
     if (type_is(rq, SL_WIRE_TYPE) && protobuf)
-        return wire_body(rq);
+        return with_texts(rq, wire_body(rq));
     if (*rq->content_type && !yaml && !type_is(rq, SL_JSON)) {
         say_unknown_format(rq, !type_is(rq, SL_WIRE_TYPE));
         return NULL;
@@ -257,6 +266,7 @@ yyjson_doc *sl_body_read(struct sl_rq *rq) {
         yyjson_doc_free(doc);
         return NULL;
     }
+    doc = with_texts(rq, doc);
     const char *kind = sl_json_str(yyjson_doc_get_root(doc), "kind");
     if (wants_options(rq) && *kind && strcmp(kind, wanted_kind(rq)) != 0) {
         const char *v = sl_json_str(yyjson_doc_get_root(doc), "apiVersion");

@@ -4,6 +4,7 @@
 
 #include "apiserver/cel_tree.h"
 #include "schema/pattern.h"
+#include "json/json.h"
 
 /* ---- values ---- */
 
@@ -49,6 +50,10 @@ static struct value of_int(int64_t n) {
     return (struct value){.kind = V_INT, .num = n};
 }
 
+static struct value of_text(struct sl_text t) {
+    return (struct value){.kind = V_STR, .s = t.s, .len = t.n};
+}
+
 static struct value of_json(yyjson_val *v) {
     switch (yyjson_get_type(v)) {
     case YYJSON_TYPE_BOOL:
@@ -59,7 +64,7 @@ static struct value of_json(yyjson_val *v) {
         return of_int(yyjson_is_uint(v) && yyjson_get_uint(v) > INT64_MAX ? INT64_MAX
                                                                           : yyjson_get_sint(v));
     case YYJSON_TYPE_STR:
-        return (struct value){.kind = V_STR, .s = yyjson_get_str(v), .len = yyjson_get_len(v)};
+        return of_text(sl_json_view(v));
     case YYJSON_TYPE_ARR:
     case YYJSON_TYPE_OBJ:
         return (struct value){.kind = V_JSON, .json = v};

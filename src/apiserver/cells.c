@@ -90,7 +90,7 @@ static void print_terms(yyjson_val *map, yyjson_val *exprs, const char *empty, s
     if (yyjson_is_obj(map)) {
         yyjson_obj_foreach (map, i, n, key, v) {
             if (count < TERMS_MAX)
-                terms[count] = (struct term){yyjson_get_str(key), v, NULL, count}, count++;
+                terms[count] = (struct term){sl_json_text(key), v, NULL, count}, count++;
         }
     }
     yyjson_arr_foreach (exprs, i, n, v) {

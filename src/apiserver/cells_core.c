@@ -66,7 +66,7 @@ static void node_roles(yyjson_val *o, sl_time now, struct sl_buf *out) {
     (void)now;
     if (labels) {
         yyjson_obj_foreach (labels, i, n, key, v) {
-            const char *k = yyjson_get_str(key);
+            const char *k = sl_json_text(key);
             if (strncmp(k, ROLE_PREFIX, strlen(ROLE_PREFIX)) == 0)
                 add_role(roles, &count, k + strlen(ROLE_PREFIX));
             else if (strcmp(k, "kubernetes.io/role") == 0)
@@ -195,7 +195,7 @@ static const struct sl_column services[] = {
 /* When it was first seen: firstTimestamp, or the newer eventTime. */
 static yyjson_val *event_began(yyjson_val *o) {
     yyjson_val *first = sl_json_get(o, "firstTimestamp");
-    return yyjson_get_len(first) ? first : sl_json_get(o, "eventTime");
+    return sl_json_view(first).n ? first : sl_json_get(o, "eventTime");
 }
 static void event_first(yyjson_val *o, sl_time now, struct sl_buf *out) {
     sl_cell_age(event_began(o), now, out);
@@ -205,7 +205,7 @@ static void event_last(yyjson_val *o, sl_time now, struct sl_buf *out) {
 
     if (series)
         last = sl_json_get(series, "lastObservedTime");
-    else if (yyjson_get_len(last) == 0)
+    else if (sl_json_view(last).n == 0)
         last = event_began(o);
     sl_cell_age(last, now, out);
 }
@@ -344,7 +344,7 @@ static void quota_text(yyjson_val *o, bool limits, struct sl_buf *out) {
 
     if (hard) {
         yyjson_obj_foreach (hard, i, n, key, v) {
-            const char *name = yyjson_get_str(key);
+            const char *name = sl_json_text(key);
             size_t at = count;
             if ((strncmp(name, "limits.", 7) == 0) != limits || count == SL_LEN(names))
                 continue;

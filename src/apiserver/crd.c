@@ -441,14 +441,14 @@ static yyjson_mut_val *convert_event(yyjson_val *object, bool to_core, yyjson_mu
     yyjson_val *key, *v;
 
     yyjson_obj_foreach (object, i, n, key, v) {
-        const char *name = yyjson_get_str(key);
+        const char *name = sl_json_text(key);
         for (size_t e = 0; e < SL_LEN(event_names); e++) {
             if (strcmp(name, event_names[e][to_core]) == 0) {
                 name = event_names[e][!to_core];
                 break;
             }
         }
-        if (!to_core && strncmp(name, "reporting", 9) == 0 && yyjson_get_len(v) == 0)
+        if (!to_core && strncmp(name, "reporting", 9) == 0 && sl_json_view(v).n == 0)
             continue; /* core has them even if they are empty */
         yyjson_mut_obj_add(out, yyjson_mut_strcpy(doc, name), yyjson_val_mut_copy(doc, v));
     }

@@ -126,8 +126,7 @@ static void check_names(struct sl_field_errs *e, const struct sl_path *at, yyjso
         sl_field_invalid(e, SL_PATH(at, "listKind"), sl_bad_str(list_kind),
                          "kind and listKind may not be the same");
     yyjson_arr_foreach (sl_json_get(names, "shortNames"), i, n, v) {
-        sl_word_check(e, SL_PATH_AT(SL_PATH(at, "shortNames"), i), sl_json_text(v),
-                      yyjson_get_len(v), sl_word_label_1035);
+        sl_word_check_of(e, SL_PATH_AT(SL_PATH(at, "shortNames"), i), v, sl_word_label_1035);
     }
 }
 

@@ -264,9 +264,9 @@ void sl_job_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjson
         sl_field_required(e, SL_PATH(at, "backoffLimitPerIndex"),
                           "when maxFailedIndexes is specified");
     if (managed) {
-        sl_check_domain_path(e, SL_PATH(at, "managedBy"), sl_json_text(managed),
-                             yyjson_get_len(managed));
-        if (yyjson_get_len(managed) > MANAGED_BY_BYTES)
+        struct sl_text by = sl_json_view(managed);
+        sl_check_domain_path(e, SL_PATH(at, "managedBy"), by.s, by.n);
+        if (by.n > MANAGED_BY_BYTES)
             sl_field_too_long(e, SL_PATH(at, "managedBy"), MANAGED_BY_BYTES);
     }
     sl_check_one_of(e, at, spec, "completionMode", modes, false);

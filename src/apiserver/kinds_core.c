@@ -86,13 +86,13 @@ static void data_keys(struct sl_field_errs *e, yyjson_val *object, const char *f
     if (!data)
         return;
     yyjson_obj_foreach (data, i, n, key, v) {
-        const char *name = yyjson_get_str(key);
+        const char *name = sl_json_text(key);
         const struct sl_path *at = SL_PATH_KEY(SL_PATH(NULL, field), name);
-        sl_word_check(e, at, name, yyjson_get_len(key), sl_word_data_key);
+        sl_word_check_of(e, at, key, sl_word_data_key);
         if (sl_json_get(other, name))
             sl_field_invalid(e, at, sl_bad_str(name), "duplicate of key present in %s",
                              strcmp(field, "data") == 0 ? "binaryData" : "data");
-        *bytes += yyjson_get_len(v);
+        *bytes += sl_json_view(v).n;
     }
 }
 
@@ -135,12 +135,12 @@ static void secret_defaults(struct sl_change_in *c) {
     if (yyjson_mut_is_obj(texts) && yyjson_mut_obj_size(texts) > 0) {
         data = sl_mut_obj(c->doc, c->object, "data");
         yyjson_mut_obj_foreach (texts, i, n, key, v) {
-            size_t len = yyjson_mut_get_len(v);
-            unsigned char *out = sl_arena_alloc(c->arena, len / 3 * 4 + 5);
-            if (!yyjson_mut_is_str(v) || len > SL_API_MAX_BODY)
+            struct sl_text t = sl_json_mut_view(v);
+            if (!yyjson_mut_is_str(v) || t.n > SL_API_MAX_BODY)
                 continue;
-            EVP_EncodeBlock(out, (const unsigned char *)yyjson_mut_get_str(v), (int)len);
-            sl_mut_set_str(c->doc, data, yyjson_mut_get_str(key), (const char *)out);
+            unsigned char *out = sl_arena_alloc(c->arena, t.n / 3 * 4 + 5);
+            EVP_EncodeBlock(out, (const unsigned char *)t.s, (int)t.n);
+            sl_mut_set_str(c->doc, data, sl_json_mut_text(key), (const char *)out);
         }
     }
     sl_mut_set(c->doc, c->object, "stringData", NULL);
@@ -212,8 +212,8 @@ static void copy_absent(yyjson_mut_doc *doc, yyjson_mut_val *from, yyjson_mut_va
     if (!yyjson_mut_is_obj(from))
         return;
     yyjson_mut_obj_foreach (from, i, n, key, v) {
-        if (!sl_mut_get(to, yyjson_mut_get_str(key)))
-            sl_mut_set(doc, to, yyjson_mut_get_str(key), yyjson_mut_val_mut_copy(doc, v));
+        if (!sl_mut_get(to, sl_json_mut_text(key)))
+            sl_mut_set(doc, to, sl_json_mut_text(key), yyjson_mut_val_mut_copy(doc, v));
     }
 }
 
@@ -261,7 +261,7 @@ static void limit_pair(struct sl_field_errs *e, const struct sl_path *at, yyjson
     if (!low)
         return;
     yyjson_obj_foreach (low, i, n, key, v) {
-        const char *name = yyjson_get_str(key);
+        const char *name = sl_json_text(key);
         yyjson_val *top = sl_json_get(high, name);
         sl_quantity a, b;
         if (top && sl_json_quantity(v, &a) && sl_json_quantity(top, &b) && a > b)

@@ -12,7 +12,7 @@
 
 static void length(struct sl_field_errs *e, yyjson_val *event, const char *field, size_t max,
                    bool required) {
-    size_t len = yyjson_get_len(sl_json_get(event, field));
+    size_t len = sl_json_view(sl_json_get(event, field)).n;
 
     if (required && len == 0)
         sl_field_required(e, SL_PATH(NULL, field), "");

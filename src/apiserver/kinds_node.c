@@ -43,10 +43,10 @@ static void taints_check(struct sl_field_errs *e, yyjson_val *object) {
         const struct sl_path *t_at = SL_PATH_AT(at, i);
         yyjson_val *value = sl_json_get(t, "value");
         sl_check_key_of(e, SL_PATH(t_at, "key"), sl_json_get(t, "key"));
-        struct sl_faults f = sl_syntax_label_value(sl_json_text(value), yyjson_get_len(value));
+        struct sl_text text = sl_json_view(value);
+        struct sl_faults f = sl_syntax_label_value(text.s, text.n);
         if (f.n)
-            sl_field_invalid(e, SL_PATH(t_at, "value"), sl_bad_str(sl_json_text(value)), "%s",
-                             f.v[0]);
+            sl_field_invalid(e, SL_PATH(t_at, "value"), sl_bad_text(text), "%s", f.v[0]);
         sl_taint_effect_check(e, SL_PATH(t_at, "effect"), sl_json_str(t, "effect"), false);
         yyjson_arr_foreach (taints, j, m, other) {
             if (j < i && strcmp(sl_json_str(t, "key"), sl_json_str(other, "key")) == 0 &&
@@ -67,7 +67,7 @@ static void amounts_check(struct sl_field_errs *e, yyjson_val *object) {
     for (size_t k = 0; k < SL_LEN(lists); k++) {
         const struct sl_path *at = SL_PATH(SL_PATH(NULL, "status"), lists[k]);
         sl_obj_foreach (sl_json_get(sl_json_get(object, "status"), lists[k]), i, n, key, v) {
-            sl_resource_value_check(e, SL_PATH(at, yyjson_get_str(key)), yyjson_get_str(key), v);
+            sl_resource_value_check(e, SL_PATH(at, sl_json_text(key)), sl_json_text(key), v);
         }
     }
 }

@@ -278,16 +278,23 @@ static bool say_patch(struct sl_write *w, struct sl_patch_err *err) {
     return false;
 }
 
+/* The program in a User-Agent, as long as a manager's name may be, and no half character. */
+static const char *program(struct sl_rq *rq) {
+    const char *s = rq->user_agent;
+    size_t n = strcspn(s, "/");
+
+    if (n > SL_MANAGER_NAME_MAX)
+        for (n = SL_MANAGER_NAME_MAX; n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80;)
+            n--;
+    return sl_arena_strndup(&rq->arena, s, n);
+}
+
 static struct sl_manager_id manager(struct sl_write *w) {
     struct sl_rq *rq = w->rq;
     const struct sl_kind *k = sl_stored_kind(rq->kind);
-    size_t n = strcspn(rq->user_agent, "/");
 
     return (struct sl_manager_id){
-        .name = *rq->q.manager
-                    ? rq->q.manager
-                    : sl_arena_strndup(&rq->arena, rq->user_agent,
-                                       n < SL_MANAGER_NAME_MAX ? n : SL_MANAGER_NAME_MAX),
+        .name = *rq->q.manager ? rq->q.manager : program(rq),
         .api_version = sl_api_version(&rq->arena, k->group, sl_stored_version(rq->kind)->name),
         .kind = k->kind,
         .subresource = w->c.subresource,
@@ -425,7 +432,7 @@ static bool read_patch(struct sl_write *w) {
     else
         sl_rq_bad(rq, "%s%s",
                   ignore || w->patch == SL_PATCH_STRATEGIC ? "" : "error decoding patch: ", fault);
-    return w->body;
+    return w->body && sl_rq_texts(rq, yyjson_doc_get_root(w->body));
 }
 
 static bool from_patch(struct sl_write *w) {
@@ -477,6 +484,13 @@ static bool still_is(struct sl_write *w, yyjson_val *object) {
     static const char *const head[] = {"apiVersion", "kind"};
     struct sl_rq *rq = w->rq;
 
+    for (size_t i = 0; i < SL_LEN(head); i++) {
+        if (!sl_text_has_nul(sl_json_view(sl_json_get(object, head[i]))))
+            continue;
+        say_undecoded(w, object,
+                      sl_arena_printf(w->c.arena, "%s must not contain a NUL character", head[i]));
+        return false;
+    }
     if (rq->kind->crd || w->patch == SL_PATCH_STRATEGIC)
         return true;
     for (size_t i = 0; i < SL_LEN(head); i++) {

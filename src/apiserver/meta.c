@@ -138,7 +138,7 @@ static bool same_custom(yyjson_val *old, yyjson_val *now) {
         have -= yyjson_obj_get(now, apart[i]) != NULL;
     }
     yyjson_obj_foreach (old, i, n, key, v) {
-        const char *name = yyjson_get_str(key);
+        const char *name = sl_json_text(key);
         if (strcmp(name, apart[0]) != 0 && strcmp(name, apart[1]) != 0 &&
             !yyjson_equals(v, yyjson_obj_get(now, name)))
             return false;

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "json/json.h"
+
 yyjson_mut_val *sl_mut_get(yyjson_mut_val *v, const char *key) {
     yyjson_mut_val *found = yyjson_mut_is_obj(v) ? yyjson_mut_obj_get(v, key) : NULL;
     return yyjson_mut_is_null(found) ? NULL : found;
@@ -17,8 +19,7 @@ yyjson_mut_val *sl_mut_at(yyjson_mut_val *v, const char *path) {
 }
 
 const char *sl_mut_str(yyjson_mut_val *v, const char *path) {
-    const char *s = yyjson_mut_get_str(sl_mut_at(v, path));
-    return s ? s : "";
+    return sl_json_mut_text(sl_mut_at(v, path));
 }
 
 int64_t sl_mut_int(yyjson_mut_val *v, const char *path, int64_t otherwise) {

@@ -110,6 +110,20 @@ static void set(struct sl_rq *rq, const struct param *p, const char *value) {
     }
 }
 
+const char *sl_utf8_text(struct sl_arena *a, const char *s) {
+    const char *at = s;
+
+    while (*at && (unsigned char)*at < 0x80)
+        at++;
+    if (!*at)
+        return sl_arena_strdup(a, s);
+    struct sl_buf b = SL_BUF(3 * strlen(s));
+    sl_buf_utf8(&b, s);
+    const char *out = sl_arena_strdup(a, sl_buf_str(&b));
+    sl_buf_done(&b);
+    return out;
+}
+
 void sl_params_read(struct sl_rq *rq) {
     const char *at = rq->query, *key, *value;
 
@@ -134,6 +148,7 @@ void sl_params_read(struct sl_rq *rq) {
         for (size_t i = 0; i < SL_LEN(params); i++)
             if (strcmp(params[i].name, key) == 0)
                 set(rq, &params[i], value);
+    rq->q.manager = sl_utf8_text(&rq->arena, rq->q.manager); /* it is written into objects */
 }
 
 /* ---- Accept ---- */

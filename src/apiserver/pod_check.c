@@ -50,7 +50,7 @@ static const char *amount_text(yyjson_val *v, char out[SL_QUANTITY_TEXT]) {
     sl_quantity q;
 
     if (yyjson_is_str(v))
-        return yyjson_get_str(v);
+        return sl_json_text(v);
     return sl_json_quantity(v, &q) ? sl_quantity_format(q, out) : "0";
 }
 
@@ -162,7 +162,7 @@ static bool asks_huge(yyjson_val *list) {
     if (!list)
         return false;
     yyjson_obj_foreach (list, i, n, key, v) {
-        if (is_hugepages(yyjson_get_str(key)))
+        if (is_hugepages(sl_json_text(key)))
             return true;
     }
     return false;
@@ -176,7 +176,7 @@ static void requests_check(struct sl_field_errs *e, const struct sl_path *at, yy
     size_t i, n;
 
     yyjson_obj_foreach (requests, i, n, key, v) {
-        const char *name = yyjson_get_str(key);
+        const char *name = sl_json_text(key);
         yyjson_val *limit = sl_json_get(limits, name);
         sl_quantity asked, most;
 
@@ -206,10 +206,9 @@ void sl_resources_check(struct sl_field_errs *e, const struct sl_path *at, yyjso
 
     if (limits) {
         yyjson_obj_foreach (limits, i, n, key, v) {
-            amount(e, SL_PATH_KEY(SL_PATH(at, "limits"), yyjson_get_str(key)), yyjson_get_str(key),
-                   v);
-            pages_check(e, SL_PATH_KEY(SL_PATH(at, "limits"), yyjson_get_str(key)),
-                        yyjson_get_str(key), v);
+            amount(e, SL_PATH_KEY(SL_PATH(at, "limits"), sl_json_text(key)), sl_json_text(key), v);
+            pages_check(e, SL_PATH_KEY(SL_PATH(at, "limits"), sl_json_text(key)), sl_json_text(key),
+                        v);
         }
     }
     if (requests) {

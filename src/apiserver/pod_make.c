@@ -99,8 +99,10 @@ static bool add_amount(yyjson_mut_val *list, const char *name, sl_quantity *sum)
     yyjson_mut_val *v = sl_mut_get(list, name);
     sl_quantity q = 0;
 
+    struct sl_text t = sl_json_mut_view(v);
+
     if (yyjson_mut_is_str(v)) {
-        if (sl_quantity_parse(yyjson_mut_get_str(v), yyjson_mut_get_len(v), &q, NULL) < 0)
+        if (sl_quantity_parse(t.s, t.n, &q, NULL) < 0)
             return false;
     } else if (yyjson_mut_is_int(v)) {
         q = (sl_quantity)yyjson_mut_get_sint(v) * SL_NANO;
@@ -170,7 +172,7 @@ static void put_limits(struct limits *l, yyjson_mut_val *container, const char *
         return;
     list = sl_mut_obj(l->doc, container, field);
     yyjson_obj_foreach (amounts, i, n, key, v) {
-        const char *name = yyjson_get_str(key);
+        const char *name = sl_json_text(key);
         if (!list || sl_mut_get(list, name) || count == SL_LEN(set))
             continue;
         sl_mut_set(l->doc, list, name, yyjson_val_mut_copy(l->doc, v));
@@ -345,8 +347,8 @@ static void requests_of_limits(yyjson_mut_doc *doc, yyjson_mut_val *list) {
             continue;
         requests = sl_mut_obj(doc, c, "resources.requests");
         yyjson_mut_obj_foreach (limits, ki, kn, key, v) {
-            if (requests && !sl_mut_get(requests, yyjson_mut_get_str(key)))
-                sl_mut_set(doc, requests, yyjson_mut_get_str(key), yyjson_mut_val_mut_copy(doc, v));
+            if (requests && !sl_mut_get(requests, sl_json_mut_text(key)))
+                sl_mut_set(doc, requests, sl_json_mut_text(key), yyjson_mut_val_mut_copy(doc, v));
         }
     }
 }

@@ -15,7 +15,7 @@ static void port_check(struct sl_field_errs *e, const struct sl_path *at, yyjson
     int64_t n = sl_json_int(port, "", 0);
 
     if (yyjson_is_str(port))
-        sl_word_check(e, at, yyjson_get_str(port), yyjson_get_len(port), sl_word_port);
+        sl_word_check_of(e, at, port, sl_word_port);
     else if (n < 1 || n > 65535)
         sl_field_invalid(e, at, sl_bad_int(n), SL_PORT_RANGE);
 }
@@ -250,8 +250,8 @@ void sl_pod_aliases_check(struct sl_field_errs *e, const struct sl_path *at, yyj
     yyjson_arr_foreach (list, i, n, v) {
         address(e, SL_PATH(SL_PATH_AT(at, i), "ip"), sl_json_get(v, "ip"));
         yyjson_arr_foreach (sl_json_get(v, "hostnames"), j, m, name) {
-            sl_word_check(e, SL_PATH_AT(SL_PATH(SL_PATH_AT(at, i), "hostnames"), j),
-                          sl_json_text(name), yyjson_get_len(name), sl_syntax_subdomain);
+            sl_word_check_of(e, SL_PATH_AT(SL_PATH(SL_PATH_AT(at, i), "hostnames"), j), name,
+                             sl_syntax_subdomain);
         }
     }
 }

@@ -26,7 +26,7 @@ bool sl_selector_takes(yyjson_val *selector, yyjson_val *labels) {
 
     if (map) {
         yyjson_obj_foreach (map, i, n, key, v) {
-            yyjson_val *have = yyjson_obj_get(labels, yyjson_get_str(key));
+            yyjson_val *have = yyjson_obj_get(labels, sl_json_text(key));
             if (!have || !yyjson_equals(have, v))
                 return false;
         }
@@ -170,9 +170,9 @@ static void pod_term(struct sl_field_errs *e, const struct sl_path *at, yyjson_v
     yyjson_val *key = sl_json_get(term, "topologyKey");
 
     sl_check_selector(e, SL_PATH(at, "labelSelector"), sl_json_get(term, "labelSelector"));
-    if (yyjson_get_len(key) == 0)
+    if (sl_json_view(key).n == 0)
         sl_field_required(e, SL_PATH(at, "topologyKey"), "can not be empty");
-    sl_check_label_key(e, SL_PATH(at, "topologyKey"), sl_json_text(key), yyjson_get_len(key));
+    sl_check_key_of(e, SL_PATH(at, "topologyKey"), key);
 }
 
 #define REQUIRED "requiredDuringSchedulingIgnoredDuringExecution"
@@ -235,7 +235,7 @@ void sl_spread_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_v
         if (skew <= 0)
             sl_field_invalid(e, SL_PATH(c_at, "maxSkew"), sl_bad_int(skew),
                              "must be greater than zero");
-        if (yyjson_get_len(sl_json_get(c, "topologyKey")) == 0)
+        if (sl_json_view(sl_json_get(c, "topologyKey")).n == 0)
             sl_field_required(e, SL_PATH(c_at, "topologyKey"), "can not be empty");
         else
             sl_check_key_of(e, SL_PATH(c_at, "topologyKey"), sl_json_get(c, "topologyKey"));

@@ -362,7 +362,7 @@ static void ephemeral_check(struct sl_field_errs *e, const struct sl_path *up, y
     sl_check_labels(e, SL_PATH(meta_at, "labels"), sl_json_get(meta, "labels"));
     sl_obj_foreach (meta, i, n, key, v) {
         if (!yyjson_equals_str(key, "annotations") && !yyjson_equals_str(key, "labels"))
-            sl_field_forbidden(e, SL_PATH(meta_at, yyjson_get_str(key)), "cannot be set");
+            sl_field_forbidden(e, SL_PATH(meta_at, sl_json_text(key)), "cannot be set");
     }
     sl_claim_spec_check(e, SL_PATH(at, "spec"), sl_json_get(tmpl, "spec"));
 }
@@ -417,7 +417,7 @@ static const struct {
 };
 
 static bool is_nothing(yyjson_val *v) {
-    return !v || (yyjson_is_str(v) ? yyjson_get_len(v) == 0
+    return !v || (yyjson_is_str(v) ? sl_json_view(v).n == 0
                                    : yyjson_is_arr(v) && yyjson_arr_size(v) == 0);
 }
 

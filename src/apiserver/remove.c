@@ -153,10 +153,10 @@ static void set_finalizers(struct sl_write *w, yyjson_mut_val *meta) {
     if (!*p || sl_strategy_of(w->rq->kind)->no_garbage)
         return;
     yyjson_mut_arr_foreach (old, i, n, v) {
-        const char *word = yyjson_mut_get_str(v);
-        bool other = word && (strcmp(word, ORPHAN) == 0 || strcmp(word, FOREGROUND) == 0) &&
-                     strcmp(word, mine) != 0;
-        have = have || (word && strcmp(word, mine) == 0);
+        const char *word = sl_json_mut_text(v);
+        bool other =
+            (strcmp(word, ORPHAN) == 0 || strcmp(word, FOREGROUND) == 0) && strcmp(word, mine) != 0;
+        have = have || strcmp(word, mine) == 0;
         if (!other)
             (void)yyjson_mut_arr_append(list, yyjson_mut_val_mut_copy(w->c.doc, v));
     }

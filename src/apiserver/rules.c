@@ -89,10 +89,10 @@ static void read_fields(struct reading *r, yyjson_val *props, const struct sl_pa
         return;
     yyjson_obj_foreach (props, i, n, key, v) {
         const struct sl_rules *below =
-            read_schema(r, v, SL_PATH_KEY(SL_PATH(at, "properties"), yyjson_get_str(key)));
+            read_schema(r, v, SL_PATH_KEY(SL_PATH(at, "properties"), sl_json_text(key)));
         if (!below)
             continue;
-        names[to->n_fields] = sl_arena_strdup(r->arena, yyjson_get_str(key));
+        names[to->n_fields] = sl_arena_strdup(r->arena, sl_json_text(key));
         fields[to->n_fields++] = below;
     }
     to->names = names;
@@ -199,8 +199,8 @@ static void check(const struct sl_rules *r, const struct sl_path *at, yyjson_val
     }
     if (r->others && yyjson_is_obj(self)) {
         yyjson_obj_foreach (self, i, n, key, v) {
-            check(r->others, SL_PATH_KEY(at, yyjson_get_str(key)), v,
-                  sl_json_get(old, yyjson_get_str(key)), errs);
+            check(r->others, SL_PATH_KEY(at, sl_json_text(key)), v,
+                  sl_json_get(old, sl_json_text(key)), errs);
         }
     }
 }

@@ -32,7 +32,7 @@ static size_t texts_size(const struct sl_kind *k, yyjson_val *object, yyjson_val
     char number[32];
 
     sl_obj_foreach (labels, i, n, key, value) {
-        size += yyjson_get_len(key) + strlen(sl_json_text(value)) + 2;
+        size += strlen(sl_json_text(key)) + strlen(sl_json_text(value)) + 2;
     }
     for (*ret_fields = 0; k->selectable && k->selectable[*ret_fields]; (*ret_fields)++)
         size += strlen(field_text(object, k->selectable[*ret_fields], number)) + 1;
@@ -64,7 +64,7 @@ static struct sl_index *make(const struct sl_kind *k, yyjson_val *object) {
     x->labels = (struct sl_labels){.v = label, .n = n_labels};
     x->n_fields = n_fields;
     sl_obj_foreach (labels, i, n, key, value) {
-        label->key = put_text(&text, yyjson_get_str(key));
+        label->key = put_text(&text, sl_json_text(key));
         label->value = put_text(&text, sl_json_text(value));
         label++;
     }

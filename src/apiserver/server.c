@@ -257,8 +257,10 @@ static void on_check(uv_check_t *h) {
 
 /* ---- the calls of the header ---- */
 
+/* Bytes of headers that are no UTF-8 are replaced, as Go does when it writes them: some of these
+ * words end up in objects. */
 static const char *copy(struct sl_rq *rq, const char *s) {
-    return s && *s ? sl_arena_strdup(&rq->arena, s) : "";
+    return s && *s ? sl_utf8_text(&rq->arena, s) : "";
 }
 
 static const char *const *copy_groups(struct sl_rq *rq, const char *const *groups) {

@@ -232,6 +232,8 @@ const char *sl_rq_resource(struct sl_rq *rq, const struct sl_kind *k);
 void sl_route(struct sl_rq *rq, const char *accept);
 /* The query. What is wrong with it is answered by those who ask for it: q.bad. */
 void sl_params_read(struct sl_rq *rq);
+/* A copy with U+FFFD for each byte that is no UTF-8. */
+const char *sl_utf8_text(struct sl_arena *a, const char *s);
 /* The decoded pairs of a query, one after the other; false after the last. */
 bool sl_query_next(const char **at, struct sl_arena *arena, const char **ret_key,
                    const char **ret_value);
@@ -244,6 +246,13 @@ yyjson_doc *sl_body_read(struct sl_rq *rq);
 /* The body, whatever the Content-Type says; NULL: what is wrong with it is told. */
 yyjson_doc *sl_rq_json(struct sl_rq *rq, const char **ret_fault);
 yyjson_doc *sl_yaml_read(const char *text, size_t len, struct sl_err *err);
+/* ---- texts.c ---- */
+/* No key, and no text that is a name, label, path or word, has a NUL inside; false: errs says where.
+ * custom: of an object whose kind a CRD defines, where only the metadata are ours to judge. */
+bool sl_texts_check(struct sl_field_errs *errs, yyjson_val *object, bool custom) _must_check_;
+/* The same of a body; false: 400 was answered. */
+bool sl_rq_texts(struct sl_rq *rq, yyjson_val *body) _must_check_;
+
 /* Of the kind and version that the path says; what is not said is filled in by the caller. */
 /* Why an object that says this of itself is not of the kind that is wanted. */
 const char *sl_body_other(struct sl_rq *rq, const char *api_version, const char *kind,

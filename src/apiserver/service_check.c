@@ -195,7 +195,7 @@ static void class_check(struct sl_field_errs *e, yyjson_val *spec, yyjson_val *o
     if (!class)
         return;
     if (is_type(spec, "LoadBalancer"))
-        sl_check_label_key(e, at, sl_json_text(class), yyjson_get_len(class));
+        sl_check_key_of(e, at, class);
     else
         sl_field_forbidden(e, at, "may only be used when `type` is 'LoadBalancer'");
 }
@@ -236,10 +236,9 @@ static void port_check(struct sl_field_errs *e, const struct sl_path *at, yyjson
         sl_field_invalid(e, SL_PATH(at, "targetPort"), sl_bad_int(sl_json_int(target, "", 0)),
                          SL_PORT_RANGE);
     else if (yyjson_is_str(target))
-        sl_word_check(e, SL_PATH(at, "targetPort"), sl_json_text(target), yyjson_get_len(target),
-                      sl_word_port);
+        sl_word_check_of(e, SL_PATH(at, "targetPort"), target, sl_word_port);
     if (app)
-        sl_check_label_key(e, SL_PATH(at, "appProtocol"), sl_json_text(app), yyjson_get_len(app));
+        sl_check_key_of(e, SL_PATH(at, "appProtocol"), app);
 }
 
 /* The pair of protocol and number stands before as well. */
@@ -342,14 +341,14 @@ static void affinity(struct sl_field_errs *e, const struct sl_path *at, yyjson_v
 #define FOR_BALANCERS "may only be used when `type` is 'LoadBalancer'"
 
 /* Without the spaces around it. */
-static const char *trimmed(struct sl_arena *a, const char *s, size_t len) {
+static const char *trimmed(struct sl_arena *a, struct sl_text t) {
     static const char space[] = " \t\n\v\f\r";
 
-    for (; len && strchr(space, *s); len--)
-        s++;
-    while (len && strchr(space, s[len - 1]))
-        len--;
-    return sl_arena_strndup(a, s, len);
+    for (; t.n && memchr(space, *t.s, strlen(space)); t.n--)
+        t.s++;
+    while (t.n && memchr(space, t.s[t.n - 1], strlen(space)))
+        t.n--;
+    return sl_arena_strndup(a, t.s, t.n);
 }
 
 static void range_check(struct sl_field_errs *e, const struct sl_path *at, const char *range) {
@@ -364,7 +363,7 @@ static bool is_in(struct sl_arena *a, yyjson_val *list, const char *range) {
     yyjson_val *v;
 
     yyjson_arr_foreach (list, i, n, v) {
-        if (strcmp(trimmed(a, sl_json_text(v), yyjson_get_len(v)), range) == 0)
+        if (strcmp(trimmed(a, sl_text_of(sl_json_text(v))), range) == 0)
             return true;
     }
     return false;
@@ -385,15 +384,15 @@ static void ranges(struct sl_field_errs *e, yyjson_val *object, yyjson_val *old)
     if (!is_type(spec, "LoadBalancer"))
         sl_field_forbidden(e, sl_json_size(list) ? at : note_at, FOR_BALANCERS);
     yyjson_arr_foreach (list, i, n, v) {
-        const char *range = trimmed(e->arena, sl_json_text(v), yyjson_get_len(v));
+        const char *range = trimmed(e->arena, sl_text_of(sl_json_text(v)));
         if (!is_in(e->arena, sl_json_at(old, "spec.loadBalancerSourceRanges"), range))
             range_check(e, SL_PATH_AT(at, i), range);
     }
     if (sl_json_size(list) > 0 || (was && strcmp(was, note) == 0) ||
-        !*trimmed(e->arena, note, strlen(note)))
+        !*trimmed(e->arena, sl_text_of(note)))
         return;
     for (const char *p = note; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
-        range_check(e, note_at, trimmed(e->arena, p, strcspn(p, ",")));
+        range_check(e, note_at, trimmed(e->arena, (struct sl_text){p, strcspn(p, ",")}));
 }
 
 static void balancer(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec) {

@@ -38,13 +38,13 @@ static void put_selector(yyjson_mut_doc *doc, yyjson_mut_val *status, yyjson_val
     yyjson_doc *read;
 
     if (yyjson_is_str(selector)) {
-        sl_mut_set_str(doc, status, "selector", yyjson_get_str(selector));
+        sl_mut_set_str(doc, status, "selector", sl_json_text(selector));
         return;
     }
     sl_cell_selector(selector, "", &text);
     read = yyjson_read(sl_buf_str(&text), text.len, 0);
-    if (yyjson_get_len(yyjson_doc_get_root(read)) > 0)
-        sl_mut_set_str(doc, status, "selector", yyjson_get_str(yyjson_doc_get_root(read)));
+    if (*sl_json_text(yyjson_doc_get_root(read)))
+        sl_mut_set_str(doc, status, "selector", sl_json_text(yyjson_doc_get_root(read)));
     yyjson_doc_free(read);
 }
 
@@ -112,7 +112,7 @@ static void merge_map(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *p
     if (!to)
         return;
     yyjson_obj_foreach (from, i, n, key, v) {
-        sl_mut_set(doc, to, yyjson_get_str(key), yyjson_val_mut_copy(doc, v));
+        sl_mut_set(doc, to, sl_json_text(key), yyjson_val_mut_copy(doc, v));
     }
 }
 

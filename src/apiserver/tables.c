@@ -41,7 +41,7 @@ void sl_cell_age(yyjson_val *stamp, sl_time now, struct sl_buf *out) {
     sl_time at;
 
     sl_buf_putc(out, '"');
-    if (yyjson_get_len(stamp) == 0)
+    if (sl_json_view(stamp).n == 0)
         sl_buf_puts(out, "<unknown>");
     else if (!sl_stamp_parse(sl_json_text(stamp), &at))
         sl_buf_puts(out, "<invalid>");
@@ -81,7 +81,7 @@ static void write_json(yyjson_val *v, struct sl_buf *out) {
 static void write_value(const struct sl_column *c, yyjson_val *v, sl_time now, struct sl_buf *out) {
     if (strcmp(c->type, "string") == 0) {
         if (yyjson_is_str(v)) {
-            sl_buf_json(out, yyjson_get_str(v));
+            sl_buf_json_n(out, sl_json_view(v).s, sl_json_view(v).n);
         } else {
             char *s = yyjson_val_write(v, 0, NULL);
             sl_buf_json(out, s ? s : "");

@@ -88,7 +88,7 @@ static bool selects(yyjson_val *selector, yyjson_val *labels) {
     size_t i, n;
 
     sl_obj_foreach (sl_json_get(selector, "matchLabels"), i, n, key, value) {
-        yyjson_val *have = yyjson_obj_get(labels, yyjson_get_str(key));
+        yyjson_val *have = yyjson_obj_get(labels, sl_json_text(key));
         if (!have || strcmp(sl_json_text(have), sl_json_text(value)) != 0)
             return false;
     }

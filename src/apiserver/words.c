@@ -163,13 +163,19 @@ void sl_word_check(struct sl_field_errs *e, const struct sl_path *at, const char
         sl_field_invalid(e, at, sl_bad_strn(s, len), "%s", f.v[i]);
 }
 
+void sl_word_check_of(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *word,
+                      struct sl_faults (*rule)(const char *s, size_t len)) {
+    struct sl_text t = sl_json_view(word);
+    sl_word_check(e, at, t.s, t.n, rule);
+}
+
 void sl_word_check_at(struct sl_field_errs *e, const struct sl_path *up, yyjson_val *object,
                       const char *field, struct sl_faults (*rule)(const char *s, size_t len),
                       bool required) {
     yyjson_val *v = sl_json_get(object, field);
 
-    if (yyjson_get_len(v) > 0)
-        sl_word_check(e, SL_PATH(up, field), sl_json_text(v), yyjson_get_len(v), rule);
+    if (sl_json_view(v).n > 0)
+        sl_word_check_of(e, SL_PATH(up, field), v, rule);
     else if (required)
         sl_field_required(e, SL_PATH(up, field), "");
 }

@@ -18,6 +18,8 @@ struct sl_faults sl_word_data_key(const char *s, size_t len); /* of ConfigMap an
 /* All faults of a text as errors at the path. */
 void sl_word_check(struct sl_field_errs *e, const struct sl_path *at, const char *s, size_t len,
                    struct sl_faults (*rule)(const char *s, size_t len));
+void sl_word_check_of(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *word,
+                      struct sl_faults (*rule)(const char *s, size_t len));
 /* The same of a field that may be absent or empty; 'required': then that is said. */
 void sl_word_check_at(struct sl_field_errs *e, const struct sl_path *up, yyjson_val *object,
                       const char *field, struct sl_faults (*rule)(const char *s, size_t len),

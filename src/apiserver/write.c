@@ -422,7 +422,7 @@ static void separate(struct sl_write *w) {
     yyjson_mut_val *object = yyjson_mut_obj(doc);
     yyjson_val *key, *value;
     yyjson_obj_foreach (w->c.old, i, n, key, value) {
-        const char *name = yyjson_get_str(key);
+        const char *name = sl_json_text(key);
         bool own = strcmp(name, "metadata") == 0 && !w->rq->kind->crd;
         if (strcmp(name, "status") != 0)
             (void)yyjson_mut_obj_add(object, yyjson_mut_strcpy(doc, name),
@@ -462,6 +462,10 @@ static void admitted(struct sl_write *w) {
     sl_write_close(w);
     sl_meta_generation(w);
     yyjson_val *object = yyjson_doc_get_root(w->made);
+    if (!sl_texts_check(&w->errs, object, w->rq->kind->crd)) { /* patched in, or by a webhook */
+        (void)sl_write_refused(w);
+        return;
+    }
     sl_meta_validate(w, object);
     if (!w->other_kind && !w->other_version) {
         sl_schema_check_update(sl_stored_version(w->rq->kind)->schema, object, w->c.old, NULL,

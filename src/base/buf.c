@@ -137,6 +137,16 @@ static size_t utf8_len(const unsigned char *s, size_t left) {
     return n;
 }
 
+void sl_buf_utf8(struct sl_buf *b, const char *s) {
+    const unsigned char *p = (const unsigned char *)s;
+    size_t left = strlen(s), n;
+
+    for (; left > 0; p += n ? n : 1, left -= n ? n : 1) {
+        n = utf8_len(p, left);
+        sl_buf_add(b, n ? (const char *)p : "\xef\xbf\xbd", n ? n : 3);
+    }
+}
+
 void sl_buf_json_n(struct sl_buf *b, const char *s, size_t len) {
     static const char hex[] = "0123456789abcdef";
     const unsigned char *p = (const unsigned char *)s, *plain = p, *end = p + len;

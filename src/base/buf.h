@@ -25,6 +25,8 @@ void sl_buf_puts(struct sl_buf *b, const char *s);
 void sl_buf_putc(struct sl_buf *b, char c);
 void sl_buf_printf(struct sl_buf *b, const char *fmt, ...) _printf_(2, 3);
 const char *sl_buf_str(const struct sl_buf *b);
+/* The text with U+FFFD for each byte that is no UTF-8. */
+void sl_buf_utf8(struct sl_buf *b, const char *s);
 /* A JSON string literal, quotes included; invalid UTF-8 bytes become U+FFFD. */
 void sl_buf_json(struct sl_buf *b, const char *s);
 /* The same of n bytes, which no zero has to end. */

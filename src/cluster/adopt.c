@@ -31,7 +31,7 @@ static bool read_expression(struct sl_arena *a, yyjson_val *e, struct sl_label_r
 
     *ret = (struct sl_label_rule){.key = sl_arena_strdup(a, jstr(e, "key")), .values = list};
     yyjson_arr_foreach (values, i, k, v)
-        list[ret->n_values++] = sl_arena_strdup(a, yyjson_get_str(v) ? yyjson_get_str(v) : "");
+        list[ret->n_values++] = sl_arena_strdup(a, sl_json_text(v));
     for (size_t op = 0; op < SL_LEN(words); op++)
         if (strcmp(jstr(e, "operator"), words[op]) == 0) {
             ret->op = (enum sl_label_op)op;
@@ -53,8 +53,8 @@ bool cl_rules_read(struct sl_arena *a, yyjson_val *labels, yyjson_val *expressio
     rules = sl_arena_alloc(a, (n + 1) * sizeof *rules);
     sl_obj_foreach (labels, i, max, k, v) {
         const char **one = sl_arena_alloc(a, sizeof *one);
-        *one = sl_arena_strdup(a, yyjson_get_str(v) ? yyjson_get_str(v) : "");
-        rules[ret->n++] = (struct sl_label_rule){.key = sl_arena_strdup(a, yyjson_get_str(k)),
+        *one = sl_arena_strdup(a, sl_json_text(v));
+        rules[ret->n++] = (struct sl_label_rule){.key = sl_arena_strdup(a, sl_json_text(k)),
                                                  .op = SL_OP_IN,
                                                  .values = one,
                                                  .n_values = 1};
@@ -82,7 +82,7 @@ bool cl_chooses(const struct chooser *s, const char *labels) {
 
     sl_obj_foreach (yyjson_doc_get_root(d), i, n, k, v)
         if (yyjson_is_str(v))
-            l[have.n++] = (struct sl_label){yyjson_get_str(k), yyjson_get_str(v)};
+            l[have.n++] = (struct sl_label){sl_json_text(k), sl_json_text(v)};
     bool yes = s->some && sl_selector_matches(&s->rules, &have);
     if (l != few)
         sl_freep(&l);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cluster/apps.h"
+#include "json/json.h"
 
 /* ---- conditions ---- */
 
@@ -144,7 +145,7 @@ void cl_count_put(struct sl_buf *b, const char *name, int64_t n, bool shown) {
 }
 
 int64_t cl_portion(yyjson_val *v, int64_t of, bool up) {
-    const char *s = yyjson_get_str(v);
+    const char *s = sl_json_opt(v);
     char *end;
 
     if (yyjson_is_int(v)) {

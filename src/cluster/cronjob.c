@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/stamp.h"
+#include "json/json.h"
 
 #define CONTROLLER "cronjob-controller"
 #define SCHEDULED_AT "batch.kubernetes.io/cronjob-scheduled-timestamp"
@@ -382,8 +383,9 @@ bool cl_cron_child(struct sl_cluster *c, struct rec *r, struct rec *child, struc
         v = yyjson_obj_iter_get_val(k);
         if (yyjson_equals_str(k, SCHEDULED_AT) || !yyjson_is_str(v))
             continue;
-        jput_text(body, ",", yyjson_get_str(k));
-        jput_text(body, ":", yyjson_get_str(v));
+        jput_text(body, ",", sl_json_text(k));
+        sl_buf_putc(body, ':');
+        sl_buf_json_n(body, sl_json_view(v).s, sl_json_view(v).n);
     }
     sl_buf_puts(body, "},\"ownerReferences\":[");
     cl_write_owner(body, r);

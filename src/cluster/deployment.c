@@ -212,8 +212,8 @@ static void copy_annotations(const struct deployment *d, yyjson_val *has, struct
     size_t i, n;
 
     sl_obj_foreach (yyjson_doc_get_root(doc), i, n, k, v) {
-        const char *key = yyjson_get_str(k), *value = yyjson_get_str(v);
-        const char *old = yyjson_get_str(yyjson_obj_get(has, key));
+        const char *key = sl_json_text(k), *value = sl_json_opt(v);
+        const char *old = sl_json_opt(yyjson_obj_get(has, key));
         if (value && !is_skipped(key) && (!old || strcmp(old, value) != 0))
             put_annotation(b, key, value);
     }
@@ -231,12 +231,12 @@ static int64_t next_revision(const struct dp_sets *s) {
 
 /* A set that was there before keeps the numbers it had. */
 static void put_history(struct sl_buf *b, yyjson_val *has, int64_t revision) {
-    const char *was = yyjson_get_str(yyjson_obj_get(has, PREFIX "revision-history"));
+    const char *was = sl_json_text(yyjson_obj_get(has, PREFIX "revision-history"));
     char last[24];
     struct sl_buf all;
 
     (void)snprintf(last, sizeof last, "%lld", (long long)revision);
-    for (was = was ? was : ""; strlen(was) + strlen(last) + 1 > MAX_HISTORY_CHARS;) {
+    for (; strlen(was) + strlen(last) + 1 > MAX_HISTORY_CHARS;) {
         const char *comma = strchr(was, ',');
         was = comma ? comma + 1 : "";
     }

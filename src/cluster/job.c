@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "json/json.h"
 
 #define MERGE_DELAY SL_SEC         /* of counters that people only read */
 #define START_DELAY (50 * SL_MSEC) /* of the first status */
@@ -42,11 +43,11 @@ static void read_spec(struct job *j, yyjson_val *spec) {
     free(j->success_policy);
     free(j->selector);
     yyjson_val *selector = jat(spec, "selector");
-    const char *uid = yyjson_get_str(
+    const char *uid = sl_json_text(
         yyjson_obj_get(jat(selector, "matchLabels"), "batch.kubernetes.io/controller-uid"));
     j->selector = cl_text_of(selector);
     j->selector_hash = jhash(1, selector);
-    j->by_uid = uid && strcmp(uid, j->rec.uid) == 0;
+    j->by_uid = strcmp(uid, j->rec.uid) == 0;
     j->template = cl_pod_template(jat(spec, "template"));
     j->failure_policy = cl_text_of(jat(spec, "podFailurePolicy"));
     j->success_policy = cl_text_of(jat(spec, "successPolicy"));
@@ -62,7 +63,7 @@ static char *strings_of(yyjson_val *list) {
     char *text = NULL;
     sl_buf_init(&b, CL_MAX_COPY);
     yyjson_arr_foreach (list, i, n, v)
-        jput_text(&b, b.len ? "," : "", yyjson_is_str(v) ? yyjson_get_str(v) : "");
+        jput_text(&b, b.len ? "," : "", sl_json_text(v));
     if (b.len)
         text = sl_strdup(sl_buf_str(&b));
     sl_buf_done(&b);

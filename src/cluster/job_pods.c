@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "json/json.h"
 
 #define TRACKING "batch.kubernetes.io/job-tracking"
 #define JOB_UID "batch.kubernetes.io/controller-uid"
@@ -101,7 +102,7 @@ static void find_job(struct sl_cluster *c, struct pod *p) {
         return;
     if (strstr(p->labels, JOB_UID)) {
         yyjson_doc *d = yyjson_read(p->labels, strlen(p->labels), 0);
-        const char *uid = yyjson_get_str(yyjson_obj_get(yyjson_doc_get_root(d), JOB_UID));
+        const char *uid = sl_json_text(yyjson_obj_get(yyjson_doc_get_root(d), JOB_UID));
         struct rec *r = cl_by_uid(c, cl_uid(uid));
         if (r && r->table == &c->tables[K_JOB])
             adopt_if_chosen(c, r, p);

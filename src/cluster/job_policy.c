@@ -1,5 +1,6 @@
 /* What spec.podFailurePolicy and spec.successPolicy say. */
 #include "cluster/job.h"
+#include "json/json.h"
 
 #include <string.h>
 
@@ -37,7 +38,7 @@ static const char *match_conditions(yyjson_val *patterns, yyjson_val *conditions
     yyjson_val *v;
     yyjson_arr_foreach (patterns, i, n, v) {
         const char *type = jstr(v, "type"), *status = jstr(v, "status");
-        const char *is = yyjson_get_str(yyjson_obj_get(conditions, type));
+        const char *is = sl_json_opt(yyjson_obj_get(conditions, type));
         if (is && strcmp(is, *status ? status : "True") == 0)
             return type;
     }

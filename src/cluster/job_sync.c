@@ -4,6 +4,7 @@
  * nothing is remembered between two looks but the back-off.
  */
 #include "cluster/job.h"
+#include "json/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,7 +64,7 @@ static void read_list(struct look *l, const char *text, struct sl_buf *keep, int
     sl_buf_printf(&whole, "[%s]", text);
     yyjson_doc *d = yyjson_read(whole.s, whole.len, 0);
     yyjson_arr_foreach (yyjson_doc_get_root(d), i, n, v) {
-        struct rec *r = cl_by_uid(l->c, cl_uid(yyjson_get_str(v)));
+        struct rec *r = cl_by_uid(l->c, cl_uid(sl_json_text(v)));
         bool there = r && r->table == &l->c->tables[K_POD] && pod_of(r)->f.tracked;
         ++*listed;
         if (!there) {
@@ -71,7 +72,7 @@ static void read_list(struct look *l, const char *text, struct sl_buf *keep, int
             continue;
         }
         pod_of(r)->job_look = l->j->look;
-        jput_text(keep, keep->len ? "," : "", yyjson_get_str(v));
+        jput_text(keep, keep->len ? "," : "", sl_json_text(v));
         l->kept++;
     }
     yyjson_doc_free(d);
@@ -433,9 +434,8 @@ static void recall_reason(struct look *l, yyjson_mut_doc *d, const char *type) {
     yyjson_mut_arr_foreach (yyjson_mut_doc_get_root(d), i, n, v) {
         if (!yyjson_mut_equals_str(yyjson_mut_obj_get(v, "type"), type))
             continue;
-        const char *message = yyjson_mut_get_str(yyjson_mut_obj_get(v, "message"));
-        const char *reason = yyjson_mut_get_str(yyjson_mut_obj_get(v, "reason"));
-        ends(l, l->end, reason ? reason : "", message ? message : "");
+        const char *message = sl_json_mut_text(yyjson_mut_obj_get(v, "message"));
+        ends(l, l->end, sl_json_mut_text(yyjson_mut_obj_get(v, "reason")), message);
     }
 }
 

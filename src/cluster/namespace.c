@@ -6,6 +6,7 @@
  */
 #include "cluster/namespace.h"
 #include "cluster/schedule.h"
+#include "json/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -215,7 +216,7 @@ static void take_list(struct sl_cluster *c, struct namespace *n, const struct gc
         yyjson_arr_foreach (items, i, max, o)
             yyjson_arr_foreach (jat(o, "metadata.finalizers"), j, k, f)
                 if (yyjson_is_str(f))
-                    *sl_vec_push(&n->found.finalizers) = sl_strdup(yyjson_get_str(f));
+                    *sl_vec_push(&n->found.finalizers) = sl_strdup(sl_json_text(f));
         n->step = NS_DELETE;
     }
     yyjson_doc_free(d);

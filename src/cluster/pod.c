@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "json/json.h"
 
 #define TRACKING "batch.kubernetes.io/job-tracking"
 #define MAX_POD_BYTES ((size_t)3 << 20)
@@ -40,7 +41,7 @@ static void take_finalizers(struct pod *p, yyjson_val *list) {
     yyjson_val *v;
     sl_buf_init(&others, CL_MAX_COPY);
     yyjson_arr_foreach (list, i, n, v) {
-        const char *s = yyjson_get_str(v);
+        const char *s = sl_json_opt(v);
         if (s && strcmp(s, TRACKING) == 0) {
             p->f.tracked = true;
         } else if (s) {

@@ -18,8 +18,8 @@ void cl_sched_labels(struct sl_arena *a, yyjson_val *map, struct sl_labels *ret)
     *ret = (struct sl_labels){v, 0};
     sl_obj_foreach (map, i, n, key, value)
         if (yyjson_is_str(value))
-            v[ret->n++] = (struct sl_label){sl_arena_strdup(a, yyjson_get_str(key)),
-                                            sl_arena_strdup(a, yyjson_get_str(value))};
+            v[ret->n++] = (struct sl_label){sl_arena_strdup(a, sl_json_text(key)),
+                                            sl_arena_strdup(a, sl_json_text(value))};
 }
 
 /* What cannot be read must not be taken for nothing. */

@@ -119,9 +119,9 @@ static void read_amounts(struct schedule *s, struct node *n, yyjson_val *map) {
     sl_vec_clear(&n->has);
     n->max_pods = INT64_MAX;
     sl_obj_foreach (map, i, len, k, v) {
-        const char *name = yyjson_get_str(k), *text = yyjson_get_str(v);
+        const char *name = sl_json_text(k);
         sl_quantity q;
-        if (!text || sl_quantity_parse(text, strlen(text), &q, NULL) < 0)
+        if (!yyjson_is_str(v) || !sl_json_quantity(v, &q))
             continue;
         uint32_t column = cl_sched_column(s, name);
         sl_amount a = sl_amount_of_quota(name, q);

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "cluster/namespace.h"
 #include "cluster/schedule.h"
+#include "json/json.h"
 
 #define REQUIRED "requiredDuringSchedulingIgnoredDuringExecution"
 #define PREFERRED "preferredDuringSchedulingIgnoredDuringExecution"
@@ -61,7 +62,7 @@ static const char *const *strings(struct sl_arena *a, yyjson_val *list, uint32_t
     *ret_n = 0;
     yyjson_arr_foreach (list, i, n, s)
         if (yyjson_is_str(s))
-            v[(*ret_n)++] = sl_arena_strdup(a, yyjson_get_str(s));
+            v[(*ret_n)++] = sl_arena_strdup(a, sl_json_text(s));
     return v;
 }
 
@@ -77,12 +78,12 @@ static void add_own(struct sl_arena *a, struct sl_selector *s, yyjson_val *keys,
     for (uint32_t k = 0; k < s->n; k++)
         to[k] = s->v[k];
     yyjson_arr_foreach (keys, i, n, key) {
-        const char *value = yyjson_get_str(yyjson_obj_get(labels, yyjson_get_str(key)));
+        const char *value = sl_json_opt(sl_json_same_key(labels, key));
         const char **one = sl_arena_alloc(a, sizeof *one);
         if (!value)
             continue;
         *one = sl_arena_strdup(a, value);
-        to[s->n++] = (struct sl_label_rule){sl_arena_strdup(a, yyjson_get_str(key)), op, one, 1};
+        to[s->n++] = (struct sl_label_rule){sl_arena_strdup(a, sl_json_text(key)), op, one, 1};
     }
     s->v = to;
 }
@@ -249,10 +250,10 @@ static void read_labels(struct sched_crowd *crowd, const char *text) {
     crowd->v = sl_alloc0(1, many * (sizeof *crowd->v + 2) + (text ? strlen(text) : 0));
     char *to = (char *)(crowd->v + many);
     for (yyjson_val *key; (key = yyjson_obj_iter_next(&it));) {
-        const char *value = yyjson_get_str(yyjson_obj_iter_get_val(key));
+        const char *value = sl_json_opt(yyjson_obj_iter_get_val(key));
         if (!value)
             continue;
-        const char *name = keep(&to, yyjson_get_str(key));
+        const char *name = keep(&to, sl_json_text(key));
         crowd->v[crowd->labels.n++] = (struct sl_label){name, keep(&to, value)};
     }
     crowd->labels.v = crowd->v;

@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "cluster/namespace.h"
+#include "json/json.h"
 
 #define AGAIN (2 * SL_SEC)
 #define ROOT "kube-root-ca.crt"
@@ -39,7 +40,7 @@ bool cl_root_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
     yyjson_val *v = yyjson_obj_get(yyjson_obj_get(o, "data"), "ca.crt");
 
     (void)c;
-    k->data = hash_of(yyjson_get_str(v) ? yyjson_get_str(v) : "");
+    k->data = hash_of(sl_json_text(v));
     return true;
 }
 

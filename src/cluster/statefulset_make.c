@@ -441,7 +441,7 @@ static void put_volumes(const struct edit *e, yyjson_mut_doc *d, yyjson_mut_val 
     }
     yyjson_mut_arr_iter_init(yyjson_mut_obj_get(spec, "volumes"), &it);
     while ((v = yyjson_mut_arr_iter_next(&it))) {
-        const char *name = yyjson_mut_get_str(yyjson_mut_obj_get(v, "name"));
+        const char *name = sl_json_mut_opt(yyjson_mut_obj_get(v, "name"));
         bool taken = false;
         yyjson_arr_foreach (yyjson_doc_get_root(claims), i, n, t)
             taken |= name && strcmp(name, jstr(t, "metadata.name")) == 0;

@@ -9,6 +9,7 @@
 #include "controllers/pod.h"
 #include "controllers/tas.h"
 #include "kube/podset.h"
+#include "json/json.h"
 
 #define BOOKING (10 * SL_MINUTE)
 #define LEASE_PATH "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/cluster-autoscaler"
@@ -146,8 +147,8 @@ static void look_by(struct sl_manager *m, struct rec_prov *p, sl_time at) {
 static const char *parameter(const struct rec_prov *p, const char *name, char out[MAX_PARAMETER]) {
     const char *all = p->parameters ? p->parameters : "{}";
     yyjson_doc *d = yyjson_read(all, strlen(all), 0);
-    const char *s = yyjson_get_str(yyjson_obj_get(yyjson_doc_get_root(d), name));
-    (void)snprintf(out, MAX_PARAMETER, "%s", s ? s : "");
+    const char *s = sl_json_text(yyjson_obj_get(yyjson_doc_get_root(d), name));
+    (void)snprintf(out, MAX_PARAMETER, "%s", s);
     yyjson_doc_free(d);
     return out;
 }

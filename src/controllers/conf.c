@@ -79,7 +79,7 @@ bool conf_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
     sl_buf_printf(&b, "{\"apiVersion\":\"%s\",\"kind\":\"%s\"", k->api_version, k->kind);
     put_metadata(&b, yyjson_obj_get(o, "metadata"));
     sl_obj_foreach (o, i, n, key, val) {
-        const char *s = yyjson_get_str(key);
+        const char *s = sl_json_text(key);
         if (strcmp(s, "apiVersion") != 0 && strcmp(s, "kind") != 0 && strcmp(s, "metadata") != 0 &&
             strcmp(s, "status") != 0)
             put_member(&b, s, val);

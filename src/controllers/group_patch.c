@@ -60,8 +60,9 @@ bool group_put_copied(const struct group_plan *p, bool labels, struct sl_buf *ou
         sl_buf_printf(&b, "{%s}", text);
         yyjson_doc *one = yyjson_read(b.s, b.len, 0);
         sl_obj_foreach (yyjson_doc_get_root(one), k, n, key, val) {
-            yyjson_mut_val *had = yyjson_mut_obj_get(all, yyjson_get_str(key));
-            agree &= !had || yyjson_mut_equals_str(had, yyjson_get_str(val));
+            struct sl_text name = sl_json_view(key), is = sl_json_view(val);
+            yyjson_mut_val *had = yyjson_mut_obj_getn(all, name.s, name.n);
+            agree &= !had || yyjson_mut_equals_strn(had, is.s, is.n);
             (void)yyjson_mut_obj_put(all, yyjson_val_mut_copy(doc, key),
                                      yyjson_val_mut_copy(doc, val));
         }

@@ -27,8 +27,7 @@ static bool is_managed(const char *key, bool label) {
 /* ---- the template ---- */
 
 static const char *env_name(yyjson_mut_val *env) {
-    const char *s = yyjson_mut_get_str(yyjson_mut_obj_get(env, "name"));
-    return s ? s : "";
+    return sl_json_mut_text(yyjson_mut_obj_get(env, "name"));
 }
 
 /* Of variables with one name the last counts, at the place of the first. */
@@ -56,7 +55,7 @@ static void drop_keys(yyjson_mut_val *meta, bool labels, draft_drop_fn drop) {
     yyjson_mut_obj_iter it;
     yyjson_mut_obj_iter_init(yyjson_mut_obj_get(meta, labels ? "labels" : "annotations"), &it);
     for (yyjson_mut_val *key; (key = yyjson_mut_obj_iter_next(&it));)
-        if (drop(yyjson_mut_get_str(key), labels))
+        if (drop(sl_json_mut_text(key), labels))
             (void)yyjson_mut_obj_iter_remove(&it);
 }
 
@@ -97,10 +96,10 @@ static void put_text(struct sl_buf *out, const char *key, const char *value) {
 /* What does not parse is left out: admission has refused it, or nobody was asked. */
 static void put_slices(const struct sl_manager *m, yyjson_val *annotations, struct sl_buf *out) {
     const char *level =
-        yyjson_get_str(yyjson_obj_get(annotations, TOPOLOGY "slice-required-topology"));
-    const char *size = yyjson_get_str(yyjson_obj_get(annotations, TOPOLOGY "slice-size"));
+        sl_json_opt(yyjson_obj_get(annotations, TOPOLOGY "slice-required-topology"));
+    const char *size = sl_json_opt(yyjson_obj_get(annotations, TOPOLOGY "slice-size"));
     const char *layers =
-        yyjson_get_str(yyjson_obj_get(annotations, TOPOLOGY "slice-required-topology-constraints"));
+        sl_json_opt(yyjson_obj_get(annotations, TOPOLOGY "slice-required-topology-constraints"));
     if (layers && m->settings->gates[SL_G_TAS_MULTI_LAYER_TOPOLOGY]) {
         yyjson_doc *d = yyjson_read(layers, strlen(layers), 0);
         yyjson_val *list = yyjson_doc_get_root(d);
@@ -118,13 +117,11 @@ static void put_slices(const struct sl_manager *m, yyjson_val *annotations, stru
 
 void draft_put_topology(const struct sl_manager *m, yyjson_val *annotations,
                         const char *index_label, struct sl_buf *out) {
-    const char *required =
-        yyjson_get_str(yyjson_obj_get(annotations, TOPOLOGY "required-topology"));
-    const char *preferred =
-        yyjson_get_str(yyjson_obj_get(annotations, TOPOLOGY "preferred-topology"));
+    const char *required = sl_json_opt(yyjson_obj_get(annotations, TOPOLOGY "required-topology"));
+    const char *preferred = sl_json_opt(yyjson_obj_get(annotations, TOPOLOGY "preferred-topology"));
     const char *unconstrained =
-        yyjson_get_str(yyjson_obj_get(annotations, TOPOLOGY "unconstrained-topology"));
-    const char *group = yyjson_get_str(yyjson_obj_get(annotations, TOPOLOGY "group-name"));
+        sl_json_opt(yyjson_obj_get(annotations, TOPOLOGY "unconstrained-topology"));
+    const char *group = sl_json_opt(yyjson_obj_get(annotations, TOPOLOGY "group-name"));
     struct sl_buf b;
 
     if (!m->settings->gates[SL_G_TOPOLOGY_AWARE_SCHEDULING])
@@ -185,7 +182,7 @@ static void put_member(struct sl_buf *out, const char *key, const char *value) {
 
 void draft_put_chosen(yyjson_val *map, const struct sl_strs *keys, struct sl_buf *out) {
     for (uint32_t i = 0; i < keys->n; i++) {
-        const char *value = yyjson_get_str(yyjson_obj_get(map, keys->v[i]));
+        const char *value = sl_json_opt(yyjson_obj_get(map, keys->v[i]));
         if (value)
             put_member(out, keys->v[i], value);
     }
@@ -195,9 +192,9 @@ void draft_put_provreq(yyjson_val *map, struct sl_buf *out) {
     size_t i, n;
     yyjson_val *k, *v;
     sl_obj_foreach (map, i, n, k, v)
-        if (strncmp(yyjson_get_str(k), PROVREQ_PREFIX, strlen(PROVREQ_PREFIX)) == 0 &&
+        if (strncmp(sl_json_text(k), PROVREQ_PREFIX, strlen(PROVREQ_PREFIX)) == 0 &&
             yyjson_is_str(v))
-            put_member(out, yyjson_get_str(k), yyjson_get_str(v));
+            put_member(out, sl_json_text(k), sl_json_text(v));
 }
 
 void draft_put_annotations(const struct sl_manager *m, yyjson_val *map, struct sl_buf *out) {

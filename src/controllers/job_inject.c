@@ -6,6 +6,7 @@
  * be made right: the error says which.
  */
 #include "controllers/job.h"
+#include "json/json.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,8 +38,7 @@ struct job_extras {
 };
 
 static const char *text(yyjson_mut_val *v) {
-    const char *s = yyjson_mut_get_str(v);
-    return s ? s : "";
+    return sl_json_mut_text(v);
 }
 
 /* A copy of the parts of a template that can be compared with ours. */

@@ -15,6 +15,7 @@
 #include "base/quantity.h"
 #include "controllers/kinds.h"
 #include "doc/objects.h"
+#include "json/json.h"
 
 #define MAX_POD_BYTES ((size_t)4 << 20)
 #define MAX_ERROR_BYTES 16384
@@ -71,13 +72,12 @@ static void put_list(struct bag *b, yyjson_mut_val *list, enum keep keep) {
     size_t i, n;
     yyjson_mut_val *key, *val;
     yyjson_mut_obj_foreach (list, i, n, key, val) {
-        struct amount x = {.resource = yyjson_mut_get_str(key), .written = val};
+        struct amount x = {.resource = sl_json_mut_text(key), .written = val};
+        struct sl_text t = sl_json_mut_view(val);
         struct sl_err err;
         if (yyjson_mut_is_int(val))
             x.q = (sl_quantity)yyjson_mut_get_sint(val) * SL_NANO;
-        else if (!yyjson_mut_is_str(val) ||
-                 sl_quantity_parse(yyjson_mut_get_str(val), yyjson_mut_get_len(val), &x.q, &err) <
-                     0)
+        else if (!yyjson_mut_is_str(val) || sl_quantity_parse(t.s, t.n, &x.q, &err) < 0)
             continue;
         put(b, x, keep);
     }
@@ -99,8 +99,8 @@ struct bounds {
 };
 
 static void put_item(struct bounds of[SCOPES], yyjson_mut_val *item) {
-    const char *type = yyjson_mut_get_str(yyjson_mut_obj_get(item, "type"));
-    for (uint32_t s = 0; type && s < SCOPES; s++) {
+    const char *type = sl_json_mut_text(yyjson_mut_obj_get(item, "type"));
+    for (uint32_t s = 0; s < SCOPES; s++) {
         if (strcmp(type, scope_names[s]) != 0)
             continue;
         for (uint32_t i = 0; i < LISTS; i++)
@@ -174,7 +174,7 @@ static void add_defaults(yyjson_mut_doc *d, yyjson_mut_val *pod, const struct bo
 }
 
 static void add_overhead(const struct sl_manager *m, yyjson_mut_doc *d, yyjson_mut_val *pod) {
-    const char *name = yyjson_mut_get_str(yyjson_mut_obj_get(pod, "runtimeClassName"));
+    const char *name = sl_json_mut_opt(yyjson_mut_obj_get(pod, "runtimeClassName"));
     struct rec *class = name ? rec_find(m, REC_RUNTIME_CLASS, "", name) : NULL;
     if (!class || yyjson_mut_obj_size(yyjson_mut_obj_get(pod, "overhead")) > 0)
         return;

@@ -27,7 +27,7 @@ static bool selects(const struct sl_manager *m, const struct sl_selector *s, sl_
     size_t i, total;
     sl_obj_foreach (map, i, total, key, val)
         if (yyjson_is_str(val))
-            v[n++] = (struct sl_label){yyjson_get_str(key), yyjson_get_str(val)};
+            v[n++] = (struct sl_label){sl_json_text(key), sl_json_text(val)};
     struct sl_labels labels = {v, n};
     bool yes = sl_selector_matches(s, &labels);
     yyjson_doc_free(d);

@@ -20,6 +20,7 @@
 #include "controllers/tas.h"
 #include "log/log.h"
 #include "topo/topo.h"
+#include "json/json.h"
 
 #define MAX_OBJECTS (UINT32_C(1) << 26)
 #define MAX_IN_FLIGHT 64u
@@ -220,7 +221,7 @@ static void take_finalizers(struct sl_manager *m, struct rec *r, yyjson_val *lis
     sl_buf_init(&others, 65536);
     r->finalizer = false;
     yyjson_arr_foreach (list, i, n, v) {
-        const char *s = yyjson_get_str(v);
+        const char *s = sl_json_opt(v);
         if (s && strcmp(s, ours) == 0) {
             r->finalizer = true;
         } else if (s) {

@@ -343,7 +343,7 @@ static bool selected(const struct sl_manager *m, yyjson_val *labels) {
     yyjson_val *key, *val;
     sl_obj_foreach (labels, i, n, key, val)
         if (yyjson_is_str(val))
-            *sl_vec_push(&v) = (struct sl_label){yyjson_get_str(key), yyjson_get_str(val)};
+            *sl_vec_push(&v) = (struct sl_label){sl_json_text(key), sl_json_text(val)};
     struct sl_labels l = {v.v, v.n};
     bool yes = sl_selector_matches(&m->settings->local_queue_selector, &l);
     sl_vec_free(&v);

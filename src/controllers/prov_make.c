@@ -79,8 +79,8 @@ static void fill_requests(yyjson_mut_doc *d, yyjson_mut_val *of) {
     size_t i, n;
     yyjson_mut_obj_foreach (limits, i, n, key, val) {
         yyjson_mut_val *requests = child(d, r, "requests", false);
-        if (!yyjson_mut_obj_get(requests, yyjson_mut_get_str(key)))
-            (void)yyjson_mut_obj_put(requests, yyjson_mut_strcpy(d, yyjson_mut_get_str(key)),
+        if (!yyjson_mut_obj_get(requests, sl_json_mut_text(key)))
+            (void)yyjson_mut_obj_put(requests, yyjson_mut_strcpy(d, sl_json_mut_text(key)),
                                      yyjson_mut_val_mut_copy(d, val));
     }
 }
@@ -102,7 +102,7 @@ static void add_flavor(const struct sl_manager *m, yyjson_mut_doc *d, yyjson_mut
     size_t i, n;
     sl_obj_foreach (jat(is, "nodeLabels"), i, n, key, val)
         (void)yyjson_mut_obj_put(child(d, spec, "nodeSelector", false),
-                                 yyjson_mut_strcpy(d, yyjson_get_str(key)),
+                                 yyjson_mut_strcpy(d, sl_json_text(key)),
                                  yyjson_val_mut_copy(d, val));
     yyjson_arr_foreach (jat(is, "tolerations"), i, n, val) {
         yyjson_mut_val *list = child(d, spec, "tolerations", true),
@@ -208,7 +208,7 @@ static void put_parameters(const struct rec_wl *w, yyjson_val *config, struct sl
     size_t i, n;
     for (size_t k = 0; k < SL_LEN(from); k++)
         sl_obj_foreach (from[k], i, n, key, val)
-            (void)yyjson_mut_obj_put(all, yyjson_mut_strcpy(d, yyjson_get_str(key)),
+            (void)yyjson_mut_obj_put(all, yyjson_mut_strcpy(d, sl_json_text(key)),
                                      yyjson_val_mut_copy(d, val));
     char *s = yyjson_mut_val_write(all, 0, NULL);
     sl_buf_puts(b, s ? s : "{}");

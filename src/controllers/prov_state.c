@@ -26,10 +26,10 @@ char *prov_read_parameters(yyjson_val *workload) {
     size_t i, n;
     sl_buf_init(&b, PROV_MAX_TEXT);
     sl_obj_foreach (map, i, n, key, val) {
-        if (strncmp(yyjson_get_str(key), ANNOTATION, sizeof ANNOTATION - 1) != 0)
+        if (strncmp(sl_json_text(key), ANNOTATION, sizeof ANNOTATION - 1) != 0)
             continue;
         sl_buf_putc(&b, b.len ? ',' : '{');
-        sl_buf_json(&b, yyjson_get_str(key) + sizeof ANNOTATION - 1);
+        sl_buf_json(&b, sl_json_text(key) + sizeof ANNOTATION - 1);
         sl_buf_putc(&b, ':');
         jput(&b, val);
     }
@@ -47,7 +47,7 @@ static bool uses(yyjson_val *resources, yyjson_val *managed) {
     yyjson_val *v;
     yyjson_arr_foreach (managed, i, n, v)
         for (size_t k = 0; k < SL_LEN(maps); k++)
-            if (yyjson_obj_get(yyjson_obj_get(resources, maps[k]), yyjson_get_str(v)))
+            if (sl_json_same_key(yyjson_obj_get(resources, maps[k]), v))
                 return true;
     return false;
 }
@@ -97,7 +97,7 @@ static bool is_current(const struct sl_manager *m, const struct rec_wl *w, const
     size_t i, n;
     bool same = true;
     sl_obj_foreach (jat(config, "spec.parameters"), i, n, key, val) {
-        const char *k = yyjson_get_str(key);
+        const char *k = sl_json_text(key);
         yyjson_val *wanted = yyjson_obj_get(over, k), *is = yyjson_obj_get(has, k);
         same = same && is && yyjson_equals(is, wanted ? wanted : val);
     }

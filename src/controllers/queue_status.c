@@ -10,6 +10,7 @@
 #include "controllers/bridge.h"
 #include "controllers/kinds.h"
 #include "controllers/prov.h"
+#include "json/json.h"
 
 #define MAX_STATUS ((size_t)4 << 20)
 
@@ -143,7 +144,7 @@ static void put_usage(struct sl_manager *m, const char *key, bool admitted, yyjs
         uint32_t n_names = 0;
         yyjson_arr_foreach (yyjson_obj_get(group, "coveredResources"), k, nk, res)
             if (n_names < SL_LEN(names) && yyjson_is_str(res))
-                names[n_names++] = yyjson_get_str(res);
+                names[n_names++] = sl_json_text(res);
         qsort(names, n_names, sizeof *names, by_name);
         yyjson_arr_foreach (yyjson_obj_get(group, "flavors"), f, nf, flavor) {
             const char *name = jstr(flavor, "name");

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "controllers/draft.h"
 #include "controllers/serving.h"
+#include "json/json.h"
 
 #define Q "kueue.x-k8s.io/"
 #define PARENT "statefulset"
@@ -24,7 +25,7 @@ static int32_t number(yyjson_val *o, const char *path, int32_t otherwise) {
 
 static void read_set(struct sl_manager *m, struct rec_set *s, yyjson_val *o, bool ours) {
     yyjson_val *template = jat(o, "spec.template"), *notes = jat(template, "metadata.annotations");
-    const char *parent = yyjson_get_str(yyjson_obj_get(notes, Q "pod-suspending-parent"));
+    const char *parent = sl_json_opt(yyjson_obj_get(notes, Q "pod-suspending-parent"));
     const char *class = jstr(template, "spec.priorityClassName");
     struct sl_buf b;
 

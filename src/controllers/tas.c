@@ -42,7 +42,7 @@ static struct sl_labels read_labels(yyjson_val *map, struct sl_arena *a) {
     yyjson_val *key, *val;
     sl_obj_foreach (map, i, n, key, val)
         if (yyjson_is_str(val))
-            v[ret.n++] = (struct sl_label){yyjson_get_str(key), yyjson_get_str(val)};
+            v[ret.n++] = (struct sl_label){sl_json_text(key), sl_json_text(val)};
     return ret;
 }
 
@@ -62,18 +62,14 @@ static void read_taints(yyjson_val *list, struct sl_arena *a, struct sl_topo_nod
 
 static void read_allocatable(yyjson_val *map, struct sl_arena *a, struct sl_topo_node *ret) {
     struct sl_request *v = sl_arena_alloc0(a, yyjson_obj_size(map) + 1, sizeof *v);
-    struct sl_err err;
     size_t i, n;
     yyjson_val *key, *val;
     ret->allocatable = v;
     sl_obj_foreach (map, i, n, key, val) {
         sl_quantity q = 0;
-        if (yyjson_is_int(val))
-            q = (sl_quantity)yyjson_get_sint(val) * SL_NANO;
-        else if (!yyjson_is_str(val) ||
-                 sl_quantity_parse(yyjson_get_str(val), yyjson_get_len(val), &q, &err) < 0)
+        if (!sl_json_quantity(val, &q))
             continue;
-        v[ret->n_allocatable++] = (struct sl_request){yyjson_get_str(key), q};
+        v[ret->n_allocatable++] = (struct sl_request){sl_json_text(key), q};
     }
 }
 

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "controllers/tas.h"
 #include "log/log.h"
+#include "json/json.h"
 
 #define MAX_BYTES ((size_t)64 << 20)
 #define MAX_DOMAINS 1000000u
@@ -266,8 +267,7 @@ static const char *const *read_texts(yyjson_mut_val *list, struct sl_arena *a) {
     size_t i, n;
     yyjson_mut_val *x;
     yyjson_mut_arr_foreach (list, i, n, x) {
-        const char *s = yyjson_mut_get_str(x);
-        v[i] = sl_arena_strdup(a, s ? s : "");
+        v[i] = sl_arena_strdup(a, sl_json_mut_text(x));
     }
     return v;
 }

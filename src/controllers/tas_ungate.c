@@ -13,6 +13,7 @@
 #include "controllers/metrics.h"
 #include "controllers/pod.h"
 #include "controllers/tas.h"
+#include "json/json.h"
 
 #define GATE "kueue.x-k8s.io/topology"
 #define MAX_BYTES ((size_t)256 << 20)
@@ -82,8 +83,7 @@ static uint32_t domain_of(const struct sl_manager *m, const struct group *g,
         sl_buf_puts(&b, str(m, p->selector));
     yyjson_doc *d = yyjson_read(sl_buf_str(&b), b.len, 0);
     for (uint32_t i = 0; i < g->place.n_levels; i++) {
-        const char *s = yyjson_get_str(yyjson_obj_get(yyjson_doc_get_root(d), g->place.levels[i]));
-        values[i] = s ? s : "";
+        values[i] = sl_json_text(yyjson_obj_get(yyjson_doc_get_root(d), g->place.levels[i]));
     }
     uint32_t found = sl_map_get(&g->by_values, hash_values(values, g->place.n_levels));
     yyjson_doc_free(d);

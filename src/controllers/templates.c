@@ -53,11 +53,11 @@ static void put_strings(struct sl_buf *b, const char *name, yyjson_val *map) {
     yyjson_val *key, *val;
     bool first = true;
     sl_obj_foreach (map, i, n, key, val) {
-        if (is_noise(yyjson_get_str(key)))
+        if (is_noise(sl_json_text(key)))
             continue;
         if (first)
             sl_buf_printf(b, "%s\"%s\":{", b->len > 1 ? "," : "", name);
-        put_member(b, yyjson_get_str(key), val);
+        put_member(b, sl_json_text(key), val);
         first = false;
     }
     if (!first)
@@ -69,8 +69,8 @@ static uint64_t hash_strings(uint64_t h, yyjson_val *map) {
     yyjson_val *key, *val;
     uint64_t sum = 0;
     sl_obj_foreach (map, i, n, key, val)
-        if (!is_noise(yyjson_get_str(key)))
-            sum += jhash(sl_hash_str(7, yyjson_get_str(key)), val);
+        if (!is_noise(sl_json_text(key)))
+            sum += jhash(sl_hash_str(7, sl_json_text(key)), val);
     return sl_hash_u64(h, sum);
 }
 
@@ -81,12 +81,8 @@ static uint64_t hash_amounts(uint64_t h, yyjson_val *map) {
     uint64_t sum = 0;
     sl_obj_foreach (map, i, n, key, val) {
         sl_quantity q = 0;
-        struct sl_err err;
-        uint64_t x = sl_hash_str(8, yyjson_get_str(key));
-        if (yyjson_is_int(val))
-            q = (sl_quantity)yyjson_get_sint(val) * SL_NANO;
-        else if (yyjson_is_str(val) &&
-                 sl_quantity_parse(yyjson_get_str(val), yyjson_get_len(val), &q, &err) < 0)
+        uint64_t x = sl_hash_str(8, sl_json_text(key));
+        if (!sl_json_quantity(val, &q))
             x = jhash(x, val);
         sum += sl_hash_u64(sl_hash_u64(x, (uint64_t)q), (uint64_t)(q >> 64));
     }
@@ -98,9 +94,9 @@ static uint64_t hash_resources(uint64_t h, yyjson_val *o) {
     yyjson_val *key, *val;
     uint64_t sum = 0;
     sl_obj_foreach (o, i, n, key, val) {
-        const char *k = yyjson_get_str(key);
+        const char *k = sl_json_text(key);
         bool amounts = strcmp(k, "requests") == 0 || strcmp(k, "limits") == 0;
-        if (yyjson_get_len(val))
+        if (sl_json_size(val))
             sum += amounts ? hash_amounts(sl_hash_str(9, k), val) : jhash(sl_hash_str(9, k), val);
     }
     return sum ? sl_hash_u64(h, sum) : h;
@@ -132,12 +128,12 @@ static uint64_t hash_containers(uint64_t h, yyjson_val *list) {
     yyjson_arr_foreach (list, i, n, c) {
         uint64_t sum = 0;
         sl_obj_foreach (c, k, nk, key, val) {
-            const char *s = yyjson_get_str(key);
+            const char *s = sl_json_text(key);
             if (strcmp(s, "env") == 0)
                 sum += yyjson_arr_size(val) ? hash_env(11, val) : 0;
             else if (strcmp(s, "resources") == 0)
                 sum += hash_resources(12, val);
-            else if (!yyjson_is_null(val) && !(yyjson_is_ctn(val) && !yyjson_get_len(val)))
+            else if (!yyjson_is_null(val) && !(yyjson_is_ctn(val) && !sl_json_size(val)))
                 sum += jhash(sl_hash_str(13, s), val);
         }
         h = sl_hash_u64(sl_hash_u64(h, i), sum);

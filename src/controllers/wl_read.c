@@ -30,11 +30,7 @@ static void read_conds(struct sl_manager *m, struct wl_status *s, yyjson_val *li
 
 static sl_amount read_amount(const char *resource, yyjson_val *v) {
     sl_quantity q = 0;
-    struct sl_err err;
-    if (yyjson_is_int(v))
-        q = (sl_quantity)yyjson_get_sint(v) * SL_NANO;
-    else if (yyjson_is_str(v) &&
-             sl_quantity_parse(yyjson_get_str(v), yyjson_get_len(v), &q, &err) < 0)
+    if (!sl_json_quantity(v, &q))
         q = 0;
     return sl_amount_of_request(resource, q);
 }
@@ -44,16 +40,16 @@ static void read_assigned(struct sl_manager *m, struct wl_podset_admission *p, y
                *key, *val;
     size_t i, n, total = yyjson_obj_size(flavors);
     sl_obj_foreach (usage, i, n, key, val)
-        total += !yyjson_obj_get(flavors, yyjson_get_str(key));
+        total += !yyjson_obj_get(flavors, sl_json_text(key));
     p->v = sl_alloc0(total, sizeof *p->v); /* all: what is left out is given to others again */
     sl_obj_foreach (flavors, i, n, key, val) {
-        const char *name = yyjson_get_str(key), *flavor = yyjson_get_str(val);
+        const char *name = sl_json_text(key), *flavor = sl_json_text(val);
         p->v[p->n++] = (struct wl_assigned){
-            sl_sym_put(&m->syms, name), sl_sym_put(&m->syms, flavor ? flavor : ""),
+            sl_sym_put(&m->syms, name), sl_sym_put(&m->syms, flavor),
             read_amount(name, yyjson_obj_get(usage, name)), !yyjson_obj_get(usage, name)};
     }
     sl_obj_foreach (usage, i, n, key, val) {
-        const char *name = yyjson_get_str(key);
+        const char *name = sl_json_text(key);
         if (!yyjson_obj_get(flavors, name))
             p->v[p->n++] =
                 (struct wl_assigned){sl_sym_put(&m->syms, name), 0, read_amount(name, val), false};

@@ -9,6 +9,7 @@
 #include <yyjson.h>
 
 #include "doc/build.h"
+#include "json/json.h"
 
 struct walk {
     struct sl_build b;
@@ -67,12 +68,11 @@ static void past_token(struct walk *w) {
 }
 
 static int text_of(struct walk *w, yyjson_val *v, uint32_t line, const char **ret) {
-    const char *s = unsafe_yyjson_get_str(v);
-    size_t n = unsafe_yyjson_get_len(v);
+    struct sl_text t = sl_json_view(v);
 
-    if (memchr(s, '\0', n))
+    if (sl_text_has_nul(t))
         return sl_doc_fail(&w->b, SL_EINVAL, line, "expected text without a NUL character");
-    *ret = sl_arena_strndup(&w->b.doc->arena, s, n);
+    *ret = sl_arena_strndup(&w->b.doc->arena, t.s, t.n);
     return 0;
 }
 
@@ -145,11 +145,11 @@ static int value(struct walk *w, yyjson_val *v, uint32_t depth, struct sl_node *
     case YYJSON_TYPE_STR:
         ret->kind = SL_NODE_STR;
         ret->quoted = true;
-        ret->n = (uint32_t)unsafe_yyjson_get_len(v);
+        ret->n = (uint32_t)sl_json_view(v).n;
         return text_of(w, v, ret->line, &ret->text);
     case YYJSON_TYPE_RAW: {
-        const char *digits =
-            sl_arena_strndup(&w->b.doc->arena, unsafe_yyjson_get_str(v), unsafe_yyjson_get_len(v));
+        struct sl_text raw = sl_json_raw(v);
+        const char *digits = sl_arena_strndup(&w->b.doc->arena, raw.s, raw.n);
         sl_build_number(digits, ret->line, ret);
         return 0;
     }

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "json/json.h"
 
 #define MAX_NEAR 64 /* values looked at for a string */
 
@@ -79,7 +80,7 @@ static const char *near_text(const struct sl_jin *j, yyjson_val *v) {
     for (int i = 0; v && i < MAX_NEAR && (size_t)(v - j->root) < yyjson_doc_get_val_count(j->doc);
          i++, v++)
         if (yyjson_is_str(v))
-            return unsafe_yyjson_get_str(v);
+            return sl_json_view(v).s;
     return NULL;
 }
 
@@ -137,9 +138,9 @@ int sl_jin_text(const struct sl_jin *j, yyjson_val *v, yyjson_val *near, const c
                 const char **ret) {
     if (!yyjson_is_str(v))
         return sl_jin_fail(j, near, SL_EINVAL, "%s: expected a string", name);
-    if (strlen(unsafe_yyjson_get_str(v)) != unsafe_yyjson_get_len(v))
+    *ret = sl_json_opt(v);
+    if (!*ret)
         return sl_jin_fail(j, near, SL_EINVAL, "%s: expected text without a NUL character", name);
-    *ret = unsafe_yyjson_get_str(v);
     return 0;
 }
 

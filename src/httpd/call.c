@@ -21,6 +21,8 @@
 #define SENT_BYTES ((size_t)64 << 10) /* so much stands before the rest, and then makes room */
 #define KEEP_BYTES ((size_t)1 << 10)  /* of a buffer that has been sent */
 #define HANGUPS 64
+/* Only lists are so large. A write that is done is never answered as if it were not. */
+#define LARGE_ANSWER ((size_t)4 << 20)
 
 void sl_httpd_call_unref(struct sl_http_call *c) {
     if (--c->refs)
@@ -62,6 +64,10 @@ void sl_httpd_call_end(struct conn *conn) {
     conn->listens = false;
     if (c->up)
         sl_httpd_upgrade_stop(c);
+    else
+        sl_share_taken(c, c->out.len - c->sent);
+    conn->server->h->answers -= conn->answer;
+    conn->answer = 0;
     c->conn = NULL;
     if (c->response)
         MHD_destroy_response(TAKE_PTR(c->response));
@@ -86,10 +92,35 @@ static void send_response(struct sl_http_call *c, int status, const char *conten
     sl_httpd_cut(c->conn);
 }
 
+/* Too much waits for those who do not read. */
+static void refuse_reply(struct sl_http_call *c) {
+    static const char *const headers[] = {"Retry-After", "1", NULL};
+    const struct sl_httpd_spec *spec = &c->conn->server->h->spec;
+    struct sl_http_answer a = {.status = 429, .content_type = "text/plain; charset=utf-8"};
+
+    sl_buf_init(&a.body, 4096);
+    if (spec->refusal)
+        spec->refusal(spec->ctx, 429, "too many answers are not read yet, come again", &a);
+    send_response(c, 429, a.content_type, headers,
+                  MHD_create_response_from_buffer(a.body.len, (void *)sl_buf_str(&a.body),
+                                                  MHD_RESPMEM_MUST_COPY));
+    sl_buf_done(&a.body);
+}
+
 void sl_http_reply(struct sl_http_call *c, int status, const char *content_type,
                    const char *const *headers, const char *body, size_t len) {
+    struct sl_httpd *h = c->conn->server->h;
+
     sl_assert(!c->streams && !c->response && c->gone);
     c->gone = NULL;
+    if (len >= LARGE_ANSWER) {
+        if (h->answers + len > SL_HTTP_ANSWERS && h->answers) {
+            refuse_reply(c);
+            return;
+        }
+        h->answers += len;
+        c->conn->answer = len;
+    }
     send_response(c, status, content_type, headers,
                   MHD_create_response_from_buffer(len, (void *)body, MHD_RESPMEM_MUST_COPY));
 }
@@ -105,6 +136,8 @@ static void set_deadline(struct sl_http_call *c) {
 }
 
 void sl_httpd_call_sent(struct sl_http_call *c, size_t n) {
+    if (n && !c->up)
+        sl_share_taken(c, n);
     c->sent += n;
     if (c->sent < c->out.len)
         return;
@@ -115,6 +148,10 @@ void sl_httpd_call_sent(struct sl_http_call *c, size_t n) {
 }
 
 bool sl_httpd_call_add(struct sl_http_call *c, const char *bytes, size_t len) {
+    if (!c->up && (len > c->out.ceiling - (c->out.len - c->sent) || !sl_share_wait(c, len))) {
+        c->out.overflow = true;
+        return false;
+    }
     if (c->sent > SENT_BYTES && c->sent > c->out.len / 2) {
         memmove(c->out.s, c->out.s + c->sent, c->out.len - c->sent);
         c->out.len -= c->sent;

@@ -561,6 +561,7 @@ static void on_sweep(uv_timer_t *t) {
     TAILQ_FOREACH(c, &h->conns, entry)
     if (c->deadline_ms <= now)
         sl_httpd_cut(c);
+    sl_share_sweep(h);
     tend(h);
 }
 

@@ -76,11 +76,21 @@ void sl_http_reply(struct sl_http_call *c, int status, const char *content_type,
                    const char *const *headers, const char *body, size_t len);
 /* A 200 that has no length; no deadline holds for it while the client takes what is there. */
 void sl_http_begin(struct sl_http_call *c, const char *content_type);
-/* False: more than SL_HTTP_STREAM bytes wait for the client. The call is for the caller to end all
- * the same. */
+/* False: too much waits for the client. The call is for the caller to end all the same. */
 bool sl_http_piece(struct sl_http_call *c, const char *bytes, size_t len);
 void sl_http_end(struct sl_http_call *c);
+/*
+ * What may wait for clients that do not read. A stream that begins may be given much at once, and
+ * as long as the client takes of it, nothing is cut. One that takes nothing is ended above
+ * SL_HTTP_STREAM_STILL, but never for a single piece; beyond SL_HTTP_STREAMS in all streams of a
+ * server the largest of those that take nothing, beyond SL_HTTP_STREAMS_MOST the largest of all.
+ */
 #define SL_HTTP_STREAM ((size_t)256 << 20)
+#define SL_HTTP_STREAM_STILL ((size_t)16 << 20)
+#define SL_HTTP_STREAMS ((size_t)96 << 20)
+#define SL_HTTP_STREAMS_MOST ((size_t)192 << 20)
+/* Large answers (lists) that are not read yet, in all: beyond, a further one becomes 429. */
+#define SL_HTTP_ANSWERS ((size_t)256 << 20)
 
 /*
  * Instead of an answer: 101 with these headers, and from there on the connection is a wire that

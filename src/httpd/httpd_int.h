@@ -21,6 +21,7 @@ struct peer {
     TAILQ_HEAD(, conn) idle;      /* in the order of their last answer */
     TAILQ_HEAD(, conn) receiving; /* since the accept or the request line, in that order */
     size_t bodies;                /* bytes of those that come */
+    size_t unread;                /* bytes that wait in its streams */
 };
 
 /* From its first line on. */
@@ -52,7 +53,8 @@ struct conn {
     int fd;             /* the library's */
     enum conn_state state;
     uint64_t since_ms;         /* when it got into that */
-    uint64_t moved_ms;         /* when the last bytes of a body came */
+    uint64_t moved_ms;         /* when the last bytes of a body came, or of a stream were taken */
+    size_t answer;             /* bytes of its answer, if it was given whole and is large */
     bool waiting;              /* suspended until somebody wakes it */
     bool late;                 /* shut down; to be closed at the next occasion */
     bool listens;              /* for a hang-up */
@@ -102,6 +104,8 @@ struct sl_httpd {
     uint32_t n_conns, n_receiving;
     size_t bodies;       /* bytes of all that are in memory */
     size_t large_bodies; /* of these, those of large ones */
+    size_t unread;       /* bytes that wait in all streams */
+    size_t answers;      /* bytes of all answers that were given whole */
 };
 
 struct upgrade;
@@ -147,6 +151,14 @@ bool sl_share_has_room(const struct sl_httpd *h);
 bool sl_share_take(struct conn *c, struct request *rq, size_t n);
 /* The body is not needed any more. */
 void sl_share_give_back(struct conn *c, struct request *rq);
+
+/* So many bytes more wait in a stream. False: it is the one that has to end; others may lose
+ * theirs, and their connection. */
+bool sl_share_wait(struct sl_http_call *c, size_t n);
+/* They have been taken, or dropped. */
+void sl_share_taken(struct sl_http_call *c, size_t n);
+/* Ends streams that much waits for and that take nothing. */
+void sl_share_sweep(struct sl_httpd *h);
 
 /* ---- framing.c ---- */
 /* Why a request whose headers are complete cannot be read in one way only; NULL if it can.

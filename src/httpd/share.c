@@ -9,7 +9,8 @@
  *       address that has most of them, the oldest.
  *     - bodies: one that has stood still, else the largest of the address that has most, if that
  *       is more than the one who asks would have.
- *     - unread output: that of the stream that has most waiting.
+ *     - streams: the one that has most waiting, of those that have stood still; where there is
+ *       none, or much too much waits, of the address that has most.
  *
  * A flood thus replaces its own connections, whatever their number. What has just come is spared
  * for a newcomer from the same address: a few connections above the limit stand between the two,
@@ -24,6 +25,7 @@
 
 #define GRACE_MS 1000u /* in which an honest client has its request here */
 #define SPARES 64u     /* connections above the limit; an eighth of it if that is less */
+#define STREAM_STILL_MS 5000u
 #define STILL_MS 1000u /* a body that has stood still for so long is not coming */
 /* Bodies up to this size have room of their own, of which large ones get nothing. */
 #define SMALL_BODY ((size_t)64 << 10)
@@ -231,4 +233,74 @@ void sl_share_give_back(struct conn *c, struct request *rq) {
     c->peer->bodies -= rq->taken;
     rq->taken = 0;
     rq->large = false;
+}
+
+/* ---- streams ---- */
+
+static size_t waiting(const struct conn *c) {
+    return c->call && c->call->streams && !c->late ? c->call->out.len - c->call->sent : 0;
+}
+
+/* What waits is dropped at once; the connection ends when the library runs. */
+static void end_stream(struct conn *c) {
+    struct sl_http_call *call = c->call;
+
+    sl_share_taken(call, call->out.len - call->sent);
+    call->sent = 0;
+    sl_buf_done(&call->out);
+    sl_httpd_cut(c);
+}
+
+/* The stream that gives way; NULL: none. 'any': also one that is being read. */
+static struct conn *yielding_stream(const struct sl_httpd *h, bool any) {
+    struct conn *c, *most = NULL;
+    const struct peer *p, *from = NULL;
+
+    TAILQ_FOREACH(p, &h->peers, entry)
+    if (!from || p->unread > from->unread)
+        from = p;
+    TAILQ_FOREACH(c, &h->conns, entry)
+    if (waiting(c) > (most ? waiting(most) : 0) &&
+        (any ? c->peer == from : uv_now(h->loop) - c->moved_ms >= STILL_MS))
+        most = c;
+    return most;
+}
+
+bool sl_share_wait(struct sl_http_call *c, size_t n) {
+    struct conn *conn = c->conn;
+    struct sl_httpd *h = conn->server->h;
+
+    if (conn->late)
+        return false;
+    if (c->out.len == c->sent)
+        conn->moved_ms = uv_now(h->loop);
+    h->unread += n;
+    conn->peer->unread += n;
+    while (h->unread > SL_HTTP_STREAMS) {
+        struct conn *v = yielding_stream(h, h->unread > SL_HTTP_STREAMS_MOST);
+        if (!v || v == conn)
+            break;
+        end_stream(v);
+    }
+    /* One that has just begun may get much at once. */
+    size_t before = c->out.len - c->sent;
+    bool still = uv_now(h->loop) - conn->moved_ms >= STILL_MS;
+    if (!before || (h->unread <= SL_HTTP_STREAMS_MOST && !(still && before > SL_HTTP_STREAM_STILL)))
+        return true;
+    sl_share_taken(c, n);
+    return false;
+}
+
+void sl_share_taken(struct sl_http_call *c, size_t n) {
+    c->conn->server->h->unread -= n;
+    c->conn->peer->unread -= n;
+    c->conn->moved_ms = uv_now(c->conn->server->h->loop);
+}
+
+void sl_share_sweep(struct sl_httpd *h) {
+    struct conn *c;
+
+    TAILQ_FOREACH(c, &h->conns, entry)
+    if (waiting(c) > SL_HTTP_STREAM_STILL && uv_now(h->loop) - c->moved_ms >= STREAM_STILL_MS)
+        end_stream(c);
 }

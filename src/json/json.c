@@ -122,6 +122,12 @@ struct sl_text sl_json_mut_view(yyjson_mut_val *v) {
     return (struct sl_text){unsafe_yyjson_get_str(v), unsafe_yyjson_get_len(v)};
 }
 
+struct sl_text sl_json_raw(yyjson_val *v) {
+    if (!yyjson_is_raw(v))
+        return SL_TEXT("");
+    return (struct sl_text){unsafe_yyjson_get_str(v), unsafe_yyjson_get_len(v)};
+}
+
 /* NULL if a NUL would cut it. */
 static const char *whole(struct sl_text t) {
     return sl_text_has_nul(t) ? NULL : t.s;

@@ -42,6 +42,8 @@ yyjson_val *sl_json_get(yyjson_val *v, const char *key);
 /* All bytes of a text, NULs included; ("", 0) for anything that is no text. */
 struct sl_text sl_json_view(yyjson_val *v);
 struct sl_text sl_json_mut_view(yyjson_mut_val *v);
+/* A number as it was written, where the reader was told to keep numbers so. */
+struct sl_text sl_json_raw(yyjson_val *v);
 /* As a C string: "" for anything that is no text, and for a text with a NUL inside, which is no
  * name, key, path or label and would be cut there. */
 const char *sl_json_text(yyjson_val *v);

@@ -5,6 +5,7 @@
 
 #include "base/hash.h"
 #include "base/stamp.h"
+#include "json/json.h"
 
 /* Depth is bounded by what the parser let through: objects of the API server are at most a few
  * dozen levels deep, and anything deeper than this counts as a constant. */
@@ -21,8 +22,7 @@ yyjson_val *jat(yyjson_val *o, const char *path) {
 }
 
 const char *jstr(yyjson_val *o, const char *path) {
-    const char *s = yyjson_get_str(jat(o, path));
-    return s ? s : "";
+    return sl_json_text(jat(o, path));
 }
 
 int64_t jint(yyjson_val *o, const char *path, int64_t otherwise) {
@@ -36,9 +36,7 @@ bool jbool(yyjson_val *o, const char *path, bool otherwise) {
 }
 
 static const char *in_metadata(yyjson_val *o, const char *map, const char *key) {
-    const char *s =
-        yyjson_get_str(yyjson_obj_get(yyjson_obj_get(yyjson_obj_get(o, "metadata"), map), key));
-    return s ? s : "";
+    return sl_json_text(yyjson_obj_get(yyjson_obj_get(yyjson_obj_get(o, "metadata"), map), key));
 }
 
 const char *jlabel(yyjson_val *o, const char *key) {
@@ -77,7 +75,12 @@ void jput_micro_time(struct sl_buf *b, sl_time t) {
 /* ---- meaning ---- */
 
 static bool empty(yyjson_val *v) {
-    return !v || yyjson_is_null(v) || (yyjson_is_ctn(v) && unsafe_yyjson_get_len(v) == 0);
+    return !v || yyjson_is_null(v) || (yyjson_is_ctn(v) && sl_json_size(v) == 0);
+}
+
+static uint64_t hash_text(uint64_t seed, yyjson_val *v) {
+    struct sl_text t = sl_json_view(v);
+    return sl_hash_bytes(seed, t.s, t.n);
 }
 
 static uint64_t hash_at(uint64_t seed, yyjson_val *v, uint32_t depth) {
@@ -89,8 +92,7 @@ static uint64_t hash_at(uint64_t seed, yyjson_val *v, uint32_t depth) {
 
     switch (yyjson_get_type(v)) {
     case YYJSON_TYPE_STR:
-        return sl_hash_bytes(sl_hash_u64(seed, 1), unsafe_yyjson_get_str(v),
-                             unsafe_yyjson_get_len(v));
+        return hash_text(sl_hash_u64(seed, 1), v);
     case YYJSON_TYPE_BOOL:
         return sl_hash_u64(sl_hash_u64(seed, 2), yyjson_get_bool(v));
     case YYJSON_TYPE_NUM:
@@ -110,9 +112,7 @@ static uint64_t hash_at(uint64_t seed, yyjson_val *v, uint32_t depth) {
         /* A sum does not depend on the order of the keys. */
         yyjson_obj_foreach (v, i, n, key, val) {
             if (!empty(val))
-                sum += hash_at(
-                    sl_hash_bytes(7, unsafe_yyjson_get_str(key), unsafe_yyjson_get_len(key)), val,
-                    depth + 1);
+                sum += hash_at(hash_text(7, key), val, depth + 1);
         }
         return sl_hash_u64(sl_hash_u64(seed, 6), sum);
     default:

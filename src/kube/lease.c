@@ -24,6 +24,7 @@
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/stamp.h"
+#include "json/json.h"
 
 #define MAX_BODY_BYTES ((size_t)1 << 20)
 #define MAX_PATH_BYTES 2048u
@@ -86,13 +87,15 @@ static bool copy(struct sl_buf *to, yyjson_val *v) {
     sl_buf_clear(to);
     if (!yyjson_is_str(v))
         return false;
-    sl_buf_add(to, yyjson_get_str(v), yyjson_get_len(v));
+    sl_buf_text(to, sl_json_view(v));
     return true;
 }
 
 static uint64_t hash_val(uint64_t h, yyjson_val *v) {
+    struct sl_text t = sl_json_view(v);
+
     if (yyjson_is_str(v))
-        return sl_hash_bytes(h, yyjson_get_str(v), yyjson_get_len(v));
+        return sl_hash_bytes(h, t.s, t.n);
     return sl_hash_u64(h, yyjson_is_int(v) ? yyjson_get_uint(v) : 0);
 }
 

@@ -23,6 +23,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "json/json.h"
 
 #define PAGE_OBJECTS "500"
 #define MAX_PAGES 20000u
@@ -100,7 +101,7 @@ static void troubled_by_reply(struct sl_reflector *r, const char *doing,
                               const struct sl_reply *reply) {
     yyjson_doc *doc =
         reply->len <= MAX_STATUS_BYTES ? yyjson_read(reply->body, reply->len, 0) : NULL;
-    const char *said = yyjson_get_str(yyjson_obj_get(yyjson_doc_get_root(doc), "message"));
+    const char *said = sl_json_opt(yyjson_obj_get(yyjson_doc_get_root(doc), "message"));
     char what[SL_REFLECTOR_TROUBLE - 10];
 
     said = said ? said : reply->text ? reply->text : "";
@@ -230,13 +231,12 @@ static void list_done(struct sl_reflector *r, bool exists) {
 
 /* Copies a string; false if there is none, it is empty or too long, or has a NUL inside. */
 static bool take_text(struct sl_buf *to, yyjson_val *v) {
-    const char *s = yyjson_get_str(v);
-    size_t n = yyjson_get_len(v);
+    struct sl_text t = sl_json_view(v);
 
-    if (!s || n == 0 || n > to->ceiling || memchr(s, '\0', n))
+    if (t.n == 0 || t.n > to->ceiling || sl_text_has_nul(t))
         return false;
     sl_buf_clear(to);
-    sl_buf_add(to, s, n);
+    sl_buf_text(to, t);
     return true;
 }
 
@@ -244,7 +244,7 @@ static bool take_text(struct sl_buf *to, yyjson_val *v) {
 static bool take_meta(struct sl_reflector *r, struct page *p, yyjson_val *meta) {
     yyjson_val *next = yyjson_obj_get(meta, "continue");
 
-    p->more = yyjson_is_str(next) && yyjson_get_len(next) > 0;
+    p->more = sl_json_view(next).n > 0;
     p->placed = (r->pages > 0 || take_text(&r->version, yyjson_obj_get(meta, "resourceVersion"))) &&
                 (!p->more || (r->pages < MAX_PAGES && take_text(&r->token, next)));
     return p->placed;

@@ -8,6 +8,7 @@
 #include "merge/gotext.h"
 #include "merge/manage.h"
 #include "merge/typed.h"
+#include "json/json.h"
 
 #define LAST_APPLIED "kubectl.kubernetes.io/last-applied-configuration"
 #define MAX_ANNOTATIONS ((size_t)256 << 10) /* bytes of all; the API server takes no more */
@@ -36,8 +37,7 @@ static int fail(struct apply *p, int status, const char *reason) {
 }
 
 static const char *text_at(yyjson_mut_val *v, const char *key) {
-    const char *s = yyjson_mut_get_str(yyjson_mut_obj_get(v, key));
-    return s ? s : "";
+    return sl_json_mut_text(yyjson_mut_obj_get(v, key));
 }
 
 /* ---- is it to be applied at all? ---- */
@@ -185,15 +185,14 @@ static int tell_conflicts(struct apply *p, struct conflicts *c) {
 /* Fields that kubectl applied from its side and that are still as it left them. */
 static struct sl_fields *applied_by_client(struct apply *p) {
     yyjson_val *notes = yyjson_obj_get(yyjson_obj_get(p->old, "metadata"), "annotations");
-    const char *text = yyjson_get_str(yyjson_obj_get(notes, LAST_APPLIED));
-    yyjson_doc *doc = text && *text ? yyjson_read(text, strlen(text), 0) : NULL;
+    struct sl_text text = sl_json_view(yyjson_obj_get(notes, LAST_APPLIED));
+    yyjson_doc *doc = text.n ? yyjson_read(text.s, text.n, 0) : NULL;
     yyjson_val *v = yyjson_doc_get_root(doc);
     struct sl_fields *f = NULL;
     struct sl_buf faults;
 
     sl_buf_init(&faults, MAX_TEXT);
-    const char *version = yyjson_get_str(yyjson_obj_get(v, "apiVersion"));
-    if (version && strcmp(version, p->by->api_version) == 0) {
+    if (yyjson_equals_str(yyjson_obj_get(v, "apiVersion"), p->by->api_version)) {
         yyjson_mut_val *copy = yyjson_val_mut_copy(p->doc, v);
         if (sl_typed_check(&p->a, p->s, copy, &faults)) {
             f = sl_typed_fields(&p->a, p->s, copy);
@@ -281,7 +280,7 @@ static size_t annotations_size(yyjson_mut_val *notes) {
     yyjson_mut_val *key, *value;
     size_t i, max, n = 0;
     yyjson_mut_obj_foreach (notes, i, max, key, value)
-        n += yyjson_mut_get_len(key) + yyjson_mut_get_len(value);
+        n += sl_json_mut_view(key).n + sl_json_mut_view(value).n;
     return n;
 }
 

@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "merge/gotext.h"
 #include "merge/typed.h"
+#include "json/json.h"
 
 #define MAX_FAULTS 100u
 
@@ -61,12 +62,11 @@ static void check_map(struct check *c, const struct sl_schema *s, yyjson_mut_val
         return;
     }
     yyjson_mut_obj_foreach (v, i, max, key, value) {
-        const char *name = yyjson_mut_get_str(key);
-        size_t len = yyjson_mut_get_len(key);
-        const struct sl_schema *below = sl_schema_at(s, name, len);
+        struct sl_text name = sl_json_mut_view(key);
+        const struct sl_schema *below = sl_schema_at(s, name.s, name.n);
         for (size_t k = 0; !below && (depth == 0 || s->embedded) && k < SL_LEN(known); k++)
-            below = strcmp(known[k].name, name) == 0 ? known[k].schema : NULL;
-        check_below(c, below, sl_element_field(c->a, name, len), value, depth);
+            below = sl_text_is(name, known[k].name) ? known[k].schema : NULL;
+        check_below(c, below, sl_element_field(c->a, name.s, name.n), value, depth);
         if (!below)
             return;
     }

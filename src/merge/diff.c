@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "merge/typed.h"
+#include "json/json.h"
 
 static yyjson_val unborn = {.tag = YYJSON_TYPE_NULL};
 
@@ -76,6 +77,10 @@ static int by_key(const void *x, const void *y) {
     return (p->r != NULL) - (q->r != NULL);
 }
 
+static struct pair pair_of(struct sl_text key, yyjson_val *l, yyjson_mut_val *r) {
+    return (struct pair){key.s, key.n, l, r};
+}
+
 static void zip_rest(struct zip *z, struct pair *first, size_t n_first) {
     size_t n = 0, max = n_first + (z->l.max - z->l.idx) + (z->r.max - z->r.idx);
     struct pair *p = sl_arena_alloc(z->a, (max + 1) * sizeof *p);
@@ -83,11 +88,9 @@ static void zip_rest(struct zip *z, struct pair *first, size_t n_first) {
     for (; n < n_first; n++)
         p[n] = first[n];
     for (yyjson_val *key; (key = yyjson_obj_iter_next(&z->l));)
-        p[n++] = (struct pair){yyjson_get_str(key), yyjson_get_len(key),
-                               yyjson_obj_iter_get_val(key), NULL};
+        p[n++] = pair_of(sl_json_view(key), yyjson_obj_iter_get_val(key), NULL);
     for (yyjson_mut_val *key; (key = yyjson_mut_obj_iter_next(&z->r));)
-        p[n++] = (struct pair){yyjson_mut_get_str(key), yyjson_mut_get_len(key), NULL,
-                               yyjson_mut_obj_iter_get_val(key)};
+        p[n++] = pair_of(sl_json_mut_view(key), NULL, yyjson_mut_obj_iter_get_val(key));
     qsort(p, n, sizeof *p, by_key);
     size_t to = 0;
     for (size_t i = 0; i < n; i++) { /* equal keys become one */
@@ -111,11 +114,9 @@ static bool zip_next(struct zip *z, struct pair *ret) {
         struct pair p[2];
         size_t n = 0;
         if (l)
-            p[n++] = (struct pair){yyjson_get_str(l), yyjson_get_len(l), yyjson_obj_iter_get_val(l),
-                                   NULL};
+            p[n++] = pair_of(sl_json_view(l), yyjson_obj_iter_get_val(l), NULL);
         if (r)
-            p[n++] = (struct pair){yyjson_mut_get_str(r), yyjson_mut_get_len(r), NULL,
-                                   yyjson_mut_obj_iter_get_val(r)};
+            p[n++] = pair_of(sl_json_mut_view(r), NULL, yyjson_mut_obj_iter_get_val(r));
         if (n == 2 && p[0].len == p[1].len && memcmp(p[0].key, p[1].key, p[0].len) == 0) {
             *ret = p[0];
             ret->r = p[1].r;
@@ -137,8 +138,7 @@ static bool scalar_equal(yyjson_val *x, yyjson_val *y) {
         return false;
     switch (t) {
     case YYJSON_TYPE_STR:
-        return yyjson_get_len(x) == yyjson_get_len(y) &&
-               memcmp(yyjson_get_str(x), yyjson_get_str(y), yyjson_get_len(x)) == 0;
+        return sl_text_eq(sl_json_view(x), sl_json_view(y));
     case YYJSON_TYPE_BOOL:
         return yyjson_get_bool(x) == yyjson_get_bool(y);
     case YYJSON_TYPE_NUM:
@@ -187,14 +187,14 @@ bool sl_typed_equal(struct sl_arena *a, yyjson_val *x, yyjson_mut_val *y) {
 static bool is_nothing(yyjson_val *v) {
     switch (yyjson_get_type(v)) {
     case YYJSON_TYPE_STR:
-        return yyjson_get_len(v) == 0;
+        return sl_json_view(v).n == 0;
     case YYJSON_TYPE_NUM:
         return yyjson_get_num(v) == 0;
     case YYJSON_TYPE_BOOL:
         return !yyjson_get_bool(v);
     case YYJSON_TYPE_ARR:
     case YYJSON_TYPE_OBJ:
-        return unsafe_yyjson_get_len(v) == 0;
+        return sl_json_size(v) == 0;
     default:
         return true;
     }

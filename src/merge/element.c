@@ -4,6 +4,7 @@
 
 #include "merge/fields.h"
 #include "merge/gotext.h"
+#include "json/json.h"
 
 /* ---- the text of a value: JSON in the form of Go's encoder, without blanks ---- */
 
@@ -96,8 +97,10 @@ static size_t put_scalar(char *out, yyjson_val *v) {
     const char *word = number;
     size_t n;
 
-    if (yyjson_is_str(v))
-        return sl_go_string(out, yyjson_get_str(v), yyjson_get_len(v));
+    if (yyjson_is_str(v)) {
+        struct sl_text t = sl_json_view(v);
+        return sl_go_string(out, t.s, t.n);
+    }
     if (yyjson_is_num(v)) {
         n = number_text(v, number);
     } else {
@@ -273,9 +276,10 @@ static bool read_json(struct sl_arena *a, const char *s, size_t len, struct sl_e
         *ret = element_value(a, v);
     } else if (good) {
         yyjson_obj_foreach (v, i, max, key, value) {
+            struct sl_text name = sl_json_view(key);
             good = good && n < MAX_KEYS && is_scalar(value);
             if (good)
-                keys[n++] = (struct key){yyjson_get_str(key), yyjson_get_len(key), value};
+                keys[n++] = (struct key){name.s, name.n, value};
         }
         if (good)
             *ret = element_keys(a, keys, n);
@@ -451,8 +455,9 @@ static void print_quoted(struct sl_buf *out, const char *s, size_t len) {
 
 static void print_value(struct sl_buf *out, yyjson_val *v) {
     char number[40];
+    struct sl_text t = sl_json_view(v);
     if (yyjson_is_str(v))
-        print_quoted(out, yyjson_get_str(v), yyjson_get_len(v));
+        print_quoted(out, t.s, t.n);
     else if (yyjson_is_num(v))
         sl_buf_add(out, number, number_text(v, number));
     else
@@ -479,7 +484,9 @@ void sl_element_print(struct sl_buf *out, const char *text, size_t len) {
             print_value(out, v);
         } else {
             yyjson_obj_foreach (v, i, max, key, value) {
-                sl_buf_printf(out, "%s%s=", i ? "," : "", yyjson_get_str(key));
+                sl_buf_puts(out, i ? "," : "");
+                sl_buf_text(out, sl_json_view(key));
+                sl_buf_putc(out, '=');
                 print_value(out, value);
             }
         }

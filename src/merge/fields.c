@@ -1,4 +1,5 @@
 #include "merge/fields.h"
+#include "json/json.h"
 
 #include <string.h>
 
@@ -106,15 +107,14 @@ static bool read_below(struct sl_arena *a, yyjson_mut_val *v, struct sl_fields *
     if (!yyjson_mut_is_obj(v) || depth > SL_FIELDS_DEPTH)
         return false;
     yyjson_mut_obj_foreach (v, i, max, key, value) {
-        const char *s = yyjson_mut_get_str(key);
-        size_t len = yyjson_mut_get_len(key);
+        struct sl_text name = sl_json_mut_view(key);
         struct sl_element text;
-        if (len == 1 && s[0] == '.') {
+        if (sl_text_is(name, ".")) {
             if (up)
                 up->mark = SL_F_IN;
             continue;
         }
-        if (!sl_element_read(a, s, len, &text))
+        if (!sl_element_read(a, name.s, name.n, &text))
             return false;
         if (!text.s)
             continue;

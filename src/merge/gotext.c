@@ -1,4 +1,5 @@
 #include "merge/gotext.h"
+#include "json/json.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +54,7 @@ static const struct {
 
 static int by_key(const void *x, const void *y) {
     yyjson_mut_val *const *p = x, *const *q = y;
-    return strcmp(yyjson_mut_get_str(*p), yyjson_mut_get_str(*q));
+    return sl_text_cmp(sl_json_mut_view(*p), sl_json_mut_view(*q));
 }
 
 static void print(struct sl_arena *a, struct sl_buf *out, yyjson_mut_val *v, enum style style,
@@ -61,15 +62,14 @@ static void print(struct sl_arena *a, struct sl_buf *out, yyjson_mut_val *v, enu
 
 static void print_string(struct sl_arena *a, struct sl_buf *out, yyjson_mut_val *v,
                          enum style style) {
-    const char *s = yyjson_mut_get_str(v);
-    size_t len = yyjson_mut_get_len(v);
+    struct sl_text t = sl_json_mut_view(v);
 
     if (style == TEXT) {
-        sl_buf_add(out, s, len);
+        sl_buf_text(out, t);
     } else {
-        size_t n = sl_go_string(NULL, s, len);
+        size_t n = sl_go_string(NULL, t.s, t.n);
         char *quoted = sl_arena_alloc(a, n);
-        (void)sl_go_string(quoted, s, len);
+        (void)sl_go_string(quoted, t.s, t.n);
         sl_buf_add(out, quoted, n);
     }
 }

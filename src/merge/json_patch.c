@@ -74,7 +74,7 @@ static bool index_of(const char *key, size_t n, size_t limit, size_t *ret) {
 /* Finding something passes what stands before it, and putting it in or taking it out does so too.
  */
 static bool search(struct patch *p, yyjson_mut_val *in) {
-    p->steps += unsafe_yyjson_get_len(in) + 1;
+    p->steps += sl_json_mut_size(in) + 1;
     return p->steps <= SL_PATCH_MAX_STEPS;
 }
 
@@ -356,10 +356,9 @@ static void merge(struct sl_arena *a, yyjson_mut_doc *doc, yyjson_mut_val *into,
 
     sl_parts_of_map(a, into, yyjson_obj_size(patch), &p);
     for (yyjson_val *key; (key = yyjson_obj_iter_next(&it));) {
-        const char *name = yyjson_get_str(key);
-        size_t len = yyjson_get_len(key);
+        struct sl_text name = sl_json_view(key);
         yyjson_val *v = yyjson_obj_iter_get_val(key);
-        uint32_t at = sl_parts_find(&p, name, len);
+        uint32_t at = sl_parts_find(&p, name.s, name.n);
         yyjson_mut_val *there = at == SL_MAP_NONE || p.v[at].gone ? NULL : p.v[at].v;
         if (yyjson_is_null(v)) {
             if (there)
@@ -373,8 +372,8 @@ static void merge(struct sl_arena *a, yyjson_mut_doc *doc, yyjson_mut_val *into,
             if (there)
                 sl_become(there, copy);
             else
-                sl_parts_add(&p, (struct sl_element){name, (uint32_t)len},
-                             yyjson_mut_strncpy(doc, name, len), copy);
+                sl_parts_add(&p, (struct sl_element){name.s, (uint32_t)name.n},
+                             yyjson_mut_strncpy(doc, name.s, name.n), copy);
         }
     }
     sl_parts_write(&p, into);

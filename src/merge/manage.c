@@ -4,6 +4,7 @@
 
 #include "base/stamp.h"
 #include "merge/typed.h"
+#include "json/json.h"
 
 /* ---- what is not accounted for ---- */
 
@@ -244,7 +245,7 @@ static bool same_managers(struct sl_arena *a, yyjson_val *old, yyjson_mut_val *n
         yyjson_val *key;
         size_t fields = 0;
         for (yyjson_obj_iter it = yyjson_obj_iter_with(entry); (key = yyjson_obj_iter_next(&it));) {
-            const char *name = yyjson_get_str(key);
+            const char *name = sl_json_text(key);
             yyjson_mut_val *there = yyjson_mut_obj_get(mine, name);
             if (strcmp(name, "time") == 0)
                 continue;

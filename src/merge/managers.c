@@ -1,11 +1,11 @@
 #include "merge/managers.h"
+#include "json/json.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static const char *text_of(yyjson_mut_val *entry, const char *key) {
-    const char *s = yyjson_mut_get_str(yyjson_mut_obj_get(entry, key));
-    return s ? s : "";
+    return sl_json_mut_text(yyjson_mut_obj_get(entry, key));
 }
 
 /* ---- reading ---- */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "json/json.h"
 
 #define FEW 8u /* are looked through */
 
@@ -42,8 +43,8 @@ void sl_parts_of_map(struct sl_arena *a, yyjson_mut_val *map, size_t more, struc
     *ret = (struct sl_parts){0};
     ret->v = sl_arena_alloc(a, (yyjson_mut_obj_size(map) + more + 1) * sizeof *ret->v);
     yyjson_mut_obj_foreach (map, i, max, key, value) {
-        struct sl_element text = {yyjson_mut_get_str(key), (uint32_t)yyjson_mut_get_len(key)};
-        sl_parts_add(ret, text, key, value);
+        struct sl_text name = sl_json_mut_view(key);
+        sl_parts_add(ret, (struct sl_element){name.s, (uint32_t)name.n}, key, value);
     }
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "merge/gotext.h"
+#include "json/json.h"
 
 #define PATCH "$patch"
 #define RETAIN "$retainKeys"
@@ -136,8 +137,8 @@ static int retain(struct sl_smp *p, yyjson_mut_val *into, yyjson_mut_val *patch)
     sl_parts_of_list(&p->a, &set, names, &named);
     yyjson_mut_obj_foreach (patch, i, max, key, name) {
         struct sl_element text = sl_element_item_mut(&p->a, &set, key, &why);
-        if (!yyjson_mut_is_null(name) && !starts(yyjson_mut_get_str(key), DROP) &&
-            !starts(yyjson_mut_get_str(key), ORDER) &&
+        if (!yyjson_mut_is_null(name) && !starts(sl_json_mut_text(key), DROP) &&
+            !starts(sl_json_mut_text(key), ORDER) &&
             sl_parts_find(&named, text.s, text.len) == SL_MAP_NONE)
             r = SL_EINVAL;
     }
@@ -199,11 +200,11 @@ static int order_all(struct sl_smp *p, const struct sl_schema *s, yyjson_mut_val
 
     n = 0;
     yyjson_mut_obj_foreach (patch, i, max, key, value) {
-        if (starts(yyjson_mut_get_str(key), ORDER))
+        if (starts(sl_json_mut_text(key), ORDER))
             found[n++] = key;
     }
     for (i = 0; i < n; i++) {
-        const char *directive = yyjson_mut_get_str(found[i]);
+        const char *directive = sl_json_mut_text(found[i]);
         yyjson_mut_val *order = yyjson_mut_obj_remove_key(patch, directive);
         int r = order ? order_one(p, s, into, patch, directive, order, depth) : 0;
         if (r < 0)
@@ -233,8 +234,9 @@ static int merge_value(struct sl_smp *p, const struct sl_schema *s, const char *
 
 static int merge_key(struct sl_smp *p, const struct sl_schema *s, struct sl_parts *parts,
                      yyjson_mut_val *name, yyjson_mut_val *v, unsigned depth) {
-    const char *key = yyjson_mut_get_str(name);
-    size_t len = yyjson_mut_get_len(name);
+    struct sl_text t = sl_json_mut_view(name);
+    const char *key = t.s;
+    size_t len = t.n;
     bool drop = starts(key, DROP);
 
     if (drop) {

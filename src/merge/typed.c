@@ -1,6 +1,7 @@
 #include "merge/typed.h"
 
 #include "merge/parts.h"
+#include "json/json.h"
 
 /* ---- which fields an object says ---- */
 
@@ -13,16 +14,16 @@ static void fields_of_map(struct sl_arena *a, const struct sl_schema *s, yyjson_
     size_t i, max;
 
     yyjson_mut_obj_foreach (v, i, max, key, value) {
-        const char *name = yyjson_mut_get_str(key);
-        size_t len = yyjson_mut_get_len(key);
-        bool named = s && s->type == SL_T_OBJECT && sl_schema_field(s, name, len);
+        struct sl_text name = sl_json_mut_view(key);
+        bool named = s && s->type == SL_T_OBJECT && sl_schema_field(s, name.s, name.n);
         struct sl_fields n = {0};
-        fields_of(a, s ? sl_schema_at(s, name, len) : NULL, value, &n, depth + 1);
+        fields_of(a, s ? sl_schema_at(s, name.s, name.n) : NULL, value, &n, depth + 1);
         if (!named || yyjson_mut_is_null(value) ||
             (yyjson_mut_is_obj(value) && yyjson_mut_obj_size(value) == 0))
             n.mark = SL_F_IN;
         if (n.mark || n.below)
-            sl_fields_push(a, &at->below, sl_element_field(a, name, len), n.mark)->below = n.below;
+            sl_fields_push(a, &at->below, sl_element_field(a, name.s, name.n), n.mark)->below =
+                n.below;
     }
 }
 
@@ -81,13 +82,12 @@ static void merge_maps(const struct merge *m, const struct sl_schema *s, yyjson_
 
     sl_parts_of_map(m->a, into, 0, &p);
     yyjson_mut_obj_foreach (over, i, max, key, value) {
-        const char *name = yyjson_mut_get_str(key);
-        size_t len = yyjson_mut_get_len(key);
-        uint32_t at = sl_parts_find(&p, name, len);
+        struct sl_text name = sl_json_mut_view(key);
+        uint32_t at = sl_parts_find(&p, name.s, name.n);
         if (at != SL_MAP_NONE)
-            merge_into(m, s ? sl_schema_at(s, name, len) : NULL, p.v[at].v, value, depth + 1);
+            merge_into(m, s ? sl_schema_at(s, name.s, name.n) : NULL, p.v[at].v, value, depth + 1);
         else
-            (void)yyjson_mut_obj_add(into, yyjson_mut_strncpy(m->doc, name, len),
+            (void)yyjson_mut_obj_add(into, yyjson_mut_strncpy(m->doc, name.s, name.n),
                                      yyjson_mut_val_mut_copy(m->doc, value));
     }
     sl_parts_done(&p);
@@ -207,7 +207,7 @@ static void remove_from(struct sl_arena *a, const struct sl_schema *s, yyjson_mu
                         const struct sl_fields *set, unsigned depth);
 
 static bool is_empty(yyjson_mut_val *v) {
-    return yyjson_mut_is_ctn(v) && unsafe_yyjson_get_len(v) == 0;
+    return yyjson_mut_is_ctn(v) && sl_json_mut_size(v) == 0;
 }
 
 /* A container that has nothing left is null then: somebody still owns it. */

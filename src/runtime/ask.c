@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "runtime/runtime_int.h"
+#include "json/json.h"
 
 #define HTTP_PORT 80 /* of a hook that names none */
 
@@ -143,10 +144,10 @@ static int port_of(const struct container *c, yyjson_val *port) {
     if (yyjson_is_int(port))
         return (int)yyjson_get_int(port);
     yyjson_arr_foreach (ports, i, n, one) {
-        if (yyjson_is_str(port) && strcmp(jstr(one, "name"), yyjson_get_str(port)) == 0)
+        if (*sl_json_text(port) && strcmp(jstr(one, "name"), sl_json_text(port)) == 0)
             return (int)jint(one, "containerPort", 0);
     }
-    return yyjson_is_str(port) ? (int)strtol(yyjson_get_str(port), NULL, 10) : 0;
+    return (int)strtol(sl_json_text(port), NULL, 10);
 }
 
 static bool ask_socket(struct asking *a, yyjson_val *how, bool http) {
@@ -172,6 +173,8 @@ static bool ask_socket(struct asking *a, yyjson_val *how, bool http) {
         &a->request,
         "Host: %s:%d\r\nUser-Agent: kube-%s/1.36\r\nAccept: */*\r\nConnection: close\r\n\r\n",
         *host ? host : "127.0.0.1", port, a->why == ASK_HOOK ? "lifecycle" : "probe");
+    if (a->request.overflow) /* half a request is none */
+        return false;
     if (uv_tcp_init(a->c->pod->rt->loop, &a->tcp) < 0)
         return false;
     a->socket = true;

@@ -11,11 +11,13 @@
 #include "base/quantity.h"
 #include "log/log.h"
 #include "runtime/runtime_int.h"
+#include "json/json.h"
 
 #define CONFIG_AGAIN (2 * SL_SEC) /* after something that it refers to was not there */
 #define MACHINE_AGAIN (5 * SL_SEC)
-#define LAST_GRACE (2 * SL_SEC) /* what a hook that took all the time leaves to the container */
-#define MESSAGE ((size_t)4096)  /* of a termination message; from logs half of it */
+#define LAST_GRACE (2 * SL_SEC)     /* what a hook that took all the time leaves to the container */
+#define MESSAGE ((size_t)4096)      /* of a termination message; from logs half of it */
+#define MESSAGES ((size_t)12 << 10) /* of all containers of a pod, as with a kubelet */
 
 enum { HOOK_START, HOOK_STOP };
 
@@ -52,13 +54,13 @@ bool container_restarts(const struct container *c, int code) {
 /* ---- the end of a run ---- */
 
 static char *last_message(struct container *c, int code) {
+    const size_t share = MESSAGES / c->pod->n_cs, most = share < MESSAGE ? share : MESSAGE;
     char path[PATH_MAX], text[MESSAGE + 1];
-    struct sl_buf b;
     char *out = NULL;
 
     (void)snprintf(path, sizeof path, "%s/term/%s", c->pod->real->folder, c->name);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    ssize_t n = fd < 0 ? 0 : read(fd, text, MESSAGE);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, most);
     if (fd >= 0)
         (void)close(fd);
     text[n > 0 ? n : 0] = '\0';
@@ -66,8 +68,8 @@ static char *last_message(struct container *c, int code) {
         return sl_strdup(text);
     if (code != 0 && c->log &&
         strcmp(jstr(c->spec, "terminationMessagePolicy"), "FallbackToLogsOnError") == 0) {
-        sl_buf_init(&b, MESSAGE);
-        log_tail(c->log, MESSAGE / 2, &b);
+        struct sl_buf b = SL_BUF(MESSAGE);
+        log_tail(c->log, most < MESSAGE / 2 ? most : MESSAGE / 2, &b);
         if (b.len > 0)
             out = sl_strdup(sl_buf_str(&b));
         sl_buf_done(&b);
@@ -195,7 +197,7 @@ static void on_room(void *ctx) {
 /* ---- a start ---- */
 
 static int64_t limit(struct container *c, const char *what, int64_t per_unit) {
-    const char *s = yyjson_get_str(yyjson_obj_get(jat(c->spec, "resources.limits"), what));
+    const char *s = sl_json_opt(yyjson_obj_get(jat(c->spec, "resources.limits"), what));
     sl_quantity q;
 
     if (!s || sl_quantity_parse(s, strlen(s), &q, NULL) < 0 || q <= 0)

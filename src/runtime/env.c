@@ -6,12 +6,14 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/hash.h"
 #include "base/quantity.h"
 #include "runtime/runtime_int.h"
 #include "json/json.h"
 
 #define MAX_VALUE ((size_t)128 << 10) /* of one variable: what Linux takes */
 #define MAX_ALL ((size_t)2 << 20)     /* of all */
+#define MAX_MAP ((size_t)16 << 20)    /* labels or annotations, as the downward API writes them */
 
 /* What programs of this machine need to be found and to speak the user's language. */
 static const char *const of_machine[] = {
@@ -22,13 +24,32 @@ static bool is_var(const char *pair, const char *name, size_t n) {
     return strncmp(pair, name, n) == 0 && pair[n] == '=';
 }
 
+void vars_done(struct vars *v) {
+    sl_vec_free(&v->v);
+    sl_map_done(&v->by_name);
+}
+
+static uint32_t place_of(const struct vars *v, const char *name, size_t n) {
+    const uint64_t key = sl_hash_bytes(0, name, n);
+    uint32_t cursor, i;
+
+    for (i = sl_map_first(&v->by_name, key, &cursor);
+         i != SL_MAP_NONE && !is_var(v->v.v[i], name, n);
+         i = sl_map_next(&v->by_name, key, &cursor))
+        ;
+    return i;
+}
+
+static void add_pair(struct vars *v, const char *pair, size_t name_len) {
+    sl_map_add(&v->by_name, sl_hash_bytes(0, pair, name_len), v->v.n);
+    *sl_vec_push(&v->v) = pair;
+}
+
 const char *vars_get(const struct vars *v, const char *name) {
     const size_t n = strlen(name);
+    const uint32_t at = place_of(v, name, n);
 
-    for (uint32_t i = v->v.n; i-- > 0;)
-        if (is_var(v->v.v[i], name, n))
-            return v->v.v[i] + n + 1;
-    return NULL;
+    return at == SL_MAP_NONE ? NULL : v->v.v[at] + n + 1;
 }
 
 /* A name that cannot be one is left out. */
@@ -39,12 +60,11 @@ void vars_set(struct vars *v, struct sl_arena *a, const char *name, const char *
     if (n == 0 || strchr(name, '='))
         return;
     pair = sl_arena_printf(a, "%s=%s", name, value);
-    for (uint32_t i = 0; i < v->v.n; i++)
-        if (is_var(v->v.v[i], name, n)) {
-            v->v.v[i] = pair;
-            return;
-        }
-    *sl_vec_push(&v->v) = pair;
+    const uint32_t at = place_of(v, name, n);
+    if (at == SL_MAP_NONE)
+        add_pair(v, pair, n);
+    else
+        v->v.v[at] = pair;
 }
 
 char *vars_expand(const struct vars *v, struct sl_arena *a, const char *text) {
@@ -95,24 +115,23 @@ static const char *map_value(yyjson_val *o, struct sl_arena *a, const char *path
         strcmp(path + len - 2, "']") != 0)
         return NULL;
     const char *key = sl_arena_strndup(a, path + n + 2, len - n - 4);
-    const char *s = yyjson_get_str(yyjson_obj_get(jat(o, map), key));
-    return s ? s : "";
+    return sl_json_text(yyjson_obj_get(jat(o, map), key));
 }
 
-/* The whole of labels or annotations, as the downward API writes it. */
+/* The whole of labels or annotations, as the downward API writes it; NULL: it is too long. */
 static const char *map_text(yyjson_val *map, struct sl_arena *a) {
-    struct sl_buf b;
+    struct sl_buf b = SL_BUF(MAX_MAP);
     size_t i, n;
     yyjson_val *k, *v;
 
-    sl_buf_init(&b, (size_t)1 << 20);
     sl_obj_foreach (map, i, n, k, v) {
-        sl_buf_puts(&b, yyjson_get_str(k));
+        const struct sl_text value = sl_json_view(v);
+        sl_buf_text(&b, sl_json_view(k));
         sl_buf_putc(&b, '=');
-        sl_buf_json(&b, yyjson_is_str(v) ? yyjson_get_str(v) : "");
+        sl_buf_json_n(&b, value.s, value.n);
         sl_buf_putc(&b, '\n');
     }
-    const char *out = sl_arena_strdup(a, sl_buf_str(&b));
+    const char *out = b.overflow ? NULL : sl_arena_strdup(a, sl_buf_str(&b));
     sl_buf_done(&b);
     return out;
 }
@@ -143,7 +162,7 @@ const char *resource_text(struct pod *p, struct sl_arena *a, yyjson_val *contain
     if (!what)
         return NULL;
     what++;
-    const char *said = yyjson_get_str(
+    const char *said = sl_json_opt(
         yyjson_obj_get(jat(container, limit ? "resources.limits" : "resources.requests"), what));
     if (said && sl_quantity_parse(said, strlen(said), &amount, NULL) < 0)
         return NULL;
@@ -158,6 +177,25 @@ const char *resource_text(struct pod *p, struct sl_arena *a, yyjson_val *contain
 
 /* ---- env and envFrom ---- */
 
+static int too_long(const char *name, struct sl_err *err) {
+    return sl_err_set(err, SL_ELIMIT, "the variable %.80s is longer than %zu bytes", name,
+                      MAX_VALUE);
+}
+
+/* Linux would refuse to start the command, or read less than was meant, and nobody would know for
+ * which variable. */
+static int check_value(const char *name, const char *value, size_t len, struct sl_err *err) {
+    if (len >= MAX_VALUE)
+        return too_long(name, err);
+    if (memchr(value, 0, len))
+        return sl_err_set(err, SL_EINVAL, "the variable %.80s holds a zero byte", name);
+    return 0;
+}
+
+static int too_many(struct sl_err *err) {
+    return sl_err_set(err, SL_ELIMIT, "the environment is larger than %zu MiB", MAX_ALL >> 20);
+}
+
 static int add_from(struct container *c, struct vars *v, struct sl_arena *a, yyjson_val *from,
                     struct sl_err *err) {
     const bool secret = jat(from, "secretRef") != NULL;
@@ -166,17 +204,20 @@ static int add_from(struct container *c, struct vars *v, struct sl_arena *a, yyj
     size_t i, n;
 
     if (!o)
-        return jbool(from, secret ? "secretRef.optional" : "configMapRef.optional", false)
-                   ? 0
-                   : sl_err_set(err, SL_ENOENT, "%s \"%s\" not found",
-                                secret ? "secret" : "configmap", name);
+        return refs_none(
+            c->pod, secret, name,
+            jbool(from, secret ? "secretRef.optional" : "configMapRef.optional", false), err);
     data = jat(o, "data");
     sl_obj_foreach (data, i, n, k, val) {
         size_t len;
-        const char *s = refs_value(o, secret, yyjson_get_str(k), a, &len);
-        (void)val;
-        if (s && len < MAX_VALUE)
-            vars_set(v, a, sl_arena_printf(a, "%s%s", jstr(from, "prefix"), yyjson_get_str(k)), s);
+        const char *s = refs_bytes(val, secret, a, &len);
+        const int r = s ? check_value(sl_json_text(k), s, len, err) : 0;
+        if (r < 0)
+            return r;
+        if (sl_arena_full(a))
+            return too_many(err);
+        if (s)
+            vars_set(v, a, sl_arena_printf(a, "%s%s", jstr(from, "prefix"), sl_json_text(k)), s);
     }
     return 0;
 }
@@ -185,16 +226,19 @@ static int key_ref(struct container *c, struct sl_arena *a, yyjson_val *ref, boo
                    const char **ret, struct sl_err *err) {
     const char *name = jstr(ref, "name"), *key = jstr(ref, "key");
     yyjson_val *o = refs_find(c->pod, secret, name);
+    bool encoded;
+    yyjson_val *v = o ? refs_key(o, secret, key, &encoded) : NULL;
     size_t len;
 
-    *ret = o ? refs_value(o, secret, key, a, &len) : NULL;
-    if (*ret || jbool(ref, "optional", false))
-        return 0;
+    *ret = v ? refs_bytes(v, encoded, a, &len) : NULL;
+    if (*ret)
+        return check_value(key, *ret, len, err);
+    const bool optional = jbool(ref, "optional", false);
     if (!o)
-        return sl_err_set(err, SL_ENOENT, "%s \"%s\" not found", secret ? "secret" : "configmap",
-                          name);
-    return sl_err_set(err, SL_ENOENT, "couldn't find key %s in %s %s/%s", key,
-                      secret ? "Secret" : "ConfigMap", c->pod->ns, name);
+        return refs_none(c->pod, secret, name, optional, err);
+    return optional ? 0
+                    : sl_err_set(err, SL_ENOENT, "couldn't find key %s in %s %s/%s", key,
+                                 secret ? "Secret" : "ConfigMap", c->pod->ns, name);
 }
 
 static yyjson_val *named_container(struct pod *p, const char *name, yyjson_val *otherwise) {
@@ -240,9 +284,11 @@ static int add_env(struct container *c, struct vars *v, struct sl_arena *a, yyjs
             return r;
         if (!value) /* optional, and not there */
             return 0;
+    } else if (sl_text_has_nul(sl_json_view(jat(env, "value")))) {
+        struct sl_text t = sl_json_view(jat(env, "value"));
+        return check_value(jstr(env, "name"), t.s, t.n, err);
     } else if (!(value = vars_expand(v, a, jstr(env, "value")))) {
-        return sl_err_set(err, SL_ELIMIT, "the variable %.80s is longer than %zu bytes",
-                          jstr(env, "name"), MAX_VALUE);
+        return too_long(jstr(env, "name"), err);
     }
     vars_set(v, a, jstr(env, "name"), value);
     return 0;
@@ -285,13 +331,16 @@ int vars_of(struct container *c, struct vars *v, struct sl_arena *a, struct sl_e
     yyjson_arr_foreach (from, i, n, one) {
         r = r < 0 ? r : add_from(c, v, a, one, err);
         if (r == 0 && a->used > 8 * MAX_ALL)
-            r = sl_err_set(err, SL_ELIMIT, "the environment is too large");
+            r = too_many(err);
     }
     yyjson_arr_foreach (env, i, n, one) {
         r = r < 0 ? r : add_env(c, v, a, one, err);
         if (r == 0 && a->used > 8 * MAX_ALL)
-            r = sl_err_set(err, SL_ELIMIT, "the environment is too large");
+            r = too_many(err);
     }
+    for (size_t all = i = 0; r == 0 && i < v->v.n; i++)
+        if ((all += strlen(v->v.v[i]) + 1 + sizeof(char *)) > MAX_ALL)
+            r = too_many(err);
     return r;
 }
 
@@ -313,6 +362,6 @@ void vars_keep(struct container *c, const struct vars *v) {
 void vars_kept(const struct container *c, struct vars *v, struct sl_arena *a) {
     for (size_t at = 0, n; at < c->env_len; at += n + 1) {
         n = strlen(c->env + at);
-        *sl_vec_push(&v->v) = sl_arena_strndup(a, c->env + at, n);
+        add_pair(v, sl_arena_strndup(a, c->env + at, n), strcspn(c->env + at, "="));
     }
 }

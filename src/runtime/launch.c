@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "base/quantity.h"
 #include "runtime/runtime_int.h"
+#include "json/json.h"
 
 #define MAX_ARENA ((size_t)128 << 20)
 #define MAX_WORDS ((size_t)4 << 20)
@@ -23,7 +24,9 @@ static int add_words(const struct vars *v, yyjson_val *list, struct launch *l, u
     yyjson_val *w;
 
     yyjson_arr_foreach (list, i, all, w) {
-        const char *s = vars_expand(v, &l->arena, yyjson_is_str(w) ? yyjson_get_str(w) : "");
+        if (sl_text_has_nul(sl_json_view(w)))
+            return sl_err_set(err, SL_EINVAL, "the command holds a zero byte");
+        const char *s = vars_expand(v, &l->arena, sl_json_text(w));
         if (!s || l->arena.used > MAX_ARENA / 4)
             return sl_err_set(err, SL_ELIMIT, "the command is too long");
         l->argv[(*n)++] = s;
@@ -43,7 +46,7 @@ static void add_tries(const struct vars *v, struct launch *l, const char *progra
     }
     for (const char *p = path ? path : ""; *program && p && *p && n < MAX_PATHS;) {
         const size_t len = strcspn(p, ":");
-        if (len > 0)
+        if (len > 0 && len + strlen(program) + 2 <= PATH_MAX) /* no file has a longer path */
             l->tries[n++] = sl_arena_printf(&l->arena, "%.*s/%s", (int)len, p, program);
         p += len + (p[len] == ':');
     }
@@ -153,6 +156,9 @@ static int add_mount(struct container *c, const struct vars *v, yyjson_val *m, s
         return 0;
     if (*expr && !(sub = vars_expand(v, &l->arena, expr)))
         return sl_err_set(err, SL_ELIMIT, "volume \"%s\": its subPathExpr is too long",
+                          jstr(m, "name"));
+    if (strlen(sub) >= PATH_MAX)
+        return sl_err_set(err, SL_ELIMIT, "volume \"%s\": its subPath is too long",
                           jstr(m, "name"));
     if (*sub) {
         if (strstr(sub, "..") || *sub == '/')
@@ -271,6 +277,11 @@ int launch_make(struct container *c, const struct launch_of *of, struct launch *
             folder_make(sl_arena_printf(&l->arena, "%s/term", c->pod->real->folder), 0755) == 0)
             (void)file_write(path, "", 0, 0666);
     }
-    sl_vec_free(&v.v);
+    if (r == 0 && sl_arena_full(&l->arena))
+        r = sl_err_set(err, SL_ELIMIT,
+                       "the container's command, variables and mounts are larger "
+                       "than %zu MiB",
+                       MAX_ARENA >> 20);
+    vars_done(&v);
     return r;
 }

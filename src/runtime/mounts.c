@@ -93,7 +93,8 @@ static void show(int from, int to, const char *name) {
         ssize_t n = readlinkat(from, name, a, sizeof a - 1);
         if (n > 0) {
             a[n] = '\0';
-            (void)symlinkat(a, to, name);
+            int r = symlinkat(a, to, name);
+            (void)r;
         }
         return;
     }

@@ -11,8 +11,10 @@
 #include "log/log.h"
 #include "runtime/runtime_int.h"
 
-#define STARTS_AT_ONCE 8 /* of one pod in one turn, so that others get theirs */
+#define MAX_FOREIGN ((size_t)3 << 20) /* conditions of others; an object is no larger */
+#define STARTS_AT_ONCE 8              /* of one pod in one turn, so that others get theirs */
 #define VOLUMES_AGAIN (2 * SL_SEC)
+#define TOO_LARGE_AGAIN (2 * SL_MINUTE) /* to find that out takes time that others want */
 
 /* ---- the record ---- */
 
@@ -155,11 +157,10 @@ static const char *const our_conditions[CONDS] = {"PodReadyToStartContainers", "
 static void take_conditions(struct pod *p, yyjson_val *o) {
     yyjson_val *conditions = jat(o, "status.conditions"), *gates = jat(o, "spec.readinessGates"),
                *c, *g;
-    struct sl_buf b;
+    struct sl_buf b = SL_BUF(MAX_FOREIGN);
     size_t i, n, k, m;
     uint32_t open = 0;
 
-    sl_buf_init(&b, (size_t)1 << 20);
     yyjson_arr_foreach (conditions, i, n, c) {
         const char *type = jstr(c, "type");
         const bool is = strcmp(jstr(c, "status"), "True") == 0;
@@ -182,8 +183,10 @@ static void take_conditions(struct pod *p, yyjson_val *o) {
         }
     }
     p->gates = open >= yyjson_arr_size(gates);
+    if (b.overflow)
+        sl_log(SL_LOG_WARN, "conditions of a pod are too large", SL_S("pod", p->name));
     sl_freep(&p->foreign);
-    p->foreign = sl_strdup(sl_buf_str(&b));
+    p->foreign = sl_strdup(b.overflow ? "" : sl_buf_str(&b));
     sl_buf_done(&b);
 }
 
@@ -424,7 +427,8 @@ static bool have_volumes(struct pod *p) {
         return true;
     if (!refs_get(p))
         return false;
-    if (volumes_make(p, &err) == 0) {
+    const int r = volumes_make(p, &err);
+    if (r == 0) {
         p->real->volumes = true;
         return true;
     }
@@ -435,7 +439,8 @@ static bool have_volumes(struct pod *p) {
                 container_event(&p->cs[i], true, "FailedMount", err.text);
             sl_freep(&p->cs[i].message);
             p->cs[i].message = sl_strdup(err.text);
-            p->cs[i].start_at = p->rt->port->mono + VOLUMES_AGAIN;
+            p->cs[i].start_at =
+                p->rt->port->mono + (r == SL_ELIMIT ? TOO_LARGE_AGAIN : VOLUMES_AGAIN);
         }
     return false;
 }

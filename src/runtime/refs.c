@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/mem.h"
 #include "kube/secret.h"
 #include "runtime/runtime_int.h"
 #include "json/json.h"
@@ -67,12 +68,16 @@ static void answered(void *ctx, const struct sl_reply *rp) {
 
     sl_assert(ref_of(p, r));
     r->call.v = 0;
-    if (rp->status == 404)
+    if (rp->status == 404) {
         r->known = true;
-    else if (rp->status == 200 && sl_json_read(rp->body, rp->len, &r->doc, NULL) == 0)
+    } else if (rp->status == 200) {
+        struct sl_err err = {0};
         r->known = true;
-    else
+        if (sl_json_read(rp->body, rp->len, &r->doc, &err) < 0)
+            r->why = sl_strdup(err.text);
+    } else {
         p->real->ask_at = p->rt->port->mono + AGAIN;
+    }
     pod_dirty(p);
 }
 
@@ -115,6 +120,7 @@ void refs_free(struct pod *p) {
         struct ref *r = &re->refs.v[i];
         sl_port_cancel(p->rt->port, r->call);
         sl_freep(&r->name);
+        sl_freep(&r->why);
         yyjson_doc_free(r->doc);
     }
     sl_vec_free(&re->refs);
@@ -137,10 +143,28 @@ yyjson_val *refs_find(const struct pod *p, bool secret, const char *name) {
     return NULL;
 }
 
-static const char *decoded(yyjson_val *v, struct sl_arena *a, size_t *ret_len) {
-    const size_t len = yyjson_get_len(v);
-    char *out = sl_arena_alloc(a, len / 4 * 3 + 4);
-    int64_t n = sl_base64_decode(yyjson_get_str(v), len, out);
+int refs_none(const struct pod *p, bool secret, const char *name, bool optional,
+              struct sl_err *err) {
+    const char *kind = secret ? "secret" : "configmap";
+
+    for (uint32_t i = 0; i < p->real->refs.n; i++) {
+        const struct ref *r = &p->real->refs.v[i];
+        if (r->secret == secret && strcmp(r->name, name) == 0 && r->why)
+            return sl_err_set(err, SL_ELIMIT, "%s \"%s\" cannot be read: %s", kind, name, r->why);
+    }
+    return optional ? 0 : sl_err_set(err, SL_ENOENT, "%s \"%s\" not found", kind, name);
+}
+
+const char *refs_bytes(yyjson_val *v, bool encoded, struct sl_arena *a, size_t *ret_len) {
+    const struct sl_text t = sl_json_view(v);
+
+    if (!yyjson_is_str(v))
+        return NULL;
+    *ret_len = t.n;
+    if (!encoded)
+        return t.s;
+    char *out = sl_arena_alloc(a, t.n / 4 * 3 + 4);
+    int64_t n = sl_base64_decode(t.s, t.n, out);
 
     if (n < 0)
         return NULL;
@@ -148,15 +172,9 @@ static const char *decoded(yyjson_val *v, struct sl_arena *a, size_t *ret_len) {
     return out;
 }
 
-const char *refs_value(yyjson_val *object, bool secret, const char *key, struct sl_arena *a,
-                       size_t *ret_len) {
+yyjson_val *refs_key(yyjson_val *object, bool secret, const char *key, bool *ret_encoded) {
     yyjson_val *v = yyjson_obj_get(jat(object, "data"), key);
 
-    if (yyjson_is_str(v) && !secret) {
-        *ret_len = yyjson_get_len(v);
-        return yyjson_get_str(v);
-    }
-    if (!v && !secret)
-        v = yyjson_obj_get(jat(object, "binaryData"), key);
-    return yyjson_is_str(v) ? decoded(v, a, ret_len) : NULL;
+    *ret_encoded = secret || !v;
+    return v || secret ? v : yyjson_obj_get(jat(object, "binaryData"), key);
 }

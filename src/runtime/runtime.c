@@ -152,6 +152,9 @@ static bool build_status(struct pod *p, struct sl_write *w) {
     pod_status(p, &b);
     const uint64_t hash = sl_hash_bytes(1, b.s, b.len) | 1;
     const bool news = hash != p->told && !b.overflow;
+    if (b.overflow)
+        sl_log(SL_LOG_ERROR, "the status of a pod is too large to be written",
+               SL_S("pod", p->name));
     if (news) {
         p->sending = hash;
         p->sending_end = p->ended;

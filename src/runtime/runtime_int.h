@@ -88,7 +88,8 @@ struct ref {
     char *name;
     sl_call call;
     bool known;
-    yyjson_doc *doc; /* NULL with 'known': there is none */
+    yyjson_doc *doc; /* NULL with 'known': there is none, or it cannot be read */
+    char *why;       /* that it cannot */
     struct pod *pod;
 };
 
@@ -271,7 +272,9 @@ void talks_free(struct sl_runtime *r);
 struct sl_arena;
 struct vars {
     SL_VEC(const char *) v; /* "NAME=value", in the arena */
+    struct sl_map by_name;  /* places in it: an object may name very many */
 };
+void vars_done(struct vars *v);
 const char *vars_get(const struct vars *v, const char *name);
 void vars_set(struct vars *v, struct sl_arena *a, const char *name, const char *value);
 /* $(NAME) as Kubernetes expands it: unknown ones stay, $$ is $. */
@@ -293,11 +296,16 @@ bool refs_get(struct pod *p);
 void refs_free(struct pod *p);
 /* Forgets them, so that the next start sees what they say then. */
 void refs_again(struct pod *p);
-/* NULL: there is none. */
+/* NULL: there is none, or none that can be read; refs_none says which. */
 yyjson_val *refs_find(const struct pod *p, bool secret, const char *name);
-/* The bytes of a key; NULL: no such key. They are in the arena. */
-const char *refs_value(yyjson_val *object, bool secret, const char *key, struct sl_arena *a,
-                       size_t *ret_len);
+/* 0 if it is optional and not there. */
+int refs_none(const struct pod *p, bool secret, const char *name, bool optional,
+              struct sl_err *err) _must_check_;
+/* What stands under a key, and whether that is base64; NULL: no such key. */
+yyjson_val *refs_key(yyjson_val *object, bool secret, const char *key, bool *ret_encoded);
+/* Its bytes, and a zero behind them; NULL: they are none. In the arena, if they had to be decoded.
+ */
+const char *refs_bytes(yyjson_val *v, bool encoded, struct sl_arena *a, size_t *ret_len);
 
 /* ---- volume.c ---- */
 int volumes_make(struct pod *p, struct sl_err *err) _must_check_;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "runtime/runtime_int.h"
+#include "json/json.h"
 
 #define MAX_SCRIPT ((size_t)64 << 10) /* looked at, of a shell script */
 
@@ -67,8 +68,7 @@ static sl_span script_span(const char *s) {
 static const char *word(yyjson_val *c, size_t n) {
     yyjson_val *command = jat(c, "command"), *args = jat(c, "args");
     const size_t k = yyjson_arr_size(command);
-    const char *s =
-        yyjson_get_str(n < k ? yyjson_arr_get(command, n) : yyjson_arr_get(args, n - k));
+    const char *s = sl_json_opt(n < k ? yyjson_arr_get(command, n) : yyjson_arr_get(args, n - k));
 
     return s ? s : n < k + yyjson_arr_size(args) ? "" : NULL;
 }

@@ -19,7 +19,10 @@
 #include "runtime/runtime_int.h"
 #include "json/json.h"
 
-#define MAX_BYTES ((size_t)64 << 20)
+#define MAX_FILE ((size_t)16 << 20)    /* memory for one file while it is made */
+#define MAX_WRITTEN ((size_t)64 << 20) /* of one pod: what its volumes are filled with */
+#define FILE_COSTS 4096u               /* of that, besides its bytes: files are not free */
+#define MAX_PATHS ((size_t)64 << 10)   /* memory for the paths of one volume */
 #define MAX_DEPTH 64
 
 /* ---- files and folders ---- */
@@ -94,12 +97,24 @@ int file_write(const char *path, const char *bytes, size_t len, unsigned mode) {
 
 struct filler {
     struct pod *pod;
-    struct sl_arena *arena;
+    struct sl_arena *arena; /* of one file: cleared when it is written */
+    size_t *left;           /* that the pod's volumes may still be filled with */
     const char *folder;
     const char *volume;
     unsigned mode;
     struct sl_err *err;
 };
+
+/* Asked before anything of it is made: an object that names another a thousand times is small. */
+static int charge(const struct filler *f, size_t len) {
+    if (len > *f->left || *f->left - len < FILE_COSTS)
+        return sl_err_set(f->err, SL_ELIMIT,
+                          "volume \"%s\": the volumes of the pod hold more than %zu MiB, each file "
+                          "counted with %u bytes besides its own",
+                          f->volume, MAX_WRITTEN >> 20, FILE_COSTS);
+    *f->left -= len + FILE_COSTS;
+    return 0;
+}
 
 /* A path inside the volume: relative, and nowhere up. */
 static bool path_ok(const char *path) {
@@ -117,6 +132,9 @@ static int put(const struct filler *f, const char *path, const char *bytes, size
                int64_t mode) {
     char full[PATH_MAX], *slash;
 
+    if (sl_arena_full(f->arena))
+        return sl_err_set(f->err, SL_ELIMIT, "volume \"%s\": \"%.80s\" is too large", f->volume,
+                          path);
     if (!path_ok(path) || snprintf(full, sizeof full, "%s/%s", f->folder, path) >= (int)sizeof full)
         return sl_err_set(f->err, SL_EINVAL, "volume \"%s\": \"%.80s\" is no path inside it",
                           f->volume, path);
@@ -126,9 +144,19 @@ static int put(const struct filler *f, const char *path, const char *bytes, size
     *slash = '/';
     if (r == 0)
         r = file_write(full, bytes, len, mode < 0 ? f->mode : (unsigned)mode & 0777);
+    sl_arena_clear(f->arena);
     return r < 0 ? sl_err_set(f->err, SL_EIO, "volume \"%s\": writing %.80s: %s", f->volume, path,
                               strerror(-r))
                  : 0;
+}
+
+static int put_key(const struct filler *f, yyjson_val *value, bool encoded, const char *path,
+                   int64_t mode) {
+    size_t len = sl_json_view(value).n;
+    int r = charge(f, len);
+    const char *s = r < 0 ? NULL : refs_bytes(value, encoded, f->arena, &len);
+
+    return s ? put(f, path, s, len, mode) : r;
 }
 
 /* All keys, or those that are named. */
@@ -136,27 +164,27 @@ static int fill_keys(const struct filler *f, yyjson_val *source, bool secret, co
     static const char *const maps[] = {"data", "binaryData"};
     yyjson_val *o = refs_find(f->pod, secret, name), *items = jat(source, "items"), *k, *v;
     const bool optional = jbool(source, "optional", false);
-    size_t i, n, len;
+    bool encoded;
+    size_t i, n;
     int r = 0;
 
-    if (!o)
-        return optional ? 0
-                        : sl_err_set(f->err, SL_ENOENT, "volume \"%s\": %s \"%s\" not found",
-                                     f->volume, secret ? "secret" : "configmap", name);
+    if (!o) {
+        r = refs_none(f->pod, secret, name, optional, f->err);
+        return r < 0 ? sl_err_wrap(f->err, r, "volume \"%s\"", f->volume) : 0;
+    }
     yyjson_arr_foreach (items, i, n, v) {
-        const char *s = refs_value(o, secret, jstr(v, "key"), f->arena, &len);
-        if (!s && !optional)
+        yyjson_val *value = refs_key(o, secret, jstr(v, "key"), &encoded);
+        if (!value && !optional)
             return sl_err_set(f->err, SL_ENOENT, "volume \"%s\": %s \"%s\" has no key %.80s",
                               f->volume, secret ? "secret" : "configmap", name, jstr(v, "key"));
-        if (s && (r = put(f, jstr(v, "path"), s, len, jint(v, "mode", -1))) < 0)
+        if (value && (r = put_key(f, value, encoded, jstr(v, "path"), jint(v, "mode", -1))) < 0)
             return r;
     }
     for (size_t m = 0; n == 0 && !items && m < (secret ? 1 : 2); m++) {
         yyjson_val *map = jat(o, maps[m]);
         size_t j, all;
         sl_obj_foreach (map, j, all, k, v) {
-            const char *s = refs_value(o, secret, yyjson_get_str(k), f->arena, &len);
-            if (s && (r = put(f, yyjson_get_str(k), s, len, -1)) < 0)
+            if ((r = put_key(f, v, secret || m == 1, sl_json_text(k), -1)) < 0)
                 return r;
         }
     }
@@ -180,7 +208,8 @@ static int fill_downward(const struct filler *f, yyjson_val *source) {
         if (!s)
             return sl_err_set(f->err, SL_EINVAL, "volume \"%s\": no such field: %.80s", f->volume,
                               jstr(item, "path"));
-        if ((r = put(f, jstr(item, "path"), s, strlen(s), jint(item, "mode", -1))) < 0)
+        if ((r = charge(f, strlen(s))) < 0 ||
+            (r = put(f, jstr(item, "path"), s, strlen(s), jint(item, "mode", -1))) < 0)
             return r;
     }
     return r;
@@ -241,17 +270,24 @@ static const char *kind_of(yyjson_val *volume) {
 
     yyjson_obj_foreach (volume, i, n, k, v) {
         (void)v;
-        if (strcmp(yyjson_get_str(k), "name") != 0)
-            return yyjson_get_str(k);
+        if (strcmp(sl_json_text(k), "name") != 0)
+            return sl_json_text(k);
     }
     return "emptyDir";
 }
 
-static int make(struct pod *p, yyjson_val *volume, struct sl_arena *a, struct sl_err *err) {
+static int make(struct pod *p, yyjson_val *volume, struct sl_arena *a, struct sl_arena *file,
+                size_t *left, struct sl_err *err) {
     const char *name = jstr(volume, "name"), *kind = kind_of(volume),
                *folder = volume_folder(p, volume, a);
     yyjson_val *v = yyjson_obj_get(volume, kind);
-    struct filler f = {p, a, folder, name, (unsigned)jint(v, "defaultMode", 0644) & 0777, err};
+    const struct filler f = {.pod = p,
+                             .arena = file,
+                             .left = left,
+                             .folder = folder,
+                             .volume = name,
+                             .mode = (unsigned)jint(v, "defaultMode", 0644) & 0777,
+                             .err = err};
     const bool empty = strcmp(kind, "emptyDir") == 0;
 
     if (!folder)
@@ -280,17 +316,18 @@ static int make(struct pod *p, yyjson_val *volume, struct sl_arena *a, struct sl
 
 int volumes_make(struct pod *p, struct sl_err *err) {
     yyjson_val *volumes = jat(yyjson_doc_get_root(p->real->doc), "spec.volumes"), *v;
-    struct sl_arena a;
-    size_t i, n;
+    struct sl_arena a = SL_ARENA(MAX_PATHS), file = SL_ARENA(MAX_FILE);
+    size_t i, n, left = MAX_WRITTEN;
     int r = 0;
 
-    sl_arena_init(&a, MAX_BYTES);
     yyjson_arr_foreach (volumes, i, n, v) {
         if (r < 0)
             break;
         sl_arena_clear(&a);
-        r = make(p, v, &a, err);
+        sl_arena_clear(&file);
+        r = make(p, v, &a, &file, &left, err);
     }
     sl_arena_done(&a);
+    sl_arena_done(&file);
     return r;
 }

@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "schema/pattern.h"
 #include "schema/value.h"
+#include "json/json.h"
 
 #define PATH_MAX_BYTES ((size_t)4 << 10)
 #define MAX_WORDS 256u /* of an enum, in a message */
@@ -156,7 +157,7 @@ static void check_words(struct checking *c, yyjson_val *words, yyjson_val *v,
         return;
     yyjson_arr_foreach (words, i, max, word) {
         if (n < MAX_WORDS && yyjson_is_str(word)) {
-            text[n++] = yyjson_get_str(word);
+            text[n++] = sl_json_text(word);
         } else if (n < MAX_WORDS) {
             char *json = yyjson_val_write(word, 0, NULL);
             text[n++] = sl_arena_strdup(c->errs->arena, json ? json : "");
@@ -164,33 +165,30 @@ static void check_words(struct checking *c, yyjson_val *words, yyjson_val *v,
         }
     }
     sl_field_unsupported(c->errs, PLACE(at),
-                         yyjson_is_str(v) ? sl_bad_strn(yyjson_get_str(v), yyjson_get_len(v))
-                                          : sl_bad_json(v),
-                         text, n);
+                         yyjson_is_str(v) ? sl_bad_text(sl_json_view(v)) : sl_bad_json(v), text, n);
 }
 
-static int64_t letters(const char *s, size_t len) {
+static int64_t letters(struct sl_text t) {
     int64_t n = 0;
 
-    for (size_t i = 0; i < len; i++)
-        n += (s[i] & 0xc0) != 0x80;
+    for (size_t i = 0; i < t.n; i++)
+        n += (t.s[i] & 0xc0) != 0x80;
     return n;
 }
 
 /* The first that does not hold. */
 static void check_text(struct checking *c, const struct sl_schema_rules *r, yyjson_val *v,
                        const struct sl_path *at) {
-    const char *s = yyjson_get_str(v);
-    size_t len = yyjson_get_len(v);
-    int64_t n = letters(s, len);
+    struct sl_text t = sl_json_view(v);
+    int64_t n = letters(t);
 
     if (r->letters.max >= 0 && n > r->letters.max)
         sl_field_too_long(c->errs, PLACE(at), (size_t)r->letters.max);
     else if (n < r->letters.min)
-        INVALID(c, at, sl_bad_strn(s, len), "should be at least %lld chars long",
+        INVALID(c, at, sl_bad_text(t), "should be at least %lld chars long",
                 (long long)r->letters.min);
-    else if (r->compiled && !sl_pattern_matches(r->compiled, s, len))
-        INVALID(c, at, sl_bad_strn(s, len), "should match '%s'", r->pattern);
+    else if (r->compiled && !sl_pattern_matches(r->compiled, t.s, t.n))
+        INVALID(c, at, sl_bad_text(t), "should match '%s'", r->pattern);
 }
 
 /* The shortest digits that mean this number, as Go prints it. */
@@ -364,7 +362,7 @@ static void check_embedded(struct checking *c, yyjson_val *v, const struct sl_pa
         yyjson_val *x = yyjson_obj_get(v, names[i]);
         if (!x)
             sl_field_required(c->errs, SL_PATH(at, names[i]), "");
-        else if (yyjson_is_str(x) && yyjson_get_len(x) == 0)
+        else if (yyjson_is_str(x) && sl_json_view(x).n == 0)
             sl_field_invalid(c->errs, SL_PATH(at, names[i]), sl_bad_str(""), "must not be empty");
     }
 }
@@ -386,15 +384,14 @@ static void check_fields(struct checking *c, const struct sl_schema *s, yyjson_v
     bool known = yyjson_is_obj(old);
     bool *there = s->n_fields > 0 ? sl_alloc0(s->n_fields, sizeof(*there)) : NULL;
     yyjson_obj_foreach (v, i, max, key, item) {
-        const char *name = yyjson_get_str(key);
-        size_t len = yyjson_get_len(key);
-        const struct sl_schema_field *f = sl_schema_field(s, name, len);
+        struct sl_text name = sl_json_view(key);
+        const struct sl_schema_field *f = sl_schema_field(s, name.s, name.n);
         const struct sl_schema *of = f ? f->schema : s->type == SL_T_MAP ? s->items : NULL;
         if (f)
             there[f - s->fields] = true;
         if (of && !of->go)
-            check(c, of, item, known ? yyjson_obj_iter_getn(&before, name, len) : NULL,
-                  SL_PATH(at, name));
+            check(c, of, item, known ? yyjson_obj_iter_getn(&before, name.s, name.n) : NULL,
+                  SL_PATH(at, name.s));
     }
     for (uint32_t f = 0; f < s->n_fields; f++)
         if (s->fields[f].required && !there[f])
@@ -418,9 +415,9 @@ static void check(struct checking *c, const struct sl_schema *s, yyjson_val *v, 
         if (r && yyjson_is_str(v))
             check_text(c, r, v, at);
         if (yyjson_is_str(v) && s->format && s->type != SL_T_LIST &&
-            !sl_value_format(s->format, yyjson_get_str(v), yyjson_get_len(v)))
-            INVALID(c, at, sl_bad_strn(yyjson_get_str(v), yyjson_get_len(v)),
-                    "must be of type %s: \"%s\"", s->format, yyjson_get_str(v));
+            !sl_value_format(s->format, sl_json_view(v).s, sl_json_view(v).n))
+            INVALID(c, at, sl_bad_text(sl_json_view(v)), "must be of type %s: \"%s\"", s->format,
+                    sl_json_text(v));
         if (yyjson_is_num(v))
             check_number(c, s, v, at);
         if (yyjson_is_arr(v))
@@ -470,8 +467,7 @@ static void tell_double(struct sl_field_errs *errs, const struct known *k,
     bool text = yyjson_is_str(v);
 
     sl_field_duplicate(errs, SL_PATH_AT(at, k->at),
-                       text ? sl_bad_strn(yyjson_get_str(v), yyjson_get_len(v)) : sl_bad_json(v),
-                       "");
+                       text ? sl_bad_text(sl_json_view(v)) : sl_bad_json(v), "");
     yyjson_doc_free(doc);
 }
 
@@ -536,12 +532,12 @@ static void check_lists(struct sl_field_errs *errs, const struct sl_schema *s, y
         }
     } else if (s->type == SL_T_MAP && yyjson_is_obj(v)) {
         yyjson_obj_foreach (v, i, max, key, item) {
-            check_lists(errs, s->items, item, SL_PATH_KEY(at, yyjson_get_str(key)));
+            check_lists(errs, s->items, item, SL_PATH_KEY(at, sl_json_text(key)));
         }
     } else if (s->type == SL_T_OBJECT && yyjson_is_obj(v)) {
         yyjson_obj_foreach (v, i, max, key, item) {
-            const struct sl_schema_field *f =
-                sl_schema_field(s, yyjson_get_str(key), yyjson_get_len(key));
+            struct sl_text name = sl_json_view(key);
+            const struct sl_schema_field *f = sl_schema_field(s, name.s, name.n);
             if (f && !f->schema->go)
                 check_lists(errs, f->schema, item, SL_PATH(at, f->name));
         }

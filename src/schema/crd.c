@@ -33,8 +33,7 @@ static const struct {
 };
 
 static const char *text_of(yyjson_val *v, const char *name) {
-    const char *s = yyjson_get_str(yyjson_obj_get(v, name));
-    return s ? s : "";
+    return sl_json_text(yyjson_obj_get(v, name));
 }
 
 static uint32_t len_of(yyjson_val *v, const char *name) {
@@ -162,7 +161,7 @@ static void build_fields(struct sl_crd_schema *c, struct sl_schema *s, yyjson_va
 
     sl_obj_foreach (props, i, max, key, item) {
         yyjson_val *deflt = yyjson_obj_get(item, "default");
-        drafts[n].f = (struct sl_schema_field){.name = yyjson_get_str(key),
+        drafts[n].f = (struct sl_schema_field){.name = sl_json_text(key),
                                                .schema = build(c, item, nested, false),
                                                .doc = text_of(item, "description"),
                                                .doc_len = len_of(item, "description"),
@@ -175,7 +174,7 @@ static void build_fields(struct sl_crd_schema *c, struct sl_schema *s, yyjson_va
         if (!yyjson_is_str(item))
             continue;
         drafts[n].f = (struct sl_schema_field){
-            .name = yyjson_get_str(item), .doc = "", .required = true, .pointer = true};
+            .name = sl_json_text(item), .doc = "", .required = true, .pointer = true};
         drafts[n].rank = n;
         n++;
     }
@@ -208,7 +207,7 @@ static void build_merge(struct sl_crd_schema *c, struct sl_schema *s, yyjson_val
         return;
     const char **names = sl_arena_alloc0(&c->arena, yyjson_arr_size(keys), sizeof(*names));
     yyjson_arr_foreach (keys, i, max, key) {
-        names[i] = yyjson_get_str(key);
+        names[i] = sl_json_text(key);
     }
     s->keys = names;
     s->n_keys = (uint32_t)max;

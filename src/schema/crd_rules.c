@@ -29,8 +29,7 @@ static bool is_true(yyjson_val *v, const char *name) {
 }
 
 static const char *text_of(yyjson_val *v, const char *name) {
-    const char *s = yyjson_get_str(yyjson_obj_get(v, name));
-    return s ? s : "";
+    return sl_json_text(yyjson_obj_get(v, name));
 }
 
 static bool is_type(yyjson_val *v, const char *type) {
@@ -110,7 +109,7 @@ static bool has_default(yyjson_val *v) {
 /* As absent, for Go. */
 static bool means_nothing(yyjson_val *v) {
     return !v || yyjson_is_null(v) || yyjson_is_false(v) ||
-           (yyjson_is_str(v) && yyjson_get_len(v) == 0) ||
+           (yyjson_is_str(v) && sl_json_view(v).n == 0) ||
            (yyjson_is_arr(v) && yyjson_arr_size(v) == 0);
 }
 
@@ -124,8 +123,8 @@ static void check_nested(yyjson_val *v, bool skip_any_of, enum level level,
     check_values(v, skip_any_of, false, level, at, errs);
     check_nested(schema_at(v, "items"), false, level, SL_PATH(at, "items"), errs);
     sl_obj_foreach (sl_crd_properties(v), i, max, key, item) {
-        check_nested(item, false, FIELD,
-                     SL_PATH_KEY(SL_PATH(at, "properties"), yyjson_get_str(key)), errs);
+        check_nested(item, false, FIELD, SL_PATH_KEY(SL_PATH(at, "properties"), sl_json_text(key)),
+                     errs);
     }
     for (i = 0; i < SL_LEN(forbidden); i++) {
         item = yyjson_obj_get(v, forbidden[i].name);
@@ -231,7 +230,7 @@ static void check_invariants(yyjson_val *v, enum level level, const struct sl_pa
         sl_field_required(errs, SL_PATH(at, "items"), "must be specified");
     check_invariants(schema_at(v, "items"), ITEM, SL_PATH(at, "items"), errs);
     sl_obj_foreach (sl_crd_properties(v), i, max, key, item) {
-        check_invariants(item, FIELD, SL_PATH_KEY(SL_PATH(at, "properties"), yyjson_get_str(key)),
+        check_invariants(item, FIELD, SL_PATH_KEY(SL_PATH(at, "properties"), sl_json_text(key)),
                          errs);
     }
     if (more && level == ROOT)
@@ -290,7 +289,7 @@ static void check_complete(yyjson_val *v, yyjson_val *s, const struct sl_path *s
     check_complete(schema_at(v, "items"), schema_at(s, "items"), SL_PATH(s_at, "items"),
                    SL_PATH(at, "items"), errs);
     sl_obj_foreach (sl_crd_properties(v), i, max, key, item) {
-        const char *name = yyjson_get_str(key);
+        const char *name = sl_json_text(key);
         yyjson_val *shape = schema_at(yyjson_obj_get(s, "properties"), name);
         if (shape)
             check_complete(item, shape, SL_PATH_KEY(s_props, name), SL_PATH_KEY(props, name), errs);
@@ -383,10 +382,9 @@ static bool names(yyjson_val *list, const char *word) {
 
 static void check_key(yyjson_val *keys, size_t at_key, yyjson_val *items, const struct sl_path *at,
                       struct sl_field_errs *errs) {
-    const char *k = yyjson_get_str(yyjson_arr_get(keys, at_key));
-    yyjson_val *prop = schema_at(yyjson_obj_get(items, "properties"), k ? k : "");
-    const struct sl_path *here =
-        SL_PATH_KEY(SL_PATH(SL_PATH(at, "items"), "properties"), k ? k : "");
+    const char *k = sl_json_text(yyjson_arr_get(keys, at_key));
+    yyjson_val *prop = schema_at(yyjson_obj_get(items, "properties"), k);
+    const struct sl_path *here = SL_PATH_KEY(SL_PATH(SL_PATH(at, "items"), "properties"), k);
 
     if (!prop)
         sl_field_invalid(errs, SL_PATH(at, LIST_KEYS), sl_bad_json(keys),
@@ -482,7 +480,7 @@ static void check_words(yyjson_val *v, struct where w, const struct sl_path *at,
                 SL_PATH(at, "additionalProperties"), errs);
     sl_obj_foreach (props, i, max, key, item) {
         struct where inside = below;
-        const char *name = yyjson_get_str(key);
+        const char *name = sl_json_text(key);
         bool meta = strcmp(name, "metadata") == 0 || strcmp(name, "apiVersion") == 0 ||
                     strcmp(name, "kind") == 0;
         if (meta && (w.root || is_true(v, EMBEDDED))) {

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "schema/check.h"
 #include "schema/value.h"
+#include "json/json.h"
 
 #define PATH_MAX_BYTES ((size_t)1 << 10)
 #define TYPE_MAX_BYTES ((size_t)256)
@@ -165,14 +166,11 @@ static int decode_int_or_string(yyjson_val *v, const struct place *at, struct re
 
 static int decode_quantity(yyjson_val *v, struct sl_err *err) {
     char out[SL_QUANTITY_TEXT], number[64] = "";
-    const char *text = yyjson_get_str(v);
-    size_t len = yyjson_get_len(v);
+    struct sl_text t = sl_json_view(v);
 
-    if (yyjson_is_num(v)) {
-        text = number_text(v, number) + strlen("number ");
-        len = strlen(text);
-    }
-    return sl_value_quantity(text ? text : "", text ? len : 0, false, out, err);
+    if (yyjson_is_num(v))
+        t = sl_text_of(number_text(v, number) + strlen("number "));
+    return sl_value_quantity(t.s, t.n, false, out, err);
 }
 
 static int decode_time(const struct sl_schema *s, yyjson_val *v, const struct place *at,
@@ -183,8 +181,8 @@ static int decode_time(const struct sl_schema *s, yyjson_val *v, const struct pl
 
     if (!yyjson_is_str(v))
         return mismatch(&string, v, in->converts ? NULL : at, false, &self);
-    return sl_value_time(yyjson_get_str(v), yyjson_get_len(v), strcmp(s->go, "v1.MicroTime") == 0,
-                         out, in->err);
+    struct sl_text t = sl_json_view(v);
+    return sl_value_time(t.s, t.n, strcmp(s->go, "v1.MicroTime") == 0, out, in->err);
 }
 
 static int decode_string(const struct sl_schema *s, yyjson_val *v, const struct place *at,
@@ -194,7 +192,8 @@ static int decode_string(const struct sl_schema *s, yyjson_val *v, const struct 
     if (!yyjson_is_str(v))
         return mismatch(s, v, at, false, in);
     if (s->format && strcmp(s->format, "byte") == 0) {
-        int64_t fault = sl_value_base64(yyjson_get_str(v), yyjson_get_len(v));
+        struct sl_text t = sl_json_view(v);
+        int64_t fault = sl_value_base64(t.s, t.n);
         if (fault >= 0 && (in->converts || first(in)))
             return go_on(
                 in, sl_err_set(in->err, SL_EINVAL, "%sillegal base64 data at input byte %lld",
@@ -214,8 +213,8 @@ static int decode_fields(const struct sl_schema *s, yyjson_val *v, const struct 
     if (!yyjson_is_obj(v))
         return s->go && !s->keeps_unknown ? mismatch(s, v, at, false, in) : 0;
     yyjson_obj_foreach (v, i, max, key, item) {
-        const struct sl_schema_field *f =
-            sl_schema_field(s, yyjson_get_str(key), yyjson_get_len(key));
+        struct sl_text name = sl_json_view(key);
+        const struct sl_schema_field *f = sl_schema_field(s, name.s, name.n);
         /* Custom resources are not read into types, but their metadata is, by itself. */
         if (!f || (!s->go && !f->schema->go))
             continue;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "schema/openapi.h"
+#include "json/json.h"
 
 enum how {
     TEXT,
@@ -119,6 +120,10 @@ static void bytes(struct sl_buf *out, uint32_t number, const char *s, size_t len
     sl_buf_add(out, s, len);
 }
 
+static void text(struct sl_buf *out, uint32_t number, struct sl_text t) {
+    bytes(out, number, t.s, t.n);
+}
+
 /* A message as a field, within a further one if 'inside'. */
 static void put(struct sl_buf *out, uint32_t number, uint32_t inside, const char *s, size_t len) {
     _cleanup_(sl_buf_done) struct sl_buf in = SL_BUF(SL_OPENAPI_MAX_BYTES);
@@ -162,7 +167,7 @@ static void write_named(struct sl_buf *out, const struct field *f, yyjson_val *v
 
     yyjson_obj_foreach (v, i, max, key, item) {
         sl_buf_clear(&pair);
-        bytes(&pair, 1, yyjson_get_str(key), yyjson_get_len(key));
+        text(&pair, 1, sl_json_view(key));
         write_part(&pair, &second, f->of, item);
         bytes(&list, f->pairs, pair.s, pair.len);
     }
@@ -185,8 +190,9 @@ static void write_list(struct sl_buf *out, const struct field *f, yyjson_val *li
     yyjson_val *v;
 
     yyjson_arr_foreach (list, i, max, v) {
+        struct sl_text t = sl_json_view(v);
         if (f->how == TEXTS && yyjson_is_str(v))
-            put(out, f->number, f->inside, yyjson_get_str(v), yyjson_get_len(v));
+            put(out, f->number, f->inside, t.s, t.n);
         else if (f->how == ANYS)
             write_any(out, f->number, v);
         else if (f->how == PARAMETERS)
@@ -195,10 +201,12 @@ static void write_list(struct sl_buf *out, const struct field *f, yyjson_val *li
 }
 
 static void write_field(struct sl_buf *out, const struct field *f, yyjson_val *v) {
+    struct sl_text t = sl_json_view(v);
+
     switch (f->how) {
     case TEXT:
         if (yyjson_is_str(v))
-            put(out, f->number, f->inside, yyjson_get_str(v), yyjson_get_len(v));
+            put(out, f->number, f->inside, t.s, t.n);
         return;
     case TRUTH:
         varint(out, (uint64_t)f->number << 3);
@@ -225,7 +233,7 @@ static void write_field(struct sl_buf *out, const struct field *f, yyjson_val *v
 static void write_extension(struct sl_buf *out, uint32_t number, yyjson_val *key, yyjson_val *v) {
     _cleanup_(sl_buf_done) struct sl_buf pair = SL_BUF(SL_OPENAPI_MAX_BYTES);
 
-    bytes(&pair, 1, yyjson_get_str(key), yyjson_get_len(key));
+    text(&pair, 1, sl_json_view(key));
     write_any(&pair, 2, v);
     bytes(out, number, pair.s, pair.len);
 }
@@ -240,7 +248,7 @@ static void write_message(struct sl_buf *out, const struct message *m, yyjson_va
             f++;
         if (f < end)
             write_field(out, f, item);
-        else if (m->extensions && strncmp(yyjson_get_str(key), "x-", 2) == 0)
+        else if (m->extensions && strncmp(sl_json_text(key), "x-", 2) == 0)
             write_extension(out, m->extensions, key, item);
     }
 }

@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "schema/check.h"
 #include "schema/value.h"
+#include "json/json.h"
 
 #define FEW 12u /* keys of which each is compared with each */
 #define PATH_MAX_BYTES ((size_t)4 << 10)
@@ -86,11 +87,10 @@ static bool duplicates(struct sl_strict *st, const struct sl_schema *s, yyjson_v
         return false;
     keys_init(&keys, yyjson_obj_size(v));
     yyjson_obj_foreach (v, i, max, key, item) {
-        const char *name = yyjson_get_str(key);
-        size_t len = yyjson_get_len(key);
-        const struct sl_path *here = SL_PATH(at, name);
-        const struct sl_schema *of = s ? sl_schema_at(s, name, len) : NULL;
-        bool again = keys_add(&keys, name, len) != SL_MAP_NONE;
+        struct sl_text name = sl_json_view(key);
+        const struct sl_path *here = SL_PATH(at, name.s);
+        const struct sl_schema *of = s ? sl_schema_at(s, name.s, name.n) : NULL;
+        bool again = keys_add(&keys, name.s, name.n) != SL_MAP_NONE;
         any |= again;
         if (s && s->go && !of) {
             note(st, "unknown", here);
@@ -124,7 +124,8 @@ void sl_strict_keep_last(yyjson_mut_val *v) {
     bool *gone = sl_alloc0(yyjson_mut_obj_size(v) + 1, sizeof(*gone));
     keys_init(&keys, yyjson_mut_obj_size(v));
     yyjson_mut_obj_foreach (v, i, max, key, item) {
-        uint32_t before = keys_add(&keys, yyjson_mut_get_str(key), yyjson_mut_get_len(key));
+        struct sl_text name = sl_json_mut_view(key);
+        uint32_t before = keys_add(&keys, name.s, name.n);
         if (before != SL_MAP_NONE)
             gone[before] = true;
         sl_strict_keep_last(item);
@@ -147,7 +148,7 @@ struct pruning {
 static bool is_empty(yyjson_mut_val *v) {
     switch (yyjson_mut_get_type(v)) {
     case YYJSON_TYPE_STR:
-        return yyjson_mut_get_len(v) == 0;
+        return sl_json_mut_view(v).n == 0;
     case YYJSON_TYPE_NUM:
         return yyjson_mut_get_num(v) == 0;
     case YYJSON_TYPE_BOOL:
@@ -164,7 +165,8 @@ static bool is_empty(yyjson_mut_val *v) {
 static void set_text(struct pruning *p, yyjson_mut_val *v, const char *text) {
     yyjson_mut_val *copy = yyjson_mut_strcpy(p->doc, text);
     sl_assert(copy);
-    yyjson_mut_set_strn(v, yyjson_mut_get_str(copy), yyjson_mut_get_len(copy));
+    struct sl_text t = sl_json_mut_view(copy);
+    yyjson_mut_set_strn(v, t.s, t.n);
 }
 
 static bool is_resource_list(const struct sl_schema *s) {
@@ -175,24 +177,22 @@ static bool is_resource_list(const struct sl_schema *s) {
  * said so. */
 static void spell(struct pruning *p, const struct sl_schema *s, yyjson_mut_val *v, bool milli) {
     char number[32], quantity[SL_QUANTITY_TEXT], time[SL_VALUE_TIME];
-    const char *text = yyjson_mut_get_str(v);
-    size_t len = yyjson_mut_get_len(v);
+    struct sl_text t = sl_json_mut_view(v);
 
     if (s->type == SL_T_QUANTITY && yyjson_mut_is_num(v)) {
         if (yyjson_mut_is_real(v))
             snprintf(number, sizeof(number), "%.15g", yyjson_mut_get_num(v));
         else
             snprintf(number, sizeof(number), "%lld", (long long)yyjson_mut_get_sint(v));
-        text = number;
-        len = strlen(number);
-    }
-    if (!text)
+        t = sl_text_of(number);
+    } else if (!yyjson_mut_is_str(v)) {
         return;
-    if (s->type == SL_T_QUANTITY && sl_value_quantity(text, len, milli, quantity, NULL) == 0)
+    }
+    if (s->type == SL_T_QUANTITY && sl_value_quantity(t.s, t.n, milli, quantity, NULL) == 0)
         set_text(p, v, quantity);
     if (s->type == SL_T_STRING && s->format && strcmp(s->format, "date-time") == 0) {
         bool micro = strcmp(s->go, "v1.MicroTime") == 0;
-        if (sl_value_time(text, len, micro, time, NULL) == 0)
+        if (sl_value_time(t.s, t.n, micro, time, NULL) == 0)
             set_text(p, v, time);
     }
 }
@@ -235,16 +235,16 @@ static void prune_fields(struct pruning *p, const struct sl_schema *s, yyjson_mu
 
     while ((key = yyjson_mut_obj_iter_next(&it))) {
         yyjson_mut_val *item = yyjson_mut_obj_iter_get_val(key);
-        const char *name = yyjson_mut_get_str(key);
-        const struct sl_schema_field *f = sl_schema_field(s, name, yyjson_mut_get_len(key));
+        struct sl_text name = sl_json_mut_view(key);
+        const struct sl_schema_field *f = sl_schema_field(s, name.s, name.n);
         if (!f && !s->keeps_unknown) {
-            note(p->st, "unknown", SL_PATH(at, name));
+            note(p->st, "unknown", SL_PATH(at, name.s));
             yyjson_mut_obj_iter_remove(&it);
         } else if (f && yyjson_mut_is_null(item) &&
                    (s->go || (!f->schema->nullable && !f->deflt))) {
             yyjson_mut_obj_iter_remove(&it);
         } else if (f) {
-            prune(p, f->schema, item, SL_PATH(at, name), s->go);
+            prune(p, f->schema, item, SL_PATH(at, name.s), s->go);
             /* No text is not the number 0. */
             bool text = f->schema->type == SL_T_INT_OR_STRING && yyjson_mut_is_str(item);
             if (s->go && !f->pointer && !text && is_empty(item))
@@ -269,7 +269,7 @@ static void prune_values(struct pruning *p, const struct sl_schema *s, yyjson_mu
         if (native && s->items->type == SL_T_QUANTITY)
             spell(p, s->items, item, is_resource_list(s));
         else
-            prune(p, s->items, item, SL_PATH(at, yyjson_mut_get_str(key)), native);
+            prune(p, s->items, item, SL_PATH(at, sl_json_mut_text(key)), native);
     }
 }
 
@@ -349,8 +349,8 @@ static bool fill(struct filling *in, const struct sl_schema *s, yyjson_mut_val *
     if (s->type == SL_T_OBJECT && yyjson_mut_is_obj(v)) {
         done = fill_fields(in, s, v);
         yyjson_mut_obj_foreach (v, i, max, key, item) {
-            const struct sl_schema_field *f =
-                sl_schema_field(s, yyjson_mut_get_str(key), yyjson_mut_get_len(key));
+            struct sl_text name = sl_json_mut_view(key);
+            const struct sl_schema_field *f = sl_schema_field(s, name.s, name.n);
             done = done && (!f || fill(in, f->schema, item));
         }
     } else if (s->type == SL_T_MAP && yyjson_mut_is_obj(v)) {

@@ -37,6 +37,7 @@
 #include "base/prng.h"
 #include "kube/secret.h"
 #include "log/log.h"
+#include "json/json.h"
 
 #define DAY (24 * SL_HOUR)
 #define CA_LIFE (3650 * DAY)
@@ -299,10 +300,12 @@ static const char *improve(struct sl_certs *c, struct sl_err *err, int *ret) {
 
 /* The text of a value; NULL if there is none that can be read. */
 static char *decoded(yyjson_val *v) {
-    if (!yyjson_is_str(v) || yyjson_get_len(v) > 2 * SL_CERT_PEM)
+    struct sl_text t = sl_json_view(v);
+
+    if (!yyjson_is_str(v) || t.n > 2 * SL_CERT_PEM)
         return NULL;
-    char *out = sl_alloc(yyjson_get_len(v) / 4 * 3 + 1);
-    int64_t n = sl_base64_decode(yyjson_get_str(v), yyjson_get_len(v), out);
+    char *out = sl_alloc(t.n / 4 * 3 + 1);
+    int64_t n = sl_base64_decode(t.s, t.n, out);
     if (n <= 0 || memchr(out, '\0', (size_t)n))
         sl_freep(&out);
     return out;
@@ -310,12 +313,13 @@ static char *decoded(yyjson_val *v) {
 
 /* The version that a patch is decided on; false if the answer is no object. */
 static bool take_version(struct sl_certs *c, yyjson_val *root) {
-    yyjson_val *v = yyjson_obj_get(yyjson_obj_get(root, "metadata"), "resourceVersion");
+    const char *s =
+        sl_json_opt(yyjson_obj_get(yyjson_obj_get(root, "metadata"), "resourceVersion"));
 
     sl_buf_clear(&c->version);
-    if (!yyjson_is_str(v) || yyjson_get_len(v) > MAX_VERSION_BYTES)
+    if (!s || strlen(s) > MAX_VERSION_BYTES)
         return false;
-    sl_buf_puts(&c->version, yyjson_get_str(v));
+    sl_buf_puts(&c->version, s);
     return true;
 }
 

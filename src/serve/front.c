@@ -10,6 +10,7 @@
 #include "httpd/cert.h"
 #include "kube/reflector.h"
 #include "log/log.h"
+#include "json/json.h"
 
 #define NAME "extension-apiserver-authentication"
 #define MAX_WORDS 64u
@@ -52,14 +53,14 @@ static void forget(struct sl_front *f) {
 
 /* A list as JSON text; what is none is empty. */
 static void read_words(struct sl_front *f, yyjson_val *text, struct words *ret) {
-    yyjson_doc *doc =
-        yyjson_is_str(text) ? yyjson_read(yyjson_get_str(text), yyjson_get_len(text), 0) : NULL;
+    struct sl_text t = sl_json_view(text);
+    yyjson_doc *doc = t.n > 0 ? yyjson_read(t.s, t.n, 0) : NULL;
     yyjson_val *v;
     size_t i, n;
 
     yyjson_arr_foreach (yyjson_doc_get_root(doc), i, n, v)
-        if (yyjson_is_str(v) && yyjson_get_len(v) <= MAX_WORD && ret->n < MAX_WORDS)
-            ret->v[ret->n++] = sl_arena_strdup(&f->arena, yyjson_get_str(v));
+        if (sl_json_opt(v) && strlen(sl_json_text(v)) <= MAX_WORD && ret->n < MAX_WORDS)
+            ret->v[ret->n++] = sl_arena_strdup(&f->arena, sl_json_text(v));
     yyjson_doc_free(doc);
 }
 
@@ -76,8 +77,8 @@ static void on_object(void *ctx, struct yyjson_val *o) {
     for (uint32_t i = 0; i < LISTS; i++)
         read_words(f, yyjson_obj_get(data, keys[i]), &f->lists[i]);
     sl_time end;
-    if (yyjson_is_str(cas) && sl_cert_expiry(yyjson_get_str(cas), &end, NULL) >= 0)
-        f->cas = sl_strdup(yyjson_get_str(cas));
+    if (sl_json_opt(cas) && sl_cert_expiry(sl_json_text(cas), &end, NULL) >= 0)
+        f->cas = sl_strdup(sl_json_text(cas));
     f->generation++;
     sl_log(SL_LOG_INFO, "requests that the API server passes on are known by its certificate",
            SL_S("authority", f->cas ? "known" : "none, or not readable"));

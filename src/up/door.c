@@ -58,6 +58,7 @@ static void refusal(void *ctx, int status, const char *words, struct sl_http_ans
     else
         put_status(a, status,
                    status == 503   ? "ServiceUnavailable"
+                   : status == 429 ? "TooManyRequests"
                    : status == 400 ? "BadRequest"
                                    : "InternalError",
                    words);

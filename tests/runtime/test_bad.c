@@ -201,7 +201,7 @@ static void environment_bomb(void **state) {
         sl_buf_printf(&b, ",{\"name\":\"V%d\",\"value\":\"$(V0)\"}", i);
     sl_buf_puts(&b, "]}]");
     make_pod(&w, "b", "", sl_buf_str(&b));
-    wait_word(&w, "b", "main", "state.waiting.message", "the environment is too large");
+    wait_word(&w, "b", "main", "state.waiting.message", "the environment is larger than 2 MiB");
     sl_buf_done(&b);
     end(&w);
 }

@@ -228,13 +228,175 @@ static void test_early(void **state) {
     (void)close(fd);
 }
 
+/* ---- what is not read ---- */
+
+static struct {
+    struct sl_http_call *v[64]; /* NULL: gone */
+    uint32_t n, which;
+    const char *piece;
+    size_t len;
+    bool taken;
+} calls;
+
+static void on_gone(void *ctx) {
+    *(struct sl_http_call **)ctx = NULL;
+}
+
+static void hold(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a) {
+    (void)ctx;
+    if (strcmp(rq->path, "/hold") != 0) {
+        sl_buf_puts(&a->body, "body=");
+        return;
+    }
+    assert_true(calls.n < SL_LEN(calls.v));
+    calls.v[calls.n] = sl_http_hold(rq, on_gone, &calls.v[calls.n]);
+    __atomic_fetch_add(&calls.n, 1, __ATOMIC_SEQ_CST);
+}
+
+static void job_begin(void) {
+    sl_http_begin(calls.v[calls.which], "text/stream");
+}
+
+static void job_piece(void) {
+    struct sl_http_call *c = calls.v[calls.which];
+
+    calls.taken = c && sl_http_piece(c, calls.piece, calls.len);
+    if (c && !calls.taken) {
+        calls.v[calls.which] = NULL;
+        sl_http_end(c);
+    }
+}
+
+static void job_reply(void) {
+    struct sl_http_call *c = calls.v[calls.which];
+
+    calls.v[calls.which] = NULL;
+    sl_http_reply(c, 200, "text/x", NULL, calls.piece, calls.len);
+}
+
+static void begin_holding(void) {
+    memset(&calls, 0, sizeof calls);
+    start(false);
+    on_loop(job_stop);
+    sv.spec.handler = hold;
+    sv.spec.max_connections = SL_LEN(calls.v) + 2;
+    on_loop(job_start);
+    assert_int_equal(sv.result, 0);
+}
+
+static int ask_to_hold(void) {
+    int fd = dial();
+    uint32_t n = calls.n;
+
+    SAY(fd, "GET /hold HTTP/1.1\r\nHost: a\r\n\r\n");
+    while (__atomic_load_n(&calls.n, __ATOMIC_SEQ_CST) == n)
+        (void)usleep(500);
+    calls.which = n;
+    return fd;
+}
+
+static bool piece(uint32_t which, const char *bytes, size_t len) {
+    calls.which = which;
+    calls.piece = bytes;
+    calls.len = len;
+    on_loop(job_piece);
+    return calls.taken;
+}
+
+static uint32_t n_open(void) {
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < calls.n; i++)
+        n += calls.v[i] != NULL;
+    return n;
+}
+
+enum { MEGABYTE = 1 << 20, UNREAD = 30, EACH = 40 };
+static char much[MEGABYTE];
+
+/* Streams that are opened and never read: they cost no more than what may wait in all, and who
+ * reads or has nothing to read keeps its stream. */
+static void test_unread_streams(void **state) {
+    int fds[UNREAD];
+
+    (void)state;
+    begin_holding();
+    memset(much, 'x', sizeof much);
+    int idle = ask_to_hold(), reads = ask_to_hold();
+    for (uint32_t i = 0; i < 2; i++) {
+        calls.which = i;
+        on_loop(job_begin);
+    }
+    (void)hear_words(reads, "\r\n\r\n");
+    size_t waits = 0;
+    for (uint32_t i = 0; i < UNREAD; i++) {
+        fds[i] = ask_to_hold();
+        uint32_t which = calls.which;
+        on_loop(job_begin);
+        for (uint32_t k = 0; k < EACH && piece(which, much, sizeof much); k++) {
+        }
+        assert_true(piece(1, "line\n", 5));
+        (void)hear_words(reads, "line");
+    }
+    for (uint32_t tries = 0; tries < 100 && (waits = n_open() - 2) * EACH > 192 + EACH; tries++)
+        (void)usleep(20000);
+    assert_true(waits * EACH <= 192 + EACH);
+    /* Those that are left take nothing either, and are ended in a while. */
+    for (uint32_t tries = 0; tries < 1000 && n_open() > 2; tries++)
+        (void)usleep(20000);
+    assert_int_equal(n_open(), 2);
+    assert_true(piece(0, "end\n", 4));
+    (void)hear_words(idle, "end");
+    for (uint32_t i = 0; i < UNREAD; i++)
+        (void)close(fds[i]);
+    /* One piece is never too much. */
+    static char object[20 * MEGABYTE];
+    memset(object, 'y', sizeof object);
+    assert_true(piece(0, object, sizeof object));
+    (void)close(idle);
+    (void)close(reads);
+}
+
+/* The same with answers that are not read. */
+static void test_unread_answers(void **state) {
+    static char list[EACH * MEGABYTE];
+    int fds[UNREAD];
+    uint32_t refused = 0;
+    bool closed;
+
+    (void)state;
+    begin_holding();
+    memset(list, 'x', sizeof list);
+    for (uint32_t i = 0; i < UNREAD; i++) {
+        fds[i] = ask_to_hold();
+        calls.piece = list;
+        calls.len = sizeof list;
+        on_loop(job_reply);
+        if (i >= 6) {
+            (void)hear(fds[i], 50, &closed);
+            refused += status_of(got) == 429;
+            assert_non_null(strstr(got, "Retry-After: 1\r\n"));
+        }
+    }
+    assert_int_equal(refused, UNREAD - 6);
+    int fd = ask_to_hold(); /* what is small always goes */
+    calls.len = MEGABYTE;
+    on_loop(job_reply);
+    (void)hear(fd, 200, &closed);
+    assert_int_equal(status_of(got), 200);
+    (void)close(fd);
+    for (uint32_t i = 0; i < UNREAD; i++)
+        (void)close(fds[i]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         TEST(test_half_requests),   TEST(test_half_handshakes),
         TEST(test_many_addresses),  TEST(test_one_busy_address),
         TEST(test_short_deadlines), TEST(test_bodies_that_never_end),
-        TEST(test_early),
+        TEST(test_early),           TEST(test_unread_streams),
+        TEST(test_unread_answers),
 #undef TEST
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

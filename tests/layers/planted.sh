@@ -1,0 +1,55 @@
+#!/bin/sh
+# Each rule of tools/check-layers finds the line that breaks it, and nothing in one that does not.
+# usage: planted.sh CHECK_LAYERS
+set -eu
+check=$1
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+mkdir -p "$root/src/api" "$root/src/base" "$root/src/json"
+passed=0
+failed=0
+
+# says WHAT FILE LINE: the check refuses a tree with this one line, and names it
+says() {
+    printf '%s\n' "$3" >"$root/src/$2"
+    if "$check" "$root" >"$root/out" 2>&1; then
+        echo "not found: $3"
+        failed=$((failed + 1))
+    elif grep -q "^src/$2:1: .*$1" "$root/out"; then
+        passed=$((passed + 1))
+    else
+        echo "found otherwise: $3"
+        cat "$root/out"
+        failed=$((failed + 1))
+    fi
+    rm "$root/src/$2"
+}
+
+# allows FILE LINE
+allows() {
+    printf '%s\n' "$2" >"$root/src/$1"
+    if "$check" "$root" >"$root/out" 2>&1; then
+        passed=$((passed + 1))
+    else
+        echo "refused: $2"
+        cat "$root/out"
+        failed=$((failed + 1))
+    fi
+    rm "$root/src/$1"
+}
+
+says 'yyjson_get_len is for src/json alone' api/x.c 'size_t n = yyjson_get_len(v);'
+says 'yyjson_get_str is for src/json alone' api/x.c 'put(out, yyjson_get_str(v), 3);'
+says 'yyjson_mut_get_str is for' api/x.c 'const char *s = yyjson_mut_get_str(v);'
+says 'yyjson_mut_get_len is for' api/x.c 'if (yyjson_mut_get_len (v)) return;'
+says 'unsafe_yyjson_get_len is for' api/x.h 'static inline size_t n(void *v) { return unsafe_yyjson_get_len(v); }'
+allows json/x.c 'size_t n = unsafe_yyjson_get_len(v);'
+allows api/x.c '/* yyjson_get_str is for others */ size_t n = sl_json_size(v);'
+says 'strcpy is banned' api/x.c 'strcpy(a, b);'
+says 'initialised where it is declared' api/x.c '_cleanup_(sl_buf_done) struct sl_buf b;'
+allows api/x.c '_cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(64);'
+says 'base may not use api' base/x.c '#include "api/field.h"'
+says 'is not for the pure layer base' base/x.c '#include <time.h>'
+
+echo "$passed passed, $failed failed, 0 skipped"
+[ "$failed" -eq 0 ]

@@ -1,0 +1,222 @@
+/*
+ * Pods that are made to end `sluice up`, to fill it, or to leave their folder. All are within the
+ * limits of the API; none of them may disturb another pod.
+ */
+#include "runtime_fx.h"
+
+#define SECRETS "/api/v1/namespaces/default/secrets"
+#define MAPS "/api/v1/namespaces/default/configmaps"
+#define MEGABYTE 1000000
+
+static const char TRUE_POD[] = "\"restartPolicy\":\"Never\",\"containers\":[{\"name\":\"main\","
+                               "\"image\":\"x\",\"command\":[\"true\"]}]";
+
+/* "lead", n times the letter (a valid piece of base64), "tail". */
+static void put_run(struct sl_buf *b, const char *lead, int n, const char *tail) {
+    sl_buf_puts(b, lead);
+    for (int i = 0; i < n; i++)
+        sl_buf_putc(b, 'A');
+    sl_buf_puts(b, tail);
+}
+
+static void make_big(struct world *w, const char *path, const char *name) {
+    struct sl_buf b = SL_BUF((size_t)4 << 20);
+
+    sl_buf_printf(&b, "{\"metadata\":{\"name\":\"%s\"},\"data\":{", name);
+    put_run(&b, "\"k\":\"", MEGABYTE, "\"}}");
+    make_object(w, path, sl_buf_str(&b));
+    sl_buf_done(&b);
+}
+
+/* It waits with these words, and another runs. */
+static void refused(struct world *w, const char *name, const char *words) {
+    char other[100];
+
+    for (const sl_time until = real_now() + PATIENCE;
+         !strstr(jstr(status_of(w, name, "main"), "state.waiting.message"), words); turn(w))
+        if (real_now() > until)
+            fail_msg("%s waits with \"%s\", not \"%s\"", name,
+                     jstr(status_of(w, name, "main"), "state.waiting.message"), words);
+    (void)snprintf(other, sizeof other, "beside-%s", name);
+    make_pod(w, other, "", TRUE_POD);
+    wait_phase(w, other, "Succeeded");
+}
+
+/* A pod with one volume: 'n' times 'item' between 'lead' and 'tail'. */
+static void make_volume_pod(struct world *w, const char *name, const char *meta, const char *lead,
+                            int n, const char *item, const char *tail) {
+    struct sl_buf b = SL_BUF((size_t)2 << 20);
+
+    sl_buf_printf(&b, "\"volumes\":[{\"name\":\"v\",%s", lead);
+    for (int i = 0; i < n; i++) {
+        sl_buf_puts(&b, i ? "," : "");
+        sl_buf_printf(&b, item, i);
+    }
+    sl_buf_printf(&b, "%s}],%s", tail, TRUE_POD);
+    make_pod(w, name, meta, sl_buf_str(&b));
+    sl_buf_done(&b);
+}
+
+/* Small objects that ask for a hundred times what they refer to. */
+static void volumes_that_multiply(void **state) {
+    struct world w;
+    struct sl_buf b = SL_BUF((size_t)4 << 20);
+    (void)state;
+
+    begin(&w, 0);
+    make_big(&w, SECRETS, "s");
+    make_big(&w, MAPS, "c");
+    make_volume_pod(&w, "sources", "", "\"projected\":{\"sources\":[", 90,
+                    "{\"secret\":{\"name\":\"s\",\"items\":[{\"key\":\"k\",\"path\":\"p%d\"}]}}",
+                    "]}");
+    refused(&w, "sources", "more than 64 MiB");
+    make_volume_pod(&w, "items", "", "\"secret\":{\"secretName\":\"s\",\"items\":[", 120,
+                    "{\"key\":\"k\",\"path\":\"p%d\"}", "]}");
+    refused(&w, "items", "more than 64 MiB");
+    make_volume_pod(&w, "maps", "", "\"configMap\":{\"name\":\"c\",\"items\":[", 120,
+                    "{\"key\":\"k\",\"path\":\"p%d\"}", "]}");
+    refused(&w, "maps", "more than 64 MiB");
+    put_run(&b, "\"annotations\":{\"a\":\"", 250000, "\"}");
+    make_volume_pod(&w, "downward", sl_buf_str(&b), "\"downwardAPI\":{\"items\":[", 400,
+                    "{\"path\":\"p%d\",\"fieldRef\":{\"fieldPath\":\"metadata.annotations\"}}",
+                    "]}");
+    refused(&w, "downward", "more than 64 MiB");
+    /* What a volume may well hold. */
+    make_volume_pod(&w, "fine", "", "\"secret\":{\"secretName\":\"s\",\"items\":[", 40,
+                    "{\"key\":\"k\",\"path\":\"p%d\"}", "]}");
+    wait_phase(&w, "fine", "Succeeded");
+    sl_buf_done(&b);
+    end(&w);
+}
+
+static void make_env_pod(struct world *w, const char *name, const char *what, int n,
+                         const char *item) {
+    struct sl_buf b = SL_BUF((size_t)2 << 20);
+
+    sl_buf_printf(&b,
+                  "\"restartPolicy\":\"Never\",\"containers\":[{\"name\":\"main\",\"image\":\"x\","
+                  "\"command\":[\"true\"],\"%s\":[",
+                  what);
+    for (int i = 0; i < n; i++) {
+        sl_buf_puts(&b, i ? "," : "");
+        sl_buf_printf(&b, item, i);
+    }
+    sl_buf_puts(&b, "]}]");
+    make_pod(w, name, "", sl_buf_str(&b));
+    sl_buf_done(&b);
+}
+
+/* Variables from objects of a megabyte, many times, and very many in one object. */
+static void environments_that_multiply(void **state) {
+    struct world w;
+    struct sl_buf b = SL_BUF((size_t)4 << 20);
+    (void)state;
+
+    begin(&w, 0);
+    make_big(&w, MAPS, "one");
+    sl_buf_puts(&b, "{\"metadata\":{\"name\":\"parts\"},\"data\":{");
+    for (int i = 0; i < 10; i++) {
+        sl_buf_printf(&b, "%s\"k%d\":\"", i ? "," : "", i);
+        put_run(&b, "", MEGABYTE / 10, "\"");
+    }
+    sl_buf_puts(&b, "}}");
+    make_object(&w, MAPS, sl_buf_str(&b));
+    sl_buf_clear(&b);
+    sl_buf_puts(&b, "{\"metadata\":{\"name\":\"many\"},\"data\":{");
+    for (int i = 0; i < 4000; i++)
+        sl_buf_printf(&b, "%s\"a-rather-long-name-%d\":\"\"", i ? "," : "", i);
+    sl_buf_puts(&b, "}}");
+    make_object(&w, MAPS, sl_buf_str(&b));
+    sl_buf_clear(&b);
+    sl_buf_puts(&b, "{\"metadata\":{\"name\":\"wide\"},\"data\":{");
+    for (int i = 0; i < 100000; i++)
+        sl_buf_printf(&b, "%s\"k%d\":\"\"", i ? "," : "", i);
+    sl_buf_puts(&b, "}}");
+    make_object(&w, MAPS, sl_buf_str(&b));
+    make_object(&w, SECRETS, "{\"metadata\":{\"name\":\"zero\"},\"data\":{\"k\":\"AAEC\"}}");
+
+    make_env_pod(&w, "long", "envFrom", 1,
+                 "{\"configMapRef\":{\"name\":\"one\"},\"prefix\":\"P%d\"}");
+    refused(&w, "long", "longer than");
+    make_env_pod(&w, "key", "env", 500,
+                 "{\"name\":\"V%d\",\"valueFrom\":{\"configMapKeyRef\":{\"name\":\"one\",\"key\":"
+                 "\"k\"}}}");
+    refused(&w, "key", "longer than");
+    make_env_pod(&w, "often", "envFrom", 900,
+                 "{\"prefix\":\"P%d_\",\"configMapRef\":{\"name\":\"parts\"}}");
+    refused(&w, "often", "larger than 2 MiB");
+    const sl_time from = real_now();
+    make_env_pod(&w, "many", "envFrom", 30,
+                 "{\"prefix\":\"P%d_\",\"configMapRef\":{\"name\":\"many\"}}");
+    refused(&w, "many", "larger than 2 MiB");
+    assert_true(real_now() - from < 10 * SL_SEC); /* it grows with their number, not its square */
+    make_env_pod(&w, "wide", "envFrom", 1,
+                 "{\"prefix\":\"P%d_\",\"configMapRef\":{\"name\":\"wide\"}}");
+    refused(&w, "wide", "cannot be read");
+    make_env_pod(&w, "zero", "envFrom", 1,
+                 "{\"prefix\":\"P%d\",\"secretRef\":{\"name\":\"zero\"}}");
+    refused(&w, "zero", "zero byte");
+    sl_buf_done(&b);
+    end(&w);
+}
+
+/* Mount points whose paths are variables, each expanded anew. */
+static void paths_that_multiply(void **state) {
+    struct world w;
+    struct sl_buf b = SL_BUF((size_t)2 << 20);
+    (void)state;
+
+    begin(&w, 0);
+    if (!spawner_mounts(w.rt->spawner)) {
+        end(&w);
+        sl_buf_done(&b);
+        skip();
+    }
+    put_run(&b,
+            "\"volumes\":[{\"name\":\"v\",\"emptyDir\":{}}],\"restartPolicy\":\"Never\","
+            "\"containers\":[{\"name\":\"main\",\"image\":\"x\",\"command\":[\"true\"],"
+            "\"env\":[{\"name\":\"V\",\"value\":\"",
+            120000, "\"}],\"volumeMounts\":[");
+    for (int i = 0; i < 1000; i++)
+        sl_buf_printf(&b,
+                      "%s{\"name\":\"v\",\"mountPath\":\"/m%d\",\"subPathExpr\":\"a/$(V)$(V)\"}",
+                      i ? "," : "", i);
+    sl_buf_puts(&b, "]}]");
+    make_pod(&w, "a", "", sl_buf_str(&b));
+    refused(&w, "a", "too long");
+    sl_buf_done(&b);
+    end(&w);
+}
+
+/* Last words of a thousand containers: the status stays small enough to be written. */
+static void last_words(void **state) {
+    struct world w;
+    struct sl_buf b = SL_BUF((size_t)2 << 20);
+    (void)state;
+
+    begin(&w, 0);
+    sl_buf_puts(&b, "\"restartPolicy\":\"Never\",\"containers\":[");
+    for (int i = 0; i < 300; i++)
+        sl_buf_printf(&b,
+                      "%s{\"name\":\"c%d\",\"image\":\"x\",\"command\":[\"sh\",\"-c\",\"head -c "
+                      "4096 /dev/zero | tr '\\\\0' '\\\\1' >$SLUICE_TERMINATION_LOG\"]}",
+                      i ? "," : "", i);
+    sl_buf_puts(&b, "]");
+    make_pod(&w, "a", "", sl_buf_str(&b));
+    wait_phase(&w, "a", "Succeeded");
+    assert_int_equal(strlen(jstr(status_of(&w, "a", "c7"), "state.terminated.message")),
+                     12 * 1024 / 300);
+    sl_buf_done(&b);
+    end(&w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(volumes_that_multiply),
+        cmocka_unit_test(environments_that_multiply),
+        cmocka_unit_test(paths_that_multiply),
+        cmocka_unit_test(last_words),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
