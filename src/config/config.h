@@ -92,6 +92,7 @@ struct sl_settings {
         const char *host; /* "": every address */
         uint16_t port;
         const char *cert_dir;
+        const char *client_ca; /* a file; "": clients need no certificate */
     } webhook;
     struct sl_address health, metrics, pprof;
     const char *ready_path, *live_path; /* "/readyz", "/healthz" */

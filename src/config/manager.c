@@ -120,6 +120,7 @@ static void listening(struct sl_fields *top, struct sl_settings *s) {
     s->webhook.host = sl_field_str(&f, "host", "");
     s->webhook.port = port(&f, "port", 9443);
     s->webhook.cert_dir = text(&f, "certDir", "/tmp/k8s-webhook-server/serving-certs");
+    s->webhook.client_ca = sl_field_str(&f, "clientCAFile", "");
     sl_fields_close(&f);
 
     sl_section(&f, top, "health");

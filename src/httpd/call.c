@@ -66,8 +66,6 @@ void sl_httpd_call_end(struct conn *conn) {
         sl_httpd_upgrade_stop(c);
     else
         sl_share_taken(c, c->out.len - c->sent);
-    conn->server->h->answers -= conn->answer;
-    conn->answer = 0;
     c->conn = NULL;
     if (c->response)
         MHD_destroy_response(TAKE_PTR(c->response));
@@ -109,17 +107,11 @@ static void refuse_reply(struct sl_http_call *c) {
 
 void sl_http_reply(struct sl_http_call *c, int status, const char *content_type,
                    const char *const *headers, const char *body, size_t len) {
-    struct sl_httpd *h = c->conn->server->h;
-
     sl_assert(!c->streams && !c->response && c->gone);
     c->gone = NULL;
-    if (len >= LARGE_ANSWER) {
-        if (h->answers + len > SL_HTTP_ANSWERS && h->answers) {
-            refuse_reply(c);
-            return;
-        }
-        h->answers += len;
-        c->conn->answer = len;
+    if (!sl_share_answer(c->conn, len, LARGE_ANSWER)) {
+        refuse_reply(c);
+        return;
     }
     send_response(c, status, content_type, headers,
                   MHD_create_response_from_buffer(len, (void *)body, MHD_RESPMEM_MUST_COPY));

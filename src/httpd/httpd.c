@@ -42,8 +42,9 @@
 /* How slow a body may come, once it has had its first seconds. */
 #define BODY_RATE ((uint64_t)32 << 10) /* bytes a second */
 #define BODY_GRACE_MS 5000u
-#define SWEEP_MS 1000 /* how late a deadline may be noticed */
-#define ACCEPTS 64    /* in one turn of the loop */
+#define SMALL_ANSWER ((size_t)64 << 10) /* that each connection may have besides */
+#define SWEEP_MS 1000                   /* how late a deadline may be noticed */
+#define ACCEPTS 64                      /* in one turn of the loop */
 #define SERVER_CONNS 256u
 
 /* TLS 1.2 and 1.3 with forward secrecy and authenticated encryption, as all of today's clients
@@ -125,6 +126,7 @@ static struct sl_http_request as_asked(struct MHD_Connection *c, const char *met
         .body = sl_buf_str(&rq->body),
         .len = rq->body.len,
         .priv = c,
+        .from = sl_httpd_conn(c)->peer->key,
     };
 
     sl_httpd_lookups(&request);
@@ -171,6 +173,8 @@ static enum MHD_Result handle(struct server *s, struct MHD_Connection *c, const 
     } else if (a.body.overflow) {
         sl_log(SL_LOG_ERROR, "answer too large", SL_S("path", path));
         r = refuse(s, c, 500, "the answer is too large");
+    } else if (!sl_share_answer(conn, a.body.len, SMALL_ANSWER)) {
+        r = refuse(s, c, 503, "too many answers are not read yet, come again");
     } else {
         r = send_answer(s, c, &a);
     }
@@ -295,6 +299,7 @@ static void on_completed(void *cls, struct MHD_Connection *c, void **state,
 
     (void)how;
     turn(cls, c, true);
+    sl_share_answered(sl_httpd_conn(c));
     if (sl_httpd_conn(c)->call)
         sl_httpd_call_end(sl_httpd_conn(c));
     sl_httpd_conn(c)->rq = NULL;

@@ -38,7 +38,9 @@ struct sl_http_request {
      * signed by one of client_cas. */
     bool (*peer)(const struct sl_http_request *rq, char *out, size_t size);
     void *priv;
+    const uint8_t *from; /* SL_HTTP_FROM bytes, the same for all of one address; NULL: not known */
 };
+#define SL_HTTP_FROM 16u
 
 struct sl_http_answer {
     int status;               /* 200 unless set; 200 to 599 */
@@ -89,7 +91,8 @@ void sl_http_end(struct sl_http_call *c);
 #define SL_HTTP_STREAM_STILL ((size_t)16 << 20)
 #define SL_HTTP_STREAMS ((size_t)96 << 20)
 #define SL_HTTP_STREAMS_MOST ((size_t)192 << 20)
-/* Large answers (lists) that are not read yet, in all: beyond, a further one becomes 429. */
+/* Large answers that are not read yet, in all, but for one: beyond, a further one becomes 429 where
+ * it came later, and 503 where the handler gave it. */
 #define SL_HTTP_ANSWERS ((size_t)256 << 20)
 
 /*
@@ -124,7 +127,8 @@ struct sl_httpd_spec {
     size_t max_body;
     const char *large_path; /* for this one large_body is the ceiling; NULL: none; kept */
     size_t large_body;
-    size_t all_bodies; /* 0: four times the largest */
+    size_t all_bodies;  /* 0: four times the largest */
+    size_t all_answers; /* that are given whole, large and not read yet; 0: SL_HTTP_ANSWERS */
     uint32_t max_connections;
     uint32_t max_unfinished;      /* of these, without a complete request; 0: all may be */
     uint32_t header_ms, body_ms;  /* 0: 10 s each, request_ms at most */

@@ -15,7 +15,7 @@ struct server;
 /* Who is behind an address, as long as it has connections. */
 struct peer {
     TAILQ_ENTRY(peer) entry;
-    uint8_t key[16];
+    uint8_t key[SL_HTTP_FROM];
     uint32_t n_conns;
     uint32_t n_yielding;          /* of these, in one of the lists */
     TAILQ_HEAD(, conn) idle;      /* in the order of their last answer */
@@ -157,6 +157,10 @@ void sl_share_give_back(struct conn *c, struct request *rq);
 bool sl_share_wait(struct sl_http_call *c, size_t n);
 /* They have been taken, or dropped. */
 void sl_share_taken(struct sl_http_call *c, size_t n);
+/* Room for an answer that is given whole. False: too much waits for others. */
+bool sl_share_answer(struct conn *c, size_t n, size_t small);
+/* The answer is over. */
+void sl_share_answered(struct conn *c);
 /* Ends streams that much waits for and that take nothing. */
 void sl_share_sweep(struct sl_httpd *h);
 

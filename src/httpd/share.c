@@ -297,6 +297,26 @@ void sl_share_taken(struct sl_http_call *c, size_t n) {
     c->conn->moved_ms = uv_now(c->conn->server->h->loop);
 }
 
+/* ---- answers ---- */
+
+bool sl_share_answer(struct conn *c, size_t n, size_t small) {
+    struct sl_httpd *h = c->server->h;
+    size_t most = h->spec.all_answers ? h->spec.all_answers : SL_HTTP_ANSWERS;
+
+    if (n < small)
+        return true;
+    if (h->answers && h->answers + n > most)
+        return false;
+    h->answers += n;
+    c->answer = n;
+    return true;
+}
+
+void sl_share_answered(struct conn *c) {
+    c->server->h->answers -= c->answer;
+    c->answer = 0;
+}
+
 void sl_share_sweep(struct sl_httpd *h) {
     struct conn *c;
 

@@ -22,11 +22,21 @@
 #define TOKEN_REVIEWS "/apis/authentication.k8s.io/v1/tokenreviews"
 #define ACCESS_REVIEWS "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
+/* An address that asks with tokens. */
+struct source {
+    uint8_t from[SL_AUTHZ_FROM];
+    bool used;
+    uint32_t asking; /* entries of it that are under way */
+    uint32_t misses; /* tokens of nobody */
+    sl_time until;   /* mono: when these are forgotten */
+};
+
 struct entry {
     struct sl_authz *a;
-    char *who;  /* a token, or the members of a user; NULL: free */
-    char *what; /* the members that say what is to be done */
-    bool user;  /* who is a user */
+    struct source *source; /* while it is being asked; NULL: not counted */
+    char *who;             /* a token, or the members of a user; NULL: free */
+    char *what;            /* the members that say what is to be done */
+    bool user;             /* who is a user */
     enum sl_authz_says says;
     sl_call call;
     sl_time until; /* mono: the end of the answer; while asking, of no meaning */
@@ -37,6 +47,7 @@ struct sl_authz {
     void (*heard)(void *ctx);
     void *ctx;
     struct entry entries[SL_AUTHZ_ENTRIES];
+    struct source sources[SL_AUTHZ_SOURCES];
 };
 
 static void forget(struct entry *e) {
@@ -51,6 +62,12 @@ static void say(struct entry *e, enum sl_authz_says says) {
                    : says == SL_AUTHZ_FAILED ? KEEP_FAILED
                                              : KEEP_REFUSED;
 
+    struct source *from = TAKE_PTR(e->source);
+
+    if (from) {
+        from->asking--;
+        from->misses += says == SL_AUTHZ_UNKNOWN;
+    }
     e->says = says;
     e->until = e->a->port->mono + keep;
     e->a->heard(e->a->ctx);
@@ -133,21 +150,61 @@ static void on_token(void *ctx, const struct sl_reply *r) {
     yyjson_doc_free(doc);
 }
 
-/* The entry of the question, or one for it; NULL if all are being asked. */
-static struct entry *find(struct sl_authz *a, bool user, const char *who, const char *what) {
-    struct entry *oldest = NULL;
+/* The record of an address; NULL: there are too many, of which each asks. */
+static struct source *find_source(struct sl_authz *a, const uint8_t *from) {
+    struct source *free = NULL;
 
+    for (uint32_t i = 0; i < SL_AUTHZ_SOURCES; i++) {
+        struct source *s = &a->sources[i];
+        if (s->used && a->port->mono >= s->until) {
+            s->misses = 0;
+            s->until = sl_time_add(a->port->mono, SL_AUTHZ_WINDOW);
+            s->used = s->asking > 0 || memcmp(s->from, from, SL_AUTHZ_FROM) == 0;
+        }
+        if (s->used && memcmp(s->from, from, SL_AUTHZ_FROM) == 0)
+            return s;
+        if (!s->used || (!s->asking && !s->misses && !free))
+            free = s;
+    }
+    if (free) {
+        *free = (struct source){.used = true, .until = a->port->mono + SL_AUTHZ_WINDOW};
+        memcpy(free->from, from, SL_AUTHZ_FROM);
+    }
+    return free;
+}
+
+/* May this address have one more question under way? */
+static bool may_ask(struct sl_authz *a, const uint8_t *from, struct source **ret) {
+    *ret = from ? find_source(a, from) : NULL;
+    return !from || (*ret && (*ret)->asking < SL_AUTHZ_SHARE && (*ret)->misses < SL_AUTHZ_MISSES);
+}
+
+/* The entry of the question; NULL: it has not been asked. */
+static struct entry *find_kept(struct sl_authz *a, bool user, const char *who, const char *what) {
     for (uint32_t i = 0; i < SL_AUTHZ_ENTRIES; i++) {
         struct entry *e = &a->entries[i];
         if (e->who && !e->call.v && a->port->mono >= e->until)
             forget(e);
         if (e->who && e->user == user && strcmp(e->who, who) == 0 && strcmp(e->what, what) == 0)
             return e;
+    }
+    return NULL;
+}
+
+/* One for a new question; NULL if too many are being asked. */
+static struct entry *find_room(struct sl_authz *a) {
+    struct entry *oldest = NULL;
+    uint32_t asking = 0;
+
+    for (uint32_t i = 0; i < SL_AUTHZ_ENTRIES; i++) {
+        struct entry *e = &a->entries[i];
+        asking += e->call.v != 0;
         if (!e->call.v && (!oldest || (oldest->who && (!e->who || e->until < oldest->until))))
             oldest = e;
     }
-    if (oldest)
-        forget(oldest);
+    if (asking >= SL_AUTHZ_ASKING || !oldest)
+        return NULL;
+    forget(oldest);
     return oldest;
 }
 
@@ -164,25 +221,31 @@ static void ask_token(struct entry *e) {
     sl_buf_done(&b);
 }
 
-static enum sl_authz_says ask(struct sl_authz *a, bool user, const char *who, const char *what) {
-    struct entry *e = find(a, user, who, what);
+static enum sl_authz_says ask(struct sl_authz *a, const uint8_t *from, bool user, const char *who,
+                              const char *what) {
+    struct entry *e = find_kept(a, user, who, what);
+    struct source *source;
 
-    if (!e)
+    if (e)
+        return e->says;
+    if (!may_ask(a, from, &source) || !(e = find_room(a)))
         return SL_AUTHZ_FAILED;
-    if (!e->who) {
-        e->who = sl_strdup(who);
-        e->what = sl_strdup(what);
-        e->user = user;
-        e->says = SL_AUTHZ_WAIT;
-        if (user)
-            ask_access(e, who);
-        else
-            ask_token(e);
-    }
+    e->who = sl_strdup(who);
+    e->what = sl_strdup(what);
+    e->user = user;
+    e->says = SL_AUTHZ_WAIT;
+    e->source = source;
+    if (source)
+        source->asking++;
+    if (user)
+        ask_access(e, who);
+    else
+        ask_token(e);
     return e->says;
 }
 
-enum sl_authz_says sl_authz_ask(struct sl_authz *a, const char *header, const char *what) {
+enum sl_authz_says sl_authz_ask(struct sl_authz *a, const uint8_t *from, const char *header,
+                                const char *what) {
     static const char scheme[] = "Bearer ";
 
     if (!header || strncasecmp(header, scheme, strlen(scheme)) != 0)
@@ -191,11 +254,11 @@ enum sl_authz_says sl_authz_ask(struct sl_authz *a, const char *header, const ch
     token += strspn(token, " ");
     if (sl_token_problem(token, strlen(token)))
         return SL_AUTHZ_UNKNOWN;
-    return ask(a, false, token, what);
+    return ask(a, from, false, token, what);
 }
 
 enum sl_authz_says sl_authz_ask_user(struct sl_authz *a, const char *user, const char *what) {
-    return ask(a, true, user, what);
+    return ask(a, NULL, true, user, what);
 }
 
 struct sl_authz *sl_authz_new(struct sl_port *port, void (*heard)(void *ctx), void *ctx) {

@@ -3,6 +3,11 @@
  * (TokenReview) and whether he may (SubjectAccessReview). Answers are kept for a minute at most,
  * and for so many questions at a time; no token is ever logged.
  *
+ * Anybody can ask with tokens that he invents, and each is a question to the API server. So one
+ * address has at most SL_AUTHZ_SHARE questions under way, and after SL_AUTHZ_MISSES tokens that are
+ * nobody's within SL_AUTHZ_WINDOW no further one of it is asked about until that is over; answers
+ * that are kept still hold for it.
+ *
  * What is to be done, and a user who is known already, are given as members of the review's spec:
  * `"nonResourceAttributes":{"verb":"get","path":"/metrics"}` and `"user":"u","groups":["g"]`.
  */
@@ -12,6 +17,12 @@
 #include "kube/port.h"
 
 #define SL_AUTHZ_ENTRIES 64u
+#define SL_AUTHZ_ASKING 48u /* of these, under way; the rest is for answers */
+#define SL_AUTHZ_SHARE 16u  /* of those, of one address */
+#define SL_AUTHZ_MISSES 32u
+#define SL_AUTHZ_WINDOW (10 * SL_SEC)
+#define SL_AUTHZ_SOURCES 64u /* addresses that are counted at a time */
+#define SL_AUTHZ_FROM 16u    /* bytes of one */
 
 enum sl_authz_says {
     SL_AUTHZ_WAIT, /* asking; 'heard' is called when that changes, then ask again */
@@ -26,8 +37,9 @@ struct sl_authz;
 /* 'heard' is called in callbacks of the port, and when a question is too long to be asked. */
 struct sl_authz *sl_authz_new(struct sl_port *port, void (*heard)(void *ctx), void *ctx);
 void sl_authz_free(struct sl_authz *a);
-/* header: of Authorization, NULL if there was none. */
-enum sl_authz_says sl_authz_ask(struct sl_authz *a, const char *header, const char *what);
+/* header: of Authorization, NULL if there was none. from: the address, NULL if it is not known. */
+enum sl_authz_says sl_authz_ask(struct sl_authz *a, const uint8_t *from, const char *header,
+                                const char *what);
 enum sl_authz_says sl_authz_ask_user(struct sl_authz *a, const char *user, const char *what);
 
 #endif

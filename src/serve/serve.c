@@ -35,6 +35,7 @@
 #define WEBHOOK_CONNECTIONS 512u
 #define METRICS_CONNECTIONS 64u
 #define PROBE_CONNECTIONS 64u
+#define MAX_PEER 256u
 #define LISTS_PATIENCE (20 * SL_SEC)
 
 struct serve {
@@ -61,8 +62,9 @@ struct serve {
     bool leads, ending;
     sl_time files_at; /* mono: next look at files */
     struct sl_settings_file file;
-    struct timespec cert_time;
+    struct timespec cert_time, cas_time;
     struct sl_cert cert; /* that is served with */
+    char *client_cas;    /* of those who may call webhooks; NULL: anybody may */
 };
 
 /* ---- files ---- */
@@ -133,7 +135,8 @@ static void show_cert(struct serve *s, const struct sl_cert *c) {
     struct sl_err err;
     for (size_t i = 0; i < SL_LEN(servers); i++)
         if (servers[i] &&
-            sl_httpd_certificate(servers[i], c->cert_pem, c->key_pem, NULL, &err) < 0) {
+            sl_httpd_certificate(servers[i], c->cert_pem, c->key_pem,
+                                 servers[i] == s->webhook ? s->client_cas : NULL, &err) < 0) {
             sl_log(SL_LOG_ERROR, "the new certificate is of no use; the old one stays",
                    SL_S("error", err.text));
             return;
@@ -144,6 +147,39 @@ static void show_cert(struct serve *s, const struct sl_cert *c) {
     if (s->visibility)
         sl_visibility_certificate(s->visibility, &s->cert);
     sl_log(SL_LOG_INFO, "new webhook certificate");
+}
+
+/* The authorities of those who may call webhooks. */
+static int read_client_cas(const struct serve *s, char **ret, struct sl_err *err) {
+    const char *path = s->settings->webhook.client_ca;
+    size_t n;
+    sl_time end;
+    int r = sl_file_read(path, MAX_PEM, ret, &n, err);
+    if (r >= 0)
+        r = sl_cert_expiry(*ret, &end, err);
+    if (r < 0) {
+        sl_freep(ret);
+        return sl_err_wrap(err, r, "webhook.clientCAFile %s", path);
+    }
+    return 0;
+}
+
+/* One that cannot be used changes nothing: whoever was trusted still is, and nobody else. */
+static void renew_client_cas(struct serve *s) {
+    const char *path = s->settings->webhook.client_ca;
+    char *fresh = NULL;
+    struct sl_err err;
+    if (!s->client_cas || !*path || !sl_file_changed(path, &s->cas_time))
+        return;
+    if (read_client_cas(s, &fresh, &err) < 0 ||
+        sl_httpd_certificate(s->webhook, s->cert.cert_pem, s->cert.key_pem, fresh, &err) < 0) {
+        sl_log(SL_LOG_ERROR, "client authorities of webhooks not renewed", SL_S("error", err.text));
+        sl_freep(&fresh);
+        return;
+    }
+    sl_freep(&s->client_cas);
+    s->client_cas = fresh;
+    sl_log(SL_LOG_INFO, "client authorities of webhooks renewed");
 }
 
 /* From the folder. */
@@ -215,6 +251,23 @@ static bool is_loopback(const char *host) {
            strcmp(host, "localhost") == 0;
 }
 
+/* A web page of somebody else can make a browser on this machine send requests here, and by a name
+ * of its own that leads here also read the answers. Both show: a browser says from where it comes,
+ * and the name is not one of this machine. */
+static bool is_foreign(const struct sl_http_request *rq) {
+    const char *host = rq->header(rq, "Host");
+    char name[256];
+    if (rq->header(rq, "Origin") || rq->header(rq, "Sec-Fetch-Site") || !host)
+        return true;
+    size_t skip = *host == '[', n = strcspn(host + skip, skip ? "]" : ":");
+    if (n >= sizeof name)
+        return true;
+    (void)snprintf(name, sizeof name, "%.*s", (int)n, host + skip);
+    bool number = strspn(name, "0123456789.") == n;
+    return strcmp(name, "localhost") != 0 && strcmp(name, "::1") != 0 &&
+           !(number && is_loopback(name));
+}
+
 static void set_gates(struct serve *s, const struct sl_http_request *rq, struct sl_http_answer *a) {
     struct sl_warnings w;
     sl_warnings_init(&w);
@@ -236,7 +289,7 @@ static void on_heard(void *ctx) {
 static bool admit(struct serve *s, const struct sl_http_request *rq, struct sl_http_answer *a) {
     static const char what[] = "\"nonResourceAttributes\":{\"verb\":\"get\",\"path\":\"/metrics\"}";
     const char *token = rq->header(rq, "Authorization");
-    switch (s->authz ? sl_authz_ask(s->authz, token, what) : SL_AUTHZ_ALLOWED) {
+    switch (s->authz ? sl_authz_ask(s->authz, rq->from, token, what) : SL_AUTHZ_ALLOWED) {
     case SL_AUTHZ_ALLOWED:
         return true;
     case SL_AUTHZ_WAIT:
@@ -264,6 +317,8 @@ static void serve_metrics(void *ctx, const struct sl_http_request *rq, struct sl
         a->content_type = "text/plain; version=0.0.4; charset=utf-8";
         sl_manager_refresh_metrics(s->manager);
         sl_metrics_print(s->metrics, &a->body);
+    } else if (debug && strncmp(rq->path, "/debug/", 7) == 0 && is_foreign(rq)) {
+        answer_text(a, 403, "not from a web page\n");
     } else if (debug && strcmp(rq->path, "/debug/feature-gates") == 0 &&
                strcmp(rq->method, "POST") == 0) {
         set_gates(s, rq, a);
@@ -282,8 +337,20 @@ static bool is_json(const struct sl_http_request *rq) {
            (strncasecmp(type, json, strlen(json)) == 0 && strchr("; \t", type[strlen(json)]));
 }
 
+/* Before the body is read. */
+static bool refuse_webhook(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a) {
+    const struct serve *s = ctx;
+    char name[MAX_PEER];
+    if (!s->client_cas || rq->peer(rq, name, sizeof name))
+        return false;
+    answer_text(a, 403, "webhooks are called with a certificate\n");
+    return true;
+}
+
 static void serve_webhook(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a) {
     struct serve *s = ctx;
+    if (refuse_webhook(ctx, rq, a))
+        return;
     if (strcmp(rq->method, "POST") != 0) {
         answer_text(a, sl_review_path(rq->path) ? 405 : 404, "POST a review\n");
         return;
@@ -326,8 +393,14 @@ static int start_servers(struct serve *s, struct sl_err *err) {
                SL_S("folder", c->webhook.cert_dir));
         r = make_cert(s, &s->cert, err);
     }
+    if (r >= 0 && *c->webhook.client_ca) {
+        (void)sl_file_changed(c->webhook.client_ca, &s->cas_time);
+        r = read_client_cas(s, &s->client_cas, err);
+    }
     struct sl_httpd_spec webhooks = {.host = c->webhook.host,
                                      .port = c->webhook.port,
+                                     .client_cas = s->client_cas,
+                                     .early = refuse_webhook,
                                      .max_body = SL_REVIEW_MAX_BYTES,
                                      .large_path = SL_CONVERT_PATH,
                                      .large_body = SL_CONVERT_BODY_BYTES,
@@ -409,6 +482,7 @@ static void turn(uv_prepare_t *h) {
         s->files_at = s->port->mono + SL_FILES_EVERY;
         reload_settings(s);
         renew_cert(s);
+        renew_client_cas(s);
     }
     tend_certs(s);
     if (s->authz_heard && s->metrics_http) {
@@ -514,6 +588,7 @@ static void finish(struct serve *s) {
     (void)uv_run(&s->loop, UV_RUN_DEFAULT);
     (void)uv_loop_close(&s->loop);
     sl_cert_done(&s->cert);
+    sl_freep(&s->client_cas);
     sl_settings_free(s->settings);
     sl_metrics_free(s->metrics);
     sl_arena_done(&s->arena);

@@ -44,7 +44,7 @@ static enum sl_authz_says ask(struct sl_visibility *v, const struct visibility_t
         what.overflow ? SL_AUTHZ_FORBIDDEN
         : sl_front_user(v->front, rq, &user)
             ? sl_authz_ask_user(v->authz, sl_buf_str(&user), sl_buf_str(&what))
-            : sl_authz_ask(v->authz, rq->header(rq, "Authorization"), sl_buf_str(&what));
+            : sl_authz_ask(v->authz, rq->from, rq->header(rq, "Authorization"), sl_buf_str(&what));
     sl_buf_done(&user);
     sl_buf_done(&what);
     return says;

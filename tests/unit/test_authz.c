@@ -62,8 +62,8 @@ static void test_headers(void **state) {
     for (const char *const *h =
              (const char *const[]){"", "Basic eA==", "Bearer", "Bearer ", "Bearer a b", NULL};
          *h; h++)
-        assert_int_equal(sl_authz_ask(a, *h, WHAT), SL_AUTHZ_UNKNOWN);
-    assert_int_equal(sl_authz_ask(a, NULL, WHAT), SL_AUTHZ_UNKNOWN);
+        assert_int_equal(sl_authz_ask(a, NULL, *h, WHAT), SL_AUTHZ_UNKNOWN);
+    assert_int_equal(sl_authz_ask(a, NULL, NULL, WHAT), SL_AUTHZ_UNKNOWN);
     assert_int_equal(w.n, 0);
     sl_authz_free(a);
 }
@@ -87,8 +87,9 @@ static void test_answers(void **state) {
     (void)state;
     for (size_t i = 0; i < SL_LEN(cases); i++) {
         struct sl_authz *a = fresh();
-        assert_int_equal(sl_authz_ask(a, "bearer secret\"1", WHAT), SL_AUTHZ_WAIT);
-        assert_int_equal(sl_authz_ask(a, "Bearer secret\"1", WHAT), SL_AUTHZ_WAIT); /* asked once */
+        assert_int_equal(sl_authz_ask(a, NULL, "bearer secret\"1", WHAT), SL_AUTHZ_WAIT);
+        assert_int_equal(sl_authz_ask(a, NULL, "Bearer secret\"1", WHAT),
+                         SL_AUTHZ_WAIT); /* asked once */
         assert_string_equal(w.path, "/apis/authentication.k8s.io/v1/tokenreviews");
         assert_non_null(strstr(w.body, "\"token\":\"secret\\\"1\""));
         answer(cases[i].who_status, cases[i].who);
@@ -102,10 +103,10 @@ static void test_answers(void **state) {
         uint32_t n = w.n;
         assert_int_equal(w.heard, 1);
         w.port.mono += cases[i].kept - 1;
-        assert_int_equal(sl_authz_ask(a, "Bearer secret\"1", WHAT), cases[i].says);
+        assert_int_equal(sl_authz_ask(a, NULL, "Bearer secret\"1", WHAT), cases[i].says);
         assert_int_equal(w.n, n);
         w.port.mono += 1;
-        assert_int_equal(sl_authz_ask(a, "Bearer secret\"1", WHAT), SL_AUTHZ_WAIT);
+        assert_int_equal(sl_authz_ask(a, NULL, "Bearer secret\"1", WHAT), SL_AUTHZ_WAIT);
         assert_int_equal(w.n, n + 1);
         sl_authz_free(a);
         assert_true(w.cancelled >= 1);
@@ -116,14 +117,14 @@ static void test_many(void **state) {
     struct sl_authz *a = fresh();
     char header[32];
     (void)state;
-    for (uint32_t i = 0; i < SL_AUTHZ_ENTRIES; i++) {
+    for (uint32_t i = 0; i < SL_AUTHZ_ASKING; i++) {
         (void)snprintf(header, sizeof header, "Bearer %u", i);
-        assert_int_equal(sl_authz_ask(a, header, WHAT), SL_AUTHZ_WAIT);
+        assert_int_equal(sl_authz_ask(a, NULL, header, WHAT), SL_AUTHZ_WAIT);
     }
-    assert_int_equal(sl_authz_ask(a, "Bearer more", WHAT), SL_AUTHZ_FAILED);
+    assert_int_equal(sl_authz_ask(a, NULL, "Bearer more", WHAT), SL_AUTHZ_FAILED);
     answer(201, NOBODY); /* of the last one, whose place another may have */
-    assert_int_equal(sl_authz_ask(a, "Bearer more", WHAT), SL_AUTHZ_WAIT);
-    assert_int_equal(w.n, SL_AUTHZ_ENTRIES + 1);
+    assert_int_equal(sl_authz_ask(a, NULL, "Bearer more", WHAT), SL_AUTHZ_WAIT);
+    assert_int_equal(w.n, SL_AUTHZ_ASKING + 1);
     sl_authz_free(a);
 }
 
@@ -147,16 +148,63 @@ static void test_users(void **state) {
                          i == 1 ? SL_AUTHZ_FORBIDDEN : SL_AUTHZ_ALLOWED);
     assert_int_equal(w.n, SL_LEN(questions));
     /* A token that reads like a user is none. */
-    assert_int_equal(sl_authz_ask(a, "Bearer \"user\":\"u\"", WHAT), SL_AUTHZ_WAIT);
+    assert_int_equal(sl_authz_ask(a, NULL, "Bearer \"user\":\"u\"", WHAT), SL_AUTHZ_WAIT);
     assert_string_equal(w.path, "/apis/authentication.k8s.io/v1/tokenreviews");
+    sl_authz_free(a);
+}
+
+/* Tokens that somebody invents: other addresses are not kept from asking, and the API server is not
+ * asked without end. */
+static void test_invented(void **state) {
+    static const uint8_t one[SL_AUTHZ_FROM] = {1}, other[SL_AUTHZ_FROM] = {2};
+    struct sl_authz *a = fresh();
+    char header[32];
+
+    (void)state;
+    for (uint32_t i = 0; i < 2 * SL_AUTHZ_ENTRIES; i++) { /* none is answered */
+        (void)snprintf(header, sizeof header, "Bearer random-%u", i);
+        assert_int_equal(sl_authz_ask(a, one, header, WHAT),
+                         i < SL_AUTHZ_SHARE ? SL_AUTHZ_WAIT : SL_AUTHZ_FAILED);
+    }
+    assert_int_equal(w.n, SL_AUTHZ_SHARE);
+    assert_int_equal(sl_authz_ask(a, other, "Bearer good", WHAT), SL_AUTHZ_WAIT);
+    answer(201, KNOWN);
+    answer(201, YES);
+    assert_int_equal(sl_authz_ask(a, other, "Bearer good", WHAT), SL_AUTHZ_ALLOWED);
+    sl_authz_free(a);
+
+    a = fresh();
+    uint32_t asked = 0;
+    for (uint32_t i = 0; i < 10000; i++) { /* each is answered at once */
+        (void)snprintf(header, sizeof header, "Bearer random-%u", i);
+        if (sl_authz_ask(a, one, header, WHAT) != SL_AUTHZ_WAIT)
+            continue;
+        asked++;
+        answer(201, NOBODY);
+        assert_int_equal(sl_authz_ask(a, one, header, WHAT), SL_AUTHZ_UNKNOWN); /* and kept */
+    }
+    assert_int_equal(asked, SL_AUTHZ_MISSES);
+    assert_int_equal(sl_authz_ask(a, other, "Bearer good", WHAT), SL_AUTHZ_WAIT);
+    answer(201, KNOWN);
+    answer(201, YES);
+    assert_int_equal(sl_authz_ask(a, one, "Bearer good", WHAT), SL_AUTHZ_ALLOWED); /* is known */
+    w.port.mono += SL_AUTHZ_WINDOW;
+    assert_int_equal(sl_authz_ask(a, one, "Bearer another", WHAT), SL_AUTHZ_WAIT);
+    answer(201, KNOWN);
+    answer(201, YES);
+    for (uint32_t i = 0; i < 1000; i++) { /* from many addresses, and none is answered */
+        const uint8_t from[SL_AUTHZ_FROM] = {3, (uint8_t)(i >> 8), (uint8_t)i};
+        (void)snprintf(header, sizeof header, "Bearer random-%u", i);
+        (void)sl_authz_ask(a, from, header, WHAT);
+    }
+    assert_int_equal(sl_authz_ask(a, other, "Bearer good", WHAT), SL_AUTHZ_ALLOWED);
     sl_authz_free(a);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_headers),
-        cmocka_unit_test(test_answers),
-        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_headers), cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_many),    cmocka_unit_test(test_invented),
         cmocka_unit_test(test_users),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

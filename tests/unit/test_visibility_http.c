@@ -56,8 +56,8 @@ static bool on_peer(const struct sl_http_request *rq, char *out, size_t size) {
 }
 
 static struct sl_http_request *finish_ask(struct ask *a, const char *method, const char *path) {
-    a->rq = (struct sl_http_request){method,   path,      "",         "",      0,
-                                     on_query, on_header, on_headers, on_peer, a};
+    a->rq = (struct sl_http_request){method,    path,       "",      "", 0,   on_query,
+                                     on_header, on_headers, on_peer, a,  NULL};
     return &a->rq;
 }
 
