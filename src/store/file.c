@@ -7,6 +7,8 @@
  * that watches may ask for (store.h) and another change is written over it, so that the past is
  * there after a restart. The newest row of a resource says since when its past is whole; it always
  * stays, if as the end of an object that was deleted.
+ *
+ * A row whose checksum is wrong goes to a table of its own, with all that is left of it.
  */
 #include "store/store_int.h"
 
@@ -27,6 +29,7 @@
 #define FORMAT 2               /* of the tables */
 #define MAX_FILE_RESOURCES 65536u
 #define MAX_PATH 4096u
+#define TABLE_DAMAGED "damaged"
 
 enum { BEGIN, COMMIT, ROLLBACK, PUT, DEL, NAME, MARK, STATEMENTS };
 static const char *const sql[STATEMENTS] = {
@@ -60,11 +63,17 @@ static const char from_1[] =
     "INTEGER; REPLACE INTO marks SELECT 'past', value FROM marks WHERE what = 'version';"
     "PRAGMA user_version=" TEXT(FORMAT) "; COMMIT";
 
+/* Rows whose checksum is wrong, as they were found, with the time of day. */
+static const char table_damaged[] =
+    "CREATE TABLE IF NOT EXISTS " TABLE_DAMAGED "(row INTEGER, version INTEGER, ns TEXT, name TEXT,"
+    " uid TEXT, sum INTEGER, text BLOB, gone INTEGER, floor INTEGER, found TEXT)";
+
 struct file {
     sqlite3 *db;
     sqlite3_stmt *stmt[STATEMENTS];
     char *path;
-    int lock; /* -1: none */
+    int lock;         /* -1: none */
+    uint64_t reserve; /* the last that was asked for */
 };
 
 /* ---- words ---- */
@@ -217,6 +226,10 @@ static int begin(struct file *f, uint64_t *ret_version, uint64_t *ret_past, stru
                 "PRAGMA journal_size_limit=33554432; PRAGMA cache_size=-4096;"
                 "PRAGMA temp_store=MEMORY",
                 err);
+    /* What the log has may be in the page cache alone: a sync that failed is not done by a later
+     * one that succeeds. So it is written again, into the file itself, and that is synced. */
+    if (r >= 0)
+        r = run(f, "PRAGMA wal_checkpoint(TRUNCATE)", err);
     if (r >= 0 && format < FORMAT)
         r = run(f, format ? from_1 : tables, err);
     if (r >= 0)
@@ -272,24 +285,27 @@ int file_list(struct file *f, file_resources *ret, struct sl_err *err) {
     return r;
 }
 
-/* A row as it stands there, if it is one of ours. */
-static bool row_read(sqlite3_stmt *s, struct file_row *ret) {
+static const char *or_empty(const unsigned char *s) {
+    return s ? (const char *)s : "";
+}
+
+/* A row as it stands there; damaged, if its checksum is wrong. */
+static void row_read(sqlite3_stmt *s, struct file_row *ret) {
     const char *text;
 
     *ret = (struct file_row){
         .row = (uint64_t)sqlite3_column_int64(s, 0),
         .version = (uint64_t)sqlite3_column_int64(s, 1),
-        .ns = (const char *)sqlite3_column_text(s, 2),
-        .name = (const char *)sqlite3_column_text(s, 3),
-        .uid = (const char *)sqlite3_column_text(s, 4),
+        .ns = or_empty(sqlite3_column_text(s, 2)),
+        .name = or_empty(sqlite3_column_text(s, 3)),
+        .uid = or_empty(sqlite3_column_text(s, 4)),
         .gone = sqlite3_column_int64(s, 7) != 0,
         .floor = (uint64_t)sqlite3_column_int64(s, 8),
     };
     text = sqlite3_column_blob(s, 6);
     ret->text = text ? text : "";
     ret->len = (size_t)sqlite3_column_bytes(s, 6);
-    return ret->ns && ret->name && ret->uid &&
-           (uint64_t)sqlite3_column_int64(s, 5) == checksum(ret);
+    ret->damaged = (uint64_t)sqlite3_column_int64(s, 5) != checksum(ret);
 }
 
 int file_read(struct file *f, uint32_t resource, file_row_fn fn, void *ctx, struct sl_err *err) {
@@ -305,14 +321,52 @@ int file_read(struct file *f, uint32_t resource, file_row_fn fn, void *ctx, stru
     (void)sqlite3_bind_int64(s, 1, (int64_t)row_first(resource));
     (void)sqlite3_bind_int64(s, 2, (int64_t)row_first(resource + 1));
     while (r >= 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
-        if (!row_read(s, &row))
-            r = damaged(f, "the checksum of an object is wrong", err);
-        else if ((r = fn(ctx, &row, err)) < 0)
+        row_read(s, &row);
+        if ((r = fn(ctx, &row, err)) < 0)
             r = damaged(f, err ? err->text : "an object makes no sense", err);
     }
     if (r >= 0 && step != SQLITE_DONE)
         r = failed(f, "reading", err);
     (void)sqlite3_finalize(s);
+    return r;
+}
+
+static int move_away(struct file *f, uint64_t row, struct sl_err *err) {
+    static const char *const texts[] = {
+        "INSERT INTO " TABLE_DAMAGED " SELECT row, version, ns, name, uid, sum, text, gone, floor,"
+        " datetime('now') FROM objects WHERE row = ?",
+        "DELETE FROM objects WHERE row = ?",
+    };
+    int r = SL_OK;
+
+    for (uint32_t i = 0; r >= 0 && i < SL_LEN(texts); i++) {
+        sqlite3_stmt *s = NULL;
+        if (sqlite3_prepare_v2(f->db, texts[i], -1, &s, NULL) == SQLITE_OK)
+            (void)sqlite3_bind_int64(s, 1, (int64_t)row);
+        if (!s || sqlite3_step(s) != SQLITE_DONE)
+            r = failed(f, "writing", err);
+        (void)sqlite3_finalize(s);
+    }
+    return r;
+}
+
+int file_set_aside(struct file *f, const uint64_t *rows, uint32_t n, uint64_t past,
+                   struct sl_err *err) {
+    char mark[96];
+    int r = run(f, "BEGIN IMMEDIATE", err);
+
+    if (r >= 0)
+        r = run(f, table_damaged, err);
+    for (uint32_t i = 0; r >= 0 && i < n; i++)
+        r = move_away(f, rows[i], err);
+    (void)snprintf(mark, sizeof mark, "REPLACE INTO marks(what, value) VALUES('past', %" PRIu64 ")",
+                   past);
+    if (r >= 0)
+        r = run(f, mark, err);
+    if (r >= 0)
+        r = run(f, "COMMIT", err);
+    if (r < 0 && !sqlite3_get_autocommit(f->db))
+        (void)run(f, "ROLLBACK", NULL);
     return r;
 }
 
@@ -374,22 +428,62 @@ static int write_all(struct file *f, const struct batch *b, struct sl_err *err) 
     return r;
 }
 
-int file_commit(struct file *f, const struct batch *b, struct sl_err *err) {
+int file_commit(struct file *f, const struct batch *b, bool *ret_unknown, struct sl_err *err) {
     int r = step(f, BEGIN, err);
 
+    *ret_unknown = false;
+    if (b->reserve)
+        f->reserve = b->reserve;
     if (r < 0)
         return r;
     r = write_all(f, b, err);
-    if (r >= 0)
+    if (r >= 0) {
         r = step(f, COMMIT, err);
+        *ret_unknown = r < 0 && sqlite3_extended_errcode(f->db) == SQLITE_IOERR_FSYNC;
+    }
     if (r < 0 && !sqlite3_get_autocommit(f->db))
         (void)step(f, ROLLBACK, NULL);
     return r;
 }
 
+int file_overwrite(struct file *f, struct sl_err *err) {
+    const struct batch mark = {.reserve = f->reserve};
+    bool unknown;
+
+    return file_commit(f, &mark, &unknown, err);
+}
+
+/* The names of the file and of its log are durable too. SQLite syncs the folder when it begins a
+ * log, but does not mind if that fails. */
+static int sync_folder(const struct file *f, struct sl_err *err) {
+    char path[MAX_PATH];
+    int r = SL_OK;
+
+    (void)snprintf(path, sizeof path, "%s", f->path);
+    char *slash = strrchr(path, '/');
+    if (slash)
+        slash[slash == path] = '\0';
+    int fd = open(slash ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || fsync(fd) < 0)
+        r = sl_err_set(err, SL_EIO, "syncing the folder of %s: %s", f->path, strerror(errno));
+    if (fd >= 0)
+        (void)close(fd);
+    return r;
+}
+
+int file_begin(struct file *f, uint64_t reserve, struct sl_err *err) {
+    const struct batch first = {.reserve = reserve};
+    bool unknown;
+    int r = file_commit(f, &first, &unknown, err);
+
+    return r < 0 ? r : sync_folder(f, err);
+}
+
 void file_close(struct file *f, uint64_t version) {
     const struct batch last = {.reserve = version};
+    bool unknown;
 
-    (void)file_commit(f, &last, NULL); /* else versions go on from higher up, and that is all */
+    (void)file_commit(f, &last, &unknown,
+                      NULL); /* else versions go on from higher up, and that is all */
     drop(f);
 }

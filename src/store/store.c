@@ -7,6 +7,9 @@
 
 #define RESERVE UINT64_C(65536) /* versions at a time: more than can be waiting */
 
+#define MAX_DAMAGED                                                                                \
+    16u /* rows; with more of them it is the disk, and a copy of the file is needed */
+
 _Static_assert(RESERVE / 2 > SL_STORE_MAX_WAITING, "versions run out before they are asked for");
 
 /* ---- objects ---- */
@@ -394,16 +397,40 @@ struct row {
     bool gone;
 };
 
+struct damage {
+    uint64_t row, version;
+    bool gone;
+    char *ns, *name;
+};
+
 struct reading {
     struct sl_store *st;
     struct resource *res;
     SL_VEC(struct row) rows;
+    SL_VEC(struct damage) damage;
+    SL_VEC(uint64_t) aside; /* rows that leave the objects */
 };
+
+static int take_damaged(struct reading *rd, const struct file_row *row, struct sl_err *err) {
+    if (rd->st->n_damaged++ >= MAX_DAMAGED)
+        return sl_err_set(err, SL_EINVAL,
+                          "the checksums of more than %u objects are wrong, the last is %s %s/%s",
+                          MAX_DAMAGED, rd->res->name, row->ns, row->name);
+    *sl_vec_push(&rd->damage) = (struct damage){.row = row->row,
+                                                .version = row->version,
+                                                .gone = row->gone,
+                                                .ns = sl_strdup(row->ns),
+                                                .name = sl_strdup(row->name)};
+    *sl_vec_push(&rd->aside) = row->row;
+    return SL_OK;
+}
 
 static int take_row(void *ctx, const struct file_row *row, struct sl_err *err) {
     struct reading *rd = ctx;
     struct sl_store *st = rd->st;
 
+    if (row->damaged)
+        return take_damaged(rd, row, err);
     if (row->len > SL_STORE_MAX_OBJECT || row->version > st->opened)
         return sl_err_set(err, SL_EINVAL, "an object that cannot be");
     struct object *o = object_new(st, rd->res->number, row->version, row->ns, row->name, row->uid,
@@ -462,6 +489,59 @@ static int live_again(struct reading *rd, struct sl_err *err) {
     return SL_OK;
 }
 
+/* The newest intact row of the object before this version; UINT32_MAX: none. 'later': after it. */
+static uint32_t newest(const struct reading *rd, const struct damage *d, bool later) {
+    uint32_t found = UINT32_MAX;
+
+    for (uint32_t i = 0; i < rd->rows.n; i++) {
+        const struct sl_object *o = &rd->rows.v[i].o->o;
+        if ((o->version > d->version) == later && strcmp(o->ns, d->ns) == 0 &&
+            strcmp(o->name, d->name) == 0 &&
+            (found == UINT32_MAX || o->version > rd->rows.v[found].o->o.version))
+            found = i;
+    }
+    return found;
+}
+
+/*
+ * A row that is damaged does not keep all others from being there: it is set aside, in the file,
+ * and said. The object is served as the newest intact row has it, which is better than that its
+ * dependents are collected as garbage; unless what is damaged says that it was deleted. Nobody may
+ * go on with a watch from before.
+ */
+static int set_aside(struct reading *rd, struct sl_err *err) {
+    struct sl_store *st = rd->st;
+
+    for (uint32_t i = 0; i < rd->damage.n; i++) {
+        const struct damage *d = &rd->damage.v[i];
+        const char *now = "of no consequence: it was replaced later";
+        char text[64];
+        uint32_t at = newest(rd, d, true);
+        if (at == UINT32_MAX) {
+            now = "gone";
+            while ((at = newest(rd, d, false)) != UINT32_MAX && d->gone) {
+                *sl_vec_push(&rd->aside) = rd->rows.v[at].o->row;
+                sl_object_unref(st, &rd->rows.v[at].o->o);
+                rd->rows.v[at] = sl_vec_last(&rd->rows);
+                (void)sl_vec_pop(&rd->rows);
+            }
+            if (at != UINT32_MAX && !rd->rows.v[at].gone) {
+                (void)snprintf(text, sizeof text, "as of version %llu",
+                               (unsigned long long)rd->rows.v[at].o->o.version);
+                now = text;
+            }
+        }
+        sl_log(SL_LOG_ERROR, "damaged object set aside, see the table 'damaged' of the file",
+               SL_S("file", st->spec.path), SL_S("resource", rd->res->name),
+               SL_S("namespace", d->ns), SL_S("name", d->name), SL_I("version", d->version),
+               SL_I("row", d->row), SL_S("served", now));
+    }
+    int r = file_set_aside(st->file, rd->aside.v, rd->aside.n, st->opened, err);
+    st->past = st->opened;
+    rd->res->ring.floor = st->opened;
+    return r;
+}
+
 static struct file_resource *find_stored(struct sl_store *st, const char *name) {
     for (uint32_t i = 0; i < st->stored.n; i++)
         if (strcmp(st->stored.v[i].name, name) == 0)
@@ -508,10 +588,20 @@ static int read_resource(struct sl_store *st, struct resource *res, struct sl_er
     if (!fr || fr->read)
         return SL_OK;
     settle(st, true); /* the file is ours until something is handed over */
+    if (st->busy)
+        return sl_err_set(err, SL_EIO, "the disk takes no changes");
     fr->read = true;
     int r = file_read(st->file, fr->number, take_row, &rd, err);
+    if (r >= 0 && rd.damage.n)
+        r = set_aside(&rd, err);
     if (r >= 0)
         r = live_again(&rd, err);
+    for (uint32_t i = 0; i < rd.damage.n; i++) {
+        sl_freep(&rd.damage.v[i].ns);
+        sl_freep(&rd.damage.v[i].name);
+    }
+    sl_vec_free(&rd.damage);
+    sl_vec_free(&rd.aside);
     for (uint32_t i = 0; i < rd.rows.n; i++) /* those that found no place */
         sl_object_unref(st, rd.rows.v[i].o ? &rd.rows.v[i].o->o : NULL);
     sl_vec_free(&rd.rows);
@@ -556,10 +646,9 @@ static int open_file(struct sl_store *st, struct sl_err *err) {
         if (number < SL_STORE_RESOURCES)
             r = sl_store_resource(st, number, name, err);
     }
-    const struct batch first = {.reserve = st->version + RESERVE};
+    st->reserved = st->version + RESERVE;
     if (r >= 0)
-        r = file_commit(st->file, &first, err);
-    st->reserved = first.reserve;
+        r = file_begin(st->file, st->reserved, err);
     if (r >= 0)
         st->writer = writer_start(st->file, &st->wake);
     return r;
@@ -605,6 +694,8 @@ void sl_store_close(struct sl_store *st) {
         TAILQ_REMOVE(&st->waiters, w, entry);
         sl_freep(&w);
     }
+    if (st->writer)
+        writer_hurry(st->writer);
     settle(st, true);
     hand_over(st);
     settle(st, true);

@@ -162,6 +162,7 @@ struct file_row {
     uint64_t row, version;
     uint64_t floor; /* of the past that was kept when it was written */
     bool gone;      /* it is the last text of an object that was deleted */
+    bool damaged;   /* its checksum is wrong: nothing of it need be true */
     const char *ns, *name, *uid, *text;
     size_t len;
 };
@@ -178,8 +179,20 @@ int file_list(struct file *f, file_resources *ret, struct sl_err *err) _must_che
 /* Its rows, in no order. */
 int file_read(struct file *f, uint32_t resource, file_row_fn fn, void *ctx,
               struct sl_err *err) _must_check_;
-/* All of it or nothing. */
-int file_commit(struct file *f, const struct batch *b, struct sl_err *err);
+/* These rows leave the objects for the table of damaged ones; the past before 'past' is not whole
+ * any more. All of it or nothing. */
+int file_set_aside(struct file *f, const uint64_t *rows, uint32_t n, uint64_t past,
+                   struct sl_err *err) _must_check_;
+/* The first commit, after which versions may be given out; everything that was read is durable
+ * then. */
+int file_begin(struct file *f, uint64_t reserve, struct sl_err *err) _must_check_;
+/*
+ * All of it or nothing. *ret_unknown: it failed as it was synced. It is not seen here any more, but
+ * may be after a crash, until file_overwrite has succeeded, which puts something else where it
+ * stands. To sync again would not help: pages whose sync failed count as clean.
+ */
+int file_commit(struct file *f, const struct batch *b, bool *ret_unknown, struct sl_err *err);
+int file_overwrite(struct file *f, struct sl_err *err) _must_check_;
 
 /* A row's number says its resource: those of one stand side by side in the file. */
 #define ROW_BITS 40u
@@ -196,7 +209,10 @@ struct writer *writer_start(struct file *f, uv_async_t *wake);
 void writer_end(struct writer *w);
 /* One at a time; 'wake' is sent when it is done. */
 void writer_give(struct writer *w, const struct batch *b);
-/* Is it done, or with 'wait' when it is: then *ret_r says how it went. */
+/* It need not find out any more how a sync that failed has ended: nobody is told. */
+void writer_hurry(struct writer *w);
+/* Is it done, or with 'wait' when it is: then *ret_r says how it went. Does not wait for a disk
+ * that does not sync. */
 bool writer_take(struct writer *w, bool wait, int *ret_r, struct sl_err *err);
 
 /* ---- store.c ---- */
@@ -216,6 +232,7 @@ struct sl_store {
     struct writer *writer;
     file_resources stored;               /* what the file knew when it was opened */
     uint32_t n_in_file;                  /* the highest number of a resource there */
+    uint32_t n_damaged;                  /* rows that were set aside */
     SL_VEC(struct resource *) resources; /* by number; NULL: unknown */
     struct sl_prng prng;
     uint64_t version;  /* the last that was given out */

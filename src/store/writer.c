@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <stdlib.h>
 
+#include "log/log.h"
+
 struct writer {
     struct file *file;
     uv_async_t *wake;
@@ -11,10 +13,40 @@ struct writer {
     uv_mutex_t lock; /* of all that follows */
     uv_cond_t changed;
     const struct batch *job; /* NULL: none, or it is done */
-    bool done, end;
+    bool done, end, hurry;
+    bool stuck; /* a sync failed, and what it was for is not overwritten yet */
     int r;
     struct sl_err err;
 };
+
+#define LEAST_PAUSE (50 * SL_MSEC)
+#define MOST_PAUSE (5 * SL_SEC)
+
+/*
+ * Until it is known that what could not be synced will not come back. Only then may anybody be told
+ * that it failed: who had been would not learn of it again after a crash. While the disk does not
+ * sync, nothing is answered.
+ */
+static void overwrite(struct writer *w, const struct sl_err *why) {
+    struct sl_err err = {0};
+    sl_time pause = LEAST_PAUSE;
+
+    if (file_overwrite(w->file, &err) >= 0)
+        return;
+    sl_log(SL_LOG_ERROR, "sync failed, waiting for the disk", SL_S("error", why->text));
+    uv_mutex_lock(&w->lock);
+    w->stuck = true;
+    uv_cond_broadcast(&w->changed);
+    for (int r = -1; r < 0 && !w->hurry;) {
+        (void)uv_cond_timedwait(&w->changed, &w->lock, (uint64_t)pause);
+        pause = 2 * pause < MOST_PAUSE ? 2 * pause : MOST_PAUSE;
+        uv_mutex_unlock(&w->lock);
+        r = file_overwrite(w->file, &err);
+        uv_mutex_lock(&w->lock);
+    }
+    w->stuck = false;
+    uv_mutex_unlock(&w->lock);
+}
 
 static void work(void *arg) {
     struct writer *w = arg;
@@ -28,7 +60,10 @@ static void work(void *arg) {
         const struct batch *job = w->job;
         uv_mutex_unlock(&w->lock);
         struct sl_err err = {0};
-        int r = file_commit(w->file, job, &err);
+        bool unknown;
+        int r = file_commit(w->file, job, &unknown, &err);
+        if (unknown)
+            overwrite(w, &err);
         uv_mutex_lock(&w->lock);
         w->job = NULL;
         w->done = true;
@@ -74,9 +109,16 @@ void writer_give(struct writer *w, const struct batch *b) {
     uv_mutex_unlock(&w->lock);
 }
 
+void writer_hurry(struct writer *w) {
+    uv_mutex_lock(&w->lock);
+    w->hurry = true;
+    uv_cond_broadcast(&w->changed);
+    uv_mutex_unlock(&w->lock);
+}
+
 bool writer_take(struct writer *w, bool wait, int *ret_r, struct sl_err *err) {
     uv_mutex_lock(&w->lock);
-    while (wait && w->job)
+    while (wait && w->job && (!w->stuck || w->hurry))
         uv_cond_wait(&w->changed, &w->lock);
     bool done = w->done;
     if (done) {

@@ -3,18 +3,14 @@
  * is kept must be there; what is there must be what it wrote, up to some change and nothing after
  * it; versions only rise; and a watch from somewhere in its life hears the rest of it.
  */
-#include "fx.h"
+#include "history.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "base/vec.h"
-
-#define KEYS 50u
 #define TEXT 3000u
 #define FLIGHT 8u
-#define PAST 100u
 #define MAX_LIVES 2000u
 
 /* What the child says through the pipe: before a change, and when it was kept. */
@@ -87,122 +83,24 @@ static void child_run(struct fx *f, int out, uint64_t seed) {
     }
 }
 
-struct history {
-    SL_VEC(struct word) all; /* what was tried, by version */
-    uint64_t acked;          /* the last version that was kept for sure */
-    uint64_t state[KEYS];    /* where the last life ended */
-};
-
 static void hear(struct history *h, int fd) {
     struct word w;
     ssize_t n;
 
     while ((n = read(fd, &w, sizeof w)) == sizeof w) {
         if (!w.kept)
-            *sl_vec_push(&h->all) = w;
-        else if (w.version > h->acked)
-            h->acked = w.version;
+            *sl_vec_push(&h->all) = (struct tried){.version = w.version,
+                                                   .key = w.key,
+                                                   .gone = w.gone,
+                                                   .acked = NEVER,
+                                                   .failed = NEVER};
+        for (uint32_t i = h->all.n; w.kept && i-- > 0;)
+            if (h->all.v[i].version == w.version) {
+                h->all.v[i].acked = 0;
+                break;
+            }
     }
     assert_int_equal(n, 0); /* words are whole: smaller than a pipe's atom */
-}
-
-static void fold(const struct history *h, uint64_t up_to, uint64_t ret[KEYS]) {
-    memcpy(ret, h->state, sizeof h->state);
-    for (uint32_t i = 0; i < h->all.n && h->all.v[i].version <= up_to; i++)
-        ret[h->all.v[i].key] = h->all.v[i].gone ? 0 : h->all.v[i].version;
-}
-
-static void look(struct fx *f, uint64_t ret[KEYS]) {
-    char text[TEXT];
-
-    memset(ret, 0, KEYS * sizeof *ret);
-    for (struct sl_object *o = sl_store_seek(f->st, 0, "", ""); o; o = sl_store_next(f->st, o)) {
-        size_t len = fx_text(text, sizeof text, o->name, o->version);
-        assert_int_equal(o->len, len);
-        assert_memory_equal(o->text, text, len);
-        ret[strtoul(o->name + 1, NULL, 10)] = o->version;
-    }
-}
-
-struct heard {
-    uint64_t state[KEYS], last;
-    uint32_t n;
-};
-
-static void on_event(void *ctx, const struct sl_store_event *ev) {
-    struct heard *h = ctx;
-    unsigned long key = strtoul(ev->now->name + 1, NULL, 10);
-
-    assert_true(ev->now->version > h->last);
-    assert_int_equal(ev->was ? ev->was->version : 0, h->state[key]);
-    h->last = ev->now->version;
-    h->state[key] = ev->what == SL_DELETED ? 0 : ev->now->version;
-    h->n++;
-}
-
-/* From the last of its changes that watches may still go back to, which are 'n', and from any
- * before that it either hears all or is told that it is too late. */
-static void check_watch(struct fx *f, const struct history *h, uint32_t n,
-                        const uint64_t there[KEYS], struct sl_prng *p) {
-    uint32_t from = (uint32_t)sl_prng_below(p, n);
-    struct heard heard = {.last = h->all.v[from].version};
-    struct sl_store_watch *w;
-
-    fold(h, heard.last, heard.state);
-    int r = sl_store_watch(f->st, 0, heard.last, on_event, &heard, &w);
-    assert_int_equal(r, r < 0 ? SL_ESTALE : 0);
-    assert_true(r == 0 || n - 1 - from > PAST);
-    if (r < 0)
-        return;
-    (void)uv_run(&f->loop, UV_RUN_NOWAIT);
-    assert_int_equal(heard.n, n - 1 - from);
-    assert_memory_equal(heard.state, there, sizeof heard.state);
-    sl_store_unwatch(f->st, w);
-}
-
-/* Changes that are there beyond the first n, which made what is there: a creation and its deletion
- * leave nothing to be seen but in the past. */
-static uint32_t beyond(struct fx *f, const struct history *h, uint32_t n,
-                       const uint64_t there[KEYS]) {
-    struct heard heard = {.last = n ? h->all.v[n - 1].version : h->all.v[0].version - 1};
-    struct sl_store_watch *w;
-
-    memcpy(heard.state, there, sizeof heard.state);
-    assert_int_equal(sl_store_watch(f->st, 0, heard.last, on_event, &heard, &w), 0);
-    (void)uv_run(&f->loop, UV_RUN_NOWAIT);
-    sl_store_unwatch(f->st, w);
-    assert_true(n + heard.n <= h->all.n);
-    assert_true(heard.n == 0 || heard.last == h->all.v[n + heard.n - 1].version);
-    assert_memory_equal(heard.state, there, sizeof heard.state);
-    return heard.n;
-}
-
-/* Is there a change up to which everything is there and after which nothing is? It is not before
- * what was acknowledged. */
-static void check(struct fx *f, struct history *h, struct sl_prng *p) {
-    uint64_t there[KEYS], wanted[KEYS];
-    bool found = false;
-    uint32_t n = 0;
-
-    look(f, there);
-    if (!h->all.n) /* it was killed before it began */
-        found = memcmp(there, h->state, sizeof there) == 0;
-    for (uint32_t i = 0; !found && i <= h->all.n; i++) { /* i of them are there */
-        n = i;
-        uint64_t up_to = i ? h->all.v[i - 1].version : 0;
-        if (up_to < h->acked)
-            continue;
-        fold(h, up_to, wanted);
-        found = memcmp(there, wanted, sizeof there) == 0;
-    }
-    assert_true(found);
-    if (h->all.n) {
-        assert_true(sl_store_version(f->st) >= sl_vec_last(&h->all).version);
-        n += beyond(f, h, n, there);
-    }
-    for (uint32_t i = 0; n > 0 && i < 20; i++)
-        check_watch(f, h, n, there, p);
-    memcpy(h->state, there, sizeof there);
 }
 
 static void one_life(struct fx *f, struct history *h, uint64_t seed) {
@@ -224,18 +122,19 @@ static void one_life(struct fx *f, struct history *h, uint64_t seed) {
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFSIGNALED(status)); /* and not by itself */
     sl_vec_clear(&h->all);
-    h->acked = 0;
     hear(h, fds[0]);
     (void)close(fds[0]);
     assert_int_equal(uv_loop_init(&f->loop), 0);
     fx_opened(f);
-    check(f, h, &p);
+    uint64_t there[KEYS];
+    (void)history_check(f, h, 0, &p, there);
+    memcpy(h->state, there, sizeof there);
     fx_close(f);
     assert_int_equal(uv_loop_close(&f->loop), 0);
 }
 
 static void test_kills(void **state) {
-    struct history h = {0};
+    struct history h = {.text = TEXT};
     uint64_t last = 0, kept = 0;
     struct fx f;
 
@@ -251,7 +150,8 @@ static void test_kills(void **state) {
             assert_true(h.all.v[0].version > last);
             last = sl_vec_last(&h.all).version;
         }
-        kept += h.acked > 0;
+        for (uint32_t i = 0; i < h.all.n; i++)
+            kept += h.all.v[i].acked == 0;
     }
     assert_true(kept > 0);
     sl_vec_free(&h.all);

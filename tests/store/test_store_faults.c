@@ -303,6 +303,106 @@ static void test_format_1(void **state) {
     fx_done(&f);
 }
 
+static int64_t ask_sql(const char *path, const char *text) {
+    sqlite3_stmt *s;
+    sqlite3 *db;
+
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, text, -1, &s, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(s), SQLITE_ROW);
+    int64_t n = sqlite3_column_int64(s, 0);
+    (void)sqlite3_finalize(s);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    return n;
+}
+
+/* Opens it twice: there are so many objects both times, and so many rows were set aside. */
+static void set_aside(struct fx *f, uint32_t objects, int64_t rows) {
+    struct sl_store_watch *w;
+    struct heard heard = {0};
+
+    for (int life = 0; life < 2; life++) {
+        fx_opened(f);
+        assert_int_equal(sl_store_count(f->st, 0), objects);
+        /* what was before is not whole any more */
+        uint64_t version = sl_store_version(f->st);
+        assert_int_equal(sl_store_watch(f->st, 0, version - 1, on_event, &heard, &w), SL_ESTALE);
+        assert_int_equal(sl_store_watch(f->st, 0, version, on_event, &heard, &w), 0);
+        fx_close(f);
+    }
+    assert_int_equal(ask_sql(f->file, "SELECT count(*) FROM damaged"), rows);
+}
+
+/* One row that is damaged does not keep the others from being there, and does not vanish. */
+static void test_damaged_rows(void **state) {
+    struct fx f;
+
+    (void)state;
+    make(&f, 10); /* the only text of an object */
+    run_sql(f.file, "UPDATE objects SET text = 'bad' WHERE name = 'n3'");
+    set_aside(&f, 29, 1);
+    assert_int_equal(
+        ask_sql(f.file, "SELECT count(*) FROM damaged WHERE name = 'n3' AND text = 'bad'"), 1);
+    fx_opened(&f);
+    assert_null(sl_store_get(f.st, 0, "ns", "n3"));
+    assert_int_equal(put(&f, "n3", 20), 0); /* and its name can be used again */
+    assert_int_equal(fx_settle(&f), 0);
+    fx_done(&f);
+
+    make(&f, 10); /* the newest text of an object that has an older one */
+    fx_opened(&f);
+    uint64_t older = sl_store_get(f.st, 0, "ns", "n3")->version;
+    assert_int_equal(put(&f, "n3", 20), 0);
+    assert_int_equal(fx_settle(&f), 0);
+    fx_close(&f);
+    run_sql(f.file, "UPDATE objects SET text = 'bad' WHERE name = 'n3' AND length(text) = 20");
+    set_aside(&f, 30, 1);
+    fx_opened(&f);
+    assert_int_equal(sl_store_get(f.st, 0, "ns", "n3")->version, older);
+    fx_done(&f);
+
+    make(&f, 10); /* an older text of an object that has a newer one */
+    fx_opened(&f);
+    assert_int_equal(put(&f, "n3", 20), 0);
+    assert_int_equal(fx_settle(&f), 0);
+    fx_close(&f);
+    run_sql(f.file, "UPDATE objects SET text = 'bad' WHERE name = 'n3' AND length(text) = 10");
+    set_aside(&f, 30, 1);
+    fx_opened(&f);
+    assert_int_equal(sl_store_get(f.st, 0, "ns", "n3")->len, 20);
+    fx_done(&f);
+
+    make(&f, 10); /* what says that it was deleted: it does not come back */
+    fx_opened(&f);
+    assert_int_equal(sl_store_delete(f.st, sl_store_get(f.st, 0, "ns", "n3"), "x", 1, NULL), 0);
+    assert_int_equal(fx_settle(&f), 0);
+    fx_close(&f);
+    run_sql(f.file, "UPDATE objects SET text = 'bad' WHERE gone = 1");
+    set_aside(&f, 29, 2);
+    fx_done(&f);
+
+    make(&f, 10); /* the same object twice */
+    run_sql(f.file,
+            "INSERT INTO objects SELECT row + 1000, version, ns, name, uid, sum, text, gone, "
+            "floor FROM objects LIMIT 1");
+    set_aside(&f, 30, 1);
+    fx_done(&f);
+
+    make(&f, 10); /* the end of something that is not there, no names, types that are none */
+    run_sql(f.file, "UPDATE objects SET gone = 1 WHERE name = 'n3';"
+                    "UPDATE objects SET ns = NULL, name = NULL, uid = NULL WHERE name = 'n4';"
+                    "UPDATE objects SET text = NULL, version = 'x' WHERE name = 'n5';"
+                    "UPDATE objects SET text = 7, sum = NULL WHERE name = 'n6'");
+    set_aside(&f, 26, 4);
+    fx_done(&f);
+
+    make(&f, 10); /* so many that it is not about rows any more; none is moved */
+    run_sql(f.file, "UPDATE objects SET text = 'bad' WHERE name LIKE 'n1%' OR name LIKE 'n2%'");
+    refuse(&f, "checksum");
+    assert_int_equal(ask_sql(f.file, "SELECT count(*) FROM objects"), 30);
+    fx_done(&f);
+}
+
 static void test_strangers(void **state) {
     struct fx f;
     struct sl_err err = {0};
@@ -316,19 +416,6 @@ static void test_strangers(void **state) {
     make(&f, 10);
     run_sql(f.file, "PRAGMA user_version=3");
     refuse(&f, "newer Sluice");
-    fx_done(&f);
-
-    make(&f,
-         10); /* the same object twice, with all in order otherwise but the checksum of its row */
-    run_sql(f.file,
-            "INSERT INTO objects SELECT row + 1000, version, ns, name, uid, sum, text, gone, "
-            "floor FROM objects LIMIT 1");
-    refuse(&f, "checksum");
-    fx_done(&f);
-
-    make(&f, 10); /* the end of something that is not there */
-    run_sql(f.file, "UPDATE objects SET gone = 1 WHERE name = 'n3'");
-    refuse(&f, "checksum");
     fx_done(&f);
 
     make(&f, 10); /* versions must not go back */
@@ -345,10 +432,10 @@ static void test_strangers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_full_disk), cmocka_unit_test(test_full_past),
-        cmocka_unit_test(test_long_full), cmocka_unit_test(test_in_use),
-        cmocka_unit_test(test_damage),    cmocka_unit_test(test_format_1),
-        cmocka_unit_test(test_strangers),
+        cmocka_unit_test(test_full_disk),    cmocka_unit_test(test_full_past),
+        cmocka_unit_test(test_long_full),    cmocka_unit_test(test_in_use),
+        cmocka_unit_test(test_damage),       cmocka_unit_test(test_format_1),
+        cmocka_unit_test(test_damaged_rows), cmocka_unit_test(test_strangers),
     };
     memset(big, 'b', sizeof big);
     return cmocka_run_group_tests(tests, NULL, NULL);
