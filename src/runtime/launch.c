@@ -236,6 +236,16 @@ static int64_t security(struct container *c, const char *what) {
     return id >= 0 ? id : jint(pod, path, -1);
 }
 
+void users_of(struct container *c, struct users *ret) {
+    yyjson_val *pod = yyjson_doc_get_root(c->pod->real->doc);
+
+    *ret = (struct users){.uid = security(c, "runAsUser"),
+                          .gid = security(c, "runAsGroup"),
+                          .fs_group = jint(pod, "spec.securityContext.fsGroup", -1)};
+    if (ret->gid < 0 && ret->uid > 0)
+        ret->gid = 0;
+}
+
 int launch_make(struct container *c, const struct launch_of *of, struct launch *l,
                 struct sl_err *err) {
     struct vars v = {.v = {0}};
@@ -257,10 +267,10 @@ int launch_make(struct container *c, const struct launch_of *of, struct launch *
         r = make_mounts(c, &v, l, err);
     if (r == 0) {
         if (geteuid() == 0) {
-            l->uid = security(c, "runAsUser");
-            l->gid = security(c, "runAsGroup");
-            if (l->gid < 0 && l->uid > 0)
-                l->gid = 0;
+            struct users u;
+            users_of(c, &u);
+            l->uid = u.uid;
+            l->gid = u.gid;
         }
         make_cwd(c, l);
         if (l->mounts.n > 0) {

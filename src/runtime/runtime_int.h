@@ -258,6 +258,12 @@ struct launch_of {
 int launch_make(struct container *c, const struct launch_of *of, struct launch *l,
                 struct sl_err *err) _must_check_;
 
+/* Who a container runs as, by its securityContext or the pod's; -1: not said. */
+struct users {
+    int64_t uid, gid, fs_group;
+};
+void users_of(struct container *c, struct users *ret);
+
 /* ---- talk.c ---- */
 /* Of a container that runs: what it says; its input is taken again; its run has ended. */
 void talks_output(struct container *c, bool is_err, const char *bytes, size_t len);

@@ -314,12 +314,40 @@ static int make(struct pod *p, yyjson_val *volume, struct sl_arena *a, struct sl
                       name, kind);
 }
 
+/* Who of this machine may look into the folder of a pod, where Secrets stand: we, and the group
+ * of the users that its containers run as. If they have none in common, they see their volumes
+ * only where those are mounted; where nothing can be mounted, everybody who knows the pod's uid
+ * may go through. */
+static int make_folder(struct pod *p) {
+    const char *folder = p->real->folder;
+    unsigned mode = 0700;
+    int64_t group = -1;
+
+    for (uint32_t i = 0; geteuid() == 0 && i < p->n_cs; i++) {
+        struct users u;
+        users_of(&p->cs[i], &u);
+        if (u.uid <= 0)
+            continue;
+        const int64_t gid = u.fs_group >= 0 ? u.fs_group : u.gid;
+        mode = mode == 0700 || gid == group ? 0710 : spawner_mounts(p->rt->spawner) ? 0700 : 0711;
+        if (mode != 0710)
+            break;
+        group = gid;
+    }
+    int r = folder_make(folder, 0700);
+    if (r == 0 && group >= 0 && chown(folder, (uid_t)-1, (gid_t)group) < 0)
+        r = -errno;
+    return r == 0 && chmod(folder, mode) < 0 ? -errno : r;
+}
+
 int volumes_make(struct pod *p, struct sl_err *err) {
     yyjson_val *volumes = jat(yyjson_doc_get_root(p->real->doc), "spec.volumes"), *v;
     struct sl_arena a = SL_ARENA(MAX_PATHS), file = SL_ARENA(MAX_FILE);
     size_t i, n, left = MAX_WRITTEN;
-    int r = 0;
+    int r = make_folder(p);
 
+    if (r < 0)
+        return sl_err_set(err, SL_EIO, "making the folder %s: %s", p->real->folder, strerror(-r));
     yyjson_arr_foreach (volumes, i, n, v) {
         if (r < 0)
             break;

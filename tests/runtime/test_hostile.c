@@ -4,6 +4,8 @@
  */
 #include "runtime_fx.h"
 
+#include <grp.h>
+
 #define SECRETS "/api/v1/namespaces/default/secrets"
 #define MAPS "/api/v1/namespaces/default/configmaps"
 #define MEGABYTE 1000000
@@ -210,12 +212,61 @@ static void last_words(void **state) {
     end(&w);
 }
 
+/* Can a user of this machine, who knows the uid of a pod, read what its volume holds? */
+static bool can_read(const struct world *w, const char *uid, uid_t user, gid_t group) {
+    char path[300];
+    int status;
+
+    (void)snprintf(path, sizeof path, "%s/pods/%s/volumes/v/k", w->dir, uid);
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (setgroups(0, NULL) < 0 || setgid(group) < 0 || setuid(user) < 0)
+            _exit(2);
+        _exit(open(path, O_RDONLY | O_CLOEXEC) >= 0 ? 0 : 1);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_in_range(WEXITSTATUS(status), 0, 1);
+    return WEXITSTATUS(status) == 0;
+}
+
+static void secrets_of_others(void **state) {
+    static const char pod[] =
+        "\"restartPolicy\":\"Never\",%s\"volumes\":[{\"name\":\"v\",\"secret\":{\"secretName\":"
+        "\"s\"}}],\"containers\":[{\"name\":\"main\",\"image\":\"x\",\"volumeMounts\":[{\"name\":"
+        "\"v\",\"mountPath\":\"/mnt\"}],\"command\":[\"sh\",\"-c\",\"cat $SLUICE_VOLUME_V/k "
+        "/mnt/k && echo && sleep 60\"]}]";
+    struct world w;
+    char spec[800];
+    (void)state;
+
+    begin(&w, 0);
+    if (geteuid() != 0 || !spawner_mounts(w.rt->spawner)) {
+        end(&w);
+        skip();
+    }
+    make_object(&w, SECRETS, "{\"metadata\":{\"name\":\"s\"},\"data\":{\"k\":\"aHVzaA==\"}}");
+    (void)snprintf(spec, sizeof spec, pod, "");
+    make_pod(&w, "ours", "", spec);
+    (void)snprintf(spec, sizeof spec, pod,
+                   "\"securityContext\":{\"runAsUser\":12345,\"runAsGroup\":54321},");
+    make_pod(&w, "other", "", spec);
+    wait_said(&w, "ours");
+    wait_said(&w, "other");
+    const char *ours = jstr(pod_now(&w, "ours"), "metadata.uid"),
+               *other = jstr(pod_now(&w, "other"), "metadata.uid");
+    assert_true(can_read(&w, ours, 0, 0));
+    assert_false(can_read(&w, ours, 65534, 65534));
+    assert_false(can_read(&w, ours, 12345, 54321));
+    assert_true(can_read(&w, other, 12345, 54321));
+    assert_false(can_read(&w, other, 65534, 65534));
+    end(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(volumes_that_multiply),
-        cmocka_unit_test(environments_that_multiply),
-        cmocka_unit_test(paths_that_multiply),
-        cmocka_unit_test(last_words),
+        cmocka_unit_test(volumes_that_multiply), cmocka_unit_test(environments_that_multiply),
+        cmocka_unit_test(paths_that_multiply),   cmocka_unit_test(last_words),
+        cmocka_unit_test(secrets_of_others),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,15 +6,16 @@
 /* and only then */
 #include <cmocka.h>
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "doc/doc.h"
 #include "kube/kubeconfig.h"
 #include "up/home.h"
 
@@ -34,7 +35,7 @@ static int teardown(void **state) {
     char line[128];
 
     (void)state;
-    static const char *const files[] = {"ca.crt", "ca.key", "token", "kubeconfig"};
+    static const char *const files[] = {"ca.crt", "ca.key", "token", "kubeconfig", "lock"};
     static const char *const folders[] = {"a/b", "sluice", ".local/share/sluice", "."};
     for (size_t d = 0; d < SL_LEN(folders); d++)
         for (size_t f = 0; f < SL_LEN(files); f++) {
@@ -68,7 +69,8 @@ static void open_home(const char *path, struct sl_home *h) {
 
 static void test_new(void **state) {
     char path[128];
-    struct sl_home h, again;
+    struct sl_home h;
+    char token[SL_TOKEN_TEXT];
     struct sl_err err = {0};
 
     (void)state;
@@ -89,22 +91,199 @@ static void test_new(void **state) {
     assert_string_equal(sl_kubeconfig_server(k), "https://127.0.0.1:12345");
     sl_kubeconfig_free(k);
 
-    /* A second time everything is as it was. */
-    open_home(path, &again);
-    assert_string_equal(again.token, h.token);
-    assert_string_equal(again.ca.cert_pem, h.ca.cert_pem);
-    sl_home_done(&again);
+    /* Not for a second at the same time. */
+    struct sl_home other;
+    assert_int_equal(sl_home_open(path, now(), &other, &err), SL_EEXIST);
+    (void)snprintf(token, sizeof token, "another process, number %ld;", (long)getpid());
+    assert_non_null(strstr(err.text, token));
 
-    /* A key that is not the certificate's, and half a token: both are made anew. */
-    (void)snprintf(path, sizeof path, "%s/token", h.dir);
-    assert_int_equal(truncate(path, 30), 0);
-    (void)snprintf(path, sizeof path, "%s/ca.key", h.dir);
-    assert_int_equal(truncate(path, 100), 0);
-    open_home(h.dir, &again);
-    assert_int_equal(strlen(again.token), 64);
-    assert_string_not_equal(again.token, h.token);
-    assert_string_not_equal(again.ca.cert_pem, h.ca.cert_pem);
-    sl_home_done(&again);
+    /* A second time everything is as it was. */
+    (void)snprintf(token, sizeof token, "%s", h.token);
+    _cleanup_(sl_freep) char *cert = sl_strdup(h.ca.cert_pem);
+    sl_home_done(&h);
+    open_home(path, &h);
+    assert_string_equal(h.token, token);
+    assert_string_equal(h.ca.cert_pem, cert);
+    sl_home_done(&h);
+
+    /* A key that is not the certificate's, as a crash between the two leaves it: made anew. */
+    char file[200];
+    (void)snprintf(file, sizeof file, "%s/ca.key", path);
+    assert_int_equal(truncate(file, 100), 0);
+    open_home(path, &h);
+    assert_string_equal(h.token, token);
+    assert_string_not_equal(h.ca.cert_pem, cert);
+    sl_home_done(&h);
+}
+
+/* ---- what somebody has put there ---- */
+
+static void put(const char *name, const char *bytes, size_t len, unsigned mode) {
+    char path[200];
+
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, bytes, len), (ssize_t)len);
+    assert_int_equal(fchmod(fd, mode), 0);
+    assert_int_equal(close(fd), 0);
+}
+
+static void take_away(const char *name) {
+    char path[200];
+
+    (void)snprintf(path, sizeof path, "%s/%s", dir, name);
+    assert_int_equal(remove(path), 0);
+}
+
+static void take_all(void) {
+    static const char *const files[] = {"ca.crt", "ca.key", "token", "kubeconfig", "lock"};
+    char path[200];
+
+    for (size_t i = 0; i < SL_LEN(files); i++) {
+        (void)snprintf(path, sizeof path, "%s/%s", dir, files[i]);
+        (void)unlink(path);
+    }
+}
+
+static void refused(const char *words) {
+    struct sl_home h;
+    struct sl_err err = {0};
+
+    assert_true(sl_home_open(dir, now(), &h, &err) < 0);
+    if (!strstr(err.text, words))
+        fail_msg("\"%s\" does not say \"%s\"", err.text, words);
+}
+
+static const char TOKEN[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+
+/* A folder that others may write into, with a token that they know. */
+static void test_planted(void **state) {
+    struct sl_home h;
+
+    (void)state;
+    assert_int_equal(chmod(dir, 0777), 0);
+    put("token", TOKEN, 64, 0600);
+    refused("may not be yours");
+    assert_int_equal(chmod(dir, 0700), 0);
+    put("token", TOKEN, 64, 0666);
+    refused("may be written by other users (mode 0666); remove it");
+    put("token", TOKEN, 64, 0644);
+    refused("may be read by other users");
+    take_all();
+    assert_int_equal(chmod(dir, 0777), 0); /* empty: only its mode is wrong */
+    open_home(dir, &h);
+    assert_int_equal(mode_of(dir, ""), 0711);
+    assert_string_not_equal(h.token, TOKEN);
+    sl_home_done(&h);
+    put("ca.key", "", 0, 0644);
+    refused("ca.key may be read");
+    take_away("ca.key");
+    put("objects.db", "", 0, 0666);
+    refused("objects.db may be written");
+    take_away("objects.db");
+    put("pods", "", 0, 0600);
+    refused("pods is no folder");
+    take_away("pods");
+}
+
+/* The folder of another user, a file of his in ours, and a folder of his above ours. */
+static void test_owners(void **state) {
+    char path[200];
+    struct sl_home h;
+    struct sl_err err = {0};
+
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    assert_int_equal(chown(dir, 65534, 65534), 0);
+    refused("belongs to another user (uid 65534)");
+    (void)snprintf(path, sizeof path, "%s/a", dir);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_true(sl_home_open(path, now(), &h, &err) < 0);
+    assert_non_null(strstr(err.text, "can be changed by other users"));
+    assert_int_equal(chown(dir, 0, 0), 0);
+    put("token", TOKEN, 64, 0600);
+    (void)snprintf(path, sizeof path, "%s/token", dir);
+    assert_int_equal(chown(path, 65534, 65534), 0);
+    refused("token belongs to another user");
+    (void)snprintf(path, sizeof path, "%s/a/b", dir);
+    assert_int_equal(symlink(dir, path), 0);
+    assert_int_equal(lchown(path, 65534, 65534), 0);
+    assert_true(sl_home_open(path, now(), &h, &err) < 0);
+    assert_non_null(strstr(err.text, "symbolic link of another user"));
+    assert_int_equal(unlink(path), 0);
+}
+
+/* Files that are none, and tokens that are none. */
+static void test_odd_files(void **state) {
+    static const char *const names[] = {"token", "ca.crt", "ca.key", "lock"};
+    _cleanup_(sl_freep) char *huge = sl_alloc0(1, 3 << 20);
+    char path[200], with_zero[64];
+
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(names); i++) {
+        take_all();
+        (void)snprintf(path, sizeof path, "%s/%s", dir, names[i]);
+        assert_int_equal(symlink("/etc/hostname", path), 0);
+        if (strcmp(names[i], "ca.key") == 0)
+            put("ca.crt", "x", 1, 0600);
+        refused("symbolic link");
+        take_away(names[i]);
+        assert_int_equal(mkfifo(path, 0600), 0);
+        refused("is no file but a pipe");
+        take_away(names[i]);
+        assert_int_equal(mkdir(path, 0700), 0);
+        refused("is no file but a folder");
+        take_away(names[i]);
+    }
+    take_all();
+    put("token", huge, 3 << 20, 0600);
+    refused("larger than any");
+    memset(with_zero, 'a', sizeof with_zero);
+    with_zero[20] = '\0';
+    put("token", with_zero, sizeof with_zero, 0600);
+    refused("is no token of 64");
+    put("token", "", 0, 0600);
+    refused("is no token of 64");
+    put("token", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", 64, 0600);
+    refused("remove it");
+    take_away("token");
+    put("ca.crt", huge, 3 << 20, 0600);
+    refused("ca.crt is larger");
+}
+
+/* Many first starts at once: one of them gets the folder, and what it made belongs together. */
+static void test_race(void **state) {
+    enum { RACERS = 8 };
+    struct sl_home h;
+    pid_t pids[RACERS];
+    int go[2], won = 0;
+
+    (void)state;
+    assert_int_equal(pipe(go), 0);
+    for (int i = 0; i < RACERS; i++)
+        if ((pids[i] = fork()) == 0) {
+            struct sl_err err;
+            char c;
+            (void)close(go[1]);
+            (void)!read(go[0], &c, 1);
+            int r = sl_home_open(dir, now(), &h, &err);
+            /* Whoever has it keeps it until the others have tried. */
+            if (r >= 0)
+                (void)usleep(500000);
+            _exit(r >= 0 ? 0 : r == SL_EEXIST ? 1 : 2);
+        }
+    (void)close(go[0]);
+    (void)close(go[1]);
+    for (int i = 0, status; i < RACERS; i++) {
+        assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+        assert_in_range(WEXITSTATUS(status), 0, 1);
+        won += WEXITSTATUS(status) == 0;
+    }
+    assert_int_equal(won, 1);
+    open_home(dir, &h);
+    assert_int_equal(sl_cert_pair(h.ca.cert_pem, h.ca.key_pem, NULL), 0);
     sl_home_done(&h);
 }
 
@@ -178,6 +357,10 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_certificate, setup, teardown),
         cmocka_unit_test_setup_teardown(test_default, setup, teardown),
         cmocka_unit_test(test_refused),
+        cmocka_unit_test_setup_teardown(test_planted, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_owners, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_odd_files, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_race, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
