@@ -27,8 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     doc = newline ? yyjson_read((const char *)newline + 1, size - len - 1, 0) : NULL;
     if (sl_cel_compile(text, &arena, &c, &err) < 0) {
         sl_assert(err.text[0] != '\0');
-    } else if (sl_cel_holds(c, yyjson_doc_get_root(doc), yyjson_doc_get_root(doc), &holds, &err) <
-               0) {
+    } else if (sl_cel_holds(c, yyjson_doc_get_root(doc), yyjson_doc_get_root(doc),
+                            &(uint64_t){SL_CEL_ALL_STEPS}, &holds, &err) < 0) {
         sl_assert(err.text[0] != '\0' && !holds);
     }
     if (sl_jsonpath_check(text, &err) < 0)

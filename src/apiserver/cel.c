@@ -5,6 +5,7 @@
 #include "apiserver/cel_tree.h"
 #include "schema/pattern.h"
 #include "json/json.h"
+#include "json/seek.h"
 
 /* ---- values ---- */
 
@@ -31,7 +32,8 @@ struct value {
 struct run {
     yyjson_val *self, *old;
     struct value vars[SL_CEL_MAX_DEPTH];
-    uint32_t n_vars, steps;
+    uint32_t n_vars;
+    uint64_t steps, max;   /* so far, and allowed */
     struct sl_arena arena; /* lists that are made on the way */
     struct sl_err *err;
 };
@@ -41,6 +43,17 @@ struct run {
 static struct value error(struct run *x, const char *what) {
     (void)sl_err_set(x->err, SL_EINVAL, "%s", what);
     return (struct value){.kind = V_ERROR};
+}
+
+/* Counts before it is done; false: it is not to be done. */
+static bool pay(struct run *x, uint64_t steps) {
+    x->steps += steps;
+    return x->steps <= x->max;
+}
+
+static struct value too_costly(struct run *x) {
+    x->steps = x->max + 1; /* and nothing more is */
+    return error(x, "the rule exceeds the cost that rules may have");
 }
 
 static struct value of_bool(bool yes) {
@@ -135,8 +148,11 @@ static bool same_lists(struct run *x, const struct value *a, const struct value 
     return true;
 }
 
+/* Who asks looks afterwards whether it was too costly. */
+
 static bool same(struct run *x, const struct value *a, const struct value *b) {
-    x->steps++;
+    if (!pay(x, 1))
+        return false;
     if ((a->kind == V_INT || a->kind == V_REAL) && (b->kind == V_INT || b->kind == V_REAL)) {
         if (a->kind == V_INT && b->kind == V_INT)
             return a->num == b->num;
@@ -151,9 +167,9 @@ static bool same(struct run *x, const struct value *a, const struct value *b) {
     case V_BOOL:
         return a->yes == b->yes;
     case V_STR:
-        return a->len == b->len && memcmp(a->s, b->s, a->len) == 0;
+        return a->len == b->len && pay(x, a->len / 16) && memcmp(a->s, b->s, a->len) == 0;
     case V_JSON:
-        return yyjson_equals(a->json, b->json);
+        return sl_json_equal(a->json, b->json, &x->steps);
     default:
         return a->kind == V_NULL;
     }
@@ -171,6 +187,8 @@ static struct value eval_field(struct run *x, const struct sl_cel_node *n, bool 
         return of;
     if (of.kind != V_JSON || !yyjson_is_obj(of.json))
         return error(x, "no such overload");
+    if (!pay(x, yyjson_obj_size(of.json) / 4))
+        return too_costly(x);
     v = yyjson_obj_get(of.json, n->s);
     if (asked)
         return of_bool(v && !yyjson_is_null(v));
@@ -189,10 +207,14 @@ static struct value eval_index(struct run *x, const struct sl_cel_node *n) {
     if (is_list(&of) && at.kind == V_INT) {
         if (at.num < 0 || (uint64_t)at.num >= count(&of))
             return error(x, "index out of bounds");
+        if (!pay(x, of.kind == V_LIST ? 0 : (uint64_t)at.num / 4))
+            return too_costly(x);
         return of.kind == V_LIST ? of.items[at.num]
                                  : of_json(yyjson_arr_get(of.json, (size_t)at.num));
     }
     if (of.kind == V_JSON && yyjson_is_obj(of.json) && at.kind == V_STR) {
+        if (!pay(x, yyjson_obj_size(of.json) / 4))
+            return too_costly(x);
         yyjson_val *v = yyjson_obj_getn(of.json, at.s, at.len);
         return v ? of_json(v) : error(x, "no such key");
     }
@@ -227,8 +249,8 @@ static struct value eval_macro(struct run *x, const struct sl_cel_node *n) {
         return error(x, "no such overload");
     room = count(&list);
     if (n->op == OP_MAP || n->op == OP_FILTER) {
-        if (x->arena.used + (room + 1) * sizeof(*made) > MADE_MAX_BYTES)
-            return error(x, "the rule costs too much");
+        if (!pay(x, room / 4) || x->arena.used + (room + 1) * sizeof(*made) > MADE_MAX_BYTES)
+            return too_costly(x);
         made = sl_arena_alloc(&x->arena, (room + 1) * sizeof(*made));
     }
     sl_assert(x->n_vars < SL_CEL_MAX_DEPTH);
@@ -237,6 +259,8 @@ static struct value eval_macro(struct run *x, const struct sl_cel_node *n) {
         x->vars[x->n_vars++] = item;
         v = eval(x, n->b);
         x->n_vars--;
+        if (x->steps > x->max)
+            return too_costly(x);
         if (n->op == OP_MAP) {
             if (v.kind == V_ERROR)
                 return v;
@@ -272,15 +296,31 @@ static size_t characters(const char *s, size_t len) {
     return n;
 }
 
+#define PATTERN_STEPS 1000u /* of making one, and as many for some letters of it */
+
+static struct value eval_matches(struct run *x, const struct sl_cel_node *n, const struct value *a,
+                                 const struct value *b) {
+    struct sl_pattern *made = NULL;
+
+    if (!n->pattern && !pay(x, PATTERN_STEPS + b->len * PATTERN_STEPS / 16))
+        return too_costly(x);
+    if (!n->pattern && sl_pattern_new(b->s, &made, x->err) < 0)
+        return (struct value){.kind = V_ERROR};
+    uint64_t left = x->max - x->steps + 1, before = left;
+    bool yes = sl_pattern_matches(n->pattern ? n->pattern : made, a->s, a->len, &left);
+    sl_pattern_free(made);
+    return pay(x, before - left + a->len / 2 + 8) ? of_bool(yes) : too_costly(x);
+}
+
 static struct value eval_text(struct run *x, const struct sl_cel_node *n) {
     struct value a = eval(x, n->a), b = eval(x, n->b);
-    struct sl_pattern *p;
-    bool yes;
 
     if (a.kind == V_ERROR || b.kind == V_ERROR)
         return (struct value){.kind = V_ERROR};
     if (a.kind != V_STR || b.kind != V_STR)
         return error(x, "no such overload");
+    if (!pay(x, n->op == OP_CONTAINS ? (a.len + b.len) / 4 : b.len / 16))
+        return too_costly(x);
     switch (n->op) {
     case OP_CONTAINS:
         return of_bool(b.len == 0 || memmem(a.s, a.len, b.s, b.len));
@@ -289,11 +329,7 @@ static struct value eval_text(struct run *x, const struct sl_cel_node *n) {
     case OP_ENDS:
         return of_bool(a.len >= b.len && memcmp(a.s + a.len - b.len, b.s, b.len) == 0);
     default:
-        if (sl_pattern_new(b.s, &p, x->err) < 0)
-            return (struct value){.kind = V_ERROR};
-        yes = sl_pattern_matches(p, a.s, a.len);
-        sl_pattern_free(p);
-        return of_bool(yes);
+        return eval_matches(x, n, &a, &b);
     }
 }
 
@@ -313,7 +349,7 @@ static struct value eval_of_one(struct run *x, const struct sl_cel_node *n) {
                                                      : error(x, "no such overload");
     case OP_SIZE:
         if (a.kind == V_STR)
-            return of_int((int64_t)characters(a.s, a.len));
+            return pay(x, a.len / 16) ? of_int((int64_t)characters(a.s, a.len)) : too_costly(x);
         return a.kind == V_JSON || a.kind == V_LIST ? of_int((int64_t)count(&a))
                                                     : error(x, "no such overload");
     case OP_INTEGER:
@@ -321,6 +357,8 @@ static struct value eval_of_one(struct run *x, const struct sl_cel_node *n) {
             return a;
         if (a.kind != V_STR)
             return error(x, "no such overload");
+        if (!pay(x, a.len / 16))
+            return too_costly(x);
         errno = 0;
         a.num = strtoll(a.s, &end, 10);
         return errno || *end || end == a.s ? error(x, "type conversion error") : of_int(a.num);
@@ -345,6 +383,8 @@ static struct value compare(struct run *x, enum sl_cel_op op, const struct value
         c = (l > r) - (l < r);
     } else if (a->kind == V_STR && b->kind == V_STR) {
         size_t len = a->len < b->len ? a->len : b->len;
+        if (!pay(x, len / 16))
+            return too_costly(x);
         c = memcmp(a->s, b->s, len);
         c = c ? c : (a->len > b->len) - (a->len < b->len);
     } else {
@@ -356,8 +396,8 @@ static struct value compare(struct run *x, enum sl_cel_op op, const struct value
 static struct value add_texts(struct run *x, const struct value *a, const struct value *b) {
     char *s;
 
-    if (x->arena.used + a->len + b->len + 1 > MADE_MAX_BYTES)
-        return error(x, "the rule costs too much");
+    if (!pay(x, (a->len + b->len) / 16) || x->arena.used + a->len + b->len + 1 > MADE_MAX_BYTES)
+        return too_costly(x);
     s = sl_arena_alloc(&x->arena, a->len + b->len + 1);
     memcpy(s, a->s, a->len);
     memcpy(s + a->len, b->s, b->len);
@@ -390,13 +430,20 @@ static struct value arithmetic(struct run *x, enum sl_cel_op op, const struct va
 static struct value eval_in(struct run *x, const struct value *a, const struct value *b) {
     struct walk w;
     struct value item;
+    bool found = false;
 
     if (!walk_begin(&w, b))
         return error(x, "no such overload");
-    while (walk_next(&w, &item))
-        if (same(x, a, &item))
-            return of_bool(true);
-    return of_bool(false);
+    while (!found && x->steps <= x->max && walk_next(&w, &item))
+        found = same(x, a, &item);
+    return x->steps > x->max ? too_costly(x) : of_bool(found);
+}
+
+static struct value eval_same(struct run *x, const struct value *a, const struct value *b,
+                              bool wanted) {
+    bool yes = same(x, a, b);
+
+    return x->steps > x->max ? too_costly(x) : of_bool(yes == wanted);
 }
 
 static struct value eval_two(struct run *x, const struct sl_cel_node *n) {
@@ -406,9 +453,9 @@ static struct value eval_two(struct run *x, const struct sl_cel_node *n) {
         return (struct value){.kind = V_ERROR};
     switch (n->op) {
     case OP_EQ:
-        return of_bool(same(x, &a, &b));
+        return eval_same(x, &a, &b, true);
     case OP_NE:
-        return of_bool(!same(x, &a, &b));
+        return eval_same(x, &a, &b, false);
     case OP_IN:
         return eval_in(x, &a, &b);
     case OP_LT:
@@ -428,7 +475,7 @@ static struct value eval_list(struct run *x, const struct sl_cel_node *n) {
     for (const struct sl_cel_node *e = n->next; e; e = e->next)
         len++;
     if (x->arena.used + (len + 1) * sizeof(*items) > MADE_MAX_BYTES)
-        return error(x, "the rule costs too much");
+        return too_costly(x);
     items = sl_arena_alloc(&x->arena, (len + 1) * sizeof(*items));
     for (const struct sl_cel_node *e = n->next; e; e = e->next) {
         items[i] = eval(x, e->a);
@@ -445,8 +492,8 @@ static struct value eval_name(struct run *x, const struct sl_cel_node *n) {
 static struct value eval(struct run *x, const struct sl_cel_node *n) {
     struct value v;
 
-    if (++x->steps > SL_CEL_MAX_STEPS)
-        return error(x, "the rule costs too much");
+    if (!pay(x, 1))
+        return too_costly(x);
     switch (n->op) {
     case OP_NULL:
         return (struct value){.kind = V_NULL};
@@ -498,14 +545,21 @@ static struct value eval(struct run *x, const struct sl_cel_node *n) {
     }
 }
 
-int sl_cel_holds(const struct sl_cel *c, yyjson_val *self, yyjson_val *old, bool *ret,
-                 struct sl_err *err) {
-    struct run x = {.self = self, .old = old, .err = err};
+#define ALWAYS_STEPS 8u /* of an evaluation by itself */
+
+int sl_cel_holds(const struct sl_cel *c, yyjson_val *self, yyjson_val *old, uint64_t *budget,
+                 bool *ret, struct sl_err *err) {
+    struct run x = {.self = self,
+                    .old = old,
+                    .err = err,
+                    .steps = ALWAYS_STEPS,
+                    .max = *budget < SL_CEL_MAX_STEPS ? *budget : SL_CEL_MAX_STEPS};
     struct value v;
 
     sl_arena_init(&x.arena, 2 * MADE_MAX_BYTES);
     v = eval(&x, c->root);
     sl_arena_done(&x.arena);
+    *budget = x.steps > x.max ? 0 : *budget - x.steps;
     if (v.kind == V_ERROR)
         return SL_EINVAL;
     if (v.kind != V_BOOL)

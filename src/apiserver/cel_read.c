@@ -183,7 +183,13 @@ static const struct sl_cel_node *read_method(struct reader *r, const struct sl_c
             arg = read_expr(r);
         if (!r->failed && !take(r, ")"))
             return fail(r, "expected )");
-        return make(r, methods[i].op, of, arg);
+        struct sl_cel_node *n = make(r, methods[i].op, of, arg);
+        if (n && n->op == OP_MATCHES && arg && arg->op == OP_STR) {
+            struct sl_err err = {0};
+            if (sl_pattern_new_in(r->arena, arg->s, &n->pattern, &err) < 0)
+                return fail(r, sl_arena_strdup(r->arena, err.text));
+        }
+        return n;
     }
     return fail(r, sl_arena_printf(r->arena, "the function %.60s is not supported here", name));
 }

@@ -3,6 +3,7 @@
 #define SL_APISERVER_CEL_TREE_H
 
 #include "apiserver/cel.h"
+#include "schema/pattern.h"
 
 enum sl_cel_op {
     OP_NULL,
@@ -51,6 +52,7 @@ struct sl_cel_node {
     const struct sl_cel_node *a, *b, *c, *next; /* next: of a list */
     const char *s;
     size_t len;
+    const struct sl_pattern *pattern; /* of matches() with a literal; NULL: it is not one */
     int64_t num;
     double real;
 };

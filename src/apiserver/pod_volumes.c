@@ -226,7 +226,9 @@ static void lun_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_
 
 static bool matches(const char *pattern, const char *s) {
     struct sl_pattern *p = NULL;
-    bool yes = sl_pattern_new(pattern, &p, NULL) >= 0 && sl_pattern_matches(p, s, strlen(s));
+    uint64_t budget = SL_PATTERN_BUDGET;
+    bool yes =
+        sl_pattern_new(pattern, &p, NULL) >= 0 && sl_pattern_matches(p, s, strlen(s), &budget);
 
     sl_pattern_free(p);
     return yes;

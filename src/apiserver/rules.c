@@ -5,6 +5,7 @@
 #include "api/syntax.h"
 #include "apiserver/cel.h"
 #include "json/json.h"
+#include "json/seek.h"
 
 #define SCHEMA_DEPTH 64u
 #define RULES_MAX 64u /* of one place */
@@ -153,55 +154,50 @@ static void tell(const struct rule *rule, const struct sl_path *at, struct sl_ba
         sl_field_invalid(errs, where, bad, "%s", rule->message);
 }
 
-/* The item of the old list that this one was. */
-static yyjson_val *former(const struct sl_rules *r, yyjson_val *old, yyjson_val *item) {
-    size_t i, n;
-    yyjson_val *v;
+struct checking {
+    struct sl_field_errs *errs;
+    uint64_t budget; /* of all rules; 0: no more are asked */
+};
 
-    yyjson_arr_foreach (old, i, n, v) {
-        bool same = r->n_keys > 0;
-        for (uint32_t k = 0; k < r->n_keys && same; k++) {
-            yyjson_val *a = sl_json_get(v, r->keys[k]), *b = sl_json_get(item, r->keys[k]);
-            same = a == b || (a && b && yyjson_equals(a, b));
-        }
-        if (same)
-            return v;
-    }
-    return NULL;
-}
-
-static void check(const struct sl_rules *r, const struct sl_path *at, yyjson_val *self,
-                  yyjson_val *old, struct sl_field_errs *errs) {
+static void check(struct checking *c, const struct sl_rules *r, const struct sl_path *at,
+                  yyjson_val *self, yyjson_val *old) {
     struct sl_bad bad = r->scalar ? sl_bad_json(self) : sl_bad_none();
     size_t i, n;
     yyjson_val *key, *v;
 
-    for (uint32_t k = 0; k < r->n_rules; k++) {
+    for (uint32_t k = 0; k < r->n_rules && c->budget; k++) {
         struct sl_err err = {0};
         bool holds = true;
         if (sl_cel_uses_old(r->rules[k].cel) && !old)
             continue;
-        if (sl_cel_holds(r->rules[k].cel, self, old, &holds, &err) < 0)
-            sl_field_invalid(errs, at ? at : SL_PATH(NULL, "<nil>"), bad, "%s: %s",
+        if (sl_cel_holds(r->rules[k].cel, self, old, &c->budget, &holds, &err) < 0)
+            sl_field_invalid(c->errs, at ? at : SL_PATH(NULL, "<nil>"), bad, "%s: %s",
                              r->rules[k].message, err.text);
         else if (!holds)
-            tell(&r->rules[k], at, bad, errs);
+            tell(&r->rules[k], at, bad, c->errs);
     }
-    for (uint32_t f = 0; f < r->n_fields; f++) {
+    for (uint32_t f = 0; f < r->n_fields && c->budget; f++) {
         v = sl_json_get(self, r->names[f]);
         if (v)
-            check(r->fields[f], SL_PATH(at, r->names[f]), v, sl_json_get(old, r->names[f]), errs);
+            check(c, r->fields[f], SL_PATH(at, r->names[f]), v, sl_json_get(old, r->names[f]));
     }
+    struct sl_seek before;
     if (r->items && yyjson_is_arr(self)) {
+        sl_seek_items(&before, old, r->keys, r->n_keys);
         yyjson_arr_foreach (self, i, n, v) {
-            check(r->items, SL_PATH_AT(at, i), v, former(r, old, v), errs);
+            if (c->budget)
+                check(c, r->items, SL_PATH_AT(at, i), v, sl_seek_item(&before, v));
         }
+        sl_seek_done(&before);
     }
     if (r->others && yyjson_is_obj(self)) {
+        sl_seek_fields(&before, old);
         yyjson_obj_foreach (self, i, n, key, v) {
-            check(r->others, SL_PATH_KEY(at, sl_json_text(key)), v,
-                  sl_json_get(old, sl_json_text(key)), errs);
+            if (c->budget)
+                check(c, r->others, SL_PATH_KEY(at, sl_json_text(key)), v,
+                      sl_seek_field(&before, sl_json_view(key)));
         }
+        sl_seek_done(&before);
     }
 }
 
@@ -228,5 +224,10 @@ void sl_rules_check(const struct sl_rules *r, yyjson_val *object, yyjson_val *ol
             return;
         }
     }
-    check(r, NULL, object, old, errs);
+    struct checking c = {.errs = errs, .budget = SL_CEL_ALL_STEPS};
+    check(&c, r, NULL, object, old);
+    if (!c.budget)
+        sl_field_invalid(errs, SL_PATH(NULL, "<nil>"), sl_bad_json(NULL),
+                         "validation failed due to running out of cost budget, no further "
+                         "validation rules will be run");
 }

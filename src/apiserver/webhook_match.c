@@ -156,6 +156,7 @@ int sl_hook_conditions(struct sl_write *w, yyjson_val *hook, const struct sl_kin
     yyjson_val *list = sl_json_get(hook, "matchConditions"), *c;
     _cleanup_(sl_json_docp) yyjson_doc *review = NULL;
     _cleanup_(sl_buf_done) struct sl_buf body = SL_BUF(SL_REVIEW_MAX);
+    uint64_t budget = SL_CEL_ALL_STEPS;
     bool holds = true;
     size_t i, n;
 
@@ -171,7 +172,7 @@ int sl_hook_conditions(struct sl_write *w, yyjson_val *hook, const struct sl_kin
         int r = sl_cel_compile(in_our_names(w->c.arena, sl_json_str(c, "expression")), w->c.arena,
                                &cel, err);
         if (r >= 0)
-            r = sl_cel_holds(cel, yyjson_doc_get_root(review), NULL, &holds, err);
+            r = sl_cel_holds(cel, yyjson_doc_get_root(review), NULL, &budget, &holds, err);
         if (r < 0 || !holds)
             return r < 0 ? r : 0;
     }

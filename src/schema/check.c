@@ -14,6 +14,7 @@
 #include "schema/pattern.h"
 #include "schema/value.h"
 #include "json/json.h"
+#include "json/seek.h"
 
 #define PATH_MAX_BYTES ((size_t)4 << 10)
 #define MAX_WORDS 256u /* of an enum, in a message */
@@ -23,8 +24,9 @@ struct checking {
     struct sl_field_errs *errs;
     const struct sl_path *base; /* where the object stands; its own words begin below it */
     bool quiet; /* only whether something is wrong is asked, so that nothing is looked at twice */
-    uint32_t seen; /* values that were looked at: of several schemas that fail, the one that fits
-                      best has seen most */
+    uint32_t seen;    /* values that were looked at: of several schemas that fail, the one that fits
+                         best has seen most */
+    uint64_t *budget; /* of patterns */
 };
 
 /* ---- words ---- */
@@ -140,7 +142,7 @@ static bool is_one_of(yyjson_val *words, yyjson_val *v) {
     yyjson_val *word;
 
     yyjson_arr_foreach (words, i, max, word) {
-        if (yyjson_equals(word, v) ||
+        if (sl_json_equal(word, v, NULL) ||
             (yyjson_is_num(word) && yyjson_is_num(v) && yyjson_get_num(word) == yyjson_get_num(v)))
             return true;
     }
@@ -187,7 +189,7 @@ static void check_text(struct checking *c, const struct sl_schema_rules *r, yyjs
     else if (n < r->letters.min)
         INVALID(c, at, sl_bad_text(t), "should be at least %lld chars long",
                 (long long)r->letters.min);
-    else if (r->compiled && !sl_pattern_matches(r->compiled, t.s, t.n))
+    else if (r->compiled && !sl_pattern_matches(r->compiled, t.s, t.n, c->budget))
         INVALID(c, at, sl_bad_text(t), "should match '%s'", r->pattern);
 }
 
@@ -247,7 +249,7 @@ static bool holds(struct checking *c, const struct sl_schema *s, yyjson_val *v,
                   const struct sl_path *at, uint32_t *ret_seen) {
     struct sl_arena arena;
     struct sl_field_errs errs = {.arena = &arena};
-    struct checking sub = {.errs = &errs, .base = c->base, .quiet = true};
+    struct checking sub = {.errs = &errs, .base = c->base, .quiet = true, .budget = c->budget};
 
     sl_arena_init(&arena, SCRATCH_MAX_BYTES);
     check(&sub, s, v, NULL, at);
@@ -317,26 +319,6 @@ static void check_logic(struct checking *c, const struct sl_schema_rules *r, yyj
 
 /* ---- lists and objects ---- */
 
-/* The item with the same keys; NULL if there is none. */
-static yyjson_val *same_item(const struct sl_schema *s, yyjson_val *list, yyjson_val *item) {
-    size_t i, max;
-    yyjson_val *other;
-
-    if (s->merge != SL_MERGE_KEYED)
-        return NULL;
-    yyjson_arr_foreach (list, i, max, other) {
-        bool same = true;
-        for (uint32_t k = 0; k < s->n_keys && same; k++) {
-            yyjson_val *x = yyjson_obj_get(item, s->keys[k]),
-                       *y = yyjson_obj_get(other, s->keys[k]);
-            same = x && y ? yyjson_equals(x, y) : !x && !y;
-        }
-        if (same)
-            return other;
-    }
-    return NULL;
-}
-
 static void check_items(struct checking *c, const struct sl_schema *s, yyjson_val *v,
                         yyjson_val *old, const struct sl_path *at) {
     const struct sl_schema_rules *r = s->rules;
@@ -345,9 +327,12 @@ static void check_items(struct checking *c, const struct sl_schema *s, yyjson_va
     yyjson_val *item;
 
     if (s->items && s->type != SL_T_MAP) {
+        struct sl_seek before;
+        sl_seek_items(&before, old, s->keys, s->merge == SL_MERGE_KEYED ? s->n_keys : 0);
         yyjson_arr_foreach (v, i, max, item) {
-            check(c, s->items, item, same_item(s, old, item), SL_PATH_AT(at, i));
+            check(c, s->items, item, sl_seek_item(&before, item), SL_PATH_AT(at, i));
         }
+        sl_seek_done(&before);
     }
     if (r && n < r->items.min)
         INVALID(c, at, sl_bad_int(n), "should have at least %lld items", (long long)r->items.min);
@@ -379,9 +364,8 @@ static void check_fields(struct checking *c, const struct sl_schema *s, yyjson_v
                 (long long)r->fields.min);
     if (r && r->fields.max >= 0 && n > r->fields.max)
         sl_field_too_many(c->errs, PLACE(at), (size_t)n, (size_t)r->fields.max);
-    /* An iterator goes on from where it found the last: mostly the next is what is looked for. */
-    yyjson_obj_iter before = yyjson_obj_iter_with(old);
-    bool known = yyjson_is_obj(old);
+    struct sl_seek before;
+    sl_seek_fields(&before, old);
     bool *there = s->n_fields > 0 ? sl_alloc0(s->n_fields, sizeof(*there)) : NULL;
     yyjson_obj_foreach (v, i, max, key, item) {
         struct sl_text name = sl_json_view(key);
@@ -390,9 +374,9 @@ static void check_fields(struct checking *c, const struct sl_schema *s, yyjson_v
         if (f)
             there[f - s->fields] = true;
         if (of && !of->go)
-            check(c, of, item, known ? yyjson_obj_iter_getn(&before, name.s, name.n) : NULL,
-                  SL_PATH(at, name.s));
+            check(c, of, item, sl_seek_field(&before, name), SL_PATH(at, name.s));
     }
+    sl_seek_done(&before);
     for (uint32_t f = 0; f < s->n_fields; f++)
         if (s->fields[f].required && !there[f])
             sl_field_required(c->errs, SL_PATH(at, s->fields[f].name), "");
@@ -406,7 +390,7 @@ static void check(struct checking *c, const struct sl_schema *s, yyjson_val *v, 
     const struct sl_schema_rules *r = s->rules;
 
     c->seen++;
-    if ((old && yyjson_equals(v, old)) || c->errs->n == SL_FIELD_ERRS_MAX)
+    if ((old && sl_json_equal(v, old, NULL)) || c->errs->n == SL_FIELD_ERRS_MAX)
         return; /* nothing new, or nobody would read it */
     check_type(c, s, v, at);
     if (!yyjson_is_null(v)) {
@@ -546,7 +530,8 @@ static void check_lists(struct sl_field_errs *errs, const struct sl_schema *s, y
 
 void sl_schema_check_update(const struct sl_schema *s, yyjson_val *object, yyjson_val *old,
                             const struct sl_path *at, struct sl_field_errs *errs) {
-    struct checking c = {.errs = errs, .base = at};
+    uint64_t budget = SL_PATTERN_BUDGET;
+    struct checking c = {.errs = errs, .base = at, .budget = &budget};
 
     if (s->go)
         return;

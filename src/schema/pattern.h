@@ -1,19 +1,30 @@
 /*
  * Regular expressions as Go understands them, near enough: those of CRDs and of
- * their rules (src/apiserver/cel.c). A pattern that would take too long to match does not match.
+ * their rules (src/apiserver/cel.c). Go's matching takes time in proportion to the text; so does
+ * this one, for patterns and texts that do not make it go back and forth. What goes beyond is paid
+ * from a budget, and when that is spent nothing matches any more.
  */
 #ifndef SL_SCHEMA_PATTERN_H
 #define SL_SCHEMA_PATTERN_H
 
+#include "base/arena.h"
 #include "base/err.h"
 
 #define SL_PATTERN_MAX_BYTES 65536u
 
 struct sl_pattern;
 
+/* Steps of matching, some nanoseconds each, that all patterns of one request may take beyond what
+ * the length of their texts allows. */
+#define SL_PATTERN_BUDGET 1000000u
+
 int sl_pattern_new(const char *text, struct sl_pattern **ret, struct sl_err *err) _must_check_;
 void sl_pattern_free(struct sl_pattern *p);
-/* Anywhere in the text, unless the pattern says where. */
-bool sl_pattern_matches(const struct sl_pattern *p, const char *s, size_t len);
+/* The same in an arena, with which it goes. */
+int sl_pattern_new_in(struct sl_arena *a, const char *text, const struct sl_pattern **ret,
+                      struct sl_err *err) _must_check_;
+/* Anywhere in the text, unless the pattern says where. *budget: what is left of it, 0 if it was not
+ * enough: then nobody knows. */
+bool sl_pattern_matches(const struct sl_pattern *p, const char *s, size_t len, uint64_t *budget);
 
 #endif

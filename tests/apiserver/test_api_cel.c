@@ -89,7 +89,8 @@ static void rules_mean(void **state) {
             print_error("%s: %s\n", meanings[i].rule, err.text);
         assert_int_equal(r, 0);
         assert_int_equal(sl_cel_uses_old(c), meanings[i].old != NULL);
-        r = sl_cel_holds(c, yyjson_doc_get_root(self), yyjson_doc_get_root(old), &holds, &err);
+        r = sl_cel_holds(c, yyjson_doc_get_root(self), yyjson_doc_get_root(old),
+                         &(uint64_t){SL_CEL_ALL_STEPS}, &holds, &err);
         if ((r < 0 ? ERROR : holds ? YES : NO) != meanings[i].is)
             print_error("%s of %s: %s\n", meanings[i].rule, meanings[i].self,
                         r < 0   ? err.text
@@ -167,7 +168,8 @@ static void what_costs_too_much_ends(void **state) {
         sl_cel_compile("self.all(a, self.all(b, self.all(c, self.all(d, a + b + c + d >= 0))))",
                        &arena, &c, &err),
         0);
-    assert_true(sl_cel_holds(c, yyjson_doc_get_root(self), NULL, &holds, &err) < 0);
+    assert_true(sl_cel_holds(c, yyjson_doc_get_root(self), NULL, &(uint64_t){SL_CEL_ALL_STEPS},
+                             &holds, &err) < 0);
     sl_arena_done(&arena);
     yyjson_doc_free(self);
     sl_buf_done(&list);

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "api.h"
 #include "kube/secret.h"
@@ -291,6 +292,135 @@ static void test_many_managers(void **state) {
     sl_buf_done(&b);
 }
 
+/* ---- rules and patterns that cost ---- */
+
+static double cpu_seconds(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+#define PATTERNS                                                                                   \
+    "{\"type\":\"object\",\"properties\":{\"l\":{\"type\":\"array\",\"items\":{"                   \
+    "\"type\":\"string\",\"pattern\":\"%s\"}}}}"
+#define RULES(fields, rule)                                                                        \
+    "{\"type\":\"object\",\"properties\":{" fields                                                 \
+    "},\"x-kubernetes-validations\":[{\"rule\":\"" rule "\",\"message\":\"m\"}]}"
+#define TEXTS "\"l\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}}"
+#define MAPS                                                                                       \
+    "\"l\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"additionalProperties\":{"          \
+    "\"type\":\"string\"}}}"
+
+/* n items, each a text of 'len' times 'a' with an end, or a map of so many. */
+static void put_items(struct sl_buf *b, uint32_t n, uint32_t len, bool maps, const char *end) {
+    sl_buf_puts(b, "{\"apiVersion\":\"example.com/v1\",\"kind\":\"Thing\",\"metadata\":{"
+                   "\"name\":\"t\"},\"spec\":{\"l\":[");
+    for (uint32_t i = 0; i < n; i++) {
+        sl_buf_puts(b, i ? "," : "");
+        sl_buf_putc(b, maps ? '{' : '"');
+        for (uint32_t k = 0; k < len; k++) {
+            if (maps) /* backwards in every second */
+                sl_buf_printf(b, "%s\"%u\":\"\"", k ? "," : "", i % 2 ? len - k : k + 1);
+            else
+                sl_buf_putc(b, 'a');
+        }
+        sl_buf_puts(b, maps ? "}" : end);
+    }
+    sl_buf_puts(b, "]}}");
+}
+
+static void test_costly_rules(void **state) {
+    static const struct {
+        const char *schema;
+        uint32_t n, len;
+        bool maps;
+    } cases[] = {
+        {RULES(TEXTS, "!self.l.exists(x, x.matches('^(a+)+$'))"), 100, 940, false},
+        {RULES(TEXTS, "!self.l.exists(x, x.matches('(a+)+b'))"), 100, 940, false},
+        {RULES(TEXTS, "!self.l.exists(x, x.matches('(a|a)*c' + x))"), 100, 940, false},
+        {RULES(TEXTS, "!self.l.exists(x, x.matches('^(a+)+$'))"), 1, 94000, false},
+        {RULES(TEXTS, "self.l.all(x, self.l.all(y, size(x) + size(y) >= 0))"), 100, 10000, false},
+        {RULES(TEXTS, "self.l.all(x, self.l.all(y, !(x + y).contains('b')))"), 100, 10000, false},
+        {RULES(TEXTS, "self.l.all(x, self.l.all(y, x == y && x <= y && x in [y]))"), 100, 10000,
+         false},
+        {RULES(TEXTS, "self.l.all(x, self.l.all(y, self.l.all(z, x == z)))"), 1000, 10, false},
+        {RULES(MAPS, "self.l.all(x, self.l.all(y, x == y))"), 10, 10000, true},
+        {RULES(MAPS, "self.l.all(x, x.all(k, x[k] == '' && has(x.a) == false))"), 10, 10000, true},
+    };
+    static const char *const patterns[] = {"^(a+)+$", "(a+)+b", "(a|a)*c", "a*a*a*c"};
+    struct sl_buf b = SL_BUF((size_t)4 << 20), schema = SL_BUF(4096);
+
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(cases) + SL_LEN(patterns); i++) {
+        bool rule = i < SL_LEN(cases);
+        struct api a;
+
+        sl_buf_clear(&b);
+        sl_buf_clear(&schema);
+        if (rule) {
+            put_items(&b, cases[i].n, cases[i].len, cases[i].maps, "!\"");
+            sl_buf_puts(&schema, cases[i].schema);
+        } else {
+            put_items(&b, 1000, 940, false, "!\"");
+            sl_buf_printf(&schema, PATTERNS, patterns[i - SL_LEN(cases)]);
+        }
+        api_init(&a);
+        define(&a, "", sl_buf_str(&schema));
+        double before = cpu_seconds();
+        int status = api_post(&a, THINGS, sl_buf_str(&b));
+        double took = cpu_seconds() - before;
+        if (took > 1.0)
+            print_error("%s: %d after %.2f s\n", sl_buf_str(&schema), status, took);
+        if (getenv("SL_TEST_TIMES"))
+            print_message("%.3f s %d %s\n", took, status, sl_buf_str(&schema));
+        assert_true(took < 1.0); /* far less; sanitised builds are slow */
+        assert_true(status == 201 || status == 422);
+        api_done(&a);
+    }
+    sl_buf_done(&b);
+    sl_buf_done(&schema);
+}
+
+/* Lists and maps that are found by their keys, in an update that turns them round. */
+static void test_long_lists_are_compared(void **state) {
+    struct sl_buf b = SL_BUF((size_t)4 << 20);
+    struct api a;
+
+    (void)state;
+    api_init(&a);
+    define(&a, "",
+           "{\"type\":\"object\",\"properties\":{\"l\":{\"type\":\"array\","
+           "\"x-kubernetes-list-type\":\"map\",\"x-kubernetes-list-map-keys\":[\"k\"],"
+           "\"items\":{\"type\":\"object\",\"required\":[\"k\"],\"properties\":{"
+           "\"k\":{\"type\":\"string\"},\"v\":{\"type\":\"string\"}},"
+           "\"x-kubernetes-validations\":[{\"rule\":\"oldSelf.k == self.k\"}]}},"
+           "\"m\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\","
+           "\"x-kubernetes-validations\":[{\"rule\":\"oldSelf != self\"}]}}}}");
+    for (int turned = 0; turned < 2; turned++) {
+        const int n = 8000;
+        sl_buf_clear(&b);
+        sl_buf_puts(&b, "{\"apiVersion\":\"example.com/v1\",\"kind\":\"Thing\",\"metadata\":{"
+                        "\"name\":\"t\",\"managedFields\":[{}]},\"spec\":{\"l\":[");
+        for (int i = 0; i < n; i++)
+            sl_buf_printf(&b, "%s{\"k\":\"%d\",\"v\":\"%d\"}", i ? "," : "", turned ? n - i : i + 1,
+                          turned);
+        sl_buf_puts(&b, "],\"m\":{");
+        for (int i = 0; i < n; i++)
+            sl_buf_printf(&b, "%s\"%d\":\"%d\"", i ? "," : "", turned ? n - i : i + 1, turned);
+        sl_buf_puts(&b, "}}}");
+        double before = cpu_seconds();
+        int status = turned ? api_patch(&a, THINGS "/t", "merge", sl_buf_str(&b))
+                            : api_post(&a, THINGS, sl_buf_str(&b));
+        double took = cpu_seconds() - before;
+        if (status > 201 || took > 1.0)
+            print_error("%d after %.2f s: %.300s\n", status, took, a.body);
+        assert_int_equal(status, turned ? 200 : 201);
+        assert_true(took < 2.0);
+    }
+    api_done(&a);
+    sl_buf_done(&b);
+}
+
 /* ---- answers of webhooks ---- */
 
 struct hook {
@@ -439,6 +569,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_no_patch_makes_it_large),
         cmocka_unit_test(test_a_path_has_no_nul),
         cmocka_unit_test(test_many_managers),
+        cmocka_unit_test(test_costly_rules),
+        cmocka_unit_test(test_long_lists_are_compared),
         cmocka_unit_test(test_webhooks_make_objects),
         cmocka_unit_test(test_answers_of_webhooks),
     };

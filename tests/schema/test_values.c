@@ -178,14 +178,15 @@ static void patterns_end(void **state) {
     (void)state;
     assert_int_equal(sl_pattern_new("^(a+)+$", &p, &err), 0);
     memset(text, 'a', sizeof(text));
-    assert_true(sl_pattern_matches(p, text, 20));
+    assert_true(sl_pattern_matches(p, text, 20, &(uint64_t){SL_PATTERN_BUDGET}));
     text[39] = 'b';
-    assert_false(sl_pattern_matches(p, text, sizeof(text))); /* without taking for ever */
-    assert_false(sl_pattern_matches(p, "a\n", 2));
+    assert_false(sl_pattern_matches(p, text, sizeof(text),
+                                    &(uint64_t){SL_PATTERN_BUDGET})); /* without taking for ever */
+    assert_false(sl_pattern_matches(p, "a\n", 2, &(uint64_t){SL_PATTERN_BUDGET}));
     sl_pattern_free(p);
     assert_int_equal(sl_pattern_new("b", &p, &err), 0);
-    assert_true(sl_pattern_matches(p, "abc", 3));
-    assert_false(sl_pattern_matches(p, "", 0));
+    assert_true(sl_pattern_matches(p, "abc", 3, &(uint64_t){SL_PATTERN_BUDGET}));
+    assert_false(sl_pattern_matches(p, "", 0, &(uint64_t){SL_PATTERN_BUDGET}));
     sl_pattern_free(p);
     assert_int_equal(sl_pattern_new("(", &p, &err), SL_EINVAL);
 }

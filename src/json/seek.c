@@ -1,0 +1,188 @@
+#include "json/seek.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "json/json.h"
+
+#define FEW 16u /* are walked */
+
+static uint64_t text_hash(struct sl_text t) {
+    return sl_hash_bytes(1, t.s, t.n);
+}
+
+/* ---- fields ---- */
+
+void sl_seek_fields(struct sl_seek *s, yyjson_val *object) {
+    size_t n = yyjson_obj_size(object);
+
+    *s = (struct sl_seek){.in = object};
+    if (n)
+        s->at = yyjson_obj_iter_with(object);
+}
+
+/* Only when somebody looks for what does not come next. */
+static void hash_fields(struct sl_seek *s) {
+    yyjson_obj_iter it = yyjson_obj_iter_with(s->in);
+    uint32_t n = 0, at;
+
+    s->v = sl_alloc0(yyjson_obj_size(s->in), sizeof(yyjson_val *));
+    for (yyjson_val *key; (key = yyjson_obj_iter_next(&it)); n++) {
+        uint64_t h = text_hash(sl_json_view(key));
+        uint32_t i = sl_map_first(&s->map, h, &at);
+        while (i != SL_MAP_NONE && !sl_text_eq(sl_json_view(s->v[i]), sl_json_view(key)))
+            i = sl_map_next(&s->map, h, &at);
+        s->v[n] = key;
+        if (i == SL_MAP_NONE)
+            sl_map_add(&s->map, h, n);
+    }
+}
+
+yyjson_val *sl_seek_field(struct sl_seek *s, struct sl_text name) {
+    size_t n = yyjson_obj_size(s->in);
+    uint32_t at;
+
+    if (n == 0)
+        return NULL;
+    if (n <= FEW)
+        return yyjson_obj_getn(s->in, name.s, name.n);
+    if (!s->v) {
+        yyjson_val *key = yyjson_obj_iter_next(&s->at);
+        if (key && sl_text_eq(sl_json_view(key), name))
+            return yyjson_obj_iter_get_val(key);
+        hash_fields(s);
+    }
+    uint64_t h = text_hash(name);
+    uint32_t i = sl_map_first(&s->map, h, &at);
+    while (i != SL_MAP_NONE && !sl_text_eq(sl_json_view(s->v[i]), name))
+        i = sl_map_next(&s->map, h, &at);
+    return i == SL_MAP_NONE ? NULL : yyjson_obj_iter_get_val(s->v[i]);
+}
+
+/* ---- items ---- */
+
+static uint64_t scalar_hash(uint64_t h, yyjson_val *v) {
+    switch (yyjson_get_type(v)) {
+    case YYJSON_TYPE_STR:
+        return sl_hash_bytes(h, sl_json_view(v).s, sl_json_view(v).n);
+    case YYJSON_TYPE_NUM:
+    case YYJSON_TYPE_BOOL:
+        return sl_hash_u64(h, yyjson_is_bool(v) ? yyjson_get_bool(v) : yyjson_get_uint(v));
+    default:
+        return sl_hash_u64(h, v ? 1 : 0);
+    }
+}
+
+static uint64_t item_hash(const struct sl_seek *s, yyjson_val *item) {
+    uint64_t h = 1;
+
+    for (uint32_t k = 0; k < s->n_keys; k++)
+        h = scalar_hash(h, yyjson_obj_get(item, s->keys[k]));
+    return h;
+}
+
+static bool same_keys(const struct sl_seek *s, yyjson_val *x, yyjson_val *y) {
+    for (uint32_t k = 0; k < s->n_keys; k++) {
+        yyjson_val *a = yyjson_obj_get(x, s->keys[k]), *b = yyjson_obj_get(y, s->keys[k]);
+        if (a != b && (!a || !b || !sl_json_equal(a, b, NULL)))
+            return false;
+    }
+    return true;
+}
+
+void sl_seek_items(struct sl_seek *s, yyjson_val *list, const char *const *keys, uint32_t n_keys) {
+    yyjson_val *item;
+    size_t i, n;
+
+    *s = (struct sl_seek){.in = list, .keys = keys, .n_keys = n_keys};
+    if (!n_keys || yyjson_arr_size(list) <= FEW)
+        return;
+    s->v = sl_alloc0(yyjson_arr_size(list), sizeof(yyjson_val *));
+    yyjson_arr_foreach (list, i, n, item) {
+        uint64_t h = item_hash(s, item);
+        s->v[i] = item;
+        if (sl_map_get(&s->map, h) == SL_MAP_NONE || !sl_seek_item(s, item))
+            sl_map_add(&s->map, h, (uint32_t)i);
+    }
+}
+
+yyjson_val *sl_seek_item(struct sl_seek *s, yyjson_val *like) {
+    yyjson_val *item;
+    size_t i, n;
+    uint32_t at;
+
+    if (!s->n_keys)
+        return NULL;
+    if (!s->v) {
+        yyjson_arr_foreach (s->in, i, n, item) {
+            if (same_keys(s, item, like))
+                return item;
+        }
+        return NULL;
+    }
+    uint64_t h = item_hash(s, like);
+    uint32_t k = sl_map_first(&s->map, h, &at);
+    while (k != SL_MAP_NONE && !same_keys(s, s->v[k], like))
+        k = sl_map_next(&s->map, h, &at);
+    return k == SL_MAP_NONE ? NULL : s->v[k];
+}
+
+void sl_seek_done(struct sl_seek *s) {
+    sl_freep(&s->v);
+    sl_map_done(&s->map);
+}
+
+/* ---- equality ---- */
+
+static bool equal(yyjson_val *a, yyjson_val *b, uint64_t *cost, unsigned depth);
+
+static bool equal_lists(yyjson_val *a, yyjson_val *b, uint64_t *cost, unsigned depth) {
+    yyjson_arr_iter i = yyjson_arr_iter_with(a), j = yyjson_arr_iter_with(b);
+
+    if (yyjson_arr_size(a) != yyjson_arr_size(b))
+        return false;
+    for (yyjson_val *v; (v = yyjson_arr_iter_next(&i));)
+        if (!equal(v, yyjson_arr_iter_next(&j), cost, depth + 1))
+            return false;
+    return true;
+}
+
+static bool equal_objects(yyjson_val *a, yyjson_val *b, uint64_t *cost, unsigned depth) {
+    struct sl_seek in_b;
+    bool same = yyjson_obj_size(a) == yyjson_obj_size(b);
+
+    if (!same || yyjson_obj_size(a) == 0)
+        return same;
+    sl_seek_fields(&in_b, b);
+    yyjson_obj_iter i = yyjson_obj_iter_with(a);
+    for (yyjson_val *key; same && (key = yyjson_obj_iter_next(&i));) {
+        yyjson_val *v = sl_seek_field(&in_b, sl_json_view(key));
+        *cost += 1 + sl_json_view(key).n / 16;
+        same = v && equal(yyjson_obj_iter_get_val(key), v, cost, depth + 1);
+    }
+    sl_seek_done(&in_b);
+    return same;
+}
+
+static bool equal(yyjson_val *a, yyjson_val *b, uint64_t *cost, unsigned depth) {
+    yyjson_type t = yyjson_get_type(a);
+
+    ++*cost;
+    if (t != yyjson_get_type(b) || depth > SL_JSON_MAX_DEPTH)
+        return false;
+    if (t == YYJSON_TYPE_ARR)
+        return equal_lists(a, b, cost, depth);
+    if (t == YYJSON_TYPE_OBJ)
+        return equal_objects(a, b, cost, depth);
+    if (t == YYJSON_TYPE_STR)
+        *cost += sl_json_view(a).n / 16;
+    return yyjson_equals(a, b);
+}
+
+bool sl_json_equal(yyjson_val *a, yyjson_val *b, uint64_t *cost) {
+    uint64_t uncounted = 0;
+
+    return equal(a, b, cost ? cost : &uncounted, 0);
+}

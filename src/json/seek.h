@@ -1,0 +1,36 @@
+/*
+ * Finding fields of long objects and items of long lists, and comparing them, in time that does not
+ * grow with the square of their length. Short ones are walked.
+ */
+#ifndef SL_JSON_SEEK_H
+#define SL_JSON_SEEK_H
+
+#include <yyjson.h>
+
+#include "base/map.h"
+#include "base/text.h"
+
+/* The fields of an object by name; of anything else there are none. Of several with one name the
+ * first is found. */
+struct sl_seek {
+    yyjson_val *in;
+    yyjson_obj_iter at;
+    yyjson_val **v; /* keys, or items; NULL: it is walked */
+    struct sl_map map;
+    const char *const *keys; /* of items */
+    uint32_t n_keys;
+};
+
+void sl_seek_fields(struct sl_seek *s, yyjson_val *object);
+yyjson_val *sl_seek_field(struct sl_seek *s, struct sl_text name);
+/* The items of a list by these fields of theirs, which are scalars. */
+void sl_seek_items(struct sl_seek *s, yyjson_val *list, const char *const *keys, uint32_t n_keys);
+/* The first item of the list that has the same ones; NULL if there is none, or no keys. */
+yyjson_val *sl_seek_item(struct sl_seek *s, yyjson_val *like);
+void sl_seek_done(struct sl_seek *s);
+
+/* The same value, whatever the order of fields. *cost grows by what was looked at: a value is 1,
+ * and so are 16 bytes of a text; NULL: nobody counts. */
+bool sl_json_equal(yyjson_val *a, yyjson_val *b, uint64_t *cost);
+
+#endif
