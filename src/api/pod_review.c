@@ -60,6 +60,17 @@ static void copy_index(struct sl_review_call *c) {
         sl_edit_label(c, POD_INDEX, index ? index : "");
 }
 
+/* May it have a role of its own name? Those of a prebuilt Workload and of a set do: the podsets are
+ * somebody else's. */
+static bool may_name_role(const struct sl_review_call *c, yyjson_val *pod) {
+    const char *prebuilt = sl_job_identifier(c, pod, SL_PREBUILT_KEY);
+    return has_parent(pod) || (prebuilt && *prebuilt);
+}
+
+static bool keeps_role(const struct sl_review_call *c, yyjson_val *pod) {
+    return sl_json_annotation(pod, SL_ROLE_ANNOTATION) && may_name_role(c, pod);
+}
+
 int sl_review_pod_mutate(struct sl_review_call *c) {
     char role[SL_ROLE_HASH_SIZE];
 
@@ -71,7 +82,8 @@ int sl_review_pod_mutate(struct sl_review_call *c) {
         copy_index(c);
         sl_edit_gate(c, spec, TOPOLOGY_GATE);
     }
-    if (!sl_json_annotation(c->object, SL_ROLE_ANNOTATION)) {
+    /* A role that a user brings would have a large pod counted as a small one. */
+    if (!keeps_role(c, c->object)) {
         sl_role_hash(c->object, role);
         sl_edit_annotation(c, SL_ROLE_ANNOTATION, role);
     }
@@ -157,6 +169,10 @@ static void update_group(struct sl_review_call *c, const struct sl_path *at_name
                            "unretriable pod group can't be converted to retriable");
     if (*old)
         sl_rule_frozen(c, at_name, group, old);
+    if (*old && sl_json_annotation(c->old, SL_ROLE_ANNOTATION) && !may_name_role(c, c->old))
+        sl_rule_frozen(c, SL_PATH_KEY(ANNOTATIONS, SL_ROLE_ANNOTATION),
+                       sl_json_annotation(c->object, SL_ROLE_ANNOTATION),
+                       sl_json_annotation(c->old, SL_ROLE_ANNOTATION));
 }
 
 int sl_review_pod_validate(struct sl_review_call *c) {

@@ -31,6 +31,7 @@
 #ifndef SL_CONTROLLERS_GROUP_H
 #define SL_CONTROLLERS_GROUP_H
 
+#include "api/role.h"
 #include "controllers/pod.h"
 
 #define GROUP_CONTROLLER "pod-kueue-controller"
@@ -103,11 +104,13 @@ struct pod_job {
     uint64_t started_rv; /* the version whose gate was asked to go, until it is known whether it
                             did; 0: none. Ask pod_starting */
     sl_sym queue, priority_class, pod_class;
-    sl_sym role;   /* annotation role-hash, or what it would be */
-    sl_sym parent; /* annotation pod-suspending-parent */
-    int32_t total; /* annotation pod-group-total-count; 0: absent or wrong */
-    uint8_t step;  /* to be written: enum pod_step */
-    uint8_t doing; /* in flight */
+    char shape[SL_ROLE_HASH_SIZE]; /* the hash of what it asks for; "" unless it is gated in a group
+                                    */
+    sl_sym role;                   /* annotation role-hash, or what it would be */
+    sl_sym parent;                 /* annotation pod-suspending-parent */
+    int32_t total;                 /* annotation pod-group-total-count; 0: absent or wrong */
+    uint8_t step;                  /* to be written: enum pod_step */
+    uint8_t doing;                 /* in flight */
     bool unretriable, fast, serving;
     bool ready;     /* condition Ready */
     bool target;    /* condition TerminationTarget */

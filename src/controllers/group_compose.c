@@ -90,8 +90,9 @@ void group_remove_from(struct group_member **v, uint32_t n, int32_t keep) {
     }
 }
 
-/* A pod of each role, sorted by name; the Workload is made through the leader's record. */
-static void find_roles(struct group_ctx *c) {
+/* A pod of each role, sorted by name; the Workload is made through the leader's record. False if
+ * two pods have one role and ask for different things: the smaller would be charged for both. */
+static bool find_roles(struct group_ctx *c) {
     struct group_plan *p = c->p;
     for (uint32_t i = 0; i < p->v.n; i++) {
         struct group_member *x = &p->v.v[i];
@@ -103,6 +104,8 @@ static void find_roles(struct group_ctx *c) {
         while (at < p->roles.n && strcmp(str(c->m, p->roles.v[at]->job->role), name) < 0)
             at++;
         bool known = at < p->roles.n && p->roles.v[at]->job->role == x->p->job->role;
+        if (known && strcmp(p->roles.v[at]->job->shape, x->p->job->shape) != 0)
+            return false;
         bool better = known &&
                       !(p->roles.v[at]->job->draft && p->roles.v[at]->job->draft->podset) &&
                       x->p->job->draft && x->p->job->draft->podset;
@@ -115,6 +118,7 @@ static void find_roles(struct group_ctx *c) {
         }
         p->roles.v[at] = x->p;
     }
+    return true;
 }
 
 static struct group_member *member_of(struct group_plan *p, const struct rec_pod *x) {
@@ -129,7 +133,10 @@ static void compose(struct group_ctx *c) {
     struct priority priority;
     bool drafted = true;
 
-    find_roles(c);
+    if (!find_roles(c)) {
+        wrong(c, "pods with the same role-hash ask for different things");
+        return;
+    }
     if (p->roles.n > GROUP_MAX_ROLES) {
         (void)snprintf(p->text, sizeof p->text,
                        "pod group can't include more than 18 roles: these are %u; make pods that "

@@ -54,6 +54,15 @@ static bool leads_others(const struct sl_manager *m, const struct rec_job *j) {
     return m->settings->framework[SL_FW_JOB] && (j->queue || m->settings->manage_without_queue);
 }
 
+/* The Job that an owner's name and UID stand for. *ret_false: there is one of that name, but it is
+ * not the one that is meant: then it is no owner at all, whoever wrote the reference. */
+static struct rec *owner_of(const struct sl_manager *m, const char *ns, const char *name,
+                            const char *uid, bool *ret_false) {
+    struct rec *up = rec_find(m, REC_JOB, ns, name);
+    *ret_false = up && strcmp(up->uid, uid) != 0;
+    return *ret_false ? NULL : up;
+}
+
 /* From j, which counts itself, upwards. */
 static enum job_kin climb(const struct sl_manager *m, struct rec_job *j, struct rec_job **ret) {
     struct rec_job *seen[MAX_CHAIN + 1];
@@ -70,7 +79,10 @@ static enum job_kin climb(const struct sl_manager *m, struct rec_job *j, struct 
         seen[n++] = j;
         if (!j->owner_uid || !owner_is_job(m, j->owner_api, j->owner_kind))
             return *ret ? JOB_KIN_ANCESTOR : JOB_KIN_NONE;
-        struct rec *up = rec_find(m, REC_JOB, str(m, j->rec.ns), j->owner_name);
+        bool is_false;
+        struct rec *up = owner_of(m, str(m, j->rec.ns), j->owner_name, j->owner_uid, &is_false);
+        if (is_false)
+            return *ret ? JOB_KIN_ANCESTOR : JOB_KIN_NONE;
         if (!up)
             return JOB_KIN_UNCLEAR;
         j = job_of(up);
@@ -78,19 +90,23 @@ static enum job_kin climb(const struct sl_manager *m, struct rec_job *j, struct 
 }
 
 enum job_kin job_kin(const struct sl_manager *m, const struct rec_job *j, struct rec_job **ret) {
+    bool is_false;
     *ret = NULL;
     if (!j->owner_uid || !owner_is_job(m, j->owner_api, j->owner_kind))
         return JOB_KIN_NONE;
-    struct rec *up = rec_find(m, REC_JOB, str(m, j->rec.ns), j->owner_name);
+    struct rec *up = owner_of(m, str(m, j->rec.ns), j->owner_name, j->owner_uid, &is_false);
+    if (is_false)
+        return JOB_KIN_NONE;
     return up && up != &j->rec ? climb(m, job_of(up), ret) : JOB_KIN_UNCLEAR;
 }
 
 bool job_owner_managed(const struct sl_manager *m, const char *ns,
                        const struct sl_owner_ref *owner) {
     struct rec_job *top;
+    bool is_false;
     if (strcmp(owner->kind, JOB_KIND) != 0 || strcmp(owner->api_version, JOB_API_VERSION) != 0)
         return false;
-    struct rec *up = rec_find(m, REC_JOB, ns, owner->name);
+    struct rec *up = owner_of(m, ns, owner->name, owner->uid, &is_false);
     return up && climb(m, job_of(up), &top) == JOB_KIN_ANCESTOR;
 }
 

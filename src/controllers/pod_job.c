@@ -77,25 +77,26 @@ static void take_more(const struct sl_manager *m, struct pod_job *j, yyjson_val 
     *j->more = more;
 }
 
-/* Admission writes it on the pod. If nobody was asked, it is the hash, and once the pod is started
- * the name of its podset: a start changes the spec. */
-static sl_sym role_of(struct sl_manager *m, const struct rec_pod *p, yyjson_val *o) {
-    char hash[SL_ROLE_HASH_SIZE];
+/*
+ * Admission writes it on the pod. If nobody was asked, it is the hash, and once the pod is started
+ * the name of its podset: a start changes the spec. A user could write one as well, and have a
+ * large pod counted as a small one of the same role: while a pod waits, what it asks for decides.
+ * Names of roles are for those whose Workload somebody else makes: prebuilt ones, and sets.
+ */
+static const char *role_of(const struct rec_pod *p, yyjson_val *o) {
+    const struct pod_job *j = p->job;
     const char *role = jannotation(o, SL_ROLE_ANNOTATION);
-    if (!*role && !pod_gated(p))
-        role = jlabel(o, Q "podset");
-    if (!*role && *group_name(m, o)) {
-        sl_role_hash(o, hash);
-        role = hash;
-    }
-    return sl_sym_put(&m->syms, role);
+    bool named = (j->more && j->more->prebuilt) || j->parent;
+    const char *podset = pod_gated(p) ? "" : jlabel(o, Q "podset");
+    if (*podset && (!*role || !named))
+        role = podset;
+    return *j->shape && (!*role || !named) ? j->shape : role;
 }
 
 static void take_labels(struct sl_manager *m, const struct rec_pod *p, yyjson_val *o) {
     struct pod_job *j = p->job;
     const char *index = jlabel(o, INDEX_LABEL);
     int32_t total = job_number(jannotation(o, GROUP_TOTAL), 0), rank = job_number(index, -1);
-    j->role = role_of(m, p, o);
     j->queue = sl_sym_put(&m->syms, jlabel(o, Q "queue-name"));
     j->priority_class = sl_sym_put(&m->syms, jlabel(o, Q "priority-class"));
     j->pod_class = sl_sym_put(&m->syms, jstr(o, "spec.priorityClassName"));
@@ -148,6 +149,11 @@ static void take_template(struct sl_manager *m, struct rec_pod *p, yyjson_val *o
         j->containers = j->template->containers;
         j->tolerations = j->template->tolerations;
     }
+    /* Hashing costs more than the rest: once for what was not seen of this pod before. */
+    if (!pod_gated(p) || !*group_name(m, o))
+        j->shape[0] = '\0';
+    else if (!*j->shape || j->template != old)
+        sl_role_hash(o, j->shape);
     template_unref(m, old); /* after the new one, so that an equal one stays */
 }
 
@@ -288,6 +294,7 @@ bool pod_job_take(struct sl_manager *m, struct rec_pod *p, yyjson_val *o) {
     take_more(m, j, o);
     take_status(m, j, p, o);
     take_template(m, p, o);
+    j->role = sl_sym_put(&m->syms, role_of(p, o));
     tie(m, p);
     if (!j->group)
         group_join(m, p, name);

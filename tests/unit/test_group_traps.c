@@ -308,6 +308,82 @@ static void test_contradictions(void **state) {
     end(&w);
 }
 
+/* A large pod that calls itself by the role of a small one is charged for what it is. */
+static void test_borrowed_role(void **state) {
+    (void)state;
+    static const char role[] = ",'" Q "role-hash':'same'";
+    static const char parent[] = ",'" Q "role-hash':'same','" Q "pod-suspending-parent':'none'";
+    struct world w;
+    begin(&w);
+    member_with(&w, "a", "g", 2, (struct pod_text){.annotations = role, .cpu = "1"});
+    member_with(&w, "b", "g", 2, (struct pod_text){.annotations = role, .cpu = "9500m"});
+    member_with(&w, "c", "h", 2, (struct pod_text){.annotations = parent, .cpu = "1"});
+    member_with(&w, "d", "h", 2, (struct pod_text){.annotations = parent, .cpu = "9500m"});
+    run(&w, SETTLE);
+    assert_true(all_gated(&w, "abcd")); /* 10500m of 10 */
+    assert_int_equal(yyjson_arr_size(at(&w, WORKLOADS "/g", "spec.podSets")), 2);
+    assert_false(there(&w, WORKLOADS "/h"));
+    member_with(&w, "e", "i", 2, (struct pod_text){.annotations = role, .cpu = "1"});
+    member_with(&w, "f", "i", 2, (struct pod_text){.annotations = role, .cpu = "2"});
+    run(&w, SETTLE);
+    assert_true(all_free(&w, "ef")); /* what fits runs, and is charged in full */
+    set_pods(&w, "ef", "Succeeded");
+    run(&w, SETTLE);
+    assert_true(is(&w, "i", "Finished"));
+    end(&w);
+}
+
+/* Nothing that the owner of a pod may edit frees what it holds while it runs, or lets another run
+ * that does not fit beside it. */
+static void test_edits_while_running(void **state) {
+    (void)state;
+    static const char *const edits[] = {
+        "{'metadata':{'finalizers':null}}",
+        "{'metadata':{'finalizers':['example.com/mine']}}",
+        "{'metadata':{'labels':{'" Q "queue-name':'elsewhere'}}}",
+        "{'metadata':{'labels':{'" Q "queue-name':null}}}",
+        "{'metadata':{'labels':{'" Q "priority-class':'high'}}}",
+        "{'metadata':{'annotations':{'" Q "role-hash':'other'}}}",
+        "{'metadata':{'annotations':{'" Q "pod-group-total-count':'1'}}}",
+        "{'metadata':{'annotations':{'" Q "pod-group-fast-admission':'true'}}}",
+        "{'metadata':{'annotations':{'" Q "pod-group-serving':'true'}}}",
+    };
+    for (size_t i = 0; i < SL_LEN(edits); i++) {
+        struct world w;
+        begin(&w);
+        member_with(&w, "a", "g", 2, (struct pod_text){.cpu = "5"});
+        member_with(&w, "b", "g", 2, (struct pod_text){.cpu = "4"});
+        run(&w, SETTLE);
+        set_pods(&w, "ab", "Running");
+        member_with(&w, "c", "h", 1, (struct pod_text){.cpu = "5"});
+        make_pod(&w, "d", (struct pod_text){.cpu = "2"});
+        run(&w, SETTLE);
+        assert_true(all_gated(&w, "cd"));
+        patch(&w, pod_path("a", ""), edits[i]);
+        run(&w, SETTLE);
+        bool runs = there(&w, pod_path("a", "")) && !deleting(&w, "a");
+        if (runs && !(all_gated(&w, "c") && all_gated(&w, "d")))
+            fail_msg("edit %zu frees quota that is in use: %s", i, edits[i]);
+        end(&w);
+    }
+}
+
+/* Gates that are not ours neither start a pod nor keep its quota from being counted. */
+static void test_foreign_gates(void **state) {
+    (void)state;
+    struct world w;
+    begin(&w);
+    create(&w, PODS,
+           "{'metadata':{'name':'a','finalizers':['" MANAGED "'],'labels':{'" MANAGED "':'true','" Q
+           "queue-name':'q'}},'spec':{'schedulingGates':[{'name':'" Q
+           "admission'},{'name':'example.com/mine'}],'containers':[{'name':'c','resources':{"
+           "'requests':{'cpu':'9'}}}]}}");
+    make_pod(&w, "b", (struct pod_text){.cpu = "9"});
+    run(&w, SETTLE);
+    assert_int_equal(gated(&w, "a") + gated(&w, "b"), 1); /* one of the two, not both */
+    end(&w);
+}
+
 static void test_too_many_roles(void **state) {
     (void)state;
     struct world w;
@@ -463,6 +539,9 @@ int main(void) {
         cmocka_unit_test(test_gone_meanwhile),
         cmocka_unit_test(test_no_pod_runs_without_a_workload),
         cmocka_unit_test(test_contradictions),
+        cmocka_unit_test(test_borrowed_role),
+        cmocka_unit_test(test_edits_while_running),
+        cmocka_unit_test(test_foreign_gates),
         cmocka_unit_test(test_too_many_roles),
         cmocka_unit_test(test_name_is_taken),
         cmocka_unit_test(test_conflict_fails_to_start),

@@ -353,6 +353,54 @@ static void test_bad_weather(void **state) {
     }
 }
 
+/* ---- ways round the queue ---- */
+
+/* A Job that does not fit is not started by hand, and one that runs does not grow or go on without
+ * what it is charged for. */
+static void test_ways_round(void **state) {
+    (void)state;
+    struct world w;
+    begin(&w);
+    create(&w, JOBS,
+           "{'metadata':{'name':'j','labels':{'" Q "queue-name':'q'}},'spec':{'suspend':true,"
+           "'parallelism':2,'completions':2," TEMPLATE("3") "}}");
+    run(&w, SETTLE);
+    static const char *const by_hand[] = {
+        "{'spec':{'suspend':false}}",
+        "{'metadata':{'labels':{'" Q "priority-class':'none'}},'spec':{'suspend':false}}",
+    };
+    for (size_t i = 0; i < SL_LEN(by_hand); i++) {
+        patch(&w, JOB, by_hand[i]);
+        run(&w, SETTLE);
+        if (!suspended(&w))
+            fail_msg("started by hand: %s", by_hand[i]);
+        assert_false(is_true(&w, "QuotaReserved"));
+    }
+    end(&w);
+
+    begin(&w);
+    create(&w, JOBS, NEW_JOB("true", ""));
+    runs(&w);
+    patch(&w, JOB, "{'spec':{'parallelism':9,'completions':9}}");
+    run(&w, SETTLE);
+    assert_true(suspended(&w)); /* 9 of 4 cpu */
+    end(&w);
+
+    begin(&w);
+    create(&w, JOBS, NEW_JOB("true", ""));
+    runs(&w);
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s", workload(&w));
+    patch(&w, path, "{'metadata':{'finalizers':null}}");
+    request(&w, SL_DELETE, path, SL_JSON, "{}");
+    run(&w, SL_SEC / 10);
+    patch(&w, JOB "/status", "{'status':{'active':0,'ready':0}}");
+    run(&w, SETTLE);
+    (void)workload(&w); /* there is one again, and the Job runs only by it */
+    assert_true(suspended(&w) || is_true(&w, "Admitted"));
+    end(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_from_start_to_finish),
@@ -366,6 +414,7 @@ int main(void) {
         cmocka_unit_test(test_restarted_manager),
         cmocka_unit_test(test_alone),
         cmocka_unit_test(test_bad_weather),
+        cmocka_unit_test(test_ways_round),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,6 +28,26 @@ static void test_children(void **state) {
     end(&f);
 }
 
+/* A name is not enough: who is meant is said by the UID, at each step. */
+static void test_false_owners(void **state) {
+    (void)state;
+    struct fixture f;
+    struct rec_job *above;
+    begin(&f);
+    (void)take(&f, REC_JOB, JOB(SUSPENDED, ""));
+    struct rec_job *b = job_of(take(&f, REC_JOB, CHILD("b", "bu", "j", "other")));
+    struct rec_job *c = job_of(take(&f, REC_JOB, CHILD("c", "cu", "b", "bu")));
+    struct sl_owner_ref owner = {"batch/v1", "Job", "j", "other"};
+    assert_int_equal(job_kin(&f.m, b, &above), JOB_KIN_NONE);
+    assert_int_equal(job_kin(&f.m, c, &above), JOB_KIN_NONE);
+    assert_false(job_owner_managed(&f.m, "ns", &owner));
+    owner.uid = "ju";
+    assert_true(job_owner_managed(&f.m, "ns", &owner));
+    owner = (struct sl_owner_ref){"batch/v1", "Job", "b", "bu"};
+    assert_false(job_owner_managed(&f.m, "ns", &owner));
+    end(&f);
+}
+
 static void test_circles_end(void **state) {
     (void)state;
     struct fixture f;
@@ -165,9 +185,9 @@ static void test_slices(void **state) {
 }
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_children),    cmocka_unit_test(test_circles_end),
-        cmocka_unit_test(test_deep_chains), cmocka_unit_test(test_prebuilt),
-        cmocka_unit_test(test_slices),
+        cmocka_unit_test(test_children),    cmocka_unit_test(test_false_owners),
+        cmocka_unit_test(test_circles_end), cmocka_unit_test(test_deep_chains),
+        cmocka_unit_test(test_prebuilt),    cmocka_unit_test(test_slices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,6 +99,15 @@ static const struct rule_case cases[] = {
      NO_GATE},
     {POD(GROUP("g"), TOTAL("3") "," LABEL("retriable-in-group", "false"), RUNNING),
      POD(GROUP("g"), TOTAL("3"), RUNNING), "", NO_GATE},
+    /* a role is what the pod asks for, and stays */
+    {POD(GROUP("g"), TOTAL("3") "," LABEL("role-hash", "same"), GATED),
+     POD(GROUP("g"), TOTAL("3") "," LABEL("role-hash", "b18935ae"), GATED),
+     AT_NOTE("role-hash") "Invalid value: \"same\": " FROZEN, NO_GATE},
+    {POD(GROUP("g"), TOTAL("3"), RUNNING),
+     POD(GROUP("g"), TOTAL("3") "," LABEL("role-hash", "b18935ae"), RUNNING),
+     AT_NOTE("role-hash") "Invalid value: \"\": " FROZEN, NO_GATE},
+    {POD(GROUP("g"), PARENT "," TOTAL("3") "," LABEL("role-hash", "main"), GATED),
+     POD(GROUP("g"), PARENT "," TOTAL("3") "," LABEL("role-hash", "b18935ae"), GATED), "", NO_GATE},
     /* a prebuilt Workload */
     {POD(GROUP("g") "," LABEL("prebuilt-workload-name", "g"), TOTAL("3"), ""), NULL, "", NO_GATE},
     {POD(LABEL("prebuilt-workload-name", "w"), "", ""), NULL, "", NO_GATE},
@@ -216,6 +225,21 @@ static const struct {
      "{\"metadata\":{\"labels\":{" QUEUE("q") "," LABEL(
          "priority-class", "default") "," MANAGED "},\"annotations\":{" HASH "}," FINALIZER
                                       "}," GATES "}"},
+    /* a role that a user brings is none, unless the podsets are another's */
+    {POD(QUEUE("q"), LABEL("role-hash", "same"), ""),
+     {.managed_ns = true},
+     false,
+     NO_GATE,
+     "{\"metadata\":{\"labels\":{" QUEUE("q") "," MANAGED "},\"annotations\":{" HASH "}," FINALIZER
+                                              "}," GATES "}"},
+    {POD(QUEUE("q") "," LABEL("prebuilt-workload-name", "w"), LABEL("role-hash", "driver"), ""),
+     {.managed_ns = true},
+     false,
+     NO_GATE,
+     "{\"metadata\":{\"labels\":{" QUEUE("q") "," LABEL(
+         "prebuilt-workload-name",
+         "w") "," MANAGED "},\"annotations\":{" LABEL("role-hash", "driver") "}," FINALIZER
+                                                                             "}," GATES "}"},
     /* others look after it */
     {OWNED(QUEUE("q"), ""), {.managed_ns = true, .managed_owner = true}, true, NO_GATE, NULL},
     /* its parent waits by it, whatever else holds */
