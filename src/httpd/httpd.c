@@ -42,9 +42,11 @@
 /* How slow a body may come, once it has had its first seconds. */
 #define BODY_RATE ((uint64_t)32 << 10) /* bytes a second */
 #define BODY_GRACE_MS 5000u
-#define SMALL_ANSWER ((size_t)64 << 10) /* that each connection may have besides */
-#define SWEEP_MS 1000                   /* how late a deadline may be noticed */
-#define ACCEPTS 64                      /* in one turn of the loop */
+#define SMALL_ANSWER ((size_t)16 << 10) /* that each connection may have besides */
+#define TLS_BYTES ((size_t)31 << 10)    /* of a session, measured: 25 */
+_Static_assert(HEADER_BYTES + SMALL_ANSWER + TLS_BYTES <= SL_HTTP_CONNECTION_BYTES, "a connection");
+#define SWEEP_MS 1000 /* how late a deadline may be noticed */
+#define ACCEPTS 64    /* in one turn of the loop */
 #define SERVER_CONNS 256u
 
 /* TLS 1.2 and 1.3 with forward secrecy and authenticated encryption, as all of today's clients

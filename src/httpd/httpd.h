@@ -117,6 +117,12 @@ size_t sl_http_waiting(const struct sl_http_call *c);
 #define SL_HTTP_WIRE ((size_t)16 << 20) /* of these; then sl_http_piece returns false */
 #define SL_HTTP_WIRE_LOW ((size_t)64 << 10)
 
+/* What a connection costs at most besides its body, its stream and a large answer: header lines, a
+ * small answer, TLS. And how many there may be above max_connections, for a moment. */
+#define SL_HTTP_CONNECTION_BYTES ((size_t)80 << 10)
+#define SL_HTTP_SPARES 64u
+#define SL_HTTP_CONNECTIONS(n) ((n) + ((n) / 8 < SL_HTTP_SPARES ? (n) / 8 : SL_HTTP_SPARES))
+
 #define SL_HTTP_ANSWER ((size_t)256 << 20) /* the ceiling of an answer's body */
 
 struct sl_httpd_spec {

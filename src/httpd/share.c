@@ -24,7 +24,6 @@
 #include "httpd/httpd_int.h"
 
 #define GRACE_MS 1000u /* in which an honest client has its request here */
-#define SPARES 64u     /* connections above the limit; an eighth of it if that is less */
 #define STREAM_STILL_MS 5000u
 #define STILL_MS 1000u /* a body that has stood still for so long is not coming */
 /* Bodies up to this size have room of their own, of which large ones get nothing. */
@@ -143,13 +142,10 @@ bool sl_share_full(const struct sl_httpd *h, uint32_t n_conns) {
            (h->spec.max_unfinished && h->n_receiving >= h->spec.max_unfinished);
 }
 
-static uint32_t with_spares(uint32_t n) {
-    return n + (n / 8 < SPARES ? n / 8 : SPARES);
-}
-
 bool sl_share_spare(const struct sl_httpd *h, uint32_t n_conns) {
-    return n_conns <= with_spares(h->spec.max_connections) &&
-           (!h->spec.max_unfinished || h->n_receiving <= with_spares(h->spec.max_unfinished));
+    return n_conns <= SL_HTTP_CONNECTIONS(h->spec.max_connections) &&
+           (!h->spec.max_unfinished ||
+            h->n_receiving <= SL_HTTP_CONNECTIONS(h->spec.max_unfinished));
 }
 
 bool sl_share_has_room(const struct sl_httpd *h) {

@@ -21,6 +21,7 @@
 #include "log/log.h"
 #include "serve/authz.h"
 #include "serve/certs.h"
+#include "serve/limits.h"
 #include "serve/parts.h"
 #include "serve/settings.h"
 #include "serve/visibility.h"
@@ -29,12 +30,6 @@
 #define LISTEN_TRIES 40u
 #define LISTEN_PAUSE_US 50000u
 #define MAX_PEM ((size_t)1 << 20)
-/* Each front end has connections of its own, so that a flood of one does not reach another. With
- * what is open besides (the client's, files) they stay below the 1,024 files that a process gets
- * where nobody has set a limit. */
-#define WEBHOOK_CONNECTIONS 512u
-#define METRICS_CONNECTIONS 64u
-#define PROBE_CONNECTIONS 64u
 #define MAX_PEER 256u
 #define LISTS_PATIENCE (20 * SL_SEC)
 
@@ -337,11 +332,12 @@ static bool is_json(const struct sl_http_request *rq) {
            (strncasecmp(type, json, strlen(json)) == 0 && strchr("; \t", type[strlen(json)]));
 }
 
-/* Before the body is read. */
+/* Before the body is read. Conversions are for everybody: an API server can be given a certificate
+ * for admission webhooks and has none for these; they keep no state and tell nothing. */
 static bool refuse_webhook(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a) {
     const struct serve *s = ctx;
     char name[MAX_PEER];
-    if (!s->client_cas || rq->peer(rq, name, sizeof name))
+    if (!s->client_cas || strcmp(rq->path, SL_CONVERT_PATH) == 0 || rq->peer(rq, name, sizeof name))
         return false;
     answer_text(a, 403, "webhooks are called with a certificate\n");
     return true;
@@ -404,17 +400,21 @@ static int start_servers(struct serve *s, struct sl_err *err) {
                                      .max_body = SL_REVIEW_MAX_BYTES,
                                      .large_path = SL_CONVERT_PATH,
                                      .large_body = SL_CONVERT_BODY_BYTES,
-                                     .max_connections = WEBHOOK_CONNECTIONS,
+                                     .max_connections = SL_WEBHOOK_CONNECTIONS,
+                                     .all_bodies = SL_WEBHOOK_BODIES,
+                                     .all_answers = SL_WEBHOOK_ANSWERS,
                                      .handler = serve_webhook};
     struct sl_httpd_spec metrics = {.host = c->metrics.host,
                                     .port = c->metrics.port,
                                     .max_body = 65536,
-                                    .max_connections = METRICS_CONNECTIONS,
+                                    .max_connections = SL_METRICS_CONNECTIONS,
+                                    .all_bodies = SL_SMALL_BODIES,
+                                    .all_answers = SL_SMALL_ANSWERS,
                                     .handler = serve_metrics};
     struct sl_httpd_spec probes = {.host = c->health.host,
                                    .port = c->health.port,
                                    .max_body = 4096,
-                                   .max_connections = PROBE_CONNECTIONS,
+                                   .max_connections = SL_PROBE_CONNECTIONS,
                                    .handler = serve_health};
     if (r >= 0)
         r = listen_on(s, "webhooks", webhooks, &s->cert, &s->webhook, err);

@@ -7,10 +7,10 @@
 #include "log/log.h"
 #include "serve/authz.h"
 #include "serve/front.h"
+#include "serve/limits.h"
 #include "serve/visibility_api.h"
 
 #define LISTEN_AGAIN (5 * SL_SEC)
-#define MAX_CONNECTIONS 128u
 #define MAX_BODY ((size_t)64 << 10) /* nothing is sent to us that we would read */
 #define MAX_USER ((size_t)64 << 10)
 
@@ -83,7 +83,9 @@ static void listen_now(struct sl_visibility *v) {
                                  .key_pem = v->cert.key_pem,
                                  .client_cas = sl_front_cas(v->front),
                                  .max_body = MAX_BODY,
-                                 .max_connections = MAX_CONNECTIONS,
+                                 .max_connections = SL_VISIBILITY_CONNECTIONS,
+                                 .all_bodies = SL_SMALL_BODIES,
+                                 .all_answers = SL_SMALL_ANSWERS,
                                  .handler = serve,
                                  .ctx = v};
     if (sl_httpd_start(v->spec.loop, &spec, &v->httpd, &err) >= 0) {
