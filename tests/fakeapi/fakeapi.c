@@ -4,6 +4,7 @@
  */
 #include "fakeapi.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,15 +12,26 @@
 
 /* ---- chance ---- */
 
-bool fa_one_in(struct fakeapi *a, uint32_t n) {
-    return n > 0 && sl_prng_one_in(&a->prng, n);
+const char *const fakeapi_fault_names[FAKEAPI_FAULTS] = {
+    "lose_request", "lose_reply", "delay",      "late_reply", "too_many",
+    "server_error", "conflict",   "compact",    "partition",  "clock_step",
+    "cut_watch",    "lag_watch",  "hang_watch", "garble",
+};
+_Static_assert(offsetof(struct fakeapi_faults, garble) == (FAKEAPI_FAULTS - 1) * sizeof(uint32_t),
+               "names are in the order of the struct");
+
+bool fa_one_in(struct fakeapi *a, const uint32_t *n) {
+    if (!*n || !sl_prng_one_in(&a->prng, *n))
+        return false;
+    a->stats.struck[n - &a->faults.lose_request]++;
+    return true;
 }
 
 sl_span fa_some_time(struct fakeapi *a, sl_span min, sl_span max) {
     return sl_prng_range(&a->prng, min, max);
 }
 
-static sl_span way(struct fakeapi *a, uint32_t slow_one_in, sl_span longest) {
+static sl_span way(struct fakeapi *a, const uint32_t *slow_one_in, sl_span longest) {
     sl_span t = fa_some_time(a, 100 * SL_USEC, SL_MSEC);
 
     return fa_one_in(a, slow_one_in) ? t + fa_some_time(a, 0, longest ? longest : 5 * SL_SEC) : t;
@@ -117,7 +129,7 @@ static sl_call port_request(struct sl_port *p, const struct sl_request_line *rq,
         memcpy(c->body, rq->body, rq->len);
         c->len = rq->len;
     }
-    fa_event_add(a, a->now + way(a, a->faults.delay, a->faults.longest), EV_ARRIVE,
+    fa_event_add(a, a->now + way(a, &a->faults.delay, a->faults.longest), EV_ARRIVE,
                  fa_call_id(a, c), NULL, NULL);
     return (sl_call){fa_call_id(a, c)};
 }
@@ -131,7 +143,7 @@ static sl_call port_watch(struct sl_port *p, const struct sl_request_line *rq, s
     c->watch = true;
     c->accept = rq->accept;
     c->line = line;
-    fa_event_add(a, a->now + way(a, a->faults.delay, a->faults.longest), EV_ARRIVE,
+    fa_event_add(a, a->now + way(a, &a->faults.delay, a->faults.longest), EV_ARRIVE,
                  fa_call_id(a, c), NULL, NULL);
     return (sl_call){fa_call_id(a, c)};
 }
@@ -164,11 +176,11 @@ static void disturb(struct fakeapi *a) {
     const struct fakeapi_faults *f = &a->faults;
     uint32_t who = (uint32_t)sl_prng_below(&a->prng, FAKEAPI_CLIENTS);
 
-    if (fa_one_in(a, f->compact))
+    if (fa_one_in(a, &f->compact))
         fakeapi_compact(a);
-    if (fa_one_in(a, f->clock_step))
+    if (fa_one_in(a, &f->clock_step))
         fakeapi_step_clock(a, who, fa_some_time(a, -SL_HOUR, SL_HOUR));
-    if (fa_one_in(a, f->partition)) {
+    if (fa_one_in(a, &f->partition)) {
         who = (uint32_t)sl_prng_below(&a->prng, a->used_clients);
         fakeapi_partition(a, who, a->now + fa_some_time(a, 0, 30 * SL_SEC));
         if (sl_prng_one_in(&a->prng, 2))
@@ -190,11 +202,11 @@ static void lose(struct fakeapi *a, struct call *c) {
 static int refuse(struct fakeapi *a, struct call *c) {
     const struct fakeapi_faults *f = &a->faults;
 
-    if (fa_one_in(a, f->too_many)) {
+    if (fa_one_in(a, &f->too_many)) {
         c->retry_after = fa_some_time(a, 1, 3) * SL_SEC;
         return fa_fail(&c->out, 429, "TooManyRequests", "please try again later");
     }
-    if (fa_one_in(a, f->conflict) && (c->method == SL_PUT || c->method == SL_PATCH))
+    if (fa_one_in(a, &f->conflict) && (c->method == SL_PUT || c->method == SL_PATCH))
         return fa_fail(&c->out, 409, "Conflict", "the object has been modified");
     return 0;
 }
@@ -208,10 +220,10 @@ static int break_down(struct fakeapi *a, struct call *c) {
 
 static void arrive(struct fakeapi *a, struct call *c) {
     const struct fakeapi_faults *f = &a->faults;
-    bool breaks = fa_one_in(a, f->server_error), served = false;
+    bool breaks = fa_one_in(a, &f->server_error), served = false;
 
     disturb(a);
-    if (fa_cut_off(a, c) || fa_one_in(a, f->lose_request)) {
+    if (fa_cut_off(a, c) || fa_one_in(a, &f->lose_request)) {
         lose(a, c);
         return;
     }
@@ -240,10 +252,10 @@ static void arrive(struct fakeapi *a, struct call *c) {
     }
     if (served && breaks)
         c->status = break_down(a, c);
-    if (fa_one_in(a, f->lose_reply))
+    if (fa_one_in(a, &f->lose_reply))
         lose(a, c);
     else
-        fa_event_add(a, a->now + way(a, f->late_reply, f->longest), EV_REPLY, fa_call_id(a, c),
+        fa_event_add(a, a->now + way(a, &f->late_reply, f->longest), EV_REPLY, fa_call_id(a, c),
                      NULL, NULL);
 }
 
@@ -516,6 +528,20 @@ void fakeapi_on_change(struct fakeapi *a, void (*fn)(void *ctx, const struct fak
 void fakeapi_on_write(struct fakeapi *a, fakeapi_write_fn fn, void *ctx) {
     a->on_write = fn;
     a->on_write_ctx = ctx;
+}
+
+uint32_t fakeapi_streams(const struct fakeapi *a, uint32_t client) {
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < a->calls.n; i++) {
+        const struct call *c = &a->calls.v[i];
+        if (!c->live || c->muted || c->client != client)
+            continue;
+        if (!c->watch || !c->open || c->hung || c->pumping)
+            return 0;
+        n++;
+    }
+    return a->now < a->clients[client].cut_until ? 0 : n;
 }
 
 void fakeapi_stats(const struct fakeapi *a, struct fakeapi_stats *ret) {

@@ -104,6 +104,9 @@ struct fakeapi_faults {
     uint32_t garble;     /* half a line, then the end of the stream */
     sl_span longest;     /* 'delay' and 'late_reply' take up to this instead of 5 s; 0: 5 s */
 };
+/* In the order of the struct. */
+#define FAKEAPI_FAULTS 14u
+extern const char *const fakeapi_fault_names[FAKEAPI_FAULTS];
 /* Each kind of fault with one chance in two, then once in 'least' to 8 * least; the graver ones
  * less often. */
 struct sl_prng;
@@ -166,7 +169,11 @@ void fakeapi_on_write(struct fakeapi *a, fakeapi_write_fn fn, void *ctx);
 struct fakeapi_stats {
     uint64_t requests, watches, lines, changes, lost, refused;
     uint64_t invalid; /* 422 */
+    uint64_t struck[FAKEAPI_FAULTS];
 };
 void fakeapi_stats(const struct fakeapi *a, struct fakeapi_stats *ret);
+/* Open streams of the client, if they have told all that happened and nothing of the client's is on
+ * its way; else 0. */
+uint32_t fakeapi_streams(const struct fakeapi *a, uint32_t client);
 
 #endif

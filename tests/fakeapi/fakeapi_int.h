@@ -222,7 +222,8 @@ void fa_event_add(struct fakeapi *a, sl_time at, enum event_kind kind, uint64_t 
 struct call *fa_call_find(struct fakeapi *a, uint64_t id);
 uint64_t fa_call_id(const struct fakeapi *a, const struct call *c);
 void fa_call_free(struct fakeapi *a, struct call *c);
-bool fa_one_in(struct fakeapi *a, uint32_t n);
+/* Once in n; n is a member of a->faults, and it is counted that it has struck. */
+bool fa_one_in(struct fakeapi *a, const uint32_t *n);
 sl_span fa_some_time(struct fakeapi *a, sl_span min, sl_span max);
 bool fa_cut_off(const struct fakeapi *a, const struct call *c);
 void fa_watch_open(struct fakeapi *a, struct call *c);

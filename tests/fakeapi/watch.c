@@ -25,7 +25,7 @@ static void pump_later(struct fakeapi *a, struct call *c, sl_time at) {
 }
 
 static void pump_soon(struct fakeapi *a, struct call *c) {
-    sl_span lag = fa_one_in(a, a->faults.lag_watch) ? fa_some_time(a, 0, 5 * SL_SEC) : 0;
+    sl_span lag = fa_one_in(a, &a->faults.lag_watch) ? fa_some_time(a, 0, 5 * SL_SEC) : 0;
 
     pump_later(a, c, a->now + fa_some_time(a, 50 * SL_USEC, 2 * SL_MSEC) + lag);
 }
@@ -111,11 +111,11 @@ void fa_watch_pump(struct fakeapi *a, struct call *c) {
     sl_buf_printf(&a->line, "{\"type\":\"%s\",\"object\":", type);
     fa_put_version(&a->line, ch->now, c->accept != NULL);
     sl_buf_putc(&a->line, '}');
-    if (fa_one_in(a, a->faults.hang_watch)) {
+    if (fa_one_in(a, &a->faults.hang_watch)) {
         c->hung = true;
-    } else if (fa_one_in(a, a->faults.cut_watch)) {
+    } else if (fa_one_in(a, &a->faults.cut_watch)) {
         fa_watch_end(a, c, sl_prng_one_in(&a->prng, 2) ? 200 : 0);
-    } else if (fa_one_in(a, a->faults.garble)) {
+    } else if (fa_one_in(a, &a->faults.garble)) {
         a->line.len /= 2;
         a->line.s[a->line.len] = '\0';
         c = send(a, c);

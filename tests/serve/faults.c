@@ -85,8 +85,9 @@ static void submit(void *ctx, uint64_t n) {
         "\"parallelism\":%u,\"completions\":%u,\"template\":{\"metadata\":{},\"spec\":{"
         "\"restartPolicy\":\"Never\","
         "\"containers\":[{\"name\":\"c\",\"image\":\"i\",\"resources\":{\"requests\":{"
-        "\"cpu\":\"1\"}}}]}}}}",
-        (unsigned)n, q, (unsigned)sl_prng_below(&w->prng, 3), pods, pods);
+        "\"cpu\":\"1\",\"memory\":\"%uGi\"}}}]}}}}",
+        (unsigned)n, q, (unsigned)sl_prng_below(&w->prng, 3), pods, pods,
+        1 + (unsigned)(w->seed + n) % 2);
 }
 
 static void meddle(void *ctx, uint64_t n) {

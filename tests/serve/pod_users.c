@@ -35,7 +35,7 @@ void user_draw(struct world *w, struct unit *u) {
         u->flags |= UNIT_LAZY;
     for (uint32_t i = 0, cpus = 0; i < u->total; i++) { /* what can never fit is no history */
         cpus += pod_cpus(i % u->n_roles);
-        if (cpus > w->most)
+        if (cpus > w->all.n[0][CPU]) /* it may be the only one in use */
             u->total = i;
         else
             u->need[i % u->n_roles]++;

@@ -4,8 +4,8 @@
  *
  * After every event: no quota is exceeded in what the API says; a pod loses its gate only while its
  * Workload is admitted; no more pods of a role go free than were admitted, and none is left free
- * when a reservation is given back; who is stopped is told why before it is deleted; pods that were
- * never gated are not touched.
+ * when a reservation is given back; no group is half for long; who is stopped is told why before it
+ * is deleted; pods that were never gated are not touched.
  *
  * In the middle, when nobody but the manager acts: what was admitted is free, whole groups have a
  * Workload, no pod that is over hangs on a finalizer, usage is the sum of what is held, and a
@@ -19,10 +19,14 @@
 #define STORM (100 * SL_SEC)
 #define REST (60 * SL_SEC)
 #define PATIENCE (1200 * SL_SEC)
+#define MOST_HALF (330 * SL_SEC) /* a silent stream is given up after five minutes */
 
 /* In all histories: they are about something. */
 enum { FREED, STOPPED, FAILED, FINISHED, EVICTED, UNTOUCHED, KINDS };
-static struct { uint64_t histories, n[KINDS]; } seen;
+static struct {
+    uint64_t histories, n[KINDS];
+    sl_time half; /* the longest that a group was half */
+} seen;
 static const char *const kinds[KINDS] = {
     "pods set free",      "stopped",           "failed",
     "workloads finished", "workloads evicted", "pods that were left alone"};
@@ -117,6 +121,32 @@ static void check_load(struct world *w) {
                    (long long)w->most);
 }
 
+/* Some of the group run and others, which were admitted with them, are still held back: not for
+ * longer than it takes to notice a stream that went silent, and to act. */
+static void check_half(struct world *w, uint32_t unit) {
+    struct pods *p = pods_of(w);
+    uint32_t held = 0, free = 0;
+    for (uint32_t n = 0; n < MAX_NAMES; n++) {
+        yyjson_val *pod = pod_get(w, unit, n);
+        if (!pod_live(pod) || !managed(pod))
+            continue;
+        yyjson_val *wl = pod_gated(pod) ? workload_of(w, pod) : NULL;
+        free += !pod_gated(pod);
+        held += wl && world_holds(wl) && world_is(wl, "Admitted") && !world_is(wl, "Evicted");
+    }
+    if (!held || !free) {
+        p->half_since[unit] = 0;
+        return;
+    }
+    sl_time now = fakeapi_now(w->api);
+    if (!p->half_since[unit])
+        p->half_since[unit] = now;
+    seen.half = now - p->half_since[unit] > seen.half ? now - p->half_since[unit] : seen.half;
+    if (now - p->half_since[unit] > MOST_HALF)
+        world_fail(w, "u%u: half of it runs for %lld s", unit,
+                   (long long)((now - p->half_since[unit]) / SL_SEC));
+}
+
 static bool told_why(yyjson_val *pod) {
     return world_is(pod, "TerminationTarget");
 }
@@ -190,6 +220,9 @@ static void changed(struct world *w, const struct fakeapi_change *c) {
             check_free(w, unit);
         check_noticed(w, c);
         user_noticed(w, c);
+    } else if (strcmp(c->kind->plural, "leases") == 0) { /* about once in a second */
+        for (unit = 0; unit < pods_of(w)->n_units; unit++)
+            check_half(w, unit);
     }
 }
 
@@ -409,7 +442,7 @@ static bool tell_seen(void) {
         (void)printf("%s%llu %s", i ? ", " : "", (unsigned long long)seen.n[i], kinds[i]);
         all &= seen.n[i] > 0;
     }
-    (void)printf("\n");
+    (void)printf("; a group was half for %lld s at most\n", (long long)(seen.half / SL_SEC));
     return all || seen.histories < ENOUGH;
 }
 

@@ -50,6 +50,7 @@ struct pods {
     uint32_t n_checks;
     /* Set free by a write that came too late: not the present leader's fault. */
     bool excused[MAX_UNITS][MAX_NAMES];
+    sl_time half_since[MAX_UNITS];   /* 0: the group is whole, or none of it runs */
     bool made[MAX_UNITS][MAX_NAMES]; /* there is one of this name */
     /* Succeeded before anybody had given it up. */
     bool done[MAX_UNITS][MAX_NAMES];

@@ -1,15 +1,23 @@
 #include "world.h"
 
+#include <malloc.h>
 #include <stdarg.h>
+#include <time.h>
 
 #include "engine/engine.h"
 
-#define MAX_IDLE 20000u    /* turns in which the clock does not move */
-#define EXCUSED_ONE_IN 500 /* histories may have a late write that matters, and one more */
-#define ENOUGH_SLOW 50     /* slow histories to meet with one */
-#define CHECK_TURNS 4u     /* a quarter of the time goes into looking through all records */
-#define OBSERVER 7u        /* the client that starts from nothing at the end */
-#define FLAVOR "f"
+#define MAX_IDLE 20000u       /* turns in which the clock does not move */
+#define EXCUSED_ONE_IN 500    /* histories may have a late write that matters, and one more */
+#define ENOUGH_SLOW 50        /* slow histories to meet with one */
+#define CHECK_TURNS 4u        /* a quarter of the time goes into looking through all records */
+#define OBSERVER 7u           /* the client that starts from nothing at the end */
+#define TURN_CPU (2 * SL_SEC) /* of one turn of a manager: usually far below a millisecond */
+#define HISTORY_BYTES ((size_t)256 << 20)
+#define ENOUGH_STRUCK 300u /* histories to meet with every kind of fault */
+
+static const char *const flavors[FLAVORS] = {"f", "g"};
+static const char *const resources[RESOURCES] = {"cpu", "memory"};
+static const int64_t units[RESOURCES] = {1000, INT64_C(1) << 30}; /* of the engine */
 
 void world_fail(struct world *w, const char *fmt, ...) {
     va_list ap;
@@ -72,20 +80,31 @@ static yyjson_val *named(yyjson_val *list, const char *name) {
     return NULL;
 }
 
-/* cpu of an admission; of pods that have ended and need their quota no longer only if 'all'. */
-static int64_t cpu_of(yyjson_val *o, bool all) {
-    int64_t sum = 0;
+static int64_t quantity(const char *text, uint32_t resource) {
+    struct sl_err err;
+    sl_quantity q = 0;
+    if (!*text || sl_quantity_parse(text, strlen(text), &q, &err) < 0)
+        return 0;
+    return (int64_t)(q / SL_NANO / (resource == CPU ? 1 : units[resource]));
+}
+
+/* What an admission has; of pods that have ended and need their quota no longer only if 'all'. */
+static struct amounts amounts_of(yyjson_val *o, bool all) {
+    struct amounts sum = {0};
     size_t i, n;
     yyjson_val *a;
     yyjson_arr_foreach (jat(o, "status.admission.podSetAssignments"), i, n, a) {
-        struct sl_err err;
-        sl_quantity q = 0;
-        const char *name = jstr(a, "name"), *cpu = jstr(a, "resourceUsage.cpu");
+        const char *name = jstr(a, "name");
         int64_t count = jint(a, "count", 1),
                 left = jint(named(jat(o, "spec.podSets"), name), "count", count) -
                        jint(named(jat(o, "status.reclaimablePods"), name), "count", 0);
-        if (*cpu && count > 0 && sl_quantity_parse(cpu, strlen(cpu), &q, &err) >= 0)
-            sum += (int64_t)(q / SL_NANO) / count * (all || left > count ? count : left);
+        for (uint32_t r = 0; r < RESOURCES && count > 0; r++) {
+            const char *flavor = jstr(jat(a, "flavors"), resources[r]);
+            int64_t used = quantity(jstr(jat(a, "resourceUsage"), resources[r]), r) / count *
+                           (all || left > count ? count : left);
+            for (uint32_t f = 0; f < FLAVORS; f++)
+                sum.n[f][r] += strcmp(flavor, flavors[f]) == 0 ? used : 0;
+        }
     }
     return sum;
 }
@@ -124,36 +143,72 @@ static void hold(struct world *w, const struct fakeapi_change *c) {
     (void)snprintf(h.key, sizeof h.key, "%s", c->key);
     (void)fakeapi_number(jstr(c->now, "status.admission.clusterQueue"), "cq-", &q, NULL);
     h.queue = q;
-    h.cpu = cpu_of(c->now, false);
+    h.has = amounts_of(c->now, false);
+    h.cpu = 0;
+    for (uint32_t f = 0; f < FLAVORS; f++)
+        h.cpu += h.has.n[f][CPU];
     *sl_vec_push(&w->holdings) = h;
 }
 
-static void check_quota(struct world *w) {
-    int64_t sum = 0, late = 0;
+static void check_quota_of(struct world *w, uint32_t f, uint32_t r) {
+    int64_t sum = 0, late = 0, most = w->all.n[f][r];
     for (uint32_t i = 0; i < w->holdings.n; i++) {
-        sum += w->holdings.v[i].cpu;
-        late += w->holdings.v[i].late ? w->holdings.v[i].cpu : 0;
+        sum += w->holdings.v[i].has.n[f][r];
+        late += w->holdings.v[i].late ? w->holdings.v[i].has.n[f][r] : 0;
     }
-    if (sum <= w->most)
+    if (sum <= most)
         return;
     for (uint32_t i = 0; i < w->holdings.n; i++) {
         struct holding *h = &w->holdings.v[i];
-        world_tell(w, "    %s holds %lld of cq-%u%s", h->key, (long long)h->cpu, h->queue,
+        world_tell(w, "    %s holds %lld of cq-%u%s", h->key, (long long)h->has.n[f][r], h->queue,
                    h->late ? ", late" : "");
         w->excused += h->late && !h->excused;
         h->excused |= h->late;
     }
-    if (sum - late > w->most)
-        world_fail(w, "%lld cpu are reserved, %lld of them late, the cohort has %lld",
-                   (long long)sum, (long long)late, (long long)w->most);
+    if (sum - late > most)
+        world_fail(w, "%lld %s of %s are reserved, %lld of them late, the cohort has %lld",
+                   (long long)sum, resources[r], flavors[f], (long long)late, (long long)most);
+}
+
+static void check_quota(struct world *w) {
+    for (uint32_t f = 0; f < FLAVORS; f++)
+        for (uint32_t r = 0; r < RESOURCES; r++)
+            check_quota_of(w, f, r);
+}
+
+/* Nobody is evicted again and again. */
+static void count_eviction(struct world *w, const struct fakeapi_change *c) {
+    if (!c->now || !world_is(c->now, "Evicted") || (c->before && world_is(c->before, "Evicted")))
+        return;
+    struct evicted *e = NULL;
+    for (uint32_t i = 0; i < w->evicted.n && !e; i++)
+        if (strcmp(w->evicted.v[i].key, c->key) == 0)
+            e = &w->evicted.v[i];
+    if (!e) {
+        e = sl_vec_push(&w->evicted);
+        *e = (struct evicted){0};
+        (void)snprintf(e->key, sizeof e->key, "%s", c->key);
+    }
+    if (++e->n > MAX_EVICTIONS)
+        world_fail(w, "%s was evicted %u times", c->key, e->n);
+    w->evictions = e->n > w->evictions ? e->n : w->evictions;
+}
+
+/* A pod stands where it was put. */
+static void pod_moved(struct world *w, const struct fakeapi_change *c) {
+    const char *was = c->before ? jstr(c->before, "spec.nodeName") : "";
+    if (*was && c->now && strcmp(was, jstr(c->now, "spec.nodeName")) != 0)
+        world_fail(w, "pod %s went from %s to %s", c->key, was, jstr(c->now, "spec.nodeName"));
 }
 
 static void workload_changed(struct world *w, const struct fakeapi_change *c) {
+    struct amounts was = amounts_of(c->before, true), is = amounts_of(c->now, true);
     if (world_holds(c->before) && world_holds(c->now) &&
         (strcmp(jstr(c->before, "status.admission.clusterQueue"),
                 jstr(c->now, "status.admission.clusterQueue")) != 0 ||
-         cpu_of(c->before, true) != cpu_of(c->now, true)))
+         memcmp(&was, &is, sizeof was) != 0))
         world_fail(w, "%s: its admission was replaced by another", c->key);
+    count_eviction(w, c);
     w->late += world_is_late(w, c);
     hold(w, c);
     check_quota(w);
@@ -169,6 +224,8 @@ static void on_change(void *ctx, const struct fakeapi_change *c) {
         lease_changed(w, c);
     if (strcmp(c->kind->plural, "workloads") == 0)
         workload_changed(w, c);
+    if (strcmp(c->kind->plural, "pods") == 0)
+        pod_moved(w, c);
     w->story->changed(w, c);
 }
 
@@ -224,6 +281,27 @@ bool world_idle(struct world *w) {
     return m && sl_manager_idle(m);
 }
 
+static sl_time cpu_now(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (sl_time)t.tv_sec * SL_SEC + t.tv_nsec;
+}
+
+/* When the leader has nothing to do and knows all that there is, its usage is that of the API: not
+ * only at the end. */
+static void check_settled(struct world *w) {
+    for (uint32_t i = 0; i < SL_LEN(w->replicas); i++) {
+        struct replica *r = &w->replicas[i];
+        uint32_t n = r->manager ? fakeapi_streams(w->api, i) : 0;
+        r->streams = n > r->streams ? n : r->streams;
+        if (!n || n < r->streams || world_leader(w) != r->manager || !sl_manager_idle(r->manager) ||
+            !sl_manager_ready(r->manager))
+            continue;
+        world_compare_usage(w);
+        w->settled++;
+    }
+}
+
 static void turn(struct world *w) {
     struct sl_err err;
     for (uint32_t i = 0; i < SL_LEN(w->replicas); i++) {
@@ -232,10 +310,17 @@ static void turn(struct world *w) {
             continue;
         sl_lease_tick(r->lease);
         sl_manager_lead(r->manager, sl_lease_held(r->lease));
+        sl_time began = cpu_now();
         sl_manager_tick(r->manager);
+        if (cpu_now() - began > TURN_CPU)
+            world_fail(w, "replica %u: a turn took %lld ms", i,
+                       (long long)((cpu_now() - began) / SL_MSEC));
         if (w->turns % CHECK_TURNS == 0 && sl_manager_check(r->manager, &err) < 0)
             world_fail(w, "replica %u: %s", i, err.text);
     }
+    check_settled(w);
+    if (w->turns % 1024 == 0 && mallinfo2().uordblks > HISTORY_BYTES)
+        world_fail(w, "%zu bytes are allocated", mallinfo2().uordblks);
     w->turns++;
 }
 
@@ -318,20 +403,25 @@ void world_compare(struct world *w) {
     sl_manager_free(fresh);
 }
 
+static void compare_usage_of(struct world *w, uint32_t q, uint32_t f, uint32_t r) {
+    struct sl_cell_view cell = {0};
+    char name[16];
+    int64_t sum = 0;
+    (void)snprintf(name, sizeof name, "cq-%u", q);
+    for (uint32_t i = 0; i < w->holdings.n; i++)
+        sum += w->holdings.v[i].queue == q ? w->holdings.v[i].has.n[f][r] : 0;
+    (void)sl_engine_cell(sl_manager_engine(world_leader(w)), false, name, flavors[f], resources[r],
+                         &cell);
+    if (cell.usage != (sl_amount)sum * units[r])
+        world_fail(w, "%s: %lld %s of %s are held, %lld are counted", name,
+                   (long long)(sum * units[r]), resources[r], flavors[f], (long long)cell.usage);
+}
+
 void world_compare_usage(struct world *w) {
-    struct sl_manager *leader = world_leader(w);
-    for (uint32_t q = 0; leader && q < w->n_queues; q++) {
-        struct sl_cell_view cell = {0};
-        char name[16];
-        int64_t sum = 0;
-        (void)snprintf(name, sizeof name, "cq-%u", q);
-        for (uint32_t i = 0; i < w->holdings.n; i++)
-            sum += w->holdings.v[i].queue == q ? w->holdings.v[i].cpu : 0;
-        (void)sl_engine_cell(sl_manager_engine(leader), false, name, FLAVOR, "cpu", &cell);
-        if (cell.usage != (sl_amount)sum * 1000)
-            world_fail(w, "%s: %lld cpu are held, %lld thousandths are counted", name,
-                       (long long)sum, (long long)cell.usage);
-    }
+    for (uint32_t q = 0; world_leader(w) && q < w->n_queues; q++)
+        for (uint32_t f = 0; f < FLAVORS; f++)
+            for (uint32_t r = 0; r < RESOURCES; r++)
+                compare_usage_of(w, q, f, r);
 }
 
 /* ---- the cluster ---- */
@@ -348,17 +438,25 @@ void world_queue(struct world *w, uint32_t i, bool update, const char *stop) {
         "\"spec\":{\"cohortName\":\"all\",\"namespaceSelector\":{},\"stopPolicy\":\"%s\","
         "\"queueingStrategy\":\"%s\","
         "\"preemption\":{\"withinClusterQueue\":\"LowerPriority\",\"reclaimWithinCohort\":\"Any\"},"
-        "\"resourceGroups\":[{\"coveredResources\":[\"cpu\"],\"flavors\":[{\"name\":\"" FLAVOR "\","
-        "\"resources\":[{\"name\":\"cpu\",\"nominalQuota\":\"%lld\"}]}]}]%s}}",
-        i, stop, i % 2 ? "StrictFIFO" : "BestEffortFIFO", (long long)w->nominal[i],
-        w->more[i] ? w->more[i] : "");
+        "\"resourceGroups\":[{\"coveredResources\":[\"cpu\",\"memory\"],\"flavors\":["
+        "{\"name\":\"f\",\"resources\":[{\"name\":\"cpu\",\"nominalQuota\":\"%lld\"},"
+        "{\"name\":\"memory\",\"nominalQuota\":\"%lldGi\"}]},"
+        "{\"name\":\"g\",\"resources\":[{\"name\":\"cpu\",\"nominalQuota\":\"%lld\"},"
+        "{\"name\":\"memory\",\"nominalQuota\":\"%lldGi\"}]}]}]%s}}",
+        i, stop, i % 2 ? "StrictFIFO" : "BestEffortFIFO", (long long)w->nominal[i].n[0][CPU],
+        (long long)w->nominal[i].n[0][MEMORY], (long long)w->nominal[i].n[1][CPU],
+        (long long)w->nominal[i].n[1][MEMORY], w->more[i] ? w->more[i] : "");
 }
 
 void world_queues(struct world *w) {
     w->n_queues = 1 + world_below(w, MAX_QUEUES);
     for (uint32_t i = 0; i < w->n_queues; i++) {
-        w->nominal[i] = 3 + (int64_t)sl_prng_below(&w->prng, 4);
-        w->most += w->nominal[i];
+        int64_t cpu = 3 + (int64_t)sl_prng_below(&w->prng, 4), more = (int64_t)(w->seed % 3);
+        w->nominal[i] = (struct amounts){.n = {{cpu, 2 * cpu}, {more, more}}};
+        for (uint32_t f = 0; f < FLAVORS; f++)
+            for (uint32_t r = 0; r < RESOURCES; r++)
+                w->all.n[f][r] += w->nominal[i].n[f][r];
+        w->most += cpu + more;
         world_queue(w, i, false, "None");
         (void)world_send(w, SL_POST, KUEUE "/namespaces/default/localqueues",
                          "{\"metadata\":{\"name\":\"lq-%u\"},\"spec\":{\"clusterQueue\":\"cq-%u\","
@@ -383,16 +481,19 @@ static void begin(struct world *w) {
         fakeapi_on_write(w->api, world_review, w);
     (void)world_send(w, SL_POST, "/api/v1/namespaces",
                      "{\"metadata\":{\"name\":\"default\",\"labels\":{}}}");
-    (void)world_send(w, SL_POST, KUEUE "/resourceflavors",
-                     "{\"metadata\":{\"name\":\"" FLAVOR "\"},\"spec\":{}}");
+    for (uint32_t f = 0; f < FLAVORS; f++)
+        (void)world_send(w, SL_POST, KUEUE "/resourceflavors",
+                         "{\"metadata\":{\"name\":\"%s\"},\"spec\":{}}", flavors[f]);
     for (uint32_t i = 0; i < 3; i++)
         (void)world_send(w, SL_POST, KUEUE "/workloadpriorityclasses",
                          "{\"metadata\":{\"name\":\"p%u\"},\"value\":%u}", i, i * 100);
 }
 
-static void end(struct world *w) {
+static void end(struct world *w, uint64_t struck[FAKEAPI_FAULTS]) {
     struct fakeapi_stats stats;
     fakeapi_stats(w->api, &stats);
+    for (uint32_t i = 0; i < FAKEAPI_FAULTS; i++)
+        struck[i] += stats.struck[i];
     if (stats.invalid)
         world_fail(w, "%llu writes were invalid", (unsigned long long)stats.invalid);
     for (uint32_t i = 0; i < SL_LEN(w->replicas); i++)
@@ -401,13 +502,35 @@ static void end(struct world *w) {
     fakeapi_free(w->api);
     sl_settings_free(w->settings);
     sl_vec_free(&w->holdings);
+    sl_vec_free(&w->evicted);
 }
 
 /* ---- all histories ---- */
 
 struct sums {
-    uint64_t passed, failed, late, excused;
+    uint64_t passed, failed, late, excused, settled;
+    uint64_t struck[FAKEAPI_FAULTS];
+    uint32_t evictions;
 };
+
+/* The faults were there, and so was what is compared. */
+static void check_sums(struct sums *sum, uint64_t seeds) {
+    (void)printf(
+        "usage was compared %llu times; one workload was evicted %u times at most; faults:",
+        (unsigned long long)sum->settled, sum->evictions);
+    for (uint32_t i = 0; i < FAKEAPI_FAULTS; i++)
+        (void)printf(" %s %llu", fakeapi_fault_names[i], (unsigned long long)sum->struck[i]);
+    (void)putchar('\n');
+    for (uint32_t i = 0; i < FAKEAPI_FAULTS && seeds >= ENOUGH_STRUCK; i++)
+        if (!sum->struck[i]) {
+            (void)printf("%s never struck\n", fakeapi_fault_names[i]);
+            sum->failed++;
+        }
+    if (seeds >= ENOUGH_STRUCK && sum->settled < seeds) {
+        (void)printf("usage was hardly ever compared\n");
+        sum->failed++;
+    }
+}
 
 static void run_all(struct sums *sum, const struct story *story, uint64_t first, uint64_t seeds,
                     bool slow, bool verbose) {
@@ -418,7 +541,9 @@ static void run_all(struct sums *sum, const struct story *story, uint64_t first,
             .story = story, .seed = s, .verbose = verbose, .slow = slow, .leader = FAKEAPI_NOBODY};
         begin(&w);
         story->run(&w);
-        end(&w);
+        end(&w, sum->struck);
+        sum->settled += w.settled;
+        sum->evictions = w.evictions > sum->evictions ? w.evictions : sum->evictions;
         sum->late += w.late;
         sum->excused += w.excused;
         sum->passed += !w.failed;
@@ -431,10 +556,12 @@ static void run_all(struct sums *sum, const struct story *story, uint64_t first,
     (void)printf("%llu %shistories: %llu writes came late, %llu of them did harm\n",
                  (unsigned long long)seeds, slow ? "slow " : "", (unsigned long long)sum->late,
                  (unsigned long long)sum->excused);
+    check_sums(sum, seeds);
 }
 
 int world_main(int argc, char **argv, const struct story *story) {
-    uint64_t first = 1, seeds = 2000, slow = 0;
+    const char *many = getenv("SL_SEEDS");
+    uint64_t first = 1, seeds = many ? strtoull(many, NULL, 10) : 2000, slow = 0;
     bool verbose = false;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--verbose") == 0)

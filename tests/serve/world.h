@@ -3,6 +3,11 @@
  * with their leases, queues in one cohort, and the questions that every history asks after every
  * event. A test adds people and controllers of its own (struct story) and says when it is over.
  *
+ * After every event: no quota of any flavor and resource is exceeded, nobody's admission is
+ * replaced, pods stay on their nodes, nobody is evicted without end, a turn's time and the memory
+ * are bounded, and whenever the leader knows all that there is and has nothing to do, its usage is
+ * what the API says. Over all histories every kind of fault has struck.
+ *
  * One thing nobody can prevent: a write that is carried out after the lease of its sender has gone
  * to another. While a reservation that came so late lasts, it is left out of the sum. How often
  * that mattered is told, and more than a few times is a failure. In slow histories requests and
@@ -28,18 +33,33 @@
 
 #define KUEUE "/apis/kueue.x-k8s.io/v1beta2"
 #define MAX_QUEUES 4u
+/* What is shared out: so much of each resource in each flavor. */
+enum { CPU, MEMORY, RESOURCES };
+#define FLAVORS 2u
+#define MAX_EVICTIONS 40u /* of one workload in a history: more is a loop */
+
+struct amounts { /* cpu in cores, memory in GiB */
+    int64_t n[FLAVORS][RESOURCES];
+};
 
 struct holding { /* what a workload holds according to the API */
     char key[128];
     uint32_t queue;
-    int64_t cpu;
+    int64_t cpu; /* in all flavors */
+    struct amounts has;
     bool late, excused; /* reserved by one who led no longer; and quota was exceeded by it */
+};
+
+struct evicted {
+    char key[128];
+    uint32_t n;
 };
 
 struct replica {
     struct sl_manager *manager;
     struct sl_lease *lease;
     uint32_t client;
+    uint32_t streams; /* the most that it had open */
 };
 
 struct world;
@@ -63,12 +83,15 @@ struct world {
     struct sl_settings *settings;
     struct replica replicas[2];
     uint32_t n_queues;
-    int64_t nominal[MAX_QUEUES], most; /* most: quota of the whole cohort at any time in this run */
+    struct amounts nominal[MAX_QUEUES], all; /* all: quota of the whole cohort */
+    int64_t most;                            /* its cpu in all flavors */
     const char *more[MAX_QUEUES]; /* further members of a queue's spec, with a comma in front */
     SL_VEC(struct holding) holdings;
     uint32_t leader; /* the client that has the lease according to the API */
     sl_time leads_since;
-    uint64_t turns;
+    uint64_t turns, settled; /* settled: the leader knew all, and its usage was compared */
+    uint32_t evictions;      /* the most of one workload */
+    SL_VEC(struct evicted) evicted;
     uint64_t late, excused; /* late writes; those among them by which something went wrong */
     bool verbose, failed, slow;
     bool reviewed; /* what is being written by hand goes through the webhooks */
