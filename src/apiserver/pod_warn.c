@@ -1,4 +1,5 @@
 /* What is allowed in a pod's spec, but hardly meant: warnings with the answer. */
+#include <stdio.h>
 #include <string.h>
 
 #include "apiserver/kinds.h"
@@ -71,6 +72,36 @@ static void port_warn(struct sl_change_in *c, const char *path, const struct por
     }
 }
 
+/* Fields that isolate on a cluster and do nothing under `sluice up`. */
+static void ignored_warn(struct sl_change_in *c, yyjson_val *security, const char *path,
+                         const char *where) {
+    static const char *const fields[] = {"appArmorProfile", "privileged",     "procMount",
+                                         "seLinuxOptions",  "seccompProfile", "windowsOptions"};
+
+    for (size_t i = 0; i < SL_LEN(fields); i++) {
+        yyjson_val *v = sl_json_get(security, fields[i]);
+        if (v && !yyjson_is_null(v) && !yyjson_is_false(v))
+            sl_change_warn(c, "%s%s.securityContext.%s: sluice up ignores this field", path, where,
+                           fields[i]);
+    }
+}
+
+static void security_warn(struct sl_change_in *c, yyjson_val *spec, const char *path) {
+    static const char *const lists[] = {"initContainers", "containers"};
+    yyjson_val *v, *host_users = sl_json_get(spec, "hostUsers");
+    char where[64];
+    size_t at, max;
+
+    ignored_warn(c, sl_json_get(spec, "securityContext"), path, "");
+    if (host_users && yyjson_is_false(host_users))
+        sl_change_warn(c, "%s.hostUsers: sluice up ignores this field", path);
+    for (size_t i = 0; i < SL_LEN(lists); i++)
+        yyjson_arr_foreach (sl_json_get(spec, lists[i]), at, max, v) {
+            (void)snprintf(where, sizeof where, ".%s[%zu]", lists[i], at);
+            ignored_warn(c, sl_json_get(v, "securityContext"), path, where);
+        }
+}
+
 void sl_pod_warn(struct sl_change_in *c, yyjson_val *object, const char *path) {
     struct port ports[PORTS_MAX];
     size_t at, max;
@@ -85,6 +116,7 @@ void sl_pod_warn(struct sl_change_in *c, yyjson_val *object, const char *path) {
         if (!*sl_json_str(v, "name"))
             sl_change_warn(c, "%s.imagePullSecrets[%zu].name: invalid empty name \"\"", path, at);
     }
+    security_warn(c, sl_json_at(object, path), path);
     n = collect(sl_json_at(object, path), ports);
     for (uint32_t i = 0; i < n; i++)
         port_warn(c, path, ports, i);

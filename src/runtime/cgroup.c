@@ -109,17 +109,19 @@ static bool prepare(const char *own, char pods[PATH_MAX]) {
     if (!get(own, "cgroup.controllers", have, sizeof have) || !strstr(have, "cpu") ||
         !strstr(have, "memory"))
         return false;
-    if (put(own, "cgroup.subtree_control", "+cpu +memory") < 0) {
+    const char *want = strstr(have, "pids") ? "+cpu +memory +pids" : "+cpu +memory";
+    if (put(own, "cgroup.subtree_control", want) < 0) {
         if (!alone(own) || snprintf(leaf, sizeof leaf, "%s/sluice.self", own) >= PATH_MAX ||
             (mkdir(leaf, 0755) < 0 && errno != EEXIST) || put(leaf, "cgroup.procs", "0") < 0 ||
-            put(own, "cgroup.subtree_control", "+cpu +memory") < 0)
+            put(own, "cgroup.subtree_control", want) < 0)
             return false;
     }
     remove_old(own);
     if (snprintf(pods, PATH_MAX, "%s/" PODS "%d", own, (int)getpid()) >= PATH_MAX)
         return false;
-    return (mkdir(pods, 0755) == 0 || errno == EEXIST) &&
-           put(pods, "cgroup.subtree_control", "+cpu +memory") == 0;
+    if ((mkdir(pods, 0755) < 0 && errno != EEXIST) || put(pods, "cgroup.subtree_control", want) < 0)
+        return false;
+    return true;
 }
 
 struct cgroups *cgroups_new(const char *root) {
@@ -163,6 +165,8 @@ int cgroup_make(struct cgroups *g, const char *name, int64_t cpu_milli, int64_t 
     if (!g->root || snprintf(folder, sizeof folder, "%s/%s", g->root, name) >= PATH_MAX ||
         (mkdir(folder, 0755) < 0 && errno != EEXIST))
         return -1;
+    (void)snprintf(text, sizeof text, "%u", CGROUP_PIDS);
+    (void)put(folder, "pids.max", text);
     if (cpu_milli > 0) {
         (void)snprintf(text, sizeof text, "%lld %d",
                        (long long)(cpu_milli < 10 ? 10 : cpu_milli) * (PERIOD_USEC / 1000),

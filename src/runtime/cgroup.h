@@ -7,6 +7,9 @@
 
 #include "base/err.h"
 
+/* Processes and threads of one container: a fork bomb is its own. */
+#define CGROUP_PIDS 8192u
+
 struct cgroups;
 
 /* root: the folder of our own cgroup; NULL: look for it. Never NULL. */

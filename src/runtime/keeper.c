@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -12,6 +13,8 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "runtime/cgroup.h"
 
 /* Descriptors of the keeper, after it has put them in order. */
 enum { FD_STATUS = 3, FD_CGROUP, FD_NULL, FD_WORD, FD_FREE };
@@ -61,13 +64,52 @@ static _Noreturn void refuse(enum stage stage, int code) {
 }
 
 static void become(const struct launch *l) {
+    struct rlimit processes;
+
     if (l->gid >= 0) {
-        const gid_t gid = (gid_t)l->gid;
-        if (setgroups(1, &gid) < 0 || setgid(gid) < 0)
+        gid_t all[LAUNCH_GROUPS + 1] = {(gid_t)l->gid};
+        for (uint32_t i = 0; i < l->n_groups; i++)
+            all[i + 1] = l->groups[i];
+        if (setgroups(l->n_groups + 1, all) < 0 || setgid((gid_t)l->gid) < 0)
             refuse(STAGE_USER, errno);
+    }
+    /* The limit counts all of a user's processes, so only one who is not ours gets it. */
+    if (l->uid > 0 && getrlimit(RLIMIT_NPROC, &processes) == 0 &&
+        processes.rlim_cur > CGROUP_PIDS) {
+        processes = (struct rlimit){CGROUP_PIDS, CGROUP_PIDS};
+        (void)setrlimit(RLIMIT_NPROC, &processes);
     }
     if (l->uid >= 0 && setuid((uid_t)l->uid) < 0)
         refuse(STAGE_USER, errno);
+}
+
+/* Out of the bounding set first, which takes a right that may be dropped itself. */
+static void drop_bounds(const struct launch *l) {
+    for (unsigned i = 0; i < 64; i++)
+        if ((l->drop >> i & 1) && prctl(PR_CAPBSET_READ, i, 0, 0, 0) == 1 &&
+            prctl(PR_CAPBSET_DROP, i, 0, 0, 0) < 0)
+            refuse(STAGE_RIGHTS, errno);
+}
+
+static void drop_rights(const struct launch *l) {
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct data[2];
+
+    if (l->drop) {
+        (void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+        if (syscall(SYS_capget, &head, data) < 0)
+            refuse(STAGE_RIGHTS, errno);
+        for (int i = 0; i < 2; i++) {
+            const uint32_t keep = ~(uint32_t)(l->drop >> (32 * i));
+            data[i].effective &= keep;
+            data[i].permitted &= keep;
+            data[i].inheritable &= keep;
+        }
+        if (syscall(SYS_capset, &head, data) < 0)
+            refuse(STAGE_RIGHTS, errno);
+    }
+    if (l->no_new_privs && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+        refuse(STAGE_RIGHTS, errno);
 }
 
 static _Noreturn void command(const struct keeper *k) {
@@ -82,7 +124,9 @@ static _Noreturn void command(const struct keeper *k) {
     if (l->cwd && chdir(l->cwd) < 0)
         refuse(STAGE_CWD, errno);
     (void)setrlimit(RLIMIT_NOFILE, &k->files);
+    drop_bounds(l);
     become(l);
+    drop_rights(l);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of user forgets it */
     sigemptyset(&none);
     (void)sigprocmask(SIG_SETMASK, &none, NULL);
@@ -225,7 +269,7 @@ void keeper_run(const struct keeper *k) {
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     (void)prctl(PR_SET_NAME, "sluice-keeper");
     order_fds(&k->fds);
-    if (l->mounts.n > 0 && k->mounts > MOUNTS_NO) {
+    if ((l->mounts.n > 0 || l->writable) && k->mounts > MOUNTS_NO) {
         int r = mounts_enter(k);
         if (r == 0)
             r = mounts_do(l, &which);

@@ -10,7 +10,7 @@
 
 #include "runtime/spawn.h"
 
-enum stage { STAGE_EXEC, STAGE_CWD, STAGE_MOUNT, STAGE_USER, STAGE_FORK };
+enum stage { STAGE_EXEC, STAGE_CWD, STAGE_MOUNT, STAGE_USER, STAGE_FORK, STAGE_RIGHTS };
 enum { KEEPER_STARTED = 1, KEEPER_FAILED, KEEPER_ENDED };
 
 /* What the keeper writes: started; failed (stage, errno, which); ended (code). */

@@ -2,11 +2,14 @@
  * From a container's spec to words, variables, folders and mount points.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -138,6 +141,53 @@ static int by_path(const void *a, const void *b) {
     return strcmp(x->to, y->to);
 }
 
+static int open_sub(int base, const char *sub) {
+    const struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+                                 .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
+    const int fd = (int)syscall(SYS_openat2, base, sub, &how, sizeof how);
+
+    return fd < 0 ? -errno : fd;
+}
+
+/* What a subPath names: made if it is not there, as folders with the mode of the volume. The
+ * container may have put links there; none of them leads out of the volume, and none is followed
+ * to make something. 0 or -errno. */
+static int make_sub(const char *volume, const char *sub, struct stat *ret) {
+    char part[PATH_MAX];
+    struct stat st;
+    int base = open(volume, O_PATH | O_DIRECTORY | O_CLOEXEC), r = 0;
+
+    if (base < 0 || fstat(base, &st) < 0)
+        r = -errno;
+    int fd = r < 0 ? -1 : open_sub(base, sub);
+    int at = r < 0 || fd != -ENOENT ? -1 : fcntl(base, F_DUPFD_CLOEXEC, 0);
+    for (const char *p = sub; at >= 0 && r == 0 && *p;) {
+        const size_t n = strcspn(p, "/");
+        if (n > 0 && n < sizeof part) {
+            memcpy(part, p, n);
+            part[n] = '\0';
+            const bool made = mkdirat(at, part, 0700) == 0;
+            int next = openat(at, part, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            if (next < 0 || (made && fchmod(next, st.st_mode & 0777) < 0))
+                r = -errno;
+            (void)close(at);
+            at = next;
+        }
+        p += n + (p[n] == '/');
+    }
+    if (at >= 0)
+        (void)close(at);
+    if (r == 0 && fd == -ENOENT)
+        fd = open_sub(base, sub);
+    if (r == 0 && (fd < 0 || fstat(fd, ret) < 0))
+        r = fd < 0 ? fd : -errno;
+    if (fd >= 0)
+        (void)close(fd);
+    if (base >= 0)
+        (void)close(base);
+    return r;
+}
+
 static int add_mount(struct container *c, const struct vars *v, yyjson_val *m, struct launch *l,
                      struct sl_err *err) {
     yyjson_val *volumes = jat(yyjson_doc_get_root(c->pod->real->doc), "spec.volumes"), *vol = NULL,
@@ -164,16 +214,17 @@ static int add_mount(struct container *c, const struct vars *v, yyjson_val *m, s
         if (strstr(sub, "..") || *sub == '/')
             return sl_err_set(err, SL_EINVAL, "volume \"%s\": \"%.80s\" is no path inside it",
                               jstr(m, "name"), sub);
-        from = sl_arena_printf(&l->arena, "%s/%s", from, sub);
-    }
-    if (stat(from, &st) < 0) {
-        int r = folder_make(from, 0777);
+        int r = make_sub(from, sub, &st);
         if (r < 0)
-            return sl_err_set(err, SL_EIO, "volume \"%s\": %s", jstr(m, "name"), strerror(-r));
-        (void)stat(from, &st);
+            return sl_err_set(
+                err, SL_EIO, "volume \"%s\": subPath \"%.80s\": %s", jstr(m, "name"), sub,
+                r == -EXDEV || r == -ELOOP ? "it leads out of the volume" : strerror(-r));
+    } else if (stat(from, &st) < 0) {
+        return sl_err_set(err, SL_EIO, "volume \"%s\": %s", jstr(m, "name"), strerror(errno));
     }
     *sl_vec_push(&l->mounts) = (struct mount_point){.from = from,
                                                     .to = to,
+                                                    .sub = *sub ? sub : NULL,
                                                     .read_only = jbool(m, "readOnly", false),
                                                     .file = !S_ISDIR(st.st_mode)};
     return 0;
@@ -226,26 +277,6 @@ static void make_cwd(struct container *c, struct launch *l) {
         (struct mount_point){.from = own_folder(c, l, "work", 0777), .to = said};
 }
 
-static int64_t security(struct container *c, const char *what) {
-    yyjson_val *pod = yyjson_doc_get_root(c->pod->real->doc);
-    char path[64];
-
-    (void)snprintf(path, sizeof path, "securityContext.%s", what);
-    int64_t id = jint(c->spec, path, -1);
-    (void)snprintf(path, sizeof path, "spec.securityContext.%s", what);
-    return id >= 0 ? id : jint(pod, path, -1);
-}
-
-void users_of(struct container *c, struct users *ret) {
-    yyjson_val *pod = yyjson_doc_get_root(c->pod->real->doc);
-
-    *ret = (struct users){.uid = security(c, "runAsUser"),
-                          .gid = security(c, "runAsGroup"),
-                          .fs_group = jint(pod, "spec.securityContext.fsGroup", -1)};
-    if (ret->gid < 0 && ret->uid > 0)
-        ret->gid = 0;
-}
-
 int launch_make(struct container *c, const struct launch_of *of, struct launch *l,
                 struct sl_err *err) {
     struct vars v = {.v = {0}};
@@ -265,15 +296,11 @@ int launch_make(struct container *c, const struct launch_of *of, struct launch *
         r = make_words(c, &v, of, l, err);
     if (r == 0)
         r = make_mounts(c, &v, l, err);
+    if (r == 0)
+        r = security_apply(c, l, err);
     if (r == 0) {
-        if (geteuid() == 0) {
-            struct users u;
-            users_of(c, &u);
-            l->uid = u.uid;
-            l->gid = u.gid;
-        }
         make_cwd(c, l);
-        if (l->mounts.n > 0) {
+        if (l->mounts.n > 0 || l->writable) {
             qsort(l->mounts.v, l->mounts.n, sizeof l->mounts.v[0], by_path);
             l->root = own_folder(c, l, "root", 0755);
         }

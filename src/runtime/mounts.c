@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/openat2.h>
 #include <sched.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -77,7 +78,8 @@ static bool path_in(char out[PATH_MAX], int dir, const char *name) {
     n += number(out + n, (unsigned)dir);
     if (n + len + 2 > PATH_MAX)
         return false;
-    out[n++] = '/';
+    if (len > 0) /* without a name, the descriptor itself, which may be a file */
+        out[n++] = '/';
     memcpy(out + n, name, len + 1);
     return true;
 }
@@ -242,14 +244,56 @@ static int read_only(const char *to) {
     return mount(NULL, to, NULL, flags, NULL) < 0 ? -errno : 0;
 }
 
+/* All that is mounted can only be read from here on, but for one folder and what is no file
+ * system of files. 0 or -errno. */
+static int all_read_only(const char *writable) {
+    static const char *const devices[] = {"/dev", "/dev/pts", "/dev/shm", "/proc"};
+    struct mount_attr set = {.attr_set = MOUNT_ATTR_RDONLY},
+                      clear = {.attr_clr = MOUNT_ATTR_RDONLY};
+
+    if (mount(writable, writable, NULL, MS_BIND | MS_REC, NULL) < 0 ||
+        syscall(SYS_mount_setattr, AT_FDCWD, "/", AT_RECURSIVE, &set, sizeof set) < 0 ||
+        syscall(SYS_mount_setattr, AT_FDCWD, writable, 0, &clear, sizeof clear) < 0)
+        return -errno;
+    for (size_t i = 0; i < SL_LEN(devices); i++) /* which stay as they were where that is allowed */
+        (void)syscall(SYS_mount_setattr, AT_FDCWD, devices[i], 0, &clear, sizeof clear);
+    return 0;
+}
+
+/* By its descriptor: what was resolved is what is mounted, whatever the container puts there
+ * meanwhile. Links may lead about inside the volume and not out of it. */
+static int bind_sub(const struct mount_point *m) {
+    const struct open_how how = {.flags = O_PATH | O_CLOEXEC,
+                                 .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
+    char path[PATH_MAX];
+    int base = open(m->from, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    int fd = base < 0 ? -1 : (int)syscall(SYS_openat2, base, m->sub, &how, sizeof how);
+    int r = fd < 0 ? -errno : 0;
+
+    if (r == 0 && (!path_in(path, fd, "") || mount(path, m->to, NULL, MS_BIND | MS_REC, NULL) < 0))
+        r = -errno;
+    if (base >= 0)
+        (void)close(base);
+    if (fd >= 0)
+        (void)close(fd);
+    return r;
+}
+
 int mounts_do(const struct launch *l, int32_t *ret_which) {
     struct covers covers = {.n = 0};
 
+    if (l->writable) {
+        int r = all_read_only(l->writable);
+        if (r < 0)
+            return r;
+    }
     for (uint32_t i = 0; i < l->mounts.n; i++) {
         const struct mount_point *m = &l->mounts.v[i];
         *ret_which = (int32_t)i;
         int r = have_target(l, i, &covers);
-        if (r == 0 && mount(m->from, m->to, NULL, MS_BIND | MS_REC, NULL) < 0)
+        if (r == 0 && m->sub)
+            r = bind_sub(m);
+        else if (r == 0 && mount(m->from, m->to, NULL, MS_BIND | MS_REC, NULL) < 0)
             r = -errno;
         if (r == 0 && m->read_only)
             r = read_only(m->to);

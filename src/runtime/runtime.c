@@ -375,7 +375,7 @@ int sl_runtime_new(const struct sl_runtime_spec *spec, struct sl_runtime **ret,
     r = sl_alloc0(1, sizeof *r);
     r->loop = spec->loop;
     r->port = spec->port;
-    r->event_at = r->sweep_at = INT64_MIN;
+    r->event_at = r->exec_at = r->sweep_at = INT64_MIN;
     r->dir = sl_strdup(spec->dir ? spec->dir : "");
     r->node = dup_or_null(spec->node);
     copy_sim(&r->sim, &spec->sim);

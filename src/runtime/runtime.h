@@ -81,6 +81,8 @@ void sl_runtime_log_close(void *ctx, void *log);
  */
 #define SL_MAX_TALKS 1024u
 #define SL_MAX_POD_TALKS 64u
+#define SL_EXEC_BURST 512
+#define SL_EXEC_PER_SECOND 64
 /* SL_ENOENT: there is no such container, or it does not run; SL_ELIMIT: too many talks. A command
  * that cannot be started is no error here: 'ended' says why, with 126 or 127. */
 int sl_runtime_talk_open(void *ctx, const struct sl_talk_spec *s, const struct sl_talk_events *ev,

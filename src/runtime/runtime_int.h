@@ -165,6 +165,7 @@ struct sl_runtime {
     struct spawner *spawner;
     struct cgroups *cgroups;
     struct talk *talks;
+    sl_time exec_at;  /* mono: the same of exec sessions */
     sl_time event_at; /* mono: behind now by what may still be said */
     uint32_t events;
     bool stopped;
@@ -258,11 +259,14 @@ struct launch_of {
 int launch_make(struct container *c, const struct launch_of *of, struct launch *l,
                 struct sl_err *err) _must_check_;
 
+/* ---- security.c ---- */
 /* Who a container runs as, by its securityContext or the pod's; -1: not said. */
 struct users {
     int64_t uid, gid, fs_group;
 };
 void users_of(struct container *c, struct users *ret);
+/* What its securityContext says, as far as this machine can do it. An error is one of a kubelet. */
+int security_apply(struct container *c, struct launch *l, struct sl_err *err) _must_check_;
 
 /* ---- talk.c ---- */
 /* Of a container that runs: what it says; its input is taken again; its run has ended. */

@@ -175,6 +175,9 @@ static const char *why(const struct proc *p, const struct keeper_word *w, char *
     case STAGE_USER:
         (void)snprintf(out, room, "changing to the user of the securityContext: %s", cause);
         break;
+    case STAGE_RIGHTS:
+        (void)snprintf(out, room, "dropping what the securityContext says: %s", cause);
+        break;
     default:
         (void)snprintf(out, room, "starting a process: %s", cause);
     }

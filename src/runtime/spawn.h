@@ -11,6 +11,8 @@
 #ifndef SL_RUNTIME_SPAWN_H
 #define SL_RUNTIME_SPAWN_H
 
+#include <sys/types.h>
+
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/vec.h"
@@ -24,8 +26,11 @@ enum own_mounts { MOUNTS_NO, MOUNTS_ROOT, MOUNTS_USER };
 
 struct mount_point {
     const char *from, *to; /* 'to' is absolute */
+    const char *sub;       /* below 'from': links in it lead nowhere else; NULL: 'from' itself */
     bool read_only, file;
 };
+
+#define LAUNCH_GROUPS 64u
 
 struct launch {
     struct sl_arena arena; /* holds all of this */
@@ -34,9 +39,14 @@ struct launch {
     const char *cwd;
     const char *root; /* an empty folder that a new root may be put together in; NULL: no mounts */
     SL_VEC(struct mount_point) mounts;
-    int64_t uid, gid; /* -1: ours */
-    int cgroup_fd;    /* of cgroup.procs; -1: none. Closed by launch_done */
-    bool no_program;  /* it cannot be made because nobody knows what to run */
+    int64_t uid, gid;            /* -1: ours */
+    gid_t groups[LAUNCH_GROUPS]; /* besides gid, if that is not -1 */
+    uint32_t n_groups;
+    uint64_t drop;        /* capabilities that it may never have, by bit; as root only */
+    bool no_new_privs;    /* programs with set-user-ID do not help it */
+    const char *writable; /* all but this folder and its mounts can only be read; NULL: not so */
+    int cgroup_fd;        /* of cgroup.procs; -1: none. Closed by launch_done */
+    bool no_program;      /* it cannot be made because nobody knows what to run */
 };
 
 enum proc_event {

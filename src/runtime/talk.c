@@ -265,7 +265,21 @@ void talks_free(struct sl_runtime *r) {
 
 /* ---- from the listener ---- */
 
-static int check_ceilings(const struct sl_runtime *r, const struct pod *p, struct sl_err *err) {
+/* Each costs two processes: a burst, and then so many in a second. */
+static bool too_often(struct sl_runtime *r) {
+    const sl_span each = SL_SEC / SL_EXEC_PER_SECOND;
+    const sl_time now = r->port->mono;
+
+    if (r->exec_at < now - SL_EXEC_BURST * each)
+        r->exec_at = now - SL_EXEC_BURST * each;
+    if (r->exec_at > now)
+        return true;
+    r->exec_at += each;
+    return false;
+}
+
+static int check_ceilings(struct sl_runtime *r, const struct pod *p, bool is_exec,
+                          struct sl_err *err) {
     uint32_t all = 0, of_pod = 0;
 
     for (const struct talk *t = r->talks; t; t = t->next) {
@@ -280,6 +294,9 @@ static int check_ceilings(const struct sl_runtime *r, const struct pod *p, struc
         return sl_err_set(err, SL_ELIMIT,
                           "there are %u sessions of exec and attach, and may be no more",
                           SL_MAX_TALKS);
+    if (is_exec && too_often(r))
+        return sl_err_set(err, SL_ELIMIT, "more than %d exec sessions in a second; try again",
+                          SL_EXEC_PER_SECOND);
     return 0;
 }
 
@@ -300,7 +317,7 @@ int sl_runtime_talk_open(void *ctx, const struct sl_talk_spec *s, const struct s
     if (s->argv && !s->argv[0])
         return sl_err_set(err, SL_EINVAL, "there is no command to run in container \"%.100s\"",
                           s->container);
-    int e = check_ceilings(r, p, err);
+    int e = check_ceilings(r, p, s->argv, err);
     if (e < 0)
         return e;
 

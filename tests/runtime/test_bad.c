@@ -339,7 +339,7 @@ static void cgroup_limits(void **state) {
     assert_int_equal(file_write(path, "cpuset cpu io memory pids\n", 26, 0644), 0);
     g = cgroups_new(root);
     assert_true(cgroups_on(g));
-    expect_file(root, "cgroup.subtree_control", "+cpu +memory");
+    expect_file(root, "cgroup.subtree_control", "+cpu +memory +pids");
     (void)snprintf(path, sizeof path, "%s/sluice.pods.1", root);
     assert_int_equal(access(path, F_OK), -1);
     int fd = cgroup_make(g, "one", 1500, 64 << 20, &folder);
@@ -348,6 +348,7 @@ static void cgroup_limits(void **state) {
     expect_file(folder, "cpu.max", "150000 100000");
     expect_file(folder, "memory.max", "67108864");
     expect_file(folder, "memory.oom.group", "1");
+    expect_file(folder, "pids.max", "8192");
     assert_false(cgroup_oom(folder));
     (void)snprintf(path, sizeof path, "%s/memory.events", folder);
     assert_int_equal(file_write(path, "low 0\noom 1\noom_kill 2\n", 23, 0644), 0);

@@ -262,11 +262,110 @@ static void secrets_of_others(void **state) {
     end(&w);
 }
 
+static void make_secure(struct world *w, const char *name, const char *of_pod, const char *own,
+                        const char *script) {
+    struct sl_buf b = SL_BUF(65536);
+
+    sl_buf_printf(&b,
+                  "\"restartPolicy\":\"Never\",\"securityContext\":{%s},\"containers\":[{\"name\":"
+                  "\"main\",\"image\":\"x\",\"securityContext\":{%s},\"command\":[\"sh\",\"-c\",",
+                  of_pod, own);
+    sl_buf_json(&b, script);
+    sl_buf_puts(&b, "]}]");
+    make_pod(w, name, "", sl_buf_str(&b));
+    sl_buf_done(&b);
+}
+
+/* What a securityContext asks for is done, or the container does not start. */
+static void security_contexts(void **state) {
+    struct world w;
+    (void)state;
+
+    begin(&w, 0);
+    if (geteuid() != 0 || !spawner_mounts(w.rt->spawner)) {
+        end(&w);
+        skip();
+    }
+    make_secure(&w, "root", "\"runAsNonRoot\":true", "", "id -u");
+    refused(&w, "root", "container has runAsNonRoot and image will run as root (pod: \"root\"");
+    wait_word(&w, "root", "main", "state.waiting.reason", "CreateContainerConfigError");
+    make_secure(&w, "zero", "", "\"runAsNonRoot\":true,\"runAsUser\":0", "id -u");
+    refused(&w, "zero", "container's runAsUser breaks non-root policy (pod: \"zero\"");
+    make_secure(&w, "odd", "", "\"capabilities\":{\"drop\":[\"FLY\"]}", "id -u");
+    refused(&w, "odd", "unknown capability \"FLY\"");
+    make_secure(&w, "fine", "\"runAsNonRoot\":true,\"runAsUser\":12345", "", "id -u");
+    wait_phase(&w, "fine", "Succeeded");
+    expect_log(&w, "fine", "main", false, "12345\n");
+    make_secure(&w, "groups",
+                "\"runAsUser\":12345,\"runAsGroup\":7,\"supplementalGroups\":[8,9],\"fsGroup\":10",
+                "", "id -G");
+    wait_phase(&w, "groups", "Succeeded");
+    expect_log(&w, "groups", "main", false, "7 8 9 10\n");
+    make_secure(
+        &w, "bare", "",
+        "\"allowPrivilegeEscalation\":false,\"capabilities\":{\"drop\":[\"ALL\"],\"add\":["
+        "\"NET_BIND_SERVICE\"]}",
+        "grep -E 'NoNewPrivs|Cap(Inh|Prm|Eff|Bnd|Amb)' /proc/self/status | tr -s '\\t' ' '");
+    wait_phase(&w, "bare", "Succeeded");
+    expect_log(&w, "bare", "main", false,
+               "CapInh: 0000000000000000\nCapPrm: 0000000000000400\nCapEff: 0000000000000400\n"
+               "CapBnd: 0000000000000400\nCapAmb: 0000000000000000\nNoNewPrivs: 1\n");
+    make_secure(&w, "read", "", "\"readOnlyRootFilesystem\":true",
+                "(echo x >/etc/sluice-test-written) 2>/dev/null || echo no; (echo x "
+                ">/tmp/sluice-test-written) 2>/dev/null || echo no; echo y >/dev/null && echo dev; "
+                "echo words >$SLUICE_TERMINATION_LOG && echo yes");
+    wait_phase(&w, "read", "Succeeded");
+    expect_log(&w, "read", "main", false, "no\nno\ndev\nyes\n");
+    assert_int_equal(access("/etc/sluice-test-written", F_OK), -1);
+    end(&w);
+}
+
+/* A subPath that an earlier container has made a link out of the volume. */
+static void links_in_volumes(void **state) {
+    static const char pod[] =
+        "\"restartPolicy\":\"Never\",\"volumes\":[{\"name\":\"v\",\"emptyDir\":{}}],"
+        "\"initContainers\":[{\"name\":\"first\",\"image\":\"x\",\"command\":[\"sh\",\"-c\",\"ln "
+        "-s %s $SLUICE_VOLUME_V/out; mkdir $SLUICE_VOLUME_V/real; echo hello "
+        ">$SLUICE_VOLUME_V/real/f; ln -s real $SLUICE_VOLUME_V/in\"]}],\"containers\":[{\"name\":"
+        "\"main\",\"image\":\"x\",\"volumeMounts\":[{\"name\":\"v\",\"mountPath\":\"/mnt\","
+        "\"subPath\":\"%s\"}],\"command\":[\"sh\",\"-c\",\"ls /mnt\"]}]";
+    static const char *const ways[] = {"out", "out/made", "out/etc"};
+    struct world w;
+    char spec[1200], name[20], made[120];
+    (void)state;
+
+    begin(&w, 0);
+    if (!spawner_mounts(w.rt->spawner)) {
+        end(&w);
+        skip();
+    }
+    char outside[] = "/tmp/sluice-outside-XXXXXX";
+    assert_non_null(mkdtemp(outside));
+    for (size_t i = 0; i < SL_LEN(ways); i++) {
+        (void)snprintf(spec, sizeof spec, pod, i == 2 ? "/" : outside, ways[i]);
+        (void)snprintf(name, sizeof name, "p%zu", i);
+        make_pod(&w, name, "", spec);
+        refused(&w, name, "it leads out of the volume");
+    }
+    (void)snprintf(made, sizeof made, "%s/made", outside);
+    assert_int_equal(access(made, F_OK), -1);
+    assert_int_equal(rmdir(outside), 0);
+    (void)snprintf(spec, sizeof spec, pod, "/", "in");
+    make_pod(&w, "inside", "", spec);
+    wait_phase(&w, "inside", "Succeeded");
+    expect_log(&w, "inside", "main", false, "f\n");
+    (void)snprintf(spec, sizeof spec, pod, "/", "new/deep");
+    make_pod(&w, "new", "", spec);
+    wait_phase(&w, "new", "Succeeded");
+    end(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(volumes_that_multiply), cmocka_unit_test(environments_that_multiply),
         cmocka_unit_test(paths_that_multiply),   cmocka_unit_test(last_words),
-        cmocka_unit_test(secrets_of_others),
+        cmocka_unit_test(secrets_of_others),     cmocka_unit_test(security_contexts),
+        cmocka_unit_test(links_in_volumes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

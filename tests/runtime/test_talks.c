@@ -464,6 +464,35 @@ static void held(void **state) {
     end(&w);
 }
 
+/* Each session costs two processes: whoever opens them without end is held back. */
+static void too_often(void **state) {
+    const char *const argv[] = {"true", NULL};
+    static struct ear ears[SL_MAX_POD_TALKS];
+    struct sl_err err = {0};
+    struct world w;
+    int opened = 0, r = 0;
+    (void)state;
+
+    begin(&w, 0);
+    make_sh(&w, "a", "Never", "sleep 60");
+    wait_phase(&w, "a", "Running");
+    turn(&w);
+    w.rt->exec_at =
+        w.rt->port->mono - 5 * (SL_SEC / SL_EXEC_PER_SECOND); /* most of a burst is over */
+    for (; opened < 64 && r == 0; opened++)
+        r = try_open(&w, &ears[opened], "a", "main", "o", argv, &err);
+    assert_int_equal(r, SL_ELIMIT);
+    assert_non_null(strstr(err.text, "exec sessions in a second"));
+    assert_in_range(opened, 6, 10);
+    for (int i = 0; i < opened - 1; i++)
+        WAIT(&w, ears[i].closed);
+    leap(&w, SL_SEC);
+    ears[0] = (struct ear){0};
+    assert_int_equal(try_open(&w, &ears[0], "a", "main", "o", argv, &err), 0);
+    WAIT(&w, ears[0].closed);
+    end(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(streams_and_codes),
@@ -481,6 +510,7 @@ int main(void) {
         cmocka_unit_test(closing_kills),
         cmocka_unit_test(container_ends),
         cmocka_unit_test(held),
+        cmocka_unit_test(too_often),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
