@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "json/json.h"
 
 void sl_cell_created_age(yyjson_val *object, sl_time now, struct sl_buf *out) {
@@ -32,7 +33,6 @@ void sl_cell_containers(yyjson_val *pod_spec, const char *what, struct sl_buf *o
 /* ---- selectors ---- */
 
 /* A requirement: a pair of matchLabels, or an item of matchExpressions. */
-#define TERMS_MAX 256u
 struct term {
     const char *key;
     yyjson_val *value, *expr;
@@ -51,18 +51,19 @@ static int by_text(const void *a, const void *b) {
 }
 
 static void print_values(yyjson_val *values, struct sl_buf *out) {
-    const char *words[TERMS_MAX];
-    size_t i, n, count = 0;
+    const char **words = sl_alloc0(yyjson_arr_size(values) + 1, sizeof *words);
+    uint32_t count = 0;
+    size_t i, n;
     yyjson_val *v;
 
-    yyjson_arr_foreach (values, i, n, v) {
-        if (count < TERMS_MAX)
-            words[count++] = sl_json_text(v);
-    }
+    yyjson_arr_foreach (values, i, n, v)
+        words[count++] = sl_json_text(v);
     qsort(words, count, sizeof(*words), by_text);
+    sl_buf_putc(out, '(');
     for (i = 0; i < count; i++)
-        sl_buf_printf(out, "%s%s", i ? "," : "(", words[i]);
-    sl_buf_puts(out, count ? ")" : "()");
+        sl_buf_printf(out, "%s%s", i ? "," : "", words[i]);
+    sl_buf_putc(out, ')');
+    sl_freep(&words);
 }
 
 static void print_term(const struct term *t, struct sl_buf *out) {
@@ -80,39 +81,42 @@ static void print_term(const struct term *t, struct sl_buf *out) {
     }
 }
 
-static void print_terms(yyjson_val *map, yyjson_val *exprs, const char *empty, struct sl_buf *out) {
-    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
-    struct term terms[TERMS_MAX];
+static void print_terms(yyjson_val *map, yyjson_val *exprs, struct sl_buf *out) {
+    size_t i, n, room = yyjson_obj_size(map) + yyjson_arr_size(exprs);
+    struct term *terms = sl_alloc0(room + 1, sizeof *terms);
     uint32_t count = 0;
-    size_t i, n;
     yyjson_val *key, *v;
 
-    if (yyjson_is_obj(map)) {
-        yyjson_obj_foreach (map, i, n, key, v) {
-            if (count < TERMS_MAX)
-                terms[count] = (struct term){sl_json_text(key), v, NULL, count}, count++;
-        }
-    }
-    yyjson_arr_foreach (exprs, i, n, v) {
-        if (count < TERMS_MAX)
-            terms[count] = (struct term){sl_json_str(v, "key"), NULL, v, count}, count++;
-    }
+    sl_obj_foreach (map, i, n, key, v)
+        terms[count] = (struct term){sl_json_text(key), v, NULL, count}, count++;
+    yyjson_arr_foreach (exprs, i, n, v)
+        terms[count] = (struct term){sl_json_str(v, "key"), NULL, v, count}, count++;
     qsort(terms, count, sizeof(*terms), by_key);
     for (i = 0; i < count; i++) {
         if (i)
-            sl_buf_putc(&text, ',');
-        print_term(&terms[i], &text);
+            sl_buf_putc(out, ',');
+        print_term(&terms[i], out);
     }
-    sl_buf_json(out, count ? sl_buf_str(&text) : empty);
+    sl_freep(&terms);
+}
+
+void sl_selector_print(yyjson_val *selector, struct sl_buf *out) {
+    print_terms(sl_json_get(selector, "matchLabels"), sl_json_get(selector, "matchExpressions"),
+                out);
 }
 
 void sl_cell_selector(yyjson_val *selector, const char *empty, struct sl_buf *out) {
-    print_terms(sl_json_get(selector, "matchLabels"), sl_json_get(selector, "matchExpressions"),
-                empty, out);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
+
+    sl_selector_print(selector, &text);
+    sl_buf_json(out, text.len ? sl_buf_str(&text) : empty);
 }
 
 void sl_cell_labels(yyjson_val *map, struct sl_buf *out) {
-    print_terms(map, NULL, "<none>", out);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
+
+    print_terms(map, NULL, &text);
+    sl_buf_json(out, text.len ? sl_buf_str(&text) : "<none>");
 }
 
 void sl_cell_access_modes(yyjson_val *modes, struct sl_buf *out) {

@@ -43,6 +43,8 @@ void sl_cell_int(yyjson_val *object, const char *path, struct sl_buf *out);
 /* "a,b": names or images of the containers of a pod spec. */
 void sl_cell_containers(yyjson_val *pod_spec, const char *what, struct sl_buf *out);
 /* "a=b,c in (d,e)": a label selector; 'empty' if it is that. */
+/* A selector as kubectl takes it: "a=b,c in (d,e)". */
+void sl_selector_print(yyjson_val *selector, struct sl_buf *out);
 void sl_cell_selector(yyjson_val *selector, const char *empty, struct sl_buf *out);
 /* "a=b,c=d": a map, sorted; "<none>" if it is empty. */
 void sl_cell_labels(yyjson_val *map, struct sl_buf *out);

@@ -114,7 +114,7 @@ static const struct sl_buf *find(struct sl_apiserver *s, const char *name) {
         if (strcmp(d->v.v[i].name, name) == 0)
             return &d->v.v[i].text;
     sl_buf_init(&made.text, SL_OPENAPI_MAX_BYTES);
-    if (!make(s, name, &made.text) || d->v.n == DOCUMENTS) {
+    if (!make(s, name, &made.text) || made.text.overflow || d->v.n == DOCUMENTS) {
         sl_buf_done(&made.text);
         return NULL;
     }

@@ -34,18 +34,16 @@ static yyjson_mut_val *meta_of(yyjson_val *object, yyjson_mut_doc *doc) {
 
 /* A selector as text; what is a text already stays it. */
 static void put_selector(yyjson_mut_doc *doc, yyjson_mut_val *status, yyjson_val *selector) {
-    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX * 2);
-    yyjson_doc *read;
+    /* More than what an object's selector can become: a selector that is cut chooses more. */
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(8 * SL_API_MAX_BODY);
 
     if (yyjson_is_str(selector)) {
         sl_mut_set_str(doc, status, "selector", sl_json_text(selector));
         return;
     }
-    sl_cell_selector(selector, "", &text);
-    read = yyjson_read(sl_buf_str(&text), text.len, 0);
-    if (*sl_json_text(yyjson_doc_get_root(read)))
-        sl_mut_set_str(doc, status, "selector", sl_json_text(yyjson_doc_get_root(read)));
-    yyjson_doc_free(read);
+    sl_selector_print(selector, &text);
+    if (text.len && !text.overflow)
+        sl_mut_set_str(doc, status, "selector", sl_buf_str(&text));
 }
 
 static yyjson_mut_val *scale_show(const struct sl_kind_version *v, yyjson_val *object,

@@ -128,7 +128,8 @@ static const char *in_our_names(struct sl_arena *arena, const char *text) {
     static const char *const names[][2] = {{"object", "self.request.object"},
                                            {"oldObject", "self.request.oldObject"},
                                            {"request", "self.request"}};
-    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF((size_t)64 << 10);
+    /* No name becomes more than four times as long: an expression that is cut is another one. */
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(4 * strlen(text) + 1);
     char quote = 0;
 
     for (const char *p = text; *p;) {

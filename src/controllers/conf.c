@@ -18,7 +18,7 @@
 #include "log/log.h"
 #include "json/json.h"
 
-#define MAX_TEXT ((size_t)4 << 20)
+#define MAX_TEXT ((size_t)16 << 20) /* twice the longest event of a watch */
 #define CHECK_PATIENCE (5 * SL_SEC) /* until a check is said to have no controller */
 
 /* ---- taking in ---- */

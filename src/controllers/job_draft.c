@@ -11,7 +11,7 @@
 #define TOPOLOGY "kueue.x-k8s.io/podset-"
 #define INDEX_LABEL "batch.kubernetes.io/job-completion-index"
 #define PROVREQ_PREFIX "provreq.kueue.x-k8s.io/"
-#define MAX_TEXT ((size_t)2 << 20) /* above etcd's limit of an object */
+#define MAX_TEXT ((size_t)16 << 20) /* twice the longest event of a watch */
 #define MAX_CONSTRAINTS 3u
 
 /* Labels that the API server gives to every Job's pods; batch.kubernetes.io/job-name stays. */

@@ -13,7 +13,7 @@
 #define LWS "leaderworkerset.sigs.k8s.io/"
 #define PARENT "leaderworkerset.x-k8s.io/leaderworkerset"
 #define TEMPLATE "spec.leaderWorkerTemplate."
-#define MAX_TEXT ((size_t)4 << 20) /* two templates */
+#define MAX_TEXT ((size_t)16 << 20) /* twice the longest event of a watch */
 #define MAX_NAME 512u
 
 static int32_t number(yyjson_val *o, const char *path, int32_t otherwise) {

@@ -12,8 +12,8 @@
 #include "controllers/tas.h"
 
 #define Q "kueue.x-k8s.io/"
-#define MAX_TEXT ((size_t)2 << 20) /* no object is larger */
-#define MAX_INDEX 9u               /* digits */
+#define MAX_TEXT ((size_t)16 << 20) /* twice the longest event of a watch */
+#define MAX_INDEX 9u                /* digits */
 
 static const struct {
     const char *name;

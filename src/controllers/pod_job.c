@@ -10,7 +10,7 @@
 #include "controllers/job.h"
 
 #define Q "kueue.x-k8s.io/"
-#define MAX_TEXT ((size_t)2 << 20) /* no object is larger */
+#define MAX_TEXT ((size_t)16 << 20) /* twice the longest event of a watch */
 #define INDEX_LABEL Q "pod-group-pod-index"
 #define TARGET "TerminationTarget"
 

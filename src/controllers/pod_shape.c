@@ -8,7 +8,7 @@
 #include "kube/podset.h"
 #include "log/log.h"
 
-#define MAX_TEXT ((size_t)2 << 20)
+#define MAX_TEXT ((size_t)16 << 20) /* twice the longest event of a watch */
 
 /* What cannot be read asks for nothing. */
 static struct pod_shape *make(struct sl_manager *m, const struct sl_buf *text,

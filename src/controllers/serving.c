@@ -16,7 +16,7 @@
 #define Q "kueue.x-k8s.io/"
 #define PAUSE SL_SEC /* before a Workload's name that somebody else has is tried again */
 #define MAX_NAME 512u
-#define MAX_TEXT ((size_t)2 << 20) /* no object is larger */
+#define MAX_TEXT ((size_t)16 << 20) /* twice the longest event of a watch */
 #define JSON_PATCH "application/json-patch+json"
 
 static const struct serving_kind *kind_of(const struct rec_set *s) {

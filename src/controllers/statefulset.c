@@ -15,7 +15,7 @@
 #define Q "kueue.x-k8s.io/"
 #define PARENT "statefulset"
 #define INDEX_LABEL "apps.kubernetes.io/pod-index"
-#define MAX_TEXT ((size_t)2 << 20)
+#define MAX_TEXT ((size_t)16 << 20) /* twice the longest event of a watch */
 #define MAX_NAME 512u
 
 static int32_t number(yyjson_val *o, const char *path, int32_t otherwise) {

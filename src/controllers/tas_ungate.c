@@ -76,7 +76,7 @@ static uint32_t domain_of(const struct sl_manager *m, const struct group *g,
     struct sl_buf b;
     if (g->place.n_levels > SL_TOPO_MAX_LEVELS)
         return NOWHERE;
-    sl_buf_init(&b, 65536);
+    sl_buf_init(&b, (size_t)16 << 20); /* the selector of a pod, as long as it is */
     if ((p->gates & POD_GATE_TOPOLOGY) && p->select)
         sl_buf_printf(&b, "{%s}", p->select);
     else

@@ -14,7 +14,7 @@
 #include "log/log.h"
 #include "json/json.h"
 
-#define MAX_TEXT ((size_t)2 << 20)
+#define MAX_TEXT ((size_t)16 << 20) /* twice the longest event of a watch */
 #define MAX_SHAPES 8192u
 
 static void put_member(struct sl_buf *b, const char *key, yyjson_val *v) {

@@ -27,7 +27,7 @@
 #define OWNER_GVK "kueue.x-k8s.io/job-owner-gvk"
 #define COMPONENT "kueue.x-k8s.io/component-workload-index"
 #define CONTROLLER "kueue-workload-controller"
-#define MAX_OWNERS 65536u /* bytes of those that are no pods */
+#define MAX_OWNERS ((size_t)16 << 20) /* bytes of those that are no pods */
 
 /* ---- finding ---- */
 

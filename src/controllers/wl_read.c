@@ -4,6 +4,8 @@
 #include "controllers/wl_int.h"
 #include "json/json.h"
 
+#define MAX_TEXT ((size_t)16 << 20) /* twice the longest event of a watch */
+
 static void read_conds(struct sl_manager *m, struct wl_status *s, yyjson_val *list) {
     size_t i, n, total = yyjson_arr_size(list);
     yyjson_val *v;
@@ -61,7 +63,7 @@ static char *read_topology(yyjson_val *v) {
     if (!t && !d)
         return NULL;
     struct sl_buf b;
-    sl_buf_init(&b, (size_t)2 << 20);
+    sl_buf_init(&b, MAX_TEXT);
     if (t) {
         sl_buf_puts(&b, ",\"topologyAssignment\":");
         jput(&b, t);
@@ -120,7 +122,7 @@ static void read_checks(struct sl_manager *m, struct wl_status *s, yyjson_val *l
         updates = jat(v, "podSetUpdates");
         if (!updates)
             continue;
-        sl_buf_init(&b, (size_t)2 << 20);
+        sl_buf_init(&b, MAX_TEXT);
         jput(&b, updates);
         c->updates = sl_strdup(sl_buf_str(&b));
         sl_buf_done(&b);

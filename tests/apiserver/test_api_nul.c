@@ -1,6 +1,7 @@
 /*
  * Texts with a NUL inside, by every way in: names, kinds, keys, labels, paths of patches. Each is
- * refused with a reason; none is stored under what stands before the NUL.
+ * refused with a reason; none is stored under what stands before the NUL. And selectors that are
+ * longer than a table shows: whoever scales by one gets all of it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +14,7 @@
 #include <string.h>
 
 #include "api.h"
+#include "base/buf.h"
 
 #define CM "/api/v1/namespaces/default/configmaps"
 #define NUL "\\u0000"
@@ -184,12 +186,39 @@ static void test_paths_do_not_reach_beyond(void **state) {
     api_done(&a);
 }
 
+#define LABELS 300 /* together more than 8 KiB, too */
+
+static void test_selector_of_scale_is_whole(void **state) {
+    _cleanup_(sl_buf_done) struct sl_buf labels = SL_BUF(1 << 16), body = SL_BUF(1 << 18);
+    struct api a;
+    int found = 1;
+
+    (void)state;
+    for (int i = 0; i < LABELS; i++)
+        sl_buf_printf(&labels, "%s\"example.com/a-long-name-of-a-label-%03d\":\"v%03d\"",
+                      i ? "," : "", i, i);
+    sl_buf_printf(&body,
+                  "{\"metadata\":{\"name\":\"d\"},\"spec\":{\"selector\":{\"matchLabels\":{%s}},"
+                  "\"template\":{\"metadata\":{\"labels\":{%s}},\"spec\":{\"containers\":["
+                  "{\"name\":\"c\",\"image\":\"i\"}]}}}}",
+                  labels.s, labels.s);
+    begin(&a);
+    assert_int_equal(api_post(&a, "/apis/apps/v1/namespaces/default/deployments", body.s), 201);
+    assert_int_equal(api_get(&a, "/apis/apps/v1/namespaces/default/deployments/d/scale"), 200);
+    for (const char *s = api_at(&a, "status.selector"); (s = strchr(s, ',')); s++)
+        found++;
+    assert_int_equal(found, LABELS);
+    assert_non_null(strstr(api_at(&a, "status.selector"), "label-299=v299"));
+    api_done(&a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bodies),
         cmocka_unit_test(test_own_texts),
         cmocka_unit_test(test_patches),
         cmocka_unit_test(test_paths_do_not_reach_beyond),
+        cmocka_unit_test(test_selector_of_scale_is_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
