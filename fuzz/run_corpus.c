@@ -34,6 +34,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 /* Only there with a sanitiser. */
 void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak));
 
+/* Sanitisers end by SIGABRT, whose handler keeps the input: the callback is only of one of two. */
+const char *__asan_default_options(void);
+const char *__ubsan_default_options(void);
+
+const char *__asan_default_options(void) {
+    return "abort_on_error=1";
+}
+
+const char *__ubsan_default_options(void) {
+    return "abort_on_error=1:print_stacktrace=1";
+}
+
 struct input {
     const char *name;
     uint8_t *data;
@@ -286,7 +298,8 @@ int main(int argc, char **argv) {
     int n;
 
     if (!read_options(argc, argv, &o)) {
-        fprintf(stderr, "usage: %s FOLDER [--mutations N] [--seconds N] [--seed N] [--dict FILE] ...\n",
+        fprintf(stderr,
+                "usage: %s FOLDER [--mutations N] [--seconds N] [--seed N] [--dict FILE] ...\n",
                 argv[0]);
         return 2;
     }

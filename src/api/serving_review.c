@@ -249,6 +249,7 @@ static void check_topology(struct sl_review_call *c) {
     const struct sl_path *at_worker = SL_PATH(NULL, WORKER ".metadata");
     yyjson_val *leader = sl_json_at(c->object, LEADER ".metadata.annotations");
     yyjson_val *worker = sl_json_at(c->object, WORKER ".metadata.annotations");
+    /* A size of less than one is refused elsewhere; here it may only not overflow. */
     int64_t size = sl_json_int(c->object, "spec.leaderWorkerTemplate.size", 1);
     bool good = sl_rule_topology(c, at_leader, leader);
 
@@ -256,7 +257,9 @@ static void check_topology(struct sl_review_call *c) {
     if (!good)
         return;
     sl_rule_topology_size(c, at_leader, leader, 1);
-    sl_rule_topology_size(c, at_worker, worker, size - (sl_json_at(c->object, LEADER) != NULL));
+    if (size > 0 && sl_json_at(c->object, LEADER))
+        size--;
+    sl_rule_topology_size(c, at_worker, worker, size);
     check_grouping(c, leader, worker);
 }
 

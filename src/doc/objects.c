@@ -336,6 +336,7 @@ static void decode_kueue(struct sl_read *rd, const struct sl_node *n, const char
         return;
     }
     const struct sl_node *spec = sl_field(&f, "spec"), *status = sl_field(&f, "status");
+    struct sl_node none = {.kind = SL_NODE_NULL};
     sl_fields_close(&f);
     switch (kinds[k].kind) {
     case FLAVOR:
@@ -356,7 +357,9 @@ static void decode_kueue(struct sl_read *rd, const struct sl_node *n, const char
         break;
     case CHECK:
         x->kind = SL_FACT_CHECK;
-        admission_check(rd, spec, status, &m, &x->check);
+        /* Without a spec, what is missing in it is reported at the object's line. */
+        none.line = n->line;
+        admission_check(rd, spec ? spec : &none, status, &m, &x->check);
         break;
     case WORKLOAD:
         ret->kind = SL_OBJECT_WORKLOAD;
