@@ -5,6 +5,7 @@
 #   build-clang     clang, release
 #   build-o0        gcc, no optimisation: only to compare digests
 #   build-fuzz      clang with libFuzzer
+#   build-uninit    gcc, automatic variables left as they are, for valgrind
 #   build-coverage  gcc with line counts
 
 # Random cases per property test, in the release build and in the others.
@@ -18,7 +19,7 @@ MUTATIONS ?= 1000000
 MUTATION_SEED ?= 1
 C_FILES = $(shell find src tests fuzz bench -name '*.[ch]')
 
-.PHONY: all run check kube fuzz fuzz-structural bench bench-kueue bench-pods bench-up coverage tidy format clean setup setup-build
+.PHONY: all run check kube fuzz fuzz-structural uninit bench bench-kueue bench-pods bench-up coverage tidy format clean setup setup-build
 
 all: build/build.ninja
 	@ninja -C build --quiet sluice >&2
@@ -43,6 +44,12 @@ fuzz: setup build-fuzz/build.ninja
 fuzz-structural: setup build-asan/build.ninja
 	@ninja -C build-asan --quiet >&2
 	@tools/run-mutations build-asan $(MUTATIONS) $(MUTATION_SEED) $(FUZZ)
+
+# Reads of what was never written: MemorySanitizer over the pure libraries, valgrind over the rest.
+uninit: setup build-uninit/build.ninja
+	@ninja -C build-uninit --quiet >&2
+	@tools/check-uninit msan build-uninit/msan $(SLOW_SEEDS)
+	@tools/check-uninit valgrind build-uninit
 
 bench: build/build.ninja
 	@ninja -C build --quiet >&2
@@ -91,6 +98,7 @@ build-clang/build.ninja: COMPILER = clang
 build-o0/build.ninja: OPTIONS = -Doptimization=0
 build-fuzz/build.ninja: COMPILER = clang
 build-fuzz/build.ninja: OPTIONS = -Dfuzzing=true -Db_sanitize=address,undefined -Db_lundef=false
+build-uninit/build.ninja: OPTIONS = -Duninit=true -Doptimization=1
 build-coverage/build.ninja: OPTIONS = -Db_coverage=true -Doptimization=0
 
 # Meson keeps a folder up to date by itself; this makes it once. What an interrupted attempt left

@@ -72,7 +72,7 @@ static void prepare(const struct walk *w, struct asked *a) {
     for (uint32_t pos = a->pos; pos > b->pos && a->quick;
          pos = sl_graph_vertex(m->g, vertex_at(m, pos)->parent)->pos)
         a->way |= UINT64_C(1) << (pos - b->pos);
-    for (uint32_t i = 0; i < w->plain.n && a->quick; i++) {
+    for (uint32_t i = 0; a->quick && i < w->plain.n; i++) { /* else 'plain' is not filled in */
         const struct run *run = sl_plain_run(m, inner, w->plain.of[i].type);
         const uint64_t none = 0;
         a->quick = run && run->way != 0;
