@@ -11,7 +11,7 @@
 #define ENOUGH_SLOW 50        /* slow histories to meet with one */
 #define CHECK_TURNS 4u        /* a quarter of the time goes into looking through all records */
 #define OBSERVER 7u           /* the client that starts from nothing at the end */
-#define TURN_CPU (2 * SL_SEC) /* of one turn of a manager: usually far below a millisecond */
+#define TURN_CPU (500 * SL_MSEC) /* of one turn of a manager: usually far below a millisecond */
 #define HISTORY_BYTES ((size_t)256 << 20)
 #define ENOUGH_STRUCK 300u /* histories to meet with every kind of fault */
 
