@@ -125,7 +125,7 @@ bool cl_pod_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
     p->f.phase = (uint8_t)phase_of(jstr(status, "phase"));
     p->f.gated = yyjson_arr_size(yyjson_obj_get(spec, "schedulingGates")) > 0;
     p->f.started = jtime(status, "startTime");
-    p->f.revision = sl_sym_put(&c->syms, jlabel(o, "controller-revision-hash"));
+    p->f.revision = cl_revision(jlabel(o, "controller-revision-hash"));
     p->f.index = count_of(jannotation(o, "batch.kubernetes.io/job-completion-index"), POD_NO_INDEX);
     p->f.index_failures =
         count_of(jannotation(o, "batch.kubernetes.io/job-index-failure-count"), 0);

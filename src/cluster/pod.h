@@ -8,11 +8,18 @@
 #ifndef SL_CLUSTER_POD_H
 #define SL_CLUSTER_POD_H
 
+#include "base/hash.h"
 #include "cluster/adopt.h"
 
 #define POD_NO_INDEX (-1)
 
 enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_UNKNOWN };
+
+/* A revision's name as a number: pods bring any text as label, and texts that are kept as symbols
+ * are kept for ever. "" and none are the same. */
+static inline uint64_t cl_revision(const char *name) {
+    return name && *name ? sl_hash_str(3, name) | 1 : 0;
+}
 
 /* Compared as bytes: whatever differs marks the pod and its controller. */
 struct pod_facts {
@@ -23,7 +30,7 @@ struct pod_facts {
     uint64_t labels;        /* hash */
     uint64_t failure;       /* hash of what a failure policy looks at */
     sl_sym node;            /* spec.nodeName */
-    sl_sym revision;        /* label controller-revision-hash */
+    uint64_t revision;      /* cl_revision of the label controller-revision-hash */
     int32_t restarts;       /* of all containers */
     int32_t index;          /* annotation batch.kubernetes.io/job-completion-index */
     int32_t index_failures; /* annotation batch.kubernetes.io/job-index-failure-count; 0: absent */

@@ -23,11 +23,26 @@ struct sched_place *cl_sched_place(struct schedule *s, sl_sym name) {
     uint64_t h = sl_hash_u64(1, name);
     uint32_t i = sl_map_get(&s->place_by_name, h);
     if (i == SL_MAP_NONE) {
-        i = s->places.n;
-        *sl_vec_push(&s->places) = (struct sched_place){.name = name};
+        i = s->free_places.n ? sl_vec_pop(&s->free_places) : s->places.n;
+        if (i == s->places.n)
+            (void)sl_vec_push(&s->places);
+        s->places.v[i] = (struct sched_place){.name = name};
         sl_map_add(&s->place_by_name, h, i);
     }
     return &s->places.v[i];
+}
+
+/* Neither a node is there nor a pod: names of nodes come and go. Whoever knows the place by its
+ * number looks again when a node comes (epoch). */
+static void leave_place(struct schedule *s, struct sched_place *p) {
+    uint32_t i = (uint32_t)(p - s->places.v);
+    if (p->node || p->n_pods)
+        return;
+    (void)sl_map_del(&s->place_by_name, sl_hash_u64(1, p->name), i);
+    sl_vec_free(&p->used);
+    sl_vec_free(&p->ports);
+    *p = (struct sched_place){0};
+    *sl_vec_push(&s->free_places) = i;
 }
 
 static void add(sched_amounts *v, uint32_t column, int64_t amount) {
@@ -56,6 +71,7 @@ void cl_sched_count(struct schedule *s, const struct sched_class *k, sl_sym plac
     if (k->wants && k->wants->by[TERM_APART])
         s->n_apart = (uint32_t)((int64_t)s->n_apart + sign);
     s->room |= sign < 0;
+    leave_place(s, p);
 }
 
 bool cl_sched_affine(const struct sched_class *k, const struct node *n) {
@@ -182,6 +198,7 @@ void cl_node_gone(struct sl_cluster *c, struct rec *r) {
         s->n_nodes--;
     p->node = NULL;
     s->epoch++;
+    leave_place(s, p);
 }
 
 void cl_node_done(struct rec *r) {

@@ -467,6 +467,7 @@ static void stop(struct sl_cluster *c) {
         sl_vec_free(&s->places.v[i].ports);
     }
     sl_vec_free(&s->places);
+    sl_vec_free(&s->free_places);
     sl_map_done(&s->place_by_name);
     sl_map_done(&s->class_by_hash);
     sl_map_done(&s->crowd_by_hash);

@@ -178,6 +178,7 @@ struct schedule {
     struct sl_cluster *c;
     struct sl_syms resources; /* a column each */
     SL_VEC(struct sched_place) places;
+    SL_VEC(uint32_t) free_places;
     struct sl_map place_by_name;
     SL_VEC(struct sched_class *) classes; /* NULL: free */
     SL_VEC(uint32_t) free_classes;

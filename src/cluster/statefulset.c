@@ -224,7 +224,7 @@ static void update_one(struct sl_cluster *c, struct statefulset *s, struct crew 
         struct pod *p = k->v[i].p;
         if (!p || p->rec.planned)
             return;
-        if (strcmp(str(c, p->f.revision), s->now_update) != 0 && !is_going(p)) {
+        if (p->f.revision != cl_revision(s->now_update) && !is_going(p)) {
             remove_pod(c, s, p);
             return;
         }
@@ -244,8 +244,8 @@ static void count_one(struct sl_cluster *c, struct statefulset *s, const struct 
     s->now.available += runs(p) && cl_pod_available(c, p, s->min_ready, next);
     if (is_going(p))
         return;
-    s->now.current += strcmp(str(c, p->f.revision), s->now_current) == 0;
-    s->now.updated += strcmp(str(c, p->f.revision), s->now_update) == 0;
+    s->now.current += p->f.revision == cl_revision(s->now_current);
+    s->now.updated += p->f.revision == cl_revision(s->now_update);
 }
 
 static void count(struct sl_cluster *c, struct statefulset *s, struct crew *k) {

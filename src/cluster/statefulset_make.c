@@ -120,7 +120,7 @@ static bool in_use(struct sl_cluster *c, const struct statefulset *s, const stru
         strcmp(v->rec.name, s->current) == 0 || strcmp(v->rec.name, s->update) == 0)
         return true;
     for (struct pod *p; (p = cl_next_pod(c, &at));)
-        if (strcmp(str(c, p->f.revision), v->rec.name) == 0)
+        if (p->f.revision == cl_revision(v->rec.name))
             return true;
     return false;
 }
