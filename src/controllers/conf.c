@@ -18,7 +18,7 @@
 #include "log/log.h"
 #include "json/json.h"
 
-#define MAX_TEXT ((size_t)16 << 20) /* twice the longest event of a watch */
+#define MAX_TEXT ((size_t)16 << 20) /* no object is larger */
 #define CHECK_PATIENCE (5 * SL_SEC) /* until a check is said to have no controller */
 
 /* ---- taking in ---- */
@@ -119,6 +119,22 @@ bool tell(struct sl_manager *m, struct sl_fact *f, sl_wl_id *ret_wl) {
     return true;
 }
 
+/* Leaves the engine without it, as if it had never been there. */
+static void tell_none(struct sl_manager *m, const struct rec *r) {
+    static const enum sl_fact_kind gone[REC_KINDS] = {
+        [REC_NAMESPACE] = SL_FACT_NAMESPACE_GONE,
+        [REC_FLAVOR] = SL_FACT_FLAVOR_GONE,
+        [REC_CHECK] = SL_FACT_CHECK_GONE,
+        [REC_COHORT] = SL_FACT_COHORT_GONE,
+        [REC_CLUSTER_QUEUE] = SL_FACT_CLUSTER_QUEUE_GONE,
+        [REC_LOCAL_QUEUE] = SL_FACT_LOCAL_QUEUE_GONE,
+    };
+    struct sl_fact f = {.kind = gone[r->kind]};
+    f.gone.ns = str(m, r->ns);
+    f.gone.name = r->name;
+    (void)tell(m, &f, NULL);
+}
+
 static void warned(void *ctx, uint32_t line, const char *text) {
     const struct rec *r = ctx;
     (void)line;
@@ -136,23 +152,35 @@ static bool conf_tell(struct sl_manager *m, struct rec *r) {
 
     if (c->told == c->hash)
         return false;
+    bool before = c->told != 0;
     c->told = c->hash;
     if (sl_doc_json(r->name, 1, c->text, strlen(c->text), &d, &err) < 0) {
         sl_log(SL_LOG_WARN, "unreadable object", SL_S("kind", kinds[r->kind].kind),
                SL_S("error", err.text));
-        return false;
+        if (before)
+            tell_none(m, r);
+        return before;
     }
     sl_arena_init(&arena, (size_t)64 << 20);
     struct sl_read rd = {
         .file = r->name, .arena = &arena, .err = &err, .warn = warned, .warn_ctx = r};
     sl_object_decode(&rd, &d->roots[0], &x);
     bool fine = x.kind == SL_OBJECT_FACT;
-    if (fine) {
+    if (rd.n_wrong || sl_arena_full(&arena)) {
+        /* Fields that are unknown may be newer than we are. What is wrong in those that we know is
+         * not: the object is passed over whole, since half of it says something else. */
+        sl_log(SL_LOG_WARN, "malformed object ignored", SL_S("kind", kinds[r->kind].kind),
+               SL_S("name", r->name));
+        if (before)
+            tell_none(m, r);
+    } else if (fine) {
         if (r->kind == REC_CHECK)
             x.fact.check.active = c->has_active && c->active; /* its controller has to say so */
         if (r->kind == REC_FLAVOR)
             tas_flavor(m, r, &x.fact.flavor, &arena);
         fine = tell(m, &x.fact, NULL);
+        if (!fine && before)
+            tell_none(m, r);
     }
     sl_arena_done(&arena);
     sl_doc_free(d);

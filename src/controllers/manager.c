@@ -417,6 +417,14 @@ static bool on_build(void *ctx, uint32_t obj, struct sl_write *w) {
     return kinds[r->kind].build(m, r, w);
 }
 
+/* Nobody but its user can help: the object stays as it is, and all others go on. */
+static void tell_too_large(struct sl_manager *m, const struct rec *r) {
+    if (r->kind != REC_EVENT && !r->gone)
+        event(m, r, "kueue-admission", true, "RequestTooLarge",
+              "What has to be written for this object is larger than the API server takes: make "
+              "its pod templates smaller, or use fewer different ones");
+}
+
 static void on_done(void *ctx, uint32_t obj, const struct sl_write *w, enum sl_written how,
                     const struct sl_reply *reply) {
     struct sl_manager *m = ctx;
@@ -431,6 +439,8 @@ static void on_done(void *ctx, uint32_t obj, const struct sl_write *w, enum sl_w
     if (how == SL_WRITE_REFUSED)
         sl_log(SL_LOG_WARN, "the API server refused a write", SL_S("path", sl_buf_str(&w->path)),
                SL_I("status", reply->status));
+    if (how == SL_WRITE_REFUSED && reply->status == SL_WRITER_TOO_LARGE)
+        tell_too_large(m, r);
     if (r->gone)
         bury(m, r);
     else if (kinds[r->kind].written)
@@ -690,7 +700,10 @@ void sl_manager_tick(struct sl_manager *m) {
     wake_due(m);
     bool sees = whole && m->leads && !stream_is_behind(m);
     for (uint32_t pass = 0;; pass++) {
-        sl_assert(pass < MAX_PASSES);
+        if (pass == MAX_PASSES) { /* others are not to wait for it for ever */
+            sl_log(SL_LOG_ERROR, "controllers do not come to rest in this turn");
+            break;
+        }
         bool any = look(m);
         tas_tell_news(m);
         tas_nodes_failed(m);

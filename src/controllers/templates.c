@@ -320,6 +320,9 @@ bool podsets_read(struct sl_manager *m, sl_sym ns, const struct wl_podset *v, ui
             ret->v = tas_ask(m, v, x.podsets, n, &ret->arena);
         if (x.kind == SL_OBJECT_WORKLOAD && x.fact.workload.invalid)
             ret->invalid = x.fact.workload.invalid;
+        else if (rd.half)
+            ret->invalid = "resources validation failed: there are more containers or resources "
+                           "than can be counted, or amounts that are none";
         else if (invalid.len)
             ret->invalid = sl_arena_strdup(&ret->arena, sl_buf_str(&invalid));
     }

@@ -77,6 +77,7 @@ struct sl_labels sl_decode_labels(struct sl_read *rd, const struct sl_node *n, c
     if (!f.map || f.map->n == 0)
         return (struct sl_labels){0};
     if (f.map->n > MAX_LABELS) {
+        rd->half = true;
         sl_read_fail(rd, f.line, "%s: expected at most %d labels", name, MAX_LABELS);
         return (struct sl_labels){0};
     }

@@ -18,8 +18,15 @@ struct quotas {
     bool cohort;     /* of a Cohort, not a ClusterQueue */
     bool has_parent; /* limits need one */
     struct sl_group_spec *groups;
-    uint32_t n; /* groups read so far, the present one included */
+    uint32_t n;       /* groups read so far, the present one included */
+    uint32_t n_wrong; /* rd->n_wrong before them */
 };
+
+/* Quotas are whole or there are none: what follows an error, also one that is passed over in
+ * lenient reading, would not fit to what came before it. */
+static bool is_wrong(const struct quotas *q) {
+    return q->rd->code < 0 || q->rd->n_wrong > q->n_wrong;
+}
 
 static bool resource_known(const struct quotas *q, const char *name, uint32_t upto) {
     for (uint32_t g = 0; g < q->n; g++) {
@@ -65,7 +72,7 @@ static void quota(struct quotas *q, const struct sl_node *n, const char *resourc
 
     sl_fields_open(&f, q->rd, n, "the quota of a resource");
     name = sl_field_str(&f, "name", NULL);
-    if (q->rd->code == 0 && strcmp(name, resource) != 0)
+    if (!is_wrong(q) && strcmp(name, resource) != 0)
         sl_read_fail(q->rd, n->line,
                      "name: must match the name in coveredResources, expected \"%.60s\", got "
                      "\"%.60s\"",
@@ -98,12 +105,12 @@ static void flavor_quotas(struct quotas *q, const struct sl_node *n, struct sl_g
         sl_read_fail(q->rd, n->line, "name: the flavor \"%.60s\" is listed twice", ret->flavor);
     items = sl_field_list(&f, "resources", SL_MAX_GROUP_RESOURCES, &count);
     sl_fields_close(&f);
-    if (q->rd->code == 0 && count != g->n_resources)
+    if (!is_wrong(q) && count != g->n_resources)
         sl_read_fail(q->rd, n->line,
                      "flavors must have the same number of resources as the coveredResources, "
                      "expected %u, got %u",
                      g->n_resources, count);
-    if (q->rd->code < 0)
+    if (is_wrong(q))
         return;
     v = sl_arena_alloc0(q->rd->arena, count, sizeof *v);
     for (uint32_t i = 0; i < count; i++)
@@ -122,9 +129,9 @@ static void group(struct quotas *q, const struct sl_node *n) {
     covered = sl_field_need(&f, "coveredResources");
     g->resources =
         sl_read_strs(q->rd, covered, "coveredResources", SL_MAX_GROUP_RESOURCES, &g->n_resources);
-    if (q->rd->code == 0 && g->n_resources == 0)
+    if (!is_wrong(q) && g->n_resources == 0)
         sl_read_fail(q->rd, covered->line, "coveredResources: expected at least one resource");
-    for (uint32_t i = 0; i < g->n_resources && q->rd->code == 0; i++) {
+    for (uint32_t i = 0; i < g->n_resources && !is_wrong(q); i++) {
         if (!sl_is_label_key(g->resources[i]))
             sl_read_fail(q->rd, covered->items[i].line,
                          "coveredResources: expected a resource name, got \"%.60s\"",
@@ -136,13 +143,13 @@ static void group(struct quotas *q, const struct sl_node *n) {
     }
     items = sl_field_list(&f, "flavors", SL_MAX_GROUP_FLAVORS, &n_flavors);
     sl_fields_close(&f);
-    if (q->rd->code == 0 && n_flavors == 0)
+    if (!is_wrong(q) && n_flavors == 0)
         sl_read_fail(q->rd, n->line, "flavors: expected at least one flavor");
-    if (q->rd->code < 0)
+    if (is_wrong(q))
         return;
     flavors = sl_arena_alloc0(q->rd->arena, n_flavors, sizeof *flavors);
     g->flavors = flavors;
-    for (uint32_t i = 0; i < n_flavors && q->rd->code == 0; i++) {
+    for (uint32_t i = 0; i < n_flavors && !is_wrong(q); i++) {
         flavor_quotas(q, &items[i], g, i, &flavors[i]);
         g->n_flavors = i + 1;
     }
@@ -154,20 +161,23 @@ static void group(struct quotas *q, const struct sl_node *n) {
 }
 
 static struct sl_groups groups(struct sl_fields *f, bool cohort, bool has_parent) {
-    struct quotas q = {.rd = f->rd, .cohort = cohort, .has_parent = has_parent};
+    struct quotas q = {
+        .rd = f->rd, .cohort = cohort, .has_parent = has_parent, .n_wrong = f->rd->n_wrong};
     uint32_t n, flavors = 0, resources = 0;
     const struct sl_node *items = sl_field_list(f, "resourceGroups", SL_MAX_GROUPS, &n);
 
     if (n == 0)
         return (struct sl_groups){0};
     q.groups = sl_arena_alloc0(f->rd->arena, n, sizeof *q.groups);
-    for (uint32_t i = 0; i < n && f->rd->code == 0; i++) {
+    for (uint32_t i = 0; i < n && !is_wrong(&q); i++) {
         group(&q, &items[i]);
         flavors += q.groups[i].n_flavors;
         resources += q.groups[i].n_resources;
     }
-    if (f->rd->code < 0)
+    if (is_wrong(&q)) {
+        f->rd->half = true;
         return (struct sl_groups){0};
+    }
     if (!cohort && flavors > MAX_TOTAL)
         sl_read_fail(f->rd, items[0].line,
                      "total number of flavors across all resourceGroups must be \u2264 %d, got %u",

@@ -284,6 +284,7 @@ const struct sl_node *sl_read_list(struct sl_read *rd, const struct sl_node *n, 
         return NULL;
     }
     if (n->n > max) {
+        rd->half = true;
         sl_read_wrong(rd, n->line, name, "expected at most %u items, got %u", max, n->n);
         return NULL;
     }

@@ -36,6 +36,7 @@ struct sl_read {
     const char *path;    /* of the map being read; NULL at the top */
     const char *instead; /* what becomes of a wrong value: "using 5m0s"; NULL: it is ignored */
     uint32_t n_wrong;    /* wrong values so far, unknown fields not counted */
+    bool half;           /* something was left out without which the rest means something else */
 };
 
 #define SL_WARNING_TEXT 480 /* room for any text given to 'warn' */

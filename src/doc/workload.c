@@ -38,6 +38,7 @@ static sl_quantity *entry(struct sl_read *rd, struct bag *b, const char *resourc
             return &b->v[i].q;
     b->v[b->n] = (struct sl_request){.resource = resource};
     if (b->n == SL_MAX_PODSET_RESOURCES) {
+        rd->half = true;
         sl_read_fail(rd, line, "expected at most %d resources in a pod", SL_MAX_PODSET_RESOURCES);
         return &b->v[b->n].q;
     }
@@ -69,6 +70,7 @@ static void signed_list(struct sl_read *rd, const struct sl_node *n, const char 
                         bool negative, struct bag *ret) {
     struct sl_fields f;
 
+    uint32_t n_wrong = rd->n_wrong;
     ret->n = 0;
     sl_fields_open(&f, rd, n, name);
     for (uint32_t i = 0; f.map && i < f.map->n && rd->code == 0; i++) {
@@ -80,6 +82,7 @@ static void signed_list(struct sl_read *rd, const struct sl_node *n, const char 
             sl_read_fail(rd, p->line, "%.60s: must be greater than or equal to 0", p->key);
         *entry(rd, ret, p->key, p->line) = q;
     }
+    rd->half |= rd->n_wrong > n_wrong; /* it asks for something, and we do not know how much */
 }
 
 static void resource_list(struct sl_read *rd, const struct sl_node *n, const char *name,
@@ -175,9 +178,11 @@ static const struct sl_node *map_at(struct sl_read *rd, const struct sl_node *n,
 
 /* The resources of a container, which must be a map to have any. */
 static const struct sl_node *resources_of(struct sl_read *rd, const struct sl_node *container) {
-    if (container->kind != SL_NODE_MAP)
+    if (container->kind != SL_NODE_MAP) {
+        rd->half = true;
         sl_read_fail(rd, container->line, "expected a container (a map), got %s",
                      sl_node_kind_name(container->kind));
+    }
     return map_at(rd, container, "resources");
 }
 
@@ -293,7 +298,8 @@ static void podset(struct reading *w, const struct sl_node *n, struct sl_podset_
     if (template && !spec)
         sl_read_fail(rd, template->line, "expected the field \"spec\" in the template of a podset");
     sl_fields_close(&f);
-    if (rd->code < 0)
+    rd->half |= !spec;
+    if (rd->code < 0 || !spec)
         return;
     pod_requests(w, spec, &sum);
     ret->requests = kept(rd, &sum, &ret->n_requests);
@@ -392,7 +398,7 @@ static void podsets(struct reading *w, struct sl_fields *f, struct sl_object *re
     const struct sl_node *items = sl_read_list(rd, list, "podSets", SL_MAX_PODSETS, &n);
 
     if (rd->code == 0 && n == 0)
-        sl_read_fail(rd, list->line, "podSets: expected at least one podset");
+        sl_read_fail(rd, list ? list->line : f->line, "podSets: expected at least one podset");
     if (n == 0)
         return;
     struct sl_podset_spec *v = sl_arena_alloc0(rd->arena, n, sizeof *v);

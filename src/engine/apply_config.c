@@ -182,6 +182,10 @@ static int check_groups(const struct sl_groups *g, const char *who, struct sl_er
             return sl_err_set(err, SL_ELIMIT,
                               "%s: a resource group has 1 to %d flavors and 1 to %d resources", who,
                               SL_MAX_GROUP_FLAVORS, SL_MAX_GROUP_RESOURCES);
+        for (uint32_t k = 0; k < s->n_flavors; k++)
+            if (!s->flavors[k].quotas)
+                return sl_err_set(err, SL_EINVAL, "%s: flavor %s has no quotas", who,
+                                  s->flavors[k].flavor);
         for (uint32_t k = 0; k < s->n_flavors * s->n_resources; k++) {
             const struct sl_quota *q = &s->flavors[k / s->n_resources].quotas[k % s->n_resources];
             if (q->nominal < 0 || (q->borrow_limit < 0 && q->borrow_limit != SL_AMOUNT_NONE) ||

@@ -483,6 +483,12 @@ static uint32_t next_lane(const struct sl_writer *q) {
     return lane;
 }
 
+/* What does not fit was cut: it is not sent, and the owner hears what a server says of such a body.
+ */
+static bool too_large(const struct sl_write *w) {
+    return w->path.overflow || w->read_path.overflow || w->body.overflow;
+}
+
 static void ask(struct sl_writer *q, uint32_t obj) {
     struct slot *s = &q->slots[q->free_slot];
     struct sl_write *w = &s->w;
@@ -510,14 +516,20 @@ static void ask(struct sl_writer *q, uint32_t obj) {
         land(s, false);
         return;
     }
-    sl_assert(w->path.len > 0 && !w->path.overflow && !w->read_path.overflow && !w->body.overflow);
+    sl_assert(w->path.len > 0);
     if (it->refused && it->paused > q->port->mono && it->refused == hash_of(w)) {
         land(s, true);
         return;
     }
-    q->stats.sent++;
     s->beside = q->in_flight;
     s->sent_at = q->lanes[s->lane].sent_at = q->port->mono;
+    if (too_large(w)) {
+        on_written(s, &(struct sl_reply){.status = SL_WRITER_TOO_LARGE,
+                                         .body = "",
+                                         .text = "the request is too large to be sent"});
+        return;
+    }
+    q->stats.sent++;
     s->call = sl_port_request(q->port,
                               &(struct sl_request_line){
                                   .method = w->method,

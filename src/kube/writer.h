@@ -36,7 +36,10 @@
 #define SL_WRITER_MAX_IN_FLIGHT 1024u
 #define SL_WRITER_MAX_OBJECTS (UINT32_C(1) << 24)
 #define SL_WRITER_MAX_PATH 2048
-#define SL_WRITER_MAX_BODY ((size_t)8 << 20)
+/* kube-apiserver takes 3 MiB. What is longer than this is not sent: the owner hears
+ * SL_WRITER_TOO_LARGE, as it may from the server, and SL_WRITE_REFUSED. */
+#define SL_WRITER_MAX_BODY ((size_t)4 << 20)
+#define SL_WRITER_TOO_LARGE 413
 
 struct sl_write {
     enum sl_method method;

@@ -34,7 +34,9 @@ struct stage {
     uint32_t builds[OBJECTS], dones[OBJECTS], reads[OBJECTS];
     int body[OBJECTS]; /* 0: nothing to write */
     bool no_read;
+    int large[OBJECTS]; /* 1: its path, 2: its body is beyond the ceiling */
     enum sl_written how;
+    int status;
     void (*in_build)(struct stage *g, uint32_t obj);
     void (*in_done)(struct stage *g, uint32_t obj);
 };
@@ -77,6 +79,10 @@ static bool on_build(void *ctx, uint32_t obj, struct sl_write *w) {
     w->content_type = SL_MERGE_PATCH;
     w->tag = obj + 7;
     sl_buf_printf(&w->path, "/%u", obj);
+    for (int i = 0; g->large[obj] == 1 && i < SL_WRITER_MAX_PATH; i++)
+        sl_buf_putc(&w->path, 'x');
+    for (size_t i = 0; g->large[obj] == 2 && i <= SL_WRITER_MAX_BODY; i += 1000)
+        sl_buf_printf(&w->body, "%1000s", "");
     if (!g->no_read)
         sl_buf_printf(&w->read_path, "/%u", obj);
     sl_buf_printf(&w->body, "%d", g->body[obj]);
@@ -87,7 +93,7 @@ static void on_done(void *ctx, uint32_t obj, const struct sl_write *w, enum sl_w
                     const struct sl_reply *r) {
     struct stage *g = ctx;
 
-    (void)r;
+    g->status = r->status;
     assert_int_equal(w->tag, obj + 7);
     assert_true(sl_writer_busy(g->q, obj));
     g->dones[obj]++;
@@ -621,14 +627,46 @@ static void test_forget(void **state) {
     stage_close(&g);
 }
 
+/* What is too large is not sent, and the owner hears so: it goes on with all others. */
+static void test_too_large(void **state) {
+    struct stage g;
+
+    (void)state;
+    stage_open(&g, 4);
+    for (int i = 1; i <= 2; i++) {
+        g.large[i] = i;
+        want(&g, (uint32_t)i, 0, 1);
+        want(&g, 10, 0, 1);
+        sl_writer_tick(g.q);
+        assert_int_equal(g.dones[i], 1);
+        assert_int_equal(g.how, SL_WRITE_REFUSED);
+        assert_int_equal(g.status, SL_WRITER_TOO_LARGE);
+        assert_int_equal(in_flight(&g), 1);
+        answer(&g, 10, 200, 0);
+        g.large[i] = 0; /* smaller now: it is sent as soon as it is wanted */
+        want(&g, (uint32_t)i, 0, 1);
+        sl_writer_tick(g.q);
+        assert_int_equal(in_flight(&g), 1);
+        answer(&g, (uint32_t)i, 200, 0);
+    }
+    stage_close(&g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_coalesces),     cmocka_unit_test(test_bound_and_lanes),
-        cmocka_unit_test(test_modest),        cmocka_unit_test(test_window),
-        cmocka_unit_test(test_later),         cmocka_unit_test(test_failures),
-        cmocka_unit_test(test_slow_down),     cmocka_unit_test(test_conflict),
-        cmocka_unit_test(test_gone),          cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_lane_of_retry), cmocka_unit_test(test_wishes_in_callbacks),
+        cmocka_unit_test(test_coalesces),
+        cmocka_unit_test(test_bound_and_lanes),
+        cmocka_unit_test(test_modest),
+        cmocka_unit_test(test_window),
+        cmocka_unit_test(test_later),
+        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_slow_down),
+        cmocka_unit_test(test_conflict),
+        cmocka_unit_test(test_gone),
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_too_large),
+        cmocka_unit_test(test_lane_of_retry),
+        cmocka_unit_test(test_wishes_in_callbacks),
         cmocka_unit_test(test_forget),
     };
     return cmocka_run_group_tests_name("writer", tests, NULL, NULL);
