@@ -87,7 +87,12 @@ static void on_synced(void *ctx, bool exists) {
 }
 
 static void end(struct stage *g, int status, const char *body, size_t len) {
-    struct sl_reply r = {status, body, len, status % 3 * SL_SEC, "text"};
+    struct sl_reply r = {.status = status,
+                         .body = body,
+                         .len = len,
+                         .retry_after = status % 3 * SL_SEC,
+                         .text = "text",
+                         .too_long = status == 0};
 
     g->open = false;
     g->done(g->ctx, &r);

@@ -66,6 +66,7 @@ static struct sl_xcall *find_call(const struct sl_client *c, sl_call id) {
 static void take_number(struct sl_client *c, const struct sl_xcall *call) {
     uint32_t i = (uint32_t)call->id.v - 1;
 
+    c->call_bytes -= call->len;
     c->slots.v[i].call = NULL;
     c->slots.v[i].gen++;
     *sl_vec_push(&c->free_slots) = i;
@@ -74,7 +75,7 @@ static void take_number(struct sl_client *c, const struct sl_xcall *call) {
 /* ---- beginning ---- */
 
 static const char *refusal(const struct sl_client *c, const struct sl_request_line *rq) {
-    if (c->n_waiting >= SL_CLIENT_MAX_WAITING || c->waiting_bytes > SL_CLIENT_MAX_WAITING_BYTES)
+    if (c->n_waiting >= SL_CLIENT_MAX_WAITING || c->call_bytes > SL_CLIENT_MAX_CALL_BYTES)
         return "too many requests are waiting";
     if (rq->path[0] != '/' || strlen(rq->path) > SL_CLIENT_MAX_PATH || strpbrk(rq->path, " \t\r\n"))
         return "not a path that can be asked for";
@@ -122,14 +123,12 @@ static void join_line(struct sl_client *c, struct sl_xcall *call, bool again) {
     else
         TAILQ_INSERT_TAIL(line, call, link);
     c->n_waiting++;
-    c->waiting_bytes += call->len;
     sl_loop_kick(c);
 }
 
 static void leave_line(struct sl_client *c, struct sl_xcall *call) {
     TAILQ_REMOVE(&c->waiting[kind_of(call)], call, link);
     c->n_waiting--;
-    c->waiting_bytes -= call->len;
 }
 
 static sl_call queue(struct sl_client *c, struct sl_xcall *call) {
@@ -137,6 +136,7 @@ static sl_call queue(struct sl_client *c, struct sl_xcall *call) {
     call->serial = ++c->serial;
     call->deadline = sl_time_add(c->port.mono, c->timeout);
     call->id = give_number(c, call);
+    c->call_bytes += call->len;
     join_line(c, call, false);
     return call->id;
 }
@@ -347,6 +347,7 @@ int sl_client_new(struct uv_loop_s *loop, struct sl_kubeconfig *k, const char *u
                             .k = k,
                             .max_reply = SL_CLIENT_MAX_REPLY,
                             .max_line = SL_CLIENT_MAX_LINE,
+                            .max_replies = SL_CLIENT_MAX_REPLIES,
                             .timeout = SL_CLIENT_TIMEOUT};
     sl_client_clock(c);
     r = sl_auth_new(loop, k, c->port.mono, on_credential, c, &c->auth, err);

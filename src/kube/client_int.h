@@ -26,12 +26,19 @@
 #define SL_CLIENT_MAX_REQUESTS 32u   /* on the wire, each on a connection of its own */
 #define SL_CLIENT_MAX_WATCHES 1024u  /* the same */
 #define SL_CLIENT_MAX_WAITING 65536u /* for a connection or a credential */
-#define SL_CLIENT_MAX_WAITING_BYTES ((size_t)512 << 20)
+/* Ceilings of memory, which together must leave room in the pod's limit. Requests that wait or are
+ * under way, with their bodies: */
+#define SL_CLIENT_MAX_CALL_BYTES ((size_t)64 << 20)
+/* All answers and lines while they come in. One that would go beyond fails, and is asked for again.
+ */
+#define SL_CLIENT_MAX_REPLIES ((size_t)128 << 20)
 #define SL_CLIENT_MAX_PATH ((size_t)64 << 10)
 #define SL_CLIENT_MAX_TYPE 100u
-#define SL_CLIENT_MAX_BODY ((size_t)64 << 20)
-#define SL_CLIENT_MAX_REPLY ((size_t)256 << 20)
-#define SL_CLIENT_MAX_LINE ((size_t)64 << 20)
+#define SL_CLIENT_MAX_BODY ((size_t)16 << 20)
+/* An object is at most 1.5 MiB in etcd; as JSON, where a character may be written as six and what
+ * is one byte there as a name and a value, it may be several times as long. */
+#define SL_CLIENT_MAX_REPLY ((size_t)32 << 20)
+#define SL_CLIENT_MAX_LINE ((size_t)32 << 20)
 #define SL_CLIENT_MAX_RETRY_AFTER SL_HOUR
 #define SL_CLIENT_TIMEOUT (60 * SL_SEC) /* of a request, waiting included */
 #define SL_CLIENT_CONNECT_TIMEOUT_MS 10000L
@@ -61,13 +68,15 @@ TAILQ_HEAD(sl_xcalls, sl_xcall);
 struct sl_xfer {
     SLIST_ENTRY(sl_xfer) link;
     CURL *easy;
+    struct sl_client *client;
     struct sl_xcall *call;
     struct curl_slist *headers;     /* the same for every call with this credential */
     struct curl_slist type, accept; /* the call's own headers, in front of them */
     char type_text[128], accept_text[128];
-    uint32_t gen;       /* of the credential that is set; 0: none yet */
-    long status;        /* once the first byte of a body came */
-    struct sl_buf body; /* of the reply; of a watch: the line that is not whole yet */
+    uint32_t gen;           /* of the credential that is set; 0: none yet */
+    long status;            /* once the first byte of a body came */
+    struct sl_buf body;     /* of the reply; of a watch: the line that is not whole yet */
+    bool too_long, crowded; /* it went beyond its ceiling; or all of them together did */
     char words[CURL_ERROR_SIZE];
     char text[CURL_ERROR_SIZE + 300];
 };
@@ -100,7 +109,8 @@ struct sl_client {
     SL_VEC(uint32_t) free_slots;
     struct sl_xcalls waiting[2], running; /* waiting: requests, watches */
     uint32_t n_waiting, n_running[2];
-    size_t waiting_bytes;
+    size_t call_bytes;  /* of all calls that have not ended */
+    size_t reply_bytes; /* of all answers that are coming in */
     uint64_t serial;
     struct sl_xfers idle;
     uint32_t n_idle;
@@ -115,7 +125,7 @@ struct sl_client {
     bool clock_read; /* in this turn */
     bool closing;
 
-    size_t max_reply, max_line; /* the ceilings above; tests lower them */
+    size_t max_reply, max_line, max_replies; /* the ceilings above; tests lower them */
     sl_span timeout;
 };
 

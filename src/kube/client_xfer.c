@@ -19,10 +19,23 @@
 /* ---- bytes that come back ---- */
 
 /* For the next use; what a large object took is given back. */
-static void empty(struct sl_buf *b) {
-    sl_buf_clear(b);
-    if (b->cap > KEEP_BUFFER)
-        sl_buf_done(b);
+static void empty(struct sl_xfer *x) {
+    x->client->reply_bytes -= x->body.len;
+    sl_buf_clear(&x->body);
+    if (x->body.cap > KEEP_BUFFER)
+        sl_buf_done(&x->body);
+}
+
+/* False: it, or all of them together, would be too long. */
+static bool add(struct sl_xfer *x, const char *p, size_t n) {
+    struct sl_client *c = x->client;
+    x->too_long = n > x->body.ceiling - x->body.len;
+    x->crowded = n > c->max_replies - c->reply_bytes; /* by others: it may come in later */
+    if (x->too_long || x->crowded)
+        return false;
+    sl_buf_add(&x->body, p, n);
+    c->reply_bytes += n;
+    return true;
 }
 
 /* Hands over every whole line; the rest stays in x->body. False: the stream is to be ended. */
@@ -35,8 +48,7 @@ static bool split(struct sl_xfer *x, const char *p, size_t n) {
         const char *line = p;
         size_t line_len = len;
         if (!end || x->body.len > 0) {
-            sl_buf_add(&x->body, p, len);
-            if (x->body.overflow)
+            if (!add(x, p, len))
                 return false;
             line = x->body.s;
             line_len = x->body.len;
@@ -47,7 +59,7 @@ static bool split(struct sl_xfer *x, const char *p, size_t n) {
             call->line(call->ctx, line, line_len);
         if (call->cancelled)
             return false;
-        empty(&x->body);
+        empty(x);
         p = end + 1;
         n -= len + 1;
     }
@@ -64,8 +76,7 @@ static size_t on_bytes(char *p, size_t size, size_t count, void *ctx) {
         (void)curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &x->status);
     if (x->call->line && x->status == 200)
         return split(x, p, n) ? n : CURL_WRITEFUNC_ERROR;
-    sl_buf_add(&x->body, p, n);
-    return x->body.overflow ? CURL_WRITEFUNC_ERROR : n;
+    return add(x, p, n) ? n : CURL_WRITEFUNC_ERROR;
 }
 
 /* ---- handles ---- */
@@ -196,6 +207,7 @@ static struct sl_xfer *take(struct sl_client *c) {
     x = sl_alloc0(1, sizeof *x);
     x->easy = curl_easy_init();
     sl_assert(x->easy);
+    x->client = c;
     sl_buf_init(&x->body, 0);
     set_up(c, x);
     return x;
@@ -211,6 +223,7 @@ void sl_xfer_begin(struct sl_client *c, struct sl_xcall *call) {
     call->gen = x->gen;
     x->status = 0;
     x->words[0] = '\0';
+    x->too_long = x->crowded = false;
     x->body.ceiling = call->line ? c->max_line : c->max_reply;
     SET(x, CURLOPT_PRIVATE, call);
     SET(x, CURLOPT_URL, call->url);
@@ -224,10 +237,15 @@ static const char *explain(const struct sl_client *c, struct sl_xfer *x, CURLcod
     const char *why = x->words[0] ? x->words : curl_easy_strerror(result);
     const char *help = "";
 
-    if (x->body.overflow) {
+    if (x->too_long) {
         (void)snprintf(x->text, sizeof x->text, "%s: %s longer than %zu MiB", c->k->server,
                        x->call->line ? "a line of a watch is" : "the answer is",
                        x->body.ceiling >> 20);
+        return x->text;
+    }
+    if (x->crowded) {
+        (void)snprintf(x->text, sizeof x->text, "%s: more than %zu MiB come in at once",
+                       c->k->server, c->max_replies >> 20);
         return x->text;
     }
     if (result == CURLE_PEER_FAILED_VERIFICATION)
@@ -246,6 +264,7 @@ void sl_xfer_reply(const struct sl_client *c, struct sl_xfer *x, CURLcode result
     *ret = (struct sl_reply){.body = "", .text = ""};
     if (result != CURLE_OK) {
         ret->text = explain(c, x, result);
+        ret->too_long = x->too_long;
         return;
     }
     (void)curl_easy_getinfo(x->easy, CURLINFO_RESPONSE_CODE, &status);
@@ -265,7 +284,7 @@ void sl_xfer_reply(const struct sl_client *c, struct sl_xfer *x, CURLcode result
 
 void sl_xfer_end(struct sl_client *c, struct sl_xfer *x) {
     x->call = NULL;
-    empty(&x->body);
+    empty(x);
     if (c->n_idle >= KEEP_IDLE) {
         sl_xfer_free(x);
         return;
@@ -275,6 +294,7 @@ void sl_xfer_end(struct sl_client *c, struct sl_xfer *x) {
 }
 
 void sl_xfer_free(struct sl_xfer *x) {
+    x->client->reply_bytes -= x->body.len;
     curl_easy_cleanup(x->easy);
     curl_slist_free_all(x->headers);
     sl_buf_done(&x->body);

@@ -42,6 +42,7 @@ struct sl_reply {
     size_t len;
     sl_span retry_after; /* as the server asked; 0: it did not */
     const char *text;
+    bool too_long; /* status 0: the answer, or a line of it, is longer than the port takes */
 };
 
 typedef struct {

@@ -23,12 +23,16 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "log/log.h"
 #include "json/json.h"
 
-#define PAGE_OBJECTS "500"
-#define MAX_PAGES 20000u
-#define MAX_LIST_BYTES ((size_t)1 << 30)
-#define MAX_LINE_BYTES ((size_t)8 << 20)
+#define PAGE_OBJECTS 500u
+#define MAX_PAGES (UINT32_C(1) << 24) /* a page may have to be a single object */
+/* Of a page. A port may have a lower one: either way fewer objects are asked for. A single object
+ * as JSON is several times as long as the 1.5 MiB that etcd has of it: every '<' is six characters,
+ * and what is a byte there may be a name and a value here. */
+#define MAX_LIST_BYTES ((size_t)64 << 20)
+#define MAX_LINE_BYTES ((size_t)32 << 20)
 #define MAX_VERSION_BYTES 256u
 #define MAX_TOKEN_BYTES 8192u
 #define MAX_URL_BYTES 65536u
@@ -69,6 +73,8 @@ struct sl_reflector {
     struct sl_buf version;
     struct sl_buf token; /* of the next page; empty on the first */
     uint32_t pages;      /* taken of this list */
+    uint32_t limit;      /* objects of a page: fewer after one was too long */
+    bool skip;           /* the next page is one object that is too long: only its metadata */
     uint32_t fails;      /* in a row; the next pause grows with it */
     uint32_t fruitless;  /* see FRUITLESS_MAX */
     bool whole;          /* a page had expired: ask for all at once, so that we get through */
@@ -139,6 +145,7 @@ static void no_pages(struct sl_reflector *r) {
 
 static void list_anew(struct sl_reflector *r, sl_span retry_after) {
     no_pages(r);
+    r->skip = false; /* the place of a page is another now */
     if (r->fails == 0)
         r->fails = 1; /* a list costs the server too much to be asked for again at once */
     pause_until(r, LIST_DUE, retry_after);
@@ -210,6 +217,20 @@ static yyjson_doc *read_value(struct sl_reflector *r, struct page *p) {
 
 /* ---- list ---- */
 
+/* The answer was too long: half as many objects, down to one; and if that one is too long by
+ * itself, its place is passed over, since all others must not wait for it. */
+static void fewer(struct sl_reflector *r) {
+    r->whole = false;
+    r->skip = r->limit == 1;
+    r->limit -= r->limit / 2;
+}
+
+/* A page came in: the large ones may be behind us. */
+static void more(struct sl_reflector *r) {
+    r->skip = false;
+    r->limit = r->limit < PAGE_OBJECTS / 2 ? 2 * r->limit : PAGE_OBJECTS;
+}
+
 /* The owner may do anything but tick or free this reflector meanwhile. */
 #define TELL(r, what, ...)                                                                         \
     do {                                                                                           \
@@ -256,6 +277,14 @@ static void begin(struct sl_reflector *r, struct page *p) {
     p->begun = true;
 }
 
+static void skipped(struct sl_reflector *r, yyjson_val *o) {
+    yyjson_val *meta = yyjson_obj_get(o, "metadata");
+    r->stats.skipped++;
+    sl_log(SL_LOG_WARN, "object too large, ignored", SL_S("path", r->path),
+           SL_S("namespace", sl_json_text(yyjson_obj_get(meta, "namespace"))),
+           SL_S("name", sl_json_text(yyjson_obj_get(meta, "name"))));
+}
+
 static bool take_items(struct sl_reflector *r, struct page *p) {
     bool good = true;
 
@@ -265,7 +294,9 @@ static bool take_items(struct sl_reflector *r, struct page *p) {
     do {
         yyjson_doc *doc = read_value(r, p);
         good = yyjson_is_obj(yyjson_doc_get_root(doc));
-        if (good)
+        if (good && r->skip)
+            skipped(r, yyjson_doc_get_root(doc));
+        else if (good)
             TELL(r, object, yyjson_doc_get_root(doc));
         yyjson_doc_free(doc);
     } while (good && skip_char(p, ','));
@@ -306,6 +337,7 @@ static bool take_page(struct sl_reflector *r, const char *body, size_t len) {
         return false;
     begin(r, &p);
     r->pages++;
+    more(r);
     if (p.more) {
         r->phase = LIST_DUE;
     } else {
@@ -326,6 +358,15 @@ static void on_list(void *ctx, const struct sl_reply *reply) {
             troubled(r, "list", "the answer is not a list");
             list_anew(r, 0);
         }
+    } else if (reply->too_long || reply->status == 200) {
+        if (r->skip) { /* not even that: an answer that no object can explain */
+            troubled(r, "list", "the answer is too long");
+            list_anew(r, reply->retry_after);
+            return;
+        }
+        fewer(r); /* the same page again, at once */
+        r->phase = LIST_DUE;
+        r->due = r->port->mono;
     } else if (reply->status == 404) {
         if (!r->missing) {
             TELL(r, begin);
@@ -343,7 +384,8 @@ static void on_list(void *ctx, const struct sl_reply *reply) {
             r->fails = 1;
         pause_until(r, LIST_DUE, reply->retry_after);
     } else {
-        if (reply->status == 410 && r->pages > 0)
+        /* Where a page was too long, all at once are so all the more. */
+        if (reply->status == 410 && r->pages > 0 && r->limit == PAGE_OBJECTS)
             r->whole = true;
         troubled_by_reply(r, "list", reply);
         list_anew(r, reply->retry_after);
@@ -435,6 +477,7 @@ static void on_watch_done(void *ctx, const struct sl_reply *reply) {
 
     if (reply->status != 200)
         troubled_by_reply(r, "watch", reply);
+    r->expired |= reply->too_long; /* the same event would come again: the list passes it over */
     watch_over(r, reply->status, reply->retry_after);
 }
 
@@ -464,13 +507,19 @@ static void add_param(struct sl_reflector *r, const char *name, const char *valu
     put_escaped(&r->url, value);
 }
 
+static void add_number(struct sl_reflector *r, const char *name, uint32_t value) {
+    char digits[16];
+    (void)snprintf(digits, sizeof digits, "%u", value);
+    add_param(r, name, digits);
+}
+
 static void start_list(struct sl_reflector *r) {
     begin_url(r);
     /* No resourceVersion: the newest state. "0" would be cheaper, but may show a server's old
      * cache, and to decide again on a state that was already left is how a quota is given out
      * twice. */
     if (!r->whole)
-        add_param(r, "limit", PAGE_OBJECTS);
+        add_number(r, "limit", r->limit);
     if (r->token.len > 0)
         add_param(r, "continue", sl_buf_str(&r->token));
     sl_assert(!r->url.overflow);
@@ -481,7 +530,7 @@ static void start_list(struct sl_reflector *r) {
         r->port,
         &(struct sl_request_line){.method = SL_GET,
                                   .path = sl_buf_str(&r->url),
-                                  .accept = r->metadata ? SL_AS_METADATA_LIST : NULL},
+                                  .accept = r->metadata || r->skip ? SL_AS_METADATA_LIST : NULL},
         on_list, r);
 }
 
@@ -527,6 +576,7 @@ struct sl_reflector *sl_reflector_new(struct sl_port *port, const char *path, co
     r->phase = LIST_DUE;
     r->due = port->mono;
     r->window = FIRST_WINDOW;
+    r->limit = PAGE_OBJECTS;
     return r;
 }
 

@@ -58,6 +58,7 @@ const char *sl_reflector_trouble(const struct sl_reflector *r);
 
 struct sl_reflector_stats {
     uint64_t lists, watches, events, bytes, errors;
+    uint64_t skipped; /* objects that are too large for any page */
 };
 void sl_reflector_stats(const struct sl_reflector *r, struct sl_reflector_stats *ret);
 

@@ -272,6 +272,12 @@ static void reply(struct fakeapi *a, struct call *c) {
     r.body = sl_buf_str(&body);
     r.len = body.len;
     r.text = r.status == 0 ? "connection reset" : "";
+    r.too_long = c->too_long || (a->ceiling && body.len > a->ceiling);
+    if (r.too_long) {
+        r.status = 0;
+        r.body = "";
+        r.len = 0;
+    }
     sl_buf_init(&c->out, MAX_REPLY_BYTES);
     fa_call_free(a, c); /* first: the callback may make new calls, and cancel this one */
     if (done)
@@ -381,6 +387,10 @@ void fakeapi_step_clock(struct fakeapi *a, uint32_t client, sl_span by) {
 
 void fakeapi_set_page(struct fakeapi *a, uint32_t n) {
     a->max_page = n;
+}
+
+void fakeapi_set_ceiling(struct fakeapi *a, size_t bytes) {
+    a->ceiling = bytes;
 }
 
 void fakeapi_cut(struct fakeapi *a, uint32_t client) {

@@ -119,6 +119,8 @@ void fakeapi_step_clock(struct fakeapi *a, uint32_t client, sl_span by);
 /* A page of a list has at most n objects, whatever the client asks for (a server may do so); 0: as
  * asked. */
 void fakeapi_set_page(struct fakeapi *a, uint32_t n);
+/* Answers and lines beyond so many bytes come as too long (struct sl_reply); 0: none is. */
+void fakeapi_set_ceiling(struct fakeapi *a, size_t bytes);
 /* Ends every stream of the client. */
 void fakeapi_cut(struct fakeapi *a, uint32_t client);
 /* The client's process died: no callback comes any more; what is on its way to the server still

@@ -92,6 +92,7 @@ struct call {
     size_t len;
     /* the answer on its way */
     int status;
+    bool too_long;
     sl_span retry_after;
     struct sl_buf out;
     /* an open stream */
@@ -130,6 +131,7 @@ struct fakeapi {
     struct client clients[FAKEAPI_CLIENTS];
     uint32_t used_clients;
     uint32_t max_page; /* 0: no limit of our own */
+    size_t ceiling;    /* of an answer or a line that clients take; 0: none */
     bool bare;
     struct fakeapi_faults faults;
     void (*on_change)(void *, const struct fakeapi_change *);

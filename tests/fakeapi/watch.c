@@ -111,7 +111,10 @@ void fa_watch_pump(struct fakeapi *a, struct call *c) {
     sl_buf_printf(&a->line, "{\"type\":\"%s\",\"object\":", type);
     fa_put_version(&a->line, ch->now, c->accept != NULL);
     sl_buf_putc(&a->line, '}');
-    if (fa_one_in(a, &a->faults.hang_watch)) {
+    if (a->ceiling && a->line.len > a->ceiling) {
+        c->too_long = true;
+        fa_watch_end(a, c, 0);
+    } else if (fa_one_in(a, &a->faults.hang_watch)) {
         c->hung = true;
     } else if (fa_one_in(a, &a->faults.cut_watch)) {
         fa_watch_end(a, c, sl_prng_one_in(&a->prng, 2) ? 200 : 0);

@@ -72,8 +72,158 @@ static void test_usage_after_restart(void **state) {
     end(&w);
 }
 
+/* ---- a pod that asks for more than is counted ---- */
+
+/* 1,025 containers of one cpu each in a queue of 10 cpu. */
+static void test_many_containers(void **state) {
+    struct world w;
+    (void)state;
+    begin(&w);
+    struct sl_buf b = SL_BUF((size_t)1 << 20);
+    sl_buf_puts(&b, "{'metadata':{'name':'many'},'spec':{'active':true,'queueName':'q','podSets':[{"
+                    "'name':'main','count':1,'template':{'spec':{'containers':[");
+    for (int i = 0; i < 1025; i++)
+        sl_buf_printf(&b, "%s{'name':'c%d','resources':{'requests':{'cpu':'1'}}}", i ? "," : "", i);
+    sl_buf_puts(&b, "]}}}]}}");
+    create(&w, WORKLOADS, sl_buf_str(&b));
+    run(&w, SETTLE);
+    assert_false(is(&w, "many", "QuotaReserved"));
+    yyjson_val *c = condition_of(&w, WORKLOADS "/many", "QuotaReserved");
+    assert_non_null(strstr(jstr(c, "message"), "more containers or resources than can be counted"));
+    sl_buf_done(&b);
+    end(&w);
+}
+
+/* ---- queues that the API server should not have let through ---- */
+
+static const char *const half_queues[] = {
+    "{'namespaceSelector':{},'resourceGroups':[{'flavors':[{'name':'f','resources':[]}]}]}",
+    "{'namespaceSelector':{},'resourceGroups':[{'coveredResources':['cpu','memory'],'flavors':[{"
+    "'name':'f','resources':[{'name':'cpu','nominalQuota':'10'}]}]}]}",
+    "{'namespaceSelector':{},'resourceGroups':[{'coveredResources':['cpu'],'flavors':[{'name':'f',"
+    "'resources':[{'name':'cpu','nominalQuota':'10'},{'name':'memory','nominalQuota':'10'}]}]}]}",
+    "{'namespaceSelector':{},'resourceGroups':[{'coveredResources':['cpu'],'flavors':[{'name':'f',"
+    "'resources':[{'name':'cpu','nominalQuota':[1]}]}]}]}",
+    "{'namespaceSelector':{},'resourceGroups':[{'coveredResources':['cpu'],'flavors':[7]}]}",
+    "{'namespaceSelector':{},'resourceGroups':[{'coveredResources':[['cpu']],'flavors':[{'name':"
+    "'f'}]}]}",
+    "{'namespaceSelector':{},'resourceGroups':[7]}",
+};
+
+static void test_half_queues(void **state) {
+    struct world w;
+    char text[1024], name[32];
+    (void)state;
+    begin(&w);
+    for (size_t i = 0; i < SL_LEN(half_queues); i++) {
+        (void)snprintf(text, sizeof text, "{'metadata':{'name':'half-%zu'},'spec':%s}", i,
+                       half_queues[i]);
+        create(&w, KUEUE "/clusterqueues", text);
+        (void)snprintf(text, sizeof text,
+                       "{'metadata':{'name':'half-%zu'},'spec':{'clusterQueue':'half-%zu'}}", i, i);
+        create(&w, KUEUE "/namespaces/ns/localqueues", text);
+        (void)snprintf(name, sizeof name, "half-%zu", i);
+        make_pod(&w, name, (struct pod_text){.queue = name});
+    }
+    plain(&w, "good");
+    run(&w, SETTLE);
+    assert_false(gated(&w, "good"));
+    for (size_t i = 0; i < SL_LEN(half_queues); i++) {
+        (void)snprintf(name, sizeof name, "half-%zu", i);
+        assert_true(gated(&w, name));
+    }
+    /* One that was good and is no longer gives nothing any more, as after a restart. */
+    patch(&w, KUEUE "/clusterqueues/cq",
+          "{'spec':{'resourceGroups':[{'coveredResources':['cpu','memory'],'flavors':[{'name':'f',"
+          "'resources':[{'name':'cpu','nominalQuota':'10'}]}]}]}}");
+    run(&w, SETTLE);
+    plain(&w, "late");
+    run(&w, SETTLE);
+    assert_true(gated(&w, "late"));
+    end(&w);
+}
+
+/* ---- a group whose Workload is larger than any request ---- */
+
+static void make_large(struct world *w, const char *name, const char *group) {
+    struct sl_buf b = SL_BUF((size_t)4 << 20);
+    sl_buf_printf(&b,
+                  "{'metadata':{'name':'%s','finalizers':['" MANAGED "'],'labels':{'" MANAGED
+                  "':'true','" Q "queue-name':'q','" Q "pod-group-name':'%s'},'annotations':{'" Q
+                  "pod-group-total-count':'6','" Q
+                  "role-hash':'role-%s'}},'spec':{'schedulingGates':[{'name':'" Q
+                  "admission'}],'containers':[{'name':'c','resources':{'requests':{'cpu':'%dm'}},"
+                  "'args':['",
+                  name, group, name, 100 + *name);
+    for (int i = 0; i < 1400; i++)
+        for (int k = 0; k < 10; k++)
+            sl_buf_puts(&b, "0123456789012345678901234567890123456789012345678901234567890123456789"
+                            "012345678901234567890123456789");
+    sl_buf_puts(&b, "']}]}}");
+    assert_false(b.overflow);
+    request(w, SL_POST, PODS, SL_JSON, sl_buf_str(&b));
+    sl_buf_done(&b);
+}
+
+static void test_large_group(void **state) {
+    struct world w;
+    (void)state;
+    begin(&w);
+    for (int i = 0; i < 6; i++)
+        make_large(&w, (char[]){(char)('a' + i), '\0'}, "large");
+    plain(&w, "small");
+    run(&w, SETTLE);
+    assert_false(gated(&w, "small"));
+    assert_true(all_gated(&w, "abcdef"));
+    assert_string_equal(workload_of(&w, "a"), "");
+    assert_true(events(&w, (struct told){.reason = "RequestTooLarge", .kind = "Pod"}) > 0);
+    restart(&w, 1);
+    run(&w, SETTLE);
+    plain(&w, "next");
+    run(&w, SETTLE);
+    assert_false(gated(&w, "next"));
+    end(&w);
+}
+
+/* ---- lists that are too long ---- */
+
+/* Many large Jobs, which nobody asked to be queued, and one that no answer has room for. */
+static void test_large_lists(void **state) {
+    struct world w;
+    struct sl_parts parts = {.core = true, .scheduler = true};
+    (void)state;
+    parts.framework[SL_FW_POD] = parts.framework[SL_FW_JOB] = true;
+    begin_with(&w, 1, CONFIG, parts);
+    fakeapi_set_ceiling(w.api, (size_t)256 << 10);
+    struct sl_buf b = SL_BUF((size_t)1 << 20);
+    for (int i = 0; i < 30; i++) {
+        sl_buf_clear(&b);
+        sl_buf_printf(&b,
+                      "{'metadata':{'name':'large-%d'},'spec':{'suspend':true,'template':{'spec':{"
+                      "'containers':[{'name':'c','args':['",
+                      i);
+        for (int k = 0; k < (i == 7 ? 8000 : 2000); k++)
+            sl_buf_puts(&b, "01234567890123456789012345678901234567890123456789");
+        sl_buf_puts(&b, "']}]}}}}");
+        request(&w, SL_POST, "/apis/batch/v1/namespaces/ns/jobs", SL_JSON, sl_buf_str(&b));
+    }
+    sl_buf_done(&b);
+    plain(&w, "small");
+    run(&w, SETTLE);
+    assert_true(sl_manager_ready(w.m));
+    assert_false(gated(&w, "small"));
+    restart(&w, 1);
+    plain(&w, "next");
+    run(&w, SETTLE);
+    assert_true(sl_manager_ready(w.m));
+    assert_false(gated(&w, "next"));
+    end(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_many_containers),     cmocka_unit_test(test_half_queues),
+        cmocka_unit_test(test_large_group),         cmocka_unit_test(test_large_lists),
         cmocka_unit_test(test_usage_after_restart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,9 +63,20 @@ static void script_cancel(struct sl_port *p, sl_call c) {
 static const struct sl_port_ops script_ops = {script_request, script_watch, script_cancel};
 
 static void answer(struct script *s, int status, const char *body, sl_span retry_after) {
-    struct sl_reply r = {status, body, strlen(body), retry_after, ""};
+    struct sl_reply r = {.status = status,
+                         .body = body,
+                         .len = strlen(body),
+                         .retry_after = retry_after,
+                         .text = ""};
 
     assert_string_not_equal(s->path, "");
+    s->path[0] = '\0';
+    s->done(s->ctx, &r);
+}
+
+static void too_long(struct script *s) {
+    struct sl_reply r = {.body = "", .text = "too long", .too_long = true};
+
     s->path[0] = '\0';
     s->done(s->ctx, &r);
 }
@@ -184,6 +195,48 @@ static void test_pages(void **state) {
     /* the first page's version: nothing can be missed */
     now(&g, JOBS
         "?labelSelector=a%3Db&watch=1&allowWatchBookmarks=true&resourceVersion=7&timeoutSeconds=2");
+    stage_close(&g);
+}
+
+/* A page is too long: half of it is asked for, down to one object; and one that is too long by
+ * itself is passed over, with its metadata for its place in the list. */
+static void test_too_long(void **state) {
+    static const char *const limits[] = {"500", "250", "125", "63", "32", "16", "8", "4", "2", "1"};
+    struct stage g;
+    char path[128];
+
+    (void)state;
+    stage_open(&g, "");
+    for (size_t i = 0; i < SL_LEN(limits); i++) {
+        (void)snprintf(path, sizeof path, JOBS "?limit=%s", limits[i]);
+        now(&g, path);
+        assert_string_equal(g.s.path, path);
+        assert_null(g.s.accept);
+        too_long(&g.s);
+    }
+    now(&g, JOBS "?limit=1");
+    assert_string_equal(g.s.accept, SL_AS_METADATA_LIST);
+    answer(&g.s, 200,
+           "{\"metadata\":{\"resourceVersion\":\"7\",\"continue\":\"t\"},\"items\":[" OBJ("x",
+                                                                                          "1") "]}",
+           0);
+    now(&g, JOBS "?limit=2&continue=t");
+    assert_null(g.s.accept);
+    answer(&g.s, 200,
+           "{\"metadata\":{\"resourceVersion\":\"7\",\"continue\":\"u\"},\"items\":[" OBJ("y",
+                                                                                          "1") "]}",
+           0);
+    now(&g, JOBS "?limit=4&continue=u");
+    too_long(&g.s); /* the page again, not the list */
+    now(&g, JOBS "?limit=2&continue=u");
+    answer(&g.s, 200, LIST("8", "[" OBJ("z", "2") "]"), 0);
+    assert_int_equal(g.t.begins, 1);
+    assert_int_equal(g.t.syncs, 1);
+    assert_int_equal(g.t.rows.n, 2); /* all but the one */
+    assert_string_equal(g.t.rows.v[0].key, "a/y");
+    now(&g, WATCH("7"));
+    too_long(&g.s); /* the same event would come again: the list passes it over */
+    after(&g, 50 * SL_MSEC, 100 * SL_MSEC, JOBS "?limit=4");
     stage_close(&g);
 }
 
@@ -462,7 +515,7 @@ static void test_long_lines(void **state) {
     struct sl_buf b;
 
     (void)state;
-    sl_buf_init(&b, 16u << 20);
+    sl_buf_init(&b, 64u << 20);
     synced_at(&g, "");
     for (size_t n = 10; n < 2000000; n *= 5) {
         sl_buf_clear(&b);
@@ -476,8 +529,8 @@ static void test_long_lines(void **state) {
         feed(&g.s, sl_buf_str(&b));
     }
     assert_int_equal(g.t.rows.n, 9);
-    for (size_t n = 0; n < 9000000; n++)
-        sl_buf_putc(&b, ' ');
+    for (size_t n = 0; n < 33000; n++)
+        sl_buf_printf(&b, "%1024s", "");
     feed(&g.s, sl_buf_str(&b)); /* above the ceiling */
     now(&g, JOBS "?watch=1&allowWatchBookmarks=true&resourceVersion=781250&");
     sl_buf_done(&b);
@@ -486,12 +539,19 @@ static void test_long_lines(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_metadata_only), cmocka_unit_test(test_pages),
-        cmocka_unit_test(test_bad_lists),     cmocka_unit_test(test_shapes_of_lists),
-        cmocka_unit_test(test_list_errors),   cmocka_unit_test(test_expired_page),
-        cmocka_unit_test(test_missing),       cmocka_unit_test(test_events),
-        cmocka_unit_test(test_trouble),       cmocka_unit_test(test_gone),
-        cmocka_unit_test(test_broken_lines),  cmocka_unit_test(test_silence),
+        cmocka_unit_test(test_metadata_only),
+        cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_too_long),
+        cmocka_unit_test(test_bad_lists),
+        cmocka_unit_test(test_shapes_of_lists),
+        cmocka_unit_test(test_list_errors),
+        cmocka_unit_test(test_expired_page),
+        cmocka_unit_test(test_missing),
+        cmocka_unit_test(test_events),
+        cmocka_unit_test(test_trouble),
+        cmocka_unit_test(test_gone),
+        cmocka_unit_test(test_broken_lines),
+        cmocka_unit_test(test_silence),
         cmocka_unit_test(test_long_lines),
     };
     return cmocka_run_group_tests_name("reflector", tests, NULL, NULL);
