@@ -301,7 +301,8 @@ int launch_make(struct container *c, const struct launch_of *of, struct launch *
     if (r == 0) {
         make_cwd(c, l);
         if (l->mounts.n > 0 || l->writable) {
-            qsort(l->mounts.v, l->mounts.n, sizeof l->mounts.v[0], by_path);
+            if (l->mounts.n > 0)
+                qsort(l->mounts.v, l->mounts.n, sizeof l->mounts.v[0], by_path);
             l->root = own_folder(c, l, "root", 0755);
         }
         l->envp = sl_arena_alloc0(&l->arena, v.v.n + 1, sizeof *l->envp);
