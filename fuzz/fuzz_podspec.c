@@ -17,7 +17,7 @@ static void expand_all(struct vars *v, struct sl_arena *a, yyjson_doc *d) {
     for (size_t n = yyjson_doc_get_val_count(d); n > 0; n--, val++) {
         if (!yyjson_is_str(val) || a->used > (size_t)8 << 20)
             continue;
-        const char *s = yyjson_get_str(val), *out = vars_expand(v, a, s);
+        const char *s = sl_json_text(val), *out = vars_expand(v, a, s);
         sl_assert(!out || strlen(out) <= (size_t)128 << 10);
         if (out && !strchr(s, '$'))
             sl_assert(strcmp(out, s) == 0);
@@ -36,7 +36,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     sl_assert(sim_span(yyjson_doc_get_root(d)) >= 0);
     sl_arena_init(&a, (size_t)32 << 20);
     expand_all(&v, &a, d);
-    sl_vec_free(&v.v);
+    vars_done(&v);
     sl_arena_done(&a);
     yyjson_doc_free(d);
     return 0;

@@ -468,7 +468,7 @@ static void put_file(uint32_t file, uint64_t moment, struct sl_prng *p, struct i
     enum rest rest = (enum rest)sl_prng_below(p, RESTS);
     bool more = true;
 
-    if (f->based) {
+    if (f->based && f->base_len > 0) {
         grow(im, f->base_len);
         memcpy(im->v, f->base, f->base_len);
     }
