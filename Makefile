@@ -19,7 +19,7 @@ MUTATIONS ?= 1000000
 MUTATION_SEED ?= 1
 C_FILES = $(shell find src tests fuzz bench -name '*.[ch]')
 
-.PHONY: all run check kube fuzz fuzz-structural uninit bench bench-kueue bench-pods bench-up coverage tidy format clean setup setup-build
+.PHONY: all run check kube fuzz fuzz-structural uninit bench bench-kueue bench-pods bench-up soak coverage tidy format clean setup setup-build
 
 all: build/build.ninja
 	@ninja -C build --quiet sluice >&2
@@ -50,6 +50,11 @@ uninit: setup build-uninit/build.ninja
 	@ninja -C build-uninit --quiet >&2
 	@tools/check-uninit msan build-uninit/msan $(SLOW_SEEDS)
 	@tools/check-uninit valgrind build-uninit
+
+# What takes longer than `make check` may: a million objects that come and go, and memory stays flat.
+soak: build/build.ninja
+	@ninja -C build --quiet tests/serve/soak >&2
+	@build/tests/serve/soak --objects 1000000
 
 bench: build/build.ninja
 	@ninja -C build --quiet >&2

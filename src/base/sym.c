@@ -1,22 +1,36 @@
 /*
- * Interned names: text in an arena, numbers in order of first appearance, found through a hash map.
+ * Interned names: numbers in order of first appearance, or those of forgotten ones; found through a
+ * hash map.
  */
 #include "base/sym.h"
 
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/mem.h"
+
+/* What a table may grow by before a sweep is worth it. */
+#define MORE_NAMES 1024u
+#define MORE_BYTES ((size_t)256 << 10)
+
+static void set_due(struct sl_syms *t) {
+    t->due = 2 * t->n + MORE_NAMES;
+    t->due_bytes = 2 * t->bytes + MORE_BYTES;
+}
 
 void sl_syms_init(struct sl_syms *t) {
     *t = (struct sl_syms){0};
-    sl_arena_init(&t->text, SIZE_MAX / 4);
-    *sl_vec_push(&t->names) = "";
+    *sl_vec_push(&t->names) = sl_strdup("");
+    set_due(t);
 }
 
 void sl_syms_done(struct sl_syms *t) {
+    for (uint32_t i = 0; i < t->names.n; i++)
+        sl_freep(&t->names.v[i]);
     sl_vec_free(&t->names);
+    sl_vec_free(&t->spare);
+    sl_freep(&t->held);
     sl_map_done(&t->by_hash);
-    sl_arena_done(&t->text);
 }
 
 static sl_sym find(const struct sl_syms *t, uint64_t h, const char *s) {
@@ -36,9 +50,16 @@ sl_sym sl_sym_put(struct sl_syms *t, const char *s) {
     sl_sym y = find(t, h, s);
     if (y != SL_MAP_NONE)
         return y;
-    sl_assert(t->names.n < SL_SYM_MAX);
-    y = t->names.n;
-    *sl_vec_push(&t->names) = sl_arena_strdup(&t->text, s);
+    sl_assert(!t->held && t->names.n < SL_SYM_MAX);
+    if (t->spare.n) {
+        y = sl_vec_pop(&t->spare);
+    } else {
+        y = t->names.n;
+        (void)sl_vec_push(&t->names);
+    }
+    t->names.v[y] = sl_strdup(s);
+    t->n++;
+    t->bytes += strlen(s) + 1;
     sl_map_add(&t->by_hash, h, y);
     return y;
 }
@@ -49,6 +70,34 @@ sl_sym sl_sym_find(const struct sl_syms *t, const char *s) {
 
 void sl_syms_copy(struct sl_syms *to, const struct sl_syms *from) {
     sl_syms_init(to);
-    for (uint32_t i = 1; i < from->names.n; i++)
+    for (uint32_t i = 1; i < from->names.n; i++) {
+        sl_assert(from->names.v[i]);
         (void)sl_sym_put(to, from->names.v[i]);
+    }
+}
+
+/* ---- forgetting ---- */
+
+void sl_syms_begin(struct sl_syms *t) {
+    sl_assert(!t->held);
+    t->held = sl_alloc0(t->names.n, 1);
+    t->held[0] = 1;
+}
+
+static void forget(struct sl_syms *t, sl_sym y) {
+    char *s = t->names.v[y];
+    (void)sl_map_del(&t->by_hash, sl_hash_str(0, s), y);
+    t->n--;
+    t->bytes -= strlen(s) + 1;
+    sl_freep(&t->names.v[y]);
+    if (!SL_SYMS_STRICT)
+        *sl_vec_push(&t->spare) = y;
+}
+
+void sl_syms_sweep(struct sl_syms *t) {
+    for (uint32_t y = 1; y < t->names.n; y++)
+        if (t->names.v[y] && !t->held[y])
+            forget(t, y);
+    sl_freep(&t->held);
+    set_due(t);
 }

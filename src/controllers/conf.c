@@ -249,7 +249,7 @@ void class_changed(struct sl_manager *m, struct rec *r) {
 }
 
 void class_gone(struct sl_manager *m, struct rec *r) {
-    (void)m, (void)r; /* who has its value keeps it */
+    drop_class_series(m, r->name); /* who has its value keeps it */
 }
 
 /* Requests of pods may count differently now. */

@@ -11,9 +11,9 @@
 
 #include <openssl/evp.h>
 
-static bool selects(const struct sl_manager *m, const struct sl_selector *s, sl_sym ns) {
-    struct sl_label own = {"kubernetes.io/metadata.name", str(m, ns)};
-    struct rec *r = rec_find(m, REC_NAMESPACE, "", str(m, ns));
+static bool selects(const struct sl_manager *m, const struct sl_selector *s, const char *ns) {
+    struct sl_label own = {"kubernetes.io/metadata.name", ns};
+    struct rec *r = rec_find(m, REC_NAMESPACE, "", ns);
     if (!r) {
         struct sl_labels only = {&own, 1};
         return sl_selector_matches(s, &only);
@@ -34,8 +34,12 @@ static bool selects(const struct sl_manager *m, const struct sl_selector *s, sl_
     return yes;
 }
 
-bool ns_managed(const struct sl_manager *m, sl_sym ns) {
+bool ns_managed_by_name(const struct sl_manager *m, const char *ns) {
     return selects(m, &m->settings->managed_namespaces, ns);
+}
+
+bool ns_managed(const struct sl_manager *m, sl_sym ns) {
+    return ns_managed_by_name(m, str(m, ns));
 }
 
 yyjson_doc *flavor_doc(const struct sl_manager *m, sl_sym flavor) {

@@ -17,6 +17,7 @@
 #include "controllers/kinds.h"
 #include "controllers/metrics.h"
 #include "controllers/pod.h"
+#include "controllers/sweep.h"
 #include "controllers/tas.h"
 #include "log/log.h"
 #include "topo/topo.h"
@@ -213,12 +214,11 @@ static void deleted(struct sl_manager *m, struct rec *r) {
 #define IN_USE "kueue.x-k8s.io/resource-in-use"
 
 static void take_finalizers(struct sl_manager *m, struct rec *r, yyjson_val *list) {
-    struct sl_buf others;
+    struct sl_buf others = SL_BUF(SIZE_MAX / 4); /* they are written back: not a byte is left out */
     size_t i, n;
     yyjson_val *v;
 
     const char *ours = r->kind == REC_POD ? GROUP_MANAGED : IN_USE;
-    sl_buf_init(&others, 65536);
     r->finalizer = false;
     yyjson_arr_foreach (list, i, n, v) {
         const char *s = sl_json_opt(v);
@@ -249,6 +249,11 @@ struct rec *rec_take(struct sl_manager *m, enum rec_kind k, yyjson_val *o) {
 
     if (!*name)
         return NULL;
+    if (strlen(name) > SL_MAX_NAME || strlen(ns) > SL_MAX_NAME || strlen(uid) > SL_MAX_NAME) {
+        sl_log(SL_LOG_WARN, "malformed object ignored", SL_S("kind", kinds[k].kind),
+               SL_S("what", "its name or uid is too long"));
+        return NULL;
+    }
     struct rec *r = rec_find(m, k, ns, name);
     if (r && strcmp(r->uid, uid) != 0) {
         if (rv < r->rv)
@@ -716,6 +721,7 @@ void sl_manager_tick(struct sl_manager *m) {
             break;
     }
     m->ready = true;
+    names_sweep(m, false);
     sl_writer_tick(m->writer);
 }
 

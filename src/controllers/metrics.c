@@ -108,9 +108,18 @@ struct subject {
     const char *ns, *lq; /* lq NULL: the LocalQueue has no series */
 };
 
+/* Labels are names of objects that are there: their series go with them. What is counted for one
+ * that is gone, or never was, is counted for none. */
+static bool class_known(const struct sl_manager *m, const char *name) {
+    return rec_find(m, REC_WORKLOAD_PRIORITY_CLASS, "", name) ||
+           rec_find(m, REC_PRIORITY_CLASS, "", name);
+}
+
 static struct subject subject_of(const struct sl_manager *m, const struct rec_wl *w,
                                  const char *cq) {
-    struct subject s = {cq ? cq : "", str(m, w->class_name), str(m, w->rec.ns), NULL};
+    const char *class = str(m, w->class_name);
+    struct subject s = {cq && rec_find(m, REC_CLUSTER_QUEUE, "", cq) ? cq : "",
+                        class_known(m, class) ? class : "", str(m, w->rec.ns), NULL};
     struct rec *lq = rec_find(m, REC_LOCAL_QUEUE, s.ns, str(m, w->queue));
     if (lq && conf_of(lq)->chosen)
         s.lq = lq->name;
@@ -320,6 +329,18 @@ static bool outlives_cq(enum sl_metric id) {
 void drop_cq_series(struct sl_manager *m, const char *cq) {
     drop_all(m, "cluster_queue", cq, NULL, NULL, outlives_cq);
     drop_all(m, "preempting_cluster_queue", cq, NULL, NULL, NULL);
+}
+
+/* Those of queues go with the queue; this one has none. */
+void drop_class_series(struct sl_manager *m, const char *class) {
+    const struct sl_metric_def *d = sl_metric_def(SL_M_FINISHED_WORKLOADS_TOTAL);
+    const char *v[SL_METRIC_LABELS] = {0};
+    for (uint32_t i = 0; i < d->n_labels; i++)
+        v[i] = strcmp(d->labels[i], "cluster_queue") == 0    ? ""
+               : strcmp(d->labels[i], "priority_class") == 0 ? class
+                                                             : NULL;
+    sl_metric_drop_(m->spec.metrics, SL_M_FINISHED_WORKLOADS_TOTAL,
+                    (struct sl_metric_values){v, d->n_labels});
 }
 
 void drop_cohort_series(struct sl_manager *m, const char *cohort) {

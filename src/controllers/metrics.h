@@ -26,6 +26,8 @@ void count_ungated(struct sl_manager *m, const struct rec_wl *w, const char *gat
 /* The engine was told this. */
 void note_fact(struct sl_manager *m, const struct sl_fact *f);
 void drop_cq_series(struct sl_manager *m, const char *cq);
+/* A priority class is gone. */
+void drop_class_series(struct sl_manager *m, const char *class);
 void drop_cohort_series(struct sl_manager *m, const char *cohort);
 void drop_lq_series(struct sl_manager *m, const char *ns, const char *name);
 /* The object may say otherwise now whether the LocalQueue has series of its own. */

@@ -146,6 +146,8 @@ void prov_say_failed(struct sl_manager *m, struct rec_wl *w, sl_sym check, const
 struct prov_draft;
 /* To be made; repeating changes nothing, another replaces the one before. */
 void prov_make(struct sl_manager *m, struct rec_wl *w, sl_sym check, int32_t attempt, uint64_t key);
+/* The check for which one is being made; 0: none is. */
+sl_sym prov_making(const struct rec_wl *w);
 void prov_make_none(struct rec_wl *w);
 bool prov_make_build(struct sl_manager *m, struct rec_wl *w, struct sl_write *out);
 void prov_make_written(struct sl_manager *m, struct rec_wl *w, const struct sl_write *out,

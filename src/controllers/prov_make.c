@@ -42,6 +42,10 @@ static void drop_texts(struct prov_draft *d) {
     d->n = d->next = 0;
 }
 
+sl_sym prov_making(const struct rec_wl *w) {
+    return w->draft ? w->draft->check : 0;
+}
+
 void prov_make_none(struct rec_wl *w) {
     if (!w->draft)
         return;

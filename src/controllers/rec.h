@@ -295,6 +295,7 @@ void template_forget_shapes(struct sl_manager *m);
 /* ---- lookups for integrations (lookup.c) ---- */
 
 bool ns_managed(const struct sl_manager *m, sl_sym ns);
+bool ns_managed_by_name(const struct sl_manager *m, const char *ns);
 /* The flavor as written, to be freed by the caller: spec.nodeLabels and spec.tolerations are what
  * it adds to pods. NULL: no such flavor. */
 yyjson_doc *flavor_doc(const struct sl_manager *m, sl_sym flavor);

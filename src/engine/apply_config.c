@@ -306,10 +306,7 @@ int apply_cq(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
     e->nodes.v[node].says = same_cq(s);
     if (e->nodes.v[node].cq == NONE) {
         e->nodes.v[node].cq = e->cqs.n;
-        struct cq *q = sl_vec_push(&e->cqs);
-        *q = (struct cq){.node = node, .sticky = NONE, .seen_head = NONE, .entry = NONE};
-        sl_heap_init(&q->heap, class_less, class_place, e);
-        sl_arena_init(&q->arena, UINT64_C(16) << 20);
+        cq_init(e, sl_vec_push(&e->cqs), node);
     }
     uint32_t cq = e->nodes.v[node].cq;
     struct cq *q = &e->cqs.v[cq];

@@ -34,6 +34,18 @@ static void cq_free(struct cq *q) {
     sl_arena_done(&q->arena);
 }
 
+void cq_init(struct sl_engine *e, struct cq *q, uint32_t node) {
+    *q = (struct cq){.node = node, .sticky = NONE, .seen_head = NONE, .entry = NONE};
+    sl_heap_init(&q->heap, class_less, class_place, e);
+    sl_arena_init(&q->arena, UINT64_C(16) << 20);
+}
+
+void cq_reset(struct sl_engine *e, uint32_t cq) {
+    uint32_t node = e->cqs.v[cq].node;
+    cq_free(&e->cqs.v[cq]);
+    cq_init(e, &e->cqs.v[cq], node);
+}
+
 void sl_engine_free(struct sl_engine *e) {
     if (!e)
         return;
@@ -68,6 +80,9 @@ void sl_engine_free(struct sl_engine *e) {
     for (uint32_t i = 0; i < SL_LEN(maps); i++)
         sl_map_done(maps[i]);
     sl_vec_free(&e->frs);
+    sl_vec_free(&e->free_frs);
+    sl_vec_free(&e->free_cohorts);
+    sl_vec_free(&e->free_queues);
     sl_vec_free(&e->extra_frs);
     sl_vec_free(&e->nodes);
     sl_vec_free(&e->trees);

@@ -48,6 +48,11 @@ int sl_engine_apply(struct sl_engine *e, const struct sl_fact *f, sl_wl_id *ret_
 /* Brings the trees and the states of ClusterQueues up to date without deciding about anybody, for
  * looks into an engine that does not run cycles at the moment. Effects are appended to out. */
 void sl_engine_settle(struct sl_engine *e, struct sl_effects *out);
+/* Forgets the names that nothing has any more: an engine that lives long meets ever new ones. Names
+ * that were given out before (views, effects) are not valid after it. It is due when names have
+ * doubled since the last time. */
+bool sl_engine_sweep_due(const struct sl_engine *e);
+void sl_engine_sweep(struct sl_engine *e);
 /* Decides until nothing more can be decided at 'now'. Effects are appended to out. */
 void sl_engine_cycle(struct sl_engine *e, sl_time now, struct sl_effects *out);
 /* There may be room where the placer said no before: those it refused are looked at in the next

@@ -481,9 +481,11 @@ struct sl_engine {
     sl_sym sym_pods;
 
     SL_VEC(struct fr) frs;
+    SL_VEC(uint32_t) free_frs;
     struct sl_map fr_map;
-    SL_VEC(struct extra_fr) extra_frs; /* pairs in use that no quota names */
-    SL_VEC(struct node) nodes;
+    SL_VEC(struct extra_fr) extra_frs;          /* pairs in use that no quota names */
+    SL_VEC(struct node) nodes;                  /* name 0: free */
+    SL_VEC(uint32_t) free_cohorts, free_queues; /* nodes; a queue's with its cq */
     struct sl_map node_map;
     SL_VEC(struct tree) trees;
     SL_VEC(struct cq) cqs;
@@ -565,6 +567,11 @@ static inline bool wl_holds_quota(const struct wl *w) {
     return w->phase == WL_RESERVED || w->phase == WL_ADMITTED;
 }
 
+/* engine.c */
+void cq_init(struct sl_engine *e, struct cq *q, uint32_t node);
+/* As it was when it was new. */
+void cq_reset(struct sl_engine *e, uint32_t cq);
+
 /* view.c */
 const struct cq *cq_named(const struct sl_engine *e, const char *name);         /* or NULL */
 uint32_t lq_named(const struct sl_engine *e, const char *ns, const char *name); /* or NONE */
@@ -572,6 +579,8 @@ uint32_t lq_named(const struct sl_engine *e, const char *ns, const char *name); 
 /* tree.c: nodes, quotas, usage */
 uint32_t node_find(const struct sl_engine *e, bool cohort, const char *name); /* or NONE */
 uint32_t node_get(struct sl_engine *e, bool cohort, const char *name);        /* made if missing */
+/* It is nobody's from now on: not there, and not found. */
+void node_unname(struct sl_engine *e, uint32_t node);
 void node_set_groups(struct sl_engine *e, uint32_t node, const struct sl_groups *g);
 void node_touch(struct sl_engine *e, uint32_t node);
 void node_free(struct node *n);

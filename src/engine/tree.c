@@ -36,18 +36,32 @@ uint32_t node_get(struct sl_engine *e, bool cohort, const char *name) {
     if (i != NONE)
         return i;
     sl_sym y = sl_sym_put(&e->syms, name);
-    i = e->nodes.n;
-    *sl_vec_push(&e->nodes) = (struct node){.name = y,
-                                            .cohort = cohort,
-                                            .parent = NONE,
-                                            .tree = NONE,
-                                            .cq = NONE,
-                                            .fair_place = SL_HEAP_OUT,
-                                            .fair_winner = NONE,
-                                            .weight_nano = SL_WEIGHT_ONE};
+    if (cohort ? e->free_cohorts.n : e->free_queues.n) {
+        i = cohort ? sl_vec_pop(&e->free_cohorts) : sl_vec_pop(&e->free_queues);
+        e->nodes.v[i].name = y;
+    } else {
+        i = e->nodes.n;
+        *sl_vec_push(&e->nodes) = (struct node){.name = y,
+                                                .cohort = cohort,
+                                                .parent = NONE,
+                                                .tree = NONE,
+                                                .cq = NONE,
+                                                .fair_place = SL_HEAP_OUT,
+                                                .fair_winner = NONE,
+                                                .weight_nano = SL_WEIGHT_ONE};
+    }
     sl_map_add(&e->node_map, node_key(cohort, y), i);
     e->structure_dirty = true;
     return i;
+}
+
+void node_unname(struct sl_engine *e, uint32_t node) {
+    struct node *n = &e->nodes.v[node];
+    (void)sl_map_del(&e->node_map, node_key(n->cohort, n->name), node);
+    n->name = n->parent_name = 0;
+    n->says = 0;
+    n->weight_nano = SL_WEIGHT_ONE;
+    node_set_groups(e, node, NULL);
 }
 
 static void groups_free(struct node *n) {
@@ -114,8 +128,10 @@ uint32_t fr_get(struct sl_engine *e, sl_sym flavor, sl_sym resource) {
     uint32_t i = sl_map_get(&e->fr_map, key);
     if (i != SL_MAP_NONE)
         return i;
-    i = e->frs.n;
-    *sl_vec_push(&e->frs) = (struct fr){flavor, resource};
+    i = e->free_frs.n ? sl_vec_pop(&e->free_frs) : e->frs.n;
+    if (i == e->frs.n)
+        (void)sl_vec_push(&e->frs);
+    e->frs.v[i] = (struct fr){flavor, resource};
     sl_map_add(&e->fr_map, key, i);
     return i;
 }

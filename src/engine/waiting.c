@@ -97,6 +97,8 @@ void lq_drop_if_unused(struct sl_engine *e, uint32_t lq) {
     sl_vec_free(&l->parked);
     sl_vec_free(&l->afs);
     sl_vec_free(&l->held);
+    l->ns = l->name = l->cq_name = 0;
+    l->cq = NONE;
     *sl_vec_push(&e->free_lqs) = lq;
 }
 

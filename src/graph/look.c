@@ -83,7 +83,7 @@ size_t sl_graph_bytes(const struct sl_graph *g) {
     n += g->by_rank.cap * sizeof(*g->by_rank.v) + g->props.cap * sizeof(*g->props.v);
     for (uint32_t i = 0; i < g->props.n; i++)
         n += g->props.v[i].n * sizeof(*g->props.v[i].v);
-    n += g->syms.text.used + g->syms.names.cap * sizeof(*g->syms.names.v);
+    n += g->syms.bytes + g->syms.names.cap * sizeof(*g->syms.names.v);
     return n + ((size_t)g->syms.by_hash.mask + 1) * sizeof(*g->syms.by_hash.slots);
 }
 

@@ -130,4 +130,8 @@ void sl_topo_aside(struct sl_topo *t, uint64_t key, bool aside);
 uint32_t sl_topo_held(const struct sl_topo *t, uint64_t key, struct sl_arena *a,
                       const struct sl_topo_place **ret);
 
+/* Forgets the names that nothing has any more; due when they have doubled since the last time. */
+bool sl_topo_sweep_due(const struct sl_topo *t);
+void sl_topo_sweep(struct sl_topo *t);
+
 #endif

@@ -4,6 +4,8 @@
  */
 #include "group_fx.h"
 
+#include <malloc.h>
+
 /* ---- the usage of an admission with many podsets and resources ---- */
 
 #define PODSETS 18
@@ -220,11 +222,83 @@ static void test_large_lists(void **state) {
     end(&w);
 }
 
+/* ---- texts of strangers ---- */
+
+static size_t in_use(void) {
+    struct mallinfo2 x = mallinfo2();
+    return x.uordblks + x.hblkhd;
+}
+
+/* A text of so many letters; the serial makes it a new one. */
+static const char *long_text(int serial, size_t n) {
+    static char text[300001];
+    memset(text, 'a' + serial % 26, n);
+    text[n] = '\0';
+    (void)snprintf(text, 16, "%08d", serial);
+    text[8] = 'x';
+    return text;
+}
+
+/* What a pod said once, or an unknown caller asked for, is not remembered when it is gone. */
+static void test_long_texts(void **state) {
+    struct world w;
+    struct sl_buf b = SL_BUF((size_t)1 << 20);
+    (void)state;
+    begin(&w);
+    member(&w, "a", "g", 2);
+    run(&w, SETTLE);
+    fakeapi_compact(w.api);
+    size_t before = in_use();
+    for (int i = 0; i < 100; i++) {
+        sl_buf_clear(&b);
+        sl_buf_printf(&b,
+                      "{'metadata':{'annotations':{'" Q "role-hash':'%s'},'finalizers':['" MANAGED
+                      "','%s']}}",
+                      long_text(i, 100000), "example.com/f");
+        patch(&w, pod_path("a", ""), sl_buf_str(&b));
+        run(&w, SL_SEC);
+        (void)sl_manager_view(w.m)->ns_managed(sl_manager_view(w.m)->ctx, long_text(i, 300000));
+    }
+    patch(&w, pod_path("a", ""), "{'metadata':{'annotations':{'" Q "role-hash':'r'}}}");
+    run(&w, SETTLE);
+    fakeapi_compact(w.api);
+    if (in_use() > before + ((size_t)4 << 20))
+        fail_msg("%zu bytes are kept", in_use() - before);
+    sl_buf_done(&b);
+    end(&w);
+}
+
+/* Foreign finalizers are written back whole, however many there are. */
+static void test_many_finalizers(void **state) {
+    struct world w;
+    struct sl_buf b = SL_BUF((size_t)1 << 20);
+    size_t i, n, kept = 0;
+    yyjson_val *v;
+    (void)state;
+    begin(&w);
+    sl_buf_puts(&b, "{'metadata':{'name':'many','finalizers':[");
+    for (int k = 0; k < 2000; k++)
+        sl_buf_printf(&b, "%s'example.com/finalizer-number-%d-of-very-many'", k ? "," : "", k);
+    sl_buf_puts(&b, "]},'spec':{'namespaceSelector':{}}}");
+    create(&w, KUEUE "/clusterqueues", sl_buf_str(&b));
+    run(&w, SETTLE);
+    bool ours = false;
+    yyjson_arr_foreach (at(&w, KUEUE "/clusterqueues/many", "metadata.finalizers"), i, n, v) {
+        kept += yyjson_is_str(v);
+        ours |= yyjson_equals_str(v, Q "resource-in-use");
+    }
+    assert_true(ours);
+    assert_int_equal(kept, 2001);
+    sl_buf_done(&b);
+    end(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_many_containers),     cmocka_unit_test(test_half_queues),
         cmocka_unit_test(test_large_group),         cmocka_unit_test(test_large_lists),
-        cmocka_unit_test(test_usage_after_restart),
+        cmocka_unit_test(test_usage_after_restart), cmocka_unit_test(test_long_texts),
+        cmocka_unit_test(test_many_finalizers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,9 +42,40 @@ static void test_names(void **state) {
     sl_syms_done(&t);
 }
 
+static void test_forgetting(void **state) {
+    struct sl_syms t;
+    char name[32];
+
+    (void)state;
+    sl_syms_init(&t);
+    for (uint32_t i = 0; i < 2000; i++) {
+        snprintf(name, sizeof name, "name-%u", i);
+        (void)sl_sym_put(&t, name);
+    }
+    assert_true(sl_syms_due(&t));
+    sl_sym kept = sl_sym_find(&t, "name-7"), gone = sl_sym_find(&t, "name-8");
+    const char *text = sl_sym_str(&t, kept);
+    sl_syms_begin(&t);
+    sl_sym_hold(&t, kept);
+    sl_syms_sweep(&t);
+    assert_int_equal(t.n, 1);
+    assert_int_equal(sl_sym_find(&t, "name-7"), kept);
+    assert_ptr_equal(sl_sym_str(&t, kept), text); /* and its text has not moved */
+    assert_int_equal(sl_sym_find(&t, "name-8"), SL_MAP_NONE);
+    assert_null(t.names.v[gone]);
+    for (uint32_t i = 0; i < 1999; i++) {
+        snprintf(name, sizeof name, "other-%u", i);
+        sl_sym y = sl_sym_put(&t, name);
+        assert_true(SL_SYMS_STRICT ? y > 2000 : y <= 2000); /* numbers are given out again */
+        assert_true(y != kept);
+    }
+    sl_syms_done(&t);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_forgetting),
     };
     return cmocka_run_group_tests_name("sym", tests, NULL, NULL);
 }
