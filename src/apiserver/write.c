@@ -208,17 +208,17 @@ static bool answer_other(struct sl_write *w) {
 /*
  * The last look at what is to be stored or shown as if it were, after everything that may change
  * it: patches, admission, conversion, defaults, managers. What goes beyond was made here out of
- * parts that were small enough by themselves; nobody who reads it later could. False: it was
- * answered.
+ * parts that were small enough by themselves; nobody who reads it later could. A dry run may show
+ * more than the store takes, as in Kubernetes. False: it was answered.
  */
-static bool is_sound(struct sl_write *w, const char *text, size_t len) {
+static bool is_sound(struct sl_write *w, const char *text, size_t len, size_t limit) {
     struct sl_rq *rq = w->rq;
 
     if (!text)
         sl_rq_bad(rq, "the object cannot be written: it has text that is not UTF-8");
-    else if (len > SL_STORE_MAX_OBJECT)
+    else if (len > limit)
         sl_rq_fail(rq, 413, "RequestEntityTooLarge", "Request entity too large: limit is %zu",
-                   SL_STORE_MAX_OBJECT);
+                   limit);
     else if (sl_json_too_deep(text, len))
         sl_rq_bad(rq, "exceeded max depth");
     else
@@ -233,7 +233,8 @@ static void answer_text(struct sl_write *w, int status) {
     if (answer_other(w))
         return;
     json = yyjson_mut_val_write(w->c.object, 0, &len);
-    if (is_sound(w, json, len) && sl_show_one(w->rq, json, len, true, &w->rq->out))
+    if (is_sound(w, json, len, SL_API_MAX_SHOWN) &&
+        sl_show_one(w->rq, json, len, true, &w->rq->out))
         sl_rq_answer(w->rq, status);
     sl_freep(&json);
 }
@@ -266,7 +267,7 @@ bool sl_write_store(struct sl_write *w, struct sl_object **ret) {
     int r;
 
     _cleanup_(sl_freep) char *text = text_of(w, &len);
-    if (!is_sound(w, text, len))
+    if (!is_sound(w, text, len, SL_STORE_MAX_OBJECT))
         return false;
     s->putting = now;
     r = sl_store_put(s->store, rq->kind->number, rq->ns, w->name, sl_json_str(now, "metadata.uid"),
