@@ -209,10 +209,16 @@ static void observe_reservation(struct sl_manager *m, struct rec_wl *w) {
     struct sl_fact f = {.kind = SL_FACT_RELEASED, .wl = w->id, .told = true};
     /* Evicted, and somebody else says that it is not: he has given it quota anew. */
     bool anew = v.evicting && !wl_will(m, w, "Evicted");
-    if (holds && (!has || anew || !same_holding(m, w, &v))) {
+    /* Its queue was changed while the reservation was on its way: the engine moves nobody who holds
+     * quota, and a manager that starts anew would count it elsewhere. */
+    bool moved = strcmp(v.queue, str(m, w->queue)) != 0;
+    if (holds && (!has || anew || moved || !same_holding(m, w, &v))) {
         (void)tell(m, &f, NULL);
         touch(m, w);
         holds = false;
+        w->spec_hash = moved ? 0 : w->spec_hash;
+        if (moved && !tell_spec(m, w))
+            return;
     }
     if (!has)
         return;
