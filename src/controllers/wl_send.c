@@ -237,14 +237,18 @@ void wl_forget(struct sl_manager *m, struct rec_wl *w) {
     w->stubborn = false;
     w->outdated = w->sent != NULL;
     wl_note_release(m, w);
-    if (w->sent || !w->id.v)
+    if (!w->id.v)
+        return;
+    /* The engine is told anew; where something is on its way, of what it had decided on top. */
+    w->spec_hash = 0;
+    w->checks_told = w->reclaimable_hash = 0;
+    w->ready_told = w->reclaimable_told = w->past_told = false;
+    if (w->sent)
         return;
     struct sl_fact f = {.kind = SL_FACT_WORKLOAD_GONE, .wl = w->id};
     (void)tell(m, &f, NULL);
     (void)sl_map_del(&m->by_wl_id, w->id.v, w->rec.obj);
-    w->id = SL_WL_NONE; /* it is told anew */
-    w->checks_told = w->reclaimable_hash = 0;
-    w->ready_told = w->reclaimable_told = w->past_told = false;
+    w->id = SL_WL_NONE;
 }
 
 void wl_written(struct sl_manager *m, struct rec *r, const struct sl_write *out,
