@@ -116,12 +116,19 @@ static int by_age(const void *x, const void *y) {
     return cl_dp_older(*(struct replicaset *const *)x, *(struct replicaset *const *)y);
 }
 
+static void set_name(const struct deployment *d, char out[REC_NAME]);
+
 static void gather(struct sl_cluster *c, struct deployment *d, struct dp_sets *s) {
+    char name[REC_NAME];
+
+    set_name(d, name);
     for (struct rec *r = cl_children(c, cl_uid(d->rec.uid), NULL); r; r = r->next) {
         if (!cl_is(c, r, K_REPLICASET))
             continue;
         if (r->planned) {
             s->making = true;
+            if (strcmp(r->name, name) != 0)
+                cl_want(c, r); /* of a template that is no longer asked for: it is given up */
             continue;
         }
         s->waiting |= rs_of(r)->wish.any;

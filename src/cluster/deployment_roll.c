@@ -216,9 +216,12 @@ static void scale(struct sl_cluster *c, struct deployment *d, struct dp_sets *s)
 /* ---- all of it ---- */
 
 void cl_dp_act(struct sl_cluster *c, struct deployment *d, struct dp_sets *s, bool scaled) {
+    /* A set that is being made, perhaps for the template before this one, comes with pods: nobody
+     * knows with how many. */
+    if (s->making)
+        return;
     if (d->paused || scaled) {
-        if (!s->making) /* nobody knows with how many pods that will come */
-            scale(c, d, s);
+        scale(c, d, s);
         if (d->paused && !s->waiting)
             clean_up(c, d, s);
     } else if (d->rolling) {
