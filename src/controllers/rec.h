@@ -226,6 +226,8 @@ void write_create(struct sl_manager *m, enum rec_kind k, const char *ns, struct 
 #define WRITE_FOREIGN 1u
 /* It is neither the whole status of a Workload nor the object. */
 #define WRITE_PART 3u
+/* A Workload is read because of a reservation that may have arrived. */
+#define WRITE_UNSURE 4u
 /* GET of any object by kind and name. */
 void write_read_other(struct sl_manager *m, enum rec_kind k, sl_sym ns, const char *name,
                       struct sl_write *w);

@@ -159,6 +159,7 @@ struct rec_wl {
     struct wl_status seen;
     struct wl_changes *want, *sent; /* NULL: none */
     bool outdated;                  /* 'sent' was decided before we led anew */
+    bool unsure;                    /* whether 'sent' arrived: the object is read first */
     uint64_t checks_told;           /* hash of the checks the engine knows of */
     uint64_t reclaimable_hash;
     bool ready_told, reclaimable_told, past_told;

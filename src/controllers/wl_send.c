@@ -152,6 +152,11 @@ static enum rec_kind owner_kind(const struct sl_manager *m, const struct rec_wl 
 
 bool wl_build(struct sl_manager *m, struct rec *r, struct sl_write *out) {
     struct rec_wl *w = wl_of(r);
+    if (w->unsure) {
+        write_read(m, r, out);
+        out->tag = WRITE_UNSURE;
+        return true;
+    }
     wl_settle_wishes(m, w);
     /* Why it is switched off is said before it is. A finalizer goes last, or the object may be gone
      * before the rest is said. */
@@ -251,9 +256,45 @@ void wl_forget(struct sl_manager *m, struct rec_wl *w) {
     w->id = SL_WL_NONE;
 }
 
+/*
+ * A reservation was sent, nobody knows whether it arrived, and it is not going to be sent again: we
+ * lead anew, or it was given back meanwhile. Until the object has been read it may hold its quota.
+ */
+static bool is_unsure(const struct rec_wl *w, enum sl_written how) {
+    return how == SL_WRITE_FAILED && w->sent && (w->sent->fields & WL_ADMISSION) &&
+           w->sent->s.admission && (w->outdated || (w->want && (w->want->fields & WL_ADMISSION)));
+}
+
+/* What was sent did not come to pass. */
+static void take_back(struct sl_manager *m, struct rec_wl *w) {
+    /* Others may have been promised what is given back: that is written, whenever it was decided.
+     * All else of the time before we led anew is void. */
+    bool keep = !w->outdated || w->releasing;
+    w->outdated = false;
+    wl_changes_return(w);
+    wl_drop_outdated(m, w);
+    if (!keep && w->want)
+        wl_forget(m, w);
+}
+
+/* The record is what the API says now. */
+static void unsure_answered(struct sl_manager *m, struct rec_wl *w, enum sl_written how) {
+    if (how == SL_WRITE_FAILED)
+        return; /* asked again */
+    w->unsure = false;
+    take_back(m, w);
+    wl_note_release(m, w);
+    rec_want(m, &w->rec);
+    rec_mark(m, &w->rec);
+}
+
 void wl_written(struct sl_manager *m, struct rec *r, const struct sl_write *out,
                 enum sl_written how, const struct sl_reply *reply) {
     struct rec_wl *w = wl_of(r);
+    if (out->tag == WRITE_UNSURE) {
+        unsure_answered(m, w, how);
+        return;
+    }
     if (out->tag == WRITE_FOREIGN) {
         owner_answered(m, w, how, reply);
         return;
@@ -294,16 +335,15 @@ void wl_written(struct sl_manager *m, struct rec *r, const struct sl_write *out,
         struct sl_fact f = {.kind = SL_FACT_ADMIT_FAILED, .wl = w->id};
         wl_changes_free(&w->sent);
         (void)tell(m, &f, NULL);
+    } else if (is_unsure(w, how)) {
+        w->unsure = true;
     } else {
         w->stubborn = how == SL_WRITE_REFUSED;
-        wl_changes_return(w);
-        wl_drop_outdated(m, w);
+        take_back(m, w);
     }
-    if (w->outdated && !w->sent && w->want)
-        wl_forget(m, w);
-    w->outdated = false;
+    w->outdated &= w->unsure;
     wl_note_release(m, w);
-    if (w->want || w->wishes)
+    if (w->want || w->wishes || w->unsure)
         rec_want(m, r);
     rec_mark(m, r);
 }

@@ -6,11 +6,11 @@
 
 #include "engine/engine.h"
 
-#define MAX_IDLE 20000u       /* turns in which the clock does not move */
-#define EXCUSED_ONE_IN 500    /* histories may have a late write that matters, and one more */
-#define ENOUGH_SLOW 50        /* slow histories to meet with one */
-#define CHECK_TURNS 4u        /* a quarter of the time goes into looking through all records */
-#define OBSERVER 7u           /* the client that starts from nothing at the end */
+#define MAX_IDLE 20000u          /* turns in which the clock does not move */
+#define EXCUSED_ONE_IN 500       /* histories may have a late write that matters, and one more */
+#define ENOUGH_SLOW 50           /* slow histories to meet with one */
+#define CHECK_TURNS 4u           /* a quarter of the time goes into looking through all records */
+#define OBSERVER 7u              /* the client that starts from nothing at the end */
 #define TURN_CPU (500 * SL_MSEC) /* of one turn of a manager: usually far below a millisecond */
 #define HISTORY_BYTES ((size_t)256 << 20)
 #define ENOUGH_STRUCK 300u /* histories to meet with every kind of fault */
@@ -563,19 +563,23 @@ int world_main(int argc, char **argv, const struct story *story) {
     const char *many = getenv("SL_SEEDS");
     uint64_t first = 1, seeds = many ? strtoull(many, NULL, 10) : 2000, slow = 0;
     bool verbose = false;
+    struct sums usual = {0}, slowly = {0};
+    sl_log_set(SL_LOG_ERROR);
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--verbose") == 0)
             verbose = true;
-        else if (strcmp(argv[i], "--seeds") == 0 && i + 1 < argc)
+        else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc) {
+            run_all(&usual, story, strtoull(argv[++i], NULL, 10), 1, false, verbose);
+            seeds = 0;
+        } else if (strcmp(argv[i], "--seeds") == 0 && i + 1 < argc)
             seeds = strtoull(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--first") == 0 && i + 1 < argc)
             first = strtoull(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--slow") == 0 && i + 1 < argc)
             slow = strtoull(argv[++i], NULL, 10);
     }
-    if (!verbose)
-        sl_log_set(SL_LOG_ERROR);
-    struct sums usual = {0}, slowly = {0};
+    if (verbose)
+        sl_log_set(SL_LOG_INFO);
     run_all(&usual, story, first, seeds, false, verbose);
     if (usual.excused > 1 + seeds / EXCUSED_ONE_IN) {
         (void)printf("that is too often\n");

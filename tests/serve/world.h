@@ -150,7 +150,7 @@ void world_compare_usage(struct world *w);
 /* ---- webhooks.c: the API server's side of admission ---- */
 int world_review(void *ctx, const struct fakeapi_write *fw, struct sl_buf *why);
 
-/* [--seeds N] [--first S] [--slow N] [--verbose] */
+/* [--verbose] [--seed S]... [--seeds N] [--first S] [--slow N] */
 int world_main(int argc, char **argv, const struct story *story);
 
 #endif
