@@ -88,6 +88,17 @@ void sl_object_index(void *server, struct sl_object *o) {
     o->index = make(k, object);
 }
 
+bool sl_object_readable(void *server, const struct sl_object *o) {
+    _cleanup_(sl_json_docp) yyjson_doc *doc =
+        sl_json_too_deep(o->text, o->len) ? NULL : yyjson_read(o->text, o->len, 0);
+    yyjson_val *meta = sl_json_get(yyjson_doc_get_root(doc), "metadata");
+
+    (void)server;
+    return strcmp(sl_json_str(meta, "name"), o->name) == 0 &&
+           strcmp(sl_json_str(meta, "namespace"), o->ns) == 0 &&
+           strcmp(sl_json_str(meta, "uid"), o->uid) == 0;
+}
+
 void sl_object_unindex(void *server, struct sl_object *o) {
     (void)server;
     sl_freep(&o->index);

@@ -404,6 +404,7 @@ int sl_apiserver_new(const struct sl_apiserver_spec *spec, struct sl_apiserver *
                                               .ctx = s,
                                               .index = sl_object_index,
                                               .unindex = sl_object_unindex,
+                                              .readable = sl_object_readable,
                                               .resource = resource_number},
                       &s->store, err);
     if (r >= 0)

@@ -247,8 +247,9 @@ yyjson_doc *sl_body_read(struct sl_rq *rq);
 yyjson_doc *sl_rq_json(struct sl_rq *rq, const char **ret_fault);
 yyjson_doc *sl_yaml_read(const char *text, size_t len, struct sl_err *err);
 /* ---- texts.c ---- */
-/* No key, and no text that is a name, label, path or word, has a NUL inside; false: errs says where.
- * custom: of an object whose kind a CRD defines, where only the metadata are ours to judge. */
+/* No key, and no text that is a name, label, path or word, has a NUL inside; false: errs says
+ * where. custom: of an object whose kind a CRD defines, where only the metadata are ours to judge.
+ */
 bool sl_texts_check(struct sl_field_errs *errs, yyjson_val *object, bool custom) _must_check_;
 /* The same of a body; false: 400 was answered. */
 bool sl_rq_texts(struct sl_rq *rq, yyjson_val *body) _must_check_;
@@ -286,6 +287,8 @@ bool sl_labels_read(struct sl_rq *rq, const char *text, struct sl_selector *ret)
 bool sl_filter_read(struct sl_rq *rq, struct sl_filter *f);
 bool sl_filter_passes(const struct sl_filter *f, const struct sl_object *o);
 void sl_object_index(void *server, struct sl_object *o);
+/* It is JSON, and says itself whose row it stands in: all who read what is stored rely on that. */
+bool sl_object_readable(void *server, const struct sl_object *o);
 void sl_object_unindex(void *server, struct sl_object *o);
 
 /* ---- show.c ---- */

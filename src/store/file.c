@@ -8,7 +8,8 @@
  * there after a restart. The newest row of a resource says since when its past is whole; it always
  * stays, if as the end of an object that was deleted.
  *
- * A row whose checksum is wrong goes to a table of its own, with all that is left of it.
+ * A row whose checksum is wrong, or whose text its owner cannot read, goes to a table of its own,
+ * with all that is left of it.
  */
 #include "store/store_int.h"
 
@@ -29,6 +30,7 @@
 #define FORMAT 2               /* of the tables */
 #define MAX_FILE_RESOURCES 65536u
 #define MAX_PATH 4096u
+#define MAX_VERSION (INT64_MAX / 2) /* no store lives so long; beyond it they would wrap round */
 #define TABLE_DAMAGED "damaged"
 
 enum { BEGIN, COMMIT, ROLLBACK, PUT, DEL, NAME, MARK, STATEMENTS };
@@ -63,7 +65,7 @@ static const char from_1[] =
     "INTEGER; REPLACE INTO marks SELECT 'past', value FROM marks WHERE what = 'version';"
     "PRAGMA user_version=" TEXT(FORMAT) "; COMMIT";
 
-/* Rows whose checksum is wrong, as they were found, with the time of day. */
+/* Rows that are damaged, as they were found, with the time of day. */
 static const char table_damaged[] =
     "CREATE TABLE IF NOT EXISTS " TABLE_DAMAGED "(row INTEGER, version INTEGER, ns TEXT, name TEXT,"
     " uid TEXT, sum INTEGER, text BLOB, gone INTEGER, floor INTEGER, found TEXT)";
@@ -108,7 +110,7 @@ static int failed(const struct file *f, const char *what, struct sl_err *err) {
     }
 }
 
-static uint64_t checksum(const struct file_row *r) {
+uint64_t file_checksum(const struct file_row *r) {
     uint64_t h = sl_hash_u64(r->row, r->version);
 
     if (r->floor) /* a row of format 1 has none */
@@ -238,8 +240,8 @@ static int begin(struct file *f, uint64_t *ret_version, uint64_t *ret_past, stru
         r = ask_number(f, "SELECT value FROM marks WHERE what = 'version'", &version, err);
     if (r >= 0)
         r = ask_number(f, "SELECT value FROM marks WHERE what = 'past'", &past, err);
-    if (r >= 0 && (version < 0 || past < 0))
-        r = damaged(f, "a version is negative", err);
+    if (r >= 0 && (version < 0 || past < 0 || version > MAX_VERSION || past > MAX_VERSION))
+        r = damaged(f, "a version is negative or too high", err);
     if (r >= 0) {
         *ret_version = version > 0 ? (uint64_t)version : 1;
         *ret_past = past > 0 ? (uint64_t)past : 1;
@@ -264,9 +266,26 @@ int file_open(const char *path, struct file **ret, uint64_t *ret_version, uint64
 
 /* ---- reading ---- */
 
-int file_list(struct file *f, file_resources *ret, struct sl_err *err) {
+/* Rows may be left of a resource whose name was lost: its number is not for another one. */
+static int highest_number(struct file *f, uint32_t *ret, struct sl_err *err) {
+    int64_t row = 0;
+    int r = ask_number(f, "SELECT max(row) FROM objects", &row, err);
+
+    if (r < 0)
+        return r;
+    uint64_t number = row > 0 ? (uint64_t)row >> ROW_BITS : 0;
+    if (number > MAX_FILE_RESOURCES)
+        return damaged(f, "an object of no resource", err);
+    *ret = (uint32_t)number;
+    return SL_OK;
+}
+
+int file_list(struct file *f, file_resources *ret, uint32_t *ret_highest, struct sl_err *err) {
     sqlite3_stmt *s = NULL;
-    int step, r = SL_OK;
+    int step, r = highest_number(f, ret_highest, err);
+
+    if (r < 0)
+        return r;
 
     if (sqlite3_prepare_v2(f->db, "SELECT number, name FROM resources ORDER BY number", -1, &s,
                            NULL) != SQLITE_OK)
@@ -278,6 +297,8 @@ int file_list(struct file *f, file_resources *ret, struct sl_err *err) {
             r = damaged(f, "a resource without a name or number", err);
         else
             *sl_vec_push(ret) = (struct file_resource){sl_strdup(name), (uint32_t)number, false};
+        if (r >= 0 && number > *ret_highest)
+            *ret_highest = (uint32_t)number;
     }
     if (r >= 0 && step != SQLITE_DONE)
         r = failed(f, "reading", err);
@@ -305,7 +326,7 @@ static void row_read(sqlite3_stmt *s, struct file_row *ret) {
     text = sqlite3_column_blob(s, 6);
     ret->text = text ? text : "";
     ret->len = (size_t)sqlite3_column_bytes(s, 6);
-    ret->damaged = (uint64_t)sqlite3_column_int64(s, 5) != checksum(ret);
+    ret->damaged = (uint64_t)sqlite3_column_int64(s, 5) != file_checksum(ret);
 }
 
 int file_read(struct file *f, uint32_t resource, file_row_fn fn, void *ctx, struct sl_err *err) {
@@ -400,7 +421,7 @@ static int put(struct file *f, const struct change *c, struct sl_err *err) {
     (void)sqlite3_bind_text(s, 3, row.ns, -1, SQLITE_STATIC);
     (void)sqlite3_bind_text(s, 4, row.name, -1, SQLITE_STATIC);
     (void)sqlite3_bind_text(s, 5, row.uid, -1, SQLITE_STATIC);
-    (void)sqlite3_bind_int64(s, 6, (int64_t)checksum(&row));
+    (void)sqlite3_bind_int64(s, 6, (int64_t)file_checksum(&row));
     (void)sqlite3_bind_blob(s, 7, row.text, (int)row.len, SQLITE_STATIC);
     (void)sqlite3_bind_int64(s, 8, row.gone);
     (void)sqlite3_bind_int64(s, 9, (int64_t)row.floor);

@@ -413,9 +413,10 @@ struct reading {
 
 static int take_damaged(struct reading *rd, const struct file_row *row, struct sl_err *err) {
     if (rd->st->n_damaged++ >= MAX_DAMAGED)
-        return sl_err_set(err, SL_EINVAL,
-                          "the checksums of more than %u objects are wrong, the last is %s %s/%s",
-                          MAX_DAMAGED, rd->res->name, row->ns, row->name);
+        return sl_err_set(
+            err, SL_EINVAL,
+            "the checksums or texts of more than %u objects are wrong, the last is %s %s/%s",
+            MAX_DAMAGED, rd->res->name, row->ns, row->name);
     *sl_vec_push(&rd->damage) = (struct damage){.row = row->row,
                                                 .version = row->version,
                                                 .gone = row->gone,
@@ -431,10 +432,15 @@ static int take_row(void *ctx, const struct file_row *row, struct sl_err *err) {
 
     if (row->damaged)
         return take_damaged(rd, row, err);
-    if (row->len > SL_STORE_MAX_OBJECT || row->version > st->opened)
+    if (row->len > SL_STORE_MAX_OBJECT || row->version > st->opened || row->floor > row->version ||
+        row->row - row_first(rd->res->in_file) > ROWS_MOST)
         return sl_err_set(err, SL_EINVAL, "an object that cannot be");
     struct object *o = object_new(st, rd->res->number, row->version, row->ns, row->name, row->uid,
                                   row->text, row->len);
+    if (st->spec.readable && !st->spec.readable(st->spec.ctx, &o->o)) {
+        sl_object_unref(st, &o->o);
+        return take_damaged(rd, row, err);
+    }
     o->row = row->row;
     *sl_vec_push(&rd->rows) = (struct row){o, row->gone};
     if (row->row > rd->res->rows.last)
@@ -637,9 +643,7 @@ static int open_file(struct sl_store *st, struct sl_err *err) {
 
     st->opened = st->settled = st->told = st->version;
     if (r >= 0)
-        r = file_list(st->file, &st->stored, err);
-    if (st->stored.n)
-        st->n_in_file = sl_vec_last(&st->stored).number;
+        r = file_list(st->file, &st->stored, &st->n_in_file, err);
     for (uint32_t i = 0, n = st->stored.n; r >= 0 && st->spec.resource && i < n; i++) {
         const char *name = st->stored.v[i].name;
         uint32_t number = st->spec.resource(st->spec.ctx, name);

@@ -53,6 +53,9 @@ struct sl_store_spec {
      * o->index. NULL: none. */
     void (*index)(void *ctx, struct sl_object *o);
     void (*unindex)(void *ctx, struct sl_object *o); /* frees it */
+    /* Is the text of a row in the file one that the owner can go on with? One that is not is set
+     * aside as a damaged one is. NULL: each is. */
+    bool (*readable)(void *ctx, const struct sl_object *o);
     /* A resource by its name in the file ("apps/deployments"), for what was stored before.
      * UINT32_MAX: leave it aside, in the file. NULL: all of them wait for sl_store_resource. */
     uint32_t (*resource)(void *ctx, const char *name);

@@ -166,6 +166,8 @@ struct file_row {
     const char *ns, *name, *uid, *text;
     size_t len;
 };
+/* Of all of it but the answer. */
+uint64_t file_checksum(const struct file_row *r);
 typedef int (*file_row_fn)(void *ctx, const struct file_row *row, struct sl_err *err);
 
 /* *ret_version: the highest that may have been given out; *ret_past: the file does not know in
@@ -175,7 +177,9 @@ int file_open(const char *path, struct file **ret, uint64_t *ret_version, uint64
 /* 'version' is the last one that was given out. */
 void file_close(struct file *f, uint64_t version);
 typedef SL_VEC(struct file_resource) file_resources;
-int file_list(struct file *f, file_resources *ret, struct sl_err *err) _must_check_;
+/* *ret_highest: numbers above it are nobody's. */
+int file_list(struct file *f, file_resources *ret, uint32_t *ret_highest,
+              struct sl_err *err) _must_check_;
 /* Its rows, in no order. */
 int file_read(struct file *f, uint32_t resource, file_row_fn fn, void *ctx,
               struct sl_err *err) _must_check_;
@@ -196,6 +200,7 @@ int file_overwrite(struct file *f, struct sl_err *err) _must_check_;
 
 /* A row's number says its resource: those of one stand side by side in the file. */
 #define ROW_BITS 40u
+#define ROWS_MOST (UINT64_C(1) << (ROW_BITS - 1)) /* of a resource; the rest is never come to */
 static inline uint64_t row_first(uint32_t resource) {
     return (uint64_t)resource << ROW_BITS;
 }
