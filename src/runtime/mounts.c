@@ -4,15 +4,16 @@
  * above it is covered by a tmpfs in which all it held is bound again, and which the missing folders
  * are made in. Of "/" this makes a new root.
  *
- * Runs in the keeper: system calls only, no allocation.
+ * Runs in the supervisor.
  */
-#include "runtime/keeper.h"
+#include "runtime/supervisor.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/openat2.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -39,14 +40,22 @@ static int put_file(const char *path, const char *text) {
     return r;
 }
 
-int mounts_enter(const struct keeper *k) {
-    if (k->mounts == MOUNTS_USER) {
+/* One id of ours is the same inside. */
+static int put_map(const char *path, unsigned id) {
+    char text[48];
+
+    (void)snprintf(text, sizeof text, "%u %u 1", id, id);
+    return put_file(path, text);
+}
+
+int mounts_enter(const struct supervisor_spec *s) {
+    if (s->mounts == MOUNTS_USER) {
         if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
             return -errno;
         (void)put_file("/proc/self/setgroups", "deny");
-        int r = put_file("/proc/self/uid_map", k->uid_map);
+        int r = put_map("/proc/self/uid_map", s->uid);
         if (r == 0)
-            r = put_file("/proc/self/gid_map", k->gid_map);
+            r = put_map("/proc/self/gid_map", s->gid);
         if (r < 0)
             return r;
     } else if (unshare(CLONE_NEWNS) < 0) {

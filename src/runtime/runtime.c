@@ -372,6 +372,9 @@ int sl_runtime_new(const struct sl_runtime_spec *spec, struct sl_runtime **ret,
         return sl_err_set(err, SL_ELIMIT, "at most %u simulated nodes", SL_MAX_SIM_NODES);
     if (e < 0)
         return sl_err_set(err, SL_EIO, "making the folder %s: %s", spec->dir, strerror(-e));
+    struct spawner *spawner = NULL;
+    if (spec->node && (e = spawner_new(spec->loop, spec->files, spec->dir, &spawner, err)) < 0)
+        return e;
     r = sl_alloc0(1, sizeof *r);
     r->loop = spec->loop;
     r->port = spec->port;
@@ -381,7 +384,7 @@ int sl_runtime_new(const struct sl_runtime_spec *spec, struct sl_runtime **ret,
     copy_sim(&r->sim, &spec->sim);
     sl_heap_init(&r->timers, due_first, place_of, r);
     if (r->node) {
-        r->spawner = spawner_new(r->loop, spec->files);
+        r->spawner = spawner;
         r->cgroups = cgroups_new(NULL);
     }
     r->writer = sl_writer_new(

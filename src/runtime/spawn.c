@@ -1,16 +1,22 @@
 /*
- * The parent's side: a keeper is forked, and says over a pipe what becomes of its command. The end
- * of that pipe is the end of the keeper, and of all that it kept.
+ * The parent's side: a supervisor is started, and says over a pipe what becomes of its command. The
+ * end of that pipe is the end of the supervisor, and of all that it stood over.
+ *
+ * It is started by posix_spawn from a descriptor that this file makes once. So this process is
+ * never copied, and it does not matter what becomes of the file that the server was started from.
  */
 #include "runtime/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
@@ -20,11 +26,18 @@
 
 #include "base/mem.h"
 #include "log/log.h"
-#include "runtime/keeper.h"
+#include "runtime/supervisor.h"
+#include "runtime/supervisor_image.h"
 
 #define CHUNK ((size_t)64 << 10)
 #define INPUT_ENOUGH ((size_t)64 << 10) /* waiting: who feeds it is asked to wait */
 #define INPUT_MOST ((size_t)16 << 20)   /* from one who does not */
+
+/* Of Linux 6.3: before it, all files in memory can be executed, and nobody minds. */
+#ifndef MFD_EXEC
+#define MFD_NOEXEC_SEAL 0x0008U
+#define MFD_EXEC 0x0010U
+#endif
 
 enum { STREAM_STATUS, STREAM_OUT, STREAM_ERR, STREAM_IN, STREAMS };
 
@@ -40,8 +53,9 @@ struct proc {
     bool full, in_end; /* its feeder was asked to wait; input ends with what waits */
     char in_last;      /* the last byte of it */
     int code;
-    struct keeper_word word; /* as far as it has come */
+    struct supervisor_word word; /* as far as it has come */
     size_t word_len;
+    bool told;                      /* what became of the start */
     char *program, *cwd, **targets; /* for messages */
     uint32_t n_targets;
 };
@@ -49,57 +63,161 @@ struct proc {
 struct spawner {
     uv_loop_t *loop;
     enum own_mounts mounts;
-    uintptr_t heap;
     struct rlimit files;
-    int null;
+    int null, program;     /* the supervisor's image */
+    char path[32];         /* by which it is executed */
+    posix_spawnattr_t how; /* all signals blocked, and none ignored or handled */
     struct proc *procs;
     char chunk[CHUNK];
 };
 
-void launch_done(struct launch *l) {
-    if (l->cgroup_fd >= 0)
-        (void)close(l->cgroup_fd);
-    l->cgroup_fd = -1;
-    sl_vec_free(&l->mounts);
-    sl_arena_done(&l->arena);
+/* ---- starting supervisors ---- */
+
+static int write_all(int fd, const char *bytes, size_t len) {
+    for (ssize_t n; len > 0; bytes += n, len -= (size_t)n)
+        if ((n = write(fd, bytes, len)) < 0 && errno == EINTR)
+            n = 0;
+        else if (n <= 0)
+            return n < 0 ? -errno : -ENOSPC;
+    return 0;
 }
 
-/* ---- forking ---- */
+static int memory_file(const char *name, unsigned flag) {
+    const int fd = memfd_create(name, MFD_CLOEXEC | flag);
 
-/* Handlers of ours may not run in the child: they would speak on the pipes of our loop. */
-static pid_t fork_silent(sigset_t *old) {
-    sigset_t all;
-
-    sigfillset(&all);
-    (void)pthread_sigmask(SIG_SETMASK, &all, old);
-    return fork();
+    return fd < 0 && errno == EINVAL ? memfd_create(name, MFD_CLOEXEC) : fd;
 }
 
-static void fill_keeper(const struct spawner *s, struct keeper *k) {
-    k->mounts = s->mounts;
-    k->parent = getpid();
-    k->heap = s->heap;
-    k->files = s->files;
-    (void)snprintf(k->uid_map, sizeof k->uid_map, "%u %u 1", (unsigned)geteuid(),
-                   (unsigned)geteuid());
-    (void)snprintf(k->gid_map, sizeof k->gid_map, "%u %u 1", (unsigned)getegid(),
-                   (unsigned)getegid());
+/* In memory; or, on a machine that lets none of those be executed, one in the folder that has no
+ * name. */
+static int make_file(const char *dir) {
+    char path[PATH_MAX];
+    int fd = memory_file(supervisor_image[0].name, MFD_EXEC);
+
+    if (fd >= 0)
+        return fd;
+    if (snprintf(path, sizeof path, "%s/supervisor-XXXXXX", dir) >= (int)sizeof path)
+        return -ENAMETOOLONG;
+    fd = mkostemp(path, O_CLOEXEC);
+    if (fd < 0)
+        return -errno;
+    (void)unlink(path);
+    return fd;
 }
 
-static bool mounts_work(struct spawner *s, enum own_mounts how) {
-    struct keeper k = {.launch = NULL};
-    sigset_t old;
-    int status = 1;
+/* What is open for writing cannot be executed, so it is opened once more. */
+static int make_program(struct spawner *s, const char *dir) {
+    char path[32];
+    const int fd = make_file(dir);
+    int r = fd < 0 ? fd : write_all(fd, supervisor_image[0].text, supervisor_image[0].len);
 
-    s->mounts = how;
-    fill_keeper(s, &k);
-    pid_t pid = fork_silent(&old);
-    if (pid == 0)
-        _exit(mounts_enter(&k) == 0 ? 0 : 1);
-    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
-    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+    if (r == 0 && fchmod(fd, 0500) < 0)
+        r = -errno;
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    if (r == 0 && (s->program = open(path, O_PATH | O_CLOEXEC)) < 0)
+        r = -errno;
+    if (fd >= 0)
+        (void)close(fd);
+    return r;
+}
+
+/* Of our environment it gets what its sanitisers are told, if it was built with any. */
+static void make_env(char *env[], size_t room) {
+    static const char *const names[] = {"ASAN_OPTIONS=", "UBSAN_OPTIONS=", "LSAN_OPTIONS="};
+    size_t n = 0;
+
+    for (char **e = environ; *e && n + 1 < room; e++)
+        for (size_t i = 0; i < SL_LEN(names) && n + 1 < room; i++)
+            if (strncmp(*e, names[i], strlen(names[i])) == 0)
+                env[n++] = *e;
+    env[n] = NULL;
+}
+
+/* The spec as a file in memory, from its beginning. */
+static int spec_file(const struct sl_buf *spec) {
+    const int fd = memory_file("spec", MFD_NOEXEC_SEAL);
+    int r = fd < 0 ? -errno : write_all(fd, spec->s, spec->len);
+
+    if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
+        r = -errno;
+    if (r < 0 && fd >= 0)
+        (void)close(fd);
+    return r < 0 ? r : fd;
+}
+
+/* With these descriptors as its first, and no others. A source may stand on the number of a target,
+ * so it is moved away before. 0 or -errno. */
+static int execute(const struct spawner *s, const int fds[FD_FREE], pid_t *ret) {
+    char *const argv[] = {(char *)supervisor_image[0].name, NULL};
+    char *env[8], path[32];
+    posix_spawn_file_actions_t actions;
+    int moved[FD_FREE], r = 0;
+
+    make_env(env, SL_LEN(env));
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", FD_PROGRAM);
+    (void)posix_spawn_file_actions_init(&actions);
+    for (int i = 0; i < FD_FREE; i++) {
+        moved[i] = fds[i] < FD_FREE ? fcntl(fds[i], F_DUPFD_CLOEXEC, FD_FREE) : -1;
+        if (r == 0 && fds[i] < FD_FREE && moved[i] < 0)
+            r = errno;
+        if (r == 0)
+            r = posix_spawn_file_actions_adddup2(&actions, moved[i] < 0 ? fds[i] : moved[i], i);
+    }
+    if (r == 0)
+        r = posix_spawn_file_actions_addclosefrom_np(&actions, FD_FREE);
+    if (r == 0)
+        r = posix_spawn(ret, path, &actions, &s->how, argv, env);
+    (void)posix_spawn_file_actions_destroy(&actions);
+    for (int i = 0; i < FD_FREE; i++)
+        if (moved[i] >= 0)
+            (void)close(moved[i]);
+    return -r;
+}
+
+/* What the streams, the status and the cgroup are is the caller's; the rest comes here. */
+static int start_supervisor(const struct spawner *s, const int ends[FD_NULL],
+                            const struct supervisor_spec *spec, const struct launch *l, pid_t *ret,
+                            struct sl_err *err) {
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(SPEC_MAX_BYTES);
+    int fds[FD_FREE] = {[FD_NULL] = s->null, [FD_PROGRAM] = s->program};
+    int r = spec_encode(spec, l, &b, err);
+
+    if (r < 0)
+        return r;
+    memcpy(fds, ends, FD_NULL * sizeof fds[0]);
+    r = fds[FD_SPEC] = spec_file(&b);
+    if (r >= 0) {
+        r = execute(s, fds, ret);
+        (void)close(fds[FD_SPEC]);
+    }
+    return r < 0 ? sl_err_set(err, SL_EIO, "starting a process: %s", strerror(-r)) : 0;
+}
+
+static struct supervisor_spec spec_of(const struct spawner *s) {
+    return (struct supervisor_spec){.mounts = s->mounts,
+                                    .uid = geteuid(),
+                                    .gid = getegid(),
+                                    .parent = getpid(),
+                                    .files = s->files};
+}
+
+/* 1: mounts can be had in this way; 0: not. */
+static int try_mounts(struct spawner *s, enum own_mounts how, struct sl_err *err) {
+    struct supervisor_spec spec = spec_of(s);
+    const int ends[FD_NULL] = {s->null, s->null, s->null, s->null, s->null};
+    int status = -1;
+    pid_t pid;
+
+    spec.mounts = how;
+    int r = start_supervisor(s, ends, &spec, NULL, &pid, err);
+    if (r < 0)
+        return r;
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
-    return pid > 0 && status == 0;
+    if (!WIFEXITED(status) || WEXITSTATUS(status) > SUPERVISOR_NO_MOUNTS)
+        return sl_err_set(err, SL_EIO, "the supervisor of containers does not run here (status %d)",
+                          status);
+    return WEXITSTATUS(status) == SUPERVISOR_OK;
 }
 
 bool spawner_mounts(const struct spawner *s) {
@@ -107,32 +225,52 @@ bool spawner_mounts(const struct spawner *s) {
 }
 
 bool spawner_mounts_by(struct spawner *s, enum own_mounts how) {
-    if (how == MOUNTS_NO || mounts_work(s, how)) {
-        s->mounts = how;
-        return true;
-    }
-    s->mounts = MOUNTS_NO;
-    return false;
+    const bool can = how == MOUNTS_NO || try_mounts(s, how, NULL) == 1;
+
+    s->mounts = can ? how : MOUNTS_NO;
+    return can;
 }
 
-static uintptr_t heap_begin(void) {
-    FILE *f = fopen("/proc/self/maps", "re");
-    unsigned long from = 0;
-    char line[512];
+static int find_mounts(struct spawner *s, struct sl_err *err) {
+    int r = geteuid() == 0 ? try_mounts(s, MOUNTS_ROOT, err) : 0;
 
-    while (f && from == 0 && fgets(line, sizeof line, f))
-        if (strstr(line, "[heap]"))
-            from = strtoul(line, NULL, 16);
-    if (f)
-        (void)fclose(f);
-    return from;
+    s->mounts = r == 1 ? MOUNTS_ROOT : MOUNTS_NO;
+    if (r == 0 && (r = try_mounts(s, MOUNTS_USER, err)) == 1)
+        s->mounts = MOUNTS_USER;
+    if (r == 0)
+        sl_log(SL_LOG_INFO,
+               "no mount namespaces here: volumes are found by SLUICE_VOLUME_NAME only");
+    return r < 0 ? r : 0;
 }
 
-struct spawner *spawner_new(struct uv_loop_s *loop, uint64_t files) {
+/* A handler of ours, or a signal that we do not want, is nothing that a supervisor should have; and
+ * one that comes before it is ready waits. */
+static void set_signals(struct spawner *s) {
+    sigset_t all;
+
+    sigfillset(&all);
+    (void)posix_spawnattr_init(&s->how);
+    (void)posix_spawnattr_setsigmask(&s->how, &all);
+    (void)posix_spawnattr_setsigdefault(&s->how, &all);
+    (void)posix_spawnattr_setflags(&s->how, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+}
+
+static void drop_spawner(struct spawner *s) {
+    if (s->null >= 0)
+        (void)close(s->null);
+    if (s->program >= 0)
+        (void)close(s->program);
+    (void)posix_spawnattr_destroy(&s->how);
+    sl_freep(&s);
+}
+
+int spawner_new(struct uv_loop_s *loop, uint64_t files, const char *dir, struct spawner **ret,
+                struct sl_err *err) {
     struct spawner *s = sl_alloc0(1, sizeof *s);
 
     s->loop = loop;
-    s->heap = heap_begin();
+    s->program = -1;
+    set_signals(s);
     if (getrlimit(RLIMIT_NOFILE, &s->files) == 0) { /* three for each container */
         const struct rlimit more = {s->files.rlim_max, s->files.rlim_max};
         (void)setrlimit(RLIMIT_NOFILE, &more);
@@ -143,16 +281,22 @@ struct spawner *spawner_new(struct uv_loop_s *loop, uint64_t files) {
     if (sigaction(SIGPIPE, NULL, &now) == 0 && now.sa_handler == SIG_DFL)
         (void)signal(SIGPIPE, SIG_IGN);
     s->null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if ((geteuid() != 0 || !spawner_mounts_by(s, MOUNTS_ROOT)) &&
-        !spawner_mounts_by(s, MOUNTS_USER))
-        sl_log(SL_LOG_INFO,
-               "no mount namespaces here: volumes are found by SLUICE_VOLUME_NAME only");
-    return s;
+    int r = s->null < 0 ? -errno : make_program(s, dir);
+    if (r < 0)
+        r = sl_err_set(err, SL_EIO, "making the supervisor of containers: %s", strerror(-r));
+    else
+        r = find_mounts(s, err);
+    if (r < 0)
+        drop_spawner(s);
+    else
+        *ret = s;
+    return r;
 }
 
-/* ---- what a keeper says ---- */
+/* ---- what a supervisor says ---- */
 
-static const char *why(const struct proc *p, const struct keeper_word *w, char *out, size_t room) {
+static const char *why(const struct proc *p, const struct supervisor_word *w, char *out,
+                       size_t room) {
     const char *cause = strerror(w->b);
 
     switch ((enum stage)w->a) {
@@ -194,16 +338,17 @@ static void tell_output(struct proc *p, int i, const char *bytes, size_t len) {
         p->io.output(p->io.ctx, i == STREAM_ERR, bytes, len);
 }
 
-static void take_word(struct proc *p, const struct keeper_word *w) {
+static void take_word(struct proc *p, const struct supervisor_word *w) {
     char text[600];
 
-    if (w->what == KEEPER_STARTED)
+    p->told = true;
+    if (w->what == SUPERVISOR_STARTED)
         tell(p, &(struct proc_note){.event = PROC_STARTED});
-    else if (w->what == KEEPER_FAILED)
+    else if (w->what == SUPERVISOR_FAILED)
         tell(p, &(struct proc_note){.event = PROC_NOT,
                                     .code = w->a == STAGE_EXEC && w->b == ENOENT ? 127 : 126,
                                     .text = why(p, w, text, sizeof text)});
-    else if (w->what == KEEPER_ENDED)
+    else if (w->what == SUPERVISOR_ENDED)
         p->code = w->a;
 }
 
@@ -268,10 +413,26 @@ static void drain(struct proc *p, int i) {
     tell_output(p, i, NULL, 0);
 }
 
+/* It ended before it had started anything, and not by a signal, which a container that is killed
+ * would give as well. */
+static void tell_unstarted(struct proc *p, int status) {
+    char text[100];
+
+    if (p->told || !WIFEXITED(status) || WEXITSTATUS(status) == SUPERVISOR_OK)
+        return;
+    (void)snprintf(text, sizeof text, "the supervisor of the container ended with exit code %d",
+                   WEXITSTATUS(status));
+    p->code = 128;
+    tell(p, &(struct proc_note){.event = PROC_NOT, .code = 128, .text = text});
+}
+
 static void finish(struct proc *p) {
+    int status = 0;
+
     p->ended = true;
-    while (waitpid(p->pid, NULL, 0) < 0 && errno == EINTR)
+    while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
         ;
+    tell_unstarted(p, status);
     drain(p, STREAM_OUT);
     drain(p, STREAM_ERR);
     tell(p, &(struct proc_note){.event = PROC_ENDED, .code = p->code});
@@ -406,7 +567,7 @@ static struct proc *new_proc(struct spawner *s, const struct launch *l, const in
     struct proc *p = sl_alloc0(1, sizeof *p);
 
     p->spawner = s;
-    p->code = 137; /* unless the keeper says otherwise, it was killed */
+    p->code = 137; /* unless the supervisor says otherwise, it was killed */
     p->program = sl_strdup(l->argv[0]);
     p->cwd = sl_strdup(l->cwd ? l->cwd : "/");
     p->targets = sl_alloc0(l->mounts.n + 1, sizeof *p->targets);
@@ -487,8 +648,8 @@ static int or_else(int fd, int other) {
 int proc_start(struct spawner *s, const struct launch *l, const struct proc_io *io,
                struct proc **ret, struct sl_err *err) {
     int ours[STREAMS], theirs[STREAMS];
-    struct keeper k = {.launch = l, .tty = io->tty};
-    sigset_t old;
+    struct supervisor_spec spec = spec_of(s);
+    pid_t pid;
     int r = make_streams(l, io, ours, theirs);
 
     if (r < 0) {
@@ -498,22 +659,17 @@ int proc_start(struct spawner *s, const struct launch *l, const struct proc_io *
                           strerror(-r));
     }
     const int other = io->tty ? theirs[STREAM_OUT] : s->null;
-    k.fds = (struct keeper_fds){.null = s->null,
-                                .in = or_else(theirs[STREAM_IN], other),
-                                .out = or_else(theirs[STREAM_OUT], other),
-                                .err = or_else(theirs[STREAM_ERR], other),
-                                .status = theirs[STREAM_STATUS],
-                                .cgroup = l->cgroup_fd};
-    fill_keeper(s, &k);
-    pid_t pid = fork_silent(&old);
-    if (pid == 0)
-        keeper_run(&k);
-    int e = errno;
-    (void)pthread_sigmask(SIG_SETMASK, &old, NULL);
+    /* Without a cgroup, joining it is a word to nowhere. */
+    const int ends[FD_NULL] = {
+        or_else(theirs[STREAM_IN], other), or_else(theirs[STREAM_OUT], other),
+        or_else(theirs[STREAM_ERR], other), theirs[STREAM_STATUS], or_else(l->cgroup_fd, s->null)};
+    spec.run = true;
+    spec.tty = io->tty;
+    r = start_supervisor(s, ends, &spec, l, &pid, err);
     close_all(theirs, STREAMS);
-    if (pid < 0) {
+    if (r < 0) {
         close_all(ours, STREAMS);
-        return sl_err_set(err, SL_EIO, "starting a process: %s", strerror(e));
+        return r;
     }
     struct proc *p = new_proc(s, l, ours);
     p->pid = pid;
@@ -577,9 +733,8 @@ void spawner_end_all(struct spawner *s, uint32_t grace_ms) {
 static void free_spawner(uv_handle_t *h) {
     struct spawner *s = h->data;
 
-    (void)close(s->null);
     sl_freep(&h);
-    sl_freep(&s);
+    drop_spawner(s);
 }
 
 /* In a turn of the loop: a callback that is under way may still be in its chunk. */

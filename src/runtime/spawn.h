@@ -1,9 +1,9 @@
 /*
- * Processes. Each command runs under a keeper: a small process of ours that starts it, forwards
+ * Processes. Each command runs under a supervisor: a small program of ours that starts it, forwards
  * SIGTERM to its whole group, adopts whatever it leaves behind (PR_SET_CHILD_SUBREAPER), and when
  * the command has ended ends all of that too. So nothing survives its container, however it forks
  * and daemonises, without any privilege; and when this program dies, by whatever signal, its
- * keepers are told by the kernel and end what they keep.
+ * supervisors are told by the kernel and end what they stand over.
  *
  * Where the machine allows, a command with mounts gets a mount namespace of its own (root, or a
  * user namespace).
@@ -77,8 +77,9 @@ struct proc_io {
     bool tty; /* a terminal; all it writes there is output, nothing is an error. Needs 'output' */
 };
 
-/* 'files' as in sl_runtime_spec. */
-struct spawner *spawner_new(struct uv_loop_s *loop, uint64_t files);
+/* 'files' and 'dir' as in sl_runtime_spec. */
+int spawner_new(struct uv_loop_s *loop, uint64_t files, const char *dir, struct spawner **ret,
+                struct sl_err *err) _must_check_;
 void spawner_free(struct spawner *s); /* kills what is left */
 /* Can a command have its own mounts here? */
 bool spawner_mounts(const struct spawner *s);

@@ -5,7 +5,7 @@ set -eu
 check=$1
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
-mkdir -p "$root/src/api" "$root/src/base" "$root/src/json"
+mkdir -p "$root/src/api" "$root/src/base" "$root/src/json" "$root/src/runtime"
 passed=0
 failed=0
 
@@ -50,6 +50,15 @@ says 'initialised where it is declared' api/x.c '_cleanup_(sl_buf_done) struct s
 allows api/x.c '_cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(64);'
 says 'base may not use api' base/x.c '#include "api/field.h"'
 says 'is not for the pure layer base' base/x.c '#include <time.h>'
+says 'fork is for src/runtime/spawn.c alone' api/x.c 'pid_t pid = fork();'
+says '_Fork is for' runtime/x.c 'if ((pid = _Fork()) == 0) _exit(0);'
+says 'posix_spawn is for' api/x.c 'r = posix_spawn(&pid, path, NULL, NULL, argv, environ);'
+says 'popen is for' runtime/spawn.c 'FILE *f = popen(command, "r");'
+says 'SYS_clone3 is for' api/x.c 'pid = syscall(SYS_clone3, &how, sizeof how);'
+says 'fork is for' runtime/spawn.c 'pid = fork();'
+allows runtime/spawn.c 'r = posix_spawn(&pid, path, NULL, NULL, argv, environ);'
+allows runtime/supervisor.c 'pid = fork(); /* not vfork() */'
+allows api/x.c 'g = sl_graph_clone(m); p->fork(x);'
 
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" -eq 0 ]

@@ -403,7 +403,7 @@ static void started_again(void **state) {
 }
 
 /* Killed like this program may be: by a signal that nobody can catch. */
-static void keepers_end_with_us(void **state) {
+static void supervisors_end_with_us(void **state) {
     struct world w;
     char script[200];
     int ready[2];
@@ -583,7 +583,7 @@ int main(void) {
         cmocka_unit_test(pre_stop),
         cmocka_unit_test(deadline),
         cmocka_unit_test(started_again),
-        cmocka_unit_test(keepers_end_with_us),
+        cmocka_unit_test(supervisors_end_with_us),
         cmocka_unit_test(termination_message),
         cmocka_unit_test(with_faults),
         cmocka_unit_test(events),

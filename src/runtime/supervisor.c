@@ -1,4 +1,4 @@
-#include "runtime/keeper.h"
+#include "runtime/supervisor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,7 +7,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -16,18 +15,18 @@
 
 #include "runtime/cgroup.h"
 
-/* Descriptors of the keeper, after it has put them in order. */
-enum { FD_STATUS = 3, FD_CGROUP, FD_NULL, FD_WORD, FD_FREE };
+/* In the command's process until it runs, by the number that the spec had. */
+enum { FD_WORD = FD_SPEC };
 
 static void say(int32_t what, int32_t a, int32_t b, int32_t which) {
-    const struct keeper_word w = {what, a, b, which};
+    const struct supervisor_word w = {what, a, b, which};
 
     (void)!write(FD_STATUS, &w, sizeof w);
 }
 
 static _Noreturn void fail(enum stage stage, int code, int32_t which) {
-    say(KEEPER_FAILED, (int32_t)stage, code, which);
-    say(KEEPER_ENDED, 128, 0, 0);
+    say(SUPERVISOR_FAILED, (int32_t)stage, code, which);
+    say(SUPERVISOR_ENDED, 128, 0, 0);
     _exit(0);
 }
 
@@ -35,23 +34,6 @@ static void close_from(int fd) {
     if (syscall(SYS_close_range, fd, ~0u, 0u) < 0) /* before Linux 5.9 */
         for (int i = fd; i < 65536; i++)
             (void)close(i);
-}
-
-/* They may stand on each other's numbers, so first all go up. */
-static void order_fds(const struct keeper_fds *f) {
-    /* Without a cgroup, joining it is a word to nowhere. */
-    const int from[] = {f->in,  f->out, f->err, f->status, f->cgroup < 0 ? f->null : f->cgroup,
-                        f->null};
-    int high[SL_LEN(from)];
-
-    for (size_t i = 0; i < SL_LEN(from); i++)
-        high[i] = fcntl(from[i], F_DUPFD_CLOEXEC, 64);
-    for (int i = 0; i < (int)SL_LEN(from); i++)
-        (void)dup2(high[i], i);
-    (void)fcntl(FD_STATUS, F_SETFD, FD_CLOEXEC);
-    (void)fcntl(FD_CGROUP, F_SETFD, FD_CLOEXEC);
-    (void)fcntl(FD_NULL, F_SETFD, FD_CLOEXEC);
-    close_from(FD_WORD);
 }
 
 /* ---- the command ---- */
@@ -112,18 +94,17 @@ static void drop_rights(const struct launch *l) {
         refuse(STAGE_RIGHTS, errno);
 }
 
-static _Noreturn void command(const struct keeper *k) {
-    const struct launch *l = k->launch;
+static _Noreturn void command(const struct supervisor_spec *s, const struct launch *l) {
     int code = ENOENT;
     sigset_t none;
 
     (void)setsid();
-    if (k->tty)
+    if (s->tty)
         (void)ioctl(0, TIOCSCTTY, 0);
     (void)!write(FD_CGROUP, "0", 1);
     if (l->cwd && chdir(l->cwd) < 0)
         refuse(STAGE_CWD, errno);
-    (void)setrlimit(RLIMIT_NOFILE, &k->files);
+    (void)setrlimit(RLIMIT_NOFILE, &s->files);
     drop_bounds(l);
     become(l);
     drop_rights(l);
@@ -144,22 +125,20 @@ static _Noreturn void command(const struct keeper *k) {
 }
 
 /* Starts it and waits until it runs or does not. */
-static pid_t start(const struct keeper *k) {
+static pid_t start(const struct supervisor_spec *s, const struct launch *l) {
     int word[2], got[2] = {0, 0};
     pid_t pid;
 
     if (pipe2(word, O_CLOEXEC) < 0)
         fail(STAGE_FORK, errno, 0);
-    /* Not fork(): the child would first do what libraries want done there, and the one of the loop
-     * replaces two descriptors of the program that we were, whose numbers are ours now. */
-    pid = _Fork();
+    pid = fork();
     if (pid < 0)
         fail(STAGE_FORK, errno, 0);
     if (pid == 0) {
         if (word[1] != FD_WORD)
             (void)dup3(word[1], FD_WORD, O_CLOEXEC); /* the reading end is closed with it */
-        close_from(FD_FREE);
-        command(k);
+        close_from(FD_WORD + 1);
+        command(s, l);
     }
     (void)close(word[1]);
     ssize_t n;
@@ -227,7 +206,7 @@ static int code_of(int status) {
 }
 
 /* Until nothing is left. */
-static int keep(pid_t command_pid) {
+static int watch(pid_t command_pid) {
     const struct timespec pause = {.tv_nsec = 5000000};
     bool ended = false, kill_all = false;
     int code = 137, status;
@@ -259,37 +238,34 @@ static int keep(pid_t command_pid) {
     }
 }
 
-void keeper_run(const struct keeper *k) {
-    const struct launch *l = k->launch;
+pid_t supervisor_start(const struct supervisor_spec *s, const struct launch *l) {
     int32_t which = -1;
 
-    for (int sig = 1; sig < NSIG; sig++)
-        (void)signal(sig, SIG_DFL);
+    close_from(FD_SPEC);
+    for (int fd = FD_STATUS; fd < FD_SPEC; fd++)
+        (void)fcntl(fd, F_SETFD, FD_CLOEXEC);
     (void)setsid();
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
-    (void)prctl(PR_SET_NAME, "sluice-keeper");
-    order_fds(&k->fds);
-    if ((l->mounts.n > 0 || l->writable) && k->mounts > MOUNTS_NO) {
-        int r = mounts_enter(k);
+    if ((l->mounts.n > 0 || l->writable) && s->mounts > MOUNTS_NO) {
+        int r = mounts_enter(s);
         if (r == 0)
             r = mounts_do(l, &which);
         if (r < 0)
             fail(STAGE_MOUNT, -r, which);
     }
     (void)prctl(PR_SET_PDEATHSIG, SIGUSR1); /* after the namespaces, which forget it */
-    if (getppid() != k->parent)
-        _exit(0);
-    pid_t pid = start(k);
+    if (getppid() != s->parent)
+        _exit(SUPERVISOR_OK);
+    return start(s, l);
+}
+
+void supervisor_watch(const struct supervisor_spec *s, pid_t pid) {
     (void)close(FD_CGROUP);
-    for (int i = 0; i < 3 && !k->tty; i++)
-        (void)dup2(FD_NULL, i); /* or the output would not end before the keeper */
+    for (int i = 0; i < 3 && !s->tty; i++)
+        (void)dup2(FD_NULL, i); /* or the output would not end before the supervisor */
+    (void)close(FD_NULL);
     /* A terminal is held, so that a command may let go of it and open it again. */
-    say(KEEPER_STARTED, 0, 0, 0);
-    if (k->heap) { /* what the parent changes from now on need not be kept twice */
-        char *end = sbrk(0);
-        const size_t n = (uintptr_t)end - k->heap;
-        (void)madvise(end - n, n, MADV_DONTNEED);
-    }
-    say(KEEPER_ENDED, keep(pid), 0, 0);
-    _exit(0);
+    say(SUPERVISOR_STARTED, 0, 0, 0);
+    say(SUPERVISOR_ENDED, watch(pid), 0, 0);
+    _exit(SUPERVISOR_OK);
 }

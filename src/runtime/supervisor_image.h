@@ -1,0 +1,16 @@
+/*
+ * The program src/runtime/supervisor_main.c as it was linked, one file.
+ */
+#ifndef SL_RUNTIME_SUPERVISOR_IMAGE_H
+#define SL_RUNTIME_SUPERVISOR_IMAGE_H
+
+#include <stddef.h>
+
+struct sl_embedded {
+    const char *name, *text;
+    size_t len;
+};
+extern const struct sl_embedded supervisor_image[];
+extern const size_t supervisor_image_n;
+
+#endif
