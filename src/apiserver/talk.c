@@ -255,12 +255,14 @@ static bool read_query(struct sl_rq *rq, struct sl_talk_spec *s) {
             argv[i] = words.v[i];
         s->argv = argv;
     }
-    bool too_long = words.n == MAX_WORDS;
+    bool too_long = words.n == MAX_WORDS, nul = strstr(rq->query, "%00");
     sl_vec_free(&words);
     s->err = s->err && !s->tty;
     if (too_long)
         sl_rq_bad(rq, "a command has fewer than %u words", MAX_WORDS);
-    return !too_long;
+    else if (nul)
+        sl_rq_bad(rq, "a command must not contain a NUL character");
+    return !too_long && !nul;
 }
 
 static bool runs(yyjson_val *pod, const char *container) {

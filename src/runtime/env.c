@@ -107,15 +107,16 @@ char *vars_expand(const struct vars *v, struct sl_arena *a, const char *text) {
 /* ---- what refers to the pod itself ---- */
 
 /* "metadata.labels['a/b']": the key, if the path is of this map. */
-static const char *map_value(yyjson_val *o, struct sl_arena *a, const char *path, const char *lead,
-                             const char *map) {
-    const size_t n = strlen(lead), len = strlen(path);
+static bool map_value(yyjson_val *o, struct sl_arena *a, const char *path, const char *map,
+                      struct sl_text *ret) {
+    const size_t n = strlen(map), len = strlen(path);
 
-    if (strncmp(path, lead, n) != 0 || len < n + 4 || strncmp(path + n, "['", 2) != 0 ||
+    if (strncmp(path, map, n) != 0 || len < n + 4 || strncmp(path + n, "['", 2) != 0 ||
         strcmp(path + len - 2, "']") != 0)
-        return NULL;
+        return false;
     const char *key = sl_arena_strndup(a, path + n + 2, len - n - 4);
-    return sl_json_text(yyjson_obj_get(jat(o, map), key));
+    *ret = sl_json_view(yyjson_obj_get(jat(o, map), key));
+    return true;
 }
 
 /* The whole of labels or annotations, as the downward API writes it; NULL: it is too long. */
@@ -136,21 +137,23 @@ static const char *map_text(yyjson_val *map, struct sl_arena *a) {
     return out;
 }
 
-const char *field_text(struct pod *p, struct sl_arena *a, const char *path) {
+bool field_text(struct pod *p, struct sl_arena *a, const char *path, struct sl_text *ret) {
     yyjson_val *o = yyjson_doc_get_root(p->real->doc);
     static const char *const plain[] = {"metadata.name", "metadata.namespace", "metadata.uid",
                                         "spec.nodeName", "spec.serviceAccountName"};
-    const char *s;
+    const char *s = NULL;
 
     for (size_t i = 0; i < SL_LEN(plain); i++)
         if (strcmp(path, plain[i]) == 0)
-            return jstr(o, path);
+            s = jstr(o, path);
     if (strncmp(path, "status.hostIP", 13) == 0 || strncmp(path, "status.podIP", 12) == 0)
-        return p->rt->address; /* its processes are on the machine's own network */
+        s = p->rt->address; /* its processes are on the machine's own network */
     if (strcmp(path, "metadata.labels") == 0 || strcmp(path, "metadata.annotations") == 0)
-        return map_text(jat(o, path), a);
-    s = map_value(o, a, path, "metadata.labels", "metadata.labels");
-    return s ? s : map_value(o, a, path, "metadata.annotations", "metadata.annotations");
+        s = map_text(jat(o, path), a);
+    if (s)
+        *ret = sl_text_of(s);
+    return s || map_value(o, a, path, "metadata.labels", ret) ||
+           map_value(o, a, path, "metadata.annotations", ret);
 }
 
 const char *resource_text(struct pod *p, struct sl_arena *a, yyjson_val *container,
@@ -258,10 +261,12 @@ static int value_from(struct container *c, struct sl_arena *a, yyjson_val *from,
     if ((ref = jat(from, "secretKeyRef")))
         return key_ref(c, a, ref, true, ret, err);
     if ((ref = jat(from, "fieldRef"))) {
-        *ret = field_text(c->pod, a, jstr(ref, "fieldPath"));
-        return *ret ? 0
-                    : sl_err_set(err, SL_EINVAL, "unsupported fieldPath: %s",
-                                 jstr(ref, "fieldPath"));
+        const char *path = jstr(ref, "fieldPath");
+        struct sl_text t;
+        if (!field_text(c->pod, a, path, &t))
+            return sl_err_set(err, SL_EINVAL, "unsupported fieldPath: %s", path);
+        *ret = t.s; /* which a zero ends */
+        return check_value(path, t.s, t.n, err);
     }
     if ((ref = jat(from, "resourceFieldRef"))) {
         *ret =

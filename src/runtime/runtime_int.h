@@ -294,8 +294,9 @@ int vars_of(struct container *c, struct vars *v, struct sl_arena *a,
 /* Those of a run stay the same for all that runs beside it. */
 void vars_keep(struct container *c, const struct vars *v);
 void vars_kept(const struct container *c, struct vars *v, struct sl_arena *a);
-/* The text of a fieldRef; NULL if there is no such field. */
-const char *field_text(struct pod *p, struct sl_arena *a, const char *path);
+/* The text of a fieldRef, with a zero behind it and, in an annotation, perhaps inside; false: there
+ * is no such field. */
+bool field_text(struct pod *p, struct sl_arena *a, const char *path, struct sl_text *ret);
 /* That of a resourceFieldRef. */
 const char *resource_text(struct pod *p, struct sl_arena *a, yyjson_val *container,
                           const char *resource, const char *divisor);

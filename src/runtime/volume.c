@@ -199,17 +199,18 @@ static int fill_downward(const struct filler *f, yyjson_val *source) {
     yyjson_arr_foreach (items, i, n, item) {
         yyjson_val *res = jat(item, "resourceFieldRef");
         const char *s = NULL;
+        struct sl_text text = SL_TEXT("");
         for (uint32_t c = 0; res && c < f->pod->n_cs; c++)
             if (strcmp(f->pod->cs[c].name, jstr(res, "containerName")) == 0)
                 s = resource_text(f->pod, f->arena, f->pod->cs[c].spec, jstr(res, "resource"),
                                   jstr(res, "divisor"));
-        if (!res)
-            s = field_text(f->pod, f->arena, jstr(item, "fieldRef.fieldPath"));
-        if (!s)
+        if (s)
+            text = sl_text_of(s);
+        if (res ? !s : !field_text(f->pod, f->arena, jstr(item, "fieldRef.fieldPath"), &text))
             return sl_err_set(f->err, SL_EINVAL, "volume \"%s\": no such field: %.80s", f->volume,
                               jstr(item, "path"));
-        if ((r = charge(f, strlen(s))) < 0 ||
-            (r = put(f, jstr(item, "path"), s, strlen(s), jint(item, "mode", -1))) < 0)
+        if ((r = charge(f, text.n)) < 0 ||
+            (r = put(f, jstr(item, "path"), text.s, text.n, jint(item, "mode", -1))) < 0)
             return r;
     }
     return r;

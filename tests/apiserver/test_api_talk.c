@@ -291,6 +291,8 @@ static void test_refused(void **state) {
         {EXEC "command=a&stderr=true&tty=true&stdin=false&stdout=0", 400,
          "you must specify at least 1 of stdin, stdout, stderr", "websocket", ""},
         {EXEC "stdout=1", 400, "you must specify a command", "websocket", ""},
+        {EXEC "stdout=1&command=true%00x", 400, "a command must not contain a NUL character",
+         "websocket", ""},
         {EXEC "command=a&stdout=1", 400, "Upgrade request required", NULL, NULL},
         {"POST /api/v1/namespaces/default/pods/box/attach?stdout=1", 400,
          "Upgrade request required", NULL, NULL},

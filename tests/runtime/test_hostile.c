@@ -162,6 +162,42 @@ static void environments_that_multiply(void **state) {
     end(&w);
 }
 
+/* Linux would read all of these as if they ended at the zero byte. */
+static void zero_bytes(void **state) {
+#define MAIN "\"restartPolicy\":\"Never\",\"containers\":[{\"name\":\"main\",\"image\":\"x\","
+    static const struct {
+        const char *name, *words, *spec;
+    } cases[] = {
+        {"command", "the command holds a zero byte", MAIN "\"command\":[\"true\\u0000x\"]}]"},
+        {"word", "the command holds a zero byte",
+         MAIN "\"command\":[\"sh\",\"-c\",\"exit 0\\u0000; exit 1\"]}]"},
+        {"args", "the command holds a zero byte",
+         MAIN "\"command\":[\"echo\"],\"args\":[\"\\u0000\"]}]"},
+        {"value", "the variable V holds a zero byte",
+         MAIN "\"command\":[\"true\"],\"env\":[{\"name\":\"V\",\"value\":\"a\\u0000b\"}]}]"},
+        {"field", "the variable metadata.annotations['k'] holds a zero byte",
+         MAIN "\"command\":[\"true\"],\"env\":[{\"name\":\"V\",\"valueFrom\":{\"fieldRef\":{"
+              "\"fieldPath\":\"metadata.annotations['k']\"}}}]}]"},
+    };
+#undef MAIN
+    struct world w;
+    (void)state;
+
+    begin(&w, 0);
+    for (size_t i = 0; i < SL_LEN(cases); i++) {
+        make_pod(&w, cases[i].name, "\"annotations\":{\"k\":\"a\\u0000b\"}", cases[i].spec);
+        refused(&w, cases[i].name, cases[i].words);
+    }
+    /* A probe or a hook with one fails, and its container lives. */
+    make_pod(&w, "probe", "",
+             "\"containers\":[{\"name\":\"main\",\"image\":\"x\",\"command\":[\"sleep\","
+             "\"1000\"],\"readinessProbe\":{\"exec\":{\"command\":[\"true\\u0000\"]}}}]");
+    wait_phase(&w, "probe", "Running");
+    turns(&w, 20);
+    assert_false(jbool(status_of(&w, "probe", "main"), "ready", true));
+    end(&w);
+}
+
 /* Mount points whose paths are variables, each expanded anew. */
 static void paths_that_multiply(void **state) {
     struct world w;
@@ -362,9 +398,13 @@ static void links_in_volumes(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(volumes_that_multiply), cmocka_unit_test(environments_that_multiply),
-        cmocka_unit_test(paths_that_multiply),   cmocka_unit_test(last_words),
-        cmocka_unit_test(secrets_of_others),     cmocka_unit_test(security_contexts),
+        cmocka_unit_test(volumes_that_multiply),
+        cmocka_unit_test(environments_that_multiply),
+        cmocka_unit_test(zero_bytes),
+        cmocka_unit_test(paths_that_multiply),
+        cmocka_unit_test(last_words),
+        cmocka_unit_test(secrets_of_others),
+        cmocka_unit_test(security_contexts),
         cmocka_unit_test(links_in_volumes),
     };
 
