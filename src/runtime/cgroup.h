@@ -6,9 +6,9 @@
 #define SL_RUNTIME_CGROUP_H
 
 #include "base/err.h"
+#include "runtime/limits.h"
 
 /* Processes and threads of one container: a fork bomb is its own. */
-#define CGROUP_PIDS 8192u
 
 struct cgroups;
 

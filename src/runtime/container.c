@@ -15,9 +15,7 @@
 
 #define CONFIG_AGAIN (2 * SL_SEC) /* after something that it refers to was not there */
 #define MACHINE_AGAIN (5 * SL_SEC)
-#define LAST_GRACE (2 * SL_SEC)     /* what a hook that took all the time leaves to the container */
-#define MESSAGE ((size_t)4096)      /* of a termination message; from logs half of it */
-#define MESSAGES ((size_t)12 << 10) /* of all containers of a pod, as with a kubelet */
+#define LAST_GRACE (2 * SL_SEC) /* what a hook that took all the time leaves to the container */
 
 enum { HOOK_START, HOOK_STOP };
 

@@ -11,10 +11,6 @@
 #include "runtime/runtime_int.h"
 #include "json/json.h"
 
-#define MAX_VALUE ((size_t)128 << 10) /* of one variable: what Linux takes */
-#define MAX_ALL ((size_t)2 << 20)     /* of all */
-#define MAX_MAP ((size_t)16 << 20)    /* labels or annotations, as the downward API writes them */
-
 /* What programs of this machine need to be found and to speak the user's language. */
 static const char *const of_machine[] = {
     "PATH",   "HOME", "USER",   "LOGNAME",         "SHELL",      "LANG",

@@ -1,23 +1,19 @@
 /*
  * Events about pods, for whoever asks `kubectl describe` why one does not run: only what goes
  * wrong, so that a pod that just runs costs no more writes than its status. They are sent and
- * forgotten, BURST at once and then PER_SECOND; of more, the rest is dropped.
+ * forgotten, EVENT_BURST at once and then EVENTS_PER_SECOND; of more, the rest is dropped.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "runtime/runtime_int.h"
 
-#define BURST 25
-#define PER_SECOND 5
-#define MAX_NOTE 1024 /* as the API takes it */
-
 static bool may_say(struct sl_runtime *r) {
-    const sl_span each = SL_SEC / PER_SECOND;
+    const sl_span each = SL_SEC / EVENTS_PER_SECOND;
     const sl_time now = r->port->mono;
 
-    if (r->event_at < now - BURST * each)
-        r->event_at = now - BURST * each;
+    if (r->event_at < now - EVENT_BURST * each)
+        r->event_at = now - EVENT_BURST * each;
     if (r->event_at > now)
         return false;
     r->event_at += each;

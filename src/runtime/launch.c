@@ -17,10 +17,6 @@
 #include "runtime/runtime_int.h"
 #include "json/json.h"
 
-#define MAX_ARENA ((size_t)128 << 20)
-#define MAX_WORDS ((size_t)4 << 20)
-#define MAX_PATHS 256u
-
 static int add_words(const struct vars *v, yyjson_val *list, struct launch *l, uint32_t *n,
                      struct sl_err *err) {
     size_t i, all;
@@ -30,7 +26,7 @@ static int add_words(const struct vars *v, yyjson_val *list, struct launch *l, u
         if (sl_text_has_nul(sl_json_view(w)))
             return sl_err_set(err, SL_EINVAL, "the command holds a zero byte");
         const char *s = vars_expand(v, &l->arena, sl_json_text(w));
-        if (!s || l->arena.used > MAX_ARENA / 4)
+        if (!s || l->arena.used > MAX_LAUNCH / 4)
             return sl_err_set(err, SL_ELIMIT, "the command is too long");
         l->argv[(*n)++] = s;
     }
@@ -38,21 +34,25 @@ static int add_words(const struct vars *v, yyjson_val *list, struct launch *l, u
 }
 
 /* Where a program may be, in the order of PATH. */
-static void add_tries(const struct vars *v, struct launch *l, const char *program) {
+static int add_tries(const struct vars *v, struct launch *l, const char *program,
+                     struct sl_err *err) {
     const char *path = vars_get(v, "PATH");
     uint32_t n = 0;
 
-    l->tries = sl_arena_alloc0(&l->arena, MAX_PATHS + 1, sizeof *l->tries);
+    l->tries = sl_arena_alloc0(&l->arena, MAX_TRIES + 1, sizeof *l->tries);
     if (strchr(program, '/')) {
         l->tries[0] = program;
-        return;
+        return 0;
     }
-    for (const char *p = path ? path : ""; *program && p && *p && n < MAX_PATHS;) {
+    for (const char *p = path ? path : ""; *program && *p;) {
         const size_t len = strcspn(p, ":");
+        if (n == MAX_TRIES)
+            return sl_err_set(err, SL_ELIMIT, "PATH names more than %u folders", MAX_TRIES);
         if (len > 0 && len + strlen(program) + 2 <= PATH_MAX) /* no file has a longer path */
             l->tries[n++] = sl_arena_printf(&l->arena, "%.*s/%s", (int)len, p, program);
         p += len + (p[len] == ':');
     }
+    return 0;
 }
 
 /* An image is not pulled; but one that is called as a program of this machine means that. */
@@ -72,7 +72,9 @@ static int find_program(struct container *c, const struct vars *v, struct launch
         l->argv[(*n)++] = "infinity";
         return 0;
     }
-    add_tries(v, l, program);
+    const int r = add_tries(v, l, program, err);
+    if (r < 0)
+        return r;
     for (const char **t = l->tries; *program && *t; t++)
         if (access(*t, X_OK) == 0) {
             l->argv[(*n)++] = program;
@@ -97,7 +99,7 @@ static int copy_words(const char *const *argv, struct launch *l, struct sl_err *
     l->argv = sl_arena_alloc0(&l->arena, n + 1, sizeof *l->argv);
     for (size_t i = 0; i < n; i++) {
         const size_t len = strlen(argv[i]);
-        if (len > MAX_WORDS || l->arena.used > MAX_ARENA / 4)
+        if (len > MAX_WORDS || l->arena.used > MAX_LAUNCH / 4)
             return sl_err_set(err, SL_ELIMIT, "the command is too long");
         l->argv[i] = sl_arena_strndup(&l->arena, argv[i], len);
     }
@@ -113,7 +115,7 @@ static int make_words(struct container *c, const struct vars *v, const struct la
     if (of->argv) {
         r = copy_words(of->argv, l, err);
         if (r == 0)
-            add_tries(v, l, l->argv[0]);
+            r = add_tries(v, l, l->argv[0], err);
         return r;
     }
     if (!command)
@@ -129,7 +131,7 @@ static int make_words(struct container *c, const struct vars *v, const struct la
     if (r == 0)
         r = add_words(v, args, l, &n, err);
     if (r == 0)
-        add_tries(v, l, l->argv[0]);
+        r = add_tries(v, l, l->argv[0], err);
     return r;
 }
 
@@ -283,7 +285,7 @@ int launch_make(struct container *c, const struct launch_of *of, struct launch *
     char path[PATH_MAX];
 
     *l = (struct launch){.uid = -1, .gid = -1, .cgroup_fd = -1};
-    sl_arena_init(&l->arena, MAX_ARENA);
+    sl_arena_init(&l->arena, MAX_LAUNCH);
     const bool beside = of->command || of->argv;
     int r = 0;
     if (beside && c->env)
@@ -319,7 +321,7 @@ int launch_make(struct container *c, const struct launch_of *of, struct launch *
         r = sl_err_set(err, SL_ELIMIT,
                        "the container's command, variables and mounts are larger "
                        "than %zu MiB",
-                       MAX_ARENA >> 20);
+                       MAX_LAUNCH >> 20);
     vars_done(&v);
     return r;
 }

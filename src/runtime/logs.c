@@ -16,8 +16,6 @@
 #include "log/log.h"
 #include "runtime/runtime_int.h"
 
-#define TAIL ((size_t)4 << 10)
-
 /* Positions count from the first byte ever written, headers of lines included. */
 struct logfile {
     uint32_t refs;
@@ -291,20 +289,20 @@ static size_t read_at(const struct logfile *l, uint64_t at, struct sl_buf *out, 
 
 void log_tail(struct logfile *l, size_t max, struct sl_buf *out) {
     struct sl_buf raw;
-    uint64_t from = l->end - l->cut > TAIL ? l->end - TAIL : l->cut;
+    uint64_t from = l->end - l->cut > LOG_TAIL ? l->end - LOG_TAIL : l->cut;
 
-    sl_buf_init(&raw, 2 * TAIL);
+    sl_buf_init(&raw, 2 * LOG_TAIL);
     while (from < l->end) {
-        size_t n = read_at(l, from, &raw, TAIL);
+        size_t n = read_at(l, from, &raw, LOG_TAIL);
         if (n == 0)
             break;
         from += n;
     }
     /* Lines without their heads; the first may be half a one. */
-    char *p = raw.len >= TAIL ? strchr(raw.s, '\n') : raw.s;
+    char *p = raw.len >= LOG_TAIL ? strchr(raw.s, '\n') : raw.s;
     struct sl_buf text;
-    sl_buf_init(&text, 2 * TAIL);
-    for (p = p && raw.len >= TAIL ? p + 1 : p; p && *p;) {
+    sl_buf_init(&text, 2 * LOG_TAIL);
+    for (p = p && raw.len >= LOG_TAIL ? p + 1 : p; p && *p;) {
         char *nl = strchr(p, '\n'), *s = p;
         for (int i = 0; s && i < 3; i++) {
             s = strchr(s, ' ');

@@ -13,10 +13,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/time.h"
-
-#define LOG_LINE ((size_t)16 << 10)
-#define LOG_FILE ((uint64_t)10 << 20)
-#define LOG_READ ((size_t)256 << 10) /* handed out at a time */
+#include "runtime/limits.h"
 
 struct logfile;
 

@@ -21,9 +21,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MAX_ENTRIES 4096 /* of a covered folder */
-#define MAX_COVERS 64
-
 struct covers {
     dev_t dev[MAX_COVERS];
     uint32_t n;

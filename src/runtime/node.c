@@ -32,7 +32,6 @@
 #define LEASE_AGAIN SL_SEC
 #define RESERVED_BYTES (INT64_C(100) << 20) /* of memory: what a kubelet evicts for, too */
 #define SIM_PREFIX "sim-"
-#define MAX_GUESTS 10000u
 #define LEASES "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
 
 enum node_step { NODE_CREATE, NODE_UPDATE, NODE_STATUS, NODE_OK, NODE_DELETE, NODE_GONE };
@@ -56,6 +55,7 @@ struct nodes {
     bool lease_is;
     struct sl_reflector *labelled; /* simulated ones */
     struct sl_map guests;          /* by name */
+    bool crowded;                  /* that there are too many was said */
     sl_time since;                 /* ready */
     int64_t cpu_milli, memory_bytes, disk_bytes;
     struct utsname uts;
@@ -474,6 +474,12 @@ static void guest_new(struct sl_runtime *r, const char *name, bool ready) {
     char path[400];
     struct node *n;
 
+    if (r->nodes->guests.n >= MAX_GUESTS) {
+        if (!r->nodes->crowded)
+            sl_log(SL_LOG_WARN, "too many Nodes have the label of simulated ones: more are ignored",
+                   SL_I("most", MAX_GUESTS), SL_S("node", name));
+        r->nodes->crowded = true;
+    }
     if (r->nodes->guests.n >= MAX_GUESTS || strlen(name) > 253)
         return;
     n = add(r, name, true, ready ? NODE_OK : NODE_STATUS);

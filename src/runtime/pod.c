@@ -11,8 +11,6 @@
 #include "log/log.h"
 #include "runtime/runtime_int.h"
 
-#define MAX_FOREIGN ((size_t)3 << 20) /* conditions of others; an object is no larger */
-#define STARTS_AT_ONCE 8              /* of one pod in one turn, so that others get theirs */
 #define VOLUMES_AGAIN (2 * SL_SEC)
 #define TOO_LARGE_AGAIN (2 * SL_MINUTE) /* to find that out takes time that others want */
 

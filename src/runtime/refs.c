@@ -16,11 +16,13 @@
 static void want(struct pod *p, bool secret, const char *name) {
     struct real *re = p->real;
 
-    if (!*name || re->refs.n >= MAX_REFS)
+    if (!*name)
         return;
     for (uint32_t i = 0; i < re->refs.n; i++)
         if (re->refs.v[i].secret == secret && strcmp(re->refs.v[i].name, name) == 0)
             return;
+    if (re->refs.n >= MAX_REFS) /* who needs it is told so: refs_none */
+        return;
     *sl_vec_push(&re->refs) = (struct ref){.secret = secret, .name = sl_strdup(name), .pod = p};
 }
 
@@ -146,12 +148,19 @@ yyjson_val *refs_find(const struct pod *p, bool secret, const char *name) {
 int refs_none(const struct pod *p, bool secret, const char *name, bool optional,
               struct sl_err *err) {
     const char *kind = secret ? "secret" : "configmap";
+    bool asked = false;
 
     for (uint32_t i = 0; i < p->real->refs.n; i++) {
         const struct ref *r = &p->real->refs.v[i];
-        if (r->secret == secret && strcmp(r->name, name) == 0 && r->why)
+        if (r->secret != secret || strcmp(r->name, name) != 0)
+            continue;
+        if (r->why)
             return sl_err_set(err, SL_ELIMIT, "%s \"%s\" cannot be read: %s", kind, name, r->why);
+        asked = true;
     }
+    if (!asked && *name)
+        return sl_err_set(err, SL_ELIMIT, "%s \"%s\": a pod may name %u ConfigMaps and Secrets",
+                          kind, name, MAX_REFS);
     return optional ? 0 : sl_err_set(err, SL_ENOENT, "%s \"%s\" not found", kind, name);
 }
 

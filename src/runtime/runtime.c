@@ -13,12 +13,10 @@
 #include "runtime/runtime_int.h"
 #include "json/json.h"
 
-#define IN_FLIGHT 128u
 #define PENDING_PATIENCE                                                                           \
     (200 * SL_MSEC) /* most pods run before it is worth saying that they wait */
 #define SWEEP_EVERY (10 * SL_MINUTE)
 #define MANY_CONTAINERS 32u
-#define MAX_STATUS ((size_t)4 << 20)
 
 enum { TAG_STATUS = 1, TAG_DELETE };
 

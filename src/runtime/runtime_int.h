@@ -20,8 +20,6 @@
 #include "runtime/runtime.h"
 #include "runtime/spawn.h"
 
-#define MAX_CONTAINERS 1024u
-#define MAX_REFS 256u /* ConfigMaps and Secrets of one pod */
 #define BACKOFF_FIRST (10 * SL_SEC)
 #define BACKOFF_MOST (5 * SL_MINUTE)
 #define BACKOFF_RESET (10 * SL_MINUTE) /* who ran that long begins anew */

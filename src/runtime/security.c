@@ -107,27 +107,42 @@ static int take_caps(yyjson_val *list, bool drop, uint64_t *mask, struct sl_err 
     return 0;
 }
 
-static void add_group(struct launch *l, int64_t gid) {
-    if (gid >= 0 && l->n_groups < LAUNCH_GROUPS)
+/* Beyond it Linux would take another one: 4294967296 is root. */
+static int check_id(int64_t id, struct sl_err *err) {
+    return id <= INT32_MAX
+               ? 0
+               : sl_err_set(err, SL_EINVAL,
+                            "the securityContext names %lld: a user or group is between "
+                            "0 and %d",
+                            (long long)id, INT32_MAX);
+}
+
+static int add_group(struct launch *l, int64_t gid, struct sl_err *err) {
+    sl_assert(l->n_groups < LAUNCH_GROUPS);
+    if (gid >= 0)
         l->groups[l->n_groups++] = (gid_t)gid;
+    return check_id(gid, err);
 }
 
 static int take_users(struct container *c, const struct users *u, struct launch *l,
                       struct sl_err *err) {
     yyjson_val *more = jat(of_pod(c), "supplementalGroups"), *one;
     size_t i, n;
+    int r = check_id(u->uid, err);
 
+    if (r == 0)
+        r = check_id(u->gid, err);
     l->uid = u->uid;
     l->gid = u->gid;
     if (yyjson_arr_size(more) >= LAUNCH_GROUPS)
         return sl_err_set(err, SL_ELIMIT, "more than %u supplementalGroups", LAUNCH_GROUPS - 1);
     yyjson_arr_foreach (more, i, n, one) {
-        add_group(l, yyjson_is_int(one) ? yyjson_get_sint(one) : -1);
+        r = r < 0 ? r : add_group(l, yyjson_is_int(one) ? yyjson_get_sint(one) : -1, err);
     }
-    add_group(l, u->fs_group);
+    r = r < 0 ? r : add_group(l, u->fs_group, err);
     if (l->n_groups > 0 && l->gid < 0)
         l->gid = (int64_t)getegid();
-    return 0;
+    return r;
 }
 
 int security_apply(struct container *c, struct launch *l, struct sl_err *err) {

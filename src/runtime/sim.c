@@ -12,8 +12,6 @@
 #include "runtime/runtime_int.h"
 #include "json/json.h"
 
-#define MAX_SCRIPT ((size_t)64 << 10) /* looked at, of a shell script */
-
 static bool ends_as(const char *path, const char *name) {
     const char *slash = strrchr(path, '/');
 

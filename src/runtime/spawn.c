@@ -29,10 +29,6 @@
 #include "runtime/supervisor.h"
 #include "runtime/supervisor_image.h"
 
-#define CHUNK ((size_t)64 << 10)
-#define INPUT_ENOUGH ((size_t)64 << 10) /* waiting: who feeds it is asked to wait */
-#define INPUT_MOST ((size_t)16 << 20)   /* from one who does not */
-
 /* Of Linux 6.3: before it, all files in memory can be executed, and nobody minds. */
 #ifndef MFD_EXEC
 #define MFD_NOEXEC_SEAL 0x0008U

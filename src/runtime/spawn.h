@@ -16,6 +16,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/vec.h"
+#include "runtime/limits.h"
 
 struct uv_loop_s;
 struct spawner;
@@ -29,8 +30,6 @@ struct mount_point {
     const char *sub;       /* below 'from': links in it lead nowhere else; NULL: 'from' itself */
     bool read_only, file;
 };
-
-#define LAUNCH_GROUPS 64u
 
 struct launch {
     struct sl_arena arena; /* holds all of this */
@@ -64,8 +63,6 @@ struct proc_note {
 typedef void (*proc_fn)(void *ctx, const struct proc_note *n);
 /* What it wrote; len 0: the stream has ended. */
 typedef void (*proc_output_fn)(void *ctx, bool is_err, const char *bytes, size_t len);
-
-#define PROC_LAST_WORDS ((size_t)4 << 20) /* of a stream, read after its end; a pipe holds less */
 
 /* What a command is connected with. */
 struct proc_io {

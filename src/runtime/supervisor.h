@@ -44,8 +44,6 @@ struct dirent64_head {
 
 #define SPEC_MAGIC UINT32_C(0x70757373)
 #define SPEC_VERSION 1u
-/* Linux takes 6 MiB of words and variables; the rest is for mount points and where to look. */
-#define SPEC_MAX_BYTES ((size_t)16 << 20)
 
 struct supervisor_spec {
     bool run; /* false: nothing, it only tells whether mounts can be had (SUPERVISOR_NO_MOUNTS) */

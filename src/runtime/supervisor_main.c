@@ -49,12 +49,15 @@ int main(void) {
         return SUPERVISOR_BAD_SPEC;
     }
     (void)close(FD_SPEC);
-    if (spec_decode(bytes, (size_t)len, &s, &l, &err) < 0) {
+    const int r = spec_decode(bytes, (size_t)len, &s, &l, &err);
+    if (r < 0)
         say(err.text);
-        return SUPERVISOR_BAD_SPEC;
+    if (r < 0 || !s.run) {
+        launch_done(&l);
+        return r < 0                  ? SUPERVISOR_BAD_SPEC
+               : mounts_enter(&s) < 0 ? SUPERVISOR_NO_MOUNTS
+                                      : SUPERVISOR_OK;
     }
-    if (!s.run)
-        return mounts_enter(&s) == 0 ? SUPERVISOR_OK : SUPERVISOR_NO_MOUNTS;
     const pid_t pid = supervisor_start(&s, &l);
     launch_done(&l);
     (void)munmap(bytes, room);

@@ -12,8 +12,6 @@
 #define NONE UINT32_MAX
 #define LEAST_TEXT (sizeof(uint32_t) + 1)                   /* bytes of an empty one */
 #define LEAST_MOUNT (2 * LEAST_TEXT + 3 * sizeof(uint32_t)) /* of one without a 'sub' */
-/* Pointers to what may be no more than bytes. */
-#define MAX_ARENA (4 * SPEC_MAX_BYTES)
 
 void launch_done(struct launch *l) {
     if (l->cgroup_fd >= 0)
@@ -272,7 +270,7 @@ int spec_decode(const char *bytes, size_t len, struct supervisor_spec *ret, stru
 
     *ret = (struct supervisor_spec){.run = false};
     *ret_l = (struct launch){.uid = -1, .gid = -1, .cgroup_fd = -1};
-    sl_arena_init(&ret_l->arena, MAX_ARENA);
+    sl_arena_init(&ret_l->arena, SPEC_MAX_ARENA);
     if (len > SPEC_MAX_BYTES)
         refuse(&r, "it is too long");
     get_spec(&r, ret);

@@ -13,9 +13,6 @@
 #include "base/mem.h"
 #include "runtime/runtime_int.h"
 
-#define ATTACH_KEEPS ((size_t)256 << 10) /* of output while the listener is slow */
-/* A command is not read meanwhile: what comes is the rest of a turn, and its last words. */
-#define EXEC_KEEPS (4 * PROC_LAST_WORDS)
 #define KILLED 137
 
 struct piece {

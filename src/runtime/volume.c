@@ -19,12 +19,6 @@
 #include "runtime/runtime_int.h"
 #include "json/json.h"
 
-#define MAX_FILE ((size_t)16 << 20)    /* memory for one file while it is made */
-#define MAX_WRITTEN ((size_t)64 << 20) /* of one pod: what its volumes are filled with */
-#define FILE_COSTS 4096u               /* of that, besides its bytes: files are not free */
-#define MAX_PATHS ((size_t)64 << 10)   /* memory for the paths of one volume */
-#define MAX_DEPTH 64
-
 /* ---- files and folders ---- */
 
 int folder_make(const char *path, unsigned mode) {
@@ -343,7 +337,7 @@ static int make_folder(struct pod *p) {
 
 int volumes_make(struct pod *p, struct sl_err *err) {
     yyjson_val *volumes = jat(yyjson_doc_get_root(p->real->doc), "spec.volumes"), *v;
-    struct sl_arena a = SL_ARENA(MAX_PATHS), file = SL_ARENA(MAX_FILE);
+    struct sl_arena a = SL_ARENA(MAX_VOLUME_PATHS), file = SL_ARENA(MAX_FILE);
     size_t i, n, left = MAX_WRITTEN;
     int r = make_folder(p);
 

@@ -198,6 +198,42 @@ static void zero_bytes(void **state) {
     end(&w);
 }
 
+/* What goes beyond a ceiling is said, not left out. */
+static void beyond_ceilings(void **state) {
+    static const char user[] =
+        "\"restartPolicy\":\"Never\",\"securityContext\":{\"runAsNonRoot\":true,%s},"
+        "\"containers\":[{\"name\":\"main\",\"image\":\"x\",\"command\":[\"true\"]}]";
+    struct world w;
+    struct sl_buf b = SL_BUF((size_t)1 << 20);
+    char spec[400];
+    (void)state;
+
+    begin(&w, 0);
+    make_env_pod(&w, "refs", "envFrom", 257,
+                 "{\"configMapRef\":{\"name\":\"m%d\",\"optional\":true}}");
+    refused(&w, "refs", "a pod may name 256 ConfigMaps and Secrets");
+    make_env_pod(&w, "fewer", "envFrom", 256,
+                 "{\"configMapRef\":{\"name\":\"m%d\",\"optional\":true}}");
+    wait_phase(&w, "fewer", "Succeeded");
+    sl_buf_puts(&b, "{\"name\":\"PATH\",\"value\":\"");
+    for (int i = 0; i < 256; i++)
+        sl_buf_puts(&b, "/a:");
+    sl_buf_puts(&b, "/bin\"}");
+    make_env_pod(&w, "path", "env", 1, sl_buf_str(&b));
+    refused(&w, "path", "PATH names more than 256 folders");
+    if (geteuid() == 0) { /* to Linux this is 0 */
+        (void)snprintf(spec, sizeof spec, user, "\"runAsUser\":4294967296");
+        make_pod(&w, "user", "", spec);
+        refused(&w, "user", "a user or group is between 0 and 2147483647");
+        (void)snprintf(spec, sizeof spec, user,
+                       "\"runAsUser\":1,\"supplementalGroups\":[4294967296]");
+        make_pod(&w, "group", "", spec);
+        refused(&w, "group", "a user or group is between 0 and 2147483647");
+    }
+    sl_buf_done(&b);
+    end(&w);
+}
+
 /* Mount points whose paths are variables, each expanded anew. */
 static void paths_that_multiply(void **state) {
     struct world w;
@@ -401,6 +437,7 @@ int main(void) {
         cmocka_unit_test(volumes_that_multiply),
         cmocka_unit_test(environments_that_multiply),
         cmocka_unit_test(zero_bytes),
+        cmocka_unit_test(beyond_ceilings),
         cmocka_unit_test(paths_that_multiply),
         cmocka_unit_test(last_words),
         cmocka_unit_test(secrets_of_others),

@@ -251,6 +251,48 @@ static void nonsense(void **state) {
     sl_freep(&big);
 }
 
+struct notes {
+    uint32_t started, not, ended;
+    int code;
+    char text[200];
+};
+
+static void take_note(void *ctx, const struct proc_note *n) {
+    struct notes *to = ctx;
+
+    to->started += n->event == PROC_STARTED;
+    to->not += n->event == PROC_NOT;
+    to->ended += n->event == PROC_ENDED;
+    to->code = n->code;
+    if (n->text)
+        (void)snprintf(to->text, sizeof to->text, "%s", n->text);
+}
+
+/* One that refuses its spec is not a container that was killed. */
+static void refuses_its_spec(void **state) {
+    uv_loop_t loop;
+    struct spawner *s = NULL;
+    struct launch l = a_launch();
+    struct notes notes = {0};
+    struct proc *p;
+    struct sl_err err = {0};
+    (void)state;
+
+    assert_int_equal(uv_loop_init(&loop), 0);
+    assert_int_equal(spawner_new(&loop, 0, "/tmp", &s, &err), 0);
+    l.mounts.v[0].to = "nowhere";
+    assert_int_equal(proc_start(s, &l, &(struct proc_io){.fn = take_note, .ctx = &notes}, &p, &err),
+                     0);
+    while (notes.ended == 0)
+        (void)uv_run(&loop, UV_RUN_ONCE);
+    assert_true(notes.started == 0 && notes.not == 1 && notes.code == 128);
+    assert_string_equal(notes.text, "the supervisor of the container ended with exit code 3");
+    spawner_free(s);
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    launch_done(&l);
+}
+
 /* ---- what a supervisor has of the server ---- */
 
 static void read_proc(pid_t pid, const char *what, char *out, size_t room) {
@@ -437,9 +479,10 @@ static void low_descriptors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(there_and_back), cmocka_unit_test(no_specs),
-        cmocka_unit_test(too_large),      cmocka_unit_test(nonsense),
-        cmocka_unit_test(knows_nothing),  cmocka_unit_test(low_descriptors),
+        cmocka_unit_test(there_and_back),   cmocka_unit_test(no_specs),
+        cmocka_unit_test(too_large),        cmocka_unit_test(nonsense),
+        cmocka_unit_test(refuses_its_spec), cmocka_unit_test(knows_nothing),
+        cmocka_unit_test(low_descriptors),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,71 @@
+/*
+ * The ceilings of the runtime in one list. What goes beyond one is refused, with a message that the
+ * pod, the client or the log shows, or is kept back; nothing is left out in silence. Those that
+ * callers see are in runtime.h: nodes, sessions.
+ */
+#ifndef SL_RUNTIME_LIMITS_H
+#define SL_RUNTIME_LIMITS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* ---- nodes ---- */
+#define MAX_GUESTS 10000u /* Nodes of others that are treated as simulated */
+
+/* ---- one pod ---- */
+#define MAX_CONTAINERS 1024u
+#define MAX_REFS 256u                 /* ConfigMaps and Secrets that it names */
+#define MAX_STATUS ((size_t)4 << 20)  /* bytes of its status */
+#define MAX_FOREIGN ((size_t)3 << 20) /* conditions of others; an object is no larger */
+#define MAX_SCRIPT ((size_t)64 << 10) /* of a simulated one: looked at, of a shell script */
+#define STARTS_AT_ONCE 8              /* in one turn, so that others get theirs */
+#define MESSAGE ((size_t)4096)        /* of a termination message; from logs half of it */
+#define MESSAGES ((size_t)12 << 10)   /* of all its containers, as with a kubelet */
+
+/* ---- its volumes ---- */
+#define MAX_FILE ((size_t)16 << 20)         /* memory for one file while it is made */
+#define MAX_WRITTEN ((size_t)64 << 20)      /* what all are filled with */
+#define FILE_COSTS 4096u                    /* of that, besides its bytes: files are not free */
+#define MAX_VOLUME_PATHS ((size_t)64 << 10) /* memory for the paths of one volume */
+#define MAX_DEPTH 64                        /* of folders, where they are removed */
+
+/* ---- one container: what it is started with ---- */
+#define MAX_VALUE ((size_t)128 << 10)  /* of one variable: what Linux takes */
+#define MAX_ALL ((size_t)2 << 20)      /* of all */
+#define MAX_MAP ((size_t)16 << 20)     /* labels or annotations, as the downward API writes them */
+#define MAX_LAUNCH ((size_t)128 << 20) /* memory while it is put together; a quarter for words */
+#define MAX_WORDS ((size_t)4 << 20)    /* of an exec command, and bytes of each */
+#define MAX_TRIES 256u                 /* folders of PATH */
+#define LAUNCH_GROUPS 64u
+/* What its supervisor takes. Linux has room for 6 MiB of words and variables; the rest is for mount
+ * points and where to look. */
+#define SPEC_MAX_BYTES ((size_t)16 << 20)
+#define SPEC_MAX_ARENA (4 * SPEC_MAX_BYTES) /* pointers to what may be no more than bytes */
+
+/* ---- its root and its cgroup ---- */
+#define MAX_ENTRIES 4096 /* of a folder that is covered to make a mount point in it */
+#define MAX_COVERS 64    /* that are remembered as ours; beyond it one is covered again */
+#define CGROUP_PIDS 8192u
+
+/* ---- what it says and hears ---- */
+#define LOG_LINE ((size_t)16 << 10)
+#define LOG_FILE ((uint64_t)10 << 20)
+#define LOG_READ ((size_t)256 << 10)      /* handed out at a time */
+#define LOG_TAIL ((size_t)4 << 10)        /* looked at for a termination message */
+#define CHUNK ((size_t)64 << 10)          /* read from a process at a time */
+#define PROC_LAST_WORDS ((size_t)4 << 20) /* of a stream, read after its end; a pipe holds less */
+#define INPUT_ENOUGH ((size_t)64 << 10)   /* waiting: who feeds it is asked to wait */
+#define INPUT_MOST ((size_t)16 << 20)     /* from one who does not */
+
+/* ---- exec and attach sessions ---- */
+#define ATTACH_KEEPS ((size_t)256 << 10) /* of output while the listener is slow */
+/* A command is not read meanwhile: what comes is the rest of a turn, and its last words. */
+#define EXEC_KEEPS (4 * PROC_LAST_WORDS)
+
+/* ---- requests to the API ---- */
+#define IN_FLIGHT 128u
+#define EVENT_BURST 25
+#define EVENTS_PER_SECOND 5
+#define MAX_NOTE 1024 /* of an event, as the API takes it */
+
+#endif
