@@ -212,7 +212,9 @@ static void observe_reservation(struct sl_manager *m, struct rec_wl *w) {
     /* Its queue was changed while the reservation was on its way: the engine moves nobody who holds
      * quota, and a manager that starts anew would count it elsewhere. */
     bool moved = strcmp(v.queue, str(m, w->queue)) != 0;
-    if (holds && (!has || anew || moved || !same_holding(m, w, &v))) {
+    /* The leader says so no longer: one of its checks is not ready any more. */
+    bool lapsed = v.phase == SL_PHASE_ADMITTED && !wl_will(m, w, "Admitted");
+    if (holds && (!has || anew || moved || lapsed || !same_holding(m, w, &v))) {
         (void)tell(m, &f, NULL);
         touch(m, w);
         holds = false;
@@ -257,7 +259,8 @@ static void observe_past(struct sl_manager *m, struct rec_wl *w) {
     const struct wl_status *s = &w->seen;
     const struct cond *evicted = wl_cond(m, w, "Evicted"), *requeued = wl_cond(m, w, "Requeued");
     struct sl_wl_view v;
-    if (w->want || w->sent || !sl_engine_workload(m->engine, w->id, &v))
+    /* What is wanted is about to be written; but who does not lead writes nothing. */
+    if ((m->leads && (w->want || w->sent)) || !sl_engine_workload(m->engine, w->id, &v))
         return;
     bool was = evicted && evicted->status == COND_TRUE;
     if (w->past_told && s->requeues == v.requeues &&

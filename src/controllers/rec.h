@@ -159,6 +159,7 @@ struct sl_manager {
     sl_span clock;            /* of the wall, beyond mono */
     SL_VEC(uint32_t) fresh;   /* workloads that the engine heard of since its last cycle */
     uint32_t n_releasing;     /* workloads whose reservation is being taken back */
+    uint32_t n_moving;        /* and those that are given other places */
     SL_VEC(uint32_t) held;    /* workloads whose new reservation waits for that */
     bool elected;             /* leads as soon as the workloads have been listed since */
     bool ready, leads, facts; /* facts: told the engine something since its last cycle */

@@ -59,8 +59,7 @@ void tas_put_places(const struct sl_manager *m, struct rec_wl *w, struct wl_admi
 void tas_observe(struct sl_manager *m, struct rec_wl *w);
 /* Finds other places for what is not in 'keep', one for each podset, and holds them. False: there
  * are none, and all is as it was. */
-bool tas_move(struct sl_manager *m, struct rec_wl *w, const struct sl_podset_assignment *as,
-              const struct sl_topo_place *keep);
+bool tas_move(struct sl_manager *m, struct rec_wl *w, const struct sl_topo_place *keep);
 /* Of all places that are held for it. */
 uint64_t tas_digest(const struct sl_manager *m, const struct rec_wl *w);
 /* Of the member 'topology' of a podset's admission, by what it means. */
@@ -78,6 +77,9 @@ void tas_nodes_failed(struct sl_manager *m);
 /* Which pods of the crew lose the topology gate, and the nodes they may go to. */
 void tas_plan(struct sl_manager *m, struct pod_crew *c);
 void tas_ungated(struct sl_manager *m, const struct rec_pod *p);
+/* Does its selector, which it has or will in a moment, want this of a node? */
+bool tas_is_sent_to(const struct sl_manager *m, const struct rec_pod *p, const char *level,
+                    const char *value);
 void tas_workload_changed(struct sl_manager *m, const struct rec_wl *w);
 
 #endif

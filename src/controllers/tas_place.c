@@ -22,6 +22,7 @@ static struct rec_wl *by_id(const struct sl_manager *m, sl_wl_id id) {
 }
 
 static const char *flavor_of(const struct sl_manager *m, const struct wl_podset_admission *p);
+static int32_t asked(const struct rec_wl *w, const struct wl_podset_admission *p);
 static void hold(struct sl_manager *m, struct rec_wl *w);
 
 /* ---- what a podset asks for ---- */
@@ -166,8 +167,7 @@ static bool place(struct sl_manager *m, struct rec_wl *w, const struct sl_podset
     return fine;
 }
 
-bool tas_move(struct sl_manager *m, struct rec_wl *w, const struct sl_podset_assignment *as,
-              const struct sl_topo_place *keep) {
+bool tas_move(struct sl_manager *m, struct rec_wl *w, const struct sl_topo_place *keep) {
     const struct wl_admission *a = w->seen.admission;
     struct podsets specs;
     char why[512];
@@ -175,11 +175,12 @@ bool tas_move(struct sl_manager *m, struct rec_wl *w, const struct sl_podset_ass
     if (fine) {
         struct sl_topo_podset *v = podsets_of(m, w, &specs);
         for (uint32_t i = 0; i < w->n_podsets; i++) {
-            v[i].count = as[i].count;
             v[i].before = keep[i];
             for (uint32_t k = 0; k < a->n; k++)
-                if (a->v[k].name == w->podsets[i].name && a->v[k].topology)
+                if (a->v[k].name == w->podsets[i].name && a->v[k].topology) {
+                    v[i].count = asked(w, &a->v[k]);
                     v[i].flavor = flavor_of(m, &a->v[k]);
+                }
         }
         fine = sl_topo_place(m->topo, w->id.v, 0, v, w->n_podsets, why, sizeof why);
     }
@@ -362,8 +363,10 @@ void tas_put_places(const struct sl_manager *m, struct rec_wl *w, struct wl_admi
         return;
     sl_arena_init(&arena, MAX_BYTES);
     uint32_t n = sl_topo_held(m->topo, w->id.v, &arena, &places);
-    for (uint32_t i = 0; i < n && i < a->n; i++)
-        a->v[i].topology = write_place(&places[i]);
+    for (uint32_t i = 0; i < n && i < w->n_podsets; i++)
+        for (uint32_t k = 0; k < a->n; k++)
+            if (a->v[k].name == w->podsets[i].name && !a->v[k].topology)
+                a->v[k].topology = write_place(&places[i]);
     sl_arena_done(&arena);
     w->places = hash_places(w, a);
 }

@@ -18,12 +18,13 @@ static bool is_well(const struct sl_manager *m, const char *node) {
     return r && ((const struct rec_node *)(const void *)r)->ready;
 }
 
-/* Does a pod of it still stand there, and was not told to go? */
+/* Does a pod of it still stand there, or is it on its way, and was not told to go? The node may
+ * come again, and a pod that was sent to it goes nowhere else. */
 static bool is_occupied(const struct sl_manager *m, const struct rec_wl *w, const char *node) {
     const struct pod_crew *c = crew_find(m, w->rec.ns, w->slice_name ? w->slice_name : w->rec.name);
     sl_sym at = sl_sym_find(&m->syms, node);
     for (const struct rec_pod *p = c ? c->pods : NULL; p; p = p->next)
-        if (p->node == at && !p->ending)
+        if (!p->ending && (p->node ? p->node == at : tas_is_sent_to(m, p, HOSTNAME, node)))
             return true;
     return false;
 }
@@ -63,7 +64,6 @@ static bool is_settled(const struct sl_manager *m, const struct rec_wl *w) {
 
 /* Returns whether it stands on a node that has failed, also if nothing can be done about it now. */
 static bool replace(struct sl_manager *m, struct rec_wl *w) {
-    const struct sl_podset_assignment *as;
     const struct sl_topo_place *held;
     struct sl_topo_place keep[SL_MAX_PODSETS];
     struct sl_arena a;
@@ -76,9 +76,10 @@ static bool replace(struct sl_manager *m, struct rec_wl *w) {
         keep[i] = held[i];
         failed += sift(m, w, &w->podsets[i], &keep[i], &a, &fixed);
     }
-    uint32_t n_as = failed && !fixed ? sl_engine_assignment(m->engine, w->id, &a, &as) : 0;
-    if (n_as && n_as == n && tas_move(m, w, as, keep))
-        wl_set_admission(m, w, str(m, w->seen.admission->cq), as, n_as);
+    /* All but the places stays as it was admitted, also how many pods there were: those that have
+     * ended meanwhile keep theirs, and an admission does not change otherwise. */
+    if (failed && !fixed && tas_move(m, w, keep))
+        wl_set_places(m, w);
     sl_arena_done(&a);
     return failed > 0;
 }

@@ -69,25 +69,41 @@ static uint32_t slot(const struct group *g, uint32_t rank) {
     return low < g->place.n_domains ? low : NOWHERE;
 }
 
-/* The domain that a settled pod's selector leads to. */
-static uint32_t domain_of(const struct sl_manager *m, const struct group *g,
-                          const struct rec_pod *p) {
-    const char *values[SL_TOPO_MAX_LEVELS];
+/* The selector that it has, or will in a moment. */
+static yyjson_doc *selector_of(const struct sl_manager *m, const struct rec_pod *p) {
     struct sl_buf b;
-    if (g->place.n_levels > SL_TOPO_MAX_LEVELS)
-        return NOWHERE;
     sl_buf_init(&b, (size_t)16 << 20); /* the selector of a pod, as long as it is */
     if ((p->gates & POD_GATE_TOPOLOGY) && p->select)
         sl_buf_printf(&b, "{%s}", p->select);
     else
         sl_buf_puts(&b, str(m, p->selector));
     yyjson_doc *d = yyjson_read(sl_buf_str(&b), b.len, 0);
+    sl_buf_done(&b);
+    return d;
+}
+
+bool tas_is_sent_to(const struct sl_manager *m, const struct rec_pod *p, const char *level,
+                    const char *value) {
+    if (!is_settled(p) && !(p->release & POD_GATE_TOPOLOGY))
+        return false;
+    yyjson_doc *d = selector_of(m, p);
+    bool same = strcmp(sl_json_text(yyjson_obj_get(yyjson_doc_get_root(d), level)), value) == 0;
+    yyjson_doc_free(d);
+    return same;
+}
+
+/* The domain that a settled pod's selector leads to. */
+static uint32_t domain_of(const struct sl_manager *m, const struct group *g,
+                          const struct rec_pod *p) {
+    const char *values[SL_TOPO_MAX_LEVELS];
+    if (g->place.n_levels > SL_TOPO_MAX_LEVELS)
+        return NOWHERE;
+    yyjson_doc *d = selector_of(m, p);
     for (uint32_t i = 0; i < g->place.n_levels; i++) {
         values[i] = sl_json_text(yyjson_obj_get(yyjson_doc_get_root(d), g->place.levels[i]));
     }
     uint32_t found = sl_map_get(&g->by_values, hash_values(values, g->place.n_levels));
     yyjson_doc_free(d);
-    sl_buf_done(&b);
     return found == SL_MAP_NONE ? NOWHERE : found;
 }
 
@@ -238,9 +254,10 @@ static const struct rec_wl *workload_of(const struct sl_manager *m, const struct
     return w ? w : wl_find(m, str(m, c->ns), c->name);
 }
 
+/* Not while it is to have other places: who was sent to the old ones would have to stay there. */
 static bool gives_places(const struct sl_manager *m, const struct rec_wl *w) {
     return w->seen.admission && wl_is(m, w, "Admitted") && !wl_is(m, w, "Evicted") &&
-           !wl_is(m, w, "Finished");
+           !wl_is(m, w, "Finished") && !wl_changing(w, WL_ADMISSION);
 }
 
 void tas_plan(struct sl_manager *m, struct pod_crew *c) {

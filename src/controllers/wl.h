@@ -167,6 +167,7 @@ struct rec_wl {
     uint64_t places; /* hash of those that are held */
     sl_wl_id by;     /* who preempts it, while that is being written */
     bool releasing;  /* counted in n_releasing */
+    bool moving;     /* counted in n_moving */
     bool stubborn; /* the API server refused to take its reservation back: nobody waits for that */
     int64_t spec_generation; /* of the podsets below */
     uint32_t wishes;
@@ -222,6 +223,8 @@ void wl_stopped(struct sl_manager *m, struct rec_wl *w);
 struct wl_changes *wl_change(struct sl_manager *m, struct rec_wl *w);
 void wl_set_admission(struct sl_manager *m, struct rec_wl *w, const char *cq,
                       const struct sl_podset_assignment *v, uint32_t n);
+/* The admission that the API knows of, with the places that are held now. */
+void wl_set_places(struct sl_manager *m, struct rec_wl *w);
 void wl_clear_admission(struct sl_manager *m, struct rec_wl *w);
 void wl_wish(struct sl_manager *m, struct rec_wl *w, uint32_t wishes);
 /* We lead anew: what was decided or wished before that counts no longer, only what the API says.

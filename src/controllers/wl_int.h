@@ -18,6 +18,8 @@ void wl_drop_outdated(struct sl_manager *m, struct rec_wl *w);
 void wl_note_release(struct sl_manager *m, struct rec_wl *w);
 /* Is another reservation wanted than the one that the API still knows of? */
 bool wl_takes_another(const struct rec_wl *w);
+/* Is it to have other places than the API knows of, and all the while its quota? */
+bool wl_moves(const struct rec_wl *w);
 /* Is anything wanted otherwise than it is seen? */
 bool wl_differs(const struct rec_wl *w);
 /* All conditions as a list, with one changed that Kueue does not say together with the others: who

@@ -12,18 +12,23 @@
 
 /*
  * What one gives back another may get, but not before the API knows: a reservation is written only
- * when no release is on its way. Whoever reads the API, and whoever takes over after a crash, never
- * sees more reserved than there is.
+ * when no release is on its way, nor anybody on the way to other places. Whoever reads the API, and
+ * whoever takes over after a crash, never sees more reserved than there is. Who moves keeps its
+ * quota, and waits for releases only: two that move would wait for each other.
  */
 void wl_note_release(struct sl_manager *m, struct rec_wl *w) {
     bool sent = w->sent && w->sent->s.admission; /* the API has it already, or will in a moment */
     bool now = !w->rec.gone && !w->stubborn && (w->seen.admission || sent) &&
                wl_changing(w, WL_ADMISSION) &&
                (!wl_next(w, WL_ADMISSION)->admission || wl_takes_another(w));
-    if (now == w->releasing)
+    bool moves =
+        !w->rec.gone && !w->stubborn && !now && wl_changing(w, WL_ADMISSION) && wl_moves(w);
+    if (now == w->releasing && moves == w->moving)
         return;
+    m->n_releasing += (uint32_t)now - w->releasing;
+    m->n_moving += (uint32_t)moves - w->moving;
     w->releasing = now;
-    m->n_releasing += now ? 1 : UINT32_MAX;
+    w->moving = moves;
     if (m->n_releasing)
         return;
     for (uint32_t i = 0; i < m->held.n; i++)
@@ -33,7 +38,8 @@ void wl_note_release(struct sl_manager *m, struct rec_wl *w) {
 }
 
 static bool waits_for_release(struct sl_manager *m, const struct rec_wl *w) {
-    if (!m->n_releasing || !(w->want->fields & WL_ADMISSION) || !w->want->s.admission)
+    if (!(m->n_releasing || (m->n_moving && !w->moving)) || !(w->want->fields & WL_ADMISSION) ||
+        !w->want->s.admission)
         return false;
     *sl_vec_push(&m->held) = w->rec.obj;
     return true;
@@ -381,7 +387,8 @@ void wl_stopped(struct sl_manager *m, struct rec_wl *w) {
     struct sl_fact f = {.kind = SL_FACT_RELEASED, .wl = w->id};
     const struct cond *evicted = wl_cond(m, w, "Evicted");
     struct sl_wl_view v = {.phase = SL_PHASE_GONE};
-    if (wl_changing(w, WL_ADMISSION) || !evicted || evicted->status != COND_TRUE)
+    /* Who does not lead knows what the API says, and nothing that only a leader may do. */
+    if (!m->leads || wl_changing(w, WL_ADMISSION) || !evicted || evicted->status != COND_TRUE)
         return;
     (void)sl_engine_workload(m->engine, w->id, &v);
     if (v.evicting)

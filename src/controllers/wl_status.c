@@ -196,6 +196,23 @@ void wl_set_admission(struct sl_manager *m, struct rec_wl *w, const char *cq,
     wl_note_release(m, w);
 }
 
+void wl_set_places(struct sl_manager *m, struct rec_wl *w) {
+    const struct wl_admission *old = w->seen.admission;
+    struct wl_changes *c = wl_change(m, w);
+    admission_free(c->s.admission);
+    struct wl_admission *a = c->s.admission = sl_alloc0(1, sizeof *a);
+    *a = (struct wl_admission){old->cq, old->n, sl_alloc0(old->n + 1, sizeof *a->v)};
+    c->fields |= WL_ADMISSION;
+    for (uint32_t i = 0; i < old->n; i++) {
+        a->v[i] = old->v[i];
+        a->v[i].topology = NULL;
+        a->v[i].v = sl_alloc0(old->v[i].n + 1, sizeof *a->v[i].v);
+        memcpy(a->v[i].v, old->v[i].v, old->v[i].n * sizeof *a->v[i].v);
+    }
+    tas_put_places(m, w, a);
+    wl_note_release(m, w);
+}
+
 void wl_clear_admission(struct sl_manager *m, struct rec_wl *w) {
     if (!wl_next(w, WL_ADMISSION)->admission)
         return;

@@ -88,7 +88,7 @@ static void put_conds(const struct sl_manager *m, const struct rec_wl *w, struct
     sl_buf_putc(b, ']');
 }
 
-/* Places excepted, which may change while it is held. */
+/* But for the places. */
 static bool same_grant(const struct wl_admission *a, const struct wl_admission *b) {
     if (!a || !b)
         return !a && !b;
@@ -122,8 +122,13 @@ bool wl_takes_another(const struct rec_wl *w) {
     const struct wl_admission *next = w->want ? w->want->s.admission : NULL,
                               *sent = w->sent ? w->sent->s.admission : NULL;
     return next && w->want->vacates &&
-           ((w->seen.admission && !same_grant(w->seen.admission, next)) ||
-            (sent && !same_grant(sent, next)));
+           ((w->seen.admission && !same_admission(w->seen.admission, next)) ||
+            (sent && !same_admission(sent, next)));
+}
+
+bool wl_moves(const struct rec_wl *w) {
+    const struct wl_admission *next = wl_next(w, WL_ADMISSION)->admission;
+    return next && w->seen.admission && !same_admission(w->seen.admission, next);
 }
 
 static void put_admission(const struct sl_manager *m, const struct wl_admission *a,

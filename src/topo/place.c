@@ -211,12 +211,8 @@ static const char *place_group(struct job *j, struct flavor *f, const uint32_t w
         return sl_arena_printf(&j->mem, "Flavor \"%s\" information missing in TAS cache",
                                sl_sym_str(&j->t->syms, f->name));
     for (uint32_t i = 0; i < n; i++) {
-        const struct sl_topo_podset *p = &j->v[who[i]];
-        struct part *part = &j->hold->v[who[i]];
         j->done[who[i]] = true;
-        part->wants = wants_of(j->t, p->requests, p->n_requests, &part->n_wants);
-        rest[i] = p->count - keep(j, f, who[i], &at[i]);
-        part_set(j, &f->tree, who[i], &at[i]);
+        rest[i] = j->v[who[i]].count - keep(j, f, who[i], &at[i]);
     }
     const char *why = place_rest(j, f, who, rest, at);
     for (uint32_t i = 0; i < n; i++) {
@@ -259,7 +255,25 @@ static uint32_t next_podset(const struct job *j) {
     return best;
 }
 
+/* Before anybody gets a new place, each podset takes what it keeps: or another of the same Workload
+ * would be placed there, too. */
+static void take_kept(struct job *j) {
+    for (uint32_t i = 0; i < j->n; i++) {
+        const struct sl_topo_podset *p = &j->v[i];
+        struct part *part = &j->hold->v[i];
+        struct flavor *f = p->count > 0 ? flavor_of(j->t, p->flavor) : NULL;
+        struct stands at = {0};
+        if (!f || !sl_topo_has(j->t, p->flavor) || !tree_of(j->t, f))
+            continue;
+        part->wants = wants_of(j->t, p->requests, p->n_requests, &part->n_wants);
+        (void)keep(j, f, i, &at);
+        part_set(j, &f->tree, i, &at);
+        sl_vec_free(&at);
+    }
+}
+
 static const char *place_all(struct job *j) {
+    take_kept(j);
     for (uint32_t i; (i = next_podset(j)) != UINT32_MAX;) {
         uint32_t who[2] = {i, partner(j, i)};
         if (who[1] != UINT32_MAX && j->v[who[1]].count > j->v[who[0]].count) {
