@@ -440,6 +440,25 @@ struct fakeapi *fakeapi_new(uint64_t seed) {
     return a;
 }
 
+struct fakeapi *fakeapi_copy(const struct fakeapi *a) {
+    struct fakeapi *to = fakeapi_new(a->rv);
+
+    to->now = a->now;
+    to->rv = a->rv;
+    to->uids = a->uids;
+    to->bare = a->bare;
+    for (uint32_t i = 0; i < a->n_res; i++) {
+        if (i >= to->n_res)
+            fakeapi_register(to, &a->res[i].k);
+        to->res[i].installed = a->res[i].installed;
+        fa_store_copy(to, a, i);
+    }
+    for (uint32_t i = 0; i < FAKEAPI_CLIENTS; i++)
+        to->clients[i].wall_offset = a->clients[i].wall_offset;
+    set_clocks(to);
+    return to;
+}
+
 void fakeapi_bare(struct fakeapi *a) {
     a->bare = true;
 }

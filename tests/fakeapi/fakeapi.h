@@ -61,6 +61,9 @@ void fakeapi_install(struct fakeapi *a, const char *group, const char *plural, b
 /* ---- the server and its clients ---- */
 struct fakeapi *fakeapi_new(uint64_t seed);
 void fakeapi_free(struct fakeapi *a);
+/* Another server with the same objects and clocks: without faults, without clients, and without a
+ * past. What happens there does not happen here. */
+struct fakeapi *fakeapi_copy(const struct fakeapi *a);
 /* Clients have their own wall clocks and their own network. */
 struct sl_port *fakeapi_port(struct fakeapi *a, uint32_t client);
 

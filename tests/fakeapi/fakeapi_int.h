@@ -181,6 +181,9 @@ uint32_t fa_store_find(struct fakeapi *a, struct resource *r, const char *key, u
 uint32_t fa_store_add(struct fakeapi *a, struct resource *r, const char *key, yyjson_doc *doc);
 void fa_store_change(struct fakeapi *a, uint32_t obj, yyjson_doc *doc);
 void fa_store_remove(struct fakeapi *a, uint32_t obj);
+/* The objects of a kind, in a store that has none of them and the same kinds; without their past.
+ */
+void fa_store_copy(struct fakeapi *to, const struct fakeapi *from, uint32_t res);
 /* The states at version rv in key order, borrowed. */
 struct versions {
     struct held {

@@ -170,6 +170,21 @@ uint32_t fa_store_add(struct fakeapi *a, struct resource *r, const char *key, yy
     return obj;
 }
 
+void fa_store_copy(struct fakeapi *to, const struct fakeapi *from, uint32_t res) {
+    const struct resource *r = &from->res[res];
+
+    for (uint32_t i = 0; i < r->sorted.n; i++) {
+        uint32_t obj = object_new(to);
+        const struct object *o = &from->objects.v[r->sorted.v[i]];
+        to->objects.v[obj] =
+            (struct object){.cur = fa_version_ref(o->cur), .res = res, .uid = o->uid};
+        *sl_vec_push(&to->res[res].sorted) = obj;
+        sl_map_add(&to->by_uid, o->uid, obj);
+        index_owners(to, obj, fa_root_of(o->cur), true);
+    }
+    to->res[res].compacted = from->rv;
+}
+
 void fa_store_change(struct fakeapi *a, uint32_t obj, yyjson_doc *doc) {
     struct object *o = &a->objects.v[obj];
     struct version *before = o->cur, *now = version_new(a, before->key, doc);

@@ -89,16 +89,24 @@ static void set_phase(struct world *w, yyjson_val *pod, const char *path, const 
     sl_buf_done(&b);
 }
 
+/* Nobody acts for the pod before this. */
+static sl_time kubelet_waits(struct world *w, yyjson_val *pod) {
+    const struct pods *p = pods_of(w);
+    const char *node = jstr(pod, "spec.nodeName");
+    sl_time wait = p->frozen > p->node_dead ? p->frozen : p->node_dead,
+            dead = p->places ? places_dead_until(w, *node ? node : places_node_for(w, pod)) : 0;
+    return dead > wait ? dead : wait;
+}
+
 /* One step of one pod. */
 static void kubelet_turn(void *ctx, uint64_t arg) {
     struct world *w = ctx;
-    const struct pods *p = pods_of(w);
     uint32_t unit = arg >> 8 & 0xff, n = arg & 0xff;
     char path[96], status[96];
-    sl_time wait = p->frozen > p->node_dead ? p->frozen : p->node_dead;
     yyjson_val *pod = pod_get(w, unit, n);
     if (!same_pod(pod, arg))
         return;
+    sl_time wait = kubelet_waits(w, pod);
     if (fakeapi_now(w->api) < wait) {
         fakeapi_at(w->api, wait, kubelet_turn, w, arg);
         return;
@@ -115,8 +123,8 @@ static void kubelet_turn(void *ctx, uint64_t arg) {
     } else if (yyjson_arr_size(jat(pod, "spec.schedulingGates")) || pod_terminal(pod)) {
         return;
     } else if (!bound) {
-        (void)fakeapi_do(w->api, SL_PATCH, path, SL_MERGE_PATCH, "{\"spec\":{\"nodeName\":\"n\"}}",
-                         NULL);
+        (void)world_send(w, SL_PATCH, path, "{\"spec\":{\"nodeName\":\"%s\"}}",
+                         places_node_for(w, pod));
     } else if (strcmp(jstr(pod, "status.phase"), "Pending") == 0) {
         set_phase(w, pod, status, "Running");
     }
@@ -127,10 +135,10 @@ static void kubelet_end(void *ctx, uint64_t arg) {
     const struct pods *p = pods_of(w);
     uint32_t unit = arg >> 8 & 0xff, n = arg & 0xff;
     char status[96];
-    sl_time wait = p->frozen > p->node_dead ? p->frozen : p->node_dead;
     yyjson_val *pod = pod_get(w, unit, n);
     if (!same_pod(pod, arg) || strcmp(jstr(pod, "status.phase"), "Running") != 0)
         return;
+    sl_time wait = kubelet_waits(w, pod);
     if (fakeapi_now(w->api) < wait) {
         fakeapi_at(w->api, wait, kubelet_end, w, arg);
         return;
@@ -222,7 +230,8 @@ static void check_turn(void *ctx, uint64_t at) {
     if (!world_holds(wl) || !n)
         return;
     yyjson_val *v = yyjson_arr_get(jat(wl, "status.admissionChecks"), world_below(w, (uint32_t)n));
-    const char *state = next_state(w, jstr(v, "state"));
+    const char *state = strcmp(jstr(v, "name"), "prov") == 0 ? NULL /* the manager's own */
+                                                             : next_state(w, jstr(v, "state"));
     if (state)
         set_state(w, name, wl, jstr(v, "name"), state);
 }

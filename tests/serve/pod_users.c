@@ -71,6 +71,7 @@ static int create(struct world *w, uint32_t unit, uint32_t n, uint32_t role) {
                   "\"role\":\"%u\",\"" Q "queue-name\":\"lq-%u\",\"" Q "priority-class\":\"p%u\"",
                   role, u->queue, u->class);
     put_group(u, unit, n, &labels, &marks);
+    places_put(u, &marks);
     sl_buf_printf(&body,
                   "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"u%u-p%u\","
                   "\"labels\":{%s},\"annotations\":{%s}},\"spec\":{\"restartPolicy\":\"Never\","
@@ -381,7 +382,10 @@ void user_meddle(void *ctx, uint64_t n) {
     struct world *w = ctx;
     struct pods *p = pods_of(w);
     uint32_t unit = world_below(w, p->n_units);
-    (void)n;
+    if (p->places && world_odds(w, 3)) {
+        places_meddle(w);
+        return;
+    }
     switch (world_below(w, 14)) {
     case 0:
     case 1:

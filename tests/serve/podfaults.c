@@ -26,7 +26,9 @@ enum { FREED, STOPPED, FAILED, FINISHED, EVICTED, UNTOUCHED, KINDS };
 static struct {
     uint64_t histories, n[KINDS];
     sl_time half; /* the longest that a group was half */
+    uint64_t placed, provided, full_nodes;
 } seen;
+static bool places; /* nodes, a topology, requests for machines (pod_places.c) */
 static const char *const kinds[KINDS] = {
     "pods set free",      "stopped",           "failed",
     "workloads finished", "workloads evicted", "pods that were left alone"};
@@ -47,8 +49,7 @@ static void find_owned(void *ctx, yyjson_val *wl) {
             (void)snprintf(f->path, sizeof f->path, WORKLOADS "/%s", jstr(wl, "metadata.name"));
 }
 
-/* The Workload of a group has its name; that of a single pod is owned by it. */
-static yyjson_val *workload_of(struct world *w, yyjson_val *pod) {
+yyjson_val *pod_workload(struct world *w, yyjson_val *pod) {
     const char *group = jlabel(pod, Q "pod-group-name");
     struct find f = {.uid = jstr(pod, "metadata.uid")};
     if (*group)
@@ -76,7 +77,7 @@ static void check_free(struct world *w, uint32_t unit) {
         if (!pod_live(pod) || !managed(pod) || pod_gated(pod) || p->excused[unit][n])
             continue;
         const char *role = jannotation(pod, Q "role-hash");
-        yyjson_val *wl = workload_of(w, pod);
+        yyjson_val *wl = pod_workload(w, pod);
         for (uint32_t other = 0; other < MAX_NAMES; other++) {
             yyjson_val *x = pod_get(w, unit, other);
             free += pod_live(x) && !pod_gated(x) && !p->excused[unit][other] &&
@@ -96,8 +97,7 @@ static void check_free(struct world *w, uint32_t unit) {
     }
 }
 
-/* Has it lost the gate, and neither ended nor used up the time that it was given to end? */
-static bool runs(const struct world *w, yyjson_val *pod) {
+bool pod_runs(const struct world *w, yyjson_val *pod) {
     if (!pod || !managed(pod) || pod_gated(pod) || pod_terminal(pod))
         return false;
     return !pod_deleting(pod) ||
@@ -114,7 +114,7 @@ static void check_load(struct world *w) {
     for (uint32_t unit = 0; unit < p->n_units; unit++)
         for (uint32_t n = 0; n < MAX_NAMES; n++) {
             yyjson_val *pod = pod_get(w, unit, n);
-            load += runs(w, pod) && !p->excused[unit][n] ? pod_cpus(pod_role(pod)) : 0;
+            load += pod_runs(w, pod) && !p->excused[unit][n] ? pod_cpus(pod_role(pod)) : 0;
         }
     if (load > w->most + late)
         world_fail(w, "pods run on %lld cpu, the cohort has %lld", (long long)load,
@@ -130,7 +130,7 @@ static void check_half(struct world *w, uint32_t unit) {
         yyjson_val *pod = pod_get(w, unit, n);
         if (!pod_live(pod) || !managed(pod))
             continue;
-        yyjson_val *wl = pod_gated(pod) ? workload_of(w, pod) : NULL;
+        yyjson_val *wl = pod_gated(pod) ? pod_workload(w, pod) : NULL;
         free += !pod_gated(pod);
         held += wl && world_holds(wl) && world_is(wl, "Admitted") && !world_is(wl, "Evicted");
     }
@@ -165,7 +165,7 @@ static void look_at_pod(struct world *w, const struct fakeapi_change *c, uint32_
     if (ours && !managed(c->before))
         world_fail(w, "u%u-p%u is not ours, and is written to", unit, n);
     if (pod_gated(c->before) && !pod_gated(c->now) && pod_live(c->now)) {
-        yyjson_val *wl = workload_of(w, c->now);
+        yyjson_val *wl = pod_workload(w, c->now);
         if (world_holds(wl) && world_is(wl, "Admitted"))
             return;
         if (world_is_late(w, c)) {
@@ -212,17 +212,21 @@ static void changed(struct world *w, const struct fakeapi_change *c) {
         look_at_pod(w, c, unit, n);
         check_free(w, unit);
         check_load(w);
+        places_noticed(w, c);
         kubelet_noticed(w, c);
         user_noticed(w, c);
     } else if (strcmp(c->kind->plural, "workloads") == 0) {
         count(c, false);
         for (unit = 0; unit < pods_of(w)->n_units; unit++)
             check_free(w, unit);
+        places_noticed(w, c);
         check_noticed(w, c);
         user_noticed(w, c);
     } else if (strcmp(c->kind->plural, "leases") == 0) { /* about once in a second */
         for (unit = 0; unit < pods_of(w)->n_units; unit++)
             check_half(w, unit);
+    } else {
+        places_noticed(w, c);
     }
 }
 
@@ -251,7 +255,7 @@ static void rest_of_pod(struct world *w, uint32_t unit, uint32_t n) {
     yyjson_val *pod = pod_get(w, unit, n);
     if (!pod || !managed(pod))
         return;
-    yyjson_val *wl = workload_of(w, pod);
+    yyjson_val *wl = pod_workload(w, pod);
     bool bound = *jstr(pod, "spec.nodeName"),
          over = !bound || pod_terminal(pod) ||
                 jint(pod, "metadata.deletionGracePeriodSeconds", 0) == 0;
@@ -307,7 +311,7 @@ static void tell_object(struct world *w, yyjson_val *o) {
 
 static void tell_live(void *ctx, yyjson_val *pod) {
     struct world *w = ctx;
-    yyjson_val *wl = workload_of(w, pod);
+    yyjson_val *wl = pod_workload(w, pod);
     if (!pod_terminal(pod)) {
         tell_object(w, pod);
         tell_object(w, wl);
@@ -377,13 +381,16 @@ static void open_queues(struct world *w) {
 static void storm(struct world *w) {
     struct pods *p = pods_of(w);
     check_begin(w);
+    prov_begin(w);
     world_queues(w);
+    places_begin(w);
     world_start_all(w);
     world_run_until(w, 5 * SL_SEC);
     world_disturb(w, true);
     p->n_units = 2 + world_below(w, MAX_UNITS - 1);
     for (uint32_t i = 0; i < p->n_units; i++) {
         user_draw(w, &p->units[i]);
+        places_draw(w, &p->units[i]);
         fakeapi_at(w->api, (sl_time)(5 + world_below(w, 50)) * SL_SEC, user_turn, w, i);
     }
     for (uint32_t i = 0, n = world_below(w, 14); i < n; i++)
@@ -396,6 +403,7 @@ static void calm(struct world *w) {
     world_disturb(w, false);
     world_start_all(w);
     world_wake(w);
+    places_calm(w);
     p->frozen = STORM + 2 * REST; /* also while the state is being compared */
     world_run_until(w, STORM + REST);
     if (!w->failed)
@@ -421,11 +429,13 @@ static void clean_up(struct world *w) {
     world_run_until(w, fakeapi_now(w->api) + REST);
     (void)fakeapi_each(w->api, PODS, tell_left, w);
     (void)fakeapi_each(w->api, WORKLOADS, tell_left, w);
+    (void)fakeapi_each(w->api, "/apis/autoscaling.x-k8s.io/v1/provisioningrequests", tell_left, w);
+    (void)fakeapi_each(w->api, "/api/v1/podtemplates", tell_left, w);
     world_compare_usage(w);
 }
 
 static void run(struct world *w) {
-    struct pods p = {0};
+    struct pods p = {.places = places};
     w->own = &p;
     seen.histories++;
     storm(w);
@@ -434,6 +444,9 @@ static void run(struct world *w) {
     if (!w->failed)
         clean_up(w);
     check_end(w);
+    seen.placed += p.placed;
+    seen.provided += p.provided;
+    seen.full_nodes += p.full_nodes;
 }
 
 static bool tell_seen(void) {
@@ -443,11 +456,17 @@ static bool tell_seen(void) {
         all &= seen.n[i] > 0;
     }
     (void)printf("; a group was half for %lld s at most\n", (long long)(seen.half / SL_SEC));
+    if (places)
+        (void)printf("%llu pods went to their places, %llu workloads to machines that were asked "
+                     "for, nodes were full %llu times\n",
+                     (unsigned long long)seen.placed, (unsigned long long)seen.provided,
+                     (unsigned long long)seen.full_nodes);
+    all &= !places || (seen.placed && seen.provided && seen.full_nodes);
     return all || seen.histories < ENOUGH;
 }
 
 int main(int argc, char **argv) {
-    static const struct story story = {
+    static struct story story = {
         .name = "podfaults",
         .config = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
                   "integrations: {frameworks: [\"batch/job\", \"pod\"]}\n"
@@ -458,5 +477,12 @@ int main(int argc, char **argv) {
         .changed = changed,
         .ended = tell_seen,
     };
+    if (argc > 1 && strcmp(argv[1], "--places") == 0) {
+        places = story.parts.provisioning = true;
+        story.name = "podfaults --places";
+        argv[1] = argv[0];
+        argc--;
+        argv++;
+    }
     return world_main(argc, argv, &story);
 }

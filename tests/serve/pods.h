@@ -17,6 +17,7 @@
 #define MAX_UNITS 8u
 #define MAX_NAMES 24u /* of a unit's pods, one after the other and again */
 #define MAX_ROLES 3u
+#define MAX_NODES 8u
 
 enum unit_flag {
     UNIT_GROUP = 1 << 0,
@@ -29,8 +30,11 @@ enum unit_flag {
     UNIT_ALIEN = 1 << 7,   /* made while no webhook was there: not ours to touch */
 };
 
+enum place { PLACE_UNSAID, PLACE_RACK, PLACE_PREFERRED, PLACE_ANYWHERE, PLACES };
+
 struct unit {
     uint32_t flags, queue, class, n_roles;
+    uint32_t place;                  /* what it asks of the topology */
     uint32_t total, need[MAX_ROLES]; /* pods, and of each role */
     uint32_t done[MAX_ROLES];        /* succeeded, and their objects are gone */
     uint32_t next;                   /* name */
@@ -54,6 +58,11 @@ struct pods {
     bool made[MAX_UNITS][MAX_NAMES]; /* there is one of this name */
     /* Succeeded before anybody had given it up. */
     bool done[MAX_UNITS][MAX_NAMES];
+    /* With --places: nodes in a topology, and requests for them. */
+    bool places;
+    uint32_t n_nodes, prov;        /* prov: 0: nobody asks for machines */
+    sl_time dead_until[MAX_NODES]; /* 0: it is there */
+    uint64_t placed, provided, full_nodes;
 };
 
 static inline struct pods *pods_of(struct world *w) {
@@ -75,6 +84,10 @@ uint32_t pod_role(yyjson_val *pod);
 static inline uint32_t pod_cpus(uint32_t role) {
     return 1 + role % 2;
 }
+/* Has it lost the gate, and neither ended nor used up the time that it was given to end? */
+bool pod_runs(const struct world *w, yyjson_val *pod);
+/* The Workload of a group has its name; that of a single pod is owned by it. */
+yyjson_val *pod_workload(struct world *w, yyjson_val *pod);
 /* NULL: there is none. */
 yyjson_val *pod_get(struct world *w, uint32_t unit, uint32_t n);
 
@@ -89,5 +102,17 @@ void user_turn(void *ctx, uint64_t unit);
 void user_draw(struct world *w, struct unit *u); /* what one wants */
 void user_delete(struct world *w, uint32_t unit, uint32_t n, int grace);
 void user_meddle(void *ctx, uint64_t n);
+
+/* ---- machines: pod_places.c; they do nothing without --places ---- */
+void places_begin(struct world *w); /* after the queues */
+void prov_begin(struct world *w);   /* before them */
+void places_noticed(struct world *w, const struct fakeapi_change *c);
+void places_meddle(struct world *w);
+void places_calm(struct world *w); /* all nodes are there */
+void places_draw(struct world *w, struct unit *u);
+void places_put(const struct unit *u, struct sl_buf *marks); /* annotations */
+/* Where the scheduler puts it. */
+const char *places_node_for(struct world *w, yyjson_val *pod);
+sl_time places_dead_until(struct world *w, const char *node); /* 0: it is there */
 
 #endif

@@ -13,6 +13,8 @@
 #define OBSERVER 7u              /* the client that starts from nothing at the end */
 #define TURN_CPU (500 * SL_MSEC) /* of one turn of a manager: usually far below a millisecond */
 #define HISTORY_BYTES ((size_t)256 << 20)
+#define MAX_REBUILD 2000u /* turns until a manager that starts from the API knows it */
+#define EVERY 64u
 #define ENOUGH_STRUCK 300u /* histories to meet with every kind of fault */
 
 static const char *const flavors[FLAVORS] = {"f", "g"};
@@ -231,12 +233,13 @@ static void on_change(void *ctx, const struct fakeapi_change *c) {
 
 /* ---- replicas ---- */
 
-static struct sl_manager *new_manager(struct world *w, uint32_t client, bool standby) {
-    struct sl_manager_spec spec = {.port = fakeapi_port(w->api, client),
+static struct sl_manager *new_manager(struct world *w, struct fakeapi *api, uint32_t client,
+                                      uint64_t seed, bool standby) {
+    struct sl_manager_spec spec = {.port = fakeapi_port(api, client),
                                    .settings = w->settings,
                                    .parts = w->story->parts,
                                    .instance = "test",
-                                   .seed = sl_prng_next(&w->prng),
+                                   .seed = seed,
                                    .standby = standby};
     return sl_manager_new(&spec);
 }
@@ -248,7 +251,7 @@ void world_start(struct world *w, uint32_t i) {
     struct sl_lease_spec l = {"kueue-system", "lease", name, 4 * SL_SEC, 3 * SL_SEC, SL_SEC};
     r->client = i;
     r->lease = sl_lease_new(fakeapi_port(w->api, i), &l, sl_prng_next(&w->prng));
-    r->manager = new_manager(w, i, true);
+    r->manager = new_manager(w, w->api, i, sl_prng_next(&w->prng), true);
     memcpy(sl_manager_view(r->manager)->webhook, w->story->parts.framework,
            sizeof w->story->parts.framework);
     world_tell(w, "replica %u starts", i);
@@ -287,18 +290,86 @@ static sl_time cpu_now(void) {
     return (sl_time)t.tv_sec * SL_SEC + t.tv_nsec;
 }
 
+/* ---- what a replica knows ---- */
+
+/* Who does not decide works out which queues are active when it is asked, as for its metrics. */
+static void dump_of(struct sl_manager *m, struct sl_buf *out) {
+    struct sl_effects effects;
+    sl_effects_init(&effects);
+    sl_engine_settle(sl_manager_engine(m), &effects);
+    sl_effects_done(&effects);
+    sl_buf_init(out, (size_t)16 << 20);
+    sl_manager_dump(m, out);
+}
+
+static void compare_dumps(struct world *w, const char *whose, struct sl_manager *lived,
+                          struct sl_manager *fresh) {
+    struct sl_buf a, b;
+    dump_of(lived, &a);
+    dump_of(fresh, &b);
+    if (strcmp(sl_buf_str(&a), sl_buf_str(&b)) != 0) {
+        world_fail(w, "the state of %s is another than the one rebuilt from the API", whose);
+        if (w->verbose)
+            (void)printf("--- lived:\n%s\n--- rebuilt:\n%s\n", sl_buf_str(&a), sl_buf_str(&b));
+    }
+    sl_buf_done(&a);
+    sl_buf_done(&b);
+}
+
+/* In the middle of everything: one that reads a copy of the API, with the same clock and without
+ * disturbing anybody. It writes nothing, and decides nothing. */
+static void rebuild(struct world *w, uint32_t i, bool leads) {
+    struct fakeapi *copy = fakeapi_copy(w->api);
+    struct sl_manager *fresh = new_manager(w, copy, i, w->seed, true);
+    struct replica *r = &w->replicas[i];
+    uint32_t streams = 0;
+    for (uint32_t n = 0; n < MAX_REBUILD && !streams; n++) {
+        sl_manager_tick(fresh);
+        sl_time at = fakeapi_next(copy), own = sl_manager_next(fresh);
+        (void)fakeapi_step(copy, own < at ? own : at);
+        if (sl_manager_ready(fresh) && sl_manager_idle(fresh))
+            streams = fakeapi_streams(copy, i);
+    }
+    if (!streams)
+        world_fail(w, "a manager that starts from the API comes to no rest");
+    if (r->streams >= streams) {
+        compare_dumps(w, leads ? "the leader" : "the one that waits", r->manager, fresh);
+        w->rebuilt[leads ? 0 : 1]++;
+    } else { /* one of them was never open */
+        r->streams = streams;
+    }
+    sl_manager_free(fresh);
+    fakeapi_free(copy);
+}
+
+/* Has it been told all that there is, and understood it? */
+static bool knows_all(struct world *w, uint32_t i) {
+    struct replica *r = &w->replicas[i];
+    uint32_t n = r->manager ? fakeapi_streams(w->api, i) : 0;
+    r->streams = n > r->streams ? n : r->streams;
+    return n && n == r->streams && sl_manager_ready(r->manager) && sl_manager_idle(r->manager);
+}
+
 /* When the leader has nothing to do and knows all that there is, its usage is that of the API: not
- * only at the end. */
+ * only at the end. And what it knows is what anybody would who started now; so is what another
+ * knows who never led, whatever the leader is about to do. */
 static void check_settled(struct world *w) {
-    for (uint32_t i = 0; i < SL_LEN(w->replicas); i++) {
+    for (uint32_t i = 0; i < SL_LEN(w->replicas) && !w->failed; i++) {
         struct replica *r = &w->replicas[i];
-        uint32_t n = r->manager ? fakeapi_streams(w->api, i) : 0;
-        r->streams = n > r->streams ? n : r->streams;
-        if (!n || n < r->streams || world_leader(w) != r->manager || !sl_manager_idle(r->manager) ||
-            !sl_manager_ready(r->manager))
+        if (!knows_all(w, i))
             continue;
-        world_compare_usage(w);
-        w->settled++;
+        bool leads = world_leader(w) == r->manager;
+        if (leads) {
+            world_compare_usage(w);
+            w->settled++;
+            if (w->story->settled)
+                w->story->settled(w);
+        }
+        if ((!leads && r->led) || r->rebuilt == fakeapi_version(w->api))
+            continue;
+        r->rebuilt = fakeapi_version(w->api);
+        if (w->known++ % w->every == 0)
+            rebuild(w, i, leads);
     }
 }
 
@@ -310,6 +381,7 @@ static void turn(struct world *w) {
             continue;
         sl_lease_tick(r->lease);
         sl_manager_lead(r->manager, sl_lease_held(r->lease));
+        r->led |= sl_lease_held(r->lease);
         sl_time began = cpu_now();
         sl_manager_tick(r->manager);
         if (cpu_now() - began > TURN_CPU)
@@ -379,27 +451,16 @@ void world_wake(struct world *w) {
 
 void world_compare(struct world *w) {
     struct sl_manager *leader = world_leader(w);
-    struct sl_buf a, b;
     if (!leader)
         return;
-    struct sl_manager *fresh = new_manager(w, OBSERVER, false);
+    struct sl_manager *fresh = new_manager(w, w->api, OBSERVER, sl_prng_next(&w->prng), false);
     for (uint32_t i = 0; i < 2000 && !(sl_manager_ready(fresh) && sl_manager_idle(fresh)); i++) {
         sl_manager_tick(fresh);
         sl_time at = next_due(w), own = sl_manager_next(fresh);
         (void)fakeapi_step(w->api, own < at ? own : at);
         turn(w);
     }
-    sl_buf_init(&a, (size_t)16 << 20);
-    sl_buf_init(&b, (size_t)16 << 20);
-    sl_manager_dump(leader, &a);
-    sl_manager_dump(fresh, &b);
-    if (strcmp(sl_buf_str(&a), sl_buf_str(&b)) != 0) {
-        world_fail(w, "the state rebuilt from the API is another");
-        if (w->verbose)
-            (void)printf("--- lived:\n%s\n--- rebuilt:\n%s\n", sl_buf_str(&a), sl_buf_str(&b));
-    }
-    sl_buf_done(&a);
-    sl_buf_done(&b);
+    compare_dumps(w, "the leader at rest", leader, fresh);
     sl_manager_free(fresh);
 }
 
@@ -508,7 +569,7 @@ static void end(struct world *w, uint64_t struck[FAKEAPI_FAULTS]) {
 /* ---- all histories ---- */
 
 struct sums {
-    uint64_t passed, failed, late, excused, settled;
+    uint64_t passed, failed, late, excused, settled, rebuilt[2];
     uint64_t struck[FAKEAPI_FAULTS];
     uint32_t evictions;
 };
@@ -516,8 +577,10 @@ struct sums {
 /* The faults were there, and so was what is compared. */
 static void check_sums(struct sums *sum, uint64_t seeds) {
     (void)printf(
-        "usage was compared %llu times; one workload was evicted %u times at most; faults:",
-        (unsigned long long)sum->settled, sum->evictions);
+        "usage was compared %llu times; the state was rebuilt %llu times beside the leader, %llu "
+        "beside one that waits; one workload was evicted %u times at most; faults:",
+        (unsigned long long)sum->settled, (unsigned long long)sum->rebuilt[0],
+        (unsigned long long)sum->rebuilt[1], sum->evictions);
     for (uint32_t i = 0; i < FAKEAPI_FAULTS; i++)
         (void)printf(" %s %llu", fakeapi_fault_names[i], (unsigned long long)sum->struck[i]);
     (void)putchar('\n');
@@ -526,23 +589,35 @@ static void check_sums(struct sums *sum, uint64_t seeds) {
             (void)printf("%s never struck\n", fakeapi_fault_names[i]);
             sum->failed++;
         }
-    if (seeds >= ENOUGH_STRUCK && sum->settled < seeds) {
-        (void)printf("usage was hardly ever compared\n");
+    if (seeds >= ENOUGH_STRUCK &&
+        (sum->settled < seeds || sum->rebuilt[0] < seeds || sum->rebuilt[1] < seeds / 4)) {
+        (void)printf("usage or the state was hardly ever compared\n");
         sum->failed++;
     }
 }
 
+struct how {
+    uint64_t every;
+    bool slow, verbose;
+};
+
 static void run_all(struct sums *sum, const struct story *story, uint64_t first, uint64_t seeds,
-                    bool slow, bool verbose) {
+                    struct how how) {
     if (!seeds)
         return;
     for (uint64_t s = first; s < first + seeds; s++) {
-        struct world w = {
-            .story = story, .seed = s, .verbose = verbose, .slow = slow, .leader = FAKEAPI_NOBODY};
+        struct world w = {.story = story,
+                          .seed = s,
+                          .every = how.every,
+                          .verbose = how.verbose,
+                          .slow = how.slow,
+                          .leader = FAKEAPI_NOBODY};
         begin(&w);
         story->run(&w);
         end(&w, sum->struck);
         sum->settled += w.settled;
+        sum->rebuilt[0] += w.rebuilt[0];
+        sum->rebuilt[1] += w.rebuilt[1];
         sum->evictions = w.evictions > sum->evictions ? w.evictions : sum->evictions;
         sum->late += w.late;
         sum->excused += w.excused;
@@ -550,11 +625,11 @@ static void run_all(struct sums *sum, const struct story *story, uint64_t first,
         if (w.failed && sum->failed++ < 20)
             (void)printf("seed %llu: %s\n    again: %s --first %llu --%s 1 --verbose\n",
                          (unsigned long long)s, w.why, story->name, (unsigned long long)s,
-                         slow ? "seeds 0 --slow" : "seeds");
+                         how.slow ? "seeds 0 --slow" : "seeds");
         (void)fflush(stdout);
     }
     (void)printf("%llu %shistories: %llu writes came late, %llu of them did harm\n",
-                 (unsigned long long)seeds, slow ? "slow " : "", (unsigned long long)sum->late,
+                 (unsigned long long)seeds, how.slow ? "slow " : "", (unsigned long long)sum->late,
                  (unsigned long long)sum->excused);
     check_sums(sum, seeds);
 }
@@ -562,14 +637,14 @@ static void run_all(struct sums *sum, const struct story *story, uint64_t first,
 int world_main(int argc, char **argv, const struct story *story) {
     const char *many = getenv("SL_SEEDS");
     uint64_t first = 1, seeds = many ? strtoull(many, NULL, 10) : 2000, slow = 0;
-    bool verbose = false;
+    struct how how = {.every = EVERY};
     struct sums usual = {0}, slowly = {0};
     sl_log_set(SL_LOG_ERROR);
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--verbose") == 0)
-            verbose = true;
+            how.verbose = true;
         else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc) {
-            run_all(&usual, story, strtoull(argv[++i], NULL, 10), 1, false, verbose);
+            run_all(&usual, story, strtoull(argv[++i], NULL, 10), 1, how);
             seeds = 0;
         } else if (strcmp(argv[i], "--seeds") == 0 && i + 1 < argc)
             seeds = strtoull(argv[++i], NULL, 10);
@@ -577,15 +652,18 @@ int world_main(int argc, char **argv, const struct story *story) {
             first = strtoull(argv[++i], NULL, 10);
         else if (strcmp(argv[i], "--slow") == 0 && i + 1 < argc)
             slow = strtoull(argv[++i], NULL, 10);
+        else if (strcmp(argv[i], "--every") == 0 && i + 1 < argc)
+            how.every = strtoull(argv[++i], NULL, 10);
     }
-    if (verbose)
+    if (how.verbose)
         sl_log_set(SL_LOG_INFO);
-    run_all(&usual, story, first, seeds, false, verbose);
+    run_all(&usual, story, first, seeds, how);
     if (usual.excused > 1 + seeds / EXCUSED_ONE_IN) {
         (void)printf("that is too often\n");
         usual.failed++;
     }
-    run_all(&slowly, story, first, slow, true, verbose);
+    how.slow = true;
+    run_all(&slowly, story, first, slow, how);
     if (slow >= ENOUGH_SLOW && !slowly.late) {
         (void)printf("late writes are not recognised\n");
         slowly.failed++;

@@ -6,7 +6,9 @@
  * After every event: no quota of any flavor and resource is exceeded, nobody's admission is
  * replaced, pods stay on their nodes, nobody is evicted without end, a turn's time and the memory
  * are bounded, and whenever the leader knows all that there is and has nothing to do, its usage is
- * what the API says. Over all histories every kind of fault has struck.
+ * what the API says. Once in --every so many changes (1: after each) a replica that knows all that
+ * there is, the leader or the one beside it, is compared with a manager that starts from nothing
+ * but a copy of the API. Over all histories every kind of fault has struck.
  *
  * One thing nobody can prevent: a write that is carried out after the lease of its sender has gone
  * to another. While a reservation that came so late lasts, it is left out of the sum. How often
@@ -36,8 +38,9 @@
 /* What is shared out: so much of each resource in each flavor. */
 enum { CPU, MEMORY, RESOURCES };
 #define FLAVORS 2u
-#define MAX_EVICTIONS 40u /* of one workload in a history: more is a loop; 21 in 2,000 histories   \
-                           */
+#define MAX_EVICTIONS                                                                              \
+    40u /* of one workload in a history: more is a loop; 21 in 2,000 histories                     \
+         */
 
 struct amounts { /* cpu in cores, memory in GiB */
     int64_t n[FLAVORS][RESOURCES];
@@ -61,6 +64,8 @@ struct replica {
     struct sl_lease *lease;
     uint32_t client;
     uint32_t streams; /* the most that it had open */
+    bool led;         /* since it started: it may remember what it wanted to write */
+    uint64_t rebuilt; /* the version of the API at which its state was last compared */
 };
 
 struct world;
@@ -71,6 +76,8 @@ struct story {
     struct sl_parts parts;
     bool webhooks; /* what users and managers write is reviewed */
     void (*run)(struct world *w);
+    /* The leader knows all that there is and has nothing to do; NULL: nothing more is asked. */
+    void (*settled)(struct world *w);
     /* A change that the world itself does not know what to do with; it may use fakeapi_at. */
     void (*changed)(struct world *w, const struct fakeapi_change *c);
     bool (*ended)(void); /* after all histories: were they about something? NULL: not asked */
@@ -91,6 +98,8 @@ struct world {
     uint32_t leader; /* the client that has the lease according to the API */
     sl_time leads_since;
     uint64_t turns, settled; /* settled: the leader knew all, and its usage was compared */
+    uint64_t every, known;   /* once in so many times that a replica knew all that was new, */
+    uint64_t rebuilt[2];     /* its state was compared with one made of the API: leaders, others */
     uint32_t evictions;      /* the most of one workload */
     SL_VEC(struct evicted) evicted;
     uint64_t late, excused; /* late writes; those among them by which something went wrong */
@@ -150,7 +159,7 @@ void world_compare_usage(struct world *w);
 /* ---- webhooks.c: the API server's side of admission ---- */
 int world_review(void *ctx, const struct fakeapi_write *fw, struct sl_buf *why);
 
-/* [--verbose] [--seed S]... [--seeds N] [--first S] [--slow N] */
+/* [--verbose] [--seed S]... [--seeds N] [--first S] [--slow N] [--every K] */
 int world_main(int argc, char **argv, const struct story *story);
 
 #endif
