@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
     sl_buf_init(&first, (size_t)1 << 28);
     sl_buf_init(&second, (size_t)1 << 28);
-    if (again((const char *)data, size, &first) && !first.overflow) {
+    if (again((const char *)data, size, &first) && !sl_buf_full(&first)) {
         bool good = again(sl_buf_str(&first), first.len, &second);
         sl_assert(good && strcmp(sl_buf_str(&first), sl_buf_str(&second)) == 0);
     }

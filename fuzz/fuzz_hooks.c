@@ -114,7 +114,7 @@ static void live(const char *collection, const char *body, struct sl_buf *out) {
     if (ask("POST", collection, "", SL_JSON, body, out) == 201) {
         yyjson_doc *doc = yyjson_read(out->s, out->len, 0);
         sl_buf_puts(&name, sl_json_str(yyjson_doc_get_root(doc), "metadata.name"));
-        sl_assert(doc && name.len > 0 && !name.overflow);
+        sl_assert(doc && name.len > 0 && !sl_buf_full(&name));
         sl_buf_printf(&path, "%s/%s", collection, sl_buf_str(&name));
         yyjson_doc_free(doc);
         sl_assert(look(sl_buf_str(&path), sl_buf_str(&name), uid, out));

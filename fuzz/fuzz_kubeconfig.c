@@ -84,7 +84,7 @@ static void base64(const char *text, size_t size) {
         sl_assert((size_t)n <= size / 4 * 3 && out[n] == '\0');
     sl_buf_init(&b, 2 * size + 8);
     sl_base64_encode(&b, text, size);
-    sl_assert(!b.overflow);
+    sl_assert(!sl_buf_full(&b));
     _cleanup_(sl_freep) char *back = sl_alloc(b.len / 4 * 3 + 4);
     sl_assert(sl_base64_decode(sl_buf_str(&b), b.len, back) == (int64_t)size);
     sl_assert(size == 0 || memcmp(back, text, size) == 0);

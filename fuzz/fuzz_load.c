@@ -36,7 +36,7 @@ static void simulate(struct sl_load *l) {
         struct sl_buf b;
         sl_buf_init(&b, SL_REPORT_MAX_BYTES);
         sl_report_json(&r, &b);
-        sl_assert(b.len > 0 && !b.overflow);
+        sl_assert(b.len > 0 && !sl_buf_full(&b));
         sl_buf_done(&b);
         sl_sim_done(&sim);
     } else {

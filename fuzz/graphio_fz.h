@@ -47,7 +47,7 @@ static inline void fz_write(const struct sl_graph *g) {
         sl_buf_clear(&b);
         int r = sl_match_write(&w, g, &gr, &b, &err);
         sl_assert(r == 0 || (r < 0 && w.format == SL_MATCH_RLITE && b.len == 0));
-        if (w.format == SL_MATCH_JGF && !b.overflow) {
+        if (w.format == SL_MATCH_JGF && !sl_buf_full(&b)) {
             struct sl_graph_text t = {.format = SL_GRAPH_JGF,
                                       .file = "in",
                                       .text = sl_buf_str(&b),

@@ -56,7 +56,7 @@ static inline void stage_line(struct stage *g, const char *s, size_t len) {
     if (s[1] != 'c')
         sl_buf_puts(&path, s[1] == 's' ? "/x/status" : "/x");
     sl_buf_add(&body, s + 2, len - 2);
-    if (memchr(s + 2, '\0', len - 2) || body.overflow)
+    if (memchr(s + 2, '\0', len - 2) || sl_buf_full(&body))
         sl_buf_clear(&body);
     (void)fakeapi_do(g->a, method, sl_buf_str(&path), method == SL_PATCH ? SL_MERGE_PATCH : SL_JSON,
                      sl_buf_str(&body), NULL);

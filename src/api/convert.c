@@ -376,7 +376,7 @@ static int convert_all(yyjson_val *request, struct sl_buf *out, struct sl_err *e
         int r = convert_one(object, to, out, err);
         if (r < 0)
             return r;
-        if (out->overflow) /* which is an answer of its own */
+        if (sl_buf_full(out)) /* which is an answer of its own */
             return 0;
     }
     sl_buf_puts(out, "],");
@@ -397,9 +397,7 @@ int sl_convert_review(yyjson_val *review, struct sl_buf *out, struct sl_err *err
     size_t before = out->len;
     int r = convert_all(request, out, &why);
     if (r < 0) { /* all or nothing */
-        out->len = before;
-        out->s[before] = '\0';
-        out->overflow = false;
+        sl_buf_truncate(out, before);
     }
     sl_buf_puts(out, "\"uid\":");
     sl_buf_json(out, uid);

@@ -70,14 +70,14 @@ static void write_json(struct sl_buf *out, yyjson_val *v) {
     yyjson_arr_foreach (v, i, n, val) {
         if (i > 0)
             sl_buf_putc(out, ',');
-        if (out->overflow)
+        if (sl_buf_full(out))
             return;
         write_json(out, val);
     }
     sl_obj_foreach (v, i, n, key, val) {
         if (i > 0)
             sl_buf_putc(out, ',');
-        if (out->overflow)
+        if (sl_buf_full(out))
             return;
         write_json(out, key);
         sl_buf_putc(out, ':');
@@ -135,7 +135,7 @@ static bool is_full(struct sl_field_errs *e) {
 
 static void vadd(struct sl_field_errs *e, const char *kind, const struct sl_path *at,
                  struct sl_bad bad, const char *fmt, va_list ap) {
-    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(ERROR_MAX_BYTES);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(ERROR_MAX_BYTES);
     char detail[1024];
 
     if (is_full(e))
@@ -217,14 +217,14 @@ void sl_field_too_many(struct sl_field_errs *e, const struct sl_path *at, size_t
 
 void sl_field_unsupported(struct sl_field_errs *e, const struct sl_path *at, struct sl_bad bad,
                           const char *const *words, size_t n) {
-    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(ERROR_MAX_BYTES);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(ERROR_MAX_BYTES);
 
     if (is_full(e))
         return;
     sl_path_print(at, &text);
     sl_buf_puts(&text, ": Unsupported value");
     print_bad(&text, bad);
-    for (size_t i = 0; i < n && !text.overflow; i++) {
+    for (size_t i = 0; i < n && !sl_buf_full(&text); i++) {
         sl_buf_puts(&text, i == 0 ? ": supported values: " : ", ");
         print_quoted(&text, words[i], cut(words[i], strlen(words[i])));
     }

@@ -128,7 +128,7 @@ bool sl_job_waits(const struct sl_review_call *c) {
 
 static const char *go_error(struct sl_review_call *c, const char *fn, const char *s,
                             const char *what) {
-    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(SL_FIELD_VALUE_MAX_BYTES);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF_SHORT(SL_FIELD_VALUE_MAX_BYTES);
     sl_buf_json(&b, s);
     return sl_arena_printf(c->arena, "strconv.%s: parsing %s: %s", fn, sl_buf_str(&b), what);
 }

@@ -116,6 +116,7 @@ void sl_patch_diff(yyjson_val *from, yyjson_val *to, struct sl_buf *out) {
     walk(&d, from, to);
     sl_buf_putc(out, ']');
     /* A path that was cut would change something else. */
-    out->overflow = out->overflow || d.path.overflow;
+    if (sl_buf_full(&d.path))
+        sl_buf_fail(out);
     sl_buf_done(&d.path);
 }

@@ -218,7 +218,7 @@ static void check_totals(struct sl_field_errs *e, yyjson_val *groups) {
 
 static void check_last_flavor(struct sl_field_errs *e, const struct sl_path *at, const char *last,
                               const struct sl_wordset *flavors) {
-    _cleanup_(sl_buf_done) struct sl_buf list = SL_BUF(SL_FIELD_VALUE_MAX_BYTES);
+    _cleanup_(sl_buf_done) struct sl_buf list = SL_BUF_SHORT(SL_FIELD_VALUE_MAX_BYTES);
 
     if (sl_wordset_has(flavors, last))
         return;

@@ -123,12 +123,13 @@ static void print_patch(const struct sl_review_call *c, struct sl_buf *out) {
     edited = yyjson_mut_doc_imut_copy(c->edit, NULL);
     sl_assert(edited);
     sl_patch_diff(c->object, yyjson_doc_get_root(edited), &patch);
-    if (!patch.overflow && patch.len > strlen("[]")) {
+    if (!sl_buf_full(&patch) && patch.len > strlen("[]")) {
         sl_buf_puts(out, ",\"patchType\":\"JSONPatch\",\"patch\":\"");
         print_base64(out, sl_buf_str(&patch), patch.len);
         sl_buf_putc(out, '"');
     }
-    out->overflow = out->overflow || patch.overflow; /* better no answer than half of a patch */
+    if (sl_buf_full(&patch)) /* better no answer than half of a patch */
+        sl_buf_fail(out);
 }
 
 static void print_status(struct sl_buf *out, int code, const char *reason, const char *message) {
@@ -167,7 +168,7 @@ static void print_answer(struct sl_review_call *c, const char *uid, struct sl_bu
         sl_buf_puts(out, ",\"allowed\":false");
         print_status(out, c->refused_code, reason_of(c->refused_code), c->refused);
     } else if (c->errs.n > 0) {
-        _cleanup_(sl_buf_done) struct sl_buf message = SL_BUF(MESSAGE_MAX_BYTES);
+        _cleanup_(sl_buf_done) struct sl_buf message = SL_BUF_SHORT(MESSAGE_MAX_BYTES);
         sl_field_errs_print(&c->errs, &message);
         sl_buf_puts(out, ",\"allowed\":false");
         print_status(out, 403, reason_of(403), sl_buf_str(&message));
@@ -264,7 +265,7 @@ int sl_review(const struct sl_api_view *view, const char *path, const char *body
                  : admit(view, fn, yyjson_doc_get_root(doc), out, &err);
     if (r < 0)
         return answer(400, out, err.text);
-    if (out->overflow)
+    if (sl_buf_full(out))
         return answer(500, out, "the answer is too large");
     return 200;
 }

@@ -221,7 +221,7 @@ static void put_items(struct sl_buf *out, yyjson_val *list, const struct field *
     yyjson_arr_foreach (list, i, n, item) {
         if (i > 0)
             sl_buf_putc(out, ',');
-        if (out->overflow)
+        if (sl_buf_full(out))
             return;
         if (f->type == RECORDS)
             put_record(out, item, f->of);
@@ -310,7 +310,8 @@ void sl_role_hash(yyjson_val *pod, char ret[SL_ROLE_HASH_SIZE]) {
     sl_buf_puts(&text, "{\"spec\":");
     sl_role_shape(sl_json_get(pod, "spec"), &text);
     sl_buf_putc(&text, '}');
-    if (text.overflow) { /* no pod of the API; and yet two that differ must not become one role */
+    if (sl_buf_full(
+            &text)) { /* no pod of the API; and yet two that differ must not become one role */
         size_t n = 0;
         char *whole = yyjson_val_write(pod, 0, &n);
         sl_buf_done(&text);

@@ -76,7 +76,7 @@ static yyjson_doc *shape_of(yyjson_val *spec) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SHAPE_MAX_BYTES);
 
     sl_role_shape(spec, &text);
-    return text.overflow ? NULL : yyjson_read(sl_buf_str(&text), text.len, 0);
+    return sl_buf_full(&text) ? NULL : yyjson_read(sl_buf_str(&text), text.len, 0);
 }
 
 /* Containers one by one, as long as there are as many. */

@@ -8,6 +8,7 @@
 #include "api/core.h"
 #include "api/job_rules.h"
 #include "api/syntax.h"
+#include "base/fmt.h"
 #include "model/specs.h"
 
 #define REPLACEMENT_FOR "kueue.x-k8s.io/workload-slice-replacement-for"
@@ -36,7 +37,7 @@ static void check_podsets(struct sl_review_call *c) {
     }
     yyjson_arr_foreach (now, i, n, set) {
         char place[24]; /* "spec.podSets.0": a name, not an index, for whatever reason */
-        snprintf(place, sizeof(place), "%zu", i);
+        sl_fmt(place, sizeof(place), "%zu", i);
         if (!same_podset(c, set, yyjson_arr_iter_next(&in_old)))
             sl_field_invalid(&c->errs, SL_PATH(at, place), sl_bad_json(set), SL_FIELD_IMMUTABLE);
     }

@@ -4,6 +4,7 @@
 
 #include "apiserver/crd.h"
 #include "apiserver/words.h"
+#include "base/fmt.h"
 #include "kube/secret.h"
 
 #define QUEUE_LABEL "kueue.x-k8s.io/queue-name"
@@ -70,12 +71,12 @@ static bool pod_queued(yyjson_val *pod) {
     char key[80];
 
     for (size_t i = 0; pod && i < SL_LEN(labels); i++) {
-        (void)snprintf(key, sizeof key, "kueue.x-k8s.io/%s", labels[i]);
+        sl_fmt(key, sizeof key, "kueue.x-k8s.io/%s", labels[i]);
         if (sl_json_label(pod, key))
             return true;
     }
     for (size_t i = 0; pod && i < SL_LEN(notes); i++) {
-        (void)snprintf(key, sizeof key, "kueue.x-k8s.io/%s", notes[i]);
+        sl_fmt(key, sizeof key, "kueue.x-k8s.io/%s", notes[i]);
         if (sl_json_annotation(pod, key))
             return true;
     }
@@ -115,7 +116,7 @@ static bool ask_own(struct sl_write *w, const struct own *o) {
     struct sl_err err = {.text = ""};
     bool ok = false;
 
-    if (!sl_review_print(w, v, w->admission->uid, &in) || in.overflow)
+    if (!sl_review_print(w, v, w->admission->uid, &in) || sl_buf_full(&in))
         (void)sl_err_set(&err, SL_EINVAL, "the review is too large");
     else if (rq->s->spec.review(rq->s->spec.ctx, o->path, in.s, in.len, &out) != 200)
         (void)sl_err_set(&err, SL_EINVAL, "%.200s", sl_buf_str(&out));
@@ -132,9 +133,9 @@ static bool ask_own(struct sl_write *w, const struct own *o) {
 void sl_uuid(struct sl_prng *p, char out[37]) {
     uint64_t a = sl_prng_next(p), b = sl_prng_next(p);
 
-    (void)snprintf(out, 37, "%08x-%04x-4%03x-%04x-%012llx", (unsigned)(a >> 32),
-                   (unsigned)(a >> 16 & 0xffff), (unsigned)(a & 0xfff),
-                   (unsigned)(b >> 48 & 0x3fff) | 0x8000, (unsigned long long)(b & 0xffffffffffff));
+    sl_fmt(out, 37, "%08x-%04x-4%03x-%04x-%012llx", (unsigned)(a >> 32),
+           (unsigned)(a >> 16 & 0xffff), (unsigned)(a & 0xfff),
+           (unsigned)(b >> 48 & 0x3fff) | 0x8000, (unsigned long long)(b & 0xffffffffffff));
 }
 
 const char *sl_admit_operation(const struct sl_write *w) {
@@ -291,6 +292,7 @@ static bool take_patch(struct sl_write *w, const struct sl_kind_version *v, yyjs
     int r = 0;
 
     sl_buf_init(&err.text, (size_t)64 << 10);
+    sl_buf_short(&err.text);
     if (v != stored) {
         r = sl_kind_convert(rq->kind, object, sl_api_version(&rq->arena, rq->kind->group, v->name),
                             w->c.doc, &from, &why);

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "apiserver/server.h"
+#include "base/fmt.h"
 #include "doc/doc.h"
 #include "schema/wire.h"
 
@@ -31,7 +32,7 @@ static void print_node(const struct sl_node *n, struct sl_buf *out) {
         break;
     case SL_NODE_LIST:
         sl_buf_putc(out, '[');
-        for (uint32_t i = 0; i < n->n && !out->overflow; i++) {
+        for (uint32_t i = 0; i < n->n && !sl_buf_full(out); i++) {
             if (i)
                 sl_buf_putc(out, ',');
             print_node(&n->items[i], out);
@@ -40,7 +41,7 @@ static void print_node(const struct sl_node *n, struct sl_buf *out) {
         break;
     case SL_NODE_MAP:
         sl_buf_putc(out, '{');
-        for (uint32_t i = 0; i < n->n && !out->overflow; i++) {
+        for (uint32_t i = 0; i < n->n && !sl_buf_full(out); i++) {
             if (i)
                 sl_buf_putc(out, ',');
             sl_buf_json(out, n->pairs[i].key);
@@ -63,10 +64,10 @@ yyjson_doc *sl_yaml_read(const char *text, size_t len, struct sl_err *err) {
     else
         print_node(&d->roots[0], &json);
     yyjson_read_err why;
-    yyjson_doc *doc = json.overflow ? NULL : yyjson_read_opts(json.s, json.len, 0, NULL, &why);
+    yyjson_doc *doc = sl_buf_full(&json) ? NULL : yyjson_read_opts(json.s, json.len, 0, NULL, &why);
     if (!doc)
         (void)sl_err_set(err, SL_EINVAL, "yaml: %s",
-                         json.overflow ? "the document is too large" : why.msg);
+                         sl_buf_full(&json) ? "the document is too large" : why.msg);
     return doc;
 }
 
@@ -199,9 +200,8 @@ static yyjson_doc *wire_body(struct sl_rq *rq) {
         say_unreadable(rq, version, kind, no_kind(rq, version, kind));
         return NULL;
     }
-    (void)snprintf(body.kind, sizeof body.kind, "%s", sl_arena_strdup(&rq->arena, kind));
-    (void)snprintf(body.api_version, sizeof body.api_version, "%s",
-                   sl_arena_strdup(&rq->arena, version));
+    sl_fmt(body.kind, sizeof body.kind, "%s", sl_arena_strdup(&rq->arena, kind));
+    sl_fmt(body.api_version, sizeof body.api_version, "%s", sl_arena_strdup(&rq->arena, version));
     int e = server->wire ? SL_OK : sl_wire_new(&server->wire, &err);
     if (e >= 0)
         e = sl_wire_read(server->wire, server->schemas, &body, &doc, &err);

@@ -6,6 +6,7 @@
 
 #include "apiserver/crd.h"
 #include "apiserver/server.h"
+#include "base/fmt.h"
 
 static const struct {
     const char *path, *body;
@@ -75,7 +76,7 @@ static int make_definition(struct sl_apiserver *s, const char *text, size_t len,
         return ask(s, "POST", base, SL_JSON, text, len, err);
     if (sl_json_same(sl_json_get(yyjson_doc_get_root(have), "spec"), sl_json_get(v, "spec")))
         return 0;
-    (void)snprintf(path, sizeof path, "%s/%s", base, name);
+    sl_fmt(path, sizeof path, "%s/%s", base, name);
     return ask(s, "PATCH", path, SL_MERGE_PATCH, text, len, err);
 }
 

@@ -20,7 +20,7 @@ void sl_cell_int(yyjson_val *object, const char *path, struct sl_buf *out) {
 }
 
 void sl_cell_containers(yyjson_val *pod_spec, const char *what, struct sl_buf *out) {
-    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
     size_t i, n;
     yyjson_val *c;
 
@@ -106,14 +106,14 @@ void sl_selector_print(yyjson_val *selector, struct sl_buf *out) {
 }
 
 void sl_cell_selector(yyjson_val *selector, const char *empty, struct sl_buf *out) {
-    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
 
     sl_selector_print(selector, &text);
     sl_buf_json(out, text.len ? sl_buf_str(&text) : empty);
 }
 
 void sl_cell_labels(yyjson_val *map, struct sl_buf *out) {
-    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
 
     print_terms(map, NULL, &text);
     sl_buf_json(out, text.len ? sl_buf_str(&text) : "<none>");
@@ -124,7 +124,7 @@ void sl_cell_access_modes(yyjson_val *modes, struct sl_buf *out) {
                                            {"ReadOnlyMany", "ROX"},
                                            {"ReadWriteMany", "RWX"},
                                            {"ReadWriteOncePod", "RWOP"}};
-    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
     size_t i, n;
     yyjson_val *v;
 

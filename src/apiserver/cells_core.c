@@ -58,7 +58,7 @@ static void add_role(const char *roles[ROLES_MAX], size_t *n, const char *role) 
 }
 
 static void node_roles(yyjson_val *o, sl_time now, struct sl_buf *out) {
-    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
     yyjson_val *labels = sl_json_at(o, "metadata.labels"), *key, *v;
     const char *roles[ROLES_MAX + 1];
     size_t i, n, count = 0;
@@ -91,7 +91,7 @@ static void node_external(yyjson_val *o, sl_time now, struct sl_buf *out) {
     node_address(o, "ExternalIP", out);
 }
 static void node_kernel(yyjson_val *o, sl_time now, struct sl_buf *out) {
-    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
     const char *kernel = sl_json_str(o, "status.nodeInfo.kernelVersion");
     const char *arch = sl_json_str(o, "status.nodeInfo.architecture");
 
@@ -137,7 +137,7 @@ static void service_ip(yyjson_val *o, sl_time now, struct sl_buf *out) {
 }
 
 static void service_external(yyjson_val *o, sl_time now, struct sl_buf *out) {
-    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
     const char *type = sl_json_str(o, "spec.type"), *empty = "<none>";
     size_t i, n;
     yyjson_val *v;
@@ -160,7 +160,7 @@ static void service_external(yyjson_val *o, sl_time now, struct sl_buf *out) {
 }
 
 static void service_ports(yyjson_val *o, sl_time now, struct sl_buf *out) {
-    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
     size_t i, n;
     yyjson_val *p;
 
@@ -217,7 +217,7 @@ static void event_count(yyjson_val *o, sl_time now, struct sl_buf *out) {
     sl_buf_printf(out, "%lld", (long long)(n == 0 && !series ? 1 : n));
 }
 static void event_object(yyjson_val *o, sl_time now, struct sl_buf *out) {
-    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
     const char *name = sl_json_str(o, "involvedObject.name");
 
     (void)now;
@@ -228,7 +228,7 @@ static void event_object(yyjson_val *o, sl_time now, struct sl_buf *out) {
     sl_buf_json(out, sl_buf_str(&text));
 }
 static void event_source(yyjson_val *o, sl_time now, struct sl_buf *out) {
-    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
     const char *who = sl_json_str(o, "source.component"), *where = sl_json_str(o, "source.host");
 
     (void)now;
@@ -238,7 +238,7 @@ static void event_source(yyjson_val *o, sl_time now, struct sl_buf *out) {
     sl_buf_json(out, sl_buf_str(&text));
 }
 static void event_message(yyjson_val *o, sl_time now, struct sl_buf *out) {
-    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
     const char *s = sl_json_str(o, "message");
     size_t len;
 
@@ -337,7 +337,7 @@ static const struct sl_column claims[] = {
 
 /* "cpu: 1/2, memory: 1Gi/4Gi" of those whose name begins with "limits.", or of the others. */
 static void quota_text(yyjson_val *o, bool limits, struct sl_buf *out) {
-    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
     yyjson_val *hard = sl_json_at(o, "status.hard"), *key, *v;
     const char *names[128];
     size_t i, n, count = 0;

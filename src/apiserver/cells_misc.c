@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "apiserver/cells.h"
+#include "base/fmt.h"
 #include "json/json.h"
 
 #define SHOWN 3u /* of a list; then it says how many more */
@@ -13,6 +14,7 @@ struct list {
 
 static void list_init(struct list *l) {
     sl_buf_init(&l->text, SL_CELL_TEXT_MAX);
+    sl_buf_short(&l->text);
     l->n = 0;
 }
 
@@ -101,7 +103,7 @@ static void slice_ports(yyjson_val *o, sl_time now, struct sl_buf *out) {
         char number[24] = "*";
         yyjson_val *name = sl_json_get(p, "name");
         if (sl_json_get(p, "port"))
-            (void)snprintf(number, sizeof number, "%lld", (long long)sl_json_int(p, "port", 0));
+            sl_fmt_short(number, sizeof number, "%lld", (long long)sl_json_int(p, "port", 0));
         list_add(&list, sl_json_get(p, "port") || !name ? number : sl_json_text(name), -1);
     }
     list_end(&list, "<unset>", out);
@@ -134,7 +136,7 @@ static const struct sl_column slices[] = {
 static void class_name(yyjson_val *o, sl_time now, struct sl_buf *out) {
     static const char *const marks[] = {"storageclass.kubernetes.io/is-default-class",
                                         "storageclass.beta.kubernetes.io/is-default-class"};
-    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
     bool first = false;
 
     (void)now;
@@ -175,7 +177,7 @@ static void volume_status(yyjson_val *o, sl_time now, struct sl_buf *out) {
         sl_cell_str(o, "status.phase", "", out);
 }
 static void volume_claim(yyjson_val *o, sl_time now, struct sl_buf *out) {
-    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
 
     (void)now;
     if (sl_json_at(o, "spec.claimRef"))

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "apiserver/cells.h"
+#include "base/fmt.h"
 #include "json/json.h"
 
 /* What the columns of a pod say, gathered in one walk over its container statuses. */
@@ -13,11 +14,11 @@ struct pod_look {
 };
 
 static void say(struct pod_look *l, const char *prefix, const char *word) {
-    snprintf(l->status, sizeof(l->status), "%s%s", prefix, word);
+    sl_fmt_short(l->status, sizeof(l->status), "%s%s", prefix, word);
 }
 
 static void say_number(struct pod_look *l, const char *prefix, int64_t n) {
-    snprintf(l->status, sizeof(l->status), "%s%lld", prefix, (long long)n);
+    sl_fmt_short(l->status, sizeof(l->status), "%s%lld", prefix, (long long)n);
 }
 
 /* Why a container ended: its reason, or its signal, or its exit code. */
@@ -72,8 +73,8 @@ static bool look_init(yyjson_val *pod, struct pod_look *l, int64_t *side_count,
         } else {
             say_number(l, "Init:", (int64_t)i);
             size_t len = strlen(l->status);
-            snprintf(l->status + len, sizeof(l->status) - len, "/%zu",
-                     sl_json_size(sl_json_at(pod, "spec.initContainers")));
+            sl_fmt_short(l->status + len, sizeof(l->status) - len, "/%zu",
+                         sl_json_size(sl_json_at(pod, "spec.initContainers")));
         }
         return true;
     }

@@ -161,7 +161,7 @@ static const struct sl_column stateful_sets[] = {
 };
 
 static void revision_owner(yyjson_val *o, sl_time now, struct sl_buf *out) {
-    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
     size_t i, n;
     yyjson_val *r;
 
@@ -221,14 +221,14 @@ static const struct sl_column runtimes[] = {
 };
 
 static void binding_role(yyjson_val *o, sl_time now, struct sl_buf *out) {
-    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
 
     (void)now;
     sl_buf_printf(&text, "%s/%s", sl_json_str(o, "roleRef.kind"), sl_json_str(o, "roleRef.name"));
     sl_buf_json(out, sl_buf_str(&text));
 }
 static void subjects(yyjson_val *o, const char *kind, struct sl_buf *out) {
-    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_CELL_TEXT_MAX);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
     size_t i, n;
     yyjson_val *s;
 

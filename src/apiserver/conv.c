@@ -121,7 +121,7 @@ struct sl_conv *sl_conv_new(struct sl_rq *rq, const struct sl_conv_ops *ops, voi
 void sl_conv_turn(struct sl_conv *c) {
     struct sl_rq *rq = c->rq;
     struct sl_buf *out = sl_streams_out(c->streams);
-    bool ok = !out->overflow;
+    bool ok = !sl_buf_full(out);
 
     rq->busy = true;
     if (ok && out->len > 0 && !rq->gone)

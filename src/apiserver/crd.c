@@ -13,6 +13,7 @@
 #include "apiserver/crd_int.h"
 #include "apiserver/jsonpath.h"
 #include "apiserver/server.h"
+#include "base/fmt.h"
 #include "base/mem.h"
 #include "merge/gotext.h"
 #include "json/json.h"
@@ -42,6 +43,7 @@ static void replicas_check(struct sl_change_in *c, const char *path) {
         int len = (int)(p - path) + (way ? 1 + (int)strcspn(p + 1, ".") : 0);
         struct sl_buf b;
         sl_buf_init(&b, SL_FIELD_VALUE_MAX_BYTES);
+        sl_buf_short(&b);
         sl_go_text(c->arena, &b, v);
         sl_field_invalid(c->errs, at, sl_bad_int(0),
                          "%.*s accessor error: %s is of the type %s, expected %s", len, path,
@@ -367,8 +369,7 @@ static void ask(struct sl_apiserver *s, const char *method, const char *path, co
 void sl_crd_finish(struct sl_apiserver *s, const char *name) {
     char path[512];
 
-    (void)snprintf(path, sizeof(path), "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/%s",
-                   name);
+    sl_fmt(path, sizeof(path), "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/%s", name);
     ask(s, "PATCH", path, SL_MERGE_PATCH, "{\"metadata\":{\"finalizers\":null}}");
 }
 
@@ -383,9 +384,9 @@ static void sweep(struct sl_apiserver *s, struct sl_kind *k) {
         if (k->versions[i].served)
             version = k->versions[i].name;
     for (; o; o = sl_store_next(s->store, o)) {
-        (void)snprintf(path, sizeof(path), "/apis/%s/%s/%s%s%s%s/%s", k->group, version,
-                       k->namespaced ? "namespaces/" : "", o->ns, k->namespaced ? "/" : "",
-                       k->plural, o->name);
+        sl_fmt(path, sizeof(path), "/apis/%s/%s/%s%s%s%s/%s", k->group, version,
+               k->namespaced ? "namespaces/" : "", o->ns, k->namespaced ? "/" : "", k->plural,
+               o->name);
         *sl_vec_push(&paths) = sl_strdup(path);
     }
     if (paths.n == 0)

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "apiserver/conv.h"
+#include "base/fmt.h"
 #include "base/mem.h"
 
 #define MAX_LINKS 512u /* connections at once */
@@ -194,7 +195,7 @@ static void on_connected(uv_connect_t *req, int status) {
     sl_api_turn(c->rq->s);
     if (status < 0) {
         char why[200];
-        (void)snprintf(why, sizeof why, "dial tcp 127.0.0.1:%u: %s", l->port, uv_strerror(status));
+        sl_fmt_short(why, sizeof why, "dial tcp 127.0.0.1:%u: %s", l->port, uv_strerror(status));
         fail_link(l, why);
         sl_conv_turn(c);
         return;
@@ -298,9 +299,9 @@ static bool read_port(const char *text, uint16_t *ret) {
 /* The stream before it, of a client that does not number its requests. */
 static void name_request(char out[64], const struct sl_stream_head *h, uint32_t id, bool data) {
     if (*h->request)
-        (void)snprintf(out, 64, "%s", h->request);
+        sl_fmt_short(out, 64, "%s", h->request);
     else
-        (void)snprintf(out, 64, "stream %u", data ? id - 2 : id);
+        sl_fmt_short(out, 64, "stream %u", data ? id - 2 : id);
 }
 
 static void client_opened(void *ctx, uint32_t id, const struct sl_stream_head *h) {

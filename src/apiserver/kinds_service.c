@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "apiserver/kinds.h"
+#include "base/fmt.h"
 #include "base/hash.h"
 #include "json/json.h"
 
@@ -487,8 +488,8 @@ static void service_after(struct sl_apiserver *s, struct sl_kind *k, yyjson_val 
     (void)k;
     if (now || !old)
         return;
-    (void)snprintf(path, sizeof path, "/api/v1/namespaces/%s/endpoints/%s",
-                   sl_json_str(old, "metadata.namespace"), sl_json_str(old, "metadata.name"));
+    sl_fmt(path, sizeof path, "/api/v1/namespaces/%s/endpoints/%s",
+           sl_json_str(old, "metadata.namespace"), sl_json_str(old, "metadata.name"));
     (void)sl_apiserver_call(s,
                             &(struct sl_api_request){.method = "DELETE",
                                                      .path = path,

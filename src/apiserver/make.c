@@ -55,7 +55,7 @@ static void say_undecoded(struct sl_write *w, yyjson_val *object, const char *wh
     size_t len = 0;
 
     if (w->patch == SL_PATCH_STRATEGIC) { /* which is told as Go prints it, without orders */
-        _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(PATCH_TEXT_MAX);
+        _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF_SHORT(PATCH_TEXT_MAX);
         yyjson_mut_val *patch = yyjson_val_mut_copy(w->c.doc, yyjson_doc_get_root(w->body));
         drop_orders(patch, 0);
         sl_go_text(w->c.arena, &b, patch);
@@ -359,6 +359,7 @@ static bool apply(struct sl_write *w) {
         sent = freeze(w, w->c.object);
     }
     sl_buf_init(&err.text, PATCH_TEXT_MAX);
+    sl_buf_short(&err.text);
     r = sl_manage_apply(stored->schema, &by, rq->q.force == 1, w->c.doc, w->c.old, sent,
                         &w->c.object, &err);
     if (r < 0)
@@ -449,6 +450,7 @@ static bool from_patch(struct sl_write *w) {
         return false;
     w->strict = w->sent;
     sl_buf_init(&err.text, PATCH_TEXT_MAX);
+    sl_buf_short(&err.text);
     r = w->patch == SL_PATCH_JSON ? sl_patch_json(w->c.doc, from, patch, &w->c.object, &err)
         : w->patch == SL_PATCH_STRATEGIC && !(rq->sub && rq->sub->show)
             ? sl_patch_strategic(rq->version->schema, w->c.doc, from, patch, &w->c.object, &err)

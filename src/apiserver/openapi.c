@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "apiserver/server.h"
+#include "base/fmt.h"
 
 #define PROTOBUF_V2 "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
 #define PROTOBUF_V2_SAID                                                                           \
@@ -84,7 +85,7 @@ static bool make(struct sl_apiserver *s, const char *name, struct sl_buf *out) {
         struct sl_buf json;
         sl_buf_init(&json, SL_OPENAPI_MAX_BYTES);
         sl_openapi_v2(&api, &json);
-        bool ok = !json.overflow && sl_openapi_v2_protobuf(json.s, json.len, out, &err) >= 0;
+        bool ok = !sl_buf_full(&json) && sl_openapi_v2_protobuf(json.s, json.len, out, &err) >= 0;
         sl_buf_done(&json);
         return ok;
     }
@@ -102,7 +103,7 @@ static bool make(struct sl_apiserver *s, const char *name, struct sl_buf *out) {
     if (!slash)
         return false;
     char group[256];
-    (void)snprintf(group, sizeof group, "%.*s", (int)(slash - rest - 5), rest + 5);
+    sl_fmt(group, sizeof group, "%.*s", (int)(slash - rest - 5), rest + 5);
     return sl_openapi_v3(&api, group, slash + 1, out);
 }
 
@@ -114,7 +115,7 @@ static const struct sl_buf *find(struct sl_apiserver *s, const char *name) {
         if (strcmp(d->v.v[i].name, name) == 0)
             return &d->v.v[i].text;
     sl_buf_init(&made.text, SL_OPENAPI_MAX_BYTES);
-    if (!make(s, name, &made.text) || made.text.overflow || d->v.n == DOCUMENTS) {
+    if (!make(s, name, &made.text) || sl_buf_full(&made.text) || d->v.n == DOCUMENTS) {
         sl_buf_done(&made.text);
         return NULL;
     }

@@ -232,6 +232,7 @@ static void find_claims(struct scope *s, struct sl_arena *arena) {
     yyjson_val *v;
 
     sl_buf_init(&names, MAX_NAMES);
+    sl_buf_short(&names);
     yyjson_arr_foreach (sl_json_get(s->spec, "resourceClaims"), i, n, v) {
         (void)sl_wordset_add(&s->claims, sl_json_str(v, "name"));
         sl_buf_printf(&names, "%s%s", i ? ", " : "", sl_json_str(v, "name"));

@@ -218,6 +218,7 @@ static void admit_limits(struct sl_change_in *c, yyjson_mut_val *spec) {
     if (!k)
         return;
     sl_buf_init(&l.said, (size_t)16 << 10);
+    sl_buf_short(&l.said); /* for people */
     yyjson_doc_free(sl_kind_pick(c->server, k, c->ns, apply_limits, &l));
     if (l.said.len) {
         yyjson_mut_val *notes = sl_mut_obj(c->doc, c->object, "metadata.annotations");

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "apiserver/kinds.h"
+#include "base/fmt.h"
 #include "json/json.h"
 
 #define PORTS_MAX 128u /* that are compared with each other */
@@ -97,7 +98,7 @@ static void security_warn(struct sl_change_in *c, yyjson_val *spec, const char *
         sl_change_warn(c, "%s.hostUsers: sluice up ignores this field", path);
     for (size_t i = 0; i < SL_LEN(lists); i++)
         yyjson_arr_foreach (sl_json_get(spec, lists[i]), at, max, v) {
-            (void)snprintf(where, sizeof where, ".%s[%zu]", lists[i], at);
+            sl_fmt(where, sizeof where, ".%s[%zu]", lists[i], at);
             ignored_warn(c, sl_json_get(v, "securityContext"), path, where);
         }
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "apiserver/server.h"
+#include "base/fmt.h"
 #include "base/hash.h"
 
 static uint64_t key_of(const char *group, const char *plural) {
@@ -73,7 +74,7 @@ static int give_number(struct sl_apiserver *s, struct sl_kind *k, struct sl_err 
         k->number = k->shares ? k->shares->number : UINT32_MAX;
         return 0;
     }
-    (void)snprintf(name, sizeof name, "%s/%s", k->group, k->plural);
+    sl_fmt(name, sizeof name, "%s/%s", k->group, k->plural);
     for (i = 0; i < s->number_names.n; i++)
         if (strcmp(s->number_names.v[i], name) == 0)
             break;

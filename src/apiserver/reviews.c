@@ -18,7 +18,7 @@ static void set_status(struct sl_change_in *c, yyjson_mut_val *status) {
 static void selector_check(struct sl_change_in *c, const struct sl_path *at, yyjson_val *selector) {
     bool raw = *sl_json_str(selector, "rawSelector");
     size_t n = sl_json_size(sl_json_get(selector, "requirements"));
-    _cleanup_(sl_buf_done) struct sl_buf path = SL_BUF(256);
+    _cleanup_(sl_buf_done) struct sl_buf path = SL_BUF_SHORT(256);
 
     if (!selector)
         return;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "apiserver/server.h"
+#include "base/fmt.h"
 #include "json/json.h"
 
 /* ---- what objects show ---- */
@@ -14,12 +15,12 @@ static const char *field_text(yyjson_val *object, const char *path, char number[
     bool truth = len && path[len - 1] == '?';
     char name[256];
 
-    (void)snprintf(name, sizeof name, "%.*s", (int)(len - truth), path);
+    sl_fmt(name, sizeof name, "%.*s", (int)(len - truth), path);
     yyjson_val *v = sl_json_at(object, *name == '.' ? name + 1 : name);
     if (yyjson_is_bool(v) || truth)
         return yyjson_get_bool(v) ? "true" : "false";
     if (yyjson_is_int(v)) {
-        (void)snprintf(number, 32, "%lld", (long long)yyjson_get_sint(v));
+        sl_fmt(number, 32, "%lld", (long long)yyjson_get_sint(v));
         return number;
     }
     return sl_json_text(v);

@@ -166,9 +166,8 @@ void sl_rq_done(struct sl_rq *rq, uint64_t version) {
 
 void sl_rq_answer(struct sl_rq *rq, int status) {
     rq->status = status;
-    if (rq->out.overflow) {
+    if (sl_buf_full(&rq->out)) {
         sl_buf_done(&rq->out);
-        rq->out.overflow = false;
         rq->type = NULL;
         rq->status = 500;
         sl_status_print(

@@ -215,6 +215,7 @@ void sl_rq_invalid(struct sl_rq *rq, const char *group, const char *kind, const 
     struct sl_buf b;
 
     sl_buf_init(&b, MESSAGE_MAX);
+    sl_buf_short(&b);
     sl_buf_printf(&b, "%s%s%s \"%s\" is invalid: ", kind, *group ? "." : "", group, name);
     sl_field_errs_print(errs, &b);
     for (uint32_t i = 0; i < errs->n; i++)

@@ -11,6 +11,7 @@
 #include "apiserver/jsonpath.h"
 #include "apiserver/mut.h"
 #include "apiserver/words.h"
+#include "base/fmt.h"
 #include "base/stamp.h"
 #include "json/json.h"
 
@@ -42,7 +43,7 @@ static void put_selector(yyjson_mut_doc *doc, yyjson_mut_val *status, yyjson_val
         return;
     }
     sl_selector_print(selector, &text);
-    if (text.len && !text.overflow)
+    if (text.len && !sl_buf_full(&text))
         sl_mut_set_str(doc, status, "selector", sl_buf_str(&text));
 }
 
@@ -72,7 +73,7 @@ static void set_at(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *path
 
     path += *path == '.';
     last = strrchr(path, '.');
-    snprintf(up, sizeof(up), "%.*s", last ? (int)(last - path) : 0, path);
+    sl_fmt(up, sizeof(up), "%.*s", last ? (int)(last - path) : 0, path);
     sl_mut_set_int(doc, sl_mut_obj(doc, object, up), last ? last + 1 : path, n);
 }
 
@@ -242,7 +243,7 @@ static void token_mac(const char *text, size_t len, char out[2 * TOKEN_MAC_BYTES
                    mac, &n) &&
               n == TOKEN_MAC_BYTES);
     for (unsigned i = 0; i < n; i++)
-        snprintf(out + (size_t)2 * i, 3, "%02x", mac[i]);
+        sl_fmt(out + (size_t)2 * i, 3, "%02x", mac[i]);
 }
 
 const char *sl_token_user(struct sl_arena *arena, const char *token, sl_time now) {

@@ -148,13 +148,12 @@ static void take_size(struct talk *t, const char *bytes, size_t len) {
         if (*bytes != '}')
             continue;
         _cleanup_(sl_json_docp) yyjson_doc *doc =
-            t->size.overflow ? NULL : yyjson_read(t->size.s, t->size.len, 0);
+            sl_buf_full(&t->size) ? NULL : yyjson_read(t->size.s, t->size.len, 0);
         yyjson_val *v = yyjson_doc_get_root(doc);
         int64_t cols = sl_json_int(v, "Width", 0), rows = sl_json_int(v, "Height", 0);
         if (cols > 0 && rows > 0 && cols <= UINT16_MAX && rows <= UINT16_MAX && t->talk)
             t->rt->talk_size(t->rt->ctx, t->talk, (uint16_t)cols, (uint16_t)rows);
         sl_buf_clear(&t->size);
-        t->size.overflow = false;
     }
 }
 

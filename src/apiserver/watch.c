@@ -12,6 +12,7 @@
 #include "apiserver/mut.h"
 #include "apiserver/read.h"
 #include "apiserver/server.h"
+#include "base/fmt.h"
 
 #define LINES 256u
 #define LINE_MAX_KEPT ((size_t)64 << 10)
@@ -62,8 +63,7 @@ static void print_line(const char *type, const char *text, size_t len, struct sl
     sl_buf_puts(out, "}\n");
 }
 
-static const struct sl_buf *line_of(struct sl_lines *l, const char *type,
-                                    const struct sl_object *o) {
+static struct sl_buf *line_of(struct sl_lines *l, const char *type, const struct sl_object *o) {
     struct line *n = &l->v[o->version % LINES];
 
     if (n->version == o->version && n->type == type)
@@ -80,9 +80,9 @@ static const struct sl_buf *line_of(struct sl_lines *l, const char *type,
     return &n->text;
 }
 
-static bool pass_on(struct sl_stream *w, const struct sl_buf *b) {
+static bool pass_on(struct sl_stream *w, struct sl_buf *b) {
     w->rq->s->stats.events_sent++;
-    return !b->overflow && w->rq->sink.piece(w->rq->sink.ctx, b->s, b->len) && !w->rq->gone;
+    return !sl_buf_full(b) && w->rq->sink.piece(w->rq->sink.ctx, b->s, b->len) && !w->rq->gone;
 }
 
 /* Tells one object; false: the stream is to end. */
@@ -112,7 +112,7 @@ static bool tell_left(struct sl_stream *w, const struct sl_object *was, uint64_t
 
     if (!m)
         return true;
-    (void)snprintf(text, sizeof text, "%llu", (unsigned long long)version);
+    sl_fmt(text, sizeof text, "%llu", (unsigned long long)version);
     sl_mut_set_str(m, sl_mut_get(yyjson_mut_doc_get_root(m), "metadata"), "resourceVersion", text);
     char *json = yyjson_mut_write(m, 0, &len);
     now.text = json;

@@ -407,7 +407,7 @@ static enum sl_hook_says ask(struct sl_write *w, uint32_t i, const struct sl_kin
     struct place *place = place_of(rq->s, t.server, t.tls_name, t.ca, &err);
     if (!place)
         return failed(w, h, err.text);
-    if (!sl_review_print(w, v, w->admission->uid, &b) || b.overflow)
+    if (!sl_review_print(w, v, w->admission->uid, &b) || sl_buf_full(&b))
         return failed(w, h, "the object cannot be sent");
     struct sl_hook_call *c = sl_alloc0(1, sizeof *c);
     *c = (struct sl_hook_call){.s = rq->s, .rq = rq->id, .hook = i, .version = v, .place = place};

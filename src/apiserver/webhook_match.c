@@ -163,7 +163,7 @@ int sl_hook_conditions(struct sl_write *w, yyjson_val *hook, const struct sl_kin
 
     if (!sl_json_size(list))
         return 1;
-    if (sl_review_print(w, v, w->admission->uid, &body) && !body.overflow)
+    if (sl_review_print(w, v, w->admission->uid, &body) && !sl_buf_full(&body))
         review = yyjson_read(body.s, body.len, 0);
     yyjson_arr_foreach (list, i, n, c) {
         struct sl_cel *cel;

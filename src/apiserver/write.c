@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "base/mem.h"
 
 /* ---- what kinds may say ---- */
@@ -242,8 +243,8 @@ static void answer_text(struct sl_write *w, int status) {
 static char *text_of(struct sl_write *w, size_t *ret_len) {
     char version[24];
 
-    (void)snprintf(version, sizeof version, "%llu",
-                   (unsigned long long)sl_store_next_version(w->rq->s->store));
+    sl_fmt(version, sizeof version, "%llu",
+           (unsigned long long)sl_store_next_version(w->rq->s->store));
     sl_mut_set_str(w->c.doc, sl_mut_obj(w->c.doc, w->c.object, "metadata"), "resourceVersion",
                    version);
     return yyjson_mut_val_write(w->c.object, 0, ret_len);

@@ -9,24 +9,95 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "base/mem.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITISED true
+#elif defined(__has_feature)
+#define SANITISED (__has_feature(address_sanitizer) || __has_feature(memory_sanitizer))
+#else
+#define SANITISED false
+#endif
 
 #define FIRST_CAP ((size_t)64)
 
-void sl_buf_init(struct sl_buf *b, size_t ceiling_bytes) {
+static void (*observe)(const char *where, size_t ceiling_bytes);
+
+void sl_buf_observe(void (*observer)(const char *where, size_t ceiling_bytes)) {
+    observe = observer;
+}
+
+/* A text was cut and its writer did not ask whether it was. */
+static void unseen(const char *where, size_t ceiling_bytes) {
+    if (!where) /* a buffer that was zeroed instead of initialised */
+        where = "?";
+    if (SANITISED)
+        sl_assert_failed("a text was cut and its writer did not check", where, 0);
+    if (observe)
+        observe(where, ceiling_bytes);
+}
+
+void sl_fmt_at(char *out, size_t size, const char *where, const char *fmt, ...) {
+    va_list ap;
+
+    va_start(ap, fmt);
+    int n = vsnprintf(out, size, fmt, ap);
+    va_end(ap);
+    if (n < 0 || (size_t)n >= size)
+        unseen(where, size);
+}
+
+void sl_fmt_short(char *out, size_t size, const char *fmt, ...) {
+    va_list ap;
+
+    va_start(ap, fmt);
+    (void)vsnprintf(out, size, fmt, ap);
+    va_end(ap);
+}
+
+void sl_buf_init_at(struct sl_buf *b, size_t ceiling_bytes, const char *where) {
     sl_assert(ceiling_bytes <= SIZE_MAX / 4);
-    *b = (struct sl_buf){.ceiling = ceiling_bytes};
+    *b = (struct sl_buf){.ceiling = ceiling_bytes, .where = where};
+}
+
+void sl_buf_short(struct sl_buf *b) {
+    b->may_cut = true;
+}
+
+/* The content goes: it was whole, or its writer knew that it was not. */
+static void leave(struct sl_buf *b) {
+    if (b->overflow && !b->asked && !b->may_cut)
+        unseen(b->where, b->ceiling);
+    b->overflow = b->asked = false;
+    b->len = 0;
 }
 
 void sl_buf_done(struct sl_buf *b) {
+    leave(b);
     sl_freep(&b->s);
-    b->len = b->cap = 0;
-    b->overflow = false;
+    b->cap = 0;
+}
+
+bool sl_buf_full(struct sl_buf *b) {
+    b->asked = b->overflow;
+    return b->overflow;
+}
+
+void sl_buf_fail(struct sl_buf *b) {
+    b->overflow = true;
+}
+
+void sl_buf_truncate(struct sl_buf *b, size_t len) {
+    sl_assert(len <= b->len);
+    b->len = len;
+    b->overflow = b->asked = false;
+    if (b->s)
+        b->s[len] = '\0';
 }
 
 void sl_buf_clear(struct sl_buf *b) {
-    b->len = 0;
-    b->overflow = false;
+    leave(b);
     if (b->s)
         b->s[0] = '\0';
 }

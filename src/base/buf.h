@@ -1,6 +1,10 @@
 /*
  * A growing byte buffer with a ceiling, always NUL-terminated. Writing past the ceiling drops the
- * excess and sets 'overflow'; the writer checks once at the end.
+ * excess and makes the buffer full; the writer asks once at the end with sl_buf_full.
+ *
+ * Nothing is cut silently: a buffer that is full when it is cleared or done, and whose writer has
+ * not asked, ends a sanitised build and is reported to the observer (the log) in others. A text for
+ * people that may be cut (a message, a cell of a table) is made with SL_BUF_SHORT.
  */
 #ifndef SL_BASE_BUF_H
 #define SL_BASE_BUF_H
@@ -10,13 +14,28 @@
 struct sl_buf {
     char *s; /* never NULL after the first write; sl_buf_str gives "" before it */
     size_t len, cap, ceiling;
-    bool overflow;
+    const char *where; /* the line that made it */
+    bool overflow;     /* read with sl_buf_full alone, which notes that it was */
+    bool asked, may_cut;
 };
 
 /* The form of every declaration: a variable with scope cleanup is initialised where it stands. */
-#define SL_BUF(ceiling_bytes) ((struct sl_buf){.ceiling = (ceiling_bytes)})
+#define SL_BUF(ceiling_bytes) ((struct sl_buf){.ceiling = (ceiling_bytes), .where = SL_HERE})
+#define SL_BUF_SHORT(ceiling_bytes)                                                                \
+    ((struct sl_buf){.ceiling = (ceiling_bytes), .where = SL_HERE, .may_cut = true})
 
-void sl_buf_init(struct sl_buf *b, size_t ceiling_bytes);
+#define sl_buf_init(b, ceiling_bytes) sl_buf_init_at((b), (ceiling_bytes), SL_HERE)
+void sl_buf_init_at(struct sl_buf *b, size_t ceiling_bytes, const char *where);
+/* From now on what does not fit may be cut. */
+void sl_buf_short(struct sl_buf *b);
+/* Something did not fit: the content is the beginning of what was written. */
+bool sl_buf_full(struct sl_buf *b);
+/* Makes it full: what went into it was cut elsewhere. */
+void sl_buf_fail(struct sl_buf *b);
+/* The first bytes stay, and nothing counts as cut. */
+void sl_buf_truncate(struct sl_buf *b, size_t len);
+/* Receives what was cut without a check; one for the process, set at start; NULL: nobody. */
+void sl_buf_observe(void (*observer)(const char *where, size_t ceiling_bytes));
 void sl_buf_done(struct sl_buf *b);
 void sl_buf_clear(struct sl_buf *b);
 void sl_buf_add(struct sl_buf *b, const char *s, size_t n);

@@ -25,6 +25,11 @@
         taken_;                                                                                    \
     })
 
+#define SL_STRING_(x) #x
+#define SL_STRING(x) SL_STRING_(x)
+/* The line of code that this stands in. */
+#define SL_HERE (__FILE__ ":" SL_STRING(__LINE__))
+
 /* Ends the process on a programming error. State is rebuilt from the API server, so stopping is
  * safer than deciding on a broken state. */
 _Noreturn void sl_assert_failed(const char *what, const char *file, int line);

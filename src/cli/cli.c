@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fmt.h"
 #include "base/mem.h"
 #include "base/time.h"
 #include "doc/read.h"
@@ -62,7 +63,7 @@ static int check_value(const struct sl_opt *o, const char *value, struct sl_err 
             if (strcmp(o->choices[i], value) == 0)
                 return 0;
             size_t at = strlen(list);
-            (void)snprintf(list + at, sizeof(list) - at, "%s%s", at ? ", " : "", o->choices[i]);
+            sl_fmt_short(list + at, sizeof(list) - at, "%s%s", at ? ", " : "", o->choices[i]);
         }
         return sl_err_set(err, SL_EINVAL, "--%s: expected one of %s, found '%.40s'", o->name, list,
                           value);
@@ -127,7 +128,7 @@ static int parse_option(const struct sl_verb *verb, int argc, char **argv, int *
         return set_option(verb, k, value, ret, err);
     }
     char word[64];
-    (void)snprintf(word, sizeof(word), "%.*s", (int)(len < 60 ? len : 60), name);
+    sl_fmt_short(word, sizeof(word), "%.*s", (int)(len < 60 ? len : 60), name);
     return unknown_option(verb, word, err);
 }
 

@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include "base/fmt.h"
 #include "cli/cli.h"
 
 #define TEXT_MAX ((size_t)1 << 20)
@@ -10,7 +11,7 @@
 static void title(struct sl_buf *b, const char *program, const char *what, const char *summary,
                   unsigned width) {
     char line[200];
-    (void)snprintf(line, sizeof(line), "%s %s: %s", program, what, summary);
+    sl_fmt_short(line, sizeof(line), "%s %s: %s", program, what, summary);
     sl_term_wrap(b, line, 0, width);
 }
 
@@ -80,11 +81,11 @@ static void program_help(const struct sl_program *p, const struct sl_term *t, st
 static void left_side(const struct sl_opt *o, bool letters, char out[80]) {
     char letter[8] = "";
     if (letters && o->letter)
-        (void)snprintf(letter, sizeof(letter), "-%c, ", o->letter);
+        sl_fmt_short(letter, sizeof(letter), "-%c, ", o->letter);
     else if (letters)
-        (void)snprintf(letter, sizeof(letter), "    ");
-    (void)snprintf(out, 80, "%s--%s%s%s", letter, o->name, o->kind == SL_OPT_FLAG ? "" : "=",
-                   o->kind == SL_OPT_FLAG ? "" : o->value);
+        sl_fmt_short(letter, sizeof(letter), "    ");
+    sl_fmt_short(out, 80, "%s--%s%s%s", letter, o->name, o->kind == SL_OPT_FLAG ? "" : "=",
+                 o->kind == SL_OPT_FLAG ? "" : o->value);
 }
 
 static void options(struct sl_buf *b, const struct sl_verb *v, unsigned width) {

@@ -203,7 +203,7 @@ static int draw(const struct sl_args *a, const struct sl_session *s) {
     sl_buf_printf(&path, "%s.%s", a->opts[OPT_GRAPH_OUTPUT],
                   strcasecmp(value(a, OPT_GRAPH_FORMAT, "dot"), "dot") == 0 ? "dot" : "graphml");
     int r = sl_cli_write_file(sl_buf_str(&path), sl_buf_str(&picture), picture.len, &err);
-    if (r >= 0 && picture.overflow)
+    if (r >= 0 && sl_buf_full(&picture))
         r = sl_err_set(&err, SL_ELIMIT, "the graph is too large to draw");
     if (r < 0)
         fprintf(a->term->err, "%s: %s\n", a->program->name, err.text);

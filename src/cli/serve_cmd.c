@@ -67,6 +67,7 @@ static int run(const struct sl_args *a, struct sl_err *err) {
     };
     if (sl_args_has(a, OPT_VERBOSE))
         sl_log_set(SL_LOG_DEBUG);
+    sl_log_cuts();
     return sl_serve(&o, err);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fmt.h"
 #include "base/time.h"
 #include "cli/cli.h"
 #include "cli/sim_text.h"
@@ -78,7 +79,7 @@ static const struct sl_example examples[] = {
 
 static void show_progress(void *ctx, uint64_t done, uint64_t total, sl_span now) {
     char note[64], span[SL_HUMAN_TEXT];
-    (void)snprintf(note, sizeof(note), "virtual time %s", sl_human_span(now, span));
+    sl_fmt_short(note, sizeof(note), "virtual time %s", sl_human_span(now, span));
     sl_progress_at(ctx, done, total, note);
 }
 

@@ -1,4 +1,5 @@
 #include "cli/sim_text.h"
+#include "base/fmt.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -9,19 +10,19 @@ const char *sl_human_span(sl_span d, char out[SL_HUMAN_TEXT]) {
     const char *sign = d < 0 ? "-" : "";
     double s = (d < 0 ? -(double)d : (double)d) / (double)SL_SEC;
     if (d == 0)
-        (void)snprintf(out, SL_HUMAN_TEXT, "0 s");
+        sl_fmt_short(out, SL_HUMAN_TEXT, "0 s");
     else if (s < 0.9995e-3)
-        (void)snprintf(out, SL_HUMAN_TEXT, "%s%.0f us", sign, s * 1e6);
+        sl_fmt_short(out, SL_HUMAN_TEXT, "%s%.0f us", sign, s * 1e6);
     else if (s < 0.9995)
-        (void)snprintf(out, SL_HUMAN_TEXT, "%s%.*f ms", sign, s < 0.09995 ? 1 : 0, s * 1e3);
+        sl_fmt_short(out, SL_HUMAN_TEXT, "%s%.*f ms", sign, s < 0.09995 ? 1 : 0, s * 1e3);
     else if (s < 180)
-        (void)snprintf(out, SL_HUMAN_TEXT, "%s%.2f s", sign, s);
+        sl_fmt_short(out, SL_HUMAN_TEXT, "%s%.2f s", sign, s);
     else if (s < 3600)
-        (void)snprintf(out, SL_HUMAN_TEXT, "%s%dm%02ds", sign, (int)s / 60, (int)s % 60);
+        sl_fmt_short(out, SL_HUMAN_TEXT, "%s%dm%02ds", sign, (int)s / 60, (int)s % 60);
     else if (s < 172800)
-        (void)snprintf(out, SL_HUMAN_TEXT, "%s%dh%02dm", sign, (int)s / 3600, (int)s % 3600 / 60);
+        sl_fmt_short(out, SL_HUMAN_TEXT, "%s%dh%02dm", sign, (int)s / 3600, (int)s % 3600 / 60);
     else
-        (void)snprintf(out, SL_HUMAN_TEXT, "%s%.1f days", sign, s / 86400);
+        sl_fmt_short(out, SL_HUMAN_TEXT, "%s%.1f days", sign, s / 86400);
     return out;
 }
 
@@ -46,10 +47,10 @@ static void heading(const struct sl_term *t, const char *words) {
 /* An amount of the main resource. */
 static const char *amount(const struct sl_meter_result *r, double v, char out[SL_HUMAN_TEXT]) {
     if (sl_resource_is_milli(r->resource)) {
-        (void)snprintf(out, SL_HUMAN_TEXT, "%.1f", v / 1000);
+        sl_fmt_short(out, SL_HUMAN_TEXT, "%.1f", v / 1000);
     } else {
         char text[SL_QUANTITY_TEXT];
-        (void)snprintf(out, SL_HUMAN_TEXT, "%s", sl_amount_format(r->resource, (sl_amount)v, text));
+        sl_fmt_short(out, SL_HUMAN_TEXT, "%s", sl_amount_format(r->resource, (sl_amount)v, text));
     }
     return out;
 }
@@ -272,9 +273,9 @@ static void compare_classes(struct sl_table *tab, const struct sl_meter_result *
     for (uint32_t i = 0; i < x->n_classes; i++) {
         const struct sl_class_result *b = &x->classes[i], *a = class_named(y, b->name);
         char name[300];
-        (void)snprintf(name, sizeof(name), "mean wait, class %s", b->name);
+        sl_fmt_short(name, sizeof(name), "mean wait, class %s", b->name);
         span_row(tab, name, b->last.mean, a ? a->last.mean : -1);
-        (void)snprintf(name, sizeof(name), "p99 wait, class %s", b->name);
+        sl_fmt_short(name, sizeof(name), "p99 wait, class %s", b->name);
         span_row(tab, name, b->last.p99, a ? a->last.p99 : -1);
     }
 }
@@ -296,7 +297,7 @@ static void compare_queues(struct sl_table *tab, const struct sl_meter_result *x
             if ((side && o) || shown++ >= MAX_QUEUES_SHOWN)
                 continue;
             char name[300];
-            (void)snprintf(name, sizeof(name), "mean wait, queue %s", q->name);
+            sl_fmt_short(name, sizeof(name), "mean wait, queue %s", q->name);
             span_row(tab, name, side ? -1 : q->mean_wait,
                      side ? q->mean_wait
                      : o  ? o->mean_wait

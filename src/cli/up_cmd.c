@@ -190,6 +190,7 @@ static int run(const struct sl_args *a, struct sl_err *err) {
         return SL_EXIT_USAGE;
     }
     /* On a terminal the lines above are enough, unless something is wrong. */
+    sl_log_cuts();
     sl_log_set(sl_args_has(a, OPT_VERBOSE) ? SL_LOG_DEBUG
                : a->term->err_tty          ? SL_LOG_WARN
                                            : SL_LOG_INFO);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "base/stamp.h"
 #include "json/json.h"
 
@@ -84,7 +85,7 @@ void cl_cron_done(struct rec *r) {
 /* ---- the jobs there are ---- */
 
 static void name_of(const struct cronjob *j, sl_time at, char out[REC_NAME]) {
-    (void)snprintf(out, REC_NAME, "%.200s-%lld", j->rec.name, (long long)(at / SL_SEC / 60));
+    sl_fmt(out, REC_NAME, "%.200s-%lld", j->rec.name, (long long)(at / SL_SEC / 60));
 }
 
 static struct job *child_of(const struct sl_cluster *c, const struct cronjob *j, const char *uid) {
@@ -208,8 +209,8 @@ static void mail_time(sl_time at, char out[64]) {
                                          "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
     struct sl_civil c;
     sl_civil_of(at / SL_SEC, &c);
-    (void)snprintf(out, 64, "%s, %02d %s %04d %02d:%02d:%02d +0000", days[c.weekday], c.day,
-                   months[c.month - 1], c.year, c.hour, c.minute, c.second);
+    sl_fmt(out, 64, "%s, %02d %s %04d %02d:%02d:%02d +0000", days[c.weekday], c.day,
+           months[c.month - 1], c.year, c.hour, c.minute, c.second);
 }
 
 /* ---- one look ---- */
@@ -351,10 +352,10 @@ static void put_local_time(const struct cronjob *j, sl_time at, char out[64]) {
     sl_buf_init(&b, 64);
     jput_time(&b, (s + east) * SL_SEC); /* "2026-01-31T12:00:00Z" with its quotes */
     if (east)
-        (void)snprintf(out, 64, "%.19s%c%02d:%02d", sl_buf_str(&b) + 1, east < 0 ? '-' : '+',
-                       (int)(by / 3600), (int)(by / 60 % 60));
+        sl_fmt(out, 64, "%.19s%c%02d:%02d", sl_buf_str(&b) + 1, east < 0 ? '-' : '+',
+               (int)(by / 3600), (int)(by / 60 % 60));
     else
-        (void)snprintf(out, 64, "%.20s", sl_buf_str(&b) + 1);
+        sl_fmt(out, 64, "%.20s", sl_buf_str(&b) + 1);
     sl_buf_done(&b);
 }
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "base/hash.h"
 #include "cluster/apps.h"
 #include "json/json.h"
@@ -161,7 +162,7 @@ static void put_annotation(struct sl_buf *b, const char *key, const char *value)
 
 static void put_number(struct sl_buf *b, const char *key, int64_t n) {
     char text[24];
-    (void)snprintf(text, sizeof text, "%lld", (long long)n);
+    sl_fmt(text, sizeof text, "%lld", (long long)n);
     put_annotation(b, key, text);
 }
 
@@ -242,7 +243,7 @@ static void put_history(struct sl_buf *b, yyjson_val *has, int64_t revision) {
     char last[24];
     struct sl_buf all;
 
-    (void)snprintf(last, sizeof last, "%lld", (long long)revision);
+    sl_fmt(last, sizeof last, "%lld", (long long)revision);
     for (; strlen(was) + strlen(last) + 1 > MAX_HISTORY_CHARS;) {
         const char *comma = strchr(was, ',');
         was = comma ? comma + 1 : "";
@@ -271,7 +272,7 @@ static void sync_fresh(struct sl_cluster *c, struct deployment *d, struct dp_set
         if (rs->revision > 0)
             put_history(&b, has, rs->revision);
     }
-    if ((b.len > 1 || rs->min_ready != d->min_ready) && !b.overflow)
+    if ((b.len > 1 || rs->min_ready != d->min_ready) && !sl_buf_full(&b))
         wish(c, d, rs, rs->replicas, &b, s);
     sl_buf_done(&b);
     yyjson_doc_free(doc);
@@ -285,7 +286,7 @@ static void hash_text(const struct deployment *d, char out[DP_HASH]) {
     uint64_t h = d->collisions > 0 ? sl_hash_u64(d->template_hash, (uint64_t)d->collisions)
                                    : d->template_hash;
 
-    (void)snprintf(out, DP_HASH, "%u", (unsigned)(h ^ h >> 32));
+    sl_fmt(out, DP_HASH, "%u", (unsigned)(h ^ h >> 32));
     for (char *p = out; *p; p++)
         *p = letters[(unsigned char)*p % (sizeof letters - 1)];
 }
@@ -294,7 +295,7 @@ static void set_name(const struct deployment *d, char out[REC_NAME]) {
     char hash[DP_HASH];
 
     hash_text(d, hash);
-    (void)snprintf(out, REC_NAME, "%.*s-%s", (int)(REC_NAME - 2 - strlen(hash)), d->rec.name, hash);
+    sl_fmt(out, REC_NAME, "%.*s-%s", (int)(REC_NAME - 2 - strlen(hash)), d->rec.name, hash);
 }
 
 /* The name follows from the template. Whoever has it and is not ours, or of another template, is a
@@ -388,7 +389,7 @@ bool cl_dp_child(struct sl_cluster *c, struct rec *r, struct rec *child, struct 
     yyjson_doc_free(sel);
     yyjson_mut_doc_free(m);
     sl_vec_free(&s.all);
-    return !body->overflow;
+    return !sl_buf_full(body);
 }
 
 void cl_dp_child_written(struct sl_cluster *c, struct rec *r, struct rec *child,
@@ -452,7 +453,7 @@ void cl_dp_changed(struct sl_cluster *c, struct rec *r) {
     sl_freep(&d->new_revision);
     if (s.fresh && s.fresh->revision > 0) {
         char text[24];
-        (void)snprintf(text, sizeof text, "%lld", (long long)s.fresh->revision);
+        sl_fmt(text, sizeof text, "%lld", (long long)s.fresh->revision);
         if (strcmp(text, d->revision) != 0)
             d->new_revision = sl_strdup(text);
     }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "cluster/apps.h"
 
 #define WRITE_REVISION 1u
@@ -35,8 +36,8 @@ static void count(struct deployment *d, const struct dp_sets *s) {
 /* "ReplicaSet "x" is progressing.", or of the Deployment while there is no set. */
 static const char *say(const struct deployment *d, const struct dp_sets *s, const char *what,
                        char out[600]) {
-    (void)snprintf(out, 600, "%s \"%s\" %s", s->fresh ? "ReplicaSet" : "Deployment",
-                   s->fresh ? s->fresh->rec.name : d->rec.name, what);
+    sl_fmt_short(out, 600, "%s \"%s\" %s", s->fresh ? "ReplicaSet" : "Deployment",
+                 s->fresh ? s->fresh->rec.name : d->rec.name, what);
     return out;
 }
 
@@ -101,11 +102,11 @@ static void note_set(struct sl_cluster *c, struct deployment *d, const struct dp
     char text[600];
 
     if (d->announce) {
-        (void)snprintf(text, sizeof text, "Created new replica set \"%s\"", d->announce);
+        sl_fmt_short(text, sizeof text, "Created new replica set \"%s\"", d->announce);
         (void)cl_condition_set(&d->wanted, "Progressing", "True", "NewReplicaSetCreated", text,
                                c->port->wall);
     } else if (s->fresh && !cl_condition(&d->wanted, "Progressing")) {
-        (void)snprintf(text, sizeof text, "Found new replica set \"%s\"", s->fresh->rec.name);
+        sl_fmt_short(text, sizeof text, "Found new replica set \"%s\"", s->fresh->rec.name);
         (void)cl_condition_set(&d->wanted, "Progressing", "True", "FoundNewReplicaSet", text,
                                c->port->wall);
     } else if (!s->fresh && d->failure) {

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "cluster/gc.h"
 
 #define MAX_NODES (UINT32_C(1) << 24)
@@ -138,7 +139,7 @@ static void name_node(struct gc_node *n, yyjson_val *meta) {
     if (n->key)
         return;
     n->key = sl_alloc(room);
-    (void)snprintf(n->key, room, "%s%s%s", ns, *ns ? "/" : "", name);
+    sl_fmt(n->key, room, "%s%s%s", ns, *ns ? "/" : "", name);
 }
 
 void cl_gc_object(void *ctx, yyjson_val *o) {

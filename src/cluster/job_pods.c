@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "base/hash.h"
 #include "json/json.h"
 
@@ -196,8 +197,8 @@ const struct pod_writer cl_job_pod_writer = {build, NULL};
 static void base_of(const struct job *j, int32_t index, char out[REC_NAME]) {
     char tail[16] = "";
     if (index != JOB_NONE)
-        (void)snprintf(tail, sizeof tail, "-%d", index);
-    (void)snprintf(out, REC_NAME, "%.*s%s", MAX_BASE - (int)strlen(tail), j->rec.name, tail);
+        sl_fmt(tail, sizeof tail, "-%d", index);
+    sl_fmt(out, REC_NAME, "%.*s%s", MAX_BASE - (int)strlen(tail), j->rec.name, tail);
 }
 
 /* The first name that nobody has. It follows from the names that are taken: whoever starts anew and
@@ -256,8 +257,8 @@ static void edit(void *ctx, yyjson_mut_doc *d, yyjson_mut_val *pod) {
     const struct pod_facts *f = &e->p->f;
     yyjson_mut_val *spec = yyjson_mut_obj_get(pod, "spec");
     char number[16], host[REC_NAME];
-    (void)snprintf(number, sizeof number, "%d", f->index);
-    (void)snprintf(host, sizeof host, "%.200s-%d", e->j->rec.name, f->index);
+    sl_fmt(number, sizeof number, "%d", f->index);
+    sl_fmt(host, sizeof host, "%.200s-%d", e->j->rec.name, f->index);
     cl_pod_set(d, pod, "labels", INDEX, number);
     cl_pod_set(d, pod, "annotations", INDEX, number);
     yyjson_mut_obj_put(spec, yyjson_mut_str(d, "hostname"), yyjson_mut_strcpy(d, host));
@@ -265,10 +266,10 @@ static void edit(void *ctx, yyjson_mut_doc *d, yyjson_mut_val *pod) {
     add_env(d, spec, "containers");
     if (e->j->per_index == JOB_NONE)
         return;
-    (void)snprintf(number, sizeof number, "%d", f->index_failures);
+    sl_fmt(number, sizeof number, "%d", f->index_failures);
     cl_pod_set(d, pod, "annotations", INDEX_FAILURES, number);
     if (f->index_ignored) {
-        (void)snprintf(number, sizeof number, "%d", f->index_ignored);
+        sl_fmt(number, sizeof number, "%d", f->index_ignored);
         cl_pod_set(d, pod, "annotations", INDEX_IGNORED, number);
     }
 }
@@ -281,7 +282,7 @@ bool cl_job_child(struct sl_cluster *c, struct rec *r, struct rec *child, struct
     if (!j->template || j->suspend || j->end != JOB_RUNS)
         return false;
     base_of(j, p->f.index, generate);
-    (void)snprintf(generate + strlen(generate), 2, "-");
+    sl_fmt(generate + strlen(generate), 2, "-");
     return cl_pod_put(body, &(struct pod_body){.template = j->template,
                                                .owner = r,
                                                .name = child->name,

@@ -3,6 +3,7 @@
  * have, and what its status should say. In this order, because each follows from the one before;
  * nothing is remembered between two looks but the back-off.
  */
+#include "base/fmt.h"
 #include "cluster/job.h"
 #include "json/json.h"
 
@@ -224,7 +225,7 @@ static void judge_indexes(struct look *l) {
     else if (failed > 0 && failed + l->succeeded >= j->completions)
         ends(l, JOB_FAILING, "FailedIndexes", "Job has failed indexes");
     else if ((rule = cl_job_criteria(j, &l->done)) >= 0) {
-        (void)snprintf(text, sizeof text, "Matched rules at index %d", rule);
+        sl_fmt(text, sizeof text, "Matched rules at index %d", rule);
         ends(l, JOB_SUCCEEDING, "SuccessPolicy", text);
     }
 }
@@ -556,6 +557,7 @@ void cl_job_sync(struct sl_cluster *c, struct job *j) {
     sl_buf_init(&l.keep_ok, CL_MAX_COPY);
     sl_buf_init(&l.keep_wrong, CL_MAX_COPY);
     sl_buf_init(&l.message, MAX_MESSAGE);
+    sl_buf_short(&l.message);
     if (j->indexed)
         cl_indexes_read(j->seen.completed_indexes, (int32_t)j->completions, &l.completed);
     read_list(&l, j->seen.uncounted_ok, &l.keep_ok, &l.listed_ok, &l.drained_ok);

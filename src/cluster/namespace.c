@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "log/log.h"
 
 #define PAUSE_MIN (50 * SL_MSEC)
@@ -149,6 +150,7 @@ static void set_conditions(struct sl_cluster *c, struct namespace *n) {
 
     cl_conditions_copy(&n->wanted, &n->conditions);
     sl_buf_init(&b, MAX_TEXT);
+    sl_buf_short(&b);
     for (size_t i = 0; i < SL_LEN(all); i++) {
         const struct condition *was = cl_condition(&n->conditions, all[i][0]);
         const char *status = "False", *reason = all[i][1];
@@ -210,8 +212,8 @@ static void take_list(struct sl_cluster *c, struct namespace *n, const struct gc
         n->at++;
     } else {
         n->found.objects += yyjson_arr_size(items);
-        (void)snprintf(text, sizeof text, "%s.%s has %lld resource instances", r->plural, r->group,
-                       (long long)yyjson_arr_size(items) + (long long)more);
+        sl_fmt_short(text, sizeof text, "%s.%s has %lld resource instances", r->plural, r->group,
+                     (long long)yyjson_arr_size(items) + (long long)more);
         *sl_vec_push(&n->found.kinds) = sl_strdup(text);
         yyjson_arr_foreach (items, i, max, o)
             yyjson_arr_foreach (jat(o, "metadata.finalizers"), j, k, f)

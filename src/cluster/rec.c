@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "base/hash.h"
 
 #define MAX_OBJECTS SL_WRITER_MAX_OBJECTS
@@ -257,7 +258,7 @@ const char *cl_child_name(const struct rec *owner, const char *base, const char 
     for (uint32_t i = 0; i < 5; i++, h /= sizeof letters - 1)
         tail[i] = letters[h % (sizeof letters - 1)];
     /* As generateName does it: 63 characters are the longest that fit every use of a name. */
-    (void)snprintf(out, REC_NAME, "%.57s-%s", base, tail);
+    sl_fmt(out, REC_NAME, "%.57s-%s", base, tail);
     return out;
 }
 

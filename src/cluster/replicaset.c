@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "base/hash.h"
 #include "cluster/apps.h"
 
@@ -247,7 +248,7 @@ bool cl_rs_child(struct sl_cluster *c, struct rec *r, struct rec *child, struct 
     char generate[REC_NAME + 2];
 
     (void)c;
-    (void)snprintf(generate, sizeof generate, "%s-", r->name);
+    sl_fmt(generate, sizeof generate, "%s-", r->name);
     return rs->template && cl_pod_put(body, &(struct pod_body){.template = rs->template,
                                                                .owner = r,
                                                                .name = child->name,

@@ -23,18 +23,18 @@ void cl_sched_labels(struct sl_arena *a, yyjson_val *map, struct sl_labels *ret)
 }
 
 /* What cannot be read must not be taken for nothing. */
-static void read_podset(struct schedule *s, struct sched_class *k, const struct sl_buf *text) {
+static void read_podset(struct schedule *s, struct sched_class *k, struct sl_buf *text) {
     struct sl_podset_spec spec = {0};
     struct sl_doc *d = NULL;
     struct sl_err err = {0};
     struct sl_read rd = {.file = "pod", .arena = &k->arena, .err = &err};
-    if (text->overflow || sl_doc_json("pod", 1, text->s, text->len, &d, &err) < 0)
+    if (sl_buf_full(text) || sl_doc_json("pod", 1, text->s, text->len, &d, &err) < 0)
         rd.code = SL_EINVAL;
     else
         sl_decode_podset(&rd, &d->roots[0], &spec);
     if (rd.code < 0) {
         sl_log(SL_LOG_WARN, "a pod whose requests cannot be read is not placed",
-               SL_S("error", text->overflow ? "the pod is too large" : err.text));
+               SL_S("error", sl_buf_full(text) ? "the pod is too large" : err.text));
         spec = (struct sl_podset_spec){0};
         k->odd = true;
     }
@@ -100,7 +100,7 @@ struct sched_class *cl_sched_class(struct schedule *s, yyjson_val *pod, sl_sym n
     if (!k) {
         k = make(s, h);
         read_podset(s, k, &text);
-        if (!text.overflow)
+        if (!sl_buf_full(&text))
             cl_must_read(&k->arena,
                          jat(spec, "affinity.nodeAffinity."
                                    "requiredDuringSchedulingIgnoredDuringExecution."
@@ -109,9 +109,9 @@ struct sched_class *cl_sched_class(struct schedule *s, yyjson_val *pod, sl_sym n
         memcpy(k->ports, ports, n_ports * sizeof *ports);
         k->n_ports = n_ports;
         k->ns = ns;
-        if (wants.len && !wants.overflow)
+        if (wants.len && !sl_buf_full(&wants))
             cl_wants_read(s, k, pod);
-        k->odd |= wants.overflow || sl_arena_full(&k->arena);
+        k->odd |= sl_buf_full(&wants) || sl_arena_full(&k->arena);
     }
     k->refs++;
     sl_buf_done(&text);

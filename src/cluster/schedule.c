@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "base/hash.h"
 
 #define CONTROLLER "default-scheduler"
@@ -156,7 +157,7 @@ static void blame(struct reasons *r, const char *text) {
         return;
     if (i == r->n) {
         r->v[r->n++].n = 0;
-        (void)snprintf(r->v[i].text, sizeof r->v[i].text, "%s", text);
+        sl_fmt_short(r->v[i].text, sizeof r->v[i].text, "%s", text);
     }
     r->v[i].n++;
 }
@@ -164,8 +165,8 @@ static void blame(struct reasons *r, const char *text) {
 static int by_text(const void *a, const void *b) {
     const struct reason *x = a, *y = b;
     char left[200], right[200];
-    (void)snprintf(left, sizeof left, "%u %s", x->n, x->text);
-    (void)snprintf(right, sizeof right, "%u %s", y->n, y->text);
+    sl_fmt_short(left, sizeof left, "%u %s", x->n, x->text);
+    sl_fmt_short(right, sizeof right, "%u %s", y->n, y->text);
     return strcmp(left, right);
 }
 
@@ -255,8 +256,8 @@ static void blame_room(const struct schedule *s, const struct sched_place *p,
     for (uint32_t i = 0; i < k->n_needs; i++) {
         if (!lacks(p, &k->needs[i]))
             continue;
-        (void)snprintf(text, sizeof text, "Insufficient %s",
-                       sl_sym_str(&s->resources, k->needs[i].column));
+        sl_fmt_short(text, sizeof text, "Insufficient %s",
+                     sl_sym_str(&s->resources, k->needs[i].column));
         blame(r, text);
         never |= k->needs[i].amount > cl_amount(&p->node->has, k->needs[i].column);
     }
@@ -338,6 +339,7 @@ static void place_one(struct schedule *s, struct sched_class *k) {
     } else {
         struct sl_buf b;
         sl_buf_init(&b, MAX_WHY);
+        sl_buf_short(&b);
         explain(s, k, near, &b);
         sl_freep(&k->why);
         k->why = sl_strdup(sl_buf_str(&b));

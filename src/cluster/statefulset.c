@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "cluster/apps.h"
 
 #define CONTROLLER "statefulset-controller"
@@ -169,7 +170,7 @@ static void remove_pod(struct sl_cluster *c, struct statefulset *s, struct pod *
 static void make_pod(struct sl_cluster *c, struct statefulset *s, int64_t ordinal) {
     char name[REC_NAME];
 
-    (void)snprintf(name, sizeof name, "%.240s-%lld", s->rec.name, (long long)ordinal);
+    sl_fmt(name, sizeof name, "%.240s-%lld", s->rec.name, (long long)ordinal);
     if (s->hold > c->port->wall || !cl_ss_claims(c, s, ordinal) ||
         cl_find_sym(c, K_POD, s->rec.ns, name)) /* somebody else's: it has to go first */
         return;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "base/hash.h"
 #include "cluster/apps.h"
 #include "json/json.h"
@@ -62,7 +63,7 @@ static void hash_text(const struct statefulset *s, char out[DP_HASH]) {
     static const char letters[] = "bcdfghjklmnpqrstvwxz2456789";
     uint64_t h = sl_hash_u64(s->template_hash, (uint64_t)(s->collisions > 0 ? s->collisions : 0));
 
-    (void)snprintf(out, DP_HASH, "%u", (unsigned)(h ^ h >> 32));
+    sl_fmt(out, DP_HASH, "%u", (unsigned)(h ^ h >> 32));
     for (char *p = out; *p; p++)
         *p = letters[(unsigned char)*p % (sizeof letters - 1)];
 }
@@ -71,7 +72,7 @@ static void revision_name(const struct statefulset *s, char out[REC_NAME]) {
     char hash[DP_HASH];
 
     hash_text(s, hash);
-    (void)snprintf(out, REC_NAME, "%.*s-%s", (int)(REC_NAME - 2 - strlen(hash)), s->rec.name, hash);
+    sl_fmt(out, REC_NAME, "%.*s-%s", (int)(REC_NAME - 2 - strlen(hash)), s->rec.name, hash);
 }
 
 static int64_t newest(const struct sl_cluster *c, const struct statefulset *s) {
@@ -285,8 +286,8 @@ void cl_claim_written(struct sl_cluster *c, struct rec *r, const struct sl_write
 
 static void claim_name(const struct statefulset *s, yyjson_val *template, int64_t ordinal,
                        char out[REC_NAME]) {
-    (void)snprintf(out, REC_NAME, "%.100s-%.130s-%lld", jstr(template, "metadata.name"),
-                   s->rec.name, (long long)ordinal);
+    sl_fmt(out, REC_NAME, "%.100s-%.130s-%lld", jstr(template, "metadata.name"), s->rec.name,
+           (long long)ordinal);
 }
 
 static struct rec *claim_find(struct sl_cluster *c, const struct statefulset *s,
@@ -458,7 +459,7 @@ static void edit_pod(void *ctx, yyjson_mut_doc *d, yyjson_mut_val *pod) {
     yyjson_mut_val *spec = yyjson_mut_obj_get(pod, "spec");
     char number[24];
 
-    (void)snprintf(number, sizeof number, "%lld", (long long)e->ordinal);
+    sl_fmt(number, sizeof number, "%lld", (long long)e->ordinal);
     cl_pod_set(d, pod, "labels", "statefulset.kubernetes.io/pod-name", e->name);
     cl_pod_set(d, pod, "labels", "apps.kubernetes.io/pod-index", number);
     cl_pod_set(d, pod, "labels", "controller-revision-hash", e->revision);
@@ -481,7 +482,7 @@ static bool put_pod(struct sl_cluster *c, struct statefulset *s, const struct re
 
     if (!cl_ss_inside(s, ordinal) || !r || r->planned || !revision_of(r)->template)
         return false;
-    (void)snprintf(generate, sizeof generate, "%s-", s->rec.name);
+    sl_fmt(generate, sizeof generate, "%s-", s->rec.name);
     return cl_pod_put(b, &(struct pod_body){.template = revision_of(r)->template,
                                             .owner = &s->rec,
                                             .name = child->name,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "cluster/errands.h"
 
 #define QUARANTINE (40 * SL_SEC)
@@ -80,7 +81,7 @@ static bool ask_for_node(struct sl_cluster *c) {
         if (n->gone || c->port->mono - n->since < QUARANTINE)
             continue;
         s->asked = n->name;
-        (void)snprintf(path, sizeof path, "/api/v1/nodes/%.300s", str(c, n->name));
+        sl_fmt(path, sizeof path, "/api/v1/nodes/%.300s", str(c, n->name));
         s->call = sl_port_request(
             c->port, &(struct sl_request_line){.method = SL_GET, .path = path}, on_node, c);
         return true;

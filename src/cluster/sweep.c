@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "cluster/errands.h"
 
 #define LIFE SL_HOUR
@@ -34,7 +35,7 @@ static void note(struct sweep *s, yyjson_val *e) {
     sl_buf_init(&path, SL_WRITER_MAX_PATH);
     sl_buf_printf(&path, "/api/v1/namespaces/%s/events/%s", jstr(e, "metadata.namespace"),
                   jstr(e, "metadata.name"));
-    if (!path.overflow)
+    if (!sl_buf_full(&path))
         *sl_vec_push(&s->stale) = (struct stale){.path = sl_strdup(sl_buf_str(&path)),
                                                  .uid = sl_strdup(jstr(e, "metadata.uid"))};
     sl_buf_done(&path);
@@ -65,7 +66,7 @@ static void on_page(void *ctx, const struct sl_reply *r) {
     }
     sl_buf_clear(&s->next);
     sl_buf_puts(&s->next, jstr(root, "metadata.continue"));
-    if (!d || s->next.overflow) /* a page that has expired, too: from the beginning, later */
+    if (!d || sl_buf_full(&s->next)) /* a page that has expired, too: from the beginning, later */
         rest(c, PAUSE);
     else if (!s->next.len)
         rest(c, EVERY);
@@ -90,7 +91,7 @@ static void delete_last(struct sl_cluster *c) {
     struct stale e = sl_vec_pop(&s->stale);
     char body[200];
 
-    (void)snprintf(body, sizeof body, "{\"preconditions\":{\"uid\":\"%.100s\"}}", e.uid);
+    sl_fmt(body, sizeof body, "{\"preconditions\":{\"uid\":\"%.100s\"}}", e.uid);
     s->call = sl_port_request(c->port,
                               &(struct sl_request_line){.method = SL_DELETE,
                                                         .path = e.path,

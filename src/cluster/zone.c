@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "base/mem.h"
 #include "cluster/cron.h"
 
@@ -167,7 +168,7 @@ struct cron_zone *cl_zone_read(const void *data, size_t len) {
     len -= 44 + block_size(&h, 8);
     const unsigned char *end = len > 1 && *p == '\n' ? memchr(p + 1, '\n', len - 1) : NULL;
     if (end && (size_t)(end - p) < sizeof rule) {
-        (void)snprintf(rule, sizeof rule, "%.*s", (int)(end - p - 1), (const char *)p + 1);
+        sl_fmt(rule, sizeof rule, "%.*s", (int)(end - p - 1), (const char *)p + 1);
         z->ruled = *rule && read_rule(rule, z);
     }
     return z;
@@ -180,7 +181,7 @@ struct cron_zone *cl_zone_load(const char *name) {
         name = "Etc/UTC";
     if (*name == '/' || strstr(name, "..") || strlen(name) > 255)
         return NULL;
-    (void)snprintf(path, sizeof path, FOLDER "/%s", name);
+    sl_fmt(path, sizeof path, FOLDER "/%s", name);
     FILE *f = fopen(path, "rbe");
     if (!f) /* a machine without the data still knows this one */
         return strcmp(name, "Etc/UTC") == 0 ? sl_alloc0(1, sizeof(struct cron_zone)) : NULL;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "config/load.h"
 #include "doc/decode.h"
 
@@ -68,7 +69,7 @@ static void hear(void *ctx, uint32_t line, const char *text) {
 struct sl_item_name sl_item(const char *list, uint32_t i, const char *field) {
     struct sl_item_name name;
 
-    (void)snprintf(name.s, sizeof name.s, "%.30s[%u]%s%.20s", list, i, *field ? "." : "", field);
+    sl_fmt_short(name.s, sizeof name.s, "%.30s[%u]%s%.20s", list, i, *field ? "." : "", field);
     return name;
 }
 
@@ -92,7 +93,7 @@ const char *sl_checked(struct sl_fields *f, const char *key, const char *otherwi
 
     if (s == otherwise || good(s))
         return s;
-    (void)snprintf(instead, sizeof instead, "using %.70s", *otherwise ? otherwise : "none");
+    sl_fmt_short(instead, sizeof instead, "using %.70s", *otherwise ? otherwise : "none");
     sl_instead(f, sl_field(f, key)->line, key, instead, "%s, got \"%.60s\"", words, s);
     return otherwise;
 }
@@ -104,7 +105,7 @@ sl_span sl_span_from_0(struct sl_fields *f, const char *key, sl_span otherwise) 
     if (d >= 0)
         return d;
     if (otherwise != SL_TIME_NEVER)
-        (void)snprintf(instead, sizeof instead, "using %s", sl_span_format(otherwise, text));
+        sl_fmt_short(instead, sizeof instead, "using %s", sl_span_format(otherwise, text));
     sl_instead(f, sl_field(f, key)->line, key, instead, "must be greater than or equal to 0");
     return otherwise;
 }
@@ -177,14 +178,14 @@ static void set_gate(struct sl_settings *s, const char *name, bool on, const str
 
     if (g == SL_GATES) {
         const char *near = sl_gate_nearest(name);
-        (void)snprintf(text, sizeof text, "%sunknown gate \"%.60s\"%s%s%s (ignored)", at->path,
-                       name, near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
+        sl_fmt_short(text, sizeof text, "%sunknown gate \"%.60s\"%s%s%s (ignored)", at->path, name,
+                     near ? "; did you mean \"" : "", near ? near : "", near ? "\"?" : "");
         sl_warnings_add(at->warnings, at->source, at->line, text);
     } else if (sl_gate_locked(g) && on != sl_gate_default(g)) {
-        (void)snprintf(text, sizeof text,
-                       "%scannot set feature gate %s to %s, feature is locked to %s "
-                       "(ignored)",
-                       at->path, name, on ? "true" : "false", on ? "false" : "true");
+        sl_fmt(text, sizeof text,
+               "%scannot set feature gate %s to %s, feature is locked to %s "
+               "(ignored)",
+               at->path, name, on ? "true" : "false", on ? "false" : "true");
         sl_warnings_add(at->warnings, at->source, at->line, text);
     } else {
         s->gates[g] = on;
@@ -212,7 +213,7 @@ static void trimmed(char *to, size_t size, const char *s, size_t n) {
     }
     while (n > 0 && strchr(" \t\r\n", s[n - 1]))
         n--;
-    (void)snprintf(to, size, "%.*s", (int)(n < size ? n : size - 1), s);
+    sl_fmt(to, size, "%.*s", (int)(n < size ? n : size - 1), s);
 }
 
 /* One "A=true". Whole stages are set in a first round, so that a name always wins over them. */
@@ -230,10 +231,10 @@ static void set_flag(struct sl_settings *s, const char *word, size_t n, bool fir
     if (whole_stage(name, &stage) != first_round)
         return;
     if (!parse_bool(value, &on)) {
-        (void)snprintf(text, sizeof text,
-                       "%.60s: expected %.60s=true or =false, got \"%.16s\" "
-                       "(ignored)",
-                       name, name, value);
+        sl_fmt(text, sizeof text,
+               "%.60s: expected %.60s=true or =false, got \"%.16s\" "
+               "(ignored)",
+               name, name, value);
         sl_warnings_add(at->warnings, at->source, 0, text);
     } else if (first_round) {
         set_stage(s, stage, on);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "config/load.h"
 #include "doc/decode.h"
 
@@ -64,7 +65,7 @@ static struct sl_address address(struct sl_fields *f, const char *key, const cha
         text = otherwise;
     if (sl_address_parse(text, &a, &why) == 0)
         return a;
-    (void)snprintf(instead, sizeof instead, "using %s", *otherwise ? otherwise : "none");
+    sl_fmt_short(instead, sizeof instead, "using %s", *otherwise ? otherwise : "none");
     sl_instead(f, sl_field(f, key)->line, key, instead, "%s", why.text);
     (void)!sl_address_parse(otherwise, &a, NULL);
     return a;
@@ -84,7 +85,7 @@ static uint16_t port(struct sl_fields *f, const char *key, uint16_t otherwise) {
         return otherwise;
     if (n->kind == SL_NODE_INT && n->num >= 1 && n->num <= UINT16_MAX)
         return (uint16_t)n->num;
-    (void)snprintf(instead, sizeof instead, "using %u", otherwise);
+    sl_fmt_short(instead, sizeof instead, "using %u", otherwise);
     sl_instead(f, n->line, key, instead, "must be a valid port number (1-65535)");
     return otherwise;
 }

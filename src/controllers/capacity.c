@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "base/hash.h"
 #include "controllers/capacity_pack.h"
 #include "controllers/pod.h"
@@ -148,7 +149,8 @@ static const char *parameter(const struct rec_prov *p, const char *name, char ou
     const char *all = p->parameters ? p->parameters : "{}";
     yyjson_doc *d = yyjson_read(all, strlen(all), 0);
     const char *s = sl_json_text(yyjson_obj_get(yyjson_doc_get_root(d), name));
-    (void)snprintf(out, MAX_PARAMETER, "%s", s);
+    /* Longer than the API allows: neither a number nor a flag, whole or cut. */
+    sl_fmt_short(out, MAX_PARAMETER, "%s", s);
     yyjson_doc_free(d);
     return out;
 }
@@ -310,6 +312,7 @@ static bool is_worth_saying(struct sl_manager *m, struct rec_prov *p) {
 static void refuse(struct rec_prov *p, const struct pack_pods *pods, const struct pack_lack *lack) {
     struct sl_buf b;
     sl_buf_init(&b, MAX_WHY);
+    sl_buf_short(&b);
     sl_buf_printf(&b, "Capacity is not found: %d of %d pods of %s find no place; %s", lack->rest,
                   pods[lack->kind].count, p->podsets[lack->kind].name, sl_buf_str(lack->why));
     set_why(p, sl_buf_str(&b));
@@ -322,6 +325,7 @@ static void look(struct sl_manager *m, struct readings *c, struct rec_prov *p) {
     bool held = p->answer.fits, say = !held && is_worth_saying(m, p), news = say;
     struct pack_lack lack = {.why = say ? &why : NULL};
     sl_buf_init(&why, MAX_WHY);
+    sl_buf_short(&why);
     if (!read_pods(m, c, p, pods)) {
         set_why(p, "Capacity is not found: the templates of its pods make no sense");
     } else if (pack_take(m->capacity->pack, pods, p->n_podsets, held, &lack, NULL)) {
@@ -540,8 +544,7 @@ static void template_read(struct sl_manager *m, struct rec_prov *p, enum sl_writ
         capacity_touch(m);
         return;
     }
-    (void)snprintf(why, sizeof why, "Capacity is not found: there is no PodTemplate %.253s",
-                   s->name);
+    sl_fmt_short(why, sizeof why, "Capacity is not found: there is no PodTemplate %.253s", s->name);
     set_why(p, why);
     p->answer.pause = sl_time_add(m->spec.port->mono, REREAD);
     capacity_touch(m);

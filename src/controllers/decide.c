@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "controllers/bridge.h"
 #include "controllers/group.h"
 #include "controllers/kinds.h"
@@ -31,6 +32,7 @@ static void set_conditions(struct sl_manager *m, struct rec_wl *w, const struct 
     struct sl_condition v[SL_EFFECT_MAX_CONDITIONS];
     struct sl_buf text;
     sl_buf_init(&text, (size_t)1 << 20);
+    sl_buf_short(&text);
     uint32_t n = sl_effect_conditions(x, &text, v);
     bool observe = m->settings->gates[SL_G_UNADMITTED_WORKLOADS_OBSERVABILITY];
     for (uint32_t i = 0; i < n; i++)
@@ -48,6 +50,7 @@ static void reset_condition(struct sl_manager *m, struct rec_wl *w, const char *
         return;
     struct sl_buf b;
     sl_buf_init(&b, 32768);
+    sl_buf_short(&b);
     sl_buf_printf(&b, "Previously: %s", c->message);
     wl_set_cond(m, w, type, false, "QuotaReserved", sl_buf_str(&b));
     sl_buf_done(&b);
@@ -73,6 +76,7 @@ static void reserve(struct sl_manager *m, struct rec_wl *w, const struct sl_effe
 void wl_replaced(struct sl_manager *m, struct rec_wl *w, const struct rec_wl *by) {
     struct sl_buf b;
     sl_buf_init(&b, 1024);
+    sl_buf_short(&b);
     sl_replaced_message(&b, by->rec.uid, by->job_uid);
     wl_finish(m, w, "WorkloadSliceReplaced", sl_buf_str(&b));
     event(m, &w->rec, SCHEDULER, false, "WorkloadSliceReplaced", "%s", sl_buf_str(&b));
@@ -94,6 +98,7 @@ static void pending(struct sl_manager *m, struct rec_wl *w, const struct sl_effe
     struct sl_buf text;
     bool observe = m->settings->gates[SL_G_UNADMITTED_WORKLOADS_OBSERVABILITY];
     sl_buf_init(&text, (size_t)1 << 20);
+    sl_buf_short(&text);
     uint32_t n = sl_effect_conditions(x, &text, v);
     if (n)
         wl_set_waiting(m, w, observe ? observed_reason(x, &v[0]) : v[0].reason, v[0].message);
@@ -122,6 +127,7 @@ static void preempted(struct sl_manager *m, struct rec_wl *w, const struct sl_ef
     const struct cond *c = wl_next_cond(m, w, "Preempted");
     struct sl_buf b;
     sl_buf_init(&b, 8192);
+    sl_buf_short(&b);
     put_priorities(m, by, w, &b);
     event(m, &w->rec, SCHEDULER, false, "Preempted", "%s%s", c ? c->message : "", sl_buf_str(&b));
     if (by)
@@ -147,7 +153,7 @@ static void evict(struct sl_manager *m, struct rec_wl *w, const struct sl_effect
     wl_gates_close(m, w);
     c = wl_next_cond(m, w, "Evicted"); /* the list may have moved */
     char name[128]; /* the condition's reason carries the cause of a deactivation */
-    (void)snprintf(name, sizeof name, "EvictedDueTo%s", c ? str(m, c->reason) : reason);
+    sl_fmt_short(name, sizeof name, "EvictedDueTo%s", c ? str(m, c->reason) : reason);
     event(m, &w->rec, x->evict.reason == SL_EVICT_PREEMPTED ? SCHEDULER : CONTROLLER, false, name,
           "%s", c ? c->message : "");
 }

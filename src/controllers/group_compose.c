@@ -1,5 +1,6 @@
 /* A group without a Workload: whether its pods agree, who is one too many, and what the Workload
  * will be made of. Part of the plan: without effects. */
+#include "base/fmt.h"
 #include "controllers/group_int.h"
 
 #include <stdio.h>
@@ -9,7 +10,7 @@
 static void wrong(struct group_ctx *c, const char *text) {
     c->p->phase = GROUP_WRONG;
     if (text != c->p->text)
-        (void)snprintf(c->p->text, sizeof c->p->text, "%s", text);
+        sl_fmt_short(c->p->text, sizeof c->p->text, "%s", text);
     c->p->why = c->p->text;
 }
 
@@ -33,17 +34,17 @@ static bool agree(struct group_ctx *c) {
         if (x->phase == POD_FAILED || x->rec.deleting)
             continue;
         if (a->queue != b->queue)
-            (void)snprintf(p->text, sizeof p->text,
-                           "pods '%s' and '%s' has different queue names: %s!=%s; give all pods of "
-                           "the group the "
-                           "same queue",
-                           c->leader->rec.name, x->rec.name, str(c->m, a->queue),
-                           str(c->m, b->queue));
+            sl_fmt_short(p->text, sizeof p->text,
+                         "pods '%s' and '%s' has different queue names: %s!=%s; give all pods of "
+                         "the group the "
+                         "same queue",
+                         c->leader->rec.name, x->rec.name, str(c->m, a->queue),
+                         str(c->m, b->queue));
         else if (a->total != b->total)
-            (void)snprintf(p->text, sizeof p->text,
-                           "pods '%s' and '%s' has different '" GROUP_TOTAL
-                           "' values: %d!=%d; give all pods of the group the same number",
-                           c->leader->rec.name, x->rec.name, a->total, b->total);
+            sl_fmt_short(p->text, sizeof p->text,
+                         "pods '%s' and '%s' has different '" GROUP_TOTAL
+                         "' values: %d!=%d; give all pods of the group the same number",
+                         c->leader->rec.name, x->rec.name, a->total, b->total);
         else
             continue;
         wrong(c, p->text);
@@ -138,10 +139,10 @@ static void compose(struct group_ctx *c) {
         return;
     }
     if (p->roles.n > GROUP_MAX_ROLES) {
-        (void)snprintf(p->text, sizeof p->text,
-                       "pod group can't include more than 18 roles: these are %u; make pods that "
-                       "ask for the same, or several groups",
-                       p->roles.n);
+        sl_fmt_short(p->text, sizeof p->text,
+                     "pod group can't include more than 18 roles: these are %u; make pods that "
+                     "ask for the same, or several groups",
+                     p->roles.n);
         wrong(c, p->text);
         return;
     }
@@ -156,8 +157,8 @@ static void compose(struct group_ctx *c) {
         return;
     if (!priority_of(c->m, str(c->m, c->lead->priority_class), str(c->m, c->lead->pod_class),
                      &priority)) {
-        (void)snprintf(p->text, sizeof p->text, "%s '%s' doesn't exist: create it, or name another",
-                       priority.kind, priority.name);
+        sl_fmt_short(p->text, sizeof p->text, "%s '%s' doesn't exist: create it, or name another",
+                     priority.kind, priority.name);
         wrong(c, p->text);
         return;
     }
@@ -194,20 +195,20 @@ void group_plan_alone(struct group_ctx *c) {
     else if (!p->runs && !c->prebuilt && (c->g->single || agree(c))) {
         if (!c->lead->fast && n < (uint32_t)p->total) {
             p->phase = GROUP_SHORT;
-            (void)snprintf(p->text, sizeof p->text,
-                           "'%s' group has fewer runnable pods than expected: %u of %d; create "
-                           "the others, or correct annotation '" GROUP_TOTAL "'",
-                           c->g->name, n, p->total);
+            sl_fmt_short(p->text, sizeof p->text,
+                         "'%s' group has fewer runnable pods than expected: %u of %d; create "
+                         "the others, or correct annotation '" GROUP_TOTAL "'",
+                         c->g->name, n, p->total);
             p->why = p->text;
         } else {
             group_remove_from(v, n, p->total);
             compose(c);
         }
     } else if (!p->runs && c->prebuilt && !c->lead->parent) {
-        (void)snprintf(p->text, sizeof p->text,
-                       "prebuilt Workload '%.253s' doesn't exist, or belongs to somebody else: "
-                       "create it, or name another",
-                       c->lead->more->prebuilt);
+        sl_fmt_short(p->text, sizeof p->text,
+                     "prebuilt Workload '%.253s' doesn't exist, or belongs to somebody else: "
+                     "create it, or name another",
+                     c->lead->more->prebuilt);
         wrong(c, p->text);
     }
     sl_freep(&v);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "controllers/follow.h"
 #include "controllers/job.h"
 
@@ -86,7 +87,7 @@ static void adopt(struct sl_manager *m, const struct pod_group *g, const struct 
         sl_buf_puts(&refs, refs.len ? "," : "");
         group_owner_reference(p->v.v[i].p, false, &refs);
     }
-    if (!refs.overflow)
+    if (!sl_buf_full(&refs))
         wl_wish_owners(m, p->wl, sl_buf_str(&refs), p->strangers);
     sl_buf_done(&refs);
 }
@@ -147,7 +148,7 @@ static void tell_ended(struct sl_manager *m, const struct group_plan *p) {
 static void finish(struct sl_manager *m, const struct pod_group *g, const struct group_plan *p) {
     const struct rec_pod *pod = g->pods;
     char text[64];
-    (void)snprintf(text, sizeof text, "Pods succeeded: %d/%d.", p->succeeded, p->total);
+    sl_fmt(text, sizeof text, "Pods succeeded: %d/%d.", p->succeeded, p->total);
     if (wl_will(m, p->wl, "Finished"))
         return;
     if (g->single)

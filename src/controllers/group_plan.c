@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "base/hash.h"
 
 /* A pod that we stopped before it had a node would be gone with the finalizer. Whoever asks every
@@ -260,7 +261,7 @@ static void remember(struct group_ctx *c) {
         if (p->v.v[i].late && p->v.v[i].active && x->rec.finalizer)
             sl_buf_printf(&b, "%s%s:%s", b.len ? " " : "", x->rec.uid, str(c->m, x->job->role));
     }
-    if (b.len > before && !b.overflow)
+    if (b.len > before && !sl_buf_full(&b))
         p->succeeded_text = sl_strdup(sl_buf_str(&b));
     sl_buf_done(&b);
 }
@@ -471,9 +472,9 @@ static void plan_all(struct group_ctx *c, bool fitting, bool taken) {
     const struct rec_wl *w = p->wl;
     if (taken && !c->prebuilt) {
         p->phase = GROUP_TAKEN;
-        (void)snprintf(p->text, sizeof p->text,
-                       "Workload '%s' belongs to somebody else: rename the group, or delete it",
-                       c->g->name);
+        sl_fmt(p->text, sizeof p->text,
+               "Workload '%s' belongs to somebody else: rename the group, or delete it",
+               c->g->name);
         p->why = p->text;
     } else if (taken || !w) {
         group_plan_alone(c);

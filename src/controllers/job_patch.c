@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "base/fmt.h"
 #include "controllers/draft.h"
 #include "controllers/metrics.h"
 
@@ -66,7 +67,7 @@ static void put_annotations(const struct sl_manager *m, const struct rec_job *j,
 static void put_name(const struct sl_manager *m, const struct rec_job *j, struct sl_buf *b) {
     char generation[24] = "";
     if (job_elastic(j))
-        (void)snprintf(generation, sizeof generation, "%lld", (long long)j->rec.generation);
+        sl_fmt(generation, sizeof generation, "%lld", (long long)j->rec.generation);
     wl_name(b, JOB_KIND, JOB_GROUP, j->rec.name, j->rec.uid, generation,
             m->settings->gates[SL_G_SHORT_WORKLOAD_NAMES]);
 }

@@ -3,6 +3,7 @@
  * a larger one replaces the slice before it once it is admitted. A smaller size, or any size while
  * nothing is reserved, is written into the slice that is there.
  */
+#include "base/fmt.h"
 #include "controllers/job.h"
 
 #include <stdio.h>
@@ -122,10 +123,10 @@ void job_slices_settle(struct sl_manager *m, const struct rec_job *j) {
         struct rec_wl *w = s.v[i];
         const struct rec_wl *next = successor(m, &s, w);
         if (next && wl_is(m, next, "Admitted")) {
-            (void)snprintf(text, sizeof text,
-                           "Replaced to accommodate a workload (UID: %s, JobUID: %s) due to "
-                           "workload slice aggregation",
-                           next->rec.uid, j->rec.uid);
+            sl_fmt(text, sizeof text,
+                   "Replaced to accommodate a workload (UID: %s, JobUID: %s) due to "
+                   "workload slice aggregation",
+                   next->rec.uid, j->rec.uid);
             wl_finish(m, w, "WorkloadSliceReplaced", text);
         } else if (w != keep && w != held && !(next && wl_is(m, next, "QuotaReserved"))) {
             wl_finish(m, w, "OutOfSync", "The workload slice is out of sync with its parent job");

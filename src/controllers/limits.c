@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "base/quantity.h"
 #include "controllers/kinds.h"
 #include "doc/objects.h"
@@ -228,6 +229,7 @@ static void compare(const struct bag *a, const struct bag *b, uint32_t podset, c
         return;
     struct sl_buf error;
     sl_buf_init(&error, MAX_ERROR_BYTES);
+    sl_buf_short(&error);
     qsort(names, n, sizeof *names, by_text);
     sl_buf_printf(&error, "spec.podSets[%u].template.spec%s: Invalid value: ", podset, where);
     for (uint32_t i = 0; i < n; i++) {
@@ -262,7 +264,7 @@ static void check_containers(const struct bounds *b, yyjson_mut_val *pod, uint32
                 put_list(&low, list, LOWEST);
                 put_list(&high, list, HIGHEST);
             }
-            (void)snprintf(where, sizeof where, ".%s[%zu]", container_lists[k], i);
+            sl_fmt(where, sizeof where, ".%s[%zu]", container_lists[k], i);
             check_bounds(b, &low, &high, podset, where, invalid);
         }
     }
@@ -286,7 +288,7 @@ static void check_pod(const struct bounds *b, const char *pod, size_t len, uint3
     sl_buf_puts(&text, "{\"name\":\"main\",\"count\":1,\"template\":{\"spec\":");
     sl_buf_add(&text, pod, len);
     sl_buf_puts(&text, "}}");
-    if (!text.overflow && sl_doc_json("pod", 1, text.s, text.len, &d, &err) >= 0) {
+    if (!sl_buf_full(&text) && sl_doc_json("pod", 1, text.s, text.len, &d, &err) >= 0) {
         struct sl_read rd = {.file = "pod", .arena = &arena, .err = &err, .warn = passed_over};
         struct sl_podset_spec p;
         sl_decode_podset(&rd, &d->roots[0], &p);

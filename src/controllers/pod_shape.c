@@ -11,8 +11,8 @@
 #define MAX_TEXT ((size_t)16 << 20) /* twice the longest event of a watch */
 
 /* What cannot be read asks for nothing. */
-static struct pod_shape *make(struct sl_manager *m, const struct sl_buf *text,
-                              const uint32_t *ports, uint32_t n_ports) {
+static struct pod_shape *make(struct sl_manager *m, struct sl_buf *text, const uint32_t *ports,
+                              uint32_t n_ports) {
     struct sl_podset_spec spec = {0};
     struct sl_doc *d = NULL;
     struct sl_err err = {0};
@@ -20,7 +20,7 @@ static struct pod_shape *make(struct sl_manager *m, const struct sl_buf *text,
 
     sl_arena_init(&arena, (size_t)64 << 20);
     struct sl_read rd = {.file = "pod", .arena = &arena, .err = &err};
-    if (text->overflow || sl_doc_json("pod", 1, text->s, text->len, &d, &err) < 0)
+    if (sl_buf_full(text) || sl_doc_json("pod", 1, text->s, text->len, &d, &err) < 0)
         rd.code = SL_EINVAL;
     else
         sl_decode_podset(&rd, &d->roots[0], &spec);

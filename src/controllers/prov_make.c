@@ -309,6 +309,7 @@ static void tell_refused(struct sl_manager *m, struct rec_wl *w, const struct sl
     yyjson_doc *answer = reply->body ? yyjson_read(reply->body, reply->len, 0) : NULL;
     struct sl_buf b;
     sl_buf_init(&b, MAX_MESSAGE);
+    sl_buf_short(&b);
     sl_buf_printf(&b, "Error creating %s \"%s\": %s",
                   template ? "PodTemplate" : "ProvisioningRequest", d->v[d->next].name,
                   jstr(yyjson_doc_get_root(answer), "message"));

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "base/hash.h"
 #include "controllers/capacity.h"
 #include "controllers/kinds.h"
@@ -34,7 +35,7 @@ char *prov_read_parameters(yyjson_val *workload) {
         jput(&b, val);
     }
     sl_buf_puts(&b, b.len ? "}" : "");
-    char *s = b.len && !b.overflow ? sl_strdup(sl_buf_str(&b)) : NULL;
+    char *s = b.len && !sl_buf_full(&b) ? sl_strdup(sl_buf_str(&b)) : NULL;
     sl_buf_done(&b);
     return s;
 }
@@ -222,6 +223,7 @@ static bool say_retry(struct sl_manager *m, struct rec_wl *w, const struct wl_ch
         return false;
     }
     sl_buf_init(&b, MAX_MESSAGE);
+    sl_buf_short(&b);
     sl_buf_printf(&b, "Retrying after %s: %s", what, why);
     to.message = b.s;
     if (attempt > retries) {
@@ -239,9 +241,8 @@ static void say_nothing_yet(struct sl_manager *m, struct rec_wl *w, const struct
                             const struct rec_prov *p) {
     char text[512] = "";
     if (p->rec.created + PROV_PATIENCE <= m->spec.port->wall && !p->answer.free)
-        (void)snprintf(text, sizeof text,
-                       "no controller answers ProvisioningRequests of class %.253s",
-                       str(m, p->class));
+        sl_fmt(text, sizeof text, "no controller answers ProvisioningRequests of class %.253s",
+               str(m, p->class));
     say_state(m, w, is, SL_CHECK_PENDING, text);
 }
 

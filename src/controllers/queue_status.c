@@ -107,6 +107,7 @@ bool check_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
     if (any || r->deleting)
         return any;
     sl_buf_init(&message, 4096);
+    sl_buf_short(&message);
     if (prov_check_active(m, r, &active, &reason, &message)) {
         sl_buf_init(&b, MAX_STATUS);
         sl_buf_putc(&b, '{');

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "base/hash.h"
 #include "controllers/draft.h"
 #include "controllers/serving.h"
@@ -87,7 +88,7 @@ static void put_name(const struct sl_manager *m, const struct rec_set *s, int32_
                      struct sl_buf *out) {
     char extra[16] = "";
     if (first > 0)
-        (void)snprintf(extra, sizeof extra, "%d", first);
+        sl_fmt(extra, sizeof extra, "%d", first);
     wl_name(out, "StatefulSet", "apps", s->rec.name, s->origin ? s->origin : s->rec.uid, extra,
             m->settings->gates[SL_G_SHORT_WORKLOAD_NAMES]);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "api/convert.h"
+#include "base/fmt.h"
 #include "base/hash.h"
 #include "controllers/tas.h"
 #include "log/log.h"
@@ -123,15 +124,15 @@ static bool choose_flavor(const struct sl_manager *m, const struct sl_podset_ass
         if (!sl_topo_has(m->topo, flavor) || strcmp(flavor, *ret) == 0)
             continue;
         if (**ret) {
-            (void)snprintf(why, why_len, "more than one TAS flavor assigned: %s, %s",
-                           strcmp(*ret, flavor) < 0 ? *ret : flavor,
-                           strcmp(*ret, flavor) < 0 ? flavor : *ret);
+            sl_fmt_short(why, why_len, "more than one TAS flavor assigned: %s, %s",
+                         strcmp(*ret, flavor) < 0 ? *ret : flavor,
+                         strcmp(*ret, flavor) < 0 ? flavor : *ret);
             return false;
         }
         *ret = flavor;
     }
     if (!**ret && wants)
-        (void)snprintf(why, why_len, "no TAS flavor assigned");
+        sl_fmt_short(why, why_len, "no TAS flavor assigned");
     return **ret || !wants;
 }
 
@@ -197,7 +198,7 @@ static enum answer ask(struct sl_manager *m, struct rec_wl *w, const struct sl_p
     const char *flavors[SL_MAX_PODSETS];
     bool any = false;
     if (!w || n != w->n_podsets) {
-        (void)snprintf(why, why_len, "its podsets have changed");
+        sl_fmt_short(why, why_len, "its podsets have changed");
         return REFUSED;
     }
     for (uint32_t i = 0; i < n; i++) {

@@ -308,9 +308,10 @@ bool podsets_read(struct sl_manager *m, sl_sym ns, const struct wl_podset *v, ui
     *ret = (struct podsets){0};
     sl_buf_init(&b, 16 * MAX_TEXT);
     sl_buf_init(&invalid, 32768);
+    sl_buf_short(&invalid);
     sl_arena_init(&ret->arena, (size_t)256 << 20);
     put_workload(m, ns, v, n, &b, &invalid);
-    if (!b.overflow && sl_doc_json("workload", 1, b.s, b.len, &ret->doc, &err) >= 0) {
+    if (!sl_buf_full(&b) && sl_doc_json("workload", 1, b.s, b.len, &ret->doc, &err) >= 0) {
         struct sl_read rd = {
             .file = "workload", .arena = &ret->arena, .err = &err, .warn = passed_over};
         struct sl_object x;

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "base/mem.h"
 #include "controllers/kinds.h"
 #include "controllers/wl.h"
@@ -146,7 +147,7 @@ struct sl_pending *sl_pending_open(const struct sl_manager *m, const struct sl_p
         return NULL;
     struct sl_pending *p = sl_alloc0(1, sizeof *p);
     p->m = m;
-    (void)snprintf(p->version, sizeof p->version, "%s", q->version);
+    sl_fmt(p->version, sizeof p->version, "%s", q->version);
     p->v = sl_alloc0((size_t)n + 1, sizeof *p->v);
     p->n = sl_engine_line(m->engine, q->ns, q->queue, q->offset, p->v, n);
     return p;

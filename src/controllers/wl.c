@@ -177,7 +177,7 @@ static sl_sym request_text(struct sl_manager *m, yyjson_val *request) {
     sl_buf_init(&b, 65536);
     if (request)
         jput(&b, request);
-    sl_sym y = b.overflow ? 0 : sl_sym_put(&m->syms, sl_buf_str(&b));
+    sl_sym y = sl_buf_full(&b) ? 0 : sl_sym_put(&m->syms, sl_buf_str(&b));
     sl_buf_done(&b);
     return y;
 }

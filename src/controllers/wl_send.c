@@ -204,6 +204,7 @@ static void tell_preemptor(struct sl_manager *m, struct rec_wl *w, bool failed) 
     struct sl_buf b;
     int count = count_in(strpbrk(tail, "0123456789"));
     sl_buf_init(&b, 32768);
+    sl_buf_short(&b);
     sl_buf_add(&b, c->message, (size_t)(tail - c->message));
     if (failed)
         sl_buf_printf(&b, PREEMPTING "%d workload(s) failed, will retry.", count);

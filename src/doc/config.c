@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "doc/decode.h"
 
 #define MAX_ENTRIES 1024 /* of any list or map here */
@@ -119,7 +120,7 @@ static sl_span positive(struct sl_fields *f, const char *key, const char *name, 
     /* To Kueue, 0 is no value at all; in a file for simulations it is more likely a mistake. */
     if (d == 0 && (zero == ZERO_IS_ABSENT || rd->warn))
         return otherwise;
-    (void)snprintf(instead, sizeof instead, "using %s", sl_span_format(otherwise, text));
+    sl_fmt_short(instead, sizeof instead, "using %s", sl_span_format(otherwise, text));
     rd->instead = instead;
     sl_read_wrong(rd, sl_field(f, key)->line, rd->warn ? key : name, "must be greater than %s",
                   zero == ZERO_IS_WRONG ? "0" : "or equal to 0");
@@ -198,8 +199,8 @@ static void weights(struct sl_read *rd, const struct sl_node *n, struct sl_confi
         sl_quantity q = 0;
         char key[80];
 
-        (void)snprintf(key, sizeof key, "%s%.60s%s", rd->warn ? "resourceWeights[" : "", p->key,
-                       rd->warn ? "]" : "");
+        sl_fmt_short(key, sizeof key, "%s%.60s%s", rd->warn ? "resourceWeights[" : "", p->key,
+                     rd->warn ? "]" : "");
         if (p->value.kind == SL_NODE_INT || p->value.kind == SL_NODE_FLOAT)
             q = sl_read_quantity(rd, &p->value, key);
         else
@@ -285,7 +286,7 @@ static bool transform(struct sl_read *rd, const struct sl_node *n, uint32_t at,
     struct sl_fields f, o;
     char key[40];
 
-    (void)snprintf(key, sizeof key, "transformations[%u]", at);
+    sl_fmt_short(key, sizeof key, "transformations[%u]", at);
     sl_fields_enter(&f, rd, n, "a transformation", key);
     ret->replace = sl_field_choice(&f, "strategy", words, 0) == 1;
     uint32_t n_wrong = rd->n_wrong;
@@ -307,7 +308,7 @@ static bool transform(struct sl_read *rd, const struct sl_node *n, uint32_t at,
 static void duplicate_input(struct sl_read *rd, uint32_t line, uint32_t at, const char *input) {
     char key[48];
 
-    (void)snprintf(key, sizeof key, "transformations[%u].input", at);
+    sl_fmt_short(key, sizeof key, "transformations[%u].input", at);
     sl_read_wrong(rd, line, key, "Duplicate value: \"%.60s\"", input);
 }
 

@@ -389,7 +389,8 @@ static uint32_t shape_number(struct sl_fact_writer *w, const struct sl_fact_note
     for (uint32_t i = 0; i < note->n_podsets; i++)
         podset(b, &note->podsets[i]);
     sl_buf_putc(b, ']');
-    out->overflow |= b->overflow;
+    if (sl_buf_full(b))
+        sl_buf_fail(out);
     uint64_t hash = sl_hash_bytes(0, b->s, b->len);
     for (uint32_t i = sl_map_first(&w->by_hash, hash, &cursor); i != SL_MAP_NONE;
          i = sl_map_next(&w->by_hash, hash, &cursor))

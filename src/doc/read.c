@@ -3,6 +3,7 @@
  * else, and gives back a harmless value then.
  */
 #include "doc/read.h"
+#include "base/fmt.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,8 +19,8 @@ static void warn(struct sl_read *rd, uint32_t line, const char *name, const char
     const char *path = rd->path ? rd->path : "";
     const char *dot = *path && *name && *name != '[' ? "." : "";
 
-    (void)snprintf(text, sizeof text, "%.120s%s%.60s%s%s (%.50s)", path, dot, name,
-                   *path || *name ? ": " : "", words, rd->instead ? rd->instead : "ignored");
+    sl_fmt_short(text, sizeof text, "%.120s%s%.60s%s%s (%.50s)", path, dot, name,
+                 *path || *name ? ": " : "", words, rd->instead ? rd->instead : "ignored");
     rd->warn(rd->warn_ctx, line, text);
 }
 
@@ -77,19 +78,19 @@ static struct got describe(const struct sl_node *n) {
 
     switch (n->kind) {
     case SL_NODE_STR:
-        (void)snprintf(g.s, sizeof g.s, "\"%.60s%s\"", n->text, n->n > 60 ? "..." : "");
+        sl_fmt_short(g.s, sizeof g.s, "\"%.60s%s\"", n->text, n->n > 60 ? "..." : "");
         break;
     case SL_NODE_FLOAT:
     case SL_NODE_BOOL:
-        (void)snprintf(g.s, sizeof g.s, "%.60s", n->text);
+        sl_fmt_short(g.s, sizeof g.s, "%.60s", n->text);
         break;
     case SL_NODE_INT:
-        (void)snprintf(g.s, sizeof g.s, "%lld", (long long)n->num);
+        sl_fmt_short(g.s, sizeof g.s, "%lld", (long long)n->num);
         break;
     case SL_NODE_NULL:
     case SL_NODE_LIST:
     case SL_NODE_MAP:
-        (void)snprintf(g.s, sizeof g.s, "%s", sl_node_kind_name(n->kind));
+        sl_fmt_short(g.s, sizeof g.s, "%s", sl_node_kind_name(n->kind));
         break;
     }
     return g;
@@ -128,12 +129,12 @@ int64_t sl_read_int(struct sl_read *rd, const struct sl_node *n, const char *nam
         return min > 0 ? min : 0;
     }
     if (min == INT64_MIN && max == INT64_MAX)
-        (void)snprintf(what, sizeof what, "a whole number");
+        sl_fmt_short(what, sizeof what, "a whole number");
     else if (max == INT64_MAX)
-        (void)snprintf(what, sizeof what, "a whole number from %lld on", (long long)min);
+        sl_fmt_short(what, sizeof what, "a whole number from %lld on", (long long)min);
     else
-        (void)snprintf(what, sizeof what, "a whole number from %lld to %lld", (long long)min,
-                       (long long)max);
+        sl_fmt_short(what, sizeof what, "a whole number from %lld to %lld", (long long)min,
+                     (long long)max);
     unexpected(rd, n, name, what);
     return min > 0 ? min : 0;
 }
@@ -393,7 +394,7 @@ static void attempt(struct attempt *a, struct sl_read *rd, const char *otherwise
     a->n_wrong = rd->n_wrong;
     if (!rd->warn)
         return;
-    (void)snprintf(a->words, sizeof a->words, "using %.70s", *otherwise ? otherwise : "none");
+    sl_fmt_short(a->words, sizeof a->words, "using %.70s", *otherwise ? otherwise : "none");
     rd->instead = a->words;
 }
 
@@ -434,7 +435,7 @@ int64_t sl_field_int(struct sl_fields *f, const char *key, int64_t otherwise, in
     if (!n)
         return otherwise;
     if (f->rd->warn)
-        (void)snprintf(text, sizeof text, "%lld", (long long)otherwise);
+        sl_fmt_short(text, sizeof text, "%lld", (long long)otherwise);
     attempt(&a, f->rd, text);
     int64_t value = sl_read_int(f->rd, n, key, min, max);
     return succeeded(&a) ? value : otherwise;

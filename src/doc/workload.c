@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/fmt.h"
 #include "doc/decode.h"
 
 #define MAX_CONTAINERS 1024
@@ -203,7 +204,7 @@ static void pod_requests(struct reading *w, const struct sl_node *spec, struct b
     items =
         sl_read_list(rd, sl_node_get(spec, "initContainers"), "initContainers", MAX_CONTAINERS, &n);
     for (uint32_t i = 0; i < n; i++) {
-        (void)snprintf(where, sizeof where, "initContainers[%u]", i);
+        sl_fmt_short(where, sizeof where, "initContainers[%u]", i);
         resources(w, resources_of(rd, &items[i]), where, &one);
         if (is_sidecar(&items[i])) {
             add(rd, &lasting, &one, items[i].line);
@@ -216,7 +217,7 @@ static void pod_requests(struct reading *w, const struct sl_node *spec, struct b
     }
     items = sl_read_list(rd, sl_node_get(spec, "containers"), "containers", MAX_CONTAINERS, &n);
     for (uint32_t i = 0; i < n; i++) {
-        (void)snprintf(where, sizeof where, "containers[%u]", i);
+        sl_fmt_short(where, sizeof where, "containers[%u]", i);
         resources(w, resources_of(rd, &items[i]), where, &one);
         add(rd, sum, &one, items[i].line);
     }
@@ -313,6 +314,7 @@ void sl_decode_podset(struct sl_read *rd, const struct sl_node *n, struct sl_pod
     struct reading w = {.rd = rd};
 
     sl_buf_init(&w.invalid, MAX_MESSAGE_BYTES);
+    sl_buf_short(&w.invalid);
     *ret = (struct sl_podset_spec){0};
     podset(&w, n, ret);
     if (w.n_invalid > 0)
@@ -429,6 +431,7 @@ void sl_decode_workload(struct sl_read *rd, const struct sl_node *spec, const st
         return;
     }
     sl_buf_init(&w.invalid, MAX_MESSAGE_BYTES);
+    sl_buf_short(&w.invalid);
     sl_fields_open(&f, rd, spec, "the spec of a Workload");
     x->ns = m->ns;
     x->name = m->name;

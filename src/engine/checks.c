@@ -132,6 +132,7 @@ void checks_reset(struct sl_engine *e, uint32_t wl) {
             continue;
         struct sl_buf b;
         sl_buf_init(&b, 256);
+        sl_buf_short(&b);
         sl_buf_printf(&b, "Reset to Pending after eviction. Previously: %s",
                       sl_word(SL_VOCAB_CHECK_STATE, (int)c->state));
         sl_freep(&c->message);
@@ -180,6 +181,7 @@ bool checks_act(struct sl_engine *e, uint32_t wl) {
     if (rejected || retry) {
         struct sl_buf b;
         sl_buf_init(&b, 32768);
+        sl_buf_short(&b);
         describe(e, m, rejected ? SL_CHECK_REJECTED : SL_CHECK_RETRY, &b);
         if (rejected) {
             wl_deactivate(e, wl, SL_CAUSE_ADMISSION_CHECK, sl_buf_str(&b));

@@ -118,6 +118,7 @@ static void work_out(struct sl_engine *e, struct cq *q, struct sl_buf *b,
 void cq_status_update(struct sl_engine *e) {
     struct sl_buf b;
     sl_buf_init(&b, 32768);
+    sl_buf_short(&b);
     for (uint32_t i = 0; i < e->cqs.n; i++) {
         struct cq *q = &e->cqs.v[i];
         if (!q->exists)

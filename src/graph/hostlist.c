@@ -2,6 +2,7 @@
  * Names are counted before they are made, so that no list can ask for more than the ceilings.
  */
 #include "graph/hostlist.h"
+#include "base/fmt.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -170,7 +171,7 @@ static bool belongs(const struct part *first, const struct part *p) {
     if (first->id < 0 || p->id < 0 || p->n_prefix != first->n_prefix ||
         memcmp(p->name, first->name, p->n_prefix) != 0)
         return false;
-    (void)snprintf(text, sizeof(text), "%0*" PRId64, zeros ? (int)strlen(first->digits) : 1, p->id);
+    sl_fmt(text, sizeof(text), "%0*" PRId64, zeros ? (int)strlen(first->digits) : 1, p->id);
     return strcmp(text, p->digits) == 0;
 }
 

@@ -317,7 +317,7 @@ static int make_key(struct sl_job_request *r, struct sl_err *err) {
     }
     r->constraint_at = (uint32_t)b.len;
     key_term(&b, &r->constraint);
-    int code = b.overflow ? sl_err_set(err, SL_ELIMIT, "the request is too long") : 0;
+    int code = sl_buf_full(&b) ? sl_err_set(err, SL_ELIMIT, "the request is too long") : 0;
     r->key = sl_arena_strndup(&r->arena, "", 0);
     if (code >= 0 && b.len > 0) {
         char *key = sl_arena_alloc(&r->arena, b.len);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "graphio/idset.h"
 #include "graphio/jobspec_read.h"
 
@@ -97,7 +98,7 @@ int sl_count_parse(const char *text, struct sl_arena *a, struct sl_count *ret, s
     struct sl_count c;
 
     if (n > 2 && n < sizeof(plain) && text[0] == '[' && text[n - 1] == ']') {
-        (void)snprintf(plain, sizeof(plain), "%.*s", (int)(n - 2), text + 1);
+        sl_fmt(plain, sizeof(plain), "%.*s", (int)(n - 2), text + 1);
         inside = plain;
     }
     if (!range(inside, &c))

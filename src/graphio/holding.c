@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "graphio/find.h"
 #include "graphio/jgf_read.h"
 #include "graphio/rv1_read.h"
@@ -95,7 +96,7 @@ static int agrees(const struct sl_graph *g, const struct sl_jgf *x, const struct
     if (s->id != y->id)
         return differ(x, v, "id", y->id, s->id);
     if (!name && strlen(basename) < SL_VERTEX_NAME) {
-        (void)snprintf(made, sizeof(made), "%s%" PRId64, basename, s->id);
+        sl_fmt(made, sizeof(made), "%s%" PRId64, basename, s->id);
         name = made;
     }
     if (!name || strcmp(sl_vertex_name(g, at, own), name) != 0)

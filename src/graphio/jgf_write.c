@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "graphio/write_int.h"
 
 #define MAX_SUMS 256u
@@ -102,8 +103,8 @@ static void agfilter(const struct sl_match_writer *w, const struct sl_graph *g, 
     key(out, "agfilter");
     sl_buf_putc(out, '{');
     for (uint32_t i = 0; i < kept; i++) {
-        (void)snprintf(value, sizeof(value), "used:%" PRId64 ", total:%" PRId64, named[i].used,
-                       named[i].total);
+        sl_fmt(value, sizeof(value), "used:%" PRId64 ", total:%" PRId64, named[i].used,
+               named[i].total);
         pair(out, i == 0, named[i].type, value);
     }
     sl_buf_putc(out, '}');
@@ -114,7 +115,7 @@ static bool usual_name(const char *name, const char *basename, int64_t id) {
     size_t n = strlen(basename);
     char digits[24];
 
-    (void)snprintf(digits, sizeof(digits), "%" PRId64, id);
+    sl_fmt(digits, sizeof(digits), "%" PRId64, id);
     return strncmp(name, basename, n) == 0 && strcmp(name + n, digits) == 0;
 }
 

@@ -186,8 +186,14 @@ int sl_match_write(struct sl_match_writer *w, const struct sl_graph *g, const st
         write_rv1(w, g, gr, &p, &r, out);
         break;
     }
-    if (lite)
+    if (lite) {
+        bool cut = sl_buf_full(&r.lite);
+        cut |= sl_buf_full(&r.hosts);
+        cut |= sl_buf_full(&r.props);
+        if (cut)
+            sl_buf_fail(out);
         sl_rlite_done(&r);
+    }
     sl_places_done(&p);
     return ret;
 }

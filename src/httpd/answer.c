@@ -24,7 +24,7 @@ static ssize_t on_read(void *cls, uint64_t pos, char *buf, size_t max) {
         s->sent = 0;
         s->last = !s->a.more(s->a.ctx, piece);
     }
-    if (piece->overflow)
+    if (sl_buf_full(piece))
         return MHD_CONTENT_READER_END_WITH_ERROR;
     size_t n = piece->len - s->sent < max ? piece->len - s->sent : max;
     if (n == 0)

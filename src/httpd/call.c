@@ -141,8 +141,8 @@ void sl_httpd_call_sent(struct sl_http_call *c, size_t n) {
 
 bool sl_httpd_call_add(struct sl_http_call *c, const char *bytes, size_t len) {
     if (!c->up && (len > c->out.ceiling - (c->out.len - c->sent) || !sl_share_wait(c, len))) {
-        c->out.overflow = true;
-        return false;
+        sl_buf_fail(&c->out);
+        return !sl_buf_full(&c->out);
     }
     if (c->sent > SENT_BYTES && c->sent > c->out.len / 2) {
         memmove(c->out.s, c->out.s + c->sent, c->out.len - c->sent);
@@ -150,7 +150,7 @@ bool sl_httpd_call_add(struct sl_http_call *c, const char *bytes, size_t len) {
         c->sent = 0;
     }
     sl_buf_add(&c->out, bytes, len);
-    return !c->out.overflow;
+    return !sl_buf_full(&c->out);
 }
 
 static ssize_t on_read(void *cls, uint64_t pos, char *buf, size_t max) {
@@ -209,7 +209,7 @@ void sl_http_end(struct sl_http_call *c) {
     sl_assert((c->streams || c->up) && c->gone);
     c->gone = NULL;
     c->ended = true;
-    if (c->out.overflow)
+    if (sl_buf_full(&c->out))
         sl_httpd_cut(c->conn); /* half a line is worse than none */
     set_deadline(c);
     if (c->up)

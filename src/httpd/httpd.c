@@ -85,6 +85,7 @@ static enum MHD_Result refuse(struct server *s, struct MHD_Connection *c, int st
     struct sl_http_answer a = {.status = status, .content_type = "text/plain; charset=utf-8"};
 
     sl_buf_init(&a.body, 4096);
+    sl_buf_short(&a.body);
     if (s->h->spec.refusal)
         s->h->spec.refusal(s->h->spec.ctx, status, words, &a);
     else
@@ -172,7 +173,7 @@ static enum MHD_Result handle(struct server *s, struct MHD_Connection *c, const 
             sl_share_give_back(conn, rq);
         sl_httpd_suspend(conn);
         r = MHD_YES;
-    } else if (a.body.overflow) {
+    } else if (sl_buf_full(&a.body)) {
         sl_log(SL_LOG_ERROR, "answer too large", SL_S("path", path));
         r = refuse(s, c, 500, "the answer is too large");
     } else if (!sl_share_answer(conn, a.body.len, SMALL_ANSWER)) {
@@ -264,7 +265,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
         sl_share_turn(conn, CONN_BUSY);
         conn->deadline_ms = uv_now(s->h->loop) + s->h->spec.request_ms;
     }
-    if (rq->body.overflow)
+    if (sl_buf_full(&rq->body))
         return refuse(s, c, 413, "the body is too large");
     if (rq->crowded)
         return refuse(s, c, 503, "too much is being sent at once, come again");

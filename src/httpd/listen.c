@@ -4,6 +4,7 @@
  * each get half of the requests, and nobody would be told.
  */
 #include "httpd/listen.h"
+#include "base/fmt.h"
 
 #include <errno.h>
 #include <netdb.h>
@@ -71,7 +72,7 @@ int sl_listen(const char *host, uint16_t port, int *ret_fd, uint16_t *ret_port,
     char number[8];
     int gai, fd;
 
-    (void)snprintf(number, sizeof number, "%u", port);
+    sl_fmt(number, sizeof number, "%u", port);
     fd = listen_family(any ? NULL : host, number, any ? AF_INET6 : AF_UNSPEC, &gai);
     if (any && fd < 0 && (gai != 0 || errno == EAFNOSUPPORT || errno == EADDRNOTAVAIL))
         fd = listen_family(NULL, number, AF_INET, &gai); /* a machine without IPv6 */

@@ -223,6 +223,7 @@ bool sl_share_take(struct conn *c, struct request *rq, size_t n) {
 void sl_share_give_back(struct conn *c, struct request *rq) {
     struct sl_httpd *h = c->server->h;
 
+    (void)sl_buf_full(&rq->body); /* what was too long was answered so */
     sl_buf_done(&rq->body);
     h->bodies -= rq->taken;
     h->large_bodies -= rq->large ? rq->taken : 0;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "kube/client_int.h"
 
 #define KEEP_IDLE 64u                   /* handles */
@@ -115,7 +116,7 @@ static void set_up(const struct sl_client *c, struct sl_xfer *x) {
     /* Else it is the environment's proxy; but, as for kubectl, none to this machine. */
     if (strncmp(k->proxy_url, "socks5:", 7) == 0) { /* Go's lets the proxy look up the name */
         char url[5000];
-        (void)snprintf(url, sizeof url, "socks5h:%s", k->proxy_url + 7);
+        sl_fmt(url, sizeof url, "socks5h:%s", k->proxy_url + 7);
         SET(x, CURLOPT_PROXY, url);
     } else if (*k->proxy_url || k->loopback) {
         SET(x, CURLOPT_PROXY, k->proxy_url);
@@ -138,7 +139,7 @@ static void add_header(struct sl_xfer *x, const char *name, const char *value) {
     sl_buf_init(&b, (size_t)1 << 20);
     sl_buf_printf(&b, "%s%s", name, value);
     struct curl_slist *more = curl_slist_append(x->headers, sl_buf_str(&b));
-    sl_assert(more && !b.overflow);
+    sl_assert(more && !sl_buf_full(&b));
     x->headers = more;
     sl_buf_done(&b);
 }
@@ -188,9 +189,9 @@ static void set_method(struct sl_xfer *x, const struct sl_xcall *call) {
     }
     SET(x, CURLOPT_CUSTOMREQUEST,
         with_body && call->method == SL_GET ? "GET" : names[call->method]);
-    (void)snprintf(x->type_text, sizeof x->type_text, "Content-Type:%s%s",
-                   *call->content_type ? " " : "", call->content_type);
-    (void)snprintf(x->accept_text, sizeof x->accept_text, "Accept: %s", call->accept);
+    sl_fmt(x->type_text, sizeof x->type_text, "Content-Type:%s%s", *call->content_type ? " " : "",
+           call->content_type);
+    sl_fmt(x->accept_text, sizeof x->accept_text, "Accept: %s", call->accept);
     x->accept = (struct curl_slist){.data = x->accept_text, .next = x->headers};
     x->type = (struct curl_slist){.data = x->type_text, .next = &x->accept};
     SET(x, CURLOPT_HTTPHEADER, &x->type);
@@ -238,21 +239,21 @@ static const char *explain(const struct sl_client *c, struct sl_xfer *x, CURLcod
     const char *help = "";
 
     if (x->too_long) {
-        (void)snprintf(x->text, sizeof x->text, "%s: %s longer than %zu MiB", c->k->server,
-                       x->call->line ? "a line of a watch is" : "the answer is",
-                       x->body.ceiling >> 20);
+        sl_fmt_short(x->text, sizeof x->text, "%s: %s longer than %zu MiB", c->k->server,
+                     x->call->line ? "a line of a watch is" : "the answer is",
+                     x->body.ceiling >> 20);
         return x->text;
     }
     if (x->crowded) {
-        (void)snprintf(x->text, sizeof x->text, "%s: more than %zu MiB come in at once",
-                       c->k->server, c->max_replies >> 20);
+        sl_fmt_short(x->text, sizeof x->text, "%s: more than %zu MiB come in at once", c->k->server,
+                     c->max_replies >> 20);
         return x->text;
     }
     if (result == CURLE_PEER_FAILED_VERIFICATION)
         help = " (is the certificate-authority of the kubeconfig the server's?)";
     else if (result == CURLE_SSL_CERTPROBLEM)
         help = " (see the client-certificate and client-key of the kubeconfig)";
-    (void)snprintf(x->text, sizeof x->text, "%.200s: %s%s", c->k->server, why, help);
+    sl_fmt_short(x->text, sizeof x->text, "%.200s: %s%s", c->k->server, why, help);
     return x->text;
 }
 

@@ -3,14 +3,16 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "kube/json.h"
 
 const char *sl_event_put(struct sl_buf *b, const struct sl_event *e, uint64_t unique,
                          char name[SL_EVENT_NAME]) {
     struct sl_buf note;
 
-    (void)snprintf(name, SL_EVENT_NAME, "%.200s.%016llx", e->of.name, (unsigned long long)unique);
+    sl_fmt(name, SL_EVENT_NAME, "%.200s.%016llx", e->of.name, (unsigned long long)unique);
     sl_buf_init(&note, SL_EVENT_NOTE);
+    sl_buf_short(&note);
     if (strlen(e->note) > SL_EVENT_NOTE) {
         sl_buf_add(&note, e->note, SL_EVENT_NOTE - 4);
         sl_buf_puts(&note, " ...");

@@ -227,7 +227,7 @@ static const char *last_words(struct sl_exec_run *r) {
 }
 
 static int judge(struct sl_exec_run *r, struct sl_exec_cred *ret, struct sl_err *err) {
-    if (r->output.overflow)
+    if (sl_buf_full(&r->output))
         return sl_err_set(err, SL_ELIMIT, "it printed more than %zu bytes", SL_EXEC_MAX_OUTPUT);
     if (r->timed_out)
         return sl_err_set(err, SL_EIO, "it did not end within %u s", SL_EXEC_SECONDS);
@@ -286,12 +286,12 @@ static void on_read(uv_stream_t *s, ssize_t n, const uv_buf_t *buf) {
 
     if (n > 0)
         sl_buf_add(is_output ? &r->output : &r->said, buf->base, (size_t)n);
-    if (n >= 0 && !r->output.overflow)
+    if (n >= 0 && !sl_buf_full(&r->output))
         return;
     (void)uv_read_stop(s);
     if (is_output) {
         r->ended = true;
-        if (r->output.overflow)
+        if (sl_buf_full(&r->output))
             kill_it(r);
         conclude(r);
     }
@@ -344,6 +344,7 @@ int sl_exec_start(struct uv_loop_s *loop, const struct sl_kubeconfig *k, const c
     r->out.data = r->words.data = r->timer.data = r->process.data = r;
     sl_buf_init(&r->output, SL_EXEC_MAX_OUTPUT);
     sl_buf_init(&r->said, MAX_WORDS);
+    sl_buf_short(&r->said);
     (void)uv_pipe_init(loop, &r->out, 0);
     (void)uv_pipe_init(loop, &r->words, 0);
     (void)uv_timer_init(loop, &r->timer);

@@ -129,14 +129,14 @@ static void put_json(struct sl_buf *b, const struct sl_node *n) {
         sl_buf_json(b, n->text);
         break;
     case SL_NODE_LIST:
-        for (uint32_t i = 0; i < n->n && !b->overflow; i++) {
+        for (uint32_t i = 0; i < n->n && !sl_buf_full(b); i++) {
             sl_buf_putc(b, i == 0 ? '[' : ',');
             put_json(b, &n->items[i]);
         }
         sl_buf_puts(b, n->n == 0 ? "[]" : "]");
         break;
     case SL_NODE_MAP:
-        for (uint32_t i = 0; i < n->n && !b->overflow; i++) {
+        for (uint32_t i = 0; i < n->n && !sl_buf_full(b); i++) {
             sl_buf_putc(b, i == 0 ? '{' : ',');
             sl_buf_json(b, n->pairs[i].key);
             sl_buf_putc(b, ':');
@@ -160,7 +160,7 @@ static const char *extension(struct sl_fields *cluster, const char *name) {
         struct sl_buf b;
         sl_buf_init(&b, MAX_TEXT_BYTES);
         put_json(&b, value);
-        if (b.overflow)
+        if (sl_buf_full(&b))
             sl_read_fail(cluster->rd, value->line, "extension \"%s\": more than %zu bytes", name,
                          MAX_TEXT_BYTES);
         const char *out = keep(cluster->rd, value->line, sl_buf_str(&b));

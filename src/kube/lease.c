@@ -240,7 +240,7 @@ static void start(struct sl_lease *l) {
         rq.body = sl_buf_str(&l->body);
         rq.len = l->body.len;
     }
-    sl_assert(!l->path.overflow && !l->body.overflow);
+    sl_assert(!sl_buf_full(&l->path) && !sl_buf_full(&l->body));
     rq.path = sl_buf_str(&l->path);
     l->sent = l->port->mono;
     l->due = l->sent + l->renew_deadline / 2; /* a hung request must leave time for another */
@@ -268,6 +268,7 @@ struct sl_lease *sl_lease_new(struct sl_port *port, const struct sl_lease_spec *
     sl_buf_init(&l->body, MAX_BODY_BYTES);
     sl_buf_init(&l->version, MAX_VERSION_BYTES);
     sl_buf_init(&l->holder, MAX_HOLDER_BYTES);
+    sl_buf_short(&l->holder); /* a stranger with a long name is still a stranger */
     l->term_ends = INT64_MIN;
     plan(l, READ, port->mono);
     return l;

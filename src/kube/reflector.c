@@ -22,6 +22,7 @@
 #include <yyjson.h>
 
 #include "base/buf.h"
+#include "base/fmt.h"
 #include "base/mem.h"
 #include "log/log.h"
 #include "json/json.h"
@@ -96,7 +97,7 @@ struct sl_reflector {
 
 static void troubled(struct sl_reflector *r, const char *doing, const char *what) {
     r->stats.errors++;
-    (void)snprintf(r->trouble, sizeof r->trouble, "%s: %s", doing, what);
+    sl_fmt_short(r->trouble, sizeof r->trouble, "%s: %s", doing, what);
     for (char *c = r->trouble; *c; c++)
         if ((unsigned char)*c < ' ')
             *c = ' ';
@@ -112,9 +113,9 @@ static void troubled_by_reply(struct sl_reflector *r, const char *doing,
 
     said = said ? said : reply->text ? reply->text : "";
     if (reply->status == 0)
-        (void)snprintf(what, sizeof what, "no answer: %s", said);
+        sl_fmt_short(what, sizeof what, "no answer: %s", said);
     else
-        (void)snprintf(what, sizeof what, "%d: %s", reply->status, said);
+        sl_fmt_short(what, sizeof what, "%d: %s", reply->status, said);
     troubled(r, doing, what);
     yyjson_doc_free(doc);
 }
@@ -509,7 +510,7 @@ static void add_param(struct sl_reflector *r, const char *name, const char *valu
 
 static void add_number(struct sl_reflector *r, const char *name, uint32_t value) {
     char digits[16];
-    (void)snprintf(digits, sizeof digits, "%u", value);
+    sl_fmt_short(digits, sizeof digits, "%u", value);
     add_param(r, name, digits);
 }
 
@@ -522,7 +523,7 @@ static void start_list(struct sl_reflector *r) {
         add_number(r, "limit", r->limit);
     if (r->token.len > 0)
         add_param(r, "continue", sl_buf_str(&r->token));
-    sl_assert(!r->url.overflow);
+    sl_assert(!sl_buf_full(&r->url));
     r->stats.lists += r->pages == 0;
     r->phase = LISTING;
     r->due = SL_TIME_NEVER;
@@ -539,13 +540,13 @@ static void start_watch(struct sl_reflector *r) {
     int64_t timeout = sl_prng_range(&r->prng, 240, 300);
     char seconds[24];
 
-    (void)snprintf(seconds, sizeof seconds, "%lld", (long long)timeout);
+    sl_fmt_short(seconds, sizeof seconds, "%lld", (long long)timeout);
     begin_url(r);
     add_param(r, "watch", "1");
     add_param(r, "allowWatchBookmarks", "true");
     add_param(r, "resourceVersion", sl_buf_str(&r->version));
     add_param(r, "timeoutSeconds", seconds);
-    sl_assert(!r->url.overflow);
+    sl_assert(!sl_buf_full(&r->url));
     r->stats.watches++;
     r->moved = r->cut = r->expired = false;
     r->began = r->port->mono;

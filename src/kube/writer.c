@@ -485,8 +485,11 @@ static uint32_t next_lane(const struct sl_writer *q) {
 
 /* What does not fit was cut: it is not sent, and the owner hears what a server says of such a body.
  */
-static bool too_large(const struct sl_write *w) {
-    return w->path.overflow || w->read_path.overflow || w->body.overflow;
+static bool too_large(struct sl_write *w) {
+    bool full = sl_buf_full(&w->path);
+    full |= sl_buf_full(&w->read_path);
+    full |= sl_buf_full(&w->body);
+    return full;
 }
 
 static void ask(struct sl_writer *q, uint32_t obj) {
@@ -509,6 +512,7 @@ static void ask(struct sl_writer *q, uint32_t obj) {
     tell_begin(q, obj);
     bool some = q->owner.build(q->owner.ctx, obj, w);
     some &= tell_end(q);
+    const bool cut = too_large(w); /* also of what is not sent after all */
     struct item *it = &q->items.v[obj];
     if (!some) {
         it->tries = 0;
@@ -523,7 +527,7 @@ static void ask(struct sl_writer *q, uint32_t obj) {
     }
     s->beside = q->in_flight;
     s->sent_at = q->lanes[s->lane].sent_at = q->port->mono;
-    if (too_large(w)) {
+    if (cut) {
         on_written(s, &(struct sl_reply){.status = SL_WRITER_TOO_LARGE,
                                          .body = "",
                                          .text = "the request is too large to be sent"});

@@ -118,6 +118,7 @@ void sl_log_line(enum sl_log_level level, const char *message, const struct sl_l
     struct sl_buf b;
 
     sl_buf_init(&b, SL_LOG_LINE);
+    sl_buf_short(&b); /* the line says so itself */
     if (text) {
         sl_buf_printf(&b, "%-5s ", level_names[level]);
         put_time(&b);
@@ -132,9 +133,8 @@ void sl_log_line(enum sl_log_level level, const char *message, const struct sl_l
     for (const struct sl_log_field *f = fields; f->key; f++) {
         size_t mark = b.len;
         (text ? put_text_field : put_json_field)(&b, f);
-        if (b.overflow || b.len + strlen(cut_end) > SL_LOG_LINE) {
-            b.len = mark;
-            b.overflow = false;
+        if (sl_buf_full(&b) || b.len + strlen(cut_end) > SL_LOG_LINE) {
+            sl_buf_truncate(&b, mark);
             end = cut_end;
         }
     }
@@ -142,4 +142,19 @@ void sl_log_line(enum sl_log_level level, const char *message, const struct sl_l
     write_line(b.s, b.len);
     sl_buf_done(&b);
     errno = saved;
+}
+
+/* At most so many lines: what is cut once is cut again and again. */
+#define MAX_CUTS 100
+
+static void on_cut(const char *where, size_t ceiling_bytes) {
+    static atomic_int seen;
+
+    if (atomic_fetch_add(&seen, 1) < MAX_CUTS)
+        sl_log(SL_LOG_ERROR, "text cut at its ceiling", SL_S("where", where),
+               SL_I("ceiling", ceiling_bytes));
+}
+
+void sl_log_cuts(void) {
+    sl_buf_observe(on_cut);
 }

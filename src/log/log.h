@@ -47,5 +47,7 @@ enum sl_log_level sl_log_threshold(void);
 void sl_log_set(enum sl_log_level threshold); /* SL_LOG_INFO at first */
 /* Whatever the threshold. Fields end with a key of NULL. */
 void sl_log_line(enum sl_log_level level, const char *message, const struct sl_log_field *fields);
+/* From now on a buffer that was cut without anybody asking is a line of the log (base/buf.h). */
+void sl_log_cuts(void);
 
 #endif

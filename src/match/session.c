@@ -31,10 +31,9 @@ double sl_session_seconds(const struct sl_session *s, int64_t since_ns) {
 
 void sl_session_put_text(struct sl_session *s) {
     (void)fwrite(sl_buf_str(&s->text), 1, s->text.len, s->o.results);
-    if (s->text.overflow)
+    if (sl_buf_full(&s->text))
         sl_session_error(s, "ERROR: the answer is longer than %zu bytes", SL_SESSION_OUT_MAX);
     sl_buf_clear(&s->text);
-    s->text.overflow = false;
 }
 
 bool sl_session_read_file(struct sl_session *s, const char *path, size_t max, char **ret,

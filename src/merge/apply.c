@@ -72,6 +72,7 @@ static int check(struct apply *p) {
     }
     struct sl_buf faults;
     sl_buf_init(&faults, MAX_TEXT);
+    sl_buf_short(&faults);
     bool good = sl_typed_check(&p->a, p->s, p->applied, &faults);
     if (!good) {
         sl_buf_printf(text, "failed to create typed patch object (%s/%s; ",
@@ -192,6 +193,7 @@ static struct sl_fields *applied_by_client(struct apply *p) {
     struct sl_buf faults;
 
     sl_buf_init(&faults, MAX_TEXT);
+    sl_buf_short(&faults);
     if (yyjson_equals_str(yyjson_obj_get(v, "apiVersion"), p->by->api_version)) {
         yyjson_mut_val *copy = yyjson_val_mut_copy(p->doc, v);
         if (sl_typed_check(&p->a, p->s, copy, &faults)) {

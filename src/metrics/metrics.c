@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "base/fmt.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -341,7 +342,7 @@ static void put_number(struct sl_buf *out, double v) {
     }
     /* 15 digits bring back every (normal) number that needs no more, 17 all. */
     for (int precision = 14; precision <= 16; precision++) {
-        (void)snprintf(e, sizeof e, "%.*e", precision, v);
+        sl_fmt(e, sizeof e, "%.*e", precision, v);
         if (strtod(e, NULL) == v)
             break;
     }

@@ -120,6 +120,7 @@ static void reasons(struct sl_buf *out, const struct sl_effect *x) {
     SL_VEC(const char *) list = {0};
 
     sl_buf_init(&words, MAX_REASON_BYTES);
+    sl_buf_short(&words);
     for (uint32_t i = 0; i < n; i++) {
         *sl_vec_push(&start) = words.len;
         why(&words, &x->pending.why[i]);
@@ -300,6 +301,7 @@ const char *sl_evict_message(const struct sl_effect *x, struct sl_arena *a) {
     struct sl_buf b;
 
     sl_buf_init(&b, 32768);
+    sl_buf_short(&b);
     evict_message(&b, x);
     const char *s = sl_arena_strdup(a, sl_buf_str(&b));
     sl_buf_done(&b);
@@ -480,6 +482,7 @@ const char *sl_checks_print(struct sl_arena *a, enum sl_check_state state,
     if (list.n > 1)
         qsort(list.v, list.n, sizeof *list.v, by_check_name);
     sl_buf_init(&b, MAX_MESSAGE_BYTES);
+    sl_buf_short(&b);
     sl_buf_printf(&b, "AdmissionCheck%s in %s state: ", list.n > 1 ? "s" : "",
                   sl_word(SL_VOCAB_CHECK_STATE, (int)state));
     for (uint32_t i = 0; i < list.n; i++) {

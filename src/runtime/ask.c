@@ -173,7 +173,7 @@ static bool ask_socket(struct asking *a, yyjson_val *how, bool http) {
         &a->request,
         "Host: %s:%d\r\nUser-Agent: kube-%s/1.36\r\nAccept: */*\r\nConnection: close\r\n\r\n",
         *host ? host : "127.0.0.1", port, a->why == ASK_HOOK ? "lifecycle" : "probe");
-    if (a->request.overflow) /* half a request is none */
+    if (sl_buf_full(&a->request)) /* half a request is none */
         return false;
     if (uv_tcp_init(a->c->pod->rt->loop, &a->tcp) < 0)
         return false;

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fmt.h"
 #include "base/mem.h"
 #include "log/log.h"
 
@@ -27,7 +28,7 @@ struct cgroups {
 static int put(const char *folder, const char *file, const char *text) {
     char path[PATH_MAX];
 
-    (void)snprintf(path, sizeof path, "%s/%s", folder, file);
+    sl_fmt(path, sizeof path, "%s/%s", folder, file);
     int fd = open(path, O_WRONLY | O_CLOEXEC | O_CREAT, 0644); /* no cgroup lets files be made */
     if (fd < 0)
         return -errno;
@@ -40,7 +41,7 @@ static int put(const char *folder, const char *file, const char *text) {
 static bool get(const char *folder, const char *file, char *out, size_t room) {
     char path[PATH_MAX];
 
-    (void)snprintf(path, sizeof path, "%s/%s", folder, file);
+    sl_fmt(path, sizeof path, "%s/%s", folder, file);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, out, room - 1);
     if (fd >= 0)
@@ -74,7 +75,7 @@ static bool own_folder(char out[PATH_MAX]) {
 static bool alone(const char *folder) {
     char procs[64], self[32];
 
-    (void)snprintf(self, sizeof self, "%d\n", (int)getpid());
+    sl_fmt(self, sizeof self, "%d\n", (int)getpid());
     return get(folder, "cgroup.procs", procs, sizeof procs) && strcmp(procs, self) == 0;
 }
 
@@ -129,7 +130,7 @@ struct cgroups *cgroups_new(const char *root) {
     char own[PATH_MAX], pods[PATH_MAX];
 
     if (root)
-        (void)snprintf(own, sizeof own, "%s", root);
+        sl_fmt(own, sizeof own, "%s", root);
     if ((root || own_folder(own)) && prepare(own, pods))
         g->root = sl_strdup(pods);
     else
@@ -154,7 +155,7 @@ bool cgroups_on(const struct cgroups *g) {
 int cgroup_open(const char *folder) {
     char procs[PATH_MAX];
 
-    (void)snprintf(procs, sizeof procs, "%.*s/cgroup.procs", (int)sizeof procs - 16, folder);
+    sl_fmt(procs, sizeof procs, "%.*s/cgroup.procs", (int)sizeof procs - 16, folder);
     return open(procs, O_WRONLY | O_CLOEXEC | O_CREAT, 0644);
 }
 
@@ -165,16 +166,15 @@ int cgroup_make(struct cgroups *g, const char *name, int64_t cpu_milli, int64_t 
     if (!g->root || snprintf(folder, sizeof folder, "%s/%s", g->root, name) >= PATH_MAX ||
         (mkdir(folder, 0755) < 0 && errno != EEXIST))
         return -1;
-    (void)snprintf(text, sizeof text, "%u", CGROUP_PIDS);
+    sl_fmt(text, sizeof text, "%u", CGROUP_PIDS);
     (void)put(folder, "pids.max", text);
     if (cpu_milli > 0) {
-        (void)snprintf(text, sizeof text, "%lld %d",
-                       (long long)(cpu_milli < 10 ? 10 : cpu_milli) * (PERIOD_USEC / 1000),
-                       PERIOD_USEC);
+        sl_fmt(text, sizeof text, "%lld %d",
+               (long long)(cpu_milli < 10 ? 10 : cpu_milli) * (PERIOD_USEC / 1000), PERIOD_USEC);
         (void)put(folder, "cpu.max", text);
     }
     if (memory_bytes > 0) {
-        (void)snprintf(text, sizeof text, "%lld", (long long)memory_bytes);
+        sl_fmt(text, sizeof text, "%lld", (long long)memory_bytes);
         (void)put(folder, "memory.max", text);
         (void)put(folder, "memory.swap.max", "0");
         (void)put(folder, "memory.oom.group", "1");

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/fmt.h"
 #include "base/quantity.h"
 #include "log/log.h"
 #include "runtime/runtime_int.h"
@@ -56,7 +57,7 @@ static char *last_message(struct container *c, int code) {
     char path[PATH_MAX], text[MESSAGE + 1];
     char *out = NULL;
 
-    (void)snprintf(path, sizeof path, "%s/term/%s", c->pod->real->folder, c->name);
+    sl_fmt(path, sizeof path, "%s/term/%s", c->pod->real->folder, c->name);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     ssize_t n = fd < 0 ? 0 : read(fd, text, most);
     if (fd >= 0)
@@ -66,7 +67,7 @@ static char *last_message(struct container *c, int code) {
         return sl_strdup(text);
     if (code != 0 && c->log &&
         strcmp(jstr(c->spec, "terminationMessagePolicy"), "FallbackToLogsOnError") == 0) {
-        struct sl_buf b = SL_BUF(MESSAGE);
+        struct sl_buf b = SL_BUF_SHORT(MESSAGE);
         log_tail(c->log, most < MESSAGE / 2 ? most : MESSAGE / 2, &b);
         if (b.len > 0)
             out = sl_strdup(sl_buf_str(&b));
@@ -209,7 +210,7 @@ static void join_cgroup(struct container *c, struct launch *l) {
 
     if (!cgroups_on(g))
         return;
-    (void)snprintf(name, sizeof name, "%.120s.%.100s", c->pod->uid, c->name);
+    sl_fmt(name, sizeof name, "%.120s.%.100s", c->pod->uid, c->name);
     sl_freep(&c->cgroup);
     l->cgroup_fd = cgroup_make(g, name, limit(c, "cpu", 1000), limit(c, "memory", 1), &c->cgroup);
 }
@@ -247,7 +248,7 @@ void container_start(struct container *c) {
     c->ending = c->terminated = false;
     c->kill_at = c->term_at = SL_TIME_NEVER;
     say(c, c->waiting, NULL);
-    (void)snprintf(folder, sizeof folder, "%s/logs/%s", rt->dir, c->pod->uid);
+    sl_fmt(folder, sizeof folder, "%s/logs/%s", rt->dir, c->pod->uid);
     log_unref(c->log);
     c->log = log_begin(folder, c->name, c->restarts);
     if (l.no_program) {

@@ -95,7 +95,7 @@ char *vars_expand(const struct vars *v, struct sl_arena *a, const char *text) {
             sl_buf_putc(&b, '$');
         }
     }
-    out = b.overflow ? NULL : sl_arena_strdup(a, sl_buf_str(&b));
+    out = sl_buf_full(&b) ? NULL : sl_arena_strdup(a, sl_buf_str(&b));
     sl_buf_done(&b);
     return out;
 }
@@ -128,7 +128,7 @@ static const char *map_text(yyjson_val *map, struct sl_arena *a) {
         sl_buf_json_n(&b, value.s, value.n);
         sl_buf_putc(&b, '\n');
     }
-    const char *out = b.overflow ? NULL : sl_arena_strdup(a, sl_buf_str(&b));
+    const char *out = sl_buf_full(&b) ? NULL : sl_arena_strdup(a, sl_buf_str(&b));
     sl_buf_done(&b);
     return out;
 }

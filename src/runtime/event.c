@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "runtime/runtime_int.h"
 
 static bool may_say(struct sl_runtime *r) {
@@ -33,8 +34,8 @@ void container_event(struct container *c, bool warning, const char *reason, cons
 
     if (!may_say(r))
         return;
-    (void)snprintf(words, sizeof words, "%s", note);
-    (void)snprintf(path, sizeof path, "/apis/events.k8s.io/v1/namespaces/%.300s/events", p->ns);
+    sl_fmt_short(words, sizeof words, "%s", note);
+    sl_fmt(path, sizeof path, "/apis/events.k8s.io/v1/namespaces/%.300s/events", p->ns);
     sl_buf_init(&b, (size_t)32 << 10);
     sl_buf_printf(
         &b,
@@ -55,7 +56,7 @@ void container_event(struct container *c, bool warning, const char *reason, cons
     jput_text(&b, ",\"uid\":", p->uid);
     sl_buf_printf(&b, ",\"fieldPath\":\"spec.%s{%s}\"}}",
                   c->role == ROLE_MAIN ? "containers" : "initContainers", c->name);
-    if (!b.overflow)
+    if (!sl_buf_full(&b))
         (void)sl_port_request(r->port,
                               &(struct sl_request_line){.method = SL_POST,
                                                         .path = path,

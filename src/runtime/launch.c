@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/fmt.h"
 #include "base/quantity.h"
 #include "runtime/runtime_int.h"
 #include "json/json.h"
@@ -310,7 +311,7 @@ int launch_make(struct container *c, const struct launch_of *of, struct launch *
         l->envp = sl_arena_alloc0(&l->arena, v.v.n + 1, sizeof *l->envp);
         for (uint32_t i = 0; i < v.v.n; i++)
             l->envp[i] = v.v.v[i];
-        (void)snprintf(path, sizeof path, "%s/term/%s", c->pod->real->folder, c->name);
+        sl_fmt(path, sizeof path, "%s/term/%s", c->pod->real->folder, c->name);
         if (!beside)
             vars_keep(c, &v);
         if (!beside &&

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fmt.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/stamp.h"
@@ -35,17 +36,17 @@ struct logfile {
 static char *file_name(const char *folder, const char *container, uint32_t run) {
     char path[PATH_MAX];
 
-    (void)snprintf(path, sizeof path, "%s/%s.%u.log", folder, container, run);
+    sl_fmt(path, sizeof path, "%s/%s.%u.log", folder, container, run);
     return sl_strdup(path);
 }
 
 /* How much was cut stands in a file of its own, for whoever reads when the pod has ended. */
 static void cut_name(const struct logfile *l, char out[PATH_MAX]) {
-    (void)snprintf(out, PATH_MAX, "%s.cut", l->path);
+    sl_fmt(out, PATH_MAX, "%s.cut", l->path);
 }
 
 static void older_name(const struct logfile *l, char out[PATH_MAX]) {
-    (void)snprintf(out, PATH_MAX, "%s.1", l->path);
+    sl_fmt(out, PATH_MAX, "%s.1", l->path);
 }
 
 /* ---- writing ---- */
@@ -71,7 +72,7 @@ struct logfile *log_begin(const char *folder, const char *container, uint32_t ru
         char *old = file_name(folder, container, run - 2), older[PATH_MAX];
         (void)unlink(old);
         for (const char *const *end = (const char *const[]){".1", ".cut", NULL}; *end; end++) {
-            (void)snprintf(older, sizeof older, "%s%s", old, *end);
+            sl_fmt(older, sizeof older, "%s%s", old, *end);
             (void)unlink(older);
         }
         sl_freep(&old);
@@ -140,8 +141,8 @@ static void write_out(struct logfile *l, struct sl_buf *b) {
 static void make_head(char out[HEAD + 1], bool is_err, sl_time wall) {
     char stamp[SL_STAMP_TEXT];
 
-    (void)snprintf(out, HEAD + 1, "%.19s.%09uZ %s F ", sl_stamp(wall, stamp),
-                   (unsigned)(wall % SL_SEC), is_err ? "stderr" : "stdout");
+    sl_fmt(out, HEAD + 1, "%.19s.%09uZ %s F ", sl_stamp(wall, stamp), (unsigned)(wall % SL_SEC),
+           is_err ? "stderr" : "stdout");
 }
 
 static void put_line(struct sl_buf *b, char head[HEAD + 1], char tag, const char *part,
@@ -344,7 +345,7 @@ int sl_runtime_log_open(void *ctx, const char *ns, const char *pod, const char *
                           pod, p->node);
     if (strchr(uid, '/') || strchr(container, '/') || !*uid || uid[0] == '.')
         return sl_err_set(err, SL_EINVAL, "a pod's uid and a container's name have no slashes");
-    (void)snprintf(folder, sizeof folder, "%s/logs/%s", r->dir, uid);
+    sl_fmt(folder, sizeof folder, "%s/logs/%s", r->dir, uid);
     if (c && c->log && !previous)
         l = log_ref(c->log);
     else /* of one that waits to be started again, the last run is the previous one */

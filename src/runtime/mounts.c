@@ -6,6 +6,7 @@
  *
  * Runs in the supervisor.
  */
+#include "base/fmt.h"
 #include "runtime/supervisor.h"
 
 #include <errno.h>
@@ -41,7 +42,7 @@ static int put_file(const char *path, const char *text) {
 static int put_map(const char *path, unsigned id) {
     char text[48];
 
-    (void)snprintf(text, sizeof text, "%u %u 1", id, id);
+    sl_fmt(text, sizeof text, "%u %u 1", id, id);
     return put_file(path, text);
 }
 

@@ -21,6 +21,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/fmt.h"
 #include "base/hash.h"
 #include "log/log.h"
 #include "runtime/runtime_int.h"
@@ -63,7 +64,7 @@ struct nodes {
 };
 
 static void sim_name(char out[40], uint32_t i) {
-    (void)snprintf(out, 40, SIM_PREFIX "%04u", i);
+    sl_fmt(out, 40, SIM_PREFIX "%04u", i);
 }
 
 static struct node *guest_find(const struct sl_runtime *r, const char *name) {
@@ -123,11 +124,11 @@ static void os_name(char *out, size_t room) {
     FILE *f = fopen("/etc/os-release", "re");
     char line[200];
 
-    (void)snprintf(out, room, "Linux");
+    sl_fmt_short(out, room, "Linux");
     while (f && fgets(line, sizeof line, f))
         if (strncmp(line, "PRETTY_NAME=\"", 13) == 0) {
             line[13 + strcspn(line + 13, "\"\n")] = '\0';
-            (void)snprintf(out, room, "%.100s", line + 13);
+            sl_fmt_short(out, room, "%.100s", line + 13);
         }
     if (f)
         (void)fclose(f);
@@ -136,7 +137,7 @@ static void os_name(char *out, size_t room) {
 static void own_address(char out[64]) {
     struct ifaddrs *all = NULL;
 
-    (void)snprintf(out, 64, "127.0.0.1");
+    sl_fmt(out, 64, "127.0.0.1");
     if (getifaddrs(&all) < 0)
         return;
     for (struct ifaddrs *a = all; a; a = a->ifa_next)
@@ -189,7 +190,7 @@ static void put_labels(struct sl_buf *b, const struct sl_runtime *r, const struc
     for (const char *const *l = n->sim ? r->sim.labels : NULL; l && *l; l++) {
         const size_t key = strcspn(*l, "=");
         char name[320];
-        (void)snprintf(name, sizeof name, "%.*s", (int)(key < 319 ? key : 319), *l);
+        sl_fmt(name, sizeof name, "%.*s", (int)(key < 319 ? key : 319), *l);
         sl_buf_putc(b, ',');
         sl_buf_json(b, name);
         jput_text(b, ":", *l + key + ((*l)[key] == '='));
@@ -486,7 +487,7 @@ static void guest_new(struct sl_runtime *r, const char *name, bool ready) {
     n->guest = true;
     sl_map_add(&r->nodes->guests, sl_hash_str(0, name), n->slot);
     /* A pod may have been bound to it before we heard of it. */
-    (void)snprintf(path, sizeof path, "/api/v1/pods?fieldSelector=spec.nodeName%%3D%s", name);
+    sl_fmt(path, sizeof path, "/api/v1/pods?fieldSelector=spec.nodeName%%3D%s", name);
     n->pods = sl_port_request(r->port, &(struct sl_request_line){.method = SL_GET, .path = path},
                               pods_listed, n);
 }

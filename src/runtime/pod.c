@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "base/hash.h"
 #include "log/log.h"
 #include "runtime/runtime_int.h"
@@ -181,10 +182,10 @@ static void take_conditions(struct pod *p, yyjson_val *o) {
         }
     }
     p->gates = open >= yyjson_arr_size(gates);
-    if (b.overflow)
+    if (sl_buf_full(&b))
         sl_log(SL_LOG_WARN, "conditions of a pod are too large", SL_S("pod", p->name));
     sl_freep(&p->foreign);
-    p->foreign = sl_strdup(b.overflow ? "" : sl_buf_str(&b));
+    p->foreign = sl_strdup(sl_buf_full(&b) ? "" : sl_buf_str(&b));
     sl_buf_done(&b);
 }
 
@@ -267,7 +268,7 @@ static struct pod *make(struct sl_runtime *r, yyjson_val *o, enum whose whose) {
     sl_map_add(&r->by_name, key_of(p->ns, p->name), p->slot);
     if (whose == WHOSE_REAL) {
         p->real = sl_alloc0(1, sizeof *p->real);
-        (void)snprintf(folder, sizeof folder, "%s/pods/%s", r->dir, p->uid);
+        sl_fmt(folder, sizeof folder, "%s/pods/%s", r->dir, p->uid);
         p->real->folder = sl_strdup(folder);
         keep_text(p, o);
         for (uint32_t i = 0; i < p->n_cs; i++)
@@ -362,9 +363,8 @@ static void wait_again(struct container *c) {
     c->state = C_WAITING;
     sl_freep(&c->message);
     c->waiting = c->backoff > 0 ? "CrashLoopBackOff" : "ContainerCreating";
-    (void)snprintf(
-        words, sizeof words, "back-off %s restarting failed container=%s pod=%.100s_%.63s(%s)",
-        sl_span_format(c->backoff, span), c->name, c->pod->name, c->pod->ns, c->pod->uid);
+    sl_fmt(words, sizeof words, "back-off %s restarting failed container=%s pod=%.100s_%.63s(%s)",
+           sl_span_format(c->backoff, span), c->name, c->pod->name, c->pod->ns, c->pod->uid);
     if (c->backoff > 0) {
         c->message = sl_strdup(words);
         container_event(c, true, "BackOff", words);
@@ -496,7 +496,7 @@ static void finish(struct pod *p) {
     }
     p->ended = true;
     p->phase = good ? "Succeeded" : "Failed";
-    (void)snprintf(path, sizeof path, "%s", p->real->folder);
+    sl_fmt(path, sizeof path, "%s", p->real->folder);
     folder_remove(path);
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/fmt.h"
 #include "base/mem.h"
 #include "kube/secret.h"
 #include "runtime/runtime_int.h"
@@ -87,8 +88,8 @@ static void answered(void *ctx, const struct sl_reply *rp) {
 static void ask(struct pod *p, struct ref *r) {
     char path[SL_WRITER_MAX_PATH];
 
-    (void)snprintf(path, sizeof path, "/api/v1/namespaces/%.300s/%s/%.300s", p->ns,
-                   r->secret ? "secrets" : "configmaps", r->name);
+    sl_fmt(path, sizeof path, "/api/v1/namespaces/%.300s/%s/%.300s", p->ns,
+           r->secret ? "secrets" : "configmaps", r->name);
     r->call = sl_port_request(
         p->rt->port, &(struct sl_request_line){.method = SL_GET, .path = path}, answered, r);
 }

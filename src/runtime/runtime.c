@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "base/hash.h"
 #include "log/log.h"
 #include "runtime/runtime_int.h"
@@ -96,7 +97,7 @@ void pod_tell(struct pod *p) {
 static void remove_folder(const struct sl_runtime *r, const char *what, const char *uid) {
     char path[PATH_MAX];
 
-    (void)snprintf(path, sizeof path, "%s/%s/%s", r->dir, what, uid);
+    sl_fmt(path, sizeof path, "%s/%s/%s", r->dir, what, uid);
     folder_remove(path);
 }
 
@@ -149,8 +150,8 @@ static bool build_status(struct pod *p, struct sl_write *w) {
     sl_buf_init(&b, MAX_STATUS);
     pod_status(p, &b);
     const uint64_t hash = sl_hash_bytes(1, b.s, b.len) | 1;
-    const bool news = hash != p->told && !b.overflow;
-    if (b.overflow)
+    const bool news = hash != p->told && !sl_buf_full(&b);
+    if (sl_buf_full(&b))
         sl_log(SL_LOG_ERROR, "the status of a pod is too large to be written",
                SL_S("pod", p->name));
     if (news) {
@@ -291,7 +292,7 @@ static void sweep(struct sl_runtime *r, const char *what) {
     char path[PATH_MAX];
     DIR *d;
 
-    (void)snprintf(path, sizeof path, "%s/%s", r->dir, what);
+    sl_fmt(path, sizeof path, "%s/%s", r->dir, what);
     d = opendir(path);
     for (const struct dirent *e; d && (e = readdir(d));) {
         bool known = sl_map_get(&r->finished, sl_hash_str(0, e->d_name)) != SL_MAP_NONE;
@@ -354,10 +355,10 @@ static int make_folders(const char *dir) {
     char path[PATH_MAX];
     int e = folder_make(dir, 0711);
 
-    (void)snprintf(path, sizeof path, "%s/pods", dir);
+    sl_fmt(path, sizeof path, "%s/pods", dir);
     if (e == 0)
         e = folder_make(path, 0711);
-    (void)snprintf(path, sizeof path, "%s/logs", dir);
+    sl_fmt(path, sizeof path, "%s/logs", dir);
     return e == 0 ? folder_make(path, 0750) : e;
 }
 

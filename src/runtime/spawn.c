@@ -24,6 +24,7 @@
 
 #include <uv.h>
 
+#include "base/fmt.h"
 #include "base/mem.h"
 #include "log/log.h"
 #include "runtime/supervisor.h"
@@ -109,7 +110,7 @@ static int make_program(struct spawner *s, const char *dir) {
 
     if (r == 0 && fchmod(fd, 0500) < 0)
         r = -errno;
-    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    sl_fmt(path, sizeof path, "/proc/self/fd/%d", fd);
     if (r == 0 && (s->program = open(path, O_PATH | O_CLOEXEC)) < 0)
         r = -errno;
     if (fd >= 0)
@@ -150,7 +151,7 @@ static int execute(const struct spawner *s, const int fds[FD_FREE], pid_t *ret) 
     int moved[FD_FREE], r = 0;
 
     make_env(env, SL_LEN(env));
-    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", FD_PROGRAM);
+    sl_fmt(path, sizeof path, "/proc/self/fd/%d", FD_PROGRAM);
     (void)posix_spawn_file_actions_init(&actions);
     for (int i = 0; i < FD_FREE; i++) {
         moved[i] = fds[i] < FD_FREE ? fcntl(fds[i], F_DUPFD_CLOEXEC, FD_FREE) : -1;
@@ -299,27 +300,27 @@ static const char *why(const struct proc *p, const struct supervisor_word *w, ch
     case STAGE_EXEC:
         if (w->b == ENOENT && !strchr(p->program, '/'))
             cause = "executable file not found in $PATH";
-        (void)snprintf(
+        sl_fmt_short(
             out, room,
             "exec: \"%.200s\": %s; sluice up runs programs of this machine, images are not pulled",
             p->program, cause);
         break;
     case STAGE_CWD:
-        (void)snprintf(out, room, "workingDir \"%.200s\": %s", p->cwd, cause);
+        sl_fmt_short(out, room, "workingDir \"%.200s\": %s", p->cwd, cause);
         break;
     case STAGE_MOUNT:
-        (void)snprintf(
+        sl_fmt_short(
             out, room, "mounting at \"%.200s\": %s",
             w->which >= 0 && (uint32_t)w->which < p->n_targets ? p->targets[w->which] : "/", cause);
         break;
     case STAGE_USER:
-        (void)snprintf(out, room, "changing to the user of the securityContext: %s", cause);
+        sl_fmt_short(out, room, "changing to the user of the securityContext: %s", cause);
         break;
     case STAGE_RIGHTS:
-        (void)snprintf(out, room, "dropping what the securityContext says: %s", cause);
+        sl_fmt_short(out, room, "dropping what the securityContext says: %s", cause);
         break;
     default:
-        (void)snprintf(out, room, "starting a process: %s", cause);
+        sl_fmt_short(out, room, "starting a process: %s", cause);
     }
     return out;
 }
@@ -416,8 +417,8 @@ static void tell_unstarted(struct proc *p, int status) {
 
     if (p->told || !WIFEXITED(status) || WEXITSTATUS(status) == SUPERVISOR_OK)
         return;
-    (void)snprintf(text, sizeof text, "the supervisor of the container ended with exit code %d",
-                   WEXITSTATUS(status));
+    sl_fmt_short(text, sizeof text, "the supervisor of the container ended with exit code %d",
+                 WEXITSTATUS(status));
     p->code = 128;
     tell(p, &(struct proc_note){.event = PROC_NOT, .code = 128, .text = text});
 }

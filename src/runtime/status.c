@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "base/hash.h"
 #include "runtime/runtime_int.h"
 
@@ -115,7 +116,7 @@ static uint32_t list(char *out, size_t room, const struct pod *p, bool init, con
         if (bad)
             at += (size_t)snprintf(out + at, room - at, "%s%.63s", n++ ? " " : "", c->name);
     }
-    (void)snprintf(out + at, room - at, "]");
+    sl_fmt_short(out + at, room - at, "]");
     return n;
 }
 
@@ -176,10 +177,9 @@ static void put_addresses(struct sl_buf *b, const struct pod *p) {
     if (p->real) { /* its processes are on the machine's own network */
         sl_buf_printf(b, ",\"hostIP\":\"%s\",\"hostIPs\":[{\"ip\":\"%s\"}]", p->rt->address,
                       p->rt->address);
-        (void)snprintf(own, sizeof own, "%s", p->rt->address);
+        sl_fmt(own, sizeof own, "%s", p->rt->address);
     } else {
-        (void)snprintf(own, sizeof own, "10.%u.%u.%u", 64 + (n >> 16) % 64, (n >> 8) & 255,
-                       n & 255);
+        sl_fmt(own, sizeof own, "10.%u.%u.%u", 64 + (n >> 16) % 64, (n >> 8) & 255, n & 255);
     }
     sl_buf_printf(b, ",\"podIP\":\"%s\",\"podIPs\":[{\"ip\":\"%s\"}]", own, own);
 }

@@ -35,7 +35,7 @@ static void put_text(struct sl_buf *b, const char *s) {
     const size_t n = s ? strlen(s) : 0;
 
     if (n >= SPEC_MAX_BYTES) { /* which its length may not even say */
-        b->overflow = true;
+        sl_buf_fail(b);
         return;
     }
     put_u32(b, s ? (uint32_t)n : NONE);
@@ -49,7 +49,7 @@ static void put_list(struct sl_buf *b, const char *const *list) {
     while (list[n])
         n++;
     put_u32(b, n < NONE ? (uint32_t)n : NONE);
-    for (size_t i = 0; i < n && !b->overflow; i++)
+    for (size_t i = 0; i < n && !sl_buf_full(b); i++)
         put_text(b, list[i]);
 }
 
@@ -96,7 +96,7 @@ int spec_encode(const struct supervisor_spec *s, const struct launch *l, struct 
     if (s->run)
         put_launch(out, l);
     const uint64_t all = out->len;
-    if (out->overflow || all > SPEC_MAX_BYTES)
+    if (sl_buf_full(out) || all > SPEC_MAX_BYTES)
         return sl_err_set(err, SL_ELIMIT,
                           "the command, its variables and its mounts take more than %zu MiB",
                           SPEC_MAX_BYTES >> 20);

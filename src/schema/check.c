@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "base/mem.h"
 #include "schema/pattern.h"
 #include "schema/value.h"
@@ -32,8 +33,8 @@ struct checking {
 /* ---- words ---- */
 
 static const char *path_text(struct checking *c, const struct sl_path *at) {
-    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(PATH_MAX_BYTES);
-    _cleanup_(sl_buf_done) struct sl_buf base = SL_BUF(PATH_MAX_BYTES);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(PATH_MAX_BYTES);
+    _cleanup_(sl_buf_done) struct sl_buf base = SL_BUF_SHORT(PATH_MAX_BYTES);
 
     if (at)
         sl_path_print(at, &text);
@@ -196,11 +197,11 @@ static void check_text(struct checking *c, const struct sl_schema_rules *r, yyjs
 /* The shortest digits that mean this number, as Go prints it. */
 static const char *number_text(double d, bool whole, char out[40]) {
     if (whole) {
-        snprintf(out, 40, "%lld", (long long)d);
+        sl_fmt(out, 40, "%lld", (long long)d);
         return out;
     }
     for (int digits = 1; digits <= 17; digits++) {
-        snprintf(out, 40, "%.*g", digits, d);
+        sl_fmt(out, 40, "%.*g", digits, d);
         if (strtod(out, NULL) == d)
             break;
     }
@@ -304,7 +305,7 @@ static void check_logic(struct checking *c, const struct sl_schema_rules *r, yyj
     if (r->n_one_of > 0 && (good = how_many_hold(c, r->one_of, r->n_one_of, v, at, &best)) != 1) {
         char found[48] = "Found none valid";
         if (good > 0)
-            snprintf(found, sizeof(found), "Found %u valid alternatives", good);
+            sl_fmt(found, sizeof(found), "Found %u valid alternatives", good);
         sl_field_invalid(c->errs, NOWHERE, sl_bad_str(""),
                          "\"%s\" must validate one and only one schema (oneOf). %s",
                          path_text(c, at), found);

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "schema/pattern.h"
 #include "json/json.h"
 
@@ -253,7 +254,7 @@ static void check_complete(yyjson_val *v, yyjson_val *s, const struct sl_path *s
 
 static void missing(const struct sl_path *s_at, const struct sl_path *at,
                     struct sl_field_errs *errs) {
-    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(PATH_MAX_BYTES);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(PATH_MAX_BYTES);
 
     sl_buf_puts(&text, "because it is defined in ");
     sl_path_print(at, &text);
@@ -358,7 +359,7 @@ static void check_goes_with(yyjson_val *v, const char *name, const char *type,
     char detail[80];
     bool known = !*word;
 
-    snprintf(detail, sizeof(detail), "must be %s if %s is specified", type, name);
+    sl_fmt_short(detail, sizeof(detail), "must be %s if %s is specified", type, name);
     if (*word && !*own)
         sl_field_required(errs, SL_PATH(at, "type"), detail);
     else if (*word && strcmp(own, type) != 0)

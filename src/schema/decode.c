@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/fmt.h"
 #include "schema/check.h"
 #include "schema/value.h"
 #include "json/json.h"
@@ -63,7 +64,7 @@ static const char *number_text(yyjson_val *v, char out[64]) {
     size_t len = 0;
     char *s = yyjson_val_write(v, 0, &len);
 
-    snprintf(out, 64, "number %s", s ? s : "");
+    sl_fmt_short(out, 64, "number %s", s ? s : "");
     free(s);
     return out;
 }
@@ -99,7 +100,7 @@ static const char *kind_word(yyjson_val *v) {
 }
 
 static int not_converted(const struct sl_schema *s, yyjson_val *v, struct sl_err *err) {
-    _cleanup_(sl_buf_done) struct sl_buf type = SL_BUF(TYPE_MAX_BYTES);
+    _cleanup_(sl_buf_done) struct sl_buf type = SL_BUF_SHORT(TYPE_MAX_BYTES);
     const char *have = kind_word(v);
 
     if (s->type == SL_T_OBJECT)
@@ -120,8 +121,8 @@ static int not_converted(const struct sl_schema *s, yyjson_val *v, struct sl_err
 
 static int mismatch(const struct sl_schema *s, yyjson_val *v, const struct place *at, bool number,
                     struct reading *in) {
-    _cleanup_(sl_buf_done) struct sl_buf path = SL_BUF(PATH_MAX_BYTES);
-    _cleanup_(sl_buf_done) struct sl_buf type = SL_BUF(TYPE_MAX_BYTES);
+    _cleanup_(sl_buf_done) struct sl_buf path = SL_BUF_SHORT(PATH_MAX_BYTES);
+    _cleanup_(sl_buf_done) struct sl_buf type = SL_BUF_SHORT(TYPE_MAX_BYTES);
     struct sl_err *err = in->err;
     char text[64];
 

@@ -260,5 +260,5 @@ int sl_openapi_v2_protobuf(const char *json, size_t len, struct sl_buf *out, str
         return sl_err_set(err, SL_EINVAL, "the OpenAPI document is not JSON");
     write_message(out, &document, yyjson_doc_get_root(doc));
     yyjson_doc_free(doc);
-    return out->overflow ? sl_err_set(err, SL_ELIMIT, "the OpenAPI document is too long") : 0;
+    return sl_buf_full(out) ? sl_err_set(err, SL_ELIMIT, "the OpenAPI document is too long") : 0;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
@@ -20,7 +21,7 @@
 /* ---- what the client is told ---- */
 
 static void note(struct sl_strict *st, const char *what, const struct sl_path *at) {
-    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(PATH_MAX_BYTES);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(PATH_MAX_BYTES);
 
     if (!st || st->n == SL_STRICT_MAX)
         return;
@@ -181,9 +182,9 @@ static void spell(struct pruning *p, const struct sl_schema *s, yyjson_mut_val *
 
     if (s->type == SL_T_QUANTITY && yyjson_mut_is_num(v)) {
         if (yyjson_mut_is_real(v))
-            snprintf(number, sizeof(number), "%.15g", yyjson_mut_get_num(v));
+            sl_fmt(number, sizeof(number), "%.15g", yyjson_mut_get_num(v));
         else
-            snprintf(number, sizeof(number), "%lld", (long long)yyjson_mut_get_sint(v));
+            sl_fmt(number, sizeof(number), "%lld", (long long)yyjson_mut_get_sint(v));
         t = sl_text_of(number);
     } else if (!yyjson_mut_is_str(v)) {
         return;

@@ -1,4 +1,5 @@
 #include "schema/value.h"
+#include "base/fmt.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -128,7 +129,7 @@ int sl_value_time(const char *s, size_t len, bool micro, char out[SL_VALUE_TIME]
                      tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
     if (micro)
         n += snprintf(out + n, (size_t)(SL_VALUE_TIME - n), ".%06d", usec);
-    snprintf(out + n, (size_t)(SL_VALUE_TIME - n), "Z");
+    sl_fmt(out + n, (size_t)(SL_VALUE_TIME - n), "Z");
     return 0;
 }
 
@@ -242,15 +243,15 @@ static void print_suffixed(sl_quantity q, enum family family, char out[SL_QUANTI
 
     if (family == BINARY) {
         q = (q + (q > 0 ? SL_NANO - 1 : -(SL_NANO - 1))) / SL_NANO; /* away from zero */
-        snprintf(suffix, sizeof(suffix), "%s", binary[take_powers(&q, 1024, 6)]);
+        sl_fmt(suffix, sizeof(suffix), "%s", binary[take_powers(&q, 1024, 6)]);
     } else if (q != 0) {
         int thousands = take_powers(&q, 1000, 9);
         if (family == DECIMAL)
-            snprintf(suffix, sizeof(suffix), "%s", decimal[thousands]);
+            sl_fmt(suffix, sizeof(suffix), "%s", decimal[thousands]);
         else if (thousands != 3)
-            snprintf(suffix, sizeof(suffix), "e%d", 3 * thousands - 9);
+            sl_fmt(suffix, sizeof(suffix), "e%d", 3 * thousands - 9);
     }
-    snprintf(out, SL_QUANTITY_TEXT, "%lld%s", (long long)q, suffix);
+    sl_fmt(out, SL_QUANTITY_TEXT, "%lld%s", (long long)q, suffix);
 }
 
 int sl_value_quantity(const char *s, size_t len, bool milli, char out[SL_QUANTITY_TEXT],
@@ -265,7 +266,7 @@ int sl_value_quantity(const char *s, size_t len, bool milli, char out[SL_QUANTIT
         return sl_err_set(err, SL_EINVAL, "unable to parse quantity's suffix");
     bool fine = x.family != BINARY && x.exponent - (int)x.n_more < -3; /* below a thousandth */
     if (keeps_spelling(&x) && len < SL_QUANTITY_TEXT && !(milli && fine)) {
-        snprintf(out, SL_QUANTITY_TEXT, "%.*s", (int)len, s);
+        sl_fmt(out, SL_QUANTITY_TEXT, "%.*s", (int)len, s);
         return 0;
     }
     if (milli) {

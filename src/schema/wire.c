@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/base64.h"
+#include "base/fmt.h"
 #include "base/mem.h"
 #include "base/stamp.h"
 #include "base/vec.h"
@@ -311,8 +312,7 @@ static int wrong_field(struct reader *r, const struct sl_schema_field *f,
                        const struct sl_row *row) {
     char name[MAX_NAME];
 
-    (void)snprintf(name, sizeof name, "%s",
-                   strcmp(f->name, "metadata") == 0 ? "objectMeta" : f->name);
+    sl_fmt(name, sizeof name, "%s", strcmp(f->name, "metadata") == 0 ? "objectMeta" : f->name);
     name[0] = (char)toupper((unsigned char)name[0]);
     return sl_row_wrong(row, name, r->err);
 }
@@ -391,8 +391,7 @@ static int field(struct reader *r, const struct sl_schema_field *f, const struct
 static const struct type *part_of(const struct sl_wire *w, const struct type *t, const char *part) {
     char name[MAX_NAME];
 
-    (void)snprintf(name, sizeof name, "%.*s.%s", (int)(strrchr(t->name, '.') - t->name), t->name,
-                   part);
+    sl_fmt(name, sizeof name, "%.*s.%s", (int)(strrchr(t->name, '.') - t->name), t->name, part);
     return type_of(w, name);
 }
 
@@ -442,8 +441,7 @@ static const struct sl_schema *schema_of(const struct sl_schemas *set, const cha
 
     for (size_t i = 0; i < SL_LEN(options); i++)
         if (strcmp(kind, options[i]) == 0) {
-            (void)snprintf(name, sizeof name, "io.k8s.apimachinery.pkg.apis.meta.v1.%s",
-                           options[i]);
+            sl_fmt(name, sizeof name, "io.k8s.apimachinery.pkg.apis.meta.v1.%s", options[i]);
             return sl_schemas_find(set, name);
         }
     for (uint32_t i = 0; (s = sl_schemas_each(set, &i));) {

@@ -109,7 +109,7 @@ static void ask_access(struct entry *e, const char *user) {
     sl_buf_puts(&b, "{\"apiVersion\":\"authorization.k8s.io/v1\",\"kind\":\"SubjectAccessReview\","
                     "\"spec\":{");
     sl_buf_printf(&b, "%s,%s}}", e->what, user);
-    if (b.overflow)
+    if (sl_buf_full(&b))
         say(e, SL_AUTHZ_FAILED);
     else
         post(e, ACCESS_REVIEWS, &b, on_access);
@@ -142,7 +142,7 @@ static void on_token(void *ctx, const struct sl_reply *r) {
         say(e, SL_AUTHZ_FAILED);
     else if (!yyjson_get_bool(yyjson_obj_get(status, "authenticated")) || !b.len)
         say(e, SL_AUTHZ_UNKNOWN);
-    else if (b.overflow)
+    else if (sl_buf_full(&b))
         say(e, SL_AUTHZ_FAILED);
     else
         ask_access(e, sl_buf_str(&b));

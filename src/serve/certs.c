@@ -33,6 +33,7 @@
 #include <yyjson.h>
 
 #include "base/buf.h"
+#include "base/fmt.h"
 #include "base/mem.h"
 #include "base/prng.h"
 #include "kube/secret.h"
@@ -616,7 +617,7 @@ static void start(struct sl_certs *c) {
         rq.body = sl_buf_str(&c->body);
         rq.len = c->body.len;
     }
-    sl_assert(!c->path.overflow && !c->body.overflow);
+    sl_assert(!sl_buf_full(&c->path) && !sl_buf_full(&c->body));
     rq.path = sl_buf_str(&c->path);
     if (c->step == LOOK)
         c->looked = c->port->mono;
@@ -631,14 +632,14 @@ struct sl_certs *sl_certs_new(struct sl_port *port, const struct sl_settings *s,
     c->port = port;
     c->ns = sl_strdup(s->ns);
     c->secret = sl_strdup(s->certs.secret);
-    (void)snprintf(c->name, sizeof c->name, "%s.%s.svc", service, s->ns);
-    (void)snprintf(c->others[0], sizeof c->others[0], "%s.%s.svc.cluster.local", service, s->ns);
-    (void)snprintf(c->others[1], sizeof c->others[1], "%s.%s", service, s->ns);
-    (void)snprintf(c->others[2], sizeof c->others[2], "%s", service);
+    sl_fmt(c->name, sizeof c->name, "%s.%s.svc", service, s->ns);
+    sl_fmt(c->others[0], sizeof c->others[0], "%s.%s.svc.cluster.local", service, s->ns);
+    sl_fmt(c->others[1], sizeof c->others[1], "%s.%s", service, s->ns);
+    sl_fmt(c->others[2], sizeof c->others[2], "%s", service);
     /* The same certificate stands before the metrics. */
-    (void)snprintf(c->others[3], sizeof c->others[3],
-                   "kueue-controller-manager-metrics-service.%s.svc", s->ns);
-    (void)snprintf(c->visibility, sizeof c->visibility, VISIBILITY_SERVICE ".%s.svc", s->ns);
+    sl_fmt(c->others[3], sizeof c->others[3], "kueue-controller-manager-metrics-service.%s.svc",
+           s->ns);
+    sl_fmt(c->visibility, sizeof c->visibility, VISIBILITY_SERVICE ".%s.svc", s->ns);
     sl_prng_init(&c->prng, seed);
     sl_buf_init(&c->path, MAX_PATH_BYTES);
     sl_buf_init(&c->body, MAX_BODY_BYTES);

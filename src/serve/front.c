@@ -251,7 +251,7 @@ bool sl_front_user(const struct sl_front *f, const struct sl_http_request *rq, s
     }
     for (uint32_t i = 0; i < u.n_extras; i++)
         sl_freep(&u.extras[i].key);
-    return named && !out->overflow;
+    return named && !sl_buf_full(out);
 }
 
 /* ---- for the owner ---- */

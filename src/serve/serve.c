@@ -12,6 +12,7 @@
 
 #include "api/convert.h"
 #include "api/review.h"
+#include "base/fmt.h"
 #include "base/mem.h"
 #include "doc/doc.h"
 #include "httpd/cert.h"
@@ -68,10 +69,10 @@ static void own_namespace(char ret[254]) {
     char *text = NULL;
     size_t len = 0;
     struct sl_err err;
-    (void)snprintf(ret, 254, "kueue-system");
+    sl_fmt(ret, 254, "kueue-system");
     if (sl_file_read(OWN_NAMESPACE_FILE, 253, &text, &len, &err) >= 0 && len) {
         text[strcspn(text, " \n")] = '\0';
-        (void)snprintf(ret, 254, "%s", text);
+        sl_fmt(ret, 254, "%s", text);
     }
     sl_freep(&text);
 }
@@ -100,8 +101,8 @@ static bool read_cert(struct serve *s, struct sl_cert *ret) {
     size_t n;
     struct sl_err err;
     *ret = (struct sl_cert){0};
-    (void)snprintf(crt, sizeof crt, "%s/tls.crt", s->settings->webhook.cert_dir);
-    (void)snprintf(key, sizeof key, "%s/tls.key", s->settings->webhook.cert_dir);
+    sl_fmt(crt, sizeof crt, "%s/tls.crt", s->settings->webhook.cert_dir);
+    sl_fmt(key, sizeof key, "%s/tls.key", s->settings->webhook.cert_dir);
     if (!sl_file_changed(crt, &s->cert_time))
         return false;
     if (sl_file_read(crt, MAX_PEM, &ret->cert_pem, &n, &err) >= 0 &&
@@ -257,7 +258,7 @@ static bool is_foreign(const struct sl_http_request *rq) {
     size_t skip = *host == '[', n = strcspn(host + skip, skip ? "]" : ":");
     if (n >= sizeof name)
         return true;
-    (void)snprintf(name, sizeof name, "%.*s", (int)n, host + skip);
+    sl_fmt(name, sizeof name, "%.*s", (int)n, host + skip);
     bool number = strspn(name, "0123456789.") == n;
     return strcmp(name, "localhost") != 0 && strcmp(name, "::1") != 0 &&
            !(number && is_loopback(name));
@@ -531,8 +532,7 @@ static int start(struct serve *s, struct sl_err *err) {
     sl_client_clock(s->client);
     char host[128] = "";
     (void)gethostname(host, sizeof host - 1);
-    (void)snprintf(s->identity, sizeof s->identity, "%s_%016llx", host,
-                   (unsigned long long)uv_hrtime());
+    sl_fmt(s->identity, sizeof s->identity, "%s_%016llx", host, (unsigned long long)uv_hrtime());
     s->leads = !s->settings->lease.enable;
     struct sl_manager_spec spec = {
         .port = s->port,

@@ -41,7 +41,7 @@ static enum sl_authz_says ask(struct sl_visibility *v, const struct visibility_t
     sl_buf_init(&what, MAX_USER);
     visibility_attributes(t, rq->path, &what);
     enum sl_authz_says says =
-        what.overflow ? SL_AUTHZ_FORBIDDEN
+        sl_buf_full(&what) ? SL_AUTHZ_FORBIDDEN
         : sl_front_user(v->front, rq, &user)
             ? sl_authz_ask_user(v->authz, sl_buf_str(&user), sl_buf_str(&what))
             : sl_authz_ask(v->authz, rq->from, rq->header(rq, "Authorization"), sl_buf_str(&what));

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "controllers/visible.h"
 
 #define GROUP_PATH "/apis/" VISIBILITY_GROUP
@@ -144,12 +145,12 @@ void visibility_forbid(const struct visibility_target *t, const char *path,
         visibility_status(a, 403, "forbidden: cannot get path \"%s\"", path);
         return;
     }
-    (void)snprintf(text, sizeof text,
-                   "%s." VISIBILITY_GROUP " \"%s\" is forbidden: cannot get resource "
-                   "\"%s/pendingworkloads\" in API group \"" VISIBILITY_GROUP "\" %s%s%s",
-                   queues, t->queue, queues,
-                   t->namespaced ? "in the namespace \"" : "at the cluster scope", t->ns,
-                   t->namespaced ? "\"" : "");
+    sl_fmt_short(text, sizeof text,
+                 "%s." VISIBILITY_GROUP " \"%s\" is forbidden: cannot get resource "
+                 "\"%s/pendingworkloads\" in API group \"" VISIBILITY_GROUP "\" %s%s%s",
+                 queues, t->queue, queues,
+                 t->namespaced ? "in the namespace \"" : "at the cluster scope", t->ns,
+                 t->namespaced ? "\"" : "");
     put_status(a, 403, text, t);
 }
 
@@ -232,8 +233,8 @@ static void answer_pending(const struct sl_manager *m, const struct visibility_t
         a->ctx = p;
         return;
     }
-    (void)snprintf(text, sizeof text, "%s." VISIBILITY_GROUP " \"%s\" not found",
-                   t->namespaced ? "localqueue" : "clusterqueue", t->queue);
+    sl_fmt_short(text, sizeof text, "%s." VISIBILITY_GROUP " \"%s\" not found",
+                 t->namespaced ? "localqueue" : "clusterqueue", t->queue);
     put_status(a, 404, text, t);
 }
 

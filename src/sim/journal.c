@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fmt.h"
 #include "doc/facts.h"
 #include "sim/jsonw.h"
 
@@ -34,7 +35,7 @@ static int io_error(const struct sl_journal *j, int why, struct sl_err *err) {
 
 static int flush(struct sl_journal *j, struct sl_err *err) {
     size_t done = 0;
-    if (j->b.overflow)
+    if (sl_buf_full(&j->b))
         return sl_err_set(err, SL_ELIMIT, "%s: a line is longer than %zu bytes", j->path,
                           SL_JOURNAL_MAX_LINE);
     while (done < j->b.len) {
@@ -69,7 +70,7 @@ int sl_journal_create(const char *path, const struct sl_journal_head *h, struct 
     if (stat(path, &st) < 0 || S_ISREG(st.st_mode)) {
         size_t n = strlen(path) + sizeof(".partial");
         j->partial = sl_alloc(n);
-        (void)snprintf(j->partial, n, "%s.partial", path);
+        sl_fmt(j->partial, n, "%s.partial", path);
     }
     const char *to = j->partial ? j->partial : path;
     j->fd = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
@@ -138,7 +139,7 @@ int sl_journal_fact(struct sl_journal *j, const struct sl_engine *e, const struc
 
 static void put_name(struct sl_jw *w, const char *key, const char *ns, const char *name) {
     char text[2 * SL_MAX_NAME + 4];
-    (void)snprintf(text, sizeof(text), "%s/%s", ns ? ns : "", name ? name : "");
+    sl_fmt(text, sizeof(text), "%s/%s", ns ? ns : "", name ? name : "");
     sl_jw_str(w, key, text);
 }
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "doc/objects.h"
 
 /* ---- names ---- */
@@ -15,7 +16,7 @@
 /* Remembers "kind/name"; false if it was there already. */
 static bool claim(struct sl_load_reader *r, const char *kind, const char *name) {
     char key[2 * SL_MAX_NAME + 16];
-    (void)snprintf(key, sizeof(key), "%s/%s", kind, name);
+    sl_fmt(key, sizeof(key), "%s/%s", kind, name);
     if (sl_sym_find(&r->names, key) != SL_MAP_NONE)
         return false;
     (void)sl_sym_put(&r->names, key);

@@ -1,4 +1,5 @@
 #include "sim/picture.h"
+#include "base/fmt.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -7,15 +8,15 @@
 static double unit_of(const struct sl_meter_result *r, struct sl_picture *p) {
     p->unit = p->unit_text;
     if (sl_resource_is_milli(r->resource)) {
-        (void)snprintf(p->unit_text, sizeof(p->unit_text), "%s", r->resource);
+        sl_fmt_short(p->unit_text, sizeof(p->unit_text), "%s", r->resource);
         return 1000;
     }
     if (r->capacity != SL_AMOUNT_UNLIMITED && r->capacity >= INT64_C(1) << 32) {
-        (void)snprintf(p->unit_text, sizeof(p->unit_text), "%.60s (GiB)", r->resource);
+        sl_fmt_short(p->unit_text, sizeof(p->unit_text), "%.60s (GiB)", r->resource);
         return 1024.0 * 1024 * 1024;
     }
-    (void)snprintf(p->unit_text, sizeof(p->unit_text), "%.70s",
-                   *r->resource ? r->resource : "workloads");
+    sl_fmt_short(p->unit_text, sizeof(p->unit_text), "%.70s",
+                 *r->resource ? r->resource : "workloads");
     return 1;
 }
 
@@ -101,7 +102,7 @@ void sl_picture_done(struct sl_picture *p) {
 
 const char *sl_picture_number(double v, char out[32]) {
     int digits = v >= 99.95 || v == 0 ? 0 : v >= 9.995 ? 1 : 2;
-    (void)snprintf(out, 32, "%.*f", digits, v);
+    sl_fmt_short(out, 32, "%.*f", digits, v);
     if (strchr(out, '.')) { /* "2.50" -> "2.5", "3.00" -> "3" */
         size_t n = strlen(out);
         while (n > 0 && out[n - 1] == '0')

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "base/fmt.h"
 #include "sim/jsonw.h"
 
 static double cpu_seconds(void) {
@@ -82,7 +83,7 @@ static void waits_json(struct sl_jw *w, const char *suffix, const struct sl_wait
         sl_span span;
     } all[] = {{"mean", v->mean}, {"p50", v->p50}, {"p99", v->p99}, {"max", v->max}};
     for (size_t i = 0; i < SL_LEN(all); i++) {
-        (void)snprintf(key, sizeof(key), "%s_%s_s", all[i].name, suffix);
+        sl_fmt_short(key, sizeof(key), "%s_%s_s", all[i].name, suffix);
         sl_jw_seconds(w, key, all[i].span);
     }
 }

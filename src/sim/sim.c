@@ -1,4 +1,5 @@
 #include "sim/sim.h"
+#include "base/fmt.h"
 
 #include <stdio.h>
 
@@ -148,7 +149,7 @@ static int deactivate(struct sl_sim *s, const struct sl_sim_item *it, struct sl_
     char text[4][SL_MAX_NAME + 1]; /* the engine's strings may move while it is told */
     const char *from[4] = {v.ns, v.name, v.uid, v.queue};
     for (size_t i = 0; i < SL_LEN(from); i++)
-        (void)snprintf(text[i], sizeof(text[i]), "%s", from[i] ? from[i] : "");
+        sl_fmt_short(text[i], sizeof(text[i]), "%s", from[i] ? from[i] : "");
     struct sl_fact f = {.kind = SL_FACT_WORKLOAD, .at = s->now};
     f.workload = (struct sl_workload_spec){
         .ns = text[0],

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "doc/objects.h"
 #include "sim/replay.h"
 #include "sim/sim.h"
@@ -89,7 +90,7 @@ static const char *key_of(const struct sl_fact *f, char out[KEY_MAX]) {
         out[0] = '\0';
         return out;
     }
-    (void)snprintf(out, KEY_MAX, "%s %s/%s", kind, ns ? ns : "", name ? name : "");
+    sl_fmt(out, KEY_MAX, "%s %s/%s", kind, ns ? ns : "", name ? name : "");
     return out;
 }
 
@@ -123,8 +124,8 @@ static void read_change(struct what_if *c, struct sl_read *rd, const struct sl_n
     }
     if (*wish) {
         char key[KEY_MAX];
-        (void)snprintf(key, sizeof(key), "%.60s %.253s/%.253s", text_at(n, "kind"),
-                       text_at(meta, "namespace"), text_at(meta, "name"));
+        sl_fmt(key, sizeof(key), "%.60s %.253s/%.253s", text_at(n, "kind"),
+               text_at(meta, "namespace"), text_at(meta, "name"));
         add_change(c, rd, n->line, key, NULL);
         return;
     }
@@ -387,7 +388,7 @@ static void what_if_done(struct what_if *c) {
 int sl_sim_run_what_if(const struct sl_sim_request *q, const char *change, struct sl_report *before,
                        struct sl_report *after, struct sl_err *err) {
     char source[512];
-    (void)snprintf(source, sizeof(source), "%.250s with %.250s", q->file, change);
+    sl_fmt_short(source, sizeof(source), "%.250s with %.250s", q->file, change);
     struct what_if c = {.q = q, .w = &after->world};
     struct sl_sim_request first_run = *q;
     first_run.timeline = false;

@@ -24,6 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fmt.h"
 #include "base/hash.h"
 
 #define APPLICATION 0x534c5543 /* "SLUC": whose file it is */
@@ -125,7 +126,7 @@ uint64_t file_checksum(const struct file_row *r) {
 static int take_lock(struct file *f, struct sl_err *err) {
     char path[MAX_PATH], who[32] = "";
 
-    (void)snprintf(path, sizeof path, "%s-lock", f->path);
+    sl_fmt(path, sizeof path, "%s-lock", f->path);
     f->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (f->lock < 0)
         return sl_err_set(err, SL_EIO, "cannot open %s: %s", path, strerror(errno));
@@ -380,8 +381,7 @@ int file_set_aside(struct file *f, const uint64_t *rows, uint32_t n, uint64_t pa
         r = run(f, table_damaged, err);
     for (uint32_t i = 0; r >= 0 && i < n; i++)
         r = move_away(f, rows[i], err);
-    (void)snprintf(mark, sizeof mark, "REPLACE INTO marks(what, value) VALUES('past', %" PRIu64 ")",
-                   past);
+    sl_fmt(mark, sizeof mark, "REPLACE INTO marks(what, value) VALUES('past', %" PRIu64 ")", past);
     if (r >= 0)
         r = run(f, mark, err);
     if (r >= 0)
@@ -480,7 +480,7 @@ static int sync_folder(const struct file *f, struct sl_err *err) {
     char path[MAX_PATH];
     int r = SL_OK;
 
-    (void)snprintf(path, sizeof path, "%s", f->path);
+    sl_fmt(path, sizeof path, "%s", f->path);
     char *slash = strrchr(path, '/');
     if (slash)
         slash[slash == path] = '\0';

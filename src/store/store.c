@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "log/log.h"
 
 #define RESERVE UINT64_C(65536) /* versions at a time: more than can be waiting */
@@ -532,8 +533,8 @@ static int set_aside(struct reading *rd, struct sl_err *err) {
                 (void)sl_vec_pop(&rd->rows);
             }
             if (at != UINT32_MAX && !rd->rows.v[at].gone) {
-                (void)snprintf(text, sizeof text, "as of version %llu",
-                               (unsigned long long)rd->rows.v[at].o->o.version);
+                sl_fmt(text, sizeof text, "as of version %llu",
+                       (unsigned long long)rd->rows.v[at].o->o.version);
                 now = text;
             }
         }

@@ -96,7 +96,8 @@ struct sl_buf *sl_streams_out(struct sl_streams *s) {
         n = s->tunnel.len - at < PIECE ? s->tunnel.len - at : PIECE;
         sl_ws_send(&s->ws, -1, s->tunnel.s + at, n);
     }
-    s->out.overflow |= s->tunnel.overflow;
+    if (sl_buf_full(&s->tunnel))
+        sl_buf_fail(&s->out);
     sl_buf_clear(&s->tunnel);
     return &s->out;
 }

@@ -28,7 +28,7 @@ bool sl_ws_accept(const char *key, char out[SL_WS_ACCEPT]) {
         return false;
     sl_buf_init(&b, SL_WS_ACCEPT);
     sl_base64_encode(&b, (const char *)sum, n);
-    bool fits = !b.overflow && b.len < SL_WS_ACCEPT;
+    bool fits = !sl_buf_full(&b) && b.len < SL_WS_ACCEPT;
     if (fits)
         memcpy(out, sl_buf_str(&b), b.len + 1);
     sl_buf_done(&b);

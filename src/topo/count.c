@@ -100,6 +100,7 @@ const char *reasons_text(const struct ask *a, struct sl_arena *mem) {
     if (a->n_reasons == 0)
         return "";
     sl_buf_init(&b, WORDS_MAX);
+    sl_buf_short(&b);
     for (uint32_t i = 0; i < a->n_reasons; i++)
         v[i] = reason_text(a, &a->reasons[i], mem);
     qsort(v, a->n_reasons, sizeof v[0], by_text);

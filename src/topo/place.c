@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "topo/state.h"
 
 /* ---- the request in the terms of the tree ---- */
@@ -305,7 +306,7 @@ bool sl_topo_place(struct sl_topo *t, uint64_t key, uint64_t replaces,
             hold_use(t, old, 1);
     }
     if (why_len > 0)
-        (void)snprintf(why, why_len, "%s", reason ? reason : "");
+        sl_fmt_short(why, why_len, "%s", reason ? reason : "");
     if (!reason)
         hold_put(t, j.hold);
     else if (j.hold)

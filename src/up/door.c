@@ -200,6 +200,7 @@ static void refuse_stream(struct errand *e) {
     struct sl_http_answer a = {0};
 
     sl_buf_init(&a.body, 4096);
+    sl_buf_short(&a.body);
     put_status(&a, 429, "TooManyRequests", "Too many requests, please try again later.");
     sl_http_reply(e->http, a.status, a.content_type, headers, a.body.s, a.body.len);
     sl_buf_done(&a.body);

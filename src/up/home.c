@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "base/fmt.h"
 #include "base/mem.h"
 #include "kube/secret.h"
 
@@ -29,7 +30,7 @@ static char *in_dir(const char *dir, const char *name) {
     size_t n = strlen(dir) + strlen(name) + 2;
     char *path = sl_alloc(n);
 
-    (void)snprintf(path, n, "%s/%s", dir, name);
+    sl_fmt(path, n, "%s/%s", dir, name);
     return path;
 }
 
@@ -46,7 +47,7 @@ static int write_file(const struct sl_home *h, const char *name, const char *tex
     char tmp[64];
     int fd = -1;
 
-    (void)snprintf(tmp, sizeof tmp, "%s.%ld", name, (long)getpid());
+    sl_fmt(tmp, sizeof tmp, "%s.%ld", name, (long)getpid());
     for (int i = 0; i < 2 && fd < 0; i++) { /* one that a killed run left is removed */
         fd = openat(h->fd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (fd < 0 && errno == EEXIST)
@@ -372,7 +373,7 @@ static int have_token(struct sl_home *h, struct sl_err *err) {
     if (RAND_bytes(random, sizeof random) != 1)
         return sl_err_set(err, SL_EIO, "there is no randomness to be had");
     for (size_t i = 0; i < sizeof random; i++)
-        (void)snprintf(h->token + 2 * i, 3, "%02x", random[i]);
+        sl_fmt(h->token + 2 * i, 3, "%02x", random[i]);
     return write_file(h, "token", h->token, SL_TOKEN_TEXT - 1, err);
 }
 
@@ -427,7 +428,7 @@ static void add_name(struct names *names, const char *name) {
             return;
     if (names->n == MAX_NAMES || !*name || strlen(name) >= sizeof names->text[0])
         return;
-    (void)snprintf(names->text[names->n], sizeof names->text[0], "%s", name);
+    sl_fmt(names->text[names->n], sizeof names->text[0], "%s", name);
     names->v[names->n] = names->text[names->n];
     names->n++;
 }
@@ -489,8 +490,8 @@ int sl_home_write_kubeconfig(const struct sl_home *h, const char *server, struct
                   "contexts:\n- name: sluice\n  context:\n    cluster: sluice\n    user: sluice\n"
                   "current-context: sluice\n",
                   server, h->token);
-    int r = b.overflow ? sl_err_set(err, SL_ELIMIT, "the kubeconfig is too large")
-                       : write_file(h, "kubeconfig", sl_buf_str(&b), b.len, err);
+    int r = sl_buf_full(&b) ? sl_err_set(err, SL_ELIMIT, "the kubeconfig is too large")
+                            : write_file(h, "kubeconfig", sl_buf_str(&b), b.len, err);
     if (b.s)
         explicit_bzero(b.s, b.len);
     sl_buf_done(&b);

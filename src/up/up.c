@@ -13,6 +13,7 @@
 #include <uv.h>
 
 #include "api/review.h"
+#include "base/fmt.h"
 #include "base/mem.h"
 #include "cluster/cluster.h"
 #include "controllers/controllers.h"
@@ -84,7 +85,7 @@ static void name_node(char out[64]) {
         n--;
     out[n] = '\0';
     if (n == 0)
-        (void)snprintf(out, 64, "localhost");
+        sl_fmt(out, 64, "localhost");
 }
 
 static bool is_any(const char *host) {
@@ -95,9 +96,8 @@ static void name_server(struct up *u, const char *host, uint16_t port) {
     const char *to = is_any(host) ? "127.0.0.1" : host;
     bool six = strchr(to, ':');
 
-    (void)snprintf(u->address, sizeof u->address, "%s%s%s:%u", six ? "[" : "", to, six ? "]" : "",
-                   port);
-    (void)snprintf(u->server, sizeof u->server, "https://%s", u->address);
+    sl_fmt(u->address, sizeof u->address, "%s%s%s:%u", six ? "[" : "", to, six ? "]" : "", port);
+    sl_fmt(u->server, sizeof u->server, "https://%s", u->address);
 }
 
 /* ---- what others ask of us ---- */
@@ -304,7 +304,7 @@ static int start_parts(struct up *u, struct sl_err *err) {
                                   "kube-controller-manager sluice/" SL_VERSION),
         .seed = uv_hrtime(),
         .ca = u->home.ca.cert_pem});
-    (void)snprintf(name, sizeof name, "system:node:%s", u->node);
+    sl_fmt(name, sizeof name, "system:node:%s", u->node);
     int r =
         sl_runtime_new(&(struct sl_runtime_spec){.loop = &u->loop,
                                                  .port = sl_apiserver_port(

@@ -157,8 +157,11 @@ static int ask_as(struct api *a, const char *line, const struct sl_api_upgrade *
     cl.api = a;
     cl.refuses = refuses;
     sl_buf_init(&cl.text, 4096);
+    sl_buf_short(&cl.text);
     sl_buf_init(&cl.headers, 4096);
+    sl_buf_short(&cl.headers);
     sl_buf_init(&cl.got, 1 << 20);
+    sl_buf_short(&cl.got);
     (void)snprintf(text, sizeof text, "%s", line);
     path = strchr(text, ' ');
     *path++ = '\0';
@@ -523,6 +526,7 @@ static void port_open(struct api *a) {
 
     memset(&port, 0, sizeof port);
     sl_buf_init(&port.got, 1 << 20);
+    sl_buf_short(&port.got);
     assert_int_equal(uv_ip4_addr("127.0.0.1", 0, &to), 0);
     (void)uv_tcp_init(&a->loop, &port.listener);
     assert_int_equal(uv_tcp_bind(&port.listener, (struct sockaddr *)&to, 0), 0);

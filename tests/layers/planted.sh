@@ -59,6 +59,12 @@ says 'fork is for' runtime/spawn.c 'pid = fork();'
 allows runtime/spawn.c 'r = posix_spawn(&pid, path, NULL, NULL, argv, environ);'
 allows runtime/supervisor.c 'pid = fork(); /* not vfork() */'
 allows api/x.c 'g = sl_graph_clone(m); p->fork(x);'
+says 'asked with sl_buf_full' api/x.c 'bool cut = b.overflow;'
+says 'asked with sl_buf_full' api/x.h 'if (out->overflow) return;'
+says 'result of snprintf is ignored' api/x.c '(void)snprintf(out, sizeof out, "%s", name);'
+says 'result of snprintf is ignored' api/x.c '    snprintf(out, sizeof out, "%s", name);'
+allows api/x.c 'bool fits = snprintf(out, sizeof out, "%s", name) < (int)sizeof out;'
+allows base/x.c '(void)snprintf(out, sizeof out, "%s", name);'
 
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" -eq 0 ]

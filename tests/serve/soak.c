@@ -67,7 +67,7 @@ static int send(struct soak *s, enum sl_method method, const char *path, const c
 }
 
 static void make(struct soak *s, const char *path) {
-    if (s->body.overflow)
+    if (sl_buf_full(&s->body))
         die("a body is too long");
     int status = send(s, SL_POST, path, sl_buf_str(&s->body));
     if (status < 200 || status > 299) {

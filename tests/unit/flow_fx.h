@@ -40,11 +40,10 @@ struct world {
 /* Quotes may be written as '. */
 static inline void request(struct world *w, enum sl_method method, const char *path,
                            const char *type, const char *text) {
-    struct sl_buf out;
+    struct sl_buf out = SL_BUF_SHORT(1u << 20); /* for the message of a failure */
     char *body = text ? sl_strdup(text) : NULL;
     for (char *at; body && (at = strchr(body, '\''));)
         *at = '"';
-    sl_buf_init(&out, 1u << 20);
     int status = fakeapi_do(w->api, method, path, type, body, &out);
     if (status < 200 || status > 299)
         fail_msg("%s: %d: %s", path, status, sl_buf_str(&out));

@@ -66,7 +66,7 @@ static inline void echo(void *ctx, const struct sl_http_request *rq, struct sl_h
         sl_buf_puts(&a->body, "dropped");
         sl_http_defer(rq);
     } else if (strcmp(rq->path, "/too-big") == 0) {
-        a->body.overflow = true;
+        sl_buf_fail(&a->body);
     } else if (strcmp(rq->path, "/len") == 0 || strcmp(rq->path, "/large") == 0) {
         sl_assert(strlen(rq->body) == rq->len);
         sl_buf_printf(&a->body, "%zu", rq->len);

@@ -61,7 +61,7 @@ static void ask(const char *path, const char *object, const char *value, struct 
     sl_buf_add(&body, object, (size_t)(hole - object));
     sl_buf_puts(&body, value);
     sl_buf_printf(&body, "%s}}", hole + 1);
-    assert_false(body.overflow);
+    assert_false(sl_buf_full(&body));
     assert_int_equal(sl_review(&view, path, body.s, body.len, out), 200);
 }
 
@@ -129,7 +129,7 @@ static void test_lists_are_no_texts(void **state) {
         for (size_t k = 0; k < sizes[i]; k++)
             sl_buf_puts(&list, k ? ",0" : "0");
         sl_buf_putc(&list, ']');
-        assert_false(list.overflow);
+        assert_false(sl_buf_full(&list));
         check_places(list.s);
     }
 }

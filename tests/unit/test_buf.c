@@ -3,10 +3,13 @@
  */
 #include "base/buf.h"
 
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -27,7 +30,7 @@ static void test_write(void **state) {
         sl_buf_printf(&b, " %030d", i); /* through several growths */
     assert_int_equal(b.len, 13 + 20 * 31);
     assert_string_equal(sl_buf_str(&b) + b.len - 5, "00019");
-    assert_false(b.overflow);
+    assert_false(sl_buf_full(&b));
     sl_buf_clear(&b);
     assert_string_equal(sl_buf_str(&b), "");
     sl_buf_done(&b);
@@ -43,7 +46,7 @@ static void test_ceiling(void **state) {
         sl_buf_init(&b, ceiling);
         sl_buf_puts(&b, "hello ");
         sl_buf_printf(&b, "%s!", "world");
-        assert_true(b.overflow);
+        assert_true(sl_buf_full(&b));
         assert_int_equal(b.len, ceiling);
         assert_int_equal(strlen(sl_buf_str(&b)), ceiling);
         assert_int_equal(strncmp(sl_buf_str(&b), all, ceiling), 0);
@@ -51,13 +54,13 @@ static void test_ceiling(void **state) {
         sl_buf_json(&b, "x");
         assert_int_equal(b.len, ceiling);
         sl_buf_clear(&b);
-        assert_false(b.overflow);
+        assert_false(sl_buf_full(&b));
         sl_buf_done(&b);
     }
     sl_buf_init(&b, 12);
     sl_buf_puts(&b, "hello ");
     sl_buf_printf(&b, "%s!", "world");
-    assert_false(b.overflow);
+    assert_false(sl_buf_full(&b));
     assert_string_equal(sl_buf_str(&b), "hello world!");
     sl_buf_done(&b);
 }
@@ -121,10 +124,72 @@ static void test_json_of_bytes(void **state) {
     }
 }
 
+static int cuts;
+
+static void count_cut(const char *where, size_t ceiling_bytes) {
+    assert_non_null(strstr(where, "test_buf.c:"));
+    assert_int_equal(ceiling_bytes, 4);
+    cuts++;
+}
+
+static void fill(struct sl_buf *b) {
+    sl_buf_puts(b, "more than four");
+}
+
+/* Whoever asks has seen it, texts for people may be cut, and a cut may be taken back. */
+static void test_cuts_that_are_seen(void **state) {
+    struct sl_buf asked = SL_BUF(4), people = SL_BUF_SHORT(4), back = SL_BUF(4), early = SL_BUF(20);
+
+    (void)state;
+    sl_buf_observe(count_cut);
+    fill(&asked);
+    assert_true(sl_buf_full(&asked));
+    fill(&asked); /* not whole before, not whole now */
+    sl_buf_done(&asked);
+    fill(&people);
+    sl_buf_done(&people);
+    fill(&back);
+    sl_buf_truncate(&back, 2);
+    assert_string_equal(back.s, "mo");
+    assert_false(sl_buf_full(&back));
+    sl_buf_done(&back);
+    fill(&early);
+    assert_false(sl_buf_full(&early));
+    sl_buf_done(&early);
+    assert_int_equal(cuts, 0);
+    sl_buf_observe(NULL);
+}
+
+/* A cut that nobody asked for ends a sanitised build, and is told to the observer of others. */
+static void test_cuts_that_nobody_saw(void **state) {
+    (void)state;
+    for (int clear = 0; clear < 2; clear++) {
+        int status;
+        pid_t pid = fork();
+        assert_true(pid >= 0);
+        if (pid == 0) {
+            struct sl_buf b = SL_BUF(4);
+            (void)dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+            sl_buf_observe(count_cut);
+            assert_false(sl_buf_full(&b)); /* too early */
+            fill(&b);
+            if (clear)
+                sl_buf_clear(&b);
+            else
+                sl_buf_done(&b);
+            _exit(cuts);
+        }
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 1);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_write),
         cmocka_unit_test(test_ceiling),
+        cmocka_unit_test(test_cuts_that_are_seen),
+        cmocka_unit_test(test_cuts_that_nobody_saw),
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_json_of_bytes),
     };

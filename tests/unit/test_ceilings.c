@@ -162,7 +162,7 @@ static void make_large(struct world *w, const char *name, const char *group) {
             sl_buf_puts(&b, "0123456789012345678901234567890123456789012345678901234567890123456789"
                             "012345678901234567890123456789");
     sl_buf_puts(&b, "']}]}}");
-    assert_false(b.overflow);
+    assert_false(sl_buf_full(&b));
     request(w, SL_POST, PODS, SL_JSON, sl_buf_str(&b));
     sl_buf_done(&b);
 }

@@ -264,6 +264,7 @@ static void long_messages_are_cut(void **state) {
 
     struct sl_effect two = EVICT(SL_EVICT_PREEMPTED, SL_CAUSE_NONE, .text = longer);
     sl_buf_init(&text, 100);
+    sl_buf_short(&text);
     assert_int_equal(sl_effect_conditions(&two, &text, c), 2);
     assert_int_equal(strlen(c[0].message), 100);
     assert_string_equal(c[1].message, "");

@@ -552,7 +552,7 @@ static void nothing_is_lost(void **state) {
         random_fact(&g, (enum sl_fact_kind)(i % SL_FACT_COUNT), &f, &note);
         sl_buf_clear(&out);
         sl_fact_encode(&w, &f, &note, &out);
-        assert_false(out.overflow);
+        assert_false(sl_buf_full(&out));
         const char *at = out.s;
         if (next_fact(&r, &at, &line) < 0)
             fail_msg("%s\n%s", r.err.text, out.s);

@@ -35,7 +35,7 @@ static int teardown(void **state) {
 static const char *print(const struct sl_metrics *m) {
     sl_buf_clear(&out);
     sl_metrics_print(m, &out);
-    assert_false(out.overflow);
+    assert_false(sl_buf_full(&out));
     return sl_buf_str(&out);
 }
 

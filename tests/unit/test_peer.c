@@ -191,7 +191,8 @@ static void in_pieces(void *ctx, const struct sl_http_request *rq, struct sl_htt
     pieces.left = 300;
     pieces.begun++;
     sl_buf_puts(&a->body, "first ");
-    a->body.overflow = strcmp(rq->path, "/too-big") == 0;
+    if (strcmp(rq->path, "/too-big") == 0)
+        sl_buf_fail(&a->body);
     a->more = next_piece;
     a->drop = last_piece;
     a->ctx = &pieces;

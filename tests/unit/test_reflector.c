@@ -296,7 +296,7 @@ static void test_shapes_of_lists(void **state) {
                       i);
     }
     sl_buf_puts(&b, "\n],\"kind\":\"JobList\",\"metadata\":{\"resourceVersion\":\"9\"}\r\n}\n");
-    assert_false(b.overflow);
+    assert_false(sl_buf_full(&b));
     answer(&g.s, 200, sl_buf_str(&b), 0);
     sl_buf_done(&b);
     assert_int_equal(g.t.rows.n, 60);

@@ -380,7 +380,7 @@ static void blow_up(const struct subject *s, yyjson_val *target, yyjson_val *aro
             put_conversion(&body, s, target, around, manners[i].what);
         else
             put_review(&body, s, target, around, manners[i].what);
-        assert_false(body.overflow);
+        assert_false(sl_buf_full(&body));
         hold(s->path, &body, where, manners[i].how);
         sl_buf_done(&body);
     }
@@ -511,7 +511,7 @@ static void the_largest_bodies(void **state) {
              "\"uid\":\"u\",\"operation\":\"CREATE\",\"namespace\":\"ns\",\"object\":{"
              "\"metadata\":{\"labels\":{\"kueue.x-k8s.io/queue-name\":\"q\"}},\"spec\":{\"l\":[",
              items[i / 2 / SL_LEN(objects)], "]}}}}", SL_REVIEW_MAX_BYTES);
-        assert_false(body.overflow);
+        assert_false(sl_buf_full(&body));
         hold(path, &body, "spec.l", "largest");
         sl_buf_done(&body);
     }
@@ -554,7 +554,7 @@ static void many_old_flavors(void **state) {
         sl_buf_puts(&body, "]}}}");
     }
     sl_buf_puts(&body, "}}");
-    assert_false(body.overflow);
+    assert_false(sl_buf_full(&body));
     hold("/validate-kueue-x-k8s-io-v1beta2-clusterqueue", &body, "onFlavors", "old object");
     assert_int_equal(too_slow, slow);
     sl_buf_done(&body);

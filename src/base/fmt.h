@@ -1,0 +1,17 @@
+/*
+ * Formatted text into an array. What does not fit is cut and NUL-terminated, but not silently: it
+ * ends a sanitised build and is reported to the observer in others (base/buf.h). A caller that can
+ * handle a text that does not fit uses snprintf and its result; tools/check-layers refuses snprintf
+ * where the result is ignored.
+ */
+#ifndef SL_BASE_FMT_H
+#define SL_BASE_FMT_H
+
+#include "base/macros.h"
+
+#define sl_fmt(out, size, ...) sl_fmt_at((out), (size), SL_HERE, __VA_ARGS__)
+void sl_fmt_at(char *out, size_t size, const char *where, const char *fmt, ...) _printf_(4, 5);
+/* For people: may be cut. */
+void sl_fmt_short(char *out, size_t size, const char *fmt, ...) _printf_(3, 4);
+
+#endif
