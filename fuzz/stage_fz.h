@@ -3,8 +3,8 @@
  * hostile. Each line of an input is one thing that somebody does there: a letter for the
  * collection, one for what is done, and the body.
  *
- *     c JSON   create              p JSON   merge into the object "x"
- *     s JSON   into its status     d        delete "x"
+ *     c JSON   create              p JSON   merge into the object "x", or the one of the collection
+ *     s JSON   into its status     d        delete it
  *
  * What is not one of these is the target's own.
  */
@@ -23,6 +23,7 @@
 struct stage {
     struct fakeapi *a;
     const char *const *collections;
+    const char *const *objects; /* of each: what is changed and deleted there; NULL: "x" */
     uint32_t n_collections;
     uint32_t made, max_made; /* objects that may come to be: a set may want a million pods */
     /* Lets everybody work for so long. */
@@ -52,9 +53,12 @@ static inline void stage_line(struct stage *g, const char *s, size_t len) {
     struct sl_buf path = SL_BUF(200), body = SL_BUF(STAGE_BODY);
     enum sl_method method = s[1] == 'c' ? SL_POST : s[1] == 'd' ? SL_DELETE : SL_PATCH;
 
-    sl_buf_puts(&path, g->collections[(unsigned char)(s[0] - 'a') % g->n_collections]);
+    uint32_t which = (unsigned char)(s[0] - 'a') % g->n_collections;
+
+    sl_buf_puts(&path, g->collections[which]);
     if (s[1] != 'c')
-        sl_buf_puts(&path, s[1] == 's' ? "/x/status" : "/x");
+        sl_buf_printf(&path, "/%s%s", g->objects ? g->objects[which] : "x",
+                      s[1] == 's' ? "/status" : "");
     sl_buf_add(&body, s + 2, len - 2);
     if (memchr(s + 2, '\0', len - 2) || sl_buf_full(&body))
         sl_buf_clear(&body);

@@ -31,6 +31,7 @@
 FREEP(BIO, BIO_free_all)
 FREEP(BIGNUM, BN_free)
 FREEP(EVP_PKEY, EVP_PKEY_free)
+FREEP(EVP_PKEY_CTX, EVP_PKEY_CTX_free)
 FREEP(X509, X509_free)
 FREEP(GENERAL_NAME, GENERAL_NAME_free)
 FREEP(GENERAL_NAMES, GENERAL_NAMES_free)
@@ -78,6 +79,14 @@ static EVP_PKEY *read_key(const char *pem) {
     _cleanup_(BIO_freep) BIO *b = open_pem(pem);
 
     return b ? PEM_read_bio_PrivateKey(b, NULL, no_password, NULL) : NULL;
+}
+
+/* A key holds its public half too, which alone is compared with the certificate: that of a damaged
+ * one may be right where the secret is not, and nobody could verify what it signs. */
+static bool belongs(X509 *x, EVP_PKEY *key) {
+    _cleanup_(EVP_PKEY_CTX_freep) EVP_PKEY_CTX *ctx = EVP_PKEY_CTX_new_from_pkey(NULL, key, NULL);
+
+    return X509_check_private_key(x, key) == 1 && ctx && EVP_PKEY_pairwise_check(ctx) == 1;
 }
 
 static char *text_of(BIO *b) {
@@ -198,7 +207,7 @@ int sl_cert_serving(const struct sl_cert *ca, const char *const *names, uint32_t
     _cleanup_(X509_freep) X509 *issuer = read_cert(ca->cert_pem);
     _cleanup_(EVP_PKEY_freep) EVP_PKEY *issuer_key = read_key(ca->key_pem);
 
-    if (!issuer || !issuer_key || X509_check_private_key(issuer, issuer_key) != 1)
+    if (!issuer || !issuer_key || !belongs(issuer, issuer_key))
         return fail(err, "the CA cannot be used");
     if (n == 0)
         return sl_err_set(err, SL_EINVAL, "a serving certificate needs a name");
@@ -227,7 +236,7 @@ int sl_cert_pair(const char *cert_pem, const char *key_pem, struct sl_err *err) 
     _cleanup_(EVP_PKEY_freep) EVP_PKEY *key = read_key(key_pem);
     if (!key)
         return fail(err, "cannot read the key");
-    if (X509_check_private_key(x, key) != 1) {
+    if (!belongs(x, key)) {
         ERR_clear_error();
         return sl_err_set(err, SL_EINVAL, "the key does not belong to the certificate");
     }
@@ -260,7 +269,7 @@ static bool signed_by(X509 *x, const char *ca_pem) {
 bool sl_cert_fits(const struct sl_cert *c, const char *ca_pem, const char *name) {
     _cleanup_(X509_freep) X509 *x = read_cert(c->cert_pem);
     _cleanup_(EVP_PKEY_freep) EVP_PKEY *key = read_key(c->key_pem);
-    bool fits = x && key && X509_check_private_key(x, key) == 1 && signed_by(x, ca_pem) &&
+    bool fits = x && key && belongs(x, key) && signed_by(x, ca_pem) &&
                 (X509_check_host(x, name, 0, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT, NULL) == 1 ||
                  X509_check_ip_asc(x, name, 0) == 1);
 

@@ -474,7 +474,14 @@ int sl_home_certificate(const struct sl_home *h, const char *host, sl_time now, 
         add_name(names, host);
     int r = sl_cert_serving(&h->ca, names->v, names->n, now, SL_HOME_CERT_LIFE, ret, err);
     sl_freep(&names);
-    return r;
+    if (r < 0 || sl_cert_fits(ret, h->ca.cert_pem, usual[0]))
+        return r;
+    /* It can be read, but may not sign: no client would trust what it has signed. */
+    sl_cert_done(ret);
+    return sl_err_set(err, SL_EINVAL,
+                      "%s/ca.crt is no authority that a certificate can be signed with; remove it "
+                      "and ca.key, and new ones are made",
+                      h->dir);
 }
 
 /* ---- the kubeconfig ---- */
