@@ -335,12 +335,38 @@ static int make_folder(struct pod *p) {
     return r == 0 && chmod(folder, mode) < 0 ? -errno : r;
 }
 
+/* One part of a path, and no way out of its folder. */
+static bool is_plain(const char *name) {
+    return *name && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+}
+
+/* Folders and files are called by these names. The API server takes no others, but what is stored
+ * may be older than its rules. */
+static int check_names(const struct pod *p, yyjson_val *volumes, struct sl_err *err) {
+    yyjson_val *v;
+    size_t i, n;
+
+    if (!is_plain(p->uid))
+        return sl_err_set(err, SL_EINVAL, "\"%.80s\" is no uid", p->uid);
+    for (uint32_t c = 0; c < p->n_cs; c++)
+        if (!is_plain(p->cs[c].name))
+            return sl_err_set(err, SL_EINVAL, "\"%.80s\" is no name of a container", p->cs[c].name);
+    yyjson_arr_foreach (volumes, i, n, v) {
+        if (!is_plain(jstr(v, "name")))
+            return sl_err_set(err, SL_EINVAL, "\"%.80s\" is no name of a volume", jstr(v, "name"));
+    }
+    return 0;
+}
+
 int volumes_make(struct pod *p, struct sl_err *err) {
     yyjson_val *volumes = jat(yyjson_doc_get_root(p->real->doc), "spec.volumes"), *v;
     struct sl_arena a = SL_ARENA(MAX_VOLUME_PATHS), file = SL_ARENA(MAX_FILE);
     size_t i, n, left = MAX_WRITTEN;
-    int r = make_folder(p);
+    int r = check_names(p, volumes, err);
 
+    if (r < 0)
+        return r;
+    r = make_folder(p);
     if (r < 0)
         return sl_err_set(err, SL_EIO, "making the folder %s: %s", p->real->folder, strerror(-r));
     yyjson_arr_foreach (volumes, i, n, v) {
