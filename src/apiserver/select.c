@@ -15,8 +15,11 @@ static const char *field_text(yyjson_val *object, const char *path, char number[
     bool truth = len && path[len - 1] == '?';
     char name[256];
 
-    sl_fmt(name, sizeof name, "%.*s", (int)(len - truth), path);
-    yyjson_val *v = sl_json_at(object, *name == '.' ? name + 1 : name);
+    if (truth) {
+        sl_fmt(name, sizeof name, "%.*s", (int)(len - 1), path);
+        path = name;
+    }
+    yyjson_val *v = sl_json_at(object, *path == '.' ? path + 1 : path);
     if (yyjson_is_bool(v) || truth)
         return yyjson_get_bool(v) ? "true" : "false";
     if (yyjson_is_int(v)) {

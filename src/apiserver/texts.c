@@ -72,6 +72,9 @@ bool sl_texts_check(struct sl_field_errs *errs, yyjson_val *object, bool custom)
     size_t i, n;
     yyjson_val *key, *value;
 
+    if (!sl_json_has_nul(
+            object)) /* as it should be; where it stands is only sought if there is one */
+        return true;
     if (!yyjson_is_obj(object)) { /* a list of operations: its keys and no more */
         walk(&w, SL_PATH(NULL, "body"), object, true, 0);
         return !w.found;

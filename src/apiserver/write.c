@@ -220,7 +220,7 @@ static bool is_sound(struct sl_write *w, const char *text, size_t len, size_t li
     else if (len > limit)
         sl_rq_fail(rq, 413, "RequestEntityTooLarge", "Request entity too large: limit is %zu",
                    limit);
-    else if (sl_json_too_deep(text, len))
+    else if (sl_json_mut_too_deep(w->c.object))
         sl_rq_bad(rq, "exceeded max depth");
     else
         return true;

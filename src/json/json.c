@@ -47,6 +47,29 @@ bool sl_json_too_deep(const char *text, size_t len) {
     return measure(text, len).depth > SL_JSON_MAX_DEPTH;
 }
 
+static bool deeper(yyjson_mut_val *v, uint32_t levels) {
+    yyjson_mut_val *key, *item;
+    size_t i, n;
+
+    if (!yyjson_mut_is_ctn(v))
+        return false;
+    if (levels == 0)
+        return true;
+    yyjson_mut_arr_foreach (v, i, n, item) {
+        if (deeper(item, levels - 1))
+            return true;
+    }
+    yyjson_mut_obj_foreach (v, i, n, key, item) {
+        if (deeper(item, levels - 1))
+            return true;
+    }
+    return false;
+}
+
+bool sl_json_mut_too_deep(yyjson_mut_val *v) {
+    return deeper(v, SL_JSON_MAX_DEPTH);
+}
+
 /* The values of a document stand one after the other. */
 static bool too_wide(yyjson_doc *doc) {
     yyjson_val *v = yyjson_doc_get_root(doc);
@@ -110,16 +133,14 @@ yyjson_val *sl_json_at(yyjson_val *v, const char *path) {
     return not_null(v);
 }
 
-struct sl_text sl_json_view(yyjson_val *v) {
-    if (!yyjson_is_str(v))
-        return SL_TEXT("");
-    return (struct sl_text){unsafe_yyjson_get_str(v), unsafe_yyjson_get_len(v)};
-}
-
-struct sl_text sl_json_mut_view(yyjson_mut_val *v) {
-    if (!yyjson_mut_is_str(v))
-        return SL_TEXT("");
-    return (struct sl_text){unsafe_yyjson_get_str(v), unsafe_yyjson_get_len(v)};
+/* The values of a container stand behind it one after the other. */
+bool sl_json_has_nul(yyjson_val *v) {
+    if (!v)
+        return false;
+    for (yyjson_val *end = unsafe_yyjson_get_next(v); v < end; v++)
+        if (yyjson_is_str(v) && sl_text_has_nul(sl_json_view(v)))
+            return true;
+    return false;
 }
 
 struct sl_text sl_json_raw(yyjson_val *v) {

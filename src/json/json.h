@@ -24,10 +24,11 @@
 
 /* A whole text; the error says what is wrong and where. *ret is freed with yyjson_doc_free. */
 int sl_json_read(const char *text, size_t len, yyjson_doc **ret, struct sl_err *err) _must_check_;
-/* More than SL_JSON_MAX_DEPTH levels of brackets outside strings. yyjson reads any depth, but
- * copies and compares by recursion, and so do we: this is asked of every text before it is read,
- * and of every document after the last thing that changed it. */
+/* More than SL_JSON_MAX_DEPTH levels: of brackets outside strings, or of a document. yyjson reads
+ * any depth, but copies and compares by recursion, and so do we: this is asked of every text before
+ * it is read, and of every document after the last thing that changed it. */
 bool sl_json_too_deep(const char *text, size_t len);
+bool sl_json_mut_too_deep(yyjson_mut_val *v);
 /* The same with a lower ceiling on the number of values; it is looked at before anything is
  * allocated. */
 int sl_json_read_within(const char *text, size_t len, size_t max_values, yyjson_doc **ret,
@@ -39,9 +40,20 @@ void sl_json_mut_docp(yyjson_mut_doc **d);
  * that contains dots is looked up with sl_json_get. */
 yyjson_val *sl_json_at(yyjson_val *v, const char *path);
 yyjson_val *sl_json_get(yyjson_val *v, const char *key);
-/* All bytes of a text, NULs included; ("", 0) for anything that is no text. */
-struct sl_text sl_json_view(yyjson_val *v);
-struct sl_text sl_json_mut_view(yyjson_mut_val *v);
+/* All bytes of a text, NULs included; ("", 0) for anything that is no text. Merging asks this of
+ * every key of every object, so it is no call. */
+static inline struct sl_text sl_json_view(yyjson_val *v) {
+    if (!yyjson_is_str(v))
+        return SL_TEXT("");
+    return (struct sl_text){unsafe_yyjson_get_str(v), unsafe_yyjson_get_len(v)};
+}
+static inline struct sl_text sl_json_mut_view(yyjson_mut_val *v) {
+    if (!yyjson_mut_is_str(v))
+        return SL_TEXT("");
+    return (struct sl_text){unsafe_yyjson_get_str(v), unsafe_yyjson_get_len(v)};
+}
+/* Has any key or text of this value, or below it, a NUL inside? */
+bool sl_json_has_nul(yyjson_val *v);
 /* A number as it was written, where the reader was told to keep numbers so. */
 struct sl_text sl_json_raw(yyjson_val *v);
 /* As a C string: "" for anything that is no text, and for a text with a NUL inside, which is no

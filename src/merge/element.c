@@ -35,14 +35,16 @@ static bool is_separator(const char *s, size_t left) {
     return left >= 3 && memcmp(s, "\xe2\x80", 2) == 0 && (s[2] == '\xa8' || s[2] == '\xa9');
 }
 
-/* How many bytes from here on stand for themselves. */
+/* How many bytes from here on stand for themselves. All keys of all managers go through here. */
 static size_t plain(const char *s, size_t len) {
+    static const bool special[256] = {
+        [0 ... 0x1f] = true, ['"'] = true, ['\\'] = true, ['<'] = true,
+        ['>'] = true,        ['&'] = true, [0xe2] = true,
+    };
     size_t n = 0;
-    for (; n < len; n++) {
-        unsigned char c = (unsigned char)s[n];
-        if (c < 0x20 || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' || c == 0xe2)
-            break;
-    }
+
+    while (n < len && !special[(unsigned char)s[n]])
+        n++;
     return n;
 }
 
@@ -93,7 +95,7 @@ static size_t number_text(yyjson_val *v, char out[40]) {
 }
 
 static size_t put_scalar(char *out, yyjson_val *v) {
-    char number[40];
+    _unset_ char number[40];
     const char *word = number;
     size_t n;
 
@@ -211,7 +213,7 @@ static yyjson_val *key_default(const struct sl_schema *item, const char *key) {
 
 static struct sl_element element_keyed(struct sl_arena *a, const struct sl_schema *list,
                                        const struct item *it, const char **ret_why) {
-    struct key keys[MAX_KEYS];
+    _unset_ struct key keys[MAX_KEYS];
     uint32_t n = 0;
 
     if (it->m ? !yyjson_mut_is_obj(it->m) : !yyjson_is_obj(it->v)) {
@@ -259,10 +261,10 @@ struct sl_element sl_element_item_mut(struct sl_arena *a, const struct sl_schema
 
 /* Keys and values, from JSON; the document lies on the stack unless it is unusually long. */
 static bool read_json(struct sl_arena *a, const char *s, size_t len, struct sl_element *ret) {
-    char room[2048];
+    _unset_ char room[2048];
     yyjson_alc alc;
     yyjson_doc *doc = NULL;
-    struct key keys[MAX_KEYS];
+    _unset_ struct key keys[MAX_KEYS];
     uint32_t n = 0;
 
     if (yyjson_alc_pool_init(&alc, room, sizeof room))

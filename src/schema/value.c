@@ -117,6 +117,10 @@ int sl_value_time(const char *s, size_t len, bool micro, char out[SL_VALUE_TIME]
                           SHOWN, p);
     if (x[DAY] > days_of(x[YEAR], x[MONTH]))
         return sl_err_set(err, SL_EINVAL, "parsing time \"%.*s\": day out of range", SHOWN, s);
+    if (p - s == (micro ? 27 : 20)) { /* in the form that is kept, as nearly all are */
+        memcpy(out, s, len + 1);
+        return 0;
+    }
     struct tm tm = {.tm_year = x[YEAR] - 1900,
                     .tm_mon = x[MONTH] - 1,
                     .tm_mday = x[DAY],
