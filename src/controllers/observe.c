@@ -156,8 +156,9 @@ static void tell_admission(struct sl_manager *m, struct rec_wl *w) {
             ps[p].n++;
         }
     }
+    /* Also if that is on its way: its pods may be set free before we hear that it arrived. */
     const struct cond *reserved = wl_cond(m, w, "QuotaReserved"),
-                      *admitted = wl_cond(m, w, "Admitted");
+                      *admitted = wl_next_cond(m, w, "Admitted");
     const struct cond *evicted = wl_cond(m, w, "Evicted");
     f.admission.cq = str(m, a->cq);
     f.admission.podsets = ps;
@@ -224,7 +225,7 @@ static void observe_reservation(struct sl_manager *m, struct rec_wl *w) {
     }
     if (!has)
         return;
-    bool admitted = wl_is(m, w, "Admitted"), evicted = wl_is(m, w, "Evicted");
+    bool admitted = wl_will(m, w, "Admitted"), evicted = wl_is(m, w, "Evicted");
     if (!holds || (admitted && v.phase == SL_PHASE_RESERVED) || (evicted && !v.evicting))
         tell_admission(m, w);
 }
