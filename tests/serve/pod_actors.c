@@ -5,13 +5,21 @@
 
 /* ---- looking ---- */
 
-bool pod_gated(yyjson_val *pod) {
+static bool has_gate(yyjson_val *pod, const char *name) {
     size_t i, n;
     yyjson_val *v;
     yyjson_arr_foreach (jat(pod, "spec.schedulingGates"), i, n, v)
-        if (strcmp(jstr(v, "name"), Q "admission") == 0)
+        if (strcmp(jstr(v, "name"), name) == 0)
             return true;
     return false;
+}
+
+bool pod_gated(yyjson_val *pod) {
+    return has_gate(pod, Q "admission");
+}
+
+bool pod_unplaced(yyjson_val *pod) {
+    return has_gate(pod, Q "topology");
 }
 
 bool pod_terminal(yyjson_val *pod) {

@@ -11,7 +11,6 @@
 #define NODE_CPUS 4
 #define RACK_NODES 2u
 #define LEVEL_HOST "kubernetes.io/hostname"
-#define GATE_TOPOLOGY Q "topology"
 #define REQUESTS "/apis/autoscaling.x-k8s.io/v1/namespaces/default/provisioningrequests"
 #define CHECK_CAPACITY "check-capacity.autoscaling.x-k8s.io"
 #define OTHER_CLASS "queued.example.com"
@@ -187,15 +186,6 @@ static void check_given(struct world *w) {
 
 /* ---- pods on nodes ---- */
 
-static bool topology_gated(yyjson_val *pod) {
-    size_t i, n;
-    yyjson_val *v;
-    yyjson_arr_foreach (jat(pod, "spec.schedulingGates"), i, n, v)
-        if (strcmp(jstr(v, "name"), GATE_TOPOLOGY) == 0)
-            return true;
-    return false;
-}
-
 static void check_nodes(struct world *w) {
     const struct pods *p = pods_of(w);
     int load[MAX_NODES] = {0};
@@ -219,8 +209,8 @@ static void check_way(struct world *w, const struct fakeapi_change *c, uint32_t 
     struct tally t = {.w = w, .node = host};
     size_t i, n;
     int64_t there = 0;
-    if (!topology_gated(c->before) || topology_gated(c->now) || !pod_live(c->now) ||
-        !world_holds(wl) || world_is_late(w, c))
+    if (!pod_unplaced(c->before) || pod_unplaced(c->now) || !pod_live(c->now) || !world_holds(wl) ||
+        world_is_late(w, c))
         return;
     bool placed = false;
     yyjson_arr_foreach (jat(wl, "status.admission.podSetAssignments"), i, n, a)
@@ -230,7 +220,7 @@ static void check_way(struct world *w, const struct fakeapi_change *c, uint32_t 
         }
     for (uint32_t k = 0; k < MAX_NAMES; k++) {
         yyjson_val *x = pod_get(w, unit, k);
-        there += pod_live(x) && !topology_gated(x) && !pod_gated(x) &&
+        there += pod_live(x) && !pod_unplaced(x) && !pod_gated(x) &&
                  strcmp(host_of(x), host) == 0 && strcmp(jlabel(x, Q "podset"), podset) == 0;
     }
     if (placed && (!*host || !t.pods))

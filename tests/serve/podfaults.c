@@ -19,13 +19,15 @@
 #define STORM (100 * SL_SEC)
 #define REST (60 * SL_SEC)
 #define PATIENCE (1200 * SL_SEC)
-#define MOST_HALF (330 * SL_SEC) /* a silent stream is given up after five minutes */
+#define MOST_HALF (330 * SL_SEC)     /* a silent stream is given up after five minutes */
+#define MOST_HALF_IDLE (40 * SL_SEC) /* pods have 30 seconds to end */
 
 /* In all histories: they are about something. */
 enum { FREED, STOPPED, FAILED, FINISHED, EVICTED, UNTOUCHED, KINDS };
 static struct {
     uint64_t histories, n[KINDS];
-    sl_time half; /* the longest that a group was half */
+    sl_time half;      /* the longest that a group was half */
+    sl_span half_idle; /* while the leader knew all and did nothing */
     uint64_t placed, provided, full_nodes;
 } seen;
 static bool places; /* nodes, a topology, requests for machines (pod_places.c) */
@@ -121,30 +123,56 @@ static void check_load(struct world *w) {
                    (long long)w->most);
 }
 
-/* Some of the group run and others, which were admitted with them, are still held back: not for
- * longer than it takes to notice a stream that went silent, and to act. */
-static void check_half(struct world *w, uint32_t unit) {
-    struct pods *p = pods_of(w);
+/* Do some of the group run while others, which were admitted with them, are still held back? */
+static bool is_half(struct world *w, uint32_t unit) {
     uint32_t held = 0, free = 0;
     for (uint32_t n = 0; n < MAX_NAMES; n++) {
         yyjson_val *pod = pod_get(w, unit, n);
         if (!pod_live(pod) || !managed(pod))
             continue;
-        yyjson_val *wl = pod_gated(pod) ? pod_workload(w, pod) : NULL;
-        free += !pod_gated(pod);
+        bool waits = pod_gated(pod) || pod_unplaced(pod);
+        yyjson_val *wl = waits ? pod_workload(w, pod) : NULL;
+        free += !waits;
         held += wl && world_holds(wl) && world_is(wl, "Admitted") && !world_is(wl, "Evicted");
     }
-    if (!held || !free) {
-        p->half_since[unit] = 0;
+    return held && free;
+}
+
+/* Not for longer than it takes to notice a stream that went silent, and to act. */
+static void check_half(struct world *w, uint32_t unit) {
+    struct pods *p = pods_of(w);
+    sl_time now = fakeapi_now(w->api);
+    if (!is_half(w, unit)) {
+        p->half_since[unit] = p->half_idle[unit] = 0;
         return;
     }
-    sl_time now = fakeapi_now(w->api);
     if (!p->half_since[unit])
         p->half_since[unit] = now;
     seen.half = now - p->half_since[unit] > seen.half ? now - p->half_since[unit] : seen.half;
     if (now - p->half_since[unit] > MOST_HALF)
         world_fail(w, "u%u: half of it runs for %lld s", unit,
                    (long long)((now - p->half_since[unit]) / SL_SEC));
+}
+
+/* And while the leader knows all that there is and does nothing, only for as long as a pod that has
+ * to make room has been given to end. */
+static void settled(struct world *w) {
+    struct pods *p = pods_of(w);
+    sl_time now = fakeapi_now(w->api);
+    sl_span idle = p->settled_turn + 1 == w->turns ? now - p->settled_at : 0;
+    p->settled_turn = w->turns;
+    p->settled_at = now;
+    for (uint32_t unit = 0; idle && unit < p->n_units; unit++) {
+        if (!is_half(w, unit)) {
+            p->half_idle[unit] = 0;
+            continue;
+        }
+        p->half_idle[unit] += idle;
+        seen.half_idle = p->half_idle[unit] > seen.half_idle ? p->half_idle[unit] : seen.half_idle;
+        if (p->half_idle[unit] > MOST_HALF_IDLE)
+            world_fail(w, "u%u: half of it runs, and the leader did nothing for %lld s", unit,
+                       (long long)(p->half_idle[unit] / SL_SEC));
+    }
 }
 
 static bool told_why(yyjson_val *pod) {
@@ -455,7 +483,8 @@ static bool tell_seen(void) {
         (void)printf("%s%llu %s", i ? ", " : "", (unsigned long long)seen.n[i], kinds[i]);
         all &= seen.n[i] > 0;
     }
-    (void)printf("; a group was half for %lld s at most\n", (long long)(seen.half / SL_SEC));
+    (void)printf("; a group was half for %lld s at most, %lld s of it with an idle leader\n",
+                 (long long)(seen.half / SL_SEC), (long long)(seen.half_idle / SL_SEC));
     if (places)
         (void)printf("%llu pods went to their places, %llu workloads to machines that were asked "
                      "for, nodes were full %llu times\n",
@@ -474,6 +503,7 @@ int main(int argc, char **argv) {
         .parts = {.core = true, .scheduler = true, .tas = true, .framework[SL_FW_POD] = true},
         .webhooks = true,
         .run = run,
+        .settled = settled,
         .changed = changed,
         .ended = tell_seen,
     };

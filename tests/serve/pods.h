@@ -55,6 +55,9 @@ struct pods {
     /* Set free by a write that came too late: not the present leader's fault. */
     bool excused[MAX_UNITS][MAX_NAMES];
     sl_time half_since[MAX_UNITS];   /* 0: the group is whole, or none of it runs */
+    sl_span half_idle[MAX_UNITS];    /* and how long of that the leader knew all and did nothing */
+    sl_time settled_at;              /* when it last did so, */
+    uint64_t settled_turn;           /* in this turn */
     bool made[MAX_UNITS][MAX_NAMES]; /* there is one of this name */
     /* Succeeded before anybody had given it up. */
     bool done[MAX_UNITS][MAX_NAMES];
@@ -71,6 +74,7 @@ static inline struct pods *pods_of(struct world *w) {
 
 /* ---- looking ---- */
 bool pod_gated(yyjson_val *pod);
+bool pod_unplaced(yyjson_val *pod); /* the topology's gate is on it */
 bool pod_terminal(yyjson_val *pod);
 bool pod_deleting(yyjson_val *pod);
 bool pod_held(yyjson_val *pod); /* our finalizer is on it */
