@@ -38,8 +38,9 @@ void __sanitizer_set_death_callback(void (*callback)(void)) __attribute__((weak)
 const char *__asan_default_options(void);
 const char *__ubsan_default_options(void);
 
+/* Blocks that were freed are kept back, but not so many that each new one is of fresh pages. */
 const char *__asan_default_options(void) {
-    return "abort_on_error=1";
+    return "abort_on_error=1:quarantine_size_mb=32:malloc_context_size=12";
 }
 
 const char *__ubsan_default_options(void) {

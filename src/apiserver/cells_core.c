@@ -65,7 +65,7 @@ static void node_roles(yyjson_val *o, sl_time now, struct sl_buf *out) {
 
     (void)now;
     if (labels) {
-        yyjson_obj_foreach (labels, i, n, key, v) {
+        sl_obj_foreach (labels, i, n, key, v) {
             const char *k = sl_json_text(key);
             if (strncmp(k, ROLE_PREFIX, strlen(ROLE_PREFIX)) == 0)
                 add_role(roles, &count, k + strlen(ROLE_PREFIX));
@@ -343,7 +343,7 @@ static void quota_text(yyjson_val *o, bool limits, struct sl_buf *out) {
     size_t i, n, count = 0;
 
     if (hard) {
-        yyjson_obj_foreach (hard, i, n, key, v) {
+        sl_obj_foreach (hard, i, n, key, v) {
             const char *name = sl_json_text(key);
             size_t at = count;
             if ((strncmp(name, "limits.", 7) == 0) != limits || count == SL_LEN(names))

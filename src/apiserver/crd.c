@@ -441,7 +441,7 @@ static yyjson_mut_val *convert_event(yyjson_val *object, bool to_core, yyjson_mu
     size_t i, n;
     yyjson_val *key, *v;
 
-    yyjson_obj_foreach (object, i, n, key, v) {
+    sl_obj_foreach (object, i, n, key, v) {
         const char *name = sl_json_text(key);
         for (size_t e = 0; e < SL_LEN(event_names); e++) {
             if (strcmp(name, event_names[e][to_core]) == 0) {

@@ -1,4 +1,5 @@
 #include "apiserver/jsonpath.h"
+#include "json/json.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -175,7 +176,7 @@ static yyjson_val *find(yyjson_val *v, const char *p, bool first) {
         return find(yyjson_arr_get(v, (size_t)st.index), rest, false);
     case STEP_ALL:
         if (yyjson_is_obj(v)) {
-            yyjson_obj_foreach (v, i, n, key, item) {
+            sl_obj_foreach (v, i, n, key, item) {
                 found = find(item, rest, false);
                 if (found)
                     return found;

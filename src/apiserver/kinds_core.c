@@ -85,7 +85,7 @@ static void data_keys(struct sl_field_errs *e, yyjson_val *object, const char *f
 
     if (!data)
         return;
-    yyjson_obj_foreach (data, i, n, key, v) {
+    sl_obj_foreach (data, i, n, key, v) {
         const char *name = sl_json_text(key);
         const struct sl_path *at = SL_PATH_KEY(SL_PATH(NULL, field), name);
         sl_word_check_of(e, at, key, sl_word_data_key);
@@ -260,7 +260,7 @@ static void limit_pair(struct sl_field_errs *e, const struct sl_path *at, yyjson
 
     if (!low)
         return;
-    yyjson_obj_foreach (low, i, n, key, v) {
+    sl_obj_foreach (low, i, n, key, v) {
         const char *name = sl_json_text(key);
         yyjson_val *top = sl_json_get(high, name);
         sl_quantity a, b;

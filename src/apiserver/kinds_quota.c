@@ -78,7 +78,7 @@ static void amounts(struct sl_field_errs *e, const struct sl_path *at, yyjson_va
 
     if (!list)
         return;
-    yyjson_obj_foreach (list, i, n, key, v) {
+    sl_obj_foreach (list, i, n, key, v) {
         const char *name = sl_json_text(key);
         const struct sl_path *here = SL_PATH_KEY(at, name);
         struct sl_faults f = sl_syntax_label_key(sl_json_view(key).s, sl_json_view(key).n);
@@ -111,7 +111,7 @@ static void scope_resources(struct sl_field_errs *e, const struct sl_path *at, y
 
     if (!hard)
         return;
-    yyjson_obj_foreach (hard, i, n, key, v) {
+    sl_obj_foreach (hard, i, n, key, v) {
         int is = resource_is(sl_json_text(key));
         if (which < SL_LEN(scopes) && is >= 0 && !(is & UNLIMITED) && !(is & scopes[which].about))
             sl_field_invalid(e, at, sl_bad_json(bad), "unsupported scope applied to resource");

@@ -196,7 +196,7 @@ static void cut(struct sl_rq *rq, const struct sl_filter *f, struct snapshot *ke
             ret->remaining = left - ret->n;
         found = &kept->found;
     }
-    ret->v = found->v.v + from;
+    ret->v = found->v.v ? found->v.v + from : NULL; /* an empty list has no place to count from */
 }
 
 bool sl_page_open(struct sl_rq *rq, const struct sl_filter *f, struct sl_page *ret) {

@@ -161,7 +161,7 @@ static bool asks_huge(yyjson_val *list) {
 
     if (!list)
         return false;
-    yyjson_obj_foreach (list, i, n, key, v) {
+    sl_obj_foreach (list, i, n, key, v) {
         if (is_hugepages(sl_json_text(key)))
             return true;
     }
@@ -175,7 +175,7 @@ static void requests_check(struct sl_field_errs *e, const struct sl_path *at, yy
     yyjson_val *key, *v;
     size_t i, n;
 
-    yyjson_obj_foreach (requests, i, n, key, v) {
+    sl_obj_foreach (requests, i, n, key, v) {
         const char *name = sl_json_text(key);
         yyjson_val *limit = sl_json_get(limits, name);
         sl_quantity asked, most;
@@ -205,7 +205,7 @@ void sl_resources_check(struct sl_field_errs *e, const struct sl_path *at, yyjso
     size_t i, n;
 
     if (limits) {
-        yyjson_obj_foreach (limits, i, n, key, v) {
+        sl_obj_foreach (limits, i, n, key, v) {
             amount(e, SL_PATH_KEY(SL_PATH(at, "limits"), sl_json_text(key)), sl_json_text(key), v);
             pages_check(e, SL_PATH_KEY(SL_PATH(at, "limits"), sl_json_text(key)), sl_json_text(key),
                         v);

@@ -171,7 +171,7 @@ static void put_limits(struct limits *l, yyjson_mut_val *container, const char *
     if (sl_json_size(amounts) == 0)
         return;
     list = sl_mut_obj(l->doc, container, field);
-    yyjson_obj_foreach (amounts, i, n, key, v) {
+    sl_obj_foreach (amounts, i, n, key, v) {
         const char *name = sl_json_text(key);
         if (!list || sl_mut_get(list, name) || count == SL_LEN(set))
             continue;

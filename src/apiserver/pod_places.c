@@ -25,7 +25,7 @@ bool sl_selector_takes(yyjson_val *selector, yyjson_val *labels) {
     size_t i, n;
 
     if (map) {
-        yyjson_obj_foreach (map, i, n, key, v) {
+        sl_obj_foreach (map, i, n, key, v) {
             yyjson_val *have = yyjson_obj_get(labels, sl_json_text(key));
             if (!have || !yyjson_equals(have, v))
                 return false;

@@ -128,7 +128,7 @@ static void node_selector(struct sl_field_errs *e, const struct sl_path *at, yyj
 
     if (!old)
         return;
-    yyjson_obj_foreach (old, i, n, key, v) {
+    sl_obj_foreach (old, i, n, key, v) {
         yyjson_val *is = sl_json_get(now, sl_json_text(key));
         if (!is || !yyjson_equals(is, v)) {
             sl_field_invalid(

@@ -61,7 +61,7 @@ static void meta_check(struct sl_change_in *c, yyjson_val *object, bool local) {
 
     if (!meta)
         return;
-    yyjson_obj_foreach (meta, i, n, key, v) {
+    sl_obj_foreach (meta, i, n, key, v) {
         if (yyjson_equals_str(key, "managedFields") ||
             (local && yyjson_equals_str(key, "namespace")))
             continue;

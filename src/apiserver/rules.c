@@ -88,7 +88,7 @@ static void read_fields(struct reading *r, yyjson_val *props, const struct sl_pa
 
     if (!yyjson_is_obj(props))
         return;
-    yyjson_obj_foreach (props, i, n, key, v) {
+    sl_obj_foreach (props, i, n, key, v) {
         const struct sl_rules *below =
             read_schema(r, v, SL_PATH_KEY(SL_PATH(at, "properties"), sl_json_text(key)));
         if (!below)
@@ -192,7 +192,7 @@ static void check(struct checking *c, const struct sl_rules *r, const struct sl_
     }
     if (r->others && yyjson_is_obj(self)) {
         sl_seek_fields(&before, old);
-        yyjson_obj_foreach (self, i, n, key, v) {
+        sl_obj_foreach (self, i, n, key, v) {
             if (c->budget)
                 check(c, r->others, SL_PATH_KEY(at, sl_json_text(key)), v,
                       sl_seek_field(&before, sl_json_view(key)));

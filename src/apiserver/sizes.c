@@ -38,7 +38,7 @@ static bool fits(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *
                 return false;
         }
     } else if (yyjson_is_obj(v)) {
-        yyjson_obj_foreach (v, i, n, key, in) {
+        sl_obj_foreach (v, i, n, key, in) {
             const char *name = sl_json_text(key);
             if (yyjson_is_obj(in) && sl_json_size(in) > AMOUNTS_MAX && has_amounts(name)) {
                 sl_field_too_many(e, SL_PATH(at, name), sl_json_size(in), AMOUNTS_MAX);

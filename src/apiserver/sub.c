@@ -110,7 +110,7 @@ static void merge_map(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *p
 
     if (!to)
         return;
-    yyjson_obj_foreach (from, i, n, key, v) {
+    sl_obj_foreach (from, i, n, key, v) {
         sl_mut_set(doc, to, sl_json_text(key), yyjson_val_mut_copy(doc, v));
     }
 }

@@ -11,6 +11,7 @@
 
 #include "base/fmt.h"
 #include "base/mem.h"
+#include "json/json.h"
 
 /* ---- what kinds may say ---- */
 
@@ -423,7 +424,7 @@ static void separate(struct sl_write *w) {
                    *meta = sl_mut_get(w->c.object, "metadata");
     yyjson_mut_val *object = yyjson_mut_obj(doc);
     yyjson_val *key, *value;
-    yyjson_obj_foreach (w->c.old, i, n, key, value) {
+    sl_obj_foreach (w->c.old, i, n, key, value) {
         const char *name = sl_json_text(key);
         bool own = strcmp(name, "metadata") == 0 && !w->rq->kind->crd;
         if (strcmp(name, "status") != 0)
@@ -561,10 +562,10 @@ static const char *said(yyjson_val *sent, const char *name) {
     const char *text = "";
     size_t i, j, n, m;
 
-    yyjson_obj_foreach (sent, i, n, k, v) {
+    sl_obj_foreach (sent, i, n, k, v) {
         if (!yyjson_equals_str(k, "metadata"))
             continue;
-        yyjson_obj_foreach (v, j, m, key, value) {
+        sl_obj_foreach (v, j, m, key, value) {
             if (yyjson_equals_str(key, name))
                 text = sl_json_text(value);
         }

@@ -102,7 +102,7 @@ static int map(struct walk *w, yyjson_val *v, uint32_t depth, struct sl_node *re
     yyjson_val *key, *val;
     int r;
 
-    yyjson_obj_foreach (v, i, n, key, val) {
+    sl_obj_foreach (v, i, n, key, val) {
         struct sl_pair pair = {0};
         to_token(w);
         pair.line = w->line;

@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "graph/hostlist.h"
+#include "json/json.h"
 
 #define ARENA_BYTES ((size_t)4 << 30)
 #define MAX_PATHS 64u
@@ -36,7 +37,7 @@ static int paths(struct sl_jgf *x, yyjson_val *map, struct sl_jgf_vertex *ret) {
 
     if (n > MAX_PATHS)
         return sl_jin_fail(x->j, map, SL_ELIMIT, "more than %u paths of one vertex", MAX_PATHS);
-    yyjson_obj_foreach (map, i, max, key, value) {
+    sl_obj_foreach (map, i, max, key, value) {
         if ((r = sl_jin_text(x->j, key, key, "paths", &v[i].subsystem)) < 0 ||
             (r = sl_jin_text(x->j, value, key, "paths", &v[i].path)) < 0)
             return r;
@@ -63,7 +64,7 @@ static int properties(struct sl_jgf *x, yyjson_val *map, struct sl_vertex_spec *
         return sl_jin_fail(x->j, map, SL_ELIMIT, "more than %u properties of one vertex",
                            MAX_PROPS);
     struct sl_prop *v = sl_arena_alloc0(&x->arena, n, sizeof(*v));
-    yyjson_obj_foreach (map, i, max, key, value) {
+    sl_obj_foreach (map, i, max, key, value) {
         if ((r = sl_jin_text(x->j, key, key, "properties", &v[i].key)) < 0 ||
             (r = sl_jin_text(x->j, value, key, "properties", &v[i].value)) < 0)
             return r;

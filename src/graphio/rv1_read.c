@@ -1,5 +1,6 @@
 /* Reading R; what it says of a graph is rv1_stage.c's business. */
 #include "graphio/rv1_read.h"
+#include "json/json.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -37,7 +38,7 @@ static int entry(struct sl_rv1 *x, yyjson_val *at) {
         return 0;
     if (x->children.n + yyjson_obj_size(children) > MAX_ENTRIES)
         return sl_jin_fail(x->j, at, SL_ELIMIT, "more than %u children in R_lite", MAX_ENTRIES);
-    yyjson_obj_foreach (children, i, n, key, value) {
+    sl_obj_foreach (children, i, n, key, value) {
         struct sl_rv1_child *c = sl_vec_push(&x->children);
         *c = (struct sl_rv1_child){0};
         e->n_children++;
@@ -132,7 +133,7 @@ static int execution(struct sl_rv1 *x, yyjson_val *exec) {
     if (r < 0)
         return r;
     if (props)
-        yyjson_obj_foreach (props, i, n, key, v)
+        sl_obj_foreach (props, i, n, key, v)
             if ((r = property(x, key, v)) < 0)
                 return r;
     if (!list)

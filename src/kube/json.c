@@ -110,7 +110,7 @@ static uint64_t hash_at(uint64_t seed, yyjson_val *v, uint32_t depth) {
         return seed;
     case YYJSON_TYPE_OBJ:
         /* A sum does not depend on the order of the keys. */
-        yyjson_obj_foreach (v, i, n, key, val) {
+        sl_obj_foreach (v, i, n, key, val) {
             if (!empty(val))
                 sum += hash_at(hash_text(7, key), val, depth + 1);
         }

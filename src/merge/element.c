@@ -277,7 +277,7 @@ static bool read_json(struct sl_arena *a, const char *s, size_t len, struct sl_e
     if (good && s[0] == 'v') {
         *ret = element_value(a, v);
     } else if (good) {
-        yyjson_obj_foreach (v, i, max, key, value) {
+        sl_obj_foreach (v, i, max, key, value) {
             struct sl_text name = sl_json_view(key);
             good = good && n < MAX_KEYS && is_scalar(value);
             if (good)
@@ -485,7 +485,7 @@ void sl_element_print(struct sl_buf *out, const char *text, size_t len) {
             sl_buf_putc(out, '=');
             print_value(out, v);
         } else {
-            yyjson_obj_foreach (v, i, max, key, value) {
+            sl_obj_foreach (v, i, max, key, value) {
                 sl_buf_puts(out, i ? "," : "");
                 sl_buf_text(out, sl_json_view(key));
                 sl_buf_putc(out, '=');

@@ -263,7 +263,7 @@ static const char *kind_of(yyjson_val *volume) {
     yyjson_val *k, *v;
     size_t i, n;
 
-    yyjson_obj_foreach (volume, i, n, k, v) {
+    sl_obj_foreach (volume, i, n, k, v) {
         (void)v;
         if (strcmp(sl_json_text(k), "name") != 0)
             return sl_json_text(k);

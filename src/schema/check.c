@@ -368,7 +368,7 @@ static void check_fields(struct checking *c, const struct sl_schema *s, yyjson_v
     struct sl_seek before;
     sl_seek_fields(&before, old);
     bool *there = s->n_fields > 0 ? sl_alloc0(s->n_fields, sizeof(*there)) : NULL;
-    yyjson_obj_foreach (v, i, max, key, item) {
+    sl_obj_foreach (v, i, max, key, item) {
         struct sl_text name = sl_json_view(key);
         const struct sl_schema_field *f = sl_schema_field(s, name.s, name.n);
         const struct sl_schema *of = f ? f->schema : s->type == SL_T_MAP ? s->items : NULL;
@@ -516,11 +516,11 @@ static void check_lists(struct sl_field_errs *errs, const struct sl_schema *s, y
             check_lists(errs, s->items, item, SL_PATH_AT(at, i));
         }
     } else if (s->type == SL_T_MAP && yyjson_is_obj(v)) {
-        yyjson_obj_foreach (v, i, max, key, item) {
+        sl_obj_foreach (v, i, max, key, item) {
             check_lists(errs, s->items, item, SL_PATH_KEY(at, sl_json_text(key)));
         }
     } else if (s->type == SL_T_OBJECT && yyjson_is_obj(v)) {
-        yyjson_obj_foreach (v, i, max, key, item) {
+        sl_obj_foreach (v, i, max, key, item) {
             struct sl_text name = sl_json_view(key);
             const struct sl_schema_field *f = sl_schema_field(s, name.s, name.n);
             if (f && !f->schema->go)

@@ -155,7 +155,7 @@ static void check_meta(yyjson_val *v, enum level level, bool checked, const stru
     names += yyjson_obj_get(props, "name") != NULL;
     names += yyjson_obj_get(props, "generateName") != NULL;
     bool other = yyjson_obj_size(props) != names;
-    yyjson_obj_foreach (v, i, max, key, item) {
+    sl_obj_foreach (v, i, max, key, item) {
         static const char *const fine[] = {"type", "properties", "default"};
         bool known = means_nothing(item);
         for (size_t k = 0; k < SL_LEN(fine); k++)

@@ -213,7 +213,7 @@ static int decode_fields(const struct sl_schema *s, yyjson_val *v, const struct 
 
     if (!yyjson_is_obj(v))
         return s->go && !s->keeps_unknown ? mismatch(s, v, at, false, in) : 0;
-    yyjson_obj_foreach (v, i, max, key, item) {
+    sl_obj_foreach (v, i, max, key, item) {
         struct sl_text name = sl_json_view(key);
         const struct sl_schema_field *f = sl_schema_field(s, name.s, name.n);
         /* Custom resources are not read into types, but their metadata is, by itself. */
@@ -243,7 +243,7 @@ static int decode_items(const struct sl_schema *s, yyjson_val *v, const struct p
         }
         return 0;
     }
-    yyjson_obj_foreach (v, i, max, key, item) {
+    sl_obj_foreach (v, i, max, key, item) {
         r = decode(s->items, item, at, in);
         if (r < 0)
             return r;

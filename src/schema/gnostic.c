@@ -165,7 +165,7 @@ static void write_named(struct sl_buf *out, const struct field *f, yyjson_val *v
     size_t i, max;
     yyjson_val *key, *item;
 
-    yyjson_obj_foreach (v, i, max, key, item) {
+    sl_obj_foreach (v, i, max, key, item) {
         sl_buf_clear(&pair);
         text(&pair, 1, sl_json_view(key));
         write_part(&pair, &second, f->of, item);
@@ -242,7 +242,7 @@ static void write_message(struct sl_buf *out, const struct message *m, yyjson_va
     size_t i, max;
     yyjson_val *key, *item;
 
-    yyjson_obj_foreach (v, i, max, key, item) {
+    sl_obj_foreach (v, i, max, key, item) {
         const struct field *f = m->fields, *end = m->fields + m->n;
         while (f < end && !yyjson_equals_str(key, f->key))
             f++;

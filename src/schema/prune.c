@@ -87,7 +87,7 @@ static bool duplicates(struct sl_strict *st, const struct sl_schema *s, yyjson_v
     if (!yyjson_is_obj(v))
         return false;
     keys_init(&keys, yyjson_obj_size(v));
-    yyjson_obj_foreach (v, i, max, key, item) {
+    sl_obj_foreach (v, i, max, key, item) {
         struct sl_text name = sl_json_view(key);
         const struct sl_path *here = SL_PATH(at, name.s);
         const struct sl_schema *of = s ? sl_schema_at(s, name.s, name.n) : NULL;

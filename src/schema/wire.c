@@ -162,7 +162,7 @@ static bool is_deeper(yyjson_val *v, uint32_t left) {
                 return true;
         }
     } else if (yyjson_is_obj(v)) {
-        yyjson_obj_foreach (v, i, n, key, item) {
+        sl_obj_foreach (v, i, n, key, item) {
             if (is_deeper(item, left - 1))
                 return true;
         }

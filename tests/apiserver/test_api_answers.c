@@ -87,7 +87,7 @@ static yyjson_mut_val *plain(yyjson_mut_doc *doc, yyjson_val *v) {
     if (!yyjson_is_obj(v))
         return yyjson_val_mut_copy(doc, v);
     out = yyjson_mut_obj(doc);
-    yyjson_obj_foreach (v, i, n, key, item) {
+    sl_obj_foreach (v, i, n, key, item) {
         const char *name = yyjson_get_str(key);
         if (!is_apart(name) && !is_default_account(name, item))
             yyjson_mut_obj_add(out, yyjson_mut_strcpy(doc, name), plain(doc, item));

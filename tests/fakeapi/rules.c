@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fakeapi_int.h"
+#include "json/json.h"
 
 static yyjson_val *spec_of(yyjson_val *o) {
     return yyjson_obj_get(o, "spec");
@@ -63,7 +64,7 @@ static const char *selector_rule(yyjson_val *was, yyjson_val *is, bool gated) {
     yyjson_val *k, *v;
     bool kept = gated;
 
-    yyjson_obj_foreach (was, i, n, k, v)
+    sl_obj_foreach (was, i, n, k, v)
         kept &= !differ(v, yyjson_obj_get(is, yyjson_get_str(k)));
     return kept ? NULL
                 : "spec.nodeSelector: Invalid value: only additions to spec.nodeSelector are "
@@ -96,7 +97,7 @@ static const char *pod_rule(yyjson_val *old, yyjson_val *now) {
         wrong = differ(a, b) ? may[f].rule(a, b, gated) : NULL;
         same += b != NULL;
     }
-    yyjson_obj_foreach (was, i, n, k, v) {
+    sl_obj_foreach (was, i, n, k, v) {
         const char *key = yyjson_get_str(k);
         bool special = false;
         for (size_t f = 0; f < SL_LEN(may); f++)

@@ -7,6 +7,7 @@
 
 #include "base/mem.h"
 #include "fakeapi_int.h"
+#include "json/json.h"
 
 static int hex(char c) {
     if (c >= '0' && c <= '9')
@@ -180,7 +181,7 @@ bool fa_labels_match(const struct sl_selector *s, yyjson_val *o) {
     if (s->n == 0)
         return true;
     if (labels) {
-        yyjson_obj_foreach (labels, i, n, k, v) {
+        sl_obj_foreach (labels, i, n, k, v) {
             if (have.n < MAX_LABELS && yyjson_is_str(v))
                 l[have.n++] = (struct sl_label){yyjson_get_str(k), yyjson_get_str(v)};
         }

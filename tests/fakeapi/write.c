@@ -7,6 +7,7 @@
 
 #include "base/stamp.h"
 #include "fakeapi_int.h"
+#include "json/json.h"
 
 #define FOREGROUND "foregroundDeletion"
 #define ORPHAN "orphan"
@@ -219,14 +220,14 @@ static bool spec_differs(yyjson_val *x, yyjson_val *y) {
     size_t i, n, mine = 0, theirs = 0;
     yyjson_val *k, *v;
 
-    yyjson_obj_foreach (x, i, n, k, v) {
+    sl_obj_foreach (x, i, n, k, v) {
         if (yyjson_equals_str(k, "metadata") || yyjson_equals_str(k, "status"))
             continue;
         mine++;
         if (!yyjson_equals(v, yyjson_obj_getn(y, yyjson_get_str(k), yyjson_get_len(k))))
             return true;
     }
-    yyjson_obj_foreach (y, i, n, k, v) {
+    sl_obj_foreach (y, i, n, k, v) {
         theirs += !yyjson_equals_str(k, "metadata") && !yyjson_equals_str(k, "status");
     }
     return mine != theirs;

@@ -18,6 +18,7 @@
 #include "schema/check.h"
 #include "schema/crd.h"
 #include "schema/types.h"
+#include "json/json.h"
 
 static struct sl_schemas *types;
 static struct sl_crd_schema *widget;
@@ -143,7 +144,7 @@ static void print_sorted(yyjson_val *v, struct sl_buf *out) {
     } else if (yyjson_is_obj(v)) {
         size_t n = yyjson_obj_size(v);
         yyjson_val **keys = malloc((n + 1) * sizeof(yyjson_val *));
-        yyjson_obj_foreach (v, i, max, key, item)
+        sl_obj_foreach (v, i, max, key, item)
             keys[i] = key;
         qsort(keys, n, sizeof(yyjson_val *), by_key);
         sl_buf_putc(out, '{');

@@ -6,6 +6,7 @@
 #include "schema/crd.h"
 #include "schema/openapi.h"
 #include "schema_fx.h"
+#include "json/json.h"
 
 #define META "io.k8s.apimachinery.pkg.apis.meta.v1."
 
@@ -124,7 +125,7 @@ static uint32_t follow(yyjson_doc *doc, yyjson_val *v) {
     yyjson_arr_foreach (v, i, max, item) {
         n += follow(doc, item);
     }
-    yyjson_obj_foreach (v, i, max, key, item) {
+    sl_obj_foreach (v, i, max, key, item) {
         n += follow(doc, item);
     }
     return n;
@@ -194,7 +195,7 @@ static uint32_t count_words(const char *name, yyjson_val *of) {
 
     if (!*sl_json_str(of, "description"))
         fail_msg("%s has no words", name);
-    yyjson_obj_foreach (yyjson_obj_get(of, "properties"), i, max, key, item) {
+    sl_obj_foreach (yyjson_obj_get(of, "properties"), i, max, key, item) {
         if (!*sl_json_str(item, "description"))
             fail_msg("%s.%s has no words", name, yyjson_get_str(key));
         n++;
@@ -215,7 +216,7 @@ static void all_that_is_built_in_is_explained(void **state) {
     for (size_t i = 0; i < SL_LEN(docs); i++) {
         yyjson_doc *doc = docs[i].group ? v3(docs[i].group, docs[i].version) : v2();
         uint32_t n = 0;
-        yyjson_obj_foreach (at(doc, docs[i].at), at_key, max, key, item) {
+        sl_obj_foreach (at(doc, docs[i].at), at_key, max, key, item) {
             if (strncmp(yyjson_get_str(key), "io.k8s.", 7) == 0)
                 n += count_words(yyjson_get_str(key), item);
         }

@@ -16,6 +16,7 @@
 
 #include "base/prng.h"
 #include "base/vec.h"
+#include "json/json.h"
 
 #define JOBS "/apis/batch/v1/namespaces/a/jobs"
 #define PODS "/api/v1/namespaces/a/pods"
@@ -39,7 +40,7 @@ static bool contains(yyjson_val *have, yyjson_val *want) {
     if (yyjson_is_null(want))
         return have == NULL;
     if (yyjson_is_obj(want)) {
-        yyjson_obj_foreach (want, i, n, k, v) {
+        sl_obj_foreach (want, i, n, k, v) {
             if (!contains(yyjson_obj_get(have, yyjson_get_str(k)), v))
                 return false;
         }

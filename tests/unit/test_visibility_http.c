@@ -8,6 +8,7 @@
 #include "httpd/cert.h"
 #include "serve/front.h"
 #include "serve/visibility_api.h"
+#include "json/json.h"
 
 #define GROUP "/apis/visibility.kueue.x-k8s.io"
 #define V1 GROUP "/v1beta1"
@@ -211,7 +212,7 @@ static void test_documents(void **state) {
     /* What is referred to is there. */
     yyjson_val *schemas = jat(o, "components.schemas"), *path, *key;
     size_t i, n;
-    yyjson_obj_foreach (jat(o, "paths"), i, n, key, path) {
+    sl_obj_foreach (jat(o, "paths"), i, n, key, path) {
         const char *ref = jstr(yyjson_ptr_get(path, "/get/responses/200/content/application~1json"),
                                "schema.$ref");
         assert_non_null(yyjson_obj_get(schemas, strrchr(ref, '/') + 1));
