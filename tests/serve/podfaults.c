@@ -19,8 +19,8 @@
 #define STORM (100 * SL_SEC)
 #define REST (60 * SL_SEC)
 #define PATIENCE (1200 * SL_SEC)
-#define MOST_HALF (330 * SL_SEC)     /* a silent stream is given up after five minutes */
-#define MOST_HALF_IDLE (40 * SL_SEC) /* pods have 30 seconds to end */
+#define MOST_HALF (330 * SL_SEC) /* a silent stream is given up after five minutes */
+#define MOST_HALF_IDLE (5 * SL_SEC)
 
 /* In all histories: they are about something. */
 enum { FREED, STOPPED, FAILED, FINISHED, EVICTED, UNTOUCHED, KINDS };
@@ -154,8 +154,17 @@ static void check_half(struct world *w, uint32_t unit) {
                    (long long)((now - p->half_since[unit]) / SL_SEC));
 }
 
-/* And while the leader knows all that there is and does nothing, only for as long as a pod that has
- * to make room has been given to end. */
+/* Is one of them on its way out? Another waits for it. */
+static bool makes_room(struct world *w, uint32_t unit) {
+    for (uint32_t n = 0; n < MAX_NAMES; n++) {
+        yyjson_val *pod = pod_get(w, unit, n);
+        if (pod && managed(pod) && pod_deleting(pod) && !pod_terminal(pod))
+            return true;
+    }
+    return false;
+}
+
+/* And while the leader knows all that there is and does nothing, hardly at all. */
 static void settled(struct world *w) {
     struct pods *p = pods_of(w);
     sl_time now = fakeapi_now(w->api);
@@ -163,7 +172,7 @@ static void settled(struct world *w) {
     p->settled_turn = w->turns;
     p->settled_at = now;
     for (uint32_t unit = 0; idle && unit < p->n_units; unit++) {
-        if (!is_half(w, unit)) {
+        if (!is_half(w, unit) || makes_room(w, unit)) {
             p->half_idle[unit] = 0;
             continue;
         }
