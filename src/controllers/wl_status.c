@@ -318,6 +318,25 @@ static bool same_text(const char *a, const char *b) {
     return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
+static void drop_wanted(struct sl_manager *m, struct wl_changes *c, const char *type) {
+    sl_sym y = sl_sym_find(&m->syms, type);
+    for (uint32_t i = 0; i < c->s.conds.n; i++)
+        if (c->s.conds.v[i].type == y) {
+            sl_freep(&c->s.conds.v[i].message);
+            c->s.conds.v[i] = sl_vec_pop(&c->s.conds);
+            return;
+        }
+}
+
+/* It was to be admitted because all its checks were ready, and that is not even sent: it is not. */
+static void drop_admitted(struct sl_manager *m, struct rec_wl *w) {
+    const struct cond *c = wl_find_cond(&w->want->s, sl_sym_find(&m->syms, "Admitted"));
+    if (!c || c->status != COND_TRUE || wl_is(m, w, "Admitted"))
+        return;
+    drop_wanted(m, w->want, "Admitted");
+    rec_mark(m, &w->rec); /* the engine is told */
+}
+
 bool wl_set_check(struct sl_manager *m, struct rec_wl *w, const struct wl_check *to) {
     const struct wl_status *now = wl_next(w, WL_CHECKS);
     const struct wl_check *is = wl_find_check(now, to->name);
@@ -336,6 +355,8 @@ bool wl_set_check(struct sl_manager *m, struct rec_wl *w, const struct wl_check 
         *sl_vec_push(&fresh.s.checks) = x;
     }
     put_checks(m, w, &fresh);
+    if (to->state != SL_CHECK_READY)
+        drop_admitted(m, w);
     return true;
 }
 
@@ -360,16 +381,6 @@ void wl_set_checks(struct sl_manager *m, struct rec_wl *w, const struct sl_check
         };
     }
     put_checks(m, w, &fresh);
-}
-
-static void drop_wanted(struct sl_manager *m, struct wl_changes *c, const char *type) {
-    sl_sym y = sl_sym_find(&m->syms, type);
-    for (uint32_t i = 0; i < c->s.conds.n; i++)
-        if (c->s.conds.v[i].type == y) {
-            sl_freep(&c->s.conds.v[i].message);
-            c->s.conds.v[i] = sl_vec_pop(&c->s.conds);
-            return;
-        }
 }
 
 /* The reservation that was to be given back after an eviction is there no more: somebody made

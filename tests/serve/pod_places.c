@@ -344,10 +344,9 @@ static void check_provided(struct world *w, const struct fakeapi_change *c) {
         if (strcmp(jstr(v, "name"), "prov") != 0)
             continue;
         (void)fakeapi_each(w->api, REQUESTS, find_provisioned, &f);
-        /* It may have been taken away just now, and by nobody else than users: with its Workload.
-         */
-        if (!f.provisioned && strcmp(jstr(v, "state"), "Ready") != 0)
-            world_fail(w, "%s is admitted, its check says %s", c->key, jstr(v, "state"));
+        if (!f.provisioned || strcmp(jstr(v, "state"), "Ready") != 0)
+            world_fail(w, "%s is admitted, its check says %s, %u requests are provisioned", c->key,
+                       jstr(v, "state"), f.provisioned);
         pods_of(w)->provided += f.provisioned > 0;
     }
 }
