@@ -14,6 +14,9 @@ void wl_changes_free(struct wl_changes **c);
 void wl_changes_return(struct rec_wl *w);
 /* Somebody else gave it quota meanwhile: why it waited need not be said any more. */
 void wl_drop_outdated(struct sl_manager *m, struct rec_wl *w);
+/* It was to be admitted because all its checks were ready; one of them is not any more, and what
+ * has not arrived is not said. Returns whether that was so. */
+bool wl_drop_unready(struct sl_manager *m, struct rec_wl *w);
 /* To be called after any change of what is wanted, sent or seen. */
 void wl_note_release(struct sl_manager *m, struct rec_wl *w);
 /* Is another reservation wanted than the one that the API still knows of? */

@@ -128,6 +128,8 @@ static bool build_status(struct sl_manager *m, struct rec_wl *w, struct sl_write
     }
     if (build_apart(m, w, out))
         return true;
+    if (wl_drop_unready(m, w))
+        rec_mark(m, &w->rec); /* the engine is told */
     if (is_outgrown(m, w)) {
         struct sl_fact f = {.kind = SL_FACT_ADMIT_FAILED, .wl = w->id};
         w->spec_hash = 0; /* told anew: the engine does not move one that holds quota */

@@ -328,15 +328,6 @@ static void drop_wanted(struct sl_manager *m, struct wl_changes *c, const char *
         }
 }
 
-/* It was to be admitted because all its checks were ready, and that is not even sent: it is not. */
-static void drop_admitted(struct sl_manager *m, struct rec_wl *w) {
-    const struct cond *c = wl_find_cond(&w->want->s, sl_sym_find(&m->syms, "Admitted"));
-    if (!c || c->status != COND_TRUE || wl_is(m, w, "Admitted"))
-        return;
-    drop_wanted(m, w->want, "Admitted");
-    rec_mark(m, &w->rec); /* the engine is told */
-}
-
 bool wl_set_check(struct sl_manager *m, struct rec_wl *w, const struct wl_check *to) {
     const struct wl_status *now = wl_next(w, WL_CHECKS);
     const struct wl_check *is = wl_find_check(now, to->name);
@@ -355,8 +346,6 @@ bool wl_set_check(struct sl_manager *m, struct rec_wl *w, const struct wl_check 
         *sl_vec_push(&fresh.s.checks) = x;
     }
     put_checks(m, w, &fresh);
-    if (to->state != SL_CHECK_READY)
-        drop_admitted(m, w);
     return true;
 }
 
@@ -396,6 +385,18 @@ static bool drop_release(struct sl_manager *m, struct rec_wl *w) {
     for (size_t i = 0; i < SL_LEN(types); i++)
         drop_wanted(m, w->want, types[i]);
     w->want->fields &= ~(uint32_t)(WL_ADMISSION | WL_PAST);
+    return true;
+}
+
+bool wl_drop_unready(struct sl_manager *m, struct rec_wl *w) {
+    const struct cond *c = wl_find_cond(&w->want->s, sl_sym_find(&m->syms, "Admitted"));
+    const struct wl_status *now = wl_next(w, WL_CHECKS);
+    bool ready = true;
+    for (uint32_t i = 0; i < now->checks.n; i++)
+        ready &= now->checks.v[i].state == SL_CHECK_READY;
+    if (ready || !c || c->status != COND_TRUE || wl_is(m, w, "Admitted"))
+        return false;
+    drop_wanted(m, w->want, "Admitted");
     return true;
 }
 
