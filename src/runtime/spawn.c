@@ -62,7 +62,6 @@ struct spawner {
     enum own_mounts mounts;
     struct rlimit files;
     int null, program;     /* the supervisor's image */
-    char path[32];         /* by which it is executed */
     posix_spawnattr_t how; /* all signals blocked, and none ignored or handled */
     struct proc *procs;
     char chunk[CHUNK];
@@ -80,9 +79,10 @@ static int write_all(int fd, const char *bytes, size_t len) {
 }
 
 static int memory_file(const char *name, unsigned flag) {
-    const int fd = memfd_create(name, MFD_CLOEXEC | flag);
+    const unsigned flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+    const int fd = memfd_create(name, flags | flag);
 
-    return fd < 0 && errno == EINVAL ? memfd_create(name, MFD_CLOEXEC) : fd;
+    return fd < 0 && errno == EINVAL ? memfd_create(name, flags) : fd;
 }
 
 /* In memory; or, on a machine that lets none of those be executed, one in the folder that has no
@@ -110,6 +110,9 @@ static int make_program(struct spawner *s, const char *dir) {
 
     if (r == 0 && fchmod(fd, 0500) < 0)
         r = -errno;
+    /* Nobody changes it any more, whoever may open what we have open. A file of a folder, which
+     * knows no seals, is at least busy while a container runs. */
+    (void)fcntl(fd, F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE);
     sl_fmt(path, sizeof path, "/proc/self/fd/%d", fd);
     if (r == 0 && (s->program = open(path, O_PATH | O_CLOEXEC)) < 0)
         r = -errno;
@@ -203,12 +206,12 @@ static int try_mounts(struct spawner *s, enum own_mounts how, struct sl_err *err
     struct supervisor_spec spec = spec_of(s);
     const int ends[FD_NULL] = {s->null, s->null, s->null, s->null, s->null};
     int status = -1;
-    pid_t pid;
+    pid_t pid = -1;
 
     spec.mounts = how;
     int r = start_supervisor(s, ends, &spec, NULL, &pid, err);
     if (r < 0)
-        return r;
+        return sl_err_wrap(err, r, "the supervisor of containers");
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     if (!WIFEXITED(status) || WEXITSTATUS(status) > SUPERVISOR_NO_MOUNTS)
@@ -646,7 +649,7 @@ int proc_start(struct spawner *s, const struct launch *l, const struct proc_io *
                struct proc **ret, struct sl_err *err) {
     int ours[STREAMS], theirs[STREAMS];
     struct supervisor_spec spec = spec_of(s);
-    pid_t pid;
+    pid_t pid = -1;
     int r = make_streams(l, io, ours, theirs);
 
     if (r < 0) {

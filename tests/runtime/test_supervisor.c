@@ -316,10 +316,9 @@ static uint32_t supervisors(pid_t out[], uint32_t room) {
     for (const struct dirent *e; d && (e = readdir(d));) {
         const pid_t pid = (pid_t)strtol(e->d_name, NULL, 10);
         char text[512];
-        int parent = 0;
         read_proc(pid, "stat", text, sizeof text);
         const char *at = pid > 0 ? strrchr(text, ')') : NULL;
-        if (at && sscanf(at, ") %*c %d", &parent) == 1 && parent == getpid() && n < room)
+        if (at && strlen(at) > 4 && strtol(at + 4, NULL, 10) == getpid() && n < room)
             out[n++] = pid;
     }
     if (d)
@@ -338,11 +337,12 @@ static bool holds(pid_t pid, const char *text) {
     const int mem = open(path, O_RDONLY | O_CLOEXEC);
     assert_true(mem >= 0);
     for (char *line = maps, *next; *line && !found; line = next) {
-        unsigned long from, to;
-        char rights[5];
+        char *at;
         next = line + strcspn(line, "\n");
         next += *next == '\n';
-        if (sscanf(line, "%lx-%lx %4s", &from, &to, rights) != 3 || rights[0] != 'r')
+        unsigned long from = strtoul(line, &at, 16); /* "from-to rwxp ..." */
+        const unsigned long to = strtoul(at + 1, &at, 16);
+        if (at[1] != 'r')
             continue;
         if (to - from > ((unsigned long)1 << 32)) /* the shadow of a sanitiser */
             continue;
