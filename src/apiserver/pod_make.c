@@ -163,17 +163,17 @@ static int by_text(const void *a, const void *b) {
 /* Puts in what is absent; notes the names for the annotation. */
 static void put_limits(struct limits *l, yyjson_mut_val *container, const char *field,
                        const char *word, const char *collection, yyjson_val *amounts) {
-    const char *set[32];
     size_t i, n, count = 0;
     yyjson_val *key, *v;
     yyjson_mut_val *list;
 
     if (sl_json_size(amounts) == 0)
         return;
+    const char **set = sl_alloc0(sl_json_size(amounts), sizeof *set);
     list = sl_mut_obj(l->doc, container, field);
     sl_obj_foreach (amounts, i, n, key, v) {
         const char *name = sl_json_text(key);
-        if (!list || sl_mut_get(list, name) || count == SL_LEN(set))
+        if (!list || sl_mut_get(list, name))
             continue;
         sl_mut_set(l->doc, list, name, yyjson_val_mut_copy(l->doc, v));
         set[count++] = name;
@@ -183,6 +183,7 @@ static void put_limits(struct limits *l, yyjson_mut_val *container, const char *
         sl_buf_printf(&l->said, "%s%s", i ? ", " : l->said.len ? "; " : "", set[i]);
     if (count)
         sl_buf_printf(&l->said, " %s for %s %s", word, collection, sl_mut_str(container, "name"));
+    sl_freep(&set);
 }
 
 static bool apply_limits(yyjson_val *range, void *ctx) {

@@ -15,7 +15,6 @@
 #include "kube/secret.h"
 
 #define CLIENTS 64u
-#define HOOKS_MAX 1024u
 #define USER_AGENT "kube-apiserver-admission"
 
 struct hook {
@@ -84,16 +83,15 @@ static void add_hooks(struct sl_hook_set *set, yyjson_doc *doc, bool mutates) {
     *sl_vec_push(&set->docs) = doc;
     yyjson_arr_foreach (sl_json_get(yyjson_doc_get_root(doc), "webhooks"), i, n, hook) {
         const char *effects = sl_json_str(hook, "sideEffects");
-        if (set->hooks.n < HOOKS_MAX)
-            *sl_vec_push(&set->hooks) = (struct hook){
-                .name = sl_json_str(hook, "name"),
-                .v = hook,
-                .mutates = mutates,
-                .ignores = strcmp(sl_json_str(hook, "failurePolicy"), "Ignore") == 0,
-                .reinvokes = strcmp(sl_json_str(hook, "reinvocationPolicy"), "IfNeeded") == 0,
-                .effects = strcmp(effects, "None") != 0 && strcmp(effects, "NoneOnDryRun") != 0,
-                .timeout_s = (uint32_t)sl_json_int(hook, "timeoutSeconds", 10),
-            };
+        *sl_vec_push(&set->hooks) = (struct hook){
+            .name = sl_json_str(hook, "name"),
+            .v = hook,
+            .mutates = mutates,
+            .ignores = strcmp(sl_json_str(hook, "failurePolicy"), "Ignore") == 0,
+            .reinvokes = strcmp(sl_json_str(hook, "reinvocationPolicy"), "IfNeeded") == 0,
+            .effects = strcmp(effects, "None") != 0 && strcmp(effects, "NoneOnDryRun") != 0,
+            .timeout_s = (uint32_t)sl_json_int(hook, "timeoutSeconds", 10),
+        };
     }
 }
 

@@ -18,7 +18,7 @@ static void condition_done(struct condition *c) {
 void cl_conditions_done(struct conditions *c) {
     for (uint32_t i = 0; i < c->n; i++)
         condition_done(&c->v[i]);
-    c->n = 0;
+    sl_vec_free(c);
 }
 
 void cl_conditions_read(struct conditions *c, yyjson_val *list) {
@@ -27,9 +27,7 @@ void cl_conditions_read(struct conditions *c, yyjson_val *list) {
 
     cl_conditions_done(c);
     yyjson_arr_foreach (list, i, n, v) {
-        if (c->n == CONDITIONS_MAX)
-            break;
-        c->v[c->n++] = (struct condition){
+        *sl_vec_push(c) = (struct condition){
             .type = sl_strdup(jstr(v, "type")),
             .status = sl_strdup(jstr(v, "status")),
             .reason = sl_strdup(jstr(v, "reason")),
@@ -44,7 +42,7 @@ void cl_conditions_copy(struct conditions *to, const struct conditions *from) {
     cl_conditions_done(to);
     for (uint32_t i = 0; i < from->n; i++) {
         const struct condition *c = &from->v[i];
-        to->v[to->n++] = (struct condition){
+        *sl_vec_push(to) = (struct condition){
             .type = sl_strdup(c->type),
             .status = sl_strdup(c->status),
             .reason = sl_strdup(c->reason),
@@ -84,9 +82,7 @@ bool cl_condition_set(struct conditions *c, const char *type, const char *status
         changed = was->changed;
     }
     cl_condition_drop(c, type);
-    if (c->n == CONDITIONS_MAX)
-        return false;
-    c->v[c->n++] = (struct condition){
+    *sl_vec_push(c) = (struct condition){
         .type = sl_strdup(type),
         .status = sl_strdup(status),
         .reason = sl_strdup(reason),

@@ -13,15 +13,13 @@
 
 /* ---- conditions with their times ---- */
 
-#define CONDITIONS_MAX 16u
-
 struct condition {
     char *type, *status, *reason, *message;
     sl_time updated, changed; /* lastUpdateTime, which not all kinds have; lastTransitionTime */
 };
 struct conditions {
-    struct condition v[CONDITIONS_MAX];
-    uint32_t n;
+    struct condition *v;
+    uint32_t n, cap;
 };
 void cl_conditions_read(struct conditions *c, yyjson_val *list);
 void cl_conditions_copy(struct conditions *to, const struct conditions *from);

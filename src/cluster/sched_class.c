@@ -83,13 +83,17 @@ static struct sched_class *make(struct schedule *s, uint64_t hash) {
 struct sched_class *cl_sched_class(struct schedule *s, yyjson_val *pod, sl_sym ns) {
     yyjson_val *spec = yyjson_obj_get(pod, "spec");
     uint32_t ports[SCHED_MAX_PORTS], n_ports = sl_host_ports(spec, ports, SCHED_MAX_PORTS);
+    const bool crowded = n_ports > SCHED_MAX_PORTS;
     struct sl_buf text, wants;
     sl_buf_init(&text, MAX_TEXT);
     sl_buf_init(&wants, MAX_TEXT);
     sl_podset_put(&text, spec, true);
     uint64_t h = sl_hash_bytes(1, sl_buf_str(&text), text.len);
+    if (crowded)
+        n_ports = 0;
     for (uint32_t i = 0; i < n_ports; i++)
         h = sl_hash_u64(h, ports[i]);
+    h = crowded ? sl_hash_u64(h, UINT64_MAX) : h;
     bool others = cl_wants_put(&wants, pod);
     if (wants.len)
         h = sl_hash_bytes(h, wants.s, wants.len);
@@ -109,9 +113,13 @@ struct sched_class *cl_sched_class(struct schedule *s, yyjson_val *pod, sl_sym n
         memcpy(k->ports, ports, n_ports * sizeof *ports);
         k->n_ports = n_ports;
         k->ns = ns;
+        const bool read = !k->odd;
         if (wants.len && !sl_buf_full(&wants))
             cl_wants_read(s, k, pod);
-        k->odd |= sl_buf_full(&wants) || sl_arena_full(&k->arena);
+        k->odd |= crowded || sl_buf_full(&wants) || sl_arena_full(&k->arena);
+        if (read && k->odd)
+            sl_log(SL_LOG_WARN, "a pod with too many terms or host ports is not placed",
+                   SL_S("namespace", str(s->c, ns)), SL_S("name", jstr(pod, "metadata.name")));
     }
     k->refs++;
     sl_buf_done(&text);

@@ -145,8 +145,12 @@ static void read_term(struct schedule *s, struct sched_class *k, enum sched_how 
     bool soft = strcmp(jstr(from, "whenUnsatisfiable"), "ScheduleAnyway") == 0;
     bool weighed = how == TERM_LIKE || how == TERM_DISLIKE;
     yyjson_val *v = weighed ? jat(from, "podAffinityTerm") : from;
-    if (w->n_terms == SCHED_MAX_TERMS || (spread && soft != (how == TERM_EVEN)))
+    if (spread && soft != (how == TERM_EVEN))
         return;
+    if (w->n_terms == SCHED_MAX_TERMS) {
+        k->odd = true;
+        return;
+    }
     struct sched_term *t = &w->terms[w->n_terms];
     *t = (struct sched_term){.how = how, .key = take_key(s, jstr(v, "topologyKey"))};
     read_selector(&k->arena, yyjson_obj_get(v, "labelSelector"), &t->selector);
@@ -180,6 +184,8 @@ void cl_wants_read(struct schedule *s, struct sched_class *k, yyjson_val *pod) {
     yyjson_arr_foreach (tastes_of(spec), i, n, v)
         if (w->n_tastes < SCHED_MAX_TASTES)
             read_taste(k, v);
+        else
+            k->odd = true;
     if (w->by[TERM_NEAR] || w->by[TERM_SPREAD])
         *sl_vec_push(&s->social) = k->id;
 }

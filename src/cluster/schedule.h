@@ -20,9 +20,10 @@
 #include "model/labels.h"
 
 #define SCHED_MAX_RESOURCES 256u /* of all nodes and pods; further ones are on no node */
-#define SCHED_MAX_PORTS 64u      /* of one pod; further ones are not looked at */
-#define SCHED_MAX_TERMS 64u      /* of one pod, about other pods; so are these */
-#define SCHED_MAX_TASTES 64u     /* of one pod, about nodes; and these */
+/* Of one pod: host ports, terms about other pods and about nodes. One with more is not placed. */
+#define SCHED_MAX_PORTS 64u
+#define SCHED_MAX_TERMS 64u
+#define SCHED_MAX_TASTES 64u
 #define SCHED_MAX_MUSTS 1024u    /* terms of required node affinity; further ones take no node */
 #define SCHED_NOWHERE UINT32_MAX /* the domain of a node without the label */
 

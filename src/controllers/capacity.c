@@ -279,6 +279,8 @@ static const struct sl_podset_spec *read_podset(struct sl_manager *m, struct rea
 
 static bool read_pods(struct sl_manager *m, struct readings *c, const struct rec_prov *p,
                       struct pack_pods *pods) {
+    if (p->crowded)
+        return false;
     for (uint32_t i = 0; i < p->n_podsets; i++) {
         const struct prov_podset *s = &p->podsets[i];
         int32_t bound = p->answer.fits && s->bound > 0 ? s->bound : 0;
@@ -520,13 +522,13 @@ static void lease_read(struct sl_manager *m, enum sl_written how, const struct s
 }
 
 static void take_ports(struct prov_podset *s, yyjson_val *spec) {
-    uint32_t ports[PACK_MAX_PORTS], n = sl_host_ports(spec, ports, PACK_MAX_PORTS);
+    uint32_t n = sl_host_ports(spec, NULL, 0);
     sl_freep(&s->ports);
     s->n_ports = n;
     if (!n)
         return;
-    s->ports = sl_alloc0(n, sizeof *ports);
-    memcpy(s->ports, ports, n * sizeof *ports);
+    s->ports = sl_alloc0(n, sizeof *s->ports);
+    (void)sl_host_ports(spec, s->ports, n);
 }
 
 static void template_read(struct sl_manager *m, struct rec_prov *p, enum sl_written how,

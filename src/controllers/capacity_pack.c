@@ -1,4 +1,5 @@
 #include "controllers/capacity_pack.h"
+#include "controllers/ceilings.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,6 @@
 #include "base/sym.h"
 #include "base/vec.h"
 
-#define MAX_NODE_BYTES ((size_t)4 << 20)
 #define NO_COLUMN UINT32_MAX
 
 struct port_use {
@@ -119,7 +119,7 @@ static struct node *get(struct pack *k, const char *name) {
         return n;
     n = sl_alloc0(1, sizeof *n);
     n->name = sl_strdup(name);
-    sl_arena_init(&n->arena, MAX_NODE_BYTES);
+    sl_arena_init(&n->arena, CEILING_NODE);
     sl_map_add(&k->by_name, sl_hash_str(0, name), k->nodes.n);
     *sl_vec_push(&k->nodes) = n;
     k->sorted = false;
@@ -144,7 +144,7 @@ static void drop_if_empty(struct pack *k, struct node *n) {
 void pack_node(struct pack *k, const struct sl_topo_node *told) {
     struct node *n = get(k, told->name);
     sl_arena_done(&n->arena);
-    sl_arena_init(&n->arena, MAX_NODE_BYTES);
+    sl_arena_init(&n->arena, CEILING_NODE);
     n->known = true;
     n->is = (struct sl_topo_node){
         .usable = told->usable, .n_taints = told->n_taints, .labels.n = told->labels.n};
@@ -430,8 +430,7 @@ bool pack_take(struct pack *k, const struct pack_pods *v, uint32_t n, bool some,
     uint32_t turn[PACK_MAX_KINDS];
     takings t = {0};
     bool all = true;
-    if (n > PACK_MAX_KINDS)
-        n = PACK_MAX_KINDS;
+    sl_assert(n <= PACK_MAX_KINDS);
     order(k, v, n, turn);
     for (uint32_t i = 0; i < n && (all || some); i++) {
         int32_t rest = place(k, &v[turn[i]], turn[i], &t);

@@ -20,8 +20,7 @@
 #include "topo/topo.h"
 
 #define PACK_MAX_RESOURCES 256u /* of all nodes and pods; further ones are on no node */
-#define PACK_MAX_PORTS 64u      /* of one pod; further ones are not looked at */
-#define PACK_MAX_KINDS 32u      /* of pods in one question */
+#define PACK_MAX_KINDS 32u      /* of pods in one question; nobody asks about more */
 
 struct pack;
 

@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "controllers/bridge.h"
+#include "controllers/ceilings.h"
 #include "controllers/group.h"
 #include "controllers/kinds.h"
 #include "controllers/limits.h"
@@ -161,7 +162,7 @@ static bool conf_tell(struct sl_manager *m, struct rec *r) {
             tell_none(m, r);
         return before;
     }
-    sl_arena_init(&arena, (size_t)64 << 20);
+    sl_arena_init(&arena, CEILING_OBJECT);
     struct sl_read rd = {
         .file = r->name, .arena = &arena, .err = &err, .warn = warned, .warn_ctx = r};
     sl_object_decode(&rd, &d->roots[0], &x);

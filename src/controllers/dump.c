@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "controllers/ceilings.h"
 #include "controllers/group.h"
 #include "controllers/kinds.h"
 #include "controllers/pod.h"
@@ -186,7 +187,7 @@ static void put_assignment(struct sl_buf *b, const struct sl_manager *m, sl_wl_i
     const struct sl_podset_assignment *ps;
     struct sl_arena arena;
 
-    sl_arena_init(&arena, (size_t)16 << 20);
+    sl_arena_init(&arena, CEILING_ASSIGNED);
     uint32_t n = sl_engine_assignment(m->engine, id, &arena, &ps);
     if (n) {
         put_key(b, "assignment");

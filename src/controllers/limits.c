@@ -14,6 +14,7 @@
 
 #include "base/fmt.h"
 #include "base/quantity.h"
+#include "controllers/ceilings.h"
 #include "controllers/kinds.h"
 #include "doc/objects.h"
 #include "json/json.h"
@@ -40,9 +41,9 @@ bool limits_matter(const struct sl_manager *m, sl_sym ns) {
 /* Which value of a resource stays. */
 enum keep { FIRST, LOWEST, HIGHEST };
 
-/* More resources than a pod may have decide nothing and are left out. */
 struct bag {
     uint32_t n;
+    bool crowded; /* there were more than a pod may have: whose they are is refused */
     struct amount {
         const char *resource;
         yyjson_mut_val *written; /* NULL if it is a sum */
@@ -60,8 +61,10 @@ static uint32_t find(const struct bag *b, const char *resource) {
 
 static void put(struct bag *b, struct amount x, enum keep keep) {
     uint32_t i = find(b, x.resource);
-    if (i == SL_LEN(b->v))
+    if (i == SL_LEN(b->v)) {
+        b->crowded = true;
         return;
+    }
     if (i == b->n)
         b->n++;
     else if (keep == FIRST || (keep == LOWEST ? x.q >= b->v[i].q : x.q <= b->v[i].q))
@@ -241,6 +244,15 @@ static void compare(const struct bag *a, const struct bag *b, uint32_t podset, c
     sl_buf_done(&error);
 }
 
+/* What was left out might forbid the pod, or be asked for. */
+static void check_size(const struct bag *b, const char *whose, struct sl_buf *invalid) {
+    char text[128];
+    if (!b->crowded)
+        return;
+    sl_fmt(text, sizeof text, "more than %d resources in %s", SL_MAX_PODSET_RESOURCES, whose);
+    add_error(invalid, text);
+}
+
 static void check_bounds(const struct bounds *b, const struct bag *low, const struct bag *high,
                          uint32_t podset, const char *where, struct sl_buf *invalid) {
     compare(high, &b->v[MAX], podset, where, "requests must not be above the limitRange max",
@@ -265,6 +277,7 @@ static void check_containers(const struct bounds *b, yyjson_mut_val *pod, uint32
                 put_list(&high, list, HIGHEST);
             }
             sl_fmt(where, sizeof where, ".%s[%zu]", container_lists[k], i);
+            check_size(&high, "one container", invalid);
             check_bounds(b, &low, &high, podset, where, invalid);
         }
     }
@@ -284,7 +297,7 @@ static void check_pod(const struct bounds *b, const char *pod, size_t len, uint3
     struct bag total = {.n = 0};
 
     sl_buf_init(&text, MAX_POD_BYTES);
-    sl_arena_init(&arena, 16 * MAX_POD_BYTES);
+    sl_arena_init(&arena, CEILING_POD);
     sl_buf_puts(&text, "{\"name\":\"main\",\"count\":1,\"template\":{\"spec\":");
     sl_buf_add(&text, pod, len);
     sl_buf_puts(&text, "}}");
@@ -295,7 +308,11 @@ static void check_pod(const struct bounds *b, const char *pod, size_t len, uint3
         for (uint32_t i = 0; i < p.n_requests; i++)
             put(&total, (struct amount){.resource = p.requests[i].resource, .q = p.requests[i].q},
                 FIRST);
+        if (total.crowded || sl_arena_full(&arena))
+            add_error(invalid, "the pod asks for more than can be compared");
         check_bounds(b, &total, &total, podset, "", invalid);
+    } else {
+        add_error(invalid, "the pod is too large to be compared");
     }
     sl_doc_free(d);
     sl_arena_done(&arena);
@@ -321,6 +338,8 @@ void limits_put_pod(struct sl_manager *m, sl_sym ns, const char *pod, uint32_t p
     add_overhead(m, d, root);
     if (limited) {
         read_bounds(m, ns, d, of);
+        for (uint32_t i = 0; i < SCOPES * LISTS; i++)
+            check_size(&of[i / LISTS].v[i % LISTS], "the LimitRanges of the namespace", invalid);
         add_defaults(d, root, of);
         check_containers(&of[CONTAINER], root, podset, invalid);
     }

@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "controllers/bridge.h"
+#include "controllers/ceilings.h"
 #include "controllers/group.h"
 #include "controllers/tas.h"
 #include "controllers/wl_int.h"
@@ -182,7 +183,7 @@ static bool same_holding(struct sl_manager *m, const struct rec_wl *w, const str
     if (strcmp(v->cq, str(m, a->cq)) != 0)
         return false;
     struct sl_arena arena;
-    sl_arena_init(&arena, (size_t)1 << 20);
+    sl_arena_init(&arena, CEILING_ASSIGNED);
     uint32_t n = sl_engine_assignment(m->engine, w->id, &arena, &ps);
     bool same = n == a->n;
     for (uint32_t i = 0; same && i < n; i++)
@@ -303,18 +304,18 @@ static sl_time void_at(const struct sl_manager *m, const struct wl_check *c) {
  * has nobody left to act on it, and would keep the workload from ever getting another: its
  * controller is asked again with the next one. */
 static bool forget_verdicts(struct sl_manager *m, struct rec_wl *w) {
-    struct sl_check_status v[2 * SL_MAX_CHECKS]; /* as many as are read */
-    uint32_t n = 0;
+    const uint32_t n = w->seen.checks.n;
     bool any = false;
-    if (!m->leads || wl_is(m, w, "QuotaReserved") || wl_changing(w, WL_ADMISSION))
+    if (!n || !m->leads || wl_is(m, w, "QuotaReserved") || wl_changing(w, WL_ADMISSION))
         return false;
-    for (uint32_t i = 0; i < w->seen.checks.n && n < SL_LEN(v); i++, n++) {
+    struct sl_check_status *v = sl_alloc0(n, sizeof *v);
+    for (uint32_t i = 0; i < n; i++) {
         const struct wl_check *c = &w->seen.checks.v[i];
         bool failed = c->state == SL_CHECK_RETRY || c->state == SL_CHECK_REJECTED;
         bool over = failed && void_at(m, c) <= m->spec.port->wall;
         if (failed && !over)
             rec_look_at(m, &w->rec, void_at(m, c));
-        v[n] = (struct sl_check_status){.name = str(m, c->name),
+        v[i] = (struct sl_check_status){.name = str(m, c->name),
                                         .state = over ? SL_CHECK_PENDING : c->state,
                                         .message =
                                             over ? "Reset to Pending: no quota is reserved" : ""};
@@ -322,6 +323,7 @@ static bool forget_verdicts(struct sl_manager *m, struct rec_wl *w) {
     }
     if (any)
         wl_set_checks(m, w, v, n);
+    sl_freep(&v);
     return any;
 }
 

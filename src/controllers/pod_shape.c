@@ -3,12 +3,14 @@
 
 #include "base/hash.h"
 #include "controllers/capacity_pack.h"
+#include "controllers/ceilings.h"
 #include "controllers/pod.h"
 #include "doc/objects.h"
 #include "kube/podset.h"
 #include "log/log.h"
 
 #define MAX_TEXT ((size_t)16 << 20) /* twice the longest event of a watch */
+#define FEW_PORTS 16u               /* are found without asking for memory */
 
 /* What cannot be read asks for nothing. */
 static struct pod_shape *make(struct sl_manager *m, struct sl_buf *text, const uint32_t *ports,
@@ -18,14 +20,17 @@ static struct pod_shape *make(struct sl_manager *m, struct sl_buf *text, const u
     struct sl_err err = {0};
     struct sl_arena arena;
 
-    sl_arena_init(&arena, (size_t)64 << 20);
+    sl_arena_init(&arena, CEILING_POD);
     struct sl_read rd = {.file = "pod", .arena = &arena, .err = &err};
     if (sl_buf_full(text) || sl_doc_json("pod", 1, text->s, text->len, &d, &err) < 0)
         rd.code = SL_EINVAL;
     else
         sl_decode_podset(&rd, &d->roots[0], &spec);
+    if (rd.code >= 0 && sl_arena_full(&arena))
+        rd.code = sl_err_set(&err, SL_ELIMIT, "the pod is too large");
     if (rd.code < 0) {
-        sl_log(SL_LOG_DEBUG, "a pod whose requests cannot be read", SL_S("error", err.text));
+        sl_log(SL_LOG_WARN, "a pod whose requests cannot be read is counted as none",
+               SL_S("error", err.text));
         spec.n_requests = 0;
     }
     struct pod_shape *s =
@@ -45,7 +50,11 @@ static struct pod_shape *make(struct sl_manager *m, struct sl_buf *text, const u
 
 struct pod_shape *pod_shape_get(struct sl_manager *m, yyjson_val *spec) {
     struct sl_buf text;
-    uint32_t ports[PACK_MAX_PORTS], n_ports = sl_host_ports(spec, ports, PACK_MAX_PORTS);
+    uint32_t few[FEW_PORTS], *ports = few, n_ports = sl_host_ports(spec, few, FEW_PORTS);
+    if (n_ports > FEW_PORTS) {
+        ports = sl_alloc0(n_ports, sizeof *ports);
+        (void)sl_host_ports(spec, ports, n_ports);
+    }
     sl_buf_init(&text, MAX_TEXT);
     sl_podset_put(&text, spec, false);
     uint64_t h = sl_hash_bytes(1, sl_buf_str(&text), text.len);
@@ -63,6 +72,8 @@ struct pod_shape *pod_shape_get(struct sl_manager *m, yyjson_val *spec) {
         sl_map_add(&m->pod_shapes_by_hash, h, s->id);
     }
     s->refs++;
+    if (ports != few)
+        sl_freep(&ports);
     sl_buf_done(&text);
     return s;
 }

@@ -108,8 +108,9 @@ static void take_spec(struct sl_manager *m, struct rec_prov *p, yyjson_val *spec
     p->parameters = text_of(yyjson_obj_get(spec, "parameters"));
     drop_templates(m, p);
     drop_podsets(p);
-    if (total > PROV_MAX_PODSETS)
-        total = PROV_MAX_PODSETS;
+    p->crowded = total > PROV_MAX_PODSETS;
+    if (p->crowded)
+        total = 0;
     p->podsets = sl_alloc0(total + 1, sizeof *p->podsets);
     yyjson_arr_foreach (list, i, n, v) {
         if (i >= total)

@@ -68,6 +68,7 @@ struct rec_prov {
     char *others;     /* further conditions, as JSON with commas */
     struct prov_cond conds[PROV_TYPES];
     uint32_t n_podsets;
+    bool crowded; /* there are more podsets than are looked at: it gets nothing */
     struct prov_podset *podsets;
     bool drop;       /* nobody needs it any more */
     uint32_t handed; /* templates that belong to it, as far as we know */

@@ -19,7 +19,6 @@
 #define CLASS_NAME "autoscaling.x-k8s.io/provisioning-class-name"
 #define INACTIVE "the check is not active"
 #define MAX_MESSAGE 32768u
-#define MAX_KEPT (2 * SL_MAX_CHECKS)
 
 char *prov_read_parameters(yyjson_val *workload) {
     yyjson_val *map = jat(workload, "metadata.annotations"), *key, *val;
@@ -373,8 +372,7 @@ static bool is_changing(const struct sl_manager *m, const struct rec_wl *w) {
 }
 
 void prov_workload_changed(struct sl_manager *m, struct rec_wl *w) {
-    struct rec_prov *kept[MAX_KEPT];
-    uint32_t n = 0;
+    SL_VEC(struct rec_prov *) kept = {0};
     bool made = false, any = w->seen.checks.n || w->draft || m->tables[REC_PROV_REQUEST].n;
     if (!any || !m->spec.parts.provisioning || !m->leads || is_changing(m, w))
         return;
@@ -382,10 +380,11 @@ void prov_workload_changed(struct sl_manager *m, struct rec_wl *w) {
     if (!finished && !evicted && w->seen.admission && wl_is(m, w, "QuotaReserved")) {
         for (uint32_t i = 0; i < w->seen.checks.n; i++) {
             struct rec_prov *p = sync(m, w, &w->seen.checks.v[i], &made);
-            if (p && n < MAX_KEPT)
-                kept[n++] = p;
+            if (p)
+                *sl_vec_push(&kept) = p; /* NOLINT(bugprone-sizeof-expression): pointers */
         }
-        drop(m, w, kept, n);
+        drop(m, w, kept.v, kept.n);
+        sl_vec_free(&kept);
     } else if (finished ||
                (evicted && m->settings->gates[SL_G_CLEANUP_PROVISIONING_REQUESTS_ON_EVICTION])) {
         drop(m, w, NULL, 0);

@@ -141,10 +141,11 @@ static void put_usage(struct sl_manager *m, const char *key, bool admitted, yyjs
 
     sl_buf_printf(b, ",\"%s\":[", key);
     yyjson_arr_foreach (yyjson_obj_get(spec, "resourceGroups"), i, n, group) {
-        const char *names[SL_MAX_GROUP_RESOURCES];
+        yyjson_val *covered = yyjson_obj_get(group, "coveredResources");
+        const char **names = sl_alloc0(yyjson_arr_size(covered) + 1, sizeof *names);
         uint32_t n_names = 0;
-        yyjson_arr_foreach (yyjson_obj_get(group, "coveredResources"), k, nk, res)
-            if (n_names < SL_LEN(names) && yyjson_is_str(res))
+        yyjson_arr_foreach (covered, k, nk, res)
+            if (yyjson_is_str(res))
                 names[n_names++] = sl_json_text(res);
         qsort(names, n_names, sizeof *names, by_name);
         yyjson_arr_foreach (yyjson_obj_get(group, "flavors"), f, nf, flavor) {
@@ -175,6 +176,7 @@ static void put_usage(struct sl_manager *m, const char *key, bool admitted, yyjs
             }
             sl_buf_puts(b, "]}");
         }
+        sl_freep(&names);
     }
     sl_buf_putc(b, ']');
 }

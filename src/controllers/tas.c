@@ -1,5 +1,6 @@
 /* Nodes, topologies, flavors, and pods of others: what there is to give places in. */
 #include "controllers/tas.h"
+#include "controllers/ceilings.h"
 
 #include <string.h>
 
@@ -10,8 +11,7 @@
 #include "controllers/pod.h"
 #include "doc/objects.h"
 #include "json/json.h"
-
-#define MAX_NODE_BYTES ((size_t)4 << 20)
+#include "log/log.h"
 
 struct sl_engine *tas_engine(struct sl_manager *m) {
     struct sl_placer placer = {m, tas_place, tas_undo, tas_aside, tas_could};
@@ -42,7 +42,8 @@ static struct sl_labels read_labels(yyjson_val *map, struct sl_arena *a) {
     yyjson_val *key, *val;
     sl_obj_foreach (map, i, n, key, val)
         if (yyjson_is_str(val))
-            v[ret.n++] = (struct sl_label){sl_json_text(key), sl_json_text(val)};
+            v[ret.n++] = (struct sl_label){sl_arena_strdup(a, sl_json_text(key)),
+                                           sl_arena_strdup(a, sl_json_text(val))};
     return ret;
 }
 
@@ -54,7 +55,8 @@ static void read_taints(yyjson_val *list, struct sl_arena *a, struct sl_topo_nod
     ret->taints = v;
     yyjson_arr_foreach (list, i, n, x) {
         struct sl_taint *t = &v[ret->n_taints];
-        *t = (struct sl_taint){.key = jstr(x, "key"), .value = jstr(x, "value")};
+        *t = (struct sl_taint){.key = sl_arena_strdup(a, jstr(x, "key")),
+                               .value = sl_arena_strdup(a, jstr(x, "value"))};
         if (sl_taint_effect_parse(jstr(x, "effect"), &t->effect, &err) >= 0)
             ret->n_taints++;
     }
@@ -97,13 +99,21 @@ bool node_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
     node->hash = hash;
     node->ready = ready;
     m->sick |= !ready;
-    sl_arena_init(&arena, MAX_NODE_BYTES);
+    sl_arena_init(&arena, CEILING_NODE);
     n.labels = read_labels(labels, &arena);
     read_taints(taints, &arena, &n);
     read_allocatable(allocatable, &arena, &n);
-    if (m->topo)
-        note(m, sl_topo_node(m->topo, &n));
-    capacity_node(m, &n);
+    if (sl_arena_full(&arena)) { /* which is as if it were not there */
+        sl_log(SL_LOG_WARN, "a node is passed over: it has too many labels, taints and resources",
+               SL_S("node", r->name), SL_I("ceiling", CEILING_NODE));
+        if (m->topo)
+            note(m, sl_topo_node_gone(m->topo, r->name));
+        capacity_node_gone(m, r->name);
+    } else {
+        if (m->topo)
+            note(m, sl_topo_node(m->topo, &n));
+        capacity_node(m, &n);
+    }
     sl_arena_done(&arena);
     return false; /* told; nothing is left to look at */
 }
@@ -126,14 +136,14 @@ static void tell_flavors(struct sl_manager *m, const char *topology) {
             conf_again(m, f);
 }
 
-/* Returns how many. */
+/* Returns how many there are; no more than the ceiling go into ret. */
 static uint32_t read_levels(yyjson_val *topology, const char *ret[SL_TOPO_MAX_LEVELS]) {
     yyjson_val *list = jat(topology, "spec.levels"), *v;
     size_t i, n;
     uint32_t count = 0;
     yyjson_arr_foreach (list, i, n, v)
-        if (count < SL_TOPO_MAX_LEVELS)
-            ret[count++] = jstr(v, "nodeLabel");
+        if (count++ < SL_TOPO_MAX_LEVELS)
+            ret[count - 1] = jstr(v, "nodeLabel");
     return count;
 }
 
@@ -146,7 +156,13 @@ void topology_changed(struct sl_manager *m, struct rec *r) {
     c->told = c->hash;
     yyjson_doc *d = yyjson_read(c->text, strlen(c->text), 0);
     uint32_t n = read_levels(yyjson_doc_get_root(d), levels);
-    note(m, sl_topo_levels(m->topo, r->name, levels, n));
+    if (n > SL_TOPO_MAX_LEVELS) { /* half of it would place pods in the wrong domains */
+        sl_log(SL_LOG_WARN, "a Topology with too many levels is passed over", SL_S("name", r->name),
+               SL_I("levels", n), SL_I("ceiling", SL_TOPO_MAX_LEVELS));
+        note(m, sl_topo_levels_gone(m->topo, r->name));
+    } else {
+        note(m, sl_topo_levels(m->topo, r->name, levels, n));
+    }
     yyjson_doc_free(d);
     tell_flavors(m, r->name);
 }
@@ -185,6 +201,8 @@ void tas_flavor(struct sl_manager *m, struct rec *r, struct sl_flavor_spec *f, s
         return;
     d = yyjson_read(conf_of(t)->text, strlen(conf_of(t)->text), 0);
     f->n_levels = read_levels(yyjson_doc_get_root(d), levels);
+    if (f->n_levels > SL_TOPO_MAX_LEVELS) /* it is passed over, as if it were not there */
+        f->n_levels = 0;
     const char **v = sl_arena_alloc0(a, f->n_levels + 1, sizeof *v);
     for (uint32_t i = 0; i < f->n_levels; i++)
         v[i] = sl_arena_strdup(a, levels[i]);

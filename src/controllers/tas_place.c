@@ -10,11 +10,11 @@
 #include "api/convert.h"
 #include "base/fmt.h"
 #include "base/hash.h"
+#include "controllers/ceilings.h"
 #include "controllers/tas.h"
 #include "log/log.h"
 #include "json/json.h"
 
-#define MAX_BYTES ((size_t)64 << 20)
 #define MAX_DOMAINS 1000000u
 
 static struct rec_wl *by_id(const struct sl_manager *m, sl_wl_id id) {
@@ -248,7 +248,7 @@ void tas_aside(void *ctx, sl_wl_id id, bool aside) {
 /* `,"topologyAssignment":{...}` as a document of its own. */
 static yyjson_doc *parse(const char *topology) {
     struct sl_buf b;
-    sl_buf_init(&b, MAX_BYTES);
+    sl_buf_init(&b, CEILING_PLACES);
     sl_buf_printf(&b, "{%s}", *topology == ',' ? topology + 1 : topology);
     yyjson_doc *d = yyjson_read(sl_buf_str(&b), b.len, 0);
     sl_buf_done(&b);
@@ -284,7 +284,14 @@ struct sl_topo_place tas_read_place(const char *topology, struct sl_arena *a) {
     struct sl_convert cv = {doc, SL_CONVERT_MAX_BYTES, &err};
     size_t i, n;
 
-    if (o && sl_convert_slices_to_domains(&cv, o) >= 0) {
+    bool readable = o && sl_convert_slices_to_domains(&cv, o) >= 0;
+    if (readable && yyjson_mut_arr_size(yyjson_mut_obj_get(o, "domains")) > MAX_DOMAINS) {
+        readable = false;
+        (void)sl_err_set(&err, SL_ELIMIT, "more than %u domains", MAX_DOMAINS);
+    }
+    if (o && !readable)
+        sl_log(SL_LOG_WARN, "malformed topology assignment ignored", SL_S("error", err.text));
+    if (readable) {
         yyjson_mut_val *levels = yyjson_mut_obj_get(o, "levels"),
                        *domains = yyjson_mut_obj_get(o, "domains");
         struct sl_topo_domain *v = sl_arena_alloc0(a, yyjson_mut_arr_size(domains) + 1, sizeof *v);
@@ -292,8 +299,6 @@ struct sl_topo_place tas_read_place(const char *topology, struct sl_arena *a) {
         ret.n_levels = (uint32_t)yyjson_mut_arr_size(levels);
         ret.domains = v;
         yyjson_mut_arr_foreach (domains, i, n, x) {
-            if (i >= MAX_DOMAINS)
-                break;
             v[ret.n_domains].values = read_texts(yyjson_mut_obj_get(x, "values"), a);
             v[ret.n_domains++].count = (int32_t)yyjson_mut_get_sint(yyjson_mut_obj_get(x, "count"));
         }
@@ -327,7 +332,7 @@ static char *write_place(const struct sl_topo_place *p) {
     }
     (void)yyjson_mut_obj_add_val(doc, o, "levels", texts(doc, p->levels, p->n_levels));
     (void)yyjson_mut_obj_add_val(doc, o, "domains", domains);
-    sl_buf_init(&b, MAX_BYTES);
+    sl_buf_init(&b, CEILING_PLACES);
     if (p->n_domains && sl_convert_domains_to_slices(&cv, o) >= 0) {
         char *text = yyjson_mut_val_write(o, 0, NULL);
         sl_buf_printf(&b, ",\"topologyAssignment\":%s", text ? text : "null");
@@ -362,7 +367,7 @@ void tas_put_places(const struct sl_manager *m, struct rec_wl *w, struct wl_admi
     struct sl_arena arena;
     if (!m->topo || !w->placed)
         return;
-    sl_arena_init(&arena, MAX_BYTES);
+    sl_arena_init(&arena, CEILING_PLACES);
     uint32_t n = sl_topo_held(m->topo, w->id.v, &arena, &places);
     for (uint32_t i = 0; i < n && i < w->n_podsets; i++)
         for (uint32_t k = 0; k < a->n; k++)
@@ -375,7 +380,7 @@ void tas_put_places(const struct sl_manager *m, struct rec_wl *w, struct wl_admi
 uint64_t tas_digest(const struct sl_manager *m, const struct rec_wl *w) {
     const struct sl_topo_place *v;
     struct sl_arena arena;
-    sl_arena_init(&arena, MAX_BYTES);
+    sl_arena_init(&arena, CEILING_PLACES);
     uint32_t n = sl_topo_held(m->topo, w->id.v, &arena, &v);
     uint64_t h = n;
     for (uint32_t i = 0; i < n; i++) {
@@ -426,6 +431,10 @@ static void hold(struct sl_manager *m, struct rec_wl *w) {
                 places[i] = tas_read_place(a->v[k].topology, &specs.arena);
                 trim(&places[i], v[i].count, &specs.arena);
             }
+        /* Those that are there hold their places all the same: others must not get them. */
+        if (sl_arena_full(&specs.arena))
+            sl_log(SL_LOG_WARN, "a workload takes too much memory for its places",
+                   SL_S("namespace", str(m, w->rec.ns)), SL_S("name", w->rec.name));
         sl_topo_hold(m->topo, w->id.v, v, places, w->n_podsets);
         w->placed = true;
     }

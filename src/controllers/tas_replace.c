@@ -7,11 +7,12 @@
  */
 #include <string.h>
 
+#include "controllers/ceilings.h"
 #include "controllers/pod.h"
 #include "controllers/tas.h"
+#include "log/log.h"
 
 #define HOSTNAME "kubernetes.io/hostname"
-#define MAX_BYTES ((size_t)64 << 20)
 
 static bool is_well(const struct sl_manager *m, const char *node) {
     const struct rec *r = rec_find(m, REC_NODE, "", node);
@@ -70,7 +71,7 @@ static bool replace(struct sl_manager *m, struct rec_wl *w) {
     uint32_t failed = 0;
     bool fixed = false;
 
-    sl_arena_init(&a, MAX_BYTES);
+    sl_arena_init(&a, CEILING_PLACES);
     uint32_t n = sl_topo_held(m->topo, w->id.v, &a, &held);
     for (uint32_t i = 0; n == w->n_podsets && i < n; i++) {
         keep[i] = held[i];
@@ -78,7 +79,10 @@ static bool replace(struct sl_manager *m, struct rec_wl *w) {
     }
     /* All but the places stays as it was admitted, also how many pods there were: those that have
      * ended meanwhile keep theirs, and an admission does not change otherwise. */
-    if (failed && !fixed && tas_move(m, w, keep))
+    if (sl_arena_full(&a))
+        sl_log(SL_LOG_WARN, "the places of a workload are too many to be replaced",
+               SL_S("namespace", str(m, w->rec.ns)), SL_S("name", w->rec.name));
+    else if (failed && !fixed && tas_move(m, w, keep))
         wl_set_places(m, w);
     sl_arena_done(&a);
     return failed > 0;

@@ -10,13 +10,14 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "controllers/ceilings.h"
 #include "controllers/metrics.h"
 #include "controllers/pod.h"
 #include "controllers/tas.h"
+#include "log/log.h"
 #include "json/json.h"
 
 #define GATE "kueue.x-k8s.io/topology"
-#define MAX_BYTES ((size_t)256 << 20)
 #define NOWHERE UINT32_MAX
 
 /* One podset of a crew while it is planned. */
@@ -238,11 +239,15 @@ static void plan_podset(struct sl_manager *m, struct pod_crew *c, const struct r
             waiting += !is_settled(x);
         }
     if (waiting) {
-        sl_arena_init(&g.arena, MAX_BYTES);
+        sl_arena_init(&g.arena, CEILING_RANKS);
         g.first = leaders(w, a, p);
         read_ranks(m, &g, p);
         read_place(&g, a->topology);
-        plan_group(m, &g);
+        if (sl_arena_full(&g.arena))
+            sl_log(SL_LOG_WARN, "the places of a podset are too many: its pods stay gated",
+                   SL_S("namespace", str(m, w->rec.ns)), SL_S("workload", w->rec.name));
+        else
+            plan_group(m, &g);
         sl_map_done(&g.by_values);
         sl_arena_done(&g.arena);
     }

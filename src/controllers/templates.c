@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "controllers/bridge.h"
+#include "controllers/ceilings.h"
 #include "controllers/limits.h"
 #include "controllers/tas.h"
 #include "controllers/wl.h"
@@ -309,7 +310,7 @@ bool podsets_read(struct sl_manager *m, sl_sym ns, const struct wl_podset *v, ui
     sl_buf_init(&b, 16 * MAX_TEXT);
     sl_buf_init(&invalid, 32768);
     sl_buf_short(&invalid);
-    sl_arena_init(&ret->arena, (size_t)256 << 20);
+    sl_arena_init(&ret->arena, CEILING_PODSETS);
     put_workload(m, ns, v, n, &b, &invalid);
     if (!sl_buf_full(&b) && sl_doc_json("workload", 1, b.s, b.len, &ret->doc, &err) >= 0) {
         struct sl_read rd = {
@@ -319,6 +320,10 @@ bool podsets_read(struct sl_manager *m, sl_sym ns, const struct wl_podset *v, ui
         fine = x.kind == SL_OBJECT_WORKLOAD && x.n_podsets == n;
         if (fine)
             ret->v = tas_ask(m, v, x.podsets, n, &ret->arena);
+        if (fine && sl_arena_full(&ret->arena)) {
+            fine = false;
+            (void)sl_err_set(&err, SL_ELIMIT, "they are too large");
+        }
         if (x.kind == SL_OBJECT_WORKLOAD && x.fact.workload.invalid)
             ret->invalid = x.fact.workload.invalid;
         else if (rd.half)

@@ -12,8 +12,6 @@
 
 #include "controllers/rec.h"
 
-#define WL_MAX_CONDITIONS 32u
-
 enum cond_status { COND_NONE, COND_FALSE, COND_TRUE, COND_UNKNOWN };
 
 struct cond {
@@ -61,8 +59,6 @@ struct wl_eviction {
     int64_t count;
 };
 
-#define WL_MAX_GATES 8u
-
 /* Preemption gates: as the spec names them, or with their positions as in the status. */
 struct wl_gates {
     uint32_t n;
@@ -70,7 +66,7 @@ struct wl_gates {
         sl_sym name;
         bool open;
         sl_time at;
-    } v[WL_MAX_GATES];
+    } v[];
 };
 
 struct wl_status {

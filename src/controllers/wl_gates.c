@@ -7,17 +7,20 @@
 
 #include <string.h>
 
+static struct wl_gates *gates_new(size_t room) {
+    return sl_alloc0(1, sizeof(struct wl_gates) + room * sizeof(struct wl_gate));
+}
+
 struct wl_gates *wl_gates_read(struct sl_manager *m, yyjson_val *list) {
     size_t i, n;
     yyjson_val *v;
     if (!yyjson_arr_size(list))
         return NULL;
-    struct wl_gates *g = sl_alloc0(1, sizeof *g);
+    struct wl_gates *g = gates_new(yyjson_arr_size(list));
     yyjson_arr_foreach (list, i, n, v)
-        if (g->n < WL_MAX_GATES)
-            g->v[g->n++] = (struct wl_gate){.name = sl_sym_put(&m->syms, jstr(v, "name")),
-                                            .open = strcmp(jstr(v, "position"), "Open") == 0,
-                                            .at = jtime(v, "lastTransitionTime")};
+        g->v[g->n++] = (struct wl_gate){.name = sl_sym_put(&m->syms, jstr(v, "name")),
+                                        .open = strcmp(jstr(v, "position"), "Open") == 0,
+                                        .at = jtime(v, "lastTransitionTime")};
     return g;
 }
 
@@ -52,35 +55,37 @@ bool wl_gates_closed(const struct sl_manager *m, const struct rec_wl *w) {
     return false;
 }
 
-static void want(struct sl_manager *m, struct rec_wl *w, const struct wl_gates *g) {
+/* Takes g. */
+static void want(struct sl_manager *m, struct rec_wl *w, struct wl_gates *g) {
     struct wl_changes *c = wl_change(m, w);
     sl_freep(&c->s.gates);
-    c->s.gates = sl_alloc0(1, sizeof *g);
-    *c->s.gates = *g;
+    c->s.gates = g;
     c->fields |= WL_POSITIONS;
 }
 
 void wl_gates_sync(struct sl_manager *m, struct rec_wl *w) {
     const struct wl_gates *now = wl_next(w, WL_POSITIONS)->gates;
-    struct wl_gates g = {0};
+    struct wl_gates *g = gates_new((now ? now->n : 0) + (w->gates ? w->gates->n : 0));
     for (uint32_t i = 0; now && i < now->n; i++)
         if (find(w->gates, now->v[i].name))
-            g.v[g.n++] = now->v[i];
-    for (uint32_t i = 0; w->gates && i < w->gates->n && g.n < WL_MAX_GATES; i++)
+            g->v[g->n++] = now->v[i];
+    for (uint32_t i = 0; w->gates && i < w->gates->n; i++)
         if (!find(now, w->gates->v[i].name))
-            g.v[g.n++] = (struct wl_gate){.name = w->gates->v[i].name, .at = m->spec.port->wall};
-    if (!wl_gates_same(now, &g))
-        want(m, w, &g);
+            g->v[g->n++] = (struct wl_gate){.name = w->gates->v[i].name, .at = m->spec.port->wall};
+    if (wl_gates_same(now, g))
+        sl_freep(&g);
+    else
+        want(m, w, g);
 }
 
 void wl_gates_close(struct sl_manager *m, struct rec_wl *w) {
     const struct wl_gates *now = wl_next(w, WL_POSITIONS)->gates;
     if (!now)
         return;
-    struct wl_gates g = *now;
-    for (uint32_t i = 0; i < g.n; i++)
-        g.v[i] = (struct wl_gate){.name = g.v[i].name, .at = m->spec.port->wall};
-    want(m, w, &g);
+    struct wl_gates *g = gates_new(now->n);
+    for (uint32_t i = 0; i < now->n; i++)
+        g->v[g->n++] = (struct wl_gate){.name = now->v[i].name, .at = m->spec.port->wall};
+    want(m, w, g);
 }
 
 void wl_gates_put(const struct sl_manager *m, const struct wl_gates *g, struct sl_buf *b) {

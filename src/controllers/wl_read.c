@@ -9,13 +9,9 @@
 static void read_conds(struct sl_manager *m, struct wl_status *s, yyjson_val *list) {
     size_t i, n, total = yyjson_arr_size(list);
     yyjson_val *v;
-    if (total > WL_MAX_CONDITIONS)
-        total = WL_MAX_CONDITIONS;
     s->conds.v = sl_realloc(NULL, total, sizeof *s->conds.v); /* no more than there are */
     s->conds.cap = (uint32_t)total;
     yyjson_arr_foreach (list, i, n, v) {
-        if (i >= total)
-            break;
         const char *status = jstr(v, "status");
         s->conds.v[s->conds.n++] = (struct cond){
             .type = sl_sym_put(&m->syms, jstr(v, "type")),
@@ -106,8 +102,6 @@ static void read_checks(struct sl_manager *m, struct wl_status *s, yyjson_val *l
         struct sl_buf b;
         struct sl_err err;
         int state = SL_CHECK_PENDING;
-        if (i >= (size_t)2 * SL_MAX_CHECKS)
-            break;
         if (sl_word_parse(SL_VOCAB_CHECK_STATE, jstr(v, "state"), &state, &err) < 0)
             state = SL_CHECK_PENDING;
         struct wl_check *c = sl_vec_push(&s->checks);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "controllers/bridge.h"
+#include "controllers/ceilings.h"
 #include "controllers/group.h"
 #include "controllers/job.h"
 #include "controllers/kinds.h"
@@ -57,7 +58,7 @@ static bool is_outgrown(const struct sl_manager *m, const struct rec_wl *w) {
     struct sl_wl_view v;
     if (sl_engine_workload(m->engine, w->id, &v) && strcmp(v.queue, str(m, w->queue)) != 0)
         return true; /* it has been moved to another queue */
-    sl_arena_init(&arena, (size_t)1 << 20);
+    sl_arena_init(&arena, CEILING_ASSIGNED);
     uint32_t n = sl_engine_assignment(m->engine, w->id, &arena, &ps);
     for (uint32_t i = 0; i < a->n; i++) {
         for (uint32_t k = 0; k < n; k++)

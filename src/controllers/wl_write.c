@@ -1,6 +1,7 @@
 /* The status of a Workload, from its record and what is wanted to the body of a patch. */
 #include <string.h>
 
+#include "controllers/ceilings.h"
 #include "controllers/tas.h"
 #include "controllers/wl_int.h"
 
@@ -260,7 +261,7 @@ static void put_requests(const struct sl_manager *m, const struct rec_wl *w, str
     const struct sl_podset_assignment *ps;
     struct sl_arena arena;
     char text[SL_QUANTITY_TEXT];
-    sl_arena_init(&arena, (size_t)1 << 20);
+    sl_arena_init(&arena, CEILING_ASSIGNED);
     uint32_t n = sl_engine_requests(m->engine, w->id, &arena, &ps);
     for (uint32_t i = 0; i < n; i++) {
         sl_buf_puts(b, i ? ",{\"name\":" : ",\"resourceRequests\":[{\"name\":");

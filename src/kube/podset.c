@@ -61,7 +61,10 @@ uint32_t sl_host_ports(yyjson_val *spec, uint32_t *ret, uint32_t max) {
     for (size_t l = 0; l < SL_LEN(lists); l++)
         yyjson_arr_foreach (yyjson_obj_get(spec, lists[l]), i, n, c)
             yyjson_arr_foreach (yyjson_obj_get(c, "ports"), j, k, p)
-                if (jint(p, "hostPort", 0) > 0 && found < max)
-                    ret[found++] = sl_host_port(jstr(p, "protocol"), jint(p, "hostPort", 0));
+                if (jint(p, "hostPort", 0) > 0) {
+                    if (found < max)
+                        ret[found] = sl_host_port(jstr(p, "protocol"), jint(p, "hostPort", 0));
+                    found++;
+                }
     return found;
 }

@@ -18,7 +18,7 @@ static inline uint32_t sl_host_port(const char *protocol, int64_t port) {
     uint32_t p = protocol[0] == 'U' ? 1 : protocol[0] == 'S' ? 2 : 0;
     return p << 16 | (uint32_t)(port & 0xffff);
 }
-/* Its host ports, no more than max. Returns how many. */
+/* Its host ports, no more than max into ret. Returns how many there are. */
 uint32_t sl_host_ports(yyjson_val *pod_spec, uint32_t *ret, uint32_t max);
 
 #endif

@@ -34,10 +34,10 @@ static void run(struct world *w, sl_span d) {
 static void post(struct world *w, enum sl_method method, const char *path, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 static void post(struct world *w, enum sl_method method, const char *path, const char *fmt, ...) {
-    char body[4000];
+    char body[16384];
     va_list args;
     va_start(args, fmt);
-    (void)vsnprintf(body, sizeof body, fmt, args);
+    assert_true(vsnprintf(body, sizeof body, fmt, args) < (int)sizeof body);
     va_end(args);
     for (char *s = body; *s; s++)
         if (*s == '\'')
@@ -867,27 +867,53 @@ static void too_many_conditions(void **state) {
     sl_buf_done(&b);
 }
 
+/* One term more than is compared, and it is the one that counts; one host port more. */
+static void too_many_terms(void **state) {
+    struct sl_buf b = SL_BUF((size_t)1 << 20);
+    struct world w;
+    (void)state;
+
+    begin(&w);
+    add_node(&w, "good", 4, "", "");
+    add_pod(&w, "enemy", "1", "'app':'enemy'", "");
+    run(&w, 60 * SL_SEC);
+    sl_buf_puts(&b, "'affinity':{'podAntiAffinity':{"
+                    "'requiredDuringSchedulingIgnoredDuringExecution':[");
+    for (int i = 0; i < 64; i++)
+        sl_buf_printf(&b,
+                      "{'topologyKey':'kubernetes.io/hostname','labelSelector':{'matchLabels':{"
+                      "'app':'a%d'}}},",
+                      i);
+    sl_buf_puts(&b, "{'topologyKey':'kubernetes.io/hostname','labelSelector':{'matchLabels':{"
+                    "'app':'enemy'}}}]}}");
+    add_pod(&w, "p", "1", "", sl_buf_str(&b));
+    sl_buf_clear(&b);
+    sl_buf_puts(&b, "'initContainers':[{'name':'i','ports':[");
+    for (int i = 0; i < 65; i++)
+        sl_buf_printf(&b, "%s{'containerPort':%d,'hostPort':%d}", i ? "," : "", i + 1, i + 1);
+    sl_buf_puts(&b, "]}]");
+    add_pod(&w, "q", "1", "", sl_buf_str(&b));
+    run(&w, 60 * SL_SEC);
+    assert_string_equal(node_of(&w, "p"), "");
+    assert_non_null(strstr(why_not(&w, "p"), "cannot be compared"));
+    assert_string_equal(node_of(&w, "q"), "");
+    assert_non_null(strstr(why_not(&w, "q"), "cannot be compared"));
+    sl_buf_done(&b);
+    end(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(too_many_labels),
-        cmocka_unit_test(too_many_conditions),
-        cmocka_unit_test(gates_open),
-        cmocka_unit_test(one_pod),
-        cmocka_unit_test(room),
-        cmocka_unit_test(spread),
-        cmocka_unit_test(priority),
-        cmocka_unit_test(company),
-        cmocka_unit_test(ports),
-        cmocka_unit_test(no_nodes),
-        cmocka_unit_test(many),
-        cmocka_unit_test(wishes),
-        cmocka_unit_test(even_again),
-        cmocka_unit_test(hard_spread),
-        cmocka_unit_test(soft_taints),
-        cmocka_unit_test(friends),
-        cmocka_unit_test(many_spread),
-        cmocka_unit_test(by_name),
-        cmocka_unit_test(homes),
+        cmocka_unit_test(too_many_labels), cmocka_unit_test(too_many_conditions),
+        cmocka_unit_test(too_many_terms),  cmocka_unit_test(gates_open),
+        cmocka_unit_test(one_pod),         cmocka_unit_test(room),
+        cmocka_unit_test(spread),          cmocka_unit_test(priority),
+        cmocka_unit_test(company),         cmocka_unit_test(ports),
+        cmocka_unit_test(no_nodes),        cmocka_unit_test(many),
+        cmocka_unit_test(wishes),          cmocka_unit_test(even_again),
+        cmocka_unit_test(hard_spread),     cmocka_unit_test(soft_taints),
+        cmocka_unit_test(friends),         cmocka_unit_test(many_spread),
+        cmocka_unit_test(by_name),         cmocka_unit_test(homes),
         cmocka_unit_test(homes_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -293,12 +293,50 @@ static void test_many_finalizers(void **state) {
     end(&w);
 }
 
+/* ---- conditions and checks of a status ---- */
+
+/* It has finished; that stands behind more conditions of others than anybody writes. */
+static void test_many_conditions(void **state) {
+    struct world w;
+    struct sl_buf b = SL_BUF((size_t)1 << 20);
+    size_t seen = 0;
+    (void)state;
+    begin(&w);
+    create(&w, WORKLOADS,
+           "{'metadata':{'name':'done'},'spec':{'active':false,'queueName':'q','podSets':[{"
+           "'name':'main','count':1,'template':{'spec':{'containers':[{'name':'c','resources':{"
+           "'requests':{'cpu':'1'}}}]}}}]}}");
+    run(&w, SETTLE);
+    sl_buf_puts(&b, "{'status':{'conditions':[");
+    for (int i = 0; i < 100; i++)
+        sl_buf_printf(&b,
+                      "{'type':'example.com/c%d','status':'True','reason':'r','message':'m',"
+                      "'lastTransitionTime':'2026-01-01T00:00:00Z'},",
+                      i);
+    sl_buf_puts(&b, "{'type':'Finished','status':'True','reason':'Succeeded','message':'m',"
+                    "'lastTransitionTime':'2026-01-01T00:00:00Z'}]}}");
+    patch(&w, WORKLOADS "/done/status", sl_buf_str(&b));
+    patch(&w, WORKLOADS "/done", "{'spec':{'active':true}}");
+    run(&w, SETTLE);
+    restart(&w, 1);
+    run(&w, SETTLE);
+    assert_false(is(&w, "done", "QuotaReserved"));
+    for (int i = 0; i < 100; i++) {
+        char type[64];
+        (void)snprintf(type, sizeof type, "example.com/c%d", i);
+        seen += is(&w, "done", type);
+    }
+    assert_int_equal(seen, 100);
+    sl_buf_done(&b);
+    end(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_many_containers),     cmocka_unit_test(test_half_queues),
         cmocka_unit_test(test_large_group),         cmocka_unit_test(test_large_lists),
         cmocka_unit_test(test_usage_after_restart), cmocka_unit_test(test_long_texts),
-        cmocka_unit_test(test_many_finalizers),
+        cmocka_unit_test(test_many_finalizers),     cmocka_unit_test(test_many_conditions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

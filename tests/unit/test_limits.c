@@ -226,11 +226,34 @@ static void test_namespaces(void **state) {
     manager_free(m);
 }
 
+/* The bound that forbids the pod is behind more others than are compared. */
+static void test_many_resources(void **state) {
+    static const char *const scopes[] = {"Container", "Pod"};
+    (void)state;
+    for (size_t s = 0; s < SL_LEN(scopes); s++) {
+        struct sl_manager *m = manager_new();
+        struct sl_buf out = SL_BUF(65536), invalid = SL_BUF(65536), range = SL_BUF(65536);
+        sl_buf_printf(&range, "{\"spec\":{\"limits\":[{\"type\":\"%s\",\"max\":{", scopes[s]);
+        for (int i = 0; i < 70; i++)
+            sl_buf_printf(&range, "\"example.com/r%d\":\"1\",", i);
+        sl_buf_puts(&range, "\"cpu\":\"1\"}}]}}");
+        (void)put(m, REC_LIMIT_RANGE, "ns", "a", sl_buf_str(&range));
+        limits_put_pod(m, sl_sym_put(&m->syms, "ns"), CPU("2", "3"), 0, &out, &invalid);
+        assert_string_equal(sl_buf_str(&invalid),
+                            HEAD "more than 64 resources in the LimitRanges of the namespace");
+        sl_buf_done(&range);
+        sl_buf_done(&out);
+        sl_buf_done(&invalid);
+        manager_free(m);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_examples),
         cmocka_unit_test(test_podsets),
         cmocka_unit_test(test_namespaces),
+        cmocka_unit_test(test_many_resources),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,6 +74,40 @@ static void test_nodes(void **state) {
     end(&w);
 }
 
+/* More labels than anybody can compare: the node is as if it were not there, and all else goes on,
+ * also for who starts with it in the store. */
+static void test_labelled_node(void **state) {
+    struct world w;
+    struct sl_buf b = SL_BUF((size_t)4 << 20);
+    (void)state;
+    begin(&w, 1);
+    topology(&w);
+    sl_buf_puts(&b, "{'metadata':{'name':'n5','labels':{'pool':'tas','rack':'r1',"
+                    "'kubernetes.io/hostname':'n5'");
+    for (int i = 0; i < 140000; i++)
+        sl_buf_printf(&b, ",'%d':''", i);
+    sl_buf_puts(&b, "}},'spec':{}}");
+    assert_false(sl_buf_full(&b));
+    create(&w, "/api/v1/nodes", sl_buf_str(&b));
+    patch(&w, "/api/v1/nodes/n5/status",
+          "{'status':{'allocatable':{'cpu':'4','pods':'10'},"
+          "'conditions':[{'type':'Ready','status':'True'}]}}");
+    sl_buf_done(&b);
+    workload(&w, "a", 3, "4", RACK, "");
+    workload(&w, "b", 2, "4", RACK, "");
+    run(&w, SETTLE);
+    assert_false(is(&w, "a", "QuotaReserved"));
+    assert_true(is(&w, "b", "Admitted"));
+    restart_alike(&w, 1);
+    assert_false(is(&w, "a", "QuotaReserved"));
+    finish(&w, "b");
+    node(&w, "n6", "r2");
+    run(&w, SETTLE);
+    assert_true(is(&w, "a", "Admitted"));
+    assert_null(strstr(places(&w, "a"), "n5"));
+    end(&w);
+}
+
 static void test_other_pods(void **state) {
     (void)state;
     struct world w;
@@ -406,6 +440,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_racks),
         cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_labelled_node),
         cmocka_unit_test(test_other_pods),
         cmocka_unit_test(test_smaller_set),
         cmocka_unit_test(test_topology_comes_and_goes),
