@@ -4,38 +4,20 @@
  * one line. What one version makes of an object, the other must be able to read.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include <yyjson.h>
 
-#include "api/review.h"
-#include "review_paths.h"
+#include "review_fz.h"
 #include "json/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static bool some_queue(void *ctx, const char *ns, const char *name) {
-    (void)ctx;
-    return (strlen(ns) + strlen(name)) % 2 == 0;
-}
-
-static bool some_name(void *ctx, const char *name) {
-    (void)ctx;
-    return strlen(name) % 2 == 0;
-}
-
-static bool some_owner(void *ctx, const char *ns, const struct sl_owner_ref *owner) {
-    (void)ctx;
-    return (strlen(ns) + strlen(owner->name)) % 2 == 0;
-}
 
 static bool converts(const char *path) {
     return strcmp(path, "/convert") == 0;
 }
 
 /* An object that was converted can be converted back. */
-static void check_way_back(const struct sl_api_view *view, yyjson_val *request,
-                           yyjson_val *response) {
+static void check_way_back(yyjson_val *request, yyjson_val *response) {
     yyjson_val *objects = sl_json_get(request, "objects");
     yyjson_val *converted = sl_json_get(response, "convertedObjects");
     struct sl_buf body, out;
@@ -50,7 +32,7 @@ static void check_way_back(const struct sl_api_view *view, yyjson_val *request,
     char *text = yyjson_val_write(converted, 0, NULL);
     sl_buf_printf(&body, ",\"objects\":%s}}", text);
     free(text);
-    if (sl_review(view, "/convert", body.s, body.len, &out) == 200)
+    if (sl_review(&view, "/convert", body.s, body.len, &out) == 200)
         sl_assert(strstr(sl_buf_str(&out), "\"status\":\"Success\""));
     else
         sl_assert(strstr(sl_buf_str(&out), "nested deeper")); /* it took one level more */
@@ -59,8 +41,7 @@ static void check_way_back(const struct sl_api_view *view, yyjson_val *request,
 }
 
 /* A review is answered with a review. */
-static void check_answer(const struct sl_api_view *view, const char *path, yyjson_val *request,
-                         const struct sl_buf *out) {
+static void check_answer(const char *path, yyjson_val *request, const struct sl_buf *out) {
     yyjson_doc *doc = yyjson_read(sl_buf_str(out), out->len, 0);
 
     sl_assert(doc);
@@ -68,7 +49,7 @@ static void check_answer(const struct sl_api_view *view, const char *path, yyjso
     sl_assert(strcmp(sl_json_str(response, "uid"), sl_json_str(request, "uid")) == 0);
     if (converts(path)) {
         sl_assert(*sl_json_str(response, "result.status"));
-        check_way_back(view, request, response);
+        check_way_back(request, response);
     } else {
         sl_assert(sl_json_bool(response, "allowed", false) ||
                   *sl_json_str(response, "status.message"));
@@ -77,30 +58,19 @@ static void check_answer(const struct sl_api_view *view, const char *path, yyjso
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    static struct sl_settings settings;
-    struct sl_api_view view = {
-        .settings = &settings,
-        .queue_open = some_queue,
-        .queue_exists = some_queue,
-        .ns_managed = some_name,
-        .owner_managed = some_owner,
-        .priority_class_exists = some_name,
-    };
     struct sl_buf out;
 
     if (size == 0)
         return 0;
     const char *path = review_path(data[0]), *body = (const char *)data + 1;
     bool flipped = review_flipped(data[0]);
-    for (int i = 0; i < SL_GATES; i++)
-        settings.gates[i] = sl_gate_default((enum sl_gate_id)i) != flipped;
-    memset(view.webhook, !flipped, sizeof(view.webhook));
+    set_gates(flipped, !flipped);
     sl_buf_init(&out, (size_t)64 << 20);
     int code = sl_review(&view, path, body, size - 1, &out);
     if (code == 200) {
         yyjson_doc *doc = yyjson_read(body, size - 1, 0);
         sl_assert(doc);
-        check_answer(&view, path, sl_json_at(yyjson_doc_get_root(doc), "request"), &out);
+        check_answer(path, sl_json_at(yyjson_doc_get_root(doc), "request"), &out);
         yyjson_doc_free(doc);
     } else {
         sl_assert(code == 400 || code == 500);

@@ -16,9 +16,8 @@
 
 #include <cmocka.h>
 
-#include "../../fuzz/review_paths.h"
+#include "../../fuzz/review_fz.h"
 #include "api/convert.h"
-#include "api/review.h"
 #include "base/mem.h"
 #include "base/wordset.h"
 #include "json/json.h"
@@ -48,40 +47,6 @@
 
 static const char *corpus;
 static size_t scan_bytes = SCAN_BYTES;
-
-/* ---- a small cluster, in which things are so and so ---- */
-
-static bool some_queue(void *ctx, const char *ns, const char *name) {
-    (void)ctx;
-    return (strlen(ns) + strlen(name)) % 2 == 0;
-}
-
-static bool some_name(void *ctx, const char *name) {
-    (void)ctx;
-    return strlen(name) % 2 == 0;
-}
-
-static bool some_owner(void *ctx, const char *ns, const struct sl_owner_ref *owner) {
-    (void)ctx;
-    return (strlen(ns) + strlen(owner->name)) % 2 == 0;
-}
-
-static struct sl_settings settings;
-static struct sl_api_view view = {
-    .settings = &settings,
-    .queue_open = some_queue,
-    .queue_exists = some_queue,
-    .ns_managed = some_name,
-    .owner_managed = some_owner,
-    .priority_class_exists = some_name,
-};
-
-static void set_gates(bool flipped) {
-    for (int i = 0; i < SL_GATES; i++)
-        settings.gates[i] = sl_gate_default((enum sl_gate_id)i) != flipped;
-    memset(view.webhook, 1, sizeof(view.webhook));
-    memset(settings.framework, 1, sizeof(settings.framework));
-}
 
 /* ---- time ---- */
 
@@ -430,7 +395,7 @@ static void use(const char *name, struct sl_wordset *seen, struct sl_arena *aren
         struct subject s = {review_path((uint8_t)text.s[0]), objects[i], seen, arena};
         if (!yyjson_is_obj(objects[i]) || converts(&s) != (i == 2))
             continue;
-        set_gates(review_flipped((uint8_t)text.s[0]));
+        set_gates(review_flipped((uint8_t)text.s[0]), true);
         walk(&s, objects[i], NULL, "");
     }
     yyjson_doc_free(doc);
@@ -499,7 +464,7 @@ static void the_largest_bodies(void **state) {
     char path[128];
 
     (void)state;
-    set_gates(false);
+    set_gates(false, true);
     for (size_t i = 0; i < 2 * SL_LEN(objects) * SL_LEN(items); i++) {
         struct sl_buf body = SL_BUF(SL_REVIEW_MAX_BYTES + 1);
         snprintf(path, sizeof(path), "/%s-%s", i % 2 ? "mutate" : "validate",
@@ -537,7 +502,7 @@ static void many_old_flavors(void **state) {
     uint32_t checks = 64, flavors = 8000, distinct = 1000, slow = too_slow;
 
     (void)state;
-    set_gates(false);
+    set_gates(false, true);
     settings.gates[SL_G_REJECT_UPDATES_TO_CQ_WITH_INVALID_ON_FLAVORS] = false;
     sl_buf_puts(&body, "{\"apiVersion\":\"admission.k8s.io/v1\",\"kind\":\"AdmissionReview\","
                        "\"request\":{\"uid\":\"u\",\"operation\":\"UPDATE\"");

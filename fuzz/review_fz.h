@@ -1,0 +1,72 @@
+/*
+ * Which path the first byte of an input of fuzz_review stands for, and a small cluster in which
+ * things are so and so. The same inputs are what the test of the time of a review begins with.
+ */
+#ifndef SL_FUZZ_REVIEW_FZ_H
+#define SL_FUZZ_REVIEW_FZ_H
+
+#include <string.h>
+
+#include "api/review.h"
+
+static inline const char *review_path(uint8_t first) {
+    static const char *const paths[] = {
+        "/convert",
+        "/validate-kueue-x-k8s-io-v1beta2-workload",
+        "/mutate-kueue-x-k8s-io-v1beta2-workload",
+        "/validate-kueue-x-k8s-io-v1beta2-clusterqueue",
+        "/mutate-kueue-x-k8s-io-v1beta2-clusterqueue",
+        "/validate-kueue-x-k8s-io-v1beta2-cohort",
+        "/validate-kueue-x-k8s-io-v1beta2-resourceflavor",
+        "/mutate-batch-v1-job",
+        "/validate-batch-v1-job",
+        "/mutate--v1-pod",
+        "/validate--v1-pod",
+        "/mutate-apps-v1-deployment",
+        "/validate-apps-v1-deployment",
+        "/mutate-apps-v1-statefulset",
+        "/validate-apps-v1-statefulset",
+        "/mutate-leaderworkerset-x-k8s-io-v1-leaderworkerset",
+        "/validate-leaderworkerset-x-k8s-io-v1-leaderworkerset",
+    };
+    return paths[(first & 0x7f) % (sizeof(paths) / sizeof(paths[0]))];
+}
+
+/* Are gates turned round, and webhooks off? */
+static inline bool review_flipped(uint8_t first) {
+    return first > 0x7f;
+}
+
+static inline bool some_queue(void *ctx, const char *ns, const char *name) {
+    (void)ctx;
+    return (strlen(ns) + strlen(name)) % 2 == 0;
+}
+
+static inline bool some_name(void *ctx, const char *name) {
+    (void)ctx;
+    return strlen(name) % 2 == 0;
+}
+
+static inline bool some_owner(void *ctx, const char *ns, const struct sl_owner_ref *owner) {
+    (void)ctx;
+    return (strlen(ns) + strlen(owner->name)) % 2 == 0;
+}
+
+static struct sl_settings settings;
+static struct sl_api_view view = {
+    .settings = &settings,
+    .queue_open = some_queue,
+    .queue_exists = some_queue,
+    .ns_managed = some_name,
+    .owner_managed = some_owner,
+    .priority_class_exists = some_name,
+};
+
+static inline void set_gates(bool flipped, bool webhooks) {
+    for (int i = 0; i < SL_GATES; i++)
+        settings.gates[i] = sl_gate_default((enum sl_gate_id)i) != flipped;
+    memset(view.webhook, webhooks, sizeof(view.webhook));
+    memset(settings.framework, 1, sizeof(settings.framework));
+}
+
+#endif
