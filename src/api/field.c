@@ -127,7 +127,7 @@ static void keep(struct sl_field_errs *e, const struct sl_buf *text) {
 
 /* What will not be kept is not put into words: there may be as many as the object has fields. */
 static bool is_full(struct sl_field_errs *e) {
-    if (e->n < SL_FIELD_ERRS_MAX)
+    if (e->n < SL_FIELD_ERRS_MAX && !e->silent)
         return false;
     e->dropped++;
     return true;

@@ -74,6 +74,7 @@ struct sl_field_errs {
     const char *text[SL_FIELD_ERRS_MAX];
     uint32_t n, dropped;
     bool repeats; /* what is found twice is kept twice; it is printed once all the same */
+    bool silent;  /* nobody will read them: they are only counted */
 };
 
 /* One value with a detail, which may be "". */

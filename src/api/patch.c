@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "json/json.h"
+#include "json/seek.h"
 
 struct diff {
     struct sl_buf *out;
@@ -103,7 +104,7 @@ static void walk(struct diff *d, yyjson_val *from, yyjson_val *to) {
         walk_fields(d, from, to);
     else if (yyjson_is_arr(from) && yyjson_is_arr(to))
         walk_items(d, from, to);
-    else if (!yyjson_equals(from, to))
+    else if (!sl_json_equal(from, to, NULL))
         emit(d, "replace", to);
 }
 

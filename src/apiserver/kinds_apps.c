@@ -5,6 +5,7 @@
 
 #include "apiserver/kinds.h"
 #include "json/json.h"
+#include "json/seek.h"
 
 /* ---- what they share ---- */
 
@@ -199,7 +200,7 @@ static bool deployment_is_new(yyjson_val *old, yyjson_val *object) {
                *is = sl_json_at(object, "metadata.annotations");
 
     return !sl_json_same_but(old, object, apart) ||
-           (sl_json_size(was) + sl_json_size(is) > 0 && !yyjson_equals(was, is));
+           (sl_json_size(was) + sl_json_size(is) > 0 && !sl_json_equal(was, is, NULL));
 }
 static const struct sl_strategy deployment_strategy_of = {.is_new_generation = deployment_is_new,
                                                           .prepare = deployment_prepare,

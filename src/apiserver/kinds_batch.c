@@ -6,6 +6,7 @@
 #include "api/cron.h"
 #include "apiserver/kinds.h"
 #include "json/json.h"
+#include "json/seek.h"
 
 #define OLD_UID "controller-uid"
 #define OLD_NAME "job-name"
@@ -74,7 +75,7 @@ static void job_prepare(struct sl_change_in *c) {
     yyjson_mut_val *spec = sl_mut_get(c->object, "spec"),
                    *own = sl_mut_at(c->object, "metadata.labels");
     yyjson_mut_val *labels = sl_mut_at(spec, "template.metadata.labels");
-    bool shared = labels ? (yyjson_mut_obj_size(own) == 0 || yyjson_mut_equals(own, labels)) &&
+    bool shared = labels ? (yyjson_mut_obj_size(own) == 0 || sl_json_mut_equal(own, labels)) &&
                                !has_made_up_name(c)
                          : yyjson_mut_obj_size(own) == 0 && strlen(c->name) <= LABEL_BYTES;
 

@@ -5,6 +5,7 @@
 
 #include "apiserver/kinds.h"
 #include "json/json.h"
+#include "json/seek.h"
 
 #define MAX_DATA_BYTES ((size_t)1 << 20)
 
@@ -133,6 +134,7 @@ static void secret_defaults(struct sl_change_in *c) {
     size_t i, n;
 
     if (yyjson_mut_is_obj(texts) && yyjson_mut_obj_size(texts) > 0) {
+        yyjson_mut_val *coded = yyjson_mut_obj(c->doc);
         data = sl_mut_obj(c->doc, c->object, "data");
         yyjson_mut_obj_foreach (texts, i, n, key, v) {
             struct sl_text t = sl_json_mut_view(v);
@@ -140,8 +142,10 @@ static void secret_defaults(struct sl_change_in *c) {
                 continue;
             unsigned char *out = sl_arena_alloc(c->arena, t.n / 3 * 4 + 5);
             EVP_EncodeBlock(out, (const unsigned char *)t.s, (int)t.n);
-            sl_mut_set_str(c->doc, data, sl_json_mut_text(key), (const char *)out);
+            (void)yyjson_mut_obj_add(coded, yyjson_mut_strcpy(c->doc, sl_json_mut_text(key)),
+                                     yyjson_mut_strcpy(c->doc, (const char *)out));
         }
+        sl_json_mut_fill(c->doc, data, coded, true);
     }
     sl_mut_set(c->doc, c->object, "stringData", NULL);
 }
@@ -205,18 +209,6 @@ static const struct sl_strategy secret_strategy = {.prepare = secret_prepare,
 
 /* ---- limit ranges ---- */
 
-static void copy_absent(yyjson_mut_doc *doc, yyjson_mut_val *from, yyjson_mut_val *to) {
-    size_t i, n;
-    yyjson_mut_val *key, *v;
-
-    if (!yyjson_mut_is_obj(from))
-        return;
-    yyjson_mut_obj_foreach (from, i, n, key, v) {
-        if (!sl_mut_get(to, sl_json_mut_text(key)))
-            sl_mut_set(doc, to, sl_json_mut_text(key), yyjson_mut_val_mut_copy(doc, v));
-    }
-}
-
 static void limit_defaults(struct sl_change_in *c) {
     size_t i, n;
     yyjson_mut_val *item;
@@ -227,9 +219,9 @@ static void limit_defaults(struct sl_change_in *c) {
             continue;
         limit = sl_mut_obj(c->doc, item, "default");
         request = sl_mut_obj(c->doc, item, "defaultRequest");
-        copy_absent(c->doc, sl_mut_get(item, "max"), limit);
-        copy_absent(c->doc, limit, request);
-        copy_absent(c->doc, sl_mut_get(item, "min"), request);
+        sl_json_mut_fill(c->doc, limit, sl_mut_get(item, "max"), false);
+        sl_json_mut_fill(c->doc, request, limit, false);
+        sl_json_mut_fill(c->doc, request, sl_mut_get(item, "min"), false);
         if (yyjson_mut_obj_size(limit) == 0)
             sl_mut_set(c->doc, item, "default", NULL);
         if (yyjson_mut_obj_size(request) == 0)
@@ -256,13 +248,14 @@ static void limit_pair(struct sl_field_errs *e, const struct sl_path *at, yyjson
                        size_t rule) {
     yyjson_val *low = sl_json_get(item, limit_rules[rule].low),
                *high = sl_json_get(item, limit_rules[rule].high), *key, *v;
+    _cleanup_(sl_json_fields_done) struct sl_json_fields in_high = sl_json_fields_of(high);
     size_t i, n;
 
     if (!low)
         return;
     sl_obj_foreach (low, i, n, key, v) {
         const char *name = sl_json_text(key);
-        yyjson_val *top = sl_json_get(high, name);
+        yyjson_val *top = sl_json_field(&in_high, key);
         sl_quantity a, b;
         if (top && sl_json_quantity(v, &a) && sl_json_quantity(top, &b) && a > b)
             sl_field_invalid(e, SL_PATH_KEY(SL_PATH(at, limit_rules[rule].at), name),

@@ -6,6 +6,7 @@
 #include "apiserver/kinds.h"
 #include "apiserver/sub.h"
 #include "base/stamp.h"
+#include "base/wordset.h"
 #include "json/json.h"
 
 /* ---- leases ---- */
@@ -182,6 +183,7 @@ static void webhook_validate(struct sl_change_in *c, yyjson_val *object) {
                                                                         "None", "NoneOnDryRun",
                                                                         NULL};
     yyjson_val *list = sl_json_get(object, "webhooks"), *w;
+    _cleanup_(sl_wordset_done) struct sl_wordset names = {0};
     size_t i, n;
 
     yyjson_arr_foreach (list, i, n, w) {
@@ -198,7 +200,7 @@ static void webhook_validate(struct sl_change_in *c, yyjson_val *object) {
         else if (!strchr(name, '.') || !strchr(strchr(name, '.') + 1, '.'))
             sl_field_invalid(c->errs, SL_PATH(at, "name"), sl_bad_str(name),
                              "should be a domain with at least three segments separated by dots");
-        if (sl_json_find(list, "name", name) != w)
+        if (!sl_wordset_add(&names, name))
             sl_field_duplicate(c->errs, SL_PATH(at, "name"), sl_bad_str(name), "");
         sl_check_one_of(c->errs, at, w, "failurePolicy", policies, false);
         sl_check_one_of(c->errs, at, w, "sideEffects", effects, true);

@@ -2,7 +2,9 @@
 #include <string.h>
 
 #include "apiserver/kinds.h"
+#include "base/wordset.h"
 #include "json/json.h"
+#include "json/seek.h"
 
 static void node_defaults(struct sl_change_in *c) {
     yyjson_mut_val *status = sl_mut_get(c->object, "status"),
@@ -36,8 +38,9 @@ static void node_prepare(struct sl_change_in *c) {
 static void taints_check(struct sl_field_errs *e, yyjson_val *object) {
     const struct sl_path *at =
         SL_PATH(SL_PATH(NULL, "metadata"), "taints"); /* as kube-apiserver has it */
-    yyjson_val *taints = sl_json_at(object, "spec.taints"), *t, *other;
-    size_t i, n, j, m;
+    yyjson_val *taints = sl_json_at(object, "spec.taints"), *t;
+    _cleanup_(sl_wordset_done) struct sl_wordset seen = {0};
+    size_t i, n;
 
     yyjson_arr_foreach (taints, i, n, t) {
         const struct sl_path *t_at = SL_PATH_AT(at, i);
@@ -48,14 +51,10 @@ static void taints_check(struct sl_field_errs *e, yyjson_val *object) {
         if (f.n)
             sl_field_invalid(e, SL_PATH(t_at, "value"), sl_bad_text(text), "%s", f.v[0]);
         sl_taint_effect_check(e, SL_PATH(t_at, "effect"), sl_json_str(t, "effect"), false);
-        yyjson_arr_foreach (taints, j, m, other) {
-            if (j < i && strcmp(sl_json_str(t, "key"), sl_json_str(other, "key")) == 0 &&
-                strcmp(sl_json_str(t, "effect"), sl_json_str(other, "effect")) == 0) {
-                sl_field_duplicate(e, t_at, sl_bad_json(t),
-                                   "taints must be unique by key and effect pair");
-                break;
-            }
-        }
+        if (!sl_wordset_add(&seen, sl_arena_printf(e->arena, "%s\n%s", sl_json_str(t, "key"),
+                                                   sl_json_str(t, "effect"))))
+            sl_field_duplicate(e, t_at, sl_bad_json(t),
+                               "taints must be unique by key and effect pair");
     }
 }
 
@@ -100,15 +99,13 @@ static void ranges_check(struct sl_field_errs *e, yyjson_val *object) {
 }
 
 static void addresses_check(struct sl_field_errs *e, yyjson_val *object) {
-    yyjson_val *list = sl_json_at(object, "status.addresses"), *v, *other;
-    size_t i, n, j, m;
+    yyjson_val *list = sl_json_at(object, "status.addresses"), *v;
+    _cleanup_(sl_wordset_done) struct sl_wordset seen = {0};
+    size_t i, n;
 
     yyjson_arr_foreach (list, i, n, v) {
-        bool twice = false;
-        yyjson_arr_foreach (list, j, m, other) {
-            twice |= j < i && yyjson_equals(v, other);
-        }
-        if (twice)
+        if (!sl_wordset_add(&seen, sl_arena_printf(e->arena, "%s\n%s", sl_json_str(v, "type"),
+                                                   sl_json_str(v, "address"))))
             sl_field_duplicate(e, SL_PATH_AT(SL_PATH(SL_PATH(NULL, "status"), "addresses"), i),
                                sl_bad_json(v), "");
     }
@@ -123,7 +120,7 @@ static void update_check(struct sl_field_errs *e, yyjson_val *spec, yyjson_val *
     size_t i, n;
 
     yyjson_arr_foreach (had, i, n, v) {
-        if (as_many ? !yyjson_equals(v, yyjson_arr_get(ranges, i)) : i == 0)
+        if (as_many ? !sl_json_equal(v, yyjson_arr_get(ranges, i), NULL) : i == 0)
             sl_field_forbidden(e, SL_PATH(at, "podCIDRs"),
                                "node updates may not change podCIDR except from \"\" to valid");
     }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "apiserver/kinds.h"
+#include "base/wordset.h"
 #include "json/json.h"
 
 /* What is counted, and what of it. */
@@ -178,15 +179,14 @@ static void one_selector(struct sl_field_errs *e, const struct sl_path *at, yyjs
 }
 
 static bool same_scopes(yyjson_val *a, yyjson_val *b) {
-    yyjson_val *v, *other;
-    size_t i, n, j, m;
+    _cleanup_(sl_wordset_done) struct sl_wordset in_b = {0};
+    yyjson_val *v;
+    size_t i, n;
 
+    yyjson_arr_foreach (b, i, n, v)
+        (void)sl_wordset_add(&in_b, sl_json_text(v));
     yyjson_arr_foreach (a, i, n, v) {
-        bool found = false;
-        yyjson_arr_foreach (b, j, m, other) {
-            found = found || yyjson_equals(v, other);
-        }
-        if (!found)
+        if (!sl_wordset_has(&in_b, sl_json_text(v)))
             return false;
     }
     return true;

@@ -3,6 +3,7 @@
 
 #include "apiserver/kinds.h"
 #include "json/json.h"
+#include "json/seek.h"
 
 #define CLASS_NOTE "volume.beta.kubernetes.io/storage-class"
 
@@ -109,7 +110,7 @@ void sl_claim_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjs
         source_check(e, SL_PATH(at, "dataSource"), source);
     if (ref)
         source_check(e, SL_PATH(at, "dataSourceRef"), ref);
-    if (source && ref && !yyjson_equals(source, ref))
+    if (source && ref && !sl_json_equal(source, ref, NULL))
         sl_field_invalid(e, at, sl_bad_none(), "{}: must match dataSourceRef"); /* as it says */
     sl_word_check_at(e, at, spec, "volumeAttributesClassName", sl_syntax_subdomain, false);
 }

@@ -156,6 +156,14 @@ static bool put_defaults(struct sl_write *w, const struct sl_schema *schema) {
     return false;
 }
 
+static bool fields_fit(struct sl_write *w, const struct sl_schema *schema, yyjson_val *sent) {
+    if (sl_manage_fits(schema, sent))
+        return true;
+    sl_rq_fail(w->rq, 413, "RequestEntityTooLarge",
+               "Request entity too large: more than %u fields in one object", SL_MANAGED_MAX);
+    return false;
+}
+
 /* Into the version that is stored. */
 static bool to_stored(struct sl_write *w) {
     struct sl_rq *rq = w->rq;
@@ -197,6 +205,8 @@ static bool decode(struct sl_write *w, yyjson_val *sent) {
         sl_rq_invalid(rq, rq->kind->group, rq->kind->plural, w->name, &w->errs);
         return false;
     }
+    if (!fields_fit(w, schema, sent))
+        return false;
     w->strict.arena = w->c.arena;
     sl_schema_prune(schema, w->c.doc, w->c.object,
                     strcmp(rq->q.validation, "Ignore") == 0 ? NULL : &w->strict);
@@ -358,6 +368,8 @@ static bool apply(struct sl_write *w) {
             return false;
         sent = freeze(w, w->c.object);
     }
+    if (!fields_fit(w, stored->schema, sent))
+        return false;
     sl_buf_init(&err.text, PATCH_TEXT_MAX);
     sl_buf_short(&err.text);
     r = sl_manage_apply(stored->schema, &by, rq->q.force == 1, w->c.doc, w->c.old, sent,
@@ -370,6 +382,10 @@ static bool apply(struct sl_write *w) {
     w->applied = true;
     sl_schema_prune(stored->schema, w->c.doc, w->c.object, NULL);
     set_head(w->c.doc, w->c.object, by.api_version, by.kind);
+    if (!rq->kind->crd && !sl_sizes_check(&w->errs, freeze(w, w->c.object))) {
+        sl_rq_invalid(rq, rq->kind->group, rq->kind->plural, w->name, &w->errs);
+        return false;
+    }
     if (!put_defaults(w, stored->schema))
         return false;
     const struct sl_strategy *strategy = sl_strategy_of(rq->kind);

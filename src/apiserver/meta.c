@@ -7,6 +7,7 @@
 #include "apiserver/write.h"
 #include "base/stamp.h"
 #include "json/json.h"
+#include "json/seek.h"
 
 #define NAME_MAX_BYTES 253u
 #define RANDOM_LEN 5u
@@ -141,7 +142,7 @@ static bool same_custom(yyjson_val *old, yyjson_val *now) {
     sl_obj_foreach (old, i, n, key, v) {
         const char *name = sl_json_text(key);
         if (strcmp(name, apart[0]) != 0 && strcmp(name, apart[1]) != 0 &&
-            !yyjson_equals(v, yyjson_obj_get(now, name)))
+            !sl_json_equal(v, yyjson_obj_get(now, name), NULL))
             return false;
     }
     return left == have;

@@ -311,11 +311,12 @@ static void resize_check(struct sl_field_errs *e, const struct sl_path *at, yyjs
     } rules[] = {{"resourceName", resources}, {"restartPolicy", policies}};
     yyjson_val *list = sl_json_get(c, "resizePolicy"), *v;
     bool never = strcmp(sl_json_str(spec, "restartPolicy"), "Never") == 0;
+    _cleanup_(sl_wordset_done) struct sl_wordset names = {0};
     size_t i, n;
 
     yyjson_arr_foreach (list, i, n, v) {
         const char *name = sl_json_str(v, "resourceName"), *how = sl_json_str(v, "restartPolicy");
-        if (sl_json_find(list, "resourceName", name) != v && *name)
+        if (*name && !sl_wordset_add(&names, name))
             sl_field_duplicate(e, SL_PATH_AT(at, i), sl_bad_str(name), "");
         for (size_t k = 0; k < SL_LEN(rules); k++) {
             const char *word = sl_json_str(v, rules[k].field);
@@ -412,6 +413,7 @@ static void containers(struct sl_field_errs *e, const struct sl_path *at, yyjson
                          *inits_at = SL_PATH(at, "initContainers");
     static const char *const not_of_init[] = {"lifecycle", "livenessProbe", "readinessProbe",
                                               "startupProbe"};
+    _cleanup_(sl_wordset_done) struct sl_wordset names = {0};
     size_t i, n, j, m;
 
     if (sl_json_size(list) == 0)
@@ -419,7 +421,7 @@ static void containers(struct sl_field_errs *e, const struct sl_path *at, yyjson
     yyjson_arr_foreach (list, i, n, c) {
         const struct sl_path *c_at = SL_PATH_AT(list_at, i);
         container(e, c_at, c, s);
-        if (sl_json_find(list, "name", sl_json_str(c, "name")) != c && sl_json_get(c, "name"))
+        if (sl_json_get(c, "name") && !sl_wordset_add(&names, sl_json_str(c, "name")))
             sl_field_duplicate(e, SL_PATH(c_at, "name"), sl_bad_str(sl_json_str(c, "name")), "");
         sl_hooks_check(e, c_at, c, s->spec);
         restart_check(e, c_at, c);
@@ -430,7 +432,7 @@ static void containers(struct sl_field_errs *e, const struct sl_path *at, yyjson
         const char *name = sl_json_str(c, "name");
         container(e, c_at, c, s);
         restart_check(e, c_at, c);
-        if (*name && (sl_json_find(inits, "name", name) != c || sl_json_find(list, "name", name)))
+        if (*name && !sl_wordset_add(&names, name))
             sl_field_duplicate(e, SL_PATH(c_at, "name"), sl_bad_str(name), "");
         host_ports(e, inits_at, inits, c);
         bool stays = strcmp(sl_json_str(c, "restartPolicy"), "Always") == 0;
@@ -469,6 +471,7 @@ static void images_check(struct sl_field_errs *e, const struct sl_path *at, yyjs
 
 static void gates(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec) {
     yyjson_val *list = sl_json_get(spec, "schedulingGates"), *g;
+    _cleanup_(sl_wordset_done) struct sl_wordset names = {0};
     size_t i, n;
 
     yyjson_arr_foreach (list, i, n, g) {
@@ -477,7 +480,7 @@ static void gates(struct sl_field_errs *e, const struct sl_path *at, yyjson_val 
         struct sl_faults f = sl_syntax_label_key(name, strlen(name));
         for (uint32_t k = 0; k < f.n; k++)
             sl_field_invalid(e, g_at, sl_bad_str(name), "%s", f.v[k]);
-        if (sl_json_find(list, "name", name) != g)
+        if (!sl_wordset_add(&names, name))
             sl_field_duplicate(e, g_at, sl_bad_str(name), "");
     }
 }

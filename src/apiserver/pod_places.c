@@ -3,6 +3,7 @@
 
 #include "apiserver/kinds.h"
 #include "json/json.h"
+#include "json/seek.h"
 
 static bool requirement_takes(yyjson_val *r, yyjson_val *labels) {
     const char *op = sl_json_str(r, "operator");
@@ -11,7 +12,7 @@ static bool requirement_takes(yyjson_val *r, yyjson_val *labels) {
     size_t i, n;
 
     yyjson_arr_foreach (sl_json_get(r, "values"), i, n, v) {
-        in = in || (have && yyjson_equals(v, have));
+        in = in || (have && sl_json_equal(v, have, NULL));
     }
     if (strcmp(op, "In") == 0)
         return in;
@@ -25,9 +26,10 @@ bool sl_selector_takes(yyjson_val *selector, yyjson_val *labels) {
     size_t i, n;
 
     if (map) {
+        _cleanup_(sl_json_fields_done) struct sl_json_fields in_labels = sl_json_fields_of(labels);
         sl_obj_foreach (map, i, n, key, v) {
-            yyjson_val *have = yyjson_obj_get(labels, sl_json_text(key));
-            if (!have || !yyjson_equals(have, v))
+            yyjson_val *have = sl_json_field(&in_labels, key);
+            if (!have || !sl_json_equal(have, v, NULL))
                 return false;
         }
     }

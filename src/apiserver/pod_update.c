@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include "apiserver/kinds.h"
+#include "base/mem.h"
+#include "base/wordset.h"
 #include "json/json.h"
+#include "json/seek.h"
 
 #define MAY_CHANGE                                                                                 \
     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`"     \
@@ -82,18 +85,22 @@ static bool same_flags(yyjson_val *old, yyjson_val *now) {
     return true;
 }
 
+/* All of it but how long. */
+static const char *toleration_text(struct sl_arena *a, yyjson_val *t) {
+    return sl_arena_printf(a, "%s\n%s\n%s\n%s", sl_json_str(t, "key"), sl_json_str(t, "operator"),
+                           sl_json_str(t, "value"), sl_json_str(t, "effect"));
+}
+
 static void tolerations(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *old,
                         yyjson_val *now) {
-    static const char *const skip[] = {"tolerationSeconds", NULL};
-    size_t i, n, j, m;
-    yyjson_val *was, *is;
+    _cleanup_(sl_wordset_done) struct sl_wordset there = {0};
+    size_t i, n;
+    yyjson_val *t;
 
-    yyjson_arr_foreach (old, i, n, was) {
-        bool found = false;
-        yyjson_arr_foreach (now, j, m, is) {
-            found = found || sl_json_same_but(was, is, skip);
-        }
-        if (!found) {
+    yyjson_arr_foreach (now, i, n, t)
+        (void)sl_wordset_add(&there, toleration_text(e->arena, t));
+    yyjson_arr_foreach (old, i, n, t) {
+        if (!sl_wordset_has(&there, toleration_text(e->arena, t))) {
             sl_field_forbidden(
                 e, at, "existing toleration can not be modified except its tolerationSeconds");
             return;
@@ -104,19 +111,24 @@ static void tolerations(struct sl_field_errs *e, const struct sl_path *at, yyjso
 
 static void gates(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *old,
                   yyjson_val *now) {
-    size_t i, n;
+    _cleanup_(sl_wordset_done) struct sl_wordset had = {0}, have = {0};
+    size_t i, n, *last = sl_alloc0(sl_json_size(now) + 1, sizeof(*last));
     yyjson_val *g;
 
+    yyjson_arr_foreach (old, i, n, g)
+        (void)sl_wordset_add(&had, sl_json_str(g, "name"));
+    yyjson_arr_foreach (now, i, n, g) { /* of two with the same name the last is told */
+        (void)sl_wordset_add(&have, sl_json_str(g, "name"));
+        last[sl_wordset_find(&have, sl_json_str(g, "name"))] = i;
+    }
     yyjson_arr_foreach (now, i, n, g) {
         const char *name = sl_json_str(g, "name");
-        bool again = false; /* of two with the same name the last is told */
-        for (size_t k = i + 1; k < n; k++)
-            again = again || strcmp(sl_json_str(yyjson_arr_get(now, k), "name"), name) == 0;
-        if (!again && !sl_json_find(old, "name", name))
+        if (last[sl_wordset_find(&have, name)] == i && !sl_wordset_has(&had, name))
             sl_field_forbidden(e, SL_PATH(SL_PATH_AT(at, i), "name"),
                                "only deletion is allowed, but found new scheduling gate '%s'",
                                name);
     }
+    sl_freep(&last);
 }
 
 /* ---- of gated pods ---- */
@@ -128,9 +140,10 @@ static void node_selector(struct sl_field_errs *e, const struct sl_path *at, yyj
 
     if (!old)
         return;
+    _cleanup_(sl_json_fields_done) struct sl_json_fields in_now = sl_json_fields_of(now);
     sl_obj_foreach (old, i, n, key, v) {
-        yyjson_val *is = sl_json_get(now, sl_json_text(key));
-        if (!is || !yyjson_equals(is, v)) {
+        yyjson_val *is = sl_json_field(&in_now, key);
+        if (!is || !sl_json_equal(is, v, NULL)) {
             sl_field_invalid(
                 e, at, sl_bad_json(now),
                 "only additions to spec.nodeSelector are allowed (no mutations or deletions)");

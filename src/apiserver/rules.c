@@ -176,12 +176,18 @@ static void check(struct checking *c, const struct sl_rules *r, const struct sl_
         else if (!holds)
             tell(&r->rules[k], at, bad, c->errs);
     }
+    struct sl_seek now, before;
+    sl_seek_fields(&now, self);
+    sl_seek_fields(&before, old);
     for (uint32_t f = 0; f < r->n_fields && c->budget; f++) {
-        v = sl_json_get(self, r->names[f]);
-        if (v)
-            check(c, r->fields[f], SL_PATH(at, r->names[f]), v, sl_json_get(old, r->names[f]));
+        struct sl_text name = {r->names[f], strlen(r->names[f])};
+        v = sl_seek_field(&now, name);
+        yyjson_val *was = v ? sl_seek_field(&before, name) : NULL;
+        if (v && !yyjson_is_null(v))
+            check(c, r->fields[f], SL_PATH(at, r->names[f]), v, yyjson_is_null(was) ? NULL : was);
     }
-    struct sl_seek before;
+    sl_seek_done(&now);
+    sl_seek_done(&before);
     if (r->items && yyjson_is_arr(self)) {
         sl_seek_items(&before, old, r->keys, r->n_keys);
         yyjson_arr_foreach (self, i, n, v) {

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "apiserver/kinds.h"
+#include "base/wordset.h"
 #include "json/json.h"
+#include "json/seek.h"
 
 #define MAX_AFFINITY_S 86400
 
@@ -158,7 +160,7 @@ static void addresses_update(struct sl_field_errs *e, yyjson_val *spec, yyjson_v
         sl_field_invalid(e, SL_PATH_AT(at, 0), sl_bad_json(now),
                          "primary clusterIP can not be unset");
     yyjson_arr_foreach (was, i, n, v) {
-        if ((i == 0 || had == have) && i < have && !yyjson_equals(v, yyjson_arr_get(now, i)))
+        if ((i == 0 || had == have) && i < have && !sl_json_equal(v, yyjson_arr_get(now, i), NULL))
             sl_field_invalid(e, SL_PATH_AT(at, i), sl_bad_json(now), "may not change once set");
     }
     if (had > have && have == 1 && strcmp(sl_json_str(spec, "ipFamilyPolicy"), "SingleStack") != 0)
@@ -175,7 +177,7 @@ static void families_update(struct sl_field_errs *e, yyjson_val *spec, yyjson_va
     if (is_headless(spec) || is_headless(old) || sl_json_size(now) != sl_json_size(was))
         return;
     yyjson_arr_foreach (was, i, n, v) {
-        if (!yyjson_equals(v, yyjson_arr_get(now, i)))
+        if (!sl_json_equal(v, yyjson_arr_get(now, i), NULL))
             sl_field_invalid(e, at, sl_bad_json(now), "may not change once set");
     }
 }
@@ -215,7 +217,7 @@ static void update_check(struct sl_field_errs *e, yyjson_val *spec, yyjson_val *
 /* ---- ports ---- */
 
 static void port_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *ports,
-                       yyjson_val *p) {
+                       yyjson_val *p, struct sl_wordset *names) {
     static const char *const protocols[] = {"SCTP", "TCP", "UDP", NULL};
     const char *name = sl_json_str(p, "name");
     int64_t port = sl_json_int(p, "port", 0);
@@ -223,7 +225,7 @@ static void port_check(struct sl_field_errs *e, const struct sl_path *at, yyjson
 
     if (*name) {
         sl_word_check(e, SL_PATH(at, "name"), name, strlen(name), sl_word_label);
-        if (sl_json_find(ports, "name", name) != p)
+        if (!sl_wordset_add(names, name))
             sl_field_duplicate(e, SL_PATH(at, "name"), sl_bad_str(name), "");
     } else if (sl_json_size(ports) > 1) {
         sl_field_required(e, SL_PATH(at, "name"), "");
@@ -241,21 +243,17 @@ static void port_check(struct sl_field_errs *e, const struct sl_path *at, yyjson
         sl_check_key_of(e, SL_PATH(at, "appProtocol"), app);
 }
 
-/* The pair of protocol and number stands before as well. */
-static bool stands_before(yyjson_val *ports, size_t at, const char *field) {
-    yyjson_val *p = yyjson_arr_get(ports, at), *other;
-    size_t i, n;
-
-    yyjson_arr_foreach (ports, i, n, other) {
-        if (i < at && sl_json_int(other, field, 0) == sl_json_int(p, field, 0) &&
-            strcmp(sl_json_str(other, "protocol"), sl_json_str(p, "protocol")) == 0)
-            return true;
-    }
-    return false;
+/* The pair of protocol and number was there before. */
+static bool is_again(struct sl_field_errs *e, struct sl_wordset *seen, yyjson_val *p,
+                     const char *field) {
+    return !sl_wordset_add(seen,
+                           sl_arena_printf(e->arena, "%lld %s", (long long)sl_json_int(p, field, 0),
+                                           sl_json_str(p, "protocol")));
 }
 
 static void node_ports(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *spec) {
     yyjson_val *ports = sl_json_get(spec, "ports"), *p;
+    _cleanup_(sl_wordset_done) struct sl_wordset numbers = {0}, pairs = {0};
     size_t i, n;
 
     yyjson_arr_foreach (ports, i, n, p) {
@@ -265,11 +263,11 @@ static void node_ports(struct sl_field_errs *e, const struct sl_path *at, yyjson
     }
     yyjson_arr_foreach (ports, i, n, p) {
         int64_t port = sl_json_int(p, "nodePort", 0);
-        if (port != 0 && stands_before(ports, i, "nodePort"))
+        if (port != 0 && is_again(e, &numbers, p, "nodePort"))
             sl_field_duplicate(e, SL_PATH(SL_PATH_AT(at, i), "nodePort"), sl_bad_int(port), "");
     }
     yyjson_arr_foreach (ports, i, n, p) {
-        if (stands_before(ports, i, "port"))
+        if (is_again(e, &pairs, p, "port"))
             sl_field_duplicate(e, SL_PATH_AT(at, i), sl_bad_json(p), "");
     }
 }
@@ -429,6 +427,7 @@ void sl_service_check(struct sl_change_in *c, yyjson_val *object) {
     const struct sl_path *at = SL_PATH(NULL, "spec");
     yyjson_val *spec = sl_json_get(object, "spec"), *old = sl_json_get(c->old, "spec");
     yyjson_val *ports = sl_json_get(spec, "ports"), *p;
+    _cleanup_(sl_wordset_done) struct sl_wordset names = {0};
     size_t i, n;
 
     if (!sl_is_whole(c))
@@ -439,7 +438,7 @@ void sl_service_check(struct sl_change_in *c, yyjson_val *object) {
         sl_field_required(c->errs, SL_PATH(at, "ports"), "");
     by_type(c->errs, at, spec);
     yyjson_arr_foreach (ports, i, n, p) {
-        port_check(c->errs, SL_PATH_AT(SL_PATH(at, "ports"), i), ports, p);
+        port_check(c->errs, SL_PATH_AT(SL_PATH(at, "ports"), i), ports, p, &names);
     }
     sl_check_labels(c->errs, SL_PATH(at, "selector"), sl_json_get(spec, "selector"));
     affinity(c->errs, at, spec);

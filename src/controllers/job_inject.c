@@ -7,6 +7,7 @@
  */
 #include "controllers/job.h"
 #include "json/json.h"
+#include "json/seek.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -368,7 +369,7 @@ static yyjson_mut_val *map_change(yyjson_mut_doc *doc, yyjson_mut_val *from, yyj
 static yyjson_mut_val *list_change(yyjson_mut_doc *doc, yyjson_mut_val *from, yyjson_mut_val *to) {
     if (yyjson_mut_arr_size(to) == 0)
         return yyjson_mut_arr_size(from) ? yyjson_mut_null(doc) : NULL;
-    return from && yyjson_mut_equals(from, to) ? NULL : to;
+    return from && sl_json_mut_equal(from, to) ? NULL : to;
 }
 
 /* Our marks are in no template's parts, so they are put where their removal shows. */

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "controllers/prov.h"
 #include "json/json.h"
+#include "json/seek.h"
 
 #define CONTROLLER "kueue-provisioning-request-controller"
 #define MANAGED "\"labels\":{\"kueue.x-k8s.io/managed\":\"true\"}"
@@ -93,7 +94,7 @@ static bool has(yyjson_mut_val *list, yyjson_mut_val *item) {
     size_t i, n;
     yyjson_mut_val *v;
     yyjson_mut_arr_foreach (list, i, n, v)
-        if (yyjson_mut_equals(v, item))
+        if (sl_json_mut_equal(v, item))
             return true;
     return false;
 }

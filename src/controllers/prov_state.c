@@ -12,6 +12,7 @@
 #include "controllers/kinds.h"
 #include "controllers/wl_int.h"
 #include "json/json.h"
+#include "json/seek.h"
 
 #define ANNOTATION "provreq.kueue.x-k8s.io/"
 #define CONTROLLER "kueue-provisioning-request-controller"
@@ -99,7 +100,7 @@ static bool is_current(const struct sl_manager *m, const struct rec_wl *w, const
     sl_obj_foreach (jat(config, "spec.parameters"), i, n, key, val) {
         const char *k = sl_json_text(key);
         yyjson_val *wanted = yyjson_obj_get(over, k), *is = yyjson_obj_get(has, k);
-        same = same && is && yyjson_equals(is, wanted ? wanted : val);
+        same = same && is && sl_json_equal(is, wanted ? wanted : val, NULL);
     }
     yyjson_doc_free(d);
     yyjson_doc_free(o);

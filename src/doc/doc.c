@@ -47,8 +47,8 @@ int sl_doc_fail(const struct sl_build *b, int code, uint32_t line, const char *f
 }
 
 int sl_build_count(struct sl_build *b, uint32_t n, uint32_t line) {
-    if (n > SL_DOC_MAX_NODES - b->nodes)
-        return sl_doc_fail(b, SL_ELIMIT, line, "more than %u values in one file", SL_DOC_MAX_NODES);
+    if (n > b->max_nodes - b->nodes)
+        return sl_doc_fail(b, SL_ELIMIT, line, "more than %u values in one file", b->max_nodes);
     b->nodes += n;
     return 0;
 }

@@ -59,6 +59,9 @@ struct sl_doc {
 /* 'file' is only used in messages and kept. Numbering starts at first_line (1 for a whole file). */
 int sl_doc_yaml(const char *file, const char *text, size_t len, struct sl_doc **ret,
                 struct sl_err *err) _must_check_;
+/* The same with a lower ceiling on the number of values. */
+int sl_doc_yaml_within(const char *file, const char *text, size_t len, uint32_t max_nodes,
+                       struct sl_doc **ret, struct sl_err *err) _must_check_;
 int sl_doc_json(const char *file, uint32_t first_line, const char *text, size_t len,
                 struct sl_doc **ret, struct sl_err *err) _must_check_;
 /* Reads a file ("-" is standard input): JSON when it begins with '{' or '[' and reads as such, else

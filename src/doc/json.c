@@ -168,8 +168,10 @@ static uint32_t line_at(const char *text, size_t pos, uint32_t line) {
 int sl_doc_json(const char *file, uint32_t first_line, const char *text, size_t len,
                 struct sl_doc **ret, struct sl_err *err) {
     _cleanup_(sl_doc_freep) struct sl_doc *d = sl_doc_new(file);
-    struct walk w = {
-        .b = {.doc = d, .err = err}, .at = text, .end = text + len, .line = first_line};
+    struct walk w = {.b = {.doc = d, .err = err, .max_nodes = SL_DOC_MAX_NODES},
+                     .at = text,
+                     .end = text + len,
+                     .line = first_line};
     struct budget m = {.ceiling = 3 * len + 48 * (size_t)SL_DOC_MAX_NODES};
     yyjson_alc alc = {budget_malloc, budget_realloc, budget_free, &m};
     yyjson_read_err problem;

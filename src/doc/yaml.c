@@ -18,13 +18,15 @@
 
 #include <yaml.h>
 
+#include "base/wordset.h"
 #include "doc/build.h"
 
 #define MAX_ANCHORS 4096u
 #define MAX_MERGED 4096u /* keys of a map with merged ones */
+/* Lines that begin with "%", in whole text: libyaml holds each against all before it. */
+#define MAX_DIRECTIVES 64u
 
 struct anchor {
-    const char *name;
     struct sl_node node;
     uint32_t weight; /* nodes it stands for */
     uint32_t height; /* levels it adds */
@@ -37,6 +39,7 @@ struct reader {
     const char *text;   /* for counting lines */
     size_t len;
     SL_VEC(struct anchor) anchors;
+    struct sl_wordset names; /* of the anchors, in their order */
 };
 
 static uint32_t line_of(const struct reader *y) {
@@ -249,46 +252,48 @@ static int key_text(struct reader *y, const struct sl_node *n, const char **ret)
 static int find_anchor(struct reader *y, uint32_t depth, struct sl_node *ret,
                        uint32_t *ret_height) {
     const char *name = (const char *)y->event.data.alias.anchor;
-    uint32_t line = line_of(y);
+    uint32_t line = line_of(y), i = sl_wordset_find(&y->names, name);
     int r;
 
-    for (uint32_t i = y->anchors.n; i-- > 0;) {
-        const struct anchor *a = &y->anchors.v[i];
-        if (strcmp(a->name, name) != 0)
-            continue;
-        if (depth + a->height > SL_DOC_MAX_DEPTH)
-            return sl_doc_fail(&y->b, SL_ELIMIT, line, "nested more than %u deep",
-                               SL_DOC_MAX_DEPTH);
-        r = sl_build_count(&y->b, a->weight, line);
-        if (r < 0)
-            return r;
-        *ret = a->node;
-        *ret_height = a->height;
-        return 0;
-    }
-    return sl_doc_fail(&y->b, SL_EINVAL, line, "the anchor \"%.60s\" is not defined", name);
+    if (i == SL_MAP_NONE)
+        return sl_doc_fail(&y->b, SL_EINVAL, line, "the anchor \"%.60s\" is not defined", name);
+    const struct anchor *a = &y->anchors.v[i];
+    if (depth + a->height > SL_DOC_MAX_DEPTH)
+        return sl_doc_fail(&y->b, SL_ELIMIT, line, "nested more than %u deep", SL_DOC_MAX_DEPTH);
+    r = sl_build_count(&y->b, a->weight, line);
+    if (r < 0)
+        return r;
+    *ret = a->node;
+    *ret_height = a->height;
+    return 0;
 }
 
 static int keep_anchor(struct reader *y, const char *name, const struct sl_node *node,
                        uint32_t weight, uint32_t height) {
+    struct anchor a = {*node, weight, height};
+
     if (!name)
         return 0;
+    uint32_t i = sl_wordset_find(&y->names, name);
+    if (i != SL_MAP_NONE) { /* from here on it means this */
+        y->anchors.v[i] = a;
+        return 0;
+    }
     if (y->anchors.n == MAX_ANCHORS)
         return sl_doc_fail(&y->b, SL_ELIMIT, node->line, "more than %u anchors", MAX_ANCHORS);
-    *sl_vec_push(&y->anchors) = (struct anchor){name, *node, weight, height};
+    (void)sl_wordset_add(&y->names, name);
+    *sl_vec_push(&y->anchors) = a;
     return 0;
 }
 
-/* The pairs of a merged map that are not there yet go onto the stack. */
-static int merge_map(struct reader *y, const struct sl_node *from, uint32_t base) {
+/* The pairs of a merged map that are not there yet go onto the stack; 'there' is what is. */
+static int merge_map(struct reader *y, const struct sl_node *from, uint32_t base,
+                     struct sl_wordset *there) {
     if (from->kind != SL_NODE_MAP)
         return sl_doc_fail(&y->b, SL_EINVAL, from->line, "expected a map to merge, got %s",
                            sl_node_kind_name(from->kind));
     for (uint32_t i = 0; i < from->n; i++) {
-        bool there = false;
-        for (uint32_t j = base; j < y->b.stack.n && !there; j++)
-            there = strcmp(y->b.stack.v[j].key, from->pairs[i].key) == 0;
-        if (there)
+        if (!sl_wordset_add(there, from->pairs[i].key))
             continue;
         if (y->b.stack.n - base >= MAX_MERGED)
             return sl_doc_fail(&y->b, SL_ELIMIT, from->line, "more than %u fields with merged ones",
@@ -299,15 +304,18 @@ static int merge_map(struct reader *y, const struct sl_node *from, uint32_t base
 }
 
 static int merge(struct reader *y, const struct sl_node *from, uint32_t base) {
+    _cleanup_(sl_wordset_done) struct sl_wordset there = {0};
     int r = 0;
 
     if (y->b.stack.n - base > MAX_MERGED)
         return sl_doc_fail(&y->b, SL_ELIMIT, from->line, "more than %u fields with merged ones",
                            MAX_MERGED);
+    for (uint32_t i = base; i < y->b.stack.n; i++)
+        (void)sl_wordset_add(&there, y->b.stack.v[i].key);
     if (from->kind != SL_NODE_LIST)
-        return merge_map(y, from, base);
+        return merge_map(y, from, base, &there);
     for (uint32_t i = 0; i < from->n && r == 0; i++)
-        r = merge_map(y, &from->items[i], base);
+        r = merge_map(y, &from->items[i], base, &there);
     return r;
 }
 
@@ -436,6 +444,7 @@ static int documents(struct reader *y) {
             return r;
         struct sl_node root = {0};
         sl_vec_clear(&y->anchors);
+        sl_wordset_done(&y->names);
         r = next(y); /* past the start of the document */
         if (r == 0)
             r = node(y, 1, &root, &height);
@@ -452,14 +461,34 @@ static int documents(struct reader *y) {
     }
 }
 
+static uint32_t directives(const char *text, size_t len) {
+    uint32_t n = 0;
+
+    for (const char *p = text, *end = text + len; p < end; p++) {
+        n += *p == '%';
+        p = memchr(p, '\n', (size_t)(end - p));
+        if (!p)
+            break;
+    }
+    return n;
+}
+
 int sl_doc_yaml(const char *file, const char *text, size_t len, struct sl_doc **ret,
                 struct sl_err *err) {
+    return sl_doc_yaml_within(file, text, len, SL_DOC_MAX_NODES, ret, err);
+}
+
+int sl_doc_yaml_within(const char *file, const char *text, size_t len, uint32_t max_nodes,
+                       struct sl_doc **ret, struct sl_err *err) {
     _cleanup_(sl_doc_freep) struct sl_doc *d = sl_doc_new(file);
-    struct reader y = {.b = {.doc = d, .err = err}, .text = text, .len = len};
+    struct reader y = {
+        .b = {.doc = d, .err = err, .max_nodes = max_nodes}, .text = text, .len = len};
     int r;
 
     if (len > SL_DOC_MAX_BYTES)
         return sl_doc_fail(&y.b, SL_ELIMIT, 1, "more than %zu bytes", SL_DOC_MAX_BYTES);
+    if (directives(text, len) > MAX_DIRECTIVES)
+        return sl_doc_fail(&y.b, SL_ELIMIT, 1, "more than %u directives", MAX_DIRECTIVES);
     sl_assert(yaml_parser_initialize(&y.parser));
     yaml_parser_set_encoding(&y.parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&y.parser, (const unsigned char *)text, len);
@@ -470,6 +499,7 @@ int sl_doc_yaml(const char *file, const char *text, size_t len, struct sl_doc **
     yaml_parser_delete(&y.parser);
     sl_vec_free(&y.b.stack);
     sl_vec_free(&y.anchors);
+    sl_wordset_done(&y.names);
     if (r < 0)
         return r;
     *ret = TAKE_PTR(d);

@@ -204,6 +204,10 @@ size_t sl_json_size(yyjson_val *v) {
     return yyjson_is_ctn(v) ? unsafe_yyjson_get_len(v) : 0;
 }
 
+size_t sl_json_count(yyjson_val *v) {
+    return v ? (size_t)(unsafe_yyjson_get_next(v) - v) : 0;
+}
+
 size_t sl_json_mut_size(yyjson_mut_val *v) {
     return yyjson_mut_is_ctn(v) ? unsafe_yyjson_get_len(v) : 0;
 }

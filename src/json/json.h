@@ -72,6 +72,8 @@ bool sl_json_quantity(yyjson_val *v, sl_quantity *ret);
 /* The number of items of an array or of fields of an object, else 0. */
 size_t sl_json_size(yyjson_val *v);
 size_t sl_json_mut_size(yyjson_mut_val *v);
+/* How many values it is, itself and all below it, keys included; 0 of NULL. At once. */
+size_t sl_json_count(yyjson_val *v);
 /* Keys and values of an object; of anything else, NULL included, there are none. (What yyjson has
  * for it adds to a null pointer there.) */
 #define sl_obj_foreach(obj, idx, max, key, val)                                                    \

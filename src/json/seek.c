@@ -186,3 +186,146 @@ bool sl_json_equal(yyjson_val *a, yyjson_val *b, uint64_t *cost) {
 
     return equal(a, b, cost ? cost : &uncounted, 0);
 }
+
+/* ---- equality of what is being made ---- */
+
+static bool mut_equal(yyjson_mut_val *a, yyjson_mut_val *b, unsigned depth);
+
+static int by_key(const void *x, const void *y) {
+    struct sl_text a = sl_json_mut_view(*(yyjson_mut_val *const *)x),
+                   b = sl_json_mut_view(*(yyjson_mut_val *const *)y);
+    int c = memcmp(a.s, b.s, a.n < b.n ? a.n : b.n);
+    return c ? c : (a.n > b.n) - (a.n < b.n);
+}
+
+/* The keys from this one on, of which there are n. */
+static yyjson_mut_val **sorted(yyjson_mut_val *key, size_t n) {
+    yyjson_mut_val **keys = sl_alloc0(n, sizeof(yyjson_mut_val *));
+
+    for (size_t i = 0; i < n; i++, key = key->next->next)
+        keys[i] = key;
+    qsort(keys, n, sizeof *keys, by_key);
+    return keys;
+}
+
+static bool equal_sorted(yyjson_mut_val *a, yyjson_mut_val *b, size_t n, unsigned depth) {
+    yyjson_mut_val **x = sorted(a, n), **y = sorted(b, n);
+    bool same = true;
+
+    for (size_t i = 0; same && i < n; i++)
+        same = by_key(&x[i], &y[i]) == 0;
+    for (size_t i = 0; same && i < n; i++)
+        same = mut_equal(x[i]->next, y[i]->next, depth + 1);
+    sl_freep(&x);
+    sl_freep(&y);
+    return same;
+}
+
+static bool mut_equal_objects(yyjson_mut_val *a, yyjson_mut_val *b, unsigned depth) {
+    yyjson_mut_obj_iter i = yyjson_mut_obj_iter_with(a), j = yyjson_mut_obj_iter_with(b);
+    size_t left = yyjson_mut_obj_size(a);
+
+    if (left != yyjson_mut_obj_size(b))
+        return false;
+    for (; left > 0; left--) {
+        yyjson_mut_val *x = yyjson_mut_obj_iter_next(&i), *y = yyjson_mut_obj_iter_next(&j);
+        if (by_key(&x, &y) != 0)
+            return equal_sorted(x, y, left, depth);
+        if (!mut_equal(x->next, y->next, depth + 1))
+            return false;
+    }
+    return true;
+}
+
+static bool mut_equal(yyjson_mut_val *a, yyjson_mut_val *b, unsigned depth) {
+    yyjson_type t = yyjson_mut_get_type(a);
+
+    if (t != yyjson_mut_get_type(b) || depth > SL_JSON_MAX_DEPTH)
+        return false;
+    if (t == YYJSON_TYPE_OBJ)
+        return mut_equal_objects(a, b, depth);
+    if (t != YYJSON_TYPE_ARR)
+        return yyjson_mut_equals(a, b);
+    if (yyjson_mut_arr_size(a) != yyjson_mut_arr_size(b))
+        return false;
+    yyjson_mut_arr_iter i = yyjson_mut_arr_iter_with(a), j = yyjson_mut_arr_iter_with(b);
+    for (yyjson_mut_val *v; (v = yyjson_mut_arr_iter_next(&i));)
+        if (!mut_equal(v, yyjson_mut_arr_iter_next(&j), depth + 1))
+            return false;
+    return true;
+}
+
+bool sl_json_mut_equal(yyjson_mut_val *a, yyjson_mut_val *b) {
+    return mut_equal(a, b, 0);
+}
+
+/* ---- many fields at once ---- */
+
+/* Is there a later one with its name (or an earlier one, if it is not 'last' that counts)? */
+static bool counts(yyjson_mut_val **keys, size_t n, size_t i, bool last) {
+    return last ? i + 1 == n || by_key(&keys[i], &keys[i + 1]) != 0
+                : i == 0 || by_key(&keys[i], &keys[i - 1]) != 0;
+}
+
+struct placed_key {
+    yyjson_mut_val *key;
+    size_t place;
+};
+
+static int by_key_and_place(const void *x, const void *y) {
+    const struct placed_key *p = x, *q = y;
+    int c = by_key(&p->key, &q->key);
+    return c ? c : (p->place > q->place) - (p->place < q->place);
+}
+
+static int by_place(const void *x, const void *y) {
+    const struct placed_key *p = x, *q = y;
+    return (p->place > q->place) - (p->place < q->place);
+}
+
+/* The keys of 'from', each once, in their order. */
+static yyjson_mut_val **each_once(yyjson_mut_val *from, bool last, size_t *ret_n) {
+    size_t n = yyjson_mut_obj_size(from), i, max, left = 0;
+    struct placed_key *p = sl_alloc0(n, sizeof *p);
+    yyjson_mut_val **keys = sl_alloc0(n, sizeof(yyjson_mut_val *)), *key, *v;
+
+    yyjson_mut_obj_foreach (from, i, max, key, v)
+        p[i] = (struct placed_key){key, i};
+    qsort(p, n, sizeof *p, by_key_and_place);
+    for (i = 0; i < n; i++)
+        keys[i] = p[i].key;
+    for (i = 0; i < n; i++)
+        if (counts(keys, n, i, last))
+            p[left++] = p[i];
+    qsort(p, left, sizeof *p, by_place);
+    for (i = 0; i < left; i++)
+        keys[i] = p[i].key;
+    sl_freep(&p);
+    *ret_n = left;
+    return keys;
+}
+
+void sl_json_mut_fill(yyjson_mut_doc *doc, yyjson_mut_val *into, yyjson_mut_val *from, bool over) {
+    size_t have = yyjson_mut_obj_size(into), n = 0;
+
+    if (!yyjson_mut_is_obj(into) || yyjson_mut_obj_size(from) == 0)
+        return;
+    yyjson_mut_obj_iter it = yyjson_mut_obj_iter_with(into);
+    yyjson_mut_val **there = have ? sorted(yyjson_mut_obj_iter_next(&it), have) : NULL,
+                   **keys = each_once(from, over, &n);
+    for (size_t i = 0; i < n; i++) {
+        yyjson_mut_val **is = have ? bsearch(&keys[i], there, have, sizeof *there, by_key) : NULL;
+        if (is && !over && !yyjson_mut_is_null((*is)->next))
+            continue;
+        yyjson_mut_val *v = yyjson_mut_val_mut_copy(doc, keys[i]->next);
+        if (is) { /* the value becomes another one in its place */
+            yyjson_mut_val *next = (*is)->next->next;
+            *(*is)->next = *v;
+            (*is)->next->next = next;
+        } else {
+            (void)yyjson_mut_obj_add(into, yyjson_mut_val_mut_copy(doc, keys[i]), v);
+        }
+    }
+    sl_freep(&there);
+    sl_freep(&keys);
+}

@@ -32,5 +32,12 @@ void sl_seek_done(struct sl_seek *s);
 /* The same value, whatever the order of fields. *cost grows by what was looked at: a value is 1,
  * and so are 16 bytes of a text; NULL: nobody counts. */
 bool sl_json_equal(yyjson_val *a, yyjson_val *b, uint64_t *cost);
+/* The same of values that are being made. yyjson's own comparisons look for each field from the
+ * start where the order differs, so tools/check-layers keeps them to this folder. */
+bool sl_json_mut_equal(yyjson_mut_val *a, yyjson_mut_val *b);
+/* Puts the fields of an object into another one, as copies in 'doc': those that it has not (or has
+ * as null), and with 'over' the others, too. Of a name that 'from' has twice the last counts with
+ * 'over', else the first. */
+void sl_json_mut_fill(yyjson_mut_doc *doc, yyjson_mut_val *into, yyjson_mut_val *from, bool over);
 
 #endif

@@ -88,10 +88,15 @@ static void check_list(struct check *c, const struct sl_schema *s, yyjson_mut_va
     }
     yyjson_mut_arr_foreach (v, i, max, item) {
         const char *why = NULL;
-        char *index = sl_arena_printf(c->a, "i:%zu", i);
-        struct sl_element text = {index, (uint32_t)strlen(index)};
-        if (named)
+        if (c->n >= MAX_FAULTS)
+            break;
+        struct sl_element text;
+        if (named) {
             text = sl_element_item_mut(c->a, s, item, &why);
+        } else {
+            const char *index = sl_arena_printf(c->a, "i:%zu", i);
+            text = (struct sl_element){index, (uint32_t)strlen(index)};
+        }
         if (!text.s) {
             sl_buf_printf(fault(c), "element %zu: ", i);
             sl_buf_puts(&c->faults, why ? why
@@ -103,8 +108,9 @@ static void check_list(struct check *c, const struct sl_schema *s, yyjson_mut_va
         if (named && sl_map_get(&seen, h) != SL_MAP_NONE) {
             sl_buf_puts(fault(c), "duplicate entries for key ");
             sl_element_print(&c->faults, text.s, text.len);
+        } else if (named) {
+            sl_map_add(&seen, h, 0);
         }
-        sl_map_add(&seen, h, 0);
         check_below(c, s->items ? s->items : s, text, item, depth);
     }
     sl_map_done(&seen);

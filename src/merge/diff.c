@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "merge/merge.h"
 #include "merge/typed.h"
 #include "json/json.h"
 
@@ -367,4 +368,38 @@ struct sl_fields *sl_typed_diff(struct sl_arena *a, const struct sl_schema *s, y
     sl_fields_sort(&root.below);
     sl_fields_pave(root.below);
     return root.below;
+}
+
+/* ---- how many ---- */
+
+static bool count(const struct sl_schema *s, yyjson_val *v, uint32_t *left, unsigned depth) {
+    enum sl_shape shape = sl_shape(s, v);
+    size_t i, max, n = sl_json_size(v);
+    yyjson_val *key, *in;
+
+    if (!is_container(v) || sl_is_atomic(s, shape) || depth > SL_FIELDS_DEPTH)
+        return true;
+    if (n > *left)
+        return false;
+    *left -= (uint32_t)n;
+    if (yyjson_is_arr(v)) {
+        yyjson_arr_foreach (v, i, max, in) {
+            if (is_container(in) && !count(s->items, in, left, depth + 1))
+                return false;
+        }
+        return true;
+    }
+    sl_obj_foreach (v, i, max, key, in) {
+        struct sl_text name = sl_json_view(key);
+        const struct sl_schema *below =
+            is_container(in) && s ? sl_schema_at(s, name.s, name.n) : NULL;
+        if (below && !count(below, in, left, depth + 1))
+            return false;
+    }
+    return true;
+}
+
+bool sl_manage_fits(const struct sl_schema *s, yyjson_val *object) {
+    uint32_t left = SL_MANAGED_MAX;
+    return count(s, object, &left, 0);
 }

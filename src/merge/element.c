@@ -77,12 +77,30 @@ size_t sl_go_string(char *out, const char *s, size_t len) {
     return n + 1;
 }
 
+/* Lists of numbers are long, and printf is slow. */
+static size_t whole_text(uint64_t n, bool minus, char out[40]) {
+    char digits[24];
+    size_t len = 0, at = 0;
+
+    do
+        digits[len++] = (char)('0' + n % 10);
+    while (n /= 10);
+    if (minus)
+        out[at++] = '-';
+    while (len > 0)
+        out[at++] = digits[--len];
+    out[at] = '\0';
+    return at;
+}
+
 /* A whole number has no fraction and no exponent, whatever it was written with. */
 static size_t number_text(yyjson_val *v, char out[40]) {
     if (yyjson_is_uint(v))
-        return (size_t)snprintf(out, 40, "%llu", (unsigned long long)yyjson_get_uint(v));
-    if (yyjson_is_sint(v))
-        return (size_t)snprintf(out, 40, "%lld", (long long)yyjson_get_sint(v));
+        return whole_text(yyjson_get_uint(v), false, out);
+    if (yyjson_is_sint(v)) {
+        int64_t n = yyjson_get_sint(v);
+        return whole_text(n < 0 ? 0 - (uint64_t)n : (uint64_t)n, n < 0, out);
+    }
     double d = yyjson_get_real(v);
     if (d > -1e15 && d < 1e15 && d == (double)(int64_t)d)
         return (size_t)snprintf(out, 40, "%lld", (long long)d);
@@ -120,7 +138,7 @@ static bool is_scalar(yyjson_val *v) {
 
 /* ---- elements ---- */
 
-#define MAX_KEYS 16u
+#define MAX_KEYS SL_SCHEMA_KEYS_MAX
 
 struct key {
     const char *name;
@@ -373,8 +391,31 @@ static int rank(char c) {
     }
 }
 
+/* A whole number that surely fits. */
+static bool read_whole(struct at *at, int64_t *ret) {
+    const char *s = at->s;
+    bool minus = *s == '-';
+    int64_t n = 0;
+    int digits = 0;
+
+    for (s += minus; *s >= '0' && *s <= '9' && digits < 18; s++, digits++)
+        n = n * 10 + (*s - '0');
+    if (digits == 0 || (*s >= '0' && *s <= '9') || *s == '.' || *s == 'e' || *s == 'E')
+        return false;
+    *ret = minus ? -n : n;
+    at->s = s;
+    return true;
+}
+
 static int cmp_number(struct at *x, struct at *y) {
+    struct at from[2] = {*x, *y};
+    int64_t a, b;
     char *x_end, *y_end;
+
+    if (read_whole(x, &a) && read_whole(y, &b))
+        return (a > b) - (a < b);
+    *x = from[0];
+    *y = from[1];
     long long i = strtoll(x->s, &x_end, 10), j = strtoll(y->s, &y_end, 10);
     if (strchr(".eE", *x_end) || strchr(".eE", *y_end)) { /* the end of the text counts as one */
         double d = strtod(x->s, &x_end), e = strtod(y->s, &y_end);

@@ -64,6 +64,10 @@ struct sl_manager_id {
     sl_time now;
 };
 
+/* Fields of an object, items of sets and keyed lists and keys of maps included. An object with more
+ * could not be stored, since each takes a dozen bytes at least with the name of who manages it. */
+#define SL_MANAGED_MAX (UINT32_C(128) << 10)
+bool sl_manage_fits(const struct sl_schema *s, yyjson_val *object);
 #define SL_MANAGER_NAME_MAX 128u
 #define SL_MANAGERS_MAX 10u /* who updates: the oldest become one, "ancient-changes" */
 

@@ -8,6 +8,7 @@
 
 #include "merge/gotext.h"
 #include "merge/strategic.h"
+#include "json/seek.h"
 
 /* The value an item is known by; NULL with a failure told. */
 static yyjson_mut_val *key_of(struct sl_smp *p, const char *key, yyjson_mut_val *item) {
@@ -140,7 +141,7 @@ int sl_smp_check_order(struct sl_smp *p, const struct sl_smp_list *how, yyjson_m
                            *y = x ? key_of(p, how->key, next) : NULL;
             if (!y)
                 return SL_EINVAL;
-            found = yyjson_mut_equals(x, y);
+            found = sl_json_mut_equal(x, y);
         }
     }
     return 0;
@@ -222,7 +223,7 @@ static int take_directives(struct sl_smp *p, const char *key, yyjson_mut_val *in
             static const struct sl_schema set = {.type = SL_T_LIST, .merge = SL_MERGE_SET};
             const char *why;
             uint32_t at = place_in(&items, sl_element_item_mut(&p->a, &set, v, &why));
-            uint32_t left = at == SL_MAP_NONE ? 0 : items.v[at].count;
+            uint32_t left = at == SL_MAP_NONE || items.v[at].gone ? 0 : items.v[at].count;
             for (uint32_t i = at; left > 0; i++) {
                 if (items.v[i].first == at) {
                     items.v[i].gone = true;

@@ -18,8 +18,8 @@
 #include "json/seek.h"
 
 #define PATH_MAX_BYTES ((size_t)4 << 10)
-#define MAX_WORDS 256u /* of an enum, in a message */
-#define SCRATCH_MAX_BYTES ((size_t)64 << 20)
+#define MAX_WORDS 256u                           /* of an enum, in a message */
+#define IDENTITIES_MAX_BYTES ((size_t)256 << 20) /* of the items of one list */
 
 struct checking {
     struct sl_field_errs *errs;
@@ -28,7 +28,20 @@ struct checking {
     uint32_t seen;    /* values that were looked at: of several schemas that fail, the one that fits
                          best has seen most */
     uint64_t *budget; /* of patterns */
+    uint64_t
+        *steps; /* of all else that may be asked of one value many times; 0: no more is asked */
 };
+
+/* What a definition may ask of an object: words of enums and alternatives of schemas that a value
+ * is held against, and values that are compared with what was there, again on each level. */
+#define STEPS ((uint64_t)4 << 20)
+#define STEPS_PER_VALUE 16u
+#define SUB_STEPS 16u /* a value held against one of several schemas */
+
+static bool spend(struct checking *c, uint64_t n) {
+    *c->steps = *c->steps > n ? *c->steps - n : 0;
+    return *c->steps > 0;
+}
 
 /* ---- words ---- */
 
@@ -36,6 +49,8 @@ static const char *path_text(struct checking *c, const struct sl_path *at) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(PATH_MAX_BYTES);
     _cleanup_(sl_buf_done) struct sl_buf base = SL_BUF_SHORT(PATH_MAX_BYTES);
 
+    if (c->quiet || c->errs->n == SL_FIELD_ERRS_MAX)
+        return "";
     if (at)
         sl_path_print(at, &text);
     if (c->base)
@@ -156,8 +171,12 @@ static void check_words(struct checking *c, yyjson_val *words, yyjson_val *v,
     size_t i, max, n = 0;
     yyjson_val *word;
 
-    if (is_one_of(words, v))
+    if (!spend(c, yyjson_arr_size(words)) || is_one_of(words, v))
         return;
+    if (c->quiet) {
+        c->errs->dropped++;
+        return;
+    }
     yyjson_arr_foreach (words, i, max, word) {
         if (n < MAX_WORDS && yyjson_is_str(word)) {
             text[n++] = sl_json_text(word);
@@ -248,15 +267,16 @@ static void check(struct checking *c, const struct sl_schema *s, yyjson_val *v, 
 /* Does it hold? What does not is forgotten. */
 static bool holds(struct checking *c, const struct sl_schema *s, yyjson_val *v,
                   const struct sl_path *at, uint32_t *ret_seen) {
-    struct sl_arena arena;
-    struct sl_field_errs errs = {.arena = &arena};
-    struct checking sub = {.errs = &errs, .base = c->base, .quiet = true, .budget = c->budget};
+    struct sl_field_errs errs;
+    struct checking sub = {
+        .errs = &errs, .base = c->base, .quiet = true, .budget = c->budget, .steps = c->steps};
 
-    sl_arena_init(&arena, SCRATCH_MAX_BYTES);
+    errs.arena = NULL; /* of the texts, of which there are none, only the number is set */
+    errs.n = errs.dropped = 0;
+    errs.silent = true;
     check(&sub, s, v, NULL, at);
-    sl_arena_done(&arena);
     *ret_seen = sub.seen;
-    return errs.n == 0;
+    return errs.dropped == 0;
 }
 
 /* How many of them hold; *ret_best: the one that fits best of those that do not. */
@@ -282,6 +302,7 @@ static void check_all_of(struct checking *c, const struct sl_schema_rules *r, yy
 
     for (uint32_t i = 0; i < r->n_all_of; i++) {
         uint32_t before = c->errs->n + c->errs->dropped;
+        (void)spend(c, SUB_STEPS);
         check(c, r->all_of[i], v, NULL, at);
         good += c->errs->n + c->errs->dropped == before;
     }
@@ -353,6 +374,28 @@ static void check_embedded(struct checking *c, yyjson_val *v, const struct sl_pa
     }
 }
 
+static void tell_missing(struct checking *c, const struct sl_schema *s, yyjson_val *v,
+                         const struct sl_path *at) {
+    if (c->quiet) {
+        c->errs->dropped++;
+        return;
+    }
+    bool *there = sl_alloc0(s->n_fields, sizeof(*there));
+    size_t i, max;
+    yyjson_val *key, *item;
+
+    sl_obj_foreach (v, i, max, key, item) {
+        const struct sl_schema_field *f =
+            sl_schema_field(s, sl_json_view(key).s, sl_json_view(key).n);
+        if (f)
+            there[f - s->fields] = true;
+    }
+    for (uint32_t f = 0; f < s->n_fields; f++)
+        if (s->fields[f].required && !there[f])
+            sl_field_required(c->errs, SL_PATH(at, s->fields[f].name), "");
+    sl_freep(&there);
+}
+
 static void check_fields(struct checking *c, const struct sl_schema *s, yyjson_val *v,
                          yyjson_val *old, const struct sl_path *at) {
     const struct sl_schema_rules *r = s->rules;
@@ -367,21 +410,18 @@ static void check_fields(struct checking *c, const struct sl_schema *s, yyjson_v
         sl_field_too_many(c->errs, PLACE(at), (size_t)n, (size_t)r->fields.max);
     struct sl_seek before;
     sl_seek_fields(&before, old);
-    bool *there = s->n_fields > 0 ? sl_alloc0(s->n_fields, sizeof(*there)) : NULL;
+    uint32_t required = 0;
     sl_obj_foreach (v, i, max, key, item) {
         struct sl_text name = sl_json_view(key);
         const struct sl_schema_field *f = sl_schema_field(s, name.s, name.n);
         const struct sl_schema *of = f ? f->schema : s->type == SL_T_MAP ? s->items : NULL;
-        if (f)
-            there[f - s->fields] = true;
+        required += f && f->required;
         if (of && !of->go)
             check(c, of, item, sl_seek_field(&before, name), SL_PATH(at, name.s));
     }
     sl_seek_done(&before);
-    for (uint32_t f = 0; f < s->n_fields; f++)
-        if (s->fields[f].required && !there[f])
-            sl_field_required(c->errs, SL_PATH(at, s->fields[f].name), "");
-    free(there);
+    if (required < s->n_required)
+        tell_missing(c, s, v, at);
     if (s->embedded && at != c->base)
         check_embedded(c, v, at);
 }
@@ -390,9 +430,12 @@ static void check(struct checking *c, const struct sl_schema *s, yyjson_val *v, 
                   const struct sl_path *at) {
     const struct sl_schema_rules *r = s->rules;
 
+    uint64_t cost = c->quiet ? SUB_STEPS : 1;
+
     c->seen++;
-    if ((old && sl_json_equal(v, old, NULL)) || c->errs->n == SL_FIELD_ERRS_MAX)
-        return; /* nothing new, or nobody would read it */
+    if (c->errs->n == SL_FIELD_ERRS_MAX || *c->steps == 0 ||
+        (old && sl_json_equal(v, old, &cost)) || !spend(c, cost))
+        return; /* nobody would read it, or nothing is new */
     check_type(c, s, v, at);
     if (!yyjson_is_null(v)) {
         if (r)
@@ -429,14 +472,43 @@ static yyjson_mut_val *identity(const struct sl_schema *s, yyjson_mut_doc *doc, 
     return keys;
 }
 
+/* The same as bytes, which are equal if and only if the values are: what it is, how long, and what
+ * it says. */
+static void put_bytes(struct sl_buf *out, yyjson_val *v) {
+    struct sl_text t = sl_json_view(v);
+    uint32_t len = (uint32_t)t.n;
+    size_t n = 0;
+    char *json;
+
+    sl_buf_putc(out, (char)yyjson_get_tag(v)); /* 0: there is none */
+    switch (yyjson_get_type(v)) {
+    case YYJSON_TYPE_STR:
+        sl_buf_add(out, (const char *)&len, sizeof(len));
+        sl_buf_add(out, t.s, t.n);
+        break;
+    case YYJSON_TYPE_NUM:
+        sl_buf_add(out, (const char *)&v->uni, sizeof(v->uni.u64));
+        break;
+    case YYJSON_TYPE_ARR:
+    case YYJSON_TYPE_OBJ:
+        json = yyjson_val_write(v, 0, &n);
+        sl_buf_add(out, json ? json : "", n);
+        free(json);
+        break;
+    default:
+        break;
+    }
+}
+
 struct known {
-    const char *text; /* of the identity */
-    size_t len, at;
+    yyjson_val *item;
+    const char *bytes; /* of its identity */
+    size_t from, len, at;
 };
 
-static int by_text(const void *a, const void *b) {
+static int by_bytes(const void *a, const void *b) {
     const struct known *x = a, *y = b;
-    int r = x->len != y->len ? (x->len < y->len ? -1 : 1) : memcmp(x->text, y->text, x->len);
+    int r = x->len != y->len ? (x->len < y->len ? -1 : 1) : memcmp(x->bytes, y->bytes, x->len);
     return r != 0 ? r : x->at < y->at ? -1 : 1;
 }
 
@@ -445,54 +517,59 @@ static int by_place(const void *a, const void *b) {
     return x->at < y->at ? -1 : x->at > y->at;
 }
 
-static void tell_double(struct sl_field_errs *errs, const struct known *k,
-                        const struct sl_path *at) {
-    yyjson_doc *doc = yyjson_read(k->text, k->len, 0);
-    yyjson_val *v = yyjson_doc_get_root(doc);
-    bool text = yyjson_is_str(v);
+static void tell_double(struct sl_field_errs *errs, const struct sl_schema *s,
+                        const struct known *k, const struct sl_path *at) {
+    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
 
+    sl_assert(doc);
+    yyjson_doc *told = yyjson_mut_val_imut_copy(identity(s, doc, k->item), NULL);
+    yyjson_val *v = yyjson_doc_get_root(told);
+    bool text = yyjson_is_str(v);
     sl_field_duplicate(errs, SL_PATH_AT(at, k->at),
                        text ? sl_bad_text(sl_json_view(v)) : sl_bad_json(v), "");
-    yyjson_doc_free(doc);
+    yyjson_doc_free(told);
+    yyjson_mut_doc_free(doc);
 }
 
 /* The second of those that are the same is told; further ones are not. */
-static void tell_doubles(struct sl_field_errs *errs, struct known *known, size_t n,
-                         const struct sl_path *at) {
+static void tell_doubles(struct sl_field_errs *errs, const struct sl_schema *s, struct known *known,
+                         size_t n, const struct sl_path *at) {
     size_t told = 0;
 
-    qsort(known, n, sizeof(*known), by_text);
+    qsort(known, n, sizeof(*known), by_bytes);
     for (size_t i = 1, run = 1; i < n; i++) {
         bool same = known[i].len == known[i - 1].len &&
-                    memcmp(known[i].text, known[i - 1].text, known[i].len) == 0;
+                    memcmp(known[i].bytes, known[i - 1].bytes, known[i].len) == 0;
         run = same ? run + 1 : 1;
         if (run == 2)
             known[told++] = known[i];
     }
     qsort(known, told, sizeof(*known), by_place);
     for (size_t i = 0; i < told && errs->n < SL_FIELD_ERRS_MAX; i++)
-        tell_double(errs, &known[i], at);
+        tell_double(errs, s, &known[i], at);
 }
 
 static void check_doubles(struct sl_field_errs *errs, const struct sl_schema *s, yyjson_val *list,
                           const struct sl_path *at) {
+    _cleanup_(sl_buf_done) struct sl_buf bytes = SL_BUF(IDENTITIES_MAX_BYTES);
     size_t i, max, n = yyjson_arr_size(list);
     struct known *known = sl_alloc0(n, sizeof(*known));
-    char **texts = sl_alloc0(n, sizeof(*texts));
-    yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_val *item;
 
-    sl_assert(doc);
     yyjson_arr_foreach (list, i, max, item) {
-        size_t len = 0;
-        texts[i] = yyjson_mut_val_write(identity(s, doc, item), 0, &len);
-        known[i] = (struct known){.text = texts[i] ? texts[i] : "", .len = len, .at = i};
+        known[i] = (struct known){.item = item, .from = bytes.len, .at = i};
+        if (s->merge == SL_MERGE_SET)
+            put_bytes(&bytes, item);
+        for (uint32_t k = 0; s->merge != SL_MERGE_SET && k < s->n_keys; k++)
+            put_bytes(&bytes, yyjson_obj_get(item, s->keys[k]));
+        known[i].len = bytes.len - known[i].from;
     }
-    yyjson_mut_doc_free(doc);
-    tell_doubles(errs, known, n, at);
     for (i = 0; i < n; i++)
-        free(texts[i]);
-    sl_freep(&texts);
+        known[i].bytes = sl_buf_str(&bytes) + known[i].from;
+    if (sl_buf_full(&bytes))
+        sl_field_too_long(errs, PLACE(at), IDENTITIES_MAX_BYTES);
+    else
+        tell_doubles(errs, s, known, n, at);
     sl_freep(&known);
 }
 
@@ -532,11 +609,16 @@ static void check_lists(struct sl_field_errs *errs, const struct sl_schema *s, y
 void sl_schema_check_update(const struct sl_schema *s, yyjson_val *object, yyjson_val *old,
                             const struct sl_path *at, struct sl_field_errs *errs) {
     uint64_t budget = SL_PATTERN_BUDGET;
-    struct checking c = {.errs = errs, .base = at, .budget = &budget};
+    uint64_t steps = STEPS + STEPS_PER_VALUE * (sl_json_count(object) + sl_json_count(old));
+    struct checking c = {.errs = errs, .base = at, .budget = &budget, .steps = &steps};
 
     if (s->go)
         return;
     check(&c, s, object, old, at);
+    if (steps == 0)
+        sl_field_invalid(errs, NOWHERE, sl_bad_json(NULL),
+                         "validation failed due to running out of cost budget, no further "
+                         "validation rules will be run");
     check_lists(errs, s, object, at);
 }
 

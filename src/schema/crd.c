@@ -9,6 +9,7 @@
 #include "schema/pattern.h"
 #include "schema/value.h"
 #include "json/json.h"
+#include "json/seek.h"
 
 #define MAX_NODES 65536u /* schemas in one */
 #define ARENA_MAX_BYTES ((size_t)96 << 20)
@@ -142,6 +143,7 @@ static void settle_fields(struct sl_crd_schema *c, struct sl_schema *s, struct d
             fields[i].schema = &any_schema;
     s->fields = fields;
     s->n_fields = kept;
+    sl_schema_sum_up(s, &c->arena);
 }
 
 /* 'object': one of the API, with what all of those have. */
@@ -273,7 +275,7 @@ static void check_default(const struct sl_schema *s, yyjson_val *deflt, const st
     yyjson_mut_val *pruned = yyjson_val_mut_copy(doc, deflt),
                    *whole = yyjson_val_mut_copy(doc, deflt);
     sl_schema_prune(s, doc, pruned, NULL);
-    if (!yyjson_mut_equals(pruned, whole))
+    if (!sl_json_mut_equal(pruned, whole))
         sl_field_invalid(errs, here, sl_bad_json(deflt), "must not have unknown fields");
     yyjson_mut_doc_free(doc);
     sl_schema_check(s, deflt, here, errs);

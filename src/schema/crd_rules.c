@@ -11,7 +11,9 @@
 
 #include "base/fmt.h"
 #include "schema/pattern.h"
+#include "schema/schema.h"
 #include "json/json.h"
+#include "json/seek.h"
 
 #define PATH_MAX_BYTES ((size_t)4 << 10)
 
@@ -394,7 +396,7 @@ static void check_key(yyjson_val *keys, size_t at_key, yyjson_val *items, const 
         sl_field_invalid(errs, SL_PATH(here, "type"), sl_bad_str(text_of(items, "type")),
                          "must be a scalar type if parent array's x-kubernetes-list-type is map");
     for (size_t i = 0; i < at_key; i++)
-        if (yyjson_equals(yyjson_arr_get(keys, i), yyjson_arr_get(keys, at_key)))
+        if (sl_json_equal(yyjson_arr_get(keys, i), yyjson_arr_get(keys, at_key), NULL))
             sl_field_invalid(errs, SL_PATH(at, LIST_KEYS), sl_bad_json(keys),
                              "must not contain duplicate entries");
     if (!prop)
@@ -425,6 +427,8 @@ static void check_keyed(yyjson_val *v, const struct sl_path *at, struct sl_field
         sl_field_invalid(errs, SL_PATH(SL_PATH(at, "items"), "type"),
                          sl_bad_str(text_of(items, "type")),
                          "must be object if parent array's x-kubernetes-list-type is map");
+    else if (yyjson_arr_size(keys) > SL_SCHEMA_KEYS_MAX)
+        sl_field_too_many(errs, SL_PATH(at, LIST_KEYS), yyjson_arr_size(keys), SL_SCHEMA_KEYS_MAX);
     else
         for (size_t i = 0; i < yyjson_arr_size(keys); i++)
             check_key(keys, i, items, at, errs);

@@ -312,34 +312,60 @@ struct filling {
     uint32_t left; /* values that may still be put in */
 };
 
-static bool put(struct filling *f, yyjson_mut_val *object, const char *name,
+/* The value of a field: in place of the null that is there, or at the end. */
+static bool put(struct filling *f, yyjson_mut_val *object, const char *name, yyjson_mut_val *there,
                 yyjson_mut_val *value) {
-    yyjson_mut_val *key = yyjson_mut_str(f->doc, name);
+    yyjson_mut_val *key = there ? NULL : yyjson_mut_str(f->doc, name);
 
-    sl_assert(key && value);
-    yyjson_mut_obj_put(object, key, value);
+    sl_assert(value && (there || key));
+    if (there) {
+        yyjson_mut_val *next = there->next;
+        *there = *value;
+        there->next = next;
+    } else {
+        (void)yyjson_mut_obj_add(object, key, value);
+    }
     return f->left > 0 && f->left-- > 0;
 }
 
+/* The values of an object by the number of their field; NULL: there are few to look for. */
+static yyjson_mut_val **by_field(const struct sl_schema *s, yyjson_mut_val *object) {
+    size_t i, max;
+    yyjson_mut_val *key, *item;
+
+    if (s->n_filled <= FEW)
+        return NULL;
+    yyjson_mut_val **there = sl_alloc0(s->n_fields, sizeof(yyjson_mut_val *));
+    yyjson_mut_obj_foreach (object, i, max, key, item) {
+        struct sl_text name = sl_json_mut_view(key);
+        const struct sl_schema_field *f = sl_schema_field(s, name.s, name.n);
+        if (f && !there[f - s->fields])
+            there[f - s->fields] = item;
+    }
+    return there;
+}
+
 static bool fill_fields(struct filling *in, const struct sl_schema *s, yyjson_mut_val *object) {
-    for (uint32_t i = 0; i < s->n_fields; i++) {
-        const struct sl_schema_field *f = &s->fields[i];
+    yyjson_mut_val **there = by_field(s, object);
+    bool done = true;
+
+    for (uint32_t i = 0; done && i < s->n_filled; i++) {
+        const struct sl_schema_field *f = &s->fields[s->filled[i]];
         bool zero = s->go && f->always && !f->pointer;
         if (!f->deflt && !zero)
             continue;
-        yyjson_mut_val *v = yyjson_mut_obj_get(object, f->name);
+        yyjson_mut_val *v = there ? there[s->filled[i]] : yyjson_mut_obj_get(object, f->name);
         bool absent = !v || (yyjson_mut_is_null(v) && !f->schema->nullable);
         if (absent && f->deflt) {
-            if (!put(in, object, f->name, yyjson_val_mut_copy(in->doc, f->deflt)))
-                return false;
+            done = put(in, object, f->name, v, yyjson_val_mut_copy(in->doc, f->deflt));
         } else if (!v) {
-            v = yyjson_mut_null(in->doc);
-            set_zero(f->schema, v);
-            if (!put(in, object, f->name, v))
-                return false;
+            yyjson_mut_val *none = yyjson_mut_null(in->doc);
+            set_zero(f->schema, none);
+            done = put(in, object, f->name, NULL, none);
         }
     }
-    return true;
+    sl_freep(&there);
+    return done;
 }
 
 static bool fill(struct filling *in, const struct sl_schema *s, yyjson_mut_val *v) {

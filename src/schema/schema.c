@@ -4,6 +4,24 @@
 
 static const struct sl_schema anything = {.type = SL_T_ANY};
 
+void sl_schema_sum_up(struct sl_schema *s, struct sl_arena *a) {
+    uint32_t *filled, n = 0;
+
+    s->n_required = 0;
+    for (uint32_t i = 0; i < s->n_fields; i++) {
+        n += s->fields[i].deflt || s->fields[i].always;
+        s->n_required += s->fields[i].required;
+    }
+    s->n_filled = n;
+    if (n == 0)
+        return;
+    s->filled = filled = sl_arena_alloc0(a, n, sizeof(*filled));
+    n = 0;
+    for (uint32_t i = 0; i < s->n_fields; i++)
+        if (s->fields[i].deflt || s->fields[i].always)
+            filled[n++] = i;
+}
+
 /* As strcmp, for a name of this length, which may have a NUL inside. Most names differ in the first
  * letters: a call costs more than it saves. */
 static int compare(const char *name, size_t len, const char *with) {

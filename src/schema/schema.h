@@ -41,6 +41,9 @@ enum sl_merge_kind {
 #define SL_DOC_KIND "What the object is. It cannot be changed."
 #define SL_DOC_METADATA "Name, labels and other things that all objects have."
 
+/* Of a list whose items have names. More would be held against each other, item by item. */
+#define SL_SCHEMA_KEYS_MAX 16u
+
 struct sl_schema;
 
 struct sl_schema_field {
@@ -76,6 +79,10 @@ struct sl_schema {
     const char *format;                   /* "int32", "date-time", "byte" ...; NULL */
     const struct sl_schema_field *fields; /* by name, in strcmp's order */
     uint32_t n_fields, doc_len;
+    /* Which of the fields have a default or are always written, and how many are required. An
+     * object may have few fields where its type has thousands: it must not be held against each. */
+    const uint32_t *filled;
+    uint32_t n_filled, n_required;
     const struct sl_schema *items;
     const char *const *keys; /* SL_MERGE_KEYED; at least one */
     uint32_t n_keys;
@@ -107,6 +114,8 @@ struct sl_schema_rules {
     const struct sl_schema *none_of; /* not */
 };
 
+/* Says 'filled' and 'n_required' of the fields, which are all there. */
+void sl_schema_sum_up(struct sl_schema *s, struct sl_arena *a);
 /* The field of this name, NULL if there is none. */
 const struct sl_schema_field *sl_schema_field(const struct sl_schema *s, const char *name,
                                               size_t len);

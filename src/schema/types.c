@@ -447,6 +447,7 @@ static int end_type(struct reader *r) {
         memcpy(f, r->fields.v, r->fields.n * sizeof(*f));
     r->type->fields = f;
     r->type->n_fields = r->fields.n;
+    sl_schema_sum_up(r->type, &r->set->arena);
     r->type = NULL;
     sl_vec_clear(&r->fields);
     return 0;
