@@ -14,6 +14,9 @@ void wl_changes_free(struct wl_changes **c);
 void wl_changes_return(struct rec_wl *w);
 /* Somebody else gave it quota meanwhile: why it waited need not be said any more. */
 void wl_drop_outdated(struct sl_manager *m, struct rec_wl *w);
+/* With an eviction every check starts over, also one that became ready or was rejected while it was
+ * decided: the engine knew that not yet. */
+void wl_reset_checks(struct sl_manager *m, struct rec_wl *w);
 /* It was to be admitted because all its checks were ready; one of them is not any more, and what
  * has not arrived is not said. Returns whether that was so. */
 bool wl_drop_unready(struct sl_manager *m, struct rec_wl *w);

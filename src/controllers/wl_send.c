@@ -129,6 +129,7 @@ static bool build_status(struct sl_manager *m, struct rec_wl *w, struct sl_write
     }
     if (build_apart(m, w, out))
         return true;
+    wl_reset_checks(m, w);
     if (wl_drop_unready(m, w))
         rec_mark(m, &w->rec); /* the engine is told */
     if (is_outgrown(m, w)) {

@@ -388,6 +388,34 @@ static bool drop_release(struct sl_manager *m, struct rec_wl *w) {
     return true;
 }
 
+void wl_reset_checks(struct sl_manager *m, struct rec_wl *w) {
+    const struct cond *evicted = wl_find_cond(&w->want->s, sl_sym_find(&m->syms, "Evicted"));
+    const struct wl_status *now = wl_next(w, WL_CHECKS);
+    uint32_t n = now->checks.n;
+    bool any = false;
+    if (!evicted || evicted->status != COND_TRUE || wl_is(m, w, "Evicted") || !n)
+        return;
+    struct sl_check_status *v = sl_alloc0(n, sizeof *v);
+    struct sl_buf *texts = sl_alloc0(n, sizeof *texts);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct wl_check *c = &now->checks.v[i];
+        sl_buf_init(&texts[i], 256);
+        sl_buf_short(&texts[i]);
+        sl_buf_printf(&texts[i], "Reset to Pending after eviction. Previously: %s",
+                      sl_word(SL_VOCAB_CHECK_STATE, (int)c->state));
+        v[i].name = str(m, c->name);
+        v[i].state = SL_CHECK_PENDING;
+        v[i].message = sl_buf_str(&texts[i]);
+        any |= c->state != SL_CHECK_PENDING;
+    }
+    if (any)
+        wl_set_checks(m, w, v, n);
+    for (uint32_t i = 0; i < n; i++)
+        sl_buf_done(&texts[i]);
+    sl_freep(&texts);
+    sl_freep(&v);
+}
+
 bool wl_drop_unready(struct sl_manager *m, struct rec_wl *w) {
     const struct cond *c = wl_find_cond(&w->want->s, sl_sym_find(&m->syms, "Admitted"));
     const struct wl_status *now = wl_next(w, WL_CHECKS);

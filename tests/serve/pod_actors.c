@@ -131,8 +131,10 @@ static void kubelet_turn(void *ctx, uint64_t arg) {
     } else if (yyjson_arr_size(jat(pod, "spec.schedulingGates")) || pod_terminal(pod)) {
         return;
     } else if (!bound) {
-        (void)world_send(w, SL_PATCH, path, "{\"spec\":{\"nodeName\":\"%s\"}}",
-                         places_node_for(w, pod));
+        char body[96]; /* not reviewed, as a binding is not */
+        (void)snprintf(body, sizeof body, "{\"spec\":{\"nodeName\":\"%s\"}}",
+                       places_node_for(w, pod));
+        (void)fakeapi_do(w->api, SL_PATCH, path, SL_MERGE_PATCH, body, NULL);
     } else if (strcmp(jstr(pod, "status.phase"), "Pending") == 0) {
         set_phase(w, pod, status, "Running");
     }
