@@ -87,7 +87,7 @@ static void write_json(struct sl_buf *out, yyjson_val *v) {
 }
 
 static void print_json(struct sl_buf *out, yyjson_val *v) {
-    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SL_FIELD_VALUE_MAX_BYTES + 1);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_FIELD_VALUE_MAX_BYTES + 1);
 
     if (v)
         write_json(&text, v);
