@@ -187,7 +187,9 @@ static int tell_conflicts(struct apply *p, struct conflicts *c) {
 static struct sl_fields *applied_by_client(struct apply *p) {
     yyjson_val *notes = yyjson_obj_get(yyjson_obj_get(p->old, "metadata"), "annotations");
     struct sl_text text = sl_json_view(yyjson_obj_get(notes, LAST_APPLIED));
-    yyjson_doc *doc = text.n ? yyjson_read(text.s, text.n, 0) : NULL;
+    /* Anybody may write it, and it is copied and compared by recursion. */
+    bool fit = text.n > 0 && !sl_json_too_deep(text.s, text.n);
+    yyjson_doc *doc = fit ? yyjson_read(text.s, text.n, 0) : NULL;
     yyjson_val *v = yyjson_doc_get_root(doc);
     struct sl_fields *f = NULL;
     struct sl_buf faults;

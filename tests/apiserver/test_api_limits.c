@@ -292,6 +292,32 @@ static void test_many_managers(void **state) {
     sl_buf_done(&b);
 }
 
+/* The annotation says what kubectl applied from its side, and who writes it may say anything. */
+static void test_a_deep_annotation(void **state) {
+    struct sl_buf b = SL_BUF((size_t)1 << 20);
+    struct api a;
+
+    (void)state;
+    api_init(&a);
+    sl_buf_puts(&b,
+                "{\"metadata\":{\"name\":\"c\",\"annotations\":{"
+                "\"kubectl.kubernetes.io/last-applied-configuration\":"
+                "\"{\\\"apiVersion\\\":\\\"v1\\\",\\\"kind\\\":\\\"ConfigMap\\\",\\\"data\\\":");
+    for (int i = 0; i < 120000; i++)
+        sl_buf_putc(&b, '[');
+    for (int i = 0; i < 120000; i++)
+        sl_buf_putc(&b, ']');
+    sl_buf_puts(&b, "}\"}},\"data\":{\"a\":\"b\"}}");
+    assert_int_equal(api_post(&a, CM "?fieldManager=kubectl-client-side-apply", sl_buf_str(&b)),
+                     201);
+    assert_int_equal(api_patch(&a, CM "/c?fieldManager=kubectl", "apply",
+                               "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{"
+                               "\"name\":\"c\"},\"data\":{\"a\":\"c\"}}"),
+                     409);
+    api_done(&a);
+    sl_buf_done(&b);
+}
+
 /* ---- rules and patterns that cost ---- */
 
 static double cpu_seconds(void) {
@@ -381,6 +407,13 @@ static void test_costly_rules(void **state) {
     sl_buf_done(&schema);
 }
 
+/* What takes the square of their length takes 1.8 s in a release build. */
+#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__)
+#define LISTS_SECONDS 0.6
+#else
+#define LISTS_SECONDS 2.0
+#endif
+
 /* Lists and maps that are found by their keys, in an update that turns them round. */
 static void test_long_lists_are_compared(void **state) {
     struct sl_buf b = SL_BUF((size_t)4 << 20);
@@ -415,7 +448,7 @@ static void test_long_lists_are_compared(void **state) {
         if (status > 201 || took > 1.0)
             print_error("%d after %.2f s: %.300s\n", status, took, a.body);
         assert_int_equal(status, turned ? 200 : 201);
-        assert_true(took < 2.0);
+        assert_true(took < LISTS_SECONDS);
     }
     api_done(&a);
     sl_buf_done(&b);
@@ -569,6 +602,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_no_patch_makes_it_large),
         cmocka_unit_test(test_a_path_has_no_nul),
         cmocka_unit_test(test_many_managers),
+        cmocka_unit_test(test_a_deep_annotation),
         cmocka_unit_test(test_costly_rules),
         cmocka_unit_test(test_long_lists_are_compared),
         cmocka_unit_test(test_webhooks_make_objects),
