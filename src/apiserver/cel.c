@@ -558,10 +558,13 @@ int sl_cel_holds(const struct sl_cel *c, yyjson_val *self, yyjson_val *old, uint
 
     sl_arena_init(&x.arena, 2 * MADE_MAX_BYTES);
     v = eval(&x, c->root);
+    const bool full = sl_arena_full(&x.arena);
     sl_arena_done(&x.arena);
     *budget = x.steps > x.max ? 0 : *budget - x.steps;
     if (v.kind == V_ERROR)
         return SL_EINVAL;
+    if (full)
+        return sl_err_set(err, SL_ELIMIT, "the rule makes more than %zu bytes", MADE_MAX_BYTES);
     if (v.kind != V_BOOL)
         return sl_err_set(err, SL_EINVAL, "the rule does not say yes or no");
     *ret = v.yes;

@@ -289,6 +289,8 @@ struct sl_crd *sl_crd_new(struct sl_apiserver *s, yyjson_val *def, struct sl_fie
         k->storage = j;
         k->selectable = make_selectable(a, sl_json_get(order[j], "selectableFields"));
     }
+    if (sl_arena_full(a))
+        sl_field_forbidden(errs, at, "must not take more than %zu bytes of memory", ARENA_BYTES);
     return d;
 }
 

@@ -223,6 +223,10 @@ static bool is_sound(struct sl_write *w, const char *text, size_t len, size_t li
                    limit);
     else if (sl_json_mut_too_deep(w->c.object))
         sl_rq_bad(rq, "exceeded max depth");
+    else if (sl_arena_full(&rq->arena))
+        sl_rq_fail(rq, 413, "RequestEntityTooLarge",
+                   "Request entity too large: it takes more than %zu bytes of memory",
+                   rq->arena.ceiling);
     else
         return true;
     return false;

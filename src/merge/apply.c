@@ -352,6 +352,8 @@ int sl_manage_apply(const struct sl_schema *s, const struct sl_manager_id *by, b
     sl_arena_init(&p.a, SL_MANAGE_ARENA_BYTES);
     p.applied = yyjson_val_mut_copy(doc, applied);
     int r = apply(&p, force);
+    if (r == 0 && sl_arena_full(&p.a))
+        r = sl_patch_too_large(err);
     if (r == 0)
         *ret = p.now;
     sl_arena_done(&p.a);

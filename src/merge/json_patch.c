@@ -19,6 +19,12 @@ static int refuse(struct sl_patch_err *err, int status, const char *reason) {
     return SL_EINVAL;
 }
 
+int sl_patch_too_large(struct sl_patch_err *err) {
+    sl_buf_clear(&err->text);
+    sl_buf_puts(&err->text, "Request entity too large: applying the patch takes too much memory");
+    return refuse(err, 413, "RequestEntityTooLarge");
+}
+
 static int does_not_apply(struct sl_patch_err *err) {
     sl_buf_puts(&err->text, "the server rejected our request due to an error in our request");
     return refuse(err, 422, "Invalid");
@@ -324,14 +330,17 @@ int sl_patch_json(yyjson_mut_doc *doc, yyjson_val *object, yyjson_val *patch, yy
     if (r < 0)
         return r;
     p.root = yyjson_val_mut_copy(doc, object);
-    sl_arena_init(&p.a, (size_t)64 << 20); /* paths, one after the other */
+    sl_arena_init(&p.a, SL_PATCH_PATHS_BYTES); /* one after the other */
     yyjson_arr_foreach (patch, i, max, op) {
         good = run(&p, op);
-        if (!good)
+        if (!good || sl_arena_full(&p.a))
             break;
         sl_arena_clear(&p.a);
     }
+    const bool full = sl_arena_full(&p.a);
     sl_arena_done(&p.a);
+    if (full)
+        return sl_patch_too_large(err);
     if (p.steps > SL_PATCH_MAX_STEPS) {
         sl_buf_printf(&err->text,
                       "Request entity too large: the operations of the JSON patch search and move "
@@ -394,9 +403,10 @@ int sl_patch_merge(yyjson_mut_doc *doc, yyjson_val *object, yyjson_val *patch, y
     if (!yyjson_is_obj(patch))
         return not_a_patch(patch, "value of type", "map[string]interface {}", err);
     struct sl_arena a;
-    sl_arena_init(&a, (size_t)1 << 30);
+    sl_arena_init(&a, SL_PATCH_ARENA_BYTES);
     *ret = yyjson_val_mut_copy(doc, object);
     merge(&a, doc, *ret, patch, 0);
+    const bool full = sl_arena_full(&a);
     sl_arena_done(&a);
-    return 0;
+    return full ? sl_patch_too_large(err) : 0;
 }

@@ -6,10 +6,6 @@
 
 #include "merge/managers.h"
 
-#define SL_MANAGE_ARENA_BYTES                                                                      \
-    ((size_t)2 << 30) /* objects have megabytes, their paths some more                             \
-                       */
-
 /* Takes what the subresource does not write out of a set. */
 void sl_manage_masked(const struct sl_manager_id *by, struct sl_fields **set);
 /* What differs, apart from that. */

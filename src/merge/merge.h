@@ -13,6 +13,12 @@
 #include "schema/schema.h"
 
 /* What went wrong with a patch, as the API server tells it. */
+/* The ceilings of the module: memory while one patch is applied. A patch that needs more is refused
+ * with 413. */
+#define SL_PATCH_PATHS_BYTES ((size_t)64 << 20) /* the paths of one operation of a JSON patch */
+#define SL_PATCH_ARENA_BYTES ((size_t)1 << 30)  /* merge patches: keys of both sides */
+#define SL_MANAGE_ARENA_BYTES ((size_t)2 << 30) /* field management: the paths of both objects */
+
 struct sl_patch_err {
     int status; /* 400, 409, 413, 422, 500 */
     const char
@@ -25,6 +31,8 @@ struct sl_patch_err {
     /* Of an apply conflict: an array of causes for details, in 'doc'; NULL. */
     yyjson_mut_val *causes;
 };
+/* For the arenas above: fills err, returns the code. */
+int sl_patch_too_large(struct sl_patch_err *err);
 
 #define SL_PATCH_MAX_OPS 10000u               /* 413 beyond */
 #define SL_PATCH_MAX_COPY ((uint64_t)3 << 20) /* bytes that "copy" may add in all */

@@ -312,9 +312,11 @@ int sl_patch_strategic(const struct sl_schema *s, yyjson_mut_doc *doc, yyjson_va
                       sl_go_word(patch));
         return failed(&p, 400, "BadRequest");
     }
-    sl_arena_init(&p.a, (size_t)1 << 30);
+    sl_arena_init(&p.a, SL_PATCH_ARENA_BYTES);
     *ret = yyjson_val_mut_copy(doc, object);
     int r = yyjson_is_null(patch) ? 0 : sl_smp_map(&p, s, *ret, yyjson_val_mut_copy(doc, patch), 0);
+    if (r == 0 && sl_arena_full(&p.a))
+        r = sl_patch_too_large(err);
     sl_arena_done(&p.a);
     return r;
 }

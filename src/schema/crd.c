@@ -317,6 +317,9 @@ void sl_crd_schema_new(yyjson_val *v, const struct sl_path *at, const struct sl_
         c->root = build(c, yyjson_doc_get_root(c->doc), false, true);
         if (c->nodes > MAX_NODES)
             sl_field_forbidden(errs, at, "must not have more than %u schemas", MAX_NODES);
+        else if (sl_arena_full(&c->arena))
+            sl_field_forbidden(errs, at, "must not take more than %zu bytes of memory",
+                               ARENA_MAX_BYTES);
         else
             check_defaults(c->root, at, errs);
     }

@@ -83,6 +83,7 @@ struct who {
     const char *user; /* NULL: nobody knows */
     const char *groups[MAX_GROUPS + 1];
     uint32_t n;
+    bool crowded; /* there are more groups: without them it is somebody else */
 };
 
 static void add_group(struct who *w, const char *group) {
@@ -91,6 +92,8 @@ static void add_group(struct who *w, const char *group) {
             return;
     if (w->n < MAX_GROUPS)
         w->groups[w->n++] = group;
+    else
+        w->crowded = true;
 }
 
 static void take_group(void *ctx, const char *name, const char *value) {
@@ -143,6 +146,8 @@ static struct who find_user(struct sl_door *d, const struct sl_http_request *rq)
     }
     if (w.user && strcmp(w.user, "system:anonymous") != 0)
         add_group(&w, "system:authenticated");
+    if (w.crowded)
+        w.user = NULL;
     return w;
 }
 
@@ -165,6 +170,7 @@ static const char *warning(struct sl_arena *a, const char *text) {
     struct sl_buf b;
 
     sl_buf_init(&b, 8192);
+    sl_buf_short(&b);
     sl_buf_puts(&b, "299 - \"");
     for (; *text; text++) {
         if (*text == '"' || *text == '\\')
