@@ -446,10 +446,10 @@ static void on_done(void *ctx, uint32_t obj, const struct sl_write *w, enum sl_w
                SL_I("status", reply->status));
     if (how == SL_WRITE_REFUSED && reply->status == SL_WRITER_TOO_LARGE)
         tell_too_large(m, r);
-    if (r->gone)
-        bury(m, r);
-    else if (kinds[r->kind].written)
+    if (!r->gone && kinds[r->kind].written)
         kinds[r->kind].written(m, r, w, how, reply);
+    if (r->gone) /* before or just now; it is there still, since its request is in flight */
+        bury(m, r);
 }
 
 static void on_read(void *ctx, uint32_t obj, const struct sl_reply *reply) {
