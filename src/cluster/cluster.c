@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "cluster/names.h"
 #include "log/log.h"
 
 #define MAX_IN_FLIGHT 64u
@@ -282,6 +283,7 @@ void sl_cluster_tick(struct sl_cluster *c) {
         if (cl_parts[i]->turn)
             cl_parts[i]->turn(c);
     sl_writer_tick(c->writer);
+    cl_names_sweep(c);
 }
 
 static sl_time earlier(sl_time a, sl_time b) {

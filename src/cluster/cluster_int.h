@@ -154,7 +154,7 @@ struct sl_cluster {
     struct sl_cluster_spec spec;
     struct sl_port *port;
     struct sl_writer *writer;
-    struct sl_syms syms; /* namespaces, nodes, reasons, ...: names of which there are few */
+    struct sl_syms syms; /* namespaces and nodes; whoever keeps one marks it (names.c) */
     struct table tables[K_COUNT];
     SL_VEC(struct rec *) objs; /* by object number; NULL: free */
     SL_VEC(uint32_t) free_objs;
@@ -167,7 +167,8 @@ struct sl_cluster {
     uint64_t serial;      /* of events */
     uint64_t dropped_events;
     uint32_t n_events_waiting;
-    sl_span clock; /* of the wall, beyond mono */
+    sl_span clock;  /* of the wall, beyond mono */
+    uint32_t turns; /* names.c */
     bool ready;
     SL_VEC(uint32_t) choosy; /* Jobs with selectors of their own (job_pods.c): object numbers */
     struct schedule *schedule;

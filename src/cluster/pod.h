@@ -15,8 +15,7 @@
 
 enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_UNKNOWN };
 
-/* A revision's name as a number: pods bring any text as label, and texts that are kept as symbols
- * are kept for ever. "" and none are the same. */
+/* A revision's name as a number: pods bring any text as label. "" and none are the same. */
 static inline uint64_t cl_revision(const char *name) {
     return name && *name ? sl_hash_str(3, name) | 1 : 0;
 }

@@ -42,7 +42,10 @@ static void read_podset(struct schedule *s, struct sched_class *k, struct sl_buf
     for (uint32_t i = 0; i < spec.n_requests; i++) {
         const char *name = spec.requests[i].resource;
         uint32_t column = cl_sched_column(s, name);
-        if (column != UINT32_MAX && strcmp(name, "pods") != 0)
+        if (strcmp(name, "pods") == 0)
+            continue;
+        k->odd |= column == UINT32_MAX;
+        if (column != UINT32_MAX)
             k->needs[k->n_needs++] =
                 (struct sched_need){column, sl_amount_of_request(name, spec.requests[i].q)};
     }

@@ -15,8 +15,7 @@ uint32_t cl_sched_column(struct schedule *s, const char *resource) {
     sl_sym y = sl_sym_find(&s->resources, resource);
     if (y != SL_MAP_NONE)
         return y;
-    return s->resources.names.n < SCHED_MAX_RESOURCES ? sl_sym_put(&s->resources, resource)
-                                                      : UINT32_MAX;
+    return s->resources.n < SCHED_MAX_RESOURCES ? sl_sym_put(&s->resources, resource) : UINT32_MAX;
 }
 
 struct sched_place *cl_sched_place(struct schedule *s, sl_sym name) {

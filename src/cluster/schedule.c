@@ -456,6 +456,7 @@ static void start(struct sl_cluster *c) {
     struct schedule *s = c->schedule = sl_alloc0(1, sizeof *s);
     s->c = c;
     sl_syms_init(&s->resources);
+    s->resources_due = SCHED_MAX_RESOURCES / 2;
     sl_heap_init(&s->awake, awake_less, awake_place, s);
 }
 

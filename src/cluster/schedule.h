@@ -19,7 +19,7 @@
 #include "cluster/pod.h"
 #include "model/labels.h"
 
-#define SCHED_MAX_RESOURCES 256u /* of all nodes and pods; further ones are on no node */
+#define SCHED_MAX_RESOURCES 256u /* of all nodes and pods; who asks for more stands nowhere */
 /* Of one pod: host ports, terms about other pods and about nodes. One with more is not placed. */
 #define SCHED_MAX_PORTS 64u
 #define SCHED_MAX_TERMS 64u
@@ -177,7 +177,8 @@ struct sched_pod {
 
 struct schedule {
     struct sl_cluster *c;
-    struct sl_syms resources; /* a column each */
+    struct sl_syms resources; /* a column each; swept (names.c) */
+    uint32_t resources_due;   /* a sweep is, at so many */
     SL_VEC(struct sched_place) places;
     SL_VEC(uint32_t) free_places;
     struct sl_map place_by_name;

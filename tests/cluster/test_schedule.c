@@ -845,6 +845,64 @@ static void too_many_labels(void **state) {
     end(&w);
 }
 
+static void ask_for(struct world *w, const char *pod, int i) {
+    post(w, SL_POST, PODS,
+         "{'metadata':{'name':'%s-%d'},'spec':{'containers':[{'name':'main','resources':{'requests'"
+         ":{'example.com/r%d':'1'}}}]}}",
+         pod, i, i);
+}
+
+static bool stands(struct world *w, const char *pod, int i) {
+    char name[40];
+    (void)snprintf(name, sizeof name, "%s-%d", pod, i);
+    return *node_of(w, name);
+}
+
+static void delete_it(struct world *w, const char *list, const char *what, int i) {
+    char path[100];
+    (void)snprintf(path, sizeof path, "%s/%s-%d", list, what, i);
+    (void)fakeapi_do(w->api, SL_DELETE, path, SL_JSON, "{\"gracePeriodSeconds\":0}", NULL);
+}
+
+/* Names of resources come and go, more of them than there may be at a time: each is counted. */
+static void ever_new_resources(void **state) {
+    char path[100], name[20];
+    struct world w;
+    (void)state;
+
+    begin(&w);
+    for (int i = 0; i < 600; i++) {
+        (void)snprintf(name, sizeof name, "n-%d", i);
+        add_node(&w, name, 4, "", "");
+        (void)snprintf(path, sizeof path, NODES "/%s/status", name);
+        post(&w, SL_PATCH, path, "{'status':{'allocatable':{'example.com/r%d':'1'}}}", i);
+        ask_for(&w, "p", i);
+        ask_for(&w, "q", i);
+        run(&w, 2 * SL_SEC);
+        assert_int_equal(stands(&w, "p", i) + stands(&w, "q", i), 1);
+        delete_it(&w, PODS, "p", i);
+        delete_it(&w, PODS, "q", i);
+        delete_it(&w, NODES, "n", i);
+        run(&w, SL_SEC);
+    }
+    end(&w);
+}
+
+/* A resource that there is no room for is not one that need not be there. */
+static void too_many_resources(void **state) {
+    struct world w;
+    (void)state;
+
+    begin(&w);
+    add_node(&w, "good", 4, "", "");
+    for (int i = 0; i < 300; i++)
+        ask_for(&w, "p", i);
+    run(&w, 60 * SL_SEC);
+    for (int i = 0; i < 300; i++)
+        assert_false(stands(&w, "p", i));
+    end(&w);
+}
+
 /* A pod that has failed for more reasons than anybody has room for. */
 static void too_many_conditions(void **state) {
     struct sl_buf b = SL_BUF((size_t)4 << 20);
@@ -904,16 +962,28 @@ static void too_many_terms(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(too_many_labels), cmocka_unit_test(too_many_conditions),
-        cmocka_unit_test(too_many_terms),  cmocka_unit_test(gates_open),
-        cmocka_unit_test(one_pod),         cmocka_unit_test(room),
-        cmocka_unit_test(spread),          cmocka_unit_test(priority),
-        cmocka_unit_test(company),         cmocka_unit_test(ports),
-        cmocka_unit_test(no_nodes),        cmocka_unit_test(many),
-        cmocka_unit_test(wishes),          cmocka_unit_test(even_again),
-        cmocka_unit_test(hard_spread),     cmocka_unit_test(soft_taints),
-        cmocka_unit_test(friends),         cmocka_unit_test(many_spread),
-        cmocka_unit_test(by_name),         cmocka_unit_test(homes),
+        cmocka_unit_test(too_many_labels),
+        cmocka_unit_test(too_many_conditions),
+        cmocka_unit_test(too_many_terms),
+        cmocka_unit_test(gates_open),
+        cmocka_unit_test(one_pod),
+        cmocka_unit_test(room),
+        cmocka_unit_test(spread),
+        cmocka_unit_test(priority),
+        cmocka_unit_test(company),
+        cmocka_unit_test(ports),
+        cmocka_unit_test(no_nodes),
+        cmocka_unit_test(many),
+        cmocka_unit_test(wishes),
+        cmocka_unit_test(even_again),
+        cmocka_unit_test(hard_spread),
+        cmocka_unit_test(soft_taints),
+        cmocka_unit_test(friends),
+        cmocka_unit_test(many_spread),
+        cmocka_unit_test(by_name),
+        cmocka_unit_test(homes),
+        cmocka_unit_test(ever_new_resources),
+        cmocka_unit_test(too_many_resources),
         cmocka_unit_test(homes_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
