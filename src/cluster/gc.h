@@ -86,6 +86,7 @@ struct gc {
     sl_call call;
     sl_time discover_at; /* mono */
     uint32_t reading;    /* of discovery */
+    uint32_t added;      /* to 'resources', so far */
     uint32_t fails;
     bool core;             /* the part of the core group is being read */
     uint64_t asked;        /* bumped by whoever needs a fresh reading */

@@ -2,7 +2,8 @@
  * Namespaces that are being deleted are emptied: pass after pass over all kinds, which are listed
  * and, where there is something, deleted, until a pass finds nothing; then the finalizer goes, and
  * with it the namespace. The server makes nothing new in there meanwhile, and discovery is read
- * again before the first pass, so a pass that found nothing has seen everything.
+ * again before the first pass, so a pass that found nothing, and during which no kind was added,
+ * has seen everything.
  */
 #include "cluster/namespace.h"
 #include "cluster/schedule.h"
@@ -94,7 +95,7 @@ void cl_ns_done(struct rec *r) {
 static void begin_pass(struct sl_cluster *c, struct namespace *n) {
     forget(&n->found);
     n->at = 0;
-    n->reading = c->gc->reading;
+    n->added = c->gc->added;
     n->step = NS_LIST;
 }
 
@@ -180,7 +181,7 @@ static void end_pass(struct sl_cluster *c, struct namespace *n) {
     sl_span pause = n->pass > 8 ? PAUSE_MAX : PAUSE_MIN << n->pass;
 
     n->pass++;
-    if (!n->found.objects && !n->found.failed && n->reading == c->gc->reading && !c->gc->call.v) {
+    if (!n->found.objects && !n->found.failed && n->added == c->gc->added && !c->gc->call.v) {
         n->step = NS_FINALIZE;
         cl_want(c, &n->rec);
         return;

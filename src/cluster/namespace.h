@@ -30,7 +30,7 @@ struct namespace {
     enum ns_step step;
     uint64_t ticket;   /* of discovery */
     uint32_t at, pass; /* the resource; how many passes there were */
-    uint32_t reading;  /* of discovery, when the pass began */
+    uint32_t added;    /* gc.added, when the pass began */
     struct leftovers found;
 };
 static inline struct namespace *namespace_of(struct rec *r) {

@@ -60,6 +60,7 @@ static struct gc_resource *add(struct gc *g, const char *group, const char *vers
     if (at == g->resources.n)
         (void)sl_vec_push(&g->resources);
     struct gc_resource *r = g->resources.v[at] = sl_alloc0(1, sizeof *r);
+    g->added++;
     sl_buf_init(&path, SL_WRITER_MAX_PATH);
     sl_buf_printf(&path, "%s%s/%s", *group ? "/apis/" : "/api", group, version);
     *r = (struct gc_resource){
