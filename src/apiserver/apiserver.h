@@ -111,6 +111,7 @@ struct sl_api_runtime {
 struct sl_apiserver_spec {
     struct uv_loop_s *loop;
     const char *file;    /* of the store; NULL: memory only */
+    uint32_t past;       /* changes of a resource that watches may go back; 0: as the store does */
     const char *version; /* "v1.36.0": what /version says */
     const char *address; /* "127.0.0.1:6443", for discovery */
     /* Admission of our own, as a webhook would do it: the path of a review
@@ -121,6 +122,9 @@ struct sl_apiserver_spec {
     /* Jobs and pods without a queue name are reviewed too (manageJobsWithoutQueueName, pods of all
      * namespaces). */
     bool review_unlabelled;
+    /* Both clocks of the port (kube/port.h), asked once per turn with the ctx above. NULL: those of
+     * the machine. */
+    void (*clock)(void *ctx, sl_time *ret_wall, sl_time *ret_mono);
 };
 
 int sl_apiserver_new(const struct sl_apiserver_spec *spec, struct sl_apiserver **ret,
@@ -143,6 +147,7 @@ void sl_apiserver_clock(struct sl_apiserver *s);
 
 struct sl_apiserver_stats {
     uint64_t requests, writes, watches_open, events_sent, commits;
+    uint64_t open; /* requests, watches among them */
     uint64_t objects, bytes;
 };
 void sl_apiserver_stats(const struct sl_apiserver *s, struct sl_apiserver_stats *ret);

@@ -1,7 +1,7 @@
 /*
  * Kinds from definitions. A struct sl_crd owns a kind with its schemas, rules and columns; it is
- * made anew when the definition changes, and what it replaces is kept until the end, since requests
- * that wait for webhooks may still speak of it.
+ * made anew when the definition changes, and what it replaces is kept as long as requests that wait
+ * for webhooks, or are being answered, still speak of it.
  */
 #include "apiserver/crd.h"
 
@@ -310,6 +310,26 @@ static void stop_serving(struct sl_apiserver *s, struct sl_kind *k) {
     sl_kind_remove(s, k);
     k->crd->next_dead = s->dead_crds;
     s->dead_crds = k->crd;
+}
+
+void sl_crds_bury(struct sl_apiserver *s) {
+    struct sl_crd **at, *d;
+
+    for (d = s->dead_crds; d; d = d->next_dead)
+        d->spoken_of = false;
+    for (uint32_t i = 0; s->dead_crds && i < s->slots.n; i++) {
+        const struct sl_rq *rq = s->slots.v[i].rq;
+        if (rq && rq->kind && rq->kind->crd)
+            rq->kind->crd->spoken_of = true;
+    }
+    for (at = &s->dead_crds; (d = *at);) {
+        if (d->spoken_of || !sl_kind_forget(s, d->kind.number)) {
+            at = &d->next_dead;
+            continue;
+        }
+        *at = d->next_dead;
+        sl_crd_free(d);
+    }
 }
 
 /* Other fields may be selectable now. */

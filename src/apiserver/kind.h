@@ -167,6 +167,11 @@ const struct sl_kind_version *sl_kind_version(const struct sl_kind *k, const cha
 /* From now on it is served; discovery says so. The kind is kept, not copied. */
 int sl_kind_add(struct sl_apiserver *s, struct sl_kind *k, struct sl_err *err) _must_check_;
 void sl_kind_remove(struct sl_apiserver *s, struct sl_kind *k);
+/* By its name in the store ("apps/deployments"); UINT32_MAX: nobody has it. */
+uint32_t sl_kind_number(const struct sl_apiserver *s, const char *name);
+/* No kind with this number is served any more: if there are no objects, the store forgets it, too.
+ * False: not yet, come again. */
+bool sl_kind_forget(struct sl_apiserver *s, uint32_t number) _must_check_;
 /* A kind was changed in place (a CRD's versions): discovery and OpenAPI are made anew. */
 void sl_kinds_changed(struct sl_apiserver *s);
 /* Objects of the store by name, parsed; NULL if there is none. */

@@ -28,6 +28,7 @@ struct sl_pages {
     struct sl_apiserver *s;
     struct snapshot v[SNAPSHOTS];
     uint64_t last_id;
+    sl_time look_at; /* mono: one of them may be too old */
 };
 
 struct token {
@@ -39,6 +40,7 @@ struct token {
 struct sl_pages *sl_pages_new(struct sl_apiserver *s) {
     struct sl_pages *p = sl_alloc0(1, sizeof *p);
     p->s = s;
+    p->look_at = SL_TIME_NEVER;
     return p;
 }
 
@@ -54,10 +56,32 @@ void sl_pages_free(struct sl_pages *p) {
     sl_freep(&p);
 }
 
-static struct snapshot *find(struct sl_pages *p, const struct token *t, uint32_t resource) {
+void sl_pages_forget(struct sl_pages *p, uint32_t resource) {
     for (uint32_t i = 0; i < SNAPSHOTS; i++)
-        if (p->v[i].id && p->s->mono - p->v[i].used > SNAPSHOT_AGE)
+        if (p->v[i].id && p->v[i].resource == resource)
             drop(p, &p->v[i]);
+}
+
+/* What nobody asks for any more must not keep objects that are long gone. */
+void sl_pages_turn(struct sl_pages *p) {
+    sl_time next = SL_TIME_NEVER;
+
+    if (p->s->mono < p->look_at)
+        return;
+    for (uint32_t i = 0; i < SNAPSHOTS; i++) {
+        sl_time end = sl_time_add(p->v[i].used, SNAPSHOT_AGE);
+        if (!p->v[i].id)
+            continue;
+        if (end <= p->s->mono)
+            drop(p, &p->v[i]);
+        else if (end < next)
+            next = end;
+    }
+    p->look_at = next;
+}
+
+static struct snapshot *find(struct sl_pages *p, const struct token *t, uint32_t resource) {
+    sl_pages_turn(p);
     for (uint32_t i = 0; t->id && i < SNAPSHOTS; i++)
         if (p->v[i].id == t->id && p->v[i].resource == resource &&
             (int64_t)p->v[i].found.version == t->rv)
@@ -76,6 +100,8 @@ static struct snapshot *keep(struct sl_pages *p, uint32_t resource, struct sl_fo
     *n = (struct snapshot){
         .id = ++p->last_id, .used = p->s->mono, .resource = resource, .found = *found};
     *found = (struct sl_found){.version = found->version};
+    if (p->look_at == SL_TIME_NEVER)
+        p->look_at = sl_time_add(n->used, SNAPSHOT_AGE);
     return n;
 }
 

@@ -1,6 +1,6 @@
 /*
- * Kinds by name. The store knows a resource by a number; a kind that comes back (a CRD that is made
- * again) gets the one it had.
+ * Kinds by name. The store knows a resource by a number. A kind that comes back (a CRD that is made
+ * again) gets the one it had, if objects of it were left; else it was given to others.
  */
 #include <string.h>
 
@@ -65,6 +65,13 @@ void sl_kinds_changed(struct sl_apiserver *s) {
     s->kinds_gen++;
 }
 
+uint32_t sl_kind_number(const struct sl_apiserver *s, const char *name) {
+    for (uint32_t i = 0; i < s->number_names.n; i++)
+        if (s->number_names.v[i] && strcmp(s->number_names.v[i], name) == 0)
+            return i;
+    return UINT32_MAX;
+}
+
 /* A number in the store, and what the file has of it. */
 static int give_number(struct sl_apiserver *s, struct sl_kind *k, struct sl_err *err) {
     char name[600];
@@ -75,19 +82,40 @@ static int give_number(struct sl_apiserver *s, struct sl_kind *k, struct sl_err 
         return 0;
     }
     sl_fmt(name, sizeof name, "%s/%s", k->group, k->plural);
-    for (i = 0; i < s->number_names.n; i++)
-        if (strcmp(s->number_names.v[i], name) == 0)
-            break;
-    k->number = i;
-    if (i < s->number_names.n) {
+    i = sl_kind_number(s, name);
+    if (i != UINT32_MAX) {
+        k->number = i;
         s->numbers.v[i] = k;
         return 0;
     }
+    for (i = 0; i < s->number_names.n && s->number_names.v[i];)
+        i++;
     if (i >= SL_STORE_RESOURCES)
-        return sl_err_set(err, SL_ELIMIT, "more than %u kinds were served", SL_STORE_RESOURCES);
-    *sl_vec_push(&s->number_names) = sl_strdup(name);
-    *sl_vec_push(&s->numbers) = k; /* before the store reads: objects are indexed by their kind */
-    return sl_store_resource(s->store, i, name, err);
+        return sl_err_set(err, SL_ELIMIT, "more than %u kinds are stored", SL_STORE_RESOURCES);
+    if (i == s->number_names.n) {
+        (void)sl_vec_push(&s->number_names);
+        (void)sl_vec_push(&s->numbers);
+    }
+    k->number = i;
+    s->number_names.v[i] = sl_strdup(name);
+    s->numbers.v[i] = k; /* before the store reads: objects are indexed by their kind */
+    int r = sl_store_resource(s->store, i, name, err);
+    if (r < 0) {
+        s->numbers.v[i] = NULL;
+        sl_freep(&s->number_names.v[i]);
+    }
+    return r;
+}
+
+bool sl_kind_forget(struct sl_apiserver *s, uint32_t number) {
+    if (number >= s->numbers.n || s->numbers.v[number] || !s->number_names.v[number] ||
+        sl_store_count(s->store, number))
+        return true;
+    if (!sl_store_drop(s->store, number))
+        return false;
+    sl_pages_forget(s->pages, number);
+    sl_freep(&s->number_names.v[number]);
+    return true;
 }
 
 int sl_kind_add(struct sl_apiserver *s, struct sl_kind *k, struct sl_err *err) {

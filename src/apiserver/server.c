@@ -10,12 +10,12 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "apiserver/crd.h"
 #include "base/mem.h"
 #include "schema/wire.h"
 
 #define ARENA_MAX ((size_t)256 << 20)
 #define KEEP_IDLE 256u
-#define KEEP_OUT ((size_t)64 << 10)
 
 /* ---- time ---- */
 
@@ -29,6 +29,8 @@ static sl_time clock_ns(clockid_t id) {
 void sl_apiserver_clock(struct sl_apiserver *s) {
     s->wall = clock_ns(CLOCK_REALTIME);
     s->mono = clock_ns(CLOCK_MONOTONIC);
+    if (s->spec.clock)
+        s->spec.clock(s->spec.ctx, &s->wall, &s->mono);
     s->clock_read = true;
     sl_ports_clock(s);
 }
@@ -105,13 +107,11 @@ static void rq_release(struct sl_rq *rq) {
         rq_destroy(rq);
         return;
     }
-    struct sl_arena arena = rq->arena;
-    struct sl_buf out = rq->out;
-    sl_arena_clear(&arena);
-    sl_buf_clear(&out);
-    if (out.cap > KEEP_OUT)
-        sl_buf_done(&out);
-    *rq = (struct sl_rq){.arena = arena, .out = out};
+    /* Nothing of what it took is kept: hundreds of these would each grow to the largest request
+     * that ever was. */
+    sl_arena_done(&rq->arena);
+    sl_buf_done(&rq->out);
+    *rq = (struct sl_rq){.arena = rq->arena, .out = rq->out};
     TAILQ_INSERT_HEAD(&s->idle, rq, link);
     s->n_idle++;
 }
@@ -252,6 +252,9 @@ static void on_check(uv_check_t *h) {
         deliver(rq);
     if (TAILQ_EMPTY(&s->ready))
         (void)uv_idle_stop(&s->kick);
+    if (s->dead_crds)
+        sl_crds_bury(s);
+    sl_pages_turn(s->pages);
 }
 
 /* ---- the calls of the header ---- */
@@ -332,6 +335,7 @@ void sl_apiserver_stats(const struct sl_apiserver *s, struct sl_apiserver_stats 
 
     sl_store_stats(s->store, &st);
     *ret = s->stats;
+    ret->open = s->n_open;
     ret->commits = st.commits;
     ret->objects = st.objects;
     ret->bytes = st.bytes;
@@ -368,12 +372,7 @@ static void handles_open(struct sl_apiserver *s) {
 
 /* Resources that are not known yet stay in the file until sl_kind_add names them. */
 static uint32_t resource_number(void *ctx, const char *name) {
-    struct sl_apiserver *s = ctx;
-
-    for (uint32_t i = 0; i < s->number_names.n; i++)
-        if (strcmp(s->number_names.v[i], name) == 0)
-            return i;
-    return UINT32_MAX;
+    return sl_kind_number(ctx, name);
 }
 
 int sl_apiserver_new(const struct sl_apiserver_spec *spec, struct sl_apiserver **ret,
@@ -404,7 +403,8 @@ int sl_apiserver_new(const struct sl_apiserver_spec *spec, struct sl_apiserver *
                                               .index = sl_object_index,
                                               .unindex = sl_object_unindex,
                                               .readable = sl_object_readable,
-                                              .resource = resource_number},
+                                              .resource = resource_number,
+                                              .past = spec->past},
                       &s->store, err);
     if (r >= 0)
         r = sl_bootstrap(s, err);

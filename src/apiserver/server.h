@@ -170,7 +170,7 @@ struct sl_apiserver {
     struct sl_kind *kinds[SL_API_KINDS]; /* in order */
     uint32_t n_kinds;
     SL_VEC(struct sl_kind *) numbers; /* by number in the store; NULL: gone */
-    SL_VEC(char *) number_names;
+    SL_VEC(char *) number_names;      /* NULL: free */
     struct sl_map by_plural;
     uint64_t kinds_gen; /* rises with each change */
     struct sl_kind *namespaces;
@@ -324,6 +324,9 @@ void sl_conv_begin(struct sl_rq *rq);
 void sl_conv_end(struct sl_rq *rq);
 struct sl_pages *sl_pages_new(struct sl_apiserver *s);
 void sl_pages_free(struct sl_pages *p);
+void sl_pages_turn(struct sl_pages *p); /* those that are too old go */
+/* No list of this resource goes on. */
+void sl_pages_forget(struct sl_pages *p, uint32_t resource);
 
 /* ---- write.c, meta.c, remove.c ---- */
 void sl_create(struct sl_rq *rq);

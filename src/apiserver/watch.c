@@ -76,6 +76,8 @@ static struct sl_buf *line_of(struct sl_lines *l, const char *type, const struct
     n->version = o->version;
     n->type = type;
     sl_buf_clear(&n->text);
+    if (n->text.cap > 4 * o->len) /* not as large for ever as the largest was */
+        sl_buf_done(&n->text);
     print_line(type, o->text, o->len, &n->text);
     return &n->text;
 }

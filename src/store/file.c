@@ -29,12 +29,11 @@
 
 #define APPLICATION 0x534c5543 /* "SLUC": whose file it is */
 #define FORMAT 2               /* of the tables */
-#define MAX_FILE_RESOURCES 65536u
 #define MAX_PATH 4096u
 #define MAX_VERSION (INT64_MAX / 2) /* no store lives so long; beyond it they would wrap round */
 #define TABLE_DAMAGED "damaged"
 
-enum { BEGIN, COMMIT, ROLLBACK, PUT, DEL, NAME, MARK, STATEMENTS };
+enum { BEGIN, COMMIT, ROLLBACK, PUT, DEL, NAME, MARK, EMPTY, UNNAME, DROPPED, STATEMENTS };
 static const char *const sql[STATEMENTS] = {
     [BEGIN] = "BEGIN IMMEDIATE",
     [COMMIT] = "COMMIT",
@@ -44,6 +43,9 @@ static const char *const sql[STATEMENTS] = {
     [DEL] = "DELETE FROM objects WHERE row = ?",
     [NAME] = "REPLACE INTO resources(number, name) VALUES(?,?)",
     [MARK] = "REPLACE INTO marks(what, value) VALUES('version', ?)",
+    [EMPTY] = "DELETE FROM objects WHERE row >= ? AND row < ?",
+    [UNNAME] = "DELETE FROM resources WHERE number = ?",
+    [DROPPED] = "REPLACE INTO marks(what, value) VALUES('dropped', ?)",
 };
 
 #define TEXT_OF(x) #x
@@ -207,8 +209,8 @@ static void drop(struct file *f) {
     sl_freep(&f);
 }
 
-static int begin(struct file *f, uint64_t *ret_version, uint64_t *ret_past, struct sl_err *err) {
-    int64_t version = 0, past = 0, format = 0;
+static int begin(struct file *f, struct file_marks *ret, struct sl_err *err) {
+    int64_t version = 0, past = 0, dropped = 0, format = 0;
     int r = take_lock(f, err);
 
     if (r < 0)
@@ -241,23 +243,26 @@ static int begin(struct file *f, uint64_t *ret_version, uint64_t *ret_past, stru
         r = ask_number(f, "SELECT value FROM marks WHERE what = 'version'", &version, err);
     if (r >= 0)
         r = ask_number(f, "SELECT value FROM marks WHERE what = 'past'", &past, err);
-    if (r >= 0 && (version < 0 || past < 0 || version > MAX_VERSION || past > MAX_VERSION))
+    if (r >= 0)
+        r = ask_number(f, "SELECT value FROM marks WHERE what = 'dropped'", &dropped, err);
+    if (r >= 0 && (version < 0 || past < 0 || dropped < 0 || version > MAX_VERSION ||
+                   past > MAX_VERSION || dropped > MAX_VERSION))
         r = damaged(f, "a version is negative or too high", err);
-    if (r >= 0) {
-        *ret_version = version > 0 ? (uint64_t)version : 1;
-        *ret_past = past > 0 ? (uint64_t)past : 1;
-    }
+    if (r >= 0)
+        *ret = (struct file_marks){.version = version > 0 ? (uint64_t)version : 1,
+                                   .past = past > 0 ? (uint64_t)past : 1,
+                                   .dropped = (uint64_t)dropped};
     return r;
 }
 
-int file_open(const char *path, struct file **ret, uint64_t *ret_version, uint64_t *ret_past,
+int file_open(const char *path, struct file **ret, struct file_marks *ret_marks,
               struct sl_err *err) {
     if (strlen(path) > MAX_PATH - 16)
         return sl_err_set(err, SL_ELIMIT, "the path %.40s... is too long", path);
     struct file *f = sl_alloc0(1, sizeof *f);
     f->path = sl_strdup(path);
     f->lock = -1;
-    int r = begin(f, ret_version, ret_past, err);
+    int r = begin(f, ret_marks, err);
     if (r < 0)
         drop(f);
     else
@@ -303,6 +308,32 @@ int file_list(struct file *f, file_resources *ret, uint32_t *ret_highest, struct
     }
     if (r >= 0 && step != SQLITE_DONE)
         r = failed(f, "reading", err);
+    (void)sqlite3_finalize(s);
+    return r;
+}
+
+int file_free_numbers(struct file *f, const file_resources *known, uint32_t highest,
+                      file_numbers *ret, struct sl_err *err) {
+    sqlite3_stmt *s = NULL;
+    int r = SL_OK;
+
+    if (sqlite3_prepare_v2(f->db, "SELECT row FROM objects WHERE row >= ? AND row < ? LIMIT 1", -1,
+                           &s, NULL) != SQLITE_OK)
+        return failed(f, "reading", err);
+    for (uint32_t number = 1, i = 0; r >= 0 && number <= highest; number++) {
+        if (i < known->n && known->v[i].number == number) {
+            i++;
+            continue;
+        }
+        (void)sqlite3_bind_int64(s, 1, (int64_t)row_first(number));
+        (void)sqlite3_bind_int64(s, 2, (int64_t)row_first(number + 1));
+        int step = sqlite3_step(s);
+        if (step == SQLITE_DONE)
+            *sl_vec_push(ret) = number;
+        else if (step != SQLITE_ROW)
+            r = failed(f, "reading", err);
+        (void)sqlite3_reset(s);
+    }
     (void)sqlite3_finalize(s);
     return r;
 }
@@ -431,6 +462,19 @@ static int put(struct file *f, const struct change *c, struct sl_err *err) {
 static int write_all(struct file *f, const struct batch *b, struct sl_err *err) {
     int r = SL_OK;
 
+    for (uint32_t i = 0; r >= 0 && i < b->drops.n; i++) {
+        uint32_t number = b->drops.v[i];
+        (void)sqlite3_bind_int64(f->stmt[EMPTY], 1, (int64_t)row_first(number));
+        (void)sqlite3_bind_int64(f->stmt[EMPTY], 2, (int64_t)row_first(number + 1));
+        (void)sqlite3_bind_int64(f->stmt[UNNAME], 1, number);
+        r = step(f, EMPTY, err);
+        if (r >= 0)
+            r = step(f, UNNAME, err);
+    }
+    if (r >= 0 && b->drops.n) {
+        (void)sqlite3_bind_int64(f->stmt[DROPPED], 1, (int64_t)b->dropped);
+        r = step(f, DROPPED, err);
+    }
     for (uint32_t i = 0; r >= 0 && i < b->resources.n; i++) {
         (void)sqlite3_bind_int64(f->stmt[NAME], 1, b->resources.v[i]->in_file);
         (void)sqlite3_bind_text(f->stmt[NAME], 2, b->resources.v[i]->name, -1, SQLITE_STATIC);

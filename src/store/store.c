@@ -85,6 +85,7 @@ static void batch_clear(struct batch *b) {
     sl_vec_clear(&b->changes);
     sl_vec_clear(&b->out);
     sl_vec_clear(&b->resources);
+    sl_vec_clear(&b->drops);
     b->reserve = 0;
     b->bytes = 0;
 }
@@ -93,6 +94,18 @@ static void batch_done(struct batch *b) {
     sl_vec_free(&b->changes);
     sl_vec_free(&b->out);
     sl_vec_free(&b->resources);
+    sl_vec_free(&b->drops);
+}
+
+/* The file does not know it any more: another resource may have its number. */
+static void dropped(struct sl_store *st, uint32_t number) {
+    for (uint32_t i = 0; i < st->drops.n; i++)
+        if (st->drops.v[i] == number) {
+            st->drops.v[i] = sl_vec_last(&st->drops);
+            st->drops.n--;
+            break;
+        }
+    *sl_vec_push(&st->free_in_file) = number;
 }
 
 static void kept(struct sl_store *st) {
@@ -100,8 +113,12 @@ static void kept(struct sl_store *st) {
 
     for (uint32_t i = 0; i < b->resources.n; i++)
         b->resources.v[i]->in_file_kept = true;
-    for (uint32_t i = 0; i < b->changes.n; i++)
+    for (uint32_t i = 0; i < b->drops.n; i++)
+        dropped(st, b->drops.v[i]);
+    for (uint32_t i = 0; i < b->changes.n; i++) {
+        b->changes.v[i].res->pending--;
         ring_add(st, b->changes.v[i].res, &b->changes.v[i].ev);
+    }
     if (b->changes.n)
         st->settled = sl_vec_last(&b->changes).ev.now->version;
     if (b->reserve)
@@ -141,6 +158,7 @@ static void take_back(struct sl_store *st, struct batch *b) {
     return_rows(b);
     while (b->changes.n) {
         struct change c = sl_vec_pop(&b->changes);
+        c.res->pending--;
         struct object *was = c.ev.was ? full(sl_object_ref(c.ev.was)) : NULL;
         struct entry *e = order_find(&c.res->order, c.ev.now->ns, c.ev.now->name);
         struct object *now = set_now(st, c.res, e, was);
@@ -171,7 +189,9 @@ static void undo(struct sl_store *st, const struct sl_err *why) {
 static void hand_over(struct sl_store *st) {
     struct batch *b = &st->waiting;
 
-    if (st->busy || (!b->changes.n && !st->starved))
+    /* While commits fail, what is to be dropped waits for the next change: nobody waits for it. */
+    bool drops = st->drops.n && !st->failing;
+    if (st->busy || (!b->changes.n && !st->starved && !drops))
         return;
     st->starved = false;
     /* Half of them are gone: the rest must do until this is done. */
@@ -180,6 +200,9 @@ static void hand_over(struct sl_store *st) {
     for (uint32_t i = 0; i < st->resources.n; i++)
         if (st->resources.v[i] && st->resources.v[i]->name && !st->resources.v[i]->in_file_kept)
             *sl_vec_push(&b->resources) = st->resources.v[i];
+    for (uint32_t i = 0; i < st->drops.n; i++)
+        *sl_vec_push(&b->drops) = st->drops.v[i];
+    b->dropped = st->dropped;
     if (st->file)
         take_rows(st, b);
     struct batch spare = st->flying;
@@ -277,6 +300,7 @@ static void note(struct sl_store *st, struct resource *res, enum sl_change what,
     *sl_vec_push(&st->waiting.changes) = (struct change){
         .ev = {.what = what, .now = &now->o, .was = was ? &was->o : NULL}, .res = res};
     st->waiting.bytes += now->bytes;
+    res->pending++;
     st->version++;
     (void)uv_async_send(&st->wake);
 }
@@ -579,6 +603,12 @@ static void resource_free(struct sl_store *st, struct resource *res) {
     sl_freep(&res);
 }
 
+/* There may have been another of this name, and nobody knows what happened to its objects. */
+static void past_of_dropped(const struct sl_store *st, struct resource *res) {
+    if (st->dropped > res->ring.floor)
+        res->ring.floor = st->dropped;
+}
+
 static int read_resource(struct sl_store *st, struct resource *res, struct sl_err *err) {
     struct file_resource *fr = find_stored(st, res->name);
     struct reading rd = {.st = st, .res = res};
@@ -587,13 +617,17 @@ static int read_resource(struct sl_store *st, struct resource *res, struct sl_er
         res->in_file = fr->number;
         res->in_file_kept = true;
     } else {
-        res->in_file = ++st->n_in_file;
+        if (!st->free_in_file.n && st->n_in_file == MAX_FILE_RESOURCES)
+            return sl_err_set(err, SL_ELIMIT, "more than %u resources", MAX_FILE_RESOURCES);
+        res->in_file = st->free_in_file.n ? sl_vec_pop(&st->free_in_file) : ++st->n_in_file;
         *sl_vec_push(&st->stored) =
             (struct file_resource){sl_strdup(res->name), res->in_file, true};
     }
     res->rows.last = row_first(res->in_file);
-    if (!fr || fr->read)
+    if (!fr || fr->read) {
+        past_of_dropped(st, res);
         return SL_OK;
+    }
     settle(st, true); /* the file is ours until something is handed over */
     if (st->busy)
         return sl_err_set(err, SL_EIO, "the disk takes no changes");
@@ -603,6 +637,8 @@ static int read_resource(struct sl_store *st, struct resource *res, struct sl_er
         r = set_aside(&rd, err);
     if (r >= 0)
         r = live_again(&rd, err);
+    if (res->ring.end == 0)
+        past_of_dropped(st, res);
     for (uint32_t i = 0; i < rd.damage.n; i++) {
         sl_freep(&rd.damage.v[i].ns);
         sl_freep(&rd.damage.v[i].name);
@@ -639,12 +675,40 @@ int sl_store_resource(struct sl_store *st, uint32_t resource, const char *name,
     return r;
 }
 
-static int open_file(struct sl_store *st, struct sl_err *err) {
-    int r = file_open(st->spec.path, &st->file, &st->version, &st->past, err);
+bool sl_store_drop(struct sl_store *st, uint32_t resource) {
+    struct resource *res = resource < st->resources.n ? st->resources.v[resource] : NULL;
 
+    if (!res)
+        return true;
+    if (res->order.n || res->pending)
+        return false;
+    for (uint32_t i = 0; i < st->flying.resources.n; i++)
+        if (st->flying.resources.v[i] == res) /* it is being named */
+            return false;
+    struct file_resource *fr = find_stored(st, res->name);
+    sl_freep(&fr->name);
+    *fr = sl_vec_last(&st->stored);
+    st->stored.n--;
+    *sl_vec_push(&st->drops) = res->in_file;
+    st->dropped = st->version;
+    st->resources.v[resource] = NULL;
+    resource_free(st, res);
+    (void)uv_async_send(&st->wake);
+    return true;
+}
+
+static int open_file(struct sl_store *st, struct sl_err *err) {
+    struct file_marks marks = {.version = st->version, .past = st->past};
+    int r = file_open(st->spec.path, &st->file, &marks, err);
+
+    st->version = marks.version;
+    st->past = marks.past;
+    st->dropped = marks.dropped;
     st->opened = st->settled = st->told = st->version;
     if (r >= 0)
         r = file_list(st->file, &st->stored, &st->n_in_file, err);
+    if (r >= 0)
+        r = file_free_numbers(st->file, &st->stored, st->n_in_file, &st->free_in_file, err);
     for (uint32_t i = 0, n = st->stored.n; r >= 0 && st->spec.resource && i < n; i++) {
         const char *name = st->stored.v[i].name;
         uint32_t number = st->spec.resource(st->spec.ctx, name);
@@ -716,6 +780,8 @@ void sl_store_close(struct sl_store *st) {
     for (uint32_t i = 0; i < st->stored.n; i++)
         sl_freep(&st->stored.v[i].name);
     sl_vec_free(&st->stored);
+    sl_vec_free(&st->free_in_file);
+    sl_vec_free(&st->drops);
     batch_done(&st->waiting);
     batch_done(&st->flying);
     uv_close((uv_handle_t *)&st->wake, on_closed);

@@ -74,6 +74,12 @@ void sl_store_close(struct sl_store *st);
 int sl_store_resource(struct sl_store *st, uint32_t resource, const char *name,
                       struct sl_err *err) _must_check_;
 
+/* Nobody will ask for the resource again: its past and its name leave memory and file, and its
+ * number may be given to another. False: not yet, it has objects or changes that are not kept.
+ * Nobody watches it any more; and whoever has references to its objects does not walk on from them.
+ */
+bool sl_store_drop(struct sl_store *st, uint32_t resource) _must_check_;
+
 static inline struct sl_object *sl_object_ref(struct sl_object *o) {
     o->refs++;
     return o;

@@ -111,7 +111,8 @@ struct resource {
     /* Those who are behind, or wait for their place, stand before those who are not. */
     struct watch_list watches;
     struct places places;
-    bool stirred; /* somebody is behind */
+    bool stirred;     /* somebody is behind */
+    uint32_t pending; /* changes that are not kept yet */
     TAILQ_ENTRY(resource) entry;
 };
 
@@ -145,11 +146,15 @@ struct batch {
     SL_VEC(struct change) changes;
     SL_VEC(struct out) out;              /* rows that are taken and not written, but deleted */
     SL_VEC(struct resource *) resources; /* to be named in the file */
+    SL_VEC(uint32_t) drops;              /* resources that leave the file: their numbers there */
+    uint64_t dropped;                    /* the version when the last of them was */
     uint64_t reserve;                    /* versions that may be given out; 0: as it is */
     size_t bytes;
 };
 
 struct file;
+
+#define MAX_FILE_RESOURCES 65536u /* numbers of resources in the file */
 
 /* What the file knows of a resource when it is opened. */
 struct file_resource {
@@ -170,13 +175,22 @@ struct file_row {
 uint64_t file_checksum(const struct file_row *r);
 typedef int (*file_row_fn)(void *ctx, const struct file_row *row, struct sl_err *err);
 
-/* *ret_version: the highest that may have been given out; *ret_past: the file does not know in
- * which order anything before this happened, whatever the resource. */
-int file_open(const char *path, struct file **ret, uint64_t *ret_version, uint64_t *ret_past,
+/* Versions that the file knows. */
+struct file_marks {
+    uint64_t version; /* the highest that may have been given out */
+    uint64_t past;    /* in which order anything before this happened is not known, whatever the
+                         resource */
+    uint64_t dropped; /* a resource was, the last time; 0: none */
+};
+int file_open(const char *path, struct file **ret, struct file_marks *ret_marks,
               struct sl_err *err) _must_check_;
 /* 'version' is the last one that was given out. */
 void file_close(struct file *f, uint64_t version);
 typedef SL_VEC(struct file_resource) file_resources;
+typedef SL_VEC(uint32_t) file_numbers;
+/* Numbers up to the highest that neither a name nor a row has. */
+int file_free_numbers(struct file *f, const file_resources *known, uint32_t highest,
+                      file_numbers *ret, struct sl_err *err) _must_check_;
 /* *ret_highest: numbers above it are nobody's. */
 int file_list(struct file *f, file_resources *ret, uint32_t *ret_highest,
               struct sl_err *err) _must_check_;
@@ -237,6 +251,8 @@ struct sl_store {
     struct writer *writer;
     file_resources stored;               /* what the file knew when it was opened */
     uint32_t n_in_file;                  /* the highest number of a resource there */
+    file_numbers free_in_file;           /* and those below it that nobody has */
+    SL_VEC(uint32_t) drops;              /* those that are still to leave the file */
     uint32_t n_damaged;                  /* rows that were set aside */
     SL_VEC(struct resource *) resources; /* by number; NULL: unknown */
     struct sl_prng prng;
@@ -245,6 +261,8 @@ struct sl_store {
     uint64_t reserved; /* up to here they may be given out */
     uint64_t opened;   /* the version at the start */
     uint64_t past;     /* nothing before this version is known in its order */
+    uint64_t dropped;  /* the version when a resource last was: of one that has no changes yet it is
+                          not known whether it was that one; 0: never */
     uint64_t told;
     size_t bytes;
     uint64_t commits, failures;

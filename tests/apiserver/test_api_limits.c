@@ -16,6 +16,7 @@
 #include "api.h"
 #include "kube/secret.h"
 #include "json/json.h"
+#include "store/store.h"
 
 #define CM "/api/v1/namespaces/default/configmaps"
 #define JOBS "/apis/batch/v1/namespaces/default/jobs"
@@ -594,6 +595,45 @@ static void test_answers_of_webhooks(void **state) {
     api_done(&a);
 }
 
+/* ---- definitions that come and go ---- */
+
+/* More of them than there may be at a time, each with an object. */
+static void test_ever_new_definitions(void **state) {
+    struct sl_buf b = SL_BUF((size_t)1 << 20);
+    struct sl_apiserver_stats before = {0}, after = {0};
+    char path[200];
+    struct api a;
+
+    (void)state;
+    api_init(&a);
+    for (uint32_t i = 0; i < SL_STORE_RESOURCES + 10; i++) {
+        sl_buf_clear(&b);
+        sl_buf_printf(&b,
+                      "{\"metadata\":{\"name\":\"things%u.example.com\"},\"spec\":{\"group\":"
+                      "\"example.com\",\"scope\":\"Cluster\",\"names\":{\"plural\":\"things%u\","
+                      "\"kind\":\"Thing%u\"},\"versions\":[{\"name\":\"v1\",\"served\":true,"
+                      "\"storage\":true,\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\"}}}]}}",
+                      i, i, i);
+        assert_int_equal(api_post(&a, CRDS, sl_buf_str(&b)), 201);
+        (void)snprintf(path, sizeof path, "/apis/example.com/v1/things%u", i);
+        sl_buf_clear(&b);
+        sl_buf_printf(&b,
+                      "{\"apiVersion\":\"example.com/v1\",\"kind\":\"Thing%u\",\"metadata\":{"
+                      "\"name\":\"x\"}}",
+                      i);
+        assert_int_equal(api_post(&a, path, sl_buf_str(&b)), 201);
+        (void)snprintf(path, sizeof path, CRDS "/things%u.example.com", i);
+        assert_int_equal(api_delete(&a, path, NULL), 200);
+        api_turn(&a, 3);
+        if (i == 2000) /* the past of definitions is as long as it gets */
+            sl_apiserver_stats(a.server, &before);
+    }
+    sl_apiserver_stats(a.server, &after);
+    assert_in_range(after.bytes, 1, before.bytes + before.bytes / 50);
+    sl_buf_done(&b);
+    api_done(&a);
+}
+
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_scale_has_a_selector),
@@ -607,6 +647,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_long_lists_are_compared),
         cmocka_unit_test(test_webhooks_make_objects),
         cmocka_unit_test(test_answers_of_webhooks),
+        cmocka_unit_test(test_ever_new_definitions),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

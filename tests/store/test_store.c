@@ -524,12 +524,81 @@ static void test_forget(void **state) {
     fx_done(&f);
 }
 
+/* ---- resources that come and go ---- */
+
+#define LATE 7u /* its number */
+
+static uint32_t numbers_in(const char *file) {
+    sqlite3 *db = NULL;
+    sqlite3_stmt *s = NULL;
+
+    assert_int_equal(sqlite3_open(file, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, "SELECT max(number) FROM resources", -1, &s, NULL),
+                     SQLITE_OK);
+    assert_int_equal(sqlite3_step(s), SQLITE_ROW);
+    uint32_t n = (uint32_t)sqlite3_column_int64(s, 0);
+    (void)sqlite3_finalize(s);
+    (void)sqlite3_close(db);
+    return n;
+}
+
+/* Ever new names under one number, an object each, which goes: more of them than there may be
+ * resources at a time. */
+static void come_and_go(struct fx *f, uint32_t n) {
+    char name[40];
+
+    for (uint32_t i = 0; i < n; i++) {
+        (void)snprintf(name, sizeof name, "group-%u/things", i);
+        assert_int_equal(sl_store_resource(f->st, LATE, name, NULL), 0);
+        assert_int_equal(sl_store_put(f->st, LATE, "", "x", "u", "t", 1, NULL, NULL), 0);
+        assert_false(sl_store_drop(f->st, LATE)); /* it has an object */
+        struct sl_object *o = sl_store_get(f->st, LATE, "", "x");
+        assert_int_equal(sl_store_delete(f->st, o, "t", 1, NULL), 0);
+        assert_false(sl_store_drop(f->st, LATE)); /* that it went is not kept yet */
+        assert_int_equal(fx_settle(f), 0);
+        assert_true(sl_store_drop(f->st, LATE));
+        assert_int_equal(sl_store_put(f->st, LATE, "", "x", "u", "t", 1, NULL, NULL), SL_ENOENT);
+    }
+    assert_int_equal(sl_store_put(f->st, 0, "", "y", "u", "t", 1, NULL, NULL), 0);
+    assert_int_equal(fx_settle(f), 0);
+}
+
+static void test_dropped(void **state) {
+    struct sl_store_stats before, after;
+    struct sl_store_watch *w;
+    uint64_t n = 0, first;
+    struct fx f;
+
+    (void)state;
+    fx_init(&f);
+    fx_opened(&f);
+    come_and_go(&f, 10);
+    first = sl_store_version(f.st);
+    sl_store_stats(f.st, &before);
+    come_and_go(&f, 1000);
+    sl_store_stats(f.st, &after);
+    assert_in_range(after.bytes, before.bytes, before.bytes + 1000); /* "y" was written once more */
+    fx_close(&f);
+    assert_in_range(rows_in(f.file), 1, 4);
+    assert_in_range(numbers_in(f.file), FX_RESOURCES, FX_RESOURCES + 3);
+    fx_opened(&f);
+    /* What was there under this name before is not known, also after a restart. */
+    assert_int_equal(sl_store_resource(f.st, LATE, "group-3/things", NULL), 0);
+    assert_int_equal(sl_store_count(f.st, LATE), 0);
+    assert_int_equal(sl_store_watch(f.st, LATE, first, count_event, &n, &w), SL_ESTALE);
+    assert_int_equal(sl_store_watch(f.st, LATE, sl_store_version(f.st), count_event, &n, &w), 0);
+    assert_int_equal(sl_store_put(f.st, LATE, "", "x", "u", "t", 1, NULL, NULL), 0);
+    assert_int_equal(fx_settle(&f), 0);
+    assert_int_equal(n, 1);
+    fx_done(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_histories), cmocka_unit_test(test_many_watches),
         cmocka_unit_test(test_past),      cmocka_unit_test(test_past_goes),
         cmocka_unit_test(test_refusals),  cmocka_unit_test(test_late_resources),
-        cmocka_unit_test(test_forget),
+        cmocka_unit_test(test_forget),    cmocka_unit_test(test_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

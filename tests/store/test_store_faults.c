@@ -177,6 +177,41 @@ static void test_long_full(void **state) {
     fx_done(&f);
 }
 
+/* A resource that is dropped while the disk is full leaves the file later; nothing spins. */
+static void test_full_drop(void **state) {
+    struct sl_store_stats before, after;
+    struct fx f;
+
+    (void)state;
+    fx_init(&f);
+    fx_opened(&f);
+    assert_int_equal(sl_store_resource(f.st, 7, "late", NULL), 0);
+    assert_int_equal(sl_store_put(f.st, 7, "", "x", "u", "t", 1, NULL, NULL), 0);
+    assert_int_equal(sl_store_delete(f.st, sl_store_get(f.st, 7, "", "x"), "t", 1, NULL), 0);
+    assert_int_equal(fx_settle(&f), 0);
+    uint32_t n = fill(&f);
+    sl_store_stats(f.st, &before);
+    assert_true(sl_store_drop(f.st, 7));
+    for (uint32_t i = 0; i < 100; i++) {
+        (void)uv_run(&f.loop, UV_RUN_NOWAIT);
+        (void)usleep(1000);
+    }
+    sl_store_stats(f.st, &after);
+    assert_int_equal(after.failures, before.failures);
+    limit_files(RLIM_INFINITY);
+    assert_int_equal(put(&f, "y", 1), 0);
+    assert_int_equal(fx_settle(&f), 0);
+    fx_close(&f);
+    fx_opened(&f);
+    assert_int_equal(sl_store_count(f.st, 0), n + 1);
+    /* Its past has gone with it. */
+    struct sl_store_watch *w;
+    struct heard heard = {0};
+    assert_int_equal(sl_store_resource(f.st, 7, "late", NULL), 0);
+    assert_int_equal(sl_store_watch(f.st, 7, 2, on_event, &heard, &w), SL_ESTALE);
+    fx_done(&f);
+}
+
 static void test_in_use(void **state) {
     struct fx f, other;
     struct sl_err err = {0};
@@ -432,10 +467,11 @@ static void test_strangers(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_full_disk),    cmocka_unit_test(test_full_past),
-        cmocka_unit_test(test_long_full),    cmocka_unit_test(test_in_use),
-        cmocka_unit_test(test_damage),       cmocka_unit_test(test_format_1),
-        cmocka_unit_test(test_damaged_rows), cmocka_unit_test(test_strangers),
+        cmocka_unit_test(test_full_disk), cmocka_unit_test(test_full_past),
+        cmocka_unit_test(test_long_full), cmocka_unit_test(test_full_drop),
+        cmocka_unit_test(test_in_use),    cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_format_1),  cmocka_unit_test(test_damaged_rows),
+        cmocka_unit_test(test_strangers),
     };
     memset(big, 'b', sizeof big);
     return cmocka_run_group_tests(tests, NULL, NULL);
