@@ -53,8 +53,9 @@ uninit: setup build-uninit/build.ninja
 
 # What takes longer than `make check` may: a million objects that come and go, and memory stays flat.
 soak: build/build.ninja
-	@ninja -C build --quiet tests/serve/soak >&2
+	@ninja -C build --quiet tests/serve/soak tests/up/soak >&2
 	@build/tests/serve/soak --objects 1000000
+	@build/tests/up/soak --objects 1000000 --verbose
 
 bench: build/build.ninja
 	@ninja -C build --quiet >&2
