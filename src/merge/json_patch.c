@@ -40,6 +40,8 @@ struct place {
     uint32_t depth; /* of what stands there; the document itself has 0 */
 };
 
+#define KEY_STEPS 3u /* a key is compared and then passed once more, an item is passed */
+
 /* The patch being applied. Its operations are small and what they ask for is not: each may search,
  * walk or copy all that there is. So what they do is counted as they go on. */
 struct patch {
@@ -80,7 +82,7 @@ static bool index_of(const char *key, size_t n, size_t limit, size_t *ret) {
 /* Finding something passes what stands before it, and putting it in or taking it out does so too.
  */
 static bool search(struct patch *p, yyjson_mut_val *in) {
-    p->steps += sl_json_mut_size(in) + 1;
+    p->steps += (yyjson_mut_is_obj(in) ? KEY_STEPS : 1) * sl_json_mut_size(in) + 1;
     return p->steps <= SL_PATCH_MAX_STEPS;
 }
 

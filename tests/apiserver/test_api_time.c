@@ -43,6 +43,7 @@
 #endif
 #endif
 
+#define SOME (SLOWER > 1 ? 4 : 1) /* slow builds look at every fourth of the largest bodies */
 #define MS_PER_MIB 100
 #define ANY_US 20000 /* for any request, however short: caches are cold, others use the machine */
 #define SCAN_BYTES ((size_t)96 << 10)
@@ -724,7 +725,6 @@ static void every_list_and_map_of_every_kind(void **state) {
 
 #define THINGS "/apis/example.com/v1/namespaces/default/things"
 #define CONFIGS "/api/v1/namespaces/default/configmaps"
-#define PODS "/api/v1/namespaces/default/pods"
 #define THING(name)                                                                                \
     "{\"apiVersion\":\"example.com/v1\",\"kind\":\"Thing\",\"metadata\":{\"name\":\"" name "\"},"
 #define STORED_BYTES ((size_t)1400 << 10)
@@ -802,6 +802,8 @@ static void the_densest_bodies(void **state) {
     (void)post(THINGS, THING("dense") "\"spec\":{}}");
     for (size_t i = 0; i < SL_LEN(densest); i++) {
         const struct dense *d = &densest[i];
+        if (i % SOME)
+            continue;
         char what[60];
         (void)snprintf(what, sizeof what, "%s of %s", d->field, d->item);
         static const struct {
@@ -906,6 +908,8 @@ static void definitions_that_cost(void **state) {
     (void)state;
     for (size_t i = 0; i < SL_LEN(costly); i++) {
         const struct costly *c = &costly[i];
+        if (i % SOME)
+            continue;
         char path[200], before[400];
         fill(&schema, c->before, c->item, c->after, STORED_BYTES, c->many);
         define(c->name, "", &schema);
@@ -930,6 +934,87 @@ static void definitions_that_cost(void **state) {
     assert_int_equal(too_slow, slow);
 }
 
+/* ---- patches and YAML that cost ---- */
+
+static void patches_that_cost(void **state) {
+    static const char *const ops[] = {
+        "{\"op\":\"add\",\"path\":\"/spec/any/a/0\",\"value\":1}",
+        "{\"op\":\"add\",\"path\":\"/spec/map/k@\",\"value\":\"\"}",
+        "{\"op\":\"remove\",\"path\":\"/spec/any/a/-1\"}",
+        "{\"op\":\"test\",\"path\":\"/spec/any/a/99999\",\"value\":0}",
+        "{\"op\":\"replace\",\"path\":\"/spec/map/2@\",\"value\":\"\"}",
+        "{\"op\":\"move\",\"from\":\"/spec/any/a/0\",\"path\":\"/spec/any/a/-\"}",
+        "{\"op\":\"copy\",\"from\":\"/spec/any\",\"path\":\"/spec/any/b@\"}",
+    };
+    struct sl_buf b = SL_BUF(BODY_BYTES);
+    uint32_t slow = too_slow;
+
+    (void)state;
+    (void)post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition);
+    sl_buf_puts(&b, THING("patched") "\"spec\":{\"map\":{");
+    for (int i = 0; i < 20000; i++)
+        sl_buf_printf(&b, "%s\"%d\":\"\"", i ? "," : "", i);
+    sl_buf_puts(&b, "},\"any\":{\"a\":[0");
+    for (int i = 0; i < 250000; i++)
+        sl_buf_puts(&b, ",0");
+    sl_buf_puts(&b, "]}}}");
+    assert_int_equal(post(THINGS, sl_buf_str(&b)), 201);
+    size_t stored = answer.body.len;
+    for (size_t i = 0; i < SL_LEN(ops); i++) {
+        fill(&b, "[", ops[i], "]", BODY_BYTES / 4, 10000);
+        hold(&(struct request){.method = "PATCH",
+                               .path = THINGS "/patched",
+                               .query = "dryRun=All",
+                               .type = JSON_PATCH,
+                               .body = sl_buf_str(&b),
+                               .len = b.len},
+             stored, ops[i], "10,000 operations");
+    }
+    sl_buf_done(&b);
+    assert_int_equal(too_slow, slow);
+}
+
+static void yaml_that_costs(void **state) {
+    static const struct {
+        const char *before, *item, *after;
+        int64_t most;
+    } texts[] = {
+        {"# no JSON\n[", "0", "]", 0},
+        {"a: [", "&a@ 0", "]", 4000},
+        {"a: [", "{<<: *m}", "]\n", 30},
+        {"", "\n%TAG !a@! a", "\n--- {}\n", 0},
+    };
+    struct sl_buf b = SL_BUF(BODY_BYTES), anchors = SL_BUF(BODY_BYTES);
+    uint32_t slow = too_slow;
+
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(texts); i++) {
+        const char *before = texts[i].before;
+        if (i == 2) { /* a map of 4,000 keys, merged into others */
+            fill(&anchors, "m: &m {", "k@: 0", "}\n", STORED_BYTES, 4000);
+            sl_buf_puts(&anchors, texts[i].before);
+            before = sl_buf_str(&anchors);
+        }
+        fill(&b, before, texts[i].item, texts[i].after, STORED_BYTES, texts[i].most);
+        if (i == 1) { /* and aliases of the last */
+            b.len--;
+            for (int k = 0; k < 100000; k++)
+                sl_buf_puts(&b, ",*a0");
+            sl_buf_puts(&b, "]\n");
+        }
+        hold(&(struct request){.method = "POST",
+                               .path = CONFIGS,
+                               .query = "dryRun=All",
+                               .type = YAML,
+                               .body = sl_buf_str(&b),
+                               .len = b.len},
+             0, texts[i].item, "YAML");
+    }
+    sl_buf_done(&b);
+    sl_buf_done(&anchors);
+    assert_int_equal(too_slow, slow);
+}
+
 static int set_up(void **state) {
     (void)state;
     start();
@@ -947,6 +1032,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(every_list_and_map_of_every_kind),
         cmocka_unit_test(the_densest_bodies),
         cmocka_unit_test(definitions_that_cost),
+        cmocka_unit_test(patches_that_cost),
+        cmocka_unit_test(yaml_that_costs),
     };
     if (getenv("SL_TEST_ONLY"))
         cmocka_set_test_filter(getenv("SL_TEST_ONLY"));
