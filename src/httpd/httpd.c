@@ -39,6 +39,7 @@
 #define BODY_MS 10000
 #define REQUEST_MS 30000
 #define IDLE_MS 120000
+#define STILL_MS 1000
 /* How slow a body may come, once it has had its first seconds. */
 #define BODY_RATE ((uint64_t)32 << 10) /* bytes a second */
 #define BODY_GRACE_MS 5000u
@@ -631,6 +632,7 @@ int sl_httpd_start(struct uv_loop_s *loop, const struct sl_httpd_spec *spec, str
     h->spec.host = h->spec.cert_pem = h->spec.key_pem = h->spec.client_cas = NULL;
     h->spec.request_ms = spec->request_ms ? spec->request_ms : REQUEST_MS;
     h->spec.idle_ms = spec->idle_ms ? spec->idle_ms : IDLE_MS;
+    h->spec.still_ms = spec->still_ms ? spec->still_ms : STILL_MS;
     h->spec.header_ms = spec->header_ms ? spec->header_ms : HEADER_MS;
     h->spec.body_ms = spec->body_ms ? spec->body_ms : BODY_MS;
     if (h->spec.header_ms > h->spec.request_ms)

@@ -139,6 +139,7 @@ struct sl_httpd_spec {
     uint32_t max_unfinished;      /* of these, without a complete request; 0: all may be */
     uint32_t header_ms, body_ms;  /* 0: 10 s each, request_ms at most */
     uint32_t request_ms, idle_ms; /* 0: 30 s and 120 s */
+    uint32_t still_ms; /* a body that has stood still for so long is not coming; 0: 1 s */
     sl_http_handler handler;
     /* Asked when the headers of a request that has a body are complete; the body is not there yet.
      * True: it has answered, and the connection is closed with that. NULL: all go to 'handler'. */

@@ -25,7 +25,6 @@
 
 #define GRACE_MS 1000u /* in which an honest client has its request here */
 #define STREAM_STILL_MS 5000u
-#define STILL_MS 1000u /* a body that has stood still for so long is not coming */
 /* Bodies up to this size have room of their own, of which large ones get nothing. */
 #define SMALL_BODY ((size_t)64 << 10)
 #define SMALL_ROOM ((size_t)8 << 20)
@@ -181,7 +180,7 @@ static struct conn *yielding_body(const struct sl_httpd *h, const struct conn *a
     TAILQ_FOREACH(p, &h->peers, entry) {
         TAILQ_FOREACH(c, &p->receiving, share)
         if (c != asks && c->rq && c->rq->taken && (!large || c->rq->large) &&
-            uv_now(h->loop) - c->moved_ms >= STILL_MS &&
+            uv_now(h->loop) - c->moved_ms >= h->spec.still_ms &&
             (!still || c->rq->taken > still->rq->taken))
             still = c;
         if (!most || p->bodies > most->bodies)
@@ -258,7 +257,7 @@ static struct conn *yielding_stream(const struct sl_httpd *h, bool any) {
         from = p;
     TAILQ_FOREACH(c, &h->conns, entry)
     if (waiting(c) > (most ? waiting(most) : 0) &&
-        (any ? c->peer == from : uv_now(h->loop) - c->moved_ms >= STILL_MS))
+        (any ? c->peer == from : uv_now(h->loop) - c->moved_ms >= h->spec.still_ms))
         most = c;
     return most;
 }
@@ -281,7 +280,7 @@ bool sl_share_wait(struct sl_http_call *c, size_t n) {
     }
     /* One that has just begun may get much at once. */
     size_t before = c->out.len - c->sent;
-    bool still = uv_now(h->loop) - conn->moved_ms >= STILL_MS;
+    bool still = uv_now(h->loop) - conn->moved_ms >= h->spec.still_ms;
     if (!before || (h->unread <= SL_HTTP_STREAMS_MOST && !(still && before > SL_HTTP_STREAM_STILL)))
         return true;
     sl_share_taken(c, n);
