@@ -258,28 +258,36 @@ static void test_race(void **state) {
     enum { RACERS = 8 };
     struct sl_home h;
     pid_t pids[RACERS];
-    int go[2], won = 0;
+    int go[2], said[2], end[2], won = 0;
+    char results[RACERS];
 
     (void)state;
-    assert_int_equal(pipe(go), 0);
+    assert_int_equal(pipe(go) | pipe(said) | pipe(end), 0);
     for (int i = 0; i < RACERS; i++)
         if ((pids[i] = fork()) == 0) {
             struct sl_err err;
             char c;
             (void)close(go[1]);
+            (void)close(end[1]);
             (void)!read(go[0], &c, 1);
             int r = sl_home_open(dir, now(), &h, &err);
-            /* Whoever has it keeps it until the others have tried. */
-            if (r >= 0)
-                (void)usleep(500000);
-            _exit(r >= 0 ? 0 : r == SL_EEXIST ? 1 : 2);
+            c = r >= 0 ? 'w' : r == SL_EEXIST ? 'l' : '?';
+            /* Whoever has it keeps it until all have tried, however late they get a turn. */
+            _exit(write(said[1], &c, 1) != 1 || close(said[1]) < 0 || read(end[0], &c, 1) != 0);
         }
     (void)close(go[0]);
+    (void)close(said[1]);
+    (void)close(end[0]);
     (void)close(go[1]);
+    for (int i = 0; i < RACERS; i++)
+        assert_int_equal(read(said[0], &results[i], 1), 1);
+    (void)close(end[1]);
+    (void)close(said[0]);
     for (int i = 0, status; i < RACERS; i++) {
         assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
-        assert_in_range(WEXITSTATUS(status), 0, 1);
-        won += WEXITSTATUS(status) == 0;
+        assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+        assert_true(results[i] == 'w' || results[i] == 'l');
+        won += results[i] == 'w';
     }
     assert_int_equal(won, 1);
     open_home(dir, &h);
