@@ -50,9 +50,6 @@ void sl_manager_configure(struct sl_manager *m, const struct sl_settings *settin
                           const struct sl_parts *parts);
 /* What admission may ask. 'webhook' is for the caller to fill in. */
 struct sl_api_view *sl_manager_view(struct sl_manager *m);
-/* Forgets names that no object has any more at once, and not only when they have doubled: for who
- * measures memory. Not in a callback. */
-void sl_manager_sweep(struct sl_manager *m);
 /* Nothing dirty, nothing to write: at rest until something outside happens. */
 bool sl_manager_idle(const struct sl_manager *m);
 /* Gauges that are cheaper to read out now and then than to keep; called before /metrics is printed.

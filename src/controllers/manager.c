@@ -721,7 +721,7 @@ void sl_manager_tick(struct sl_manager *m) {
             break;
     }
     m->ready = true;
-    names_sweep(m, false);
+    names_sweep(m);
     sl_writer_tick(m->writer);
 }
 

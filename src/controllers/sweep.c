@@ -159,19 +159,15 @@ static bool rests(const struct sl_manager *m) {
 
 /* Not while something is to be looked at: hashes of what was told last are made of symbols, and
  * stay true only as long as these are held by what will be compared with them. */
-void names_sweep(struct sl_manager *m, bool always) {
+void names_sweep(struct sl_manager *m) {
     if (!rests(m))
         return;
-    if (always || sl_syms_due(&m->syms)) {
+    if (sl_syms_due(&m->syms)) {
         template_forget_shapes(m); /* found by hashes of symbols that nobody may hold any more */
         sweep(m);
     }
-    if (always || sl_engine_sweep_due(m->engine))
+    if (sl_engine_sweep_due(m->engine))
         sl_engine_sweep(m->engine);
-    if (m->topo && (always || sl_topo_sweep_due(m->topo)))
+    if (m->topo && (sl_topo_sweep_due(m->topo)))
         sl_topo_sweep(m->topo);
-}
-
-void sl_manager_sweep(struct sl_manager *m) {
-    names_sweep(m, true);
 }

@@ -6,8 +6,8 @@
 
 struct sl_manager;
 
-/* At the end of a turn: when it is due, or always. No text of a symbol, of the manager, the engine
+/* At the end of a turn, what is due. No text of a symbol, of the manager, the engine
  * or the topologies, is valid beyond it unless a record has the symbol. */
-void names_sweep(struct sl_manager *m, bool always);
+void names_sweep(struct sl_manager *m);
 
 #endif
