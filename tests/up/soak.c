@@ -686,7 +686,7 @@ static uint64_t stored(const struct soak *s) {
     return st.objects;
 }
 
-/* Everything goes: pods end, namespaces are emptied, events lapse; and what was known of them. */
+/* Everything goes: pods end, namespaces are emptied, events lapse. */
 static void rest(struct soak *s) {
     run(s, 10 * SL_SEC, STEP);
     for (int i = 0; i < 10 && stored(s) > s->at_first; i++)
@@ -694,7 +694,6 @@ static void rest(struct soak *s) {
     if (stored(s) > s->at_first)
         die("objects stay that should have gone");
     run(s, 20 * SL_MINUTE, LONG_STEP);
-    sl_manager_sweep(s->m);
 }
 
 /* ---- figures ---- */
