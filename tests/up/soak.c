@@ -49,7 +49,8 @@
 #define BRIEF 300u          /* pods of one round that go at once */
 /* Tables and the past that watches may go back to are as large as they get after so many. */
 #define WARM_UP 80000u
-#define SHORT_SLACK ((size_t)128 << 10) /* of a run that is over before */
+/* Of a run that is over before; tables of names have room to double until they are swept. */
+#define SHORT_SLACK ((size_t)512 << 10)
 
 static const char config[] =
     "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
