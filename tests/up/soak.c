@@ -50,7 +50,7 @@
 /* Tables and the past that watches may go back to are as large as they get after so many. */
 #define WARM_UP 80000u
 /* Of a run that is over before; tables of names have room to double until they are swept. */
-#define SHORT_SLACK ((size_t)512 << 10)
+#define SHORT_SLACK ((size_t)384 << 10)
 
 static const char config[] =
     "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n"
