@@ -1,21 +1,34 @@
 /*
- * A read of what was never written, for the searches for such reads: they must find this one, or
- * what they say about the rest means nothing.
+ * Reads of what was never written, for the searches for such reads: they must find these, or what
+ * they say about the rest means nothing.
+ *
+ *     planted heap     of memory from malloc
+ *     planted stack    of an automatic variable, which a build that zeroes them would hide
+ *     planted none     of nothing: the same decision, and nothing is to be found
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+enum { WORDS = 8 };
 
 int main(int argc, char **argv) {
-    int *p = malloc(8 * sizeof *p), on_stack[8];
+    int *heap = malloc(WORDS * sizeof *heap), on_stack[WORDS], sum = 0;
 
-    (void)argv;
-    if (!p)
+    if (!heap || argc != 2)
         return 2;
-    p[0] = on_stack[0] = 1;
+    heap[0] = on_stack[0] = 1;
     /* Only the compiler does not know that these are not the ones above. */
-    int sum = p[argc] + on_stack[argc];
-    free(p);
+    if (strcmp(argv[1], "heap") == 0)
+        sum = heap[argc];
+    else if (strcmp(argv[1], "stack") == 0)
+        sum = on_stack[argc];
+    else if (strcmp(argv[1], "none") == 0)
+        sum = heap[argc - 2] + on_stack[argc - 2];
+    else
+        return 2;
     if (sum == 42)
         (void)puts("the answer");
+    free(heap);
     return 0;
 }
