@@ -5,13 +5,14 @@
 #include <string.h>
 
 #include "api/syntax.h"
+#include "base/fmt.h"
 
 #define TEXT_MAX_BYTES 1024
 
 static const char *format(struct sl_review_call *c, const char *fmt, va_list ap) {
     char text[TEXT_MAX_BYTES];
 
-    vsnprintf(text, sizeof(text), fmt, ap);
+    sl_vfmt_short(text, sizeof(text), fmt, ap);
     return sl_arena_strdup(c->arena, text);
 }
 

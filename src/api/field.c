@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "json/json.h"
 
 /* One error: a path, a value and a detail, each of which a user may have made long. */
@@ -143,7 +144,7 @@ static void vadd(struct sl_field_errs *e, const char *kind, const struct sl_path
     sl_path_print(at, &text);
     sl_buf_printf(&text, ": %s", kind);
     print_bad(&text, bad);
-    vsnprintf(detail, sizeof(detail), fmt, ap);
+    sl_vfmt_short(detail, sizeof(detail), fmt, ap);
     if (*detail)
         sl_buf_printf(&text, ": %s", detail);
     keep(e, &text);

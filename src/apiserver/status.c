@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "apiserver/server.h"
+#include "base/fmt.h"
 
 #define MESSAGE_MAX ((size_t)1 << 20)
 
@@ -82,7 +83,7 @@ static const char *say(struct sl_rq *rq, const char *fmt, va_list ap) {
     va_end(again);
     size_t len = n < 0 ? 0 : (size_t)n < MESSAGE_MAX ? (size_t)n : MESSAGE_MAX;
     text = sl_arena_alloc(&rq->arena, len + 1);
-    (void)vsnprintf(text, len + 1, fmt, ap);
+    sl_vfmt_short(text, len + 1, fmt, ap);
     return text;
 }
 

@@ -22,7 +22,7 @@ void sl_change_refuse(struct sl_change_in *c, int code, const char *reason, cons
     if (c->code)
         return;
     va_start(ap, fmt);
-    (void)vsnprintf(text, sizeof text, fmt, ap);
+    sl_vfmt_short(text, sizeof text, fmt, ap);
     va_end(ap);
     c->code = code;
     c->reason = reason;
@@ -38,7 +38,7 @@ void sl_change_warn(struct sl_change_in *c, const char *fmt, ...) {
     va_list ap;
 
     va_start(ap, fmt);
-    (void)vsnprintf(text, sizeof text, fmt, ap);
+    sl_vfmt_short(text, sizeof text, fmt, ap);
     va_end(ap);
     sl_rq_warn(of_change(c)->rq, text);
 }

@@ -48,6 +48,10 @@ void sl_fmt_at(char *out, size_t size, const char *where, const char *fmt, ...) 
         unseen(where, size);
 }
 
+void sl_vfmt_short(char *out, size_t size, const char *fmt, va_list ap) {
+    (void)vsnprintf(out, size, fmt, ap);
+}
+
 void sl_fmt_short(char *out, size_t size, const char *fmt, ...) {
     va_list ap;
 

@@ -7,11 +7,14 @@
 #ifndef SL_BASE_FMT_H
 #define SL_BASE_FMT_H
 
+#include <stdarg.h>
+
 #include "base/macros.h"
 
 #define sl_fmt(out, size, ...) sl_fmt_at((out), (size), SL_HERE, __VA_ARGS__)
 void sl_fmt_at(char *out, size_t size, const char *where, const char *fmt, ...) _printf_(4, 5);
 /* For people: may be cut. */
 void sl_fmt_short(char *out, size_t size, const char *fmt, ...) _printf_(3, 4);
+void sl_vfmt_short(char *out, size_t size, const char *fmt, va_list ap) _printf_(3, 0);
 
 #endif

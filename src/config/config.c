@@ -79,7 +79,7 @@ void sl_instead(struct sl_fields *f, uint32_t line, const char *key, const char 
     va_list ap;
 
     va_start(ap, fmt);
-    (void)vsnprintf(words, sizeof words, fmt, ap);
+    sl_vfmt_short(words, sizeof words, fmt, ap);
     va_end(ap);
     f->rd->instead = instead;
     sl_read_wrong(f->rd, line, key, "%s", words);

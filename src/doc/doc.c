@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "base/mem.h"
 #include "doc/build.h"
 
@@ -41,7 +42,7 @@ int sl_doc_fail(const struct sl_build *b, int code, uint32_t line, const char *f
     va_list ap;
 
     va_start(ap, fmt);
-    (void)vsnprintf(words, sizeof words, fmt, ap);
+    sl_vfmt_short(words, sizeof words, fmt, ap);
     va_end(ap);
     return sl_err_set(b->err, code, "%s:%u: %s", b->doc->file, line, words);
 }

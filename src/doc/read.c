@@ -39,7 +39,7 @@ void sl_read_fail(struct sl_read *rd, uint32_t line, const char *fmt, ...) {
     va_list ap;
 
     va_start(ap, fmt);
-    (void)vsnprintf(words, sizeof words, fmt, ap);
+    sl_vfmt_short(words, sizeof words, fmt, ap);
     va_end(ap);
     wrong(rd, line, "", words);
 }
@@ -49,7 +49,7 @@ void sl_read_wrong(struct sl_read *rd, uint32_t line, const char *name, const ch
     va_list ap;
 
     va_start(ap, fmt);
-    (void)vsnprintf(words, sizeof words, fmt, ap);
+    sl_vfmt_short(words, sizeof words, fmt, ap);
     va_end(ap);
     wrong(rd, line, name, words);
 }
@@ -61,7 +61,7 @@ void sl_read_note(struct sl_read *rd, uint32_t line, const char *name, const cha
     if (!rd->warn)
         return;
     va_start(ap, fmt);
-    (void)vsnprintf(words, sizeof words, fmt, ap);
+    sl_vfmt_short(words, sizeof words, fmt, ap);
     va_end(ap);
     warn(rd, line, name, words);
 }

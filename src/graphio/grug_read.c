@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "graphio/grug.h"
 
 #define ARENA_BYTES ((size_t)256 << 20)
@@ -44,7 +45,7 @@ static void fail(struct reader *r, int code, uint32_t line, const char *fmt, ...
     if (r->code < 0)
         return;
     va_start(ap, fmt);
-    (void)vsnprintf(words, sizeof(words), fmt, ap);
+    sl_vfmt_short(words, sizeof(words), fmt, ap);
     va_end(ap);
     r->code = sl_err_set(r->err, code, "%s:%u: %s", r->file, line, words);
     (void)XML_StopParser(r->parser, XML_FALSE);

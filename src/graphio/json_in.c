@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "base/mem.h"
 #include "json/json.h"
 
@@ -91,7 +92,7 @@ int sl_jin_fail(const struct sl_jin *j, yyjson_val *near, int code, const char *
     va_list ap;
 
     va_start(ap, fmt);
-    (void)vsnprintf(words, sizeof(words), fmt, ap);
+    sl_vfmt_short(words, sizeof(words), fmt, ap);
     va_end(ap);
     return sl_err_set(j->err, code, "%s:%u: %s", j->file, line_at(j->original, pos), words);
 }

@@ -25,6 +25,7 @@
 #include <unistd.h>
 #include <uv.h>
 
+#include "base/fmt.h"
 #include "base/mem.h"
 #include "httpd/answer.h"
 #include "httpd/cert.h"
@@ -371,7 +372,7 @@ static size_t unescape(void *cls, struct MHD_Connection *c, char *s) {
 static _printf_(2, 0) void on_log(void *cls, const char *fmt, va_list ap) {
     struct server *s = cls;
 
-    (void)vsnprintf(s->last_words, sizeof s->last_words, fmt, ap);
+    sl_vfmt_short(s->last_words, sizeof s->last_words, fmt, ap);
     s->last_words[strcspn(s->last_words, "\n")] = '\0';
     sl_log(SL_LOG_DEBUG, "httpd", SL_I("port", s->h->port), SL_S("says", s->last_words));
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "merge/gotext.h"
 #include "json/json.h"
 
@@ -24,7 +25,7 @@ int sl_smp_fail(struct sl_smp *p, const char *fmt, ...) {
     char text[512];
     va_list args;
     va_start(args, fmt);
-    (void)vsnprintf(text, sizeof text, fmt, args);
+    sl_vfmt_short(text, sizeof text, fmt, args);
     va_end(args);
     sl_buf_puts(&p->err->text, text);
     return failed(p, 500, "");

@@ -34,6 +34,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/fmt.h"
 #include "base/hash.h"
 
 #define MAX_DEPTH 4u   /* of lists of maps of lists */
@@ -87,7 +88,7 @@ int sl_types_fault(const char *from, uint32_t line, struct sl_err *err, int code
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
+    sl_vfmt_short(text, sizeof(text), fmt, ap);
     va_end(ap);
     return sl_err_set(err, code, "%s:%u: %s", from, line, text);
 }

@@ -132,7 +132,7 @@ void visibility_status(struct sl_http_answer *a, int code, const char *fmt, ...)
     char text[1024];
     va_list ap;
     va_start(ap, fmt);
-    (void)vsnprintf(text, sizeof text, fmt, ap);
+    sl_vfmt_short(text, sizeof text, fmt, ap);
     va_end(ap);
     put_status(a, code, text, NULL);
 }

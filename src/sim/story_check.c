@@ -3,6 +3,7 @@
  * what is the case, what the workload looks like from outside, and all effects since the last block
  * of expectations.
  */
+#include "base/fmt.h"
 #include "sim/story_int.h"
 
 #include <stdarg.h>
@@ -15,7 +16,7 @@ static void got(struct sl_run *run, const struct sl_expect *x, const char *fmt, 
     char text[2048];
     va_list ap;
     va_start(ap, fmt);
-    (void)vsnprintf(text, sizeof(text), fmt, ap);
+    sl_vfmt_short(text, sizeof(text), fmt, ap);
     va_end(ap);
     const char *want = strncmp(x->text, "expect ", 7) == 0 ? x->text + 7 : x->text;
     sl_run_fail(run, "expected  %s\n    got       %s", want, text);

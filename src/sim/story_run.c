@@ -5,6 +5,7 @@
  * has come, performs deactivations and the end of replaced slices at once, and leaves the release
  * of evicted jobs to the story.
  */
+#include "base/fmt.h"
 #include "sim/story_int.h"
 
 #include <stdarg.h>
@@ -32,7 +33,7 @@ void sl_run_fail(struct sl_run *run, const char *fmt, ...) {
     char text[1024];
     va_list ap;
     va_start(ap, fmt);
-    (void)vsnprintf(text, sizeof(text), fmt, ap);
+    sl_vfmt_short(text, sizeof(text), fmt, ap);
     va_end(ap);
     run->failed = true;
     sl_buf_printf(run->out, "%s:%u: %s\n    %s\n", run->story->file, run->line, run->story->title,

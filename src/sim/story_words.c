@@ -2,6 +2,7 @@
  * Reading a story: single words - names, numbers, times, amounts, taints - and how a wrong one is
  * reported: where, what was expected, what was found.
  */
+#include "base/fmt.h"
 #include "sim/story_int.h"
 
 #include <errno.h>
@@ -34,7 +35,7 @@ int sl_story_bad(struct sl_reader *r, const char *found, const char *fmt, ...) {
     char text[512];
     va_list ap;
     va_start(ap, fmt);
-    (void)vsnprintf(text, sizeof(text), fmt, ap);
+    sl_vfmt_short(text, sizeof(text), fmt, ap);
     va_end(ap);
     put_where(r);
     sl_buf_printf(r->why, "expected %s", text);
@@ -57,7 +58,7 @@ int sl_story_fail(struct sl_reader *r, const char *fmt, ...) {
     char text[512];
     va_list ap;
     va_start(ap, fmt);
-    (void)vsnprintf(text, sizeof(text), fmt, ap);
+    sl_vfmt_short(text, sizeof(text), fmt, ap);
     va_end(ap);
     put_where(r);
     sl_buf_puts(r->why, text);
