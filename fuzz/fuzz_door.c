@@ -36,7 +36,7 @@ static const char *unready(void *ctx) {
 static bool other(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a) {
     (void)ctx;
     (void)a;
-    sl_assert(rq->method && *rq->path && rq->raw_query && rq->body && !rq->body[rq->len]);
+    sl_assert(rq->method && rq->path && rq->raw_query && rq->body && !rq->body[rq->len]);
     return false;
 }
 
