@@ -376,13 +376,13 @@ static inline int status_of(const char *answer) {
     return strncmp(answer, "HTTP/1.1 ", 9) == 0 ? (int)strtol(answer + 9, NULL, 10) : 0;
 }
 
-/* Waits until an answer of echo() is there. */
-static inline int hear_echo(int fd) {
+/* Waits until these words of an answer are there; 0 if the connection is gone before. */
+static inline int hear_status(int fd, const char *words) {
     struct pollfd p = {.fd = fd, .events = POLLIN};
 
     n_got = 0;
     got[0] = '\0';
-    while (!strstr(got, "body=") && poll(&p, 1, LONG_MS) > 0) {
+    while (!strstr(got, words) && poll(&p, 1, LONG_MS) > 0) {
         ssize_t r = recv(fd, got + n_got, sizeof got - 1 - n_got, 0);
         if (r <= 0)
             break;
@@ -390,6 +390,11 @@ static inline int hear_echo(int fd) {
         got[n_got] = '\0';
     }
     return status_of(got);
+}
+
+/* The same with an answer of echo(). */
+static inline int hear_echo(int fd) {
+    return hear_status(fd, "body=");
 }
 
 #endif

@@ -150,7 +150,7 @@ static void test_short_deadlines(void **state) {
 static void test_bodies_that_never_end(void **state) {
     static char body[2 << 20];
     char head[128];
-    int fds[12];
+    int fds[12], status;
 
     (void)state;
     start_without_deadlines(false);
@@ -179,16 +179,22 @@ static void test_bodies_that_never_end(void **state) {
     (void)hear_words(other, "\r\n\r\n");
     assert_int_equal(status_of(got), 200);
     (void)close(other);
+    for (size_t i = SL_LEN(fds) - 4; i < SL_LEN(fds); i++) { /* the room that it left is taken, */
+        (void)close(fds[i]);
+        fds[i] = dial();
+        say(fds[i], head, strlen(head));
+        say(fds[i], body, sizeof body - 1);
+    }
+    until_bodies(2 * sizeof body + 1);
     double t0 = seconds();
     do { /* and who goes on before who has stopped, once that has been seen */
         assert_true(seconds() - t0 < LONG_S);
         int same = dial();
         say(same, head, strlen(head));
         say(same, body, sizeof body);
-        (void)hear_words(same, "\r\n\r\n");
+        status = hear_status(same, "\r\n\r\n"); /* 0: it has not been read any more */
         (void)close(same);
-    } while (status_of(got) == 503 && usleep(50000) == 0);
-    assert_int_equal(status_of(got), 200);
+    } while (status != 200 && usleep(50000) == 0);
     for (size_t i = 0; i < SL_LEN(fds); i++)
         (void)close(fds[i]);
 }
