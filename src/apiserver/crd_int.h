@@ -4,6 +4,7 @@
 
 #include "apiserver/crd.h"
 #include "apiserver/rules.h"
+#include "base/embedded.h"
 #include "schema/crd.h"
 
 struct sl_crd {
@@ -23,10 +24,6 @@ void sl_crd_after(struct sl_apiserver *s, struct sl_kind *crds, yyjson_val *old,
 void sl_crd_finish(struct sl_apiserver *s, const char *name);
 
 /* The definitions of our own kinds, one JSON object per line (api/generate --json). */
-struct sl_embedded {
-    const char *name, *text;
-    size_t len;
-};
 extern const struct sl_embedded sl_builtin_crds[];
 extern const size_t sl_builtin_crds_n;
 

@@ -9,16 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/fmt.h"
+#include "base/buf_int.h"
 #include "base/mem.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITISED true
-#elif defined(__has_feature)
-#define SANITISED (__has_feature(address_sanitizer) || __has_feature(memory_sanitizer))
-#else
-#define SANITISED false
-#endif
 
 #define FIRST_CAP ((size_t)64)
 
@@ -28,36 +20,13 @@ void sl_buf_observe(void (*observer)(const char *where, size_t ceiling_bytes)) {
     observe = observer;
 }
 
-/* A text was cut and its writer did not ask whether it was. */
-static void unseen(const char *where, size_t ceiling_bytes) {
+void sl_buf_unseen(const char *where, size_t ceiling_bytes) {
     if (!where) /* a buffer that was zeroed instead of initialised */
         where = "?";
-    if (SANITISED)
+    if (SL_SANITISED)
         sl_assert_failed("a text was cut and its writer did not check", where, 0);
     if (observe)
         observe(where, ceiling_bytes);
-}
-
-void sl_fmt_at(char *out, size_t size, const char *where, const char *fmt, ...) {
-    va_list ap;
-
-    va_start(ap, fmt);
-    int n = vsnprintf(out, size, fmt, ap);
-    va_end(ap);
-    if (n < 0 || (size_t)n >= size)
-        unseen(where, size);
-}
-
-void sl_vfmt_short(char *out, size_t size, const char *fmt, va_list ap) {
-    (void)vsnprintf(out, size, fmt, ap);
-}
-
-void sl_fmt_short(char *out, size_t size, const char *fmt, ...) {
-    va_list ap;
-
-    va_start(ap, fmt);
-    (void)vsnprintf(out, size, fmt, ap);
-    va_end(ap);
 }
 
 void sl_buf_init_at(struct sl_buf *b, size_t ceiling_bytes, const char *where) {
@@ -72,7 +41,7 @@ void sl_buf_short(struct sl_buf *b) {
 /* The content goes: it was whole, or its writer knew that it was not. */
 static void leave(struct sl_buf *b) {
     if (b->overflow && !b->asked && !b->may_cut)
-        unseen(b->where, b->ceiling);
+        sl_buf_unseen(b->where, b->ceiling);
     b->overflow = b->asked = false;
     b->len = 0;
 }

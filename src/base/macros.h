@@ -38,4 +38,23 @@
 _Noreturn void sl_assert_failed(const char *what, const char *file, int line);
 #define sl_assert(x) ((x) ? (void)0 : sl_assert_failed(#x, __FILE__, __LINE__))
 
+/* Is this build sanitised? Of such a one memory and time are not those of a release. SL_ASAN: by
+ * AddressSanitizer, which can be told what nobody may touch. */
+#ifdef __has_feature
+#define SL_FEATURE_(x) __has_feature(x)
+#else
+#define SL_FEATURE_(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || SL_FEATURE_(address_sanitizer)
+#define SL_ASAN 1
+#else
+#define SL_ASAN 0
+#endif
+#if SL_ASAN || defined(__SANITIZE_THREAD__) || SL_FEATURE_(memory_sanitizer) ||                    \
+    SL_FEATURE_(thread_sanitizer)
+#define SL_SANITISED 1
+#else
+#define SL_SANITISED 0
+#endif
+
 #endif

@@ -24,16 +24,7 @@
 #include "base/vec.h"
 
 #ifndef SL_SYMS_STRICT
-#if defined(__SANITIZE_ADDRESS__)
-#define SL_SYMS_STRICT 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
-#define SL_SYMS_STRICT 1
-#endif
-#endif
-#endif
-#ifndef SL_SYMS_STRICT
-#define SL_SYMS_STRICT 0
+#define SL_SYMS_STRICT SL_SANITISED
 #endif
 
 typedef uint32_t sl_sym; /* 0 is the empty string */

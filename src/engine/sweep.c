@@ -16,7 +16,7 @@ struct marks {
 
 /* ---- what is in use ---- */
 
-static void mark_admission(const struct sl_engine *e, struct marks *m, const struct admission *a) {
+static void mark_admission(struct marks *m, const struct admission *a) {
     if (!a)
         return;
     m->cq[a->cq] = 1;
@@ -24,7 +24,6 @@ static void mark_admission(const struct sl_engine *e, struct marks *m, const str
         m->fr[a->assigned[i].fr] = 1;
     for (uint32_t i = 0; i < a->n_uses; i++)
         m->fr[a->uses[i].fr] = 1;
-    (void)e;
 }
 
 static void mark_tallies(struct marks *m, const struct tallies *t) {
@@ -46,13 +45,13 @@ static void mark_all(const struct sl_engine *e, struct marks *m) {
     for (uint32_t i = 0; i < e->wls.n; i++) {
         if (e->wls.v[i].phase == WL_FREE)
             continue;
-        mark_admission(e, m, e->wls.v[i].admission);
+        mark_admission(m, e->wls.v[i].admission);
         if (e->wls.v[i].more)
-            mark_admission(e, m, e->wls.v[i].more->handed.admission);
+            mark_admission(m, e->wls.v[i].more->handed.admission);
     }
     for (uint32_t i = 0; i < e->classes.n; i++)
         if (e->classes.v[i].used)
-            mark_admission(e, m, e->classes.v[i].last);
+            mark_admission(m, e->classes.v[i].last);
     for (uint32_t i = 0; i < e->lqs.n; i++) {
         mark_tallies(m, &e->lqs.v[i].held);
         if (e->lqs.v[i].cq != NONE)

@@ -13,7 +13,7 @@
 #define MAX_GUESTS 10000u /* Nodes of others that are treated as simulated */
 
 /* ---- one pod ---- */
-#define MAX_CONTAINERS 1024u
+#define MAX_CONTAINERS 1024           /* stands in a message, too */
 #define MAX_REFS 256u                 /* ConfigMaps and Secrets that it names */
 #define MAX_STATUS ((size_t)4 << 20)  /* bytes of its status */
 #define MAX_FOREIGN ((size_t)3 << 20) /* conditions of others; an object is no larger */

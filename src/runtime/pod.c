@@ -318,7 +318,8 @@ void pod_take(struct sl_runtime *r, yyjson_val *o) {
         } else if (whose == WHOSE_LOST) {
             pod_stop(p, "NodeLost", "the simulated node that it ran on is no more");
         } else if (p->n_cs > MAX_CONTAINERS) {
-            pod_stop(p, "OutOfContainers", "sluice up runs at most 1024 containers in a pod");
+            pod_stop(p, "OutOfContainers",
+                     "sluice up runs at most " SL_STRING(MAX_CONTAINERS) " containers in a pod");
         }
     } else if (p->real && jint(o, "metadata.generation", 0) != p->generation) {
         keep_text(p, o);

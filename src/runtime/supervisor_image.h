@@ -4,12 +4,8 @@
 #ifndef SL_RUNTIME_SUPERVISOR_IMAGE_H
 #define SL_RUNTIME_SUPERVISOR_IMAGE_H
 
-#include <stddef.h>
+#include "base/embedded.h"
 
-struct sl_embedded {
-    const char *name, *text;
-    size_t len;
-};
 extern const struct sl_embedded supervisor_image[];
 extern const size_t supervisor_image_n;
 

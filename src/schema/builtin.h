@@ -4,12 +4,8 @@
 #ifndef SL_SCHEMA_BUILTIN_H
 #define SL_SCHEMA_BUILTIN_H
 
-#include <stddef.h>
+#include "base/embedded.h"
 
-struct sl_embedded {
-    const char *name, *text;
-    size_t len;
-};
 extern const struct sl_embedded sl_builtin_types[];
 extern const size_t sl_builtin_types_n;
 extern const struct sl_embedded sl_builtin_numbers[]; /* one: of fields in protobuf */

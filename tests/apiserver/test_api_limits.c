@@ -15,8 +15,8 @@
 
 #include "api.h"
 #include "kube/secret.h"
-#include "json/json.h"
 #include "store/store.h"
+#include "json/json.h"
 
 #define CM "/api/v1/namespaces/default/configmaps"
 #define JOBS "/apis/batch/v1/namespaces/default/jobs"
@@ -409,7 +409,7 @@ static void test_costly_rules(void **state) {
 }
 
 /* What takes the square of their length takes 1.8 s in a release build. */
-#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__)
+#if defined(__OPTIMIZE__) && !SL_SANITISED
 #define LISTS_SECONDS 0.6
 #else
 #define LISTS_SECONDS 2.0

@@ -28,19 +28,12 @@
 #include "blow.h"
 #include "json/json.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if SL_SANITISED
 #define SLOWER 20
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
-#define SLOWER 20
-#endif
-#endif
-#ifndef SLOWER
-#ifdef __OPTIMIZE__
+#elif defined(__OPTIMIZE__)
 #define SLOWER 1
 #else
 #define SLOWER 5
-#endif
 #endif
 
 #define SOME (SLOWER > 1 ? 4 : 1) /* slow builds look at every fourth of the largest bodies */

@@ -130,7 +130,7 @@ static void no_such_log(void **state) {
     end(&w);
 }
 
-#ifdef __SANITIZE_ADDRESS__
+#if SL_SANITISED
 #define THOUSAND 200 /* to fork is slow then */
 #else
 #define THOUSAND 1000

@@ -12,7 +12,7 @@
 
 #define HEAP ((size_t)200 << 20)
 #define SECRET_PARTS "planted", "-in-the-", "server-only"
-#if defined(__SANITIZE_ADDRESS__)
+#if SL_SANITISED
 #define RSS_MOST_KB 65536 /* a sanitiser's own; the server has more than three times of it */
 #else
 #define RSS_MOST_KB 4096
@@ -396,7 +396,7 @@ static void look_at_one(struct world *w, pid_t pid, const char *secret, const ch
     assert_string_equal(text, "sluice-superv\n");
     read_proc(pid, "environ", text, sizeof text);
     assert_null(strstr(text, "PATH=/"));
-#if !defined(__SANITIZE_ADDRESS__)
+#if !SL_SANITISED
     assert_string_equal(text, "");
 #endif
     assert_in_range(rss_kb(pid), 1, RSS_MOST_KB);

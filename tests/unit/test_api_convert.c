@@ -421,7 +421,7 @@ static void a_page_fits_into_the_pod(void **state) {
             assert_non_null(strstr(sl_buf_str(&out), "\"status\":\"Success\""));
         if (i > 0)
             assert_string_equal(sl_buf_str(&out), "JSON has more than 4194304 values\n");
-#ifndef __SANITIZE_ADDRESS__
+#if !SL_SANITISED
         assert_true(most_memory() - before + body.len < POD_LIMIT / 2 - FRONT);
 #else
         (void)before;

@@ -517,7 +517,7 @@ static void test_pods_are_cheap(void **state) {
     size_t without = bytes_of(&w, false, 1), with = bytes_of(&w, true, 2);
     size_t each = (with - without) / ((size_t)2 * PODS_OF_EACH);
     print_message("%zu bytes for each pod\n", each);
-#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#if SL_SANITISED
     assert_true(each == 0 || each < 4096); /* their allocators count otherwise */
 #else
     assert_true(each > 100 && each < 1024);

@@ -22,19 +22,12 @@
 #include "base/wordset.h"
 #include "json/json.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if SL_SANITISED
 #define SLOWER 20
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
-#define SLOWER 20
-#endif
-#endif
-#ifndef SLOWER
-#ifdef __OPTIMIZE__
+#elif defined(__OPTIMIZE__)
 #define SLOWER 1
 #else
 #define SLOWER 5
-#endif
 #endif
 
 #define MS_PER_MIB 100

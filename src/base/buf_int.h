@@ -1,0 +1,10 @@
+/* Shared by buf.c and fmt.c. */
+#ifndef SL_BASE_BUF_INT_H
+#define SL_BASE_BUF_INT_H
+
+#include <stddef.h>
+
+/* A text was cut and its writer did not ask whether it was. */
+void sl_buf_unseen(const char *where, size_t ceiling_bytes);
+
+#endif
