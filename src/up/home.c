@@ -215,15 +215,20 @@ static int check_dir(const struct sl_home *h, struct sl_err *err) {
                           "the folder %s belongs to another user (uid %u); choose another with "
                           "--dir",
                           h->dir, (unsigned)st.st_uid);
-    if (others_write(&st) && !is_empty(h->fd))
+    /* To go through it is left to others: pods may run as them. */
+    bool theirs = others_write(&st), empty = is_empty(h->fd);
+    if ((empty || !theirs) && (st.st_mode & 066) && fchmod(h->fd, st.st_mode & 0711) < 0)
+        return sl_err_set(err, SL_EIO, "chmod 700 %s: %s", h->dir, strerror(errno));
+    if (theirs && empty && !is_empty(h->fd)) { /* somebody was quicker than our chmod */
+        empty = false;
+        (void)fchmod(h->fd, st.st_mode & 07777); /* or the next start would believe it */
+    }
+    if (theirs && !empty)
         return sl_err_set(err, SL_EINVAL,
                           "other users may write into the folder %s (mode %04o), so what it holds "
                           "may not be yours; look at it and chmod 700 it, or choose another with "
                           "--dir",
                           h->dir, (unsigned)st.st_mode & 07777);
-    /* To go through it is left to others: pods may run as them. */
-    if ((st.st_mode & 066) && fchmod(h->fd, st.st_mode & 0711) < 0)
-        return sl_err_set(err, SL_EIO, "chmod 700 %s: %s", h->dir, strerror(errno));
     return check_parents(h, err);
 }
 
