@@ -61,7 +61,7 @@ static void walk_fields(struct diff *d, yyjson_val *from, yyjson_val *to) {
     yyjson_val *key, *val;
 
     sl_obj_foreach (from, i, n, key, val) {
-        yyjson_val *now = sl_json_field(&in_to, key);
+        yyjson_val *now = sl_json_field(&in_to, sl_json_view(key));
         size_t before = down_key(d, key);
         if (now)
             walk(d, val, now);
@@ -70,7 +70,7 @@ static void walk_fields(struct diff *d, yyjson_val *from, yyjson_val *to) {
         up(d, before);
     }
     sl_obj_foreach (to, i, n, key, val) {
-        if (sl_json_field(&in_from, key))
+        if (sl_json_field(&in_from, sl_json_view(key)))
             continue;
         size_t before = down_key(d, key);
         emit(d, "add", val);

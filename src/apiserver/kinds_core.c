@@ -255,7 +255,7 @@ static void limit_pair(struct sl_field_errs *e, const struct sl_path *at, yyjson
         return;
     sl_obj_foreach (low, i, n, key, v) {
         const char *name = sl_json_text(key);
-        yyjson_val *top = sl_json_field(&in_high, key);
+        yyjson_val *top = sl_json_field(&in_high, sl_json_view(key));
         sl_quantity a, b;
         if (top && sl_json_quantity(v, &a) && sl_json_quantity(top, &b) && a > b)
             sl_field_invalid(e, SL_PATH_KEY(SL_PATH(at, limit_rules[rule].at), name),

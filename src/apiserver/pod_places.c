@@ -28,7 +28,7 @@ bool sl_selector_takes(yyjson_val *selector, yyjson_val *labels) {
     if (map) {
         _cleanup_(sl_json_fields_done) struct sl_json_fields in_labels = sl_json_fields_of(labels);
         sl_obj_foreach (map, i, n, key, v) {
-            yyjson_val *have = sl_json_field(&in_labels, key);
+            yyjson_val *have = sl_json_field(&in_labels, sl_json_view(key));
             if (!have || !sl_json_equal(have, v, NULL))
                 return false;
         }

@@ -142,7 +142,7 @@ static void node_selector(struct sl_field_errs *e, const struct sl_path *at, yyj
         return;
     _cleanup_(sl_json_fields_done) struct sl_json_fields in_now = sl_json_fields_of(now);
     sl_obj_foreach (old, i, n, key, v) {
-        yyjson_val *is = sl_json_field(&in_now, key);
+        yyjson_val *is = sl_json_field(&in_now, sl_json_view(key));
         if (!is || !sl_json_equal(is, v, NULL)) {
             sl_field_invalid(
                 e, at, sl_bad_json(now),

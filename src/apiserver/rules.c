@@ -176,34 +176,30 @@ static void check(struct checking *c, const struct sl_rules *r, const struct sl_
         else if (!holds)
             tell(&r->rules[k], at, bad, c->errs);
     }
-    struct sl_seek now, before;
-    sl_seek_fields(&now, self);
-    sl_seek_fields(&before, old);
+    _cleanup_(sl_json_fields_done) struct sl_json_fields now = sl_json_fields_of(self);
+    _cleanup_(sl_json_fields_done) struct sl_json_fields before = sl_json_fields_of(old);
     for (uint32_t f = 0; f < r->n_fields && c->budget; f++) {
         struct sl_text name = {r->names[f], strlen(r->names[f])};
-        v = sl_seek_field(&now, name);
-        yyjson_val *was = v ? sl_seek_field(&before, name) : NULL;
+        v = sl_json_field(&now, name);
+        yyjson_val *was = v ? sl_json_field(&before, name) : NULL;
         if (v && !yyjson_is_null(v))
             check(c, r->fields[f], SL_PATH(at, r->names[f]), v, yyjson_is_null(was) ? NULL : was);
     }
-    sl_seek_done(&now);
-    sl_seek_done(&before);
     if (r->items && yyjson_is_arr(self)) {
-        sl_seek_items(&before, old, r->keys, r->n_keys);
+        struct sl_seek in_old;
+        sl_seek_items(&in_old, old, r->keys, r->n_keys);
         yyjson_arr_foreach (self, i, n, v) {
             if (c->budget)
-                check(c, r->items, SL_PATH_AT(at, i), v, sl_seek_item(&before, v));
+                check(c, r->items, SL_PATH_AT(at, i), v, sl_seek_item(&in_old, v));
         }
-        sl_seek_done(&before);
+        sl_seek_done(&in_old);
     }
     if (r->others && yyjson_is_obj(self)) {
-        sl_seek_fields(&before, old);
         sl_obj_foreach (self, i, n, key, v) {
             if (c->budget)
                 check(c, r->others, SL_PATH_KEY(at, sl_json_text(key)), v,
-                      sl_seek_field(&before, sl_json_view(key)));
+                      sl_json_field(&before, sl_json_view(key)));
         }
-        sl_seek_done(&before);
     }
 }
 

@@ -217,20 +217,15 @@ yyjson_val *sl_json_same_key(yyjson_val *object, yyjson_val *key) {
     return yyjson_obj_getn(object, t.s, t.n);
 }
 
-yyjson_mut_val *sl_json_mut_same_key(yyjson_mut_val *object, yyjson_mut_val *key) {
-    struct sl_text t = sl_json_mut_view(key);
-    return yyjson_mut_obj_getn(object, t.s, t.n);
-}
-
 /* ---- many fields of one object ---- */
 
-static int by_text(struct sl_text a, struct sl_text b) {
-    int r = memcmp(a.s, b.s, a.n < b.n ? a.n : b.n);
-    return r ? r : (a.n > b.n) - (a.n < b.n);
+static int by_key(const void *a, const void *b) {
+    return sl_text_cmp(sl_json_view(*(yyjson_val *const *)a),
+                       sl_json_view(*(yyjson_val *const *)b));
 }
 
-static int by_key(const void *a, const void *b) {
-    return by_text(sl_json_view(*(yyjson_val *const *)a), sl_json_view(*(yyjson_val *const *)b));
+static int by_name(const void *name, const void *key) {
+    return sl_text_cmp(*(const struct sl_text *)name, sl_json_view(*(yyjson_val *const *)key));
 }
 
 struct sl_json_fields sl_json_fields_of(yyjson_val *object) {
@@ -255,28 +250,28 @@ static void sort_keys(struct sl_json_fields *f) {
     qsort(f->keys, n, sizeof(*f->keys), by_key);
 }
 
-static yyjson_val *find_key(struct sl_json_fields *f, yyjson_val *key) {
+static yyjson_val *find_key(struct sl_json_fields *f, struct sl_text name) {
     size_t i, n;
-    yyjson_val *k, *val;
+    yyjson_val *key, *val;
 
     if (yyjson_obj_size(f->object) <= FEW_FIELDS) {
-        sl_obj_foreach (f->object, i, n, k, val)
-            if (by_key(&k, &key) == 0)
-                return k;
+        sl_obj_foreach (f->object, i, n, key, val)
+            if (sl_text_eq(sl_json_view(key), name))
+                return key;
         return NULL;
     }
     if (!f->keys)
         sort_keys(f);
     yyjson_val **found =
-        bsearch(&key, f->keys, yyjson_obj_size(f->object), sizeof(*f->keys), by_key);
+        bsearch(&name, f->keys, yyjson_obj_size(f->object), sizeof(*f->keys), by_name);
     return found ? *found : NULL;
 }
 
-yyjson_val *sl_json_field(struct sl_json_fields *f, yyjson_val *key) {
+yyjson_val *sl_json_field(struct sl_json_fields *f, struct sl_text name) {
     yyjson_val *found = f->next;
 
-    if (f->next == f->end || by_key(&found, &key) != 0)
-        found = find_key(f, key);
+    if (f->next == f->end || !sl_text_eq(sl_json_view(found), name))
+        found = find_key(f, name);
     if (!found)
         return NULL;
     f->next = unsafe_yyjson_get_next(found + 1); /* a value follows its key */
@@ -365,12 +360,12 @@ static bool same_fields(yyjson_val *a, yyjson_val *b, const char *const *skip, b
     yyjson_val *key, *val;
 
     sl_obj_foreach (a, i, n, key, val) {
-        yyjson_val *other = sl_json_field(&in_b, key);
+        yyjson_val *other = sl_json_field(&in_b, sl_json_view(key));
         if (!skipped(key, skip) && !same(val, other, quantities || holds_quantities(key)))
             return false;
     }
     sl_obj_foreach (b, i, n, key, val) {
-        if (!sl_json_field(&in_a, key) && !skipped(key, skip) && !is_empty(val))
+        if (!sl_json_field(&in_a, sl_json_view(key)) && !skipped(key, skip) && !is_empty(val))
             return false;
     }
     return true;

@@ -82,7 +82,6 @@ size_t sl_json_count(yyjson_val *v);
          (idx) < (max); (idx)++, (key) = unsafe_yyjson_get_next(val), (val) = (key) + 1)
 /* What an object has under a key of another object; NULL if nothing. */
 yyjson_val *sl_json_same_key(yyjson_val *object, yyjson_val *key);
-yyjson_mut_val *sl_json_mut_same_key(yyjson_mut_val *object, yyjson_mut_val *key);
 /*
  * The fields of an object by name, for those who ask for many of them. Names that are asked for in
  * the object's own order cost nothing to find; the first that is not makes a sorted index. So n
@@ -96,8 +95,8 @@ struct sl_json_fields {
 };
 struct sl_json_fields sl_json_fields_of(yyjson_val *object);
 void sl_json_fields_done(struct sl_json_fields *f);
-/* The value under a key of this or another object; NULL if there is none. */
-yyjson_val *sl_json_field(struct sl_json_fields *f, yyjson_val *key);
+/* The value under a name; NULL if there is none. */
+yyjson_val *sl_json_field(struct sl_json_fields *f, struct sl_text name);
 /* The item of an array whose "key" is this word ("name", "main"), NULL if there is none. */
 yyjson_val *sl_json_find(yyjson_val *array, const char *key, const char *word);
 /* metadata.labels[key] and metadata.annotations[key]; NULL if there is none. */

@@ -9,58 +9,6 @@
 
 #define FEW 16u /* are walked */
 
-static uint64_t text_hash(struct sl_text t) {
-    return sl_hash_bytes(1, t.s, t.n);
-}
-
-/* ---- fields ---- */
-
-void sl_seek_fields(struct sl_seek *s, yyjson_val *object) {
-    size_t n = yyjson_obj_size(object);
-
-    *s = (struct sl_seek){.in = object};
-    if (n)
-        s->at = yyjson_obj_iter_with(object);
-}
-
-/* Only when somebody looks for what does not come next. */
-static void hash_fields(struct sl_seek *s) {
-    yyjson_obj_iter it = yyjson_obj_iter_with(s->in);
-    uint32_t n = 0, at;
-
-    s->v = sl_alloc0(yyjson_obj_size(s->in), sizeof(yyjson_val *));
-    for (yyjson_val *key; (key = yyjson_obj_iter_next(&it)); n++) {
-        uint64_t h = text_hash(sl_json_view(key));
-        uint32_t i = sl_map_first(&s->map, h, &at);
-        while (i != SL_MAP_NONE && !sl_text_eq(sl_json_view(s->v[i]), sl_json_view(key)))
-            i = sl_map_next(&s->map, h, &at);
-        s->v[n] = key;
-        if (i == SL_MAP_NONE)
-            sl_map_add(&s->map, h, n);
-    }
-}
-
-yyjson_val *sl_seek_field(struct sl_seek *s, struct sl_text name) {
-    size_t n = yyjson_obj_size(s->in);
-    uint32_t at;
-
-    if (n == 0)
-        return NULL;
-    if (n <= FEW)
-        return yyjson_obj_getn(s->in, name.s, name.n);
-    if (!s->v) {
-        yyjson_val *key = yyjson_obj_iter_next(&s->at);
-        if (key && sl_text_eq(sl_json_view(key), name))
-            return yyjson_obj_iter_get_val(key);
-        hash_fields(s);
-    }
-    uint64_t h = text_hash(name);
-    uint32_t i = sl_map_first(&s->map, h, &at);
-    while (i != SL_MAP_NONE && !sl_text_eq(sl_json_view(s->v[i]), name))
-        i = sl_map_next(&s->map, h, &at);
-    return i == SL_MAP_NONE ? NULL : yyjson_obj_iter_get_val(s->v[i]);
-}
-
 /* ---- items ---- */
 
 static uint64_t scalar_hash(uint64_t h, yyjson_val *v) {
@@ -150,19 +98,17 @@ static bool equal_lists(yyjson_val *a, yyjson_val *b, uint64_t *cost, unsigned d
 }
 
 static bool equal_objects(yyjson_val *a, yyjson_val *b, uint64_t *cost, unsigned depth) {
-    struct sl_seek in_b;
+    _cleanup_(sl_json_fields_done) struct sl_json_fields in_b = sl_json_fields_of(b);
     bool same = yyjson_obj_size(a) == yyjson_obj_size(b);
 
     if (!same || yyjson_obj_size(a) == 0)
         return same;
-    sl_seek_fields(&in_b, b);
     yyjson_obj_iter i = yyjson_obj_iter_with(a);
     for (yyjson_val *key; same && (key = yyjson_obj_iter_next(&i));) {
-        yyjson_val *v = sl_seek_field(&in_b, sl_json_view(key));
+        yyjson_val *v = sl_json_field(&in_b, sl_json_view(key));
         *cost += 1 + sl_json_view(key).n / 16;
         same = v && equal(yyjson_obj_iter_get_val(key), v, cost, depth + 1);
     }
-    sl_seek_done(&in_b);
     return same;
 }
 
@@ -192,10 +138,8 @@ bool sl_json_equal(yyjson_val *a, yyjson_val *b, uint64_t *cost) {
 static bool mut_equal(yyjson_mut_val *a, yyjson_mut_val *b, unsigned depth);
 
 static int by_key(const void *x, const void *y) {
-    struct sl_text a = sl_json_mut_view(*(yyjson_mut_val *const *)x),
-                   b = sl_json_mut_view(*(yyjson_mut_val *const *)y);
-    int c = memcmp(a.s, b.s, a.n < b.n ? a.n : b.n);
-    return c ? c : (a.n > b.n) - (a.n < b.n);
+    return sl_text_cmp(sl_json_mut_view(*(yyjson_mut_val *const *)x),
+                       sl_json_mut_view(*(yyjson_mut_val *const *)y));
 }
 
 /* The keys from this one on, of which there are n. */

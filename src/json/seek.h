@@ -1,6 +1,6 @@
 /*
- * Finding fields of long objects and items of long lists, and comparing them, in time that does not
- * grow with the square of their length. Short ones are walked.
+ * Finding items of long lists, and comparing values, in time that does not grow with the square of
+ * their length. Short lists are walked. (Fields of an object: struct sl_json_fields.)
  */
 #ifndef SL_JSON_SEEK_H
 #define SL_JSON_SEEK_H
@@ -10,20 +10,15 @@
 #include "base/map.h"
 #include "base/text.h"
 
-/* The fields of an object by name; of anything else there are none. Of several with one name the
- * first is found. */
+/* The items of a list by these fields of theirs, which are scalars. */
 struct sl_seek {
     yyjson_val *in;
-    yyjson_obj_iter at;
-    yyjson_val **v; /* keys, or items; NULL: it is walked */
+    yyjson_val **v; /* the items; NULL: it is walked */
     struct sl_map map;
-    const char *const *keys; /* of items */
+    const char *const *keys;
     uint32_t n_keys;
 };
 
-void sl_seek_fields(struct sl_seek *s, yyjson_val *object);
-yyjson_val *sl_seek_field(struct sl_seek *s, struct sl_text name);
-/* The items of a list by these fields of theirs, which are scalars. */
 void sl_seek_items(struct sl_seek *s, yyjson_val *list, const char *const *keys, uint32_t n_keys);
 /* The first item of the list that has the same ones; NULL if there is none, or no keys. */
 yyjson_val *sl_seek_item(struct sl_seek *s, yyjson_val *like);

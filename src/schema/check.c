@@ -408,8 +408,7 @@ static void check_fields(struct checking *c, const struct sl_schema *s, yyjson_v
                 (long long)r->fields.min);
     if (r && r->fields.max >= 0 && n > r->fields.max)
         sl_field_too_many(c->errs, PLACE(at), (size_t)n, (size_t)r->fields.max);
-    struct sl_seek before;
-    sl_seek_fields(&before, old);
+    _cleanup_(sl_json_fields_done) struct sl_json_fields before = sl_json_fields_of(old);
     uint32_t required = 0;
     sl_obj_foreach (v, i, max, key, item) {
         struct sl_text name = sl_json_view(key);
@@ -417,9 +416,8 @@ static void check_fields(struct checking *c, const struct sl_schema *s, yyjson_v
         const struct sl_schema *of = f ? f->schema : s->type == SL_T_MAP ? s->items : NULL;
         required += f && f->required;
         if (of && !of->go)
-            check(c, of, item, sl_seek_field(&before, name), SL_PATH(at, name.s));
+            check(c, of, item, sl_json_field(&before, name), SL_PATH(at, name.s));
     }
-    sl_seek_done(&before);
     if (required < s->n_required)
         tell_missing(c, s, v, at);
     if (s->embedded && at != c->base)
