@@ -97,6 +97,13 @@ static enum MHD_Result refuse(struct server *s, struct MHD_Connection *c, int st
     return r;
 }
 
+static enum MHD_Result refuse_large(struct server *s, struct MHD_Connection *c, size_t ceiling) {
+    char words[80];
+
+    sl_fmt(words, sizeof words, "the answer is larger than %zu bytes", ceiling);
+    return refuse(s, c, 500, words);
+}
+
 struct conn *sl_httpd_conn(struct MHD_Connection *c) {
     return MHD_get_connection_info(c, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 }
@@ -146,7 +153,7 @@ static bool answer_early(struct server *s, struct MHD_Connection *c, const char 
 
     if (!s->h->spec.early)
         return false;
-    sl_buf_init(&a.body, SL_HTTP_ANSWER);
+    sl_buf_init(&a.body, sl_share_room(s->h, SMALL_ANSWER));
     bool answered = s->h->spec.early(s->h->spec.ctx, &request, &a);
     if (answered) {
         sl_httpd_conn(c)->last = true;
@@ -163,9 +170,12 @@ static enum MHD_Result handle(struct server *s, struct MHD_Connection *c, const 
     struct sl_http_answer a = {.status = 200, .content_type = "application/json"};
     enum MHD_Result r;
 
-    sl_buf_init(&a.body, SL_HTTP_ANSWER);
+    const size_t room = sl_share_room(s->h, SMALL_ANSWER), most = s->h->spec.max_answer;
+    sl_buf_init(&a.body, room);
     s->h->spec.handler(s->h->spec.ctx, &request, &a);
     sl_assert(a.status >= 200 && a.status <= 599);
+    if (a.more)
+        a.body.ceiling = most;                   /* of a piece: one is there at a time */
     if (a.more && strcmp(method, "HEAD") == 0) { /* the library would send the end of a body */
         a.drop(a.ctx);
         a.more = NULL;
@@ -175,10 +185,10 @@ static enum MHD_Result handle(struct server *s, struct MHD_Connection *c, const 
             sl_share_give_back(conn, rq);
         sl_httpd_suspend(conn);
         r = MHD_YES;
-    } else if (sl_buf_full(&a.body)) {
-        sl_log(SL_LOG_ERROR, "answer too large", SL_S("path", path));
-        r = refuse(s, c, 500, "the answer is too large");
-    } else if (!sl_share_answer(conn, a.body.len, SMALL_ANSWER)) {
+    } else if (sl_buf_full(&a.body) && room == most) {
+        sl_log(SL_LOG_ERROR, "answer too large", SL_S("path", path), SL_I("ceiling", most));
+        r = refuse_large(s, c, most);
+    } else if (sl_buf_full(&a.body) || !sl_share_answer(conn, a.body.len, SMALL_ANSWER)) {
         r = refuse(s, c, 503, "too many answers are not read yet, come again");
     } else {
         r = send_answer(s, c, &a);
@@ -636,6 +646,8 @@ int sl_httpd_start(struct uv_loop_s *loop, const struct sl_httpd_spec *spec, str
     h->spec.still_ms = spec->still_ms ? spec->still_ms : STILL_MS;
     h->spec.header_ms = spec->header_ms ? spec->header_ms : HEADER_MS;
     h->spec.body_ms = spec->body_ms ? spec->body_ms : BODY_MS;
+    h->spec.all_answers = spec->all_answers ? spec->all_answers : SL_HTTP_ANSWERS;
+    h->spec.max_answer = spec->max_answer ? spec->max_answer : SL_HTTP_ANSWER;
     if (h->spec.header_ms > h->spec.request_ms)
         h->spec.header_ms = h->spec.request_ms;
     if (h->spec.body_ms > h->spec.request_ms)

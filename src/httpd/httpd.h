@@ -10,7 +10,7 @@
  * and idle_ms from there to the next request line; a connection that takes longer is closed. At
  * max_connections one gives way to a newcomer: of the address that has most of those that are idle
  * or whose requests are not complete, the oldest (share.c). If all are busy, an eighth more may
- * come, and others wait.
+ * come, SL_HTTP_SPARES at most, and others wait.
  */
 #ifndef SL_HTTPD_HTTPD_H
 #define SL_HTTPD_HTTPD_H
@@ -123,7 +123,7 @@ size_t sl_http_waiting(const struct sl_http_call *c);
 #define SL_HTTP_SPARES 64u
 #define SL_HTTP_CONNECTIONS(n) ((n) + ((n) / 8 < SL_HTTP_SPARES ? (n) / 8 : SL_HTTP_SPARES))
 
-#define SL_HTTP_ANSWER ((size_t)256 << 20) /* the ceiling of an answer's body */
+#define SL_HTTP_ANSWER ((size_t)256 << 20) /* the ceiling of an answer's body where none is set */
 
 struct sl_httpd_spec {
     const char *host;               /* "" or NULL: every address */
@@ -135,6 +135,8 @@ struct sl_httpd_spec {
     size_t large_body;
     size_t all_bodies;  /* 0: four times the largest */
     size_t all_answers; /* that are given whole, large and not read yet; 0: SL_HTTP_ANSWERS */
+    size_t max_answer;  /* one of them: 500 beyond, and 503 if others leave it less; 0:
+                           SL_HTTP_ANSWER */
     uint32_t max_connections;
     uint32_t max_unfinished;      /* of these, without a complete request; 0: all may be */
     uint32_t header_ms, body_ms;  /* 0: 10 s each, request_ms at most */

@@ -157,6 +157,8 @@ void sl_share_give_back(struct conn *c, struct request *rq);
 bool sl_share_wait(struct sl_http_call *c, size_t n);
 /* They have been taken, or dropped. */
 void sl_share_taken(struct sl_http_call *c, size_t n);
+/* What one answer that is given whole may have now, with those that are not read yet. */
+size_t sl_share_room(const struct sl_httpd *h, size_t small);
 /* Room for an answer that is given whole. False: too much waits for others. */
 bool sl_share_answer(struct conn *c, size_t n, size_t small);
 /* The answer is over. */

@@ -295,13 +295,20 @@ void sl_share_taken(struct sl_http_call *c, size_t n) {
 
 /* ---- answers ---- */
 
+size_t sl_share_room(const struct sl_httpd *h, size_t small) {
+    size_t room = h->answers < h->spec.all_answers ? h->spec.all_answers - h->answers : 0;
+
+    if (!h->answers || room > h->spec.max_answer)
+        room = h->spec.max_answer;
+    return room < small ? small - 1 : room;
+}
+
 bool sl_share_answer(struct conn *c, size_t n, size_t small) {
     struct sl_httpd *h = c->server->h;
-    size_t most = h->spec.all_answers ? h->spec.all_answers : SL_HTTP_ANSWERS;
 
     if (n < small)
         return true;
-    if (h->answers && h->answers + n > most)
+    if (h->answers && h->answers + n > h->spec.all_answers)
         return false;
     h->answers += n;
     c->answer = n;

@@ -68,6 +68,9 @@ static inline void echo(void *ctx, const struct sl_http_request *rq, struct sl_h
     } else if (strcmp(rq->path, "/big") == 0) {
         for (int i = 0; i < 300000; i++)
             sl_buf_puts(&a->body, "0123456789");
+    } else if (strcmp(rq->path, "/huge") == 0) { /* more than sockets hold */
+        for (int i = 0; i < 4 << 20; i++)
+            sl_buf_puts(&a->body, "01234567");
     } else if (strcmp(rq->path, "/later") == 0 &&
                (__atomic_add_fetch(&sv.asked, 1, __ATOMIC_SEQ_CST), sv.hold)) {
         sl_buf_puts(&a->body, "dropped");

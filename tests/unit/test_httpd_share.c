@@ -405,6 +405,33 @@ static void test_unread_answers(void **state) {
         (void)close(fds[i]);
 }
 
+/* One answer has a ceiling too, and less where others have not read theirs. */
+static void test_large_answers(void **state) {
+    (void)state;
+    start_without_deadlines(false);
+    on_loop(job_stop);
+    sv.spec.max_answer = sv.spec.all_answers = 48 * MEGABYTE;
+    on_loop(job_start);
+    int first = dial(), second = dial();
+    SAY(first, "GET /huge HTTP/1.1\r\nHost: a\r\n\r\n"); /* 32 MiB, which are not read */
+    (void)hear_words(first, "HTTP/1.1 200");
+    SAY(second, "GET /huge HTTP/1.1\r\nHost: a\r\n\r\n");
+    (void)hear_words(second, "too many answers are not read yet");
+    assert_int_equal(status_of(got), 503);
+    (void)close(first);
+    (void)close(second);
+    on_loop(job_stop);
+    sv.spec.max_answer = MEGABYTE;
+    on_loop(job_start);
+    first = dial();
+    SAY(first, "GET /huge HTTP/1.1\r\nHost: a\r\n\r\n");
+    (void)hear_words(first, "the answer is larger than 1048576 bytes");
+    assert_int_equal(status_of(got), 500);
+    SAY(first, "GET /small HTTP/1.1\r\nHost: a\r\n\r\n");
+    assert_int_equal(hear_echo(first), 200);
+    (void)close(first);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -412,7 +439,7 @@ int main(void) {
         TEST(test_many_addresses),  TEST(test_one_busy_address),
         TEST(test_short_deadlines), TEST(test_bodies_that_never_end),
         TEST(test_early),           TEST(test_unread_streams),
-        TEST(test_unread_answers),
+        TEST(test_unread_answers),  TEST(test_large_answers),
 #undef TEST
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
