@@ -345,6 +345,18 @@ int sl_convert_object(struct sl_convert *cv, yyjson_val *object, const char *api
 
 /* ---- the review ---- */
 
+static int check_size(yyjson_val *object, struct sl_err *err) {
+    if (sl_json_count(object) > SL_CONVERT_OBJECT_VALUES)
+        return sl_err_set(err, SL_ELIMIT, "%s %s has more than %zu values",
+                          sl_json_str(object, "kind"), sl_json_str(object, "metadata.name"),
+                          SL_CONVERT_OBJECT_VALUES);
+    if (sl_json_bytes(object) > SL_CONVERT_OBJECT_BYTES)
+        return sl_err_set(err, SL_ELIMIT, "%s %s has more than %zu bytes",
+                          sl_json_str(object, "kind"), sl_json_str(object, "metadata.name"),
+                          SL_CONVERT_OBJECT_BYTES);
+    return 0;
+}
+
 /* One after the other, each with a document of its own: a page of objects then takes the memory of
  * its text, not several times that. */
 static int convert_one(yyjson_val *object, const char *to, struct sl_buf *out, struct sl_err *err) {
@@ -354,7 +366,9 @@ static int convert_one(yyjson_val *object, const char *to, struct sl_buf *out, s
     size_t len = 0;
 
     sl_assert(doc);
-    int r = sl_convert_object(&cv, object, to, &result);
+    int r = check_size(object, err);
+    if (r == 0)
+        r = sl_convert_object(&cv, object, to, &result);
     if (r < 0)
         return r;
     char *text = yyjson_mut_val_write(result, 0, &len);

@@ -11,18 +11,31 @@
 #include "base/buf.h"
 #include "base/err.h"
 
-/* What the conversion of one object may add to it: a compact topology can stand for a long list. */
-#define SL_CONVERT_MAX_BYTES ((size_t)32 << 20)
+/* What the conversion of one object may add to it: a compact topology can stand for a long list, of
+ * some 80,000 domains here. */
+#define SL_CONVERT_MAX_BYTES ((size_t)16 << 20)
 #define SL_CONVERT_PATH "/convert"
 /*
  * The largest conversion review that is read: the API server puts a page of a list into one, 500
- * objects as a rule. This is room for 500 Workloads of 64 KiB. In memory it becomes the text (read
- * and parsed: twice), 16 bytes for each value, and the answer.
+ * objects as a rule. This is room for 500 Workloads of 64 KiB.
  */
 #define SL_CONVERT_BODY_BYTES ((size_t)32 << 20)
 #define SL_CONVERT_VALUES ((size_t)4 << 20)
-/* The largest answer: what came in and what was added, or an error. */
-#define SL_CONVERT_ANSWER_BYTES (SL_CONVERT_BODY_BYTES + SL_CONVERT_MAX_BYTES)
+/* The largest answer: a page and what was added to it, or an error. */
+#define SL_CONVERT_ANSWER_BYTES ((size_t)40 << 20)
+/* One object of a review: its texts, and its values, keys included. An API server takes 3 MiB, and
+ * etcd half of that unless it was told otherwise; small values have some 8 bytes each. */
+#define SL_CONVERT_OBJECT_BYTES ((size_t)3 << 20)
+#define SL_CONVERT_OBJECT_VALUES ((size_t)512 << 10)
+/*
+ * The memory of a review besides its body and its answer: the text once more and 16 bytes for each
+ * value; and of one object at a time a copy that can be changed, with 24 bytes for each value, what
+ * is added to that, and its text, in which a byte may be written as six and a number has up to 25.
+ */
+#define SL_CONVERT_MEMORY                                                                          \
+    (SL_CONVERT_BODY_BYTES + 16 * SL_CONVERT_VALUES + 24 * SL_CONVERT_OBJECT_VALUES +              \
+     SL_CONVERT_OBJECT_BYTES + SL_CONVERT_MAX_BYTES + 6 * SL_CONVERT_OBJECT_BYTES +                \
+     25 * SL_CONVERT_OBJECT_VALUES + SL_CONVERT_MAX_BYTES)
 
 struct sl_convert {
     yyjson_mut_doc *doc; /* where the results live */

@@ -13,7 +13,6 @@
 #include "api/patch.h"
 
 /* Beyond what the request brought, a handler makes only messages. */
-#define ARENA_MAX_BYTES ((size_t)16 << 20)
 #define MESSAGE_MAX_BYTES ((size_t)256 << 10)
 
 #define CORE SL_FW_COUNT /* Kueue's own kinds: not an integration's, always in force */
@@ -226,7 +225,7 @@ static int admit(const struct sl_api_view *view, sl_review_fn fn, yyjson_val *re
                           "expected an AdmissionReview of admission.k8s.io/v1 with a request");
     if (!*c.name)
         c.name = sl_json_str(c.object, "metadata.generateName");
-    sl_arena_init(&arena, ARENA_MAX_BYTES);
+    sl_arena_init(&arena, SL_REVIEW_ARENA_BYTES);
     handle(&c, fn, sl_json_str(request, "operation"));
     print_answer(&c, uid, out);
     sl_json_mut_docp(&c.edit);
@@ -266,6 +265,8 @@ int sl_review(const struct sl_api_view *view, const char *path, const char *body
     if (r < 0)
         return answer(400, out, err.text);
     if (sl_buf_full(out))
-        return answer(500, out, "the answer is too large");
+        return out->ceiling < SL_CONVERT_ANSWER_BYTES
+                   ? answer(503, out, "there is no room for the answer, come again")
+                   : answer(500, out, "the answer is too large");
     return 200;
 }

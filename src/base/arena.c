@@ -102,7 +102,7 @@ static struct sl_arena_block *block_for(struct sl_arena *a, size_t step) {
 void *sl_arena_alloc(struct sl_arena *a, size_t bytes) {
     sl_assert(bytes <= SIZE_MAX / 4);
     size_t step = bytes > 0 ? (bytes + ALIGN - 1) & ~(size_t)(ALIGN - 1) : ALIGN;
-    sl_assert(a->used <= a->ceiling || a->used - a->ceiling <= SL_ARENA_GRACE);
+    sl_assert(a->used <= SL_ARENA_MOST(a->ceiling));
     sl_assert(step <= SL_ARENA_GRACE || step <= a->ceiling);
     struct sl_arena_block *b = block_for(a, step + GAP);
     void *p = b->data + b->used;

@@ -5,8 +5,8 @@
  * The total has a ceiling. An allocation beyond it still succeeds and makes the arena full: whoever
  * fills an arena from input asks sl_arena_full, after each item where items can multiply and at the
  * latest at the end, and refuses the object or passes it over with a log line. Only what goes
- * beyond the ceiling by SL_ARENA_GRACE, more than one object can ask for between two such
- * questions, is a programming error.
+ * beyond SL_ARENA_MOST, more than one object can ask for between two such questions, is a
+ * programming error.
  */
 #ifndef SL_BASE_ARENA_H
 #define SL_BASE_ARENA_H
@@ -20,7 +20,11 @@ struct sl_arena {
     size_t used, ceiling;         /* bytes handed out, bytes allowed */
 };
 
-#define SL_ARENA_GRACE ((size_t)256 << 20)
+/* What an arena may take, all in all: as much again as its ceiling, but no less than this. Sums of
+ * memory count with it. */
+#define SL_ARENA_GRACE ((size_t)24 << 20)
+#define SL_ARENA_MOST(ceiling)                                                                     \
+    ((ceiling) + ((ceiling) > SL_ARENA_GRACE ? (ceiling) : SL_ARENA_GRACE))
 
 /* The form of every declaration: a variable with scope cleanup is initialised where it stands. */
 #define SL_ARENA(ceiling_bytes) ((struct sl_arena){.ceiling = (ceiling_bytes)})

@@ -1,20 +1,32 @@
 /*
- * The memory that arenas of the controllers may take, in one list. Each of them holds what is read
- * of one object, for as long as that is decided about or, of nodes, known. An object that needs
- * more is passed over with a log line: half of it would say something else.
+ * The memory that is taken while the controllers decide about one object, in one list. Each arena
+ * holds what is read of it, for as long as that is decided about or, of nodes, known. An object
+ * that needs more is passed over with a log line: half of it would say something else.
  */
 #ifndef SL_CONTROLLERS_CEILINGS_H
 #define SL_CONTROLLERS_CEILINGS_H
 
-#include <stddef.h>
+#include "base/arena.h"
+#include "kube/limits.h"
 
-#define CEILING_NODE ((size_t)4 << 20)      /* labels, taints and amounts of a Node */
-#define CEILING_OBJECT ((size_t)64 << 20)   /* a queue, a flavor, a check */
-#define CEILING_POD ((size_t)64 << 20)      /* the requests of a pod */
-#define CEILING_PODSETS ((size_t)256 << 20) /* all podsets of a workload, and their places */
-#define CEILING_PLACES ((size_t)64 << 20)   /* the places that a workload holds */
-#define CEILING_RANKS ((size_t)256 << 20)   /* places and ranks of the pods of one podset */
+#define CEILING_NODE ((size_t)4 << 20)     /* labels, taints and amounts of a Node */
+#define CEILING_OBJECT ((size_t)16 << 20)  /* a queue, a flavor, a check */
+#define CEILING_POD ((size_t)16 << 20)     /* the requests of a pod */
+#define CEILING_PODSETS ((size_t)16 << 20) /* all podsets of a workload, and their places */
+#define CEILING_PLACES ((size_t)32 << 20)  /* the places that a workload holds */
+#define CEILING_RANKS ((size_t)32 << 20)   /* places and ranks of the pods of one podset */
 /* What the engine assigned, for which its own ceilings (model/specs.h) stand. */
 #define CEILING_ASSIGNED ((size_t)16 << 20)
+
+/* What the templates of a workload ask for, as text, and its values: nodes of 56 bytes while they
+ * are read and after, and 16 before. A template is 1.5 MiB at most, and most of it does not count.
+ */
+#define CEILING_ASKED_TEXT ((size_t)6 << 20)
+#define CEILING_ASKED_VALUES (UINT32_C(256) << 10)
+
+/* A Workload that comes in and is read. What else is decided takes less. */
+#define CEILING_WORK                                                                               \
+    (SL_OBJECT_MEMORY + 3 * CEILING_ASKED_TEXT + (56 + 56 + 16) * (size_t)CEILING_ASKED_VALUES +   \
+     SL_ARENA_MOST(CEILING_PODSETS))
 
 #endif

@@ -155,7 +155,7 @@ static bool conf_tell(struct sl_manager *m, struct rec *r) {
         return false;
     bool before = c->told != 0;
     c->told = c->hash;
-    if (sl_doc_json(r->name, 1, c->text, strlen(c->text), &d, &err) < 0) {
+    if (sl_doc_json_within(r->name, c->text, strlen(c->text), CEILING_ASKED_VALUES, &d, &err) < 0) {
         sl_log(SL_LOG_WARN, "unreadable object", SL_S("kind", kinds[r->kind].kind),
                SL_S("error", err.text));
         if (before)

@@ -301,7 +301,8 @@ static void check_pod(const struct bounds *b, const char *pod, size_t len, uint3
     sl_buf_puts(&text, "{\"name\":\"main\",\"count\":1,\"template\":{\"spec\":");
     sl_buf_add(&text, pod, len);
     sl_buf_puts(&text, "}}");
-    if (!sl_buf_full(&text) && sl_doc_json("pod", 1, text.s, text.len, &d, &err) >= 0) {
+    if (!sl_buf_full(&text) &&
+        sl_doc_json_within("pod", text.s, text.len, CEILING_ASKED_VALUES, &d, &err) >= 0) {
         struct sl_read rd = {.file = "pod", .arena = &arena, .err = &err, .warn = passed_over};
         struct sl_podset_spec p;
         sl_decode_podset(&rd, &d->roots[0], &p);

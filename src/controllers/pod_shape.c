@@ -22,7 +22,8 @@ static struct pod_shape *make(struct sl_manager *m, struct sl_buf *text, const u
 
     sl_arena_init(&arena, CEILING_POD);
     struct sl_read rd = {.file = "pod", .arena = &arena, .err = &err};
-    if (sl_buf_full(text) || sl_doc_json("pod", 1, text->s, text->len, &d, &err) < 0)
+    if (sl_buf_full(text) ||
+        sl_doc_json_within("pod", text->s, text->len, CEILING_ASKED_VALUES, &d, &err) < 0)
         rd.code = SL_EINVAL;
     else
         sl_decode_podset(&rd, &d->roots[0], &spec);

@@ -369,6 +369,11 @@ void tas_put_places(const struct sl_manager *m, struct rec_wl *w, struct wl_admi
         return;
     sl_arena_init(&arena, CEILING_PLACES);
     uint32_t n = sl_topo_held(m->topo, w->id.v, &arena, &places);
+    if (sl_arena_full(&arena)) { /* without them its pods stay gated */
+        sl_log(SL_LOG_WARN, "the places of a workload are too many to be written",
+               SL_S("namespace", str(m, w->rec.ns)), SL_S("name", w->rec.name));
+        n = 0;
+    }
     for (uint32_t i = 0; i < n && i < w->n_podsets; i++)
         for (uint32_t k = 0; k < a->n; k++)
             if (a->v[k].name == w->podsets[i].name && !a->v[k].topology)
@@ -424,7 +429,8 @@ static void hold(struct sl_manager *m, struct rec_wl *w) {
         struct sl_topo_place *places = sl_arena_alloc0(&specs.arena, w->n_podsets, sizeof *places);
         for (uint32_t i = 0; i < w->n_podsets; i++)
             for (uint32_t k = 0; k < a->n; k++) {
-                if (a->v[k].name != w->podsets[i].name || !a->v[k].topology)
+                if (a->v[k].name != w->podsets[i].name || !a->v[k].topology ||
+                    sl_arena_full(&specs.arena))
                     continue;
                 v[i].count = asked(w, &a->v[k]);
                 v[i].flavor = flavor_of(m, &a->v[k]);

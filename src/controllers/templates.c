@@ -307,12 +307,15 @@ bool podsets_read(struct sl_manager *m, sl_sym ns, const struct wl_podset *v, ui
     bool fine = false;
 
     *ret = (struct podsets){0};
-    sl_buf_init(&b, 16 * MAX_TEXT);
+    sl_buf_init(&b, CEILING_ASKED_TEXT);
     sl_buf_init(&invalid, 32768);
     sl_buf_short(&invalid);
     sl_arena_init(&ret->arena, CEILING_PODSETS);
     put_workload(m, ns, v, n, &b, &invalid);
-    if (!sl_buf_full(&b) && sl_doc_json("workload", 1, b.s, b.len, &ret->doc, &err) >= 0) {
+    if (sl_buf_full(&b))
+        (void)sl_err_set(&err, SL_ELIMIT, "they are too large");
+    else if (sl_doc_json_within("workload", b.s, b.len, CEILING_ASKED_VALUES, &ret->doc, &err) >=
+             0) {
         struct sl_read rd = {
             .file = "workload", .arena = &ret->arena, .err = &err, .warn = passed_over};
         struct sl_object x;

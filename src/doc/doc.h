@@ -64,6 +64,8 @@ int sl_doc_yaml_within(const char *file, const char *text, size_t len, uint32_t 
                        struct sl_doc **ret, struct sl_err *err) _must_check_;
 int sl_doc_json(const char *file, uint32_t first_line, const char *text, size_t len,
                 struct sl_doc **ret, struct sl_err *err) _must_check_;
+int sl_doc_json_within(const char *file, const char *text, size_t len, uint32_t max_nodes,
+                       struct sl_doc **ret, struct sl_err *err) _must_check_;
 /* Reads a file ("-" is standard input): JSON when it begins with '{' or '[' and reads as such, else
  * YAML. */
 int sl_doc_load(const char *path, struct sl_doc **ret, struct sl_err *err) _must_check_;

@@ -165,14 +165,14 @@ static uint32_t line_at(const char *text, size_t pos, uint32_t line) {
     return line;
 }
 
-int sl_doc_json(const char *file, uint32_t first_line, const char *text, size_t len,
-                struct sl_doc **ret, struct sl_err *err) {
+static int read_json(const char *file, uint32_t first_line, const char *text, size_t len,
+                     uint32_t max_nodes, struct sl_doc **ret, struct sl_err *err) {
     _cleanup_(sl_doc_freep) struct sl_doc *d = sl_doc_new(file);
-    struct walk w = {.b = {.doc = d, .err = err, .max_nodes = SL_DOC_MAX_NODES},
+    struct walk w = {.b = {.doc = d, .err = err, .max_nodes = max_nodes},
                      .at = text,
                      .end = text + len,
                      .line = first_line};
-    struct budget m = {.ceiling = 3 * len + 48 * (size_t)SL_DOC_MAX_NODES};
+    struct budget m = {.ceiling = 3 * len + 48 * (size_t)max_nodes};
     yyjson_alc alc = {budget_malloc, budget_realloc, budget_free, &m};
     yyjson_read_err problem;
     struct sl_node root;
@@ -189,7 +189,7 @@ int sl_doc_json(const char *file, uint32_t first_line, const char *text, size_t 
     if (!j) {
         if (problem.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
             return sl_doc_fail(&w.b, SL_ELIMIT, first_line, "more than %u values in one file",
-                               SL_DOC_MAX_NODES);
+                               max_nodes);
         size_t pos = problem.pos < len ? problem.pos : len;
         return sl_doc_fail(&w.b, SL_EINVAL, line_at(text, pos, first_line), "expected JSON: %s",
                            problem.msg);
@@ -205,4 +205,14 @@ int sl_doc_json(const char *file, uint32_t first_line, const char *text, size_t 
         return r;
     *ret = TAKE_PTR(d);
     return 0;
+}
+
+int sl_doc_json(const char *file, uint32_t first_line, const char *text, size_t len,
+                struct sl_doc **ret, struct sl_err *err) {
+    return read_json(file, first_line, text, len, SL_DOC_MAX_NODES, ret, err);
+}
+
+int sl_doc_json_within(const char *file, const char *text, size_t len, uint32_t max_nodes,
+                       struct sl_doc **ret, struct sl_err *err) {
+    return read_json(file, 1, text, len, max_nodes, ret, err);
 }

@@ -5,8 +5,6 @@
 
 #include "base/mem.h"
 
-/* An object with more fields than this is no object of the API. It bounds every search by name. */
-#define MAX_FIELDS 4096u
 #define FEW_FIELDS 8u /* which are not worth an index */
 
 /* What a text will need, found out before anything is allocated. yyjson reads any depth, but
@@ -47,6 +45,10 @@ bool sl_json_too_deep(const char *text, size_t len) {
     return measure(text, len).depth > SL_JSON_MAX_DEPTH;
 }
 
+bool sl_json_too_many(const char *text, size_t len, size_t max_values) {
+    return measure(text, len).values > max_values;
+}
+
 static bool deeper(yyjson_mut_val *v, uint32_t levels) {
     yyjson_mut_val *key, *item;
     size_t i, n;
@@ -75,7 +77,7 @@ static bool too_wide(yyjson_doc *doc) {
     yyjson_val *v = yyjson_doc_get_root(doc);
 
     for (size_t n = yyjson_doc_get_val_count(doc); n > 0; n--, v++)
-        if (yyjson_is_obj(v) && unsafe_yyjson_get_len(v) > MAX_FIELDS)
+        if (yyjson_is_obj(v) && unsafe_yyjson_get_len(v) > SL_JSON_MAX_FIELDS)
             return true;
     return false;
 }
@@ -100,7 +102,8 @@ int sl_json_read_within(const char *text, size_t len, size_t max_values, yyjson_
         return sl_err_set(err, SL_EINVAL, "JSON is not well-formed at byte %zu: %s", e.pos, e.msg);
     if (too_wide(doc)) {
         yyjson_doc_free(doc);
-        return sl_err_set(err, SL_ELIMIT, "a JSON object has more than %u fields", MAX_FIELDS);
+        return sl_err_set(err, SL_ELIMIT, "a JSON object has more than %u fields",
+                          SL_JSON_MAX_FIELDS);
     }
     *ret = doc;
     return 0;
@@ -141,6 +144,16 @@ bool sl_json_has_nul(yyjson_val *v) {
         if (yyjson_is_str(v) && sl_text_has_nul(sl_json_view(v)))
             return true;
     return false;
+}
+
+size_t sl_json_bytes(yyjson_val *v) {
+    size_t n = 0;
+
+    if (!v)
+        return 0;
+    for (yyjson_val *end = unsafe_yyjson_get_next(v); v < end; v++)
+        n += sl_json_view(v).n;
+    return n;
 }
 
 struct sl_text sl_json_raw(yyjson_val *v) {

@@ -22,12 +22,19 @@
  * of the text: memory has to be bounded by their number, not by the length alone. */
 #define SL_JSON_MAX_VALUES ((size_t)16 << 20)
 
+/* Fields of one object. The 256 KiB of annotations that the API server lets through are some 85,000
+ * if their names are as short as can be. Whoever looks for many names among them does not search
+ * for each (sl_json_fields). */
+#define SL_JSON_MAX_FIELDS (UINT32_C(128) << 10)
+
 /* A whole text; the error says what is wrong and where. *ret is freed with yyjson_doc_free. */
 int sl_json_read(const char *text, size_t len, yyjson_doc **ret, struct sl_err *err) _must_check_;
 /* More than SL_JSON_MAX_DEPTH levels: of brackets outside strings, or of a document. yyjson reads
  * any depth, but copies and compares by recursion, and so do we: this is asked of every text before
  * it is read, and of every document after the last thing that changed it. */
 bool sl_json_too_deep(const char *text, size_t len);
+/* More values than these, keys included, may be in the text. */
+bool sl_json_too_many(const char *text, size_t len, size_t max_values);
 bool sl_json_mut_too_deep(yyjson_mut_val *v);
 /* The same with a lower ceiling on the number of values; it is looked at before anything is
  * allocated. */
@@ -74,6 +81,8 @@ size_t sl_json_size(yyjson_val *v);
 size_t sl_json_mut_size(yyjson_mut_val *v);
 /* How many values it is, itself and all below it, keys included; 0 of NULL. At once. */
 size_t sl_json_count(yyjson_val *v);
+/* The bytes of all its texts, keys included; 0 of NULL. */
+size_t sl_json_bytes(yyjson_val *v);
 /* Keys and values of an object; of anything else, NULL included, there are none. (What yyjson has
  * for it adds to a null pointer there.) */
 #define sl_obj_foreach(obj, idx, max, key, val)                                                    \

@@ -66,7 +66,7 @@ static struct sl_xcall *find_call(const struct sl_client *c, sl_call id) {
 static void take_number(struct sl_client *c, const struct sl_xcall *call) {
     uint32_t i = (uint32_t)call->id.v - 1;
 
-    c->call_bytes -= call->len;
+    c->call_bytes -= call->cost;
     c->slots.v[i].call = NULL;
     c->slots.v[i].gen++;
     *sl_vec_push(&c->free_slots) = i;
@@ -75,7 +75,7 @@ static void take_number(struct sl_client *c, const struct sl_xcall *call) {
 /* ---- beginning ---- */
 
 static const char *refusal(const struct sl_client *c, const struct sl_request_line *rq) {
-    if (c->n_waiting >= SL_CLIENT_MAX_WAITING || c->call_bytes > SL_CLIENT_MAX_CALL_BYTES)
+    if (c->n_waiting >= SL_CLIENT_MAX_WAITING)
         return "too many requests are waiting";
     if (rq->path[0] != '/' || strlen(rq->path) > SL_CLIENT_MAX_PATH || strpbrk(rq->path, " \t\r\n"))
         return "not a path that can be asked for";
@@ -83,6 +83,8 @@ static const char *refusal(const struct sl_client *c, const struct sl_request_li
         return "too long a content type";
     if (rq->len > SL_CLIENT_MAX_BODY)
         return "the body is too large";
+    if (c->call_bytes + SL_CLIENT_MAX_PATH + rq->len > SL_CLIENT_MAX_CALL_BYTES)
+        return "too many requests are waiting";
     return NULL;
 }
 
@@ -91,12 +93,14 @@ static struct sl_xcall *new_call(const struct sl_client *c, const struct sl_requ
     const char *why = refusal(c, rq), *type = rq->content_type ? rq->content_type : "";
     size_t base = why ? 0 : strlen(c->base), path = why ? 0 : strlen(rq->path);
     size_t type_len = why ? 0 : strlen(type), body = why || !rq->body ? 0 : rq->len;
-    struct sl_xcall *call = sl_alloc(sizeof *call + base + path + 1 + type_len + 1 + body);
+    const size_t cost = sizeof(struct sl_xcall) + base + path + 1 + type_len + 1 + body;
+    struct sl_xcall *call = sl_alloc(cost);
     char *p = call->text;
 
     *call = (struct sl_xcall){.method = rq->method,
                               .refusal = why,
                               .len = body,
+                              .cost = why ? 0 : cost,
                               .accept = rq->accept ? rq->accept : SL_JSON};
     call->url = p;
     memcpy(p, c->base, base);
@@ -136,7 +140,7 @@ static sl_call queue(struct sl_client *c, struct sl_xcall *call) {
     call->serial = ++c->serial;
     call->deadline = sl_time_add(c->port.mono, c->timeout);
     call->id = give_number(c, call);
-    c->call_bytes += call->len;
+    c->call_bytes += call->cost;
     join_line(c, call, false);
     return call->id;
 }

@@ -22,23 +22,10 @@
 #include "base/vec.h"
 #include "kube/auth.h"
 #include "kube/client.h"
+#include "kube/limits.h"
 
-#define SL_CLIENT_MAX_REQUESTS 32u   /* on the wire, each on a connection of its own */
-#define SL_CLIENT_MAX_WATCHES 1024u  /* the same */
-#define SL_CLIENT_MAX_WAITING 65536u /* for a connection or a credential */
-/* Ceilings of memory, which together must leave room in the pod's limit. Requests that wait or are
- * under way, with their bodies: */
-#define SL_CLIENT_MAX_CALL_BYTES ((size_t)64 << 20)
-/* All answers and lines while they come in. One that would go beyond fails, and is asked for again.
- */
-#define SL_CLIENT_MAX_REPLIES ((size_t)128 << 20)
 #define SL_CLIENT_MAX_PATH ((size_t)64 << 10)
 #define SL_CLIENT_MAX_TYPE 100u
-#define SL_CLIENT_MAX_BODY ((size_t)16 << 20)
-/* An object is at most 1.5 MiB in etcd; as JSON, where a character may be written as six and what
- * is one byte there as a name and a value, it may be several times as long. */
-#define SL_CLIENT_MAX_REPLY ((size_t)32 << 20)
-#define SL_CLIENT_MAX_LINE ((size_t)32 << 20)
 #define SL_CLIENT_MAX_RETRY_AFTER SL_HOUR
 #define SL_CLIENT_TIMEOUT (60 * SL_SEC) /* of a request, waiting included */
 #define SL_CLIENT_CONNECT_TIMEOUT_MS 10000L
@@ -59,7 +46,8 @@ struct sl_xcall {
     struct sl_xfer *x;                     /* while running */
     const char *accept;                    /* a constant */
     const char *url, *content_type, *body; /* in 'text'; no body: NULL, no type: "" */
-    size_t len;
+    size_t len;                            /* of the body */
+    size_t cost;                           /* in memory */
     char text[];
 };
 TAILQ_HEAD(sl_xcalls, sl_xcall);

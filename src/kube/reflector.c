@@ -24,6 +24,7 @@
 #include "base/buf.h"
 #include "base/fmt.h"
 #include "base/mem.h"
+#include "kube/limits.h"
 #include "log/log.h"
 #include "json/json.h"
 
@@ -33,7 +34,7 @@
  * as JSON is several times as long as the 1.5 MiB that etcd has of it: every '<' is six characters,
  * and what is a byte there may be a name and a value here. */
 #define MAX_LIST_BYTES ((size_t)64 << 20)
-#define MAX_LINE_BYTES ((size_t)32 << 20)
+#define MAX_LINE_BYTES SL_CLIENT_MAX_LINE
 #define MAX_VERSION_BYTES 256u
 #define MAX_TOKEN_BYTES 8192u
 #define MAX_URL_BYTES 65536u
@@ -75,6 +76,7 @@ struct sl_reflector {
     struct sl_buf token; /* of the next page; empty on the first */
     uint32_t pages;      /* taken of this list */
     uint32_t limit;      /* objects of a page: fewer after one was too long */
+    bool crowded;        /* what was read last had too many values */
     bool skip;           /* the next page is one object that is too long: only its metadata */
     uint32_t fails;      /* in a row; the next pause grows with it */
     uint32_t fruitless;  /* see FRUITLESS_MAX */
@@ -176,7 +178,8 @@ static yyjson_doc *read_text(struct sl_reflector *r, const char *text, size_t le
         if (doc || err.code != YYJSON_READ_ERROR_MEMORY_ALLOCATION)
             return doc;
     }
-    return yyjson_read(text, len, flags);
+    r->crowded = sl_json_too_many(text, len, SL_OBJECT_MAX_VALUES);
+    return r->crowded ? NULL : yyjson_read(text, len, flags);
 }
 
 static void skip_space(struct page *p) {
@@ -210,7 +213,7 @@ static yyjson_doc *read_value(struct sl_reflector *r, struct page *p) {
                 r->window /= 2; /* that was an unusual one */
             return doc;
         }
-        if (n == p->len)
+        if (n == p->len || r->crowded)
             return NULL;
         r->window *= 2;
     }
@@ -354,11 +357,13 @@ static void on_list(void *ctx, const struct sl_reply *reply) {
 
     r->call = (sl_call){0};
     r->stats.bytes += reply->len;
-    if (reply->status == 200 && reply->len <= MAX_LIST_BYTES) {
-        if (!take_page(r, reply->body, reply->len)) {
-            troubled(r, "list", "the answer is not a list");
-            list_anew(r, 0);
-        }
+    r->crowded = false;
+    bool short_enough = reply->status == 200 && reply->len <= MAX_LIST_BYTES;
+    if (short_enough && take_page(r, reply->body, reply->len))
+        return;
+    if (short_enough && !r->crowded) {
+        troubled(r, "list", "the answer is not a list");
+        list_anew(r, 0);
     } else if (reply->too_long || reply->status == 200) {
         if (r->skip) { /* not even that: an answer that no object can explain */
             troubled(r, "list", "the answer is too long");
@@ -433,6 +438,7 @@ static void on_line(void *ctx, const char *line, size_t len) {
     if (r->cut || len == 0)
         return;
     r->stats.bytes += len;
+    r->crowded = false;
     if (len <= MAX_LINE_BYTES) {
         yyjson_doc *doc = read_text(r, line, len, 0);
         if (doc)
@@ -443,7 +449,7 @@ static void on_line(void *ctx, const char *line, size_t len) {
         return;
     troubled(r, "watch", seen == SEEN_BROKEN ? "an event cannot be read" : "the server ended it");
     r->cut = true;
-    r->expired = seen == SEEN_EXPIRED;
+    r->expired = seen == SEEN_EXPIRED || r->crowded; /* the list passes it over */
     r->due = r->port->mono;
 }
 

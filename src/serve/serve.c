@@ -404,18 +404,23 @@ static int start_servers(struct serve *s, struct sl_err *err) {
                                      .max_connections = SL_WEBHOOK_CONNECTIONS,
                                      .all_bodies = SL_WEBHOOK_BODIES,
                                      .all_answers = SL_WEBHOOK_ANSWERS,
+                                     .max_answer = SL_WEBHOOK_ANSWERS,
                                      .handler = serve_webhook};
     struct sl_httpd_spec metrics = {.host = c->metrics.host,
                                     .port = c->metrics.port,
                                     .max_body = 65536,
                                     .max_connections = SL_METRICS_CONNECTIONS,
                                     .all_bodies = SL_SMALL_BODIES,
-                                    .all_answers = SL_SMALL_ANSWERS,
+                                    .all_answers = SL_METRICS_ANSWERS,
+                                    .max_answer = SL_METRICS_ANSWERS,
                                     .handler = serve_metrics};
     struct sl_httpd_spec probes = {.host = c->health.host,
                                    .port = c->health.port,
                                    .max_body = 4096,
                                    .max_connections = SL_PROBE_CONNECTIONS,
+                                   .all_bodies = SL_PROBE_BODIES,
+                                   .all_answers = SL_PROBE_ANSWERS,
+                                   .max_answer = SL_PROBE_ANSWERS,
                                    .handler = serve_health};
     if (r >= 0)
         r = listen_on(s, "webhooks", webhooks, &s->cert, &s->webhook, err);

@@ -85,7 +85,8 @@ static void listen_now(struct sl_visibility *v) {
                                  .max_body = MAX_BODY,
                                  .max_connections = SL_VISIBILITY_CONNECTIONS,
                                  .all_bodies = SL_SMALL_BODIES,
-                                 .all_answers = SL_SMALL_ANSWERS,
+                                 .all_answers = SL_VISIBILITY_ANSWERS,
+                                 .max_answer = SL_VISIBILITY_ANSWERS,
                                  .handler = serve,
                                  .ctx = v};
     if (sl_httpd_start(v->spec.loop, &spec, &v->httpd, &err) >= 0) {

@@ -270,15 +270,16 @@ static struct sl_topo_place tell(const struct sl_topo *t, const struct part *p,
     for (uint32_t i = 0; i < p->levels.n; i++)
         levels[i] = sl_sym_str(&t->syms, p->levels.v[i]);
     struct sl_topo_domain *d = sl_arena_alloc0(a, p->n, sizeof *d);
-    for (uint32_t i = 0; i < p->n; i++) {
-        const struct spot *s = &t->spots.v[p->v[i].spot];
+    uint32_t n = 0;
+    for (; n < p->n && !sl_arena_full(a); n++) {
+        const struct spot *s = &t->spots.v[p->v[n].spot];
         const char **values = sl_arena_alloc0(a, s->n_values, sizeof *values);
         for (uint32_t k = 0; k < s->n_values; k++)
             values[k] = sl_arena_strdup(a, s->values[k]);
-        d[i] = (struct sl_topo_domain){.values = values, .count = p->v[i].count};
+        d[n] = (struct sl_topo_domain){.values = values, .count = p->v[n].count};
     }
     return (struct sl_topo_place){
-        .levels = levels, .n_levels = p->levels.n, .domains = d, .n_domains = p->n};
+        .levels = levels, .n_levels = p->levels.n, .domains = d, .n_domains = n};
 }
 
 uint32_t sl_topo_held(const struct sl_topo *t, uint64_t key, struct sl_arena *a,

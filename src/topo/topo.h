@@ -126,7 +126,7 @@ void sl_topo_release(struct sl_topo *t, uint64_t key);
 /* What if: what the key holds counts as free, until it is said that it does not. */
 void sl_topo_aside(struct sl_topo *t, uint64_t key, bool aside);
 /* The places held under the key, one per podset in the order given; in the arena. Returns how many
- * podsets, 0 if nothing is held. */
+ * podsets, 0 if nothing is held. If that makes the arena full, they are not whole. */
 uint32_t sl_topo_held(const struct sl_topo *t, uint64_t key, struct sl_arena *a,
                       const struct sl_topo_place **ret);
 

@@ -91,6 +91,31 @@ static void reviews_have_a_ceiling(void **state) {
     free(body);
 }
 
+/* As many annotations as Kubernetes lets an object have: 256 KiB of the shortest names. */
+static void many_annotations_are_no_ceiling(void **state) {
+    struct sl_buf job = SL_BUF((size_t)4 << 20);
+    struct answer a;
+
+    (void)state;
+    sl_buf_puts(&job, "{\"metadata\":{\"name\":\"j\",\"namespace\":\"default\",\"labels\":"
+                      "{\"kueue.x-k8s.io/queue-name\":\"q\"},\"annotations\":{\"a\":\"\"");
+    for (uint32_t i = 0; i < 65000; i++)
+        sl_buf_printf(&job, ",\"%x\":\"\"", i);
+    sl_buf_puts(&job, "}},\"spec\":{\"template\":{\"spec\":{\"containers\":[{\"name\":\"c\"}]}}}}");
+    static const char *const paths[] = {"/mutate-batch-v1-job", "/validate-batch-v1-job"};
+    for (size_t i = 0; i < SL_LEN(paths); i++) {
+        ask(paths[i], sl_buf_str(&job), NULL, NULL, false, &a);
+        assert_int_equal(a.http, 200);
+        assert_true(a.allowed);
+        answer_done(&a);
+        ask(paths[i], sl_buf_str(&job), sl_buf_str(&job), NULL, false, &a);
+        assert_int_equal(a.http, 200);
+        assert_true(a.allowed);
+        answer_done(&a);
+    }
+    sl_buf_done(&job);
+}
+
 static void an_object_must_be_there(void **state) {
     struct answer a;
 
@@ -279,6 +304,7 @@ int main(void) {
         cmocka_unit_test(paths_are_known),
         cmocka_unit_test(what_is_no_review_is_a_bad_request),
         cmocka_unit_test(reviews_have_a_ceiling),
+        cmocka_unit_test(many_annotations_are_no_ceiling),
         cmocka_unit_test(an_object_must_be_there),
         cmocka_unit_test(other_operations_are_allowed),
         cmocka_unit_test(integrations_that_are_off_change_nothing),

@@ -13,6 +13,7 @@
 #include <yyjson.h>
 
 #include "base/buf.h"
+#include "kube/limits.h"
 
 #define JOBS "/apis/batch/v1/jobs"
 
@@ -237,6 +238,36 @@ static void test_too_long(void **state) {
     now(&g, WATCH("7"));
     too_long(&g.s); /* the same event would come again: the list passes it over */
     after(&g, 50 * SL_MSEC, 100 * SL_MSEC, JOBS "?limit=4");
+    stage_close(&g);
+}
+
+/* The same where an object has more values than are read, however short it is. */
+static void test_too_many_values(void **state) {
+    struct sl_buf b = SL_BUF((size_t)16 << 20);
+    struct stage g;
+
+    (void)state;
+    stage_open(&g, "");
+    now(&g, JOBS "?limit=500");
+    sl_buf_puts(&b, "{\"metadata\":{\"resourceVersion\":\"7\"},\"items\":[{\"metadata\":{\"name\":"
+                    "\"x\"},\"spec\":[0");
+    for (size_t i = 0; i < SL_OBJECT_MAX_VALUES; i++)
+        sl_buf_puts(&b, ",0");
+    sl_buf_puts(&b, "]}]}");
+    answer(&g.s, 200, sl_buf_str(&b), 0);
+    now(&g, JOBS "?limit=250");
+    answer(&g.s, 200, LIST("8", "[" OBJ("z", "2") "]"), 0);
+    assert_int_equal(g.t.rows.n, 1);
+    now(&g, WATCH("8"));
+    sl_buf_clear(&b);
+    sl_buf_puts(&b, "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"x\","
+                    "\"resourceVersion\":\"9\"},\"spec\":[0");
+    for (size_t i = 0; i < SL_OBJECT_MAX_VALUES; i++)
+        sl_buf_puts(&b, ",0");
+    sl_buf_puts(&b, "]}}");
+    feed(&g.s, sl_buf_str(&b));
+    after(&g, 50 * SL_MSEC, 100 * SL_MSEC, JOBS "?limit=500");
+    sl_buf_done(&b);
     stage_close(&g);
 }
 
@@ -539,19 +570,13 @@ static void test_long_lines(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_metadata_only),
-        cmocka_unit_test(test_pages),
-        cmocka_unit_test(test_too_long),
-        cmocka_unit_test(test_bad_lists),
-        cmocka_unit_test(test_shapes_of_lists),
-        cmocka_unit_test(test_list_errors),
-        cmocka_unit_test(test_expired_page),
-        cmocka_unit_test(test_missing),
-        cmocka_unit_test(test_events),
-        cmocka_unit_test(test_trouble),
-        cmocka_unit_test(test_gone),
-        cmocka_unit_test(test_broken_lines),
-        cmocka_unit_test(test_silence),
+        cmocka_unit_test(test_metadata_only), cmocka_unit_test(test_pages),
+        cmocka_unit_test(test_too_long),      cmocka_unit_test(test_too_many_values),
+        cmocka_unit_test(test_bad_lists),     cmocka_unit_test(test_shapes_of_lists),
+        cmocka_unit_test(test_list_errors),   cmocka_unit_test(test_expired_page),
+        cmocka_unit_test(test_missing),       cmocka_unit_test(test_events),
+        cmocka_unit_test(test_trouble),       cmocka_unit_test(test_gone),
+        cmocka_unit_test(test_broken_lines),  cmocka_unit_test(test_silence),
         cmocka_unit_test(test_long_lines),
     };
     return cmocka_run_group_tests_name("reflector", tests, NULL, NULL);
