@@ -4,6 +4,12 @@
  * above it is covered by a tmpfs in which all it held is bound again, and which the missing folders
  * are made in. Of "/" this makes a new root.
  *
+ * A container writes in its volumes and in the machine's open folders, as another user than ours,
+ * and may be at it while the next one is started. So no path is resolved twice: what is mounted is
+ * fixed before the first mount, each mount point is walked to part by part on descriptors, and no
+ * link is followed that anybody but root could have put there. Where all are the same user, as in a
+ * user namespace, there is nothing to be gained by links, and all are followed.
+ *
  * Runs in the supervisor.
  */
 #include "base/fmt.h"
@@ -15,6 +21,7 @@
 #include <linux/openat2.h>
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -22,9 +29,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-struct covers {
-    dev_t dev[MAX_COVERS];
-    uint32_t n;
+/* A volume: a tree of mounts that is attached nowhere until its turn comes. */
+struct source {
+    int fd;
+    uint64_t mount; /* its id; 0: the kernel does not say */
+};
+
+struct mounter {
+    const struct launch *l;
+    struct source *sources; /* one for each mount point */
+    uint32_t done;          /* of them are mounted */
+    int root;               /* the folder that a new root is put together on */
+    bool any_link;          /* may be followed */
+    dev_t covers[MAX_COVERS];
+    uint32_t n_covers;
 };
 
 static int put_file(const char *path, const char *text) {
@@ -47,6 +65,8 @@ static int put_map(const char *path, unsigned id) {
 }
 
 int mounts_enter(const struct supervisor_spec *s) {
+    if (syscall(SYS_open_tree, -1, "", 0) < 0 && errno == ENOSYS) /* before Linux 5.2 */
+        return -ENOSYS;
     if (s->mounts == MOUNTS_USER) {
         if (unshare(CLONE_NEWUSER | CLONE_NEWNS) < 0)
             return -errno;
@@ -62,62 +82,79 @@ int mounts_enter(const struct supervisor_spec *s) {
     return mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0 ? -errno : 0;
 }
 
+/* ---- descriptors ---- */
+
+static void drop(int fd) {
+    if (fd >= 0)
+        (void)close(fd);
+}
+
+static int open_root(void) {
+    const int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    return fd < 0 ? -errno : fd;
+}
+
+/* All that is mounted there, as a tree of its own. */
+static int clone_tree(int dir, const char *name, unsigned flags) {
+    const int fd = (int)syscall(SYS_open_tree, dir, name,
+                                OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE | flags);
+
+    return fd < 0 ? -errno : fd;
+}
+
+static int attach(int tree, int on) {
+    return syscall(SYS_move_mount, tree, "", on, "",
+                   MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0
+               ? -errno
+               : 0;
+}
+
+static int new_tmpfs(void) {
+    int fs = (int)syscall(SYS_fsopen, "tmpfs", FSOPEN_CLOEXEC), fd = -1;
+
+    if (fs >= 0 && syscall(SYS_fsconfig, fs, FSCONFIG_SET_STRING, "mode", "0755", 0) == 0 &&
+        syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) == 0)
+        fd = (int)syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV);
+    const int r = fd < 0 ? -errno : fd;
+    drop(fs);
+    return r;
+}
+
+/* The id of the mount that it is in; 0 where the kernel does not say (before Linux 5.8). */
+static uint64_t mount_of(int fd) {
+    struct statx st;
+
+    return statx(fd, "", AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW, STATX_MNT_ID, &st) == 0 &&
+                   (st.stx_mask & STATX_MNT_ID)
+               ? st.stx_mnt_id
+               : 0;
+}
+
 /* ---- a folder covered by a copy of its listing ---- */
-
-static size_t number(char *out, unsigned n) {
-    char digits[12];
-    size_t k = 0;
-
-    do
-        digits[k++] = (char)('0' + n % 10);
-    while (n /= 10);
-    for (size_t i = 0; i < k; i++)
-        out[i] = digits[k - 1 - i];
-    return k;
-}
-
-/* "/proc/self/fd/N/name" */
-static bool path_in(char out[PATH_MAX], int dir, const char *name) {
-    static const char lead[] = "/proc/self/fd/";
-    size_t n = sizeof lead - 1, len = strlen(name);
-
-    memcpy(out, lead, n);
-    n += number(out + n, (unsigned)dir);
-    if (n + len + 2 > PATH_MAX)
-        return false;
-    if (len > 0) /* without a name, the descriptor itself, which may be a file */
-        out[n++] = '/';
-    memcpy(out + n, name, len + 1);
-    return true;
-}
 
 /* An entry that cannot be shown is left out, or stays empty. */
 static void show(int from, int to, const char *name) {
-    char a[PATH_MAX], b[PATH_MAX];
+    int tree = -1, on = -1, fd = openat(from, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    char text[PATH_MAX];
     struct stat st;
 
-    if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return;
-    if (S_ISLNK(st.st_mode)) {
-        ssize_t n = readlinkat(from, name, a, sizeof a - 1);
-        if (n > 0) {
-            a[n] = '\0';
-            int r = symlinkat(a, to, name);
-            (void)r;
-        }
-        return;
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISLNK(st.st_mode)) {
+        const ssize_t n = readlinkat(fd, "", text, sizeof text - 1);
+        text[n > 0 ? n : 0] = '\0';
+        if (n > 0 && symlinkat(text, to, name) == 0) /* whose it was decides who may follow it */
+            (void)!fchownat(to, name, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW);
+    } else if (fd >= 0 && (tree = clone_tree(fd, "", AT_EMPTY_PATH)) >= 0) {
+        if (!S_ISDIR(st.st_mode))
+            on = openat(to, name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
+        else if (mkdirat(to, name, 0755) == 0)
+            on = openat(to, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (on >= 0)
+            (void)attach(tree, on);
     }
-    if (S_ISDIR(st.st_mode)) {
-        if (mkdirat(to, name, 0755) < 0)
-            return;
-    } else {
-        int fd = openat(to, name, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
-        if (fd < 0)
-            return;
-        (void)close(fd);
-    }
-    if (path_in(a, from, name) && path_in(b, to, name))
-        (void)mount(a, b, NULL, MS_BIND | MS_REC, NULL);
+    drop(on);
+    drop(tree);
+    drop(fd);
 }
 
 static int copy_listing(int from, int to) {
@@ -138,117 +175,214 @@ static int copy_listing(int from, int to) {
     return n < 0 ? -errno : 0;
 }
 
-static int go_root(const char *root) {
-    if (chdir(root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 ||
+static int go_root(int root) {
+    if (fchdir(root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 ||
         chdir("/") < 0)
         return -errno;
     return 0;
 }
 
-static int cover(const char *folder, const char *root, struct covers *covers) {
-    const bool whole = strcmp(folder, "/") == 0;
-    struct stat st = {0};
-    int from = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC), to = -1, r = 0;
+/* Its owner stays as well: where others than root may write, their links are not followed. */
+static int take_mode(const struct mounter *m, int from, int to) {
+    struct stat st;
+    int fd = openat(to, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), r = 0;
 
-    if (from < 0 || fstat(from, &st) < 0 ||
-        mount("tmpfs", whole ? root : folder, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755") < 0)
+    if (fd < 0 || fstat(from, &st) < 0 || (fchown(fd, st.st_uid, st.st_gid) < 0 && !m->any_link) ||
+        fchmod(fd, st.st_mode & 07777) < 0)
         r = -errno;
-    if (r == 0 && (to = open(whole ? root : folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
-        r = -errno;
+    drop(fd);
+    return r;
+}
+
+static bool is_root(int fd) {
+    struct stat a, b;
+    const int root = open_root();
+    const bool same = root >= 0 && fstat(fd, &a) == 0 && fstat(root, &b) == 0 &&
+                      a.st_dev == b.st_dev && a.st_ino == b.st_ino &&
+                      mount_of(fd) == mount_of(root);
+
+    drop(root);
+    return same;
+}
+
+/* *folder becomes the cover. */
+static int cover(struct mounter *m, int *folder) {
+    const bool whole = is_root(*folder);
+    int from = openat(*folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), to = -1;
+    int r = from < 0 ? -errno : 0;
+    struct stat st;
+
+    if (r == 0 && (to = new_tmpfs()) < 0)
+        r = to;
+    if (r == 0)
+        r = attach(to, whole ? m->root : *folder);
     if (r == 0)
         r = copy_listing(from, to);
-    if (r == 0) {
-        (void)fchmod(to, st.st_mode & 07777);
-        if (fstat(to, &st) == 0 && covers->n < MAX_COVERS)
-            covers->dev[covers->n++] = st.st_dev;
+    if (r == 0)
+        r = take_mode(m, from, to);
+    if (r == 0 && fstat(to, &st) == 0 && m->n_covers < MAX_COVERS)
+        m->covers[m->n_covers++] = st.st_dev;
+    if (r == 0 && whole)
+        r = go_root(to);
+    drop(from);
+    if (r < 0) {
+        drop(to);
+        return r;
     }
-    if (from >= 0)
-        (void)close(from);
-    if (to >= 0)
-        (void)close(to);
-    return r < 0 || !whole ? r : go_root(root);
+    drop(*folder);
+    *folder = to;
+    return 0;
 }
 
 /* ---- mount points ---- */
 
-static bool is_under(const char *path, const char *above) {
-    size_t n = strlen(above);
-
-    return strncmp(path, above, n) == 0 && (path[n] == '/' || path[n] == '\0');
-}
-
-/* May a folder be made in this one, because it is ours? */
-static bool is_ours(const struct launch *l, uint32_t done, const struct covers *covers,
-                    const char *folder) {
+/* May a folder be made in this one, because it is in a cover or in a volume? Asked of the mount,
+ * not of the path. */
+static bool is_ours(const struct mounter *m, int folder) {
+    const uint64_t id = mount_of(folder);
     struct stat st;
 
-    for (uint32_t i = 0; i < done; i++)
-        if (!l->mounts.v[i].file && is_under(folder, l->mounts.v[i].to))
+    for (uint32_t i = 0; id != 0 && i < m->done; i++)
+        if (m->sources[i].mount == id)
             return true;
-    if (stat(folder, &st) == 0)
-        for (uint32_t i = 0; i < covers->n; i++)
-            if (covers->dev[i] == st.st_dev)
+    if (fstat(folder, &st) == 0)
+        for (uint32_t i = 0; i < m->n_covers; i++)
+            if (m->covers[i] == st.st_dev)
                 return true;
     return false;
 }
 
-/* Makes what is missing of 'path' below 'have' bytes of it. */
-static int make_rest(char *path, size_t have, bool file) {
-    for (char *p = path + have + 1; *p; p++)
-        if (*p == '/') {
-            *p = '\0';
-            int r = mkdir(path, 0755) < 0 && errno != EEXIST ? -errno : 0;
-            *p = '/';
-            if (r < 0)
-                return r;
-        }
-    if (!file)
-        return mkdir(path, 0755) < 0 && errno != EEXIST ? -errno : 0;
-    int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return -errno;
-    (void)close(fd);
-    return 0;
-}
-
-static int have_target(const struct launch *l, uint32_t i, struct covers *covers) {
-    const struct mount_point *m = &l->mounts.v[i];
-    char path[PATH_MAX];
+/* A link of the machine, like /var/run: nobody but root can have put it there. */
+static bool may_follow(const struct mounter *m, int folder, const struct stat *link) {
     struct stat st;
-    size_t n = strlen(m->to);
 
-    if (stat(m->to, &st) == 0)
-        return S_ISDIR(st.st_mode) == !m->file ? 0 : m->file ? -EISDIR : -ENOTDIR;
-    if (n >= sizeof path || m->to[0] != '/')
-        return -ENAMETOOLONG;
-    memcpy(path, m->to, n + 1);
-    do { /* the nearest folder above that is there; "/" is */
-        while (n > 0 && path[n - 1] != '/')
-            n--;
-        while (n > 1 && path[n - 1] == '/')
-            n--;
-        path[n] = '\0';
-    } while (n > 1 && (stat(path, &st) < 0 || !S_ISDIR(st.st_mode)));
-    if (!is_ours(l, i, covers, path)) {
-        int r = cover(path, l->root, covers);
-        if (r < 0)
-            return r;
-    }
-    if (n == 1)
-        n = 0;
-    memcpy(path, m->to, strlen(m->to) + 1);
-    return make_rest(path, n, m->file);
+    return m->any_link || (link->st_uid == 0 && fstat(folder, &st) == 0 && st.st_uid == 0 &&
+                           (st.st_mode & (S_IWGRP | S_IWOTH)) == 0);
 }
 
-static int read_only(const char *to) {
+/* What a link says takes the place of its name in the path. 0 or -errno. */
+static int follow(int link, char path[PATH_MAX], const char *rest, int *at) {
+    char text[PATH_MAX];
+    const size_t left = strlen(rest);
+    const ssize_t n = readlinkat(link, "", text, sizeof text);
+
+    if (n < 0)
+        return -errno;
+    if (n == 0)
+        return -ENOENT;
+    if ((size_t)n + left + 2 > PATH_MAX)
+        return -ENAMETOOLONG;
+    memmove(path + n + 1, rest, left + 1);
+    memcpy(path, text, (size_t)n);
+    path[n] = '/';
+    if (text[0] != '/')
+        return 0;
+    drop(*at);
+    *at = open_root();
+    return *at < 0 ? *at : 0;
+}
+
+/* What is missing. Somebody else may have been quicker, with anything: it is looked at as if it had
+ * been there. A descriptor or -errno. */
+static int make_part(struct mounter *m, int *at, const char *name, bool file) {
+    int r = is_ours(m, *at) ? 0 : cover(m, at), fd = -1;
+
+    if (r < 0)
+        return r;
+    if (file)
+        fd = openat(*at, name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if ((file ? fd : mkdirat(*at, name, 0755)) < 0 && errno != EEXIST)
+        return -errno;
+    drop(fd);
+    fd = openat(*at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? -errno : fd;
+}
+
+/* The next part of a path; false at its end. */
+static bool next_part(const char **path, char part[NAME_MAX + 1], int *r) {
+    const char *p = *path + strspn(*path, "/");
+    const size_t n = strcspn(p, "/");
+
+    if (n > NAME_MAX)
+        *r = -ENAMETOOLONG;
+    if (n == 0 || n > NAME_MAX)
+        return false;
+    memcpy(part, p, n);
+    part[n] = '\0';
+    *path = p + n + strspn(p + n, "/");
+    return true;
+}
+
+/* The mount point, made if it is not there. A descriptor or -errno. */
+static int find_target(struct mounter *m, const struct mount_point *p) {
+    char path[PATH_MAX], part[NAME_MAX + 1];
+    const char *rest = path;
+    unsigned links = 0;
+    struct stat st;
+    int at = open_root(), r = at < 0 ? at : 0;
+
+    if (strlen(p->to) >= sizeof path)
+        r = -ENAMETOOLONG;
+    else
+        memcpy(path, p->to, strlen(p->to) + 1);
+    while (r == 0 && next_part(&rest, part, &r)) {
+        int fd = openat(at, part, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+            fd = errno == ENOENT ? make_part(m, &at, part, p->file && !*rest) : -errno;
+        if (fd < 0 || fstat(fd, &st) < 0) {
+            r = fd < 0 ? fd : -errno;
+        } else if (S_ISLNK(st.st_mode)) {
+            r = may_follow(m, at, &st) && ++links <= MAX_LINKS ? follow(fd, path, rest, &at)
+                                                               : -ELOOP;
+            rest = path;
+        } else {
+            drop(at);
+            at = fd;
+            fd = -1;
+        }
+        drop(fd);
+    }
+    if (r == 0 && fstat(at, &st) < 0)
+        r = -errno;
+    if (r == 0 && S_ISDIR(st.st_mode) == p->file)
+        r = p->file ? -EISDIR : -ENOTDIR;
+    if (r == 0)
+        return at;
+    drop(at);
+    return r;
+}
+
+/* ---- read-only ---- */
+
+static size_t number(char *out, unsigned n) {
+    char digits[12];
+    size_t k = 0;
+
+    do
+        digits[k++] = (char)('0' + n % 10);
+    while (n /= 10);
+    for (size_t i = 0; i < k; i++)
+        out[i] = digits[k - 1 - i];
+    return k;
+}
+
+/* Of a tree that is attached. */
+static int read_only(int tree) {
+    struct mount_attr set = {.attr_set = MOUNT_ATTR_RDONLY};
     unsigned long flags = MS_BIND | MS_REMOUNT | MS_RDONLY;
+    char path[48] = "/proc/self/fd/";
     struct statvfs fs;
 
-    if (statvfs(to, &fs) == 0) /* those that are set may not be taken off in a user namespace */
+    if (syscall(SYS_mount_setattr, tree, "", AT_EMPTY_PATH, &set, sizeof set) == 0)
+        return 0;
+    if (errno != ENOSYS)
+        return -errno;
+    path[strlen("/proc/self/fd/") + number(path + strlen("/proc/self/fd/"), (unsigned)tree)] = '\0';
+    if (fstatvfs(tree, &fs) == 0) /* what is set may not be taken off in a user namespace */
         flags |= (fs.f_flag & ST_NOSUID ? MS_NOSUID : 0ul) |
                  (fs.f_flag & ST_NODEV ? MS_NODEV : 0ul) |
                  (fs.f_flag & ST_NOEXEC ? MS_NOEXEC : 0ul);
-    return mount(NULL, to, NULL, flags, NULL) < 0 ? -errno : 0;
+    return mount(NULL, path, NULL, flags, NULL) < 0 ? -errno : 0;
 }
 
 /* All that is mounted can only be read from here on, but for one folder and what is no file
@@ -267,45 +401,60 @@ static int all_read_only(const char *writable) {
     return 0;
 }
 
-/* By its descriptor: what was resolved is what is mounted, whatever the container puts there
- * meanwhile. Links may lead about inside the volume and not out of it. */
-static int bind_sub(const struct mount_point *m) {
+/* ---- all of them ---- */
+
+/* Links may lead about inside the volume and not out of it. */
+static int open_source(const struct mount_point *p) {
     const struct open_how how = {.flags = O_PATH | O_CLOEXEC,
                                  .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
-    char path[PATH_MAX];
-    int base = open(m->from, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    int fd = base < 0 ? -1 : (int)syscall(SYS_openat2, base, m->sub, &how, sizeof how);
-    int r = fd < 0 ? -errno : 0;
+    int base = -1, fd = -1, r;
 
-    if (r == 0 && (!path_in(path, fd, "") || mount(path, m->to, NULL, MS_BIND | MS_REC, NULL) < 0))
-        r = -errno;
-    if (base >= 0)
-        (void)close(base);
-    if (fd >= 0)
-        (void)close(fd);
+    if (!p->sub)
+        return clone_tree(AT_FDCWD, p->from, 0);
+    base = open(p->from, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    fd = base < 0 ? -1 : (int)syscall(SYS_openat2, base, p->sub, &how, sizeof how);
+    r = fd < 0 ? -errno : clone_tree(fd, "", AT_EMPTY_PATH);
+    drop(base);
+    drop(fd);
     return r;
 }
 
-int mounts_do(const struct launch *l, int32_t *ret_which) {
-    struct covers covers = {.n = 0};
+static int mount_one(struct mounter *m, uint32_t i) {
+    const struct mount_point *p = &m->l->mounts.v[i];
+    const int on = find_target(m, p);
+    int r = on < 0 ? on : attach(m->sources[i].fd, on);
 
-    if (l->writable) {
-        int r = all_read_only(l->writable);
-        if (r < 0)
-            return r;
+    drop(on);
+    if (r == 0 && p->read_only)
+        r = read_only(m->sources[i].fd);
+    m->done = i + 1;
+    return r;
+}
+
+int mounts_do(const struct supervisor_spec *s, const struct launch *l, int32_t *ret_which) {
+    struct mounter m = {.l = l, .root = -1, .any_link = s->mounts == MOUNTS_USER};
+    uint32_t n = 0;
+    int r = l->writable ? all_read_only(l->writable) : 0;
+
+    if (r < 0 || l->mounts.n == 0)
+        return r;
+    m.sources = calloc(l->mounts.n, sizeof *m.sources);
+    m.root = open(l->root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (!m.sources || m.root < 0)
+        r = -errno;
+    for (; r == 0 && n < l->mounts.n; n++) { /* before a mount hides where one is */
+        *ret_which = (int32_t)n;
+        m.sources[n].fd = open_source(&l->mounts.v[n]);
+        m.sources[n].mount = mount_of(m.sources[n].fd);
+        r = m.sources[n].fd < 0 ? m.sources[n].fd : 0;
     }
-    for (uint32_t i = 0; i < l->mounts.n; i++) {
-        const struct mount_point *m = &l->mounts.v[i];
+    for (uint32_t i = 0; r == 0 && i < l->mounts.n; i++) {
         *ret_which = (int32_t)i;
-        int r = have_target(l, i, &covers);
-        if (r == 0 && m->sub)
-            r = bind_sub(m);
-        else if (r == 0 && mount(m->from, m->to, NULL, MS_BIND | MS_REC, NULL) < 0)
-            r = -errno;
-        if (r == 0 && m->read_only)
-            r = read_only(m->to);
-        if (r < 0)
-            return r;
+        r = mount_one(&m, i);
     }
-    return 0;
+    for (uint32_t i = 0; i < n; i++)
+        drop(m.sources[i].fd);
+    free(m.sources);
+    drop(m.root);
+    return r;
 }

@@ -312,6 +312,8 @@ static const char *why(const struct proc *p, const struct supervisor_word *w, ch
         sl_fmt_short(out, room, "workingDir \"%.200s\": %s", p->cwd, cause);
         break;
     case STAGE_MOUNT:
+        if (w->b == ELOOP)
+            cause = "a symbolic link on its way was not made by root alone";
         sl_fmt_short(
             out, room, "mounting at \"%.200s\": %s",
             w->which >= 0 && (uint32_t)w->which < p->n_targets ? p->targets[w->which] : "/", cause);

@@ -249,7 +249,7 @@ pid_t supervisor_start(const struct supervisor_spec *s, const struct launch *l) 
     if ((l->mounts.n > 0 || l->writable) && s->mounts > MOUNTS_NO) {
         int r = mounts_enter(s);
         if (r == 0)
-            r = mounts_do(l, &which);
+            r = mounts_do(s, l, &which);
         if (r < 0)
             fail(STAGE_MOUNT, -r, which);
     }

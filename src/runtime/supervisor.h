@@ -75,6 +75,6 @@ _Noreturn void supervisor_watch(const struct supervisor_spec *s, pid_t pid);
 int mounts_enter(const struct supervisor_spec *s);
 /* All mount points of the launch; they are sorted, parents first. *ret_which: the one that failed.
  * 0 or -errno. */
-int mounts_do(const struct launch *l, int32_t *ret_which);
+int mounts_do(const struct supervisor_spec *s, const struct launch *l, int32_t *ret_which);
 
 #endif

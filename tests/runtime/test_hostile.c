@@ -432,6 +432,118 @@ static void links_in_volumes(void **state) {
     end(&w);
 }
 
+/* It has ended with these words before its command ran. */
+static void not_started(struct world *w, const char *name, const char *words) {
+    wait_phase(w, name, "Failed");
+    const char *said = jstr(status_of(w, name, "main"), "state.terminated.message");
+    if (!strstr(said, words))
+        fail_msg("%s ended with \"%s\", not \"%s\"", name, said, words);
+}
+
+/* A pod of a user of its own with two volumes; the first container has the first at /zdata. */
+static void make_linked(struct world *w, const char *name, const char *first, const char *mounts,
+                        const char *script) {
+    struct sl_buf b = SL_BUF(65536);
+
+    sl_buf_printf(
+        &b,
+        "\"restartPolicy\":\"Never\",\"securityContext\":{\"runAsUser\":12345,\"runAsGroup\":54321}"
+        ","
+        "\"volumes\":[{\"name\":\"a\",\"emptyDir\":{}},{\"name\":\"b\",\"emptyDir\":{}}],"
+        "\"initContainers\":[{\"name\":\"first\",\"image\":\"x\",\"volumeMounts\":[{\"name\":\"a\","
+        "\"mountPath\":\"/zdata\"}],\"command\":[\"sh\",\"-c\",\"%s\"]}],\"containers\":[{\"name\":"
+        "\"main\",\"image\":\"x\",\"volumeMounts\":[%s],\"command\":[\"sh\",\"-c\",\"%s\"]}]",
+        first, mounts, script);
+    make_pod(w, name, "", sl_buf_str(&b));
+    sl_buf_done(&b);
+}
+
+/* Mount points on links that a container has put into a volume, or into a folder of the machine
+ * that is open to it. What they lead to is neither covered nor written in. */
+static void links_to_mount_points(void **state) {
+#define AT(volume, path) "{\"name\":\"" volume "\",\"mountPath\":\"" path "\"}"
+    static const char words[] = "a symbolic link on its way was not made by root alone";
+    char outside[] = "/tmp/sluice-outside-XXXXXX", path[100], first[200], mounts[400], script[100];
+    struct world w;
+    (void)state;
+
+    begin(&w, 0);
+    if (geteuid() != 0 || !spawner_mounts(w.rt->spawner)) {
+        end(&w);
+        skip();
+    }
+    assert_non_null(mkdtemp(outside));
+    assert_int_equal(chmod(outside, 0755), 0);
+    (void)snprintf(first, sizeof first, "ln -s %s /zdata/x; touch /zdata/real", outside);
+    make_linked(&w, "onto", first, AT("a", "/zdata") "," AT("b", "/zdata/x"), "true");
+    not_started(&w, "onto", words);
+    make_linked(&w, "into", first, AT("a", "/zdata") "," AT("b", "/zdata/x/made"), "true");
+    not_started(&w, "into", words);
+    make_linked(&w, "deep", first, AT("a", "/zdata/in") "," AT("b", "/zdata/in/x/made/deep"),
+                "true");
+    not_started(&w, "deep", words);
+    (void)snprintf(path, sizeof path, "%s/made", outside);
+    assert_int_equal(access(path, F_OK), -1);
+    /* In a folder of the machine that everybody may write in. */
+    (void)snprintf(first, sizeof first, "ln -s %s %s-link", outside, outside);
+    (void)snprintf(mounts, sizeof mounts, AT("b", "%s-link"), outside);
+    make_linked(&w, "open", first, mounts, "true");
+    not_started(&w, "open", words);
+    /* In a folder of its own, which is covered to make another mount point in it. */
+    (void)snprintf(first, sizeof first, "mkdir %s-own; ln -s %s %s-own/x", outside, outside,
+                   outside);
+    (void)snprintf(mounts, sizeof mounts, AT("a", "%s-own/a") "," AT("b", "%s-own/x"), outside,
+                   outside);
+    make_linked(&w, "own", first, mounts, "true");
+    not_started(&w, "own", words);
+    assert_int_equal(rmdir(outside), 0); /* nothing was made in it */
+    (void)snprintf(path, sizeof path, "%s-own/a", outside);
+    assert_int_equal(access(path, F_OK), -1);
+    (void)snprintf(path, sizeof path, "%s-link", outside);
+    assert_int_equal(unlink(path), 0);
+    (void)snprintf(path, sizeof path, "%s-own", outside);
+    folder_remove(path);
+    /* The machine's links are its own, and a folder of a volume is one. */
+    assert_int_equal(mkdir(outside, 0755), 0);
+    (void)snprintf(path, sizeof path, "%s/link", outside);
+    assert_int_equal(symlink("real/folder", path), 0);
+    make_linked(&w, "fine", "mkdir /zdata/x", AT("a", "/zdata") "," AT("b", "/zdata/x"),
+                "touch /zdata/x/f; ls /zdata; ls /zdata/x");
+    wait_phase(&w, "fine", "Succeeded");
+    expect_log(&w, "fine", "main", false, "x\nf\n");
+    (void)snprintf(script, sizeof script, "ls %s/real/folder; ls %s/link", outside, outside);
+    (void)snprintf(mounts, sizeof mounts, AT("a", "%s"), path);
+    make_linked(&w, "link", "touch /zdata/f", mounts, script);
+    wait_phase(&w, "link", "Succeeded");
+    expect_log(&w, "link", "main", false, "f\nf\n");
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(outside), 0);
+    end(&w);
+#undef AT
+}
+
+/* A volume that hides the folder of all volumes decides nothing about the next one. */
+static void volumes_that_hide(void **state) {
+    struct world w;
+    (void)state;
+
+    begin(&w, 0);
+    if (!spawner_mounts(w.rt->spawner)) {
+        end(&w);
+        skip();
+    }
+    make_pod(
+        &w, "a", "",
+        "\"restartPolicy\":\"Never\",\"volumes\":[{\"name\":\"a\",\"emptyDir\":{}},{\"name\":"
+        "\"b\",\"emptyDir\":{}}],\"containers\":[{\"name\":\"main\",\"image\":\"x\","
+        "\"workingDir\":\"/\",\"volumeMounts\":[{\"name\":\"a\",\"mountPath\":\"/tmp\"},{\"name\":"
+        "\"b\",\"mountPath\":\"/zdata\"},{\"name\":\"a\",\"mountPath\":\"/zdata/a\"}],"
+        "\"command\":[\"sh\",\"-c\",\"touch /tmp/f /zdata/g; ls /zdata/a /zdata\"]}]");
+    wait_phase(&w, "a", "Succeeded");
+    expect_log(&w, "a", "main", false, "/zdata:\na\ng\n\n/zdata/a:\nf\n");
+    end(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(volumes_that_multiply),
@@ -443,6 +555,8 @@ int main(void) {
         cmocka_unit_test(secrets_of_others),
         cmocka_unit_test(security_contexts),
         cmocka_unit_test(links_in_volumes),
+        cmocka_unit_test(links_to_mount_points),
+        cmocka_unit_test(volumes_that_hide),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
