@@ -87,6 +87,8 @@ static bool patch_status(struct sl_manager *m, struct rec *r, const struct sl_bu
 static void put_active(struct sl_manager *m, struct rec *r, bool active, const char *reason,
                        const char *message, struct sl_buf *b) {
     struct rec_conf *c = conf_of(r);
+    /* Any other is refused, and written again and again. */
+    sl_assert((*reason | 32) >= 'a' && (*reason | 32) <= 'z');
     sl_time since = c->has_active && c->active == active ? c->active_since : m->spec.port->wall;
     sl_buf_printf(
         b,

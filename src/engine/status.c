@@ -107,6 +107,11 @@ static void work_out(struct sl_engine *e, struct cq *q, struct sl_buf *b,
     bad_checks(e, q, true, b, reason, &n);
     bad_checks(e, q, false, b, reason, &n);
     missing_topologies(e, q, b, reason, &n);
+    if (cq_node(e, q)->broken) {
+        list_begin(b, "is below a cycle of Cohorts", &n);
+        if (*reason == SL_INACTIVE_COUNT)
+            *reason = SL_INACTIVE_COHORT_CYCLE;
+    }
     if (*reason != SL_INACTIVE_COUNT) {
         sl_buf_puts(b, ".");
         return;
@@ -125,9 +130,7 @@ void cq_status_update(struct sl_engine *e) {
             continue;
         enum sl_inactive reason;
         work_out(e, q, &b, &reason);
-        bool ready = reason == SL_INACTIVE_COUNT;
-        /* A queue under a cycle of cohorts admits nothing, and nothing is written about it. */
-        bool active = ready && !cq_node(e, q)->broken;
+        bool active = reason == SL_INACTIVE_COUNT;
         if (active != q->active) {
             struct tree *t = cq_tree(e, q);
             t->wake_all |= active;
@@ -148,7 +151,7 @@ void cq_status_update(struct sl_engine *e) {
         q->message = sl_strdup(sl_buf_str(&b));
         struct sl_effect *f = effect_new(e, SL_EFFECT_CQ_STATUS, NONE);
         f->name = f->cq = str(e, cq_node(e, q)->name);
-        f->cq_status.active = ready;
+        f->cq_status.active = active;
         f->cq_status.reason = reason;
         f->cq_status.message = sl_arena_strdup(&e->out->arena, q->message);
     }

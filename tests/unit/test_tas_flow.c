@@ -148,6 +148,32 @@ static void test_smaller_set(void **state) {
     end(&w);
 }
 
+/* A queue below a cycle of Cohorts says so, with a reason that an API server takes. */
+static void test_cycle_of_cohorts(void **state) {
+    (void)state;
+    struct world w;
+    begin(&w, 4);
+    topology(&w);
+    create(&w, KUEUE "/cohorts", "{'metadata':{'name':'a'},'spec':{'parentName':'b'}}");
+    create(&w, KUEUE "/cohorts", "{'metadata':{'name':'b'},'spec':{'parentName':'a'}}");
+    patch(&w, KUEUE "/clusterqueues/cq", "{'spec':{'cohortName':'a'}}");
+    workload(&w, "held", 1, "1", RACK, "");
+    run(&w, SETTLE);
+    assert_string_equal(active(&w, "status"), "False");
+    assert_string_equal(active(&w, "reason"), "Unknown");
+    assert_string_equal(active(&w, "message"),
+                        "Can't admit new workloads: is below a cycle of Cohorts.");
+    assert_false(is(&w, "held", "QuotaReserved"));
+    patch(&w, KUEUE "/cohorts/b", "{'spec':{'parentName':null}}");
+    run(&w, SETTLE);
+    assert_string_equal(active(&w, "reason"), "Ready");
+    assert_true(is(&w, "held", "Admitted"));
+    patch(&w, KUEUE "/cohorts/b", "{'spec':{'parentName':'b'}}"); /* its own */
+    run(&w, SETTLE);
+    assert_string_equal(active(&w, "reason"), "Unknown");
+    end(&w);
+}
+
 static void test_topology_comes_and_goes(void **state) {
     (void)state;
     struct world w;
@@ -443,6 +469,7 @@ int main(void) {
         cmocka_unit_test(test_labelled_node),
         cmocka_unit_test(test_other_pods),
         cmocka_unit_test(test_smaller_set),
+        cmocka_unit_test(test_cycle_of_cohorts),
         cmocka_unit_test(test_topology_comes_and_goes),
         cmocka_unit_test(test_written_by_others),
         cmocka_unit_test(test_preemption),
