@@ -77,7 +77,7 @@ struct gc {
     struct sl_writer *writer;
     SL_VEC(struct gc_work *) works;
     SL_VEC(uint32_t) free_works;
-    uint64_t absent[GC_ABSENT]; /* owners that were asked for in vain; uids never come back */
+    uint64_t absent[GC_ABSENT]; /* what was asked for in vain; uids never come back */
     uint64_t left[GC_ABSENT];   /* owners that were to leave their dependents alone: a dependent may
                                    be seen late */
     bool ready;                 /* the first lists are in, and all was looked at once */

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "base/hash.h"
 #include "cluster/gc.h"
 #include "json/json.h"
 
@@ -84,7 +85,20 @@ void cl_gc_want(struct gc *g, uint32_t node) {
 
 /* ---- owners ---- */
 
-static enum owner_is known_owner(struct gc *g, uint64_t uid) {
+/* What was asked for, whole: anybody may write a uid that he has seen beside a kind and a name
+ * that are not its own, and has then learnt nothing about the object that has it. */
+static uint64_t question_of(const struct gc *g, const struct gc_work *k, yyjson_val *ref) {
+    const char *key = g->nodes.v[k->node].key;
+    uint64_t h = sl_hash_bytes(1, key, strcspn(key, "/"));
+
+    if (!strchr(key, '/')) /* in no namespace */
+        h = sl_hash_u64(2, 0);
+    h = sl_hash_str(sl_hash_u64(h, cl_uid(jstr(ref, "uid"))), jstr(ref, "apiVersion"));
+    return sl_hash_str(sl_hash_str(h, jstr(ref, "kind")), jstr(ref, "name"));
+}
+
+static enum owner_is known_owner(struct gc *g, const struct gc_work *k, yyjson_val *ref) {
+    uint64_t uid = cl_uid(jstr(ref, "uid")), question = question_of(g, k, ref);
     const struct gc_node *o = cl_gc_node(g, uid);
 
     if (o && o->flags & NODE_FOREGROUND)
@@ -93,7 +107,7 @@ static enum owner_is known_owner(struct gc *g, uint64_t uid) {
         return OWNER_LETS_GO;
     if (o)
         return OWNER_LIVES;
-    return g->absent[uid % GC_ABSENT] == uid ? OWNER_ABSENT : OWNER_UNKNOWN;
+    return g->absent[question % GC_ABSENT] == question ? OWNER_ABSENT : OWNER_UNKNOWN;
 }
 
 /* Whoever cannot be asked for is thought to live: a kind that is not served, or one whose objects
@@ -116,7 +130,7 @@ static void go_on(struct gc *g, uint32_t w) {
     yyjson_arr_foreach (yyjson_obj_get(meta_of(k), "ownerReferences"), i, n, ref) {
         uint8_t *is = &k->owners[i];
         if (*is == OWNER_UNKNOWN) /* one may have been asked for by another meanwhile */
-            *is = (uint8_t)known_owner(g, cl_uid(jstr(ref, "uid")));
+            *is = (uint8_t)known_owner(g, k, ref);
         if (*is == OWNER_UNKNOWN && !askable(g, k, ref))
             *is = OWNER_LIVES;
         if (*is == OWNER_UNKNOWN) {
@@ -133,7 +147,7 @@ static void on_owner(struct gc *g, uint32_t w, const struct sl_reply *reply) {
     yyjson_val *ref = yyjson_arr_get(yyjson_obj_get(meta_of(k), "ownerReferences"), k->asked);
     yyjson_doc *d = reply->status == 200 ? yyjson_read(reply->body, reply->len, 0) : NULL;
     yyjson_val *meta = yyjson_obj_get(yyjson_doc_get_root(d), "metadata");
-    uint64_t uid = cl_uid(jstr(ref, "uid"));
+    uint64_t question = question_of(g, k, ref);
     enum owner_is is = OWNER_ABSENT;
     size_t i, n;
     yyjson_val *f;
@@ -147,7 +161,7 @@ static void on_owner(struct gc *g, uint32_t w, const struct sl_reply *reply) {
                 is = OWNER_WAITS;
     }
     if (is == OWNER_ABSENT)
-        g->absent[uid % GC_ABSENT] = uid;
+        g->absent[question % GC_ABSENT] = question;
     k->owners[k->asked] = (uint8_t)is;
     yyjson_doc_free(d);
     go_on(g, w);

@@ -88,6 +88,28 @@ static void absent_owners(void **state) {
     world_stop(&w);
 }
 
+/* A uid beside a kind or a name that are not its own tells nothing about who has it. */
+static void false_references(void **state) {
+    static const char *const liars[] = {
+        "{'apiVersion':'v1','kind':'Secret','name':'no','uid':'thing'}",
+        "{'apiVersion':'v1','kind':'Node','name':'no','uid':'thing'}"};
+    struct apps_world w = {0};
+
+    (void)state;
+    world_start(&w, 2);
+    child(&w, "before", "{'apiVersion':'no.such/v1','kind':'Thing','name':'x','uid':'thing'}");
+    child(&w, "liar0", liars[0]);
+    child(&w, "liar1", liars[1]);
+    world_run(&w, 5 * SL_SEC);
+    child(&w, "after", "{'apiVersion':'no.such/v1','kind':'Thing','name':'x','uid':'thing'}");
+    world_run(&w, 5 * SL_SEC);
+    assert_false(world_exists(&w, CONFIGS "/liar0"));
+    assert_false(world_exists(&w, CONFIGS "/liar1"));
+    assert_true(world_exists(&w, CONFIGS "/before"));
+    assert_true(world_exists(&w, CONFIGS "/after"));
+    world_stop(&w);
+}
+
 static void in_the_foreground(void **state) {
     struct apps_world w = {0};
 
@@ -299,6 +321,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(in_the_background),
         cmocka_unit_test(absent_owners),
+        cmocka_unit_test(false_references),
         cmocka_unit_test(in_the_foreground),
         cmocka_unit_test(orphans_stay),
         cmocka_unit_test(rings),
