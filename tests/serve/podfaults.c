@@ -18,7 +18,9 @@
 #define ENOUGH 100u /* histories to meet with everything */
 #define STORM (100 * SL_SEC)
 #define REST (60 * SL_SEC)
-#define PATIENCE (1200 * SL_SEC)
+/* Who backs off does so until a time by the clock of the leader that said so, which may have been
+ * set forward by an hour, and again. */
+#define PATIENCE (4 * 3600 * SL_SEC)
 #define MOST_HALF (330 * SL_SEC) /* a silent stream is given up after five minutes */
 #define MOST_HALF_IDLE (5 * SL_SEC)
 
