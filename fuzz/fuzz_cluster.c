@@ -6,6 +6,7 @@
 #include "stage_fz.h"
 
 #define MAX_PODS 64u
+#define MAX_TURNS 4000u
 
 struct world {
     struct stage stage; /* the first */
@@ -29,7 +30,7 @@ static void run(struct stage *g, sl_span d) {
     struct world *w = (struct world *)g;
     sl_time until = fakeapi_now(g->a) + d;
 
-    for (;;) {
+    for (uint32_t i = 0; i < MAX_TURNS; i++) {
         sl_cluster_tick(w->c);
         sl_time wish = sl_cluster_next(w->c);
         if (!fakeapi_step(g->a, wish < until ? wish : until) && fakeapi_now(g->a) >= until)

@@ -159,8 +159,9 @@ void sl_meta_generation(struct sl_write *w) {
         : w->rq->kind->crd    ? same_custom(w->c.old, object)
                               : sl_json_same_but(w->c.old, object, apart))
         return;
+    int64_t generation = sl_json_int(w->c.old, "metadata.generation", 0);
     sl_mut_set_int(w->c.doc, sl_mut_get(w->c.object, "metadata"), "generation",
-                   sl_json_int(w->c.old, "metadata.generation", 0) + 1);
+                   generation < INT64_MAX ? generation + 1 : generation);
     sl_write_close(w);
 }
 

@@ -100,9 +100,9 @@ static bool make(struct sl_apiserver *s, const char *name, struct sl_buf *out) {
     if (strncmp(rest, "api/", 4) == 0)
         return sl_openapi_v3(&api, "", rest + 4, out);
     const char *slash = strncmp(rest, "apis/", 5) == 0 ? strchr(rest + 5, '/') : NULL;
-    if (!slash)
-        return false;
     char group[256];
+    if (!slash || (size_t)(slash - rest - 5) >= sizeof group) /* no group has such a name */
+        return false;
     sl_fmt(group, sizeof group, "%.*s", (int)(slash - rest - 5), rest + 5);
     return sl_openapi_v3(&api, group, slash + 1, out);
 }

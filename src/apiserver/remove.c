@@ -165,6 +165,13 @@ static void set_finalizers(struct sl_write *w, yyjson_mut_val *meta) {
     sl_mut_set(w->c.doc, meta, "finalizers", yyjson_mut_arr_size(list) ? list : NULL);
 }
 
+/* What is stored may be older than the rule that says how many seconds these can be. */
+static int64_t stored_grace(yyjson_val *old) {
+    int64_t seconds = sl_json_int(old, "metadata.deletionGracePeriodSeconds", 0);
+
+    return seconds < 0 ? 0 : seconds < INT32_MAX ? seconds : INT32_MAX;
+}
+
 /* From now on it is being deleted, with so many seconds left; 'shorter': it was before, with more.
  */
 static void mark(struct sl_write *w, yyjson_mut_val *meta, int64_t grace, bool shorter) {
@@ -174,10 +181,10 @@ static void mark(struct sl_write *w, yyjson_mut_val *meta, int64_t grace, bool s
 
     if (shorter && grace > 0 &&
         sl_stamp_parse(sl_json_str(w->c.old, "metadata.deletionTimestamp"), &since))
-        since -= sl_json_int(w->c.old, "metadata.deletionGracePeriodSeconds", 0) * SL_SEC;
+        since = sl_time_add(since, -stored_grace(w->c.old) * SL_SEC);
     sl_mut_set_str(w->c.doc, meta, "deletionTimestamp", sl_stamp(since + grace * SL_SEC, stamp));
     sl_mut_set_int(w->c.doc, meta, "deletionGracePeriodSeconds", grace);
-    if (generation > 0 && !shorter)
+    if (generation > 0 && generation < INT64_MAX && !shorter)
         sl_mut_set_int(w->c.doc, meta, "generation", generation + 1);
 }
 
@@ -185,7 +192,7 @@ static void mark(struct sl_write *w, yyjson_mut_val *meta, int64_t grace, bool s
 static int64_t grace_of(struct sl_write *w) {
     const struct sl_strategy *st = sl_strategy_of(w->rq->kind);
     bool marked = sl_json_at(w->c.old, "metadata.deletionTimestamp");
-    int64_t now = sl_json_int(w->c.old, "metadata.deletionGracePeriodSeconds", 0);
+    int64_t now = stored_grace(w->c.old);
 
     if (!st->grace)
         return 0;

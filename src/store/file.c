@@ -249,7 +249,10 @@ static int begin(struct file *f, struct file_marks *ret, struct sl_err *err) {
                    past > MAX_VERSION || dropped > MAX_VERSION))
         r = damaged(f, "a version is negative or too high", err);
     if (r >= 0)
-        *ret = (struct file_marks){.version = version > 0 ? (uint64_t)version : 1,
+        *ret = (struct file_marks){.version = version > past
+                                                  ? (uint64_t)version /* it never goes back */
+                                              : past > 0 ? (uint64_t)past
+                                                         : 1,
                                    .past = past > 0 ? (uint64_t)past : 1,
                                    .dropped = (uint64_t)dropped};
     return r;
