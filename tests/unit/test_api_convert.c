@@ -495,7 +495,8 @@ static void a_page_fits_into_the_pod(void **state) {
         assert_int_equal(code, cases[i].code);
         assert_non_null(strstr(sl_buf_str(&text), cases[i].text));
 #if !SL_SANITISED
-        assert_true(peak <= SL_CONVERT_MEMORY + SL_CONVERT_ANSWER_BYTES + SLACK);
+        if (!getenv("SL_MEMCHECK")) /* which keeps a copy of all memory beside it */
+            assert_true(peak <= SL_CONVERT_MEMORY + SL_CONVERT_ANSWER_BYTES + SLACK);
 #endif
         sl_buf_done(&body);
         sl_buf_done(&text);
