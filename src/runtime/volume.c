@@ -16,6 +16,8 @@
 #include <unistd.h>
 
 #include "base/arena.h"
+#include "base/fmt.h"
+#include "log/log.h"
 #include "runtime/runtime_int.h"
 #include "json/json.h"
 
@@ -40,9 +42,31 @@ int folder_make(const char *path, unsigned mode) {
     return chmod(part, mode) < 0 ? -errno : 0; /* whatever the umask says */
 }
 
-static void remove_in(int dir, const char *name, int depth) {
-    if (unlinkat(dir, name, 0) == 0 || errno == ENOENT || depth > MAX_DEPTH)
+/* A tree that is removed. What is too deep in it is moved up to its top, and found there later. */
+struct removal {
+    int top;
+    uint32_t next; /* names taken at the top */
+    uint64_t moved;
+};
+
+static void move_up(struct removal *r, int dir, const char *name) {
+    char fresh[32];
+
+    do
+        sl_fmt(fresh, sizeof fresh, ".deep-%u", r->next++);
+    while (renameat(dir, name, r->top, fresh) < 0 && r->next != 0 &&
+           (errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR));
+    struct stat st;
+    r->moved += fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) < 0;
+}
+
+static void remove_in(struct removal *r, int dir, const char *name, int depth) {
+    if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
         return;
+    if (depth > MAX_DEPTH) {
+        move_up(r, dir, name);
+        return;
+    }
     int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     if (!d) {
@@ -52,13 +76,24 @@ static void remove_in(int dir, const char *name, int depth) {
     }
     for (const struct dirent *e; (e = readdir(d));)
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            remove_in(fd, e->d_name, depth + 1);
+            remove_in(r, fd, e->d_name, depth + 1);
     (void)closedir(d);
     (void)unlinkat(dir, name, AT_REMOVEDIR);
 }
 
 void folder_remove(const char *path) {
-    remove_in(AT_FDCWD, path, 0);
+    struct removal r = {.top = -1};
+
+    do {
+        r.moved = 0;
+        r.top = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        remove_in(&r, AT_FDCWD, path, 0);
+        if (r.top >= 0)
+            (void)close(r.top);
+    } while (r.moved > 0);
+    struct stat st;
+    if (lstat(path, &st) == 0)
+        sl_log(SL_LOG_WARN, "folder of a pod not removed whole", SL_S("path", path));
 }
 
 int file_write(const char *path, const char *bytes, size_t len, unsigned mode) {
