@@ -27,7 +27,7 @@
 #define MAX_WRITTEN ((size_t)64 << 20)      /* what all are filled with */
 #define FILE_COSTS 4096u                    /* of that, besides its bytes: files are not free */
 #define MAX_VOLUME_PATHS ((size_t)64 << 10) /* memory for the paths of one volume */
-#define MAX_DEPTH 64                        /* of folders, where they are removed */
+#define MAX_DEPTH 64                        /* of folders removed in one go; deeper ones follow */
 
 /* ---- one container: what it is started with ---- */
 #define MAX_VALUE ((size_t)128 << 10)  /* of one variable: what Linux takes */
@@ -54,6 +54,9 @@
 #define LOG_READ ((size_t)256 << 10)      /* handed out at a time */
 #define LOG_TAIL ((size_t)4 << 10)        /* looked at for a termination message */
 #define CHUNK ((size_t)64 << 10)          /* read from a process at a time */
+#define OUTPUT_SHARE ((size_t)8 << 10)    /* of that, from a stream in one turn of the loop */
+#define KILL_PATIENCE 5000u               /* ms with a supervisor that was asked to kill all */
+#define ORPHANS_EVERY 20u                 /* ms, while there are some */
 #define PROC_LAST_WORDS ((size_t)4 << 20) /* of a stream, read after its end; a pipe holds less */
 #define INPUT_ENOUGH ((size_t)64 << 10)   /* waiting: who feeds it is asked to wait */
 #define INPUT_MOST ((size_t)16 << 20)     /* from one who does not */

@@ -7,6 +7,7 @@
  */
 #include "runtime/spawn.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,6 +18,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <time.h>
@@ -44,8 +46,11 @@ struct proc {
     pid_t pid;
     struct proc_io io; /* fn NULL: nobody listens any more */
     uv_pipe_t streams[STREAMS];
-    bool open[STREAMS]; /* has more to say */
-    unsigned handles;   /* that the loop still knows */
+    uv_timer_t last;         /* until its supervisor is killed itself */
+    bool open[STREAMS];      /* has more to say */
+    uint64_t turn[STREAMS];  /* in which it was read last, */
+    size_t of_turn[STREAMS]; /* and how much then */
+    unsigned handles;        /* that the loop still knows */
     bool ended;
     bool full, in_end; /* its feeder was asked to wait; input ends with what waits */
     char in_last;      /* the last byte of it */
@@ -64,6 +69,10 @@ struct spawner {
     int null, program;     /* the supervisor's image */
     posix_spawnattr_t how; /* all signals blocked, and none ignored or handled */
     struct proc *procs;
+    uv_prepare_t turns;
+    uint64_t turn;      /* of the loop */
+    uv_timer_t orphans; /* while there may be some */
+    unsigned handles;
     char chunk[CHUNK];
 };
 
@@ -264,6 +273,22 @@ static void drop_spawner(struct spawner *s) {
     sl_freep(&s);
 }
 
+static void next_turn(uv_prepare_t *h) {
+    struct spawner *s = h->data;
+
+    s->turn++;
+}
+
+static void begin_turns(struct spawner *s) {
+    sl_assert(uv_prepare_init(s->loop, &s->turns) == 0 &&
+              uv_timer_init(s->loop, &s->orphans) == 0 &&
+              uv_prepare_start(&s->turns, next_turn) == 0);
+    s->turns.data = s->orphans.data = s;
+    s->handles = 2;
+    uv_unref((uv_handle_t *)&s->turns);
+    uv_unref((uv_handle_t *)&s->orphans);
+}
+
 int spawner_new(struct uv_loop_s *loop, uint64_t files, const char *dir, struct spawner **ret,
                 struct sl_err *err) {
     struct spawner *s = sl_alloc0(1, sizeof *s);
@@ -280,17 +305,20 @@ int spawner_new(struct uv_loop_s *loop, uint64_t files, const char *dir, struct 
     struct sigaction now; /* a command that does not read its input may not end us */
     if (sigaction(SIGPIPE, NULL, &now) == 0 && now.sa_handler == SIG_DFL)
         (void)signal(SIGPIPE, SIG_IGN);
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 1); /* see sweep */
     s->null = open("/dev/null", O_RDWR | O_CLOEXEC);
     int r = s->null < 0 ? -errno : make_program(s, dir);
     if (r < 0)
         r = sl_err_set(err, SL_EIO, "making the supervisor of containers: %s", strerror(-r));
     else
         r = find_mounts(s, err);
-    if (r < 0)
+    if (r < 0) {
         drop_spawner(s);
-    else
-        *ret = s;
-    return r;
+        return r;
+    }
+    begin_turns(s);
+    *ret = s;
+    return 0;
 }
 
 /* ---- what a supervisor says ---- */
@@ -369,6 +397,56 @@ static void take_words(struct proc *p, const char *bytes, size_t len) {
     }
 }
 
+/* ---- what a supervisor leaves behind ---- */
+
+/* "/proc/12/stat" says the parent behind the last ')' and a letter. */
+static bool is_child(const char *pid) {
+    char path[64], text[512];
+
+    sl_fmt(path, sizeof path, "/proc/%.20s/stat", pid);
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        (void)close(fd);
+    text[n > 0 ? n : 0] = '\0';
+    const char *p = strrchr(text, ')');
+    return p && strlen(p) > 4 && strtol(p + 4, NULL, 10) == (long)getpid();
+}
+
+static bool is_supervisor(const struct spawner *s, pid_t pid) {
+    for (const struct proc *p = s->procs; p; p = p->next)
+        if (p->pid == pid)
+            return true;
+    return false;
+}
+
+/* A container may kill its supervisor. What that stood over has become ours then, for we adopt as
+ * it did: children in other sessions than our own, where all that we start ourselves is, but for
+ * supervisors. They are killed; so is a credential plugin that happens to run, which is started
+ * again. True: some are left, or what they leave behind in turn. */
+static bool sweep(const struct spawner *s) {
+    DIR *d = opendir("/proc");
+    bool left = false;
+
+    for (const struct dirent *e; d && (e = readdir(d));) {
+        const pid_t pid =
+            e->d_name[0] >= '1' && e->d_name[0] <= '9' ? (pid_t)strtol(e->d_name, NULL, 10) : 0;
+        if (pid == 0 || !is_child(e->d_name) || is_supervisor(s, pid) || getsid(pid) == getsid(0))
+            continue;
+        (void)kill(pid, SIGKILL);
+        (void)waitpid(pid, NULL, WNOHANG);
+        left = true;
+    }
+    if (d)
+        (void)closedir(d);
+    return left;
+}
+
+static void on_orphans(uv_timer_t *t) {
+    if (!sweep(t->data))
+        (void)uv_timer_stop(t);
+}
+
 /* ---- its end ---- */
 
 static void free_proc(struct proc *p) {
@@ -396,6 +474,7 @@ static void unlink_proc(struct proc *p) {
         if (!uv_is_closing((uv_handle_t *)&p->streams[i]))
             uv_close((uv_handle_t *)&p->streams[i], closed);
     }
+    uv_close((uv_handle_t *)&p->last, closed);
 }
 
 /* What a stream still holds, though its writers are gone; or not: somebody else got hold of its
@@ -434,6 +513,8 @@ static void finish(struct proc *p) {
     p->ended = true;
     while (waitpid(p->pid, &status, 0) < 0 && errno == EINTR)
         ;
+    if (WIFSIGNALED(status) && sweep(p->spawner))
+        (void)uv_timer_start(&p->spawner->orphans, on_orphans, ORPHANS_EVERY, ORPHANS_EVERY);
     tell_unstarted(p, status);
     drain(p, STREAM_OUT);
     drain(p, STREAM_ERR);
@@ -446,17 +527,25 @@ static void finish(struct proc *p) {
 
 static void give_chunk(uv_handle_t *h, size_t hint, uv_buf_t *b) {
     struct proc *p = h->data;
+    struct spawner *s = p->spawner;
+    const int i = (int)((uv_pipe_t *)h - p->streams);
 
     (void)hint;
-    *b = uv_buf_init(p->spawner->chunk, CHUNK);
+    if (p->turn[i] != s->turn)
+        p->of_turn[i] = 0;
+    p->turn[i] = s->turn;
+    /* Without room, the loop goes on to others and comes back in its next turn. */
+    *b = uv_buf_init(s->chunk, i == STREAM_STATUS ? (unsigned)CHUNK
+                                                  : (unsigned)(OUTPUT_SHARE - p->of_turn[i]));
 }
 
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *b) {
     struct proc *p = stream->data;
     const int i = (int)((uv_pipe_t *)stream - p->streams);
 
-    if (n == 0)
+    if (n == 0 || n == UV_ENOBUFS)
         return;
+    p->of_turn[i] += n > 0 && i != STREAM_STATUS ? (size_t)n : 0;
     if (i == STREAM_STATUS) {
         if (n > 0)
             take_words(p, b->base, (size_t)n);
@@ -569,6 +658,9 @@ static struct proc *new_proc(struct spawner *s, const struct launch *l, const in
     struct proc *p = sl_alloc0(1, sizeof *p);
 
     p->spawner = s;
+    sl_assert(uv_timer_init(s->loop, &p->last) == 0);
+    p->last.data = p;
+    p->handles++;
     p->code = 137; /* unless the supervisor says otherwise, it was killed */
     p->program = sl_strdup(l->argv[0]);
     p->cwd = sl_strdup(l->cwd ? l->cwd : "/");
@@ -680,14 +772,30 @@ int proc_start(struct spawner *s, const struct launch *l, const struct proc_io *
     return 0;
 }
 
+/* A container may have stopped it. */
+static void signal_supervisor(const struct proc *p, int sig) {
+    if (p->ended)
+        return;
+    (void)kill(p->pid, sig);
+    (void)kill(p->pid, SIGCONT);
+}
+
 void proc_term(struct proc *p) {
+    signal_supervisor(p, SIGTERM);
+}
+
+/* Its command goes with it, and what else it stood over is swept up. */
+static void on_last(uv_timer_t *t) {
+    struct proc *p = t->data;
+
     if (!p->ended)
-        (void)kill(p->pid, SIGTERM);
+        (void)kill(p->pid, SIGKILL);
 }
 
 void proc_kill(struct proc *p) {
-    if (!p->ended)
-        (void)kill(p->pid, SIGUSR1);
+    signal_supervisor(p, SIGUSR1);
+    if (!p->ended && !uv_is_active((uv_handle_t *)&p->last))
+        (void)uv_timer_start(&p->last, on_last, KILL_PATIENCE, 0);
 }
 
 void proc_abandon(struct proc *p) {
@@ -714,6 +822,8 @@ static bool wait_all(struct spawner *s, uint32_t ms) {
 }
 
 void spawner_end_all(struct spawner *s, uint32_t grace_ms) {
+    const struct timespec pause = {.tv_nsec = 2000000};
+
     for (struct proc *p = s->procs; p; p = p->next) {
         p->io.fn = NULL;
         proc_term(p);
@@ -728,6 +838,8 @@ void spawner_end_all(struct spawner *s, uint32_t grace_ms) {
             (void)wait_all(s, 1000);
         }
     }
+    for (int i = 0; i < 500 && sweep(s); i++)
+        (void)nanosleep(&pause, NULL);
     while (s->procs)
         unlink_proc(s->procs);
 }
@@ -735,19 +847,16 @@ void spawner_end_all(struct spawner *s, uint32_t grace_ms) {
 static void free_spawner(uv_handle_t *h) {
     struct spawner *s = h->data;
 
-    sl_freep(&h);
-    drop_spawner(s);
+    if (--s->handles == 0)
+        drop_spawner(s);
 }
 
 /* In a turn of the loop: a callback that is under way may still be in its chunk. */
 void spawner_free(struct spawner *s) {
-    uv_idle_t *last;
-
     if (!s)
         return;
     spawner_end_all(s, 0);
-    last = sl_alloc0(1, sizeof *last);
-    last->data = s;
-    (void)uv_idle_init(s->loop, last);
-    uv_close((uv_handle_t *)last, free_spawner);
+    (void)prctl(PR_SET_CHILD_SUBREAPER, 0);
+    uv_close((uv_handle_t *)&s->turns, free_spawner);
+    uv_close((uv_handle_t *)&s->orphans, free_spawner);
 }

@@ -544,6 +544,72 @@ static void volumes_that_hide(void **state) {
     end(&w);
 }
 
+/* A container that stops its supervisor can be deleted like any other. */
+static void stopped_supervisor(void **state) {
+    struct world w;
+    (void)state;
+
+    begin(&w, 0);
+    make_sh(&w, "a", "Never", "kill -STOP $PPID; sleep 0.1; exit 3");
+    wait_phase(&w, "a", "Running");
+    turns(&w, 100);
+    delete_pod(&w, "a", 1);
+    leap(&w, 3 * SL_SEC);
+    wait_phase(&w, "a", "gone");
+    end(&w);
+}
+
+/* One that does it again and again, and what it leaves when its supervisor is killed. */
+static void killed_supervisor(void **state) {
+    struct world w;
+    char script[300];
+    (void)state;
+
+    begin(&w, 0);
+    (void)snprintf(script, sizeof script,
+                   "(setsid sh -c 'sleep %s & sleep %s' &); sleep 0.2; kill -9 $PPID; sleep 1000",
+                   w.marker, w.marker);
+    make_sh(&w, "a", "Never", script);
+    wait_phase(&w, "a", "Failed");
+    assert_int_equal(jint(status_of(&w, "a", "main"), "state.terminated.exitCode", 0), 137);
+    for (const sl_time until = real_now() + PATIENCE; left(&w) > 0; turn(&w))
+        assert_true(real_now() < until);
+    (void)snprintf(script, sizeof script,
+                   "p=$PPID; trap '' TERM; (setsid sh -c \"while kill -STOP $p; do :; done; sleep "
+                   "%s\" &); sleep 1000",
+                   w.marker);
+    make_sh(&w, "b", "Never", script);
+    wait_phase(&w, "b", "Running");
+    turns(&w, 50);
+    delete_pod(&w, "b", 0);
+    wait_phase(&w, "b", "gone");
+    for (const sl_time until = real_now() + PATIENCE; left(&w) > 0; turn(&w))
+        assert_true(real_now() < until);
+    end(&w);
+}
+
+/* Folders within folders are removed with their pod, however deep. */
+static void deep_folders(void **state) {
+    struct world w;
+    char path[200];
+    (void)state;
+
+    begin(&w, 0);
+    make_sh(
+        &w, "a", "Never",
+        "d=x; for i in 1 2 3 4 5 6; do d=$d/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x/x; "
+        "mkdir -p $d/y/z; mkdir -p $d/.deep-0; echo 1 >$d/f; done; mkdir -p .deep-0/x; touch "
+        ".deep-1; pwd; sleep 100");
+    wait_said(&w, "a");
+    (void)snprintf(path, sizeof path, "%s/pods/%s", w.dir, jstr(pod_now(&w, "a"), "metadata.uid"));
+    assert_int_equal(access(path, F_OK), 0);
+    delete_pod(&w, "a", 0);
+    wait_phase(&w, "a", "gone");
+    turns(&w, 20);
+    assert_int_equal(access(path, F_OK), -1);
+    end(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(volumes_that_multiply),
@@ -557,6 +623,9 @@ int main(void) {
         cmocka_unit_test(links_in_volumes),
         cmocka_unit_test(links_to_mount_points),
         cmocka_unit_test(volumes_that_hide),
+        cmocka_unit_test(stopped_supervisor),
+        cmocka_unit_test(killed_supervisor),
+        cmocka_unit_test(deep_folders),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
