@@ -3,7 +3,7 @@
  * and what it takes for a part of one request would be answered here as a second one. So whatever
  * can be read in two ways is refused, and the connection ends with the answer:
  *
- *     - more than one Content-Length, Transfer-Encoding or Host;
+ *     - more than one Content-Length, Transfer-Encoding, Host or Authorization;
  *     - Content-Length together with Transfer-Encoding, and any coding but "chunked";
  *     - names that are no tokens (among them: a space before the colon), control characters in
  *       values (among them: a bare CR);
@@ -25,7 +25,7 @@
 
 struct walk {
     const char *at; /* where the next line has to begin; NULL: the library has looked */
-    uint32_t lengths, codings, hosts;
+    uint32_t lengths, codings, hosts, tokens;
     bool chunked;
     const char *problem; /* the first one; NULL */
 };
@@ -83,6 +83,7 @@ static enum MHD_Result on_line(void *cls, enum MHD_ValueKind kind, const char *n
         check_place(w, name, n, value, len);
     w->lengths += is(name, n, "Content-Length");
     w->hosts += is(name, n, "Host");
+    w->tokens += is(name, n, "Authorization");
     if (is(name, n, "Transfer-Encoding")) {
         w->codings++;
         w->chunked = is(value, len, "chunked");
@@ -114,8 +115,8 @@ const char *sl_httpd_framing(struct MHD_Connection *c, const char *method, const
         if (!i || w.at + 2 != method + i->header_size)
             return "a header line is folded, has a NUL, or does not end in CRLF";
     }
-    if (w.lengths > 1 || w.codings > 1 || w.hosts > 1)
-        return "Content-Length, Transfer-Encoding or Host is there twice";
+    if (w.lengths > 1 || w.codings > 1 || w.hosts > 1 || w.tokens > 1)
+        return "Content-Length, Transfer-Encoding, Host or Authorization is there twice";
     if (w.codings && w.lengths)
         return "Content-Length and Transfer-Encoding are both there";
     if (w.codings && (!w.chunked || strcmp(version, MHD_HTTP_VERSION_1_1) != 0))

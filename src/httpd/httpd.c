@@ -50,6 +50,7 @@ _Static_assert(HEADER_BYTES + SMALL_ANSWER + TLS_BYTES <= SL_HTTP_CONNECTION_BYT
 #define SWEEP_MS 1000 /* how late a deadline may be noticed */
 #define ACCEPTS 64    /* in one turn of the loop */
 #define SERVER_CONNS 256u
+#define SHOWN_ARGS 64u /* more of them in a query are in raw_query only */
 
 /* TLS 1.2 and 1.3 with forward secrecy and authenticated encryption, as all of today's clients
  * have. */
@@ -297,6 +298,19 @@ static void turn(struct server *s, struct MHD_Connection *c, bool idle) {
     conn->deadline_ms = uv_now(h->loop) + (idle ? h->spec.idle_ms : h->spec.header_ms);
 }
 
+/* The library keeps a record of each argument in the memory for headers, and does not answer at all
+ * once that is full. It reads them, up to a NUL, only after this call: of a long query it sees
+ * none, and whoever wants it reads the raw one. The memory is the connection's own and may be
+ * written to: the library itself cuts the arguments there. */
+static void hide_many(const char *query) {
+    size_t n = 0;
+
+    for (const char *p = query; *p; p++)
+        n += *p == '&';
+    if (n >= SHOWN_ARGS)
+        *(char *)(uintptr_t)query = '\0';
+}
+
 static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *c) {
     struct request *rq = sl_alloc0(1, sizeof *rq);
     const char *query = strchr(uri, '?');
@@ -304,6 +318,8 @@ static void *on_request_line(void *cls, const char *uri, struct MHD_Connection *
     turn(cls, c, false);
     rq->query = query ? sl_strdup(query + 1) : NULL;
     rq->uri_end = uri + strlen(uri);
+    if (query)
+        hide_many(query + 1);
     sl_httpd_conn(c)->rq = rq;
     return rq; /* the first *state of on_request */
 }

@@ -204,6 +204,30 @@ static void test_oversize(void **state) {
     close(fd);
 }
 
+/* As many arguments as fit into the line are taken, and an answer comes at once. */
+static void test_many_arguments(void **state) {
+    bool closed;
+
+    (void)state;
+    start(false);
+    for (int n = 1; n <= 6000; n = n < 64 ? n + 21 : n * 2) {
+        struct sl_buf line;
+        sl_buf_init(&line, (size_t)32 << 10);
+        sl_buf_puts(&line, "GET /a?");
+        for (int i = 0; i < n; i++)
+            sl_buf_puts(&line, "a=b&");
+        sl_buf_puts(&line, " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+        assert_false(sl_buf_full(&line));
+        int fd = dial();
+        say(fd, sl_buf_str(&line), line.len);
+        int status = status_of(hear(fd, LONG_MS, &closed));
+        if (status != 200 || !closed)
+            fail_msg("%d arguments: status %d", n, status);
+        close(fd);
+        sl_buf_done(&line);
+    }
+}
+
 static void test_malformed(void **state) {
     static const struct {
         const char *s;
@@ -288,6 +312,7 @@ static void test_framing(void **state) {
         LINES("Transfer-Encoding : chunked\r\n\r\n0\r\n"),
         LINES("Transfer-Encoding: \vchunked\r\n\r\n0\r\n"),
         LINES("Host: b\r\nContent-Length: 0\r\n"),
+        LINES("Authorization: Bearer a\r\nAuthorization: Bearer b\r\n"),
         LINES("X-A: b\r\n Content-Length: 40\r\n"),
         LINES("X-A: b\r\n\tfolded\r\nContent-Length: 0\r\n"),
         LINES("X-A:\r\n folded\r\n"),
@@ -721,14 +746,12 @@ static void test_load_tls(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_large_bodies), TEST(test_plain),
-        TEST(test_tls),          TEST(test_oversize),
-        TEST(test_malformed),    TEST(test_framing),
-        TEST(test_pipelined),    TEST(test_connection_limit),
-        TEST(test_deadlines),    TEST(test_deferred),
-        TEST(test_restart),      TEST(test_certificate_swap),
-        TEST(test_addresses),    TEST(test_starved),
-        TEST(test_load_plain),   TEST(test_load_tls),
+        TEST(test_large_bodies),     TEST(test_plain),          TEST(test_tls),
+        TEST(test_oversize),         TEST(test_many_arguments), TEST(test_malformed),
+        TEST(test_framing),          TEST(test_pipelined),      TEST(test_connection_limit),
+        TEST(test_deadlines),        TEST(test_deferred),       TEST(test_restart),
+        TEST(test_certificate_swap), TEST(test_addresses),      TEST(test_starved),
+        TEST(test_load_plain),       TEST(test_load_tls),
     };
     sl_log_set(SL_LOG_ERROR);
     curl_global_init(CURL_GLOBAL_DEFAULT);
