@@ -17,6 +17,7 @@
 #define NAME_ADDED 5u /* to generateName, of which so much is kept: */
 #define NAME_KEPT 58u
 #define ZONES "/usr/share/zoneinfo/"
+#define MAX_ZONE 128u /* the longest name has 32 */
 
 /* ---- jobs on their way in ---- */
 
@@ -376,8 +377,10 @@ static void time_zone(struct sl_field_errs *e, const struct sl_path *at, yyjson_
         sl_field_invalid(
             e, at, sl_bad_str(s),
             "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones");
-    else if (strcmp(s, "UTC") != 0 && strlen(s) < 128 && access(ZONES, F_OK) == 0 &&
-             access(sl_arena_printf(e->arena, ZONES "%s", s), F_OK) != 0)
+    else if (strcmp(s, "UTC") != 0 &&
+             (strlen(s) >= MAX_ZONE ||
+              (access(ZONES, F_OK) == 0 &&
+               access(sl_arena_printf(e->arena, ZONES "%s", s), F_OK) != 0)))
         sl_field_invalid(e, at, sl_bad_str(s), "unknown time zone %s", s);
 }
 

@@ -185,6 +185,28 @@ static void admission_fills_pods(void **state) {
     api_done(&a);
 }
 
+static void time_zones_have_an_end(void **state) {
+    static const size_t lens[] = {127, 128, 5000};
+    char zone[5001], body[6000];
+    struct api a;
+
+    (void)state;
+    api_init(&a);
+    for (size_t i = 0; i < sizeof lens / sizeof *lens; i++) {
+        memset(zone, 'a', lens[i]);
+        zone[lens[i]] = '\0';
+        (void)snprintf(body, sizeof body,
+                       "{\"metadata\":{\"name\":\"z\"},\"spec\":{\"schedule\":\"* * * * *\","
+                       "\"timeZone\":\"%s\",\"jobTemplate\":{\"spec\":{\"template\":{\"spec\":{"
+                       "\"restartPolicy\":\"Never\",\"containers\":[{\"name\":\"c\","
+                       "\"image\":\"i\"}]}}}}}}",
+                       zone);
+        assert_int_equal(api_post(&a, "/apis/batch/v1/namespaces/default/cronjobs", body), 422);
+        assert_non_null(strstr(a.body, "unknown time zone"));
+    }
+    api_done(&a);
+}
+
 /* ---- subresources ---- */
 
 static void tokens_are_known_again(void **state) {
@@ -439,6 +461,7 @@ int main(void) {
         cmocka_unit_test(our_kinds_convert),
         cmocka_unit_test(our_rules_hold),
         cmocka_unit_test(admission_fills_pods),
+        cmocka_unit_test(time_zones_have_an_end),
         cmocka_unit_test(tokens_are_known_again),
         cmocka_unit_test(logs_are_cut_as_asked),
         cmocka_unit_test(cells_are_kubectls),
