@@ -144,10 +144,14 @@ void sl_params_read(struct sl_rq *rq) {
                                .initial_events = -1,
                                .force = -1,
                                .orphan = -1};
-    while (sl_query_next(&at, &rq->arena, &key, &value))
+    for (const char *from = at; sl_query_next(&at, &rq->arena, &key, &value); from = at) {
+        /* A NUL stays escaped in texts, but here it must not pass for three good characters. */
+        if (strcmp(key, "fieldManager") == 0 && memmem(from, (size_t)(at - from), "%00", 3))
+            value = "\x01";
         for (size_t i = 0; i < SL_LEN(params); i++)
             if (strcmp(params[i].name, key) == 0)
                 set(rq, &params[i], value);
+    }
     rq->q.manager = sl_utf8_text(&rq->arena, rq->q.manager); /* it is written into objects */
 }
 

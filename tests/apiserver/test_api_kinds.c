@@ -207,6 +207,25 @@ static void time_zones_have_an_end(void **state) {
     api_done(&a);
 }
 
+static void managers_are_printable(void **state) {
+    static const struct {
+        const char *manager;
+        int status;
+    } t[] = {{"%00", 422}, {"a%00b", 422}, {"%0a", 422}, {"%7f", 422}, {"a%2500", 201}};
+    char path[100], body[100];
+    struct api a;
+
+    (void)state;
+    api_init(&a);
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        (void)snprintf(path, sizeof path, "/api/v1/namespaces/default/configmaps?fieldManager=%s",
+                       t[i].manager);
+        (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"m%zu\"}}", i);
+        assert_int_equal(api_post(&a, path, body), t[i].status);
+    }
+    api_done(&a);
+}
+
 /* ---- subresources ---- */
 
 static void tokens_are_known_again(void **state) {
@@ -461,6 +480,7 @@ int main(void) {
         cmocka_unit_test(our_kinds_convert),
         cmocka_unit_test(our_rules_hold),
         cmocka_unit_test(admission_fills_pods),
+        cmocka_unit_test(managers_are_printable),
         cmocka_unit_test(time_zones_have_an_end),
         cmocka_unit_test(tokens_are_known_again),
         cmocka_unit_test(logs_are_cut_as_asked),
