@@ -158,7 +158,9 @@ int security_apply(struct container *c, struct launch *l, struct sl_err *err) {
         if (r == 0)
             r = take_caps(jat(own, "capabilities.add"), false, &l->drop, err);
     }
-    l->no_new_privs = !jbool(own, "allowPrivilegeEscalation", true);
+    /* Programs with set-user-ID are the machine's, and trust its files. To one who has volumes in
+     * their place, perhaps in that of /etc, they give root only if the pod says so. */
+    l->no_new_privs = !jbool(own, "allowPrivilegeEscalation", !(l->uid > 0 && l->mounts.n > 0));
     if (jbool(own, "readOnlyRootFilesystem", false) && spawner_mounts(c->pod->rt->spawner))
         l->writable = c->pod->real->folder;
     return r;

@@ -511,6 +511,11 @@ static void links_to_mount_points(void **state) {
                 "touch /zdata/x/f; ls /zdata; ls /zdata/x");
     wait_phase(&w, "fine", "Succeeded");
     expect_log(&w, "fine", "main", false, "x\nf\n");
+    /* Over a folder of the machine that programs with set-user-ID trust. */
+    make_linked(&w, "trusted", "true", AT("b", "/etc"),
+                "grep NoNewPrivs /proc/self/status | tr -s '\\t' ' '");
+    wait_phase(&w, "trusted", "Succeeded");
+    expect_log(&w, "trusted", "main", false, "NoNewPrivs: 1\n");
     (void)snprintf(script, sizeof script, "ls %s/real/folder; ls %s/link", outside, outside);
     (void)snprintf(mounts, sizeof mounts, AT("a", "%s"), path);
     make_linked(&w, "link", "touch /zdata/f", mounts, script);
@@ -610,6 +615,30 @@ static void deep_folders(void **state) {
     end(&w);
 }
 
+/* Output without end takes its share of a turn, and no more. */
+static void endless_output(void **state) {
+    struct world w;
+    struct stat st;
+    char path[200];
+    off_t before = 0, most = 0;
+    (void)state;
+
+    begin(&w, 0);
+    make_sh(&w, "a", "Never", "yes ''");
+    wait_phase(&w, "a", "Running");
+    (void)snprintf(path, sizeof path, "%s/logs/%s/main.0.log", w.dir,
+                   jstr(pod_now(&w, "a"), "metadata.uid"));
+    for (int i = 0; i < 100; i++) {
+        (void)usleep(2000); /* in which the pipe is filled */
+        turn(&w);
+        assert_int_equal(stat(path, &st), 0);
+        most = st.st_size - before > most && i > 0 ? st.st_size - before : most;
+        before = st.st_size;
+    }
+    assert_in_range(most, 1, OUTPUT_SHARE * 64); /* an empty line has a header */
+    end(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(volumes_that_multiply),
@@ -626,6 +655,7 @@ int main(void) {
         cmocka_unit_test(stopped_supervisor),
         cmocka_unit_test(killed_supervisor),
         cmocka_unit_test(deep_folders),
+        cmocka_unit_test(endless_output),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
