@@ -859,6 +859,8 @@ struct costly {
     bool update; /* it is stored, and comes again with the last item changed */
 };
 
+#define FAR "{\"minimum\":1000000000},"
+#define FAR4 FAR FAR FAR FAR
 #define OBJECTS "{\"type\":\"object\",\"properties\":{\"l\":{\"type\":\"array\",\"items\":{"
 static const struct costly costly[] = {
     {"wides", OBJECTS "\"type\":\"object\",\"properties\":{", "\"property@\":{\"type\":\"string\"}",
@@ -871,6 +873,11 @@ static const struct costly costly[] = {
      "],\"properties\":{\"a\":{\"type\":\"string\"}}}}}}", 5000, "{\"l\":[", "{}", "]}", false},
     {"words", OBJECTS "\"type\":\"string\",\"enum\":[", "\"word-@\"", "]}}}}", 20000, "{\"l\":[",
      "\"word-1999\"", "]}", false},
+    {"longwords", OBJECTS "\"type\":\"string\",\"enum\":[", "\"e@\"", "]}}}}", 60000, "{\"l\":[",
+     "\"e59999\"", "]}", false},
+    {"nested", OBJECTS "\"type\":\"integer\",\"anyOf\":[",
+     "{\"anyOf\":[" FAR4 FAR4 FAR4 FAR4 "{\"minimum\":1000000000}]}", ",{\"maximum\":5}]}}}}", 2300,
+     "{\"l\":[", "0", "]}", false},
     {"choices",
      OBJECTS "\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true,"
              "\"anyOf\":[",
