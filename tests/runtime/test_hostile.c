@@ -131,7 +131,7 @@ static void environments_that_multiply(void **state) {
     make_object(&w, MAPS, sl_buf_str(&b));
     sl_buf_clear(&b);
     sl_buf_puts(&b, "{\"metadata\":{\"name\":\"wide\"},\"data\":{");
-    for (int i = 0; i < 100000; i++)
+    for (int i = 0; i < 140000; i++)
         sl_buf_printf(&b, "%s\"k%d\":\"\"", i ? "," : "", i);
     sl_buf_puts(&b, "}}");
     make_object(&w, MAPS, sl_buf_str(&b));
