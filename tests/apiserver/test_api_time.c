@@ -876,8 +876,8 @@ static const struct costly costly[] = {
     {"longwords", OBJECTS "\"type\":\"string\",\"enum\":[", "\"e@\"", "]}}}}", 60000, "{\"l\":[",
      "\"e59999\"", "]}", false},
     {"nested", OBJECTS "\"type\":\"integer\",\"anyOf\":[",
-     "{\"anyOf\":[" FAR4 FAR4 FAR4 FAR4 "{\"minimum\":1000000000}]}", ",{\"maximum\":5}]}}}}", 2300,
-     "{\"l\":[", "0", "]}", false},
+     "{\"anyOf\":[" FAR4 FAR4 FAR4 FAR4 FAR4 FAR4 FAR4 FAR4 "{\"minimum\":1000000000}]}",
+     ",{\"maximum\":5}]}}}}", 1000, "{\"l\":[", "0", "]}", false},
     {"choices",
      OBJECTS "\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true,"
              "\"anyOf\":[",
