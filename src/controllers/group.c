@@ -27,6 +27,15 @@ void group_touch(struct sl_manager *m, struct pod_group *g) {
     rec_mark(m, &g->pods->rec);
 }
 
+void group_pod_changed(struct sl_manager *m, struct rec_pod *p) {
+    group_touch(m, p->job->group);
+    if (!p->job->group->single)
+        return;
+    uint32_t cursor = 0; /* whether its Workload may be put back depends on it */
+    for (struct rec_wl *w; (w = wl_owned(m, p->rec.uid, &cursor));)
+        rec_mark(m, &w->rec);
+}
+
 void groups_touch(struct sl_manager *m) {
     for (uint32_t i = 0; i < m->groups.n; i++)
         group_touch(m, m->groups.v[i]);
@@ -58,12 +67,7 @@ void group_join(struct sl_manager *m, struct rec_pod *p, const char *name) {
         g->pods->job->prev = p;
     g->pods = p;
     g->n++;
-    group_touch(m, g);
-    if (!g->single)
-        return;
-    uint32_t cursor = 0; /* whether its Workload may be put back depends on it */
-    for (struct rec_wl *w; (w = wl_owned(m, p->rec.uid, &cursor));)
-        rec_mark(m, &w->rec);
+    group_pod_changed(m, p);
 }
 
 /* The last of its pods is gone: so is everybody whom it could wait for. */

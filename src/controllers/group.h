@@ -158,6 +158,8 @@ static inline bool pod_starting(const struct rec_pod *p) {
 struct pod_group *group_find(const struct sl_manager *m, sl_sym ns, const char *name);
 /* To be planned in this turn. NULL: nothing. */
 void group_touch(struct sl_manager *m, struct pod_group *g);
+/* The same for the group of this pod, and for the Workload of one that is alone. */
+void group_pod_changed(struct sl_manager *m, struct rec_pod *p);
 /* All of them: settings or the leader changed. */
 void groups_touch(struct sl_manager *m);
 void group_join(struct sl_manager *m, struct rec_pod *p, const char *name);

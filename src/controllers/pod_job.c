@@ -302,7 +302,7 @@ bool pod_job_take(struct sl_manager *m, struct rec_pod *p, yyjson_val *o) {
     j->digest = digest(p);
     if (j->digest == before && !j->draft)
         return false;
-    group_touch(m, j->group);
+    group_pod_changed(m, p);
     return true;
 }
 
