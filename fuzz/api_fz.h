@@ -5,6 +5,7 @@
 #ifndef SL_FUZZ_API_FZ_H
 #define SL_FUZZ_API_FZ_H
 
+#include <stdlib.h>
 #include <string.h>
 #include <uv.h>
 
@@ -17,6 +18,7 @@
 struct api_fz {
     uv_loop_t loop;
     struct sl_apiserver *s; /* NULL: it is not there */
+    uint32_t inputs;        /* that it has had */
     uint32_t answers, begun;
     int status;        /* of the last answer; 200 of a stream */
     struct sl_buf *to; /* its body goes there; NULL: nowhere */
@@ -74,6 +76,18 @@ static inline void api_fz_stop(struct api_fz *f) {
     while (uv_run(&f->loop, UV_RUN_NOWAIT))
         ;
     sl_assert(uv_loop_close(&f->loop) == 0);
+}
+
+/* For one more input: the first makes it, and after so many there is a new one, lest it fills up.
+ */
+static inline void api_fz_input(struct api_fz *f, struct sl_apiserver_spec spec, uint32_t most,
+                                void (*stop)(void)) {
+    if (!f->s)
+        (void)atexit(stop);
+    else if (++f->inputs % most == 0)
+        api_fz_stop(f);
+    if (!f->s)
+        api_fz_start(f, spec);
 }
 
 static inline void api_fz_turn(struct api_fz *f, uint32_t n) {

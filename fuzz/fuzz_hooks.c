@@ -138,17 +138,9 @@ static void stop(void) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const struct sl_apiserver_spec spec = {.review = review, .review_unlabelled = true};
-    static uint32_t inputs;
     struct sl_buf out = SL_BUF(MAX_BODY);
 
-    if (!api.s) {
-        api_fz_start(&api, spec);
-        (void)atexit(stop);
-    }
-    if (++inputs % INPUTS_PER_SERVER == 0) {
-        api_fz_stop(&api);
-        api_fz_start(&api, spec);
-    }
+    api_fz_input(&api, spec, INPUTS_PER_SERVER, stop);
     char *text = sl_alloc(size + 1), *at = text;
     memcpy(text, data, size);
     text[size] = '\0';

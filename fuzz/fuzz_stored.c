@@ -149,18 +149,10 @@ static void stop(void) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct stored stored[MAX_OBJECTS];
-    static uint32_t inputs;
     uint32_t n = 0;
     char *line;
 
-    if (!api.s) {
-        api_fz_start(&api, (struct sl_apiserver_spec){0});
-        (void)atexit(stop);
-    }
-    if (++inputs % INPUTS_PER_SERVER == 0) {
-        api_fz_stop(&api);
-        api_fz_start(&api, (struct sl_apiserver_spec){0});
-    }
+    api_fz_input(&api, (struct sl_apiserver_spec){0}, INPUTS_PER_SERVER, stop);
     char *text = sl_alloc(size + 1), *at = text;
     memcpy(text, data, size);
     text[size] = '\0';

@@ -1,0 +1,150 @@
+#include "samples.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define POD_SPEC "{\"restartPolicy\":\"Never\",\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}"
+#define POD_TEMPLATE                                                                               \
+    "{\"metadata\":{\"labels\":{\"app\":\"a\"}},\"spec\":{\"containers\":[{\"name\":\"c\","        \
+    "\"image\":\"i\"}]}}"
+#define SELECTOR "\"selector\":{\"matchLabels\":{\"app\":\"a\"}}"
+#define ROLE_REF                                                                                   \
+    "{\"roleRef\":{\"apiGroup\":\"rbac.authorization.k8s.io\",\"kind\":\"ClusterRole\","           \
+    "\"name\":\"r\"},\"subjects\":[{\"kind\":\"User\",\"name\":\"u\","                             \
+    "\"apiGroup\":\"rbac.authorization.k8s.io\"}]}"
+#define WEBHOOKS                                                                                   \
+    "{\"webhooks\":[{\"name\":\"a.b.c\",\"clientConfig\":{\"url\":\"https://127.0.0.1:1/x\"},"     \
+    "\"sideEffects\":\"None\",\"admissionReviewVersions\":[\"v1\"],"                               \
+    "\"rules\":[{\"apiGroups\":[\"g\"],\"apiVersions\":[\"v\"],\"resources\":[\"r\"],"             \
+    "\"operations\":[\"CREATE\"]}]}]}"
+
+static const struct {
+    const char *plural, *body;
+} bases[] = {
+    {"pods", "{\"spec\":" POD_SPEC "}"},
+    {"podtemplates", "{\"template\":" POD_TEMPLATE "}"},
+    {"services", "{\"spec\":{\"ports\":[{\"name\":\"p\",\"port\":80}]}}"},
+    {"endpoints", "{\"subsets\":[{\"addresses\":[{\"ip\":\"10.1.1.1\"}],\"ports\":[{\"name\":"
+                  "\"p\",\"port\":80}]}]}"},
+    {"events", "{\"involvedObject\":{\"namespace\":\"default\"},\"reason\":\"r\",\"type\":"
+               "\"Normal\"}"},
+    {"events/events.k8s.io",
+     "{\"regarding\":{\"namespace\":\"default\"},\"reason\":\"r\",\"type\":\"Normal\","
+     "\"eventTime\":\"2024-01-01T00:00:00.000000Z\",\"reportingController\":\"a.b/c\","
+     "\"reportingInstance\":\"i\",\"action\":\"a\"}"},
+    {"limitranges", "{\"spec\":{\"limits\":[{\"type\":\"Container\"}]}}"},
+    {"persistentvolumeclaims", "{\"spec\":{\"accessModes\":[\"ReadWriteOnce\"],\"resources\":{"
+                               "\"requests\":{\"storage\":\"1Gi\"}}}}"},
+    {"persistentvolumes", "{\"spec\":{\"accessModes\":[\"ReadWriteOnce\"],\"capacity\":{"
+                          "\"storage\":\"1Gi\"},\"hostPath\":{\"path\":\"/x\"}}}"},
+    {"jobs", "{\"spec\":{\"template\":{\"spec\":" POD_SPEC "}}}"},
+    {"cronjobs", "{\"spec\":{\"schedule\":\"* * * * *\",\"jobTemplate\":{\"spec\":{\"template\":{"
+                 "\"spec\":" POD_SPEC "}}}}}"},
+    {"deployments", "{\"spec\":{" SELECTOR ",\"template\":" POD_TEMPLATE "}}"},
+    {"replicasets", "{\"spec\":{" SELECTOR ",\"template\":" POD_TEMPLATE "}}"},
+    {"statefulsets",
+     "{\"spec\":{\"serviceName\":\"s\"," SELECTOR ",\"template\":" POD_TEMPLATE "}}"},
+    {"controllerrevisions", "{\"revision\":1,\"data\":{\"a\":1}}"},
+    {"leases", "{\"spec\":{}}"},
+    {"priorityclasses", "{\"value\":1}"},
+    {"runtimeclasses", "{\"handler\":\"h\"}"},
+    {"storageclasses", "{\"provisioner\":\"a.b/c\"}"},
+    {"endpointslices", "{\"addressType\":\"IPv4\",\"endpoints\":[{\"addresses\":[\"10.1.1.1\"]}]}"},
+    {"poddisruptionbudgets", "{\"spec\":{\"minAvailable\":1," SELECTOR "}}"},
+    {"roles", "{\"rules\":[{\"apiGroups\":[\"\"],\"resources\":[\"pods\"],\"verbs\":[\"get\"]}]}"},
+    {"clusterroles",
+     "{\"rules\":[{\"apiGroups\":[\"\"],\"resources\":[\"pods\"],\"verbs\":[\"get\"]}]}"},
+    {"rolebindings", ROLE_REF},
+    {"clusterrolebindings", ROLE_REF},
+    {"mutatingwebhookconfigurations", WEBHOOKS},
+    {"validatingwebhookconfigurations", WEBHOOKS},
+    {"customresourcedefinitions",
+     "{\"spec\":{\"group\":\"time.io\",\"scope\":\"Namespaced\",\"names\":{\"plural\":\"NAME\","
+     "\"kind\":\"Time\"},\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true,"
+     "\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\",\"properties\":{\"spec\":{\"type\":"
+     "\"object\"}}}}}]}}"},
+    {"selfsubjectaccessreviews",
+     "{\"spec\":{\"resourceAttributes\":{\"verb\":\"get\",\"resource\":\"pods\"}}}"},
+    {"subjectaccessreviews", "{\"spec\":{\"user\":\"u\",\"resourceAttributes\":{\"verb\":\"get\","
+                             "\"resource\":\"pods\"}}}"},
+    {"localsubjectaccessreviews",
+     "{\"metadata\":{\"namespace\":\"default\"},\"spec\":{\"user\":\"u\",\"resourceAttributes\":{"
+     "\"namespace\":\"default\",\"verb\":\"get\",\"resource\":\"pods\"}}}"},
+    {"selfsubjectrulesreviews", "{\"spec\":{\"namespace\":\"default\"}}"},
+    {"tokenreviews", "{\"spec\":{\"token\":\"t\"}}"},
+    {"admissionchecks", "{\"spec\":{\"controllerName\":\"c\"}}"},
+    {"localqueues", "{\"spec\":{\"clusterQueue\":\"q\"}}"},
+    {"clusterqueues",
+     "{\"spec\":{\"resourceGroups\":[{\"coveredResources\":[\"cpu\"],\"flavors\":[{\"name\":\"f\","
+     "\"resources\":[{\"name\":\"cpu\",\"nominalQuota\":1}]}]}]}}"},
+    {"cohorts", "{\"spec\":{}}"},
+    {"multikueueclusters",
+     "{\"spec\":{\"clusterSource\":{\"kubeConfig\":{\"location\":\"l\",\"locationType\":"
+     "\"Secret\"}}}}"},
+    {"multikueueclusters/v1beta1",
+     "{\"spec\":{\"kubeConfig\":{\"location\":\"l\",\"locationType\":\"Secret\"}}}"},
+    {"multikueueconfigs", "{\"spec\":{\"clusters\":[\"c\"]}}"},
+    {"provisioningrequestconfigs", "{\"spec\":{\"provisioningClassName\":\"p\"}}"},
+    {"topologies", "{\"spec\":{\"levels\":[{\"nodeLabel\":\"a\"}]}}"},
+    {"workloadpriorityclasses", "{\"value\":1}"},
+    {"workloads", "{\"spec\":{\"podSets\":[{\"name\":\"main\",\"count\":1,\"template\":{\"spec\":"
+                  "" POD_SPEC "}}]}}"},
+};
+
+const char *sample_of(const struct sl_kind *k, const struct sl_kind_version *v) {
+    char exact[200], group[200];
+
+    (void)snprintf(exact, sizeof exact, "%s/%s", k->plural, v->name);
+    (void)snprintf(group, sizeof group, "%s/%s", k->plural, k->group);
+    for (size_t i = 0; i < SL_LEN(bases); i++)
+        if (strcmp(bases[i].plural, exact) == 0 || strcmp(bases[i].plural, group) == 0)
+            return bases[i].body;
+    for (size_t i = 0; i < SL_LEN(bases); i++)
+        if (strcmp(bases[i].plural, k->plural) == 0)
+            return bases[i].body;
+    return "{}";
+}
+
+const char sample_definition[] =
+    "{\"metadata\":{\"name\":\"things.example.com\"},\"spec\":{\"group\":\"example.com\","
+    "\"scope\":\"Namespaced\",\"names\":{\"plural\":\"things\",\"kind\":\"Thing\"},\"versions\":[{"
+    "\"name\":\"v1\",\"served\":true,\"storage\":true,\"subresources\":{\"status\":{},\"scale\":{"
+    "\"specReplicasPath\":\".spec.replicas\",\"statusReplicasPath\":\".status.replicas\","
+    "\"labelSelectorPath\":\".status.selector\"}},\"selectableFields\":[{\"jsonPath\":"
+    "\".spec.word\"}],\"additionalPrinterColumns\":[{\"name\":\"N\",\"type\":\"string\","
+    "\"jsonPath\":\".spec.keyed[*].v\"}],"
+    "\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\",\"properties\":{\"spec\":{\"type\":"
+    "\"object\",\"properties\":{"
+    "\"word\":{\"type\":\"string\"},\"replicas\":{\"type\":\"integer\",\"default\":1},"
+    "\"keyed\":{\"type\":\"array\",\"x-kubernetes-list-type\":\"map\","
+    "\"x-kubernetes-list-map-keys\":[\"k\",\"port\"],\"items\":{\"type\":\"object\",\"required\":["
+    "\"k\"],\"properties\":{\"k\":{\"type\":\"string\",\"maxLength\":16},\"port\":{\"type\":"
+    "\"integer\",\"default\":1},\"v\":{\"type\":\"string\",\"default\":\"w\"},\"in\":{\"type\":"
+    "\"object\",\"default\":{},\"properties\":{\"a\":{\"type\":\"string\",\"default\":\"b\"}}},"
+    "\"more\":{\"type\":\"array\",\"x-kubernetes-list-type\":\"set\",\"items\":{\"type\":"
+    "\"string\"}}},\"x-kubernetes-validations\":[{\"rule\":\"self.k != oldSelf.v\"}]}},"
+    "\"set\":{\"type\":\"array\",\"x-kubernetes-list-type\":\"set\",\"items\":{\"type\":"
+    "\"string\"}},"
+    "\"numbers\":{\"type\":\"array\",\"x-kubernetes-list-type\":\"set\",\"items\":{\"type\":"
+    "\"integer\"}},"
+    "\"atomic\":{\"type\":\"array\",\"x-kubernetes-list-type\":\"atomic\",\"items\":{\"type\":"
+    "\"object\",\"properties\":{\"name\":{\"type\":\"string\",\"pattern\":\"^[a-z0-9-]*$\"}}}},"
+    "\"plain\":{\"type\":\"array\",\"items\":{\"type\":\"array\",\"items\":{\"type\":\"string\","
+    "\"enum\":[\"a\",\"b\"]}}},"
+    "\"unique\":{\"type\":\"array\",\"items\":{\"x-kubernetes-int-or-string\":true}},"
+    "\"map\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"string\","
+    "\"x-kubernetes-validations\":[{\"rule\":\"self == oldSelf || self != 'q'\"}]}},"
+    "\"maps\":{\"type\":\"object\",\"additionalProperties\":{\"type\":\"object\","
+    "\"additionalProperties\":{\"type\":\"integer\"}}},"
+    "\"granular\":{\"type\":\"object\",\"x-kubernetes-map-type\":\"atomic\","
+    "\"additionalProperties\":{\"type\":\"string\"}},"
+    "\"some\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"x-kubernetes-preserve-unknown-"
+    "fields\":true,\"anyOf\":[{\"required\":[\"a\"]},{\"properties\":{\"a\":{\"not\":{\"enum\":["
+    "1,2]}}}}]}},"
+    "\"any\":{\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true},"
+    "\"pod\":{\"type\":\"object\",\"x-kubernetes-embedded-resource\":true,"
+    "\"x-kubernetes-preserve-unknown-fields\":true}},"
+    "\"x-kubernetes-validations\":[{\"rule\":\"!has(self.set) || self.set.all(x, size(x) < 99)\"},"
+    "{\"rule\":\"!has(self.keyed) || self.keyed.all(x, x.k != 'q')\"},"
+    "{\"rule\":\"!has(self.map) || !has(oldSelf.map) || self.map != oldSelf.map || true\"}]},"
+    "\"status\":{\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true}}}}}]}}";
