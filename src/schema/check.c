@@ -470,8 +470,8 @@ static yyjson_mut_val *identity(const struct sl_schema *s, yyjson_mut_doc *doc, 
     return keys;
 }
 
-/* The same as bytes, which are equal if and only if the values are: what it is, how long, and what
- * it says. */
+/* The same as bytes: what it is, how long, and what it says. They are equal if and only if the
+ * values are; of objects, whose fields are taken in the order they stand in, only if. */
 static void put_bytes(struct sl_buf *out, yyjson_val *v) {
     struct sl_text t = sl_json_view(v);
     uint32_t len = (uint32_t)t.n;
