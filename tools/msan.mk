@@ -1,8 +1,8 @@
 # The pure libraries and the property tests that need nothing else, under MemorySanitizer: what an
 # uninstrumented library wrote would look as if nobody had. Used by tools/check-uninit, with OUT.
-CC = clang
+CC = $(shell command -v ccache) clang
 FLAGS = -std=gnu17 -D_GNU_SOURCE -DSL_VERSION='"msan"' -O1 -g -fPIE -fno-omit-frame-pointer -w \
-	-fsanitize=memory -fsanitize-memory-track-origins=1 -fno-sanitize-recover=all -Isrc
+	-fsanitize=memory -fsanitize-memory-track-origins=1 -fno-sanitize-recover=all -ffile-prefix-map=$(CURDIR)/= -Isrc
 PURE = $(wildcard src/base/*.c src/model/*.c src/engine/*.c src/topo/*.c src/graph/*.c)
 ORACLE = $(addprefix tests/property/, oracle_cycle.c oracle_facts.c oracle_flavor.c oracle_preempt.c oracle_quota.c)
 SIDES = $(addprefix tests/graph/, gen.c naive.c naive_order.c naive_request.c naive_time.c naive_walk.c notation.c \
