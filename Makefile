@@ -19,7 +19,7 @@ MUTATIONS ?= 1000000
 MUTATION_SEED ?= 1
 C_FILES = $(shell find src tests fuzz bench -name '*.[ch]')
 
-.PHONY: all run check kube fuzz fuzz-structural uninit bench bench-kueue bench-pods bench-up soak coverage tidy format clean setup setup-build
+.PHONY: all run check kube fuzz fuzz-structural uninit histories bench bench-kueue bench-pods bench-up soak coverage tidy format clean setup setup-build
 
 all: build/build.ninja
 	@ninja -C build --quiet sluice >&2
@@ -50,6 +50,11 @@ uninit: setup build-uninit/build.ninja
 	@ninja -C build-uninit --quiet >&2
 	@tools/check-uninit msan build-uninit/msan $(SLOW_SEEDS)
 	@tools/check-uninit valgrind build-uninit
+
+# Histories of the manager, the embedded controllers and the store under seeded faults, thousands of each.
+histories: build/build.ninja
+	@ninja -C build --quiet >&2
+	@tools/run-histories build
 
 # What takes longer than `make check` may: a million objects that come and go, and memory stays flat.
 soak: build/build.ninja
@@ -109,10 +114,11 @@ build-coverage/build.ninja: OPTIONS = -Db_coverage=true -Doptimization=0
 
 # Meson keeps a folder up to date by itself; this makes it once. What an interrupted attempt left
 # would make Meson believe that it is done.
+# A compiler cache is used where there is one: tools/setup installs ccache.
 COMPILER = gcc
 OPTIONS =
 %/build.ninja: | setup-build
 	@rm -rf $(@D)
-	@CC=$(COMPILER) meson setup $(@D) $(OPTIONS) >$(@D).log 2>&1 || \
+	@CC="$$(command -v ccache) $(COMPILER)" meson setup $(@D) $(OPTIONS) >$(@D).log 2>&1 || \
 		{ cat $(@D).log; exit 1; }
 	@mv $(@D).log $(@D)/meson-logs/setup.log
