@@ -192,6 +192,8 @@ struct ss_status { /* compared as bytes */
     int64_t collisions; /* -1: absent */
 };
 
+#define SS_MAX_PODS 100000
+
 struct statefulset {
     struct rec rec;
     struct chooser chooser;
@@ -208,6 +210,7 @@ struct statefulset {
     int32_t collisions;
     sl_time hold; /* wall: nothing is made before */
     bool looked;
+    bool crowded; /* more replicas than are followed: it is left alone */
 };
 static inline struct statefulset *ss_of(struct rec *r) {
     return (struct statefulset *)(void *)r;

@@ -11,13 +11,13 @@
 
 #include "base/fmt.h"
 #include "base/stamp.h"
+#include "log/log.h"
 #include "json/json.h"
 
 #define CONTROLLER "cronjob-controller"
 #define SCHEDULED_AT "batch.kubernetes.io/cronjob-scheduled-timestamp"
 #define MANY_MISSED 100
 #define MAX_STEPS 100000u
-#define MAX_ACTIVE 10000u
 
 /* ---- reading ---- */
 
@@ -57,12 +57,17 @@ bool cl_cron_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
     struct cronjob *j = cron_of(r);
     yyjson_val *status = yyjson_obj_get(o, "status"), *v;
     size_t i, n;
-    (void)c;
     read_spec(j, yyjson_obj_get(o, "spec"));
     clear_refs(j->active.v, j->active.n);
     sl_vec_clear(&j->active);
-    yyjson_arr_foreach (yyjson_obj_get(status, "active"), i, n, v)
-        if (j->active.n < MAX_ACTIVE)
+    bool before = j->crowded;
+    j->crowded = yyjson_arr_size(yyjson_obj_get(status, "active")) > CRON_MAX_ACTIVE;
+    if (j->crowded && !before)
+        sl_log(SL_LOG_WARN, "CronJob with too many active Jobs is left alone",
+               SL_S("namespace", ns_of(c, r)), SL_S("name", r->name),
+               SL_I("ceiling", CRON_MAX_ACTIVE));
+    if (!j->crowded)
+        yyjson_arr_foreach (yyjson_obj_get(status, "active"), i, n, v)
             *sl_vec_push(&j->active) =
                 (struct cron_ref){sl_strdup(jstr(v, "name")), sl_strdup(jstr(v, "uid"))};
     j->last_schedule = jtime(status, "lastScheduleTime");
@@ -101,7 +106,7 @@ static bool is_listed(const struct cronjob *j, const char *uid) {
 }
 
 static void list_job(struct cronjob *j, const struct rec *job) {
-    if (!is_listed(j, job->uid) && j->want_active.n < MAX_ACTIVE)
+    if (!is_listed(j, job->uid))
         *sl_vec_push(&j->want_active) =
             (struct cron_ref){sl_strdup(job->name), sl_strdup(job->uid)};
 }
@@ -242,6 +247,11 @@ static void replace_active(struct sl_cluster *c, struct cronjob *j) {
     sl_vec_clear(&j->want_active);
 }
 
+static void tell_crowded(struct sl_cluster *c, const struct cronjob *j) {
+    cl_event(c, &j->rec, CONTROLLER, true, "TooManyActiveJobs",
+             "Not starting job because %u of its jobs or more are active", CRON_MAX_ACTIVE);
+}
+
 static void start_due(struct sl_cluster *c, struct cronjob *j) {
     struct due due = due_of(j, c->port->wall);
     char name[REC_NAME], when[64];
@@ -272,6 +282,10 @@ static void start_due(struct sl_cluster *c, struct cronjob *j) {
     }
     if (j->replace)
         replace_active(c, j);
+    if (j->want_active.n >= CRON_MAX_ACTIVE) {
+        tell_crowded(c, j);
+        return;
+    }
     j->starting = due.at;
     (void)cl_plan(c, K_JOB, &j->rec, name);
 }
@@ -292,6 +306,10 @@ static bool differs(const struct cronjob *j) {
 
 void cl_cron_changed(struct sl_cluster *c, struct rec *r) {
     struct cronjob *j = cron_of(r);
+    if (j->crowded) { /* what is written of a part would take the others from the list */
+        tell_crowded(c, j);
+        return;
+    }
     if (j->last_schedule > j->want_schedule)
         j->want_schedule = j->last_schedule;
     update_active(c, j);
@@ -317,7 +335,7 @@ void cl_cron_changed(struct sl_cluster *c, struct rec *r) {
 bool cl_cron_build(struct sl_cluster *c, struct rec *r, struct sl_write *w) {
     struct cronjob *j = cron_of(r);
     struct sl_buf *b = &w->body;
-    if (!differs(j))
+    if (j->crowded || !differs(j))
         return false;
     cl_write_patch(c, r, "status", w);
     sl_buf_puts(b, "},\"status\":{\"active\":");

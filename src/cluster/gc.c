@@ -8,6 +8,7 @@
 
 #include "base/fmt.h"
 #include "cluster/gc.h"
+#include "log/log.h"
 
 #define MAX_NODES (UINT32_C(1) << 24)
 
@@ -93,11 +94,17 @@ static bool take_owners(struct gc *g, struct gc_node *n, yyjson_val *meta) {
     struct gc_tie now[GC_MAX_OWNERS];
     uint32_t n_now = 0;
     size_t i, k;
-    yyjson_val *ref;
+    yyjson_val *ref, *refs = yyjson_obj_get(meta, "ownerReferences");
+    bool crowded = yyjson_arr_size(refs) > GC_MAX_OWNERS;
 
+    if (crowded && !n->crowded)
+        sl_log(SL_LOG_WARN, "object with too many owners is not collected",
+               SL_S("namespace", jstr(meta, "namespace")), SL_S("name", jstr(meta, "name")),
+               SL_I("owners", (int64_t)yyjson_arr_size(refs)), SL_I("ceiling", GC_MAX_OWNERS));
+    n->crowded = crowded;
     memset(now, 0, sizeof now); /* compared as bytes */
-    yyjson_arr_foreach (yyjson_obj_get(meta, "ownerReferences"), i, k, ref) {
-        if (n_now < GC_MAX_OWNERS && cl_uid(jstr(ref, "uid"))) {
+    yyjson_arr_foreach (crowded ? NULL : refs, i, k, ref) {
+        if (cl_uid(jstr(ref, "uid"))) {
             now[n_now].uid = cl_uid(jstr(ref, "uid"));
             now[n_now++].blocks = jbool(ref, "blockOwnerDeletion", false);
         }

@@ -50,7 +50,7 @@ struct gc_node {
     uint32_t work; /* its number there + 1; 0: nothing to do; of a free node the next free one */
     uint16_t resource, epoch;
     uint8_t n_owners, flags;
-    bool used;
+    bool used, crowded; /* crowded: more owners than are read; never collected */
 };
 
 enum step { STEP_LOOK, STEP_OWNER, STEP_WRITE };
@@ -87,6 +87,7 @@ struct gc {
     sl_time discover_at; /* mono */
     uint32_t reading;    /* of discovery */
     uint32_t added;      /* to 'resources', so far */
+    bool crowded;        /* there are more kinds than are followed */
     uint32_t fails;
     bool core;             /* the part of the core group is being read */
     uint64_t asked;        /* bumped by whoever needs a fresh reading */

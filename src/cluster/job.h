@@ -25,6 +25,7 @@
 #include "cluster/pod.h"
 
 #define JOB_CONTROLLER "job-controller"
+#define CRON_MAX_ACTIVE 10000u
 #define JOB_MAX_UNCOUNTED 500u
 #define JOB_MAX_AT_ONCE 500 /* pods created or ended in one look */
 #define JOB_NONE (-1)       /* of a number that is not said */
@@ -142,6 +143,7 @@ struct cronjob {
     struct cron_zone *tz;
     int64_t starting_deadline, keep_ok, keep_failed; /* JOB_NONE: not said */
     bool suspend, forbid, replace, bad;
+    bool crowded; /* more are active than are followed: it is left alone */
     uint64_t spec;
     /* status, as seen */
     SL_VEC(struct cron_ref) active;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cluster/gc.h"
+#include "log/log.h"
 
 #define EVERY (60 * SL_SEC)
 #define AFTER_CRD (50 * SL_MSEC)
@@ -55,8 +56,16 @@ static struct gc_resource *add(struct gc *g, const char *group, const char *vers
 
     while (at < g->resources.n && g->resources.v[at])
         at++;
-    if (!*plural || !*kind || !*version || at >= GC_MAX_RESOURCES)
+    if (!*plural || !*kind || !*version)
         return NULL;
+    if (at >= GC_MAX_RESOURCES) {
+        if (!g->crowded)
+            sl_log(SL_LOG_ERROR, "too many kinds, objects of some are not collected",
+                   SL_S("group", group), SL_S("resource", plural),
+                   SL_I("ceiling", GC_MAX_RESOURCES));
+        g->crowded = true;
+        return NULL;
+    }
     if (at == g->resources.n)
         (void)sl_vec_push(&g->resources);
     struct gc_resource *r = g->resources.v[at] = sl_alloc0(1, sizeof *r);
@@ -123,6 +132,7 @@ static void drop_unseen(struct gc *g) {
             continue;
         cl_gc_forget_resource(g, r);
         g->resources.v[i] = NULL;
+        g->crowded = false;
         resource_free(r);
     }
 }

@@ -107,19 +107,19 @@ struct sched_class *cl_sched_class(struct schedule *s, yyjson_val *pod, sl_sym n
     if (!k) {
         k = make(s, h);
         read_podset(s, k, &text);
-        if (!sl_buf_full(&text))
-            cl_must_read(&k->arena,
-                         jat(spec, "affinity.nodeAffinity."
-                                   "requiredDuringSchedulingIgnoredDuringExecution."
-                                   "nodeSelectorTerms"),
-                         &k->must);
+        bool few = sl_buf_full(&text) ||
+                   cl_must_read(&k->arena,
+                                jat(spec, "affinity.nodeAffinity."
+                                          "requiredDuringSchedulingIgnoredDuringExecution."
+                                          "nodeSelectorTerms"),
+                                &k->must);
         memcpy(k->ports, ports, n_ports * sizeof *ports);
         k->n_ports = n_ports;
         k->ns = ns;
         const bool read = !k->odd;
         if (wants.len && !sl_buf_full(&wants))
             cl_wants_read(s, k, pod);
-        k->odd |= crowded || sl_buf_full(&wants) || sl_arena_full(&k->arena);
+        k->odd |= !few || crowded || sl_buf_full(&wants) || sl_arena_full(&k->arena);
         if (read && k->odd)
             sl_log(SL_LOG_WARN, "a pod with too many terms or host ports is not placed",
                    SL_S("namespace", str(s->c, ns)), SL_S("name", jstr(pod, "metadata.name")));

@@ -51,19 +51,15 @@ static const struct sl_label_rule *first_list(const struct sl_selector *fields) 
     return NULL;
 }
 
-void cl_must_read(struct sl_arena *a, yyjson_val *terms, struct sched_must *ret) {
-    size_t i, n;
+bool cl_must_read(struct sl_arena *a, yyjson_val *terms, struct sched_must *ret) {
+    size_t i, n, max = yyjson_arr_size(terms);
     yyjson_val *v;
-    *ret = (struct sched_must){.by_name = yyjson_arr_size(terms) > 0};
+    *ret = (struct sched_must){.by_name = max > 0 && max <= SCHED_MAX_MUSTS};
     if (!ret->by_name)
-        return;
-    size_t max = yyjson_arr_size(terms);
-    ret->terms =
-        sl_arena_alloc0(a, max < SCHED_MAX_MUSTS ? max : SCHED_MAX_MUSTS, sizeof *ret->terms);
+        return max == 0;
+    ret->terms = sl_arena_alloc0(a, max, sizeof *ret->terms);
     ret->torn = true;
     yyjson_arr_foreach (terms, i, n, v) {
-        if (ret->n == SCHED_MAX_MUSTS)
-            break;
         struct sched_hosts *h = &ret->terms[ret->n++];
         (void)cl_hosts_read(a, v, h);
         const struct sl_label_rule *names = first_list(&h->fields);
@@ -72,6 +68,7 @@ void cl_must_read(struct sl_arena *a, yyjson_val *terms, struct sched_must *ret)
             ret->torn &= !lists(&h->fields, names->values[k]);
     }
     ret->torn &= ret->by_name;
+    return true;
 }
 
 bool cl_must_match(const struct sched_must *m, const struct node *n) {

@@ -24,7 +24,7 @@
 #define SCHED_MAX_PORTS 64u
 #define SCHED_MAX_TERMS 64u
 #define SCHED_MAX_TASTES 64u
-#define SCHED_MAX_MUSTS 1024u    /* terms of required node affinity; further ones take no node */
+#define SCHED_MAX_MUSTS 1024u    /* terms of required node affinity */
 #define SCHED_NOWHERE UINT32_MAX /* the domain of a node without the label */
 
 typedef SL_VEC(int64_t) sched_amounts; /* by column; what is missing is 0 */
@@ -237,7 +237,8 @@ int64_t cl_sched_fullness(const struct sched_place *p, const struct sched_class 
 /* False: it cannot be read, or says nothing, and takes no node. */
 bool cl_hosts_read(struct sl_arena *a, yyjson_val *term, struct sched_hosts *ret);
 bool cl_hosts_match(const struct sched_hosts *h, const struct node *n);
-void cl_must_read(struct sl_arena *a, yyjson_val *terms, struct sched_must *ret);
+/* False: there are too many terms. */
+bool cl_must_read(struct sl_arena *a, yyjson_val *terms, struct sched_must *ret);
 bool cl_must_match(const struct sched_must *m, const struct node *n);
 /* Is this a node that it may be about? */
 bool cl_must_names(const struct sched_must *m, const struct node *n);

@@ -10,9 +10,9 @@
 
 #include "base/fmt.h"
 #include "cluster/apps.h"
+#include "log/log.h"
 
 #define CONTROLLER "statefulset-controller"
-#define MAX_PODS 100000
 
 /* ---- reading ---- */
 
@@ -37,7 +37,6 @@ bool cl_ss_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
     yyjson_val *selector = yyjson_obj_get(spec, "selector");
     uint64_t chooser = jhash(1, selector);
 
-    (void)c;
     if (!s->chooser.arena.ceiling)
         cl_chooser_init(&s->chooser);
     if (chooser != s->chooser_hash) {
@@ -53,7 +52,12 @@ bool cl_ss_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
     take_text(&s->service, jstr(spec, "serviceName"));
     s->template_hash = jhash(1, yyjson_obj_get(spec, "template"));
     s->replicas = count_at(spec, "replicas", 1);
-    s->replicas = s->replicas < MAX_PODS ? s->replicas : MAX_PODS;
+    bool before = s->crowded;
+    s->crowded = s->replicas > SS_MAX_PODS;
+    if (s->crowded && !before)
+        sl_log(SL_LOG_WARN, "StatefulSet with too many replicas is left alone",
+               SL_S("namespace", ns_of(c, r)), SL_S("name", r->name), SL_I("replicas", s->replicas),
+               SL_I("ceiling", SS_MAX_PODS));
     s->start = count_at(spec, "ordinals.start", 0);
     s->min_ready = count_at(spec, "minReadySeconds", 0);
     s->history = count_at(spec, "revisionHistoryLimit", 10);
@@ -285,6 +289,12 @@ void cl_ss_changed(struct sl_cluster *c, struct rec *r) {
 
     if (!s->chooser.some || !s->template)
         return;
+    if (s->crowded) {
+        cl_event(c, r, CONTROLLER, true, "TooManyReplicas",
+                 "%d replicas are more than %d: nothing is done for the set", s->replicas,
+                 SS_MAX_PODS);
+        return;
+    }
     if (!s->looked && !r->deleting) {
         s->looked = true;
         (void)cl_adopt_pods(c, r, &s->chooser, r->name);

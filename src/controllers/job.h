@@ -21,6 +21,7 @@
 #define JOB_API_VERSION "batch/v1"
 #define JOB_KIND "Job"
 #define JOB_PODSET "main"
+#define JOB_MAX_SLICES 64u /* not finished, of one elastic Job */
 
 #define JOB_ELASTIC "kueue.x-k8s.io/elastic-job"
 #define JOB_GATED_BY "kueue.x-k8s.io/admission-gated-by"
@@ -49,6 +50,7 @@ enum job_step {
 enum job_phase {
     JOB_IGNORED,     /* not ours, or something to judge it by is missing */
     JOB_TOO_DEEP,    /* owned by too many above it */
+    JOB_CROWDED,     /* has too many slices */
     JOB_CHILD,       /* of a Job that is ours */
     JOB_ORPHANS,     /* being deleted: its Workloads lose their owner */
     JOB_UNMATCHED,   /* Workloads that do not fit are in the way */
@@ -179,6 +181,7 @@ struct job_slice {
     struct rec_wl *replaced; /* then: the one that it replaces, NULL for the first of a chain */
     bool resize;             /* the current one is to get the Job's size */
     bool grow;               /* a larger one is needed besides those that are there */
+    bool crowded;            /* there are too many to tell: it is left alone */
     bool foreign;            /* its podsets are not a Job's: it is judged like any other Workload */
 };
 struct job_slice job_slice(const struct sl_manager *m, const struct rec_job *j);

@@ -12,7 +12,6 @@
 #define INDEX_LABEL "batch.kubernetes.io/job-completion-index"
 #define PROVREQ_PREFIX "provreq.kueue.x-k8s.io/"
 #define MAX_TEXT ((size_t)16 << 20) /* twice the longest event of a watch */
-#define MAX_CONSTRAINTS 3u
 
 /* Labels that the API server gives to every Job's pods; batch.kubernetes.io/job-name stays. */
 static bool is_managed(const char *key, bool label) {
@@ -103,7 +102,7 @@ static void put_slices(const struct sl_manager *m, yyjson_val *annotations, stru
     if (layers && m->settings->gates[SL_G_TAS_MULTI_LAYER_TOPOLOGY]) {
         yyjson_doc *d = yyjson_read(layers, strlen(layers), 0);
         yyjson_val *list = yyjson_doc_get_root(d);
-        if (yyjson_arr_size(list) >= 1 && yyjson_arr_size(list) <= MAX_CONSTRAINTS) {
+        if (yyjson_arr_size(list) >= 1) { /* too many are the Workload's to be refused for */
             sl_buf_puts(out, ",\"podsetSliceRequiredTopologyConstraints\":");
             jput(out, list);
         }

@@ -317,6 +317,10 @@ struct job_plan job_plan(const struct sl_manager *m, struct rec_job *j) {
     }
     if (job_elastic(j)) {
         struct job_slice s = job_slice(m, j);
+        if (s.crowded) {
+            p.phase = JOB_CROWDED;
+            return p;
+        }
         if (!s.foreign)
             return plan_slice(m, j, &s);
     }

@@ -3,6 +3,7 @@
  * on the next pass if it is still so; saying it twice does nothing.
  */
 #include "controllers/job.h"
+#include "log/log.h"
 
 #include <string.h>
 
@@ -43,6 +44,20 @@ static void tell_too_deep(struct sl_manager *m, struct rec_job *j) {
             m, &j->rec, JOB_CONTROLLER, true, "JobNestingTooDeep",
             "Terminated search for Kueue-managed Job because ancestor depth exceeded limit of 10");
     j->told = once;
+}
+
+static void tell_crowded(struct sl_manager *m, struct rec_job *j) {
+    static const uint32_t once = 2;
+    if (j->told == once)
+        return;
+    j->told = once;
+    sl_log(SL_LOG_WARN, "Job with too many slices is left alone",
+           SL_S("namespace", str(m, j->rec.ns)), SL_S("name", j->rec.name),
+           SL_I("ceiling", JOB_MAX_SLICES));
+    event(m, &j->rec, JOB_CONTROLLER, true, "TooManyWorkloadSlices",
+          "More than %u Workloads of this elastic Job are not finished: nothing is done for it "
+          "until some of them are deleted",
+          JOB_MAX_SLICES);
 }
 
 /* ---- Workloads that do not fit ---- */
@@ -149,6 +164,9 @@ static void act(struct sl_manager *m, struct rec_job *j, const struct job_plan *
     switch (p->phase) {
     case JOB_TOO_DEEP:
         tell_too_deep(m, j);
+        break;
+    case JOB_CROWDED:
+        tell_crowded(m, j);
         break;
     case JOB_ORPHANS:
         orphan_all(m, j);

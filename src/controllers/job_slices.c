@@ -9,11 +9,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_SLICES 64u /* more of one Job at a time are left alone until some have gone */
+#define MAX_SLICES JOB_MAX_SLICES
 
 struct slices {
     struct rec_wl *v[MAX_SLICES]; /* not finished, the oldest first */
     uint32_t n;
+    bool crowded; /* there are more */
 };
 
 bool slice_older(const struct rec_wl *a, const struct rec_wl *b) {
@@ -25,10 +26,13 @@ bool slice_older(const struct rec_wl *a, const struct rec_wl *b) {
 static struct slices slices_of(const struct sl_manager *m, const struct rec_job *j) {
     struct slices s = {.n = 0};
     uint32_t cursor = 0;
-    for (struct rec_wl *w; s.n < MAX_SLICES && (w = wl_owned(m, j->rec.uid, &cursor));) {
+    for (struct rec_wl *w; !s.crowded && (w = wl_owned(m, j->rec.uid, &cursor));) {
         uint32_t at = s.n;
         if (wl_will(m, w, "Finished"))
             continue;
+        s.crowded = s.n == MAX_SLICES;
+        if (s.crowded)
+            break;
         for (; at > 0 && slice_older(w, s.v[at - 1]); at--)
             s.v[at] = s.v[at - 1];
         s.v[at] = w;
@@ -94,7 +98,8 @@ static struct rec_wl *choose(const struct sl_manager *m, const struct slices *s)
 
 struct job_slice job_slice(const struct sl_manager *m, const struct rec_job *j) {
     struct slices s = slices_of(m, j);
-    struct job_slice ret = {.current = s.n ? choose(m, &s) : NULL};
+    struct job_slice ret = {.current = s.n && !s.crowded ? choose(m, &s) : NULL,
+                            .crowded = s.crowded};
     struct rec_wl *w = ret.current;
 
     if (!w)

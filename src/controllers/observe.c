@@ -34,6 +34,13 @@ static const char *slice_of(const struct sl_manager *m, const struct rec_wl *w) 
     return elastic ? sl_slice_name(str(m, w->rec.ns), w->slice_of) : "";
 }
 
+static bool unread(const struct rec_wl *w) {
+    for (uint32_t i = 0; i < w->n_podsets; i++)
+        if (w->podsets[i].unread)
+            return true;
+    return false;
+}
+
 static bool tell_spec(struct sl_manager *m, struct rec_wl *w) {
     const char *invalid = NULL, *gate = w->gate ? w->gate : "", *slice = slice_of(m, w);
     sl_shape_id shape;
@@ -42,6 +49,9 @@ static bool tell_spec(struct sl_manager *m, struct rec_wl *w) {
         w->bad = true;
         return false;
     }
+    if (!invalid && unread(w))
+        invalid = "the topologyRequest of a podset has more than 3 layers of slices, one without a "
+                  "level or size, or is longer than 64 KiB";
     bool hold = held(m, w), closed = wl_gates_closed(m, w);
     const uint64_t numbers[] = {shape.v,   w->queue, (uint32_t)w->priority,   (uint32_t)w->boost,
                                 w->active, hold,     (uint64_t)w->max_exec_s, closed};

@@ -25,6 +25,8 @@ struct text {
     char *name, *body;
 };
 
+_Static_assert(PROV_MAX_PODSETS >= SL_MAX_PODSETS, "every podset has its template");
+
 struct prov_draft {
     uint64_t key; /* of what it is made from */
     sl_sym check;
@@ -242,7 +244,7 @@ static bool make_texts(struct sl_manager *m, struct rec_wl *w, yyjson_val *workl
     sl_buf_init(&list, PROV_MAX_TEXT);
     sl_buf_init(&b, PROV_MAX_TEXT);
     prov_name(&name, w->rec.name, str(m, d->check), d->attempt);
-    for (uint32_t i = 0; i < n && i < PROV_MAX_PODSETS; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         const struct wl_podset *s = &w->podsets[groups[i].podset];
         prov_template_name(&part, sl_buf_str(&name), str(m, s->name));
         sl_buf_puts(&b, "{\"apiVersion\":\"v1\",\"kind\":\"PodTemplate\",");

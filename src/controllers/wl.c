@@ -27,7 +27,8 @@
 #define OWNER_GVK "kueue.x-k8s.io/job-owner-gvk"
 #define COMPONENT "kueue.x-k8s.io/component-workload-index"
 #define CONTROLLER "kueue-workload-controller"
-#define MAX_OWNERS ((size_t)16 << 20) /* bytes of those that are no pods */
+#define MAX_REQUEST ((size_t)64 << 10) /* of a topologyRequest */
+#define MAX_OWNERS ((size_t)16 << 20)  /* bytes of those that are no pods */
 
 /* ---- finding ---- */
 
@@ -172,14 +173,30 @@ static bool asks_for_place(yyjson_val *request) {
     return false;
 }
 
-static sl_sym request_text(struct sl_manager *m, yyjson_val *request) {
+static bool readable(yyjson_val *request) {
+    yyjson_val *layers = yyjson_obj_get(request, "podsetSliceRequiredTopologyConstraints"), *v;
+    size_t i, n;
+    if (yyjson_arr_size(layers) > SL_TOPO_MAX_SLICES)
+        return false;
+    yyjson_arr_foreach (layers, i, n, v)
+        if (!*jstr(v, "topology") || jint(v, "size", 0) < 1 || jint(v, "size", 0) > INT32_MAX)
+            return false;
+    return true;
+}
+
+static void take_request(struct sl_manager *m, const struct rec_wl *w, struct wl_podset *p,
+                         yyjson_val *request) {
     struct sl_buf b;
-    sl_buf_init(&b, 65536);
+    sl_buf_init(&b, MAX_REQUEST);
     if (request)
         jput(&b, request);
-    sl_sym y = sl_buf_full(&b) ? 0 : sl_sym_put(&m->syms, sl_buf_str(&b));
+    p->unread = sl_buf_full(&b) || !readable(request);
+    p->request = p->unread ? 0 : sl_sym_put(&m->syms, sl_buf_str(&b));
     sl_buf_done(&b);
-    return y;
+    if (p->unread)
+        sl_log(SL_LOG_WARN, "topologyRequest too large, Workload not queued",
+               SL_S("namespace", str(m, w->rec.ns)), SL_S("name", w->rec.name),
+               SL_S("podset", str(m, p->name)));
 }
 
 static void take_podsets(struct sl_manager *m, struct rec_wl *w, yyjson_val *list) {
@@ -188,8 +205,12 @@ static void take_podsets(struct sl_manager *m, struct rec_wl *w, yyjson_val *lis
     struct wl_podset *old = w->podsets;
     uint32_t n_old = w->n_podsets;
 
-    if (total > SL_MAX_PODSETS)
-        total = 0; /* no admission of a part of it: it is refused whole */
+    if (total > SL_MAX_PODSETS) { /* no admission of a part of it: it is refused whole */
+        sl_log(SL_LOG_WARN, "too many podsets, Workload not queued",
+               SL_S("namespace", str(m, w->rec.ns)), SL_S("name", w->rec.name),
+               SL_I("podsets", (int64_t)total), SL_I("ceiling", SL_MAX_PODSETS));
+        total = 0;
+    }
     w->podsets = total ? sl_alloc0(total, sizeof *w->podsets) : NULL;
     w->n_podsets = (uint32_t)total;
     yyjson_arr_foreach (list, i, n, v) {
@@ -203,9 +224,10 @@ static void take_podsets(struct sl_manager *m, struct rec_wl *w, yyjson_val *lis
             .min_count =
                 m->settings->gates[SL_G_PARTIAL_ADMISSION] ? (int32_t)jint(v, "minCount", 0) : 0,
             .topology = asks_for_place(yyjson_obj_get(v, "topologyRequest")),
-            .request = m->topo ? request_text(m, yyjson_obj_get(v, "topologyRequest")) : 0,
             .template = template_get(m, yyjson_obj_get(v, "template")),
         };
+        if (m->topo)
+            take_request(m, w, &w->podsets[i], yyjson_obj_get(v, "topologyRequest"));
     }
     for (uint32_t k = 0; k < n_old; k++) /* after the new ones, so that what they share stays */
         template_unref(m, old[k].template);

@@ -111,6 +111,7 @@ struct wl_podset {
     int32_t count, min_count; /* min_count 0: none */
     bool topology;            /* its topologyRequest asks for a place in so many words */
     sl_sym request;           /* the topologyRequest as JSON, where places are given; 0: none */
+    bool unread;              /* that is more than can be read: it is never admitted */
     struct template *template;
 };
 

@@ -78,14 +78,10 @@ static struct wl_admission *read_admission(struct sl_manager *m, yyjson_val *o) 
     size_t i, n, total = yyjson_arr_size(list);
     if (!o)
         return NULL;
-    if (total > SL_MAX_PODSETS)
-        total = SL_MAX_PODSETS;
     struct wl_admission *a = sl_alloc0(1, sizeof *a);
     a->cq = sl_sym_put(&m->syms, jstr(o, "clusterQueue"));
     a->v = sl_alloc0(total, sizeof *a->v);
     yyjson_arr_foreach (list, i, n, v) {
-        if (i >= total)
-            break;
         struct wl_podset_admission *p = &a->v[a->n++];
         p->name = sl_sym_put(&m->syms, jstr(v, "name"));
         p->count = (int32_t)jint(v, "count", 0);
@@ -127,10 +123,9 @@ static void read_evictions(struct sl_manager *m, struct wl_status *s, yyjson_val
     size_t i, n;
     yyjson_val *v;
     yyjson_arr_foreach (list, i, n, v)
-        if (i < 64)
-            *sl_vec_push(&s->evictions) = (struct wl_eviction){
-                sl_sym_put(&m->syms, jstr(v, "reason")),
-                sl_sym_put(&m->syms, jstr(v, "underlyingCause")), jint(v, "count", 0)};
+        *sl_vec_push(&s->evictions) = (struct wl_eviction){
+            sl_sym_put(&m->syms, jstr(v, "reason")),
+            sl_sym_put(&m->syms, jstr(v, "underlyingCause")), jint(v, "count", 0)};
 }
 
 static int32_t *read_reclaimable(const struct sl_manager *m, const struct rec_wl *w,

@@ -58,6 +58,7 @@ const char *world_condition(struct apps_world *w, const char *path, const char *
 
 #define NS "/api/v1/namespaces/ns"
 #define PODS NS "/pods"
+#define EVENTS "/apis/events.k8s.io/v1/namespaces/ns/events"
 #define APPS "/apis/apps/v1/namespaces/ns"
 #define DEPLOYMENTS APPS "/deployments"
 #define SETS APPS "/replicasets"

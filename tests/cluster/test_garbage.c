@@ -88,6 +88,31 @@ static void absent_owners(void **state) {
     world_stop(&w);
 }
 
+/* All are gone, but who has more owners than are looked at stays; others do not wait for it. */
+static void too_many_owners(void **state) {
+    struct apps_world w = {0};
+    struct sl_buf b = SL_BUF(65536);
+
+    (void)state;
+    world_start(&w, 2);
+    owner(&w, "a");
+    sl_buf_puts(&b, "{'metadata':{'name':'many','ownerReferences':[");
+    sl_buf_puts(&b, ref(&w, SECRETS "/a", true));
+    for (int i = 0; i < 64; i++)
+        sl_buf_printf(&b, ",{'apiVersion':'v1','kind':'Secret','name':'gone%d','uid':'u%d'}", i, i);
+    sl_buf_puts(&b, "]}}");
+    world_create(&w, CONFIGS, sl_buf_str(&b));
+    child(&w, "one", ref(&w, SECRETS "/a", true));
+    world_run(&w, 5 * SL_SEC);
+    world_delete(&w, SECRETS "/a", "Foreground");
+    world_run(&w, 10 * SL_SEC);
+    assert_false(world_exists(&w, SECRETS "/a"));
+    assert_false(world_exists(&w, CONFIGS "/one"));
+    assert_true(world_exists(&w, CONFIGS "/many"));
+    sl_buf_done(&b);
+    world_stop(&w);
+}
+
 /* A uid beside a kind or a name that are not its own tells nothing about who has it. */
 static void false_references(void **state) {
     static const char *const liars[] = {
@@ -321,6 +346,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(in_the_background),
         cmocka_unit_test(absent_owners),
+        cmocka_unit_test(too_many_owners),
         cmocka_unit_test(false_references),
         cmocka_unit_test(in_the_foreground),
         cmocka_unit_test(orphans_stay),

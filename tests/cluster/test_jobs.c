@@ -641,6 +641,38 @@ static void killed_in_between(void **state) {
     world_stop(&w);
 }
 
+static void count_crowded(void *ctx, yyjson_val *o) {
+    *(uint32_t *)ctx += strcmp(jstr(o, "reason"), "TooManyActiveJobs") == 0;
+}
+
+/* A part of the list would take the others from the status: it is left alone until it is shorter.
+ */
+static void too_many_active(void **state) {
+    struct apps_world w;
+    struct sl_buf b = SL_BUF((size_t)1 << 20);
+    uint32_t events = 0;
+    (void)state;
+    begin(&w);
+    create_cron(&w, "'suspend':false");
+    world_run(&w, SL_SEC);
+    sl_buf_puts(&b, "{'status':{'active':[");
+    for (int i = 0; i <= 10000; i++)
+        sl_buf_printf(&b, "%s{'name':'j%d','uid':'u%d'}", i ? "," : "", i, i);
+    sl_buf_puts(&b, "]}}");
+    world_patch(&w, CRONJOBS "/c/status", sl_buf_str(&b));
+    world_run(&w, 3 * SL_MINUTE);
+    assert_int_equal(world_count(&w, JOBS), 0);
+    assert_int_equal(yyjson_arr_size(jat(fakeapi_get(w.api, CRONJOBS "/c"), "status.active")),
+                     10001);
+    (void)fakeapi_each(w.api, EVENTS, count_crowded, &events);
+    assert_true(events > 0);
+    world_patch(&w, CRONJOBS "/c/status", "{'status':{'active':null}}");
+    world_run(&w, SL_MINUTE);
+    assert_int_equal(world_count(&w, JOBS), 2); /* the last one that was missed, and the next */
+    sl_buf_done(&b);
+    world_stop(&w);
+}
+
 static void missed_starts(void **state) {
     struct apps_world w;
     (void)state;
@@ -751,6 +783,7 @@ int main(void) {
         cmocka_unit_test(replaced),
         cmocka_unit_test(killed_in_between),
         cmocka_unit_test(missed_starts),
+        cmocka_unit_test(too_many_active),
         cmocka_unit_test(indexes),
         cmocka_unit_test(indexes_at_random),
     };

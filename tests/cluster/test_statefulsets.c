@@ -218,12 +218,36 @@ static void takes_in_and_lets_go(void **state) {
     world_stop(&w);
 }
 
+static void count_crowded(void *ctx, yyjson_val *o) {
+    *(uint32_t *)ctx += strcmp(jstr(o, "reason"), "TooManyReplicas") == 0;
+}
+
+static void left_alone(void **state) {
+    struct apps_world w = {0};
+    uint32_t events = 0;
+
+    (void)state;
+    world_start(&w, 1);
+    world_create(&w, STATEFULSETS, BODY("2", ""));
+    world_run(&w, 10 * SL_SEC);
+    assert_int_equal(world_count(&w, PODS), 2);
+    world_patch(&w, W, "{'spec':{'replicas':100001}}");
+    world_run(&w, 10 * SL_SEC);
+    assert_int_equal(world_count(&w, PODS), 2);
+    (void)fakeapi_each(w.api, EVENTS, count_crowded, &events);
+    assert_int_equal(events, 1);
+    world_patch(&w, W, "{'spec':{'replicas':3}}");
+    world_run(&w, 10 * SL_SEC);
+    assert_int_equal(world_count(&w, PODS), 3);
+    world_stop(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(comes_up_in_order),    cmocka_unit_test(all_at_once),
         cmocka_unit_test(updates_from_the_top), cmocka_unit_test(updates_when_deleted),
         cmocka_unit_test(makes_claims),         cmocka_unit_test(makes_anew_what_ended),
-        cmocka_unit_test(takes_in_and_lets_go),
+        cmocka_unit_test(takes_in_and_lets_go), cmocka_unit_test(left_alone),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

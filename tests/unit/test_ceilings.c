@@ -331,12 +331,68 @@ static void test_many_conditions(void **state) {
     end(&w);
 }
 
+/* What others counted is written back whole with what is counted anew. */
+static void test_many_evictions(void **state) {
+    struct world w;
+    struct sl_buf b = SL_BUF((size_t)1 << 20);
+    (void)state;
+    begin(&w);
+    create(&w, WORKLOADS,
+           "{'metadata':{'name':'wl'},'spec':{'active':true,'queueName':'q','podSets':[{"
+           "'name':'main','count':1,'template':{'spec':{'containers':[{'name':'c','resources':{"
+           "'requests':{'cpu':'1'}}}]}}}]}}");
+    run(&w, SETTLE);
+    sl_buf_puts(&b, "{'status':{'schedulingStats':{'evictions':[");
+    for (int i = 0; i < 100; i++)
+        sl_buf_printf(&b, "%s{'reason':'r%d','underlyingCause':'','count':1}", i ? "," : "", i);
+    sl_buf_puts(&b, "]}}}");
+    patch(&w, WORKLOADS "/wl/status", sl_buf_str(&b));
+    run(&w, SETTLE);
+    patch(&w, WORKLOADS "/wl", "{'spec':{'active':false}}");
+    run(&w, SETTLE);
+    assert_true(is(&w, "wl", "Evicted"));
+    assert_int_equal(yyjson_arr_size(at(&w, WORKLOADS "/wl", "status.schedulingStats.evictions")),
+                     101);
+    sl_buf_done(&b);
+    end(&w);
+}
+
+/* The one that counts stands behind more assignments than a Workload has podsets. */
+static void test_many_assignments(void **state) {
+    struct world w;
+    struct sl_buf b = SL_BUF((size_t)1 << 20);
+    (void)state;
+    begin(&w);
+    create(&w, WORKLOADS,
+           "{'metadata':{'name':'wl'},'spec':{'active':true,'queueName':'q','podSets':[{"
+           "'name':'main','count':1,'template':{'spec':{'containers':[{'name':'c','resources':{"
+           "'requests':{'cpu':'1'}}}]}}}]}}");
+    run(&w, SETTLE);
+    assert_true(is(&w, "wl", "Admitted"));
+    sl_buf_puts(&b, "{'status':{'admission':{'clusterQueue':'cq','podSetAssignments':[");
+    for (int i = 0; i < 30; i++)
+        sl_buf_printf(&b, "{'name':'p%d','count':1},", i);
+    sl_buf_puts(&b, "{'name':'main','count':1,'flavors':{'cpu':'f'},'resourceUsage':{'cpu':'1'}}"
+                    "]}}}");
+    patch(&w, WORKLOADS "/wl/status", sl_buf_str(&b));
+    run(&w, SETTLE);
+    restart(&w, 1);
+    run(&w, SETTLE);
+    yyjson_val *flavor =
+        yyjson_arr_get(at(&w, KUEUE "/clusterqueues/cq", "status.flavorsReservation"), 0);
+    assert_string_equal(jstr(yyjson_arr_get_first(yyjson_obj_get(flavor, "resources")), "total"),
+                        "1");
+    sl_buf_done(&b);
+    end(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_many_containers),     cmocka_unit_test(test_half_queues),
         cmocka_unit_test(test_large_group),         cmocka_unit_test(test_large_lists),
         cmocka_unit_test(test_usage_after_restart), cmocka_unit_test(test_long_texts),
         cmocka_unit_test(test_many_finalizers),     cmocka_unit_test(test_many_conditions),
+        cmocka_unit_test(test_many_evictions),      cmocka_unit_test(test_many_assignments),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

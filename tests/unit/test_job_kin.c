@@ -183,11 +183,39 @@ static void test_slices(void **state) {
     assert_true(wl_will(&f.m, wl_of(c), "Finished"));
     end(&f);
 }
+
+/* Which of so many stands for the Job cannot be told: it is left alone, and they with it. */
+static void test_too_many_slices(void **state) {
+    (void)state;
+    struct fixture f;
+    struct rec *v[JOB_MAX_SLICES + 1];
+    char text[2000];
+    begin(&f);
+    struct rec *j = take(&f, REC_JOB, ELASTIC("3"));
+    for (uint32_t i = 0; i < SL_LEN(v); i++) {
+        (void)snprintf(text, sizeof text,
+                       "{'metadata':{'name':'s%u','namespace':'ns','uid':'u-s%u','generation':3,"
+                       "'creationTimestamp':'2026-01-01T00:00:00Z','annotations':{'" Q
+                       "elastic-job':'true'}," OWNER
+                       "},'spec':{'queueName':'q'," PODSET("3") "},'status':{}}",
+                       i, i);
+        v[i] = take(&f, REC_WORKLOAD, text);
+    }
+    struct job_plan p = job_plan(&f.m, job_of(j));
+    assert_null(p.wl);
+    assert_int_equal(p.step, JOB_REST);
+    job_changed(&f.m, j);
+    for (uint32_t i = 0; i < SL_LEN(v); i++)
+        assert_false(wl_will(&f.m, wl_of(v[i]), "Finished"));
+    end(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_children),    cmocka_unit_test(test_false_owners),
-        cmocka_unit_test(test_circles_end), cmocka_unit_test(test_deep_chains),
-        cmocka_unit_test(test_prebuilt),    cmocka_unit_test(test_slices),
+        cmocka_unit_test(test_children),        cmocka_unit_test(test_false_owners),
+        cmocka_unit_test(test_circles_end),     cmocka_unit_test(test_deep_chains),
+        cmocka_unit_test(test_prebuilt),        cmocka_unit_test(test_slices),
+        cmocka_unit_test(test_too_many_slices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

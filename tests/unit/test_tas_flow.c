@@ -462,6 +462,47 @@ static void test_node_fails(void **state) {
     end(&w);
 }
 
+/* ---- more than can be read ---- */
+
+/* A part of what it asks for would be another place: it is refused whole, and others go on. */
+static void test_too_many_layers(void **state) {
+    (void)state;
+    static const char *const layers =
+        RACK ",'podsetSliceRequiredTopologyConstraints':[{'topology':'rack','size':4},"
+             "{'topology':'kubernetes.io/hostname','size':2},{'topology':'kubernetes.io/hostname',"
+             "'size':2},{'topology':'none','size':1}]";
+    struct sl_buf text = SL_BUF(262144);
+    struct world w;
+    begin(&w, 14);
+    topology(&w);
+    workload(&w, "a", 4, "1", layers, "");
+    sl_buf_puts(&text, "{'spec':{'podSets':[{'name':'main','count':4,'topologyRequest':{'required':"
+                       "'rack','more':'");
+    for (int i = 0; i < 7000; i++)
+        sl_buf_puts(&text, "0123456789");
+    sl_buf_puts(&text, "'},'template':{'spec':{'containers':[{'name':'c','resources':{'requests':{"
+                       "'cpu':'1'}}}]}}}]}}");
+    workload(&w, "b", 4, "100", RACK, "");
+    run(&w, SETTLE);
+    patch(&w, WORKLOADS "/b", sl_buf_str(&text));
+    workload(&w, "c", 4, "1", RACK, "");
+    run(&w, SETTLE);
+    assert_false(is(&w, "a", "QuotaReserved"));
+    assert_non_null(
+        strstr(condition(&w, "a", "QuotaReserved", "message"), "more than 3 layers of slices"));
+    assert_false(is(&w, "b", "QuotaReserved"));
+    assert_non_null(strstr(condition(&w, "b", "QuotaReserved", "message"), "longer than 64 KiB"));
+    assert_true(is(&w, "c", "Admitted"));
+    patch(&w, WORKLOADS "/a",
+          "{'spec':{'podSets':[{'name':'main','count':4,'topologyRequest':{"
+          "'required':'rack'},'template':{'spec':{'containers':[{'name':'c',"
+          "'resources':{'requests':{'cpu':'1'}}}]}}}]}}");
+    run(&w, SETTLE);
+    assert_true(is(&w, "a", "Admitted"));
+    sl_buf_done(&text);
+    end(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_racks),
@@ -479,6 +520,7 @@ int main(void) {
         cmocka_unit_test(test_as_they_come),
         cmocka_unit_test(test_pod_group_stands_together),
         cmocka_unit_test(test_node_fails),
+        cmocka_unit_test(test_too_many_layers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
