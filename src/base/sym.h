@@ -61,6 +61,10 @@ static inline const char *sl_sym_str(const struct sl_syms *t, sl_sym y) {
 static inline bool sl_syms_due(const struct sl_syms *t) {
     return SL_SYMS_STRICT || t->n >= t->due || t->bytes >= t->due_bytes;
 }
+/* Twice as many: whoever waits for a better moment waits no longer. */
+static inline bool sl_syms_overdue(const struct sl_syms *t) {
+    return SL_SYMS_STRICT || t->n / 2 >= t->due || t->bytes / 2 >= t->due_bytes;
+}
 void sl_syms_begin(struct sl_syms *t);
 static inline void sl_sym_hold(struct sl_syms *t, sl_sym y) {
 #if SL_SYMS_STRICT

@@ -697,8 +697,10 @@ static void wake_due(struct sl_manager *m) {
 
 void sl_manager_tick(struct sl_manager *m) {
     bool whole = lists_are_in(m);
-    if (!whole && !m->ready)
+    if (!whole && !m->ready) {
+        names_sweep(m); /* a list may never come in, and what others show changes all the time */
         return;
+    }
     if (m->elected && !m->leads && knows_what_last_leader_wrote(m))
         take_over(m);
     watch_clock(m);

@@ -157,13 +157,24 @@ static bool rests(const struct sl_manager *m) {
     return true;
 }
 
-/* Not while something is to be looked at: hashes of what was told last are made of symbols, and
- * stay true only as long as these are held by what will be compared with them. */
+/*
+ * Hashes of what was told last are made of symbols, and stay true only as long as these are held by
+ * what will be compared with them. So a sweep waits for a moment in which nothing is to be looked
+ * at; but somebody's record may be so for ever. Then what was told of those that are is forgotten,
+ * so that it is told anew.
+ */
+static void forget_told(struct sl_manager *m) {
+    const struct table *t = &m->tables[REC_WORKLOAD]; /* the others have no such hashes */
+    for (uint32_t i = 0; i < t->dirty.n; i++)
+        wl_untold(wl_of(t->dirty.v[i]));
+}
+
 void names_sweep(struct sl_manager *m) {
-    if (!rests(m))
-        return;
-    if (sl_syms_due(&m->syms)) {
+    bool rest = rests(m);
+    if (rest ? sl_syms_due(&m->syms) : sl_syms_overdue(&m->syms)) {
         template_forget_shapes(m); /* found by hashes of symbols that nobody may hold any more */
+        if (!rest)
+            forget_told(m);
         sweep(m);
     }
     if (sl_engine_sweep_due(m->engine))

@@ -224,6 +224,8 @@ void wl_set_admission(struct sl_manager *m, struct rec_wl *w, const char *cq,
 void wl_set_places(struct sl_manager *m, struct rec_wl *w);
 void wl_clear_admission(struct sl_manager *m, struct rec_wl *w);
 void wl_wish(struct sl_manager *m, struct rec_wl *w, uint32_t wishes);
+/* The symbols in hashes of what was told of it may get other names: all is told anew. */
+void wl_untold(struct rec_wl *w);
 /* We lead anew: what was decided or wished before that counts no longer, only what the API says.
  * What was sent may still arrive, so the engine reckons with it until the answer is known. */
 void wl_forget(struct sl_manager *m, struct rec_wl *w);

@@ -243,6 +243,15 @@ static void owner_answered(struct sl_manager *m, struct rec_wl *w, enum sl_writt
         rec_want(m, &w->rec);
 }
 
+void wl_untold(struct rec_wl *w) {
+    static const uint64_t never = 1; /* is no hash of anything; 0 is that of nothing */
+    prov_make_none(w);
+    w->spec_hash = 0;
+    w->checks_told = never;
+    if (w->places)
+        w->places = never;
+}
+
 void wl_forget(struct sl_manager *m, struct rec_wl *w) {
     prov_make_none(w);
     if (!w->want && !w->sent && !w->wishes)
