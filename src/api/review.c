@@ -227,10 +227,14 @@ static int admit(const struct sl_api_view *view, sl_review_fn fn, yyjson_val *re
         c.name = sl_json_str(c.object, "metadata.generateName");
     sl_arena_init(&arena, SL_REVIEW_ARENA_BYTES);
     handle(&c, fn, sl_json_str(request, "operation"));
-    print_answer(&c, uid, out);
+    bool full = sl_arena_full(&arena);
+    if (!full)
+        print_answer(&c, uid, out);
     sl_json_mut_docp(&c.edit);
     sl_arena_done(&arena);
-    return 0;
+    return full ? sl_err_set(err, SL_ELIMIT, "the review takes more than %zu bytes of memory",
+                             SL_REVIEW_ARENA_BYTES)
+                : 0;
 }
 
 static int answer(int code, struct sl_buf *out, const char *text) {

@@ -426,6 +426,8 @@ static void read_shape(struct sl_fact_reader *r, struct sl_read *rd, const struc
     v = many(&own, own.code == 0 ? count : 0, sizeof *v);
     for (uint32_t i = 0; i < count && own.code == 0; i++)
         podset(&own, &items[i], &v[i]);
+    if (own.code == 0 && sl_arena_full(&r->arena))
+        sl_read_fail(&own, n->line, "shapes take more than %zu bytes of memory", MAX_TEXT_BYTES);
     if (own.code == 0)
         *sl_vec_push(&r->shapes) = (struct sl_shape_text){v, count};
     if (rd->code == 0)

@@ -396,7 +396,10 @@ static uint32_t shape_number(struct sl_fact_writer *w, const struct sl_fact_note
          i = sl_map_next(&w->by_hash, hash, &cursor))
         if (strcmp(w->shapes.v[i], b->s) == 0)
             return i + 1;
-    sl_assert(w->shapes.n < SL_FACT_MAX_SHAPES);
+    if (w->shapes.n == SL_FACT_MAX_SHAPES || sl_arena_full(&w->arena)) {
+        sl_buf_fail(out);
+        return 0;
+    }
     sl_map_add(&w->by_hash, hash, w->shapes.n);
     *sl_vec_push(&w->shapes) = sl_arena_strdup(&w->arena, b->s);
     sl_buf_printf(out, "{\"shape\":%u,\"podsets\":", w->shapes.n);

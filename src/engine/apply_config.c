@@ -11,6 +11,50 @@ static const char *copy(struct sl_arena *a, const char *s) {
     return sl_arena_strdup(a, s ? s : "");
 }
 
+/* What one entry may keep of texts and records; its arena takes twice as much. */
+#define ENTRY_BYTES ((size_t)16 << 20)
+#define ENTRY_ITEM ((size_t)64) /* of each, besides its texts */
+
+static size_t weigh(const char *a, const char *b) {
+    return ENTRY_ITEM + (a ? strlen(a) : 0) + (b ? strlen(b) : 0);
+}
+
+static size_t weigh_labels(const struct sl_labels *l) {
+    size_t n = 0;
+    for (uint32_t i = 0; i < l->n; i++)
+        n += weigh(l->v[i].key, l->v[i].value);
+    return n;
+}
+
+static size_t weigh_selector(const struct sl_selector *s) {
+    size_t n = 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        n += weigh(s->v[i].key, NULL);
+        for (uint32_t k = 0; k < s->v[i].n_values; k++)
+            n += weigh(s->v[i].values[k], NULL);
+    }
+    return n;
+}
+
+static size_t weigh_flavor(const struct sl_flavor_spec *s) {
+    size_t n = weigh_labels(&s->labels) + weigh(s->topology, NULL);
+    for (uint32_t i = 0; i < s->n_taints; i++)
+        n += weigh(s->taints[i].key, s->taints[i].value);
+    for (uint32_t i = 0; i < s->n_tolerations; i++)
+        n += weigh(s->tolerations[i].key, s->tolerations[i].value);
+    for (uint32_t i = 0; i < s->n_levels; i++)
+        n += weigh(s->levels[i], NULL);
+    return n;
+}
+
+static int check_weight(const char *kind, const char *name, size_t bytes, struct sl_err *err) {
+    return bytes <= ENTRY_BYTES ? SL_OK
+                                : sl_err_set(err, SL_ELIMIT,
+                                             "%s %s: labels and the like of %zu "
+                                             "bytes are more than %zu",
+                                             kind, name, bytes, ENTRY_BYTES);
+}
+
 static void copy_labels(struct sl_arena *a, struct sl_labels *l) {
     struct sl_label *v = sl_arena_alloc0(a, l->n + 1, sizeof(*v));
     for (uint32_t i = 0; i < l->n; i++)
@@ -75,7 +119,7 @@ int apply_config(struct sl_engine *e, const struct sl_fact *f, struct sl_err *er
     if (c->backoff_base_s < 0 || c->backoff_max_s < 0)
         return sl_err_set(err, SL_EINVAL, "requeuing back-off must not be negative");
     struct sl_arena old = e->config_arena;
-    sl_arena_init(&e->config_arena, UINT64_C(16) << 20);
+    sl_arena_init(&e->config_arena, ENTRY_BYTES);
     e->config = *c;
     copy_config(&e->config_arena, &e->config);
     sl_arena_done(&old);
@@ -125,6 +169,8 @@ static void flavor_changed(struct sl_engine *e, sl_sym flavor, bool gone) {
 int apply_flavor(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
     const struct sl_flavor_spec *s = &f->flavor;
     int r = check_name("ResourceFlavor", s->name, err);
+    if (r >= 0)
+        r = check_weight("ResourceFlavor", s->name, weigh_flavor(s), err);
     if (r < 0)
         return r;
     sl_sym y = sl_sym_put(&e->syms, s->name);
@@ -132,7 +178,7 @@ int apply_flavor(struct sl_engine *e, const struct sl_fact *f, struct sl_err *er
     if (i == SL_MAP_NONE) {
         i = e->flavors.n;
         *sl_vec_push(&e->flavors) = (struct flavor){.name = y};
-        sl_arena_init(&e->flavors.v[i].arena, UINT64_C(16) << 20);
+        sl_arena_init(&e->flavors.v[i].arena, ENTRY_BYTES);
         sl_map_add(&e->flavor_map, y, i);
     }
     struct flavor *o = &e->flavors.v[i];
@@ -293,6 +339,8 @@ int apply_cq(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
     if (r < 0)
         return r;
     r = check_groups(&s->groups, s->name, err);
+    if (r >= 0)
+        r = check_weight("ClusterQueue", s->name, weigh_selector(&s->namespaces), err);
     if (r < 0)
         return r;
     if (s->weight_nano < 0)
@@ -430,6 +478,8 @@ static void namespace_changed(struct sl_engine *e, const struct ns *old, const s
 
 int apply_ns(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
     int r = check_name("Namespace", f->ns.name, err);
+    if (r >= 0)
+        r = check_weight("Namespace", f->ns.name, weigh_labels(&f->ns.labels), err);
     if (r < 0)
         return r;
     sl_sym y = sl_sym_put(&e->syms, f->ns.name);
@@ -438,14 +488,14 @@ int apply_ns(struct sl_engine *e, const struct sl_fact *f, struct sl_err *err) {
     if (!known) {
         i = e->namespaces.n;
         *sl_vec_push(&e->namespaces) = (struct ns){.name = y};
-        sl_arena_init(&e->namespaces.v[i].arena, UINT64_C(16) << 20);
+        sl_arena_init(&e->namespaces.v[i].arena, ENTRY_BYTES);
         sl_map_add(&e->ns_map, y, i);
     }
     struct ns *n = &e->namespaces.v[i];
     if (n->exists && n->says == same_ns(&f->ns))
         return SL_OK;
     struct ns old = *n; /* keeps the old labels alive until the change is told */
-    sl_arena_init(&n->arena, UINT64_C(16) << 20);
+    sl_arena_init(&n->arena, ENTRY_BYTES);
     n->exists = true;
     n->says = same_ns(&f->ns);
     n->labels = f->ns.labels;

@@ -6,7 +6,7 @@ check=$1
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 mkdir -p "$root/src/api" "$root/src/base" "$root/src/json" "$root/src/runtime" \
-    "$root/src/controllers" "$root/src/merge" "$root/src/schema"
+    "$root/src/controllers" "$root/src/merge" "$root/src/schema" "$root/src/engine" "$root/src/up"
 passed=0
 failed=0
 
@@ -86,6 +86,9 @@ allows api/x.c 'bool fits = snprintf(out, sizeof out, "%s", name) < (int)sizeof 
 allows base/x.c '(void)snprintf(out, sizeof out, "%s", name);'
 says 'is asked sl_arena_full' controllers/x.c 'sl_arena_init(&a, CEILING_NODE);'
 says 'is asked sl_arena_full' merge/x.c 'struct sl_arena a = SL_ARENA(4096); /* sl_arena_full(&a) */'
+says 'is asked sl_arena_full' engine/x.c 'sl_arena_init(&a, 4096);'
+says 'is asked sl_arena_full' api/x.c 'sl_arena_init(&a, 4096);'
+says 'is asked sl_arena_full' up/x.c 'sl_arena_init(&a, 4096);'
 allows controllers/x.c 'sl_arena_init(&a, CEILING_NODE); if (sl_arena_full(&a)) return;'
 allows schema/wire.c 'sl_arena_init(&w->arena, 4096);'
 

@@ -4,6 +4,8 @@
  */
 #include "engine_fx.h"
 
+#include "base/mem.h"
+
 /* ---- refused, and nothing has changed ---- */
 
 static char too_long[SL_MAX_NAME + 2];
@@ -36,6 +38,29 @@ static void refuse_config(struct fx *x) {
     refuse(x, f, SL_EINVAL, "unknown fact");
     f.kind = (enum sl_fact_kind)1000;
     refuse(x, f, SL_EINVAL, "unknown fact");
+}
+
+/* Texts of 45 MiB, in each place where an entry keeps some: none is kept, and nothing ends. */
+static void refuse_large(struct fx *x) {
+    size_t n = (size_t)45 << 20;
+    char *large = sl_alloc(n + 1);
+    memset(large, 'a', n);
+    large[n] = '\0';
+    const char *value = large;
+    struct sl_label label = {"k", large};
+    struct sl_taint taint = {"k", large, SL_TAINT_NO_SCHEDULE};
+    struct sl_label_rule rule = {.key = "k", .op = SL_OP_IN, .values = &value, .n_values = 1};
+    struct simple s;
+    struct sl_fact f = {.kind = SL_FACT_NAMESPACE, .ns = {.name = "n", .labels = {&label, 1}}};
+    refuse(x, f, SL_ELIMIT, "Namespace n: labels and the like");
+    f = (struct sl_fact){.kind = SL_FACT_FLAVOR,
+                         .flavor = {.name = "f", .taints = &taint, .n_taints = 1}};
+    refuse(x, f, SL_ELIMIT, "ResourceFlavor f: labels and the like");
+    f = (struct sl_fact){.kind = SL_FACT_CLUSTER_QUEUE};
+    f.cq = cq_spec(&s, "q", "", "f", "gpu", 3);
+    f.cq.namespaces = (struct sl_selector){.v = &rule, .n = 1};
+    refuse(x, f, SL_ELIMIT, "ClusterQueue q: labels and the like");
+    sl_freep(&large);
 }
 
 static void refuse_queues(struct fx *x) {
@@ -127,6 +152,7 @@ static void test_refused(void **state) {
     (void)wl(&twin, "a", 11);
     for (int again = 0; again < 2; again++) { /* before and after a cycle */
         refuse_config(&x);
+        refuse_large(&x);
         refuse_queues(&x);
         refuse_workloads(&x, a);
         assert_true(cycle(&x, 2 * SL_SEC) == cycle(&twin, 2 * SL_SEC));
