@@ -112,7 +112,7 @@ static bool ask_own(struct sl_write *w, const struct own *o) {
     struct sl_rq *rq = w->rq;
     const struct sl_kind_version *v = sl_stored_version(rq->kind);
     _cleanup_(sl_buf_done) struct sl_buf in = SL_BUF(SL_REVIEW_MAX);
-    _cleanup_(sl_buf_done) struct sl_buf out = SL_BUF((size_t)32 << 20);
+    _cleanup_(sl_buf_done) struct sl_buf out = SL_BUF(API_REVIEW_ANSWER);
     struct sl_err err = {.text = ""};
     bool ok = false;
 

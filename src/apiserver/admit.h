@@ -6,9 +6,8 @@
 #ifndef SL_APISERVER_ADMIT_H
 #define SL_APISERVER_ADMIT_H
 
+#include "apiserver/ceilings.h"
 #include "apiserver/write.h"
-
-#define SL_REVIEW_MAX ((size_t)16 << 20)
 
 struct sl_hook_set;
 

@@ -13,17 +13,13 @@
 #define SL_APISERVER_APISERVER_H
 
 #include "api/talk.h"
+#include "apiserver/ceilings.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "kube/port.h"
 
 struct uv_loop_s;
 struct sl_apiserver;
-
-#define SL_API_MAX_BODY ((size_t)3 << 20)   /* 413 beyond */
-#define SL_API_MAX_SHOWN ((size_t)16 << 20) /* by a dry run, which stores nothing; 413 beyond */
-#define SL_API_MAX_DEPTH 128u               /* of JSON and YAML */
-#define SL_API_MAX_ANSWER ((size_t)1 << 30) /* of a list */
 
 /* What a client wants to speak instead of HTTP; "" where it says nothing. */
 struct sl_api_upgrade {

@@ -6,16 +6,12 @@
 #include <string.h>
 #include <strings.h>
 
+#include "apiserver/ceilings.h"
 #include "apiserver/server.h"
 #include "base/fmt.h"
 #include "doc/doc.h"
 #include "schema/check.h"
 #include "schema/wire.h"
-
-#define YAML_MAX_JSON ((size_t)64 << 20) /* aliases can make a long text out of a short one */
-/* Values of a YAML text. Each takes libyaml about as long as 50 bytes of JSON take, and may be two
- * bytes of the text. */
-#define YAML_MAX_VALUES (UINT32_C(256) << 10)
 
 static void print_node(const struct sl_node *n, struct sl_buf *out) {
     switch (n->kind) {
@@ -89,12 +85,12 @@ static yyjson_doc *yaml_is_json(const char *text, size_t len) {
 
 yyjson_doc *sl_yaml_read(const char *text, size_t len, struct sl_err *err) {
     _cleanup_(sl_doc_freep) struct sl_doc *d = NULL;
-    _cleanup_(sl_buf_done) struct sl_buf json = SL_BUF(YAML_MAX_JSON);
+    _cleanup_(sl_buf_done) struct sl_buf json = SL_BUF(API_YAML_JSON);
     yyjson_doc *same = yaml_is_json(text, len);
 
     if (same)
         return same;
-    if (sl_doc_yaml_within("body", text, len, YAML_MAX_VALUES, &d, err) < 0)
+    if (sl_doc_yaml_within("body", text, len, API_YAML_VALUES, &d, err) < 0)
         return NULL;
     if (d->n == 0)
         sl_buf_puts(&json, "null");

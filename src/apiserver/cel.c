@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apiserver/ceilings.h"
 #include "apiserver/cel_tree.h"
 #include "schema/pattern.h"
 #include "json/json.h"
@@ -37,8 +38,6 @@ struct run {
     struct sl_arena arena; /* lists that are made on the way */
     struct sl_err *err;
 };
-
-#define MADE_MAX_BYTES ((size_t)16 << 20)
 
 static struct value error(struct run *x, const char *what) {
     (void)sl_err_set(x->err, SL_EINVAL, "%s", what);
@@ -249,7 +248,7 @@ static struct value eval_macro(struct run *x, const struct sl_cel_node *n) {
         return error(x, "no such overload");
     room = count(&list);
     if (n->op == OP_MAP || n->op == OP_FILTER) {
-        if (!pay(x, room / 4) || x->arena.used + (room + 1) * sizeof(*made) > MADE_MAX_BYTES)
+        if (!pay(x, room / 4) || x->arena.used + (room + 1) * sizeof(*made) > API_CEL_MADE)
             return too_costly(x);
         made = sl_arena_alloc(&x->arena, (room + 1) * sizeof(*made));
     }
@@ -363,7 +362,7 @@ static struct value eval_of_one(struct run *x, const struct sl_cel_node *n) {
         a.num = strtoll(a.s, &end, 10);
         return errno || *end || end == a.s ? error(x, "type conversion error") : of_int(a.num);
     default: /* OP_STRING */
-        if (a.kind == V_INT && x->arena.used < MADE_MAX_BYTES) {
+        if (a.kind == V_INT && x->arena.used < API_CEL_MADE) {
             const char *s = sl_arena_printf(&x->arena, "%lld", (long long)a.num);
             return (struct value){.kind = V_STR, .s = s, .len = strlen(s)};
         }
@@ -396,7 +395,7 @@ static struct value compare(struct run *x, enum sl_cel_op op, const struct value
 static struct value add_texts(struct run *x, const struct value *a, const struct value *b) {
     char *s;
 
-    if (!pay(x, (a->len + b->len) / 16) || x->arena.used + a->len + b->len + 1 > MADE_MAX_BYTES)
+    if (!pay(x, (a->len + b->len) / 16) || x->arena.used + a->len + b->len + 1 > API_CEL_MADE)
         return too_costly(x);
     s = sl_arena_alloc(&x->arena, a->len + b->len + 1);
     memcpy(s, a->s, a->len);
@@ -474,7 +473,7 @@ static struct value eval_list(struct run *x, const struct sl_cel_node *n) {
 
     for (const struct sl_cel_node *e = n->next; e; e = e->next)
         len++;
-    if (x->arena.used + (len + 1) * sizeof(*items) > MADE_MAX_BYTES)
+    if (x->arena.used + (len + 1) * sizeof(*items) > API_CEL_MADE)
         return too_costly(x);
     items = sl_arena_alloc(&x->arena, (len + 1) * sizeof(*items));
     for (const struct sl_cel_node *e = n->next; e; e = e->next) {
@@ -556,7 +555,7 @@ int sl_cel_holds(const struct sl_cel *c, yyjson_val *self, yyjson_val *old, uint
                     .max = *budget < SL_CEL_MAX_STEPS ? *budget : SL_CEL_MAX_STEPS};
     struct value v;
 
-    sl_arena_init(&x.arena, 2 * MADE_MAX_BYTES);
+    sl_arena_init(&x.arena, 2 * API_CEL_MADE);
     v = eval(&x, c->root);
     const bool full = sl_arena_full(&x.arena);
     sl_arena_done(&x.arena);
@@ -564,7 +563,7 @@ int sl_cel_holds(const struct sl_cel *c, yyjson_val *self, yyjson_val *old, uint
     if (v.kind == V_ERROR)
         return SL_EINVAL;
     if (full)
-        return sl_err_set(err, SL_ELIMIT, "the rule makes more than %zu bytes", MADE_MAX_BYTES);
+        return sl_err_set(err, SL_ELIMIT, "the rule makes more than %zu bytes", API_CEL_MADE);
     if (v.kind != V_BOOL)
         return sl_err_set(err, SL_EINVAL, "the rule does not say yes or no");
     *ret = v.yes;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "api/convert.h"
+#include "apiserver/ceilings.h"
 #include "apiserver/cells.h"
 #include "apiserver/crd_int.h"
 #include "apiserver/jsonpath.h"
@@ -18,7 +19,6 @@
 #include "merge/gotext.h"
 #include "json/json.h"
 
-#define ARENA_BYTES ((size_t)64 << 20)
 #define OUR_GROUP "kueue.x-k8s.io"
 #define META_TYPE "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 #define COLUMNS_MAX 100u
@@ -254,7 +254,7 @@ struct sl_crd *sl_crd_new(struct sl_apiserver *s, yyjson_val *def, struct sl_fie
     struct sl_kind *k = &d->kind;
     struct sl_arena *a = &d->arena;
 
-    sl_arena_init(a, ARENA_BYTES);
+    sl_arena_init(a, API_CRD_ARENA);
     d->name = sl_arena_strdup(a, sl_json_str(def, "metadata.name"));
     *k = (struct sl_kind){
         .group = sl_arena_strdup(a, sl_json_str(spec, "group")),
@@ -290,7 +290,7 @@ struct sl_crd *sl_crd_new(struct sl_apiserver *s, yyjson_val *def, struct sl_fie
         k->selectable = make_selectable(a, sl_json_get(order[j], "selectableFields"));
     }
     if (sl_arena_full(a))
-        sl_field_forbidden(errs, at, "must not take more than %zu bytes of memory", ARENA_BYTES);
+        sl_field_forbidden(errs, at, "must not take more than %zu bytes of memory", API_CRD_ARENA);
     return d;
 }
 
@@ -351,7 +351,7 @@ static void start_serving(struct sl_apiserver *s, yyjson_val *def, bool going) {
 
     if (old && !old->crd)
         return; /* validation does not let this come so far */
-    sl_arena_init(&words, ARENA_BYTES);
+    sl_arena_init(&words, API_CRD_ARENA);
     errs.arena = &words;
     d = sl_crd_new(s, def, &errs);
     if (old)

@@ -5,10 +5,10 @@
 #ifndef SL_APISERVER_CRD_H
 #define SL_APISERVER_CRD_H
 
+#include "apiserver/ceilings.h"
 #include "apiserver/kind.h"
 
 #define SL_CRD_FINALIZER "customresourcecleanup.apiextensions.k8s.io"
-#define SL_CRD_MAX 1024u /* definitions at a time */
 
 /* Of the kind CustomResourceDefinition. Its 'after' adds, changes and removes kinds. */
 extern const struct sl_strategy sl_crd_strategy;

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apiserver/ceilings.h"
 #include "apiserver/server.h"
 
 #define GROUP_VERSIONS 32u
-#define TEXT_MAX ((size_t)64 << 20)
 #define DISCOVERY "apidiscovery.k8s.io"
 
 enum { V2, V2BETA1 };
@@ -26,8 +26,8 @@ struct sl_catalog *sl_catalog_new(struct sl_apiserver *s) {
 
     c->s = s;
     for (int i = 0; i < 2; i++) {
-        sl_buf_init(&c->core[i].text, TEXT_MAX);
-        sl_buf_init(&c->groups[i].text, TEXT_MAX);
+        sl_buf_init(&c->core[i].text, API_DISCOVERY);
+        sl_buf_init(&c->groups[i].text, API_DISCOVERY);
     }
     return c;
 }

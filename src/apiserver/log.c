@@ -3,11 +3,11 @@
  */
 #include <string.h>
 
+#include "apiserver/ceilings.h"
 #include "apiserver/server.h"
 #include "base/mem.h"
 
 #define LOOK_EVERY_MS 100u
-#define PIECE_MAX ((size_t)4 << 20)
 
 struct sl_log_stream {
     struct sl_rq *rq;
@@ -87,7 +87,7 @@ void sl_log_get(struct sl_rq *rq, struct sl_object *pod) {
     struct sl_log_stream *l = sl_alloc0(1, sizeof *l);
     l->rq = rq;
     l->log = log;
-    sl_buf_init(&l->out, PIECE_MAX);
+    sl_buf_init(&l->out, API_LOG_PIECE);
     (void)uv_timer_init(rq->s->loop, &l->timer);
     l->timer.data = l;
     rq->log = l;

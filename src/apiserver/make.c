@@ -6,11 +6,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "apiserver/ceilings.h"
 #include "apiserver/crd.h"
 #include "apiserver/words.h"
 #include "apiserver/write.h"
-
-#define PATCH_TEXT_MAX ((size_t)256 << 10)
 
 static const char *request_version(struct sl_rq *rq) {
     return sl_api_version(&rq->arena, rq->kind->group, rq->version->name);
@@ -55,7 +54,7 @@ static void say_undecoded(struct sl_write *w, yyjson_val *object, const char *wh
     size_t len = 0;
 
     if (w->patch == SL_PATCH_STRATEGIC) { /* which is told as Go prints it, without orders */
-        _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF_SHORT(PATCH_TEXT_MAX);
+        _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF_SHORT(API_PATCH_TEXT);
         yyjson_mut_val *patch = yyjson_val_mut_copy(w->c.doc, yyjson_doc_get_root(w->body));
         drop_orders(patch, 0);
         sl_go_text(w->c.arena, &b, patch);
@@ -370,7 +369,7 @@ static bool apply(struct sl_write *w) {
     }
     if (!fields_fit(w, stored->schema, sent))
         return false;
-    sl_buf_init(&err.text, PATCH_TEXT_MAX);
+    sl_buf_init(&err.text, API_PATCH_TEXT);
     sl_buf_short(&err.text);
     r = sl_manage_apply(stored->schema, &by, rq->q.force == 1, w->c.doc, w->c.old, sent,
                         &w->c.object, &err);
@@ -465,7 +464,7 @@ static bool from_patch(struct sl_write *w) {
     if (!from)
         return false;
     w->strict = w->sent;
-    sl_buf_init(&err.text, PATCH_TEXT_MAX);
+    sl_buf_init(&err.text, API_PATCH_TEXT);
     sl_buf_short(&err.text);
     r = w->patch == SL_PATCH_JSON ? sl_patch_json(w->c.doc, from, patch, &w->c.object, &err)
         : w->patch == SL_PATCH_STRATEGIC && !(rq->sub && rq->sub->show)

@@ -3,6 +3,7 @@
  * a kind comes or goes: at most one per group and version.
  */
 #include "schema/openapi.h"
+#include "apiserver/ceilings.h"
 
 #include <string.h>
 
@@ -13,7 +14,6 @@
 #define PROTOBUF_V2_SAID                                                                           \
     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf" /* '@' is no letter of a type */
 #define PROTOBUF_V3 "application/com.github.proto-openapi.spec.v3@v1.0+protobuf"
-#define DOCUMENTS 256u
 
 struct document {
     char *name; /* "v2", "v2.pb", "v3", "v3/apis/batch/v1" */
@@ -115,7 +115,7 @@ static const struct sl_buf *find(struct sl_apiserver *s, const char *name) {
         if (strcmp(d->v.v[i].name, name) == 0)
             return &d->v.v[i].text;
     sl_buf_init(&made.text, SL_OPENAPI_MAX_BYTES);
-    if (!make(s, name, &made.text) || sl_buf_full(&made.text) || d->v.n == DOCUMENTS) {
+    if (!make(s, name, &made.text) || sl_buf_full(&made.text) || d->v.n == API_DOCUMENTS) {
         sl_buf_done(&made.text);
         return NULL;
     }

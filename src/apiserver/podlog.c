@@ -9,13 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apiserver/ceilings.h"
 #include "apiserver/sub.h"
 #include "base/mem.h"
 #include "base/stamp.h"
 #include "json/json.h"
-
-#define CHUNK_BYTES ((size_t)1 << 20) /* read at a time */
-#define RECORD_BYTES ((size_t)64 << 10)
 
 struct sl_log {
     const struct sl_api_runtime *rt;
@@ -207,7 +205,7 @@ static void take_record(struct sl_log *l, const char *s, size_t len, struct sl_b
 /* A chunk of the log: into 'out', or its lines are only counted (NULL). False: there was nothing
  * new. */
 static bool read_chunk(struct sl_log *l, struct sl_buf *out, uint64_t *ret_lines, bool *ret_end) {
-    _cleanup_(sl_buf_done) struct sl_buf chunk = SL_BUF(CHUNK_BYTES);
+    _cleanup_(sl_buf_done) struct sl_buf chunk = SL_BUF(API_LOG_CHUNK);
     const char *p, *end, *newline;
 
     size_t n = l->rt->log_read(l->rt->ctx, l->source, l->offset, &chunk, ret_end);
@@ -265,7 +263,7 @@ struct sl_log *sl_log_open(const struct sl_api_runtime *rt, yyjson_val *pod,
     *l = (struct sl_log){
         .rt = rt, .follow = q->follow, .timestamps = q->timestamps, .since = INT64_MIN};
     l->room = q->limit_bytes >= 0 ? (uint64_t)q->limit_bytes : UINT64_MAX;
-    sl_buf_init(&l->part, RECORD_BYTES);
+    sl_buf_init(&l->part, API_LOG_RECORD);
     if (*q->since_time)
         (void)sl_stamp_parse(q->since_time, &l->since);
     else if (q->since_seconds >= 0)

@@ -10,12 +10,10 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "apiserver/ceilings.h"
 #include "apiserver/crd.h"
 #include "base/mem.h"
 #include "schema/wire.h"
-
-#define ARENA_MAX ((size_t)256 << 20)
-#define KEEP_IDLE 256u
 
 /* ---- time ---- */
 
@@ -51,7 +49,7 @@ static struct sl_rq *rq_take(struct sl_apiserver *s) {
         s->n_idle--;
     } else {
         rq = sl_alloc0(1, sizeof *rq);
-        sl_arena_init(&rq->arena, ARENA_MAX);
+        sl_arena_init(&rq->arena, API_REQUEST_ARENA);
         sl_buf_init(&rq->out, SL_API_MAX_ANSWER);
     }
     if (s->free_slots.n > 0) {
@@ -103,7 +101,7 @@ static void rq_release(struct sl_rq *rq) {
     sl_conv_end(rq);
     if (rq->object)
         sl_object_unref(s->store, rq->object);
-    if (s->closing || s->n_idle >= KEEP_IDLE) {
+    if (s->closing || s->n_idle >= API_IDLE_REQUESTS) {
         rq_destroy(rq);
         return;
     }

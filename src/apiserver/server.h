@@ -32,6 +32,7 @@
 
 #include <uv.h>
 
+#include "apiserver/ceilings.h"
 #include "apiserver/kind.h"
 #include "apiserver/sub.h"
 #include "apiserver/tables.h"
@@ -42,10 +43,8 @@
 #include "schema/wire.h"
 #include "json/json.h"
 
-#define SL_API_KINDS 2048u
 #define SL_API_WARNINGS 64u
 #define SL_API_PORTS 16u
-#define SL_API_OPEN_CALLS 65536u /* 429 beyond */
 #define SL_API_TYPES "application/json, application/yaml"
 #define SL_API_TRIES 8u /* of a write whose object changed under it */
 

@@ -6,11 +6,9 @@
  */
 #include <string.h>
 
+#include "apiserver/ceilings.h"
 #include "apiserver/words.h"
 #include "json/json.h"
-
-#define LIST_MAX 1024u
-#define AMOUNTS_MAX 1024u
 
 /* Maps of amounts, which are filled from each other and compared. */
 static bool has_amounts(const char *field) {
@@ -29,8 +27,8 @@ static bool fits(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *
     yyjson_val *key, *in;
 
     if (yyjson_is_arr(v)) {
-        if (size > LIST_MAX && yyjson_is_obj(yyjson_arr_get_first(v))) {
-            sl_field_too_many(e, at, size, LIST_MAX);
+        if (size > API_LIST_ITEMS && yyjson_is_obj(yyjson_arr_get_first(v))) {
+            sl_field_too_many(e, at, size, API_LIST_ITEMS);
             return false;
         }
         yyjson_arr_foreach (v, i, n, in) {
@@ -40,8 +38,8 @@ static bool fits(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *
     } else if (yyjson_is_obj(v)) {
         sl_obj_foreach (v, i, n, key, in) {
             const char *name = sl_json_text(key);
-            if (yyjson_is_obj(in) && sl_json_size(in) > AMOUNTS_MAX && has_amounts(name)) {
-                sl_field_too_many(e, SL_PATH(at, name), sl_json_size(in), AMOUNTS_MAX);
+            if (yyjson_is_obj(in) && sl_json_size(in) > API_AMOUNTS && has_amounts(name)) {
+                sl_field_too_many(e, SL_PATH(at, name), sl_json_size(in), API_AMOUNTS);
                 return false;
             }
             if (yyjson_is_ctn(in) && !fits(e, SL_PATH(at, name), in))

@@ -6,10 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "apiserver/ceilings.h"
 #include "apiserver/server.h"
 #include "base/fmt.h"
-
-#define MESSAGE_MAX ((size_t)1 << 20)
 
 static void put(struct sl_buf *out, const char *key, const char *value) {
     if (!value || !*value)
@@ -81,7 +80,7 @@ static const char *say(struct sl_rq *rq, const char *fmt, va_list ap) {
     va_copy(again, ap);
     int n = vsnprintf(NULL, 0, fmt, again);
     va_end(again);
-    size_t len = n < 0 ? 0 : (size_t)n < MESSAGE_MAX ? (size_t)n : MESSAGE_MAX;
+    size_t len = n < 0 ? 0 : (size_t)n < API_MESSAGE ? (size_t)n : API_MESSAGE;
     text = sl_arena_alloc(&rq->arena, len + 1);
     sl_vfmt_short(text, len + 1, fmt, ap);
     return text;
@@ -215,7 +214,7 @@ void sl_rq_invalid(struct sl_rq *rq, const char *group, const char *kind, const 
     struct sl_cause *causes = sl_arena_alloc0(&rq->arena, errs->n + 1, sizeof *causes);
     struct sl_buf b;
 
-    sl_buf_init(&b, MESSAGE_MAX);
+    sl_buf_init(&b, API_MESSAGE);
     sl_buf_short(&b);
     sl_buf_printf(&b, "%s%s%s \"%s\" is invalid: ", kind, *group ? "." : "", group, name);
     sl_field_errs_print(errs, &b);

@@ -9,16 +9,14 @@
  */
 #include <string.h>
 
+#include "apiserver/ceilings.h"
 #include "apiserver/mut.h"
 #include "apiserver/read.h"
 #include "apiserver/server.h"
 #include "base/fmt.h"
 
-#define LINES 256u
-#define LINE_MAX_KEPT ((size_t)64 << 10)
 #define BOOKMARK_EVERY (60 * SL_SEC)
 #define TIMEOUT_LEAST (30 * SL_MINUTE)
-#define LINE_CEILING ((size_t)16 << 20)
 
 struct sl_stream {
     TAILQ_ENTRY(sl_stream) link;
@@ -44,7 +42,7 @@ struct line {
 struct sl_lines {
     struct sl_apiserver *s;
     struct sl_streams open;
-    struct line v[LINES];
+    struct line v[API_LINES];
     struct sl_buf scratch;
     uv_timer_t *timer;
     sl_time timer_at;
@@ -64,11 +62,11 @@ static void print_line(const char *type, const char *text, size_t len, struct sl
 }
 
 static struct sl_buf *line_of(struct sl_lines *l, const char *type, const struct sl_object *o) {
-    struct line *n = &l->v[o->version % LINES];
+    struct line *n = &l->v[o->version % API_LINES];
 
     if (n->version == o->version && n->type == type)
         return &n->text;
-    if (o->len > LINE_MAX_KEPT) {
+    if (o->len > API_LINE_KEPT) {
         sl_buf_clear(&l->scratch);
         print_line(type, o->text, o->len, &l->scratch);
         return &l->scratch;
@@ -121,7 +119,7 @@ static bool tell_left(struct sl_stream *w, const struct sl_object *was, uint64_t
     now.len = len;
     now.version = version;
     /* Another watcher may be told something else of this version: the line is not kept. */
-    struct line *n = &w->rq->s->lines->v[version % LINES];
+    struct line *n = &w->rq->s->lines->v[version % API_LINES];
     n->version = 0;
     bool ok = !json || tell(w, names[SL_DELETED], &now);
     n->version = 0;
@@ -245,9 +243,9 @@ struct sl_lines *sl_lines_new(struct sl_apiserver *s) {
 
     l->s = s;
     TAILQ_INIT(&l->open);
-    for (uint32_t i = 0; i < LINES; i++)
-        sl_buf_init(&l->v[i].text, LINE_CEILING);
-    sl_buf_init(&l->scratch, LINE_CEILING);
+    for (uint32_t i = 0; i < API_LINES; i++)
+        sl_buf_init(&l->v[i].text, API_LINE);
+    sl_buf_init(&l->scratch, API_LINE);
     l->timer = sl_alloc0(1, sizeof *l->timer);
     l->timer->data = l;
     l->timer_at = SL_TIME_NEVER;
@@ -262,7 +260,7 @@ static void on_timer_closed(uv_handle_t *h) {
 }
 
 void sl_lines_free(struct sl_lines *l) {
-    for (uint32_t i = 0; i < LINES; i++)
+    for (uint32_t i = 0; i < API_LINES; i++)
         sl_buf_done(&l->v[i].text);
     sl_buf_done(&l->scratch);
     uv_close((uv_handle_t *)l->timer, on_timer_closed);

@@ -157,7 +157,7 @@ static void place_drop(struct place *p) {
 
 static int place_connect(struct sl_apiserver *s, struct place *p, struct sl_err *err) {
     _cleanup_(sl_doc_freep) struct sl_doc *d = NULL;
-    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF((size_t)4 << 20);
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(API_WEBHOOK_TEXT);
     struct sl_kubeconfig *k = NULL;
     int r;
 

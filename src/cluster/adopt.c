@@ -3,15 +3,15 @@
 
 #include <string.h>
 
+#include "cluster/ceilings.h"
 #include "json/json.h"
 
-#define MAX_SELECTOR_BYTES ((size_t)64 << 20)
 #define FEW_LABELS 64u /* as most have */
 
 /* ---- selectors ---- */
 
 void cl_chooser_init(struct chooser *s) {
-    sl_arena_init(&s->arena, MAX_SELECTOR_BYTES);
+    sl_arena_init(&s->arena, CL_MAX_SELECTOR);
 }
 
 void cl_chooser_done(struct chooser *s) {

@@ -9,6 +9,7 @@
 #define SL_CLUSTER_APPS_H
 
 #include "cluster/adopt.h"
+#include "cluster/ceilings.h"
 #include "cluster/pod.h"
 
 /* ---- conditions with their times ---- */
@@ -191,8 +192,6 @@ struct ss_status { /* compared as bytes */
     int64_t observed, replicas, ready, current, updated, available;
     int64_t collisions; /* -1: absent */
 };
-
-#define SS_MAX_PODS 100000
 
 struct statefulset {
     struct rec rec;

@@ -1,4 +1,5 @@
 /* The reflectors, the patch queue and the turn: see cluster_int.h. */
+#include "cluster/ceilings.h"
 #include "cluster/cluster_int.h"
 
 #include <string.h>
@@ -7,7 +8,6 @@
 #include "cluster/names.h"
 #include "log/log.h"
 
-#define MAX_IN_FLIGHT 64u
 /* A turn that goes on longer than this is a fault in a part that never comes to rest. */
 #define MAX_PASSES 1000u
 #define MISSING_PAUSE                                                                              \
@@ -169,7 +169,7 @@ struct sl_cluster *sl_cluster_new(const struct sl_cluster_spec *spec) {
     sl_syms_init(&c->syms);
     sl_heap_init(&c->looks, cl_look_less, cl_look_place, c);
     struct sl_writer_owner owner = {c, on_build, on_done, on_read};
-    c->writer = sl_writer_new(spec->port, &owner, MAX_IN_FLIGHT, spec->seed);
+    c->writer = sl_writer_new(spec->port, &owner, CL_MAX_IN_FLIGHT, spec->seed);
     for (uint32_t k = 0; k < K_COUNT; k++) {
         c->tables[k].c = c;
         c->tables[k].kind = &cl_kinds[k];

@@ -26,14 +26,11 @@
 
 #include "base/heap.h"
 #include "base/sym.h"
+#include "cluster/ceilings.h"
 #include "cluster/cluster.h"
 #include "kube/json.h"
 #include "kube/reflector.h"
 #include "kube/writer.h"
-
-/* A part of an object that is kept as text, to be written again one day: longer than any object, so
- * that nothing of it is ever left out. */
-#define CL_MAX_COPY ((size_t)8 << 20)
 
 /* In the order in which changes are looked at. */
 enum rec_kind {

@@ -14,12 +14,12 @@
 #include "base/fmt.h"
 #include "base/hash.h"
 #include "cluster/apps.h"
+#include "cluster/ceilings.h"
 #include "json/json.h"
 
 #define CONTROLLER "deployment-controller"
 #define PREFIX "deployment.kubernetes.io/"
 #define MAX_HISTORY_CHARS 2000u
-#define MAX_ANNOTATIONS ((size_t)2 << 20)
 
 /* ---- reading ---- */
 
@@ -264,7 +264,7 @@ static void sync_fresh(struct sl_cluster *c, struct deployment *d, struct dp_set
     yyjson_val *has = yyjson_doc_get_root(doc);
     struct sl_buf b;
 
-    sl_buf_init(&b, MAX_ANNOTATIONS);
+    sl_buf_init(&b, CL_MAX_ANNOTATIONS);
     sl_buf_putc(&b, '{');
     copy_annotations(d, has, &b);
     if (rs->revision < revision) {
@@ -366,7 +366,7 @@ bool cl_dp_child(struct sl_cluster *c, struct rec *r, struct rec *child, struct 
     put_labels(m, meta, "labels", hash);
     put_labels(m, selector, "matchLabels", hash);
 
-    sl_buf_init(&notes, MAX_ANNOTATIONS);
+    sl_buf_init(&notes, CL_MAX_ANNOTATIONS);
     sl_buf_putc(&notes, '{');
     copy_annotations(d, NULL, &notes);
     put_number(&notes, PREFIX "revision", next_revision(&s));

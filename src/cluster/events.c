@@ -3,6 +3,7 @@
  * and note) within six minutes counts in the series of the first. When too many wait, new ones are
  * dropped and counted: they tell people what happened, nothing depends on them.
  */
+#include "cluster/ceilings.h"
 #include "cluster/cluster_int.h"
 
 #include <stdarg.h>
@@ -10,8 +11,6 @@
 
 #include "base/hash.h"
 #include "kube/event.h"
-
-#define MAX_KNOWN 8192u /* to be written, or may become a series */
 
 static struct rec_event *event_of(struct rec *r) {
     return (struct rec_event *)(void *)r;
@@ -112,7 +111,7 @@ void cl_event_written(struct sl_cluster *c, struct rec *r, const struct sl_write
         return; /* asked again */
     }
     drop_body(c, e);
-    if (how != SL_WRITTEN || c->tables[K_EVENT].n > MAX_KNOWN)
+    if (how != SL_WRITTEN || c->tables[K_EVENT].n > CL_MAX_EVENTS)
         forget(c, e);
     else if (e->told != e->count)
         cl_want_at(c, r, c->port->mono + SL_EVENT_SERIES_PAUSE);

@@ -7,10 +7,9 @@
 #include <string.h>
 
 #include "base/fmt.h"
+#include "cluster/ceilings.h"
 #include "cluster/gc.h"
 #include "log/log.h"
-
-#define MAX_NODES (UINT32_C(1) << 24)
 
 struct gc_node *cl_gc_node(struct gc *g, uint64_t uid) {
     uint32_t i = sl_map_get(&g->by_uid, uid);
@@ -27,7 +26,7 @@ static struct gc_node *node_new(struct gc *g, const struct gc_resource *r, uint6
     if (i != GC_NONE) {
         g->free_node = g->nodes.v[i].work;
     } else {
-        sl_assert(g->nodes.n < MAX_NODES);
+        sl_assert(g->nodes.n < GC_MAX_NODES);
         i = g->nodes.n;
         (void)sl_vec_push(&g->nodes);
     }

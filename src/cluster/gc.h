@@ -11,10 +11,9 @@
 #ifndef SL_CLUSTER_GC_H
 #define SL_CLUSTER_GC_H
 
+#include "cluster/ceilings.h"
 #include "cluster/cluster_int.h"
 
-#define GC_MAX_RESOURCES 4096u
-#define GC_MAX_OWNERS 64u
 #define GC_NONE UINT32_MAX
 
 /* A kind that discovery shows, in its preferred version. */

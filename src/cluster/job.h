@@ -25,10 +25,7 @@
 #include "cluster/pod.h"
 
 #define JOB_CONTROLLER "job-controller"
-#define CRON_MAX_ACTIVE 10000u
-#define JOB_MAX_UNCOUNTED 500u
-#define JOB_MAX_AT_ONCE 500 /* pods created or ended in one look */
-#define JOB_NONE (-1)       /* of a number that is not said */
+#define JOB_NONE (-1) /* of a number that is not said */
 
 enum job_end { JOB_RUNS, JOB_FAILING, JOB_SUCCEEDING, JOB_FAILED, JOB_COMPLETE };
 

@@ -6,6 +6,7 @@
  * has seen everything.
  */
 #include "cluster/namespace.h"
+#include "cluster/ceilings.h"
 #include "cluster/schedule.h"
 #include "json/json.h"
 
@@ -19,7 +20,6 @@
 #define PAUSE_MIN (50 * SL_MSEC)
 #define PAUSE_MAX (2 * SL_SEC)
 #define MAX_TEXT 8192u
-#define MAX_LABEL_BYTES ((size_t)4 << 20)
 #define PAGE "500"
 
 /* ---- reading ---- */
@@ -31,7 +31,7 @@ static void read_labels(struct sl_cluster *c, struct namespace *n, yyjson_val *l
         return;
     n->labels_hash = hash;
     sl_arena_done(&n->arena);
-    sl_arena_init(&n->arena, MAX_LABEL_BYTES);
+    sl_arena_init(&n->arena, CL_MAX_LABELS);
     cl_sched_labels(&n->arena, labels, &n->labels);
     n->odd = sl_arena_full(&n->arena);
     if (n->odd) { /* no selector will take it */
@@ -233,7 +233,7 @@ void cl_ns_changed(struct sl_cluster *c, struct rec *r) {
     if (n->odd)
         cl_event(c, r, "namespace-controller", true, "LabelsIgnored",
                  "the labels take more than %zu bytes of memory: selectors of pods do not see them",
-                 MAX_LABEL_BYTES);
+                 CL_MAX_LABELS);
     if (!r->deleting) {
         if (cl_furnish_lacks(c, n))
             cl_want(c, r);

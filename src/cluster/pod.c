@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "cluster/ceilings.h"
 #include "json/json.h"
 
 #define TRACKING "batch.kubernetes.io/job-tracking"
-#define MAX_POD_BYTES ((size_t)3 << 20)
 
 /* ---- reading ---- */
 
@@ -255,7 +255,7 @@ bool cl_pod_put(struct sl_buf *b, const struct pod_body *p) {
         p->edit(p->ctx, d, pod);
     size_t len = 0;
     char *text = yyjson_mut_write(d, 0, &len);
-    bool good = text && len < MAX_POD_BYTES && yyjson_is_obj(yyjson_obj_get(of, "spec"));
+    bool good = text && len < CL_MAX_POD && yyjson_is_obj(yyjson_obj_get(of, "spec"));
     if (good)
         sl_buf_add(b, text, len);
     free(text);

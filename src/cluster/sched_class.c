@@ -2,14 +2,12 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "cluster/ceilings.h"
 #include "cluster/schedule.h"
 #include "doc/objects.h"
 #include "kube/podset.h"
 #include "log/log.h"
 #include "json/json.h"
-
-#define MAX_TEXT ((size_t)2 << 20)
-#define MAX_CLASS_BYTES ((size_t)16 << 20)
 
 void cl_sched_labels(struct sl_arena *a, yyjson_val *map, struct sl_labels *ret) {
     struct sl_label *v = sl_arena_alloc(a, (yyjson_obj_size(map) + 1) * sizeof *v);
@@ -76,7 +74,7 @@ static struct sched_class *make(struct schedule *s, uint64_t hash) {
         (void)sl_vec_push(&s->classes);
     s->classes.v[k->id] = k;
     sl_map_add(&s->class_by_hash, hash, k->id);
-    sl_arena_init(&k->arena, MAX_CLASS_BYTES);
+    sl_arena_init(&k->arena, SCHED_MAX_CLASS);
     sl_heap_init(&k->line, line_less, line_place, s->c);
     k->in_queue = SL_HEAP_OUT;
     k->epoch = s->epoch - 1;
@@ -88,8 +86,8 @@ struct sched_class *cl_sched_class(struct schedule *s, yyjson_val *pod, sl_sym n
     uint32_t ports[SCHED_MAX_PORTS], n_ports = sl_host_ports(spec, ports, SCHED_MAX_PORTS);
     const bool crowded = n_ports > SCHED_MAX_PORTS;
     struct sl_buf text, wants;
-    sl_buf_init(&text, MAX_TEXT);
-    sl_buf_init(&wants, MAX_TEXT);
+    sl_buf_init(&text, SCHED_MAX_TEXT);
+    sl_buf_init(&wants, SCHED_MAX_TEXT);
     sl_podset_put(&text, spec, true);
     uint64_t h = sl_hash_bytes(1, sl_buf_str(&text), text.len);
     if (crowded)

@@ -6,9 +6,8 @@
  */
 #include <string.h>
 
+#include "cluster/ceilings.h"
 #include "cluster/schedule.h"
-
-#define MAX_NEAR_BYTES ((size_t)256 << 20)
 
 struct sched_near {
     struct sl_arena arena;
@@ -166,7 +165,7 @@ struct sched_near *cl_near_new(struct schedule *s, struct sched_class *k, const 
     struct sched_near *near = sl_alloc0(1, sizeof *near);
     struct sched_crowd *mine = cl_sched_crowd(s, p);
     uint32_t n_terms = k->wants ? k->wants->n_terms : 0, at = 0;
-    sl_arena_init(&near->arena, MAX_NEAR_BYTES);
+    sl_arena_init(&near->arena, SCHED_MAX_NEAR);
     near->s = s;
     near->k = k;
     s->serial++;

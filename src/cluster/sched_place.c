@@ -1,4 +1,5 @@
 /* Nodes, and what stands on them. */
+#include "cluster/ceilings.h"
 #include "cluster/schedule.h"
 
 #include <string.h>
@@ -8,7 +9,6 @@
 #include "log/log.h"
 #include "json/json.h"
 
-#define MAX_NODE_BYTES ((size_t)4 << 20)
 #define NOT_READY "node.kubernetes.io/not-ready"
 
 uint32_t cl_sched_column(struct schedule *s, const char *resource) {
@@ -158,7 +158,7 @@ bool cl_node_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
         return false; /* a heartbeat */
     n->fixed = fixed;
     sl_arena_done(&n->arena);
-    sl_arena_init(&n->arena, MAX_NODE_BYTES);
+    sl_arena_init(&n->arena, SCHED_MAX_NODE);
     cl_sched_labels(&n->arena, labels, &n->labels);
     read_taints(n, jat(spec, "taints"), ready);
     n->unschedulable = jbool(spec, "unschedulable", false);
@@ -181,7 +181,7 @@ void cl_node_changed(struct sl_cluster *c, struct rec *r) {
     if (node_of(r)->odd)
         cl_event(c, r, "default-scheduler", true, "NodePassedOver",
                  "labels and taints take more than %zu bytes of memory: no pod is placed here",
-                 MAX_NODE_BYTES);
+                 SCHED_MAX_NODE);
     if (!p->node)
         s->n_nodes++;
     p->node = node_of(r);

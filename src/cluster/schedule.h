@@ -16,15 +16,10 @@
 #define SL_CLUSTER_SCHEDULE_H
 
 #include "base/arena.h"
+#include "cluster/ceilings.h"
 #include "cluster/pod.h"
 #include "model/labels.h"
 
-#define SCHED_MAX_RESOURCES 256u /* of all nodes and pods; who asks for more stands nowhere */
-/* Of one pod: host ports, terms about other pods and about nodes. One with more is not placed. */
-#define SCHED_MAX_PORTS 64u
-#define SCHED_MAX_TERMS 64u
-#define SCHED_MAX_TASTES 64u
-#define SCHED_MAX_MUSTS 1024u    /* terms of required node affinity */
 #define SCHED_NOWHERE UINT32_MAX /* the domain of a node without the label */
 
 typedef SL_VEC(int64_t) sched_amounts; /* by column; what is missing is 0 */

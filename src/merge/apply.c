@@ -5,14 +5,13 @@
  */
 #include <string.h>
 
+#include "merge/ceilings.h"
 #include "merge/gotext.h"
 #include "merge/manage.h"
 #include "merge/typed.h"
 #include "json/json.h"
 
 #define LAST_APPLIED "kubectl.kubernetes.io/last-applied-configuration"
-#define MAX_ANNOTATIONS ((size_t)256 << 10) /* bytes of all; the API server takes no more */
-#define MAX_TEXT ((size_t)16 << 20)
 
 struct apply {
     struct sl_arena a;
@@ -71,7 +70,7 @@ static int check(struct apply *p) {
         return fail(p, 400, "BadRequest");
     }
     struct sl_buf faults;
-    sl_buf_init(&faults, MAX_TEXT);
+    sl_buf_init(&faults, MERGE_TEXT);
     sl_buf_short(&faults);
     bool good = sl_typed_check(&p->a, p->s, p->applied, &faults);
     if (!good) {
@@ -162,9 +161,9 @@ static void tell(void *ctx, const char *path) {
 static int tell_conflicts(struct apply *p, struct conflicts *c) {
     struct sl_buf path, *text = &p->err->text;
 
-    sl_buf_init(&path, MAX_TEXT);
-    sl_buf_init(&c->list, MAX_TEXT);
-    sl_buf_init(&c->who, MAX_TEXT);
+    sl_buf_init(&path, MERGE_TEXT);
+    sl_buf_init(&c->list, MERGE_TEXT);
+    sl_buf_init(&c->who, MERGE_TEXT);
     p->err->causes = yyjson_mut_arr(p->doc);
     for (uint32_t i = 0; i < c->n; i++) {
         sl_buf_clear(&c->who);
@@ -194,7 +193,7 @@ static struct sl_fields *applied_by_client(struct apply *p) {
     struct sl_fields *f = NULL;
     struct sl_buf faults;
 
-    sl_buf_init(&faults, MAX_TEXT);
+    sl_buf_init(&faults, MERGE_TEXT);
     sl_buf_short(&faults);
     if (yyjson_equals_str(yyjson_obj_get(v, "apiVersion"), p->by->api_version)) {
         yyjson_mut_val *copy = yyjson_val_mut_copy(p->doc, v);
@@ -298,13 +297,13 @@ static void update_annotation(struct apply *p) {
     yyjson_mut_val *copy = yyjson_mut_val_mut_copy(p->doc, p->applied);
     yyjson_mut_val *said = yyjson_mut_obj_get(sl_manage_meta(copy), "annotations");
     (void)yyjson_mut_obj_remove_key(said, LAST_APPLIED);
-    sl_buf_init(&text, MAX_TEXT);
+    sl_buf_init(&text, MERGE_TEXT);
     sl_go_json(&p->a, &text, copy);
     sl_buf_putc(&text, '\n');
     (void)yyjson_mut_obj_remove_key(notes, LAST_APPLIED);
     (void)yyjson_mut_obj_add_val(p->doc, notes, LAST_APPLIED,
                                  yyjson_mut_strncpy(p->doc, sl_buf_str(&text), text.len));
-    if (annotations_size(notes) > MAX_ANNOTATIONS)
+    if (annotations_size(notes) > MERGE_ANNOTATIONS)
         (void)yyjson_mut_obj_remove_key(notes, LAST_APPLIED);
     sl_buf_done(&text);
 }

@@ -168,9 +168,9 @@ bool sl_typed_check(struct sl_arena *a, const struct sl_schema *s, yyjson_mut_va
                     struct sl_buf *out) {
     struct check c = {.a = a};
 
-    sl_buf_init(&c.path, (size_t)8 << 20);
+    sl_buf_init(&c.path, MERGE_PATH);
     sl_buf_short(&c.path);
-    sl_buf_init(&c.faults, (size_t)16 << 20);
+    sl_buf_init(&c.faults, MERGE_TEXT);
     sl_buf_short(&c.faults);
     check_at(&c, s, v, 0);
     if (c.n == 1)

@@ -4,12 +4,12 @@
 #ifndef SL_MERGE_MANAGERS_H
 #define SL_MERGE_MANAGERS_H
 
+#include "merge/ceilings.h"
 #include "merge/fields.h"
 #include "merge/merge.h"
 
 /* More are not read: a request that says more is taken as if it said none. Nor are more written:
  * the oldest become one (sl_managers_limit). */
-#define SL_MANAGERS_READ 1000u
 
 struct sl_manager {
     const char *name, *version, *subresource, *time; /* time "": none */

@@ -10,15 +10,10 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/time.h"
+#include "merge/ceilings.h"
 #include "schema/schema.h"
 
 /* What went wrong with a patch, as the API server tells it. */
-/* The ceilings of the module: memory while one patch is applied. A patch that needs more is refused
- * with 413. */
-#define SL_PATCH_PATHS_BYTES ((size_t)64 << 20) /* the paths of one operation of a JSON patch */
-#define SL_PATCH_ARENA_BYTES ((size_t)1 << 30)  /* merge patches: keys of both sides */
-#define SL_MANAGE_ARENA_BYTES ((size_t)2 << 30) /* field management: the paths of both objects */
-
 struct sl_patch_err {
     int status; /* 400, 409, 413, 422, 500 */
     const char
@@ -31,13 +26,8 @@ struct sl_patch_err {
     /* Of an apply conflict: an array of causes for details, in 'doc'; NULL. */
     yyjson_mut_val *causes;
 };
-/* For the arenas above: fills err, returns the code. */
+/* For the arenas of merge/ceilings.h: fills err, returns the code. */
 int sl_patch_too_large(struct sl_patch_err *err);
-
-#define SL_PATCH_MAX_OPS 10000u               /* 413 beyond */
-#define SL_PATCH_MAX_COPY ((uint64_t)3 << 20) /* bytes that "copy" may add in all */
-
-#define SL_PATCH_MAX_STEPS (64u << 20) /* values that all operations pass; 413 beyond */
 
 /* RFC 6902, as the API server understands it: a negative index counts from the end, "replace" and
  * "copy" do not mind that a key of an object is absent. The new object is made in doc. No operation
@@ -72,9 +62,9 @@ struct sl_manager_id {
     sl_time now;
 };
 
-/* Fields of an object, items of sets and keyed lists and keys of maps included. An object with more
- * could not be stored, since each takes a dozen bytes at least with the name of who manages it. */
-#define SL_MANAGED_MAX (UINT32_C(128) << 10)
+/* No more fields than SL_MANAGED_MAX, items of sets and keyed lists and keys of maps included. An
+ * object with more could not be stored, since each takes a dozen bytes at least with the name of
+ * who manages it. */
 bool sl_manage_fits(const struct sl_schema *s, yyjson_val *object);
 #define SL_MANAGER_NAME_MAX 128u
 #define SL_MANAGERS_MAX 10u /* who updates: the oldest become one, "ancient-changes" */

@@ -36,7 +36,7 @@ void container_event(struct container *c, bool warning, const char *reason, cons
         return;
     sl_fmt_short(words, sizeof words, "%s", note);
     sl_fmt(path, sizeof path, "/apis/events.k8s.io/v1/namespaces/%.300s/events", p->ns);
-    sl_buf_init(&b, (size_t)32 << 10);
+    sl_buf_init(&b, MAX_EVENT);
     sl_buf_printf(
         &b,
         "{\"apiVersion\":\"events.k8s.io/"

@@ -52,6 +52,7 @@
 #define LOG_LINE ((size_t)16 << 10)
 #define LOG_FILE ((uint64_t)10 << 20)
 #define LOG_READ ((size_t)256 << 10)      /* handed out at a time */
+#define LOG_TEXT ((size_t)64 << 20)       /* of a chunk: 64 KiB of newlines are 41 times as much */
 #define LOG_TAIL ((size_t)4 << 10)        /* looked at for a termination message */
 #define CHUNK ((size_t)64 << 10)          /* read from a process at a time */
 #define OUTPUT_SHARE ((size_t)8 << 10)    /* of that, from a stream in one turn of the loop */
@@ -70,6 +71,9 @@
 #define IN_FLIGHT 128u
 #define EVENT_BURST 25
 #define EVENTS_PER_SECOND 5
-#define MAX_NOTE 1024 /* of an event, as the API takes it */
+#define MAX_ASKED ((size_t)64 << 10) /* an HTTP probe, as text */
+#define MAX_EVENT ((size_t)32 << 10) /* an event, as text */
+#define MAX_NODE ((size_t)256 << 10) /* a Node of ours, as text */
+#define MAX_NOTE 1024                /* of an event, as the API takes it */
 
 #endif

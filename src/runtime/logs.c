@@ -162,7 +162,7 @@ void log_output(struct logfile *l, bool is_err, const char *bytes, size_t len, s
     struct sl_buf b;
 
     make_head(head, is_err, wall);
-    sl_buf_init(&b, (size_t)64 << 20); /* 64 KiB of newlines are 41 times as much */
+    sl_buf_init(&b, LOG_TEXT);
     while (len > 0) {
         const size_t room = LOG_LINE - *have, look = room < len ? room : len;
         const char *nl = memchr(bytes, '\n', look);

@@ -422,7 +422,7 @@ void node_read(struct sl_runtime *r, uint32_t slot, const struct sl_reply *rp) {
         sl_json_read(rp->body, rp->len, &d, NULL) < 0)
         return;
     n->step = NODE_UPDATE;
-    sl_buf_init(&b, (size_t)256 << 10);
+    sl_buf_init(&b, MAX_NODE);
     taints = jat(yyjson_doc_get_root(d), "spec.taints");
     yyjson_arr_foreach (taints, i, all, t) {
         if (strcmp(jstr(t, "key"), REAL_TAINT) != 0) {

@@ -12,14 +12,13 @@
 
 #include "base/fmt.h"
 #include "base/mem.h"
+#include "schema/ceilings.h"
 #include "schema/pattern.h"
 #include "schema/value.h"
 #include "json/json.h"
 #include "json/seek.h"
 
-#define PATH_MAX_BYTES ((size_t)4 << 10)
-#define MAX_WORDS 256u                           /* of an enum, in a message */
-#define IDENTITIES_MAX_BYTES ((size_t)256 << 20) /* of the items of one list */
+#define MAX_WORDS 256u /* of an enum, in a message */
 
 struct checking {
     struct sl_field_errs *errs;
@@ -46,8 +45,8 @@ static bool spend(struct checking *c, uint64_t n) {
 /* ---- words ---- */
 
 static const char *path_text(struct checking *c, const struct sl_path *at) {
-    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(PATH_MAX_BYTES);
-    _cleanup_(sl_buf_done) struct sl_buf base = SL_BUF_SHORT(PATH_MAX_BYTES);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SCHEMA_PATH);
+    _cleanup_(sl_buf_done) struct sl_buf base = SL_BUF_SHORT(SCHEMA_PATH);
 
     if (c->quiet || c->errs->n == SL_FIELD_ERRS_MAX)
         return "";
@@ -549,7 +548,7 @@ static void tell_doubles(struct sl_field_errs *errs, const struct sl_schema *s, 
 
 static void check_doubles(struct sl_field_errs *errs, const struct sl_schema *s, yyjson_val *list,
                           const struct sl_path *at) {
-    _cleanup_(sl_buf_done) struct sl_buf bytes = SL_BUF(IDENTITIES_MAX_BYTES);
+    _cleanup_(sl_buf_done) struct sl_buf bytes = SL_BUF(SCHEMA_IDENTITIES);
     size_t i, max, n = yyjson_arr_size(list);
     struct known *known = sl_alloc0(n, sizeof(*known));
     yyjson_val *item;
@@ -565,7 +564,7 @@ static void check_doubles(struct sl_field_errs *errs, const struct sl_schema *s,
     for (i = 0; i < n; i++)
         known[i].bytes = sl_buf_str(&bytes) + known[i].from;
     if (sl_buf_full(&bytes))
-        sl_field_too_long(errs, PLACE(at), IDENTITIES_MAX_BYTES);
+        sl_field_too_long(errs, PLACE(at), SCHEMA_IDENTITIES);
     else
         tell_doubles(errs, s, known, n, at);
     sl_freep(&known);

@@ -6,6 +6,7 @@
 #define SL_SCHEMA_CHECK_H
 
 #include "api/field.h"
+#include "schema/ceilings.h"
 #include "schema/schema.h"
 
 /* What a client sent, before anything is done to it: fieldValidation. */
@@ -34,7 +35,6 @@ void sl_schema_prune(const struct sl_schema *s, yyjson_mut_doc *doc, yyjson_mut_
 /* Puts in defaults, outer ones before inner ones, and empty values where Kubernetes always writes
  * them ("status":{}). Doing it again changes nothing. False: there would be too many (defaults of
  * lists in defaults of lists), and some are missing. */
-#define SL_DEFAULTS_MAX 100000u
 bool sl_schema_default(const struct sl_schema *s, yyjson_mut_doc *doc, yyjson_mut_val *object);
 /*
  * Types, required fields and rules, as a CRD's schema is enforced. 'old' is what was there (NULL:

@@ -4,15 +4,13 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "schema/ceilings.h"
 #include "schema/check.h"
 #include "schema/crd_rules.h"
 #include "schema/pattern.h"
 #include "schema/value.h"
 #include "json/json.h"
 #include "json/seek.h"
-
-#define MAX_NODES 65536u /* schemas in one */
-#define ARENA_MAX_BYTES ((size_t)96 << 20)
 
 struct sl_crd_schema {
     struct sl_arena arena;
@@ -233,7 +231,7 @@ static const struct sl_schema *build(struct sl_crd_schema *c, yyjson_val *v, boo
     struct sl_schema *s = sl_arena_alloc0(&c->arena, 1, sizeof(*s));
     const char *type = text_of(v, "type");
 
-    if (++c->nodes > MAX_NODES)
+    if (++c->nodes > SCHEMA_CRD_NODES)
         return &any_schema; /* and the whole is refused */
     s->doc = text_of(v, "description");
     s->doc_len = len_of(v, "description");
@@ -306,7 +304,7 @@ void sl_crd_schema_new(yyjson_val *v, const struct sl_path *at, const struct sl_
 
     *ret = NULL;
     sl_assert(copy);
-    sl_arena_init(&c->arena, ARENA_MAX_BYTES);
+    sl_arena_init(&c->arena, SCHEMA_CRD_ARENA);
     c->meta = meta;
     yyjson_mut_doc_set_root(copy, yyjson_val_mut_copy(copy, v));
     c->doc = yyjson_mut_doc_imut_copy(copy, NULL);
@@ -315,11 +313,11 @@ void sl_crd_schema_new(yyjson_val *v, const struct sl_path *at, const struct sl_
     sl_crd_check_structure(v, at, errs);
     if (errs->n + errs->dropped == before) {
         c->root = build(c, yyjson_doc_get_root(c->doc), false, true);
-        if (c->nodes > MAX_NODES)
-            sl_field_forbidden(errs, at, "must not have more than %u schemas", MAX_NODES);
+        if (c->nodes > SCHEMA_CRD_NODES)
+            sl_field_forbidden(errs, at, "must not have more than %u schemas", SCHEMA_CRD_NODES);
         else if (sl_arena_full(&c->arena))
             sl_field_forbidden(errs, at, "must not take more than %zu bytes of memory",
-                               ARENA_MAX_BYTES);
+                               SCHEMA_CRD_ARENA);
         else
             check_defaults(c->root, at, errs);
     }

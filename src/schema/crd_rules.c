@@ -10,12 +10,11 @@
 #include <string.h>
 
 #include "base/fmt.h"
+#include "schema/ceilings.h"
 #include "schema/pattern.h"
 #include "schema/schema.h"
 #include "json/json.h"
 #include "json/seek.h"
-
-#define PATH_MAX_BYTES ((size_t)4 << 10)
 
 #define PRESERVE "x-kubernetes-preserve-unknown-fields"
 #define INT_OR_STRING "x-kubernetes-int-or-string"
@@ -256,7 +255,7 @@ static void check_complete(yyjson_val *v, yyjson_val *s, const struct sl_path *s
 
 static void missing(const struct sl_path *s_at, const struct sl_path *at,
                     struct sl_field_errs *errs) {
-    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(PATH_MAX_BYTES);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SCHEMA_PATH);
 
     sl_buf_puts(&text, "because it is defined in ");
     sl_path_print(at, &text);

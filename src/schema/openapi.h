@@ -9,9 +9,8 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "schema/ceilings.h"
 #include "schema/schema.h"
-
-#define SL_OPENAPI_MAX_BYTES ((size_t)64 << 20)
 
 /* What can be done with a kind, one bit each, in this order. */
 enum sl_openapi_verbs {

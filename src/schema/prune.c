@@ -11,17 +11,17 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "schema/ceilings.h"
 #include "schema/check.h"
 #include "schema/value.h"
 #include "json/json.h"
 
 #define FEW 12u /* keys of which each is compared with each */
-#define PATH_MAX_BYTES ((size_t)4 << 10)
 
 /* ---- what the client is told ---- */
 
 static void note(struct sl_strict *st, const char *what, const struct sl_path *at) {
-    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(PATH_MAX_BYTES);
+    _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SCHEMA_PATH);
 
     if (!st || st->n == SL_STRICT_MAX)
         return;

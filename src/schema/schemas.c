@@ -2,13 +2,12 @@
 #include <string.h>
 
 #include "schema/builtin.h"
+#include "schema/ceilings.h"
 #include "schema/types_int.h"
-
-#define ARENA_MAX_BYTES ((size_t)64 << 20)
 
 struct sl_schemas *sl_schemas_new(void) {
     struct sl_schemas *set = sl_alloc0(1, sizeof(*set));
-    sl_arena_init(&set->arena, ARENA_MAX_BYTES);
+    sl_arena_init(&set->arena, SCHEMA_SET_ARENA);
     return set;
 }
 

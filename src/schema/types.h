@@ -15,14 +15,10 @@
 #ifndef SL_SCHEMA_TYPES_H
 #define SL_SCHEMA_TYPES_H
 
+#include "schema/ceilings.h"
 #include "schema/schema.h"
 
 struct sl_schemas; /* types by name */
-
-/* Of a text. */
-#define SL_TYPES_MAX_BYTES ((size_t)1 << 20)
-#define SL_TYPES_MAX_FIELDS 256u /* of a type */
-#define SL_TYPES_MAX 4096u       /* of a set */
 
 struct sl_schemas *sl_schemas_new(void);
 void sl_schemas_free(struct sl_schemas *set);

@@ -16,6 +16,7 @@
 #include "base/stamp.h"
 #include "base/vec.h"
 #include "schema/builtin.h"
+#include "schema/ceilings.h"
 #include "schema/check.h"
 #include "schema/wire_rows.h"
 #include "json/json.h"
@@ -81,7 +82,7 @@ int sl_wire_new(struct sl_wire **ret, struct sl_err *err) {
     struct sl_wire *w = sl_alloc0(1, sizeof *w);
     const char *package = NULL;
 
-    sl_arena_init(&w->arena, (size_t)4 << 20);
+    sl_arena_init(&w->arena, SCHEMA_WIRE_ARENA);
     for (const char *p = sl_builtin_numbers[0].text, *end; *p; p = end + 1) {
         end = strchrnul(p, '\n');
         if (strncmp(p, package_is, strlen(package_is)) == 0)

@@ -20,15 +20,10 @@
 
 #include "base/err.h"
 #include "base/time.h"
+#include "store/ceilings.h"
 
 struct uv_loop_s;
 struct sl_store;
-
-#define SL_STORE_MAX_OBJECT ((size_t)3 << 19) /* bytes of text: 1.5 MiB, as etcd's */
-#define SL_STORE_MAX_BYTES ((size_t)8 << 30)  /* in memory, past versions included */
-#define SL_STORE_MAX_NAME 1024u               /* bytes of a namespace, name or uid */
-#define SL_STORE_MAX_WAITING 16384u           /* changes that wait for the disk */
-#define SL_STORE_MAX_WAITING_BYTES ((size_t)256 << 20)
 
 /* One version of one object. */
 struct sl_object {
@@ -42,8 +37,6 @@ struct sl_object {
     /* What selectors ask for, made by the owner's 'index' once: opaque here. */
     void *index;
 };
-
-#define SL_STORE_RESOURCES 4096u
 
 struct sl_store_spec {
     struct uv_loop_s *loop;
@@ -133,8 +126,6 @@ struct sl_store_watch;
  * but never inside this call. The past is kept for at least spec.past changes of a resource,
  * unless these are larger than SL_STORE_PAST_BYTES, across restarts if there is a file; -ESTALE if
  * 'version' lies further back. The callback may watch, unwatch and change. */
-#define SL_STORE_PAST 1024u
-#define SL_STORE_PAST_BYTES ((size_t)64 << 20)
 typedef void (*sl_store_event_fn)(void *ctx, const struct sl_store_event *ev);
 int sl_store_watch(struct sl_store *st, uint32_t resource, uint64_t version, sl_store_event_fn fn,
                    void *ctx, struct sl_store_watch **ret) _must_check_;

@@ -14,6 +14,7 @@
 
 #include "base/prng.h"
 #include "base/vec.h"
+#include "store/ceilings.h"
 #include "store/store.h"
 
 /* ---- order.c: the objects of a resource by namespace and name, a skip list ---- */
@@ -153,8 +154,6 @@ struct batch {
 };
 
 struct file;
-
-#define MAX_FILE_RESOURCES 65536u /* numbers of resources in the file */
 
 /* What the file knows of a resource when it is opened. */
 struct file_resource {

@@ -9,14 +9,13 @@
 #include "apiserver/sub.h"
 #include "base/arena.h"
 #include "base/mem.h"
+#include "up/limits.h"
 
 #define ADMIN "admin"
 #define MAX_GROUPS 64u
 #define MAX_WARNINGS 64u
-#define ALL_BODIES ((size_t)64 << 20)
 #define REQUEST_MS 65000u /* a little more than a request of kube-apiserver's may take */
 #define IDLE_MS 120000u
-#define MAX_CONNECTIONS 16384u
 #define OTHER_FILES 512u /* that are not connections: logs, pipes of pods */
 #define MAX_SHORT 256u   /* connections that no stream gets */
 
@@ -385,13 +384,13 @@ static uint32_t room(void) {
 
     if (getrlimit(RLIMIT_NOFILE, &l) < 0)
         return OTHER_FILES;
-    rlim_t want = MAX_CONNECTIONS + OTHER_FILES;
+    rlim_t want = SL_UP_CONNECTIONS + OTHER_FILES;
     if (l.rlim_cur < l.rlim_max) {
         l.rlim_cur = l.rlim_max;
         (void)setrlimit(RLIMIT_NOFILE, &l);
         (void)getrlimit(RLIMIT_NOFILE, &l);
     }
-    return l.rlim_cur >= want                     ? MAX_CONNECTIONS
+    return l.rlim_cur >= want                     ? SL_UP_CONNECTIONS
            : l.rlim_cur > (rlim_t)2 * OTHER_FILES ? (uint32_t)(l.rlim_cur - OTHER_FILES)
                                                   : (uint32_t)(l.rlim_cur / 2 + 1);
 }
@@ -404,7 +403,7 @@ int sl_door_open(const struct sl_door_spec *spec, struct sl_door **ret, struct s
         .cert_pem = spec->cert->cert_pem,
         .key_pem = spec->cert->key_pem,
         .max_body = SL_API_MAX_BODY,
-        .all_bodies = ALL_BODIES,
+        .all_bodies = SL_UP_BODIES,
         .max_connections = spec->max_connections ? spec->max_connections : room(),
         .max_unfinished = (spec->max_connections ? spec->max_connections : room()) / 2 + 1,
         .body_ms = REQUEST_MS, /* those are known; a link may be slow, but not without end */

@@ -1,0 +1,66 @@
+/* The memory that docs/limits.md says `sluice up` may take is what its ceilings add up to. */
+#include "up/limits.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+
+static const char *page;
+
+#define MIB(bytes) ((unsigned)(((bytes) + ((size_t)1 << 20) - 1) >> 20))
+
+/* Rows of the table, by their beginning. */
+static const struct {
+    const char *what;
+    unsigned mib;
+} rows[] = {
+    {"| bodies that are coming", MIB(SL_UP_BODIES)},
+    {"| answers that are not read", MIB(SL_HTTP_ANSWERS)},
+    {"| streams that are not read", MIB(SL_HTTP_STREAMS_MOST)},
+    {"| 16,384 connections", MIB(SL_UP_CONNECTION_MEMORY)},
+    {"| stored objects", MIB(SL_STORE_MAX_BYTES)},
+    {"| changes that wait for the disk", MIB(SL_STORE_MAX_WAITING_BYTES)},
+    {"| lines of watches, discovery",
+     MIB(API_STATE_MEMORY - SL_STORE_MAX_BYTES - SL_STORE_MAX_WAITING_BYTES)},
+    {"| what is being done", MIB(SL_UP_WORK_MEMORY)},
+    {"| **together**", MIB(SL_UP_MEMORY)},
+};
+
+static void test_rows(void **state) {
+    static char text[256 << 10];
+    (void)state;
+    FILE *f = fopen(page, "re");
+    assert_non_null(f);
+    size_t n = fread(text, 1, sizeof text - 1, f);
+    assert_int_equal(fclose(f), 0);
+    text[n] = '\0';
+    const char *from = strstr(text, "## The memory of `sluice up`");
+    assert_non_null(from);
+    for (size_t i = 0; i < SL_LEN(rows); i++) {
+        const char *row = strstr(from, rows[i].what);
+        if (!row)
+            fail_msg("no row %s", rows[i].what);
+        const char *cell = row, *end = strchr(row, '\n');
+        for (const char *c = row; c + 2 < end; c++)
+            cell = *c == '|' ? c : cell;
+        unsigned says = 0;
+        for (; cell < end; cell++) /* "8,192", "**16,787**" */
+            says = *cell >= '0' && *cell <= '9' ? 10 * says + (unsigned)(*cell - '0') : says;
+        if (says != rows[i].mib)
+            fail_msg("%s: the page says %u MiB, the ceilings %u", rows[i].what, says, rows[i].mib);
+    }
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows)};
+    if (argc != 2)
+        return 2;
+    page = argv[1];
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
