@@ -74,7 +74,7 @@ static uint64_t walk(struct sl_store *st) {
             sl_assert(sl_store_get(st, i, o->ns, o->name) == o);
             sl_assert(o->len <= SL_STORE_MAX_OBJECT && o->text[o->len] == '\0');
             sl_assert(o->version <= sl_store_version(st) && is_readable(NULL, o));
-            h = sl_hash_bytes(sl_hash_str(sl_hash_str(h, o->ns), o->name), o->text, o->len);
+            h = sl_digest_bytes(sl_digest_str(sl_digest_str(h, o->ns), o->name), o->text, o->len);
             n++;
         }
         sl_assert(n == sl_store_count(st, i));

@@ -41,7 +41,7 @@ static void check_error(int r, const struct sl_err *err) {
 
 static uint64_t labels(uint64_t h, const struct sl_labels *l) {
     for (uint32_t i = 0; i < l->n; i++)
-        h = sl_hash_str(sl_hash_str(h, l->v[i].key), l->v[i].value);
+        h = sl_digest_str(sl_digest_str(h, l->v[i].key), l->v[i].value);
     return h;
 }
 
@@ -52,8 +52,8 @@ static uint64_t groups(uint64_t h, const struct sl_groups *g) {
                 const struct sl_quota *q = &g->v[i].flavors[f].quotas[r];
                 sl_assert(q->nominal >= 0 &&
                           (q->borrow_limit >= 0 || q->borrow_limit == SL_AMOUNT_NONE));
-                h = sl_hash_str(h, g->v[i].flavors[f].flavor);
-                h = sl_hash_str(h, g->v[i].resources[r]);
+                h = sl_digest_str(h, g->v[i].flavors[f].flavor);
+                h = sl_digest_str(h, g->v[i].resources[r]);
             }
     return h;
 }
@@ -66,41 +66,41 @@ static uint64_t read_all(const struct sl_object *o) {
     for (uint32_t i = 0; i < o->n_podsets; i++) {
         const struct sl_podset_spec *p = &o->podsets[i];
         sl_assert(p->count >= 0 && p->min_count <= p->count);
-        h = sl_hash_str(h, p->name);
+        h = sl_digest_str(h, p->name);
         h = labels(h, &p->node_selector);
         for (uint32_t k = 0; k < p->n_requests; k++) {
             sl_assert(p->requests[k].q >= 0 && p->requests[k].q <= SL_QUANTITY_MAX);
-            h = sl_hash_str(h, p->requests[k].resource);
+            h = sl_digest_str(h, p->requests[k].resource);
         }
         for (uint32_t k = 0; k < p->affinity.n; k++)
             h += sl_selector_matches(&p->affinity.terms[k], &p->node_selector);
         for (uint32_t k = 0; k < p->n_tolerations; k++)
-            h = sl_hash_str(h, p->tolerations[k].key);
+            h = sl_digest_str(h, p->tolerations[k].key);
     }
     if (o->kind == SL_OBJECT_WORKLOAD) {
         sl_assert(o->n_podsets > 0 && o->n_podsets <= SL_MAX_PODSETS && !o->priority_class);
-        return sl_hash_str(sl_hash_str(h, f->workload.queue), f->workload.invalid);
+        return sl_digest_str(sl_digest_str(h, f->workload.queue), f->workload.invalid);
     }
     if (o->kind != SL_OBJECT_FACT)
         return h;
     switch (f->kind) {
     case SL_FACT_FLAVOR:
-        return labels(sl_hash_str(h, f->flavor.name), &f->flavor.labels);
+        return labels(sl_digest_str(h, f->flavor.name), &f->flavor.labels);
     case SL_FACT_COHORT:
-        return groups(sl_hash_str(h, f->cohort.parent), &f->cohort.groups);
+        return groups(sl_digest_str(h, f->cohort.parent), &f->cohort.groups);
     case SL_FACT_CLUSTER_QUEUE:
         for (uint32_t i = 0; i < f->cq.n_checks; i++)
-            h = sl_hash_str(h, f->cq.checks[i].name);
-        return groups(sl_hash_str(h, f->cq.cohort), &f->cq.groups);
+            h = sl_digest_str(h, f->cq.checks[i].name);
+        return groups(sl_digest_str(h, f->cq.cohort), &f->cq.groups);
     case SL_FACT_LOCAL_QUEUE:
-        return sl_hash_str(sl_hash_str(h, f->lq.ns), f->lq.cq);
+        return sl_digest_str(sl_digest_str(h, f->lq.ns), f->lq.cq);
     case SL_FACT_NAMESPACE:
-        return labels(sl_hash_str(h, f->ns.name), &f->ns.labels);
+        return labels(sl_digest_str(h, f->ns.name), &f->ns.labels);
     case SL_FACT_CHECK:
-        return sl_hash_str(h, f->check.controller);
+        return sl_digest_str(h, f->check.controller);
     case SL_FACT_CONFIG:
         for (uint32_t i = 0; i < f->config.n_transforms; i++)
-            h = sl_hash_str(h, f->config.transforms[i].input);
+            h = sl_digest_str(h, f->config.transforms[i].input);
         return h;
     default:
         abort(); /* no manifest says that */

@@ -1,6 +1,13 @@
 /*
- * Chooses the verbs of the program; everything else is theirs.
+ * Chooses the verbs of the program; everything else is theirs. Before any of them runs, the key of
+ * the hash tables is read from the system.
  */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "base/hash.h"
 #include "cli/cli.h"
 
 static const struct sl_verb *const verbs[] = {
@@ -26,6 +33,22 @@ static const struct sl_program program = {
     .n_examples = SL_LEN(examples),
 };
 
+/* Without a key whoever chooses names could choose those that collide. */
+static bool set_hash_key(void) {
+    uint64_t key[2];
+
+    /* So few bytes come whole, or not at all. */
+    if (getrandom(key, sizeof key, 0) != (ssize_t)sizeof key) {
+        fprintf(stderr, "%s: cannot read random bytes for the hash tables: %s\n", program.name,
+                strerror(errno));
+        return false;
+    }
+    sl_hash_set_key(key);
+    return true;
+}
+
 int main(int argc, char **argv) {
+    if (!set_hash_key())
+        return SL_EXIT_IO;
     return sl_cli_main(&program, argc, argv);
 }

@@ -232,7 +232,7 @@ static bool give_families(struct sl_change_in *c, yyjson_mut_val *spec, yyjson_v
 
 /* An address for show. It follows from the uid, so that it is the same again. */
 static void give_address(struct sl_change_in *c, yyjson_mut_val *spec) {
-    uint64_t h = sl_hash_str(0, sl_mut_str(c->object, "metadata.uid"));
+    uint64_t h = sl_digest_str(0, sl_mut_str(c->object, "metadata.uid"));
     const char *ip = sl_mut_str(spec, "clusterIP");
     const char *made = sl_arena_printf(c->arena, "10.%u.%u.%u", 96 + (unsigned)(h >> 16 & 15),
                                        (unsigned)(h >> 8 & 255), 1 + (unsigned)(h & 255) % 254);
@@ -258,7 +258,7 @@ static void give_address(struct sl_change_in *c, yyjson_mut_val *spec) {
 /* ---- node ports ---- */
 
 static int64_t made_port(struct sl_change_in *c, uint64_t i) {
-    uint64_t h = sl_hash_str(0, sl_mut_str(c->object, "metadata.uid"));
+    uint64_t h = sl_digest_str(0, sl_mut_str(c->object, "metadata.uid"));
 
     return FIRST_NODE_PORT + (int64_t)((h + i) % N_NODE_PORTS);
 }

@@ -6,13 +6,17 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 
 #define FIRST_SLOTS UINT32_C(8)
 
-/* Callers' keys are hashes, but a plain number must not be a disaster: spread it. */
+/* Callers' keys are hashes, but a plain number must not be a disaster: spread it, and so that
+ * nobody knows which ones are neighbours. */
 static uint32_t home(const struct sl_map *m, uint64_t key) {
-    return (uint32_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & m->mask;
+    unsigned __int128 x = (unsigned __int128)(key ^ sl_hash_key_[0]) * (sl_hash_key_[1] | 1);
+
+    return (uint32_t)(x ^ x >> 64) & m->mask;
 }
 
 void sl_map_done(struct sl_map *m) {
@@ -36,9 +40,15 @@ static void resize(struct sl_map *m, uint32_t n_slots) {
     m->slots = sl_realloc(NULL, n_slots, sizeof *m->slots);
     memset(m->slots, 0xff, n_slots * sizeof *m->slots); /* every value SL_MAP_NONE */
     m->mask = n_slots - 1;
-    for (uint32_t i = 0; i < n_old; i++)
-        if (old[i].value != SL_MAP_NONE)
-            put(m, old[i].key, old[i].value);
+    /* From behind an empty slot on, so that of equal keys the one that was added first stays so. */
+    uint32_t from = 0;
+    while (from < n_old && old[from].value != SL_MAP_NONE)
+        from++;
+    for (uint32_t i = from; i < from + n_old; i++) {
+        const struct sl_map_slot *s = &old[i & (n_old - 1)];
+        if (s->value != SL_MAP_NONE)
+            put(m, s->key, s->value);
+    }
     sl_freep(&old);
 }
 

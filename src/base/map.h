@@ -1,8 +1,9 @@
 /*
  * Hash map uint64 -> uint32, open addressing with backward-shift deletion. For looking up dense ids
- * by hash. Keys are hashes: callers that need exact identity verify the candidate themselves with
- * sl_map_first / sl_map_next (equal keys may be stored several times). Order of iteration is not
- * offered: hash tables find, they do not order.
+ * by hash. Keys are keyed hashes (base/hash.h) or the program's own numbers, never digests of what
+ * others choose: callers that need exact identity verify the candidate themselves with sl_map_first
+ * / sl_map_next (equal keys may be stored several times, and are found in the order in which they
+ * were added). Order of iteration is not offered: hash tables find, they do not order.
  */
 #ifndef SL_BASE_MAP_H
 #define SL_BASE_MAP_H

@@ -126,6 +126,7 @@ struct deployment {
     struct chooser chooser;
     char *template, *annotations, *selector; /* JSON */
     uint64_t template_hash, chooser_hash;
+    uint64_t template_digest; /* for the names of its sets */
     int32_t replicas, min_ready, history;
     int64_t deadline; /* seconds; -1: none */
     int32_t surge, unavailable;
@@ -172,7 +173,9 @@ void cl_dp_act(struct sl_cluster *c, struct deployment *d, struct dp_sets *s, bo
 
 /* The texts of a hash as it stands in a name. */
 #define DP_HASH 16
-uint64_t cl_template_hash(yyjson_val *template); /* but for the label that tells templates apart */
+/* Of what the template means, but for the label that tells templates apart. The digest, if asked
+ * for, is for names; whether two are the same the hash says. */
+uint64_t cl_template_hash(yyjson_val *template, uint64_t *ret_digest);
 
 /* deployment_status.c: what it is to say, from its ReplicaSets. estimate: a rollout is going on,
  * whose progress counts. */
@@ -199,6 +202,7 @@ struct statefulset {
     char *template, *claims, *selector, *match_labels, *annotations,
         *service; /* JSON; service: a name */
     uint64_t chooser_hash, template_hash;
+    uint64_t template_digest; /* for the names of its revisions */
     int32_t replicas, start, min_ready, history, partition;
     bool parallel, on_delete;
     bool drop_deleted, drop_scaled; /* persistentVolumeClaimRetentionPolicy: claims go with the set,

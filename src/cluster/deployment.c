@@ -66,7 +66,7 @@ bool cl_dp_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
     d->template = cl_pod_template(yyjson_obj_get(spec, "template"));
     take(&d->annotations, jat(o, "metadata.annotations"));
     take(&d->selector, yyjson_obj_get(spec, "selector"));
-    d->template_hash = cl_template_hash(yyjson_obj_get(spec, "template"));
+    d->template_hash = cl_template_hash(yyjson_obj_get(spec, "template"), &d->template_digest);
     d->replicas = count_at(spec, "replicas", 1);
     d->min_ready = count_at(spec, "minReadySeconds", 0);
     d->history = count_at(spec, "revisionHistoryLimit", 10);
@@ -283,8 +283,8 @@ static void sync_fresh(struct sl_cluster *c, struct deployment *d, struct dp_set
 /* Ten letters at most, of the alphabet in which no words can be spelled. */
 static void hash_text(const struct deployment *d, char out[DP_HASH]) {
     static const char letters[] = "bcdfghjklmnpqrstvwxz2456789";
-    uint64_t h = d->collisions > 0 ? sl_hash_u64(d->template_hash, (uint64_t)d->collisions)
-                                   : d->template_hash;
+    uint64_t h = d->collisions > 0 ? sl_digest_u64(d->template_digest, (uint64_t)d->collisions)
+                                   : d->template_digest;
 
     sl_fmt(out, DP_HASH, "%u", (unsigned)(h ^ h >> 32));
     for (char *p = out; *p; p++)

@@ -30,6 +30,15 @@ static bool repeats(struct sl_cluster *c, uint64_t key) {
     return true;
 }
 
+/* What its name ends in. */
+static uint64_t unique(const struct sl_event *e, uint64_t serial) {
+    uint64_t h = e->of.uid && *e->of.uid ? sl_digest_str(7, e->of.uid) | 1 : 0;
+
+    h = sl_digest_str(sl_digest_str(h, e->controller), e->reason);
+    h = sl_digest_str(sl_digest_u64(h, e->warning), e->note);
+    return sl_digest_u64(sl_digest_u64((uint64_t)e->at, h), serial);
+}
+
 void cl_event(struct sl_cluster *c, const struct rec *r, const char *controller, bool warning,
               const char *reason, const char *fmt, ...) {
     char text[4 * SL_EVENT_NOTE], name[SL_EVENT_NAME];
@@ -58,8 +67,7 @@ void cl_event(struct sl_cluster *c, const struct rec *r, const char *controller,
         .note = text,
         .of = {k->api_version, k->kind, k->namespaced ? ns_of(c, r) : "", r->name, r->uid, r->rv}};
     sl_buf_init(&b, SL_EVENT_BODY);
-    uint64_t unique = sl_hash_u64(sl_hash_u64((uint64_t)e.at, key), c->serial++);
-    (void)sl_event_put(&b, &e, unique, name);
+    (void)sl_event_put(&b, &e, unique(&e, c->serial++), name);
     struct rec_event *v =
         event_of(cl_new(c, &c->tables[K_EVENT], sl_sym_put(&c->syms, sl_event_ns(&e)), name));
     v->body = sl_strdup(sl_buf_str(&b));

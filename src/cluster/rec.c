@@ -253,7 +253,7 @@ void cl_deleted(struct sl_cluster *c, struct rec *r) {
 const char *cl_child_name(const struct rec *owner, const char *base, const char *word,
                           uint64_t number, char out[REC_NAME]) {
     static const char letters[] = "bcdfghjklmnpqrstvwxz2456789";
-    uint64_t h = sl_hash_u64(sl_hash_str(sl_hash_str(3, owner->uid), word), number);
+    uint64_t h = sl_digest_u64(sl_digest_str(sl_digest_str(3, owner->uid), word), number);
     char tail[6] = "";
     for (uint32_t i = 0; i < 5; i++, h /= sizeof letters - 1)
         tail[i] = letters[h % (sizeof letters - 1)];

@@ -35,8 +35,8 @@ static void take(char **field, yyjson_val *v) {
 
 /* ---- reading ---- */
 
-/* Of what the template means, but for the label that tells the templates of a Deployment apart. */
-uint64_t cl_template_hash(yyjson_val *template) {
+/* The template, but for the label that tells the templates of a Deployment apart. */
+static yyjson_doc *plain_template(yyjson_val *template) {
     yyjson_mut_doc *d = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *t = yyjson_val_mut_copy(d, template);
     yyjson_mut_val *labels = yyjson_mut_obj_get(yyjson_mut_obj_get(t, "metadata"), "labels");
@@ -44,9 +44,17 @@ uint64_t cl_template_hash(yyjson_val *template) {
     (void)yyjson_mut_obj_remove_key(labels, "pod-template-hash");
     yyjson_mut_doc_set_root(d, t);
     yyjson_doc *plain = yyjson_mut_doc_imut_copy(d, NULL);
-    uint64_t h = jhash(1, yyjson_doc_get_root(plain));
-    yyjson_doc_free(plain);
     yyjson_mut_doc_free(d);
+    return plain;
+}
+
+uint64_t cl_template_hash(yyjson_val *template, uint64_t *ret_digest) {
+    yyjson_doc *plain = plain_template(template);
+    uint64_t h = jhash(1, yyjson_doc_get_root(plain));
+
+    if (ret_digest)
+        *ret_digest = jdigest(1, yyjson_doc_get_root(plain));
+    yyjson_doc_free(plain);
     return h;
 }
 
@@ -68,7 +76,7 @@ bool cl_rs_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
     rs->template = cl_pod_template(template);
     take(&rs->labels, jat(o, "metadata.labels"));
     take(&rs->annotations, jat(o, "metadata.annotations"));
-    rs->template_hash = cl_template_hash(template);
+    rs->template_hash = cl_template_hash(template, NULL);
     rs->labels_hash = jhash(1, jat(template, "metadata.labels"));
     rs->replicas = count_at(spec, "replicas", 1);
     rs->min_ready = count_at(spec, "minReadySeconds", 0);

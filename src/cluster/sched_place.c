@@ -153,7 +153,9 @@ bool cl_node_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
     yyjson_val *labels = jat(o, "metadata.labels"), *amounts = jat(status, "allocatable");
     bool ready = is_ready(status);
     amounts = amounts ? amounts : jat(status, "capacity");
-    uint64_t fixed = sl_hash_u64(jhash(jhash(jhash(1, labels), spec), amounts), ready);
+    uint64_t fixed = sl_hash_u64(jhash(1, labels), 2);
+    fixed = sl_hash_u64(jhash(fixed, spec), 3);
+    fixed = sl_hash_u64(jhash(fixed, amounts), ready);
     if (fixed == n->fixed)
         return false; /* a heartbeat */
     n->fixed = fixed;

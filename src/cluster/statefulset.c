@@ -51,6 +51,7 @@ bool cl_ss_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
     take(&s->annotations, jat(o, "metadata.annotations"));
     take_text(&s->service, jstr(spec, "serviceName"));
     s->template_hash = jhash(1, yyjson_obj_get(spec, "template"));
+    s->template_digest = jdigest(1, yyjson_obj_get(spec, "template"));
     s->replicas = count_at(spec, "replicas", 1);
     bool before = s->crowded;
     s->crowded = s->replicas > SS_MAX_PODS;

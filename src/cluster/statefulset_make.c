@@ -61,7 +61,8 @@ static struct revision *next(const struct sl_cluster *c, struct rec **at) {
 
 static void hash_text(const struct statefulset *s, char out[DP_HASH]) {
     static const char letters[] = "bcdfghjklmnpqrstvwxz2456789";
-    uint64_t h = sl_hash_u64(s->template_hash, (uint64_t)(s->collisions > 0 ? s->collisions : 0));
+    uint64_t h =
+        sl_digest_u64(s->template_digest, (uint64_t)(s->collisions > 0 ? s->collisions : 0));
 
     sl_fmt(out, DP_HASH, "%u", (unsigned)(h ^ h >> 32));
     for (char *p = out; *p; p++)

@@ -43,6 +43,15 @@ static const char *action_of(const char *reason) {
     return reason;
 }
 
+/* What its name ends in. */
+static uint64_t unique(const struct sl_event *e, uint64_t serial) {
+    uint64_t h =
+        sl_digest_str(sl_digest_str(sl_digest_str(1, e->of.uid), e->controller), e->reason);
+
+    h = sl_digest_u64(sl_digest_u64(h, e->warning), e->of.rv);
+    return sl_digest_u64(sl_digest_u64((uint64_t)e->at, h), serial);
+}
+
 void event(struct sl_manager *m, const struct rec *r, const char *controller, bool warning,
            const char *reason, const char *fmt, ...) {
     struct sl_buf b;
@@ -78,7 +87,7 @@ void event(struct sl_manager *m, const struct rec *r, const char *controller, bo
         .of = {k->api_version, k->kind, k->namespaced ? str(m, r->ns) : "", r->name, r->uid, r->rv},
     };
     sl_buf_init(&b, SL_EVENT_BODY);
-    (void)sl_event_put(&b, &says, sl_hash_u64(sl_hash_u64((uint64_t)now, key), m->serial++), name);
+    (void)sl_event_put(&b, &says, unique(&says, m->serial++), name);
     struct rec_event *e = event_of(rec_new(m, REC_EVENT, sl_event_ns(&says), name));
     e->body = sl_strdup(sl_buf_str(&b));
     m->n_events_waiting++;

@@ -177,7 +177,7 @@ struct sl_manager {
     SL_VEC(sl_sym)
     orphaned;           /* cohorts that lost their object, and nothing happened below them since */
     bool trees_changed; /* since 'cohorts' was looked through */
-    uint64_t series;    /* digest of what decides which gauges there are */
+    uint64_t series;    /* hash of what decides which gauges there are */
 };
 
 /* ---- manager.c: finding and marking ---- */

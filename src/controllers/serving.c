@@ -73,9 +73,11 @@ bool serving_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
     kind_of(s)->read(m, s, o, ours);
     if (ours)
         take_copied(m, s, o);
-    s->digest = jhash(jhash(jhash(jhash(1, jat(o, "spec")), jat(o, "metadata.labels")),
-                            jat(o, "metadata.annotations")),
-                      jat(o, "metadata.ownerReferences"));
+    static const char *const parts[] = {"spec", "metadata.labels", "metadata.annotations",
+                                        "metadata.ownerReferences"};
+    s->digest = 1;
+    for (size_t i = 0; i < SL_LEN(parts); i++) /* where it stands counts, also if it is absent */
+        s->digest = jhash(sl_hash_u64(s->digest, i), jat(o, parts[i]));
     s->digest = sl_hash_u64(s->digest, (uint64_t)s->replicas);
     return s->digest != before;
 }

@@ -10,8 +10,8 @@
 #include "controllers/kinds.h"
 #include "controllers/pod.h"
 #include "doc/objects.h"
-#include "json/json.h"
 #include "log/log.h"
+#include "json/json.h"
 
 struct sl_engine *tas_engine(struct sl_manager *m) {
     struct sl_placer placer = {m, tas_place, tas_undo, tas_aside, tas_could};
@@ -92,7 +92,8 @@ bool node_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
     struct sl_topo_node n = {.name = r->name,
                              .usable = !jbool(o, "spec.unschedulable", false) && ready};
     uint64_t hash = sl_hash_u64(sl_hash_u64(1, n.usable), ready);
-    hash = jhash(jhash(jhash(hash, labels), taints), allocatable);
+    hash = sl_hash_u64(jhash(jhash(hash, labels), taints), 2);
+    hash = jhash(hash, allocatable);
     struct sl_arena arena;
     if (hash == node->hash)
         return false;

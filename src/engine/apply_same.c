@@ -1,6 +1,6 @@
 /*
- * Is this fact about configuration a repetition? A digest of everything the object says is kept
- * with it; the same digest again means that nothing changed, and nobody is woken for it.
+ * Is this fact about configuration a repetition? A hash of everything the object says is kept
+ * with it; the same hash again means that nothing changed, and nobody is woken for it.
  */
 #include "engine/apply.h"
 

@@ -78,12 +78,16 @@ static bool empty(yyjson_val *v) {
     return !v || yyjson_is_null(v) || (yyjson_is_ctn(v) && sl_json_size(v) == 0);
 }
 
-static uint64_t hash_text(uint64_t seed, yyjson_val *v) {
-    struct sl_text t = sl_json_view(v);
-    return sl_hash_bytes(seed, t.s, t.n);
+static uint64_t mix(bool keyed, uint64_t seed, uint64_t v) {
+    return keyed ? sl_hash_u64(seed, v) : sl_digest_u64(seed, v);
 }
 
-static uint64_t hash_at(uint64_t seed, yyjson_val *v, uint32_t depth) {
+static uint64_t hash_text(bool keyed, uint64_t seed, yyjson_val *v) {
+    struct sl_text t = sl_json_view(v);
+    return keyed ? sl_hash_bytes(seed, t.s, t.n) : sl_digest_bytes(seed, t.s, t.n);
+}
+
+static uint64_t hash_at(bool keyed, uint64_t seed, yyjson_val *v, uint32_t depth) {
     if (empty(v) || depth > MAX_DEPTH)
         return seed;
     size_t i, n;
@@ -92,36 +96,42 @@ static uint64_t hash_at(uint64_t seed, yyjson_val *v, uint32_t depth) {
 
     switch (yyjson_get_type(v)) {
     case YYJSON_TYPE_STR:
-        return hash_text(sl_hash_u64(seed, 1), v);
+        return hash_text(keyed, mix(keyed, seed, 1), v);
     case YYJSON_TYPE_BOOL:
-        return sl_hash_u64(sl_hash_u64(seed, 2), yyjson_get_bool(v));
+        return mix(keyed, mix(keyed, seed, 2), yyjson_get_bool(v));
     case YYJSON_TYPE_NUM:
         if (yyjson_is_real(v)) {
             double d = yyjson_get_real(v);
             uint64_t bits;
             memcpy(&bits, &d, sizeof bits);
-            return sl_hash_u64(sl_hash_u64(seed, 3), bits);
+            return mix(keyed, mix(keyed, seed, 3), bits);
         }
-        return sl_hash_u64(sl_hash_u64(seed, 4), yyjson_get_uint(v));
+        return mix(keyed, mix(keyed, seed, 4), yyjson_get_uint(v));
     case YYJSON_TYPE_ARR:
-        seed = sl_hash_u64(seed, 5);
+        seed = mix(keyed, seed, 5);
+        if (keyed) /* where it ends; digests stay as they are */
+            seed = mix(keyed, seed, sl_json_size(v));
         yyjson_arr_foreach (v, i, n, val)
-            seed = hash_at(sl_hash_u64(seed, i), val, depth + 1);
+            seed = hash_at(keyed, mix(keyed, seed, i), val, depth + 1);
         return seed;
     case YYJSON_TYPE_OBJ:
         /* A sum does not depend on the order of the keys. */
         sl_obj_foreach (v, i, n, key, val) {
             if (!empty(val))
-                sum += hash_at(hash_text(7, key), val, depth + 1);
+                sum += hash_at(keyed, hash_text(keyed, 7, key), val, depth + 1);
         }
-        return sl_hash_u64(sl_hash_u64(seed, 6), sum);
+        return mix(keyed, mix(keyed, seed, 6), sum);
     default:
         return seed;
     }
 }
 
 uint64_t jhash(uint64_t seed, yyjson_val *v) {
-    return hash_at(seed, v, 0);
+    return hash_at(true, seed, v, 0);
+}
+
+uint64_t jdigest(uint64_t seed, yyjson_val *v) {
+    return hash_at(false, seed, v, 0);
 }
 
 void jput(struct sl_buf *b, yyjson_val *v) {

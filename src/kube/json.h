@@ -23,8 +23,10 @@ const char *jlabel(yyjson_val *o, const char *key);
 const char *jannotation(yyjson_val *o, const char *key);
 
 /* Equal for values that mean the same: order of keys does not count, null and absent are one, empty
- * maps and lists count as absent. NULL gives seed. */
+ * maps and lists count as absent. NULL gives seed. As base/hash.h has two families: jhash tells
+ * whether two values are the same, jdigest is for names that follow from a value. */
 uint64_t jhash(uint64_t seed, yyjson_val *v);
+uint64_t jdigest(uint64_t seed, yyjson_val *v);
 /* Appends the value as compact JSON. */
 void jput(struct sl_buf *b, yyjson_val *v);
 /* What leads to it, then the text as a JSON string. */

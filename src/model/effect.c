@@ -36,23 +36,23 @@ void sl_effects_clear(struct sl_effects *x) {
 }
 
 static uint64_t number(uint64_t h, int64_t v) {
-    return sl_hash_u64(h, (uint64_t)v);
+    return sl_digest_u64(h, (uint64_t)v);
 }
 
 static uint64_t reserve(uint64_t h, const struct sl_effect *x) {
     h = number(h, x->reserve.admitted);
     h = number(h, x->reserve.borrow);
     if (x->reserve.replaced.v)
-        h = sl_hash_u64(h, x->reserve.replaced.v);
+        h = sl_digest_u64(h, x->reserve.replaced.v);
     h = number(h, x->reserve.n);
     for (uint32_t i = 0; i < x->reserve.n; i++) {
         const struct sl_podset_assignment *p = &x->reserve.podsets[i];
-        h = sl_hash_str(h, p->name);
+        h = sl_digest_str(h, p->name);
         h = number(h, p->count);
         h = number(h, p->n);
         for (uint32_t j = 0; j < p->n; j++) {
-            h = sl_hash_str(h, p->v[j].resource);
-            h = sl_hash_str(h, p->v[j].flavor);
+            h = sl_digest_str(h, p->v[j].resource);
+            h = sl_digest_str(h, p->v[j].flavor);
             h = number(h, p->v[j].usage);
         }
     }
@@ -62,8 +62,8 @@ static uint64_t reserve(uint64_t h, const struct sl_effect *x) {
 static uint64_t why(uint64_t h, const struct sl_why *w) {
     h = number(h, w->kind);
     h = number(h, w->podset);
-    h = sl_hash_str(h, w->resource);
-    h = sl_hash_str(h, w->flavor);
+    h = sl_digest_str(h, w->resource);
+    h = sl_digest_str(h, w->flavor);
     switch (w->kind) {
     case SL_WHY_EXCEEDS_MAX:
         h = number(h, w->before);
@@ -74,7 +74,7 @@ static uint64_t why(uint64_t h, const struct sl_why *w) {
     case SL_WHY_TAINT:
     case SL_WHY_PLACE:
     case SL_WHY_SLICE:
-        return sl_hash_str(h, w->taint);
+        return sl_digest_str(h, w->taint);
     case SL_WHY_NOT_COVERED:
     case SL_WHY_FLAVOR_MISSING:
     case SL_WHY_AFFINITY:
@@ -92,7 +92,7 @@ static uint64_t pending(uint64_t h, const struct sl_effect *x) {
     h = number(h, x->pending.kind);
     h = number(h, x->pending.victims);
     h = number(h, x->pending.asleep);
-    h = sl_hash_str(h, x->pending.text);
+    h = sl_digest_str(h, x->pending.text);
     h = number(h, x->pending.n_why);
     for (uint32_t i = 0; i < x->pending.n_why; i++) {
         h = why(h, &x->pending.why[i]);
@@ -101,39 +101,39 @@ static uint64_t pending(uint64_t h, const struct sl_effect *x) {
     }
     if (x->pending.podset_names)
         for (uint32_t i = 0; i < podsets; i++)
-            h = sl_hash_str(h, x->pending.podset_names[i]);
+            h = sl_digest_str(h, x->pending.podset_names[i]);
     return h;
 }
 
 static uint64_t evict(uint64_t h, const struct sl_effect *x) {
     h = number(h, x->evict.reason);
     h = number(h, x->evict.cause);
-    h = sl_hash_u64(h, x->evict.by.v);
-    h = sl_hash_str(h, x->evict.by_uid);
-    h = sl_hash_str(h, x->evict.by_job_uid);
-    h = sl_hash_str(h, x->evict.by_path);
-    h = sl_hash_str(h, x->evict.path);
-    return sl_hash_str(h, x->evict.text);
+    h = sl_digest_u64(h, x->evict.by.v);
+    h = sl_digest_str(h, x->evict.by_uid);
+    h = sl_digest_str(h, x->evict.by_job_uid);
+    h = sl_digest_str(h, x->evict.by_path);
+    h = sl_digest_str(h, x->evict.path);
+    return sl_digest_str(h, x->evict.text);
 }
 
 static uint64_t checks(uint64_t h, const struct sl_effect *x) {
     h = number(h, x->checks.n);
     for (uint32_t i = 0; i < x->checks.n; i++) {
         const struct sl_check_status *c = &x->checks.v[i];
-        h = sl_hash_str(h, c->name);
+        h = sl_digest_str(h, c->name);
         h = number(h, c->state);
         h = number(h, c->retries);
-        h = sl_hash_str(h, c->message);
+        h = sl_digest_str(h, c->message);
     }
     return h;
 }
 
 static uint64_t effect(uint64_t h, const struct sl_effect *x) {
     h = number(h, x->kind);
-    h = sl_hash_u64(h, x->wl.v);
-    h = sl_hash_str(h, x->ns);
-    h = sl_hash_str(h, x->name);
-    h = sl_hash_str(h, x->cq);
+    h = sl_digest_u64(h, x->wl.v);
+    h = sl_digest_str(h, x->ns);
+    h = sl_digest_str(h, x->name);
+    h = sl_digest_str(h, x->cq);
     switch (x->kind) {
     case SL_EFFECT_RESERVE:
         return reserve(h, x);
@@ -145,11 +145,11 @@ static uint64_t effect(uint64_t h, const struct sl_effect *x) {
         h = number(number(h, x->release.reason), x->release.cause);
         h = number(number(h, x->release.requeued), x->release.has_checks);
         h = number(h, x->release.was_admitted);
-        return sl_hash_str(h, x->release.text);
+        return sl_digest_str(h, x->release.text);
     case SL_EFFECT_UNRESERVE:
         h = number(h, x->unreserve.stopped);
         h = number(h, x->unreserve.local_queue);
-        return sl_hash_str(h, x->unreserve.queue);
+        return sl_digest_str(h, x->unreserve.queue);
     case SL_EFFECT_REQUEUED:
         return number(h, x->requeued.reason);
     case SL_EFFECT_BACKOFF:
@@ -157,17 +157,17 @@ static uint64_t effect(uint64_t h, const struct sl_effect *x) {
         return number(h, x->backoff.at);
     case SL_EFFECT_DEACTIVATE:
         h = number(h, x->deactivate.cause);
-        return sl_hash_str(h, x->deactivate.text);
+        return sl_digest_str(h, x->deactivate.text);
     case SL_EFFECT_CHECKS:
         return checks(h, x);
     case SL_EFFECT_BLOCKED:
         h = number(h, x->blocked.kind);
-        h = sl_hash_str(h, x->blocked.queue);
-        return sl_hash_str(h, x->blocked.text);
+        h = sl_digest_str(h, x->blocked.queue);
+        return sl_digest_str(h, x->blocked.text);
     case SL_EFFECT_CQ_STATUS:
         h = number(h, x->cq_status.active);
         h = number(h, x->cq_status.reason);
-        return sl_hash_str(h, x->cq_status.message);
+        return sl_digest_str(h, x->cq_status.message);
     case SL_EFFECT_ADMIT:
     case SL_EFFECT_COUNT:
         break;

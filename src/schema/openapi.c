@@ -102,8 +102,8 @@ void sl_openapi_v3_index(const struct sl_openapi_api *api, struct sl_buf *out) {
         sl_buf_printf(&path, "%s%s/%s", *k->group ? "apis/" : "api", k->group, k->version);
         sl_openapi_key(&w, sl_buf_str(&path));
         sl_buf_printf(out, "{\"serverRelativeURL\":\"/openapi/v3/%s?hash=%016llX%016llX\"}",
-                      sl_buf_str(&path), (unsigned long long)sl_hash_bytes(0, doc.s, doc.len),
-                      (unsigned long long)sl_hash_bytes(1, doc.s, doc.len));
+                      sl_buf_str(&path), (unsigned long long)sl_digest_bytes(0, doc.s, doc.len),
+                      (unsigned long long)sl_digest_bytes(1, doc.s, doc.len));
     }
     sl_buf_puts(out, "}}");
 }

@@ -114,12 +114,12 @@ static int failed(const struct file *f, const char *what, struct sl_err *err) {
 }
 
 uint64_t file_checksum(const struct file_row *r) {
-    uint64_t h = sl_hash_u64(r->row, r->version);
+    uint64_t h = sl_digest_u64(r->row, r->version);
 
     if (r->floor) /* a row of format 1 has none */
-        h = sl_hash_u64(h, 2 * r->floor + r->gone);
-    h = sl_hash_str(sl_hash_str(sl_hash_str(h, r->ns), r->name), r->uid);
-    return sl_hash_bytes(h, r->text, r->len);
+        h = sl_digest_u64(h, 2 * r->floor + r->gone);
+    h = sl_digest_str(sl_digest_str(sl_digest_str(h, r->ns), r->name), r->uid);
+    return sl_digest_bytes(h, r->text, r->len);
 }
 
 /* ---- opening ---- */

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../seed_key.h"
+
 struct seeds {
     uint64_t n, bad;
 };
@@ -27,8 +29,10 @@ static inline struct seeds seeds_run(int argc, char **argv, uint64_t n,
         else if (strcmp(argv[i], "--verbose") == 0)
             verbose = true;
     }
-    for (uint64_t s = first; s < first + all.n; s++)
+    for (uint64_t s = first; s < first + all.n; s++) {
+        seed_key(s);
         all.bad += !history(s, verbose);
+    }
     return all;
 }
 

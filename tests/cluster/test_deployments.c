@@ -337,6 +337,26 @@ static void gets_another_name(void **state) {
     world_stop(&w);
 }
 
+/* Two images that were chosen so that their templates have one digest, and the sets one name. */
+static void tells_templates_apart(void **state) {
+    const char *one = "ii10au1ibacgjln2", *other = "kx03i65rmby3jap1";
+    struct apps_world w = {0};
+
+    (void)state;
+    world_start(&w, 13);
+    world_create(&w, DEPLOYMENTS, BODY("1", "", "ii10au1ibacgjln2"));
+    world_run(&w, 10 * SL_SEC);
+    assert_int_equal(pods_of(&w, one), 1);
+    assert_int_equal(world_int(&w, D, "status.collisionCount"), -1);
+    world_patch(&w, D, IMAGE("kx03i65rmby3jap1"));
+    world_run(&w, 60 * SL_SEC);
+    assert_int_equal(pods_of(&w, one), 0);
+    assert_int_equal(pods_of(&w, other), 1);
+    assert_int_equal(world_count(&w, SETS), 2);
+    assert_int_equal(world_int(&w, D, "status.collisionCount"), 1);
+    world_stop(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_comes_up),
@@ -351,6 +371,7 @@ int main(void) {
         cmocka_unit_test(replaces_what_ended),
         cmocka_unit_test(says_why_it_cannot),
         cmocka_unit_test(gets_another_name),
+        cmocka_unit_test(tells_templates_apart),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

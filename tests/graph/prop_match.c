@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../seed_key.h"
 #include "base/hash.h"
 #include "gen.h"
 
@@ -40,18 +41,18 @@ struct world {
 /* ---- acts ---- */
 
 static void add_to_digest(struct world *w, const struct answer *a) {
-    w->digest = sl_hash_u64(w->digest, (uint64_t)(int64_t)a->r);
+    w->digest = sl_digest_u64(w->digest, (uint64_t)(int64_t)a->r);
     if (a->r < 0)
         return;
-    w->digest = sl_hash_u64(w->digest, a->has_verdict ? (uint64_t)a->verdict : 99);
+    w->digest = sl_digest_u64(w->digest, a->has_verdict ? (uint64_t)a->verdict : 99);
     if (!a->has_grant)
         return;
-    w->digest = sl_hash_u64(w->digest, (uint64_t)a->grant.at);
-    w->digest = sl_hash_u64(w->digest, (uint64_t)a->grant.duration);
+    w->digest = sl_digest_u64(w->digest, (uint64_t)a->grant.at);
+    w->digest = sl_digest_u64(w->digest, (uint64_t)a->grant.duration);
     for (uint32_t i = 0; i < a->grant.picks.n; i++) {
         const struct sl_pick *p = &a->grant.picks.v[i];
-        w->digest = sl_hash_u64(w->digest, p->v);
-        w->digest = sl_hash_u64(w->digest, (uint64_t)p->needs * 2 + p->exclusive);
+        w->digest = sl_digest_u64(w->digest, p->v);
+        w->digest = sl_digest_u64(w->digest, (uint64_t)p->needs * 2 + p->exclusive);
     }
 }
 
@@ -372,6 +373,7 @@ static bool check(uint64_t seed, uint64_t *digest, bool tell_all) {
     struct trial t;
     struct cuts c;
     struct sl_buf log;
+    seed_key(seed);
     trial_init(&t, seed);
     sl_assert(t.d.v.n <= MAX_VERTICES);
     memset(&c, true, sizeof(c));

@@ -6,6 +6,7 @@
  *
  * prop_explain [--seed N [--verbose]]; SL_SEEDS says how much to try.
  */
+#include "../seed_key.h"
 #include "base/hash.h"
 #include "explain_world.h"
 
@@ -144,24 +145,24 @@ static void check_position(struct judge *j) {
 }
 
 static uint64_t verdict_digest(uint64_t h, const struct sl_verdict *v) {
-    h = sl_hash_str(sl_hash_u64(h, (uint64_t)v->kind), v->text);
-    h = sl_hash_u64(sl_hash_u64(h, v->position_cq), v->position_lq);
-    h = sl_hash_u64(sl_hash_u64(h, v->waiting_cq), v->waiting_lq);
+    h = sl_digest_str(sl_digest_u64(h, (uint64_t)v->kind), v->text);
+    h = sl_digest_u64(sl_digest_u64(h, v->position_cq), v->position_lq);
+    h = sl_digest_u64(sl_digest_u64(h, v->waiting_cq), v->waiting_lq);
     for (uint32_t i = 0; i < v->n_blockers; i++) {
         const struct sl_blocker *b = &v->blockers[i];
-        h = sl_hash_str(sl_hash_str(sl_hash_str(h, b->flavor), b->resource), b->node);
-        h = sl_hash_u64(sl_hash_u64(h, (uint64_t)b->need), (uint64_t)b->available);
-        h = sl_hash_u64(sl_hash_u64(h, (uint64_t)b->potential),
-                        (uint64_t)b->kind << 1 | b->borrow_limit);
+        h = sl_digest_str(sl_digest_str(sl_digest_str(h, b->flavor), b->resource), b->node);
+        h = sl_digest_u64(sl_digest_u64(h, (uint64_t)b->need), (uint64_t)b->available);
+        h = sl_digest_u64(sl_digest_u64(h, (uint64_t)b->potential),
+                          (uint64_t)b->kind << 1 | b->borrow_limit);
     }
     for (uint32_t i = 0; i < v->n_holders; i++)
-        h = sl_hash_str(sl_hash_u64(h, (uint64_t)v->holders[i].amount), v->holders[i].name);
+        h = sl_digest_str(sl_digest_u64(h, (uint64_t)v->holders[i].amount), v->holders[i].name);
     for (uint32_t i = 0; i < v->n_help; i++) {
         const struct sl_help *s = &v->help[i];
-        h = sl_hash_str(sl_hash_str(sl_hash_str(h, s->node), s->flavor), s->resource);
-        h = sl_hash_u64(sl_hash_u64(h, (uint64_t)s->kind << 1 | s->and_next), (uint64_t)s->to);
+        h = sl_digest_str(sl_digest_str(sl_digest_str(h, s->node), s->flavor), s->resource);
+        h = sl_digest_u64(sl_digest_u64(h, (uint64_t)s->kind << 1 | s->and_next), (uint64_t)s->to);
         for (uint32_t k = 0; k < s->n_wls; k++)
-            h = sl_hash_u64(h, s->wls[k].v);
+            h = sl_digest_u64(h, s->wls[k].v);
     }
     return h;
 }
@@ -334,6 +335,7 @@ static bool check_world(uint64_t seed, uint64_t *digest) {
     struct copy quiet; /* nobody asks here */
     struct sl_verdict v;
     struct sl_err err = {0};
+    seed_key(seed);
     world_make(&w, seed);
     struct judge j = {.w = &w};
     build(&j.x, &w);
@@ -368,7 +370,7 @@ static bool check_world(uint64_t seed, uint64_t *digest) {
     cycle(&j.x);
     cycle(&quiet);
     uint64_t asked = sl_effects_digest(0, &j.x.out), unasked = sl_effects_digest(0, &quiet.out);
-    *digest = sl_hash_u64(*digest, asked);
+    *digest = sl_digest_u64(*digest, asked);
     if (asked != unasked)
         wrong(&j, "asking has changed what was decided next");
     if (sl_engine_check(j.x.e, &err) < 0)

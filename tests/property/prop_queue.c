@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../seed_key.h"
 #include "../unit/queue_fx.h"
 #include "base/hash.h"
 #include "base/prng.h"
@@ -390,8 +391,8 @@ static void compare_decisions(struct world *w, const sl_decisions *d) {
                    "a start or a rejection");
             j->told = false;
         }
-        w->digest = sl_hash_u64(w->digest, (uint64_t)x->kind << 56 ^ (uint64_t)x->jobid << 24 ^
-                                               (uint64_t)x->at);
+        w->digest = sl_digest_u64(w->digest, (uint64_t)x->kind << 56 ^ (uint64_t)x->jobid << 24 ^
+                                                 (uint64_t)x->at);
     }
     expect(w, k == w->naive.n, "more was to be decided");
 }
@@ -521,6 +522,7 @@ static bool check(struct world *w, uint64_t seed, bool aloud, uint64_t *digest) 
     memset(w, 0, sizeof *w);
     w->aloud = aloud;
     w->digest = *digest;
+    seed_key(seed);
     sl_prng_init(&w->rnd, seed);
     w->n_nodes = 1 + below(w, MAX_NODES);
     w->n_cores = 1 + below(w, 4);

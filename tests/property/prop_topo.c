@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../seed_key.h"
 #include "base/hash.h"
 #include "topo_model.h"
 
@@ -297,7 +298,7 @@ static void step_place(struct world *w) {
     if (ok != ok2 || strcmp(said, answer(t2, key, ok2, why2, text2, sizeof text2)) != 0)
         wrong(w, "one says '%s', its twin '%s'", said, ok2 ? text2 : why2);
     sl_topo_free(t2);
-    w->digest = sl_hash_str(w->digest, said);
+    w->digest = sl_digest_str(w->digest, said);
 
     if (old)
         w->held[old].on = false;
@@ -400,6 +401,7 @@ static void step(struct world *w) {
 }
 
 static bool check(uint64_t seed, uint64_t *digest) {
+    seed_key(seed);
     struct world w = {.seed = seed, .digest = *digest, .t = sl_topo_new()};
     sl_prng_init(&w.rnd, seed);
     int set = below(&w, SL_LEN(level_sets));

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../seed_key.h"
 #include "base/hash.h"
 #include "base/mem.h"
 #include "properties.h"
@@ -79,6 +80,7 @@ static void run_done(struct run *r) {
 static void run_seed(struct run *r) {
     struct orc_config none = {0};
 
+    seed_key(r->seed);
     r->o = orc_new(&none);
     r->o->trace = r->verbose ? trace : NULL;
     if (!r->oracle_only) {
@@ -90,7 +92,7 @@ static void run_seed(struct run *r) {
     prop_world(r);
     for (int i = 0; i < r->n_steps && !r->failed; i++) {
         /* A step of its own: leaving one out does not change the dice of the next. */
-        sl_prng_init(&r->rng, sl_hash_u64(r->seed, (uint64_t)i));
+        sl_prng_init(&r->rng, sl_digest_u64(r->seed, (uint64_t)i));
         bool cycle = !prop_one_in(r, 4), pause = prop_one_in(r, 3);
         if (pause)
             r->now += SL_SEC;
@@ -225,7 +227,7 @@ struct job {
 };
 
 static void count(const struct options *opt, struct tally *t, uint64_t i, const struct run *r) {
-    uint64_t d = sl_hash_u64(r->seed, r->digest);
+    uint64_t d = sl_digest_u64(r->seed, r->digest);
 
     t->digest ^= d;
     t->first_digest ^= i < DIGEST_SEEDS ? d : 0;

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <time.h>
 
+#include "../seed_key.h"
 #include "engine/engine.h"
 
 #define MAX_IDLE 20000u          /* turns in which the clock does not move */
@@ -612,6 +613,7 @@ static void run_all(struct sums *sum, const struct story *story, uint64_t first,
                           .verbose = how.verbose,
                           .slow = how.slow,
                           .leader = FAKEAPI_NOBODY};
+        seed_key(s);
         begin(&w);
         story->run(&w);
         end(&w, sum->struck);

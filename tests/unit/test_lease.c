@@ -470,7 +470,7 @@ static void test_seeds(void **state) {
     for (uint64_t seed = 0; seed < n; seed++) {
         run_seed(seed, &events, &terms);
         if (seed < DIGEST_SEEDS)
-            digest = sl_hash_u64(sl_hash_u64(digest, events), terms);
+            digest = sl_digest_u64(sl_digest_u64(digest, events), terms);
     }
     printf("# %llu seeds, %llu events, %llu terms\ndigest lease %016llx\n", (unsigned long long)n,
            (unsigned long long)events, (unsigned long long)terms, (unsigned long long)digest);

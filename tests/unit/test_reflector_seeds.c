@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "../seed_key.h"
 #include "base/hash.h"
 #include "base/prng.h"
 #include "fakeapi.h"
@@ -106,6 +107,7 @@ static void run_seed(uint64_t seed, struct world *w) {
 
     memset(w, 0, sizeof *w);
     sl_prng_init(p, seed);
+    seed_key(seed);
     w->a = fakeapi_new(seed);
     fakeapi_set_page(w->a, (uint32_t)sl_prng_range(p, 1, 12));
     fakeapi_some_faults(p, 4, &f);
@@ -148,9 +150,9 @@ static void end_seed(struct world *w) {
 }
 
 static uint64_t digest_of(uint64_t h, const struct world *w) {
-    h = sl_hash_u64(h, w->events);
+    h = sl_digest_u64(h, w->events);
     for (uint32_t i = 0; i < w->t[0].rows.n; i++)
-        h = sl_hash_str(sl_hash_str(h, w->t[0].rows.v[i].key), w->t[0].rows.v[i].version);
+        h = sl_digest_str(sl_digest_str(h, w->t[0].rows.v[i].key), w->t[0].rows.v[i].version);
     return h;
 }
 

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 #include <yyjson.h>
 
+#include "../seed_key.h"
 #include "base/hash.h"
 #include "base/prng.h"
 #include "fakeapi.h"
@@ -204,6 +205,7 @@ static void run_seed(uint64_t seed, uint64_t *events) {
     struct sl_writer_owner o = {&w, world_build, world_done, world_read};
 
     sl_prng_init(p, seed);
+    seed_key(seed);
     w.a = fakeapi_new(seed);
     w.tap.inner = fakeapi_port(w.a, 0);
     w.tap.port = (struct sl_port){.ops = &tap_ops};
@@ -254,7 +256,7 @@ static void test_seeds(void **state) {
     for (uint64_t seed = 0; seed < n; seed++) {
         run_seed(seed, &events);
         if (seed < DIGEST_SEEDS)
-            digest = sl_hash_u64(digest, events);
+            digest = sl_digest_u64(digest, events);
     }
     printf("# %llu seeds, %llu events\ndigest writer %016llx\n", (unsigned long long)n,
            (unsigned long long)events, (unsigned long long)digest);
