@@ -77,8 +77,10 @@ size_t sl_go_string(char *out, const char *s, size_t len) {
     return n + 1;
 }
 
+#define NUMBER_TEXT 40
+
 /* Lists of numbers are long, and printf is slow. */
-static size_t whole_text(uint64_t n, bool minus, char out[40]) {
+static size_t whole_text(uint64_t n, bool minus, char out[NUMBER_TEXT]) {
     char digits[24];
     size_t len = 0, at = 0;
 
@@ -93,8 +95,42 @@ static size_t whole_text(uint64_t n, bool minus, char out[40]) {
     return at;
 }
 
+/* The fewest digits that say the number; an exponent only below 1e-6 and from 1e21 on. */
+static size_t real_text(double d, char out[NUMBER_TEXT]) {
+    char digits[32], *exponent, *last;
+    int n = 14, power;
+
+    for (; n < 17; n++) { /* what 15 digits say they say alone, without the zeros at their end */
+        (void)snprintf(digits, sizeof digits, "%.*e", n, d);
+        if (strtod(digits, NULL) == d)
+            break;
+    }
+    exponent = strchr(digits, 'e');
+    power = (int)strtol(exponent + 1, NULL, 10);
+    for (last = exponent; n > 0 && last[-1] == '0'; n--)
+        last--;
+    last -= n == 0; /* the point */
+    memmove(last, exponent, strlen(exponent) + 1);
+    exponent = last;
+    if (power < -6 || power >= 21)
+        return (size_t)snprintf(out, NUMBER_TEXT, "%s", digits);
+    if (power <= n) /* no zeros but the digits' own */
+        return (size_t)snprintf(out, NUMBER_TEXT, "%.*f", n - power, d);
+    *exponent = '\0';
+    size_t len = strspn(digits, "-"), at = len;
+    memcpy(out, digits, len);
+    for (const char *c = digits + len; *c; c++) {
+        if (*c != '.')
+            out[at++] = *c;
+    }
+    for (; n < power; n++)
+        out[at++] = '0';
+    out[at] = '\0';
+    return at;
+}
+
 /* A whole number has no fraction and no exponent, whatever it was written with. */
-static size_t number_text(yyjson_val *v, char out[40]) {
+static size_t number_text(yyjson_val *v, char out[NUMBER_TEXT]) {
     if (yyjson_is_uint(v))
         return whole_text(yyjson_get_uint(v), false, out);
     if (yyjson_is_sint(v)) {
@@ -103,17 +139,12 @@ static size_t number_text(yyjson_val *v, char out[40]) {
     }
     double d = yyjson_get_real(v);
     if (d > -1e15 && d < 1e15 && d == (double)(int64_t)d)
-        return (size_t)snprintf(out, 40, "%lld", (long long)d);
-    for (int digits = 1; digits < 17; digits++) {
-        int n = snprintf(out, 40, "%.*g", digits, d);
-        if (strtod(out, NULL) == d)
-            return (size_t)n;
-    }
-    return (size_t)snprintf(out, 40, "%.17g", d);
+        return (size_t)snprintf(out, NUMBER_TEXT, "%lld", (long long)d);
+    return real_text(d, out);
 }
 
 static size_t put_scalar(char *out, yyjson_val *v) {
-    _unset_ char number[40];
+    _unset_ char number[NUMBER_TEXT];
     const char *word = number;
     size_t n;
 
@@ -139,11 +170,13 @@ static bool is_scalar(yyjson_val *v) {
 /* ---- elements ---- */
 
 #define MAX_KEYS SL_SCHEMA_KEYS_MAX
+#define ELEMENT_DEPTH 128u /* of values in elements; the API server reads 10,000 levels */
 
 struct key {
     const char *name;
     size_t len;
     yyjson_val *value;
+    uint32_t at; /* of those with one name the first was before the others */
 };
 
 struct sl_element sl_element_field(struct sl_arena *a, const char *name, size_t len) {
@@ -182,12 +215,19 @@ static size_t put_keys(char *out, const struct key *keys, uint32_t n) {
     return at + 1;
 }
 
-static int by_name(const struct key *x, const struct key *y) {
+static int by_name(const void *px, const void *py) {
+    const struct key *x = px, *y = py;
     int r = memcmp(x->name, y->name, x->len < y->len ? x->len : y->len);
-    return r != 0 ? r : (x->len > y->len) - (x->len < y->len);
+    if (r == 0)
+        r = (x->len > y->len) - (x->len < y->len);
+    return r != 0 ? r : (x->at > y->at) - (x->at < y->at);
 }
 
-static struct sl_element element_keys(struct sl_arena *a, struct key *keys, uint32_t n) {
+static void sort_keys(struct key *keys, uint32_t n) {
+    if (n > MAX_KEYS) {
+        qsort(keys, n, sizeof *keys, by_name);
+        return;
+    }
     for (uint32_t i = 1; i < n; i++) { /* few */
         struct key k = keys[i];
         uint32_t j = i;
@@ -195,6 +235,10 @@ static struct sl_element element_keys(struct sl_arena *a, struct key *keys, uint
             keys[j] = keys[j - 1];
         keys[j] = k;
     }
+}
+
+static struct sl_element element_keys(struct sl_arena *a, struct key *keys, uint32_t n) {
+    sort_keys(keys, n);
     size_t len = put_keys(NULL, keys, n);
     char *s = sl_arena_alloc(a, len + 3);
     s[0] = 'k';
@@ -245,7 +289,7 @@ static struct sl_element element_keyed(struct sl_arena *a, const struct sl_schem
         if (!v)
             v = key_default(list->items, list->keys[i]);
         if (v)
-            keys[n++] = (struct key){list->keys[i], strlen(list->keys[i]), v};
+            keys[n++] = (struct key){list->keys[i], strlen(list->keys[i]), v, i};
     }
     *ret_why = NULL;
     return n ? element_keys(a, keys, n) : (struct sl_element){0};
@@ -277,35 +321,163 @@ struct sl_element sl_element_item_mut(struct sl_arena *a, const struct sl_schema
 
 /* ---- elements that others wrote ---- */
 
-/* Keys and values, from JSON; the document lies on the stack unless it is unusually long. */
+static bool is_plain(yyjson_val *v) {
+    return is_scalar(v) || yyjson_is_null(v);
+}
+
+/* The keys of an object in order. */
+static struct key *keys_of(struct sl_arena *a, yyjson_val *v, uint32_t *ret_n) {
+    struct key *keys = sl_arena_alloc(a, (yyjson_obj_size(v) + 1) * sizeof *keys);
+    yyjson_val *key, *value;
+    size_t i, max;
+
+    sl_obj_foreach (v, i, max, key, value) {
+        struct sl_text name = sl_json_view(key);
+        keys[i] = (struct key){name.s, name.n, value, (uint32_t)i};
+    }
+    *ret_n = (uint32_t)max;
+    sort_keys(keys, *ret_n);
+    return keys;
+}
+
+static void put_string(struct sl_arena *a, struct sl_buf *out, const char *s, size_t len) {
+    size_t n = sl_go_string(NULL, s, len);
+    char *quoted = sl_arena_alloc(a, n);
+    (void)sl_go_string(quoted, s, len);
+    sl_buf_add(out, quoted, n);
+}
+
+/* Any value in its one form. Of a key that stands there twice the last counts; a key of an element
+ * counts each time ('both'). False: it is nested too deeply. */
+static bool put_value(struct sl_arena *a, struct sl_buf *out, yyjson_val *v, bool both,
+                      unsigned depth) {
+    _unset_ char number[NUMBER_TEXT];
+    yyjson_val *item;
+    struct key *keys;
+    size_t i, max;
+    uint32_t n;
+    bool good = true, first = true;
+
+    if (depth > ELEMENT_DEPTH)
+        return false;
+    switch (yyjson_get_type(v)) {
+    case YYJSON_TYPE_OBJ:
+        keys = keys_of(a, v, &n);
+        sl_buf_putc(out, '{');
+        for (uint32_t k = 0; k < n && good; k++) {
+            if (!both && k + 1 < n && keys[k].len == keys[k + 1].len &&
+                memcmp(keys[k].name, keys[k + 1].name, keys[k].len) == 0)
+                continue;
+            sl_buf_puts(out, first ? "" : ",");
+            first = false;
+            put_string(a, out, keys[k].name, keys[k].len);
+            sl_buf_putc(out, ':');
+            good = put_value(a, out, keys[k].value, false, depth + 1);
+        }
+        sl_buf_putc(out, '}');
+        return good;
+    case YYJSON_TYPE_ARR:
+        sl_buf_putc(out, '[');
+        yyjson_arr_foreach (v, i, max, item) {
+            sl_buf_puts(out, i ? "," : "");
+            if (!put_value(a, out, item, false, depth + 1))
+                return false;
+        }
+        sl_buf_putc(out, ']');
+        return true;
+    case YYJSON_TYPE_STR:
+        put_string(a, out, sl_json_view(v).s, sl_json_view(v).n);
+        return true;
+    default:
+        sl_buf_add(out, number, put_scalar(number, v));
+        return true;
+    }
+}
+
+/* Of values that no list of ours has: nested ones, and keys without end. */
+static bool element_odd(struct sl_arena *a, char kind, yyjson_val *v, struct sl_element *ret) {
+    struct sl_buf b;
+    sl_buf_init(&b, SL_MANAGE_ARENA_BYTES);
+    sl_buf_putc(&b, kind);
+    sl_buf_putc(&b, ':');
+    bool good = put_value(a, &b, v, kind == 'k', 0);
+    if (sl_buf_full(&b))
+        good = false;
+    if (good) {
+        char *s = sl_arena_alloc(a, b.len + 1);
+        memcpy(s, b.s, b.len + 1);
+        *ret = (struct sl_element){s, (uint32_t)b.len};
+    }
+    sl_buf_done(&b);
+    return good;
+}
+
+static bool element_said(struct sl_arena *a, char kind, yyjson_val *v, struct sl_element *ret) {
+    _unset_ struct key keys[MAX_KEYS];
+    yyjson_val *key, *value;
+    size_t i, max;
+    uint32_t n = 0;
+
+    if (kind == 'v' && is_plain(v)) {
+        *ret = element_value(a, v);
+        return true;
+    }
+    if (kind == 'k' && !yyjson_is_obj(v)) { /* to the API server null is the one without keys */
+        *ret = (struct sl_element){"k:{}", 4};
+        return yyjson_is_null(v);
+    }
+    if (kind == 'v' || yyjson_obj_size(v) == 0 || yyjson_obj_size(v) > MAX_KEYS)
+        return element_odd(a, kind, v, ret);
+    sl_obj_foreach (v, i, max, key, value) {
+        struct sl_text name = sl_json_view(key);
+        if (!is_plain(value))
+            return element_odd(a, kind, v, ret);
+        keys[n++] = (struct key){name.s, name.n, value, (uint32_t)i};
+    }
+    *ret = element_keys(a, keys, n);
+    return true;
+}
+
+/* Keys and values, from JSON; the document lies on the stack unless it is unusually long. What
+ * follows the value is not looked at, nor is it by the API server. */
 static bool read_json(struct sl_arena *a, const char *s, size_t len, struct sl_element *ret) {
     _unset_ char room[2048];
     yyjson_alc alc;
     yyjson_doc *doc = NULL;
-    _unset_ struct key keys[MAX_KEYS];
-    uint32_t n = 0;
 
     if (yyjson_alc_pool_init(&alc, room, sizeof room))
-        doc = yyjson_read_opts((char *)(s + 2), len - 2, 0, &alc, NULL);
+        doc = yyjson_read_opts((char *)(s + 2), len - 2, YYJSON_READ_STOP_WHEN_DONE, &alc, NULL);
     if (!doc)
-        doc = yyjson_read(s + 2, len - 2, 0);
-    yyjson_val *v = yyjson_doc_get_root(doc), *key, *value;
-    size_t i, max;
-    bool good = doc && (s[0] == 'v' ? is_scalar(v) : yyjson_obj_size(v) > 0);
-    if (good && s[0] == 'v') {
-        *ret = element_value(a, v);
-    } else if (good) {
-        sl_obj_foreach (v, i, max, key, value) {
-            struct sl_text name = sl_json_view(key);
-            good = good && n < MAX_KEYS && is_scalar(value);
-            if (good)
-                keys[n++] = (struct key){name.s, name.n, value};
-        }
-        if (good)
-            *ret = element_keys(a, keys, n);
-    }
+        doc = yyjson_read(s + 2, len - 2, YYJSON_READ_STOP_WHEN_DONE);
+    bool good = doc && element_said(a, s[0], yyjson_doc_get_root(doc), ret);
     yyjson_doc_free(doc);
     return good;
+}
+
+/* By its place in a list. */
+static bool read_index(struct sl_arena *a, const char *s, size_t len, struct sl_element *ret) {
+    size_t at = 2, n;
+    uint64_t v = 0;
+    bool minus = len > 2 && s[2] == '-';
+    char text[NUMBER_TEXT];
+
+    at += len > 2 && (minus || s[2] == '+');
+    if (at == len)
+        return false;
+    for (; at < len; at++) {
+        if (s[at] < '0' || s[at] > '9' || __builtin_mul_overflow(v, 10, &v) ||
+            __builtin_add_overflow(v, (uint64_t)(s[at] - '0'), &v))
+            return false;
+    }
+    if (v > (uint64_t)INT64_MAX + minus)
+        return false;
+    n = whole_text(v, minus && v != 0, text);
+    char *to = sl_arena_alloc(a, n + 3);
+    to[0] = 'i';
+    to[1] = ':';
+    memcpy(to + 2, text, n + 1);
+    *ret = (struct sl_element){to, (uint32_t)n + 2};
+    return true;
 }
 
 bool sl_element_read(struct sl_arena *a, const char *s, size_t len, struct sl_element *ret) {
@@ -319,13 +491,8 @@ bool sl_element_read(struct sl_arena *a, const char *s, size_t len, struct sl_el
     case 'k':
     case 'v':
         return read_json(a, s, len, ret);
-    case 'i': {
-        size_t digits = len - 2, sign = digits && (s[2] == '-' || s[2] == '+');
-        if (digits == sign || digits > 9 || strspn(s + 2 + sign, "0123456789") < digits - sign)
-            return false;
-        *ret = (struct sl_element){s, (uint32_t)len};
-        return true;
-    }
+    case 'i':
+        return read_index(a, s, len, ret);
     default:
         return true;
     }
@@ -384,8 +551,12 @@ static int rank(char c) {
     case 't':
     case 'f':
         return 2;
-    case 'n':
+    case '[':
         return 3;
+    case '{':
+        return 4;
+    case 'n':
+        return 5;
     default:
         return 0;
     }
@@ -429,36 +600,50 @@ static int cmp_number(struct at *x, struct at *y) {
     return 0;
 }
 
-static int cmp_scalar(struct at *x, struct at *y) {
-    int r = rank(*x->s), q = rank(*y->s);
-    if (r != q)
-        return r < q ? -1 : 1;
-    if (r == 1)
-        return cmp_string(x, y);
-    if (r == 0)
-        return cmp_number(x, y);
-    if (*x->s != *y->s) /* false is before true */
-        return *x->s < *y->s ? -1 : 1;
-    size_t n = strcspn(x->s, ",}");
-    x->s += n;
-    y->s += n;
+static int cmp_value(struct at *x, struct at *y);
+
+/* Lists item by item, objects key by key: they have the same order in both. */
+static int cmp_nested(struct at *x, struct at *y) {
+    char end = *x->s == '[' ? ']' : '}';
+
+    x->s++;
+    y->s++;
+    while (*x->s != end && *y->s != end && *x->s && *y->s) {
+        int r = end == '}' ? cmp_string(x, y) : 0;
+        x->s += *x->s == ':';
+        y->s += *y->s == ':';
+        if (r == 0)
+            r = cmp_value(x, y);
+        if (r != 0)
+            return r;
+        if (*x->s != *y->s) /* one ends here, and is before the other */
+            return *x->s == end ? -1 : 1;
+        x->s += *x->s == ',';
+        y->s += *y->s == ',';
+    }
+    if (*x->s != *y->s)
+        return *x->s == end ? -1 : 1;
+    x->s += *x->s == end;
+    y->s += *y->s == end;
     return 0;
 }
 
-static int cmp_keys(struct at x, struct at y) {
-    while ((*x.s == '{' || *x.s == ',') && (*y.s == '{' || *y.s == ',')) {
-        x.s++;
-        y.s++;
-        int r = cmp_string(&x, &y);
-        if (r != 0)
-            return r;
-        x.s += *x.s == ':';
-        y.s += *y.s == ':';
-        r = cmp_scalar(&x, &y);
-        if (r != 0)
-            return r;
-    }
-    return (*x.s == ',') - (*y.s == ',');
+static int cmp_value(struct at *x, struct at *y) {
+    int r = rank(*x->s), q = rank(*y->s);
+    if (r != q)
+        return r < q ? -1 : 1;
+    if (r == 0)
+        return cmp_number(x, y);
+    if (r == 1)
+        return cmp_string(x, y);
+    if (r == 3 || r == 4)
+        return cmp_nested(x, y);
+    if (*x->s != *y->s) /* false is before true */
+        return *x->s < *y->s ? -1 : 1;
+    size_t n = strspn(x->s, "abcdefghijklmnopqrstuvwxyz");
+    x->s += n;
+    y->s += n;
+    return 0;
 }
 
 int sl_element_cmp(const char *x, size_t x_len, const char *y, size_t y_len) {
@@ -471,9 +656,7 @@ int sl_element_cmp(const char *x, size_t x_len, const char *y, size_t y_len) {
         r = (x_len > y_len) - (x_len < y_len);
     if (r == 0 || x[0] == 'f')
         return r;
-    int s = x[0] == 'k'   ? cmp_keys((struct at){x + 2}, (struct at){y + 2})
-            : x[0] == 'v' ? cmp_scalar(&(struct at){x + 2}, &(struct at){y + 2})
-                          : cmp_number(&(struct at){x + 2}, &(struct at){y + 2});
+    int s = cmp_value(&(struct at){x + 2}, &(struct at){y + 2});
     return s != 0 ? s : r; /* as numbers the same: still an order */
 }
 
@@ -496,21 +679,46 @@ static void print_quoted(struct sl_buf *out, const char *s, size_t len) {
     sl_buf_putc(out, '"');
 }
 
+/* Keys and values; those of a nested object have nothing between them. */
+static void print_keys(struct sl_buf *out, yyjson_val *v, const char *between);
+
 static void print_value(struct sl_buf *out, yyjson_val *v) {
-    char number[40];
+    char number[NUMBER_TEXT];
     struct sl_text t = sl_json_view(v);
-    if (yyjson_is_str(v))
+    yyjson_val *item;
+    size_t i, max;
+
+    if (yyjson_is_str(v)) {
         print_quoted(out, t.s, t.n);
-    else if (yyjson_is_num(v))
+    } else if (yyjson_is_num(v)) {
         sl_buf_add(out, number, number_text(v, number));
-    else
+    } else if (yyjson_is_obj(v)) {
+        print_keys(out, v, "");
+    } else if (yyjson_is_arr(v)) {
+        sl_buf_putc(out, '[');
+        yyjson_arr_foreach (v, i, max, item) {
+            sl_buf_puts(out, i ? "," : "");
+            print_value(out, item);
+        }
+        sl_buf_putc(out, ']');
+    } else {
         sl_buf_puts(out, yyjson_is_true(v) ? "true" : yyjson_is_false(v) ? "false" : "null");
+    }
 }
 
-void sl_element_print(struct sl_buf *out, const char *text, size_t len) {
+static void print_keys(struct sl_buf *out, yyjson_val *v, const char *between) {
     yyjson_val *key, *value;
     size_t i, max;
 
+    sl_obj_foreach (v, i, max, key, value) {
+        sl_buf_puts(out, i ? between : "");
+        sl_buf_text(out, sl_json_view(key));
+        sl_buf_putc(out, '=');
+        print_value(out, value);
+    }
+}
+
+void sl_element_print(struct sl_buf *out, const char *text, size_t len) {
     if (text[0] == 'f') {
         sl_buf_putc(out, '.');
         sl_buf_add(out, text + 2, len - 2);
@@ -526,12 +734,7 @@ void sl_element_print(struct sl_buf *out, const char *text, size_t len) {
             sl_buf_putc(out, '=');
             print_value(out, v);
         } else {
-            sl_obj_foreach (v, i, max, key, value) {
-                sl_buf_puts(out, i ? "," : "");
-                sl_buf_text(out, sl_json_view(key));
-                sl_buf_putc(out, '=');
-                print_value(out, value);
-            }
+            print_keys(out, v, ",");
         }
         yyjson_doc_free(doc);
     }

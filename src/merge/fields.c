@@ -98,29 +98,34 @@ static const struct sl_fields *skip_to(const struct sl_fields *b, const struct s
 
 /* ---- FieldsV1 ---- */
 
+/* 'same' stays true while what is read is what would be written. A value that is null has nothing
+ * below it, and that of "." may be anything. */
 static bool read_below(struct sl_arena *a, yyjson_mut_val *v, struct sl_fields *up,
-                       struct sl_fields **ret, unsigned depth) {
+                       struct sl_fields **ret, bool *same, unsigned depth) {
     struct sl_fields *head = NULL, **end = &head;
     yyjson_mut_val *key, *value;
     size_t i, max;
 
-    if (!yyjson_mut_is_obj(v) || depth > SL_FIELDS_DEPTH)
+    if ((!yyjson_mut_is_obj(v) && !yyjson_mut_is_null(v)) || depth > SL_FIELDS_DEPTH)
         return false;
+    *same = *same && yyjson_mut_is_obj(v);
     yyjson_mut_obj_foreach (v, i, max, key, value) {
         struct sl_text name = sl_json_mut_view(key);
         struct sl_element text;
         if (sl_text_is(name, ".")) {
+            *same = *same && yyjson_mut_is_obj(value) && yyjson_mut_obj_size(value) == 0 && max > 1;
             if (up)
                 up->mark = SL_F_IN;
             continue;
         }
         if (!sl_element_read(a, name.s, name.n, &text))
             return false;
+        *same = *same && text.s && text.len == name.n && memcmp(text.s, name.s, name.n) == 0;
         if (!text.s)
             continue;
         struct sl_fields *n = sl_fields_push(a, end, text, 0);
         end = &n->next;
-        if (!read_below(a, value, n, &n->below, depth + 1))
+        if (!read_below(a, value, n, &n->below, same, depth + 1))
             return false;
         if (!n->below)
             n->mark = SL_F_IN;
@@ -130,13 +135,15 @@ static bool read_below(struct sl_arena *a, yyjson_mut_val *v, struct sl_fields *
         for (struct sl_fields *f = head; f; f = f->next)
             n++;
         head = sorted(head, n);
+        *same = false;
     }
     *ret = head;
     return true;
 }
 
-bool sl_fields_read(struct sl_arena *a, yyjson_mut_val *v, struct sl_fields **ret) {
-    return read_below(a, v, NULL, ret, 0);
+bool sl_fields_read(struct sl_arena *a, yyjson_mut_val *v, struct sl_fields **ret, bool *ret_same) {
+    *ret_same = true;
+    return read_below(a, v, NULL, ret, ret_same, 0);
 }
 
 static void write_below(yyjson_mut_doc *doc, yyjson_mut_val *to, const struct sl_fields *n) {

@@ -63,8 +63,8 @@ void sl_fields_sort(struct sl_fields **list);
 /* Lets others find their way through long lists of siblings: subtracting and intersecting what is
  * short then costs little, and may be done for each of many managers. */
 void sl_fields_pave(struct sl_fields *list);
-/* FieldsV1. False: it is none. */
-bool sl_fields_read(struct sl_arena *a, yyjson_mut_val *v, struct sl_fields **ret);
+/* FieldsV1. False: it is none. *ret_same: sl_fields_write would write the same. */
+bool sl_fields_read(struct sl_arena *a, yyjson_mut_val *v, struct sl_fields **ret, bool *ret_same);
 yyjson_mut_val *sl_fields_write(yyjson_mut_doc *doc, const struct sl_fields *set);
 struct sl_fields *sl_fields_copy(struct sl_arena *a, const struct sl_fields *set);
 /* Those of b whose mark has one of these bits, as a set. */

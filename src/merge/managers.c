@@ -35,11 +35,13 @@ static bool read_one(struct sl_managers *m, yyjson_mut_val *entry) {
         .applied = strcmp(operation, "Apply") == 0,
         .entry = entry,
     };
+    bool same = true;
 
     if ((!x.applied && strcmp(operation, "Update") != 0) || !*x.version ||
         strcmp(text_of(entry, "fieldsType"), "FieldsV1") != 0 ||
-        (fields && !sl_fields_read(m->a, fields, &x.fields)))
+        (fields && !sl_fields_read(m->a, fields, &x.fields, &same)))
         return false;
+    x.touched = !same;
     struct sl_manager *twin = find(m, &x);
     *(twin ? twin : &m->v[m->n++]) = x;
     return true;

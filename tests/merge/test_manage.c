@@ -189,6 +189,124 @@ static void test_said(void **state) {
     life_free(&l);
 }
 
+/* Elements that only others write. What a set reads as and is written as was asked of the API
+ * server's own library (structured-merge-diff 6.3.3); NULL: it cannot read it, and whoever managed
+ * the object before still does. */
+static void test_odd_elements(void **state) {
+    static const struct {
+        const char *said, *kept;
+    } cases[] = {
+        {"{\"k:{\\\"name\\\":null}\":{\"f:x\":{}}}", "{\"k:{\\\"name\\\":null}\":{\"f:x\":{}}}"},
+        {"{\"k:{}\":{}}", "{\"k:{}\":{}}"},
+        {"{\"k:null\":{}}", "{\"k:{}\":{}}"},
+        {"{\"k:\":{}}", NULL},
+        {"{\"k:[]\":{}}", NULL},
+        {"{\"k:{\\\"n\\\":{\\\"b\\\":[1,2.50],\\\"a\\\":{}},\\\"m\\\":[]}\":{}}",
+         "{\"k:{\\\"m\\\":[],\\\"n\\\":{\\\"a\\\":{},\\\"b\\\":[1,2.5]}}\":{}}"},
+        {"{\"k:{\\\"n\\\":1e3}\":{},\"k:{\\\"n\\\":1000}\":{\"f:y\":{}}}",
+         "{\"k:{\\\"n\\\":1000}\":{\".\":{},\"f:y\":{}}}"},
+        {"{\"v:null\":{},\"v:{}\":{},\"v:[2,1]\":{},\"v:[2]\":{},\"v:true\":{},\"v:\\\"s\\\"\":{},"
+         "\"v:1.50\":{},\"v:{\\\"b\\\":1}\":{},\"v:{\\\"a\\\":2}\":{}}",
+         "{\"v:1.5\":{},\"v:\\\"s\\\"\":{},\"v:true\":{},\"v:[2]\":{},\"v:[2,1]\":{},\"v:{}\":{},"
+         "\"v:{\\\"a\\\":2}\":{},\"v:{\\\"b\\\":1}\":{},\"v:null\":{}}"},
+        {"{\"v:\":{}}", NULL},
+        {"{\"v: 1 x\":{},\"k:{\\\"n\\\":1}x\":{}}", "{\"k:{\\\"n\\\":1}\":{},\"v:1\":{}}"},
+        {"{\"i:+5\":{},\"i:07\":{},\"i:12345678901\":{},\"i:-1\":{}}",
+         "{\"i:-1\":{},\"i:5\":{},\"i:7\":{},\"i:12345678901\":{}}"},
+        {"{\"i:99999999999999999999\":{}}", NULL},
+        {"{\"i:\":{}}", NULL},
+        {"{\"i: 5\":{}}", NULL},
+        {"{\"f:a\":null,\"f:b\":{\"f:c\":null}}", "{\"f:a\":{},\"f:b\":{\"f:c\":{}}}"},
+        {"{\"f:a\":5}", NULL},
+        {"{\"f:a\":{\".\":5}}", "{\"f:a\":{}}"},
+        {"{\"x\":{}}", NULL},
+        {"{\"\":{}}", NULL},
+        {"{\"f:\":{}}", "{\"f:\":{}}"},
+        {"{\"z:q\":7,\"f:b\":{}}", "{\"f:b\":{}}"},
+        {"{\"v:1e16\":{},\"v:1e21\":{},\"v:1e-7\":{},\"v:0.000001\":{},"
+         "\"v:123456789012345678901\":{},\"v:1.5e300\":{},\"v:0.1\":{}}",
+         "{\"v:1e-07\":{},\"v:0.000001\":{},\"v:0.1\":{},\"v:10000000000000000\":{},"
+         "\"v:123456789012345680000\":{},\"v:1e+21\":{},\"v:1.5e+300\":{}}"},
+        {"{\"k:{\\\"a\\\":1,\\\"a\\\":2}\":{}}", "{\"k:{\\\"a\\\":1,\\\"a\\\":2}\":{}}"},
+        {"{\"k:{\\\"a\\\":{\\\"b\\\":1,\\\"b\\\":2}}\":{}}",
+         "{\"k:{\\\"a\\\":{\\\"b\\\":2}}\":{}}"},
+        {"{\"k:{\\\"b\\\":1,\\\"a\\\":1,\\\"c\\\":1,\\\"d\\\":1,\\\"e\\\":1,\\\"f\\\":1,"
+         "\\\"g\\\":1,\\\"h\\\":1,\\\"i\\\":1}\":{}}",
+         "{\"k:{\\\"a\\\":1,\\\"b\\\":1,\\\"c\\\":1,\\\"d\\\":1,\\\"e\\\":1,\\\"f\\\":1,"
+         "\\\"g\\\":1,\\\"h\\\":1,\\\"i\\\":1}\":{}}"},
+        {"{\"v:1e999\":{}}", NULL},
+        {"{\"v:01\":{}}", NULL},
+        {"{\"k:{\\\"n\\\":[1,{\\\"a\\\":null,\\\"b\\\":[true,\\\"x\\\"]}]}\":{}}",
+         "{\"k:{\\\"n\\\":[1,{\\\"a\\\":null,\\\"b\\\":[true,\\\"x\\\"]}]}\":{}}"},
+    };
+    char text[2048], want[1024];
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(cases); i++) {
+        struct life l = {0};
+        update(&l, config_map(), manager("m", 1), CM("", "\"a\":\"1\""));
+        for (int with = 0; with < 2; with++) { /* the second time with what the first left */
+            (void)snprintf(text, sizeof text,
+                           CM(",\"managedFields\":[{\"manager\":\"x\",\"operation\":\"Update\","
+                              "\"apiVersion\":\"v1\",\"fieldsType\":\"FieldsV1\",\"fieldsV1\":{"
+                              "\"f:q\":%s}}]",
+                              "\"a\":\"1\",\"b\":\"%d\""),
+                           with && cases[i].kept ? cases[i].kept : cases[i].said, with);
+            update(&l, config_map(), manager("n", 2), text);
+            if (cases[i].kept)
+                (void)snprintf(want, sizeof want, "x U{\"f:q\":%s} n U{\"f:data\":{\"f:b\":{}}}",
+                               cases[i].kept);
+            else
+                (void)snprintf(
+                    want, sizeof want,
+                    "m U{\"f:data\":{\".\":{},\"f:a\":{}}} n U{\"f:data\":{\"f:b\":{}}}");
+            expect_managers(&l, want);
+        }
+        life_free(&l);
+    }
+}
+
+/* No fields at all, or null: an entry that owns nothing goes, and the others stay. */
+static void test_no_fields(void **state) {
+    static const char *const none[] = {"", ",\"fieldsV1\":null", ",\"fieldsV1\":{}"};
+    char text[1024];
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(none); i++) {
+        struct life l = {0};
+        (void)snprintf(text, sizeof text,
+                       CM(",\"managedFields\":[{\"manager\":\"x\",\"operation\":\"Update\","
+                          "\"apiVersion\":\"v1\",\"fieldsType\":\"FieldsV1\"%s},{\"manager\":\"y\","
+                          "\"operation\":\"Update\",\"apiVersion\":\"v1\",\"fieldsType\":"
+                          "\"FieldsV1\",\"fieldsV1\":{\"f:q\":{}}}]",
+                          "\"a\":\"1\""),
+                       none[i]);
+        update(&l, config_map(), manager("m", 1), text);
+        expect_managers(&l, "y U{\"f:q\":{}} m U{\"f:data\":{\".\":{},\"f:a\":{}}}");
+        life_free(&l);
+    }
+}
+
+/* Elements that are nested deeper than any object are not read, and take no stack. */
+static void test_deep_elements(void **state) {
+    struct life l = {0};
+    struct sl_buf b;
+    (void)state;
+    update(&l, config_map(), manager("m", 1), CM("", "\"a\":\"1\""));
+    sl_buf_init(&b, (size_t)1 << 20);
+    sl_buf_puts(&b, "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"c\","
+                    "\"managedFields\":[{\"manager\":\"x\",\"operation\":\"Update\","
+                    "\"apiVersion\":\"v1\",\"fieldsType\":\"FieldsV1\",\"fieldsV1\":{\"v:");
+    for (int i = 0; i < 200000; i++)
+        sl_buf_putc(&b, '[');
+    for (int i = 0; i < 200000; i++)
+        sl_buf_putc(&b, ']');
+    sl_buf_puts(&b, "\":{}}}]},\"data\":{\"a\":\"1\",\"b\":\"1\"}}");
+    assert_false(sl_buf_full(&b));
+    update(&l, config_map(), manager("n", 2), sl_buf_str(&b));
+    expect_managers(&l, "m U{\"f:data\":{\".\":{},\"f:a\":{}}} n U{\"f:data\":{\"f:b\":{}}}");
+    sl_buf_done(&b);
+    life_free(&l);
+}
+
 static void test_ancient_changes(void **state) {
     struct life l = {0};
     char text[512], name[24];
@@ -362,7 +480,8 @@ int main(void) {
         cmocka_unit_test(test_reset),           cmocka_unit_test(test_said),
         cmocka_unit_test(test_ancient_changes), cmocka_unit_test(test_kubectl),
         cmocka_unit_test(test_refused),         cmocka_unit_test(test_order),
-        cmocka_unit_test(test_settle),
+        cmocka_unit_test(test_settle),          cmocka_unit_test(test_odd_elements),
+        cmocka_unit_test(test_no_fields),       cmocka_unit_test(test_deep_elements),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
