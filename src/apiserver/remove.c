@@ -357,6 +357,55 @@ static bool print_found(struct sl_rq *rq, const struct sl_found *found) {
     return true;
 }
 
+/* What was asked for, in a few words: each of many requests reads it anew, however long the one
+ * was that it comes from. */
+static const char *short_query(struct sl_rq *rq) {
+    const struct sl_params *q = &rq->q;
+    const char *grace =
+        q->grace >= 0 ? sl_arena_printf(&rq->arena, "&gracePeriodSeconds=%lld", (long long)q->grace)
+                      : "";
+
+    return sl_arena_printf(&rq->arena, "%s%s%s%s%s", q->dry_run ? "dryRun=All" : "", grace,
+                           *q->propagation ? "&propagationPolicy=" : "", q->propagation,
+                           q->orphan < 0 ? ""
+                           : q->orphan   ? "&orphanDependents=true"
+                                         : "&orphanDependents=false");
+}
+
+static const char *short_body(struct sl_write *w) {
+    static const char *const fields[] = {"gracePeriodSeconds", "preconditions", "orphanDependents",
+                                         "propagationPolicy",
+                                         "ignoreStoreReadErrorWithClusterBreakingPotential"};
+    _cleanup_(sl_json_mut_docp) yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *to = yyjson_mut_obj(doc);
+    yyjson_val *from = yyjson_doc_get_root(w->body), *head;
+    static const char *const heads[] = {"kind", "apiVersion"};
+
+    for (size_t i = 0; i < SL_LEN(heads); i++) {
+        if ((head = sl_json_get(from, heads[i])))
+            sl_mut_set(doc, to, heads[i], yyjson_val_mut_copy(doc, head));
+    }
+    for (size_t i = 0; i < SL_LEN(fields); i++) {
+        yyjson_val *v = sl_json_get(from, fields[i]);
+        if (v)
+            sl_mut_set(doc, to, fields[i], yyjson_val_mut_copy(doc, v));
+    }
+    if (w->c.dry_run) {
+        yyjson_mut_val *list = yyjson_mut_arr(doc);
+        (void)yyjson_mut_arr_add_str(doc, list, "All");
+        sl_mut_set(doc, to, "dryRun", list);
+    }
+    char *text = yyjson_mut_val_write(to, 0, NULL);
+    const char *ret = sl_arena_strdup(&w->rq->arena, text ? text : "{}");
+    sl_freep(&text);
+    return ret;
+}
+
+/* Longer than any uid or version is. */
+static bool too_long(const char *precondition) {
+    return precondition && strlen(precondition) > 64;
+}
+
 void sl_delete_all(struct sl_rq *rq) {
     struct sl_write *w = sl_write_new(rq, SL_WRITE_DELETE);
     struct sl_filter filter;
@@ -378,12 +427,16 @@ void sl_delete_all(struct sl_rq *rq) {
         return;
     }
     struct sl_many *m = sl_alloc0(1, sizeof *m);
-    *m = (struct sl_many){.s = s, .parent = rq->id, .left = found.v.n};
+    *m = (struct sl_many){.s = s, .parent = rq->id, .left = 1}; /* until all are asked for */
     LIST_INSERT_HEAD(&s->many, m, link);
     const char *base = *rq->group
                            ? sl_arena_printf(&rq->arena, "/apis/%s/%s", rq->group, rq->version_name)
                            : "/api/v1";
-    for (uint32_t i = 0; i < found.v.n; i++) {
+    const char *query = w->body ? "" : short_query(rq), *body = w->body ? short_body(w) : NULL;
+    uint32_t n = found.v.n;
+    if (n > 1 && (too_long(w->del.uid) || too_long(w->del.version)))
+        n = 1; /* no object is meant, and the first says so */
+    for (uint32_t i = 0; i < n; i++) {
         const struct sl_object *o = found.v.v[i];
         const char *path =
             *o->ns ? sl_arena_printf(&rq->arena, "%s/namespaces/%s/%s/%s", base, o->ns,
@@ -391,16 +444,17 @@ void sl_delete_all(struct sl_rq *rq) {
                    : sl_arena_printf(&rq->arena, "%s/%s/%s", base, rq->kind->plural, o->name);
         struct sl_api_request one = {.method = "DELETE",
                                      .path = path,
-                                     .query = rq->query,
-                                     .content_type = rq->content_type,
+                                     .query = query,
+                                     .content_type = body ? SL_JSON : "",
                                      .user_agent = rq->user_agent,
                                      .user = rq->user,
                                      .groups = rq->groups,
-                                     .body = rq->body,
-                                     .len = rq->len};
+                                     .body = body,
+                                     .len = body ? strlen(body) : 0};
+        m->left++;
         (void)sl_apiserver_call(s, &one, &(struct sl_api_sink){.ctx = m, .answer = on_one});
     }
-    if (!found.v.n)
+    if (--m->left == 0)
         many_done(m);
     sl_found_done(s, &found);
 }

@@ -102,17 +102,28 @@ const char *sl_binding_pod(yyjson_val *binding) {
     return sl_json_str(binding, "metadata.name");
 }
 
-static void merge_map(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *path,
-                      yyjson_val *from) {
-    yyjson_mut_val *to = sl_json_size(from) ? sl_mut_obj(doc, object, path) : NULL;
+static void merge_map(struct sl_sub_call *c, const char *name) {
+    yyjson_val *old = sl_json_get(sl_json_get(c->object, "metadata"), name),
+               *from = sl_json_get(sl_json_get(c->body, "metadata"), name), *key, *v, *with;
+    yyjson_mut_val *to = yyjson_mut_obj(c->doc);
     size_t i, n;
-    yyjson_val *key, *v;
 
-    if (!to)
+    if (!sl_json_size(from))
         return;
-    sl_obj_foreach (from, i, n, key, v) {
-        sl_mut_set(doc, to, sl_json_text(key), yyjson_val_mut_copy(doc, v));
+    struct sl_json_fields had = sl_json_fields_of(old), said = sl_json_fields_of(from);
+    sl_obj_foreach (old, i, n, key, v) {
+        with = sl_json_field(&said, sl_json_view(key));
+        (void)yyjson_mut_obj_add(to, yyjson_val_mut_copy(c->doc, key),
+                                 yyjson_val_mut_copy(c->doc, with ? with : v));
     }
+    sl_obj_foreach (from, i, n, key, v) {
+        if (!sl_json_field(&had, sl_json_view(key)))
+            (void)yyjson_mut_obj_add(to, yyjson_val_mut_copy(c->doc, key),
+                                     yyjson_val_mut_copy(c->doc, v));
+    }
+    sl_json_fields_done(&had);
+    sl_json_fields_done(&said);
+    sl_mut_set(c->doc, sl_mut_obj(c->doc, c->changed, "metadata"), name, to);
 }
 
 /* What is wrong with a binding is told without a reason. */
@@ -161,9 +172,8 @@ static void bind(struct sl_sub_call *c) {
     }
     c->changed = yyjson_val_mut_copy(c->doc, c->object);
     sl_mut_set_str(c->doc, sl_mut_obj(c->doc, c->changed, "spec"), "nodeName", node);
-    merge_map(c->doc, c->changed, "metadata.annotations",
-              sl_json_at(c->body, "metadata.annotations"));
-    merge_map(c->doc, c->changed, "metadata.labels", sl_json_at(c->body, "metadata.labels"));
+    merge_map(c, "annotations");
+    merge_map(c, "labels");
 }
 
 /* ---- pods/eviction ---- */

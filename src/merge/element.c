@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fmt.h"
 #include "merge/fields.h"
 #include "merge/gotext.h"
 #include "json/json.h"
@@ -101,7 +102,7 @@ static size_t real_text(double d, char out[NUMBER_TEXT]) {
     int n = 14, power;
 
     for (; n < 17; n++) { /* what 15 digits say they say alone, without the zeros at their end */
-        (void)snprintf(digits, sizeof digits, "%.*e", n, d);
+        sl_fmt(digits, sizeof digits, "%.*e", n, d);
         if (strtod(digits, NULL) == d)
             break;
     }

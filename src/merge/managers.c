@@ -139,9 +139,35 @@ static int oldest(const void *px, const void *py) {
 
 /* ---- not too many ---- */
 
+/* What goes from one manager to another. It is put together at the end, in n log n. */
+struct moved {
+    struct sl_manager *to;
+    struct sl_fields *fields;
+};
+
+static void put_together(struct sl_managers *m, struct moved *moved, uint32_t n) {
+    struct sl_fields **v = sl_arena_alloc(m->a, (n + 1) * sizeof(struct sl_fields *));
+
+    for (uint32_t i = 0; i < n; i++) {
+        struct sl_manager *to = moved[i].to;
+        uint32_t parts = 0;
+        if (!to)
+            continue;
+        v[parts++] = to->fields;
+        for (uint32_t k = i; k < n; k++) {
+            if (moved[k].to == to) {
+                v[parts++] = moved[k].fields;
+                moved[k].to = NULL;
+            }
+        }
+        to->fields = sl_fields_unite_all(v, parts);
+    }
+}
+
 /* The two become the one of old changes in their version, with the time of the later one; if the
  * later one is that itself, what it had is forgotten (the API server does so too). */
-static void fuse(struct sl_managers *m, struct sl_manager *first, struct sl_manager *later) {
+static void fuse(struct sl_managers *m, struct sl_manager *first, struct sl_manager *later,
+                 struct moved *moved, uint32_t *n_moved) {
     struct sl_manager like = {
         .name = "ancient-changes", .version = later->version, .subresource = ""};
     struct sl_manager *bucket = find(m, &like);
@@ -152,16 +178,19 @@ static void fuse(struct sl_managers *m, struct sl_manager *first, struct sl_mana
         bucket->subresource = like.subresource;
     }
     if (bucket != later) {
-        bucket->fields = sl_fields_unite(bucket->fields, later->fields);
+        moved[(*n_moved)++] = (struct moved){bucket, later->fields};
         bucket->time = later->time;
         bucket->touched = true;
+    } else {
+        for (uint32_t i = 0; i < *n_moved; i++)
+            moved[i].to = moved[i].to == later ? NULL : moved[i].to;
     }
     later->fields = NULL;
 }
 
 void sl_managers_cap(struct sl_managers *m) {
     struct sl_manager **by_age, **first;
-    uint32_t n = 0, n_first = 0;
+    uint32_t n = 0, n_first = 0, n_moved = 0;
 
     for (uint32_t i = 0; i < m->n; i++)
         n += !m->v[i].applied;
@@ -169,6 +198,7 @@ void sl_managers_cap(struct sl_managers *m) {
         return;
     by_age = sl_arena_alloc(m->a, n * sizeof(struct sl_manager *));
     first = sl_arena_alloc(m->a, n * sizeof(struct sl_manager *)); /* of each version */
+    struct moved *moved = sl_arena_alloc(m->a, n * sizeof *moved);
     n = 0;
     for (uint32_t i = 0; i < m->n; i++) {
         if (!m->v[i].applied)
@@ -182,10 +212,11 @@ void sl_managers_cap(struct sl_managers *m) {
         if (k == n_first) {
             first[n_first++] = by_age[i];
         } else {
-            fuse(m, first[k], by_age[i]);
+            fuse(m, first[k], by_age[i], moved, &n_moved);
             left--;
         }
     }
+    put_together(m, moved, n_moved);
     sl_managers_sweep(m);
 }
 

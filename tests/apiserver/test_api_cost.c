@@ -186,6 +186,14 @@ static const struct costly costly[] = {
      1000, "{\"l\":[", "\"a77\"", "]}", false},
     {"keys",
      OBJECTS
+     "\"type\":\"string\"}},\"w\":{\"type\":\"array\",\"x-kubernetes-list-type\":\"map\","
+     "\"x-kubernetes-list-map-keys\":[\"a0\",\"a1\",\"a2\",\"a3\",\"a4\",\"a5\",\"a6\",\"a7\","
+     "\"a8\",\"a9\",\"a10\",\"a11\",\"a12\",\"a13\",\"a14\",\"a15\"],\"items\":{\"type\":"
+     "\"object\",\"properties\":{",
+     "\"a@\":{\"type\":\"string\",\"default\":\"b\"}", "}}}}}", 16, "{\"w\":[",
+     "{\"a15\":\"@\",\"a3\":\"~\"}", "]}", false},
+    {"manykeys",
+     OBJECTS
      "\"type\":\"string\"}},\"w\":{\"type\":\"array\",\"x-kubernetes-list-type\":"
      "\"map\",\"items\":{\"type\":\"object\",\"required\":[\"a\"],\"properties\":{\"a\":{\"type\":"
      "\"string\"}}},\"x-kubernetes-list-map-keys\":[",
