@@ -7,6 +7,7 @@
 #include "apiserver/mut.h"
 #include "apiserver/words.h"
 #include "base/stamp.h"
+#include "base/wordset.h"
 #include "json/json.h"
 
 static void crd_defaults(struct sl_change_in *c) {
@@ -182,11 +183,81 @@ static void check_scale(struct sl_field_errs *e, const struct sl_path *at, yyjso
     }
 }
 
+#define SELECTABLE_MAX 8u
+
+/* What a path of fields leads to, as cel.ValidFieldPath of kube-apiserver looks for it; NULL: it
+ * leads nowhere, and *ret_why says why not, with the text in *ret_rest behind it. */
+static yyjson_val *selected(yyjson_val *schema, const char *path, const char **ret_why,
+                            const char **ret_rest) {
+    *ret_rest = "";
+    while (*path) {
+        yyjson_val *fields = sl_json_get(schema, "properties"),
+                   *others = sl_json_get(schema, "additionalProperties");
+        if (*path == '[') {
+            *ret_why = "array notation is not allowed";
+            return NULL;
+        }
+        if (*path != '.') {
+            *ret_why = "expected [ or . but got: ";
+            *ret_rest = path;
+            return NULL;
+        }
+        size_t len = strcspn(++path, ".[]");
+        if (!*path) {
+            *ret_why = "unexpected end of JSON path";
+            return NULL;
+        }
+        len += len == 0; /* the mark itself is the name */
+        schema = sl_json_size(fields) ? yyjson_obj_getn(fields, path, len) : others;
+        if (!yyjson_is_obj(schema)) {
+            *ret_why = "does not refer to a valid field";
+            return NULL;
+        }
+        path += len;
+    }
+    return schema;
+}
+
+static void check_selectable(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *list,
+                             yyjson_val *schema) {
+    static const char *const types[] = {"string", "boolean", "integer"};
+    struct sl_wordset seen = {0};
+    yyjson_val *f, *found;
+    size_t i, n;
+
+    yyjson_arr_foreach (list, i, n, f) {
+        const struct sl_path *f_at = SL_PATH(SL_PATH_AT(at, i), "jsonPath");
+        const char *path = sl_json_str(f, "jsonPath"), *why, *rest;
+        if (!*path) {
+            sl_field_required(e, f_at, "");
+            continue;
+        }
+        if (!(found = selected(schema, path, &why, &rest))) {
+            sl_field_invalid(e, f_at, sl_bad_str(path), "is an invalid path: %s%.*s", why,
+                             (int)strcspn(rest, ".[]"), rest);
+            continue;
+        }
+        if (strncmp(path, ".metadata", 9) == 0 && strchr(".", path[9]))
+            sl_field_invalid(e, f_at, sl_bad_str(path), "must not point to fields in metadata");
+        const char *type = sl_json_str(found, "type");
+        if (strcmp(type, types[0]) != 0 && strcmp(type, types[1]) != 0 &&
+            strcmp(type, types[2]) != 0)
+            sl_field_invalid(e, f_at, sl_bad_str(path),
+                             "must point to a field of type string, boolean or integer. Enum "
+                             "string fields and strings with formats are allowed.");
+        if (!sl_wordset_add(&seen, path))
+            sl_field_duplicate(e, f_at, sl_bad_str(path), "");
+    }
+    if (seen.words.n > SELECTABLE_MAX)
+        sl_field_too_many(e, at, seen.words.n, SELECTABLE_MAX);
+    sl_wordset_done(&seen);
+}
+
 static void check_versions(struct sl_field_errs *e, const struct sl_path *at,
                            yyjson_val *versions) {
     uint32_t stored = 0;
-    size_t i, n, j, m;
-    yyjson_val *v, *f;
+    size_t i, n;
+    yyjson_val *v;
 
     if (sl_json_size(versions) == 0)
         sl_field_required(e, at, "must have at least one version");
@@ -208,16 +279,8 @@ static void check_versions(struct sl_field_errs *e, const struct sl_path *at,
                       sl_json_get(v, "additionalPrinterColumns"));
         check_scale(e, SL_PATH(SL_PATH(top, "subresources"), "scale"),
                     sl_json_at(v, "subresources.scale"));
-        if (sl_json_size(sl_json_get(v, "selectableFields")) > 8)
-            sl_field_too_many(e, SL_PATH(v_at, "selectableFields"),
-                              sl_json_size(sl_json_get(v, "selectableFields")), 8);
-        yyjson_arr_foreach (sl_json_get(v, "selectableFields"), j, m, f) {
-            const char *path = sl_json_str(f, "jsonPath");
-            if (!sl_jsonpath_is_fields(path))
-                sl_field_invalid(
-                    e, SL_PATH(SL_PATH_AT(SL_PATH(v_at, "selectableFields"), j), "jsonPath"),
-                    sl_bad_str(path), "must be a simple json path of fields");
-        }
+        check_selectable(e, SL_PATH(top, "selectableFields"), sl_json_get(v, "selectableFields"),
+                         sl_json_at(v, "schema.openAPIV3Schema"));
     }
     if (sl_json_size(versions) && stored != 1)
         sl_field_invalid(e, at, sl_bad_json(versions),

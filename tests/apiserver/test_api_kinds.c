@@ -64,6 +64,71 @@ static void a_definition_is_served_at_once(void **state) {
     api_done(&a);
 }
 
+/* What kube-apiserver 1.36 says of selectable fields, which it was asked. */
+static void selectable_fields_are_few(void **state) {
+#define INVALID(path) "Invalid value: \\\"" path "\\\": "
+#define TYPES                                                                                      \
+    "must point to a field of type string, boolean or integer. Enum string fields and strings "    \
+    "with formats are allowed."
+    static const struct {
+        int many; /* .spec.f0, .spec.f1 ... */
+        const char *path, *says;
+    } cases[] = {
+        {8, NULL, NULL},
+        {9, NULL, "spec.selectableFields: Too many: 9: must have at most 8 items"},
+        {20, NULL, "spec.selectableFields: Too many: 20: must have at most 8 items"},
+        {8, ".spec.f0", "spec.selectableFields[8].jsonPath: Duplicate value: \\\".spec.f0\\\""},
+        {0, ".metadata.name",
+         "jsonPath: " INVALID(
+             ".metadata.name") "is an invalid path: does not refer to a valid field"},
+        {0, ".spec.none",
+         "jsonPath: " INVALID(".spec.none") "is an invalid path: does not refer to a valid field"},
+        {0, ".spec..f1",
+         "jsonPath: " INVALID(".spec..f1") "is an invalid path: does not refer to a valid field"},
+        {0, ".spec.f1.x",
+         "jsonPath: " INVALID(".spec.f1.x") "is an invalid path: does not refer to a valid field"},
+        {0, ".spec.o", "jsonPath: " INVALID(".spec.o") TYPES},
+        {0, ".spec.l", "jsonPath: " INVALID(".spec.l") TYPES},
+        {0, ".spec.l[0]",
+         "jsonPath: " INVALID(".spec.l[0]") "is an invalid path: array notation is not allowed"},
+        {0, "['spec'].f1",
+         "jsonPath: " INVALID("['spec'].f1") "is an invalid path: array notation is not allowed"},
+        {0, "spec.f1",
+         "jsonPath: " INVALID("spec.f1") "is an invalid path: expected [ or . but got: spec"},
+        {0, ".", "jsonPath: " INVALID(".") "is an invalid path: unexpected end of JSON path"},
+        {0, "", "spec.selectableFields[0].jsonPath: Required value"},
+        {0, ".spec.m.a", NULL},
+    };
+    struct api a;
+    (void)state;
+    api_init(&a);
+    for (size_t i = 0; i < SL_LEN(cases); i++) {
+        struct sl_buf b = SL_BUF((size_t)64 << 10);
+        sl_buf_puts(&b,
+                    "{\"metadata\":{\"name\":\"sels.ex.io\"},\"spec\":{\"group\":\"ex.io\","
+                    "\"scope\":\"Namespaced\",\"names\":{\"plural\":\"sels\",\"kind\":\"Sel\"}"
+                    ",\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true,"
+                    "\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\",\"properties\":{"
+                    "\"spec\":{\"type\":\"object\",\"properties\":{\"o\":{\"type\":\"object\"},"
+                    "\"l\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},\"m\":{\"type\":"
+                    "\"object\",\"additionalProperties\":{\"type\":\"string\"}}");
+        for (int k = 0; k < 20; k++)
+            sl_buf_printf(&b, ",\"f%d\":{\"type\":\"string\"}", k);
+        sl_buf_puts(&b, "}}}}},\"selectableFields\":[");
+        for (int k = 0; k < cases[i].many; k++)
+            sl_buf_printf(&b, "%s{\"jsonPath\":\".spec.f%d\"}", k ? "," : "", k);
+        if (cases[i].path)
+            sl_buf_printf(&b, "%s{\"jsonPath\":\"%s\"}", cases[i].many ? "," : "", cases[i].path);
+        sl_buf_puts(&b, "]}]}}");
+        int status = api_post(&a, CRDS "?dryRun=All", sl_buf_str(&b));
+        if (status != (cases[i].says ? 422 : 201) ||
+            (cases[i].says && !strstr(a.body, cases[i].says)))
+            fail_msg("%d of %s: %s", status, cases[i].path ? cases[i].path : "", a.body);
+        sl_buf_done(&b);
+    }
+    api_done(&a);
+}
+
 static void a_definition_takes_its_objects_along(void **state) {
     struct api a;
 
@@ -477,6 +542,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_definition_is_served_at_once),
         cmocka_unit_test(a_definition_takes_its_objects_along),
+        cmocka_unit_test(selectable_fields_are_few),
         cmocka_unit_test(our_kinds_convert),
         cmocka_unit_test(our_rules_hold),
         cmocka_unit_test(admission_fills_pods),
