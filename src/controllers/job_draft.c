@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/wordset.h"
 #include "controllers/job.h"
 #include "json/json.h"
 
@@ -31,23 +32,24 @@ static const char *env_name(yyjson_mut_val *env) {
 
 /* Of variables with one name the last counts, at the place of the first. */
 static void unify_env(yyjson_mut_doc *doc, yyjson_mut_val *container) {
-    yyjson_mut_val *old = yyjson_mut_obj_get(container, "env"), *var, *had;
-    size_t i, n, k, len;
+    yyjson_mut_val *old = yyjson_mut_obj_get(container, "env"), *var;
+    struct sl_wordset names = {0};
+    SL_VEC(yyjson_mut_val *) last = {0};
+    size_t i, n;
     if (yyjson_mut_arr_size(old) < 2)
         return;
-    yyjson_mut_val *list = yyjson_mut_arr(doc);
     yyjson_mut_arr_foreach (old, i, n, var) {
-        yyjson_mut_val *copy = yyjson_mut_val_mut_copy(doc, var);
-        size_t at = yyjson_mut_arr_size(list);
-        yyjson_mut_arr_foreach (list, k, len, had)
-            if (strcmp(env_name(had), env_name(var)) == 0)
-                at = k;
-        if (at < yyjson_mut_arr_size(list))
-            (void)yyjson_mut_arr_replace(list, at, copy);
+        if (sl_wordset_add(&names, env_name(var)))
+            *sl_vec_push(&last) = var;
         else
-            (void)yyjson_mut_arr_append(list, copy);
+            last.v[sl_wordset_find(&names, env_name(var))] = var;
     }
+    yyjson_mut_val *list = yyjson_mut_arr(doc);
+    for (uint32_t k = 0; k < last.n; k++)
+        (void)yyjson_mut_arr_append(list, yyjson_mut_val_mut_copy(doc, last.v[k]));
     (void)yyjson_mut_obj_put(container, yyjson_mut_str(doc, "env"), list);
+    sl_vec_free(&last);
+    sl_wordset_done(&names);
 }
 
 static void drop_keys(yyjson_mut_val *meta, bool labels, draft_drop_fn drop) {

@@ -5,6 +5,7 @@
  * A key that has another value already, in the template or from another admission check, can never
  * be made right: the error says which.
  */
+#include "base/hash.h"
 #include "controllers/job.h"
 #include "json/json.h"
 #include "json/seek.h"
@@ -67,10 +68,11 @@ static int conflict(struct sl_err *err, enum part p, const char *key, const char
 
 /* Does a key of 'had' have another value in 'ours'? */
 static int compare(yyjson_mut_val *had, yyjson_mut_val *ours, enum part p, struct sl_err *err) {
+    _cleanup_(sl_json_mut_fields_done) struct sl_json_mut_fields in = sl_json_mut_fields_of(ours);
     size_t i, n;
     yyjson_mut_val *k, *v;
     yyjson_mut_obj_foreach (had, i, n, k, v) {
-        yyjson_mut_val *other = yyjson_mut_obj_get(ours, text(k));
+        yyjson_mut_val *other = sl_json_mut_same_key(&in, k);
         if (other && strcmp(text(v), text(other)) != 0)
             return conflict(err, p, text(k), text(v), text(other));
     }
@@ -78,37 +80,59 @@ static int compare(yyjson_mut_val *had, yyjson_mut_val *ours, enum part p, struc
 }
 
 static void add_map(struct job_extras *x, enum part p, yyjson_mut_val *map) {
-    size_t i, n;
-    yyjson_mut_val *k, *v;
-    yyjson_mut_obj_foreach (map, i, n, k, v)
-        put(x, p, text(k), text(v));
-}
-
-static bool same_field(yyjson_mut_val *a, yyjson_mut_val *b, const char *key,
-                       const char *otherwise) {
-    const char *x = text(yyjson_mut_obj_get(a, key)), *y = text(yyjson_mut_obj_get(b, key));
-    return strcmp(*x ? x : otherwise, *y ? y : otherwise) == 0;
+    sl_json_mut_fill(x->doc, x->part[p], map, true);
 }
 
 /* Tolerations as Kubernetes compares them (not by tolerationSeconds), gates by name. */
+static const char *const identity[] = {"name", "key", "effect", "value", "operator"};
+
+static const char *identity_of(yyjson_mut_val *item, size_t i) {
+    const char *s = text(yyjson_mut_obj_get(item, identity[i]));
+    return i == SL_LEN(identity) - 1 && !*s ? "Equal" : s;
+}
+
 static bool same_item(yyjson_mut_val *a, yyjson_mut_val *b) {
-    return same_field(a, b, "name", "") && same_field(a, b, "key", "") &&
-           same_field(a, b, "effect", "") && same_field(a, b, "value", "") &&
-           same_field(a, b, "operator", "Equal");
+    for (size_t i = 0; i < SL_LEN(identity); i++)
+        if (strcmp(identity_of(a, i), identity_of(b, i)) != 0)
+            return false;
+    return true;
+}
+
+struct items {
+    SL_VEC(yyjson_mut_val *) v;
+    struct sl_map by_hash;
+};
+
+/* False: there is one like it. */
+static bool note_item(struct items *in, yyjson_mut_val *item) {
+    uint64_t h = 0;
+    uint32_t cursor;
+    for (size_t i = 0; i < SL_LEN(identity); i++)
+        h = sl_hash_str(h, identity_of(item, i));
+    for (uint32_t k = sl_map_first(&in->by_hash, h, &cursor); k != SL_MAP_NONE;
+         k = sl_map_next(&in->by_hash, h, &cursor))
+        if (same_item(in->v.v[k], item))
+            return false;
+    sl_map_add(&in->by_hash, h, in->v.n);
+    *sl_vec_push(&in->v) = item; /* NOLINT(bugprone-sizeof-expression): pointers */
+    return true;
 }
 
 /* Appends what is not there. Returns whether there was anything. */
 static bool add_list(yyjson_mut_doc *doc, yyjson_mut_val *to, yyjson_mut_val *from) {
-    size_t i, n, k, len;
-    yyjson_mut_val *item, *had;
+    struct items in = {0};
+    size_t i, n;
+    yyjson_mut_val *item;
     bool grew = false;
-    yyjson_mut_arr_foreach (from, i, n, item) {
-        bool there = false;
-        yyjson_mut_arr_foreach (to, k, len, had)
-            there = there || same_item(had, item);
-        if (!there)
+    if (!yyjson_mut_arr_size(from))
+        return false;
+    yyjson_mut_arr_foreach (to, i, n, item)
+        (void)note_item(&in, item);
+    yyjson_mut_arr_foreach (from, i, n, item)
+        if (note_item(&in, item))
             grew = yyjson_mut_arr_append(to, yyjson_mut_val_mut_copy(doc, item)) || grew;
-    }
+    sl_vec_free(&in.v);
+    sl_map_done(&in.by_hash);
     return grew;
 }
 
@@ -129,15 +153,17 @@ static int add_flavor(const struct sl_manager *m, struct job_extras *x, sl_sym f
 
 static int add_flavors(const struct sl_manager *m, struct job_extras *x,
                        const struct wl_podset_admission *a, struct sl_err *err) {
-    for (uint32_t i = 0; i < a->n; i++) {
-        bool done = !a->v[i].flavor;
-        for (uint32_t k = 0; k < i && !done; k++)
-            done = a->v[k].flavor == a->v[i].flavor;
-        int r = done ? 0 : add_flavor(m, x, a->v[i].flavor, err);
-        if (r < 0)
-            return r;
+    struct sl_map done = {0}; /* many resources may have one flavor */
+    int r = 0;
+    for (uint32_t i = 0; i < a->n && r == 0; i++) {
+        uint64_t h = sl_hash_u64(0, a->v[i].flavor);
+        if (!a->v[i].flavor || sl_map_get(&done, h) != SL_MAP_NONE)
+            continue;
+        sl_map_add(&done, h, a->v[i].flavor);
+        r = add_flavor(m, x, a->v[i].flavor, err);
     }
-    return 0;
+    sl_map_done(&done);
+    return r;
 }
 
 /* A DNS label may stand as a label's value. */
@@ -353,13 +379,16 @@ void job_extras_put_pod(const struct job_extras *x, const char *gates, struct sl
 
 /* What turns one map into the other; NULL if nothing has to. */
 static yyjson_mut_val *map_change(yyjson_mut_doc *doc, yyjson_mut_val *from, yyjson_mut_val *to) {
+    _cleanup_(sl_json_mut_fields_done) struct sl_json_mut_fields in_from =
+        sl_json_mut_fields_of(from);
+    _cleanup_(sl_json_mut_fields_done) struct sl_json_mut_fields in_to = sl_json_mut_fields_of(to);
     yyjson_mut_val *diff = yyjson_mut_obj(doc), *k, *v;
     size_t i, n;
     yyjson_mut_obj_foreach (from, i, n, k, v)
-        if (!yyjson_mut_obj_get(to, text(k)))
+        if (!sl_json_mut_same_key(&in_to, k))
             (void)yyjson_mut_obj_add_null(doc, diff, text(k));
     yyjson_mut_obj_foreach (to, i, n, k, v) {
-        yyjson_mut_val *had = yyjson_mut_obj_get(from, text(k));
+        yyjson_mut_val *had = sl_json_mut_same_key(&in_from, k);
         if (!had || strcmp(text(had), text(v)) != 0)
             (void)yyjson_mut_obj_add_str(doc, diff, text(k), text(v));
     }

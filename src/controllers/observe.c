@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/wordset.h"
 #include "controllers/bridge.h"
 #include "controllers/ceilings.h"
 #include "controllers/group.h"
@@ -186,6 +187,24 @@ static void tell_admission(struct sl_manager *m, struct rec_wl *w) {
     touch(m, w);
 }
 
+/* Of the resources that both have; there may be many. */
+static bool same_flavors(const struct sl_manager *m, const struct wl_podset_admission *a,
+                         const struct sl_podset_assignment *p) {
+    struct sl_wordset resources = {0};
+    SL_VEC(sl_sym) flavors = {0};
+    bool same = true;
+    for (uint32_t i = 0; i < a->n; i++)
+        if (a->v[i].flavor && sl_wordset_add(&resources, str(m, a->v[i].resource)))
+            *sl_vec_push(&flavors) = a->v[i].flavor;
+    for (uint32_t i = 0; same && i < p->n; i++) {
+        uint32_t at = sl_wordset_find(&resources, p->v[i].resource);
+        same = at == SL_MAP_NONE || strcmp(str(m, flavors.v[at]), p->v[i].flavor) == 0;
+    }
+    sl_vec_free(&flavors);
+    sl_wordset_done(&resources);
+    return same;
+}
+
 /* Does the engine hold the same for it? */
 static bool same_holding(struct sl_manager *m, const struct rec_wl *w, const struct sl_wl_view *v) {
     const struct wl_admission *a = w->seen.admission;
@@ -197,13 +216,9 @@ static bool same_holding(struct sl_manager *m, const struct rec_wl *w, const str
     uint32_t n = sl_engine_assignment(m->engine, w->id, &arena, &ps);
     bool same = n == a->n;
     for (uint32_t i = 0; same && i < n; i++)
-        for (uint32_t k = 0; same && k < ps[i].n; k++)
-            for (uint32_t x = 0; x < a->n; x++)
-                for (uint32_t y = 0; a->v[x].n > y && strcmp(str(m, a->v[x].name), ps[i].name) == 0;
-                     y++)
-                    if (a->v[x].v[y].flavor &&
-                        strcmp(str(m, a->v[x].v[y].resource), ps[i].v[k].resource) == 0)
-                        same &= strcmp(str(m, a->v[x].v[y].flavor), ps[i].v[k].flavor) == 0;
+        for (uint32_t x = 0; same && x < a->n; x++)
+            if (strcmp(str(m, a->v[x].name), ps[i].name) == 0)
+                same = same_flavors(m, &a->v[x], &ps[i]);
     sl_arena_done(&arena);
     return same;
 }

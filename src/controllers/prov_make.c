@@ -82,42 +82,82 @@ static yyjson_mut_val *child(yyjson_mut_doc *d, yyjson_mut_val *o, const char *k
 /* Limits are requests where there are none. */
 static void fill_requests(yyjson_mut_doc *d, yyjson_mut_val *of) {
     yyjson_mut_val *r = yyjson_mut_obj_get(of, "resources"),
-                   *limits = yyjson_mut_obj_get(r, "limits"), *key, *val;
-    size_t i, n;
-    yyjson_mut_obj_foreach (limits, i, n, key, val) {
-        yyjson_mut_val *requests = child(d, r, "requests", false);
-        if (!yyjson_mut_obj_get(requests, sl_json_mut_text(key)))
-            (void)yyjson_mut_obj_put(requests, yyjson_mut_strcpy(d, sl_json_mut_text(key)),
-                                     yyjson_mut_val_mut_copy(d, val));
-    }
+                   *limits = yyjson_mut_obj_get(r, "limits");
+    if (yyjson_mut_obj_size(limits))
+        sl_json_mut_fill(d, child(d, r, "requests", false), limits, false);
 }
 
-static bool has(yyjson_mut_val *list, yyjson_mut_val *item) {
+struct items {
+    SL_VEC(yyjson_mut_val *) v;
+    struct sl_map by_hash;
+};
+
+/* Equal ones have equal hashes, whatever the order of their fields. */
+static uint64_t item_hash(yyjson_mut_val *item) {
     size_t i, n;
-    yyjson_mut_val *v;
-    yyjson_mut_arr_foreach (list, i, n, v)
-        if (sl_json_mut_equal(v, item))
-            return true;
-    return false;
+    yyjson_mut_val *key, *val;
+    uint64_t h = 0;
+    yyjson_mut_obj_foreach (item, i, n, key, val) {
+        uint64_t x = sl_hash_str(1, sl_json_mut_text(key));
+        x = sl_hash_str(x, sl_json_mut_text(val));
+        h += sl_hash_u64(x, yyjson_mut_is_int(val) ? (uint64_t)yyjson_mut_get_sint(val) : 0);
+    }
+    return h;
+}
+
+/* False: there is one like it. */
+static bool note_item(struct items *in, yyjson_mut_val *item) {
+    uint64_t h = item_hash(item);
+    uint32_t cursor;
+    for (uint32_t k = sl_map_first(&in->by_hash, h, &cursor); k != SL_MAP_NONE;
+         k = sl_map_next(&in->by_hash, h, &cursor))
+        if (sl_json_mut_equal(in->v.v[k], item))
+            return false;
+    sl_map_add(&in->by_hash, h, in->v.n);
+    *sl_vec_push(&in->v) = item; /* NOLINT(bugprone-sizeof-expression): pointers */
+    return true;
+}
+
+static void add_tolerations(yyjson_mut_doc *d, yyjson_mut_val *spec, yyjson_val *tolerations) {
+    struct items in = {0};
+    yyjson_mut_val *list, *item;
+    yyjson_val *val;
+    size_t i, n;
+    if (!yyjson_arr_size(tolerations))
+        return;
+    list = child(d, spec, "tolerations", true);
+    yyjson_mut_arr_foreach (list, i, n, item)
+        (void)note_item(&in, item);
+    yyjson_arr_foreach (tolerations, i, n, val)
+        if (note_item(&in, item = yyjson_val_mut_copy(d, val)))
+            (void)yyjson_mut_arr_append(list, item);
+    sl_vec_free(&in.v);
+    sl_map_done(&in.by_hash);
 }
 
 /* What the flavor adds to pods. */
 static void add_flavor(const struct sl_manager *m, yyjson_mut_doc *d, yyjson_mut_val *spec,
                        sl_sym flavor) {
     yyjson_doc *f = flavor_doc(m, flavor);
-    yyjson_val *is = jat(yyjson_doc_get_root(f), "spec"), *key, *val;
-    size_t i, n;
-    sl_obj_foreach (jat(is, "nodeLabels"), i, n, key, val)
-        (void)yyjson_mut_obj_put(child(d, spec, "nodeSelector", false),
-                                 yyjson_mut_strcpy(d, sl_json_text(key)),
-                                 yyjson_val_mut_copy(d, val));
-    yyjson_arr_foreach (jat(is, "tolerations"), i, n, val) {
-        yyjson_mut_val *list = child(d, spec, "tolerations", true),
-                       *item = yyjson_val_mut_copy(d, val);
-        if (!has(list, item))
-            (void)yyjson_mut_arr_append(list, item);
-    }
+    yyjson_val *is = jat(yyjson_doc_get_root(f), "spec");
+    yyjson_mut_val *labels = yyjson_val_mut_copy(d, jat(is, "nodeLabels"));
+    if (yyjson_mut_obj_size(labels))
+        sl_json_mut_fill(d, child(d, spec, "nodeSelector", false), labels, true);
+    add_tolerations(d, spec, jat(is, "tolerations"));
     yyjson_doc_free(f);
+}
+
+static void add_flavors(const struct sl_manager *m, yyjson_mut_doc *d, yyjson_mut_val *spec,
+                        const struct wl_podset_admission *a) {
+    struct sl_map done = {0}; /* many resources may have one flavor */
+    for (uint32_t i = 0; i < a->n; i++) {
+        uint64_t h = sl_hash_u64(0, a->v[i].flavor);
+        if (!a->v[i].flavor || sl_map_get(&done, h) != SL_MAP_NONE)
+            continue;
+        sl_map_add(&done, h, a->v[i].flavor);
+        add_flavor(m, d, spec, a->v[i].flavor);
+    }
+    sl_map_done(&done);
 }
 
 static void put_template(const struct sl_manager *m, const struct rec_wl *w, uint32_t podset,
@@ -129,9 +169,8 @@ static void put_template(const struct sl_manager *m, const struct rec_wl *w, uin
     yyjson_mut_val *spec = child(d, t, "spec", false);
     size_t i, n;
     for (uint32_t k = 0; k < a->n; k++)
-        for (uint32_t j = 0; a->v[k].name == w->podsets[podset].name && j < a->v[k].n; j++)
-            if (a->v[k].v[j].flavor)
-                add_flavor(m, d, spec, a->v[k].v[j].flavor);
+        if (a->v[k].name == w->podsets[podset].name)
+            add_flavors(m, d, spec, &a->v[k]);
     for (size_t k = 0; k < SL_LEN(lists); k++)
         yyjson_mut_arr_foreach (yyjson_mut_obj_get(spec, lists[k]), i, n, c)
             fill_requests(d, c);
@@ -210,13 +249,10 @@ static void put_parameters(const struct rec_wl *w, yyjson_val *config, struct sl
     const char *own = w->parameters ? w->parameters : "{}";
     yyjson_doc *o = yyjson_read(own, strlen(own), 0);
     yyjson_mut_doc *d = yyjson_mut_doc_new(NULL);
-    yyjson_val *from[] = {jat(config, "spec.parameters"), yyjson_doc_get_root(o)}, *key, *val;
+    yyjson_val *from[] = {jat(config, "spec.parameters"), yyjson_doc_get_root(o)};
     yyjson_mut_val *all = yyjson_mut_obj(d);
-    size_t i, n;
     for (size_t k = 0; k < SL_LEN(from); k++)
-        sl_obj_foreach (from[k], i, n, key, val)
-            (void)yyjson_mut_obj_put(all, yyjson_mut_strcpy(d, sl_json_text(key)),
-                                     yyjson_val_mut_copy(d, val));
+        sl_json_mut_fill(d, all, yyjson_val_mut_copy(d, from[k]), true);
     char *s = yyjson_mut_val_write(all, 0, NULL);
     sl_buf_puts(b, s ? s : "{}");
     free(s);

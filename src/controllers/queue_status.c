@@ -144,6 +144,10 @@ static void put_usage(struct sl_manager *m, const char *key, bool admitted, yyjs
     sl_buf_printf(b, ",\"%s\":[", key);
     yyjson_arr_foreach (yyjson_obj_get(spec, "resourceGroups"), i, n, group) {
         yyjson_val *covered = yyjson_obj_get(group, "coveredResources");
+        /* More than the API takes: such a queue is refused, and has no usage. */
+        if (i >= SL_MAX_GROUPS || yyjson_arr_size(covered) > SL_MAX_GROUP_RESOURCES ||
+            yyjson_arr_size(yyjson_obj_get(group, "flavors")) > SL_MAX_GROUP_FLAVORS)
+            continue;
         const char **names = sl_alloc0(yyjson_arr_size(covered) + 1, sizeof *names);
         uint32_t n_names = 0;
         yyjson_arr_foreach (covered, k, nk, res)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/wordset.h"
 #include "controllers/bridge.h"
 #include "controllers/ceilings.h"
 #include "controllers/limits.h"
@@ -105,21 +106,21 @@ static uint64_t hash_resources(uint64_t h, yyjson_val *o) {
 
 /* Of a variable named twice the last value counts, at the place of the first. */
 static uint64_t hash_env(uint64_t h, yyjson_val *list) {
-    size_t i, n, k, nk;
-    yyjson_val *v, *x;
+    struct sl_wordset names = {0};
+    SL_VEC(yyjson_val *) last = {0};
+    size_t i, n;
+    yyjson_val *v;
     yyjson_arr_foreach (list, i, n, v) {
         const char *name = jstr(v, "name");
-        yyjson_val *last = v;
-        bool seen = false;
-        yyjson_arr_foreach (list, k, nk, x) {
-            if (strcmp(jstr(x, "name"), name) != 0)
-                continue;
-            seen |= k < i;
-            last = x;
-        }
-        if (!seen)
-            h = jhash(sl_hash_u64(h, 1), last);
+        if (sl_wordset_add(&names, name))
+            *sl_vec_push(&last) = v;
+        else
+            last.v[sl_wordset_find(&names, name)] = v;
     }
+    for (uint32_t k = 0; k < last.n; k++)
+        h = jhash(sl_hash_u64(h, 1), last.v[k]);
+    sl_vec_free(&last);
+    sl_wordset_done(&names);
     return h;
 }
 

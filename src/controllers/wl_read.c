@@ -36,19 +36,22 @@ static sl_amount read_amount(const char *resource, yyjson_val *v) {
 static void read_assigned(struct sl_manager *m, struct wl_podset_admission *p, yyjson_val *v) {
     yyjson_val *flavors = yyjson_obj_get(v, "flavors"), *usage = yyjson_obj_get(v, "resourceUsage"),
                *key, *val;
+    _cleanup_(sl_json_fields_done) struct sl_json_fields f = sl_json_fields_of(flavors);
+    _cleanup_(sl_json_fields_done) struct sl_json_fields u = sl_json_fields_of(usage);
     size_t i, n, total = yyjson_obj_size(flavors);
     sl_obj_foreach (usage, i, n, key, val)
-        total += !yyjson_obj_get(flavors, sl_json_text(key));
+        total += !sl_json_field(&f, sl_json_view(key));
     p->v = sl_alloc0(total, sizeof *p->v); /* all: what is left out is given to others again */
     sl_obj_foreach (flavors, i, n, key, val) {
         const char *name = sl_json_text(key), *flavor = sl_json_text(val);
-        p->v[p->n++] = (struct wl_assigned){
-            sl_sym_put(&m->syms, name), sl_sym_put(&m->syms, flavor),
-            read_amount(name, yyjson_obj_get(usage, name)), !yyjson_obj_get(usage, name)};
+        yyjson_val *used = sl_json_field(&u, sl_json_view(key));
+        p->v[p->n++] =
+            (struct wl_assigned){sl_sym_put(&m->syms, name), sl_sym_put(&m->syms, flavor),
+                                 read_amount(name, used), !used};
     }
     sl_obj_foreach (usage, i, n, key, val) {
         const char *name = sl_json_text(key);
-        if (!yyjson_obj_get(flavors, name))
+        if (!sl_json_field(&f, sl_json_view(key)))
             p->v[p->n++] =
                 (struct wl_assigned){sl_sym_put(&m->syms, name), 0, read_amount(name, val), false};
     }

@@ -1,6 +1,7 @@
 /* The status of a Workload, from its record and what is wanted to the body of a patch. */
 #include <string.h>
 
+#include "base/hash.h"
 #include "controllers/ceilings.h"
 #include "controllers/tas.h"
 #include "controllers/wl_int.h"
@@ -89,6 +90,25 @@ static void put_conds(const struct sl_manager *m, const struct rec_wl *w, struct
     sl_buf_putc(b, ']');
 }
 
+/* Of whatever order; there may be many. */
+static bool same_resources(const struct wl_podset_admission *p,
+                           const struct wl_podset_admission *q) {
+    struct sl_map places = {0};
+    bool same = p->n == q->n;
+    for (uint32_t i = q->n; same && i-- > 0;)
+        sl_map_add(&places, sl_hash_u64(0, q->v[i].resource), i);
+    for (uint32_t i = 0; same && i < p->n; i++) {
+        uint64_t h = sl_hash_u64(0, p->v[i].resource);
+        uint32_t cursor, j = sl_map_first(&places, h, &cursor);
+        while (j != SL_MAP_NONE && q->v[j].resource != p->v[i].resource)
+            j = sl_map_next(&places, h, &cursor);
+        same =
+            j != SL_MAP_NONE && q->v[j].flavor == p->v[i].flavor && q->v[j].usage == p->v[i].usage;
+    }
+    sl_map_done(&places);
+    return same;
+}
+
 /* But for the places. */
 static bool same_grant(const struct wl_admission *a, const struct wl_admission *b) {
     if (!a || !b)
@@ -97,15 +117,8 @@ static bool same_grant(const struct wl_admission *a, const struct wl_admission *
         return false;
     for (uint32_t i = 0; i < a->n; i++) {
         const struct wl_podset_admission *p = &a->v[i], *q = &b->v[i];
-        if (p->name != q->name || p->count != q->count || p->n != q->n)
+        if (p->name != q->name || p->count != q->count || !same_resources(p, q))
             return false;
-        for (uint32_t k = 0; k < p->n; k++) {
-            uint32_t j = 0;
-            while (j < q->n && q->v[j].resource != p->v[k].resource)
-                j++;
-            if (j == q->n || q->v[j].flavor != p->v[k].flavor || q->v[j].usage != p->v[k].usage)
-                return false;
-        }
     }
     return true;
 }

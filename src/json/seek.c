@@ -205,6 +205,26 @@ bool sl_json_mut_equal(yyjson_mut_val *a, yyjson_mut_val *b) {
 
 /* ---- many fields at once ---- */
 
+struct sl_json_mut_fields sl_json_mut_fields_of(yyjson_mut_val *object) {
+    struct sl_json_mut_fields f = {.n = yyjson_mut_obj_size(object)};
+
+    if (f.n) {
+        yyjson_mut_obj_iter it = yyjson_mut_obj_iter_with(object);
+        f.keys = sorted(yyjson_mut_obj_iter_next(&it), f.n);
+    }
+    return f;
+}
+
+void sl_json_mut_fields_done(struct sl_json_mut_fields *f) {
+    sl_freep(&f->keys);
+}
+
+yyjson_mut_val *sl_json_mut_same_key(const struct sl_json_mut_fields *f, yyjson_mut_val *key) {
+    yyjson_mut_val **is = f->n ? bsearch(&key, f->keys, f->n, sizeof *f->keys, by_key) : NULL;
+
+    return is ? (*is)->next : NULL;
+}
+
 /* Is there a later one with its name (or an earlier one, if it is not 'last' that counts)? */
 static bool counts(yyjson_mut_val **keys, size_t n, size_t i, bool last) {
     return last ? i + 1 == n || by_key(&keys[i], &keys[i + 1]) != 0

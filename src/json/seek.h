@@ -30,6 +30,16 @@ bool sl_json_equal(yyjson_val *a, yyjson_val *b, uint64_t *cost);
 /* The same of values that are being made. yyjson's own comparisons look for each field from the
  * start where the order differs, so tools/check-layers keeps them to this folder. */
 bool sl_json_mut_equal(yyjson_mut_val *a, yyjson_mut_val *b);
+/* The fields of an object that is being made, by name, while nothing is put into it. Of a name that
+ * stands there twice any one may be found. */
+struct sl_json_mut_fields {
+    yyjson_mut_val **keys; /* sorted */
+    size_t n;
+};
+struct sl_json_mut_fields sl_json_mut_fields_of(yyjson_mut_val *object);
+void sl_json_mut_fields_done(struct sl_json_mut_fields *f);
+/* The value under a key of another object; NULL if there is none. */
+yyjson_mut_val *sl_json_mut_same_key(const struct sl_json_mut_fields *f, yyjson_mut_val *key);
 /* Puts the fields of an object into another one, as copies in 'doc': those that it has not (or has
  * as null), and with 'over' the others, too. Of a name that 'from' has twice the last counts with
  * 'over', else the first. */
