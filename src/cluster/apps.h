@@ -196,11 +196,13 @@ struct ss_status { /* compared as bytes */
     int64_t collisions; /* -1: absent */
 };
 
+struct ss_claims;
+
 struct statefulset {
     struct rec rec;
     struct chooser chooser;
-    char *template, *claims, *selector, *match_labels, *annotations,
-        *service; /* JSON; service: a name */
+    struct ss_claims *claims;                                         /* NULL: none */
+    char *template, *selector, *match_labels, *annotations, *service; /* JSON; service: a name */
     uint64_t chooser_hash, template_hash;
     uint64_t template_digest; /* for the names of its revisions */
     int32_t replicas, start, min_ready, history, partition;
@@ -233,6 +235,9 @@ struct revision;
 struct revision *cl_ss_revision(struct sl_cluster *c, struct statefulset *s);
 /* Of those that nobody uses, only as many as the limit says are kept. */
 void cl_ss_forget_revisions(struct sl_cluster *c, struct statefulset *s);
+/* Its volumeClaimTemplates. */
+void cl_ss_take_claims(struct statefulset *s, yyjson_val *templates);
+void cl_ss_drop_claims(struct statefulset *s);
 /* Are the claims of this pod there? Plans what is missing. */
 bool cl_ss_claims(struct sl_cluster *c, struct statefulset *s, int64_t ordinal);
 /* Do they say who they go with? Wants it, if not. */

@@ -216,12 +216,13 @@ static bool is_skipped(const char *key) {
 static void copy_annotations(const struct deployment *d, yyjson_val *has, struct sl_buf *b) {
     yyjson_doc *doc =
         d->annotations ? yyjson_read(d->annotations, strlen(d->annotations), 0) : NULL;
+    _cleanup_(sl_json_fields_done) struct sl_json_fields in = sl_json_fields_of(has);
     yyjson_val *k, *v;
     size_t i, n;
 
     sl_obj_foreach (yyjson_doc_get_root(doc), i, n, k, v) {
         const char *key = sl_json_text(k), *value = sl_json_opt(v);
-        const char *old = sl_json_opt(yyjson_obj_get(has, key));
+        const char *old = sl_json_opt(sl_json_field(&in, sl_json_view(k)));
         if (value && !is_skipped(key) && (!old || strcmp(old, value) != 0))
             put_annotation(b, key, value);
     }

@@ -46,7 +46,7 @@ bool cl_ss_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
     }
     free(s->template);
     s->template = cl_pod_template(yyjson_obj_get(spec, "template"));
-    take(&s->claims, yyjson_obj_get(spec, "volumeClaimTemplates"));
+    cl_ss_take_claims(s, yyjson_obj_get(spec, "volumeClaimTemplates"));
     take(&s->match_labels, yyjson_obj_get(selector, "matchLabels"));
     take(&s->annotations, jat(o, "metadata.annotations"));
     take_text(&s->service, jstr(spec, "serviceName"));
@@ -87,11 +87,12 @@ bool cl_ss_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
 
 void cl_ss_done(struct rec *r) {
     struct statefulset *s = ss_of(r);
-    char **texts[] = {&s->template, &s->claims, &s->match_labels, &s->annotations, &s->service,
-                      &s->current,  &s->update, &s->now_current,  &s->now_update};
+    char **texts[] = {&s->template, &s->match_labels, &s->annotations, &s->service,
+                      &s->current,  &s->update,       &s->now_current, &s->now_update};
 
     if (s->chooser.arena.ceiling)
         cl_chooser_done(&s->chooser);
+    cl_ss_drop_claims(s);
     for (size_t i = 0; i < SL_LEN(texts); i++)
         sl_freep(texts[i]);
 }

@@ -5,8 +5,10 @@
 
 #include "base/fmt.h"
 #include "base/hash.h"
+#include "base/wordset.h"
 #include "cluster/apps.h"
 #include "json/json.h"
+#include "json/seek.h"
 
 #define CONTROLLER "statefulset-controller"
 #define CLAIM_PAUSE (2 * SL_SEC)
@@ -291,6 +293,65 @@ static void claim_name(const struct statefulset *s, yyjson_val *template, int64_
            (long long)ordinal);
 }
 
+/* Read once, and found by name: each of many claims asks for its template. */
+struct ss_claims {
+    yyjson_doc *doc;
+    SL_VEC(yyjson_val *) v;
+    struct sl_map by_name; /* by the names of their claims without the number */
+};
+
+static uint64_t claim_hash(const char *name, size_t len) {
+    return sl_hash_bytes(0, name, len);
+}
+
+/* The template of the claim "data-web-3" is "data"; NULL: there is none. */
+static yyjson_val *claim_template(const struct statefulset *s, const char *claim) {
+    const char *dash = strrchr(claim, '-');
+    uint64_t h = claim_hash(claim, dash ? (size_t)(dash - claim) : 0);
+    char name[REC_NAME];
+    uint32_t cursor;
+
+    if (!s->claims || !dash)
+        return NULL;
+    for (uint32_t i = sl_map_first(&s->claims->by_name, h, &cursor); i != SL_MAP_NONE;
+         i = sl_map_next(&s->claims->by_name, h, &cursor)) {
+        claim_name(s, s->claims->v.v[i], strtoll(dash + 1, NULL, 10), name);
+        if (strcmp(name, claim) == 0)
+            return s->claims->v.v[i];
+    }
+    return NULL;
+}
+
+void cl_ss_drop_claims(struct statefulset *s) {
+    if (!s->claims)
+        return;
+    yyjson_doc_free(s->claims->doc);
+    sl_vec_free(&s->claims->v);
+    sl_map_done(&s->claims->by_name);
+    sl_freep(&s->claims);
+}
+
+void cl_ss_take_claims(struct statefulset *s, yyjson_val *templates) {
+    yyjson_val *t;
+    size_t i, n;
+
+    cl_ss_drop_claims(s);
+    if (!yyjson_arr_size(templates))
+        return;
+    s->claims = sl_alloc0(1, sizeof *s->claims);
+    char *text = cl_text_of(templates);
+    s->claims->doc = text ? yyjson_read(text, strlen(text), 0) : NULL;
+    free(text);
+    yyjson_arr_foreach (yyjson_doc_get_root(s->claims->doc), i, n, t) {
+        char name[REC_NAME];
+        *sl_vec_push(&s->claims->v) = t;
+        claim_name(s, t, 0, name);
+        if (!claim_template(s, name)) /* of one name the first counts */
+            sl_map_add(&s->claims->by_name, claim_hash(name, strlen(name) - strlen("-0")),
+                       s->claims->v.n - 1);
+    }
+}
+
 static struct rec *claim_find(struct sl_cluster *c, const struct statefulset *s,
                               yyjson_val *template, int64_t ordinal, char name[REC_NAME]) {
     claim_name(s, template, ordinal, name);
@@ -298,19 +359,22 @@ static struct rec *claim_find(struct sl_cluster *c, const struct statefulset *s,
 }
 
 bool cl_ss_claims(struct sl_cluster *c, struct statefulset *s, int64_t ordinal) {
-    yyjson_doc *d = s->claims ? yyjson_read(s->claims, strlen(s->claims), 0) : NULL;
+    const struct ss_claims *claims = s->claims;
+    char name[REC_NAME];
     bool all = true;
-    size_t i, n;
-    yyjson_val *t;
 
-    yyjson_arr_foreach (yyjson_doc_get_root(d), i, n, t) {
-        char name[REC_NAME];
-        const struct rec *r = claim_find(c, s, t, ordinal, name);
+    if (!claims || !claims->v.n)
+        return true;
+    /* Missing ones are planned together: while the last is on its way none has to be looked at. */
+    const struct rec *last = claim_find(c, s, claims->v.v[claims->v.n - 1], ordinal, name);
+    if (last && last->planned)
+        return false;
+    for (uint32_t i = 0; i < claims->v.n; i++) {
+        const struct rec *r = claim_find(c, s, claims->v.v[i], ordinal, name);
         all &= r && !r->planned && !r->deleting;
         if (!r && s->hold <= c->port->wall)
             (void)cl_plan(c, K_CLAIM, &s->rec, name);
     }
-    yyjson_doc_free(d);
     return all;
 }
 
@@ -353,14 +417,11 @@ static char *owners_wanted(const struct statefulset *s, const struct claim *k, b
 
 bool cl_ss_claims_kept(struct sl_cluster *c, struct statefulset *s, int64_t ordinal,
                        const struct pod *p) {
-    yyjson_doc *d = s->claims ? yyjson_read(s->claims, strlen(s->claims), 0) : NULL;
     bool all = true;
-    size_t i, n;
-    yyjson_val *t;
 
-    yyjson_arr_foreach (yyjson_doc_get_root(d), i, n, t) {
+    for (uint32_t i = 0; s->claims && i < s->claims->v.n; i++) {
         char name[REC_NAME];
-        struct rec *r = claim_find(c, s, t, ordinal, name);
+        struct rec *r = claim_find(c, s, s->claims->v.v[i], ordinal, name);
         if (!r || r->planned || r->deleting || p->rec.planned)
             continue;
         struct claim *k = claim_of(r);
@@ -370,51 +431,36 @@ bool cl_ss_claims_kept(struct sl_cluster *c, struct statefulset *s, int64_t ordi
             cl_want(c, r);
         all &= !k->wish;
     }
-    yyjson_doc_free(d);
     return all;
 }
 
-/* The claim "data-web-3" is of the template "data". */
 static bool put_claim(const struct statefulset *s, const struct rec *child, struct sl_buf *b) {
-    yyjson_doc *d = s->claims ? yyjson_read(s->claims, strlen(s->claims), 0) : NULL;
+    yyjson_val *t = claim_template(s, child->name);
+    if (!t)
+        return false;
     yyjson_doc *l =
         s->match_labels ? yyjson_read(s->match_labels, strlen(s->match_labels), 0) : NULL;
-    const char *dash = strrchr(child->name, '-');
-    bool found = false;
-    size_t i, n, j, m;
-    yyjson_val *t, *k, *v;
-
-    yyjson_arr_foreach (yyjson_doc_get_root(d), i, n, t) {
-        char name[REC_NAME];
-        claim_name(s, t, dash ? strtoll(dash + 1, NULL, 10) : 0, name);
-        if (strcmp(name, child->name) != 0 || found)
-            continue;
-        found = true;
-        yyjson_mut_doc *md = yyjson_mut_doc_new(NULL);
-        yyjson_mut_val *o = yyjson_val_mut_copy(md, t), *meta, *labels;
-        yyjson_mut_doc_set_root(md, o);
-        meta = yyjson_mut_obj_get(o, "metadata");
-        yyjson_mut_obj_put(o, yyjson_mut_str(md, "apiVersion"), yyjson_mut_str(md, "v1"));
-        yyjson_mut_obj_put(o, yyjson_mut_str(md, "kind"),
-                           yyjson_mut_str(md, "PersistentVolumeClaim"));
-        (void)yyjson_mut_obj_remove_key(o, "status");
-        (void)yyjson_mut_obj_remove_key(meta, "creationTimestamp");
-        yyjson_mut_obj_put(meta, yyjson_mut_str(md, "name"), yyjson_mut_str(md, child->name));
-        labels = yyjson_mut_obj_get(meta, "labels");
-        if (!yyjson_mut_is_obj(labels)) {
-            labels = yyjson_mut_obj(md);
-            yyjson_mut_obj_put(meta, yyjson_mut_str(md, "labels"), labels);
-        }
-        sl_obj_foreach (yyjson_doc_get_root(l), j, m, k, v)
-            yyjson_mut_obj_put(labels, yyjson_val_mut_copy(md, k), yyjson_val_mut_copy(md, v));
-        char *text = yyjson_mut_write(md, 0, NULL);
-        sl_buf_puts(b, text);
-        free(text); /* yyjson's */
-        yyjson_mut_doc_free(md);
+    yyjson_mut_doc *md = yyjson_mut_doc_new(NULL);
+    yyjson_mut_val *o = yyjson_val_mut_copy(md, t), *meta, *labels;
+    yyjson_mut_doc_set_root(md, o);
+    meta = yyjson_mut_obj_get(o, "metadata");
+    yyjson_mut_obj_put(o, yyjson_mut_str(md, "apiVersion"), yyjson_mut_str(md, "v1"));
+    yyjson_mut_obj_put(o, yyjson_mut_str(md, "kind"), yyjson_mut_str(md, "PersistentVolumeClaim"));
+    (void)yyjson_mut_obj_remove_key(o, "status");
+    (void)yyjson_mut_obj_remove_key(meta, "creationTimestamp");
+    yyjson_mut_obj_put(meta, yyjson_mut_str(md, "name"), yyjson_mut_str(md, child->name));
+    labels = yyjson_mut_obj_get(meta, "labels");
+    if (!yyjson_mut_is_obj(labels)) {
+        labels = yyjson_mut_obj(md);
+        yyjson_mut_obj_put(meta, yyjson_mut_str(md, "labels"), labels);
     }
-    yyjson_doc_free(d);
+    sl_json_mut_fill(md, labels, yyjson_val_mut_copy(md, yyjson_doc_get_root(l)), true);
+    char *text = yyjson_mut_write(md, 0, NULL);
+    sl_buf_puts(b, text);
+    free(text); /* yyjson's */
+    yyjson_mut_doc_free(md);
     yyjson_doc_free(l);
-    return found;
+    return true;
 }
 
 /* ---- pods ---- */
@@ -427,15 +473,16 @@ struct edit {
 
 /* A volume for each claim, in place of those of the same name. */
 static void put_volumes(const struct edit *e, yyjson_mut_doc *d, yyjson_mut_val *spec) {
-    yyjson_doc *claims = e->s->claims ? yyjson_read(e->s->claims, strlen(e->s->claims), 0) : NULL;
+    const struct ss_claims *claims = e->s->claims;
     yyjson_mut_val *list = yyjson_mut_arr(d), *v;
     yyjson_mut_arr_iter it;
-    size_t i, n;
-    yyjson_val *t;
+    struct sl_wordset names = {0};
 
-    yyjson_arr_foreach (yyjson_doc_get_root(claims), i, n, t) {
+    for (uint32_t i = 0; claims && i < claims->v.n; i++) {
+        yyjson_val *t = claims->v.v[i];
         char name[REC_NAME];
         claim_name(e->s, t, e->ordinal, name);
+        (void)sl_wordset_add(&names, jstr(t, "metadata.name"));
         yyjson_mut_val *volume = yyjson_mut_arr_add_obj(d, list);
         yyjson_mut_obj_add_strcpy(d, volume, "name", jstr(t, "metadata.name"));
         yyjson_mut_val *source = yyjson_mut_obj_add_obj(d, volume, "persistentVolumeClaim");
@@ -444,15 +491,12 @@ static void put_volumes(const struct edit *e, yyjson_mut_doc *d, yyjson_mut_val 
     yyjson_mut_arr_iter_init(yyjson_mut_obj_get(spec, "volumes"), &it);
     while ((v = yyjson_mut_arr_iter_next(&it))) {
         const char *name = sl_json_mut_opt(yyjson_mut_obj_get(v, "name"));
-        bool taken = false;
-        yyjson_arr_foreach (yyjson_doc_get_root(claims), i, n, t)
-            taken |= name && strcmp(name, jstr(t, "metadata.name")) == 0;
-        if (!taken)
+        if (!name || !sl_wordset_has(&names, name))
             yyjson_mut_arr_append(list, yyjson_mut_val_mut_copy(d, v));
     }
+    sl_wordset_done(&names);
     if (yyjson_mut_arr_size(list))
         yyjson_mut_obj_put(spec, yyjson_mut_str(d, "volumes"), list);
-    yyjson_doc_free(claims);
 }
 
 static void edit_pod(void *ctx, yyjson_mut_doc *d, yyjson_mut_val *pod) {
