@@ -68,12 +68,13 @@ char *vars_expand(const struct vars *v, struct sl_arena *a, const char *text) {
     char *out;
 
     sl_buf_init(&b, MAX_VALUE);
+    const char *last = strrchr(text, ')'); /* behind it no name ends */
     for (const char *p = text; *p; p++) {
         if (*p != '$' || !p[1]) {
             sl_buf_putc(&b, *p);
             continue;
         }
-        const char *end = p[1] == '(' ? strchr(p, ')') : NULL;
+        const char *end = p[1] == '(' && last && p < last ? strchr(p, ')') : NULL;
         if (p[1] == '$') {
             sl_buf_putc(&b, '$');
             p++;
@@ -103,7 +104,7 @@ char *vars_expand(const struct vars *v, struct sl_arena *a, const char *text) {
 /* ---- what refers to the pod itself ---- */
 
 /* "metadata.labels['a/b']": the key, if the path is of this map. */
-static bool map_value(yyjson_val *o, struct sl_arena *a, const char *path, const char *map,
+static bool map_value(struct pod *p, struct sl_arena *a, const char *path, const char *map,
                       struct sl_text *ret) {
     const size_t n = strlen(map), len = strlen(path);
 
@@ -111,7 +112,7 @@ static bool map_value(yyjson_val *o, struct sl_arena *a, const char *path, const
         strcmp(path + len - 2, "']") != 0)
         return false;
     const char *key = sl_arena_strndup(a, path + n + 2, len - n - 4);
-    *ret = sl_json_view(yyjson_obj_get(jat(o, map), key));
+    *ret = sl_json_view(lookup(p, jat(yyjson_doc_get_root(p->real->doc), map), key));
     return true;
 }
 
@@ -148,8 +149,8 @@ bool field_text(struct pod *p, struct sl_arena *a, const char *path, struct sl_t
         s = map_text(jat(o, path), a);
     if (s)
         *ret = sl_text_of(s);
-    return s || map_value(o, a, path, "metadata.labels", ret) ||
-           map_value(o, a, path, "metadata.annotations", ret);
+    return s || map_value(p, a, path, "metadata.labels", ret) ||
+           map_value(p, a, path, "metadata.annotations", ret);
 }
 
 const char *resource_text(struct pod *p, struct sl_arena *a, yyjson_val *container,
@@ -162,7 +163,7 @@ const char *resource_text(struct pod *p, struct sl_arena *a, yyjson_val *contain
         return NULL;
     what++;
     const char *said = sl_json_opt(
-        yyjson_obj_get(jat(container, limit ? "resources.limits" : "resources.requests"), what));
+        lookup(p, jat(container, limit ? "resources.limits" : "resources.requests"), what));
     if (said && sl_quantity_parse(said, strlen(said), &amount, NULL) < 0)
         return NULL;
     if (!said && limit) { /* all that the machine has */
@@ -226,7 +227,7 @@ static int key_ref(struct container *c, struct sl_arena *a, yyjson_val *ref, boo
     const char *name = jstr(ref, "name"), *key = jstr(ref, "key");
     yyjson_val *o = refs_find(c->pod, secret, name);
     bool encoded;
-    yyjson_val *v = o ? refs_key(o, secret, key, &encoded) : NULL;
+    yyjson_val *v = o ? refs_key(c->pod, o, secret, key, &encoded) : NULL;
     size_t len;
 
     *ret = v ? refs_bytes(v, encoded, a, &len) : NULL;
@@ -334,11 +335,13 @@ int vars_of(struct container *c, struct vars *v, struct sl_arena *a, struct sl_e
         if (r == 0 && a->used > 8 * MAX_ALL)
             r = too_many(err);
     }
+    lookups_begin(c->pod);
     yyjson_arr_foreach (env, i, n, one) {
         r = r < 0 ? r : add_env(c, v, a, one, err);
         if (r == 0 && a->used > 8 * MAX_ALL)
             r = too_many(err);
     }
+    lookups_end(c->pod);
     for (size_t all = i = 0; r == 0 && i < v->v.n; i++)
         if ((all += strlen(v->v.v[i]) + 1 + sizeof(char *)) > MAX_ALL)
             r = too_many(err);

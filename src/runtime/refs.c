@@ -182,9 +182,37 @@ const char *refs_bytes(yyjson_val *v, bool encoded, struct sl_arena *a, size_t *
     return out;
 }
 
-yyjson_val *refs_key(yyjson_val *object, bool secret, const char *key, bool *ret_encoded) {
-    yyjson_val *v = yyjson_obj_get(jat(object, "data"), key);
+yyjson_val *refs_key(struct pod *p, yyjson_val *object, bool secret, const char *key,
+                     bool *ret_encoded) {
+    yyjson_val *v = lookup(p, jat(object, "data"), key);
 
     *ret_encoded = secret || !v;
-    return v || secret ? v : yyjson_obj_get(jat(object, "binaryData"), key);
+    return v || secret ? v : lookup(p, jat(object, "binaryData"), key);
+}
+
+/* ---- looking up many keys ---- */
+
+void lookups_begin(struct pod *p) {
+    sl_assert(!p->real->looking && !p->real->lookups.n);
+    p->real->looking = true;
+}
+
+void lookups_end(struct pod *p) {
+    for (uint32_t i = 0; i < p->real->lookups.n; i++)
+        sl_json_fields_done(&p->real->lookups.v[i]);
+    sl_vec_free(&p->real->lookups);
+    p->real->looking = false;
+}
+
+yyjson_val *lookup(struct pod *p, yyjson_val *map, const char *key) {
+    struct real *re = p->real;
+    uint32_t i = 0;
+
+    if (!re->looking || !yyjson_is_obj(map))
+        return yyjson_obj_get(map, key);
+    while (i < re->lookups.n && re->lookups.v[i].object != map)
+        i++;
+    if (i == re->lookups.n)
+        *sl_vec_push(&re->lookups) = sl_json_fields_of(map);
+    return sl_json_field(&re->lookups.v[i], sl_text_of(key));
 }

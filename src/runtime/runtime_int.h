@@ -99,6 +99,8 @@ struct real {
     SL_VEC(struct ref) refs;
     bool asked, volumes; /* refs are on their way or here; the folders are filled */
     sl_time ask_at;
+    SL_VEC(struct sl_json_fields) lookups; /* while 'looking' */
+    bool looking;
 };
 
 enum { COND_START, COND_INIT, COND_READY, COND_CONTAINERS, CONDS };
@@ -311,10 +313,18 @@ yyjson_val *refs_find(const struct pod *p, bool secret, const char *name);
 int refs_none(const struct pod *p, bool secret, const char *name, bool optional,
               struct sl_err *err) _must_check_;
 /* What stands under a key, and whether that is base64; NULL: no such key. */
-yyjson_val *refs_key(yyjson_val *object, bool secret, const char *key, bool *ret_encoded);
+yyjson_val *refs_key(struct pod *p, yyjson_val *object, bool secret, const char *key,
+                     bool *ret_encoded);
 /* Its bytes, and a zero behind them; NULL: they are none. In the arena, if they had to be decoded.
  */
 const char *refs_bytes(yyjson_val *v, bool encoded, struct sl_arena *a, size_t *ret_len);
+
+/* Between these, while no object that the pod has changes, a map that is asked for many keys is
+ * sorted once. */
+void lookups_begin(struct pod *p);
+void lookups_end(struct pod *p);
+/* The value under a key of a map of the pod or of what it names; NULL if there is none. */
+yyjson_val *lookup(struct pod *p, yyjson_val *map, const char *key);
 
 /* ---- volume.c ---- */
 int volumes_make(struct pod *p, struct sl_err *err) _must_check_;

@@ -23,6 +23,12 @@
 
 /* ---- files and folders ---- */
 
+static int make_one(const char *path, unsigned mode) {
+    if (mkdir(path, mode) < 0)
+        return errno == EEXIST ? 0 : -errno;
+    return chmod(path, mode) < 0 ? -errno : 0; /* whatever the umask says */
+}
+
 int folder_make(const char *path, unsigned mode) {
     char part[PATH_MAX];
     size_t n = strlen(path);
@@ -30,6 +36,9 @@ int folder_make(const char *path, unsigned mode) {
     if (n == 0 || n >= sizeof part)
         return -ENAMETOOLONG;
     memcpy(part, path, n + 1);
+    int r = make_one(part, mode); /* its parents are there, mostly: a pod may have many volumes */
+    if (r != -ENOENT)
+        return r;
     for (char *p = part + 1; *p; p++)
         if (*p == '/') {
             *p = '\0';
@@ -37,9 +46,7 @@ int folder_make(const char *path, unsigned mode) {
                 return -errno;
             *p = '/';
         }
-    if (mkdir(part, mode) < 0)
-        return errno == EEXIST ? 0 : -errno;
-    return chmod(part, mode) < 0 ? -errno : 0; /* whatever the umask says */
+    return make_one(part, mode);
 }
 
 /* A tree that is removed. What is too deep in it is moved up to its top, and found there later. */
@@ -61,7 +68,7 @@ static void move_up(struct removal *r, int dir, const char *name) {
 }
 
 static void remove_in(struct removal *r, int dir, const char *name, int depth) {
-    if (unlinkat(dir, name, 0) == 0 || errno == ENOENT)
+    if (unlinkat(dir, name, 0) == 0 || errno == ENOENT || unlinkat(dir, name, AT_REMOVEDIR) == 0)
         return;
     if (depth > MAX_DEPTH) {
         move_up(r, dir, name);
@@ -202,7 +209,7 @@ static int fill_keys(const struct filler *f, yyjson_val *source, bool secret, co
         return r < 0 ? sl_err_wrap(f->err, r, "volume \"%s\"", f->volume) : 0;
     }
     yyjson_arr_foreach (items, i, n, v) {
-        yyjson_val *value = refs_key(o, secret, jstr(v, "key"), &encoded);
+        yyjson_val *value = refs_key(f->pod, o, secret, jstr(v, "key"), &encoded);
         if (!value && !optional)
             return sl_err_set(f->err, SL_ENOENT, "volume \"%s\": %s \"%s\" has no key %.80s",
                               f->volume, secret ? "secret" : "configmap", name, jstr(v, "key"));
@@ -404,6 +411,7 @@ int volumes_make(struct pod *p, struct sl_err *err) {
     r = make_folder(p);
     if (r < 0)
         return sl_err_set(err, SL_EIO, "making the folder %s: %s", p->real->folder, strerror(-r));
+    lookups_begin(p);
     yyjson_arr_foreach (volumes, i, n, v) {
         if (r < 0)
             break;
@@ -411,6 +419,7 @@ int volumes_make(struct pod *p, struct sl_err *err) {
         sl_arena_clear(&file);
         r = make(p, v, &a, &file, &left, err);
     }
+    lookups_end(p);
     sl_arena_done(&a);
     sl_arena_done(&file);
     return r;
