@@ -207,6 +207,23 @@ static void blown(struct maker *m, const struct sl_schema *s, yyjson_val *base, 
 static void value(struct maker *m, uint32_t at, const struct sl_schema *s, yyjson_val *base,
                   const struct sl_schema *list);
 
+static void metadata(struct maker *m, yyjson_val *base) {
+    size_t i, n;
+    yyjson_val *key, *in;
+
+    sl_buf_printf(m->out, "\"metadata\":{%s", m->how->meta);
+    sl_obj_foreach (base, i, n, key, in) {
+        sl_buf_printf(m->out, "\"%s\":", sl_json_text(key));
+        there(m, in, false);
+        sl_buf_putc(m->out, ',');
+    }
+    if (yyjson_obj_get(base, "labels"))
+        m->out->len--; /* the comma */
+    else
+        sl_buf_puts(m->out, "\"labels\":{}");
+    sl_buf_puts(m->out, "},");
+}
+
 static void object(struct maker *m, uint32_t at, const struct sl_schema *s, yyjson_val *base,
                    const struct sl_schema *list) {
     const struct blow_step *step = &m->t->steps[at];
@@ -217,7 +234,7 @@ static void object(struct maker *m, uint32_t at, const struct sl_schema *s, yyjs
     if (at == 0)
         sl_buf_puts(m->out, m->how->head);
     if (at == 0 && strcmp(step->name, "metadata") != 0)
-        sl_buf_printf(m->out, "\"metadata\":{%s\"labels\":{}},", m->how->meta);
+        metadata(m, yyjson_obj_get(base, "metadata"));
     if (at == 1 && strcmp(m->t->steps[0].name, "metadata") == 0)
         sl_buf_puts(m->out, m->how->meta);
     if (base && (m->all || at > 0)) {

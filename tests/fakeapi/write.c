@@ -8,6 +8,7 @@
 #include "base/stamp.h"
 #include "fakeapi_int.h"
 #include "json/json.h"
+#include "json/seek.h"
 
 #define FOREGROUND "foregroundDeletion"
 #define ORPHAN "orphan"
@@ -224,7 +225,7 @@ static bool spec_differs(yyjson_val *x, yyjson_val *y) {
         if (yyjson_equals_str(k, "metadata") || yyjson_equals_str(k, "status"))
             continue;
         mine++;
-        if (!yyjson_equals(v, yyjson_obj_getn(y, yyjson_get_str(k), yyjson_get_len(k))))
+        if (!sl_json_equal(v, yyjson_obj_getn(y, yyjson_get_str(k), yyjson_get_len(k)), NULL))
             return true;
     }
     sl_obj_foreach (y, i, n, k, v) {
@@ -241,7 +242,8 @@ static bool new_finalizer(yyjson_val *was, yyjson_val *now) {
     yyjson_arr_foreach (yyjson_obj_get(fa_meta_of(now), "finalizers"), i, n, f) {
         bool known = false;
         yyjson_arr_foreach (yyjson_obj_get(fa_meta_of(was), "finalizers"), j, k, g) {
-            known |= yyjson_equals(f, g);
+            if ((known = yyjson_equals(f, g)))
+                break;
         }
         if (!known)
             return true;
@@ -321,7 +323,7 @@ int fa_write_update(struct fakeapi *a, uint32_t obj, bool status, yyjson_mut_doc
         return denied;
     yyjson_doc *now = yyjson_mut_doc_imut_copy(m, NULL);
     yyjson_val *root = yyjson_doc_get_root(now);
-    bool noop = yyjson_equals(root, old);
+    bool noop = sl_json_equal(root, old, NULL);
     const char *wrong = NULL;
     if (fa_meta_str(old, "deletionTimestamp")[0] && new_finalizer(old, root))
         wrong = "metadata.finalizers: Forbidden: no new finalizers can be added if the object is "
@@ -421,7 +423,7 @@ int fa_write_delete(struct fakeapi *a, uint32_t obj, const struct delete_options
         fa_store_remove(a, obj);
         sl_buf_puts(out, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
                          "\"status\":\"Success\"}");
-    } else if (!yyjson_equals(root, old)) {
+    } else if (!sl_json_equal(root, old, NULL)) {
         if (!going)
             next_generation(root);
         fa_store_change(a, obj, TAKE_PTR(now));

@@ -1,0 +1,112 @@
+#include "meter.h"
+
+#include <time.h>
+
+#include "base/mem.h"
+
+struct meter_call {
+    struct meter *m;
+    sl_call call;
+    sl_line_fn line;
+    sl_reply_fn done;
+    void *ctx;
+};
+
+int64_t meter_cpu_us(void) {
+    struct timespec t;
+    (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+void meter_enter(struct meter *m) {
+    m->port.wall = m->inner->wall;
+    m->port.mono = m->inner->mono;
+    m->since = meter_cpu_us();
+}
+
+void meter_leave(struct meter *m) {
+    m->us += meter_cpu_us() - m->since;
+    m->since = 0;
+}
+
+static void forget(struct meter_call *c) {
+    struct meter *m = c->m;
+    for (uint32_t i = 0; i < m->calls.n; i++)
+        if (m->calls.v[i] == c) {
+            m->calls.v[i] = m->calls.v[m->calls.n - 1];
+            (void)sl_vec_pop(&m->calls);
+            break;
+        }
+    sl_freep(&c);
+}
+
+static void on_line(void *ctx, const char *line, size_t len) {
+    struct meter_call *c = ctx;
+    struct meter *m = c->m;
+    m->bytes += len;
+    meter_enter(m);
+    c->line(c->ctx, line, len);
+    meter_leave(m);
+}
+
+static void on_done(void *ctx, const struct sl_reply *r) {
+    struct meter_call c = *(struct meter_call *)ctx;
+    forget(ctx);
+    c.m->bytes += r->len;
+    meter_enter(c.m);
+    c.done(c.ctx, r);
+    meter_leave(c.m);
+}
+
+/* The API's part of a call is not measured. */
+static sl_call begin(struct sl_port *p, const struct sl_request_line *rq, sl_line_fn line,
+                     sl_reply_fn done, void *ctx) {
+    struct meter *m = (struct meter *)p;
+    struct meter_call *c = sl_alloc0(1, sizeof *c);
+    bool counting = m->since;
+
+    if (counting)
+        meter_leave(m);
+    *c = (struct meter_call){.m = m, .line = line, .done = done, .ctx = ctx};
+    m->bytes += rq->len;
+    m->writes += rq->len > 0;
+    *sl_vec_push(&m->calls) = c;
+    c->call = line ? m->inner->ops->watch(m->inner, rq, on_line, on_done, c)
+                   : m->inner->ops->request(m->inner, rq, on_done, c);
+    if (counting)
+        meter_enter(m);
+    return c->call;
+}
+
+static sl_call request(struct sl_port *p, const struct sl_request_line *rq, sl_reply_fn done,
+                       void *ctx) {
+    return begin(p, rq, NULL, done, ctx);
+}
+
+static sl_call watch(struct sl_port *p, const struct sl_request_line *rq, sl_line_fn line,
+                     sl_reply_fn done, void *ctx) {
+    return begin(p, rq, line, done, ctx);
+}
+
+static void cancel(struct sl_port *p, sl_call call) {
+    struct meter *m = (struct meter *)p;
+
+    m->inner->ops->cancel(m->inner, call);
+    for (uint32_t i = 0; i < m->calls.n; i++)
+        if (m->calls.v[i]->call.v == call.v) {
+            forget(m->calls.v[i]);
+            return;
+        }
+}
+
+void meter_init(struct meter *m, struct sl_port *inner) {
+    static const struct sl_port_ops ops = {request, watch, cancel};
+    *m = (struct meter){.inner = inner};
+    m->port = (struct sl_port){.ops = &ops, .wall = inner->wall, .mono = inner->mono};
+}
+
+void meter_done(struct meter *m) {
+    for (uint32_t i = 0; i < m->calls.n; i++)
+        sl_freep(&m->calls.v[i]);
+    sl_vec_free(&m->calls);
+}

@@ -1,0 +1,113 @@
+/* The time of the embedded controllers, the scheduler and the garbage collector is bounded by the
+ * size of the objects that they watch: see grown.h. */
+#include "grown.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/cluster.h"
+#include "kube/json.h"
+
+#define POD_SPEC "{'containers':[{'name':'c','image':'i','resources':{'requests':{'cpu':'1'}}}]}"
+#define TEMPLATE "'template':{'metadata':{'labels':{'app':'a'}},'spec':" POD_SPEC "}"
+#define SELECTOR "'selector':{'matchLabels':{'app':'a'}}"
+#define NODE                                                                                       \
+    "'spec':{},'status':{'allocatable':{'cpu':'1000','pods':'1000'},'conditions':[{'type':"        \
+    "'Ready','status':'True'}]}}"
+#define LABELS "'labels':{'kubernetes.io/hostname':'n1'}"
+
+static const struct grown_kind kinds[] = {
+    {"", "v1", "pods", "{'spec':" POD_SPEC "}", NULL},
+    {"batch", "v1", "jobs",
+     "{'spec':{'parallelism':2,'completions':2,'completionMode':'Indexed'," TEMPLATE "}}", NULL},
+    {"batch", "v1", "cronjobs",
+     "{'spec':{'schedule':'* * * * *','jobTemplate':{'spec':{" TEMPLATE "}}}}", NULL},
+    {"apps", "v1", "deployments", "{'spec':{'replicas':2," SELECTOR "," TEMPLATE "}}", NULL},
+    {"apps", "v1", "replicasets", "{'spec':{'replicas':2," SELECTOR "," TEMPLATE "}}", NULL},
+    {"apps", "v1", "statefulsets",
+     "{'spec':{'replicas':2,'serviceName':'s','volumeClaimTemplates':[{'metadata':{'name':'data'},"
+     "'spec':{'accessModes':['ReadWriteOnce']}}]," SELECTOR "," TEMPLATE "}}",
+     NULL},
+    {"apps", "v1", "controllerrevisions", "{'revision':1,'data':{'a':1}}", NULL},
+    {"", "v1", "nodes", "{'metadata':{" LABELS "}," NODE, "n1"},
+    {"", "v1", "namespaces", "{}", "ns"},
+    {"", "v1", "persistentvolumeclaims", "{'spec':{'accessModes':['ReadWriteOnce']}}", NULL},
+    {"", "v1", "configmaps", "{'data':{'a':'b'}}", "kube-root-ca.crt"},
+    {"", "v1", "serviceaccounts", "{}", "default"},
+};
+
+static void tick(struct grown_world *w) {
+    meter_enter(&w->meter);
+    sl_cluster_tick(w->ctx);
+    meter_leave(&w->meter);
+}
+
+/* Long enough for a CronJob to make a Job. */
+static void run(struct grown_world *w) {
+    sl_time until = fakeapi_now(w->api) + 5 * SL_SEC;
+
+    for (;;) {
+        tick(w);
+        sl_time a = fakeapi_next(w->api), b = sl_cluster_next(w->ctx), next = a < b ? a : b;
+        if (next > until)
+            break;
+        (void)fakeapi_step(w->api, next);
+    }
+    fakeapi_advance(w->api, until);
+    tick(w);
+}
+
+static void must(struct grown_world *w, const char *path, const char *text) {
+    int status = grown_do(w, SL_POST, path, text);
+    if (status != 201)
+        fail_msg("%s: %d", path, status);
+}
+
+/* Pods with every term there is: the scheduler holds them against nodes and other pods. */
+static void probe(struct grown_world *w, bool make) {
+#define TERM                                                                                       \
+    "{'labelSelector':{'matchLabels':{'app':'other'}},'topologyKey':'kubernetes.io/hostname'}"
+    if (make)
+        must(
+            w, "/api/v1/namespaces/ns/pods",
+            "{'metadata':{'name':'probe','labels':{'app':'a'}},'spec':{'nodeSelector':{"
+            "'kubernetes.io/hostname':'n1'},'tolerations':[{'key':'k','operator':'Exists'}],"
+            "'affinity':{'podAntiAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':[" TERM
+            "]}},'topologySpreadConstraints':[{'maxSkew':1,'whenUnsatisfiable':'ScheduleAnyway',"
+            "'topologyKey':'kubernetes.io/hostname','labelSelector':{'matchLabels':{'app':'a'}}}],"
+            "'containers':[{'name':'c','ports':[{'hostPort':80,'containerPort':80}]}]}}");
+    else
+        (void)grown_do(w, SL_DELETE, "/api/v1/namespaces/ns/pods/probe?gracePeriodSeconds=0", NULL);
+    run(w);
+}
+
+static void every_list_and_map(void **state) {
+    struct grown_world w = {
+        .api = fakeapi_new(1), .ns = "ns", .most = 1024, .run = run, .probe = probe};
+
+    (void)state;
+    fakeapi_bare(w.api);
+    meter_init(&w.meter, fakeapi_port(w.api, 0));
+    must(&w, "/api/v1/nodes", "{'metadata':{'name':'n1'," LABELS "}," NODE);
+    assert_int_equal(grown_do(&w, SL_PATCH, "/api/v1/nodes/n1/status", "{" NODE), 200);
+    must(&w, "/api/v1/namespaces", "{'metadata':{'name':'ns'}}");
+    w.ctx = sl_cluster_new(
+        &(struct sl_cluster_spec){.port = &w.meter.port, .seed = 1, .ca = "certificate"});
+    run(&w);
+    probe(&w, true); /* what is in use is used */
+    assert_string_equal(
+        jstr(fakeapi_get(w.api, "/api/v1/namespaces/ns/pods/probe"), "spec.nodeName"), "n1");
+    probe(&w, false);
+    grown_all(&w, kinds, SL_LEN(kinds));
+    sl_cluster_free(w.ctx);
+    fakeapi_free(w.api);
+    meter_done(&w.meter);
+}
+
+int main(int argc, char **argv) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_list_and_map)};
+
+    grown_args(argc, argv);
+    return cmocka_run_group_tests_name("time-cluster", tests, grown_set_up, grown_tear_down);
+}
