@@ -330,6 +330,8 @@ yyjson_val *lookup(struct pod *p, yyjson_val *map, const char *key);
 int volumes_make(struct pod *p, struct sl_err *err) _must_check_;
 /* Where a volume's folder is; into the arena. NULL: it is not one of ours. */
 const char *volume_folder(struct pod *p, yyjson_val *volume, struct sl_arena *a);
+/* What a hostPath of a type "OrCreate" lacks. As root it follows no links but root's: -ELOOP. */
+int host_path_make(const char *host, bool file);
 int folder_make(const char *path, unsigned mode); /* with its parents; 0 or -errno */
 void folder_remove(const char *path);
 int file_write(const char *path, const char *bytes, size_t len, unsigned mode);

@@ -284,15 +284,113 @@ const char *volume_folder(struct pod *p, yyjson_val *volume, struct sl_arena *a)
     return sl_arena_printf(a, "%s/volumes/%s", p->real->folder, jstr(volume, "name"));
 }
 
+/* ---- what is made on the machine ---- */
+
+#define MAX_LINKS 40u
+
+/* A link that nobody but root can have put there. Who has no more rights than those whose links
+ * these may be follows them all. */
+static bool may_follow(int folder, const struct stat *link) {
+    struct stat st;
+
+    return geteuid() != 0 || (link->st_uid == 0 && fstat(folder, &st) == 0 && st.st_uid == 0 &&
+                              (st.st_mode & (S_IWGRP | S_IWOTH)) == 0);
+}
+
+/* What a link says takes the place of its name: path = text + "/" + rest. 0 or -errno. */
+static int put_link(int link, char path[PATH_MAX], const char *rest, bool *absolute) {
+    char text[PATH_MAX];
+    const size_t left = strlen(rest);
+    const ssize_t n = readlinkat(link, "", text, sizeof text);
+
+    if (n <= 0)
+        return n < 0 ? -errno : -ENOENT;
+    if ((size_t)n + left + 2 > PATH_MAX)
+        return -ENAMETOOLONG;
+    memmove(path + n + 1, rest, left + 1);
+    memcpy(path, text, (size_t)n);
+    path[n] = '/';
+    *absolute = text[0] == '/';
+    return 0;
+}
+
+/* The part of this name in a folder, made if it is not there: a descriptor or -errno. */
+static int open_part(int at, const char *name, bool last, bool file) {
+    int fd = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd >= 0 || errno != ENOENT || (file && !last))
+        return fd < 0 ? -errno : fd;
+    if (file)
+        fd = openat(at, name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if ((file ? fd : mkdirat(at, name, 0755)) < 0 && errno != EEXIST)
+        return -errno;
+    if (!file) {
+        fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+            return errno == ENOTDIR ? -ELOOP : -errno;
+    }
+    if (fd >= 0 && fchmod(fd, file ? 0644 : 0755) < 0) { /* whatever the umask says */
+        const int r = -errno;
+        (void)close(fd);
+        return r;
+    }
+    return fd >= 0 ? fd : -ELOOP; /* somebody was quicker */
+}
+
+/* Part by part, as root: a container that may write in a folder on the way shall not say by a link
+ * where the rest is made. */
+int host_path_make(const char *host, bool file) {
+    char path[PATH_MAX], part[NAME_MAX + 1];
+    const char *rest = path;
+    unsigned links = 0;
+    struct stat st;
+    int r = 0, at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    if (strlen(host) >= sizeof path)
+        r = -ENAMETOOLONG;
+    else
+        memcpy(path, host, strlen(host) + 1);
+    if (at < 0)
+        return -errno;
+    while (r == 0 && *(rest += strspn(rest, "/"))) {
+        const size_t n = strcspn(rest, "/");
+        bool absolute = false;
+        if (n > NAME_MAX) {
+            r = -ENAMETOOLONG;
+            break;
+        }
+        memcpy(part, rest, n);
+        part[n] = '\0';
+        rest += n;
+        int fd = open_part(at, part, !rest[strspn(rest, "/")], file), next = fd;
+        if (fd < 0 || fstat(fd, &st) < 0) {
+            r = fd < 0 ? fd : -errno;
+        } else if (S_ISLNK(st.st_mode)) {
+            r = may_follow(at, &st) && ++links <= MAX_LINKS ? put_link(fd, path, rest, &absolute)
+                                                            : -ELOOP;
+            rest = path;
+            next = r == 0 && absolute ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+            (void)close(fd);
+            if (r == 0 && absolute && next < 0)
+                r = -EMFILE;
+        }
+        if (next >= 0) {
+            (void)close(at);
+            at = next;
+        }
+    }
+    (void)close(at);
+    return r;
+}
+
 static int host_path(const char *name, yyjson_val *v, struct sl_err *err) {
     const char *path = jstr(v, "path"), *type = jstr(v, "type");
+    const bool file = strcmp(type, "FileOrCreate") == 0;
     struct stat st;
     int r = 0;
 
-    if (strcmp(type, "DirectoryOrCreate") == 0)
-        r = folder_make(path, 0755);
-    else if (strcmp(type, "FileOrCreate") == 0 && stat(path, &st) < 0)
-        r = file_write(path, "", 0, 0644);
+    if ((file || strcmp(type, "DirectoryOrCreate") == 0) && stat(path, &st) < 0)
+        r = host_path_make(path, file);
     if (r == 0 && stat(path, &st) < 0)
         r = -errno;
     return r < 0 ? sl_err_set(err, SL_ENOENT, "volume \"%s\": hostPath %s: %s", name, path,

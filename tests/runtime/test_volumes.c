@@ -226,12 +226,80 @@ static void other_user(void **state) {
     end(&w);
 }
 
+/* A pod with a hostPath of this type below a folder, which tells whether it is there. */
+static void make_host(struct world *w, const char *name, const char *type, const char *base,
+                      const char *path) {
+    struct sl_buf b = SL_BUF(65536);
+
+    sl_buf_printf(&b,
+                  "\"restartPolicy\":\"Never\",\"volumes\":[{\"name\":\"h\",\"hostPath\":{"
+                  "\"type\":\"%s\",\"path\":\"%s%s\"}}],\"containers\":[{\"name\":\"main\","
+                  "\"image\":\"x\",\"command\":[\"true\"]}]",
+                  type, base, path);
+    make_pod(w, name, "", sl_buf_str(&b));
+    sl_buf_done(&b);
+}
+
+static bool is_there(const char *base, const char *path) {
+    char whole[200];
+    (void)snprintf(whole, sizeof whole, "%s%s", base, path);
+    return access(whole, F_OK) == 0;
+}
+
+/* What a hostPath lacks is made, but not where a link of another user leads. */
+static void host_paths_are_made(void **state) {
+    char base[] = "/tmp/sluice-host-XXXXXX", path[100], to[100];
+    struct world w;
+    (void)state;
+
+    if (geteuid() != 0)
+        skip();
+    begin(&w, 0);
+    assert_non_null(mkdtemp(base));
+    assert_int_equal(chmod(base, 0755), 0);
+    (void)snprintf(to, sizeof to, "%s/out", base);
+    assert_int_equal(mkdir(to, 0755), 0);
+    (void)snprintf(path, sizeof path, "%s/link", base);
+    assert_int_equal(symlink("out", path), 0);
+    (void)snprintf(path, sizeof path, "%s/whole", base);
+    assert_int_equal(symlink(to, path), 0);
+    (void)snprintf(path, sizeof path, "%s/own", base);
+    assert_int_equal(mkdir(path, 0755), 0);
+    assert_int_equal(chown(path, 12345, 54321), 0);
+    (void)snprintf(path, sizeof path, "%s/own/to", base);
+    assert_int_equal(symlink(to, path), 0);
+    assert_int_equal(lchown(path, 12345, 54321), 0);
+    (void)snprintf(path, sizeof path, "%s/own/roots", base); /* root's, but not root's folder */
+    assert_int_equal(symlink(to, path), 0);
+
+    make_host(&w, "led", "DirectoryOrCreate", base, "/own/to/led/deep");
+    make_host(&w, "led-file", "FileOrCreate", base, "/own/to/led-file");
+    make_host(&w, "led-too", "DirectoryOrCreate", base, "/own/roots/led");
+    make_host(&w, "fine", "DirectoryOrCreate", base, "/link/a/b");
+    make_host(&w, "fine-too", "DirectoryOrCreate", base, "/whole/c");
+    make_host(&w, "fine-own", "DirectoryOrCreate", base, "/own/d");
+    make_host(&w, "fine-file", "FileOrCreate", base, "/link/f");
+    make_host(&w, "there", "DirectoryOrCreate", base, "/own/to");
+    wait_phase(&w, "fine", "Succeeded");
+    wait_phase(&w, "fine-too", "Succeeded");
+    wait_phase(&w, "fine-own", "Succeeded");
+    wait_phase(&w, "fine-file", "Succeeded");
+    wait_phase(&w, "there", "Succeeded");
+    assert_true(is_there(base, "/out/a/b") && is_there(base, "/out/c"));
+    assert_true(is_there(base, "/own/d") && is_there(base, "/out/f"));
+    assert_false(is_there(base, "/out/led"));
+    assert_false(is_there(base, "/out/led-file"));
+    assert_int_equal(host_path_make("/proc/self/no/such", false) < 0, true);
+    end(&w);
+    folder_remove(base);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_mounts),  cmocka_unit_test(mounted_as_root),
         cmocka_unit_test(mounted_as_user), cmocka_unit_test(working_dir),
         cmocka_unit_test(shared),          cmocka_unit_test(what_is_missing),
-        cmocka_unit_test(other_user),
+        cmocka_unit_test(other_user),      cmocka_unit_test(host_paths_are_made),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
