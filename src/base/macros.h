@@ -10,9 +10,6 @@
 #include <stdint.h>
 
 #define _cleanup_(f) __attribute__((cleanup(f)))
-/* Hardening zeroes automatic variables; a large one on a hot path that is written before it is read
- * says so. */
-#define _unset_ __attribute__((uninitialized))
 #define _must_check_ __attribute__((warn_unused_result))
 #define _printf_(fmt, args) __attribute__((format(printf, fmt, args)))
 #define _pure_ __attribute__((pure))
@@ -55,6 +52,14 @@ _Noreturn void sl_assert_failed(const char *what, const char *file, int line);
 #define SL_SANITISED 1
 #else
 #define SL_SANITISED 0
+#endif
+
+/* Hardening zeroes automatic variables; a large one on a hot path that is written before it is read
+ * says so. Sanitised builds fill it with their pattern all the same. */
+#if SL_SANITISED
+#define _unset_
+#else
+#define _unset_ __attribute__((uninitialized))
 #endif
 
 #endif

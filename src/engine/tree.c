@@ -16,7 +16,7 @@
 /* ---- nodes ---- */
 
 static uint64_t node_key(bool cohort, sl_sym name) {
-    return sl_hash_u64(cohort, name);
+    return (uint64_t)cohort << 32 | name;
 }
 
 uint32_t node_find(const struct sl_engine *e, bool cohort, const char *name) {

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "graph/graph_int.h"
 
 struct sl_graph *sl_graph_new(void) {
@@ -71,8 +70,8 @@ struct sl_graph *sl_graph_clone(const struct sl_graph *g) {
     copy_vec(&c->types, &g->types);
     for (uint32_t i = 0; i < g->paths.n; i++) {
         struct path p = g->paths.v[i];
-        sl_map_add(&c->paths_by_vertex, sl_hash_u64(0, p.v), i);
-        sl_map_add(&c->paths_by_text, sl_hash_u64(0, p.text), i);
+        sl_map_add(&c->paths_by_vertex, p.v, i);
+        sl_map_add(&c->paths_by_text, p.text, i);
         *sl_vec_push(&c->paths) = p;
     }
     for (uint32_t i = 0; i < g->props.n; i++) {

@@ -5,13 +5,12 @@
 #include <string.h>
 
 #include "base/bits.h"
-#include "base/hash.h"
 #include "graph/match_int.h"
 
 /* ---- jobs ---- */
 
 struct job *sl_hold_job(const struct sl_match *m, int64_t id) {
-    uint64_t key = sl_hash_u64(0, (uint64_t)id);
+    uint64_t key = (uint64_t)id;
     uint32_t c;
     for (uint32_t i = sl_map_first(&m->by_id, key, &c); i != SL_MAP_NONE;
          i = sl_map_next(&m->by_id, key, &c))
@@ -36,7 +35,7 @@ struct job *sl_hold_new(struct sl_match *m, int64_t id, enum sl_job_state state,
         (void)sl_vec_push(&m->jobs);
     struct job *j = &m->jobs.v[i];
     *j = (struct job){.id = id, .from = from, .to = to, .state = state, .used = true};
-    sl_map_add(&m->by_id, sl_hash_u64(0, (uint64_t)id), i);
+    sl_map_add(&m->by_id, (uint64_t)id, i);
     struct sl_ordkey end = end_key(m, j);
     sl_ordset_add(&m->ends, &end, no_tie, NULL);
     m->n_jobs++;
@@ -262,7 +261,7 @@ void sl_hold_drop(struct sl_match *m, struct job *j) {
     struct sl_ordkey end = end_key(m, j);
     sl_assert(sl_ordset_del(&m->ends, &end, no_tie, NULL));
     uint32_t i = (uint32_t)(j - m->jobs.v);
-    sl_assert(sl_map_del(&m->by_id, sl_hash_u64(0, (uint64_t)j->id), i));
+    sl_assert(sl_map_del(&m->by_id, (uint64_t)j->id, i));
     j->used = false;
     m->n_jobs--;
     *sl_vec_push(&m->free_jobs) = i;

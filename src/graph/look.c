@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "graph/graph_int.h"
 
 uint64_t sl_graph_generation(const struct sl_graph *g) {
@@ -114,8 +113,8 @@ const char *sl_vertex_name(const struct sl_graph *g, sl_vtx v, char out[SL_VERTE
 /* The path that was set, or 0. */
 static sl_sym set_path(const struct sl_graph *g, sl_vtx v, sl_sym subsystem) {
     uint32_t c, i;
-    for (i = sl_map_first(&g->paths_by_vertex, sl_hash_u64(0, v), &c); i != SL_MAP_NONE;
-         i = sl_map_next(&g->paths_by_vertex, sl_hash_u64(0, v), &c))
+    for (i = sl_map_first(&g->paths_by_vertex, v, &c); i != SL_MAP_NONE;
+         i = sl_map_next(&g->paths_by_vertex, v, &c))
         if (g->paths.v[i].v == v && g->paths.v[i].subsystem == subsystem)
             return g->paths.v[i].text;
     return 0;
@@ -161,8 +160,8 @@ void sl_graph_set_path(struct sl_graph *g, sl_vtx v, const char *subsystem, cons
     if (same || set_path(g, v, y))
         return;
     text = sl_sym_put(&g->syms, path);
-    sl_map_add(&g->paths_by_vertex, sl_hash_u64(0, v), g->paths.n);
-    sl_map_add(&g->paths_by_text, sl_hash_u64(0, text), g->paths.n);
+    sl_map_add(&g->paths_by_vertex, v, g->paths.n);
+    sl_map_add(&g->paths_by_text, text, g->paths.n);
     *sl_vec_push(&g->paths) = (struct path){v, y, text};
 }
 
@@ -171,8 +170,8 @@ static sl_vtx by_set_path(const struct sl_graph *g, const char *path) {
     uint32_t c, i;
     if (y == SL_MAP_NONE)
         return SL_VTX_NONE;
-    for (i = sl_map_first(&g->paths_by_text, sl_hash_u64(0, y), &c); i != SL_MAP_NONE;
-         i = sl_map_next(&g->paths_by_text, sl_hash_u64(0, y), &c))
+    for (i = sl_map_first(&g->paths_by_text, y, &c); i != SL_MAP_NONE;
+         i = sl_map_next(&g->paths_by_text, y, &c))
         if (g->paths.v[i].text == y && !g->v.v[g->paths.v[i].v].removed)
             return g->paths.v[i].v;
     return SL_VTX_NONE;

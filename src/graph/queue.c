@@ -235,7 +235,7 @@ int sl_queues_add(struct sl_queues *q, const struct sl_queue_spec *s, struct sl_
 /* ---- jobs ---- */
 
 static uint64_t id_hash(int64_t id) {
-    return sl_hash_u64(0, (uint64_t)id);
+    return (uint64_t)id;
 }
 
 static uint32_t find_job(const struct sl_queues *q, int64_t id) {

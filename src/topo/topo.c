@@ -178,7 +178,7 @@ void part_done(struct sl_topo *t, struct part *p) {
 }
 
 struct hold *hold_of(const struct sl_topo *t, uint64_t key) {
-    uint32_t i = sl_map_get(&t->hold_by_key, sl_hash_u64(0, key));
+    uint32_t i = sl_map_get(&t->hold_by_key, key);
     return i == SL_MAP_NONE ? NULL : t->holds.v[i];
 }
 
@@ -190,7 +190,7 @@ struct hold *hold_new(uint64_t key, uint32_t n) {
 }
 
 void hold_put(struct sl_topo *t, struct hold *h) {
-    sl_map_add(&t->hold_by_key, sl_hash_u64(0, h->key), t->holds.n);
+    sl_map_add(&t->hold_by_key, h->key, t->holds.n);
     *sl_vec_push(&t->holds) = h;
 }
 
@@ -241,14 +241,14 @@ void sl_topo_hold(struct sl_topo *t, uint64_t key, const struct sl_topo_podset *
 }
 
 void sl_topo_release(struct sl_topo *t, uint64_t key) {
-    uint32_t at = sl_map_get(&t->hold_by_key, sl_hash_u64(0, key));
+    uint32_t at = sl_map_get(&t->hold_by_key, key);
     if (at == SL_MAP_NONE)
         return;
     struct hold *h = t->holds.v[at], *last = sl_vec_pop(&t->holds);
-    (void)sl_map_del(&t->hold_by_key, sl_hash_u64(0, key), at);
+    (void)sl_map_del(&t->hold_by_key, key, at);
     if (last != h) {
-        (void)sl_map_del(&t->hold_by_key, sl_hash_u64(0, last->key), t->holds.n);
-        sl_map_add(&t->hold_by_key, sl_hash_u64(0, last->key), at);
+        (void)sl_map_del(&t->hold_by_key, last->key, t->holds.n);
+        sl_map_add(&t->hold_by_key, last->key, at);
         t->holds.v[at] = last;
     }
     hold_free(t, h);
