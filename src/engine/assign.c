@@ -398,9 +398,8 @@ uint32_t find_targets(struct sl_engine *e, struct entry *x) {
         return x->targets.n;
     }
     /* The search may grow the vectors it reads from: give it copies that stay put. */
-    enum { MOST = SL_MAX_PODSETS * (SL_MAX_PODSET_RESOURCES + 1) }; /* one more: pods */
-    _unset_ struct use uses[MOST];
-    _unset_ uint32_t contested[MOST];
+    _unset_ struct use uses[MAX_USES];
+    _unset_ uint32_t contested[MAX_USES];
     uint32_t n_uses = x->uses.n, n_contested = r->contested.n;
     sl_assert(n_uses <= SL_LEN(uses) && n_contested <= SL_LEN(contested));
     memcpy(uses, r->uses.v + x->uses.from, n_uses * sizeof(*uses));

@@ -52,6 +52,8 @@ struct use { /* usage of one fr */
     uint32_t fr;
     sl_amount amount;
 };
+/* Of one workload: each podset may have its own flavors, and has pods besides its resources. */
+#define MAX_USES (SL_MAX_PODSETS * (SL_MAX_PODSET_RESOURCES + 1))
 
 struct group {
     uint32_t n_resources, n_flavors;

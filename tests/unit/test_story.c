@@ -200,12 +200,60 @@ static void test_failures(void **state) {
     }
 }
 
+/* A queue with flavors of its own for each podset, and so much of each. */
+static void put_wide_queue(struct sl_buf *b, const char *name, int each) {
+    sl_buf_printf(b, "queue %s cohort=all reclaim=Any\n", name);
+    for (int i = 0; i < SL_MAX_PODSETS; i++) {
+        sl_buf_printf(b, "  quota f%d", i);
+        for (int k = 0; k < SL_MAX_PODSET_RESOURCES; k++)
+            sl_buf_printf(b, " x/r%d=%d", k, each);
+        sl_buf_puts(b, "\n");
+    }
+    sl_buf_puts(b, "  group\n");
+    for (int i = 0; i < SL_MAX_PODSETS; i++)
+        sl_buf_printf(b, "  quota g%d pods=%d\n", i, each);
+}
+
+static void put_wide_job(struct sl_buf *b, const char *name, const char *queue, int resources) {
+    sl_buf_printf(b, "job %s queue=%s\n", name, queue);
+    for (int i = 0; i < SL_MAX_PODSETS; i++) {
+        sl_buf_printf(b, "  podset p%d count=1 select p=v%d", i, i);
+        for (int k = 0; k < resources; k++)
+            sl_buf_printf(b, " x/r%d=1", k);
+        sl_buf_puts(b, "\n");
+    }
+}
+
+/* The largest workload that there may be takes quota back: each podset has other flavors, and each
+ * resource and the pods count. */
+static void test_widest(void **state) {
+    struct sl_buf text = SL_BUF(1 << 20), out = SL_BUF(SL_STORY_OUT_BYTES), why;
+    struct sl_stories *set = NULL;
+
+    (void)state;
+    sl_buf_puts(&text, "story Wide\n");
+    for (int i = 0; i < SL_MAX_PODSETS; i++)
+        sl_buf_printf(&text, "flavor f%d label p=v%d\nflavor g%d label p=v%d\n", i, i, i, i);
+    put_wide_queue(&text, "a", 1);
+    put_wide_queue(&text, "b", 0);
+    put_wide_job(&text, "thief", "b", 1);
+    sl_buf_puts(&text, "expect admitted thief\nafter 1s\n");
+    put_wide_job(&text, "big", "a", SL_MAX_PODSET_RESOURCES);
+    sl_buf_puts(&text, "expect preempted thief by big InCohortReclamation\n");
+    assert_int_equal(read_text(sl_buf_str(&text), text.len, &set, &why), 0);
+    if (sl_story_run(&set->v[0], NULL, false, &out) != SL_STORY_PASSED)
+        fail_msg("%s", sl_buf_str(&out));
+    sl_buf_done(&why);
+    sl_buf_done(&out);
+    sl_buf_done(&text);
+    sl_stories_free(set);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_malformed),
-        cmocka_unit_test(test_ceilings),
-        cmocka_unit_test(test_right),
-        cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_malformed), cmocka_unit_test(test_ceilings),
+        cmocka_unit_test(test_right),     cmocka_unit_test(test_failures),
+        cmocka_unit_test(test_widest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
