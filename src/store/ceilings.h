@@ -13,6 +13,6 @@
 #define SL_STORE_RESOURCES 4096u
 #define SL_STORE_PAST 1024u                    /* changes of a resource that are remembered */
 #define SL_STORE_PAST_BYTES ((size_t)64 << 20) /* of these */
-#define MAX_FILE_RESOURCES 65536u              /* numbers of resources in the file */
+#define SL_STORE_FILE_RESOURCES 65536u         /* numbers of resources in the file */
 
 #endif

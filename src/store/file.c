@@ -283,7 +283,7 @@ static int highest_number(struct file *f, uint32_t *ret, struct sl_err *err) {
     if (r < 0)
         return r;
     uint64_t number = row > 0 ? (uint64_t)row >> ROW_BITS : 0;
-    if (number > MAX_FILE_RESOURCES)
+    if (number > SL_STORE_FILE_RESOURCES)
         return damaged(f, "an object of no resource", err);
     *ret = (uint32_t)number;
     return SL_OK;
@@ -302,7 +302,7 @@ int file_list(struct file *f, file_resources *ret, uint32_t *ret_highest, struct
     while (r >= 0 && (step = sqlite3_step(s)) == SQLITE_ROW) {
         int64_t number = sqlite3_column_int64(s, 0);
         const char *name = (const char *)sqlite3_column_text(s, 1);
-        if (number < 1 || number > MAX_FILE_RESOURCES || !name)
+        if (number < 1 || number > SL_STORE_FILE_RESOURCES || !name)
             r = damaged(f, "a resource without a name or number", err);
         else
             *sl_vec_push(ret) = (struct file_resource){sl_strdup(name), (uint32_t)number, false};

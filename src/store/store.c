@@ -617,8 +617,8 @@ static int read_resource(struct sl_store *st, struct resource *res, struct sl_er
         res->in_file = fr->number;
         res->in_file_kept = true;
     } else {
-        if (!st->free_in_file.n && st->n_in_file == MAX_FILE_RESOURCES)
-            return sl_err_set(err, SL_ELIMIT, "more than %u resources", MAX_FILE_RESOURCES);
+        if (!st->free_in_file.n && st->n_in_file == SL_STORE_FILE_RESOURCES)
+            return sl_err_set(err, SL_ELIMIT, "more than %u resources", SL_STORE_FILE_RESOURCES);
         res->in_file = st->free_in_file.n ? sl_vec_pop(&st->free_in_file) : ++st->n_in_file;
         *sl_vec_push(&st->stored) =
             (struct file_resource){sl_strdup(res->name), res->in_file, true};
