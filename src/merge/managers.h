@@ -8,9 +8,6 @@
 #include "merge/fields.h"
 #include "merge/merge.h"
 
-/* More are not read: a request that says more is taken as if it said none. Nor are more written:
- * the oldest become one (sl_managers_limit). */
-
 struct sl_manager {
     const char *name, *version, *subresource, *time; /* time "": none */
     bool applied;
@@ -25,7 +22,8 @@ struct sl_managers {
     uint32_t n, cap;
 };
 
-/* False: it is not a list of managers; 'out' is empty then. Later ones of the same name win. */
+/* False: it is not a list of managers, or of more than SL_MANAGERS_READ; 'ret' is empty then. Later
+ * ones of the same name win. */
 bool sl_managers_read(struct sl_arena *a, yyjson_mut_val *list, struct sl_managers *ret);
 /* Who updated through a subresource in a version, or applied through it in any. NULL: nobody. */
 struct sl_manager *sl_managers_find(struct sl_managers *m, const struct sl_manager_id *by,
