@@ -1,3 +1,5 @@
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,12 +98,13 @@ static size_t whole_text(uint64_t n, bool minus, char out[NUMBER_TEXT]) {
     return at;
 }
 
-/* The fewest digits that say the number; an exponent only below 1e-6 and from 1e21 on. */
+/* The fewest digits that say the number; an exponent only below 1e-6 and from 1e21 on. A number of
+ * up to 15 digits is what 15 say, without the zeros at their end; subnormal ones are less exact. */
 static size_t real_text(double d, char out[NUMBER_TEXT]) {
     char digits[32], *exponent, *last;
-    int n = 14, power;
+    int n = fabs(d) < DBL_MIN ? 0 : 14, power; /* digits after the point */
 
-    for (; n < 17; n++) { /* what 15 digits say they say alone, without the zeros at their end */
+    for (; n < 17; n++) {
         sl_fmt(digits, sizeof digits, "%.*e", n, d);
         if (strtod(digits, NULL) == d)
             break;
@@ -110,7 +113,7 @@ static size_t real_text(double d, char out[NUMBER_TEXT]) {
     power = (int)strtol(exponent + 1, NULL, 10);
     for (last = exponent; n > 0 && last[-1] == '0'; n--)
         last--;
-    last -= n == 0; /* the point */
+    last -= last[-1] == '.'; /* no digits behind it */
     memmove(last, exponent, strlen(exponent) + 1);
     exponent = last;
     if (power < -6 || power >= 21)
