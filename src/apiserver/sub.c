@@ -14,6 +14,7 @@
 #include "base/fmt.h"
 #include "base/stamp.h"
 #include "json/json.h"
+#include "json/seek.h"
 
 static void refuse(struct sl_sub_call *c, int status, const char *reason, const char *text) {
     if (!c->no.status)
@@ -104,25 +105,13 @@ const char *sl_binding_pod(yyjson_val *binding) {
 
 static void merge_map(struct sl_sub_call *c, const char *name) {
     yyjson_val *old = sl_json_get(sl_json_get(c->object, "metadata"), name),
-               *from = sl_json_get(sl_json_get(c->body, "metadata"), name), *key, *v, *with;
-    yyjson_mut_val *to = yyjson_mut_obj(c->doc);
-    size_t i, n;
+               *from = sl_json_get(sl_json_get(c->body, "metadata"), name);
+    yyjson_mut_val *to =
+        yyjson_is_obj(old) ? yyjson_val_mut_copy(c->doc, old) : yyjson_mut_obj(c->doc);
 
     if (!sl_json_size(from))
         return;
-    struct sl_json_fields had = sl_json_fields_of(old), said = sl_json_fields_of(from);
-    sl_obj_foreach (old, i, n, key, v) {
-        with = sl_json_field(&said, sl_json_view(key));
-        (void)yyjson_mut_obj_add(to, yyjson_val_mut_copy(c->doc, key),
-                                 yyjson_val_mut_copy(c->doc, with ? with : v));
-    }
-    sl_obj_foreach (from, i, n, key, v) {
-        if (!sl_json_field(&had, sl_json_view(key)))
-            (void)yyjson_mut_obj_add(to, yyjson_val_mut_copy(c->doc, key),
-                                     yyjson_val_mut_copy(c->doc, v));
-    }
-    sl_json_fields_done(&had);
-    sl_json_fields_done(&said);
+    sl_json_mut_fill(c->doc, to, yyjson_val_mut_copy(c->doc, from), true);
     sl_mut_set(c->doc, sl_mut_obj(c->doc, c->changed, "metadata"), name, to);
 }
 

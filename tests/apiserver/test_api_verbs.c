@@ -14,6 +14,7 @@
 #include "api.h"
 
 #define CM "/api/v1/namespaces/default/configmaps"
+#define PODS "/api/v1/namespaces/default/pods"
 #define MERGE "application/merge-patch+json"
 #define JSONP "application/json-patch+json"
 #define APPLY "application/apply-patch+yaml"
@@ -286,11 +287,34 @@ static void test_bad_bodies(void **state) {
     api_done(&a);
 }
 
+/* The pod gets what the binding says, and what it says twice once: the last counts. */
+static void test_binding(void **state) {
+    struct api a;
+
+    (void)state;
+    api_init(&a);
+    assert_int_equal(
+        api_post(&a, PODS,
+                 "{\"metadata\":{\"name\":\"p\",\"annotations\":{\"a\":\"1\",\"b\":"
+                 "\"1\"}},\"spec\":{\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}"),
+        201);
+    assert_int_equal(
+        api_post(&a, PODS "/p/binding",
+                 "{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{\"name\":\"p\","
+                 "\"annotations\":{\"x\":\"1\",\"b\":\"2\",\"x\":\"2\",\"b\":\"3\"}},"
+                 "\"target\":{\"kind\":\"Node\",\"name\":\"n\"}}"),
+        201);
+    assert_int_equal(api_get(&a, PODS "/p"), 200);
+    assert_non_null(strstr(a.body, "\"annotations\":{\"a\":\"1\",\"b\":\"3\",\"x\":\"2\"}"));
+    api_done(&a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),      cmocka_unit_test(test_metadata),
         cmocka_unit_test(test_status),    cmocka_unit_test(test_warnings),
         cmocka_unit_test(test_discovery), cmocka_unit_test(test_bad_bodies),
+        cmocka_unit_test(test_binding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
