@@ -16,6 +16,7 @@
 #define SL_API_MAX_DEPTH 128u                 /* of JSON and YAML */
 #define SL_API_MAX_ANSWER ((size_t)1 << 30)   /* of a list */
 #define SL_API_OPEN_CALLS 65536u              /* 429 beyond */
+#define API_MANY_CALLS 16u                    /* of these for one that deletes a collection */
 #define API_REQUEST_ARENA ((size_t)256 << 20) /* of one request */
 #define API_IDLE_REQUESTS 256u                /* that keep their first block of it */
 #define API_YAML_JSON ((size_t)64 << 20)      /* aliases can make a long text out of a short one */

@@ -304,45 +304,84 @@ void sl_delete(struct sl_rq *rq) {
 
 /* ---- many ---- */
 
-/* Each is deleted by a request of its own; the answer is the list of what was found. */
+/* Each is deleted by a request of its own, API_MANY_CALLS at a time; the answer is the list of what
+ * was found. The first that fails is the last that is asked for, as is the one after which the
+ * client has gone. Texts are the parent's. */
 struct sl_many {
     LIST_ENTRY(sl_many) link;
     struct sl_apiserver *s;
     sl_api_call parent;
-    uint32_t left;
+    struct sl_found found; /* those before 'next' are NULL */
+    uint32_t n, next, open;
+    const char *base, *plural, *query, *body;
     bool failed;
 };
 
-static void many_done(struct sl_many *m) {
-    struct sl_rq *rq = sl_rq_find(m->s, m->parent);
-
-    if (rq && !m->failed)
-        sl_rq_answer(rq, 200);
+static void many_end(struct sl_many *m) {
     LIST_REMOVE(m, link);
+    sl_found_done(m->s, &m->found);
     sl_freep(&m);
 }
 
 void sl_many_free(struct sl_apiserver *s) {
     struct sl_many *m;
 
-    while ((m = LIST_FIRST(&s->many))) {
-        LIST_REMOVE(m, link);
-        sl_freep(&m);
-    }
+    while ((m = LIST_FIRST(&s->many)))
+        many_end(m);
+}
+
+static void on_one(void *ctx, const struct sl_api_answer *a);
+
+static void ask_next(struct sl_many *m, const struct sl_rq *rq) {
+    struct sl_object *o = m->found.v.v[m->next];
+    struct sl_buf path = SL_BUF((size_t)8 << 10); /* the server takes a copy */
+
+    if (*o->ns)
+        sl_buf_printf(&path, "%s/namespaces/%s/%s/%s", m->base, o->ns, m->plural, o->name);
+    else
+        sl_buf_printf(&path, "%s/%s/%s", m->base, m->plural, o->name);
+    struct sl_api_request one = {.method = "DELETE",
+                                 .path = sl_buf_str(&path),
+                                 .query = m->query,
+                                 .content_type = m->body ? SL_JSON : "",
+                                 .user_agent = rq->user_agent,
+                                 .user = rq->user,
+                                 .groups = rq->groups,
+                                 .body = m->body,
+                                 .len = m->body ? strlen(m->body) : 0};
+    m->found.v.v[m->next++] = NULL;
+    m->open++;
+    (void)sl_apiserver_call(m->s, &one, &(struct sl_api_sink){.ctx = m, .answer = on_one});
+    sl_buf_done(&path);
+    sl_object_unref(m->s->store, o);
+}
+
+/* Asks for as many as may be under way; ends with the last. No answer comes meanwhile. */
+static void many_go_on(struct sl_many *m) {
+    struct sl_rq *rq = sl_rq_find(m->s, m->parent);
+    bool more = rq && !m->failed;
+
+    while (more && m->next < m->n && m->open < API_MANY_CALLS)
+        ask_next(m, rq);
+    if (m->open)
+        return;
+    if (more)
+        sl_rq_answer(rq, 200);
+    many_end(m);
 }
 
 static void on_one(void *ctx, const struct sl_api_answer *a) {
     struct sl_many *m = ctx;
     struct sl_rq *rq = sl_rq_find(m->s, m->parent);
 
+    m->open--;
     if (a->status >= 400 && a->status != 404 && !m->failed && rq) {
         m->failed = true;
         sl_buf_clear(&rq->out);
         sl_buf_add(&rq->out, a->body, a->len);
         sl_rq_answer(rq, a->status);
     }
-    if (--m->left == 0)
-        many_done(m);
+    many_go_on(m);
 }
 
 static bool print_found(struct sl_rq *rq, const struct sl_found *found) {
@@ -372,24 +411,24 @@ static const char *short_query(struct sl_rq *rq) {
                                          : "&orphanDependents=false");
 }
 
+/* The same of a body: what was read of it, and nothing else that it holds. */
 static const char *short_body(struct sl_write *w) {
-    static const char *const fields[] = {"gracePeriodSeconds", "preconditions", "orphanDependents",
-                                         "propagationPolicy",
-                                         "ignoreStoreReadErrorWithClusterBreakingPotential"};
+    const struct sl_delete_options *d = &w->del;
     _cleanup_(sl_json_mut_docp) yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *to = yyjson_mut_obj(doc);
-    yyjson_val *from = yyjson_doc_get_root(w->body), *head;
-    static const char *const heads[] = {"kind", "apiVersion"};
 
-    for (size_t i = 0; i < SL_LEN(heads); i++) {
-        if ((head = sl_json_get(from, heads[i])))
-            sl_mut_set(doc, to, heads[i], yyjson_val_mut_copy(doc, head));
-    }
-    for (size_t i = 0; i < SL_LEN(fields); i++) {
-        yyjson_val *v = sl_json_get(from, fields[i]);
-        if (v)
-            sl_mut_set(doc, to, fields[i], yyjson_val_mut_copy(doc, v));
-    }
+    sl_mut_set_str(doc, to, "kind", "DeleteOptions");
+    sl_mut_set_str(doc, to, "apiVersion", "meta.k8s.io/v1");
+    if (d->grace != -1)
+        sl_mut_set_int(doc, to, "gracePeriodSeconds", d->grace);
+    if (d->uid)
+        sl_mut_set_str(doc, sl_mut_obj(doc, to, "preconditions"), "uid", d->uid);
+    if (d->version)
+        sl_mut_set_str(doc, sl_mut_obj(doc, to, "preconditions"), "resourceVersion", d->version);
+    if (d->orphan_false) /* which propagation is made of again */
+        sl_mut_set(doc, to, "orphanDependents", yyjson_mut_bool(doc, false));
+    else if (*d->propagation)
+        sl_mut_set_str(doc, to, "propagationPolicy", d->propagation);
     if (w->c.dry_run) {
         yyjson_mut_val *list = yyjson_mut_arr(doc);
         (void)yyjson_mut_arr_add_str(doc, list, "All");
@@ -426,35 +465,20 @@ void sl_delete_all(struct sl_rq *rq) {
         sl_found_done(s, &found);
         return;
     }
-    struct sl_many *m = sl_alloc0(1, sizeof *m);
-    *m = (struct sl_many){.s = s, .parent = rq->id, .left = 1}; /* until all are asked for */
-    LIST_INSERT_HEAD(&s->many, m, link);
-    const char *base = *rq->group
-                           ? sl_arena_printf(&rq->arena, "/apis/%s/%s", rq->group, rq->version_name)
-                           : "/api/v1";
-    const char *query = w->body ? "" : short_query(rq), *body = w->body ? short_body(w) : NULL;
     uint32_t n = found.v.n;
     if (n > 1 && (too_long(w->del.uid) || too_long(w->del.version)))
         n = 1; /* no object is meant, and the first says so */
-    for (uint32_t i = 0; i < n; i++) {
-        const struct sl_object *o = found.v.v[i];
-        const char *path =
-            *o->ns ? sl_arena_printf(&rq->arena, "%s/namespaces/%s/%s/%s", base, o->ns,
-                                     rq->kind->plural, o->name)
-                   : sl_arena_printf(&rq->arena, "%s/%s/%s", base, rq->kind->plural, o->name);
-        struct sl_api_request one = {.method = "DELETE",
-                                     .path = path,
-                                     .query = query,
-                                     .content_type = body ? SL_JSON : "",
-                                     .user_agent = rq->user_agent,
-                                     .user = rq->user,
-                                     .groups = rq->groups,
-                                     .body = body,
-                                     .len = body ? strlen(body) : 0};
-        m->left++;
-        (void)sl_apiserver_call(s, &one, &(struct sl_api_sink){.ctx = m, .answer = on_one});
-    }
-    if (--m->left == 0)
-        many_done(m);
-    sl_found_done(s, &found);
+    struct sl_many *m = sl_alloc0(1, sizeof *m);
+    *m = (struct sl_many){
+        .s = s,
+        .parent = rq->id,
+        .found = found,
+        .n = n,
+        .base = *rq->group ? sl_arena_printf(&rq->arena, "/apis/%s/%s", rq->group, rq->version_name)
+                           : "/api/v1",
+        .plural = sl_arena_strdup(&rq->arena, rq->kind->plural),
+        .query = w->body ? "" : short_query(rq),
+        .body = w->body ? short_body(w) : NULL};
+    LIST_INSERT_HEAD(&s->many, m, link);
+    many_go_on(m);
 }

@@ -135,6 +135,96 @@ static void test_many(void **state) {
     api_done(&a);
 }
 
+/* ---- many, a few at a time ---- */
+
+#define COLLECTION 100
+
+struct asked {
+    bool is;
+    int status;
+};
+
+static void on_asked(void *ctx, const struct sl_api_answer *a) {
+    *(struct asked *)ctx = (struct asked){true, a->status};
+}
+
+static sl_api_call ask(struct api *a, const char *method, const char *path, const char *type,
+                       const char *body, struct asked *ret) {
+    return sl_apiserver_call(a->server,
+                             &(struct sl_api_request){.method = method,
+                                                      .path = path,
+                                                      .query = "",
+                                                      .content_type = type,
+                                                      .user_agent = "test/1",
+                                                      .user = "admin",
+                                                      .body = body,
+                                                      .len = body ? strlen(body) : 0},
+                             &(struct sl_api_sink){.ctx = ret, .answer = on_asked});
+}
+
+static uint64_t open_calls(struct api *a) {
+    struct sl_apiserver_stats st;
+
+    sl_apiserver_stats(a->server, &st);
+    return st.open;
+}
+
+static void put_collection(struct api *a) {
+    char body[100];
+
+    for (int i = 0; i < COLLECTION; i++) {
+        (void)snprintf(body, sizeof body, "{\"metadata\":{\"name\":\"c%02d\"}}", i);
+        assert_int_equal(api_post(a, CM, body), 201);
+    }
+}
+
+static void test_slices(void **state) {
+    struct asked asked = {0};
+    uint64_t most = 0, open;
+    struct api a;
+
+    (void)state;
+    api_init(&a);
+    put_collection(&a);
+    (void)ask(&a, "DELETE", CM, "", NULL, &asked);
+    while (!asked.is) {
+        open = open_calls(&a);
+        most = open > most ? open : most;
+        (void)uv_run(&a.loop, UV_RUN_ONCE);
+    }
+    assert_int_equal(asked.status, 200);
+    assert_int_equal(most, 1 + API_MANY_CALLS);
+    assert_int_equal(api_get(&a, CM), 200);
+    assert_int_equal(api_size(&a, "items"), 0);
+    api_done(&a);
+}
+
+/* After a failure, and when the client has gone, no more are asked for. */
+static void test_slices_end(void **state) {
+    struct asked asked = {0};
+    struct api a;
+    char body[200];
+
+    (void)state;
+    api_init(&a);
+    put_collection(&a);
+    assert_int_equal(api_get(&a, CM "/c99"), 200);
+    (void)snprintf(body, sizeof body, "{\"preconditions\":{\"uid\":\"%s\"}}",
+                   api_at(&a, "metadata.uid"));
+    assert_int_equal(api_delete(&a, CM, body), 409);
+    assert_int_equal(api_get(&a, CM), 200);
+    assert_int_equal(api_size(&a, "items"), COLLECTION);
+    sl_apiserver_cancel(a.server, ask(&a, "DELETE", CM, "", NULL, &asked));
+    while (open_calls(&a))
+        (void)uv_run(&a.loop, UV_RUN_ONCE);
+    assert_false(asked.is);
+    assert_int_equal(api_get(&a, CM), 200);
+    assert_int_equal(api_size(&a, "items"), COLLECTION - (int)API_MANY_CALLS);
+    /* ... and the server ends with such a request under way. */
+    (void)ask(&a, "DELETE", CM, "", NULL, &asked);
+    api_done(&a);
+}
+
 /* Nothing new in a namespace that ends, and it ends when its finalizers are gone. */
 static void test_namespace(void **state) {
     struct api a;
@@ -165,6 +255,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain),       cmocka_unit_test(test_finalizers),
         cmocka_unit_test(test_propagation), cmocka_unit_test(test_grace),
+        cmocka_unit_test(test_slices),      cmocka_unit_test(test_slices_end),
         cmocka_unit_test(test_many),        cmocka_unit_test(test_namespace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
