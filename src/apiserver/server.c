@@ -255,6 +255,14 @@ static void on_check(uv_check_t *h) {
     sl_pages_turn(s->pages);
 }
 
+void sl_rq_rest(struct sl_rq *rq) {
+    if ((rq->state != SL_RQ_KEEPING && rq->state != SL_RQ_READY) || rq->streams)
+        return;
+    sl_write_free(rq);
+    if (!rq->n_warnings) /* nothing else of an answer is in it */
+        sl_arena_done(&rq->arena);
+}
+
 /* ---- the calls of the header ---- */
 
 /* Bytes of headers that are no UTF-8 are replaced, as Go does when it writes them: some of these
@@ -304,6 +312,7 @@ sl_api_call sl_apiserver_call(struct sl_apiserver *s, const struct sl_api_reques
     sl_route(rq, in->accept ? in->accept : "");
     rq->upgrade = NULL;
     rq->body = NULL; /* it may go on working, but not on what was borrowed */
+    sl_rq_rest(rq);
     return id;
 }
 

@@ -194,6 +194,9 @@ void sl_rq_answer(struct sl_rq *rq, int status);
 /* With the object's text, in whatever form was asked for. */
 void sl_rq_object(struct sl_rq *rq, int status, struct sl_object *o);
 void sl_rq_warn(struct sl_rq *rq, const char *text);
+/* If it is answered, and only waits for the disk: gives back all but the answer. To be called where
+ * nobody works on it any more. */
+void sl_rq_rest(struct sl_rq *rq);
 /* NULL if it has ended. */
 struct sl_rq *sl_rq_find(const struct sl_apiserver *s, sl_api_call id);
 /* After a sink was told something while rq->busy was set: goes on (true), or ends the stream

@@ -379,9 +379,11 @@ static void answered(struct sl_hook_call *c, const struct sl_reply *r, const cha
 
 static void on_reply(void *ctx, const struct sl_reply *r) {
     struct sl_hook_call *c = ctx;
+    struct sl_rq *rq = sl_rq_find(c->s, c->rq);
 
     c->call.v = 0;
     answered(c, r, NULL);
+    sl_rq_rest(rq);
 }
 
 static void on_late(uv_timer_t *t) {
@@ -391,6 +393,7 @@ static void on_late(uv_timer_t *t) {
     sl_port_cancel(sl_client_port(c->place->client), c->call);
     answered(c, NULL,
              sl_arena_printf(&rq->arena, "Post \"%s\": context deadline exceeded", c->url));
+    sl_rq_rest(rq);
 }
 
 static enum sl_hook_says ask(struct sl_write *w, uint32_t i, const struct sl_kind_version *v) {

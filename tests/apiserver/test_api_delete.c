@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -225,6 +226,48 @@ static void test_slices_end(void **state) {
     api_done(&a);
 }
 
+/* A call that waits for the disk keeps its answer, not what it was made from. */
+static void test_waiting(void **state) {
+    static struct asked asked[32];
+    char path[200];
+    struct sl_buf b = SL_BUF(SL_STORE_MAX_OBJECT);
+    struct api a;
+    bool all = false;
+
+    (void)state;
+    api_init(&a);
+    for (size_t i = 0; i < SL_LEN(asked); i++) {
+        sl_buf_clear(&b);
+        sl_buf_printf(&b, "{\"metadata\":{\"name\":\"c%zu\"},\"data\":{", i);
+        for (int k = 0; b.len < (512 << 10); k++)
+            sl_buf_printf(&b, "%s\"k%d\":\"\"", k ? "," : "", k);
+        sl_buf_puts(&b, "}}");
+        assert_int_equal(api_post(&a, CM, sl_buf_str(&b)), 201);
+    }
+    const size_t text = a.len; /* managed fields included */
+    api_turn(&a, 10);
+    struct mallinfo2 before = mallinfo2();
+    for (size_t i = 0; i < SL_LEN(asked); i++) {
+        (void)snprintf(path, sizeof path, CM "/c%zu", i);
+        (void)ask(&a, "PATCH", path, "application/merge-patch+json", "{\"data\":{\"new\":\"x\"}}",
+                  &asked[i]);
+    }
+    assert_int_equal(open_calls(&a), SL_LEN(asked));
+    struct mallinfo2 after = mallinfo2(); /* under a sanitiser nothing is counted */
+    assert_in_range(after.uordblks + after.hblkhd, 0,
+                    before.uordblks + before.hblkhd + SL_LEN(asked) * 3 * text);
+    while (!all) {
+        all = true;
+        for (size_t i = 0; i < SL_LEN(asked); i++)
+            all = all && asked[i].is;
+        (void)uv_run(&a.loop, all ? UV_RUN_NOWAIT : UV_RUN_ONCE);
+    }
+    for (size_t i = 0; i < SL_LEN(asked); i++)
+        assert_int_equal(asked[i].status, 200);
+    sl_buf_done(&b);
+    api_done(&a);
+}
+
 /* Nothing new in a namespace that ends, and it ends when its finalizers are gone. */
 static void test_namespace(void **state) {
     struct api a;
@@ -256,7 +299,8 @@ int main(void) {
         cmocka_unit_test(test_plain),       cmocka_unit_test(test_finalizers),
         cmocka_unit_test(test_propagation), cmocka_unit_test(test_grace),
         cmocka_unit_test(test_slices),      cmocka_unit_test(test_slices_end),
-        cmocka_unit_test(test_many),        cmocka_unit_test(test_namespace),
+        cmocka_unit_test(test_waiting),     cmocka_unit_test(test_many),
+        cmocka_unit_test(test_namespace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
