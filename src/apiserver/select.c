@@ -53,7 +53,7 @@ static const char *put_text(char **at, const char *s) {
 }
 
 /* One piece of memory: the record, the labels, the texts. */
-static struct sl_index *make(const struct sl_kind *k, yyjson_val *object) {
+static struct sl_index *make(const struct sl_kind *k, yyjson_val *object, size_t *ret_bytes) {
     yyjson_val *labels = sl_json_at(object, "metadata.labels"), *key, *value;
     uint32_t n_labels = (uint32_t)yyjson_obj_size(labels), n_fields; /* a list has none */
     size_t size = texts_size(k, object, labels, &n_fields), i, n;
@@ -62,7 +62,8 @@ static struct sl_index *make(const struct sl_kind *k, yyjson_val *object) {
 
     if (!n_labels && !n_fields)
         return NULL;
-    struct sl_index *x = sl_alloc(head + n_labels * sizeof(struct sl_label) + size);
+    *ret_bytes = head + n_labels * sizeof(struct sl_label) + size;
+    struct sl_index *x = sl_alloc(*ret_bytes);
     struct sl_label *label = (struct sl_label *)((char *)x + head);
     char *text = (char *)(label + n_labels);
     x->labels = (struct sl_labels){.v = label, .n = n_labels};
@@ -77,19 +78,21 @@ static struct sl_index *make(const struct sl_kind *k, yyjson_val *object) {
     return x;
 }
 
-void sl_object_index(void *server, struct sl_object *o) {
+size_t sl_object_index(void *server, struct sl_object *o) {
     struct sl_apiserver *s = server;
     const struct sl_kind *k = sl_kind_at(s, o->resource);
     _cleanup_(sl_json_docp) yyjson_doc *doc = NULL;
     yyjson_val *object = s->putting;
+    size_t bytes = 0;
 
     if (!k)
-        return;
+        return 0;
     if (!object) {
         doc = yyjson_read(o->text, o->len, 0);
         object = doc ? yyjson_doc_get_root(doc) : NULL;
     }
-    o->index = make(k, object);
+    o->index = make(k, object, &bytes);
+    return bytes;
 }
 
 bool sl_object_readable(void *server, const struct sl_object *o) {

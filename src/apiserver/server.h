@@ -288,7 +288,7 @@ bool sl_labels_read(struct sl_rq *rq, const char *text, struct sl_selector *ret)
 /* From rq->q; false: it was answered. */
 bool sl_filter_read(struct sl_rq *rq, struct sl_filter *f);
 bool sl_filter_passes(const struct sl_filter *f, const struct sl_object *o);
-void sl_object_index(void *server, struct sl_object *o);
+size_t sl_object_index(void *server, struct sl_object *o);
 /* It is JSON, and says itself whose row it stands in: all who read what is stored rely on that. */
 bool sl_object_readable(void *server, const struct sl_object *o);
 void sl_object_unindex(void *server, struct sl_object *o);

@@ -15,6 +15,15 @@ _Static_assert(RESERVE / 2 > SL_STORE_MAX_WAITING, "versions run out before they
 
 /* ---- objects ---- */
 
+/* What malloc takes for so many bytes: its own 8, in steps of 16. */
+static size_t heap_bytes(size_t bytes) {
+    return (bytes + 8 + 15) & ~(size_t)15;
+}
+
+static size_t entry_bytes(const struct entry *e) {
+    return heap_bytes(sizeof *e + e->height * sizeof(struct entry *));
+}
+
 static struct object *object_new(struct sl_store *st, uint32_t resource, uint64_t version,
                                  const char *ns, const char *name, const char *uid,
                                  const char *text, size_t len) {
@@ -40,10 +49,10 @@ static struct object *object_new(struct sl_store *st, uint32_t resource, uint64_
                                .uid = room + at[3],
                                .text = room + at[0],
                                .len = len},
-                         .bytes = bytes};
-    st->bytes += bytes;
-    if (st->spec.index)
-        st->spec.index(st->spec.ctx, &o->o);
+                         .bytes = heap_bytes(bytes)};
+    size_t index = st->spec.index ? st->spec.index(st->spec.ctx, &o->o) : 0;
+    o->bytes += index ? heap_bytes(index) : 0;
+    st->bytes += o->bytes;
     return o;
 }
 
@@ -68,8 +77,9 @@ static struct object *set_now(struct sl_store *st, struct resource *res, struct 
     struct object *was = e ? e->now : NULL;
 
     if (!e) {
-        (void)order_add(&res->order, o, &st->prng);
+        st->bytes += entry_bytes(order_add(&res->order, o, &st->prng));
     } else if (!o) {
+        st->bytes -= entry_bytes(e);
         order_del(&res->order, e);
     } else {
         was->entry = NULL;
@@ -596,6 +606,7 @@ static void resource_free(struct sl_store *st, struct resource *res) {
     while (res->order.n) {
         struct entry *e = res->order.head[0];
         struct object *o = e->now;
+        st->bytes -= entry_bytes(e);
         order_del(&res->order, e);
         sl_object_unref(st, &o->o);
     }

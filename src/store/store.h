@@ -43,8 +43,8 @@ struct sl_store_spec {
     const char *path; /* of the file; NULL: memory only */
     void *ctx;
     /* Each text once, when it is put or read from the file, the last one of a deletion too. May set
-     * o->index. NULL: none. */
-    void (*index)(void *ctx, struct sl_object *o);
+     * o->index, and returns how many bytes that takes. NULL: none. */
+    size_t (*index)(void *ctx, struct sl_object *o);
     void (*unindex)(void *ctx, struct sl_object *o); /* frees it */
     /* Is the text of a row in the file one that the owner can go on with? One that is not is set
      * aside as a damaged one is. NULL: each is. */

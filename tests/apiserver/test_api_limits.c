@@ -597,6 +597,31 @@ static void test_answers_of_webhooks(void **state) {
 
 /* ---- definitions that come and go ---- */
 
+/* What is kept of labels, for selectors, counts as stored. */
+static void test_labels_are_counted(void **state) {
+    struct sl_buf b = SL_BUF(SL_STORE_MAX_OBJECT);
+    struct sl_apiserver_stats stats[3];
+    struct api a;
+
+    (void)state;
+    api_init(&a);
+    sl_apiserver_stats(a.server, &stats[0]);
+    for (int i = 0; i < 2; i++) {
+        sl_buf_clear(&b);
+        sl_buf_printf(&b, "{\"metadata\":{\"name\":\"c%d\",\"%s\":{", i,
+                      i ? "labels" : "annotations");
+        for (int k = 0; k < 10000; k++)
+            sl_buf_printf(&b, "%s\"k%d\":\"\"", k ? "," : "", k);
+        sl_buf_puts(&b, "}}}");
+        assert_int_equal(api_post(&a, CM, sl_buf_str(&b)), 201);
+        sl_apiserver_stats(a.server, &stats[1 + i]);
+    }
+    assert_true(stats[2].bytes - stats[1].bytes >
+                stats[1].bytes - stats[0].bytes + 10000 * 2 * sizeof(char *));
+    sl_buf_done(&b);
+    api_done(&a);
+}
+
 /* More of them than there may be at a time, each with an object. */
 static void test_ever_new_definitions(void **state) {
     struct sl_buf b = SL_BUF((size_t)1 << 20);
@@ -636,6 +661,7 @@ static void test_ever_new_definitions(void **state) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_labels_are_counted),
         cmocka_unit_test(test_scale_has_a_selector),
         cmocka_unit_test(test_no_patch_makes_it_deep),
         cmocka_unit_test(test_no_account_makes_it_deep),

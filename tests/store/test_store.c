@@ -5,6 +5,7 @@
  */
 #include "fx.h"
 
+#include <malloc.h>
 #include <sqlite3.h>
 
 #include "base/vec.h"
@@ -445,9 +446,10 @@ static uint32_t only_pods(void *ctx, const char *name) {
     return strcmp(name, "pods") == 0 ? 5 : UINT32_MAX;
 }
 
-static void count_index(void *ctx, struct sl_object *o) {
+static size_t count_index(void *ctx, struct sl_object *o) {
     o->index = ctx;
     ++*(int *)ctx;
+    return 0;
 }
 
 static void count_unindex(void *ctx, struct sl_object *o) {
@@ -593,12 +595,44 @@ static void test_dropped(void **state) {
     fx_done(&f);
 }
 
+/* What is counted is what the heap gives, whatever the size of objects. */
+static void test_bytes(void **state) {
+    static const char text[] = "{\"metadata\":{\"name\":\"a-name\"},\"data\":{\"a\":\"b\"}}";
+    struct sl_store_stats stats[2];
+    struct mallinfo2 heap[2];
+    struct fx f;
+    char name[32];
+
+    (void)state;
+    fx_init(&f);
+    f.memory = true; /* SQLite's cache is no object */
+    fx_opened(&f);
+    for (int i = 0; i < 40000; i++) {
+        (void)snprintf(name, sizeof name, "name-%d", i);
+        assert_int_equal(sl_store_put(f.st, 0, "default", name, "uid", text,
+                                      20 + (size_t)i % (sizeof text - 20), NULL, NULL),
+                         0);
+        if (i % 1000 == 999)
+            assert_int_equal(fx_settle(&f), 0);
+        if (i == 19999 || i == 39999) {
+            sl_store_stats(f.st, &stats[i / 20000]);
+            heap[i / 20000] = mallinfo2();
+        }
+    }
+    size_t counted = stats[1].bytes - stats[0].bytes,
+           taken = heap[1].uordblks + heap[1].hblkhd - heap[0].uordblks - heap[0].hblkhd;
+    if (taken) /* under a sanitiser nothing is */
+        assert_in_range(counted, taken - taken / 50, taken + taken / 50);
+    fx_done(&f);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_histories), cmocka_unit_test(test_many_watches),
-        cmocka_unit_test(test_past),      cmocka_unit_test(test_past_goes),
-        cmocka_unit_test(test_refusals),  cmocka_unit_test(test_late_resources),
-        cmocka_unit_test(test_forget),    cmocka_unit_test(test_dropped),
+        cmocka_unit_test(test_bytes),          cmocka_unit_test(test_histories),
+        cmocka_unit_test(test_many_watches),   cmocka_unit_test(test_past),
+        cmocka_unit_test(test_past_goes),      cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_late_resources), cmocka_unit_test(test_forget),
+        cmocka_unit_test(test_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
