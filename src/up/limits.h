@@ -4,8 +4,9 @@
  * most counts. docs/limits.md has the same table in words; the test up_limits compares.
  *
  * Not in the sum, since it grows with what is there: what each part keeps of stored objects, the
- * schemas of definitions (at most SL_UP_DEFINITION each) and their documents, and sessions
- * (SL_UP_SESSION each).
+ * schemas of definitions (at most SL_UP_DEFINITION each) and their documents, sessions
+ * (SL_UP_SESSION each), and calls that are not answered yet (SL_API_OPEN_CALLS): one that waits
+ * for the disk keeps its answer, one that waits for a webhook all that it was made from.
  */
 #ifndef SL_UP_LIMITS_H
 #define SL_UP_LIMITS_H
@@ -35,9 +36,9 @@ _Static_assert(SL_ARENA_MOST(MAX_LAUNCH) + MAX_WRITTEN + SL_ARENA_MOST(MAX_FILE)
                "starting a container takes more than a request");
 
 #define SL_UP_MEMORY (SL_UP_FRONT_MEMORY + API_STATE_MEMORY + SL_UP_WORK_MEMORY)
-_Static_assert(SL_UP_MEMORY <= (size_t)17 << 30, "docs/limits.md says that 17 GiB are enough");
+_Static_assert(SL_UP_MEMORY <= (size_t)17 << 30, "the ceilings add up to more than 17 GiB");
 
-/* Besides. */
+/* Besides; docs/limits.md has these numbers, too. */
 #define SL_UP_DEFINITION (SL_ARENA_MOST(API_CRD_ARENA) + SL_ARENA_MOST(SCHEMA_CRD_ARENA))
 #define SL_UP_SESSION (EXEC_KEEPS + INPUT_MOST)
 

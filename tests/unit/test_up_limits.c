@@ -32,9 +32,29 @@ static const struct {
     {"| **together**", MIB(SL_UP_MEMORY)},
 };
 
-static void test_rows(void **state) {
+/* The number that follows: 8,192 of "8,192 MiB". */
+static unsigned long number(const char *at) {
+    unsigned long n = 0;
+
+    for (; (*at >= '0' && *at <= '9') || *at == ','; at++)
+        n = *at == ',' ? n : 10 * n + (unsigned long)(*at - '0');
+    return n;
+}
+
+/* Numbers in sentences, by the words before and after them. */
+static const struct {
+    const char *before, *after;
+    unsigned long n;
+} numbers[] = {
+    {"up to ", " MiB for the schemas of a custom resource definition", MIB(SL_UP_DEFINITION)},
+    {"of which there are ", " at most, and the OpenAPI documents", SL_CRD_MAX},
+    {"up to ", " MiB for an exec or attach session", MIB(SL_UP_SESSION)},
+    {"Up to ", " calls are open", SL_API_OPEN_CALLS},
+    {"has ", " of its calls under way", API_MANY_CALLS},
+};
+
+static const char *section(void) {
     static char text[256 << 10];
-    (void)state;
     FILE *f = fopen(page, "re");
     assert_non_null(f);
     size_t n = fread(text, 1, sizeof text - 1, f);
@@ -42,6 +62,30 @@ static void test_rows(void **state) {
     text[n] = '\0';
     const char *from = strstr(text, "## The memory of `sluice up`");
     assert_non_null(from);
+    return from;
+}
+
+static void test_numbers(void **state) {
+    const char *from = section();
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(numbers); i++) {
+        const char *after = strstr(from, numbers[i].after), *at = after;
+        if (!after)
+            fail_msg("nothing about%s", numbers[i].after);
+        while (at > from && ((at[-1] >= '0' && at[-1] <= '9') || at[-1] == ','))
+            at--;
+        size_t n = strlen(numbers[i].before);
+        if ((size_t)(at - from) < n || strncmp(at - n, numbers[i].before, n) != 0)
+            fail_msg("%s does not stand before%s", numbers[i].before, numbers[i].after);
+        if (number(at) != numbers[i].n)
+            fail_msg("%s%lu%s: it is %lu", numbers[i].before, number(at), numbers[i].after,
+                     numbers[i].n);
+    }
+}
+
+static void test_rows(void **state) {
+    const char *from = section();
+    (void)state;
     for (size_t i = 0; i < SL_LEN(rows); i++) {
         const char *row = strstr(from, rows[i].what);
         if (!row)
@@ -50,7 +94,7 @@ static void test_rows(void **state) {
         for (const char *c = row; c + 2 < end; c++)
             cell = *c == '|' ? c : cell;
         unsigned says = 0;
-        for (; cell < end; cell++) /* "8,192", "**16,787**" */
+        for (; cell < end; cell++) /* "8,192", "**16,790**" */
             says = *cell >= '0' && *cell <= '9' ? 10 * says + (unsigned)(*cell - '0') : says;
         if (says != rows[i].mib)
             fail_msg("%s: the page says %u MiB, the ceilings %u", rows[i].what, says, rows[i].mib);
@@ -58,7 +102,7 @@ static void test_rows(void **state) {
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_numbers)};
     if (argc != 2)
         return 2;
     page = argv[1];
