@@ -45,7 +45,7 @@
 /* ---- its root and its cgroup ---- */
 #define MAX_ENTRIES 4096 /* of a folder that is covered to make a mount point in it */
 #define MAX_COVERS 64    /* that are remembered as ours; beyond it one is covered again */
-#define MAX_LINKS 40u    /* on the way to a mount point, as with Linux */
+#define MAX_LINKS 40u    /* on the way to a mount point or a hostPath, as with Linux */
 #define CGROUP_PIDS 8192u
 
 /* ---- what it says and hears ---- */

@@ -14,6 +14,7 @@
  */
 #include "base/fmt.h"
 #include "runtime/supervisor.h"
+#include "runtime/walk.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -41,6 +42,7 @@ struct mounter {
     uint32_t done;          /* of them are mounted */
     int root;               /* the folder that a new root is put together on */
     bool any_link;          /* may be followed */
+    bool file;              /* the mount point that is looked for is one */
     dev_t covers[MAX_COVERS];
     uint32_t n_covers;
 };
@@ -87,12 +89,6 @@ int mounts_enter(const struct supervisor_spec *s) {
 static void drop(int fd) {
     if (fd >= 0)
         (void)close(fd);
-}
-
-static int open_root(void) {
-    const int fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-    return fd < 0 ? -errno : fd;
 }
 
 /* All that is mounted there, as a tree of its own. */
@@ -196,7 +192,7 @@ static int take_mode(const struct mounter *m, int from, int to) {
 
 static bool is_root(int fd) {
     struct stat a, b;
-    const int root = open_root();
+    const int root = walk_root();
     const bool same = root >= 0 && fstat(fd, &a) == 0 && fstat(root, &b) == 0 &&
                       a.st_dev == b.st_dev && a.st_ino == b.st_ino &&
                       mount_of(fd) == mount_of(root);
@@ -252,96 +248,28 @@ static bool is_ours(const struct mounter *m, int folder) {
     return false;
 }
 
-/* A link of the machine, like /var/run: nobody but root can have put it there. */
-static bool may_follow(const struct mounter *m, int folder, const struct stat *link) {
-    struct stat st;
-
-    return m->any_link || (link->st_uid == 0 && fstat(folder, &st) == 0 && st.st_uid == 0 &&
-                           (st.st_mode & (S_IWGRP | S_IWOTH)) == 0);
-}
-
-/* What a link says takes the place of its name in the path. 0 or -errno. */
-static int follow(int link, char path[PATH_MAX], const char *rest, int *at) {
-    char text[PATH_MAX];
-    const size_t left = strlen(rest);
-    const ssize_t n = readlinkat(link, "", text, sizeof text);
-
-    if (n < 0)
-        return -errno;
-    if (n == 0)
-        return -ENOENT;
-    if ((size_t)n + left + 2 > PATH_MAX)
-        return -ENAMETOOLONG;
-    memmove(path + n + 1, rest, left + 1);
-    memcpy(path, text, (size_t)n);
-    path[n] = '/';
-    if (text[0] != '/')
-        return 0;
-    drop(*at);
-    *at = open_root();
-    return *at < 0 ? *at : 0;
-}
-
-/* What is missing. Somebody else may have been quicker, with anything: it is looked at as if it had
- * been there. A descriptor or -errno. */
-static int make_part(struct mounter *m, int *at, const char *name, bool file) {
+/* A mount point and its folders: struct walk. */
+static int make_part(void *ctx, int *at, const char *name, bool last) {
+    struct mounter *m = ctx;
     int r = is_ours(m, *at) ? 0 : cover(m, at), fd = -1;
 
     if (r < 0)
         return r;
-    if (file)
+    if (m->file && last)
         fd = openat(*at, name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0644);
-    if ((file ? fd : mkdirat(*at, name, 0755)) < 0 && errno != EEXIST)
+    if ((m->file && last ? fd : mkdirat(*at, name, 0755)) < 0 && errno != EEXIST)
         return -errno;
     drop(fd);
-    fd = openat(*at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-    return fd < 0 ? -errno : fd;
-}
-
-/* The next part of a path; false at its end. */
-static bool next_part(const char **path, char part[NAME_MAX + 1], int *r) {
-    const char *p = *path + strspn(*path, "/");
-    const size_t n = strcspn(p, "/");
-
-    if (n > NAME_MAX)
-        *r = -ENAMETOOLONG;
-    if (n == 0 || n > NAME_MAX)
-        return false;
-    memcpy(part, p, n);
-    part[n] = '\0';
-    *path = p + n + strspn(p + n, "/");
-    return true;
+    return walk_part(*at, name);
 }
 
 /* The mount point, made if it is not there. A descriptor or -errno. */
 static int find_target(struct mounter *m, const struct mount_point *p) {
-    char path[PATH_MAX], part[NAME_MAX + 1];
-    const char *rest = path;
-    unsigned links = 0;
+    const struct walk w = {.any_link = m->any_link, .make = make_part, .ctx = m};
     struct stat st;
-    int at = open_root(), r = at < 0 ? at : 0;
 
-    if (strlen(p->to) >= sizeof path)
-        r = -ENAMETOOLONG;
-    else
-        memcpy(path, p->to, strlen(p->to) + 1);
-    while (r == 0 && next_part(&rest, part, &r)) {
-        int fd = openat(at, part, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0)
-            fd = errno == ENOENT ? make_part(m, &at, part, p->file && !*rest) : -errno;
-        if (fd < 0 || fstat(fd, &st) < 0) {
-            r = fd < 0 ? fd : -errno;
-        } else if (S_ISLNK(st.st_mode)) {
-            r = may_follow(m, at, &st) && ++links <= MAX_LINKS ? follow(fd, path, rest, &at)
-                                                               : -ELOOP;
-            rest = path;
-        } else {
-            drop(at);
-            at = fd;
-            fd = -1;
-        }
-        drop(fd);
-    }
+    m->file = p->file;
+    int at = walk_to(&w, p->to), r = at < 0 ? at : 0;
     if (r == 0 && fstat(at, &st) < 0)
         r = -errno;
     if (r == 0 && S_ISDIR(st.st_mode) == p->file)

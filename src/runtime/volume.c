@@ -19,6 +19,7 @@
 #include "base/fmt.h"
 #include "log/log.h"
 #include "runtime/runtime_int.h"
+#include "runtime/walk.h"
 #include "json/json.h"
 
 /* ---- files and folders ---- */
@@ -286,101 +287,52 @@ const char *volume_folder(struct pod *p, yyjson_val *volume, struct sl_arena *a)
 
 /* ---- what is made on the machine ---- */
 
-#define MAX_LINKS 40u
-
-/* A link that nobody but root can have put there. Who has no more rights than those whose links
- * these may be follows them all. */
-static bool may_follow(int folder, const struct stat *link) {
+/* A folder that was just made has the mode it was asked for but for the umask. Whoever may write in
+ * the folder above may have put another one in its place, whose mode is left alone. */
+static int made_folder(int at, const char *name) {
     struct stat st;
+    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r = 0;
 
-    return geteuid() != 0 || (link->st_uid == 0 && fstat(folder, &st) == 0 && st.st_uid == 0 &&
-                              (st.st_mode & (S_IWGRP | S_IWOTH)) == 0);
-}
-
-/* What a link says takes the place of its name: path = text + "/" + rest. 0 or -errno. */
-static int put_link(int link, char path[PATH_MAX], const char *rest, bool *absolute) {
-    char text[PATH_MAX];
-    const size_t left = strlen(rest);
-    const ssize_t n = readlinkat(link, "", text, sizeof text);
-
-    if (n <= 0)
-        return n < 0 ? -errno : -ENOENT;
-    if ((size_t)n + left + 2 > PATH_MAX)
-        return -ENAMETOOLONG;
-    memmove(path + n + 1, rest, left + 1);
-    memcpy(path, text, (size_t)n);
-    path[n] = '/';
-    *absolute = text[0] == '/';
-    return 0;
-}
-
-/* The part of this name in a folder, made if it is not there: a descriptor or -errno. */
-static int open_part(int at, const char *name, bool last, bool file) {
-    int fd = openat(at, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-
-    if (fd >= 0 || errno != ENOENT || (file && !last))
-        return fd < 0 ? -errno : fd;
-    if (file)
-        fd = openat(at, name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0644);
-    if ((file ? fd : mkdirat(at, name, 0755)) < 0 && errno != EEXIST)
-        return -errno;
-    if (!file) {
-        fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0)
-            return errno == ENOTDIR ? -ELOOP : -errno;
-    }
-    if (fd >= 0 && fchmod(fd, file ? 0644 : 0755) < 0) { /* whatever the umask says */
-        const int r = -errno;
-        (void)close(fd);
-        return r;
-    }
-    return fd >= 0 ? fd : -ELOOP; /* somebody was quicker */
-}
-
-/* Part by part, as root: a container that may write in a folder on the way shall not say by a link
- * where the rest is made. */
-int host_path_make(const char *host, bool file) {
-    char path[PATH_MAX], part[NAME_MAX + 1];
-    const char *rest = path;
-    unsigned links = 0;
-    struct stat st;
-    int r = 0, at = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-    if (strlen(host) >= sizeof path)
-        r = -ENAMETOOLONG;
-    else
-        memcpy(path, host, strlen(host) + 1);
-    if (at < 0)
-        return -errno;
-    while (r == 0 && *(rest += strspn(rest, "/"))) {
-        const size_t n = strcspn(rest, "/");
-        bool absolute = false;
-        if (n > NAME_MAX) {
-            r = -ENAMETOOLONG;
-            break;
-        }
-        memcpy(part, rest, n);
-        part[n] = '\0';
-        rest += n;
-        int fd = open_part(at, part, !rest[strspn(rest, "/")], file), next = fd;
-        if (fd < 0 || fstat(fd, &st) < 0) {
-            r = fd < 0 ? fd : -errno;
-        } else if (S_ISLNK(st.st_mode)) {
-            r = may_follow(at, &st) && ++links <= MAX_LINKS ? put_link(fd, path, rest, &absolute)
-                                                            : -ELOOP;
-            rest = path;
-            next = r == 0 && absolute ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-            (void)close(fd);
-            if (r == 0 && absolute && next < 0)
-                r = -EMFILE;
-        }
-        if (next >= 0) {
-            (void)close(at);
-            at = next;
-        }
-    }
-    (void)close(at);
+    if (fd < 0)
+        return errno == ENOTDIR ? -ELOOP : -errno;
+    if (fstat(fd, &st) < 0)
+        r = -errno;
+    else if (st.st_uid != geteuid() || (st.st_mode & 07777 & ~0755u) != 0)
+        r = -ELOOP;
+    else if ((st.st_mode & 07777) != 0755 && fchmod(fd, 0755) < 0)
+        r = -errno;
+    if (r == 0)
+        return fd;
+    (void)close(fd);
     return r;
+}
+
+static int make_host_part(void *ctx, int *at, const char *name, bool last) {
+    const bool file = *(const bool *)ctx;
+
+    if (file && !last)
+        return -ENOENT;
+    if (!file && mkdirat(*at, name, 0755) == 0)
+        return made_folder(*at, name);
+    if (file) {
+        int fd = openat(*at, name, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0644);
+        if (fd >= 0) {
+            (void)fchmod(fd, 0644); /* whatever the umask says */
+            return fd;
+        }
+    }
+    return errno == EEXIST ? walk_part(*at, name) : -errno;
+}
+
+/* Who has no more rights than those whose links these may be follows them all. */
+int host_path_make(const char *host, bool file) {
+    const struct walk w = {.any_link = geteuid() != 0, .make = make_host_part, .ctx = &file};
+    int fd = walk_to(&w, host);
+
+    if (fd < 0)
+        return fd;
+    (void)close(fd);
+    return 0;
 }
 
 static int host_path(const char *name, yyjson_val *v, struct sl_err *err) {

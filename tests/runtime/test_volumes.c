@@ -294,12 +294,56 @@ static void host_paths_are_made(void **state) {
     folder_remove(base);
 }
 
+/* In a folder of one's own: whatever I make there stays as I made it. The first fault ends it. */
+static void make_my_own(const char *path) {
+    struct stat st;
+
+    if (setgid(54321) < 0 || setuid(12345) < 0)
+        _exit(2);
+    for (;;) {
+        if (mkdir(path, 0700) == 0)
+            for (int i = 0; i < 4; i++)
+                if (stat(path, &st) == 0 && st.st_uid == 12345 && (st.st_mode & 0777) != 0700)
+                    _exit(1);
+        (void)rmdir(path);
+    }
+}
+
+/* A folder that somebody else made in the meantime keeps its mode. */
+static void host_path_quicker(void **state) {
+    char base[] = "/tmp/sluice-host-XXXXXX", path[100];
+    int status = 0;
+    (void)state;
+
+    if (geteuid() != 0)
+        skip();
+    assert_non_null(mkdtemp(base));
+    assert_int_equal(chown(base, 12345, 54321), 0);
+    (void)snprintf(path, sizeof path, "%s/x", base);
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0)
+        make_my_own(path);
+    for (int i = 0; i < 100000 && waitpid(pid, &status, WNOHANG) == 0; i++)
+        (void)host_path_make(path, false);
+    (void)kill(pid, SIGKILL);
+    (void)waitpid(pid, &status, 0);
+    assert_true(WIFSIGNALED(status));
+    folder_remove(base);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(without_mounts),  cmocka_unit_test(mounted_as_root),
-        cmocka_unit_test(mounted_as_user), cmocka_unit_test(working_dir),
-        cmocka_unit_test(shared),          cmocka_unit_test(what_is_missing),
-        cmocka_unit_test(other_user),      cmocka_unit_test(host_paths_are_made),
+        cmocka_unit_test(without_mounts),
+        cmocka_unit_test(mounted_as_root),
+        cmocka_unit_test(mounted_as_user),
+        cmocka_unit_test(working_dir),
+        cmocka_unit_test(shared),
+        cmocka_unit_test(what_is_missing),
+        cmocka_unit_test(other_user),
+        cmocka_unit_test(host_paths_are_made),
+
+        cmocka_unit_test(host_path_quicker),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
