@@ -341,6 +341,9 @@ static int host_path(const char *name, yyjson_val *v, struct sl_err *err) {
     struct stat st;
     int r = 0;
 
+    if (path[0] != '/') /* where it begins would depend on how this process was started */
+        return sl_err_set(err, SL_EINVAL, "volume \"%s\": hostPath %s: expected an absolute path",
+                          name, path);
     if ((file || strcmp(type, "DirectoryOrCreate") == 0) && stat(path, &st) < 0)
         r = host_path_make(path, file);
     if (r == 0 && stat(path, &st) < 0)

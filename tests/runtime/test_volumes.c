@@ -294,6 +294,20 @@ static void host_paths_are_made(void **state) {
     folder_remove(base);
 }
 
+/* A path that does not begin at the root is refused, and nothing is made of it. */
+static void relative_host_path(void **state) {
+    struct world w;
+    (void)state;
+
+    (void)rmdir("/sluice-relative");
+    begin(&w, 0);
+    make_host(&w, "relative", "DirectoryOrCreate", "sluice-relative", "");
+    wait_word(&w, "relative", "main", "state.waiting.message",
+              "volume \"h\": hostPath sluice-relative: expected an absolute path");
+    assert_false(is_there("/", "sluice-relative"));
+    end(&w);
+}
+
 /* In a folder of one's own: whatever I make there stays as I made it. The first fault ends it. */
 static void make_my_own(const char *path) {
     struct stat st;
@@ -342,7 +356,7 @@ int main(void) {
         cmocka_unit_test(what_is_missing),
         cmocka_unit_test(other_user),
         cmocka_unit_test(host_paths_are_made),
-
+        cmocka_unit_test(relative_host_path),
         cmocka_unit_test(host_path_quicker),
     };
 
