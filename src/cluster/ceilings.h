@@ -16,7 +16,7 @@
 #define CL_MAX_LABELS ((size_t)4 << 20)      /* of a Namespace, the same */
 
 /* ---- numbers ---- */
-#define CRON_MAX_ACTIVE 10000u /* Jobs of a CronJob */
+#define CRON_MAX_ACTIVE 1024u  /* Jobs of a CronJob: more its status may not list */
 #define SS_MAX_PODS 100000     /* of a StatefulSet */
 #define JOB_MAX_UNCOUNTED 500u /* pods that the status of a Job names at a time */
 #define JOB_MAX_AT_ONCE 500    /* pods created or ended in one look */

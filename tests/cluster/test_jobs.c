@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "apps_world.h"
+#include "cluster/ceilings.h"
 #include "cluster/indexes.h"
 
 #define JOBS "/apis/batch/v1/namespaces/ns/jobs"
@@ -653,23 +654,41 @@ static void too_many_active(void **state) {
     uint32_t events = 0;
     (void)state;
     begin(&w);
+    fakeapi_set_list_items(w.api, CRON_MAX_ACTIVE + 1);
     create_cron(&w, "'suspend':false");
     world_run(&w, SL_SEC);
     sl_buf_puts(&b, "{'status':{'active':[");
-    for (int i = 0; i <= 10000; i++)
-        sl_buf_printf(&b, "%s{'name':'j%d','uid':'u%d'}", i ? "," : "", i, i);
+    for (unsigned i = 0; i <= CRON_MAX_ACTIVE; i++)
+        sl_buf_printf(&b, "%s{'name':'j%u','uid':'u%u'}", i ? "," : "", i, i);
     sl_buf_puts(&b, "]}}");
     world_patch(&w, CRONJOBS "/c/status", sl_buf_str(&b));
     world_run(&w, 3 * SL_MINUTE);
     assert_int_equal(world_count(&w, JOBS), 0);
     assert_int_equal(yyjson_arr_size(jat(fakeapi_get(w.api, CRONJOBS "/c"), "status.active")),
-                     10001);
+                     CRON_MAX_ACTIVE + 1);
     (void)fakeapi_each(w.api, EVENTS, count_crowded, &events);
     assert_true(events > 0);
     world_patch(&w, CRONJOBS "/c/status", "{'status':{'active':null}}");
     world_run(&w, SL_MINUTE);
     assert_int_equal(world_count(&w, JOBS), 2); /* the last one that was missed, and the next */
     sl_buf_done(&b);
+    world_stop(&w);
+}
+
+/* As many are started as the status may list, and no more. */
+static void most_active(void **state) {
+    struct apps_world w;
+    uint32_t events = 0;
+    (void)state;
+    begin(&w);
+    create_cron(&w, "");
+    world_patch(&w, CRONJOBS "/c", "{'spec':{'jobTemplate':{'spec':{'suspend':true}}}}");
+    world_run(&w, (FAKEAPI_LIST_ITEMS + 6) * SL_MINUTE);
+    assert_int_equal(world_count(&w, JOBS), FAKEAPI_LIST_ITEMS);
+    assert_int_equal(yyjson_arr_size(jat(fakeapi_get(w.api, CRONJOBS "/c"), "status.active")),
+                     FAKEAPI_LIST_ITEMS);
+    (void)fakeapi_each(w.api, EVENTS, count_crowded, &events);
+    assert_true(events > 0);
     world_stop(&w);
 }
 
@@ -784,6 +803,7 @@ int main(void) {
         cmocka_unit_test(killed_in_between),
         cmocka_unit_test(missed_starts),
         cmocka_unit_test(too_many_active),
+        cmocka_unit_test(most_active),
         cmocka_unit_test(indexes),
         cmocka_unit_test(indexes_at_random),
     };

@@ -393,6 +393,10 @@ void fakeapi_set_ceiling(struct fakeapi *a, size_t bytes) {
     a->ceiling = bytes;
 }
 
+void fakeapi_set_list_items(struct fakeapi *a, uint32_t n) {
+    a->list_items = n;
+}
+
 void fakeapi_cut(struct fakeapi *a, uint32_t client) {
     for (uint32_t i = 0; i < a->calls.n; i++)
         if (a->calls.v[i].open && a->calls.v[i].client == client)
@@ -430,6 +434,7 @@ struct fakeapi *fakeapi_new(uint64_t seed) {
     sl_prng_init(&a->prng, seed);
     a->free_object = a->free_event = NONE;
     a->rv = 1;
+    a->list_items = FAKEAPI_LIST_ITEMS;
     sl_heap_init(&a->queue, before, place, a);
     sl_buf_init(&a->line, MAX_REPLY_BYTES);
     for (uint32_t i = 0; i < FAKEAPI_CLIENTS; i++)

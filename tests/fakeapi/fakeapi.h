@@ -124,6 +124,9 @@ void fakeapi_step_clock(struct fakeapi *a, uint32_t client, sl_span by);
 void fakeapi_set_page(struct fakeapi *a, uint32_t n);
 /* Answers and lines beyond so many bytes come as too long (struct sl_reply); 0: none is. */
 void fakeapi_set_ceiling(struct fakeapi *a, size_t bytes);
+/* A status may list so many Jobs of a CronJob: FAKEAPI_LIST_ITEMS unless told. */
+#define FAKEAPI_LIST_ITEMS 1024u
+void fakeapi_set_list_items(struct fakeapi *a, uint32_t n);
 /* Ends every stream of the client. */
 void fakeapi_cut(struct fakeapi *a, uint32_t client);
 /* The client's process died: no callback comes any more; what is on its way to the server still

@@ -132,6 +132,7 @@ struct fakeapi {
     uint32_t used_clients;
     uint32_t max_page; /* 0: no limit of our own */
     size_t ceiling;    /* of an answer or a line that clients take; 0: none */
+    uint32_t list_items;
     bool bare;
     struct fakeapi_faults faults;
     void (*on_change)(void *, const struct fakeapi_change *);
@@ -214,6 +215,8 @@ int fa_write_update(struct fakeapi *a, uint32_t obj, bool status, yyjson_mut_doc
 /* rules.c: what is wrong with this change of an object (not through a subresource), NULL: nothing.
  */
 const char *fa_rule_broken(const struct resource *r, yyjson_val *old, yyjson_val *now);
+/* With a change through the subresource "status". */
+const char *fa_status_broken(const struct fakeapi *a, const struct resource *r, yyjson_val *now);
 struct delete_options {
     const char *policy, *uid, *version; /* "" if not given */
     int64_t grace;

@@ -115,6 +115,16 @@ static const char *pod_rule(yyjson_val *old, yyjson_val *now) {
                : wrong;
 }
 
+/* As `sluice up` has it. */
+const char *fa_status_broken(const struct fakeapi *a, const struct resource *r, yyjson_val *now) {
+    yyjson_val *status = yyjson_obj_get(now, "status");
+
+    return strcmp(r->k.kind, "CronJob") == 0 &&
+                   yyjson_arr_size(yyjson_obj_get(status, "active")) > a->list_items
+               ? "status.active: Too many"
+               : NULL;
+}
+
 const char *fa_rule_broken(const struct resource *r, yyjson_val *old, yyjson_val *now) {
     static const struct {
         const char *kind;

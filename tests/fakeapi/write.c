@@ -328,8 +328,8 @@ int fa_write_update(struct fakeapi *a, uint32_t obj, bool status, yyjson_mut_doc
     if (fa_meta_str(old, "deletionTimestamp")[0] && new_finalizer(old, root))
         wrong = "metadata.finalizers: Forbidden: no new finalizers can be added if the object is "
                 "being deleted";
-    else if (!status)
-        wrong = fa_rule_broken(r, old, root);
+    else
+        wrong = status ? fa_status_broken(a, r, root) : fa_rule_broken(r, old, root);
     if (noop || wrong) {
         yyjson_doc_free(now);
         return noop ? answer(a, obj, 200, out) : fa_fail(out, 422, "Invalid", "%s", wrong);

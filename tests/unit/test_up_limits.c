@@ -10,8 +10,12 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "cluster/ceilings.h"
 
 static const char *page;
+
+/* What controllers write, the API of `up` takes. */
+_Static_assert(CRON_MAX_ACTIVE <= API_LIST_ITEMS, "a status lists all active Jobs of a CronJob");
 
 #define MIB(bytes) ((unsigned)(((bytes) + ((size_t)1 << 20) - 1) >> 20))
 
