@@ -20,13 +20,21 @@ static uint32_t number(const struct gc *g, const struct gc_node *n) {
     return (uint32_t)(n - g->nodes.v);
 }
 
+/* NULL: there are too many. As an owner it is asked for before anything is done about what it owns,
+ * like any that is unknown. */
 static struct gc_node *node_new(struct gc *g, const struct gc_resource *r, uint64_t uid) {
     uint32_t i = g->free_node;
 
     if (i != GC_NONE) {
         g->free_node = g->nodes.v[i].work;
     } else {
-        sl_assert(g->nodes.n < GC_MAX_NODES);
+        if (g->nodes.n >= g->max_nodes) {
+            if (!g->full)
+                sl_log(SL_LOG_WARN, "too many objects, further ones are not collected",
+                       SL_I("ceiling", g->max_nodes));
+            g->full = true;
+            return NULL;
+        }
         i = g->nodes.n;
         (void)sl_vec_push(&g->nodes);
     }
@@ -160,6 +168,8 @@ void cl_gc_object(void *ctx, yyjson_val *o) {
     struct gc_node *n = cl_gc_node(g, uid);
     if (!n)
         n = node_new(g, r, uid);
+    if (!n)
+        return;
     bool changed = take_owners(g, n, meta) || n->flags != flags;
     bool begins = (flags & (NODE_FOREGROUND | NODE_ORPHANS)) & ~n->flags;
     n->flags = flags;
@@ -227,6 +237,7 @@ static void gc_start(struct sl_cluster *c) {
 
     g->c = c;
     g->free_node = GC_NONE;
+    g->max_nodes = GC_MAX_NODES;
     cl_gc_work_start(g);
     cl_resources_start(g);
 }

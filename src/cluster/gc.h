@@ -72,6 +72,8 @@ struct gc {
     SL_VEC(struct gc_resource *) resources; /* NULL: gone */
     SL_VEC(struct gc_node) nodes;
     uint32_t free_node, n_nodes;
+    uint32_t max_nodes; /* GC_MAX_NODES; tests have fewer */
+    bool full;          /* some were passed over */
     struct sl_map by_uid, dependents;
     struct sl_writer *writer;
     SL_VEC(struct gc_work *) works;

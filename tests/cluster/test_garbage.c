@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "apps_world.h"
+#include "cluster/gc.h"
 
 #define CONFIGS NS "/configmaps"
 #define SECRETS NS "/secrets"
@@ -41,6 +42,34 @@ static void owner(struct apps_world *w, const char *name) {
     char body[200];
     (void)snprintf(body, sizeof body, "{'metadata':{'name':'%s'}}", name);
     world_create(w, SECRETS, body);
+}
+
+/* What is beyond the ceiling stays; what is below it is collected, and nothing else is. */
+static void too_many_objects(void **state) {
+    struct apps_world w = {0};
+
+    (void)state;
+    world_start(&w, 1);
+    owner(&w, "a");
+    child(&w, "a1", ref(&w, SECRETS "/a", false));
+    world_run(&w, 5 * SL_SEC);
+    cl_gc_of(w.c)->max_nodes = cl_gc_of(w.c)->nodes.n;
+    owner(&w, "late");
+    child(&w, "a2", ref(&w, SECRETS "/a", false));
+    world_run(&w, 5 * SL_SEC);
+    world_patch(&w, CONFIGS "/a1", "{'metadata':{'labels':{'a':'b'}}}");
+    world_delete(&w, SECRETS "/a", "Background");
+    world_run(&w, 10 * SL_SEC);
+    assert_false(world_exists(&w, CONFIGS "/a1"));
+    assert_true(world_exists(&w, CONFIGS "/a2"));
+    child(&w, "fresh", ref(&w, SECRETS "/late", false)); /* its owner is unknown, but there */
+    world_run(&w, 10 * SL_SEC);
+    assert_true(world_exists(&w, CONFIGS "/fresh"));
+    world_delete(&w, SECRETS "/late", "Background");
+    world_patch(&w, CONFIGS "/a2", "{'metadata':{'labels':{'a':'b'}}}"); /* there is room again */
+    world_run(&w, 10 * SL_SEC);
+    assert_false(world_exists(&w, CONFIGS "/a2"));
+    world_stop(&w);
 }
 
 static void in_the_background(void **state) {
@@ -344,6 +373,7 @@ static void nodes_that_are_gone(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(too_many_objects),
         cmocka_unit_test(in_the_background),
         cmocka_unit_test(absent_owners),
         cmocka_unit_test(too_many_owners),
