@@ -43,7 +43,7 @@ struct subject {
 };
 
 static struct {
-    uint32_t targets, tried, stored, too_slow;
+    uint32_t targets, tried, stored, seen, too_slow;
     int64_t worst;
     char worst_text[400];
 } sum;
@@ -225,6 +225,7 @@ static int64_t hold(struct subject *s, const struct blow_target *t, enum way way
                       text);
     sum.tried++;
     sum.stored += took.stored;
+    sum.seen += took.stored && took.bytes >= bytes; /* what went to whoever watches */
     if (permille > sum.worst) {
         sum.worst = permille;
         (void)snprintf(sum.worst_text, sizeof sum.worst_text, "%s", text);
@@ -334,8 +335,12 @@ void grown_all(struct grown_world *w, const struct grown_kind *kinds, size_t n) 
     for (size_t i = 0; i < n; i++)
         if (!only || strcmp(kinds[i].plural, only) == 0)
             one_kind(w, &kinds[i]);
-    print_message("%u lists and maps, %u tries, %u were stored; the slowest took %lld permille of "
-                  "its time: %s\n",
-                  sum.targets, sum.tried, sum.stored, (long long)sum.worst, sum.worst_text);
+    print_message("%u lists and maps, %u tries, %u were stored, %u seen; the slowest took %lld "
+                  "permille of its time: %s\n",
+                  sum.targets, sum.tried, sum.stored, sum.seen, (long long)sum.worst,
+                  sum.worst_text);
+    assert_true(sum.targets > 0);
+    assert_true(sum.stored >= sum.tried - sum.tried / 10); /* what is refused takes no time */
+    assert_true(sum.seen > sum.stored / 2);                /* lists of few items are shorter */
     assert_int_equal(sum.too_slow, 0);
 }
