@@ -317,9 +317,11 @@ struct job_plan job_plan(const struct sl_manager *m, struct rec_job *j) {
     }
     if (job_elastic(j)) {
         struct job_slice s = job_slice(m, j);
-        if (s.crowded) {
+        if (s.crowded) { /* which of them it would run as cannot be told */
             p.phase = JOB_CROWDED;
-            return p;
+            return j->message || job_suspended(j)
+                       ? p
+                       : stop(j, JOB_CROWDED, NULL, "Too many Workloads are not finished");
         }
         if (!s.foreign)
             return plan_slice(m, j, &s);

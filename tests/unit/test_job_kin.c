@@ -120,9 +120,9 @@ static void test_prebuilt(void **state) {
 
 /* ---- elastic Jobs ---- */
 
-#define ELASTIC(count)                                                                             \
+#define ELASTIC(count, suspend)                                                                    \
     "{" JOB_META("'generation':" count ",'annotations':{'" Q                                       \
-                 "elastic-job':'true'},") "},'spec':{'suspend':false,"                             \
+                 "elastic-job':'true'},") "},'spec':{'suspend':" suspend ","                       \
                                           "'parallelism':" count ",'completions':9," TEMPLATE "}}"
 #define SLICE(name, at, annotations, count, status)                                                \
     "{'metadata':{'name':'" name "','namespace':'ns','uid':'u-" name "','generation':" count       \
@@ -138,7 +138,7 @@ static void test_slices(void **state) {
     struct job_plan p;
     enum sl_method method;
     begin(&f);
-    struct rec *j = take(&f, REC_JOB, ELASTIC("3"));
+    struct rec *j = take(&f, REC_JOB, ELASTIC("3", "false"));
     assert_int_equal(job_plan(&f.m, job_of(j)).step,
                      JOB_CREATE); /* running, and not stopped: its pods are gated */
     char *s = body(&f, j, &method);
@@ -157,7 +157,7 @@ static void test_slices(void **state) {
 
     /* larger: a slice that replaces the one that runs */
     (void)take(&f, REC_WORKLOAD, SLICE("a", "1", "", "2", ADMITTED));
-    j = take(&f, REC_JOB, ELASTIC("3"));
+    j = take(&f, REC_JOB, ELASTIC("3", "false"));
     assert_int_equal(job_plan(&f.m, job_of(j)).step, JOB_CREATE);
     s = body(&f, j, &method);
     assert_non_null(
@@ -184,14 +184,15 @@ static void test_slices(void **state) {
     end(&f);
 }
 
-/* Which of so many stands for the Job cannot be told: it is left alone, and they with it. */
+/* Which of so many stands for the Job cannot be told: none is charged, so it may not run. They are
+ * left alone. */
 static void test_too_many_slices(void **state) {
     (void)state;
     struct fixture f;
     struct rec *v[JOB_MAX_SLICES + 1];
     char text[2000];
     begin(&f);
-    struct rec *j = take(&f, REC_JOB, ELASTIC("3"));
+    struct rec *j = take(&f, REC_JOB, ELASTIC("3", "true"));
     for (uint32_t i = 0; i < SL_LEN(v); i++) {
         (void)snprintf(text, sizeof text,
                        "{'metadata':{'name':'s%u','namespace':'ns','uid':'u-s%u','generation':3,"
@@ -207,6 +208,8 @@ static void test_too_many_slices(void **state) {
     job_changed(&f.m, j);
     for (uint32_t i = 0; i < SL_LEN(v); i++)
         assert_false(wl_will(&f.m, wl_of(v[i]), "Finished"));
+    j = take(&f, REC_JOB, ELASTIC("3", "false"));
+    assert_int_equal(job_plan(&f.m, job_of(j)).step, JOB_STOP);
     end(&f);
 }
 
