@@ -19,14 +19,13 @@ uint32_t cl_sched_column(struct schedule *s, const char *resource) {
 }
 
 struct sched_place *cl_sched_place(struct schedule *s, sl_sym name) {
-    uint64_t h = sl_hash_u64(1, name);
-    uint32_t i = sl_map_get(&s->place_by_name, h);
+    uint32_t i = sl_map_get(&s->place_by_name, name);
     if (i == SL_MAP_NONE) {
         i = s->free_places.n ? sl_vec_pop(&s->free_places) : s->places.n;
         if (i == s->places.n)
             (void)sl_vec_push(&s->places);
         s->places.v[i] = (struct sched_place){.name = name};
-        sl_map_add(&s->place_by_name, h, i);
+        sl_map_add(&s->place_by_name, name, i);
     }
     return &s->places.v[i];
 }
@@ -37,7 +36,7 @@ static void leave_place(struct schedule *s, struct sched_place *p) {
     uint32_t i = (uint32_t)(p - s->places.v);
     if (p->node || p->n_pods)
         return;
-    (void)sl_map_del(&s->place_by_name, sl_hash_u64(1, p->name), i);
+    (void)sl_map_del(&s->place_by_name, p->name, i);
     sl_vec_free(&p->used);
     sl_vec_free(&p->ports);
     *p = (struct sched_place){0};

@@ -176,7 +176,7 @@ struct schedule {
     uint32_t resources_due;   /* a sweep is, at so many */
     SL_VEC(struct sched_place) places;
     SL_VEC(uint32_t) free_places;
-    struct sl_map place_by_name;
+    struct sl_map place_by_name;          /* its symbol */
     SL_VEC(struct sched_class *) classes; /* NULL: free */
     SL_VEC(uint32_t) free_classes;
     struct sl_map class_by_hash;

@@ -7,6 +7,7 @@
  */
 #include "base/hash.h"
 #include "controllers/job.h"
+#include "controllers/unique.h"
 #include "json/json.h"
 #include "json/seek.h"
 
@@ -98,41 +99,27 @@ static bool same_item(yyjson_mut_val *a, yyjson_mut_val *b) {
     return true;
 }
 
-struct items {
-    SL_VEC(yyjson_mut_val *) v;
-    struct sl_map by_hash;
-};
-
-/* False: there is one like it. */
-static bool note_item(struct items *in, yyjson_mut_val *item) {
+static uint64_t item_hash(yyjson_mut_val *item) {
     uint64_t h = 0;
-    uint32_t cursor;
     for (size_t i = 0; i < SL_LEN(identity); i++)
         h = sl_hash_str(h, identity_of(item, i));
-    for (uint32_t k = sl_map_first(&in->by_hash, h, &cursor); k != SL_MAP_NONE;
-         k = sl_map_next(&in->by_hash, h, &cursor))
-        if (same_item(in->v.v[k], item))
-            return false;
-    sl_map_add(&in->by_hash, h, in->v.n);
-    *sl_vec_push(&in->v) = item; /* NOLINT(bugprone-sizeof-expression): pointers */
-    return true;
+    return h;
 }
 
 /* Appends what is not there. Returns whether there was anything. */
 static bool add_list(yyjson_mut_doc *doc, yyjson_mut_val *to, yyjson_mut_val *from) {
-    struct items in = {0};
+    struct unique_items in = {.hash = item_hash, .same = same_item};
     size_t i, n;
     yyjson_mut_val *item;
     bool grew = false;
     if (!yyjson_mut_arr_size(from))
         return false;
     yyjson_mut_arr_foreach (to, i, n, item)
-        (void)note_item(&in, item);
+        (void)unique_item(&in, item);
     yyjson_mut_arr_foreach (from, i, n, item)
-        if (note_item(&in, item))
+        if (unique_item(&in, item))
             grew = yyjson_mut_arr_append(to, yyjson_mut_val_mut_copy(doc, item)) || grew;
-    sl_vec_free(&in.v);
-    sl_map_done(&in.by_hash);
+    unique_items_done(&in);
     return grew;
 }
 
@@ -153,16 +140,11 @@ static int add_flavor(const struct sl_manager *m, struct job_extras *x, sl_sym f
 
 static int add_flavors(const struct sl_manager *m, struct job_extras *x,
                        const struct wl_podset_admission *a, struct sl_err *err) {
-    struct sl_map done = {0}; /* many resources may have one flavor */
+    struct unique_flavors f = {.of = a};
     int r = 0;
-    for (uint32_t i = 0; i < a->n && r == 0; i++) {
-        uint64_t h = sl_hash_u64(0, a->v[i].flavor);
-        if (!a->v[i].flavor || sl_map_get(&done, h) != SL_MAP_NONE)
-            continue;
-        sl_map_add(&done, h, a->v[i].flavor);
-        r = add_flavor(m, x, a->v[i].flavor, err);
-    }
-    sl_map_done(&done);
+    for (sl_sym flavor; r == 0 && (flavor = unique_flavor(&f));)
+        r = add_flavor(m, x, flavor, err);
+    unique_flavors_done(&f);
     return r;
 }
 

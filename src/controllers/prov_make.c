@@ -12,6 +12,7 @@
 
 #include "base/hash.h"
 #include "controllers/prov.h"
+#include "controllers/unique.h"
 #include "json/json.h"
 #include "json/seek.h"
 
@@ -87,11 +88,6 @@ static void fill_requests(yyjson_mut_doc *d, yyjson_mut_val *of) {
         sl_json_mut_fill(d, child(d, r, "requests", false), limits, false);
 }
 
-struct items {
-    SL_VEC(yyjson_mut_val *) v;
-    struct sl_map by_hash;
-};
-
 /* Equal ones have equal hashes, whatever the order of their fields. */
 static uint64_t item_hash(yyjson_mut_val *item) {
     size_t i, n;
@@ -105,21 +101,8 @@ static uint64_t item_hash(yyjson_mut_val *item) {
     return h;
 }
 
-/* False: there is one like it. */
-static bool note_item(struct items *in, yyjson_mut_val *item) {
-    uint64_t h = item_hash(item);
-    uint32_t cursor;
-    for (uint32_t k = sl_map_first(&in->by_hash, h, &cursor); k != SL_MAP_NONE;
-         k = sl_map_next(&in->by_hash, h, &cursor))
-        if (sl_json_mut_equal(in->v.v[k], item))
-            return false;
-    sl_map_add(&in->by_hash, h, in->v.n);
-    *sl_vec_push(&in->v) = item; /* NOLINT(bugprone-sizeof-expression): pointers */
-    return true;
-}
-
 static void add_tolerations(yyjson_mut_doc *d, yyjson_mut_val *spec, yyjson_val *tolerations) {
-    struct items in = {0};
+    struct unique_items in = {.hash = item_hash, .same = sl_json_mut_equal};
     yyjson_mut_val *list, *item;
     yyjson_val *val;
     size_t i, n;
@@ -127,12 +110,11 @@ static void add_tolerations(yyjson_mut_doc *d, yyjson_mut_val *spec, yyjson_val 
         return;
     list = child(d, spec, "tolerations", true);
     yyjson_mut_arr_foreach (list, i, n, item)
-        (void)note_item(&in, item);
+        (void)unique_item(&in, item);
     yyjson_arr_foreach (tolerations, i, n, val)
-        if (note_item(&in, item = yyjson_val_mut_copy(d, val)))
+        if (unique_item(&in, item = yyjson_val_mut_copy(d, val)))
             (void)yyjson_mut_arr_append(list, item);
-    sl_vec_free(&in.v);
-    sl_map_done(&in.by_hash);
+    unique_items_done(&in);
 }
 
 /* What the flavor adds to pods. */
@@ -149,15 +131,10 @@ static void add_flavor(const struct sl_manager *m, yyjson_mut_doc *d, yyjson_mut
 
 static void add_flavors(const struct sl_manager *m, yyjson_mut_doc *d, yyjson_mut_val *spec,
                         const struct wl_podset_admission *a) {
-    struct sl_map done = {0}; /* many resources may have one flavor */
-    for (uint32_t i = 0; i < a->n; i++) {
-        uint64_t h = sl_hash_u64(0, a->v[i].flavor);
-        if (!a->v[i].flavor || sl_map_get(&done, h) != SL_MAP_NONE)
-            continue;
-        sl_map_add(&done, h, a->v[i].flavor);
-        add_flavor(m, d, spec, a->v[i].flavor);
-    }
-    sl_map_done(&done);
+    struct unique_flavors f = {.of = a};
+    for (sl_sym flavor; (flavor = unique_flavor(&f));)
+        add_flavor(m, d, spec, flavor);
+    unique_flavors_done(&f);
 }
 
 static void put_template(const struct sl_manager *m, const struct rec_wl *w, uint32_t podset,

@@ -1,7 +1,6 @@
 /* The status of a Workload, from its record and what is wanted to the body of a patch. */
 #include <string.h>
 
-#include "base/hash.h"
 #include "controllers/ceilings.h"
 #include "controllers/tas.h"
 #include "controllers/wl_int.h"
@@ -96,12 +95,9 @@ static bool same_resources(const struct wl_podset_admission *p,
     struct sl_map places = {0};
     bool same = p->n == q->n;
     for (uint32_t i = q->n; same && i-- > 0;)
-        sl_map_add(&places, sl_hash_u64(0, q->v[i].resource), i);
+        sl_map_add(&places, q->v[i].resource, i);
     for (uint32_t i = 0; same && i < p->n; i++) {
-        uint64_t h = sl_hash_u64(0, p->v[i].resource);
-        uint32_t cursor, j = sl_map_first(&places, h, &cursor);
-        while (j != SL_MAP_NONE && q->v[j].resource != p->v[i].resource)
-            j = sl_map_next(&places, h, &cursor);
+        uint32_t j = sl_map_get(&places, p->v[i].resource);
         same =
             j != SL_MAP_NONE && q->v[j].flavor == p->v[i].flavor && q->v[j].usage == p->v[i].usage;
     }
