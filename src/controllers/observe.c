@@ -51,8 +51,7 @@ static bool tell_spec(struct sl_manager *m, struct rec_wl *w) {
         return false;
     }
     if (!invalid && unread(w))
-        invalid = "the topologyRequest of a podset has more than 3 layers of slices, one without a "
-                  "level or size, or is longer than 64 KiB";
+        invalid = WL_UNREAD;
     bool hold = held(m, w), closed = wl_gates_closed(m, w);
     const uint64_t numbers[] = {shape.v,   w->queue, (uint32_t)w->priority,   (uint32_t)w->boost,
                                 w->active, hold,     (uint64_t)w->max_exec_s, closed};

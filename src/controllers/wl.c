@@ -185,7 +185,7 @@ static bool readable(yyjson_val *request) {
 }
 
 static void take_request(struct sl_manager *m, const struct rec_wl *w, struct wl_podset *p,
-                         yyjson_val *request) {
+                         bool was_unread, yyjson_val *request) {
     struct sl_buf b;
     sl_buf_init(&b, MAX_REQUEST);
     if (request)
@@ -193,10 +193,10 @@ static void take_request(struct sl_manager *m, const struct rec_wl *w, struct wl
     p->unread = sl_buf_full(&b) || !readable(request);
     p->request = p->unread ? 0 : sl_sym_put(&m->syms, sl_buf_str(&b));
     sl_buf_done(&b);
-    if (p->unread)
-        sl_log(SL_LOG_WARN, "topologyRequest too large, Workload not queued",
-               SL_S("namespace", str(m, w->rec.ns)), SL_S("name", w->rec.name),
-               SL_S("podset", str(m, p->name)));
+    if (p->unread && !was_unread)
+        sl_log(SL_LOG_WARN, "Workload not queued", SL_S("namespace", str(m, w->rec.ns)),
+               SL_S("name", w->rec.name), SL_S("podset", str(m, p->name)),
+               SL_S("reason", WL_UNREAD));
 }
 
 static void take_podsets(struct sl_manager *m, struct rec_wl *w, yyjson_val *list) {
@@ -227,7 +227,8 @@ static void take_podsets(struct sl_manager *m, struct rec_wl *w, yyjson_val *lis
             .template = template_get(m, yyjson_obj_get(v, "template")),
         };
         if (m->topo)
-            take_request(m, w, &w->podsets[i], yyjson_obj_get(v, "topologyRequest"));
+            take_request(m, w, &w->podsets[i], i < n_old && old[i].unread,
+                         yyjson_obj_get(v, "topologyRequest"));
     }
     for (uint32_t k = 0; k < n_old; k++) /* after the new ones, so that what they share stays */
         template_unref(m, old[k].template);

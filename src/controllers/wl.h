@@ -106,6 +106,11 @@ struct wl_changes {
     struct wl_status s;
 };
 
+/* Of a topologyRequest: struct wl_podset, unread. */
+#define WL_UNREAD                                                                                  \
+    "the topologyRequest of a podset has more than 3 layers of slices, one without a level or "    \
+    "size, or is longer than 64 KiB"
+
 struct wl_podset {
     sl_sym name, group;       /* group: podSetGroupName of its topologyRequest, 0 */
     int32_t count, min_count; /* min_count 0: none */

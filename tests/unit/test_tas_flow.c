@@ -1,6 +1,8 @@
 /* Topology-aware scheduling: places given, kept over restarts and given back; pods sent there. */
 #include "tas_fx.h"
 
+#include <unistd.h>
+
 /* ---- places ---- */
 
 static void test_racks(void **state) {
@@ -503,6 +505,38 @@ static void test_too_many_layers(void **state) {
     end(&w);
 }
 
+/* The log says what is wrong with it, once. */
+static void test_unread_is_logged(void **state) {
+    (void)state;
+    FILE *log = tmpfile();
+    int kept = dup(STDERR_FILENO);
+    uint32_t lines = 0;
+    char line[2000];
+    struct world w;
+    assert_true(log && kept >= 0);
+    begin(&w, 14);
+    topology(&w);
+    assert_true(dup2(fileno(log), STDERR_FILENO) >= 0);
+    workload(&w, "a", 4, "1", RACK ",'podsetSliceRequiredTopologyConstraints':[{'size':4}]", "");
+    run(&w, SETTLE);
+    for (int i = 1; i < 4; i++) {
+        (void)snprintf(line, sizeof line, "{'spec':{'priority':%d}}", i);
+        patch(&w, WORKLOADS "/a", line);
+        run(&w, SETTLE);
+    }
+    assert_true(dup2(kept, STDERR_FILENO) >= 0);
+    (void)close(kept);
+    rewind(log);
+    while (fgets(line, sizeof line, log))
+        if (strstr(line, "Workload not queued")) {
+            lines++;
+            assert_non_null(strstr(line, "one without a level or size"));
+        }
+    assert_int_equal(lines, 1);
+    (void)fclose(log);
+    end(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_racks),
@@ -521,6 +555,7 @@ int main(void) {
         cmocka_unit_test(test_pod_group_stands_together),
         cmocka_unit_test(test_node_fails),
         cmocka_unit_test(test_too_many_layers),
+        cmocka_unit_test(test_unread_is_logged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
