@@ -189,7 +189,7 @@ struct asking *ask_begin(struct container *c, yyjson_val *handler, enum ask_why 
     bool on = false;
 
     *a = (struct asking){.c = c, .why = why, .fn = fn, .which = which};
-    sl_buf_init(&a->request, MAX_ASKED);
+    sl_buf_init(&a->request, RT_MAX_ASKED);
     if ((how = jat(handler, "exec.command")))
         on = ask_exec(a, how);
     else if ((how = jat(handler, "httpGet")))

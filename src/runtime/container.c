@@ -53,8 +53,8 @@ bool container_restarts(const struct container *c, int code) {
 /* ---- the end of a run ---- */
 
 static char *last_message(struct container *c, int code) {
-    const size_t share = MESSAGES / c->pod->n_cs, most = share < MESSAGE ? share : MESSAGE;
-    char path[PATH_MAX], text[MESSAGE + 1];
+    const size_t share = RT_MESSAGES / c->pod->n_cs, most = share < RT_MESSAGE ? share : RT_MESSAGE;
+    char path[PATH_MAX], text[RT_MESSAGE + 1];
     char *out = NULL;
 
     sl_fmt(path, sizeof path, "%s/term/%s", c->pod->real->folder, c->name);
@@ -67,8 +67,8 @@ static char *last_message(struct container *c, int code) {
         return sl_strdup(text);
     if (code != 0 && c->log &&
         strcmp(jstr(c->spec, "terminationMessagePolicy"), "FallbackToLogsOnError") == 0) {
-        struct sl_buf b = SL_BUF_SHORT(MESSAGE);
-        log_tail(c->log, most < MESSAGE / 2 ? most : MESSAGE / 2, &b);
+        struct sl_buf b = SL_BUF_SHORT(RT_MESSAGE);
+        log_tail(c->log, most < RT_MESSAGE / 2 ? most : RT_MESSAGE / 2, &b);
         if (b.len > 0)
             out = sl_strdup(sl_buf_str(&b));
         sl_buf_done(&b);

@@ -67,7 +67,7 @@ char *vars_expand(const struct vars *v, struct sl_arena *a, const char *text) {
     struct sl_buf b;
     char *out;
 
-    sl_buf_init(&b, MAX_VALUE);
+    sl_buf_init(&b, RT_MAX_VALUE);
     const char *last = strrchr(text, ')'); /* behind it no name ends */
     for (const char *p = text; *p; p++) {
         if (*p != '$' || !p[1]) {
@@ -118,7 +118,7 @@ static bool map_value(struct pod *p, struct sl_arena *a, const char *path, const
 
 /* The whole of labels or annotations, as the downward API writes it; NULL: it is too long. */
 static const char *map_text(yyjson_val *map, struct sl_arena *a) {
-    struct sl_buf b = SL_BUF(MAX_MAP);
+    struct sl_buf b = SL_BUF(RT_MAX_MAP);
     size_t i, n;
     yyjson_val *k, *v;
 
@@ -179,13 +179,13 @@ const char *resource_text(struct pod *p, struct sl_arena *a, yyjson_val *contain
 
 static int too_long(const char *name, struct sl_err *err) {
     return sl_err_set(err, SL_ELIMIT, "the variable %.80s is longer than %zu bytes", name,
-                      MAX_VALUE);
+                      RT_MAX_VALUE);
 }
 
 /* Linux would refuse to start the command, or read less than was meant, and nobody would know for
  * which variable. */
 static int check_value(const char *name, const char *value, size_t len, struct sl_err *err) {
-    if (len >= MAX_VALUE)
+    if (len >= RT_MAX_VALUE)
         return too_long(name, err);
     if (memchr(value, 0, len))
         return sl_err_set(err, SL_EINVAL, "the variable %.80s holds a zero byte", name);
@@ -193,7 +193,7 @@ static int check_value(const char *name, const char *value, size_t len, struct s
 }
 
 static int too_many(struct sl_err *err) {
-    return sl_err_set(err, SL_ELIMIT, "the environment is larger than %zu MiB", MAX_ALL >> 20);
+    return sl_err_set(err, SL_ELIMIT, "the environment is larger than %zu MiB", RT_MAX_ALL >> 20);
 }
 
 static int add_from(struct container *c, struct vars *v, struct sl_arena *a, yyjson_val *from,
@@ -321,7 +321,7 @@ int vars_of(struct container *c, struct vars *v, struct sl_arena *a, struct sl_e
 
     for (i = 0; i < SL_LEN(of_machine); i++) {
         const char *s = getenv(of_machine[i]);
-        if (s && strlen(s) < MAX_VALUE)
+        if (s && strlen(s) < RT_MAX_VALUE)
             vars_set(v, a, of_machine[i], s);
     }
     if (!vars_get(v, "PATH"))
@@ -332,18 +332,18 @@ int vars_of(struct container *c, struct vars *v, struct sl_arena *a, struct sl_e
              sl_arena_printf(a, "%s/term/%s", c->pod->real->folder, c->name));
     yyjson_arr_foreach (from, i, n, one) {
         r = r < 0 ? r : add_from(c, v, a, one, err);
-        if (r == 0 && a->used > 8 * MAX_ALL)
+        if (r == 0 && a->used > 8 * RT_MAX_ALL)
             r = too_many(err);
     }
     lookups_begin(c->pod);
     yyjson_arr_foreach (env, i, n, one) {
         r = r < 0 ? r : add_env(c, v, a, one, err);
-        if (r == 0 && a->used > 8 * MAX_ALL)
+        if (r == 0 && a->used > 8 * RT_MAX_ALL)
             r = too_many(err);
     }
     lookups_end(c->pod);
     for (size_t all = i = 0; r == 0 && i < v->v.n; i++)
-        if ((all += strlen(v->v.v[i]) + 1 + sizeof(char *)) > MAX_ALL)
+        if ((all += strlen(v->v.v[i]) + 1 + sizeof(char *)) > RT_MAX_ALL)
             r = too_many(err);
     return r;
 }

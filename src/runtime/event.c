@@ -30,13 +30,13 @@ void container_event(struct container *c, bool warning, const char *reason, cons
     struct pod *p = c->pod;
     struct sl_runtime *r = p->rt;
     struct sl_buf b;
-    char path[400], words[MAX_NOTE];
+    char path[400], words[RT_MAX_NOTE];
 
     if (!may_say(r))
         return;
     sl_fmt_short(words, sizeof words, "%s", note);
     sl_fmt(path, sizeof path, "/apis/events.k8s.io/v1/namespaces/%.300s/events", p->ns);
-    sl_buf_init(&b, MAX_EVENT);
+    sl_buf_init(&b, RT_MAX_EVENT);
     sl_buf_printf(
         &b,
         "{\"apiVersion\":\"events.k8s.io/"

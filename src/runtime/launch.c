@@ -40,15 +40,15 @@ static int add_tries(const struct vars *v, struct launch *l, const char *program
     const char *path = vars_get(v, "PATH");
     uint32_t n = 0;
 
-    l->tries = sl_arena_alloc0(&l->arena, MAX_TRIES + 1, sizeof *l->tries);
+    l->tries = sl_arena_alloc0(&l->arena, RT_MAX_TRIES + 1, sizeof *l->tries);
     if (strchr(program, '/')) {
         l->tries[0] = program;
         return 0;
     }
     for (const char *p = path ? path : ""; *program && *p;) {
         const size_t len = strcspn(p, ":");
-        if (n == MAX_TRIES)
-            return sl_err_set(err, SL_ELIMIT, "PATH names more than %u folders", MAX_TRIES);
+        if (n == RT_MAX_TRIES)
+            return sl_err_set(err, SL_ELIMIT, "PATH names more than %u folders", RT_MAX_TRIES);
         if (len > 0 && len + strlen(program) + 2 <= PATH_MAX) /* no file has a longer path */
             l->tries[n++] = sl_arena_printf(&l->arena, "%.*s/%s", (int)len, p, program);
         p += len + (p[len] == ':');
@@ -95,12 +95,12 @@ static int copy_words(const char *const *argv, struct launch *l, struct sl_err *
 
     while (argv[n])
         n++;
-    if (n > MAX_WORDS)
+    if (n > RT_MAX_WORDS)
         return sl_err_set(err, SL_ELIMIT, "the command is too long");
     l->argv = sl_arena_alloc0(&l->arena, n + 1, sizeof *l->argv);
     for (size_t i = 0; i < n; i++) {
         const size_t len = strlen(argv[i]);
-        if (len > MAX_WORDS || l->arena.used > MAX_LAUNCH / 4)
+        if (len > RT_MAX_WORDS || l->arena.used > MAX_LAUNCH / 4)
             return sl_err_set(err, SL_ELIMIT, "the command is too long");
         l->argv[i] = sl_arena_strndup(&l->arena, argv[i], len);
     }

@@ -10,32 +10,32 @@
 #include <stdint.h>
 
 /* ---- nodes ---- */
-#define MAX_GUESTS 10000u /* Nodes of others that are treated as simulated */
+#define RT_MAX_GUESTS 10000u /* Nodes of others that are treated as simulated */
 
 /* ---- one pod ---- */
-#define MAX_CONTAINERS 1024           /* stands in a message, too */
-#define MAX_REFS 256u                 /* ConfigMaps and Secrets that it names */
-#define MAX_STATUS ((size_t)4 << 20)  /* bytes of its status */
-#define MAX_FOREIGN ((size_t)3 << 20) /* conditions of others; an object is no larger */
-#define MAX_SCRIPT ((size_t)64 << 10) /* of a simulated one: looked at, of a shell script */
-#define STARTS_AT_ONCE 8              /* in one turn, so that others get theirs */
-#define MESSAGE ((size_t)4096)        /* of a termination message; from logs half of it */
-#define MESSAGES ((size_t)12 << 10)   /* of all its containers, as with a kubelet */
+#define RT_MAX_CONTAINERS 1024           /* stands in a message, too */
+#define RT_MAX_REFS 256u                 /* ConfigMaps and Secrets that it names */
+#define RT_MAX_STATUS ((size_t)4 << 20)  /* bytes of its status */
+#define RT_MAX_FOREIGN ((size_t)3 << 20) /* conditions of others; an object is no larger */
+#define RT_MAX_SCRIPT ((size_t)64 << 10) /* of a simulated one: looked at, of a shell script */
+#define STARTS_AT_ONCE 8                 /* in one turn, so that others get theirs */
+#define RT_MESSAGE ((size_t)4096)        /* of a termination message; from logs half of it */
+#define RT_MESSAGES ((size_t)12 << 10)   /* of all its containers, as with a kubelet */
 
 /* ---- its volumes ---- */
 #define MAX_FILE ((size_t)16 << 20)         /* memory for one file while it is made */
 #define MAX_WRITTEN ((size_t)64 << 20)      /* what all are filled with */
 #define FILE_COSTS 4096u                    /* of that, besides its bytes: files are not free */
 #define MAX_VOLUME_PATHS ((size_t)64 << 10) /* memory for the paths of one volume */
-#define MAX_DEPTH 64                        /* of folders removed in one go; deeper ones follow */
+#define RT_MAX_DEPTH 64                     /* of folders removed in one go; deeper ones follow */
 
 /* ---- one container: what it is started with ---- */
-#define MAX_VALUE ((size_t)128 << 10)  /* of one variable: what Linux takes */
-#define MAX_ALL ((size_t)2 << 20)      /* of all */
-#define MAX_MAP ((size_t)16 << 20)     /* labels or annotations, as the downward API writes them */
+#define RT_MAX_VALUE ((size_t)128 << 10) /* of one variable: what Linux takes */
+#define RT_MAX_ALL ((size_t)2 << 20)     /* of all */
+#define RT_MAX_MAP ((size_t)16 << 20)  /* labels or annotations, as the downward API writes them */
 #define MAX_LAUNCH ((size_t)128 << 20) /* memory while it is put together; a quarter for words */
-#define MAX_WORDS ((size_t)4 << 20)    /* of an exec command, and bytes of each */
-#define MAX_TRIES 256u                 /* folders of PATH */
+#define RT_MAX_WORDS ((size_t)4 << 20) /* of an exec command, and bytes of each */
+#define RT_MAX_TRIES 256u              /* folders of PATH */
 #define LAUNCH_GROUPS 64u
 /* What its supervisor takes. Linux has room for 6 MiB of words and variables; the rest is for mount
  * points and where to look. */
@@ -43,9 +43,9 @@
 #define SPEC_MAX_ARENA (4 * SPEC_MAX_BYTES) /* pointers to what may be no more than bytes */
 
 /* ---- its root and its cgroup ---- */
-#define MAX_ENTRIES 4096 /* of a folder that is covered to make a mount point in it */
-#define MAX_COVERS 64    /* that are remembered as ours; beyond it one is covered again */
-#define MAX_LINKS 40u    /* on the way to a mount point or a hostPath, as with Linux */
+#define RT_MAX_ENTRIES 4096 /* of a folder that is covered to make a mount point in it */
+#define RT_MAX_COVERS 64    /* that are remembered as ours; beyond it one is covered again */
+#define RT_MAX_LINKS 40u    /* on the way to a mount point or a hostPath, as with Linux */
 #define CGROUP_PIDS 8192u
 
 /* ---- what it says and hears ---- */
@@ -54,7 +54,7 @@
 #define LOG_READ ((size_t)256 << 10)      /* handed out at a time */
 #define LOG_TEXT ((size_t)64 << 20)       /* of a chunk: 64 KiB of newlines are 41 times as much */
 #define LOG_TAIL ((size_t)4 << 10)        /* looked at for a termination message */
-#define CHUNK ((size_t)64 << 10)          /* read from a process at a time */
+#define RT_CHUNK ((size_t)64 << 10)       /* read from a process at a time */
 #define OUTPUT_SHARE ((size_t)8 << 10)    /* of that, from a stream in one turn of the loop */
 #define KILL_PATIENCE 5000u               /* ms with a supervisor that was asked to kill all */
 #define ORPHANS_EVERY 20u                 /* ms, while there are some */
@@ -68,12 +68,12 @@
 #define EXEC_KEEPS (4 * PROC_LAST_WORDS)
 
 /* ---- requests to the API ---- */
-#define IN_FLIGHT 128u
+#define RT_IN_FLIGHT 128u
 #define EVENT_BURST 25
 #define EVENTS_PER_SECOND 5
-#define MAX_ASKED ((size_t)64 << 10) /* an HTTP probe, as text */
-#define MAX_EVENT ((size_t)32 << 10) /* an event, as text */
-#define MAX_NODE ((size_t)256 << 10) /* a Node of ours, as text */
-#define MAX_NOTE 1024                /* of an event, as the API takes it */
+#define RT_MAX_ASKED ((size_t)64 << 10) /* an HTTP probe, as text */
+#define RT_MAX_EVENT ((size_t)32 << 10) /* an event, as text */
+#define RT_MAX_NODE ((size_t)256 << 10) /* a Node of ours, as text */
+#define RT_MAX_NOTE 1024                /* of an event, as the API takes it */
 
 #endif

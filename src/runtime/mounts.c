@@ -43,7 +43,7 @@ struct mounter {
     int root;               /* the folder that a new root is put together on */
     bool any_link;          /* may be followed */
     bool file;              /* the mount point that is looked for is one */
-    dev_t covers[MAX_COVERS];
+    dev_t covers[RT_MAX_COVERS];
     uint32_t n_covers;
 };
 
@@ -164,7 +164,7 @@ static int copy_listing(int from, int to) {
             at += d->len;
             if (strcmp(d->name, ".") == 0 || strcmp(d->name, "..") == 0)
                 continue;
-            if (++entries > MAX_ENTRIES)
+            if (++entries > RT_MAX_ENTRIES)
                 return -E2BIG;
             show(from, to, d->name);
         }
@@ -216,7 +216,7 @@ static int cover(struct mounter *m, int *folder) {
         r = copy_listing(from, to);
     if (r == 0)
         r = take_mode(m, from, to);
-    if (r == 0 && fstat(to, &st) == 0 && m->n_covers < MAX_COVERS)
+    if (r == 0 && fstat(to, &st) == 0 && m->n_covers < RT_MAX_COVERS)
         m->covers[m->n_covers++] = st.st_dev;
     if (r == 0 && whole)
         r = go_root(to);

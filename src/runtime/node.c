@@ -422,7 +422,7 @@ void node_read(struct sl_runtime *r, uint32_t slot, const struct sl_reply *rp) {
         sl_json_read(rp->body, rp->len, &d, NULL) < 0)
         return;
     n->step = NODE_UPDATE;
-    sl_buf_init(&b, MAX_NODE);
+    sl_buf_init(&b, RT_MAX_NODE);
     taints = jat(yyjson_doc_get_root(d), "spec.taints");
     yyjson_arr_foreach (taints, i, all, t) {
         if (strcmp(jstr(t, "key"), REAL_TAINT) != 0) {
@@ -475,13 +475,13 @@ static void guest_new(struct sl_runtime *r, const char *name, bool ready) {
     char path[400];
     struct node *n;
 
-    if (r->nodes->guests.n >= MAX_GUESTS) {
+    if (r->nodes->guests.n >= RT_MAX_GUESTS) {
         if (!r->nodes->crowded)
             sl_log(SL_LOG_WARN, "too many Nodes have the label of simulated ones: more are ignored",
-                   SL_I("most", MAX_GUESTS), SL_S("node", name));
+                   SL_I("most", RT_MAX_GUESTS), SL_S("node", name));
         r->nodes->crowded = true;
     }
-    if (r->nodes->guests.n >= MAX_GUESTS || strlen(name) > 253)
+    if (r->nodes->guests.n >= RT_MAX_GUESTS || strlen(name) > 253)
         return;
     n = add(r, name, true, ready ? NODE_OK : NODE_STATUS);
     n->guest = true;

@@ -156,7 +156,7 @@ static const char *const our_conditions[CONDS] = {"PodReadyToStartContainers", "
 static void take_conditions(struct pod *p, yyjson_val *o) {
     yyjson_val *conditions = jat(o, "status.conditions"), *gates = jat(o, "spec.readinessGates"),
                *c, *g;
-    struct sl_buf b = SL_BUF(MAX_FOREIGN);
+    struct sl_buf b = SL_BUF(RT_MAX_FOREIGN);
     size_t i, n, k, m;
     uint32_t open = 0;
 
@@ -317,9 +317,9 @@ void pod_take(struct sl_runtime *r, yyjson_val *o) {
             p->fixed = true;
         } else if (whose == WHOSE_LOST) {
             pod_stop(p, "NodeLost", "the simulated node that it ran on is no more");
-        } else if (p->n_cs > MAX_CONTAINERS) {
+        } else if (p->n_cs > RT_MAX_CONTAINERS) {
             pod_stop(p, "OutOfContainers",
-                     "sluice up runs at most " SL_STRING(MAX_CONTAINERS) " containers in a pod");
+                     "sluice up runs at most " SL_STRING(RT_MAX_CONTAINERS) " containers in a pod");
         }
     } else if (p->real && jint(o, "metadata.generation", 0) != p->generation) {
         keep_text(p, o);

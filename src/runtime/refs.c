@@ -22,7 +22,7 @@ static void want(struct pod *p, bool secret, const char *name) {
     for (uint32_t i = 0; i < re->refs.n; i++)
         if (re->refs.v[i].secret == secret && strcmp(re->refs.v[i].name, name) == 0)
             return;
-    if (re->refs.n >= MAX_REFS) /* who needs it is told so: refs_none */
+    if (re->refs.n >= RT_MAX_REFS) /* who needs it is told so: refs_none */
         return;
     *sl_vec_push(&re->refs) = (struct ref){.secret = secret, .name = sl_strdup(name), .pod = p};
 }
@@ -161,7 +161,7 @@ int refs_none(const struct pod *p, bool secret, const char *name, bool optional,
     }
     if (!asked && *name)
         return sl_err_set(err, SL_ELIMIT, "%s \"%s\": a pod may name %u ConfigMaps and Secrets",
-                          kind, name, MAX_REFS);
+                          kind, name, RT_MAX_REFS);
     return optional ? 0 : sl_err_set(err, SL_ENOENT, "%s \"%s\" not found", kind, name);
 }
 

@@ -147,7 +147,7 @@ static void put_path(struct sl_buf *b, const struct pod *p, const char *rest) {
 static bool build_status(struct pod *p, struct sl_write *w) {
     struct sl_buf b;
 
-    sl_buf_init(&b, MAX_STATUS);
+    sl_buf_init(&b, RT_MAX_STATUS);
     pod_status(p, &b);
     const uint64_t hash = sl_hash_bytes(1, b.s, b.len) | 1;
     const bool news = hash != p->told && !sl_buf_full(&b);
@@ -389,7 +389,7 @@ int sl_runtime_new(const struct sl_runtime_spec *spec, struct sl_runtime **ret,
     r->writer = sl_writer_new(
         r->port,
         &(struct sl_writer_owner){.ctx = r, .build = build, .done = done, .read = read_again},
-        IN_FLIGHT, 1);
+        RT_IN_FLIGHT, 1);
     nodes_begin(r);
     r->pods = sl_reflector_new(
         r->port, "/api/v1/pods", "",

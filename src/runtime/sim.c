@@ -43,7 +43,7 @@ static bool duration(const char *s, size_t n, sl_span *ret) {
 
 static sl_span script_span(const char *s) {
     static const char breaks[] = " \t\r\n;&|()\"'`{}";
-    const char *end = s + strnlen(s, MAX_SCRIPT);
+    const char *end = s + strnlen(s, RT_MAX_SCRIPT);
     bool after_sleep = false;
     sl_span sum = 0, d;
 

@@ -73,7 +73,7 @@ struct spawner {
     uint64_t turn;      /* of the loop */
     uv_timer_t orphans; /* while there may be some */
     unsigned handles;
-    char chunk[CHUNK];
+    char chunk[RT_CHUNK];
 };
 
 /* ---- starting supervisors ---- */
@@ -487,7 +487,7 @@ static void drain(struct proc *p, int i) {
         return;
     (void)uv_read_stop((uv_stream_t *)&p->streams[i]);
     if (uv_fileno((uv_handle_t *)&p->streams[i], &fd) == 0)
-        for (ssize_t n; all < PROC_LAST_WORDS && (n = read(fd, p->spawner->chunk, CHUNK)) > 0;
+        for (ssize_t n; all < PROC_LAST_WORDS && (n = read(fd, p->spawner->chunk, RT_CHUNK)) > 0;
              all += (size_t)n)
             tell_output(p, i, p->spawner->chunk, (size_t)n);
     p->open[i] = false;
@@ -535,7 +535,7 @@ static void give_chunk(uv_handle_t *h, size_t hint, uv_buf_t *b) {
         p->of_turn[i] = 0;
     p->turn[i] = s->turn;
     /* Without room, the loop goes on to others and comes back in its next turn. */
-    *b = uv_buf_init(s->chunk, i == STREAM_STATUS ? (unsigned)CHUNK
+    *b = uv_buf_init(s->chunk, i == STREAM_STATUS ? (unsigned)RT_CHUNK
                                                   : (unsigned)(OUTPUT_SHARE - p->of_turn[i]));
 }
 

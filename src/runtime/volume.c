@@ -71,7 +71,7 @@ static void move_up(struct removal *r, int dir, const char *name) {
 static void remove_in(struct removal *r, int dir, const char *name, int depth) {
     if (unlinkat(dir, name, 0) == 0 || errno == ENOENT || unlinkat(dir, name, AT_REMOVEDIR) == 0)
         return;
-    if (depth > MAX_DEPTH) {
+    if (depth > RT_MAX_DEPTH) {
         move_up(r, dir, name);
         return;
     }

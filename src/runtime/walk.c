@@ -83,8 +83,8 @@ int walk_to(const struct walk *w, const char *to) {
         if (fd < 0 || fstat(fd, &st) < 0) {
             r = fd < 0 ? fd : -errno;
         } else if (S_ISLNK(st.st_mode)) {
-            r = may_follow(w, at, &st) && ++links <= MAX_LINKS ? follow(fd, path, rest, &at)
-                                                               : -ELOOP;
+            r = may_follow(w, at, &st) && ++links <= RT_MAX_LINKS ? follow(fd, path, rest, &at)
+                                                                  : -ELOOP;
             rest = path;
         } else {
             (void)close(at);
