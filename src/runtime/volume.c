@@ -307,6 +307,7 @@ static int made_folder(int at, const char *name) {
     return r;
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): struct walk */
 static int make_host_part(void *ctx, int *at, const char *name, bool last) {
     const bool file = *(const bool *)ctx;
 
