@@ -398,8 +398,8 @@ uint32_t find_targets(struct sl_engine *e, struct entry *x) {
         return x->targets.n;
     }
     /* The search may grow the vectors it reads from: give it copies that stay put. */
-    _unset_ struct use uses[MAX_USES];
-    _unset_ uint32_t contested[MAX_USES];
+    struct use uses[MAX_USES];
+    uint32_t contested[MAX_USES];
     uint32_t n_uses = x->uses.n, n_contested = r->contested.n;
     sl_assert(n_uses <= SL_LEN(uses) && n_contested <= SL_LEN(contested));
     memcpy(uses, r->uses.v + x->uses.from, n_uses * sizeof(*uses));
@@ -428,7 +428,7 @@ static void assign_partial(struct sl_engine *e, struct entry *x, const struct mo
     int64_t lo = 0, hi = all + 1;
     while (lo < hi) {
         int64_t mid = lo + (hi - lo) / 2;
-        _unset_ int32_t counts[SL_MAX_PODSETS];
+        int32_t counts[SL_MAX_PODSETS];
         for (uint32_t i = 0; i < s->n; i++) {
             int64_t d = s->podsets[i].min_count ? s->podsets[i].count - s->podsets[i].min_count : 0;
             counts[i] = s->podsets[i].count - (int32_t)(all ? d * mid / all : 0);
@@ -460,7 +460,7 @@ void assign(struct sl_engine *e, struct entry *x) {
     x->slice = slice_before(e, x->wl, x->cq);
     plan_update(e, x->class);
     const struct shape *s = &e->shapes.v[e->classes.v[x->class].shape];
-    _unset_ int32_t counts[SL_MAX_PODSETS];
+    int32_t counts[SL_MAX_PODSETS];
     for (uint32_t i = 0; i < s->n; i++)
         counts[i] = s->podsets[i].count;
     const struct more *m = e->wls.v[x->wl].more;

@@ -253,7 +253,7 @@ static void retry_with_least(struct sl_engine *e, struct entry *x) {
     const struct shape *s = &e->shapes.v[e->classes.v[x->class].shape];
     if (!s->partial || !gate(e, SL_GATE_PARTIAL_ADMISSION))
         return;
-    _unset_ int32_t counts[SL_MAX_PODSETS];
+    int32_t counts[SL_MAX_PODSETS];
     for (uint32_t i = 0; i < s->n; i++)
         counts[i] = s->podsets[i].min_count ? s->podsets[i].min_count : s->podsets[i].count;
     assign_counts(e, x, counts, NULL);

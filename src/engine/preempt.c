@@ -194,7 +194,7 @@ static void collect_cohort(struct sl_engine *e, const struct search *s) {
     const struct node *n = cq_node(e, q);
     if (n->parent == NONE || q->reclaim == SL_RECLAIM_NEVER)
         return;
-    _unset_ struct use left[MAX_USES];
+    struct use left[MAX_USES];
     sl_assert(s->n_uses <= SL_LEN(left));
     memcpy(left, s->uses, s->n_uses * sizeof(*left));
     bool advantage = fits_quota(e, q->node, left, s->n_uses);

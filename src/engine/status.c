@@ -51,7 +51,7 @@ static void missing_flavors(struct sl_engine *e, const struct cq *q, struct sl_b
 
 static void bad_checks(struct sl_engine *e, const struct cq *q, bool missing, struct sl_buf *b,
                        enum sl_inactive *first, uint32_t *n_reasons) {
-    _unset_ const char *names[SL_MAX_QUEUE_CHECKS];
+    const char *names[SL_MAX_QUEUE_CHECKS];
     uint32_t n = 0;
     for (uint32_t i = 0; i < q->checks.n && n < SL_MAX_QUEUE_CHECKS; i++) {
         const struct check *c = check_of(e, q->checks.v[i].name);

@@ -147,7 +147,7 @@ static uint32_t first_segment(const struct profile *p, int64_t t) {
 /* How long starts may go on after a good one at t whose window ends before segment j. */
 static int64_t last_start(struct walk *w, const struct asked *a, const struct profile *p,
                           uint32_t n, uint32_t j) {
-    _unset_ struct masks k;
+    struct masks k;
     int64_t d = w->r->duration;
     if (d == 0)
         return SL_PLAN_NEVER;
@@ -165,7 +165,7 @@ static int64_t last_start(struct walk *w, const struct asked *a, const struct pr
 /* The same for places, where more counts too: the first start after t that gets another amount. */
 static int64_t next_change(struct walk *w, const struct asked *a, const struct profile *p,
                            uint32_t n, int64_t t, uint32_t j) {
-    _unset_ struct masks k;
+    struct masks k;
     int64_t d = w->r->duration, end = w->m->end;
     for (uint32_t i = sl_profile_find(p, t);;) {
         bool leaves = i<p->n, meets = d> 0 && j < p->n && p->at[j] < end;
@@ -191,7 +191,7 @@ static bool next_stretch(struct walk *w, struct asked *a, int64_t t) {
     struct block *b = &m->blocks.v[m->spots[a->pos].block];
     const struct profile none = {0}, *p = b->profile ? &m->profiles.v[b->profile] : &none;
     uint32_t n = block_words(b);
-    _unset_ struct masks k;
+    struct masks k;
     while (t < m->end) {
         int64_t to = end_of_window(w, t);
         uint32_t first = first_segment(p, t), j = first;

@@ -18,7 +18,7 @@ static bool range_bits(const struct block *b, uint32_t from, uint32_t to, uint64
 }
 
 static bool has_part(const struct sl_match *m, const struct job *j, uint32_t from, uint32_t to) {
-    _unset_ uint64_t bits[BLOCK_WORDS];
+    uint64_t bits[BLOCK_WORDS];
     for (uint32_t i = j->spans; i; i = m->spans.v[i].next_of_job) {
         const struct span *s = &m->spans.v[i];
         const struct block *b = &m->blocks.v[s->block];
@@ -38,7 +38,7 @@ static bool has_part(const struct sl_match *m, const struct job *j, uint32_t fro
 }
 
 static void lose_part(struct sl_match *m, struct job *j, uint32_t from, uint32_t to) {
-    _unset_ uint64_t bits[BLOCK_WORDS];
+    uint64_t bits[BLOCK_WORDS];
     for (uint32_t i = j->spans, next; i; i = next) {
         next = m->spans.v[i].next_of_job;
         if (range_bits(&m->blocks.v[m->spans.v[i].block], from, to, bits))
@@ -90,7 +90,7 @@ static int by_pos(const void *a, const void *b, void *m) {
 
 static bool has_bits(const struct sl_match *m, const struct window *w, uint32_t from, uint32_t to,
                      bool shared_too) {
-    _unset_ uint64_t x[BLOCK_WORDS], s[BLOCK_WORDS], bits[BLOCK_WORDS];
+    uint64_t x[BLOCK_WORDS], s[BLOCK_WORDS], bits[BLOCK_WORDS];
     for (uint32_t i = m->spots[from].block; i < m->blocks.n && m->blocks.v[i].pos < to; i++) {
         const struct block *b = &m->blocks.v[i];
         if (!b->spans || !range_bits(b, from, to, bits))

@@ -47,7 +47,7 @@ uint32_t sl_plain_slots(const struct walk *w, uint32_t inner, const uint64_t *x,
     const struct plain *p = &w->plain;
     const struct block *b = &m->blocks.v[m->spots[m->inners.v[inner].pos].block];
     uint32_t slots = UINT32_MAX;
-    _unset_ uint64_t have[BLOCK_WORDS];
+    uint64_t have[BLOCK_WORDS];
     if (b->n == 1)
         return NONE;
     for (uint32_t i = 0; i < p->n; i++) {
@@ -88,7 +88,7 @@ void sl_plain_take(struct walk *w, uint32_t inner, uint32_t slots, struct chain 
     const struct plain *p = &w->plain;
     const struct inner *in = &m->inners.v[inner];
     uint32_t block = m->spots[in->pos].block, n = block_words(&m->blocks.v[block]);
-    _unset_ uint64_t have[BLOCK_WORDS];
+    uint64_t have[BLOCK_WORDS];
     struct claim *c = sl_chain_claim(w, ret, block);
     for (uint32_t i = 0; i < p->n; i++) {
         const struct run *run = sl_plain_run(m, inner, p->of[i].type);

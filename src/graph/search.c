@@ -159,7 +159,7 @@ static void begin(struct walk *w, struct sl_match *m, const struct sl_job_reques
 
 bool sl_search_at(struct sl_match *m, const struct sl_job_request *r, const struct window *win,
                   struct chain *ret) {
-    _unset_ struct walk w;
+    struct walk w;
     sl_arena_clear(&m->tables);
     for (uint32_t i = 0; i < r->variants.n; i++) {
         begin(&w, m, r, &r->variants.v[i]);
@@ -182,7 +182,7 @@ static bool may_tell_when(const struct walk *w) {
 
 bool sl_search_later(struct sl_match *m, const struct sl_job_request *r, int64_t now,
                      struct window *ret_w, struct chain *ret) {
-    _unset_ struct walk w;
+    struct walk w;
     sl_arena_clear(&m->tables);
     if (r->variants.n == 1) {
         int64_t at;

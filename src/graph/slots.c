@@ -238,7 +238,7 @@ void sl_slots_make(struct walk *w, uint32_t inner, const struct wants *of, uint3
         make_one(w, inner, one, most, ret);
         return;
     }
-    _unset_ struct shape shapes[ALTERNATIVES_MAX];
+    struct shape shapes[ALTERNATIVES_MAX];
     uint32_t n = 0, n_lists = 0;
     for (uint32_t i = of->first; i < of->first + of->n; i++)
         n_lists += w->r->reqs.v[i].kind == SL_REQ_OR_SLOT ? w->r->reqs.v[i].n_with : 0;

@@ -76,7 +76,7 @@ static bool sum_scores(const struct sl_match *m, const struct block *b, const st
 static void look(const struct walk *w, struct place *p, const uint64_t *x, const uint64_t *s) {
     const struct sl_match *m = w->m;
     const struct block *b = &m->blocks.v[m->spots[m->inners.v[p->inner].pos].block];
-    _unset_ uint64_t have[BLOCK_WORDS];
+    uint64_t have[BLOCK_WORDS];
     p->first = NONE;
     p->score = 1;
     if (!sl_tops_open(w, p->inner, x, s))
