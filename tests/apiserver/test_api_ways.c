@@ -240,10 +240,10 @@ static void deleted_collections(void **state) {
         sl_buf_puts(&b, long_options[i].end);
         hold("DELETE", CONFIGS, "", JSON, &b, stored, long_options[i].what, long_options[i].status);
     }
-    /* For good, once. */
+    /* For good, once: there is no second try on a busy machine. */
     int64_t took = timed_ask(&(struct request){.method = "DELETE", .path = CONFIGS});
     assert_int_equal(timed.answer.status, 200);
-    assert_true(took < (20000 + 100 * 1000 * (int64_t)(stored >> 10) / 1024) * SLOWER * 2);
+    assert_true(took < (20000 + 100 * 1000 * (int64_t)(stored >> 10) / 1024) * SLOWER * 4);
     sl_buf_done(&b);
     sl_buf_done(&query);
     assert_int_equal(timed.too_slow, slow);

@@ -6,6 +6,7 @@
 
 #include "../apiserver/blow.h"
 #include "../apiserver/timed.h"
+#include "../pace.h"
 #include "base/mem.h"
 #include "base/wordset.h"
 #include "log/log.h"
@@ -216,7 +217,10 @@ static int64_t hold(struct subject *s, const struct blow_target *t, enum way way
         if (again.us < took.us)
             took = again;
     }
-    int64_t permille = took.us * 1000 / allowed_us(took.bytes);
+    int64_t allowed = allowed_us(took.bytes);
+    if (took.us > allowed)
+        allowed = allowed * pace_permille() / 1000;
+    int64_t permille = took.us * 1000 / allowed;
     (void)snprintf(text, sizeof text, "%s%s: %s (%s, %zu bytes, %zu exchanged): %lld us", s->root,
                    used ? ", in use" : "", blow_name(t, &name), way_names[way], bytes, took.bytes,
                    (long long)took.us);
@@ -231,7 +235,7 @@ static int64_t hold(struct subject *s, const struct blow_target *t, enum way way
         (void)snprintf(sum.worst_text, sizeof sum.worst_text, "%s", text);
     }
     if (permille > 1000) {
-        print_error("%s, allowed are %lld\n", text, (long long)allowed_us(took.bytes));
+        print_error("%s, allowed are %lld\n", text, (long long)allowed);
         sum.too_slow++;
     }
     sl_buf_done(&name);
