@@ -35,7 +35,7 @@ static inline int64_t pace_work_us(void) {
     static yyjson_val *items[PACE_ITEMS];
     yyjson_val *v;
     size_t i, n;
-    volatile uint64_t sum = 0;
+    uint64_t sum = 0;
 
     for (i = 0; i < PACE_ITEMS && text[0] != '['; i++)
         len += (size_t)snprintf(text + len, sizeof text - len,
@@ -51,6 +51,7 @@ static inline int64_t pace_work_us(void) {
     for (i = 0; i < PACE_ITEMS; i++)
         sum += sl_hash_str(0, yyjson_get_str(yyjson_obj_get(items[i * 4099 % PACE_ITEMS], "name")));
     yyjson_doc_free(d);
+    __asm__ volatile("" : : "r"(sum)); /* it was of use */
     return pace_cpu_us() - begun;
 }
 
