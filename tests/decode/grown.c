@@ -194,14 +194,14 @@ static void come_and_go(struct subject *s, const struct blow_target *t, enum way
 
 /* ---- held to its time ---- */
 
-static int64_t allowed_us(size_t bytes) {
-    return (MS_PER_MIB * 1000 * (int64_t)(bytes >> 10) / 1024 + ANY_US) * SLOWER;
+static int64_t allowed_us(const struct grown_world *w, size_t bytes) {
+    return (MS_PER_MIB * 1000 * (int64_t)(bytes >> 10) / 1024 + ANY_US + w->any_us) * SLOWER;
 }
 
 void grown_hold(struct grown_world *w, const char *what) {
     print_message("%s: %zu bytes exchanged, %lld us\n", what, w->meter.bytes,
                   (long long)w->meter.us);
-    assert_in_range(w->meter.us, 0, allowed_us(w->meter.bytes));
+    assert_in_range(w->meter.us, 0, allowed_us(w, w->meter.bytes));
 }
 
 static int64_t hold(struct subject *s, const struct blow_target *t, enum way way, size_t bytes,
@@ -211,13 +211,13 @@ static int64_t hold(struct subject *s, const struct blow_target *t, enum way way
     char text[400];
 
     come_and_go(s, t, way, bytes, used, &took);
-    for (int i = 1; i < AGAIN && took.us > allowed_us(took.bytes); i++) {
+    for (int i = 1; i < AGAIN && took.us > allowed_us(s->w, took.bytes); i++) {
         again = (struct took){0};
         come_and_go(s, t, way, bytes, used, &again);
         if (again.us < took.us)
             took = again;
     }
-    int64_t allowed = allowed_us(took.bytes);
+    int64_t allowed = allowed_us(s->w, took.bytes);
     if (took.us > allowed)
         allowed = allowed * pace_permille() / 1000;
     int64_t permille = took.us * 1000 / allowed;

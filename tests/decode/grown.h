@@ -33,7 +33,8 @@ struct grown_world {
     struct fakeapi *api;
     struct meter meter;
     const char *ns;
-    int64_t most; /* items of a list of objects that its API takes; 0: any number */
+    int64_t most;   /* items of a list of objects that its API takes; 0: any number */
+    int64_t any_us; /* besides, however short: folders and processes of so many items */
     /* Until it has come to rest. */
     void (*run)(struct grown_world *w);
     /* Something small is made that uses all there is, and goes again; may be NULL. */

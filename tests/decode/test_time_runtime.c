@@ -84,8 +84,9 @@ static void probe(struct grown_world *w, bool make) {
 static void open_runtime(struct runtime *x) {
     struct world *fx = &x->fx;
 
-    *x = (struct runtime){.w = {.ns = "default", .most = 1024, .run = run, .probe = probe},
-                          .fx = {.dir = "/tmp/sluice-test-XXXXXX"}};
+    *x = (struct runtime){
+        .w = {.ns = "default", .most = 1024, .any_us = 300000, .run = run, .probe = probe},
+        .fx = {.dir = "/tmp/sluice-test-XXXXXX"}};
     if (access("/dev/shm", W_OK | X_OK) == 0) /* what a disk takes is not ours */
         (void)snprintf(fx->dir, sizeof fx->dir, "/dev/shm/sluice-test-XXXXXX");
     x->w.ctx = x;
