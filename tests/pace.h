@@ -16,6 +16,15 @@
 
 #include "base/hash.h"
 
+/* By how much a build is slower than an optimised one. */
+#if SL_SANITISED
+#define SLOWER 20
+#elif defined(__OPTIMIZE__)
+#define SLOWER 1
+#else
+#define SLOWER 5
+#endif
+
 #define PACE_ITEMS 65536
 #define PACE_US 5200 /* of the work below, on a core of 2.5 GHz that nobody shares */
 #define PACE_MOST 3000

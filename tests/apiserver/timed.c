@@ -6,8 +6,6 @@
 #include <time.h>
 #include <uv.h>
 
-#include "../pace.h"
-
 #define MS_PER_MIB 100
 #define ANY_US 20000 /* for any request, however short: caches are cold, others use the machine */
 #define AGAIN 5

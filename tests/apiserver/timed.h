@@ -11,15 +11,8 @@
 
 #include <cmocka.h>
 
+#include "../pace.h"
 #include "apiserver/server.h"
-
-#if SL_SANITISED
-#define SLOWER 20
-#elif defined(__OPTIMIZE__)
-#define SLOWER 1
-#else
-#define SLOWER 5
-#endif
 
 #define BODY_BYTES ((size_t)8 << 20)
 

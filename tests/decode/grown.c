@@ -6,7 +6,6 @@
 
 #include "../apiserver/blow.h"
 #include "../apiserver/timed.h"
-#include "../pace.h"
 #include "base/mem.h"
 #include "base/wordset.h"
 #include "log/log.h"

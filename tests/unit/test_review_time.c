@@ -23,14 +23,6 @@
 #include "base/wordset.h"
 #include "json/json.h"
 
-#if SL_SANITISED
-#define SLOWER 20
-#elif defined(__OPTIMIZE__)
-#define SLOWER 1
-#else
-#define SLOWER 5
-#endif
-
 #define MS_PER_MIB 100
 #define ANY_US                                                                                     \
     20000 /* for any body, as a server that is idle must not be measured by its caches             \
@@ -44,17 +36,11 @@ static size_t scan_bytes = SCAN_BYTES;
 
 /* ---- time ---- */
 
-static int64_t cpu_us(void) {
-    struct timespec t;
-    assert_int_equal(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t), 0);
-    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
 static int64_t review_us(const char *path, const struct sl_buf *body) {
     struct sl_buf out = SL_BUF((size_t)256 << 20);
-    int64_t begun = cpu_us();
+    int64_t begun = pace_cpu_us();
     int code = sl_review(&view, path, sl_buf_str(body), body->len, &out);
-    int64_t took = cpu_us() - begun;
+    int64_t took = pace_cpu_us() - begun;
 
     assert_true(code == 200 || code == 400 || code == 500);
     sl_buf_done(&out);
