@@ -24,6 +24,10 @@
 #define CEILING_ASKED_TEXT ((size_t)6 << 20)
 #define CEILING_ASKED_VALUES (UINT32_C(256) << 10)
 
+/* Series of one ClusterQueue for what its pending workloads ask for: they choose the names of
+ * resources. More than a queue can cover. */
+#define CEILING_PENDING_SERIES 512u
+
 /* A Workload that comes in and is read. What else is decided takes less. */
 #define CEILING_WORK                                                                               \
     (SL_OBJECT_MEMORY + 3 * CEILING_ASKED_TEXT + (56 + 56 + 16) * (size_t)CEILING_ASKED_VALUES +   \

@@ -11,8 +11,10 @@
 
 #include "base/hash.h"
 #include "controllers/bridge.h"
+#include "controllers/ceilings.h"
 #include "controllers/kinds.h"
 #include "controllers/metrics.h"
+#include "log/log.h"
 
 /* ---- which series there are ---- */
 
@@ -151,11 +153,20 @@ static void cq_status(struct sl_manager *m, const struct rec *r, const struct sl
         sl_metric_set(m->spec.metrics, SL_M_CLUSTER_QUEUE_STATUS, i == now, r->name, words[i]);
 }
 
+/* What the queue covers has a series whatever its workloads ask for. */
+static void add_covered(struct sl_total *totals, uint32_t *n, const char *resource) {
+    for (uint32_t i = 0; i < *n; i++)
+        if (strcmp(totals[i].resource, resource) == 0)
+            return;
+    if (*n < CEILING_PENDING_SERIES)
+        totals[(*n)++] = (struct sl_total){.resource = resource};
+}
+
 static void cq_resources(struct sl_manager *m, const struct rec *r, const char *cohort) {
     struct sl_metrics *to = m->spec.metrics;
-    struct sl_total asked[2 * SL_MAX_PODSET_RESOURCES];
+    struct sl_total asked[CEILING_PENDING_SERIES];
     const char *f, *res;
-    uint32_t at = 0;
+    uint32_t at = 0, n = 0;
 
     sl_metric_drop(to, SL_M_CLUSTER_QUEUE_RESOURCE_PENDING, r->name, NULL);
     while (sl_engine_pair(m->engine, false, r->name, &at, &f, &res)) {
@@ -176,9 +187,11 @@ static void cq_resources(struct sl_manager *m, const struct rec *r, const char *
         };
         for (size_t i = 0; i < SL_LEN(v); i++)
             sl_metric_set(to, v[i].id, v[i].value, cohort, r->name, f, res);
-        sl_metric_set(to, SL_M_CLUSTER_QUEUE_RESOURCE_PENDING, 0, r->name, res);
+        add_covered(asked, &n, res);
     }
-    uint32_t n = sl_engine_asked(m->engine, r->name, asked, SL_LEN(asked));
+    if (!sl_engine_asked(m->engine, r->name, asked, &n, SL_LEN(asked)))
+        sl_log(SL_LOG_DEBUG, "pending workloads ask for more resources than have series",
+               SL_S("clusterqueue", r->name), SL_I("series", (int64_t)SL_LEN(asked)));
     for (uint32_t i = 0; i < n; i++)
         sl_metric_set(to, SL_M_CLUSTER_QUEUE_RESOURCE_PENDING,
                       units(asked[i].resource, asked[i].amount), r->name, asked[i].resource);

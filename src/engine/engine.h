@@ -189,9 +189,10 @@ struct sl_total {
     const char *resource;
     sl_amount amount;
 };
-/* What the waiting workloads of a ClusterQueue ask for, at most n resources. Returns how many. */
-uint32_t sl_engine_asked(const struct sl_engine *e, const char *cq, struct sl_total *ret,
-                         uint32_t n);
+/* Adds what the waiting workloads of a ClusterQueue ask for to the first *n totals, and appends
+ * those of other resources while there are fewer than max. False: there were more than that. */
+bool sl_engine_asked(const struct sl_engine *e, const char *cq, struct sl_total *totals,
+                     uint32_t *n, uint32_t max);
 /* What admission fair sharing holds against a LocalQueue, in millionths of units, UINT64_MAX for
  * weight zero. False if it does not order this queue. */
 bool sl_engine_lq_history(const struct sl_engine *e, const char *ns, const char *name,

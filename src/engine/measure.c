@@ -105,8 +105,13 @@ bool sl_engine_share(const struct sl_engine *e, bool cohort, const char *name,
 
 /* ---- what waits ---- */
 
+/* Resource names are chosen by users, so the number of sums is bounded, and with it the time that a
+ * search takes. */
 struct totals {
-    SL_VEC(struct podset_request) v; /* 'unit' is the sum */
+    struct sl_total *v;
+    sl_sym *resources; /* of v */
+    uint32_t n, max;
+    bool full; /* a resource had no place */
 };
 
 static void add_shape(const struct sl_engine *e, struct totals *t, uint32_t shape, uint32_t times) {
@@ -115,22 +120,31 @@ static void add_shape(const struct sl_engine *e, struct totals *t, uint32_t shap
         for (uint32_t k = 0; k < s->podsets[p].requests.n; k++) {
             const struct podset_request *q = &s->podsets[p].requests.v[k];
             uint32_t i = 0;
-            while (i < t->v.n && t->v.v[i].resource != q->resource)
+            while (i < t->n && t->resources[i] != q->resource)
                 i++;
-            if (i == t->v.n)
-                *sl_vec_push(&t->v) = (struct podset_request){.resource = q->resource};
+            if (i == t->max) {
+                t->full = true;
+                continue;
+            }
+            if (i == t->n) {
+                t->resources[i] = q->resource;
+                t->v[t->n++] = (struct sl_total){.resource = str(e, q->resource)};
+            }
             sl_amount one = sl_amount_mul(q->unit, s->podsets[p].count);
-            t->v.v[i].unit = sl_amount_add(t->v.v[i].unit, sl_amount_mul(one, times));
+            t->v[i].amount = sl_amount_add(t->v[i].amount, sl_amount_mul(one, times));
         }
     }
 }
 
-uint32_t sl_engine_asked(const struct sl_engine *e, const char *cq, struct sl_total *ret,
-                         uint32_t n) {
+bool sl_engine_asked(const struct sl_engine *e, const char *cq, struct sl_total *totals,
+                     uint32_t *n, uint32_t max) {
     uint32_t node = find_node(e, false, cq);
-    struct totals t = {0};
-    if (node == NONE || !e->nodes.v[node].exists)
-        return 0;
+    if (node == NONE || !e->nodes.v[node].exists || max == 0)
+        return true;
+    struct totals t = {
+        .v = totals, .n = *n, .max = max, .resources = sl_alloc0(max, sizeof *t.resources)};
+    for (uint32_t i = 0; i < t.n; i++) /* SL_MAP_NONE: nobody asks for it */
+        t.resources[i] = sl_sym_find(&e->syms, totals[i].resource);
     const struct cq *q = &e->cqs.v[e->nodes.v[node].cq];
     for (uint32_t i = 0; i < q->lqs.n; i++) {
         const struct lq *l = &e->lqs.v[q->lqs.v[i]];
@@ -141,11 +155,9 @@ uint32_t sl_engine_asked(const struct sl_engine *e, const char *cq, struct sl_to
         for (uint32_t k = 0; k < l->parked.n; k++)
             add_shape(e, &t, e->wls.v[l->parked.v[k]].shape, 1);
     }
-    uint32_t got = t.v.n < n ? t.v.n : n;
-    for (uint32_t i = 0; i < got; i++)
-        ret[i] = (struct sl_total){str(e, t.v.v[i].resource), t.v.v[i].unit};
-    sl_vec_free(&t.v);
-    return got;
+    *n = t.n;
+    sl_freep(&t.resources);
+    return !t.full;
 }
 
 bool sl_engine_lq_history(const struct sl_engine *e, const char *ns, const char *name,

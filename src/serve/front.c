@@ -51,17 +51,25 @@ static void forget(struct sl_front *f) {
     memset(f->lists, 0, sizeof f->lists);
 }
 
-/* A list as JSON text; what is none is empty. */
-static void read_words(struct sl_front *f, yyjson_val *text, struct words *ret) {
+/* A list of strings as JSON text; an absent or empty text is an empty list. False: not all of it
+ * could be read. An empty list of names allows every name, so a part of one is not used. */
+static bool read_words(struct sl_front *f, yyjson_val *text, struct words *ret) {
     struct sl_text t = sl_json_view(text);
     yyjson_doc *doc = t.n > 0 ? yyjson_read(t.s, t.n, 0) : NULL;
-    yyjson_val *v;
+    yyjson_val *list = yyjson_doc_get_root(doc), *v;
     size_t i, n;
+    bool whole = text == NULL || (yyjson_is_str(text) && (t.n == 0 || yyjson_is_arr(list)));
 
-    yyjson_arr_foreach (yyjson_doc_get_root(doc), i, n, v)
-        if (sl_json_opt(v) && strlen(sl_json_text(v)) <= MAX_WORD && ret->n < MAX_WORDS)
-            ret->v[ret->n++] = sl_arena_strdup(&f->arena, sl_json_text(v));
+    yyjson_arr_foreach (list, i, n, v) {
+        struct sl_text word = sl_json_view(v);
+        if (!sl_json_opt(v) || word.n > MAX_WORD || ret->n == MAX_WORDS) {
+            whole = false;
+            break;
+        }
+        ret->v[ret->n++] = sl_arena_strdup(&f->arena, word.s);
+    }
     yyjson_doc_free(doc);
+    return whole;
 }
 
 static void on_object(void *ctx, struct yyjson_val *o) {
@@ -74,10 +82,14 @@ static void on_object(void *ctx, struct yyjson_val *o) {
         return;
     f->seen = true;
     forget(f);
-    for (uint32_t i = 0; i < LISTS; i++)
-        read_words(f, yyjson_obj_get(data, keys[i]), &f->lists[i]);
+    bool whole = true;
+    for (uint32_t i = 0; i < LISTS && whole; i++)
+        whole = read_words(f, yyjson_obj_get(data, keys[i]), &f->lists[i]);
+    if (!whole)
+        sl_log(SL_LOG_ERROR, "malformed request header configuration, no request is authenticated",
+               SL_S("configmap", NAME));
     sl_time end;
-    if (sl_json_opt(cas) && sl_cert_expiry(sl_json_text(cas), &end, NULL) >= 0)
+    if (whole && sl_json_opt(cas) && sl_cert_expiry(sl_json_text(cas), &end, NULL) >= 0)
         f->cas = sl_strdup(sl_json_text(cas));
     f->generation++;
     sl_log(SL_LOG_INFO, "requests that the API server passes on are known by its certificate",

@@ -16,6 +16,9 @@ struct sl_strs words_parse(const char *list, struct sl_arena *a) {
             v[n++] = sl_arena_strndup(a, list, len);
         list += len + (list[len] == ',');
     }
+    if (list && *list)
+        sl_log(SL_LOG_WARN, "list on the command line is too long, the rest is ignored",
+               SL_I("words", MAX_WORDS), SL_S("ignored", list));
     return (struct sl_strs){v, n};
 }
 

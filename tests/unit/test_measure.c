@@ -197,6 +197,44 @@ static void test_queues(void **state) {
     end(&w);
 }
 
+/* Users choose the names of resources: those that the queue covers keep their series. */
+static void test_many_resources(void **state) {
+    enum { WORKLOADS = 12, RESOURCES = 60, CEILING = 512 };
+    struct world w;
+    struct sl_buf requests = SL_BUF(4096);
+    (void)state;
+    begin(&w);
+    make_queues(&w);
+    run(&w, 10 * SL_SEC);
+    for (int i = 0; i < WORKLOADS; i++) {
+        sl_buf_clear(&requests);
+        for (int k = 0; k < RESOURCES; k++)
+            sl_buf_printf(&requests, "%s'x.io/r%d':'1'", k ? "," : "", i * RESOURCES + k);
+        write(&w, SL_POST, KUEUE "namespaces/ns/workloads",
+              "{'metadata':{'name':'many-%d'},'spec':{'queueName':'main','active':true,"
+              "'podSets':[{'name':'main','count':1,'template':{'spec':{'containers':[{'name':'c',"
+              "'resources':{'requests':{%s}}}]}}}]}}",
+              i, sl_buf_str(&requests));
+    }
+    run(&w, 10 * SL_SEC);
+    make_workload(&w, "one", "main", 0);
+    make_workload(&w, "two", "main", 0);
+    run(&w, 10 * SL_SEC);
+    read_metrics(&w);
+    expect(&w, (const char *const[]){
+                   "kueue_cluster_queue_resource_pending{cluster_queue='a',resource='cpu'} 3",
+                   "kueue_pending_workloads{cluster_queue='a',status='inadmissible'} 13",
+                   NULL,
+               });
+    uint32_t n = 0;
+    for (const char *at = sl_buf_str(&w.text);
+         (at = strstr(at, "kueue_cluster_queue_resource_pending{cluster_queue=\"a\"")); at++)
+        n++;
+    assert_int_equal(n, CEILING);
+    sl_buf_done(&requests);
+    end(&w);
+}
+
 static void test_workloads(void **state) {
     struct world w;
     (void)state;
@@ -404,7 +442,7 @@ static void test_dump(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_queues),  cmocka_unit_test(test_workloads),
+        cmocka_unit_test(test_queues),  cmocka_unit_test(test_many_resources), cmocka_unit_test(test_workloads),
         cmocka_unit_test(test_evicted), cmocka_unit_test(test_gone),
         cmocka_unit_test(test_dump),    cmocka_unit_test(test_standby),
     };

@@ -412,6 +412,26 @@ static void test_front(void **state) {
     assert_true(sl_front_generation(f) != was);
     a.peer = "any";
     assert_true(user_of(f, a)[0] == '"');
+    /* A list that is not read whole is no empty list, which would allow any name. */
+    char longer[1200], text[1300];
+    memset(longer, 'n', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    (void)snprintf(text, sizeof text, "{'data':{'requestheader-allowed-names':'[\\'%s\\']'}}", longer);
+    const char *const malformed[] = {
+        text,
+        "{'data':{'requestheader-allowed-names':'[\\'front\\''}}",
+        "{'data':{'requestheader-allowed-names':'{}'}}",
+        "{'data':{'requestheader-allowed-names':'[7]'}}",
+    };
+    for (size_t i = 0; i < SL_LEN(malformed); i++) {
+        patch(&w, CONFIG_MAP, malformed[i]);
+        follow(w.api, f, SL_SEC);
+        assert_null(sl_front_cas(f));
+        assert_string_equal(user_of(f, a), "-");
+    }
+    patch(&w, CONFIG_MAP, "{'data':{'requestheader-allowed-names':null}}");
+    follow(w.api, f, SL_SEC);
+    assert_true(user_of(f, a)[0] == '"');
     request(&w, SL_DELETE, CONFIG_MAP, NULL, NULL);
     follow(w.api, f, SL_SEC);
     assert_null(sl_front_cas(f));
