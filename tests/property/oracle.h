@@ -1,13 +1,14 @@
 /*
  * The oracle: a second, naive implementation of the decision semantics, written from
- * kueue-scheduling.md (section numbers in the comments) and from nothing else. It is slow and plain
+ * docs/rules.md (numbers in the comments) and from nothing else. It is slow and plain
  * on purpose: fixed arrays, small integers for names, one literal scheduler cycle after another,
  * every number recomputed from the list of reserved workloads. Its only job is to be obviously
  * right.
  *
  * Time and cycles: facts change the world at once; orc_cycle(now) first lets every touched tree put
- * sleepers back on the heaps (1.3, without the 1 s batch, and only those that would get further
- * than they are), then runs cycles (1.4 to 1.8) in each tree until one of them changes nothing.
+ * sleepers back on the heaps (rule 1.3, without the 1 s batch, and only those that would get
+ * further than they are), then runs cycles (rules 1.4 to 1.8) in each tree until one of them
+ * changes nothing.
  *
  * Not here: admission fair sharing, admission checks, readiness timeouts, topology.
  */
@@ -145,7 +146,8 @@ struct orc_assignment {
     int count[ORC_PODSETS];
     int flavor[ORC_PODSETS][ORC_RES]; /* -1: none */
     int fmode[ORC_PODSETS][ORC_RES];  /* ORC_PREEMPT or ORC_FIT where a flavor is */
-    int tried[ORC_PODSETS][ORC_RES];  /* 2.6: last flavor index tried, -1: the last one, -2: none */
+    int tried[ORC_PODSETS]
+             [ORC_RES]; /* rule 2.6: last flavor index tried, -1: the last one, -2: none */
     sl_amount amount[ORC_PODSETS][ORC_RES];
     sl_amount usage[ORC_FRS]; /* over all podsets */
 };
@@ -163,12 +165,12 @@ struct orc_wl {
     int evicted_by;               /* while evicting: its preemptor, -1: none */
     enum sl_cause evicted_how;    /* and why that one took it */
     uint64_t evicted_nr;          /* in which order */
-    enum sl_evict requeued_false; /* 1.3 back-off: the eviction reason that keeps it away */
+    enum sl_evict requeued_false; /* rule 1.3.4, back-off: the eviction reason that keeps it away */
     sl_time preempted_at; /* by reclaim while borrowing, since the last reservation; -1: not */
     sl_time reserved_at;
     int reclaimed[ORC_PODSETS];
     struct orc_assignment got; /* while reserved */
-    /* 2.6 resume */
+    /* rule 2.6, resume */
     bool has_record;
     int tried[ORC_PODSETS][ORC_RES];
     uint64_t record_gen;
@@ -189,7 +191,7 @@ struct orc_event {
     int by; /* preemptor, -1: none */
 };
 
-/* What makes two workloads equal to the scheduler (1.3, scheduling hash). */
+/* What makes two workloads equal to the scheduler (rule 1.3.15). */
 struct orc_hash {
     int64_t priority;
     int n;
@@ -203,7 +205,7 @@ struct orc_hash {
  * hash is remembered, M, as long as somebody who was refused with it sleeps). */
 struct orc_queue {
     int sticky;          /* -1: none */
-    uint64_t generation; /* AllocatableResourceGeneration, 2.6 */
+    uint64_t generation; /* AllocatableResourceGeneration, rule 2.6 */
     bool touched;        /* a tree event is due in its tree */
     bool dirty;          /* something about its tree was said since it last came to rest */
 };
@@ -254,7 +256,7 @@ int orc_cq_of(const struct orc *o, int w);
 void orc_cycle(struct orc *o, sl_time now);
 int64_t orc_priority(const struct orc *o, int w);
 sl_time orc_order_time(const struct orc *o, int w);
-/* Heap order of a queue, 1.2: does a stand before b? */
+/* Heap order of a queue, rule 1.2: does a stand before b? */
 bool orc_before(const struct orc *o, int a, int b);
 void orc_hash_of(const struct orc *o, int w, struct orc_hash *h);
 bool orc_hash_equal(const struct orc_hash *a, const struct orc_hash *b);
@@ -289,7 +291,7 @@ sl_amount orc_available_raw(const struct orc_snap *s, int n, int fr);
 sl_amount orc_available(const struct orc_snap *s, int cq, int fr);
 sl_amount orc_potential(const struct orc_snap *s, int n, int fr);
 int orc_height(const struct orc_snap *s, int n);
-/* 2.4: level of the lowest subtree that fits; says whether it may reclaim. */
+/* Rule 2.4: level of the lowest subtree that fits; says whether it may reclaim. */
 int orc_borrow_level(const struct orc_snap *s, int cq, int fr, sl_amount val, bool *may_reclaim);
 void orc_add(struct orc_snap *s, int cq, const sl_amount *usage, int sign);
 void orc_take_out(struct orc_snap *s, int w);
@@ -327,7 +329,7 @@ void orc_find_targets(struct orc_snap *s, int w, int cq, const sl_amount *reques
 /* The finiteness rules: may p not touch v in this epoch? */
 bool orc_forbidden(const struct orc *o, int p, int v);
 
-/* 1.5: assignment and targets of one workload against the snapshot. */
+/* Rule 1.5: assignment and targets of one workload against the snapshot. */
 void orc_get_assignment(struct orc_snap *s, int w, int cq, bool use_record,
                         struct orc_assignment *a, struct orc_targets *t);
 

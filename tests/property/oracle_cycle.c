@@ -1,6 +1,6 @@
 /*
- * Oracle, section 1: one literal scheduler cycle after another (1.4 to 1.8), the waiting lines
- * (appendix D), the tournament (3.7) and the order our finiteness rules ask for.
+ * Oracle, section 1 of docs/rules.md: one literal scheduler cycle after another (rules 1.4 to 1.8),
+ * the queues (rule 1.3), the tournament (rule 3.7) and the order that rule 10.1 adds.
  */
 #include <stdio.h>
 #include <string.h>
@@ -36,7 +36,7 @@ int64_t orc_priority(const struct orc *o, int w) {
     return (int64_t)s->priority + (orc_gate(o, SL_GATE_PRIORITY_BOOST) ? s->boost : 0);
 }
 
-/* 1.2 */
+/* Rule 1.2. */
 sl_time orc_order_time(const struct orc *o, int w) {
     const struct orc_wl *wl = &o->wl[w];
 
@@ -61,7 +61,7 @@ bool orc_before(const struct orc *o, int a, int b) {
     return queue_order_before(o, a, b);
 }
 
-/* The same key, across queues; priority counts only where 1.6 and 3.7 let it. */
+/* The same key, across queues; priority counts only where rules 1.6 and 3.7 let it. */
 static bool tie_before(const struct orc *o, int a, int b) {
     if (orc_gate(o, SL_GATE_PRIORITY_SORTING_WITHIN_COHORT) &&
         orc_priority(o, a) != orc_priority(o, b))
@@ -95,7 +95,7 @@ static int next_index(const struct orc_wl *w, int p, int r) {
     return w->has_record && w->tried[p][r] >= 0 ? w->tried[p][r] + 1 : 0;
 }
 
-/* ---- 1.4, 1.5 ---- */
+/* ---- rules 1.4, 1.5 ---- */
 
 /* "w3: Preempt, level 1, 2 targets, look 1:" and per podset "cpu fl0 (next 1)". */
 static void say_nomination(const struct cycle *c, const struct entry *e) {
@@ -190,7 +190,7 @@ static int tournament(struct cycle *c, int cohort) {
     return best;
 }
 
-/* 1.6 classical: lower borrowing level, then the tie-breaks. */
+/* Rule 1.6, classical: lower borrowing level, then the tie-breaks. */
 static void sort_entries(struct cycle *c) {
     for (int i = 1; i < c->n; i++)
         for (int j = i; j > 0; j--) {
@@ -214,7 +214,7 @@ static int next_entry(struct cycle *c) {
     return -1;
 }
 
-/* ---- 1.7, 1.8 ---- */
+/* ---- rules 1.7, 1.8 ---- */
 
 static struct orc_event *event(struct cycle *c, enum orc_event_kind kind, int w, int cq) {
     struct orc_event *ev = &c->o->event[c->o->n_events++];
@@ -558,7 +558,7 @@ static void settle(struct orc *o, int cq) {
     }
 }
 
-/* 3.5, 4.7: what the workload controller does by itself: drain, deactivate, restart. */
+/* Rules 3.5, 4.7: what the workload controller does by itself: drain, deactivate, restart. */
 static void controller(struct orc *o, sl_time now) {
     struct cycle c = {.o = o, .now = now};
 

@@ -1,5 +1,5 @@
 /*
- * Oracle: facts. What each object event does to the queues (0, 1.3, appendix D), which trees must
+ * Oracle: facts. What each object event does to the queues (rule 1.3), which trees must
  * look again, and when an epoch of preemption ends.
  */
 #include <stdarg.h>
@@ -53,7 +53,7 @@ bool orc_ns_matches(const struct orc *o, int cq, int ns) {
     }
 }
 
-/* ---- hashing: equality of what the scheduler looks at (1.3) ---- */
+/* ---- hashing: equality of what the scheduler looks at (rule 1.3.15) ---- */
 
 void orc_hash_of(const struct orc *o, int w, struct orc_hash *h) {
     const struct orc_wl *wl = &o->wl[w];
@@ -140,7 +140,7 @@ static void about(struct orc *o, int node) {
                 o->edge[p][v] = o->edge[v][p] = false;
 }
 
-/* A trigger of 1.3. */
+/* An event of rule 1.3.17. */
 static void touch(struct orc *o, int node) {
     int root = orc_root(o, node);
 
@@ -150,7 +150,7 @@ static void touch(struct orc *o, int node) {
             o->queue[c].touched = o->queue[c].dirty = true;
 }
 
-/* Quotas or edges were recomputed (2.6). */
+/* Quotas or edges were recomputed (rule 2.6). */
 static void requota(struct orc *o, int node) {
     for (int c = 0; c < ORC_CQS; c++)
         if (orc_root(o, c) == orc_root(o, node))
@@ -456,7 +456,7 @@ void orc_finish(struct orc *o, int w) {
     leave(o, w, ORC_FINISHED);
 }
 
-/* 4.7: back to pending. Does not end the epoch. */
+/* Rule 4.7: back to pending. Does not end the epoch. */
 void orc_release(struct orc *o, int w) {
     struct orc_wl *wl = &o->wl[w];
     int cq = wl->cq;
@@ -491,7 +491,7 @@ void orc_reclaimable(struct orc *o, int w, const int *counts) {
         push(o, w);
         return;
     }
-    /* 2.1: usage shrinks by whole pods. */
+    /* Rule 2.1: usage shrinks by whole pods. */
     memset(wl->got.usage, 0, sizeof wl->got.usage);
     for (int p = 0; p < wl->spec.n; p++) {
         int left = orc_count_after_reclaim(wl, p);

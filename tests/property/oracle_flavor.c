@@ -5,7 +5,7 @@
 
 #include "oracle.h"
 
-/* 2.5, in rising order. */
+/* Rule 2.5, in rising order. */
 enum granular { G_NO_FIT, G_NO_CANDIDATES, G_PREEMPT, G_RECLAIM, G_FIT };
 
 struct granular_mode {
@@ -131,7 +131,7 @@ static struct granular_mode fits_quota(struct orc_snap *s, int w, int cq, int fr
     return m;
 }
 
-/* ---- 2.2, 2.5, 2.6: one resource group for one group of podsets ---- */
+/* ---- rules 2.2, 2.5, 2.6: one resource group for one group of podsets ---- */
 
 struct choice {
     bool found;
@@ -187,7 +187,7 @@ static bool covers(const struct orc_node *n, int res) {
     return false;
 }
 
-/* 2.2: podsets [first, last) stand together. Returns false if they get nothing. */
+/* Rule 2.2: podsets [first, last) stand together. Returns false if they get nothing. */
 static bool assign_together(struct orc_snap *s, int w, int cq, int first, int last, bool use_record,
                             struct orc_assignment *out) {
     const struct orc *o = s->o;
@@ -276,7 +276,7 @@ void orc_assign(struct orc_snap *s, int w, int cq, const int *counts, bool use_r
     }
 }
 
-/* ---- 1.5, 2.8 ---- */
+/* ---- rules 1.5, 2.8 ---- */
 
 static bool accepted(struct orc_snap *s, int w, int cq, const int *counts, bool use_record,
                      struct orc_assignment *a, struct orc_targets *t) {

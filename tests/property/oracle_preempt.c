@@ -1,6 +1,7 @@
 /*
- * Oracle, section 4: who must go so that a workload fits. Classical (4.3) and fair sharing (4.4),
- * on a snapshot that is left as it was found; and our own rules that keep preemption finite.
+ * Oracle, section 4 of docs/rules.md: who must go so that a workload fits. Classical (rule 4.3) and
+ * fair sharing (rule 4.4), on a snapshot that is left as it was found; and our own rules that keep
+ * preemption finite.
  */
 #include <string.h>
 
@@ -47,7 +48,7 @@ bool orc_forbidden(const struct orc *o, int p, int v) {
 
 /* ---- what both algorithms share ---- */
 
-/* 4.2: does a come before b as a victim? */
+/* Rule 4.2: does a come before b as a victim? */
 static bool victim_before(const struct orc *o, int cq, int a, int b) {
     const struct orc_wl *x = &o->wl[a], *y = &o->wl[b];
 
@@ -62,7 +63,7 @@ static bool victim_before(const struct orc *o, int cq, int a, int b) {
     return strcmp(x->spec.uid, y->spec.uid) < 0;
 }
 
-/* 4.1 */
+/* Rule 4.1. */
 static bool uses_contested(const struct search *q, int v) {
     for (int p = 0; p < q->o->wl[v].spec.n; p++)
         for (int r = 0; r < ORC_RES; r++) {

@@ -1,7 +1,7 @@
 /*
  * Oracle, section 3: the tree, its formulas and the dominant resource share. Written as the
- * formulas stand in 3.2 and 3.6; quotas are laid out once per snapshot because they do not change
- * within one.
+ * formulas stand in rules 3.2 and 3.6; quotas are laid out once per snapshot because they do not
+ * change within one.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@ static bool is_cq(int n) {
     return n < ORC_CQS;
 }
 
-/* 3.1: walks parents with a seen-set. */
+/* Rule 3.1: walks parents with a seen-set. */
 bool orc_in_cycle(const struct orc *o, int n) {
     bool seen[ORC_NODES] = {false};
 
@@ -23,7 +23,7 @@ bool orc_in_cycle(const struct orc *o, int n) {
     return false;
 }
 
-/* 3.4, without checks and topology. */
+/* Rule 3.4, without checks and topology. */
 bool orc_active(const struct orc *o, int cq) {
     const struct orc_node *n = &o->node[cq];
 
@@ -164,7 +164,7 @@ bool orc_fits(const struct orc_snap *s, int cq, const sl_amount *usage) {
 
 /* ---- 2.4: how far up it borrows ---- */
 
-/* Queues that are not active are absent as nodes (1.4). */
+/* Queues that are not active are absent as nodes (rule 1.4.9). */
 int orc_height(const struct orc_snap *s, int n) {
     int h = 0;
 

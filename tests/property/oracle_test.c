@@ -1,5 +1,5 @@
 /*
- * The oracle against examples worked out by hand from kueue-scheduling.md. No engine needed.
+ * The oracle against examples worked out by hand from docs/rules.md. No engine needed.
  */
 #include <stdio.h>
 #include <string.h>
@@ -77,7 +77,7 @@ static bool waits(const struct orc *o, int w, enum orc_place at) {
     return o->wl[w].state == ORC_PENDING && o->wl[w].place == at;
 }
 
-/* 3.2: lending limits keep a part at home, borrowing limits cap what comes from above. */
+/* Rule 3.2: lending limits keep a part at home, borrowing limits cap what comes from above. */
 static void formulas(void) {
     struct orc *o = world(false);
     struct orc_node a = node(CO, 1, 10), b = node(CO, 1, 6), root = node(-1, 1, 4);
@@ -106,8 +106,8 @@ static void formulas(void) {
     orc_free(o);
 }
 
-/* 1.3: BestEffortFIFO goes on behind a head that does not fit, StrictFIFO does not; equals sleep
- * with the one that was looked at. */
+/* Rule 1.3: BestEffortFIFO goes on behind a head that does not fit, StrictFIFO does not; equals
+ * sleep with the one that was looked at. */
 static void queues(void) {
     struct orc *o = world(false);
     int big, big2, small, s_big, s_small;
@@ -133,8 +133,8 @@ static void queues(void) {
     orc_free(o);
 }
 
-/* 4.3: own quota is reclaimed from borrowers, newest of lowest priority first, and who can stay
- * after all is filled back. */
+/* Rule 4.3: own quota is reclaimed from borrowers, newest of lowest priority first, and who can
+ * stay after all is filled back. */
 static void reclaim(void) {
     struct orc *o = world(false);
     int v[3], p;
@@ -161,7 +161,7 @@ static void reclaim(void) {
     orc_free(o);
 }
 
-/* 4.3: borrowWithinCohort up to its threshold. */
+/* Rule 4.3: borrowWithinCohort up to its threshold. */
 static void borrow_within(void) {
     struct orc *o = world(false);
     struct orc_cq p = {.reclaim = SL_RECLAIM_LOWER,
@@ -189,7 +189,7 @@ static void borrow_within(void) {
     orc_free(o);
 }
 
-/* 2.5, 2.6: the second flavor is better than borrowing in the first if the queue says so. */
+/* Rules 2.5, 2.6: the second flavor is better than borrowing in the first if the queue says so. */
 static void fungibility(void) {
     struct orc *o = world(false);
     int w;
@@ -211,7 +211,8 @@ static void fungibility(void) {
     orc_free(o);
 }
 
-/* 2.6: podset 0 fits in flavor 0, podset 1 nowhere then; the next look starts podset 0 at 1. */
+/* Rule 2.6: podset 0 fits in flavor 0, podset 1 nowhere then; the next look starts podset 0 at 1.
+ */
 static void resume(void) {
     struct orc *o = world(false);
     struct orc_wl_spec s = one_podset(0, 0, 1, 1, 1);
@@ -231,7 +232,7 @@ static void resume(void) {
     orc_free(o);
 }
 
-/* 2.8 */
+/* Rule 2.8. */
 static void partial(void) {
     struct orc *o = world(false);
     struct orc_wl_spec s = one_podset(0, 0, 1, 10, 1);
@@ -248,7 +249,7 @@ static void partial(void) {
     orc_free(o);
 }
 
-/* 3.6, 3.7: who has less goes first; zero weight goes last. */
+/* Rules 3.6, 3.7: who has less goes first; zero weight goes last. */
 static void fair_order(void) {
     struct orc *o = world(true);
     struct orc_node zero = node(CO, 1, 0);
@@ -279,7 +280,7 @@ static void fair_order(void) {
     orc_free(o);
 }
 
-/* 4.4: an idle queue takes from the one that has most, as long as shares stay in order. */
+/* Rule 4.4: an idle queue takes from the one that has most, as long as shares stay in order. */
 static void fair_preemption(void) {
     struct orc *o = world(true);
     struct orc_cq p = {.reclaim = SL_RECLAIM_ANY};
@@ -311,7 +312,7 @@ static void fair_preemption(void) {
     orc_free(o);
 }
 
-/* 1.7 step 5: who may not preempt still keeps the room it waits for. */
+/* Rule 1.7.3: who may not preempt still keeps the room it waits for. */
 static void kept_room(void) {
     struct orc *o = world(false);
     int x, y;

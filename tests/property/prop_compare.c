@@ -153,7 +153,8 @@ static bool same_decision(const struct decision *a, const struct decision *b) {
            memcmp(a->amount, b->amount, sizeof a->amount) == 0;
 }
 
-/* Victims of one preemption are told in any order (4.6), and so is everything a controller evicts.
+/* Victims of one preemption are told in any order (rule 4.6), and so is everything a controller
+ * evicts.
  */
 static bool swappable(const struct decision *a, const struct decision *b) {
     return a->kind == ORC_EV_EVICT && b->kind == ORC_EV_EVICT && a->reason == b->reason &&

@@ -359,7 +359,7 @@ static void step_create(struct run *r) {
         s.n = old->n;
         memcpy(s.ps, old->ps, sizeof s.ps);
     }
-    /* Being well formed goes with the shape, as the scheduling hash takes it (1.3). */
+    /* Being well formed goes with the shape, as the scheduling hash takes it (rule 1.3.15). */
     for (int w = 0; w < r->o->n_wls; w++)
         if (same_podsets(&s, &r->o->wl[w].spec))
             s.invalid = r->o->wl[w].spec.invalid;

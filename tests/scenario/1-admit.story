@@ -1,4 +1,4 @@
-# Section 1.8: admission, and what happens when it fails.
+# Rule 1.8: admission, and what happens when it fails.
 
 story Admission tells count, flavors and usage
 rules 1.8.1 1.8.2

@@ -1,4 +1,4 @@
-# Section 1.1 and 1.2: how long a cycle goes on, and who stands where in a queue.
+# Rules 1.1 and 1.2: how long a cycle goes on, and who stands where in a queue.
 
 story A cycle goes on until nothing more fits
 rules 1.1.1 1.2.4 1.3.11

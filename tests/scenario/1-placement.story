@@ -1,4 +1,4 @@
-# Section 1.3: in the heap or asleep, and what wakes.
+# Rule 1.3: in the heap or asleep, and what wakes.
 
 story BestEffortFIFO lets the next one pass, StrictFIFO does not
 rules 1.3.1 1.3.9 1.3.11

@@ -1,6 +1,6 @@
-# Section 1.4 to 1.7: nomination, the order between queues, processing.
+# Rules 1.4 to 1.7: nomination, the order between queues, processing.
 
-# ---- 1.4 nomination
+# ---- rule 1.4 nomination
 
 story Who holds quota is not nominated again
 rules 1.4.1
@@ -130,7 +130,7 @@ expect
 change queue b stop=None
 expect preempted wb by wa InCohortReclamation
 
-# ---- 1.5 computing an assignment
+# ---- rule 1.5 computing an assignment
 
 story Full counts are taken when they fit
 rules 1.5.1
@@ -197,7 +197,7 @@ expect
   asleep w
   condition w QuotaReserved=False Pending "couldn't assign flavors to pod set main: insufficient unused quota for cpu in flavor default, 4 more needed"
 
-# ---- 1.6 order between queues
+# ---- rule 1.6 order between queues
 
 story Who does not borrow goes before who does
 rules 1.6.1 2.4.3 2.4.4
@@ -315,7 +315,7 @@ expect
   order wb
   asleep wa
 
-# ---- 1.7 processing
+# ---- rule 1.7 processing
 
 story Who lost the race is tried again at once
 rules 1.7.1 1.3.10

@@ -1,4 +1,4 @@
-# Section 1, in several turns: who is served while others wait for victims, lose races or overlap.
+# Section 1 of docs/rules.md, in several turns: who is served while others wait for victims, lose races or overlap.
 
 story Who waits for his victims is not overtaken by one that fits
 rules 1.2.5 1.7.8

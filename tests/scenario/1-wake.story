@@ -1,4 +1,4 @@
-# Section 1.3, waking: we wake by need, so every way in which a sleeper could come to fit needs a story.
+# Rule 1.3, waking: we wake by need, so every way in which a sleeper could come to fit needs a story.
 
 story Quota freed in the second flavor
 rules 1.3.17 2.3.1

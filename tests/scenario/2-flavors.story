@@ -1,4 +1,4 @@
-# Section 2.3 to 2.6: which flavors match, what fits, and which flavor is chosen.
+# Rules 2.3 to 2.6: which flavors match, what fits, and which flavor is chosen.
 
 story Flavors are tried in order
 rules 2.3.1

@@ -1,4 +1,4 @@
-# Section 2.1 and 2.2: what a job asks for, and how its podsets share flavors.
+# Rules 2.1 and 2.2: what a job asks for, and how its podsets share flavors.
 
 story Resources with an excluded prefix do not count
 rules 2.1.2

@@ -1,5 +1,5 @@
-# Section 2.6: the scan goes on where it stopped. A flavor can be chosen in vain: the search for one
-# resource alone finds victims (4.5), the search for all resources together does not. In these stories
+# Rule 2.6: the scan goes on where it stopped. A flavor can be chosen in vain: the search for one
+# resource alone finds victims (rule 4.5), the search for all resources together does not. In these stories
 # flavor "one" has cpu that could be reclaimed, but memory that must be borrowed.
 
 story The next look starts behind the flavor chosen in vain
@@ -59,7 +59,7 @@ expect asleep wa
 finish wc
 expect flavor wa main.cpu=one main.memory=one
 
-# ---- more of 2.5: modes and borrowing together
+# ---- more of rule 2.5: modes and borrowing together
 
 story Preempting and borrowing at once goes on when borrowing would
 rules 2.5.2 2.5.4 2.4.9

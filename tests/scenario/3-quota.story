@@ -1,4 +1,4 @@
-# Section 3.1 to 3.3: the tree and its numbers.
+# Rules 3.1 to 3.3: the tree and its numbers.
 
 # ---- 3.1
 

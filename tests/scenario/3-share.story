@@ -1,4 +1,4 @@
-# Section 3.6 and 3.7: dominant resource share, and who goes first under fair sharing.
+# Rules 3.6 and 3.7: dominant resource share, and who goes first under fair sharing.
 
 # ---- 3.6
 

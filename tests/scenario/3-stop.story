@@ -1,4 +1,4 @@
-# Section 3.4 and 3.5: when a queue is active, and how it is stopped.
+# Rules 3.4 and 3.5: when a queue is active, and how it is stopped.
 
 story A queue with all it names is active
 rules 3.4.6

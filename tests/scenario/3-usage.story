@@ -1,4 +1,4 @@
-# Section 3.8: admission fair sharing. Half-life 10 min, a sample every 5 min.
+# Rule 3.8: admission fair sharing. Half-life 10 min, a sample every 5 min.
 
 story The local queue that used less goes first
 rules 3.8.1 1.2.6 3.8.3

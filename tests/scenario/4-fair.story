@@ -1,4 +1,4 @@
-# Section 4.4: preemption under fair sharing. Mostly: l lends 4 cpu, a and b have none of their own,
+# Rule 4.4: preemption under fair sharing. Mostly: l lends 4 cpu, a and b have none of their own,
 # so that each cpu used is a share of 250.
 
 story The own queue by priority

@@ -1,4 +1,4 @@
-# Section 4.1 and 4.2: who may be preempted, and in which order candidates stand.
+# Rules 4.1 and 4.2: who may be preempted, and in which order candidates stand.
 
 story Never means nobody of the own queue
 rules 4.1.1

@@ -1,4 +1,4 @@
-# Section 6.1, decision side: quota first, then the admission checks.
+# Rule 6.1, decision side: quota first, then the admission checks.
 
 story All checks must be ready
 rules 6.1.1 1.8.4

@@ -1,4 +1,4 @@
-# Section 7.7 with 1.5, 1.7 and 2.4: slices that take the place of others, jobs that shrink, and
+# Rules 7.7 with 1.5, 1.7 and 2.4: slices that take the place of others, jobs that shrink, and
 # workloads whose preemption gate is closed.
 
 # ---- growing ----

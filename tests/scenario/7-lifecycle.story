@@ -1,4 +1,4 @@
-# Section 7.1 to 7.5, decision side: pods ready, execution time, conditions, activation.
+# Rules 7.1 to 7.5, decision side: pods ready, execution time, conditions, activation.
 
 # ---- 7.1
 
