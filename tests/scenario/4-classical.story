@@ -1,4 +1,4 @@
-# Rule 4.3, 4.6 and 4.7: preemption without fair sharing, and eviction.
+# Rules 4.3, 4.6 and 4.7: preemption without fair sharing, and eviction.
 
 story A queue within nominal takes back what was borrowed
 rules 4.3.1 4.6.1
