@@ -343,16 +343,30 @@ static const struct {
     {"underlying_cause", "what is behind the reason; empty if nothing is"},
 };
 
-static void write_rows(struct sl_buf *b, bool own) {
-    sl_buf_puts(b, "\n| metric | type | labels | meaning |\n|---|---|---|---|\n");
+/* One sentence per line, below a list item. */
+static void write_help(struct sl_buf *b, const char *help) {
+    sl_buf_puts(b, "  ");
+    for (const char *p = help; *p; p++) {
+        sl_buf_putc(b, *p);
+        if (p[0] == '.' && p[1] == ' ') {
+            sl_buf_puts(b, "\n  ");
+            p++;
+        }
+    }
+    sl_buf_putc(b, '\n');
+}
+
+static void write_items(struct sl_buf *b, bool own) {
+    sl_buf_putc(b, '\n');
     for (uint32_t i = 0; i < SL_M_COUNT; i++) {
         const struct sl_metric_def *d = sl_metric_def((enum sl_metric)i);
         if ((strncmp(d->name, "sluice_", 7) == 0) != own)
             continue;
-        sl_buf_printf(b, "| `%s` | %s | ", d->name, sl_metric_type_name(d->type));
+        sl_buf_printf(b, "- `%s`, %s", d->name, sl_metric_type_name(d->type));
         for (uint32_t l = 0; l < d->n_labels; l++)
-            sl_buf_printf(b, "%s%s", l > 0 ? ", " : "", d->labels[l]);
-        sl_buf_printf(b, "%s | %s |\n", d->role || own ? "" : " (no replica_role)", d->help);
+            sl_buf_printf(b, "%s%s", l > 0 ? ", " : " by ", d->labels[l]);
+        sl_buf_printf(b, "%s:\n", d->role || own ? "" : " (no replica_role)");
+        write_help(b, d->help);
     }
 }
 
@@ -360,7 +374,7 @@ static void write_bounds(struct sl_buf *b) {
     const double *done[8];
     size_t n_done = 0;
 
-    sl_buf_puts(b, "\n| upper bounds, besides +Inf | histograms |\n|---|---|\n");
+    sl_buf_puts(b, "\nUpper bounds, besides +Inf, and the histograms that have them:\n\n");
     for (uint32_t i = 0; i < SL_M_COUNT; i++) {
         const double *bounds = sl_metric_def((enum sl_metric)i)->bounds;
         size_t k = 0;
@@ -370,18 +384,15 @@ static void write_bounds(struct sl_buf *b) {
             continue;
         assert_true(n_done < SL_LEN(done));
         done[n_done++] = bounds;
-        sl_buf_putc(b, '|');
+        sl_buf_putc(b, '-');
         for (k = 0; k < sl_metric_def((enum sl_metric)i)->n_bounds; k++)
             sl_buf_printf(b, " %g", bounds[k]);
-        const char *sep = " | ";
+        sl_buf_puts(b, ":\n");
         for (uint32_t j = i; j < SL_M_COUNT; j++) {
             const struct sl_metric_def *d = sl_metric_def((enum sl_metric)j);
-            if (d->bounds == bounds) {
-                sl_buf_printf(b, "%s`%s`", sep, d->name);
-                sep = ", ";
-            }
+            if (d->bounds == bounds)
+                sl_buf_printf(b, "  - `%s`\n", d->name);
         }
-        sl_buf_puts(b, " |\n");
     }
 }
 
@@ -391,20 +402,22 @@ static void write_docs(struct sl_buf *b) {
         "# Metrics\n\n"
         "<!-- Written from src/metrics/table.h by `SL_UPDATE=1 build/tests/unit/test_metrics`. "
         "-->\n\n"
-        "`GET /metrics` gives all of them in Prometheus' text form. A series appears with its "
-        "first value and goes away with the queue or cohort it belongs to. One metric holds at "
-        "most %u series (%u if it is a histogram); what comes on top is not kept, and "
-        "`sluice_metrics_dropped_total` counts it.\n\n"
+        "`GET /metrics` returns all of them in Prometheus' text form.\n"
+        "A series appears with its first value and is removed with the queue or cohort it belongs "
+        "to.\n"
+        "One metric holds at most %u series (%u if it is a histogram); further ones are dropped, "
+        "and `sluice_metrics_dropped_total` counts them.\n\n"
         "## Kueue's\n\n"
         "Names, types, labels and buckets are those of Kueue v0.19, so that its dashboards and "
-        "alerts go on working. Every series also has `replica_role`: `standalone` without leader "
-        "election, else `leader` or `follower`. When the role changes, the gauges of the old one "
-        "go away.\n",
+        "alerts go on working.\n"
+        "Every series also has `replica_role`: `standalone` without leader election, else "
+        "`leader` or `follower`.\n"
+        "When the role changes, the gauges of the old one are removed.\n",
         SL_METRIC_SERIES, SL_METRIC_HISTOGRAMS);
-    write_rows(b, false);
+    write_items(b, false);
     sl_buf_puts(b,
                 "\n## Sluice's own\n\nThey are about this process and have no `replica_role`.\n");
-    write_rows(b, true);
+    write_items(b, true);
     sl_buf_puts(b, "\n## Labels\n\n| label | what it holds |\n|---|---|\n");
     for (size_t i = 0; i < SL_LEN(glossary); i++)
         sl_buf_printf(b, "| %s | %s |\n", glossary[i].label, glossary[i].meaning);
