@@ -18,8 +18,10 @@ static bool day_is_met(const struct sl_cron *c, const struct sl_civil *t) {
 sl_time cl_cron_next(const struct sl_cron *c, const struct cron_zone *z, sl_time t) {
     int64_t s = t / SL_SEC;
     struct sl_civil at;
-    if (c->every)
-        return sl_time_add(s * SL_SEC, c->every);
+    if (c->every) {
+        sl_time next = sl_time_add(s * SL_SEC, c->every);
+        return next == SL_TIME_NEVER ? 0 : next;
+    }
     s = s - s % 60 + 60;
     sl_civil_of(s, &at);
     for (int end = at.year + MAX_YEARS; at.year <= end;) {

@@ -12,8 +12,8 @@
 
 struct cron_zone;
 
-/* The first time after t that the schedule meets, in whole seconds; 0: none within five years.
- * NULL: UTC. */
+/* The first time after t that the schedule meets, in whole seconds; 0: none within five years,
+ * or beyond what sl_time holds. z NULL: UTC. */
 sl_time cl_cron_next(const struct sl_cron *c, const struct cron_zone *z, sl_time t);
 
 /* ---- time zones (zone.c) ---- */

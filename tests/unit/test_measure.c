@@ -442,9 +442,10 @@ static void test_dump(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_queues),  cmocka_unit_test(test_many_resources), cmocka_unit_test(test_workloads),
-        cmocka_unit_test(test_evicted), cmocka_unit_test(test_gone),
-        cmocka_unit_test(test_dump),    cmocka_unit_test(test_standby),
+        cmocka_unit_test(test_queues),    cmocka_unit_test(test_many_resources),
+        cmocka_unit_test(test_workloads), cmocka_unit_test(test_evicted),
+        cmocka_unit_test(test_gone),      cmocka_unit_test(test_dump),
+        cmocka_unit_test(test_standby),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

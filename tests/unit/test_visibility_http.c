@@ -416,7 +416,8 @@ static void test_front(void **state) {
     char longer[1200], text[1300];
     memset(longer, 'n', sizeof longer - 1);
     longer[sizeof longer - 1] = '\0';
-    (void)snprintf(text, sizeof text, "{'data':{'requestheader-allowed-names':'[\\'%s\\']'}}", longer);
+    (void)snprintf(text, sizeof text, "{'data':{'requestheader-allowed-names':'[\\'%s\\']'}}",
+                   longer);
     const char *const malformed[] = {
         text,
         "{'data':{'requestheader-allowed-names':'[\\'front\\''}}",
