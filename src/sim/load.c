@@ -13,9 +13,13 @@
 
 /* ---- names ---- */
 
-/* Remembers "kind/name"; false if it was there already. */
-static bool claim(struct sl_load_reader *r, const char *kind, const char *name) {
+/* Remembers "kind/name"; false if it was there already, or cannot be a name. */
+static bool claim(struct sl_load_reader *r, uint32_t line, const char *kind, const char *name) {
     char key[2 * SL_MAX_NAME + 16];
+    if (strlen(name) > 2 * SL_MAX_NAME + 1) { /* of a LocalQueue: namespace/name */
+        sl_read_fail(&r->rd, line, "the name \"%.60s…\" is too long", name);
+        return false;
+    }
     sl_fmt(key, sizeof(key), "%s/%s", kind, name);
     if (sl_sym_find(&r->names, key) != SL_MAP_NONE)
         return false;
@@ -50,17 +54,17 @@ static struct sl_fact *add_fact(struct sl_load_reader *r, enum sl_fact_kind kind
     return f;
 }
 
-static void add_namespace(struct sl_load_reader *r, const char *name) {
-    if (claim(r, "ns", name))
+static void add_namespace(struct sl_load_reader *r, uint32_t line, const char *name) {
+    if (claim(r, line, "ns", name))
         add_fact(r, SL_FACT_NAMESPACE)->ns.name = name;
 }
 
 /* The flavors a quota names exist, unless the file says what they are. */
-static void add_flavors(struct sl_load_reader *r, const struct sl_groups *groups) {
+static void add_flavors(struct sl_load_reader *r, uint32_t line, const struct sl_groups *groups) {
     for (uint32_t g = 0; g < groups->n; g++) {
         for (uint32_t i = 0; i < groups->v[g].n_flavors; i++) {
             const char *name = groups->v[g].flavors[i].flavor;
-            if (claim(r, "flavor", name))
+            if (claim(r, line, "flavor", name))
                 add_fact(r, SL_FACT_FLAVOR)->flavor.name = name;
         }
     }
@@ -108,19 +112,19 @@ void sl_load_add_queue(struct sl_load_reader *r, uint32_t line, const char *name
         return;
     }
     check_name(r, line, name);
-    if (!claim(r, "queue", name)) {
+    if (!claim(r, line, "queue", name)) {
         sl_read_fail(&r->rd, line, "there are two queues with the name \"%.100s\"", name);
         return;
     }
-    add_flavors(r, &spec->groups);
+    add_flavors(r, line, &spec->groups);
     struct sl_fact *f = add_fact(r, SL_FACT_CLUSTER_QUEUE);
     f->cq = *spec;
     f->cq.name = name;
     f->cq.cohort = cohort;
-    add_namespace(r, name);
+    add_namespace(r, line, name);
     f = add_fact(r, SL_FACT_LOCAL_QUEUE);
     f->lq = (struct sl_lq_spec){.ns = name, .name = name, .cq = name, .weight_nano = SL_WEIGHT_ONE};
-    (void)claim(r, "local", sl_arena_printf(&r->load->arena, "%s/%s", name, name));
+    (void)claim(r, line, "local", sl_arena_printf(&r->load->arena, "%s/%s", name, name));
     add_streams(r, name, name, classes, n_classes);
 }
 
@@ -311,7 +315,7 @@ static void read_cohort(struct sl_load_reader *r, const struct sl_node *n) {
         if (spec && r->rd.code >= 0) {
             struct sl_cohort_spec decoded;
             sl_decode_cohort_spec(&r->rd, spec, own, &decoded);
-            add_flavors(r, &decoded.groups);
+            add_flavors(r, n->line, &decoded.groups);
             add_fact(r, SL_FACT_COHORT)->cohort = decoded;
         }
         for (uint32_t k = 0; k < n_queues && r->rd.code >= 0; k++)
@@ -332,17 +336,18 @@ static void add_object(struct sl_load_reader *r, const struct sl_object *o) {
         return;
     switch (f->kind) {
     case SL_FACT_FLAVOR:
-        (void)claim(r, "flavor", f->flavor.name);
+        (void)claim(r, o->line, "flavor", f->flavor.name);
         break;
     case SL_FACT_NAMESPACE:
-        (void)claim(r, "ns", f->ns.name);
+        (void)claim(r, o->line, "ns", f->ns.name);
         break;
     case SL_FACT_CLUSTER_QUEUE:
-        (void)claim(r, "queue", f->cq.name);
+        (void)claim(r, o->line, "queue", f->cq.name);
         break;
     case SL_FACT_LOCAL_QUEUE:
-        (void)claim(r, "local", sl_arena_printf(&r->load->arena, "%s/%s", f->lq.ns, f->lq.name));
-        add_namespace(r, f->lq.ns);
+        (void)claim(r, o->line, "local",
+                    sl_arena_printf(&r->load->arena, "%s/%s", f->lq.ns, f->lq.name));
+        add_namespace(r, o->line, f->lq.ns);
         break;
     case SL_FACT_CONFIG:
         r->load->pods_ready = f->config.pods_ready;
@@ -389,12 +394,12 @@ static void read_workloads(struct sl_load_reader *r, struct sl_fields *f) {
                          queue);
             return;
         }
-        if (claim(r, "local", queue)) {
+        if (claim(r, list[i].line, "local", queue)) {
             sl_read_fail(&r->rd, list[i].line,
                          "there is no LocalQueue \"%.100s\" among the objects", queue);
             return;
         }
-        if (!claim(r, "work", queue)) {
+        if (!claim(r, list[i].line, "work", queue)) {
             sl_read_fail(&r->rd, list[i].line, "the work of \"%.100s\" is given twice", queue);
             return;
         }
