@@ -137,19 +137,24 @@ struct conflict {
 struct conflicts {
     struct apply *p;
     struct conflict *v;
-    uint32_t n, paths;
+    uint32_t n, paths, told;
     const struct sl_manager *with; /* the one whose paths are being told */
     const char *only;              /* the first path */
     struct sl_buf list, who;
 };
 
+/* Each with its whole path, and a long key may stand at the beginning of all: those that are too
+ * much are only counted. */
 static void tell(void *ctx, const char *path) {
     struct conflicts *c = ctx;
     yyjson_mut_doc *doc = c->p->doc;
-    yyjson_mut_val *cause = yyjson_mut_obj(doc);
 
     if (c->paths++ == 0)
         c->only = sl_arena_strdup(&c->p->a, path);
+    if (c->list.len > MERGE_CONFLICTS)
+        return;
+    c->told++;
+    yyjson_mut_val *cause = yyjson_mut_obj(doc);
     sl_buf_printf(&c->list, "\n- %s", path);
     (void)yyjson_mut_obj_add_str(doc, cause, "reason", "FieldManagerConflict");
     (void)yyjson_mut_obj_add_val(doc, cause, "message",
@@ -162,8 +167,11 @@ static int tell_conflicts(struct apply *p, struct conflicts *c) {
     struct sl_buf path, *text = &p->err->text;
 
     sl_buf_init(&path, MERGE_TEXT);
+    sl_buf_short(&path); /* of the keys of a list, a letter may take six */
     sl_buf_init(&c->list, MERGE_TEXT);
+    sl_buf_short(&c->list);
     sl_buf_init(&c->who, MERGE_TEXT);
+    sl_buf_short(&c->who);
     p->err->causes = yyjson_mut_arr(p->doc);
     for (uint32_t i = 0; i < c->n; i++) {
         sl_buf_clear(&c->who);
@@ -172,6 +180,8 @@ static int tell_conflicts(struct apply *p, struct conflicts *c) {
         sl_buf_printf(&c->list, "%sconflicts%s:", i ? "\n" : "", sl_buf_str(&c->who) + 8);
         sl_fields_each(c->v[i].fields, &path, tell, c);
     }
+    if (c->told < c->paths)
+        sl_buf_printf(&c->list, "\n- and %u more", c->paths - c->told);
     if (c->paths == 1)
         sl_buf_printf(text, "Apply failed with 1 conflict: %s: %s", sl_buf_str(&c->who), c->only);
     else
@@ -303,7 +313,7 @@ static void update_annotation(struct apply *p) {
     (void)yyjson_mut_obj_remove_key(notes, LAST_APPLIED);
     (void)yyjson_mut_obj_add_val(p->doc, notes, LAST_APPLIED,
                                  yyjson_mut_strncpy(p->doc, sl_buf_str(&text), text.len));
-    if (annotations_size(notes) > MERGE_ANNOTATIONS)
+    if (sl_buf_full(&text) || annotations_size(notes) > MERGE_ANNOTATIONS)
         (void)yyjson_mut_obj_remove_key(notes, LAST_APPLIED);
     sl_buf_done(&text);
 }

@@ -19,5 +19,6 @@
 #define MERGE_ANNOTATIONS ((size_t)256 << 10)   /* bytes of all; the API server takes no more */
 #define MERGE_PATH ((size_t)8 << 20)            /* of a field that is looked at */
 #define MERGE_TEXT ((size_t)16 << 20)           /* what is wrong with a patch, and its conflicts */
+#define MERGE_CONFLICTS ((size_t)1 << 20)       /* paths of these; further ones are only counted */
 
 #endif

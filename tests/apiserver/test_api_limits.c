@@ -293,6 +293,62 @@ static void test_many_managers(void **state) {
     sl_buf_done(&b);
 }
 
+/* Every field that two managers want is told with its path, and one long key may be in all paths.
+ */
+static void test_long_conflicts(void **state) {
+    enum { FIELDS = 2000, KEY = 200 << 10 };
+    struct sl_buf b = SL_BUF((size_t)2 << 20);
+    char path[100];
+    struct api a;
+
+    (void)state;
+    api_init(&a);
+    define(&a, "",
+           "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"object\","
+           "\"additionalProperties\":{\"type\":\"string\"}}}");
+    for (int i = 0; i < 2; i++) {
+        sl_buf_clear(&b);
+        sl_buf_puts(&b, "{\"apiVersion\":\"example.com/v1\",\"kind\":\"Thing\",\"metadata\":{"
+                        "\"name\":\"t\"},\"spec\":{\"");
+        for (int k = 0; k < KEY; k++)
+            sl_buf_putc(&b, 'k');
+        sl_buf_puts(&b, "\":{");
+        for (int k = 0; k < FIELDS; k++)
+            sl_buf_printf(&b, "%s\"f%d\":\"%d\"", k ? "," : "", k, i);
+        sl_buf_puts(&b, "}}}");
+        (void)snprintf(path, sizeof path, THINGS "/t?fieldManager=m%d", i);
+        assert_int_equal(api_patch(&a, path, "apply", sl_buf_str(&b)), i ? 409 : 201);
+    }
+    assert_ptr_equal(strstr(api_at(&a, "message"), "Apply failed with 2000 conflicts"),
+                     api_at(&a, "message"));
+    assert_true(api_size(&a, "details.causes") >= 1);
+    assert_in_range(a.len, 1, 4 << 20);
+    api_done(&a);
+    sl_buf_done(&b);
+}
+
+/* What kubectl applied is written into an annotation, where a letter may take six. */
+static void test_a_long_annotation(void **state) {
+    struct sl_buf b = SL_BUF((size_t)4 << 20);
+    struct api a;
+
+    (void)state;
+    api_init(&a);
+    assert_int_equal(api_post(&a, CM,
+                              "{\"metadata\":{\"name\":\"c\",\"annotations\":{\"kubectl.kubernetes."
+                              "io/last-applied-configuration\":\"{}\"}}}"),
+                     201);
+    sl_buf_puts(&b, "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"c\"},"
+                    "\"data\":{\"a\":\"");
+    for (int i = 0; i < 2900 << 10; i++)
+        sl_buf_putc(&b, '<');
+    sl_buf_puts(&b, "\"}}");
+    int status = api_patch(&a, CM "/c?fieldManager=kubectl&force=true", "apply", sl_buf_str(&b));
+    assert_true(status == 413 || status == 422);
+    api_done(&a);
+    sl_buf_done(&b);
+}
+
 /* The annotation says what kubectl applied from its side, and who writes it may say anything. */
 static void test_a_deep_annotation(void **state) {
     struct sl_buf b = SL_BUF((size_t)1 << 20);
@@ -668,6 +724,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_no_patch_makes_it_large),
         cmocka_unit_test(test_a_path_has_no_nul),
         cmocka_unit_test(test_many_managers),
+        cmocka_unit_test(test_long_conflicts),
+        cmocka_unit_test(test_a_long_annotation),
         cmocka_unit_test(test_a_deep_annotation),
         cmocka_unit_test(test_costly_rules),
         cmocka_unit_test(test_long_lists_are_compared),
