@@ -11,13 +11,21 @@
 /* One error: a path, a value and a detail, each of which a user may have made long. */
 #define ERROR_MAX_BYTES (2 * SL_FIELD_VALUE_MAX_BYTES)
 
+/* No more of it is looked at than there is room for: one long key may stand in the paths of all
+ * fields of an object. */
+static void put_part(struct sl_buf *out, const char *before, const char *part, const char *after) {
+    sl_buf_puts(out, before);
+    sl_buf_add(out, part, strnlen(part, out->ceiling - out->len + 1));
+    sl_buf_puts(out, after);
+}
+
 void sl_path_print(const struct sl_path *p, struct sl_buf *out) {
     if (p->up)
         sl_path_print(p->up, out);
     if (p->name)
-        sl_buf_printf(out, "%s%s", p->up ? "." : "", p->name);
+        put_part(out, p->up ? "." : "", p->name, "");
     else if (p->key)
-        sl_buf_printf(out, "[%s]", p->key);
+        put_part(out, "[", p->key, "]");
     else
         sl_buf_printf(out, "[%llu]", (unsigned long long)p->index);
 }

@@ -10,10 +10,11 @@
 #include "schema/schema.h"
 
 /* What a client sent, before anything is done to it: fieldValidation. */
-#define SL_STRICT_MAX 64u /* faults that are told */
+#define SL_STRICT_MAX 64u     /* faults that are told */
+#define SL_STRICT_LOOKS 1024u /* that are put into words, to see whether they were told before */
 struct sl_strict {
     const char *text[SL_STRICT_MAX]; /* 'unknown field "spec.x"', 'duplicate field "spec.y"' */
-    uint32_t n;
+    uint32_t n, looks;
     struct sl_arena *arena;
 };
 /* Duplicate keys: whether there are any. 'st' may be NULL. Of kinds of Kubernetes, unknown fields

@@ -23,8 +23,9 @@
 static void note(struct sl_strict *st, const char *what, const struct sl_path *at) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SCHEMA_PATH);
 
-    if (!st || st->n == SL_STRICT_MAX)
+    if (!st || st->n == SL_STRICT_MAX || st->looks == SL_STRICT_LOOKS)
         return;
+    st->looks++;
     sl_buf_printf(&text, "%s field \"", what);
     sl_path_print(at, &text);
     sl_buf_putc(&text, '"');

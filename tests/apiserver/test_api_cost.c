@@ -240,6 +240,65 @@ static void definitions_that_cost(void **state) {
     assert_int_equal(timed.too_slow, slow);
 }
 
+/* ---- long keys ---- */
+
+#define KEY_BYTES ((size_t)500 << 10)
+
+/* 'before', a long key, 'after', items, 'end'. */
+static void fill_below(struct sl_buf *b, const char *before, const char *after, const char *item,
+                       const char *end) {
+    struct sl_buf head = SL_BUF(2 * KEY_BYTES);
+
+    sl_buf_puts(&head, before);
+    for (size_t i = 0; i < KEY_BYTES; i++)
+        sl_buf_putc(&head, 'k');
+    sl_buf_puts(&head, after);
+    assert_false(sl_buf_full(&head));
+    fill(b, sl_buf_str(&head), item, end, STORED_BYTES, 0);
+    sl_buf_done(&head);
+}
+
+/* The path of each field that something is to be said of begins with the key. */
+static void keys_that_cost(void **state) {
+    static const char schema[] =
+        "{\"type\":\"object\",\"additionalProperties\":{\"type\":\"object\",\"properties\":{"
+        "\"a\":{\"type\":\"string\"}}}}";
+    static const char head[] = "{\"apiVersion\":\"time.io/v1\",\"kind\":\"longkeys\",\"metadata\":"
+                               "{\"name\":\"t\"},\"spec\":{\"";
+    static const char *const items[] = {"\"u@\":0", "\"a\":\"\"", "\"a\":0", "\"u\":{}"};
+    static const char *const modes[] = {"dryRun=All&fieldValidation=Warn",
+                                        "dryRun=All&fieldValidation=Strict"};
+    struct sl_buf b = SL_BUF(BODY_BYTES), s = SL_BUF(4096);
+    uint32_t slow = timed.too_slow;
+
+    (void)state;
+    sl_buf_puts(&s, schema);
+    assert_int_equal(define("longkeys", &s), 201);
+    (void)timed_post(CONFIGS, "{\"metadata\":{\"name\":\"long\"}}");
+    for (size_t i = 0; i < SL_LEN(items); i++) {
+        fill_below(&b, head, "\":{", items[i], "}}}");
+        for (size_t k = 0; k < SL_LEN(modes); k++)
+            timed_hold(&(struct request){.method = "POST",
+                                         .path = "/apis/time.io/v1/namespaces/default/longkeys",
+                                         .query = modes[k],
+                                         .type = JSON,
+                                         .body = sl_buf_str(&b),
+                                         .len = b.len},
+                       0, items[i], "below a long key");
+        fill_below(&b, "{\"", "\":{", items[i], "}}");
+        timed_hold(&(struct request){.method = "PATCH",
+                                     .path = CONFIGS "/long",
+                                     .query = "dryRun=All",
+                                     .type = MERGE,
+                                     .body = sl_buf_str(&b),
+                                     .len = b.len},
+                   0, items[i], "a patch below a long key");
+    }
+    sl_buf_done(&b);
+    sl_buf_done(&s);
+    assert_int_equal(timed.too_slow, slow);
+}
+
 /* ---- patches and YAML that cost ---- */
 
 static void patches_that_cost(void **state) {
@@ -321,12 +380,15 @@ static void yaml_that_costs(void **state) {
     assert_int_equal(timed.too_slow, slow);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_densest_bodies),
         cmocka_unit_test(definitions_that_cost),
+        cmocka_unit_test(keys_that_cost),
         cmocka_unit_test(patches_that_cost),
         cmocka_unit_test(yaml_that_costs),
     };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests_name("api_cost", tests, timed_set_up, timed_tear_down);
 }
