@@ -12,6 +12,7 @@
 #define NAME_MAX_BYTES 253u
 #define RANDOM_LEN 5u
 #define FINALIZERS_MAX 1024u
+#define NEW_FINALIZERS 1024u /* bytes of them in a message, which has no room for more */
 
 /* ---- options ---- */
 
@@ -272,22 +273,21 @@ static void check_owned_finalizers(struct sl_change_in *c, const struct sl_path 
 static void check_new_finalizers(struct sl_change_in *c, const struct sl_path *at,
                                  yyjson_val *list) {
     yyjson_val *old = sl_json_at(c->old, "metadata.finalizers"), *v;
-    const char *found = "";
+    _cleanup_(sl_buf_done) struct sl_buf found = SL_BUF_SHORT(NEW_FINALIZERS);
     size_t i, n;
 
-    if (!sl_json_at(c->old, "metadata.deletionTimestamp"))
-        return;
+    if (!sl_json_at(c->old, "metadata.deletionTimestamp") || sl_json_size(list) > FINALIZERS_MAX)
+        return; /* the second has been told */
     yyjson_arr_foreach (list, i, n, v) {
-        if (!has(old, sl_json_text(v)))
-            found =
-                sl_arena_printf(c->arena, "%s%s\"%s\"", found, *found ? ", " : "", sl_json_text(v));
+        if (!sl_buf_full(&found) && !has(old, sl_json_text(v)))
+            sl_buf_printf(&found, "%s\"%s\"", found.len ? ", " : "", sl_json_text(v));
     }
-    if (*found)
+    if (found.len)
         sl_field_forbidden(
             c->errs, SL_PATH(at, "finalizers"),
             "no new finalizers can be added if the object is being deleted, found new finalizers "
             "[]string{%s}",
-            found);
+            sl_buf_str(&found));
 }
 
 static void check_words(struct sl_change_in *c, const struct sl_path *at, yyjson_val *meta) {

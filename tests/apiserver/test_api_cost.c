@@ -299,6 +299,32 @@ static void keys_that_cost(void **state) {
     assert_int_equal(timed.too_slow, slow);
 }
 
+/* ---- what is being deleted ---- */
+
+/* Nothing new may hold it, and what is new is told. */
+static void finalizers_that_cost(void **state) {
+    struct sl_buf b = SL_BUF(BODY_BYTES);
+    uint32_t slow = timed.too_slow;
+
+    (void)state;
+    (void)timed_post(CONFIGS, "{\"metadata\":{\"name\":\"held\",\"finalizers\":[\"x/y\"]}}");
+    (void)timed_ask(&(struct request){.method = "DELETE", .path = CONFIGS "/held"});
+    assert_non_null(strstr(sl_buf_str(&timed.answer.body), "deletionTimestamp"));
+    for (int many = 0; many < 2; many++) {
+        fill(&b, "{\"metadata\":{\"name\":\"held\",\"finalizers\":[\"x/y\",", "\"x/f@\"", "]}}",
+             STORED_BYTES, many ? 0 : 1000);
+        timed_hold(&(struct request){.method = "PUT",
+                                     .path = CONFIGS "/held",
+                                     .type = JSON,
+                                     .body = sl_buf_str(&b),
+                                     .len = b.len},
+                   0, "finalizers", "of what is being deleted");
+        assert_int_equal(timed.answer.status, 422);
+    }
+    sl_buf_done(&b);
+    assert_int_equal(timed.too_slow, slow);
+}
+
 /* ---- patches and YAML that cost ---- */
 
 static void patches_that_cost(void **state) {
@@ -385,6 +411,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(the_densest_bodies),
         cmocka_unit_test(definitions_that_cost),
         cmocka_unit_test(keys_that_cost),
+        cmocka_unit_test(finalizers_that_cost),
         cmocka_unit_test(patches_that_cost),
         cmocka_unit_test(yaml_that_costs),
     };
