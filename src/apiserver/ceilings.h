@@ -26,6 +26,9 @@
 #define API_MESSAGE ((size_t)1 << 20)      /* of a Status */
 #define API_LIST_ITEMS 1024u               /* of Kubernetes' own kinds */
 #define API_AMOUNTS 1024u
+/* What the columns of a row may cost: so many steps, and one for each value of the object. */
+#define API_ROW_STEPS 4096u
+#define API_ROW_BYTES_PER_STEP 64u
 
 /* ---- kinds ---- */
 #define SL_API_KINDS 2048u

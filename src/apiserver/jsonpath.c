@@ -132,8 +132,19 @@ static const char *trim(const char *path, char out[SL_JSONPATH_MAX]) {
     return *out == '$' ? out + 1 : out;
 }
 
-static bool lets_through(const struct step *st, yyjson_val *item) {
-    yyjson_val *v = sl_jsonpath_first(item, st->left);
+/* Counts before it is done; false: it is not to be done. */
+static bool pay(uint64_t *steps, uint64_t n) {
+    *steps = *steps > n ? *steps - n : 0;
+    return *steps > 0;
+}
+
+/* What some steps pass in a list or object without looking at it. */
+#define PASSED_PER_STEP 16
+
+static yyjson_val *find(yyjson_val *v, const char *p, bool first, uint64_t *steps);
+
+static bool lets_through(const struct step *st, yyjson_val *item, uint64_t *steps) {
+    yyjson_val *v = find(item, st->left, true, steps);
     bool same;
 
     if (st->op == 0)
@@ -144,7 +155,7 @@ static bool lets_through(const struct step *st, yyjson_val *item) {
         same = yyjson_equals_strn(v, st->lit, st->lit_len);
     } else {
         char text[64];
-        char *w = yyjson_is_str(v) ? NULL : yyjson_val_write(v, 0, NULL);
+        char *w = yyjson_is_str(v) || sl_json_size(v) ? NULL : yyjson_val_write(v, 0, NULL);
         same = w && st->lit_len < sizeof(text) && strlen(w) == st->lit_len &&
                memcmp(w, st->lit, st->lit_len) == 0;
         free(w);
@@ -152,12 +163,14 @@ static bool lets_through(const struct step *st, yyjson_val *item) {
     return same == (st->op == '=');
 }
 
-static yyjson_val *find(yyjson_val *v, const char *p, bool first) {
-    struct step st = {0};
+static yyjson_val *find(yyjson_val *v, const char *p, bool first, uint64_t *steps) {
+    struct step st;
     const char *rest;
     size_t i, n;
     yyjson_val *key, *item, *found;
 
+    if (!pay(steps, 1))
+        return NULL;
     if (*p == '\0')
         return yyjson_is_null(v) ? NULL : v;
     rest = read_step(p, first, &st);
@@ -165,20 +178,23 @@ static yyjson_val *find(yyjson_val *v, const char *p, bool first) {
         return NULL;
     switch (st.kind) {
     case STEP_FIELD:
+        if (!pay(steps, sl_json_size(v) / PASSED_PER_STEP + 1))
+            return NULL;
         v = yyjson_obj_getn(v, st.s, st.len);
-        return v ? find(v, rest, false) : NULL;
+        return v ? find(v, rest, false, steps) : NULL;
     case STEP_INDEX:
         n = yyjson_arr_size(v);
         if (st.index < 0)
             st.index += (int64_t)n;
-        if (st.index < 0 || st.index >= (int64_t)n)
+        if (st.index < 0 || st.index >= (int64_t)n ||
+            !pay(steps, (uint64_t)st.index / PASSED_PER_STEP + 1))
             return NULL;
-        return find(yyjson_arr_get(v, (size_t)st.index), rest, false);
+        return find(yyjson_arr_get(v, (size_t)st.index), rest, false, steps);
     case STEP_ALL:
         if (yyjson_is_obj(v)) {
             sl_obj_foreach (v, i, n, key, item) {
-                found = find(item, rest, false);
-                if (found)
+                found = find(item, rest, false, steps);
+                if (found || !*steps)
                     return found;
             }
             return NULL;
@@ -190,20 +206,26 @@ static yyjson_val *find(yyjson_val *v, const char *p, bool first) {
     if (!yyjson_is_arr(v))
         return NULL;
     yyjson_arr_foreach (v, i, n, item) {
-        if (st.kind == STEP_FILTER && !lets_through(&st, item))
+        if (!*steps)
+            return NULL;
+        if (st.kind == STEP_FILTER && !lets_through(&st, item, steps))
             continue;
-        found = find(item, rest, false);
+        found = find(item, rest, false, steps);
         if (found)
             return found;
     }
     return NULL;
 }
 
-yyjson_val *sl_jsonpath_first(yyjson_val *root, const char *path) {
+yyjson_val *sl_jsonpath_within(yyjson_val *root, const char *path, uint64_t *steps) {
     char text[SL_JSONPATH_MAX];
     const char *p = trim(path, text);
 
-    return p && root ? find(root, p, true) : NULL;
+    return p && root ? find(root, p, true, steps) : NULL;
+}
+
+yyjson_val *sl_jsonpath_first(yyjson_val *root, const char *path) {
+    return sl_jsonpath_within(root, path, &(uint64_t){UINT64_MAX});
 }
 
 int sl_jsonpath_check(const char *path, struct sl_err *err) {

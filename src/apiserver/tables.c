@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "apiserver/ceilings.h"
 #include "apiserver/cells.h"
 #include "apiserver/crd.h"
 #include "apiserver/jsonpath.h"
@@ -77,6 +78,11 @@ static void write_json(yyjson_val *v, struct sl_buf *out) {
     free(s);
 }
 
+/* Numbers that no int64 is near have no meaning as one. */
+static int64_t whole(double d) {
+    return d >= -0x1p63 && d < 0x1p63 ? (int64_t)d : d < 0 ? INT64_MIN : INT64_MAX;
+}
+
 /* A value under the path as the type of the column wants it; null where it is something else. */
 static void write_value(const struct sl_column *c, yyjson_val *v, sl_time now, struct sl_buf *out) {
     if (strcmp(c->type, "string") == 0) {
@@ -92,7 +98,7 @@ static void write_value(const struct sl_column *c, yyjson_val *v, sl_time now, s
     } else if (strcmp(c->type, "integer") == 0 && yyjson_is_num(v)) {
         sl_buf_printf(
             out, "%lld",
-            (long long)(yyjson_is_int(v) ? yyjson_get_sint(v) : (int64_t)yyjson_get_real(v)));
+            (long long)(yyjson_is_int(v) ? yyjson_get_sint(v) : whole(yyjson_get_real(v))));
     } else if ((strcmp(c->type, "number") == 0 && yyjson_is_num(v)) ||
                (strcmp(c->type, "boolean") == 0 && yyjson_is_bool(v))) {
         write_json(v, out);
@@ -101,7 +107,7 @@ static void write_value(const struct sl_column *c, yyjson_val *v, sl_time now, s
     }
 }
 
-static void write_cell(const struct sl_column *c, yyjson_val *object, sl_time now,
+static void write_cell(const struct sl_column *c, yyjson_val *object, sl_time now, uint64_t *steps,
                        struct sl_buf *out) {
     yyjson_val *v;
 
@@ -109,11 +115,17 @@ static void write_cell(const struct sl_column *c, yyjson_val *object, sl_time no
         c->cell(object, now, out);
         return;
     }
-    v = sl_jsonpath_first(object, c->path);
-    if (v)
+    v = sl_jsonpath_within(object, c->path, steps);
+    size_t before = out->len;
+    if (v && *steps)
         write_value(c, v, now, out);
+    else if (!*steps && strcmp(c->type, "string") == 0)
+        sl_buf_puts(out, "\"<too costly>\"");
     else
         sl_buf_puts(out, "null");
+    /* Every column may show all of the object. */
+    uint64_t shown = (out->len - before) / API_ROW_BYTES_PER_STEP;
+    *steps = *steps > shown ? *steps - shown : 0;
 }
 
 /* ---- tables ---- */
@@ -168,6 +180,7 @@ void sl_table_row(const struct sl_kind *k, const struct sl_kind_version *v, yyjs
                   enum sl_include include, sl_time now, struct sl_buf *out) {
     _cleanup_(sl_json_docp) yyjson_doc *home = NULL;
     yyjson_val *shown = object;
+    uint64_t steps = API_ROW_STEPS + sl_json_count(object);
 
     if (k->shares) { /* cells are made of the form that is stored */
         yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
@@ -182,7 +195,7 @@ void sl_table_row(const struct sl_kind *k, const struct sl_kind_version *v, yyjs
     for (uint32_t i = 0; i < v->n_columns; i++) {
         if (i)
             sl_buf_putc(out, ',');
-        write_cell(&v->columns[i], shown, now, out);
+        write_cell(&v->columns[i], shown, now, &steps, out);
     }
     sl_buf_putc(out, ']');
     if (!k->crd && strcmp(k->kind, "Pod") == 0)

@@ -325,6 +325,44 @@ static void finalizers_that_cost(void **state) {
     assert_int_equal(timed.too_slow, slow);
 }
 
+/* ---- columns ---- */
+
+/* As many columns as there may be, each of which looks at all of an object. */
+static void columns_that_cost(void **state) {
+    static const char *const paths[] = {".spec.l[*].a", ".spec.l[?(@.b!=1)].a",
+                                        ".spec.l[?(@.b=='x')]", ".spec.l[*].z[*].y", ".spec.*.a"};
+    struct sl_buf b = SL_BUF(BODY_BYTES);
+    uint32_t slow = timed.too_slow;
+
+    (void)state;
+    sl_buf_puts(&b, "{\"metadata\":{\"name\":\"columns.time.io\"},\"spec\":{\"group\":\"time.io\","
+                    "\"scope\":\"Namespaced\",\"names\":{\"plural\":\"columns\",\"kind\":"
+                    "\"Column\"},\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true,"
+                    "\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\",\"properties\":{\"spec\":{"
+                    "\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true}}}},"
+                    "\"additionalPrinterColumns\":[");
+    for (int i = 0; i < 100; i++)
+        sl_buf_printf(&b, "%s{\"name\":\"c%d\",\"type\":\"string\",\"jsonPath\":\"%s\"}",
+                      i ? "," : "", i, paths[(size_t)i % SL_LEN(paths)]);
+    sl_buf_puts(&b, "]}]}}");
+    assert_int_equal(timed_post(CRDS, sl_buf_str(&b)), 201);
+    fill(&b,
+         "{\"apiVersion\":\"time.io/v1\",\"kind\":\"Column\",\"metadata\":{\"name\":\"t\"},"
+         "\"spec\":{\"l\":[",
+         "{\"b\":[]}", "]}}", STORED_BYTES / 2, 0);
+    assert_int_equal(timed_post("/apis/time.io/v1/namespaces/default/columns", sl_buf_str(&b)),
+                     201);
+    timed_hold(&(struct request){.method = "GET",
+                                 .path = "/apis/time.io/v1/namespaces/default/columns",
+                                 .accept = TABLE},
+               b.len, "an object", "as a row of a table");
+    /* Those that are found with little effort are shown nevertheless. */
+    assert_int_equal(timed.answer.status, 200);
+    assert_non_null(strstr(sl_buf_str(&timed.answer.body), "\"cells\":[\"t\","));
+    sl_buf_done(&b);
+    assert_int_equal(timed.too_slow, slow);
+}
+
 /* ---- patches and YAML that cost ---- */
 
 static void patches_that_cost(void **state) {
@@ -412,6 +450,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(definitions_that_cost),
         cmocka_unit_test(keys_that_cost),
         cmocka_unit_test(finalizers_that_cost),
+        cmocka_unit_test(columns_that_cost),
         cmocka_unit_test(patches_that_cost),
         cmocka_unit_test(yaml_that_costs),
     };
