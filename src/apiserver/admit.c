@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "apiserver/cel.h"
 #include "apiserver/crd.h"
 #include "apiserver/words.h"
 #include "base/fmt.h"
@@ -427,6 +428,7 @@ void sl_admit(struct sl_write *w, enum sl_admit_phase phase, void (*next)(struct
     }
     a = w->admission = sl_arena_alloc0(w->c.arena, 1, sizeof *a);
     a->phase = phase;
+    a->steps = SL_CEL_ALL_STEPS;
     a->next = next;
     a->set = set;
     if (set)
@@ -444,6 +446,7 @@ void sl_admit_free(struct sl_write *w) {
     if (!a)
         return;
     w->admission = NULL;
+    yyjson_doc_free(a->review);
     sl_hook_cancel(a->call);
     sl_hook_set_unref(a->set);
 }

@@ -19,6 +19,12 @@ struct sl_admission {
     bool again;                /* the second round of those that want to see what others changed */
     uint64_t changes, *seen;   /* how often the object was changed; when each last saw it */
     struct sl_hook_call *call; /* what is waited for */
+    /* The review as conditions saw it last, of which version and after how many changes; NULL: none
+     * did. Every webhook may have conditions. */
+    yyjson_doc *review;
+    const struct sl_kind_version *review_version;
+    uint64_t review_changes;
+    uint64_t steps; /* that all of them may still take */
     char uid[37];
 };
 

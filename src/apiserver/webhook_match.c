@@ -152,19 +152,31 @@ static const char *in_our_names(struct sl_arena *arena, const char *text) {
     return sl_arena_strdup(arena, sl_buf_str(&b));
 }
 
+/* What a webhook would be sent; NULL: it is too large. */
+static yyjson_val *review_of(struct sl_write *w, const struct sl_kind_version *v) {
+    struct sl_admission *a = w->admission;
+
+    if (a->review && a->review_version == v && a->review_changes == a->changes)
+        return yyjson_doc_get_root(a->review);
+    _cleanup_(sl_buf_done) struct sl_buf body = SL_BUF(SL_REVIEW_MAX);
+    yyjson_doc_free(a->review);
+    a->review = NULL;
+    if (sl_review_print(w, v, a->uid, &body) && !sl_buf_full(&body))
+        a->review = yyjson_read(body.s, body.len, 0);
+    a->review_version = v;
+    a->review_changes = a->changes;
+    return yyjson_doc_get_root(a->review);
+}
+
 int sl_hook_conditions(struct sl_write *w, yyjson_val *hook, const struct sl_kind_version *v,
                        const char **ret_name, struct sl_err *err) {
     yyjson_val *list = sl_json_get(hook, "matchConditions"), *c;
-    _cleanup_(sl_json_docp) yyjson_doc *review = NULL;
-    _cleanup_(sl_buf_done) struct sl_buf body = SL_BUF(SL_REVIEW_MAX);
-    uint64_t budget = SL_CEL_ALL_STEPS;
     bool holds = true;
     size_t i, n;
 
     if (!sl_json_size(list))
         return 1;
-    if (sl_review_print(w, v, w->admission->uid, &body) && !sl_buf_full(&body))
-        review = yyjson_read(body.s, body.len, 0);
+    yyjson_val *review = review_of(w, v);
     yyjson_arr_foreach (list, i, n, c) {
         struct sl_cel *cel;
         *ret_name = sl_json_str(c, "name");
@@ -173,7 +185,7 @@ int sl_hook_conditions(struct sl_write *w, yyjson_val *hook, const struct sl_kin
         int r = sl_cel_compile(in_our_names(w->c.arena, sl_json_str(c, "expression")), w->c.arena,
                                &cel, err);
         if (r >= 0)
-            r = sl_cel_holds(cel, yyjson_doc_get_root(review), NULL, &budget, &holds, err);
+            r = sl_cel_holds(cel, review, NULL, &w->admission->steps, &holds, err);
         if (r < 0 || !holds)
             return r < 0 ? r : 0;
     }

@@ -335,12 +335,13 @@ static void columns_that_cost(void **state) {
     uint32_t slow = timed.too_slow;
 
     (void)state;
-    sl_buf_puts(&b, "{\"metadata\":{\"name\":\"columns.time.io\"},\"spec\":{\"group\":\"time.io\","
-                    "\"scope\":\"Namespaced\",\"names\":{\"plural\":\"columns\",\"kind\":"
-                    "\"Column\"},\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true,"
-                    "\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\",\"properties\":{\"spec\":{"
-                    "\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true}}}},"
-                    "\"additionalPrinterColumns\":[");
+    sl_buf_puts(&b,
+                "{\"metadata\":{\"name\":\"columns.time.io\"},\"spec\":{\"group\":\"time.io\","
+                "\"scope\":\"Namespaced\",\"names\":{\"plural\":\"columns\",\"kind\":"
+                "\"Column\"},\"versions\":[{\"name\":\"v1\",\"served\":true,\"storage\":true,"
+                "\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\",\"properties\":{\"spec\":{"
+                "\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true}}}},"
+                "\"additionalPrinterColumns\":[");
     for (int i = 0; i < 100; i++)
         sl_buf_printf(&b, "%s{\"name\":\"c%d\",\"type\":\"string\",\"jsonPath\":\"%s\"}",
                       i ? "," : "", i, paths[(size_t)i % SL_LEN(paths)]);
@@ -359,6 +360,50 @@ static void columns_that_cost(void **state) {
     /* Those that are found with little effort are shown nevertheless. */
     assert_int_equal(timed.answer.status, 200);
     assert_non_null(strstr(sl_buf_str(&timed.answer.body), "\"cells\":[\"t\","));
+    sl_buf_done(&b);
+    assert_int_equal(timed.too_slow, slow);
+}
+
+/* ---- webhooks ---- */
+
+/* Each has a condition that is evaluated on the review that it would be sent. */
+static void conditions_that_cost(void **state) {
+    static const char path[] =
+        "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+    static const char *const conditions[] = {
+        "object.kind == 'x'",
+        "object.data.exists(a, object.data.exists(b, a == b + 'q'))",
+    };
+    struct sl_buf b = SL_BUF(BODY_BYTES);
+    uint32_t slow = timed.too_slow;
+    char item[600];
+
+    (void)state;
+    for (size_t i = 0; i < SL_LEN(conditions); i++) {
+        (void)snprintf(
+            item, sizeof item,
+            "{\"name\":\"h@.example.com\",\"admissionReviewVersions\":[\"v1\"],\"clientConfig\":{"
+            "\"url\":\"https://127.0.0.1:1/\"},\"sideEffects\":\"None\",\"failurePolicy\":"
+            "\"Ignore\",\"rules\":[{\"apiGroups\":[\"\"],\"apiVersions\":[\"v1\"],\"operations\":["
+            "\"*\"],\"resources\":[\"configmaps\"]}],\"matchConditions\":[{\"name\":\"c\","
+            "\"expression\":\"%s\"}]}",
+            conditions[i]);
+        fill(&b, "{\"metadata\":{\"name\":\"h\"},\"webhooks\":[", item, "]}", STORED_BYTES, 1000);
+        assert_int_equal(timed_post(path, sl_buf_str(&b)), 201);
+        size_t stored = timed.answer.body.len;
+        fill(&b, "{\"metadata\":{\"name\":\"c\"},\"data\":{", "\"k@\":\"\"", "}}", DENSE_BYTES, 0);
+        timed_hold(&(struct request){.method = "POST",
+                                     .path = CONFIGS,
+                                     .query = "dryRun=All",
+                                     .type = JSON,
+                                     .body = sl_buf_str(&b),
+                                     .len = b.len},
+                   stored, "1,000 webhooks", conditions[i]);
+        assert_int_equal(timed.answer.status, 201);
+        (void)timed_ask(&(struct request){
+            .method = "DELETE",
+            .path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/h"});
+    }
     sl_buf_done(&b);
     assert_int_equal(timed.too_slow, slow);
 }
@@ -446,13 +491,10 @@ static void yaml_that_costs(void **state) {
 
 int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_densest_bodies),
-        cmocka_unit_test(definitions_that_cost),
-        cmocka_unit_test(keys_that_cost),
-        cmocka_unit_test(finalizers_that_cost),
-        cmocka_unit_test(columns_that_cost),
-        cmocka_unit_test(patches_that_cost),
-        cmocka_unit_test(yaml_that_costs),
+        cmocka_unit_test(the_densest_bodies), cmocka_unit_test(definitions_that_cost),
+        cmocka_unit_test(keys_that_cost),     cmocka_unit_test(finalizers_that_cost),
+        cmocka_unit_test(columns_that_cost),  cmocka_unit_test(conditions_that_cost),
+        cmocka_unit_test(patches_that_cost),  cmocka_unit_test(yaml_that_costs),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
