@@ -397,27 +397,10 @@ void sl_crd_finish(struct sl_apiserver *s, const char *name) {
 
 /* All objects of the kind are deleted; those with finalizers go when their owners let them. */
 static void sweep(struct sl_apiserver *s, struct sl_kind *k) {
-    const char *version = k->versions[0].name, *name = k->crd->name;
-    struct sl_object *o = sl_store_seek(s->store, k->number, "", "");
-    SL_VEC(char *) paths = {0};
-    char path[2048];
-
-    for (uint32_t i = 0; i < k->n_versions; i++)
-        if (k->versions[i].served)
-            version = k->versions[i].name;
-    for (; o; o = sl_store_next(s->store, o)) {
-        sl_fmt(path, sizeof(path), "/apis/%s/%s/%s%s%s%s/%s", k->group, version,
-               k->namespaced ? "namespaces/" : "", o->ns, k->namespaced ? "/" : "", k->plural,
-               o->name);
-        *sl_vec_push(&paths) = sl_strdup(path);
-    }
-    if (paths.n == 0)
-        sl_crd_finish(s, name);
-    for (uint32_t i = 0; i < paths.n; i++) {
-        ask(s, "DELETE", paths.v[i], "", "");
-        sl_freep(&paths.v[i]);
-    }
-    sl_vec_free(&paths);
+    if (sl_store_count(s->store, k->number) == 0)
+        sl_crd_finish(s, k->crd->name);
+    else
+        sl_delete_kind(s, k);
 }
 
 void sl_crd_after(struct sl_apiserver *s, struct sl_kind *crds, yyjson_val *old, yyjson_val *now) {

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "apiserver/crd_int.h"
 #include "apiserver/read.h"
 #include "apiserver/write.h"
 #include "base/stamp.h"
@@ -306,7 +307,10 @@ void sl_delete(struct sl_rq *rq) {
 
 /* Each is deleted by a request of its own, API_MANY_CALLS at a time; the answer is the list of what
  * was found. The first that fails is the last that is asked for, as is the one after which the
- * client has gone. Texts are the parent's. */
+ * client has gone. Texts are the parent's.
+ *
+ * Of a kind whose definition goes, nobody asked for this: all are deleted, and where one could not
+ * be, because the disk is full or a webhook says no, all that are left are tried again. */
 struct sl_many {
     LIST_ENTRY(sl_many) link;
     struct sl_apiserver *s;
@@ -315,12 +319,32 @@ struct sl_many {
     uint32_t n, next, open;
     const char *base, *plural, *query, *body;
     bool failed;
+    char *definition; /* of the kind that goes; NULL: somebody asks */
+    char *group, *own_base, *own_plural;
+    uv_timer_t again;
 };
+
+#define AGAIN_MS 1000u
+
+static void many_drop(struct sl_many *m) {
+    sl_freep(&m->definition);
+    sl_freep(&m->group);
+    sl_freep(&m->own_base);
+    sl_freep(&m->own_plural);
+    sl_freep(&m);
+}
+
+static void on_again_closed(uv_handle_t *h) {
+    many_drop(h->data);
+}
 
 static void many_end(struct sl_many *m) {
     LIST_REMOVE(m, link);
     sl_found_done(m->s, &m->found);
-    sl_freep(&m);
+    if (m->definition)
+        uv_close((uv_handle_t *)&m->again, on_again_closed);
+    else
+        many_drop(m);
 }
 
 void sl_many_free(struct sl_apiserver *s) {
@@ -332,7 +356,9 @@ void sl_many_free(struct sl_apiserver *s) {
 
 static void on_one(void *ctx, const struct sl_api_answer *a);
 
+/* 'rq': who asks; NULL: we. */
 static void ask_next(struct sl_many *m, const struct sl_rq *rq) {
+    static const char *const masters[] = {"system:masters", NULL};
     struct sl_object *o = m->found.v.v[m->next];
     struct sl_buf path = SL_BUF((size_t)8 << 10); /* the server takes a copy */
 
@@ -344,9 +370,9 @@ static void ask_next(struct sl_many *m, const struct sl_rq *rq) {
                                  .path = sl_buf_str(&path),
                                  .query = m->query,
                                  .content_type = m->body ? SL_JSON : "",
-                                 .user_agent = rq->user_agent,
-                                 .user = rq->user,
-                                 .groups = rq->groups,
+                                 .user_agent = rq ? rq->user_agent : "sluice",
+                                 .user = rq ? rq->user : "system:apiserver",
+                                 .groups = rq ? rq->groups : masters,
                                  .body = m->body,
                                  .len = m->body ? strlen(m->body) : 0};
     m->found.v.v[m->next++] = NULL;
@@ -356,25 +382,40 @@ static void ask_next(struct sl_many *m, const struct sl_rq *rq) {
     sl_object_unref(m->s->store, o);
 }
 
+/* The kind whose definition goes, while it does. */
+static struct sl_kind *going_kind(const struct sl_many *m) {
+    struct sl_kind *k = sl_kind_find(m->s, m->group, m->own_plural);
+
+    return k && k->crd && k->going && strcmp(k->crd->name, m->definition) == 0 ? k : NULL;
+}
+
+static void on_again(uv_timer_t *t);
+
 /* Asks for as many as may be under way; ends with the last. No answer comes meanwhile. */
 static void many_go_on(struct sl_many *m) {
-    struct sl_rq *rq = sl_rq_find(m->s, m->parent);
-    bool more = rq && !m->failed;
+    struct sl_rq *rq = m->definition ? NULL : sl_rq_find(m->s, m->parent);
+    bool more = m->definition ? going_kind(m) != NULL : rq && !m->failed;
 
     while (more && m->next < m->n && m->open < API_MANY_CALLS)
         ask_next(m, rq);
     if (m->open)
         return;
-    if (more)
+    if (more && m->definition && m->failed) {
+        (void)uv_timer_start(&m->again, on_again, AGAIN_MS, 0);
+        return;
+    }
+    if (more && rq)
         sl_rq_answer(rq, 200);
     many_end(m);
 }
 
 static void on_one(void *ctx, const struct sl_api_answer *a) {
     struct sl_many *m = ctx;
-    struct sl_rq *rq = sl_rq_find(m->s, m->parent);
+    struct sl_rq *rq = m->definition ? NULL : sl_rq_find(m->s, m->parent);
 
     m->open--;
+    if (m->definition && a->status >= 400 && a->status != 404)
+        m->failed = true;
     if (a->status >= 400 && a->status != 404 && !m->failed && rq) {
         m->failed = true;
         sl_buf_clear(&rq->out);
@@ -479,6 +520,55 @@ void sl_delete_all(struct sl_rq *rq) {
         .plural = sl_arena_strdup(&rq->arena, rq->kind->plural),
         .query = w->body ? "" : short_query(rq),
         .body = w->body ? short_body(w) : NULL};
+    LIST_INSERT_HEAD(&s->many, m, link);
+    many_go_on(m);
+}
+
+/* ---- all of a kind ---- */
+
+static void find_all(struct sl_many *m, const struct sl_kind *k) {
+    sl_found_done(m->s, &m->found);
+    m->found = (struct sl_found){0};
+    for (struct sl_object *o = sl_store_seek(m->s->store, k->number, "", ""); o;
+         o = sl_store_next(m->s->store, o))
+        *sl_vec_push(&m->found.v) = sl_object_ref(o);
+    m->n = m->found.v.n;
+    m->next = 0;
+    m->failed = false;
+}
+
+static void on_again(uv_timer_t *t) {
+    struct sl_many *m = t->data;
+    const struct sl_kind *k = going_kind(m);
+
+    sl_api_turn(m->s);
+    if (k)
+        find_all(m, k);
+    many_go_on(m);
+}
+
+void sl_delete_kind(struct sl_apiserver *s, const struct sl_kind *k) {
+    const char *version = k->versions[0].name;
+    struct sl_buf base = SL_BUF((size_t)2 << 10);
+
+    for (uint32_t i = 0; i < k->n_versions; i++)
+        if (k->versions[i].served)
+            version = k->versions[i].name;
+    sl_buf_printf(&base, "/apis/%s/%s", k->group, version);
+    struct sl_many *m = sl_alloc0(1, sizeof *m);
+    *m = (struct sl_many){.s = s,
+                          .query = "",
+                          .definition = sl_strdup(k->crd->name),
+                          .group = sl_strdup(k->group),
+                          .own_base = sl_strdup(sl_buf_str(&base)),
+                          .own_plural = sl_strdup(k->plural)};
+    sl_buf_done(&base);
+    m->base = m->own_base;
+    m->plural = m->own_plural;
+    (void)uv_timer_init(s->loop, &m->again);
+    uv_unref((uv_handle_t *)&m->again);
+    m->again.data = m;
+    find_all(m, k);
     LIST_INSERT_HEAD(&s->many, m, link);
     many_go_on(m);
 }

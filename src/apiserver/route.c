@@ -104,7 +104,9 @@ static bool locate(struct sl_rq *rq, const struct parts *p, uint32_t at) {
     rq->version = rq->kind ? sl_kind_version(rq->kind, rq->version_name) : NULL;
     if (at < p->n) /* only proxies go deeper */
         return false;
-    if (!rq->version || !rq->version->served)
+    /* What is left of a kind that goes is deleted, served or not. */
+    bool last = rq->kind && rq->kind->going && strcmp(rq->method, "DELETE") == 0;
+    if (!rq->version || (!rq->version->served && !last))
         return false;
     if (*rq->ns && !rq->kind->namespaced)
         return false;

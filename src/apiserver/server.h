@@ -336,6 +336,8 @@ void sl_update(struct sl_rq *rq);
 void sl_patch(struct sl_rq *rq);
 void sl_delete(struct sl_rq *rq);
 void sl_delete_all(struct sl_rq *rq);
+/* All objects of a kind whose definition goes, for nobody. */
+void sl_delete_kind(struct sl_apiserver *s, const struct sl_kind *k);
 
 void sl_write_free(struct sl_rq *rq);
 void sl_many_free(struct sl_apiserver *s);

@@ -294,6 +294,75 @@ static void test_namespace(void **state) {
     api_done(&a);
 }
 
+#define CRDS "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+/* With a definition go all objects of its kind: also more than may wait for the disk at a time. */
+static void test_crowded_definition(void **state) {
+    enum { MANY = 16500 };
+    struct sl_apiserver_stats before, now = {.objects = UINT32_MAX};
+    char body[200];
+    struct api a;
+
+    (void)state;
+    api_init(&a);
+    assert_int_equal(
+        api_post(&a, CRDS,
+                 "{\"metadata\":{\"name\":\"things.example.com\"},\"spec\":{\"group\":"
+                 "\"example.com\",\"scope\":\"Cluster\",\"names\":{\"plural\":\"things\","
+                 "\"kind\":\"Thing\"},\"versions\":[{\"name\":\"v1\",\"served\":true,"
+                 "\"storage\":true,\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\"}}}]}}"),
+        201);
+    sl_apiserver_stats(a.server, &before);
+    for (int i = 0; i < MANY; i++) {
+        (void)snprintf(body, sizeof body,
+                       "{\"apiVersion\":\"example.com/v1\",\"kind\":\"Thing\",\"metadata\":{"
+                       "\"name\":\"t%d\"%s}}",
+                       i, i ? "" : ",\"finalizers\":[\"x/y\"]");
+        assert_int_equal(api_post(&a, "/apis/example.com/v1/things", body), 201);
+    }
+    assert_int_equal(api_delete(&a, CRDS "/things.example.com", NULL), 200);
+    for (int i = 0; i < 10 * MANY && now.objects > before.objects + 1; i++) {
+        api_turn(&a, 1);
+        sl_apiserver_stats(a.server, &now);
+    }
+    assert_int_equal(api_get(&a, "/apis/example.com/v1/things"), 200);
+    assert_int_equal(api_size(&a, "items"), 1); /* the one that is held */
+    assert_int_equal(api_patch(&a, "/apis/example.com/v1/things/t0", "merge",
+                               "{\"metadata\":{\"finalizers\":null}}"),
+                     200);
+    api_turn(&a, 5);
+    assert_int_equal(api_get(&a, CRDS "/things.example.com"), 404);
+    api_done(&a);
+}
+
+/* Nobody can speak of its objects any more, and yet they go. */
+static void test_unserved_definition(void **state) {
+    struct api a;
+
+    (void)state;
+    api_init(&a);
+    assert_int_equal(
+        api_post(&a, CRDS,
+                 "{\"metadata\":{\"name\":\"things.example.com\"},\"spec\":{\"group\":"
+                 "\"example.com\",\"scope\":\"Cluster\",\"names\":{\"plural\":\"things\","
+                 "\"kind\":\"Thing\"},\"versions\":[{\"name\":\"v1\",\"served\":true,"
+                 "\"storage\":true,\"schema\":{\"openAPIV3Schema\":{\"type\":\"object\"}}}]}}"),
+        201);
+    assert_int_equal(api_post(&a, "/apis/example.com/v1/things",
+                              "{\"apiVersion\":\"example.com/v1\",\"kind\":\"Thing\",\"metadata\":{"
+                              "\"name\":\"t\"}}"),
+                     201);
+    assert_int_equal(api_patch(&a, CRDS "/things.example.com", "json",
+                               "[{\"op\":\"replace\",\"path\":\"/spec/versions/0/served\","
+                               "\"value\":false}]"),
+                     200);
+    assert_int_equal(api_delete(&a, "/apis/example.com/v1/things/t", NULL), 404);
+    assert_int_equal(api_delete(&a, CRDS "/things.example.com", NULL), 200);
+    api_turn(&a, 10);
+    assert_int_equal(api_get(&a, CRDS "/things.example.com"), 404);
+    api_done(&a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain),       cmocka_unit_test(test_finalizers),
@@ -301,6 +370,7 @@ int main(void) {
         cmocka_unit_test(test_slices),      cmocka_unit_test(test_slices_end),
         cmocka_unit_test(test_waiting),     cmocka_unit_test(test_many),
         cmocka_unit_test(test_namespace),
+        cmocka_unit_test(test_crowded_definition), cmocka_unit_test(test_unserved_definition),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
