@@ -189,6 +189,13 @@ static void mark(struct sl_write *w, yyjson_mut_val *meta, int64_t grace, bool s
         sl_mut_set_int(w->c.doc, meta, "generation", generation + 1);
 }
 
+/* What its kind grants, but no more than a date can be told after. */
+static int64_t granted(struct sl_write *w) {
+    int64_t seconds = sl_strategy_of(w->rq->kind)->grace(w->c.old, w->del.grace);
+
+    return seconds < INT32_MAX ? seconds : INT32_MAX;
+}
+
 /* The seconds that are left to it; -1: it is being deleted already, and nothing changes. */
 static int64_t grace_of(struct sl_write *w) {
     const struct sl_strategy *st = sl_strategy_of(w->rq->kind);
@@ -198,10 +205,10 @@ static int64_t grace_of(struct sl_write *w) {
     if (!st->grace)
         return 0;
     if (!marked)
-        return st->grace(w->c.old, w->del.grace);
+        return granted(w);
     if (w->del.grace < 0)
         return now ? -1 : 0;
-    int64_t asked = st->grace(w->c.old, w->del.grace);
+    int64_t asked = granted(w);
     return asked < now ? asked : now ? -1 : 0;
 }
 

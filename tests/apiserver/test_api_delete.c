@@ -111,6 +111,28 @@ static void test_grace(void **state) {
     api_done(&a);
 }
 
+/* More seconds than there are in any calendar. */
+static void test_endless_grace(void **state) {
+    static const char pod[] = "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"nodeName\":\"n\","
+                              "\"containers\":[{\"name\":\"c\",\"image\":\"i\"}]}}";
+    struct api a;
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        api_init(&a);
+        assert_int_equal(api_post(&a, PODS, pod), 201);
+        assert_int_equal(
+            i ? api_delete(&a, PODS "/p", "{\"gracePeriodSeconds\":9223372036854775807}")
+              : api_delete(&a, PODS "/p?gracePeriodSeconds=9223372036854775807", NULL),
+            200);
+        assert_string_equal(api_at(&a, "metadata.deletionGracePeriodSeconds"), "2147483647");
+        assert_int_equal(strlen(api_at(&a, "metadata.deletionTimestamp")), 20);
+        assert_true(strcmp(api_at(&a, "metadata.deletionTimestamp"), "2090") > 0);
+        assert_int_equal(api_delete(&a, PODS "/p?gracePeriodSeconds=0", NULL), 200);
+        api_done(&a);
+    }
+}
+
 static void test_many(void **state) {
     struct api a;
     char body[200];
@@ -365,12 +387,18 @@ static void test_unserved_definition(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain),       cmocka_unit_test(test_finalizers),
-        cmocka_unit_test(test_propagation), cmocka_unit_test(test_grace),
-        cmocka_unit_test(test_slices),      cmocka_unit_test(test_slices_end),
-        cmocka_unit_test(test_waiting),     cmocka_unit_test(test_many),
+        cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_finalizers),
+        cmocka_unit_test(test_propagation),
+        cmocka_unit_test(test_grace),
+        cmocka_unit_test(test_slices),
+        cmocka_unit_test(test_slices_end),
+        cmocka_unit_test(test_waiting),
+        cmocka_unit_test(test_many),
         cmocka_unit_test(test_namespace),
-        cmocka_unit_test(test_crowded_definition), cmocka_unit_test(test_unserved_definition),
+        cmocka_unit_test(test_endless_grace),
+        cmocka_unit_test(test_crowded_definition),
+        cmocka_unit_test(test_unserved_definition),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
