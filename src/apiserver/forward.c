@@ -20,8 +20,9 @@
 #define MAX_LINKS 512u /* connections at once */
 #define MAX_PORTS (SL_STREAMS_CHANNELS_MAX / 2)
 #define READ_BYTES ((size_t)64 << 10)
-#define WRITE_HIGH ((size_t)256 << 10) /* that wait for a port */
+#define WRITE_HIGH ((size_t)256 << 10) /* that wait for ports, with what it takes to keep them */
 #define WRITE_LOW ((size_t)64 << 10)
+#define EARLY_BYTES ((size_t)64 << 10) /* said of a connection before it is known what it is */
 #define NONE UINT32_MAX
 
 struct forward;
@@ -37,11 +38,14 @@ struct link {
     uv_shutdown_t shutting;
     bool dialled, connected, reading;
     bool client_ended, port_ended;
+    size_t queued;       /* of the forward's */
+    struct sl_buf early; /* came before the other stream did */
 };
 
 struct write {
     uv_write_t req;
     struct link *l;
+    size_t size; /* of all this */
     char bytes[];
 };
 
@@ -52,30 +56,27 @@ struct forward {
     uint32_t n_ports;
     TAILQ_HEAD(, link) links;
     uint32_t n_links;
-    uint32_t slow; /* links whose port does not keep up: the client waits */
+    size_t queued; /* that ports have not taken yet, however short each piece is */
+    size_t early;  /* of all links */
+    bool slow;     /* they do not keep up: the client waits */
     char buf[READ_BYTES];
 };
 
 /* ---- the end of a connection ---- */
 
-static void on_link_closed(uv_handle_t *h) {
-    struct link *l = h->data;
-
+static void link_free(struct link *l) {
+    sl_buf_done(&l->early);
     sl_freep(&l);
 }
 
-static bool is_slow(const struct link *l) {
-    return uv_stream_get_write_queue_size((const uv_stream_t *)&l->tcp) > WRITE_HIGH;
+static void on_link_closed(uv_handle_t *h) {
+    link_free(h->data);
 }
 
 static void hold_if_slow(struct forward *f) {
-    struct link *l;
-    uint32_t slow = 0;
+    bool slow = f->queued > (f->slow ? WRITE_LOW : WRITE_HIGH);
 
-    TAILQ_FOREACH(l, &f->links, entry)
-    slow += l->dialled && uv_stream_get_write_queue_size((const uv_stream_t *)&l->tcp) >
-                              (f->slow ? WRITE_LOW : WRITE_HIGH);
-    if (!slow != !f->slow)
+    if (slow != f->slow)
         sl_conv_hold(f->conv, slow);
     f->slow = slow;
 }
@@ -86,11 +87,13 @@ static void drop(struct link *l) {
 
     TAILQ_REMOVE(&f->links, l, entry);
     f->n_links--;
+    f->queued -= l->queued;
+    f->early -= l->early.len;
     l->f = NULL;
     if (l->dialled)
         uv_close((uv_handle_t *)&l->tcp, on_link_closed);
     else
-        sl_freep(&l);
+        link_free(l);
 }
 
 static void end_link(struct link *l) {
@@ -169,9 +172,14 @@ static void listen_to(struct link *l, bool on) {
 
 static void on_written(uv_write_t *req, int status) {
     struct write *w = req->data;
-    struct forward *f = w->l->f; /* the link lives until its socket is closed, which is later */
+    struct link *l = w->l; /* it lives until its socket is closed, which is later */
+    struct forward *f = l->f;
 
     (void)status; /* reading finds out, too */
+    if (f) {
+        l->queued -= w->size;
+        f->queued -= w->size;
+    }
     sl_freep(&w);
     if (f)
         hold_if_slow(f);
@@ -205,6 +213,22 @@ static void on_connected(uv_connect_t *req, int status) {
     shut_if_ended(l);
 }
 
+static void send_to_port(struct link *l, const char *bytes, size_t len) {
+    struct write *w = sl_alloc(sizeof *w + len);
+    uv_buf_t buf = uv_buf_init(w->bytes, (unsigned)len);
+
+    w->l = l;
+    w->size = sizeof *w + len;
+    w->req.data = w;
+    memcpy(w->bytes, bytes, len);
+    if (uv_write(&w->req, (uv_stream_t *)&l->tcp, &buf, 1, on_written) < 0) {
+        sl_freep(&w);
+        return;
+    }
+    l->queued += w->size;
+    l->f->queued += w->size;
+}
+
 static void dial(struct link *l) {
     struct sl_conv *c = l->f->conv;
     const struct sockaddr_in to = {
@@ -221,10 +245,15 @@ static void dial(struct link *l) {
     l->tcp.data = l->connecting.data = l;
     l->dialled = true;
     int r = uv_tcp_connect(&l->connecting, &l->tcp, (const struct sockaddr *)&to, on_connected);
-    if (r < 0)
+    if (r < 0) {
         fail_link(l, uv_strerror(r));
-    else
-        (void)uv_tcp_nodelay(&l->tcp, 1);
+        return;
+    }
+    (void)uv_tcp_nodelay(&l->tcp, 1);
+    l->f->early -= l->early.len;
+    if (l->early.len)
+        send_to_port(l, l->early.s, l->early.len);
+    sl_buf_done(&l->early);
 }
 
 static void client_data(void *ctx, uint32_t id, const char *bytes, size_t len) {
@@ -235,19 +264,20 @@ static void client_data(void *ctx, uint32_t id, const char *bytes, size_t len) {
     TAILQ_FOREACH(l, &f->links, entry)
     if (l->data == id)
         break;
-    if (!l || !l->dialled)
+    if (!l)
         return;
-    struct write *w = sl_alloc(sizeof *w + len);
-    w->l = l;
-    w->req.data = w;
-    memcpy(w->bytes, bytes, len);
-    uv_buf_t buf = uv_buf_init(w->bytes, (unsigned)len);
-    if (uv_write(&w->req, (uv_stream_t *)&l->tcp, &buf, 1, on_written) < 0) {
-        sl_freep(&w);
+    if (l->dialled) {
+        send_to_port(l, bytes, len);
+        hold_if_slow(f);
         return;
     }
-    if (is_slow(l))
-        hold_if_slow(f);
+    size_t before = l->early.len;
+    sl_buf_add(&l->early, bytes, len);
+    f->early += l->early.len - before;
+    if (sl_buf_full(&l->early) || f->early > WRITE_HIGH) { /* the rest would be missing */
+        sl_streams_reset(c->streams, l->data);
+        drop(l);
+    }
 }
 
 static void client_ended(void *ctx, uint32_t id, bool reset) {
@@ -281,6 +311,7 @@ static struct link *add_link(struct forward *f) {
 
     l->f = f;
     l->data = l->error = NONE;
+    sl_buf_init(&l->early, EARLY_BYTES);
     TAILQ_INSERT_TAIL(&f->links, l, entry);
     f->n_links++;
     return l;

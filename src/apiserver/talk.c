@@ -12,9 +12,10 @@
 #include "apiserver/conv.h"
 #include "base/mem.h"
 
-#define MAX_WORDS 4096u   /* of a command */
-#define STREAMS_MS 30000u /* so long may a client take to open them */
-#define SIZE_BYTES 256u   /* of one message about the terminal's size */
+#define MAX_WORDS 4096u                /* of a command */
+#define STREAMS_MS 30000u              /* so long may a client take to open them */
+#define SIZE_BYTES 256u                /* of one message about the terminal's size */
+#define EARLY_BYTES ((size_t)64 << 10) /* of input, before there is a command to take it */
 #define NONE UINT32_MAX
 
 enum channel { IN, OUT, ERR, STATUS, SIZE, CHANNELS };
@@ -28,7 +29,9 @@ struct talk {
     bool wanted[CHANNELS];
     void *talk; /* the runtime's; NULL: not begun */
     struct sl_buf size;
-    bool held; /* the runtime waits for the client */
+    struct sl_buf early; /* input that came before all streams were there */
+    bool early_end;      /* and was all */
+    bool held;           /* the runtime waits for the client */
     uv_timer_t timer;
 };
 
@@ -118,7 +121,13 @@ static void open_talk(struct talk *t) {
     if (t->rt->talk_open(t->rt->ctx, &t->spec, &events, t, &t->talk, &err) < 0) {
         t->talk = NULL;
         finish(t, 0, err.text);
+        return;
     }
+    if (t->early.len && !t->rt->talk_input(t->rt->ctx, t->talk, t->early.s, t->early.len))
+        sl_conv_hold(t->conv, true);
+    sl_buf_done(&t->early);
+    if (t->early_end)
+        t->rt->talk_input_end(t->rt->ctx, t->talk);
 }
 
 /* ---- the client speaks ---- */
@@ -164,6 +173,10 @@ static void client_data(void *ctx, uint32_t id, const char *bytes, size_t len) {
     if (id == t->id[IN] && t->talk) {
         if (!t->rt->talk_input(t->rt->ctx, t->talk, bytes, len))
             sl_conv_hold(c, true);
+    } else if (id == t->id[IN] && !c->over) {
+        sl_buf_add(&t->early, bytes, len);
+        if (sl_buf_full(&t->early)) /* the rest would be missing */
+            sl_conv_over(c);
     } else if (id == t->id[SIZE]) {
         take_size(t, bytes, len);
     }
@@ -176,6 +189,8 @@ static void client_ended(void *ctx, uint32_t id, bool reset) {
     (void)reset; /* of an output that he does not want any more, the rest is thrown away */
     if (id == t->id[IN] && t->talk)
         t->rt->talk_input_end(t->rt->ctx, t->talk);
+    else if (id == t->id[IN])
+        t->early_end = true;
 }
 
 /* ---- beginning and end ---- */
@@ -225,6 +240,7 @@ static void release(struct sl_conv *c) {
     t->talk = NULL;
     t->conv = NULL;
     sl_buf_done(&t->size);
+    sl_buf_done(&t->early);
     uv_close((uv_handle_t *)&t->timer, on_closed);
 }
 
@@ -324,6 +340,8 @@ void sl_talk_ask(struct sl_rq *rq, yyjson_val *pod) {
     t->rt = rq->s->runtime;
     t->spec = s;
     sl_buf_init(&t->size, SIZE_BYTES);
+    sl_buf_short(&t->size); /* one that is longer is none */
+    sl_buf_init(&t->early, EARLY_BYTES);
     (void)uv_timer_init(rq->s->loop, &t->timer);
     t->timer.data = t;
     for (int i = 0; i < CHANNELS; i++)

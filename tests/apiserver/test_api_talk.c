@@ -9,7 +9,11 @@
 
 #include <cmocka.h>
 
+#include <malloc.h>
+#include <zlib.h>
+
 #include "api.h"
+#include "streams/spdy.h"
 
 #define EXEC "GET /api/v1/namespaces/default/pods/box/exec?"
 #define FORWARD "GET /api/v1/namespaces/default/pods/box/portforward?"
@@ -633,12 +637,224 @@ static void test_forward_waits(void **state) {
     end(&a);
 }
 
+/* ---- SPDY ---- */
+
+static z_stream spdy_pack;
+
+static void put32(struct sl_buf *b, uint32_t v) {
+    const char s[4] = {(char)(v >> 24), (char)(v >> 16), (char)(v >> 8), (char)v};
+
+    sl_buf_add(b, s, sizeof s);
+}
+
+static void spdy_begin(void) {
+    struct sl_buf words = SL_BUF(SL_SPDY_WORDS + 1);
+
+    memset(&spdy_pack, 0, sizeof spdy_pack);
+    sl_spdy_words(&words);
+    assert_int_equal(deflateInit(&spdy_pack, 9), Z_OK);
+    assert_int_equal(deflateSetDictionary(&spdy_pack, (const Bytef *)words.s, (uInt)words.len),
+                     Z_OK);
+    sl_buf_done(&words);
+}
+
+/* Opens a stream with these headers: pairs, then NULL; 'flags' 1: it says nothing. */
+static void spdy_open(uint32_t id, uint32_t flags, const char *const *pairs) {
+    struct sl_buf plain = SL_BUF(4096), out = SL_BUF(8192);
+    Bytef packed[4096];
+    uint32_t n = 0;
+
+    while (pairs[n])
+        n++;
+    put32(&plain, n / 2);
+    for (uint32_t i = 0; i < n; i++) {
+        put32(&plain, (uint32_t)strlen(pairs[i]));
+        sl_buf_puts(&plain, pairs[i]);
+    }
+    spdy_pack.next_in = (Bytef *)plain.s;
+    spdy_pack.avail_in = (uInt)plain.len;
+    spdy_pack.next_out = packed;
+    spdy_pack.avail_out = sizeof packed;
+    assert_int_equal(deflate(&spdy_pack, Z_SYNC_FLUSH), Z_OK);
+    uint32_t len = (uint32_t)sizeof packed - spdy_pack.avail_out;
+    put32(&out, 0x80030001u);
+    put32(&out, flags << 24 | (10 + len));
+    put32(&out, id);
+    put32(&out, 0);
+    sl_buf_add(&out, "\0\0", 2);
+    sl_buf_add(&out, (const char *)packed, len);
+    cl.wire->bytes(cl.wire_ctx, out.s, out.len);
+    sl_buf_done(&plain);
+    sl_buf_done(&out);
+}
+
+static void spdy_say(uint32_t id, uint32_t flags, const char *text) {
+    struct sl_buf out = SL_BUF(8192);
+
+    put32(&out, id);
+    put32(&out, flags << 24 | (uint32_t)strlen(text));
+    sl_buf_puts(&out, text);
+    cl.wire->bytes(cl.wire_ctx, out.s, out.len);
+    sl_buf_done(&out);
+}
+
+static int spdy_ask(struct api *a, const char *line, const char *protocol) {
+    return ask_as(
+        a, line,
+        &(struct sl_api_upgrade){
+            .to = "SPDY/3.1", .key = "", .version = "", .protocols = "", .streams = protocol});
+}
+
+/* What a client says before it has opened all of its streams is not lost, nor that it has said all.
+ */
+static void test_early_words(void **state) {
+    static const char *const types[] = {"stdin", "error", "stdout"};
+    struct api a;
+
+    (void)state;
+    begin(&a);
+    for (uint32_t round = 0; round < 3; round++) {
+        assert_int_equal(spdy_ask(&a, EXEC "command=x&stdout=1&stdin=1", "v4.channel.k8s.io"), 101);
+        spdy_begin();
+        for (uint32_t i = 0; i < SL_LEN(types); i++) {
+            const char *const pairs[] = {"streamtype", types[i], NULL};
+            spdy_open(2 * i + 1, round == 1 && i == 0, pairs);
+            if (i == 0 && round != 1) {
+                spdy_say(1, 0, "so ");
+                spdy_say(1, round == 2, "early");
+            }
+            if (i < 2)
+                asked("");
+        }
+        asked(round == 0   ? "[open default/box/main in out 'x'][in so early]"
+              : round == 1 ? "[open default/box/main in out 'x'][end]"
+                           : "[open default/box/main in out 'x'][in so early][end]");
+        (void)deflateEnd(&spdy_pack);
+        sl_apiserver_cancel(a.server, cl.call);
+        asked("[close]");
+    }
+    /* But there is an end to what is kept. */
+    assert_int_equal(spdy_ask(&a, EXEC "command=x&stdout=1&stdin=1", "v4.channel.k8s.io"), 101);
+    spdy_begin();
+    spdy_open(1, 0, (const char *const[]){"streamtype", "stdin", NULL});
+    char much[1025];
+    memset(much, 'x', sizeof much - 1);
+    much[sizeof much - 1] = '\0';
+    for (int i = 0; i < 1000 && !cl.ended; i++)
+        spdy_say(1, 0, much);
+    assert_true(cl.ended);
+    asked("");
+    (void)deflateEnd(&spdy_pack);
+    end(&a);
+}
+
+/* The same of a port. */
+static void test_early_bytes(void **state) {
+    char number[16];
+    struct api a;
+
+    (void)state;
+    begin(&a);
+    port_open(&a);
+    (void)snprintf(number, sizeof number, "%u", port.port);
+    assert_int_equal(spdy_ask(&a, FORWARD, "portforward.k8s.io"), 101);
+    spdy_begin();
+    spdy_open(1, 0,
+              (const char *const[]){"streamtype", "data", "port", number, "requestid", "7", NULL});
+    spdy_say(1, 0, "first");
+    spdy_say(1, 1, " and last");
+    spdy_open(3, 0,
+              (const char *const[]){"streamtype", "error", "port", number, "requestid", "7", NULL});
+    for (int i = 0; i < 2000 && !port.closed; i++) {
+        api_turn(&a, 1);
+        uv_sleep(1);
+    }
+    assert_string_equal(sl_buf_str(&port.got), "first and last");
+    assert_true(port.ended);
+    (void)deflateEnd(&spdy_pack);
+    sl_apiserver_cancel(a.server, cl.call);
+    uv_close((uv_handle_t *)&port.listener, NULL);
+    sl_buf_done(&port.got);
+    end(&a);
+}
+
+/* Many words that are short: what is kept of each is much longer. */
+static void test_forward_crumbs(void **state) {
+    struct api a;
+    char line[200], text[125] = {0};
+
+    (void)state;
+    begin(&a);
+    port_open(&a);
+    (void)snprintf(line, sizeof line, FORWARD "ports=%u", port.port);
+    assert_int_equal(ask(&a, line, "v4.channel.k8s.io"), 101);
+    for (int i = 0; i < 2000 && !port.conns; i++) {
+        api_turn(&a, 1);
+        uv_sleep(1);
+    }
+    (void)uv_read_stop((uv_stream_t *)&port.conn);
+    memset(text + 1, 'x', sizeof text - 1);
+    for (int i = 0; i < 200000 && !cl.held; i++) {
+        say_n(text, sizeof text);
+        if (i % 100 == 0)
+            api_turn(&a, 1);
+    }
+    assert_true(cl.held); /* what the system takes is full */
+    (void)uv_read_start((uv_stream_t *)&port.conn, port_alloc, port_read);
+    while (cl.held) {
+        api_turn(&a, 1);
+        sl_buf_clear(&cl.got);
+    }
+    (void)uv_read_stop((uv_stream_t *)&port.conn);
+    struct mallinfo2 before = mallinfo2();
+    for (int i = 0; i < 3000000 && !cl.held; i++)
+        SAY("\0x");
+    assert_true(cl.held);
+    struct mallinfo2 after = mallinfo2();
+    if (!SL_SANITISED) /* whose heap is another */
+        assert_in_range(after.uordblks, 0, before.uordblks + (4 << 20));
+    sl_apiserver_cancel(a.server, cl.call);
+    for (int i = 0; i < 2000 && !port.closed; i++) {
+        if (i == 1)
+            (void)uv_read_start((uv_stream_t *)&port.conn, port_alloc, port_read);
+        api_turn(&a, 1);
+        uv_sleep(1);
+    }
+    uv_close((uv_handle_t *)&port.listener, NULL);
+    sl_buf_done(&port.got);
+    end(&a);
+}
+
+/* A size that does not end. */
+static void test_endless_size(void **state) {
+    char text[121];
+    struct api a;
+
+    (void)state;
+    begin(&a);
+    assert_int_equal(ask(&a, EXEC "command=x&stdout=1&tty=1", "v5.channel.k8s.io"), 101);
+    memset(text, ' ', sizeof text);
+    text[0] = 4;
+    for (int i = 0; i < 5; i++)
+        say_n(text, sizeof text);
+    SAY("\4}");
+    SAY("\4{\"Width\":80,\"Height\":24}");
+    asked("[open default/box/main out tty 'x'][size 80 24]");
+    for (int i = 0; i < 5; i++)
+        say_n(text, sizeof text);
+    sl_apiserver_cancel(a.server, cl.call);
+    asked("[close]");
+    end(&a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused),       cmocka_unit_test(test_exec),
         cmocka_unit_test(test_last_words),    cmocka_unit_test(test_terminal),
         cmocka_unit_test(test_waiting),       cmocka_unit_test(test_forward),
-        cmocka_unit_test(test_forward_waits),
+        cmocka_unit_test(test_forward_waits), cmocka_unit_test(test_early_words),
+        cmocka_unit_test(test_early_bytes),   cmocka_unit_test(test_forward_crumbs),
+        cmocka_unit_test(test_endless_size),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
