@@ -14,6 +14,10 @@
 #define ADMIN "admin"
 #define MAX_GROUPS 64u
 #define MAX_WARNINGS 64u
+/* Bytes of all, as kube-apiserver has it: where there are more each is cut, and so many are told.
+ * An answer whose headers do not fit would be none. */
+#define WARNINGS_BYTES 4096u
+#define WARNING_BYTES 256u
 #define REQUEST_MS 65000u /* a little more than a request of kube-apiserver's may take */
 #define IDLE_MS 120000u
 #define OTHER_FILES 512u /* that are not connections: logs, pipes of pods */
@@ -165,20 +169,45 @@ static void on_gone(void *ctx) {
 }
 
 /* 299 is "miscellaneous, stays", and the text a quoted string of one line. */
-static const char *warning(struct sl_arena *a, const char *text) {
-    struct sl_buf b;
+static const char *warning(struct sl_arena *a, const char *text, size_t n) {
+    struct sl_buf b = SL_BUF((size_t)2 * WARNINGS_BYTES + 16);
 
-    sl_buf_init(&b, 8192);
-    sl_buf_short(&b);
     sl_buf_puts(&b, "299 - \"");
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
+    for (size_t i = 0; i < n; i++) {
+        if (text[i] == '"' || text[i] == '\\')
             sl_buf_putc(&b, '\\');
-        sl_buf_putc(&b, (char)((unsigned char)*text < ' ' || *text == 127 ? ' ' : *text));
+        sl_buf_putc(&b, (char)((unsigned char)text[i] < ' ' || text[i] == 127 ? ' ' : text[i]));
     }
     const char *out = sl_arena_printf(a, "%s\"", sl_buf_str(&b));
     sl_buf_done(&b);
     return out;
+}
+
+/* So many bytes of a text, cut where a character begins. */
+static size_t cut(const char *s, size_t most) {
+    size_t n = strnlen(s, most + 1);
+
+    if (n <= most)
+        return n;
+    for (n = most; n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80;)
+        n--;
+    return n;
+}
+
+/* Pairs behind the others; how many texts there are then. */
+static uint32_t put_warnings(struct sl_arena *a, const char *const *warnings, const char **headers,
+                             uint32_t n) {
+    size_t all = 0, told = 0;
+
+    for (uint32_t i = 0; warnings[i] && i < MAX_WARNINGS; i++)
+        all += strnlen(warnings[i], WARNINGS_BYTES + 1);
+    for (uint32_t i = 0; warnings[i] && i < MAX_WARNINGS && told < WARNINGS_BYTES; i++) {
+        size_t len = cut(warnings[i], all > WARNINGS_BYTES ? WARNING_BYTES : WARNINGS_BYTES);
+        told += len;
+        headers[n++] = "Warning";
+        headers[n++] = warning(a, warnings[i], len);
+    }
+    return n;
 }
 
 static void on_answer(void *ctx, const struct sl_api_answer *a) {
@@ -190,10 +219,9 @@ static void on_answer(void *ctx, const struct sl_api_answer *a) {
         headers[n++] = "Retry-After";
         headers[n++] = sl_arena_printf(&e->d->arena, "%u", a->retry_after);
     }
-    for (uint32_t i = 0; a->warnings && a->warnings[i] && i < MAX_WARNINGS; i++) {
-        headers[n++] = "Warning";
-        headers[n++] = warning(&e->d->arena, a->warnings[i]);
-    }
+    if (a->warnings)
+        n = put_warnings(&e->d->arena, a->warnings, headers, n);
+    headers[n] = NULL;
     sl_http_reply(e->http, a->status, a->content_type, headers, a->body, a->len);
     sl_arena_clear(&e->d->arena);
     errand_end(e);

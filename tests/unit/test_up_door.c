@@ -249,6 +249,50 @@ static void test_passing_on(void **state) {
     assert_int_equal(fake.cancelled, 0);
 }
 
+static void job_warn_long(void) {
+    static char text[64][4001];
+    const char *warnings[65] = {NULL};
+
+    for (size_t i = 0; i < 64; i++) {
+        memset(text[i], '"', sizeof text[i] - 1);
+        text[i][0] = (char)('0' + i);
+        text[i][255] = (char)0xc3; /* half of it would be cut off */
+        text[i][256] = (char)0xa9;
+        warnings[i] = text[i];
+    }
+    fake.sink.answer(
+        fake.sink.ctx,
+        &(struct sl_api_answer){
+            .status = 201, .content_type = "text/x", .body = "hi", .len = 2, .warnings = warnings});
+}
+
+/* What is done is answered, however much there is to be warned of. */
+static void test_long_warnings(void **state) {
+    static const char *const token[] = {"Authorization: Bearer " TOKEN, NULL};
+    struct sl_buf lines = SL_BUF((size_t)1 << 20);
+    struct background b;
+    size_t n = 0;
+
+    (void)state;
+    on_loop(job_serve);
+    CURL *c = new_client(token);
+    curl_easy_setopt(c, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(c, CURLOPT_HEADERDATA, &lines);
+    post(c, "body", 4);
+    ask(&b, c, "/x");
+    on_loop(job_warn_long);
+    uv_thread_join(&b.thread);
+    assert_int_equal(b.status, 201);
+    assert_string_equal(got, "hi");
+    for (const char *p = sl_buf_str(&lines); (p = strstr(p, "Warning: 299 - \"")); n++) {
+        p += strlen("Warning: 299 - \"");
+        assert_int_equal(strcspn(p, "\r"), 1 + 2 * 254 + 1); /* whole letters of 256 bytes */
+    }
+    assert_int_equal(n, 17); /* 255 bytes each, until there are 4,096 */
+    sl_buf_done(&lines);
+    done(c);
+}
+
 static void job_stream(void) {
     fake.sink.begin(fake.sink.ctx, "text/lines");
     assert_true(fake.sink.piece(fake.sink.ctx, "one\n", 4));
@@ -370,6 +414,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_health_and_tokens, begin, finish),
         cmocka_unit_test_setup_teardown(test_wire, begin, finish),
         cmocka_unit_test_setup_teardown(test_passing_on, begin, finish),
+        cmocka_unit_test_setup_teardown(test_long_warnings, begin, finish),
         cmocka_unit_test_setup_teardown(test_streams, begin, finish),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
