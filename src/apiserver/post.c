@@ -163,6 +163,7 @@ void sl_post(struct sl_rq *rq) {
     body = yyjson_doc_get_root(w->body);
     if (!u && strcmp(rq->kind->plural, "bindings") == 0) { /* of the pod that it names */
         const char *pod = sl_binding_pod(body);
+        rq->plural = "pods"; /* by which it is found again when a webhook has answered */
         rq->kind = sl_kind_find(rq->s, "", "pods");
         rq->version = sl_kind_version(rq->kind, "v1");
         rq->sub = u = sl_sub_find(rq->kind, rq->version, "binding");

@@ -364,12 +364,35 @@ static void test_meddling(void **state) {
     wire_close(&w);
 }
 
+/* A Binding that is posted to a list of its own is one of its pod. */
+static void test_binding(void **state) {
+    static const char body[] = "{\"apiVersion\":\"v1\",\"kind\":\"Binding\",\"metadata\":{\"name\":"
+                               "\"p\"},\"target\":{\"name\":\"n\"}}";
+    struct wire w;
+
+    (void)state;
+    wire_open(&w);
+    wire_hook(&w, false, NULL,
+              ",\"matchPolicy\":\"Exact\",\"rules\":[{\"apiGroups\":[\"\"],\"apiVersions\":["
+              "\"v1\"],\"operations\":[\"*\"],\"resources\":[\"pods/binding\"]}]");
+    assert_int_equal(api_post(&w.api, "/api/v1/namespaces/default/pods",
+                              "{\"metadata\":{\"name\":\"p\"},\"spec\":{\"containers\":[{\"name\":"
+                              "\"c\",\"image\":\"i\"}]}}"),
+                     201);
+    assert_int_equal(api_post(&w.api, "/api/v1/namespaces/default/bindings", body), 201);
+    assert_true(w.asked > 0);
+    assert_int_equal(api_get(&w.api, "/api/v1/namespaces/default/pods/p"), 200);
+    assert_string_equal(api_at(&w.api, "spec.nodeName"), "n");
+    wire_close(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_own),          cmocka_unit_test(test_mutating),
         cmocka_unit_test(test_validating),   cmocka_unit_test(test_unreachable),
         cmocka_unit_test(test_late),         cmocka_unit_test(test_service),
         cmocka_unit_test(test_who_is_meant), cmocka_unit_test(test_meddling),
+        cmocka_unit_test(test_binding),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
