@@ -15,7 +15,8 @@
 
 #define SNAPSHOTS 64u
 #define SNAPSHOT_AGE (5 * SL_MINUTE)
-#define TOKEN_MAX 4096u
+#define TOKEN_MAX 4096u /* as text; of one that we write, names are what there are objects with */
+#define TOKEN_JSON (128u + 6u * (2 * SL_STORE_MAX_NAME + 1)) /* a letter may take six */
 
 struct snapshot {
     uint64_t id; /* 0: free */
@@ -110,8 +111,8 @@ static struct snapshot *keep(struct sl_pages *p, uint32_t resource, struct sl_fo
 static const char *token_print(struct sl_rq *rq, const struct token *t) {
     struct sl_buf json, b;
 
-    sl_buf_init(&json, TOKEN_MAX);
-    sl_buf_init(&b, (size_t)2 * TOKEN_MAX);
+    sl_buf_init(&json, TOKEN_JSON);
+    sl_buf_init(&b, (size_t)2 * TOKEN_JSON);
     sl_buf_printf(&json,
                   "{\"v\":\"meta.k8s.io/v1\",\"rv\":%lld,\"id\":%llu,\"start\":", (long long)t->rv,
                   (unsigned long long)t->id);
@@ -145,6 +146,9 @@ static bool token_read(struct sl_rq *rq, struct token *ret) {
             ? sl_arena_printf(&rq->arena, "server does not recognize this encoded version %s",
                               sl_json_str(t, "v"))
             : "invalid continue key";
+    if (slash && ((size_t)(slash - start) > SL_STORE_MAX_NAME ||
+                  strlen(slash + 1) > SL_STORE_MAX_NAME)) /* nobody is called so */
+        slash = NULL;
     if (slash)
         *ret = (struct token){.rv = sl_json_int(t, "rv", 0),
                               .id = (uint64_t)sl_json_int(t, "id", 0),
