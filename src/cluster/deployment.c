@@ -408,6 +408,7 @@ void cl_dp_child_written(struct sl_cluster *c, struct rec *r, struct rec *child,
         char *why = cl_message_of(reply);
         struct sl_buf b;
         sl_buf_init(&b, 4096);
+        sl_buf_short(&b); /* what refuses it may say a lot */
         sl_buf_printf(&b, "Failed to create new replica set \"%s\": %s", child->name, why);
         sl_freep(&d->failure);
         d->failure = sl_strdup(sl_buf_str(&b));

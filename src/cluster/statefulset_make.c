@@ -388,7 +388,7 @@ static char *owners_wanted(const struct statefulset *s, const struct claim *k, b
     size_t i, n;
     yyjson_val *ref;
 
-    sl_buf_init(&b, (size_t)1 << 20);
+    sl_buf_init(&b, CL_MAX_COPY);
     sl_buf_putc(&b, '[');
     yyjson_arr_foreach (yyjson_doc_get_root(d), i, n, ref) {
         const char *uid = jstr(ref, "uid");

@@ -61,6 +61,7 @@ void follow_checks(struct sl_manager *m, const struct rec *r, const char *contro
                    const struct rec_wl *w, uint32_t *told) {
     struct sl_buf b;
     sl_buf_init(&b, 4096);
+    sl_buf_short(&b); /* an event says less than that */
     for (uint32_t i = 0; i < w->seen.checks.n; i++) {
         const struct wl_check *c = &w->seen.checks.v[i];
         if (c->state == SL_CHECK_PENDING && c->message && *c->message)

@@ -13,6 +13,7 @@
 
 #define PAUSE SL_SEC /* before a Workload's name that somebody else has is tried again */
 #define MAX_NAME 512u
+#define MAX_REASON 2048u /* that of a condition, of 1,024 letters, and what is said before it */
 #define FIELD_MANAGER "kueue"
 
 /* ---- the Workload ---- */
@@ -182,6 +183,7 @@ static void note_start(struct sl_manager *m, struct rec_pod *p, const struct rec
     struct sl_buf held;
 
     sl_buf_init(&held, MAX_NAME);
+    sl_buf_short(&held); /* there may be many */
     while ((at = strstr(at, key))) {
         at += strlen(key);
         sl_buf_puts(&held, held.len ? ", " : "; still held by other scheduling gates: ");
@@ -227,7 +229,7 @@ static bool build_start(struct sl_manager *m, struct rec_pod *p, struct sl_write
 
 static bool build_target(struct sl_manager *m, struct rec_pod *p, struct sl_write *w) {
     struct sl_buf reason;
-    sl_buf_init(&reason, MAX_NAME);
+    sl_buf_init(&reason, MAX_REASON);
     const char *why = group_why(m, p->job->group, &reason);
     write_apply(m, &p->rec, "status", FIELD_MANAGER, w);
     sl_buf_puts(&w->body, ",\"status\":{\"conditions\":[{\"type\":\"TerminationTarget\",\"status\":"
@@ -244,7 +246,7 @@ static bool build_target(struct sl_manager *m, struct rec_pod *p, struct sl_writ
 static bool build_delete(struct sl_manager *m, struct rec_pod *p, struct sl_write *w) {
     struct sl_buf reason;
     bool stop = p->job->step == POD_STOP, expired = p->job->group->phase == GROUP_EVICTED;
-    sl_buf_init(&reason, MAX_NAME);
+    sl_buf_init(&reason, MAX_REASON);
     write_delete(m, &p->rec, false, w);
     event(m, &p->rec, GROUP_CONTROLLER, false,
           stop      ? "Stopped"

@@ -311,6 +311,29 @@ static void says_why_it_cannot(void **state) {
     world_stop(&w);
 }
 
+static int refuse_sets(void *ctx, const struct fakeapi_write *wr, struct sl_buf *why) {
+    if (strcmp(wr->kind->kind, "ReplicaSet") != 0 || wr->old || !*(bool *)ctx)
+        return 0;
+    for (int i = 0; i < 1000; i++)
+        sl_buf_puts(why, "no room, ");
+    return 403;
+}
+
+static void says_in_short_why_it_cannot(void **state) {
+    struct apps_world w = {0};
+    bool refuse = true;
+
+    (void)state;
+    world_start(&w, 13);
+    fakeapi_on_write(w.api, refuse_sets, &refuse);
+    world_create(&w, DEPLOYMENTS, BODY("1", "", "a"));
+    world_run(&w, 10 * SL_SEC);
+    refuse = false;
+    world_run(&w, 120 * SL_SEC);
+    assert_int_equal(pods_of(&w, "a"), 1);
+    world_stop(&w);
+}
+
 /* Another's set has the name that ours would have. */
 static void gets_another_name(void **state) {
     struct apps_world w = {0};
@@ -370,6 +393,7 @@ int main(void) {
         cmocka_unit_test(takes_in_and_lets_go),
         cmocka_unit_test(replaces_what_ended),
         cmocka_unit_test(says_why_it_cannot),
+        cmocka_unit_test(says_in_short_why_it_cannot),
         cmocka_unit_test(gets_another_name),
         cmocka_unit_test(tells_templates_apart),
     };

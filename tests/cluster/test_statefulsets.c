@@ -166,6 +166,34 @@ static void makes_claims(void **state) {
     world_stop(&w);
 }
 
+/* What others wrote into the owners of a claim is written back as it was, however long it is. */
+static void keeps_long_owners(void **state) {
+    enum { LONG = 1300 << 10 };
+    struct apps_world w = {0};
+    struct sl_buf b = SL_BUF((size_t)2 << 20);
+
+    (void)state;
+    world_start(&w, 5);
+    world_create(&w, STATEFULSETS,
+                 BODY("2", ",'volumeClaimTemplates':[{'metadata':{'name':'data'},'spec':{"
+                           "'accessModes':['ReadWriteOnce']}}],'persistentVolumeClaimRetention"
+                           "Policy':{'whenDeleted':'Delete','whenScaled':'Retain'}"));
+    world_run(&w, 20 * SL_SEC);
+    sl_buf_puts(&b, "{'metadata':{'ownerReferences':[{'apiVersion':'v1','kind':'ConfigMap','uid':"
+                    "'a-b','name':'");
+    for (int i = 0; i < LONG; i++)
+        sl_buf_putc(&b, 'n');
+    sl_buf_puts(&b, "'}]}}");
+    world_patch(&w, CLAIMS "/data-web-1", sl_buf_str(&b));
+    world_run(&w, 20 * SL_SEC);
+    yyjson_val *refs = jat(fakeapi_get(w.api, CLAIMS "/data-web-1"), "metadata.ownerReferences");
+    assert_int_equal(yyjson_arr_size(refs), 2);
+    assert_int_equal(strlen(jstr(yyjson_arr_get(refs, 0), "name")), LONG);
+    assert_string_equal(jstr(yyjson_arr_get(refs, 1), "kind"), "StatefulSet");
+    sl_buf_done(&b);
+    world_stop(&w);
+}
+
 static void makes_anew_what_ended(void **state) {
     struct apps_world w = {0};
 
@@ -248,6 +276,7 @@ int main(void) {
         cmocka_unit_test(updates_from_the_top), cmocka_unit_test(updates_when_deleted),
         cmocka_unit_test(makes_claims),         cmocka_unit_test(makes_anew_what_ended),
         cmocka_unit_test(takes_in_and_lets_go), cmocka_unit_test(left_alone),
+        cmocka_unit_test(keeps_long_owners),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -389,6 +389,82 @@ static void test_many_assignments(void **state) {
     end(&w);
 }
 
+/* ---- words of others that are passed on ---- */
+
+#define LETTERS40 "abcdefghijabcdefghijabcdefghijabcdefghij"
+
+/* A pod that is held by many besides, a check that has much to say, and a long reason. */
+static void test_long_words(void **state) {
+    struct world w;
+    struct sl_buf b = SL_BUF((size_t)1 << 20);
+    (void)state;
+    begin(&w);
+    sl_buf_puts(&b, "{'metadata':{'name':'held','finalizers':['" MANAGED "'],'labels':{'" MANAGED
+                    "':'true','" Q "queue-name':'q'}},'spec':{'schedulingGates':[{'name':'" Q
+                    "admission'}");
+    for (int i = 0; i < 40; i++)
+        sl_buf_printf(&b, ",{'name':'example.com/" LETTERS40 "%d'}", i);
+    sl_buf_puts(&b, "],'containers':[{'name':'c','resources':{'requests':{'cpu':'1'}}}]}}");
+    create(&w, PODS, sl_buf_str(&b));
+    run(&w, SETTLE);
+    assert_true(is(&w, workload_of(&w, "held"), "Admitted"));
+    assert_true(events(&w, (struct told){.reason = "Started", .kind = "Pod", .name = "held"}) > 0);
+
+    create(&w, KUEUE "/admissionchecks",
+           "{'metadata':{'name':'ac'},'spec':{'controllerName':'example.com/c'}}");
+    patch(&w, KUEUE "/admissionchecks/ac/status",
+          "{'status':{'conditions':[{'type':'Active','status':'True','reason':'r','message':'m',"
+          "'lastTransitionTime':'2026-01-01T00:00:00Z'}]}}");
+    patch(&w, KUEUE "/clusterqueues/cq",
+          "{'spec':{'admissionChecksStrategy':{'admissionChecks':[{'name':'ac'}]}}}");
+    run(&w, SETTLE);
+    plain(&w, "checked");
+    run(&w, SETTLE);
+    sl_buf_clear(&b);
+    sl_buf_puts(&b, "{'status':{'admissionChecks':[{'name':'ac','state':'Pending',"
+                    "'lastTransitionTime':'2026-01-01T00:00:00Z','message':'");
+    for (int i = 0; i < 200; i++)
+        sl_buf_puts(&b, LETTERS40);
+    sl_buf_puts(&b, "'}]}}");
+    char path[400];
+    (void)snprintf(path, sizeof path, WORKLOADS "/%s/status", workload_of(&w, "checked"));
+    patch(&w, path, sl_buf_str(&b));
+    run(&w, SETTLE);
+    assert_true(events(&w, (struct told){.reason = "UpdatedAdmissionCheck", .kind = "Pod"}) > 0);
+    assert_true(gated(&w, "checked"));
+    sl_buf_done(&b);
+    end(&w);
+}
+
+/* A reason is told whole in another. */
+static void test_long_reason(void **state) {
+    struct world w;
+    struct sl_buf b = SL_BUF(65536);
+    char path[400];
+    (void)state;
+    begin(&w);
+    plain(&w, "a");
+    run(&w, SETTLE);
+    set_pod(&w, "a", "n1", "Running");
+    run(&w, SETTLE);
+    (void)snprintf(path, sizeof path, WORKLOADS "/%s/status", workload_of(&w, "a"));
+    sl_buf_puts(&b, "{'status':{'conditions':[{'type':'QuotaReserved','status':'True','reason':"
+                    "'QuotaReserved','message':'m','lastTransitionTime':'2026-01-01T00:00:00Z'},{"
+                    "'type':'Admitted','status':'True','reason':'Admitted','message':'m',"
+                    "'lastTransitionTime':'2026-01-01T00:00:00Z'},{'type':'Evicted','status':"
+                    "'True','message':'m','lastTransitionTime':'2026-01-01T00:00:00Z','reason':'");
+    for (int i = 0; i < 25; i++)
+        sl_buf_puts(&b, LETTERS40);
+    sl_buf_puts(&b, "'}]}}");
+    patch(&w, path, sl_buf_str(&b));
+    run(&w, SETTLE);
+    yyjson_val *c = condition_of(&w, pod_path("a", ""), "TerminationTarget");
+    if (c) /* unless it is gone */
+        assert_int_equal(strlen(jstr(c, "reason")), strlen("WorkloadEvictedDueTo") + 1000);
+    sl_buf_done(&b);
+    end(&w);
+}
+
 /* ---- names while somebody's record is never at rest ---- */
 
 static void put_names(struct sl_manager *m, int from, int n) {
@@ -441,11 +517,18 @@ static void test_names_of_the_restless(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_many_containers),       cmocka_unit_test(test_half_queues),
-        cmocka_unit_test(test_large_group),           cmocka_unit_test(test_large_lists),
-        cmocka_unit_test(test_usage_after_restart),   cmocka_unit_test(test_long_texts),
-        cmocka_unit_test(test_many_finalizers),       cmocka_unit_test(test_many_conditions),
-        cmocka_unit_test(test_many_evictions),        cmocka_unit_test(test_many_assignments),
+        cmocka_unit_test(test_many_containers),
+        cmocka_unit_test(test_half_queues),
+        cmocka_unit_test(test_large_group),
+        cmocka_unit_test(test_large_lists),
+        cmocka_unit_test(test_usage_after_restart),
+        cmocka_unit_test(test_long_texts),
+        cmocka_unit_test(test_many_finalizers),
+        cmocka_unit_test(test_many_conditions),
+        cmocka_unit_test(test_many_evictions),
+        cmocka_unit_test(test_many_assignments),
+        cmocka_unit_test(test_long_words),
+        cmocka_unit_test(test_long_reason),
         cmocka_unit_test(test_names_of_the_restless),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
