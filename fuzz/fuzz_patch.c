@@ -133,7 +133,7 @@ static void run(unsigned kind, unsigned way, yyjson_val *old, yyjson_val *said) 
         if (way != 3 && way != 4)
             sl_manage_update(s, &by, doc, old, v);
         yyjson_doc *d = written(v);
-        if (d)
+        if (d && !sl_json_mut_too_deep(v)) /* else it is refused before it is stored */
             check_stable(s, &by, d);
         yyjson_doc_free(d);
         if (old)
