@@ -65,7 +65,7 @@ static void tell_trouble(struct table *t) {
     const char *trouble = sl_reflector_trouble(t->reflector);
     uint64_t hash = *trouble ? sl_hash_str(1, trouble) : 0;
     if (hash && hash != t->trouble)
-        sl_log(SL_LOG_WARN, "cannot read from the API", SL_S("kind", t->kind->kind),
+        sl_log(SL_LOG_WARN, "list or watch failed", SL_S("kind", t->kind->kind),
                SL_S("error", trouble));
     t->trouble = hash;
 }
@@ -128,7 +128,7 @@ static void on_done(void *ctx, uint32_t obj, const struct sl_write *w, enum sl_w
     if (!r)
         return;
     if (how == SL_WRITE_REFUSED)
-        sl_log(SL_LOG_DEBUG, "the API server refused a write", SL_S("path", sl_buf_str(&w->path)),
+        sl_log(SL_LOG_DEBUG, "write rejected by the API server", SL_S("path", sl_buf_str(&w->path)),
                SL_I("status", reply->status));
     if (r->gone) {
         cl_enqueue(r);

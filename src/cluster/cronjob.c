@@ -63,9 +63,9 @@ bool cl_cron_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
     bool before = j->crowded;
     j->crowded = yyjson_arr_size(yyjson_obj_get(status, "active")) > CRON_MAX_ACTIVE;
     if (j->crowded && !before)
-        sl_log(SL_LOG_WARN, "CronJob with too many active Jobs is left alone",
+        sl_log(SL_LOG_WARN, "CronJob not reconciled: too many active Jobs",
                SL_S("namespace", ns_of(c, r)), SL_S("name", r->name),
-               SL_I("ceiling", CRON_MAX_ACTIVE));
+               SL_I("limit", CRON_MAX_ACTIVE));
     if (!j->crowded)
         yyjson_arr_foreach (yyjson_obj_get(status, "active"), i, n, v)
             *sl_vec_push(&j->active) =

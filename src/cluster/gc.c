@@ -30,8 +30,8 @@ static struct gc_node *node_new(struct gc *g, const struct gc_resource *r, uint6
     } else {
         if (g->nodes.n >= g->max_nodes) {
             if (!g->full)
-                sl_log(SL_LOG_WARN, "too many objects, further ones are not collected",
-                       SL_I("ceiling", g->max_nodes));
+                sl_log(SL_LOG_WARN, "garbage collector full, further objects not collected",
+                       SL_I("limit", g->max_nodes));
             g->full = true;
             return NULL;
         }
@@ -105,9 +105,9 @@ static bool take_owners(struct gc *g, struct gc_node *n, yyjson_val *meta) {
     bool crowded = yyjson_arr_size(refs) > GC_MAX_OWNERS;
 
     if (crowded && !n->crowded)
-        sl_log(SL_LOG_WARN, "object with too many owners is not collected",
+        sl_log(SL_LOG_WARN, "object not garbage collected: too many owner references",
                SL_S("namespace", jstr(meta, "namespace")), SL_S("name", jstr(meta, "name")),
-               SL_I("owners", (int64_t)yyjson_arr_size(refs)), SL_I("ceiling", GC_MAX_OWNERS));
+               SL_I("owners", (int64_t)yyjson_arr_size(refs)), SL_I("limit", GC_MAX_OWNERS));
     n->crowded = crowded;
     memset(now, 0, sizeof now); /* compared as bytes */
     yyjson_arr_foreach (crowded ? NULL : refs, i, k, ref) {

@@ -37,7 +37,7 @@ static void read_labels(struct sl_cluster *c, struct namespace *n, yyjson_val *l
     if (n->odd) { /* no selector will take it */
         n->labels = (struct sl_labels){0};
         sl_arena_done(&n->arena);
-        sl_log(SL_LOG_WARN, "labels of a namespace are ignored: there are too many",
+        sl_log(SL_LOG_WARN, "namespace labels ignored: too many labels",
                SL_S("namespace", n->rec.name));
     }
     cl_sched_homes_changed(c->schedule);

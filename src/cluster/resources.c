@@ -60,9 +60,8 @@ static struct gc_resource *add(struct gc *g, const char *group, const char *vers
         return NULL;
     if (at >= GC_MAX_RESOURCES) {
         if (!g->crowded)
-            sl_log(SL_LOG_ERROR, "too many kinds, objects of some are not collected",
-                   SL_S("group", group), SL_S("resource", plural),
-                   SL_I("ceiling", GC_MAX_RESOURCES));
+            sl_log(SL_LOG_ERROR, "garbage collector full, resource not collected",
+                   SL_S("group", group), SL_S("resource", plural), SL_I("limit", GC_MAX_RESOURCES));
         g->crowded = true;
         return NULL;
     }

@@ -31,7 +31,7 @@ static void read_podset(struct schedule *s, struct sched_class *k, struct sl_buf
     else
         sl_decode_podset(&rd, &d->roots[0], &spec);
     if (rd.code < 0) {
-        sl_log(SL_LOG_WARN, "a pod whose requests cannot be read is not placed",
+        sl_log(SL_LOG_WARN, "pod not scheduled: malformed resource requests",
                SL_S("error", sl_buf_full(text) ? "the pod is too large" : err.text));
         spec = (struct sl_podset_spec){0};
         k->odd = true;
@@ -119,7 +119,7 @@ struct sched_class *cl_sched_class(struct schedule *s, yyjson_val *pod, sl_sym n
             cl_wants_read(s, k, pod);
         k->odd |= !few || crowded || sl_buf_full(&wants) || sl_arena_full(&k->arena);
         if (read && k->odd)
-            sl_log(SL_LOG_WARN, "a pod with too many terms or host ports is not placed",
+            sl_log(SL_LOG_WARN, "pod not scheduled: too many affinity terms or host ports",
                    SL_S("namespace", str(s->c, ns)), SL_S("name", jstr(pod, "metadata.name")));
     }
     k->refs++;

@@ -170,8 +170,7 @@ bool cl_node_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
         n->labels = (struct sl_labels){0};
         n->taints = n->soft = NULL;
         n->n_taints = n->n_soft = 0;
-        sl_log(SL_LOG_WARN, "a node is passed over: it has too many labels and taints",
-               SL_S("node", r->name));
+        sl_log(SL_LOG_WARN, "node ignored: too many labels and taints", SL_S("node", r->name));
     }
     return true;
 }

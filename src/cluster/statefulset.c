@@ -56,9 +56,9 @@ bool cl_ss_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
     bool before = s->crowded;
     s->crowded = s->replicas > SS_MAX_PODS;
     if (s->crowded && !before)
-        sl_log(SL_LOG_WARN, "StatefulSet with too many replicas is left alone",
+        sl_log(SL_LOG_WARN, "StatefulSet not reconciled: too many replicas",
                SL_S("namespace", ns_of(c, r)), SL_S("name", r->name), SL_I("replicas", s->replicas),
-               SL_I("ceiling", SS_MAX_PODS));
+               SL_I("limit", SS_MAX_PODS));
     s->start = count_at(spec, "ordinals.start", 0);
     s->min_ready = count_at(spec, "minReadySeconds", 0);
     s->history = count_at(spec, "revisionHistoryLimit", 10);

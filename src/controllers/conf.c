@@ -111,8 +111,8 @@ bool tell(struct sl_manager *m, struct sl_fact *f, sl_wl_id *ret_wl) {
     struct sl_err err;
     f->at = m->spec.port->wall;
     if (sl_engine_apply(m->engine, f, ret_wl, &err) < 0) {
-        sl_log(SL_LOG_WARN, "the engine refused a fact", SL_S("fact", sl_fact_name(f->kind)),
-               SL_S("error", err.text));
+        sl_log(SL_LOG_WARN, "object rejected by the scheduling engine",
+               SL_S("fact", sl_fact_name(f->kind)), SL_S("error", err.text));
         return false;
     }
     m->facts = true;
@@ -139,8 +139,8 @@ static void tell_none(struct sl_manager *m, const struct rec *r) {
 static void warned(void *ctx, uint32_t line, const char *text) {
     const struct rec *r = ctx;
     (void)line;
-    sl_log(SL_LOG_WARN, "odd object", SL_S("kind", kinds[r->kind].kind), SL_S("name", r->name),
-           SL_S("what", text));
+    sl_log(SL_LOG_WARN, "unexpected value in object", SL_S("kind", kinds[r->kind].kind),
+           SL_S("name", r->name), SL_S("error", text));
 }
 
 /* Says what the object says, if it is something new. */
@@ -156,8 +156,8 @@ static bool conf_tell(struct sl_manager *m, struct rec *r) {
     bool before = c->told != 0;
     c->told = c->hash;
     if (sl_doc_json_within(r->name, c->text, strlen(c->text), CEILING_ASKED_VALUES, &d, &err) < 0) {
-        sl_log(SL_LOG_WARN, "unreadable object", SL_S("kind", kinds[r->kind].kind),
-               SL_S("error", err.text));
+        sl_log(SL_LOG_WARN, "malformed object ignored", SL_S("kind", kinds[r->kind].kind),
+               SL_S("name", r->name), SL_S("error", err.text));
         if (before)
             tell_none(m, r);
         return before;

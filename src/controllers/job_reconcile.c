@@ -51,9 +51,9 @@ static void tell_crowded(struct sl_manager *m, struct rec_job *j) {
     if (j->told == once)
         return;
     j->told = once;
-    sl_log(SL_LOG_WARN, "Job with too many slices is suspended",
+    sl_log(SL_LOG_WARN, "Job suspended: too many workload slices",
            SL_S("namespace", str(m, j->rec.ns)), SL_S("name", j->rec.name),
-           SL_I("ceiling", JOB_MAX_SLICES));
+           SL_I("limit", JOB_MAX_SLICES));
     event(m, &j->rec, JOB_CONTROLLER, true, "TooManyWorkloadSlices",
           "More than %u Workloads of this elastic Job are not finished: it is suspended until some "
           "of them are deleted",

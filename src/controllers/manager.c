@@ -251,7 +251,7 @@ struct rec *rec_take(struct sl_manager *m, enum rec_kind k, yyjson_val *o) {
         return NULL;
     if (strlen(name) > SL_MAX_NAME || strlen(ns) > SL_MAX_NAME || strlen(uid) > SL_MAX_NAME) {
         sl_log(SL_LOG_WARN, "malformed object ignored", SL_S("kind", kinds[k].kind),
-               SL_S("what", "its name or uid is too long"));
+               SL_S("error", "name, namespace or uid too long"));
         return NULL;
     }
     struct rec *r = rec_find(m, k, ns, name);
@@ -442,7 +442,7 @@ static void on_done(void *ctx, uint32_t obj, const struct sl_write *w, enum sl_w
     if (how == SL_WRITTEN && r->kind != REC_EVENT && !r->gone)
         (void)rec_take_text(m, reply->body, reply->len);
     if (how == SL_WRITE_REFUSED)
-        sl_log(SL_LOG_WARN, "the API server refused a write", SL_S("path", sl_buf_str(&w->path)),
+        sl_log(SL_LOG_WARN, "write rejected by the API server", SL_S("path", sl_buf_str(&w->path)),
                SL_I("status", reply->status));
     if (how == SL_WRITE_REFUSED && reply->status == SL_WRITER_TOO_LARGE)
         tell_too_large(m, r);
@@ -549,7 +549,8 @@ void sl_manager_configure(struct sl_manager *m, const struct sl_settings *settin
     f.config.no_lifecycle = !m->spec.parts.core;
     struct sl_err err;
     if (sl_engine_apply(m->engine, &f, NULL, &err) < 0)
-        sl_log(SL_LOG_ERROR, "the engine refused the configuration", SL_S("error", err.text));
+        sl_log(SL_LOG_ERROR, "configuration rejected by the scheduling engine",
+               SL_S("error", err.text));
     m->facts = true;
     /* Namespace selectors, retention and copied labels may say something else now. */
     for (uint32_t i = 0; i < m->objs.n; i++)
@@ -612,7 +613,7 @@ static void tell_trouble(struct table *t) {
     const char *trouble = sl_reflector_trouble(t->reflector);
     uint64_t hash = *trouble ? sl_hash_str(1, trouble) : 0;
     if (hash && hash != t->trouble)
-        sl_log(SL_LOG_WARN, "cannot read from the API", SL_S("kind", kinds[t->kind].kind),
+        sl_log(SL_LOG_WARN, "list or watch failed", SL_S("kind", kinds[t->kind].kind),
                SL_S("error", trouble));
     t->trouble = hash;
 }
@@ -708,7 +709,7 @@ void sl_manager_tick(struct sl_manager *m) {
     bool sees = whole && m->leads && !stream_is_behind(m);
     for (uint32_t pass = 0;; pass++) {
         if (pass == MAX_PASSES) { /* others are not to wait for it for ever */
-            sl_log(SL_LOG_ERROR, "controllers do not come to rest in this turn");
+            sl_log(SL_LOG_ERROR, "reconciliation did not converge", SL_I("passes", MAX_PASSES));
             break;
         }
         bool any = look(m);

@@ -30,7 +30,7 @@ static struct pod_shape *make(struct sl_manager *m, struct sl_buf *text, const u
     if (rd.code >= 0 && sl_arena_full(&arena))
         rd.code = sl_err_set(&err, SL_ELIMIT, "the pod is too large");
     if (rd.code < 0) {
-        sl_log(SL_LOG_WARN, "a pod whose requests cannot be read is counted as none",
+        sl_log(SL_LOG_WARN, "pod usage counted as zero: malformed resource requests",
                SL_S("error", err.text));
         spec.n_requests = 0;
     }

@@ -105,8 +105,8 @@ bool node_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
     read_taints(taints, &arena, &n);
     read_allocatable(allocatable, &arena, &n);
     if (sl_arena_full(&arena)) { /* which is as if it were not there */
-        sl_log(SL_LOG_WARN, "a node is passed over: it has too many labels, taints and resources",
-               SL_S("node", r->name), SL_I("ceiling", CEILING_NODE));
+        sl_log(SL_LOG_WARN, "node ignored: too many labels, taints and resources",
+               SL_S("node", r->name), SL_I("limit", CEILING_NODE));
         if (m->topo)
             note(m, sl_topo_node_gone(m->topo, r->name));
         capacity_node_gone(m, r->name);
@@ -158,8 +158,8 @@ void topology_changed(struct sl_manager *m, struct rec *r) {
     yyjson_doc *d = yyjson_read(c->text, strlen(c->text), 0);
     uint32_t n = read_levels(yyjson_doc_get_root(d), levels);
     if (n > SL_TOPO_MAX_LEVELS) { /* half of it would place pods in the wrong domains */
-        sl_log(SL_LOG_WARN, "a Topology with too many levels is passed over", SL_S("name", r->name),
-               SL_I("levels", n), SL_I("ceiling", SL_TOPO_MAX_LEVELS));
+        sl_log(SL_LOG_WARN, "Topology ignored: too many levels", SL_S("name", r->name),
+               SL_I("levels", n), SL_I("limit", SL_TOPO_MAX_LEVELS));
         note(m, sl_topo_levels_gone(m->topo, r->name));
     } else {
         note(m, sl_topo_levels(m->topo, r->name, levels, n));

@@ -370,7 +370,7 @@ void tas_put_places(const struct sl_manager *m, struct rec_wl *w, struct wl_admi
     sl_arena_init(&arena, CEILING_PLACES);
     uint32_t n = sl_topo_held(m->topo, w->id.v, &arena, &places);
     if (sl_arena_full(&arena)) { /* without them its pods stay gated */
-        sl_log(SL_LOG_WARN, "the places of a workload are too many to be written",
+        sl_log(SL_LOG_WARN, "topology assignment too large, not written",
                SL_S("namespace", str(m, w->rec.ns)), SL_S("name", w->rec.name));
         n = 0;
     }
@@ -439,7 +439,7 @@ static void hold(struct sl_manager *m, struct rec_wl *w) {
             }
         /* Those that are there hold their places all the same: others must not get them. */
         if (sl_arena_full(&specs.arena))
-            sl_log(SL_LOG_WARN, "a workload takes too much memory for its places",
+            sl_log(SL_LOG_WARN, "topology assignment too large, partly accounted",
                    SL_S("namespace", str(m, w->rec.ns)), SL_S("name", w->rec.name));
         sl_topo_hold(m->topo, w->id.v, v, places, w->n_podsets);
         w->placed = true;

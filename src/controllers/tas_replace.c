@@ -80,7 +80,7 @@ static bool replace(struct sl_manager *m, struct rec_wl *w) {
     /* All but the places stays as it was admitted, also how many pods there were: those that have
      * ended meanwhile keep theirs, and an admission does not change otherwise. */
     if (sl_arena_full(&a))
-        sl_log(SL_LOG_WARN, "the places of a workload are too many to be replaced",
+        sl_log(SL_LOG_WARN, "topology assignment too large, failed node not replaced",
                SL_S("namespace", str(m, w->rec.ns)), SL_S("name", w->rec.name));
     else if (failed && !fixed && tas_move(m, w, keep))
         wl_set_places(m, w);

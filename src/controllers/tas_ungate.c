@@ -244,8 +244,8 @@ static void plan_podset(struct sl_manager *m, struct pod_crew *c, const struct r
         read_ranks(m, &g, p);
         read_place(&g, a->topology);
         if (sl_arena_full(&g.arena))
-            sl_log(SL_LOG_WARN, "the places of a podset are too many: its pods stay gated",
-                   SL_S("namespace", str(m, w->rec.ns)), SL_S("workload", w->rec.name));
+            sl_log(SL_LOG_WARN, "topology assignment too large, pods stay gated",
+                   SL_S("namespace", str(m, w->rec.ns)), SL_S("name", w->rec.name));
         else
             plan_group(m, &g);
         sl_map_done(&g.by_values);

@@ -270,7 +270,7 @@ void template_forget_shapes(struct sl_manager *m) {
 
 static void passed_over(void *ctx, uint32_t line, const char *text) {
     (void)ctx, (void)line;
-    sl_log(SL_LOG_DEBUG, "odd pod template", SL_S("what", text));
+    sl_log(SL_LOG_DEBUG, "unexpected value in pod template", SL_S("error", text));
 }
 
 /* The podsets as a Workload, in the words of the API, so that there is one reader of them. */
@@ -298,7 +298,7 @@ static void put_workload(struct sl_manager *m, sl_sym ns, const struct wl_podset
 }
 
 static void refused(const struct sl_err *err) {
-    sl_log(SL_LOG_WARN, "podsets that cannot be queued", SL_S("error", err->text));
+    sl_log(SL_LOG_WARN, "malformed pod sets not queued", SL_S("error", err->text));
 }
 
 bool podsets_read(struct sl_manager *m, sl_sym ns, const struct wl_podset *v, uint32_t n,

@@ -206,9 +206,9 @@ static void take_podsets(struct sl_manager *m, struct rec_wl *w, yyjson_val *lis
     uint32_t n_old = w->n_podsets;
 
     if (total > SL_MAX_PODSETS) { /* no admission of a part of it: it is refused whole */
-        sl_log(SL_LOG_WARN, "too many podsets, Workload not queued",
-               SL_S("namespace", str(m, w->rec.ns)), SL_S("name", w->rec.name),
-               SL_I("podsets", (int64_t)total), SL_I("ceiling", SL_MAX_PODSETS));
+        sl_log(SL_LOG_WARN, "Workload not queued", SL_S("namespace", str(m, w->rec.ns)),
+               SL_S("name", w->rec.name), SL_S("reason", "too many pod sets"),
+               SL_I("podsets", (int64_t)total), SL_I("limit", SL_MAX_PODSETS));
         total = 0;
     }
     w->podsets = total ? sl_alloc0(total, sizeof *w->podsets) : NULL;

@@ -187,7 +187,7 @@ static enum MHD_Result handle(struct server *s, struct MHD_Connection *c, const 
         sl_httpd_suspend(conn);
         r = MHD_YES;
     } else if (sl_buf_full(&a.body) && room == most) {
-        sl_log(SL_LOG_ERROR, "answer too large", SL_S("path", path), SL_I("ceiling", most));
+        sl_log(SL_LOG_ERROR, "response too large", SL_S("path", path), SL_I("limit", most));
         r = refuse_large(s, c, most);
     } else if (sl_buf_full(&a.body) || !sl_share_answer(conn, a.body.len, SMALL_ANSWER)) {
         r = refuse(s, c, 503, "too many answers are not read yet, come again");
@@ -400,7 +400,8 @@ static _printf_(2, 0) void on_log(void *cls, const char *fmt, va_list ap) {
 
     sl_vfmt_short(s->last_words, sizeof s->last_words, fmt, ap);
     s->last_words[strcspn(s->last_words, "\n")] = '\0';
-    sl_log(SL_LOG_DEBUG, "httpd", SL_I("port", s->h->port), SL_S("says", s->last_words));
+    sl_log(SL_LOG_DEBUG, "HTTP library message", SL_I("port", s->h->port),
+           SL_S("error", s->last_words));
 }
 
 /* ---- the loop ---- */
@@ -559,7 +560,7 @@ static void on_listener(uv_poll_t *p, int status, int events) {
             /* The rest are passing troubles of one connection, or there is none. */
             h->starved = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
             if (h->starved)
-                sl_log(SL_LOG_WARN, "cannot accept", SL_I("port", h->port),
+                sl_log(SL_LOG_WARN, "accept failed", SL_I("port", h->port),
                        SL_S("error", strerror(errno)));
             break;
         }

@@ -90,7 +90,7 @@ static bool refresh(struct kept *f, sl_time mono, bool now, sl_span look_every) 
         return false;
     if (!there || read_kept(f, &data, &len, &err) < 0) {
         if (!f->bad)
-            sl_log(SL_LOG_WARN, "credential file cannot be used, keeping the old one",
+            sl_log(SL_LOG_WARN, "credential file unusable, previous credentials in use",
                    SL_S("file", f->path));
         f->bad = true;
         return false;
@@ -138,7 +138,7 @@ static void look_at_files(struct sl_auth *a, sl_time mono, bool now) {
     /* A certificate and its key are replaced one after the other: take the newest of both. */
     (void)refresh(&a->kept[CERT], mono, true, 0);
     (void)refresh(&a->kept[KEY], mono, true, 0);
-    sl_log(SL_LOG_DEBUG, "credential files changed", SL_S("server", a->k->server));
+    sl_log(SL_LOG_DEBUG, "credential files reloaded", SL_S("server", a->k->server));
     renew(a);
 }
 
@@ -184,7 +184,7 @@ static void on_ran(void *ctx, struct sl_exec_cred *cred, const struct sl_err *er
 static void run(struct sl_auth *a, sl_time mono) {
     struct sl_err err;
 
-    sl_log(SL_LOG_DEBUG, "running exec plugin", SL_S("command", a->k->exec->command));
+    sl_log(SL_LOG_DEBUG, "running exec credential plugin", SL_S("command", a->k->exec->command));
     a->ran_at = mono;
     if (sl_exec_start(a->loop, a->k, a->cred.ca.p, a->cred.ca.n, on_ran, a, &a->run, &err) < 0)
         failed(a, &err);

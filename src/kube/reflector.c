@@ -284,7 +284,7 @@ static void begin(struct sl_reflector *r, struct page *p) {
 static void skipped(struct sl_reflector *r, yyjson_val *o) {
     yyjson_val *meta = yyjson_obj_get(o, "metadata");
     r->stats.skipped++;
-    sl_log(SL_LOG_WARN, "object too large, ignored", SL_S("path", r->path),
+    sl_log(SL_LOG_WARN, "object ignored: too large", SL_S("path", r->path),
            SL_S("namespace", sl_json_text(yyjson_obj_get(meta, "namespace"))),
            SL_S("name", sl_json_text(yyjson_obj_get(meta, "name"))));
 }

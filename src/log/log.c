@@ -151,8 +151,8 @@ static void on_cut(const char *where, size_t ceiling_bytes) {
     static atomic_int seen;
 
     if (atomic_fetch_add(&seen, 1) < MAX_CUTS)
-        sl_log(SL_LOG_ERROR, "text cut at its ceiling", SL_S("where", where),
-               SL_I("ceiling", ceiling_bytes));
+        sl_log(SL_LOG_ERROR, "text truncated at its limit", SL_S("where", where),
+               SL_I("limit", ceiling_bytes));
 }
 
 void sl_log_cuts(void) {

@@ -134,8 +134,7 @@ struct cgroups *cgroups_new(const char *root) {
     if ((root || own_folder(own)) && prepare(own, pods))
         g->root = sl_strdup(pods);
     else
-        sl_log(SL_LOG_INFO,
-               "no cgroup v2 to make limits in: cpu and memory of containers are not limited");
+        sl_log(SL_LOG_INFO, "no writable cgroup v2 hierarchy, container limits not enforced");
     return g;
 }
 

@@ -53,8 +53,8 @@ static void older_name(const struct logfile *l, char out[PATH_MAX]) {
 
 static void broken(struct logfile *l, const char *what) {
     if (!l->broken)
-        sl_log(SL_LOG_WARN, "a container's log cannot be written", SL_S("file", l->path),
-               SL_S("doing", what), SL_S("error", strerror(errno)));
+        sl_log(SL_LOG_WARN, "container log write failed", SL_S("file", l->path),
+               SL_S("operation", what), SL_S("error", strerror(errno)));
     l->broken = true;
 }
 
@@ -67,7 +67,7 @@ struct logfile *log_begin(const char *folder, const char *container, uint32_t ru
     l->path = file_name(folder, container, run);
     l->fd = open(l->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_APPEND, 0640);
     if (l->fd < 0)
-        broken(l, "opening it");
+        broken(l, "open");
     if (run >= 2) { /* this run and the one before are kept */
         char *old = file_name(folder, container, run - 2), older[PATH_MAX];
         (void)unlink(old);
@@ -87,10 +87,10 @@ static void turn_over(struct logfile *l) {
     older_name(l, older);
     (void)close(l->fd);
     if (rename(l->path, older) < 0)
-        broken(l, "rotating it");
+        broken(l, "rotate");
     l->fd = open(l->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_APPEND, 0640);
     if (l->fd < 0)
-        broken(l, "opening it");
+        broken(l, "open");
     l->cut = l->begin;
     l->begin = l->end;
     if (l->cut > 0) {
@@ -122,9 +122,9 @@ static void write_out(struct logfile *l, struct sl_buf *b) {
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0) { /* a full disk: the line is lost, the container goes on */
-            broken(l, "writing it");
+            broken(l, "write");
             if (at > 0 && ftruncate(l->fd, (off_t)(l->end - l->begin)) < 0)
-                broken(l, "cutting it");
+                broken(l, "truncate");
             sl_buf_clear(b);
             return;
         }

@@ -393,7 +393,7 @@ void node_done(struct sl_runtime *r, uint32_t slot, enum sl_written how,
         return;
     }
     if (how == SL_WRITE_REFUSED)
-        sl_log(SL_LOG_WARN, "the API refuses a node", SL_S("node", n->name),
+        sl_log(SL_LOG_WARN, "Node write rejected by the API server", SL_S("node", n->name),
                SL_I("status", rp->status));
     if (n->step == NODE_DELETE && (how == SL_WRITTEN || how == SL_WRITE_GONE)) {
         n->step = NODE_GONE;
@@ -467,7 +467,7 @@ static void pods_listed(void *ctx, const struct sl_reply *rp) {
     if (rp->status == 200)
         pods_take(r, rp);
     else
-        sl_log(SL_LOG_WARN, "the pods of a node cannot be listed", SL_S("node", n->name),
+        sl_log(SL_LOG_WARN, "listing the pods of a node failed", SL_S("node", n->name),
                SL_I("status", rp->status));
 }
 
@@ -477,8 +477,8 @@ static void guest_new(struct sl_runtime *r, const char *name, bool ready) {
 
     if (r->nodes->guests.n >= RT_MAX_GUESTS) {
         if (!r->nodes->crowded)
-            sl_log(SL_LOG_WARN, "too many Nodes have the label of simulated ones: more are ignored",
-                   SL_I("most", RT_MAX_GUESTS), SL_S("node", name));
+            sl_log(SL_LOG_WARN, "node ignored: too many simulated nodes",
+                   SL_I("limit", RT_MAX_GUESTS), SL_S("node", name));
         r->nodes->crowded = true;
     }
     if (r->nodes->guests.n >= RT_MAX_GUESTS || strlen(name) > 253)

@@ -183,7 +183,8 @@ static void take_conditions(struct pod *p, yyjson_val *o) {
     }
     p->gates = open >= yyjson_arr_size(gates);
     if (sl_buf_full(&b))
-        sl_log(SL_LOG_WARN, "conditions of a pod are too large", SL_S("pod", p->name));
+        sl_log(SL_LOG_WARN, "pod conditions dropped: too large", SL_S("namespace", p->ns),
+               SL_S("name", p->name));
     sl_freep(&p->foreign);
     p->foreign = sl_strdup(sl_buf_full(&b) ? "" : sl_buf_str(&b));
     sl_buf_done(&b);

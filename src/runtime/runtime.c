@@ -152,8 +152,8 @@ static bool build_status(struct pod *p, struct sl_write *w) {
     const uint64_t hash = sl_hash_bytes(1, b.s, b.len) | 1;
     const bool news = hash != p->told && !sl_buf_full(&b);
     if (sl_buf_full(&b))
-        sl_log(SL_LOG_ERROR, "the status of a pod is too large to be written",
-               SL_S("pod", p->name));
+        sl_log(SL_LOG_ERROR, "pod status not written: too large", SL_S("namespace", p->ns),
+               SL_S("name", p->name));
     if (news) {
         p->sending = hash;
         p->sending_end = p->ended;
@@ -215,8 +215,8 @@ static void done(void *ctx, uint32_t slot, const struct sl_write *w, enum sl_wri
         return;
     }
     if (how == SL_WRITE_REFUSED)
-        sl_log(SL_LOG_WARN, "the API refuses what is said of a pod", SL_S("pod", p->name),
-               SL_I("status", rp->status), SL_S("answer", rp->body));
+        sl_log(SL_LOG_WARN, "pod write rejected by the API server", SL_S("namespace", p->ns),
+               SL_S("name", p->name), SL_I("status", rp->status), SL_S("response", rp->body));
     if (how == SL_WRITE_GONE) {
         p->lost = true;
         pod_dirty(p);

@@ -248,7 +248,7 @@ static int find_mounts(struct spawner *s, struct sl_err *err) {
         s->mounts = MOUNTS_USER;
     if (r == 0)
         sl_log(SL_LOG_INFO,
-               "no mount namespaces here: volumes are found by SLUICE_VOLUME_NAME only");
+               "no mount namespaces, volumes only reachable through SLUICE_VOLUME_NAME");
     return r < 0 ? r : 0;
 }
 
@@ -611,8 +611,7 @@ bool proc_input(struct proc *p, const char *bytes, size_t len) {
     if (!p->open[STREAM_IN] || p->in_end || len == 0)
         return !p->full;
     if (len > INPUT_MOST - input_waits(p)) {
-        sl_log(SL_LOG_WARN, "more input for a process than it takes: the rest is dropped",
-               SL_S("program", p->program));
+        sl_log(SL_LOG_WARN, "process input dropped: buffer full", SL_S("program", p->program));
         p->in_end = true;
         return false;
     }

@@ -101,7 +101,7 @@ void folder_remove(const char *path) {
     } while (r.moved > 0);
     struct stat st;
     if (lstat(path, &st) == 0)
-        sl_log(SL_LOG_WARN, "folder of a pod not removed whole", SL_S("path", path));
+        sl_log(SL_LOG_WARN, "pod directory not fully removed", SL_S("path", path));
 }
 
 int file_write(const char *path, const char *bytes, size_t len, unsigned mode) {

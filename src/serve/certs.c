@@ -165,7 +165,7 @@ static void complain(struct sl_certs *c, const char *what, const char *object,
     bool again = c->failures > 0 && c->failures % 32 != 0;
 
     sl_log(again || passing(r->status) ? SL_LOG_DEBUG : SL_LOG_ERROR, what, SL_S("object", object),
-           SL_I("status", r->status), SL_S("why", r->text));
+           SL_I("status", r->status), SL_S("error", r->text));
 }
 
 /* ---- certificates ---- */
@@ -265,7 +265,7 @@ static const char *improve(struct sl_certs *c, struct sl_err *err, int *ret) {
         *ret = draft_ca(c, f->cas ? f->cas : c->known, err);
         if (*ret >= 0)
             *ret = draft_serving(c, err);
-        return "there is no certificate authority that can be used";
+        return "no usable CA certificate";
     }
     if (left(c, f->cas) < CA_LIFE / 3) {
         *ret = draft_ca(c, f->cas, err);
@@ -273,18 +273,18 @@ static const char *improve(struct sl_certs *c, struct sl_err *err, int *ret) {
             c->draft.tls.cert_pem = sl_strdup(f->tls.cert_pem);
             c->draft.tls.key_pem = sl_strdup(f->tls.key_pem);
         }
-        return "the certificate authority grows old";
+        return "CA certificate near expiry";
     }
     char *first = first_of(f->cas);
     bool by_first = tls_good && sl_cert_fits(&f->tls, first, c->name);
     bool several = strcmp(first, f->cas) != 0;
     sl_freep(&first);
     if (!tls_good)
-        why = "the certificate cannot be used";
+        why = "unusable serving certificate";
     else if (tls_left < SERVING_LIFE / 3)
-        why = "the certificate grows old";
+        why = "serving certificate near expiry";
     else if (!by_first && c->settled)
-        why = "the certificate is of the former authority";
+        why = "serving certificate issued by the previous CA";
     if (why) {
         draft_copy(c, true);
         *ret = draft_serving(c, err);
@@ -292,7 +292,7 @@ static const char *improve(struct sl_certs *c, struct sl_err *err, int *ret) {
     }
     if (several && by_first && c->settled && tls_left < SERVING_LIFE - CHANGED_OVER) {
         draft_copy(c, false);
-        return "the former authority is not needed any more";
+        return "previous CA certificate no longer needed";
     }
     return NULL;
 }
@@ -348,10 +348,10 @@ static void decide(struct sl_certs *c, bool exists) {
     const char *why = known ? NULL : improve(c, &err, &r);
 
     if (r < 0) {
-        sl_log(SL_LOG_ERROR, "certificates cannot be made", SL_S("error", err.text));
+        sl_log(SL_LOG_ERROR, "certificate generation failed", SL_S("error", err.text));
         retry(c, 0);
     } else if (why) {
-        sl_log(SL_LOG_INFO, "certificates are renewed", SL_S("why", why), SL_S("name", c->name),
+        sl_log(SL_LOG_INFO, "renewing certificates", SL_S("reason", why), SL_S("name", c->name),
                SL_S("secret", c->secret));
         plan(c, exists ? CHANGE : CREATE, 0);
     } else {
@@ -373,7 +373,7 @@ static void on_look(void *ctx, const struct sl_reply *r) {
 
     c->call = (sl_call){0};
     if (r->status != 404 && !doc) {
-        complain(c, "the certificates' Secret cannot be read", c->secret, r);
+        complain(c, "reading the certificate Secret failed", c->secret, r);
         retry(c, r->retry_after);
         return;
     }
@@ -405,7 +405,7 @@ static void on_secret_written(void *ctx, const struct sl_reply *r) {
         plan(c, LOOK, 0);
         return;
     }
-    complain(c, "the certificates' Secret cannot be written", c->secret, r);
+    complain(c, "writing the certificate Secret failed", c->secret, r);
     retry(c, r->retry_after);
 }
 
@@ -529,8 +529,8 @@ static void pass_over(struct sl_certs *c, const struct sl_reply *r) {
     uint32_t bit = UINT32_C(1) << c->caller;
 
     if (!(c->refused & bit))
-        sl_log(SL_LOG_ERROR, "cannot give a caller our certificate authority",
-               SL_S("object", callers[c->caller]), SL_I("status", r->status));
+        sl_log(SL_LOG_ERROR, "CA bundle injection failed", SL_S("object", callers[c->caller]),
+               SL_I("status", r->status));
     c->refused |= bit;
     next_caller(c);
 }

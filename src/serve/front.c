@@ -92,8 +92,8 @@ static void on_object(void *ctx, struct yyjson_val *o) {
     if (whole && sl_json_opt(cas) && sl_cert_expiry(sl_json_text(cas), &end, NULL) >= 0)
         f->cas = sl_strdup(sl_json_text(cas));
     f->generation++;
-    sl_log(SL_LOG_INFO, "requests that the API server passes on are known by its certificate",
-           SL_S("authority", f->cas ? "known" : "none, or not readable"));
+    sl_log(SL_LOG_INFO, "request header authentication configured",
+           SL_S("client_ca", f->cas ? "present" : "missing or malformed"));
 }
 
 static void on_gone(void *ctx, struct yyjson_val *o) {

@@ -64,7 +64,7 @@ struct sl_parts parts_parse(const char *list, const struct sl_settings *s) {
         else if (f != SL_FW_COUNT)
             p.framework[f] = true;
         else if (!is_later(w.v[i]))
-            sl_log(SL_LOG_WARN, "unknown controller", SL_S("word", w.v[i]));
+            sl_log(SL_LOG_WARN, "unknown controller in --controllers", SL_S("controller", w.v[i]));
     }
     sl_arena_done(&a);
     return p;
@@ -83,7 +83,7 @@ void webhooks_parse(const char *list, const struct sl_settings *s, bool ret[SL_F
         if (f != SL_FW_COUNT)
             ret[f] = true;
         else
-            sl_log(SL_LOG_WARN, "unknown integration in --webhooks", SL_S("word", w.v[i]));
+            sl_log(SL_LOG_WARN, "unknown integration in --webhooks", SL_S("integration", w.v[i]));
     }
     sl_arena_done(&a);
 }

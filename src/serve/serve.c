@@ -108,7 +108,7 @@ static bool read_cert(struct serve *s, struct sl_cert *ret) {
     if (sl_file_read(crt, MAX_PEM, &ret->cert_pem, &n, &err) >= 0 &&
         sl_file_read(key, MAX_PEM, &ret->key_pem, &n, &err) >= 0)
         return true;
-    sl_log(SL_LOG_ERROR, "the webhook's certificate cannot be read", SL_S("error", err.text));
+    sl_log(SL_LOG_ERROR, "reading the webhook certificate failed", SL_S("error", err.text));
     sl_cert_done(ret);
     return false;
 }
@@ -133,7 +133,7 @@ static void show_cert(struct serve *s, const struct sl_cert *c) {
         if (servers[i] &&
             sl_httpd_certificate(servers[i], c->cert_pem, c->key_pem,
                                  servers[i] == s->webhook ? s->client_cas : NULL, &err) < 0) {
-            sl_log(SL_LOG_ERROR, "the new certificate is of no use; the old one stays",
+            sl_log(SL_LOG_ERROR, "webhook certificate rejected, previous one in use",
                    SL_S("error", err.text));
             return;
         }
@@ -142,7 +142,7 @@ static void show_cert(struct serve *s, const struct sl_cert *c) {
         (struct sl_cert){.cert_pem = sl_strdup(c->cert_pem), .key_pem = sl_strdup(c->key_pem)};
     if (s->visibility)
         sl_visibility_certificate(s->visibility, &s->cert);
-    sl_log(SL_LOG_INFO, "new webhook certificate");
+    sl_log(SL_LOG_INFO, "webhook certificate loaded");
 }
 
 /* The authorities of those who may call webhooks. */
@@ -169,13 +169,13 @@ static void renew_client_cas(struct serve *s) {
         return;
     if (read_client_cas(s, &fresh, &err) < 0 ||
         sl_httpd_certificate(s->webhook, s->cert.cert_pem, s->cert.key_pem, fresh, &err) < 0) {
-        sl_log(SL_LOG_ERROR, "client authorities of webhooks not renewed", SL_S("error", err.text));
+        sl_log(SL_LOG_ERROR, "reloading the webhook client CA failed", SL_S("error", err.text));
         sl_freep(&fresh);
         return;
     }
     sl_freep(&s->client_cas);
     s->client_cas = fresh;
-    sl_log(SL_LOG_INFO, "client authorities of webhooks renewed");
+    sl_log(SL_LOG_INFO, "webhook client CA reloaded");
 }
 
 /* From the folder. */
@@ -269,7 +269,7 @@ static void set_gates(struct serve *s, const struct sl_http_request *rq, struct 
     sl_warnings_init(&w);
     sl_settings_gates(s->settings, rq->body, &w);
     for (uint32_t i = 0; i < w.v.n; i++)
-        sl_log(SL_LOG_WARN, "feature gates", SL_S("what", w.v.v[i].text));
+        sl_log(SL_LOG_WARN, "feature gate ignored", SL_S("error", w.v.v[i].text));
     sl_warnings_done(&w);
     use_settings(s, s->settings);
     answer_text(a, 200, "ok\n");
@@ -375,7 +375,7 @@ static int listen_on(struct serve *s, const char *what, struct sl_httpd_spec spe
     }
     if (r < 0)
         return sl_err_wrap(err, r, "%s on %s:%u", what, host, spec.port);
-    sl_log(SL_LOG_INFO, "listening", SL_S("what", what), SL_S("host", host),
+    sl_log(SL_LOG_INFO, "listening", SL_S("server", what), SL_S("host", host),
            SL_I("port", sl_httpd_port(*ret)));
     return 0;
 }
@@ -386,8 +386,8 @@ static int start_servers(struct serve *s, struct sl_err *err) {
     if (c->certs.enable) {
         r = make_cert(s, &s->cert, err); /* until there is one that the API server trusts */
     } else if (!read_cert(s, &s->cert)) {
-        sl_log(SL_LOG_WARN, "no webhook certificate yet; answering with one of our own",
-               SL_S("folder", c->webhook.cert_dir));
+        sl_log(SL_LOG_WARN, "no webhook certificate, serving a self-signed one",
+               SL_S("dir", c->webhook.cert_dir));
         r = make_cert(s, &s->cert, err);
     }
     if (r >= 0 && *c->webhook.client_ca) {
@@ -459,7 +459,8 @@ static void lead(struct serve *s, bool leads) {
     if (s->leads == leads)
         return;
     s->leads = leads;
-    sl_log(SL_LOG_INFO, leads ? "leading" : "standing by", SL_S("identity", s->identity),
+    sl_log(SL_LOG_INFO, leads ? "acquired leadership" : "lost leadership",
+           SL_S("identity", s->identity),
            SL_S("holder", s->lease ? sl_lease_holder(s->lease) : ""));
     sl_metrics_role(s->metrics, leads ? "leader" : "follower");
     sl_manager_lead(s->manager, leads);
@@ -516,7 +517,7 @@ static void on_signal(uv_signal_t *h, int number) {
         uv_stop(&s->loop); /* asked twice: at once */
         return;
     }
-    sl_log(SL_LOG_INFO, "ending", SL_S("signal", number == SIGINT ? "SIGINT" : "SIGTERM"));
+    sl_log(SL_LOG_INFO, "shutting down", SL_S("signal", number == SIGINT ? "SIGINT" : "SIGTERM"));
     s->ending = true;
     if (s->lease)
         sl_lease_release(s->lease);
@@ -529,7 +530,8 @@ static int start(struct serve *s, struct sl_err *err) {
     int r = sl_kubeconfig_load(s->o->kubeconfig, NULL, &k, err);
     if (r < 0)
         return r;
-    sl_log(SL_LOG_INFO, "sluice " SL_VERSION, SL_S("server", sl_kubeconfig_server(k)));
+    sl_log(SL_LOG_INFO, "starting", SL_S("version", SL_VERSION),
+           SL_S("server", sl_kubeconfig_server(k)));
     r = sl_client_new(&s->loop, k, "kueue/v0.19.0 sluice/" SL_VERSION, &s->client, err);
     if (r < 0)
         return r;

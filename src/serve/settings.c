@@ -18,8 +18,8 @@ static int load(struct sl_settings_file *f, struct sl_settings **ret, struct sl_
     sl_warnings_init(&w);
     int r = sl_settings_load(f->path, f->own_ns, f->gates, ret, &w, err);
     for (uint32_t i = 0; i < w.v.n; i++)
-        sl_log(SL_LOG_WARN, "configuration", SL_S("file", f->path), SL_I("line", w.v.v[i].line),
-               SL_S("what", w.v.v[i].text));
+        sl_log(SL_LOG_WARN, "configuration warning", SL_S("file", f->path),
+               SL_I("line", w.v.v[i].line), SL_S("error", w.v.v[i].text));
     sl_metric_set(f->metrics, SL_M_CONFIG_WARNINGS, w.v.n);
     sl_warnings_done(&w);
     return r;
@@ -38,10 +38,10 @@ struct sl_settings *sl_settings_file_again(struct sl_settings_file *f) {
     if (!f->path || !sl_file_changed(f->path, &f->seen))
         return NULL;
     if (load(f, &fresh, &err) < 0) {
-        sl_log(SL_LOG_ERROR, "the configuration cannot be read; the old one stays",
+        sl_log(SL_LOG_ERROR, "configuration reload failed, previous one in use",
                SL_S("error", err.text));
         return NULL;
     }
-    sl_log(SL_LOG_INFO, "configuration read again", SL_S("file", f->path));
+    sl_log(SL_LOG_INFO, "configuration reloaded", SL_S("file", f->path));
     return fresh;
 }

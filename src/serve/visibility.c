@@ -92,13 +92,13 @@ static void listen_now(struct sl_visibility *v) {
     if (sl_httpd_start(v->spec.loop, &spec, &v->httpd, &err) >= 0) {
         v->cert_fresh = false;
         v->front_served = sl_front_generation(v->front);
-        sl_log(SL_LOG_INFO, "listening", SL_S("what", "visibility"),
+        sl_log(SL_LOG_INFO, "listening", SL_S("server", "visibility"),
                SL_S("host", *v->host ? v->host : "*"), SL_I("port", sl_httpd_port(v->httpd)));
         return;
     }
     /* Nothing else depends on it: the queues go on without. */
-    sl_log(v->complained ? SL_LOG_DEBUG : SL_LOG_WARN,
-           "the visibility API is not served yet; it is tried again", SL_S("error", err.text));
+    sl_log(v->complained ? SL_LOG_DEBUG : SL_LOG_WARN, "visibility API not listening, retrying",
+           SL_S("error", err.text));
     v->complained = true;
     v->listen_at = sl_time_add(v->spec.port->mono, LISTEN_AGAIN);
 }
@@ -109,7 +109,8 @@ static void serve_with(struct sl_visibility *v) {
     v->front_served = sl_front_generation(v->front);
     if (sl_httpd_certificate(v->httpd, v->cert.cert_pem, v->cert.key_pem, sl_front_cas(v->front),
                              &err) < 0)
-        sl_log(SL_LOG_ERROR, "the visibility API keeps its certificate and whom it trusts",
+        sl_log(SL_LOG_ERROR,
+               "visibility API certificate or client CA rejected, previous ones in use",
                SL_S("error", err.text));
 }
 

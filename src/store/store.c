@@ -136,7 +136,7 @@ static void kept(struct sl_store *st) {
     batch_clear(b);
     st->commits++;
     if (st->failing)
-        sl_log(SL_LOG_INFO, "changes are kept again", SL_S("file", st->spec.path));
+        sl_log(SL_LOG_INFO, "commit recovered", SL_S("file", st->spec.path));
     st->failing = false;
 }
 
@@ -183,8 +183,7 @@ static void take_back(struct sl_store *st, struct batch *b) {
 static void undo(struct sl_store *st, const struct sl_err *why) {
     struct waiter *w;
 
-    sl_log(st->failing ? SL_LOG_DEBUG : SL_LOG_ERROR,
-           "changes could not be kept, and were taken back",
+    sl_log(st->failing ? SL_LOG_DEBUG : SL_LOG_ERROR, "commit failed, changes rolled back",
            SL_I("changes", st->flying.changes.n + st->waiting.changes.n), SL_S("error", why->text));
     st->failing = true;
     st->failures++;
@@ -555,11 +554,11 @@ static int set_aside(struct reading *rd, struct sl_err *err) {
 
     for (uint32_t i = 0; i < rd->damage.n; i++) {
         const struct damage *d = &rd->damage.v[i];
-        const char *now = "of no consequence: it was replaced later";
+        const char *now = "newer version";
         char text[64];
         uint32_t at = newest(rd, d, true);
         if (at == UINT32_MAX) {
-            now = "gone";
+            now = "none";
             while ((at = newest(rd, d, false)) != UINT32_MAX && d->gone) {
                 *sl_vec_push(&rd->aside) = rd->rows.v[at].o->row;
                 sl_object_unref(st, &rd->rows.v[at].o->o);
@@ -567,15 +566,14 @@ static int set_aside(struct reading *rd, struct sl_err *err) {
                 (void)sl_vec_pop(&rd->rows);
             }
             if (at != UINT32_MAX && !rd->rows.v[at].gone) {
-                sl_fmt(text, sizeof text, "as of version %llu",
+                sl_fmt(text, sizeof text, "version %llu",
                        (unsigned long long)rd->rows.v[at].o->o.version);
                 now = text;
             }
         }
-        sl_log(SL_LOG_ERROR, "damaged object set aside, see the table 'damaged' of the file",
-               SL_S("file", st->spec.path), SL_S("resource", rd->res->name),
-               SL_S("namespace", d->ns), SL_S("name", d->name), SL_I("version", d->version),
-               SL_I("row", d->row), SL_S("served", now));
+        sl_log(SL_LOG_ERROR, "corrupt object quarantined", SL_S("file", st->spec.path),
+               SL_S("resource", rd->res->name), SL_S("namespace", d->ns), SL_S("name", d->name),
+               SL_I("version", d->version), SL_I("row", d->row), SL_S("served", now));
     }
     int r = file_set_aside(st->file, rd->aside.v, rd->aside.n, st->opened, err);
     st->past = st->opened;

@@ -33,7 +33,7 @@ static void overwrite(struct writer *w, const struct sl_err *why) {
 
     if (file_overwrite(w->file, &err) >= 0)
         return;
-    sl_log(SL_LOG_ERROR, "sync failed, waiting for the disk", SL_S("error", why->text));
+    sl_log(SL_LOG_ERROR, "fsync failed, commits stalled", SL_S("error", why->text));
     uv_mutex_lock(&w->lock);
     w->stuck = true;
     uv_cond_broadcast(&w->changed);

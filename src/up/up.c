@@ -162,7 +162,7 @@ static void renew_certificate(struct up *u) {
     u->renew_at = sl_time_add(u->port->wall, 24 * SL_HOUR); /* if it does not work */
     if (sl_home_certificate(&u->home, host_of(u), u->port->wall, &cert, &err) < 0 ||
         sl_door_certificate(u->door, &cert, &err) < 0)
-        sl_log(SL_LOG_ERROR, "the certificate cannot be made anew", SL_S("error", err.text));
+        sl_log(SL_LOG_ERROR, "certificate renewal failed", SL_S("error", err.text));
     else
         u->renew_at = sl_time_add(u->port->wall, SL_HOME_CERT_LIFE - RENEW_BEFORE);
     sl_cert_done(&cert);
@@ -212,7 +212,7 @@ static void turn(uv_prepare_t *h) {
 static void on_signal(uv_signal_t *h, int number) {
     struct up *u = h->data;
 
-    sl_log(SL_LOG_INFO, "ending", SL_S("signal", number == SIGINT ? "SIGINT" : "SIGTERM"));
+    sl_log(SL_LOG_INFO, "shutting down", SL_S("signal", number == SIGINT ? "SIGINT" : "SIGTERM"));
     u->ending = true;
     uv_stop(&u->loop);
 }
