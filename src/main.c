@@ -16,16 +16,16 @@ static const struct sl_verb *const verbs[] = {
 };
 
 static const struct sl_example examples[] = {
-    {"sluice up", "a cluster on this machine, with queues"},
-    {"sluice sim examples/load/sample.yaml", "simulate a load: how long it takes and who waits"},
+    {"sluice up", "run a cluster with queues on this machine"},
+    {"sluice sim examples/load/sample.yaml", "simulate a load: makespan and wait times"},
     {"sluice match -L examples/match/small.graphml",
-     "which nodes and cores would a job get? A session with the matcher"},
-    {"sluice sim --help", "everything the simulator can do"},
+     "match jobspecs against a resource graph, interactively"},
+    {"sluice sim --help", "all options of the simulator"},
 };
 
 static const struct sl_program program = {
     .name = "sluice",
-    .summary = "queues batch work for Kubernetes and places it",
+    .summary = "job queueing and placement for Kubernetes",
     .version = SL_VERSION,
     .verbs = verbs,
     .n_verbs = SL_LEN(verbs),

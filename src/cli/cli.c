@@ -89,7 +89,7 @@ static int set_option(const struct sl_verb *verb, uint32_t k, const char *value,
                       struct sl_args *ret, struct sl_err *err) {
     const struct sl_opt *o = &verb->opts[k];
     if (ret->opts[k] && o->kind != SL_OPT_FLAG && !verb->like_getopt)
-        return sl_err_set(err, SL_EINVAL, "--%s is given twice", o->name);
+        return sl_err_set(err, SL_EINVAL, "--%s given more than once", o->name);
     int r = check_value(o, value, err);
     if (r < 0)
         return r;
@@ -330,10 +330,10 @@ int sl_cli_main(const struct sl_program *p, int argc, char **argv) {
             names[n] = p->verbs[n]->name;
         const char *near = *word == '-' ? NULL : sl_nearest(word, names, n);
         if (near)
-            (void)sl_err_set(&err, SL_EINVAL, "unknown verb '%.60s'; did you mean '%s'?", word,
+            (void)sl_err_set(&err, SL_EINVAL, "unknown command '%.60s'; did you mean '%s'?", word,
                              near);
         else
-            (void)sl_err_set(&err, SL_EINVAL, "expected a verb, found '%.60s'", word);
+            (void)sl_err_set(&err, SL_EINVAL, "expected a command, found '%.60s'", word);
         code = usage(p, NULL, &err);
     }
     return finish_output(p, code);

@@ -236,7 +236,7 @@ static int run_completion(const struct sl_args *a, struct sl_err *err) {
 
 static const struct sl_example completion_examples[] = {
     {"eval \"$(sluice completion bash)\"",
-     "complete in this bash; put it into ~/.bashrc to keep it"},
+     "enable in this bash; add it to ~/.bashrc to make it permanent"},
     {"sluice completion zsh > \"${fpath[1]}/_sluice\"", "install for zsh"},
     {"sluice completion fish > ~/.config/fish/completions/sluice.fish", "install for fish"},
 };

@@ -47,12 +47,12 @@ static void examples(struct sl_buf *b, const struct sl_term *t, const struct sl_
 }
 
 static const struct sl_example usual_exits[] = {
-    {"0", "it worked"},
-    {"1", "it ran, and the result is not the expected one (a story failed, a replay ended in "
-          "another digest)"},
-    {"2", "the command line is wrong"},
-    {"3", "an input file is wrong or missing; the message says file, line and what was expected"},
-    {"4", "reading or writing failed"},
+    {"0", "success"},
+    {"1", "the result is not the expected one (a scenario failed, a replay ended in another "
+          "digest)"},
+    {"2", "invalid command line"},
+    {"3", "invalid or missing input file; the message gives file, line and expected value"},
+    {"4", "input/output error"},
 };
 
 static void exit_codes(struct sl_buf *b, const struct sl_term *t, const struct sl_verb *verb,
@@ -68,13 +68,13 @@ static void program_help(const struct sl_program *p, const struct sl_term *t, st
                          unsigned width) {
     title(b, p->name, p->version, p->summary, width);
     heading(b, t, "Usage");
-    sl_buf_printf(b, "  %s VERB [options] [arguments]\n", p->name);
-    heading(b, t, "Verbs");
+    sl_buf_printf(b, "  %s COMMAND [options] [arguments]\n", p->name);
+    heading(b, t, "Commands");
     for (uint32_t i = 0; i < p->n_verbs; i++)
         entry(b, p->verbs[i]->name, p->verbs[i]->summary, 15, width);
     examples(b, t, p->examples, p->n_examples, width);
     exit_codes(b, t, NULL, width);
-    sl_buf_printf(b, "\n'%s VERB --help' explains a verb.\n", p->name);
+    sl_buf_printf(b, "\n'%s COMMAND --help' describes a command.\n", p->name);
 }
 
 /* "--name=VALUE", with room for letters in front if the verb has some. */
@@ -104,7 +104,7 @@ static void options(struct sl_buf *b, const struct sl_verb *v, unsigned width) {
         left_side(&v->opts[i], letters, left);
         entry(b, left, v->opts[i].help, column, width);
     }
-    entry(b, letters ? "-h, --help" : "--help", "print this and end", column, width);
+    entry(b, letters ? "-h, --help" : "--help", "print this help and exit", column, width);
 }
 
 /* One line for each way to call it. */
@@ -160,7 +160,7 @@ static int run_help(const struct sl_args *a, struct sl_err *err) {
     if (a->n > 0) {
         verb = sl_cli_verb(a->program, a->v[0]);
         if (!verb) {
-            (void)sl_err_set(err, SL_EINVAL, "there is no verb '%.60s'", a->v[0]);
+            (void)sl_err_set(err, SL_EINVAL, "unknown command '%.60s'", a->v[0]);
             fprintf(a->term->err, "%s: %s\n", a->program->name, err->text);
             return SL_EXIT_USAGE;
         }
@@ -177,10 +177,10 @@ static int run_version(const struct sl_args *a, struct sl_err *err) {
 
 const struct sl_verb sl_verb_help = {
     .name = "help",
-    .summary = "explain the program or a verb",
-    .synopsis = "[VERB]",
+    .summary = "print help for the program or a command",
+    .synopsis = "[COMMAND]",
     .max_args = 1,
-    .arg = "VERB",
+    .arg = "COMMAND",
     .arg_is_verb = true,
     .run = run_help,
 };

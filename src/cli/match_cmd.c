@@ -46,69 +46,71 @@ static const struct {
 };
 
 static const struct sl_opt options[OPT_COUNT] = {
-    [OPT_LOAD_FILE] = {"load-file", SL_OPT_FILE, "FILE", "the graph of resources (conf/default)",
-                       NULL, 'L'},
-    [OPT_LOAD_FORMAT] = {"load-format", SL_OPT_HINT, "FORMAT",
-                         "how it is written: grug, hwloc, jgf, jgf_shorthand, rv1exec or "
-                         "rv1exec_force (grug)",
-                         sl_session_load_formats, 'f'},
+    [OPT_LOAD_FILE] = {"load-file", SL_OPT_FILE, "FILE", "resource graph (conf/default)", NULL,
+                       'L'},
+    [OPT_LOAD_FORMAT] =
+        {"load-format", SL_OPT_HINT, "FORMAT",
+         "format of the resource graph: grug, hwloc, jgf, jgf_shorthand, rv1exec or "
+         "rv1exec_force (grug)",
+         sl_session_load_formats, 'f'},
     [OPT_ALLOWLIST] = {"load-allowlist", SL_OPT_TEXT, "TYPES",
-                       "load only these types of resources, separated by commas; the cluster "
-                       "always stays",
+                       "load only these resource types, separated by commas; the cluster is "
+                       "always loaded",
                        NULL, 'W'},
     [OPT_SUBSYSTEMS] = {"match-subsystems", SL_OPT_HINT, "NAME",
-                        "which subsystems count: CA containment, IBA ibnet, IBBA ibnetbw, PA "
+                        "subsystems to match in: CA containment, IBA ibnet, IBBA ibnetbw, PA "
                         "power, PFS1BA pfs1bw, VA virtual1; C+IBA, C+IBBA, C+PA, C+PFS1BA, "
                         "IB+IBBA, C+P+IBA, V+PFS1BA; ALL (CA)",
                         sl_session_subsystems, 'S'},
     [OPT_POLICY] = {"match-policy", SL_OPT_HINT, "POLICY",
-                    "which resources are preferred: first, firstnodex, high, hinode, hinodex, low, "
+                    "match policy: first, firstnodex, high, hinode, hinodex, low, "
                     "lonode, lonodex, locality, variation, or terms such as 'policy=low "
                     "node_centric=true node_exclusive=false stop_on_1_matches=true' (first)",
                     sl_session_policies, 'P'},
     [OPT_TRAVERSER] = {"traverser-policy", SL_OPT_HINT, "NAME",
-                       "simple or flexible; both know every kind of slot (simple)",
+                       "traverser: simple or flexible; both support all kinds of slots (simple)",
                        sl_session_traversers, 'T'},
     [OPT_FORMAT] = {"match-format", SL_OPT_HINT, "FORMAT",
-                    "how answers are written: simple, pretty_simple, jgf, jgf_shorthand, rlite, "
+                    "output format of matches: simple, pretty_simple, jgf, jgf_shorthand, rlite, "
                     "rv1, rv1_nosched or rv1_shorthand (simple)",
                     sl_session_formats, 'F'},
     [OPT_GRAPH_FORMAT] = {"graph-format", SL_OPT_HINT, "FORMAT",
-                          "for --graph-output: dot or graphml (dot)", sl_session_graph_formats,
-                          'g'},
+                          "format of --graph-output: dot or graphml (dot)",
+                          sl_session_graph_formats, 'g'},
     [OPT_GRAPH_OUTPUT] = {"graph-output", SL_OPT_FILE, "BASENAME",
-                          "at the end, write the graph to BASENAME.dot or BASENAME.graphml", NULL,
+                          "on exit, write the graph to BASENAME.dot or BASENAME.graphml", NULL,
                           'o'},
     [OPT_FILTERS] = {"prune-filters", SL_OPT_TEXT, "FILTERS",
-                     "which sums are kept where, e.g. rack:node,ALL:core (ALL:core,ALL:node)", NULL,
-                     'p'},
+                     "pruning filters: resource counts kept per type, e.g. rack:node,ALL:core "
+                     "(ALL:core,ALL:node)",
+                     NULL, 'p'},
     [OPT_OUTPUT] = {"test-output", SL_OPT_FILE, "FILE",
                     "write the results of match, find, cancel, status and properties to FILE", NULL,
                     't'},
     [OPT_RESERVE] = {"reserve-vtx-vec", SL_OPT_TEXT, "SIZE",
-                     "accepted for old scripts; room is made as it is needed", NULL, 'r'},
+                     "accepted for compatibility and ignored: memory grows on demand", NULL, 'r'},
     [OPT_ELAPSE] = {"elapse-time", SL_OPT_FLAG, NULL,
-                    "tell the size of the graph, and how long each match takes", NULL, 'e'},
+                    "print the size of the graph and the elapsed time of each match", NULL, 'e'},
     [OPT_NO_PROMPT] = {"disable-prompt", SL_OPT_FLAG, NULL, "never print a prompt", NULL, 'd'},
 };
 
 static const struct sl_example examples[] = {
     {"sluice match -L examples/match/small.graphml",
-     "talk to it: match allocate examples/match/one-node.yaml, find sched-now=allocated, help, "
+     "interactive: match allocate examples/match/one-node.yaml, find sched-now=allocated, help, "
      "quit"},
     {"echo 'match allocate examples/match/one-node.yaml' |\n"
      "      sluice match -L examples/match/small.graphml -P lonode -F rv1_nosched",
-     "one answer as JSON, for a script; the low nodes first"},
+     "one match as JSON, for a script; prefers nodes with low ids"},
     {"sluice match -L examples/match/small.json -f jgf -t results.txt < commands",
      "a graph in JSON Graph Format; results go to a file, the rest to standard output"},
     {"sluice match -L R.json -f rv1exec -F pretty_simple", "the resources of an R (RFC 20)"},
     {"sluice match -L examples/match/small.graphml -g dot -o picture < /dev/null",
-     "draw the graph: picture.dot is for Graphviz"},
+     "write the graph to picture.dot, for Graphviz"},
 };
 
 static const struct sl_example exits[] = {
-    {"0", "the session ended, whatever became of its commands"},
-    {"1", "an option or the graph is wrong; the message says file, line and what was expected"},
+    {"0", "the session ended, even if commands failed"},
+    {"1", "invalid option or graph; the message gives file, line and expected value"},
     {"4", "writing to standard output failed"},
 };
 
@@ -265,13 +267,13 @@ static int run(const struct sl_args *a, struct sl_err *err) {
 
 const struct sl_verb sl_verb_match = {
     .name = "match",
-    .summary = "find resources in a graph, in the language of resource-query",
+    .summary = "match resources in a graph, with the commands of resource-query",
     .synopsis = "[OPTIONS] < COMMANDS",
     .about =
-        "Loads a graph of resources and reads commands from standard input: matching jobspecs "
-        "(RFC 14), cancelling, finding, marking up and down. Each line is a command; 'help' lists "
-        "them. A prompt is only printed on a terminal. Scripts for Fluxion's resource-query run "
-        "unchanged; docs/match.md says what differs.",
+        "Loads a resource graph and reads commands from standard input: match jobspecs (RFC 14), "
+        "cancel, find, set status. Each line is a command; 'help' lists them. A prompt is only "
+        "printed on a terminal. Scripts for Fluxion's resource-query run unchanged; docs/match.md "
+        "describes the differences.",
     .opts = options,
     .n_opts = OPT_COUNT,
     .examples = examples,

@@ -37,13 +37,12 @@ static const struct sl_opt options[OPT_COUNT] = {
     [OPT_JSON] = {"json", SL_OPT_FLAG, NULL, "print the result as one JSON object per file", NULL,
                   0},
     [OPT_CHART] = {"chart", SL_OPT_FLAG, NULL,
-                   "draw what was used, borrowed and pending over time, as text", NULL, 0},
-    [OPT_SVG] = {"svg", SL_OPT_FILE, "FILE", "draw the same as an SVG picture into FILE", NULL, 0},
+                   "plot used, borrowed and pending resources over time, as text", NULL, 0},
+    [OPT_SVG] = {"svg", SL_OPT_FILE, "FILE", "write the same plot to FILE as SVG", NULL, 0},
     [OPT_JOURNAL] = {"journal", SL_OPT_FILE, "FILE",
-                     "write every fact and every decision into FILE, to be replayed later", NULL,
-                     0},
+                     "record all inputs and decisions in FILE, for --replay", NULL, 0},
     [OPT_REPLAY] = {"replay", SL_OPT_FILE, "FILE",
-                    "run the facts of a journal again and compare the decisions", NULL, 0},
+                    "run the inputs of a journal again and compare the decisions", NULL, 0},
     [OPT_WHAT_IF] = {"what-if", SL_OPT_FILE, "FILE",
                      "with --replay: run it again with the queues, cohorts and flavors of FILE in "
                      "place of those of the same name, and compare the two results",
@@ -52,8 +51,7 @@ static const struct sl_opt options[OPT_COUNT] = {
                    NULL, 0},
     [OPT_CHECK] = {"check", SL_OPT_FLAG, NULL,
                    "verify the engine's whole state after every cycle (slow)", NULL, 0},
-    [OPT_TELL] = {"tell", SL_OPT_FLAG, NULL, "with stories: say every decision as it happens", NULL,
-                  0},
+    [OPT_TELL] = {"tell", SL_OPT_FLAG, NULL, "with scenarios: print each decision", NULL, 0},
     [OPT_PROGRESS] = {"progress", SL_OPT_FLAG, NULL,
                       "show progress on standard error even if it is not a terminal", NULL, 0},
     [OPT_COLOR] = {"color", SL_OPT_CHOICE, "WHEN",
@@ -63,16 +61,15 @@ static const struct sl_opt options[OPT_COUNT] = {
 
 static const struct sl_example examples[] = {
     {"sluice sim examples/load/sample.yaml",
-     "how long a load takes, who waits how long, and how close that is to the best possible"},
+     "makespan and wait times of a load, compared with the lower bound"},
     {"sluice sim --chart --svg=run.svg examples/load/sample.yaml",
-     "the same, with used, borrowed and pending over time, in the terminal and as a picture"},
+     "the same, with plots over time in the terminal and as SVG"},
     {"sluice sim --json examples/load/baseline.yaml | jq .makespan_s", "one number, for a script"},
-    {"sluice sim --journal=run.journal examples/load/sample.yaml",
-     "write the run down, so that it can be replayed"},
-    {"sluice sim --replay=run.journal", "decide everything again: it must come out the same"},
+    {"sluice sim --journal=run.journal examples/load/sample.yaml", "record the run for a replay"},
+    {"sluice sim --replay=run.journal", "repeat all decisions and verify that they are the same"},
     {"sluice sim --replay=run.journal --what-if=bigger-queue.yaml",
-     "what would have happened with other queues? The file holds Kueue manifests."},
-    {"sluice sim tests/scenario/*.story", "run stories and say which expectations failed"},
+     "the same load with other queues; the file holds Kueue manifests"},
+    {"sluice sim tests/scenario/*.story", "run scenarios and report failed expectations"},
 };
 
 /* ---- small helpers ---- */
@@ -177,7 +174,7 @@ static int run_replay(const struct sl_args *a, struct sl_err *err) {
         code = show(a, &r, err);
     if (code >= 0 && !sl_args_has(a, OPT_JSON))
         fprintf(a->term->out,
-                "\n%ssame decisions%s: the replay ended in the digest of the journal\n",
+                "\n%ssame decisions%s: the digest of the replay equals that of the journal\n",
                 sl_term_style(a->term, SL_STYLE_GOOD), sl_term_style(a->term, SL_STYLE_NONE));
     sl_report_done(&r);
     return code;
@@ -223,7 +220,7 @@ static int run_story(const struct sl_args *a, const char *file, struct tally *t,
     if (r < 0)
         (void)sl_err_set(err, r, "%.230s", sl_buf_str(&out));
     else if (sl_args_has(a, OPT_JOURNAL) && s->n != 1)
-        r = sl_err_set(err, SL_EINVAL, "%s: a journal is of one story, and this file has %u", file,
+        r = sl_err_set(err, SL_EINVAL, "%s: a journal holds one scenario, this file has %u", file,
                        s->n);
     for (uint32_t i = 0; r >= 0 && i < s->n; i++) {
         sl_buf_clear(&out);
@@ -269,20 +266,20 @@ static const char *conflict(const struct sl_args *a) {
     if (!replay && a->n == 0)
         return "expected a FILE to simulate, or --replay=FILE";
     if (replay && a->n > 0)
-        return "--replay takes its facts from the journal; no other FILE can be given";
+        return "--replay reads its input from the journal; no other FILE can be given";
     if (sl_args_has(a, OPT_WHAT_IF) && !replay)
-        return "--what-if needs --replay=FILE: the journal of the run to change";
+        return "--what-if needs --replay=FILE, the journal of the run to change";
     if (sl_args_has(a, OPT_WHAT_IF) && sl_args_has(a, OPT_JOURNAL))
-        return "--journal does not go with --what-if";
+        return "--journal cannot be combined with --what-if";
     if (a->n > 1 && (sl_args_has(a, OPT_SVG) || sl_args_has(a, OPT_JOURNAL)))
         return "--svg and --journal take one FILE at a time";
     if (stories > 0 &&
         (sl_args_has(a, OPT_JSON) || sl_args_has(a, OPT_CHART) || sl_args_has(a, OPT_SVG)))
-        return "stories have no --json, --chart or --svg";
+        return "--json, --chart and --svg cannot be used with scenarios";
     if (stories > 0 && stories < a->n)
-        return "stories and loads cannot be mixed in one call";
+        return "scenarios and loads cannot be mixed in one call";
     if (stories == 0 && sl_args_has(a, OPT_TELL))
-        return "--tell is for stories";
+        return "--tell is only valid with scenarios";
     return NULL;
 }
 
@@ -319,13 +316,13 @@ static int run_sim(const struct sl_args *a, struct sl_err *err) {
 
 const struct sl_verb sl_verb_sim = {
     .name = "sim",
-    .summary = "run the scheduler under a virtual clock: loads, stories, replays, what-if",
+    .summary = "run the scheduler under a virtual clock: loads, scenarios, replays, what-if",
     .synopsis = "[options] FILE...\n[options] --replay=JOURNAL [--what-if=FILE]",
-    .about = "The same engine that decides in a cluster, fed with a load instead: hours of work "
-             "are decided in seconds, and the same input always gives the same decisions. A FILE "
-             "that ends in .story is a scenario with expectations; any other is a load generator "
-             "file, which says which queues there are and which work arrives when "
-             "(docs/simulation.md).",
+    .about =
+        "Runs the scheduling engine of `serve` on a synthetic load: hours of virtual time take "
+        "seconds, and the same input always gives the same decisions. A FILE that ends in "
+        ".story is a scenario with expectations; any other is a load generator file, which "
+        "defines queues and the arrival of workloads (docs/simulation.md).",
     .opts = options,
     .n_opts = OPT_COUNT,
     .examples = examples,

@@ -28,29 +28,30 @@ enum {
 };
 
 static const struct sl_opt opts[] = {
-    [OPT_DIR] = {"dir", SL_OPT_FILE, "FOLDER",
-                 "where everything is kept ($XDG_DATA_HOME/sluice or ~/.local/share/sluice)", NULL,
-                 0},
-    [OPT_PORT] = {"port", SL_OPT_TEXT, "N", "of the API (6443); 0 takes any free one", NULL, 0},
+    [OPT_DIR] = {"dir", SL_OPT_FILE, "DIR",
+                 "data directory ($XDG_DATA_HOME/sluice or ~/.local/share/sluice)", NULL, 0},
+    [OPT_PORT] = {"port", SL_OPT_TEXT, "N", "port of the API server (6443); 0: any free port", NULL,
+                  0},
     [OPT_LISTEN] = {"listen", SL_OPT_TEXT, "ADDRESS",
-                    "be there for other machines too (default: this one alone); 0.0.0.0 is every "
-                    "address",
+                    "address that the API server listens on (127.0.0.1); 0.0.0.0: all addresses",
                     NULL, 0},
     [OPT_NODES] = {"nodes", SL_OPT_TEXT, "N",
-                   "simulated nodes besides the machine: their pods run nothing and last as long "
-                   "as sluice.dev/run-for or their `sleep` says",
+                   "number of simulated nodes (0); their pods start no process and complete after "
+                   "sluice.dev/run-for or the duration of their `sleep`",
                    NULL, 0},
-    [OPT_NODE_CPU] = {"node-cpu", SL_OPT_TEXT, "QTY", "of each simulated node (32)", NULL, 0},
-    [OPT_NODE_MEMORY] = {"node-memory", SL_OPT_TEXT, "QTY", "of each (128Gi)", NULL, 0},
-    [OPT_NODE_GPU] = {"node-gpu", SL_OPT_TEXT, "N", "nvidia.com/gpu of each (none)", NULL, 0},
-    [OPT_NODE_PODS] = {"node-pods", SL_OPT_TEXT, "N", "how many pods each takes (110)", NULL, 0},
-    [OPT_NODE_LABEL] = {"node-label", SL_OPT_TEXT, "K=V,K=V", "labels of each", NULL, 0},
+    [OPT_NODE_CPU] = {"node-cpu", SL_OPT_TEXT, "QTY", "CPU of each simulated node (32)", NULL, 0},
+    [OPT_NODE_MEMORY] = {"node-memory", SL_OPT_TEXT, "QTY", "memory of each simulated node (128Gi)",
+                         NULL, 0},
+    [OPT_NODE_GPU] = {"node-gpu", SL_OPT_TEXT, "N", "nvidia.com/gpu of each simulated node (none)",
+                      NULL, 0},
+    [OPT_NODE_PODS] = {"node-pods", SL_OPT_TEXT, "N",
+                       "maximum number of pods on each simulated node (110)", NULL, 0},
+    [OPT_NODE_LABEL] = {"node-label", SL_OPT_TEXT, "K=V,K=V", "labels of each simulated node", NULL,
+                        0},
     [OPT_CONFIG] = {"config", SL_OPT_FILE, "FILE",
-                    "Kueue's Configuration, as for `serve`; read again when it changes", NULL, 0},
-    [OPT_GATES] = {"feature-gates", SL_OPT_TEXT, "A=true,B=false", "Kueue's feature gates", NULL,
-                   0},
-    [OPT_VERBOSE] = {"verbose", SL_OPT_FLAG, NULL, "also log what only helps to find faults", NULL,
-                     0},
+                    "Kueue Configuration file, as for `serve`; reloaded when it changes", NULL, 0},
+    [OPT_GATES] = {"feature-gates", SL_OPT_TEXT, "A=true,B=false", "Kueue feature gates", NULL, 0},
+    [OPT_VERBOSE] = {"verbose", SL_OPT_FLAG, NULL, "log at debug level", NULL, 0},
 };
 
 /* ---- the command line ---- */
@@ -108,19 +109,18 @@ static void show_ready(const struct sl_term *t, const struct sl_up_news *n) {
     fprintf(t->out, "\n  %sready%s    after %.2f s\n\n", good, off, (double)n->took / 1e9);
     fprintf(t->out, "%sexport KUBECONFIG=%s%s\n\n", bold, n->kubeconfig, off);
     fprintf(t->out,
-            "  kubectl get nodes                                        %s# what there is%s\n", dim,
-            off);
+            "  kubectl get nodes                                        %s# list the nodes%s\n",
+            dim, off);
+    fprintf(t->out, "  kubectl create job hello --image=host -- echo hello      %s# run a Job%s\n",
+            dim, off);
     fprintf(t->out,
-            "  kubectl create job hello --image=host -- echo hello      %s# run something%s\n", dim,
-            off);
-    fprintf(
-        t->out,
-        "  kubectl logs -f job/hello                                %s# and see what it says%s\n",
-        dim, off);
+            "  kubectl logs -f job/hello                                %s# follow its output%s\n",
+            dim, off);
     if (t->out_tty)
-        fprintf(t->out,
-                "\n%sCtrl-C ends it; everything is there again when it is started again.%s\n", dim,
-                off);
+        fprintf(
+            t->out,
+            "\n%sCtrl-C stops it; all objects are kept and served again after the next start.%s\n",
+            dim, off);
 }
 
 static void on_news(void *ctx, const struct sl_up_news *n) {
@@ -128,14 +128,14 @@ static void on_news(void *ctx, const struct sl_up_news *n) {
 
     switch (n->step) {
     case SL_UP_BEGIN:
-        fprintf(t->out, "sluice %s\n  folder   %s (%llu objects)\n  API      %s\n", SL_VERSION,
+        fprintf(t->out, "sluice %s\n  data     %s (%llu objects)\n  API      %s\n", SL_VERSION,
                 n->dir, (unsigned long long)n->objects, n->server);
         break;
     case SL_UP_READY:
         show_ready(t, n);
         break;
     case SL_UP_ENDING:
-        fprintf(t->out, "ending: pods are stopped, everything else is kept\n");
+        fprintf(t->out, "shutting down: pods are terminated, objects are kept\n");
         break;
     }
     (void)fflush(t->out);
@@ -198,23 +198,24 @@ static int run(const struct sl_args *a, struct sl_err *err) {
 }
 
 static const struct sl_example examples[] = {
-    {"sluice up", "a cluster on this machine; it says how to use it"},
-    {"sluice up --nodes=1000 --node-cpu=64 --node-gpu=8", "with nodes that only pretend"},
-    {"sluice up --dir=/tmp/trial --port=0", "another one beside it, to be thrown away"},
+    {"sluice up", "start a cluster on this machine; prints how to connect to it"},
+    {"sluice up --nodes=1000 --node-cpu=64 --node-gpu=8", "with 1000 simulated nodes"},
+    {"sluice up --dir=/tmp/trial --port=0",
+     "a second, disposable cluster with its own data directory"},
 };
 
 const struct sl_verb sl_verb_up = {
     .name = "up",
-    .summary = "a whole queueing cluster on this machine",
-    .synopsis = "[--nodes=N] [--dir=FOLDER] [options]",
+    .summary = "run a Kubernetes cluster with queues on this machine",
+    .synopsis = "[--nodes=N] [--dir=DIR] [options]",
     .about =
-        "Starts everything in one process: a Kubernetes API that kubectl and other clients can "
-        "talk to, queues, the controllers of Jobs, Deployments and the like, and a kubelet that "
-        "runs pods as processes of this machine. Nothing has to be installed. Images are not "
-        "pulled: a container's command is looked for on this machine.\n\n"
-        "All objects are in one file of the folder and are there again after a restart. The "
-        "kubeconfig in the same folder lets its holder do everything: roles are stored and not "
-        "enforced. Only this machine is served unless --listen says otherwise.",
+        "Starts a control plane in one process: a Kubernetes API server for kubectl and other "
+        "clients, the queue manager, the controllers of Jobs, Deployments and other workloads, a "
+        "scheduler, and a kubelet that runs pods as processes of this machine. Nothing has to be "
+        "installed. Images are not pulled: commands of containers are those of this machine.\n\n"
+        "Objects are stored in one file of the data directory and survive restarts. The "
+        "kubeconfig in the data directory gives cluster-admin access: RBAC objects are stored and "
+        "not enforced. The API server listens on the loopback address unless --listen is given.",
     .opts = opts,
     .n_opts = SL_LEN(opts),
     .examples = examples,

@@ -88,7 +88,7 @@ int sl_kubeconfig_set_server(struct sl_kubeconfig *k, const char *url, struct sl
         return sl_err_set(err, SL_EINVAL, "expected a URL such as https://host:6443");
     if (has_part(u, CURLUPART_USER) || has_part(u, CURLUPART_PASSWORD))
         return sl_err_set(err, SL_EINVAL,
-                          "expected no user in the URL; say it under users: username, password");
+                          "expected no user in the URL; set username and password under users");
     if (has_part(u, CURLUPART_QUERY) || has_part(u, CURLUPART_FRAGMENT))
         return sl_err_set(err, SL_EINVAL, "expected a URL without ? and #");
     size_t len = strlen(whole);

@@ -370,7 +370,7 @@ int sl_runtime_new(const struct sl_runtime_spec *spec, struct sl_runtime **ret,
     if (spec->sim.count > SL_MAX_SIM_NODES)
         return sl_err_set(err, SL_ELIMIT, "at most %u simulated nodes", SL_MAX_SIM_NODES);
     if (e < 0)
-        return sl_err_set(err, SL_EIO, "making the folder %s: %s", spec->dir, strerror(-e));
+        return sl_err_set(err, SL_EIO, "creating the directory %s: %s", spec->dir, strerror(-e));
     struct spawner *spawner = NULL;
     if (spec->node && (e = spawner_new(spec->loop, spec->files, spec->dir, &spawner, err)) < 0)
         return e;

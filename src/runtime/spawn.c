@@ -220,11 +220,12 @@ static int try_mounts(struct spawner *s, enum own_mounts how, struct sl_err *err
     spec.mounts = how;
     int r = start_supervisor(s, ends, &spec, NULL, &pid, err);
     if (r < 0)
-        return sl_err_wrap(err, r, "the supervisor of containers");
+        return sl_err_wrap(err, r, "container supervisor");
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     if (!WIFEXITED(status) || WEXITSTATUS(status) > SUPERVISOR_NO_MOUNTS)
-        return sl_err_set(err, SL_EIO, "the supervisor of containers does not run here (status %d)",
+        return sl_err_set(err, SL_EIO,
+                          "the container supervisor does not run on this machine (status %d)",
                           status);
     return WEXITSTATUS(status) == SUPERVISOR_OK;
 }
@@ -309,7 +310,7 @@ int spawner_new(struct uv_loop_s *loop, uint64_t files, const char *dir, struct 
     s->null = open("/dev/null", O_RDWR | O_CLOEXEC);
     int r = s->null < 0 ? -errno : make_program(s, dir);
     if (r < 0)
-        r = sl_err_set(err, SL_EIO, "making the supervisor of containers: %s", strerror(-r));
+        r = sl_err_set(err, SL_EIO, "creating the container supervisor: %s", strerror(-r));
     else
         r = find_mounts(s, err);
     if (r < 0) {
@@ -748,7 +749,7 @@ int proc_start(struct spawner *s, const struct launch *l, const struct proc_io *
     if (r < 0) {
         close_all(ours, STREAMS);
         close_all(theirs, STREAMS);
-        return sl_err_set(err, SL_EIO, "making a %s: %s", io->tty ? "terminal" : "pipe",
+        return sl_err_set(err, SL_EIO, "creating a %s: %s", io->tty ? "terminal" : "pipe",
                           strerror(-r));
     }
     const int other = io->tty ? theirs[STREAM_OUT] : s->null;

@@ -605,7 +605,7 @@ int sl_serve(const struct sl_serve_options *o, struct sl_err *err) {
     struct serve s = {.o = o};
     (void)signal(SIGPIPE, SIG_IGN);
     if (uv_loop_init(&s.loop) < 0)
-        return sl_err_set(err, SL_EIO, "no event loop");
+        return sl_err_set(err, SL_EIO, "cannot create the event loop");
     sl_arena_init(&s.arena, (size_t)1 << 20);
     s.metrics = sl_metrics_new();
     sl_metrics_build_info(s.metrics);

@@ -85,8 +85,8 @@ struct file {
 
 static int damaged(const struct file *f, const char *what, struct sl_err *err) {
     return sl_err_set(err, SL_EINVAL,
-                      "%s is damaged (%s); to begin anew without its objects, move it away",
-                      f->path, what);
+                      "%s is corrupt (%s); to start without its objects, move it away", f->path,
+                      what);
 }
 
 /* What the library says, in words and with a code. */
@@ -99,12 +99,12 @@ static int failed(const struct file *f, const char *what, struct sl_err *err) {
         return damaged(f, sqlite3_errmsg(f->db), err);
     case SQLITE_NOTADB:
         return sl_err_set(err, SL_EINVAL,
-                          "%s is not a file of Sluice's, or it is damaged; move it away, or choose "
-                          "another folder",
+                          "%s is not a Sluice database, or it is corrupt; move it away, or choose "
+                          "another directory",
                           f->path);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-        return sl_err_set(err, SL_EEXIST, "%s is in use by another program; end that first",
+        return sl_err_set(err, SL_EEXIST, "%s is in use by another program; stop it first",
                           f->path);
     default:
         return sl_err_set(err, SL_EIO, "%s %s: %s%s%s", what, f->path,
@@ -138,9 +138,9 @@ static int take_lock(struct file *f, struct sl_err *err) {
         ssize_t n = read(f->lock, who, sizeof who - 1);
         who[n > 0 ? strspn(who, "0123456789") : 0] = '\0';
         return sl_err_set(err, SL_EEXIST,
-                          "%s is in use by another process%s%s; end that first, or choose another "
-                          "folder",
-                          f->path, *who ? ", number " : "", who);
+                          "%s is in use by another process%s%s; stop it first, or choose another "
+                          "directory",
+                          f->path, *who ? ", pid " : "", who);
     }
     int n = snprintf(who, sizeof who, "%ld\n", (long)getpid());
     if (ftruncate(f->lock, 0) < 0 || pwrite(f->lock, who, (size_t)n, 0) != n) {
@@ -181,11 +181,11 @@ static int check_format(struct file *f, int64_t *ret_format, struct sl_err *err)
         return r;
     if (application != APPLICATION && (application || things))
         return sl_err_set(err, SL_EINVAL,
-                          "%s is a database of another program; choose another folder", f->path);
+                          "%s is a database of another program; choose another directory", f->path);
     if (format > FORMAT)
         return sl_err_set(err, SL_EINVAL,
-                          "%s was written by a newer Sluice (format %" PRId64
-                          ", this one reads %d)",
+                          "%s was written by a newer version of Sluice (format %" PRId64
+                          ", supported: %d)",
                           f->path, format, FORMAT);
     *ret_format = application ? format : 0;
     return SL_OK;
@@ -533,7 +533,7 @@ static int sync_folder(const struct file *f, struct sl_err *err) {
         slash[slash == path] = '\0';
     int fd = open(slash ? path : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 || fsync(fd) < 0)
-        r = sl_err_set(err, SL_EIO, "syncing the folder of %s: %s", f->path, strerror(errno));
+        r = sl_err_set(err, SL_EIO, "fsync of the directory of %s: %s", f->path, strerror(errno));
     if (fd >= 0)
         (void)close(fd);
     return r;

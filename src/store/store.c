@@ -292,11 +292,11 @@ void sl_store_forget(struct sl_store *st, void *ctx) {
 static int room_for(struct sl_store *st, size_t bytes, bool deletes, struct sl_err *err) {
     if (st->waiting.changes.n >= SL_STORE_MAX_WAITING ||
         st->waiting.bytes + bytes > SL_STORE_MAX_WAITING_BYTES)
-        return sl_err_set(err, SL_EIO, "too many changes wait for the disk");
+        return sl_err_set(err, SL_EIO, "too many uncommitted changes");
     if (st->version >= st->reserved) {
         st->starved = true; /* it may have become better: we ask for more */
         (void)uv_async_send(&st->wake);
-        return sl_err_set(err, SL_EIO, "the disk takes no changes");
+        return sl_err_set(err, SL_EIO, "commits are stalled: the disk does not sync");
     }
     if (!deletes && st->bytes + bytes > SL_STORE_MAX_BYTES)
         return sl_err_set(err, SL_EIO, "the store is full");
@@ -317,12 +317,12 @@ static void note(struct sl_store *st, struct resource *res, enum sl_change what,
 static int check_put(struct sl_store *st, uint32_t resource, const char *ns, const char *name,
                      const char *uid, size_t len, struct sl_err *err) {
     if (resource >= st->resources.n || !st->resources.v[resource])
-        return sl_err_set(err, SL_ENOENT, "there is no resource %u", resource);
+        return sl_err_set(err, SL_ENOENT, "unknown resource %u", resource);
     if (strlen(ns) > SL_STORE_MAX_NAME || strlen(name) > SL_STORE_MAX_NAME ||
         strlen(uid) > SL_STORE_MAX_NAME)
-        return sl_err_set(err, SL_ELIMIT, "a name has more than %u bytes", SL_STORE_MAX_NAME);
+        return sl_err_set(err, SL_ELIMIT, "name longer than %u bytes", SL_STORE_MAX_NAME);
     if (len > SL_STORE_MAX_OBJECT)
-        return sl_err_set(err, SL_ELIMIT, "the object has %zu bytes, and %zu are the most", len,
+        return sl_err_set(err, SL_ELIMIT, "object of %zu bytes exceeds the limit of %zu", len,
                           SL_STORE_MAX_OBJECT);
     return SL_OK;
 }
@@ -349,7 +349,8 @@ int sl_store_put(struct sl_store *st, uint32_t resource, const char *ns, const c
 int sl_store_delete(struct sl_store *st, struct sl_object *o, const char *text, size_t len,
                     struct sl_err *err) {
     struct entry *e = full(o)->entry;
-    int r = e ? SL_OK : sl_err_set(err, SL_ESTALE, "%s is not as it was any more", o->name);
+    int r =
+        e ? SL_OK : sl_err_set(err, SL_ESTALE, "%s was modified or deleted concurrently", o->name);
 
     if (r >= 0)
         r = room_for(st, len, true, err);
@@ -449,7 +450,7 @@ static int take_damaged(struct reading *rd, const struct file_row *row, struct s
     if (rd->st->n_damaged++ >= MAX_DAMAGED)
         return sl_err_set(
             err, SL_EINVAL,
-            "the checksums or texts of more than %u objects are wrong, the last is %s %s/%s",
+            "more than %u objects with a wrong checksum or malformed text, the last is %s %s/%s",
             MAX_DAMAGED, rd->res->name, row->ns, row->name);
     *sl_vec_push(&rd->damage) = (struct damage){.row = row->row,
                                                 .version = row->version,
@@ -468,7 +469,7 @@ static int take_row(void *ctx, const struct file_row *row, struct sl_err *err) {
         return take_damaged(rd, row, err);
     if (row->len > SL_STORE_MAX_OBJECT || row->version > st->opened || row->floor > row->version ||
         row->row - row_first(rd->res->in_file) > ROWS_MOST)
-        return sl_err_set(err, SL_EINVAL, "an object that cannot be");
+        return sl_err_set(err, SL_EINVAL, "object with an impossible version, size or row");
     struct object *o = object_new(st, rd->res->number, row->version, row->ns, row->name, row->uid,
                                   row->text, row->len);
     if (st->spec.readable && !st->spec.readable(st->spec.ctx, &o->o)) {
@@ -505,10 +506,11 @@ static int live_again(struct reading *rd, struct sl_err *err) {
         struct entry *e = order_find(&res->order, o->o.ns, o->o.name);
         bool past = o->o.version > floor;
         if (o->o.version == last || (past && row->gone && !e))
-            return sl_err_set(err, SL_EINVAL,
-                              "%s is damaged (the past of %s makes no sense); to "
-                              "begin anew without its objects, move it away",
-                              st->spec.path, res->name);
+            return sl_err_set(
+                err, SL_EINVAL,
+                "%s is corrupt (inconsistent history of %s); to start without its objects, "
+                "move it away",
+                st->spec.path, res->name);
         last = o->o.version;
         struct object *was = row->gone && !e ? NULL : set_now(st, res, e, row->gone ? NULL : o);
         row->o = NULL;
@@ -639,7 +641,7 @@ static int read_resource(struct sl_store *st, struct resource *res, struct sl_er
     }
     settle(st, true); /* the file is ours until something is handed over */
     if (st->busy)
-        return sl_err_set(err, SL_EIO, "the disk takes no changes");
+        return sl_err_set(err, SL_EIO, "commits are stalled: the disk does not sync");
     fr->read = true;
     int r = file_read(st->file, fr->number, take_row, &rd, err);
     if (r >= 0 && rd.damage.n)
@@ -751,7 +753,7 @@ int sl_store_open(const struct sl_store_spec *spec, struct sl_store **ret, struc
     TAILQ_INIT(&st->stirred);
     if (uv_async_init(spec->loop, &st->wake, on_wake) < 0) {
         sl_freep(&st);
-        return sl_err_set(err, SL_EIO, "the loop takes no more handles");
+        return sl_err_set(err, SL_EIO, "cannot add a handle to the event loop");
     }
     st->wake.data = st;
     if (spec->path)

@@ -77,23 +77,23 @@ static int check_file(const struct sl_home *h, const char *name, const struct st
                       bool is_secret, struct sl_err *err) {
     if (!S_ISREG(st->st_mode))
         return sl_err_set(err, SL_EINVAL,
-                          "%s/%s is no file but a %s; remove it, or choose another folder with "
-                          "--dir",
+                          "%s/%s is not a regular file but a %s; remove it, or choose another "
+                          "directory with --dir",
                           h->dir, name,
-                          S_ISDIR(st->st_mode)    ? "folder"
+                          S_ISDIR(st->st_mode)    ? "directory"
                           : S_ISLNK(st->st_mode)  ? "symbolic link"
                           : S_ISFIFO(st->st_mode) ? "pipe"
                                                   : "device or socket");
     if (st->st_uid != geteuid())
         return sl_err_set(err, SL_EINVAL,
-                          "%s/%s belongs to another user (uid %u); remove it, or choose another "
-                          "folder with --dir",
+                          "%s/%s is owned by another user (uid %u); remove it, or choose another "
+                          "directory with --dir",
                           h->dir, name, (unsigned)st->st_uid);
     if (others_write(st) || (is_secret && (st->st_mode & 077)))
         return sl_err_set(err, SL_EINVAL,
-                          "%s/%s may be %s by other users (mode %04o); remove it and a new one is "
-                          "made, or choose another folder with --dir",
-                          h->dir, name, others_write(st) ? "written" : "read",
+                          "%s/%s is %s for other users (mode %04o); remove it to have it created "
+                          "again, or choose another directory with --dir",
+                          h->dir, name, others_write(st) ? "writable" : "readable",
                           (unsigned)st->st_mode & 07777);
     return SL_OK;
 }
@@ -129,9 +129,8 @@ static int read_file(const struct sl_home *h, const char *name, bool is_secret, 
         (void)close(fd);
     if (r >= 0 && len > most)
         r = sl_err_set(err, SL_EINVAL,
-                       "%s/%s is larger than any that Sluice makes (%zu bytes); remove it and a "
-                       "new one is made",
-                       h->dir, name, most);
+                       "%s/%s is larger than %zu bytes; remove it to have it created again", h->dir,
+                       name, most);
     if (r < 0) {
         sl_freep(&text);
         return r;
@@ -152,7 +151,7 @@ static int make_dirs(char *dir, struct sl_err *err) {
         int r = mkdir(dir, 0700);
         if (r < 0 && errno != EEXIST)
             return sl_err_set(err, SL_EIO,
-                              "cannot make the folder %s: %s; choose another with --dir", dir,
+                              "cannot create the directory %s: %s; choose another with --dir", dir,
                               strerror(errno));
         if (!slash)
             break;
@@ -185,14 +184,15 @@ static int check_parents(const struct sl_home *h, struct sl_err *err) {
     for (unsigned i = 0; r >= 0 && i < MAX_LEVELS; i++) {
         int above = fd < 0 ? -1 : openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (above < 0 || fstat(fd, &at) < 0 || fstat(above, &up) < 0)
-            r = sl_err_set(err, SL_EIO, "looking at the folders above %s: %s", h->dir,
+            r = sl_err_set(err, SL_EIO, "checking the parent directories of %s: %s", h->dir,
                            strerror(errno));
         else if ((up.st_uid != 0 && up.st_uid != geteuid()) ||
                  (others_write(&up) && !(up.st_mode & S_ISVTX)))
-            r = sl_err_set(err, SL_EINVAL,
-                           "a folder above %s, %u up, can be changed by other users (uid %u, mode "
-                           "%04o), who could put another in its place; choose another with --dir",
-                           h->dir, i + 1, (unsigned)up.st_uid, (unsigned)up.st_mode & 07777);
+            r = sl_err_set(
+                err, SL_EINVAL,
+                "a parent directory of %s, %u levels up, is writable for other users (uid "
+                "%u, mode %04o), who could replace it; choose another with --dir",
+                h->dir, i + 1, (unsigned)up.st_uid, (unsigned)up.st_mode & 07777);
         if (fd >= 0)
             (void)close(fd);
         fd = above;
@@ -212,7 +212,7 @@ static int check_dir(const struct sl_home *h, struct sl_err *err) {
         return sl_err_set(err, SL_EIO, "%s: %s", h->dir, strerror(errno));
     if (st.st_uid != geteuid())
         return sl_err_set(err, SL_EINVAL,
-                          "the folder %s belongs to another user (uid %u); choose another with "
+                          "the directory %s is owned by another user (uid %u); choose another with "
                           "--dir",
                           h->dir, (unsigned)st.st_uid);
     /* To go through it is left to others: pods may run as them. */
@@ -225,9 +225,9 @@ static int check_dir(const struct sl_home *h, struct sl_err *err) {
     }
     if (theirs && !empty)
         return sl_err_set(err, SL_EINVAL,
-                          "other users may write into the folder %s (mode %04o), so what it holds "
-                          "may not be yours; look at it and chmod 700 it, or choose another with "
-                          "--dir",
+                          "the directory %s is writable for other users (mode %04o), and its "
+                          "content may not be yours; check it and chmod 700 it, or choose another "
+                          "with --dir",
                           h->dir, (unsigned)st.st_mode & 07777);
     return check_parents(h, err);
 }
@@ -246,8 +246,8 @@ static int check_entries(const struct sl_home *h, struct sl_err *err) {
     if (r >= 0 && fstatat(h->fd, "pods", &st, AT_SYMLINK_NOFOLLOW) == 0 &&
         (!S_ISDIR(st.st_mode) || st.st_uid != geteuid() || others_write(&st)))
         r = sl_err_set(err, SL_EINVAL,
-                       "%s/pods is no folder, or not yours alone to write; remove it, or choose "
-                       "another folder with --dir",
+                       "%s/pods is not a directory, or writable for other users; remove it, or "
+                       "choose another directory with --dir",
                        h->dir);
     return r;
 }
@@ -266,9 +266,9 @@ static int take_lock(struct sl_home *h, struct sl_err *err) {
         ssize_t n = read(h->lock, who, sizeof who - 1);
         who[n > 0 ? strspn(who, "0123456789") : 0] = '\0';
         return sl_err_set(err, SL_EEXIST,
-                          "%s is in use by another process%s%s; end that first, or choose another "
-                          "folder with --dir",
-                          h->dir, *who ? ", number " : "", who);
+                          "%s is in use by another process%s%s; stop it first, or choose another "
+                          "directory with --dir",
+                          h->dir, *who ? ", pid " : "", who);
     }
     int n = snprintf(who, sizeof who, "%ld\n", (long)getpid());
     if (ftruncate(h->lock, 0) < 0 || pwrite(h->lock, who, (size_t)n, 0) != n) {
@@ -282,14 +282,15 @@ static int open_dir(struct sl_home *h, struct sl_err *err) {
 
     /* A link of ours, or of root, may say where the folder is; one of somebody else may not. */
     if (lstat(h->dir, &st) == 0 && S_ISLNK(st.st_mode) && st.st_uid != 0 && st.st_uid != geteuid())
-        return sl_err_set(err, SL_EINVAL,
-                          "%s is a symbolic link of another user (uid %u); choose another with "
-                          "--dir",
-                          h->dir, (unsigned)st.st_uid);
+        return sl_err_set(
+            err, SL_EINVAL,
+            "%s is a symbolic link owned by another user (uid %u); choose another with "
+            "--dir",
+            h->dir, (unsigned)st.st_uid);
     h->fd = open(h->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (h->fd < 0)
-        return sl_err_set(err, SL_EIO, "%s: %s; choose another folder with --dir", h->dir,
-                          errno == ENOTDIR ? "this is no folder" : strerror(errno));
+        return sl_err_set(err, SL_EIO, "%s: %s; choose another directory with --dir", h->dir,
+                          errno == ENOTDIR ? "not a directory" : strerror(errno));
     int r = check_dir(h, err);
     if (r >= 0)
         r = check_entries(h, err);
@@ -310,17 +311,17 @@ static int find_dir(const char *asked, char out[MAX_DIR], struct sl_err *err) {
     else if (home && *home == '/')
         n = snprintf(out, MAX_DIR, "%s/.local/share/sluice", home);
     else
-        return sl_err_set(err, SL_EINVAL, "there is no home folder; choose a folder with --dir");
+        return sl_err_set(err, SL_EINVAL, "no home directory; choose a data directory with --dir");
     if (asked && *asked && *asked != '/') { /* paths in the kubeconfig hold everywhere */
         char here[MAX_DIR];
         if (!getcwd(here, sizeof here))
-            return sl_err_set(err, SL_EIO, "the present folder: %s", strerror(errno));
+            return sl_err_set(err, SL_EIO, "the current directory: %s", strerror(errno));
         n = snprintf(out, MAX_DIR, "%s/%s", here, asked);
     }
     while (n > 1 && (size_t)n < MAX_DIR && out[n - 1] == '/')
         out[--n] = '\0';
     if (n < 2 || (size_t)n >= MAX_DIR)
-        return sl_err_set(err, SL_EINVAL, "--dir: this is no folder to live in");
+        return sl_err_set(err, SL_EINVAL, "--dir: not a usable data directory");
     return SL_OK;
 }
 
@@ -367,8 +368,8 @@ static int have_token(struct sl_home *h, struct sl_err *err) {
         return r;
     if (r > 0 && (len != SL_TOKEN_TEXT - 1 || strspn(text, "0123456789abcdef") != len))
         return sl_err_set(err, SL_EINVAL,
-                          "%s/token is no token of %u hexadecimal digits; remove it and a new one "
-                          "is made",
+                          "%s/token is not a token of %u hexadecimal digits; remove it to have it "
+                          "created again",
                           h->dir, SL_TOKEN_TEXT - 1);
     if (r > 0) {
         memcpy(h->token, text, SL_TOKEN_TEXT);
@@ -376,7 +377,7 @@ static int have_token(struct sl_home *h, struct sl_err *err) {
         return SL_OK;
     }
     if (RAND_bytes(random, sizeof random) != 1)
-        return sl_err_set(err, SL_EIO, "there is no randomness to be had");
+        return sl_err_set(err, SL_EIO, "cannot read random bytes");
     for (size_t i = 0; i < sizeof random; i++)
         sl_fmt(h->token + 2 * i, 3, "%02x", random[i]);
     return write_file(h, "token", h->token, SL_TOKEN_TEXT - 1, err);
@@ -484,8 +485,8 @@ int sl_home_certificate(const struct sl_home *h, const char *host, sl_time now, 
     /* It can be read, but may not sign: no client would trust what it has signed. */
     sl_cert_done(ret);
     return sl_err_set(err, SL_EINVAL,
-                      "%s/ca.crt is no authority that a certificate can be signed with; remove it "
-                      "and ca.key, and new ones are made",
+                      "%s/ca.crt cannot sign certificates; remove it and ca.key to have them "
+                      "created again",
                       h->dir);
 }
 

@@ -252,7 +252,7 @@ static int open_door(struct up *u, struct sl_err *err) {
     r = sl_door_open(&spec, &u->door, err);
     sl_cert_done(&cert);
     if (r < 0)
-        return sl_err_wrap(err, r, "the API (--port=0 takes any free port)");
+        return sl_err_wrap(err, r, "API server (--port=0 chooses a free port)");
     name_server(u, host_of(u), sl_door_port(u->door));
     return r;
 }
@@ -401,7 +401,7 @@ int sl_up(const struct sl_up_options *o, struct sl_err *err) {
     (void)signal(SIGPIPE, SIG_IGN);
     if (uv_loop_init(&u->loop) < 0) {
         sl_freep(&u);
-        return sl_err_set(err, SL_EIO, "no event loop");
+        return sl_err_set(err, SL_EIO, "cannot create the event loop");
     }
     name_node(u->node);
     u->metrics = sl_metrics_new();

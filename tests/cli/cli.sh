@@ -33,7 +33,7 @@ test_unknown_verb() {
     sluice simm
     exits 2 && complains "did you mean 'sim'"
     sluice elephant
-    exits 2 && complains "expected a verb, found 'elephant'"
+    exits 2 && complains "expected a command, found 'elephant'"
     sluice help elephant
     exits 2 && complains 'elephant'
 }
@@ -57,7 +57,7 @@ test_values_of_options() {
     sluice sim --json=yes x.yaml
     exits 2 && complains '--json takes no value'
     sluice sim --svg=a --svg=b x.yaml
-    exits 2 && complains 'given twice'
+    exits 2 && complains 'given more than once'
     sluice sim --until=soon x.yaml
     exits 2 && complains '--until'
     sluice sim --until=0s x.yaml
@@ -79,9 +79,9 @@ test_conflicts() {
     sluice sim --what-if=a b.yaml
     exits 2 && complains '--what-if needs --replay'
     sluice sim --tell b.yaml
-    exits 2 && complains '--tell is for stories'
+    exits 2 && complains '--tell is only valid with scenarios'
     sluice sim --json a.story
-    exits 2 && complains 'stories have no'
+    exits 2 && complains 'cannot be used with scenarios'
     sluice sim a.story b.yaml
     exits 2 && complains 'mixed'
     sluice sim --svg=x a.yaml b.yaml

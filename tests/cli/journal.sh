@@ -185,7 +185,7 @@ test_what_if_bad_change() {
 # A story is a run like any other. Each of this project's becomes a file of its own.
 test_story_journal() {
     sluice sim --journal=x.journal "$root"/tests/scenario/1-order.story
-    exits 3 && complains 'of one story'
+    exits 3 && complains 'holds one scenario'
     python3 - "$root"/tests/scenario/*.story <<'PY'
 import re, sys
 n = 0

@@ -226,7 +226,7 @@ static void test_in_use(void **state) {
     assert_int_equal(uv_loop_init(&other.loop), 0);
     assert_int_equal(fx_open(&other, &err), SL_EEXIST);
     char who[32];
-    (void)snprintf(who, sizeof who, "number %d;", (int)getpid());
+    (void)snprintf(who, sizeof who, "pid %d;", (int)getpid());
     assert_non_null(strstr(err.text, who));
     (void)uv_run(&other.loop, UV_RUN_NOWAIT);
     assert_int_equal(put(&f, "x", 10), 0);
@@ -282,7 +282,7 @@ static void test_damage(void **state) {
     assert_int_equal(stat(f.file, &st), 0);
     for (off_t at = 4096; at < st.st_size; at += 4096)
         put_bytes(f.file, at, "\xff\xff\xff\xff\xff\xff\xff\xff", 8);
-    refuse(&f, "damaged");
+    refuse(&f, "is corrupt");
     fx_done(&f);
 
     make(&f, 3000); /* a text with other bytes */
@@ -295,7 +295,7 @@ static void test_damage(void **state) {
     make(&f, 3000); /* the second half is missing */
     assert_int_equal(stat(f.file, &st), 0);
     assert_int_equal(truncate(f.file, st.st_size / 8192 * 4096), 0);
-    refuse(&f, "damaged");
+    refuse(&f, "is corrupt");
     fx_done(&f);
 }
 
@@ -450,12 +450,12 @@ static void test_strangers(void **state) {
 
     make(&f, 10);
     run_sql(f.file, "PRAGMA user_version=3");
-    refuse(&f, "newer Sluice");
+    refuse(&f, "newer version of Sluice");
     fx_done(&f);
 
     make(&f, 10); /* versions must not go back */
     run_sql(f.file, "UPDATE marks SET value = 3");
-    refuse(&f, "cannot be");
+    refuse(&f, "impossible version");
     fx_done(&f);
 
     fx_init(&f); /* no folder */

@@ -120,7 +120,7 @@ static void refuses(void **state) {
         {"a --file", "--file=FILE"},
         {"--file --flag", "needs a value"},
         {"--file= a", "needs a FILE"},
-        {"--file=a --file=b c", "given twice"},
+        {"--file=a --file=b c", "given more than once"},
         {"--when=never a", "one of now, later"},
         {"-x a", "two dashes"},
         {"--flag", "expected a FILE"},

@@ -228,7 +228,7 @@ static void bad(void **state) {
         {SERVER("https://"), "/etc/a:10: server: expected a URL such as https://host:6443"},
         {SERVER("https://a b"), "/etc/a:10: server: expected a URL such as https://host:6443"},
         {SERVER("https://me:secret@host"),
-         "/etc/a:10: server: expected no user in the URL; say it under users: username, password"},
+         "/etc/a:10: server: expected no user in the URL; set username and password under users"},
         {SERVER("https://host?x=1"), "/etc/a:10: server: expected a URL without ? and #"},
         {CTX CLUSTER "    certificate-authority: x\n    certificate-authority-data: " PEM64,
          "/etc/a:12: both certificate-authority and certificate-authority-data are given; keep "

@@ -94,7 +94,7 @@ static void test_new(void **state) {
     /* Not for a second at the same time. */
     struct sl_home other;
     assert_int_equal(sl_home_open(path, now(), &other, &err), SL_EEXIST);
-    (void)snprintf(token, sizeof token, "another process, number %ld;", (long)getpid());
+    (void)snprintf(token, sizeof token, "another process, pid %ld;", (long)getpid());
     assert_non_null(strstr(err.text, token));
 
     /* A second time everything is as it was. */
@@ -167,9 +167,9 @@ static void test_planted(void **state) {
     refused("may not be yours");
     assert_int_equal(chmod(dir, 0700), 0);
     put("token", TOKEN, 64, 0666);
-    refused("may be written by other users (mode 0666); remove it");
+    refused("is writable for other users (mode 0666); remove it");
     put("token", TOKEN, 64, 0644);
-    refused("may be read by other users");
+    refused("is readable for other users");
     take_all();
     assert_int_equal(chmod(dir, 0777), 0); /* empty: only its mode is wrong */
     open_home(dir, &h);
@@ -177,13 +177,13 @@ static void test_planted(void **state) {
     assert_string_not_equal(h.token, TOKEN);
     sl_home_done(&h);
     put("ca.key", "", 0, 0644);
-    refused("ca.key may be read");
+    refused("ca.key is readable");
     take_away("ca.key");
     put("objects.db", "", 0, 0666);
-    refused("objects.db may be written");
+    refused("objects.db is writable");
     take_away("objects.db");
     put("pods", "", 0, 0600);
-    refused("pods is no folder");
+    refused("pods is not a directory");
     take_away("pods");
 }
 
@@ -197,21 +197,21 @@ static void test_owners(void **state) {
     if (geteuid() != 0)
         skip();
     assert_int_equal(chown(dir, 65534, 65534), 0);
-    refused("belongs to another user (uid 65534)");
+    refused("is owned by another user (uid 65534)");
     (void)snprintf(path, sizeof path, "%s/a", dir);
     assert_int_equal(mkdir(path, 0700), 0);
     assert_true(sl_home_open(path, now(), &h, &err) < 0);
-    assert_non_null(strstr(err.text, "can be changed by other users"));
+    assert_non_null(strstr(err.text, "is writable for other users"));
     assert_int_equal(chown(dir, 0, 0), 0);
     put("token", TOKEN, 64, 0600);
     (void)snprintf(path, sizeof path, "%s/token", dir);
     assert_int_equal(chown(path, 65534, 65534), 0);
-    refused("token belongs to another user");
+    refused("token is owned by another user");
     (void)snprintf(path, sizeof path, "%s/a/b", dir);
     assert_int_equal(symlink(dir, path), 0);
     assert_int_equal(lchown(path, 65534, 65534), 0);
     assert_true(sl_home_open(path, now(), &h, &err) < 0);
-    assert_non_null(strstr(err.text, "symbolic link of another user"));
+    assert_non_null(strstr(err.text, "symbolic link owned by another user"));
     assert_int_equal(unlink(path), 0);
 }
 
@@ -231,21 +231,21 @@ static void test_odd_files(void **state) {
         refused("symbolic link");
         take_away(names[i]);
         assert_int_equal(mkfifo(path, 0600), 0);
-        refused("is no file but a pipe");
+        refused("is not a regular file but a pipe");
         take_away(names[i]);
         assert_int_equal(mkdir(path, 0700), 0);
-        refused("is no file but a folder");
+        refused("is not a regular file but a directory");
         take_away(names[i]);
     }
     take_all();
     put("token", huge, 3 << 20, 0600);
-    refused("larger than any");
+    refused("is larger than");
     memset(with_zero, 'a', sizeof with_zero);
     with_zero[20] = '\0';
     put("token", with_zero, sizeof with_zero, 0600);
-    refused("is no token of 64");
+    refused("is not a token of 64");
     put("token", "", 0, 0600);
-    refused("is no token of 64");
+    refused("is not a token of 64");
     put("token", "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA", 64, 0600);
     refused("remove it");
     take_away("token");
