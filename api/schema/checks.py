@@ -1,4 +1,4 @@
-"""Admission checks and what they are told: AdmissionCheck, ProvisioningRequestConfig, MultiKueue."""
+"""Admission checks and their configuration: AdmissionCheck, ProvisioningRequestConfig, MultiKueue."""
 from .shapes import (IMMUTABLE, SUBDOMAIN, V1BETA1, V1BETA2, conditions, dns_label, array, int32, int64, keyed, label_key, record,
                      rule, strings, subdomain, table, text, word)
 
@@ -6,28 +6,28 @@ from .shapes import (IMMUTABLE, SUBDOMAIN, V1BETA1, V1BETA2, conditions, dns_lab
 def _admission_check(version):
     min = 1 if version == V1BETA2 else None
     spec = {
-        "controllerName": text("Who performs the check: kueue.x-k8s.io/provisioning-request, kueue.x-k8s.io/multikueue "
-                               "or a controller of one's own.", max=253 if version == V1BETA2 else None, min=min,
-                               rules=[IMMUTABLE]),
-        "parameters": record("An object with the details.", {
-            "apiGroup": subdomain("Its group.", min=min),
-            "kind": text("Its kind.", max=63, min=min, like="(?i)[a-z]([-a-z0-9]*[a-z0-9])?"),
-            "name": dns_label("Its name.", min=min),
+        "controllerName": text("Controller that performs the check: kueue.x-k8s.io/provisioning-request, "
+                               "kueue.x-k8s.io/multikueue or a custom controller. Immutable.",
+                               max=253 if version == V1BETA2 else None, min=min, rules=[IMMUTABLE]),
+        "parameters": record("Reference to an object with parameters of the check.", {
+            "apiGroup": subdomain("API group of the object.", min=min),
+            "kind": text("Kind of the object.", max=63, min=min, like="(?i)[a-z]([-a-z0-9]*[a-z0-9])?"),
+            "name": dns_label("Name of the object.", min=min),
         }, need=["apiGroup", "kind", "name"]),
     }
     if version == V1BETA1:
-        spec["retryDelayMinutes"] = int64("Not used.", default=15)
+        spec["retryDelayMinutes"] = int64("Deprecated and ignored.", default=15)
     return {
-        "spec": record("What is checked, by whom.", spec, need=["controllerName"]),
-        "status": record("Whether it works.", {
-            "conditions": conditions(version, "Active says whether the controller is ready to check."),
+        "spec": record("Controller and parameters.", spec, need=["controllerName"]),
+        "status": record("Observed state of the check.", {
+            "conditions": conditions(version, "Observed conditions. Active reports whether the controller is ready."),
         }),
     }
 
 
 ADMISSION_CHECK = {
     "kind": "AdmissionCheck",
-    "about": "Something besides quota that must be right before a workload starts.",
+    "about": "A condition besides quota that a workload must meet to be admitted.",
     "plural": "admissionchecks",
     "short": ["ac"],
     "status": True,
@@ -37,29 +37,29 @@ ADMISSION_CHECK = {
 
 def _provisioning(version):
     new = version == V1BETA2
-    selector = record("One label.", {
-        "key": label_key("The label.", max=317, min=1),
-        "valueFromProvisioningClassDetail": text("The detail of the request's status that has the value.", max=32768,
+    selector = record("A node label.", {
+        "key": label_key("Key of the label.", max=317, min=1),
+        "valueFromProvisioningClassDetail": text("Key in provisioningClassDetails of the request whose value is used.", max=32768,
                                                  min=1),
     }, need=["key", "valueFromProvisioningClassDetail"])
-    selectors = "Node labels that pods get."
+    selectors = "Node selector to add to the pods."
     retry = {"backoffLimitCount": 3, "backoffBaseSeconds": 60, "backoffMaxSeconds": 1800}
     return {
-        "spec": record("How a ProvisioningRequest is made.", {
-            "provisioningClassName": subdomain("Its provisioning class.", min=1 if new else None),
-            "parameters": table("Its parameters.", text("", max=255), max=100),
-            "managedResources": strings("Podsets that request none of these need no request. Empty: all do.", max=100,
-                                        kind="set"),
-            "retryStrategy": record("What to do when it fails.", {
-                "backoffLimitCount": int32("How often it is tried again.", default=3),
-                "backoffBaseSeconds": int32("How long to wait the first time; doubles each time.", default=60),
-                "backoffMaxSeconds": int32("The longest wait.", default=1800),
+        "spec": record("Template of ProvisioningRequests.", {
+            "provisioningClassName": subdomain("Provisioning class of the requests.", min=1 if new else None),
+            "parameters": table("Parameters of the requests.", text("", max=255), max=100),
+            "managedResources": strings("Resources for which a request is created; pod sets that use none of them are "
+                                        "skipped. Empty: all.", max=100, kind="set"),
+            "retryStrategy": record("Retries after a failed request.", {
+                "backoffLimitCount": int32("Maximum number of retries.", default=3),
+                "backoffBaseSeconds": int32("First back-off in seconds; doubled with each retry.", default=60),
+                "backoffMaxSeconds": int32("Maximum back-off in seconds.", default=1800),
             }, default=retry),
-            "podSetUpdates": record("What pods get from the answer.", {
+            "podSetUpdates": record("Modifications of the pods from the status of the request.", {
                 "nodeSelector": (keyed(selectors, selector, by="key", max=8) if new
                                  else array(selectors, selector, max=8)),
             }),
-            "podSetMergePolicy": word("Which podsets count as one.", "IdenticalPodTemplates",
+            "podSetMergePolicy": word("Which pod sets are merged in a request.", "IdenticalPodTemplates",
                                       "IdenticalWorkloadSchedulingRequirements"),
         }, need=["provisioningClassName"]),
     }
@@ -67,23 +67,23 @@ def _provisioning(version):
 
 def _provisioning_request(version):
     fixed = [rule("self == oldSelf", "Value is immutable")]
-    reference = record("The PodTemplate, in the same namespace.", {"name": subdomain("Its name.")}, need=["name"])
-    podset = record("Pods of one kind.", {
+    reference = record("Reference to a PodTemplate in the same namespace.", {"name": subdomain("Name of the PodTemplate.")}, need=["name"])
+    podset = record("A set of pods.", {
         "podTemplateRef": reference,
-        "count": int32("How many.", min=1),
+        "count": int32("Number of pods.", min=1),
     }, need=["count", "podTemplateRef"])
     return {
-        "spec": record("What is asked for. To change it, delete it and make another.", {
-            "provisioningClassName": text("Who is asked, and for what: check-capacity.autoscaling.x-k8s.io (is there "
-                                          "room now?), best-effort-atomic-scale-up.autoscaling.x-k8s.io (make room), or "
-                                          "a class of the cloud.", max=253, like=SUBDOMAIN, rules=fixed),
-            "parameters": table("What the class wants to know besides.", text("", max=255), max=100)
+        "spec": record("Requested capacity. Immutable.", {
+            "provisioningClassName": text("Provisioning class: check-capacity.autoscaling.x-k8s.io checks existing capacity, "
+                                          "best-effort-atomic-scale-up.autoscaling.x-k8s.io adds nodes; cloud providers "
+                                          "may define others.", max=253, like=SUBDOMAIN, rules=fixed),
+            "parameters": table("Parameters of the class.", text("", max=255), max=100)
             | {"x-kubernetes-validations": fixed},
-            "podSets": array("The pods that want room, all or none.", podset, min=1, max=32, rules=fixed),
+            "podSets": array("Pods to provision capacity for, all or none.", podset, min=1, max=32, rules=fixed),
         }, need=["podSets", "provisioningClassName"]),
-        "status": record("What was answered.", {
-            "conditions": conditions(version, "Accepted, Provisioned, Failed, BookingExpired, CapacityRevoked."),
-            "provisioningClassDetails": table("What the class has to say besides.", text("", max=32768), max=64),
+        "status": record("Observed state of the request.", {
+            "conditions": conditions(version, "Observed conditions: Accepted, Provisioned, Failed, BookingExpired, CapacityRevoked."),
+            "provisioningClassDetails": table("Details reported by the class.", text("", max=32768), max=64),
         }),
     }
 
@@ -95,7 +95,7 @@ PROVISIONING_REQUEST = {
     "storage": "v1",
     "file": "../deploy/provisioningrequest-crd.yaml",
     "kind": "ProvisioningRequest",
-    "about": "Pods that will want room: is there any?",
+    "about": "A request to provision capacity for pods.",
     "plural": "provisioningrequests",
     "short": ["provreq", "provreqs"],
     "scope": "Namespaced",
@@ -114,7 +114,7 @@ PROVISIONING_REQUEST = {
 
 PROVISIONING_REQUEST_CONFIG = {
     "kind": "ProvisioningRequestConfig",
-    "about": "How the provisioning-request check asks the cluster autoscaler for nodes.",
+    "about": "Configuration of the provisioning-request check, which requests capacity from the cluster autoscaler.",
     "plural": "provisioningrequestconfigs",
     "short": ["prc"],
     "fields": _provisioning,
@@ -124,32 +124,32 @@ PROVISIONING_REQUEST_CONFIG = {
 def _multi_kueue_cluster(version):
     new = version == V1BETA2
     config = record("A kubeconfig file.", {
-        "location": text("The name of the Secret (key kubeconfig) in the manager's namespace, or the path.",
+        "location": text("Name of a Secret (key kubeconfig) in the namespace of the manager, or a path.",
                          max=256 if new else None, min=1 if new else None),
-        "locationType": word("Which of the two.", "Secret", "Path", default="Secret"),
+        "locationType": word("Type of the location.", "Secret", "Path", default="Secret"),
     }, need=["location"] + ([] if new else ["locationType"]))
-    profile = record("A ClusterProfile.", {"name": text("Its name.", max=256, min=1)}, need=["name"])
+    profile = record("Reference to a ClusterProfile.", {"name": text("Name of the ClusterProfile.", max=256, min=1)}, need=["name"])
     ways = {"kubeConfig": config, "clusterProfileRef": profile}
     if new:
-        spec = record("Where the cluster is.", {
-            "clusterSource": record("How to reach it: one of the two.", ways, rules=[
+        spec = record("Connection to the cluster.", {
+            "clusterSource": record("Source of the credentials. Exactly one field is set.", ways, rules=[
                 rule("has(self.kubeConfig) != has(self.clusterProfileRef)",
                      "exactly one of the fields in [kubeConfig clusterProfileRef] must be set"),
             ]),
         }, need=["clusterSource"])
     else:
-        spec = record("Where the cluster is.", ways, need=["kubeConfig"])
+        spec = record("Connection to the cluster.", ways, need=["kubeConfig"])
     return {
         "spec": spec,
-        "status": record("Whether it answers.", {
-            "conditions": conditions(version, "Active says whether there is a connection."),
+        "status": record("Observed state of the connection.", {
+            "conditions": conditions(version, "Observed conditions. Active reports whether the cluster is connected."),
         }),
     }
 
 
 MULTI_KUEUE_CLUSTER = {
     "kind": "MultiKueueCluster",
-    "about": "Another cluster that workloads may be sent to.",
+    "about": "A worker cluster that workloads may be dispatched to.",
     "plural": "multikueueclusters",
     "short": ["mkc"],
     "status": True,
@@ -165,22 +165,22 @@ MULTI_KUEUE_CLUSTER = {
 def _multi_kueue_config(version):
     about = "Names of MultiKueueClusters, in the order in which they are tried."
     if version == V1BETA1:
-        return {"spec": record("Which clusters.", {
+        return {"spec": record("Worker clusters.", {
             "clusters": strings(about, min=1, max=20, kind="set"),
         }, need=["clusters"])}
-    return {"spec": record("Which clusters.", {
+    return {"spec": record("Worker clusters.", {
         "clusters": strings(about, each=text("", max=256), min=1, max=20, rules=[
             rule("self.all(a, self.exists_one(b, b == a))", "must be unique"),
         ]),
-        "quotaManagement": word("Who sets the quota of the queues in this cluster (alpha).", "Manual", "Automated"),
+        "quotaManagement": word("How the quota of the queues in this cluster is managed (alpha).", "Manual", "Automated"),
     }, need=["clusters"])}
 
 
 MULTI_KUEUE_CONFIG = {
     "kind": "MultiKueueConfig",
-    "about": "The clusters that a MultiKueue check sends workloads to.",
+    "about": "The clusters that a MultiKueue check dispatches workloads to.",
     "plural": "multikueueconfigs",
     "short": ["mkconf"],
-    "quiet": True,  # Kueue forgot to call its v1beta1 deprecated
+    "quiet": True,  # Kueue does not mark its v1beta1 as deprecated
     "fields": _multi_kueue_config,
 }

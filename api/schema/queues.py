@@ -1,4 +1,4 @@
-"""Queues and what they give out: ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Topology."""
+"""Queues and quotas: ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Topology."""
 from .shapes import (EFFECT_RULE, EFFECTS, IMMUTABLE, V1ALPHA1, V1BETA1, V1BETA2, array, conditions, fair_sharing,
                      fair_sharing_status, int32, keyed, label_key, labels, record, resource_groups, rule, selector,
                      stop_policy, strings, subdomain, taints, text, time, tolerations, unchanged, usage, word)
@@ -6,23 +6,23 @@ from .shapes import (EFFECT_RULE, EFFECTS, IMMUTABLE, V1ALPHA1, V1BETA1, V1BETA2
 
 def _counts():
     return {
-        "pendingWorkloads": int32("Workloads that wait."),
-        "reservingWorkloads": int32("Workloads that hold quota."),
-        "admittedWorkloads": int32("Workloads that are admitted and not finished."),
+        "pendingWorkloads": int32("Number of pending workloads."),
+        "reservingWorkloads": int32("Number of workloads with a quota reservation that have not finished."),
+        "admittedWorkloads": int32("Number of admitted workloads that have not finished."),
     }
 
 
 # ---- ClusterQueue ----
 
 def _preemption():
-    return record("Which workloads may be evicted for a waiting one that fits in no other way.", {
-        "withinClusterQueue": word("Of the same queue.", "Never", "LowerPriority", "LowerOrNewerEqualPriority",
-                                   default="Never"),
-        "reclaimWithinCohort": word("Of other queues of the cohort that borrow what is this queue's.", "Never",
-                                    "LowerPriority", "Any", default="Never"),
-        "borrowWithinCohort": record("Of other queues of the cohort, while borrowing oneself.", {
-            "policy": word("LowerPriority needs reclaimWithinCohort.", "Never", "LowerPriority", default="Never"),
-            "maxPriorityThreshold": int32("Only workloads with this priority or a lower one."),
+    return record("Which workloads may be preempted to admit a pending one that does not fit otherwise.", {
+        "withinClusterQueue": word("Preemption of workloads in the same ClusterQueue.", "Never", "LowerPriority",
+                                   "LowerOrNewerEqualPriority", default="Never"),
+        "reclaimWithinCohort": word("Preemption of workloads in other ClusterQueues of the cohort that borrow quota of "
+                                    "this one.", "Never", "LowerPriority", "Any", default="Never"),
+        "borrowWithinCohort": record("Preemption of workloads in other ClusterQueues of the cohort while borrowing.", {
+            "policy": word("LowerPriority requires reclaimWithinCohort.", "Never", "LowerPriority", default="Never"),
+            "maxPriorityThreshold": int32("Maximum priority of workloads that may be preempted."),
         }, default={}),
     }, default={}, rules=[
         rule("self.reclaimWithinCohort != 'Never' || !has(self.borrowWithinCohort) || "
@@ -33,12 +33,12 @@ def _preemption():
 
 def _fungibility(version):
     legacy = version == V1BETA1
-    return record("When to try the next flavor rather than to borrow or to preempt in this one.", {
-        "whenCanBorrow": word("What to do with a flavor in which the workload fits if it borrows.", "MayStopSearch",
+    return record("Whether to try the next flavor before borrowing or preempting in the current one.", {
+        "whenCanBorrow": word("What to do if the workload fits in a flavor with borrowing.", "MayStopSearch",
                               "TryNextFlavor", *(["Borrow"] if legacy else []), default="MayStopSearch"),
-        "whenCanPreempt": word("What to do with a flavor in which it fits after preemption.", "MayStopSearch",
+        "whenCanPreempt": word("What to do if the workload fits in a flavor after preemption.", "MayStopSearch",
                                "TryNextFlavor", *(["Preempt"] if legacy else []), default="TryNextFlavor"),
-        "preference": word("What is better if all flavors were tried. Only if both of the above are TryNextFlavor.",
+        "preference": word("Preference after all flavors were tried. Requires TryNextFlavor for whenCanBorrow and whenCanPreempt.",
                            "BorrowingOverPreemption", "PreemptionOverBorrowing"),
     }, default={}, rules=[
         rule("!has(self.preference) || [self.whenCanBorrow, self.whenCanPreempt].all(w, w == 'TryNextFlavor')",
@@ -48,24 +48,24 @@ def _fungibility(version):
 
 def _checks_strategy(version):
     new = version == V1BETA2
-    check = record("One check.", {
-        "name": text("An AdmissionCheck.", max=316, min=1 if new else None),
-        "onFlavors": strings("Only for workloads that get one of these flavors. Empty: for all.",
+    check = record("An admission check of the queue.", {
+        "name": text("Name of the AdmissionCheck.", max=316, min=1 if new else None),
+        "onFlavors": strings("Flavors that the check applies to. Empty: all.",
                              each=subdomain(""), max=64 if new else None, kind="set" if new else "atomic"),
     }, need=["name"])
-    checks = "The checks that must be ready before a workload with quota is admitted."
-    return record("Admission checks, for all flavors or for some.", {
+    checks = "Checks that must be ready before a workload with a quota reservation is admitted."
+    return record("Admission checks, for all or for selected flavors.", {
         "admissionChecks": keyed(checks, check, by="name", min=1, max=64) if new else array(checks, check),
     }, need=["admissionChecks"] if new else [])
 
 
 def _concurrent_admission():
-    return record("Tries several flavors at a time (alpha).", {
-        "migration": record("What happens once one of them admits.", {
-            "mode": word("Go on trying for a better flavor, or stay.", "TryPreferredFlavors", "RetainFirstAdmission",
-                         max=253),
+    return record("Concurrent admission: several flavors are tried at the same time (alpha).", {
+        "migration": record("Migration after the first admission.", {
+            "mode": word("Whether to migrate to a preferred flavor or to retain the first admission.",
+                         "TryPreferredFlavors", "RetainFirstAdmission", max=253),
             "constraints": record("Limits of TryPreferredFlavors.", {
-                "lastAcceptableFlavorName": subdomain("The last flavor that may be used."),
+                "lastAcceptableFlavorName": subdomain("Last flavor in order of preference that may be used."),
             }),
         }, need=["mode"]),
     }, need=["migration"])
@@ -74,52 +74,54 @@ def _concurrent_admission():
 def _cluster_queue(version):
     cohort = "cohortName" if version == V1BETA2 else "cohort"
     spec = {
-        cohort: subdomain("The Cohort that it shares unused quota with. There need not be an object of that name."),
-        "resourceGroups": resource_groups("What this queue may give to workloads."),
-        "namespaceSelector": selector("The namespaces whose workloads are taken. Not set: none. Empty: all."),
-        "queueingStrategy": word("StrictFIFO: nobody overtakes. BestEffortFIFO: those that fit may overtake one "
-                                 "that does not.", "StrictFIFO", "BestEffortFIFO", default="BestEffortFIFO"),
+        cohort: subdomain("Name of the Cohort with which unused quota is shared. A Cohort object is not required."),
+        "resourceGroups": resource_groups("Quotas of the queue."),
+        "namespaceSelector": selector("Selects the namespaces whose workloads may be admitted. Unset selects none, empty selects all."),
+        "queueingStrategy": word("StrictFIFO: the first workload blocks those behind it. BestEffortFIFO: workloads "
+                                 "behind one that does not fit may be admitted.", "StrictFIFO", "BestEffortFIFO", default="BestEffortFIFO"),
         "preemption": _preemption(),
         "flavorFungibility": _fungibility(version),
         "admissionChecksStrategy": _checks_strategy(version),
         "fairSharing": fair_sharing(),
         "stopPolicy": stop_policy("the queue"),
     }
-    mode = "What decides whose turn it is among the LocalQueues."
+    mode = "How admission is ordered among the LocalQueues."
     modes = ["UsageBasedAdmissionFairSharing", "NoAdmissionFairSharing"]
-    spec["admissionScope"] = record("Fair sharing among the LocalQueues of this queue.", {
+    spec["admissionScope"] = record("Admission fair sharing among the LocalQueues of this queue.", {
         "admissionMode": word(mode, *modes) if version == V1BETA2 else text(mode),
     }, need=["admissionMode"])
     status = {
-        "conditions": conditions(version, "Active says whether the queue admits workloads."),
+        "conditions": conditions(version, "Observed conditions. Active reports whether the queue admits workloads."),
         **_counts(),
-        "flavorsReservation": usage("Quota held by workloads.", borrowed=True),
-        "flavorsUsage": usage("Quota held by workloads that are admitted.", borrowed=True),
+        "flavorsReservation": usage("Quota reserved by workloads, by flavor.", borrowed=True),
+        "flavorsUsage": usage("Quota used by admitted workloads, by flavor.", borrowed=True),
         "fairSharing": fair_sharing_status(usage=version == V1BETA1),
     }
     if version == V1BETA2:
         spec["concurrentAdmissionPolicy"] = _concurrent_admission()
     else:
-        spec["admissionChecks"] = strings("Checks for all flavors; admissionChecksStrategy says more.",
+        spec["admissionChecks"] = strings("Admission checks for all flavors. See also admissionChecksStrategy.",
                                           each=text("", max=316))
-        pending = record("A workload.", {"name": text("Its name."), "namespace": text("Its namespace.")},
-                         need=["name", "namespace"])
-        status["pendingWorkloadsStatus"] = record("No longer written.", {
-            "clusterQueuePendingWorkload": array("The first that wait.", pending),
-            "lastChangeTime": time("When it was written."),
+        pending = record("Reference to a pending workload.", {
+            "name": text("Name of the workload."),
+            "namespace": text("Namespace of the workload."),
+        }, need=["name", "namespace"])
+        status["pendingWorkloadsStatus"] = record("Deprecated: no longer set.", {
+            "clusterQueuePendingWorkload": array("First pending workloads.", pending),
+            "lastChangeTime": time("Time of the last update."),
         }, need=["lastChangeTime"])
     return {
-        "spec": record("What the queue gives out, and how.", spec, rules=[
+        "spec": record("Desired quotas and policies of the queue.", spec, rules=[
             rule(f"has(self.{cohort}) || !has(self.resourceGroups) || self.resourceGroups.all(g, g.flavors.all(f, "
                  "f.resources.all(r, !has(r.borrowingLimit))))", "borrowingLimit must be nil when cohort is empty"),
         ]),
-        "status": record("How full it is.", status),
+        "status": record("Observed state of the queue.", status),
     }
 
 
 CLUSTER_QUEUE = {
     "kind": "ClusterQueue",
-    "about": "A queue of the whole cluster with quotas of its own.",
+    "about": "A cluster-wide queue with quotas.",
     "plural": "clusterqueues",
     "short": ["cq"],
     "status": True,
@@ -139,18 +141,18 @@ CLUSTER_QUEUE = {
 def _cohort(version):
     parent = "parent" if version == V1ALPHA1 else "parentName"
     return {
-        "spec": record("Where the cohort stands, and what it adds.", {
-            parent: subdomain("The cohort above. Not set: none. There need not be an object of that name."),
-            "resourceGroups": resource_groups("Quota that belongs to all members together."),
+        "spec": record("Parent and shared quotas of the cohort.", {
+            parent: subdomain("Name of the parent cohort; none by default. A Cohort object is not required."),
+            "resourceGroups": resource_groups("Quotas shared by all members."),
             "fairSharing": fair_sharing(),
         }),
-        "status": record("Its share.", {"fairSharing": fair_sharing_status(usage=version != V1BETA2)}),
+        "status": record("Observed state of the cohort.", {"fairSharing": fair_sharing_status(usage=version != V1BETA2)}),
     }
 
 
 COHORT = {
     "kind": "Cohort",
-    "about": "ClusterQueues and cohorts that lend each other what they do not use.",
+    "about": "A group of ClusterQueues and cohorts that share unused quota.",
     "plural": "cohorts",
     "short": ["co"],
     "status": True,
@@ -163,43 +165,43 @@ COHORT = {
 # ---- LocalQueue ----
 
 def _exposed_flavors():
-    flavor = record("One flavor.", {
-        "name": subdomain("The ResourceFlavor."),
-        "resources": strings("What it is used for.", max=64, kind="set"),
-        "nodeLabels": labels("Its node labels.", max=8, atomic=True),
-        "nodeTaints": taints("Its taints."),
-        "topology": record("Its topology.", {
-            "name": subdomain("The Topology."),
-            "levels": strings("Labels from the widest level to the narrowest.", min=1, max=16),
+    flavor = record("A flavor.", {
+        "name": subdomain("Name of the ResourceFlavor."),
+        "resources": strings("Resources of the flavor.", max=64, kind="set"),
+        "nodeLabels": labels("Node labels of the flavor.", max=8, atomic=True),
+        "nodeTaints": taints("Taints of the flavor."),
+        "topology": record("Topology of the flavor.", {
+            "name": subdomain("Name of the Topology."),
+            "levels": strings("Node labels, from the highest level to the lowest.", min=1, max=16),
         }, need=["levels", "name"]),
     }, need=["name"])
-    return keyed("No longer written.", flavor, by="name", max=64)
+    return keyed("Deprecated: no longer set.", flavor, by="name", max=64)
 
 
 def _local_queue(version):
     used = "flavorsUsage" if version == V1BETA2 else "flavorUsage"
     status = {
-        "conditions": conditions(version, "Active says whether workloads are taken."),
+        "conditions": conditions(version, "Observed conditions. Active reports whether workloads are accepted."),
         **_counts(),
-        "flavorsReservation": usage("Quota held by workloads of this queue.", borrowed=False),
-        used: usage("Quota held by workloads of this queue that are admitted.", borrowed=False),
+        "flavorsReservation": usage("Quota reserved by workloads of this queue, by flavor.", borrowed=False),
+        used: usage("Quota used by admitted workloads of this queue, by flavor.", borrowed=False),
         "fairSharing": fair_sharing_status(usage=True),
     }
     if version == V1BETA1:
         status["flavors"] = _exposed_flavors()
     return {
-        "spec": record("Where its workloads go.", {
-            "clusterQueue": subdomain("The ClusterQueue that serves it. It cannot be changed.", rules=[IMMUTABLE]),
+        "spec": record("ClusterQueue and policies of the queue.", {
+            "clusterQueue": subdomain("Name of the ClusterQueue. Immutable.", rules=[IMMUTABLE]),
             "stopPolicy": stop_policy("the queue"),
             "fairSharing": fair_sharing(),
         }),
-        "status": record("How full it is.", status),
+        "status": record("Observed state of the queue.", status),
     }
 
 
 LOCAL_QUEUE = {
     "kind": "LocalQueue",
-    "about": "The entry of a namespace to a ClusterQueue; jobs name it in the label kueue.x-k8s.io/queue-name.",
+    "about": "A queue in a namespace that submits to a ClusterQueue; jobs select it with the label kueue.x-k8s.io/queue-name.",
     "plural": "localqueues",
     "short": ["queue", "queues", "lq"],
     "scope": "Namespaced",
@@ -223,13 +225,13 @@ def _frozen(field, verb):
 
 def _resource_flavor(version):
     return {
-        "spec": record("The nodes that it means.", {
-            "nodeLabels": labels("Labels of these nodes; pods get them as node selector.", max=8, atomic=True),
-            "nodeTaints": taints("Taints of these nodes, which a workload must tolerate to use the flavor.", rules=[
+        "spec": record("Nodes of the flavor.", {
+            "nodeLabels": labels("Labels of the nodes; added to the node selector of admitted pods.", max=8, atomic=True),
+            "nodeTaints": taints("Taints of the nodes; a workload must tolerate them to use the flavor.", rules=[
                 rule(f"self.all(t, t.effect in {EFFECTS})", EFFECT_RULE),
             ]),
-            "tolerations": tolerations("Tolerations that pods get with this flavor."),
-            "topologyName": subdomain("The Topology of these nodes, for topology-aware scheduling."),
+            "tolerations": tolerations("Tolerations added to pods that are admitted with this flavor."),
+            "topologyName": subdomain("Name of the Topology of the nodes, for topology-aware scheduling."),
         }, rules=[
             rule("!has(self.topologyName) || (has(self.nodeLabels) && size(self.nodeLabels) > 0)",
                  "at least one nodeLabel is required when topology is set"),
@@ -242,7 +244,7 @@ def _resource_flavor(version):
 
 RESOURCE_FLAVOR = {
     "kind": "ResourceFlavor",
-    "about": "A sort of nodes: what quotas are counted in.",
+    "about": "A variation of resources, such as a type of nodes, for which quotas are defined.",
     "plural": "resourceflavors",
     "short": ["flavor", "flavors", "rf"],
     "fields": _resource_flavor,
@@ -252,12 +254,12 @@ RESOURCE_FLAVOR = {
 # ---- Topology ----
 
 def _topology(version):
-    level = record("One level.", {
-        "nodeLabel": label_key("The node label whose value names the domain.", min=1),
+    level = record("A level of the topology.", {
+        "nodeLabel": label_key("Node label whose values identify the domains.", min=1),
     }, need=["nodeLabel"])
     return {
-        "spec": record("The levels.", {
-            "levels": array("From the widest (a block, say) to the narrowest (a rack, or a host).", level, min=1,
+        "spec": record("Levels of the topology.", {
+            "levels": array("Levels from the highest (such as a block) to the lowest (such as a rack or host).", level, min=1,
                             max=16, rules=[
                 IMMUTABLE,
                 rule("self.all(a, self.exists_one(b, b == a))", "must be unique"),
@@ -270,7 +272,7 @@ def _topology(version):
 
 TOPOLOGY = {
     "kind": "Topology",
-    "about": "How nodes stand together, level by level.",
+    "about": "The hierarchy of topology domains of nodes.",
     "plural": "topologies",
     "short": ["topo"],
     "oldest": V1ALPHA1,

@@ -1,6 +1,6 @@
-"""The pieces that schemas are made of: plain dicts of OpenAPI v3 with Kubernetes' extensions.
+"""Building blocks of the schemas: plain dicts of OpenAPI v3 with Kubernetes' extensions.
 
-Every piece begins with its description, which is what `kubectl explain` shows.
+The first argument of each is the description that `kubectl explain` shows.
 """
 
 V1ALPHA1, V1BETA1, V1BETA2 = "v1alpha1", "v1beta1", "v1beta2"
@@ -116,26 +116,26 @@ def strings(description, max=None, min=None, each=None, **more):
 # ---- shapes that several kinds share ----
 
 def conditions(version, about):
-    condition = record("One fact about the object.", {
-        "type": label_key("What it is about."),
-        "status": word("Whether it holds.", "True", "False", "Unknown"),
-        "reason": text("One word why.", max=1024, min=1, like=REASON),
-        "message": text("The same for people.", max=32768),
-        "lastTransitionTime": time("When the status last changed."),
-        "observedGeneration": int64("The generation of the object that was looked at.", min=0),
+    condition = record("An observed condition of the object.", {
+        "type": label_key("Type of the condition."),
+        "status": word("Status of the condition.", "True", "False", "Unknown"),
+        "reason": text("Machine-readable reason, in CamelCase.", max=1024, min=1, like=REASON),
+        "message": text("Human-readable details.", max=32768),
+        "lastTransitionTime": time("Time of the last transition of the status."),
+        "observedGeneration": int64("Generation of the object that the condition was observed for.", min=0),
     }, need=["lastTransitionTime", "message", "reason", "status", "type"])
     return keyed(about, condition, by="type", max=16 if version == V1BETA2 else None)
 
 
 def selector(description):
-    requirement = record("One rule.", {
-        "key": text("The label."),
+    requirement = record("A requirement on a label.", {
+        "key": text("Key of the label."),
         "operator": text("In, NotIn, Exists or DoesNotExist."),
-        "values": strings("For In and NotIn: at least one. Otherwise none."),
+        "values": strings("Values for In and NotIn, at least one; empty otherwise."),
     }, need=["key", "operator"])
     return record(description, {
-        "matchLabels": table("Labels that must have just these values.", {"type": "string"}),
-        "matchExpressions": array("Rules that must all hold.", requirement),
+        "matchLabels": table("Labels with their required values.", {"type": "string"}),
+        "matchExpressions": array("Requirements, all of which must be met.", requirement),
     }, atomic=True)
 
 
@@ -152,27 +152,27 @@ EFFECT_RULE = "supported taint effect values: 'NoSchedule', 'PreferNoSchedule', 
 
 
 def taints(description, rules=None):
-    taint = record("One taint.", {
-        "key": text("The taint's key."),
-        "value": text("The taint's value."),
+    taint = record("A taint.", {
+        "key": text("Key of the taint."),
+        "value": text("Value of the taint."),
         "effect": text("NoSchedule, PreferNoSchedule or NoExecute."),
-        "timeAdded": time("When it was added; for NoExecute only."),
+        "timeAdded": time("Time at which a NoExecute taint was added."),
     }, need=["effect", "key"])
     return array(description, taint, max=8, rules=rules)
 
 
 def toleration(description):
     return record(description, {
-        "key": text("The taint's key. Empty means all, and then the operator is Exists."),
+        "key": text("Key of the taint. Empty matches all and requires operator Exists."),
         "operator": text("Equal (default) or Exists."),
-        "value": text("The taint's value, for Equal."),
-        "effect": text("The effect to tolerate; empty means all."),
-        "tolerationSeconds": int64("How long a NoExecute taint is tolerated; for ever if not set."),
+        "value": text("Value of the taint, for Equal."),
+        "effect": text("Effect to tolerate; empty matches all."),
+        "tolerationSeconds": int64("Number of seconds that a NoExecute taint is tolerated; indefinitely by default."),
     })
 
 
 def tolerations(description):
-    return array(description, toleration("One toleration."), max=8, rules=[
+    return array(description, toleration("A toleration."), max=8, rules=[
         rule("self.all(t, has(t.key) || t.operator == 'Exists')",
              "operator must be Exists when 'key' is empty, which means 'match all values and all keys'"),
         rule("self.all(t, !has(t.tolerationSeconds) || t.effect == 'NoExecute')",
@@ -186,39 +186,39 @@ def tolerations(description):
 
 
 def fair_sharing():
-    return record("How much this counts when what is unused is shared out.", {
-        "weight": quantity("Its part relative to its siblings'. 0 means that anybody else goes first.", default=1),
+    return record("Fair sharing of unused quota.", {
+        "weight": quantity("Weight relative to the siblings. With 0 all others take precedence.", default=1),
     })
 
 
 def fair_sharing_status(usage):
-    """usage: whether the consumed resources stand here as well."""
-    fields = {"weightedShare": int64("The largest ratio of borrowed to lendable of all resources, divided by the "
-                                     "weight, times 1000. The smaller, the sooner it is served.")}
+    """usage: whether the consumed resources are included."""
+    fields = {"weightedShare": int64("Maximum over all resources of the ratio of borrowed to lendable quota, divided "
+                                     "by the weight, times 1000. Lower shares are served first.")}
     if usage:
-        fields["admissionFairSharingStatus"] = record("What the queue used lately, for usage-based admission.", {
-            "consumedResources": amounts("Usage, decayed over time."),
-            "lastUpdate": time("When it was last counted."),
+        fields["admissionFairSharingStatus"] = record("Historical usage of the queue, for usage-based admission.", {
+            "consumedResources": amounts("Usage with exponential decay over time."),
+            "lastUpdate": time("Time of the last update."),
         }, need=["consumedResources", "lastUpdate"])
-    return record("Its present share, if fair sharing is on.", fields, need=["weightedShare"])
+    return record("Current share, if fair sharing is enabled.", fields, need=["weightedShare"])
 
 
 def resource_groups(description):
-    quota = record("The quota of one resource.", {
-        "name": text("The resource, as in requests of containers."),
-        "nominalQuota": quantity("What may be used here at any time."),
-        "borrowingLimit": quantity("How much more may be used of what others in the cohort leave unused. Not set: any "
-                                   "amount. Not allowed outside of a cohort."),
-        "lendingLimit": quantity("How much of the unused quota others in the cohort may use. Not set: all of it. Not "
-                                 "allowed outside of a cohort."),
+    quota = record("Quota of a resource.", {
+        "name": text("Name of the resource, as in container requests."),
+        "nominalQuota": quantity("Amount that is always available."),
+        "borrowingLimit": quantity("Maximum amount that may be borrowed from unused quota of the cohort; unlimited by "
+                                   "default. Not allowed without a cohort."),
+        "lendingLimit": quantity("Maximum amount of unused quota that may be lent to the cohort; all by default. Not "
+                                 "allowed without a cohort."),
     }, need=["name", "nominalQuota"])
-    flavor = record("The quotas in one flavor.", {
-        "name": subdomain("A ResourceFlavor."),
-        "resources": keyed("One entry per covered resource, in the same order.", quota, by="name", min=1, max=64),
+    flavor = record("Quotas in a flavor.", {
+        "name": subdomain("Name of the ResourceFlavor."),
+        "resources": keyed("Quotas of the covered resources, in the same order.", quota, by="name", min=1, max=64),
     }, need=["name", "resources"])
-    group = record("Resources that are taken from the same flavor.", {
-        "coveredResources": strings("The resources of this group. Each is in one group only.", min=1, max=64),
-        "flavors": keyed("Flavors in the order in which they are tried. Each is in one group only.", flavor,
+    group = record("Resources that are assigned from the same flavor.", {
+        "coveredResources": strings("Resources of the group. A resource may be in one group only.", min=1, max=64),
+        "flavors": keyed("Flavors in the order in which they are tried. A flavor may be in one group only.", flavor,
                          by="name", min=1, max=64),
     }, need=["coveredResources", "flavors"], rules=[
         rule("self.flavors.all(f, size(f.resources) == size(self.coveredResources))",
@@ -228,16 +228,16 @@ def resource_groups(description):
 
 
 def stop_policy(what):
-    return word(f"None: in service. Hold: {what} takes no new workloads, those admitted run on. HoldAndDrain: those "
-                "admitted are evicted too.", "None", "Hold", "HoldAndDrain", default="None")
+    return word(f"None: active. Hold: {what} admits no new workloads, admitted ones keep running. HoldAndDrain: "
+                "admitted workloads are evicted too.", "None", "Hold", "HoldAndDrain", default="None")
 
 
 def usage(description, borrowed):
-    fields = {"name": text("The resource."), "total": quantity("What is used.")}
+    fields = {"name": text("Name of the resource."), "total": quantity("Total amount.")}
     if borrowed:
-        fields["borrowed"] = quantity("What part of it is borrowed.")
-    flavor = record("One flavor.", {
-        "name": subdomain("The ResourceFlavor."),
-        "resources": keyed("By resource.", record("One resource.", fields, need=["name"]), by="name", max=64),
+        fields["borrowed"] = quantity("Borrowed part of the total.")
+    flavor = record("Usage in a flavor.", {
+        "name": subdomain("Name of the ResourceFlavor."),
+        "resources": keyed("Usage by resource.", record("Usage of a resource.", fields, need=["name"]), by="name", max=64),
     }, need=["name", "resources"])
     return keyed(description, flavor, by="name", max=64)

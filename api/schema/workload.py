@@ -8,32 +8,32 @@ MAX_PODSETS = 18
 # ---- the pods ----
 
 def _pod_template():
-    """Only what decides is spelled out: all of a pod would be 700 kB of schema, twice. The rest is kept as it is
-    and checked when pods are made of it."""
-    needs = record("What it needs.", {
-        "requests": amounts("What it is given."),
-        "limits": amounts("What it may use; also the request, where there is none."),
+    """Only fields that scheduling uses are specified: the schema of a whole pod would be 700 kB, twice. Other
+    fields are preserved and validated when pods are created from the template."""
+    needs = record("Resource requests and limits.", {
+        "requests": amounts("Requested amount of each resource."),
+        "limits": amounts("Maximum amount of each resource; also the default of the request."),
     }, open=True)
-    container = record("A container.", {
-        "name": text("Its name."),
+    container = record("A container of the pod.", {
+        "name": text("Name of the container."),
         "resources": needs,
     }, need=["name"], open=True)
-    return record("The pods, as in the template of a Job.", {
-        "metadata": record("Their metadata.", {
-            "name": text("A name."),
-            "namespace": text("A namespace."),
+    return record("Pod template, as in a Job.", {
+        "metadata": record("Metadata of the pods.", {
+            "name": text("Name."),
+            "namespace": text("Namespace."),
             "labels": labels("Labels."),
             "annotations": labels("Annotations."),
             "finalizers": strings("Finalizers."),
         }),
-        "spec": record("Their spec, as of a Pod.", {
-            "containers": keyed("The containers.", container, by="name"),
-            "initContainers": keyed("Containers that run before.", container, by="name"),
+        "spec": record("Spec of the pods.", {
+            "containers": keyed("Containers.", container, by="name"),
+            "initContainers": keyed("Init containers.", container, by="name"),
             "resources": needs,
-            "overhead": amounts("What the runtime itself takes."),
-            "nodeSelector": labels("Labels of the nodes to run on."),
-            "tolerations": array("Taints that are tolerated.", toleration("One toleration.")),
-            "priorityClassName": text("A PriorityClass."),
+            "overhead": amounts("Resource overhead of the runtime."),
+            "nodeSelector": labels("Labels that a node must have."),
+            "tolerations": array("Tolerations.", toleration("A toleration.")),
+            "priorityClassName": text("Name of the PriorityClass."),
         }, need=["containers"], open=True),
     })
 
@@ -45,32 +45,32 @@ def _topology_request(version):
         return text(description, max=max if new else None)
 
     fields = {
-        "required": name("The level at which all pods must be in one domain."),
-        "preferred": name("The level at which they should be."),
-        "unconstrained": flag("Any place will do, but the places are planned."),
-        "podIndexLabel": name("The label with the index of a pod.", 317),
-        "subGroupIndexLabel": name("The label with the index of a group of pods (replicated jobs).", 317),
-        "subGroupCount": int32("How many such groups there are."),
-        "podSetGroupName": name("Podsets of one group name share flavor and domain.", 256),
-        "podSetSliceRequiredTopology": name("The level at which each slice of the podset must be in one domain."),
-        "podSetSliceSize": int32("How many pods a slice has."),
+        "required": name("Level at which all pods must be in one domain."),
+        "preferred": name("Level at which all pods should be in one domain."),
+        "unconstrained": flag("No constraint on domains, but pods are assigned to them."),
+        "podIndexLabel": name("Pod label with the index of the pod.", 317),
+        "subGroupIndexLabel": name("Pod label with the index of the subgroup (replicated job).", 317),
+        "subGroupCount": int32("Number of subgroups."),
+        "podSetGroupName": name("Pod sets with the same group name are assigned the same flavor and domain.", 256),
+        "podSetSliceRequiredTopology": name("Level at which each slice of the pod set must be in one domain."),
+        "podSetSliceSize": int32("Number of pods in a slice."),
     }
     if new:
-        layer = record("One layer.", {
-            "topology": text("The level.", max=63, min=1),
-            "size": int32("How many pods a slice of it has.", min=1),
+        layer = record("A layer of slices.", {
+            "topology": text("Topology level.", max=63, min=1),
+            "size": int32("Number of pods in a slice of this layer.", min=1),
         }, need=["size", "topology"])
-        fields["podsetSliceRequiredTopologyConstraints"] = array("Slices within slices, from the widest.", layer, max=3)
-    return record("How near to each other the pods must be.", fields)
+        fields["podsetSliceRequiredTopologyConstraints"] = array("Nested slices, from the largest.", layer, max=3)
+    return record("Topology request of the pod set.", fields)
 
 
 def _podset(version):
-    return record("Some number of pods made from one template.", {
-        "name": dns_label("The name of the podset.", default="main"),
+    return record("A set of pods with the same template.", {
+        "name": dns_label("Name of the pod set.", default="main"),
         "template": _pod_template(),
-        "count": int32("How many pods.", min=0, default=1),
-        "minCount": int32("The least number of pods it can run with, if fewer than count will do (partial "
-                          "admission). For one podset of a workload only.", min=1),
+        "count": int32("Number of pods.", min=0, default=1),
+        "minCount": int32("Minimum number of pods for partial admission. Allowed for one pod set of a "
+                          "workload.", min=1),
         "topologyRequest": _topology_request(version),
     }, need=["template"] + (["count"] if version == V1BETA1 else []), rules=[
         rule("!has(self.minCount) || self.minCount <= self.count",
@@ -81,10 +81,10 @@ def _podset(version):
 # ---- spec ----
 
 def _priority_class_ref():
-    return record("The class that the priority comes from.", {
-        "group": word("Its group.", "kueue.x-k8s.io", "scheduling.k8s.io"),
-        "kind": word("Its kind.", "WorkloadPriorityClass", "PriorityClass"),
-        "name": subdomain("Its name.", min=1),
+    return record("Class that the priority is set from.", {
+        "group": word("API group of the class.", "kueue.x-k8s.io", "scheduling.k8s.io"),
+        "kind": word("Kind of the class.", "WorkloadPriorityClass", "PriorityClass"),
+        "name": subdomain("Name of the class.", min=1),
     }, need=["group", "kind", "name"], rules=[
         rule("self.group != 'scheduling.k8s.io' || self.kind == 'PriorityClass'",
              "only the PriorityClass kind is allowed for the scheduling.k8s.io group"),
@@ -95,44 +95,44 @@ def _priority_class_ref():
 
 def _spec(version):
     fields = {
-        "podSets": keyed("The sets of pods that run, and wait, together.", _podset(version), by="name", min=1, max=MAX_PODSETS),
-        "queueName": subdomain("The LocalQueue. It cannot be changed while quota is reserved."),
-        "priority": int32("Workloads with a higher priority go first; with preemption, at the cost of others."),
-        "active": flag("False: not to be admitted, and evicted if it runs.", default=True),
-        "maximumExecutionTimeSeconds": int32("How long it may run before it is stopped for good.", min=1),
+        "podSets": keyed("Sets of pods that are admitted together.", _podset(version), by="name", min=1, max=MAX_PODSETS),
+        "queueName": subdomain("Name of the LocalQueue. Immutable while quota is reserved."),
+        "priority": int32("Priority; higher values are admitted first and may preempt lower ones."),
+        "active": flag("Whether the workload may be admitted. If set to false, an admitted workload is evicted.", default=True),
+        "maximumExecutionTimeSeconds": int32("Maximum execution time in seconds, after which the workload is deactivated.", min=1),
     }
     if version == V1BETA1:
-        fields["priorityClassName"] = subdomain("The class that the priority comes from.")
-        fields["priorityClassSource"] = word("What sort of class that is.", "kueue.x-k8s.io/workloadpriorityclass",
+        fields["priorityClassName"] = subdomain("Name of the class that the priority is set from.")
+        fields["priorityClassSource"] = word("Type of the class.", "kueue.x-k8s.io/workloadpriorityclass",
                                              "scheduling.k8s.io/priorityclass", "", default="")
-        return record("What is to run, and in which queue.", fields, need=["podSets"], rules=[
+        return record("Desired pods, queue and priority.", fields, need=["podSets"], rules=[
             rule("!has(self.priorityClassName) || has(self.priority)",
                  "priority should not be nil when priorityClassName is set"),
         ])
     fields["priorityClassRef"] = _priority_class_ref()
-    gate = record("One gate.", {"name": text("Its name.", max=63, min=1)}, need=["name"])
-    fields["preemptionGates"] = keyed("While one of these is closed, the workload preempts nobody.", gate, by="name",
-                                      max=8)
-    return record("What is to run, and in which queue.", fields, rules=[
+    gate = record("A preemption gate.", {"name": text("Name of the gate.", max=63, min=1)}, need=["name"])
+    fields["preemptionGates"] = keyed("Gates that prevent the workload from preempting others while any of them is closed.",
+                                      gate, by="name", max=8)
+    return record("Desired pods, queue and priority.", fields, rules=[
         rule("!has(self.priorityClassRef) || has(self.priority)",
              "priority should not be nil when priorityClassRef is set"),
     ])
 
 
-# ---- where the pods stand ----
+# ---- topology assignment ----
 
 def _one_of(a, b):
     return rule(f"has(self.{a}) != has(self.{b})", f"exactly one of the fields in [{a} {b}] must be set")
 
 
 def _domains():
-    domain = record("One domain.", {
-        "values": strings("Its value at each level.", min=1, max=16),
-        "count": int32("How many pods.", min=1),
+    domain = record("A topology domain.", {
+        "values": strings("Values of the node labels, by level.", min=1, max=16),
+        "count": int32("Number of pods in the domain.", min=1),
     }, need=["count", "values"])
-    return record("Where the pods stand.", {
-        "levels": strings("Node labels.", min=1, max=16),
-        "domains": array("Domain by domain.", domain),
+    return record("Assignment of the pods to topology domains.", {
+        "levels": strings("Node labels of the levels.", min=1, max=16),
+        "domains": array("Assigned domains.", domain),
     }, need=["domains", "levels"])
 
 
@@ -140,22 +140,22 @@ def _slices():
     def part(description):
         return text(description, max=63)
 
-    values = record("The values of one level.", {
-        "universal": part("One value for all domains."),
-        "individual": record("A value each: prefix, root and suffix joined.", {
-            "prefix": part("What all begin with."),
-            "suffix": part("What all end with."),
-            "roots": strings("What differs, one per domain.", each=part(""), min=1, max=100000),
+    values = record("Values of a level.", {
+        "universal": part("Value that all domains share."),
+        "individual": record("Value of each domain: prefix, root and suffix concatenated.", {
+            "prefix": part("Common prefix."),
+            "suffix": part("Common suffix."),
+            "roots": strings("Distinct part, by domain.", each=part(""), min=1, max=100000),
         }, need=["roots"]),
     }, rules=[_one_of("universal", "individual")])
-    counts = record("Pods per domain.", {
-        "universal": int32("The same in all.", min=1),
-        "individual": array("One per domain.", {"type": "integer", "format": "int32", "minimum": 1}, min=1,
+    counts = record("Number of pods per domain.", {
+        "universal": int32("Number that all domains share.", min=1),
+        "individual": array("Number of each domain.", {"type": "integer", "format": "int32", "minimum": 1}, min=1,
                             max=100000),
     }, rules=[_one_of("universal", "individual")])
-    piece = record("Domains that have something in common.", {
-        "domainCount": int32("How many.", min=1),
-        "valuesPerLevel": array("One entry per level.", values, min=1, max=16),
+    piece = record("A compact representation of domains.", {
+        "domainCount": int32("Number of domains.", min=1),
+        "valuesPerLevel": array("Values by level.", values, min=1, max=16),
         "podCounts": counts,
     }, need=["domainCount", "podCounts", "valuesPerLevel"], rules=[
         rule("!has(self.podCounts.individual) || size(self.podCounts.individual) == self.domainCount",
@@ -164,9 +164,9 @@ def _slices():
              "valuesPerLevel.individual, if set, must have roots of length equal to domainCount of this "
              "TopologyAssignmentSlice"),
     ])
-    return record("Where the pods stand.", {
-        "levels": strings("Node labels.", each=text("", max=317), min=1, max=16),
-        "slices": array("All domains, some at a time.", piece, max=1000),
+    return record("Assignment of the pods to topology domains.", {
+        "levels": strings("Node labels of the levels.", each=text("", max=317), min=1, max=16),
+        "slices": array("Slices of the assigned domains.", piece, max=1000),
     }, need=["levels", "slices"], rules=[
         rule("self.slices.all(s, size(s.valuesPerLevel) == size(self.levels))",
              "valuesPerLevel must have the same length as the number of levels in this TopologyAssignment"),
@@ -177,39 +177,40 @@ def _slices():
 
 def _admission(version):
     new = version == V1BETA2
-    delayed = "Whether the topology is decided later, by a second look."
-    assignment = record("What one podset got.", {
-        "name": dns_label("The podset.", default="main"),
-        "flavors": table("The flavor of each resource.", subdomain("")),
-        "resourceUsage": amounts("What all pods of it take."),
-        "count": int32("How many pods were admitted.", min=0),
+    delayed = "Whether the topology assignment is delayed to a second scheduling pass."
+    assignment = record("Assignment of a pod set.", {
+        "name": dns_label("Name of the pod set.", default="main"),
+        "flavors": table("Assigned flavor of each resource.", subdomain("")),
+        "resourceUsage": amounts("Total resource usage of the pod set."),
+        "count": int32("Number of admitted pods.", min=0),
         "topologyAssignment": _slices() if new else _domains(),
         "delayedTopologyRequest": word(delayed, "Pending", "Ready", max=7) if new else text(delayed),
     }, need=[] if new else ["name"])
-    return record("The quota that is reserved for it.", {
-        "clusterQueue": subdomain("The ClusterQueue that gave it."),
-        "podSetAssignments": keyed("Podset by podset.", assignment, by="name", max=MAX_PODSETS),
+    return record("Quota reservation of the workload.", {
+        "clusterQueue": subdomain("Name of the ClusterQueue."),
+        "podSetAssignments": keyed("Assignments by pod set.", assignment, by="name", max=MAX_PODSETS),
     }, need=[] if new else ["clusterQueue", "podSetAssignments"])
 
 
 def _admission_checks(version):
-    update = record("What pods of one podset get.", {
-        "name": dns_label("The podset."),
-        "labels": labels("Labels."),
-        "annotations": labels("Annotations."),
-        "nodeSelector": labels("Node selector."),
-        "tolerations": tolerations("Tolerations."),
+    update = record("Modifications of the pods of a pod set.", {
+        "name": dns_label("Name of the pod set."),
+        "labels": labels("Labels to add."),
+        "annotations": labels("Annotations to add."),
+        "nodeSelector": labels("Node selector to add."),
+        "tolerations": tolerations("Tolerations to add."),
     }, need=["name"])
-    check = record("One check.", {
-        "name": text("The AdmissionCheck.", max=316, min=1 if version == V1BETA2 else None),
-        "state": word("Retry gives the quota back, Rejected deactivates.", "Pending", "Ready", "Retry", "Rejected"),
-        "lastTransitionTime": time("When the state last changed."),
-        "message": text("For people.", max=32768),
-        "podSetUpdates": array("What the check wants of the pods.", update, max=MAX_PODSETS),
-        "requeueAfterSeconds": int32("How long to wait after Retry.", min=0),
-        "retryCount": int32("How often it was tried again.", min=0),
+    check = record("State of an admission check.", {
+        "name": text("Name of the AdmissionCheck.", max=316, min=1 if version == V1BETA2 else None),
+        "state": word("State of the check. Retry releases the quota, Rejected deactivates the workload.", "Pending", "Ready",
+                      "Retry", "Rejected"),
+        "lastTransitionTime": time("Time of the last transition of the state."),
+        "message": text("Human-readable details.", max=32768),
+        "podSetUpdates": array("Modifications of the pods.", update, max=MAX_PODSETS),
+        "requeueAfterSeconds": int32("Number of seconds until the workload is requeued after Retry.", min=0),
+        "retryCount": int32("Number of retries.", min=0),
     }, need=["lastTransitionTime", "message", "name", "state"])
-    return keyed("The admission checks that this workload has to pass.", check, by="name", max=8)
+    return keyed("Admission checks of the workload.", check, by="name", max=8)
 
 
 def _status(version):
@@ -219,48 +220,48 @@ def _status(version):
         return text(description, max=256 if new else None)
 
     spent = "accumulatedPastExecutionTimeSeconds" if new else "accumulatedPastExexcutionTimeSeconds"
-    eviction = record("One sort.", {
-        "reason": text("Why.", max=316),
-        "underlyingCause": text("What was behind it.", max=316),
-        "count": int32("How often.", min=0),
+    eviction = record("Evictions with a common reason.", {
+        "reason": text("Reason of the evictions.", max=316),
+        "underlyingCause": text("Underlying cause.", max=316),
+        "count": int32("Number of evictions.", min=0),
     }, need=["count", "reason", "underlyingCause"])
     named = ["name"]
-    node = record("One node.", {"name": text("Its name.", max=63 if new else None)}, need=named)
-    nodes = "Nodes that failed under it and are to be replaced."
+    node = record("A failed node.", {"name": text("Name of the node.", max=63 if new else None)}, need=named)
+    nodes = "Failed nodes that must be replaced in the topology assignment."
     fields = {
-        "conditions": conditions(version, "QuotaReserved, Admitted, PodsReady, Evicted, Preempted, Requeued, Finished "
-                                          "and others."),
+        "conditions": conditions(version, "Observed conditions: QuotaReserved, Admitted, PodsReady, Evicted, Preempted, "
+                                          "Requeued, Finished and others."),
         "admission": _admission(version),
         "admissionChecks": _admission_checks(version),
-        "requeueState": record("Waiting after an eviction.", {
-            "count": int32("How often it was put back.", min=0),
-            "requeueAt": time("When it may be tried again."),
+        "requeueState": record("Requeue back-off after an eviction.", {
+            "count": int32("Number of requeues.", min=0),
+            "requeueAt": time("Time at which the workload may be admitted again."),
         }),
-        "reclaimablePods": keyed("Pods that need their quota no longer.", record("Of one podset.", {
-            "name": dns_label("The podset."),
-            "count": int32("How many.", min=0),
+        "reclaimablePods": keyed("Pods that no longer need their quota.", record("Values of a pod set.", {
+            "name": dns_label("Name of the pod set."),
+            "count": int32("Number of pods.", min=0),
         }, need=["count", "name"]), by="name", max=MAX_PODSETS),
-        "resourceRequests": keyed("What was asked for, as it is counted, while it waits.", record("Of one podset.", {
-            "name": dns_label("The podset."),
-            "resources": amounts("What all pods of it take."),
+        "resourceRequests": keyed("Resource requests of a pending workload, as counted against quota.", record("Values of a pod set.", {
+            "name": dns_label("Name of the pod set."),
+            "resources": amounts("Total resource usage of the pod set."),
         }, need=named), by="name", max=MAX_PODSETS),
-        spent: int32("How long it ran before evictions."),
-        "schedulingStats": record("What it went through.", {
+        spent: int32("Execution time in seconds before evictions."),
+        "schedulingStats": record("Scheduling statistics.", {
             "evictions": keyed("Evictions by reason.", eviction, by="reason underlyingCause",
                                max=256 if new else None),
         }),
         "unhealthyNodes": keyed(nodes, node, by="name", max=8) if new else array(nodes, node),
-        "nominatedClusterNames": strings("MultiKueue: clusters that may take it.", each=cluster(""), max=20),
-        "clusterName": cluster("MultiKueue: the cluster that took it."),
+        "nominatedClusterNames": strings("MultiKueue: candidate clusters.", each=cluster(""), max=20),
+        "clusterName": cluster("MultiKueue: cluster that the workload was dispatched to."),
     }
     if new:
-        gate = record("One gate.", {
-            "name": text("Its name.", max=63, min=1),
-            "position": word("Where it stands.", "Closed", "Open"),
-            "lastTransitionTime": time("Since when."),
+        gate = record("State of a preemption gate.", {
+            "name": text("Name of the gate.", max=63, min=1),
+            "position": word("Position of the gate.", "Closed", "Open"),
+            "lastTransitionTime": time("Time of the last transition of the position."),
         }, need=["lastTransitionTime", "name", "position"])
-        fields["preemptionGates"] = keyed("How the preemption gates stand.", gate, by="name", max=8)
-    return record("How far it is.", fields, rules=[
+        fields["preemptionGates"] = keyed("States of the preemption gates.", gate, by="name", max=8)
+    return record("Observed state of the workload.", fields, rules=[
         rule("!has(self.clusterName) || !has(oldSelf.clusterName) || self.clusterName == oldSelf.clusterName",
              "clusterName is immutable once set"),
         rule("!has(self.clusterName) || !has(self.nominatedClusterNames) || size(self.nominatedClusterNames) == 0",
@@ -332,7 +333,7 @@ def _rules(version):
 
 WORKLOAD = {
     "kind": "Workload",
-    "about": "What a job asks of the queue. Mostly made by Kueue's job controllers.",
+    "about": "A unit of admission: the resource requests of a job. Usually created by the job controllers.",
     "plural": "workloads",
     "short": ["wl", "kwl", "kueueworkload", "kueueworkloads"],
     "scope": "Namespaced",
@@ -352,13 +353,13 @@ WORKLOAD = {
 
 PRIORITY_CLASS = {
     "kind": "WorkloadPriorityClass",
-    "about": "A priority with a name, for workloads only: pods keep the priority they have.",
+    "about": "A named priority for workloads. It does not affect the priority of pods.",
     "plural": "workloadpriorityclasses",
     "short": ["wpc"],
     "columns": lambda version: [("Value", "integer", ".value")],
     "fields": lambda version: {
-        "value": int32("The priority: the higher, the sooner."),
-        "description": text("When to use it.", max=2048 if version == V1BETA2 else None),
+        "value": int32("The priority; higher values are admitted first."),
+        "description": text("When to use the class.", max=2048 if version == V1BETA2 else None),
     },
     "need": ["value"],
 }

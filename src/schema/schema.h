@@ -37,9 +37,9 @@ enum sl_merge_kind {
 };
 
 /* What all objects of the API have, in words. */
-#define SL_DOC_API_VERSION "The version of the API that the object is written in, with its group."
-#define SL_DOC_KIND "What the object is. It cannot be changed."
-#define SL_DOC_METADATA "Name, labels and other things that all objects have."
+#define SL_DOC_API_VERSION "API group and version of the object."
+#define SL_DOC_KIND "Kind of the object. Immutable."
+#define SL_DOC_METADATA "Object metadata, such as name, labels and annotations."
 
 /* Of a list whose items have names. More would be held against each other, item by item. */
 #define SL_SCHEMA_KEYS_MAX 16u
