@@ -1,5 +1,5 @@
 /*
- * The body of an answer as the library takes it: whole, or in pieces. Private to src/httpd.
+ * The body of a response as the library takes it: whole, or in pieces. Private to src/httpd.
  */
 #ifndef SL_HTTPD_ANSWER_H
 #define SL_HTTPD_ANSWER_H

@@ -1,11 +1,10 @@
 /*
- * Requests that are answered later. While there is nothing to send, the connection is suspended:
- * the library has it in no list that it walks and in no epoll. A reply or a piece resumes this one
- * connection.
+ * Deferred responses. While there is nothing to send, the connection is suspended: the library has
+ * it in no list that it walks and in no epoll. A reply or a piece resumes this one connection.
  *
- * A suspended connection does not notice that its peer has left, so those that stream are also in
- * an epoll of our own, which tells of hang-ups and of nothing else; TCP keep-alive makes a hang-up
- * of peers that vanished. Others do not wait long enough for that to be worth two system calls.
+ * A suspended connection does not notice that its peer has disconnected, so those that stream are
+ * also in an epoll of our own, which reports hang-ups only; TCP keep-alive turns a vanished peer
+ * into a hang-up. Other requests are too short for that to be worth two system calls.
  */
 #include <string.h>
 #include <sys/epoll.h>

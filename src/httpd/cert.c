@@ -1,7 +1,7 @@
 /*
- * X.509 by OpenSSL 3. Names are put into certificates as they are, never through OpenSSL's
+ * X.509 with OpenSSL 3. Names are put into certificates as they are, never through OpenSSL's
  * configuration language, in which a comma would begin another name. Error queues do not outlive a
- * call, and a password is never asked for.
+ * call, and a password is never prompted for.
  */
 #include "httpd/cert.h"
 

@@ -1,7 +1,7 @@
 /*
- * Where a request ends must have one reading only. A proxy in front of us may read it differently,
- * and what it takes for a part of one request would be answered here as a second one. So whatever
- * can be read in two ways is refused, and the connection ends with the answer:
+ * The end of a request must be unambiguous (request smuggling). A proxy in front of us may parse it
+ * differently, and what it takes for a part of one request would be served here as a second one. So
+ * whatever can be parsed in two ways is rejected, and the connection is closed after the response:
  *
  *     - more than one Content-Length, Transfer-Encoding, Host or Authorization;
  *     - Content-Length together with Transfer-Encoding, and any coding but "chunked";
@@ -9,14 +9,13 @@
  *       values (among them: a bare CR);
  *     - folded lines, lines that end in a bare LF, NUL.
  *
- * The last three are not visible in what libmicrohttpd makes of a header. Since 0.9.77 it refuses
- * them itself where it is told to be strict. Before, it cuts the header block in place: a colon and
- * each byte of a line's end become NUL, a folded line is copied elsewhere. So the block has exactly
- * the expected length, and each name and value its expected place, if and only if none of the three
- * is there.
+ * The last three are not visible in what libmicrohttpd makes of a header. Since 0.9.77 it rejects
+ * them itself in strict mode. Before, it splits the header block in place: a colon and each byte of
+ * a line's end become NUL, a folded line is copied elsewhere. So the block has exactly the expected
+ * length, and each name and value its expected place, if and only if none of the three is present.
  *
- * The framing inside of a chunked body is the library's alone; a connection that had one is closed
- * with its answer, so that no byte behind it is ever read as a request.
+ * The framing inside of a chunked body is parsed by the library alone; a connection that had one is
+ * closed with its response, so that no byte behind it is ever parsed as a request.
  */
 #include <string.h>
 #include <strings.h>

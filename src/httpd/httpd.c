@@ -1,5 +1,5 @@
 /*
- * The listening socket is ours; behind it stands a libmicrohttpd daemon that never listens and gets
+ * The listening socket is ours; behind it is a libmicrohttpd daemon that never listens and gets
  * each accepted connection handed over. Its epoll descriptor is nested in the loop. Many
  * connections share several daemons. A new certificate is a new daemon: old ones keep their
  * connections until these end.
@@ -7,11 +7,11 @@
  *     uv_poll(listener) -> accept -> MHD_add_connection
  *     uv_poll(daemon's epoll), uv_timer(MHD_get_timeout) -> MHD_run -> on_request -> the handler
  *
- * Deadlines are ours too, since the library only knows an idle time, which a client that sends a
+ * Deadlines are ours too, since the library only has an idle timeout, which a client that sends a
  * byte now and then never reaches. A late connection is shut down as a socket, and the library then
  * finds it closed.
  *
- * Answers that come later, at once or in pieces, are in call.c.
+ * Deferred and streamed responses are in call.c.
  */
 #include "httpd/httpd.h"
 

@@ -12,13 +12,13 @@
 
 struct server;
 
-/* Who is behind an address, as long as it has connections. */
+/* A client address, as long as it has connections. */
 struct peer {
     TAILQ_ENTRY(peer) entry;
     uint8_t key[SL_HTTP_FROM];
     uint32_t n_conns;
     uint32_t n_yielding;          /* of these, in one of the lists */
-    TAILQ_HEAD(, conn) idle;      /* in the order of their last answer */
+    TAILQ_HEAD(, conn) idle;      /* in the order of their last response */
     TAILQ_HEAD(, conn) receiving; /* since the accept or the request line, in that order */
     size_t bodies;                /* bytes of those that come */
     size_t unread;                /* bytes that wait in its streams */
@@ -29,18 +29,18 @@ struct request {
     char *query;         /* as it came; NULL: none */
     const char *uri_end; /* in the memory of the library; of no use once 'begun' */
     bool begun;          /* its headers are complete */
-    bool large;          /* its body is in the room for large ones */
-    bool crowded;        /* there was no room left for its body */
+    bool large;          /* its body is in the budget of large ones */
+    bool crowded;        /* the budget for its body was exhausted */
     struct sl_buf body;
     uint64_t announced; /* of the body; 0 also if it is not known */
     uint64_t from_ms;   /* when it began to come */
     size_t seen;        /* of the body, also what was over the ceiling */
-    size_t taken;       /* of the room for all bodies */
+    size_t taken;       /* of the budget of all bodies */
 };
 
 enum conn_state {
     CONN_RECEIVING, /* a request is awaited or not complete */
-    CONN_BUSY,      /* it is being answered */
+    CONN_BUSY,      /* it is being served */
     CONN_IDLE,      /* between two requests */
 };
 
@@ -54,12 +54,12 @@ struct conn {
     enum conn_state state;
     uint64_t since_ms;         /* when it got into that */
     uint64_t moved_ms;         /* when the last bytes of a body came, or of a stream were taken */
-    size_t answer;             /* bytes of its answer, if it was given whole and is large */
-    bool waiting;              /* suspended until somebody wakes it */
+    size_t answer;             /* bytes of its response, if it was given whole and is large */
+    bool waiting;              /* suspended until it is woken */
     bool late;                 /* shut down; to be closed at the next occasion */
     bool listens;              /* for a hang-up */
-    bool last;                 /* it is closed with its next answer */
-    struct sl_http_call *call; /* the answer comes later; NULL */
+    bool last;                 /* it is closed after its next response */
+    struct sl_http_call *call; /* the response is deferred; NULL */
     uint64_t deadline_ms;
 };
 
@@ -71,8 +71,7 @@ struct server {
     struct MHD_Daemon *mhd;
     uv_poll_t poll;
     uv_timer_t timer;
-    uv_idle_t again; /* the library wants its next turn at once; a timer of 0 ms would leave none to
-                        others */
+    uv_idle_t again; /* the library must run again at once; a 0 ms timer would starve others */
     bool woken;      /* one of its connections was resumed since the library began to run */
     uint32_t n_conns;
     uint32_t n_handles;   /* not yet closed by the loop */
@@ -105,7 +104,7 @@ struct sl_httpd {
     size_t bodies;       /* bytes of all that are in memory */
     size_t large_bodies; /* of these, those of large ones */
     size_t unread;       /* bytes that wait in all streams */
-    size_t answers;      /* bytes of all answers that were given whole */
+    size_t answers;      /* bytes of all responses that were given whole */
 };
 
 struct upgrade;
@@ -120,11 +119,11 @@ struct sl_http_call {
     struct sl_buf out;             /* of a stream */
     size_t sent;                   /* of that */
     bool streams, ended;
-    struct upgrade *up; /* it speaks HTTP no more; NULL */
+    struct upgrade *up; /* upgraded; NULL */
 };
 
 struct conn *sl_httpd_conn(struct MHD_Connection *c);
-/* Suspended, a connection does not notice anything; resumed, it asks the handler again, or for the
+/* Suspended, a connection does not notice anything; resumed, it calls the handler again, or for the
  * next bytes. */
 void sl_httpd_suspend(struct conn *c);
 void sl_httpd_resume(struct conn *c);
@@ -134,7 +133,7 @@ enum MHD_Result sl_httpd_queue(struct server *s, struct MHD_Connection *c, int s
                                struct MHD_Response *r);
 
 /* ---- share.c ---- */
-/* NULL: nobody has come from there. */
+/* NULL: there is no connection from there. */
 struct peer *sl_share_find(struct sl_httpd *h, const struct sockaddr *a);
 void sl_share_join(struct conn *c, const struct sockaddr *a);
 void sl_share_leave(struct conn *c);
@@ -143,13 +142,13 @@ void sl_share_turn(struct conn *c, enum conn_state to);
 bool sl_share_full(const struct sl_httpd *h, uint32_t n_conns);
 /* And yet it may come: a few are left for when none can go. */
 bool sl_share_spare(const struct sl_httpd *h, uint32_t n_conns);
-/* Which one; NULL: none, or none for somebody from there. */
+/* Which one; NULL: none, or none for a client from there. */
 struct conn *sl_share_victim(const struct sl_httpd *h, const struct peer *newcomer);
-/* There is room for one more, at least from an address that is not here yet. */
+/* Whether one more can be accepted, at least from an address that has no connection yet. */
 bool sl_share_has_room(const struct sl_httpd *h);
-/* Room for so many more bytes of a body; others may lose theirs, and their connection. */
+/* Reserves so many more bytes of a body; others may be closed for it. */
 bool sl_share_take(struct conn *c, struct request *rq, size_t n);
-/* The body is not needed any more. */
+/* Releases the body. */
 void sl_share_give_back(struct conn *c, struct request *rq);
 
 /* So many bytes more wait in a stream. False: it is the one that has to end; others may lose
@@ -157,18 +156,18 @@ void sl_share_give_back(struct conn *c, struct request *rq);
 bool sl_share_wait(struct sl_http_call *c, size_t n);
 /* They have been taken, or dropped. */
 void sl_share_taken(struct sl_http_call *c, size_t n);
-/* What one answer that is given whole may have now, with those that are not read yet. */
+/* How large one response that is given whole may be now, with those that are not read yet. */
 size_t sl_share_room(const struct sl_httpd *h, size_t small);
-/* Room for an answer that is given whole. False: too much waits for others. */
+/* Reserves memory for a response that is given whole. False: too much is unread. */
 bool sl_share_answer(struct conn *c, size_t n, size_t small);
-/* The answer is over. */
+/* Releases the response. */
 void sl_share_answered(struct conn *c);
 /* Ends streams that much waits for and that take nothing. */
 void sl_share_sweep(struct sl_httpd *h);
 
 /* ---- framing.c ---- */
-/* Why a request whose headers are complete cannot be read in one way only; NULL if it can.
- * 'uri_end': of the target in the request line. */
+/* Why a request whose headers are complete is ambiguous; NULL if it is not. 'uri_end': of the
+ * target in the request line. */
 const char *sl_httpd_framing(struct MHD_Connection *c, const char *method, const char *version,
                              const char *uri_end, bool *ret_chunked);
 
@@ -184,11 +183,12 @@ enum MHD_Result sl_httpd_call_send(struct conn *c);
 /* The request is over, in whatever way. */
 void sl_httpd_call_end(struct conn *c);
 void sl_httpd_call_unref(struct sl_http_call *c);
-/* Appends to what is to be sent; what has been sent makes room. False: it is too much. */
+/* Appends to the bytes to be sent; those that have been sent are dropped first. False: it is too
+ * much. */
 bool sl_httpd_call_add(struct sl_http_call *c, const char *bytes, size_t len);
-/* Forgets what has been sent. */
+/* Drops what has been sent. */
 void sl_httpd_call_sent(struct sl_http_call *c, size_t n);
-/* Who has left is noticed for as long as it is started. */
+/* Detects disconnects for as long as it is started. */
 void sl_httpd_hangups_start(struct sl_httpd *h);
 void sl_httpd_hangups_stop(struct sl_httpd *h);
 

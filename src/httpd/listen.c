@@ -1,7 +1,7 @@
 /*
- * SO_REUSEADDR lets the next process have the port at once, although connections of the last one
- * still linger in TIME_WAIT. SO_REUSEPORT is not used on purpose: two processes on one port would
- * each get half of the requests, and nobody would be told.
+ * SO_REUSEADDR lets the next process bind the port at once, although connections of the last one
+ * are still in TIME_WAIT. SO_REUSEPORT is not used on purpose: two processes on one port would each
+ * get half of the requests, without an error.
  */
 #include "httpd/listen.h"
 #include "base/fmt.h"

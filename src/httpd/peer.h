@@ -1,14 +1,15 @@
 /*
- * Who stands at the other end of a TLS connection. Private to src/httpd.
+ * The client certificate of a TLS connection. Private to src/httpd.
  */
 #ifndef SL_HTTPD_PEER_H
 #define SL_HTTPD_PEER_H
 
 #include "base/macros.h"
 
-/* session: of GnuTLS, with the authorities for clients in its credentials. The common name of the
- * client's certificate, if it has shown one that is for clients, holds now and was signed by one of
- * them; else false. Asked for each request, because certificates end while connections go on. */
+/* session: of GnuTLS, with the client CAs in its credentials. The common name of the client
+ * certificate, if there is one that is for client authentication, is valid now and was signed by
+ * one of them; else false. Checked for each request, because certificates expire while connections
+ * stay open. */
 bool sl_peer_name(void *session, char *out, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * What a handler may ask about a request.
+ * Accessors of a request, for handlers.
  */
 #include <string.h>
 

@@ -1,21 +1,22 @@
 /*
- * Who gives way when there is not enough for all. A client can hold three things: connections, room
- * for bodies that come, room for what it does not read. Each is bounded for all together; a fixed
- * share per address would be too small for an API server, which is one address with hundreds of
- * connections, and too large for a crowd of strangers. So nobody is refused while there is room,
- * and when there is none, the one gives way that has most of what is not being worked on:
+ * Sharing of limits between clients. A client can hold three things: connections, memory for bodies
+ * that are being received, memory for responses that it does not read. Each is bounded for all
+ * together; a fixed share per address would be too small for an API server, which is one address
+ * with hundreds of connections, and too large for a flood from many addresses. So nothing is
+ * refused while there is capacity, and when there is none, it is taken from the address that has
+ * most of what is not being worked on:
  *
  *     - connections: those without a request, and those whose request is not complete. Of the
  *       address that has most of them, the oldest.
- *     - bodies: one that has stood still, else the largest of the address that has most, if that
- *       is more than the one who asks would have.
- *     - streams: the one that has most waiting, of those that have stood still; where there is
- *       none, or much too much waits, of the address that has most.
+ *     - bodies: one without progress, else the largest of the address that has most, if that
+ *       is more than the new one would have.
+ *     - streams: the one that has most unread, of those without progress; where there is
+ *       none, or much too much is unread, of the address that has most.
  *
- * A flood thus replaces its own connections, whatever their number. What has just come is spared
- * for a newcomer from the same address: a few connections above the limit stand between the two,
- * so that many clients at once on one address do not end each other. Requests that are complete
- * and streams are never ended for a newcomer.
+ * A flood thus replaces its own connections, whatever their number. A connection that has just been
+ * accepted is not closed for one from the same address: a few connections above the limit separate
+ * the two, so that many clients at once on one address do not close each other. Complete requests
+ * and streams are never ended for a new connection.
  */
 #include <netinet/in.h>
 #include <string.h>

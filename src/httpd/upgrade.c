@@ -1,11 +1,11 @@
 /*
- * Connections that are upgraded. The library could do that, too, but for TLS it would copy every
- * byte through a pair of sockets and not tell who has left. So the connection stays suspended,
- * where the library does not touch it, and we read and write on its descriptor, or through its TLS
+ * Upgraded connections. The library could do that, too, but for TLS it would copy every byte
+ * through a pair of sockets and not report disconnects. So the connection stays suspended, where
+ * the library does not touch it, and we read and write on its descriptor, or through its TLS
  * session, until it is resumed to be closed.
  *
- * At the end our half is closed and the peer's is awaited, for as long as a request may take: who
- * closes while bytes are unread makes the peer lose what we have said last.
+ * At the end our half is closed and the peer's close is awaited, for as long as a request may take:
+ * closing while bytes are unread would make the peer lose the last bytes sent.
  */
 #include <errno.h>
 #include <gnutls/gnutls.h>

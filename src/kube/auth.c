@@ -1,4 +1,4 @@
-/* Credentials, kept fresh; see the header. */
+/* Credential rotation; see the header. */
 #include "kube/auth.h"
 
 #include <string.h>

@@ -1,13 +1,14 @@
 /*
- * Who we are, kept fresh: certificates and tokens from files that others rotate, and credentials
- * that an exec plugin makes. One object per client.
+ * Credentials of the client and their rotation: certificates and tokens from files that other
+ * programs rotate, and credentials from an exec plugin. One object per client.
  *
- * Files are looked at (stat) at most once a second while requests are being sent, read when they
- * have changed, and in any case once a minute. A file that cannot be read, or is only half written,
- * leaves what was read before in force.
+ * Files are checked with stat at most once a second while requests are being sent, read when they
+ * have changed, and in any case once a minute. If a file cannot be read or is incomplete, the
+ * previous credentials stay in use.
  *
  * A plugin is run before the first request, again from half a minute before its credential expires,
- * and after a 401; at most once a second, and after failures with pauses that grow to a minute.
+ * and after a 401; at most once a second, and with exponential back-off of up to a minute after
+ * failures.
  */
 #ifndef SL_KUBE_AUTH_H
 #define SL_KUBE_AUTH_H
@@ -44,10 +45,10 @@ int sl_auth_new(struct uv_loop_s *loop, const struct sl_kubeconfig *k, sl_time m
 /* A plugin that runs is killed. The loop must run on for its remains to be collected. */
 void sl_auth_free(struct sl_auth *a);
 
-/* Looks at what is due; ret_why: the words of a failure. */
+/* Runs the checks that are due; ret_why: the error message. */
 enum sl_auth_state sl_auth_get(struct sl_auth *a, sl_time wall, sl_time mono, const char **ret_why);
 const struct sl_cred *sl_auth_cred(const struct sl_auth *a);
-/* The server said 401 to the credential of this generation: is there any hope in asking again? */
+/* The server answered 401 to the credential of this generation. True: a retry may succeed. */
 bool sl_auth_refused(struct sl_auth *a, uint32_t gen, sl_time mono);
 
 /* Other spans than a second each; for tests, which cannot wait. */

@@ -1,10 +1,10 @@
 /*
- * The client's calls. A call waits in one of two lines (requests, watches), runs on a transfer, and
- * ends with its 'done'. Everything but queueing and cancelling happens in turns of the loop, so
- * that no callback comes before the call that asked for it has returned.
+ * The calls of the client. A call waits in one of two queues (requests, watches), runs on a
+ * transfer, and ends with its 'done'. Everything but queueing and cancelling happens in iterations
+ * of the loop, so that no callback runs before the call that started it has returned.
  *
- * A call's number is its slot and how often the slot was given away; it is free again before 'done'
- * is called, so a cancel from there, or later, finds nothing to do.
+ * The number of a call is its slot and the generation of the slot; the slot is free again before
+ * 'done' is called, so a cancel from there, or later, has no effect.
  */
 #include "kube/client.h"
 

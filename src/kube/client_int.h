@@ -1,14 +1,14 @@
 /*
- * The inside of the client, shared by its three parts:
+ * Internals of the client, in three parts:
  *
- *   client.c       calls: the port, the waiting lines, what becomes of an answer, life and death
- *   client_xfer.c  transfers: a curl handle, how a call is put on it, the bytes that come back
- *   client_loop.c  the loop: libcurl's sockets and timer on libuv
+ *     client.c       calls: the interface, the queues, handling of responses, creation and
+ * destruction client_xfer.c  transfers: a curl handle, how a call is set up on it, the bytes
+ * received client_loop.c  the loop: libcurl's sockets and timer on libuv
  *
- * libcurl must not be called from its own callbacks, and lines of a watch are handed over from
- * within one (so that they need no copy). Therefore a call is only queued by the port and started
- * from the loop, and a cancel during libcurl's turn ('in_curl') leaves the call on its list,
- * marked, for sl_client_reap to remove afterwards.
+ * libcurl must not be called from its own callbacks, and lines of a watch are delivered from within
+ * one (so that they need no copy). Therefore a call is only queued at first and started from the
+ * loop, and a cancel while libcurl runs ('in_curl') leaves the call on its list, marked, for
+ * sl_client_reap to remove afterwards.
  */
 #ifndef SL_KUBE_CLIENT_INT_H
 #define SL_KUBE_CLIENT_INT_H
@@ -98,19 +98,19 @@ struct sl_client {
     struct sl_xcalls waiting[2], running; /* waiting: requests, watches */
     uint32_t n_waiting, n_running[2];
     size_t call_bytes;  /* of all calls that have not ended */
-    size_t reply_bytes; /* of all answers that are coming in */
+    size_t reply_bytes; /* of all responses that are being received */
     uint64_t serial;
     struct sl_xfers idle;
     uint32_t n_idle;
 
     SL_VEC(struct sl_sock *) socks; /* by descriptor */
     uv_timer_t timer, deadline;     /* libcurl's; of the calls that wait */
-    uv_idle_t kick;                 /* active: calls are to be started in this turn */
+    uv_idle_t kick;                 /* active: calls are to be started in this iteration */
     uv_prepare_t turn;
     uint32_t open;   /* libuv handles that are not closed yet */
     bool in_curl;    /* inside libcurl, which must not be called again */
     bool to_reap;    /* calls were cancelled meanwhile */
-    bool clock_read; /* in this turn */
+    bool clock_read; /* in this iteration */
     bool closing;
 
     size_t max_reply, max_line, max_replies; /* the ceilings above; tests lower them */
@@ -118,7 +118,7 @@ struct sl_client {
 };
 
 /* ---- client.c ---- */
-/* Has the time of this turn been read? Now it has. */
+/* Reads the clocks unless they have been read in this iteration. */
 void sl_client_turn(struct sl_client *c);
 /* Starts what waits and can be started; ends what waited too long. */
 void sl_client_flush(struct sl_client *c);
@@ -144,7 +144,7 @@ void sl_loop_init(struct sl_client *c);
 void sl_loop_act(struct sl_client *c, curl_socket_t fd, int events);
 void sl_loop_start(struct sl_client *c, struct sl_xcall *call);
 void sl_loop_stop(struct sl_client *c, struct sl_xcall *call);
-/* Calls sl_client_flush later in this turn, or in the next one. */
+/* Calls sl_client_flush later in this iteration, or in the next one. */
 void sl_loop_kick(struct sl_client *c);
 /* Calls it again at 'at' (mono), if nothing does before; SL_TIME_NEVER: does not. */
 void sl_loop_deadline(struct sl_client *c, sl_time at);

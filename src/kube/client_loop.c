@@ -1,11 +1,11 @@
 /*
- * libcurl on libuv: one poll handle per socket and one timer, and the turn of the loop.
+ * libcurl on libuv: one poll handle per socket, one timer, and the loop iteration.
  *
- * A connection that is kept alive is asked for again a moment after libcurl let go of it, once per
- * request. Its poll handle therefore stays armed in between: no system call is spent on changing
- * the mind. Should the server close it meanwhile, the event finds nobody who wants it and only then
- * is the handle stopped. This holds for sockets whose closing libcurl tells us about
- * (sl_loop_closed); others, as the pipe of its resolver, are dropped the moment libcurl says so.
+ * A keep-alive connection is used again shortly after libcurl has released it, once per request.
+ * Its poll handle therefore stays armed in between, which saves two system calls per request. If
+ * the server closes the connection meanwhile, the event is not expected by libcurl, and only then
+ * is the handle stopped. This holds for sockets whose close libcurl reports (sl_loop_closed);
+ * others, such as the pipe of its resolver, are dropped as soon as libcurl releases them.
  */
 #include <fcntl.h>
 #include <netinet/in.h>

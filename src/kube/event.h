@@ -27,8 +27,8 @@ struct sl_event {
     } of;
 };
 
-/* The name "<of>.<sixteen digits>", where 'unique' tells it from all others; returns name. Appends
- * the body to b. */
+/* The name "<of>.<sixteen digits>", where 'unique' distinguishes it from others; returns name.
+ * Appends the body to b. */
 const char *sl_event_put(struct sl_buf *b, const struct sl_event *e, uint64_t unique,
                          char name[SL_EVENT_NAME]);
 /* The merge patch of a repetition: it happened 'count' times, the last time at 'last'. */

@@ -1,6 +1,6 @@
 /*
- * Running an exec plugin. A run owns its process, two pipes and a timer, and frees itself when the
- * loop has closed all of them; whoever started it only holds a pointer to abort it with.
+ * Runs an exec plugin. A run owns its process, two pipes and a timer, and frees itself when the
+ * loop has closed all of them; the caller only holds a pointer to abort it with.
  */
 #include "kube/exec_plugin.h"
 

@@ -14,7 +14,7 @@
 
 struct uv_loop_s;
 
-/* What a plugin answered; "" for what it did not say. */
+/* The credential that a plugin returned; "" for absent fields. */
 struct sl_exec_cred {
     char *token, *cert, *key; /* owned */
     sl_time expiry;           /* SL_TIME_NEVER if none */
@@ -26,11 +26,11 @@ int sl_exec_parse(const struct sl_exec_spec *e, const char *text, size_t len,
                   struct sl_exec_cred *ret, struct sl_err *err) _must_check_;
 
 struct sl_exec_run;
-/* cred is handed over (the callee frees it), or NULL: then err says why. */
+/* cred is handed over (the callee frees it), or NULL: then err holds the reason. */
 typedef void (*sl_exec_fn)(void *ctx, struct sl_exec_cred *cred, const struct sl_err *err);
 
-/* Starts k->exec, which must stay until the run has ended. ca: the bytes of the cluster's authority
- * for plugins that want to know. 'done' comes once, later. */
+/* Starts k->exec, which must stay valid until the run has ended. ca: the CA certificates of the
+ * cluster, for plugins that request cluster information. 'done' is called once, later. */
 int sl_exec_start(struct uv_loop_s *loop, const struct sl_kubeconfig *k, const char *ca,
                   size_t ca_len, sl_exec_fn done, void *ctx, struct sl_exec_run **ret,
                   struct sl_err *err) _must_check_;

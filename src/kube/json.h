@@ -22,9 +22,10 @@ sl_time jtime(yyjson_val *o, const char *path);
 const char *jlabel(yyjson_val *o, const char *key);
 const char *jannotation(yyjson_val *o, const char *key);
 
-/* Equal for values that mean the same: order of keys does not count, null and absent are one, empty
- * maps and lists count as absent. NULL gives seed. As base/hash.h has two families: jhash tells
- * whether two values are the same, jdigest is for names that follow from a value. */
+/* Equal for equivalent values: the order of keys is not significant, null and absent are equal,
+ * empty maps and lists are treated as absent. NULL gives seed. As in base/hash.h there are two
+ * families: jhash compares values within the process, jdigest is for names that are derived from a
+ * value. */
 uint64_t jhash(uint64_t seed, yyjson_val *v);
 uint64_t jdigest(uint64_t seed, yyjson_val *v);
 /* Appends the value as compact JSON. */

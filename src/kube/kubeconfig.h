@@ -1,10 +1,9 @@
 /*
- * What a kubeconfig says, and where one is looked for. Private to the client and its tests: others
- * see struct sl_kubeconfig through kube/client.h only.
+ * Contents of a kubeconfig and where it is searched for. Private to the client and its tests:
+ * others see struct sl_kubeconfig through kube/client.h only.
  *
  * A loaded configuration is one resolved context: its cluster, its user, its namespace.
- * Certificates and tokens that stand in files are only named here; auth.c reads them, and reads
- * them again.
+ * Certificates and tokens in files are only named here; auth.c reads and reloads them.
  */
 #ifndef SL_KUBE_KUBECONFIG_H
 #define SL_KUBE_KUBECONFIG_H
@@ -59,7 +58,7 @@ struct sl_kubeconfig {
 struct sl_kubeconfig_places {
     const char *explicit_path;
     const char *list;            /* KUBECONFIG: files with a colon between them */
-    const char *service_account; /* the folder with token, ca.crt and namespace */
+    const char *service_account; /* directory with token, ca.crt and namespace */
     const char *service_host, *service_port;
     const char *home;
 };
@@ -70,13 +69,13 @@ int sl_kubeconfig_find(const struct sl_kubeconfig_places *places, const char *co
 int sl_kubeconfig_resolve(struct sl_doc *const *docs, uint32_t n, const char *context,
                           struct sl_kubeconfig **ret, struct sl_err *err) _must_check_;
 
-/* Sets server, host, port and the rest of what a URL says; the words of a failure name no place. */
+/* Sets server, host, port and the other parts of a URL; error messages do not name a file. */
 int sl_kubeconfig_set_server(struct sl_kubeconfig *k, const char *url,
                              struct sl_err *err) _must_check_;
 /* Zero if a proxy can be reached by this URL: http, https or socks5. */
 int sl_kubeconfig_check_proxy(const char *url) _must_check_;
 /* The decoders of one cluster and one user (n is the map under "cluster:" or "user:", NULL if there
- * is none; line: where its entry stands). Texts go to k's arena. */
+ * is none; line: of its entry). Strings are allocated in k's arena. */
 int sl_kubeconfig_read_cluster(struct sl_kubeconfig *k, const struct sl_doc *d,
                                const struct sl_node *n, uint32_t line,
                                struct sl_err *err) _must_check_;

@@ -1,8 +1,8 @@
 /*
- * One cluster and one user of a kubeconfig, decoded. Fields that client-go does not know either are
- * ignored, as kubectl ignores them; a field that would change who we are and that we cannot honour
- * is an error. Messages never show a secret, so secrets are not read with the getters of
- * doc/read.h, which say what they found.
+ * Decodes one cluster and one user of a kubeconfig. Fields that client-go does not know either are
+ * ignored, as kubectl ignores them; a field that would change the identity and is not supported is
+ * an error. Messages never show a secret, so secrets are not read with the getters of doc/read.h,
+ * which quote the value.
  */
 #include "kube/kubeconfig.h"
 

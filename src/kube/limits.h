@@ -1,6 +1,6 @@
 /*
- * The memory that the client of the API server may take. The manager's pod has room for all of it
- * at once (serve/limits.h).
+ * Memory limits of the API client. The pod of the manager has room for all of it at once
+ * (serve/limits.h).
  */
 #ifndef SL_KUBE_LIMITS_H
 #define SL_KUBE_LIMITS_H
@@ -15,8 +15,8 @@
 /* Requests that wait or are under way, with their bodies: what would go beyond is refused. */
 #define SL_CLIENT_MAX_CALL_BYTES ((size_t)24 << 20)
 #define SL_CLIENT_MAX_BODY ((size_t)16 << 20)
-/* All answers and lines while they come in. One that would go beyond fails, and is asked for again.
- */
+/* All responses and lines while they are received. One that would exceed this fails, and is
+ * requested again. */
 #define SL_CLIENT_MAX_REPLIES ((size_t)64 << 20)
 /* An object is at most 1.5 MiB in etcd; as JSON, where a character may be written as six and what
  * is one byte there as a name and a value, it may be several times as long. */

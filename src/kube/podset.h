@@ -1,6 +1,6 @@
 /*
- * What a pod asks for, as the text of a podset of one such pod: equal pods give equal text, and
- * there is one reader of that (sl_decode_podset).
+ * Resource requests of a pod, as the text of a pod set of one such pod: equal pods give equal text,
+ * and there is one decoder for it (sl_decode_podset).
  */
 #ifndef SL_KUBE_PODSET_H
 #define SL_KUBE_PODSET_H
@@ -9,8 +9,8 @@
 
 #include "base/buf.h"
 
-/* Requests, limits and overhead; 'where' also what decides on which nodes it may stand: selector,
- * required node affinity, tolerations. */
+/* Requests, limits and overhead; with 'where' also the node constraints: selector, required node
+ * affinity, tolerations. */
 void sl_podset_put(struct sl_buf *b, yyjson_val *pod_spec, bool where);
 
 /* Protocol and number of a host port. */

@@ -1,14 +1,14 @@
 /*
- * The port: the one way to the Kubernetes API. A request line is borrowed for the call only;
- * requests and cancels are allowed inside callbacks.
+ * The API client interface ("port"): the only way to the Kubernetes API. A request line is borrowed
+ * for the call only; requests and cancels are allowed inside callbacks.
  *
- * Behind it stands an HTTP client, an in-memory API
- * with seeded faults in the tests, or an embedded API server; nothing above it knows which.
+ * It is implemented by an HTTP client, by an in-memory API with seeded faults in the tests, and by
+ * the embedded API server; the layers above do not depend on which.
  *
- * A request and a watch are asynchronous: the callback comes later, on the same thread, never
- * before the call has returned, exactly once unless the call is cancelled. Replies and lines are
- * borrowed for the callback. The port also carries the time: its owner sets both clocks once per
- * turn, before any callback, and everything above reads them from here.
+ * A request and a watch are asynchronous: the callback runs later, on the same thread, never before
+ * the call has returned, exactly once unless the call is cancelled. Replies and lines are borrowed
+ * for the callback. The interface also provides the time: its owner sets both clocks once per loop
+ * iteration, before any callback, and all layers above read them from here.
  */
 #ifndef SL_KUBE_PORT_H
 #define SL_KUBE_PORT_H
@@ -21,7 +21,7 @@ enum sl_method { SL_GET, SL_POST, SL_PUT, SL_PATCH, SL_DELETE };
 #define SL_MERGE_PATCH "application/merge-patch+json"
 #define SL_APPLY_PATCH "application/apply-patch+yaml"
 
-/* Other forms of an answer than the object: of a watch or a single object, of a list, of /api and
+/* Media types other than the plain object: of a watch or a single object, of a list, of /api and
  * /apis. */
 #define SL_AS_METADATA "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 #define SL_AS_METADATA_LIST "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
@@ -33,16 +33,16 @@ struct sl_request_line {
     const char *content_type; /* of the body; NULL without one */
     const char *body;
     size_t len;
-    const char *accept; /* one of the constants above, which is kept; NULL: plain JSON */
+    const char *accept; /* one of the constants above (not copied); NULL: plain JSON */
 };
 
 struct sl_reply {
-    int status; /* HTTP's; 0: no answer came, 'text' says why */
+    int status; /* HTTP status; 0: no response, see 'text' */
     const char *body;
     size_t len;
-    sl_span retry_after; /* as the server asked; 0: it did not */
+    sl_span retry_after; /* from the header Retry-After; 0: absent */
     const char *text;
-    bool too_long; /* status 0: the answer, or a line of it, is longer than the port takes */
+    bool too_long; /* status 0: the response, or a line of it, exceeds the limit */
 };
 
 typedef struct {
@@ -62,7 +62,7 @@ struct sl_port_ops {
      * else why it could not go on. */
     sl_call (*watch)(struct sl_port *p, const struct sl_request_line *rq, sl_line_fn line,
                      sl_reply_fn done, void *ctx);
-    /* No callback of this call comes any more. An unknown or ended call is fine. */
+    /* No callback of this call follows. An unknown or completed call is allowed. */
     void (*cancel)(struct sl_port *p, sl_call c);
 };
 

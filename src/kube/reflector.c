@@ -1,18 +1,19 @@
 /*
- * One collection, followed. Four phases in a ring:
+ * List and watch of one collection. Four phases in a cycle:
  *
  *     LIST_DUE -> LISTING -> WATCH_DUE -> WATCHING
  *        ^ more pages |          ^ cut       |
  *        +------------+          +-----------+
- *        +---- that place is forgotten ------+
+ *        +---- version expired (410 Gone) ---+
  *
- * Callbacks of the port only take in what came and say what is due; every request starts in 'tick'.
- * So no callback ever calls back into the port, whose implementation may be in the middle of its
- * own work.
+ * Callbacks of the API client only record what was received and what is due; every request starts
+ * in 'tick'. So no callback ever calls back into the client, whose implementation may be in the
+ * middle of its own work.
  *
- * 'version' is the place from which everything is still to come: the first page's until the list is
- * whole (later pages show the same state or a newer one), then that of the last event the owner has
- * seen. It is opaque: copied and compared for equality, never counted.
+ * 'version' is the resource version from which all further events are needed: that of the first
+ * page until the list is complete (later pages show the same state or a newer one), then that of
+ * the last event delivered to the owner. It is opaque: copied and compared for equality, never
+ * interpreted.
  */
 #include "kube/reflector.h"
 

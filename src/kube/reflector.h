@@ -1,19 +1,19 @@
 /*
- * A reflector keeps an owner's table equal to a collection of the API: it lists (in pages), then
- * watches with bookmarks from where the list ended, and lists again when the server has forgotten
- * that place (410 Gone) or the stream cannot be trusted. A cut stream is taken up again from the
- * last seen version, at once the first time, then with growing, jittered pauses. A collection that
- * does not exist (404) is an empty one that is asked for again every second or so, so that an API
- * which is installed later is picked up.
+ * A reflector keeps a cache equal to a collection of the API; it is the list-and-watch half of an
+ * informer. It lists in pages, then watches with bookmarks from the version of the list, and lists
+ * again when the server has expired that version (410 Gone) or the stream is inconsistent. A broken
+ * stream is resumed from the last seen version, at once the first time, then with exponential
+ * back-off and jitter. A collection that does not exist (404) is treated as empty and polled about
+ * every second, so that an API which is installed later is picked up.
  *
- * Level-triggered: the owner gets 'object' for anything new or changed and 'gone' for what was
- * deleted; during a list the owner marks what it sees, and at 'synced' it drops what it did not
- * see. A list that fails half-way begins anew: 'begin' may come again before 'synced'. The same
- * state may be told twice, and an older one shortly after a list that had already shown a newer
- * one; the last word is always the newest.
+ * Level-triggered: the owner gets 'object' for anything new or changed and 'gone' for deletions;
+ * during a list the owner marks what it sees, and at 'synced' it drops what it did not see. A list
+ * that fails half-way is restarted: 'begin' may be called again before 'synced'. Delivery must be
+ * handled idempotently: the same state may be delivered twice, and an older one shortly after a
+ * list that had already shown a newer one; the last delivery is always the newest.
  *
- * The owner may not tick or free the reflector inside its callbacks. 'next' has to be asked again
- * after every callback of the port.
+ * The owner may not tick or free the reflector inside its callbacks. 'next' has to be evaluated
+ * again after every callback of the API client.
  */
 #ifndef SL_KUBE_REFLECTOR_H
 #define SL_KUBE_REFLECTOR_H
@@ -26,7 +26,7 @@ struct yyjson_val;
 struct sl_reflector_owner {
     void *ctx;
     void (*begin)(void *ctx); /* a list begins */
-    /* It exists and says this. In a list it does not say its kind. */
+    /* The object exists in this state. Items of a list have no kind. */
     void (*object)(void *ctx, struct yyjson_val *o);
     void (*gone)(void *ctx, struct yyjson_val *o); /* deleted; its last state */
     void (*synced)(void *ctx, bool exists);        /* the list is whole; exists: the API is there */
@@ -38,17 +38,17 @@ struct sl_reflector;
  * or "". */
 struct sl_reflector *sl_reflector_new(struct sl_port *port, const char *path, const char *query,
                                       const struct sl_reflector_owner *owner, uint64_t seed);
-/* Only the metadata of each object is asked for. To be said before the first tick. */
+/* Requests only the metadata of each object. Must be called before the first tick. */
 void sl_reflector_metadata_only(struct sl_reflector *r);
 void sl_reflector_free(struct sl_reflector *r);
 /* Has a list ever been completed (a missing API counts)? */
 bool sl_reflector_synced(const struct sl_reflector *r);
-/* The version up to which it has told everything: inside 'synced' that of the list, "" if the API
- * is not there. */
+/* The version up to which everything was delivered: inside 'synced' that of the list, "" if the API
+ * does not exist. */
 const char *sl_reflector_version(const struct sl_reflector *r);
 /* Does what is due at port->mono. Cheap when nothing is. */
 void sl_reflector_tick(struct sl_reflector *r);
-/* When 'tick' has to come again (mono); SL_TIME_NEVER if only an answer can move it. */
+/* When 'tick' must be called again (mono); SL_TIME_NEVER if only a response can make progress. */
 sl_time sl_reflector_next(const struct sl_reflector *r);
 
 /* What went wrong last, in one line ("list: 403: jobs.batch is forbidden: ..."); "" while all is

@@ -14,10 +14,10 @@
  * file that is just being written is not whole. */
 const char *sl_pem_problem(const char *s, size_t len);
 
-/* NULL if it may stand in an Authorization header, else what is wrong with it. */
+/* NULL if it is valid in an Authorization header, else the reason why not. */
 const char *sl_token_problem(const char *s, size_t len);
 
-/* Can this text stand in a header without beginning another one? */
+/* Whether the text is valid in a header and cannot inject another one. */
 bool sl_header_safe(const char *s);
 
 #endif

@@ -1,17 +1,17 @@
 /*
  * An object is in one of four states:
  *
- *     IDLE      nothing wanted
- *     READY     in the line of its lane, to be asked as soon as a slot is free
+ *     IDLE      no pending change
+ *     READY     in the queue of its lane, to be built as soon as a slot is free
  *     DELAYED   in the heap, to be READY at 'at'
- *     FLYING    its write, or its read after a conflict, is in a slot; a wish that comes now is
- *               kept in 'again' and 'at', and acted on when the reply has been dealt with
+ *     FLYING    its write, or its read after a conflict, is in flight; a change that is enqueued
+ * now is recorded in 'again' and 'at', and handled after the reply
  *
- * Two things delay an object: a wish for later, which an earlier wish replaces, and a pause after a
- * failure, which no wish shortens. After a refusal the pause is for that very body: a different one
- * is sent at once, the same one is held back.
+ * Two things delay an object: a change enqueued for later, which an earlier one replaces, and the
+ * back-off after a failure, which no change shortens. After a rejection the back-off applies to
+ * that very body: a different one is sent at once, the same one is held back.
  *
- * Per object 32 bytes and O(1) per wish, ask and reply, O(log n) where the heap is touched.
+ * Per object 32 bytes and O(1) per enqueue, build and reply, O(log n) where the heap is used.
  */
 #include "kube/writer.h"
 

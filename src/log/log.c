@@ -1,8 +1,8 @@
 /*
- * A line is put together in one buffer and leaves in one write(2). A field either stands in the
- * line whole or not at all, so that a JSON line is always valid JSON.
+ * A line is built in one buffer and written with one write(2). A field is either complete or
+ * absent, so that a JSON line is always valid JSON.
  *
- * Whether standard error is a terminal is asked for each line: it costs one system call and saves
+ * Whether standard error is a terminal is checked for each line: it costs one system call and saves
  * a state that could be wrong after a dup2().
  */
 #include "log/log.h"

@@ -1,13 +1,13 @@
 /*
  * Log lines on standard error: a constant message and typed fields; text on a terminal, JSON lines
- * elsewhere. An error is logged once, where it stops travelling. No secret, token or object body is
- * ever logged.
+ * elsewhere. An error is logged once, where it is handled. No secret, token or object body is ever
+ * logged. docs/logs.md lists the messages that are worth an alert.
  *
  *     sl_log(SL_LOG_WARN, "patch conflict", SL_S("workload", name), SL_I("attempt", n));
  *
  * The threshold is the only global state. Any thread may log; a line is one write(2), so lines do
- * not mix. A value longer than SL_LOG_VALUE bytes is cut and ends in "...", fields that would make
- * the line longer than SL_LOG_LINE bytes are left out and the line says so.
+ * not mix. A value longer than SL_LOG_VALUE bytes is truncated and ends in "...", fields that would
+ * make the line longer than SL_LOG_LINE bytes are omitted and the line has the field "cut".
  */
 #ifndef SL_LOG_LOG_H
 #define SL_LOG_LOG_H
@@ -47,7 +47,7 @@ enum sl_log_level sl_log_threshold(void);
 void sl_log_set(enum sl_log_level threshold); /* SL_LOG_INFO at first */
 /* Whatever the threshold. Fields end with a key of NULL. */
 void sl_log_line(enum sl_log_level level, const char *message, const struct sl_log_field *fields);
-/* From now on a buffer that was cut without anybody asking is a line of the log (base/buf.h). */
+/* From now on the unexpected truncation of a buffer is logged (base/buf.h). */
 void sl_log_cuts(void);
 
 #endif

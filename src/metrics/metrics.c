@@ -1,8 +1,8 @@
 /*
- * A metric's series stand in a list (order of creation) and are found through two maps: by the
- * hash of all label values, and by the hash of the values that name the object they belong to
- * (the index of table.h), where the series of one object form a chain. The second makes the end of
- * a queue cost as much as the queue has series.
+ * The series of a metric are in a list (order of creation) and are found through two maps: by the
+ * hash of all label values, and by the hash of the values that name the object they belong to (the
+ * index of table.h), where the series of one object form a chain. With the second, dropping a queue
+ * costs as much as the queue has series.
  */
 #include "metrics/metrics.h"
 

@@ -22,7 +22,7 @@ struct sl_metrics;
 
 struct sl_metrics *sl_metrics_new(void);
 void sl_metrics_free(struct sl_metrics *m);
-/* Tells what runs here: kueue_build_info. */
+/* Sets kueue_build_info. */
 void sl_metrics_build_info(struct sl_metrics *m);
 /* "standalone" (at first), "leader" or "follower": the value of replica_role from now on. A change
  * drops the gauges of the old role; its counters and histograms stay as they are. */
@@ -39,7 +39,7 @@ void sl_metrics_role(struct sl_metrics *m, const char *role);
  * values name the object (table.h, index), else one walk over the metric's series. */
 #define sl_metric_drop(m, id, ...) sl_metric_drop_((m), (id), SL_METRIC_VALUES_(__VA_ARGS__))
 
-/* The values as they stand in the call, and how many: a wrong count is a programming error. */
+/* The label values of the call and their number: a wrong number is a programming error. */
 struct sl_metric_values {
     const char *const *v;
     size_t n;

@@ -1,15 +1,15 @@
 /*
  * All metrics, one METRIC(id, name, type, index, labels, help) each. Included with METRIC defined
- * as what is wanted of a row; names.h makes the enum of it, table.c the descriptions.
+ * as what is needed of a row; names.h makes the enum of it, table.c the descriptions.
  *
  *   type    COUNTER, GAUGE or HISTOGRAM(bounds); bounds are arrays in table.c
  *   index   which labels name the object that a series belongs to. A drop that gives these costs as
  *           much as there are series of that object; any other drop walks the whole metric.
- *   labels  LABELS("a", "b") and then replica_role, or PROCESS("a", "b") without it: facts about
+ *   labels  LABELS("a", "b") and then replica_role, or PROCESS("a", "b") without it: properties of
  *           the process, which a change of role does not touch
  *
  * The order here is the order of the exposition. Names, types, labels and buckets above the line
- * "Sluice" are those of Kueue v0.19; the words are ours.
+ * "Sluice" are those of Kueue v0.19; the help texts are our own.
  */
 /* clang-format off */
 

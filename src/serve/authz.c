@@ -1,7 +1,7 @@
 /*
- * An entry per question: asked who, if only a token is known, asked whether, then an answer until
- * it is too old. A refusal and a failure are forgotten sooner than a permission, so that a right
- * that was just given soon counts.
+ * An entry per check: authenticate if only a token is given, authorize, then a cached result until
+ * it expires. A denial and a failure expire sooner than a permission, so that a permission that was
+ * just granted takes effect soon.
  */
 #include "serve/authz.h"
 

@@ -1,29 +1,29 @@
 /*
- * In a ring, one request at a time, all of it again every half minute:
+ * In a cycle, one request at a time, all of it again every half minute:
  *
  *     LOOK at the Secret -> missing: CREATE -> LOOK
  *                        -> has to change: CHANGE (with its resourceVersion) -> LOOK
  *                        -> good: for each caller READ -> other caBundle: PATCH
- *          after the last caller: serve with what the Secret holds, and rest
+ *          after the last caller: serve with the certificate of the Secret, and pause
  *
  * Why no caller ever meets a certificate that it does not trust: tls.crt is signed by one of the
  * CAs in ca.crt, always; all callers have all of ca.crt before a replica begins to serve with
- * tls.crt; and a CA leaves ca.crt only when no replica can serve with a certificate of it any more.
- * A new CA therefore comes in steps, each decided on the Secret as it is, whoever did the step
- * before:
+ * tls.crt; and a CA is removed from ca.crt only when no replica can serve with a certificate of it.
+ * A new CA is therefore introduced in steps, each decided on the present Secret, whichever replica
+ * did the step before:
  *
- *     ca.crt: old        tls.crt by old      a third of the CA's life is left
- *     ca.crt: new, old   tls.crt by old      the callers learn the new one
+ *     ca.crt: old        tls.crt by old      a third of the CA's lifetime is left
+ *     ca.crt: new, old   tls.crt by old      the callers get the new one
  *     ca.crt: new, old   tls.crt by new      replicas change over
  *     ca.crt: new        tls.crt by new      an hour later
  *
- * Between them ca.crt settles: a replica that looked before the change may for STALE still write
+ * Between them ca.crt settles: a replica that read it before the change may for STALE still write
  * the older ca.crt into a caller, so only a round that began later than that, and found nothing to
- * write, says that all callers have it. (Where the CA or the Secret is lost there is no time for
- * steps; the old CA is then kept beside the new one if it is known.)
+ * write, proves that all callers have it. (Where the CA or the Secret is lost there is no time for
+ * steps; the old CA is then retained beside the new one if it is known.)
  *
- * The first CA of ca.crt is the one whose key is in ca.key. Callbacks of the port only take in what
- * came and decide; every request starts in 'tick'.
+ * The first CA of ca.crt is the one whose key is in ca.key. Callbacks of the API client only record
+ * the response and decide; every request starts in 'tick'.
  */
 #include "serve/certs.h"
 

@@ -1,11 +1,11 @@
 /*
- * The webhooks' certificates, made and renewed here (internalCertManagement.enable), as Kueue's
- * rotator keeps them, so that one can take over from the other: a Secret with ca.crt, ca.key,
- * tls.crt and tls.key, and its ca.crt as the caBundle of whatever calls the webhooks.
+ * Creation and rotation of the webhook certificates (internalCertManagement.enable), in the layout
+ * of Kueue's rotator, so that one can take over from the other: a Secret with ca.crt, ca.key,
+ * tls.crt and tls.key, and its ca.crt as the caBundle of all callers of the webhooks.
  *
- * Every replica does the same and none leads: what is written is decided on a resourceVersion, so
- * of two that make certificates one wins, and the other takes what it finds. Deleting the Secret
- * asks for new certificates; nothing is interrupted by it.
+ * All replicas do the same, without a leader: writes are conditional on a resourceVersion
+ * (optimistic concurrency), so of two that create certificates one wins, and the other uses its
+ * result. Deleting the Secret requests new certificates without an interruption.
  */
 #ifndef SL_SERVE_CERTS_H
 #define SL_SERVE_CERTS_H
@@ -21,7 +21,7 @@ struct sl_certs *sl_certs_new(struct sl_port *port, const struct sl_settings *s,
 void sl_certs_free(struct sl_certs *c);
 void sl_certs_tick(struct sl_certs *c);
 sl_time sl_certs_next(const struct sl_certs *c);
-/* True once everybody who calls the webhooks can trust the serving certificate; then for ever. */
+/* True once all callers of the webhooks can trust the serving certificate; it stays true. */
 bool sl_certs_ready(const struct sl_certs *c);
 /* What to serve with; NULL before there is one. Valid until the generation changes, in a tick or in
  * a callback of the port. */

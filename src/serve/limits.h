@@ -1,8 +1,8 @@
 /*
- * What may take the pod's memory when all that can come at once does: the sum stays below the limit
- * of deploy/parts/30-manager.yaml. A ceiling that is raised without another being lowered does not
- * compile. docs/limits.md has the same table in words. One thread does all work, so that one thing
- * is being done at a time: a review is answered, or an object that was observed is decided about.
+ * Memory limits of the pod: the sum of everything that can be in use at once stays below the limit
+ * of deploy/parts/30-manager.yaml. A limit that is raised without another being lowered does not
+ * compile. docs/limits.md has the same table. One thread does all work, so that one thing is done
+ * at a time: a review is answered, or an observed object is reconciled.
  */
 #ifndef SL_SERVE_LIMITS_H
 #define SL_SERVE_LIMITS_H
@@ -16,9 +16,9 @@
 #define SL_POD_MEMORY ((size_t)512 << 20) /* deploy/assemble --check compares */
 #define SL_POD_STATE ((size_t)64 << 20)   /* of that, for the program, queues, workloads, nodes */
 
-/* Each front end has connections of its own, so that a flood of one does not reach another. With
- * what is open besides (the client's, files) they stay below the 1,024 files that a process gets
- * where nobody has set a limit. */
+/* Each front end has its own connections, so that a flood of one does not affect another. Together
+ * with other open files (the client's, configuration) they stay below the default limit of 1,024
+ * files per process. */
 #define SL_WEBHOOK_CONNECTIONS 512u
 #define SL_METRICS_CONNECTIONS 64u
 #define SL_PROBE_CONNECTIONS 64u
@@ -27,7 +27,8 @@
     (SL_HTTP_CONNECTIONS(SL_WEBHOOK_CONNECTIONS) + SL_HTTP_CONNECTIONS(SL_METRICS_CONNECTIONS) +   \
      SL_HTTP_CONNECTIONS(SL_PROBE_CONNECTIONS) + SL_HTTP_CONNECTIONS(SL_VISIBILITY_CONNECTIONS))
 
-/* Bodies that are coming; and large answers that are being written or are not read yet. */
+/* Bodies that are being received; and large responses that are being written or are not read
+ * yet. */
 #define SL_WEBHOOK_BODIES ((size_t)44 << 20)
 #define SL_WEBHOOK_ANSWERS SL_CONVERT_ANSWER_BYTES
 #define SL_SMALL_BODIES ((size_t)256 << 10) /* metrics and visibility, each */

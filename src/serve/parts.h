@@ -1,11 +1,11 @@
-/* Words of the command line. For src/serve and src/up. */
+/* Lists on the command line. For src/serve and src/up. */
 #ifndef SL_SERVE_PARTS_H
 #define SL_SERVE_PARTS_H
 
 #include "controllers/controllers.h"
 
-/* --controllers; NULL: what the settings ask for. An unknown word is logged and passed over: it may
- * belong to a part that this version does not have. */
+/* --controllers; NULL: as configured. An unknown name is logged and ignored: it may be of a
+ * controller that this version does not have. */
 struct sl_parts parts_parse(const char *list, const struct sl_settings *s);
 /* --webhooks; NULL: of the enabled integrations. */
 void webhooks_parse(const char *list, const struct sl_settings *s, bool ret[SL_FW_COUNT]);

@@ -1,7 +1,7 @@
 /*
- * One loop, one thread: answers of the API server, webhook calls and probes are handled as they
- * come; after each turn of the loop the election, the certificates and the manager do what is due,
- * and a timer is set for the next thing to do.
+ * One loop, one thread: responses of the API server, webhook calls and probes are handled as they
+ * arrive; after each loop iteration the election, the certificates and the manager do what is due,
+ * and a timer is set for the next deadline.
  */
 #include "serve/serve.h"
 

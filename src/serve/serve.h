@@ -10,7 +10,7 @@
 struct sl_serve_options {
     const char *kubeconfig;  /* NULL: KUBECONFIG, the in-cluster account, the user's own file */
     const char *config;      /* NULL: only defaults */
-    const char *controllers; /* NULL: what the configuration asks for; "": none */
+    const char *controllers; /* NULL: as configured; "": none */
     const char
         *webhooks; /* NULL: those of the enabled integrations; "": only the queueing kinds' own */
     const char *gates;

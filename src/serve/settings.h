@@ -10,7 +10,7 @@
 #include "config/config.h"
 #include "metrics/metrics.h"
 
-#define SL_FILES_EVERY (2 * SL_SEC) /* how often files that may change are looked at */
+#define SL_FILES_EVERY (2 * SL_SEC) /* how often files that may change are checked */
 
 struct sl_settings_file {
     const char *path; /* NULL: only defaults */

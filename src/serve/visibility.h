@@ -1,7 +1,7 @@
 /*
- * The visibility API on a port of its own: who waits in a queue, for the API server to pass on
- * (kubectl get --raw /apis/visibility.kueue.x-k8s.io/...), and for whoever comes with a token.
- * Every request is somebody's, and the API server is asked whether he may.
+ * The visibility API on its own port: pending workloads of a queue, proxied by the API server
+ * (kubectl get --raw /apis/visibility.kueue.x-k8s.io/...) or with a bearer token. Every request is
+ * authenticated and authorized by the API server.
  */
 #ifndef SL_SERVE_VISIBILITY_H
 #define SL_SERVE_VISIBILITY_H

@@ -1,6 +1,6 @@
 /*
- * The visibility API as HTTP: what a path means, who must be asked whether it may be had, and the
- * answer. No state. Private to src/serve.
+ * The visibility API over HTTP: routing, the attributes for authorization, and the responses.
+ * Stateless. Private to src/serve.
  */
 #ifndef SL_SERVE_VISIBILITY_API_H
 #define SL_SERVE_VISIBILITY_API_H
@@ -13,7 +13,7 @@
 
 enum visibility_what {
     VISIBILITY_NOTHING,
-    VISIBILITY_GROUPS,    /* /apis: in the old form, or aggregated if that is asked for */
+    VISIBILITY_GROUPS,    /* /apis: legacy form, or aggregated if the client accepts it */
     VISIBILITY_ONE_GROUP, /* /apis/GROUP */
     VISIBILITY_RESOURCES, /* /apis/GROUP/VERSION */
     VISIBILITY_OPENAPI_2,
@@ -31,7 +31,7 @@ struct visibility_target {
 };
 
 void visibility_target(const char *path, struct visibility_target *ret);
-/* What is to be done, as a SubjectAccessReview wants it. */
+/* The action, as a SubjectAccessReview describes it. */
 void visibility_attributes(const struct visibility_target *t, const char *path, struct sl_buf *out);
 /* After it was found that he may. */
 void visibility_answer(const struct sl_manager *m, const struct visibility_target *t,
@@ -41,7 +41,7 @@ void visibility_forbid(const struct visibility_target *t, const char *path,
 /* A Status; the reason follows from the code. */
 void visibility_status(struct sl_http_answer *a, int code, const char *fmt, ...) _printf_(3, 4);
 
-/* ---- visibility_docs.c: documents that say what there is ---- */
+/* ---- visibility_docs.c: discovery and OpenAPI documents ---- */
 void visibility_document(const struct visibility_target *t, const char *accept,
                          struct sl_http_answer *a);
 extern const char *const visibility_versions[]; /* preferred first; ends with NULL */

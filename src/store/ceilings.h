@@ -1,5 +1,4 @@
-/* The ceilings of the store in one list. What goes beyond is refused, with an error that says so.
- */
+/* The limits of the store in one list. What exceeds them is rejected with an error. */
 #ifndef SL_STORE_CEILINGS_H
 #define SL_STORE_CEILINGS_H
 

@@ -1,15 +1,15 @@
 /*
- * One SQLite file in WAL mode, synced at each commit, and a lock beside it, because SQLite's own
- * lock says "busy" and not who. Rows carry a checksum: SQLite notices a page that makes no sense,
- * but not a text that was changed.
+ * One SQLite file in WAL mode (write-ahead log), synced at each commit, and a lock file beside it,
+ * because SQLite's own lock does not identify the holder. Rows carry a checksum: SQLite detects a
+ * malformed page, but not changed text.
  *
- * Each change writes a row of its own, once. What it replaced stays until it is beyond the past
- * that watches may ask for (store.h) and another change is written over it, so that the past is
- * there after a restart. The newest row of a resource says since when its past is whole; it always
- * stays, if as the end of an object that was deleted.
+ * Each change writes a row of its own, once. The row it replaced stays until it is older than the
+ * history that watches may start from (store.h) and another change overwrites it, so that the
+ * history is available after a restart. The newest row of a resource records since when its history
+ * is complete; it always stays, as a tombstone if the object was deleted.
  *
- * A row whose checksum is wrong, or whose text its owner cannot read, goes to a table of its own,
- * with all that is left of it.
+ * A row whose checksum is wrong, or whose text its owner cannot decode, is moved to a table of its
+ * own (quarantine).
  */
 #include "store/store_int.h"
 

@@ -1,19 +1,20 @@
 /*
- * Objects with versions: what etcd and the watch cache are to kube-apiserver. All objects are in
- * memory, as text; a thread of its own writes them to one SQLite file, many changes per commit.
+ * Versioned object storage: what etcd and the watch cache are to kube-apiserver. All objects are in
+ * memory, as text; a writer thread writes them to one SQLite file through its write-ahead log, with
+ * group commit: many changes per commit.
  *
- * A change is applied at once and numbered; it is *kept* when its commit is done. Nothing of it may
- * leave the process before that: whoever answers asks sl_store_after, and watchers hear of kept
- * changes only. If a commit fails (disk full), its changes and all that came after are taken back,
- * those who wait for them are told so, and the store goes on; their versions are not used again.
+ * A change is applied at once and gets a version; it is *committed* when its transaction is
+ * durable. Nothing of it may leave the process before that: responses wait for sl_store_after, and
+ * watchers see committed changes only. If a commit fails (disk full), its changes and all later
+ * ones are rolled back, their waiters get an error, and the store continues; their versions are not
+ * reused.
  *
- * Everything here is called on one thread, that of the loop. Objects are immutable and counted; a
- * pointer is good as long as its holder has a reference. Functions that give one give it borrowed:
- * it is the store's own, good until the object changes or the loop turns.
+ * Everything here is called on one thread, that of the loop. Objects are immutable and reference
+ * counted; a pointer is valid as long as its holder has a reference. Functions that return one
+ * return it borrowed: it belongs to the store, valid until the object changes or the loop iterates.
  *
- * Versions begin above 1 and never go back, not across restarts, and those of changes that were
- * taken back are not used again: the file says up to which one they may have been given out. After
- * a crash they go on from there.
+ * Versions begin above 1 and never go back, not across restarts: the file records up to which one
+ * they may have been issued. After a crash they continue from there.
  */
 #ifndef SL_STORE_STORE_H
 #define SL_STORE_STORE_H
@@ -32,9 +33,9 @@ struct sl_object {
     uint64_t version;  /* resourceVersion: of the change that made this text, or deleted it */
     const char *ns;    /* "" if it has none */
     const char *name, *uid;
-    const char *text; /* the JSON that is stored; says its version itself */
+    const char *text; /* the stored JSON, which includes its version */
     size_t len;
-    /* What selectors ask for, made by the owner's 'index' once: opaque here. */
+    /* Selector index, built once by the owner's 'index': opaque here. */
     void *index;
 };
 
@@ -55,22 +56,21 @@ struct sl_store_spec {
     uint32_t past; /* changes of a resource that watches may go back; 0: SL_STORE_PAST */
 };
 
-/* -EEXIST: another process has the file open; -EINVAL: it is damaged or somebody else's; -EIO. The
- * words name the file and the way out. */
+/* SL_EEXIST: another process has the file open; SL_EINVAL: it is corrupt or of another program;
+ * SL_EIO. The message names the file and the remedy. */
 int sl_store_open(const struct sl_store_spec *spec, struct sl_store **ret,
                   struct sl_err *err) _must_check_;
-/* Keeps what is waiting, then closes; nobody is told any more. The memory goes with the next turn
- * of the loop. NULL is allowed. */
+/* Commits what is pending, then closes; no callbacks follow. The memory is freed in the next loop
+ * iteration. NULL is allowed. */
 void sl_store_close(struct sl_store *st);
 /* A resource becomes known under its number, and what the file has of it is read. Again is fine; a
  * name keeps its number. */
 int sl_store_resource(struct sl_store *st, uint32_t resource, const char *name,
                       struct sl_err *err) _must_check_;
 
-/* Nobody will ask for the resource again: its past and its name leave memory and file, and its
- * number may be given to another. False: not yet, it has objects or changes that are not kept.
- * Nobody watches it any more; and whoever has references to its objects does not walk on from them.
- */
+/* The resource is no longer used: its history and its name leave memory and file, and its number
+ * may be reused. False: not yet, it has objects or uncommitted changes. There may be no watchers
+ * left, and holders of references to its objects may not iterate from them. */
 bool sl_store_drop(struct sl_store *st, uint32_t resource) _must_check_;
 
 static inline struct sl_object *sl_object_ref(struct sl_object *o) {
@@ -89,29 +89,29 @@ struct sl_object *sl_store_seek(struct sl_store *st, uint32_t resource, const ch
                                 const char *name);
 struct sl_object *sl_store_next(struct sl_store *st, const struct sl_object *o);
 uint32_t sl_store_count(const struct sl_store *st, uint32_t resource);
-/* The last change, kept or not. */
+/* The last change, committed or not. */
 uint64_t sl_store_version(const struct sl_store *st);
 
 /* ---- changing ---- */
 /* The number of the change that is to come next: for the text. */
 uint64_t sl_store_next_version(const struct sl_store *st);
-/* Creates or replaces; the text says sl_store_next_version(st) as its version already. It is
- * copied. uid, ns and name are of the object. ret may be NULL. -ELIMIT if it is too large; -EIO if
- * the store is full or the disk does not keep up: come again later. */
+/* Creates or replaces; the text includes sl_store_next_version(st) as its version already. It is
+ * copied. uid, ns and name are of the object. ret may be NULL. SL_ELIMIT if it is too large; SL_EIO
+ * if the store is full or the disk does not keep up: retry later. */
 int sl_store_put(struct sl_store *st, uint32_t resource, const char *ns, const char *name,
                  const char *uid, const char *text, size_t len, struct sl_object **ret,
                  struct sl_err *err) _must_check_;
-/* 'o' is the one that is there now. 'text' is the last state, which says the version of its
- * deletion. Always possible but for -EIO as above. */
+/* 'o' is the current object. 'text' is the last state, with the version of its deletion. Fails only
+ * with SL_EIO as above. */
 int sl_store_delete(struct sl_store *st, struct sl_object *o, const char *text, size_t len,
                     struct sl_err *err) _must_check_;
 
-/* Calls back when everything up to the version is kept (0), or was taken back meanwhile (SL_EIO):
- * at once, if there is nothing to wait for. Calls come in the order of versions, before watchers
- * hear of the changes. */
+/* Calls back when everything up to the version is committed (0), or was rolled back meanwhile
+ * (SL_EIO): at once, if there is nothing to wait for. Calls are in the order of versions, before
+ * watchers get the changes. */
 typedef void (*sl_kept_fn)(void *ctx, int r);
 void sl_store_after(struct sl_store *st, uint64_t version, sl_kept_fn fn, void *ctx);
-/* No call comes for this ctx any more. */
+/* No further call for this ctx. */
 void sl_store_forget(struct sl_store *st, void *ctx);
 
 /* ---- watching ---- */
@@ -122,10 +122,10 @@ struct sl_store_event {
     struct sl_object *was; /* before; NULL on ADDED */
 };
 struct sl_store_watch;
-/* Events of a resource after 'version', in their order, each once it is kept, on the loop's thread
- * but never inside this call. The past is kept for at least spec.past changes of a resource,
- * unless these are larger than SL_STORE_PAST_BYTES, across restarts if there is a file; -ESTALE if
- * 'version' lies further back. The callback may watch, unwatch and change. */
+/* Events of a resource after 'version', in order, each once it is committed, on the thread of the
+ * loop but never inside this call. The history covers at least spec.past changes of a resource,
+ * unless these are larger than SL_STORE_PAST_BYTES, across restarts if there is a file; SL_ESTALE
+ * if 'version' is older. The callback may watch, unwatch and change. */
 typedef void (*sl_store_event_fn)(void *ctx, const struct sl_store_event *ev);
 int sl_store_watch(struct sl_store *st, uint32_t resource, uint64_t version, sl_store_event_fn fn,
                    void *ctx, struct sl_store_watch **ret) _must_check_;
@@ -135,7 +135,8 @@ int sl_store_watch_in(struct sl_store *st, uint32_t resource, uint64_t version, 
                       const char *name, sl_store_event_fn fn, void *ctx,
                       struct sl_store_watch **ret) _must_check_;
 void sl_store_unwatch(struct sl_store *st, struct sl_store_watch *w);
-/* All events up to this version have been told to watchers of all resources: for bookmarks. */
+/* All events up to this version have been delivered to the watchers of all resources: for
+ * bookmarks. */
 uint64_t sl_store_told(const struct sl_store *st);
 
 struct sl_store_stats {

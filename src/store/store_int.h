@@ -1,10 +1,9 @@
 /*
- * Inside the store. Private to src/store.
+ * Internals of the store. Private to src/store.
  *
- *     put, delete -> order (what is true now) and 'waiting'
- *     on_wake:  waiting -> the writer's thread -> kept: rings of past events -> those who wait,
- * watchers
- *                                              -> failed: taken back, newest first
+ *     put, delete -> order (current state) and 'waiting'
+ *     on_wake:  waiting -> writer thread -> committed: rings of past events -> waiters, watchers
+ *                                        -> failed: rolled back, newest first
  */
 #ifndef SL_STORE_STORE_INT_H
 #define SL_STORE_STORE_INT_H
@@ -49,7 +48,7 @@ struct entry *order_add(struct order *od, struct object *o, struct sl_prng *prng
 /* Frees the entry, not its object. */
 void order_del(struct order *od, struct entry *e);
 
-/* ---- watch.c: past events and who listens ---- */
+/* ---- watch.c: event history and watchers ---- */
 
 struct ring {
     struct sl_store_event
@@ -63,17 +62,17 @@ struct ring {
 struct sl_store_watch {
     TAILQ_ENTRY(sl_store_watch) entry;
     struct resource *res;
-    uint64_t next;  /* event, by number: those before it are told, or none of its business */
-    uint64_t after; /* version; what is not newer is not told */
+    uint64_t next;  /* event, by number: those before it are delivered or not relevant */
+    uint64_t after; /* version; older events are not delivered */
     sl_store_event_fn fn;
     void *ctx;
     char *ns, *name; /* of what it is about; NULL: all */
     uint64_t hash;   /* of these */
-    bool placed;     /* it stands in 'places' */
+    bool placed;     /* it is in 'places' */
 };
 TAILQ_HEAD(watch_list, sl_store_watch);
 
-/* Those who watch one object or one namespace, and have heard all that was before. */
+/* Watches of one object or one namespace that are up to date. */
 struct places {
     struct watch_list *v; /* cap of them, a power of two */
     uint32_t cap, n;
@@ -83,9 +82,9 @@ struct places {
 /* ---- rows.c: where in the file the next text of a resource goes ---- */
 
 /*
- * A row that is beyond the past is written over by a later change, the oldest first. Until then it
- * is no harm: whoever reads the rows by version finds what replaced it, since what says that an
- * object was deleted is written over after all that was there of the object before.
+ * A row that is older than the history is overwritten by a later change, the oldest first. Until
+ * then it is harmless: a reader of the rows by version finds what replaced it, since a tombstone is
+ * overwritten only after all older rows of its object.
  */
 struct rows {
     uint64_t last; /* the highest so far */
@@ -109,11 +108,11 @@ struct resource {
     struct rows rows;
     struct order order;
     struct ring ring;
-    /* Those who are behind, or wait for their place, stand before those who are not. */
+    /* Watches that are behind, or not in their place yet, are before those that are up to date. */
     struct watch_list watches;
     struct places places;
-    bool stirred;     /* somebody is behind */
-    uint32_t pending; /* changes that are not kept yet */
+    bool stirred;     /* a watch is behind */
+    uint32_t pending; /* uncommitted changes */
     TAILQ_ENTRY(resource) entry;
 };
 
@@ -121,12 +120,12 @@ void ring_init(struct resource *res, uint64_t floor);
 void ring_done(struct sl_store *st, struct resource *res);
 /* Takes over the references. */
 void ring_add(struct sl_store *st, struct resource *res, const struct sl_store_event *ev);
-/* The first event is beyond the past, and what it replaced or deleted of no use any more, in the
- * file neither. There must be one. */
+/* The first event leaves the history, and the row it replaced or deleted is free, also in the file.
+ * There must be one. */
 void ring_drop(struct sl_store *st, struct resource *res);
-/* Tells everybody everything. */
+/* Delivers all events to all watches. */
 void watch_tell(struct sl_store *st);
-/* Nobody listens to it any more. */
+/* Without watchers from now on. */
 void watch_drop_all(struct sl_store *st, struct resource *res);
 
 /* ---- file.c: SQLite; on the loop's thread before the writer begins and after it ended, else on
@@ -135,7 +134,7 @@ void watch_drop_all(struct sl_store *st, struct resource *res);
 struct change {
     struct sl_store_event ev;
     struct resource *res; /* the writer may read what never changes of it */
-    uint64_t floor;       /* of its ring, once the batch is kept */
+    uint64_t floor;       /* of its ring, once the batch is committed */
 };
 
 struct out {
@@ -155,7 +154,7 @@ struct batch {
 
 struct file;
 
-/* What the file knows of a resource when it is opened. */
+/* State of a resource in the file when it is opened. */
 struct file_resource {
     char *name;
     uint32_t number;
@@ -164,17 +163,17 @@ struct file_resource {
 
 struct file_row {
     uint64_t row, version;
-    uint64_t floor; /* of the past that was kept when it was written */
+    uint64_t floor; /* of the history when it was written */
     bool gone;      /* it is the last text of an object that was deleted */
     bool damaged;   /* its checksum is wrong: nothing of it need be true */
     const char *ns, *name, *uid, *text;
     size_t len;
 };
-/* Of all of it but the answer. */
+/* Of all of it but the response. */
 uint64_t file_checksum(const struct file_row *r);
 typedef int (*file_row_fn)(void *ctx, const struct file_row *row, struct sl_err *err);
 
-/* Versions that the file knows. */
+/* Versions in the file. */
 struct file_marks {
     uint64_t version; /* the highest that may have been given out */
     uint64_t past;    /* in which order anything before this happened is not known, whatever the
@@ -190,28 +189,28 @@ typedef SL_VEC(uint32_t) file_numbers;
 /* Numbers up to the highest that neither a name nor a row has. */
 int file_free_numbers(struct file *f, const file_resources *known, uint32_t highest,
                       file_numbers *ret, struct sl_err *err) _must_check_;
-/* *ret_highest: numbers above it are nobody's. */
+/* *ret_highest: numbers above it are unused. */
 int file_list(struct file *f, file_resources *ret, uint32_t *ret_highest,
               struct sl_err *err) _must_check_;
 /* Its rows, in no order. */
 int file_read(struct file *f, uint32_t resource, file_row_fn fn, void *ctx,
               struct sl_err *err) _must_check_;
-/* These rows leave the objects for the table of damaged ones; the past before 'past' is not whole
- * any more. All of it or nothing. */
+/* Moves these rows to the quarantine table; the history before 'past' is incomplete from now on.
+ * Atomic. */
 int file_set_aside(struct file *f, const uint64_t *rows, uint32_t n, uint64_t past,
                    struct sl_err *err) _must_check_;
 /* The first commit, after which versions may be given out; everything that was read is durable
  * then. */
 int file_begin(struct file *f, uint64_t reserve, struct sl_err *err) _must_check_;
 /*
- * All of it or nothing. *ret_unknown: it failed as it was synced. It is not seen here any more, but
- * may be after a crash, until file_overwrite has succeeded, which puts something else where it
- * stands. To sync again would not help: pages whose sync failed count as clean.
+ * Atomic. *ret_unknown: the fsync failed. The rows are not visible here, but may be after a crash,
+ * until file_overwrite has succeeded, which overwrites them. A second fsync would not help: pages
+ * whose sync failed are marked clean.
  */
 int file_commit(struct file *f, const struct batch *b, bool *ret_unknown, struct sl_err *err);
 int file_overwrite(struct file *f, struct sl_err *err) _must_check_;
 
-/* A row's number says its resource: those of one stand side by side in the file. */
+/* The number of a row includes its resource: rows of one resource are adjacent in the file. */
 #define ROW_BITS 40u
 #define ROWS_MOST (UINT64_C(1) << (ROW_BITS - 1)) /* of a resource; the rest is never come to */
 static inline uint64_t row_first(uint32_t resource) {
@@ -227,10 +226,10 @@ struct writer *writer_start(struct file *f, uv_async_t *wake);
 void writer_end(struct writer *w);
 /* One at a time; 'wake' is sent when it is done. */
 void writer_give(struct writer *w, const struct batch *b);
-/* It need not find out any more how a sync that failed has ended: nobody is told. */
+/* The outcome of a failed fsync is no longer needed: no callbacks follow. */
 void writer_hurry(struct writer *w);
-/* Is it done, or with 'wait' when it is: then *ret_r says how it went. Does not wait for a disk
- * that does not sync. */
+/* Whether it is done, or with 'wait' once it is: then *ret_r is the result. Does not wait for a
+ * disk that does not sync. */
 bool writer_take(struct writer *w, bool wait, int *ret_r, struct sl_err *err);
 
 /* ---- store.c ---- */
@@ -250,13 +249,13 @@ struct sl_store {
     struct writer *writer;
     file_resources stored;               /* what the file knew when it was opened */
     uint32_t n_in_file;                  /* the highest number of a resource there */
-    file_numbers free_in_file;           /* and those below it that nobody has */
+    file_numbers free_in_file;           /* and the unused ones below it */
     SL_VEC(uint32_t) drops;              /* those that are still to leave the file */
     uint32_t n_damaged;                  /* rows that were set aside */
     SL_VEC(struct resource *) resources; /* by number; NULL: unknown */
     struct sl_prng prng;
     uint64_t version;  /* the last that was given out */
-    uint64_t settled;  /* up to here all is kept or was taken back */
+    uint64_t settled;  /* up to here all is committed or rolled back */
     uint64_t reserved; /* up to here they may be given out */
     uint64_t opened;   /* the version at the start */
     uint64_t past;     /* nothing before this version is known in its order */
@@ -266,13 +265,13 @@ struct sl_store {
     size_t bytes;
     uint64_t commits, failures;
     bool failing; /* the last commit did */
-    bool starved; /* a change was refused for want of a version */
+    bool starved; /* a change was rejected for lack of a version */
     bool busy;    /* the writer has 'flying' */
     struct batch waiting, flying;
     TAILQ_HEAD(waiters, waiter) waiters; /* by version */
     TAILQ_HEAD(, resource) stirred;
-    struct sl_store_watch *telling;   /* who is being told; NULL: it has gone meanwhile */
-    struct sl_store_watch *told_next; /* who stands behind it in its place */
+    struct sl_store_watch *telling;   /* being delivered to; NULL: it was removed meanwhile */
+    struct sl_store_watch *told_next; /* the next one in its place */
 };
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * A watch is a place in the row of its resource's events. Nothing is queued per watch: events are
- * told when they are kept, to everybody up to the newest, so what lies back further than the past
- * that is kept has always been told. Those who are about one object or one namespace are found by
- * its name when something happens there.
+ * A watch is a position in the event history of its resource. Nothing is queued per watch: events
+ * are delivered when they are committed, to all watches up to the newest, so what is older than the
+ * retained history has always been delivered. Watches of one object or one namespace are found by
+ * name when something changes there.
  */
 #include "store/store_int.h"
 

@@ -1,7 +1,7 @@
 /*
- * A frame has a header of eight bytes. Control frames are read whole, data goes on as it comes.
- * Header blocks are one compressed text over the life of the connection, so every one of them has
- * to be unpacked, also that of a stream which is refused.
+ * A frame has a header of eight bytes. Control frames are read completely, data is passed on as it
+ * arrives. Header blocks are one compressed stream over the lifetime of the connection, so each of
+ * them has to be decompressed, also that of a stream which is refused.
  */
 #include "streams/spdy.h"
 

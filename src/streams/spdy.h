@@ -21,7 +21,7 @@ void sl_spdy_end(struct sl_spdy *s, uint32_t id);
 void sl_spdy_reset(struct sl_spdy *s, uint32_t id);
 void sl_spdy_close(struct sl_spdy *s);
 
-/* The words that both sides' compressors know from the beginning. */
+/* The preset dictionary of both compressors. */
 void sl_spdy_words(struct sl_buf *out);
 #define SL_SPDY_WORDS 1423u
 

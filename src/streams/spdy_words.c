@@ -1,6 +1,6 @@
 /*
- * SPDY/3's dictionary: a list of words, each after its length in four bytes, and a text that
- * nothing divides. It is part of the protocol: both sides have to have the same, byte by byte.
+ * The dictionary of SPDY/3: a list of words, each after its length in four bytes, and undivided
+ * text. It is part of the protocol: both sides must have the same bytes.
  */
 #include <string.h>
 

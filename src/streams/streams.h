@@ -1,15 +1,16 @@
 /*
- * Several streams over one connection, as conversations with containers have them. Two protocols
- * stand behind it:
+ * Several streams multiplexed over one connection, for exec, attach and port-forward sessions. Two
+ * protocols are supported:
  *
  *   channels   WebSocket messages whose first byte is the channel (v5.channel.k8s.io and before);
- *              all of them are there from the beginning
- *   SPDY/3.1   streams that the client opens and names in their headers; as it is, or inside
+ *              all channels exist from the beginning
+ *   SPDY/3.1   streams that the client opens and names in their headers; directly, or inside
  *              WebSocket messages
  *
- * No sockets: bytes that came go in, and what is to be sent is in a buffer. What a peer can make
- * this hold is bounded: streams, headers, control frames, what waits to be sent. SPDY's windows are
- * not counted, as its peers here do not either: who must wait is told by not reading from him.
+ * No sockets: received bytes go in, and bytes to send are in a buffer. What a peer can make this
+ * hold is bounded: streams, headers, control frames, bytes to be sent. SPDY's windows are not
+ * counted, as its peers here do not either: flow control is done by pausing reads from the peer
+ * (backpressure).
  */
 #ifndef SL_STREAMS_STREAMS_H
 #define SL_STREAMS_STREAMS_H
@@ -21,7 +22,7 @@ enum sl_streams_kind { SL_STREAMS_CHANNELS, SL_STREAMS_SPDY, SL_STREAMS_TUNNEL }
 #define SL_STREAMS_OUT ((size_t)16 << 20)
 #define SL_STREAMS_CHANNELS_MAX 32u
 
-/* "" where the client says nothing; borrowed for the call. */
+/* "" where the client sends none; borrowed for the call. */
 struct sl_stream_head {
     const char *type, *port, *request;
 };
@@ -30,7 +31,7 @@ struct sl_stream_head {
 struct sl_streams_events {
     void (*opened)(void *ctx, uint32_t id, const struct sl_stream_head *h); /* SPDY only */
     void (*data)(void *ctx, uint32_t id, const char *bytes, size_t len);
-    /* Nothing more comes from the peer there; 'reset': and nothing is taken any more. */
+    /* End of stream from the peer; 'reset': nothing is accepted either. */
     void (*ended)(void *ctx, uint32_t id, bool reset);
 };
 
@@ -42,7 +43,7 @@ void sl_streams_free(struct sl_streams *s); /* NULL is allowed */
 /* False: it is over, because the peer has closed or does not keep to the protocol; what is in
  * sl_streams_out should still be sent. */
 bool sl_streams_take(struct sl_streams *s, const char *bytes, size_t len);
-/* What is to be sent; who has sent it clears it. 'overflow': too much was written. */
+/* Bytes to send; the sender clears it. 'overflow': too much was written. */
 struct sl_buf *sl_streams_out(struct sl_streams *s);
 
 /* Of streams that are not there, or ended, these do nothing. */

@@ -1,6 +1,6 @@
 /*
- * WebSocket (RFC 6455), the server's side after the handshake: frames in, parts of messages out, as
- * they come; nothing is kept but control frames. Private to src/streams, but for the handshake.
+ * WebSocket (RFC 6455), server side after the handshake: frames in, parts of messages out, as they
+ * arrive; only control frames are buffered. Private to src/streams, except for the handshake.
  */
 #ifndef SL_STREAMS_WEBSOCKET_H
 #define SL_STREAMS_WEBSOCKET_H
@@ -11,7 +11,7 @@
 #define SL_WS_MESSAGE ((uint64_t)64 << 20) /* of a client's; 1009 beyond */
 #define SL_WS_CONTROL 125u
 
-/* What the server answers to the client's Sec-WebSocket-Key. False: it is no such key. */
+/* The response to the client's Sec-WebSocket-Key. False: the key is invalid. */
 bool sl_ws_accept(const char *key, char out[SL_WS_ACCEPT]);
 
 enum sl_ws_code { SL_WS_NORMAL = 1000, SL_WS_PROTOCOL = 1002, SL_WS_TOO_BIG = 1009 };
@@ -25,16 +25,16 @@ struct sl_ws {
     bool in_frame, in_message, begun;
     char control[SL_WS_CONTROL];
     uint32_t n_control;
-    bool closed; /* nothing is sent any more */
+    bool closed; /* nothing is sent from now on */
     struct sl_buf *out;
 };
 
 void sl_ws_init(struct sl_ws *w, struct sl_buf *out);
-/* 'part' gets what there is of a message; 'first': it begins here; it may be empty then. False:
- * the peer has closed, or is wrong; the answer to that is in 'out'. */
+/* 'part' gets the bytes of a message; 'first': it begins here, and may be empty. False: the peer
+ * has closed, or violated the protocol; the response to that is in 'out'. */
 bool sl_ws_take(struct sl_ws *w, const char *bytes, size_t len,
                 void (*part)(void *ctx, const char *s, size_t n, bool first, bool last), void *ctx);
-/* One binary message; 'head' >= 0: this byte stands before the others. */
+/* One binary message; 'head' >= 0: this byte precedes the others. */
 void sl_ws_send(struct sl_ws *w, int head, const char *bytes, size_t len);
 void sl_ws_close(struct sl_ws *w, enum sl_ws_code code);
 

@@ -1,12 +1,12 @@
 /*
- * The door: HTTPS in front of the API server. Who comes with the token of the kubeconfig is the
- * administrator, or whom he says he wants to be (kubectl --as); who comes with a token of a service
- * account is that; everybody else may only ask whether we are well. Nothing more is asked: RBAC is
+ * The HTTPS front end of the API server: authentication. The token of the kubeconfig is the
+ * administrator, or the user that he impersonates (kubectl --as); a token of a service account is
+ * that account; other clients can only use the health endpoints. There is no authorization: RBAC is
  * not enforced. Private to src/up.
  *
  * Every client is an open file, so there are as many as the limit of those allows, and 16384 at
- * most; the limit is raised as far as we may. Some are left to those who ask and go: who wants to
- * watch when only these are left is told to come again (429).
+ * most; the limit is raised as far as permitted. Some connections are reserved for short requests:
+ * a watch that would use them gets 429.
  */
 #ifndef SL_UP_DOOR_H
 #define SL_UP_DOOR_H
@@ -27,14 +27,14 @@ struct sl_door_spec {
     void *ctx;
     /* NULL: we are ready; else what is missing. */
     const char *(*unready)(void *ctx);
-    /* True: it has answered. For what the API server does not know. */
+    /* True: it has responded. For paths that the API server does not serve. */
     bool (*other)(void *ctx, const struct sl_http_request *rq, struct sl_http_answer *a);
 };
 
 int sl_door_open(const struct sl_door_spec *spec, struct sl_door **ret,
                  struct sl_err *err) _must_check_;
 uint16_t sl_door_port(const struct sl_door *d);
-/* From now on requests are passed on; until then they are told to come again. */
+/* Requests are served from now on; before, they get 503. */
 void sl_door_serve(struct sl_door *d, struct sl_apiserver *api);
 int sl_door_certificate(struct sl_door *d, const struct sl_cert *cert,
                         struct sl_err *err) _must_check_;

@@ -1,12 +1,12 @@
 /*
- * The folder that `sluice up` lives in: the objects, the authority of its certificates, the token,
- * the kubeconfig. All of it is for its owner alone. What is there is kept, so that a kubeconfig
- * goes on working after a restart. Private to src/up.
+ * The data directory of `sluice up`: objects, CA, token, kubeconfig. All of it is accessible to its
+ * owner only. Existing files are reused, so that a kubeconfig stays valid after a restart. Private
+ * to src/up.
  *
- * Whoever can put a token there has the cluster, and with it the account of whoever started it. So
- * folder and files must be ours, and nobody else's to write, and what is secret nobody else's to
- * read; else they are refused with the way out. Files are opened by the folder's descriptor, and no
- * link is followed.
+ * Write access to the token is access to the cluster, and so to the account that runs it. Directory
+ * and files must therefore be owned by us and writable by nobody else, and secrets readable by
+ * nobody else; otherwise they are refused with a remedy. Files are opened relative to the
+ * descriptor of the directory, and no symbolic link is followed.
  */
 #ifndef SL_UP_HOME_H
 #define SL_UP_HOME_H
@@ -18,15 +18,15 @@
 struct sl_home {
     char *dir;
     char *objects;    /* the file of the store */
-    char *pods;       /* the runtime's folder */
+    char *pods;       /* directory of the runtime */
     char *kubeconfig; /* a file */
     struct sl_cert ca;
     char token[SL_TOKEN_TEXT];
-    int fd, lock; /* the folder; the lock in it, held until sl_home_done */
+    int fd, lock; /* the directory; the lock in it, held until sl_home_done */
 };
 
-/* dir NULL: $XDG_DATA_HOME/sluice or ~/.local/share/sluice. Makes what is missing. SL_EEXIST:
- * another process lives there. */
+/* dir NULL: $XDG_DATA_HOME/sluice or ~/.local/share/sluice. Creates what is missing. SL_EEXIST: in
+ * use by another process. */
 int sl_home_open(const char *dir, sl_time now, struct sl_home *ret,
                  struct sl_err *err) _must_check_;
 void sl_home_done(struct sl_home *h);

@@ -1,12 +1,12 @@
 /*
- * What the ceilings of `sluice up` add up to. One thread does all work, so that one request is
- * answered, one object decided about or one container started at a time, and the one that takes
- * most counts. docs/limits.md has the same table in words; the test up_limits compares.
+ * Sum of the memory limits of `sluice up`. One thread does all work, so that one request is served,
+ * one object reconciled or one container started at a time, and the most expensive of them counts.
+ * docs/limits.md has the same table; the test up_limits compares.
  *
- * Not in the sum, since it grows with what is there: what each part keeps of stored objects, the
- * schemas of definitions (at most SL_UP_DEFINITION each) and their documents, sessions
- * (SL_UP_SESSION each), and calls that are not answered yet (SL_API_OPEN_CALLS): one that waits
- * for the disk keeps its answer, one that waits for a webhook all that it was made from.
+ * Not in the sum, since it grows with the content: the caches of stored objects, the schemas of
+ * definitions (at most SL_UP_DEFINITION each) and their documents, sessions (SL_UP_SESSION each),
+ * and pending calls (SL_API_OPEN_CALLS): one that waits for the disk holds its response, one that
+ * waits for a webhook all of its input.
  */
 #ifndef SL_UP_LIMITS_H
 #define SL_UP_LIMITS_H

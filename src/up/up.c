@@ -1,6 +1,6 @@
 /*
- * One loop, one thread. Requests and answers are handled as they come; before each wait for I/O the
- * parts do what is due, and a timer is set for the next thing to do.
+ * One loop, one thread. Requests and responses are handled as they arrive; before each wait for I/O
+ * the components do what is due, and a timer is set for the next deadline.
  */
 #include "up/up.h"
 

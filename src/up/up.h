@@ -1,7 +1,7 @@
 /*
  * `sluice up`: a cluster on one machine, in one process on one loop. The API server over its store,
- * our queueing, Kubernetes' own controllers and a kubelet, all through the same port; and a door
- * for kubectl and other clients.
+ * the queue manager, Kubernetes' own controllers and a kubelet, all through the same API client
+ * interface; and an HTTPS front end for kubectl and other clients.
  */
 #ifndef SL_UP_UP_H
 #define SL_UP_UP_H
@@ -10,12 +10,12 @@
 #include "runtime/runtime.h"
 
 enum sl_up_step {
-    SL_UP_BEGIN, /* the folder is there and the store is open */
+    SL_UP_BEGIN, /* the data directory exists and the store is open */
     SL_UP_READY, /* clients can come: the kubeconfig is written, nodes are ready */
     SL_UP_ENDING,
 };
 
-/* What a person wants to know; borrowed. */
+/* Progress for the user; borrowed. */
 struct sl_up_news {
     enum sl_up_step step;
     const char *dir, *kubeconfig, *server;
