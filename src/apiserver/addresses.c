@@ -1,4 +1,4 @@
-/* Addresses and ranges of them, with kube-apiserver's words for what is wrong. */
+/* IP addresses and ranges, with the error messages of kube-apiserver. */
 #include <arpa/inet.h>
 #include <string.h>
 

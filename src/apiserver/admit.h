@@ -1,7 +1,7 @@
 /*
- * Admission: reviews of our own first, in process, as deploy/parts/40-webhooks.yaml has them; then
- * registered webhooks, one after the other in the order of their configurations' names. What each
- * is asked and what is made of its answer is the same.
+ * Admission: our own reviews first, in process, as registered in deploy/parts/40-webhooks.yaml;
+ * then registered webhooks, one after the other in the order of the names of their configurations.
+ * Requests and responses are the same for both.
  */
 #ifndef SL_APISERVER_ADMIT_H
 #define SL_APISERVER_ADMIT_H
@@ -16,7 +16,7 @@ struct sl_admission {
     void (*next)(struct sl_write *w);
     struct sl_hook_set *set; /* a reference; NULL: there are no webhooks */
     uint32_t at;
-    bool again;                /* the second round of those that want to see what others changed */
+    bool again;                /* second round, for reinvocationPolicy IfNeeded */
     uint64_t changes, *seen;   /* how often the object was changed; when each last saw it */
     struct sl_hook_call *call; /* what is waited for */
     /* The review as conditions saw it last, of which version and after how many changes; NULL: none
@@ -33,8 +33,8 @@ const char *sl_admit_operation(const struct sl_write *w);
 /* The body of a review in this version of the kind; false: the object cannot be brought into it. */
 bool sl_review_print(struct sl_write *w, const struct sl_kind_version *v, const char *uid,
                      struct sl_buf *out);
-/* Takes an answer in: warnings, a patch, a refusal. False: the request was answered. 'failed' gets
- * words if it is no answer at all. */
+/* Handles a response: warnings, a patch, a rejection. False: the request was answered. 'failed'
+ * gets a message if the response is invalid. */
 bool sl_review_take(struct sl_write *w, const struct sl_kind_version *v, const char *hook,
                     const char *uid, const char *body, size_t len, struct sl_err *failed);
 /* The object as it is now; NULL on DELETE. */
@@ -46,8 +46,8 @@ struct sl_hook_set *sl_hooks_set(struct sl_apiserver *s, enum sl_admit_phase pha
 void sl_hook_set_unref(struct sl_hook_set *set);
 uint32_t sl_hook_set_size(const struct sl_hook_set *set);
 enum sl_hook_says {
-    SL_HOOK_PASSED, /* it does not want to see this */
-    SL_HOOK_WAIT,   /* asked: sl_admit_go_on follows */
+    SL_HOOK_PASSED, /* it does not match the request */
+    SL_HOOK_WAIT,   /* called: sl_admit_go_on follows */
     SL_HOOK_REFUSED /* the request was answered */
 };
 enum sl_hook_says sl_hook_ask(struct sl_write *w, uint32_t i);
@@ -55,11 +55,11 @@ bool sl_hook_reinvokes(const struct sl_hook_set *set, uint32_t i);
 void sl_hook_cancel(struct sl_hook_call *c);
 
 /* ---- webhook_match.c ---- */
-/* The version in which the webhook wants the object; NULL: none of its rules is about this. */
+/* The version in which the webhook expects the object; NULL: none of its rules match. */
 const struct sl_kind_version *sl_hook_version(struct sl_write *w, yyjson_val *hook);
 bool sl_hook_selects(struct sl_write *w, yyjson_val *hook);
-/* 1: all of its matchConditions hold; 0: one does not; negative: it cannot be said, of the one that
- * is named. */
+/* 1: all of its matchConditions are met; 0: one is not; negative: the named one cannot be
+ * evaluated. */
 int sl_hook_conditions(struct sl_write *w, yyjson_val *hook, const struct sl_kind_version *v,
                        const char **ret_name, struct sl_err *err);
 

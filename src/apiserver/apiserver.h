@@ -1,12 +1,12 @@
 /*
- * The embedded API server: Kubernetes' REST conventions over the store. It knows no sockets:
- * requests come as records, from HTTP (src/up) or from our own controllers through the port, and
- * go the same way.
+ * The embedded API server: Kubernetes' REST conventions over the store. It has no sockets: requests
+ * are records, from the HTTPS front end (src/up) or from our own controllers through the API client
+ * interface, and are processed the same way.
  *
  *     route -> decode, prune, default -> admission (ours in process, webhooks by HTTP) -> validate
- *           -> store -> answer when it is kept
+ *           -> store -> response when the change is committed
  *
- * One thread, that of the loop. No callback comes inside a call of this header, but in the turns of
+ * One thread, that of the loop. No callback runs inside a call of this header, but in iterations of
  * the loop.
  */
 #ifndef SL_APISERVER_APISERVER_H
@@ -21,7 +21,7 @@
 struct uv_loop_s;
 struct sl_apiserver;
 
-/* What a client wants to speak instead of HTTP; "" where it says nothing. */
+/* The protocol that a client upgrades to; "" where it sends none. */
 struct sl_api_upgrade {
     const char *to;                        /* "websocket", "SPDY/3.1" */
     const char *key, *version, *protocols; /* of a WebSocket's handshake */
@@ -33,11 +33,11 @@ struct sl_api_request {
     const char *path;                               /* decoded, without the query */
     const char *query;                              /* as it came, still escaped; "" */
     const char *accept, *content_type, *user_agent; /* "" if absent */
-    const char *user; /* who asks: "admin", or of our own parts "system:serviceaccount:..." */
+    const char *user; /* the client: "admin", or a component of ours "system:serviceaccount:..." */
     const char *const *groups; /* NULL-terminated */
     const char *body;
     size_t len;
-    const struct sl_api_upgrade *upgrade; /* NULL: it asks for none */
+    const struct sl_api_upgrade *upgrade; /* NULL: none is requested */
 };
 
 struct sl_api_answer {
@@ -55,8 +55,8 @@ struct sl_api_wire {
     void (*room)(void *ctx); /* what waited for the client has become little */
 };
 
-/* Who asked. Exactly one 'answer' comes, or one 'begin' or 'upgrade', any number of 'piece' and one
- * 'end', unless the call is cancelled. */
+/* Receiver of the response. Exactly one 'answer' is called, or one 'begin' or 'upgrade', any number
+ * of 'piece' and one 'end', unless the call is cancelled. */
 struct sl_api_sink {
     void *ctx;
     void (*answer)(void *ctx, const struct sl_api_answer *a);
@@ -65,9 +65,10 @@ struct sl_api_sink {
      * stream ends. */
     bool (*piece)(void *ctx, const char *bytes, size_t len);
     void (*end)(void *ctx);
-    /* 101 with these headers (name and value by turns, then NULL): from there on a wire, where
-     * 'piece' sends; what comes is told to 'wire' in turns of the loop, until 'end' or a cancel.
-     * NULL: there can be none, and neither of the next two. */
+    /* 101 with these headers (name and value alternating, then NULL): from there on an upgraded
+     * connection, where 'piece' sends; received bytes are passed to 'wire' in iterations of the
+     * loop, until 'end' or a cancel. NULL: upgrades are not supported, and neither are the next
+     * two. */
     void (*upgrade)(void *ctx, const char *const *headers, const struct sl_api_wire *wire,
                     void *wire_ctx);
     void (*hold)(void *ctx, bool hold); /* nothing is read meanwhile */
@@ -82,18 +83,18 @@ typedef struct {
 struct sl_api_runtime {
     void *ctx;
     /*
-     * Opens the log of a container of a pod. Afterwards 'read' appends what there is from 'offset'
-     * on, and returns how much; *ret_end: nothing more will come. -ENOENT with words if there is no
-     * such log.
+     * Opens the log of a container of a pod. Afterwards 'read' appends what is available from
+     * 'offset' on, and returns how much; *ret_end: the log is complete. SL_ENOENT with a message if
+     * there is no such log.
      */
     int (*log_open)(void *ctx, const char *ns, const char *pod, const char *uid,
                     const char *container, bool previous, void **ret, struct sl_err *err);
     size_t (*log_read)(void *ctx, void *log, uint64_t offset, struct sl_buf *out, bool *ret_end);
     void (*log_close)(void *ctx, void *log);
     /*
-     * Talks: api/talk.h says what is told when. 'talk_open' is NULL where there are none. Input is
-     * always taken; false: no more before ev->room. An open one is the caller's until he closes it,
-     * also after it has ended.
+     * Exec sessions: api/talk.h describes the events. 'talk_open' is NULL where there are none.
+     * Input is always accepted; false: backpressure, send no more before ev->room. An open session
+     * belongs to the caller until it closes it, also after it has ended.
      */
     int (*talk_open)(void *ctx, const struct sl_talk_spec *s, const struct sl_talk_events *ev,
                      void *events_ctx, void **ret, struct sl_err *err);
@@ -108,18 +109,17 @@ struct sl_apiserver_spec {
     struct uv_loop_s *loop;
     const char *file;    /* of the store; NULL: memory only */
     uint32_t past;       /* changes of a resource that watches may go back; 0: as the store does */
-    const char *version; /* "v1.36.0": what /version says */
+    const char *version; /* "v1.36.0": reported by /version */
     const char *address; /* "127.0.0.1:6443", for discovery */
-    /* Admission of our own, as a webhook would do it: the path of a review
-     * ("/mutate-batch-v1-job"), its body in, an answer out; the HTTP status is returned. NULL:
-     * none. */
+    /* Our own admission, called like a webhook: the path of a review ("/mutate-batch-v1-job"), its
+     * body in, a response out; the HTTP status is returned. NULL: none. */
     int (*review)(void *ctx, const char *path, const char *body, size_t len, struct sl_buf *out);
     void *ctx;
     /* Jobs and pods without a queue name are reviewed too (manageJobsWithoutQueueName, pods of all
      * namespaces). */
     bool review_unlabelled;
-    /* Both clocks of the port (kube/port.h), asked once per turn with the ctx above. NULL: those of
-     * the machine. */
+    /* Both clocks of the API client interface (kube/port.h), read once per loop iteration with the
+     * ctx above. NULL: those of the machine. */
     void (*clock)(void *ctx, sl_time *ret_wall, sl_time *ret_mono);
 };
 
@@ -134,11 +134,11 @@ sl_api_call sl_apiserver_call(struct sl_apiserver *s, const struct sl_api_reques
                               const struct sl_api_sink *sink);
 void sl_apiserver_cancel(struct sl_apiserver *s, sl_api_call c);
 
-/* For our own parts: the same API as a port, under this name. Its clocks are set once per turn of
- * the loop. It lives as long as the server. */
+/* For our own components: the same API through the API client interface, under this user name. Its
+ * clocks are set once per loop iteration. It is valid as long as the server. */
 struct sl_port *sl_apiserver_port(struct sl_apiserver *s, const char *user, const char *user_agent);
 
-/* Sets the clocks of the ports to now, for turns that begin elsewhere: a timer, another socket. */
+/* Sets the clocks to now, for iterations that begin elsewhere: a timer, another socket. */
 void sl_apiserver_clock(struct sl_apiserver *s);
 
 struct sl_apiserver_stats {

@@ -1,6 +1,6 @@
 /*
- * What a server has when it starts: its kinds, what they say of objects that were stored before,
- * and the objects that every cluster has.
+ * Start of a server: its built-in kinds, checks of stored objects, and the objects that every
+ * cluster has.
  */
 #include <string.h>
 

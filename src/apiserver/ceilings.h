@@ -1,6 +1,6 @@
 /*
- * The ceilings of the API server in one list. A request that goes beyond one is refused, mostly
- * with 413; docs/limits.md says which with what. One request is worked on at a time.
+ * The limits of the API server in one list. A request that exceeds one is rejected, mostly with
+ * 413; see docs/limits.md. One request is processed at a time.
  */
 #ifndef SL_APISERVER_CEILINGS_H
 #define SL_APISERVER_CEILINGS_H
@@ -10,7 +10,7 @@
 #include "schema/ceilings.h"
 #include "store/ceilings.h"
 
-/* ---- requests and answers ---- */
+/* ---- requests and responses ---- */
 #define SL_API_MAX_BODY ((size_t)3 << 20)     /* 413 beyond */
 #define SL_API_MAX_SHOWN ((size_t)16 << 20)   /* by a dry run, which stores nothing; 413 beyond */
 #define SL_API_MAX_DEPTH 128u                 /* of JSON and YAML */
@@ -35,7 +35,7 @@
 #define SL_CRD_MAX 1024u                 /* definitions at a time */
 #define API_CRD_ARENA ((size_t)64 << 20) /* of one, besides its schemas */
 #define API_DISCOVERY ((size_t)64 << 20) /* one text of all kinds */
-#define API_DOCUMENTS 256u               /* of OpenAPI that are kept */
+#define API_DOCUMENTS 256u               /* of OpenAPI that are cached */
 #define API_CEL_MADE ((size_t)16 << 20)  /* what one evaluation of a rule makes */
 
 /* ---- webhooks ---- */
@@ -44,16 +44,16 @@
 #define API_WEBHOOK_TEXT ((size_t)4 << 20) /* a list of webhooks */
 
 /* ---- streams ---- */
-#define API_LINES 256u                   /* of watches that are kept for other watches */
+#define API_LINES 256u                   /* of watches that are cached for other watches */
 #define API_LINE_KEPT ((size_t)64 << 10) /* one of these */
 #define API_LINE ((size_t)16 << 20)      /* one while it is made */
 #define API_LOG_PIECE ((size_t)4 << 20)
 #define API_LOG_CHUNK ((size_t)1 << 20) /* read at a time */
 #define API_LOG_RECORD ((size_t)64 << 10)
 
-/* What is taken while one request is worked on: the texts and values of what came, what was there
- * and what is made (a value of JSON is two bytes at least, and takes 16, where it is changed 24);
- * its arena; a patch; the check of the result; a review of it; an answer. */
+/* Memory that is in use while one request is processed: the texts and values of the request, of the
+ * stored object and of the result (a value of JSON is two bytes at least, and takes 16, where it is
+ * changed 24); its arena; a patch; the validation of the result; a review of it; a response. */
 #define API_VALUES_MEMORY                                                                          \
     ((SL_API_MAX_BODY + SL_STORE_MAX_OBJECT) * (1 + 16 / 2) + SL_API_MAX_SHOWN * (1 + 24 / 2))
 #define API_PATCH_MEMORY SL_ARENA_MOST(SL_MANAGE_ARENA_BYTES) /* the others take less */

@@ -19,8 +19,8 @@
 
 #define SL_CEL_MAX_BYTES 8192u /* of a rule */
 #define SL_CEL_MAX_DEPTH 64u   /* of parentheses and calls */
-/* What rules may cost: a step is an operation, or what is looked at of a value: 16 bytes of a text,
- * a field that is passed while another is looked for. Some ten nanoseconds each. */
+/* Cost limits of rules: a step is an operation, or a part of a value that is read: 16 bytes of a
+ * string, a field that is passed while another is searched. Some ten nanoseconds each. */
 #define SL_CEL_MAX_STEPS 2000000u /* of one evaluation */
 #define SL_CEL_ALL_STEPS 4000000u /* of all rules of an object */
 
@@ -29,10 +29,10 @@ struct sl_cel;
 /* In the arena, with all its texts. */
 int sl_cel_compile(const char *text, struct sl_arena *arena, struct sl_cel **ret,
                    struct sl_err *err) _must_check_;
-/* Does it ask what was before? Then there is nothing to ask of what is new. */
+/* Does it use oldSelf? Then it is not evaluated on creation. */
 bool sl_cel_uses_old(const struct sl_cel *c);
-/* *ret: does it hold? Negative with words if that cannot be said (a field that is not there ...).
- * *budget: what all evaluations may still cost; 0 after one that was too costly. */
+/* *ret: the result. Negative with a message if it cannot be evaluated (a field that does not exist
+ * ...). *budget: remaining cost of all evaluations; 0 after one that was too costly. */
 int sl_cel_holds(const struct sl_cel *c, yyjson_val *self, yyjson_val *old, uint64_t *budget,
                  bool *ret, struct sl_err *err) _must_check_;
 

@@ -18,7 +18,7 @@
 #define SL_COLUMN_WIDE(name_, type_, doc_, cell_)                                                  \
     { name_, type_, "", doc_, 1, NULL, cell_ }
 
-/* A function that shows what stands under one path. */
+/* A function that formats the value under one path. */
 #define SL_STR_CELL(fn_, path_, otherwise_)                                                        \
     static void fn_(yyjson_val *o, sl_time now, struct sl_buf *out) {                              \
         (void)now;                                                                                 \

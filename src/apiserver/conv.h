@@ -1,10 +1,11 @@
 /*
- * Conversations over a wire: pods/exec, pods/attach (talk.c) and pods/portforward (forward.c). What
- * they share is here: which protocol the client wants, the upgrade, the way of bytes, and the end.
+ * Stream sessions over an upgraded connection: pods/exec, pods/attach (talk.c) and pods/portforward
+ * (forward.c). Their common part: protocol negotiation, the upgrade, transfer of bytes with flow
+ * control, and termination.
  *
- * Whatever happens to a conversation comes from the loop: the client's bytes, the runtime's events,
- * sockets. Who handled it calls sl_conv_turn last, which sends what there is to send and ends what
- * is over.
+ * All events of a session come from the loop: bytes of the client, events of the runtime, sockets.
+ * Each handler calls sl_conv_turn last, which sends pending bytes and ends the session if it is
+ * over.
  */
 #ifndef SL_APISERVER_CONV_H
 #define SL_APISERVER_CONV_H
@@ -12,14 +13,13 @@
 #include "apiserver/server.h"
 #include "streams/streams.h"
 
-#define SL_CONV_HIGH ((size_t)256 << 10) /* so much waits for a client: others are asked to wait   \
-                                          */
+#define SL_CONV_HIGH ((size_t)256 << 10) /* so much is unsent to a client: backpressure \ */
 
 struct sl_conv_ops {
-    struct sl_streams_events events;    /* with the conversation as their ctx */
-    void (*begin)(struct sl_conv *c);   /* the wire stands */
+    struct sl_streams_events events;    /* with the session as their ctx */
+    void (*begin)(struct sl_conv *c);   /* the connection is upgraded */
     void (*room)(struct sl_conv *c);    /* the client takes again what it is sent */
-    void (*release)(struct sl_conv *c); /* frees 'own', and is told nothing after that */
+    void (*release)(struct sl_conv *c); /* frees 'own'; no callbacks follow */
 };
 
 struct sl_conv {
@@ -28,23 +28,23 @@ struct sl_conv {
     struct sl_streams *streams;
     enum sl_streams_kind kind;
     uint32_t version;        /* of the channels: 1 to 5 */
-    const char *headers[10]; /* of the answer */
-    bool over;               /* all is said */
+    const char *headers[10]; /* of the response */
+    bool over;               /* all is sent */
     void *own;
 };
 
 /* ---- conv.c ---- */
-/* The client asks for an upgrade that this can be: a conversation. NULL: it was answered. */
+/* The client requests an upgrade that is supported: a session. NULL: the request was answered. */
 struct sl_conv *sl_conv_new(struct sl_rq *rq, const struct sl_conv_ops *ops, void *own);
-/* The answer is a wire, once the store has kept what it tells. */
+/* Upgrades the connection, once the store has committed what the response reports. */
 void sl_conv_go(struct sl_conv *c);
-/* The conversation may be gone afterwards. */
+/* The session may be freed afterwards. */
 void sl_conv_turn(struct sl_conv *c);
 void sl_conv_hold(struct sl_conv *c, bool hold); /* of what the client sends */
 bool sl_conv_full(const struct sl_conv *c);      /* more than the mark waits for the client */
-/* A farewell; it ends with the next turn. */
+/* Sends a final message; the session ends with the next iteration. */
 void sl_conv_over(struct sl_conv *c);
-/* A parameter of the query that says yes. */
+/* A boolean parameter of the query. */
 bool sl_conv_yes(const char *value);
 
 /* ---- talk.c, forward.c ---- */

@@ -1,7 +1,7 @@
 /*
- * Kinds from definitions. A struct sl_crd owns a kind with its schemas, rules and columns; it is
- * made anew when the definition changes, and what it replaces is kept as long as requests that wait
- * for webhooks, or are being answered, still speak of it.
+ * Kinds of CustomResourceDefinitions. A struct sl_crd owns a kind with its schemas, rules and
+ * columns; it is rebuilt when the definition changes, and the old one is retained as long as
+ * requests that wait for webhooks, or are being answered, still refer to it.
  */
 #include "apiserver/crd.h"
 

@@ -19,7 +19,7 @@ extern const struct sl_strategy sl_crd_strategy;
 const char *sl_crd_builtin(uint32_t i, size_t *ret_len);
 
 void sl_crd_free(struct sl_crd *d);
-/* Frees those that are served no more, and of which no request speaks; between requests only. */
+/* Frees those that are no longer served and that no request refers to; between requests only. */
 void sl_crds_bury(struct sl_apiserver *s);
 
 /* An object of one version in another of its kind, also of built-in kinds ("group/version"): made

@@ -1,5 +1,5 @@
-/* Definitions on their way in: what is filled in, and what is wrong with them in kube-apiserver's
- * words. */
+/* CustomResourceDefinitions on creation and update: defaults, and validation with kube-apiserver's
+ * messages. */
 #include <string.h>
 
 #include "apiserver/crd_int.h"

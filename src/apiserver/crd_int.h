@@ -14,7 +14,7 @@ struct sl_crd {
     struct sl_crd_schema *schemas[SL_KIND_VERSIONS];
     const struct sl_rules *rules[SL_KIND_VERSIONS];
     struct sl_crd *next_dead;
-    bool spoken_of; /* dead, and a request still speaks of it */
+    bool spoken_of; /* no longer served, and a request still refers to it */
 };
 
 /* Never NULL; of use only if there are no errors. */

@@ -1,7 +1,7 @@
 /*
- * Which groups, versions and kinds there are: /api, /apis and below, each kind for itself and all
- * in one document (apidiscovery.k8s.io). The large documents are made once and kept until a kind
- * comes or goes.
+ * Discovery: groups, versions and kinds under /api, /apis and below, each kind for itself and all
+ * in one document (apidiscovery.k8s.io). The large documents are cached until a kind is added or
+ * removed.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,12 +2,12 @@
  * pods/portforward: connections of the client become connections to a port of the pod, which is one
  * of this machine, since pods have no network of their own.
  *
- * With SPDY each connection is two streams of the same request: one carries bytes, the other what
- * went wrong. With channels the ports stand in the query, and there is one connection for each;
- * both of its channels begin with the port, in two bytes.
+ * With SPDY each connection is two streams of the same request: one carries data, the other errors.
+ * With channels the ports are in the query, and there is one connection for each; both of its
+ * channels begin with the port, in two bytes.
  *
- * Who is slow makes others wait: if a port does not take what the client sends, nothing more is
- * read from the client; if the client does not, nothing is read from any port.
+ * Backpressure is applied by pausing reads on the other side: if a port does not accept data,
+ * nothing more is read from the client; if the client does not, nothing is read from any port.
  */
 #include <netinet/in.h>
 #include <stdlib.h>

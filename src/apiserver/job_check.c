@@ -1,4 +1,4 @@
-/* What people get wrong in the spec of a Job, in kube-apiserver's words. */
+/* Validation of the spec of a Job, with kube-apiserver's messages. */
 #include <string.h>
 
 #include "apiserver/kinds.h"

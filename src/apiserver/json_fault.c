@@ -1,6 +1,6 @@
 /*
- * What Go's decoder says of a text that is no JSON: clients show it, and tests of clients compare
- * it. A walk without a tree: a stack of what is open, and what may come next.
+ * The error messages of Go's JSON decoder: clients show them, and tests of clients compare them. A
+ * scan without a tree: a stack of open containers, and what may follow.
  */
 #include <string.h>
 

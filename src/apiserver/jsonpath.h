@@ -19,7 +19,7 @@ yyjson_val *sl_jsonpath_first(yyjson_val *root, const char *path);
 yyjson_val *sl_jsonpath_within(yyjson_val *root, const char *path, uint64_t *steps);
 /* Is it one that we understand? */
 int sl_jsonpath_check(const char *path, struct sl_err *err) _must_check_;
-/* Only fields, as scale and selectableFields want it: ".spec.replicas". */
+/* Only fields, as required for scale and selectableFields: ".spec.replicas". */
 bool sl_jsonpath_is_fields(const char *path);
 
 #endif

@@ -14,7 +14,7 @@
 #include "schema/types.h"
 #include "store/store.h"
 
-/* What can be asked of a resource. */
+/* The verbs of a resource. */
 enum sl_verbs {
     SL_V_GET = 1,
     SL_V_LIST = 2,
@@ -36,12 +36,12 @@ struct sl_column {
     void (*cell)(yyjson_val *object, sl_time now, struct sl_buf *out);
 };
 
-/* One write on its way; what a kind's functions may look at and change. */
+/* A write in progress; what the functions of a kind may read and change. */
 struct sl_change_in {
     struct sl_apiserver *server;
     const struct sl_kind *kind;
     const struct sl_kind_version
-        *version;          /* that the request speaks; object and old are of the stored one */
+        *version;          /* version of the request; object and old are in the stored one */
     const char *ns, *name; /* of the request, or made up for what is created; "" */
     const char *user;
     const char *const *groups; /* of the user, ended by NULL; NULL: none */
@@ -61,28 +61,28 @@ struct sl_change_in {
  */
 void sl_change_refuse(struct sl_change_in *c, int code, const char *reason, const char *fmt, ...)
     _printf_(4, 5);
-/* A Warning header with the answer. */
+/* A Warning header in the response. */
 void sl_change_warn(struct sl_change_in *c, const char *fmt, ...) _printf_(2, 3);
 
-/* What a kind asks of metadata: the rules of an update, those of every write, both, or its
- * 'validate' does it (sl_meta_check). On creation all but the last ask for the plain ones. */
+/* Validation of metadata for a kind: the rules of an update, those of every write, both, or done by
+ * its 'validate' (sl_meta_check). On creation all but the last apply the plain ones. */
 enum sl_meta_rules { SL_META_UPDATE, SL_META_PLAIN, SL_META_BOTH, SL_META_SELF };
 void sl_meta_check(struct sl_change_in *c, yyjson_val *object, bool update);
 
 /* What a kind has of its own. NULL or 0: nothing. */
 struct sl_strategy {
     /* Before validation, after the schema's defaults and admission: fields that only the server
-     * sets, defaults that depend on others, what an update through this subresource may not touch.
-     * metadata, status (kept or dropped by subresource) and generation are done for all kinds
-     * already. */
+     * sets, defaults that depend on others, fields that an update through this subresource may not
+     * change. metadata, status (preserved or dropped by subresource) and generation are already
+     * done for all kinds. */
     void (*prepare)(struct sl_change_in *c);
     /* Defaults that depend on other fields: right after those of the schema, before anybody else
      * looks. */
     void (*defaults)(struct sl_change_in *c);
-    /* What kube-apiserver's own admission plugins change: nobody manages it. After 'defaults',
-     * before webhooks. */
+    /* Changes of kube-apiserver's own admission plugins: they have no field manager. After
+     * 'defaults', before webhooks. */
     void (*admit)(struct sl_change_in *c);
-    /* What the schema cannot say; c->old is NULL on creation. */
+    /* Validation beyond the schema; c->old is NULL on creation. */
     void (*validate)(struct sl_change_in *c, yyjson_val *object);
     /* Does the change of spec count as a new generation? NULL: any change outside metadata and
      * status does. */
@@ -90,14 +90,14 @@ struct sl_strategy {
     /* The kind has no metadata.generation at all (ConfigMap, Event ...). */
     bool no_generation;
     enum sl_meta_rules meta;
-    bool any_finalizer; /* also one that does not say whose it is (Lease) */
+    bool any_finalizer; /* also one without a domain prefix (Lease) */
     /* Syntax of names; NULL: sl_syntax_subdomain. */
     struct sl_faults (*name)(const char *s, size_t len);
-    /* Seconds of grace of a deletion (asked: -1 if nothing was said); 0: it goes at once. NULL:
-     * always 0, and metadata says nothing of it. */
+    /* Grace period of a deletion in seconds (asked: -1 if not given); 0: immediately. NULL: always
+     * 0, and not recorded in metadata. */
     int64_t (*grace)(yyjson_val *object, int64_t asked);
-    /* A deletion marks the object (deletionTimestamp was set in c->object): what else changes. Also
-     * asked when a grace period is made shorter. */
+    /* A deletion marks the object (deletionTimestamp was set in c->object): further changes. Also
+     * called when a grace period is shortened. */
     void (*deleting)(struct sl_change_in *c);
     /* It stays although its metadata has no finalizers (spec.finalizers of a namespace). */
     bool (*holds)(yyjson_val *object);
@@ -109,11 +109,10 @@ struct sl_strategy {
     bool makes_name;       /* what comes without one gets a uid for it (LimitRange) */
     bool put_creates;      /* PUT of what is not there makes it */
     bool status_on_create; /* POST may bring a status (nodes) */
-    bool needs_version;    /* an update must say the resourceVersion (custom resources) */
-    bool orphans; /* what it owns stays when it is deleted, unless the client says otherwise (Jobs)
-                   */
-    bool no_garbage; /* who owns what does not matter: nothing waits for what it owns (Event) */
-    bool returns_deleted; /* DELETE answers with the object, not with a Status */
+    bool needs_version;    /* an update must have a resourceVersion (custom resources) */
+    bool orphans;          /* dependents are orphaned by default (Jobs) */
+    bool no_garbage;       /* owner references are irrelevant: no dependents to wait for (Event) */
+    bool returns_deleted;  /* DELETE returns the object, not a Status */
 };
 
 struct sl_kind_version {
@@ -145,11 +144,11 @@ struct sl_kind {
      * "" (or "false", of booleans: those end in '?', which is not part of the name). */
     const char *const *selectable;
     /* Another kind, registered before, whose objects these are in another form (events.k8s.io and
-     * core); sl_kind_convert goes between the two, and what is stored is the other's. NULL: its
-     * own. */
+     * core); sl_kind_convert converts between the two, and objects are stored as the other kind.
+     * NULL: its own. */
     struct sl_kind *shares;
-    /* Nothing is stored; POST comes here (SelfSubjectAccessReview ...): the answer is what it makes
-     * of c->object. */
+    /* Nothing is stored; a POST is handled here (SelfSubjectAccessReview ...): the response is what
+     * it makes of c->object. */
     void (*review)(struct sl_change_in *c);
     uint32_t number;    /* in the store; given by sl_kind_add */
     struct sl_crd *crd; /* it comes from; NULL: built in */
@@ -164,15 +163,15 @@ struct sl_kind *sl_kind_at(struct sl_apiserver *s, uint32_t number);
 /* By group, plural: for (uint32_t i = 0; (k = sl_kind_each(s, &i));) */
 struct sl_kind *sl_kind_each(struct sl_apiserver *s, uint32_t *i);
 const struct sl_kind_version *sl_kind_version(const struct sl_kind *k, const char *version);
-/* From now on it is served; discovery says so. The kind is kept, not copied. */
+/* Starts serving the kind; discovery lists it. The kind is not copied. */
 int sl_kind_add(struct sl_apiserver *s, struct sl_kind *k, struct sl_err *err) _must_check_;
 void sl_kind_remove(struct sl_apiserver *s, struct sl_kind *k);
-/* By its name in the store ("apps/deployments"); UINT32_MAX: nobody has it. */
+/* By its name in the store ("apps/deployments"); UINT32_MAX: not in use. */
 uint32_t sl_kind_number(const struct sl_apiserver *s, const char *name);
-/* No kind with this number is served any more: if there are no objects, the store forgets it, too.
- * False: not yet, come again. */
+/* No kind with this number is served from now on: if there are no objects, the store drops it, too.
+ * False: not yet, call again. */
 bool sl_kind_forget(struct sl_apiserver *s, uint32_t number) _must_check_;
-/* A kind was changed in place (a CRD's versions): discovery and OpenAPI are made anew. */
+/* A kind was changed in place (versions of a CRD): discovery and OpenAPI are rebuilt. */
 void sl_kinds_changed(struct sl_apiserver *s);
 /* Objects of the store by name, parsed; NULL if there is none. */
 yyjson_doc *sl_kind_read(struct sl_apiserver *s, const struct sl_kind *k, const char *ns,
@@ -182,7 +181,7 @@ yyjson_doc *sl_kind_read(struct sl_apiserver *s, const struct sl_kind *k, const 
 /* All built-in kinds, with schemas from the set. */
 int sl_kinds_builtin(struct sl_apiserver *s, struct sl_schemas *set,
                      struct sl_err *err) _must_check_;
-/* Gives all kinds back, those of CRDs too: at the end, when nothing is served any more. */
+/* Frees all kinds, those of CRDs too: at the end, when nothing is served. */
 void sl_kinds_done(struct sl_apiserver *s);
 
 #endif

@@ -20,7 +20,7 @@ struct sl_builtin {
     const struct sl_strategy *strategy;
     const char *const *selectable;
     const char *shares;      /* "group/plural" of a kind before it */
-    const char *deprecation; /* the warning that comes with each answer; NULL */
+    const char *deprecation; /* the warning in each response; NULL */
     void (*review)(struct sl_change_in *c);
 };
 #define SL_V_NORMAL SL_V_ALL
@@ -85,7 +85,7 @@ void sl_pod_os_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_v
 /* ---- pod_volumes.c ---- */
 struct sl_volumes {
     struct sl_wordset claims; /* names of templates of a StatefulSet's claims */
-    struct sl_wordset names;  /* of the pod's: those with faults are not known */
+    struct sl_wordset names;  /* of the pod: invalid ones are not in it */
     SL_VEC(yyjson_val *) known;
 };
 void sl_volumes_done(struct sl_volumes *s);
@@ -105,7 +105,7 @@ struct sl_shown {
 extern const struct sl_shown sl_shown_in_env, sl_shown_in_files;
 void sl_field_ref_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *ref,
                         const struct sl_shown *shown);
-/* Of a container's resources; in a file it has to be said which container. */
+/* Of a container's resources; in a file the container must be named. */
 void sl_amount_ref_check(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *ref,
                          bool in_file);
 /* env and envFrom */
@@ -162,7 +162,8 @@ extern const struct sl_strategy sl_service_strategy;
 /* Why this is no IP address; NULL: it is one. */
 const char *sl_address_fault(const char *s);
 enum sl_family { SL_FAMILY_NONE, SL_FAMILY_V4, SL_FAMILY_V6 };
-/* The same of "10.0.0.0/8". The family is told if it can be read at all; NULL: not asked for. */
+/* The same for "10.0.0.0/8". The family is returned if it can be parsed at all; NULL: not
+ * needed. */
 const char *sl_cidr_fault(const char *s, enum sl_family *ret_family);
 
 /* ---- service_check.c ---- */

@@ -1,6 +1,6 @@
 /*
- * Events. Those of core/v1 are taken nearly as they come; who writes by events.k8s.io has to say
- * more, and changes nothing but how often it was seen.
+ * Events. Those of core/v1 are hardly validated; events.k8s.io requires more fields, and only the
+ * series may be updated.
  */
 #include <string.h>
 

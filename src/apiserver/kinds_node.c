@@ -1,4 +1,4 @@
-/* Nodes: what may be said of them, and what stays as it was first said. */
+/* Nodes: validation, and immutable fields. */
 #include <string.h>
 
 #include "apiserver/kinds.h"

@@ -1,4 +1,4 @@
-/* ResourceQuotas: stored and checked; nobody counts. */
+/* ResourceQuotas: stored and validated, not enforced. */
 #include <string.h>
 
 #include "apiserver/kinds.h"

@@ -1,7 +1,7 @@
 /*
- * Services: stored, with addresses and node ports for show; nothing listens there. What is given
- * out, kept and dropped when something else of a service changes is as on a cluster that has IPv4
- * alone. The rules are in service_check.c.
+ * Services: stored, with allocated addresses and node ports that nothing listens on. Allocation,
+ * retention and release when other fields change are as on a cluster with IPv4 only. The rules are
+ * in service_check.c.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * Label selectors of a query, read as kube-apiserver reads them, with its words for what is wrong.
- * (model/labels.h has the same notation for our own files, with words of ours.)
+ * Label selectors of a query, parsed as by kube-apiserver, with its error messages. (model/labels.h
+ * has the same notation for our own files, with our own messages.)
  *
  *     a=b, a==b, a!=b, a in (b,c), a notin (b), a, !a, a>1, a<1
  */

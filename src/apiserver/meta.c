@@ -1,6 +1,5 @@
 /*
- * What holds for the metadata of every object: who sets which field, and which words are allowed in
- * them.
+ * Metadata of all objects: fields that the server sets, and validation.
  */
 #include <string.h>
 

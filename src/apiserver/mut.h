@@ -1,7 +1,6 @@
 /*
- * Reading and changing objects that are being made: as api/json.h, for yyjson's mutable values.
- * Texts that are given are copied into the document; keys are constants, unless a function says
- * otherwise.
+ * Reading and changing objects under construction: as json/json.h, for yyjson's mutable values.
+ * Strings are copied into the document; keys are constants, unless a function says otherwise.
  */
 #ifndef SL_APISERVER_MUT_H
 #define SL_APISERVER_MUT_H
@@ -17,8 +16,8 @@ const char *sl_mut_str(yyjson_mut_val *v, const char *path); /* "" */
 int64_t sl_mut_int(yyjson_mut_val *v, const char *path, int64_t otherwise);
 bool sl_mut_bool(yyjson_mut_val *v, const char *path, bool otherwise);
 
-/* The object under the path, made where it is not there; NULL if something else stands in the way.
- */
+/* The object under the path, created where it does not exist; NULL if another type of value is
+ * there. */
 yyjson_mut_val *sl_mut_obj(yyjson_mut_doc *doc, yyjson_mut_val *v, const char *path);
 /* Replaces or adds; a NULL value takes the field away. The key is copied. Nothing happens if
  * 'object' is no object. */

@@ -1,6 +1,6 @@
 /*
- * /openapi/v2 and /openapi/v3. The documents are made when they are first asked for, and kept until
- * a kind comes or goes: at most one per group and version.
+ * /openapi/v2 and /openapi/v3. The documents are built on the first request, and cached until a
+ * kind is added or removed: at most one per group and version.
  */
 #include "schema/openapi.h"
 #include "apiserver/ceilings.h"

@@ -1,9 +1,9 @@
 /*
- * Lists in pages. The first page of a list takes references of everything that is to come; later
- * pages are cut out of that, so they all show one moment. At most SNAPSHOTS of them are kept, for
- * at most five minutes; whoever comes later is told that it is too late, with a token that goes on
- * from the same place in what there is now. Tokens say where they go on themselves, in base64;
- * version -1 is whatever there is now:
+ * Paginated lists. The first page of a list takes references of everything that follows; later
+ * pages are cut out of that snapshot, so they are consistent. At most SNAPSHOTS of them are held,
+ * for at most five minutes; after that the token has expired, and the client gets one that
+ * continues from the same place in the current state. Tokens are self-contained, in base64; version
+ * -1 is the current state:
  *
  *     {"v":"meta.k8s.io/v1","rv":VERSION,"id":SNAPSHOT,"start":"NAMESPACE/NAME"}
  */

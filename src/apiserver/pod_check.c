@@ -1,6 +1,6 @@
 /*
- * What people get wrong in pods, in kube-apiserver's words. What the schema says of types and
- * required lists is said before.
+ * Validation of pods, with kube-apiserver's messages. Types and required lists are validated by the
+ * schema before.
  */
 #include <limits.h>
 #include <stdio.h>

@@ -1,6 +1,5 @@
 /*
- * Parts of a pod that stand by themselves: probes and hooks, security contexts, and what a pod says
- * of hosts and names.
+ * Independent parts of a pod: probes and hooks, security contexts, host aliases and names.
  */
 #include <string.h>
 

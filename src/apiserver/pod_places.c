@@ -1,4 +1,4 @@
-/* Where pods may go: selectors, tolerations, affinity, spread; what people get wrong in them. */
+/* Validation of scheduling constraints of pods: selectors, tolerations, affinity, spread. */
 #include <string.h>
 
 #include "apiserver/kinds.h"

@@ -1,4 +1,4 @@
-/* What is allowed in a pod's spec, but hardly meant: warnings with the answer. */
+/* Valid but questionable fields of a pod spec: warnings in the response. */
 #include <stdio.h>
 #include <string.h>
 

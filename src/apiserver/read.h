@@ -17,7 +17,7 @@ void sl_collect(struct sl_rq *rq, const struct sl_filter *f, const char *from_ns
                 const char *from_name, struct sl_found *found);
 void sl_found_done(struct sl_apiserver *s, struct sl_found *found);
 
-/* A resourceVersion of a query; false: it is none, and was answered. */
+/* A resourceVersion of a query; false: invalid, and the request was answered. */
 bool sl_version_read(struct sl_rq *rq, const char *text, uint64_t *ret);
 
 /* A part of a list: pages.c. */
@@ -26,10 +26,10 @@ struct sl_page {
     uint32_t n;
     uint64_t version;
     const char *go_on;   /* token of the next one; "" if there is none */
-    int64_t remaining;   /* after it; -1: not told */
-    struct sl_found all; /* v points into this, or into a snapshot that is kept */
+    int64_t remaining;   /* after it; -1: unknown */
+    struct sl_found all; /* v points into this, or into a snapshot */
 };
-/* False: it was answered. */
+/* False: the request was answered. */
 bool sl_page_open(struct sl_rq *rq, const struct sl_filter *f, struct sl_page *ret);
 void sl_page_close(struct sl_apiserver *s, struct sl_page *p);
 

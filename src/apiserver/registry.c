@@ -1,6 +1,6 @@
 /*
- * Kinds by name. The store knows a resource by a number. A kind that comes back (a CRD that is made
- * again) gets the one it had, if objects of it were left; else it was given to others.
+ * Kinds by name. The store identifies a resource by a number. A kind that is created again (a CRD)
+ * gets its former number, if objects of it were left; else the number may have been reused.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
- * Reviews: questions that are answered and not kept. Everybody may do everything here, and the
- * answers say so; what is wrong with a question is told as on a cluster.
+ * Reviews: requests that are answered and not stored. Everything is allowed here, and the responses
+ * report that; validation errors are as on a cluster.
  */
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /*
- * From a path to what is asked:
+ * Routing: from a path to a request:
  *
  *     /api/v1/..., /apis/GROUP/VERSION/...     of a resource:
  *         [watch/] [namespaces/NS/] PLURAL [/NAME [/SUBRESOURCE]]

@@ -13,7 +13,7 @@ struct sl_rules;
  * errs. */
 const struct sl_rules *sl_rules_new(yyjson_val *schema, const struct sl_path *at,
                                     struct sl_arena *arena, struct sl_field_errs *errs);
-/* old is NULL on creation: then rules that ask for it are not asked. */
+/* old is NULL on creation: then rules that use it are skipped. */
 void sl_rules_check(const struct sl_rules *r, yyjson_val *object, yyjson_val *old,
                     struct sl_field_errs *errs);
 

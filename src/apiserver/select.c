@@ -1,6 +1,6 @@
 /*
- * Label and field selectors, and what an object shows to them: its labels and the few fields of its
- * kind that can be asked for, taken out of the text once, when it is stored.
+ * Label and field selectors, and the index of an object for them: its labels and the selectable
+ * fields of its kind, extracted from the text once, when it is stored.
  */
 #include <string.h>
 

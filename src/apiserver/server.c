@@ -1,8 +1,9 @@
 /*
- * The server's life, its calls, and the turn of the loop. See server.h for the parts.
+ * Creation and destruction of the server, its calls, and the loop iteration. See server.h for the
+ * parts.
  *
- * A call's number is its slot and how often the slot was given away; it is free again before the
- * answer is told, so a cancel from there, or later, finds nothing to do.
+ * The number of a call is its slot and the generation of the slot; the slot is free again before
+ * the response is delivered, so a cancel from there, or later, has no effect.
  */
 #include "apiserver/server.h"
 

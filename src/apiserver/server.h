@@ -1,29 +1,29 @@
 /*
- * The inside of the API server, shared by its parts:
+ * Internals of the API server, shared by its parts:
  *
- *   server.c     life, calls and their answers, the turn of the loop
- *   bootstrap.c  what there is from the start
- *   registry.c   kinds by name, and what the store and discovery are told of them
- *   route.c      a path and a query (params.c) become a question
+ *   server.c     creation and destruction, calls and their responses, the loop iteration
+ *   bootstrap.c  built-in kinds and initial objects
+ *   registry.c   kinds by name; registration with the store and discovery
+ *   route.c      parses a path and a query (params.c) into a request
  *   status.c     Status objects
- *   body.c       what a client sent: JSON, YAML or protobuf, of the right version and kind
- *   read.c       get and list; pages.c: lists that are continued
+ *   body.c       request bodies: JSON, YAML or protobuf, of the right version and kind
+ *   read.c       get and list; pages.c: continued lists
  *   watch.c      streams; log.c: pods/log
- *   conv.c       conversations over a wire: talk.c: pods/exec and pods/attach, forward.c:
- *                pods/portforward
- *   select.c     field selectors, and what objects show to them; labels.c: label selectors
- *   show.c       a stored object in the form and version that was asked for
- *   write.c      create, update, patch: the way from a body to the store (write.h)
- *   make.c       what was sent, or a patch, becomes an object; meta.c: metadata of all objects
+ *   conv.c       stream sessions over an upgraded connection: talk.c: pods/exec and pods/attach,
+ *                forward.c: pods/portforward
+ *   select.c     field selectors, and the index of objects for them; labels.c: label selectors
+ *   show.c       a stored object in the requested form and version
+ *   write.c      create, update, patch: from a body to the store (write.h)
+ *   make.c       builds an object from a body or a patch; meta.c: metadata of all objects
  *   post.c       POST to subresources, and to kinds that are not stored
  *   remove.c     delete and deletecollection
  *   admit.c      admission: ours in process, webhooks by HTTP (webhook.c, webhook_match.c)
- *   discovery.c  which kinds there are; openapi.c: what they look like
- *   port.c       the way in for our own parts
+ *   discovery.c  discovery of kinds; openapi.c: their schemas
+ *   port.c       the API client interface for our own components
  *
- * A request is worked on inside sl_apiserver_call, since what it brings is borrowed; its answer is
- * kept until what it tells is kept by the store, and leaves in a turn of the loop. Only a write
- * that asks a webhook takes longer.
+ * A request is processed inside sl_apiserver_call, since its input is borrowed; its response is
+ * held until the change that it reports is committed by the store, and is sent in an iteration of
+ * the loop. Only a write that calls a webhook takes longer.
  */
 #ifndef SL_APISERVER_SERVER_H
 #define SL_APISERVER_SERVER_H
@@ -46,11 +46,11 @@
 #define SL_API_WARNINGS 64u
 #define SL_API_PORTS 16u
 #define SL_API_TYPES "application/json, application/yaml"
-#define SL_API_TRIES 8u /* of a write whose object changed under it */
+#define SL_API_TRIES 8u /* of a write whose object changed concurrently */
 
 enum sl_form { SL_FORM_PLAIN, SL_FORM_TABLE, SL_FORM_PARTIAL };
 
-/* What the query says; texts are "" and numbers -1 where it says nothing. */
+/* Parameters of the query; strings are "" and numbers -1 where absent. */
 struct sl_params {
     const char *labels, *fields;
     const char *version, *version_match, *go_on;
@@ -62,17 +62,17 @@ struct sl_params {
 };
 
 struct sl_cause {
-    const char *reason, *message, *field; /* NULL: not said */
+    const char *reason, *message, *field; /* NULL: absent */
 };
 struct sl_status {
     int code;
     const char *reason, *message;
-    const char *name, *group, *kind, *uid; /* of details; NULL: not said */
+    const char *name, *group, *kind, *uid; /* of details; NULL: absent */
     const struct sl_cause *causes;
     uint32_t n_causes;
     yyjson_mut_val *causes_made; /* or an array of them */
     uint32_t retry_after;
-    bool no_details; /* "details":{}, as where the server's framework answers, not the API */
+    bool no_details; /* "details":{}, as in responses of the server's framework, not of the API */
 };
 
 struct sl_conv; /* conv.c */
@@ -90,7 +90,7 @@ struct sl_rq {
     enum sl_verbs verb;
     struct sl_kind *kind;
     const struct sl_kind_version *version;
-    const char *group, *version_name, *plural; /* as the path says them */
+    const char *group, *version_name, *plural; /* from the path */
     const char *ns, *name, *subname;           /* "" */
     const struct sl_sub *sub;                  /* NULL: the object itself */
     const char *content_type, *user_agent, *user;
@@ -100,19 +100,19 @@ struct sl_rq {
     struct sl_params q;
     enum sl_form form;
     const char *form_version; /* "v1": of meta.k8s.io */
-    bool yaml;                /* the answer is to be YAML */
+    bool yaml;                /* the response is to be YAML */
     sl_time now;              /* wall */
 
-    /* the answer */
+    /* the response */
     enum {
         SL_RQ_WORKING, /* inside its call, or waiting for a webhook */
-        SL_RQ_KEEPING, /* answered, but the store has not kept all of it yet */
+        SL_RQ_KEEPING, /* answered, but not all of it is committed yet */
         SL_RQ_READY,   /* on s->ready */
         SL_RQ_STREAM,  /* begun */
     } state;
-    bool busy;    /* a sink is being told: a cancel from there is carried out afterwards */
+    bool busy;    /* a sink is being called: a cancel from there is carried out afterwards */
     bool gone;    /* such a cancel came */
-    bool streams; /* not an answer but a stream, once it is ready */
+    bool streams; /* not a response but a stream, once it is ready */
     int status;
     const char *type;  /* NULL: JSON */
     struct sl_buf out; /* the body, unless there is an object */
@@ -173,7 +173,7 @@ struct sl_apiserver {
     struct sl_map by_plural;
     uint64_t kinds_gen; /* rises with each change */
     struct sl_kind *namespaces;
-    struct sl_crd *dead_crds; /* served before, kept for those who still speak of them */
+    struct sl_crd *dead_crds; /* served before, retained for requests that still refer to them */
     yyjson_val *putting;      /* what is being put: saves sl_index from parsing it */
 
     LIST_HEAD(, sl_many) many; /* remove.c */
@@ -181,26 +181,26 @@ struct sl_apiserver {
     struct sl_lines *lines;
     struct sl_hooks *hooks;
     struct sl_catalog *catalog;
-    struct sl_documents *documents; /* NULL: none was asked for */
+    struct sl_documents *documents; /* NULL: none was requested */
     struct sl_apiserver_stats stats;
 };
 
 /* ---- server.c ---- */
-void sl_api_turn(struct sl_apiserver *s); /* reads the clocks, once per turn */
-/* The answer is made; it leaves when everything up to the version is kept. */
+void sl_api_turn(struct sl_apiserver *s); /* reads the clocks, once per iteration */
+/* The response is complete; it is sent when everything up to the version is committed. */
 void sl_rq_done(struct sl_rq *rq, uint64_t version);
 /* With rq->out as its body. */
 void sl_rq_answer(struct sl_rq *rq, int status);
-/* With the object's text, in whatever form was asked for. */
+/* With the object's text, in the requested form. */
 void sl_rq_object(struct sl_rq *rq, int status, struct sl_object *o);
 void sl_rq_warn(struct sl_rq *rq, const char *text);
-/* If it is answered, and only waits for the disk: gives back all but the answer. To be called where
- * nobody works on it any more. */
+/* If it is answered, and only waits for the commit: frees all but the response. To be called where
+ * nothing uses it any more. */
 void sl_rq_rest(struct sl_rq *rq);
 /* NULL if it has ended. */
 struct sl_rq *sl_rq_find(const struct sl_apiserver *s, sl_api_call id);
-/* After a sink was told something while rq->busy was set: goes on (true), or ends the stream
- * because it is not ok or was cancelled. Other streams that were cancelled meanwhile are gone. */
+/* After a sink was called while rq->busy was set: continues (true), or ends the stream because it
+ * is not ok or was cancelled. Other streams that were cancelled meanwhile are freed. */
 bool sl_rq_settle(struct sl_rq *rq, bool ok);
 
 /* ---- status.c ---- */
@@ -213,7 +213,7 @@ void sl_rq_not_found(struct sl_rq *rq, const struct sl_kind *k, const char *name
 /* 409; 'generated': a name was to be made up. */
 void sl_rq_exists(struct sl_rq *rq, const char *name, bool deleting, bool generated);
 void sl_rq_conflict(struct sl_rq *rq, const char *name, const char *fmt, ...) _printf_(3, 4);
-/* 409: "what" is not what the client said it is. */
+/* 409: a precondition on "what" is not met. */
 void sl_rq_precondition(struct sl_rq *rq, const char *name, const char *what, const char *said,
                         const char *is);
 void sl_rq_forbidden(struct sl_rq *rq, const char *name, const char *fmt, ...) _printf_(3, 4);
@@ -230,9 +230,9 @@ void sl_rq_success(struct sl_rq *rq, int code, const char *name, const char *uid
 const char *sl_rq_resource(struct sl_rq *rq, const struct sl_kind *k);
 
 /* ---- route.c, params.c ---- */
-/* Finds out what is asked, and sees to it that it is done. */
+/* Routes the request and processes it. */
 void sl_route(struct sl_rq *rq, const char *accept);
-/* The query. What is wrong with it is answered by those who ask for it: q.bad. */
+/* Parses the query. Errors are reported by those who use the parameter: q.bad. */
 void sl_params_read(struct sl_rq *rq);
 /* A copy with U+FFFD for each byte that is no UTF-8. */
 const char *sl_utf8_text(struct sl_arena *a, const char *s);
@@ -243,21 +243,21 @@ bool sl_query_next(const char **at, struct sl_arena *arena, const char **ret_key
 bool sl_negotiate(struct sl_rq *rq, const char *accept);
 
 /* ---- body.c ---- */
-/* The body as JSON; NULL: it was answered. */
+/* The body as JSON; NULL: the request was answered. */
 yyjson_doc *sl_body_read(struct sl_rq *rq);
-/* The body, whatever the Content-Type says; NULL: what is wrong with it is told. */
+/* The body, whatever the Content-Type; NULL: the error is returned. */
 yyjson_doc *sl_rq_json(struct sl_rq *rq, const char **ret_fault);
 yyjson_doc *sl_yaml_read(const char *text, size_t len, struct sl_err *err);
 /* ---- texts.c ---- */
-/* No key, and no text that is a name, label, path or word, has a NUL inside; false: errs says
- * where. custom: of an object whose kind a CRD defines, where only the metadata are ours to judge.
- */
+/* Rejects a NUL inside of keys, and of strings that are names, labels, paths or enumerated values;
+ * false: errs has the place. custom: of an object whose kind a CRD defines, where only the metadata
+ * are checked. */
 bool sl_texts_check(struct sl_field_errs *errs, yyjson_val *object, bool custom) _must_check_;
-/* The same of a body; false: 400 was answered. */
+/* The same for a body; false: 400 was answered. */
 bool sl_rq_texts(struct sl_rq *rq, yyjson_val *body) _must_check_;
 
-/* Of the kind and version that the path says; what is not said is filled in by the caller. */
-/* Why an object that says this of itself is not of the kind that is wanted. */
+/* Of the kind and version of the path; absent ones are filled in by the caller. */
+/* The message for an object whose apiVersion or kind is not the expected one. */
 const char *sl_body_other(struct sl_rq *rq, const char *api_version, const char *kind,
                           const char *wanted);
 bool sl_body_is(struct sl_rq *rq, yyjson_val *body, const char *api_version, const char *kind);
@@ -281,29 +281,30 @@ struct sl_filter {
     struct sl_selector labels;
     struct sl_field_rule fields[SL_FIELD_RULES];
     uint32_t n_fields;
-    const char *ns, *name; /* "" : any; name is what a rule says */
+    const char *ns, *name; /* "" : any; name is that of a rule */
 };
-/* labels.c: a label selector; false: it was answered. */
+/* labels.c: a label selector; false: the request was answered. */
 bool sl_labels_read(struct sl_rq *rq, const char *text, struct sl_selector *ret);
-/* From rq->q; false: it was answered. */
+/* From rq->q; false: the request was answered. */
 bool sl_filter_read(struct sl_rq *rq, struct sl_filter *f);
 bool sl_filter_passes(const struct sl_filter *f, const struct sl_object *o);
 size_t sl_object_index(void *server, struct sl_object *o);
-/* It is JSON, and says itself whose row it stands in: all who read what is stored rely on that. */
+/* It is JSON, and its name, namespace and uid are those of its row: all readers of stored objects
+ * rely on that. */
 bool sl_object_readable(void *server, const struct sl_object *o);
 void sl_object_unindex(void *server, struct sl_object *o);
 
 /* ---- show.c ---- */
-/* The kind whose objects are stored, and the apiVersion they say. */
+/* The kind whose objects are stored, and their apiVersion. */
 const struct sl_kind *sl_stored_kind(const struct sl_kind *k);
 const struct sl_kind_version *sl_stored_version(const struct sl_kind *k);
 const char *sl_api_version(struct sl_arena *a, const char *group, const char *version);
-/* Is the stored text the answer as it stands? */
+/* Whether the stored text is the response without changes. */
 bool sl_show_plain(const struct sl_rq *rq);
-/* Appends one object of a list in the form that was asked for: itself, PartialObjectMetadata, or a
- * row of a table. */
+/* Appends one object of a list in the requested form: itself, PartialObjectMetadata, or a row of a
+ * table. */
 bool sl_show_item(struct sl_rq *rq, const char *text, size_t len, struct sl_buf *out);
-/* Appends a whole answer of one object: as above, and a table around the row. */
+/* Appends a whole response of one object: as above, and a table around the row. */
 bool sl_show_one(struct sl_rq *rq, const char *text, size_t len, bool columns, struct sl_buf *out);
 /* The head and foot of a list or table. */
 void sl_show_list_begin(struct sl_rq *rq, uint64_t version, const char *go_on, int64_t remaining,
@@ -315,7 +316,7 @@ void sl_get(struct sl_rq *rq);
 void sl_list(struct sl_rq *rq);
 void sl_watch(struct sl_rq *rq);
 void sl_watch_free(struct sl_rq *rq);
-void sl_watch_begin(struct sl_rq *rq); /* in a turn of the loop */
+void sl_watch_begin(struct sl_rq *rq); /* in an iteration of the loop */
 /* The kind goes: all of its watches end, soon. */
 void sl_watch_end_all(struct sl_apiserver *s, const struct sl_kind *k);
 void sl_log_get(struct sl_rq *rq, struct sl_object *pod); /* log.c */

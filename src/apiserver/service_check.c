@@ -1,4 +1,4 @@
-/* What a Service may say. */
+/* Validation of Services. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>

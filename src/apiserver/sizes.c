@@ -1,8 +1,8 @@
 /*
- * How long the lists of Kubernetes' own kinds may be. Many of their rules compare each item with
- * each other (names that may be given once, mounts that need a volume), so the time that an object
- * takes grows with the square of its lists; while it is looked at nobody else is served. Lists of
- * words (arguments, names of nodes) have no such rules and may be as long as the request.
+ * Limits on the length of lists of Kubernetes' own kinds. Many of their rules compare each item
+ * with each other (unique names, mounts that need a volume), so the time of a validation grows with
+ * the square of its lists; no other request is served meanwhile. Lists of strings (arguments, names
+ * of nodes) have no such rules and may be as long as the request.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
- * Answers that say how it went: Status objects, field for field as kube-apiserver writes them, and
- * the few answers that are plain text.
+ * Status objects, field for field as kube-apiserver writes them, and the few responses that are
+ * plain text.
  */
 #include <stdarg.h>
 #include <stdio.h>

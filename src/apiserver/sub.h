@@ -1,7 +1,7 @@
 /*
- * Subresources as data: what the core needs to serve /status, /scale, /binding and so on. It reads
- * the object, does what the functions say, and stores through the same way as any other write, with
- * change.subresource set to the name.
+ * Subresources as data: /status, /scale, /binding and so on. The core reads the object, calls the
+ * functions, and stores through the same path as any other write, with change.subresource set to
+ * the name.
  */
 #ifndef SL_APISERVER_SUB_H
 #define SL_APISERVER_SUB_H
@@ -15,7 +15,7 @@ struct sl_refusal {
     const char *text;   /* in the arena, or constant */
     /* Of details; NULL: none. */
     const char *cause_reason, *cause_text;
-    const char *details_kind; /* with the name; NULL: not said */
+    const char *details_kind; /* with the name; NULL: absent */
     const char *details_name; /* NULL: that of the request */
     uint32_t retry_after;
 };
@@ -35,7 +35,7 @@ struct sl_sub_call {
     struct sl_refusal no;
 
     yyjson_mut_doc *doc;
-    /* What follows, if neither errs nor no says otherwise. */
+    /* What follows, unless errs or no reports an error. */
     yyjson_mut_val *changed;    /* the object, to be stored; NULL: it stays */
     bool remove;                /* it is to be deleted, with ... */
     yyjson_val *delete_options; /* ... these; NULL: none */
@@ -51,15 +51,16 @@ struct sl_sub {
     /* A view: what GET shows and PUT and PATCH change. NULL: the object itself. */
     yyjson_mut_val *(*show)(const struct sl_kind_version *v, yyjson_val *object,
                             yyjson_mut_doc *doc);
-    /* A changed view into c->object, which is the object as it is. Faults go to c->errs. */
+    /* Applies a changed view to c->object, which is the current object. Validation errors go to
+     * c->errs. */
     void (*put)(struct sl_change_in *c, const struct sl_kind_version *v, yyjson_val *view);
-    /* A POST. 'check', if there is one, says what is wrong with what was sent by itself, before
-     * anybody looks for the object. */
+    /* A POST. 'check', if there is one, validates the body by itself, before the object is looked
+     * up. */
     void (*check)(struct sl_sub_call *c);
     void (*act)(struct sl_sub_call *c);
     const char *also;      /* another apiVersion that is taken; NULL */
     bool stream;           /* GET is sl_log_open ... */
-    enum sl_sub_talk talk; /* GET and POST ask for a wire */
+    enum sl_sub_talk talk; /* GET and POST request an upgrade */
     const char *refused;   /* it is known but not offered: 501 with this text on any verb */
 };
 
@@ -72,8 +73,8 @@ const struct sl_sub *sl_sub_each(const struct sl_kind *k, const struct sl_kind_v
 /* POST to namespaces/N/bindings: the pod that it names; the rest is pods/binding. */
 const char *sl_binding_pod(yyjson_val *binding);
 
-/* Who a token of serviceaccounts/token speaks for ("system:serviceaccount:NS:NAME", in the arena);
- * NULL: it is none, or has run out. */
+/* The user of a token of serviceaccounts/token ("system:serviceaccount:NS:NAME", in the arena);
+ * NULL: it is invalid or expired. */
 const char *sl_token_user(struct sl_arena *arena, const char *token, sl_time now);
 
 /* ---- pods/log ---- */
@@ -84,13 +85,13 @@ struct sl_log_query {
     int64_t tail_lines, since_seconds, limit_bytes;
     const char *since_time; /* "" */
 };
-/* One parameter of the query, decoded; those that are not of logs are left aside. False: its value
- * is wrong; 'no' says so. */
+/* One parameter of the query, decoded; those that are not of logs are ignored. False: its value is
+ * invalid, see 'no'. */
 bool sl_log_param(struct sl_log_query *q, const char *key, const char *value,
                   struct sl_arena *arena, struct sl_refusal *no);
 void sl_log_query_init(struct sl_log_query *q);
 
-/* The container that is meant by a name, or by none; NULL: 'no' says why not. */
+/* The container of a name, or the default one; NULL: see 'no'. */
 const char *sl_pod_container(yyjson_val *pod, const char *asked, struct sl_arena *arena,
                              struct sl_refusal *no);
 
@@ -100,7 +101,7 @@ struct sl_log;
 struct sl_log *sl_log_open(const struct sl_api_runtime *rt, yyjson_val *pod,
                            const struct sl_log_query *q, sl_time now, struct sl_arena *arena,
                            struct sl_refusal *no);
-/* Appends what there is; true: more may come (ask again in a while), false: that was all. */
+/* Appends what is available; true: more may follow (call again later), false: that was all. */
 bool sl_log_step(struct sl_log *l, struct sl_buf *out);
 void sl_log_free(struct sl_log *l);
 

@@ -12,7 +12,7 @@
 #include "base/stamp.h"
 
 enum sl_include { SL_INCLUDE_METADATA, SL_INCLUDE_NONE, SL_INCLUDE_OBJECT };
-/* includeObject of the query ("" is Metadata). False: no such word. */
+/* includeObject of the query ("" is Metadata). False: invalid value. */
 bool sl_include_parse(const char *word, enum sl_include *ret);
 
 /* The array of columnDefinitions. */
@@ -25,7 +25,7 @@ void sl_table_row(const struct sl_kind *k, const struct sl_kind_version *v, yyjs
 void sl_table_partial(yyjson_val *object, struct sl_buf *out);
 
 /* ---- shared by cells_*.c ---- */
-/* "5m", "3d4h": as kubectl says how long something is or lasted. */
+/* "5m", "3d4h": durations as kubectl formats them. */
 void sl_age_print(sl_span age, struct sl_buf *out);
 /* The age cell of a timestamp field: JSON text; "<unknown>" if it is absent. */
 void sl_cell_age(yyjson_val *stamp, sl_time now, struct sl_buf *out);

@@ -1,9 +1,9 @@
 /*
  * pods/exec and pods/attach: the streams of a container between the runtime and a client.
  *
- * With SPDY the client opens the streams that it asked for, and the command begins when all of them
- * are there. The last word is on the error stream: a Status from version 4 on, before that a text
- * if something went wrong.
+ * With SPDY the client opens the streams that it requested, and the command starts when all of them
+ * are open. The result is sent on the error stream: a Status from version 4 on, before that a
+ * message if there was an error.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /*
- * No name, key, path, label or word of a kind has a NUL inside: everything behind it would be
- * hidden from whoever reads C strings, and one name could be stored under another. So a body with
- * one is refused when it is read, and an object again after patches and webhooks had their turn.
- * Texts that are anybody's own (data, annotations, messages, what containers are started with, all
- * of a custom resource but its metadata) may have any character.
+ * No name, key, path, label or enumerated value has a NUL inside: everything behind it would be
+ * hidden from readers of C strings, and one name could be stored under another. So a body with one
+ * is rejected when it is read, and an object again after patches and webhooks were applied.
+ * Free-form strings (data, annotations, messages, commands of containers, all of a custom resource
+ * but its metadata) may have any character.
  */
 #include <string.h>
 

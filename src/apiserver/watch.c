@@ -1,11 +1,11 @@
 /*
- * Watches. Each is a filter on the row of events of its resource; what there was before comes first
- * where it was asked for. An object that leaves the selection is DELETED for this watcher, in the
- * state that it knew, and one that enters is ADDED.
+ * Watches. Each is a filter on the events of its resource, preceded by the initial state where it
+ * was requested. An object that leaves the selection is DELETED for this watcher, in the state that
+ * it has, and one that enters is ADDED.
  *
- * The line of an event is the same for all who want the stored form: the last lines are kept, so
- * that it is written once however many watch. Nothing is queued here. A sink that does not keep up
- * says so, and its stream ends: the client takes it up again from where it was.
+ * The line of an event is the same for all watches in the stored form: the last lines are cached,
+ * so that it is written once for any number of watches. Nothing is queued here. A sink that does
+ * not keep up reports that, and its stream ends: the client resumes it from where it was.
  */
 #include <string.h>
 

@@ -1,10 +1,9 @@
 /*
- * Webhooks that are registered: MutatingWebhookConfigurations and ValidatingWebhookConfigurations.
- * They are read anew when one of them changes; a write that is under way keeps those it began with.
+ * Registered webhooks: MutatingWebhookConfigurations and ValidatingWebhookConfigurations. They are
+ * reloaded when one of them changes; a write in progress continues with those it began with.
  *
- * Each address has a client of its own (kube/client.h), made of what the configuration says: URL,
- * name for TLS, authority. A service is looked up in its EndpointSlices, or Endpoints, when it is
- * asked.
+ * Each address has a client of its own (kube/client.h), from the configuration: URL, name for TLS,
+ * CA. A service is resolved through its EndpointSlices, or Endpoints, when it is called.
  */
 #include <string.h>
 

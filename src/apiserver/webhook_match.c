@@ -1,5 +1,5 @@
 /*
- * Which requests a webhook wants to see: its rules, selectors and matchConditions. A condition is
+ * Which requests a webhook is called for: its rules, selectors and matchConditions. A condition is
  * evaluated on the review that would be sent.
  */
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * Words that only the API server looks at, with Kubernetes' texts for what is wrong with them; the
- * rest is api/syntax.h.
+ * String formats that only the API server validates, with Kubernetes' error messages; the others
+ * are in api/syntax.h.
  */
 #ifndef SL_APISERVER_WORDS_H
 #define SL_APISERVER_WORDS_H
@@ -15,12 +15,12 @@ struct sl_faults sl_word_env(const char *s, size_t len);        /* of an environ
 struct sl_faults sl_word_header(const char *s, size_t len);     /* of HTTP */
 struct sl_faults sl_word_data_key(const char *s, size_t len); /* of ConfigMap and Secret: "a.b_c" */
 
-/* All faults of a text as errors at the path. */
+/* All validation errors of a string, at the path. */
 void sl_word_check(struct sl_field_errs *e, const struct sl_path *at, const char *s, size_t len,
                    struct sl_faults (*rule)(const char *s, size_t len));
 void sl_word_check_of(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *word,
                       struct sl_faults (*rule)(const char *s, size_t len));
-/* The same of a field that may be absent or empty; 'required': then that is said. */
+/* The same for a field that may be absent or empty; 'required': then that is an error. */
 void sl_word_check_at(struct sl_field_errs *e, const struct sl_path *up, yyjson_val *object,
                       const char *field, struct sl_faults (*rule)(const char *s, size_t len),
                       bool required);
@@ -28,14 +28,14 @@ void sl_word_check_at(struct sl_field_errs *e, const struct sl_path *up, yyjson_
 /* "must be greater than or equal to 0", of a field that may be absent. */
 void sl_check_not_negative(struct sl_field_errs *e, const struct sl_path *up, yyjson_val *object,
                            const char *field);
-/* One of the words, NULL-terminated; absent is right unless it is required. */
+/* One of the values, NULL-terminated; absent is valid unless it is required. */
 void sl_check_one_of(struct sl_field_errs *e, const struct sl_path *up, yyjson_val *object,
                      const char *field, const char *const *words, bool required);
 #define SL_NOT_NEGATIVE "must be greater than or equal to 0"
 #define SL_PORT_RANGE "must be between 1 and 65535, inclusive"
 
-/* Are its lists, and maps of amounts, of a size that the rules can be asked of? Else the first that
- * is not is told. */
+/* Whether its lists, and maps of quantities, are small enough for the rules. Else the first that is
+ * not is reported. */
 bool sl_sizes_check(struct sl_field_errs *e, yyjson_val *object);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * The way of a write; see write.h. A try that finds at its end that somebody else was faster begins
- * again from what there is then, unless the client named the version that it wants to change.
+ * The steps of a write; see write.h. Optimistic concurrency: an attempt that finds at its end that
+ * the object was changed is repeated from the current state, unless the client specified the
+ * version.
  */
 #include "apiserver/write.h"
 
