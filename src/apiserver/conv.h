@@ -13,7 +13,8 @@
 #include "apiserver/server.h"
 #include "streams/streams.h"
 
-#define SL_CONV_HIGH ((size_t)256 << 10) /* so much is unsent to a client: backpressure \ */
+/* Unsent bytes to a client above which reads from the other side are paused: backpressure. */
+#define SL_CONV_HIGH ((size_t)256 << 10)
 
 struct sl_conv_ops {
     struct sl_streams_events events;    /* with the session as their ctx */

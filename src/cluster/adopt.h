@@ -1,8 +1,8 @@
 /*
  * Label selectors of controllers, and the two writes that follow from them: an object without a
- * controller that a selector chooses gets one (after its controller was read and is not being
- * deleted: an object may be without one because that controller let it go), and one whose labels no
- * longer match is let go.
+ * controller that matches a selector is adopted (after the controller was read and is not being
+ * deleted: an object may be without one because that controller released it), and one whose labels
+ * no longer match is released.
  */
 #ifndef SL_CLUSTER_ADOPT_H
 #define SL_CLUSTER_ADOPT_H
@@ -29,22 +29,21 @@ bool cl_chooses(const struct chooser *s, const char *labels);
 
 /* What is to become of an object's controller. */
 struct adoption {
-    uint64_t by;  /* the uid of who wants it; 0: nobody */
-    bool checked; /* which was read, and lives */
+    uint64_t by;  /* uid of the adopting controller; 0: none */
+    bool checked; /* which was read, and exists */
     bool release; /* it is to lose the one it has */
     char *others; /* owner references that are no controller, with commas; NULL: none */
 };
 
 void cl_adoption_decode(struct adoption *a, yyjson_val *o);
 void cl_adoption_done(struct adoption *a);
-/* Wishes. Repeating is free. */
+/* Pending changes. Idempotent. */
 void cl_adopt(struct sl_cluster *c, struct rec *r, struct adoption *a, const struct rec *by);
 void cl_release(struct sl_cluster *c, struct rec *r, struct adoption *a);
-/* Fills w, or returns false. 'more' is what else the write says of the metadata: `,"a":1`, or "".
- */
+/* Fills w, or returns false. 'more' is further metadata of the write: `,"a":1`, or "". */
 bool cl_adoption_build(struct sl_cluster *c, struct rec *r, struct adoption *a, const char *more,
                        struct sl_write *w);
-/* To be told of the answer to what it filled. */
+/* To be called with the reply to the write that it filled. */
 void cl_adoption_written(struct sl_cluster *c, struct rec *r, struct adoption *a,
                          const struct sl_write *w, enum sl_written how,
                          const struct sl_reply *reply);

@@ -1,9 +1,9 @@
 /*
- * Deployments, ReplicaSets and StatefulSets: what is kept of them. Private to src/cluster.
+ * Cached state of Deployments, ReplicaSets and StatefulSets. Private to src/cluster.
  *
- * A Deployment never counts pods, it moves the sizes of its ReplicaSets; what it wants of one is a
- * wish in that one's record, and it decides nothing while a wish of its own is on its way. A
- * ReplicaSet makes and deletes pods until there are as many as it says.
+ * A Deployment never counts pods, it changes the sizes of its ReplicaSets; the desired size is a
+ * pending change in the record of the ReplicaSet, and nothing is decided while a pending change is
+ * in flight. A ReplicaSet creates and deletes pods until the number is as desired.
  */
 #ifndef SL_CLUSTER_APPS_H
 #define SL_CLUSTER_APPS_H
@@ -58,7 +58,7 @@ struct rs_status { /* compared as bytes */
     int64_t observed, replicas, labeled, ready, available, going;
 };
 
-/* What its Deployment wants of it. */
+/* Pending changes by its Deployment. */
 struct rs_wish {
     bool any;
     int32_t replicas, min_ready, from;
@@ -75,7 +75,7 @@ struct replicaset {
     uint64_t chooser_hash;
     int32_t replicas, min_ready;
     int64_t revision;
-    int32_t desired, max; /* as annotations say; -1: they do not */
+    int32_t desired, max; /* from annotations; -1: absent */
     struct rs_status seen, now;
     struct conditions conditions, wanted;
     struct rs_wish wish;
@@ -108,10 +108,10 @@ bool cl_rs_has_pods(const struct sl_cluster *c, const struct replicaset *rs);
 
 extern const struct pod_writer cl_apps_pod_writer;
 void cl_apps_pod_changed(struct sl_cluster *c, struct pod *p);
-/* Wants all pods without a controller that the chooser of r chooses; name: whose names begin like
- * this. False: there are none. */
+/* Adopts all pods without a controller that match the selector of r; name: only those whose names
+ * begin with it. False: there are none. */
 bool cl_adopt_pods(struct sl_cluster *c, struct rec *r, const struct chooser *s, const char *name);
-/* The words of a refusal; to be freed. */
+/* The message of a rejection; to be freed. */
 char *cl_message_of(const struct sl_reply *reply);
 
 /* ---- Deployments ---- */
@@ -134,9 +134,9 @@ struct deployment {
     char *revision; /* the annotation, "" */
     struct dp_status seen, now;
     struct conditions conditions, wanted;
-    char *new_revision;    /* what the annotation should be; NULL: as it is */
-    char *announce;        /* a ReplicaSet that was made for it, until a status has said so */
-    bool announced;        /* the status on its way does */
+    char *new_revision; /* what the annotation should be; NULL: as it is */
+    char *announce;     /* a ReplicaSet that was created for it, until a status has reported it */
+    bool announced;     /* the status on its way does */
     bool revision_ignored; /* this server takes no annotation together with a status */
     char *failure;         /* why that could not be made */
     int32_t collisions;
@@ -156,7 +156,7 @@ bool cl_dp_child(struct sl_cluster *c, struct rec *r, struct rec *child, struct 
 void cl_dp_child_written(struct sl_cluster *c, struct rec *r, struct rec *child,
                          enum sl_written how, const struct sl_reply *reply);
 
-/* deployment.c, for deployment_roll.c, which says what is done next. */
+/* deployment.c, for deployment_roll.c, which decides the next step. */
 struct dp_sets;
 /* The others, for (i = 0; (rs = cl_dp_old(s, &i));). */
 struct replicaset *cl_dp_old(const struct dp_sets *s, uint32_t *at);
@@ -171,14 +171,14 @@ int32_t cl_dp_fresh_size(const struct sl_cluster *c, const struct deployment *d,
 bool cl_dp_is_scaled(const struct deployment *d, const struct dp_sets *s);
 void cl_dp_act(struct sl_cluster *c, struct deployment *d, struct dp_sets *s, bool scaled);
 
-/* The texts of a hash as it stands in a name. */
+/* The hash in the form that is used in names. */
 #define DP_HASH 16
-/* Of what the template means, but for the label that tells templates apart. The digest, if asked
- * for, is for names; whether two are the same the hash says. */
+/* Of the content of the template, except for the label that distinguishes templates. The digest, if
+ * requested, is for names; the hash is for comparison. */
 uint64_t cl_template_hash(yyjson_val *template, uint64_t *ret_digest);
 
-/* deployment_status.c: what it is to say, from its ReplicaSets. estimate: a rollout is going on,
- * whose progress counts. */
+/* deployment_status.c: the desired status, from its ReplicaSets. estimate: a rollout is in
+ * progress. */
 struct dp_sets {
     SL_VEC(struct replicaset *) all; /* the oldest first; none that is only planned */
     struct replicaset *fresh;        /* the one of the present template; NULL: there is none yet */
@@ -210,7 +210,7 @@ struct statefulset {
     bool drop_deleted, drop_scaled; /* persistentVolumeClaimRetentionPolicy: claims go with the set,
                                        with the pod */
     struct ss_status seen, now;
-    char *current, *update;         /* revisions as the status says, "" */
+    char *current, *update;         /* revisions of the status, "" */
     char *now_current, *now_update; /* and as they are; NULL: not known yet */
     int32_t collisions;
     sl_time hold; /* wall: nothing is made before */
@@ -233,14 +233,14 @@ void cl_ss_written(struct sl_cluster *c, struct rec *r, const struct sl_write *w
  * there. */
 struct revision;
 struct revision *cl_ss_revision(struct sl_cluster *c, struct statefulset *s);
-/* Of those that nobody uses, only as many as the limit says are kept. */
+/* Of unused ones, only as many as the limit are retained. */
 void cl_ss_forget_revisions(struct sl_cluster *c, struct statefulset *s);
 /* Its volumeClaimTemplates. */
 void cl_ss_take_claims(struct statefulset *s, yyjson_val *templates);
 void cl_ss_drop_claims(struct statefulset *s);
 /* Are the claims of this pod there? Plans what is missing. */
 bool cl_ss_claims(struct sl_cluster *c, struct statefulset *s, int64_t ordinal);
-/* Do they say who they go with? Wants it, if not. */
+/* Whether they have the labels of their owner. Enqueues the write, if not. */
 bool cl_ss_claims_kept(struct sl_cluster *c, struct statefulset *s, int64_t ordinal,
                        const struct pod *p);
 static inline bool cl_ss_inside(const struct statefulset *s, int64_t ordinal) {
@@ -254,7 +254,7 @@ struct revision {
     struct rec rec;
     char *template;         /* JSON */
     uint64_t hash;          /* of it */
-    int64_t revision, wish; /* wish: what it should be; 0: as it is */
+    int64_t revision, wish; /* wish: pending value; 0: unchanged */
 };
 static inline struct revision *revision_of(struct rec *r) {
     return (struct revision *)(void *)r;

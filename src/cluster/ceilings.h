@@ -1,6 +1,6 @@
 /*
- * The ceilings of the controllers and the scheduler of `sluice up` in one list. An object that goes
- * beyond one is passed over with an event or a condition and a log line; docs/limits.md says which.
+ * The limits of the controllers and the scheduler of `sluice up` in one list. An object that
+ * exceeds one is ignored with an event or a condition and a log line; see docs/limits.md.
  */
 #ifndef SL_CLUSTER_CEILINGS_H
 #define SL_CLUSTER_CEILINGS_H
@@ -28,10 +28,10 @@
 
 /* ---- the scheduler ---- */
 #define SCHED_MAX_NODE ((size_t)4 << 20)   /* labels, taints and amounts of a Node */
-#define SCHED_MAX_CLASS ((size_t)16 << 20) /* what pods of one kind ask for */
+#define SCHED_MAX_CLASS ((size_t)16 << 20) /* requests of pods of one class */
 #define SCHED_MAX_TEXT ((size_t)2 << 20)   /* the same, as text */
 #define SCHED_MAX_NEAR ((size_t)256 << 20) /* counts of pods near others, for one decision */
-#define SCHED_MAX_RESOURCES 256u /* of all nodes and pods; who asks for more stands nowhere */
+#define SCHED_MAX_RESOURCES 256u /* of all nodes and pods; pods with others stay pending */
 /* Of one pod: host ports, terms about other pods and about nodes. One with more is not placed. */
 #define SCHED_MAX_PORTS 64u
 #define SCHED_MAX_TERMS 64u

@@ -1,4 +1,4 @@
-/* The reflectors, the patch queue and the turn: see cluster_int.h. */
+/* The reflectors, the write queue and the loop iteration: see cluster_int.h. */
 #include "cluster/ceilings.h"
 #include "cluster/cluster_int.h"
 

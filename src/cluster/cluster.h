@@ -17,18 +17,17 @@ struct sl_cluster;
 struct sl_cluster_spec {
     struct sl_port *port;
     uint64_t seed;  /* for names and jitter */
-    const char *ca; /* PEM of the API's authority, for pods (kube-root-ca.crt); must stay; NULL: it
-                       is not told */
+    const char *ca; /* PEM of the API server's CA, for pods; must stay; NULL: none */
 };
 
 struct sl_cluster *sl_cluster_new(const struct sl_cluster_spec *spec);
 void sl_cluster_free(struct sl_cluster *c);
-/* After callbacks of the port, and when sl_cluster_next says so. */
+/* After callbacks of the API client, and at sl_cluster_next. */
 void sl_cluster_tick(struct sl_cluster *c);
 sl_time sl_cluster_next(const struct sl_cluster *c);
 /* The first lists are in. */
 bool sl_cluster_ready(const struct sl_cluster *c);
-/* Nothing to look at, nothing to write. What waits for a time does not count. */
+/* Nothing to reconcile, nothing to write. Timers do not count. */
 bool sl_cluster_idle(const struct sl_cluster *c);
 
 #endif

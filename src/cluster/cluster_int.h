@@ -1,25 +1,25 @@
 /*
- * The base that all parts of src/cluster stand on. Private to the folder.
+ * Informers and work queue of the controllers of src/cluster. Private to the folder.
  *
- * A kind of object has a table of small records, filled by one reflector and shared by all parts. A
- * record that changed stands in the dirty queue of its table until its kind has looked at it
- * ('changed'); so does the record of its controller, as ownerReferences name it, so that a Job need
- * not ask which of its pods changed. Nothing is looked at before the first lists of all kinds are
- * in. What a record wants to write is asked for by the patch queue
- * ('build') when it may be sent, and is made from the newest state.
+ * Each kind of object has a cache of small records, filled by one reflector and shared by all
+ * controllers. A record that changed is in the work queue of its table until it was reconciled
+ * ('changed'); so is the record of its controller, by ownerReferences, so that a Job need not
+ * search which of its pods changed. Nothing is reconciled before the first lists of all kinds are
+ * complete. The write queue requests the pending write of a record ('build') when it can be sent,
+ * so that it is built from the newest state.
  *
- * What is on its way is known:
- *   - A child to be created has a record from the moment that is decided ('planned'); whoever
- * counts children counts it. Its name follows from the owner's uid and a number (cl_child_name), so
- * that a create which is repeated, also after a crash, meets 409, and the object that exists is
- * read into the record.
- *   - A record that is to be deleted says so ('doomed') until it is seen to go.
- *   - Patches carry the uid and the version of the record; after a conflict the object is read and
- * 'build' is asked again.
+ * Expectations (writes in flight) are tracked:
+ * - A child to be created has a record from the moment that is decided ('planned') and is counted.
+ * Its name is derived from the owner's uid and a number (cl_child_name), so that a create is
+ * idempotent: if it is repeated, also after a crash, it gets 409, and the existing object is read
+ * into the record.
+ * - A record that is to be deleted is marked ('doomed') until the deletion is observed.
+ * - Patches carry the uid and the version of the record (optimistic concurrency); after a conflict
+ * the object is read and 'build' is called again.
  *
- * A record may be kept a while after its object is gone ('gone'): pointers to records are good
- * until the next turn at most; between turns keep the number 'obj' together with the uid, or
- * nothing.
+ * A record may be retained for a while after its object is deleted ('gone'): pointers to records
+ * are valid until the next iteration at most; between iterations keep the number 'obj' together
+ * with the uid, or nothing.
  */
 #ifndef SL_CLUSTER_CLUSTER_INT_H
 #define SL_CLUSTER_CLUSTER_INT_H
@@ -32,7 +32,7 @@
 #include "kube/reflector.h"
 #include "kube/writer.h"
 
-/* In the order in which changes are looked at. */
+/* In the order of reconciliation. */
 enum rec_kind {
     K_NAMESPACE,
     K_SERVICE_ACCOUNT,
@@ -57,9 +57,9 @@ struct rec {
     uint32_t obj;    /* its number in the patch queue */
     uint32_t slot;   /* its place in its table */
     uint32_t epoch;  /* of the last list that showed it */
-    uint32_t place;  /* in the heap of those that want to be looked at */
-    bool dirty;      /* stands in the dirty queue */
-    bool gone;       /* deleted; kept until nothing knows it any more */
+    uint32_t place;  /* in the heap of timers */
+    bool dirty;      /* in the work queue */
+    bool gone;       /* deleted; retained until nothing refers to it */
     bool planned;    /* to be created, or on its way */
     bool sent;       /* planned: its create was sent once; it may exist */
     bool doomed;     /* to be deleted */
@@ -70,8 +70,8 @@ struct rec {
     uint64_t rv;
     int64_t generation;
     sl_time created;
-    sl_time look_at; /* wall time at which it wants to be looked at again; 0: none */
-    /* The controller, as ownerReferences say or will say, and the others of it. */
+    sl_time look_at; /* wall time of the next reconciliation; 0: none */
+    /* The controller, by present or pending ownerReferences, and its other children. */
     uint64_t owner; /* cl_uid; 0: none */
     struct rec *prev, *next;
 };
@@ -84,23 +84,23 @@ struct kind {
     const char *query; /* of the list and the watch; NULL: none */
     bool namespaced;
     bool metadata_only;
-    uint8_t lane;  /* of its writes: 0 decisions, 1 what people only read, 2 events */
-    uint32_t size; /* of the record; 0: nobody needs this kind, it is not watched */
+    uint8_t lane;  /* of its writes: 0 decisions, 1 informational, 2 events */
+    uint32_t size; /* of the record; 0: the kind is not used and not watched */
     /* Takes the object in; the head is done already. Returns whether anything that matters changed.
      */
     bool (*decode)(struct sl_cluster *c, struct rec *r, yyjson_val *o);
-    /* New, changed, one of its children did, or its time has come. Not told of gone or planned
-     * ones. */
+    /* Reconciles: it is new, changed, one of its children did, or its timer expired. Not called for
+     * gone or planned ones. */
     void (*changed)(struct sl_cluster *c, struct rec *r);
     void (*gone)(struct sl_cluster *c, struct rec *r);
     void (*done)(struct rec *r); /* frees what the record owns besides the head */
-    /* Fills w, or returns false: nothing to write. Not asked of planned or doomed ones. */
+    /* Fills w, or returns false: nothing to write. Not called for planned or doomed ones. */
     bool (*build)(struct sl_cluster *c, struct rec *r, struct sl_write *w);
-    /* After the answer's object was taken in. Also told of planned ones (their create) and doomed
-     * ones. */
+    /* After the object of the reply was cached. Also called for planned ones (their create) and
+     * doomed ones. */
     void (*written)(struct sl_cluster *c, struct rec *r, const struct sl_write *w,
                     enum sl_written how, const struct sl_reply *reply);
-    /* The body of a planned child of r. False: it is not wanted any more, and forgotten. */
+    /* The body of a planned child of r. False: it is no longer needed, and dropped. */
     bool (*child)(struct sl_cluster *c, struct rec *r, struct rec *child, struct sl_buf *body);
     /* What became of that create; the child may be gone after a refusal. NULL: nothing to do. */
     void (*child_written)(struct sl_cluster *c, struct rec *r, struct rec *child,
@@ -120,7 +120,7 @@ struct table {
     struct sl_reflector *reflector; /* NULL: not watched */
     uint32_t n, epoch;
     uint64_t stream_rv; /* the newest version that the stream has shown */
-    uint64_t trouble;   /* hash of what was last said to be wrong with the stream */
+    uint64_t trouble;   /* hash of the last error of the stream */
     bool synced, exists;
 };
 
@@ -134,9 +134,8 @@ struct brood {
 /* What a part does besides looking at records; each may be NULL. */
 struct part {
     void (*start)(struct sl_cluster *c);
-    void (*turn)(
-        struct sl_cluster *c); /* after the records were looked at; marks and wants as it likes */
-    sl_time (*next)(const struct sl_cluster *c); /* mono: when it wants a turn without any news */
+    void (*turn)(struct sl_cluster *c); /* after the records were reconciled; may enqueue any */
+    sl_time (*next)(const struct sl_cluster *c); /* mono: when it needs to run without an event */
     bool (*ready)(const struct sl_cluster *c);   /* its own first lists are in */
     void (*stop)(struct sl_cluster *c);          /* frees what it keeps; records still exist */
 };
@@ -151,7 +150,7 @@ struct sl_cluster {
     struct sl_cluster_spec spec;
     struct sl_port *port;
     struct sl_writer *writer;
-    struct sl_syms syms; /* namespaces and nodes; whoever keeps one marks it (names.c) */
+    struct sl_syms syms; /* namespaces and nodes; holders mark theirs (names.c) */
     struct table tables[K_COUNT];
     SL_VEC(struct rec *) objs; /* by object number; NULL: free */
     SL_VEC(uint32_t) free_objs;
@@ -160,7 +159,7 @@ struct sl_cluster {
     SL_VEC(struct brood) broods;
     SL_VEC(uint32_t) free_broods;
     struct sl_heap looks; /* records by look_at */
-    struct sl_map events; /* hash of what an event says of what -> object number */
+    struct sl_map events; /* hash of object and content of an event -> object number */
     uint64_t serial;      /* of events */
     uint64_t dropped_events;
     uint32_t n_events_waiting;
@@ -189,11 +188,11 @@ struct rec *cl_by_uid(const struct sl_cluster *c, uint64_t uid); /* NULL: unknow
  * meanwhile. */
 struct rec *cl_each(const struct sl_cluster *c, enum rec_kind k, uint32_t *at);
 /* The children of a controller, of all kinds, planned ones included: for (r = cl_children(...); r;
- * r = r->next). Whoever forgets one meanwhile takes 'next' before. */
+ * r = r->next). Take 'next' before removing one. */
 struct rec *cl_children(const struct sl_cluster *c, uint64_t owner, uint32_t *ret_n);
-/* To be looked at in this turn. */
+/* Enqueues it for reconciliation in this iteration. */
 void cl_mark(struct sl_cluster *c, struct rec *r);
-/* To be looked at again at this wall time; 0 takes the wish back. One wish per record. */
+/* Enqueues it at this wall time; 0 cancels. One timer per record. */
 void cl_look_at(struct sl_cluster *c, struct rec *r, sl_time wall);
 /* May have something to write. */
 void cl_want(struct sl_cluster *c, struct rec *r);
@@ -204,7 +203,7 @@ static inline bool cl_busy(const struct sl_cluster *c, const struct rec *r) {
 }
 /* For what is only written (events). */
 struct rec *cl_new(struct sl_cluster *c, struct table *t, sl_sym ns, const char *name);
-/* Leaves the tables; freed when nothing knows it any more. Not for what the stream shows. */
+/* Removes it from the tables; freed when nothing refers to it. Not for objects of the stream. */
 void cl_forget(struct sl_cluster *c, struct rec *r);
 /* Takes an object in as if the watch had shown it. Older versions than the record's are ignored.
  * NULL: there is none. */
@@ -212,16 +211,15 @@ struct rec *cl_take(struct sl_cluster *c, enum rec_kind k, yyjson_val *o);
 
 /* ---- children ---- */
 
-/* "<base>-<five letters>" from the owner's uid, a word that tells it from others of the owner, and
- * a number; the base is cut so that it fits. */
+/* "<base>-<five letters>" from the owner's uid, a word that distinguishes it from others of the
+ * owner, and a number; the base is truncated so that it fits. */
 #define REC_NAME 254
 const char *cl_child_name(const struct rec *owner, const char *base, const char *word,
                           uint64_t number, char out[REC_NAME]);
-/* To be created: owner's kind is asked for the body ('child'). The name must be unknown (cl_find).
- */
+/* To be created: 'child' of the owner's kind builds the body. The name must be unused (cl_find). */
 struct rec *cl_plan(struct sl_cluster *c, enum rec_kind k, struct rec *owner, const char *name);
-/* To be deleted. A planned one that was not sent is forgotten at once; one on its way is deleted
- * when it is there. */
+/* To be deleted. A planned one that was not sent is dropped at once; one in flight is deleted when
+ * it exists. */
 void cl_doom(struct sl_cluster *c, struct rec *r);
 
 /* ---- rec.c, for cluster.c alone ---- */
@@ -234,7 +232,7 @@ struct rec *cl_each_in(const struct table *t, uint32_t *at);
 void cl_enqueue(struct rec *r);
 void cl_deleted(struct sl_cluster *c, struct rec *r);
 struct rec *cl_take_in(struct sl_cluster *c, struct table *t, yyjson_val *o);
-/* The answer to a request of this record. */
+/* The reply to a request of this record. */
 void cl_take_text(struct sl_cluster *c, const struct rec *of, const char *text, size_t len);
 void cl_free(struct rec *r);
 void cl_free_if_unknown(struct sl_cluster *c, struct rec *r);
@@ -247,10 +245,9 @@ uint32_t *cl_look_place(void *ctx, uint32_t obj);
  */
 void cl_write_path(const struct sl_cluster *c, struct sl_buf *b, const struct kind *k, sl_sym ns,
                    const char *name, const char *subresource);
-/* Merge patch of the object, or of a subresource. The body stands open inside metadata, version and
- * uid said:
- * `{"metadata":{"resourceVersion":"7","uid":"…"` - close with '}' and go on with `,"status":{`. Or
- * begin it with cl_write_guard later. */
+/* Merge patch of the object, or of a subresource. The body is open inside metadata, with version
+ * and uid: `{"metadata":{"resourceVersion":"7","uid":"…"` - close with '}' and continue with
+ * `,"status":{`. Or begin it with cl_write_guard later. */
 void cl_write_patch(const struct sl_cluster *c, const struct rec *r, const char *subresource,
                     struct sl_write *w);
 /* POST into a subresource; the body is the caller's. */
@@ -276,8 +273,8 @@ char *cl_text_of(yyjson_val *v);
 struct rec_event {
     struct rec rec;
     char *body;           /* until it is written */
-    uint64_t key;         /* what it says of what */
-    uint32_t count, told; /* how often it happened, and what the API knows of that */
+    uint64_t key;         /* object and content */
+    uint32_t count, told; /* number of occurrences, and as written to the API */
     sl_time last;
 };
 

@@ -1,11 +1,11 @@
 /*
- * Deployments: which ReplicaSet has how many pods. A step is decided from what is written and from
- * the pods there are; while it is on its way to the API nothing else is decided.
+ * Deployments: sizes of the ReplicaSets. A step is decided from what is written and from the
+ * existing pods; while it is in flight nothing else is decided.
  *
- * What must hold while pods do not fail by themselves: there are never more pods, not counting
- * those that are being deleted, than the surge allows, and never fewer available ones than may be
- * missing. So a pod counts against the surge until its deletion is seen, and as available no longer
- * once its set is to shrink below it.
+ * Invariant while pods do not fail by themselves: there are never more pods, not counting those
+ * that are being deleted, than the surge allows, and never fewer available ones than maxUnavailable
+ * allows. So a pod counts against the surge until its deletion is observed, and not as available
+ * once its ReplicaSet is to shrink below it.
  */
 #include <stdio.h>
 #include <stdlib.h>

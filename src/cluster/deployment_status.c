@@ -1,4 +1,4 @@
-/* What a Deployment says of itself: counts, conditions and the revision. */
+/* Status of a Deployment: counts, conditions and the revision. */
 #include <stdio.h>
 #include <string.h>
 

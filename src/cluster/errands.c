@@ -1,4 +1,4 @@
-/* The errands' turns: see errands.h. */
+/* Background tasks: see errands.h. */
 #include "cluster/errands.h"
 
 static void start(struct sl_cluster *c) {

@@ -32,7 +32,7 @@ struct sweep {
 struct lost_node {
     sl_sym name;
     sl_time since;    /* mono */
-    bool asked, gone; /* it was asked for in vain */
+    bool asked, gone; /* it was requested, and does not exist */
     bool seen;        /* in this round */
 };
 

@@ -1,7 +1,7 @@
 /*
- * Events, in the lane that waits for all others. A repetition (same object, reporter, type, reason
- * and note) within six minutes counts in the series of the first. When too many wait, new ones are
- * dropped and counted: they tell people what happened, nothing depends on them.
+ * Events, in the lane of the lowest priority. A repetition (same object, reporter, type, reason and
+ * note) within six minutes counts in the series of the first. When too many are pending, new ones
+ * are dropped and counted: they are informational, nothing depends on them.
  */
 #include "cluster/ceilings.h"
 #include "cluster/cluster_int.h"

@@ -1,7 +1,7 @@
 /*
- * Who owns whom. A node is wanted (gc_work.c) when one of its owners is unknown, has gone, or is
- * being deleted with its dependents; and when it is such an owner itself and one of its dependents
- * went or was set free.
+ * The graph of owners. A node is enqueued (gc_work.c) when one of its owners is unknown, deleted,
+ * or being deleted with its dependents; and when it is such an owner itself and one of its
+ * dependents was deleted or released.
  */
 #include <stdio.h>
 #include <string.h>

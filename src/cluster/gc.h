@@ -1,12 +1,12 @@
 /*
- * The garbage collector's inside: which kinds there are (resources.c), who owns whom (gc.c), and
- * what is done about it (gc_work.c). Private to the folder.
+ * Internals of the garbage collector: the resources of the API (resources.c), the graph of owners
+ * (gc.c), and the work on it (gc_work.c). Private to the folder.
  *
- * Of every object of every kind that can be listed and deleted there is a node: the hash of its uid
- * and, if it has owners or is being deleted with its dependents, its name and the hashes of its
- * owners. That is enough to see when somebody's owner may be gone; whether it is, and what the
- * object says now, is read before anything is deleted. An owner of a kind that nobody serves counts
- * as living.
+ * For every object of every kind that can be listed and deleted there is a node: the hash of its
+ * uid and, if it has owners or is being deleted with its dependents, its name and the hashes of its
+ * owners. That is enough to see when an owner may be deleted; whether it is, and the current state
+ * of the object, is read before anything is deleted. An owner of a kind that is not served counts
+ * as existing.
  */
 #ifndef SL_CLUSTER_GC_H
 #define SL_CLUSTER_GC_H
@@ -22,7 +22,7 @@ struct gc_resource {
     char *path; /* "/apis/batch/v1" */
     char *group, *plural, *kind;
     bool namespaced;
-    bool followed;        /* its objects are looked at */
+    bool followed;        /* its objects are watched */
     bool can_delete_all;  /* as a collection */
     uint32_t index, seen; /* the reading of discovery that showed it last */
     struct sl_reflector *reflector;
@@ -44,7 +44,7 @@ struct gc_tie {
 
 struct gc_node {
     uint64_t uid;
-    char *key;             /* "namespace/name" or "name"; NULL if nobody needs it */
+    char *key;             /* "namespace/name" or "name"; NULL if not needed */
     struct gc_tie *owners; /* NULL: none */
     uint32_t work; /* its number there + 1; 0: nothing to do; of a free node the next free one */
     uint16_t resource, epoch;
@@ -55,7 +55,7 @@ struct gc_node {
 enum step { STEP_LOOK, STEP_OWNER, STEP_WRITE };
 enum owner_is { OWNER_UNKNOWN, OWNER_LIVES, OWNER_ABSENT, OWNER_WAITS, OWNER_LETS_GO };
 
-/* A node that is being looked at. */
+/* A node that is being processed. */
 struct gc_work {
     uint32_t node; /* GC_NONE: free */
     enum step step;
@@ -78,10 +78,9 @@ struct gc {
     struct sl_writer *writer;
     SL_VEC(struct gc_work *) works;
     SL_VEC(uint32_t) free_works;
-    uint64_t absent[GC_ABSENT]; /* what was asked for in vain; uids never come back */
-    uint64_t left[GC_ABSENT];   /* owners that were to leave their dependents alone: a dependent may
-                                   be seen late */
-    bool ready;                 /* the first lists are in, and all was looked at once */
+    uint64_t absent[GC_ABSENT]; /* uids that were found absent; they are never reused */
+    uint64_t left[GC_ABSENT];   /* owners deleted with Orphan: a dependent may be observed late */
+    bool ready;                 /* the first lists are complete, and all nodes were checked once */
     /* discovery */
     struct sl_reflector *crds;
     sl_call call;
@@ -91,7 +90,7 @@ struct gc {
     bool crowded;        /* there are more kinds than are followed */
     uint32_t fails;
     bool core;             /* the part of the core group is being read */
-    uint64_t asked;        /* bumped by whoever needs a fresh reading */
+    uint64_t asked;        /* incremented to request a fresh discovery */
     uint64_t begun, known; /* what the last reading that began, and that ended, covers */
 };
 
@@ -100,7 +99,7 @@ void cl_resources_start(struct gc *g);
 void cl_resources_turn(struct gc *g);
 sl_time cl_resources_next(const struct gc *g);
 void cl_resources_stop(struct gc *g);
-/* By the apiVersion and kind of an owner reference; NULL: nobody serves it. */
+/* By the apiVersion and kind of an owner reference; NULL: not served. */
 const struct gc_resource *cl_resource_of(const struct gc *g, const char *api_version,
                                          const char *kind);
 /* Discovery is to be read again. Returns a number; it has been when g->known has reached it. */
@@ -115,11 +114,11 @@ void cl_gc_begin(void *ctx);
 void cl_gc_object(void *ctx, yyjson_val *o);
 void cl_gc_gone(void *ctx, yyjson_val *o);
 void cl_gc_synced(void *ctx, bool exists);
-/* Nobody serves it any more: its nodes are forgotten. */
+/* It is no longer served: its nodes are dropped. */
 void cl_gc_forget_resource(struct gc *g, struct gc_resource *r);
 
 /* ---- gc_work.c ---- */
-/* The node is to be looked at. */
+/* Enqueues the node. */
 void cl_gc_want(struct gc *g, uint32_t node);
 void cl_gc_work_drop(struct gc *g, uint32_t node);
 void cl_gc_work_start(struct gc *g);

@@ -1,9 +1,8 @@
 /*
- * What is done about a node that is wanted, one request after the other: the object is read, then
- * those of its owners of which nobody knows that they live, then one write follows from that. A
- * conflict begins anew. Nothing is deleted that was not read just before with the same uid and
- * version, and nothing of which not every owner was asked for in vain, or is itself waiting for its
- * dependents to go.
+ * Work on an enqueued node, one request after the other: the object is read, then those of its
+ * owners that are not known to exist, then one write follows from that. A conflict starts over.
+ * Nothing is deleted that was not read just before with the same uid and version, and nothing of
+ * which not every owner was found absent, or is itself waiting for its dependents to be deleted.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
- * Sets of completion indexes as the status of a Job says them: "0-3,5,7,8". Ordered runs, never
- * touching each other.
+ * Sets of completion indexes in the form of the status of a Job: "0-3,5,7,8". Ordered runs that
+ * never touch each other.
  */
 #ifndef SL_CLUSTER_INDEXES_H
 #define SL_CLUSTER_INDEXES_H

@@ -1,4 +1,4 @@
-/* Jobs: what is kept of one, and its status. */
+/* Cached state of Jobs, and their status. */
 #include "cluster/job.h"
 
 #include <stdlib.h>

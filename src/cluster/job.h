@@ -1,22 +1,21 @@
 /*
  * Jobs and CronJobs. Private to src/cluster.
  *
- * A Job is looked at as a whole whenever it or one of its pods changed (job_sync.c): from what the
- * API says of it and the records of its pods follows what its status should be ('want'), which pods
- * are to be created, ended, or freed of their finalizer. The status is written when it differs from
- * what is seen, with the version it was made from.
+ * A Job is reconciled as a whole whenever it or one of its pods changed (job_sync.c): from its
+ * observed state and the records of its pods follow the desired status ('want'), and which pods are
+ * to be created, deleted, or released from their finalizer. The status is written when it differs
+ * from the observed one, with the version it was made from.
  *
- * No pod is counted twice and none is forgotten: each has the finalizer
- * batch.kubernetes.io/job-tracking until it is counted where it counts (its uid under
- * uncountedTerminatedPods, its index among the completed ones) according to what was *seen* of the
- * status. A uid leaves that list, and is added to the counters, when its pod no longer has the
- * finalizer. What ends the Job counts everything at once: of a Job that is finished nothing is
- * counted any more, so its pods just lose the finalizer.
+ * Every pod is counted exactly once: each has the finalizer batch.kubernetes.io/job-tracking until
+ * it is counted (its uid under uncountedTerminatedPods, its index among the completed ones)
+ * according to the *observed* status. A uid leaves that list, and is added to the counters, when
+ * its pod no longer has the finalizer. The end of the Job counts everything at once: pods of a
+ * finished Job are not counted, so they just lose the finalizer.
  *
  * Counters of active and ready pods are written a second later, so that short states cost no write.
  *
- * A pod without a controller that the selector chooses becomes the Job's, with the finalizer in the
- * same write, and counts like any other; one that it no longer chooses is let go, and does not.
+ * A pod without a controller that matches the selector is adopted, with the finalizer in the same
+ * write, and counted like any other; one that no longer matches is released, and not counted.
  */
 #ifndef SL_CLUSTER_JOB_H
 #define SL_CLUSTER_JOB_H
@@ -25,20 +24,20 @@
 #include "cluster/pod.h"
 
 #define JOB_CONTROLLER "job-controller"
-#define JOB_NONE (-1) /* of a number that is not said */
+#define JOB_NONE (-1) /* a number that is not set */
 
 enum job_end { JOB_RUNS, JOB_FAILING, JOB_SUCCEEDING, JOB_FAILED, JOB_COMPLETE };
 
-/* The status, as seen and as wanted. Texts are owned. */
+/* The status, observed and desired. Strings are owned. */
 struct job_status {
     sl_time start, completion;
-    int64_t active, ready, terminating; /* ready, terminating: JOB_NONE if not said */
+    int64_t active, ready, terminating; /* ready, terminating: JOB_NONE if not set */
     int64_t succeeded, failed;
     char *completed_indexes;              /* NULL: none */
-    char *failed_indexes;                 /* NULL: not said */
+    char *failed_indexes;                 /* NULL: not set */
     char *uncounted_ok, *uncounted_wrong; /* JSON strings with commas; NULL: none */
     char *conditions;                     /* JSON list; NULL: none */
-    bool lists;                           /* uncountedTerminatedPods is said, maybe empty */
+    bool lists;                           /* uncountedTerminatedPods is set, maybe empty */
 };
 
 struct job {
@@ -54,7 +53,7 @@ struct job {
     uint64_t spec; /* hash of all that */
     /* status */
     struct job_status seen, want;
-    uint8_t end;   /* enum job_end, as seen */
+    uint8_t end;   /* enum job_end, as observed */
     sl_time ended; /* transition of its last condition */
     /* back-off: failures since the last success, and when the last was */
     int32_t failures;
@@ -62,9 +61,9 @@ struct job {
     uint32_t look;     /* counts the looks, see struct pod.job_look */
     uint64_t low;      /* no child name below this number is free */
     sl_time looked_at; /* mono */
-    uint8_t suspended; /* condition Suspended as seen: 0 absent, 1 False, 2 True */
+    uint8_t suspended; /* condition Suspended as observed: 0 absent, 1 False, 2 True */
     bool known;        /* was decoded before: what is new now has just happened */
-    bool by_uid;       /* its selector asks for its own uid: nobody else's pods have that */
+    bool by_uid;       /* its selector requires its own uid: no other pods match */
     bool listed;       /* among sl_cluster.choosy */
     bool looked;       /* for pods without a controller */
     sl_time hold;      /* wall: no pods are made before; others are being taken in */
@@ -104,7 +103,7 @@ void cl_job_add_pod(struct sl_cluster *c, struct job *j, int32_t index, const st
 bool cl_job_owns(const struct job *j, struct pod *p);
 /* It is no longer one of the Job's, and is not counted. */
 void cl_job_let_go(struct sl_cluster *c, struct pod *p);
-/* Wants all pods without a controller that it chooses. */
+/* Adopts all pods without a controller that match. */
 void cl_job_adopt_pods(struct sl_cluster *c, struct job *j);
 /* In the list of those that choose by other labels than their uid, or not. */
 void cl_job_list(struct sl_cluster *c, struct job *j, bool listed);
@@ -113,15 +112,14 @@ int cl_job_pod_rank(const void *a, const void *b);
 
 /* ---- job_policy.c ---- */
 enum job_verdict { JOB_COUNT, JOB_IGNORE, JOB_FAIL_INDEX, JOB_FAIL_JOB };
-/* What the failure policy says of a failed pod. FAIL_JOB: why gets the message. */
+/* Action of the failure policy for a failed pod. FAIL_JOB: why gets the message. */
 enum job_verdict cl_job_judge(const struct sl_cluster *c, const struct job *j, const struct pod *p,
                               struct sl_buf *why);
 /* The rule of the success policy that is met, -1: none. */
 int32_t cl_job_criteria(const struct job *j, const struct indexes *succeeded);
 
 /* ---- job_sync.c ---- */
-/* Decides everything about a Job that is not finished; leaves 'want' and marks what is to be done.
- */
+/* Reconciles a Job that is not finished; leaves 'want' and marks what is to be done. */
 void cl_job_sync(struct sl_cluster *c, struct job *j);
 
 /* ---- cronjob.c ---- */
@@ -134,18 +132,18 @@ struct cron_ref {
 
 struct cronjob {
     struct rec rec;
-    char *schedule_text, *zone; /* zone NULL: not said */
+    char *schedule_text, *zone; /* zone NULL: not set */
     char *template;             /* spec.jobTemplate */
     struct sl_cron schedule;
     struct cron_zone *tz;
-    int64_t starting_deadline, keep_ok, keep_failed; /* JOB_NONE: not said */
+    int64_t starting_deadline, keep_ok, keep_failed; /* JOB_NONE: not set */
     bool suspend, forbid, replace, bad;
     bool crowded; /* more are active than are followed: it is left alone */
     uint64_t spec;
-    /* status, as seen */
+    /* status, observed */
     SL_VEC(struct cron_ref) active;
     sl_time last_schedule, last_success;
-    /* status, as wanted */
+    /* status, desired */
     SL_VEC(struct cron_ref) want_active;
     sl_time want_schedule, want_success;
     sl_time starting; /* of the job that is planned; 0: none is */

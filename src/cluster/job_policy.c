@@ -1,4 +1,4 @@
-/* What spec.podFailurePolicy and spec.successPolicy say. */
+/* Evaluation of spec.podFailurePolicy and spec.successPolicy. */
 #include "cluster/job.h"
 #include "json/json.h"
 

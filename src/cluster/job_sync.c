@@ -1,7 +1,7 @@
 /*
- * One look at a Job: what is true of its pods, whether it has come to its end, which pods it should
- * have, and what its status should say. In this order, because each follows from the one before;
- * nothing is remembered between two looks but the back-off.
+ * Reconciliation of a Job: the state of its pods, whether it has finished, which pods it should
+ * have, and its desired status. In this order, because each follows from the one before; nothing is
+ * stored between two reconciliations but the back-off.
  */
 #include "base/fmt.h"
 #include "cluster/job.h"

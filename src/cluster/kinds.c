@@ -1,4 +1,4 @@
-/* The kinds that are read and written here, and the parts that have turns of their own. */
+/* The kinds that are read and written here, and the components that run in each iteration. */
 #include "cluster/errands.h"
 #include "cluster/job.h"
 #include "cluster/namespace.h"

@@ -1,7 +1,8 @@
 /*
- * Forgetting names. Namespaces and nodes are symbols, and so are the resources that nodes have and
- * pods ask for; their texts come from whoever may write an object: ever new ones. At the end of a
- * turn, when they have doubled, every record marks those that it has, and the others are forgotten.
+ * Garbage collection of names. Namespaces and nodes are symbols, and so are the resources of nodes
+ * and pods; their strings come from any client that can write an object, so new ones never end. At
+ * the end of an iteration, when their number has doubled, every record marks those that it has, and
+ * the others are dropped.
  *
  * Whoever adds a symbol to a record marks it here. Sanitised builds sweep all the time and find one
  * that was not (base/sym.h).

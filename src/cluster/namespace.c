@@ -1,9 +1,9 @@
 /*
  * Namespaces that are being deleted are emptied: pass after pass over all kinds, which are listed
- * and, where there is something, deleted, until a pass finds nothing; then the finalizer goes, and
- * with it the namespace. The server makes nothing new in there meanwhile, and discovery is read
- * again before the first pass, so a pass that found nothing, and during which no kind was added,
- * has seen everything.
+ * and, where there is something, deleted, until a pass finds nothing; then the finalizer is
+ * removed, and the namespace deleted. The server creates nothing new in there meanwhile, and
+ * discovery is read again before the first pass, so a pass that found nothing, and during which no
+ * kind was added, has seen everything.
  */
 #include "cluster/namespace.h"
 #include "cluster/ceilings.h"

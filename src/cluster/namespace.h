@@ -9,7 +9,7 @@
 /* What a pass over all kinds found in a namespace that is being deleted. */
 struct leftovers {
     SL_VEC(char *) kinds;      /* "pods. has 3 resource instances" */
-    SL_VEC(char *) finalizers; /* each as often as it was seen */
+    SL_VEC(char *) finalizers; /* each as often as it was observed */
     uint64_t objects;
     bool failed;
 };
@@ -25,7 +25,7 @@ struct namespace {
     struct sl_labels labels;
     uint64_t labels_hash;
     bool odd;                    /* there are too many of them: it has none, for us */
-    sl_time account_at, root_at; /* mono: not asked for again before */
+    sl_time account_at, root_at; /* mono: not requested again before */
     /* while it is being deleted */
     enum ns_step step;
     uint64_t ticket;   /* of discovery */

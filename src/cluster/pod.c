@@ -1,4 +1,4 @@
-/* What is kept of a pod, and whose turn it is to write to it. */
+/* Cached state of a pod, and the order of its writers. */
 #include "cluster/apps.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /*
- * Pods: one record for all parts. What is kept of a pod is what somebody decides on; the text of
- * its spec is not. Private to src/cluster.
+ * Pods: one record for all controllers. The record has the fields that decisions depend on; the
+ * text of the spec is not stored. Private to src/cluster.
  *
- * Several parts may have something to write to a pod: they are asked in turn (pod.c: writers), one
- * write at a time.
+ * Several controllers may have something to write to a pod: they are called in turn (pod.c:
+ * writers), one write at a time.
  */
 #ifndef SL_CLUSTER_POD_H
 #define SL_CLUSTER_POD_H
@@ -27,7 +27,7 @@ struct pod_facts {
     sl_time finished;       /* when the last of its containers ended; 0: unknown */
     int64_t deletion_cost;  /* annotation controller.kubernetes.io/pod-deletion-cost */
     uint64_t labels;        /* hash */
-    uint64_t failure;       /* hash of what a failure policy looks at */
+    uint64_t failure;       /* hash of the input of a failure policy */
     sl_sym node;            /* spec.nodeName */
     uint64_t revision;      /* cl_revision of the label controller-revision-hash */
     int32_t restarts;       /* of all containers */
@@ -55,7 +55,7 @@ struct pod {
     /* job.h */
     uint64_t chosen; /* hash of its labels and the selector of its Job, if that chooses it */
     sl_time
-        ended; /* when it was first seen to have ended, or what its containers say; 0: it has not */
+        ended; /* when it was first observed to have ended, or by its containers; 0: it has not */
     uint32_t job_look; /* the look of its Job that found it among the uncounted */
     bool untrack;      /* the finalizer may go */
     bool shed;         /* to be deleted once the finalizer is gone */
@@ -92,9 +92,9 @@ void cl_pod_written(struct sl_cluster *c, struct rec *r, const struct sl_write *
                     enum sl_written how, const struct sl_reply *reply);
 
 /*
- * The body of a pod made from a template (JSON text of a PodTemplateSpec), as a controller makes
- * it: labels, annotations and finalizers of the template, the owner reference, name and
- * generateName, the spec. What a controller changes it says here; each may be NULL.
+ * The body of a pod created from a template (JSON text of a PodTemplateSpec): labels, annotations
+ * and finalizers of the template, the owner reference, name and generateName, the spec. Changes by
+ * the controller are given here; each may be NULL.
  */
 struct pod_body {
     const char *template; /* text */

@@ -1,6 +1,7 @@
 /*
- * ReplicaSets: as many pods as they say. Pods on their way count from the moment they are planned,
- * those to be deleted no longer do; so a look at old news neither makes nor deletes twice.
+ * ReplicaSets: keep the desired number of pods. Pods in flight count from the moment they are
+ * planned, those to be deleted no longer do; so a reconciliation of stale state neither creates nor
+ * deletes twice.
  */
 #include <stdio.h>
 #include <stdlib.h>

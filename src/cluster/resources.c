@@ -1,8 +1,7 @@
 /*
- * Which kinds the API serves: aggregated discovery, read at the start, when a
- * CustomResourceDefinition changed, when somebody needs to be sure, and from time to time. Each
- * kind that can be listed, watched and deleted is followed by a reflector that asks for metadata
- * only.
+ * The resources of the API: aggregated discovery, read at the start, when a
+ * CustomResourceDefinition changed, on demand, and periodically. Each kind that can be listed,
+ * watched and deleted is followed by a reflector that requests metadata only.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * What pods say about nodes: terms of required and preferred node affinity. A term is about labels
- * (matchExpressions), about the node's name (matchFields), or both; then both must hold.
+ * Terms of required and preferred node affinity. A term is about labels (matchExpressions), about
+ * the node's name (matchFields), or both; then both must match.
  */
 #include <string.h>
 

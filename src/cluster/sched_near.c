@@ -1,8 +1,8 @@
 /*
- * Who stands where, for one pod that is to be placed. Nothing of it is kept: the pods that stand
- * somewhere are looked through once, and counted for each term of the pod by domain (value of its
- * topology key); a node is then asked for its domain. Which terms mean a pod is found out once for
- * all with the same labels.
+ * Counts of pods by topology domain, for one pod that is to be scheduled. Nothing of it is cached:
+ * the scheduled pods are scanned once, and counted for each term of the pod by domain (value of its
+ * topology key); a node is then evaluated by its domain. Which terms match a pod is computed once
+ * for all with the same labels.
  */
 #include <string.h>
 

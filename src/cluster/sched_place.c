@@ -1,4 +1,4 @@
-/* Nodes, and what stands on them. */
+/* Nodes, and the pods on them. */
 #include "cluster/ceilings.h"
 #include "cluster/schedule.h"
 

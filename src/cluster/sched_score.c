@@ -1,10 +1,10 @@
 /*
- * Which of several nodes is the best, for pods that prefer some to others. Each wish gives a node
- * points from 0 to 100 among those that would do, and they add up with kube-scheduler's weights:
- * taints of effect PreferNoSchedule 3, preferred node affinity, soft topology spread and preferred
- * pod (anti-)affinity 2 each, the room that is left 1. Of equals the one with the fewest pods is
- * taken, then the next in line. What pods that stand already prefer is not asked. Whole numbers
- * only: the same nodes and pods give the same answer.
+ * Scoring of nodes, for pods with preferences. Each preference gives a node a score from 0 to 100
+ * among the feasible ones, and they add up with kube-scheduler's weights: taints of effect
+ * PreferNoSchedule 3, preferred node affinity, soft topology spread and preferred pod
+ * (anti-)affinity 2 each, free resources 1. Ties are resolved by the fewest pods, then round robin.
+ * Preferences of scheduled pods are not considered. Integers only: the same nodes and pods give the
+ * same result.
  */
 #include "cluster/schedule.h"
 

@@ -1,6 +1,6 @@
 /*
- * What pods say about other pods and prefer of nodes, read once for a class; the crowds that their
- * selectors are asked about, and the domains that nodes form.
+ * Terms about other pods and preferences of nodes, parsed once for a class; the groups of pods by
+ * labels that their selectors are evaluated on, and the domains that nodes form.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Who waits, who is bound where, and what those are told who find no place. */
+/* Pending pods, bindings, and the messages for pods that do not fit. */
 #include "cluster/schedule.h"
 
 #include <stdio.h>

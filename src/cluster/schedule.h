@@ -1,16 +1,16 @@
 /*
- * Binding pods to nodes, as kube-scheduler's default profile decides whether a pod may stand on a
- * node: unschedulable nodes, taints, node selector and required node affinity, host ports,
- * resources and the number of pods, hard topology spread, required pod affinity and anti-affinity
- * (the latter also of those that stand there). Private to src/cluster.
+ * The scheduler: binds pods to nodes, with the filters of kube-scheduler's default profile:
+ * unschedulable nodes, taints, node selector and required node affinity, host ports, resources and
+ * the number of pods, hard topology spread, required pod affinity and anti-affinity (the latter
+ * also of scheduled pods). Private to src/cluster.
  *
- * Pods that ask for the same get the same answer, so they are of one class and wait in one line,
- * the highest priority first. A class knows the nodes that its pods may stand on at all; a pod
- * takes the least used of the first few with room, counted on from where the last of its class
- * went. If it prefers some nodes to others, all with room are compared (sched_score.c). A class
- * that found no room sleeps until a pod ends, a node changes, or a pod that it asks about gets a
- * place: nothing is asked twice in between. Amounts in use are kept by place (node name), with
- * every binding that is on its way.
+ * Pods with the same requirements get the same result, so they are of one class and wait in one
+ * queue, the highest priority first. A class has the list of nodes that are feasible regardless of
+ * free resources; a pod takes the least used of the first few with free resources, counted on from
+ * the last binding of its class. If it prefers some nodes to others, all with free resources are
+ * compared (sched_score.c). A class that did not fit sleeps until a pod ends, a node changes, or a
+ * pod that its terms refer to is bound: nothing is evaluated twice in between. Amounts in use are
+ * tracked by place (node name), with every binding in flight.
  */
 #ifndef SL_CLUSTER_SCHEDULE_H
 #define SL_CLUSTER_SCHEDULE_H
@@ -24,7 +24,7 @@
 
 typedef SL_VEC(int64_t) sched_amounts; /* by column; what is missing is 0 */
 
-/* A node, as it says of itself. */
+/* A node, from its object. */
 struct node {
     struct rec rec;
     struct sl_arena arena; /* of labels and taints */
@@ -32,7 +32,7 @@ struct node {
     const struct sl_taint *taints, *soft; /* soft: PreferNoSchedule */
     uint32_t n_taints, n_soft;
     bool unschedulable;
-    bool odd;       /* too much of it: no pod may stand there */
+    bool odd;       /* too large: not feasible for any pod */
     uint64_t fixed; /* hash of all that, and of the amounts */
     sched_amounts has;
     int64_t max_pods;
@@ -42,7 +42,7 @@ static inline struct node *node_of(struct rec *r) {
     return (struct node *)(void *)r;
 }
 
-/* What stands on a node, whether it is known or not. */
+/* The pods on a node, whether the node is known or not. */
 struct sched_place {
     sl_sym name;
     struct node *node; /* NULL: unknown, or gone */
@@ -58,7 +58,7 @@ struct sched_need {
     int64_t amount;
 };
 
-/* A label of nodes that somebody's terms are about: nodes with the same value are one domain. */
+/* A node label that terms refer to: nodes with the same value are one domain. */
 struct sched_key {
     char *name; /* NULL: free */
     uint32_t refs, epoch, n;
@@ -75,7 +75,7 @@ struct sched_crowd {
     uint64_t asked, about; /* the decision, and which of its terms these pods are meant by */
 };
 
-/* What a pod says about others; must-haves first. */
+/* Terms about other pods; required ones first. */
 enum sched_how { TERM_SPREAD, TERM_NEAR, TERM_APART, TERM_EVEN, TERM_LIKE, TERM_DISLIKE, TERM_N };
 
 struct sched_term {
@@ -83,14 +83,14 @@ struct sched_term {
     uint32_t key;        /* in schedule.keys, a reference */
     int32_t weight;      /* LIKE, DISLIKE; of SPREAD and EVEN: maxSkew */
     int32_t min_domains; /* SPREAD */
-    bool anywhere;       /* SPREAD, EVEN: count also on nodes that it may not stand on ... */
-    bool heed_taints;    /* ... but not on those whose taints keep it away */
+    bool anywhere;       /* SPREAD, EVEN: count also on nodes that are not feasible ... */
+    bool heed_taints;    /* ... but not on those with taints that it does not tolerate */
     bool everywhere;     /* an empty namespaceSelector */
     bool by_label;       /* one that is not empty ... */
-    bool at_home;        /* nothing is said of namespaces: that of the pod */
+    bool at_home;        /* no namespaces are given: that of the pod */
     uint32_t n_namespaces;
     const char *const *namespaces;
-    struct sl_selector homes; /* ... and what it says of namespaces */
+    struct sl_selector homes; /* ... and its namespace selector */
     struct sl_selector selector;
 };
 
@@ -109,7 +109,7 @@ struct sched_taste {
 struct sched_must {
     struct sched_hosts *terms;
     uint32_t n;   /* 0: nothing is required */
-    bool by_name; /* each lists names of nodes: no other node is looked at */
+    bool by_name; /* each lists names of nodes: no other node is considered */
     bool torn;    /* and none is in all lists of its term */
 };
 
@@ -137,16 +137,17 @@ struct sched_class {
     uint32_t ports[SCHED_MAX_PORTS];
     struct sched_wants *wants; /* NULL: nothing of the kind, as most */
     sl_sym ns;                 /* of its pods, if it has terms */
-    uint64_t asked, about; /* as of a crowd: which of its APART terms mean the pod in question */
-    struct sl_doc *doc;    /* whose texts the records use */
-    bool odd;              /* what its pods ask for cannot be read: they stand nowhere */
+    uint64_t asked,
+        about; /* as of a label group: which of its APART terms match the pod in question */
+    struct sl_doc *doc; /* whose strings the records use */
+    bool odd;           /* the requests of its pods are malformed: not schedulable */
     /* where */
     SL_VEC(uint32_t) nodes;         /* places that may do */
     SL_VEC(struct sched_bias) bias; /* for each of them; none: they are all alike */
     SL_VEC(uint64_t) counted;       /* by place: for which SPREAD and EVEN terms its pods count */
     uint32_t epoch;                 /* of the nodes when that was found */
     uint32_t cursor;
-    /* who waits */
+    /* pending pods */
     struct sl_heap line; /* numbers of pods */
     uint32_t in_queue;   /* its place among those that are awake */
     bool asleep;
@@ -156,18 +157,18 @@ struct sched_class {
 struct sched_pod {
     struct sched_class *class; /* a reference */
     sl_time created;
-    uint64_t refused;          /* hash of what it was told */
+    uint64_t refused;          /* hash of the message it was given */
     sl_sym target;             /* where it is being bound to; 0: nowhere */
     sl_sym on;                 /* where it counts; 0: nowhere */
     uint32_t at;               /* the number of that place */
-    struct sched_crowd *crowd; /* a reference; NULL: nobody asked yet */
+    struct sched_crowd *crowd; /* a reference; NULL: not evaluated yet */
     int32_t priority;
     uint32_t in_line; /* its place in the line of its class */
-    bool ours;        /* nobody else binds it */
-    bool gated;       /* when it was last seen */
+    bool ours;        /* it uses our scheduler */
+    bool gated;       /* as last observed */
     bool told;        /* of its binding */
     bool unsure;      /* its binding was refused */
-    bool leaving;     /* is seen to be deleted */
+    bool leaving;     /* observed to be deleted */
 };
 
 struct schedule {
@@ -180,17 +181,17 @@ struct schedule {
     SL_VEC(struct sched_class *) classes; /* NULL: free */
     SL_VEC(uint32_t) free_classes;
     struct sl_map class_by_hash;
-    struct sl_heap awake; /* classes with somebody in line */
+    struct sl_heap awake; /* classes with pending pods */
     uint32_t epoch;       /* of the nodes: labels, taints, coming and going */
     uint32_t n_nodes;
-    uint32_t n_apart;    /* pods that stand somewhere and keep others away */
+    uint32_t n_apart;    /* scheduled pods with anti-affinity terms */
     uint32_t n_by_label; /* terms about labels of namespaces */
     SL_VEC(struct sched_key) keys;
     SL_VEC(struct sched_crowd *) crowds; /* NULL: free */
     SL_VEC(uint32_t) free_crowds;
     struct sl_map crowd_by_hash;
     SL_VEC(uint32_t) social; /* classes that may get a place because others got theirs */
-    uint64_t serial;         /* of decisions that looked at other pods */
+    uint64_t serial;         /* of decisions that considered other pods */
     bool room;               /* there may be some */
     uint64_t bound;
 };
@@ -205,7 +206,7 @@ void cl_node_done(struct rec *r);
 /* ---- sched_place.c ---- */
 uint32_t cl_sched_column(struct schedule *s, const char *resource); /* UINT32_MAX: too many */
 struct sched_place *cl_sched_place(struct schedule *s, sl_sym name);
-/* A pod of this class stands there (1) or no longer does (-1). */
+/* A pod of this class was placed there (1) or removed (-1). */
 void cl_sched_count(struct schedule *s, const struct sched_class *k, sl_sym place, int sign);
 static inline int64_t cl_amount(const sched_amounts *v, uint32_t column) {
     return column < v->n ? v->v[column] : 0;
@@ -217,7 +218,7 @@ bool cl_sched_affine(const struct sched_class *k, const struct node *n);
 const char *cl_sched_repelled(const struct sched_class *k, const struct node *n);
 
 /* ---- sched_class.c ---- */
-/* A reference to what a pod of this spec asks for. */
+/* A reference to the class of pods with this spec. */
 struct sched_class *cl_sched_class(struct schedule *s, yyjson_val *pod, sl_sym ns);
 void cl_sched_unref(struct schedule *s, struct sched_class *k);
 /* Labels as records, copied into the arena. */
@@ -229,7 +230,7 @@ bool cl_sched_fits(const struct sched_place *p, const struct sched_class *k);
 int64_t cl_sched_fullness(const struct sched_place *p, const struct sched_class *k);
 
 /* ---- sched_hosts.c ---- */
-/* False: it cannot be read, or says nothing, and takes no node. */
+/* False: it is malformed, or empty, and matches no node. */
 bool cl_hosts_read(struct sl_arena *a, yyjson_val *term, struct sched_hosts *ret);
 bool cl_hosts_match(const struct sched_hosts *h, const struct node *n);
 /* False: there are too many terms. */
@@ -239,8 +240,8 @@ bool cl_must_match(const struct sched_must *m, const struct node *n);
 bool cl_must_names(const struct sched_must *m, const struct node *n);
 
 /* ---- sched_terms.c ---- */
-/* The texts of all that a pod says about others and prefers; empty: nothing. Returns whether it is
- * about others, so that its own labels matter. */
+/* The text of all terms about other pods and preferences; empty: none. Returns whether it is about
+ * others, so that its own labels matter. */
 bool cl_wants_put(struct sl_buf *b, yyjson_val *pod);
 void cl_wants_read(struct schedule *s, struct sched_class *k, yyjson_val *pod);
 void cl_wants_done(struct schedule *s, struct sched_class *k);
@@ -248,7 +249,7 @@ bool cl_term_means(const struct schedule *s, const struct sched_class *k,
                    const struct sched_term *t, const struct sched_crowd *crowd);
 /* A namespace has other labels than before. */
 void cl_sched_homes_changed(struct schedule *s);
-/* The crowd that a pod belongs to now. */
+/* The label group that a pod belongs to now. */
 struct sched_crowd *cl_sched_crowd(struct schedule *s, const struct pod *p);
 void cl_crowd_unref(struct schedule *s, struct sched_crowd *crowd);
 bool cl_crowd_is(const struct sched_crowd *crowd, const struct pod *p);
@@ -256,14 +257,15 @@ bool cl_crowd_is(const struct sched_crowd *crowd, const struct pod *p);
 struct sched_key *cl_sched_key(struct schedule *s, uint32_t key);
 
 /* ---- sched_near.c ---- */
-/* Who stands where, as far as it matters to a pod: made once for it, asked for every node. */
+/* Counts of pods by domain, as far as they matter to a pod: computed once for it, evaluated for
+ * every node. */
 struct sched_near;
 struct sched_refusal {
     const char *why;
     bool hopeless; /* also if pods went */
 };
 struct sched_near *cl_near_new(struct schedule *s, struct sched_class *k, const struct pod *p);
-/* NULL: it may stand there; else why not. */
+/* NULL: feasible; else the reason why not. */
 const struct sched_refusal *cl_near_refuses(const struct sched_near *n, uint32_t place);
 /* How many pods a term means in the domain of that place; -1: it has none. */
 int32_t cl_near_count(const struct sched_near *n, uint32_t term, uint32_t place);
@@ -282,8 +284,8 @@ static inline bool cl_score_matters(const struct sched_class *k) {
     return k->bias.n || (k->wants && (k->wants->by[TERM_EVEN] | k->wants->by[TERM_LIKE] |
                                       k->wants->by[TERM_DISLIKE]));
 }
-/* The best of those with room: its number in k->nodes, UINT32_MAX: there is none. near may be NULL.
- */
+/* The best of those with free resources: its number in k->nodes, UINT32_MAX: there is none. near
+ * may be NULL. */
 uint32_t cl_score_choose(struct schedule *s, struct sched_class *k, const struct sched_near *near);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * StatefulSets: pods with numbers, each of which there is once. In order, unless the set says
- * Parallel: a pod is made when all before it are available, and deleted when all that stay are, the
- * highest first. Then pods of an older revision go, one at a time, the highest first, down to the
- * partition.
+ * StatefulSets: pods with ordinals, each of which exists at most once. In order, unless the policy
+ * is Parallel: a pod is created when all before it are available, and deleted when all that stay
+ * are, the highest first. Then pods of an older revision are deleted, one at a time, the highest
+ * first, down to the partition.
  */
 #include <stdio.h>
 #include <stdlib.h>

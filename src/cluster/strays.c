@@ -1,6 +1,6 @@
 /*
- * Pods on nodes that are gone: nobody will end them. A node that pods name and that is not there
- * for forty seconds is asked for; if it does not exist, its pods are marked as failed and deleted
+ * Pods on deleted nodes: no kubelet will end them. A node that pods name and that is absent for
+ * forty seconds is requested; if it does not exist, its pods are marked as failed and deleted
  * without grace.
  */
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * Events live for an hour after they were last seen. Every few minutes all are read, a page at a
- * time, and those that are older are deleted; none is kept here.
+ * Events expire an hour after they were last observed. Every few minutes all are read, a page at a
+ * time, and expired ones are deleted; none is cached here.
  */
 #include <stdio.h>
 #include <string.h>

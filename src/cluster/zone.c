@@ -1,6 +1,6 @@
 /*
- * Time zones as the machine knows them: TZif files (RFC 9636). The 64-bit block is used, and behind
- * the last transition the rule of the footer.
+ * Time zones of the machine: TZif files (RFC 9636). The 64-bit block is used, and after the last
+ * transition the rule of the footer.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * Processes may only stand in the leaves of the tree of cgroups, so ours, if it is to have children
- * with limits, must be empty: if nobody but us is in it, we move to a leaf of our own.
+ * Processes may only be in leaf cgroups, so ours, if it is to have children with limits, must be
+ * empty: if it contains no other process, we move to a leaf of our own.
  */
 #include "runtime/cgroup.h"
 

@@ -1,5 +1,6 @@
 /*
- * One container: waiting, starting, running, ended; and, if its policy says so, waiting again.
+ * State machine of one container: waiting, starting, running, terminated; and waiting again,
+ * depending on its restart policy.
  */
 #include <limits.h>
 #include <stdio.h>

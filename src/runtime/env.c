@@ -1,5 +1,5 @@
 /*
- * The environment of a container: a few words of the machine's own, then what the pod says, in
+ * The environment of a container: a few variables of the machine, then those of the pod, in
  * Kubernetes' order and with its expansion of $(NAME).
  */
 #include <stdlib.h>

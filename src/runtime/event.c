@@ -1,7 +1,7 @@
 /*
- * Events about pods, for whoever asks `kubectl describe` why one does not run: only what goes
- * wrong, so that a pod that just runs costs no more writes than its status. They are sent and
- * forgotten, EVENT_BURST at once and then EVENTS_PER_SECOND; of more, the rest is dropped.
+ * Events about pods, for `kubectl describe`: only failures, so that a pod that just runs costs no
+ * more writes than its status. They are sent without retries, rate limited to EVENT_BURST at once
+ * and then EVENTS_PER_SECOND; excess events are dropped.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * From a container's spec to words, variables, folders and mount points.
+ * From a container's spec to arguments, variables, directories and mount points.
  */
 #include <errno.h>
 #include <fcntl.h>

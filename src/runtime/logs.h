@@ -17,8 +17,8 @@
 
 struct logfile;
 
-/* The folder is made if it is not there. Never NULL: what cannot be written is dropped, and said
- * once. */
+/* The directory is created if it does not exist. Never NULL: what cannot be written is dropped, and
+ * logged once. */
 struct logfile *log_begin(const char *folder, const char *container, uint32_t run);
 void log_output(struct logfile *l, bool is_err, const char *bytes, size_t len, sl_time wall);
 /* Nothing more comes. Its last bytes, for a termination message: at most 'max', text only. */

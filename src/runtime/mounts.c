@@ -1,14 +1,15 @@
 /*
- * Mount points of one command, in a mount namespace of its own, on top of the machine's own
- * folders. A mount point that is not there is made without touching the machine: the nearest folder
- * above it is covered by a tmpfs in which all it held is bound again, and which the missing folders
- * are made in. Of "/" this makes a new root.
+ * Mount points of one command, in a mount namespace of its own, on top of the directories of the
+ * machine. A mount point that does not exist is created without changing the machine: the nearest
+ * directory above it is covered by a tmpfs in which its entries are bind-mounted again, and in
+ * which the missing directories are created. For "/" this makes a new root.
  *
- * A container writes in its volumes and in the machine's open folders, as another user than ours,
- * and may be at it while the next one is started. So no path is resolved twice: what is mounted is
- * fixed before the first mount, each mount point is walked to part by part on descriptors, and no
- * link is followed that anybody but root could have put there. Where all are the same user, as in a
- * user namespace, there is nothing to be gained by links, and all are followed.
+ * A container writes in its volumes and in world-writable directories of the machine, as another
+ * user than ours, possibly while the next one is started. So no path is resolved twice: what is
+ * mounted is fixed before the first mount, each mount point is walked to component by component on
+ * descriptors, and no symbolic link is followed that another user than root could have created.
+ * Where all are the same user, as in a user namespace, links give no advantage, and all are
+ * followed.
  *
  * Runs in the supervisor.
  */

@@ -1,14 +1,14 @@
 /*
- * Our nodes: this machine, with what it has, and simulated ones. Each is created or, if it is there
- * from an earlier run, brought up to date; simulated ones that are no longer wanted are deleted.
- * The machine's node renews its Lease every ten seconds and its status every five minutes, as a
- * kubelet does; simulated ones are ready for ever and have no Lease.
+ * Our nodes: this machine, with its capacity, and simulated ones. Each is created or, if it exists
+ * from an earlier run, updated; simulated ones that are no longer configured are deleted. The node
+ * of the machine renews its Lease every ten seconds and its status every five minutes, as a kubelet
+ * does; simulated ones are always ready and have no Lease.
  *
- * A Node that somebody else makes with the label of simulated ones is a guest: it is theirs, but
- * kept ready, and its pods are simulated. It stays when we start again.
+ * A Node that another client creates with the label of simulated ones is a guest: it is not ours,
+ * but kept ready, and its pods are simulated. It remains after a restart.
  *
- * With simulated nodes there are two kinds of pods: most are meant for those. So then the machine's
- * own node has a taint, sluice.dev/real:NoSchedule, and takes only pods that tolerate it.
+ * With simulated nodes there are two kinds of pods, and most are meant for those. So then the node
+ * of the machine has a taint, sluice.dev/real:NoSchedule, and accepts only pods that tolerate it.
  */
 #include <arpa/inet.h>
 #include <ifaddrs.h>

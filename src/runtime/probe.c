@@ -1,5 +1,5 @@
 /*
- * Probes of containers: when they are asked, and what follows from the answers.
+ * Probes of containers: scheduling of the checks, and handling of the results.
  */
 #include "base/mem.h"
 #include "runtime/runtime_int.h"

@@ -1,10 +1,10 @@
 /*
- * The kubelet of `sluice up`: pods bound to this machine's node become processes; pods bound to
- * simulated nodes last as long as an annotation says. Reports Nodes, Leases and pod statuses
- * through the port as a kubelet does.
+ * The kubelet of `sluice up`: pods bound to the node of this machine become processes; pods bound
+ * to simulated nodes last as long as an annotation specifies. Reports Nodes, Leases and pod
+ * statuses through the API client interface as a kubelet does.
  *
- * Events of the loop (the end of a process, output) only mark what is to be looked at:
- * sl_runtime_tick has to come in every turn of the loop, and when sl_runtime_next says so.
+ * Events of the loop (the exit of a process, output) only enqueue pods for reconciliation:
+ * sl_runtime_tick has to be called in every iteration of the loop, and at sl_runtime_next.
  */
 #ifndef SL_RUNTIME_RUNTIME_H
 #define SL_RUNTIME_RUNTIME_H
@@ -22,9 +22,9 @@ struct sl_runtime;
                           */
 #define SL_MAX_SIM_NODES 100000u
 
-/* With simulated nodes, that of the machine has the taint sluice.dev/real:NoSchedule and takes only
- * pods that tolerate it. Simulated ones are called sim-0000, sim-0001 ... and have the label
- * sluice.dev/simulated. A Node that somebody else makes with this label is treated like them. */
+/* With simulated nodes, that of the machine has the taint sluice.dev/real:NoSchedule and accepts
+ * only pods that tolerate it. Simulated ones are called sim-0000, sim-0001 ... and have the label
+ * sluice.dev/simulated. A Node that another client creates with this label is treated like them. */
 
 struct sl_sim_nodes {
     uint32_t count;
@@ -44,11 +44,10 @@ struct sl_runtime_spec {
 
 int sl_runtime_new(const struct sl_runtime_spec *spec, struct sl_runtime **ret,
                    struct sl_err *err) _must_check_;
-/* Ends what runs: SIGTERM, and SIGKILL to those that are there after grace_ms. Returns when all are
- * gone; afterwards nothing is written any more. What ran is found lost by the next run, as by a
- * kubelet after a reboot. */
+/* Terminates all pods: SIGTERM, and SIGKILL after grace_ms. Returns when all have exited; nothing
+ * is written afterwards. The next run finds their processes lost, as a kubelet after a reboot. */
 void sl_runtime_stop(struct sl_runtime *r, uint32_t grace_ms);
-/* The loop has to turn once more, to close what it holds. */
+/* The loop has to iterate once more, to close the handles. */
 void sl_runtime_free(struct sl_runtime *r);
 void sl_runtime_tick(struct sl_runtime *r);
 sl_time sl_runtime_next(const struct sl_runtime *r);
@@ -56,13 +55,12 @@ sl_time sl_runtime_next(const struct sl_runtime *r);
 bool sl_runtime_ready(const struct sl_runtime *r);
 
 /*
- * Logs, in the form that struct sl_api_runtime of the API server wants them ('ctx' is the runtime).
- * The bytes are lines of the container runtime interface, whole ones whenever the end of what there
- * is was reached:
+ * Logs, in the form of struct sl_api_runtime of the API server ('ctx' is the runtime). The bytes
+ * are lines of the container runtime interface, complete ones whenever the present end was reached:
  *
  *     2026-01-31T12:00:00.123456789Z stdout F text
  *
- * With P instead of F the line goes on in the next record of the same stream (or ends without a
+ * With P instead of F the line continues in the next record of the same stream (or ends without a
  * newline, if it is the last). Offsets count these bytes.
  */
 int sl_runtime_log_open(void *ctx, const char *ns, const char *pod, const char *uid,
@@ -73,30 +71,30 @@ size_t sl_runtime_log_read(void *ctx, void *log, uint64_t offset, struct sl_buf 
 void sl_runtime_log_close(void *ctx, void *log);
 
 /*
- * Talks with containers, in the same form (api/talk.h says what is told when). An open one is the
- * caller's until he closes it, also after 'ended', and even after sl_runtime_free.
+ * Exec sessions of containers, in the same form (api/talk.h describes the events). An open session
+ * belongs to the caller until it closes it, also after 'ended', and even after sl_runtime_free.
  *
- * When the container ends, so does a command in it, with 137; what is attached ends with the code
- * of the container. Of the words in 'argv' nothing is expanded.
+ * When the container ends, so does a command in it, with 137; an attached session ends with the
+ * code of the container. Nothing in 'argv' is expanded.
  */
 #define SL_MAX_TALKS 1024u
 #define SL_MAX_POD_TALKS 64u
 #define SL_EXEC_BURST 512
 #define SL_EXEC_PER_SECOND 64
-/* SL_ENOENT: there is no such container, or it does not run; SL_ELIMIT: too many talks. A command
- * that cannot be started is no error here: 'ended' says why, with 126 or 127. */
+/* SL_ENOENT: there is no such container, or it is not running; SL_ELIMIT: too many sessions. A
+ * command that cannot be started is not an error here: 'ended' reports it, with 126 or 127. */
 int sl_runtime_talk_open(void *ctx, const struct sl_talk_spec *s, const struct sl_talk_events *ev,
                          void *events_ctx, void **ret, struct sl_err *err) _must_check_;
-/* Always taken; or ignored, if the process does not read or there was no 'in'. False: more than 64
- * KiB wait for it; no more then before ev->room is called. */
+/* Always accepted; or ignored, if the process does not read or there was no 'in'. False:
+ * backpressure, more than 64 KiB are queued; send no more before ev->room is called. */
 bool sl_runtime_talk_input(void *ctx, void *talk, const char *bytes, size_t len);
-/* A command reads the end of its input; a container only if its stdinOnce says so. */
+/* A command gets end of file on its input; a container only with stdinOnce. */
 void sl_runtime_talk_input_end(void *ctx, void *talk);
 /* Of its terminal; nothing without one. */
 void sl_runtime_talk_size(void *ctx, void *talk, uint16_t cols, uint16_t rows);
-/* The listener is slow: no output comes meanwhile (the end may, if all has been said). A command
- * has to wait then; of a container, which does not, 256 KiB are kept, and one line says how much
- * more was lost. */
+/* Backpressure of the listener: no output is delivered meanwhile (the end may be, if all output
+ * was). A command is blocked then; of a container, which is not, 256 KiB are buffered, and one line
+ * reports how much more was lost. */
 void sl_runtime_talk_hold(void *ctx, void *talk, bool hold);
 /* The client is gone: so is the command, with its children. A container stays. */
 void sl_runtime_talk_close(void *ctx, void *talk);

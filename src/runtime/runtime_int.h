@@ -1,8 +1,9 @@
 /*
- * Inside the runtime. One record per pod on one of our nodes; a pod of this machine has a 'real'
- * part besides. All is level-triggered: what happens (an object, the end of a process, a deadline)
- * marks a pod, and sl_runtime_tick looks at each marked pod once (pod_sync, sim_sync): starts,
- * stops, sets its next deadline, and wants its status written if that has changed.
+ * Internals of the runtime. One record per pod on one of our nodes; a pod of this machine has a
+ * 'real' part besides. All is level-triggered: an event (an object, the exit of a process, a
+ * deadline) enqueues a pod, and sl_runtime_tick reconciles each enqueued pod once (pod_sync,
+ * sim_sync): starts, stops, sets its next deadline, and enqueues a write of its status if that has
+ * changed.
  */
 #ifndef SL_RUNTIME_RUNTIME_INT_H
 #define SL_RUNTIME_RUNTIME_INT_H
@@ -22,7 +23,7 @@
 
 #define BACKOFF_FIRST (10 * SL_SEC)
 #define BACKOFF_MOST (5 * SL_MINUTE)
-#define BACKOFF_RESET (10 * SL_MINUTE) /* who ran that long begins anew */
+#define BACKOFF_RESET (10 * SL_MINUTE) /* the back-off is reset after running that long */
 #define SIM_LABEL "sluice.dev/simulated"
 #define REAL_TAINT "sluice.dev/real"
 #define EXIT_CODE "sluice.dev/exit-code"
@@ -43,10 +44,10 @@ struct ending {
 enum probe_kind { PROBE_STARTUP, PROBE_READY, PROBE_LIVE, PROBES };
 
 struct probe {
-    bool is, ok, started; /* the last verdict; whether it is asked yet */
-    uint32_t row;         /* equal answers in a row */
+    bool is, ok, started; /* the last result; whether it is being checked yet */
+    uint32_t row;         /* consecutive equal results */
     bool answer;
-    sl_time at, until; /* mono: when it is asked next; how long it may take to answer */
+    sl_time at, until; /* mono: next check; timeout of the current one */
     struct asking *asking;
 };
 
@@ -66,14 +67,14 @@ struct container {
     sl_span backoff;
     sl_time start_at; /* mono: not before */
     sl_time started_mono, started_wall;
-    sl_time kill_at; /* mono: SIGTERM was sent; then SIGKILL. SL_TIME_NEVER: not asked to end */
+    sl_time kill_at; /* mono: SIGTERM was sent; then SIGKILL. SL_TIME_NEVER: not stopping */
     sl_time term_at; /* mono: when a preStop hook has had its time. SL_TIME_NEVER: none runs */
-    bool ending, terminated; /* it was asked to end; SIGTERM was sent */
+    bool ending, terminated; /* it is being stopped; SIGTERM was sent */
     bool posting;    /* it runs, and its postStart hook too: it is not started before that */
     sl_time post_at; /* mono: when a hook that sleeps is done */
     struct proc *proc;
     struct asking *hook;
-    uint32_t attached; /* talks that hear what it says */
+    uint32_t attached; /* sessions that get its output */
     struct logfile *log;
     char *cgroup;
     char *env; /* the variables of this run, each ended by a zero */
@@ -97,7 +98,7 @@ struct real {
     yyjson_doc *doc; /* the same, read */
     char *folder;
     SL_VEC(struct ref) refs;
-    bool asked, volumes; /* refs are on their way or here; the folders are filled */
+    bool asked, volumes; /* refs were requested or are here; the volumes are populated */
     sl_time ask_at;
     SL_VEC(struct sl_json_fields) lookups; /* while 'looking' */
     bool looking;
@@ -125,18 +126,18 @@ struct pod {
     sl_time deadline; /* mono: activeDeadlineSeconds; or the end of a simulated run */
     sl_time due;      /* mono: when to look again */
     bool dirty, seen, deleting;
-    bool stopping, ended; /* all its containers are asked to end; have ended for good */
+    bool stopping, ended; /* all its containers are being stopped; have terminated for good */
     bool fixed;           /* it had ended before we saw it: its status is not ours to change */
     bool inited;          /* its init containers are through */
-    bool deleted;         /* the API was told that nothing of it is left */
-    bool lost;            /* the API does not know it any more */
+    bool deleted;         /* the deletion was confirmed to the API */
+    bool lost;            /* deleted in the API */
     const char *phase;    /* when ended */
     const char *reason;   /* of the pod's end, if it was not its containers' */
     const char *message;
     int sim_code;               /* of one on a simulated node */
     sl_span sim_for;            /* how long it runs there */
     uint64_t told, sending;     /* hashes of the status that was written, and that is on its way */
-    bool told_end, sending_end; /* does it say that the pod has ended? */
+    bool told_end, sending_end; /* whether it reports that the pod has ended */
 };
 
 enum slot_kind { SLOT_FREE, SLOT_POD, SLOT_NODE, SLOT_LEASE };
@@ -166,17 +167,17 @@ struct sl_runtime {
     struct cgroups *cgroups;
     struct talk *talks;
     sl_time exec_at;  /* mono: the same of exec sessions */
-    sl_time event_at; /* mono: behind now by what may still be said */
+    sl_time event_at; /* mono: rate limit of events */
     uint32_t events;
     bool stopped;
-    sl_time sweep_at; /* mono: when to look for folders of pods that are no more */
+    sl_time sweep_at; /* mono: when to remove directories of deleted pods */
 };
 
 /* ---- runtime.c ---- */
 uint32_t slot_new(struct sl_runtime *r, enum slot_kind kind);
 void slot_free(struct sl_runtime *r, uint32_t slot);
 void pod_dirty(struct pod *p);
-/* Look again at 'at' at the latest; forgotten when the pod is looked at. */
+/* Reconcile again at 'at' at the latest; dropped when the pod is reconciled. */
 void pod_due(struct pod *p, sl_time at);
 void pod_tell(struct pod *p);                                    /* its status may have changed */
 void pods_take(struct sl_runtime *r, const struct sl_reply *rp); /* a list of them */
@@ -224,11 +225,11 @@ void pod_status(struct pod *p, struct sl_buf *b);
 /* ---- ask.c ---- */
 enum ask_why { ASK_PROBE, ASK_HOOK };
 typedef void (*asked_fn)(struct container *c, int which, bool ok);
-/* Asks a handler of a probe or a hook; 'fn' comes later, once, unless it is ended before. NULL: it
- * cannot be asked. */
+/* Runs the action of a probe or a hook; 'fn' is called later, once, unless it is ended before.
+ * NULL: it cannot be run. */
 struct asking *ask_begin(struct container *c, yyjson_val *handler, enum ask_why why, asked_fn fn,
                          int which);
-/* Nobody wants the answer any more; a command is killed. NULL is allowed. */
+/* The result is not needed any more; a command is killed. NULL is allowed. */
 void ask_end(struct asking *a);
 
 /* ---- container.c ---- */
@@ -237,7 +238,7 @@ bool container_restarts(const struct container *c, int code);
 void container_start(struct container *c);
 /* It is being started, and has a hook that others behind it wait for. */
 bool container_holds_up(const struct container *c);
-/* Asks it to end: preStop, SIGTERM, after 'grace' SIGKILL. Again with less is fine. */
+/* Stops it: preStop, SIGTERM, after 'grace' SIGKILL. May be repeated with a shorter grace. */
 void container_stop(struct container *c, sl_span grace);
 /* Deadlines of the container: kills, hooks, probes. */
 void container_tick(struct container *c);
@@ -248,10 +249,10 @@ void ending_clear(struct ending *e);
 void container_event(struct container *c, bool warning, const char *reason, const char *note);
 
 /* ---- launch.c ---- */
-/* Neither a command nor words: the container's own. */
+/* Neither a command nor arguments: the container's own. */
 struct launch_of {
     yyjson_val *command;     /* of a probe or a hook; $(NAME) is expanded */
-    const char *const *argv; /* these words as they are, at least one, NULL-terminated */
+    const char *const *argv; /* arguments without expansion, at least one, NULL-terminated */
     bool tty;
 };
 /* What a process of this container needs: its own, or another beside it. l is filled in any case.
@@ -260,21 +261,21 @@ int launch_make(struct container *c, const struct launch_of *of, struct launch *
                 struct sl_err *err) _must_check_;
 
 /* ---- security.c ---- */
-/* Who a container runs as, by its securityContext or the pod's; -1: not said. */
+/* User and group of a container, by its securityContext or the pod's; -1: not set. */
 struct users {
     int64_t uid, gid, fs_group;
 };
 void users_of(struct container *c, struct users *ret);
-/* What its securityContext says, as far as this machine can do it. An error is one of a kubelet. */
+/* Its securityContext, as far as this machine supports it. An error is one of a kubelet. */
 int security_apply(struct container *c, struct launch *l, struct sl_err *err) _must_check_;
 
 /* ---- talk.c ---- */
-/* Of a container that runs: what it says; its input is taken again; its run has ended. */
+/* Of a running container: its output; its input is accepted again; it has terminated. */
 void talks_output(struct container *c, bool is_err, const char *bytes, size_t len);
 void talks_room(struct container *c);
 void talks_end(struct container *c, int code);
 void talks_forget(struct container *c); /* the record goes */
-/* All processes are about to end without a word. */
+/* All processes are about to be ended, without further events. */
 void talks_stop(struct sl_runtime *r);
 void talks_free(struct sl_runtime *r);
 
@@ -302,25 +303,25 @@ const char *resource_text(struct pod *p, struct sl_arena *a, yyjson_val *contain
                           const char *resource, const char *divisor);
 
 /* ---- refs.c ---- */
-/* Asks for the ConfigMaps and Secrets that the pod names. True when all answers are here. */
+/* Requests the ConfigMaps and Secrets that the pod refers to. True when all responses are here. */
 bool refs_get(struct pod *p);
 void refs_free(struct pod *p);
-/* Forgets them, so that the next start sees what they say then. */
+/* Drops them, so that the next start reads their current state. */
 void refs_again(struct pod *p);
-/* NULL: there is none, or none that can be read; refs_none says which. */
+/* NULL: there is none, or it cannot be read; refs_none tells which. */
 yyjson_val *refs_find(const struct pod *p, bool secret, const char *name);
 /* 0 if it is optional and not there. */
 int refs_none(const struct pod *p, bool secret, const char *name, bool optional,
               struct sl_err *err) _must_check_;
-/* What stands under a key, and whether that is base64; NULL: no such key. */
+/* The value of a key, and whether it is base64; NULL: no such key. */
 yyjson_val *refs_key(struct pod *p, yyjson_val *object, bool secret, const char *key,
                      bool *ret_encoded);
 /* Its bytes, and a zero behind them; NULL: they are none. In the arena, if they had to be decoded.
  */
 const char *refs_bytes(yyjson_val *v, bool encoded, struct sl_arena *a, size_t *ret_len);
 
-/* Between these, while no object that the pod has changes, a map that is asked for many keys is
- * sorted once. */
+/* Between these, while no object of the pod changes, a map that is searched for many keys is sorted
+ * once. */
 void lookups_begin(struct pod *p);
 void lookups_end(struct pod *p);
 /* The value under a key of a map of the pod or of what it names; NULL if there is none. */
@@ -328,7 +329,7 @@ yyjson_val *lookup(struct pod *p, yyjson_val *map, const char *key);
 
 /* ---- volume.c ---- */
 int volumes_make(struct pod *p, struct sl_err *err) _must_check_;
-/* Where a volume's folder is; into the arena. NULL: it is not one of ours. */
+/* The directory of a volume; into the arena. NULL: it is not one of ours. */
 const char *volume_folder(struct pod *p, yyjson_val *volume, struct sl_arena *a);
 /* What a hostPath of a type "OrCreate" lacks. As root it follows no links but root's: -ELOOP. */
 int host_path_make(const char *host, bool file);

@@ -1,5 +1,5 @@
 /*
- * Pods on simulated nodes: they run for as long as they say, and nothing happens.
+ * Pods on simulated nodes: they complete after a duration, without processes.
  *
  * A pod runs for its annotation sluice.dev/run-for (a Go duration). Without one: as long as the
  * `sleep` in its command or its shell script, the longest of its containers after all of its init

@@ -1,9 +1,9 @@
 /*
- * The parent's side: a supervisor is started, and says over a pipe what becomes of its command. The
- * end of that pipe is the end of the supervisor, and of all that it stood over.
+ * The parent's side: a supervisor is started, and reports the state of its command over a pipe. The
+ * end of that pipe is the end of the supervisor, and of all processes of the command.
  *
- * It is started by posix_spawn from a descriptor that this file makes once. So this process is
- * never copied, and it does not matter what becomes of the file that the server was started from.
+ * It is started by posix_spawn from a descriptor that this file creates once. So this process is
+ * never copied, and the file that the server was started from may change.
  */
 #include "runtime/spawn.h"
 

@@ -1,9 +1,9 @@
 /*
  * Processes. Each command runs under a supervisor: a small program of ours that starts it, forwards
- * SIGTERM to its whole group, adopts whatever it leaves behind (PR_SET_CHILD_SUBREAPER), and when
- * the command has ended ends all of that too. So nothing survives its container, however it forks
- * and daemonises, without any privilege; and when this program dies, by whatever signal, its
- * supervisors are told by the kernel and end what they stand over.
+ * SIGTERM to its whole group, adopts orphaned descendants (PR_SET_CHILD_SUBREAPER), and ends all of
+ * them when the command has ended. So nothing survives its container, however it forks and
+ * daemonises, without any privilege; and when this program dies, by whatever signal, the kernel
+ * notifies its supervisors, and they end their commands.
  *
  * Where the machine allows, a command with mounts gets a mount namespace of its own (root, or a
  * user namespace).
@@ -36,24 +36,22 @@ struct launch {
     const char **argv, **envp;
     const char **tries; /* paths to try for argv[0], NULL-terminated */
     const char *cwd;
-    const char *root; /* an empty folder that a new root may be put together in; NULL: no mounts */
+    const char *root; /* an empty directory for building a new root; NULL: no mounts */
     SL_VEC(struct mount_point) mounts;
     int64_t uid, gid;            /* -1: ours */
     gid_t groups[LAUNCH_GROUPS]; /* besides gid, if that is not -1 */
     uint32_t n_groups;
     uint64_t drop;        /* capabilities that it may never have, by bit; as root only */
     bool no_new_privs;    /* programs with set-user-ID do not help it */
-    const char *writable; /* all but this folder and its mounts can only be read; NULL: not so */
+    const char *writable; /* all but this directory and its mounts is read-only; NULL: not so */
     int cgroup_fd;        /* of cgroup.procs; -1: none. Closed by launch_done */
-    bool no_program;      /* it cannot be made because nobody knows what to run */
+    bool no_program;      /* it cannot be created because there is no command */
 };
 
 enum proc_event {
     PROC_STARTED, /* the command runs */
-    PROC_NOT,     /* it does not: 'text' says why, 'code' is what a shell would end with.
-                     PROC_ENDED follows */
-    PROC_ENDED,   /* nothing of it is left; 'code' as a shell would say it. The proc is gone after
-                     this call */
+    PROC_NOT,     /* not started: see 'text', 'code' as of a shell. PROC_ENDED follows */
+    PROC_ENDED, /* nothing of it is left; 'code' as of a shell. The proc is freed after this call */
 };
 struct proc_note {
     enum proc_event event;
@@ -68,7 +66,7 @@ typedef void (*proc_output_fn)(void *ctx, bool is_err, const char *bytes, size_t
 struct proc_io {
     proc_fn fn;
     proc_output_fn output;   /* NULL: to nowhere */
-    void (*room)(void *ctx); /* input is taken again; NULL: nobody waits for that */
+    void (*room)(void *ctx); /* input is accepted again; NULL: not needed */
     void *ctx;
     bool in;  /* proc_input feeds it; otherwise there is nothing to read */
     bool tty; /* a terminal; all it writes there is output, nothing is an error. Needs 'output' */
@@ -85,15 +83,15 @@ bool spawner_mounts_by(struct spawner *s, enum own_mounts how);
 /* A failure here is of the machine (no more processes or files). */
 int proc_start(struct spawner *s, const struct launch *l, const struct proc_io *io,
                struct proc **ret, struct sl_err *err) _must_check_;
-/* Taken, or ignored by one that does not read. False: 64 KiB and more wait for it; once they do not
- * 'room' is called. No callback comes from inside these. */
+/* Accepted, or ignored by a process that does not read. False: backpressure, 64 KiB and more are
+ * queued; 'room' is called when they are not. No callback runs inside these. */
 bool proc_input(struct proc *p, const char *bytes, size_t len);
 void proc_input_end(struct proc *p); /* after what waits; a terminal gets what a user would type */
 void proc_resize(struct proc *p, uint16_t cols, uint16_t rows); /* of its terminal, if it has one */
 void proc_hold(struct proc *p, bool hold); /* its output is not read meanwhile, until it ends */
 void proc_term(struct proc *p);            /* SIGTERM to its group */
 void proc_kill(struct proc *p);            /* SIGKILL to all of it */
-/* No callback comes any more; it is killed. */
+/* No callback follows; it is killed. */
 void proc_abandon(struct proc *p);
 /* Ends all: SIGTERM, and SIGKILL after grace_ms. Returns when they are gone; no callback comes. */
 void spawner_end_all(struct spawner *s, uint32_t grace_ms);

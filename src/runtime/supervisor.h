@@ -1,13 +1,13 @@
 /*
- * The supervisor: a small program of our own that stands over one command. It starts it, forwards
- * SIGTERM to its group, adopts what it leaves behind, and ends all of that with it.
+ * The supervisor: a small program of our own for each command. It starts it, forwards SIGTERM to
+ * its group, adopts orphaned descendants, and ends all of them with it.
  *
  * It is a program, not a fork: a fork of the server would hold a copy of all objects, Secrets among
- * them, of its descriptors and of its locks for as long as the container runs, and making one takes
- * the longer the more objects there are. Its image is part of the library (supervisor_image.h), and
- * what it is to do comes as a spec on FD_SPEC: versioned, checked to the last byte, and read by no
- * program but the one it was compiled with. Beside that it gets the descriptors below and no
- * others, no arguments and no environment.
+ * them, of its descriptors and of its locks for as long as the container runs, and creating one
+ * takes longer the more objects there are. Its image is part of the library (supervisor_image.h),
+ * and its input is a spec on FD_SPEC: versioned, checked to the last byte, and read by no program
+ * but the one it was compiled with. Besides that it gets the descriptors below and no others, no
+ * arguments and no environment.
  */
 #ifndef SL_RUNTIME_SUPERVISOR_H
 #define SL_RUNTIME_SUPERVISOR_H
@@ -23,7 +23,7 @@ enum { FD_STATUS = 3, FD_CGROUP, FD_NULL, FD_SPEC, FD_PROGRAM, FD_FREE };
 
 enum stage { STAGE_EXEC, STAGE_CWD, STAGE_MOUNT, STAGE_USER, STAGE_FORK, STAGE_RIGHTS };
 enum { SUPERVISOR_STARTED = 1, SUPERVISOR_FAILED, SUPERVISOR_ENDED };
-/* What it ends with, when it could not tell by a word. */
+/* Its exit status when it could not report. */
 enum { SUPERVISOR_OK, SUPERVISOR_NO_MOUNTS, SUPERVISOR_BY_HAND, SUPERVISOR_BAD_SPEC };
 
 /* What it writes to FD_STATUS: started; failed (stage, errno, which); ended (code). */
@@ -46,13 +46,13 @@ struct dirent64_head {
 #define SPEC_VERSION 1u
 
 struct supervisor_spec {
-    bool run; /* false: nothing, it only tells whether mounts can be had (SUPERVISOR_NO_MOUNTS) */
+    bool run; /* false: nothing, only a test whether mounts are possible (SUPERVISOR_NO_MOUNTS) */
     bool tty; /* the command's input is a terminal, which becomes that of its session */
     enum own_mounts mounts;
     uid_t uid; /* ours, for the maps of a user namespace */
     gid_t gid;
     pid_t parent;        /* without it there is nothing to do */
-    struct rlimit files; /* open files that a command may have: what we had before we wanted more */
+    struct rlimit files; /* limit of open files of a command: ours before we raised it */
 };
 
 /* 'l' is NULL unless s->run; its cgroup_fd is not part of it. SL_ELIMIT: it is too large. */
@@ -65,8 +65,8 @@ int spec_decode(const char *bytes, size_t len, struct supervisor_spec *ret, stru
 
 /* ---- in the program ---- */
 
-/* The process of the command, which runs; or not at all: then it has been said and this does not
- * return. */
+/* The process of the command, which is running; if it cannot be started, the error was reported and
+ * this does not return. */
 pid_t supervisor_start(const struct supervisor_spec *s, const struct launch *l);
 /* Until nothing of it is left. */
 _Noreturn void supervisor_watch(const struct supervisor_spec *s, pid_t pid);

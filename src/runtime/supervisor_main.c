@@ -1,5 +1,5 @@
 /*
- * The program that stands over one command (supervisor.h). `sluice up` carries it inside and starts
+ * The supervisor program of one command (supervisor.h). `sluice up` carries it inside and starts
  * it; it links nothing but libc, and that statically where it can, because its start is part of the
  * start of every container and every exec session.
  */

@@ -1,7 +1,7 @@
 /*
- * The spec of a supervisor as bytes: a head (magic, version, length of all), then the fields in one
- * fixed order. Numbers as this machine has them; a text is its length, its bytes and a zero; a
- * length of NONE says that there is none; a list is the number of its items and these.
+ * The serialized spec of a supervisor: a header (magic, version, total length), then the fields in
+ * one fixed order. Numbers in native byte order; a string is its length, its bytes and a zero; a
+ * length of NONE means absent; a list is the number of its items and these.
  */
 #include <limits.h>
 #include <string.h>

@@ -1,9 +1,10 @@
 /*
- * Talks with containers: a command beside what runs in it, or with that itself.
+ * Exec sessions of containers: a command besides the container's own (exec), or the container
+ * itself (attach).
  *
- * A talk lives until its listener has closed it and its command is gone; nothing is told from
- * inside a call of the listener, who may call anything, also close, from inside what he is told:
- * so the end of a talk, and what it had to keep back, come from a timer of its own, and its record
+ * A session exists until its listener has closed it and its command has exited; no event is
+ * delivered inside a call of the listener, which may call anything, also close, inside an event: so
+ * the end of a session, and buffered output, are delivered from a timer of its own, and its record
  * is freed by the loop.
  */
 #include <string.h>

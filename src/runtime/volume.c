@@ -1,9 +1,9 @@
 /*
- * Volumes are folders under DIR/pods/UID/volumes; hostPath is the path itself. What refers to
- * ConfigMaps, Secrets and the pod is written before the first container starts, and again before
- * one is started again.
+ * Volumes are directories under DIR/pods/UID/volumes; hostPath is the path itself. Content from
+ * ConfigMaps, Secrets and the pod is written before the first container starts, and again before a
+ * restart.
  *
- * The volume with the token of the service account is left out: there are no tokens for pods.
+ * The volume with the token of the service account is omitted: there are no tokens for pods.
  */
 #include <dirent.h>
 #include <errno.h>
