@@ -1,23 +1,23 @@
 /*
- * Between the records and the engine: what was seen becomes facts, what was decided becomes wishes.
- * Private.
+ * Between the records and the engine: observed state becomes facts, decisions become pending
+ * changes. Private.
  */
 #ifndef SL_CONTROLLERS_BRIDGE_H
 #define SL_CONTROLLERS_BRIDGE_H
 
 #include "controllers/wl.h"
 
-/* Tells the engine. A refusal is logged and false. */
+/* Passes a fact to the engine. A rejection is logged and false. */
 bool tell(struct sl_manager *m, struct sl_fact *f, sl_wl_id *ret_wl);
 
 /* ---- observe.c: from a record to facts ---- */
-/* Brings the engine's idea of a workload in line with what the API says of it. */
+/* Brings the state of a workload in the engine in line with the API. */
 void wl_observe(struct sl_manager *m, struct rec_wl *w);
 
-/* ---- decide.c: from effects to wishes ---- */
+/* ---- decide.c: from effects to pending changes ---- */
 /* Runs the engine once and takes its effects in. */
 void decide(struct sl_manager *m);
-/* The engine knows how its queues stand, also if it is not to decide. */
+/* The engine tracks the state of its queues, also if it does not decide. */
 void catch_up(struct sl_manager *m);
 /* Another slice has taken its place: it is finished. */
 void wl_replaced(struct sl_manager *m, struct rec_wl *w, const struct rec_wl *by);

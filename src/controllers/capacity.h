@@ -1,20 +1,19 @@
 /*
- * Who answers ProvisioningRequests of the class check-capacity.autoscaling.x-k8s.io where no
- * cluster autoscaler does: is there room for all its pods on the nodes there are? (capacity_pack.c
- * knows.)
+ * Answers ProvisioningRequests of the class check-capacity.autoscaling.x-k8s.io where no cluster
+ * autoscaler does: is there capacity for all its pods on the existing nodes? (capacity_pack.c.)
  *
- * Accepted and Provisioned are written together: CapacityIsFound, and the room is booked for ten
- * minutes against other requests, less what its pods take as they are bound; or CapacityIsNotFound
- * with what is lacking, looked at again with every change of nodes, pods and requests. After ten
- * minutes: BookingExpired. With the parameter noRetry "true", or after as many seconds as
- * ValidUntilSeconds says, a request without room fails.
+ * Accepted and Provisioned are written together: CapacityIsFound, and the capacity is booked for
+ * ten minutes against other requests, less what its pods take as they are bound; or
+ * CapacityIsNotFound with what is lacking, evaluated again with every change of nodes, pods and
+ * requests. After ten minutes: BookingExpired. With the parameter noRetry "true", or after
+ * ValidUntilSeconds, a request without capacity fails.
  *
- * Others go first. A request that somebody else has accepted, or that names another
+ * Other controllers take precedence. A request that another one has accepted, or that names another
  * processorInstance, is not ours; while the lease of a cluster autoscaler is being renewed, it has
- * a minute to accept. A request that we answer says so in its status
+ * a minute to accept. A request that we answer is marked in its status
  * (provisioningClassDetails.answeredBy), so that a restart finds it.
  *
- * Nodes and pods are kept for this from the first such request on.
+ * Nodes and pods are cached for this from the first such request on.
  */
 #ifndef SL_CONTROLLERS_CAPACITY_H
 #define SL_CONTROLLERS_CAPACITY_H
@@ -31,13 +30,13 @@ void capacity_request(struct sl_manager *m, struct rec_prov *p);
 bool capacity_build(struct sl_manager *m, struct rec_prov *p, struct sl_write *w);
 void capacity_written(struct sl_manager *m, struct rec_prov *p, enum prov_step step,
                       enum sl_written how, const struct sl_reply *reply);
-/* Something that an answer depends on changed. */
+/* An input of the evaluation changed. */
 void capacity_touch(struct sl_manager *m);
-/* Finds the answers, once after all that a turn has seen. */
+/* Evaluates the requests, once after all events of an iteration. */
 void capacity_turn(struct sl_manager *m);
 /* When it has to come again (mono). */
 sl_time capacity_next(const struct sl_manager *m);
-/* Is there a request that asks for it? Asked before anything was looked at. */
+/* Whether there is a request of the class. Called before the first reconciliation. */
 bool capacity_is_asked(const struct sl_manager *m);
 void capacity_end(struct sl_manager *m);
 

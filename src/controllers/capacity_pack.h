@@ -1,16 +1,16 @@
 /*
- * Do these pods fit on the nodes there are? Pure: told what nodes have and what stands on them,
- * asked whether so many pods more would find a place, all of them or none.
+ * Do these pods fit on the existing nodes? Pure: its input is the capacity of nodes and the pods on
+ * them, its result whether so many more pods would fit, all of them or none.
  *
- * A session begins with what is free ('begin') and takes from it ('take'). Nodes are tried in the
- * order of their names, each as far as it goes; so what a node refused once it refuses for the rest
- * of the session, and equal pods need not ask it again ('from'). For pods of one kind that finds a
- * place whenever there is one; of several kinds the scarcest comes first, which is no proof that
- * there is none when it says so. It never puts more on a node than the node has.
+ * A session begins with the free resources ('begin') and takes from them ('take'). Nodes are tried
+ * in the order of their names, each as far as it goes; so what did not fit on a node does not fit
+ * for the rest of the session, and equal pods need not try it again ('from'). For pods of one kind
+ * that finds a placement whenever there is one; of several kinds the scarcest comes first, so a
+ * negative result is no proof. It never puts more on a node than the node has.
  *
- * As the scheduler sees it: labels (node selector, required affinity), taints, resources and the
- * number of pods, host ports (whatever address they are bound to). A node that says nothing of
- * "pods" does not count them.
+ * As the scheduler does: labels (node selector, required affinity), taints, resources and the
+ * number of pods, host ports (whatever address they are bound to). A node without the resource
+ * "pods" does not limit them.
  */
 #ifndef SL_CONTROLLERS_CAPACITY_PACK_H
 #define SL_CONTROLLERS_CAPACITY_PACK_H
@@ -20,17 +20,17 @@
 #include "topo/topo.h"
 
 #define PACK_MAX_RESOURCES 256u /* of all nodes and pods; further ones are on no node */
-#define PACK_MAX_KINDS 32u      /* of pods in one question; nobody asks about more */
+#define PACK_MAX_KINDS 32u      /* of pods in one evaluation; there are never more */
 
 struct pack;
 
 struct pack *pack_new(void);
 void pack_free(struct pack *k);
 
-/* Told again whenever it changed. Everything is copied. */
+/* To be called whenever it changed. Everything is copied. */
 void pack_node(struct pack *k, const struct sl_topo_node *told);
 void pack_node_gone(struct pack *k, const char *name);
-/* A pod stands there (sign 1) or no longer does (-1). The node may be unknown yet. */
+/* A pod was placed there (sign 1) or removed (-1). The node may be unknown yet. */
 void pack_stands(struct pack *k, const char *node, const struct sl_request *v, uint32_t n,
                  const uint32_t *ports, uint32_t n_ports, int sign);
 
@@ -55,14 +55,14 @@ struct pack_places {
 
 void pack_begin(struct pack *k);
 /*
- * Takes room for all of them and returns true; or takes nothing. 'some': takes what there is, and
- * returns whether that was enough. places (may be NULL) gets where they would stand.
+ * Takes resources for all of them and returns true; or takes nothing. 'some': takes what is
+ * available, and returns whether that was enough. places (may be NULL) gets the nodes.
  */
 struct pack_lack {
-    uint32_t kind;      /* the first of the pods that found too little room */
+    uint32_t kind;      /* the first of the pods that did not fit */
     int32_t rest;       /* how many of them were left over */
-    struct sl_buf *why; /* gets "of 4 nodes 2 lack cpu, 1 has a taint that is not tolerated": why
-                         * none took another, beside those that had found room; NULL: not asked */
+    struct sl_buf *why; /* gets "of 4 nodes 2 lack cpu, 1 has a taint that is not tolerated": why no
+                           node fits another, besides those in use; NULL: not needed */
 };
 bool pack_take(struct pack *k, const struct pack_pods *v, uint32_t n, bool some,
                struct pack_lack *lack, struct pack_places *places);

@@ -1,7 +1,7 @@
 /*
- * The memory that is taken while the controllers decide about one object, in one list. Each arena
- * holds what is read of it, for as long as that is decided about or, of nodes, known. An object
- * that needs more is passed over with a log line: half of it would say something else.
+ * Memory limits of the reconciliation of one object, in one list. Each arena holds what is decoded
+ * of it, while it is reconciled or, for nodes, cached. An object that needs more is ignored with a
+ * log line: a part of it would have another meaning.
  */
 #ifndef SL_CONTROLLERS_CEILINGS_H
 #define SL_CONTROLLERS_CEILINGS_H
@@ -15,12 +15,12 @@
 #define CEILING_PODSETS ((size_t)16 << 20) /* all podsets of a workload, and their places */
 #define CEILING_PLACES ((size_t)32 << 20)  /* the places that a workload holds */
 #define CEILING_RANKS ((size_t)32 << 20)   /* places and ranks of the pods of one podset */
-/* What the engine assigned, for which its own ceilings (model/specs.h) stand. */
+/* Assignments of the engine, which have their own limits (model/specs.h). */
 #define CEILING_ASSIGNED ((size_t)16 << 20)
 
-/* What the templates of a workload ask for, as text, and its values: nodes of 56 bytes while they
- * are read and after, and 16 before. A template is 1.5 MiB at most, and most of it does not count.
- */
+/* Requests of the templates of a workload, as text, and its values: nodes of 56 bytes while they
+ * are decoded and after, and 16 before. A template is 1.5 MiB at most, and most of it does not
+ * count. */
 #define CEILING_ASKED_TEXT ((size_t)6 << 20)
 #define CEILING_ASKED_VALUES (UINT32_C(256) << 10)
 

@@ -1,7 +1,7 @@
 /*
- * Objects of which there are few: namespaces, classes, limits, flavors, checks, queues. Their text
- * is kept; what the engine must know is read from it by the same decoder that reads manifests
- * (src/doc), leniently: the API server has checked it, and a field that is newer than Sluice must
+ * Kinds with few objects: namespaces, classes, limits, flavors, checks, queues. Their text is
+ * cached; facts for the engine are decoded from it by the same decoder that reads manifests
+ * (src/doc), leniently: the API server has validated it, and a field that is newer than Sluice must
  * not hide a queue.
  */
 #include <string.h>

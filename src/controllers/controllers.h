@@ -1,10 +1,11 @@
 /*
- * The manager: everything between the port and the engine. Reflectors fill small records,
- * controllers are level-triggered functions from records to what should be written, the engine
- * decides, and one patch queue writes. No I/O of its own, no waiting, no clock but the port's: it
- * runs as well over an in-memory API under a virtual clock. One thread.
+ * The manager: everything between the API client interface and the engine. Informers (reflectors
+ * with caches of small records) feed work queues, controllers are level-triggered functions from
+ * records to pending changes, the engine decides, and one write queue writes. No I/O of its own, no
+ * blocking, no clock but that of the API client: it runs as well over an in-memory API under a
+ * virtual clock. One thread.
  *
- *     sl_manager_tick(m) after callbacks of the port and when sl_manager_next(m) says so.
+ *     sl_manager_tick(m) after callbacks of the API client and at sl_manager_next(m).
  */
 #ifndef SL_CONTROLLERS_CONTROLLERS_H
 #define SL_CONTROLLERS_CONTROLLERS_H
@@ -43,12 +44,13 @@ sl_time sl_manager_next(const struct sl_manager *m);
 bool sl_manager_ready(const struct sl_manager *m);
 /* A standby reads everything and writes nothing. */
 void sl_manager_lead(struct sl_manager *m, bool lead);
-/* New settings and parts from now on; the old settings may be freed after the call. What a new part
- * needs is read before anything more is decided. What a part needed that no longer runs is still
- * read, and nothing is done about it: an object that nobody looks after is not one that is gone. */
+/* New settings and enabled controllers from now on; the old settings may be freed after the call.
+ * What a new controller needs is listed before anything more is decided. The cache of a disabled
+ * controller is still maintained, and not reconciled: an object without a controller is not a
+ * deleted one. */
 void sl_manager_configure(struct sl_manager *m, const struct sl_settings *settings,
                           const struct sl_parts *parts);
-/* What admission may ask. 'webhook' is for the caller to fill in. */
+/* State that admission reads. 'webhook' is for the caller to fill in. */
 struct sl_api_view *sl_manager_view(struct sl_manager *m);
 /* Nothing dirty, nothing to write: at rest until something outside happens. */
 bool sl_manager_idle(const struct sl_manager *m);

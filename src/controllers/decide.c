@@ -1,6 +1,6 @@
 /*
- * From decisions to wishes: each effect changes what its Workload is wanted to say, in Kueue's
- * words, and is told as an event and in the metrics.
+ * From decisions to pending changes: each effect changes the desired status of its Workload, with
+ * Kueue's messages, and is reported as an event and in the metrics.
  */
 #include <stdio.h>
 #include <string.h>

@@ -12,8 +12,8 @@ typedef bool (*draft_drop_fn)(const char *key, bool label);
 /* `"template":{…}`, with every variable of a container's environment once. drop NULL: the spec
  * alone, without labels and annotations. */
 void draft_put_template(yyjson_val *template, draft_drop_fn drop, struct sl_buf *out);
-/* `,"topologyRequest":{…}`, or nothing if nothing is asked for. index_label: where the rank of a
- * pod stands, NULL. */
+/* `,"topologyRequest":{…}`, or nothing if there is none. index_label: the label with the rank of a
+ * pod, NULL. */
 void draft_put_topology(const struct sl_manager *m, yyjson_val *annotations,
                         const char *index_label, struct sl_buf *out);
 /* Those of the map that are in the list, as JSON members; 'out' has only members. */
@@ -22,8 +22,8 @@ void draft_put_chosen(yyjson_val *map, const struct sl_strs *keys, struct sl_buf
 void draft_put_provreq(yyjson_val *map, struct sl_buf *out);
 /* The annotations that a Workload takes over, likewise. */
 void draft_put_annotations(const struct sl_manager *m, yyjson_val *map, struct sl_buf *out);
-/* `,"priority":…` and what else a Workload's spec says besides its podsets. max_exec_s: none
- * below 1. replace: for a merge patch, which has to say what goes. */
+/* `,"priority":…` and the other fields of a Workload's spec besides its podsets. max_exec_s: none
+ * below 1. replace: for a merge patch, which has to remove absent fields. */
 void draft_put_terms(const struct sl_manager *m, const struct priority *p, sl_sym queue,
                      int32_t max_exec_s, bool replace, struct sl_buf *out);
 

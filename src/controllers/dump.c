@@ -1,7 +1,7 @@
 /*
- * The state as canonical JSON, and whether it agrees with itself. Two managers over the same API,
- * at rest, print the same: everything is sorted, times are whole seconds, and what is only the
- * engine's way of doing things (numbers, who sleeps) is left out. One object a line, for diff.
+ * The state as canonical JSON, and consistency checks. Two managers over the same API, idle, print
+ * the same: everything is sorted, times are whole seconds, and internals of the engine (numbers,
+ * sleeping workloads) are omitted. One object a line, for diff.
  */
 #include <stdlib.h>
 #include <string.h>

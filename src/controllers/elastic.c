@@ -1,11 +1,11 @@
 /*
- * The pods of elastic Jobs are made with a gate, and this many of each podset lose it: as many as
- * the Workload was granted, less those that run without it. Pods that have ended do not count; one
- * that is being deleted still holds what it runs on.
+ * Pods of elastic Jobs are created with a gate, which is removed from as many of each podset as the
+ * Workload was granted, less those that run without it. Pods that have ended do not count; one that
+ * is being deleted still holds its resources.
  *
  * A Job that grew has a chain of slices, all under the name of the first, and so are its pods,
- * whichever slice they were made for. What counts is the slice that is admitted and not replaced.
- * Planned from what the API server has stored of Workloads, never from what we only want to store.
+ * whichever slice they were created for. What counts is the slice that is admitted and not
+ * replaced. Planned from the stored state of Workloads, never from pending changes.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /*
- * Events (events.k8s.io/v1), in the lane that waits for all others. As client-go's recorder does
- * it, a repetition (same version of the object, reporter, type and reason, within six minutes) is
- * no new event but counts in the series of the first. When too many wait, new ones are dropped and
- * counted: they tell people what happened, nothing depends on them.
+ * Events (events.k8s.io/v1), in the lane of the lowest priority. As in client-go's recorder, a
+ * repetition (same version of the object, reporter, type and reason, within six minutes) is not a
+ * new event but counts in the series of the first. When too many are pending, new ones are dropped
+ * and counted: they are informational, nothing depends on them.
  */
 #include "controllers/kinds.h"
 

@@ -7,7 +7,7 @@
 
 #include "controllers/wl.h"
 
-/* Condition PodsReady, where it is asked for. */
+/* Condition PodsReady, where it is configured. */
 void follow_ready(struct sl_manager *m, struct rec_wl *w, bool ready);
 /* Annotation admission-gated-by; NULL: none. */
 void follow_gate(struct sl_manager *m, const struct rec *r, const char *controller,

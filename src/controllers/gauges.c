@@ -1,10 +1,10 @@
 /*
- * Gauges, read out of the engine when somebody asks for the metrics: one walk over the workloads,
- * then the queues and cohorts.
+ * Gauges, read out of the engine when the metrics are scraped: one walk over the workloads, then
+ * the queues and cohorts.
  *
- * Which series there are follows from the queues' and cohorts' texts and a few settings. While
- * these stay, values are overwritten in place; when they change, the families whose labels may have
- * changed are dropped and written anew.
+ * The set of series follows from the texts of queues and cohorts and a few settings. While these
+ * stay, values are overwritten in place; when they change, the families whose labels may have
+ * changed are dropped and rebuilt.
  */
 #include <math.h>
 #include <string.h>

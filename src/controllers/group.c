@@ -1,4 +1,4 @@
-/* Groups of pods: finding them, coming and going, and Workloads whose pods do. */
+/* Groups of pods: lookup, creation and removal, and Workloads whose pods come and go. */
 #include "controllers/group.h"
 
 #include <string.h>

@@ -1,32 +1,31 @@
 /*
  * Plain pods and groups of pods as jobs. A pod with the label kueue.x-k8s.io/managed=true has,
- * besides what every pod has, a 'struct pod_job'; all pods of one (namespace, group name) form a
- * group, and a pod without a group name is a group of its own. A group has one Workload, is started
- * while that is admitted, stopped when it is not, and tells it how far it is.
+ * besides its record, a 'struct pod_job'; all pods of one (namespace, group name) form a group, and
+ * a pod without a group name is a group of its own. A group has one Workload, is started while that
+ * is admitted, stopped when it is not, and reports its progress to it.
  *
- * As for Jobs, the pass is level-triggered: group_plan says where the group stands and what is to
- * be written next for each of its pods, from the records as they are now and nothing else;
- * group_pass acts on the Workload, group_build makes the body of the one write that is due for a
- * pod. A group whose pods or Workload changed is planned anew once per turn, and no pod of it is
- * written before. Pods are written beside each other, each as its own object; the Workload is made
- * through the record of one of them.
+ * As for Jobs, reconciliation is level-triggered: group_plan computes the phase of the group and
+ * the next write of each of its pods, from the current records and nothing else; group_pass acts on
+ * the Workload, group_build makes the body of the write that is due for a pod. A group whose pods
+ * or Workload changed is planned again once per iteration, and no pod of it is written before. Pods
+ * are written in parallel, each as its own object; the Workload is created through the record of
+ * one of them.
  *
- * Pods cannot be suspended: to stop one is to delete it, and whoever made it makes another. So
+ * Pods cannot be suspended: to stop one is to delete it, and its creator replaces it. So
  *   - a group keeps its Workload while pods are replaced, and is held back meanwhile
  *     (WaitingForReplacementPods);
  *   - a pod that ended counts until its group has ended: its record and its finalizer stay so long.
  *     But a pod that is being deleted never waits for others: it loses the finalizer as soon as it
  *     cannot run any more (group_plan.c: 'is_free'), and if it had succeeded, that is written in
- * the Workload first;
- *   - what a stopped pod runs on is in use until it has ended, or its time to end is over: only
- * then the quota goes to others;
- *   - pods that come after a group has finished are another group of that name.
+ *     the Workload first;
+ *   - the quota of a stopped pod is in use until it has ended, or its grace period is over: only
+ *     then it is released;
+ *   - pods that are created after a group has finished are another group of that name.
  *
  * Pods that a parent suspends (annotation pod-suspending-parent: Deployment, StatefulSet,
  * LeaderWorkerSet) have no finalizer. Those of the last two have a prebuilt Workload, which their
- * own controller makes and resizes: such a group is never called complete, incomplete or out of
- * size here; as many of its pods are started as the Workload was granted, the others keep their
- * gate.
+ * own controller creates and resizes: such a group is never complete, incomplete or of a wrong size
+ * here; as many of its pods are started as the Workload was granted, the others keep their gate.
  */
 #ifndef SL_CONTROLLERS_GROUP_H
 #define SL_CONTROLLERS_GROUP_H
@@ -45,27 +44,27 @@
 /* What is written for a pod, one at a time. */
 enum pod_step {
     POD_REST,
-    POD_READ,    /* GET: its text is needed and was not kept */
+    POD_READ,    /* GET: its text is needed and not cached */
     POD_COMPOSE, /* POST of the group's Workload */
     POD_START,   /* the gate goes, and what the admission adds comes */
     POD_TARGET,  /* status condition TerminationTarget: why it is going to be deleted */
     POD_STOP,    /* DELETE, after that */
     POD_LET_GO,  /* our finalizer goes */
-    POD_REMOVE,  /* DELETE of one too many, or of one whose time is over */
+    POD_REMOVE,  /* DELETE of an excess pod, or of one after its grace period */
     POD_STEPS,
 };
 
-/* Where a group stands. From GROUP_WL_FINISHED on it has its Workload. */
+/* Phase of a group. From GROUP_WL_FINISHED on it has its Workload. */
 enum group_phase {
     GROUP_IGNORED,     /* not ours */
-    GROUP_OVER,        /* all of its pods have ended, and no Workload is left to tell */
-    GROUP_WRONG,       /* its pods contradict each other: 'why' says how */
+    GROUP_OVER,        /* all of its pods have ended, and there is no Workload to report to */
+    GROUP_WRONG,       /* its pods are inconsistent: see 'why' */
     GROUP_SHORT,       /* fewer pods than it names */
     GROUP_ALONE,       /* no Workload yet, or prebuilt and not there */
-    GROUP_TAKEN,       /* a Workload of its name belongs to somebody else */
+    GROUP_TAKEN,       /* a Workload of its name has another owner */
     GROUP_UNMATCHED,   /* its Workload is for something else, or for pods before these */
     GROUP_OUT_OF_SYNC, /* the same, prebuilt */
-    GROUP_LEFT,        /* a plain pod is being deleted and does not run any more */
+    GROUP_LEFT,        /* a plain pod is being deleted and not running any more */
     GROUP_WL_FINISHED, /* the Workload is finished */
     GROUP_WL_DELETING, /* the Workload is being deleted */
     GROUP_FINISHED,    /* the group is finished, its Workload not */
@@ -98,13 +97,13 @@ struct pod_job {
     uint64_t containers, tolerations; /* hashes, as in struct template */
     uint64_t digest;                  /* of everything here that was decoded */
     sl_time delete_at;                /* deletionTimestamp, which includes the grace; 0: none */
-    sl_time ends; /* mono: until then it may run, since it was first seen to be deleted; 0: it was
-                     not. The clock on the wall would end it too early, or never, when it is set */
-    sl_time active_at;   /* when it was last seen to work, of one that does not */
-    uint64_t started_rv; /* the version whose gate was asked to go, until it is known whether it
-                            did; 0: none. Ask pod_starting */
+    sl_time ends; /* mono: end of its grace period, since its deletion was first observed; 0: not
+                     deleted. The wall clock may be set */
+    sl_time active_at;   /* when a pod that is not active was last observed to be */
+    uint64_t started_rv; /* the version whose gate is being removed, until the result is known; 0:
+                            none. See pod_starting */
     sl_sym queue, priority_class, pod_class;
-    char shape[SL_ROLE_HASH_SIZE]; /* the hash of what it asks for; "" unless it is gated in a group
+    char shape[SL_ROLE_HASH_SIZE]; /* the hash of its requirements; "" unless it is gated in a group
                                     */
     sl_sym role;                   /* annotation role-hash, or what it would be */
     sl_sym parent;                 /* annotation pod-suspending-parent */
@@ -123,7 +122,7 @@ struct pod_group {
     uint32_t n;  /* pods */
     sl_sym ns;
     bool single, dirty;
-    bool told_short;      /* what is wrong was told */
+    bool told_short;      /* the error was reported */
     uint8_t phase;        /* as planned: enum group_phase */
     uint32_t wl;          /* object number of the Workload as planned; SL_MAP_NONE */
     uint32_t told;        /* hash of the last note about admission checks */
@@ -137,7 +136,7 @@ struct pod_group {
 /* ---- pod_job.c: from the object to the record ---- */
 /* Does a controller here look after this pod? */
 bool pod_is_managed(const struct sl_manager *m, yyjson_val *o);
-/* Takes the object in, or forgets what there was. Returns whether anything that matters changed. */
+/* Caches the object, or drops its state. Returns whether anything relevant changed. */
 bool pod_job_take(struct sl_manager *m, struct rec_pod *p, yyjson_val *o);
 void pod_job_gone(struct sl_manager *m, struct rec_pod *p);
 void pod_job_free(struct pod_job *j);
@@ -148,15 +147,15 @@ static inline bool pod_ended(const struct rec_pod *p) {
 static inline bool pod_gated(const struct rec_pod *p) {
     return p->gates & POD_GATE_ADMISSION;
 }
-/* Gated, and perhaps not any more: the start is on its way, or nobody knows what became of it. It
- * carries the version that we know: once there is another, it has happened or never will. */
+/* Gated, but the start is in flight, or its result is unknown. The write is conditional on the
+ * known version: once there is another one, it has happened or never will. */
 static inline bool pod_starting(const struct rec_pod *p) {
     return pod_gated(p) && p->job->started_rv == p->rec.rv;
 }
 
 /* ---- group.c: groups and their Workloads ---- */
 struct pod_group *group_find(const struct sl_manager *m, sl_sym ns, const char *name);
-/* To be planned in this turn. NULL: nothing. */
+/* Enqueues it for planning in this iteration. NULL: nothing. */
 void group_touch(struct sl_manager *m, struct pod_group *g);
 /* The same for the group of this pod, and for the Workload of one that is alone. */
 void group_pod_changed(struct sl_manager *m, struct rec_pod *p);
@@ -167,8 +166,8 @@ void group_leave(struct sl_manager *m, struct rec_pod *p);
 void groups_end(struct sl_manager *m);
 /* Do pods matter to any of these frameworks? */
 bool group_frameworks(const bool framework[SL_FW_COUNT]);
-/* A Workload is new, changed, or gone: marks the group that it matters to, and ends what is left of
- * one whose pods are gone. */
+/* A Workload is new, changed, or deleted: enqueues its group, and ends what is left of one whose
+ * pods are deleted. */
 void group_workload_changed(struct sl_manager *m, struct rec_wl *w, bool gone);
 /* Of a group's Workload: no pod that counts is left. */
 void group_without_pods(struct sl_manager *m, struct rec_wl *w);
@@ -178,14 +177,14 @@ bool group_owns_one(const struct sl_manager *m, const struct rec_wl *w);
  * waits. */
 bool group_dies_once(const struct sl_manager *m, const struct rec_wl *w);
 
-/* ---- group_plan.c: what the records say ---- */
+/* ---- group_plan.c: evaluation of the records ---- */
 struct group_member {
     struct rec_pod *p;
     uint32_t role; /* in the Workload's podsets, or in the plan's roles; GROUP_NO_ROLE */
     uint8_t step;  /* enum pod_step */
     bool active;   /* runs, can run, or has succeeded */
     bool may_run;  /* has lost the gate, and has not ended for good */
-    bool late;     /* succeeded while it was being deleted, and the Workload does not say so yet */
+    bool late; /* succeeded while it was being deleted, and the Workload does not record it yet */
 };
 #define GROUP_NO_ROLE UINT32_MAX
 
@@ -200,7 +199,7 @@ struct group_plan {
     int32_t missing;                 /* pods that have to be replaced */
     uint32_t strangers;              /* members that the Workload does not name as owners */
     int32_t reclaim[SL_MAX_PODSETS]; /* succeeded, per podset of the Workload */
-    char *succeeded_text;            /* what GROUP_SUCCEEDED has to say; NULL: as it does */
+    char *succeeded_text;            /* message of GROUP_SUCCEEDED; NULL: unchanged */
     bool runs;                       /* a pod of it may run, or holds what it ran on */
     sl_time look_at;                 /* SL_TIME_NEVER: only when something changes */
     char text[512];
@@ -208,10 +207,10 @@ struct group_plan {
 /* To be ended with group_plan_done. */
 void group_plan(const struct sl_manager *m, struct pod_group *g, struct group_plan *ret);
 void group_plan_done(struct group_plan *p);
-/* Why pods of a group that stands so are stopped: the message, and as condition what 'reason' gets.
- * Borrowed from the records. */
+/* Why pods of a group in this phase are stopped: the message, and the reason of the condition in
+ * 'reason'. Borrowed from the records. */
 const char *group_why(const struct sl_manager *m, const struct pod_group *g, struct sl_buf *reason);
-/* Of one pod: does the Workload describe it? The owner is not looked at. */
+/* Whether the Workload matches one pod. The owner is not considered. */
 bool group_fits_one(const struct sl_manager *m, const struct rec_pod *p, const struct rec_wl *w);
 
 /* ---- group_pass.c: the pass ---- */

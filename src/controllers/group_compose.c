@@ -1,5 +1,5 @@
-/* A group without a Workload: whether its pods agree, who is one too many, and what the Workload
- * will be made of. Part of the plan: without effects. */
+/* A group without a Workload: whether its pods are consistent, which are in excess, and the content
+ * of the Workload. Part of the plan: without effects. */
 #include "base/fmt.h"
 #include "controllers/group_int.h"
 

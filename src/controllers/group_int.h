@@ -17,7 +17,7 @@ struct group_ctx {
 /* ---- group_plan.c ---- */
 /* The finalizer goes, if it is there. */
 void group_let_go(struct group_member *x);
-/* Whoever may run is stopped. */
+/* All pods that may run are stopped. */
 void group_stop_running(struct group_plan *p);
 /* Orders members, the oldest first. */
 int group_by_age(const void *a, const void *b);

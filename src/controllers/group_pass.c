@@ -1,7 +1,6 @@
 /*
- * The pass over one group of pods: what the plan means for its Workload, and what each pod is to be
- * written. Everything said here is said again on the next pass if it is still so; saying it twice
- * does nothing.
+ * Reconciliation of one group of pods: the consequences of the plan for its Workload, and the
+ * writes of each pod. Idempotent: repeated on each pass while it applies.
  */
 #include "controllers/group.h"
 

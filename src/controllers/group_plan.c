@@ -1,6 +1,6 @@
 /*
- * Where a group of pods stands and what is to be written next for each of them: a function of the
- * records, without effects. A plain pod is a group of one.
+ * Phase of a group of pods and the next write of each of them: a function of the records, without
+ * effects. A plain pod is a group of one.
  */
 #include "controllers/group_int.h"
 

@@ -1,15 +1,15 @@
 /*
  * batch/v1 Jobs. A Job with a queue gets a Workload, runs while that is admitted, is stopped when
- * it is not, and tells the Workload how far it is.
+ * it is not, and reports its progress to the Workload.
  *
- * The pass is level-triggered: job_plan says where a Job stands and what is to be written next for
- * it, from the records as they are now and nothing else. job_changed acts on the Workload,
- * job_build makes the body of the one write that is due. Starting and stopping follow what the API
- * server has stored of a Workload ('seen'), never what we only want to store.
+ * Reconciliation is level-triggered: job_plan computes the phase of a Job and its next write, from
+ * the current records and nothing else. job_changed acts on the Workload, job_build makes the body
+ * of the write that is due. Starting and stopping follow the stored state of a Workload ('seen'),
+ * never pending changes.
  *
- * 100,000 Jobs are expected, so a record is small: the pod template is shared, what few Jobs have
- * stands in 'more', and the text a Workload is made of ('draft') is kept only until that exists. A
- * Job that is not ours keeps neither.
+ * 100,000 Jobs are expected, so a record is small: the pod template is shared, rare fields are in
+ * 'more', and the text of a new Workload ('draft') is held only until that exists. A Job that is
+ * not managed has neither.
  */
 #ifndef SL_CONTROLLERS_JOB_H
 #define SL_CONTROLLERS_JOB_H
@@ -33,7 +33,7 @@
 /* What is written for a Job, one at a time. */
 enum job_step {
     JOB_REST,
-    JOB_READ,          /* GET: its template is needed and was not kept */
+    JOB_READ,          /* GET: its template is needed and not cached */
     JOB_CREATE,        /* POST of its Workload */
     JOB_SUSPEND_CHILD, /* its ancestor's Workload is not admitted */
     JOB_START,
@@ -42,11 +42,11 @@ enum job_step {
     JOB_WAIT,    /* nothing yet: its template may not be changed before its pods are gone */
     JOB_RESTORE, /* the template as it was before the start */
     JOB_RESIZE,  /* counts of its Workload: an elastic Job has grown or shrunk */
-    JOB_DELETE,  /* deactivated by us, and kept long enough */
+    JOB_DELETE,  /* deactivated by us, and retained long enough */
     JOB_STEPS,
 };
 
-/* Where a Job stands. From JOB_WL_FINISHED on it has its Workload. */
+/* Phase of a Job. From JOB_WL_FINISHED on it has its Workload. */
 enum job_phase {
     JOB_IGNORED,     /* not ours, or something to judge it by is missing */
     JOB_TOO_DEEP,    /* owned by too many above it */
@@ -70,7 +70,7 @@ struct job_plan {
     enum job_phase phase;
     enum job_step step;
     struct rec_wl *wl; /* the one that fits; when stopping, the one to restore from; or NULL */
-    const char *why;   /* when stopping: what people are told. Borrowed from the records */
+    const char *why;   /* when stopping: the message. Borrowed from the records */
 };
 
 /* What few Jobs have. */
@@ -133,9 +133,9 @@ bool job_truth(const char *s);
  * count. */
 int32_t job_index_count(const char *list, int32_t limit);
 
-/* ---- job_plan.c: what the records say ---- */
+/* ---- job_plan.c: evaluation of the records ---- */
 struct job_plan job_plan(const struct sl_manager *m, struct rec_job *j);
-/* Does the Workload describe this Job? The owner is not looked at. */
+/* Whether the Workload matches this Job. The owner is not considered. */
 bool job_fits(const struct sl_manager *m, const struct rec_job *j, const struct rec_wl *w);
 /* Suspended, and nothing of a stop is left to do. */
 static inline bool job_suspended(const struct rec_job *j) {
@@ -149,25 +149,25 @@ int32_t job_count(const struct rec_job *j);
 int32_t job_min_count(const struct sl_manager *m, const struct rec_job *j);
 /* When a Job that we have deactivated is deleted; SL_TIME_NEVER: not at all. */
 sl_time job_delete_at(const struct sl_manager *m, const struct rec_wl *w);
-/* How many pods of the podset are not needed any more. */
+/* How many pods of the podset are no longer needed. */
 int32_t job_reclaimable(const struct rec_job *j);
 
-/* ---- job_owner.c: who owns whom ---- */
+/* ---- job_owner.c: ownership ---- */
 enum job_kin {
-    JOB_KIN_NONE,     /* nobody above it is ours */
+    JOB_KIN_NONE,     /* no ancestor is managed */
     JOB_KIN_ANCESTOR, /* the topmost one that is */
     JOB_KIN_UNCLEAR,  /* an owner does not exist (yet), or they own each other */
     JOB_KIN_TOO_DEEP,
 };
 enum job_kin job_kin(const struct sl_manager *m, const struct rec_job *j, struct rec_job **ret);
-/* Is somebody from this owner upwards ours? For admission. */
+/* Whether this owner or an ancestor is managed. For admission. */
 bool job_owner_managed(const struct sl_manager *m, const char *ns,
                        const struct sl_owner_ref *owner);
 /* Into and out of the manager's indexes: by uid, by the owner's uid, by the prebuilt Workload's
  * name. Out before any of these changes. */
 void job_tie(struct sl_manager *m, struct rec_job *j);
 void job_untie(struct sl_manager *m, struct rec_job *j);
-/* Everything that it owns, and what that owns, is looked at again. */
+/* Enqueues everything that it owns, transitively. */
 void job_mark_children(struct sl_manager *m, const struct rec_job *j);
 /* Its owner is no more. */
 void job_orphan(struct sl_manager *m, struct rec_wl *w);
@@ -177,18 +177,18 @@ void job_workload_changed(struct sl_manager *m, struct rec_wl *w, bool gone);
 
 /* ---- job_slices.c: elastic Jobs ---- */
 struct job_slice {
-    struct rec_wl *current;  /* the slice that stands for the Job; NULL: one has to be made */
+    struct rec_wl *current;  /* the slice of the Job; NULL: one has to be created */
     struct rec_wl *replaced; /* then: the one that it replaces, NULL for the first of a chain */
     bool resize;             /* the current one is to get the Job's size */
     bool grow;               /* a larger one is needed besides those that are there */
-    bool crowded;            /* there are too many to tell: it is left alone */
+    bool crowded;            /* there are too many slices: not reconciled */
     bool foreign;            /* its podsets are not a Job's: it is judged like any other Workload */
 };
 struct job_slice job_slice(const struct sl_manager *m, const struct rec_job *j);
 /* Does w name the other one as the slice that it replaces? */
 bool slice_replaces(const struct sl_manager *m, const struct rec_wl *w, const struct rec_wl *old);
 bool slice_older(const struct rec_wl *a, const struct rec_wl *b);
-/* Ends slices that have been replaced, or belong to nothing any more. */
+/* Ends slices that have been replaced, or have no owner. */
 void job_slices_settle(struct sl_manager *m, const struct rec_job *j);
 
 /* ---- job_reconcile.c: the pass ---- */
@@ -208,8 +208,9 @@ void job_owner_reference(const struct rec_job *j, struct sl_buf *out);
 
 /* ---- job_inject.c: what an admission adds to the pods ---- */
 struct job_extras;
-/* What the admission of w gives to the pods of one of its podsets. NULL: err says why, SL_ENOENT if
- * a flavor is missing (it may come), SL_EINVAL if it can never be. Freed with job_extras_free. */
+/* What the admission of w adds to the pods of one of its podsets. NULL: see err, SL_ENOENT if a
+ * flavor is missing (it may be created), SL_EINVAL if it can never succeed. Freed with
+ * job_extras_free. */
 struct job_extras *job_extras_new(const struct sl_manager *m, const struct rec_wl *w,
                                   uint32_t podset, struct sl_err *err);
 /* Before the fit: do these pods wait for their place with a gate of their own? */

@@ -1,9 +1,9 @@
 /*
- * What an admission adds to the pods of a Job, and how it is taken away again: labels, annotations,
- * node selector, tolerations and scheduling gates of the template, as merge patches.
+ * Fields that an admission adds to the pods of a Job, and their removal: labels, annotations, node
+ * selector, tolerations and scheduling gates of the template, as merge patches.
  *
- * A key that has another value already, in the template or from another admission check, can never
- * be made right: the error says which.
+ * A key that has another value already, in the template or from another admission check, is a
+ * permanent error, which names it.
  */
 #include "base/hash.h"
 #include "controllers/job.h"

@@ -1,8 +1,8 @@
 /*
  * Jobs that own Jobs, and Workloads whose Job comes and goes.
  *
- * Only Jobs are followed upwards: an owner of a kind that is not read here ends the search, as one
- * that Kueue does not know.
+ * Only Jobs are followed upwards: an owner of a kind that is not cached here ends the search, as
+ * one that Kueue does not know.
  */
 #include "controllers/job.h"
 

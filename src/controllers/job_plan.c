@@ -1,6 +1,6 @@
 /*
- * Where a Job stands and what is to be written next for it: a function of the records, without
- * effects. The order of the questions is Kueue's.
+ * Phase of a Job and its next write: a function of the records, without effects. The order of the
+ * checks is Kueue's.
  */
 #include "controllers/job.h"
 

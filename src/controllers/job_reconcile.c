@@ -1,6 +1,6 @@
 /*
- * The pass over one Job: what the plan means for its Workload. Everything said here is said again
- * on the next pass if it is still so; saying it twice does nothing.
+ * Reconciliation of one Job: the consequences of the plan for its Workload. Idempotent: repeated on
+ * each pass while it applies.
  */
 #include "controllers/job.h"
 #include "log/log.h"

@@ -11,8 +11,8 @@
 struct rec_event {
     struct rec rec;
     char *body;           /* until it is written */
-    uint64_t key;         /* what it says of what */
-    uint32_t count, told; /* how often it happened, and what the API knows of that */
+    uint64_t key;         /* object and content */
+    uint32_t count, told; /* number of occurrences, and as written to the API */
     sl_time last;
 };
 void event_changed(struct sl_manager *m, struct rec *r);
@@ -22,14 +22,14 @@ void event_written(struct sl_manager *m, struct rec *r, const struct sl_write *w
 void event_done(struct rec *r);
 
 /*
- * Objects of which there are few are kept as they are written: the parts that matter as JSON, from
- * which facts and statuses are made.
+ * Kinds with few objects are cached as text: the relevant parts as JSON, from which facts and
+ * statuses are made.
  */
 struct rec_conf {
     struct rec rec;
     char *text;           /* apiVersion, kind, metadata (name, namespace, labels, ...), spec, ... */
-    uint64_t hash, told;  /* of the text; what the engine knows */
-    uint64_t status;      /* of the status as it stands */
+    uint64_t hash, told;  /* of the text; of the fact in the engine */
+    uint64_t status;      /* of the observed status */
     sl_time active_since; /* lastTransitionTime of condition Active */
     bool active;          /* its status */
     bool has_active;
@@ -41,7 +41,7 @@ struct rec_conf {
     bool chosen;   /* PriorityClass: globalDefault; LocalQueue: has series of its own; check: it is
                     * performed here (prov.h) */
     bool stopped;  /* LocalQueue */
-    bool unanswered; /* check: it was told that it has no controller */
+    bool unanswered; /* check: the absence of a controller was reported */
     bool had_reserving,
         had_admitted; /* ClusterQueue: these gauges appear with the first workload */
     struct {
@@ -54,7 +54,7 @@ static inline struct rec_conf *conf_of(struct rec *r) {
 }
 bool conf_decode(struct sl_manager *m, struct rec *r, yyjson_val *o);
 void conf_done(struct rec *r);
-/* To be told again, although it says the same. */
+/* To be passed on again, although it is unchanged. */
 void conf_again(struct sl_manager *m, struct rec *r);
 void ns_changed(struct sl_manager *m, struct rec *r);
 void class_changed(struct sl_manager *m, struct rec *r);

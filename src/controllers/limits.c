@@ -1,10 +1,10 @@
 /*
- * The pod as its namespace makes it, which is what counts: the overhead of its RuntimeClass,
- * defaults of LimitRanges, and what their bounds forbid. (Limits that stand in for missing requests
- * are the reader's work, src/doc.)
+ * The effective pod spec in its namespace: the overhead of its RuntimeClass, defaults of
+ * LimitRanges, and violations of their bounds. (Limits that stand in for missing requests are done
+ * by the decoder, src/doc.)
  *
  * Several LimitRanges act as one that is as narrow as all of them; of two defaults the first
- * counts, in order of names: Kueue takes them in no order at all.
+ * applies, in order of names: Kueue uses no defined order.
  */
 #include "controllers/limits.h"
 

@@ -13,8 +13,8 @@ void limits_drop(struct sl_manager *m, const struct rec *range);
 /* Could the same pod count differently in this namespace than in another? */
 bool limits_matter(const struct sl_manager *m, sl_sym ns);
 /*
- * Appends the pod's spec (JSON) as it counts in the namespace. What the LimitRanges forbid is said
- * in invalid, in the words of a Workload's condition; 'podset' is its place there.
+ * Appends the effective pod spec (JSON) in the namespace. Violations of LimitRanges are written to
+ * invalid, as the message of a Workload's condition; 'podset' is its index there.
  */
 void limits_put_pod(struct sl_manager *m, sl_sym ns, const char *pod, uint32_t podset,
                     struct sl_buf *out, struct sl_buf *invalid);

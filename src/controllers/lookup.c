@@ -1,4 +1,4 @@
-/* Questions that integrations and admission ask of the records. */
+/* Lookups in the records, for integrations and admission. */
 #include <string.h>
 
 #include "base/buf.h"

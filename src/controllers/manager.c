@@ -1,10 +1,10 @@
 /*
- * The turn of the manager, and the tables of records.
+ * The loop iteration of the manager, and the caches.
  *
- * Nothing is told to the engine before the first lists of all kinds are in: then queues come before
- * workloads and workloads before jobs, whatever order the answers came in. From then on every turn
- * looks at what is dirty, kind by kind, lets the engine decide, and looks again until nothing is
- * left; then the patch queue writes.
+ * No fact is passed to the engine before the first lists of all kinds are complete: then queues
+ * precede workloads and workloads jobs, whatever order the responses had. From then on every
+ * iteration drains the work queues, kind by kind, lets the engine decide, and repeats until they
+ * are empty; then the write queue writes.
  */
 #include "controllers/rec.h"
 

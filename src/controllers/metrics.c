@@ -1,6 +1,6 @@
 /*
- * Counters and histograms, counted where decisions are made, and the life of series: they appear
- * with the first event and go with their object.
+ * Counters and histograms, updated where decisions are made, and the lifetime of series: they
+ * appear with the first event and are dropped with their object.
  */
 #include "controllers/metrics.h"
 

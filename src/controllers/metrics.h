@@ -1,6 +1,6 @@
 /*
- * What the manager counts. Counters and histograms move with decisions (metrics.c); gauges are read
- * out when somebody asks (gauges.c, sl_manager_refresh_metrics). Private.
+ * Metrics of the manager. Counters and histograms change with decisions (metrics.c); gauges are
+ * computed on a scrape (gauges.c, sl_manager_refresh_metrics). Private.
  */
 #ifndef SL_CONTROLLERS_METRICS_H
 #define SL_CONTROLLERS_METRICS_H
@@ -23,14 +23,14 @@ void count_created(struct sl_manager *m, const struct rec *job);
 void count_ungated(struct sl_manager *m, const struct rec_wl *w, const char *gate, bool group);
 
 /* ---- series come and go with their objects ---- */
-/* The engine was told this. */
+/* A fact was passed to the engine. */
 void note_fact(struct sl_manager *m, const struct sl_fact *f);
 void drop_cq_series(struct sl_manager *m, const char *cq);
 /* A priority class is gone. */
 void drop_class_series(struct sl_manager *m, const char *class);
 void drop_cohort_series(struct sl_manager *m, const char *cohort);
 void drop_lq_series(struct sl_manager *m, const char *ns, const char *name);
-/* The object may say otherwise now whether the LocalQueue has series of its own. */
+/* Whether the LocalQueue has series of its own may have changed. */
 void lq_choose(struct sl_manager *m, struct rec *lq, yyjson_val *o);
 
 /* Seconds from a point to now, not less than 0. */

@@ -1,7 +1,6 @@
 /*
- * From what the API says of a workload to facts. The engine follows what was written, by us or by
- * others; what we are about to write it knows already, so a field with a change on its way is not
- * looked at.
+ * From the observed state of a workload to facts. The engine follows what was written, by us or by
+ * others; it already has our pending changes, so a field with a change in flight is not considered.
  */
 #include <string.h>
 

@@ -1,4 +1,5 @@
-/* Pods: from the object to the record, crews, and the patch that takes gates away. */
+/* Pods: from the object to the record, sets of pods of a Workload ("crews"), and the patch that
+ * removes gates. */
 #include "controllers/pod.h"
 
 #include <string.h>

@@ -1,21 +1,22 @@
 /*
- * Pods: what is kept of those that somebody here needs, and the release of those that wait for an
- * elastic Workload's grant.
+ * Pods: cached state of the relevant ones, and ungating of those that wait for the grant of an
+ * elastic Workload.
  *
- * A cluster has 100,000 pods and most are nobody's business. A pod has a record only while it has
- * not ended and either belongs to a Workload (an annotation says so) or, once topologies are in
- * use, stands on a node ('pod_wanted'). A record has no text of its own but name and uid.
+ * A cluster has 100,000 pods and most are not relevant. A pod has a record only while it has not
+ * ended and either belongs to a Workload (by annotation) or, once topologies are in use, is on a
+ * node ('pod_wanted'). A record has no text of its own but name and uid.
  *
- * Pods of one Workload, or of a chain of slices, form a crew: they are found and planned together.
- * A crew whose pods or Workloads changed is planned anew, once per turn: planning says which gates
- * may go ('release'), pod_build writes that. Whatever of it is on its way counts as done.
+ * Pods of one Workload, or of a chain of slices, form a crew (workload pods): they are found and
+ * planned together. A crew whose pods or Workloads changed is planned again, once per iteration:
+ * planning decides which gates are removed ('release'), pod_build writes that. Writes in flight
+ * count as done.
  */
 #ifndef SL_CONTROLLERS_POD_H
 #define SL_CONTROLLERS_POD_H
 
 #include "controllers/wl.h"
 
-/* Scheduling gates that somebody here takes away. */
+/* Scheduling gates that are removed here. */
 enum pod_gate {
     POD_GATE_ADMISSION = 1 << 0, /* kueue.x-k8s.io/admission */
     POD_GATE_TOPOLOGY = 1 << 1,  /* kueue.x-k8s.io/topology */
@@ -24,7 +25,7 @@ enum pod_gate {
 
 enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED, POD_UNKNOWN };
 
-/* What a pod asks for, as the scheduler counts it. Equal pods share one. */
+/* Requests of a pod, as the scheduler counts them. Equal pods share one. */
 struct pod_shape {
     uint32_t id, refs;
     uint64_t hash;
@@ -47,28 +48,27 @@ struct pod_crew {
 
 struct rec_pod {
     struct rec rec;
-    struct pod_crew *crew;       /* NULL: nobody's */
+    struct pod_crew *crew;       /* NULL: none */
     struct pod_job *job;         /* of one that is queued itself (group.h); NULL */
     struct serving_pod *serving; /* of a set's pod (serving.h); NULL */
     struct rec_pod *prev, *next;
     struct pod_shape *shape;   /* a reference; NULL: not on a node, or no topology is in use */
     uint64_t sent_rv;          /* the version that 'sent' was made from */
-    struct pod_shape *counted; /* what the topology knows of it as a pod of others; a reference */
-    struct pod_shape *packed;  /* what those who look for room know of it; a reference */
-    char *
-        consumes; /* annotation consume-provisioning-request: whose room it takes; NULL: nobody's */
-    char *select; /* members of spec.nodeSelector to be added with the release; NULL: none */
+    struct pod_shape *counted; /* its usage in the topology as an unrelated pod; a reference */
+    struct pod_shape *packed;  /* its usage in the capacity check; a reference */
+    char *consumes; /* annotation consume-provisioning-request: whose booking it uses; NULL: none */
+    char *select;   /* members of spec.nodeSelector to be added with the release; NULL: none */
     sl_sym node;
     sl_sym podset;           /* label kueue.x-k8s.io/podset */
     sl_sym selector;         /* spec.nodeSelector as JSON, of pods with a crew */
     sl_sym others;           /* gates of others, as JSON with commas */
-    int32_t index, subgroup; /* its rank, as the labels of its job say; -1: absent */
+    int32_t index, subgroup; /* its rank, by labels of its job; -1: absent */
     uint8_t phase;           /* enum pod_phase */
     uint8_t gates;           /* enum pod_gate: ours that are on it */
     uint8_t release;         /* those of them that may go */
-    uint8_t sent;            /* those whose removal is on its way: ask pod_sent */
-    bool topology;           /* annotations ask for a topology: not one of the others on its node */
-    bool ending;             /* being deleted, as its crew knows */
+    uint8_t sent;            /* those whose removal is in flight: see pod_sent */
+    bool topology;           /* annotations request a topology: not an unrelated pod on its node */
+    bool ending;             /* being deleted, as recorded in its crew */
 };
 
 static inline struct rec_pod *pod_of(struct rec *r) {
@@ -92,21 +92,21 @@ void pod_written(struct sl_manager *m, struct rec *r, const struct sl_write *w, 
 /* `[{"name":…}]` of these gates of ours and those of others; null: none is left. */
 void pod_put_gates(const struct sl_manager *m, const struct rec_pod *p, uint8_t stay,
                    struct sl_buf *b);
-/* All of them, those that nobody needed until now included. */
+/* All of them, also those that were not relevant until now. */
 void pods_read_again(struct sl_manager *m);
-/* From now on pods on nodes matter too, with what they ask for: all are read again. */
+/* From now on pods on nodes are relevant too, with their requests: all are listed again. */
 void pods_watch_nodes(struct sl_manager *m);
 
-/* ---- crews ---- */
+/* ---- crews: the pods of a Workload ---- */
 /* NULL: no pod names it. */
 struct pod_crew *crew_find(const struct sl_manager *m, sl_sym ns, const char *name);
-/* To be planned in this turn. NULL: nothing. */
+/* Enqueues it for planning in this iteration. NULL: nothing. */
 void crew_touch(struct sl_manager *m, struct pod_crew *c);
 /* Frees what the manager keeps of pods besides their records. */
 void pods_end(struct sl_manager *m);
 
 /* ---- pod_shape.c ---- */
-/* Returns a reference to what this spec of a pod asks for. */
+/* Returns a reference to the requests of this pod spec. */
 struct pod_shape *pod_shape_get(struct sl_manager *m, yyjson_val *spec);
 void pod_shape_unref(struct sl_manager *m, struct pod_shape *s);
 
@@ -114,11 +114,11 @@ void pod_shape_unref(struct sl_manager *m, struct pod_shape *s);
 /* Into and out of the index of chains; out before its annotations change. */
 void chain_tie(struct sl_manager *m, struct rec_wl *w);
 void chain_untie(struct sl_manager *m, struct rec_wl *w);
-/* An elastic Workload is new or changed: its crew is planned anew. */
+/* An elastic Workload is new or changed: enqueues its crew. */
 void chain_changed(struct sl_manager *m, const struct rec_wl *w);
 /* The Workload whose counts are the grant of the crew; NULL: there is none now. */
 const struct rec_wl *chain_active(const struct sl_manager *m, const struct pod_crew *c);
-/* Says which pods of the crew lose the gate. */
+/* Decides which pods of the crew lose the gate. */
 void elastic_plan(struct sl_manager *m, struct pod_crew *c);
 
 #endif

@@ -1,4 +1,4 @@
-/* What pods ask for, interned: a node's pods are made from few manifests. */
+/* Requests of pods, interned: the pods of a node are created from few manifests. */
 #include <string.h>
 
 #include "base/hash.h"

@@ -1,17 +1,18 @@
 /*
  * The admission check kueue.x-k8s.io/provisioning-request: before a Workload with quota starts,
- * somebody who knows the machines is asked whether there is room, by a ProvisioningRequest
- * (autoscaling.x-k8s.io/v1) and one PodTemplate for each kind of its pods.
+ * capacity is requested by a ProvisioningRequest (autoscaling.x-k8s.io/v1) and one PodTemplate for
+ * each kind of its pods.
  *
- * prov.c        the kinds, and what they say of each other: checks, configurations, requests
- * prov_state.c  from a Workload and its requests to the state of its checks, and what is to be made
- * prov_make.c   making a request: the Workload is read, its templates are written, then the request
- * capacity*.c   who answers, where nobody else does, requests of the class check-capacity
+ *     prov.c        the kinds and their references: checks, configurations, requests
+ *     prov_state.c  from a Workload and its requests to the state of its checks, and what to create
+ *     prov_make.c   creating a request: the Workload is read, its templates are written, then the
+ *                   request
+ *     capacity*.c   answers requests of the class check-capacity where no other controller does
  *
  * Everything follows from what is stored: the newest request of a Workload and a check decides the
- * state of the check; the retries counted there name the next request. Requests go when the
- * Workload is finished or evicted, or when they are not what the configuration says any more.
- * Nothing here does anything unless the part `provisioning` runs.
+ * state of the check; the retries counted there name the next request. Requests are deleted when
+ * the Workload is finished or evicted, or when they no longer match the configuration. Nothing here
+ * does anything unless the controller `provisioning` is enabled.
  */
 #ifndef SL_CONTROLLERS_PROV_H
 #define SL_CONTROLLERS_PROV_H
@@ -23,11 +24,11 @@
 #define PROV_MISSING                                                                               \
     "the API provisioningrequests." PROV_API " is not installed: apply "                           \
     "provisioningrequest-crd.yaml of Sluice, or the definition of the cluster autoscaler"
-#define PROV_PATIENCE (30 * SL_SEC) /* until it is said that nobody answers */
+#define PROV_PATIENCE (30 * SL_SEC) /* until the absence of an answer is reported */
 #define PROV_MAX_PODSETS 32u
 #define PROV_MAX_TEXT ((size_t)2 << 20)
 
-/* In w->tag of a write in the turn of a Workload: it is about a request of it. */
+/* In w->tag of a write in the name of a Workload: it is about a request of it. */
 #define WRITE_PROV 2u
 
 enum prov_type {
@@ -50,8 +51,8 @@ struct prov_cond {
 struct prov_podset {
     char *name; /* of its PodTemplate */
     int32_t count;
-    /* for who answers: */
-    int32_t bound;             /* pods on nodes that say they are of this request */
+    /* for the capacity check: */
+    int32_t bound;             /* pods on nodes that refer to this request */
     struct template *template; /* a reference; NULL: not read yet */
     uint32_t n_ports, *ports;  /* host ports */
 };
@@ -68,19 +69,19 @@ struct rec_prov {
     char *others;     /* further conditions, as JSON with commas */
     struct prov_cond conds[PROV_TYPES];
     uint32_t n_podsets;
-    bool crowded; /* there are more podsets than are looked at: it gets nothing */
+    bool crowded; /* there are more podsets than supported: not provisioned */
     struct prov_podset *podsets;
-    bool drop;       /* nobody needs it any more */
+    bool drop;       /* no longer needed */
     uint32_t handed; /* templates that belong to it, as far as we know */
     uint8_t step;    /* enum prov_step: what is on its way */
     uint32_t at;     /* the podset that it is about */
-    /* of who answers (capacity.c) */
+    /* of the capacity check (capacity.c) */
     struct {
-        bool asked;    /* the request is of the class, and names nobody else */
-        bool ours;     /* the status says that we answer */
-        bool free;     /* nobody else will */
-        bool fits;     /* has room that was found for it; written, or about to be */
-        bool looked;   /* 'fits' and 'why' are an answer */
+        bool asked;    /* the request is of the class, and names no other processor */
+        bool ours;     /* the status records that we answer */
+        bool free;     /* no other controller answers */
+        bool fits;     /* has capacity that was found for it; written, or about to be */
+        bool looked;   /* 'fits' and 'why' are valid */
         char *why;     /* it does not fit */
         sl_time since; /* it fits: since when */
         sl_time said;  /* mono: the last write */
@@ -140,7 +141,7 @@ void prov_workload_gone(struct sl_manager *m, const struct rec_wl *w);
 /* The podsets that need a request: indices into w->podsets, with how many pods each. */
 uint32_t prov_needed(const struct rec_wl *w, yyjson_val *config, uint32_t ret[SL_MAX_PODSETS],
                      int32_t counts[SL_MAX_PODSETS]);
-/* Beside what else is said of the check: it could not be made. */
+/* Besides the other state of the check: it could not be created. */
 void prov_say_failed(struct sl_manager *m, struct rec_wl *w, sl_sym check, const char *message);
 
 /* ---- prov_make.c ---- */

@@ -1,11 +1,11 @@
 /*
- * Making a request. Nobody here has the whole template of a podset, so the Workload is read again;
+ * Creating a request. The whole template of a podset is not cached, so the Workload is read again;
  * from its text come the PodTemplates, with what the assigned flavors add, and the request that
- * names them. They are written one after the other in the Workload's turn, templates first; the
- * texts are dropped with the last of them.
+ * names them. They are written one after the other in the name of the Workload, templates first;
+ * the texts are dropped with the last of them.
  *
- * What is there already counts: a template of the name is replaced (it is of an earlier try, or of
- * another Workload of this name that is gone), a request of the name is taken in and looked at.
+ * Existing objects count: a template of the name is replaced (it is of an earlier attempt, or of a
+ * deleted Workload of this name), a request of the name is cached and evaluated.
  */
 #include <stdlib.h>
 #include <string.h>

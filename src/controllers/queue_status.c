@@ -1,7 +1,7 @@
 /*
- * What queues, cohorts, flavors and checks write: our finalizer, and statuses with their counters.
- * Counters are written soon after they change (STATUS_DELAY, so that a burst is one write) and not
- * more often than every STATUS_PAUSE; a status that means the same as the one that stands is not
+ * Writes of queues, cohorts, flavors and checks: our finalizer, and statuses with their counters.
+ * Counters are written soon after they change (STATUS_DELAY, so that a burst is coalesced) and not
+ * more often than every STATUS_PAUSE; a status that is equivalent to the observed one is not
  * written.
  */
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * With gate UnadmittedWorkloadsObservability the reason of a condition says what kind of obstacle
- * it is, not only that there is one. The texts stay the same.
+ * With gate UnadmittedWorkloadsObservability the reason of a condition tells the kind of obstacle,
+ * not only that there is one. The messages stay the same.
  */
 #include "controllers/reasons.h"
 

@@ -1,4 +1,4 @@
-/* Reasons that say more (gate UnadmittedWorkloadsObservability). Private. */
+/* More specific reasons (gate UnadmittedWorkloadsObservability). Private. */
 #ifndef SL_CONTROLLERS_REASONS_H
 #define SL_CONTROLLERS_REASONS_H
 
@@ -6,8 +6,8 @@
 
 /* The reason of a condition that this effect writes. */
 const char *observed_reason(const struct sl_effect *x, const struct sl_condition *c);
-/* With gate UnadmittedWorkloadsExplicitStatus nobody waits without a condition. After the engine's
- * cycle. */
+/* With gate UnadmittedWorkloadsExplicitStatus every pending Workload has a condition. After the
+ * engine's cycle. */
 void explicit_status(struct sl_manager *m, struct rec_wl *w);
 
 #endif

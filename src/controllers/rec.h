@@ -1,11 +1,11 @@
 /*
- * Records: what is kept of each object, and the manager that holds them. Private to
+ * Records: the cached state of each object, and the manager that holds them. Private to
  * src/controllers.
  *
- * An object is decoded once into its record; the document is not kept. Names of few things
+ * An object is decoded once into its record; the document is not retained. Names of few things
  * (namespaces, queues, flavors, reasons) are symbols, the rest is owned text. A record that changed
- * stands in the dirty queue of its kind until its controller has looked at it ('changed'); what it
- * wants to write is asked for by the patch queue ('build').
+ * is in the work queue of its kind until it was reconciled ('changed'); the write queue requests
+ * its pending write ('build').
  */
 #ifndef SL_CONTROLLERS_REC_H
 #define SL_CONTROLLERS_REC_H
@@ -18,7 +18,7 @@
 #include "kube/reflector.h"
 #include "kube/writer.h"
 
-/* In the order in which changes are looked at: what others refer to comes first. */
+/* In the order of reconciliation: what others refer to comes first. */
 enum rec_kind {
     REC_NAMESPACE,
     REC_PRIORITY_CLASS,
@@ -47,8 +47,8 @@ struct rec {
     uint32_t obj;   /* its number in the patch queue */
     uint32_t slot;  /* its place in its table */
     uint8_t kind;   /* enum rec_kind */
-    bool dirty;     /* stands in the dirty queue */
-    bool gone;      /* deleted; kept until no write of it is in flight */
+    bool dirty;     /* in the work queue */
+    bool gone;      /* deleted; retained until no write of it is in flight */
     bool deleting;  /* has a deletionTimestamp */
     bool again;     /* to be decoded once more although its version is known */
     bool finalizer; /* kueue.x-k8s.io/resource-in-use is on it */
@@ -59,7 +59,7 @@ struct rec {
     uint64_t rv;
     int64_t generation;
     sl_time created;
-    sl_time look_at; /* wall time at which it wants to be looked at again; 0: none */
+    sl_time look_at; /* wall time of the next reconciliation; 0: none */
     uint32_t place;  /* in the heap of those */
 };
 
@@ -71,7 +71,7 @@ struct kind {
     const char *query; /* of the list and the watch */
     bool namespaced;
     uint32_t size; /* of the record */
-    /* Does anybody need it? One that nobody needs has no record. NULL: all are needed. */
+    /* Whether it is relevant. An object that is not has no record. NULL: all are. */
     bool (*wanted)(const struct sl_manager *m, yyjson_val *o);
     /* Takes the object in. The head is done already. Returns whether anything that matters changed.
      */
@@ -81,7 +81,7 @@ struct kind {
     void (*gone)(struct sl_manager *m, struct rec *r);
     void (*done)(struct rec *r); /* frees what the record owns besides the head */
     bool (*build)(struct sl_manager *m, struct rec *r, struct sl_write *w);
-    /* After the head and decode have taken the answer's object in. NULL: nothing to do. */
+    /* After the object of the reply was cached. NULL: nothing to do. */
     void (*written)(struct sl_manager *m, struct rec *r, const struct sl_write *w,
                     enum sl_written how, const struct sl_reply *reply);
 };
@@ -98,7 +98,7 @@ struct table {
     uint64_t stream_rv,
         ahead_rv; /* the newest version the stream has shown; one that was read past it */
     sl_time ahead_since;
-    uint64_t trouble; /* hash of what was last said to be wrong with the stream */
+    uint64_t trouble; /* hash of the last error of the stream */
     enum rec_kind kind;
     bool synced, exists;
 };
@@ -120,7 +120,7 @@ struct sl_manager {
     struct sl_manager_spec spec;
     const struct sl_settings *settings;
     struct sl_engine *engine;
-    struct sl_topo *topo; /* NULL: nobody gets a place */
+    struct sl_topo *topo; /* NULL: no topology-aware scheduling */
     struct sl_writer *writer;
     struct sl_syms syms;
     struct table tables[REC_KINDS];
@@ -135,7 +135,7 @@ struct sl_manager {
     struct sl_map job_prebuilt;   /* hash(ns, name of the prebuilt workload) -> jobs */
     struct sl_map chains;         /* hash(ns, name of the chain) -> elastic workloads */
     struct sl_map provs_by_owner; /* hash(uid of the workload) -> ProvisioningRequests */
-    struct capacity *capacity;    /* NULL: nobody asks for it */
+    struct capacity *capacity;    /* NULL: no requests of the class */
     struct sl_map crews_by_name;
     SL_VEC(struct pod_crew *) crews; /* of pods; NULL: free */
     SL_VEC(uint32_t) free_crews;
@@ -145,28 +145,29 @@ struct sl_manager {
     struct sl_map pod_shapes_by_hash;
     SL_VEC(struct pod_shape *) pod_shapes; /* NULL: free */
     SL_VEC(uint32_t) free_pod_shapes;
-    bool pods_on_nodes;      /* whoever stands on a node matters */
+    bool pods_on_nodes;      /* all pods on nodes are relevant */
     bool reads[SL_FW_COUNT]; /* frameworks that run, or did since the start: their kinds are read */
     struct sl_map limit_ranges; /* namespace -> object number, one for each LimitRange */
     struct sl_map templates_by_hash;
     SL_VEC(struct template *) templates;
     SL_VEC(uint32_t) free_templates;
     struct sl_map shapes_by_hash;
-    SL_VEC(struct known_shape) shapes; /* recent answers of template_shape */
+    SL_VEC(struct known_shape) shapes; /* cache of template_shape */
     struct sl_effects effects;
     struct sl_api_view view;
     struct sl_heap looks;     /* records by look_at */
     sl_span clock;            /* of the wall, beyond mono */
-    SL_VEC(uint32_t) fresh;   /* workloads that the engine heard of since its last cycle */
-    uint32_t n_releasing;     /* workloads whose reservation is being taken back */
+    SL_VEC(uint32_t) fresh;   /* workloads added to the engine since its last cycle */
+    uint32_t n_releasing;     /* workloads whose reservation is being released */
     uint32_t n_moving;        /* and those that are given other places */
     SL_VEC(uint32_t) held;    /* workloads whose new reservation waits for that */
     bool elected;             /* leads as soon as the workloads have been listed since */
-    bool ready, leads, facts; /* facts: told the engine something since its last cycle */
-    bool places_news;         /* there may be room where there was none */
-    bool sick, sick_left;     /* a node failed under somebody, or may have; not all got another */
-    struct sl_map events;     /* hash of what an event says of what -> object number */
-    uint64_t serial;          /* of events */
+    bool ready, leads, facts; /* facts: passed to the engine since its last cycle */
+    bool places_news;         /* resources may have become free */
+    bool sick,
+        sick_left; /* a node with assigned workloads failed, or may have; replacements pending */
+    struct sl_map events; /* hash of object and content of an event -> object number */
+    uint64_t serial;      /* of events */
     uint32_t n_events_waiting;
     /* metrics */
     struct {
@@ -190,9 +191,9 @@ struct rec *rec_by_uid(const struct sl_manager *m, const char *uid);
 /* Every record of a kind, in no special order; NULL past the end. *at starts at 0. Records may go
  * meanwhile. */
 struct rec *rec_each(const struct sl_manager *m, enum rec_kind k, uint32_t *at);
-/* To be looked at in this turn. */
+/* Enqueues it for reconciliation in this iteration. */
 void rec_mark(struct sl_manager *m, struct rec *r);
-/* To be looked at again at this wall time; 0 takes the wish back. */
+/* Enqueues it at this wall time; 0 cancels. */
 void rec_look_at(struct sl_manager *m, struct rec *r, sl_time wall);
 /* May have something to write: decisions in lane 0, reasons and statuses of queues in lane 1,
  * events in lane 2. */
@@ -204,26 +205,26 @@ struct rec *rec_new(struct sl_manager *m, enum rec_kind k, const char *ns, const
 void rec_forget(struct sl_manager *m, struct rec *r);
 /* Reads all of a kind again. Nothing is decided before they are in. */
 void rec_relist(struct sl_manager *m, enum rec_kind k);
-/* Takes an object in as if the watch had shown it (answers of writes, reads after conflicts). Older
- * versions than the record's are ignored. Returns the record, NULL if there is none. */
+/* Caches an object as if the watch had delivered it (replies of writes, reads after conflicts).
+ * Older versions than the record's are ignored. Returns the record, NULL if there is none. */
 struct rec *rec_take(struct sl_manager *m, enum rec_kind k, yyjson_val *o);
-/* The same, from the text of an answer, whatever its kind. */
+/* The same, from the text of a reply, whatever its kind. */
 struct rec *rec_take_text(struct sl_manager *m, const char *text, size_t len);
 
 /* ---- write.c: bodies ---- */
 
 /* PATCH (merge) of the object or of a subresource ("status"); opens the body with
  * metadata.resourceVersion (and uid) if 'guard' is set:
- * `{"metadata":{"resourceVersion":"7","uid":"…"` stands in w->body, to be closed by the caller. */
+ * `{"metadata":{"resourceVersion":"7","uid":"…"` is in w->body, to be closed by the caller. */
 void write_patch(struct sl_manager *m, const struct rec *r, const char *subresource,
                  struct sl_write *w);
-/* Forced server-side apply; the body stands open after its metadata:
+/* Forced server-side apply; the body is open after its metadata:
  * `{"apiVersion":…,"metadata":{…}`. */
 void write_apply(struct sl_manager *m, const struct rec *r, const char *subresource,
                  const char *manager, struct sl_write *w);
 void write_guard(struct sl_write *w, const struct rec *r);
 void write_create(struct sl_manager *m, enum rec_kind k, const char *ns, struct sl_write *w);
-/* In w->tag: the answer is about another object than the record's own. */
+/* In w->tag: the reply is about another object than the record's own. */
 #define WRITE_FOREIGN 1u
 /* It is neither the whole status of a Workload nor the object. */
 #define WRITE_PART 3u
@@ -232,7 +233,7 @@ void write_create(struct sl_manager *m, enum rec_kind k, const char *ns, struct 
 /* GET of any object by kind and name. */
 void write_read_other(struct sl_manager *m, enum rec_kind k, sl_sym ns, const char *name,
                       struct sl_write *w);
-/* GET of the object itself; its answer is taken in like any other. */
+/* GET of the object itself; its reply is cached like any other. */
 void write_read(struct sl_manager *m, const struct rec *r, struct sl_write *w);
 void write_delete(struct sl_manager *m, const struct rec *r, bool background, struct sl_write *w);
 /* Whole patches that only add or remove our finalizer. */
@@ -251,8 +252,8 @@ void note_set(char **note, const char *fmt, ...) _printf_(2, 3);
 /* ---- templates.c: pod templates, interned ---- */
 
 /*
- * What is kept of a pod template. Equal templates share one record; a template is found by the hash
- * of its meaning.
+ * Cached parts of a pod template. Equal templates share one record; a template is found by the hash
+ * of its content.
  */
 struct template {
     uint32_t id, refs;
@@ -278,7 +279,7 @@ struct sl_doc;
 struct podsets {
     struct sl_arena arena;
     struct sl_doc *doc;
-    const struct sl_podset_spec *v; /* as many as were asked for */
+    const struct sl_podset_spec *v; /* as many as requested */
     const char *invalid;            /* why they can never be admitted; NULL if they can */
 };
 /* False: they make no sense. To be ended in any case. */
@@ -292,7 +293,7 @@ void podsets_done(struct podsets *p);
  */
 bool template_shape(struct sl_manager *m, sl_sym ns, const struct wl_podset *v, uint32_t n,
                     sl_shape_id *ret, const char **ret_invalid);
-/* Limits changed: shapes have to be made anew. */
+/* Limits changed: shapes have to be computed again. */
 void template_forget_shapes(struct sl_manager *m);
 
 /* ---- lookups for integrations (lookup.c) ---- */
@@ -308,7 +309,7 @@ struct priority {
     const char *group, *kind, *name; /* "" without a class; borrowed until the class changes */
 };
 /* Kueue's order: the label's WorkloadPriorityClass, else the pod's class, else the global default,
- * else 0. False: a named class does not exist ('name' says which). */
+ * else 0. False: a named class does not exist (in 'name'). */
 bool priority_of(const struct sl_manager *m, const char *wpc_label, const char *pod_class,
                  struct priority *ret);
 

@@ -1,25 +1,25 @@
 /*
- * Serving workloads: StatefulSets and LeaderWorkerSets. They wait by their pods, which admission
- * gates as they are made; here they get their Workloads, and each pod is entered into one of them.
- * From then on the pods of one Workload are a group like any other (group.h).
+ * Serving workloads: StatefulSets and LeaderWorkerSets. They are queued by their pods, which
+ * admission gates on creation; here they get their Workloads, and each pod is assigned to one of
+ * them. From then on the pods of one Workload are a group like any other (group.h).
  *
  * A set has slots: the ordinals of a StatefulSet, the groups of a LeaderWorkerSet. Each Workload is
  * for a range of them, beginning at 'first'. A LeaderWorkerSet has one for each slot. A StatefulSet
  * has one for all, but its size may change while the pods run:
  *
- *   - larger: what is held stays as it is, and the new slots get a Workload of their own, which
+ *   - larger: existing Workloads stay, and the new slots get a Workload of their own, which
  *     waits for its quota while the others run;
- *   - smaller: the pods of the last slots go; when they have gone, the last Workload shrinks to
- *     what is left, or goes if nothing is;
+ *   - smaller: the pods of the last slots are deleted; after that, the last Workload shrinks to
+ *     what is left, or is deleted if nothing is;
  *   - while the last Workload holds no quota, its size simply follows the set's;
- *   - zero: the first Workload is put on hold, the others go.
+ *   - zero: the first Workload is put on hold, the others are deleted.
  *
- * What must hold: no pod runs that no Workload holds quota for. So a pod is entered only where its
- * slot is in the range of a Workload that the API server has stored, a range is never taken back
- * from a slot that still has a pod, and a pod without an entry keeps its gates.
+ * Invariant: no pod runs without a Workload that holds quota for it. So a pod is assigned only
+ * where its slot is in the range of a Workload that the API server has stored, a range is never
+ * taken from a slot that still has a pod, and a pod without an assignment keeps its gates.
  *
- * Level-triggered as Jobs are (job.h): serving_plan says what is written next for a set, from the
- * records as they are now.
+ * Level-triggered as Jobs are (job.h): serving_plan computes the next write of a set, from the
+ * current records.
  */
 #ifndef SL_CONTROLLERS_SERVING_H
 #define SL_CONTROLLERS_SERVING_H
@@ -80,10 +80,10 @@ struct rec_set {
     bool leader;  /* LeaderWorkerSet: has pods of two kinds */
     bool foreign; /* its pods are another framework's */
     bool remote;  /* a copy: its Workload is made elsewhere */
-    bool crowded; /* told that it has too many slots */
+    bool crowded; /* the excess of slots was reported */
     bool known;   /* in the manager's index */
     uint8_t step; /* in flight, enum serving_step */
-    /* A Workload that may be shrinking at this moment: sent, and not answered. */
+    /* A Workload whose size reduction is in flight. */
     struct {
         uint32_t obj;
         uint64_t rv; /* 0: none */
@@ -103,11 +103,11 @@ struct serving_kind {
     const char *parent;     /* annotation kueue.x-k8s.io/pod-suspending-parent of its pods */
     /* The spec; what podsets are made of only if it is 'ours'. */
     void (*read)(struct sl_manager *m, struct rec_set *s, yyjson_val *o, bool ours);
-    /* Whose pod it is: set, owner and slot. False: no set's. */
+    /* The set, owner and slot of a pod. False: it belongs to no set. */
     bool (*read_pod)(struct sl_manager *m, struct serving_pod *p, yyjson_val *o);
     /* How many slots a Workload is for. */
     int32_t (*slots)(const struct sl_manager *m, const struct rec_wl *w);
-    /* Is a Workload for something else than the set is now? Then it is made anew. */
+    /* Whether a Workload does not match the set any more. Then it is created again. */
     bool (*unlike)(const struct sl_manager *m, const struct rec_set *s, const struct rec_wl *w);
     /* A Workload that is the set's by its name only; NULL: there is no such thing. */
     struct rec_wl *(*find_stray)(const struct sl_manager *m, const struct rec_set *s);
@@ -132,9 +132,10 @@ void serving_done(struct rec *r);
 bool serving_build(struct sl_manager *m, struct rec *r, struct sl_write *w);
 void serving_written(struct sl_manager *m, struct rec *r, const struct sl_write *w,
                      enum sl_written how, const struct sl_reply *reply);
-/* A Workload is new, changed, or gone: looks at its set, and lets it go if that is gone. */
+/* A Workload is new, changed, or deleted: enqueues its set, and releases it if the set is
+ * deleted. */
 void serving_workload_changed(struct sl_manager *m, struct rec_wl *w, bool gone);
-/* Is the set ours: in a queue, and nobody above it is? */
+/* Whether the set is managed: in a queue, and no ancestor is. */
 bool serving_managed(const struct sl_manager *m, const struct rec_set *s);
 /* To be freed with sl_vec_free(&ret->v). */
 void serving_parts(const struct sl_manager *m, const struct rec_set *s, struct serving_parts *ret);
@@ -144,7 +145,7 @@ const struct serving_part *serving_covers(const struct rec_set *s,
 
 /* ---- serving_pod.c: the pods of sets ---- */
 
-/* What is kept of a pod of a set, besides its record. */
+/* Cached state of a pod of a set, besides its record. */
 struct serving_pod {
     sl_sym set;      /* its name */
     sl_sym entry;    /* the Workload that it was entered into; 0: none */
@@ -154,7 +155,7 @@ struct serving_pod {
     int32_t total;   /* annotation pod-group-total-count; -1 */
     uint8_t kind;    /* of the set, enum rec_kind */
     bool worker;     /* of a LeaderWorkerSet, and not the leader */
-    uint64_t digest; /* of all that its set looks at */
+    uint64_t digest; /* of all inputs of its set */
 };
 /* Is it a pod of a set that is looked after here? */
 bool serving_pod_wanted(const struct sl_manager *m, yyjson_val *o);

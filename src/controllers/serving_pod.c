@@ -1,7 +1,7 @@
 /*
- * The pods of sets. Each is entered once into the Workload of its slot: labels and annotations say
- * that it is ours, of which group and in which podset. A group's name stays on a pod for good, so
- * one that waits in the wrong group is deleted: its set makes it anew.
+ * The pods of sets. Each is assigned once to the Workload of its slot: labels and annotations mark
+ * it as managed, with its group and podset. The group name of a pod is immutable, so one that waits
+ * in the wrong group is deleted, and its set creates it again.
  */
 #include <string.h>
 

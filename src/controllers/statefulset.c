@@ -1,7 +1,7 @@
 /*
- * StatefulSets. A slot is an ordinal, counted from spec.ordinals.start. The controller of the API
- * removes the last pods first, and makes none before the one before it is ready if the set wants it
- * so: pods of a Workload that holds no quota wait in that order, too.
+ * StatefulSets. A slot is an ordinal, counted from spec.ordinals.start. The StatefulSet controller
+ * removes the last pods first, and with OrderedReady creates none before its predecessor is ready:
+ * pods of a Workload that holds no quota wait in that order, too.
  */
 #include <stdio.h>
 #include <stdlib.h>

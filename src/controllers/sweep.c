@@ -1,10 +1,11 @@
 /*
- * Forgetting names. Namespaces, queues, reasons, roles, owners, finalizers and the like are
- * symbols, and their texts come from whoever may write an object: ever new ones. At the end of a
- * turn, when they have doubled, every record marks those that it has, and the others are forgotten.
+ * Garbage collection of names. Namespaces, queues, reasons, roles, owners, finalizers and others
+ * are symbols, and their strings come from any client that can write an object, so new ones never
+ * end. At the end of an iteration, when their number has doubled, every record marks those that it
+ * has, and the others are dropped.
  *
- * Whoever adds a symbol to a record marks it here. Sanitised builds sweep in every turn and find
- * one that was not (base/sym.h).
+ * Whoever adds a symbol to a record marks it here. Sanitised builds sweep in every iteration and
+ * find one that was not (base/sym.h).
  */
 #include "controllers/sweep.h"
 

@@ -1,4 +1,4 @@
-/* Forgetting the names that no record has any more. */
+/* Garbage collection of names that no record uses. */
 #ifndef SL_CONTROLLERS_SWEEP_H
 #define SL_CONTROLLERS_SWEEP_H
 
@@ -6,8 +6,8 @@
 
 struct sl_manager;
 
-/* At the end of a turn, what is due. No text of a symbol, of the manager, the engine
- * or the topologies, is valid beyond it unless a record has the symbol. */
+/* At the end of an iteration, if due. No string of a symbol, of the manager, the engine or the
+ * topologies, is valid beyond it unless a record has the symbol. */
 void names_sweep(struct sl_manager *m);
 
 #endif

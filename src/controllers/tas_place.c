@@ -1,8 +1,9 @@
 /*
- * Places of Workloads: asked for by the engine, written with the admission, read back from it.
+ * Topology assignments of Workloads: requested by the engine, written with the admission, read back
+ * from it.
  *
- * What is held under a Workload's id is what the engine was given (tas_place) until the API says
- * something else (tas_observe); it goes when the engine takes the quota back (tas_undo).
+ * What is accounted under a Workload's id is the result for the engine (tas_place) until the API
+ * has something else (tas_observe); it is released with the quota (tas_undo).
  */
 #include <stdlib.h>
 #include <string.h>

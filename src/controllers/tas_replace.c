@@ -1,9 +1,9 @@
 /*
- * Nodes that fail under an admitted Workload: what stood there gets other places, as soon as no pod
- * of the Workload is left on the node that could still run. The rest keeps its places, and so its
- * pods; whoever replaces the pods that are gone is sent to the new ones (tas_ungate.c).
+ * Node failures of admitted Workloads: pods of the failed node get other domains, as soon as no pod
+ * of the Workload is left on the node that could still run. The others keep their domains;
+ * replacement pods are assigned to the new ones (tas_ungate.c).
  *
- * Nothing is done while there is no room elsewhere: it is looked for again when there may be.
+ * Nothing is done while there are no free resources elsewhere: it is retried when there may be.
  */
 #include <string.h>
 

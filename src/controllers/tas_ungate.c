@@ -1,10 +1,10 @@
 /*
- * Pods of a Workload that has places: each is told by its node selector where to go, and loses the
- * gate that held it back.
+ * Pods of a Workload with a topology assignment: each gets the node selector of its domain, and
+ * loses its gate.
  *
- * If every pod of a podset has a rank (a label of its job says so), the places are given out in the
- * order of ranks: neighbours stand together. Otherwise whoever comes fills the first place that is
- * free. Pods that have their selector, or are about to get it, keep it.
+ * If every pod of a podset has a rank (a label of its job), the domains are assigned in the order
+ * of ranks: neighbours are close to each other. Otherwise pods fill the first free domain in order
+ * of arrival. Pods that have their selector, or are about to get it, keep it.
  */
 #include <stdlib.h>
 #include <string.h>

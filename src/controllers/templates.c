@@ -1,7 +1,7 @@
 /*
- * Pod templates, interned: thousands of jobs made from one manifest share one record of about a
- * kilobyte. Containers are kept as a hash and their resources; the rest of a pod's spec decides
- * nothing here and is read again from the API when it is needed.
+ * Pod templates, interned: thousands of jobs created from one manifest share one record of about a
+ * kilobyte. Containers are cached as a hash and their resources; the rest of a pod's spec is not
+ * relevant here and is read again from the API when it is needed.
  */
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* What admission may ask of the manager. */
+/* State of the manager for admission. */
 #include <string.h>
 
 #include "controllers/bridge.h"

@@ -1,6 +1,6 @@
 /*
- * Who waits, as JSON. Kueue's fields are Kueue's; 'reason', 'message' and 'expectedStartTime' are
- * ours, and clients that do not know them pass over them.
+ * Pending workloads as JSON. Kueue's fields are Kueue's; 'reason', 'message' and
+ * 'expectedStartTime' are ours, and ignored by clients that do not know them.
  */
 #include "controllers/visible.h"
 

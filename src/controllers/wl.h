@@ -1,11 +1,11 @@
 /*
- * Workload records: what the API says ('seen'), what we want it to say besides ('want': only what
- * differs), and the conversation with the engine.
+ * Workload records: the observed state ('seen'), pending changes ('want': only what differs), and
+ * the exchange with the engine.
  *
- * Controllers and effects put changes into 'want'; the patch queue writes seen plus want in one
- * patch that carries the resourceVersion. While it is in flight the changes stand in 'sent'; when
- * somebody else wrote in between, they return to 'want' and are said again on top of what is seen
- * then: nothing is lost, nothing of others is overwritten.
+ * Controllers and effects put changes into 'want'; the write queue writes seen plus want in one
+ * patch that carries the resourceVersion (optimistic concurrency). While it is in flight the
+ * changes are in 'sent'; on a conflict they return to 'want' and are applied on top of the newly
+ * observed state: nothing is lost, nothing of others is overwritten.
  */
 #ifndef SL_CONTROLLERS_WL_H
 #define SL_CONTROLLERS_WL_H
@@ -25,7 +25,7 @@ struct cond {
 struct wl_assigned {
     sl_sym resource, flavor; /* flavor 0: only usage is given */
     sl_amount usage;
-    bool unsaid; /* others gave the flavor without a usage: it is said again as they did */
+    bool unsaid; /* others gave the flavor without a usage: written as they did */
 };
 
 struct wl_podset_admission {
@@ -49,7 +49,7 @@ struct wl_check {
     sl_time at;
     char *message;
     char *updates;           /* podSetUpdates as JSON, NULL without */
-    bool ours;               /* in changes: this entry is to be as we say, not as seen */
+    bool ours;               /* in changes: this entry replaces the observed one */
     int64_t requeue_after_s; /* -1: absent */
     int32_t retries;         /* -1: absent */
 };
@@ -80,7 +80,7 @@ struct wl_status {
     int32_t *reclaimable;   /* one per podset; NULL: none */
     struct wl_gates *gates; /* preemptionGates; NULL: none */
     bool names;             /* clusterName, nominatedClusterNames or unhealthyNodes are set */
-    bool requests;          /* resourceRequests are told */
+    bool requests;          /* resourceRequests are set */
 };
 
 /* The fields of a status besides conditions. */
@@ -98,11 +98,10 @@ enum wl_field {
 /* Changes: conditions by type (status NONE: to be removed) and the fields named in 'fields'. */
 struct wl_changes {
     uint32_t fields;
-    bool told;    /* says why it waits: an event goes with it */
+    bool told;    /* has the reason why it is pending: an event goes with it */
     bool vacates; /* the admission takes the place of one that was given back, and not yet written
                      so */
-    bool waiting; /* it only says why it waits: that may become untrue soon, and is written a little
-                     later */
+    bool waiting; /* only the reason why it is pending: may change soon, so it is delayed */
     struct wl_status s;
 };
 
@@ -114,7 +113,7 @@ struct wl_changes {
 struct wl_podset {
     sl_sym name, group;       /* group: podSetGroupName of its topologyRequest, 0 */
     int32_t count, min_count; /* min_count 0: none */
-    bool topology;            /* its topologyRequest asks for a place in so many words */
+    bool topology;            /* its topologyRequest explicitly requests an assignment */
     sl_sym request;           /* the topologyRequest as JSON, where places are given; 0: none */
     bool unread;              /* that is more than can be read: it is never admitted */
     struct template *template;
@@ -135,7 +134,7 @@ enum wl_wish {                         /* what to do to the object besides its s
 
 struct rec_wl {
     struct rec rec;
-    sl_wl_id id; /* the engine's; SL_WL_NONE before it was told */
+    sl_wl_id id; /* the engine's; SL_WL_NONE before it was added */
     sl_sym queue, class_kind, class_name;
     sl_sym owner_kind, owner_group, owner_api; /* of the controller; 0: none. api: apiVersion */
     char *owner_name, *owner_uid;
@@ -145,9 +144,9 @@ struct rec_wl {
     char *slice_name; /* annotation workload-slice-name, NULL */
     int32_t priority, boost;
     bool active, has_owner, elastic, bad; /* bad: the engine refused it */
-    bool group;                           /* of a group of pods, an annotation says */
+    bool group;                           /* of a group of pods, by annotation */
     bool serving;                         /* made for a set (serving.h) */
-    bool forsaken;                        /* which has been seen to go */
+    bool forsaken;                        /* its deletion was observed */
     int32_t component;                    /* annotation component-workload-index; -1: absent */
     SL_VEC(uint64_t) pods; /* that own it without controlling it: hashes of their uids, sorted */
     char *owners;          /* others that own it without controlling it, as JSON; NULL */
@@ -157,26 +156,26 @@ struct rec_wl {
     struct wl_podset *podsets;
     struct wl_gates *gates; /* spec.preemptionGates; NULL: none */
     sl_shape_id shape;
-    uint64_t spec_hash; /* of everything the engine is told about it */
+    uint64_t spec_hash; /* of all that is passed to the engine about it */
     struct wl_status seen;
     struct wl_changes *want, *sent; /* NULL: none */
-    bool outdated;                  /* 'sent' was decided before we led anew */
+    bool outdated;                  /* 'sent' was decided before we acquired leadership again */
     bool unsure;                    /* whether 'sent' arrived: the object is read first */
-    uint64_t checks_told;           /* hash of the checks the engine knows of */
+    uint64_t checks_told;           /* hash of the checks in the engine */
     uint64_t reclaimable_hash;
     bool ready_told, reclaimable_told, past_told;
     bool placed;     /* its pods have places in the topology */
     uint64_t places; /* hash of those that are held */
-    sl_wl_id by;     /* who preempts it, while that is being written */
+    sl_wl_id by;     /* the preemptor, while the eviction is being written */
     bool releasing;  /* counted in n_releasing */
     bool moving;     /* counted in n_moving */
-    bool stubborn; /* the API server refused to take its reservation back: nobody waits for that */
+    bool stubborn;   /* the API server rejected the release of its reservation: not waited for */
     int64_t spec_generation; /* of the podsets below */
     uint32_t wishes;
     sl_sym wish_queue, wish_class_kind, wish_class_name;
     int32_t wish_priority;
     char *wish_owner, *wish_spec, *wish_gate, *wish_succeeded;
-    uint32_t wish_owners; /* how many owners wish_owner adds: an event says so */
+    uint32_t wish_owners; /* how many owners wish_owner adds: reported in an event */
     char *parameters;     /* of its ProvisioningRequests, from annotations, as JSON; NULL: none */
     struct prov_draft *draft; /* a ProvisioningRequest that is being made; NULL: none */
 };
@@ -189,28 +188,28 @@ static inline struct rec_wl *wl_of(struct rec *r) {
 struct rec_wl *wl_find(const struct sl_manager *m, const char *ns, const char *name);
 /* Every workload whose controller has this uid; NULL ends. *cursor starts at 0. */
 struct rec_wl *wl_owned(const struct sl_manager *m, const char *uid, uint32_t *cursor);
-/* Every workload whose label job-uid says this; NULL ends. *cursor starts at 0. */
+/* Every workload with this label job-uid; NULL ends. *cursor starts at 0. */
 struct rec_wl *wl_for_job(const struct sl_manager *m, const char *uid, uint32_t *cursor);
 /* Was a made before b? Names end every tie. */
 bool wl_older(const struct rec_wl *a, const struct rec_wl *b);
-/* As the API says it: what has been written. NULL: absent. */
+/* As observed in the API. NULL: absent. */
 const struct cond *wl_cond(const struct sl_manager *m, const struct rec_wl *w, const char *type);
 bool wl_is(const struct sl_manager *m, const struct rec_wl *w,
            const char *type); /* is the condition True? */
-/* As it will be once what we want is written. */
+/* As it will be once pending changes are written. */
 const struct cond *wl_next_cond(const struct sl_manager *m, const struct rec_wl *w,
                                 const char *type);
 bool wl_will(const struct sl_manager *m, const struct rec_wl *w, const char *type);
 const struct wl_status *
 wl_next(const struct rec_wl *w,
-        enum wl_field field); /* the status that has the last word on a field */
+        enum wl_field field); /* the status that is authoritative for a field */
 /* Is a change of this field on its way? */
 bool wl_changing(const struct rec_wl *w, uint32_t fields);
 
 /* Is there more to write than why it waits? */
 bool wl_is_urgent(const struct rec_wl *w);
 
-/* ---- saying; each does nothing if it is so already ---- */
+/* ---- changes; each is idempotent ---- */
 /* lastTransitionTime moves only when the status flips; observedGeneration is the object's. */
 void wl_set_cond(struct sl_manager *m, struct rec_wl *w, const char *type, bool status,
                  const char *reason, const char *message);
@@ -218,21 +217,22 @@ void wl_drop_cond(struct sl_manager *m, struct rec_wl *w, const char *type);
 /* Finished=True, once; counted. */
 void wl_finish(struct sl_manager *m, struct rec_wl *w, const char *reason, const char *message);
 void wl_set_reclaimable(struct sl_manager *m, struct rec_wl *w, const int32_t *counts);
-/* Evicted, and nothing of its job runs any more: the quota may go to others. Writes what Kueue
- * writes then (QuotaReserved=False, Requeued, Admitted=False, no admission) through the engine. */
+/* Evicted, and nothing of its job is running: releases the quota. Writes what Kueue writes then
+ * (QuotaReserved=False, Requeued, Admitted=False, no admission) through the engine. */
 void wl_stopped(struct sl_manager *m, struct rec_wl *w);
-/* The changes, to be added to; the patch queue will ask for them. */
+/* The pending changes, to be added to; enqueues a write. */
 struct wl_changes *wl_change(struct sl_manager *m, struct rec_wl *w);
 void wl_set_admission(struct sl_manager *m, struct rec_wl *w, const char *cq,
                       const struct sl_podset_assignment *v, uint32_t n);
-/* The admission that the API knows of, with the places that are held now. */
+/* The admission in the API, with the domains that are held now. */
 void wl_set_places(struct sl_manager *m, struct rec_wl *w);
 void wl_clear_admission(struct sl_manager *m, struct rec_wl *w);
 void wl_wish(struct sl_manager *m, struct rec_wl *w, uint32_t wishes);
-/* The symbols in hashes of what was told of it may get other names: all is told anew. */
+/* The symbols in hashes of past facts may get other names: all is passed on again. */
 void wl_untold(struct rec_wl *w);
-/* We lead anew: what was decided or wished before that counts no longer, only what the API says.
- * What was sent may still arrive, so the engine reckons with it until the answer is known. */
+/* Leadership was acquired again: earlier decisions and pending changes are dropped, only the API is
+ * authoritative. What was sent may still arrive, so the engine accounts for it until the reply is
+ * known. */
 void wl_forget(struct sl_manager *m, struct rec_wl *w);
 void wl_wish_queue(struct sl_manager *m, struct rec_wl *w, const char *queue);
 void wl_wish_gate(struct sl_manager *m, struct rec_wl *w, const char *gate); /* "" removes it */

@@ -1,7 +1,7 @@
 /*
- * Preemption gates. A Workload that names some in its spec may preempt nobody before each of them
- * is open in its status. Who opens them is not decided here; a gate that is new is closed, one that
- * the spec no longer names goes, an eviction closes all.
+ * Preemption gates. A Workload that names some in its spec may not preempt before each of them is
+ * open in its status. They are opened elsewhere; a new gate is closed, one that the spec no longer
+ * names is removed, an eviction closes all.
  */
 #include "controllers/wl_int.h"
 

@@ -12,26 +12,26 @@ void wl_status_done(struct wl_status *s);
 void wl_status_read(struct sl_manager *m, struct rec_wl *w, yyjson_val *o);
 void wl_changes_free(struct wl_changes **c);
 void wl_changes_return(struct rec_wl *w);
-/* Somebody else gave it quota meanwhile: why it waited need not be said any more. */
+/* It got quota by another writer meanwhile: the reason why it was pending is dropped. */
 void wl_drop_outdated(struct sl_manager *m, struct rec_wl *w);
 /* With an eviction every check starts over, also one that became ready or was rejected while it was
  * decided: the engine knew that not yet. */
 void wl_reset_checks(struct sl_manager *m, struct rec_wl *w);
 /* It was to be admitted because all its checks were ready; one of them is not any more, and what
- * has not arrived is not said. Returns whether that was so. */
+ * has not been written is dropped. Returns whether that was so. */
 bool wl_drop_unready(struct sl_manager *m, struct rec_wl *w);
-/* To be called after any change of what is wanted, sent or seen. */
+/* To be called after any change of what is pending, sent or observed. */
 void wl_note_release(struct sl_manager *m, struct rec_wl *w);
-/* Is another reservation wanted than the one that the API still knows of? */
+/* Whether a pending reservation differs from the one in the API. */
 bool wl_takes_another(const struct rec_wl *w);
-/* Is it to have other places than the API knows of, and all the while its quota? */
+/* Whether its assignment is to change while it keeps its quota. */
 bool wl_moves(const struct rec_wl *w);
-/* Is anything wanted otherwise than it is seen? */
+/* Whether any pending change differs from the observed state. */
 bool wl_differs(const struct rec_wl *w);
-/* All conditions as a list, with one changed that Kueue does not say together with the others: who
- * applies those without it would take it away. False: there is none. */
+/* All conditions as a list, with one changed that Kueue does not write together with the others:
+ * applying those without it would remove it. False: there is none. */
 bool wl_put_apart(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b);
-/* The whole status that is ours, as wanted. */
+/* The whole status that we own, as desired. */
 void wl_put_status(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b);
 
 /* QuotaReserved=False with the reason why it waits, in no hurry; the event Pending follows when it
@@ -52,9 +52,9 @@ void wl_set_checks(struct sl_manager *m, struct rec_wl *w, const struct sl_check
 bool wl_set_check(struct sl_manager *m, struct rec_wl *w, const struct wl_check *to);
 
 /* ---- wl_wish.c ---- */
-/* Drops the wishes that have come true. */
+/* Drops pending changes that have been observed. */
 void wl_settle_wishes(const struct sl_manager *m, struct rec_wl *w);
-/* The object itself: metadata and spec in one patch. False: nothing is wished of it. */
+/* The object itself: metadata and spec in one patch. False: no pending change. */
 bool wl_build_object(struct sl_manager *m, struct rec_wl *w, struct sl_write *out);
 
 /* ---- wl_gates.c: preemption gates ---- */

@@ -1,4 +1,4 @@
-/* What is written of a Workload, in which order, and what follows from the answers. */
+/* Writes of a Workload, their order, and the handling of replies. */
 #include <stdlib.h>
 #include <string.h>
 

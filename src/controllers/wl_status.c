@@ -1,5 +1,5 @@
 /*
- * The status of a Workload as a record: what is seen, and the changes that are wanted.
+ * The status of a Workload as a record: observed state and pending changes.
  */
 #include "controllers/tas.h"
 #include "controllers/wl_int.h"

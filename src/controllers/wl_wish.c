@@ -1,4 +1,4 @@
-/* What is wished of a Workload besides its status: its spec, its labels, its owners, its end. */
+/* Pending changes of a Workload besides its status: spec, labels, owners, deletion. */
 #include <string.h>
 
 #include "controllers/group.h"

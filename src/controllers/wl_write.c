@@ -1,4 +1,4 @@
-/* The status of a Workload, from its record and what is wanted to the body of a patch. */
+/* The status of a Workload, from its record and pending changes to the body of a patch. */
 #include <string.h>
 
 #include "controllers/ceilings.h"
