@@ -1,12 +1,11 @@
 /*
- * Arena: many small allocations, freed whole. Blocks double from 1 KiB up to 256 KiB. Freed and
+ * Arena: many small allocations, freed together. Blocks double from 1 KiB up to 256 KiB. Freed and
  * reset memory is poisoned under AddressSanitizer. Not thread-safe.
  *
- * The total has a ceiling. An allocation beyond it still succeeds and makes the arena full: whoever
- * fills an arena from input asks sl_arena_full, after each item where items can multiply and at the
- * latest at the end, and refuses the object or passes it over with a log line. Only what goes
- * beyond SL_ARENA_MOST, more than one object can ask for between two such questions, is a
- * programming error.
+ * The total has a limit. An allocation beyond it still succeeds and makes the arena full: code that
+ * fills an arena from input checks sl_arena_full, after each item where items can multiply and at
+ * the latest at the end, and rejects the object or ignores it with a log line. Only what exceeds
+ * SL_ARENA_MOST, more than one object can require between two such checks, is a programming error.
  */
 #ifndef SL_BASE_ARENA_H
 #define SL_BASE_ARENA_H
@@ -26,15 +25,15 @@ struct sl_arena {
 #define SL_ARENA_MOST(ceiling)                                                                     \
     ((ceiling) + ((ceiling) > SL_ARENA_GRACE ? (ceiling) : SL_ARENA_GRACE))
 
-/* The form of every declaration: a variable with scope cleanup is initialised where it stands. */
+/* The form of every declaration: a variable with scope cleanup is initialised where it is
+ * declared. */
 #define SL_ARENA(ceiling_bytes) ((struct sl_arena){.ceiling = (ceiling_bytes)})
 
 void sl_arena_init(struct sl_arena *a, size_t ceiling_bytes);
 void sl_arena_done(struct sl_arena *a);
-/* Forgets everything, keeps one block for reuse. */
+/* Drops everything, keeps one block for reuse. */
 void sl_arena_clear(struct sl_arena *a);
-/* More was asked for than the ceiling allows: what is in it must not be used as if it were whole.
- */
+/* The limit was exceeded: its content must not be used as if it were complete. */
 static inline bool sl_arena_full(const struct sl_arena *a) {
     return a->used > a->ceiling;
 }

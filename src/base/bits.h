@@ -1,4 +1,4 @@
-/* Bits of words. */
+/* Bit operations. */
 #ifndef SL_BASE_BITS_H
 #define SL_BASE_BITS_H
 

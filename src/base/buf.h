@@ -1,10 +1,10 @@
 /*
- * A growing byte buffer with a ceiling, always NUL-terminated. Writing past the ceiling drops the
- * excess and makes the buffer full; the writer asks once at the end with sl_buf_full.
+ * A growing byte buffer with a limit, always NUL-terminated. Writing past the limit drops the
+ * excess and makes the buffer full; the writer checks once at the end with sl_buf_full.
  *
- * Nothing is cut silently: a buffer that is full when it is cleared or done, and whose writer has
- * not asked, ends a sanitised build and is reported to the observer (the log) in others. A text for
- * people that may be cut (a message, a cell of a table) is made with SL_BUF_SHORT.
+ * Nothing is truncated silently: a buffer that is full when it is cleared or done, and whose writer
+ * has not checked, ends a sanitised build and is reported to the observer (the log) in others. A
+ * text for people that may be truncated (a message, a cell of a table) is made with SL_BUF_SHORT.
  */
 #ifndef SL_BASE_BUF_H
 #define SL_BASE_BUF_H
@@ -19,7 +19,8 @@ struct sl_buf {
     bool asked, may_cut;
 };
 
-/* The form of every declaration: a variable with scope cleanup is initialised where it stands. */
+/* The form of every declaration: a variable with scope cleanup is initialised where it is
+ * declared. */
 #define SL_BUF(ceiling_bytes) ((struct sl_buf){.ceiling = (ceiling_bytes), .where = SL_HERE})
 #define SL_BUF_SHORT(ceiling_bytes)                                                                \
     ((struct sl_buf){.ceiling = (ceiling_bytes), .where = SL_HERE, .may_cut = true})
@@ -34,7 +35,7 @@ bool sl_buf_full(struct sl_buf *b);
 void sl_buf_fail(struct sl_buf *b);
 /* The first bytes stay, and nothing counts as cut. */
 void sl_buf_truncate(struct sl_buf *b, size_t len);
-/* Receives what was cut without a check; one for the process, set at start; NULL: nobody. */
+/* Receives truncations without a check; one for the process, set at start; NULL: none. */
 void sl_buf_observe(void (*observer)(const char *where, size_t ceiling_bytes));
 void sl_buf_done(struct sl_buf *b);
 void sl_buf_clear(struct sl_buf *b);

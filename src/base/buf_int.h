@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* A text was cut and its writer did not ask whether it was. */
+/* A text was truncated and its writer did not check. */
 void sl_buf_unseen(const char *where, size_t ceiling_bytes);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Errors in words. Texts are built in a scratch buffer first, so that an argument may point into
- * the very error that is being written.
+ * Error messages. Texts are built in a scratch buffer first, so that an argument may point into the
+ * very error that is being written.
  */
 #include "base/err.h"
 

@@ -1,6 +1,6 @@
 /*
- * Errors: a negative code is returned, the words stand in a caller-owned struct sl_err. Nothing is
- * allocated on the way down; context is put in front on the way up. NULL is allowed for err.
+ * Errors: a negative code is returned, the message is in a caller-owned struct sl_err. Nothing is
+ * allocated on the way down; context is prepended on the way up. NULL is allowed for err.
  */
 #ifndef SL_BASE_ERR_H
 #define SL_BASE_ERR_H
@@ -9,7 +9,7 @@
 
 enum sl_code {
     SL_OK = 0,
-    SL_EINVAL = -1,    /* the input is wrong: message says what was expected */
+    SL_EINVAL = -1,    /* invalid input: the message has what was expected */
     SL_ENOENT = -2,    /* a named thing does not exist */
     SL_EEXIST = -3,    /* it exists already */
     SL_ELIMIT = -4,    /* a ceiling was reached */
@@ -23,9 +23,9 @@ struct sl_err {
     char text[240];
 };
 
-/* Sets code and words, returns code. Too long a text is cut, never overrun. */
+/* Sets code and message, returns code. Too long a message is truncated, never overrun. */
 int sl_err_set(struct sl_err *err, int code, const char *fmt, ...) _printf_(3, 4);
-/* Puts "context: " in front of the present words, keeps the code, returns r. */
+/* Prepends "context: " to the present message, keeps the code, returns r. */
 int sl_err_wrap(struct sl_err *err, int r, const char *fmt, ...) _printf_(3, 4);
 /* "invalid input", "not found" ...; never NULL. */
 const char *sl_code_name(int code);

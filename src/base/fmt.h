@@ -13,7 +13,7 @@
 
 #define sl_fmt(out, size, ...) sl_fmt_at((out), (size), SL_HERE, __VA_ARGS__)
 void sl_fmt_at(char *out, size_t size, const char *where, const char *fmt, ...) _printf_(4, 5);
-/* For people: may be cut. */
+/* For people: may be truncated. */
 void sl_fmt_short(char *out, size_t size, const char *fmt, ...) _printf_(3, 4);
 void sl_vfmt_short(char *out, size_t size, const char *fmt, va_list ap) _printf_(3, 0);
 

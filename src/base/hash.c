@@ -3,7 +3,7 @@
  *
  * SipHash as Aumasson and Bernstein describe it, with one round per block and three at the end. The
  * seed is the first block of the message and not mixed into the key: what holds for SipHash under
- * an unknown key holds for any seed that somebody may choose.
+ * an unknown key holds for any seed that an attacker may choose.
  */
 #include "base/hash.h"
 

@@ -1,13 +1,13 @@
 /*
  * 64-bit hashing, in two families that are never mixed:
  *
- * sl_hash_*    Keyed (SipHash-1-3), for tables and for "these two are the same" within the process.
- *              Whoever chooses names does not know the key, so he cannot choose names that collide.
+ * sl_hash_*    Keyed (SipHash-1-3), for tables and for equality within the process. An attacker who
+ *              chooses names does not know the key and cannot choose names that collide.
  *              The values differ from process to process: they are not shown, stored, sent or
  *              sorted by, and nothing that is may depend on them.
  * sl_digest_*  Without a key: the same on every machine, compiler and run (defined over bytes and
  *              fixed-width integers). For what leaves the process: digests of effects, checksums of
- *              rows, names that follow from a content. Collisions can be made at will, so it is
+ *              rows, names that are derived from a content. Collisions can be constructed, so it is
  *              neither an identity nor the key of a table. tools/check-layers has the list of the
  *              files that may use it.
  */
@@ -21,7 +21,7 @@
 /* Once, before the first table is made; the caller reads it from the system. Until then the key is
  * a constant, so that tests can be repeated. */
 void sl_hash_set_key(const uint64_t key[2]);
-/* What base/map.h spreads its keys with; nobody else reads it. */
+/* The key of base/map.h; not used elsewhere. */
 extern uint64_t sl_hash_key_[2];
 
 uint64_t sl_hash_u64(uint64_t seed, uint64_t v);

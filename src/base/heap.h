@@ -1,7 +1,7 @@
 /*
- * Indexed binary heap of uint32 items, smallest first by a caller's total order. The heap tells the
- * caller where each item stands (place callback), so that an item can be moved or removed in
- * O(log n) without a search.
+ * Indexed binary heap of uint32 items, smallest first by a caller's total order. The heap reports
+ * the position of each item (place callback), so that an item can be moved or removed in O(log n)
+ * without a search.
  */
 #ifndef SL_BASE_HEAP_H
 #define SL_BASE_HEAP_H

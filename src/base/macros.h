@@ -1,6 +1,6 @@
 /*
- * Small words used everywhere: scope cleanup, ownership transfer, assertions that also hold in
- * release builds, and attributes. No state, no threads.
+ * Common macros: scope cleanup, ownership transfer, assertions that also hold in release builds,
+ * and attributes. No state, no threads.
  */
 #ifndef SL_BASE_MACROS_H
 #define SL_BASE_MACROS_H
@@ -27,7 +27,7 @@
 
 #define SL_STRING_(x) #x
 #define SL_STRING(x) SL_STRING_(x)
-/* The line of code that this stands in. */
+/* The current line of code. */
 #define SL_HERE (__FILE__ ":" SL_STRING(__LINE__))
 
 /* Ends the process on a programming error. State is rebuilt from the API server, so stopping is
@@ -35,8 +35,8 @@
 _Noreturn void sl_assert_failed(const char *what, const char *file, int line);
 #define sl_assert(x) ((x) ? (void)0 : sl_assert_failed(#x, __FILE__, __LINE__))
 
-/* Is this build sanitised? Of such a one memory and time are not those of a release. SL_ASAN: by
- * AddressSanitizer, which can be told what nobody may touch. */
+/* Whether this build is sanitised; its memory and time are not those of a release. SL_ASAN: by
+ * AddressSanitizer, which supports poisoning. */
 #ifdef __has_feature
 #define SL_FEATURE_(x) __has_feature(x)
 #else
@@ -54,8 +54,8 @@ _Noreturn void sl_assert_failed(const char *what, const char *file, int line);
 #define SL_SANITISED 0
 #endif
 
-/* Hardening zeroes automatic variables; a large one on a hot path that is written before it is read
- * says so. Sanitised builds fill it with their pattern all the same. */
+/* Hardening zeroes automatic variables; this exempts a large one on a hot path that is written
+ * before it is read. Sanitised builds fill it with their pattern all the same. */
 #if SL_SANITISED
 #define _unset_
 #else

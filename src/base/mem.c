@@ -1,5 +1,6 @@
 /*
- * The only place that calls malloc and friends; see mem.h for why a failure ends the process.
+ * The only place that calls malloc and related functions; see mem.h for why a failure ends the
+ * process.
  */
 #include "base/mem.h"
 

@@ -1,6 +1,6 @@
 /*
  * Allocation that never returns NULL: out of memory ends the process (state is rebuilt from the API
- * server). Callers bound what they ask for; sizes are overflow-checked here.
+ * server). Callers bound the size; sizes are overflow-checked here.
  */
 #ifndef SL_BASE_MEM_H
 #define SL_BASE_MEM_H

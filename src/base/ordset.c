@@ -2,11 +2,11 @@
  * A B+ tree of at most three levels, with the two lower ones of fixed fan-out and the upper one a
  * plain array; while the set is small, the one chunk is the set ("flat").
  *
- * Invariants of a paged set (n_pages > 0): no page and no chunk is empty; every chunk has room for
+ * Invariants of a paged set (n_pages > 0): no page and no chunk is empty; every chunk has space for
  * CHUNK keys; 'last' of chunk and page is its greatest key (exact, because the caller's tie order
- * may only be asked about ids that still exist); 'keys' of a page is the sum over its chunks.
+ * may only be evaluated on ids that still exist); 'keys' of a page is the sum over its chunks.
  *
- * All three levels keep an offset in front of their first element, so that popping never moves
+ * All three levels have an offset in front of their first element, so that popping never moves
  * anything, and an insertion moves whichever side is shorter.
  */
 #include "base/ordset.h"

@@ -1,9 +1,9 @@
 /*
- * Ordered set of fixed 24-byte keys { at, tie, id }: the waiting line of a class of workloads.
- * Keys compare by at, then tie, then the caller's total order on ids (only asked when at and tie
- * are equal, and only about ids that are in the set or in the key asked about).
+ * Ordered set of fixed 24-byte keys { at, tie, id }: the queue of a class of workloads. Keys
+ * compare by at, then tie, then the caller's total order on ids (only evaluated when at and tie are
+ * equal, and only on ids that are in the set or in the key in question).
  *
- * Up to 128 keys stand in one sorted array of just their size (a set of one key owns 24 bytes, an
+ * Up to 128 keys are in one sorted array of just their size (a set of one key owns 24 bytes, an
  * empty one nothing). Beyond that: sorted chunks of 128 keys, under pages of up to 128 chunks,
  * under one sorted array of pages. The first key in O(1), insert and remove in O(log n) with one
  * chunk touched, rank and at in O(pages + 256), which is well below a microsecond at a million
@@ -50,7 +50,7 @@ bool sl_ordset_del(struct sl_ordset *s, const struct sl_ordkey *k, sl_ordtie_fn 
 const struct sl_ordkey *sl_ordset_first(const struct sl_ordset *s);
 /* Removes the first key. O(1) amortised. The set must not be empty. */
 struct sl_ordkey sl_ordset_pop(struct sl_ordset *s);
-/* How many keys stand before k (which need not be in the set). */
+/* How many keys precede k (which need not be in the set). */
 uint32_t sl_ordset_rank(const struct sl_ordset *s, const struct sl_ordkey *k, sl_ordtie_fn tie,
                         const void *ctx);
 /* The i-th key in order, NULL if i >= n. */

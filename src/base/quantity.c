@@ -1,12 +1,12 @@
 /*
  * Kubernetes quantities, exact at any number of digits. A value is D * 2^bits * 10^ten nano-units
- * with D the written digits. Up to 18 digits this is one __int128; longer ones go through a small
- * fixed-width number. Rounding is away from zero, so digits beyond those kept only matter as "there
- * was something more".
+ * with D the written digits. Up to 18 digits this is one __int128; longer ones use a small
+ * fixed-width number. Rounding is away from zero, so digits beyond those retained only matter as
+ * "there was something more".
  *
  * Why 100 digits are enough: values of 10^29 units and more are capped, so a number that is not
- * capped keeps at least 60 digits behind the nano position; there, a multiple of 2^60/10^60 cannot
- * lie closer to the next nano than what the dropped digits times 2^60 (Ei) could add.
+ * capped has at least 60 digits behind the nano position; there, a multiple of 2^60/10^60 cannot be
+ * closer to the next nano than what the dropped digits times 2^60 (Ei) could add.
  */
 #include "base/quantity.h"
 

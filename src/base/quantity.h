@@ -12,7 +12,7 @@
 typedef __int128 sl_quantity; /* nano-units */
 #define SL_NANO INT64_C(1000000000)
 #define SL_QUANTITY_MAX ((sl_quantity)INT64_MAX * SL_NANO)
-#define SL_QUANTITY_TEXT 64 /* room for any formatted value */
+#define SL_QUANTITY_TEXT 64 /* space for any formatted value */
 
 int sl_quantity_parse(const char *s, size_t len, sl_quantity *ret, struct sl_err *err) _must_check_;
 

@@ -1,6 +1,5 @@
 /*
- * Interned names: numbers in order of first appearance, or those of forgotten ones; found through a
- * hash map.
+ * Interned names: numbers in order of first appearance, or reused ones; found through a hash map.
  */
 #include "base/sym.h"
 

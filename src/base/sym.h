@@ -1,8 +1,9 @@
 /*
  * Interned names: equal strings have equal numbers.
  *
- * Names come from outside, ever new ones. So a table forgets: its owner marks every number that it
- * still holds, and the sweep forgets all others and gives their numbers out again.
+ * Names come from outside, ever new ones. So a table is garbage collected (mark and sweep): its
+ * owner marks every number that it still holds, and the sweep drops all others and reuses their
+ * numbers.
  *
  *     if (sl_syms_due(&t)) {          when it has doubled since the last time
  *         sl_syms_begin(&t);
@@ -11,11 +12,11 @@
  *     }
  *
  * An owner that overlooks a holder would read another name under the same number. Therefore, with
- * SL_SYMS_STRICT (in sanitised builds), a sweep is always due, a number is never given out again,
- * and to ask for the name of a forgotten one ends the process: every test that runs there looks for
- * such holders. A text that sl_sym_str gave out lives as long as its number.
+ * SL_SYMS_STRICT (in sanitised builds), a sweep is always due, a number is never reused, and to use
+ * a dropped one ends the process: every test that runs there finds such holders. A string that
+ * sl_sym_str returned is valid as long as its number.
  *
- * A table whose owner never sweeps keeps every name; then names must be few.
+ * A table whose owner never sweeps retains every name; then names must be few.
  */
 #ifndef SL_BASE_SYM_H
 #define SL_BASE_SYM_H
@@ -32,7 +33,7 @@ typedef uint32_t sl_sym; /* 0 is the empty string */
 
 struct sl_syms {
     struct sl_map by_hash;
-    SL_VEC(char *) names; /* NULL: forgotten */
+    SL_VEC(char *) names; /* NULL: dropped */
     SL_VEC(sl_sym) spare; /* numbers of those */
     uint8_t *held;        /* one each, between begin and sweep */
     uint32_t n;           /* names that are known */
@@ -61,7 +62,7 @@ static inline const char *sl_sym_str(const struct sl_syms *t, sl_sym y) {
 static inline bool sl_syms_due(const struct sl_syms *t) {
     return SL_SYMS_STRICT || t->n >= t->due || t->bytes >= t->due_bytes;
 }
-/* Twice as many: whoever waits for a better moment waits no longer. */
+/* Twice as many: an owner that waits for a better moment waits no longer. */
 static inline bool sl_syms_overdue(const struct sl_syms *t) {
     return SL_SYMS_STRICT || t->n / 2 >= t->due || t->bytes / 2 >= t->due_bytes;
 }

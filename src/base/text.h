@@ -1,6 +1,6 @@
 /*
- * A text as one value: where it begins and how long it is, from one call. It may contain NUL bytes
- * and need not end in one; what must be a C string is asked for as such and then has none inside.
+ * A string as one value: pointer and length, from one call. It may contain NUL bytes and need not
+ * end in one; what must be a C string is requested as such and then has none inside.
  */
 #ifndef SL_BASE_TEXT_H
 #define SL_BASE_TEXT_H

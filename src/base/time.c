@@ -1,6 +1,5 @@
 /*
- * Lengths of time in and out of words, as Go's time.ParseDuration and Duration.String do it, with
- * integers only.
+ * Durations to and from text, as Go's time.ParseDuration and Duration.String, with integers only.
  */
 #include "base/time.h"
 

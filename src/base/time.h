@@ -1,6 +1,5 @@
 /*
- * Time is int64 nanoseconds since the epoch of whoever feeds the engine. Nothing here reads a
- * clock.
+ * Time is int64 nanoseconds since the epoch of the engine's caller. Nothing here reads a clock.
  */
 #ifndef SL_BASE_TIME_H
 #define SL_BASE_TIME_H

@@ -21,7 +21,7 @@
         uint32_t n, cap;                                                                           \
     }
 
-/* Makes room for want elements in all; returns the (possibly moved) storage. */
+/* Reserves space for want elements in all; returns the (possibly moved) storage. */
 void *sl_vec_grow(void *v, uint32_t want, uint32_t *cap, size_t bytes);
 
 #define sl_vec_reserve(vec, want)                                                                  \

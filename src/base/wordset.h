@@ -1,6 +1,5 @@
 /*
- * Words, each once, in the order in which they came: has this been said before? The words are kept,
- * not copied.
+ * An insertion-ordered set of strings, for detecting duplicates. The strings are not copied.
  */
 #ifndef SL_BASE_WORDSET_H
 #define SL_BASE_WORDSET_H

@@ -1,6 +1,6 @@
 /*
- * Quota given and taken back. An admission record says what a workload holds; records are shared
- * between workloads of a class that got the same, and never change once made.
+ * Reservation and release of quota. An admission record holds what a workload uses; records are
+ * shared between workloads of a class with the same assignment, and immutable.
  */
 #include "engine/state.h"
 

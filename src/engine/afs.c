@@ -1,6 +1,6 @@
 /*
- * Admission fair sharing: within one ClusterQueue, LocalQueues that used less lately go first. Each
- * LocalQueue keeps what it consumed per resource, decaying with a half-life; an admission adds a
+ * Admission fair sharing: within one ClusterQueue, LocalQueues with less recent usage go first.
+ * Each LocalQueue has its consumption per resource, decaying with a half-life; an admission adds a
  * penalty at once, so that a burst does not slip through between two samples. All in integers:
  * thousandths of units, and 2^-x by a table of square roots.
  */

@@ -1,6 +1,6 @@
 /*
- * Facts about workloads, and the table that says which function takes which fact. A fact only notes
- * what is true; what follows from it is decided by the next cycle.
+ * Facts about workloads, and the table of functions by kind of fact. A fact only updates the state;
+ * its consequences are decided by the next cycle.
  */
 #include "engine/apply.h"
 

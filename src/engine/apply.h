@@ -8,7 +8,7 @@ typedef int (*apply_fn)(struct sl_engine *e, const struct sl_fact *f, struct sl_
 
 int check_name(const char *kind, const char *name, struct sl_err *err);
 
-/* Digests of what an object says; 0 is never one of them. */
+/* Digests of the content of an object; 0 is never one of them. */
 uint64_t same_cohort(const struct sl_cohort_spec *s);
 uint64_t same_cq(const struct sl_cq_spec *s);
 uint64_t same_lq(const struct sl_lq_spec *s);

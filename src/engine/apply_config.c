@@ -1,7 +1,7 @@
 /*
- * Facts about configuration: flavors, cohorts, queues, checks, namespaces, settings. Each is copied
- * in; trees are worked out again before they are next looked at, and whoever sleeps in a tree that
- * changed is asked again.
+ * Facts about configuration: flavors, cohorts, queues, checks, namespaces, settings. Each is
+ * copied; trees are rebuilt before they are next used, and sleeping classes in a tree that changed
+ * are evaluated again.
  */
 #include "engine/apply.h"
 

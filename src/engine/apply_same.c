@@ -1,6 +1,6 @@
 /*
- * Is this fact about configuration a repetition? A hash of everything the object says is kept
- * with it; the same hash again means that nothing changed, and nobody is woken for it.
+ * Detection of repeated facts about configuration. A hash of the whole content is stored with each
+ * object; the same hash again means that nothing changed, and nothing is woken for it.
  */
 #include "engine/apply.h"
 

@@ -1,8 +1,8 @@
 /*
- * Flavors for one workload: which flavor each podset gets for each resource, whether that fits,
- * needs preemption, or cannot be, and how far up the tree it borrows. Follows the plan of the
- * workload's class step by step; what earlier podsets of the same workload took counts, and of a
- * slice only what it asks for beyond the one whose place it takes.
+ * Flavor assignment for one workload: which flavor each podset gets for each resource, whether that
+ * fits, needs preemption, or is impossible, and how far up the tree it borrows. Follows the plan of
+ * the workload's class step by step; usage of earlier podsets of the same workload counts, and of a
+ * slice only what it requests beyond the one that it replaces.
  *
  * Results go into the round's vectors; the entry holds the ranges.
  */

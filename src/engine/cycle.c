@@ -1,12 +1,12 @@
 /*
- * Rounds. A round looks at the first workload of every ClusterQueue that has one to offer, against
- * the state as it stands, then processes them in order: reserve, start preempting, or send back. A
- * cycle is rounds until nothing is left to decide. What a preemptor will need is charged to the
- * tree for the rest of its round, so that those after it do not take it.
+ * Rounds. A round evaluates the head of every ClusterQueue that has one, against the present state,
+ * then processes them in order: reserve, start preempting, or requeue. A cycle is rounds until
+ * nothing is left to decide. What a preemptor will need is charged to the tree for the rest of its
+ * round, so that later ones do not take it.
  *
- * A cycle ends: every round either reserves quota, evicts (finite, see preempt.c), puts a class to
- * sleep, advances a scan over a finite list of flavors, or leaves every head as it was, and heads
- * that were looked at in the present state of their tree are not looked at again.
+ * A cycle terminates: every round either reserves quota, evicts (finite, see preempt.c), puts a
+ * class to sleep, advances a scan over a finite list of flavors, or leaves every head as it was,
+ * and heads that were evaluated in the present state of their tree are not evaluated again.
  */
 #include "engine/state.h"
 

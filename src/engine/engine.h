@@ -16,18 +16,19 @@
 struct sl_engine;
 
 /*
- * The placer seam: asked inside the decision, after quota says yes and before it is charged.
- * Returns whether every podset has a place; a refusal (of which podset, and why) demotes the
- * workload as Kueue's topology does. 'undo' is called when the workload gives its place back; a
- * slice is placed before the one that it replaces has done so. NULL placer: everything has a place.
+ * The placer interface: called inside the decision, after the quota check and before quota is
+ * charged. Returns whether every podset can be placed; a failure (of which podset, and why) demotes
+ * the workload as Kueue's topology does. 'undo' is called when the workload releases its placement;
+ * a slice is placed before the one that it replaces is released. NULL placer: everything can be
+ * placed.
  */
 struct sl_placer {
     void *ctx;
     bool (*place)(void *ctx, sl_wl_id wl, const struct sl_podset_assignment *podsets, uint32_t n,
                   uint32_t *ret_refused, char *why, size_t why_len);
     void (*undo)(void *ctx, sl_wl_id wl);
-    /* What if: the place of a workload counts as free while it is set aside; could another have one
-     * now? Nothing is held by asking. NULL, both: preemption is about quota alone. */
+    /* Speculation: the placement of a workload counts as free while it is set aside; could another
+     * be placed now? Nothing is held by the call. NULL, both: preemption considers quota alone. */
     void (*aside)(void *ctx, sl_wl_id wl, bool aside);
     bool (*could)(void *ctx, sl_wl_id wl, const struct sl_podset_assignment *podsets, uint32_t n);
 };
@@ -42,27 +43,27 @@ int sl_engine_shape(struct sl_engine *e, const struct sl_podset_spec *v, uint32_
                     sl_shape_id *ret, struct sl_err *err) _must_check_;
 void sl_engine_shape_release(struct sl_engine *e, sl_shape_id id);
 
-/* Something is now true. A refused fact (err says why) has changed nothing. ret_wl may be NULL. */
+/* Applies a fact. A rejected fact (see err) has changed nothing. ret_wl may be NULL. */
 int sl_engine_apply(struct sl_engine *e, const struct sl_fact *f, sl_wl_id *ret_wl,
                     struct sl_err *err) _must_check_;
 /* Brings the trees and the states of ClusterQueues up to date without deciding about anybody, for
  * looks into an engine that does not run cycles at the moment. Effects are appended to out. */
 void sl_engine_settle(struct sl_engine *e, struct sl_effects *out);
-/* Forgets the names that nothing has any more: an engine that lives long meets ever new ones. Names
- * that were given out before (views, effects) are not valid after it. It is due when names have
- * doubled since the last time. */
+/* Drops names that are no longer in use: a long-lived engine meets ever new ones. Names that were
+ * returned before (views, effects) are not valid after it. It is due when names have doubled since
+ * the last time. */
 bool sl_engine_sweep_due(const struct sl_engine *e);
 void sl_engine_sweep(struct sl_engine *e);
 /* Decides until nothing more can be decided at 'now'. Effects are appended to out. */
 void sl_engine_cycle(struct sl_engine *e, sl_time now, struct sl_effects *out);
-/* There may be room where the placer said no before: those it refused are looked at in the next
- * cycle. */
+/* Placement may be possible where it failed before: workloads that were refused by the placer are
+ * evaluated in the next cycle. */
 void sl_engine_places_changed(struct sl_engine *e);
 /* When a cycle is due even without a new fact; SL_TIME_NEVER if none. */
 sl_time sl_engine_next(const struct sl_engine *e);
 
-/* Why, when, and what would help, as of the last cycle and the facts about workloads since. Lives
- * in v's arena. */
+/* Why, when, and what would help, as of the last cycle and the facts about workloads since. Valid
+ * as long as v's arena. */
 int sl_engine_explain(struct sl_engine *e, sl_time now, sl_wl_id id, struct sl_verdict *v,
                       struct sl_err *err) _must_check_;
 
@@ -73,7 +74,7 @@ sl_wl_id sl_engine_find(const struct sl_engine *e, const char *ns, const char *n
 enum sl_wl_phase {
     SL_PHASE_GONE,     /* unknown id */
     SL_PHASE_BLOCKED,  /* not in any queue: gated, held, inactive, queue missing */
-    SL_PHASE_HEAP,     /* waiting, to be looked at */
+    SL_PHASE_HEAP,     /* pending, to be evaluated */
     SL_PHASE_ASLEEP,   /* waiting, until something it needs changes */
     SL_PHASE_RESERVED, /* quota reserved, checks pending */
     SL_PHASE_ADMITTED,
@@ -95,8 +96,7 @@ bool sl_engine_workload(const struct sl_engine *e, sl_wl_id id, struct sl_wl_vie
 uint32_t sl_engine_assignment(const struct sl_engine *e, sl_wl_id id, struct sl_arena *a,
                               const struct sl_podset_assignment **ret);
 
-/* What its podsets ask for in all, flavors left open ("" each), pods that are no longer needed left
- * out. */
+/* Total requests of its podsets, without flavors ("" each), excluding reclaimable pods. */
 uint32_t sl_engine_requests(const struct sl_engine *e, sl_wl_id id, struct sl_arena *a,
                             const struct sl_podset_assignment **ret);
 
@@ -134,11 +134,11 @@ int64_t sl_engine_cohort_share(const struct sl_engine *e, const char *name);
 uint32_t sl_engine_pending(const struct sl_engine *e, const char *cq, uint32_t from, sl_wl_id *ret,
                            uint32_t n);
 
-/* Somebody who waits, with the places in line; 0 is first. */
+/* A pending workload with its positions; 0 is first. */
 struct sl_waiting {
     sl_wl_id wl;
-    sl_wl_id told; /* who was last refused, for it and all that are alike; SL_WL_NONE: unknown */
-    sl_wl_id like; /* the first of these, maybe itself; a standby does not know whom it was told */
+    sl_wl_id told; /* the last one refused, for it and all equal ones; SL_WL_NONE: unknown */
+    sl_wl_id like; /* the first of these, maybe itself; not known on a standby */
     uint32_t in_cq, in_lq;
 };
 /* The same with the places: of a ClusterQueue (ns NULL) or of a LocalQueue. O((from's search + n)
@@ -158,7 +158,7 @@ void sl_engine_stats(const struct sl_engine *e, struct sl_engine_stats *ret);
 
 /* ---- measuring (measure.c): for meters, not for decisions; each call walks what it sums ---- */
 
-/* Where a ClusterQueue or Cohort stands: the names of its parent and of the root of its tree. A
+/* Position of a ClusterQueue or Cohort: the names of its parent and of the root of its tree. A
  * cohort without parent is its own root; else absent ones are "". False if it is unknown or in a
  * cycle. */
 bool sl_engine_place(const struct sl_engine *e, bool cohort, const char *name,
@@ -189,7 +189,7 @@ struct sl_total {
     const char *resource;
     sl_amount amount;
 };
-/* Adds what the waiting workloads of a ClusterQueue ask for to the first *n totals, and appends
+/* Adds the requests of the pending workloads of a ClusterQueue to the first *n totals, and appends
  * those of other resources while there are fewer than max. False: there were more than that. */
 bool sl_engine_asked(const struct sl_engine *e, const char *cq, struct sl_total *totals,
                      uint32_t *n, uint32_t max);
@@ -197,10 +197,11 @@ bool sl_engine_asked(const struct sl_engine *e, const char *cq, struct sl_total 
  * weight zero. False if it does not order this queue. */
 bool sl_engine_lq_history(const struct sl_engine *e, const char *ns, const char *name,
                           uint64_t *ret_micro);
-/* How often a workload was looked at so far. */
+/* Number of evaluations of workloads so far. */
 uint64_t sl_engine_looks(const struct sl_engine *e);
 
-/* Recomputes everything from the parts and compares; says what disagrees. For tests and --check. */
+/* Recomputes everything from the parts and compares; reports what disagrees. For tests and
+ * --check. */
 int sl_engine_check(const struct sl_engine *e, struct sl_err *err) _must_check_;
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * Why is this workload waiting? The same assignment that decides is run on the live state, without
- * keeping its result, and read out in numbers: which limit binds where, who holds what is missing,
- * and what would help (explain_help.c).
+ * Why is this workload pending? The same assignment that decides is run on the live state, without
+ * storing its result, and reported in numbers: which limit binds where, which workloads hold what
+ * is missing, and what would help (explain_help.c).
  */
 #include "engine/explain.h"
 

@@ -4,14 +4,14 @@
 
 #include "engine/state.h"
 
-/* Looks as a cycle with nobody else in it would: while it is refused with flavors untried, the scan
- * goes on. The entry is the look that leads to something, or else the first one. */
+/* Evaluates as a cycle without other workloads would: while it is refused with flavors untried, the
+ * scan continues. The entry is the evaluation that succeeds, or else the first one. */
 void explain_look(struct sl_engine *e, struct entry *x, uint32_t wl, uint32_t class, uint32_t cq);
 /* The smallest changes that would admit the workload of this refused entry. */
 void help_with_quota(struct sl_engine *e, const struct entry *x, struct sl_verdict *v);
-/* Not in any queue, or the queue does not run: says so with what would help. */
+/* Not in any queue, or the queue is stopped: reports that with what would help. */
 bool explain_blocked(struct sl_engine *e, uint32_t wl, struct sl_verdict *v);
-/* Failed checks, namespace, invalid: the obstacle in words, or NULL. */
+/* Failed checks, namespace, invalid: the message of the obstacle, or NULL. */
 const char *own_obstacle_text(const struct sl_engine *e, uint32_t wl, struct sl_arena *a);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * Order of processing under fair sharing: a tournament over the cohort tree. Every queue enters
- * with its entry; at each cohort the child wins that borrows nothing of what the workload asks for,
+ * with its entry; at each cohort the child wins that borrows nothing of what the workload requests,
  * then has the lowest share with the workload counted in, then higher priority, then earlier, then
- * uid. The winner at the root is processed, and only the way from its queue to the root is worked
- * out again: a node's share depends on its own usage alone.
+ * uid. The winner at the root is processed, and only the path from its queue to the root is
+ * computed again: a node's share depends on its own usage alone.
  */
 #include "engine/state.h"
 

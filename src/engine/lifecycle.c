@@ -1,7 +1,7 @@
 /*
- * What time and outside events do to a workload: eviction and return, back-off, timeouts,
- * deactivation, stopped queues. Facts only note what is true and mark the workload as due; the
- * cycle then looks at each due workload and does what its present state asks for (level-triggered).
+ * Time-driven and external transitions of a workload: eviction and requeue, back-off, timeouts,
+ * deactivation, stopped queues. Facts only update the state and mark the workload as due; the cycle
+ * then reconciles each due workload by its present state (level-triggered).
  */
 #include "engine/state.h"
 

@@ -1,11 +1,11 @@
 /*
- * Who waits, in the order in which they are taken: any part of a ClusterQueue's line, or of that of
- * one LocalQueue, with the places in both.
+ * Pending workloads in queue order: any range of a ClusterQueue, or of one LocalQueue, with the
+ * positions in both.
  *
- * Each class stands in an ordered line of its own; whoever is parked, or waits for its victims,
- * stands alone. These lines are merged by a heap. What lies around the part that is asked for
- * is neither sorted nor walked through: where the part begins and ends is found as quickselect
- * finds it, with one rank per line in the place of a partition, in some 2 ln n rounds.
+ * Each class is an ordered set of its own; workloads that are parked, or wait for their victims,
+ * are alone. These sets are merged by a heap. Outside of the requested range nothing is sorted or
+ * walked: its begin and end are found as in quickselect, with one rank per set in the place of a
+ * partition, in some 2 ln n rounds.
  */
 #include "engine/state.h"
 

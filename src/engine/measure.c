@@ -1,6 +1,6 @@
 /*
- * Measuring: places in the cohort trees and sums that no decision needs. Nothing here changes
- * anything, and nothing is kept: a sum costs a walk over its parts.
+ * Statistics: positions in the cohort trees and sums that no decision needs. Read-only, and nothing
+ * is cached: a sum costs a walk over its parts.
  */
 #include "engine/state.h"
 

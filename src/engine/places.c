@@ -1,7 +1,7 @@
 /*
- * Places: what the placer is asked, and when. A workload for which quota says yes needs a place
- * besides; one that has none may find those to preempt who stand in its way, and nobody is evicted
- * for a workload that would have no place even then.
+ * Placement: when the placer is called, and with what. A workload within quota also needs a
+ * placement; without one, workloads that block it may be preempted, and nothing is evicted for a
+ * workload that could not be placed even then.
  */
 #include "engine/state.h"
 

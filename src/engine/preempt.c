@@ -1,13 +1,13 @@
 /*
- * Preemption without fair sharing: whom to evict so that a workload fits, as few as needed, and
- * nobody whom the policies protect. The search works on the live tree: usage of candidates is taken
- * out and always put back before it returns.
+ * Preemption without fair sharing: which workloads to evict so that another fits, as few as needed,
+ * and none that the policies protect. The search works on the live tree: usage of candidates is
+ * removed and always restored before it returns.
  *
- * Why preemption ends. Between two outside events (a workload arrives, changes, finishes or is
- * deleted, configuration changes) a tree remembers who evicted whom. A pair is used at most once,
- * and never so that a chain of evictions closes to a ring. So with n workloads at most n(n-1)/2
- * evictions can happen before something outside changes: the number of unused pairs is the measure,
- * and each eviction makes it smaller.
+ * Why preemption terminates. Between two external events (a workload arrives, changes, finishes or
+ * is deleted, configuration changes) a tree records which workload evicted which. A pair is used at
+ * most once, and never so that a chain of evictions closes to a cycle. So with n workloads at most
+ * n(n-1)/2 evictions can happen before an external event: the number of unused pairs is the
+ * measure, and each eviction makes it smaller.
  */
 #include "engine/state.h"
 

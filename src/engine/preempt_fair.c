@@ -1,12 +1,12 @@
 /*
- * Preemption under fair sharing: take from whoever is furthest above its share, as long as the
- * preemptor does not end up above those it takes from. The incoming workload's usage is in the tree
- * during the whole search, except while testing whether it fits.
+ * Preemption under fair sharing: take from the node that is furthest above its share, as long as
+ * the preemptor does not end up above those it takes from. The incoming workload's usage is in the
+ * tree during the whole search, except while testing whether it fits.
  *
- * Candidates of a queue are gathered when the search first comes by. A refused search is the common
- * case in a full tree and must be cheap: once the preemptor's own side of a cohort has nothing left
- * to give, its share is final, and if it is above the largest share on the other side, nobody there
- * can be taken, and the whole cohort is left without looking into it.
+ * Candidates of a queue are gathered when the search first reaches it. A failed search is the
+ * common case in a full tree and must be cheap: once the preemptor's own side of a cohort has
+ * nothing left to preempt, its share is final, and if it is above the largest share on the other
+ * side, nothing there can be preempted, and the whole cohort is skipped.
  */
 #include "engine/state.h"
 

@@ -1,8 +1,8 @@
 /*
- * Shapes: the podsets of workloads, interned, so that a million equal jobs share one description.
- * A shape keeps what was asked (raw) and what is counted (effective): excluded resources dropped,
- * transformations applied, per pod and rounded up. A plan is how a shape asks one ClusterQueue:
- * which resource group for which podsets, and which flavors pass taints and labels.
+ * Shapes: the podsets of workloads, interned, so that a million equal jobs share one description. A
+ * shape has the original requests (raw) and what is counted (effective): excluded resources
+ * dropped, transformations applied, per pod and rounded up. A plan is how a shape maps to one
+ * ClusterQueue: which resource group for which podsets, and which flavors pass taints and labels.
  */
 #include "engine/state.h"
 

@@ -1,7 +1,7 @@
 /*
  * Dominant resource share: how far a node is above its own quota, relative to what its parent could
- * lend, divided by its weight. Kept as a fraction and compared exactly: no rounding decides who
- * goes first, on any machine.
+ * lend, divided by its weight. A fraction, compared exactly: rounding never decides the order, on
+ * any machine.
  */
 #include "engine/state.h"
 

@@ -1,16 +1,15 @@
 /*
- * Slices: an elastic job that grows is followed by a larger workload that takes the place of the
- * one that runs. The new slice keeps the flavors of the old one and asks only for what it needs
- * beyond it (assign.c counts the difference while the old one's usage stays in the tree); when it
- * gets that, the old one's quota passes over to it in one step, so that no pod is ever counted
- * twice or not at all.
+ * Slices: an elastic job that grows is followed by a larger workload that replaces the running one.
+ * The new slice keeps the flavors of the old one and requests only the difference (assign.c counts
+ * it while the old one's usage stays in the tree); when it gets that, the old one's quota is
+ * transferred to it in one step, so that no pod is ever counted twice or not at all.
  *
- * The old slice still runs until the shell has written the new reservation. So what it held is kept
- * until somebody says that it is finished: if the new reservation comes to nothing before that, the
- * old one holds its quota again. A slice that is being evicted has no place to give: whoever wants
- * to replace it waits in line like any other.
+ * The old slice still runs until the new reservation has been written. So its admission is retained
+ * until it is reported finished: if the new reservation fails before that, the old one holds its
+ * quota again. A slice that is being evicted has no quota to transfer: its replacement waits in the
+ * queue like any other.
  *
- * A job that shrinks changes its workload in place: what is held shrinks with what is asked for.
+ * A job that shrinks changes its workload in place: the quota in use shrinks with the requests.
  */
 #include "engine/state.h"
 

@@ -1,19 +1,19 @@
 /*
- * The engine's own state, shared by its files and by nobody else.
+ * The private state of the engine, shared by its files only.
  *
  * Everything is a dense array addressed by index; names are interned. The pieces:
  *
  *   fr        a (flavor, resource) pair, numbered once for the whole engine
  *   node      a ClusterQueue or a Cohort; nodes of one root form a tree
  *   tree      the quota cells of all its nodes: cells[node.row * n_fr + local fr]
- *   lq        a LocalQueue, also while it does not exist but is named by somebody
+ *   lq        a LocalQueue, also while it does not exist but is referred to
  *   shape     the podsets of workloads, interned: same podsets, same shape
- *   class     workloads of one LocalQueue with the same shape and priority: they wait in one line,
- *             are refused together, sleep together and wake together
+ *   class     workloads of one LocalQueue with the same shape and priority: they wait in one
+ *             ordered set, are refused together, sleep together and wake together
  *   wl        a workload
  *
- * A workload waits in exactly one line (its class) or is parked (back-off) or is in no queue at
- * all. A class is awake (in its ClusterQueue's heap) or asleep. Usage changes only through
+ * A workload waits in exactly one ordered set (its class) or is parked (back-off) or is in no queue
+ * at all. A class is awake (in its ClusterQueue's heap) or asleep. Usage changes only through
  * tree_add.
  */
 #ifndef SL_ENGINE_STATE_H
@@ -77,7 +77,7 @@ struct node {
     sl_sym name;
     bool cohort;
     bool exists;     /* there is an object; else an implicit cohort */
-    uint64_t says;   /* digest of what it says, 0 if it never spoke */
+    uint64_t says;   /* digest of its content, 0 if there was none */
     bool broken;     /* in or under a cycle of cohorts */
     uint64_t pruned; /* number of the fair search that found nothing more to take here */
     bool touched;    /* its quotas or edges changed since the last rebuild */
@@ -90,7 +90,7 @@ struct node {
     int64_t weight_nano;
     sl_amount *lendable; /* per local resource: potential summed over flavors, cohorts only */
     uint32_t cq;         /* index into cqs, NONE for cohorts */
-    /* during a fair round: the best entry below, how it stands among the siblings */
+    /* during a fair round: the best entry below, its rank among the siblings */
     struct sl_heap fair_heap;
     uint32_t fair_place, fair_winner;
     struct share fair_share;
@@ -112,10 +112,10 @@ struct tree {
     struct cell *cells;
     SL_VEC(uint32_t) cqs;      /* cq indices, by name */
     uint64_t version;          /* moves with every change of usage or quota */
-    bool dirty;                /* some head should be looked at */
-    bool freed;                /* sleepers should be asked whether they may wake */
+    bool dirty;                /* some head has to be evaluated */
+    bool freed;                /* sleeping classes have to be evaluated */
     bool wake_all;             /* configuration changed: all sleepers wake */
-    bool skipped, left;        /* this round: somebody was skipped; some head left its heap */
+    bool skipped, left;        /* this round: an entry was skipped; some head left its heap */
     SL_VEC(struct edge) edges; /* preemptions issued since the last outside event */
 };
 
@@ -135,7 +135,7 @@ struct tally {
     uint32_t cq, fr;             /* fr NONE: workloads */
     __int128 reserved, admitted; /* of all, and of the admitted ones among them */
 };
-struct tallies { /* in no order; what has come to nothing is not kept */
+struct tallies { /* unordered; zero entries are removed */
     struct tally *v;
     uint32_t n, cap;
 };
@@ -155,8 +155,8 @@ struct cq {
     enum sl_preference preference;
     enum sl_stop stop;
     bool terminating;
-    bool afs_scope; /* opted in to usage-based order, fixed when first seen */
-    bool unplaced;  /* the placer refused somebody since it last had news */
+    bool afs_scope; /* opted in to usage-based order, fixed at the first fact */
+    bool unplaced;  /* the placer refused a workload since its last change */
     struct sl_arena arena;
     struct sl_selector namespaces;
     SL_VEC(struct check_ref) checks;
@@ -185,7 +185,7 @@ struct afs_item {
 struct lq {
     sl_sym ns, name, cq_name;
     bool exists;
-    uint64_t says; /* digest of what it says, 0 if it never spoke */
+    uint64_t says; /* digest of its content, 0 if there was none */
     enum sl_stop stop;
     int64_t weight_nano;
     uint32_t cq;              /* index of the attached ClusterQueue, NONE */
@@ -207,7 +207,7 @@ struct lack { /* what a sleeping class needs before it is worth a look */
 };
 #define MAX_LACKS 6
 
-struct step {                         /* one resource group asked by one podset group */
+struct step {                         /* one resource group for one podset group */
     uint16_t first_podset, n_podsets; /* in podset order of the plan */
     uint16_t group; /* of the ClusterQueue; UNCOVERED: the first resource is in none */
     uint16_t n_res;
@@ -215,14 +215,14 @@ struct step {                         /* one resource group asked by one podset 
     uint32_t units; /* index into plan.units: [resource * n_podsets + podset] */
 };
 #define UNCOVERED UINT16_MAX
-#define NOT_ASKED (-1) /* unit of a resource that a podset does not ask for */
+#define NOT_ASKED (-1) /* unit of a resource that a podset does not request */
 
 struct plan_res {
     uint16_t in_group; /* resource index in the group */
     sl_sym resource;
 };
 
-/* How a shape asks a ClusterQueue, worked out once per configuration. */
+/* How a shape maps to a ClusterQueue, computed once per configuration. */
 struct plan {
     uint64_t version;
     SL_VEC(struct step) steps;
@@ -243,8 +243,8 @@ struct class {
     uint32_t kin;      /* ring of classes of one ClusterQueue with the same shape and priority */
     bool used, asleep;
     bool wake_always; /* any release may help */
-    uint64_t asked;   /* the cycle in which it was last asked whether it may wake */
-    sl_wl_id told;    /* who was told the refusal that put it to sleep */
+    uint64_t asked;   /* the cycle of its last evaluation for waking */
+    sl_wl_id told;    /* the workload whose refusal put it to sleep */
     uint8_t n_lacks;
     struct lack lacks[MAX_LACKS];
     struct plan plan;
@@ -329,10 +329,10 @@ struct more {
     /* eviction */
     enum sl_evict evict;
     enum sl_cause cause;
-    sl_wl_id by;              /* who preempts it */
-    SL_VEC(sl_wl_id) victims; /* whom it preempts and who has not stopped yet */
-    char *evict_text;         /* its message, told again when it has stopped */
-    bool released;            /* and that has not been told yet */
+    sl_wl_id by;              /* its preemptor */
+    SL_VEC(sl_wl_id) victims; /* workloads that it preempts and that have not stopped yet */
+    char *evict_text;         /* its message, reported again when it has stopped */
+    bool released;            /* and that has not been reported yet */
     bool was_admitted;
     enum sl_evict order_evict; /* Evicted=True with this reason, for the queue-order timestamp */
     sl_time order_evict_at;
@@ -343,10 +343,10 @@ struct more {
     SL_VEC(struct check_now) checks;
     uint32_t full_shape; /* before pods were reclaimed, or NONE */
     char *gate, *invalid;
-    uint64_t told; /* hash of the last PENDING or BLOCKED told */
+    uint64_t told; /* hash of the last PENDING or BLOCKED reported */
     /* slices (slice.c) */
-    char *replaces;       /* name of the one whose place it takes, NULL */
-    sl_wl_id took;        /* the one whose quota it was given */
+    char *replaces;       /* name of the one that it replaces, NULL */
+    sl_wl_id took;        /* the one whose quota was transferred to it */
     struct handed handed; /* what it gave to the next one */
 };
 
@@ -356,13 +356,13 @@ struct wl {
     /* What a decision reads comes first. */
     uint8_t phase;
     bool inactive, gated, on_hold, evicting;
-    bool spares; /* a preemption gate is closed: evicts nobody */
+    bool spares; /* a preemption gate is closed: does not preempt */
     bool victim; /* picked by a preemptor of this round, or replaced in it */
-    bool due;    /* stands in the engine's list of due workloads */
+    bool due;    /* in the engine's list of due workloads */
     uint32_t gen;
     uint32_t shape, lq;
     uint32_t class; /* waiting */
-    uint32_t at;    /* place in the list its phase says: cq.reserved, lq.parked */
+    uint32_t at;    /* position in the list of its phase: cq.reserved, lq.parked */
     int32_t priority, boost;
     sl_sym ns;
     uint16_t uid_off, job_uid_off;
@@ -377,7 +377,7 @@ struct wl {
 struct flavor {
     sl_sym name;
     bool exists;
-    uint64_t says; /* digest of what it says, 0 if it never spoke */
+    uint64_t says; /* digest of its content, 0 if there was none */
     struct sl_arena arena;
     struct sl_flavor_spec spec;
 };
@@ -385,13 +385,13 @@ struct flavor {
 struct check {
     sl_sym name;
     bool exists, active;
-    uint64_t says; /* digest of what it says, 0 if it never spoke */
+    uint64_t says; /* digest of its content, 0 if there was none */
 };
 
 struct ns {
     sl_sym name;
     bool exists;
-    uint64_t says; /* digest of what it says, 0 if it never spoke */
+    uint64_t says; /* digest of its content, 0 if there was none */
     struct sl_arena arena;
     struct sl_labels labels;
 };
@@ -415,7 +415,7 @@ struct target {
 /* Ranges are into the engine's round vectors. */
 struct entry {
     uint32_t wl, class, cq;
-    uint32_t slice; /* whose place it takes, NONE; what that one holds is not asked for again */
+    uint32_t slice; /* the one that it replaces, NONE; its usage is not requested again */
     enum mode mode; /* NO_FIT, PREEMPT (the middle three) or FIT */
     uint32_t borrow;
     bool from_start; /* ignore where an earlier scan stopped */
@@ -423,7 +423,7 @@ struct entry {
     bool has_resume; /* some flavor is still untried */
     bool processed;
     struct range picks, uses, whys, targets, tried, counts, lacks;
-    uint64_t version; /* of the tree when it was looked at */
+    uint64_t version; /* of the tree at its evaluation */
     uint8_t outcome;  /* enum outcome */
 };
 
@@ -516,19 +516,19 @@ struct sl_engine {
     bool structure_dirty;    /* trees must be rebuilt */
     bool status_dirty;       /* ClusterQueues' active states must be worked out */
     SL_VEC(uint32_t) dirty_trees;
-    SL_VEC(uint32_t) asked_trees; /* whose sleepers were asked in this cycle */
+    SL_VEC(uint32_t) asked_trees; /* whose sleeping classes were evaluated in this cycle */
     uint32_t n_not_ready;         /* reserved workloads without ready pods, for blockAdmission */
     bool blocked_by_ready;
     sl_time afs_next;
 
     sl_time now;
     struct sl_effects *out; /* during a cycle */
-    SL_VEC(uint32_t) due;   /* workloads to look at when the next cycle starts */
+    SL_VEC(uint32_t) due;   /* workloads to reconcile when the next cycle starts */
     struct round round;
     struct sl_engine_stats stats;
 };
 
-/* ---- small shared words ---- */
+/* ---- small shared helpers ---- */
 
 static inline const char *str(const struct sl_engine *e, sl_sym y) {
     return sl_sym_str(&e->syms, y);
@@ -581,7 +581,7 @@ uint32_t lq_named(const struct sl_engine *e, const char *ns, const char *name); 
 /* tree.c: nodes, quotas, usage */
 uint32_t node_find(const struct sl_engine *e, bool cohort, const char *name); /* or NONE */
 uint32_t node_get(struct sl_engine *e, bool cohort, const char *name);        /* made if missing */
-/* It is nobody's from now on: not there, and not found. */
+/* Removes it: from now on it does not exist, and is not found. */
 void node_unname(struct sl_engine *e, uint32_t node);
 void node_set_groups(struct sl_engine *e, uint32_t node, const struct sl_groups *g);
 void node_touch(struct sl_engine *e, uint32_t node);
@@ -606,7 +606,7 @@ uint32_t tree_borrow_height(const struct sl_engine *e, const struct cq *q, uint3
                             sl_amount amount, bool *may_reclaim);
 bool tree_is_ancestor(const struct sl_engine *e, uint32_t node, uint32_t of);
 void tree_mark(struct sl_engine *e, struct tree *t);
-/* The queue's tree should be looked at; a rebuild that is due marks all of them anyway. */
+/* The queue's tree has to be evaluated; a rebuild that is due marks all of them anyway. */
 void cq_mark(struct sl_engine *e, const struct cq *q);
 void wl_charge(struct sl_engine *e, uint32_t wl, int sign);
 
@@ -634,7 +634,7 @@ uint32_t *class_place(void *ctx, uint32_t c);
 void wl_enqueue(struct sl_engine *e, uint32_t wl);
 void wl_dequeue(struct sl_engine *e, uint32_t wl);
 void wl_requeue(struct sl_engine *e, uint32_t wl); /* out and in again after a change */
-/* The same in two steps, for changes in between: who waits for his victims goes on doing so. */
+/* The same in two steps, for changes in between: a preemptor continues to wait for its victims. */
 bool wl_sticky(const struct sl_engine *e, uint32_t wl);
 void wl_enqueue_again(struct sl_engine *e, uint32_t wl, bool sticky);
 sl_time wl_order_time(const struct sl_engine *e, const struct wl *w);
@@ -660,11 +660,11 @@ void entry_init(struct sl_engine *e, struct entry *x, uint32_t wl, uint32_t clas
 bool uses_fit(const struct sl_engine *e, const struct cq *q, const struct use *u, uint32_t n,
               bool borrowing);
 
-/* preempt.c, preempt_fair.c: whom to evict */
+/* preempt.c, preempt_fair.c: which workloads to evict */
 struct search {
     uint32_t wl, cq;
-    uint32_t slice;         /* whose place it takes: no candidate; NONE */
-    const struct use *uses; /* all it asks for, local fr */
+    uint32_t slice;         /* the one that it replaces: no candidate; NONE */
+    const struct use *uses; /* all its requests, local fr */
     uint32_t n_uses;
     const uint32_t *contested; /* local frs that need preemption */
     uint32_t n_contested;
@@ -678,17 +678,18 @@ bool ask_placer(struct sl_engine *e, struct entry *x);
 bool pick_needs_place(const struct sl_engine *e, const struct pick *p);
 /* Makes a search for the entry one for a place as well, if it needs one. */
 void search_places(struct sl_engine *e, struct search *s, const struct entry *x);
-/* Somebody's usage out of the way and back again; does it fit as things stand? */
+/* Removes a workload's usage and restores it; does it fit in the present state? */
 void search_take(struct sl_engine *e, const struct search *s, uint32_t wl);
 void search_put(struct sl_engine *e, const struct search *s, uint32_t wl);
 bool search_fits(struct sl_engine *e, const struct search *s, bool borrowing);
-/* assign.c: whom to evict for the assignment just made. Returns how many. */
+/* assign.c: which workloads to evict for the assignment just made. Returns how many. */
 uint32_t find_targets(struct sl_engine *e, struct entry *x);
 /* Appends targets to round.targets; returns how many. */
 uint32_t preempt_search(struct sl_engine *e, const struct search *s);
 uint32_t preempt_search_fair(struct sl_engine *e, const struct search *s);
 int candidate_cmp(const struct sl_engine *e, uint32_t preemptor_cq, uint32_t a, uint32_t b);
-/* Who must not be evicted for this search, so that preemption ends: fills round.barred. */
+/* Which workloads must not be evicted in this search, so that preemption terminates: fills
+ * round.barred. */
 void search_bar(struct sl_engine *e, const struct search *s);
 bool search_may_take(const struct sl_engine *e, const struct search *s, uint32_t wl);
 bool policy_within(const struct sl_engine *e, const struct search *s, uint32_t wl);
@@ -702,7 +703,7 @@ uint32_t wl_resolve(const struct sl_engine *e, sl_wl_id id);
 uint32_t wl_lookup(const struct sl_engine *e, sl_sym ns, const char *name);
 
 /* slice.c: workloads that take the place of others, and those that shrink */
-/* The one whose place this workload would take in the queue, NONE. */
+/* The one that this workload would replace in the queue, NONE. */
 uint32_t slice_before(const struct sl_engine *e, uint32_t wl, uint32_t cq);
 /* What that one was given of a resource for its podset of this name; NULL: nothing. */
 const struct assigned *slice_holds(const struct sl_engine *e, uint32_t slice, const char *podset,
@@ -714,7 +715,7 @@ uint32_t slice_taken(const struct sl_engine *e, uint32_t wl);
 void slice_return(struct sl_engine *e, uint32_t slice);
 /* It is finished for good. */
 void slice_ended(struct sl_engine *e, uint32_t wl);
-/* Holds no more pods than its shape asks for. */
+/* Holds no more pods than its shape requests. */
 void wl_shrink(struct sl_engine *e, uint32_t wl);
 
 /* engine.c */
@@ -732,14 +733,14 @@ void entry_process(struct sl_engine *e, uint32_t i);
 enum sl_pending_kind own_obstacle(const struct sl_engine *e, uint32_t wl, const struct cq *q);
 void fair_order_run(struct sl_engine *e);
 
-/* admit.c: from decision to state: quota given and taken back */
+/* admit.c: from decision to state: reservation and release of quota */
 struct more *wl_more(struct sl_engine *e, uint32_t wl);
 void wl_reserve(struct sl_engine *e, struct entry *x);
 void wl_hold(struct sl_engine *e, uint32_t wl, struct admission *a, sl_time at);
 void wl_admitted(struct sl_engine *e, uint32_t wl);
 void wl_give_back(struct sl_engine *e, uint32_t wl);
-/* Counts what the workload holds among the reserved and the admitted of its queues: 1, 0 or -1
- * times each. Whatever changes an admission or the phase of one who has one calls this. */
+/* Counts the usage of the workload among the reserved and the admitted of its queues: 1, 0 or -1
+ * times each. Every change of an admission or of the phase of an admitted workload calls this. */
 void wl_count(struct sl_engine *e, uint32_t wl, int reserved, int admitted);
 /* Of this fr, or with NONE of workloads; nothing: zeros. */
 struct tally tally_get(const struct tallies *t, uint32_t cq, uint32_t fr);
@@ -753,7 +754,7 @@ bool wl_eligible(const struct wl *w);
 void prio_add(struct cq *q, int64_t priority, int by);
 
 /* lifecycle.c: what time and outside events do to a workload */
-void wl_due(struct sl_engine *e, uint32_t wl); /* look at it at the start of the next cycle */
+void wl_due(struct sl_engine *e, uint32_t wl); /* reconcile it at the start of the next cycle */
 void line_due(struct sl_engine *e, const struct sl_ordset *line);
 void due_run(struct sl_engine *e);
 void wl_evict(struct sl_engine *e, uint32_t wl, enum sl_evict reason, enum sl_cause cause,

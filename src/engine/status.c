@@ -1,7 +1,7 @@
 /*
  * Is a ClusterQueue active? It is unless it is being deleted, stopped, or refers to flavors,
  * topologies or admission checks that are missing or not ready. The first reason counts, all are
- * told.
+ * reported.
  */
 #include "engine/state.h"
 

@@ -1,10 +1,10 @@
 /*
- * Forgetting names. A queue, a cohort, a flavor, a check or a namespace that is no more leaves its
- * entry, since others may still name it. Here entries that nobody names any more lose their names,
- * their places are given to new ones, and symbols that nothing holds are forgotten.
+ * Garbage collection of names. A deleted queue, cohort, flavor, check or namespace leaves its
+ * entry, since others may still refer to it. Here entries without references lose their names,
+ * their slots are reused, and symbols that are not in use are dropped.
  *
- * The owner of the engine asks for this between two cycles; without it nothing is ever forgotten.
- * Whether an entry is new or was somebody else's before makes no difference to any decision.
+ * The owner of the engine calls this between two cycles; without it nothing is ever dropped.
+ * Whether an entry is new or reused makes no difference to any decision.
  */
 #include "engine/state.h"
 

@@ -1,9 +1,9 @@
 /*
  * The quota tree. ClusterQueues are leaves, Cohorts inner nodes; every node has one cell per
- * (flavor, resource) of its tree. The static part of a cell (subtree, local, potential) is worked
- * out when quotas or edges change; usage is kept up to date by tree_add alone:
+ * (flavor, resource) of its tree. The static part of a cell (subtree, local, potential) is computed
+ * when quotas or edges change; usage is updated by tree_add alone:
  *
- *   usage(cohort) = sum over children of max(0, usage(child) - local(child))
+ *     usage(cohort) = sum over children of max(0, usage(child) - local(child))
  *
  * which tree_add maintains in O(depth). Usage is 128 bits wide, so that adding and removing are
  * exact inverses in any order; that is what makes speculation without snapshots possible.

@@ -1,7 +1,7 @@
 /*
- * The answer to "why is my job waiting and what would help": a verdict with every blocking
- * constraint in numbers, who holds what is missing, the place in both queues, and the smallest
- * changes each of which would admit it now. Everything lives in the verdict's arena.
+ * The answer to "why is my job pending and what would help": a verdict with every blocking
+ * constraint in numbers, which workloads hold what is missing, the position in both queues, and the
+ * smallest changes each of which would admit it now. Everything is in the verdict's arena.
  */
 #ifndef SL_ENGINE_VERDICT_H
 #define SL_ENGINE_VERDICT_H
@@ -14,7 +14,7 @@ enum sl_verdict_kind {
     SL_VERDICT_EVICTING,   /* evicted, waiting to be released */
     SL_VERDICT_FITS,       /* would be admitted by the next cycle */
     SL_VERDICT_PREEMPTS,   /* would be admitted after preempting */
-    SL_VERDICT_BEHIND,     /* would fit, but another stands before it in a strict queue */
+    SL_VERDICT_BEHIND,     /* would fit, but another one is before it in a strict queue */
     SL_VERDICT_NO_QUOTA,   /* what it needs is in use */
     SL_VERDICT_NEVER_FITS, /* more than its queue could ever have */
     SL_VERDICT_NO_FLAVOR,  /* no flavor matches it */
@@ -24,12 +24,12 @@ enum sl_verdict_kind {
     SL_VERDICT_COUNT,
 };
 
-/* A constraint that stands in the way, at one node of the tree for one flavor and resource. */
+/* A blocking constraint, at one node of the tree for one flavor and resource. */
 struct sl_blocker {
     uint32_t podset;
     const char *flavor, *resource;
     enum sl_why_kind kind;
-    sl_amount need;      /* what it asks for here */
+    sl_amount need;      /* its requests here */
     sl_amount available; /* what its queue can have now */
     sl_amount potential; /* what its queue could have at best */
     const char *node;    /* the queue or cohort whose limit binds */
@@ -49,17 +49,17 @@ enum sl_help_kind {
     SL_HELP_WAIT_FOR,     /* these workloads finish */
     SL_HELP_RAISE_QUOTA,  /* nominal of (node, flavor, resource) to 'to' */
     SL_HELP_RAISE_BORROW, /* borrowingLimit of node to 'to' */
-    SL_HELP_SHRINK,       /* ask for at most 'to' pods of this podset */
+    SL_HELP_SHRINK,       /* request at most 'to' pods of this podset */
     SL_HELP_PRIORITY,     /* priority of at least 'to' */
     SL_HELP_START_QUEUE,  /* set stopPolicy None on node */
     SL_HELP_ACTIVATE,     /* spec.active = true, or take the gate away */
 };
 
 /*
- * One change. It is judged for this workload alone: as if nobody else waited, for those before it
- * in line are served first. PRIORITY admits it after preempting; START_QUEUE and ACTIVATE take an
- * obstacle away and put it in line; each of the others admits it at once. A number that helps by
- * itself is the smallest: one step less does not.
+ * One change. It is evaluated for this workload alone, as if no other were pending, because those
+ * before it are served first. PRIORITY admits it after preempting; START_QUEUE and ACTIVATE remove
+ * an obstacle and put it into the queue; each of the others admits it at once. A number that helps
+ * by itself is the smallest: one step less does not.
  */
 struct sl_help {
     enum sl_help_kind kind;

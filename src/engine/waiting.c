@@ -1,14 +1,15 @@
 /*
- * Who waits where. Workloads of one LocalQueue with the same shape and priority form a class and
- * wait in one line; a class is awake (in its ClusterQueue's heap, ordered by its first workload) or
- * asleep. Because all members of a class get the same answer, one look at the first one puts the
- * whole class to sleep, and a release of quota asks sleeping classes, not sleeping workloads.
+ * The queues of pending workloads. Workloads of one LocalQueue with the same shape and priority
+ * form a class and wait in one ordered set; a class is awake (in its ClusterQueue's heap, ordered
+ * by its first workload) or asleep. Because all members of a class get the same result, one
+ * evaluation of the first one puts the whole class to sleep, and a release of quota evaluates
+ * sleeping classes, not sleeping workloads.
  *
  * Kin are classes of one ClusterQueue with equal shape and priority in different LocalQueues: they
  * share verdicts as well.
  *
  * A workload that was refused for reasons of its own (failed checks, namespace, back-off) is parked
- * outside the line until its time or event comes.
+ * outside of its class until its time or event comes.
  */
 #include "engine/state.h"
 

@@ -1,9 +1,9 @@
 /*
- * The words of an effect: which conditions it writes on a Workload and what they say, letter by
- * letter as Kueue v0.19 says it (rules 1.4, 1.7, 4.6, 4.7, 6.1 and 7.5 of docs/rules.md). Tools and
+ * The text of an effect: which conditions it writes on a Workload and their messages, letter by
+ * letter those of Kueue v0.19 (rules 1.4, 1.7, 4.6, 4.7, 6.1 and 7.5 of docs/rules.md). Tools and
  * people parse these texts, so every constant here is part of the interface.
  *
- * Not done here, because only the holder of the object can: resetting Evicted, Preempted and
+ * Not done here, because it depends on the object: resetting Evicted, Preempted and
  * BlockedOnPreemptionGates to False ("Previously: ...") when quota is reserved again.
  */
 #include "model/effect.h"

@@ -1,7 +1,7 @@
 /*
- * Lists of effects: life, names, and the digest that says whether two runs decided the same. The
- * digest takes every word and number of every effect in order; an absent text and an empty one are
- * the same to it.
+ * Lists of effects: memory, names, and the digest that compares the decisions of two runs. The
+ * digest covers every string and number of every effect in order; an absent string and an empty one
+ * are equal.
  */
 #include "model/effect.h"
 

@@ -1,7 +1,7 @@
 /*
- * Effects: the only way out of a decision. The shell performs them and reports back as facts. Each
- * is a small record; texts for people are made from it by the engine's text functions, in Kueue's
- * words. Pointers live in the effects' own arena until sl_effects_clear.
+ * Effects: the only output of a decision. The controllers perform them and report back as facts.
+ * Each is a small record; messages are made from it by the engine's text functions, in Kueue's
+ * wording. Pointers are valid in the effects' own arena until sl_effects_clear.
  */
 #ifndef SL_MODEL_EFFECT_H
 #define SL_MODEL_EFFECT_H
@@ -11,16 +11,16 @@
 #include "model/specs.h"
 
 enum sl_effect_kind {
-    SL_EFFECT_RESERVE,   /* quota reserved for the assignment; 'admitted' tells if that is all */
-    SL_EFFECT_ADMIT,     /* all checks are ready: admitted */
-    SL_EFFECT_PENDING,   /* looked at and not admitted: QuotaReserved=False with reasons */
-    SL_EFFECT_EVICT,     /* stop it, then report SL_FACT_RELEASED */
-    SL_EFFECT_RELEASE,   /* evicted and stopped: no reservation any more, may it compete again? */
-    SL_EFFECT_UNRESERVE, /* reservation taken back before it was admitted (stopped or lost queue) */
-    SL_EFFECT_REQUEUED,  /* Requeued=True: may compete again */
-    SL_EFFECT_BACKOFF,   /* requeueState: count and not before when */
+    SL_EFFECT_RESERVE,    /* quota reserved for the assignment; 'admitted' if that is all */
+    SL_EFFECT_ADMIT,      /* all checks are ready: admitted */
+    SL_EFFECT_PENDING,    /* evaluated and not admitted: QuotaReserved=False with reasons */
+    SL_EFFECT_EVICT,      /* stop it, then report SL_FACT_RELEASED */
+    SL_EFFECT_RELEASE,    /* evicted and stopped: reservation released; whether it is requeued */
+    SL_EFFECT_UNRESERVE,  /* reservation released before admission (stopped or deleted queue) */
+    SL_EFFECT_REQUEUED,   /* Requeued=True: may compete again */
+    SL_EFFECT_BACKOFF,    /* requeueState: count and not before when */
     SL_EFFECT_DEACTIVATE, /* set spec.active=false, for a cause */
-    SL_EFFECT_CHECKS,     /* the list of checks this workload must pass (states reset as said) */
+    SL_EFFECT_CHECKS,     /* the checks that this workload must pass (states reset as given) */
     SL_EFFECT_BLOCKED,    /* cannot even be queued: LocalQueue missing, stopped, ... */
     SL_EFFECT_CQ_STATUS,  /* a ClusterQueue became active or inactive */
     SL_EFFECT_COUNT,
@@ -36,8 +36,8 @@ enum sl_why_kind {
     SL_WHY_AFFINITY,       /* node affinity or selector does not match */
     SL_WHY_PLACE,          /* the placer found no place */
     SL_WHY_SLICE,          /* the slice it replaces has another flavor */
-    SL_WHY_NO_TOPOLOGY,    /* it wants a place, and the flavor has no topology */
-    SL_WHY_TOPOLOGY_ONLY,  /* it wants none, and the flavor has one */
+    SL_WHY_NO_TOPOLOGY,    /* it requests a topology, and the flavor has none */
+    SL_WHY_TOPOLOGY_ONLY,  /* it requests none, and the flavor has a topology */
     SL_WHY_NO_LEVEL,       /* the flavor's topology has no such level */
 };
 
@@ -47,14 +47,15 @@ struct sl_why {
     const char *resource, *flavor;
     sl_amount before, request, limit; /* EXCEEDS_MAX: before + request > limit */
     sl_amount amount;                 /* NEEDS_MORE */
-    /* TAINT: as sl_taint_print gives it; PLACE: the placer's words; SLICE: the flavor to keep */
+    /* TAINT: as printed by sl_taint_print; PLACE: message of the placer; SLICE: the flavor to
+     * keep */
     const char *taint;
 };
 
 /* The whole-message outcomes that replace the list of reasons. */
 enum sl_pending_kind {
     SL_PENDING_NO_FIT,
-    SL_PENDING_NO_CANDIDATES, /* preemption would be needed, and nobody may be preempted */
+    SL_PENDING_NO_CANDIDATES, /* preemption would be needed, and there are no candidates */
     SL_PENDING_PREEMPTION,    /* waits for 'victims' workloads to go */
     SL_PENDING_OVERLAP,       /* its victims are taken by another preemptor this time */
     SL_PENDING_LOST_RACE,     /* no longer fits after processing another workload */
@@ -63,7 +64,7 @@ enum sl_pending_kind {
     SL_PENDING_CQ_MISSING,
     SL_PENDING_NS_MISSING,
     SL_PENDING_NS_MISMATCH,
-    SL_PENDING_INVALID,    /* 'text' says what is wrong with the workload itself */
+    SL_PENDING_INVALID,    /* 'text' has the error in the workload itself */
     SL_PENDING_PODS_READY, /* blockAdmission: waits for the admitted ones to be ready */
     SL_PENDING_GATED,      /* would have to preempt, and a preemption gate is closed */
     SL_PENDING_COUNT,
@@ -110,8 +111,8 @@ struct sl_effect {
             uint32_t n;
             bool admitted;
             uint32_t borrow; /* height of the subtree it borrows from, 0: none */
-            /* The slice whose place it takes, to be finished when this is written; none as a rule.
-             * A reservation that cannot be written gives it its quota back. */
+            /* The slice that it replaces, to be finished when this is written; usually none. A
+             * reservation that cannot be written restores its quota. */
             sl_wl_id replaced;
         } reserve;
         struct {
@@ -120,7 +121,7 @@ struct sl_effect {
             uint32_t n_why;
             const char *const *podset_names;
             uint32_t victims; /* appended: pending the preemption of n */
-            const char *text; /* INVALID: what is wrong; NS_MISSING: the lookup's words, or NULL */
+            const char *text; /* INVALID: the error; NS_MISSING: of the lookup, or NULL */
             bool asleep;      /* it left the heap */
         } pending;
         struct {
@@ -182,7 +183,7 @@ struct sl_effects {
 void sl_effects_init(struct sl_effects *x);
 void sl_effects_done(struct sl_effects *x);
 void sl_effects_clear(struct sl_effects *x);
-/* Folds every effect, in order and with its words and numbers, into a running digest. */
+/* Adds every effect, in order and with all strings and numbers, to a running digest. */
 uint64_t sl_effects_digest(uint64_t seed, const struct sl_effects *x);
 const char *sl_effect_name(enum sl_effect_kind k);
 
@@ -194,7 +195,7 @@ const char *sl_checks_print(struct sl_arena *a, enum sl_check_state state,
 
 struct sl_buf;
 
-/* One condition as it stands on the Workload. */
+/* One condition of the Workload. */
 struct sl_condition {
     enum sl_cond type;
     bool status;
@@ -209,8 +210,8 @@ void sl_replaced_message(struct sl_buf *out, const char *by_uid, const char *by_
 const char *sl_evict_message(const struct sl_effect *x, struct sl_arena *a);
 
 #define SL_EFFECT_MAX_CONDITIONS 4
-/* The conditions an effect writes, in Kueue's words (v0.19). Messages are put into text, which is
- * cleared first. Returns how many. */
+/* The conditions that an effect writes, in Kueue's wording (v0.19). Messages are put into text,
+ * which is cleared first. Returns how many. */
 uint32_t sl_effect_conditions(const struct sl_effect *x, struct sl_buf *text,
                               struct sl_condition out[SL_EFFECT_MAX_CONDITIONS]);
 

@@ -1,6 +1,6 @@
 /*
- * Facts: the only way into a decision. Each says that something is now true; repeating one changes
- * nothing. Strings are borrowed for the call.
+ * Facts: the only input of a decision. Each states that something is now true; facts are
+ * idempotent. Strings are borrowed for the call.
  */
 #ifndef SL_MODEL_FACT_H
 #define SL_MODEL_FACT_H
@@ -21,7 +21,7 @@ enum sl_fact_kind {
     SL_FACT_LOCAL_QUEUE_GONE,
     SL_FACT_NAMESPACE_GONE,
     SL_FACT_CHECK_GONE,
-    SL_FACT_WORKLOAD,      /* a workload exists and says this */
+    SL_FACT_WORKLOAD,      /* a workload exists with this content */
     SL_FACT_WORKLOAD_GONE, /* deleted */
     SL_FACT_ADMISSION,     /* it holds this reservation (found on restart, or given by another) */
     SL_FACT_FINISHED,      /* it ran to its end */
@@ -30,7 +30,7 @@ enum sl_fact_kind {
     SL_FACT_PODS_READY,    /* readiness changed */
     SL_FACT_CHECK_STATE,   /* an admission check spoke about this workload */
     SL_FACT_RECLAIMABLE,   /* this many pods of each podset are no longer needed */
-    SL_FACT_PAST,          /* what its status tells of earlier evictions (found on restart) */
+    SL_FACT_PAST,          /* earlier evictions in its status (found on restart) */
     SL_FACT_COUNT,
 };
 
@@ -67,7 +67,7 @@ struct sl_fact {
             bool evicted;
             enum sl_evict reason;
         } admission;
-        bool told; /* RELEASED: its status says so already, there is nothing to write */
+        bool told; /* RELEASED: recorded in its status already, there is nothing to write */
         bool ready;
         struct {
             const char *name;

@@ -1,5 +1,5 @@
 /*
- * Typed ids. A workload id is an index with a generation, so a stale id is told apart from a new
+ * Typed ids. A workload id is an index with a generation, so a stale id is distinguished from a new
  * workload in the same slot. 0 is "none" for all of them.
  */
 #ifndef SL_MODEL_IDS_H

@@ -1,7 +1,7 @@
 /*
- * Matching of labels, selectors and taints, with the meaning Kubernetes gives them (apimachinery
- * labels.Requirement, corev1 Toleration.ToleratesTaint). Nothing here fails: a rule that cannot be
- * understood (a Gt over a word) does not match. The text form is read in selector.c.
+ * Matching of labels, selectors and taints, with the semantics of Kubernetes (apimachinery
+ * labels.Requirement, corev1 Toleration.ToleratesTaint). Nothing here fails: a requirement that
+ * cannot be evaluated (a Gt over a word) does not match. The text form is parsed in selector.c.
  */
 #include "model/labels.h"
 

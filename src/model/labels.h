@@ -78,7 +78,7 @@ const char *sl_taint_effect_name(enum sl_taint_effect e);
 int sl_taint_effect_parse(const char *s, enum sl_taint_effect *ret,
                           struct sl_err *err) _must_check_;
 
-/* The text form kubectl -l takes: "a=b,c!=d,e in (x,y),f notin (z),g,!h". Result lives in the
+/* The text form of kubectl -l: "a=b,c!=d,e in (x,y),f notin (z),g,!h". The result is in the
  * arena. */
 int sl_selector_parse(const char *text, size_t len, struct sl_arena *a, struct sl_selector *ret,
                       struct sl_err *err) _must_check_;

@@ -1,4 +1,4 @@
-/* The configuration nobody wrote, Kueue v0.19's with waitForPodsReady off; how slices are named. */
+/* The default configuration, Kueue v0.19's with waitForPodsReady off; names of slices. */
 #include "model/specs.h"
 
 #include <string.h>

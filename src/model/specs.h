@@ -1,7 +1,7 @@
 /*
- * The nouns as they arrive: what an object says, as plain records over borrowed strings. The engine
- * copies what it keeps. Amounts are already in their resource's unit (see base/amount.h); an absent
- * limit is SL_AMOUNT_NONE. Ceilings are Kueue's own where it has one.
+ * The content of objects, as plain records over borrowed strings. The engine copies what it
+ * retains. Amounts are already in their resource's unit (see base/amount.h); an absent limit is
+ * SL_AMOUNT_NONE. Limits are Kueue's own where it has one.
  */
 #ifndef SL_MODEL_SPECS_H
 #define SL_MODEL_SPECS_H
@@ -120,10 +120,10 @@ struct sl_podset_spec {
     uint32_t n_tolerations;
     const char *group; /* podSetGroupName, "" for none */
     /* topologyRequest */
-    const char *topology;      /* all of it, to tell one from another; NULL or "": none */
+    const char *topology;      /* all of it, for comparison; NULL or "": none */
     const char *const *levels; /* that it names */
     uint32_t n_levels;
-    bool wants_place; /* it asks for a topology in so many words */
+    bool wants_place; /* it explicitly requests a topology */
 };
 
 struct sl_workload_spec {
@@ -135,7 +135,7 @@ struct sl_workload_spec {
     bool inactive;         /* spec.active = false */
     const char *gated_by;  /* admission-gated-by annotation, or the dependencies it waits for */
     bool preemption_gated; /* a preemption gate is closed: it may not evict anybody */
-    const char *replaces;  /* the slice whose place it takes: a workload of its namespace, "" */
+    const char *replaces;  /* the slice that it replaces: a workload of its namespace, "" */
     bool on_hold;          /* an integration holds it back */
     int64_t max_exec_s;    /* 0: no limit */
     const char *invalid;   /* found unfit before queueing (limits, LimitRange): the message */
@@ -166,8 +166,9 @@ struct sl_resource_weight {
 
 struct sl_config {
     uint32_t gates;    /* bit per enum sl_gate */
-    bool no_admission; /* somebody else admits and preempts; the rest of the life cycle goes on */
-    bool no_lifecycle; /* somebody else does that, too: only follow what is reported */
+    bool no_admission; /* another controller admits and preempts; the rest of the lifecycle is done
+                          here */
+    bool no_lifecycle; /* another controller does that, too: only follow what is reported */
     bool fair_sharing;
     enum sl_fair_strategy fair[2];
     uint32_t n_fair;
@@ -191,7 +192,7 @@ struct sl_config {
     bool ignore_undeclared;
 };
 
-/* Kueue's defaults, except that waiting for pods is off until somebody reports readiness. */
+/* Kueue's defaults, except that waiting for pods is off until readiness is reported. */
 extern const struct sl_config sl_config_default;
 
 #endif

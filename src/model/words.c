@@ -1,5 +1,5 @@
 /*
- * One table per vocabulary. A table is a list of words by value; a second short list gives older
+ * One table per enum. A table is a list of strings by value; a second short list has older
  * spellings that are read but never written.
  */
 #include "model/words.h"

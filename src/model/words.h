@@ -1,6 +1,6 @@
 /*
- * The vocabulary: every enum that has a spelling in the API, with one table each between the number
- * and the word. Words are Kueue's, v0.19.
+ * Every enum that has a spelling in the API, with one table each between the number and the string.
+ * Spellings are Kueue's, v0.19.
  */
 #ifndef SL_MODEL_WORDS_H
 #define SL_MODEL_WORDS_H
@@ -59,7 +59,7 @@ enum sl_cause {
     SL_CAUSE_COUNT,
 };
 
-/* Reasons why Requeued turns True later than the release. */
+/* Reasons for which Requeued becomes True later than the release. */
 enum sl_requeued {
     SL_REQUEUED_NONE,
     SL_REQUEUED_REACTIVATED,
@@ -116,10 +116,10 @@ enum sl_vocab {
     SL_VOCAB_COUNT,
 };
 
-/* The word of a value; "?" out of range. */
+/* The string of a value; "?" out of range. */
 const char *sl_word(enum sl_vocab vocab, int value);
-/* The value of a word (exact spelling; Borrow and Preempt are also read as MayStopSearch). The
- * error lists the words that are allowed. */
+/* The value of a string (exact spelling; Borrow and Preempt are also read as MayStopSearch). The
+ * error lists the allowed values. */
 int sl_word_parse(enum sl_vocab vocab, const char *word, int *ret, struct sl_err *err) _must_check_;
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * What there is: nodes, topologies, flavors, and pods that nobody placed. Telling the same again
- * changes nothing; a change makes the trees stale that are made of it.
+ * Input: nodes, topologies, flavors, and unrelated pods. Idempotent; a change makes the trees that
+ * depend on it stale.
  */
 #include <string.h>
 

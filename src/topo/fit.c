@@ -1,14 +1,14 @@
 /*
- * Where the pods of a request go, once it is known how many fit where.
+ * Assignment of pods to domains, once it is known how many fit where.
  *
  * Level: the domain at the requested level that holds all and has least to spare; else one level up
- * (preferred), or several domains (from the top, or if no level was asked for), or none (required).
+ * (preferred), or several domains (from the top, or if no level was requested), or none (required).
  * Descent: down to the level of slices the children of all domains chosen so far are one pool, from
- * which as few as possible are taken; below it each domain shares its pods among its own children.
- * BestFit takes the roomiest first and at last the one with least to spare; LeastFreeCapacity takes
- * the fullest first.
+ * which as few as possible are taken; below it each domain distributes its pods among its own
+ * children. BestFit takes the domain with most free capacity first and at last the one with least
+ * to spare; LeastFreeCapacity takes the fullest first.
  *
- * What sum_children promises of a domain, its children can keep: so the descent never fails.
+ * What sum_children computes for a domain, its children can hold: so the descent never fails.
  */
 #include <stdlib.h>
 

@@ -1,14 +1,14 @@
 /*
  * The private state of the topologies.
  *
- * nodes    what was told of each, and what pods that nobody placed use of it; a record lives as
+ *     nodes    capacity and labels of each, and the usage of unrelated pods; a record exists as
  * long as there is either. spots    places by name, and how much is held there: a hostname for all
- * flavors, or the values of all levels within one flavor. A spot lives while something is held
+ * flavors, or the values of all levels within one flavor. A spot exists while something is held
  * there or a tree has it. flavors  each has a tree of domains over dense arrays, built when it is
  * first needed and again after the nodes, levels or labels it is made of have changed ('stale').
- * holds    what is held under a key: spots and counts, and what one pod takes.
+ *     holds    what is held under a key: spots and counts, and the usage of one pod.
  *
- * Sums of amounts are 128 bits wide, so that adding and taking away are exact inverses.
+ * Sums of amounts are 128 bits wide, so that adding and removing are exact inverses.
  */
 #ifndef SL_TOPO_STATE_H
 #define SL_TOPO_STATE_H
@@ -35,7 +35,7 @@ struct node {
     struct sl_labels labels;
     const struct sl_taint *taints;
     uint32_t n_taints;
-    struct tally has, others; /* allocatable; used by pods that nobody placed */
+    struct tally has, others; /* allocatable; used by pods without a topology assignment */
 };
 
 struct levels {
@@ -51,8 +51,8 @@ struct spot {
     struct tally used;
 };
 
-/* One value of a level, within its parent. Those of one level stand side by side, in the order of
- * their values from the top, so that numbers compare as values do and children are neighbours. */
+/* One value of a level, within its parent. Those of one level are adjacent, in the order of their
+ * values from the top, so that numbers compare as values do and children are neighbours. */
 struct dom {
     const char *value; /* a label of a node */
     uint32_t parent, child, n_children;
@@ -60,7 +60,7 @@ struct dom {
 
 struct leaf {
     uint32_t spot;
-    uint32_t node, n_nodes; /* in the tree's nodes; the first speaks for all */
+    uint32_t node, n_nodes; /* in the tree's nodes; the first represents all */
 };
 
 /* What fits into a domain, for the request at hand (count.c). */
@@ -147,7 +147,7 @@ void hold_put(struct sl_topo *t, struct hold *h);
 /* All of its parts (part_use). */
 void hold_use(struct sl_topo *t, const struct hold *h, int sign);
 void hold_free(struct sl_topo *t, struct hold *h);
-/* The wants of one pod; the caller frees them. */
+/* The requests of one pod; the caller frees them. */
 struct want *wants_of(struct sl_topo *t, const struct sl_request *v, uint32_t n, uint32_t *ret_n);
 /* The name of a domain's spot: the hostname, or all values under the flavor. */
 sl_sym spot_name(const struct sl_topo *t, sl_sym flavor, const struct levels *l,
@@ -161,7 +161,7 @@ void tnode_free(struct node *n);
 void flavor_free(struct sl_topo *t, struct flavor *f);
 
 /* tree.c */
-/* The flavor's tree as things stand; NULL if its topology does not exist. */
+/* The flavor's current tree; NULL if its topology does not exist. */
 struct tree *tree_of(struct sl_topo *t, struct flavor *f);
 void tree_done(struct sl_topo *t, struct tree *tree);
 /* What is free in a leaf; false if no node there has the resource. */
@@ -174,7 +174,7 @@ struct need {
     sl_amount pod, leader;
 };
 
-/* Why a leaf takes nobody, and how many such leaves there are. */
+/* Why a leaf is not usable, and how many such leaves there are. */
 #define MAX_REASONS 64
 enum exclusion { EX_SELECTOR, EX_AFFINITY, EX_TAINT, EX_RESOURCE };
 struct reason {
@@ -195,7 +195,7 @@ struct ask {
     int32_t count;
     bool leader;          /* one more pod, of another podset */
     bool required, least; /* least: LeastFreeCapacity, else BestFit */
-    bool climbs;          /* preferred: one level up if there is no room */
+    bool climbs;          /* preferred: one level up if there is no capacity */
     uint32_t level, slice_level;
     /* Pods come in lumps of this size at and above the slice level, and of unit[l] at level l
      * below. */
@@ -220,7 +220,7 @@ struct shares {
 };
 /* The number of a level; that of all levels if there is none of this name. */
 uint32_t level_of(const struct ask *a, const char *name);
-/* Finds leaves for a request whose counts are made; NULL, or why there are none. */
+/* Finds leaves for a request whose counts are computed; NULL, or why there are none. */
 const char *fit(struct ask *a, struct sl_arena *mem, struct shares *ret);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Forgetting names: of resources, flavors, topologies and levels that nothing has any more.
+ * Garbage collection of names: of resources, flavors, topologies and levels that are not in use.
  */
 #include "topo/state.h"
 

@@ -1,16 +1,16 @@
 /*
- * Topologies: where the pods of a workload may stand, and how much stands there already. Pure, like
- * the engine, which asks it through its placer seam.
+ * Topologies: possible locations of the pods of a workload, and the usage there. Pure, like the
+ * engine, which calls it through its placer interface.
  *
  * A topology is a list of node labels from the top level to the lowest. A flavor that names one has
  * a tree of domains, made of the nodes that carry the flavor's labels and a label for every level;
  * a domain is one value of a level within its parent. The lowest domains are the leaves: they have
- * room (what their nodes can hold), and each pod of a workload takes some of it. If the lowest
- * level is the hostname, a leaf is known by the hostname alone, and flavors share it: what one
- * flavor's workloads use, the others' cannot.
+ * capacity (that of their nodes), and each pod of a workload takes some of it. If the lowest level
+ * is the hostname, a leaf is identified by the hostname alone, and flavors share it: capacity used
+ * by one flavor's workloads is not available to others.
  *
- * Everything is told again whenever it changed; repeating changes nothing. Names are copied.
- * Equal calls give equal answers: domains are ordered by their values, never by time of arrival.
+ * Everything is passed in again whenever it changed; calls are idempotent. Names are copied. Equal
+ * calls give equal results: domains are ordered by their values, never by time of arrival.
  */
 #ifndef SL_TOPO_TOPO_H
 #define SL_TOPO_TOPO_H
@@ -39,8 +39,8 @@ struct sl_topo_node {
     bool usable; /* ready and schedulable */
 };
 
-/* Each returns whether it says something new that may make room (so that refused workloads are
- * worth another look). */
+/* Each returns whether there is a change that may free capacity (so that refused workloads are
+ * worth another evaluation). */
 bool sl_topo_node(struct sl_topo *t, const struct sl_topo_node *n);
 bool sl_topo_node_gone(struct sl_topo *t, const char *name);
 /* levels: node labels, top first. */
@@ -49,8 +49,8 @@ bool sl_topo_levels_gone(struct sl_topo *t, const char *topology);
 /* topology "": the flavor has none (any more). */
 bool sl_topo_flavor(struct sl_topo *t, const struct sl_flavor_spec *f, const char *topology);
 bool sl_topo_flavor_gone(struct sl_topo *t, const char *flavor);
-/* Pods that no topology placed stand on a node too: this much more (n_pods > 0) or less (< 0) of it
- * is in use; the requests are those of one pod. The node may be unknown yet. */
+/* Pods without a topology assignment use a node too: this much more (n_pods > 0) or less (< 0) of
+ * it is in use; the requests are those of one pod. The node may be unknown yet. */
 bool sl_topo_others(struct sl_topo *t, const char *node, const struct sl_request *v, uint32_t n,
                     int32_t n_pods);
 
@@ -59,10 +59,10 @@ bool sl_topo_has(const struct sl_topo *t, const char *flavor);
 /* Does the topology it names exist? */
 bool sl_topo_known(const struct sl_topo *t, const char *flavor);
 
-/* ---- what is asked ---- */
+/* ---- requests ---- */
 
 enum sl_topo_mode {
-    SL_TOPO_IMPLIED, /* says nothing, but its flavor has a topology */
+    SL_TOPO_IMPLIED, /* no explicit request, but its flavor has a topology */
     SL_TOPO_REQUIRED,
     SL_TOPO_PREFERRED,
     SL_TOPO_UNCONSTRAINED,
@@ -83,7 +83,7 @@ struct sl_topo_domain {
     int32_t count;             /* pods */
 };
 
-/* Where the pods of one podset stand, in the order of the values of all levels. Only the hostname
+/* Domains of the pods of one podset, in the order of the values of all levels. Only the hostname
  * level is named if it is the lowest, else all of them. */
 struct sl_topo_place {
     const char *const *levels;
@@ -104,33 +104,33 @@ struct sl_topo_podset {
     const struct sl_toleration *tolerations;
     uint32_t n_tolerations;
     struct sl_topo_request request;
-    /* An elastic slice keeps what the one before it had, and asks for the rest. */
+    /* An elastic slice keeps the domains of its predecessor, and requests the rest. */
     struct sl_topo_place before;
 };
 
 /*
- * Finds a place for every podset beside all that is held, and holds it under this key; what the key
- * held before is released. False: 'why' says in Kueue's words why a podset has none, and nothing is
- * held. 'replaces' (0: nobody): the key whose place is to be taken over; it counts as free, and
- * goes on being held until it is released.
+ * Finds domains for every podset besides all that is held, and holds them under this key; what the
+ * key held before is released. False: 'why' has the reason in Kueue's wording, and nothing is held.
+ * 'replaces' (0: none): the key that is replaced; it counts as free, and continues to be held until
+ * it is released.
  */
 bool sl_topo_place(struct sl_topo *t, uint64_t key, uint64_t replaces,
                    const struct sl_topo_podset *v, uint32_t n, char *why, size_t why_len);
 /* The podset that the last refusal was about. */
 uint32_t sl_topo_refused(const struct sl_topo *t);
-/* Holds what somebody else decided (found at the start). Domains that no longer exist are held all
- * the same, and count when they come back. */
+/* Holds an existing assignment (found at the start). Domains that do not exist are held all the
+ * same, and count when they appear again. */
 void sl_topo_hold(struct sl_topo *t, uint64_t key, const struct sl_topo_podset *v,
                   const struct sl_topo_place *places, uint32_t n);
 void sl_topo_release(struct sl_topo *t, uint64_t key);
-/* What if: what the key holds counts as free, until it is said that it does not. */
+/* Speculation: what the key holds counts as free, until reset. */
 void sl_topo_aside(struct sl_topo *t, uint64_t key, bool aside);
 /* The places held under the key, one per podset in the order given; in the arena. Returns how many
  * podsets, 0 if nothing is held. If that makes the arena full, they are not whole. */
 uint32_t sl_topo_held(const struct sl_topo *t, uint64_t key, struct sl_arena *a,
                       const struct sl_topo_place **ret);
 
-/* Forgets the names that nothing has any more; due when they have doubled since the last time. */
+/* Drops names that are not in use; due when they have doubled since the last time. */
 bool sl_topo_sweep_due(const struct sl_topo *t);
 void sl_topo_sweep(struct sl_topo *t);
 
