@@ -1,14 +1,15 @@
 /*
- * One admission request on its way through a handler. A handler of a path is
+ * One admission request in a handler. A handler of a path is
  *
  *     int sl_review_job_validate(struct sl_review_call *c);
  *
- * It looks at c->object (and c->old on an update), says what is wrong with the sl_field_* functions
- * on &c->errs, warns with sl_call_warn, or, if it mutates, changes the copy that sl_call_edit
- * gives; the patch is made from the difference. It returns 0, or what sl_call_refuse returned.
+ * It reads c->object (and c->old on an update), reports validation errors with the sl_field_*
+ * functions on &c->errs, warns with sl_call_warn, or, if it mutates, changes the copy that
+ * sl_call_edit returns; the patch is made from the difference. It returns 0, or what sl_call_refuse
+ * returned.
  *
- * Handlers see CREATE and UPDATE only: anything else is allowed before they are asked. Everything
- * they make lives in c->arena or in the edited document, and goes with the call.
+ * Handlers are called for CREATE and UPDATE only: anything else is allowed before. Everything they
+ * allocate is in c->arena or in the edited document, and freed with the call.
  */
 #ifndef SL_API_CALL_H
 #define SL_API_CALL_H
@@ -43,13 +44,13 @@ static inline bool sl_call_gate(const struct sl_review_call *c, enum sl_gate_id 
     return c->view->settings->gates[gate];
 }
 void sl_call_warn(struct sl_review_call *c, const char *fmt, ...) _printf_(2, 3);
-/* Refuses with an HTTP code of the handler's own (404 for a missing owner ...); field errors are
- * then not told. Returns the code. */
+/* Rejects with an HTTP code of the handler's own (404 for a missing owner ...); field errors are
+ * then not reported. Returns the code. */
 int sl_call_refuse(struct sl_review_call *c, int code, const char *fmt, ...) _printf_(3, 4);
 
 /* ---- for handlers that mutate ---- */
 
-/* The object as it is to become: a copy, made when first asked for. */
+/* The desired object: a copy, made on the first call. */
 yyjson_mut_val *sl_call_edit(struct sl_review_call *c);
 /* The object under key, made if it is not there (or is null). */
 yyjson_mut_val *sl_edit_object(struct sl_review_call *c, yyjson_mut_val *parent, const char *key);

@@ -1,7 +1,7 @@
 /*
- * Where pods of a podset stand. v1beta1 lists every domain with its value per level; v1beta2 has
- * slices of many domains, in which what is common is written once: a value or a count that is the
- * same for all ("universal"), or the common beginning and end of all values.
+ * Topology assignments of a podset. v1beta1 lists every domain with its value per level; v1beta2
+ * has slices of many domains, in which common parts are written once: a value or a count that is
+ * the same for all ("universal"), or the common prefix and suffix of all values.
  *
  *     {"levels": ["host"], "domains": [{"values": ["node-1"], "count": 2}, ...]}
  *     {"levels": ["host"], "slices": [{"domainCount": 2, "podCounts": {"universal": 2},

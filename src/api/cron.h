@@ -1,7 +1,6 @@
 /*
- * Schedules of CronJobs: five fields with names, ranges, steps and lists, the words (@hourly, ...)
- * and @every. What is taken, what it means and why something is refused is as the API server has
- * it.
+ * Schedules of CronJobs: five fields with names, ranges, steps and lists, the shortcuts (@hourly,
+ * ...) and @every. Syntax, semantics and error messages are those of the API server.
  */
 #ifndef SL_API_CRON_H
 #define SL_API_CRON_H
@@ -14,7 +13,7 @@ struct sl_cron {
     sl_span every;                          /* @every; 0: the fields */
 };
 
-/* SL_EINVAL: it is none, and the words are the API server's. */
+/* SL_EINVAL: it is malformed; the message is the API server's. */
 int sl_cron_read(const char *text, struct sl_cron *ret, struct sl_err *err) _must_check_;
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * What is wrong with an object, said as Kubernetes says it:
+ * Validation errors in Kubernetes' form:
  *
  *     spec.resourceGroups[0].flavors[1].name: Duplicate value: "default"
  *
- * A path is a chain of records on the callers' stacks and becomes text only when there is something
- * to say. Errors are kept as text, in the order found; the same text is kept once.
+ * A path is a chain of records on the callers' stacks and becomes text only when there is an error.
+ * Errors are stored as text, in the order found; duplicates are stored once.
  */
 #ifndef SL_API_FIELD_H
 #define SL_API_FIELD_H
@@ -24,7 +24,7 @@ struct sl_path {
     uint64_t index;   /* "[index]", if there is neither name nor key */
 };
 
-/* Good until the end of the block they stand in. */
+/* Valid until the end of the enclosing block. */
 #define SL_PATH(up_, name_) ((const struct sl_path[]){{.up = (up_), .name = (name_)}})
 #define SL_PATH_KEY(up_, key_) ((const struct sl_path[]){{.up = (up_), .key = (key_)}})
 #define SL_PATH_AT(up_, i_) ((const struct sl_path[]){{.up = (up_), .index = (i_)}})
@@ -73,8 +73,8 @@ struct sl_field_errs {
     struct sl_arena *arena;
     const char *text[SL_FIELD_ERRS_MAX];
     uint32_t n, dropped;
-    bool repeats; /* what is found twice is kept twice; it is printed once all the same */
-    bool silent;  /* nobody will read them: they are only counted */
+    bool repeats; /* duplicates are stored twice; still printed once */
+    bool silent;  /* messages are not needed: errors are only counted */
 };
 
 /* One value with a detail, which may be "". */
@@ -86,7 +86,7 @@ void sl_field_not_found(struct sl_field_errs *e, const struct sl_path *at, struc
 /* The same, with what there would have been. */
 void sl_field_not_found_in(struct sl_field_errs *e, const struct sl_path *at, struct sl_bad bad,
                            const char *fmt, ...) _printf_(4, 5);
-/* The words that would have been right, in this order. */
+/* The supported values, in this order. */
 void sl_field_unsupported(struct sl_field_errs *e, const struct sl_path *at, struct sl_bad bad,
                           const char *const *words, size_t n);
 void sl_field_too_many(struct sl_field_errs *e, const struct sl_path *at, size_t n, size_t max);

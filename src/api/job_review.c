@@ -1,5 +1,5 @@
 /*
- * batch/v1 Job: made to wait when it is created, kept consistent while it runs.
+ * batch/v1 Job: suspended on creation, validated while it runs.
  */
 #include <string.h>
 

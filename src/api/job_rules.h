@@ -25,8 +25,7 @@ struct sl_job_facts {
     bool suspended, was_suspended;
 };
 
-/* Of the object as it is to be. On an update, the two take their turns with the kind's own rules.
- */
+/* Of the desired object. On an update, the two alternate with the kind's own rules. */
 void sl_rule_job_create(struct sl_review_call *c, const struct sl_job_facts *f);
 void sl_rule_job_update(struct sl_review_call *c, const struct sl_job_facts *f);
 
@@ -38,10 +37,10 @@ void sl_rule_priority_update(struct sl_review_call *c, bool suspended);
 /* SL_FIELD_IMMUTABLE, if the two texts differ. NULL is as good as "". */
 void sl_rule_frozen(struct sl_review_call *c, const struct sl_path *at, const char *now,
                     const char *old);
-/* Names that may stand in an annotation or, if that says nothing, in a label of the same key: a
- * prebuilt Workload, a pod group. NULL: in neither. */
+/* Names that may be in an annotation or, without that, in a label of the same key: a prebuilt
+ * Workload, a pod group. NULL: in neither. */
 const char *sl_job_identifier(const struct sl_review_call *c, yyjson_val *object, const char *key);
-/* Where the name stands: metadata.annotations or metadata.labels. */
+/* Where the name is: metadata.annotations or metadata.labels. */
 const char *sl_job_identifier_map(const struct sl_review_call *c, yyjson_val *object,
                                   const char *key);
 
@@ -58,7 +57,7 @@ bool sl_job_owner_managed(const struct sl_review_call *c);
 
 #define SL_DEFAULT_NAME "default"
 
-/* The labels queue-name and priority-class of those who have no owner that brings its own. */
+/* The labels queue-name and priority-class of objects without an owner that has its own. */
 void sl_job_default_labels(struct sl_review_call *c);
 void sl_job_default_class(struct sl_review_call *c); /* the second alone */
 /* Is there an open LocalQueue of that name? */
@@ -66,7 +65,7 @@ bool sl_job_default_queue(const struct sl_review_call *c);
 /* Has it to be suspended until it is admitted, with those labels? */
 bool sl_job_waits(const struct sl_review_call *c);
 
-/* ---- numbers and truths as Go's strconv reads them; otherwise *why says so in its words ---- */
+/* ---- numbers and booleans as Go's strconv parses them; otherwise *why has its message ---- */
 
 bool sl_go_int(struct sl_review_call *c, const char *s, int64_t *ret, const char **why);
 bool sl_go_bool(struct sl_review_call *c, const char *s, bool *ret, const char **why);
@@ -76,8 +75,8 @@ bool sl_go_bool(struct sl_review_call *c, const char *s, bool *ret, const char *
 #define SL_REQUIRED_TOPOLOGY "kueue.x-k8s.io/podset-required-topology"
 #define SL_PREFERRED_TOPOLOGY "kueue.x-k8s.io/podset-preferred-topology"
 
-/* The annotations of a pod template, whose metadata stands at 'meta'. Returns whether nothing is
- * wrong. */
+/* The annotations of a pod template, whose metadata is at 'meta'. Returns whether they are
+ * valid. */
 bool sl_rule_topology(struct sl_review_call *c, const struct sl_path *meta,
                       yyjson_val *annotations);
 /* Slices may not be larger than the podset. After sl_rule_topology. */

@@ -1,10 +1,10 @@
 /*
- * Plain pods and pod groups: gated when they are created, since a pod cannot be made to wait later;
- * kept consistent while they wait and run.
+ * Plain pods and pod groups: gated on creation, since a pod cannot be suspended later; validated
+ * while they wait and run.
  *
- * A pod that the template of a Deployment, StatefulSet or LeaderWorkerSet has marked is gated
- * whatever else holds, also where pods of other origin are nobody's business: its parent waits by
- * its pods, and what it is part of is entered by the parent's controller.
+ * A pod that the template of a Deployment, StatefulSet or LeaderWorkerSet has marked is gated in
+ * any case, also where other pods are not managed: its parent is queued by its pods, and the
+ * parent's controller assigns it to a group.
  */
 #include <string.h>
 

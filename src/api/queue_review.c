@@ -1,5 +1,5 @@
 /*
- * ClusterQueue and Cohort: what the schema cannot say about their quotas and policies.
+ * ClusterQueue and Cohort: validation of quotas and policies beyond the schema.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
- * The way of a review: find the path, read the body, let the handler speak, write the answer. What
- * is refused is refused with Kubernetes' words; what cannot be understood is a 400.
+ * Steps of a review: find the path, decode the body, call the handler, write the response.
+ * Rejections have Kubernetes' messages; a malformed review is a 400.
  */
 #include "api/review.h"
 

@@ -1,6 +1,6 @@
 /*
- * The shape is what Go's encoding/json makes of Kubernetes' types: fields in the order of the
- * types, keys of maps sorted, and for each field a rule on when it is left out. So the types stand
+ * The shape is the output of Go's encoding/json for Kubernetes' types: fields in the order of the
+ * types, keys of maps sorted, and for each field a rule on when it is omitted. So the types are
  * here as tables.
  */
 #include "api/role.h"

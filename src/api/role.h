@@ -17,9 +17,10 @@
 #define SL_ROLE_HASH_SIZE 9u /* eight digits and the end */
 
 /*
- * The hash of a pod's spec. The annotation is not looked at: of a pod whose Workload is made of the
- * pods themselves it must say nothing else, else a large pod would count as a small one. Any JSON is fine; what is absent or
- * of an unexpected type counts as absent. Pure; time and memory follow the size of the pod.
+ * The hash of a pod's spec. The annotation is not considered: for a pod whose Workload is built
+ * from the pods themselves it must not differ, else a large pod would count as a small one. Any
+ * JSON is accepted; what is absent or of an unexpected type counts as absent. Pure; time and memory
+ * are linear in the size of the pod.
  */
 void sl_role_hash(yyjson_val *pod, char ret[SL_ROLE_HASH_SIZE]);
 

@@ -1,14 +1,14 @@
 /*
- * Kubernetes' syntax of names, labels and selectors, with its words for what is wrong. Functions
- * that look at one word take its length, since a JSON string may have a NUL inside; the faults they
- * give are constants.
+ * Kubernetes' syntax of names, labels and selectors, with its error messages. Functions that check
+ * one string take its length, since a JSON string may have a NUL inside; the messages they return
+ * are constants.
  */
 #ifndef SL_API_SYNTAX_H
 #define SL_API_SYNTAX_H
 
 #include "api/field.h"
 
-/* What is wrong with one word; n is 0 if nothing is. */
+/* Errors of one string; n is 0 if it is valid. */
 struct sl_faults {
     const char *v[4];
     uint32_t n;
@@ -33,11 +33,11 @@ void sl_check_conditions(struct sl_field_errs *e, const struct sl_path *at, yyjs
 /* "example.com/some/path", as of a Job's spec.managedBy. */
 void sl_check_domain_path(struct sl_field_errs *e, const struct sl_path *at, const char *s,
                           size_t len);
-/* Each fault is an error, or all are one if there is something to join them by. */
+/* Each message is an error, or all are one if there is something to join them by. */
 void sl_check_subdomain(struct sl_field_errs *e, const struct sl_path *at, const char *s,
                         const char *join);
-/* No more items than the schema allows? The schema has said so before, but rules that compare each
- * item with each must not depend on who posts the review. */
+/* No more items than the schema allows? The schema was validated before, but rules that compare
+ * each item with each other must not depend on the sender of the review. */
 bool sl_check_size(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *list, size_t max);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * A conversation with a container: a command that is run in it (kubectl exec), or with what runs in
- * it (kubectl attach). The runtime has it, the API server carries it to the client.
+ * An exec session of a container: a command that is run in it (kubectl exec), or its main process
+ * (kubectl attach). The runtime implements it, the API server connects it to the client.
  */
 #ifndef SL_API_TALK_H
 #define SL_API_TALK_H
@@ -11,11 +11,11 @@
 struct sl_talk_spec {
     const char *ns, *pod, *uid, *container;
     const char *const *argv; /* NULL-terminated; NULL: attach */
-    bool in, out, err;       /* which streams are wanted */
+    bool in, out, err;       /* requested streams */
     bool tty;                /* a terminal: what would be on stderr comes as stdout */
 };
 
-/* They come from the loop, never inside a call of the one who listens, and never after he closed. */
+/* Called from the loop, never inside a call of the listener, and never after it closed. */
 struct sl_talk_events {
     void (*output)(void *ctx, bool is_err, const char *bytes, size_t len);
     void (*room)(void *ctx); /* input is taken again */

@@ -1,6 +1,6 @@
 /*
- * The topology annotations of a pod template: which may stand together, and what they may say.
- * Whether a level exists is found out when the workload is placed.
+ * The topology annotations of a pod template: valid combinations and values. Whether a level exists
+ * is checked at scheduling.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
- * What admission needs to know of the cluster, asked through a table of functions so that the rules
- * can be tested without one. Answers come from memory: no handler waits for the API server.
+ * State of the cluster that admission needs, read through a table of functions so that the rules
+ * can be tested without one. It is in memory: no handler waits for the API server.
  */
 #ifndef SL_API_VIEW_H
 #define SL_API_VIEW_H
@@ -15,7 +15,7 @@ struct sl_owner_ref {
 struct sl_api_view {
     void *ctx;
     const struct sl_settings *settings;
-    bool webhook[SL_FW_COUNT]; /* whose admission webhooks act */
+    bool webhook[SL_FW_COUNT]; /* enabled admission webhooks */
     /* A LocalQueue that is known and not stopped? */
     bool (*queue_open)(void *ctx, const char *ns, const char *name);
     bool (*queue_exists)(void *ctx, const char *ns, const char *name);

@@ -1,6 +1,6 @@
 /*
- * Workload: what may change. While quota is reserved the podsets stand, the admission stands as
- * long as it is there, and pods once given back stay given back.
+ * Workload: which fields may change. While quota is reserved the podsets are immutable, the
+ * admission is immutable as long as it is set, and reclaimable pods may only increase.
  */
 #include <stdio.h>
 #include <string.h>

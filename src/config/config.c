@@ -1,7 +1,7 @@
 /*
- * Loading: the document, its version, the parts in turn, the gates last, because they hold back
- * what the parts ask for. The engine's part is read by the decoder that simulations use too, here
- * in its lenient way, so that a field has one meaning.
+ * Loading: the document, its version, the parts in turn, the gates last, because they disable what
+ * the parts enable. The engine's part is read by the decoder that simulations use too, here in its
+ * lenient mode, so that a field has one meaning.
  */
 #include "config/config.h"
 

@@ -34,7 +34,7 @@ struct sl_warnings {
 
 void sl_warnings_init(struct sl_warnings *w);
 void sl_warnings_done(struct sl_warnings *w);
-/* 'source' is a file, or a flag without lines. w may be NULL: nobody listens. */
+/* 'source' is a file, or a flag without lines. w may be NULL: warnings are dropped. */
 void sl_warnings_add(struct sl_warnings *w, const char *source, uint32_t line, const char *text);
 
 /* ---- values ---- */
@@ -83,7 +83,7 @@ struct sl_strs {
 
 /* ---- settings ---- */
 
-/* What the configuration says. Texts live in 'arena' or in 'doc'. */
+/* The configuration. Strings are in 'arena' or in 'doc'. */
 struct sl_settings {
     struct sl_arena arena;
     struct sl_doc *doc; /* the file; NULL if there was none */
@@ -99,8 +99,8 @@ struct sl_settings {
     struct {
         bool enable;
         const char *ns, *name;
-        /* Ours are 4 s, 3 s and 500 ms: another takes over at most 4 s + 2 * 500 ms after the
-         * holder's last sign of life, plus what its retries jitter. A file that gives any of the
+        /* Ours are 4 s, 3 s and 500 ms: another candidate takes over at most 4 s + 2 * 500 ms after
+         * the holder's last renewal, plus the jitter of its retries. A file that sets any of the
          * three has Kueue's 15 s, 10 s and 2 s for the others. */
         sl_span duration, renew_deadline, retry_period;
     } lease;
@@ -126,27 +126,27 @@ struct sl_settings {
         struct sl_strs external_frameworks; /* "Kind.version.group" */
     } multikueue;
     bool gates[SL_GATES];    /* by enum sl_gate_id */
-    struct sl_config engine; /* what the engine wants to know, gates included */
+    struct sl_config engine; /* the engine's part, gates included */
     struct {
         bool pods_ready, afs, ignore_undeclared, local_queue_metrics;
-    } asked; /* what the file asks for, whatever the gates say */
+    } asked; /* as in the file, regardless of the gates */
 };
 
 /* path NULL: only defaults. own_ns: where we run (service account file, kubeconfig), used where the
- * file says nothing; NULL: kueue-system. gate_flags: of --feature-gates, or NULL; they win over the
- * file, with a warning where both speak. warnings may be NULL. */
+ * file has none; NULL: kueue-system. gate_flags: of --feature-gates, or NULL; they take precedence
+ * over the file, with a warning where both are given. warnings may be NULL. */
 int sl_settings_load(const char *path, const char *own_ns, const char *gate_flags,
                      struct sl_settings **ret, struct sl_warnings *warnings,
                      struct sl_err *err) _must_check_;
-/* The same from a text in memory, which is not kept. */
+/* The same from a text in memory, which is not retained. */
 int sl_settings_parse(const char *file, const char *text, size_t len, const char *own_ns,
                       const char *gate_flags, struct sl_settings **ret,
                       struct sl_warnings *warnings, struct sl_err *err) _must_check_;
 void sl_settings_free(struct sl_settings *s);
 void sl_settings_freep(struct sl_settings **s);
-/* "A=true,B=false" while running: sets what is known in s (gates, s->engine and the rest that hangs
- * on gates), warns about the rest. Any set is taken: gates that Kueue ties together are free here.
- * AllAlpha and AllBeta stand for every gate of that stage that is not named. */
+/* "A=true,B=false" at run time: sets what is known in s (gates, s->engine and the rest that depends
+ * on gates), warns about the rest. Any set is accepted: gates that Kueue ties together are
+ * independent here. AllAlpha and AllBeta stand for every gate of that stage that is not named. */
 void sl_settings_gates(struct sl_settings *s, const char *flags, struct sl_warnings *warnings);
 
 #endif

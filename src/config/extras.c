@@ -1,7 +1,6 @@
 /*
- * Parts that Kueue checks and that Sluice has no use for yet, or only little: multiKueue,
- * metrics.customLabels and resources.deviceClassMappings. Whoever made a mistake there should hear
- * of it from us as from Kueue.
+ * Parts that Kueue validates and that Sluice does not use yet, or only partly: multiKueue,
+ * metrics.customLabels and resources.deviceClassMappings. Errors there are reported as by Kueue.
  */
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /*
- * The gates by number, by name, and as the engine knows them.
+ * The gates by number, by name, and as used by the engine.
  */
 #include "config/gates.h"
 

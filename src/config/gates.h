@@ -1,8 +1,7 @@
 /*
- * Kueue's feature gates, all 77 of v0.19.0, as one table: the number other code asks by, the name
- * that people write, the default, and the stage (Alpha, Beta, GA, Deprecated). A locked gate keeps
- * its default whatever anybody says. Eight of them change decisions of the engine, which knows them
- * as enum sl_gate.
+ * Kueue's feature gates, all 77 of v0.19.0, as one table: the number that code uses, the name, the
+ * default, and the stage (Alpha, Beta, GA, Deprecated). A locked gate keeps its default in any
+ * case. Eight of them change decisions of the engine, which has them as enum sl_gate.
  */
 #ifndef SL_CONFIG_GATES_H
 #define SL_CONFIG_GATES_H

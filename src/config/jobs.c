@@ -1,5 +1,5 @@
 /*
- * What is managed: frameworks, namespaces, and how long workloads are kept.
+ * Managed frameworks, namespaces, and retention of workloads.
  */
 #include <string.h>
 

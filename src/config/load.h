@@ -26,7 +26,7 @@ struct sl_item_name sl_item(const char *list, uint32_t i, const char *field);
 /* A value that is wrong, and what happens instead. */
 void sl_instead(struct sl_fields *f, uint32_t line, const char *key, const char *instead,
                 const char *fmt, ...) _printf_(5, 6);
-/* A string that must satisfy 'good', or the default with Kueue's words about it. */
+/* A string that must satisfy 'good', or the default with Kueue's message. */
 const char *sl_checked(struct sl_fields *f, const char *key, const char *otherwise,
                        bool (*good)(const char *), const char *words);
 /* A duration that is not negative. */

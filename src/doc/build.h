@@ -12,7 +12,7 @@ struct sl_build {
     struct sl_doc *doc;
     struct sl_err *err;
     SL_VEC(struct sl_pair) stack; /* list items leave the key NULL */
-    uint32_t nodes;               /* so far, aliases counted as what they stand for */
+    uint32_t nodes;               /* so far, aliases counted with their content */
     uint32_t max_nodes;
 };
 

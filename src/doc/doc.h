@@ -1,10 +1,10 @@
 /*
- * Documents as they are written: a read-only tree of nulls, booleans, numbers, strings, lists and
- * maps, each with the line it stands on, read from YAML (with Kubernetes' scalar rules, see yaml.c)
- * or JSON. Maps keep the order of the text; a key given twice is an error.
+ * Documents: a read-only tree of nulls, booleans, numbers, strings, lists and maps, each with its
+ * line, read from YAML (with Kubernetes' scalar rules, see yaml.c) or JSON. Maps preserve the order
+ * of the text; a duplicate key is an error.
  *
- * A document owns its memory; nodes and texts live as long as it does. Ceilings below bound every
- * input: nothing read here can ask for more memory or time than they allow. Not thread-safe.
+ * A document owns its memory; nodes and strings are valid as long as it is. The limits below bound
+ * every input: nothing read here can use more memory or time than they allow. Not thread-safe.
  */
 #ifndef SL_DOC_DOC_H
 #define SL_DOC_DOC_H
@@ -14,7 +14,7 @@
 
 #define SL_DOC_MAX_BYTES ((size_t)64 << 20)
 #define SL_DOC_MAX_DEPTH 64u
-#define SL_DOC_MAX_NODES (UINT32_C(4) << 20) /* aliases count as what they stand for */
+#define SL_DOC_MAX_NODES (UINT32_C(4) << 20) /* aliases count with their content */
 #define SL_DOC_MAX_DOCUMENTS 65536u
 
 enum sl_node_kind {
@@ -56,7 +56,8 @@ struct sl_doc {
     struct sl_arena arena;
 };
 
-/* 'file' is only used in messages and kept. Numbering starts at first_line (1 for a whole file). */
+/* 'file' is only used in messages and not copied. Numbering starts at first_line (1 for a whole
+ * file). */
 int sl_doc_yaml(const char *file, const char *text, size_t len, struct sl_doc **ret,
                 struct sl_err *err) _must_check_;
 /* The same with a lower ceiling on the number of values. */

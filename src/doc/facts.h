@@ -20,10 +20,10 @@
 #include "doc/read.h"
 #include "model/fact.h"
 
-/* What a line says besides the fact. Strings may be NULL for "". */
+/* What a line has besides the fact. Strings may be NULL for "". */
 struct sl_fact_note {
-    const char *ns, *name; /* of the workload it is about */
-    const char *tag;       /* WORKLOAD: a word of the caller's own, such as its class */
+    const char *ns, *name;                /* of the workload it is about */
+    const char *tag;                      /* WORKLOAD: a tag of the caller, such as its class */
     const struct sl_podset_spec *podsets; /* WORKLOAD */
     uint32_t n_podsets;
 };
@@ -43,8 +43,8 @@ struct sl_fact_writer {
 void sl_fact_writer_init(struct sl_fact_writer *w);
 void sl_fact_writer_done(struct sl_fact_writer *w);
 /* Appends the fact's line, and before it that of its shape when it is new; each ends with '\n'. The
- * fact's own shape id is not looked at: equal podsets get equal numbers. note is NULL for facts
- * that are about no workload. */
+ * fact's own shape id is not used: equal podsets get equal numbers. note is NULL for facts that are
+ * about no workload. */
 void sl_fact_encode(struct sl_fact_writer *w, const struct sl_fact *f,
                     const struct sl_fact_note *note, struct sl_buf *out);
 
@@ -53,7 +53,7 @@ void sl_fact_encode(struct sl_fact_writer *w, const struct sl_fact *f,
 enum sl_line_kind {
     SL_LINE_FACT,
     SL_LINE_SHAPE, /* taken note of; nothing to do */
-    SL_LINE_OTHER, /* neither: the caller knows */
+    SL_LINE_OTHER, /* neither: for the caller */
 };
 
 struct sl_fact_line {

@@ -1,7 +1,7 @@
 /*
- * JSON by yyjson. yyjson checks the grammar but does not tell where a value stood, so the text is
- * walked a second time in step with its tree; since the text is known to be good by then, a token
- * is found by its first byte alone.
+ * JSON by yyjson. yyjson checks the grammar but does not report positions, so the text is scanned a
+ * second time in step with its tree; since the text is known to be valid by then, a token is found
+ * by its first byte alone.
  */
 #include <stdlib.h>
 #include <string.h>

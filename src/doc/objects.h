@@ -1,13 +1,13 @@
 /*
- * Kueue's objects as people write them, turned into facts: ResourceFlavor, ClusterQueue, Cohort,
- * LocalQueue, AdmissionCheck, Namespace, Workload and WorkloadPriorityClass of kueue.x-k8s.io
- * v1alpha1, v1beta1 and v1beta2 with the spellings of each version, and the parts of
- * config.kueue.x-k8s.io Configuration that change decisions. Lists ("kind: List") are unfolded.
+ * Kueue's manifests, turned into facts: ResourceFlavor, ClusterQueue, Cohort, LocalQueue,
+ * AdmissionCheck, Namespace, Workload and WorkloadPriorityClass of kueue.x-k8s.io v1alpha1, v1beta1
+ * and v1beta2 with the spellings of each version, and the parts of config.kueue.x-k8s.io
+ * Configuration that change decisions. Lists ("kind: List") are unfolded.
  *
- * What Kueue's schema and webhooks refuse is refused here, with file, line and their words. Fields
- * that no version knows are errors; what only other parts of Kueue need (status, metadata, most of
- * a pod) is passed over. Everything made lives in the caller's arena or in the document, which must
- * both outlive it.
+ * What Kueue's schema and webhooks reject is rejected here, with file, line and their message.
+ * Fields that no version has are errors; what only other components of Kueue need (status,
+ * metadata, most of a pod) is ignored. Everything allocated is in the caller's arena or in the
+ * document, which must both outlive it.
  */
 #ifndef SL_DOC_OBJECTS_H
 #define SL_DOC_OBJECTS_H
@@ -17,7 +17,7 @@
 #include "model/fact.h"
 
 enum sl_object_kind {
-    SL_OBJECT_FACT,           /* 'fact' says it all */
+    SL_OBJECT_FACT,           /* 'fact' is complete */
     SL_OBJECT_WORKLOAD,       /* 'fact' but for its shape, which the engine makes of 'podsets' */
     SL_OBJECT_PRIORITY_CLASS, /* of use only to workloads that name it */
     SL_OBJECT_OTHER,          /* a kind of Kueue's that does not concern the engine */
@@ -26,7 +26,7 @@ enum sl_object_kind {
 struct sl_object {
     enum sl_object_kind kind;
     uint32_t line;
-    struct sl_fact fact; /* at = 0; the caller says when */
+    struct sl_fact fact; /* at = 0; set by the caller */
     /* WORKLOAD */
     const struct sl_podset_spec *podsets;
     uint32_t n_podsets;

@@ -1,6 +1,6 @@
 /*
  * ResourceFlavor, Cohort, ClusterQueue and LocalQueue. The checks are those of Kueue's schema and
- * webhook (v0.19), in its words, and in the order in which a reader meets the fields.
+ * webhook (v0.19), with its messages, and in the order of the fields.
  */
 #include <string.h>
 

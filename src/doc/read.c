@@ -1,6 +1,6 @@
 /*
- * Typed getters over a document. Each looks at one node, says what it expected when it is something
- * else, and gives back a harmless value then.
+ * Typed getters over a document. Each reads one node, reports the expected type if it is another
+ * one, and returns a harmless value then.
  */
 #include "doc/read.h"
 #include "base/fmt.h"

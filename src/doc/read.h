@@ -1,18 +1,18 @@
 /*
- * Taking typed values out of a document. A struct sl_read carries the file's name, an arena for
- * what is made on the way, and the first error: after it, every getter still returns something
- * harmless (the default, "", 0, an empty list), so that a decoder reads straight through and looks
- * at rd->code once at the end. Errors give file, line and what was expected:
+ * Typed access to a document. A struct sl_read carries the file's name, an arena, and the first
+ * error: after it, every getter still returns something harmless (the default, "", 0, an empty
+ * list), so that a decoder reads straight through and checks rd->code once at the end. Errors have
+ * file, line and what was expected:
  *
  *     load.yaml:12: runtime: expected a duration such as 250ms, got "fast"
  *     load.yaml:14: unknown field "intervall" in a class; did you mean "interval"?
  *
- * Fields of a map are read between sl_fields_open and sl_fields_close; what was not asked for by
- * then is unknown. A null value is as good as absent, as in Kubernetes.
+ * Fields of a map are read between sl_fields_open and sl_fields_close; what was not read by then is
+ * unknown. A null value counts as absent, as in Kubernetes.
  *
- * With 'warn' set, reading is lenient: every error goes there and is passed over, 'code' stays 0,
- * and the field has its default, which the text names. The text has no file and line but the whole
- * path instead of the bare name:
+ * With 'warn' set, reading is lenient: every error is passed to it, 'code' stays 0, and the field
+ * has its default, which the message names. The message has no file and line but the whole path
+ * instead of the bare name:
  *
  *     waitForPodsReady.timeout: expected a duration such as 250ms, got "fast" (using 30m0s)
  *     fairSharing: unknown field "enabled" in fairSharing; did you mean "enable"? (ignored)
@@ -39,7 +39,7 @@ struct sl_read {
     bool half;           /* something was left out without which the rest means something else */
 };
 
-#define SL_WARNING_TEXT 480 /* room for any text given to 'warn' */
+#define SL_WARNING_TEXT 480 /* space for any text given to 'warn' */
 
 #define SL_FIELDS_MAX 64
 
@@ -58,7 +58,7 @@ void sl_read_fail(struct sl_read *rd, uint32_t line, const char *fmt, ...) _prin
 /* The same about the value of one field: "name: ...". */
 void sl_read_wrong(struct sl_read *rd, uint32_t line, const char *name, const char *fmt, ...)
     _printf_(4, 5);
-/* Something to tell and nothing wrong: lenient reading warns, strict reading says nothing. */
+/* A remark, not an error: lenient reading warns, strict reading is silent. */
 void sl_read_note(struct sl_read *rd, uint32_t line, const char *name, const char *fmt, ...)
     _printf_(4, 5);
 
@@ -73,7 +73,7 @@ sl_time sl_read_time(struct sl_read *rd, const struct sl_node *n, const char *na
 sl_quantity sl_read_quantity(struct sl_read *rd, const struct sl_node *n, const char *name);
 int sl_read_word(struct sl_read *rd, const struct sl_node *n, const char *name,
                  enum sl_vocab vocab);
-/* One of a NULL-terminated list of words: its index. */
+/* One of a NULL-terminated list of strings: its index. */
 int sl_read_choice(struct sl_read *rd, const struct sl_node *n, const char *name,
                    const char *const *words);
 /* The items of a list of at most max; NULL counts as the empty one. */
@@ -87,7 +87,7 @@ const char *const *sl_read_strs(struct sl_read *rd, const struct sl_node *n, con
 /* A NULL node is an empty map; any other kind than a map is an error. */
 void sl_fields_open(struct sl_fields *f, struct sl_read *rd, const struct sl_node *n,
                     const char *what);
-/* The same for a part of what is being read: until it is closed, warnings say "path.key". */
+/* The same for a part of what is being read: until it is closed, warnings have "path.key". */
 void sl_fields_enter(struct sl_fields *f, struct sl_read *rd, const struct sl_node *n,
                      const char *what, const char *key);
 /* The value, NULL if absent or null. From now on the field is known. */
@@ -96,11 +96,11 @@ const struct sl_node *sl_field(struct sl_fields *f, const char *key);
 const struct sl_node *sl_field_need(struct sl_fields *f, const char *key);
 /* Known, and of no interest. */
 void sl_field_skip(struct sl_fields *f, const char *key);
-/* Reports what nobody asked for: the first of them, or in lenient reading all. */
+/* Reports unread fields: the first of them, or in lenient reading all. */
 void sl_fields_close(struct sl_fields *f);
 
-/* With a default for a field that is absent or wrong. A string whose default is NULL must be given.
- */
+/* With a default for a field that is absent or invalid. A string whose default is NULL is
+ * required. */
 const char *sl_field_str(struct sl_fields *f, const char *key, const char *otherwise);
 bool sl_field_bool(struct sl_fields *f, const char *key, bool otherwise);
 int64_t sl_field_int(struct sl_fields *f, const char *key, int64_t otherwise, int64_t min,
@@ -115,7 +115,7 @@ const struct sl_node *sl_field_list(struct sl_fields *f, const char *key, uint32
 const char *const *sl_field_strs(struct sl_fields *f, const char *key, uint32_t max,
                                  uint32_t *ret_n);
 
-/* The candidate that a mistyped word most likely meant, or NULL. */
+/* The candidate that a mistyped string most likely meant, or NULL. */
 const char *sl_nearest(const char *word, const char *const *candidates, uint32_t n);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * Workloads: what a pod of each podset asks for, as Kubernetes counts it (containers summed, init
+ * Workloads: requests of a pod of each podset, as Kubernetes counts them (containers summed, init
  * containers as a maximum, sidecars, overhead, pod-level resources, limits where a request is
- * missing), and where it may run. The rest of a pod is passed over.
+ * missing), and its node constraints. The rest of a pod is ignored.
  *
- * A request above its limit does not make the object unreadable: Kueue takes it and says so when it
- * looks at it, so the spec carries the message ('invalid').
+ * A request above its limit does not make the object malformed: Kueue accepts it and reports it at
+ * scheduling, so the spec carries the message ('invalid').
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * YAML by libyaml's events, with the meaning Kubernetes gives to scalars: kubectl turns YAML into
- * JSON by go-yaml v2, whose rules are YAML 1.1's with a few corners of its own.
+ * YAML by libyaml's events, with Kubernetes' semantics of scalars: kubectl converts YAML to JSON by
+ * go-yaml v2, whose rules are YAML 1.1's with a few exceptions of its own.
  *
  *     null ~ (nothing)                      null
  *     y yes on true / n no off false        booleans, in three spellings of case
@@ -8,9 +8,9 @@
  *     1.5 .5 1e3                            numbers; a whole one counts as such
  *     "12" '12' | >                         strings, as is everything else, dates included
  *
- * Anchors and aliases share nodes; the ceilings count an alias as everything it stands for, so a
- * small text cannot stand for a huge tree. "<<" merges maps, written keys win. Tags other than the
- * core ones are refused, and so are keys that are not scalars.
+ * Anchors and aliases share nodes; the limits count an alias with its content, so a small text
+ * cannot represent a huge tree. "<<" merges maps, written keys win. Tags other than the core ones
+ * are rejected, and so are keys that are not scalars.
  */
 #include <errno.h>
 #include <stdlib.h>

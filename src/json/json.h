@@ -1,13 +1,13 @@
 /*
- * The JSON module: the only place that asks yyjson for the bytes of a text. What is absent, null,
- * or of an unexpected type reads as nothing: the schema was checked by the API server before we are
- * asked, and where it was not, an array in place of a text must not be taken for one.
+ * The JSON module: the only place that reads the bytes of yyjson's strings. What is absent, null,
+ * or of an unexpected type reads as nothing: the schema was validated by the API server before, and
+ * where it was not, an array in place of a string must not be taken for one.
  *
- * yyjson gives the length of a text and the number of items of an array by the same call, so
- * pointer and length must never come from two: sl_json_view gives both, and tools/check-layers
- * refuses yyjson_get_str and yyjson_get_len elsewhere.
+ * yyjson returns the length of a string and the number of items of an array by the same call, so
+ * pointer and length must never come from two: sl_json_view returns both, and tools/check-layers
+ * rejects yyjson_get_str and yyjson_get_len elsewhere.
  *
- * All of these descend at most SL_JSON_MAX_DEPTH levels, the ceiling that sl_json_read sets.
+ * All of these descend at most SL_JSON_MAX_DEPTH levels, the limit that sl_json_read sets.
  */
 #ifndef SL_JSON_JSON_H
 #define SL_JSON_JSON_H
@@ -22,21 +22,21 @@
  * of the text: memory has to be bounded by their number, not by the length alone. */
 #define SL_JSON_MAX_VALUES ((size_t)16 << 20)
 
-/* Fields of one object. The 256 KiB of annotations that the API server lets through are some 85,000
- * if their names are as short as can be. Whoever looks for many names among them does not search
- * for each (sl_json_fields). */
+/* Fields of one object. The 256 KiB of annotations that the API server accepts are some 85,000 if
+ * their names are as short as possible. To find many names, do not search for each
+ * (sl_json_fields). */
 #define SL_JSON_MAX_FIELDS (UINT32_C(128) << 10)
 
-/* A whole text; the error says what is wrong and where. *ret is freed with yyjson_doc_free. */
+/* A whole text; the error has the reason and the place. *ret is freed with yyjson_doc_free. */
 int sl_json_read(const char *text, size_t len, yyjson_doc **ret, struct sl_err *err) _must_check_;
 /* More than SL_JSON_MAX_DEPTH levels: of brackets outside strings, or of a document. yyjson reads
- * any depth, but copies and compares by recursion, and so do we: this is asked of every text before
- * it is read, and of every document after the last thing that changed it. */
+ * any depth, but copies and compares by recursion, and so do we: this is checked for every text
+ * before it is read, and for every document after its last change. */
 bool sl_json_too_deep(const char *text, size_t len);
 /* More values than these, keys included, may be in the text. */
 bool sl_json_too_many(const char *text, size_t len, size_t max_values);
 bool sl_json_mut_too_deep(yyjson_mut_val *v);
-/* The same with a lower ceiling on the number of values; it is looked at before anything is
+/* The same with a lower limit on the number of values; it is checked before anything is
  * allocated. */
 int sl_json_read_within(const char *text, size_t len, size_t max_values, yyjson_doc **ret,
                         struct sl_err *err) _must_check_;
@@ -47,8 +47,8 @@ void sl_json_mut_docp(yyjson_mut_doc **d);
  * that contains dots is looked up with sl_json_get. */
 yyjson_val *sl_json_at(yyjson_val *v, const char *path);
 yyjson_val *sl_json_get(yyjson_val *v, const char *key);
-/* All bytes of a text, NULs included; ("", 0) for anything that is no text. Merging asks this of
- * every key of every object, so it is no call. */
+/* All bytes of a string, NULs included; ("", 0) for anything that is no string. Merging calls this
+ * for every key of every object, so it is inline. */
 static inline struct sl_text sl_json_view(yyjson_val *v) {
     if (!yyjson_is_str(v))
         return SL_TEXT("");
@@ -61,13 +61,13 @@ static inline struct sl_text sl_json_mut_view(yyjson_mut_val *v) {
 }
 /* Has any key or text of this value, or below it, a NUL inside? */
 bool sl_json_has_nul(yyjson_val *v);
-/* A number as it was written, where the reader was told to keep numbers so. */
+/* A number as it was written, where the reader was set to preserve numbers. */
 struct sl_text sl_json_raw(yyjson_val *v);
 /* As a C string: "" for anything that is no text, and for a text with a NUL inside, which is no
  * name, key, path or label and would be cut there. */
 const char *sl_json_text(yyjson_val *v);
 const char *sl_json_mut_text(yyjson_mut_val *v);
-/* The same, but NULL where the others give "" for want of a text. */
+/* The same, but NULL where the others return "" for lack of a string. */
 const char *sl_json_opt(yyjson_val *v);
 const char *sl_json_mut_opt(yyjson_mut_val *v);
 /* The C string at a path, "" if there is none. */
@@ -92,10 +92,10 @@ size_t sl_json_bytes(yyjson_val *v);
 /* What an object has under a key of another object; NULL if nothing. */
 yyjson_val *sl_json_same_key(yyjson_val *object, yyjson_val *key);
 /*
- * The fields of an object by name, for those who ask for many of them. Names that are asked for in
- * the object's own order cost nothing to find; the first that is not makes a sorted index. So n
- * fields cost n log n at most, whoever chose their names and their order. Of a name that stands
- * there twice any one may be found.
+ * The fields of an object by name, for looking up many of them. Names that are looked up in the
+ * object's own order cost nothing to find; the first that is not makes a sorted index. So n fields
+ * cost n log n at most, whatever their names and their order. Of duplicate names any one may be
+ * found.
  */
 struct sl_json_fields {
     yyjson_val *object;
@@ -106,7 +106,7 @@ struct sl_json_fields sl_json_fields_of(yyjson_val *object);
 void sl_json_fields_done(struct sl_json_fields *f);
 /* The value under a name; NULL if there is none. */
 yyjson_val *sl_json_field(struct sl_json_fields *f, struct sl_text name);
-/* The item of an array whose "key" is this word ("name", "main"), NULL if there is none. */
+/* The item of an array whose "key" is this string ("name", "main"), NULL if there is none. */
 yyjson_val *sl_json_find(yyjson_val *array, const char *key, const char *word);
 /* metadata.labels[key] and metadata.annotations[key]; NULL if there is none. */
 const char *sl_json_label(yyjson_val *object, const char *key);

@@ -24,14 +24,14 @@ void sl_seek_items(struct sl_seek *s, yyjson_val *list, const char *const *keys,
 yyjson_val *sl_seek_item(struct sl_seek *s, yyjson_val *like);
 void sl_seek_done(struct sl_seek *s);
 
-/* The same value, whatever the order of fields. *cost grows by what was looked at: a value is 1,
- * and so are 16 bytes of a text; NULL: nobody counts. */
+/* Equality, whatever the order of fields. *cost grows with the size: a value is 1, and so are 16
+ * bytes of a string; NULL: not counted. */
 bool sl_json_equal(yyjson_val *a, yyjson_val *b, uint64_t *cost);
-/* The same of values that are being made. yyjson's own comparisons look for each field from the
- * start where the order differs, so tools/check-layers keeps them to this folder. */
+/* The same for mutable values. yyjson's own comparisons search each field from the start where the
+ * order differs, so tools/check-layers restricts them to this folder. */
 bool sl_json_mut_equal(yyjson_mut_val *a, yyjson_mut_val *b);
-/* The fields of an object that is being made, by name, while nothing is put into it. Of a name that
- * stands there twice any one may be found. */
+/* The fields of a mutable object, by name, while nothing is added to it. Of duplicate names any one
+ * may be found. */
 struct sl_json_mut_fields {
     yyjson_mut_val **keys; /* sorted */
     size_t n;

@@ -1,7 +1,7 @@
 /*
- * Server-side apply. What the manager says is merged into what there is; what it said last time
- * and does not say now goes, unless somebody else has it; what changes thereby and is another's is
- * a conflict.
+ * Server-side apply. The applied configuration is merged into the object; what the manager applied
+ * last time and does not apply now is removed, unless another manager owns it; a change of a field
+ * that another manager owns is a conflict.
  */
 #include <string.h>
 

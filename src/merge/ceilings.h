@@ -17,7 +17,7 @@
 #define SL_MANAGED_MAX (UINT32_C(128) << 10)    /* managed fields of an object */
 #define SL_MANAGERS_READ 1000u                  /* managers of an object */
 #define MERGE_ANNOTATIONS ((size_t)256 << 10)   /* bytes of all; the API server takes no more */
-#define MERGE_PATH ((size_t)8 << 20)            /* of a field that is looked at */
+#define MERGE_PATH ((size_t)8 << 20)            /* of a field in a message */
 #define MERGE_TEXT ((size_t)16 << 20)           /* what is wrong with a patch, and its conflicts */
 #define MERGE_CONFLICTS ((size_t)1 << 20)       /* paths of these; further ones are only counted */
 

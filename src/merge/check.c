@@ -1,6 +1,6 @@
 /*
- * Is what somebody applies an object of its schema? Told in the API server's words, all faults but
- * those that another one hides.
+ * Validation of an applied configuration by its schema, with the API server's messages; all errors
+ * except those that another one hides.
  */
 #include <string.h>
 

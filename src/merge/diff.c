@@ -1,8 +1,7 @@
 /*
- * What differs between two objects. Both are walked side by side: as long as keys come in the same
- * order, which is nearly always, nothing is looked up; what is left after the first that do not is
- * sorted. The schema is only asked about objects and lists, since a scalar is one value whatever
- * it says.
+ * The difference of two objects. Both are walked in parallel: as long as keys are in the same
+ * order, which is nearly always, nothing is looked up; the rest is sorted. The schema is only
+ * needed for objects and lists, since a scalar is one value anyway.
  */
 #include <stdlib.h>
 #include <string.h>

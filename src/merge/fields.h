@@ -1,14 +1,14 @@
 /*
- * Sets of fields, as managedFields tell them: a tree whose nodes are elements of paths.
+ * Sets of fields, in the form of managedFields: a tree whose nodes are elements of paths.
  *
  *     f:spec                      a field of an object, or a key of a map
- *     k:{"name":"main"}           an item of a list, by its keys, which stand in order
+ *     k:{"name":"main"}           an item of a list, by its keys, which are in order
  *     v:"example.com/finalizer"   an item of a list, by its value
  *
- * A node is in the set itself, or only on the way to those that are. Siblings stand in the API
- * server's order: fields by bytes, items by their values, numbers as numbers. Texts are in one
- * form only, so that equal texts are equal elements. A set is the list of nodes at its top; NULL is
- * the empty one. Everything lies in an arena and is good as long as that. Private to src/merge.
+ * A node is in the set itself, or only on the path to those that are. Siblings are in the API
+ * server's order: fields by bytes, items by their values, numbers as numbers. Strings are
+ * canonical, so that equal strings are equal elements. A set is the list of nodes at its top; NULL
+ * is the empty one. Everything is in an arena and valid as long as that. Private to src/merge.
  */
 #ifndef SL_MERGE_FIELDS_H
 #define SL_MERGE_FIELDS_H
@@ -41,8 +41,9 @@ struct sl_element {
     uint32_t len;
 };
 struct sl_element sl_element_field(struct sl_arena *a, const char *name, size_t len);
-/* Of an item of a list that is a set or has keys; text NULL if it cannot be told, with the reason
- * in *ret_why (a constant, or NULL: no key is there). A mutable value reads as an immutable one. */
+/* Of an item of a list that is a set or has keys; text NULL if it cannot be determined, with the
+ * reason in *ret_why (a constant, or NULL: no key is present). A mutable value reads as an
+ * immutable one. */
 struct sl_element sl_element_item(struct sl_arena *a, const struct sl_schema *list,
                                   yyjson_val *item, const char **ret_why);
 struct sl_element sl_element_item_mut(struct sl_arena *a, const struct sl_schema *list,
@@ -52,7 +53,7 @@ struct sl_element sl_element_item_mut(struct sl_arena *a, const struct sl_schema
 bool sl_element_read(struct sl_arena *a, const char *s, size_t len, struct sl_element *ret);
 /* The order of elements. */
 int sl_element_cmp(const char *x, size_t x_len, const char *y, size_t y_len);
-/* As it stands in messages: .spec, [name="main"]. */
+/* In the form of messages: .spec, [name="main"]. */
 void sl_element_print(struct sl_buf *out, const char *text, size_t len);
 
 /* ---- sets ---- */

@@ -1,6 +1,5 @@
 /*
- * Values as Go prints them, which is how they stand in messages of the API server. Private to
- * src/merge.
+ * Values as Go prints them, for messages of the API server. Private to src/merge.
  */
 #ifndef SL_MERGE_GOTEXT_H
 #define SL_MERGE_GOTEXT_H

@@ -1,6 +1,6 @@
 /*
- * JSON patches and merge patches, with the understanding that the API server has of them, which
- * is wider than RFC 6902 in places. What does not apply is told in one sentence for all.
+ * JSON patches and merge patches, with the semantics of the API server, which are wider than RFC
+ * 6902 in places. There is one message for all patches that do not apply.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@ void sl_manage_masked(const struct sl_manager_id *by, struct sl_fields **set);
 struct sl_fields *sl_manage_diff(struct sl_arena *a, const struct sl_schema *s,
                                  const struct sl_manager_id *by, yyjson_val *old,
                                  yyjson_mut_val *now);
-/* Takes out what nobody owns: names, versions and the like. */
+/* Removes fields without an owner: names, versions and others. */
 void sl_manage_strip(struct sl_fields **set);
 /* What differs now is the manager's and no one else's. */
 void sl_manage_account(struct sl_managers *m, const struct sl_manager_id *by,

@@ -39,7 +39,7 @@ void sl_parts_write(const struct sl_parts *p, yyjson_mut_val *v);
  */
 void sl_drop_nulls(yyjson_mut_val *v, unsigned depth);
 
-/* Takes over what 'from' is, in the place where 'v' stands. */
+/* Takes over the content of 'from', in the place of 'v'. */
 static inline void sl_become(yyjson_mut_val *v, const yyjson_mut_val *from) {
     v->tag = from->tag;
     v->uni = from->uni;

@@ -15,12 +15,11 @@ struct sl_smp {
 
 #define SL_SMP_DEPTH 200u
 
-/* The three ways to fail: in words of its own (500), as a bad patch (400), or as what does not fit.
- */
+/* The three kinds of errors: with its own message (500), as a bad patch (400), or as a mismatch. */
 int sl_smp_fail(struct sl_smp *p, const char *fmt, ...) _printf_(2, 3);
 int sl_smp_bad(struct sl_smp *p, const char *what);
 int sl_smp_unfit(struct sl_smp *p);
-/* Words with a value in them. */
+/* A message with a value in it. */
 int sl_smp_fail_at(struct sl_smp *p, const char *before, yyjson_mut_val *v, const char *after);
 int sl_smp_wrong_type(struct sl_smp *p, const char *expected, yyjson_mut_val *v);
 
@@ -33,8 +32,8 @@ struct sl_smp_list {
     bool merge;
     const char *key; /* of items that are objects; NULL: none */
 };
-/* 'drop': the patch names values that go. *before, if it is asked for, is the order that counts as
- * the one before. */
+/* 'drop': the patch names values that are removed. *before, if needed, is the order that counts as
+ * the previous one. */
 int sl_smp_merge_lists(struct sl_smp *p, const struct sl_smp_list *how, yyjson_mut_val *into,
                        yyjson_mut_val *patch, bool drop, yyjson_mut_val **before,
                        unsigned depth) _must_check_;

@@ -1,7 +1,7 @@
 /*
- * Lists in strategic merge patches. Items are told apart by a key (objects) or by value (all else).
- * The order of the result: items of the patch as the patch has them, others as they were, and where
- * an item of each could come next, the one that was first before.
+ * Lists in strategic merge patches. Items are identified by a key (objects) or by value (all else).
+ * The order of the result: items of the patch in the order of the patch, others as they were, and
+ * where an item of each could come next, the one that was first before.
  */
 #include <stdlib.h>
 #include <string.h>

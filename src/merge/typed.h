@@ -7,7 +7,7 @@
 
 #include "merge/fields.h"
 
-/* What a value is taken as. By the schema, or where that says nothing by the value itself. */
+/* The type of a value: by the schema, or without one by the value itself. */
 enum sl_shape { SL_SHAPE_SCALAR, SL_SHAPE_LIST, SL_SHAPE_MAP };
 /* 'v' may be NULL or of a mutable document. */
 enum sl_shape sl_shape(const struct sl_schema *s, const yyjson_val *v);
@@ -17,15 +17,15 @@ bool sl_is_atomic(const struct sl_schema *s, enum sl_shape shape);
 /* In place of an object that is not there yet: structs of Go have fields that are always there. */
 yyjson_val *sl_unborn(void);
 /*
- * What differs between old and now, as a set whose marks say how: SL_F_IN added, SL_F_CHANGED,
- * SL_F_REMOVED. Linear but for the sorting of what is not in the same place in both. 'skip' names
- * fields of the objects that are not looked at; NULL: none.
+ * The difference between old and now, as a set with marks: SL_F_IN added, SL_F_CHANGED,
+ * SL_F_REMOVED. Linear except for the sorting of what is not in the same place in both. 'skip'
+ * names fields of the objects that are ignored; NULL: none.
  */
 struct sl_fields *sl_typed_diff(struct sl_arena *a, const struct sl_schema *s, yyjson_val *old,
                                 yyjson_mut_val *now, const char *const *skip);
 /* Equal in meaning: the order of fields does not matter, 1 is 1.0. */
 bool sl_typed_equal(struct sl_arena *a, yyjson_val *x, yyjson_mut_val *y);
-/* The fields that the object says. */
+/* The fields that the object has. */
 struct sl_fields *sl_typed_fields(struct sl_arena *a, const struct sl_schema *s, yyjson_mut_val *v);
 /* Merges 'over' into 'into'; what comes from 'over' is copied. */
 void sl_typed_merge(struct sl_arena *a, const struct sl_schema *s, yyjson_mut_doc *doc,
@@ -33,7 +33,7 @@ void sl_typed_merge(struct sl_arena *a, const struct sl_schema *s, yyjson_mut_do
 /* Takes the fields and items that are in the set out of the object. */
 void sl_typed_remove(struct sl_arena *a, const struct sl_schema *s, yyjson_mut_val *v,
                      const struct sl_fields *set);
-/* Is it an object of this schema, without items that are there twice? The words in 'out' if not. */
+/* Whether it is an object of this schema, without duplicate items. The message in 'out' if not. */
 bool sl_typed_check(struct sl_arena *a, const struct sl_schema *s, yyjson_mut_val *v,
                     struct sl_buf *out);
 

@@ -1,7 +1,7 @@
 /*
- * Values against schemas. What applies depends on the type of the value: a text that should have
- * been a number is told so, and is held against the rules for texts all the same, as the API server
- * does.
+ * Validation of values against schemas. Which rules apply depends on the type of the value: a
+ * string that should have been a number is an error, and is still validated by the rules for
+ * strings, as the API server does.
  */
 #include "schema/check.h"
 

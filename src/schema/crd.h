@@ -10,8 +10,9 @@
 
 struct sl_crd_schema;
 
-/* 'v' is openAPIV3Schema; what is wrong (not structural, bad defaults, bad patterns) goes to errs
- * as kube-apiserver says it, and *ret is NULL then. 'meta' is the schema of ObjectMeta. */
+/* 'v' is openAPIV3Schema; errors (not structural, invalid defaults, invalid patterns) go to errs
+ * with the messages of kube-apiserver, and *ret is NULL then. 'meta' is the schema of
+ * ObjectMeta. */
 void sl_crd_schema_new(yyjson_val *v, const struct sl_path *at, const struct sl_schema *meta,
                        struct sl_field_errs *errs, struct sl_crd_schema **ret);
 void sl_crd_schema_free(struct sl_crd_schema *c);

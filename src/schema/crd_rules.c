@@ -1,7 +1,7 @@
 /*
- * A structural schema says the shape of every field outside of allOf, anyOf, oneOf and not; these
- * may only add rules on values whose shape is known. So that shapes can be read off without solving
- * anything: pruning, defaults and merging need nothing else.
+ * A structural schema specifies the shape of every field outside of allOf, anyOf, oneOf and not;
+ * these may only add rules on values whose shape is known. So shapes can be determined without
+ * solving anything: pruning, defaults and merging need nothing else.
  */
 #include "schema/crd_rules.h"
 

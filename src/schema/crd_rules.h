@@ -1,4 +1,4 @@
-/* What kube-apiserver asks of the openAPIV3Schema of a CRD. Private to src/schema. */
+/* Requirements of kube-apiserver for the openAPIV3Schema of a CRD. Private to src/schema. */
 #ifndef SL_SCHEMA_CRD_RULES_H
 #define SL_SCHEMA_CRD_RULES_H
 
@@ -13,7 +13,7 @@ static inline yyjson_val *sl_crd_properties(yyjson_val *v) {
 
 /* Is it structural? The errors are sorted. */
 void sl_crd_check_structure(yyjson_val *v, const struct sl_path *at, struct sl_field_errs *errs);
-/* All else: what may stand together. */
+/* All else: valid combinations. */
 void sl_crd_check_words(yyjson_val *v, const struct sl_path *at, struct sl_field_errs *errs);
 
 #endif

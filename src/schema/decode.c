@@ -1,8 +1,8 @@
 /*
- * Can an object be read into the types of its kind? The first value that cannot is told with Go's
- * words: the struct and the path of fields (without indices and keys), and the type of the value.
- * What comes out of a strategic merge patch is read by another reader of Go's, which says what kind
- * of value it has and what it wants, but not where.
+ * Can an object be decoded into the types of its kind? The first value that cannot is reported with
+ * Go's message: the struct and the path of fields (without indices and keys), and the type of the
+ * value. The result of a strategic merge patch is decoded by another decoder of Go's, which reports
+ * the kinds of value found and expected, but not where.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /*
- * Formats of texts. Those that need no more than a look at the letters are masks: '#' is a digit,
- * 'x' a hexadecimal one, '?' before a sign that it may be missing; everything else is itself.
+ * Formats of strings. Those that depend on characters alone are masks: '#' is a digit, 'x' a
+ * hexadecimal one, '?' before a character that is optional; everything else is literal.
  */
 #include <arpa/inet.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
  * OpenAPI version 2 as a protobuf message (gnostic's openapi.v2.Document), for old kubectls, which
- * take nothing else. Tables say for each object of the document which member becomes which field;
- * members that no table names are left out.
+ * accept nothing else. Tables map members of each object of the document to fields; members that
+ * are in no table are omitted.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /*
- * OpenAPI documents, made from schemas: what `kubectl explain`, validation by clients and `kubectl
- * apply` ask for. Version 2 is one document for all that is served, version 3 one for each group
- * and version. They take milliseconds and a megabyte, so whoever serves them makes them when they
- * are first asked for and keeps them until a kind comes or goes. Pure.
+ * OpenAPI documents, made from schemas, for `kubectl explain`, validation by clients and `kubectl
+ * apply`. Version 2 is one document for all that is served, version 3 one for each group and
+ * version. They take milliseconds and a megabyte, so the server builds them on the first request
+ * and caches them until a kind is added or removed. Pure.
  */
 #ifndef SL_SCHEMA_OPENAPI_H
 #define SL_SCHEMA_OPENAPI_H
@@ -37,7 +37,7 @@ struct sl_openapi_kind {
 struct sl_openapi_api {
     const struct sl_openapi_kind *kinds;
     size_t n;
-    const char *release;               /* what info.version says: "v1.36.0" */
+    const char *release;               /* info.version: "v1.36.0" */
     const struct sl_schema *list_meta; /* the metadata of lists */
 };
 

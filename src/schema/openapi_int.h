@@ -9,11 +9,11 @@ struct sl_openapi {
     bool v3;
 };
 
-/* "key": with a comma before it if something stands before it. */
+/* "key": with a comma before it if something precedes it. */
 void sl_openapi_key(struct sl_openapi *w, const char *key);
 /* "key":"text" */
 void sl_openapi_text(struct sl_openapi *w, const char *key, const char *text);
-/* "description":"...", unless there are no words. */
+/* "description":"...", unless it is empty. */
 void sl_openapi_doc(struct sl_openapi *w, const char *doc, size_t len);
 /* {"$ref":"..."} to the definition of a kind, or of a list of them. */
 void sl_openapi_ref(struct sl_openapi *w, const struct sl_openapi_kind *k, const char *suffix);

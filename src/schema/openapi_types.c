@@ -1,7 +1,7 @@
 /*
- * Definitions. A type with a name is defined once and referred to; others stand where they are
- * used. Version 2 knows neither null nor values of several types: what may be those has no type
- * there, so that clients do not refuse it.
+ * Definitions. A named type is defined once and referred to; others are inline. Version 2 has
+ * neither null nor values of several types: such a value has no type there, so that clients do not
+ * reject it.
  */
 #include <stdlib.h>
 #include <string.h>

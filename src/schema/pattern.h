@@ -1,8 +1,8 @@
 /*
- * Regular expressions as Go understands them, near enough: those of CRDs and of
- * their rules (src/apiserver/cel.c). Go's matching takes time in proportion to the text; so does
- * this one, for patterns and texts that do not make it go back and forth. What goes beyond is paid
- * from a budget, and when that is spent nothing matches any more.
+ * Regular expressions with the semantics of Go, near enough: those of CRDs and of their rules
+ * (src/apiserver/cel.c). Go's matching takes linear time; so does this one, for patterns and
+ * strings that do not cause backtracking. Backtracking is charged to a budget, and when that is
+ * spent nothing matches.
  */
 #ifndef SL_SCHEMA_PATTERN_H
 #define SL_SCHEMA_PATTERN_H
@@ -23,8 +23,8 @@ void sl_pattern_free(struct sl_pattern *p);
 /* The same in an arena, with which it goes. */
 int sl_pattern_new_in(struct sl_arena *a, const char *text, const struct sl_pattern **ret,
                       struct sl_err *err) _must_check_;
-/* Anywhere in the text, unless the pattern says where. *budget: what is left of it, 0 if it was not
- * enough: then nobody knows. */
+/* Anywhere in the string, unless the pattern is anchored. *budget: the remaining one, 0 if it was
+ * exhausted: then the result is unknown. */
 bool sl_pattern_matches(const struct sl_pattern *p, const char *s, size_t len, uint64_t *budget);
 
 #endif

@@ -1,11 +1,11 @@
 /*
- * What objects look like. One model for the kinds of Kubernetes (api/kubernetes, a short notation,
- * see types.h), for our own kinds and for those that users bring (OpenAPI v3 of a CRD, see crd.h).
- * It says all that pruning, defaulting, validation, patches, field management, discovery and
- * `kubectl explain` need to know.
+ * Schemas of objects. One model for the kinds of Kubernetes (api/kubernetes, a short notation, see
+ * types.h), for our own kinds and for those of users (OpenAPI v3 of a CRD, see crd.h). It has all
+ * that pruning, defaulting, validation, patches, field management, discovery and `kubectl explain`
+ * need.
  *
- * A schema never changes once it is made, and lives as long as the set it was made in. Types may
- * refer to each other in circles.
+ * A schema is immutable, and valid as long as the set it was made in. Types may refer to each other
+ * in cycles.
  */
 #ifndef SL_SCHEMA_SCHEMA_H
 #define SL_SCHEMA_SCHEMA_H
@@ -28,20 +28,21 @@ enum sl_type {
     SL_T_QUANTITY, /* text or number */
 };
 
-/* How a list, map or object is merged by server-side apply, and who owns its parts. */
+/* How a list, map or object is merged by server-side apply, and the granularity of its
+ * ownership. */
 enum sl_merge_kind {
-    SL_MERGE_DEEP,   /* maps and objects unless said otherwise: field by field */
-    SL_MERGE_ATOMIC, /* lists unless said otherwise: as one value */
+    SL_MERGE_DEEP,   /* maps and objects by default: field by field */
+    SL_MERGE_ATOMIC, /* lists by default: as one value */
     SL_MERGE_SET,    /* a list: each value once */
     SL_MERGE_KEYED,  /* a list: each item by its keys */
 };
 
-/* What all objects of the API have, in words. */
+/* Descriptions of the fields that all objects of the API have. */
 #define SL_DOC_API_VERSION "API group and version of the object."
 #define SL_DOC_KIND "Kind of the object. Immutable."
 #define SL_DOC_METADATA "Object metadata, such as name, labels and annotations."
 
-/* Of a list whose items have names. More would be held against each other, item by item. */
+/* Of a list whose items have names. The cost of comparing items is quadratic. */
 #define SL_SCHEMA_KEYS_MAX 16u
 
 struct sl_schema;
@@ -59,7 +60,7 @@ struct sl_schema_field {
      */
     bool pointer, always;
     uint32_t doc_len;
-    const char *part; /* the struct within the struct that it stands in; NULL: none */
+    const char *part; /* the embedded struct that contains it; NULL: none */
     /* Of strategic merge patches: lists are replaced unless 'patch_merge'; patch_key NULL: by
      * value. 'retain_keys': what the patch does not name of $retainKeys is dropped. */
     bool patch_merge, retain_keys;
@@ -108,19 +109,19 @@ struct sl_schema_rules {
     struct sl_bounds letters, items, fields;
     const char *pattern; /* a regular expression; NULL */
     const struct sl_pattern *compiled;
-    /* Of a CRD: schemas of type SL_T_ANY that say no more than rules, fields and items. */
+    /* Of a CRD: schemas of type SL_T_ANY that only have rules, fields and items. */
     const struct sl_schema *const *all_of, *const *any_of, *const *one_of;
     uint32_t n_all_of, n_any_of, n_one_of;
     const struct sl_schema *none_of; /* not */
 };
 
-/* Says 'filled' and 'n_required' of the fields, which are all there. */
+/* Sets 'filled' and 'n_required' from the fields, which are complete. */
 void sl_schema_sum_up(struct sl_schema *s, struct sl_arena *a);
 /* The field of this name, NULL if there is none. */
 const struct sl_schema_field *sl_schema_field(const struct sl_schema *s, const char *name,
                                               size_t len);
-/* The schema of what stands under this key of an object or map; NULL: it is not known there. What
- * is kept without being known is SL_T_ANY, and so is all below it. */
+/* The schema of the value of this key of an object or map; NULL: unknown. What is preserved without
+ * a schema is SL_T_ANY, and so is all below it. */
 const struct sl_schema *sl_schema_at(const struct sl_schema *s, const char *name, size_t len);
 
 #endif

@@ -3,25 +3,25 @@
  *
  *     package GROUP/VERSION NAME      others refer to its types as GROUP/VERSION.TYPE; NAME.TYPE is
  *                                     their name in OpenAPI. The group "" is written "core".
- *     # ...                           nothing
+ *     # ...                           a comment
  *     type TYPE [atomic|open]: DOC    an object; its fields follow, indented
  *     kind TYPE: DOC                  likewise, of the API: it has apiVersion, kind and metadata
- *     alias TYPE: TYPE OPTIONS        another name for a text, list or map
+ *     alias TYPE: TYPE OPTIONS        another name for a string, list or map
  *       FIELD: TYPE[?] OPTIONS | DOC
  *
- * A TYPE is a word of the table 'scalars', [TYPE], {TYPE} (a map from texts), the name of one of
+ * A TYPE is a name of the table 'scalars', [TYPE], {TYPE} (a map from strings), the name of one of
  * the same package or GROUP/VERSION.TYPE. A question mark says that an empty value is not the same
- * as none. OPTIONS are words with blanks between them:
+ * as none. OPTIONS are separated by blanks:
  *
- *     required       has to be there
+ *     required       must be present
  *     always         is written even if it is empty; so is what is required, unless 'omitted'
- *     default=VALUE  JSON without blanks; what is not JSON is a text
- *     enum=A,B       texts; "" is the empty one
- *     atomic         a map that server-side apply takes as one value, as it does lists
- *     set, keys=A,B  lists that it takes apart, by value or by keys
- *     patch, patch=A lists that strategic merge patches take apart, by value or by key
+ *     default=VALUE  JSON without blanks; what is not JSON is a string
+ *     enum=A,B       strings; "" is the empty one
+ *     atomic         a map that server-side apply merges as one value, as it does lists
+ *     set, keys=A,B  lists that it merges by value or by keys
+ *     patch, patch=A lists that strategic merge patches merge by value or by key
  *     merge=A        keys=A patch=A
- *     in=NAME        the name of a struct without a name in JSON that holds the field
+ *     in=NAME        the name of an embedded struct without a name in JSON that holds the field
  *     retain         strategic merge patches may drop what they do not name
  *
  * DOC is what `kubectl explain` shows: of a field, and below it of its type. It is not copied.

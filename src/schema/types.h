@@ -23,10 +23,10 @@ struct sl_schemas; /* types by name */
 struct sl_schemas *sl_schemas_new(void);
 void sl_schemas_free(struct sl_schemas *set);
 /* Reads a text in the notation; 'from' names it in messages, with the line. The set refers to the
- * words of the text, which has to live as long. */
+ * strings of the text, which must stay valid as long. */
 int sl_schemas_read(struct sl_schemas *set, const char *text, size_t len, const char *from,
                     struct sl_err *err) _must_check_;
-/* All types that are named are there? To be asked after the last text. */
+/* Whether all types that are referred to exist. To be called after the last text. */
 int sl_schemas_close(struct sl_schemas *set, struct sl_err *err) _must_check_;
 /* "io.k8s.api.core.v1.Pod"; NULL if there is none. */
 const struct sl_schema *sl_schemas_find(const struct sl_schemas *set, const char *name);

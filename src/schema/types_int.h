@@ -10,7 +10,7 @@
 struct sl_types_entry {
     const char *key; /* "core/v1.PodSpec" */
     struct sl_schema *schema;
-    const char *from; /* who referred to it first */
+    const char *from; /* the first reference to it */
     uint32_t line;
     bool defined;
 };

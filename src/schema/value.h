@@ -7,9 +7,9 @@
 
 #include "base/quantity.h"
 
-#define SL_VALUE_TIME 40 /* room for any time */
+#define SL_VALUE_TIME 40 /* space for any time */
 
-/* RFC 3339, in UTC, to the second or microsecond. What is wrong is said as Go does. */
+/* RFC 3339, in UTC, to the second or microsecond. Errors are reported as by Go. */
 int sl_value_time(const char *s, size_t len, bool micro, char out[SL_VALUE_TIME],
                   struct sl_err *err) _must_check_;
 /* In the family of suffixes that it came in (decimal, binary, exponent), without fractions and with

@@ -1,7 +1,7 @@
 /*
- * A message is a row of (number, kind of value, value). Which field a number is says the table of
- * its type; how the value is written says the field's schema. Lists and maps are fields that come
- * again and again.
+ * A message is a sequence of (number, kind of value, value). The table of its type maps numbers to
+ * fields; the schema of the field determines the encoding of the value. Lists and maps are repeated
+ * fields.
  */
 #include "schema/wire.h"
 

@@ -18,7 +18,7 @@ struct sl_wire; /* the numbers */
 int sl_wire_new(struct sl_wire **ret, struct sl_err *err) _must_check_;
 void sl_wire_free(struct sl_wire *w);
 
-/* What is in the envelope. Typed clients say what it is; others leave both texts empty. */
+/* The content of the envelope. Typed clients set apiVersion and kind; others leave both empty. */
 struct sl_wire_body {
     char api_version[SL_WIRE_NAME], kind[SL_WIRE_NAME];
     const unsigned char *raw; /* borrowed */
@@ -27,7 +27,7 @@ struct sl_wire_body {
 int sl_wire_open(const char *bytes, size_t len, struct sl_wire_body *ret,
                  struct sl_err *err) _must_check_;
 /* The object as JSON. SL_ENOENT: there is no such kind; SL_EMISMATCH: there is, but its numbers are
- * not known; otherwise the error says what is wrong in Go's words. */
+ * not known; otherwise the error has Go's message. */
 int sl_wire_read(const struct sl_wire *w, const struct sl_schemas *set,
                  const struct sl_wire_body *body, yyjson_doc **ret,
                  struct sl_err *err) _must_check_;

@@ -1,6 +1,6 @@
 /*
- * Protobuf as bytes: a message is a row of (number, kind of value, value). What is wrong is said in
- * the words of Go's decoders. Private to src/schema.
+ * Protobuf encoding: a message is a sequence of (number, kind of value, value). Errors have the
+ * messages of Go's decoders. Private to src/schema.
  */
 #ifndef SL_SCHEMA_WIRE_ROWS_H
 #define SL_SCHEMA_WIRE_ROWS_H
