@@ -1,6 +1,6 @@
 /*
- * From words to a verb that runs. Refuses what it does not know, naming what was probably meant; it
- * never guesses and goes on.
+ * From arguments to a command that runs. Unknown arguments are rejected, with the nearest match as
+ * a suggestion.
  */
 #include "cli/cli.h"
 

@@ -1,9 +1,9 @@
 /*
- * The command line as data: a program is a table of verbs, a verb is a table of options with its
- * help, examples and a function to run. Parsing, --help, error words with the nearest match and
- * shell completion all come from the same tables, so they cannot disagree.
+ * The command line as data: a program is a table of commands ("verbs"), a command is a table of
+ * options with its help, examples and a function to run. Parsing, --help, error messages with the
+ * nearest match and shell completion all come from the same tables, so they cannot disagree.
  *
- * Tables are constant and borrowed for the life of the process; nothing here is thread-safe.
+ * Tables are constant and borrowed for the lifetime of the process; nothing here is thread-safe.
  */
 #ifndef SL_CLI_CLI_H
 #define SL_CLI_CLI_H
@@ -11,7 +11,7 @@
 #include "base/err.h"
 #include "cli/term.h"
 
-/* What the process says when it ends. One table in cli.c maps error codes here. */
+/* Exit codes of the process. One table in cli.c maps error codes here. */
 enum sl_exit {
     SL_EXIT_OK = 0,
     SL_EXIT_DIFFERS = 1, /* it ran, and the result is not the expected one */
@@ -25,17 +25,17 @@ enum sl_opt_kind {
     SL_OPT_FILE,   /* a path */
     SL_OPT_SPAN,   /* a length of time: 250ms, 1h30m */
     SL_OPT_CHOICE, /* one of 'choices' */
-    SL_OPT_TEXT,   /* any words, none included */
-    SL_OPT_HINT,   /* any words; completion offers 'choices' */
+    SL_OPT_TEXT,   /* any text, also empty */
+    SL_OPT_HINT,   /* any text; completion offers 'choices' */
 };
 
 struct sl_opt {
     const char *name; /* without the dashes */
     enum sl_opt_kind kind;
-    const char *value; /* the word for the value in help texts, e.g. FILE */
+    const char *value; /* placeholder of the value in help texts, e.g. FILE */
     const char *help;
     const char *const *choices; /* CHOICE, HINT: NULL-terminated */
-    char letter;                /* "-x" says the same; 0: none */
+    char letter;                /* short form "-x"; 0: none */
 };
 
 struct sl_example {
@@ -56,16 +56,16 @@ struct sl_verb {
     const struct sl_example *examples;
     uint32_t n_examples;
     uint32_t min_args, max_args; /* arguments besides options */
-    const char *arg;             /* the word for an argument, e.g. FILE */
-    const char *const *args;     /* the words it may be, NULL-terminated; NULL: a file */
+    const char *arg;             /* placeholder of an argument, e.g. FILE */
+    const char *const *args;     /* its possible values, NULL-terminated; NULL: a file */
     bool arg_is_verb;            /* it may be the name of a verb */
-    /* For scripts of a program that it stands in for, options are read as getopt_long(3) does: the
-     * last of several counts and long names may be cut short. A wrong command line gets the usage
-     * on standard error and exit code 1; -h gets the help there. */
+    /* For compatibility with scripts of another program, options are parsed as by getopt_long(3):
+     * the last of several applies and long names may be abbreviated. A wrong command line gets the
+     * usage on standard error and exit code 1; -h gets the help there. */
     bool like_getopt;
     const struct sl_example *exits; /* what its exit codes mean; NULL: what they always do */
     uint32_t n_exits;
-    /* An exit code, or a negative sl_code with its words in err. */
+    /* An exit code, or a negative sl_code with its message in err. */
     int (*run)(const struct sl_args *a, struct sl_err *err);
 };
 
@@ -83,7 +83,7 @@ struct sl_args {
     struct sl_term *term;
     const char *opts[SL_CLI_MAX_OPTS]; /* as in the verb's table; NULL: absent; "" for a flag */
     bool given_twice[SL_CLI_MAX_OPTS]; /* or more often; only if like_getopt */
-    bool short_help;                   /* help was asked for by -h */
+    bool short_help;                   /* help was requested by -h */
     const char **v;                    /* arguments besides options */
     uint32_t n;
 };
@@ -94,8 +94,8 @@ static inline bool sl_args_has(const struct sl_args *a, uint32_t opt) {
 
 /* The whole program: parses, runs the verb, prints what went wrong, returns the exit code. */
 int sl_cli_main(const struct sl_program *p, int argc, char **argv);
-/* Fills everything of ret but its term. argv are the words after the verb; ret->v takes as much
- * room as there are of them. Separate from main for tests. */
+/* Fills everything of ret but its term. argv are the arguments after the command; ret->v needs as
+ * many entries. Separate from main for tests. */
 int sl_cli_parse(const struct sl_program *p, const struct sl_verb *verb, int argc, char **argv,
                  struct sl_args *ret, bool *ret_help, struct sl_err *err) _must_check_;
 const struct sl_verb *sl_cli_verb(const struct sl_program *p, const char *name);

@@ -1,6 +1,6 @@
 /*
- * sluice match: the command line of resource-query around a session (match/session.h). Options are
- * checked in the words that its users' scripts know; then lines are read until the end.
+ * sluice match: the command line of resource-query around a session (match/session.h). Option
+ * errors have the messages that its users' scripts know; then lines are read until the end.
  */
 #include <errno.h>
 #include <stdlib.h>

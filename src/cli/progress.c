@@ -1,7 +1,6 @@
 /*
- * The progress bar. On a tty it is redrawn in place; elsewhere, when asked for, it is one line for
- * each ten percent, so that a log stays readable. Nothing here decides anything, so it may look at
- * the clock.
+ * The progress bar. On a tty it is redrawn in place; elsewhere, if enabled, it is one line for each
+ * ten percent, so that a log stays readable. No decision depends on it, so it may read the clock.
  */
 #include <time.h>
 

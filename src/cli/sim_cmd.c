@@ -1,5 +1,5 @@
 /*
- * sluice sim: chooses between load, story, replay and what-if, and shows the result.
+ * sluice sim: chooses between load, scenario, replay and what-if, and shows the result.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /*
- * Results of simulations as text for people: one run, or two side by side.
+ * Results of simulations as text: one run, or two side by side.
  */
 #ifndef SL_CLI_SIM_TEXT_H
 #define SL_CLI_SIM_TEXT_H

@@ -1,6 +1,6 @@
 /*
- * A table that fits: columns that may shrink give way first (cut text ends in an ellipsis), then
- * the least important columns are left out. Numbers stand to the right.
+ * A table that fits the width: shrinkable columns are shortened first (truncated text ends in an
+ * ellipsis), then the least important columns are omitted. Numbers are right-aligned.
  */
 #include <stdarg.h>
 #include <string.h>

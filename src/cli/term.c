@@ -1,5 +1,5 @@
 /*
- * What the terminal is. Asked once at the start; a resize during a run is not followed.
+ * Properties of the terminal. Read once at the start; a resize during a run is not followed.
  */
 #include "cli/term.h"
 

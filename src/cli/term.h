@@ -32,7 +32,7 @@ void sl_term_init(struct sl_term *t, FILE *out, FILE *err);
 const char *sl_term_style(const struct sl_term *t, enum sl_style s);
 /* How many columns a text takes, counting UTF-8 sequences as one. */
 unsigned sl_text_width(const char *s);
-/* Words of a paragraph, wrapped at width and indented; keeps line breaks of its own. */
+/* A paragraph, wrapped at width and indented; keeps its own line breaks. */
 void sl_term_wrap(struct sl_buf *b, const char *text, unsigned indent, unsigned width);
 
 /* ---- tables ---- */
@@ -41,7 +41,7 @@ struct sl_column {
     const char *title;
     bool right;
     unsigned shrink; /* may be cut down to this many columns; 0: never cut */
-    unsigned drop;   /* left out when there is no room, the highest first; 0: never */
+    unsigned drop;   /* omitted when there is no space, the highest first; 0: never */
 };
 
 #define SL_TABLE_MAX_COLUMNS 16

@@ -1,8 +1,8 @@
 /*
- * Requests that ask auxiliary subsystems: a node and so much of the power that feeds it. Two nodes
- * may hang on the same thing, so candidates are no longer independent: what was chosen counts as
- * taken for those that come after, and each is walked again when its turn comes. Slower than the
- * rest, and only for requests that need it.
+ * Requests on auxiliary subsystems: a node and an amount of the power that feeds it. Two nodes may
+ * share the same vertex, so candidates are not independent: what was chosen counts as taken for
+ * later ones, and each is walked again when it is tried. Slower than the rest, and only for
+ * requests that need it.
  */
 #include "graph/match_int.h"
 

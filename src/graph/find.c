@@ -1,7 +1,7 @@
 /*
  * The language of 'find': predicates KEY=VALUE, joined by 'and', 'or' or nothing (which is 'and'),
- * strictly from left to right, with parentheses. Kept as a list in the order in which it is worked
- * off, so that no depth of parentheses costs more than a place on a small stack.
+ * strictly from left to right, with parentheses. Stored as a list in evaluation order, so that
+ * nested parentheses cost no more than an entry on a small stack.
  */
 #include <stdlib.h>
 #include <string.h>

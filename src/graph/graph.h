@@ -1,13 +1,12 @@
 /*
- * A graph of resources: what there is, what contains what, and what is up. Who uses it is the
- * matcher's business (match.h).
+ * A resource graph: vertices, containment, and status. Allocation is in the matcher (match.h).
  *
- * A vertex is a number, given out in the order of adding and never used again. 'containment' is a
- * tree with one root; edges of other subsystems are kept beside it. Vertices and edges are added,
- * then the graph is sealed: that checks the tree and lays it out in depth-first order, so that a
- * subtree is an interval of positions. Whoever adds or removes later seals again.
+ * A vertex is a number, issued in the order of adding and never reused. 'containment' is a tree
+ * with one root; edges of other subsystems are stored beside it. Vertices and edges are added, then
+ * the graph is sealed: that checks the tree and lays it out in depth-first order, so that a subtree
+ * is an interval of positions. After later additions or removals it must be sealed again.
  *
- * Texts are copied. Ceilings: SL_GRAPH_MAX_VERTICES, SL_GRAPH_MAX_DEPTH. Not thread-safe. Pure.
+ * Strings are copied. Limits: SL_GRAPH_MAX_VERTICES, SL_GRAPH_MAX_DEPTH. Not thread-safe. Pure.
  */
 #ifndef SL_GRAPH_GRAPH_H
 #define SL_GRAPH_GRAPH_H
@@ -31,7 +30,7 @@ struct sl_prop {
     const char *key, *value; /* value "": a bare property */
 };
 
-/* What is said of a vertex. */
+/* Properties of a vertex. */
 struct sl_vertex_spec {
     const char *type;
     const char *basename;      /* NULL: the type */
@@ -60,8 +59,8 @@ struct sl_vertex {
 
 struct sl_graph *sl_graph_new(void);
 struct sl_graph *sl_graph_clone(const struct sl_graph *g);
-/* The same graph seen through another subsystem: what that one reaches from its root, with its
- * edges in the place of containment's, and those of the others between them. Paths stay those of
+/* The same graph through another subsystem: what that one reaches from its root, with its edges in
+ * the place of containment's, and those of the others between them. Paths stay those of
  * containment. SL_ENOENT if there is no such subsystem. */
 int sl_graph_view(const struct sl_graph *g, const char *subsystem, const char *const *others,
                   uint32_t n, struct sl_graph **ret, struct sl_err *err) _must_check_;
@@ -73,16 +72,16 @@ void sl_graph_freep(struct sl_graph **g);
 /* Adds a vertex that is linked to nothing yet. Wrong or too much: SL_EINVAL, SL_ELIMIT. */
 int sl_graph_add(struct sl_graph *g, const struct sl_vertex_spec *s, sl_vtx *ret,
                  struct sl_err *err) _must_check_;
-/* The same kind of vertex as one that is there, with another id and rank and without properties,
- * inside of 'parent': as adding and linking, for those who make many. */
+/* A copy of an existing vertex with another id and rank and without properties, inside of 'parent':
+ * as adding and linking, for creating many. */
 int sl_graph_add_like(struct sl_graph *g, sl_vtx like, int64_t id, int64_t rank, sl_vtx parent,
                       sl_vtx *ret, struct sl_err *err) _must_check_;
 /* An edge. In containment the first one into a vertex makes its source the parent; further ones are
- * kept as edges and not walked. */
+ * stored as edges and not walked. */
 int sl_graph_link(struct sl_graph *g, const char *name, sl_vtx from, sl_vtx to,
                   struct sl_err *err) _must_check_;
-/* A path that is not the one that the names give; one that they give anyway is not kept. Parents
- * are linked before. */
+/* A path that differs from the one given by the names; an equal one is not stored. Parents must be
+ * linked before. */
 void sl_graph_set_path(struct sl_graph *g, sl_vtx v, const char *subsystem, const char *path);
 /* Checks and lays out. On failure the graph is not usable: keep a clone where that matters. */
 int sl_graph_seal(struct sl_graph *g, struct sl_err *err) _must_check_;

@@ -35,7 +35,7 @@ struct sl_graph {
     SL_VEC(struct path) paths;     /* that were set, by time of setting */
     struct sl_map paths_by_vertex; /* vertex -> index in paths */
     struct sl_map paths_by_text;   /* symbol -> index in paths */
-    SL_VEC(struct props) props;    /* [0] is nobody's */
+    SL_VEC(struct props) props;    /* [0] is unused */
     SL_VEC(struct ranked) by_rank; /* ranks that are not -1, ascending, then by vertex */
     SL_VEC(sl_sym) types;          /* of vertices that are there */
     int64_t next_uniq;

@@ -1,5 +1,5 @@
 /*
- * Names are counted before they are made, so that no list can ask for more than the ceilings.
+ * Names are counted before they are created, so that no list can exceed the limits.
  */
 #include "graph/hostlist.h"
 #include "base/fmt.h"

@@ -1,7 +1,7 @@
 /*
- * What is free now, in sums: of each counted type below each inner vertex ('room'). From it follow
- * the weights by which early-stopping policies walk, and the tree over all nodes that tells where
- * the next one is that may have enough, so that full nodes cost nothing.
+ * Sums of free resources: of each counted type below each inner vertex ('room'). From it follow the
+ * weights by which early-stopping policies walk, and the tree over all nodes that finds the next
+ * one that may have enough, so that full nodes cost nothing.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,8 @@
 /*
- * When will there be enough nodes, or slots? Each node (or place, see top_slots.c) tells stretches
- * of time in which a start would get something of it, always as much, one after the other and only
- * as far as they are asked for, from the profile of its block. Two heaps, by where the next stretch
- * begins and by where the present one ends, give the first moment at which all together have
- * enough.
+ * The earliest time with enough nodes, or slots. Each node (or place, see top_slots.c) produces
+ * intervals in which a start would get something of it, always as much, one after the other and
+ * lazily, from the profile of its block. Two heaps, by the begin of the next interval and by the
+ * end of the present one, give the first moment at which all together have enough.
  */
 #include <stdlib.h>
 #include <string.h>

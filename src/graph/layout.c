@@ -1,6 +1,6 @@
 /*
- * From a sealed graph to arrays that a walk can run over: what is at each position, the blocks, the
- * children of each vertex by type in the order of the policy, and the types that sums are kept of.
+ * From a sealed graph to arrays for walks: the vertex at each position, the blocks, the children of
+ * each vertex by type in the order of the policy, and the types with sums.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /*
  * The matcher: which vertices a request gets, and when (docs/graph.md has the rules). It owns a
- * graph, knows the jobs that hold or have reserved parts of it, and keeps indices so that a match
- * costs in proportion to what it takes, not to what there is.
+ * graph, tracks allocations and reservations of jobs, and has indices so that a match costs in
+ * proportion to what it takes, not to the size of the graph.
  *
- * Time is whole seconds and arrives with each call. "Does not fit" is an answer. Equal calls give
- * equal answers. Pure; not thread-safe.
+ * Time is whole seconds and arrives with each call. "Does not fit" is a result, not an error. Equal
+ * calls give equal results. Pure; not thread-safe.
  */
 #ifndef SL_GRAPH_MATCH_H
 #define SL_GRAPH_MATCH_H
@@ -18,17 +18,17 @@ struct sl_policy {
     bool node_centric, node_exclusive, stop_early;
     bool locality, variation;
 };
-/* A name from the table in docs/graph.md, or "policy=high node_centric=true …". Terms before a bad
- * one are kept. */
+/* A name from the table in docs/graph.md, or "policy=high node_centric=true …". Terms before an
+ * invalid one are applied. */
 int sl_policy_parse(const char *text, struct sl_policy *ret, struct sl_err *err) _must_check_;
 
-/* Filters as "ALL:core,node:gpu": for which types sums are kept, at which vertices. */
+/* Filters as "ALL:core,node:gpu": the types with sums, and at which vertices. */
 #define SL_MATCH_FILTERS "ALL:core,ALL:node"
 
 struct sl_match_options {
     struct sl_policy policy;
     const char *filters;           /* NULL: SL_MATCH_FILTERS */
-    const char *const *subsystems; /* besides containment, which are asked */
+    const char *const *subsystems; /* that are matched besides containment */
     uint32_t n_subsystems;
     int64_t start, end; /* of the graph's time, seconds; end 0: as far as numbers go */
 };
@@ -56,7 +56,7 @@ enum sl_match_op {
 
 enum sl_verdict {
     SL_MATCHED,     /* grant is filled */
-    SL_SATISFIABLE, /* the answer yes to SATISFIABILITY */
+    SL_SATISFIABLE, /* positive result of SATISFIABILITY */
     SL_BUSY,        /* not now */
     SL_NEVER,       /* not even if everything were up and free */
     SL_BAD_TIME,    /* the duration is negative or longer than the graph's time */
@@ -64,7 +64,7 @@ enum sl_verdict {
 
 enum sl_job_state { SL_JOB_ALLOCATED, SL_JOB_RESERVED, SL_JOB_MATCHED };
 
-/* One vertex of an answer. */
+/* One vertex of a result. */
 struct sl_pick {
     sl_vtx v;
     int64_t needs; /* how much of it */
@@ -82,9 +82,9 @@ struct sl_grant {
 void sl_grant_done(struct sl_grant *g);
 
 /* ret may be NULL; it must be zeroed or have been used before. A jobid that is in use is an error,
- * SL_EEXIST, and so is a request of another graph; and SL_ELIMIT, if there were too many mixes of
- * or_slots to say that there is none. All leave everything as it was. The id of a match that takes
- * nothing does not matter. */
+ * SL_EEXIST, and so is a request of another graph; and SL_ELIMIT, if there were too many
+ * combinations of or_slots to prove that there is none. All leave everything unchanged. The id of a
+ * match that allocates nothing is not used. */
 int sl_match_run(struct sl_match *m, const struct sl_job_request *r, enum sl_match_op op,
                  int64_t jobid, int64_t now, enum sl_verdict *ret_verdict, struct sl_grant *ret,
                  struct sl_err *err) _must_check_;
@@ -107,20 +107,20 @@ int sl_match_cancel(struct sl_match *m, int64_t jobid) _must_check_;
  */
 int sl_match_cancel_part(struct sl_match *m, int64_t jobid, const sl_vtx *v, uint32_t n,
                          bool *ret_all, struct sl_err *err) _must_check_;
-/* Says that a job has these vertices: after a restart, or because others gave them. Fails if one is
- * taken. Amounts: 'needs' of the picks; shared picks only say which way it is reached. */
+/* Restores an allocation of these vertices: after a restart, or by another scheduler. Fails if one
+ * is allocated. Amounts: 'needs' of the picks; shared picks only give the path. */
 int sl_match_update(struct sl_match *m, int64_t jobid, const struct sl_pick *v, uint32_t n,
                     int64_t at, int64_t duration, struct sl_err *err) _must_check_;
-/* The same as a reservation: whether it can is asked by times alone. */
+/* The same as a reservation: only times are checked. */
 int sl_match_update_later(struct sl_match *m, int64_t jobid, const struct sl_pick *v, uint32_t n,
                           int64_t at, int64_t duration, struct sl_err *err) _must_check_;
 /* The same for a job that is there: it has these as well, for as long as it runs. */
 int sl_match_grow_job(struct sl_match *m, int64_t jobid, const struct sl_job_request *r,
                       int64_t now, enum sl_verdict *ret_verdict, struct sl_grant *ret,
                       struct sl_err *err) _must_check_;
-/* A reservation whose time has come is an allocation from now on, of the same things and until the
- * same time. SL_ENOENT; SL_EINVAL: it is no reservation; SL_ESTALE: something of it is still
- * allocated to another job, which overruns. Failing changes nothing. */
+/* Turns a reservation whose time has come into an allocation, of the same vertices and until the
+ * same time. SL_ENOENT; SL_EINVAL: it is no reservation; SL_ESTALE: a part of it is still allocated
+ * to another job, which overruns. Failure changes nothing. */
 int sl_match_begin(struct sl_match *m, int64_t jobid) _must_check_;
 
 /* ---- the graph changes ---- */
@@ -137,9 +137,9 @@ int sl_match_set_prop(struct sl_match *m, sl_vtx v, const char *key, const char 
                       struct sl_err *err) _must_check_;
 bool sl_match_del_prop(struct sl_match *m, sl_vtx v, const char *key);
 
-/* ---- asking ---- */
+/* ---- queries ---- */
 
-/* What the filter of a vertex says of one of its types, at a time: for 'agfilter'. */
+/* The filter of a vertex for one of its types, at a time: for 'agfilter'. */
 struct sl_filter_sum {
     sl_sym type;
     int64_t used, total;
@@ -154,12 +154,12 @@ struct sl_find;
 int sl_find_parse(const char *text, struct sl_find **ret, struct sl_err *err) _must_check_;
 void sl_find_free(struct sl_find *f);
 void sl_find_freep(struct sl_find **f);
-/* Does it ask for filters' sums (agfilter=true), and of which job (-1: of all)? */
+/* Whether it uses filters' sums (agfilter=true), and of which job (-1: of all). */
 bool sl_find_sums(const struct sl_find *f, int64_t *ret_jobid);
 /* Vertices that it is true of, and the way to them, depth-first, each exclusive at full size. */
 void sl_match_find(const struct sl_match *m, const struct sl_find *f, struct sl_grant *ret);
 
-/* How much walking was done since it was made: vertices looked at and vertices taken. */
+/* Statistics since creation: vertices visited and vertices taken. */
 struct sl_match_stats {
     uint64_t looked, taken, matches, failures, cached_failures;
 };

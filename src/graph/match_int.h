@@ -24,7 +24,7 @@
 #define NONE UINT32_MAX
 #define BLOCK_MAX 4096u /* positions; a larger node is many blocks */
 #define BLOCK_WORDS (BLOCK_MAX / 64)
-#define TYPES_MAX 16u /* types that sums are kept of */
+#define TYPES_MAX 16u /* types with sums */
 #define MEMOS 256u
 #define MEMO_KEY_MAX 4096u
 
@@ -62,7 +62,7 @@ struct inner { /* one per vertex with children */
 
 struct type {
     sl_sym sym;
-    uint8_t counted; /* index in sums; TYPES_MAX: no sums are kept */
+    uint8_t counted; /* index in sums; TYPES_MAX: no sums */
     bool alike;      /* all are of size 1, and none is divisible */
 };
 
@@ -189,7 +189,7 @@ struct sl_match {
     struct sl_policy policy;
     int64_t start, end;
     SL_VEC(struct filter) filters; /* as given */
-    SL_VEC(sl_sym) subsystems;     /* auxiliary ones that are asked */
+    SL_VEC(sl_sym) subsystems;     /* auxiliary ones that are matched */
     /* layout */
     sl_sym node; /* the type */
     uint32_t n_spots, n_tree;
@@ -200,7 +200,7 @@ struct sl_match {
     uint32_t pool_types; /* a bit per counted type that has divisible pools */
     SL_VEC(struct inner) inners;
     SL_VEC(struct run) runs;
-    SL_VEC(uint64_t) masks;  /* of runs; [0] is nobody's */
+    SL_VEC(uint64_t) masks;  /* of runs; [0] is unused */
     bool nodes_are_blocks;   /* each node of the index with all below it */
     bool nodes_are_level;    /* none is beside a vertex that has others below it */
     uint32_t *kids;          /* positions, by type and in the order of the policy */
@@ -209,18 +209,18 @@ struct sl_match {
     struct sl_ordset *heavy; /* by inner: children by weight; only if some have children */
     SL_VEC(struct block) blocks;
     struct index index;
-    uint8_t *aux_types;             /* by type: vertices of it lead to others in asked subsystems */
+    uint8_t *aux_types; /* by type: vertices of it lead to others in matched subsystems */
     uint32_t *aux_first, *aux_from; /* by position: what leads to it there */
-    SL_VEC(uint32_t) constrained;   /* positions that constraints are asked of */
+    SL_VEC(uint32_t) constrained;   /* positions that constraints are evaluated on */
     /* state */
     uint64_t *held;
-    SL_VEC(struct span) spans; /* [0] is nobody's */
+    SL_VEC(struct span) spans; /* [0] is unused */
     uint32_t free_span;
-    SL_VEC(struct profile) profiles; /* [0] is nobody's */
+    SL_VEC(struct profile) profiles; /* [0] is unused */
     SL_VEC(uint64_t) words;
     uint32_t free_words[BLOCK_WORDS + 1]; /* by size of a mask; 0: none */
     SL_VEC(struct pool) pools;            /* by position */
-    SL_VEC(struct share) shares;          /* [0] is nobody's */
+    SL_VEC(struct share) shares;          /* [0] is unused */
     uint32_t free_share;
     SL_VEC(struct job) jobs;
     SL_VEC(uint32_t) free_jobs;
@@ -231,7 +231,7 @@ struct sl_match {
     uint64_t generation;   /* rises when something may have become possible */
     /* caches */
     struct memo memos[MEMOS];
-    uint64_t *allowed;       /* by position: the constraint that was asked last */
+    uint64_t *allowed;       /* by position: the last evaluated constraint */
     uint64_t *allowed_ranks; /* by rank in the index */
     char *allowed_key;
     struct tops tops[TOPS];
@@ -274,7 +274,7 @@ int sl_filters_parse(struct sl_match *m, const char *text, struct sl_err *err);
 /* ---- index.c: sums, weights, and the tree over nodes ---- */
 void sl_index_build(struct sl_match *m);
 void sl_index_free(struct sl_match *m);
-/* So much more (sign 1) or less (-1) is free of what the mask says. */
+/* So much more (sign 1) or less (-1) of the mask is free. */
 void sl_index_mask(struct sl_match *m, const struct block *b, const uint64_t *bits, int sign);
 void sl_index_amount(struct sl_match *m, uint32_t pos, int64_t amount);
 /* The status of some positions changed. */
@@ -372,9 +372,9 @@ struct walk {
     bool use_fits;           /* nodes without a bit in m->fits fail */
     bool is_plain;           /* the one top request is a vertex with a plain slot */
     struct tops *tops;       /* it is a plain slot; else NULL */
-    uint32_t nodes;          /* the request for nodes that they are asked for; REQ_NONE: none */
+    uint32_t nodes;          /* the request for nodes; REQ_NONE: none */
     bool nodes_in_slot;      /* each of them is a slot */
-    bool aux;                /* auxiliary subsystems are asked: what was chosen counts as taken */
+    bool aux;                /* auxiliary subsystems are matched: what was chosen counts as taken */
     SL_VEC(struct noted) noted;
     struct plain plain;
     uint32_t masked; /* the block that x and s are of */
@@ -389,7 +389,7 @@ bool sl_walk_visit(struct walk *w, uint32_t pos, const struct wants *t, bool pri
                    bool exclusive, struct list *lists);
 /* The whole walk: what is chosen, or false. */
 bool sl_walk_run(struct walk *w, struct chain *ret);
-/* Would a node do for the request that nodes are asked for? What was found is in the list then. */
+/* Whether a node fits the request for nodes. The result is in the list then. */
 bool sl_walk_one(struct walk *w, uint32_t pos, struct list *ret);
 /* The masks of a block in the window, into those of the walk. */
 void sl_walk_mask(struct walk *w, uint32_t block);
@@ -432,8 +432,8 @@ uint32_t sl_plain_slots(const struct walk *w, uint32_t inner, const uint64_t *x,
 /* Takes so many, by the masks of the walk. */
 void sl_plain_take(struct walk *w, uint32_t inner, uint32_t slots, struct chain *ret);
 
-/* ---- aux.c: requests that ask auxiliary subsystems ---- */
-/* Does the request ask them? */
+/* ---- aux.c: requests on auxiliary subsystems ---- */
+/* Whether the request uses them. */
 bool sl_aux_asks(const struct walk *w, const struct wants *t, bool inside);
 /* What was chosen in this walk counts. */
 bool sl_aux_is_taken(const struct walk *w, uint32_t pos);
@@ -460,19 +460,18 @@ void sl_tops_touch(struct sl_match *m, uint32_t block);
 void sl_tops_free(struct sl_match *m);
 
 /* ---- later.c ---- */
-/* The earliest time at which enough nodes would do (m->fits says which), or there are enough slots.
- */
+/* The earliest time at which enough nodes fit (see m->fits), or there are enough slots. */
 bool sl_later_find(struct walk *w, int64_t now, int64_t *ret_at);
 
 /* ---- slots.c ---- */
-/* The slots that take shape at a vertex, into a list. 'of' is the list of requests that the slot
- * stands in. With 'chosen' the best are chosen from the list, and what cannot be is left out. */
+/* The slots that can be formed at a vertex, into a list. 'of' is the list of requests that contains
+ * the slot. With 'chosen' the best are chosen from the list, and infeasible ones are dropped. */
 void sl_slots_make(struct walk *w, uint32_t inner, const struct wants *of, uint32_t slot,
                    bool chosen, struct list *ret);
 /* SL_ELIMIT if what was not found may be there: not all mixes of or_slots were tried. */
 int sl_slots_cut_short(const struct sl_match *m, struct sl_err *err) _must_check_;
 
-/* ---- search.c: from walks to answers ---- */
+/* ---- search.c: from walks to results ---- */
 /* At one time. */
 bool sl_search_at(struct sl_match *m, const struct sl_job_request *r, const struct window *w,
                   struct chain *ret);
@@ -489,7 +488,7 @@ struct job *sl_hold_new(struct sl_match *m, int64_t id, enum sl_job_state state,
                         int64_t to);
 void sl_hold_chain(struct sl_match *m, struct job *j, const struct chain *c);
 void sl_hold_drop(struct sl_match *m, struct job *j);
-/* Takes what a mask says out of a span; the span goes when nothing is left in it. */
+/* Removes a mask from a span; an empty span is removed. */
 void sl_hold_less(struct sl_match *m, uint32_t i, const uint64_t *bits);
 void sl_hold_share_less(struct sl_match *m, uint32_t i);
 /* False, and nothing changes, if something of it is still allocated to others. */
@@ -528,7 +527,7 @@ void sl_holdings_take(const struct sl_match *m, struct holdings *ret);
 /* Jobs of which nothing is left in the graph are gone. */
 void sl_holdings_put(struct sl_match *m, const struct holdings *h);
 void sl_holdings_done(struct holdings *h);
-/* Throws away jobs and layout and makes the layout anew. */
+/* Drops jobs and layout and rebuilds the layout. */
 int sl_regraph_layout(struct sl_match *m, struct sl_err *err);
 void sl_regraph_forget(struct sl_match *m);
 

@@ -1,6 +1,6 @@
 /*
- * What nearly everybody asks for: a slot of so many cores and gpus. Where these are plain children
- * of a vertex, which of them a job gets is found by masks alone.
+ * The common case: a slot of so many cores and gpus. Where these are plain children of a vertex,
+ * the allocation is found by masks alone.
  */
 #include "base/bits.h"
 #include "graph/match_int.h"

@@ -1,9 +1,9 @@
 /*
- * The tree is an AVL tree over an array of nodes; node 0 stands for "none". A node keeps how much
- * the taken amount changes at its time (never 0: such a point is taken out), and of its subtree,
- * read from left to right, the sum of the changes and the greatest and least running sum. What is
- * taken at a time is then the sum of all changes up to it, which a descent adds up, and a subtree
- * can be passed over if not even its greatest running sum exceeds a limit.
+ * The tree is an AVL tree over an array of nodes; node 0 is "none". A node has the change of the
+ * taken amount at its time (never 0: such a point is removed), and of its subtree, read from left
+ * to right, the sum of the changes and the greatest and least running sum. What is taken at a time
+ * is then the sum of all changes up to it, which a descent adds up, and a subtree can be skipped if
+ * not even its greatest running sum exceeds a limit.
  *
  * Every running sum from the start of time lies within 0 and SL_PLAN_MAX_AMOUNT, and while a span
  * is half added or removed within twice that; a sum over a subtree is the difference of two of

@@ -1,13 +1,13 @@
 /*
- * A planner: how much of one pool is free when. Spans [at, at + length) take amounts; free at a
+ * A planner: free amounts of one pool over time. Spans [at, at + length) take amounts; free at a
  * moment is the total less what the spans that cover it take. Times are whole seconds within the
  * planner's own [start, end); between two points nothing changes.
  *
- * A point is a time at which the amount taken changes. The points stand in a balanced tree, each
- * with its change and with the sum, the greatest and the least running sum of the changes of its
+ * A point is a time at which the amount taken changes. The points are in a balanced tree, each with
+ * its change and with the sum, the greatest and the least running sum of the changes of its
  * subtree. So adding and removing a span and the least free amount of a window are O(log n), n
  * being the number of points, and the earliest time at which an amount is free for so long is O(log
- * n) for each stretch before it in which there is too little.
+ * n) for each interval before it in which there is too little.
  *
  * Nodes are numbers in one array, so that a copy is a copy of arrays. A planner without spans owns
  * no array. Pure; not thread-safe.
@@ -38,7 +38,7 @@ void sl_plan_set_total(struct sl_plan *p, int64_t total);
  * are given out again. */
 int sl_plan_add(struct sl_plan *p, int64_t at, int64_t length, int64_t amount, uint32_t *ret_span,
                 struct sl_err *err) _must_check_;
-/* The same without asking whether it is free. More than SL_PLAN_MAX_AMOUNT taken at a moment is
+/* The same without checking whether it is free. More than SL_PLAN_MAX_AMOUNT taken at a moment is
  * SL_ELIMIT. */
 int sl_plan_force(struct sl_plan *p, int64_t at, int64_t length, int64_t amount, uint32_t *ret_span,
                   struct sl_err *err) _must_check_;

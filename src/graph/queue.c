@@ -1,14 +1,14 @@
 /*
- * A turn walks the jobs in order and writes down, in 'walk', those that were looked at and wait.
- * The next turn walks again and reads the old walk along: a job that stands in both at the same
- * place has had the same jobs before it. What happened in between is known from three things: marks
- * in the old walk where a job was taken out, the ends of running jobs that were removed, and
- * whether the graph changed.
+ * A scheduling pass walks the jobs in order and records, in 'walk', those that were tried and wait.
+ * The next pass walks again and reads the old walk along: a job that is in both at the same place
+ * has had the same jobs before it. Changes in between are known from three things: marks in the old
+ * walk where a job was removed, the ends of running jobs that were removed, and whether the graph
+ * changed.
  *
- * A job may only be tried while no reservation of one behind it is in the matcher, because in the
- * order of things that one does not exist yet. So the first try of a turn lifts all reservations
- * from there on; they are made again when their turn comes. Hence: before the first try nothing
- * changes, and after it no job behind has a reservation that was not made in this turn.
+ * A job may only be tried while no reservation of a later one is in the matcher, because in queue
+ * order that one does not exist yet. So the first try of a pass lifts all reservations from there
+ * on; they are made again when their jobs are tried. Hence: before the first try nothing changes,
+ * and after it no later job has a reservation that was not made in this pass.
  */
 #include "graph/queue.h"
 

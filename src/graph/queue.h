@@ -1,51 +1,51 @@
 /*
- * Queues over the matcher: who is tried when, who gets a reservation, who may pass. Pure: time
- * arrives with each call, and the same calls give the same decisions.
+ * Queues over the matcher: the order of tries, reservations and backfilling. Pure: time arrives
+ * with each call, and the same calls give the same decisions.
  *
- * A queue is a line of jobs, ordered by priority (high first), time of submission, and order of
- * arrival. A turn (sl_queues_run) looks at the jobs of a line in this order; one that fits starts,
- * or is busy and waits:
+ * A queue is ordered by priority (high first), time of submission, and order of arrival. A pass
+ * (sl_queues_run) tries the jobs of a queue in this order; one that fits starts, otherwise it is
+ * busy and waits:
  *
- *   fcfs          the first busy job ends the turn of its line
- *   easy          the first busy job gets a reservation; others may start if they do not delay it
- *   hybrid(n)     so do the first n busy ones
- *   conservative  so do all
+ *     fcfs          the first busy job ends the pass of its queue
+ *     easy          the first busy job gets a reservation; others may start if they do not delay it
+ *     hybrid(n)     so do the first n busy ones
+ *     conservative  so do all
  *
- * The turn of a line also ends when so many of its jobs were looked at and wait (depth). A job that
- * can never run is rejected. A busy job that no reservation can be made for, because what it needs
+ * The pass of a queue also ends when so many of its jobs were tried and wait (depth). A job that
+ * can never run is rejected. A busy job for which no reservation can be made, because what it needs
  * is down, waits without one and does not count.
  *
- * Several lines take turns job by job: the next job comes from the line that has had the least,
- * that is, jobs that it started and jobs that were looked at in this turn; of equals, the one that
- * was added first. What a line did not use while it was empty is forgotten, and of what it could
- * not use otherwise no more is remembered than SL_QUEUE_CREDIT jobs. So none starves another. The
- * first jobs of a line keep the turns that they had, though others pass them: as many as that, and
- * all up to the last that has a reservation. Or reservations would move each time that a small job
- * starts.
+ * Several queues alternate job by job: the next job comes from the queue that was served least,
+ * counted in jobs that it started and jobs that were tried in this pass; ties go to the one that
+ * was added first. Service that a queue did not use while it was empty is dropped, and what it
+ * could not use otherwise is limited to SL_QUEUE_CREDIT jobs. So no queue starves another. The
+ * first jobs of a queue keep the turns that they had, though others pass them: as many as that, and
+ * all up to the last that has a reservation. Otherwise reservations would move each time that a
+ * small job starts.
  *
- * The rule that decides is simple: a turn is as if all reservations were given up and everything
- * were decided anew, in this order. What is done is less. A reservation is kept, and a job that was
- * busy is not tried again, as long as nothing has changed that stands before it:
+ * The specification is simple: a pass is as if all reservations were dropped and everything were
+ * decided again, in this order. The implementation does less. A reservation is retained, and a job
+ * that was busy is not tried again, as long as nothing has changed before it:
  *
  *   - A job that ends when it was planned to changes no reservation, nor does one that begins when
  *     it was reserved to, nor a job that arrives behind.
- *   - A reservation that was given up, by removal, changes nothing for those that end before it
+ *   - A reservation that was dropped, by removal, changes nothing for those that end before it
  *     would have begun.
- *   - A busy job stays busy until something before it, or a running job, gives something back.
+ *   - A busy job stays busy until something before it, or a running job, releases resources.
  *
- * From the first job on that has to be tried again, reservations are made anew (those that come out
- * the same are not told again). The starts and the estimates are then exactly those of the rule if
- * giving more resources to a request never makes it fail and what is chosen depends on scores
- * alone; that is so for counts that are plain numbers, under all policies but locality and those
- * that stop early. Otherwise a kept reservation may be one that would now be made of other
- * vertices.
+ * From the first job on that has to be tried again, reservations are made again (those with the
+ * same result are not reported again). The starts and the estimates are then exactly those of the
+ * specification if giving more resources to a request never makes it fail and the choice depends on
+ * scores alone; that is so for counts that are plain numbers, under all policies but locality and
+ * those that stop early. Otherwise a retained reservation may be one that would now be made of
+ * other vertices.
  */
 #ifndef SL_GRAPH_QUEUE_H
 #define SL_GRAPH_QUEUE_H
 
 #include "graph/match.h"
 
-#define SL_QUEUE_DEPTH 32u /* waiting jobs looked at in one turn of a line, by default */
+#define SL_QUEUE_DEPTH 32u /* waiting jobs tried in one pass of a queue, by default */
 #define SL_QUEUE_MAX_DEPTH 1000000u
 #define SL_QUEUE_RESERVE 64u /* reservations of hybrid, by default */
 #define SL_QUEUE_MAX_RESERVE 100000u
@@ -61,20 +61,20 @@ struct sl_queue_spec {
     enum sl_queue_policy policy;
     uint32_t depth;   /* 0: SL_QUEUE_DEPTH */
     uint32_t reserve; /* hybrid; 0: SL_QUEUE_RESERVE */
-    /* A virtual queue: its jobs stand in the line of this one, whose policy holds for them. NULL:
-     * it has a line of its own. */
+    /* A virtual queue: its jobs are in the order of this one, whose policy applies to them. NULL:
+     * it has its own order. */
     const char *parent;
 };
 
-/* How a job came to its start: nobody before it in its line waits; it passed somebody; it has not
- * started but has a reservation. */
+/* How a job started: no earlier job of its queue waits; it was backfilled; it has not started but
+ * has a reservation. */
 enum sl_selection { SL_SELECT_IMMEDIATE, SL_SELECT_BACKFILL, SL_SELECT_RESERVED };
 
 enum sl_decision_kind {
     SL_DECIDED_START,     /* it has its resources from now on */
     SL_DECIDED_RESERVE,   /* it has a reservation, new or at another time than before */
-    SL_DECIDED_UNRESERVE, /* it had one and has none any more */
-    SL_DECIDED_REJECT,    /* it can never run, and is forgotten */
+    SL_DECIDED_UNRESERVE, /* its reservation was dropped */
+    SL_DECIDED_REJECT,    /* it can never run, and is removed */
 };
 
 struct sl_decision {
@@ -86,8 +86,8 @@ struct sl_decision {
 
 struct sl_queues;
 
-/* Borrows the matcher. Jobs in it that did not come from here are left alone; whoever adds or ends
- * one says so with sl_queues_changed. */
+/* Borrows the matcher. Jobs in it that did not come from here are left alone; adding or ending one
+ * must be reported with sl_queues_changed. */
 struct sl_queues *sl_queues_new(struct sl_match *m);
 void sl_queues_free(struct sl_queues *q);
 void sl_queues_freep(struct sl_queues **q);
@@ -103,15 +103,15 @@ int sl_queues_submit(struct sl_queues *q, const char *queue, int64_t jobid, int6
 int sl_queues_reprioritize(struct sl_queues *q, int64_t jobid, int64_t priority) _must_check_;
 /* Ends a job in whatever state: waiting, reserved or running. SL_ENOENT. */
 int sl_queues_remove(struct sl_queues *q, int64_t jobid) _must_check_;
-/* Something else changed in the matcher. Changes of the graph are seen without it. */
+/* Reports another change of the matcher. Changes of the graph are detected. */
 void sl_queues_changed(struct sl_queues *q);
 
-/* One turn. Decisions are appended to ret, in the order in which they were taken. A reservation
- * whose time has come is begun, unless a job that overruns is still there: then it is made anew. A
- * time before that of the last turn counts as that one. */
+/* One pass. Decisions are appended to ret, in the order in which they were taken. A reservation
+ * whose time has come is started, unless a job that overruns is still there: then it is made again.
+ * A time before that of the last pass counts as that one. */
 typedef SL_VEC(struct sl_decision) sl_decisions;
 void sl_queues_run(struct sl_queues *q, int64_t now, sl_decisions *ret);
-/* When a turn is due although nothing happens: the earliest reservation, or SL_QUEUE_NEVER. */
+/* When a pass is due without an event: the earliest reservation, or SL_QUEUE_NEVER. */
 int64_t sl_queues_next(const struct sl_queues *q);
 
 struct sl_waiting {

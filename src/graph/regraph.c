@@ -1,6 +1,6 @@
 /*
- * The graph grows or shrinks: what jobs have is noted by vertices, the layout is made anew, and the
- * jobs are put onto it. A copy of a matcher is made the same way.
+ * Growing and shrinking the graph: allocations are recorded by vertices, the layout is rebuilt, and
+ * the allocations are restored. A copy of a matcher is made the same way.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * From a jobspec to a request: types become symbols, siblings stand side by side in one array, and
+ * From a jobspec to a request: types become symbols, siblings are adjacent in one array, and
  * alternatives (xor_slot) become whole requests of their own, to be tried in order.
  */
 #include <stdlib.h>

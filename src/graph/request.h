@@ -1,7 +1,7 @@
 /*
- * What a job wants: a tree of resource requests (RFC 14), a constraint (RFC 31) and a duration.
- * A jobspec is what was read, in words, and lives in an arena of its own; a request is a jobspec
- * that has been compiled for one graph, and can be matched any number of times.
+ * Resource requests of a job: a tree of requests (RFC 14), a constraint (RFC 31) and a duration. A
+ * jobspec is the decoded text, and has an arena of its own; a request is a jobspec that has been
+ * compiled for one graph, and can be matched any number of times.
  */
 #ifndef SL_GRAPH_REQUEST_H
 #define SL_GRAPH_REQUEST_H
@@ -48,7 +48,7 @@ struct sl_req_spec {
 enum sl_term_kind {
     SL_TERM_ALL, /* no constraint */
     SL_TERM_AND,
-    SL_TERM_OR,         /* of none: true, as RFC 31 says */
+    SL_TERM_OR,         /* of none: true, by RFC 31 */
     SL_TERM_NOT,        /* not all of them */
     SL_TERM_PROPERTIES, /* has all of them; "^name": has not */
     SL_TERM_HOSTS,
@@ -65,13 +65,13 @@ struct sl_term {
 };
 
 struct sl_jobspec {
-    struct sl_arena arena; /* everything below lives here */
+    struct sl_arena arena; /* of everything below */
     int64_t version;
     const struct sl_req_spec *resources;
     uint32_t n_resources;
     struct sl_term constraint;
     int64_t duration;         /* seconds; 0: until the end of the graph */
-    const char *queue;        /* attributes.system.queue, NULL: not said */
+    const char *queue;        /* attributes.system.queue, NULL: absent */
     const char *const *slots; /* the labels that tasks name */
     uint32_t n_slots;
 };
@@ -87,7 +87,7 @@ int sl_request_new(const struct sl_graph *g, const struct sl_jobspec *j,
 void sl_request_free(struct sl_job_request *r);
 void sl_request_freep(struct sl_job_request **r);
 int64_t sl_request_duration(const struct sl_job_request *r);
-/* Equal for requests that get the same answers. */
+/* Equal for requests with the same results. */
 uint64_t sl_request_class(const struct sl_job_request *r);
 
 #endif

@@ -12,7 +12,7 @@ struct req {
     enum sl_tristate exclusive;
     struct sl_count count;
     uint32_t most;         /* the greatest allowed count */
-    uint32_t with, n_with; /* wanted inside: siblings stand side by side */
+    uint32_t with, n_with; /* required inside: siblings are adjacent */
     uint32_t slot;         /* the first slot among them, or REQ_NONE */
 };
 
@@ -35,11 +35,11 @@ struct sl_job_request {
     struct sl_arena arena;
     SL_VEC(struct req) reqs;
     SL_VEC(struct variant) variants;
-    SL_VEC(const char *) types; /* names of types, to tell requests of another graph */
+    SL_VEC(const char *) types; /* names of types, to detect requests of another graph */
     SL_VEC(sl_sym) type_syms;
     struct sl_term constraint;
     int64_t duration;
-    const char *key; /* all that matters, as bytes: equal keys, equal answers */
+    const char *key; /* all that matters, as bytes: equal keys, equal results */
     uint32_t key_len;
     uint32_t constraint_at; /* where the constraint begins in the key */
     uint64_t class;

@@ -1,5 +1,5 @@
 /*
- * From walks to answers. Requests for nodes do not walk: nodes are asked in the order of the
+ * From walks to results. Requests for nodes do not walk: nodes are tried in the order of the
  * policy, and those that cannot have enough are skipped by the tree over their sums. Nor do
  * requests for plain slots (top_slots.c). For a later time see later.c.
  */

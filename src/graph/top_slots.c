@@ -1,12 +1,12 @@
 /*
  * Slots that may come from anywhere: the top of the request is a slot of plain children, so many
- * cores and gpus. Every vertex at which it takes shape is a place with a row of slots in the order
- * of the policy, and who asks for n slots gets the first n of all rows merged. A tree over the
- * places tells whose next slot is the best.
+ * cores and gpus. Every vertex at which it can be formed is a place with a row of slots in the
+ * order of the policy, and a request for n slots gets the first n of all rows merged. A tree over
+ * the places finds the best next slot.
  *
- * For the present the tree is kept from one request to the next, for a few shapes. It goes by what
- * is allocated alone. Reservations can only make a place's next slot worse, so they are asked when
- * a place wins; if its slot is then what the tree took it for, none is better.
+ * For the present the tree is cached from one request to the next, for a few shapes. It considers
+ * allocations alone. Reservations can only make a place's next slot worse, so they are evaluated
+ * when a place wins; if its slot is then as in the tree, none is better.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * A graph seen through another of its subsystems: what that one reaches from its root, with its
- * edges as the tree.
+ * A graph through another of its subsystems: what that one reaches from its root, with its edges as
+ * the tree.
  */
 #include <string.h>
 

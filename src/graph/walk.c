@@ -1,7 +1,7 @@
 /*
- * One walk over the graph at one time, as docs/graph.md tells it. A vertex that fits a request
- * becomes a group in the list of that request; a vertex that is only passed hands its caller's
- * lists on to its children, so that what is found below competes at the top.
+ * One walk over the graph at one time, by docs/graph.md. A vertex that matches a request becomes a
+ * group in the list of that request; a vertex that is only passed hands its caller's lists on to
+ * its children, so that what is found below competes at the top.
  */
 #include "base/bits.h"
 #include "graph/match_int.h"

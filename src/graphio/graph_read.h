@@ -26,7 +26,7 @@ enum sl_graph_format {
     SL_GRAPH_RV1EXEC_FORCE,
     SL_GRAPH_HWLOC,
 };
-/* False if there is no such word. */
+/* False if there is no such name. */
 bool sl_graph_format_parse(const char *word, enum sl_graph_format *ret);
 
 struct sl_graph_text {
@@ -40,7 +40,7 @@ struct sl_graph_text {
     uint32_t max_vertices; /* 0: SL_GRAPH_MAX_VERTICES */
 };
 
-/* When an R says that its resources are there, in seconds; -1: it does not say. */
+/* Start time of the resources in an R, in seconds; -1: absent. */
 struct sl_graph_time {
     int64_t start, end;
 };

@@ -1,7 +1,7 @@
 /*
- * Cooking a recipe: a walk over its edges, depth-first from each root, in the order of the text. An
- * edge makes all its vertices at once, for every vertex that its source stands for, so vertices are
- * numbered kind by kind. An edge to what was reached before is passed over.
+ * Building a recipe: a walk over its edges, depth-first from each root, in the order of the text.
+ * An edge creates all its vertices at once, for every vertex of its source, so vertices are
+ * numbered kind by kind. An edge to what was reached before is skipped.
  */
 #include "graphio/grug.h"
 

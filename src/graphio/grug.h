@@ -1,6 +1,6 @@
 /*
- * A GRUG recipe: which kinds of vertices there are, and how each is made of another. Read from
- * GraphML; private to this folder.
+ * A GRUG recipe: the kinds of vertices, and how each is built from another. Read from GraphML;
+ * private to this folder.
  */
 #ifndef SL_GRAPHIO_GRUG_H
 #define SL_GRAPHIO_GRUG_H

@@ -1,7 +1,7 @@
 /*
- * GraphML by expat. Keys are declared (id, name, perhaps a default) and then used by id; what they
- * mean stands in one table below. Entities are not wanted: they are the way to ask for more memory
- * than a text has.
+ * GraphML by expat. Keys are declared (id, name, perhaps a default) and then used by id; their
+ * meaning is in one table below. Entities are rejected: they could expand to more memory than the
+ * text has.
  */
 #include <expat.h>
 #include <inttypes.h>

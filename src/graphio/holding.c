@@ -1,6 +1,6 @@
 /*
- * What a text says that a job has, or gives back. JGF lists vertices with their paths; R lists
- * ranks and, in them, ids of types, which are looked for anywhere in the node of that rank.
+ * The vertices that a job has, or releases, by a text. JGF lists vertices with their paths; R lists
+ * ranks and, in them, ids of types, which are searched anywhere in the node of that rank.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
- * One machine as hwloc sees it, under a cluster. libhwloc reads its own XML; what it has no names
- * for here is passed over, and what is inside goes one level up. libhwloc does not say what it does
- * not like and where, so that the text is looked through before: it gets XML of bounded size only.
+ * One machine by hwloc, under a cluster. libhwloc reads its own XML; objects without a name here
+ * are skipped, and their content moves one level up. libhwloc does not report the place of an
+ * error, so the text is validated before: it gets XML of bounded size only.
  */
 #include <expat.h>
 #include <hwloc.h>

@@ -1,6 +1,6 @@
 /*
- * A jobspec is read into a document first, which knows its lines. Everything of the result lives in
- * the jobspec's own arena; the document goes at the end.
+ * A jobspec is read into a document first, which has the lines. Everything of the result is in the
+ * jobspec's own arena; the document is freed at the end.
  */
 #include "graphio/jobspec_read.h"
 

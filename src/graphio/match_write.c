@@ -1,5 +1,5 @@
 /*
- * Answers as text. The grant has parents before their children; all formats want children first, in
+ * Results as text. The grant has parents before their children; all formats need children first, in
  * the same order among themselves.
  */
 #include "graphio/match_write.h"

@@ -1,6 +1,6 @@
 /*
- * What a match gives, as text, and whole graphs as pictures of them. Everything is appended to a
- * buffer; its ceiling is the caller's, who looks at 'overflow' at the end.
+ * Results of matches as text, and whole graphs as pictures. Everything is appended to a buffer; its
+ * limit is the caller's, which checks 'overflow' at the end.
  */
 #ifndef SL_GRAPHIO_MATCH_WRITE_H
 #define SL_GRAPHIO_MATCH_WRITE_H

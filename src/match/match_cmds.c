@@ -1,5 +1,5 @@
 /*
- * match, multi-match and update: jobs get something, and the block that tells what.
+ * match, multi-match and update: allocation of jobs, and the block that reports it.
  */
 #include <string.h>
 

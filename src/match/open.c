@@ -1,6 +1,6 @@
 /*
- * Loading: which graph, seen through which subsystems, with which policy. Everything that is wrong
- * with it is said in the lines that resource-query ends with.
+ * Loading: which graph, through which subsystems, with which policy. Errors are reported with the
+ * messages of resource-query.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * Lines into words, words into commands, and what all commands need: places to say things, files,
+ * Lines into arguments, arguments into commands, and what all commands need: output streams, files,
  * and the list of jobs.
  */
 #include <stdarg.h>

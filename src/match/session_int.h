@@ -1,4 +1,4 @@
-/* What the files of this folder share. */
+/* Shared by the files of this folder. */
 #ifndef SL_MATCH_SESSION_INT_H
 #define SL_MATCH_SESSION_INT_H
 
@@ -41,7 +41,7 @@ struct sl_session {
     int64_t next_id;
     SL_VEC(struct job_row) jobs; /* by id */
     struct specs specs;
-    struct sl_grant grant; /* of the last answer */
+    struct sl_grant grant; /* of the last result */
     struct sl_buf text;    /* and how it is written */
     double load_seconds;
     struct { /* seconds of matches that found something */
@@ -59,12 +59,12 @@ struct words {
 
 /* "INFO: =====…", to the results. */
 void sl_session_rule(struct sl_session *s);
-/* A line on err, after everything that was said before has left. */
+/* A line on err, after all previous output was flushed. */
 void sl_session_error(struct sl_session *s, const char *fmt, ...) _printf_(2, 3);
 double sl_session_seconds(const struct sl_session *s, int64_t since_ns);
 /* What there was of text, to the results. */
 void sl_session_put_text(struct sl_session *s);
-/* A whole file; says that it cannot be opened if so. Freed by the caller. */
+/* A whole file; reports if it cannot be opened. Freed by the caller. */
 bool sl_session_read_file(struct sl_session *s, const char *path, size_t max, char **ret,
                           size_t *ret_len);
 /* As strtoll reads it: text is 0. */
@@ -77,8 +77,8 @@ void sl_session_keep_job(struct sl_session *s, int64_t id, int64_t at, const cha
 
 /* ---- specs.c ---- */
 
-/* The request in a file's text, compiled or known; NULL with words in err. Lives until the next
- * call or until specs are forgotten. */
+/* The request in a file's text, compiled or cached; NULL with a message in err. Valid until the
+ * next call or until specs are dropped. */
 const struct spec *sl_specs_get(struct sl_session *s, const char *file, const char *text,
                                 size_t len, struct sl_err *err);
 /* The graph has changed. */

@@ -1,6 +1,6 @@
 /*
- * Writing a journal. Lines gather in a buffer that goes to the file when it is full; the first
- * failure to write ends the run, with the system's words and the name of what is left.
+ * Writing a journal. Lines are buffered and written to the file when the buffer is full; the first
+ * write error ends the run, with the system's message and the name of what is left.
  */
 #include "sim/journal.h"
 

@@ -36,7 +36,7 @@ struct sl_journal;
 
 int sl_journal_create(const char *path, const struct sl_journal_head *h, struct sl_journal **ret,
                       struct sl_err *err) _must_check_;
-/* The engine tells the names behind ids; note only with a workload. */
+/* The engine has the names of ids; note only with a workload. */
 int sl_journal_fact(struct sl_journal *j, const struct sl_engine *e, const struct sl_fact *f,
                     const struct sl_wl_note *note, struct sl_err *err) _must_check_;
 /* The same with the names at hand; podsets and tag (its class) only with a workload. */
@@ -63,9 +63,9 @@ struct sl_record {
     enum sl_record_kind kind;
     uint32_t line;
     /* FACT: strings live until the next record */
-    struct sl_fact fact;                  /* its wl and shape are 0: the names below tell */
+    struct sl_fact fact;                  /* its wl and shape are 0: see the names below */
     const char *ns, *name;                /* of the workload it is about; NULL: about none */
-    const char *class_name;               /* WORKLOAD: NULL if it says none */
+    const char *class_name;               /* WORKLOAD: NULL if it has none */
     const struct sl_podset_spec *podsets; /* WORKLOAD; live as long as the reader */
     uint32_t n_podsets;
     uint32_t shape; /* WORKLOAD: number of its podsets in this journal, counted from 1 */

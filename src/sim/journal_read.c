@@ -1,5 +1,5 @@
 /*
- * Reading a journal, one line at a time. Whatever the bytes are, the answer is a record or an error
+ * Reading a journal, one line at a time. Whatever the bytes are, the result is a record or an error
  * with the file and the line.
  */
 #include <errno.h>

@@ -10,7 +10,7 @@
 
 struct sl_jw {
     struct sl_buf *b;
-    bool comma; /* something stands before, in this collection */
+    bool comma; /* something precedes, in this collection */
 };
 
 /* In a map every value has a key; in a list the key is NULL. */

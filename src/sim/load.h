@@ -58,7 +58,7 @@ int sl_load_decode(struct sl_doc *d, struct sl_load **ret, struct sl_err *err) _
 void sl_load_free(struct sl_load *l);
 void sl_load_freep(struct sl_load **l);
 
-/* Tells the world about the queues and prepares the streams; then 'ret' feeds a simulation. */
+/* Adds the queues to the world and prepares the streams; then 'ret' feeds a simulation. */
 int sl_load_begin(struct sl_load *l, struct sl_world *w, struct sl_sim_source *ret,
                   struct sl_err *err) _must_check_;
 /* Gives back what the streams hold of the engine. */

@@ -1,7 +1,7 @@
 /*
  * Kueue's own generator files: {className, count, queuesSets: [{className, count, nominalQuota,
  * ..., workloadsSets: [{count, creationIntervalMs, workloads: [...]}]}]}. One flavor, cpu only. In
- * a set with several workloads they take turns, one per interval. Topology and devices are not
+ * a set with several workloads they alternate, one per interval. Topology and devices are not
  * simulated.
  */
 #include "sim/load.h"

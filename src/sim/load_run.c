@@ -1,6 +1,6 @@
 /*
  * Running a load: the streams as a source of the simulation. A workload is named by its class and
- * number and comes to life only when its time has come, so a load costs memory for what is live.
+ * number and created only when its time has come, so a load costs memory for what is live.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
- * Counting while a run goes by. The tree of queues is kept only as far as capacity needs it:
- * nominal quota per resource summed over flavors, and who is whose parent.
+ * Measurement of a run. The tree of queues is modelled only as far as capacity needs it: nominal
+ * quota per resource summed over flavors, and the parents.
  */
 #include "sim/meter_int.h"
 

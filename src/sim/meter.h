@@ -1,9 +1,9 @@
 /*
- * The meter watches facts and effects go by and keeps count: who waited how long, what was used and
- * borrowed, how much was evicted and done again, how much capacity there was. It is fed the same
- * way by a simulation, a replay and a what-if, so their numbers compare.
+ * The meter observes facts and effects: wait times, usage and borrowing, evictions and repeated
+ * work, and capacity. It is fed the same way by a simulation, a replay and a what-if, so their
+ * numbers compare.
  *
- * Live workloads stand in a dense array under the index inside their sl_wl_id; each fact or effect
+ * Live workloads are in a dense array under the index inside their sl_wl_id; each fact or effect
  * costs O(1). What grows with the length of a run is one sample (16 bytes) per finished workload.
  */
 #ifndef SL_SIM_METER_H
@@ -64,12 +64,12 @@ void sl_meter_freep(struct sl_meter **m);
 
 /* Finds or adds. Names are copied. */
 uint32_t sl_meter_class(struct sl_meter *m, const char *name);
-/* A LocalQueue that was told before, or SL_METER_NONE. */
+/* A LocalQueue that was added before, or SL_METER_NONE. */
 uint32_t sl_meter_local_queue(const struct sl_meter *m, const char *ns, const char *name);
 
 /* Queues, cohorts and local queues, as they are applied. Other facts are ignored. */
 void sl_meter_config(struct sl_meter *m, const struct sl_fact *f);
-/* A workload came. Telling it again changes nothing. */
+/* A workload was created. Idempotent. */
 void sl_meter_arrive(struct sl_meter *m, sl_time now, sl_wl_id id, sl_time created, uint32_t klass,
                      uint32_t local_queue);
 /* FINISHED, RELEASED, ADMIT_FAILED and WORKLOAD_GONE. */

@@ -13,7 +13,7 @@ typedef __int128 sl_wide;
 struct sl_meter_node {
     const char *name;
     uint32_t parent; /* index of a cohort, or NONE */
-    bool told;       /* its object was seen; else only its name */
+    bool told;       /* its object was observed; else only its name */
     sl_amount nominal[SL_METER_MAX_RESOURCES];
     sl_amount most[SL_METER_MAX_RESOURCES]; /* the largest nominal it ever had */
 };
@@ -41,7 +41,7 @@ struct sl_meter_class {
 
 /* A live workload. */
 struct sl_meter_live {
-    uint64_t id;                   /* 0: nobody */
+    uint64_t id;                   /* 0: none */
     sl_time created, first, start; /* first, start: SL_TIME_NEVER if not yet */
     uint32_t klass, queue, hold;
     bool admitted;

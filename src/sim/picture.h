@@ -1,7 +1,7 @@
 /*
- * A run as rows over time, ready to be drawn: one row per queue while there are few of them, else
- * one per root cohort, and a row for everything in front. Values are in units people read (cores,
- * GiB). The text chart and the SVG draw the same picture.
+ * A run as rows over time, for plotting: one row per queue while there are few of them, else one
+ * per root cohort, and a row for the total in front. Values are in readable units (cores, GiB). The
+ * text chart and the SVG use the same data.
  */
 #ifndef SL_SIM_PICTURE_H
 #define SL_SIM_PICTURE_H

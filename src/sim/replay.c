@@ -1,6 +1,6 @@
 /*
- * Replay: the facts and cycles of a journal, again. Every cycle must decide what the journal says
- * it decided; the first line that disagrees is named.
+ * Replay: the facts and cycles of a journal, again. Every cycle must decide as recorded in the
+ * journal; the first line that disagrees is reported.
  */
 #include "sim/replay.h"
 

@@ -10,11 +10,11 @@
 /* What a replay learns about the workloads, for a second run of the same journal. */
 struct sl_replay_lesson {
     SL_VEC(uint32_t)
-    told; /* for each fact about what a workload says: the number of the workload */
+    told; /* for each fact about the content of a workload: the number of the workload */
     SL_VEC(sl_span) runtimes; /* by number; -1: it never finished */
     SL_VEC(uint32_t) classes; /* by number: class of the meter */
     SL_VEC(bool) gone;        /* for each fact that a workload is gone: it had finished */
-    SL_VEC(uint32_t) numbers; /* by the index inside the id, while it lives */
+    SL_VEC(uint32_t) numbers; /* by the index inside the id, while it exists */
 };
 
 /* The shapes of a journal in an engine, made as they are met: by number less one. */

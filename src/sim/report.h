@@ -1,5 +1,5 @@
 /*
- * The result of a run, and its JSON form. The text form for people is the command line's.
+ * The result of a run, and its JSON form. The text form is in the command line.
  */
 #ifndef SL_SIM_REPORT_H
 #define SL_SIM_REPORT_H
@@ -16,7 +16,7 @@ struct sl_stuck {
 };
 
 struct sl_report {
-    char *source; /* what was run, for people */
+    char *source; /* the input, for display */
     struct sl_world world;
     struct sl_meter_result result;
     double cpu_s, wall_s;
@@ -24,14 +24,14 @@ struct sl_report {
     struct sl_stuck stuck[SL_REPORT_MAX_STUCK];
     uint32_t n_stuck;
     struct sl_arena arena;
-    uint64_t guessed;   /* workloads whose runtime no journal told */
+    uint64_t guessed;   /* workloads whose runtime is in no journal */
     double cpu0, wall0; /* when it began */
 };
 
 /* Starts the clocks and makes the world. */
 void sl_report_init(struct sl_report *r, const char *source, bool timeline);
 void sl_report_done(struct sl_report *r);
-/* Starts the clocks anew. */
+/* Resets the clocks. */
 void sl_report_restart(struct sl_report *r);
 /* Sums up at 'now', stops the clocks. */
 void sl_report_end(struct sl_report *r, sl_time now);

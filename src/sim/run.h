@@ -21,7 +21,7 @@ struct sl_sim_request {
 int sl_sim_run_load(const struct sl_sim_request *q, struct sl_report *ret,
                     struct sl_err *err) _must_check_;
 /* Runs the facts and cycles of a journal again. SL_EMISMATCH if it does not end in the same digest;
- * the words name the line and time where the two first differ. */
+ * the message has the line and time where the two first differ. */
 int sl_sim_run_replay(const struct sl_sim_request *q, struct sl_report *ret,
                       struct sl_err *err) _must_check_;
 /* Runs a journal again as it was, and then with the queues of the file 'change'. */

@@ -3,11 +3,13 @@
  *
  * The clock jumps from event to event. Everything that happens at one instant is applied, then one
  * cycle runs, then its effects are carried out:
- *   admitted   the workload runs for its runtime, then it is finished and forgotten;
- *   evicted    it stops at once, gives its quota back after the eviction delay, waits again, and
+ *
+ *   admitted   the workload runs for its runtime, then it is finished and removed;
+ *   evicted    it stops at once, releases its quota after the eviction delay, is requeued, and
  *              starts from the beginning when it is admitted again;
- *   checks     an admission check that waits is ready at the same instant, and so are pods.
- * At one instant finished work goes first, then released work, then what the sources bring.
+ *   checks     a pending admission check is ready at the same instant, and so are pods.
+ *
+ * At one instant finished workloads go first, then released ones, then those of the sources.
  *
  * The cost of an event is O(log n) in the streams and running workloads; nothing is allocated or
  * formatted in the loop itself.
@@ -26,7 +28,7 @@
 
 struct sl_sim;
 
-/* Where facts come from. Each stream speaks at one time, and says when it speaks next. */
+/* Source of facts. Each stream emits at one time, and returns its next time. */
 struct sl_sim_source {
     void *ctx;
     uint32_t n_streams;
@@ -41,7 +43,7 @@ struct sl_sim_source {
 };
 
 struct sl_sim_options {
-    sl_time origin; /* virtual time 0; SL_SIM_EPOCH unless a journal says otherwise */
+    sl_time origin; /* virtual time 0; SL_SIM_EPOCH unless set by a journal */
     sl_span eviction_delay;
     sl_span until;   /* stop the clock here; 0: run to the end */
     bool pods_ready; /* report readiness at once: waitForPodsReady is on */

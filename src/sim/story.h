@@ -1,11 +1,11 @@
 /*
- * Stories: scenarios as text. Objects come in, time passes, and the story says what is expected of
- * the engine: who is admitted, who sleeps, who is evicted by whom, which words the conditions
- * carry. docs/scenarios.md describes the language.
+ * Scenarios as text ("stories", files *.story). Objects are created, time passes, and the scenario
+ * states expectations of the engine: which workloads are admitted, which sleep, which are evicted
+ * by which, and the messages of conditions. docs/scenarios.md describes the language.
  *
- * Reading checks everything that does not need an engine and leaves a list of steps; running feeds
- * the steps to a new engine under a virtual clock. Both are deterministic and bounded: lines,
- * names, objects, steps and cycles have ceilings, so any bytes may be given to them.
+ * Reading checks everything that does not need an engine and produces a list of steps; running
+ * feeds the steps to a new engine under a virtual clock. Both are deterministic and bounded: lines,
+ * names, objects, steps and cycles have limits, so any bytes may be given to them.
  */
 #ifndef SL_SIM_STORY_H
 #define SL_SIM_STORY_H
@@ -16,13 +16,13 @@
 #define SL_STORY_MAX_BYTES (4u << 20) /* of one file */
 #define SL_STORY_MAX_LINE 4096u       /* bytes of a line */
 #define SL_STORY_MAX_LINES 50000u     /* of one file */
-#define SL_STORY_MAX_TOKENS 256u      /* words of a line */
-#define SL_STORY_MAX_OBJECTS 2000u    /* of one kind in one story */
-#define SL_STORY_MAX_CYCLES 5000u     /* of one story */
+#define SL_STORY_MAX_TOKENS 256u      /* tokens of a line */
+#define SL_STORY_MAX_OBJECTS 2000u    /* of one kind in one scenario */
+#define SL_STORY_MAX_CYCLES 5000u     /* of one scenario */
 #define SL_STORY_MAX_ROUNDS 64u       /* of one 'settle' */
-#define SL_STORY_OUT_BYTES (1u << 20) /* a sensible ceiling for what a run says */
+#define SL_STORY_OUT_BYTES (1u << 20) /* a sensible limit for the output of a run */
 
-/* Story time 0s on the engine's clock: never 0, which means "none" there. */
+/* Scenario time 0s on the engine's clock: never 0, which means "none" there. */
 #define SL_STORY_EPOCH (INT64_C(1000000) * SL_SEC)
 
 struct sl_step;
@@ -37,7 +37,7 @@ struct sl_story {
     uint32_t n_steps;
 };
 
-/* The stories of one file; owns all they point at. */
+/* The scenarios of one file; owns all they point at. */
 struct sl_stories {
     struct sl_arena arena;
     struct sl_story *v;
@@ -62,8 +62,8 @@ struct sl_story_watch {
     void (*cycle)(void *ctx, sl_time now, const struct sl_effects *x, uint32_t from);
 };
 
-/* Runs one story. 'out' receives the reasons of a failure in words; with 'tell' also every effect
- * as it happens. */
+/* Runs one scenario. 'out' receives the messages of a failure; with 'tell' also every effect as it
+ * happens. */
 enum sl_story_end sl_story_run(const struct sl_story *s, const struct sl_story_watch *watch,
                                bool tell, struct sl_buf *out);
 /* The same, and writes the facts and decisions into a journal (sim/journal.h). */

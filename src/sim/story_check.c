@@ -1,7 +1,7 @@
 /*
- * Running a story: does an expectation hold? When it does not, the report says what was expected,
- * what is the case, what the workload looks like from outside, and all effects since the last block
- * of expectations.
+ * Running a scenario: does an expectation hold? When it does not, the report has the expected and
+ * the actual state, the observable state of the workload, and all effects since the last block of
+ * expectations.
  */
 #include "base/fmt.h"
 #include "sim/story_int.h"

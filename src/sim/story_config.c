@@ -1,6 +1,6 @@
 /*
- * Reading a story: the configuration of the whole scheduler. Each line adds to what the lines
- * before it said; the engine is told the sum.
+ * Reading a scenario: the configuration of the scheduler. Each line adds to the lines before it;
+ * the engine gets the sum.
  */
 #include "sim/story_int.h"
 

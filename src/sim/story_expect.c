@@ -1,6 +1,5 @@
 /*
- * Reading a story: what is expected. Each expectation becomes one record; whether it holds is the
- * runner's business.
+ * Reading a scenario: expectations. Each becomes one record; the runner evaluates it.
  */
 #include "sim/story_int.h"
 

@@ -1,6 +1,6 @@
 /*
- * Stories, inside: the steps that the reader leaves for the runner, and the parts of the reader
- * that live in several files.
+ * Internals of scenarios: the steps that the reader produces for the runner, and the parts of the
+ * reader in several files.
  */
 #ifndef SL_SIM_STORY_INT_H
 #define SL_SIM_STORY_INT_H
@@ -17,9 +17,9 @@ enum sl_step_kind {
     SL_STEP_FACT,
     SL_STEP_CLOCK,  /* time passes up to 'at' */
     SL_STEP_CYCLE,  /* decide now, even without facts */
-    SL_STEP_SETTLE, /* release whatever is evicted, until nobody is */
+    SL_STEP_SETTLE, /* release all evicted workloads, until there are none */
     SL_STEP_EXPECT,
-    SL_STEP_REFUSED, /* the fact must be refused, with these words */
+    SL_STEP_REFUSED, /* the fact must be rejected, with this message */
 };
 
 enum sl_expect_kind {
@@ -48,7 +48,7 @@ enum sl_expect_kind {
     SL_EXPECT_ORDER,
     SL_EXPECT_QUEUE,
     SL_EXPECT_NOTHING, /* no effect since the last expectation */
-    SL_EXPECT_REST,    /* nobody is being evicted */
+    SL_EXPECT_REST,    /* no workload is being evicted */
     SL_EXPECT_NEXT,
     SL_EXPECT_ACTIVE,
     SL_EXPECT_INACTIVE,
@@ -93,7 +93,7 @@ struct sl_step {
     struct sl_wl_name wl; /* the workload a fact is about */
     const struct sl_podset_spec *podsets;
     uint32_t n_podsets;
-    bool revive; /* 'activate': forget that the engine deactivated it */
+    bool revive; /* 'activate': reset the deactivation by the engine */
     const struct sl_expect *expect;
 };
 
@@ -104,7 +104,7 @@ struct sl_tok {
     bool quoted;
 };
 
-/* What the story has said of its objects so far, for 'change' and for checking names. */
+/* The objects of the scenario so far, for 'change' and for checking names. */
 struct sl_said_job {
     struct sl_wl_name name;
     struct sl_workload_spec spec;
@@ -136,7 +136,7 @@ struct sl_reader {
     uint32_t n, i;
     const char *raw;
 
-    /* the story in hand */
+    /* the current scenario */
     bool in_story;
     sl_time clock;
     SL_VEC(struct sl_step) steps;
@@ -152,13 +152,13 @@ struct sl_reader {
     /* the object that indented lines belong to */
     enum sl_open open;
     uint32_t open_line;
-    bool refused; /* 'refuse' stands before it */
+    bool refused; /* 'refuse' precedes it */
     const char *refused_words;
     bool with_local;
     struct sl_cohort_spec cohort;
     struct sl_cq_spec queue;
     struct sl_said_job job;
-    struct sl_podset_spec main; /* what the job line itself says of its pods */
+    struct sl_podset_spec main; /* the pods that the job line itself describes */
     bool main_used;
     SL_VEC(struct sl_quota_line) quotas;
     SL_VEC(struct sl_podset_spec) podsets;
@@ -168,13 +168,13 @@ struct sl_reader {
 /* "file:line: expected <what>, found <found>"; returns SL_EINVAL. found NULL: the end of the line.
  */
 int sl_story_bad(struct sl_reader *r, const char *found, const char *fmt, ...) _printf_(3, 4);
-/* The same, for a word that must be one of a NULL-ended list. */
+/* The same, for a token that must be one of a NULL-terminated list. */
 int sl_story_bad_word(struct sl_reader *r, const char *found, const char *what,
                       const char *const *words);
-/* "file:line: <words>"; for failures that are not about one word. */
+/* "file:line: <message>"; for errors that are not about one token. */
 int sl_story_fail(struct sl_reader *r, const char *fmt, ...) _printf_(2, 3);
 
-/* The next word of the line, or NULL at its end. */
+/* The next token of the line, or NULL at its end. */
 const char *sl_story_next(struct sl_reader *r);
 const char *sl_story_peek(const struct sl_reader *r);
 int sl_story_end(struct sl_reader *r);
@@ -182,12 +182,12 @@ int sl_story_end(struct sl_reader *r);
 int sl_story_name(struct sl_reader *r, const char *s, const char *what, const char **ret);
 int sl_story_next_name(struct sl_reader *r, const char *what, const char **ret);
 int sl_story_wl(struct sl_reader *r, const char *s, struct sl_wl_name *ret);
-/* A job that the story has made; -1 after a report. */
+/* A job of the scenario; -1 after a report. */
 int sl_story_known_job(struct sl_reader *r, const char *s, struct sl_said_job **ret);
 int sl_story_int(struct sl_reader *r, const char *s, const char *what, int64_t lo, int64_t hi,
                  int64_t *ret);
 int sl_story_span(struct sl_reader *r, const char *s, const char *what, sl_span *ret);
-/* "90s" or "never": a point on the story's clock. */
+/* "90s" or "never": a point on the scenario's clock. */
 int sl_story_point(struct sl_reader *r, const char *s, const char *what, sl_time *ret);
 int sl_story_amount(struct sl_reader *r, const char *resource, const char *s, bool quota,
                     sl_amount *ret);
@@ -214,7 +214,7 @@ int sl_story_quota(struct sl_reader *r);
 int sl_story_remove(struct sl_reader *r);
 int sl_story_close_cohort(struct sl_reader *r);
 int sl_story_close_queue(struct sl_reader *r);
-/* Makes the flavors of quota lines that the story did not speak about. */
+/* Creates the flavors of quota lines that the scenario did not define. */
 int sl_story_missing_flavors(struct sl_reader *r);
 /* story_config.c */
 int sl_story_config(struct sl_reader *r);
@@ -246,20 +246,20 @@ struct sl_seen_check {
     int32_t retries;
 };
 
-/* What has been seen of a workload from outside. */
+/* Observable state of a workload. */
 struct sl_seen_wl {
     struct sl_wl_name name;
     sl_wl_id id;
-    const struct sl_step *step; /* as last told to the engine */
+    const struct sl_step *step; /* as last passed to the engine */
     struct sl_seen_cond cond[SL_COND_COUNT];
     struct sl_seen_check checks[SL_MAX_QUEUE_CHECKS];
     uint32_t n_checks;
     enum sl_evict evict;
     enum sl_cause cause;
-    struct sl_wl_name by; /* of the last eviction; name NULL: nobody */
+    struct sl_wl_name by; /* of the last eviction; name NULL: none */
     int32_t backoff_count;
     sl_time backoff_at;
-    bool deactivated; /* the engine asked for spec.active=false */
+    bool deactivated; /* the engine set spec.active=false */
 };
 
 struct sl_run {
@@ -282,7 +282,7 @@ struct sl_run {
 
 struct sl_seen_wl *sl_run_wl(struct sl_run *run, const struct sl_wl_name *name);
 struct sl_seen_wl *sl_run_wl_by_id(struct sl_run *run, sl_wl_id id);
-/* Opens the report of a failure of the step in hand: "file:line: title", then the words. */
+/* Opens the report of a failure of the current step: "file:line: title", then the message. */
 void sl_run_fail(struct sl_run *run, const char *fmt, ...) _printf_(2, 3);
 /* story_check.c */
 void sl_run_expect(struct sl_run *run, const struct sl_expect *x);

@@ -1,5 +1,5 @@
 /*
- * Reading a story: jobs, and what happens to them. A job line states the whole workload; indented
+ * Reading a scenario: jobs, and events about them. A job line states the whole workload; indented
  * podset lines give it several podsets, otherwise the line itself describes the one named "main".
  */
 #include "sim/story_int.h"

@@ -1,5 +1,5 @@
 /*
- * A story written down as a journal, so that it can be replayed like any other run.
+ * A scenario recorded as a journal, so that it can be replayed like any other run.
  */
 #include "sim/journal.h"
 #include "sim/story.h"

@@ -1,7 +1,6 @@
 /*
- * Reading a story: the objects that jobs live among - flavors, cohorts, queues, local queues,
- * namespaces and admission checks. An object line states the whole object; 'change' states it again
- * with some words different.
+ * Reading a scenario: flavors, cohorts, queues, local queues, namespaces and admission checks. An
+ * object line states the whole object; 'change' states it again with some values different.
  */
 #include "sim/story_int.h"
 

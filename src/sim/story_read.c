@@ -1,7 +1,7 @@
 /*
- * Reading a story file: lines into words, words into steps. This file holds the lines and the verbs
- * that need no object; the words of objects, jobs and expectations are read next door. The first
- * thing that is wrong stops the reading of the file and is reported exactly.
+ * Reading a scenario file: lines into tokens, tokens into steps. This file has the lines and the
+ * verbs that need no object; objects, jobs and expectations are in other files. The first error
+ * stops the reading of the file and is reported exactly.
  */
 #include "sim/story_int.h"
 

@@ -1,9 +1,8 @@
 /*
- * Running a story: its steps against a new engine, under a clock that moves only when the story
- * says so. The runner stands where the API server, the job controllers and the pods would stand: it
- * applies facts, lets the engine decide before every expectation and whenever the engine's own time
- * has come, performs deactivations and the end of replaced slices at once, and leaves the release
- * of evicted jobs to the story.
+ * Running a scenario: its steps against a new engine, under a clock that moves only by steps. The
+ * runner takes the place of the API server, the job controllers and the pods: it applies facts,
+ * runs the engine before every expectation and whenever the engine is due, performs deactivations
+ * and the end of replaced slices at once, and leaves the release of evicted jobs to the scenario.
  */
 #include "base/fmt.h"
 #include "sim/story_int.h"

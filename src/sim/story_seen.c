@@ -1,7 +1,7 @@
 /*
- * What a run has seen: the conditions of each workload as the API server would show them, and
- * effects and workloads in words for the report. Conditions follow Kubernetes' rule: the time of
- * transition moves only when the status flips; reason and message are overwritten in place.
+ * Observed state of a run: the conditions of each workload as the API server would show them, and
+ * effects and workloads as text for the report. Conditions follow Kubernetes' rule: the time of
+ * transition changes only with the status; reason and message are overwritten in place.
  */
 #include "sim/story_int.h"
 

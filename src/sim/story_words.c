@@ -1,6 +1,6 @@
 /*
- * Reading a story: single words - names, numbers, times, amounts, taints - and how a wrong one is
- * reported: where, what was expected, what was found.
+ * Reading a scenario: single tokens - names, numbers, times, amounts, taints - and their errors:
+ * place, expected, found.
  */
 #include "base/fmt.h"
 #include "sim/story_int.h"

@@ -1,8 +1,8 @@
 /*
- * What every queue used, borrowed and kept waiting, over time, in a fixed number of buckets: when a
- * run outgrows them, neighbours are merged and each bucket is twice as long. So the memory is
- * bounded by the number of queues, and a run does not need to say beforehand how long it will take.
- * For pictures only: values are doubles and nothing is decided on them.
+ * Usage, borrowing and pending requests of every queue over time, in a fixed number of buckets:
+ * when a run outgrows them, neighbours are merged and each bucket is twice as long. So the memory
+ * is bounded by the number of queues, and the length of a run need not be known in advance. For
+ * plots only: values are doubles and nothing is decided on them.
  */
 #ifndef SL_SIM_TIMELINE_H
 #define SL_SIM_TIMELINE_H
@@ -33,7 +33,7 @@ struct sl_timeline {
 
 void sl_timeline_init(struct sl_timeline *t, sl_time start);
 void sl_timeline_done(struct sl_timeline *t);
-/* From now on the row stands like this. Rows are made as they are named. */
+/* Sets the values of the row from now on. Rows are created on first use. */
 void sl_timeline_set(struct sl_timeline *t, uint32_t row, sl_time now, double used, double borrowed,
                      double pending);
 /* Closes every row at 'end' and turns sums into means. Nothing may be set afterwards. */

@@ -1,12 +1,12 @@
 /*
- * What if: the workloads of a journal under other queues. The journal is read twice. The first time
- * it is replayed, which gives the result to compare with and tells how long each workload ran. The
- * second time only what came from outside is taken from it (configuration, workloads coming and
- * being deleted); admission, finishing and eviction are simulated.
+ * What-if: the workloads of a journal under other queues. The journal is read twice. The first time
+ * it is replayed, which gives the result to compare with and the runtime of each workload. The
+ * second time only external events are taken from it (configuration, creation and deletion of
+ * workloads); admission, completion and eviction are simulated.
  *
- * An object of the change stands in for all the journal ever says about the object of the same kind
- * and name, from where the journal first mentions it; one that the journal does not mention exists
- * from the beginning; one with the annotation "sluice.dev/what-if: delete" never exists.
+ * An object of the change replaces all that the journal has about the object of the same kind and
+ * name, from where the journal first mentions it; one that the journal does not mention exists from
+ * the beginning; one with the annotation "sluice.dev/what-if: delete" never exists.
  */
 #include <stdio.h>
 #include <string.h>

@@ -38,7 +38,7 @@ void sl_world_done(struct sl_world *w);
 /* note is needed with SL_FACT_WORKLOAD only. ret_wl may be NULL. */
 int sl_world_apply(struct sl_world *w, const struct sl_fact *f, const struct sl_wl_note *note,
                    sl_wl_id *ret_wl, struct sl_err *err) _must_check_;
-/* Decides at 'now'; the effects stand in w->effects until the next cycle. */
+/* Decides at 'now'; the effects are in w->effects until the next cycle. */
 int sl_world_cycle(struct sl_world *w, sl_time now, struct sl_err *err) _must_check_;
 
 #endif
