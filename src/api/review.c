@@ -270,7 +270,7 @@ int sl_review(const struct sl_api_view *view, const char *path, const char *body
         return answer(400, out, err.text);
     if (sl_buf_full(out))
         return out->ceiling < SL_CONVERT_ANSWER_BYTES
-                   ? answer(503, out, "there is no room for the answer, come again")
+                   ? answer(503, out, "too little memory for the response, retry later")
                    : answer(500, out, "the answer is too large");
     return 200;
 }

@@ -28,7 +28,7 @@ static const struct sl_column templates[] = {
     SL_COLUMN_NAME,
     SL_COLUMN("Containers", "string", "Names of its containers.", template_names),
     SL_COLUMN("Images", "string", "Images of its containers.", template_images),
-    SL_COLUMN("Pod Labels", "string", "Labels of pods made from it.", template_labels),
+    SL_COLUMN("Pod Labels", "string", "Labels of the pods.", template_labels),
 };
 
 /* ---- nodes ---- */
@@ -107,15 +107,15 @@ SL_STR_CELL(node_runtime, "status.nodeInfo.containerRuntimeVersion", "<unknown>"
 
 static const struct sl_column nodes[] = {
     SL_COLUMN_NAME,
-    SL_COLUMN("Status", "string", "Whether it is ready, and takes pods.", node_status),
-    SL_COLUMN("Roles", "string", "Its roles, from labels.", node_roles),
+    SL_COLUMN("Status", "string", "Readiness and schedulability of the node.", node_status),
+    SL_COLUMN("Roles", "string", "Roles of the node, from labels.", node_roles),
     SL_COLUMN_AGE,
-    SL_COLUMN("Version", "string", "The version of its kubelet.", node_version),
-    SL_COLUMN_WIDE("Internal-IP", "string", "Its address within the cluster.", node_internal),
-    SL_COLUMN_WIDE("External-IP", "string", "Its address from outside.", node_external),
-    SL_COLUMN_WIDE("OS-Image", "string", "Its operating system.", node_os),
-    SL_COLUMN_WIDE("Kernel-Version", "string", "Its kernel.", node_kernel),
-    SL_COLUMN_WIDE("Container-Runtime", "string", "What runs its containers.", node_runtime),
+    SL_COLUMN("Version", "string", "Version of the kubelet.", node_version),
+    SL_COLUMN_WIDE("Internal-IP", "string", "IP address within the cluster.", node_internal),
+    SL_COLUMN_WIDE("External-IP", "string", "External IP address.", node_external),
+    SL_COLUMN_WIDE("OS-Image", "string", "Operating system.", node_os),
+    SL_COLUMN_WIDE("Kernel-Version", "string", "Kernel version.", node_kernel),
+    SL_COLUMN_WIDE("Container-Runtime", "string", "Container runtime.", node_runtime),
 };
 
 /* ---- services ---- */
@@ -182,12 +182,12 @@ SL_STR_CELL(service_type, "spec.type", "")
 
 static const struct sl_column services[] = {
     SL_COLUMN_NAME,
-    SL_COLUMN("Type", "string", "How it can be reached.", service_type),
-    SL_COLUMN("Cluster-IP", "string", "Its address within the cluster.", service_ip),
-    SL_COLUMN("External-IP", "string", "Its addresses from outside.", service_external),
-    SL_COLUMN("Port(s)", "string", "Its ports.", service_ports),
+    SL_COLUMN("Type", "string", "Type of the service.", service_type),
+    SL_COLUMN("Cluster-IP", "string", "IP address within the cluster.", service_ip),
+    SL_COLUMN("External-IP", "string", "External addresses.", service_external),
+    SL_COLUMN("Port(s)", "string", "Ports of the service.", service_ports),
     SL_COLUMN_AGE,
-    SL_COLUMN_WIDE("Selector", "string", "The pods behind it.", service_selector),
+    SL_COLUMN_WIDE("Selector", "string", "Selector of the pods.", service_selector),
 };
 
 /* ---- events ---- */
@@ -255,15 +255,15 @@ SL_STR_CELL(event_reason, "reason", "")
 SL_STR_CELL(event_part, "involvedObject.fieldPath", "")
 
 static const struct sl_column events[] = {
-    SL_COLUMN("Last Seen", "string", "When it happened last.", event_last),
+    SL_COLUMN("Last Seen", "string", "Time of the last occurrence.", event_last),
     SL_COLUMN("Type", "string", "Normal, or Warning.", event_type),
-    SL_COLUMN("Reason", "string", "Why, in one word.", event_reason),
-    SL_COLUMN("Object", "string", "What it is about.", event_object),
-    SL_COLUMN_WIDE("Subobject", "string", "Which part of that.", event_part),
-    SL_COLUMN_WIDE("Source", "string", "Who says so.", event_source),
-    SL_COLUMN("Message", "string", "What happened.", event_message),
-    SL_COLUMN_WIDE("First Seen", "string", "When it happened first.", event_first),
-    SL_COLUMN_WIDE("Count", "string", "How often.", event_count),
+    SL_COLUMN("Reason", "string", "Machine-readable reason.", event_reason),
+    SL_COLUMN("Object", "string", "The object that the event is about.", event_object),
+    SL_COLUMN_WIDE("Subobject", "string", "Part of the object.", event_part),
+    SL_COLUMN_WIDE("Source", "string", "Reporting component.", event_source),
+    SL_COLUMN("Message", "string", "Human-readable description.", event_message),
+    SL_COLUMN_WIDE("First Seen", "string", "Time of the first occurrence.", event_first),
+    SL_COLUMN_WIDE("Count", "string", "Number of occurrences.", event_count),
     {"Name", "string", "name", "The name of the event.", 1, ".metadata.name", NULL},
 };
 
@@ -280,8 +280,8 @@ SL_STR_CELL(secret_type, "type", "")
 COUNT_CELL(secret_data, "data")
 static const struct sl_column secrets[] = {
     SL_COLUMN_NAME,
-    SL_COLUMN("Type", "string", "What it is for.", secret_type),
-    SL_COLUMN("Data", "string", "How many entries it has.", secret_data),
+    SL_COLUMN("Type", "string", "Type of the Secret.", secret_type),
+    SL_COLUMN("Data", "string", "Number of entries.", secret_data),
     SL_COLUMN_AGE,
 };
 
@@ -293,7 +293,7 @@ static void config_data(yyjson_val *o, sl_time now, struct sl_buf *out) {
 }
 static const struct sl_column configs[] = {
     SL_COLUMN_NAME,
-    SL_COLUMN("Data", "string", "How many entries it has.", config_data),
+    SL_COLUMN("Data", "string", "Number of entries.", config_data),
     SL_COLUMN_AGE,
 };
 
@@ -325,11 +325,11 @@ SL_STR_CELL(claim_mode, "spec.volumeMode", "<unset>")
 static const struct sl_column claims[] = {
     SL_COLUMN_NAME,
     SL_COLUMN("Status", "string", "Pending, Bound or Lost.", claim_status),
-    SL_COLUMN("Volume", "string", "The volume that it got.", claim_volume),
-    SL_COLUMN("Capacity", "string", "How large that is.", claim_capacity),
-    SL_COLUMN("Access Modes", "string", "How it can be used.", claim_modes),
-    SL_COLUMN("StorageClass", "string", "The class that it asks for.", claim_class),
-    SL_COLUMN("VolumeAttributesClass", "string", "The attributes that it asks for.",
+    SL_COLUMN("Volume", "string", "Name of the bound volume.", claim_volume),
+    SL_COLUMN("Capacity", "string", "Size of the volume.", claim_capacity),
+    SL_COLUMN("Access Modes", "string", "Access modes of the volume.", claim_modes),
+    SL_COLUMN("StorageClass", "string", "Requested StorageClass.", claim_class),
+    SL_COLUMN("VolumeAttributesClass", "string", "Requested VolumeAttributesClass.",
               claim_attributes),
     SL_COLUMN_AGE,
     SL_COLUMN_WIDE("VolumeMode", "string", "Filesystem, or Block.", claim_mode),

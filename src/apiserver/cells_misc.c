@@ -55,10 +55,9 @@ static void budget_max(yyjson_val *o, sl_time now, struct sl_buf *out) {
 SL_INT_CELL(budget_allowed, "status.disruptionsAllowed")
 static const struct sl_column budgets[] = {
     SL_COLUMN_NAME,
-    SL_COLUMN("Min Available", "string", "How many pods have to stay.", budget_min),
-    SL_COLUMN("Max Unavailable", "string", "How many pods may be missing.", budget_max),
-    SL_COLUMN("Allowed Disruptions", "integer", "How many more may be evicted now.",
-              budget_allowed),
+    SL_COLUMN("Min Available", "string", "Minimum number of available pods.", budget_min),
+    SL_COLUMN("Max Unavailable", "string", "Maximum number of unavailable pods.", budget_max),
+    SL_COLUMN("Allowed Disruptions", "integer", "Number of evictions allowed now.", budget_allowed),
     SL_COLUMN_AGE,
 };
 
@@ -126,8 +125,8 @@ SL_STR_CELL(slice_type, "addressType", "")
 static const struct sl_column slices[] = {
     SL_COLUMN_NAME,
     SL_COLUMN("AddressType", "string", "IPv4, IPv6 or FQDN.", slice_type),
-    SL_COLUMN("Ports", "string", "Their ports.", slice_ports),
-    SL_COLUMN("Endpoints", "string", "Their addresses.", slice_endpoints),
+    SL_COLUMN("Ports", "string", "Ports of the endpoints.", slice_ports),
+    SL_COLUMN("Endpoints", "string", "Addresses of the endpoints.", slice_endpoints),
     SL_COLUMN_AGE,
 };
 
@@ -156,10 +155,12 @@ static void class_expansion(yyjson_val *o, sl_time now, struct sl_buf *out) {
 }
 static const struct sl_column classes[] = {
     {"Name", "string", "name", "The name.", 0, NULL, class_name},
-    SL_COLUMN("Provisioner", "string", "Who makes volumes.", class_provisioner),
-    SL_COLUMN("ReclaimPolicy", "string", "What becomes of them.", class_reclaim),
-    SL_COLUMN("VolumeBindingMode", "string", "When they are made.", class_binding),
-    SL_COLUMN("AllowVolumeExpansion", "string", "Whether they may grow.", class_expansion),
+    SL_COLUMN("Provisioner", "string", "Provisioner of the volumes.", class_provisioner),
+    SL_COLUMN("ReclaimPolicy", "string", "Reclaim policy of the volumes.", class_reclaim),
+    SL_COLUMN("VolumeBindingMode", "string", "When volumes are provisioned and bound.",
+              class_binding),
+    SL_COLUMN("AllowVolumeExpansion", "string", "Whether volumes can be expanded.",
+              class_expansion),
     SL_COLUMN_AGE,
 };
 
@@ -191,14 +192,15 @@ SL_STR_CELL(volume_reason, "status.reason", "")
 SL_STR_CELL(volume_mode, "spec.volumeMode", "<unset>")
 static const struct sl_column volumes[] = {
     SL_COLUMN_NAME,
-    SL_COLUMN("Capacity", "string", "How large it is.", volume_capacity),
-    SL_COLUMN("Access Modes", "string", "How it can be used.", volume_modes),
-    SL_COLUMN("Reclaim Policy", "string", "What becomes of it without its claim.", volume_reclaim),
+    SL_COLUMN("Capacity", "string", "Size of the volume.", volume_capacity),
+    SL_COLUMN("Access Modes", "string", "Access modes of the volume.", volume_modes),
+    SL_COLUMN("Reclaim Policy", "string", "What happens when the claim is deleted.",
+              volume_reclaim),
     SL_COLUMN("Status", "string", "Available, Bound, Released or Failed.", volume_status),
-    SL_COLUMN("Claim", "string", "The claim that has it.", volume_claim),
-    SL_COLUMN("StorageClass", "string", "The class that it belongs to.", volume_class),
-    SL_COLUMN("VolumeAttributesClass", "string", "The attributes that it has.", volume_attributes),
-    SL_COLUMN("Reason", "string", "Why it is in this state.", volume_reason),
+    SL_COLUMN("Claim", "string", "The bound claim.", volume_claim),
+    SL_COLUMN("StorageClass", "string", "StorageClass of the volume.", volume_class),
+    SL_COLUMN("VolumeAttributesClass", "string", "VolumeAttributesClass.", volume_attributes),
+    SL_COLUMN("Reason", "string", "Reason of the status.", volume_reason),
     SL_COLUMN_AGE,
     SL_COLUMN_WIDE("VolumeMode", "string", "Filesystem, or Block.", volume_mode),
 };

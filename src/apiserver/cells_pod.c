@@ -196,16 +196,15 @@ SL_STR_CELL(pod_nominated, "status.nominatedNodeName", "<none>")
 
 const struct sl_column sl_columns_pod[] = {
     SL_COLUMN_NAME,
-    SL_COLUMN("Ready", "string", "Containers that are ready, of all.", pod_ready),
-    SL_COLUMN("Status", "string", "What its containers do, in one word.", pod_status),
-    SL_COLUMN("Restarts", "string", "How often containers were started again, and when last.",
+    SL_COLUMN("Ready", "string", "Number of ready containers, of all.", pod_ready),
+    SL_COLUMN("Status", "string", "Summary of the container states.", pod_status),
+    SL_COLUMN("Restarts", "string", "Number of container restarts, and time of the last one.",
               pod_restarts),
     SL_COLUMN_AGE,
-    SL_COLUMN_WIDE("IP", "string", "The first address.", pod_ip),
-    SL_COLUMN_WIDE("Node", "string", "Where it runs.", pod_node),
-    SL_COLUMN_WIDE("Nominated Node", "string", "Where room is being made for it.", pod_nominated),
-    SL_COLUMN_WIDE("Readiness Gates", "string",
-                   "Conditions of others that hold, of those asked for.", pod_gates),
+    SL_COLUMN_WIDE("IP", "string", "First IP address.", pod_ip),
+    SL_COLUMN_WIDE("Node", "string", "Node of the pod.", pod_node),
+    SL_COLUMN_WIDE("Nominated Node", "string", "Node on which pods are preempted.", pod_nominated),
+    SL_COLUMN_WIDE("Readiness Gates", "string", "Readiness gates that are met, of all.", pod_gates),
 };
 
 void sl_cells_pod_conditions(yyjson_val *pod, struct sl_buf *out) {

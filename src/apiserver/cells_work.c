@@ -22,7 +22,7 @@
     SL_COLUMN_WIDE("Containers", "string", "Names of the containers.", prefix_##_names),           \
         SL_COLUMN_WIDE("Images", "string", "Images of the containers.", prefix_##_images)
 #define SELECTOR_COLUMN(prefix_)                                                                   \
-    SL_COLUMN_WIDE("Selector", "string", "The pods that belong to it.", prefix_##_selector)
+    SL_COLUMN_WIDE("Selector", "string", "Selector of the pods.", prefix_##_selector)
 
 TEMPLATE_CELLS(set, "spec.template.spec", "spec.selector", "<none>")
 
@@ -71,9 +71,10 @@ static void job_duration(yyjson_val *o, sl_time now, struct sl_buf *out) {
 
 static const struct sl_column jobs[] = {
     SL_COLUMN_NAME,
-    SL_COLUMN("Status", "string", "How far it is, in one word.", job_status),
-    SL_COLUMN("Completions", "string", "Pods that succeeded, of those wanted.", job_completions),
-    SL_COLUMN("Duration", "string", "How long it runs, or ran.", job_duration),
+    SL_COLUMN("Status", "string", "Status of the Job.", job_status),
+    SL_COLUMN("Completions", "string", "Number of completions, of those required.",
+              job_completions),
+    SL_COLUMN("Duration", "string", "Run time of the Job.", job_duration),
     SL_COLUMN_AGE,
     TEMPLATE_COLUMNS(set),
     SELECTOR_COLUMN(set),
@@ -107,11 +108,11 @@ static void cron_last(yyjson_val *o, sl_time now, struct sl_buf *out) {
 
 static const struct sl_column cron_jobs[] = {
     SL_COLUMN_NAME,
-    SL_COLUMN("Schedule", "string", "When it runs, as cron has it.", cron_schedule),
-    SL_COLUMN("Timezone", "string", "Whose clock that is.", cron_zone),
-    SL_COLUMN("Suspend", "boolean", "Whether it makes no new jobs.", cron_suspend),
-    SL_COLUMN("Active", "integer", "How many of its jobs run.", cron_active),
-    SL_COLUMN("Last Schedule", "string", "When it made a job last.", cron_last),
+    SL_COLUMN("Schedule", "string", "Schedule in cron format.", cron_schedule),
+    SL_COLUMN("Timezone", "string", "Time zone of the schedule.", cron_zone),
+    SL_COLUMN("Suspend", "boolean", "Whether the CronJob is suspended.", cron_suspend),
+    SL_COLUMN("Active", "integer", "Number of running Jobs.", cron_active),
+    SL_COLUMN("Last Schedule", "string", "Time of the last scheduled Job.", cron_last),
     SL_COLUMN_AGE,
     TEMPLATE_COLUMNS(cron),
     SELECTOR_COLUMN(cron),
@@ -135,9 +136,9 @@ TEMPLATE_CELLS(deployment, "spec.template.spec", "spec.selector", "")
 
 static const struct sl_column deployments[] = {
     SL_COLUMN_NAME,
-    SL_COLUMN("Ready", "string", "Pods that are ready, of those wanted.", set_ready_of),
-    SL_COLUMN("Up-to-date", "string", "Pods of the newest template.", set_updated),
-    SL_COLUMN("Available", "string", "Pods that have been ready for long enough.", set_available),
+    SL_COLUMN("Ready", "string", "Number of ready pods, of those desired.", set_ready_of),
+    SL_COLUMN("Up-to-date", "string", "Number of pods of the latest template.", set_updated),
+    SL_COLUMN("Available", "string", "Number of available pods.", set_available),
     SL_COLUMN_AGE,
     TEMPLATE_COLUMNS(deployment),
     SELECTOR_COLUMN(deployment),
@@ -145,9 +146,9 @@ static const struct sl_column deployments[] = {
 
 static const struct sl_column replica_sets[] = {
     SL_COLUMN_NAME,
-    SL_COLUMN("Desired", "integer", "Pods that are wanted.", set_wanted),
-    SL_COLUMN("Current", "integer", "Pods that are there.", set_current),
-    SL_COLUMN("Ready", "integer", "Pods that are ready.", set_ready),
+    SL_COLUMN("Desired", "integer", "Desired number of pods.", set_wanted),
+    SL_COLUMN("Current", "integer", "Number of pods.", set_current),
+    SL_COLUMN("Ready", "integer", "Number of ready pods.", set_ready),
     SL_COLUMN_AGE,
     TEMPLATE_COLUMNS(set),
     SELECTOR_COLUMN(set),
@@ -155,7 +156,7 @@ static const struct sl_column replica_sets[] = {
 
 static const struct sl_column stateful_sets[] = {
     SL_COLUMN_NAME,
-    SL_COLUMN("Ready", "string", "Pods that are ready, of those wanted.", set_ready_of),
+    SL_COLUMN("Ready", "string", "Number of ready pods, of those desired.", set_ready_of),
     SL_COLUMN_AGE,
     TEMPLATE_COLUMNS(set),
 };
@@ -183,8 +184,8 @@ static void revision_owner(yyjson_val *o, sl_time now, struct sl_buf *out) {
 SL_INT_CELL(revision_number, "revision")
 static const struct sl_column revisions[] = {
     SL_COLUMN_NAME,
-    SL_COLUMN("Controller", "string", "Whose state it is.", revision_owner),
-    SL_COLUMN("Revision", "string", "Its number.", revision_number),
+    SL_COLUMN("Controller", "string", "Owner of the revision.", revision_owner),
+    SL_COLUMN("Revision", "string", "Revision number.", revision_number),
     SL_COLUMN_AGE,
 };
 
@@ -193,7 +194,7 @@ static const struct sl_column revisions[] = {
 SL_STR_CELL(lease_holder, "spec.holderIdentity", "")
 static const struct sl_column leases[] = {
     SL_COLUMN_NAME,
-    SL_COLUMN("Holder", "string", "Who has it.", lease_holder),
+    SL_COLUMN("Holder", "string", "Holder of the lease.", lease_holder),
     SL_COLUMN_AGE,
 };
 
@@ -206,17 +207,17 @@ SL_STR_CELL(priority_preempts, "preemptionPolicy", "")
 static const struct sl_column priorities[] = {
     SL_COLUMN_NAME,
     SL_COLUMN("Value", "integer", "The priority of pods of the class.", priority_value),
-    SL_COLUMN("Global-Default", "boolean", "Whether pods without a class have it.",
+    SL_COLUMN("Global-Default", "boolean", "Whether it is the default of pods without a class.",
               priority_default),
     SL_COLUMN_AGE,
-    SL_COLUMN("PreemptionPolicy", "string", "Whether its pods take the place of others.",
+    SL_COLUMN("PreemptionPolicy", "string", "Whether its pods may preempt others.",
               priority_preempts),
 };
 
 SL_STR_CELL(runtime_handler, "handler", "")
 static const struct sl_column runtimes[] = {
     SL_COLUMN_NAME,
-    SL_COLUMN("Handler", "string", "What runs pods of the class.", runtime_handler),
+    SL_COLUMN("Handler", "string", "Handler of the container runtime.", runtime_handler),
     SL_COLUMN_AGE,
 };
 
@@ -255,11 +256,11 @@ static void binding_accounts(yyjson_val *o, sl_time now, struct sl_buf *out) {
 }
 static const struct sl_column bindings[] = {
     SL_COLUMN_NAME,
-    SL_COLUMN("Role", "string", "What may be done.", binding_role),
+    SL_COLUMN("Role", "string", "The granted role.", binding_role),
     SL_COLUMN_AGE,
-    SL_COLUMN_WIDE("Users", "string", "Users who may.", binding_users),
-    SL_COLUMN_WIDE("Groups", "string", "Groups that may.", binding_groups),
-    SL_COLUMN_WIDE("ServiceAccounts", "string", "Service accounts that may.", binding_accounts),
+    SL_COLUMN_WIDE("Users", "string", "Users.", binding_users),
+    SL_COLUMN_WIDE("Groups", "string", "Groups.", binding_groups),
+    SL_COLUMN_WIDE("ServiceAccounts", "string", "Service accounts.", binding_accounts),
 };
 
 static void webhook_count(yyjson_val *o, sl_time now, struct sl_buf *out) {
@@ -268,7 +269,7 @@ static void webhook_count(yyjson_val *o, sl_time now, struct sl_buf *out) {
 }
 static const struct sl_column webhooks[] = {
     SL_COLUMN_NAME,
-    SL_COLUMN("Webhooks", "integer", "How many are called.", webhook_count),
+    SL_COLUMN("Webhooks", "integer", "Number of webhooks.", webhook_count),
     SL_COLUMN_AGE,
 };
 

@@ -148,10 +148,10 @@ static void on_kept(void *ctx, int r) {
         rq->type = NULL;
         rq->streams = false;
         sl_status_print(
-            &(struct sl_status){.code = 500,
-                                .reason = "InternalError",
-                                .message =
-                                    "Internal error occurred: the write could not be kept on disk"},
+            &(struct sl_status){
+                .code = 500,
+                .reason = "InternalError",
+                .message = "Internal error occurred: the write could not be committed to disk"},
             &rq->out);
     }
     make_ready(rq);

@@ -196,7 +196,7 @@ static struct place *place_of(struct sl_apiserver *s, const char *server, const 
             p = at;
     }
     if (!p) {
-        (void)sl_err_set(err, SL_ELIMIT, "more than %u addresses are being asked", CLIENTS);
+        (void)sl_err_set(err, SL_ELIMIT, "more than %u webhook addresses in use", CLIENTS);
         return NULL;
     }
     place_drop(p);

@@ -103,9 +103,9 @@ static void put_reason(struct sl_buf *b, const struct sl_manager *m, const struc
     if (c)
         put_short(b, c->message);
     else if (asleep)
-        sl_buf_puts(b, "\"A workload that asks for the same was looked at and has to wait\"");
+        sl_buf_puts(b, "\"A workload with the same requests was evaluated and stays pending\"");
     else
-        sl_buf_printf(b, "\"Not looked at yet: it is number %u in line\"", at->in_cq + 1);
+        sl_buf_printf(b, "\"Not evaluated yet: position %u in the queue\"", at->in_cq + 1);
 }
 
 static void put_item(struct sl_buf *b, const struct sl_manager *m, const struct rec_wl *w,

@@ -97,7 +97,7 @@ static void refuse_reply(struct sl_http_call *c) {
 
     sl_buf_init(&a.body, 4096);
     if (spec->refusal)
-        spec->refusal(spec->ctx, 429, "too many answers are not read yet, come again", &a);
+        spec->refusal(spec->ctx, 429, "too many responses are unread, retry later", &a);
     send_response(c, 429, a.content_type, headers,
                   MHD_create_response_from_buffer(a.body.len, (void *)sl_buf_str(&a.body),
                                                   MHD_RESPMEM_MUST_COPY));

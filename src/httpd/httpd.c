@@ -190,7 +190,7 @@ static enum MHD_Result handle(struct server *s, struct MHD_Connection *c, const 
         sl_log(SL_LOG_ERROR, "response too large", SL_S("path", path), SL_I("limit", most));
         r = refuse_large(s, c, most);
     } else if (sl_buf_full(&a.body) || !sl_share_answer(conn, a.body.len, SMALL_ANSWER)) {
-        r = refuse(s, c, 503, "too many answers are not read yet, come again");
+        r = refuse(s, c, 503, "too many responses are unread, retry later");
     } else {
         r = send_answer(s, c, &a);
     }
@@ -281,7 +281,7 @@ static enum MHD_Result on_request(void *cls, struct MHD_Connection *c, const cha
     if (sl_buf_full(&rq->body))
         return refuse(s, c, 413, "the body is too large");
     if (rq->crowded)
-        return refuse(s, c, 503, "too much is being sent at once, come again");
+        return refuse(s, c, 503, "too many request bodies at once, retry later");
     if (conn->late)
         return MHD_NO;
     if (conn->call)

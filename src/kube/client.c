@@ -78,7 +78,7 @@ static const char *refusal(const struct sl_client *c, const struct sl_request_li
     if (c->n_waiting >= SL_CLIENT_MAX_WAITING)
         return "too many requests are waiting";
     if (rq->path[0] != '/' || strlen(rq->path) > SL_CLIENT_MAX_PATH || strpbrk(rq->path, " \t\r\n"))
-        return "not a path that can be asked for";
+        return "not a valid request path";
     if (rq->content_type && strlen(rq->content_type) > SL_CLIENT_MAX_TYPE)
         return "too long a content type";
     if (rq->len > SL_CLIENT_MAX_BODY)

@@ -185,7 +185,7 @@ static const struct command {
     {"get-property", "g", sl_command_get_property, 2, 2, "",
      "show the properties of a resource: get-property PATH"},
     {"set-status", "t", sl_command_set_status, 3, 3, "",
-     "say that a resource is up or down: set-status PATH {up|down}"},
+     "set the status of a resource: set-status PATH {up|down}"},
     {"get-status", "e", sl_command_get_status, 2, 2, "",
      "show whether a resource is up: get-status PATH"},
     {"list", "l", list, 1, ANY, "", "show all jobs: list"},

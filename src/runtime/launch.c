@@ -48,7 +48,7 @@ static int add_tries(const struct vars *v, struct launch *l, const char *program
     for (const char *p = path ? path : ""; *program && *p;) {
         const size_t len = strcspn(p, ":");
         if (n == RT_MAX_TRIES)
-            return sl_err_set(err, SL_ELIMIT, "PATH names more than %u folders", RT_MAX_TRIES);
+            return sl_err_set(err, SL_ELIMIT, "PATH has more than %u directories", RT_MAX_TRIES);
         if (len > 0 && len + strlen(program) + 2 <= PATH_MAX) /* no file has a longer path */
             l->tries[n++] = sl_arena_printf(&l->arena, "%.*s/%s", (int)len, p, program);
         p += len + (p[len] == ':');

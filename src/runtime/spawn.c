@@ -351,7 +351,7 @@ static const char *why(const struct proc *p, const struct supervisor_word *w, ch
         sl_fmt_short(out, room, "changing to the user of the securityContext: %s", cause);
         break;
     case STAGE_RIGHTS:
-        sl_fmt_short(out, room, "dropping what the securityContext says: %s", cause);
+        sl_fmt_short(out, room, "applying the securityContext: %s", cause);
         break;
     default:
         sl_fmt_short(out, room, "starting a process: %s", cause);

@@ -235,7 +235,7 @@ static void get_launch(struct reader *r, struct launch *l) {
     if (!r->bad && !l->argv[0])
         refuse(r, "there is no command");
     if (!r->bad && l->mounts.n > 0 && !l->root)
-        refuse(r, "there are mounts, and no folder for a root");
+        refuse(r, "mounts without a directory for a root");
 }
 
 static void get_spec(struct reader *r, struct supervisor_spec *s) {
@@ -247,7 +247,7 @@ static void get_spec(struct reader *r, struct supervisor_spec *s) {
     if (!r->bad && version != SPEC_VERSION)
         refuse(r, "it is of another version");
     if (!r->bad && all != r->left + 2 * sizeof(uint32_t) + sizeof all)
-        refuse(r, "it does not have the length that it says");
+        refuse(r, "its length does not match");
     s->run = get_bool(r);
     s->tty = get_bool(r);
     const uint32_t how = get_u32(r);

@@ -464,7 +464,8 @@ int volumes_make(struct pod *p, struct sl_err *err) {
         return r;
     r = make_folder(p);
     if (r < 0)
-        return sl_err_set(err, SL_EIO, "making the folder %s: %s", p->real->folder, strerror(-r));
+        return sl_err_set(err, SL_EIO, "creating the directory %s: %s", p->real->folder,
+                          strerror(-r));
     lookups_begin(p);
     yyjson_arr_foreach (volumes, i, n, v) {
         if (r < 0)

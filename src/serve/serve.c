@@ -300,7 +300,7 @@ static bool admit(struct serve *s, const struct sl_http_request *rq, struct sl_h
     case SL_AUTHZ_FAILED:
         break;
     }
-    answer_text(a, 503, "the API server does not say who you are\n");
+    answer_text(a, 503, "authentication by the API server failed\n");
     return false;
 }
 

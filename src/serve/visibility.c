@@ -68,7 +68,7 @@ static void serve(void *ctx, const struct sl_http_request *rq, struct sl_http_an
         visibility_forbid(&t, rq->path, a);
         break;
     case SL_AUTHZ_FAILED:
-        visibility_status(a, 503, "the API server does not say who you are and what you may");
+        visibility_status(a, 503, "authentication or authorization by the API server failed");
         break;
     }
 }

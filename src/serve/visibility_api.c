@@ -210,7 +210,7 @@ static void answer_pending(const struct sl_manager *m, const struct visibility_t
     if (!take_number(rq, "limit", &limit, a) || !take_number(rq, "offset", &offset, a))
         return;
     if (!sl_manager_ready(m)) {
-        visibility_status(a, 503, "the queues are still being read, come again");
+        visibility_status(a, 503, "the caches are not synced yet, retry later");
         return;
     }
     if (limit == 0)

@@ -220,7 +220,7 @@ static void beyond_ceilings(void **state) {
         sl_buf_puts(&b, "/a:");
     sl_buf_puts(&b, "/bin\"}");
     make_env_pod(&w, "path", "env", 1, sl_buf_str(&b));
-    refused(&w, "path", "PATH names more than 256 folders");
+    refused(&w, "path", "PATH has more than 256 directories");
     if (geteuid() == 0) { /* to Linux this is 0 */
         (void)snprintf(spec, sizeof spec, user, "\"runAsUser\":4294967296");
         make_pod(&w, "user", "", spec);

@@ -416,7 +416,7 @@ static void test_large_answers(void **state) {
     SAY(first, "GET /huge HTTP/1.1\r\nHost: a\r\n\r\n"); /* 32 MiB, which are not read */
     (void)hear_words(first, "HTTP/1.1 200");
     SAY(second, "GET /huge HTTP/1.1\r\nHost: a\r\n\r\n");
-    (void)hear_words(second, "too many answers are not read yet");
+    (void)hear_words(second, "too many responses are unread");
     assert_int_equal(status_of(got), 503);
     (void)close(first);
     (void)close(second);
