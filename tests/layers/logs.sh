@@ -50,6 +50,11 @@ allows "$call" 'disk (full)' warn '`file`, `limit`'
 allows 'sl_log(on ? SL_LOG_DEBUG : SL_LOG_INFO, on ? "started" : "stopped");' stopped info none
 allows 'sl_log(SL_LOG_INFO, "one "
        "two");' 'one two' info none
+passing='static void complain(struct x *x, const char *what) { sl_log(SL_LOG_INFO, what); }'
+allows "$passing
+void f(void) { complain(x, \"lost\"); }" lost info none
+says 'a log message is not constant: other' "$passing
+void f(void) { complain(x, other); $call }" 'disk (full)' warn none
 says 'no such message in the source: disk full' "$call" 'disk full' warn none
 says 'logged at warn, not error' "$call" 'disk (full)' error none
 # shellcheck disable=SC2016
