@@ -1,7 +1,6 @@
 /*
- * Small jobs that are done beside the records, one request at a time: what has to be there at the
- * start (bootstrap.c), events that have grown old (sweep.c), pods on nodes that are gone
- * (strays.c). Private to src/cluster.
+ * Background tasks beside the informers, one request at a time each: initial objects (bootstrap.c),
+ * expired events (sweep.c), pods on deleted nodes (strays.c). Private to src/cluster.
  */
 #ifndef SL_CLUSTER_ERRANDS_H
 #define SL_CLUSTER_ERRANDS_H
@@ -15,7 +14,7 @@ struct bootstrap {
     sl_span pause;
 };
 
-/* An event that is to go. */
+/* An event to delete. */
 struct stale {
     char *path, *uid;
 };
@@ -28,7 +27,7 @@ struct sweep {
     uint32_t fails;
 };
 
-/* A node that pods name and that is not there. */
+/* A node that pods refer to and that does not exist. */
 struct lost_node {
     sl_sym name;
     sl_time since;    /* mono */
