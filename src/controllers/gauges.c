@@ -190,8 +190,8 @@ static void cq_resources(struct sl_manager *m, const struct rec *r, const char *
         add_covered(asked, &n, res);
     }
     if (!sl_engine_asked(m->engine, r->name, asked, &n, SL_LEN(asked)))
-        sl_log(SL_LOG_DEBUG, "pending workloads ask for more resources than have series",
-               SL_S("clusterqueue", r->name), SL_I("series", (int64_t)SL_LEN(asked)));
+        sl_log(SL_LOG_DEBUG, "pending resources beyond the limit of series not reported",
+               SL_S("cluster_queue", r->name), SL_I("limit", (int64_t)SL_LEN(asked)));
     for (uint32_t i = 0; i < n; i++)
         sl_metric_set(to, SL_M_CLUSTER_QUEUE_RESOURCE_PENDING,
                       units(asked[i].resource, asked[i].amount), r->name, asked[i].resource);

@@ -17,8 +17,8 @@ struct sl_strs words_parse(const char *list, struct sl_arena *a) {
         list += len + (list[len] == ',');
     }
     if (list && *list)
-        sl_log(SL_LOG_WARN, "list on the command line is too long, the rest is ignored",
-               SL_I("words", MAX_WORDS), SL_S("ignored", list));
+        sl_log(SL_LOG_WARN, "list on the command line too long, remainder ignored",
+               SL_I("limit", MAX_WORDS), SL_S("ignored", list));
     return (struct sl_strs){v, n};
 }
 
