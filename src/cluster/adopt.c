@@ -121,53 +121,52 @@ void cl_adoption_done(struct adoption *a) {
     sl_freep(&a->others);
 }
 
-void cl_adopt(struct sl_cluster *c, struct rec *r, struct adoption *a, const struct rec *by) {
+void cl_adopt(struct sl_rec *r, struct adoption *a, const struct sl_rec *by) {
     if (a->by || r->owner || r->planned || r->deleting)
         return;
-    a->by = cl_uid(by->uid);
+    a->by = sl_rec_uid(by->uid);
     a->checked = false;
-    cl_want(c, r);
+    sl_rec_write(r);
 }
 
-void cl_release(struct sl_cluster *c, struct rec *r, struct adoption *a) {
+void cl_release(struct sl_rec *r, struct adoption *a) {
     if (a->release || r->planned || r->deleting)
         return;
     a->release = true;
-    cl_want(c, r);
+    sl_rec_write(r);
 }
 
-bool cl_adoption_build(struct sl_cluster *c, struct rec *r, struct adoption *a, const char *more,
+bool cl_adoption_build(struct sl_cluster *c, struct sl_rec *r, struct adoption *a, const char *more,
                        struct sl_write *w) {
-    const struct rec *by = cl_by_uid(c, a->by);
+    const struct sl_rec *by = sl_inf_by_uid(c->inf, a->by);
 
     if (!by || by->deleting || r->owner)
         a->by = 0;
     if (r->deleting || (!a->release && !a->by))
         return false;
     if (!a->release && !a->checked) {
-        cl_write_read(c, by, w);
+        sl_inf_build_read(c->inf, by->kind, sl_rec_ns(by), by->name, w);
         return true;
     }
-    cl_write_patch(c, r, NULL, w);
+    sl_rec_build_guarded(r, NULL, w);
     sl_buf_printf(&w->body, ",\"ownerReferences\":[%s", a->others ? a->others : "");
     if (!a->release) {
         sl_buf_puts(&w->body, a->others ? "," : "");
-        cl_write_owner(&w->body, by);
+        sl_rec_put_owner(&w->body, by);
     }
     sl_buf_printf(&w->body, "]%s}}", more);
     return true;
 }
 
-void cl_adoption_written(struct sl_cluster *c, struct rec *r, struct adoption *a,
-                         const struct sl_write *w, enum sl_written how,
-                         const struct sl_reply *reply) {
+void cl_adoption_written(struct sl_rec *r, struct adoption *a, const struct sl_write *w,
+                         enum sl_written how, const struct sl_reply *reply) {
     if (w->method != SL_GET || !a->by)
         return;
     yyjson_doc *d = how == SL_WRITTEN ? yyjson_read(reply->body, reply->len, 0) : NULL;
     yyjson_val *meta = yyjson_obj_get(yyjson_doc_get_root(d), "metadata");
-    if (d && cl_uid(jstr(meta, "uid")) == a->by && !jat(meta, "deletionTimestamp")) {
+    if (d && sl_rec_uid(jstr(meta, "uid")) == a->by && !jat(meta, "deletionTimestamp")) {
         a->checked = true;
-        cl_want(c, r);
+        sl_rec_write(r);
     } else if (how == SL_WRITTEN || how == SL_WRITE_GONE) {
         a->by = 0;
     }

@@ -37,15 +37,15 @@ struct adoption {
 
 void cl_adoption_decode(struct adoption *a, yyjson_val *o);
 void cl_adoption_done(struct adoption *a);
-/* Pending changes. Idempotent. */
-void cl_adopt(struct sl_cluster *c, struct rec *r, struct adoption *a, const struct rec *by);
-void cl_release(struct sl_cluster *c, struct rec *r, struct adoption *a);
-/* Fills w, or returns false. 'more' is further metadata of the write: `,"a":1`, or "". */
-bool cl_adoption_build(struct sl_cluster *c, struct rec *r, struct adoption *a, const char *more,
+/* Wishes. Repeating is free. */
+void cl_adopt(struct sl_rec *r, struct adoption *a, const struct sl_rec *by);
+void cl_release(struct sl_rec *r, struct adoption *a);
+/* Fills w, or returns false. 'more' is what else the write says of the metadata: `,"a":1`, or "".
+ */
+bool cl_adoption_build(struct sl_cluster *c, struct sl_rec *r, struct adoption *a, const char *more,
                        struct sl_write *w);
-/* To be called with the reply to the write that it filled. */
-void cl_adoption_written(struct sl_cluster *c, struct rec *r, struct adoption *a,
-                         const struct sl_write *w, enum sl_written how,
-                         const struct sl_reply *reply);
+/* To be told of the answer to what it filled. */
+void cl_adoption_written(struct sl_rec *r, struct adoption *a, const struct sl_write *w,
+                         enum sl_written how, const struct sl_reply *reply);
 
 #endif

@@ -156,11 +156,11 @@ int64_t cl_portion(yyjson_val *v, int64_t of, bool up) {
     return (percent * of + (up ? 99 : 0)) / 100;
 }
 
-struct pod *cl_next_pod(const struct sl_cluster *c, struct rec **at) {
+struct pod *cl_next_pod(struct sl_rec **at) {
     while (*at) {
-        struct rec *r = *at;
+        struct sl_rec *r = *at;
         *at = r->next;
-        if (cl_is(c, r, K_POD))
+        if (r->kind == K_POD)
             return pod_of(r);
     }
     return NULL;

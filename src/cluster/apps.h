@@ -42,11 +42,8 @@ void cl_count_put(struct sl_buf *b, const char *name, int64_t n, bool shown);
 /* "25%" of a whole or a number; -1 if absent. */
 int64_t cl_portion(yyjson_val *v, int64_t of, bool up);
 
-static inline bool cl_is(const struct sl_cluster *c, const struct rec *r, enum rec_kind k) {
-    return r->table == &c->tables[k];
-}
-/* The next child that is a pod, NULL past the end; *at starts at cl_children. */
-struct pod *cl_next_pod(const struct sl_cluster *c, struct rec **at);
+/* The next child that is a pod, NULL past the end; *at starts at sl_inf_children. */
+struct pod *cl_next_pod(struct sl_rec **at);
 /* Has it been ready for long enough? If not yet, *next is when, if that is earlier; it may be NULL.
  */
 bool cl_pod_available(const struct sl_cluster *c, const struct pod *p, int64_t min_ready,
@@ -66,7 +63,7 @@ struct rs_wish {
 };
 
 struct replicaset {
-    struct rec rec;
+    struct sl_rec rec;
     struct chooser chooser;
     struct adoption adoption;
     char *template, *labels, *annotations; /* JSON */
@@ -85,18 +82,18 @@ struct replicaset {
                       * namespace */
     bool looked;     /* for pods without a controller */
 };
-static inline struct replicaset *rs_of(struct rec *r) {
+static inline struct replicaset *rs_of(struct sl_rec *r) {
     return (struct replicaset *)(void *)r;
 }
-bool cl_rs_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o);
-void cl_rs_changed(struct sl_cluster *c, struct rec *r);
-void cl_rs_done(struct rec *r);
-bool cl_rs_build(struct sl_cluster *c, struct rec *r, struct sl_write *w);
-void cl_rs_written(struct sl_cluster *c, struct rec *r, const struct sl_write *w,
-                   enum sl_written how, const struct sl_reply *reply);
-bool cl_rs_child(struct sl_cluster *c, struct rec *r, struct rec *child, struct sl_buf *body);
-void cl_rs_child_written(struct sl_cluster *c, struct rec *r, struct rec *child,
-                         enum sl_written how, const struct sl_reply *reply);
+bool cl_rs_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void cl_rs_changed(void *ctx, struct sl_rec *r);
+void cl_rs_done(struct sl_rec *r);
+bool cl_rs_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+void cl_rs_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                   const struct sl_reply *reply);
+bool cl_rs_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_buf *body);
+void cl_rs_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
+                         const struct sl_reply *reply);
 /* Pods of it that are available and may go on: not more than it is to have. */
 int32_t cl_rs_available(const struct sl_cluster *c, const struct replicaset *rs);
 /* Pods there are or will be, also those about to go: what counts against the surge. */
@@ -108,10 +105,11 @@ bool cl_rs_has_pods(const struct sl_cluster *c, const struct replicaset *rs);
 
 extern const struct pod_writer cl_apps_pod_writer;
 void cl_apps_pod_changed(struct sl_cluster *c, struct pod *p);
-/* Adopts all pods without a controller that match the selector of r; name: only those whose names
- * begin with it. False: there are none. */
-bool cl_adopt_pods(struct sl_cluster *c, struct rec *r, const struct chooser *s, const char *name);
-/* The message of a rejection; to be freed. */
+/* Wants all pods without a controller that the chooser of r chooses; name: whose names begin like
+ * this. False: there are none. */
+bool cl_adopt_pods(struct sl_cluster *c, struct sl_rec *r, const struct chooser *s,
+                   const char *name);
+/* The words of a refusal; to be freed. */
 char *cl_message_of(const struct sl_reply *reply);
 
 /* ---- Deployments ---- */
@@ -122,7 +120,7 @@ struct dp_status { /* compared as bytes */
 };
 
 struct deployment {
-    struct rec rec;
+    struct sl_rec rec;
     struct chooser chooser;
     char *template, *annotations, *selector; /* JSON */
     uint64_t template_hash, chooser_hash;
@@ -143,18 +141,18 @@ struct deployment {
     sl_time hold; /* wall: nothing is decided before; sets are being taken in */
     bool looked;
 };
-static inline struct deployment *dp_of(struct rec *r) {
+static inline struct deployment *dp_of(struct sl_rec *r) {
     return (struct deployment *)(void *)r;
 }
-bool cl_dp_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o);
-void cl_dp_changed(struct sl_cluster *c, struct rec *r);
-void cl_dp_done(struct rec *r);
-bool cl_dp_build(struct sl_cluster *c, struct rec *r, struct sl_write *w);
-void cl_dp_written(struct sl_cluster *c, struct rec *r, const struct sl_write *w,
-                   enum sl_written how, const struct sl_reply *reply);
-bool cl_dp_child(struct sl_cluster *c, struct rec *r, struct rec *child, struct sl_buf *body);
-void cl_dp_child_written(struct sl_cluster *c, struct rec *r, struct rec *child,
-                         enum sl_written how, const struct sl_reply *reply);
+bool cl_dp_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void cl_dp_changed(void *ctx, struct sl_rec *r);
+void cl_dp_done(struct sl_rec *r);
+bool cl_dp_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+void cl_dp_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                   const struct sl_reply *reply);
+bool cl_dp_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_buf *body);
+void cl_dp_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
+                         const struct sl_reply *reply);
 
 /* deployment.c, for deployment_roll.c, which decides the next step. */
 struct dp_sets;
@@ -162,8 +160,8 @@ struct dp_sets;
 struct replicaset *cl_dp_old(const struct dp_sets *s, uint32_t *at);
 /* Which was made first? */
 int cl_dp_older(const struct replicaset *a, const struct replicaset *b);
-void cl_dp_scale(struct sl_cluster *c, struct deployment *d, struct replicaset *rs, int32_t n,
-                 bool also_annotations, struct dp_sets *s);
+void cl_dp_scale(struct deployment *d, struct replicaset *rs, int32_t n, bool also_annotations,
+                 struct dp_sets *s);
 void cl_dp_make_fresh(struct sl_cluster *c, struct deployment *d, const struct dp_sets *s);
 /* How many pods the set of the present template may have. */
 int32_t cl_dp_fresh_size(const struct sl_cluster *c, const struct deployment *d,
@@ -199,7 +197,7 @@ struct ss_status { /* compared as bytes */
 struct ss_claims;
 
 struct statefulset {
-    struct rec rec;
+    struct sl_rec rec;
     struct chooser chooser;
     struct ss_claims *claims;                                         /* NULL: none */
     char *template, *selector, *match_labels, *annotations, *service; /* JSON; service: a name */
@@ -217,18 +215,18 @@ struct statefulset {
     bool looked;
     bool crowded; /* more replicas than are followed: it is left alone */
 };
-static inline struct statefulset *ss_of(struct rec *r) {
+static inline struct statefulset *ss_of(struct sl_rec *r) {
     return (struct statefulset *)(void *)r;
 }
-bool cl_ss_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o);
-void cl_ss_changed(struct sl_cluster *c, struct rec *r);
-void cl_ss_done(struct rec *r);
-bool cl_ss_build(struct sl_cluster *c, struct rec *r, struct sl_write *w);
-bool cl_ss_child(struct sl_cluster *c, struct rec *r, struct rec *child, struct sl_buf *body);
-void cl_ss_child_written(struct sl_cluster *c, struct rec *r, struct rec *child,
-                         enum sl_written how, const struct sl_reply *reply);
-void cl_ss_written(struct sl_cluster *c, struct rec *r, const struct sl_write *w,
-                   enum sl_written how, const struct sl_reply *reply);
+bool cl_ss_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void cl_ss_changed(void *ctx, struct sl_rec *r);
+void cl_ss_done(struct sl_rec *r);
+bool cl_ss_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+bool cl_ss_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_buf *body);
+void cl_ss_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
+                         const struct sl_reply *reply);
+void cl_ss_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                   const struct sl_reply *reply);
 /* statefulset_make.c: the revision of the present template, planned if there is none; NULL: not yet
  * there. */
 struct revision;
@@ -247,40 +245,40 @@ static inline bool cl_ss_inside(const struct statefulset *s, int64_t ordinal) {
     return ordinal >= s->start && ordinal < (int64_t)s->start + s->replicas;
 }
 /* "web-3" of "web" is 3; -1: it is none of its pods. */
-int64_t cl_ss_ordinal(const struct rec *set, const char *pod);
+int64_t cl_ss_ordinal(const struct sl_rec *set, const char *pod);
 
 /* A ControllerRevision. */
 struct revision {
-    struct rec rec;
+    struct sl_rec rec;
     char *template;         /* JSON */
     uint64_t hash;          /* of it */
     int64_t revision, wish; /* wish: pending value; 0: unchanged */
 };
-static inline struct revision *revision_of(struct rec *r) {
+static inline struct revision *revision_of(struct sl_rec *r) {
     return (struct revision *)(void *)r;
 }
-bool cl_revision_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o);
-void cl_revision_done(struct rec *r);
-bool cl_revision_build(struct sl_cluster *c, struct rec *r, struct sl_write *w);
+bool cl_revision_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void cl_revision_done(struct sl_rec *r);
+bool cl_revision_build(void *ctx, struct sl_rec *r, struct sl_write *w);
 
 /* A PersistentVolumeClaim. */
 struct claim {
-    struct rec rec;
+    struct sl_rec rec;
     char *owners;     /* JSON; NULL: none */
     char *wish;       /* what they should be; NULL: as they are */
     char *finalizers; /* but for the one that protects it while pods use it, with commas; NULL: none
                        */
     bool protected, unused; /* unused: pods were read, and none does */
 };
-static inline struct claim *claim_of(struct rec *r) {
+static inline struct claim *claim_of(struct sl_rec *r) {
     return (struct claim *)(void *)r;
 }
-bool cl_claim_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o);
-void cl_claim_changed(struct sl_cluster *c, struct rec *r);
-void cl_claim_gone(struct sl_cluster *c, struct rec *r);
-void cl_claim_done(struct rec *r);
-bool cl_claim_build(struct sl_cluster *c, struct rec *r, struct sl_write *w);
-void cl_claim_written(struct sl_cluster *c, struct rec *r, const struct sl_write *w,
-                      enum sl_written how, const struct sl_reply *reply);
+bool cl_claim_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void cl_claim_changed(void *ctx, struct sl_rec *r);
+void cl_claim_gone(void *ctx, struct sl_rec *r);
+void cl_claim_done(struct sl_rec *r);
+bool cl_claim_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+void cl_claim_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                      const struct sl_reply *reply);
 
 #endif

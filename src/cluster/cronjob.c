@@ -53,7 +53,8 @@ static void read_spec(struct cronjob *j, yyjson_val *spec) {
     j->replace = strcmp(jstr(spec, "concurrencyPolicy"), "Replace") == 0;
 }
 
-bool cl_cron_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
+bool cl_cron_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+    (void)ctx;
     struct cronjob *j = cron_of(r);
     yyjson_val *status = yyjson_obj_get(o, "status"), *v;
     size_t i, n;
@@ -64,7 +65,7 @@ bool cl_cron_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
     j->crowded = yyjson_arr_size(yyjson_obj_get(status, "active")) > CRON_MAX_ACTIVE;
     if (j->crowded && !before)
         sl_log(SL_LOG_WARN, "CronJob not reconciled: too many active Jobs",
-               SL_S("namespace", ns_of(c, r)), SL_S("name", r->name),
+               SL_S("namespace", sl_rec_ns(r)), SL_S("name", r->name),
                SL_I("limit", CRON_MAX_ACTIVE));
     if (!j->crowded)
         yyjson_arr_foreach (yyjson_obj_get(status, "active"), i, n, v)
@@ -75,7 +76,7 @@ bool cl_cron_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
     return true;
 }
 
-void cl_cron_done(struct rec *r) {
+void cl_cron_done(struct sl_rec *r) {
     struct cronjob *j = cron_of(r);
     clear_refs(j->active.v, j->active.n);
     clear_refs(j->want_active.v, j->want_active.n);
@@ -89,13 +90,13 @@ void cl_cron_done(struct rec *r) {
 
 /* ---- the jobs there are ---- */
 
-static void name_of(const struct cronjob *j, sl_time at, char out[REC_NAME]) {
-    sl_fmt(out, REC_NAME, "%.200s-%lld", j->rec.name, (long long)(at / SL_SEC / 60));
+static void name_of(const struct cronjob *j, sl_time at, char out[SL_REC_NAME]) {
+    sl_fmt(out, SL_REC_NAME, "%.200s-%lld", j->rec.name, (long long)(at / SL_SEC / 60));
 }
 
 static struct job *child_of(const struct sl_cluster *c, const struct cronjob *j, const char *uid) {
-    struct rec *r = cl_by_uid(c, cl_uid(uid));
-    return r && r->table == &c->tables[K_JOB] && r->owner == cl_uid(j->rec.uid) ? job_of(r) : NULL;
+    struct sl_rec *r = sl_inf_by_uid(c->inf, sl_rec_uid(uid));
+    return r && r->kind == K_JOB && r->owner == sl_rec_uid(j->rec.uid) ? job_of(r) : NULL;
 }
 
 static bool is_listed(const struct cronjob *j, const char *uid) {
@@ -105,7 +106,7 @@ static bool is_listed(const struct cronjob *j, const char *uid) {
     return false;
 }
 
-static void list_job(struct cronjob *j, const struct rec *job) {
+static void list_job(struct cronjob *j, const struct sl_rec *job) {
     if (!is_listed(j, job->uid))
         *sl_vec_push(&j->want_active) =
             (struct cron_ref){sl_strdup(job->name), sl_strdup(job->uid)};
@@ -117,26 +118,26 @@ static void update_active(struct sl_cluster *c, struct cronjob *j) {
     sl_vec_clear(&j->want_active);
     j->want_success = j->last_success;
     if (j->want_schedule > j->last_schedule) { /* started, but not yet written */
-        char name[REC_NAME];
+        char name[SL_REC_NAME];
         name_of(j, j->want_schedule, name);
-        struct rec *r = cl_find_sym(c, K_JOB, j->rec.ns, name);
-        if (r && !r->planned && r->owner == cl_uid(j->rec.uid) && !job_finished(job_of(r)))
+        struct sl_rec *r = sl_inf_find_sym(c->inf, K_JOB, j->rec.ns, name);
+        if (r && !r->planned && r->owner == sl_rec_uid(j->rec.uid) && !job_finished(job_of(r)))
             list_job(j, r);
     }
     for (uint32_t i = 0; i < j->active.n; i++) {
         struct job *job = child_of(c, j, j->active.v[i].uid);
         if (!job)
-            cl_event(c, &j->rec, CONTROLLER, false, "MissingJob", "Active job went missing: %s",
-                     j->active.v[i].name);
+            sl_rec_event(&j->rec, CONTROLLER, false, "MissingJob", "Active job went missing: %s",
+                         j->active.v[i].name);
         else if (job_finished(job))
-            cl_event(c, &j->rec, CONTROLLER, false, "SawCompletedJob",
-                     "Saw completed job: %s, condition: %s", job->rec.name,
-                     job->end == JOB_COMPLETE ? "Complete" : "Failed");
+            sl_rec_event(&j->rec, CONTROLLER, false, "SawCompletedJob",
+                         "Saw completed job: %s, condition: %s", job->rec.name,
+                         job->end == JOB_COMPLETE ? "Complete" : "Failed");
         else if (!job->rec.doomed)
             list_job(j, &job->rec);
     }
-    for (struct rec *r = cl_children(c, cl_uid(j->rec.uid), NULL); r; r = r->next) {
-        if (r->table != &c->tables[K_JOB] || r->planned)
+    for (struct sl_rec *r = sl_inf_children(c->inf, sl_rec_uid(j->rec.uid), NULL); r; r = r->next) {
+        if (r->kind != K_JOB || r->planned)
             continue;
         const struct job *job = job_of(r);
         if (job->end == JOB_COMPLETE && job->seen.completion > j->want_success)
@@ -144,9 +145,9 @@ static void update_active(struct sl_cluster *c, struct cronjob *j) {
     }
 }
 
-static void delete_job(struct sl_cluster *c, struct cronjob *j, struct rec *job) {
-    cl_event(c, &j->rec, CONTROLLER, false, "SuccessfulDelete", "Deleted job %s", job->name);
-    cl_doom(c, job);
+static void delete_job(struct cronjob *j, struct sl_rec *job) {
+    sl_rec_event(&j->rec, CONTROLLER, false, "SuccessfulDelete", "Deleted job %s", job->name);
+    sl_rec_doom(job);
 }
 
 static int by_start(const void *a, const void *b) {
@@ -162,14 +163,14 @@ static int by_start(const void *a, const void *b) {
 /* Of those that have ended so, the newest stay. */
 static void forget_old(struct sl_cluster *c, struct cronjob *j, enum job_end end, int64_t keep) {
     SL_VEC(struct job *) old = {0};
-    for (struct rec *r = cl_children(c, cl_uid(j->rec.uid), NULL); r && keep >= 0; r = r->next)
-        if (r->table == &c->tables[K_JOB] && !r->planned && !r->doomed && !r->deleting &&
-            job_of(r)->end == end)
+    for (struct sl_rec *r = sl_inf_children(c->inf, sl_rec_uid(j->rec.uid), NULL); r && keep >= 0;
+         r = r->next)
+        if (r->kind == K_JOB && !r->planned && !r->doomed && !r->deleting && job_of(r)->end == end)
             *sl_vec_push(&old) = job_of(r);
     if (old.n > keep && old.n > 1)
         qsort(old.v, old.n, sizeof(struct job *), by_start);
     for (uint32_t i = 0; keep >= 0 && (int64_t)i + keep < old.n; i++)
-        delete_job(c, j, &old.v[i]->rec);
+        delete_job(j, &old.v[i]->rec);
     sl_vec_free(&old);
 }
 
@@ -222,14 +223,14 @@ static void mail_time(sl_time at, char out[64]) {
 
 /* The job of 'starting' is there, or will not be. */
 static void settle_start(struct sl_cluster *c, struct cronjob *j) {
-    char name[REC_NAME];
+    char name[SL_REC_NAME];
     if (!j->starting)
         return;
     name_of(j, j->starting, name);
-    struct rec *r = cl_find_sym(c, K_JOB, j->rec.ns, name);
+    struct sl_rec *r = sl_inf_find_sym(c->inf, K_JOB, j->rec.ns, name);
     if (r && r->planned)
         return;
-    if (r && r->owner == cl_uid(j->rec.uid)) {
+    if (r && r->owner == sl_rec_uid(j->rec.uid)) {
         j->want_schedule = j->starting;
         if (!job_finished(job_of(r)))
             list_job(j, r);
@@ -241,53 +242,55 @@ static void replace_active(struct sl_cluster *c, struct cronjob *j) {
     for (uint32_t i = 0; i < j->want_active.n; i++) {
         struct job *job = child_of(c, j, j->want_active.v[i].uid);
         if (job)
-            delete_job(c, j, &job->rec);
+            delete_job(j, &job->rec);
     }
     clear_refs(j->want_active.v, j->want_active.n);
     sl_vec_clear(&j->want_active);
 }
 
-static void tell_crowded(struct sl_cluster *c, const struct cronjob *j) {
-    cl_event(c, &j->rec, CONTROLLER, true, "TooManyActiveJobs",
-             "Not starting job because %u of its jobs or more are active", CRON_MAX_ACTIVE);
+static void tell_crowded(const struct cronjob *j) {
+    sl_rec_event(&j->rec, CONTROLLER, true, "TooManyActiveJobs",
+                 "Not starting job because %u of its jobs or more are active", CRON_MAX_ACTIVE);
 }
 
 static void start_due(struct sl_cluster *c, struct cronjob *j) {
     struct due due = due_of(j, c->port->wall);
-    char name[REC_NAME], when[64];
+    char name[SL_REC_NAME], when[64];
     if (due.many)
-        cl_event(c, &j->rec, CONTROLLER, true, "TooManyMissedTimes",
-                 "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or "
-                 "check clock skew");
+        sl_rec_event(
+            &j->rec, CONTROLLER, true, "TooManyMissedTimes",
+            "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or "
+            "check clock skew");
     if (!due.at || j->starting)
         return;
     if (j->starting_deadline >= 0 && due.at + j->starting_deadline * SL_SEC < c->port->wall) {
         mail_time(due.at, when);
-        cl_event(c, &j->rec, CONTROLLER, true, "MissSchedule",
-                 "Missed scheduled time to start a job: %s", when);
+        sl_rec_event(&j->rec, CONTROLLER, true, "MissSchedule",
+                     "Missed scheduled time to start a job: %s", when);
         return;
     }
     name_of(j, due.at, name);
-    struct rec *there = cl_find_sym(c, K_JOB, j->rec.ns, name);
+    struct sl_rec *there = sl_inf_find_sym(c->inf, K_JOB, j->rec.ns, name);
     if (there) { /* made before a crash, or somebody else's */
         j->starting = due.at;
         settle_start(c, j);
         return;
     }
     if (j->forbid && j->want_active.n) {
-        cl_event(c, &j->rec, CONTROLLER, false, "JobAlreadyActive",
-                 "Not starting job because prior execution is running and concurrency policy is "
-                 "Forbid");
+        sl_rec_event(
+            &j->rec, CONTROLLER, false, "JobAlreadyActive",
+            "Not starting job because prior execution is running and concurrency policy is "
+            "Forbid");
         return;
     }
     if (j->replace)
         replace_active(c, j);
     if (j->want_active.n >= CRON_MAX_ACTIVE) {
-        tell_crowded(c, j);
+        tell_crowded(j);
         return;
     }
     j->starting = due.at;
-    (void)cl_plan(c, K_JOB, &j->rec, name);
+    (void)sl_rec_plan(&j->rec, K_JOB, name);
 }
 
 static bool same_refs(const struct cronjob *j) {
@@ -304,10 +307,11 @@ static bool differs(const struct cronjob *j) {
            !same_refs(j);
 }
 
-void cl_cron_changed(struct sl_cluster *c, struct rec *r) {
+void cl_cron_changed(void *ctx, struct sl_rec *r) {
+    struct sl_cluster *c = ctx;
     struct cronjob *j = cron_of(r);
     if (j->crowded) { /* what is written of a part would take the others from the list */
-        tell_crowded(c, j);
+        tell_crowded(j);
         return;
     }
     if (j->last_schedule > j->want_schedule)
@@ -317,34 +321,35 @@ void cl_cron_changed(struct sl_cluster *c, struct rec *r) {
     forget_old(c, j, JOB_COMPLETE, j->keep_ok);
     forget_old(c, j, JOB_FAILED, j->keep_failed);
     if (!r->deleting && !j->tz)
-        cl_event(c, r, CONTROLLER, true, "UnknownTimeZone",
-                 "invalid timeZone: \"%s\": unknown time zone %s", j->zone, j->zone);
+        sl_rec_event(r, CONTROLLER, true, "UnknownTimeZone",
+                     "invalid timeZone: \"%s\": unknown time zone %s", j->zone, j->zone);
     else if (!r->deleting && !j->suspend && j->bad)
-        cl_event(c, r, CONTROLLER, true, "UnparseableSchedule", "unparseable schedule: \"%s\"",
-                 j->schedule_text);
+        sl_rec_event(r, CONTROLLER, true, "UnparseableSchedule", "unparseable schedule: \"%s\"",
+                     j->schedule_text);
     else if (!r->deleting && !j->suspend) {
         start_due(c, j);
-        cl_look_at(c, r, cl_cron_next(&j->schedule, j->tz, c->port->wall));
+        sl_rec_reconcile_at(r, cl_cron_next(&j->schedule, j->tz, c->port->wall));
     }
     if (differs(j))
-        cl_want(c, r);
+        sl_rec_write(r);
 }
 
 /* ---- writing ---- */
 
-bool cl_cron_build(struct sl_cluster *c, struct rec *r, struct sl_write *w) {
+bool cl_cron_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+    struct sl_cluster *c = ctx;
     struct cronjob *j = cron_of(r);
     struct sl_buf *b = &w->body;
     if (j->crowded || !differs(j))
         return false;
-    cl_write_patch(c, r, "status", w);
+    sl_rec_build_guarded(r, "status", w);
     sl_buf_puts(b, "},\"status\":{\"active\":");
     for (uint32_t i = 0; i < j->want_active.n; i++) {
         struct job *job = child_of(c, j, j->want_active.v[i].uid);
         jput_text(b,
                   i ? ",{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\",\"namespace\":"
                     : "[{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\",\"namespace\":",
-                  ns_of(c, r));
+                  sl_rec_ns(r));
         jput_text(b, ",\"name\":", j->want_active.v[i].name);
         jput_text(b, ",\"uid\":", j->want_active.v[i].uid);
         if (job)
@@ -377,10 +382,10 @@ static void put_local_time(const struct cronjob *j, sl_time at, char out[64]) {
     sl_buf_done(&b);
 }
 
-bool cl_cron_child(struct sl_cluster *c, struct rec *r, struct rec *child, struct sl_buf *body) {
+bool cl_cron_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_buf *body) {
     struct cronjob *j = cron_of(r);
     char when[64];
-    (void)c;
+    (void)ctx;
     yyjson_doc *t = j->template ? yyjson_read(j->template, strlen(j->template), 0) : NULL;
     yyjson_val *of = yyjson_doc_get_root(t), *labels = jat(of, "metadata.labels"),
                *spec = jat(of, "spec");
@@ -407,7 +412,7 @@ bool cl_cron_child(struct sl_cluster *c, struct rec *r, struct rec *child, struc
         sl_buf_json_n(body, sl_json_view(v).s, sl_json_view(v).n);
     }
     sl_buf_puts(body, "},\"ownerReferences\":[");
-    cl_write_owner(body, r);
+    sl_rec_put_owner(body, r);
     sl_buf_puts(body, "]},\"spec\":");
     jput(body, spec);
     sl_buf_putc(body, '}');
@@ -415,15 +420,16 @@ bool cl_cron_child(struct sl_cluster *c, struct rec *r, struct rec *child, struc
     return true;
 }
 
-void cl_cron_child_written(struct sl_cluster *c, struct rec *r, struct rec *child,
-                           enum sl_written how, const struct sl_reply *reply) {
+void cl_cron_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
+                           const struct sl_reply *reply) {
+    (void)ctx;
     if (how == SL_WRITTEN) {
-        cl_event(c, r, CONTROLLER, false, "SuccessfulCreate", "Created job %s", child->name);
+        sl_rec_event(r, CONTROLLER, false, "SuccessfulCreate", "Created job %s", child->name);
     } else if (how == SL_WRITE_REFUSED) {
         yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
-        cl_event(c, r, CONTROLLER, true, "FailedCreate", "Error creating job: %s",
-                 jstr(yyjson_doc_get_root(d), "message"));
+        sl_rec_event(r, CONTROLLER, true, "FailedCreate", "Error creating job: %s",
+                     jstr(yyjson_doc_get_root(d), "message"));
         yyjson_doc_free(d);
     }
-    cl_mark(c, r);
+    sl_rec_enqueue(r);
 }

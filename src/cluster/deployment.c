@@ -49,12 +49,12 @@ static void take_strategy(struct deployment *d, yyjson_val *strategy) {
     d->unavailable = d->rolling ? (int32_t)(missing < n ? missing : n) : 0;
 }
 
-bool cl_dp_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
+bool cl_dp_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct deployment *d = dp_of(r);
     yyjson_val *spec = yyjson_obj_get(o, "spec"), *status = yyjson_obj_get(o, "status");
     uint64_t chooser = jhash(1, yyjson_obj_get(spec, "selector"));
 
-    (void)c;
+    (void)ctx;
     if (!d->chooser.arena.ceiling)
         cl_chooser_init(&d->chooser);
     if (chooser != d->chooser_hash) {
@@ -92,7 +92,7 @@ bool cl_dp_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
     return true;
 }
 
-void cl_dp_done(struct rec *r) {
+void cl_dp_done(struct sl_rec *r) {
     struct deployment *d = dp_of(r);
     char **texts[] = {&d->template, &d->annotations,  &d->selector, &d->revision,
                       &d->announce, &d->new_revision, &d->failure};
@@ -117,19 +117,19 @@ static int by_age(const void *x, const void *y) {
     return cl_dp_older(*(struct replicaset *const *)x, *(struct replicaset *const *)y);
 }
 
-static void set_name(const struct deployment *d, char out[REC_NAME]);
+static void set_name(const struct deployment *d, char out[SL_REC_NAME]);
 
 static void gather(struct sl_cluster *c, struct deployment *d, struct dp_sets *s) {
-    char name[REC_NAME];
+    char name[SL_REC_NAME];
 
     set_name(d, name);
-    for (struct rec *r = cl_children(c, cl_uid(d->rec.uid), NULL); r; r = r->next) {
-        if (!cl_is(c, r, K_REPLICASET))
+    for (struct sl_rec *r = sl_inf_children(c->inf, sl_rec_uid(d->rec.uid), NULL); r; r = r->next) {
+        if (r->kind != K_REPLICASET)
             continue;
         if (r->planned) {
             s->making = true;
             if (strcmp(r->name, name) != 0)
-                cl_want(c, r); /* of a template that is no longer asked for: it is given up */
+                sl_rec_write(r); /* of a template that is no longer asked for: it is given up */
             continue;
         }
         s->waiting |= rs_of(r)->wish.any;
@@ -166,8 +166,8 @@ static void put_number(struct sl_buf *b, const char *key, int64_t n) {
     put_annotation(b, key, text);
 }
 
-static void wish(struct sl_cluster *c, struct deployment *d, struct replicaset *rs,
-                 int32_t replicas, struct sl_buf *annotations, struct dp_sets *s) {
+static void wish(struct deployment *d, struct replicaset *rs, int32_t replicas,
+                 struct sl_buf *annotations, struct dp_sets *s) {
     sl_freep(&rs->wish.annotations);
     sl_buf_putc(annotations, '}');
     rs->wish = (struct rs_wish){
@@ -178,11 +178,11 @@ static void wish(struct sl_cluster *c, struct deployment *d, struct replicaset *
         .annotations = sl_strdup(sl_buf_str(annotations)),
     };
     s->waiting = true;
-    cl_want(c, &rs->rec);
+    sl_rec_write(&rs->rec);
 }
 
-void cl_dp_scale(struct sl_cluster *c, struct deployment *d, struct replicaset *rs, int32_t n,
-                 bool also_annotations, struct dp_sets *s) {
+void cl_dp_scale(struct deployment *d, struct replicaset *rs, int32_t n, bool also_annotations,
+                 struct dp_sets *s) {
     struct sl_buf b;
 
     if (rs->replicas == n &&
@@ -192,7 +192,7 @@ void cl_dp_scale(struct sl_cluster *c, struct deployment *d, struct replicaset *
     sl_buf_putc(&b, '{');
     put_number(&b, PREFIX "desired-replicas", d->replicas);
     put_number(&b, PREFIX "max-replicas", (int64_t)d->replicas + d->surge);
-    wish(c, d, rs, n, &b, s);
+    wish(d, rs, n, &b, s);
     sl_buf_done(&b);
 }
 
@@ -257,7 +257,7 @@ static void put_history(struct sl_buf *b, yyjson_val *has, int64_t revision) {
 
 /* The set of the present template says which revision it is, and what its Deployment's annotations
  * say. */
-static void sync_fresh(struct sl_cluster *c, struct deployment *d, struct dp_sets *s) {
+static void sync_fresh(struct deployment *d, struct dp_sets *s) {
     struct replicaset *rs = s->fresh;
     int64_t revision = next_revision(s);
     yyjson_doc *doc =
@@ -274,7 +274,7 @@ static void sync_fresh(struct sl_cluster *c, struct deployment *d, struct dp_set
             put_history(&b, has, rs->revision);
     }
     if ((b.len > 1 || rs->min_ready != d->min_ready) && !sl_buf_full(&b))
-        wish(c, d, rs, rs->replicas, &b, s);
+        wish(d, rs, rs->replicas, &b, s);
     sl_buf_done(&b);
     yyjson_doc_free(doc);
 }
@@ -292,23 +292,24 @@ static void hash_text(const struct deployment *d, char out[DP_HASH]) {
         *p = letters[(unsigned char)*p % (sizeof letters - 1)];
 }
 
-static void set_name(const struct deployment *d, char out[REC_NAME]) {
+static void set_name(const struct deployment *d, char out[SL_REC_NAME]) {
     char hash[DP_HASH];
 
     hash_text(d, hash);
-    sl_fmt(out, REC_NAME, "%.*s-%s", (int)(REC_NAME - 2 - strlen(hash)), d->rec.name, hash);
+    sl_fmt(out, SL_REC_NAME, "%.*s-%s", (int)(SL_REC_NAME - 2 - strlen(hash)), d->rec.name, hash);
 }
 
 /* The name follows from the template. Whoever has it and is not ours, or of another template, is a
  * collision. */
 void cl_dp_make_fresh(struct sl_cluster *c, struct deployment *d, const struct dp_sets *s) {
-    char name[REC_NAME];
+    char name[SL_REC_NAME];
 
     if (s->making)
         return;
-    for (set_name(d, name); cl_find_sym(c, K_REPLICASET, d->rec.ns, name); set_name(d, name))
+    for (set_name(d, name); sl_inf_find_sym(c->inf, K_REPLICASET, d->rec.ns, name);
+         set_name(d, name))
         d->collisions++;
-    (void)cl_plan(c, K_REPLICASET, &d->rec, name);
+    (void)sl_rec_plan(&d->rec, K_REPLICASET, name);
 }
 
 /* How many pods the set of the present template may have. */
@@ -343,9 +344,10 @@ static void put_mut(struct sl_buf *b, yyjson_mut_val *v) {
     free(text); /* yyjson's */
 }
 
-bool cl_dp_child(struct sl_cluster *c, struct rec *r, struct rec *child, struct sl_buf *body) {
+bool cl_dp_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_buf *body) {
+    struct sl_cluster *c = ctx;
     struct deployment *d = dp_of(r);
-    char name[REC_NAME], hash[DP_HASH];
+    char name[SL_REC_NAME], hash[DP_HASH];
     struct dp_sets s = {0};
     struct sl_buf notes;
 
@@ -378,7 +380,7 @@ bool cl_dp_child(struct sl_cluster *c, struct rec *r, struct rec *child, struct 
     sl_buf_puts(body, ",\"labels\":");
     put_mut(body, yyjson_mut_obj_get(meta, "labels"));
     sl_buf_printf(body, ",\"annotations\":%s},\"ownerReferences\":[", sl_buf_str(&notes));
-    cl_write_owner(body, r);
+    sl_rec_put_owner(body, r);
     sl_buf_printf(body, "]},\"spec\":{\"replicas\":%d,\"minReadySeconds\":%d,\"selector\":",
                   cl_dp_fresh_size(c, d, &s), d->min_ready);
     put_mut(body, selector);
@@ -393,8 +395,9 @@ bool cl_dp_child(struct sl_cluster *c, struct rec *r, struct rec *child, struct 
     return !sl_buf_full(body);
 }
 
-void cl_dp_child_written(struct sl_cluster *c, struct rec *r, struct rec *child,
-                         enum sl_written how, const struct sl_reply *reply) {
+void cl_dp_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
+                         const struct sl_reply *reply) {
+    (void)ctx;
     struct deployment *d = dp_of(r);
 
     if (how == SL_WRITTEN) {
@@ -402,8 +405,9 @@ void cl_dp_child_written(struct sl_cluster *c, struct rec *r, struct rec *child,
         sl_freep(&d->announce);
         d->announce = sl_strdup(child->name);
         if (rs_of(child)->replicas > 0)
-            cl_event(c, r, CONTROLLER, false, "ScalingReplicaSet",
-                     "Scaled up replica set %s from 0 to %d", child->name, rs_of(child)->replicas);
+            sl_rec_event(r, CONTROLLER, false, "ScalingReplicaSet",
+                         "Scaled up replica set %s from 0 to %d", child->name,
+                         rs_of(child)->replicas);
     } else if (how == SL_WRITE_REFUSED) {
         char *why = cl_message_of(reply);
         struct sl_buf b;
@@ -412,11 +416,11 @@ void cl_dp_child_written(struct sl_cluster *c, struct rec *r, struct rec *child,
         sl_buf_printf(&b, "Failed to create new replica set \"%s\": %s", child->name, why);
         sl_freep(&d->failure);
         d->failure = sl_strdup(sl_buf_str(&b));
-        cl_event(c, r, CONTROLLER, true, "ReplicaSetCreateError", "%s", d->failure);
+        sl_rec_event(r, CONTROLLER, true, "ReplicaSetCreateError", "%s", d->failure);
         sl_buf_done(&b);
         sl_freep(&why);
     }
-    cl_mark(c, r);
+    sl_rec_enqueue(r);
 }
 
 /* ---- looking ---- */
@@ -425,22 +429,23 @@ static void adopt_sets(struct sl_cluster *c, struct deployment *d) {
     uint32_t i = 0;
 
     d->looked = true;
-    for (struct rec *r; (r = cl_each(c, K_REPLICASET, &i));)
+    for (struct sl_rec *r; (r = sl_inf_each(c->inf, K_REPLICASET, &i));)
         if (r->ns == d->rec.ns && !r->owner && cl_chooses(&d->chooser, rs_of(r)->labels)) {
-            cl_adopt(c, r, &rs_of(r)->adoption, &d->rec);
+            cl_adopt(r, &rs_of(r)->adoption, &d->rec);
             d->hold = c->port->wall + SL_SEC;
         }
 }
 
-void cl_dp_changed(struct sl_cluster *c, struct rec *r) {
+void cl_dp_changed(void *ctx, struct sl_rec *r) {
+    struct sl_cluster *c = ctx;
     struct deployment *d = dp_of(r);
     struct dp_sets s = {0};
 
     if (!d->template)
         return;
     if (!d->chooser.some) {
-        cl_event(c, r, CONTROLLER, true, "SelectingAll",
-                 "This deployment is selecting all pods. A non-empty selector is required.");
+        sl_rec_event(r, CONTROLLER, true, "SelectingAll",
+                     "This deployment is selecting all pods. A non-empty selector is required.");
         return;
     }
     if (!d->looked && !r->deleting)
@@ -449,7 +454,7 @@ void cl_dp_changed(struct sl_cluster *c, struct rec *r) {
     bool scaled = cl_dp_is_scaled(d, &s);
     bool held = d->hold > c->port->wall;
     if (s.fresh && !r->deleting && !s.waiting && !held)
-        sync_fresh(c, d, &s);
+        sync_fresh(d, &s);
     if (!r->deleting && !s.waiting && !held)
         cl_dp_act(c, d, &s, scaled);
     sl_freep(&d->new_revision);
@@ -460,7 +465,7 @@ void cl_dp_changed(struct sl_cluster *c, struct rec *r) {
             d->new_revision = sl_strdup(text);
     }
     cl_dp_status(c, d, &s, !r->deleting && !d->paused && !scaled);
-    if (held && (!r->look_at || d->hold < r->look_at))
-        cl_look_at(c, r, d->hold);
+    if (held && (!r->reconcile_at || d->hold < r->reconcile_at))
+        sl_rec_reconcile_at(r, d->hold);
     sl_vec_free(&s.all);
 }

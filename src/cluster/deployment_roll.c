@@ -34,13 +34,13 @@ static void shrink_old(struct sl_cluster *c, struct deployment *d, struct dp_set
         int64_t n = rs == s->fresh || spare <= 0 ? 0 : size[i] < spare ? size[i] : spare;
         spare -= n;
         if (rs != s->fresh)
-            cl_dp_scale(c, d, rs, size[i] - (int32_t)n, false, s);
+            cl_dp_scale(d, rs, size[i] - (int32_t)n, false, s);
     }
     sl_freep(&size);
 }
 
 /* Of the old sets that have nothing any more, only as many as the limit says are kept. */
-static void clean_up(struct sl_cluster *c, struct deployment *d, const struct dp_sets *s) {
+static void clean_up(struct deployment *d, const struct dp_sets *s) {
     SL_VEC(struct replicaset *) v = {0};
     uint32_t i = 0;
 
@@ -56,7 +56,7 @@ static void clean_up(struct sl_cluster *c, struct deployment *d, const struct dp
                 least = k;
         struct replicaset *rs = v.v[least];
         if (rs->replicas == 0 && rs->seen.replicas == 0 && rs->seen.observed >= rs->rec.generation)
-            cl_doom(c, &rs->rec);
+            sl_rec_doom(&rs->rec);
         v.v[least] = sl_vec_last(&v);
         v.n--;
     }
@@ -71,13 +71,13 @@ static void roll(struct sl_cluster *c, struct deployment *d, struct dp_sets *s) 
         return;
     }
     if (s->fresh->replicas > d->replicas)
-        cl_dp_scale(c, d, s->fresh, d->replicas, false, s);
+        cl_dp_scale(d, s->fresh, d->replicas, false, s);
     else
-        cl_dp_scale(c, d, s->fresh, size, false, s);
+        cl_dp_scale(d, s->fresh, size, false, s);
     if (!s->waiting)
         shrink_old(c, d, s);
     if (!s->waiting && cl_dp_complete(d, &d->seen))
-        clean_up(c, d, s);
+        clean_up(d, s);
 }
 
 static void recreate(struct sl_cluster *c, struct deployment *d, struct dp_sets *s) {
@@ -85,7 +85,7 @@ static void recreate(struct sl_cluster *c, struct deployment *d, struct dp_sets 
     uint32_t i = 0;
 
     for (struct replicaset *rs; (rs = cl_dp_old(s, &i));) {
-        cl_dp_scale(c, d, rs, 0, false, s);
+        cl_dp_scale(d, rs, 0, false, s);
         old_pods |= cl_rs_has_pods(c, rs);
     }
     if (s->waiting || old_pods)
@@ -94,9 +94,9 @@ static void recreate(struct sl_cluster *c, struct deployment *d, struct dp_sets 
         cl_dp_make_fresh(c, d, s);
         return;
     }
-    cl_dp_scale(c, d, s->fresh, d->replicas, false, s);
+    cl_dp_scale(d, s->fresh, d->replicas, false, s);
     if (!s->waiting && cl_dp_complete(d, &d->seen))
-        clean_up(c, d, s);
+        clean_up(d, s);
 }
 
 /* ---- another size in the middle of it ---- */
@@ -165,7 +165,7 @@ static void scale_in_parts(struct sl_cluster *c, struct deployment *d, struct dp
     if (n > 0 && left)
         v[0].size = v[0].size + left > 0 ? v[0].size + left : 0;
     for (uint32_t i = 0; i < n; i++)
-        cl_dp_scale(c, d, v[i].rs, (int32_t)v[i].size, true, s);
+        cl_dp_scale(d, v[i].rs, (int32_t)v[i].size, true, s);
     sl_freep(&v);
 }
 
@@ -184,7 +184,7 @@ static void scale_one(struct sl_cluster *c, struct deployment *d, struct replica
     if (!d->rolling && others)
         room = 0;
     room = room > one->replicas ? room : one->replicas;
-    cl_dp_scale(c, d, one, room < d->replicas ? (int32_t)room : d->replicas, also_annotations, s);
+    cl_dp_scale(d, one, room < d->replicas ? (int32_t)room : d->replicas, also_annotations, s);
 }
 
 static void scale(struct sl_cluster *c, struct deployment *d, struct dp_sets *s) {
@@ -206,7 +206,7 @@ static void scale(struct sl_cluster *c, struct deployment *d, struct dp_sets *s)
     if (fresh && fresh->replicas == d->replicas && fresh->desired == d->replicas &&
         cl_rs_available(c, fresh) == d->replicas) {
         for (struct replicaset *rs; (rs = cl_dp_old(s, &i));)
-            cl_dp_scale(c, d, rs, 0, false, s);
+            cl_dp_scale(d, rs, 0, false, s);
         return;
     }
     if (d->rolling)
@@ -223,7 +223,7 @@ void cl_dp_act(struct sl_cluster *c, struct deployment *d, struct dp_sets *s, bo
     if (d->paused || scaled) {
         scale(c, d, s);
         if (d->paused && !s->waiting)
-            clean_up(c, d, s);
+            clean_up(d, s);
     } else if (d->rolling) {
         roll(c, d, s);
     } else {

@@ -159,19 +159,20 @@ void cl_dp_status(struct sl_cluster *c, struct deployment *d, const struct dp_se
     bool waits = estimate && p && d->deadline >= 0 && !cl_dp_complete(d, &d->now) &&
                  strcmp(p->reason, "NewReplicaSetAvailable") != 0 &&
                  strcmp(p->reason, "ProgressDeadlineExceeded") != 0;
-    cl_look_at(c, &d->rec, waits ? times_out(d, p) + SL_SEC : 0);
+    sl_rec_reconcile_at(&d->rec, waits ? times_out(d, p) + SL_SEC : 0);
     if (differs(d) || d->new_revision)
-        cl_want(c, &d->rec);
+        sl_rec_write(&d->rec);
 }
 
 /* ---- writing ---- */
 
-bool cl_dp_build(struct sl_cluster *c, struct rec *r, struct sl_write *w) {
+bool cl_dp_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+    (void)ctx;
     struct deployment *d = dp_of(r);
     const struct dp_status *s = &d->now;
 
     if (d->new_revision && d->revision_ignored && !r->deleting) {
-        cl_write_patch(c, r, NULL, w);
+        sl_rec_build_guarded(r, NULL, w);
         jput_text(&w->body,
                   ",\"annotations\":{\"deployment.kubernetes.io/revision\":", d->new_revision);
         sl_buf_puts(&w->body, "}}}");
@@ -180,7 +181,7 @@ bool cl_dp_build(struct sl_cluster *c, struct rec *r, struct sl_write *w) {
     }
     if ((!differs(d) && !d->new_revision) || !s->observed)
         return false;
-    cl_write_patch(c, r, "status", w);
+    sl_rec_build_guarded(r, "status", w);
     if (d->new_revision && !r->deleting) { /* through this door it is no new generation */
         jput_text(&w->body,
                   ",\"annotations\":{\"deployment.kubernetes.io/revision\":", d->new_revision);
@@ -203,8 +204,9 @@ bool cl_dp_build(struct sl_cluster *c, struct rec *r, struct sl_write *w) {
     return true;
 }
 
-void cl_dp_written(struct sl_cluster *c, struct rec *r, const struct sl_write *w,
-                   enum sl_written how, const struct sl_reply *reply) {
+void cl_dp_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                   const struct sl_reply *reply) {
+    (void)ctx;
     struct deployment *d = dp_of(r);
 
     (void)reply;
@@ -215,6 +217,6 @@ void cl_dp_written(struct sl_cluster *c, struct rec *r, const struct sl_write *w
         if (!d->revision_ignored || w->tag == WRITE_REVISION)
             sl_freep(&d->new_revision);
     }
-    cl_mark(c, r);
-    cl_want(c, r);
+    sl_rec_enqueue(r);
+    sl_rec_write(r);
 }

@@ -23,7 +23,7 @@ static sl_time next(const struct sl_cluster *c) {
                                                        : e->strays.due,
                                 };
 
-    for (size_t i = 0; i < SL_LEN(v) && c->ready; i++)
+    for (size_t i = 0; i < SL_LEN(v) && c->inf->ready; i++)
         at = v[i] < at ? v[i] : at;
     return at;
 }

@@ -111,8 +111,8 @@ static bool take_owners(struct gc *g, struct gc_node *n, yyjson_val *meta) {
     n->crowded = crowded;
     memset(now, 0, sizeof now); /* compared as bytes */
     yyjson_arr_foreach (crowded ? NULL : refs, i, k, ref) {
-        if (cl_uid(jstr(ref, "uid"))) {
-            now[n_now].uid = cl_uid(jstr(ref, "uid"));
+        if (sl_rec_uid(jstr(ref, "uid"))) {
+            now[n_now].uid = sl_rec_uid(jstr(ref, "uid"));
             now[n_now++].blocks = jbool(ref, "blockOwnerDeletion", false);
         }
     }
@@ -160,7 +160,7 @@ void cl_gc_object(void *ctx, yyjson_val *o) {
     struct gc_resource *r = ctx;
     struct gc *g = r->gc;
     yyjson_val *meta = yyjson_obj_get(o, "metadata");
-    uint64_t uid = cl_uid(jstr(meta, "uid"));
+    uint64_t uid = sl_rec_uid(jstr(meta, "uid"));
     uint8_t flags = flags_of(meta);
 
     if (!uid)
@@ -196,7 +196,7 @@ static void vanish(struct gc *g, struct gc_node *n) {
 
 void cl_gc_gone(void *ctx, yyjson_val *o) {
     struct gc_resource *r = ctx;
-    uint64_t uid = cl_uid(jstr(o, "metadata.uid"));
+    uint64_t uid = sl_rec_uid(jstr(o, "metadata.uid"));
     struct gc_node *n = uid ? cl_gc_node(r->gc, uid) : NULL;
 
     if (n)
@@ -262,7 +262,7 @@ static void gc_turn(struct sl_cluster *c) {
 }
 
 static sl_time gc_next(const struct sl_cluster *c) {
-    if (!c->ready)
+    if (!c->inf->ready)
         return SL_TIME_NEVER;
     sl_time a = cl_resources_next(c->gc), b = sl_writer_next(c->gc->writer);
     return a < b ? a : b;

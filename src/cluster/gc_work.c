@@ -92,12 +92,12 @@ static uint64_t question_of(const struct gc *g, const struct gc_work *k, yyjson_
 
     if (!strchr(key, '/')) /* in no namespace */
         h = sl_hash_u64(2, 0);
-    h = sl_hash_str(sl_hash_u64(h, cl_uid(jstr(ref, "uid"))), jstr(ref, "apiVersion"));
+    h = sl_hash_str(sl_hash_u64(h, sl_rec_uid(jstr(ref, "uid"))), jstr(ref, "apiVersion"));
     return sl_hash_str(sl_hash_str(h, jstr(ref, "kind")), jstr(ref, "name"));
 }
 
 static enum owner_is known_owner(struct gc *g, const struct gc_work *k, yyjson_val *ref) {
-    uint64_t uid = cl_uid(jstr(ref, "uid")), question = question_of(g, k, ref);
+    uint64_t uid = sl_rec_uid(jstr(ref, "uid")), question = question_of(g, k, ref);
     const struct gc_node *o = cl_gc_node(g, uid);
 
     if (o && o->flags & NODE_FOREGROUND)
@@ -175,7 +175,7 @@ static void on_look(struct gc *g, uint32_t w, const struct sl_reply *reply) {
     k->again = false; /* what happened until now has been read */
     k->doc = yyjson_read(reply->body, reply->len, 0);
     yyjson_val *meta = meta_of(k), *refs = yyjson_obj_get(meta, "ownerReferences");
-    if (cl_uid(jstr(meta, "uid")) != g->nodes.v[k->node].uid ||
+    if (sl_rec_uid(jstr(meta, "uid")) != g->nodes.v[k->node].uid ||
         yyjson_arr_size(refs) > GC_MAX_OWNERS) {
         finish(g, w);
         return;

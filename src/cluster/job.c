@@ -123,34 +123,35 @@ static void read_status(struct job *j, yyjson_val *s) {
 }
 
 /* What has just become true of it. */
-static void tell_news(struct sl_cluster *c, struct job *j, uint8_t end, uint8_t suspended,
-                      yyjson_val *status) {
+static void tell_news(struct job *j, uint8_t end, uint8_t suspended, yyjson_val *status) {
     size_t i, n;
     yyjson_val *v;
     if (suspended != j->suspended && j->suspended)
-        cl_event(c, &j->rec, JOB_CONTROLLER, false, j->suspended == 2 ? "Suspended" : "Resumed",
-                 j->suspended == 2 ? "Job suspended" : "Job resumed");
+        sl_rec_event(&j->rec, JOB_CONTROLLER, false, j->suspended == 2 ? "Suspended" : "Resumed",
+                     j->suspended == 2 ? "Job suspended" : "Job resumed");
     if (end == j->end || !job_finished(j))
         return;
     if (j->end == JOB_COMPLETE) {
         if (j->completions != JOB_NONE && j->seen.succeeded > j->completions)
-            cl_event(c, &j->rec, JOB_CONTROLLER, true, "TooManySucceededPods",
-                     "Too many succeeded pods running after completion count reached");
-        cl_event(c, &j->rec, JOB_CONTROLLER, false, "Completed", "Job completed");
+            sl_rec_event(&j->rec, JOB_CONTROLLER, true, "TooManySucceededPods",
+                         "Too many succeeded pods running after completion count reached");
+        sl_rec_event(&j->rec, JOB_CONTROLLER, false, "Completed", "Job completed");
         return;
     }
     yyjson_arr_foreach (yyjson_obj_get(status, "conditions"), i, n, v)
         if (strcmp(jstr(v, "type"), "Failed") == 0)
-            cl_event(c, &j->rec, JOB_CONTROLLER, true, jstr(v, "reason"), "%s", jstr(v, "message"));
+            sl_rec_event(&j->rec, JOB_CONTROLLER, true, jstr(v, "reason"), "%s",
+                         jstr(v, "message"));
 }
 
-bool cl_job_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
+bool cl_job_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+    struct sl_cluster *c = ctx;
     struct job *j = job_of(r);
     uint8_t end = j->end, suspended = j->suspended;
     read_spec(j, yyjson_obj_get(o, "spec"));
     read_status(j, yyjson_obj_get(o, "status"));
     if (j->known && !j->foreign)
-        tell_news(c, j, end, suspended, yyjson_obj_get(o, "status"));
+        tell_news(j, end, suspended, yyjson_obj_get(o, "status"));
     j->known = true;
     if (job_finished(j)) { /* no pod of it is made any more, and of those there are many */
         free(j->template);
@@ -163,7 +164,7 @@ bool cl_job_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
     return true;
 }
 
-void cl_job_done(struct rec *r) {
+void cl_job_done(struct sl_rec *r) {
     struct job *j = job_of(r);
     free(j->template);
     free(j->failure_policy);
@@ -175,22 +176,22 @@ void cl_job_done(struct rec *r) {
 
 /* ---- looking ---- */
 
-static struct pod *next_pod(const struct sl_cluster *c, struct rec *r) {
-    while (r && r->table != &c->tables[K_POD])
+static struct pod *next_pod(struct sl_rec *r) {
+    while (r && r->kind != K_POD)
         r = r->next;
     return r ? pod_of(r) : NULL;
 }
 
 static void free_pods(struct sl_cluster *c, struct job *j) {
-    struct rec *next;
-    for (struct rec *r = cl_children(c, cl_uid(j->rec.uid), NULL); r; r = next) {
+    struct sl_rec *next;
+    for (struct sl_rec *r = sl_inf_children(c->inf, sl_rec_uid(j->rec.uid), NULL); r; r = next) {
         next = r->next;
-        if (r->table != &c->tables[K_POD])
+        if (r->kind != K_POD)
             continue;
         if (r->planned)
-            cl_doom(c, r);
+            sl_rec_doom(r);
         else
-            cl_job_untrack(c, pod_of(r));
+            cl_job_untrack(pod_of(r));
     }
 }
 
@@ -200,11 +201,11 @@ static void expire(struct sl_cluster *c, struct job *j) {
         return;
     sl_time at = sl_time_add(j->ended, j->ttl * SL_SEC);
     if (at > c->port->wall) {
-        cl_look_at(c, &j->rec, at);
+        sl_rec_reconcile_at(&j->rec, at);
         return;
     }
     j->rec.foreground = true;
-    cl_doom(c, &j->rec);
+    sl_rec_doom(&j->rec);
 }
 
 static bool same_text(const char *a, const char *b) {
@@ -227,7 +228,8 @@ static bool differs(const struct job_status *a, const struct job_status *b) {
            a->ready != b->ready || a->terminating != b->terminating || a->lists != b->lists;
 }
 
-void cl_job_changed(struct sl_cluster *c, struct rec *r) {
+void cl_job_changed(void *ctx, struct sl_rec *r) {
+    struct sl_cluster *c = ctx;
     struct job *j = job_of(r);
     uint32_t pods;
     if (j->foreign)
@@ -243,29 +245,30 @@ void cl_job_changed(struct sl_cluster *c, struct rec *r) {
         cl_job_adopt_pods(c, j);
     }
     if (j->hold > c->port->wall) {
-        cl_look_at(c, r, j->hold);
+        sl_rec_reconcile_at(r, j->hold);
         return;
     }
-    (void)cl_children(c, cl_uid(r->uid), &pods);
+    (void)sl_inf_children(c->inf, sl_rec_uid(r->uid), &pods);
     sl_time again = j->looked_at + pods * LOOK_PER_POD;
     if (pods > MANY_PODS && again > c->port->mono) {
-        cl_look_at(c, r, c->port->wall + (again - c->port->mono));
+        sl_rec_reconcile_at(r, c->port->wall + (again - c->port->mono));
         return;
     }
     j->looked_at = c->port->mono;
     cl_job_sync(c, j);
     if (differs_in_words(&j->seen, &j->want))
-        cl_want(c, r);
+        sl_rec_write(r);
     else if (differs(&j->seen, &j->want))
-        cl_want_at(c, r, c->port->mono + (j->seen.start ? MERGE_DELAY : START_DELAY));
+        sl_rec_write_at(r, c->port->mono + (j->seen.start ? MERGE_DELAY : START_DELAY));
 }
 
 /* Nobody counts its pods any more. */
-void cl_job_gone(struct sl_cluster *c, struct rec *r) {
+void cl_job_gone(void *ctx, struct sl_rec *r) {
+    struct sl_cluster *c = ctx;
     cl_job_list(c, job_of(r), false);
-    for (struct pod *p = next_pod(c, cl_children(c, cl_uid(r->uid), NULL)); p;
-         p = next_pod(c, p->rec.next))
-        cl_mark(c, &p->rec);
+    for (struct pod *p = next_pod(sl_inf_children(c->inf, sl_rec_uid(r->uid), NULL)); p;
+         p = next_pod(p->rec.next))
+        sl_rec_enqueue(&p->rec);
 }
 
 /* ---- writing ---- */
@@ -319,13 +322,14 @@ static void put_list(struct sl_buf *b, const char *key, const char *is) {
         sl_buf_printf(b, "\"%s\":null", key);
 }
 
-bool cl_job_build(struct sl_cluster *c, struct rec *r, struct sl_write *w) {
+bool cl_job_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+    (void)ctx;
     struct job *j = job_of(r);
     const struct job_status *was = &j->seen, *is = &j->want;
     struct patch p = {.b = &w->body};
     if (j->foreign || job_finished(j) || r->deleting || !j->look || !differs(was, is))
         return false;
-    cl_write_patch(c, r, "status", w);
+    sl_rec_build_guarded(r, "status", w);
     sl_buf_puts(&w->body, "},\"status\":{");
     put_time(&p, "startTime", was->start, is->start);
     put_time(&p, "completionTime", was->completion, is->completion);
@@ -350,9 +354,10 @@ bool cl_job_build(struct sl_cluster *c, struct rec *r, struct sl_write *w) {
     return true;
 }
 
-void cl_job_written(struct sl_cluster *c, struct rec *r, const struct sl_write *w,
-                    enum sl_written how, const struct sl_reply *reply) {
+void cl_job_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                    const struct sl_reply *reply) {
+    (void)ctx;
     (void)w, (void)reply;
     if (how == SL_WRITTEN || how == SL_WRITE_CONFLICT)
-        cl_mark(c, r);
+        sl_rec_enqueue(r);
 }

@@ -41,7 +41,7 @@ struct job_status {
 };
 
 struct job {
-    struct rec rec;
+    struct sl_rec rec;
     /* spec */
     int64_t parallelism, completions, backoff_limit, per_index, max_failed, deadline, ttl;
     bool indexed, suspend, replace_failed, foreign, on_failure;
@@ -69,7 +69,7 @@ struct job {
     sl_time hold;      /* wall: no pods are made before; others are being taken in */
 };
 
-static inline struct job *job_of(struct rec *r) {
+static inline struct job *job_of(struct sl_rec *r) {
     return (struct job *)(void *)r;
 }
 static inline bool job_finished(const struct job *j) {
@@ -77,33 +77,33 @@ static inline bool job_finished(const struct job *j) {
 }
 
 /* ---- job.c: the kind ---- */
-bool cl_job_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o);
-void cl_job_changed(struct sl_cluster *c, struct rec *r);
-void cl_job_gone(struct sl_cluster *c, struct rec *r);
-void cl_job_done(struct rec *r);
-bool cl_job_build(struct sl_cluster *c, struct rec *r, struct sl_write *w);
-void cl_job_written(struct sl_cluster *c, struct rec *r, const struct sl_write *w,
-                    enum sl_written how, const struct sl_reply *reply);
+bool cl_job_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void cl_job_changed(void *ctx, struct sl_rec *r);
+void cl_job_gone(void *ctx, struct sl_rec *r);
+void cl_job_done(struct sl_rec *r);
+bool cl_job_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+void cl_job_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                    const struct sl_reply *reply);
 void cl_job_status_done(struct job_status *s);
 
 /* ---- job_pods.c ---- */
-bool cl_job_child(struct sl_cluster *c, struct rec *r, struct rec *child, struct sl_buf *body);
-void cl_job_child_written(struct sl_cluster *c, struct rec *r, struct rec *child,
-                          enum sl_written how, const struct sl_reply *reply);
+bool cl_job_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_buf *body);
+void cl_job_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
+                          const struct sl_reply *reply);
 /* The finalizer may go. */
-void cl_job_untrack(struct sl_cluster *c, struct pod *p);
+void cl_job_untrack(struct pod *p);
 /* To be ended without being counted: the finalizer goes first. */
-void cl_job_shed(struct sl_cluster *c, struct job *j, struct pod *p);
+void cl_job_shed(struct job *j, struct pod *p);
 /* To be ended, and counted as failed if it fails. */
-void cl_job_stop_pod(struct sl_cluster *c, struct job *j, struct pod *p);
+void cl_job_stop_pod(struct job *j, struct pod *p);
 /* One more pod; index JOB_NONE: without. 'before' is the failed pod of the same index that it
  * replaces; NULL. */
 void cl_job_add_pod(struct sl_cluster *c, struct job *j, int32_t index, const struct pod *before);
 /* Does its selector choose this pod of it? */
 bool cl_job_owns(const struct job *j, struct pod *p);
 /* It is no longer one of the Job's, and is not counted. */
-void cl_job_let_go(struct sl_cluster *c, struct pod *p);
-/* Adopts all pods without a controller that match. */
+void cl_job_let_go(struct pod *p);
+/* Wants all pods without a controller that it chooses. */
 void cl_job_adopt_pods(struct sl_cluster *c, struct job *j);
 /* In the list of those that choose by other labels than their uid, or not. */
 void cl_job_list(struct sl_cluster *c, struct job *j, bool listed);
@@ -112,9 +112,8 @@ int cl_job_pod_rank(const void *a, const void *b);
 
 /* ---- job_policy.c ---- */
 enum job_verdict { JOB_COUNT, JOB_IGNORE, JOB_FAIL_INDEX, JOB_FAIL_JOB };
-/* Action of the failure policy for a failed pod. FAIL_JOB: why gets the message. */
-enum job_verdict cl_job_judge(const struct sl_cluster *c, const struct job *j, const struct pod *p,
-                              struct sl_buf *why);
+/* What the failure policy says of a failed pod. FAIL_JOB: why gets the message. */
+enum job_verdict cl_job_judge(const struct job *j, const struct pod *p, struct sl_buf *why);
 /* The rule of the success policy that is met, -1: none. */
 int32_t cl_job_criteria(const struct job *j, const struct indexes *succeeded);
 
@@ -131,8 +130,8 @@ struct cron_ref {
 };
 
 struct cronjob {
-    struct rec rec;
-    char *schedule_text, *zone; /* zone NULL: not set */
+    struct sl_rec rec;
+    char *schedule_text, *zone; /* zone NULL: not said */
     char *template;             /* spec.jobTemplate */
     struct sl_cron schedule;
     struct cron_zone *tz;
@@ -148,15 +147,15 @@ struct cronjob {
     sl_time want_schedule, want_success;
     sl_time starting; /* of the job that is planned; 0: none is */
 };
-static inline struct cronjob *cron_of(struct rec *r) {
+static inline struct cronjob *cron_of(struct sl_rec *r) {
     return (struct cronjob *)(void *)r;
 }
-bool cl_cron_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o);
-void cl_cron_changed(struct sl_cluster *c, struct rec *r);
-void cl_cron_done(struct rec *r);
-bool cl_cron_build(struct sl_cluster *c, struct rec *r, struct sl_write *w);
-bool cl_cron_child(struct sl_cluster *c, struct rec *r, struct rec *child, struct sl_buf *body);
-void cl_cron_child_written(struct sl_cluster *c, struct rec *r, struct rec *child,
-                           enum sl_written how, const struct sl_reply *reply);
+bool cl_cron_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void cl_cron_changed(void *ctx, struct sl_rec *r);
+void cl_cron_done(struct sl_rec *r);
+bool cl_cron_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+bool cl_cron_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_buf *body);
+void cl_cron_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
+                           const struct sl_reply *reply);
 
 #endif

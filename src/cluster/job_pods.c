@@ -19,27 +19,27 @@
 
 /* ---- ending ---- */
 
-void cl_job_untrack(struct sl_cluster *c, struct pod *p) {
+void cl_job_untrack(struct pod *p) {
     if (p->untrack || !p->f.tracked)
         return;
     p->untrack = true;
-    cl_want(c, &p->rec);
+    sl_rec_write(&p->rec);
 }
 
-void cl_job_stop_pod(struct sl_cluster *c, struct job *j, struct pod *p) {
+void cl_job_stop_pod(struct job *j, struct pod *p) {
     if (!p->rec.planned)
-        cl_event(c, &j->rec, JOB_CONTROLLER, false, "SuccessfulDelete", "Deleted pod: %s",
-                 p->rec.name);
-    cl_doom(c, &p->rec);
+        sl_rec_event(&j->rec, JOB_CONTROLLER, false, "SuccessfulDelete", "Deleted pod: %s",
+                     p->rec.name);
+    sl_rec_doom(&p->rec);
 }
 
-void cl_job_shed(struct sl_cluster *c, struct job *j, struct pod *p) {
+void cl_job_shed(struct job *j, struct pod *p) {
     if (p->rec.planned || !p->f.tracked) {
-        cl_job_stop_pod(c, j, p);
+        cl_job_stop_pod(j, p);
         return;
     }
     p->shed = true;
-    cl_job_untrack(c, p);
+    cl_job_untrack(p);
 }
 
 /* ---- whose they are ---- */
@@ -65,15 +65,15 @@ bool cl_job_owns(const struct job *j, struct pod *p) {
     return yes;
 }
 
-void cl_job_let_go(struct sl_cluster *c, struct pod *p) {
+void cl_job_let_go(struct pod *p) {
     p->shed = false;
     if (p->rec.deleting) /* it will not be anybody's: nothing is to hold it back */
-        cl_job_untrack(c, p);
+        cl_job_untrack(p);
     else
-        cl_release(c, &p->rec, &p->adopt);
+        cl_release(&p->rec, &p->adopt);
 }
 
-static bool may_adopt(const struct rec *job, const struct pod *p) {
+static bool may_adopt(const struct sl_rec *job, const struct pod *p) {
     const struct job *j = (const struct job *)(const void *)job;
     return job->ns == p->rec.ns && !job->planned && !job->deleting && !job->doomed && !j->foreign &&
            j->selector;
@@ -85,13 +85,13 @@ static bool is_orphan(const struct pod *p) {
            p->labels;
 }
 
-static void adopt_if_chosen(struct sl_cluster *c, struct rec *job, struct pod *p) {
+static void adopt_if_chosen(struct sl_cluster *c, struct sl_rec *job, struct pod *p) {
     struct chooser s;
     if (!may_adopt(job, p))
         return;
     open_chooser(job_of(job), &s);
     if (cl_chooses(&s, p->labels)) {
-        cl_adopt(c, &p->rec, &p->adopt, job);
+        cl_adopt(&p->rec, &p->adopt, job);
         job_of(job)->hold = c->port->wall + ADOPT_TIME;
     }
     cl_chooser_done(&s);
@@ -104,24 +104,24 @@ static void find_job(struct sl_cluster *c, struct pod *p) {
     if (strstr(p->labels, JOB_UID)) {
         yyjson_doc *d = yyjson_read(p->labels, strlen(p->labels), 0);
         const char *uid = sl_json_text(yyjson_obj_get(yyjson_doc_get_root(d), JOB_UID));
-        struct rec *r = cl_by_uid(c, cl_uid(uid));
-        if (r && r->table == &c->tables[K_JOB])
+        struct sl_rec *r = sl_inf_by_uid(c->inf, sl_rec_uid(uid));
+        if (r && r->kind == K_JOB)
             adopt_if_chosen(c, r, p);
         yyjson_doc_free(d);
     }
     for (uint32_t i = 0; i < c->choosy.n && !p->adopt.by; i++)
-        adopt_if_chosen(c, c->objs.v[c->choosy.v[i]], p);
+        adopt_if_chosen(c, c->inf->recs.v[c->choosy.v[i]], p);
 }
 
 void cl_job_adopt_pods(struct sl_cluster *c, struct job *j) {
     struct chooser s;
     uint32_t at = 0;
     open_chooser(j, &s);
-    for (struct rec *r; (r = cl_each(c, K_POD, &at));) {
+    for (struct sl_rec *r; (r = sl_inf_each(c->inf, K_POD, &at));) {
         struct pod *p = pod_of(r);
         if (!is_orphan(p) || !may_adopt(&j->rec, p) || !cl_chooses(&s, p->labels))
             continue;
-        cl_adopt(c, r, &p->adopt, &j->rec);
+        cl_adopt(r, &p->adopt, &j->rec);
         j->hold = c->port->wall + ADOPT_TIME;
     }
     cl_chooser_done(&s);
@@ -132,11 +132,11 @@ void cl_job_list(struct sl_cluster *c, struct job *j, bool listed) {
         return;
     j->listed = listed;
     if (listed) {
-        *sl_vec_push(&c->choosy) = j->rec.obj;
+        *sl_vec_push(&c->choosy) = j->rec.id;
         return;
     }
     for (uint32_t i = 0; i < c->choosy.n; i++)
-        if (c->choosy.v[i] == j->rec.obj) {
+        if (c->choosy.v[i] == j->rec.id) {
             c->choosy.v[i] = sl_vec_last(&c->choosy);
             c->choosy.n--;
             return;
@@ -144,10 +144,10 @@ void cl_job_list(struct sl_cluster *c, struct job *j, bool listed) {
 }
 
 void cl_job_put_finalizers(const struct sl_cluster *c, const struct pod *p, struct sl_buf *b) {
-    const struct rec *r = cl_by_uid(c, p->adopt.release ? p->rec.owner : p->adopt.by);
+    const struct sl_rec *r = sl_inf_by_uid(c->inf, p->adopt.release ? p->rec.owner : p->adopt.by);
     const char *others = p->finalizers ? p->finalizers : "";
     bool takes = !p->adopt.release;
-    if (!r || r->table != &c->tables[K_JOB] || takes == p->f.tracked)
+    if (!r || r->kind != K_JOB || takes == p->f.tracked)
         return;
     sl_buf_printf(b, ",\"finalizers\":[%s%s%s]", others, takes && *others ? "," : "",
                   takes ? "\"" TRACKING "\"" : "");
@@ -159,29 +159,30 @@ void cl_job_pod_changed(struct sl_cluster *c, struct pod *p) {
     if (!p->f.tracked)
         p->untrack = false; /* done; it may get the finalizer again from another Job */
     if (p->shed && !p->f.tracked) {
-        struct rec *owner = cl_by_uid(c, p->rec.owner);
-        if (owner && owner->table == &c->tables[K_JOB])
-            cl_job_stop_pod(c, job_of(owner), p);
+        struct sl_rec *owner = sl_inf_by_uid(c->inf, p->rec.owner);
+        if (owner && owner->kind == K_JOB)
+            cl_job_stop_pod(job_of(owner), p);
         else
-            cl_doom(c, &p->rec);
+            sl_rec_doom(&p->rec);
         p->shed = false;
     }
-    if (p->f.tracked && !cl_by_uid(c, p->rec.owner))
-        cl_job_untrack(c, p);
+    if (p->f.tracked && !sl_inf_by_uid(c->inf, p->rec.owner))
+        cl_job_untrack(p);
     find_job(c, p);
 }
 
 /* Its name is free. */
 void cl_job_pod_gone(struct sl_cluster *c, struct pod *p) {
-    struct rec *owner = cl_by_uid(c, p->rec.owner);
-    if (owner && owner->table == &c->tables[K_JOB])
+    struct sl_rec *owner = sl_inf_by_uid(c->inf, p->rec.owner);
+    if (owner && owner->kind == K_JOB)
         job_of(owner)->low = 0;
 }
 
 static bool build(struct sl_cluster *c, struct pod *p, struct sl_write *w) {
+    (void)c;
     if (!p->untrack || !p->f.tracked)
         return false;
-    cl_write_patch(c, &p->rec, NULL, w);
+    sl_rec_build_guarded(&p->rec, NULL, w);
     if (p->finalizers)
         sl_buf_printf(&w->body, ",\"finalizers\":[%s]}}", p->finalizers);
     else
@@ -194,33 +195,34 @@ const struct pod_writer cl_job_pod_writer = {build, NULL};
 /* ---- making ---- */
 
 /* "<job>", or "<job>-<index>", short enough that five letters can follow. */
-static void base_of(const struct job *j, int32_t index, char out[REC_NAME]) {
+static void base_of(const struct job *j, int32_t index, char out[SL_REC_NAME]) {
     char tail[16] = "";
     if (index != JOB_NONE)
         sl_fmt(tail, sizeof tail, "-%d", index);
-    sl_fmt(out, REC_NAME, "%.*s%s", MAX_BASE - (int)strlen(tail), j->rec.name, tail);
+    sl_fmt(out, SL_REC_NAME, "%.*s%s", MAX_BASE - (int)strlen(tail), j->rec.name, tail);
 }
 
 /* The first name that nobody has. It follows from the names that are taken: whoever starts anew and
  * sees the same pods tries the same name, also if its last create is still on its way. */
-static void name_of(struct sl_cluster *c, struct job *j, int32_t index, char out[REC_NAME]) {
-    char base[REC_NAME];
+static void name_of(struct sl_cluster *c, struct job *j, int32_t index, char out[SL_REC_NAME]) {
+    char base[SL_REC_NAME];
     base_of(j, index, base);
     uint64_t k = index == JOB_NONE ? j->low : 0;
-    while (cl_find_sym(c, K_POD, j->rec.ns, cl_child_name(&j->rec, base, base, k, out)))
+    while (
+        sl_inf_find_sym(c->inf, K_POD, j->rec.ns, sl_rec_child_name(&j->rec, base, base, k, out)))
         k++;
     if (index == JOB_NONE)
         j->low = k + 1;
 }
 
 void cl_job_add_pod(struct sl_cluster *c, struct job *j, int32_t index, const struct pod *before) {
-    char name[REC_NAME];
+    char name[SL_REC_NAME];
     name_of(c, j, index, name);
-    struct pod *p = pod_of(cl_plan(c, K_POD, &j->rec, name));
+    struct pod *p = pod_of(sl_rec_plan(&j->rec, K_POD, name));
     p->f.index = index;
     p->f.tracked = true;
     if (before) {
-        bool ignored = cl_job_judge(c, j, before, NULL) == JOB_IGNORE;
+        bool ignored = cl_job_judge(j, before, NULL) == JOB_IGNORE;
         p->f.index_failures = before->f.index_failures + !ignored;
         p->f.index_ignored = before->f.index_ignored + ignored;
     }
@@ -256,7 +258,7 @@ static void edit(void *ctx, yyjson_mut_doc *d, yyjson_mut_val *pod) {
     const struct edit *e = ctx;
     const struct pod_facts *f = &e->p->f;
     yyjson_mut_val *spec = yyjson_mut_obj_get(pod, "spec");
-    char number[16], host[REC_NAME];
+    char number[16], host[SL_REC_NAME];
     sl_fmt(number, sizeof number, "%d", f->index);
     sl_fmt(host, sizeof host, "%.200s-%d", e->j->rec.name, f->index);
     cl_pod_set(d, pod, "labels", INDEX, number);
@@ -274,11 +276,11 @@ static void edit(void *ctx, yyjson_mut_doc *d, yyjson_mut_val *pod) {
     }
 }
 
-bool cl_job_child(struct sl_cluster *c, struct rec *r, struct rec *child, struct sl_buf *body) {
+bool cl_job_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_buf *body) {
     struct job *j = job_of(r);
     struct pod *p = pod_of(child);
-    char generate[REC_NAME + 1];
-    (void)c;
+    char generate[SL_REC_NAME + 1];
+    (void)ctx;
     if (!j->template || j->suspend || j->end != JOB_RUNS)
         return false;
     base_of(j, p->f.index, generate);
@@ -292,14 +294,15 @@ bool cl_job_child(struct sl_cluster *c, struct rec *r, struct rec *child, struct
                                                .ctx = &(struct edit){j, p}});
 }
 
-void cl_job_child_written(struct sl_cluster *c, struct rec *r, struct rec *child,
-                          enum sl_written how, const struct sl_reply *reply) {
+void cl_job_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
+                          const struct sl_reply *reply) {
+    (void)ctx;
     if (how == SL_WRITTEN) {
-        cl_event(c, r, JOB_CONTROLLER, false, "SuccessfulCreate", "Created pod: %s", child->name);
+        sl_rec_event(r, JOB_CONTROLLER, false, "SuccessfulCreate", "Created pod: %s", child->name);
     } else if (how == SL_WRITE_REFUSED) {
         yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
-        cl_event(c, r, JOB_CONTROLLER, true, "FailedCreate", "Error creating: %s",
-                 jstr(yyjson_doc_get_root(d), "message"));
+        sl_rec_event(r, JOB_CONTROLLER, true, "FailedCreate", "Error creating: %s",
+                     jstr(yyjson_doc_get_root(d), "message"));
         yyjson_doc_free(d);
     }
 }

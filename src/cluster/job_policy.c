@@ -56,8 +56,7 @@ static enum job_verdict verdict_of(const char *action) {
     return JOB_COUNT;
 }
 
-enum job_verdict cl_job_judge(const struct sl_cluster *c, const struct job *j, const struct pod *p,
-                              struct sl_buf *why) {
+enum job_verdict cl_job_judge(const struct job *j, const struct pod *p, struct sl_buf *why) {
     if (!j->failure_policy)
         return JOB_COUNT;
     yyjson_doc *policy = yyjson_read(j->failure_policy, strlen(j->failure_policy), 0);
@@ -66,7 +65,7 @@ enum job_verdict cl_job_judge(const struct sl_cluster *c, const struct job *j, c
     enum job_verdict verdict = JOB_COUNT;
     size_t i, n;
     yyjson_arr_foreach (jat(yyjson_doc_get_root(policy), "rules"), i, n, rule) {
-        const char *action = jstr(rule, "action"), *ns = ns_of(c, &p->rec);
+        const char *action = jstr(rule, "action"), *ns = sl_rec_ns(&p->rec);
         yyjson_val *codes = jat(rule, "onExitCodes"), *container = NULL;
         const char *condition = NULL;
         if (codes)

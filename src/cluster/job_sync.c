@@ -65,8 +65,8 @@ static void read_list(struct look *l, const char *text, struct sl_buf *keep, int
     sl_buf_printf(&whole, "[%s]", text);
     yyjson_doc *d = yyjson_read(whole.s, whole.len, 0);
     yyjson_arr_foreach (yyjson_doc_get_root(d), i, n, v) {
-        struct rec *r = cl_by_uid(l->c, cl_uid(sl_json_text(v)));
-        bool there = r && r->table == &l->c->tables[K_POD] && pod_of(r)->f.tracked;
+        struct sl_rec *r = sl_inf_by_uid(l->c->inf, sl_rec_uid(sl_json_text(v)));
+        bool there = r && r->kind == K_POD && pod_of(r)->f.tracked;
         ++*listed;
         if (!there) {
             ++*drained;
@@ -88,12 +88,13 @@ static void unshed(struct pod *p) {
 
 static void gather(struct look *l) {
     struct job *j = l->j;
-    for (struct rec *r = cl_children(l->c, cl_uid(j->rec.uid), NULL); r; r = r->next) {
-        if (r->table != &l->c->tables[K_POD])
+    for (struct sl_rec *r = sl_inf_children(l->c->inf, sl_rec_uid(j->rec.uid), NULL); r;
+         r = r->next) {
+        if (r->kind != K_POD)
             continue;
         struct pod *p = pod_of(r);
         if (!cl_job_owns(j, p)) {
-            cl_job_let_go(l->c, p);
+            cl_job_let_go(p);
             continue;
         }
         unshed(p);
@@ -141,7 +142,7 @@ static void note_ends(struct look *l) {
 }
 
 static bool is_ignored(const struct look *l, const struct pod *p) {
-    return cl_job_judge(l->c, l->j, p, NULL) == JOB_IGNORE;
+    return cl_job_judge(l->j, p, NULL) == JOB_IGNORE;
 }
 
 static void count(struct look *l) {
@@ -160,7 +161,7 @@ static void count(struct look *l) {
         return;
     cl_indexes_read(j->seen.failed_indexes, (int32_t)j->completions, &l->failed_indexes);
     for (uint32_t i = 0; i < l->wrong.n; i++) {
-        enum job_verdict v = cl_job_judge(l->c, j, l->wrong.v[i], NULL);
+        enum job_verdict v = cl_job_judge(j, l->wrong.v[i], NULL);
         if (v == JOB_FAIL_INDEX ||
             (v != JOB_IGNORE && l->wrong.v[i]->f.index_failures >= j->per_index))
             cl_indexes_add(&l->failed_indexes, l->wrong.v[i]->f.index);
@@ -192,7 +193,7 @@ static bool restarted_too_often(const struct look *l) {
 static bool failed_by_policy(struct look *l) {
     for (uint32_t i = 0; l->j->failure_policy && i < l->wrong.n; i++) {
         sl_buf_clear(&l->message);
-        if (cl_job_judge(l->c, l->j, l->wrong.v[i], &l->message) != JOB_FAIL_JOB)
+        if (cl_job_judge(l->j, l->wrong.v[i], &l->message) != JOB_FAIL_JOB)
             continue;
         l->end = JOB_FAILING;
         l->reason = "PodFailurePolicy";
@@ -291,9 +292,9 @@ static void give_up(struct look *l, uint32_t i, bool counted) {
     l->active.v[i] = NULL;
     l->terminating += !p->rec.planned || p->rec.sent;
     if (counted)
-        cl_job_stop_pod(l->c, l->j, p);
+        cl_job_stop_pod(l->j, p);
     else
-        cl_job_shed(l->c, l->j, p);
+        cl_job_shed(l->j, p);
 }
 
 static void close_ranks(struct look *l) {
@@ -489,19 +490,19 @@ static void settle_pods(struct look *l) {
         if (p->rec.gone || p->rec.planned || !p->f.tracked)
             continue;
         if (p->job_look == j->look) {
-            cl_job_untrack(l->c, p);
+            cl_job_untrack(p);
         } else if (p->f.phase == POD_SUCCEEDED) {
             if (!has_place(j, p) || (j->indexed && cl_indexes_has(&l->completed, p->f.index)))
-                cl_job_untrack(l->c, p);
+                cl_job_untrack(p);
             else if (!j->indexed)
                 keep_uid(l, &l->keep_ok, p);
         } else if ((failed && !p->delayed) || (stopping && l->end == JOB_FAILING)) {
             if (!has_place(j, p) || (failed && is_ignored(l, p)))
-                cl_job_untrack(l->c, p);
+                cl_job_untrack(p);
             else
                 keep_uid(l, &l->keep_wrong, p);
         } else if (j->end == JOB_SUCCEEDING) {
-            cl_job_untrack(l->c, p);
+            cl_job_untrack(p);
         }
     }
 }
@@ -579,7 +580,7 @@ void cl_job_sync(struct sl_cluster *c, struct job *j) {
                  "Reached expected number of succeeded pods");
     }
     want_status(&l);
-    cl_look_at(c, &j->rec, l.again);
+    sl_rec_reconcile_at(&j->rec, l.again);
     sl_vec_free(&l.pods);
     sl_vec_free(&l.ok);
     sl_vec_free(&l.wrong);

@@ -26,30 +26,23 @@ static void hold_schedule(struct sl_syms *t, const struct schedule *s) {
             sl_sym_hold(t, s->crowds.v[i]->ns);
 }
 
-static void sweep(struct sl_cluster *c) {
-    struct sl_syms *t = &c->syms;
+void cl_pod_hold(struct sl_syms *t, struct sl_rec *r) {
+    const struct pod *p = pod_of(r);
+    sl_sym_hold(t, p->f.node);
+    if (p->sched) {
+        sl_sym_hold(t, p->sched->target);
+        sl_sym_hold(t, p->sched->on);
+    }
+}
+
+void cl_names_hold(void *ctx, struct sl_syms *t) {
+    const struct sl_cluster *c = ctx;
     const struct strays *strays = &c->errands->strays;
 
-    sl_syms_begin(t);
-    for (uint32_t i = 0; i < c->objs.n; i++) { /* those too that are gone and not yet freed */
-        struct rec *r = c->objs.v[i];
-        if (!r)
-            continue;
-        sl_sym_hold(t, r->ns);
-        if (r->table != &c->tables[K_POD])
-            continue;
-        const struct pod *p = pod_of(r);
-        sl_sym_hold(t, p->f.node);
-        if (p->sched) {
-            sl_sym_hold(t, p->sched->target);
-            sl_sym_hold(t, p->sched->on);
-        }
-    }
     for (uint32_t i = 0; i < strays->lost.n; i++)
         sl_sym_hold(t, strays->lost.v[i].name);
     sl_sym_hold(t, strays->asked);
     hold_schedule(t, c->schedule);
-    sl_syms_sweep(t);
 }
 
 /* What is in use at a place is what classes ask for: theirs are held. */
@@ -62,7 +55,7 @@ static void sweep_resources(struct sl_cluster *c) {
     for (uint32_t i = 0; i < s->classes.n; i++)
         for (uint32_t k = 0; s->classes.v[i] && k < s->classes.v[i]->n_needs; k++)
             sl_sym_hold(t, s->classes.v[i]->needs[k].column);
-    for (struct rec *r; (r = cl_each(c, K_NODE, &at));)
+    for (struct sl_rec *r; (r = sl_inf_each(c->inf, K_NODE, &at));)
         for (uint32_t k = 0; k < node_of(r)->has.n; k++)
             if (node_of(r)->has.v[k])
                 sl_sym_hold(t, k);
@@ -73,10 +66,10 @@ static void sweep_resources(struct sl_cluster *c) {
 
 void cl_names_sweep(struct sl_cluster *c) {
     /* Where one is always due, not in every turn of a large cluster. */
-    if (SL_SYMS_STRICT && c->objs.n > MANY && ++c->turns % MANY_TURNS)
+    if (SL_SYMS_STRICT && c->inf->recs.n > MANY && ++c->turns % MANY_TURNS)
         return;
-    if (sl_syms_due(&c->syms))
-        sweep(c);
+    if (sl_syms_due(c->syms))
+        sl_inf_sweep(c->inf);
     if (SL_SYMS_STRICT || c->schedule->resources.n >= c->schedule->resources_due)
         sweep_resources(c);
 }

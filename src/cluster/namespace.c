@@ -43,7 +43,8 @@ static void read_labels(struct sl_cluster *c, struct namespace *n, yyjson_val *l
     cl_sched_homes_changed(c->schedule);
 }
 
-bool cl_ns_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
+bool cl_ns_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+    struct sl_cluster *c = ctx;
     struct namespace *n = namespace_of(r);
     struct sl_buf others;
     size_t i, max;
@@ -78,7 +79,7 @@ static void forget(struct leftovers *l) {
     l->failed = false;
 }
 
-void cl_ns_done(struct rec *r) {
+void cl_ns_done(struct sl_rec *r) {
     struct namespace *n = namespace_of(r);
 
     sl_freep(&n->finalizers);
@@ -183,7 +184,7 @@ static void end_pass(struct sl_cluster *c, struct namespace *n) {
     n->pass++;
     if (!n->found.objects && !n->found.failed && n->added == c->gc->added && !c->gc->call.v) {
         n->step = NS_FINALIZE;
-        cl_want(c, &n->rec);
+        sl_rec_write(&n->rec);
         return;
     }
     n->step = NS_IDLE;
@@ -193,9 +194,9 @@ static void end_pass(struct sl_cluster *c, struct namespace *n) {
             n->step = NS_TELL;
     }
     if (n->step == NS_TELL)
-        cl_want(c, &n->rec);
+        sl_rec_write(&n->rec);
     else
-        cl_want_at(c, &n->rec, c->port->mono + (n->pass == 1 ? 0 : pause));
+        sl_rec_write_at(&n->rec, c->port->mono + (n->pass == 1 ? 0 : pause));
 }
 
 static void take_list(struct sl_cluster *c, struct namespace *n, const struct gc_resource *r,
@@ -227,22 +228,24 @@ static void take_list(struct sl_cluster *c, struct namespace *n, const struct gc
 
 /* ---- looking ---- */
 
-void cl_ns_changed(struct sl_cluster *c, struct rec *r) {
+void cl_ns_changed(void *ctx, struct sl_rec *r) {
+    struct sl_cluster *c = ctx;
     struct namespace *n = namespace_of(r);
 
     if (n->odd)
-        cl_event(c, r, "namespace-controller", true, "LabelsIgnored",
-                 "the labels take more than %zu bytes of memory: selectors of pods do not see them",
-                 CL_MAX_LABELS);
+        sl_rec_event(
+            r, "namespace-controller", true, "LabelsIgnored",
+            "the labels take more than %zu bytes of memory: selectors of pods do not see them",
+            CL_MAX_LABELS);
     if (!r->deleting) {
         if (cl_furnish_lacks(c, n))
-            cl_want(c, r);
+            sl_rec_write(r);
         return;
     }
     if (n->emptied_by_us && n->step == NS_IDLE && !n->ticket) {
         n->ticket = cl_resources_refresh(c->gc);
         n->step = NS_DISCOVER;
-        cl_want(c, r);
+        sl_rec_write(r);
     }
 }
 
@@ -261,6 +264,7 @@ static bool build_pass(struct sl_cluster *c, struct namespace *n, struct sl_writ
         return false;
     }
     put_collection(n, r, w);
+    w->foreign = true;
     if (n->step == NS_LIST) {
         sl_buf_puts(&w->path, "?limit=" PAGE);
         w->accept = SL_AS_METADATA_LIST;
@@ -275,7 +279,7 @@ static bool build_deletion(struct sl_cluster *c, struct namespace *n, struct sl_
     if (!n->emptied_by_us)
         return false;
     if (n->step == NS_DISCOVER && c->gc->known < n->ticket) {
-        cl_want_at(c, &n->rec, c->port->mono + PAUSE_MIN);
+        sl_rec_write_at(&n->rec, c->port->mono + PAUSE_MIN);
         return false;
     }
     if (n->step == NS_DISCOVER || n->step == NS_IDLE)
@@ -283,14 +287,14 @@ static bool build_deletion(struct sl_cluster *c, struct namespace *n, struct sl_
     if (n->step == NS_LIST || n->step == NS_DELETE)
         return build_pass(c, n, w);
     if (n->step == NS_TELL) {
-        cl_write_patch(c, &n->rec, "status", w);
+        sl_rec_build_guarded(&n->rec, "status", w);
         sl_buf_puts(&w->body, "},\"status\":{\"conditions\":");
         cl_conditions_put(&w->body, &n->wanted);
         sl_buf_puts(&w->body, "}}");
         return true;
     }
-    cl_write_path(c, &w->path, n->rec.table->kind, 0, n->rec.name, "finalize");
-    cl_write_path(c, &w->read_path, n->rec.table->kind, 0, n->rec.name, NULL);
+    sl_rec_path(&w->path, &n->rec, "finalize");
+    sl_rec_path(&w->read_path, &n->rec, NULL);
     w->method = SL_PUT;
     w->content_type = SL_JSON;
     jput_text(&w->body,
@@ -301,7 +305,8 @@ static bool build_deletion(struct sl_cluster *c, struct namespace *n, struct sl_
     return true;
 }
 
-bool cl_ns_build(struct sl_cluster *c, struct rec *r, struct sl_write *w) {
+bool cl_ns_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+    struct sl_cluster *c = ctx;
     struct namespace *n = namespace_of(r);
 
     return r->deleting ? build_deletion(c, n, w) : cl_furnish_build(c, n, w);
@@ -316,12 +321,12 @@ static void deletion_written(struct sl_cluster *c, struct namespace *n, enum sl_
         return; /* the same again */
     if (n->step == NS_TELL) {
         n->step = NS_IDLE; /* and if it did not succeed, the next pass says it */
-        cl_want_at(c, &n->rec, c->port->mono + PAUSE_MAX / 4);
+        sl_rec_write_at(&n->rec, c->port->mono + PAUSE_MAX / 4);
         return;
     }
     if (n->step == NS_FINALIZE) {
         if (how != SL_WRITTEN)
-            cl_want_at(c, &n->rec, c->port->mono + PAUSE_MIN);
+            sl_rec_write_at(&n->rec, c->port->mono + PAUSE_MIN);
         return;
     }
     if (r && n->step == NS_LIST && how == SL_WRITTEN) {
@@ -331,15 +336,16 @@ static void deletion_written(struct sl_cluster *c, struct namespace *n, enum sl_
         n->step = NS_LIST;
         n->at++;
     }
-    cl_want(c, &n->rec);
+    sl_rec_write(&n->rec);
 }
 
-void cl_ns_written(struct sl_cluster *c, struct rec *r, const struct sl_write *w,
-                   enum sl_written how, const struct sl_reply *reply) {
+void cl_ns_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                   const struct sl_reply *reply) {
+    struct sl_cluster *c = ctx;
     (void)w;
     if (r->deleting)
         deletion_written(c, namespace_of(r), how, reply);
-    cl_mark(c, r);
+    sl_rec_enqueue(r);
     if (!r->deleting)
-        cl_want(c, r);
+        sl_rec_write(r);
 }

@@ -17,7 +17,7 @@ struct leftovers {
 enum ns_step { NS_IDLE, NS_DISCOVER, NS_LIST, NS_DELETE, NS_TELL, NS_FINALIZE };
 
 struct namespace {
-    struct rec rec;
+    struct sl_rec rec;
     bool emptied_by_us; /* spec.finalizers has "kubernetes" */
     char *finalizers;   /* the others, JSON strings with commas; NULL: none */
     struct conditions conditions, wanted;
@@ -33,26 +33,26 @@ struct namespace {
     uint32_t added;    /* gc.added, when the pass began */
     struct leftovers found;
 };
-static inline struct namespace *namespace_of(struct rec *r) {
+static inline struct namespace *namespace_of(struct sl_rec *r) {
     return (struct namespace *)(void *)r;
 }
-bool cl_ns_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o);
-void cl_ns_changed(struct sl_cluster *c, struct rec *r);
-void cl_ns_done(struct rec *r);
-bool cl_ns_build(struct sl_cluster *c, struct rec *r, struct sl_write *w);
-void cl_ns_written(struct sl_cluster *c, struct rec *r, const struct sl_write *w,
-                   enum sl_written how, const struct sl_reply *reply);
+bool cl_ns_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void cl_ns_changed(void *ctx, struct sl_rec *r);
+void cl_ns_done(struct sl_rec *r);
+bool cl_ns_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+void cl_ns_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                   const struct sl_reply *reply);
 
 /* serviceaccount.c: the default account and the ConfigMap with the authority's certificate. */
 struct root_ca {
-    struct rec rec;
+    struct sl_rec rec;
     uint64_t data; /* hash of the certificate */
 };
-bool cl_account_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o);
-void cl_account_gone(struct sl_cluster *c, struct rec *r);
-bool cl_root_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o);
-bool cl_root_build(struct sl_cluster *c, struct rec *r, struct sl_write *w);
-void cl_root_changed(struct sl_cluster *c, struct rec *r);
+bool cl_account_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void cl_account_gone(void *ctx, struct sl_rec *r);
+bool cl_root_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+bool cl_root_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+void cl_root_changed(void *ctx, struct sl_rec *r);
 /* What a living namespace lacks, as a write. */
 bool cl_furnish_build(struct sl_cluster *c, struct namespace *n, struct sl_write *w);
 bool cl_furnish_lacks(struct sl_cluster *c, const struct namespace *n);

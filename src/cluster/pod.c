@@ -113,7 +113,8 @@ static void take_failure(struct pod *p, yyjson_val *status, const struct sl_buf 
     sl_buf_done(&b);
 }
 
-bool cl_pod_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
+bool cl_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+    struct sl_cluster *c = ctx;
     struct pod *p = pod_of(r);
     yyjson_val *spec = yyjson_obj_get(o, "spec"), *status = yyjson_obj_get(o, "status");
     yyjson_val *labels = jat(o, "metadata.labels");
@@ -121,7 +122,7 @@ bool cl_pod_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
     struct sl_buf codes;
 
     memset(&p->f, 0, sizeof p->f);
-    p->f.node = sl_sym_put(&c->syms, jstr(spec, "nodeName"));
+    p->f.node = sl_sym_put(c->syms, jstr(spec, "nodeName"));
     p->f.phase = (uint8_t)phase_of(jstr(status, "phase"));
     p->f.gated = yyjson_arr_size(yyjson_obj_get(spec, "schedulingGates")) > 0;
     p->f.started = jtime(status, "startTime");
@@ -154,18 +155,20 @@ bool cl_pod_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
 static const struct pod_writer *const writers[] = {&cl_job_pod_writer, &cl_apps_pod_writer,
                                                    &cl_schedule_pod_writer};
 
-void cl_pod_changed(struct sl_cluster *c, struct rec *r) {
+void cl_pod_changed(void *ctx, struct sl_rec *r) {
+    struct sl_cluster *c = ctx;
     cl_job_pod_changed(c, pod_of(r));
     cl_apps_pod_changed(c, pod_of(r));
     cl_schedule_pod_changed(c, pod_of(r));
 }
 
-void cl_pod_gone(struct sl_cluster *c, struct rec *r) {
+void cl_pod_gone(void *ctx, struct sl_rec *r) {
+    struct sl_cluster *c = ctx;
     cl_job_pod_gone(c, pod_of(r));
     cl_schedule_pod_gone(c, pod_of(r));
 }
 
-void cl_pod_done(struct rec *r) {
+void cl_pod_done(struct sl_rec *r) {
     struct pod *p = pod_of(r);
     free(p->labels);
     sl_freep(&p->finalizers);
@@ -174,7 +177,8 @@ void cl_pod_done(struct rec *r) {
     sl_freep(&p->sched);
 }
 
-bool cl_pod_build(struct sl_cluster *c, struct rec *r, struct sl_write *w) {
+bool cl_pod_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+    struct sl_cluster *c = ctx;
     for (uint32_t i = 0; i < SL_LEN(writers); i++)
         if (writers[i]->build(c, pod_of(r), w)) {
             w->tag = i + 1;
@@ -183,11 +187,12 @@ bool cl_pod_build(struct sl_cluster *c, struct rec *r, struct sl_write *w) {
     return false;
 }
 
-void cl_pod_written(struct sl_cluster *c, struct rec *r, const struct sl_write *w,
-                    enum sl_written how, const struct sl_reply *reply) {
-    if (w->tag && w->tag != CL_CREATE && writers[w->tag - 1]->written)
+void cl_pod_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                    const struct sl_reply *reply) {
+    struct sl_cluster *c = ctx;
+    if (w->tag && w->tag != SL_REC_CREATE && writers[w->tag - 1]->written)
         writers[w->tag - 1]->written(c, pod_of(r), w, how, reply);
-    cl_want(c, r); /* another part may be waiting for its turn */
+    sl_rec_write(r); /* another part may be waiting for its turn */
 }
 
 /* ---- making one ---- */
@@ -202,10 +207,10 @@ void cl_pod_set(yyjson_mut_doc *d, yyjson_mut_val *pod, const char *map, const c
     yyjson_mut_obj_put(m, yyjson_mut_strcpy(d, key), yyjson_mut_strcpy(d, value));
 }
 
-static void put_owner(yyjson_mut_doc *d, yyjson_mut_val *meta, const struct rec *owner) {
+static void put_owner(yyjson_mut_doc *d, yyjson_mut_val *meta, const struct sl_rec *owner) {
     yyjson_mut_val *list = yyjson_mut_obj_add_arr(d, meta, "ownerReferences");
     yyjson_mut_val *ref = yyjson_mut_arr_add_obj(d, list);
-    const struct kind *k = owner->table->kind;
+    const struct sl_rec_kind *k = owner->table->kind;
     yyjson_mut_obj_add_str(d, ref, "apiVersion", k->api_version);
     yyjson_mut_obj_add_str(d, ref, "kind", k->kind);
     yyjson_mut_obj_add_str(d, ref, "name", owner->name);

@@ -44,7 +44,7 @@ struct pod_facts {
 };
 
 struct pod {
-    struct rec rec;
+    struct sl_rec rec;
     struct pod_facts f;
     char *labels;     /* JSON map; NULL: none */
     char *finalizers; /* others than the tracking one, JSON strings with commas; NULL: none */
@@ -65,7 +65,7 @@ struct pod {
     struct adoption adopt;
 };
 
-static inline struct pod *pod_of(struct rec *r) {
+static inline struct pod *pod_of(struct sl_rec *r) {
     return (struct pod *)(void *)r;
 }
 static inline bool pod_ended(const struct pod *p) {
@@ -83,13 +83,14 @@ struct pod_writer {
                     enum sl_written how, const struct sl_reply *reply); /* NULL: nothing to do */
 };
 
-bool cl_pod_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o);
-void cl_pod_changed(struct sl_cluster *c, struct rec *r);
-void cl_pod_gone(struct sl_cluster *c, struct rec *r);
-void cl_pod_done(struct rec *r);
-bool cl_pod_build(struct sl_cluster *c, struct rec *r, struct sl_write *w);
-void cl_pod_written(struct sl_cluster *c, struct rec *r, const struct sl_write *w,
-                    enum sl_written how, const struct sl_reply *reply);
+bool cl_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void cl_pod_changed(void *ctx, struct sl_rec *r);
+void cl_pod_gone(void *ctx, struct sl_rec *r);
+void cl_pod_done(struct sl_rec *r);
+void cl_pod_hold(struct sl_syms *t, struct sl_rec *r);
+bool cl_pod_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+void cl_pod_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                    const struct sl_reply *reply);
 
 /*
  * The body of a pod created from a template (JSON text of a PodTemplateSpec): labels, annotations
@@ -98,7 +99,7 @@ void cl_pod_written(struct sl_cluster *c, struct rec *r, const struct sl_write *
  */
 struct pod_body {
     const char *template; /* text */
-    const struct rec *owner;
+    const struct sl_rec *owner;
     const char *name, *generate_name;
     const char *finalizer;
     void (*edit)(void *ctx, yyjson_mut_doc *d,

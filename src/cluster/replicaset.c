@@ -59,13 +59,13 @@ uint64_t cl_template_hash(yyjson_val *template, uint64_t *ret_digest) {
     return h;
 }
 
-bool cl_rs_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
+bool cl_rs_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct replicaset *rs = rs_of(r);
     yyjson_val *spec = yyjson_obj_get(o, "spec"), *status = yyjson_obj_get(o, "status");
     yyjson_val *template = yyjson_obj_get(spec, "template");
     uint64_t chooser = jhash(1, yyjson_obj_get(spec, "selector"));
 
-    (void)c;
+    (void)ctx;
     if (!rs->chooser.arena.ceiling)
         cl_chooser_init(&rs->chooser);
     if (chooser != rs->chooser_hash) {
@@ -97,7 +97,7 @@ bool cl_rs_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
     return true;
 }
 
-void cl_rs_done(struct rec *r) {
+void cl_rs_done(struct sl_rec *r) {
     struct replicaset *rs = rs_of(r);
 
     if (rs->chooser.arena.ceiling)
@@ -119,28 +119,28 @@ static bool is_ours(const struct replicaset *rs, const struct pod *p) {
 }
 
 int32_t cl_rs_available(const struct sl_cluster *c, const struct replicaset *rs) {
-    struct rec *at = cl_children(c, cl_uid(rs->rec.uid), NULL);
+    struct sl_rec *at = sl_inf_children(c->inf, sl_rec_uid(rs->rec.uid), NULL);
     int32_t n = 0;
 
-    for (struct pod *p; (p = cl_next_pod(c, &at));)
+    for (struct pod *p; (p = cl_next_pod(&at));)
         n += !p->rec.planned && pod_active(p) && cl_pod_available(c, p, rs->min_ready, NULL);
     return n < rs->replicas ? n : rs->replicas;
 }
 
 int32_t cl_rs_held(const struct sl_cluster *c, const struct replicaset *rs) {
-    struct rec *at = cl_children(c, cl_uid(rs->rec.uid), NULL);
+    struct sl_rec *at = sl_inf_children(c->inf, sl_rec_uid(rs->rec.uid), NULL);
     int32_t n = 0;
 
-    for (struct pod *p; (p = cl_next_pod(c, &at));)
+    for (struct pod *p; (p = cl_next_pod(&at));)
         n += !pod_ended(p) && !p->rec.deleting;
     n = rs->wish.any && rs->wish.replicas > n ? rs->wish.replicas : n;
     return n > rs->replicas ? n : rs->replicas;
 }
 
 bool cl_rs_has_pods(const struct sl_cluster *c, const struct replicaset *rs) {
-    struct rec *at = cl_children(c, cl_uid(rs->rec.uid), NULL);
+    struct sl_rec *at = sl_inf_children(c->inf, sl_rec_uid(rs->rec.uid), NULL);
 
-    for (struct pod *p; (p = cl_next_pod(c, &at));)
+    for (struct pod *p; (p = cl_next_pod(&at));)
         if (!pod_ended(p))
             return true;
     return false;
@@ -215,9 +215,9 @@ static void count_together(struct candidate *v, uint32_t n) {
 
 static void remove_pods(struct sl_cluster *c, struct replicaset *rs, uint32_t many) {
     SL_VEC(struct candidate) v = {0};
-    struct rec *at = cl_children(c, cl_uid(rs->rec.uid), NULL);
+    struct sl_rec *at = sl_inf_children(c->inf, sl_rec_uid(rs->rec.uid), NULL);
 
-    for (struct pod *p; (p = cl_next_pod(c, &at));)
+    for (struct pod *p; (p = cl_next_pod(&at));)
         if (pod_active(p) && is_ours(rs, p))
             *sl_vec_push(&v) =
                 (struct candidate){.p = p,
@@ -228,16 +228,16 @@ static void remove_pods(struct sl_cluster *c, struct replicaset *rs, uint32_t ma
         qsort(v.v, v.n, sizeof v.v[0], goes_first);
     for (uint32_t i = 0; i < v.n && i < many; i++) {
         if (!v.v[i].p->rec.planned)
-            cl_event(c, &rs->rec, CONTROLLER, false, "SuccessfulDelete", "Deleted pod: %s",
-                     v.v[i].p->rec.name);
-        cl_doom(c, &v.v[i].p->rec);
+            sl_rec_event(&rs->rec, CONTROLLER, false, "SuccessfulDelete", "Deleted pod: %s",
+                         v.v[i].p->rec.name);
+        sl_rec_doom(&v.v[i].p->rec);
     }
     sl_vec_free(&v);
 }
 
 /* After a refusal one is tried, and when that succeeds the others. */
 static void add_pods(struct sl_cluster *c, struct replicaset *rs, int32_t many, int32_t planned) {
-    char name[REC_NAME];
+    char name[SL_REC_NAME];
 
     if (rs->hold > c->port->wall || !rs->template)
         return;
@@ -246,17 +246,17 @@ static void add_pods(struct sl_cluster *c, struct replicaset *rs, int32_t many, 
         many = planned > 0 ? 0 : 1;
     for (int32_t i = 0; i < many; i++) {
         do
-            cl_child_name(&rs->rec, rs->rec.name, "pod", rs->number++, name);
-        while (cl_find_sym(c, K_POD, rs->rec.ns, name));
-        (void)cl_plan(c, K_POD, &rs->rec, name);
+            sl_rec_child_name(&rs->rec, rs->rec.name, "pod", rs->number++, name);
+        while (sl_inf_find_sym(c->inf, K_POD, rs->rec.ns, name));
+        (void)sl_rec_plan(&rs->rec, K_POD, name);
     }
 }
 
-bool cl_rs_child(struct sl_cluster *c, struct rec *r, struct rec *child, struct sl_buf *body) {
+bool cl_rs_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_buf *body) {
     struct replicaset *rs = rs_of(r);
-    char generate[REC_NAME + 2];
+    char generate[SL_REC_NAME + 2];
 
-    (void)c;
+    (void)ctx;
     sl_fmt(generate, sizeof generate, "%s-", r->name);
     return rs->template && cl_pod_put(body, &(struct pod_body){.template = rs->template,
                                                                .owner = r,
@@ -264,21 +264,22 @@ bool cl_rs_child(struct sl_cluster *c, struct rec *r, struct rec *child, struct 
                                                                .generate_name = generate});
 }
 
-void cl_rs_child_written(struct sl_cluster *c, struct rec *r, struct rec *child,
-                         enum sl_written how, const struct sl_reply *reply) {
+void cl_rs_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
+                         const struct sl_reply *reply) {
+    struct sl_cluster *c = ctx;
     struct replicaset *rs = rs_of(r);
 
     if (how == SL_WRITTEN) {
-        cl_event(c, r, CONTROLLER, false, "SuccessfulCreate", "Created pod: %s", child->name);
+        sl_rec_event(r, CONTROLLER, false, "SuccessfulCreate", "Created pod: %s", child->name);
         sl_freep(&rs->failure);
     } else if (how == SL_WRITE_REFUSED) {
         sl_freep(&rs->failure);
         rs->failure = cl_message_of(reply);
-        cl_event(c, r, CONTROLLER, true, "FailedCreate", "Error creating: %s", rs->failure);
+        sl_rec_event(r, CONTROLLER, true, "FailedCreate", "Error creating: %s", rs->failure);
     } else if (how == SL_WRITE_GONE) {
         rs->hold = c->port->wall + SL_SEC;
     }
-    cl_mark(c, r);
+    sl_rec_enqueue(r);
 }
 
 /* ---- looking ---- */
@@ -290,14 +291,14 @@ struct count {
 };
 
 static struct count count_pods(struct sl_cluster *c, struct replicaset *rs) {
-    struct rec *at = cl_children(c, cl_uid(rs->rec.uid), NULL);
+    struct sl_rec *at = sl_inf_children(c->inf, sl_rec_uid(rs->rec.uid), NULL);
     struct rs_status *now = &rs->now;
     struct count n = {0};
 
     *now = (struct rs_status){.observed = rs->rec.generation};
-    for (struct pod *p; (p = cl_next_pod(c, &at));) {
+    for (struct pod *p; (p = cl_next_pod(&at));) {
         if (!is_ours(rs, p)) {
-            cl_release(c, &p->rec, &p->adopt);
+            cl_release(&p->rec, &p->adopt);
             continue;
         }
         if (pod_ended(p))
@@ -329,13 +330,14 @@ static void want_status(struct sl_cluster *c, struct replicaset *rs) {
                               c->port->wall))
         rs->wanted.v[rs->wanted.n - 1].updated = 0; /* this kind has no such time */
     if (status_differs(rs))
-        cl_want(c, &rs->rec);
+        sl_rec_write(&rs->rec);
 }
 
-void cl_rs_changed(struct sl_cluster *c, struct rec *r) {
+void cl_rs_changed(void *ctx, struct sl_rec *r) {
+    struct sl_cluster *c = ctx;
     struct replicaset *rs = rs_of(r);
     struct count n = count_pods(c, rs);
-    struct rec *owner = cl_by_uid(c, r->owner);
+    struct sl_rec *owner = sl_inf_by_uid(c->inf, r->owner);
 
     if (!rs->looked && !r->deleting) {
         rs->looked = true;
@@ -350,34 +352,34 @@ void cl_rs_changed(struct sl_cluster *c, struct rec *r) {
         sl_freep(&rs->failure);
     if (rs->hold > c->port->wall && (!n.next || rs->hold < n.next))
         n.next = rs->hold;
-    cl_look_at(c, r, n.next);
+    sl_rec_reconcile_at(r, n.next);
     want_status(c, rs);
-    if (owner && cl_is(c, owner, K_DEPLOYMENT)) {
+    if (owner && owner->kind == K_DEPLOYMENT) {
         if (!cl_chooses(&dp_of(owner)->chooser, rs->labels))
-            cl_release(c, r, &rs->adoption);
-        cl_mark(c, owner);
+            cl_release(r, &rs->adoption);
+        sl_rec_enqueue(owner);
     } else if (!r->owner) {
         uint32_t i = 0;
-        for (struct rec *d; (d = cl_each(c, K_DEPLOYMENT, &i));)
+        for (struct sl_rec *d; (d = sl_inf_each(c->inf, K_DEPLOYMENT, &i));)
             if (d->ns == r->ns && !d->deleting && cl_chooses(&dp_of(d)->chooser, rs->labels))
-                cl_adopt(c, r, &rs->adoption, d);
+                cl_adopt(r, &rs->adoption, d);
     }
 }
 
 /* ---- writing ---- */
 
-static void build_wish(struct sl_cluster *c, struct replicaset *rs, struct sl_write *w) {
-    cl_write_patch(c, &rs->rec, NULL, w);
+static void build_wish(struct replicaset *rs, struct sl_write *w) {
+    sl_rec_build_guarded(&rs->rec, NULL, w);
     if (rs->wish.annotations)
         sl_buf_printf(&w->body, ",\"annotations\":%s", rs->wish.annotations);
     sl_buf_printf(&w->body, "},\"spec\":{\"replicas\":%d,\"minReadySeconds\":%d}}",
                   rs->wish.replicas, rs->wish.min_ready);
 }
 
-static void build_status(struct sl_cluster *c, struct replicaset *rs, struct sl_write *w) {
+static void build_status(struct replicaset *rs, struct sl_write *w) {
     const struct rs_status *s = &rs->now;
 
-    cl_write_patch(c, &rs->rec, "status", w);
+    sl_rec_build_guarded(&rs->rec, "status", w);
     sl_buf_printf(&w->body, "},\"status\":{\"replicas\":%lld", (long long)s->replicas);
     cl_count_put(&w->body, "fullyLabeledReplicas", s->labeled, false);
     cl_count_put(&w->body, "readyReplicas", s->ready, false);
@@ -392,11 +394,12 @@ static void build_status(struct sl_cluster *c, struct replicaset *rs, struct sl_
     sl_buf_puts(&w->body, "}}");
 }
 
-bool cl_rs_build(struct sl_cluster *c, struct rec *r, struct sl_write *w) {
+bool cl_rs_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+    struct sl_cluster *c = ctx;
     struct replicaset *rs = rs_of(r);
 
     if (rs->wish.any) {
-        build_wish(c, rs, w);
+        build_wish(rs, w);
         w->tag = WRITE_WISH;
         return true;
     }
@@ -407,28 +410,29 @@ bool cl_rs_build(struct sl_cluster *c, struct rec *r, struct sl_write *w) {
     }
     if (!status_differs(rs))
         return false;
-    build_status(c, rs, w);
+    build_status(rs, w);
     w->tag = WRITE_STATUS;
     return true;
 }
 
-void cl_rs_written(struct sl_cluster *c, struct rec *r, const struct sl_write *w,
-                   enum sl_written how, const struct sl_reply *reply) {
+void cl_rs_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                   const struct sl_reply *reply) {
+    struct sl_cluster *c = ctx;
     struct replicaset *rs = rs_of(r);
 
     if (w->tag == WRITE_ADOPTION)
-        cl_adoption_written(c, r, &rs->adoption, w, how, reply);
-    struct rec *owner = cl_by_uid(c, r->owner);
+        cl_adoption_written(r, &rs->adoption, w, how, reply);
+    struct sl_rec *owner = sl_inf_by_uid(c->inf, r->owner);
     if (w->tag == WRITE_WISH && how == SL_WRITTEN && owner && rs->wish.replicas != rs->wish.from)
-        cl_event(c, owner, "deployment-controller", false, "ScalingReplicaSet",
-                 "Scaled %s replica set %s from %d to %d",
-                 rs->wish.replicas > rs->wish.from ? "up" : "down", r->name, rs->wish.from,
-                 rs->wish.replicas);
+        sl_rec_event(owner, "deployment-controller", false, "ScalingReplicaSet",
+                     "Scaled %s replica set %s from %d to %d",
+                     rs->wish.replicas > rs->wish.from ? "up" : "down", r->name, rs->wish.from,
+                     rs->wish.replicas);
     if (w->tag == WRITE_WISH && how != SL_WRITE_FAILED) {
         /* Whatever else came of it, it was decided on something that is no longer so. */
         rs->wish.any = false;
         sl_freep(&rs->wish.annotations);
     }
-    cl_mark(c, r);
-    cl_want(c, r);
+    sl_rec_enqueue(r);
+    sl_rec_write(r);
 }

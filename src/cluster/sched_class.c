@@ -55,7 +55,8 @@ static void read_podset(struct schedule *s, struct sched_class *k, struct sl_buf
 
 static bool line_less(const void *ctx, uint32_t a, uint32_t b) {
     const struct sl_cluster *c = ctx;
-    const struct sched_pod *x = pod_of(c->objs.v[a])->sched, *y = pod_of(c->objs.v[b])->sched;
+    const struct sched_pod *x = pod_of(c->inf->recs.v[a])->sched,
+                           *y = pod_of(c->inf->recs.v[b])->sched;
     if (x->priority != y->priority)
         return x->priority > y->priority;
     return x->created != y->created ? x->created < y->created : a < b;
@@ -63,7 +64,7 @@ static bool line_less(const void *ctx, uint32_t a, uint32_t b) {
 
 static uint32_t *line_place(void *ctx, uint32_t obj) {
     const struct sl_cluster *c = ctx;
-    return &pod_of(c->objs.v[obj])->sched->in_line;
+    return &pod_of(c->inf->recs.v[obj])->sched->in_line;
 }
 
 static struct sched_class *make(struct schedule *s, uint64_t hash) {

@@ -178,7 +178,7 @@ struct sched_near *cl_near_new(struct schedule *s, struct sched_class *k, const 
     }
     uint64_t together = n_terms ? k->wants->by[TERM_NEAR] : 0;
     near->alone = (near->self & together) == together;
-    for (struct rec *r; (r = cl_each(s->c, K_POD, &at));) {
+    for (struct sl_rec *r; (r = sl_inf_each(s->c->inf, K_POD, &at));) {
         const struct pod *q = pod_of(r);
         if (r->planned || q == p || !q->sched || !q->sched->on || !s->places.v[q->sched->at].node)
             continue;

@@ -146,7 +146,8 @@ static void read_amounts(struct schedule *s, struct node *n, yyjson_val *map) {
     }
 }
 
-bool cl_node_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
+bool cl_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+    struct sl_cluster *c = ctx;
     struct node *n = node_of(r);
     yyjson_val *spec = yyjson_obj_get(o, "spec"), *status = yyjson_obj_get(o, "status");
     yyjson_val *labels = jat(o, "metadata.labels"), *amounts = jat(status, "allocatable");
@@ -175,13 +176,14 @@ bool cl_node_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
     return true;
 }
 
-void cl_node_changed(struct sl_cluster *c, struct rec *r) {
+void cl_node_changed(void *ctx, struct sl_rec *r) {
+    struct sl_cluster *c = ctx;
     struct schedule *s = c->schedule;
-    struct sched_place *p = cl_sched_place(s, sl_sym_put(&c->syms, r->name));
+    struct sched_place *p = cl_sched_place(s, sl_sym_put(c->syms, r->name));
     if (node_of(r)->odd)
-        cl_event(c, r, "default-scheduler", true, "NodePassedOver",
-                 "labels and taints take more than %zu bytes of memory: no pod is placed here",
-                 SCHED_MAX_NODE);
+        sl_rec_event(r, "default-scheduler", true, "NodePassedOver",
+                     "labels and taints take more than %zu bytes of memory: no pod is placed here",
+                     SCHED_MAX_NODE);
     if (!p->node)
         s->n_nodes++;
     p->node = node_of(r);
@@ -190,9 +192,10 @@ void cl_node_changed(struct sl_cluster *c, struct rec *r) {
     s->room = true;
 }
 
-void cl_node_gone(struct sl_cluster *c, struct rec *r) {
+void cl_node_gone(void *ctx, struct sl_rec *r) {
+    struct sl_cluster *c = ctx;
     struct schedule *s = c->schedule;
-    struct sched_place *p = cl_sched_place(s, sl_sym_put(&c->syms, r->name));
+    struct sched_place *p = cl_sched_place(s, sl_sym_put(c->syms, r->name));
     if (p->node)
         s->n_nodes--;
     p->node = NULL;
@@ -200,7 +203,7 @@ void cl_node_gone(struct sl_cluster *c, struct rec *r) {
     leave_place(s, p);
 }
 
-void cl_node_done(struct rec *r) {
+void cl_node_done(struct sl_rec *r) {
     sl_arena_done(&node_of(r)->arena);
     sl_vec_free(&node_of(r)->has);
 }

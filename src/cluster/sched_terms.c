@@ -211,7 +211,7 @@ void cl_wants_done(struct schedule *s, struct sched_class *k) {
 /* Is the namespace one that the term's selector takes? One that is not known has no labels. */
 static bool chosen(const struct schedule *s, const struct sched_term *t, sl_sym ns) {
     static const struct sl_labels none = {NULL, 0};
-    struct rec *r = cl_find(s->c, K_NAMESPACE, "", str(s->c, ns));
+    struct sl_rec *r = sl_inf_find(s->c->inf, K_NAMESPACE, "", str(s->c, ns));
     return sl_selector_matches(&t->homes, r ? &namespace_of(r)->labels : &none);
 }
 

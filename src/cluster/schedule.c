@@ -58,7 +58,7 @@ static void leave_line(struct schedule *s, struct pod *p) {
     if (p->sched->in_line == SL_HEAP_OUT)
         return;
     sl_assert(k); /* it is in its line */
-    sl_heap_remove(&k->line, p->rec.obj);
+    sl_heap_remove(&k->line, p->rec.id);
     if (sl_heap_empty(&k->line))
         sl_heap_remove(&s->awake, k->id);
     else if (k->in_queue != SL_HEAP_OUT)
@@ -66,13 +66,13 @@ static void leave_line(struct schedule *s, struct pod *p) {
 }
 
 static void tell_later(struct sl_cluster *c, struct pod *p, sl_span d) {
-    sl_writer_want_at(c->writer, p->rec.obj, 1, c->port->mono + d);
+    sl_writer_want_at(c->inf->writer, p->rec.id, 1, c->port->mono + d);
 }
 
 static void join_line(struct schedule *s, struct pod *p) {
     struct sched_class *k = p->sched->class;
     if (p->sched->in_line == SL_HEAP_OUT) {
-        sl_heap_fix(&k->line, p->rec.obj);
+        sl_heap_fix(&k->line, p->rec.id);
         tell_later(cluster_of(s), p, TELL_DELAY);
     }
     if (!k->asleep)
@@ -117,7 +117,7 @@ static void heed(struct schedule *s, struct pod *p) {
 }
 
 void cl_schedule_pod_changed(struct sl_cluster *c, struct pod *p) {
-    if (p->f.node || (p->rec.deleting && !cl_busy(c, &p->rec)))
+    if (p->f.node || (p->rec.deleting && !sl_rec_busy(&p->rec)))
         p->sched->target = 0;
     heed(c->schedule, p);
     recount(c->schedule, p);
@@ -324,7 +324,7 @@ static uint32_t choose(struct schedule *s, struct sched_class *k, const struct s
 /* The first of the class gets a place, or the class goes to sleep. */
 static void place_one(struct schedule *s, struct sched_class *k) {
     struct sl_cluster *c = cluster_of(s);
-    struct pod *p = pod_of(c->objs.v[sl_heap_top(&k->line)]);
+    struct pod *p = pod_of(c->inf->recs.v[sl_heap_top(&k->line)]);
     find_nodes(s, k);
     bool asks = (k->wants && k->wants->n_terms) || s->n_apart;
     struct sched_near *near = asks ? cl_near_new(s, k, p) : NULL;
@@ -335,7 +335,7 @@ static void place_one(struct schedule *s, struct sched_class *k) {
         leave_line(s, p);
         recount(s, p);
         s->bound++;
-        cl_want(c, &p->rec);
+        sl_rec_write(&p->rec);
     } else {
         struct sl_buf b;
         sl_buf_init(&b, MAX_WHY);
@@ -374,15 +374,15 @@ static bool build_condition(struct sl_cluster *c, struct pod *p, struct sl_write
     p->sched->refused = hash;
     if (told)
         return false;
-    cl_event(c, &p->rec, CONTROLLER, true, "FailedScheduling", "%s", k->why);
+    sl_rec_event(&p->rec, CONTROLLER, true, "FailedScheduling", "%s", k->why);
     /* Applied: the other conditions are the kubelet's. */
     w->method = SL_PATCH;
     w->content_type = SL_APPLY_PATCH;
-    cl_write_path(c, &w->path, p->rec.table->kind, p->rec.ns, p->rec.name, "status");
+    sl_rec_path(&w->path, &p->rec, "status");
     sl_buf_puts(&w->path, "?fieldManager=kube-scheduler&force=true");
     jput_text(&w->body,
               "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":", p->rec.name);
-    jput_text(&w->body, ",\"namespace\":", ns_of(c, &p->rec));
+    jput_text(&w->body, ",\"namespace\":", sl_rec_ns(&p->rec));
     jput_text(&w->body, ",\"uid\":", p->rec.uid);
     sl_buf_puts(&w->body, "},\"status\":{\"conditions\":[");
     sl_buf_printf(&w->body,
@@ -402,15 +402,15 @@ static bool build(struct sl_cluster *c, struct pod *p, struct sl_write *w) {
         p->sched->unsure = false;
         p->sched->target = 0;
         recount(c->schedule, p);
-        cl_mark(c, &p->rec);
+        sl_rec_enqueue(&p->rec);
         return false;
     }
     if (!p->sched->target)
         return build_condition(c, p, w);
-    cl_write_post(c, &p->rec, "binding", w);
+    sl_rec_build_post(&p->rec, "binding", w);
     sl_buf_puts(&w->body, "{\"apiVersion\":\"v1\",\"kind\":\"Binding\"");
     jput_text(&w->body, ",\"metadata\":{\"name\":", p->rec.name);
-    jput_text(&w->body, ",\"namespace\":", ns_of(c, &p->rec));
+    jput_text(&w->body, ",\"namespace\":", sl_rec_ns(&p->rec));
     jput_text(&w->body, ",\"uid\":", p->rec.uid);
     jput_text(&w->body, "},\"target\":{\"kind\":\"Node\",\"name\":", str(c, p->sched->target));
     sl_buf_puts(&w->body, "}}");
@@ -425,8 +425,8 @@ static void written(struct sl_cluster *c, struct pod *p, const struct sl_write *
     if (!p->sched || !p->sched->target || w->method != SL_POST)
         return;
     if (how == SL_WRITTEN && !p->sched->told) {
-        cl_event(c, &p->rec, CONTROLLER, false, "Scheduled", "Successfully assigned %s/%s to %s",
-                 ns_of(c, &p->rec), p->rec.name, str(c, p->sched->target));
+        sl_rec_event(&p->rec, CONTROLLER, false, "Scheduled", "Successfully assigned %s/%s to %s",
+                     sl_rec_ns(&p->rec), p->rec.name, str(c, p->sched->target));
         p->sched->told = true;
     } else if (how == SL_WRITE_CONFLICT || how == SL_WRITE_REFUSED) {
         p->sched->unsure = true;
@@ -440,8 +440,8 @@ const struct pod_writer cl_schedule_pod_writer = {build, written};
 static bool awake_less(const void *ctx, uint32_t a, uint32_t b) {
     const struct schedule *s = ctx;
     const struct sl_cluster *c = s->c;
-    const struct sched_pod *x = pod_of(c->objs.v[sl_heap_top(&s->classes.v[a]->line)])->sched;
-    const struct sched_pod *y = pod_of(c->objs.v[sl_heap_top(&s->classes.v[b]->line)])->sched;
+    const struct sched_pod *x = pod_of(c->inf->recs.v[sl_heap_top(&s->classes.v[a]->line)])->sched;
+    const struct sched_pod *y = pod_of(c->inf->recs.v[sl_heap_top(&s->classes.v[b]->line)])->sched;
     if (x->priority != y->priority)
         return x->priority > y->priority;
     return x->created != y->created ? x->created < y->created : a < b;
@@ -463,7 +463,7 @@ static void start(struct sl_cluster *c) {
 static void stop(struct sl_cluster *c) {
     struct schedule *s = c->schedule;
     uint32_t at = 0;
-    for (struct rec *r; (r = cl_each(c, K_POD, &at));)
+    for (struct sl_rec *r; (r = sl_inf_each(c->inf, K_POD, &at));)
         cl_schedule_pod_gone(c, pod_of(r));
     for (uint32_t i = 0; i < s->places.n; i++) {
         sl_vec_free(&s->places.v[i].used);

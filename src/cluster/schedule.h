@@ -26,7 +26,7 @@ typedef SL_VEC(int64_t) sched_amounts; /* by column; what is missing is 0 */
 
 /* A node, from its object. */
 struct node {
-    struct rec rec;
+    struct sl_rec rec;
     struct sl_arena arena; /* of labels and taints */
     struct sl_labels labels;
     const struct sl_taint *taints, *soft; /* soft: PreferNoSchedule */
@@ -38,7 +38,7 @@ struct node {
     int64_t max_pods;
     uint32_t place;
 };
-static inline struct node *node_of(struct rec *r) {
+static inline struct node *node_of(struct sl_rec *r) {
     return (struct node *)(void *)r;
 }
 
@@ -198,10 +198,10 @@ struct schedule {
 
 extern const struct part cl_schedule_part;
 
-bool cl_node_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o);
-void cl_node_changed(struct sl_cluster *c, struct rec *r);
-void cl_node_gone(struct sl_cluster *c, struct rec *r);
-void cl_node_done(struct rec *r);
+bool cl_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void cl_node_changed(void *ctx, struct sl_rec *r);
+void cl_node_gone(void *ctx, struct sl_rec *r);
+void cl_node_done(struct sl_rec *r);
 
 /* ---- sched_place.c ---- */
 uint32_t cl_sched_column(struct schedule *s, const char *resource); /* UINT32_MAX: too many */

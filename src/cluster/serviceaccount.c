@@ -11,53 +11,56 @@
 #define AGAIN (2 * SL_SEC)
 #define ROOT "kube-root-ca.crt"
 
-static struct rec *home_of(struct sl_cluster *c, const struct rec *r) {
-    return cl_find(c, K_NAMESPACE, "", ns_of(c, r));
+static struct sl_rec *home_of(struct sl_cluster *c, const struct sl_rec *r) {
+    return sl_inf_find(c->inf, K_NAMESPACE, "", sl_rec_ns(r));
 }
 
-bool cl_account_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
-    (void)c;
+bool cl_account_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+    (void)ctx;
     (void)r;
     (void)o;
     return false;
 }
 
-void cl_account_gone(struct sl_cluster *c, struct rec *r) {
-    struct rec *home = home_of(c, r);
+void cl_account_gone(void *ctx, struct sl_rec *r) {
+    struct sl_cluster *c = ctx;
+    struct sl_rec *home = home_of(c, r);
 
     if (!home)
         return;
     namespace_of(home)->account_at = namespace_of(home)->root_at = 0;
-    cl_mark(c, home);
+    sl_rec_enqueue(home);
 }
 
 static uint64_t hash_of(const char *certificate) {
     return sl_hash_str(11, certificate);
 }
 
-bool cl_root_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
+bool cl_root_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct root_ca *k = (struct root_ca *)(void *)r;
     yyjson_val *v = yyjson_obj_get(yyjson_obj_get(o, "data"), "ca.crt");
 
-    (void)c;
+    (void)ctx;
     k->data = hash_of(sl_json_text(v));
     return true;
 }
 
-static bool is_stale(const struct sl_cluster *c, const struct rec *r) {
+static bool is_stale(const struct sl_cluster *c, const struct sl_rec *r) {
     return c->spec.ca && !r->deleting &&
            ((const struct root_ca *)(const void *)r)->data != hash_of(c->spec.ca);
 }
 
-void cl_root_changed(struct sl_cluster *c, struct rec *r) {
+void cl_root_changed(void *ctx, struct sl_rec *r) {
+    struct sl_cluster *c = ctx;
     if (is_stale(c, r))
-        cl_want(c, r);
+        sl_rec_write(r);
 }
 
-bool cl_root_build(struct sl_cluster *c, struct rec *r, struct sl_write *w) {
+bool cl_root_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+    struct sl_cluster *c = ctx;
     if (!is_stale(c, r))
         return false;
-    cl_write_patch(c, r, NULL, w);
+    sl_rec_build_guarded(r, NULL, w);
     jput_text(&w->body, "},\"data\":{\"ca.crt\":", c->spec.ca);
     sl_buf_puts(&w->body, "}}");
     return true;
@@ -65,9 +68,9 @@ bool cl_root_build(struct sl_cluster *c, struct rec *r, struct sl_write *w) {
 
 /* ---- what is missing ---- */
 
-static bool lacks(struct sl_cluster *c, const struct namespace *n, enum rec_kind k,
+static bool lacks(struct sl_cluster *c, const struct namespace *n, enum cl_kind k,
                   const char *name) {
-    return !cl_find(c, k, n->rec.name, name);
+    return !sl_inf_find(c->inf, k, n->rec.name, name);
 }
 
 bool cl_furnish_lacks(struct sl_cluster *c, const struct namespace *n) {
@@ -82,13 +85,12 @@ bool cl_furnish_build(struct sl_cluster *c, struct namespace *n, struct sl_write
 
     if ((!account || n->account_at > now) && (!root || n->root_at > now)) {
         if (account || root)
-            cl_want_at(c, &n->rec, now + AGAIN); /* it may be on its way here */
+            sl_rec_write_at(&n->rec, now + AGAIN); /* it may be on its way here */
         return false;
     }
     account &= n->account_at <= now;
     *(account ? &n->account_at : &n->root_at) = now + AGAIN;
-    cl_write_create(c, &cl_kinds[account ? K_SERVICE_ACCOUNT : K_CONFIG_MAP],
-                    sl_sym_put(&c->syms, n->rec.name), w);
+    sl_inf_build_create(c->inf, account ? K_SERVICE_ACCOUNT : K_CONFIG_MAP, n->rec.name, w);
     if (account) {
         sl_buf_puts(&w->body, "{\"apiVersion\":\"v1\",\"kind\":\"ServiceAccount\","
                               "\"metadata\":{\"name\":\"default\"}}");

@@ -31,7 +31,8 @@ static void take_text(char **field, const char *s) {
     *field = sl_strdup(s);
 }
 
-bool cl_ss_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
+bool cl_ss_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+    (void)ctx;
     struct statefulset *s = ss_of(r);
     yyjson_val *spec = yyjson_obj_get(o, "spec"), *status = yyjson_obj_get(o, "status");
     yyjson_val *selector = yyjson_obj_get(spec, "selector");
@@ -57,8 +58,8 @@ bool cl_ss_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
     s->crowded = s->replicas > SS_MAX_PODS;
     if (s->crowded && !before)
         sl_log(SL_LOG_WARN, "StatefulSet not reconciled: too many replicas",
-               SL_S("namespace", ns_of(c, r)), SL_S("name", r->name), SL_I("replicas", s->replicas),
-               SL_I("limit", SS_MAX_PODS));
+               SL_S("namespace", sl_rec_ns(r)), SL_S("name", r->name),
+               SL_I("replicas", s->replicas), SL_I("limit", SS_MAX_PODS));
     s->start = count_at(spec, "ordinals.start", 0);
     s->min_ready = count_at(spec, "minReadySeconds", 0);
     s->history = count_at(spec, "revisionHistoryLimit", 10);
@@ -85,7 +86,7 @@ bool cl_ss_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
     return true;
 }
 
-void cl_ss_done(struct rec *r) {
+void cl_ss_done(struct sl_rec *r) {
     struct statefulset *s = ss_of(r);
     char **texts[] = {&s->template, &s->match_labels, &s->annotations, &s->service,
                       &s->current,  &s->update,       &s->now_current, &s->now_update};
@@ -97,7 +98,7 @@ void cl_ss_done(struct rec *r) {
         sl_freep(texts[i]);
 }
 
-int64_t cl_ss_ordinal(const struct rec *set, const char *pod) {
+int64_t cl_ss_ordinal(const struct sl_rec *set, const char *pod) {
     size_t n = strlen(set->name), digits;
     const char *s = pod + n + 1;
 
@@ -128,17 +129,17 @@ static int higher(const void *x, const void *y) {
 }
 
 static void gather(struct sl_cluster *c, struct statefulset *s, struct crew *k) {
-    struct rec *at = cl_children(c, cl_uid(s->rec.uid), NULL);
+    struct sl_rec *at = sl_inf_children(c->inf, sl_rec_uid(s->rec.uid), NULL);
 
     k->v = sl_alloc0((size_t)s->replicas + 1, sizeof k->v[0]);
     for (int32_t i = 0; i < s->replicas; i++)
         k->v[i].ordinal = (int64_t)s->start + i;
-    for (struct pod *p; (p = cl_next_pod(c, &at));) {
+    for (struct pod *p; (p = cl_next_pod(&at));) {
         int64_t ordinal = cl_ss_ordinal(&s->rec, p->rec.name);
         if (ordinal < 0)
             continue;
         if (!p->rec.planned && !cl_chooses(&s->chooser, p->labels)) {
-            cl_release(c, &p->rec, &p->adopt);
+            cl_release(&p->rec, &p->adopt);
             continue;
         }
         if (cl_ss_inside(s, ordinal))
@@ -163,24 +164,24 @@ static bool is_healthy(struct sl_cluster *c, const struct statefulset *s, const 
     return runs(p) && !is_going(p) && cl_pod_available(c, p, s->min_ready, next);
 }
 
-static void remove_pod(struct sl_cluster *c, struct statefulset *s, struct pod *p) {
+static void remove_pod(struct statefulset *s, struct pod *p) {
     if (is_going(p))
         return;
-    cl_event(c, &s->rec, CONTROLLER, false, "SuccessfulDelete",
-             "delete Pod %s in StatefulSet %s successful", p->rec.name, s->rec.name);
-    cl_doom(c, &p->rec);
+    sl_rec_event(&s->rec, CONTROLLER, false, "SuccessfulDelete",
+                 "delete Pod %s in StatefulSet %s successful", p->rec.name, s->rec.name);
+    sl_rec_doom(&p->rec);
 }
 
 /* ---- one step, or as many as may be at a time ---- */
 
 static void make_pod(struct sl_cluster *c, struct statefulset *s, int64_t ordinal) {
-    char name[REC_NAME];
+    char name[SL_REC_NAME];
 
     sl_fmt(name, sizeof name, "%.240s-%lld", s->rec.name, (long long)ordinal);
     if (s->hold > c->port->wall || !cl_ss_claims(c, s, ordinal) ||
-        cl_find_sym(c, K_POD, s->rec.ns, name)) /* somebody else's: it has to go first */
+        sl_inf_find_sym(c->inf, K_POD, s->rec.ns, name)) /* somebody else's: it has to go first */
         return;
-    (void)cl_plan(c, K_POD, &s->rec, name);
+    (void)sl_rec_plan(&s->rec, K_POD, name);
 }
 
 /* Returns whether everything that there is to be is there and healthy. */
@@ -190,7 +191,7 @@ static bool keep_members(struct sl_cluster *c, struct statefulset *s, struct cre
     for (int32_t i = 0; i < s->replicas && (all || s->parallel); i++) {
         struct member *m = &k->v[i];
         if (m->p && !m->p->rec.planned && pod_ended(m->p))
-            remove_pod(c, s, m->p); /* whatever its end was: it is made anew */
+            remove_pod(s, m->p); /* whatever its end was: it is made anew */
         else if (!m->p)
             make_pod(c, s, m->ordinal);
         else if (!m->p->rec.planned && m->p->f.phase == POD_PENDING && !is_going(m->p))
@@ -216,7 +217,7 @@ static bool remove_condemned(struct sl_cluster *c, struct statefulset *s, struct
         if (!s->parallel && waits)
             return false;
         if (!is_going(m->p) && cl_ss_claims_kept(c, s, m->ordinal, m->p)) {
-            remove_pod(c, s, m->p);
+            remove_pod(s, m->p);
             if (!s->parallel)
                 return false;
         }
@@ -232,7 +233,7 @@ static void update_one(struct sl_cluster *c, struct statefulset *s, struct crew 
         if (!p || p->rec.planned)
             return;
         if (p->f.revision != cl_revision(s->now_update) && !is_going(p)) {
-            remove_pod(c, s, p);
+            remove_pod(s, p);
             return;
         }
         if (!is_healthy(c, s, p, &k->next))
@@ -279,12 +280,14 @@ static bool differs(const struct statefulset *s) {
 /* The revision that the status calls current, if it still exists. */
 static const char *current_revision(struct sl_cluster *c, const struct statefulset *s,
                                     const struct revision *update) {
-    const struct rec *r = *s->current ? cl_find_sym(c, K_REVISION, s->rec.ns, s->current) : NULL;
+    const struct sl_rec *r =
+        *s->current ? sl_inf_find_sym(c->inf, K_REVISION, s->rec.ns, s->current) : NULL;
 
-    return r && !r->planned && r->owner == cl_uid(s->rec.uid) ? r->name : update->rec.name;
+    return r && !r->planned && r->owner == sl_rec_uid(s->rec.uid) ? r->name : update->rec.name;
 }
 
-void cl_ss_changed(struct sl_cluster *c, struct rec *r) {
+void cl_ss_changed(void *ctx, struct sl_rec *r) {
+    struct sl_cluster *c = ctx;
     struct statefulset *s = ss_of(r);
     struct revision *update;
     struct crew k = {0};
@@ -292,9 +295,9 @@ void cl_ss_changed(struct sl_cluster *c, struct rec *r) {
     if (!s->chooser.some || !s->template)
         return;
     if (s->crowded) {
-        cl_event(c, r, CONTROLLER, true, "TooManyReplicas",
-                 "%d replicas are more than %d: nothing is done for the set", s->replicas,
-                 SS_MAX_PODS);
+        sl_rec_event(r, CONTROLLER, true, "TooManyReplicas",
+                     "%d replicas are more than %d: nothing is done for the set", s->replicas,
+                     SS_MAX_PODS);
         return;
     }
     if (!s->looked && !r->deleting) {
@@ -319,21 +322,22 @@ void cl_ss_changed(struct sl_cluster *c, struct rec *r) {
         cl_ss_forget_revisions(c, s);
     if (s->hold > c->port->wall && (!k.next || s->hold < k.next))
         k.next = s->hold;
-    cl_look_at(c, r, k.next);
+    sl_rec_reconcile_at(r, k.next);
     if (differs(s))
-        cl_want(c, r);
+        sl_rec_write(r);
     sl_freep(&k.v);
     sl_vec_free(&k.condemned);
 }
 
 /* ---- writing ---- */
 
-bool cl_ss_build(struct sl_cluster *c, struct rec *r, struct sl_write *w) {
+bool cl_ss_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+    (void)ctx;
     struct statefulset *s = ss_of(r);
 
     if (!differs(s))
         return false;
-    cl_write_patch(c, r, "status", w);
+    sl_rec_build_guarded(r, "status", w);
     sl_buf_printf(&w->body, "},\"status\":{\"observedGeneration\":%lld,\"replicas\":%lld",
                   (long long)s->now.observed, (long long)s->now.replicas);
     cl_count_put(&w->body, "readyReplicas", s->now.ready, false);
@@ -347,11 +351,12 @@ bool cl_ss_build(struct sl_cluster *c, struct rec *r, struct sl_write *w) {
     return true;
 }
 
-void cl_ss_written(struct sl_cluster *c, struct rec *r, const struct sl_write *w,
-                   enum sl_written how, const struct sl_reply *reply) {
+void cl_ss_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                   const struct sl_reply *reply) {
+    (void)ctx;
     (void)w;
     (void)how;
     (void)reply;
-    cl_mark(c, r);
-    cl_want(c, r);
+    sl_rec_enqueue(r);
+    sl_rec_write(r);
 }

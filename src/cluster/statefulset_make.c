@@ -15,13 +15,13 @@
 
 /* ---- revisions ---- */
 
-bool cl_revision_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
+bool cl_revision_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct revision *v = revision_of(r);
     yyjson_val *template = jat(o, "data.spec.template");
     yyjson_mut_doc *d = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *t = yyjson_val_mut_copy(d, template);
 
-    (void)c;
+    (void)ctx;
     (void)yyjson_mut_obj_remove_key(t, "$patch");
     yyjson_mut_doc_set_root(d, t);
     yyjson_doc *plain = yyjson_mut_doc_imut_copy(d, NULL);
@@ -36,26 +36,27 @@ bool cl_revision_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
     return true;
 }
 
-void cl_revision_done(struct rec *r) {
+void cl_revision_done(struct sl_rec *r) {
     sl_freep(&revision_of(r)->template);
 }
 
-bool cl_revision_build(struct sl_cluster *c, struct rec *r, struct sl_write *w) {
+bool cl_revision_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+    (void)ctx;
     const struct revision *v = revision_of(r);
 
     if (!v->wish)
         return false;
-    cl_write_patch(c, r, NULL, w);
+    sl_rec_build_guarded(r, NULL, w);
     sl_buf_printf(&w->body, "},\"revision\":%lld}", (long long)v->wish);
     return true;
 }
 
 /* The next one of the set, NULL past the end. */
-static struct revision *next(const struct sl_cluster *c, struct rec **at) {
+static struct revision *next(struct sl_rec **at) {
     while (*at) {
-        struct rec *r = *at;
+        struct sl_rec *r = *at;
         *at = r->next;
-        if (cl_is(c, r, K_REVISION))
+        if (r->kind == K_REVISION)
             return revision_of(r);
     }
     return NULL;
@@ -71,18 +72,18 @@ static void hash_text(const struct statefulset *s, char out[DP_HASH]) {
         *p = letters[(unsigned char)*p % (sizeof letters - 1)];
 }
 
-static void revision_name(const struct statefulset *s, char out[REC_NAME]) {
+static void revision_name(const struct statefulset *s, char out[SL_REC_NAME]) {
     char hash[DP_HASH];
 
     hash_text(s, hash);
-    sl_fmt(out, REC_NAME, "%.*s-%s", (int)(REC_NAME - 2 - strlen(hash)), s->rec.name, hash);
+    sl_fmt(out, SL_REC_NAME, "%.*s-%s", (int)(SL_REC_NAME - 2 - strlen(hash)), s->rec.name, hash);
 }
 
 static int64_t newest(const struct sl_cluster *c, const struct statefulset *s) {
-    struct rec *at = cl_children(c, cl_uid(s->rec.uid), NULL);
+    struct sl_rec *at = sl_inf_children(c->inf, sl_rec_uid(s->rec.uid), NULL);
     int64_t max = 0;
 
-    for (struct revision *v; (v = next(c, &at));) {
+    for (struct revision *v; (v = next(&at));) {
         int64_t is = v->wish > v->revision ? v->wish : v->revision;
         max = !v->rec.planned && is > max ? is : max;
     }
@@ -90,14 +91,14 @@ static int64_t newest(const struct sl_cluster *c, const struct statefulset *s) {
 }
 
 struct revision *cl_ss_revision(struct sl_cluster *c, struct statefulset *s) {
-    struct rec *at = cl_children(c, cl_uid(s->rec.uid), NULL);
+    struct sl_rec *at = sl_inf_children(c->inf, sl_rec_uid(s->rec.uid), NULL);
     struct revision *same = NULL;
     int64_t max = newest(c, s);
-    char name[REC_NAME];
+    char name[SL_REC_NAME];
 
     if (s->collisions < 0)
         s->collisions = 0;
-    for (struct revision *v; (v = next(c, &at));) {
+    for (struct revision *v; (v = next(&at));) {
         if (v->rec.planned)
             return NULL;
         if (v->hash == s->template_hash && !v->rec.deleting && !v->rec.doomed &&
@@ -106,24 +107,24 @@ struct revision *cl_ss_revision(struct sl_cluster *c, struct statefulset *s) {
     }
     if (same && same->revision < max && !same->wish) { /* back to what was before */
         same->wish = max + 1;
-        cl_want(c, &same->rec);
+        sl_rec_write(&same->rec);
     }
     if (same || s->hold > c->port->wall)
         return same;
-    for (revision_name(s, name); cl_find_sym(c, K_REVISION, s->rec.ns, name);
+    for (revision_name(s, name); sl_inf_find_sym(c->inf, K_REVISION, s->rec.ns, name);
          revision_name(s, name))
         s->collisions++;
-    (void)cl_plan(c, K_REVISION, &s->rec, name);
+    (void)sl_rec_plan(&s->rec, K_REVISION, name);
     return NULL;
 }
 
 static bool in_use(struct sl_cluster *c, const struct statefulset *s, const struct revision *v) {
-    struct rec *at = cl_children(c, cl_uid(s->rec.uid), NULL);
+    struct sl_rec *at = sl_inf_children(c->inf, sl_rec_uid(s->rec.uid), NULL);
 
     if (strcmp(v->rec.name, s->now_current) == 0 || strcmp(v->rec.name, s->now_update) == 0 ||
         strcmp(v->rec.name, s->current) == 0 || strcmp(v->rec.name, s->update) == 0)
         return true;
-    for (struct pod *p; (p = cl_next_pod(c, &at));)
+    for (struct pod *p; (p = cl_next_pod(&at));)
         if (p->f.revision == cl_revision(v->rec.name))
             return true;
     return false;
@@ -131,10 +132,10 @@ static bool in_use(struct sl_cluster *c, const struct statefulset *s, const stru
 
 void cl_ss_forget_revisions(struct sl_cluster *c, struct statefulset *s) {
     for (;;) {
-        struct rec *at = cl_children(c, cl_uid(s->rec.uid), NULL);
+        struct sl_rec *at = sl_inf_children(c->inf, sl_rec_uid(s->rec.uid), NULL);
         struct revision *oldest = NULL;
         int32_t n = 0;
-        for (struct revision *v; (v = next(c, &at));) {
+        for (struct revision *v; (v = next(&at));) {
             if (v->rec.planned || v->rec.deleting || v->rec.doomed || in_use(c, s, v))
                 continue;
             n++;
@@ -143,16 +144,16 @@ void cl_ss_forget_revisions(struct sl_cluster *c, struct statefulset *s) {
         }
         if (n <= s->history)
             return;
-        cl_doom(c, &oldest->rec);
+        sl_rec_doom(&oldest->rec);
     }
 }
 
-static bool put_revision(struct sl_cluster *c, struct statefulset *s, struct rec *child,
+static bool put_revision(struct sl_cluster *c, struct statefulset *s, struct sl_rec *child,
                          struct sl_buf *b) {
     yyjson_doc *t = yyjson_read(s->template, strlen(s->template), 0);
     yyjson_val *template = yyjson_doc_get_root(t), *labels = jat(template, "metadata.labels"), *k,
                *v;
-    char name[REC_NAME], hash[DP_HASH];
+    char name[SL_REC_NAME], hash[DP_HASH];
     size_t i, n;
 
     revision_name(s, name);
@@ -176,7 +177,7 @@ static bool put_revision(struct sl_cluster *c, struct statefulset *s, struct rec
     if (s->annotations)
         sl_buf_printf(b, ",\"annotations\":%s", s->annotations);
     sl_buf_puts(b, ",\"ownerReferences\":[");
-    cl_write_owner(b, &s->rec);
+    sl_rec_put_owner(b, &s->rec);
     sl_buf_printf(b, "]},\"revision\":%lld,\"data\":{\"spec\":{\"template\":{",
                   (long long)newest(c, s) + 1);
     sl_obj_foreach (template, i, n, k, v) {
@@ -212,7 +213,8 @@ static void take_finalizers(struct claim *k, yyjson_val *list) {
     sl_buf_done(&others);
 }
 
-bool cl_claim_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
+bool cl_claim_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+    (void)ctx;
     struct claim *k = claim_of(r);
 
     free(k->owners);
@@ -220,39 +222,42 @@ bool cl_claim_decode(struct sl_cluster *c, struct rec *r, yyjson_val *o) {
     sl_freep(&k->wish);
     take_finalizers(k, jat(o, "metadata.finalizers"));
     if (r->deleting && k->protected)
-        cl_want(c, r);
+        sl_rec_write(r);
     return true;
 }
 
 /* A set may be waiting for it. */
-void cl_claim_changed(struct sl_cluster *c, struct rec *r) {
+void cl_claim_changed(void *ctx, struct sl_rec *r) {
+    struct sl_cluster *c = ctx;
     uint32_t i = 0;
 
-    for (struct rec *s; (s = cl_each(c, K_STATEFULSET, &i));)
+    for (struct sl_rec *s; (s = sl_inf_each(c->inf, K_STATEFULSET, &i));)
         if (s->ns == r->ns && ss_of(s)->claims && strstr(r->name, s->name))
-            cl_mark(c, s);
+            sl_rec_enqueue(s);
 }
 
-void cl_claim_gone(struct sl_cluster *c, struct rec *r) {
+void cl_claim_gone(void *ctx, struct sl_rec *r) {
+    struct sl_cluster *c = ctx;
     cl_claim_changed(c, r);
 }
 
-void cl_claim_done(struct rec *r) {
+void cl_claim_done(struct sl_rec *r) {
     sl_freep(&claim_of(r)->owners);
     sl_freep(&claim_of(r)->wish);
     sl_freep(&claim_of(r)->finalizers);
 }
 
-bool cl_claim_build(struct sl_cluster *c, struct rec *r, struct sl_write *w) {
+bool cl_claim_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+    struct sl_cluster *c = ctx;
     const struct claim *k = claim_of(r);
 
     if (r->deleting && k->protected && !k->unused) { /* does a pod use it? */
-        cl_write_path(c, &w->path, &cl_kinds[K_POD], r->ns, NULL, NULL);
+        sl_inf_build_read(c->inf, K_POD, sl_rec_ns(r), NULL, w);
         return true;
     }
     if (r->deleting ? !k->protected : !k->wish)
         return false;
-    cl_write_patch(c, r, NULL, w);
+    sl_rec_build_guarded(r, NULL, w);
     if (r->deleting)
         sl_buf_printf(&w->body, ",\"finalizers\":[%s]}}", k->finalizers ? k->finalizers : "");
     else
@@ -274,8 +279,9 @@ static bool is_used(yyjson_val *pods, const char *claim) {
     return false;
 }
 
-void cl_claim_written(struct sl_cluster *c, struct rec *r, const struct sl_write *w,
-                      enum sl_written how, const struct sl_reply *reply) {
+void cl_claim_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                      const struct sl_reply *reply) {
+    struct sl_cluster *c = ctx;
     struct claim *k = claim_of(r);
 
     if (!r->deleting || w->method != SL_GET || how != SL_WRITTEN)
@@ -283,13 +289,13 @@ void cl_claim_written(struct sl_cluster *c, struct rec *r, const struct sl_write
     yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
     yyjson_val *pods = yyjson_obj_get(yyjson_doc_get_root(d), "items");
     k->unused = yyjson_is_arr(pods) && !is_used(pods, r->name);
-    cl_want_at(c, r, c->port->mono + (k->unused ? 0 : CLAIM_PAUSE));
+    sl_rec_write_at(r, c->port->mono + (k->unused ? 0 : CLAIM_PAUSE));
     yyjson_doc_free(d);
 }
 
 static void claim_name(const struct statefulset *s, yyjson_val *template, int64_t ordinal,
-                       char out[REC_NAME]) {
-    sl_fmt(out, REC_NAME, "%.100s-%.130s-%lld", jstr(template, "metadata.name"), s->rec.name,
+                       char out[SL_REC_NAME]) {
+    sl_fmt(out, SL_REC_NAME, "%.100s-%.130s-%lld", jstr(template, "metadata.name"), s->rec.name,
            (long long)ordinal);
 }
 
@@ -308,7 +314,7 @@ static uint64_t claim_hash(const char *name, size_t len) {
 static yyjson_val *claim_template(const struct statefulset *s, const char *claim) {
     const char *dash = strrchr(claim, '-');
     uint64_t h = claim_hash(claim, dash ? (size_t)(dash - claim) : 0);
-    char name[REC_NAME];
+    char name[SL_REC_NAME];
     uint32_t cursor;
 
     if (!s->claims || !dash)
@@ -343,7 +349,7 @@ void cl_ss_take_claims(struct statefulset *s, yyjson_val *templates) {
     s->claims->doc = text ? yyjson_read(text, strlen(text), 0) : NULL;
     free(text);
     yyjson_arr_foreach (yyjson_doc_get_root(s->claims->doc), i, n, t) {
-        char name[REC_NAME];
+        char name[SL_REC_NAME];
         *sl_vec_push(&s->claims->v) = t;
         claim_name(s, t, 0, name);
         if (!claim_template(s, name)) /* of one name the first counts */
@@ -352,28 +358,28 @@ void cl_ss_take_claims(struct statefulset *s, yyjson_val *templates) {
     }
 }
 
-static struct rec *claim_find(struct sl_cluster *c, const struct statefulset *s,
-                              yyjson_val *template, int64_t ordinal, char name[REC_NAME]) {
+static struct sl_rec *claim_find(struct sl_cluster *c, const struct statefulset *s,
+                                 yyjson_val *template, int64_t ordinal, char name[SL_REC_NAME]) {
     claim_name(s, template, ordinal, name);
-    return cl_find_sym(c, K_CLAIM, s->rec.ns, name);
+    return sl_inf_find_sym(c->inf, K_CLAIM, s->rec.ns, name);
 }
 
 bool cl_ss_claims(struct sl_cluster *c, struct statefulset *s, int64_t ordinal) {
     const struct ss_claims *claims = s->claims;
-    char name[REC_NAME];
+    char name[SL_REC_NAME];
     bool all = true;
 
     if (!claims || !claims->v.n)
         return true;
     /* Missing ones are planned together: while the last is on its way none has to be looked at. */
-    const struct rec *last = claim_find(c, s, claims->v.v[claims->v.n - 1], ordinal, name);
+    const struct sl_rec *last = claim_find(c, s, claims->v.v[claims->v.n - 1], ordinal, name);
     if (last && last->planned)
         return false;
     for (uint32_t i = 0; i < claims->v.n; i++) {
-        const struct rec *r = claim_find(c, s, claims->v.v[i], ordinal, name);
+        const struct sl_rec *r = claim_find(c, s, claims->v.v[i], ordinal, name);
         all &= r && !r->planned && !r->deleting;
         if (!r && s->hold <= c->port->wall)
-            (void)cl_plan(c, K_CLAIM, &s->rec, name);
+            (void)sl_rec_plan(&s->rec, K_CLAIM, name);
     }
     return all;
 }
@@ -382,7 +388,9 @@ bool cl_ss_claims(struct sl_cluster *c, struct statefulset *s, int64_t ordinal) 
 static char *owners_wanted(const struct statefulset *s, const struct claim *k, bool inside,
                            const struct pod *p) {
     yyjson_doc *d = k->owners ? yyjson_read(k->owners, strlen(k->owners), 0) : NULL;
-    const struct rec *want = !inside && s->drop_scaled ? &p->rec : s->drop_deleted ? &s->rec : NULL;
+    const struct sl_rec *want = !inside && s->drop_scaled ? &p->rec
+                                : s->drop_deleted         ? &s->rec
+                                                          : NULL;
     bool has = false, others = false, stale = false;
     struct sl_buf b;
     size_t i, n;
@@ -406,7 +414,7 @@ static char *owners_wanted(const struct statefulset *s, const struct claim *k, b
     bool add = want && !has && !others; /* another's claim is left alone */
     if (add) {
         sl_buf_puts(&b, b.len > 1 ? "," : "");
-        cl_write_owner(&b, want);
+        sl_rec_put_owner(&b, want);
     }
     sl_buf_putc(&b, ']');
     char *text = add || stale ? sl_strdup(sl_buf_str(&b)) : NULL;
@@ -420,21 +428,21 @@ bool cl_ss_claims_kept(struct sl_cluster *c, struct statefulset *s, int64_t ordi
     bool all = true;
 
     for (uint32_t i = 0; s->claims && i < s->claims->v.n; i++) {
-        char name[REC_NAME];
-        struct rec *r = claim_find(c, s, s->claims->v.v[i], ordinal, name);
+        char name[SL_REC_NAME];
+        struct sl_rec *r = claim_find(c, s, s->claims->v.v[i], ordinal, name);
         if (!r || r->planned || r->deleting || p->rec.planned)
             continue;
         struct claim *k = claim_of(r);
         sl_freep(&k->wish);
         k->wish = owners_wanted(s, k, cl_ss_inside(s, ordinal), p);
         if (k->wish)
-            cl_want(c, r);
+            sl_rec_write(r);
         all &= !k->wish;
     }
     return all;
 }
 
-static bool put_claim(const struct statefulset *s, const struct rec *child, struct sl_buf *b) {
+static bool put_claim(const struct statefulset *s, const struct sl_rec *child, struct sl_buf *b) {
     yyjson_val *t = claim_template(s, child->name);
     if (!t)
         return false;
@@ -480,7 +488,7 @@ static void put_volumes(const struct edit *e, yyjson_mut_doc *d, yyjson_mut_val 
 
     for (uint32_t i = 0; claims && i < claims->v.n; i++) {
         yyjson_val *t = claims->v.v[i];
-        char name[REC_NAME];
+        char name[SL_REC_NAME];
         claim_name(e->s, t, e->ordinal, name);
         (void)sl_wordset_add(&names, jstr(t, "metadata.name"));
         yyjson_mut_val *volume = yyjson_mut_arr_add_obj(d, list);
@@ -516,14 +524,14 @@ static void edit_pod(void *ctx, yyjson_mut_doc *d, yyjson_mut_val *pod) {
 }
 
 /* Below the partition pods are made as they were. */
-static bool put_pod(struct sl_cluster *c, struct statefulset *s, const struct rec *child,
+static bool put_pod(struct sl_cluster *c, struct statefulset *s, const struct sl_rec *child,
                     struct sl_buf *b) {
     int64_t ordinal = cl_ss_ordinal(&s->rec, child->name);
     bool old = ordinal < (int64_t)s->start + s->partition;
     const char *name = old ? s->now_current : s->now_update;
-    struct rec *r = name ? cl_find_sym(c, K_REVISION, s->rec.ns, name) : NULL;
+    struct sl_rec *r = name ? sl_inf_find_sym(c->inf, K_REVISION, s->rec.ns, name) : NULL;
     struct edit e = {.s = s, .name = child->name, .revision = name, .ordinal = ordinal};
-    char generate[REC_NAME + 2];
+    char generate[SL_REC_NAME + 2];
 
     if (!cl_ss_inside(s, ordinal) || !r || r->planned || !revision_of(r)->template)
         return false;
@@ -536,35 +544,37 @@ static bool put_pod(struct sl_cluster *c, struct statefulset *s, const struct re
                                             .ctx = &e});
 }
 
-bool cl_ss_child(struct sl_cluster *c, struct rec *r, struct rec *child, struct sl_buf *body) {
+bool cl_ss_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_buf *body) {
+    struct sl_cluster *c = ctx;
     struct statefulset *s = ss_of(r);
 
-    if (cl_is(c, child, K_REVISION))
+    if (child->kind == K_REVISION)
         return put_revision(c, s, child, body);
-    if (cl_is(c, child, K_CLAIM) ? put_claim(s, child, body) : put_pod(c, s, child, body))
+    if (child->kind == K_CLAIM ? put_claim(s, child, body) : put_pod(c, s, child, body))
         return true;
     s->hold = c->port->wall + SL_SEC; /* as soon as it can be made */
     return false;
 }
 
-void cl_ss_child_written(struct sl_cluster *c, struct rec *r, struct rec *child,
-                         enum sl_written how, const struct sl_reply *reply) {
+void cl_ss_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
+                         const struct sl_reply *reply) {
+    struct sl_cluster *c = ctx;
     struct statefulset *s = ss_of(r);
     const char *kind = child->table->kind->kind;
 
-    if (how == SL_WRITTEN && !cl_is(c, child, K_REVISION)) {
-        cl_event(c, r, CONTROLLER, false, "SuccessfulCreate",
-                 "create %s %s in StatefulSet %s success%s",
-                 cl_is(c, child, K_CLAIM) ? "Claim" : kind, child->name, r->name,
-                 cl_is(c, child, K_CLAIM) ? "" : "ful");
+    if (how == SL_WRITTEN && child->kind != K_REVISION) {
+        sl_rec_event(r, CONTROLLER, false, "SuccessfulCreate",
+                     "create %s %s in StatefulSet %s success%s",
+                     child->kind == K_CLAIM ? "Claim" : kind, child->name, r->name,
+                     child->kind == K_CLAIM ? "" : "ful");
     } else if (how == SL_WRITE_REFUSED) {
         char *why = cl_message_of(reply);
-        cl_event(c, r, CONTROLLER, true, "FailedCreate",
-                 "create %s %s in StatefulSet %s failed error: %s", kind, child->name, r->name,
-                 why);
+        sl_rec_event(r, CONTROLLER, true, "FailedCreate",
+                     "create %s %s in StatefulSet %s failed error: %s", kind, child->name, r->name,
+                     why);
         sl_freep(&why);
     } else if (how == SL_WRITE_GONE) {
         s->hold = c->port->wall + SL_SEC;
     }
-    cl_mark(c, r);
+    sl_rec_enqueue(r);
 }

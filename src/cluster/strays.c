@@ -36,15 +36,15 @@ static void look_round(struct sl_cluster *c) {
 
     for (uint32_t i = 0; i < s->lost.n; i++)
         s->lost.v[i].seen = false;
-    for (struct rec *r; (r = cl_each(c, K_POD, &at));) {
+    for (struct sl_rec *r; (r = sl_inf_each(c->inf, K_POD, &at));) {
         struct pod *p = pod_of(r);
-        if (r->planned || !p->f.node || cl_find_sym(c, K_NODE, 0, str(c, p->f.node)))
+        if (r->planned || !p->f.node || sl_inf_find_sym(c->inf, K_NODE, 0, str(c, p->f.node)))
             continue;
         struct lost_node *n = lost(c, p->f.node, true);
         n->seen = true;
         if (n->gone) {
-            *sl_vec_push(&s->pods) = r->obj;
-            *sl_vec_push(&s->uids) = cl_uid(r->uid);
+            *sl_vec_push(&s->pods) = r->id;
+            *sl_vec_push(&s->uids) = sl_rec_uid(r->uid);
         }
     }
     for (uint32_t i = 0; i < s->lost.n; i++)
@@ -122,7 +122,7 @@ static void end_pod(struct sl_cluster *c, struct pod *p) {
 
     sl_buf_init(&path, SL_WRITER_MAX_PATH);
     sl_buf_init(&body, 8192);
-    cl_write_path(c, &path, p->rec.table->kind, p->rec.ns, p->rec.name, fail ? "status" : NULL);
+    sl_rec_path(&path, &p->rec, fail ? "status" : NULL);
     if (fail) {
         sl_buf_puts(&path, "?fieldManager=PodGC&force=true");
         jput_text(&body,
@@ -152,9 +152,8 @@ void cl_strays_turn(struct sl_cluster *c) {
     struct strays *s = strays_of(c);
 
     while (!s->call.v && s->pods.n) {
-        struct rec *r = c->objs.v[sl_vec_last(&s->pods)];
-        if (r && !r->gone && cl_uid(r->uid) == sl_vec_last(&s->uids) &&
-            r->table == &c->tables[K_POD])
+        struct sl_rec *r = c->inf->recs.v[sl_vec_last(&s->pods)];
+        if (r && !r->gone && sl_rec_uid(r->uid) == sl_vec_last(&s->uids) && r->kind == K_POD)
             end_pod(c, pod_of(r));
         else
             drop_first(s);

@@ -29,7 +29,7 @@ void lq_touch(struct sl_manager *m, sl_sym ns, const char *lq);
 
 /* ---- wl.c ---- */
 /* Requests may count differently now (LimitRange, RuntimeClass): reads the object again. */
-void wl_reread(struct sl_manager *m, struct rec_wl *w);
+void wl_reread(struct rec_wl *w);
 
 /* ---- view.c ---- */
 void view_init(struct sl_manager *m);

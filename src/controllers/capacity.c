@@ -55,8 +55,9 @@ void capacity_node_gone(struct sl_manager *m, const char *name) {
 
 /* The podset of the request that the pod is of; NULL: of none. */
 static struct prov_podset *consumed(const struct sl_manager *m, const struct rec_pod *pod) {
-    struct rec *r =
-        pod->consumes ? rec_find(m, REC_PROV_REQUEST, str(m, pod->rec.ns), pod->consumes) : NULL;
+    struct sl_rec *r =
+        pod->consumes ? sl_inf_find(m->inf, REC_PROV_REQUEST, str(m, pod->rec.ns), pod->consumes)
+                      : NULL;
     struct rec_prov *p = r ? prov_of(r) : NULL;
     struct prov_podset *found = p && p->n_podsets ? &p->podsets[0] : NULL;
     struct sl_buf b;
@@ -110,15 +111,15 @@ static void begin(struct sl_manager *m) {
         return;
     m->capacity = sl_alloc0(1, sizeof *m->capacity);
     m->capacity->pack = pack_new();
-    for (struct rec *r; (r = rec_each(m, REC_NODE, &at));) {
+    for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_NODE, &at));) {
         ((struct rec_node *)(void *)r)->hash = 0;
-        r->again = true;
+        r->reread = true;
     }
     rec_relist(m, REC_NODE);
     pods_watch_nodes(m);
     at = 0;
-    for (struct rec *r; (r = rec_each(m, REC_POD, &at));)
-        rec_mark(m, r);
+    for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_POD, &at));)
+        sl_rec_enqueue(r);
     capacity_touch(m);
 }
 
@@ -136,8 +137,8 @@ void capacity_end(struct sl_manager *m) {
 
 /* At this time at the latest it is looked at again. */
 static void look_by(struct sl_manager *m, struct rec_prov *p, sl_time at) {
-    if (at > m->spec.port->wall && (!p->rec.look_at || at < p->rec.look_at))
-        rec_look_at(m, &p->rec, at);
+    if (at > m->spec.port->wall && (!p->rec.reconcile_at || at < p->rec.reconcile_at))
+        sl_rec_reconcile_at(&p->rec, at);
 }
 
 /* ---- is it ours to answer? ---- */
@@ -180,7 +181,7 @@ static bool is_ours(const struct sl_manager *m, const struct rec_prov *p) {
 
 bool capacity_is_asked(const struct sl_manager *m) {
     uint32_t at = 0;
-    for (struct rec *r; (r = rec_each(m, REC_PROV_REQUEST, &at));)
+    for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_PROV_REQUEST, &at));)
         if (prov_of(r)->answer.asked)
             return true;
     return false;
@@ -264,7 +265,7 @@ static const struct sl_podset_spec *read_podset(struct sl_manager *m, struct rea
                                                 struct template *t, uint64_t like) {
     uint32_t i = sl_map_get(&c->by_like, like);
     if (i == SL_MAP_NONE) {
-        struct wl_podset one = {.name = sl_sym_put(&m->syms, "main"), .count = 1, .template = t};
+        struct wl_podset one = {.name = sl_sym_put(m->syms, "main"), .count = 1, .template = t};
         struct reading *x = sl_alloc0(1, sizeof *x);
         x->like = like;
         if (!podsets_read(m, ns, &one, 1, &x->pods))
@@ -338,14 +339,14 @@ static void look(struct sl_manager *m, struct readings *c, struct rec_prov *p) {
     }
     sl_buf_done(&why);
     if (news && !prov_is(p, PROV_PROVISIONED))
-        rec_want(m, &p->rec);
+        sl_rec_write(&p->rec);
 }
 
 /* Are all bookings known? Found after a restart, their templates have to be read first; those that
  * are gone book nothing. */
 static bool knows_bookings(const struct sl_manager *m) {
     uint32_t at = 0;
-    for (struct rec *r; (r = rec_each(m, REC_PROV_REQUEST, &at));) {
+    for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_PROV_REQUEST, &at));) {
         const struct rec_prov *p = prov_of(r);
         if (p->answer.fits && is_ours(m, p) && !templates_read(p) && !p->answer.pause)
             return false;
@@ -358,12 +359,12 @@ void capacity_turn(struct sl_manager *m) {
     SL_VEC(struct turn) v = {0};
     uint32_t at = 0;
     bool waiting = false;
-    if (!c || !c->dirty || !m->leads || !m->tables[REC_NODE].synced || !m->tables[REC_POD].synced ||
-        c->rest > m->spec.port->mono || !knows_bookings(m))
+    if (!c || !c->dirty || !m->leads || !m->inf->tables[REC_NODE].synced ||
+        !m->inf->tables[REC_POD].synced || c->rest > m->spec.port->mono || !knows_bookings(m))
         return;
     c->dirty = false;
-    c->rest = sl_time_add(m->spec.port->mono, TURN_PAUSE * m->tables[REC_PROV_REQUEST].n);
-    for (struct rec *r; (r = rec_each(m, REC_PROV_REQUEST, &at));) {
+    c->rest = sl_time_add(m->spec.port->mono, TURN_PAUSE * m->inf->tables[REC_PROV_REQUEST].n);
+    for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_PROV_REQUEST, &at));) {
         struct rec_prov *p = prov_of(r);
         if (!is_ours(m, p) || !templates_read(p) || !p->answer.free)
             continue;
@@ -459,8 +460,7 @@ static bool build_answer(struct sl_manager *m, struct rec_prov *p, struct sl_wri
     if (!answer(m, p, says))
         return false;
     p->answer.said = m->spec.port->mono;
-    write_patch(m, &p->rec, "status", w);
-    write_guard(w, &p->rec);
+    sl_rec_build_guarded(&p->rec, "status", w);
     sl_buf_puts(&w->body, "},\"status\":{\"provisioningClassDetails\":{\"answeredBy\":\"" NAME
                           "\"},\"conditions\":[");
     sl_buf_puts(&w->body, p->others ? p->others : "");
@@ -477,12 +477,12 @@ static bool build_read(struct sl_manager *m, struct rec_prov *p, struct sl_write
     if (i == p->n_podsets)
         return false;
     if (m->spec.port->mono < p->answer.pause) {
-        rec_want_at(m, &p->rec, p->answer.pause);
+        sl_rec_write_at(&p->rec, p->answer.pause);
         return false;
     }
     p->at = i;
     w->method = SL_GET;
-    w->tag = WRITE_FOREIGN;
+    w->foreign = true;
     sl_buf_printf(&w->path, "/api/v1/namespaces/%s/podtemplates/%s", str(m, p->rec.ns),
                   p->podsets[i].name);
     return true;
@@ -494,7 +494,7 @@ bool capacity_build(struct sl_manager *m, struct rec_prov *p, struct sl_write *w
     if (!p->answer.free && !may_answer_at(m, p)) {
         p->step = PROV_LEASE;
         w->method = SL_GET;
-        w->tag = WRITE_FOREIGN;
+        w->foreign = true;
         sl_buf_puts(&w->path, LEASE_PATH);
         return true;
     }

@@ -68,14 +68,14 @@ static void take_conditions(struct rec_conf *c, yyjson_val *list) {
     sl_buf_done(&others);
 }
 
-bool conf_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
+bool conf_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct rec_conf *c = conf_of(r);
-    const struct kind *k = &kinds[r->kind];
+    const struct sl_rec_kind *k = r->table->kind;
     yyjson_val *status = yyjson_obj_get(o, "status"), *key, *val;
     struct sl_buf b;
     size_t i, n;
 
-    (void)m;
+    (void)ctx;
     sl_buf_init(&b, MAX_TEXT);
     sl_buf_printf(&b, "{\"apiVersion\":\"%s\",\"kind\":\"%s\"", k->api_version, k->kind);
     put_metadata(&b, yyjson_obj_get(o, "metadata"));
@@ -99,7 +99,11 @@ bool conf_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
     return changed;
 }
 
-void conf_done(struct rec *r) {
+uint32_t conf_lane(const struct sl_rec *r) {
+    return ((const struct rec_conf *)(const void *)r)->has_active ? 1 : 0;
+}
+
+void conf_done(struct sl_rec *r) {
     struct rec_conf *c = conf_of(r);
     sl_freep(&c->text);
     sl_freep(&c->others);
@@ -121,7 +125,7 @@ bool tell(struct sl_manager *m, struct sl_fact *f, sl_wl_id *ret_wl) {
 }
 
 /* Leaves the engine without it, as if it had never been there. */
-static void tell_none(struct sl_manager *m, const struct rec *r) {
+static void tell_none(struct sl_manager *m, const struct sl_rec *r) {
     static const enum sl_fact_kind gone[REC_KINDS] = {
         [REC_NAMESPACE] = SL_FACT_NAMESPACE_GONE,
         [REC_FLAVOR] = SL_FACT_FLAVOR_GONE,
@@ -137,14 +141,14 @@ static void tell_none(struct sl_manager *m, const struct rec *r) {
 }
 
 static void warned(void *ctx, uint32_t line, const char *text) {
-    const struct rec *r = ctx;
+    const struct sl_rec *r = ctx;
     (void)line;
-    sl_log(SL_LOG_WARN, "unexpected value in object", SL_S("kind", kinds[r->kind].kind),
+    sl_log(SL_LOG_WARN, "unexpected value in object", SL_S("kind", r->table->kind->kind),
            SL_S("name", r->name), SL_S("error", text));
 }
 
 /* Says what the object says, if it is something new. */
-static bool conf_tell(struct sl_manager *m, struct rec *r) {
+static bool conf_tell(struct sl_manager *m, struct sl_rec *r) {
     struct rec_conf *c = conf_of(r);
     struct sl_doc *d = NULL;
     struct sl_err err = {0};
@@ -156,7 +160,7 @@ static bool conf_tell(struct sl_manager *m, struct rec *r) {
     bool before = c->told != 0;
     c->told = c->hash;
     if (sl_doc_json_within(r->name, c->text, strlen(c->text), CEILING_ASKED_VALUES, &d, &err) < 0) {
-        sl_log(SL_LOG_WARN, "malformed object ignored", SL_S("kind", kinds[r->kind].kind),
+        sl_log(SL_LOG_WARN, "malformed object ignored", SL_S("kind", r->table->kind->kind),
                SL_S("name", r->name), SL_S("error", err.text));
         if (before)
             tell_none(m, r);
@@ -170,7 +174,7 @@ static bool conf_tell(struct sl_manager *m, struct rec *r) {
     if (rd.n_wrong || sl_arena_full(&arena)) {
         /* Fields that are unknown may be newer than we are. What is wrong in those that we know is
          * not: the object is passed over whole, since half of it says something else. */
-        sl_log(SL_LOG_WARN, "malformed object ignored", SL_S("kind", kinds[r->kind].kind),
+        sl_log(SL_LOG_WARN, "malformed object ignored", SL_S("kind", r->table->kind->kind),
                SL_S("name", r->name));
         if (before)
             tell_none(m, r);
@@ -188,7 +192,7 @@ static bool conf_tell(struct sl_manager *m, struct rec *r) {
     return fine;
 }
 
-static void tell_gone(struct sl_manager *m, struct rec *r, enum sl_fact_kind kind) {
+static void tell_gone(struct sl_manager *m, struct sl_rec *r, enum sl_fact_kind kind) {
     struct sl_fact f = {.kind = kind};
     f.gone.ns = str(m, r->ns);
     f.gone.name = r->name;
@@ -196,16 +200,16 @@ static void tell_gone(struct sl_manager *m, struct rec *r, enum sl_fact_kind kin
         (void)tell(m, &f, NULL);
 }
 
-void conf_again(struct sl_manager *m, struct rec *r) {
+void conf_again(struct sl_rec *r) {
     conf_of(r)->told = 0;
-    rec_mark(m, r);
+    sl_rec_enqueue(r);
 }
 
 static void mark_all(struct sl_manager *m, enum rec_kind k, sl_sym ns) {
     uint32_t at = 0;
-    for (struct rec *r; (r = rec_each(m, k, &at));)
+    for (struct sl_rec *r; (r = sl_inf_each(m->inf, k, &at));)
         if (!ns || r->ns == ns)
-            rec_mark(m, r);
+            sl_rec_enqueue(r);
 }
 
 static void mark_jobs(struct sl_manager *m, sl_sym ns) {
@@ -217,17 +221,20 @@ static void mark_jobs(struct sl_manager *m, sl_sym ns) {
 
 /* ---- what changes with each kind ---- */
 
-void ns_changed(struct sl_manager *m, struct rec *r) {
-    if (conf_tell(m, r) && m->ready) /* the selector may choose them now, or no longer */
-        mark_jobs(m, sl_sym_put(&m->syms, r->name));
+void ns_changed(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
+    if (conf_tell(m, r) && m->inf->ready) /* the selector may choose them now, or no longer */
+        mark_jobs(m, sl_sym_put(m->syms, r->name));
 }
 
-void ns_gone(struct sl_manager *m, struct rec *r) {
+void ns_gone(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     tell_gone(m, r, SL_FACT_NAMESPACE_GONE);
 }
 
 /* Every workload of the class gets the new value; so do jobs that waited for the class to exist. */
-void class_changed(struct sl_manager *m, struct rec *r) {
+void class_changed(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     struct rec_conf *c = conf_of(r);
     yyjson_doc *d = yyjson_read(c->text, strlen(c->text), 0);
     yyjson_val *root = yyjson_doc_get_root(d);
@@ -239,32 +246,34 @@ void class_changed(struct sl_manager *m, struct rec *r) {
     yyjson_doc_free(d);
     if (!changed)
         return;
-    sl_sym name = sl_sym_find(&m->syms, r->name);
+    sl_sym name = sl_sym_find(m->syms, r->name);
     uint32_t at = 0;
-    for (struct rec *w;
-         r->kind == REC_WORKLOAD_PRIORITY_CLASS && (w = rec_each(m, REC_WORKLOAD, &at));)
+    for (struct sl_rec *w;
+         r->kind == REC_WORKLOAD_PRIORITY_CLASS && (w = sl_inf_each(m->inf, REC_WORKLOAD, &at));)
         if (wl_of(w)->class_name == name && wl_of(w)->class_name)
-            rec_mark(m, w);
-    if (m->ready)
+            sl_rec_enqueue(w);
+    if (m->inf->ready)
         mark_jobs(m, 0);
 }
 
-void class_gone(struct sl_manager *m, struct rec *r) {
+void class_gone(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     drop_class_series(m, r->name); /* who has its value keeps it */
 }
 
 /* Requests of pods may count differently now. */
 static void retemplate(struct sl_manager *m, sl_sym ns) {
-    if (m->ready) {
+    if (m->inf->ready) {
         template_forget_shapes(m);
         uint32_t at = 0;
-        for (struct rec *w; (w = rec_each(m, REC_WORKLOAD, &at));)
+        for (struct sl_rec *w; (w = sl_inf_each(m->inf, REC_WORKLOAD, &at));)
             if (!ns || w->ns == ns)
-                wl_reread(m, wl_of(w));
+                wl_reread(wl_of(w));
     }
 }
 
-void limits_changed(struct sl_manager *m, struct rec *r) {
+void limits_changed(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     struct rec_conf *c = conf_of(r);
     if (!c->told)
         limits_add(m, r);
@@ -273,34 +282,37 @@ void limits_changed(struct sl_manager *m, struct rec *r) {
     c->told = c->hash;
 }
 
-void limits_gone(struct sl_manager *m, struct rec *r) {
+void limits_gone(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     limits_drop(m, r);
     retemplate(m, r->ns);
 }
 
-void runtime_changed(struct sl_manager *m, struct rec *r) {
+void runtime_changed(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     struct rec_conf *c = conf_of(r);
     if (c->told != c->hash)
         retemplate(m, 0);
     c->told = c->hash;
 }
 
-void runtime_gone(struct sl_manager *m, struct rec *r) {
+void runtime_gone(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     (void)r;
     retemplate(m, 0);
 }
 
 static void want_all(struct sl_manager *m, enum rec_kind k) {
     uint32_t at = 0;
-    for (struct rec *r; (r = rec_each(m, k, &at));)
-        rec_want(m, r);
+    for (struct sl_rec *r; (r = sl_inf_each(m->inf, k, &at));)
+        sl_rec_write(r);
 }
 
 static void want_deleting(struct sl_manager *m, enum rec_kind k) {
     uint32_t at = 0;
-    for (struct rec *r; (r = rec_each(m, k, &at));)
+    for (struct sl_rec *r; (r = sl_inf_each(m->inf, k, &at));)
         if (r->deleting)
-            rec_want(m, r);
+            sl_rec_write(r);
 }
 
 /* A flavor or a check that is being deleted goes when the last queue has let it go. */
@@ -309,13 +321,15 @@ static void want_unused(struct sl_manager *m) {
     want_deleting(m, REC_CHECK);
 }
 
-void flavor_changed(struct sl_manager *m, struct rec *r) {
+void flavor_changed(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     if (conf_tell(m, r))
         want_all(m, REC_CLUSTER_QUEUE);
-    rec_want(m, r);
+    sl_rec_write(r);
 }
 
-void flavor_gone(struct sl_manager *m, struct rec *r) {
+void flavor_gone(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     tell_gone(m, r, SL_FACT_FLAVOR_GONE);
     want_all(m, REC_CLUSTER_QUEUE);
     tas_flavor_gone(m, r);
@@ -324,45 +338,50 @@ void flavor_gone(struct sl_manager *m, struct rec *r) {
 }
 
 /* Queues whose check no controller knows of are inactive for ever: who made it is told so, once. */
-static void tell_unanswered(struct sl_manager *m, struct rec *r) {
+static void tell_unanswered(struct sl_manager *m, struct sl_rec *r) {
     struct rec_conf *c = conf_of(r);
     sl_time at = sl_time_add(r->created, CHECK_PATIENCE), now = m->spec.port->wall;
 
     if (c->chosen || c->has_active || c->unanswered || r->deleting)
         return;
     if (at > now || !m->leads) {
-        rec_look_at(m, r, at > now ? at : sl_time_add(now, CHECK_PATIENCE));
+        sl_rec_reconcile_at(r, at > now ? at : sl_time_add(now, CHECK_PATIENCE));
         return;
     }
     c->unanswered = true;
     yyjson_doc *d = yyjson_read(c->text, strlen(c->text), 0);
-    event(m, r, "kueue-admission", true, "NoController",
-          "No controller has set condition Active of this check, and its ClusterQueues wait for "
-          "that: install the one that answers '%s', or take the check out of them",
-          jstr(jat(yyjson_doc_get_root(d), "spec"), "controllerName"));
+    sl_rec_event(
+        r, "kueue-admission", true, "NoController",
+        "No controller has set condition Active of this check, and its ClusterQueues wait for "
+        "that: install the one that answers '%s', or take the check out of them",
+        jstr(jat(yyjson_doc_get_root(d), "spec"), "controllerName"));
     yyjson_doc_free(d);
 }
 
-void check_changed(struct sl_manager *m, struct rec *r) {
+void check_changed(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     prov_check_changed(m, r);
     tell_unanswered(m, r);
     if (conf_tell(m, r))
         want_all(m, REC_CLUSTER_QUEUE);
-    rec_want(m, r);
+    sl_rec_write(r);
 }
 
-void check_gone(struct sl_manager *m, struct rec *r) {
+void check_gone(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     tell_gone(m, r, SL_FACT_CHECK_GONE);
     want_all(m, REC_CLUSTER_QUEUE);
 }
 
-void cohort_changed(struct sl_manager *m, struct rec *r) {
+void cohort_changed(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     if (conf_tell(m, r))
         want_all(m, REC_CLUSTER_QUEUE);
-    rec_want(m, r);
+    sl_rec_write(r);
 }
 
-void cohort_gone(struct sl_manager *m, struct rec *r) {
+void cohort_gone(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     tell_gone(m, r, SL_FACT_COHORT_GONE);
     drop_cohort_series(m, r->name);
     want_all(m, REC_CLUSTER_QUEUE);
@@ -371,66 +390,70 @@ void cohort_gone(struct sl_manager *m, struct rec *r) {
 /* Workloads that hold quota of a queue which was not known when they were first seen. */
 static void settle_reservations(struct sl_manager *m, sl_sym cq) {
     uint32_t at = 0;
-    for (struct rec *w; (w = rec_each(m, REC_WORKLOAD, &at));)
+    for (struct sl_rec *w; (w = sl_inf_each(m->inf, REC_WORKLOAD, &at));)
         if (wl_of(w)->seen.admission && wl_of(w)->seen.admission->cq == cq)
-            rec_mark(m, w);
+            sl_rec_enqueue(w);
 }
 
-void cq_changed(struct sl_manager *m, struct rec *r) {
+void cq_changed(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     bool first = !conf_of(r)->told;
     if (conf_tell(m, r)) {
-        sl_sym name = sl_sym_put(&m->syms, r->name);
+        sl_sym name = sl_sym_put(m->syms, r->name);
         uint32_t at = 0;
         if (first)
             settle_reservations(m, name);
-        for (struct rec *l; (l = rec_each(m, REC_LOCAL_QUEUE, &at));)
+        for (struct sl_rec *l; (l = sl_inf_each(m->inf, REC_LOCAL_QUEUE, &at));)
             if (conf_of(l)->refers == name)
-                rec_want(m, l);
+                sl_rec_write(l);
         want_unused(m);
     }
-    rec_want(m, r);
+    sl_rec_write(r);
 }
 
-void cq_gone(struct sl_manager *m, struct rec *r) {
+void cq_gone(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     tell_gone(m, r, SL_FACT_CLUSTER_QUEUE_GONE);
     want_unused(m);
     want_all(m, REC_LOCAL_QUEUE);
     drop_cq_series(m, r->name);
 }
 
-void lq_changed(struct sl_manager *m, struct rec *r) {
+void lq_changed(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     struct rec_conf *c = conf_of(r);
     yyjson_doc *d = yyjson_read(c->text, strlen(c->text), 0);
-    c->refers = sl_sym_put(&m->syms, jstr(yyjson_doc_get_root(d), "spec.clusterQueue"));
+    c->refers = sl_sym_put(m->syms, jstr(yyjson_doc_get_root(d), "spec.clusterQueue"));
     lq_choose(m, r, yyjson_doc_get_root(d));
     yyjson_doc_free(d);
     if (conf_tell(m, r))
         cq_touch(m, str(m, c->refers));
-    rec_want(m, r);
+    sl_rec_write(r);
 }
 
-void lq_gone(struct sl_manager *m, struct rec *r) {
+void lq_gone(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     tell_gone(m, r, SL_FACT_LOCAL_QUEUE_GONE);
     cq_touch(m, str(m, conf_of(r)->refers));
     drop_lq_series(m, str(m, r->ns), r->name);
 }
 
 void cq_touch(struct sl_manager *m, const char *cq) {
-    struct rec *r = rec_find(m, REC_CLUSTER_QUEUE, "", cq);
+    struct sl_rec *r = sl_inf_find(m->inf, REC_CLUSTER_QUEUE, "", cq);
     if (r)
-        rec_want_at(m, r, m->spec.port->mono + STATUS_DELAY);
+        sl_rec_write_at(r, m->spec.port->mono + STATUS_DELAY);
     if (m->settings->engine.fair_sharing) { /* shares of neighbours move as well */
         uint32_t at = 0;
-        for (struct rec *x; (x = rec_each(m, REC_COHORT, &at));)
-            rec_want_at(m, x, m->spec.port->mono + STATUS_DELAY);
+        for (struct sl_rec *x; (x = sl_inf_each(m->inf, REC_COHORT, &at));)
+            sl_rec_write_at(x, m->spec.port->mono + STATUS_DELAY);
         at = 0;
-        for (struct rec *x; (x = rec_each(m, REC_CLUSTER_QUEUE, &at));)
-            rec_want_at(m, x, m->spec.port->mono + STATUS_DELAY);
+        for (struct sl_rec *x; (x = sl_inf_each(m->inf, REC_CLUSTER_QUEUE, &at));)
+            sl_rec_write_at(x, m->spec.port->mono + STATUS_DELAY);
     }
 }
 
 void lq_touch(struct sl_manager *m, sl_sym ns, const char *lq) {
-    struct rec *r = rec_find(m, REC_LOCAL_QUEUE, str(m, ns), lq);
+    struct sl_rec *r = sl_inf_find(m->inf, REC_LOCAL_QUEUE, str(m, ns), lq);
     if (r)
-        rec_want_at(m, r, m->spec.port->mono + STATUS_DELAY);
+        sl_rec_write_at(r, m->spec.port->mono + STATUS_DELAY);
 }

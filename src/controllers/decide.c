@@ -18,7 +18,7 @@
 
 static struct rec_wl *wl_of_id(const struct sl_manager *m, sl_wl_id id) {
     uint32_t obj = sl_map_get(&m->by_wl_id, id.v);
-    return obj == SL_MAP_NONE ? NULL : wl_of(m->objs.v[obj]);
+    return obj == SL_MAP_NONE ? NULL : wl_of(m->inf->recs.v[obj]);
 }
 
 /* Seconds since it began to wait: since it was made, or since it was last put back. */
@@ -58,9 +58,9 @@ static void reset_condition(struct sl_manager *m, struct rec_wl *w, const char *
 
 static void reserve(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
     wl_set_admission(m, w, x->cq, x->reserve.podsets, x->reserve.n);
-    event(m, &w->rec, SCHEDULER, false, "QuotaReserved",
-          "Quota reserved in ClusterQueue %s, wait time since queued was %llds", x->cq,
-          (long long)waited(m, w));
+    sl_rec_event(&w->rec, SCHEDULER, false, "QuotaReserved",
+                 "Quota reserved in ClusterQueue %s, wait time since queued was %llds", x->cq,
+                 (long long)waited(m, w));
     set_conditions(m, w, x);
     reset_condition(m, w, "Evicted");
     reset_condition(m, w, "Preempted");
@@ -69,8 +69,8 @@ static void reserve(struct sl_manager *m, struct rec_wl *w, const struct sl_effe
     if (old) /* finished when this is written; its quota has passed over */
         lq_touch(m, old->rec.ns, str(m, old->queue));
     if (x->reserve.admitted)
-        event(m, &w->rec, SCHEDULER, false, "Admitted",
-              "Admitted by ClusterQueue %s, wait time since reservation was 0s", x->cq);
+        sl_rec_event(&w->rec, SCHEDULER, false, "Admitted",
+                     "Admitted by ClusterQueue %s, wait time since reservation was 0s", x->cq);
 }
 
 void wl_replaced(struct sl_manager *m, struct rec_wl *w, const struct rec_wl *by) {
@@ -79,7 +79,7 @@ void wl_replaced(struct sl_manager *m, struct rec_wl *w, const struct rec_wl *by
     sl_buf_short(&b);
     sl_replaced_message(&b, by->rec.uid, by->job_uid);
     wl_finish(m, w, "WorkloadSliceReplaced", sl_buf_str(&b));
-    event(m, &w->rec, SCHEDULER, false, "WorkloadSliceReplaced", "%s", sl_buf_str(&b));
+    sl_rec_event(&w->rec, SCHEDULER, false, "WorkloadSliceReplaced", "%s", sl_buf_str(&b));
     count_replaced(m, w);
     sl_buf_done(&b);
 }
@@ -88,9 +88,9 @@ static void admit(struct sl_manager *m, struct rec_wl *w, const struct sl_effect
     const struct cond *c = wl_next_cond(m, w, "QuotaReserved");
     int64_t s = c && c->at < m->spec.port->wall ? (m->spec.port->wall - c->at) / SL_SEC : 0;
     set_conditions(m, w, x);
-    event(m, &w->rec, CONTROLLER, false, "Admitted",
-          "Admitted by ClusterQueue %s, wait time since reservation was %llds", x->cq,
-          (long long)s);
+    sl_rec_event(&w->rec, CONTROLLER, false, "Admitted",
+                 "Admitted by ClusterQueue %s, wait time since reservation was %llds", x->cq,
+                 (long long)s);
 }
 
 static void pending(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
@@ -129,11 +129,12 @@ static void preempted(struct sl_manager *m, struct rec_wl *w, const struct sl_ef
     sl_buf_init(&b, 8192);
     sl_buf_short(&b);
     put_priorities(m, by, w, &b);
-    event(m, &w->rec, SCHEDULER, false, "Preempted", "%s%s", c ? c->message : "", sl_buf_str(&b));
+    sl_rec_event(&w->rec, SCHEDULER, false, "Preempted", "%s%s", c ? c->message : "",
+                 sl_buf_str(&b));
     if (by)
-        event(m, &by->rec, SCHEDULER, false, "PreemptedWorkload",
-              "Preempted workload %s/%s (UID: %s) in ClusterQueue %s%s", str(m, w->rec.ns),
-              w->rec.name, w->rec.uid, x->cq, sl_buf_str(&b));
+        sl_rec_event(&by->rec, SCHEDULER, false, "PreemptedWorkload",
+                     "Preempted workload %s/%s (UID: %s) in ClusterQueue %s%s", str(m, w->rec.ns),
+                     w->rec.name, w->rec.uid, x->cq, sl_buf_str(&b));
     sl_buf_done(&b);
 }
 
@@ -144,7 +145,7 @@ static void evict(struct sl_manager *m, struct rec_wl *w, const struct sl_effect
     const char *cause =
         ours && x->evict.cause != SL_CAUSE_NONE ? sl_word(SL_VOCAB_CAUSE, (int)x->evict.cause) : "";
     set_conditions(m, w, x);
-    wl_clear_names(m, w);
+    wl_clear_names(w);
     w->by = x->evict.by;
     wl_count_eviction(m, w, reason, cause);
     const struct cond *c = wl_next_cond(m, w, "Evicted");
@@ -154,15 +155,15 @@ static void evict(struct sl_manager *m, struct rec_wl *w, const struct sl_effect
     c = wl_next_cond(m, w, "Evicted"); /* the list may have moved */
     char name[128]; /* the condition's reason carries the cause of a deactivation */
     sl_fmt_short(name, sizeof name, "EvictedDueTo%s", c ? str(m, c->reason) : reason);
-    event(m, &w->rec, x->evict.reason == SL_EVICT_PREEMPTED ? SCHEDULER : CONTROLLER, false, name,
-          "%s", c ? c->message : "");
+    sl_rec_event(&w->rec, x->evict.reason == SL_EVICT_PREEMPTED ? SCHEDULER : CONTROLLER, false,
+                 name, "%s", c ? c->message : "");
 }
 
 static void release(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
     const struct cond *c = wl_next_cond(m, w, "Admitted"), *evicted = wl_cond(m, w, "Evicted");
     struct sl_effect told = *x;
     if (c && c->status == COND_TRUE && x->release.was_admitted)
-        wl_add_past(m, w, (m->spec.port->wall - c->at) / SL_SEC);
+        wl_add_past(w, (m->spec.port->wall - c->at) / SL_SEC);
     if (evicted && !*told.release.text) /* by somebody else, who said why */
         told.release.text = evicted->message;
     set_conditions(m, w, &told);
@@ -185,16 +186,16 @@ static void deactivate(struct sl_manager *m, struct rec_wl *w, const struct sl_e
     const struct cond *c = wl_next_cond(m, w, "DeactivationTarget");
     switch (x->deactivate.cause) {
     case SL_CAUSE_MAX_EXECUTION_TIME:
-        wl_reset_past(m, w);
-        event(m, &w->rec, CONTROLLER, true, "MaximumExecutionTimeExceeded",
-              "The maximum execution time (%llds) exceeded", (long long)w->max_exec_s);
+        wl_reset_past(w);
+        sl_rec_event(&w->rec, CONTROLLER, true, "MaximumExecutionTimeExceeded",
+                     "The maximum execution time (%llds) exceeded", (long long)w->max_exec_s);
         break;
     case SL_CAUSE_ADMISSION_CHECK:
-        event(m, &w->rec, CONTROLLER, true, "AdmissionCheckRejected", "Deactivated due to %s",
-              c ? c->message : "");
+        sl_rec_event(&w->rec, CONTROLLER, true, "AdmissionCheckRejected", "Deactivated due to %s",
+                     c ? c->message : "");
         break;
     case SL_CAUSE_REQUEUING_LIMIT:
-        wl_set_requeue(m, w, 0, 0);
+        wl_set_requeue(w, 0, 0);
         break;
     default:
         break;
@@ -204,11 +205,11 @@ static void deactivate(struct sl_manager *m, struct rec_wl *w, const struct sl_e
 static void blocked(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
     set_conditions(m, w, x);
     if (x->blocked.kind == SL_BLOCKED_GATED)
-        event(m, &w->rec, CONTROLLER, false, "AdmissionGated", "Workload admission is gated by: %s",
-              x->blocked.text ? x->blocked.text : "");
+        sl_rec_event(&w->rec, CONTROLLER, false, "AdmissionGated",
+                     "Workload admission is gated by: %s", x->blocked.text ? x->blocked.text : "");
     else if (x->blocked.kind == SL_BLOCKED_GATE_CLEARED)
-        event(m, &w->rec, CONTROLLER, false, "AdmissionGateCleared",
-              "Admission gate cleared, workload is now admissible");
+        sl_rec_event(&w->rec, CONTROLLER, false, "AdmissionGateCleared",
+                     "Admission gate cleared, workload is now admissible");
 }
 
 static void perform(struct sl_manager *m, struct rec_wl *w, const struct sl_effect *x) {
@@ -238,7 +239,7 @@ static void perform(struct sl_manager *m, struct rec_wl *w, const struct sl_effe
         set_conditions(m, w, x);
         break;
     case SL_EFFECT_BACKOFF:
-        wl_set_requeue(m, w, x->backoff.count, x->backoff.at);
+        wl_set_requeue(w, x->backoff.count, x->backoff.at);
         break;
     case SL_EFFECT_DEACTIVATE:
         deactivate(m, w, x);
@@ -257,14 +258,14 @@ static void perform(struct sl_manager *m, struct rec_wl *w, const struct sl_effe
 
 /* A queue that became active or inactive: so did the LocalQueues that lead to it. */
 static void queue_turned(struct sl_manager *m, const char *cq) {
-    sl_sym name = sl_sym_find(&m->syms, cq);
+    sl_sym name = sl_sym_find(m->syms, cq);
     uint32_t at = 0;
-    for (struct rec *l; (l = rec_each(m, REC_LOCAL_QUEUE, &at));)
+    for (struct sl_rec *l; (l = sl_inf_each(m->inf, REC_LOCAL_QUEUE, &at));)
         if (conf_of(l)->refers == name)
-            rec_want(m, l);
-    struct rec *q = rec_find(m, REC_CLUSTER_QUEUE, "", cq);
+            sl_rec_write(l);
+    struct sl_rec *q = sl_inf_find(m->inf, REC_CLUSTER_QUEUE, "", cq);
     if (q)
-        rec_want(m, q);
+        sl_rec_write(q);
 }
 
 void catch_up(struct sl_manager *m) {
@@ -296,7 +297,7 @@ void decide(struct sl_manager *m) {
         lq_touch(m, w->rec.ns, str(m, w->queue));
     }
     for (uint32_t i = 0; i < m->fresh.n; i++) {
-        struct rec *r = m->objs.v[m->fresh.v[i]];
+        struct sl_rec *r = m->inf->recs.v[m->fresh.v[i]];
         if (r && !r->gone && r->kind == REC_WORKLOAD)
             explicit_status(m, wl_of(r));
     }

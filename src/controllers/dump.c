@@ -129,7 +129,7 @@ static void put_waiting(struct sl_buf *b, const struct sl_manager *m, const char
     sl_freep(&ids);
 }
 
-static void put_cq(struct sl_buf *b, const struct sl_manager *m, struct rec *r) {
+static void put_cq(struct sl_buf *b, const struct sl_manager *m, struct sl_rec *r) {
     struct sl_cq_view v;
     if (!sl_engine_cq(m->engine, r->name, &v))
         return;
@@ -141,7 +141,7 @@ static void put_cq(struct sl_buf *b, const struct sl_manager *m, struct rec *r) 
     put_waiting(b, m, r->name, v.heap + v.asleep);
 }
 
-static void put_lq(struct sl_buf *b, const struct sl_manager *m, struct rec *r) {
+static void put_lq(struct sl_buf *b, const struct sl_manager *m, struct sl_rec *r) {
     struct sl_lq_view v;
     if (!sl_engine_lq(m->engine, str(m, r->ns), r->name, &v))
         return;
@@ -214,7 +214,7 @@ static void put_assignment(struct sl_buf *b, const struct sl_manager *m, sl_wl_i
     sl_arena_done(&arena);
 }
 
-static void put_wl(struct sl_buf *b, const struct sl_manager *m, struct rec *r) {
+static void put_wl(struct sl_buf *b, const struct sl_manager *m, struct sl_rec *r) {
     const struct rec_wl *w = wl_of(r);
     struct sl_wl_view v;
     bool known = sl_engine_workload(m->engine, w->id, &v);
@@ -236,12 +236,12 @@ static void put_wl(struct sl_buf *b, const struct sl_manager *m, struct rec *r) 
 /* ---- all ---- */
 
 static void put_kind(struct sl_buf *b, const struct sl_manager *m, enum rec_kind k,
-                     void (*put)(struct sl_buf *, const struct sl_manager *, struct rec *)) {
+                     void (*put)(struct sl_buf *, const struct sl_manager *, struct sl_rec *)) {
     struct members s;
     uint32_t at = 0;
 
     members_init(&s);
-    for (struct rec *r; (r = rec_each(m, k, &at));) {
+    for (struct sl_rec *r; (r = sl_inf_each(m->inf, k, &at));) {
         put_full_name(&s.next, str(m, r->ns), r->name);
         sl_buf_puts(&s.next, ":{");
         put(&s.next, m, r);
@@ -263,25 +263,25 @@ void sl_manager_dump(const struct sl_manager *m, struct sl_buf *out) {
 
 /* ---- does it agree with itself? ---- */
 
-static int check_record(const struct sl_manager *m, const struct rec *r, struct sl_err *err) {
-    const struct rec *found = r->name ? rec_find(m, r->kind, str(m, r->ns), r->name) : r;
+static int check_record(const struct sl_manager *m, const struct sl_rec *r, struct sl_err *err) {
+    const struct sl_rec *found = sl_inf_find(m->inf, r->kind, str(m, r->ns), r->name);
     if (found != r)
-        return sl_err_set(err, SL_EMISMATCH, "%s %s/%s: %s under its name", kinds[r->kind].kind,
+        return sl_err_set(err, SL_EMISMATCH, "%s %s/%s: %s under its name", r->table->kind->kind,
                           str(m, r->ns), r->name,
                           found ? "another one is found" : "nothing is found");
     return SL_OK;
 }
 
 static int check_workload(const struct sl_manager *m, const struct rec_wl *w, struct sl_err *err) {
-    const struct rec *r = &w->rec;
+    const struct sl_rec *r = &w->rec;
     struct sl_wl_view v;
     if (!w->id.v) {
-        if (w->bad || r->dirty || wl_is(m, w, "Finished"))
+        if (w->bad || r->queued || wl_is(m, w, "Finished"))
             return SL_OK;
         return sl_err_set(err, SL_EMISMATCH, "workload %s/%s: the engine was never told",
                           str(m, r->ns), r->name);
     }
-    if (sl_map_get(&m->by_wl_id, w->id.v) != r->obj)
+    if (sl_map_get(&m->by_wl_id, w->id.v) != r->id)
         return sl_err_set(err, SL_EMISMATCH, "workload %s/%s: its id leads to another record",
                           str(m, r->ns), r->name);
     if (!sl_engine_workload(m->engine, w->id, &v))
@@ -330,8 +330,8 @@ int sl_manager_check(const struct sl_manager *m, struct sl_err *err) {
     uint32_t told = 0;
     int r = sl_engine_check(m->engine, err);
 
-    for (uint32_t i = 0; i < m->objs.n && r >= 0; i++) {
-        struct rec *x = m->objs.v[i];
+    for (uint32_t i = 0; i < m->inf->recs.n && r >= 0; i++) {
+        struct sl_rec *x = m->inf->recs.v[i];
         if (!x || x->gone)
             continue;
         r = check_record(m, x, err);
@@ -339,12 +339,12 @@ int sl_manager_check(const struct sl_manager *m, struct sl_err *err) {
             r = check_crew(m, pod_of(x), err);
         if (r >= 0 && x->kind == REC_POD)
             r = check_group(m, pod_of(x), err);
-        if (r >= 0 && x->kind == REC_WORKLOAD && m->ready) {
+        if (r >= 0 && x->kind == REC_WORKLOAD && m->inf->ready) {
             r = check_workload(m, wl_of(x), err);
             told += wl_of(x)->id.v != 0;
         }
     }
-    if (r < 0 || !m->ready)
+    if (r < 0 || !m->inf->ready)
         return r;
     /* Each record's id leads back to it, so as many ids as records means that none is shared. */
     sl_engine_stats(m->engine, &stats);

@@ -26,19 +26,19 @@ static uint64_t chain_key(sl_sym ns, const char *name) {
 
 void chain_tie(struct sl_manager *m, struct rec_wl *w) {
     if (w->elastic)
-        sl_map_add(&m->chains, chain_key(w->rec.ns, chain_name(w)), w->rec.obj);
+        sl_map_add(&m->chains, chain_key(w->rec.ns, chain_name(w)), w->rec.id);
 }
 
 void chain_untie(struct sl_manager *m, struct rec_wl *w) {
     if (!w->elastic)
         return;
-    (void)sl_map_del(&m->chains, chain_key(w->rec.ns, chain_name(w)), w->rec.obj);
+    (void)sl_map_del(&m->chains, chain_key(w->rec.ns, chain_name(w)), w->rec.id);
     chain_changed(m, w);
 }
 
 void chain_changed(struct sl_manager *m, const struct rec_wl *w) {
     if (w->elastic)
-        crew_touch(m, crew_find(m, w->rec.ns, chain_name(w)));
+        crew_touch(crew_find(m, w->rec.ns, chain_name(w)));
 }
 
 static bool grants(const struct sl_manager *m, const struct rec_wl *w) {
@@ -52,7 +52,7 @@ const struct rec_wl *chain_active(const struct sl_manager *m, const struct pod_c
     uint32_t at;
     for (uint32_t i = sl_map_first(&m->chains, key, &at); i != SL_MAP_NONE;
          i = sl_map_next(&m->chains, key, &at)) {
-        const struct rec_wl *w = wl_of(m->objs.v[i]);
+        const struct rec_wl *w = wl_of(m->inf->recs.v[i]);
         if (w->rec.ns != c->ns || strcmp(chain_name(w), c->name) != 0 || !grants(m, w))
             continue;
         if (!found || slice_replaces(m, w, found) ||
@@ -118,7 +118,7 @@ void elastic_plan(struct sl_manager *m, struct pod_crew *c) {
         bool go = left && (*left)-- > 0;
         p->release = (uint8_t)((p->release & ~POD_GATE_ELASTIC) | (go ? POD_GATE_ELASTIC : 0));
         if (go && !pod_sent(p, POD_GATE_ELASTIC))
-            rec_want(m, &p->rec);
+            sl_rec_write(&p->rec);
     }
     sl_vec_free(&gated);
 }

@@ -28,19 +28,19 @@ void follow_ready(struct sl_manager *m, struct rec_wl *w, bool ready) {
         wl_set_cond(m, w, "PodsReady", false, "WaitForStart", waiting);
 }
 
-void follow_gate(struct sl_manager *m, const struct rec *r, const char *controller,
+void follow_gate(struct sl_manager *m, const struct sl_rec *r, const char *controller,
                  const char *gate, struct rec_wl *w) {
     const char *has = w->gate ? w->gate : "";
     gate = gate ? gate : "";
     if (!m->settings->gates[SL_G_ADMISSION_GATED_BY] || strcmp(gate, has) == 0 ||
         (w->wishes & WL_GATE))
         return;
-    wl_wish_gate(m, w, gate);
-    event(m, r, controller, false, "UpdatedWorkload", "Updated workload AdmissionGatedBy to \"%s\"",
-          gate);
+    wl_wish_gate(w, gate);
+    sl_rec_event(r, controller, false, "UpdatedWorkload",
+                 "Updated workload AdmissionGatedBy to \"%s\"", gate);
 }
 
-void follow_priority(struct sl_manager *m, const struct rec *r, const char *controller,
+void follow_priority(struct sl_manager *m, const struct sl_rec *r, const char *controller,
                      sl_sym label, const char *pod_class, struct rec_wl *w) {
     struct priority p;
     bool ours = !w->class_name || strcmp(str(m, w->class_kind), "WorkloadPriorityClass") == 0;
@@ -48,8 +48,8 @@ void follow_priority(struct sl_manager *m, const struct rec *r, const char *cont
         !priority_of(m, str(m, label), pod_class, &p))
         return;
     wl_wish_priority(m, w, &p);
-    event(m, r, controller, false, "UpdatedWorkload", "Updated workload priority class: %s/%s",
-          str(m, w->rec.ns), w->rec.name);
+    sl_rec_event(r, controller, false, "UpdatedWorkload", "Updated workload priority class: %s/%s",
+                 str(m, w->rec.ns), w->rec.name);
 }
 
 void follow_queue(struct sl_manager *m, sl_sym queue, struct rec_wl *w) {
@@ -57,7 +57,7 @@ void follow_queue(struct sl_manager *m, sl_sym queue, struct rec_wl *w) {
         wl_wish_queue(m, w, str(m, queue));
 }
 
-void follow_checks(struct sl_manager *m, const struct rec *r, const char *controller,
+void follow_checks(struct sl_manager *m, const struct sl_rec *r, const char *controller,
                    const struct rec_wl *w, uint32_t *told) {
     struct sl_buf b;
     sl_buf_init(&b, 4096);
@@ -69,13 +69,13 @@ void follow_checks(struct sl_manager *m, const struct rec *r, const char *contro
     }
     uint32_t now = b.len ? (uint32_t)sl_hash_str(0, sl_buf_str(&b)) : 0;
     if (now && now != *told)
-        event(m, r, controller, false, "UpdatedAdmissionCheck", "%s", sl_buf_str(&b));
+        sl_rec_event(r, controller, false, "UpdatedAdmissionCheck", "%s", sl_buf_str(&b));
     *told = now;
     sl_buf_done(&b);
 }
 
-void tell_finished(struct sl_manager *m, const struct rec *r, const char *controller,
+void tell_finished(struct sl_manager *m, const struct sl_rec *r, const char *controller,
                    const struct rec_wl *w) {
-    event(m, r, controller, false, "FinishedWorkload", "Workload '%s/%s' is declared finished",
-          str(m, w->rec.ns), w->rec.name);
+    sl_rec_event(r, controller, false, "FinishedWorkload", "Workload '%s/%s' is declared finished",
+                 str(m, w->rec.ns), w->rec.name);
 }

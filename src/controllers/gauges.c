@@ -53,7 +53,7 @@ static void reshape(struct sl_manager *m) {
                  (uint64_t)s->engine.afs << 2 | (uint64_t)s->gates[SL_G_METRICS_FOR_COHORTS] << 3;
     for (size_t i = 0; i < SL_LEN(shaping); i++) {
         uint32_t at = 0;
-        for (struct rec *r; (r = rec_each(m, shaping[i], &at));)
+        for (struct sl_rec *r; (r = sl_inf_each(m->inf, shaping[i], &at));)
             h = sl_hash_u64(sl_hash_u64(h, conf_of(r)->hash), conf_of(r)->chosen);
     }
     if (h == m->series)
@@ -66,7 +66,7 @@ static void reshape(struct sl_manager *m) {
 /* ---- workloads ---- */
 
 static void tally(struct sl_manager *m, const struct rec_wl *w, sl_sym finished) {
-    struct rec *lq = rec_find(m, REC_LOCAL_QUEUE, str(m, w->rec.ns), str(m, w->queue));
+    struct sl_rec *lq = sl_inf_find(m->inf, REC_LOCAL_QUEUE, str(m, w->rec.ns), str(m, w->queue));
     struct sl_wl_view v;
     if (!lq)
         return;
@@ -85,7 +85,7 @@ static void unadmitted(struct sl_manager *m, const struct rec_wl *w) {
     const struct cond *admitted = wl_cond(m, w, "Admitted");
     const struct cond *reserved = wl_cond(m, w, "QuotaReserved");
     const char *ns = str(m, w->rec.ns);
-    struct rec *lq = rec_find(m, REC_LOCAL_QUEUE, ns, str(m, w->queue));
+    struct sl_rec *lq = sl_inf_find(m->inf, REC_LOCAL_QUEUE, ns, str(m, w->queue));
     if (!lq || w->rec.deleting || wl_is(m, w, "Admitted") || wl_is(m, w, "Finished"))
         return;
     const char *cq = str(m, conf_of(lq)->refers);
@@ -102,11 +102,11 @@ static void unadmitted(struct sl_manager *m, const struct rec_wl *w) {
 /* Leaves sums in the records of LocalQueues, where nothing was before. */
 static void count_workloads(struct sl_manager *m) {
     bool explained = m->settings->gates[SL_G_UNADMITTED_WORKLOADS_OBSERVABILITY];
-    sl_sym finished = sl_sym_find(&m->syms, "Finished");
+    sl_sym finished = sl_sym_find(m->syms, "Finished");
     uint32_t at = 0;
     drop_family(m, SL_M_UNADMITTED_WORKLOADS);
     drop_family(m, SL_M_LOCAL_QUEUE_UNADMITTED_WORKLOADS);
-    for (struct rec *r; (r = rec_each(m, REC_WORKLOAD, &at));) {
+    for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_WORKLOAD, &at));) {
         tally(m, wl_of(r), finished);
         if (explained)
             unadmitted(m, wl_of(r));
@@ -115,7 +115,7 @@ static void count_workloads(struct sl_manager *m) {
 
 /* What is said of a LocalQueue holds for its ClusterQueue as well. */
 static void carry(struct sl_manager *m, const struct rec_conf *l) {
-    struct rec *r = rec_find(m, REC_CLUSTER_QUEUE, "", str(m, l->refers));
+    struct sl_rec *r = sl_inf_find(m->inf, REC_CLUSTER_QUEUE, "", str(m, l->refers));
     if (!r)
         return;
     struct rec_conf *q = conf_of(r);
@@ -146,7 +146,7 @@ static double weighted(const struct sl_share_view *s) {
 
 /* ---- ClusterQueues ---- */
 
-static void cq_status(struct sl_manager *m, const struct rec *r, const struct sl_cq_view *v) {
+static void cq_status(struct sl_manager *m, const struct sl_rec *r, const struct sl_cq_view *v) {
     static const char *const words[] = {"pending", "active", "terminating"};
     size_t now = r->deleting ? 2 : v->active;
     for (size_t i = 0; i < SL_LEN(words); i++)
@@ -162,7 +162,7 @@ static void add_covered(struct sl_total *totals, uint32_t *n, const char *resour
         totals[(*n)++] = (struct sl_total){.resource = resource};
 }
 
-static void cq_resources(struct sl_manager *m, const struct rec *r, const char *cohort) {
+static void cq_resources(struct sl_manager *m, const struct sl_rec *r, const char *cohort) {
     struct sl_metrics *to = m->spec.metrics;
     struct sl_total asked[CEILING_PENDING_SERIES];
     const char *f, *res;
@@ -203,7 +203,7 @@ static void cq_resources(struct sl_manager *m, const struct rec *r, const char *
                   cohort);
 }
 
-static void cq_gauges(struct sl_manager *m, struct rec *r) {
+static void cq_gauges(struct sl_manager *m, struct sl_rec *r) {
     struct sl_metrics *to = m->spec.metrics;
     struct rec_conf *c = conf_of(r);
     const char *parent, *root;
@@ -232,7 +232,7 @@ static void cq_gauges(struct sl_manager *m, struct rec *r) {
 
 /* ---- LocalQueues ---- */
 
-static void lq_status(struct sl_manager *m, struct rec *r) {
+static void lq_status(struct sl_manager *m, struct sl_rec *r) {
     static const char *const words[] = {"True", "False", "Unknown"};
     const struct rec_conf *c = conf_of(r);
     size_t now = c->active ? 0 : 1;
@@ -241,7 +241,7 @@ static void lq_status(struct sl_manager *m, struct rec *r) {
                       words[i]);
 }
 
-static void lq_resources(struct sl_manager *m, const struct rec *r, const char *cq) {
+static void lq_resources(struct sl_manager *m, const struct sl_rec *r, const char *cq) {
     struct sl_metrics *to = m->spec.metrics;
     const char *ns = str(m, r->ns), *f, *res;
     uint32_t at = 0;
@@ -255,7 +255,7 @@ static void lq_resources(struct sl_manager *m, const struct rec *r, const char *
     }
 }
 
-static void lq_gauges(struct sl_manager *m, struct rec *r) {
+static void lq_gauges(struct sl_manager *m, struct sl_rec *r) {
     struct sl_metrics *to = m->spec.metrics;
     const struct rec_conf *c = conf_of(r);
     const char *ns = str(m, r->ns), *cq = str(m, c->refers);
@@ -271,7 +271,7 @@ static void lq_gauges(struct sl_manager *m, struct rec *r) {
                       "inadmissible");
         sl_metric_set(to, SL_M_LOCAL_QUEUE_FINISHED_WORKLOADS, c->tally.finished, r->name, ns);
     }
-    if (!rec_find(m, REC_CLUSTER_QUEUE, "", cq))
+    if (!sl_inf_find(m->inf, REC_CLUSTER_QUEUE, "", cq))
         return;
     sl_metric_set(to, SL_M_LOCAL_QUEUE_RESERVING_ACTIVE_WORKLOADS, v.reserving, r->name, ns);
     sl_metric_set(to, SL_M_LOCAL_QUEUE_ADMITTED_ACTIVE_WORKLOADS, v.admitted, r->name, ns);
@@ -313,7 +313,7 @@ static void cohort_gauges(struct sl_manager *m, const char *name) {
         return;
     sl_metric_set(to, SL_M_COHORT_SUBTREE_ADMITTED_ACTIVE_WORKLOADS,
                   sl_engine_cohort_admitted(m->engine, name), name);
-    if (m->settings->engine.fair_sharing && rec_find(m, REC_COHORT, "", name) &&
+    if (m->settings->engine.fair_sharing && sl_inf_find(m->inf, REC_COHORT, "", name) &&
         sl_engine_share(m->engine, true, name, &share))
         sl_metric_set(to, SL_M_COHORT_WEIGHTED_SHARE, weighted(&share), name);
     if (!m->settings->gates[SL_G_METRICS_FOR_COHORTS])
@@ -334,25 +334,25 @@ void sl_manager_refresh_metrics(struct sl_manager *m) {
     struct sl_writer_stats w;
     uint32_t at = 0;
 
-    if (!to || !m->ready)
+    if (!to || !m->inf->ready)
         return;
     catch_up(m); /* who stands by does not decide, and sees all the same */
     reshape(m);
     count_workloads(m);
-    for (struct rec *r; (r = rec_each(m, REC_LOCAL_QUEUE, &at));) {
+    for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_LOCAL_QUEUE, &at));) {
         carry(m, conf_of(r));
         lq_gauges(m, r);
         memset(&conf_of(r)->tally, 0, sizeof conf_of(r)->tally);
     }
     at = 0;
-    for (struct rec *r; (r = rec_each(m, REC_CLUSTER_QUEUE, &at));) {
+    for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_CLUSTER_QUEUE, &at));) {
         cq_gauges(m, r);
         memset(&conf_of(r)->tally, 0, sizeof conf_of(r)->tally);
     }
     at = 0;
     for (const char *name; (name = sl_engine_cohort_name(m->engine, &at));)
         cohort_gauges(m, name);
-    sl_writer_stats(m->writer, &w);
+    sl_writer_stats(m->inf->writer, &w);
     sl_metric_set(to, SL_M_API_WRITES_IN_FLIGHT, w.in_flight);
     sl_metric_set(to, SL_M_WORKLOADS_IN_MEMORY, m->by_wl_id.n);
 }

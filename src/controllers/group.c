@@ -20,25 +20,25 @@ struct pod_group *group_find(const struct sl_manager *m, sl_sym ns, const char *
     return NULL;
 }
 
-void group_touch(struct sl_manager *m, struct pod_group *g) {
+void group_touch(struct pod_group *g) {
     if (!g)
         return;
     g->dirty = true;
-    rec_mark(m, &g->pods->rec);
+    sl_rec_enqueue(&g->pods->rec);
 }
 
 void group_pod_changed(struct sl_manager *m, struct rec_pod *p) {
-    group_touch(m, p->job->group);
+    group_touch(p->job->group);
     if (!p->job->group->single)
         return;
     uint32_t cursor = 0; /* whether its Workload may be put back depends on it */
     for (struct rec_wl *w; (w = wl_owned(m, p->rec.uid, &cursor));)
-        rec_mark(m, &w->rec);
+        sl_rec_enqueue(&w->rec);
 }
 
 void groups_touch(struct sl_manager *m) {
     for (uint32_t i = 0; i < m->groups.n; i++)
-        group_touch(m, m->groups.v[i]);
+        group_touch(m->groups.v[i]);
 }
 
 static struct pod_group *group_new(struct sl_manager *m, sl_sym ns, const char *name) {
@@ -77,7 +77,7 @@ static void end_group(struct sl_manager *m, struct pod_group *g, const struct re
     if (w && !w->owner_uid) {
         if (last->job->unretriable && wl_has_pod(w, last->rec.uid) && !w->rec.deleting)
             job_orphan(m, w);
-        rec_mark(m, &w->rec);
+        sl_rec_enqueue(&w->rec);
     }
     while (g->single && (w = wl_owned(m, last->rec.uid, &cursor)))
         job_orphan(m, w);
@@ -97,7 +97,7 @@ void group_leave(struct sl_manager *m, struct rec_pod *p) {
     j->prev = j->next = NULL;
     g->n--;
     if (g->pods)
-        group_touch(m, g);
+        group_touch(g);
     else
         end_group(m, g, p);
 }
@@ -120,7 +120,7 @@ bool group_dies_once(const struct sl_manager *m, const struct rec_wl *w) {
     if (!m->settings->gates[SL_G_SKIP_REASSIGNMENT_FOR_POD_OWNED_WORKLOADS] ||
         !group_owns_one(m, w))
         return false;
-    struct rec *r = rec_by_uid(m, w->owner_uid); /* one that still waits lost nothing */
+    struct sl_rec *r = rec_by_uid(m, w->owner_uid); /* one that still waits lost nothing */
     return !(r && r->kind == REC_POD && !r->deleting && pod_gated(pod_of(r)));
 }
 
@@ -128,12 +128,12 @@ bool group_dies_once(const struct sl_manager *m, const struct rec_wl *w) {
  * nothing of it runs, and it is not to get quota. */
 void group_without_pods(struct sl_manager *m, struct rec_wl *w) {
     const struct cond *evicted = wl_cond(m, w, "Evicted");
-    if (!w->group || w->owner_uid || !m->tables[REC_POD].synced ||
+    if (!w->group || w->owner_uid || !m->inf->tables[REC_POD].synced ||
         (wl_will(m, w, "Finished") && !wl_is(m, w, "Finished")))
         return;
     bool ours = w->pods.n && !w->owners; /* else whoever made it sees to it that there are pods */
     if (ours && w->rec.finalizer)
-        wl_wish(m, w, WL_UNFINALIZE);
+        wl_wish(w, WL_UNFINALIZE);
     if (wl_is(m, w, "Finished") || w->rec.deleting || !evicted || evicted->status != COND_TRUE)
         return;
     if (ours)
@@ -150,15 +150,15 @@ void group_workload_changed(struct sl_manager *m, struct rec_wl *w, bool gone) {
         return;
     for (uint32_t i = sl_map_first(&m->job_prebuilt, key, &c); i != SL_MAP_NONE;
          i = sl_map_next(&m->job_prebuilt, key, &c))
-        if (m->objs.v[i]->kind == REC_POD)
-            group_touch(m, pod_of(m->objs.v[i])->job->group);
+        if (m->inf->recs.v[i]->kind == REC_POD)
+            group_touch(pod_of(m->inf->recs.v[i])->job->group);
     struct pod_group *g = group_find(m, w->rec.ns, w->rec.name);
-    group_touch(m, g);
-    struct rec *owner = w->owner_uid ? rec_by_uid(m, w->owner_uid) : NULL;
+    group_touch(g);
+    struct sl_rec *owner = w->owner_uid ? rec_by_uid(m, w->owner_uid) : NULL;
     if (owner && owner->kind == REC_POD)
-        group_touch(m, pod_of(owner)->job->group);
-    else if (!owner && !gone && group_owns_one(m, w) && m->tables[REC_POD].synced)
-        wl_wish(m, w, WL_ASK_OWNER); /* the stream of pods may only be late */
+        group_touch(pod_of(owner)->job->group);
+    else if (!owner && !gone && group_owns_one(m, w) && m->inf->tables[REC_POD].synced)
+        wl_wish(w, WL_ASK_OWNER); /* the stream of pods may only be late */
     if (!g && !gone)
         group_without_pods(m, w);
 }

@@ -155,8 +155,8 @@ static inline bool pod_starting(const struct rec_pod *p) {
 
 /* ---- group.c: groups and their Workloads ---- */
 struct pod_group *group_find(const struct sl_manager *m, sl_sym ns, const char *name);
-/* Enqueues it for planning in this iteration. NULL: nothing. */
-void group_touch(struct sl_manager *m, struct pod_group *g);
+/* To be planned in this turn. NULL: nothing. */
+void group_touch(struct pod_group *g);
 /* The same for the group of this pod, and for the Workload of one that is alone. */
 void group_pod_changed(struct sl_manager *m, struct rec_pod *p);
 /* All of them: settings or the leader changed. */

@@ -32,7 +32,7 @@ static void set_reclaimable(struct sl_manager *m, const struct pod_group *g,
         if (held && now && n[i] < now[i])
             n[i] = now[i];
     }
-    wl_set_reclaimable(m, p->wl, n);
+    wl_set_reclaimable(p->wl, n);
 }
 
 static bool all_ready(const struct group_plan *p) {
@@ -61,21 +61,21 @@ static void set_waiting(struct sl_manager *m, const struct pod_group *g,
 
 /* ---- owners ---- */
 
-static void adopt_one(struct sl_manager *m, struct rec_wl *w, const struct rec_pod *p) {
+static void adopt_one(struct rec_wl *w, const struct rec_pod *p) {
     struct sl_buf ref;
     if (w->owner_uid)
         return;
     sl_buf_init(&ref, 4096);
     group_owner_reference(p, true, &ref);
-    wl_wish_owner(m, w, sl_buf_str(&ref), p->rec.uid);
+    wl_wish_owner(w, sl_buf_str(&ref), p->rec.uid);
     sl_buf_done(&ref);
 }
 
 /* Every pod of the group owns it: it goes with the last of them. */
-static void adopt(struct sl_manager *m, const struct pod_group *g, const struct group_plan *p) {
+static void adopt(const struct pod_group *g, const struct group_plan *p) {
     struct sl_buf refs;
     if (g->single) {
-        adopt_one(m, p->wl, g->pods);
+        adopt_one(p->wl, g->pods);
         return;
     }
     if (!p->strangers)
@@ -87,7 +87,7 @@ static void adopt(struct sl_manager *m, const struct pod_group *g, const struct 
         group_owner_reference(p->v.v[i].p, false, &refs);
     }
     if (!sl_buf_full(&refs))
-        wl_wish_owners(m, p->wl, sl_buf_str(&refs), p->strangers);
+        wl_wish_owners(p->wl, sl_buf_str(&refs), p->strangers);
     sl_buf_done(&refs);
 }
 
@@ -97,10 +97,10 @@ static void delete_workload(struct sl_manager *m, const struct pod_group *g, str
     if ((w->wishes & WL_DELETE) || (w->rec.deleting && !w->rec.finalizer))
         return;
     bool asked = w->rec.deleting;
-    wl_wish(m, w, WL_UNFINALIZE | WL_DELETE);
+    wl_wish(w, WL_UNFINALIZE | WL_DELETE);
     if (!asked)
-        event(m, &g->pods->rec, GROUP_CONTROLLER, false, "DeletedWorkload",
-              "Deleted not matching Workload: %s/%s", str(m, w->rec.ns), w->rec.name);
+        sl_rec_event(&g->pods->rec, GROUP_CONTROLLER, false, "DeletedWorkload",
+                     "Deleted not matching Workload: %s/%s", str(m, w->rec.ns), w->rec.name);
 }
 
 /* Makes a plain pod's Workload that holds no quota what the pod is now. */
@@ -112,11 +112,11 @@ static void rewrite(struct sl_manager *m, struct rec_pod *p, struct rec_wl *w) {
     sl_buf_init(&spec, SL_WRITER_MAX_BODY);
     if (group_spec(m, p, &p, &one, 1, true, &spec)) {
         bool again = w->wishes & WL_SPEC;
-        wl_wish_spec(m, w, sl_buf_str(&spec));
+        wl_wish_spec(w, sl_buf_str(&spec));
         if (!again)
-            event(m, &p->rec, GROUP_CONTROLLER, false, "UpdatedWorkload",
-                  "Updated not matching Workload for suspended job: %s/%s", str(m, w->rec.ns),
-                  w->rec.name);
+            sl_rec_event(&p->rec, GROUP_CONTROLLER, false, "UpdatedWorkload",
+                         "Updated not matching Workload for suspended job: %s/%s",
+                         str(m, w->rec.ns), w->rec.name);
     }
     sl_buf_done(&spec);
 }
@@ -160,17 +160,17 @@ static void finish(struct sl_manager *m, const struct pod_group *g, const struct
 
 static void let_go(struct sl_manager *m, const struct group_plan *p) {
     if (p->wl->rec.finalizer && !(p->wl->wishes & WL_UNFINALIZE) && wl_is(m, p->wl, "Finished"))
-        wl_wish(m, p->wl, WL_UNFINALIZE);
+        wl_wish(p->wl, WL_UNFINALIZE);
 }
 
 /* With it goes its reservation: not before its pods have stopped, and everybody has been told to.
  */
-static void let_go_deleting(struct sl_manager *m, const struct group_plan *p) {
+static void let_go_deleting(const struct group_plan *p) {
     for (uint32_t i = 0; i < p->v.n && !p->runs; i++)
         if (p->v.v[i].step == POD_TARGET || p->v.v[i].step == POD_STOP)
             return;
     if (!p->runs)
-        wl_wish(m, p->wl, WL_UNFINALIZE);
+        wl_wish(p->wl, WL_UNFINALIZE);
 }
 
 static void orphan(struct sl_manager *m, const struct pod_group *g) {
@@ -226,8 +226,9 @@ static void tell_wrong(struct sl_manager *m, struct pod_group *g, struct group_p
         return;
     }
     g->told_short = true;
-    event(m, &p->v.v[0].p->rec, GROUP_CONTROLLER, true,
-          p->phase == GROUP_TAKEN ? "WorkloadNameConflict" : "ErrWorkloadCompose", "%s", p->why);
+    sl_rec_event(&p->v.v[0].p->rec, GROUP_CONTROLLER, true,
+                 p->phase == GROUP_TAKEN ? "WorkloadNameConflict" : "ErrWorkloadCompose", "%s",
+                 p->why);
 }
 
 /* Nothing of it runs any more: the quota may go to others. Not before it is known to be held back,
@@ -250,12 +251,12 @@ static void with_workload(struct sl_manager *m, struct pod_group *g, struct grou
     const struct rec_pod *leader = p->v.v[0].p;
     const struct pod_job *j = leader->job;
 
-    adopt(m, g, p);
+    adopt(g, p);
     set_waiting(m, g, p);
     set_reclaimable(m, g, p);
     follow_ready(m, p->wl, all_ready(p));
     if (p->succeeded_text)
-        wl_wish_succeeded(m, p->wl, p->succeeded_text);
+        wl_wish_succeeded(p->wl, p->succeeded_text);
     if (p->phase == GROUP_EVICTED)
         release(m, p);
     if (p->phase == GROUP_WAITING && wl_is(m, p->wl, "QuotaReserved"))
@@ -276,14 +277,14 @@ static void act(struct sl_manager *m, struct pod_group *g, struct group_plan *p)
         unmatched(m, g, p);
         break;
     case GROUP_OUT_OF_SYNC:
-        adopt(m, g, p);
+        adopt(g, p);
         wl_finish(m, p->wl, "OutOfSync", "The prebuilt workload is out of sync with its user job");
         break;
     case GROUP_WL_FINISHED:
         let_go(m, p);
         break;
     case GROUP_WL_DELETING:
-        let_go_deleting(m, p);
+        let_go_deleting(p);
         break;
     case GROUP_LEFT:
         orphan(m, g);
@@ -315,9 +316,9 @@ static void drop_drafts(struct pod_group *g) {
         pod_draft_drop(x->job);
 }
 
-static void wake(struct sl_manager *m, struct pod_group *g, sl_time at) {
+static void wake(struct pod_group *g, sl_time at) {
     g->look_at = at == SL_TIME_NEVER ? 0 : at;
-    rec_look_at(m, &g->pods->rec, g->look_at);
+    sl_rec_reconcile_at(&g->pods->rec, g->look_at);
 }
 
 void group_pass(struct sl_manager *m, struct pod_group *g) {
@@ -334,7 +335,7 @@ void group_pass(struct sl_manager *m, struct pod_group *g) {
     act(m, g, &p);
     tell_wrong(m, g, &p);
     g->phase = (uint8_t)p.phase;
-    g->wl = p.wl ? p.wl->rec.obj : SL_MAP_NONE;
+    g->wl = p.wl ? p.wl->rec.id : SL_MAP_NONE;
     if (p.phase >= GROUP_WL_FINISHED)
         drop_drafts(g);
     bool starts = p.phase != GROUP_RUNNING || startable(m, &p);
@@ -343,8 +344,8 @@ void group_pass(struct sl_manager *m, struct pod_group *g) {
         if (x->step == POD_REST || (x->step == POD_START && !starts))
             continue;
         x->p->job->step = x->step;
-        rec_want(m, &x->p->rec);
+        sl_rec_write(&x->p->rec);
     }
-    wake(m, g, p.look_at);
+    wake(g, p.look_at);
     group_plan_done(&p);
 }

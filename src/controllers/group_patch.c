@@ -156,7 +156,7 @@ static bool build_compose(struct sl_manager *m, struct rec_pod *p, struct sl_wri
         else
             sl_buf_puts(&name, g->name);
         count_roles(&plan, leader, counts);
-        write_create(m, REC_WORKLOAD, str(m, g->ns), w);
+        sl_inf_build_create(m->inf, REC_WORKLOAD, str(m, g->ns), w);
         jput_text(b,
                   "{\"apiVersion\":\"kueue.x-k8s.io/v1beta2\",\"kind\":\"Workload\",\"metadata\":{"
                   "\"name\":",
@@ -195,7 +195,7 @@ static void note_start(struct sl_manager *m, struct rec_pod *p, const struct rec
 }
 
 static struct rec_wl *workload_of(const struct sl_manager *m, const struct pod_group *g) {
-    struct rec *r = g->wl == SL_MAP_NONE ? NULL : m->objs.v[g->wl];
+    struct sl_rec *r = g->wl == SL_MAP_NONE ? NULL : m->inf->recs.v[g->wl];
     return r && !r->gone && r->kind == REC_WORKLOAD ? wl_of(r) : NULL;
 }
 
@@ -217,8 +217,7 @@ static bool build_start(struct sl_manager *m, struct rec_pod *p, struct sl_write
     if (fits) {
         sl_buf_init(&gates, SL_WRITER_MAX_BODY);
         pod_put_gates(m, p, stay, &gates);
-        write_patch(m, &p->rec, NULL, w);
-        write_guard(w, &p->rec);
+        sl_rec_build_guarded(&p->rec, NULL, w);
         job_extras_put_pod(x, sl_buf_str(&gates), &w->body);
         sl_buf_done(&gates);
         note_start(m, p, wl);
@@ -231,7 +230,7 @@ static bool build_target(struct sl_manager *m, struct rec_pod *p, struct sl_writ
     struct sl_buf reason;
     sl_buf_init(&reason, MAX_REASON);
     const char *why = group_why(m, p->job->group, &reason);
-    write_apply(m, &p->rec, "status", FIELD_MANAGER, w);
+    sl_rec_build_apply(&p->rec, "status", FIELD_MANAGER, w);
     sl_buf_puts(&w->body, ",\"status\":{\"conditions\":[{\"type\":\"TerminationTarget\",\"status\":"
                           "\"True\",\"lastTransitionTime\":");
     jput_time(&w->body, m->spec.port->wall);
@@ -247,15 +246,15 @@ static bool build_delete(struct sl_manager *m, struct rec_pod *p, struct sl_writ
     struct sl_buf reason;
     bool stop = p->job->step == POD_STOP, expired = p->job->group->phase == GROUP_EVICTED;
     sl_buf_init(&reason, MAX_REASON);
-    write_delete(m, &p->rec, false, w);
-    event(m, &p->rec, GROUP_CONTROLLER, false,
-          stop      ? "Stopped"
-          : expired ? "Deleted"
-                    : "ExcessPodDeleted",
-          "%s",
-          stop      ? group_why(m, p->job->group, &reason)
-          : expired ? "Deleted job: deactivation retention period expired"
-                    : "Excess pod deleted");
+    sl_rec_build_delete(&p->rec, NULL, -1, w);
+    sl_rec_event(&p->rec, GROUP_CONTROLLER, false,
+                 stop      ? "Stopped"
+                 : expired ? "Deleted"
+                           : "ExcessPodDeleted",
+                 "%s",
+                 stop      ? group_why(m, p->job->group, &reason)
+                 : expired ? "Deleted job: deactivation retention period expired"
+                           : "Excess pod deleted");
     sl_buf_done(&reason);
     return true;
 }
@@ -263,7 +262,7 @@ static bool build_delete(struct sl_manager *m, struct rec_pod *p, struct sl_writ
 static bool build_step(struct sl_manager *m, struct rec_pod *p, struct sl_write *w) {
     switch ((enum pod_step)p->job->step) {
     case POD_READ:
-        write_read(m, &p->rec, w);
+        sl_rec_build_read(&p->rec, w);
         return true;
     case POD_COMPOSE:
         return build_compose(m, p, w);
@@ -275,7 +274,7 @@ static bool build_step(struct sl_manager *m, struct rec_pod *p, struct sl_write 
     case POD_REMOVE:
         return build_delete(m, p, w);
     case POD_LET_GO:
-        write_finalizer(m, &p->rec, false, w);
+        sl_rec_build_finalizer(&p->rec, false, w);
         return true;
     case POD_REST:
     case POD_STEPS:
@@ -291,7 +290,7 @@ bool group_build(struct sl_manager *m, struct rec_pod *p, struct sl_write *w) {
     if (g->dirty) /* planned first */
         return false;
     if (j->step == POD_COMPOSE && m->spec.port->mono < g->pause) {
-        rec_want_at(m, &p->rec, g->pause);
+        sl_rec_write_at(&p->rec, g->pause);
         return false;
     }
     if (!build_step(m, p, w))
@@ -325,11 +324,11 @@ bool group_written(struct sl_manager *m, struct rec_pod *p, enum sl_written how)
     if (how == SL_WRITTEN && step == POD_START && w)
         count_ungated(m, w, "kueue.x-k8s.io/admission", !j->group->single);
     if (how == SL_WRITTEN && reason && j->note)
-        event(m, &p->rec, GROUP_CONTROLLER, false, reason, "%s", j->note);
+        sl_rec_event(&p->rec, GROUP_CONTROLLER, false, reason, "%s", j->note);
     if (how == SL_WRITE_CONFLICT && step == POD_COMPOSE)
         j->group->pause = sl_time_add(m->spec.port->mono, PAUSE);
     sl_freep(&j->note);
     if (how != SL_WRITE_GONE)
-        group_touch(m, j->group);
+        group_touch(j->group);
     return true;
 }

@@ -233,7 +233,7 @@ static void add_departed(struct group_ctx *c, int32_t *active) {
             memcpy(uid, s, head);
             memcpy(role, s + head + 1, len - head - 1);
             uid[head] = role[len - head - 1] = '\0';
-            const struct rec *there = rec_by_uid(c->m, uid);
+            const struct sl_rec *there = rec_by_uid(c->m, uid);
             for (uint32_t k = 0; !there && k < w->n_podsets; k++)
                 if (strcmp(str(c->m, w->podsets[k].name), role) == 0) {
                     active[k]++;
@@ -514,7 +514,7 @@ void group_plan(const struct sl_manager *m, struct pod_group *g, struct group_pl
 
 const char *group_why(const struct sl_manager *m, const struct pod_group *g,
                       struct sl_buf *reason) {
-    const struct rec *r = g->wl == SL_MAP_NONE ? NULL : m->objs.v[g->wl];
+    const struct sl_rec *r = g->wl == SL_MAP_NONE ? NULL : m->inf->recs.v[g->wl];
     const struct cond *evicted =
         r ? wl_cond(m, (const struct rec_wl *)(const void *)r, "Evicted") : NULL;
     const struct pod_more *more = g->pods->job->more;

@@ -101,8 +101,8 @@ static void take_owner(struct sl_manager *m, struct rec_job *j, yyjson_val *o) {
             found = ref;
     set_text(&j->owner_name, jstr(found, "name"));
     set_text(&j->owner_uid, jstr(found, "uid"));
-    j->owner_api = sl_sym_put(&m->syms, jstr(found, "apiVersion"));
-    j->owner_kind = sl_sym_put(&m->syms, jstr(found, "kind"));
+    j->owner_api = sl_sym_put(m->syms, jstr(found, "apiVersion"));
+    j->owner_kind = sl_sym_put(m->syms, jstr(found, "kind"));
 }
 
 const char *job_prebuilt_name(const struct sl_manager *m, yyjson_val *o) {
@@ -225,7 +225,7 @@ static bool wants_draft(const struct sl_manager *m, const struct rec_job *j) {
     uint32_t cursor = 0;
     if (!j->template || j->message || (j->more && j->more->prebuilt))
         return false;
-    if (j->step == JOB_READ || !m->tables[REC_WORKLOAD].synced)
+    if (j->step == JOB_READ || !m->inf->tables[REC_WORKLOAD].synced)
         return j->step == JOB_READ;
     for (struct rec_wl *w; (w = wl_owned(m, j->rec.uid, &cursor));)
         if (job_fits(m, j, w))
@@ -233,13 +233,14 @@ static bool wants_draft(const struct sl_manager *m, const struct rec_job *j) {
     return true;
 }
 
-bool job_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
+bool job_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+    struct sl_manager *m = ctx;
     struct rec_job *j = job_of(r);
     uint64_t before = j->digest;
 
     job_untie(m, j);
-    j->queue = sl_sym_put(&m->syms, jlabel(o, QUEUE_LABEL));
-    j->priority_class = sl_sym_put(&m->syms, jlabel(o, PRIORITY_LABEL));
+    j->queue = sl_sym_put(m->syms, jlabel(o, QUEUE_LABEL));
+    j->priority_class = sl_sym_put(m->syms, jlabel(o, PRIORITY_LABEL));
     take_owner(m, j, o);
     take_spec(j, o);
     take_status(j, o);
@@ -261,7 +262,8 @@ bool job_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
     return j->digest != before || j->draft;
 }
 
-void job_gone(struct sl_manager *m, struct rec *r) {
+void job_gone(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     struct rec_job *j = job_of(r);
     uint32_t cursor = 0;
     job_untie(m, j);
@@ -270,7 +272,7 @@ void job_gone(struct sl_manager *m, struct rec *r) {
         job_orphan(m, w);
 }
 
-void job_done(struct rec *r) {
+void job_done(struct sl_rec *r) {
     struct rec_job *j = job_of(r);
     job_draft_drop(j);
     more_free(TAKE_PTR(j->more));

@@ -93,7 +93,7 @@ struct job_draft {
 };
 
 struct rec_job {
-    struct rec rec;
+    struct sl_rec rec;
     struct template *template; /* NULL: not ours so far, or not read */
     struct job_draft *draft;
     struct job_more *more;
@@ -113,14 +113,15 @@ struct rec_job {
     uint8_t step; /* in flight, enum job_step */
 };
 
-static inline struct rec_job *job_of(struct rec *r) {
+static inline struct rec_job *job_of(struct sl_rec *r) {
     return (struct rec_job *)(void *)r;
 }
 
 /* ---- job.c: the kind ---- */
-bool job_decode(struct sl_manager *m, struct rec *r, yyjson_val *o);
-void job_gone(struct sl_manager *m, struct rec *r);
-void job_done(struct rec *r);
+bool job_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void job_gone(void *ctx, struct sl_rec *r);
+void job_done(struct sl_rec *r);
+void job_hold_names(struct sl_syms *t, struct sl_rec *r);
 /* A whole decimal number as Go's strconv reads it; otherwise 'otherwise'. */
 int32_t job_number(const char *s, int32_t otherwise);
 /* The label max-exec-time-seconds; -1: absent or wrong. */
@@ -192,11 +193,11 @@ bool slice_older(const struct rec_wl *a, const struct rec_wl *b);
 void job_slices_settle(struct sl_manager *m, const struct rec_job *j);
 
 /* ---- job_reconcile.c: the pass ---- */
-void job_changed(struct sl_manager *m, struct rec *r);
+void job_changed(void *ctx, struct sl_rec *r);
 
 /* ---- job_patch.c: the bodies ---- */
-bool job_build(struct sl_manager *m, struct rec *r, struct sl_write *w);
-void job_written(struct sl_manager *m, struct rec *r, const struct sl_write *w, enum sl_written how,
+bool job_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+void job_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
                  const struct sl_reply *reply);
 /* The whole spec of the Job's Workload, from its draft. False: the priority class does not exist.
  */
@@ -225,7 +226,7 @@ uint64_t job_extras_tolerations(const struct job_extras *x);
 /* "labels":{…}... of a merge patch for the template: `"metadata":{…},"spec":{…}`. After
  * job_extras_fit. */
 void job_extras_put(const struct job_extras *x, struct sl_buf *out);
-/* The rest of a patch of a pod itself, after write_guard; 'gates' are those that stay. After
+/* The rest of a patch of a pod itself, after sl_rec_put_guard; 'gates' are those that stay. After
  * job_extras_fit. */
 void job_extras_put_pod(const struct job_extras *x, const char *gates, struct sl_buf *out);
 /* The marks that were not there when this Workload was made. A slice that replaces another was made

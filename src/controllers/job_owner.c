@@ -26,22 +26,22 @@ void job_tie(struct sl_manager *m, struct rec_job *j) {
     if (j->known)
         return;
     j->known = true;
-    sl_map_add(&m->by_uid, uid_key(j->rec.uid), j->rec.obj);
+    sl_map_add(&m->by_uid, uid_key(j->rec.uid), j->rec.id);
     if (j->owner_uid)
-        sl_map_add(&m->job_children, uid_key(j->owner_uid), j->rec.obj);
+        sl_map_add(&m->job_children, uid_key(j->owner_uid), j->rec.id);
     if (j->more && j->more->prebuilt)
-        sl_map_add(&m->job_prebuilt, prebuilt_key(j->rec.ns, j->more->prebuilt), j->rec.obj);
+        sl_map_add(&m->job_prebuilt, prebuilt_key(j->rec.ns, j->more->prebuilt), j->rec.id);
 }
 
 void job_untie(struct sl_manager *m, struct rec_job *j) {
     if (!j->known)
         return;
     j->known = false;
-    (void)sl_map_del(&m->by_uid, uid_key(j->rec.uid), j->rec.obj);
+    (void)sl_map_del(&m->by_uid, uid_key(j->rec.uid), j->rec.id);
     if (j->owner_uid)
-        (void)sl_map_del(&m->job_children, uid_key(j->owner_uid), j->rec.obj);
+        (void)sl_map_del(&m->job_children, uid_key(j->owner_uid), j->rec.id);
     if (j->more && j->more->prebuilt)
-        (void)sl_map_del(&m->job_prebuilt, prebuilt_key(j->rec.ns, j->more->prebuilt), j->rec.obj);
+        (void)sl_map_del(&m->job_prebuilt, prebuilt_key(j->rec.ns, j->more->prebuilt), j->rec.id);
 }
 
 /* ---- upwards ---- */
@@ -56,9 +56,9 @@ static bool leads_others(const struct sl_manager *m, const struct rec_job *j) {
 
 /* The Job that an owner's name and UID stand for. *ret_false: there is one of that name, but it is
  * not the one that is meant: then it is no owner at all, whoever wrote the reference. */
-static struct rec *owner_of(const struct sl_manager *m, const char *ns, const char *name,
-                            const char *uid, bool *ret_false) {
-    struct rec *up = rec_find(m, REC_JOB, ns, name);
+static struct sl_rec *owner_of(const struct sl_manager *m, const char *ns, const char *name,
+                               const char *uid, bool *ret_false) {
+    struct sl_rec *up = sl_inf_find(m->inf, REC_JOB, ns, name);
     *ret_false = up && strcmp(up->uid, uid) != 0;
     return *ret_false ? NULL : up;
 }
@@ -80,7 +80,7 @@ static enum job_kin climb(const struct sl_manager *m, struct rec_job *j, struct 
         if (!j->owner_uid || !owner_is_job(m, j->owner_api, j->owner_kind))
             return *ret ? JOB_KIN_ANCESTOR : JOB_KIN_NONE;
         bool is_false;
-        struct rec *up = owner_of(m, str(m, j->rec.ns), j->owner_name, j->owner_uid, &is_false);
+        struct sl_rec *up = owner_of(m, str(m, j->rec.ns), j->owner_name, j->owner_uid, &is_false);
         if (is_false)
             return *ret ? JOB_KIN_ANCESTOR : JOB_KIN_NONE;
         if (!up)
@@ -94,7 +94,7 @@ enum job_kin job_kin(const struct sl_manager *m, const struct rec_job *j, struct
     *ret = NULL;
     if (!j->owner_uid || !owner_is_job(m, j->owner_api, j->owner_kind))
         return JOB_KIN_NONE;
-    struct rec *up = owner_of(m, str(m, j->rec.ns), j->owner_name, j->owner_uid, &is_false);
+    struct sl_rec *up = owner_of(m, str(m, j->rec.ns), j->owner_name, j->owner_uid, &is_false);
     if (is_false)
         return JOB_KIN_NONE;
     return up && up != &j->rec ? climb(m, job_of(up), ret) : JOB_KIN_UNCLEAR;
@@ -106,7 +106,7 @@ bool job_owner_managed(const struct sl_manager *m, const char *ns,
     bool is_false;
     if (strcmp(owner->kind, JOB_KIND) != 0 || strcmp(owner->api_version, JOB_API_VERSION) != 0)
         return false;
-    struct rec *up = owner_of(m, ns, owner->name, owner->uid, &is_false);
+    struct sl_rec *up = owner_of(m, ns, owner->name, owner->uid, &is_false);
     return up && climb(m, job_of(up), &top) == JOB_KIN_ANCESTOR;
 }
 
@@ -117,8 +117,8 @@ static void mark_below(struct sl_manager *m, const struct rec_job *j, uint32_t d
     uint32_t c;
     for (uint32_t i = sl_map_first(&m->job_children, key, &c); i != SL_MAP_NONE;
          i = sl_map_next(&m->job_children, key, &c)) {
-        struct rec_job *child = job_of(m->objs.v[i]);
-        rec_mark(m, &child->rec);
+        struct rec_job *child = job_of(m->inf->recs.v[i]);
+        sl_rec_enqueue(&child->rec);
         if (depth)
             mark_below(m, child, depth - 1);
     }
@@ -132,7 +132,7 @@ void job_orphan(struct sl_manager *m, struct rec_wl *w) {
     if (!w->rec.deleting && m->settings->gates[SL_G_FINISH_ORPHANED_WORKLOADS])
         wl_finish(m, w, "OwnerNotFound", "The workload's owner no longer exists");
     if (w->rec.finalizer)
-        wl_wish(m, w, WL_UNFINALIZE);
+        wl_wish(w, WL_UNFINALIZE);
 }
 
 static void mark_waiting(struct sl_manager *m, const struct rec_wl *w) {
@@ -140,19 +140,20 @@ static void mark_waiting(struct sl_manager *m, const struct rec_wl *w) {
     uint32_t c;
     for (uint32_t i = sl_map_first(&m->job_prebuilt, key, &c); i != SL_MAP_NONE;
          i = sl_map_next(&m->job_prebuilt, key, &c))
-        rec_mark(m, m->objs.v[i]);
+        sl_rec_enqueue(m->inf->recs.v[i]);
 }
 
 void job_workload_changed(struct sl_manager *m, struct rec_wl *w, bool gone) {
     mark_waiting(m, w);
     if (!w->owner_uid)
         return;
-    struct rec *owner = rec_by_uid(m, w->owner_uid);
+    struct sl_rec *owner = rec_by_uid(m, w->owner_uid);
     if (owner && owner->kind == REC_JOB) {
-        rec_mark(m, owner);
+        sl_rec_enqueue(owner);
         job_mark_children(m, job_of(owner));
-    } else if (!gone && m->tables[REC_JOB].synced && strcmp(str(m, w->owner_kind), JOB_KIND) == 0 &&
+    } else if (!gone && m->inf->tables[REC_JOB].synced &&
+               strcmp(str(m, w->owner_kind), JOB_KIND) == 0 &&
                strcmp(str(m, w->owner_group), JOB_GROUP) == 0) {
-        wl_wish(m, w, WL_ASK_OWNER); /* the stream of jobs may only be late */
+        wl_wish(w, WL_ASK_OWNER); /* the stream of jobs may only be late */
     }
 }

@@ -77,7 +77,7 @@ static bool build_create(struct sl_manager *m, struct rec_job *j, struct sl_writ
     sl_buf_init(&name, MAX_NAME);
     put_name(m, j, &name);
 
-    write_create(m, REC_WORKLOAD, str(m, j->rec.ns), w);
+    sl_inf_build_create(m->inf, REC_WORKLOAD, str(m, j->rec.ns), w);
     jput_text(
         b,
         "{\"apiVersion\":\"kueue.x-k8s.io/v1beta2\",\"kind\":\"Workload\",\"metadata\":{\"name\":",
@@ -99,30 +99,27 @@ static bool build_create(struct sl_manager *m, struct rec_job *j, struct sl_writ
 
 /* ---- the Job ---- */
 
-static void open_patch(struct sl_manager *m, struct rec_job *j, const char *subresource,
-                       struct sl_write *w) {
-    write_patch(m, &j->rec, subresource, w);
-    write_guard(w, &j->rec);
+static void open_patch(struct rec_job *j, const char *subresource, struct sl_write *w) {
+    sl_rec_build_guarded(&j->rec, subresource, w);
 }
 
-static bool build_suspend_child(struct sl_manager *m, struct rec_job *j, struct sl_write *w) {
-    open_patch(m, j, NULL, w);
+static bool build_suspend_child(struct rec_job *j, struct sl_write *w) {
+    open_patch(j, NULL, w);
     sl_buf_puts(&w->body, "},\"spec\":{\"suspend\":true}}");
     note_set(&j->note, "Kueue managed child job suspended");
     return true;
 }
 
-static bool build_stop(struct sl_manager *m, struct rec_job *j, const char *why,
-                       struct sl_write *w) {
-    open_patch(m, j, NULL, w);
+static bool build_stop(struct rec_job *j, const char *why, struct sl_write *w) {
+    open_patch(j, NULL, w);
     sl_buf_puts(&w->body,
                 ",\"annotations\":{\"" JOB_STOPPING "\":\"true\"}},\"spec\":{\"suspend\":true}}");
     note_set(&j->note, "%s", why);
     return true;
 }
 
-static bool build_reset(struct sl_manager *m, struct rec_job *j, struct sl_write *w) {
-    open_patch(m, j, "status", w);
+static bool build_reset(struct rec_job *j, struct sl_write *w) {
+    open_patch(j, "status", w);
     sl_buf_puts(&w->body, "},\"status\":{\"startTime\":null}}");
     return true;
 }
@@ -136,10 +133,9 @@ static void put_size(const struct rec_job *j, int32_t count, struct sl_buf *b) {
         sl_buf_printf(b, "\"completions\":%d,", count);
 }
 
-static bool build_restore(struct sl_manager *m, struct rec_job *j, const struct rec_wl *from,
-                          struct sl_write *w) {
+static bool build_restore(struct rec_job *j, const struct rec_wl *from, struct sl_write *w) {
     struct sl_buf *b = &w->body;
-    open_patch(m, j, NULL, w);
+    open_patch(j, NULL, w);
     sl_buf_puts(b, ",\"annotations\":{\"" JOB_STOPPING "\":null}},\"spec\":{");
     if (from && from->n_podsets) {
         put_size(j, from->podsets[0].count, b);
@@ -158,7 +154,7 @@ static bool build_start(struct sl_manager *m, struct rec_job *j, const struct re
     struct job_extras *x = job_extras_new(m, from, 0, &err);
     bool fits = x && job_extras_fit(x, j->template, j->more, &err) == 0;
     if (fits) {
-        open_patch(m, j, NULL, w);
+        open_patch(j, NULL, w);
         sl_buf_puts(b, "},\"spec\":{\"suspend\":false,");
         put_size(j, from->seen.admission->v[0].count, b);
         sl_buf_puts(b, "\"template\":{");
@@ -172,9 +168,8 @@ static bool build_start(struct sl_manager *m, struct rec_job *j, const struct re
 
 /* Only the count: nobody here has the rest of the podset. A version that is not the newest is a
  * conflict. */
-static bool build_resize(struct sl_manager *m, const struct rec_job *j, const struct rec_wl *wl,
-                         struct sl_write *w) {
-    write_patch(m, &wl->rec, NULL, w);
+static bool build_resize(const struct rec_job *j, const struct rec_wl *wl, struct sl_write *w) {
+    sl_rec_build_patch(&wl->rec, NULL, w);
     w->content_type = JSON_PATCH;
     sl_buf_printf(&w->body,
                   "[{\"op\":\"replace\",\"path\":\"/metadata/resourceVersion\",\"value\":\"%llu\"},"
@@ -183,40 +178,41 @@ static bool build_resize(struct sl_manager *m, const struct rec_job *j, const st
     return true;
 }
 
-static bool build_delete(struct sl_manager *m, struct rec_job *j, struct sl_write *w) {
-    write_delete(m, &j->rec, true, w);
+static bool build_delete(struct rec_job *j, struct sl_write *w) {
+    sl_rec_build_delete(&j->rec, "Background", -1, w);
     note_set(&j->note, "Deleted job: deactivation retention period expired");
     return true;
 }
 
-bool job_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
+bool job_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+    struct sl_manager *m = ctx;
     struct rec_job *j = job_of(r);
     if (m->spec.port->mono < j->pause) {
-        rec_want_at(m, r, j->pause);
+        sl_rec_write_at(r, j->pause);
         return false;
     }
     struct job_plan p = job_plan(m, j);
     j->step = (uint8_t)p.step;
     switch (p.step) {
     case JOB_READ:
-        write_read(m, r, w);
+        sl_rec_build_read(r, w);
         return true;
     case JOB_CREATE:
         return build_create(m, j, w);
     case JOB_SUSPEND_CHILD:
-        return build_suspend_child(m, j, w);
+        return build_suspend_child(j, w);
     case JOB_START:
         return build_start(m, j, p.wl, w);
     case JOB_STOP:
-        return build_stop(m, j, p.why, w);
+        return build_stop(j, p.why, w);
     case JOB_RESET:
-        return build_reset(m, j, w);
+        return build_reset(j, w);
     case JOB_RESTORE:
-        return build_restore(m, j, p.wl, w);
+        return build_restore(j, p.wl, w);
     case JOB_RESIZE:
-        return build_resize(m, j, p.wl, w);
+        return build_resize(j, p.wl, w);
     case JOB_DELETE:
-        return build_delete(m, j, w);
+        return build_delete(j, w);
     case JOB_REST:
     case JOB_WAIT:
     case JOB_STEPS:
@@ -233,18 +229,19 @@ static const char *const step_event[JOB_STEPS] = {
     [JOB_STOP] = "Stopped",           [JOB_DELETE] = "Deleted",
 };
 
-void job_written(struct sl_manager *m, struct rec *r, const struct sl_write *w, enum sl_written how,
+void job_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
                  const struct sl_reply *reply) {
+    struct sl_manager *m = ctx;
     struct rec_job *j = job_of(r);
     enum job_step step = (enum job_step)j->step;
     (void)w, (void)reply;
     if (how == SL_WRITTEN && step == JOB_CREATE)
         count_created(m, r);
     if (how == SL_WRITTEN && step_event[step] && j->note)
-        event(m, r, JOB_CONTROLLER, false, step_event[step], "%s", j->note);
+        sl_rec_event(r, JOB_CONTROLLER, false, step_event[step], "%s", j->note);
     else if (how == SL_WRITE_CONFLICT && step == JOB_CREATE)
         j->pause = sl_time_add(m->spec.port->mono, PAUSE);
     j->step = JOB_REST;
     sl_freep(&j->note);
-    rec_mark(m, r);
+    sl_rec_enqueue(r);
 }

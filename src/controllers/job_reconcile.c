@@ -13,8 +13,8 @@
 
 static void tell(struct sl_manager *m, const struct rec_job *j, const char *reason,
                  const char *what, const struct rec_wl *w) {
-    event(m, &j->rec, JOB_CONTROLLER, false, reason, "%s%s/%s", what, str(m, w->rec.ns),
-          w->rec.name);
+    sl_rec_event(&j->rec, JOB_CONTROLLER, false, reason, "%s%s/%s", what, str(m, w->rec.ns),
+                 w->rec.name);
 }
 
 /* ---- progress ---- */
@@ -30,18 +30,18 @@ static void set_reclaimable(struct sl_manager *m, const struct rec_job *j, struc
     /* What was given back while the quota is held cannot be taken again: admission refuses it. */
     if (now && n < now[0] && wl_is(m, w, "QuotaReserved") && !w->elastic)
         return;
-    wl_set_reclaimable(m, w, &n);
+    wl_set_reclaimable(w, &n);
 }
 
 static bool pods_ready(const struct rec_job *j) {
     return (int64_t)j->succeeded + j->ready + j->uncounted >= job_count(j);
 }
 
-static void tell_too_deep(struct sl_manager *m, struct rec_job *j) {
+static void tell_too_deep(struct rec_job *j) {
     static const uint32_t once = 1;
     if (j->told != once)
-        event(
-            m, &j->rec, JOB_CONTROLLER, true, "JobNestingTooDeep",
+        sl_rec_event(
+            &j->rec, JOB_CONTROLLER, true, "JobNestingTooDeep",
             "Terminated search for Kueue-managed Job because ancestor depth exceeded limit of 10");
     j->told = once;
 }
@@ -54,10 +54,11 @@ static void tell_crowded(struct sl_manager *m, struct rec_job *j) {
     sl_log(SL_LOG_WARN, "Job suspended: too many workload slices",
            SL_S("namespace", str(m, j->rec.ns)), SL_S("name", j->rec.name),
            SL_I("limit", JOB_MAX_SLICES));
-    event(m, &j->rec, JOB_CONTROLLER, true, "TooManyWorkloadSlices",
-          "More than %u Workloads of this elastic Job are not finished: it is suspended until some "
-          "of them are deleted",
-          JOB_MAX_SLICES);
+    sl_rec_event(
+        &j->rec, JOB_CONTROLLER, true, "TooManyWorkloadSlices",
+        "More than %u Workloads of this elastic Job are not finished: it is suspended until some "
+        "of them are deleted",
+        JOB_MAX_SLICES);
 }
 
 /* ---- Workloads that do not fit ---- */
@@ -69,7 +70,7 @@ static void remove_surplus(struct sl_manager *m, const struct rec_job *j,
         if (w == keep || (w->wishes & WL_DELETE) || (w->rec.deleting && !w->rec.finalizer))
             continue;
         bool asked = w->rec.deleting;
-        wl_wish(m, w, WL_UNFINALIZE | WL_DELETE);
+        wl_wish(w, WL_UNFINALIZE | WL_DELETE);
         if (!asked)
             tell(m, j, "DeletedWorkload", "Deleted not matching Workload: ", w);
     }
@@ -83,20 +84,20 @@ static void rewrite(struct sl_manager *m, const struct rec_job *j, struct rec_wl
     sl_buf_init(&spec, SL_WRITER_MAX_BODY);
     if (job_spec(m, j, true, &spec)) {
         bool again = w->wishes & WL_SPEC;
-        wl_wish_spec(m, w, sl_buf_str(&spec));
+        wl_wish_spec(w, sl_buf_str(&spec));
         if (!again)
             tell(m, j, "UpdatedWorkload", "Updated not matching Workload for suspended job: ", w);
     }
     sl_buf_done(&spec);
 }
 
-static void adopt(struct sl_manager *m, const struct rec_job *j, struct rec_wl *w) {
+static void adopt(const struct rec_job *j, struct rec_wl *w) {
     struct sl_buf ref;
     if (w->owner_uid)
         return;
     sl_buf_init(&ref, 4096);
     job_owner_reference(j, &ref);
-    wl_wish_owner(m, w, sl_buf_str(&ref), j->rec.uid);
+    wl_wish_owner(w, sl_buf_str(&ref), j->rec.uid);
     sl_buf_done(&ref);
 }
 
@@ -110,7 +111,7 @@ static void finish(struct sl_manager *m, const struct rec_job *j, struct rec_wl 
 static void let_go(struct sl_manager *m, const struct rec_job *j, struct rec_wl *w) {
     if (!w->rec.finalizer || (w->wishes & WL_UNFINALIZE))
         return;
-    wl_wish(m, w, WL_UNFINALIZE);
+    wl_wish(w, WL_UNFINALIZE);
     if (!j->message) /* somebody else has said so */
         tell_finished(m, &j->rec, JOB_CONTROLLER, w);
 }
@@ -128,7 +129,7 @@ static void release(struct sl_manager *m, struct rec_job *j, struct rec_wl *w) {
     if (wl_is(m, w, "QuotaReserved") && j->active == 0)
         wl_stopped(m, w);
     if (end != SL_TIME_NEVER && end > m->spec.port->wall)
-        rec_look_at(m, &j->rec, end);
+        sl_rec_reconcile_at(&j->rec, end);
 }
 
 /* Can it be started at all? A conflict ends the Workload; a flavor may still come. */
@@ -140,7 +141,7 @@ static bool startable(struct sl_manager *m, struct rec_job *j, struct rec_wl *w)
     if (!fits && err.code == SL_EINVAL)
         wl_finish(m, w, "FailedToStart", err.text);
     else if (!fits)
-        rec_look_at(m, &j->rec, sl_time_add(m->spec.port->wall, FLAVOR_PAUSE));
+        sl_rec_reconcile_at(&j->rec, sl_time_add(m->spec.port->wall, FLAVOR_PAUSE));
     return fits;
 }
 
@@ -163,7 +164,7 @@ static void with_workload(struct sl_manager *m, struct rec_job *j, const struct 
 static void act(struct sl_manager *m, struct rec_job *j, const struct job_plan *p) {
     switch (p->phase) {
     case JOB_TOO_DEEP:
-        tell_too_deep(m, j);
+        tell_too_deep(j);
         break;
     case JOB_CROWDED:
         tell_crowded(m, j);
@@ -179,18 +180,18 @@ static void act(struct sl_manager *m, struct rec_job *j, const struct job_plan *
         }
         break;
     case JOB_OUT_OF_SYNC:
-        adopt(m, j, p->wl);
+        adopt(j, p->wl);
         wl_finish(m, p->wl, "OutOfSync", "The prebuilt workload is out of sync with its user job");
         break;
     case JOB_ADOPTING:
-        adopt(m, j, p->wl);
+        adopt(j, p->wl);
         break;
     case JOB_WL_FINISHED:
         let_go(m, j, p->wl);
         break;
     case JOB_WL_DELETING:
         if (p->step == JOB_REST)
-            wl_wish(m, p->wl, WL_UNFINALIZE);
+            wl_wish(p->wl, WL_UNFINALIZE);
         break;
     case JOB_FINISHED:
         finish(m, j, p->wl);
@@ -208,7 +209,8 @@ static void act(struct sl_manager *m, struct rec_job *j, const struct job_plan *
     }
 }
 
-void job_changed(struct sl_manager *m, struct rec *r) {
+void job_changed(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     struct rec_job *j = job_of(r);
     if (!m->spec.parts.framework[SL_FW_JOB])
         return;
@@ -225,5 +227,5 @@ void job_changed(struct sl_manager *m, struct rec *r) {
     if (p.step == JOB_START && !startable(m, j, p.wl))
         return;
     if (p.step != JOB_REST && p.step != JOB_WAIT)
-        rec_want(m, r);
+        sl_rec_write(r);
 }

@@ -8,25 +8,12 @@
 #define STATUS_DELAY (20 * SL_MSEC)
 #define STATUS_PAUSE (150 * SL_MSEC)
 
-struct rec_event {
-    struct rec rec;
-    char *body;           /* until it is written */
-    uint64_t key;         /* object and content */
-    uint32_t count, told; /* number of occurrences, and as written to the API */
-    sl_time last;
-};
-void event_changed(struct sl_manager *m, struct rec *r);
-bool event_build(struct sl_manager *m, struct rec *r, struct sl_write *w);
-void event_written(struct sl_manager *m, struct rec *r, const struct sl_write *w,
-                   enum sl_written how, const struct sl_reply *reply);
-void event_done(struct rec *r);
-
 /*
  * Kinds with few objects are cached as text: the relevant parts as JSON, from which facts and
  * statuses are made.
  */
 struct rec_conf {
-    struct rec rec;
+    struct sl_rec rec;
     char *text;           /* apiVersion, kind, metadata (name, namespace, labels, ...), spec, ... */
     uint64_t hash, told;  /* of the text; of the fact in the engine */
     uint64_t status;      /* of the observed status */
@@ -49,43 +36,47 @@ struct rec_conf {
         sl_time oldest; /* since when its longest waiting workload waits; 0: none waits */
     } tally;            /* of the metrics, while they are read out */
 };
-static inline struct rec_conf *conf_of(struct rec *r) {
+static inline struct rec_conf *conf_of(struct sl_rec *r) {
     return (struct rec_conf *)(void *)r;
 }
-bool conf_decode(struct sl_manager *m, struct rec *r, yyjson_val *o);
-void conf_done(struct rec *r);
-/* To be passed on again, although it is unchanged. */
-void conf_again(struct sl_manager *m, struct rec *r);
-void ns_changed(struct sl_manager *m, struct rec *r);
-void class_changed(struct sl_manager *m, struct rec *r);
-void limits_changed(struct sl_manager *m, struct rec *r);
-void runtime_changed(struct sl_manager *m, struct rec *r);
-void flavor_changed(struct sl_manager *m, struct rec *r);
-void check_changed(struct sl_manager *m, struct rec *r);
-void cohort_changed(struct sl_manager *m, struct rec *r);
-void cq_changed(struct sl_manager *m, struct rec *r);
-void lq_changed(struct sl_manager *m, struct rec *r);
-void ns_gone(struct sl_manager *m, struct rec *r);
-void limits_gone(struct sl_manager *m, struct rec *r);
-void runtime_gone(struct sl_manager *m, struct rec *r);
-void class_gone(struct sl_manager *m, struct rec *r);
-void flavor_gone(struct sl_manager *m, struct rec *r);
-void check_gone(struct sl_manager *m, struct rec *r);
-void cohort_gone(struct sl_manager *m, struct rec *r);
-void cq_gone(struct sl_manager *m, struct rec *r);
-void lq_gone(struct sl_manager *m, struct rec *r);
-bool in_use_build(struct sl_manager *m, struct rec *r, struct sl_write *w);
-bool check_build(struct sl_manager *m, struct rec *r, struct sl_write *w);
-bool cohort_build(struct sl_manager *m, struct rec *r, struct sl_write *w);
-bool cq_build(struct sl_manager *m, struct rec *r, struct sl_write *w);
-bool lq_build(struct sl_manager *m, struct rec *r, struct sl_write *w);
+bool conf_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void conf_done(struct sl_rec *r);
+void conf_hold_names(struct sl_syms *t, struct sl_rec *r);
+/* A first status is awaited by others. */
+uint32_t conf_lane(const struct sl_rec *r);
+/* To be told again, although it says the same. */
+void conf_again(struct sl_rec *r);
+void ns_changed(void *ctx, struct sl_rec *r);
+void class_changed(void *ctx, struct sl_rec *r);
+void limits_changed(void *ctx, struct sl_rec *r);
+void runtime_changed(void *ctx, struct sl_rec *r);
+void flavor_changed(void *ctx, struct sl_rec *r);
+void check_changed(void *ctx, struct sl_rec *r);
+void cohort_changed(void *ctx, struct sl_rec *r);
+void cq_changed(void *ctx, struct sl_rec *r);
+void lq_changed(void *ctx, struct sl_rec *r);
+void ns_gone(void *ctx, struct sl_rec *r);
+void limits_gone(void *ctx, struct sl_rec *r);
+void runtime_gone(void *ctx, struct sl_rec *r);
+void class_gone(void *ctx, struct sl_rec *r);
+void flavor_gone(void *ctx, struct sl_rec *r);
+void check_gone(void *ctx, struct sl_rec *r);
+void cohort_gone(void *ctx, struct sl_rec *r);
+void cq_gone(void *ctx, struct sl_rec *r);
+void lq_gone(void *ctx, struct sl_rec *r);
+bool in_use_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+bool check_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+bool cohort_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+bool cq_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+bool lq_build(void *ctx, struct sl_rec *r, struct sl_write *w);
 
-bool wl_decode(struct sl_manager *m, struct rec *r, yyjson_val *o);
-void wl_changed(struct sl_manager *m, struct rec *r);
-void wl_gone(struct sl_manager *m, struct rec *r);
-void wl_done(struct rec *r);
-bool wl_build(struct sl_manager *m, struct rec *r, struct sl_write *w);
-void wl_written(struct sl_manager *m, struct rec *r, const struct sl_write *out,
-                enum sl_written how, const struct sl_reply *reply);
+bool wl_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void wl_changed(void *ctx, struct sl_rec *r);
+void wl_gone(void *ctx, struct sl_rec *r);
+void wl_done(struct sl_rec *r);
+void wl_hold_names(struct sl_syms *t, struct sl_rec *r);
+bool wl_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+void wl_written(void *ctx, struct sl_rec *r, const struct sl_write *out, enum sl_written how,
+                const struct sl_reply *reply);
 
 #endif

@@ -24,12 +24,12 @@
 
 /* ---- the LimitRanges of a namespace ---- */
 
-void limits_add(struct sl_manager *m, const struct rec *range) {
-    sl_map_add(&m->limit_ranges, range->ns, range->obj);
+void limits_add(struct sl_manager *m, const struct sl_rec *range) {
+    sl_map_add(&m->limit_ranges, range->ns, range->id);
 }
 
-void limits_drop(struct sl_manager *m, const struct rec *range) {
-    (void)sl_map_del(&m->limit_ranges, range->ns, range->obj);
+void limits_drop(struct sl_manager *m, const struct sl_rec *range) {
+    (void)sl_map_del(&m->limit_ranges, range->ns, range->id);
 }
 
 bool limits_matter(const struct sl_manager *m, sl_sym ns) {
@@ -113,20 +113,21 @@ static void put_item(struct bounds of[SCOPES], yyjson_mut_val *item) {
 }
 
 static int by_name(const void *a, const void *b) {
-    const struct rec *const *x = a, *const *y = b;
+    const struct sl_rec *const *x = a, *const *y = b;
     return strcmp((*x)->name, (*y)->name);
 }
 
 /* The bounds point into d. */
 static void read_bounds(const struct sl_manager *m, sl_sym ns, yyjson_mut_doc *d,
                         struct bounds ret[SCOPES]) {
-    SL_VEC(struct rec *) ranges = {0};
+    SL_VEC(struct sl_rec *) ranges = {0};
     uint32_t c;
     for (uint32_t i = sl_map_first(&m->limit_ranges, ns, &c); i != SL_MAP_NONE;
          i = sl_map_next(&m->limit_ranges, ns, &c))
-        *sl_vec_push(&ranges) = m->objs.v[i]; /* NOLINT(bugprone-sizeof-expression): pointers */
+        *sl_vec_push(&ranges) =
+            m->inf->recs.v[i]; /* NOLINT(bugprone-sizeof-expression): pointers */
     if (ranges.n)
-        qsort(ranges.v, ranges.n, sizeof(struct rec *), by_name);
+        qsort(ranges.v, ranges.n, sizeof(struct sl_rec *), by_name);
     for (uint32_t r = 0; r < ranges.n; r++) {
         const char *text = conf_of(ranges.v[r])->text;
         yyjson_doc *range = yyjson_read(text, strlen(text), 0);
@@ -179,7 +180,7 @@ static void add_defaults(yyjson_mut_doc *d, yyjson_mut_val *pod, const struct bo
 
 static void add_overhead(const struct sl_manager *m, yyjson_mut_doc *d, yyjson_mut_val *pod) {
     const char *name = sl_json_mut_opt(yyjson_mut_obj_get(pod, "runtimeClassName"));
-    struct rec *class = name ? rec_find(m, REC_RUNTIME_CLASS, "", name) : NULL;
+    struct sl_rec *class = name ? sl_inf_find(m->inf, REC_RUNTIME_CLASS, "", name) : NULL;
     if (!class || yyjson_mut_obj_size(yyjson_mut_obj_get(pod, "overhead")) > 0)
         return;
     const char *text = conf_of(class)->text;
@@ -325,7 +326,7 @@ static void check_pod(const struct bounds *b, const char *pod, size_t len, uint3
 void limits_put_pod(struct sl_manager *m, sl_sym ns, const char *pod, uint32_t podset,
                     struct sl_buf *out, struct sl_buf *invalid) {
     bool limited = limits_matter(m, ns);
-    bool overhead = m->tables[REC_RUNTIME_CLASS].n > 0 && strstr(pod, "\"runtimeClassName\"");
+    bool overhead = m->inf->tables[REC_RUNTIME_CLASS].n > 0 && strstr(pod, "\"runtimeClassName\"");
     yyjson_doc *as_written = limited || overhead ? yyjson_read(pod, strlen(pod), 0) : NULL;
     if (!as_written) {
         sl_buf_puts(out, pod);

@@ -8,8 +8,8 @@
 #include "controllers/rec.h"
 
 /* A LimitRange is there, is gone. */
-void limits_add(struct sl_manager *m, const struct rec *range);
-void limits_drop(struct sl_manager *m, const struct rec *range);
+void limits_add(struct sl_manager *m, const struct sl_rec *range);
+void limits_drop(struct sl_manager *m, const struct sl_rec *range);
 /* Could the same pod count differently in this namespace than in another? */
 bool limits_matter(const struct sl_manager *m, sl_sym ns);
 /*

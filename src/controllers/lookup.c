@@ -13,7 +13,7 @@
 
 static bool selects(const struct sl_manager *m, const struct sl_selector *s, const char *ns) {
     struct sl_label own = {"kubernetes.io/metadata.name", ns};
-    struct rec *r = rec_find(m, REC_NAMESPACE, "", ns);
+    struct sl_rec *r = sl_inf_find(m->inf, REC_NAMESPACE, "", ns);
     if (!r) {
         struct sl_labels only = {&own, 1};
         return sl_selector_matches(s, &only);
@@ -43,14 +43,14 @@ bool ns_managed(const struct sl_manager *m, sl_sym ns) {
 }
 
 yyjson_doc *flavor_doc(const struct sl_manager *m, sl_sym flavor) {
-    struct rec *r = rec_find(m, REC_FLAVOR, "", str(m, flavor));
+    struct sl_rec *r = sl_inf_find(m->inf, REC_FLAVOR, "", str(m, flavor));
     return r ? yyjson_read(conf_of(r)->text, strlen(conf_of(r)->text), 0) : NULL;
 }
 
-static const struct rec *global_default(const struct sl_manager *m) {
-    const struct rec *best = NULL;
+static const struct sl_rec *global_default(const struct sl_manager *m) {
+    const struct sl_rec *best = NULL;
     uint32_t at = 0;
-    for (struct rec *r; (r = rec_each(m, REC_PRIORITY_CLASS, &at));)
+    for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_PRIORITY_CLASS, &at));)
         if (conf_of(r)->chosen &&
             (!best || conf_of(r)->value < ((const struct rec_conf *)(const void *)best)->value))
             best = r;
@@ -59,21 +59,21 @@ static const struct rec *global_default(const struct sl_manager *m) {
 
 bool priority_of(const struct sl_manager *m, const char *wpc_label, const char *pod_class,
                  struct priority *ret) {
-    struct rec *r;
+    struct sl_rec *r;
     *ret = (struct priority){0, "", "", ""};
     if (wpc_label && *wpc_label) {
-        r = rec_find(m, REC_WORKLOAD_PRIORITY_CLASS, "", wpc_label);
+        r = sl_inf_find(m->inf, REC_WORKLOAD_PRIORITY_CLASS, "", wpc_label);
         *ret = (struct priority){r ? (int32_t)conf_of(r)->value : 0, "kueue.x-k8s.io",
                                  "WorkloadPriorityClass", wpc_label};
         return r != NULL;
     }
     if (pod_class && *pod_class) {
-        r = rec_find(m, REC_PRIORITY_CLASS, "", pod_class);
+        r = sl_inf_find(m->inf, REC_PRIORITY_CLASS, "", pod_class);
         *ret = (struct priority){r ? (int32_t)conf_of(r)->value : 0, "scheduling.k8s.io",
                                  "PriorityClass", pod_class};
         return r != NULL;
     }
-    const struct rec *d = global_default(m);
+    const struct sl_rec *d = global_default(m);
     if (d)
         *ret = (struct priority){(int32_t)((const struct rec_conf *)(const void *)d)->value,
                                  "scheduling.k8s.io", "PriorityClass", d->name};

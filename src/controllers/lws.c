@@ -74,7 +74,7 @@ static bool read_pod(struct sl_manager *m, struct serving_pod *p, yyjson_val *o)
     size_t digits = strspn(group, "0123456789");
     if (!*set)
         return false;
-    p->set = sl_sym_put(&m->syms, set);
+    p->set = sl_sym_put(m->syms, set);
     p->slot = digits && !group[digits] && digits <= 9 ? (int32_t)strtol(group, NULL, 10) : -1;
     p->worker = *jannotation(o, LWS "leader-name") != '\0';
     return true;

@@ -11,12 +11,12 @@
 
 /* ---- writes ---- */
 
-void count_write(struct sl_manager *m, const struct rec *r, enum sl_written how) {
+void count_write(struct sl_manager *m, const struct sl_rec *r, enum sl_written how) {
     static const char *const outcomes[] = {
         [SL_WRITTEN] = "written",     [SL_WRITE_CONFLICT] = "conflict", [SL_WRITE_GONE] = "gone",
         [SL_WRITE_FAILED] = "failed", [SL_WRITE_REFUSED] = "refused",
     };
-    sl_metric_add(m->spec.metrics, SL_M_API_WRITES_TOTAL, 1, kinds[r->kind].kind, outcomes[how]);
+    sl_metric_add(m->spec.metrics, SL_M_API_WRITES_TOTAL, 1, r->table->kind->kind, outcomes[how]);
 }
 
 /* ---- cycles ---- */
@@ -38,7 +38,7 @@ static void count_skips(struct sl_manager *m, const struct sl_effects *x) {
 void note_fact(struct sl_manager *m, const struct sl_fact *f) {
     switch (f->kind) {
     case SL_FACT_COHORT_GONE:
-        *sl_vec_push(&m->orphaned) = sl_sym_put(&m->syms, f->gone.name);
+        *sl_vec_push(&m->orphaned) = sl_sym_put(m->syms, f->gone.name);
         m->trees_changed = true;
         break;
     case SL_FACT_COHORT:
@@ -58,7 +58,7 @@ static void forget_cohorts(struct sl_manager *m) {
     struct sl_map known = {0};
     uint32_t at = 0;
     for (const char *name; (name = sl_engine_cohort_name(m->engine, &at));) {
-        sl_sym y = sl_sym_put(&m->syms, name);
+        sl_sym y = sl_sym_put(m->syms, name);
         *sl_vec_push(&left) = y;
         sl_map_add(&known, y, y);
     }
@@ -111,16 +111,16 @@ struct subject {
 /* Labels are names of objects that are there: their series go with them. What is counted for one
  * that is gone, or never was, is counted for none. */
 static bool class_known(const struct sl_manager *m, const char *name) {
-    return rec_find(m, REC_WORKLOAD_PRIORITY_CLASS, "", name) ||
-           rec_find(m, REC_PRIORITY_CLASS, "", name);
+    return sl_inf_find(m->inf, REC_WORKLOAD_PRIORITY_CLASS, "", name) ||
+           sl_inf_find(m->inf, REC_PRIORITY_CLASS, "", name);
 }
 
 static struct subject subject_of(const struct sl_manager *m, const struct rec_wl *w,
                                  const char *cq) {
     const char *class = str(m, w->class_name);
-    struct subject s = {cq && rec_find(m, REC_CLUSTER_QUEUE, "", cq) ? cq : "",
+    struct subject s = {cq && sl_inf_find(m->inf, REC_CLUSTER_QUEUE, "", cq) ? cq : "",
                         class_known(m, class) ? class : "", str(m, w->rec.ns), NULL};
-    struct rec *lq = rec_find(m, REC_LOCAL_QUEUE, s.ns, str(m, w->queue));
+    struct sl_rec *lq = sl_inf_find(m->inf, REC_LOCAL_QUEUE, s.ns, str(m, w->queue));
     if (lq && conf_of(lq)->chosen)
         s.lq = lq->name;
     return s;
@@ -175,7 +175,7 @@ static void count_reserved(struct sl_manager *m, const struct rec_wl *w,
         SL_M_LOCAL_QUEUE_QUOTA_RESERVED_WORKLOADS_TOTAL);
     observe(m, &s, SL_M_QUOTA_RESERVED_WAIT_TIME_SECONDS,
             SL_M_LOCAL_QUEUE_QUOTA_RESERVED_WAIT_TIME_SECONDS, waited(m, w));
-    struct rec *q = rec_find(m, REC_CLUSTER_QUEUE, "", s.cq);
+    struct sl_rec *q = sl_inf_find(m->inf, REC_CLUSTER_QUEUE, "", s.cq);
     if (q)
         conf_of(q)->had_reserving = true;
     sl_vec_clear(&m->orphaned);
@@ -283,11 +283,11 @@ void count_ready(struct sl_manager *m, const struct rec_wl *w) {
             since_cond(m, w, "Admitted", m->spec.port->wall));
 }
 
-void count_created(struct sl_manager *m, const struct rec *job) {
+void count_created(struct sl_manager *m, const struct sl_rec *job) {
     if (job->generation > 1 || !m->settings->gates[SL_G_METRIC_FOR_WORKLOAD_CREATION_LATENCY])
         return; /* it was changed, perhaps to get a queue: nobody knows since when it waits */
     sl_metric_observe(m->spec.metrics, SL_M_WORKLOAD_CREATION_LATENCY_SECONDS,
-                      seconds_since(m, job->created), kinds[job->kind].kind);
+                      seconds_since(m, job->created), job->table->kind->kind);
 }
 
 void count_ungated(struct sl_manager *m, const struct rec_wl *w, const char *gate, bool group) {
@@ -371,7 +371,7 @@ static bool selected(const struct sl_manager *m, yyjson_val *labels) {
     return yes;
 }
 
-void lq_choose(struct sl_manager *m, struct rec *lq, yyjson_val *o) {
+void lq_choose(struct sl_manager *m, struct sl_rec *lq, yyjson_val *o) {
     struct rec_conf *c = conf_of(lq);
     const char *stop = jstr(o, "spec.stopPolicy"), *ns = str(m, lq->ns);
     bool chosen = m->settings->local_queue_metrics && selected(m, jat(o, "metadata.labels"));

@@ -7,7 +7,7 @@
 
 #include "controllers/wl.h"
 
-void count_write(struct sl_manager *m, const struct rec *r, enum sl_written how);
+void count_write(struct sl_manager *m, const struct sl_rec *r, enum sl_written how);
 /* Around one run of the engine. */
 void count_cycle_begins(struct sl_manager *m);
 void count_cycle(struct sl_manager *m, const struct sl_effects *x);
@@ -18,7 +18,7 @@ void count_replaced(struct sl_manager *m, const struct rec_wl *w);
 /* Its pods are ready: how long that took. */
 void count_ready(struct sl_manager *m, const struct rec_wl *w);
 /* A Workload was made for a job: how long the job waited for it. */
-void count_created(struct sl_manager *m, const struct rec *job);
+void count_created(struct sl_manager *m, const struct sl_rec *job);
 /* A pod of an admitted Workload has lost this gate: how long that took. */
 void count_ungated(struct sl_manager *m, const struct rec_wl *w, const char *gate, bool group);
 
@@ -30,8 +30,8 @@ void drop_cq_series(struct sl_manager *m, const char *cq);
 void drop_class_series(struct sl_manager *m, const char *class);
 void drop_cohort_series(struct sl_manager *m, const char *cohort);
 void drop_lq_series(struct sl_manager *m, const char *ns, const char *name);
-/* Whether the LocalQueue has series of its own may have changed. */
-void lq_choose(struct sl_manager *m, struct rec *lq, yyjson_val *o);
+/* The object may say otherwise now whether the LocalQueue has series of its own. */
+void lq_choose(struct sl_manager *m, struct sl_rec *lq, yyjson_val *o);
 
 /* Seconds from a point to now, not less than 0. */
 static inline double seconds_since(const struct sl_manager *m, sl_time at) {

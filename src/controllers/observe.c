@@ -85,10 +85,10 @@ static bool tell_spec(struct sl_manager *m, struct rec_wl *w) {
         return false;
     if (id.v != w->id.v) {
         if (w->id.v)
-            (void)sl_map_del(&m->by_wl_id, w->id.v, w->rec.obj);
+            (void)sl_map_del(&m->by_wl_id, w->id.v, w->rec.id);
         w->id = id;
-        sl_map_add(&m->by_wl_id, id.v, w->rec.obj);
-        *sl_vec_push(&m->fresh) = w->rec.obj;
+        sl_map_add(&m->by_wl_id, id.v, w->rec.id);
+        *sl_vec_push(&m->fresh) = w->rec.id;
     }
     w->spec_hash = h;
     touch(m, w);
@@ -337,7 +337,7 @@ static bool forget_verdicts(struct sl_manager *m, struct rec_wl *w) {
         bool failed = c->state == SL_CHECK_RETRY || c->state == SL_CHECK_REJECTED;
         bool over = failed && void_at(m, c) <= m->spec.port->wall;
         if (failed && !over)
-            rec_look_at(m, &w->rec, void_at(m, c));
+            sl_rec_reconcile_at(&w->rec, void_at(m, c));
         v[i] = (struct sl_check_status){.name = str(m, c->name),
                                         .state = over ? SL_CHECK_PENDING : c->state,
                                         .message =
@@ -435,7 +435,7 @@ void wl_observe(struct sl_manager *m, struct rec_wl *w) {
         touch(m, w);
         (void)tell(m, &done, NULL);
         (void)tell(m, &gone, NULL);
-        (void)sl_map_del(&m->by_wl_id, w->id.v, w->rec.obj);
+        (void)sl_map_del(&m->by_wl_id, w->id.v, w->rec.id);
         w->id = SL_WL_NONE;
         return;
     }

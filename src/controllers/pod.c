@@ -41,11 +41,11 @@ struct pod_crew *crew_find(const struct sl_manager *m, sl_sym ns, const char *na
     return NULL;
 }
 
-void crew_touch(struct sl_manager *m, struct pod_crew *c) {
+void crew_touch(struct pod_crew *c) {
     if (!c)
         return;
     c->dirty = true;
-    rec_mark(m, &c->pods->rec);
+    sl_rec_enqueue(&c->pods->rec);
 }
 
 static struct pod_crew *crew_get(struct sl_manager *m, sl_sym ns, const char *name) {
@@ -86,7 +86,7 @@ static void leave(struct sl_manager *m, struct rec_pod *p) {
     p->prev = p->next = NULL;
     m->sick |= m->sick_left; /* its node may be free of its crew now */
     if (c->pods) {
-        crew_touch(m, c); /* there may be room for another */
+        crew_touch(c); /* there may be room for another */
         return;
     }
     (void)sl_map_del(&m->crews_by_name, crew_key(c->ns, c->name), c->id);
@@ -132,7 +132,8 @@ static enum pod_phase phase_of(yyjson_val *o) {
     return POD_UNKNOWN;
 }
 
-bool pod_wanted(const struct sl_manager *m, yyjson_val *o) {
+bool pod_wanted(void *ctx, yyjson_val *o) {
+    const struct sl_manager *m = ctx;
     enum pod_phase phase = phase_of(o);
     if (pod_is_managed(m, o))
         return true;
@@ -144,8 +145,8 @@ bool pod_wanted(const struct sl_manager *m, yyjson_val *o) {
 
 void pods_read_again(struct sl_manager *m) {
     uint32_t at = 0;
-    for (struct rec *r; (r = rec_each(m, REC_POD, &at));)
-        r->again = true;
+    for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_POD, &at));)
+        r->reread = true;
     rec_relist(m, REC_POD);
 }
 
@@ -176,7 +177,7 @@ static void take_gates(struct sl_manager *m, struct rec_pod *p, yyjson_val *list
         sl_buf_json(&others, name);
         sl_buf_putc(&others, '}');
     }
-    p->others = sl_sym_put(&m->syms, sl_buf_str(&others));
+    p->others = sl_sym_put(m->syms, sl_buf_str(&others));
     sl_buf_done(&others);
 }
 
@@ -221,7 +222,7 @@ static void take_place(struct sl_manager *m, struct rec_pod *p, yyjson_val *o) {
     sl_buf_init(&b, MAX_TEXT);
     if (p->crew && m->spec.parts.tas && jat(o, "spec.nodeSelector"))
         jput(&b, jat(o, "spec.nodeSelector"));
-    p->selector = sl_sym_put(&m->syms, sl_buf_str(&b));
+    p->selector = sl_sym_put(m->syms, sl_buf_str(&b));
     sl_buf_done(&b);
 }
 
@@ -239,7 +240,8 @@ static bool same(const struct rec_pod *a, const struct rec_pod *b) {
            a->topology == b->topology && a->ending == b->ending;
 }
 
-bool pod_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
+bool pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+    struct sl_manager *m = ctx;
     struct rec_pod *p = pod_of(r), was = *p;
     p->phase = (uint8_t)phase_of(o);
     const char *name = pod_ended(p) ? "" : crew_name(o); /* the ended are in nobody's way */
@@ -250,8 +252,8 @@ bool pod_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
         was.gates = 0; /* as its new crew knows it */
     }
     p->ending = r->deleting;
-    p->node = sl_sym_put(&m->syms, jstr(o, "spec.nodeName"));
-    p->podset = sl_sym_put(&m->syms, jlabel(o, Q "podset"));
+    p->node = sl_sym_put(m->syms, jstr(o, "spec.nodeName"));
+    p->podset = sl_sym_put(m->syms, jlabel(o, Q "podset"));
     take_gates(m, p, jat(o, "spec.schedulingGates"));
     take_place(m, p, o);
     take_shape(m, p, o);
@@ -266,11 +268,12 @@ bool pod_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
     bool queued = pod_job_take(m, p, o);
     if (!moved && same(p, &was))
         return queued;
-    crew_touch(m, p->crew);
+    crew_touch(p->crew);
     return true;
 }
 
-void pod_changed(struct sl_manager *m, struct rec *r) {
+void pod_changed(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     struct rec_pod *p = pod_of(r);
     struct pod_crew *c = p->crew;
     struct pod_group *g = p->job ? p->job->group : NULL;
@@ -284,10 +287,11 @@ void pod_changed(struct sl_manager *m, struct rec *r) {
     tas_pod_changed(m, p);
     capacity_pod(m, p);
     if (p->release & p->gates)
-        rec_want(m, r);
+        sl_rec_write(r);
 }
 
-void pod_gone(struct sl_manager *m, struct rec *r) {
+void pod_gone(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     struct rec_pod *p = pod_of(r);
     tas_pod_gone(m, p);
     capacity_pod_gone(m, p);
@@ -297,7 +301,7 @@ void pod_gone(struct sl_manager *m, struct rec *r) {
     pod_shape_unref(m, TAKE_PTR(p->shape));
 }
 
-void pod_done(struct rec *r) {
+void pod_done(struct sl_rec *r) {
     sl_freep(&pod_of(r)->select);
     sl_freep(&pod_of(r)->consumes);
     sl_freep(&pod_of(r)->serving);
@@ -323,7 +327,8 @@ void pod_put_gates(const struct sl_manager *m, const struct rec_pod *p, uint8_t 
     sl_buf_printf(b, "%s%s]", p->others ? comma : "", str(m, p->others));
 }
 
-bool pod_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
+bool pod_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+    struct sl_manager *m = ctx;
     struct rec_pod *p = pod_of(r);
     uint8_t go = p->release & p->gates;
     if (serving_pod_build(m, p, w))
@@ -332,8 +337,7 @@ bool pod_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
         return true;
     if (!go || r->deleting)
         return false;
-    write_patch(m, r, NULL, w);
-    write_guard(w, r);
+    sl_rec_build_guarded(r, NULL, w);
     sl_buf_puts(&w->body, "},\"spec\":{\"schedulingGates\":");
     pod_put_gates(m, p, (uint8_t)(p->gates & ~go), &w->body);
     if ((go & POD_GATE_TOPOLOGY) && p->select)
@@ -344,8 +348,9 @@ bool pod_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
     return true;
 }
 
-void pod_written(struct sl_manager *m, struct rec *r, const struct sl_write *w, enum sl_written how,
+void pod_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
                  const struct sl_reply *reply) {
+    struct sl_manager *m = ctx;
     struct rec_pod *p = pod_of(r);
     (void)w, (void)reply;
     if (p->job && group_written(m, p, how))

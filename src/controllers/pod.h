@@ -47,8 +47,8 @@ struct pod_crew {
 };
 
 struct rec_pod {
-    struct rec rec;
-    struct pod_crew *crew;       /* NULL: none */
+    struct sl_rec rec;
+    struct pod_crew *crew;       /* NULL: nobody's */
     struct pod_job *job;         /* of one that is queued itself (group.h); NULL */
     struct serving_pod *serving; /* of a set's pod (serving.h); NULL */
     struct rec_pod *prev, *next;
@@ -71,7 +71,7 @@ struct rec_pod {
     bool ending;             /* being deleted, as recorded in its crew */
 };
 
-static inline struct rec_pod *pod_of(struct rec *r) {
+static inline struct rec_pod *pod_of(struct sl_rec *r) {
     return (struct rec_pod *)(void *)r;
 }
 /* Is the removal of the gate on its way? It carries the version that we know: once there is
@@ -81,13 +81,14 @@ static inline bool pod_sent(const struct rec_pod *p, enum pod_gate gate) {
 }
 
 /* ---- pod.c: the kind ---- */
-bool pod_wanted(const struct sl_manager *m, yyjson_val *o);
-bool pod_decode(struct sl_manager *m, struct rec *r, yyjson_val *o);
-void pod_changed(struct sl_manager *m, struct rec *r);
-void pod_gone(struct sl_manager *m, struct rec *r);
-void pod_done(struct rec *r);
-bool pod_build(struct sl_manager *m, struct rec *r, struct sl_write *w);
-void pod_written(struct sl_manager *m, struct rec *r, const struct sl_write *w, enum sl_written how,
+bool pod_wanted(void *ctx, yyjson_val *o);
+bool pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void pod_changed(void *ctx, struct sl_rec *r);
+void pod_gone(void *ctx, struct sl_rec *r);
+void pod_done(struct sl_rec *r);
+void pod_hold_names(struct sl_syms *t, struct sl_rec *r);
+bool pod_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+void pod_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
                  const struct sl_reply *reply);
 /* `[{"name":…}]` of these gates of ours and those of others; null: none is left. */
 void pod_put_gates(const struct sl_manager *m, const struct rec_pod *p, uint8_t stay,
@@ -100,8 +101,8 @@ void pods_watch_nodes(struct sl_manager *m);
 /* ---- crews: the pods of a Workload ---- */
 /* NULL: no pod names it. */
 struct pod_crew *crew_find(const struct sl_manager *m, sl_sym ns, const char *name);
-/* Enqueues it for planning in this iteration. NULL: nothing. */
-void crew_touch(struct sl_manager *m, struct pod_crew *c);
+/* To be planned in this turn. NULL: nothing. */
+void crew_touch(struct pod_crew *c);
 /* Frees what the manager keeps of pods besides their records. */
 void pods_end(struct sl_manager *m);
 

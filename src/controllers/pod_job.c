@@ -97,10 +97,10 @@ static void take_labels(struct sl_manager *m, const struct rec_pod *p, yyjson_va
     struct pod_job *j = p->job;
     const char *index = jlabel(o, INDEX_LABEL);
     int32_t total = job_number(jannotation(o, GROUP_TOTAL), 0), rank = job_number(index, -1);
-    j->queue = sl_sym_put(&m->syms, jlabel(o, Q "queue-name"));
-    j->priority_class = sl_sym_put(&m->syms, jlabel(o, Q "priority-class"));
-    j->pod_class = sl_sym_put(&m->syms, jstr(o, "spec.priorityClassName"));
-    j->parent = sl_sym_put(&m->syms, jannotation(o, GROUP_PARENT));
+    j->queue = sl_sym_put(m->syms, jlabel(o, Q "queue-name"));
+    j->priority_class = sl_sym_put(m->syms, jlabel(o, Q "priority-class"));
+    j->pod_class = sl_sym_put(m->syms, jstr(o, "spec.priorityClassName"));
+    j->parent = sl_sym_put(m->syms, jannotation(o, GROUP_PARENT));
     j->total = total > 0 ? total : 0;
     j->bad_index = *index && (rank < 0 || rank >= j->total);
     j->unretriable = says(o, Q "retriable-in-group", "false");
@@ -196,7 +196,7 @@ static bool wants_draft(const struct sl_manager *m, const struct rec_pod *p) {
     const struct pod_job *j = p->job;
     if (!j->template || (j->more && j->more->prebuilt))
         return false;
-    if (j->doing == POD_READ || !m->tables[REC_WORKLOAD].synced)
+    if (j->doing == POD_READ || !m->inf->tables[REC_WORKLOAD].synced)
         return j->doing == POD_READ;
     return !has_workload(m, p) && (j->group->single || completes(p));
 }
@@ -264,15 +264,15 @@ static uint64_t prebuilt_key(const struct rec_pod *p) {
 }
 
 static void tie(struct sl_manager *m, struct rec_pod *p) {
-    sl_map_add(&m->by_uid, sl_hash_str(0, p->rec.uid), p->rec.obj);
+    sl_map_add(&m->by_uid, sl_hash_str(0, p->rec.uid), p->rec.id);
     if (p->job->more && p->job->more->prebuilt)
-        sl_map_add(&m->job_prebuilt, prebuilt_key(p), p->rec.obj);
+        sl_map_add(&m->job_prebuilt, prebuilt_key(p), p->rec.id);
 }
 
 static void untie(struct sl_manager *m, struct rec_pod *p) {
-    (void)sl_map_del(&m->by_uid, sl_hash_str(0, p->rec.uid), p->rec.obj);
+    (void)sl_map_del(&m->by_uid, sl_hash_str(0, p->rec.uid), p->rec.id);
     if (p->job->more && p->job->more->prebuilt)
-        (void)sl_map_del(&m->job_prebuilt, prebuilt_key(p), p->rec.obj);
+        (void)sl_map_del(&m->job_prebuilt, prebuilt_key(p), p->rec.id);
 }
 
 bool pod_job_take(struct sl_manager *m, struct rec_pod *p, yyjson_val *o) {
@@ -294,7 +294,7 @@ bool pod_job_take(struct sl_manager *m, struct rec_pod *p, yyjson_val *o) {
     take_more(m, j, o);
     take_status(m, j, p, o);
     take_template(m, p, o);
-    j->role = sl_sym_put(&m->syms, role_of(p, o));
+    j->role = sl_sym_put(m->syms, role_of(p, o));
     tie(m, p);
     if (!j->group)
         group_join(m, p, name);

@@ -42,7 +42,7 @@ static struct pod_shape *make(struct sl_manager *m, struct sl_buf *text, const u
     for (uint32_t i = 0; i < n_ports; i++)
         s->ports[i] = ports[i];
     for (uint32_t i = 0; i < s->n; i++)
-        s->v[i] = (struct sl_request){str(m, sl_sym_put(&m->syms, spec.requests[i].resource)),
+        s->v[i] = (struct sl_request){str(m, sl_sym_put(m->syms, spec.requests[i].resource)),
                                       spec.requests[i].q};
     sl_doc_free(d);
     sl_arena_done(&arena);

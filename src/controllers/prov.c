@@ -103,7 +103,7 @@ static char *text_of(yyjson_val *v) {
 static void take_spec(struct sl_manager *m, struct rec_prov *p, yyjson_val *spec) {
     yyjson_val *list = yyjson_obj_get(spec, "podSets"), *v;
     size_t i, n, total = yyjson_arr_size(list);
-    p->class = sl_sym_put(&m->syms, jstr(spec, "provisioningClassName"));
+    p->class = sl_sym_put(m->syms, jstr(spec, "provisioningClassName"));
     sl_freep(&p->parameters);
     p->parameters = text_of(yyjson_obj_get(spec, "parameters"));
     drop_templates(m, p);
@@ -143,7 +143,7 @@ static void take_conditions(struct sl_manager *m, struct rec_prov *p, yyjson_val
                 (struct prov_cond){.status = strcmp(status, "True") == 0    ? COND_TRUE
                                              : strcmp(status, "False") == 0 ? COND_FALSE
                                                                             : COND_UNKNOWN,
-                                   .reason = sl_sym_put(&m->syms, jstr(v, "reason")),
+                                   .reason = sl_sym_put(m->syms, jstr(v, "reason")),
                                    .at = jtime(v, "lastTransitionTime"),
                                    .message = sl_strdup(jstr(v, "message"))};
         } else {
@@ -158,7 +158,7 @@ static void take_conditions(struct sl_manager *m, struct rec_prov *p, yyjson_val
 
 static void untie(struct sl_manager *m, struct rec_prov *p) {
     if (p->owner_uid)
-        (void)sl_map_del(&m->provs_by_owner, sl_hash_str(0, p->owner_uid), p->rec.obj);
+        (void)sl_map_del(&m->provs_by_owner, sl_hash_str(0, p->owner_uid), p->rec.id);
     sl_freep(&p->owner_uid);
     sl_freep(&p->owner_name);
 }
@@ -175,10 +175,11 @@ static void take_owner(struct sl_manager *m, struct rec_prov *p, yyjson_val *lis
         return;
     p->owner_name = sl_strdup(jstr(owner, "name"));
     p->owner_uid = sl_strdup(jstr(owner, "uid"));
-    sl_map_add(&m->provs_by_owner, sl_hash_str(0, p->owner_uid), p->rec.obj);
+    sl_map_add(&m->provs_by_owner, sl_hash_str(0, p->owner_uid), p->rec.id);
 }
 
-bool prov_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
+bool prov_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+    struct sl_manager *m = ctx;
     struct rec_prov *p = prov_of(r);
     bool first = !p->podsets;
     take_owner(m, p, jat(o, "metadata.ownerReferences"));
@@ -208,7 +209,7 @@ struct rec_prov *prov_owned(const struct sl_manager *m, const char *uid, uint32_
         *cursor = c + 1;
         if (i == SL_MAP_NONE)
             return NULL;
-        struct rec_prov *p = prov_of(m->objs.v[i]);
+        struct rec_prov *p = prov_of(m->inf->recs.v[i]);
         if (!p->rec.gone && strcmp(p->owner_uid, uid) == 0)
             return p;
     }
@@ -217,20 +218,22 @@ struct rec_prov *prov_owned(const struct sl_manager *m, const char *uid, uint32_
 static void mark_owner(struct sl_manager *m, const struct rec_prov *p) {
     struct rec_wl *w = p->owner_name ? wl_find(m, str(m, p->rec.ns), p->owner_name) : NULL;
     if (w && strcmp(w->rec.uid, p->owner_uid) == 0)
-        rec_mark(m, &w->rec);
+        sl_rec_enqueue(&w->rec);
 }
 
-void prov_changed(struct sl_manager *m, struct rec *r) {
+void prov_changed(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     struct rec_prov *p = prov_of(r);
     mark_owner(m, p);
     capacity_request(m, p);
     if (p->owner_uid && !prov_is(p, PROV_ACCEPTED) &&
-        r->created + PROV_PATIENCE > m->spec.port->wall && !r->look_at)
-        rec_look_at(m, r, r->created + PROV_PATIENCE);
-    rec_want(m, r);
+        r->created + PROV_PATIENCE > m->spec.port->wall && !r->reconcile_at)
+        sl_rec_reconcile_at(r, r->created + PROV_PATIENCE);
+    sl_rec_write(r);
 }
 
-void prov_gone(struct sl_manager *m, struct rec *r) {
+void prov_gone(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     struct rec_prov *p = prov_of(r);
     mark_owner(m, p);
     capacity_touch(m);
@@ -238,7 +241,7 @@ void prov_gone(struct sl_manager *m, struct rec *r) {
     drop_templates(m, p);
 }
 
-void prov_done(struct rec *r) {
+void prov_done(struct sl_rec *r) {
     struct rec_prov *p = prov_of(r);
     char **texts[] = {&p->owner_name, &p->owner_uid, &p->parameters,
                       &p->details,    &p->others,    &p->answer.why};
@@ -258,19 +261,20 @@ void provs_end(struct sl_manager *m) {
 
 static void mark_users(struct sl_manager *m) {
     uint32_t at = 0;
-    for (struct rec *r; m->ready && (r = rec_each(m, REC_WORKLOAD, &at));)
+    for (struct sl_rec *r; m->inf->ready && (r = sl_inf_each(m->inf, REC_WORKLOAD, &at));)
         if (wl_of(r)->seen.checks.n)
-            rec_mark(m, r);
+            sl_rec_enqueue(r);
 }
 
 static void want_checks(struct sl_manager *m) {
     uint32_t at = 0;
-    for (struct rec *r; (r = rec_each(m, REC_CHECK, &at));)
+    for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_CHECK, &at));)
         if (conf_of(r)->chosen)
-            rec_want(m, r);
+            sl_rec_write(r);
 }
 
-void prov_config_changed(struct sl_manager *m, struct rec *r) {
+void prov_config_changed(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     struct rec_conf *c = conf_of(r);
     if (c->told == c->hash)
         return;
@@ -279,22 +283,24 @@ void prov_config_changed(struct sl_manager *m, struct rec *r) {
     mark_users(m);
 }
 
-void prov_config_gone(struct sl_manager *m, struct rec *r) {
+void prov_config_gone(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     (void)r;
     want_checks(m);
     mark_users(m);
 }
 
-void prov_api_changed(struct sl_manager *m) {
+void prov_api_changed(void *ctx) {
+    struct sl_manager *m = ctx;
     want_checks(m);
     mark_users(m);
 }
 
 bool prov_api_exists(const struct sl_manager *m) {
-    return m->tables[REC_PROV_REQUEST].exists;
+    return m->inf->tables[REC_PROV_REQUEST].exists;
 }
 
-void prov_check_changed(struct sl_manager *m, struct rec *r) {
+void prov_check_changed(struct sl_manager *m, struct sl_rec *r) {
     struct rec_conf *c = conf_of(r);
     if (!m->spec.parts.provisioning)
         return;
@@ -303,7 +309,7 @@ void prov_check_changed(struct sl_manager *m, struct rec *r) {
     bool ours = strcmp(jstr(spec, "controllerName"), CONTROLLER_NAME) == 0,
          fits = strcmp(jstr(spec, "parameters.kind"), CONFIG_KIND) == 0 &&
                 strcmp(jstr(spec, "parameters.apiGroup"), CONFIG_GROUP) == 0;
-    sl_sym config = ours && fits ? sl_sym_put(&m->syms, jstr(spec, "parameters.name")) : 0;
+    sl_sym config = ours && fits ? sl_sym_put(m->syms, jstr(spec, "parameters.name")) : 0;
     yyjson_doc_free(d);
     if (ours != c->chosen || config != c->refers)
         mark_users(m);
@@ -325,11 +331,11 @@ static void judge_parameters(const struct sl_manager *m, yyjson_val *ref, struct
     else if (strcmp(kind, CONFIG_KIND) != 0)
         sl_buf_printf(
             b, "wrong kind \"%s\", expecting \"" CONFIG_KIND "\": bad parameters reference", kind);
-    else if (!rec_find(m, REC_PROV_CONFIG, "", name))
+    else if (!sl_inf_find(m->inf, REC_PROV_CONFIG, "", name))
         sl_buf_printf(b, CONFIG_KIND "." CONFIG_GROUP " \"%s\" not found", name);
 }
 
-bool prov_check_active(const struct sl_manager *m, const struct rec *check, bool *ret_active,
+bool prov_check_active(const struct sl_manager *m, const struct sl_rec *check, bool *ret_active,
                        const char **ret_reason, struct sl_buf *message) {
     const struct rec_conf *c = (const struct rec_conf *)(const void *)check;
     if (!m->spec.parts.provisioning || !c->chosen)
@@ -347,11 +353,11 @@ bool prov_check_active(const struct sl_manager *m, const struct rec *check, bool
 }
 
 yyjson_doc *prov_config(const struct sl_manager *m, sl_sym check, bool *ret_ours) {
-    struct rec *r = rec_find(m, REC_CHECK, "", str(m, check));
+    struct sl_rec *r = sl_inf_find(m->inf, REC_CHECK, "", str(m, check));
     *ret_ours = r && conf_of(r)->chosen;
-    struct rec *c = *ret_ours && conf_of(r)->refers
-                        ? rec_find(m, REC_PROV_CONFIG, "", str(m, conf_of(r)->refers))
-                        : NULL;
+    struct sl_rec *c = *ret_ours && conf_of(r)->refers
+                           ? sl_inf_find(m->inf, REC_PROV_CONFIG, "", str(m, conf_of(r)->refers))
+                           : NULL;
     return c ? yyjson_read(conf_of(c)->text, strlen(conf_of(c)->text), 0) : NULL;
 }
 
@@ -375,13 +381,14 @@ static bool build_hand_over(struct sl_manager *m, struct rec_prov *p, struct sl_
     return true;
 }
 
-bool prov_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
+bool prov_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+    struct sl_manager *m = ctx;
     struct rec_prov *p = prov_of(r);
     if (!m->spec.parts.provisioning || r->deleting)
         return false;
     if (p->drop) {
         p->step = PROV_DELETE;
-        write_delete(m, r, true, w);
+        sl_rec_build_delete(r, "Background", -1, w);
         return true;
     }
     if (capacity_build(m, p, w))
@@ -390,8 +397,9 @@ bool prov_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
     return build_hand_over(m, p, w);
 }
 
-void prov_written(struct sl_manager *m, struct rec *r, const struct sl_write *w,
-                  enum sl_written how, const struct sl_reply *reply) {
+void prov_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                  const struct sl_reply *reply) {
+    struct sl_manager *m = ctx;
     struct rec_prov *p = prov_of(r);
     enum prov_step step = (enum prov_step)p->step;
     (void)w;
@@ -400,6 +408,6 @@ void prov_written(struct sl_manager *m, struct rec *r, const struct sl_write *w,
         p->handed = p->at + 1; /* or it cannot be: it goes with the Workload */
     else
         capacity_written(m, p, step, how, reply);
-    rec_want(m, r);
-    rec_mark(m, r);
+    sl_rec_write(r);
+    sl_rec_enqueue(r);
 }

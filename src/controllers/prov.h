@@ -60,7 +60,7 @@ struct prov_podset {
 enum prov_step { PROV_REST, PROV_DELETE, PROV_HAND_OVER, PROV_TEMPLATE, PROV_LEASE, PROV_ANSWER };
 
 struct rec_prov {
-    struct rec rec;
+    struct sl_rec rec;
     char *owner_name, *owner_uid; /* of the Workload that controls it, NULL */
     int64_t spec_generation;      /* of class, parameters and podsets */
     sl_sym class;
@@ -89,7 +89,7 @@ struct rec_prov {
     } answer;
 };
 
-static inline struct rec_prov *prov_of(struct rec *r) {
+static inline struct rec_prov *prov_of(struct sl_rec *r) {
     return (struct rec_prov *)(void *)r;
 }
 static inline bool prov_is(const struct rec_prov *p, enum prov_type t) {
@@ -100,27 +100,28 @@ static inline const char *prov_message(const struct rec_prov *p, enum prov_type 
 }
 
 /* ---- prov.c ---- */
-bool prov_decode(struct sl_manager *m, struct rec *r, yyjson_val *o);
-void prov_changed(struct sl_manager *m, struct rec *r);
-void prov_gone(struct sl_manager *m, struct rec *r);
-void prov_done(struct rec *r);
-bool prov_build(struct sl_manager *m, struct rec *r, struct sl_write *w);
-void prov_written(struct sl_manager *m, struct rec *r, const struct sl_write *w,
-                  enum sl_written how, const struct sl_reply *reply);
-void prov_config_changed(struct sl_manager *m, struct rec *r);
-void prov_config_gone(struct sl_manager *m, struct rec *r);
+bool prov_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void prov_changed(void *ctx, struct sl_rec *r);
+void prov_gone(void *ctx, struct sl_rec *r);
+void prov_done(struct sl_rec *r);
+void prov_hold_names(struct sl_syms *t, struct sl_rec *r);
+bool prov_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+void prov_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                  const struct sl_reply *reply);
+void prov_config_changed(void *ctx, struct sl_rec *r);
+void prov_config_gone(void *ctx, struct sl_rec *r);
 /* Every request whose controller has this uid; NULL ends. *cursor starts at 0. */
 struct rec_prov *prov_owned(const struct sl_manager *m, const char *uid, uint32_t *cursor);
 /* Frees what the manager keeps besides records. */
 void provs_end(struct sl_manager *m);
 
 /* An AdmissionCheck is new, changed or gone. */
-void prov_check_changed(struct sl_manager *m, struct rec *r);
+void prov_check_changed(struct sl_manager *m, struct sl_rec *r);
 /* Is the check one of ours? Then *ret_active, and reason and message of its condition Active. */
-bool prov_check_active(const struct sl_manager *m, const struct rec *check, bool *ret_active,
+bool prov_check_active(const struct sl_manager *m, const struct sl_rec *check, bool *ret_active,
                        const char **ret_reason, struct sl_buf *message);
 /* The API of requests has come or gone. */
-void prov_api_changed(struct sl_manager *m);
+void prov_api_changed(void *ctx);
 bool prov_api_exists(const struct sl_manager *m);
 /* The configuration of a check that is ours; NULL: there is none. To be freed. */
 yyjson_doc *prov_config(const struct sl_manager *m, sl_sym check, bool *ret_ours);
@@ -147,7 +148,7 @@ void prov_say_failed(struct sl_manager *m, struct rec_wl *w, sl_sym check, const
 /* ---- prov_make.c ---- */
 struct prov_draft;
 /* To be made; repeating changes nothing, another replaces the one before. */
-void prov_make(struct sl_manager *m, struct rec_wl *w, sl_sym check, int32_t attempt, uint64_t key);
+void prov_make(struct rec_wl *w, sl_sym check, int32_t attempt, uint64_t key);
 /* The check for which one is being made; 0: none is. */
 sl_sym prov_making(const struct rec_wl *w);
 void prov_make_none(struct rec_wl *w);

@@ -57,8 +57,7 @@ void prov_make_none(struct rec_wl *w) {
     sl_freep(&w->draft);
 }
 
-void prov_make(struct sl_manager *m, struct rec_wl *w, sl_sym check, int32_t attempt,
-               uint64_t key) {
+void prov_make(struct rec_wl *w, sl_sym check, int32_t attempt, uint64_t key) {
     if (!w->draft || w->draft->key != key) {
         prov_make_none(w);
         w->draft = sl_alloc0(1, sizeof *w->draft);
@@ -66,7 +65,7 @@ void prov_make(struct sl_manager *m, struct rec_wl *w, sl_sym check, int32_t att
         w->draft->check = check;
         w->draft->attempt = attempt;
     }
-    rec_want_at(m, &w->rec, w->draft->pause);
+    sl_rec_write_at(&w->rec, w->draft->pause);
 }
 
 /* ---- templates ---- */
@@ -294,12 +293,12 @@ bool prov_make_build(struct sl_manager *m, struct rec_wl *w, struct sl_write *ou
     if (!d || !m->spec.parts.provisioning)
         return false;
     if (m->spec.port->mono < d->pause) {
-        rec_want_at(m, &w->rec, d->pause);
+        sl_rec_write_at(&w->rec, d->pause);
         return false;
     }
     out->tag = WRITE_PROV;
     if (!d->n) {
-        write_read(m, &w->rec, out);
+        sl_rec_build_read(&w->rec, out);
         return true;
     }
     const char *ns = str(m, w->rec.ns);
@@ -310,7 +309,7 @@ bool prov_make_build(struct sl_manager *m, struct rec_wl *w, struct sl_write *ou
         sl_buf_printf(&out->path, "/api/v1/namespaces/%s/podtemplates%s%s?fieldManager=kueue", ns,
                       d->replace ? "/" : "", d->replace ? t->name : "");
     } else {
-        write_create(m, REC_PROV_REQUEST, ns, out);
+        sl_inf_build_create(m->inf, REC_PROV_REQUEST, ns, out);
         sl_buf_printf(&out->read_path, "/apis/" PROV_API "/namespaces/%s/provisioningrequests/%s",
                       ns, t->name);
     }
@@ -358,10 +357,10 @@ static void request_answered(struct sl_manager *m, struct rec_wl *w, enum sl_wri
                              const struct sl_reply *reply) {
     struct prov_draft *d = w->draft;
     const char *name = d->v[d->next].name;
-    struct rec *there = rec_find(m, REC_PROV_REQUEST, str(m, w->rec.ns), name);
+    struct sl_rec *there = sl_inf_find(m->inf, REC_PROV_REQUEST, str(m, w->rec.ns), name);
     if (how == SL_WRITTEN) {
-        event(m, &w->rec, CONTROLLER, false, "ProvisioningRequestCreated",
-              "Created ProvisioningRequest: \"%s\"", name);
+        sl_rec_event(&w->rec, CONTROLLER, false, "ProvisioningRequestCreated",
+                     "Created ProvisioningRequest: \"%s\"", name);
         prov_make_none(w);
         return;
     }
@@ -375,8 +374,8 @@ static void request_answered(struct sl_manager *m, struct rec_wl *w, enum sl_wri
 void prov_make_written(struct sl_manager *m, struct rec_wl *w, const struct sl_write *out,
                        enum sl_written how, const struct sl_reply *reply) {
     struct prov_draft *d = w->draft;
-    rec_mark(m, &w->rec);
-    rec_want(m, &w->rec);
+    sl_rec_enqueue(&w->rec);
+    sl_rec_write(&w->rec);
     if (!d)
         return;
     if (out->method == SL_GET || !d->n) {

@@ -112,11 +112,11 @@ static bool is_current(const struct sl_manager *m, const struct rec_wl *w, const
 static void say(struct sl_manager *m, struct rec_wl *w, const struct wl_check *is,
                 struct wl_check to) {
     if (wl_set_check(m, w, &to) && to.state != is->state)
-        event(m, &w->rec, CONTROLLER, false, "AdmissionCheckUpdated",
-              "Admission check %s updated state from %s to %s%s%s", str(m, is->name),
-              sl_word(SL_VOCAB_CHECK_STATE, (int)is->state),
-              sl_word(SL_VOCAB_CHECK_STATE, (int)to.state), *to.message ? " with message: " : "",
-              to.message);
+        sl_rec_event(&w->rec, CONTROLLER, false, "AdmissionCheckUpdated",
+                     "Admission check %s updated state from %s to %s%s%s", str(m, is->name),
+                     sl_word(SL_VOCAB_CHECK_STATE, (int)is->state),
+                     sl_word(SL_VOCAB_CHECK_STATE, (int)to.state),
+                     *to.message ? " with message: " : "", to.message);
 }
 
 /* State and message; what else there is stays as long as the state does. An empty message does not
@@ -134,7 +134,7 @@ static void say_state(struct sl_manager *m, struct rec_wl *w, const struct wl_ch
 
 void prov_say_failed(struct sl_manager *m, struct rec_wl *w, sl_sym check, const char *message) {
     const struct wl_check *c = wl_find_check(&w->seen, check);
-    event(m, &w->rec, CONTROLLER, true, "FailedCreate", "%s", message);
+    sl_rec_event(&w->rec, CONTROLLER, true, "FailedCreate", "%s", message);
     if (c && c->state == SL_CHECK_PENDING)
         say_state(m, w, c, SL_CHECK_PENDING, message);
 }
@@ -299,7 +299,7 @@ static uint64_t key_of(const struct sl_manager *m, const struct rec_wl *w, sl_sy
     for (uint32_t i = 0; i < a->n; i++) {
         h = sl_hash_u64(sl_hash_u64(h, a->v[i].name), (uint32_t)a->v[i].count);
         for (uint32_t k = 0; k < a->v[i].n; k++) {
-            struct rec *f = rec_find(m, REC_FLAVOR, "", str(m, a->v[i].v[k].flavor));
+            struct sl_rec *f = sl_inf_find(m->inf, REC_FLAVOR, "", str(m, a->v[i].v[k].flavor));
             h = sl_hash_u64(sl_hash_u64(h, a->v[i].v[k].flavor), f ? conf_of(f)->hash : 0);
         }
     }
@@ -308,14 +308,14 @@ static uint64_t key_of(const struct sl_manager *m, const struct rec_wl *w, sl_sy
 
 /* Returns whether it is to be made; another of its name has to be gone before. */
 static bool make(struct sl_manager *m, struct rec_wl *w, sl_sym check, int32_t attempt) {
-    const struct rec *c = rec_find(m, REC_CHECK, "", str(m, check));
-    struct rec *config = rec_find(m, REC_PROV_CONFIG, "",
-                                  str(m, ((const struct rec_conf *)(const void *)c)->refers));
+    const struct sl_rec *c = sl_inf_find(m->inf, REC_CHECK, "", str(m, check));
+    struct sl_rec *config = sl_inf_find(m->inf, REC_PROV_CONFIG, "",
+                                        str(m, ((const struct rec_conf *)(const void *)c)->refers));
     uint32_t cursor = 0;
     for (struct rec_prov *p; (p = prov_owned(m, w->rec.uid, &cursor));)
         if (prov_attempt(p->rec.name, w->rec.name, str(m, check)) == attempt)
             return false;
-    prov_make(m, w, check, attempt, key_of(m, w, check, attempt, conf_of(config)));
+    prov_make(w, check, attempt, key_of(m, w, check, attempt, conf_of(config)));
     return true;
 }
 
@@ -360,7 +360,7 @@ static void drop(struct sl_manager *m, const struct rec_wl *w, struct rec_prov *
             capacity_touch(m);
         p->drop = !needed;
         if (p->drop && !p->rec.deleting)
-            rec_want(m, &p->rec);
+            sl_rec_write(&p->rec);
     }
 }
 
@@ -374,7 +374,7 @@ static bool is_changing(const struct sl_manager *m, const struct rec_wl *w) {
 
 void prov_workload_changed(struct sl_manager *m, struct rec_wl *w) {
     SL_VEC(struct rec_prov *) kept = {0};
-    bool made = false, any = w->seen.checks.n || w->draft || m->tables[REC_PROV_REQUEST].n;
+    bool made = false, any = w->seen.checks.n || w->draft || m->inf->tables[REC_PROV_REQUEST].n;
     if (!any || !m->spec.parts.provisioning || !m->leads || is_changing(m, w))
         return;
     bool finished = wl_is(m, w, "Finished"), evicted = wl_is(m, w, "Evicted");

@@ -36,10 +36,10 @@ static bool names_check(yyjson_val *spec, const char *name) {
 }
 
 /* Does any ClusterQueue name this flavor or check? */
-static bool in_use(const struct sl_manager *m, const struct rec *r) {
+static bool in_use(const struct sl_manager *m, const struct sl_rec *r) {
     uint32_t at = 0;
     bool used = false;
-    for (struct rec *q; !used && (q = rec_each(m, REC_CLUSTER_QUEUE, &at));) {
+    for (struct sl_rec *q; !used && (q = sl_inf_each(m->inf, REC_CLUSTER_QUEUE, &at));) {
         const char *text = conf_of(q)->text;
         yyjson_doc *d = yyjson_read(text, strlen(text), 0);
         yyjson_val *spec = yyjson_obj_get(yyjson_doc_get_root(d), "spec");
@@ -49,28 +49,29 @@ static bool in_use(const struct sl_manager *m, const struct rec *r) {
     return used;
 }
 
-bool in_use_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
+bool in_use_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+    struct sl_manager *m = ctx;
     if (!m->spec.parts.core || r->finalizer != r->deleting)
         return false;
     if (r->deleting && in_use(m, r))
         return false;
-    write_finalizer(m, r, !r->deleting, w);
+    sl_rec_build_finalizer(r, !r->deleting, w);
     return true;
 }
 
 /* ---- statuses ---- */
 
-static bool too_soon(struct sl_manager *m, struct rec *r) {
+static bool too_soon(struct sl_manager *m, struct sl_rec *r) {
     struct rec_conf *c = conf_of(r);
     sl_time at = c->written_at + STATUS_PAUSE;
     if (!c->written_at || at <= m->spec.port->mono)
         return false;
-    rec_want_at(m, r, at);
+    sl_rec_write_at(r, at);
     return true;
 }
 
 /* Writes the status if it says something else than the one that stands. */
-static bool patch_status(struct sl_manager *m, struct rec *r, const struct sl_buf *status,
+static bool patch_status(struct sl_manager *m, struct sl_rec *r, const struct sl_buf *status,
                          struct sl_write *w) {
     struct rec_conf *c = conf_of(r);
     yyjson_doc *d = yyjson_read(status->s, status->len, 0);
@@ -79,12 +80,12 @@ static bool patch_status(struct sl_manager *m, struct rec *r, const struct sl_bu
     if (hash == c->status)
         return false;
     c->written_at = m->spec.port->mono;
-    write_patch(m, r, "status", w);
+    sl_rec_build_patch(r, "status", w);
     sl_buf_printf(&w->body, "{\"status\":%s}", sl_buf_str(status));
     return true;
 }
 
-static void put_active(struct sl_manager *m, struct rec *r, bool active, const char *reason,
+static void put_active(struct sl_manager *m, struct sl_rec *r, bool active, const char *reason,
                        const char *message, struct sl_buf *b) {
     struct rec_conf *c = conf_of(r);
     /* Any other is refused, and written again and again. */
@@ -102,7 +103,8 @@ static void put_active(struct sl_manager *m, struct rec *r, bool active, const c
 }
 
 /* A check that somebody else performs is left to him. */
-bool check_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
+bool check_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+    struct sl_manager *m = ctx;
     struct sl_buf message, b;
     const char *reason;
     bool active, any = in_use_build(m, r, w);
@@ -136,7 +138,7 @@ static void put_amount(struct sl_buf *b, const char *key, const char *resource, 
  * set) the totals are its own and nothing is said of borrowing.
  */
 static void put_usage(struct sl_manager *m, const char *key, bool admitted, yyjson_val *spec,
-                      const char *cq, const struct rec *lq, struct sl_buf *b) {
+                      const char *cq, const struct sl_rec *lq, struct sl_buf *b) {
     bool cohort = *jstr(spec, "cohortName") != 0, first = true;
     size_t i, n, f, nf, k, nk;
     yyjson_val *group, *flavor, *res;
@@ -194,7 +196,8 @@ static void put_share(struct sl_manager *m, int64_t share, struct sl_buf *b) {
         sl_buf_puts(b, ",\"fairSharing\":null");
 }
 
-bool cq_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
+bool cq_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+    struct sl_manager *m = ctx;
     struct rec_conf *c = conf_of(r);
     struct sl_cq_view v;
 
@@ -203,11 +206,11 @@ bool cq_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
     if (r->deleting) {
         if (!r->finalizer || v.reserving)
             return false;
-        write_finalizer(m, r, false, w);
+        sl_rec_build_finalizer(r, false, w);
         return true;
     }
     if (!r->finalizer) {
-        write_finalizer(m, r, true, w);
+        sl_rec_build_finalizer(r, true, w);
         return true;
     }
     if (too_soon(m, r))
@@ -252,7 +255,8 @@ static void lq_active(const struct sl_manager *m, yyjson_val *spec, const char *
     }
 }
 
-bool lq_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
+bool lq_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+    struct sl_manager *m = ctx;
     struct rec_conf *c = conf_of(r);
     const char *cq = str(m, c->refers), *reason, *message;
     struct sl_lq_view v;
@@ -268,7 +272,7 @@ bool lq_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
     lq_active(m, yyjson_obj_get(yyjson_doc_get_root(own), "spec"), cq, &active, &reason, &message);
     yyjson_doc_free(own);
     put_active(m, r, active, reason, message, &b);
-    struct rec *q = rec_find(m, REC_CLUSTER_QUEUE, "", cq);
+    struct sl_rec *q = sl_inf_find(m->inf, REC_CLUSTER_QUEUE, "", cq);
     if (q) {
         yyjson_doc *d = yyjson_read(conf_of(q)->text, strlen(conf_of(q)->text), 0);
         yyjson_val *spec = yyjson_obj_get(yyjson_doc_get_root(d), "spec");
@@ -286,7 +290,8 @@ bool lq_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
     return any;
 }
 
-bool cohort_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
+bool cohort_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+    struct sl_manager *m = ctx;
     if (!m->spec.parts.core || r->deleting || !m->settings->engine.fair_sharing || too_soon(m, r))
         return false;
     struct sl_buf b;

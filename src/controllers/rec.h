@@ -1,22 +1,16 @@
 /*
- * Records: the cached state of each object, and the manager that holds them. Private to
- * src/controllers.
+ * The manager that holds the records (kube/informer.h), and what is shared by all of its kinds.
+ * Private to src/controllers.
  *
- * An object is decoded once into its record; the document is not retained. Names of few things
- * (namespaces, queues, flavors, reasons) are symbols, the rest is owned text. A record that changed
- * is in the work queue of its kind until it was reconciled ('changed'); the write queue requests
- * its pending write ('build').
+ * Names of few things (namespaces, queues, flavors, reasons) are symbols of the informer, the rest
+ * is owned text.
  */
 #ifndef SL_CONTROLLERS_REC_H
 #define SL_CONTROLLERS_REC_H
 
-#include "base/heap.h"
-#include "base/sym.h"
 #include "controllers/controllers.h"
 #include "engine/engine.h"
-#include "kube/json.h"
-#include "kube/reflector.h"
-#include "kube/writer.h"
+#include "kube/informer.h"
 
 /* In the order of reconciliation: what others refer to comes first. */
 enum rec_kind {
@@ -39,69 +33,9 @@ enum rec_kind {
     REC_STATEFULSET,
     REC_LWS, /* LeaderWorkerSet */
     REC_POD,
-    REC_EVENT, /* only written */
     REC_KINDS,
 };
-
-struct rec {
-    uint32_t obj;   /* its number in the patch queue */
-    uint32_t slot;  /* its place in its table */
-    uint8_t kind;   /* enum rec_kind */
-    bool dirty;     /* in the work queue */
-    bool gone;      /* deleted; retained until no write of it is in flight */
-    bool deleting;  /* has a deletionTimestamp */
-    bool again;     /* to be decoded once more although its version is known */
-    bool finalizer; /* kueue.x-k8s.io/resource-in-use is on it */
-    uint32_t epoch; /* of the last list that showed it */
-    sl_sym ns;
-    char *name, *uid;
-    sl_sym finalizers; /* the others, as JSON strings with commas */
-    uint64_t rv;
-    int64_t generation;
-    sl_time created;
-    sl_time look_at; /* wall time of the next reconciliation; 0: none */
-    uint32_t place;  /* in the heap of those */
-};
-
-struct sl_manager;
-
-struct kind {
-    const char *path; /* "/apis/kueue.x-k8s.io/v1beta2" */
-    const char *plural, *kind, *api_version;
-    const char *query; /* of the list and the watch */
-    bool namespaced;
-    uint32_t size; /* of the record */
-    /* Whether it is relevant. An object that is not has no record. NULL: all are. */
-    bool (*wanted)(const struct sl_manager *m, yyjson_val *o);
-    /* Takes the object in. The head is done already. Returns whether anything that matters changed.
-     */
-    bool (*decode)(struct sl_manager *m, struct rec *r, yyjson_val *o);
-    /* New, changed, or something it depends on did. */
-    void (*changed)(struct sl_manager *m, struct rec *r);
-    void (*gone)(struct sl_manager *m, struct rec *r);
-    void (*done)(struct rec *r); /* frees what the record owns besides the head */
-    bool (*build)(struct sl_manager *m, struct rec *r, struct sl_write *w);
-    /* After the object of the reply was cached. NULL: nothing to do. */
-    void (*written)(struct sl_manager *m, struct rec *r, const struct sl_write *w,
-                    enum sl_written how, const struct sl_reply *reply);
-};
-extern const struct kind kinds[REC_KINDS];
-
-struct table {
-    struct sl_manager *m;
-    struct sl_map by_name; /* hash(ns, name) -> object number */
-    SL_VEC(struct rec *) dirty;
-    SL_VEC(struct rec *) slots; /* all of the kind; NULL: free */
-    SL_VEC(uint32_t) free_slots;
-    struct sl_reflector *reflector; /* NULL: this kind is not watched */
-    uint32_t n, epoch;
-    uint64_t stream_rv,
-        ahead_rv; /* the newest version the stream has shown; one that was read past it */
-    sl_time ahead_since;
-    uint64_t trouble; /* hash of the last error of the stream */
-    enum rec_kind kind;
-    bool synced, exists;
-};
+extern const struct sl_rec_kind kinds[REC_KINDS];
 
 struct template;
 struct pod_crew;
@@ -120,15 +54,12 @@ struct sl_manager {
     struct sl_manager_spec spec;
     const struct sl_settings *settings;
     struct sl_engine *engine;
-    struct sl_topo *topo; /* NULL: no topology-aware scheduling */
-    struct sl_writer *writer;
-    struct sl_syms syms;
-    struct table tables[REC_KINDS];
-    SL_VEC(struct rec *) objs; /* by object number; NULL: free */
-    SL_VEC(uint32_t) free_objs;
-    struct sl_map by_uid;         /* hash(uid) -> object number: jobs and whatever else may own */
-    struct sl_map by_owner;       /* hash(uid of the controller) -> object number: workloads */
-    struct sl_map by_wl_id;       /* engine id -> object number */
+    struct sl_topo *topo; /* NULL: nobody gets a place */
+    struct sl_informer *inf;
+    struct sl_syms *syms;         /* the informer's */
+    struct sl_map by_uid;         /* hash(uid) -> id: jobs and whatever else may own */
+    struct sl_map by_owner;       /* hash(uid of the controller) -> id: workloads */
+    struct sl_map by_wl_id;       /* engine id -> id */
     struct sl_map by_job;         /* hash(label job-uid) -> workloads */
     struct sl_map set_pods;       /* hash(kind, ns, name of the set) -> pods */
     struct sl_map job_children;   /* hash(uid of the controller) -> jobs */
@@ -147,7 +78,7 @@ struct sl_manager {
     SL_VEC(uint32_t) free_pod_shapes;
     bool pods_on_nodes;      /* all pods on nodes are relevant */
     bool reads[SL_FW_COUNT]; /* frameworks that run, or did since the start: their kinds are read */
-    struct sl_map limit_ranges; /* namespace -> object number, one for each LimitRange */
+    struct sl_map limit_ranges; /* namespace -> id, one for each LimitRange */
     struct sl_map templates_by_hash;
     SL_VEC(struct template *) templates;
     SL_VEC(uint32_t) free_templates;
@@ -155,20 +86,14 @@ struct sl_manager {
     SL_VEC(struct known_shape) shapes; /* cache of template_shape */
     struct sl_effects effects;
     struct sl_api_view view;
-    struct sl_heap looks;     /* records by look_at */
-    sl_span clock;            /* of the wall, beyond mono */
-    SL_VEC(uint32_t) fresh;   /* workloads added to the engine since its last cycle */
-    uint32_t n_releasing;     /* workloads whose reservation is being released */
-    uint32_t n_moving;        /* and those that are given other places */
-    SL_VEC(uint32_t) held;    /* workloads whose new reservation waits for that */
-    bool elected;             /* leads as soon as the workloads have been listed since */
-    bool ready, leads, facts; /* facts: passed to the engine since its last cycle */
-    bool places_news;         /* resources may have become free */
-    bool sick,
-        sick_left; /* a node with assigned workloads failed, or may have; replacements pending */
-    struct sl_map events; /* hash of object and content of an event -> object number */
-    uint64_t serial;      /* of events */
-    uint32_t n_events_waiting;
+    SL_VEC(uint32_t) fresh; /* workloads that the engine heard of since its last cycle */
+    uint32_t n_releasing;   /* workloads whose reservation is being taken back */
+    uint32_t n_moving;      /* and those that are given other places */
+    SL_VEC(uint32_t) held;  /* workloads whose new reservation waits for that */
+    bool elected;           /* leads as soon as the workloads have been listed since */
+    bool leads, facts;      /* facts: told the engine something since its last cycle */
+    bool places_news;       /* there may be room where there was none */
+    bool sick, sick_left;   /* a node failed under somebody, or may have; not all got another */
     /* metrics */
     struct {
         sl_time began;
@@ -181,70 +106,19 @@ struct sl_manager {
     uint64_t series;    /* hash of what decides which gauges there are */
 };
 
-/* ---- manager.c: finding and marking ---- */
+/* ---- manager.c ---- */
 
 static inline const char *str(const struct sl_manager *m, sl_sym y) {
-    return sl_sym_str(&m->syms, y);
+    return sl_sym_str(m->syms, y);
 }
-struct rec *rec_find(const struct sl_manager *m, enum rec_kind k, const char *ns, const char *name);
-struct rec *rec_by_uid(const struct sl_manager *m, const char *uid);
-/* Every record of a kind, in no special order; NULL past the end. *at starts at 0. Records may go
- * meanwhile. */
-struct rec *rec_each(const struct sl_manager *m, enum rec_kind k, uint32_t *at);
-/* Enqueues it for reconciliation in this iteration. */
-void rec_mark(struct sl_manager *m, struct rec *r);
-/* Enqueues it at this wall time; 0 cancels. */
-void rec_look_at(struct sl_manager *m, struct rec *r, sl_time wall);
-/* May have something to write: decisions in lane 0, reasons and statuses of queues in lane 1,
- * events in lane 2. */
-void rec_want(struct sl_manager *m, struct rec *r);
-void rec_want_at(struct sl_manager *m, struct rec *r, sl_time mono);
-/* A new record of a kind; it is found by name unless that is NULL (events). */
-struct rec *rec_new(struct sl_manager *m, enum rec_kind k, const char *ns, const char *name);
-/* Leaves the tables; freed when nothing of it is in flight. */
-void rec_forget(struct sl_manager *m, struct rec *r);
+struct sl_rec *rec_by_uid(const struct sl_manager *m, const char *uid);
 /* Reads all of a kind again. Nothing is decided before they are in. */
 void rec_relist(struct sl_manager *m, enum rec_kind k);
-/* Caches an object as if the watch had delivered it (replies of writes, reads after conflicts).
- * Older versions than the record's are ignored. Returns the record, NULL if there is none. */
-struct rec *rec_take(struct sl_manager *m, enum rec_kind k, yyjson_val *o);
-/* The same, from the text of a reply, whatever its kind. */
-struct rec *rec_take_text(struct sl_manager *m, const char *text, size_t len);
 
-/* ---- write.c: bodies ---- */
-
-/* PATCH (merge) of the object or of a subresource ("status"); opens the body with
- * metadata.resourceVersion (and uid) if 'guard' is set:
- * `{"metadata":{"resourceVersion":"7","uid":"…"` is in w->body, to be closed by the caller. */
-void write_patch(struct sl_manager *m, const struct rec *r, const char *subresource,
-                 struct sl_write *w);
-/* Forced server-side apply; the body is open after its metadata:
- * `{"apiVersion":…,"metadata":{…}`. */
-void write_apply(struct sl_manager *m, const struct rec *r, const char *subresource,
-                 const char *manager, struct sl_write *w);
-void write_guard(struct sl_write *w, const struct rec *r);
-void write_create(struct sl_manager *m, enum rec_kind k, const char *ns, struct sl_write *w);
-/* In w->tag: the reply is about another object than the record's own. */
-#define WRITE_FOREIGN 1u
-/* It is neither the whole status of a Workload nor the object. */
+/* In w->tag: it is neither the whole status of a Workload nor the object. */
 #define WRITE_PART 3u
 /* A Workload is read because of a reservation that may have arrived. */
 #define WRITE_UNSURE 4u
-/* GET of any object by kind and name. */
-void write_read_other(struct sl_manager *m, enum rec_kind k, sl_sym ns, const char *name,
-                      struct sl_write *w);
-/* GET of the object itself; its reply is cached like any other. */
-void write_read(struct sl_manager *m, const struct rec *r, struct sl_write *w);
-void write_delete(struct sl_manager *m, const struct rec *r, bool background, struct sl_write *w);
-/* Whole patches that only add or remove our finalizer. */
-void write_finalizer(struct sl_manager *m, const struct rec *r, bool on, struct sl_write *w);
-
-/* ---- events.c ---- */
-
-/* An event about r, as reported by 'controller' ("kueue-admission", "batch/job-kueue-controller").
- * Dropped when too many wait. */
-void event(struct sl_manager *m, const struct rec *r, const char *controller, bool warning,
-           const char *reason, const char *fmt, ...) _printf_(6, 7);
 
 /* The note of the event that follows when a write is done, in place of the one before. */
 void note_set(char **note, const char *fmt, ...) _printf_(2, 3);

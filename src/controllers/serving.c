@@ -38,8 +38,8 @@ static void take_owner(struct sl_manager *m, struct rec_set *s, yyjson_val *o) {
             found = ref;
     set_text(&s->owner_name, jstr(found, "name"));
     set_text(&s->owner_uid, jstr(found, "uid"));
-    s->owner_api = sl_sym_put(&m->syms, jstr(found, "apiVersion"));
-    s->owner_kind = sl_sym_put(&m->syms, jstr(found, "kind"));
+    s->owner_api = sl_sym_put(m->syms, jstr(found, "apiVersion"));
+    s->owner_kind = sl_sym_put(m->syms, jstr(found, "kind"));
 }
 
 /* What its Workloads take over from a LeaderWorkerSet; from a StatefulSet they take nothing. */
@@ -56,15 +56,16 @@ static void take_copied(const struct sl_manager *m, struct rec_set *s, yyjson_va
     sl_buf_done(&b);
 }
 
-bool serving_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
+bool serving_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+    struct sl_manager *m = ctx;
     struct rec_set *s = set_of(r);
     uint64_t before = s->digest;
 
     if (!s->known)
-        sl_map_add(&m->by_uid, sl_hash_str(0, r->uid), r->obj);
+        sl_map_add(&m->by_uid, sl_hash_str(0, r->uid), r->id);
     s->known = true;
-    s->queue = sl_sym_put(&m->syms, jlabel(o, Q "queue-name"));
-    s->priority_class = sl_sym_put(&m->syms, jlabel(o, Q "priority-class"));
+    s->queue = sl_sym_put(m->syms, jlabel(o, Q "queue-name"));
+    s->priority_class = sl_sym_put(m->syms, jlabel(o, Q "priority-class"));
     s->remote = yyjson_obj_get(jat(o, "metadata.labels"), Q "multikueue-origin") != NULL;
     set_text(&s->gate, jannotation(o, Q "admission-gated-by"));
     set_text(&s->origin, s->remote ? jannotation(o, Q "multikueue-origin-uid") : "");
@@ -82,16 +83,17 @@ bool serving_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
     return s->digest != before;
 }
 
-void serving_gone(struct sl_manager *m, struct rec *r) {
+void serving_gone(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     uint32_t cursor = 0;
-    (void)sl_map_del(&m->by_uid, sl_hash_str(0, r->uid), r->obj);
+    (void)sl_map_del(&m->by_uid, sl_hash_str(0, r->uid), r->id);
     for (struct rec_wl *w; (w = wl_for_job(m, r->uid, &cursor));) {
         w->forsaken = true;
-        rec_mark(m, &w->rec);
+        sl_rec_enqueue(&w->rec);
     }
 }
 
-void serving_done(struct rec *r) {
+void serving_done(struct sl_rec *r) {
     struct rec_set *s = set_of(r);
     char **texts[] = {&s->owner_name, &s->owner_uid, &s->gate,        &s->origin, &s->pod_class,
                       &s->podsets,    &s->labels,    &s->annotations, &s->note};
@@ -192,7 +194,7 @@ void serving_parts(const struct sl_manager *m, const struct rec_set *s, struct s
 
 /* May this Workload be shrinking at this moment? What was sent carries its version. */
 static bool is_shrinking(const struct rec_set *s, const struct rec_wl *w) {
-    return s->shrink.rv && s->shrink.obj == w->rec.obj && s->shrink.rv == w->rec.rv;
+    return s->shrink.rv && s->shrink.obj == w->rec.id && s->shrink.rv == w->rec.rv;
 }
 
 const struct serving_part *serving_covers(const struct rec_set *s,
@@ -250,7 +252,7 @@ static void put_on_hold(struct sl_manager *m, struct rec_wl *w) {
     if (!held)
         return;
     if (admitted && admitted->status == COND_TRUE) {
-        wl_add_past(m, w, (m->spec.port->wall - admitted->at) / SL_SEC);
+        wl_add_past(w, (m->spec.port->wall - admitted->at) / SL_SEC);
         wl_set_cond(m, w, "Admitted", false, "NoReservation", "The workload has no reservation");
     }
     wl_clear_admission(m, w);
@@ -274,9 +276,9 @@ static void settle(struct sl_manager *m, const struct rec_set *s, const struct s
 
     if (w->rec.deleting) {
         if (!group_find(m, w->rec.ns, w->rec.name))
-            wl_wish(m, w, WL_UNFINALIZE);
+            wl_wish(w, WL_UNFINALIZE);
     } else if ((beyond && empty) || (part->unlike && !part->running)) {
-        wl_wish(m, w, WL_UNFINALIZE | WL_DELETE);
+        wl_wish(w, WL_UNFINALIZE | WL_DELETE);
     } else {
         follow(m, s, w);
         if (empty && wl_is(m, w, "Evicted") && wl_is(m, w, "QuotaReserved"))
@@ -290,18 +292,19 @@ static void settle(struct sl_manager *m, const struct rec_set *s, const struct s
 
 /* ---- the pass ---- */
 
-static void tell_crowded(struct sl_manager *m, struct rec_set *s) {
+static void tell_crowded(struct rec_set *s) {
     bool crowded = s->replicas > SERVING_MAX_SLOTS;
     if (crowded && !s->crowded)
-        event(
-            m, &s->rec, kind_of(s)->controller, true, "TooManyReplicas",
+        sl_rec_event(
+            &s->rec, kind_of(s)->controller, true, "TooManyReplicas",
             "%d replicas are more than the %d that a set may have; nothing is done about it until "
             "it is smaller",
             s->replicas, SERVING_MAX_SLOTS);
     s->crowded = crowded;
 }
 
-void serving_changed(struct sl_manager *m, struct rec *r) {
+void serving_changed(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     struct rec_set *s = set_of(r);
     struct serving_parts parts;
     uint32_t cursor = 0;
@@ -319,32 +322,32 @@ void serving_changed(struct sl_manager *m, struct rec *r) {
             settle(m, s, part, p.step == SERVING_RESIZE && p.wl == part->wl);
     }
     if (ours) {
-        tell_crowded(m, s);
+        tell_crowded(s);
         if (p.step != SERVING_REST)
-            rec_want(m, r);
+            sl_rec_write(r);
         for (struct rec_pod *pod; (pod = serving_pods(m, s, &cursor));)
             if (serving_pod_due(m, s, pod, &parts))
-                rec_want(m, &pod->rec);
+                sl_rec_write(&pod->rec);
     }
     sl_vec_free(&parts.v);
 }
 
 void serving_workload_changed(struct sl_manager *m, struct rec_wl *w, bool gone) {
-    struct rec *r = w->job_uid ? rec_by_uid(m, w->job_uid) : NULL;
+    struct sl_rec *r = w->job_uid ? rec_by_uid(m, w->job_uid) : NULL;
     if (r && (r->kind == REC_STATEFULSET || r->kind == REC_LWS))
-        rec_mark(m, r);
+        sl_rec_enqueue(r);
     if (r || gone || !w->serving || group_find(m, w->rec.ns, w->rec.name))
         return;
     /* No pod is in it any more. The set is gone if we have seen it go; otherwise it may only be
      * late, and the Workload is collected when it has gone. */
     if (w->forsaken || w->rec.deleting)
-        wl_wish(m, w, WL_UNFINALIZE | (w->rec.deleting ? 0 : WL_DELETE));
+        wl_wish(w, WL_UNFINALIZE | (w->rec.deleting ? 0 : WL_DELETE));
 }
 
 /* ---- bodies ---- */
 
 static void put_owner(const struct rec_set *s, struct sl_buf *b) {
-    const struct kind *k = &kinds[s->rec.kind];
+    const struct sl_rec_kind *k = s->rec.table->kind;
     sl_buf_printf(b, "[{\"apiVersion\":\"%s\",\"kind\":\"%s\"", k->api_version, k->kind);
     jput_text(b, ",\"name\":", s->rec.name);
     jput_text(b, ",\"uid\":", s->rec.uid);
@@ -353,7 +356,7 @@ static void put_owner(const struct rec_set *s, struct sl_buf *b) {
 
 /* What a Workload says of its set. */
 static void put_marks(const struct rec_set *s, struct sl_buf *b) {
-    const struct kind *k = &kinds[s->rec.kind];
+    const struct sl_rec_kind *k = s->rec.table->kind;
     sl_buf_printf(b, "\"" Q "is-group-workload\":\"true\",\"" Q "job-owner-gvk\":\"%s, Kind=%s\"",
                   k->api_version, k->kind);
     jput_text(b, ",\"" Q "job-owner-name\":", s->rec.name);
@@ -376,7 +379,7 @@ static void build_create(struct sl_manager *m, struct rec_set *s, const struct s
     sl_buf_init(&name, MAX_NAME);
     kind_of(s)->put_name(m, s, p->first, &name);
 
-    write_create(m, REC_WORKLOAD, str(m, s->rec.ns), w);
+    sl_inf_build_create(m->inf, REC_WORKLOAD, str(m, s->rec.ns), w);
     sl_buf_printf(b, "{\"apiVersion\":\"%s\",\"kind\":\"Workload\",\"metadata\":{\"name\":",
                   kinds[REC_WORKLOAD].api_version);
     sl_buf_json(b, sl_buf_str(&name));
@@ -399,10 +402,8 @@ static void build_create(struct sl_manager *m, struct rec_set *s, const struct s
     sl_buf_done(&name);
 }
 
-static void build_adopt(struct sl_manager *m, const struct rec_set *s, const struct rec_wl *wl,
-                        struct sl_write *w) {
-    write_patch(m, &wl->rec, NULL, w);
-    write_guard(w, &wl->rec);
+static void build_adopt(const struct rec_set *s, const struct rec_wl *wl, struct sl_write *w) {
+    sl_rec_build_guarded(&wl->rec, NULL, w);
     sl_buf_puts(&w->body, ",\"ownerReferences\":");
     put_owner(s, &w->body);
     jput_text(&w->body, ",\"labels\":{\"" Q "job-uid\":", s->rec.uid);
@@ -413,10 +414,9 @@ static void build_adopt(struct sl_manager *m, const struct rec_set *s, const str
 
 /* Only the count: nobody here has the rest of the podset. A version that is not the newest is a
  * conflict. */
-static void build_resize(struct sl_manager *m, struct rec_set *s, const struct serving_plan *p,
-                         struct sl_write *w) {
+static void build_resize(struct rec_set *s, const struct serving_plan *p, struct sl_write *w) {
     const struct rec_wl *wl = p->wl;
-    write_patch(m, &wl->rec, NULL, w);
+    sl_rec_build_patch(&wl->rec, NULL, w);
     w->content_type = JSON_PATCH;
     sl_buf_printf(&w->body,
                   "[{\"op\":\"replace\",\"path\":\"/metadata/resourceVersion\",\"value\":\"%llu\"},"
@@ -424,18 +424,19 @@ static void build_resize(struct sl_manager *m, struct rec_set *s, const struct s
                   (unsigned long long)wl->rec.rv, p->count);
     s->shrink.rv = 0;
     if (wl->n_podsets && p->count < wl->podsets[0].count) {
-        s->shrink.obj = wl->rec.obj;
+        s->shrink.obj = wl->rec.id;
         s->shrink.rv = wl->rec.rv;
         s->shrink.count = p->count;
     }
 }
 
-bool serving_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
+bool serving_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+    struct sl_manager *m = ctx;
     struct rec_set *s = set_of(r);
     struct serving_parts parts;
 
     if (m->spec.port->mono < s->pause) {
-        rec_want_at(m, r, s->pause);
+        sl_rec_write_at(r, s->pause);
         return false;
     }
     if (!serving_managed(m, s) || r->deleting)
@@ -447,21 +448,22 @@ bool serving_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
     if (p.step == SERVING_CREATE)
         build_create(m, s, &p, w);
     else if (p.step == SERVING_ADOPT)
-        build_adopt(m, s, p.wl, w);
+        build_adopt(s, p.wl, w);
     else if (p.step == SERVING_RESIZE)
-        build_resize(m, s, &p, w);
+        build_resize(s, &p, w);
     return p.step != SERVING_REST;
 }
 
-void serving_written(struct sl_manager *m, struct rec *r, const struct sl_write *w,
-                     enum sl_written how, const struct sl_reply *reply) {
+void serving_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                     const struct sl_reply *reply) {
+    struct sl_manager *m = ctx;
     struct rec_set *s = set_of(r);
     bool create = s->step == SERVING_CREATE;
     (void)w, (void)reply;
     if (how == SL_WRITTEN && create) {
         count_created(m, r);
         if (s->note)
-            event(m, r, kind_of(s)->controller, false, "CreatedWorkload", "%s", s->note);
+            sl_rec_event(r, kind_of(s)->controller, false, "CreatedWorkload", "%s", s->note);
     } else if (how == SL_WRITE_CONFLICT && create) {
         s->pause = sl_time_add(m->spec.port->mono, PAUSE);
     }
@@ -469,5 +471,5 @@ void serving_written(struct sl_manager *m, struct rec *r, const struct sl_write 
         s->shrink.rv = 0;
     s->step = SERVING_REST;
     sl_freep(&s->note);
-    rec_mark(m, r);
+    sl_rec_enqueue(r);
 }

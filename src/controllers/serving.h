@@ -64,7 +64,7 @@ struct serving_parts {
 };
 
 struct rec_set {
-    struct rec rec;
+    struct sl_rec rec;
     sl_sym queue, priority_class;
     sl_sym owner_api, owner_kind; /* of the controller; 0: none */
     char *owner_name, *owner_uid;
@@ -91,7 +91,7 @@ struct rec_set {
     } shrink;
 };
 
-static inline struct rec_set *set_of(struct rec *r) {
+static inline struct rec_set *set_of(struct sl_rec *r) {
     return (struct rec_set *)(void *)r;
 }
 
@@ -125,15 +125,15 @@ struct serving_kind {
 extern const struct serving_kind serving_statefulset, serving_lws;
 
 /* ---- serving.c: the kind, and its Workloads ---- */
-bool serving_decode(struct sl_manager *m, struct rec *r, yyjson_val *o);
-void serving_changed(struct sl_manager *m, struct rec *r);
-void serving_gone(struct sl_manager *m, struct rec *r);
-void serving_done(struct rec *r);
-bool serving_build(struct sl_manager *m, struct rec *r, struct sl_write *w);
-void serving_written(struct sl_manager *m, struct rec *r, const struct sl_write *w,
-                     enum sl_written how, const struct sl_reply *reply);
-/* A Workload is new, changed, or deleted: enqueues its set, and releases it if the set is
- * deleted. */
+bool serving_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void serving_changed(void *ctx, struct sl_rec *r);
+void serving_gone(void *ctx, struct sl_rec *r);
+void serving_done(struct sl_rec *r);
+void serving_hold_names(struct sl_syms *t, struct sl_rec *r);
+bool serving_build(void *ctx, struct sl_rec *r, struct sl_write *w);
+void serving_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
+                     const struct sl_reply *reply);
+/* A Workload is new, changed, or gone: looks at its set, and lets it go if that is gone. */
 void serving_workload_changed(struct sl_manager *m, struct rec_wl *w, bool gone);
 /* Whether the set is managed: in a queue, and no ancestor is. */
 bool serving_managed(const struct sl_manager *m, const struct rec_set *s);

@@ -26,9 +26,10 @@ static uint64_t set_key(uint8_t kind, sl_sym ns, sl_sym set) {
     return sl_hash_u64(sl_hash_u64(kind, ns), set);
 }
 
-static struct rec *set_of_pod(const struct sl_manager *m, const struct rec_pod *p) {
+static struct sl_rec *set_of_pod(const struct sl_manager *m, const struct rec_pod *p) {
     const struct serving_pod *sp = p->serving;
-    struct rec *r = rec_find(m, (enum rec_kind)sp->kind, str(m, p->rec.ns), str(m, sp->set));
+    struct sl_rec *r =
+        sl_inf_find(m->inf, (enum rec_kind)sp->kind, str(m, p->rec.ns), str(m, sp->set));
     return r && (!sp->owner || sp->owner == sl_hash_str(0, r->uid)) ? r : NULL;
 }
 
@@ -46,10 +47,10 @@ static uint32_t next_under(const struct sl_map *map, uint64_t key, uint32_t *cur
 
 struct rec_pod *serving_pods(const struct sl_manager *m, const struct rec_set *s,
                              uint32_t *cursor) {
-    sl_sym name = sl_sym_find(&m->syms, s->rec.name);
+    sl_sym name = sl_sym_find(m->syms, s->rec.name);
     uint64_t key = set_key(s->rec.kind, s->rec.ns, name);
     for (uint32_t i; (i = next_under(&m->set_pods, key, cursor)) != SL_MAP_NONE;) {
-        struct rec_pod *p = pod_of(m->objs.v[i]);
+        struct rec_pod *p = pod_of(m->inf->recs.v[i]);
         if (!has_ended(p) && p->rec.ns == s->rec.ns && set_of_pod(m, p) == &s->rec)
             return p;
     }
@@ -78,13 +79,14 @@ static void leave(struct sl_manager *m, struct rec_pod *p) {
     struct serving_pod *sp = TAKE_PTR(p->serving);
     if (!sp)
         return;
-    (void)sl_map_del(&m->set_pods, set_key(sp->kind, p->rec.ns, sp->set), p->rec.obj);
-    struct rec *set = rec_find(m, (enum rec_kind)sp->kind, str(m, p->rec.ns), str(m, sp->set));
+    (void)sl_map_del(&m->set_pods, set_key(sp->kind, p->rec.ns, sp->set), p->rec.id);
+    struct sl_rec *set =
+        sl_inf_find(m->inf, (enum rec_kind)sp->kind, str(m, p->rec.ns), str(m, sp->set));
     struct rec_wl *w = sp->entry ? wl_find(m, str(m, p->rec.ns), str(m, sp->entry)) : NULL;
     if (set)
-        rec_mark(m, set);
+        sl_rec_enqueue(set);
     if (w)
-        rec_mark(m, &w->rec); /* it may be waiting for the last of its pods */
+        sl_rec_enqueue(&w->rec); /* it may be waiting for the last of its pods */
     sl_freep(&sp);
 }
 
@@ -124,16 +126,16 @@ void serving_pod_take(struct sl_manager *m, struct rec_pod *p, yyjson_val *o) {
         leave(m, p);
     if (!p->serving) {
         p->serving = sl_alloc0(1, sizeof now);
-        sl_map_add(&m->set_pods, set_key(now.kind, p->rec.ns, now.set), p->rec.obj);
+        sl_map_add(&m->set_pods, set_key(now.kind, p->rec.ns, now.set), p->rec.id);
     }
-    now.entry = sl_sym_put(&m->syms, entry_of(o));
-    now.queue = sl_sym_put(&m->syms, jlabel(o, Q "queue-name"));
+    now.entry = sl_sym_put(m->syms, entry_of(o));
+    now.queue = sl_sym_put(m->syms, jlabel(o, Q "queue-name"));
     now.digest = digest(p, &now);
     bool changed = now.digest != p->serving->digest;
     *p->serving = now;
-    struct rec *set = changed ? set_of_pod(m, p) : NULL;
+    struct sl_rec *set = changed ? set_of_pod(m, p) : NULL;
     if (set)
-        rec_mark(m, set);
+        sl_rec_enqueue(set);
 }
 
 void serving_pod_gone(struct sl_manager *m, struct rec_pod *p) {
@@ -206,7 +208,7 @@ static void put_entry(const struct sl_manager *m, const struct rec_set *s, const
 }
 
 bool serving_pod_build(struct sl_manager *m, struct rec_pod *p, struct sl_write *w) {
-    struct rec *r = p->serving && !p->rec.deleting ? set_of_pod(m, p) : NULL;
+    struct sl_rec *r = p->serving && !p->rec.deleting ? set_of_pod(m, p) : NULL;
     struct rec_set *s = r ? set_of(r) : NULL;
     struct serving_parts parts;
 
@@ -216,10 +218,9 @@ bool serving_pod_build(struct sl_manager *m, struct rec_pod *p, struct sl_write 
     bool due = serving_pod_due(m, s, p, &parts);
     const struct serving_part *part = serving_covers(s, &parts, serving_slot(s, p->serving));
     if (due && is_misplaced(m, p, part)) {
-        write_delete(m, &p->rec, false, w);
+        sl_rec_build_delete(&p->rec, NULL, -1, w);
     } else if (due) {
-        write_patch(m, &p->rec, NULL, w);
-        write_guard(w, &p->rec);
+        sl_rec_build_guarded(&p->rec, NULL, w);
         put_entry(m, s, p, part, &w->body);
     }
     sl_vec_free(&parts.v);

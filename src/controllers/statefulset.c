@@ -62,7 +62,7 @@ static bool read_pod(struct sl_manager *m, struct serving_pod *p, yyjson_val *o)
     size_t n_digits = strspn(digits, "0123456789");
     if (!n_digits || digits[n_digits] || n_digits > 9)
         return false;
-    p->set = sl_sym_put(&m->syms, set);
+    p->set = sl_sym_put(m->syms, set);
     p->owner = sl_hash_str(0, jstr(owner, "uid"));
     p->slot = (int32_t)strtol(digits, NULL, 10);
     return true;

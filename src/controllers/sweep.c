@@ -50,7 +50,8 @@ static void hold_status(struct sl_syms *t, const struct wl_status *s) {
     }
 }
 
-static void hold_workload(struct sl_syms *t, const struct rec_wl *w) {
+void wl_hold_names(struct sl_syms *t, struct sl_rec *r) {
+    const struct rec_wl *w = wl_of(r);
     HOLD(t, w->queue, w->class_kind, w->class_name, w->owner_kind, w->owner_group, w->owner_api,
          w->wish_queue, w->wish_class_kind, w->wish_class_name);
     for (uint32_t i = 0; i < w->n_podsets; i++)
@@ -66,15 +67,18 @@ static void hold_workload(struct sl_syms *t, const struct rec_wl *w) {
 
 /* ---- other kinds ---- */
 
-static void hold_job(struct sl_syms *t, const struct rec_job *j) {
+void job_hold_names(struct sl_syms *t, struct sl_rec *r) {
+    const struct rec_job *j = job_of(r);
     HOLD(t, j->owner_api, j->owner_kind, j->queue, j->priority_class);
 }
 
-static void hold_set(struct sl_syms *t, const struct rec_set *s) {
+void serving_hold_names(struct sl_syms *t, struct sl_rec *r) {
+    const struct rec_set *s = set_of(r);
     HOLD(t, s->owner_api, s->owner_kind, s->queue, s->priority_class);
 }
 
-static void hold_pod(struct sl_syms *t, const struct rec_pod *p) {
+void pod_hold_names(struct sl_syms *t, struct sl_rec *r) {
+    const struct rec_pod *p = pod_of(r);
     HOLD(t, p->node, p->podset, p->selector, p->others);
     if (p->job)
         HOLD(t, p->job->queue, p->job->priority_class, p->job->pod_class, p->job->role,
@@ -83,60 +87,21 @@ static void hold_pod(struct sl_syms *t, const struct rec_pod *p) {
         HOLD(t, p->serving->set, p->serving->entry, p->serving->queue);
 }
 
-static void hold_prov(struct sl_syms *t, const struct rec_prov *p) {
+void prov_hold_names(struct sl_syms *t, struct sl_rec *r) {
+    const struct rec_prov *p = prov_of(r);
     sl_sym_hold(t, p->class);
     for (uint32_t i = 0; i < PROV_TYPES; i++)
         sl_sym_hold(t, p->conds[i].reason);
 }
 
-static void hold_record(struct sl_syms *t, struct rec *r) {
-    HOLD(t, r->ns, r->finalizers);
-    switch ((enum rec_kind)r->kind) {
-    case REC_WORKLOAD:
-        hold_workload(t, wl_of(r));
-        return;
-    case REC_JOB:
-        hold_job(t, job_of(r));
-        return;
-    case REC_STATEFULSET:
-    case REC_LWS:
-        hold_set(t, set_of(r));
-        return;
-    case REC_POD:
-        hold_pod(t, pod_of(r));
-        return;
-    case REC_PROV_REQUEST:
-        hold_prov(t, prov_of(r));
-        return;
-    case REC_NODE:  /* has none */
-    case REC_EVENT: /* likewise */
-    case REC_KINDS:
-        return;
-    case REC_NAMESPACE:
-    case REC_PRIORITY_CLASS:
-    case REC_WORKLOAD_PRIORITY_CLASS:
-    case REC_LIMIT_RANGE:
-    case REC_RUNTIME_CLASS:
-    case REC_TOPOLOGY:
-    case REC_FLAVOR:
-    case REC_CHECK:
-    case REC_PROV_CONFIG:
-    case REC_COHORT:
-    case REC_CLUSTER_QUEUE:
-    case REC_LOCAL_QUEUE:
-        sl_sym_hold(t, conf_of(r)->refers);
-        return;
-    }
+void conf_hold_names(struct sl_syms *t, struct sl_rec *r) {
+    sl_sym_hold(t, conf_of(r)->refers);
 }
 
 /* ---- all of them ---- */
 
-static void sweep(struct sl_manager *m) {
-    struct sl_syms *t = &m->syms;
-    sl_syms_begin(t);
-    for (uint32_t i = 0; i < m->objs.n; i++) /* those too that are gone and not yet freed */
-        if (m->objs.v[i])
-            hold_record(t, m->objs.v[i]);
+void manager_hold_names(void *ctx, struct sl_syms *t) {
+    const struct sl_manager *m = ctx;
     for (uint32_t i = 0; i < m->crews.n; i++)
         if (m->crews.v[i])
             sl_sym_hold(t, m->crews.v[i]->ns);
@@ -148,14 +113,6 @@ static void sweep(struct sl_manager *m) {
             sl_sym_hold(t, sl_sym_find(t, m->pod_shapes.v[i]->v[k].resource));
     hold_n(t, m->cohorts.v, m->cohorts.n);
     hold_n(t, m->orphaned.v, m->orphaned.n);
-    sl_syms_sweep(t);
-}
-
-static bool rests(const struct sl_manager *m) {
-    for (uint32_t k = 0; k < REC_KINDS; k++)
-        if (m->tables[k].dirty.n)
-            return false;
-    return true;
 }
 
 /*
@@ -165,18 +122,18 @@ static bool rests(const struct sl_manager *m) {
  * so that it is told anew.
  */
 static void forget_told(struct sl_manager *m) {
-    const struct table *t = &m->tables[REC_WORKLOAD]; /* the others have no such hashes */
-    for (uint32_t i = 0; i < t->dirty.n; i++)
-        wl_untold(wl_of(t->dirty.v[i]));
+    const struct sl_rec_table *t = &m->inf->tables[REC_WORKLOAD]; /* others have no such hashes */
+    for (uint32_t i = 0; i < t->queue.n; i++)
+        wl_untold(wl_of(t->queue.v[i]));
 }
 
 void names_sweep(struct sl_manager *m) {
-    bool rest = rests(m);
-    if (rest ? sl_syms_due(&m->syms) : sl_syms_overdue(&m->syms)) {
+    bool rest = sl_inf_settled(m->inf);
+    if (rest ? sl_syms_due(m->syms) : sl_syms_overdue(m->syms)) {
         template_forget_shapes(m); /* found by hashes of symbols that nobody may hold any more */
         if (!rest)
             forget_told(m);
-        sweep(m);
+        sl_inf_sweep(m->inf);
     }
     if (sl_engine_sweep_due(m->engine))
         sl_engine_sweep(m->engine);

@@ -2,12 +2,14 @@
 #ifndef SL_CONTROLLERS_SWEEP_H
 #define SL_CONTROLLERS_SWEEP_H
 
-#include "base/macros.h"
+#include "base/sym.h"
 
 struct sl_manager;
 
 /* At the end of an iteration, if due. No string of a symbol, of the manager, the engine or the
  * topologies, is valid beyond it unless a record has the symbol. */
 void names_sweep(struct sl_manager *m);
+/* Marks what the manager holds besides its records. */
+void manager_hold_names(void *ctx, struct sl_syms *t);
 
 #endif

@@ -84,7 +84,8 @@ static bool is_ready(yyjson_val *conditions) {
     return false;
 }
 
-bool node_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
+bool node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+    struct sl_manager *m = ctx;
     struct rec_node *node = (struct rec_node *)(void *)r;
     yyjson_val *labels = jat(o, "metadata.labels"), *taints = jat(o, "spec.taints"),
                *allocatable = jat(o, "status.allocatable");
@@ -119,7 +120,8 @@ bool node_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
     return false; /* told; nothing is left to look at */
 }
 
-void node_gone(struct sl_manager *m, struct rec *r) {
+void node_gone(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     m->sick = true;
     if (m->topo)
         note(m, sl_topo_node_gone(m->topo, r->name));
@@ -130,11 +132,11 @@ void node_gone(struct sl_manager *m, struct rec *r) {
 
 /* What a flavor is depends on the topology that it names. */
 static void tell_flavors(struct sl_manager *m, const char *topology) {
-    sl_sym name = sl_sym_find(&m->syms, topology);
+    sl_sym name = sl_sym_find(m->syms, topology);
     uint32_t at = 0;
-    for (struct rec *f; (f = rec_each(m, REC_FLAVOR, &at));)
+    for (struct sl_rec *f; (f = sl_inf_each(m->inf, REC_FLAVOR, &at));)
         if (conf_of(f)->refers == name)
-            conf_again(m, f);
+            conf_again(f);
 }
 
 /* Returns how many there are; no more than the ceiling go into ret. */
@@ -148,10 +150,11 @@ static uint32_t read_levels(yyjson_val *topology, const char *ret[SL_TOPO_MAX_LE
     return count;
 }
 
-void topology_changed(struct sl_manager *m, struct rec *r) {
+void topology_changed(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     struct rec_conf *c = conf_of(r);
     const char *levels[SL_TOPO_MAX_LEVELS];
-    rec_want(m, r);
+    sl_rec_write(r);
     if (c->told == c->hash)
         return;
     c->told = c->hash;
@@ -168,36 +171,39 @@ void topology_changed(struct sl_manager *m, struct rec *r) {
     tell_flavors(m, r->name);
 }
 
-void topology_gone(struct sl_manager *m, struct rec *r) {
+void topology_gone(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     note(m, sl_topo_levels_gone(m->topo, r->name));
     tell_flavors(m, r->name);
 }
 
 /* Kept from going while a flavor names it. */
-bool topology_build(struct sl_manager *m, struct rec *r, struct sl_write *w) {
-    sl_sym name = sl_sym_find(&m->syms, r->name);
+bool topology_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
+    struct sl_manager *m = ctx;
+    sl_sym name = sl_sym_find(m->syms, r->name);
     uint32_t at = 0;
     if (r->finalizer != r->deleting)
         return false;
-    for (struct rec *f; r->deleting && (f = rec_each(m, REC_FLAVOR, &at));)
+    for (struct sl_rec *f; r->deleting && (f = sl_inf_each(m->inf, REC_FLAVOR, &at));)
         if (conf_of(f)->refers == name)
             return false;
-    write_finalizer(m, r, !r->deleting, w);
+    sl_rec_build_finalizer(r, !r->deleting, w);
     return true;
 }
 
 /* ---- flavors ---- */
 
-void tas_flavor(struct sl_manager *m, struct rec *r, struct sl_flavor_spec *f, struct sl_arena *a) {
+void tas_flavor(struct sl_manager *m, struct sl_rec *r, struct sl_flavor_spec *f,
+                struct sl_arena *a) {
     const char *levels[SL_TOPO_MAX_LEVELS];
     if (!m->topo)
         return;
     yyjson_doc *d = yyjson_read(conf_of(r)->text, strlen(conf_of(r)->text), 0);
     f->topology = sl_arena_strdup(a, jstr(yyjson_doc_get_root(d), "spec.topologyName"));
     yyjson_doc_free(d);
-    conf_of(r)->refers = sl_sym_put(&m->syms, f->topology);
+    conf_of(r)->refers = sl_sym_put(m->syms, f->topology);
     note(m, sl_topo_flavor(m->topo, f, f->topology));
-    struct rec *t = *f->topology ? rec_find(m, REC_TOPOLOGY, "", f->topology) : NULL;
+    struct sl_rec *t = *f->topology ? sl_inf_find(m->inf, REC_TOPOLOGY, "", f->topology) : NULL;
     if (!t)
         return;
     d = yyjson_read(conf_of(t)->text, strlen(conf_of(t)->text), 0);
@@ -214,13 +220,13 @@ void tas_flavor(struct sl_manager *m, struct rec *r, struct sl_flavor_spec *f, s
 
 bool tas_is_named(const struct sl_manager *m) {
     uint32_t at = 0;
-    for (struct rec *r; m->topo && (r = rec_each(m, REC_FLAVOR, &at));)
+    for (struct sl_rec *r; m->topo && (r = sl_inf_each(m->inf, REC_FLAVOR, &at));)
         if (strstr(conf_of(r)->text, "\"topologyName\""))
             return true;
     return false;
 }
 
-void tas_flavor_gone(struct sl_manager *m, const struct rec *r) {
+void tas_flavor_gone(struct sl_manager *m, const struct sl_rec *r) {
     if (m->topo)
         note(m, sl_topo_flavor_gone(m->topo, r->name));
 }

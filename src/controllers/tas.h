@@ -16,7 +16,7 @@ struct rec_pod;
 struct pod_crew;
 
 struct rec_node {
-    struct rec rec;
+    struct sl_rec rec;
     uint64_t hash; /* of what a place depends on: heartbeats change nothing */
     bool ready;
 };
@@ -25,15 +25,17 @@ struct rec_node {
 
 /* The engine, with a placer if places are given; that is decided once. */
 struct sl_engine *tas_engine(struct sl_manager *m);
-bool node_decode(struct sl_manager *m, struct rec *r, yyjson_val *o);
-void node_gone(struct sl_manager *m, struct rec *r);
-void topology_changed(struct sl_manager *m, struct rec *r);
-void topology_gone(struct sl_manager *m, struct rec *r);
-bool topology_build(struct sl_manager *m, struct rec *r, struct sl_write *w);
+bool node_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
+void node_gone(void *ctx, struct sl_rec *r);
+void topology_changed(void *ctx, struct sl_rec *r);
+void topology_gone(void *ctx, struct sl_rec *r);
+bool topology_build(void *ctx, struct sl_rec *r, struct sl_write *w);
 /* Adds to a flavor's fact which topology it names and what its levels are. */
-void tas_flavor(struct sl_manager *m, struct rec *r, struct sl_flavor_spec *f, struct sl_arena *a);
-void tas_flavor_gone(struct sl_manager *m, const struct rec *r);
-/* Whether a flavor names a topology, existing or not. Called before the first reconciliation. */
+void tas_flavor(struct sl_manager *m, struct sl_rec *r, struct sl_flavor_spec *f,
+                struct sl_arena *a);
+void tas_flavor_gone(struct sl_manager *m, const struct sl_rec *r);
+/* Does a flavor name a topology, whether that exists or not? Asked before anything was looked at.
+ */
 bool tas_is_named(const struct sl_manager *m);
 /* A pod without a topology assignment uses resources of its node. */
 void tas_pod_changed(struct sl_manager *m, struct rec_pod *p);

@@ -20,7 +20,7 @@
 
 static struct rec_wl *by_id(const struct sl_manager *m, sl_wl_id id) {
     uint32_t obj = sl_map_get(&m->by_wl_id, id.v);
-    return obj == SL_MAP_NONE ? NULL : wl_of(m->objs.v[obj]);
+    return obj == SL_MAP_NONE ? NULL : wl_of(m->inf->recs.v[obj]);
 }
 
 static const char *flavor_of(const struct sl_manager *m, const struct wl_podset_admission *p);
@@ -482,7 +482,7 @@ static void give_back(struct sl_manager *m, const struct rec_wl *w) {
     old->places = hash_places(old, old->seen.admission);
     if (old->places)
         hold(m, old);
-    rec_mark(m, &old->rec);
+    sl_rec_enqueue(&old->rec);
 }
 
 void tas_undo(void *ctx, sl_wl_id id) {

@@ -15,7 +15,7 @@
 #define HOSTNAME "kubernetes.io/hostname"
 
 static bool is_well(const struct sl_manager *m, const char *node) {
-    const struct rec *r = rec_find(m, REC_NODE, "", node);
+    const struct sl_rec *r = sl_inf_find(m->inf, REC_NODE, "", node);
     return r && ((const struct rec_node *)(const void *)r)->ready;
 }
 
@@ -23,7 +23,7 @@ static bool is_well(const struct sl_manager *m, const char *node) {
  * come again, and a pod that was sent to it goes nowhere else. */
 static bool is_occupied(const struct sl_manager *m, const struct rec_wl *w, const char *node) {
     const struct pod_crew *c = crew_find(m, w->rec.ns, w->slice_name ? w->slice_name : w->rec.name);
-    sl_sym at = sl_sym_find(&m->syms, node);
+    sl_sym at = sl_sym_find(m->syms, node);
     for (const struct rec_pod *p = c ? c->pods : NULL; p; p = p->next)
         if (!p->ending && (p->node ? p->node == at : tas_is_sent_to(m, p, HOSTNAME, node)))
             return true;
@@ -91,11 +91,11 @@ static bool replace(struct sl_manager *m, struct rec_wl *w) {
 void tas_nodes_failed(struct sl_manager *m) {
     bool sick = false;
     uint32_t at = 0;
-    if (!m->topo || !m->sick || !m->leads || !m->tables[REC_NODE].synced ||
-        !m->tables[REC_POD].synced || !m->settings->gates[SL_G_TAS_FAILED_NODE_REPLACEMENT])
+    if (!m->topo || !m->sick || !m->leads || !m->inf->tables[REC_NODE].synced ||
+        !m->inf->tables[REC_POD].synced || !m->settings->gates[SL_G_TAS_FAILED_NODE_REPLACEMENT])
         return;
     m->sick = false;
-    for (struct rec *r; (r = rec_each(m, REC_WORKLOAD, &at));)
+    for (struct sl_rec *r; (r = sl_inf_each(m->inf, REC_WORKLOAD, &at));)
         if (wl_of(r)->placed)
             sick |= is_settled(m, wl_of(r)) ? replace(m, wl_of(r)) : true;
     m->sick_left = sick;

@@ -108,7 +108,7 @@ static uint32_t domain_of(const struct sl_manager *m, const struct group *g,
     return found == SL_MAP_NONE ? NOWHERE : found;
 }
 
-static void send(struct sl_manager *m, const struct group *g, struct rec_pod *p, uint32_t domain) {
+static void send(const struct group *g, struct rec_pod *p, uint32_t domain) {
     struct sl_buf b;
     sl_buf_init(&b, 65536);
     for (uint32_t i = 0; i < g->place.n_levels; i++) {
@@ -121,7 +121,7 @@ static void send(struct sl_manager *m, const struct group *g, struct rec_pod *p,
     p->select = sl_strdup(sl_buf_str(&b));
     p->release |= POD_GATE_TOPOLOGY;
     sl_buf_done(&b);
-    rec_want(m, &p->rec);
+    sl_rec_write(&p->rec);
 }
 
 /* ---- by rank ---- */
@@ -177,7 +177,7 @@ static void fill(struct sl_manager *m, struct group *g) {
                 at++;
             if (at == g->pods.n)
                 return;
-            send(m, g, g->pods.v[at++], d);
+            send(g, g->pods.v[at++], d);
         }
 }
 
@@ -190,7 +190,7 @@ static void plan_group(struct sl_manager *m, struct group *g) {
     }
     for (uint32_t i = 0; i < g->pods.n; i++)
         if (!is_settled(g->pods.v[i]))
-            send(m, g, g->pods.v[i], slot(g, (uint32_t)rank_of(g, g->pods.v[i])));
+            send(g, g->pods.v[i], slot(g, (uint32_t)rank_of(g, g->pods.v[i])));
 }
 
 static const struct wl_podset *podset_named(const struct rec_wl *w, sl_sym name) {
@@ -284,5 +284,5 @@ void tas_ungated(struct sl_manager *m, const struct rec_pod *p) {
 
 void tas_workload_changed(struct sl_manager *m, const struct rec_wl *w) {
     if (m->topo)
-        crew_touch(m, crew_find(m, w->rec.ns, w->slice_name ? w->slice_name : w->rec.name));
+        crew_touch(crew_find(m, w->rec.ns, w->slice_name ? w->slice_name : w->rec.name));
 }

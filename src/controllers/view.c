@@ -5,11 +5,13 @@
 #include "controllers/kinds.h"
 
 static bool queue_exists(void *ctx, const char *ns, const char *name) {
-    return rec_find(ctx, REC_LOCAL_QUEUE, ns, name) != NULL;
+    const struct sl_manager *m = ctx;
+    return sl_inf_find(m->inf, REC_LOCAL_QUEUE, ns, name) != NULL;
 }
 
 static bool queue_open(void *ctx, const char *ns, const char *name) {
-    struct rec *r = rec_find(ctx, REC_LOCAL_QUEUE, ns, name);
+    const struct sl_manager *m = ctx;
+    struct sl_rec *r = sl_inf_find(m->inf, REC_LOCAL_QUEUE, ns, name);
     if (!r)
         return false;
     yyjson_doc *d = yyjson_read(conf_of(r)->text, strlen(conf_of(r)->text), 0);
@@ -24,7 +26,8 @@ static bool managed(void *ctx, const char *ns) {
 }
 
 static bool class_exists(void *ctx, const char *name) {
-    return rec_find(ctx, REC_WORKLOAD_PRIORITY_CLASS, "", name) != NULL;
+    const struct sl_manager *m = ctx;
+    return sl_inf_find(m->inf, REC_WORKLOAD_PRIORITY_CLASS, "", name) != NULL;
 }
 
 static bool owner_managed(void *ctx, const char *ns, const struct sl_owner_ref *owner) {

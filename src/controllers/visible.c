@@ -18,7 +18,7 @@
 
 static const struct rec_wl *by_id(const struct sl_manager *m, sl_wl_id id) {
     uint32_t obj = sl_map_get(&m->by_wl_id, id.v);
-    return obj == SL_MAP_NONE ? NULL : wl_of(m->objs.v[obj]);
+    return obj == SL_MAP_NONE ? NULL : wl_of(m->inf->recs.v[obj]);
 }
 
 /* Why it waits, in the words of its condition. Workloads that are alike get the same answers, and
@@ -63,12 +63,12 @@ static void put_owner(struct sl_buf *b, const char *api, const char *kind, const
 }
 
 /* A pod that owns it, by the hash of its uid; NULL if it has ended. */
-static const struct rec *pod_of_hash(const struct sl_manager *m, uint64_t hash) {
+static const struct sl_rec *pod_of_hash(const struct sl_manager *m, uint64_t hash) {
     uint32_t cur;
     for (uint32_t i = sl_map_first(&m->by_uid, hash, &cur); i != SL_MAP_NONE;
          i = sl_map_next(&m->by_uid, hash, &cur))
-        if (m->objs.v[i]->kind == REC_POD && !m->objs.v[i]->gone)
-            return m->objs.v[i];
+        if (m->inf->recs.v[i]->kind == REC_POD && !m->inf->recs.v[i]->gone)
+            return m->inf->recs.v[i];
     return NULL;
 }
 
@@ -85,7 +85,7 @@ static void put_owners(struct sl_buf *b, const struct sl_manager *m, const struc
         sl_buf_puts(b, w->owners);
     }
     for (uint32_t i = 0; i < w->pods.n && i < MAX_PODS; i++) {
-        const struct rec *p = pod_of_hash(m, w->pods.v[i]);
+        const struct sl_rec *p = pod_of_hash(m, w->pods.v[i]);
         if (!p)
             continue;
         sl_buf_puts(b, leads[n++ > 0]);
@@ -143,7 +143,8 @@ struct sl_pending {
 
 struct sl_pending *sl_pending_open(const struct sl_manager *m, const struct sl_pending_query *q) {
     uint32_t n = q->limit < SL_PENDING_MOST ? q->limit : SL_PENDING_MOST;
-    if (!rec_find(m, q->ns ? REC_LOCAL_QUEUE : REC_CLUSTER_QUEUE, q->ns ? q->ns : "", q->queue))
+    if (!sl_inf_find(m->inf, q->ns ? REC_LOCAL_QUEUE : REC_CLUSTER_QUEUE, q->ns ? q->ns : "",
+                     q->queue))
         return NULL;
     struct sl_pending *p = sl_alloc0(1, sizeof *p);
     p->m = m;

@@ -33,7 +33,7 @@
 /* ---- finding ---- */
 
 struct rec_wl *wl_find(const struct sl_manager *m, const char *ns, const char *name) {
-    struct rec *r = rec_find(m, REC_WORKLOAD, ns, name);
+    struct sl_rec *r = sl_inf_find(m->inf, REC_WORKLOAD, ns, name);
     return r ? wl_of(r) : NULL;
 }
 
@@ -51,7 +51,7 @@ struct rec_wl *wl_owned(const struct sl_manager *m, const char *uid, uint32_t *c
         *cursor = c + 1;
         if (i == SL_MAP_NONE)
             return NULL;
-        struct rec_wl *w = wl_of(m->objs.v[i]);
+        struct rec_wl *w = wl_of(m->inf->recs.v[i]);
         if (!w->rec.gone && w->owner_uid && strcmp(w->owner_uid, uid) == 0)
             return w;
     }
@@ -65,7 +65,7 @@ struct rec_wl *wl_for_job(const struct sl_manager *m, const char *uid, uint32_t 
         *cursor = c + 1;
         if (i == SL_MAP_NONE)
             return NULL;
-        struct rec_wl *w = wl_of(m->objs.v[i]);
+        struct rec_wl *w = wl_of(m->inf->recs.v[i]);
         if (!w->rec.gone && strcmp(w->job_uid, uid) == 0)
             return w;
     }
@@ -131,28 +131,28 @@ static void take_owner(struct sl_manager *m, struct rec_wl *w, yyjson_val *list)
     char *own = slash ? strndup(api, (size_t)(slash - api)) : NULL;
     if (own)
         group = own;
-    w->owner_kind = sl_sym_put(&m->syms, jstr(controller, "kind"));
-    w->owner_group = sl_sym_put(&m->syms, group);
-    w->owner_api = sl_sym_put(&m->syms, api);
+    w->owner_kind = sl_sym_put(m->syms, jstr(controller, "kind"));
+    w->owner_group = sl_sym_put(m->syms, group);
+    w->owner_api = sl_sym_put(m->syms, api);
     free(own);
     (void)replace(&w->owner_name, jstr(controller, "name"));
     if (strcmp(w->owner_uid ? w->owner_uid : "", uid) == 0)
         return;
     if (w->owner_uid)
-        (void)sl_map_del(&m->by_owner, sl_hash_str(0, w->owner_uid), w->rec.obj);
+        (void)sl_map_del(&m->by_owner, sl_hash_str(0, w->owner_uid), w->rec.id);
     (void)replace(&w->owner_uid, uid);
     if (w->owner_uid)
-        sl_map_add(&m->by_owner, sl_hash_str(0, uid), w->rec.obj);
+        sl_map_add(&m->by_owner, sl_hash_str(0, uid), w->rec.id);
 }
 
 static void take_job(struct sl_manager *m, struct rec_wl *w, const char *uid) {
     if (strcmp(w->job_uid ? w->job_uid : "", uid) == 0)
         return;
     if (w->job_uid)
-        (void)sl_map_del(&m->by_job, sl_hash_str(0, w->job_uid), w->rec.obj);
+        (void)sl_map_del(&m->by_job, sl_hash_str(0, w->job_uid), w->rec.id);
     (void)replace(&w->job_uid, uid);
     if (w->job_uid)
-        sl_map_add(&m->by_job, sl_hash_str(0, uid), w->rec.obj);
+        sl_map_add(&m->by_job, sl_hash_str(0, uid), w->rec.id);
 }
 
 static void drop_podsets(struct sl_manager *m, struct rec_wl *w) {
@@ -191,7 +191,7 @@ static void take_request(struct sl_manager *m, const struct rec_wl *w, struct wl
     if (request)
         jput(&b, request);
     p->unread = sl_buf_full(&b) || !readable(request);
-    p->request = p->unread ? 0 : sl_sym_put(&m->syms, sl_buf_str(&b));
+    p->request = p->unread ? 0 : sl_sym_put(m->syms, sl_buf_str(&b));
     sl_buf_done(&b);
     if (p->unread && !was_unread)
         sl_log(SL_LOG_WARN, "Workload not queued", SL_S("namespace", str(m, w->rec.ns)),
@@ -218,8 +218,8 @@ static void take_podsets(struct sl_manager *m, struct rec_wl *w, yyjson_val *lis
             break;
         const char *name = jstr(v, "name");
         w->podsets[i] = (struct wl_podset){
-            .name = sl_sym_put(&m->syms, *name ? name : "main"),
-            .group = sl_sym_put(&m->syms, jstr(v, "topologyRequest.podSetGroupName")),
+            .name = sl_sym_put(m->syms, *name ? name : "main"),
+            .group = sl_sym_put(m->syms, jstr(v, "topologyRequest.podSetGroupName")),
             .count = (int32_t)jint(v, "count", 1),
             .min_count =
                 m->settings->gates[SL_G_PARTIAL_ADMISSION] ? (int32_t)jint(v, "minCount", 0) : 0,
@@ -241,15 +241,16 @@ static int32_t boost_of(const char *s) {
     return end == s || *end || v < INT32_MIN || v > INT32_MAX ? 0 : (int32_t)v;
 }
 
-bool wl_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
+bool wl_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
+    struct sl_manager *m = ctx;
     struct rec_wl *w = wl_of(r);
     yyjson_val *spec = yyjson_obj_get(o, "spec"), *meta = yyjson_obj_get(o, "metadata");
 
     if (w->spec_generation != r->generation || !r->generation || !w->podsets) {
         w->spec_generation = r->generation;
-        w->queue = sl_sym_put(&m->syms, jstr(spec, "queueName"));
-        w->class_kind = sl_sym_put(&m->syms, jstr(spec, "priorityClassRef.kind"));
-        w->class_name = sl_sym_put(&m->syms, jstr(spec, "priorityClassRef.name"));
+        w->queue = sl_sym_put(m->syms, jstr(spec, "queueName"));
+        w->class_kind = sl_sym_put(m->syms, jstr(spec, "priorityClassRef.kind"));
+        w->class_name = sl_sym_put(m->syms, jstr(spec, "priorityClassRef.name"));
         w->priority = (int32_t)jint(spec, "priority", 0);
         w->active = jbool(spec, "active", true);
         w->max_exec_s = jint(spec, "maximumExecutionTimeSeconds", 0);
@@ -279,9 +280,9 @@ bool wl_decode(struct sl_manager *m, struct rec *r, yyjson_val *o) {
     return true;
 }
 
-void wl_reread(struct sl_manager *m, struct rec_wl *w) {
+void wl_reread(struct rec_wl *w) {
     w->spec_hash = 0;
-    rec_mark(m, &w->rec);
+    sl_rec_enqueue(&w->rec);
 }
 
 /* ---- the core controller ---- */
@@ -298,20 +299,20 @@ static void retain(struct sl_manager *m, struct rec_wl *w) {
         return;
     sl_time until = sl_time_add(c->at, keep);
     if (until > m->spec.port->wall) {
-        rec_look_at(m, &w->rec, until);
+        sl_rec_reconcile_at(&w->rec, until);
         return;
     }
     if (!(w->wishes & WL_DELETE))
-        event(m, &w->rec, CONTROLLER, false, "Deleted",
-              "Deleted finished workload due to elapsed retention");
-    wl_wish(m, w, WL_UNFINALIZE | WL_DELETE);
+        sl_rec_event(&w->rec, CONTROLLER, false, "Deleted",
+                     "Deleted finished workload due to elapsed retention");
+    wl_wish(w, WL_UNFINALIZE | WL_DELETE);
 }
 
 /* spec.priority follows the value of the class, also of those that run. */
 static void follow_class(struct sl_manager *m, struct rec_wl *w) {
     if (strcmp(str(m, w->class_kind), "WorkloadPriorityClass") != 0)
         return;
-    struct rec *c = rec_find(m, REC_WORKLOAD_PRIORITY_CLASS, "", str(m, w->class_name));
+    struct sl_rec *c = sl_inf_find(m->inf, REC_WORKLOAD_PRIORITY_CLASS, "", str(m, w->class_name));
     if (!c || c->deleting || conf_of(c)->value == w->priority)
         return;
     struct priority p = {(int32_t)conf_of(c)->value, "kueue.x-k8s.io", "WorkloadPriorityClass",
@@ -324,17 +325,18 @@ static void deactivate(struct sl_manager *m, struct rec_wl *w) {
     if (!wl_is(m, w, "DeactivationTarget"))
         return;
     if (w->active)
-        wl_wish(m, w, WL_INACTIVE);
+        wl_wish(w, WL_INACTIVE);
     else if (wl_is(m, w, "Evicted") || !w->seen.admission)
         wl_drop_cond(m, w, "DeactivationTarget");
 }
 
-void wl_changed(struct sl_manager *m, struct rec *r) {
+void wl_changed(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     struct rec_wl *w = wl_of(r);
     bool finished = wl_is(m, w, "Finished");
 
     if (w->wishes || w->want)
-        rec_want(m, r);
+        sl_rec_write(r);
     if (m->spec.parts.framework[SL_FW_JOB])
         job_workload_changed(m, w, false);
     group_workload_changed(m, w, false);
@@ -343,7 +345,7 @@ void wl_changed(struct sl_manager *m, struct rec *r) {
     if (m->spec.parts.core && is_orphan(w)) {
         if (!r->deleting && !finished && m->settings->gates[SL_G_FINISH_ORPHANED_WORKLOADS])
             wl_finish(m, w, "OwnerNotFound", "The workload's owner no longer exists");
-        wl_wish(m, w, WL_UNFINALIZE);
+        wl_wish(w, WL_UNFINALIZE);
     }
     wl_observe(m, w);
     tas_workload_changed(m, w);
@@ -360,7 +362,8 @@ void wl_changed(struct sl_manager *m, struct rec *r) {
     deactivate(m, w);
 }
 
-void wl_gone(struct sl_manager *m, struct rec *r) {
+void wl_gone(void *ctx, struct sl_rec *r) {
+    struct sl_manager *m = ctx;
     struct rec_wl *w = wl_of(r);
     w->stubborn = true;
     wl_note_release(m, w);
@@ -370,7 +373,7 @@ void wl_gone(struct sl_manager *m, struct rec *r) {
         if (sl_engine_workload(m->engine, w->id, &v))
             cq_touch(m, v.cq);
         (void)tell(m, &f, NULL);
-        (void)sl_map_del(&m->by_wl_id, w->id.v, r->obj);
+        (void)sl_map_del(&m->by_wl_id, w->id.v, r->id);
         w->id = SL_WL_NONE;
     }
     lq_touch(m, r->ns, str(m, w->queue));
@@ -380,14 +383,14 @@ void wl_gone(struct sl_manager *m, struct rec *r) {
     serving_workload_changed(m, w, true);
     prov_workload_gone(m, w);
     if (w->job_uid)
-        (void)sl_map_del(&m->by_job, sl_hash_str(0, w->job_uid), r->obj);
+        (void)sl_map_del(&m->by_job, sl_hash_str(0, w->job_uid), r->id);
     chain_untie(m, w);
     if (w->owner_uid)
-        (void)sl_map_del(&m->by_owner, sl_hash_str(0, w->owner_uid), r->obj);
+        (void)sl_map_del(&m->by_owner, sl_hash_str(0, w->owner_uid), r->id);
     drop_podsets(m, w);
 }
 
-void wl_done(struct rec *r) {
+void wl_done(struct sl_rec *r) {
     struct rec_wl *w = wl_of(r);
     char **texts[] = {&w->owner_name, &w->owner_uid,  &w->job_uid,    &w->gate,
                       &w->slice_of,   &w->slice_name, &w->wish_owner, &w->wish_spec,

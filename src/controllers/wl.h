@@ -133,8 +133,8 @@ enum wl_wish {                         /* what to do to the object besides its s
 };
 
 struct rec_wl {
-    struct rec rec;
-    sl_wl_id id; /* the engine's; SL_WL_NONE before it was added */
+    struct sl_rec rec;
+    sl_wl_id id; /* the engine's; SL_WL_NONE before it was told */
     sl_sym queue, class_kind, class_name;
     sl_sym owner_kind, owner_group, owner_api; /* of the controller; 0: none. api: apiVersion */
     char *owner_name, *owner_uid;
@@ -180,7 +180,7 @@ struct rec_wl {
     struct prov_draft *draft; /* a ProvisioningRequest that is being made; NULL: none */
 };
 
-static inline struct rec_wl *wl_of(struct rec *r) {
+static inline struct rec_wl *wl_of(struct sl_rec *r) {
     return (struct rec_wl *)(void *)r;
 }
 
@@ -206,8 +206,8 @@ wl_next(const struct rec_wl *w,
 /* Is a change of this field on its way? */
 bool wl_changing(const struct rec_wl *w, uint32_t fields);
 
-/* Is there more to write than why it waits? */
-bool wl_is_urgent(const struct rec_wl *w);
+/* Of its writes: 0 if there is more to write than why it waits. */
+uint32_t wl_lane(const struct sl_rec *r);
 
 /* ---- changes; each is idempotent ---- */
 /* lastTransitionTime moves only when the status flips; observedGeneration is the object's. */
@@ -216,36 +216,34 @@ void wl_set_cond(struct sl_manager *m, struct rec_wl *w, const char *type, bool 
 void wl_drop_cond(struct sl_manager *m, struct rec_wl *w, const char *type);
 /* Finished=True, once; counted. */
 void wl_finish(struct sl_manager *m, struct rec_wl *w, const char *reason, const char *message);
-void wl_set_reclaimable(struct sl_manager *m, struct rec_wl *w, const int32_t *counts);
-/* Evicted, and nothing of its job is running: releases the quota. Writes what Kueue writes then
- * (QuotaReserved=False, Requeued, Admitted=False, no admission) through the engine. */
+void wl_set_reclaimable(struct rec_wl *w, const int32_t *counts);
+/* Evicted, and nothing of its job runs any more: the quota may go to others. Writes what Kueue
+ * writes then (QuotaReserved=False, Requeued, Admitted=False, no admission) through the engine. */
 void wl_stopped(struct sl_manager *m, struct rec_wl *w);
-/* The pending changes, to be added to; enqueues a write. */
-struct wl_changes *wl_change(struct sl_manager *m, struct rec_wl *w);
+/* The changes, to be added to; the patch queue will ask for them. */
+struct wl_changes *wl_change(struct rec_wl *w);
 void wl_set_admission(struct sl_manager *m, struct rec_wl *w, const char *cq,
                       const struct sl_podset_assignment *v, uint32_t n);
 /* The admission in the API, with the domains that are held now. */
 void wl_set_places(struct sl_manager *m, struct rec_wl *w);
 void wl_clear_admission(struct sl_manager *m, struct rec_wl *w);
-void wl_wish(struct sl_manager *m, struct rec_wl *w, uint32_t wishes);
-/* The symbols in hashes of past facts may get other names: all is passed on again. */
+void wl_wish(struct rec_wl *w, uint32_t wishes);
+/* The symbols in hashes of what was told of it may get other names: all is told anew. */
 void wl_untold(struct rec_wl *w);
 /* Leadership was acquired again: earlier decisions and pending changes are dropped, only the API is
  * authoritative. What was sent may still arrive, so the engine accounts for it until the reply is
  * known. */
 void wl_forget(struct sl_manager *m, struct rec_wl *w);
 void wl_wish_queue(struct sl_manager *m, struct rec_wl *w, const char *queue);
-void wl_wish_gate(struct sl_manager *m, struct rec_wl *w, const char *gate); /* "" removes it */
+void wl_wish_gate(struct rec_wl *w, const char *gate); /* "" removes it */
 void wl_wish_priority(struct sl_manager *m, struct rec_wl *w, const struct priority *p);
-void wl_wish_owner(struct sl_manager *m, struct rec_wl *w, const char *owner_reference_json,
-                   const char *job_uid);
+void wl_wish_owner(struct rec_wl *w, const char *owner_reference_json, const char *job_uid);
 /* All owners as JSON: 'added' of them are new. */
-void wl_wish_owners(struct sl_manager *m, struct rec_wl *w, const char *references_json,
-                    uint32_t added);
+void wl_wish_owners(struct rec_wl *w, const char *references_json, uint32_t added);
 /* Does this pod own it, without controlling it? */
 bool wl_has_pod(const struct rec_wl *w, const char *uid);
-void wl_wish_succeeded(struct sl_manager *m, struct rec_wl *w, const char *text);
-void wl_wish_spec(struct sl_manager *m, struct rec_wl *w, const char *spec_json);
+void wl_wish_succeeded(struct rec_wl *w, const char *text);
+void wl_wish_spec(struct rec_wl *w, const char *spec_json);
 
 /* "job-name-ef3a1": kind and name of the owner with a hash of its group and uid. extra: "" or the
  * generation of an elastic job. */

@@ -18,7 +18,7 @@ struct wl_gates *wl_gates_read(struct sl_manager *m, yyjson_val *list) {
         return NULL;
     struct wl_gates *g = gates_new(yyjson_arr_size(list));
     yyjson_arr_foreach (list, i, n, v)
-        g->v[g->n++] = (struct wl_gate){.name = sl_sym_put(&m->syms, jstr(v, "name")),
+        g->v[g->n++] = (struct wl_gate){.name = sl_sym_put(m->syms, jstr(v, "name")),
                                         .open = strcmp(jstr(v, "position"), "Open") == 0,
                                         .at = jtime(v, "lastTransitionTime")};
     return g;
@@ -56,8 +56,8 @@ bool wl_gates_closed(const struct sl_manager *m, const struct rec_wl *w) {
 }
 
 /* Takes g. */
-static void want(struct sl_manager *m, struct rec_wl *w, struct wl_gates *g) {
-    struct wl_changes *c = wl_change(m, w);
+static void want(struct rec_wl *w, struct wl_gates *g) {
+    struct wl_changes *c = wl_change(w);
     sl_freep(&c->s.gates);
     c->s.gates = g;
     c->fields |= WL_POSITIONS;
@@ -75,7 +75,7 @@ void wl_gates_sync(struct sl_manager *m, struct rec_wl *w) {
     if (wl_gates_same(now, g))
         sl_freep(&g);
     else
-        want(m, w, g);
+        want(w, g);
 }
 
 void wl_gates_close(struct sl_manager *m, struct rec_wl *w) {
@@ -85,7 +85,7 @@ void wl_gates_close(struct sl_manager *m, struct rec_wl *w) {
     struct wl_gates *g = gates_new(now->n);
     for (uint32_t i = 0; i < now->n; i++)
         g->v[g->n++] = (struct wl_gate){.name = now->v[i].name, .at = m->spec.port->wall};
-    want(m, w, g);
+    want(w, g);
 }
 
 void wl_gates_put(const struct sl_manager *m, const struct wl_gates *g, struct sl_buf *b) {

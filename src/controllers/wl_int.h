@@ -39,10 +39,10 @@ void wl_put_status(const struct sl_manager *m, const struct rec_wl *w, struct sl
 void wl_set_waiting(struct sl_manager *m, struct rec_wl *w, const char *reason,
                     const char *message);
 void wl_change_at_leisure(struct sl_manager *m, struct rec_wl *w);
-void wl_set_requeue(struct sl_manager *m, struct rec_wl *w, int32_t count, sl_time at);
-void wl_add_past(struct sl_manager *m, struct rec_wl *w, int64_t seconds);
-void wl_reset_past(struct sl_manager *m, struct rec_wl *w);
-void wl_clear_names(struct sl_manager *m, struct rec_wl *w);
+void wl_set_requeue(struct rec_wl *w, int32_t count, sl_time at);
+void wl_add_past(struct rec_wl *w, int64_t seconds);
+void wl_reset_past(struct rec_wl *w);
+void wl_clear_names(struct rec_wl *w);
 void wl_count_eviction(struct sl_manager *m, struct rec_wl *w, const char *reason,
                        const char *cause);
 void wl_set_checks(struct sl_manager *m, struct rec_wl *w, const struct sl_check_status *v,

@@ -14,8 +14,8 @@ static void read_conds(struct sl_manager *m, struct wl_status *s, yyjson_val *li
     yyjson_arr_foreach (list, i, n, v) {
         const char *status = jstr(v, "status");
         s->conds.v[s->conds.n++] = (struct cond){
-            .type = sl_sym_put(&m->syms, jstr(v, "type")),
-            .reason = sl_sym_put(&m->syms, jstr(v, "reason")),
+            .type = sl_sym_put(m->syms, jstr(v, "type")),
+            .reason = sl_sym_put(m->syms, jstr(v, "reason")),
             .status = strcmp(status, "True") == 0    ? COND_TRUE
                       : strcmp(status, "False") == 0 ? COND_FALSE
                                                      : COND_UNKNOWN,
@@ -45,15 +45,14 @@ static void read_assigned(struct sl_manager *m, struct wl_podset_admission *p, y
     sl_obj_foreach (flavors, i, n, key, val) {
         const char *name = sl_json_text(key), *flavor = sl_json_text(val);
         yyjson_val *used = sl_json_field(&u, sl_json_view(key));
-        p->v[p->n++] =
-            (struct wl_assigned){sl_sym_put(&m->syms, name), sl_sym_put(&m->syms, flavor),
-                                 read_amount(name, used), !used};
+        p->v[p->n++] = (struct wl_assigned){sl_sym_put(m->syms, name), sl_sym_put(m->syms, flavor),
+                                            read_amount(name, used), !used};
     }
     sl_obj_foreach (usage, i, n, key, val) {
         const char *name = sl_json_text(key);
         if (!sl_json_field(&f, sl_json_view(key)))
             p->v[p->n++] =
-                (struct wl_assigned){sl_sym_put(&m->syms, name), 0, read_amount(name, val), false};
+                (struct wl_assigned){sl_sym_put(m->syms, name), 0, read_amount(name, val), false};
     }
 }
 
@@ -82,11 +81,11 @@ static struct wl_admission *read_admission(struct sl_manager *m, yyjson_val *o) 
     if (!o)
         return NULL;
     struct wl_admission *a = sl_alloc0(1, sizeof *a);
-    a->cq = sl_sym_put(&m->syms, jstr(o, "clusterQueue"));
+    a->cq = sl_sym_put(m->syms, jstr(o, "clusterQueue"));
     a->v = sl_alloc0(total, sizeof *a->v);
     yyjson_arr_foreach (list, i, n, v) {
         struct wl_podset_admission *p = &a->v[a->n++];
-        p->name = sl_sym_put(&m->syms, jstr(v, "name"));
+        p->name = sl_sym_put(m->syms, jstr(v, "name"));
         p->count = (int32_t)jint(v, "count", 0);
         p->topology = read_topology(v);
         read_assigned(m, p, v);
@@ -105,7 +104,7 @@ static void read_checks(struct sl_manager *m, struct wl_status *s, yyjson_val *l
             state = SL_CHECK_PENDING;
         struct wl_check *c = sl_vec_push(&s->checks);
         *c = (struct wl_check){
-            .name = sl_sym_put(&m->syms, jstr(v, "name")),
+            .name = sl_sym_put(m->syms, jstr(v, "name")),
             .state = (enum sl_check_state)state,
             .at = jtime(v, "lastTransitionTime"),
             .message = sl_strdup(jstr(v, "message")),
@@ -127,8 +126,8 @@ static void read_evictions(struct sl_manager *m, struct wl_status *s, yyjson_val
     yyjson_val *v;
     yyjson_arr_foreach (list, i, n, v)
         *sl_vec_push(&s->evictions) = (struct wl_eviction){
-            sl_sym_put(&m->syms, jstr(v, "reason")),
-            sl_sym_put(&m->syms, jstr(v, "underlyingCause")), jint(v, "count", 0)};
+            sl_sym_put(m->syms, jstr(v, "reason")), sl_sym_put(m->syms, jstr(v, "underlyingCause")),
+            jint(v, "count", 0)};
 }
 
 static int32_t *read_reclaimable(const struct sl_manager *m, const struct rec_wl *w,

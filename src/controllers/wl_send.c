@@ -33,8 +33,8 @@ void wl_note_release(struct sl_manager *m, struct rec_wl *w) {
     if (m->n_releasing)
         return;
     for (uint32_t i = 0; i < m->held.n; i++)
-        if (m->objs.v[m->held.v[i]])
-            rec_want(m, m->objs.v[m->held.v[i]]);
+        if (m->inf->recs.v[m->held.v[i]])
+            sl_rec_write(m->inf->recs.v[m->held.v[i]]);
     sl_vec_clear(&m->held);
 }
 
@@ -42,7 +42,7 @@ static bool waits_for_release(struct sl_manager *m, const struct rec_wl *w) {
     if (!(m->n_releasing || (m->n_moving && !w->moving)) || !(w->want->fields & WL_ADMISSION) ||
         !w->want->s.admission)
         return false;
-    *sl_vec_push(&m->held) = w->rec.obj;
+    *sl_vec_push(&m->held) = w->rec.id;
     return true;
 }
 
@@ -74,7 +74,7 @@ static bool is_outgrown(const struct sl_manager *m, const struct rec_wl *w) {
 }
 
 static void put_status(struct sl_manager *m, struct rec_wl *w, struct sl_write *out) {
-    write_apply(m, &w->rec, "status", "kueue-admission", out);
+    sl_rec_build_apply(&w->rec, "status", "kueue-admission", out);
     sl_buf_puts(&out->body, ",\"status\":");
     wl_put_status(m, w, &out->body);
     sl_buf_putc(&out->body, '}');
@@ -103,8 +103,7 @@ static bool build_apart(struct sl_manager *m, struct rec_wl *w, struct sl_write 
     sl_buf_init(&conditions, SL_WRITER_MAX_BODY);
     bool any = wl_put_apart(m, w, &conditions);
     if (any) {
-        write_patch(m, &w->rec, "status", out);
-        write_guard(out, &w->rec);
+        sl_rec_build_guarded(&w->rec, "status", out);
         sl_buf_printf(&out->body, "},\"status\":{%s}}", sl_buf_str(&conditions));
         out->tag = WRITE_PART;
     }
@@ -117,11 +116,11 @@ static bool build_apart(struct sl_manager *m, struct rec_wl *w, struct sl_write 
  * another version of us, applies next without a field takes that field away.
  */
 static bool build_status(struct sl_manager *m, struct rec_wl *w, struct sl_write *out) {
-    const struct rec *r = &w->rec;
+    const struct sl_rec *r = &w->rec;
     if (!w->want)
         return false;
     if ((w->want->fields & WL_NAMES) && w->seen.names) {
-        write_patch(m, r, "status", out);
+        sl_rec_build_patch(r, "status", out);
         sl_buf_puts(&out->body, "{\"status\":{\"clusterName\":null,\"nominatedClusterNames\":null,"
                                 "\"unhealthyNodes\":null}}");
         out->tag = WRITE_PART;
@@ -131,13 +130,13 @@ static bool build_status(struct sl_manager *m, struct rec_wl *w, struct sl_write
         return true;
     wl_reset_checks(m, w);
     if (wl_drop_unready(m, w))
-        rec_mark(m, &w->rec); /* the engine is told */
+        sl_rec_enqueue(&w->rec); /* the engine is told */
     if (is_outgrown(m, w)) {
         struct sl_fact f = {.kind = SL_FACT_ADMIT_FAILED, .wl = w->id};
         w->spec_hash = 0; /* told anew: the engine does not move one that holds quota */
         wl_changes_free(&w->want);
         (void)tell(m, &f, NULL);
-        rec_mark(m, &w->rec);
+        sl_rec_enqueue(&w->rec);
         return false;
     }
     if (wl_takes_another(w)) {
@@ -149,7 +148,7 @@ static bool build_status(struct sl_manager *m, struct rec_wl *w, struct sl_write
     if (!wl_differs(w)) {
         wl_changes_free(&w->want);
         wl_note_release(m, w);
-        rec_mark(m, &w->rec); /* nothing is on its way any more */
+        sl_rec_enqueue(&w->rec); /* nothing is on its way any more */
         return false;
     }
     put_status(m, w, out);
@@ -160,10 +159,11 @@ static enum rec_kind owner_kind(const struct sl_manager *m, const struct rec_wl 
     return group_owns_one(m, w) ? REC_POD : REC_JOB;
 }
 
-bool wl_build(struct sl_manager *m, struct rec *r, struct sl_write *out) {
+bool wl_build(void *ctx, struct sl_rec *r, struct sl_write *out) {
+    struct sl_manager *m = ctx;
     struct rec_wl *w = wl_of(r);
     if (w->unsure) {
-        write_read(m, r, out);
+        sl_rec_build_read(r, out);
         out->tag = WRITE_UNSURE;
         return true;
     }
@@ -172,7 +172,7 @@ bool wl_build(struct sl_manager *m, struct rec *r, struct sl_write *out) {
      * before the rest is said. */
     if (w->wishes & WL_ASK_OWNER) {
         if (w->owner_name && !rec_by_uid(m, w->owner_uid)) {
-            write_read_other(m, owner_kind(m, w), w->rec.ns, w->owner_name, out);
+            sl_inf_build_read(m->inf, owner_kind(m, w), str(m, w->rec.ns), w->owner_name, out);
             return true;
         }
         w->wishes &= ~(uint32_t)WL_ASK_OWNER;
@@ -182,7 +182,7 @@ bool wl_build(struct sl_manager *m, struct rec *r, struct sl_write *out) {
     if (wl_build_object(m, w, out))
         return true;
     if ((w->wishes & WL_DELETE) && !r->deleting) {
-        write_delete(m, r, false, out);
+        sl_rec_build_delete(r, NULL, -1, out);
         return true;
     }
     return prov_make_build(m, w, out);
@@ -198,7 +198,7 @@ static int count_in(const char *s) {
 /* Whoever waits for an eviction that could not be written is told so, and again when it could. */
 static void tell_preemptor(struct sl_manager *m, struct rec_wl *w, bool failed) {
     uint32_t obj = w->by.v ? sl_map_get(&m->by_wl_id, w->by.v) : SL_MAP_NONE;
-    struct rec_wl *by = obj == SL_MAP_NONE ? NULL : wl_of(m->objs.v[obj]);
+    struct rec_wl *by = obj == SL_MAP_NONE ? NULL : wl_of(m->inf->recs.v[obj]);
     const struct cond *c = by ? wl_next_cond(m, by, "QuotaReserved") : NULL;
     const char *tail = c && c->status == COND_FALSE
                            ? strstr(c->message, failed ? PENDING_PREEMPTION : PREEMPTING)
@@ -221,10 +221,10 @@ static void tell_preemptor(struct sl_manager *m, struct rec_wl *w, bool failed) 
 static void event_pending(struct sl_manager *m, const struct rec_wl *w) {
     const struct cond *c = wl_cond(m, w, "QuotaReserved");
     if (c && c->status == COND_FALSE)
-        event(m, &w->rec, "kueue-admission", true,
-              m->settings->gates[SL_G_UNADMITTED_WORKLOADS_OBSERVABILITY] ? str(m, c->reason)
-                                                                          : "Pending",
-              "%s", c->message);
+        sl_rec_event(&w->rec, "kueue-admission", true,
+                     m->settings->gates[SL_G_UNADMITTED_WORKLOADS_OBSERVABILITY] ? str(m, c->reason)
+                                                                                 : "Pending",
+                     "%s", c->message);
 }
 
 /* The owner has been taken in if it is there and ours; if it is not there, or another of that name,
@@ -240,7 +240,7 @@ static void owner_answered(struct sl_manager *m, struct rec_wl *w, enum sl_writt
         job_orphan(m, w);
     yyjson_doc_free(d);
     if (w->want || w->wishes)
-        rec_want(m, &w->rec);
+        sl_rec_write(&w->rec);
 }
 
 void wl_untold(struct rec_wl *w) {
@@ -272,7 +272,7 @@ void wl_forget(struct sl_manager *m, struct rec_wl *w) {
         return;
     struct sl_fact f = {.kind = SL_FACT_WORKLOAD_GONE, .wl = w->id};
     (void)tell(m, &f, NULL);
-    (void)sl_map_del(&m->by_wl_id, w->id.v, w->rec.obj);
+    (void)sl_map_del(&m->by_wl_id, w->id.v, w->rec.id);
     w->id = SL_WL_NONE;
 }
 
@@ -304,25 +304,26 @@ static void unsure_answered(struct sl_manager *m, struct rec_wl *w, enum sl_writ
     w->unsure = false;
     take_back(m, w);
     wl_note_release(m, w);
-    rec_want(m, &w->rec);
-    rec_mark(m, &w->rec);
+    sl_rec_write(&w->rec);
+    sl_rec_enqueue(&w->rec);
 }
 
-void wl_written(struct sl_manager *m, struct rec *r, const struct sl_write *out,
-                enum sl_written how, const struct sl_reply *reply) {
+void wl_written(void *ctx, struct sl_rec *r, const struct sl_write *out, enum sl_written how,
+                const struct sl_reply *reply) {
+    struct sl_manager *m = ctx;
     struct rec_wl *w = wl_of(r);
     if (out->tag == WRITE_UNSURE) {
         unsure_answered(m, w, how);
         return;
     }
-    if (out->tag == WRITE_FOREIGN) {
+    if (out->foreign) {
         owner_answered(m, w, how, reply);
         return;
     }
     if (out->tag == WRITE_PART) {
         if (w->want || w->wishes)
-            rec_want(m, r);
-        rec_mark(m, r);
+            sl_rec_write(r);
+        sl_rec_enqueue(r);
         return;
     }
     if (out->tag == WRITE_PROV) {
@@ -341,8 +342,8 @@ void wl_written(struct sl_manager *m, struct rec *r, const struct sl_write *out,
         wl_changes_free(&w->sent);
         if (main_object && out->method == SL_PATCH) {
             if ((w->wishes & WL_ADOPT) && w->wish_owners)
-                event(m, r, GROUP_CONTROLLER, false, "OwnerReferencesAdded",
-                      "Added %u owner reference(s)", w->wish_owners);
+                sl_rec_event(r, GROUP_CONTROLLER, false, "OwnerReferencesAdded",
+                             "Added %u owner reference(s)", w->wish_owners);
             w->wishes &= ~(uint32_t)(WL_SPEC | WL_ADOPT);
         }
         if (out->method == SL_DELETE) {
@@ -364,8 +365,8 @@ void wl_written(struct sl_manager *m, struct rec *r, const struct sl_write *out,
     w->outdated &= w->unsure;
     wl_note_release(m, w);
     if (w->want || w->wishes || w->unsure)
-        rec_want(m, r);
-    rec_mark(m, r);
+        sl_rec_write(r);
+    sl_rec_enqueue(r);
 }
 
 void wl_finish(struct sl_manager *m, struct rec_wl *w, const char *reason, const char *message) {
@@ -388,7 +389,7 @@ static void release_unheld(struct sl_manager *m, struct rec_wl *w, const struct 
     wl_set_cond(m, w, "Requeued", again, reason, evicted->message);
     wl_set_cond(m, w, "QuotaReserved", false, "Pending", evicted->message);
     if (admitted && admitted->status == COND_TRUE) {
-        wl_add_past(m, w, (m->spec.port->wall - admitted->at) / SL_SEC);
+        wl_add_past(w, (m->spec.port->wall - admitted->at) / SL_SEC);
         wl_set_cond(m, w, "Admitted", false,
                     ready ? "NoReservation" : "NoReservationUnsatisfiedChecks",
                     ready ? "The workload has no reservation"

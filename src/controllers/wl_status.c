@@ -62,7 +62,7 @@ struct cond *wl_find_cond(const struct wl_status *s, sl_sym type) {
 }
 
 const struct cond *wl_cond(const struct sl_manager *m, const struct rec_wl *w, const char *type) {
-    return wl_find_cond(&w->seen, sl_sym_find(&m->syms, type));
+    return wl_find_cond(&w->seen, sl_sym_find(m->syms, type));
 }
 
 bool wl_is(const struct sl_manager *m, const struct rec_wl *w, const char *type) {
@@ -72,7 +72,7 @@ bool wl_is(const struct sl_manager *m, const struct rec_wl *w, const char *type)
 
 const struct cond *wl_next_cond(const struct sl_manager *m, const struct rec_wl *w,
                                 const char *type) {
-    sl_sym y = sl_sym_find(&m->syms, type);
+    sl_sym y = sl_sym_find(m->syms, type);
     const struct cond *c = w->want ? wl_find_cond(&w->want->s, y) : NULL;
     if (!c && w->sent)
         c = wl_find_cond(&w->sent->s, y);
@@ -100,15 +100,16 @@ bool wl_changing(const struct rec_wl *w, uint32_t fields) {
 
 /* ---- changing ---- */
 
-bool wl_is_urgent(const struct rec_wl *w) {
-    return w->wishes || !w->want || !w->want->waiting;
+uint32_t wl_lane(const struct sl_rec *r) {
+    const struct rec_wl *w = (const struct rec_wl *)(const void *)r;
+    return w->wishes || !w->want || !w->want->waiting ? 0 : 1;
 }
 
-struct wl_changes *wl_change(struct sl_manager *m, struct rec_wl *w) {
+struct wl_changes *wl_change(struct rec_wl *w) {
     if (!w->want)
         w->want = sl_alloc0(1, sizeof *w->want);
     w->want->waiting = false;
-    rec_want(m, &w->rec);
+    sl_rec_write(&w->rec);
     return w->want;
 }
 
@@ -118,9 +119,9 @@ void wl_change_at_leisure(struct sl_manager *m, struct rec_wl *w) {
         w->want = sl_alloc0(1, sizeof *w->want);
     w->want->waiting = !already;
     if (already)
-        rec_want(m, &w->rec);
+        sl_rec_write(&w->rec);
     else
-        rec_want_at(m, &w->rec, m->spec.port->mono + LEISURE);
+        sl_rec_write_at(&w->rec, m->spec.port->mono + LEISURE);
 }
 
 static void put_cond(struct wl_changes *c, struct cond x) {
@@ -137,10 +138,10 @@ static bool set_cond(struct sl_manager *m, struct rec_wl *w, const char *type, b
                      const char *reason, const char *message, bool at_leisure) {
     const struct cond *now = wl_next_cond(m, w, type);
     enum cond_status s = status ? COND_TRUE : COND_FALSE;
-    sl_sym y = sl_sym_put(&m->syms, reason);
+    sl_sym y = sl_sym_put(m->syms, reason);
     if (now && now->status == s && now->reason == y && strcmp(now->message, message) == 0)
         return false;
-    struct cond x = {.type = sl_sym_put(&m->syms, type),
+    struct cond x = {.type = sl_sym_put(m->syms, type),
                      .reason = y,
                      .status = s,
                      .generation = w->rec.generation,
@@ -148,7 +149,7 @@ static bool set_cond(struct sl_manager *m, struct rec_wl *w, const char *type, b
                      .message = sl_strdup(message)};
     if (at_leisure)
         wl_change_at_leisure(m, w);
-    put_cond(at_leisure ? w->want : wl_change(m, w), x);
+    put_cond(at_leisure ? w->want : wl_change(w), x);
     return true;
 }
 
@@ -165,32 +166,32 @@ void wl_set_cond(struct sl_manager *m, struct rec_wl *w, const char *type, bool 
 
 void wl_drop_cond(struct sl_manager *m, struct rec_wl *w, const char *type) {
     if (wl_next_cond(m, w, type))
-        put_cond(wl_change(m, w),
-                 (struct cond){.type = sl_sym_put(&m->syms, type), .status = COND_NONE});
+        put_cond(wl_change(w),
+                 (struct cond){.type = sl_sym_put(m->syms, type), .status = COND_NONE});
 }
 
 void wl_set_admission(struct sl_manager *m, struct rec_wl *w, const char *cq,
                       const struct sl_podset_assignment *v, uint32_t n) {
     bool vacates = !wl_next(w, WL_ADMISSION)->admission &&
                    (w->seen.admission || (w->sent && w->sent->s.admission));
-    struct wl_changes *c = wl_change(m, w);
+    struct wl_changes *c = wl_change(w);
     admission_free(c->s.admission);
     struct wl_admission *a = c->s.admission = sl_alloc0(1, sizeof *a);
     c->fields |= WL_ADMISSION;
     c->vacates |= vacates;
-    a->cq = sl_sym_put(&m->syms, cq);
+    a->cq = sl_sym_put(m->syms, cq);
     a->n = n;
     a->v = sl_alloc0(n + 1, sizeof *a->v);
     for (uint32_t i = 0; i < n; i++) {
         struct wl_podset_admission *p = &a->v[i];
-        p->name = sl_sym_put(&m->syms, v[i].name);
+        p->name = sl_sym_put(m->syms, v[i].name);
         p->count = v[i].count;
         p->n = v[i].n;
         p->v = sl_alloc0(p->n + 1, sizeof *p->v);
         for (uint32_t k = 0; k < p->n; k++)
-            p->v[k] = (struct wl_assigned){sl_sym_put(&m->syms, v[i].v[k].resource),
-                                           sl_sym_put(&m->syms, v[i].v[k].flavor), v[i].v[k].usage,
-                                           false};
+            p->v[k] =
+                (struct wl_assigned){sl_sym_put(m->syms, v[i].v[k].resource),
+                                     sl_sym_put(m->syms, v[i].v[k].flavor), v[i].v[k].usage, false};
     }
     tas_put_places(m, w, a);
     wl_note_release(m, w);
@@ -198,7 +199,7 @@ void wl_set_admission(struct sl_manager *m, struct rec_wl *w, const char *cq,
 
 void wl_set_places(struct sl_manager *m, struct rec_wl *w) {
     const struct wl_admission *old = w->seen.admission;
-    struct wl_changes *c = wl_change(m, w);
+    struct wl_changes *c = wl_change(w);
     admission_free(c->s.admission);
     struct wl_admission *a = c->s.admission = sl_alloc0(1, sizeof *a);
     *a = (struct wl_admission){old->cq, old->n, sl_alloc0(old->n + 1, sizeof *a->v)};
@@ -216,7 +217,7 @@ void wl_set_places(struct sl_manager *m, struct rec_wl *w) {
 void wl_clear_admission(struct sl_manager *m, struct rec_wl *w) {
     if (!wl_next(w, WL_ADMISSION)->admission)
         return;
-    struct wl_changes *c = wl_change(m, w);
+    struct wl_changes *c = wl_change(w);
     admission_free(c->s.admission);
     c->s.admission = NULL;
     c->fields |= WL_ADMISSION;
@@ -224,55 +225,55 @@ void wl_clear_admission(struct sl_manager *m, struct rec_wl *w) {
     wl_note_release(m, w);
 }
 
-void wl_set_requeue(struct sl_manager *m, struct rec_wl *w, int32_t count, sl_time at) {
+void wl_set_requeue(struct rec_wl *w, int32_t count, sl_time at) {
     const struct wl_status *now = wl_next(w, WL_REQUEUE);
     if (now->requeues == count && now->requeue_at / SL_SEC == at / SL_SEC)
         return;
-    struct wl_changes *c = wl_change(m, w);
+    struct wl_changes *c = wl_change(w);
     c->fields |= WL_REQUEUE;
     c->s.requeues = count;
     c->s.requeue_at = at;
 }
 
-void wl_set_reclaimable(struct sl_manager *m, struct rec_wl *w, const int32_t *counts) {
+void wl_set_reclaimable(struct rec_wl *w, const int32_t *counts) {
     const int32_t *now = wl_next(w, WL_RECLAIMABLE)->reclaimable;
     bool same = true;
     for (uint32_t i = 0; i < w->n_podsets; i++)
         same &= counts[i] == (now ? now[i] : 0);
     if (same || !w->n_podsets)
         return;
-    struct wl_changes *c = wl_change(m, w);
+    struct wl_changes *c = wl_change(w);
     c->fields |= WL_RECLAIMABLE;
     sl_freep(&c->s.reclaimable);
     c->s.reclaimable = sl_alloc0(w->n_podsets, sizeof *counts);
     memcpy(c->s.reclaimable, counts, w->n_podsets * sizeof *counts);
 }
 
-void wl_add_past(struct sl_manager *m, struct rec_wl *w, int64_t seconds) {
+void wl_add_past(struct rec_wl *w, int64_t seconds) {
     int64_t now = wl_next(w, WL_PAST)->past_exec_s;
-    struct wl_changes *c = wl_change(m, w);
+    struct wl_changes *c = wl_change(w);
     c->fields |= WL_PAST;
     c->s.past_exec_s = (now > 0 ? now : 0) + (seconds > 0 ? seconds : 0);
 }
 
-void wl_reset_past(struct sl_manager *m, struct rec_wl *w) {
+void wl_reset_past(struct rec_wl *w) {
     if (wl_next(w, WL_PAST)->past_exec_s <= 0)
         return;
-    struct wl_changes *c = wl_change(m, w);
+    struct wl_changes *c = wl_change(w);
     c->fields |= WL_PAST;
     c->s.past_exec_s = 0;
 }
 
-void wl_clear_names(struct sl_manager *m, struct rec_wl *w) {
+void wl_clear_names(struct rec_wl *w) {
     if (w->seen.names)
-        wl_change(m, w)->fields |= WL_NAMES;
+        wl_change(w)->fields |= WL_NAMES;
 }
 
 void wl_count_eviction(struct sl_manager *m, struct rec_wl *w, const char *reason,
                        const char *cause) {
     const struct wl_status *now = wl_next(w, WL_EVICTIONS);
-    sl_sym r = sl_sym_put(&m->syms, reason), k = sl_sym_put(&m->syms, cause);
-    struct wl_changes *c = wl_change(m, w);
+    sl_sym r = sl_sym_put(m->syms, reason), k = sl_sym_put(m->syms, cause);
+    struct wl_changes *c = wl_change(w);
     if (!(c->fields & WL_EVICTIONS)) {
         sl_vec_clear(&c->s.evictions);
         for (uint32_t i = 0; i < now->evictions.n; i++)
@@ -304,8 +305,8 @@ static int32_t retries_of(const struct wl_check *old, enum sl_check_state state)
     return old->retries > 0 ? old->retries + 1 : 1;
 }
 
-static void put_checks(struct sl_manager *m, struct rec_wl *w, struct wl_changes *fresh) {
-    struct wl_changes *c = wl_change(m, w);
+static void put_checks(struct rec_wl *w, struct wl_changes *fresh) {
+    struct wl_changes *c = wl_change(w);
     checks_clear(&c->s);
     sl_vec_free(&c->s.checks);
     c->s.checks.v = fresh->s.checks.v;
@@ -319,7 +320,7 @@ static bool same_text(const char *a, const char *b) {
 }
 
 static void drop_wanted(struct sl_manager *m, struct wl_changes *c, const char *type) {
-    sl_sym y = sl_sym_find(&m->syms, type);
+    sl_sym y = sl_sym_find(m->syms, type);
     for (uint32_t i = 0; i < c->s.conds.n; i++)
         if (c->s.conds.v[i].type == y) {
             sl_freep(&c->s.conds.v[i].message);
@@ -345,7 +346,7 @@ bool wl_set_check(struct sl_manager *m, struct rec_wl *w, const struct wl_check 
         x.updates = x.updates ? sl_strdup(x.updates) : NULL;
         *sl_vec_push(&fresh.s.checks) = x;
     }
-    put_checks(m, w, &fresh);
+    put_checks(w, &fresh);
     return true;
 }
 
@@ -353,7 +354,7 @@ void wl_set_checks(struct sl_manager *m, struct rec_wl *w, const struct sl_check
                    uint32_t n) {
     struct wl_changes fresh = {0};
     for (uint32_t i = 0; i < n; i++) {
-        sl_sym name = sl_sym_put(&m->syms, v[i].name);
+        sl_sym name = sl_sym_put(m->syms, v[i].name);
         const struct wl_check *old = wl_find_check(wl_next(w, WL_CHECKS), name);
         bool same = old && old->state == v[i].state;
         *sl_vec_push(&fresh.s.checks) = (struct wl_check){
@@ -369,7 +370,7 @@ void wl_set_checks(struct sl_manager *m, struct rec_wl *w, const struct sl_check
             .ours = same ? old->ours : true,
         };
     }
-    put_checks(m, w, &fresh);
+    put_checks(w, &fresh);
 }
 
 /* The reservation that was to be given back after an eviction is there no more: somebody made
@@ -378,7 +379,7 @@ static bool drop_release(struct sl_manager *m, struct rec_wl *w) {
     const struct cond *evicted = wl_cond(m, w, "Evicted");
     if (!(w->want->fields & WL_ADMISSION) || w->want->s.admission ||
         !wl_is(m, w, "QuotaReserved") ||
-        !wl_find_cond(&w->want->s, sl_sym_find(&m->syms, "Requeued")) || !evicted ||
+        !wl_find_cond(&w->want->s, sl_sym_find(m->syms, "Requeued")) || !evicted ||
         evicted->status != COND_FALSE || strcmp(str(m, evicted->reason), "QuotaReserved") != 0)
         return false;
     static const char *const types[] = {"QuotaReserved", "Admitted", "Requeued"};
@@ -389,7 +390,7 @@ static bool drop_release(struct sl_manager *m, struct rec_wl *w) {
 }
 
 void wl_reset_checks(struct sl_manager *m, struct rec_wl *w) {
-    const struct cond *evicted = wl_find_cond(&w->want->s, sl_sym_find(&m->syms, "Evicted"));
+    const struct cond *evicted = wl_find_cond(&w->want->s, sl_sym_find(m->syms, "Evicted"));
     const struct wl_status *now = wl_next(w, WL_CHECKS);
     uint32_t n = now->checks.n;
     bool any = false;
@@ -417,7 +418,7 @@ void wl_reset_checks(struct sl_manager *m, struct rec_wl *w) {
 }
 
 bool wl_drop_unready(struct sl_manager *m, struct rec_wl *w) {
-    const struct cond *c = wl_find_cond(&w->want->s, sl_sym_find(&m->syms, "Admitted"));
+    const struct cond *c = wl_find_cond(&w->want->s, sl_sym_find(m->syms, "Admitted"));
     const struct wl_status *now = wl_next(w, WL_CHECKS);
     bool ready = true;
     for (uint32_t i = 0; i < now->checks.n; i++)
@@ -434,7 +435,7 @@ void wl_drop_outdated(struct sl_manager *m, struct rec_wl *w) {
     if (!w->want || !w->seen.admission || (w->want->fields & WL_ADMISSION) ||
         !wl_is(m, w, "QuotaReserved"))
         return;
-    sl_sym type = sl_sym_find(&m->syms, "QuotaReserved");
+    sl_sym type = sl_sym_find(m->syms, "QuotaReserved");
     for (uint32_t i = 0; i < w->want->s.conds.n; i++) {
         struct cond *c = &w->want->s.conds.v[i];
         if (c->type != type || c->status != COND_FALSE)

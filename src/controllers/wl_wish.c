@@ -7,31 +7,30 @@
 #define JOB_UID "kueue.x-k8s.io/job-uid"
 #define GATED_BY "kueue.x-k8s.io/admission-gated-by"
 
-void wl_wish(struct sl_manager *m, struct rec_wl *w, uint32_t wishes) {
+void wl_wish(struct rec_wl *w, uint32_t wishes) {
     w->wishes |= wishes;
-    rec_want(m, &w->rec);
+    sl_rec_write(&w->rec);
 }
 
 void wl_wish_queue(struct sl_manager *m, struct rec_wl *w, const char *queue) {
-    w->wish_queue = sl_sym_put(&m->syms, queue);
-    wl_wish(m, w, WL_QUEUE);
+    w->wish_queue = sl_sym_put(m->syms, queue);
+    wl_wish(w, WL_QUEUE);
 }
 
-void wl_wish_gate(struct sl_manager *m, struct rec_wl *w, const char *gate) {
+void wl_wish_gate(struct rec_wl *w, const char *gate) {
     sl_freep(&w->wish_gate);
     w->wish_gate = sl_strdup(gate);
-    wl_wish(m, w, WL_GATE);
+    wl_wish(w, WL_GATE);
 }
 
 void wl_wish_priority(struct sl_manager *m, struct rec_wl *w, const struct priority *p) {
     w->wish_priority = p->value;
-    w->wish_class_kind = sl_sym_put(&m->syms, p->kind);
-    w->wish_class_name = sl_sym_put(&m->syms, p->name);
-    wl_wish(m, w, WL_PRIORITY);
+    w->wish_class_kind = sl_sym_put(m->syms, p->kind);
+    w->wish_class_name = sl_sym_put(m->syms, p->name);
+    wl_wish(w, WL_PRIORITY);
 }
 
-void wl_wish_owner(struct sl_manager *m, struct rec_wl *w, const char *owner_reference_json,
-                   const char *job_uid) {
+void wl_wish_owner(struct rec_wl *w, const char *owner_reference_json, const char *job_uid) {
     struct sl_buf b;
     sl_buf_init(&b, 4096);
     sl_buf_printf(&b,
@@ -42,11 +41,10 @@ void wl_wish_owner(struct sl_manager *m, struct rec_wl *w, const char *owner_ref
     w->wish_owner = sl_strdup(sl_buf_str(&b));
     w->wish_owners = 0;
     sl_buf_done(&b);
-    wl_wish(m, w, WL_ADOPT);
+    wl_wish(w, WL_ADOPT);
 }
 
-void wl_wish_owners(struct sl_manager *m, struct rec_wl *w, const char *references_json,
-                    uint32_t added) {
+void wl_wish_owners(struct rec_wl *w, const char *references_json, uint32_t added) {
     struct sl_buf b;
     sl_buf_init(&b, SL_WRITER_MAX_BODY);
     sl_buf_printf(&b, ",\"ownerReferences\":[%s]", references_json);
@@ -54,19 +52,19 @@ void wl_wish_owners(struct sl_manager *m, struct rec_wl *w, const char *referenc
     w->wish_owner = sl_strdup(sl_buf_str(&b));
     w->wish_owners = added;
     sl_buf_done(&b);
-    wl_wish(m, w, WL_ADOPT);
+    wl_wish(w, WL_ADOPT);
 }
 
-void wl_wish_succeeded(struct sl_manager *m, struct rec_wl *w, const char *text) {
+void wl_wish_succeeded(struct rec_wl *w, const char *text) {
     sl_freep(&w->wish_succeeded);
     w->wish_succeeded = sl_strdup(text);
-    wl_wish(m, w, WL_SUCCEEDED);
+    wl_wish(w, WL_SUCCEEDED);
 }
 
-void wl_wish_spec(struct sl_manager *m, struct rec_wl *w, const char *spec_json) {
+void wl_wish_spec(struct rec_wl *w, const char *spec_json) {
     sl_freep(&w->wish_spec);
     w->wish_spec = sl_strdup(spec_json);
-    wl_wish(m, w, WL_SPEC);
+    wl_wish(w, WL_SPEC);
 }
 
 void wl_settle_wishes(const struct sl_manager *m, struct rec_wl *w) {
@@ -144,11 +142,10 @@ static void put_annotations(const struct rec_wl *w, struct sl_buf *b) {
 }
 
 bool wl_build_object(struct sl_manager *m, struct rec_wl *w, struct sl_write *out) {
-    const struct rec *r = &w->rec;
+    const struct sl_rec *r = &w->rec;
     if (!(w->wishes & ~(uint32_t)(WL_DELETE | WL_ASK_OWNER)))
         return false;
-    write_patch(m, r, NULL, out);
-    write_guard(out, r);
+    sl_rec_build_guarded(r, NULL, out);
     if (w->wishes & WL_UNFINALIZE)
         sl_buf_printf(&out->body, ",\"finalizers\":[%s]", str(m, r->finalizers));
     if (w->wishes & WL_ADOPT)

@@ -53,7 +53,7 @@ static bool is_ours(const struct sl_manager *m, sl_sym type) {
 }
 
 bool wl_put_apart(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b) {
-    sl_sym type = sl_sym_find(&m->syms, APART);
+    sl_sym type = sl_sym_find(m->syms, APART);
     const struct cond *x = wl_find_cond(&w->want->s, type), *now = wl_find_cond(&w->seen, type);
     if (!x || same_cond(x, now))
         return false;

@@ -35,8 +35,10 @@ const char *sl_event_put(struct sl_buf *b, const struct sl_event *e, uint64_t un
     if (*e->of.ns)
         jput_text(b, ",\"namespace\":", e->of.ns);
     jput_text(b, ",\"uid\":", e->of.uid);
-    sl_buf_printf(b, ",\"resourceVersion\":\"%llu\"},\"note\":", (unsigned long long)e->of.rv);
-    sl_buf_json(b, sl_buf_str(&note));
+    sl_buf_printf(b, ",\"resourceVersion\":\"%llu\"", (unsigned long long)e->of.rv);
+    if (e->of.field_path)
+        jput_text(b, ",\"fieldPath\":", e->of.field_path);
+    jput_text(b, "},\"note\":", sl_buf_str(&note));
     sl_buf_puts(b, "}");
     sl_buf_done(&note);
     return name;

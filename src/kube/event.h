@@ -24,6 +24,7 @@ struct sl_event {
     struct {
         const char *api_version, *kind, *ns, *name, *uid; /* ns "": it has none */
         uint64_t rv;
+        const char *field_path; /* the part of it that is meant; NULL: all */
     } of;
 };
 

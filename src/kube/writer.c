@@ -504,6 +504,7 @@ static void ask(struct sl_writer *q, uint32_t obj) {
     w->method = SL_GET;
     w->content_type = w->accept = NULL;
     w->tag = 0;
+    w->foreign = false;
     sl_buf_clear(&w->path);
     sl_buf_clear(&w->read_path);
     sl_buf_clear(&w->body);

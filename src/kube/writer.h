@@ -50,6 +50,7 @@ struct sl_write {
     struct sl_buf read_path; /* where to read the object after a conflict; empty: do not */
     struct sl_buf body;      /* empty: none */
     uint32_t tag;            /* the owner's, handed back */
+    bool foreign;            /* the same: the answer is about another object */
 };
 
 enum sl_written {

@@ -3,10 +3,9 @@
  * more writes than its status. They are sent without retries, rate limited to EVENT_BURST at once
  * and then EVENTS_PER_SECOND; excess events are dropped.
  */
-#include <stdio.h>
 #include <string.h>
 
-#include "base/fmt.h"
+#include "kube/event.h"
 #include "runtime/runtime_int.h"
 
 static bool may_say(struct sl_runtime *r) {
@@ -29,40 +28,36 @@ static void forget(void *ctx, const struct sl_reply *rp) {
 void container_event(struct container *c, bool warning, const char *reason, const char *note) {
     struct pod *p = c->pod;
     struct sl_runtime *r = p->rt;
-    struct sl_buf b;
-    char path[400], words[RT_MAX_NOTE];
+    struct sl_buf body = SL_BUF(RT_MAX_EVENT), path = SL_BUF(SL_WRITER_MAX_PATH);
+    struct sl_buf field = SL_BUF(SL_WRITER_MAX_PATH);
+    char name[SL_EVENT_NAME];
 
     if (!may_say(r))
         return;
-    sl_fmt_short(words, sizeof words, "%s", note);
-    sl_fmt(path, sizeof path, "/apis/events.k8s.io/v1/namespaces/%.300s/events", p->ns);
-    sl_buf_init(&b, RT_MAX_EVENT);
-    sl_buf_printf(
-        &b,
-        "{\"apiVersion\":\"events.k8s.io/"
-        "v1\",\"kind\":\"Event\",\"metadata\":{\"name\":\"%.200s.%llx\",\"namespace\":\"%s\"}",
-        p->name, (unsigned long long)r->port->wall + r->events++ % 1000, p->ns);
-    sl_buf_puts(&b, ",\"eventTime\":");
-    jput_micro_time(&b, r->port->wall);
-    jput_text(&b,
-              ",\"reportingController\":\"kubelet\",\"action\":\"Running\",\"reportingInstance\":",
-              p->node);
-    jput_text(&b, ",\"reason\":", reason);
-    jput_text(&b, ",\"note\":", words);
-    sl_buf_printf(&b, ",\"type\":\"%s\",\"regarding\":{\"kind\":\"Pod\",\"apiVersion\":\"v1\"",
-                  warning ? "Warning" : "Normal");
-    jput_text(&b, ",\"namespace\":", p->ns);
-    jput_text(&b, ",\"name\":", p->name);
-    jput_text(&b, ",\"uid\":", p->uid);
-    sl_buf_printf(&b, ",\"fieldPath\":\"spec.%s{%s}\"}}",
-                  c->role == ROLE_MAIN ? "containers" : "initContainers", c->name);
-    if (!sl_buf_full(&b))
+    sl_buf_printf(&field, "spec.%s{%s}", c->role == ROLE_MAIN ? "containers" : "initContainers",
+                  c->name);
+    struct sl_event e = {
+        .at = r->port->wall,
+        .controller = "kubelet",
+        .instance = p->node,
+        .warning = warning,
+        .reason = reason,
+        .action = "Running",
+        .note = note,
+        .of = {"v1", "Pod", p->ns, p->name, p->uid, sl_rec_version(p->version), sl_buf_str(&field)},
+    };
+    (void)sl_event_put(&body, &e, (uint64_t)r->port->wall + r->events++ % 1000, name);
+    sl_rec_kind_path(&path, &sl_inf_event_kind, p->ns, NULL, NULL);
+    const bool cut = sl_buf_full(&body) | sl_buf_full(&path) | sl_buf_full(&field);
+    if (!cut)
         (void)sl_port_request(r->port,
                               &(struct sl_request_line){.method = SL_POST,
-                                                        .path = path,
+                                                        .path = sl_buf_str(&path),
                                                         .content_type = SL_JSON,
-                                                        .body = b.s,
-                                                        .len = b.len},
+                                                        .body = body.s,
+                                                        .len = body.len},
                               forget, NULL);
-    sl_buf_done(&b);
+    sl_buf_done(&body);
+    sl_buf_done(&path);
+    sl_buf_done(&field);
 }

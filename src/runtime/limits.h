@@ -75,6 +75,5 @@
 #define RT_MAX_ASKED ((size_t)64 << 10) /* an HTTP probe, as text */
 #define RT_MAX_EVENT ((size_t)32 << 10) /* an event, as text */
 #define RT_MAX_NODE ((size_t)256 << 10) /* a Node of ours, as text */
-#define RT_MAX_NOTE 1024                /* of an event, as the API takes it */
 
 #endif

@@ -140,8 +140,10 @@ static void settle(struct pod *p) {
 
 /* ---- writing ---- */
 
-static void put_path(struct sl_buf *b, const struct pod *p, const char *rest) {
-    sl_buf_printf(b, "/api/v1/namespaces/%s/pods/%s%s", p->ns, p->name, rest);
+static void put_path(struct sl_buf *b, const struct pod *p, const char *subresource) {
+    static const struct sl_rec_kind pods = {
+        .path = "/api/v1", .plural = "pods", .namespaced = true};
+    sl_rec_kind_path(b, &pods, p->ns, p->name, subresource);
 }
 
 static bool build_status(struct pod *p, struct sl_write *w) {
@@ -160,8 +162,8 @@ static bool build_status(struct pod *p, struct sl_write *w) {
         w->tag = TAG_STATUS;
         w->method = SL_PATCH;
         w->content_type = SL_MERGE_PATCH;
-        put_path(&w->path, p, "/status");
-        put_path(&w->read_path, p, "");
+        put_path(&w->path, p, "status");
+        put_path(&w->read_path, p, NULL);
         jput_text(&w->body, "{\"metadata\":{\"uid\":", p->uid);
         jput_text(&w->body, ",\"resourceVersion\":", p->version);
         sl_buf_puts(&w->body, "},\"status\":");
@@ -187,7 +189,8 @@ static bool build(void *ctx, uint32_t slot, struct sl_write *w) {
     w->tag = TAG_DELETE;
     w->method = SL_DELETE;
     w->content_type = SL_JSON;
-    put_path(&w->path, p, "?gracePeriodSeconds=0");
+    put_path(&w->path, p, NULL);
+    sl_buf_puts(&w->path, "?gracePeriodSeconds=0");
     jput_text(&w->body,
               "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\",\"gracePeriodSeconds\":0,"
               "\"preconditions\":{\"uid\":",

@@ -10,12 +10,7 @@
 
 #include <yyjson.h>
 
-#include "base/heap.h"
-#include "base/map.h"
-#include "base/vec.h"
-#include "kube/json.h"
-#include "kube/reflector.h"
-#include "kube/writer.h"
+#include "kube/informer.h"
 #include "runtime/cgroup.h"
 #include "runtime/logs.h"
 #include "runtime/runtime.h"

@@ -37,27 +37,21 @@ static inline void begin(struct fixture *f) {
     f->m.settings = &f->settings;
     f->m.spec.port = &f->port;
     f->m.spec.parts.framework[SL_FW_JOB] = true;
-    f->m.tables[REC_WORKLOAD].synced = true;
-    f->m.tables[REC_JOB].synced = true;
-    sl_syms_init(&f->m.syms);
+    f->m.inf = sl_inf_new(&(struct sl_inf_spec){.port = &f->port,
+                                                .kinds = kinds,
+                                                .n_kinds = REC_KINDS,
+                                                .ctx = &f->m,
+                                                .field_manager = "kueue",
+                                                .max_in_flight = 1});
+    f->m.inf->writes = false;
+    f->m.inf->tables[REC_WORKLOAD].synced = true;
+    f->m.inf->tables[REC_JOB].synced = true;
+    f->m.syms = &f->m.inf->syms;
 }
 
 static inline void end(struct fixture *f) {
     struct sl_manager *m = &f->m;
-    for (uint32_t i = 0; i < m->objs.n; i++) {
-        struct rec *r = m->objs.v[i];
-        if (kinds[r->kind].done)
-            kinds[r->kind].done(r);
-        sl_freep(&r->name);
-        sl_freep(&r->uid);
-        sl_freep(&r);
-    }
-    for (uint32_t k = 0; k < REC_KINDS; k++) {
-        sl_map_done(&m->tables[k].by_name);
-        sl_vec_free(&m->tables[k].dirty);
-        sl_vec_free(&m->tables[k].slots);
-        sl_vec_free(&m->tables[k].free_slots);
-    }
+    sl_inf_free(m->inf);
     for (uint32_t i = 0; i < m->templates.n; i++)
         if (m->templates.v[i]) {
             m->templates.v[i]->refs = 1;
@@ -67,14 +61,12 @@ static inline void end(struct fixture *f) {
                              &m->job_prebuilt, &m->chains,   &m->templates_by_hash};
     for (size_t i = 0; i < SL_LEN(maps); i++)
         sl_map_done(maps[i]);
-    sl_vec_free(&m->objs);
     sl_vec_free(&m->templates);
     sl_vec_free(&m->free_templates);
-    sl_syms_done(&m->syms);
 }
 
 /* Quotes may be written as '. Every object gets a newer version. */
-static inline struct rec *take(struct fixture *f, enum rec_kind k, const char *text) {
+static inline struct sl_rec *take(struct fixture *f, enum rec_kind k, const char *text) {
     char *json = sl_strdup(text), *at;
     while ((at = strchr(json, '\'')))
         *at = '"';
@@ -86,7 +78,7 @@ static inline struct rec *take(struct fixture *f, enum rec_kind k, const char *t
     yyjson_mut_val *meta = yyjson_mut_obj_get(yyjson_mut_doc_get_root(e), "metadata");
     (void)yyjson_mut_obj_put(meta, yyjson_mut_str(e, "resourceVersion"), yyjson_mut_str(e, rv));
     yyjson_doc *full = yyjson_mut_doc_imut_copy(e, NULL);
-    struct rec *r = rec_take(&f->m, k, yyjson_doc_get_root(full));
+    struct sl_rec *r = sl_inf_take(f->m.inf, k, yyjson_doc_get_root(full));
     yyjson_doc_free(full);
     yyjson_mut_doc_free(e);
     yyjson_doc_free(d);
@@ -132,7 +124,7 @@ static const char flavor_spot[] =
 
 /* ---- bodies ---- */
 
-static inline char *body(struct fixture *f, struct rec *r, enum sl_method *method) {
+static inline char *body(struct fixture *f, struct sl_rec *r, enum sl_method *method) {
     struct sl_write w = {0};
     sl_buf_init(&w.path, SL_WRITER_MAX_PATH);
     sl_buf_init(&w.read_path, SL_WRITER_MAX_PATH);
@@ -151,7 +143,7 @@ static inline char *body(struct fixture *f, struct rec *r, enum sl_method *metho
     return s;
 }
 
-static inline void wants(struct fixture *f, struct rec *r, enum sl_method method,
+static inline void wants(struct fixture *f, struct sl_rec *r, enum sl_method method,
                          const char *text) {
     enum sl_method m;
     char *s = body(f, r, &m);

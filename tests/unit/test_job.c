@@ -76,10 +76,10 @@ static void test_read_when_not_kept(void **state) {
     (void)state;
     struct fixture f;
     begin(&f);
-    f.m.tables[REC_WORKLOAD].synced = false; /* the first lists are still coming */
+    f.m.inf->tables[REC_WORKLOAD].synced = false; /* the first lists are still coming */
     struct rec_job *j = job_of(take(&f, REC_JOB, JOB(SUSPENDED, "")));
     assert_null(j->draft);
-    f.m.tables[REC_WORKLOAD].synced = true;
+    f.m.inf->tables[REC_WORKLOAD].synced = true;
     assert_int_equal(job_plan(&f.m, j).step, JOB_READ);
     j->step = JOB_READ;
     (void)take(&f, REC_JOB, JOB(SUSPENDED, ""));
@@ -107,7 +107,7 @@ static void test_create(void **state) {
     begin(&f);
     static const char *const keys[] = {"team"};
     f.settings.label_keys_to_copy = (struct sl_strs){keys, 1};
-    struct rec *j =
+    struct sl_rec *j =
         take(&f, REC_JOB,
              "{'metadata':{'name':'j','namespace':'ns','uid':'ju','labels':{'" Q
              "queue-name':'q','team':'t','x':'y','" Q
@@ -147,7 +147,7 @@ static void test_start(void **state) {
                                  "[{'name':'main','labels':{'l':'v'},'annotations':{'n':'m'},"
                                  "'nodeSelector':{'s':'t'},'tolerations':[{'key':'spot','operator':"
                                  "'Exists'},{'key':'k'}]}]}]"));
-    struct rec *j = take(&f, REC_JOB, JOB(SUSPENDED, ""));
+    struct sl_rec *j = take(&f, REC_JOB, JOB(SUSPENDED, ""));
     wants(&f, j, SL_PATCH,
           GUARD("9") "},'spec':{'suspend':false,'template':{'metadata':{'annotations':{'" Q
                      "workload':'w','n':'m'},'labels':{'" Q "podset':'main','" Q
@@ -171,7 +171,7 @@ static void test_start_partly(void **state) {
                "'a'}},'spec':{" CONTAINERS
                "}}}]},'status':{" ADMISSION("spot", "2") ",'conditions':[" RESERVED
                                                          "," COND("Admitted", "True", "") "]}}");
-    struct rec *j = take(
+    struct sl_rec *j = take(
         &f, REC_JOB,
         "{" JOB_META("'annotations':{'" Q "job-min-parallelism':'1','" Q
                      "job-completions-equal-parallelism':'true'},") "},'spec':{" SUSPENDED TEMPLATE
@@ -230,7 +230,7 @@ static void test_stop(void **state) {
                WORKLOAD("", PODSET("3"),
                         "'conditions':[" COND("Evicted", "True",
                                               ",'reason':'Preempted','message':'make room'") "]"));
-    struct rec *j = take(&f, REC_JOB, JOB(RUNNING, "'startTime':'2026-01-01T00:00:00Z'"));
+    struct sl_rec *j = take(&f, REC_JOB, JOB(RUNNING, "'startTime':'2026-01-01T00:00:00Z'"));
     wants(&f, j, SL_PATCH,
           GUARD("8") ",'annotations':{'" Q "stopping':'true'}},'spec':{'suspend':true}}");
     assert_string_equal(job_of(j)->note, "make room");
@@ -285,7 +285,7 @@ static void test_stop_waits(void **state) {
                                                           "'template':{'metadata':{'labels':{'app':"
                                                           "'a','job-name':'j'}},'spec':{",
                        v[i].job);
-        struct rec *j = take(&f, REC_JOB, text);
+        struct sl_rec *j = take(&f, REC_JOB, text);
         assert_int_equal(job_plan(&f.m, job_of(j)).step, v[i].step);
         end(&f);
     }

@@ -17,7 +17,7 @@ static void test_children(void **state) {
     assert_int_equal(job_kin(&f.m, c, &above), JOB_KIN_UNCLEAR);
     assert_int_equal(job_plan(&f.m, c).phase, JOB_IGNORED);
     (void)take(&f, REC_JOB, CHILD("b", "bu", "j", "ju"));
-    struct rec *j = take(&f, REC_JOB, JOB(SUSPENDED, ""));
+    struct sl_rec *j = take(&f, REC_JOB, JOB(SUSPENDED, ""));
     assert_int_equal(job_kin(&f.m, c, &above), JOB_KIN_ANCESTOR);
     assert_ptr_equal(above, j);
     assert_int_equal(job_plan(&f.m, c).step, JOB_SUSPEND_CHILD);
@@ -138,7 +138,7 @@ static void test_slices(void **state) {
     struct job_plan p;
     enum sl_method method;
     begin(&f);
-    struct rec *j = take(&f, REC_JOB, ELASTIC("3", "false"));
+    struct sl_rec *j = take(&f, REC_JOB, ELASTIC("3", "false"));
     assert_int_equal(job_plan(&f.m, job_of(j)).step,
                      JOB_CREATE); /* running, and not stopped: its pods are gated */
     char *s = body(&f, j, &method);
@@ -146,7 +146,7 @@ static void test_slices(void **state) {
     sl_freep(&s);
 
     /* smaller, or nothing reserved: in place */
-    struct rec *a = take(&f, REC_WORKLOAD, SLICE("a", "1", "", "2", ""));
+    struct sl_rec *a = take(&f, REC_WORKLOAD, SLICE("a", "1", "", "2", ""));
     assert_int_equal(job_plan(&f.m, job_of(j)).step, JOB_RESIZE);
     wants(
         &f, j, SL_PATCH,
@@ -164,7 +164,7 @@ static void test_slices(void **state) {
         strstr(s, "'" Q "workload-slice-replacement-for':'ns/a','" Q "workload-slice-name':'a'"));
     sl_freep(&s);
 
-    struct rec *b = take(&f, REC_WORKLOAD, SLICE("b", "2", REPLACES("a"), "3", ""));
+    struct sl_rec *b = take(&f, REC_WORKLOAD, SLICE("b", "2", REPLACES("a"), "3", ""));
     p = job_plan(&f.m, job_of(j));
     assert_ptr_equal(p.wl, b);
     assert_int_equal(p.step, JOB_REST);
@@ -178,7 +178,7 @@ static void test_slices(void **state) {
     assert_ptr_equal(job_plan(&f.m, job_of(j)).wl, b);
 
     /* one that belongs to nothing */
-    struct rec *c = take(&f, REC_WORKLOAD, SLICE("c", "3", REPLACES("x"), "5", ""));
+    struct sl_rec *c = take(&f, REC_WORKLOAD, SLICE("c", "3", REPLACES("x"), "5", ""));
     job_slices_settle(&f.m, job_of(j));
     assert_true(wl_will(&f.m, wl_of(c), "Finished"));
     end(&f);
@@ -189,10 +189,10 @@ static void test_slices(void **state) {
 static void test_too_many_slices(void **state) {
     (void)state;
     struct fixture f;
-    struct rec *v[JOB_MAX_SLICES + 1];
+    struct sl_rec *v[JOB_MAX_SLICES + 1];
     char text[2000];
     begin(&f);
-    struct rec *j = take(&f, REC_JOB, ELASTIC("3", "true"));
+    struct sl_rec *j = take(&f, REC_JOB, ELASTIC("3", "true"));
     for (uint32_t i = 0; i < SL_LEN(v); i++) {
         (void)snprintf(text, sizeof text,
                        "{'metadata':{'name':'s%u','namespace':'ns','uid':'u-s%u','generation':3,"

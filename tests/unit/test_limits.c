@@ -18,29 +18,22 @@
 /* A manager with records and nothing that runs. */
 static struct sl_manager *manager_new(void) {
     struct sl_manager *m = sl_alloc0(1, sizeof *m);
-    sl_syms_init(&m->syms);
+    static struct sl_port port;
+    m->inf = sl_inf_new(&(struct sl_inf_spec){
+        .port = &port, .kinds = kinds, .n_kinds = REC_KINDS, .ctx = m, .max_in_flight = 1});
+    m->syms = &m->inf->syms;
     return m;
 }
 
 static void manager_free(struct sl_manager *m) {
-    for (uint32_t i = 0; i < m->objs.n; i++) {
-        conf_done(m->objs.v[i]);
-        sl_freep(&m->objs.v[i]->name);
-        sl_freep(&m->objs.v[i]);
-    }
-    for (uint32_t k = 0; k < REC_KINDS; k++) {
-        sl_map_done(&m->tables[k].by_name);
-        sl_vec_free(&m->tables[k].slots);
-    }
-    sl_vec_free(&m->objs);
+    sl_inf_free(m->inf);
     sl_map_done(&m->limit_ranges);
-    sl_syms_done(&m->syms);
     sl_freep(&m);
 }
 
-static struct rec *put(struct sl_manager *m, enum rec_kind k, const char *ns, const char *name,
-                       const char *text) {
-    struct rec *r = rec_new(m, k, ns, name);
+static struct sl_rec *put(struct sl_manager *m, enum rec_kind k, const char *ns, const char *name,
+                          const char *text) {
+    struct sl_rec *r = sl_inf_add(m->inf, k, ns, name);
     conf_of(r)->text = sl_strdup(text);
     if (k == REC_LIMIT_RANGE)
         limits_add(m, r);
@@ -181,7 +174,7 @@ static void test_examples(void **state) {
             (void)put(m, REC_LIMIT_RANGE, "ns", k ? "a" : "b", x->ranges[k]);
         if (x->class)
             (void)put(m, REC_RUNTIME_CLASS, "", "kata", x->class);
-        limits_put_pod(m, sl_sym_put(&m->syms, "ns"), x->pod, 0, &out, &invalid);
+        limits_put_pod(m, sl_sym_put(m->syms, "ns"), x->pod, 0, &out, &invalid);
         check(x->name, sl_buf_str(&out), x->want ? x->want : sl_buf_str(&out));
         check(x->name, sl_buf_str(&invalid), x->invalid);
         sl_buf_done(&out);
@@ -199,7 +192,7 @@ static void test_podsets(void **state) {
     sl_buf_init(&invalid, 65536);
     (void)put(m, REC_LIMIT_RANGE, "ns", "a", RANGE("Container", "\"max\":{\"cpu\":\"1\"}"));
     for (uint32_t i = 0; i < 3; i++)
-        limits_put_pod(m, sl_sym_put(&m->syms, "ns"), CPU("2", "3"), i, &out, &invalid);
+        limits_put_pod(m, sl_sym_put(m->syms, "ns"), CPU("2", "3"), i, &out, &invalid);
     assert_string_equal(
         sl_buf_str(&invalid),
         HEAD "[" AT ".containers[0]: Invalid value: [\"cpu\"]: " ABOVE
@@ -213,10 +206,10 @@ static void test_podsets(void **state) {
 static void test_namespaces(void **state) {
     (void)state;
     struct sl_manager *m = manager_new();
-    sl_sym ns = sl_sym_put(&m->syms, "ns"), other = sl_sym_put(&m->syms, "other");
+    sl_sym ns = sl_sym_put(m->syms, "ns"), other = sl_sym_put(m->syms, "other");
     assert_false(limits_matter(m, ns));
-    struct rec *a = put(m, REC_LIMIT_RANGE, "ns", "a", RANGE("Pod", "\"max\":{\"cpu\":\"1\"}"));
-    struct rec *b = put(m, REC_LIMIT_RANGE, "ns", "b", RANGE("Pod", "\"max\":{\"cpu\":\"1\"}"));
+    struct sl_rec *a = put(m, REC_LIMIT_RANGE, "ns", "a", RANGE("Pod", "\"max\":{\"cpu\":\"1\"}"));
+    struct sl_rec *b = put(m, REC_LIMIT_RANGE, "ns", "b", RANGE("Pod", "\"max\":{\"cpu\":\"1\"}"));
     assert_true(limits_matter(m, ns));
     assert_false(limits_matter(m, other));
     limits_drop(m, a);
@@ -238,7 +231,7 @@ static void test_many_resources(void **state) {
             sl_buf_printf(&range, "\"example.com/r%d\":\"1\",", i);
         sl_buf_puts(&range, "\"cpu\":\"1\"}}]}}");
         (void)put(m, REC_LIMIT_RANGE, "ns", "a", sl_buf_str(&range));
-        limits_put_pod(m, sl_sym_put(&m->syms, "ns"), CPU("2", "3"), 0, &out, &invalid);
+        limits_put_pod(m, sl_sym_put(m->syms, "ns"), CPU("2", "3"), 0, &out, &invalid);
         assert_string_equal(sl_buf_str(&invalid),
                             HEAD "more than 64 resources in the LimitRanges of the namespace");
         sl_buf_done(&range);

@@ -367,7 +367,7 @@ static void test_bad_weather(void **state) {
     "'requests':{" requests "}}},{'name':'d','resources':{'limits':{'cpu':'500m'}}}]}}"
 
 static struct rec_pod *kept(struct world *w, const char *name) {
-    struct rec *r = rec_find(w->m, REC_POD, "ns", name);
+    struct sl_rec *r = sl_inf_find(w->m->inf, REC_POD, "ns", name);
     return r ? pod_of(r) : NULL;
 }
 
@@ -382,13 +382,13 @@ static void test_what_is_kept(void **state) {
     create(&w, PODS, "{'metadata':{'name':'nowhere'},'spec':{}}");
     run(&w, SETTLE);
     assert_non_null(kept(&w, "gated"));
-    assert_int_equal(w.m->tables[REC_POD].n, 1);
+    assert_int_equal(w.m->inf->tables[REC_POD].n, 1);
 
     pods_watch_nodes(w.m);
     run(&w, SETTLE);
-    assert_int_equal(w.m->tables[REC_POD].n, 4);
+    assert_int_equal(w.m->inf->tables[REC_POD].n, 4);
     struct rec_pod *a = kept(&w, "a"), *b = kept(&w, "b"), *c = kept(&w, "c");
-    assert_string_equal(sl_sym_str(&w.m->syms, a->node), "n");
+    assert_string_equal(sl_sym_str(w.m->syms, a->node), "n");
     assert_ptr_equal(a->shape, b->shape);
     assert_ptr_not_equal(a->shape, c->shape);
     assert_null(kept(&w, "gated")->shape);
@@ -402,7 +402,7 @@ static void test_what_is_kept(void **state) {
     set_phase(&w, "gated", "Failed");
     request(&w, SL_DELETE, PODS "/c?gracePeriodSeconds=0", SL_JSON, "{}");
     run(&w, SETTLE);
-    assert_int_equal(w.m->tables[REC_POD].n, 1);
+    assert_int_equal(w.m->inf->tables[REC_POD].n, 1);
     assert_int_equal(kept(&w, "b")->shape->refs, 1);
     assert_int_equal(w.m->crews_by_name.n, 0);
     end(&w);
@@ -434,7 +434,7 @@ static void test_odd_pods(void **state) {
     }
     slice(&w, "one", "", 2, "");
     run(&w, SETTLE);
-    assert_int_equal(w.m->tables[REC_POD].n, SL_LEN(specs));
+    assert_int_equal(w.m->inf->tables[REC_POD].n, SL_LEN(specs));
     assert_int_equal(kept(&w, "p5")->shape->n, 0);
     pod(&w, "good");
     run(&w, SETTLE);
@@ -449,14 +449,14 @@ static void test_gone_in_flight(void **state) {
     begin(&w);
     slice(&w, "one", "", 1, "");
     run(&w, SETTLE);
-    uint32_t before = w.m->objs.n - w.m->free_objs.n;
+    uint32_t before = w.m->inf->recs.n - w.m->inf->free_ids.n;
     pod(&w, "a");
     while (!kept(&w, "a") || !pod_sent(kept(&w, "a"), POD_GATE_ELASTIC))
         run(&w, SL_MSEC / 10);
     set_phase(&w, "a", "Failed");
     run(&w, SETTLE);
     assert_null(kept(&w, "a"));
-    assert_int_equal(w.m->objs.n - w.m->free_objs.n, before);
+    assert_int_equal(w.m->inf->recs.n - w.m->inf->free_ids.n, before);
     end(&w);
 }
 
