@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/bytes.h"
 #include "base/hash.h"
 #include "base/mem.h"
 
@@ -17,9 +18,26 @@ static void set_due(struct sl_syms *t) {
     t->due_bytes = 2 * t->bytes + MORE_BYTES;
 }
 
+/* With zeros up to the end of the last word, for 'is'. */
+static char *keep(const char *s, size_t n) {
+    char *p = sl_alloc0(n / sizeof(uint64_t) + 1, sizeof(uint64_t));
+
+    memcpy(p, s, n);
+    return p;
+}
+
+/* Word by word: names are short, and strcmp would take the longest of a search. A name that was
+ * kept ends within the word in which it differs, so nothing is read beyond it. */
+static bool is(const char *kept, const char *s, size_t n) {
+    for (; n >= 8; n -= 8, s += 8, kept += 8)
+        if (sl_load_le64(kept) != sl_load_le64(s))
+            return false;
+    return sl_load_le64(kept) == sl_load_tail(s, n);
+}
+
 void sl_syms_init(struct sl_syms *t) {
     *t = (struct sl_syms){0};
-    *sl_vec_push(&t->names) = sl_strdup("");
+    *sl_vec_push(&t->names) = keep("", 0);
     set_due(t);
 }
 
@@ -32,12 +50,12 @@ void sl_syms_done(struct sl_syms *t) {
     sl_map_done(&t->by_hash);
 }
 
-static sl_sym find(const struct sl_syms *t, uint64_t h, const char *s) {
+static sl_sym find(const struct sl_syms *t, uint64_t h, const char *s, size_t n) {
     uint32_t c;
 
     for (uint32_t y = sl_map_first(&t->by_hash, h, &c); y != SL_MAP_NONE;
          y = sl_map_next(&t->by_hash, h, &c))
-        if (strcmp(t->names.v[y], s) == 0)
+        if (is(t->names.v[y], s, n))
             return y;
     return SL_MAP_NONE;
 }
@@ -45,8 +63,9 @@ static sl_sym find(const struct sl_syms *t, uint64_t h, const char *s) {
 sl_sym sl_sym_put(struct sl_syms *t, const char *s) {
     if (!s || !*s)
         return 0;
-    uint64_t h = sl_hash_str(0, s);
-    sl_sym y = find(t, h, s);
+    size_t n = strlen(s);
+    uint64_t h = sl_hash_bytes(0, s, n);
+    sl_sym y = find(t, h, s, n);
     if (y != SL_MAP_NONE)
         return y;
     sl_assert(!t->held && t->names.n < SL_SYM_MAX);
@@ -56,15 +75,18 @@ sl_sym sl_sym_put(struct sl_syms *t, const char *s) {
         y = t->names.n;
         (void)sl_vec_push(&t->names);
     }
-    t->names.v[y] = sl_strdup(s);
+    t->names.v[y] = keep(s, n);
     t->n++;
-    t->bytes += strlen(s) + 1;
+    t->bytes += n + 1;
     sl_map_add(&t->by_hash, h, y);
     return y;
 }
 
 sl_sym sl_sym_find(const struct sl_syms *t, const char *s) {
-    return !s || !*s ? 0 : find(t, sl_hash_str(0, s), s);
+    if (!s || !*s)
+        return 0;
+    size_t n = strlen(s);
+    return find(t, sl_hash_bytes(0, s, n), s, n);
 }
 
 void sl_syms_copy(struct sl_syms *to, const struct sl_syms *from) {
@@ -84,10 +106,10 @@ void sl_syms_begin(struct sl_syms *t) {
 }
 
 static void forget(struct sl_syms *t, sl_sym y) {
-    char *s = t->names.v[y];
-    (void)sl_map_del(&t->by_hash, sl_hash_str(0, s), y);
+    size_t n = strlen(t->names.v[y]);
+    (void)sl_map_del(&t->by_hash, sl_hash_bytes(0, t->names.v[y], n), y);
     t->n--;
-    t->bytes -= strlen(s) + 1;
+    t->bytes -= n + 1;
     sl_freep(&t->names.v[y]);
     if (!SL_SYMS_STRICT)
         *sl_vec_push(&t->spare) = y;

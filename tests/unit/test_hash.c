@@ -68,6 +68,17 @@ static void test_siphash(void **state) {
     sl_hash_set_key(before);
 }
 
+/* Nobody sees by a hash whether the key was set. */
+static void test_first_key(void **state) {
+    const uint64_t key[2] = {sl_hash_key_[0], sl_hash_key_[1]};
+    const uint64_t none = sl_hash_bytes(0, "", 0), name = sl_hash_str(0, "cluster-queue");
+
+    (void)state;
+    sl_hash_set_key(key);
+    assert_true(sl_hash_bytes(0, "", 0) == none);
+    assert_true(sl_hash_str(0, "cluster-queue") == name);
+}
+
 struct family {
     uint64_t (*u64)(uint64_t seed, uint64_t v);
     uint64_t (*bytes)(uint64_t seed, const void *p, size_t n);
@@ -117,6 +128,7 @@ static void test_differences(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_first_key), /* first: the others set keys */
         cmocka_unit_test(test_fixed),
         cmocka_unit_test(test_siphash),
         cmocka_unit_test(test_differences),

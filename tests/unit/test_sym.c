@@ -11,6 +11,9 @@
 
 #include <cmocka.h>
 
+#include "base/hash.h"
+#include "base/mem.h"
+
 static void test_names(void **state) {
     struct sl_syms t;
     char name[32];
@@ -40,6 +43,33 @@ static void test_names(void **state) {
     assert_ptr_equal(sl_sym_str(&t, 1), kept); /* the text never moves */
     assert_string_equal(kept, "cpu");
     sl_syms_done(&t);
+}
+
+/* Names of all lengths around words, each found under the hash of every other one: a name is only
+ * found if it is the one. */
+static void test_collisions(void **state) {
+    enum { LONGEST = 26 };
+    struct sl_syms t;
+
+    (void)state;
+    for (size_t i = 1; i <= LONGEST; i++)
+        for (size_t k = 1; k <= LONGEST; k++)
+            for (int last = 'x'; last <= 'y'; last++) {
+                char kept[LONGEST + 1] = {0}, *asked = sl_alloc0(k + 1, 1);
+                memset(kept, 'x', i);
+                memset(asked, 'x', k);
+                asked[k - 1] = (char)last;
+                sl_syms_init(&t);
+                sl_sym y = sl_sym_put(&t, kept);
+                sl_map_add(&t.by_hash, sl_hash_bytes(0, asked, k), y);
+                bool same = i == k && last == 'x';
+                assert_int_equal(sl_sym_find(&t, asked), same ? y : SL_MAP_NONE);
+                assert_int_equal(sl_sym_put(&t, asked), same ? y : y + 1);
+                assert_int_equal(sl_sym_find(&t, asked), same ? y : y + 1);
+                assert_string_equal(sl_sym_str(&t, y), kept);
+                sl_syms_done(&t);
+                sl_freep(&asked);
+            }
 }
 
 static void test_forgetting(void **state) {
@@ -75,6 +105,7 @@ static void test_forgetting(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
+        cmocka_unit_test(test_collisions),
         cmocka_unit_test(test_forgetting),
     };
     return cmocka_run_group_tests_name("sym", tests, NULL, NULL);
