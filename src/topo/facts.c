@@ -101,8 +101,7 @@ static bool touch(struct sl_topo *t, const struct node *n) {
     return any;
 }
 
-static struct node *node_of(const struct sl_topo *t, const char *name) {
-    uint64_t h = sl_hash_str(0, name);
+static struct node *node_of(const struct sl_topo *t, uint64_t h, const char *name) {
     uint32_t c, i = sl_map_first(&t->node_by_name, h, &c);
     while (i != SL_MAP_NONE && strcmp(t->nodes.v[i]->name, name) != 0)
         i = sl_map_next(&t->node_by_name, h, &c);
@@ -110,14 +109,15 @@ static struct node *node_of(const struct sl_topo *t, const char *name) {
 }
 
 static struct node *node_get(struct sl_topo *t, const char *name) {
-    struct node *n = node_of(t, name);
+    uint64_t h = sl_hash_str(0, name);
+    struct node *n = node_of(t, h, name);
     if (n)
         return n;
     n = sl_alloc0(1, sizeof *n);
     n->name = sl_strdup(name);
     n->at = t->nodes.n;
     sl_arena_init(&n->mem, MEM_MAX);
-    sl_map_add(&t->node_by_name, sl_hash_str(0, name), n->at);
+    sl_map_add(&t->node_by_name, h, n->at);
     *sl_vec_push(&t->nodes) = n;
     return n;
 }
@@ -199,7 +199,7 @@ bool sl_topo_node(struct sl_topo *t, const struct sl_topo_node *s) {
 
 /* A node that goes may make room where it spoke for others of its domain. */
 bool sl_topo_node_gone(struct sl_topo *t, const char *name) {
-    struct node *n = node_of(t, name);
+    struct node *n = node_of(t, sl_hash_str(0, name), name);
     if (!n || !n->known)
         return false;
     bool news = touch(t, n);

@@ -90,7 +90,7 @@ struct want *wants_of(struct sl_topo *t, const struct sl_request *v, uint32_t n,
 /* ---- spots ---- */
 
 static uint64_t spot_hash(sl_sym flavor, const char *const *values, uint32_t n) {
-    uint64_t h = sl_hash_u64(n, flavor);
+    uint64_t h = (uint64_t)n << 32 | flavor;
     for (uint32_t i = 0; i < n; i++)
         h = sl_hash_str(h, values[i]);
     return h;
@@ -105,16 +105,21 @@ static bool spot_is(const struct spot *s, sl_sym flavor, const char *const *valu
     return true;
 }
 
-uint32_t spot_find(const struct sl_topo *t, sl_sym flavor, const char *const *values, uint32_t n) {
-    uint64_t h = spot_hash(flavor, values, n);
+static uint32_t find(const struct sl_topo *t, uint64_t h, sl_sym flavor, const char *const *values,
+                     uint32_t n) {
     uint32_t c, i = sl_map_first(&t->spot_by_name, h, &c);
     while (i != SL_MAP_NONE && !spot_is(&t->spots.v[i], flavor, values, n))
         i = sl_map_next(&t->spot_by_name, h, &c);
     return i;
 }
 
+uint32_t spot_find(const struct sl_topo *t, sl_sym flavor, const char *const *values, uint32_t n) {
+    return find(t, spot_hash(flavor, values, n), flavor, values, n);
+}
+
 uint32_t spot_ref(struct sl_topo *t, sl_sym flavor, const char *const *values, uint32_t n) {
-    uint32_t at = spot_find(t, flavor, values, n);
+    uint64_t h = spot_hash(flavor, values, n);
+    uint32_t at = find(t, h, flavor, values, n);
     if (at == SL_MAP_NONE) {
         size_t bytes = n * sizeof(char *);
         for (uint32_t i = 0; i < n; i++)
@@ -132,7 +137,7 @@ uint32_t spot_ref(struct sl_topo *t, sl_sym flavor, const char *const *values, u
         }
         at = sl_vec_pop(&t->spare);
         t->spots.v[at] = s;
-        sl_map_add(&t->spot_by_name, spot_hash(flavor, values, n), at);
+        sl_map_add(&t->spot_by_name, h, at);
     }
     t->spots.v[at].refs++;
     return at;
