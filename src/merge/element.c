@@ -458,6 +458,64 @@ static bool read_json(struct sl_arena *a, const char *s, size_t len, struct sl_e
     return good;
 }
 
+/* ---- in the one form already ---- */
+
+/* A string of characters that stand for themselves in every encoder; where it ends, or NULL. */
+static const char *usual_string(const char *s, const char *end, struct sl_text *ret) {
+    static const bool usual[256] = {
+        [' ' ... '!'] = true, ['#' ... '%'] = true, ['\'' ... ';'] = true,
+        ['='] = true,         ['?' ... '['] = true, [']' ... '~'] = true,
+    };
+    const char *from = s + 1;
+
+    if (s == end || *s != '"')
+        return NULL;
+    for (s = from; s < end && usual[(unsigned char)*s];)
+        s++;
+    *ret = (struct sl_text){from, (size_t)(s - from)};
+    return s < end && *s == '"' ? s + 1 : NULL;
+}
+
+/* The same of a scalar: such a string, or a whole number of few digits. */
+static const char *usual_scalar(const char *s, const char *end) {
+    const char *from = s;
+    struct sl_text t;
+
+    if (s < end && *s == '"')
+        return usual_string(s, end, &t);
+    while (s < end && *s >= '0' && *s <= '9')
+        s++;
+    bool good = s > from && s - from <= 15 && (*from != '0' || s - from == 1);
+    return good ? s : NULL;
+}
+
+/* Is this key or value surely in the form in which it would be written? Then it need not be read,
+ * which most of the time of an account would go into. */
+static bool is_usual(const char *s, size_t len) {
+    const char *end = s + len;
+    struct sl_text name, last;
+    bool first = true;
+
+    if (s[0] == 'v')
+        return usual_scalar(s + 2, end) == end;
+    if (len < 3 || s[2] != '{')
+        return false;
+    for (s += 3;; s++, last = name, first = false) {
+        s = usual_string(s, end, &name);
+        if (!s || s == end || *s != ':' || (!first && sl_text_cmp(last, name) >= 0))
+            return false;
+        s = usual_scalar(s + 1, end);
+        if (!s || s == end)
+            return false;
+        if (*s == '}')
+            return s + 1 == end;
+        if (*s != ',')
+            return false;
+    }
+}
+
+/* ---- all kinds ---- */
+
 /* By its place in a list. */
 static bool read_index(struct sl_arena *a, const char *s, size_t len, struct sl_element *ret) {
     size_t at = 2, n;
@@ -494,7 +552,10 @@ bool sl_element_read(struct sl_arena *a, const char *s, size_t len, struct sl_el
         return true;
     case 'k':
     case 'v':
-        return read_json(a, s, len, ret);
+        if (!is_usual(s, len))
+            return read_json(a, s, len, ret);
+        *ret = (struct sl_element){s, (uint32_t)len};
+        return true;
     case 'i':
         return read_index(a, s, len, ret);
     default:

@@ -87,12 +87,16 @@ void sl_fields_pave(struct sl_fields *list) {
     }
 }
 
-/* The first from b on that is not before x. */
-static const struct sl_fields *skip_to(const struct sl_fields *b, const struct sl_fields *x) {
+/* The first from b on that is not before x; *ret_is: it is the same element. */
+static const struct sl_fields *skip_to(const struct sl_fields *b, const struct sl_fields *x,
+                                       bool *ret_is) {
+    int r = -1;
+
     while (b->far && order(b->far, x) <= 0)
         b = b->far;
-    while (b && order(b, x) < 0)
+    while (b && (r = order(b, x)) < 0)
         b = b->next;
+    *ret_is = r == 0;
     return b;
 }
 
@@ -120,7 +124,8 @@ static bool read_below(struct sl_arena *a, yyjson_mut_val *v, struct sl_fields *
         }
         if (!sl_element_read(a, name.s, name.n, &text))
             return false;
-        *same = *same && text.s && text.len == name.n && memcmp(text.s, name.s, name.n) == 0;
+        *same = *same && (text.s == name.s ||
+                          (text.s && text.len == name.n && memcmp(text.s, name.s, name.n) == 0));
         if (!text.s)
             continue;
         struct sl_fields *n = sl_fields_push(a, end, text, 0);
@@ -184,12 +189,12 @@ struct sl_fields *sl_fields_copy(struct sl_arena *a, const struct sl_fields *set
 }
 
 bool sl_fields_subtract(struct sl_fields **set, const struct sl_fields *b, uint8_t bits) {
-    bool changed = false;
+    bool changed = false, is;
 
     while (*set && b) {
         struct sl_fields *n = *set;
-        b = skip_to(b, n);
-        if (!b || order(n, b) != 0) {
+        b = skip_to(b, n, &is);
+        if (!is) {
             set = &n->next;
             continue;
         }
@@ -210,10 +215,11 @@ bool sl_fields_subtract(struct sl_fields **set, const struct sl_fields *b, uint8
 struct sl_fields *sl_fields_intersect(struct sl_arena *a, const struct sl_fields *x,
                                       const struct sl_fields *y, uint8_t bits) {
     struct sl_fields *head = NULL, **end = &head;
+    bool is;
 
     for (; x && y; x = x->next) {
-        y = skip_to(y, x);
-        if (!y || order(x, y) != 0)
+        y = skip_to(y, x, &is);
+        if (!is)
             continue;
         struct sl_fields *below = sl_fields_intersect(a, x->below, y->below, bits);
         bool in = x->mark && (y->mark & bits);
