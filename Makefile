@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A thin front for Meson: every target makes the build folders it needs, and tools/setup installs
 # what is missing before anything else. The folders:
 #   build           gcc, release: the program is build/sluice

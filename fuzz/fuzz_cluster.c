@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Objects of any shape, to the controllers of a cluster (stage_fz.h says how). Whatever they say,
  * the controllers come to rest and nothing is read past its end.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who asks `sluice serve`, and what it is told about that: the ConfigMap by which requests that the
  * API server passes on are known, their headers, the answers to TokenReviews and

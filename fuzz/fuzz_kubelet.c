@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pods, ConfigMaps and Secrets of any shape, to the runtime of `sluice up` (stage_fz.h says how):
  * volumes and what fills them, variables, securityContext, commands, statuses. No process is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Objects of any shape, to the manager (stage_fz.h says how). All decoders of the controllers and
  * the lenient reading of queues and flavors stand behind it. "r" after any letter: a new manager

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a server sends, to a reflector: pages of lists, lines of watches, ends of both. Each line of
  * the input is one thing that comes, named by its first byte, and is ignored where it cannot come:

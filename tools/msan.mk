@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The pure libraries and the property tests that need nothing else, under MemorySanitizer: what an
 # uninstrumented library wrote would look as if nobody had. Used by tools/check-uninit, with OUT.
 CC = $(shell command -v ccache) clang

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Admission checks and what they are told: AdmissionCheck, ProvisioningRequestConfig, MultiKueue."""
 from .shapes import (IMMUTABLE, SUBDOMAIN, V1BETA1, V1BETA2, conditions, dns_label, array, int32, int64, keyed, label_key, record,
                      rule, strings, subdomain, table, text, word)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Queues and what they give out: ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Topology."""
 from .shapes import (EFFECT_RULE, EFFECTS, IMMUTABLE, V1ALPHA1, V1BETA1, V1BETA2, array, conditions, fair_sharing,
                      fair_sharing_status, int32, keyed, label_key, labels, record, resource_groups, rule, selector,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pieces that schemas are made of: plain dicts of OpenAPI v3 with Kubernetes' extensions.
 
 Every piece begins with its description, which is what `kubectl explain` shows.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workload, and WorkloadPriorityClass."""
 from .shapes import (V1BETA1, V1BETA2, amounts, array, conditions, dns_label, flag, int32, keyed, labels,
                      record, rule, strings, subdomain, table, text, time, toleration, tolerations, unchanged, word)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One admission request on its way through a handler. A handler of a path is
  *

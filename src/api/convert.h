@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Conversion between the versions of kueue.x-k8s.io. v1beta2 is the form that is stored; v1beta1
  * and v1alpha1 are for those who still speak them. What the target version has no field for is

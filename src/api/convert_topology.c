@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where pods of a podset stand. v1beta1 lists every domain with its value per level; v1beta2 has
  * slices of many domains, in which what is common is written once: a value or a count that is the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Schedules of CronJobs: five fields with names, ranges, steps and lists, the words (@hourly, ...)
  * and @every. What is taken, what it means and why something is refused is as the API server has

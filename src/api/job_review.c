@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * batch/v1 Job: made to wait when it is created, kept consistent while it runs.
  */

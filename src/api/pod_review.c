@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Plain pods and pod groups: gated when they are created, since a pod cannot be made to wait later;
  * kept consistent while they wait and run.

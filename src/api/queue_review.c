@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ClusterQueue and Cohort: what the schema cannot say about their quotas and policies.
  */

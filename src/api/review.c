@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The way of a review: find the path, read the body, let the handler speak, write the answer. What
  * is refused is refused with Kubernetes' words; what cannot be understood is a 400.

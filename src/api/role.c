@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The shape is what Go's encoding/json makes of Kubernetes' types: fields in the order of the
  * types, keys of maps sorted, and for each field a rule on when it is left out. So the types stand

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kubernetes' syntax of names, labels and selectors, with its words for what is wrong. Functions
  * that look at one word take its length, since a JSON string may have a NUL inside; the faults they

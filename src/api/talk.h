@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A conversation with a container: a command that is run in it (kubectl exec), or with what runs in
  * it (kubectl attach). The runtime has it, the API server carries it to the client.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The topology annotations of a pod template: which may stand together, and what they may say.
  * Whether a level exists is found out when the workload is placed.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What admission needs to know of the cluster, asked through a table of functions so that the rules
  * can be tested without one. Answers come from memory: no handler waits for the API server.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Workload: what may change. While quota is reserved the podsets stand, the admission stands as
  * long as it is there, and pods once given back stay given back.

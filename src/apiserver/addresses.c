@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Addresses and ranges of them, with kube-apiserver's words for what is wrong. */
 #include <arpa/inet.h>
 #include <string.h>

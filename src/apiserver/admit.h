@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Admission: reviews of our own first, in process, as deploy/parts/40-webhooks.yaml has them; then
  * registered webhooks, one after the other in the order of their configurations' names. What each

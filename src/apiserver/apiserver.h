@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The embedded API server: Kubernetes' REST conventions over the store. It knows no sockets:
  * requests come as records, from HTTP (src/up) or from our own controllers through the port, and

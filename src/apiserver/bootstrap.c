@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a server has when it starts: its kinds, what they say of objects that were stored before,
  * and the objects that every cluster has.

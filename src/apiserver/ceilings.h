@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ceilings of the API server in one list. A request that goes beyond one is refused, mostly
  * with 413; docs/limits.md says which with what. One request is worked on at a time.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Conversations over a wire: pods/exec, pods/attach (talk.c) and pods/portforward (forward.c). What
  * they share is here: which protocol the client wants, the upgrade, the way of bytes, and the end.

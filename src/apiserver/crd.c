@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kinds from definitions. A struct sl_crd owns a kind with its schemas, rules and columns; it is
  * made anew when the definition changes, and what it replaces is kept as long as requests that wait

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Definitions on their way in: what is filled in, and what is wrong with them in kube-apiserver's
  * words. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which groups, versions and kinds there are: /api, /apis and below, each kind for itself and all
  * in one document (apidiscovery.k8s.io). The large documents are made once and kept until a kind

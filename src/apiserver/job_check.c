@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What people get wrong in the spec of a Job, in kube-apiserver's words. */
 #include <string.h>
 

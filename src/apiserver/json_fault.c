@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What Go's decoder says of a text that is no JSON: clients show it, and tests of clients compare
  * it. A walk without a tree: a stack of what is open, and what may come next.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From the tables to the registry. */
 #include "apiserver/kinds.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Events. Those of core/v1 are taken nearly as they come; who writes by events.k8s.io has to say
  * more, and changes nothing but how often it was seen.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes: what may be said of them, and what stays as it was first said. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Services: stored, with addresses and node ports for show; nothing listens there. What is given
  * out, kept and dropped when something else of a service changes is as on a cluster that has IPv4

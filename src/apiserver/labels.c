@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Label selectors of a query, read as kube-apiserver reads them, with its words for what is wrong.
  * (model/labels.h has the same notation for our own files, with words of ours.)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What holds for the metadata of every object: who sets which field, and which words are allowed in
  * them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading and changing objects that are being made: as api/json.h, for yyjson's mutable values.
  * Texts that are given are copied into the document; keys are constants, unless a function says

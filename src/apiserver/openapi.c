@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * /openapi/v2 and /openapi/v3. The documents are made when they are first asked for, and kept until
  * a kind comes or goes: at most one per group and version.

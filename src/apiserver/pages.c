@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lists in pages. The first page of a list takes references of everything that is to come; later
  * pages are cut out of that, so they all show one moment. At most SNAPSHOTS of them are kept, for

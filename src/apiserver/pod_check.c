@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What people get wrong in pods, in kube-apiserver's words. What the schema says of types and
  * required lists is said before.

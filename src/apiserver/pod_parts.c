@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Parts of a pod that stand by themselves: probes and hooks, security contexts, and what a pod says
  * of hosts and names.

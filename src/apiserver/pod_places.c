@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where pods may go: selectors, tolerations, affinity, spread; what people get wrong in them. */
 #include <string.h>
 

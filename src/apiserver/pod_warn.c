@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is allowed in a pod's spec, but hardly meant: warnings with the answer. */
 #include <stdio.h>
 #include <string.h>

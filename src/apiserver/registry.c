@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kinds by name. The store knows a resource by a number. A kind that comes back (a CRD that is made
  * again) gets the one it had, if objects of it were left; else it was given to others.

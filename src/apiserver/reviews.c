@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reviews: questions that are answered and not kept. Everybody may do everything here, and the
  * answers say so; what is wrong with a question is told as on a cluster.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Label and field selectors, and what an object shows to them: its labels and the few fields of its
  * kind that can be asked for, taken out of the text once, when it is stored.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The server's life, its calls, and the turn of the loop. See server.h for the parts.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a Service may say. */
 #include <arpa/inet.h>
 #include <stdio.h>

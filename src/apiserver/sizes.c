@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How long the lists of Kubernetes' own kinds may be. Many of their rules compare each item with
  * each other (names that may be given once, mounts that need a volume), so the time that an object

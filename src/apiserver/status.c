@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Answers that say how it went: Status objects, field for field as kube-apiserver writes them, and
  * the few answers that are plain text.

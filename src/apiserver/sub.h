@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Subresources as data: what the core needs to serve /status, /scale, /binding and so on. It reads
  * the object, does what the functions say, and stores through the same way as any other write, with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tables: what kubectl prints. The parts of a Table that follow from the kind; the caller writes
  * the rest:

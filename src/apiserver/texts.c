@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * No name, key, path, label or word of a kind has a NUL inside: everything behind it would be
  * hidden from whoever reads C strings, and one name could be stored under another. So a body with

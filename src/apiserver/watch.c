@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Watches. Each is a filter on the row of events of its resource; what there was before comes first
  * where it was asked for. An object that leaves the selection is DELETED for this watcher, in the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Webhooks that are registered: MutatingWebhookConfigurations and ValidatingWebhookConfigurations.
  * They are read anew when one of them changes; a write that is under way keeps those it began with.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Words that only the API server looks at, with Kubernetes' texts for what is wrong with them; the
  * rest is api/syntax.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The way of a write; see write.h. A try that finds at its end that somebody else was faster begins
  * again from what there is then, unless the client named the version that it wants to change.

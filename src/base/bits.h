@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bits of words. */
 #ifndef SL_BASE_BITS_H
 #define SL_BASE_BITS_H

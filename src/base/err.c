@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Errors in words. Texts are built in a scratch buffer first, so that an argument may point into
  * the very error that is being written.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Errors: a negative code is returned, the words stand in a caller-owned struct sl_err. Nothing is
  * allocated on the way down; context is put in front on the way up. NULL is allowed for err.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Small words used everywhere: scope cleanup, ownership transfer, assertions that also hold in
  * release builds, and attributes. No state, no threads.

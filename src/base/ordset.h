@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ordered set of fixed 24-byte keys { at, tie, id }: the waiting line of a class of workloads.
  * Keys compare by at, then tie, then the caller's total order on ids (only asked when at and tie

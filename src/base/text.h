@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A text as one value: where it begins and how long it is, from one call. It may contain NUL bytes
  * and need not end in one; what must be a C string is asked for as such and then has none inside.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lengths of time in and out of words, as Go's time.ParseDuration and Duration.String do it, with
  * integers only.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Time is int64 nanoseconds since the epoch of whoever feeds the engine. Nothing here reads a
  * clock.

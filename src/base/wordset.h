@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Words, each once, in the order in which they came: has this been said before? The words are kept,
  * not copied.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From words to a verb that runs. Refuses what it does not know, naming what was probably meant; it
  * never guesses and goes on.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sluice match: the command line of resource-query around a session (match/session.h). Options are
  * checked in the words that its users' scripts know; then lines are read until the end.

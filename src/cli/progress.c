@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The progress bar. On a tty it is redrawn in place; elsewhere, when asked for, it is one line for
  * each ten percent, so that a log stays readable. Nothing here decides anything, so it may look at

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A table that fits: columns that may shrink give way first (cut text ends in an ellipsis), then
  * the least important columns are left out. Numbers stand to the right.

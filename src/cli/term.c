@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the terminal is. Asked once at the start; a resize during a run is not followed.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Label selectors of controllers, and the two writes that follow from them: an object without a
  * controller that a selector chooses gets one (after its controller was read and is not being

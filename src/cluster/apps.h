@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Deployments, ReplicaSets and StatefulSets: what is kept of them. Private to src/cluster.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ceilings of the controllers and the scheduler of `sluice up` in one list. An object that goes
  * beyond one is passed over with an event or a condition and a log line; docs/limits.md says which.

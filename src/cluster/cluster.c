@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The reflectors, the patch queue and the turn: see cluster_int.h. */
 #include "cluster/ceilings.h"
 #include "cluster/cluster_int.h"

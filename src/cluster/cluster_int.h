@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The base that all parts of src/cluster stand on. Private to the folder.
  *

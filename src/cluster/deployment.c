@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Deployments: which ReplicaSet has how many pods. A step is decided from what is written and from
  * the pods there are; while it is on its way to the API nothing else is decided.

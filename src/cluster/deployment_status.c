@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a Deployment says of itself: counts, conditions and the revision. */
 #include <stdio.h>
 #include <string.h>

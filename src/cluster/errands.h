@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Small jobs that are done beside the records, one request at a time: what has to be there at the
  * start (bootstrap.c), events that have grown old (sweep.c), pods on nodes that are gone

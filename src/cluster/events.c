@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Events, in the lane that waits for all others. A repetition (same object, reporter, type, reason
  * and note) within six minutes counts in the series of the first. When too many wait, new ones are

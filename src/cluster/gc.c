@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who owns whom. A node is wanted (gc_work.c) when one of its owners is unknown, has gone, or is
  * being deleted with its dependents; and when it is such an owner itself and one of its dependents

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The garbage collector's inside: which kinds there are (resources.c), who owns whom (gc.c), and
  * what is done about it (gc_work.c). Private to the folder.

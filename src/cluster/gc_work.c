@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is done about a node that is wanted, one request after the other: the object is read, then
  * those of its owners of which nobody knows that they live, then one write follows from that. A

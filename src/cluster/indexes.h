@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sets of completion indexes as the status of a Job says them: "0-3,5,7,8". Ordered runs, never
  * touching each other.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs: what is kept of one, and its status. */
 #include "cluster/job.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What spec.podFailurePolicy and spec.successPolicy say. */
 #include "cluster/job.h"
 #include "json/json.h"

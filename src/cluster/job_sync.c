@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One look at a Job: what is true of its pods, whether it has come to its end, which pods it should
  * have, and what its status should say. In this order, because each follows from the one before;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The kinds that are read and written here, and the parts that have turns of their own. */
 #include "cluster/errands.h"
 #include "cluster/job.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Forgetting names. Namespaces and nodes are symbols, and so are the resources that nodes have and
  * pods ask for; their texts come from whoever may write an object: ever new ones. At the end of a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Forgetting the names that no record has any more. Private to src/cluster. */
 #ifndef SL_CLUSTER_NAMES_H
 #define SL_CLUSTER_NAMES_H

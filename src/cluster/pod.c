@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is kept of a pod, and whose turn it is to write to it. */
 #include "cluster/apps.h"
 

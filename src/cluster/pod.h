@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pods: one record for all parts. What is kept of a pod is what somebody decides on; the text of
  * its spec is not. Private to src/cluster.

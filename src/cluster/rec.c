@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tables of records: finding, marking, children, taking objects in. See cluster_int.h. */
 #include "cluster/cluster_int.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ReplicaSets: as many pods as they say. Pods on their way count from the moment they are planned,
  * those to be deleted no longer do; so a look at old news neither makes nor deletes twice.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which kinds the API serves: aggregated discovery, read at the start, when a
  * CustomResourceDefinition changed, when somebody needs to be sure, and from time to time. Each

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What pods ask for, interned: a cluster's pods are made from few manifests. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who stands where, for one pod that is to be placed. Nothing of it is kept: the pods that stand
  * somewhere are looked through once, and counted for each term of the pod by domain (value of its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which of several nodes is the best, for pods that prefer some to others. Each wish gives a node
  * points from 0 to 100 among those that would do, and they add up with kube-scheduler's weights:

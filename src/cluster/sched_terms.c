@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What pods say about other pods and prefer of nodes, read once for a class; the crowds that their
  * selectors are asked about, and the domains that nodes form.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who waits, who is bound where, and what those are told who find no place. */
 #include "cluster/schedule.h"
 

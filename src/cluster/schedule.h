@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Binding pods to nodes, as kube-scheduler's default profile decides whether a pod may stand on a
  * node: unschedulable nodes, taints, node selector and required node affinity, host ports,

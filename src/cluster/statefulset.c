@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * StatefulSets: pods with numbers, each of which there is once. In order, unless the set says
  * Parallel: a pod is made when all before it are available, and deleted when all that stay are, the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pods on nodes that are gone: nobody will end them. A node that pods name and that is not there
  * for forty seconds is asked for; if it does not exist, its pods are marked as failed and deleted

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Events live for an hour after they were last seen. Every few minutes all are read, a page at a
  * time, and those that are older are deleted; none is kept here.

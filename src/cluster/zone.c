@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Time zones as the machine knows them: TZif files (RFC 9636). The 64-bit block is used, and behind
  * the last transition the rule of the footer.

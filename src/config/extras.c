@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Parts that Kueue checks and that Sluice has no use for yet, or only little: multiKueue,
  * metrics.customLabels and resources.deviceClassMappings. Whoever made a mistake there should hear

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is managed: frameworks, namespaces, and how long workloads are kept.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Between the records and the engine: what was seen becomes facts, what was decided becomes wishes.
  * Private.

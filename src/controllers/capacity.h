@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who answers ProvisioningRequests of the class check-capacity.autoscaling.x-k8s.io where no
  * cluster autoscaler does: is there room for all its pods on the nodes there are? (capacity_pack.c

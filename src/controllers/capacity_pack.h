@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Do these pods fit on the nodes there are? Pure: told what nodes have and what stands on them,
  * asked whether so many pods more would find a place, all of them or none.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The memory that is taken while the controllers decide about one object, in one list. Each arena
  * holds what is read of it, for as long as that is decided about or, of nodes, known. An object

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Objects of which there are few: namespaces, classes, limits, flavors, checks, queues. Their text
  * is kept; what the engine must know is read from it by the same decoder that reads manifests

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The manager: everything between the port and the engine. Reflectors fill small records,
  * controllers are level-triggered functions from records to what should be written, the engine

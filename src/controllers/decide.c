@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From decisions to wishes: each effect changes what its Workload is wanted to say, in Kueue's
  * words, and is told as an event and in the metrics.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The state as canonical JSON, and whether it agrees with itself. Two managers over the same API,
  * at rest, print the same: everything is sorted, times are whole seconds, and what is only the

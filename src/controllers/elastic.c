@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The pods of elastic Jobs are made with a gate, and this many of each podset lose it: as many as
  * the Workload was granted, less those that run without it. Pods that have ended do not count; one

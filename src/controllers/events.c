@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Events (events.k8s.io/v1), in the lane that waits for all others. As client-go's recorder does
  * it, a repetition (same version of the object, reporter, type and reason, within six minutes) is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Groups of pods: finding them, coming and going, and Workloads whose pods do. */
 #include "controllers/group.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A group without a Workload: whether its pods agree, who is one too many, and what the Workload
  * will be made of. Part of the plan: without effects. */
 #include "base/fmt.h"

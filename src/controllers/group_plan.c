@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where a group of pods stands and what is to be written next for each of them: a function of the
  * records, without effects. A plain pod is a group of one.

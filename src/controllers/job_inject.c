@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What an admission adds to the pods of a Job, and how it is taken away again: labels, annotations,
  * node selector, tolerations and scheduling gates of the template, as merge patches.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where a Job stands and what is to be written next for it: a function of the records, without
  * effects. The order of the questions is Kueue's.

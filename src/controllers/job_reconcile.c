@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The pass over one Job: what the plan means for its Workload. Everything said here is said again
  * on the next pass if it is still so; saying it twice does nothing.

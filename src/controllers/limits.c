@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The pod as its namespace makes it, which is what counts: the overhead of its RuntimeClass,
  * defaults of LimitRanges, and what their bounds forbid. (Limits that stand in for missing requests

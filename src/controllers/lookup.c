@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Questions that integrations and admission ask of the records. */
 #include <string.h>
 

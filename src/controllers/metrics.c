@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Counters and histograms, counted where decisions are made, and the life of series: they appear
  * with the first event and go with their object.

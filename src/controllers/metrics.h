@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the manager counts. Counters and histograms move with decisions (metrics.c); gauges are read
  * out when somebody asks (gauges.c, sl_manager_refresh_metrics). Private.

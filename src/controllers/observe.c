@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From what the API says of a workload to facts. The engine follows what was written, by us or by
  * others; what we are about to write it knows already, so a field with a change on its way is not

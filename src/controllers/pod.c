@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pods: from the object to the record, crews, and the patch that takes gates away. */
 #include "controllers/pod.h"
 

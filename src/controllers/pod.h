@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pods: what is kept of those that somebody here needs, and the release of those that wait for an
  * elastic Workload's grant.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The admission check kueue.x-k8s.io/provisioning-request: before a Workload with quota starts,
  * somebody who knows the machines is asked whether there is room, by a ProvisioningRequest

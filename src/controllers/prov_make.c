@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Making a request. Nobody here has the whole template of a podset, so the Workload is read again;
  * from its text come the PodTemplates, with what the assigned flavors add, and the request that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What queues, cohorts, flavors and checks write: our finalizer, and statuses with their counters.
  * Counters are written soon after they change (STATUS_DELAY, so that a burst is one write) and not

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * With gate UnadmittedWorkloadsObservability the reason of a condition says what kind of obstacle
  * it is, not only that there is one. The texts stay the same.

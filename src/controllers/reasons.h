@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reasons that say more (gate UnadmittedWorkloadsObservability). Private. */
 #ifndef SL_CONTROLLERS_REASONS_H
 #define SL_CONTROLLERS_REASONS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Records: what is kept of each object, and the manager that holds them. Private to
  * src/controllers.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Serving workloads: StatefulSets and LeaderWorkerSets. They wait by their pods, which admission
  * gates as they are made; here they get their Workloads, and each pod is entered into one of them.

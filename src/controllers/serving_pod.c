@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The pods of sets. Each is entered once into the Workload of its slot: labels and annotations say
  * that it is ours, of which group and in which podset. A group's name stays on a pod for good, so

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * StatefulSets. A slot is an ordinal, counted from spec.ordinals.start. The controller of the API
  * removes the last pods first, and makes none before the one before it is ready if the set wants it

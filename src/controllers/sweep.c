@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Forgetting names. Namespaces, queues, reasons, roles, owners, finalizers and the like are
  * symbols, and their texts come from whoever may write an object: ever new ones. At the end of a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Forgetting the names that no record has any more. */
 #ifndef SL_CONTROLLERS_SWEEP_H
 #define SL_CONTROLLERS_SWEEP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Topology-aware scheduling: which nodes there are and how they lie (src/topo keeps that), where
  * the pods of an admitted Workload stand, and the node selectors that take them there.

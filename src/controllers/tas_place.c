@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Places of Workloads: asked for by the engine, written with the admission, read back from it.
  *

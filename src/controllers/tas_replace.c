@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Nodes that fail under an admitted Workload: what stood there gets other places, as soon as no pod
  * of the Workload is left on the node that could still run. The rest keeps its places, and so its

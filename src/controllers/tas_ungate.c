@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pods of a Workload that has places: each is told by its node selector where to go, and loses the
  * gate that held it back.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pod templates, interned: thousands of jobs made from one manifest share one record of about a
  * kilobyte. Containers are kept as a hash and their resources; the rest of a pod's spec decides

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What admission may ask of the manager. */
 #include <string.h>
 

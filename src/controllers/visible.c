@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who waits, as JSON. Kueue's fields are Kueue's; 'reason', 'message' and 'expectedStartTime' are
  * ours, and clients that do not know them pass over them.

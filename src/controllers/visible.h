@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the visibility API answers: who waits in a queue, in the order in which the engine will take
  * them, each with its places, why it waits, and when it may start if that is known. Reads records

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Workload records: what the API says ('seen'), what we want it to say besides ('want': only what
  * differs), and the conversation with the engine.

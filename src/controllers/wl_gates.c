@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Preemption gates. A Workload that names some in its spec may preempt nobody before each of them
  * is open in its status. Who opens them is not decided here; a gate that is new is closed, one that

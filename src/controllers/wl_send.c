@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is written of a Workload, in which order, and what follows from the answers. */
 #include <stdlib.h>
 #include <string.h>

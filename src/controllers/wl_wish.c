@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is wished of a Workload besides its status: its spec, its labels, its owners, its end. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Paths and bodies of writes. */
 #include "controllers/rec.h"
 

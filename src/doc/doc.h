@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Documents as they are written: a read-only tree of nulls, booleans, numbers, strings, lists and
  * maps, each with the line it stands on, read from YAML (with Kubernetes' scalar rules, see yaml.c)

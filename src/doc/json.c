@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * JSON by yyjson. yyjson checks the grammar but does not tell where a value stood, so the text is
  * walked a second time in step with its tree; since the text is known to be good by then, a token

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Typed getters over a document. Each looks at one node, says what it expected when it is something
  * else, and gives back a harmless value then.

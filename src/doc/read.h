@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Taking typed values out of a document. A struct sl_read carries the file's name, an arena for
  * what is made on the way, and the first error: after it, every getter still returns something

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Workloads: what a pod of each podset asks for, as Kubernetes counts it (containers summed, init
  * containers as a maximum, sidecars, overhead, pod-level resources, limits where a request is

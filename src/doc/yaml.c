@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * YAML by libyaml's events, with the meaning Kubernetes gives to scalars: kubectl turns YAML into
  * JSON by go-yaml v2, whose rules are YAML 1.1's with a few corners of its own.

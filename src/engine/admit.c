@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Quota given and taken back. An admission record says what a workload holds; records are shared
  * between workloads of a class that got the same, and never change once made.

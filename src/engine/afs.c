@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Admission fair sharing: within one ClusterQueue, LocalQueues that used less lately go first. Each
  * LocalQueue keeps what it consumed per resource, decaying with a half-life; an admission adds a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Facts about workloads, and the table that says which function takes which fact. A fact only notes
  * what is true; what follows from it is decided by the next cycle.

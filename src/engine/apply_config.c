@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Facts about configuration: flavors, cohorts, queues, checks, namespaces, settings. Each is copied
  * in; trees are worked out again before they are next looked at, and whoever sleeps in a tree that

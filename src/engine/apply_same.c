@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Is this fact about configuration a repetition? A hash of everything the object says is kept
  * with it; the same hash again means that nothing changed, and nobody is woken for it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rounds. A round looks at the first workload of every ClusterQueue that has one to offer, against
  * the state as it stands, then processes them in order: reserve, start preempting, or send back. A

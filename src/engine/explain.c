@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Why is this workload waiting? The same assignment that decides is run on the live state, without
  * keeping its result, and read out in numbers: which limit binds where, who holds what is missing,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What time and outside events do to a workload: eviction and return, back-off, timeouts,
  * deactivation, stopped queues. Facts only note what is true and mark the workload as due; the

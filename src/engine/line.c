@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who waits, in the order in which they are taken: any part of a ClusterQueue's line, or of that of
  * one LocalQueue, with the places in both.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Measuring: places in the cohort trees and sums that no decision needs. Nothing here changes
  * anything, and nothing is kept: a sum costs a walk over its parts.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Places: what the placer is asked, and when. A workload for which quota says yes needs a place
  * besides; one that has none may find those to preempt who stand in its way, and nobody is evicted

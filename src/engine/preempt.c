@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Preemption without fair sharing: whom to evict so that a workload fits, as few as needed, and
  * nobody whom the policies protect. The search works on the live tree: usage of candidates is taken

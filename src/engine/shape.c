@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shapes: the podsets of workloads, interned, so that a million equal jobs share one description.
  * A shape keeps what was asked (raw) and what is counted (effective): excluded resources dropped,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Slices: an elastic job that grows is followed by a larger workload that takes the place of the
  * one that runs. The new slice keeps the flavors of the old one and asks only for what it needs

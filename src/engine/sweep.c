@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Forgetting names. A queue, a cohort, a flavor, a check or a namespace that is no more leaves its
  * entry, since others may still name it. Here entries that nobody names any more lose their names,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The answer to "why is my job waiting and what would help": a verdict with every blocking
  * constraint in numbers, who holds what is missing, the place in both queues, and the smallest

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who waits where. Workloads of one LocalQueue with the same shape and priority form a class and
  * wait in one line; a class is awake (in its ClusterQueue's heap, ordered by its first workload) or

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests that ask auxiliary subsystems: a node and so much of the power that feeds it. Two nodes
  * may hang on the same thing, so candidates are no longer independent: what was chosen counts as

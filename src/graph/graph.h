@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A graph of resources: what there is, what contains what, and what is up. Who uses it is the
  * matcher's business (match.h).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Names are counted before they are made, so that no list can ask for more than the ceilings.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is free now, in sums: of each counted type below each inner vertex ('room'). From it follow
  * the weights by which early-stopping policies walk, and the tree over all nodes that tells where

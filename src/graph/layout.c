@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a sealed graph to arrays that a walk can run over: what is at each position, the blocks, the
  * children of each vertex by type in the order of the policy, and the types that sums are kept of.

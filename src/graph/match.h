@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The matcher: which vertices a request gets, and when (docs/graph.md has the rules). It owns a
  * graph, knows the jobs that hold or have reserved parts of it, and keeps indices so that a match

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What nearly everybody asks for: a slot of so many cores and gpus. Where these are plain children
  * of a vertex, which of them a job gets is found by masks alone.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tree is an AVL tree over an array of nodes; node 0 stands for "none". A node keeps how much
  * the taken amount changes at its time (never 0: such a point is taken out), and of its subtree,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A turn walks the jobs in order and writes down, in 'walk', those that were looked at and wait.
  * The next turn walks again and reads the old walk along: a job that stands in both at the same

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Queues over the matcher: who is tried when, who gets a reservation, who may pass. Pure: time
  * arrives with each call, and the same calls give the same decisions.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The graph grows or shrinks: what jobs have is noted by vertices, the layout is made anew, and the
  * jobs are put onto it. A copy of a matcher is made the same way.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a job wants: a tree of resource requests (RFC 14), a constraint (RFC 31) and a duration.
  * A jobspec is what was read, in words, and lives in an arena of its own; a request is a jobspec

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From walks to answers. Requests for nodes do not walk: nodes are asked in the order of the
  * policy, and those that cannot have enough are skipped by the tree over their sums. Nor do

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One walk over the graph at one time, as docs/graph.md tells it. A vertex that fits a request
  * becomes a group in the list of that request; a vertex that is only passed hands its caller's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Cooking a recipe: a walk over its edges, depth-first from each root, in the order of the text. An
  * edge makes all its vertices at once, for every vertex that its source stands for, so vertices are

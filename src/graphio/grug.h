@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A GRUG recipe: which kinds of vertices there are, and how each is made of another. Read from
  * GraphML; private to this folder.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * GraphML by expat. Keys are declared (id, name, perhaps a default) and then used by id; what they
  * mean stands in one table below. Entities are not wanted: they are the way to ask for more memory

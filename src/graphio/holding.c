@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a text says that a job has, or gives back. JGF lists vertices with their paths; R lists
  * ranks and, in them, ids of types, which are looked for anywhere in the node of that rank.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One machine as hwloc sees it, under a cluster. libhwloc reads its own XML; what it has no names
  * for here is passed over, and what is inside goes one level up. libhwloc does not say what it does

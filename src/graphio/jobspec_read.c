@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A jobspec is read into a document first, which knows its lines. Everything of the result lives in
  * the jobspec's own arena; the document goes at the end.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Answers as text. The grant has parents before their children; all formats want children first, in
  * the same order among themselves.

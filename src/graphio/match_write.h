@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a match gives, as text, and whole graphs as pictures of them. Everything is appended to a
  * buffer; its ceiling is the caller's, who looks at 'overflow' at the end.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Where a request ends must have one reading only. A proxy in front of us may read it differently,
  * and what it takes for a part of one request would be answered here as a second one. So whatever

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who stands at the other end of a TLS connection. Private to src/httpd.
  */

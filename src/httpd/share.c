@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who gives way when there is not enough for all. A client can hold three things: connections, room
  * for bodies that come, room for what it does not read. Each is bounded for all together; a fixed

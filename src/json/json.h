@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The JSON module: the only place that asks yyjson for the bytes of a text. What is absent, null,
  * or of an unexpected type reads as nothing: the schema was checked by the API server before we are

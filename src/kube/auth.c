@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Credentials, kept fresh; see the header. */
 #include "kube/auth.h"
 

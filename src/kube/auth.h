@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who we are, kept fresh: certificates and tokens from files that others rotate, and credentials
  * that an exec plugin makes. One object per client.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The client's calls. A call waits in one of two lines (requests, watches), runs on a transfer, and
  * ends with its 'done'. Everything but queueing and cancelling happens in turns of the loop, so

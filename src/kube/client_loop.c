@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * libcurl on libuv: one poll handle per socket and one timer, and the turn of the loop.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a kubeconfig says, and where one is looked for. Private to the client and its tests: others
  * see struct sl_kubeconfig through kube/client.h only.

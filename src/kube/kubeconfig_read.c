@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One cluster and one user of a kubeconfig, decoded. Fields that client-go does not know either are
  * ignored, as kubectl ignores them; a field that would change who we are and that we cannot honour

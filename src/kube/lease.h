@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Leader election over one coordination.k8s.io/v1 Lease, as client-go does it (so that it can stand
  * beside one): whoever holds the lease renews it; when it was not renewed for its duration, as seen

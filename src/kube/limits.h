@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The memory that the client of the API server may take. The manager's pod has room for all of it
  * at once (serve/limits.h).

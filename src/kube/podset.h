@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a pod asks for, as the text of a podset of one such pod: equal pods give equal text, and
  * there is one reader of that (sl_decode_podset).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A reflector keeps an owner's table equal to a collection of the API: it lists (in pages), then
  * watches with bookmarks from where the list ended, and lists again when the server has forgotten

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The patch queue. Its owner says which objects may have something to write ('want'); the writer
  * asks for the body when the object's turn comes, so what is sent is always made from the newest

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A line is put together in one buffer and leaves in one write(2). A field either stands in the
  * line whole or not at all, so that a JSON line is always valid JSON.

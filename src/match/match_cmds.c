@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * match, multi-match and update: jobs get something, and the block that tells what.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Loading: which graph, seen through which subsystems, with which policy. Everything that is wrong
  * with it is said in the lines that resource-query ends with.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lines into words, words into commands, and what all commands need: places to say things, files,
  * and the list of jobs.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of this folder share. */
 #ifndef SL_MATCH_SESSION_INT_H
 #define SL_MATCH_SESSION_INT_H

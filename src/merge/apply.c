@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Server-side apply. What the manager says is merged into what there is; what it said last time
  * and does not say now goes, unless somebody else has it; what changes thereby and is another's is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Is what somebody applies an object of its schema? Told in the API server's words, all faults but
  * those that another one hides.

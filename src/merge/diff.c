@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What differs between two objects. Both are walked side by side: as long as keys come in the same
  * order, which is nearly always, nothing is looked up; what is left after the first that do not is

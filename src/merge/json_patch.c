@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * JSON patches and merge patches, with the understanding that the API server has of them, which
  * is wider than RFC 6902 in places. What does not apply is told in one sentence for all.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Patches, and who manages which fields: pure functions from objects to objects.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lists in strategic merge patches. Items are told apart by a key (objects) or by value (all else).
  * The order of the result: items of the patch as the patch has them, others as they were, and where

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * All metrics, one METRIC(id, name, type, index, labels, help) each. Included with METRIC defined
  * as what is wanted of a row; names.h makes the enum of it, table.c the descriptions.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The words of an effect: which conditions it writes on a Workload and what they say, letter by
  * letter as Kueue v0.19 says it (rules 1.4, 1.7, 4.6, 4.7, 6.1 and 7.5 of docs/rules.md). Tools and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lists of effects: life, names, and the digest that says whether two runs decided the same. The
  * digest takes every word and number of every effect in order; an absent text and an empty one are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Effects: the only way out of a decision. The shell performs them and reports back as facts. Each
  * is a small record; texts for people are made from it by the engine's text functions, in Kueue's

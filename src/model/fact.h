@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Facts: the only way into a decision. Each says that something is now true; repeating one changes
  * nothing. Strings are borrowed for the call.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The configuration nobody wrote, Kueue v0.19's with waitForPodsReady off; how slices are named. */
 #include "model/specs.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The nouns as they arrive: what an object says, as plain records over borrowed strings. The engine
  * copies what it keeps. Amounts are already in their resource's unit (see base/amount.h); an absent

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One table per vocabulary. A table is a list of words by value; a second short list gives older
  * spellings that are read but never written.

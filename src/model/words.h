@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The vocabulary: every enum that has a spelling in the API, with one table each between the number
  * and the word. Words are Kueue's, v0.19.

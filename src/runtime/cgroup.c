@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Processes may only stand in the leaves of the tree of cgroups, so ours, if it is to have children
  * with limits, must be empty: if nobody but us is in it, we move to a leaf of our own.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Limits by cgroup v2, where the machine gives us a folder to make some in: cpu.max and memory.max
  * of each container. Where it does not, nothing is limited, and that is said once.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One container: waiting, starting, running, ended; and, if its policy says so, waiting again.
  */

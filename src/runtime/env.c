@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The environment of a container: a few words of the machine's own, then what the pod says, in
  * Kubernetes' order and with its expansion of $(NAME).

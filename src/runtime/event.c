@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Events about pods, for whoever asks `kubectl describe` why one does not run: only what goes
  * wrong, so that a pod that just runs costs no more writes than its status. They are sent and

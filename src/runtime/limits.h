@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ceilings of the runtime in one list. What goes beyond one is refused, with a message that the
  * pod, the client or the log shows, or is kept back; nothing is left out in silence. Those that

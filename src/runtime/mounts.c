@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Mount points of one command, in a mount namespace of its own, on top of the machine's own
  * folders. A mount point that is not there is made without touching the machine: the nearest folder

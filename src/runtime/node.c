@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Our nodes: this machine, with what it has, and simulated ones. Each is created or, if it is there
  * from an earlier run, brought up to date; simulated ones that are no longer wanted are deleted.

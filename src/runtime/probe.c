@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Probes of containers: when they are asked, and what follows from the answers.
  */

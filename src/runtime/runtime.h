@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The kubelet of `sluice up`: pods bound to this machine's node become processes; pods bound to
  * simulated nodes last as long as an annotation says. Reports Nodes, Leases and pod statuses

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Inside the runtime. One record per pod on one of our nodes; a pod of this machine has a 'real'
  * part besides. All is level-triggered: what happens (an object, the end of a process, a deadline)

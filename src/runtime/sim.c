@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pods on simulated nodes: they run for as long as they say, and nothing happens.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The parent's side: a supervisor is started, and says over a pipe what becomes of its command. The
  * end of that pipe is the end of the supervisor, and of all that it stood over.

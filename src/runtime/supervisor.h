@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The supervisor: a small program of our own that stands over one command. It starts it, forwards
  * SIGTERM to its group, adopts what it leaves behind, and ends all of that with it.

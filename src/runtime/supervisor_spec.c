@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The spec of a supervisor as bytes: a head (magic, version, length of all), then the fields in one
  * fixed order. Numbers as this machine has them; a text is its length, its bytes and a zero; a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Talks with containers: a command beside what runs in it, or with that itself.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A path of the machine, walked to part by part on descriptors: whoever may write in a folder on
  * the way, a container as another user, shall not say by a link where the rest is looked for or

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Values against schemas. What applies depends on the type of the value: a text that should have
  * been a number is told so, and is held against the rules for texts all the same, as the API server

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Objects held against their schema, as the API server does it to everything that comes in: unknown
  * fields go, defaults come, and what is wrong is said in Kubernetes' words. Pure.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Formats of texts. Those that need no more than a look at the letters are masks: '#' is a digit,
  * 'x' a hexadecimal one, '?' before a sign that it may be missing; everything else is itself.

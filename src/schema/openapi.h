@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * OpenAPI documents, made from schemas: what `kubectl explain`, validation by clients and `kubectl
  * apply` ask for. Version 2 is one document for all that is served, version 3 one for each group

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Definitions. A type with a name is defined once and referred to; others stand where they are
  * used. Version 2 knows neither null nor values of several types: what may be those has no type

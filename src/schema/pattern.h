@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Regular expressions as Go understands them, near enough: those of CRDs and of
  * their rules (src/apiserver/cel.c). Go's matching takes time in proportion to the text; so does

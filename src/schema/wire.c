@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A message is a row of (number, kind of value, value). Which field a number is says the table of
  * its type; how the value is written says the field's schema. Lists and maps are fields that come

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Protobuf as bytes: a message is a row of (number, kind of value, value). What is wrong is said in
  * the words of Go's decoders. Private to src/schema.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An entry per question: asked who, if only a token is known, asked whether, then an answer until
  * it is too old. A refusal and a failure are forgotten sooner than a permission, so that a right

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * May this user do that? As Kueue asks it: the API server says who the bearer of a token is
  * (TokenReview) and whether he may (SubjectAccessReview). Answers are kept for a minute at most,

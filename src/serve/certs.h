@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The webhooks' certificates, made and renewed here (internalCertManagement.enable), as Kueue's
  * rotator keeps them, so that one can take over from the other: a Secret with ca.crt, ca.key,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The API server as it shows itself when it passes on a request for an aggregated API: by a client
  * certificate of its own authority, with the user in headers. Whom to trust stands in the ConfigMap

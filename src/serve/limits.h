@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What may take the pod's memory when all that can come at once does: the sum stays below the limit
  * of deploy/parts/30-manager.yaml. A ceiling that is raised without another being lowered does not

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The visibility API on a port of its own: who waits in a queue, for the API server to pass on
  * (kubectl get --raw /apis/visibility.kueue.x-k8s.io/...), and for whoever comes with a token.

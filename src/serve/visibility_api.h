@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The visibility API as HTTP: what a path means, who must be asked whether it may be had, and the
  * answer. No state. Private to src/serve.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writing a journal. Lines gather in a buffer that goes to the file when it is full; the first
  * failure to write ends the run, with the system's words and the name of what is left.

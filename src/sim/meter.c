@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Counting while a run goes by. The tree of queues is kept only as far as capacity needs it:
  * nominal quota per resource summed over flavors, and who is whose parent.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The meter watches facts and effects go by and keeps count: who waited how long, what was used and
  * borrowed, how much was evicted and done again, how much capacity there was. It is fed the same

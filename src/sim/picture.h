@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A run as rows over time, ready to be drawn: one row per queue while there are few of them, else
  * one per root cohort, and a row for everything in front. Values are in units people read (cores,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Replay: the facts and cycles of a journal, again. Every cycle must decide what the journal says
  * it decided; the first line that disagrees is named.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stories: scenarios as text. Objects come in, time passes, and the story says what is expected of
  * the engine: who is admitted, who sleeps, who is evicted by whom, which words the conditions

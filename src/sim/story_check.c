@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Running a story: does an expectation hold? When it does not, the report says what was expected,
  * what is the case, what the workload looks like from outside, and all effects since the last block

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading a story: the configuration of the whole scheduler. Each line adds to what the lines
  * before it said; the engine is told the sum.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading a story: what is expected. Each expectation becomes one record; whether it holds is the
  * runner's business.

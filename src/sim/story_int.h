@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stories, inside: the steps that the reader leaves for the runner, and the parts of the reader
  * that live in several files.

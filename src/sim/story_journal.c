@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A story written down as a journal, so that it can be replayed like any other run.
  */

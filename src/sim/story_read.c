@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading a story file: lines into words, words into steps. This file holds the lines and the verbs
  * that need no object; the words of objects, jobs and expectations are read next door. The first

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Running a story: its steps against a new engine, under a clock that moves only when the story
  * says so. The runner stands where the API server, the job controllers and the pods would stand: it

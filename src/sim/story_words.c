@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading a story: single words - names, numbers, times, amounts, taints - and how a wrong one is
  * reported: where, what was expected, what was found.

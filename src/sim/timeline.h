@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What every queue used, borrowed and kept waiting, over time, in a fixed number of buckets: when a
  * run outgrows them, neighbours are merged and each bucket is twice as long. So the memory is

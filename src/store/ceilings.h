@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The ceilings of the store in one list. What goes beyond is refused, with an error that says so.
  */
 #ifndef SL_STORE_CEILINGS_H

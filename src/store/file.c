@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One SQLite file in WAL mode, synced at each commit, and a lock beside it, because SQLite's own
  * lock says "busy" and not who. Rows carry a checksum: SQLite notices a page that makes no sense,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Objects with versions: what etcd and the watch cache are to kube-apiserver. All objects are in
  * memory, as text; a thread of its own writes them to one SQLite file, many changes per commit.

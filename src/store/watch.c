@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A watch is a place in the row of its resource's events. Nothing is queued per watch: events are
  * told when they are kept, to everybody up to the newest, so what lies back further than the past

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A frame has a header of eight bytes. Control frames are read whole, data goes on as it comes.
  * Header blocks are one compressed text over the life of the connection, so every one of them has

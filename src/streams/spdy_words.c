@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * SPDY/3's dictionary: a list of words, each after its length in four bytes, and a text that
  * nothing divides. It is part of the protocol: both sides have to have the same, byte by byte.

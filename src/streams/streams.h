@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Several streams over one connection, as conversations with containers have them. Two protocols
  * stand behind it:

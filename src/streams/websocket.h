@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * WebSocket (RFC 6455), the server's side after the handshake: frames in, parts of messages out, as
  * they come; nothing is kept but control frames. Private to src/streams, but for the handshake.

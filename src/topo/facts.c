@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What there is: nodes, topologies, flavors, and pods that nobody placed. Telling the same again
  * changes nothing; a change makes the trees stale that are made of it.

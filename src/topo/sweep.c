@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Forgetting names: of resources, flavors, topologies and levels that nothing has any more.
  */

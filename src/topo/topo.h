@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Topologies: where the pods of a workload may stand, and how much stands there already. Pure, like
  * the engine, which asks it through its placer seam.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The door: HTTPS in front of the API server. Who comes with the token of the kubeconfig is the
  * administrator, or whom he says he wants to be (kubectl --as); who comes with a token of a service

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The folder that `sluice up` lives in: the objects, the authority of its certificates, the token,
  * the kubeconfig. All of it is for its owner alone. What is there is kept, so that a kubeconfig

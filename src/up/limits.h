@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the ceilings of `sluice up` add up to. One thread does all work, so that one request is
  * answered, one object decided about or one container started at a time, and the one that takes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One loop, one thread. Requests and answers are handled as they come; before each wait for I/O the
  * parts do what is due, and a timer is set for the next thing to do.

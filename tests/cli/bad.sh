@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Input that is wrong: each says the file, the line and what was expected, and none is survived by luck.
 
 # bad WORDS... <<YAML: the load is refused with exit 3 and all of these words

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The command line itself: help, mistakes, completion, output that cannot be written.
 
 test_help_of_the_program() {

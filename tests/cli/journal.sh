@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The journal: written, replayed, damaged, and replayed with other queues.
 
 journal() {

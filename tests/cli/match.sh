@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # sluice match: what the sessions in match/ cannot show.
 sessions=$here/match
 

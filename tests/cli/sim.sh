@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Simulations of loads: what is promised about them, and what pictures look like.
 
 test_sample_tells_a_story() {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Histories: people change Deployments, StatefulSets, owners and namespaces at random while the
  * network fails in every way that the in-memory API knows and controllers die. What must hold is

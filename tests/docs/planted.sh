@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # tools/check-docs and tools/rules-table find what breaks their rules, and nothing where none is
 # broken.
 # usage: planted.sh CHECK_DOCS RULES_TABLE

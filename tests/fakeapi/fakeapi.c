@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The network around the store: clients, the queue of events, faults. A request is two events: it
  * arrives, and has its effect; its answer comes back. What goes wrong is decided when it arrives.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hwloc's XML: which objects become what, the allowlist, and texts that are none. */
 #include "graphio_fx.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Leader election over the in-memory API: what is written, when it is taken, renewed, lost and
  * given back; and under seeded faults, deaths and clock steps that no two hold it at any instant,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Metrics: the exposition against golden text, numbers in Go's form, drop, change of role, the
  * ceiling; the table against Kueue's bucket rules; docs/metrics.md against the table:

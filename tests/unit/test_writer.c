@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The patch queue over a scripted port, rule by rule.
  */

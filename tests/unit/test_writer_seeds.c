@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The patch queue over the in-memory API under seeded faults, with somebody else writing too: every
  * wanted object ends as wanted, with one request per object and a bounded number in all at any
