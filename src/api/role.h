@@ -19,8 +19,9 @@
 
 /*
  * The hash of a pod's spec. The annotation is not looked at: of a pod whose Workload is made of the
- * pods themselves it must say nothing else, else a large pod would count as a small one. Any JSON is fine; what is absent or
- * of an unexpected type counts as absent. Pure; time and memory follow the size of the pod.
+ * pods themselves it must say nothing else, else a large pod would count as a small one. Any JSON
+ * is fine; what is absent or of an unexpected type counts as absent. Pure; time and memory follow
+ * the size of the pod.
  */
 void sl_role_hash(yyjson_val *pod, char ret[SL_ROLE_HASH_SIZE]);
 

@@ -16,7 +16,7 @@ struct sl_talk_spec {
     bool tty;                /* a terminal: what would be on stderr comes as stdout */
 };
 
-/* They come from the loop, never inside a call of the one who listens, and never after he closed. */
+/* They come from the loop, never inside a call of the listener, and never after it has closed. */
 struct sl_talk_events {
     void (*output)(void *ctx, bool is_err, const char *bytes, size_t len);
     void (*room)(void *ctx); /* input is taken again */

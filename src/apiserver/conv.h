@@ -13,8 +13,8 @@
 #include "apiserver/server.h"
 #include "streams/streams.h"
 
-#define SL_CONV_HIGH ((size_t)256 << 10) /* so much waits for a client: others are asked to wait   \
-                                          */
+/* So much waits for a client: others are asked to wait. */
+#define SL_CONV_HIGH ((size_t)256 << 10)
 
 struct sl_conv_ops {
     struct sl_streams_events events;    /* with the conversation as their ctx */
