@@ -17,8 +17,11 @@ REASON = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 def _piece(description, kind, **more):
     """Leaves out what is None, so that callers can pass options through."""
     piece = {"description": description, "type": kind}
-    piece.update((key.replace("x_", "x-kubernetes-").replace("_", "-") if key.startswith("x_") else key, value)
-                 for key, value in more.items() if value is not None)
+    piece.update(
+        (key.replace("x_", "x-kubernetes-").replace("_", "-") if key.startswith("x_") else key, value)
+        for key, value in more.items()
+        if value is not None
+    )
     return piece
 
 
@@ -37,9 +40,18 @@ def unchanged(field):
 
 # ---- one value ----
 
+
 def text(description, max=None, min=None, like=None, default=None, rules=None, form=None):
-    return _piece(description, "string", maxLength=max, minLength=min, pattern=f"^{like}$" if like else None,
-                  default=default, format=form, x_validations=rules)
+    return _piece(
+        description,
+        "string",
+        maxLength=max,
+        minLength=min,
+        pattern=f"^{like}$" if like else None,
+        default=default,
+        format=form,
+        x_validations=rules,
+    )
 
 
 def subdomain(description, **more):
@@ -83,21 +95,43 @@ def quantity(description, default=None):
 
 # ---- many values ----
 
+
 def record(description, fields, need=(), rules=None, default=None, atomic=None, open=None):
     """An object. open: fields that are not named here are kept as well."""
-    return _piece(description, "object", default=default, required=list(need) or None, properties=fields,
-                  x_preserve_unknown_fields=open, x_map_type="atomic" if atomic else None, x_validations=rules)
+    return _piece(
+        description,
+        "object",
+        default=default,
+        required=list(need) or None,
+        properties=fields,
+        x_preserve_unknown_fields=open,
+        x_map_type="atomic" if atomic else None,
+        x_validations=rules,
+    )
 
 
 def table(description, value, max=None, atomic=None):
     """An object with keys of the user's own."""
-    return _piece(description, "object", maxProperties=max, additionalProperties=_bare(value),
-                  x_map_type="atomic" if atomic else None)
+    return _piece(
+        description,
+        "object",
+        maxProperties=max,
+        additionalProperties=_bare(value),
+        x_map_type="atomic" if atomic else None,
+    )
 
 
 def array(description, item, max=None, min=None, kind="atomic", keys=None, rules=None):
-    return _piece(description, "array", minItems=min, maxItems=max, x_list_type=kind, x_list_map_keys=keys,
-                  items=item, x_validations=rules)
+    return _piece(
+        description,
+        "array",
+        minItems=min,
+        maxItems=max,
+        x_list_type=kind,
+        x_list_map_keys=keys,
+        items=item,
+        x_validations=rules,
+    )
 
 
 def keyed(description, item, by, max=None, min=None, rules=None):
@@ -116,28 +150,41 @@ def strings(description, max=None, min=None, each=None, **more):
 
 # ---- shapes that several kinds share ----
 
+
 def conditions(version, about):
-    condition = record("One fact about the object.", {
-        "type": label_key("What it is about."),
-        "status": word("Whether it holds.", "True", "False", "Unknown"),
-        "reason": text("One word why.", max=1024, min=1, like=REASON),
-        "message": text("The same for people.", max=32768),
-        "lastTransitionTime": time("When the status last changed."),
-        "observedGeneration": int64("The generation of the object that was looked at.", min=0),
-    }, need=["lastTransitionTime", "message", "reason", "status", "type"])
+    condition = record(
+        "One fact about the object.",
+        {
+            "type": label_key("What it is about."),
+            "status": word("Whether it holds.", "True", "False", "Unknown"),
+            "reason": text("One word why.", max=1024, min=1, like=REASON),
+            "message": text("The same for people.", max=32768),
+            "lastTransitionTime": time("When the status last changed."),
+            "observedGeneration": int64("The generation of the object that was looked at.", min=0),
+        },
+        need=["lastTransitionTime", "message", "reason", "status", "type"],
+    )
     return keyed(about, condition, by="type", max=16 if version == V1BETA2 else None)
 
 
 def selector(description):
-    requirement = record("One rule.", {
-        "key": text("The label."),
-        "operator": text("In, NotIn, Exists or DoesNotExist."),
-        "values": strings("For In and NotIn: at least one. Otherwise none."),
-    }, need=["key", "operator"])
-    return record(description, {
-        "matchLabels": table("Labels that must have just these values.", {"type": "string"}),
-        "matchExpressions": array("Rules that must all hold.", requirement),
-    }, atomic=True)
+    requirement = record(
+        "One rule.",
+        {
+            "key": text("The label."),
+            "operator": text("In, NotIn, Exists or DoesNotExist."),
+            "values": strings("For In and NotIn: at least one. Otherwise none."),
+        },
+        need=["key", "operator"],
+    )
+    return record(
+        description,
+        {
+            "matchLabels": table("Labels that must have just these values.", {"type": "string"}),
+            "matchExpressions": array("Rules that must all hold.", requirement),
+        },
+        atomic=True,
+    )
 
 
 def labels(description, **more):
@@ -153,92 +200,157 @@ EFFECT_RULE = "supported taint effect values: 'NoSchedule', 'PreferNoSchedule', 
 
 
 def taints(description, rules=None):
-    taint = record("One taint.", {
-        "key": text("The taint's key."),
-        "value": text("The taint's value."),
-        "effect": text("NoSchedule, PreferNoSchedule or NoExecute."),
-        "timeAdded": time("When it was added; for NoExecute only."),
-    }, need=["effect", "key"])
+    taint = record(
+        "One taint.",
+        {
+            "key": text("The taint's key."),
+            "value": text("The taint's value."),
+            "effect": text("NoSchedule, PreferNoSchedule or NoExecute."),
+            "timeAdded": time("When it was added; for NoExecute only."),
+        },
+        need=["effect", "key"],
+    )
     return array(description, taint, max=8, rules=rules)
 
 
 def toleration(description):
-    return record(description, {
-        "key": text("The taint's key. Empty means all, and then the operator is Exists."),
-        "operator": text("Equal (default) or Exists."),
-        "value": text("The taint's value, for Equal."),
-        "effect": text("The effect to tolerate; empty means all."),
-        "tolerationSeconds": int64("How long a NoExecute taint is tolerated; for ever if not set."),
-    })
+    return record(
+        description,
+        {
+            "key": text("The taint's key. Empty means all, and then the operator is Exists."),
+            "operator": text("Equal (default) or Exists."),
+            "value": text("The taint's value, for Equal."),
+            "effect": text("The effect to tolerate; empty means all."),
+            "tolerationSeconds": int64("How long a NoExecute taint is tolerated; for ever if not set."),
+        },
+    )
 
 
 def tolerations(description):
-    return array(description, toleration("One toleration."), max=8, rules=[
-        rule("self.all(t, has(t.key) || t.operator == 'Exists')",
-             "operator must be Exists when 'key' is empty, which means 'match all values and all keys'"),
-        rule("self.all(t, !has(t.tolerationSeconds) || t.effect == 'NoExecute')",
-             "effect must be 'NoExecute' when 'tolerationSeconds' is set"),
-        rule("self.all(t, !has(t.operator) || t.operator in ['Equal', 'Exists'])",
-             "supported toleration values: 'Equal'(default), 'Exists'"),
-        rule("self.all(t, !has(t.value) || !has(t.operator) || t.operator != 'Exists')",
-             "a value must be empty when 'operator' is 'Exists'"),
-        rule(f"self.all(t, !has(t.effect) || t.effect in {EFFECTS})", EFFECT_RULE),
-    ])
+    return array(
+        description,
+        toleration("One toleration."),
+        max=8,
+        rules=[
+            rule(
+                "self.all(t, has(t.key) || t.operator == 'Exists')",
+                "operator must be Exists when 'key' is empty, which means 'match all values and all keys'",
+            ),
+            rule(
+                "self.all(t, !has(t.tolerationSeconds) || t.effect == 'NoExecute')",
+                "effect must be 'NoExecute' when 'tolerationSeconds' is set",
+            ),
+            rule(
+                "self.all(t, !has(t.operator) || t.operator in ['Equal', 'Exists'])",
+                "supported toleration values: 'Equal'(default), 'Exists'",
+            ),
+            rule(
+                "self.all(t, !has(t.value) || !has(t.operator) || t.operator != 'Exists')",
+                "a value must be empty when 'operator' is 'Exists'",
+            ),
+            rule(f"self.all(t, !has(t.effect) || t.effect in {EFFECTS})", EFFECT_RULE),
+        ],
+    )
 
 
 def fair_sharing():
-    return record("How much this counts when what is unused is shared out.", {
-        "weight": quantity("Its part relative to its siblings'. 0 means that anybody else goes first.", default=1),
-    })
+    return record(
+        "How much this counts when what is unused is shared out.",
+        {
+            "weight": quantity("Its part relative to its siblings'. 0 means that anybody else goes first.", default=1),
+        },
+    )
 
 
 def fair_sharing_status(usage):
     """usage: whether the consumed resources stand here as well."""
-    fields = {"weightedShare": int64("The largest ratio of borrowed to lendable of all resources, divided by the "
-                                     "weight, times 1000. The smaller, the sooner it is served.")}
+    fields = {
+        "weightedShare": int64(
+            "The largest ratio of borrowed to lendable of all resources, divided by the "
+            "weight, times 1000. The smaller, the sooner it is served."
+        )
+    }
     if usage:
-        fields["admissionFairSharingStatus"] = record("What the queue used lately, for usage-based admission.", {
-            "consumedResources": amounts("Usage, decayed over time."),
-            "lastUpdate": time("When it was last counted."),
-        }, need=["consumedResources", "lastUpdate"])
+        fields["admissionFairSharingStatus"] = record(
+            "What the queue used lately, for usage-based admission.",
+            {
+                "consumedResources": amounts("Usage, decayed over time."),
+                "lastUpdate": time("When it was last counted."),
+            },
+            need=["consumedResources", "lastUpdate"],
+        )
     return record("Its present share, if fair sharing is on.", fields, need=["weightedShare"])
 
 
 def resource_groups(description):
-    quota = record("The quota of one resource.", {
-        "name": text("The resource, as in requests of containers."),
-        "nominalQuota": quantity("What may be used here at any time."),
-        "borrowingLimit": quantity("How much more may be used of what others in the cohort leave unused. Not set: any "
-                                   "amount. Not allowed outside of a cohort."),
-        "lendingLimit": quantity("How much of the unused quota others in the cohort may use. Not set: all of it. Not "
-                                 "allowed outside of a cohort."),
-    }, need=["name", "nominalQuota"])
-    flavor = record("The quotas in one flavor.", {
-        "name": subdomain("A ResourceFlavor."),
-        "resources": keyed("One entry per covered resource, in the same order.", quota, by="name", min=1, max=64),
-    }, need=["name", "resources"])
-    group = record("Resources that are taken from the same flavor.", {
-        "coveredResources": strings("The resources of this group. Each is in one group only.", min=1, max=64),
-        "flavors": keyed("Flavors in the order in which they are tried. Each is in one group only.", flavor,
-                         by="name", min=1, max=64),
-    }, need=["coveredResources", "flavors"], rules=[
-        rule("self.flavors.all(f, size(f.resources) == size(self.coveredResources))",
-             "flavors must have the same number of resources as the coveredResources"),
-    ])
+    quota = record(
+        "The quota of one resource.",
+        {
+            "name": text("The resource, as in requests of containers."),
+            "nominalQuota": quantity("What may be used here at any time."),
+            "borrowingLimit": quantity(
+                "How much more may be used of what others in the cohort leave unused. Not set: any "
+                "amount. Not allowed outside of a cohort."
+            ),
+            "lendingLimit": quantity(
+                "How much of the unused quota others in the cohort may use. Not set: all of it. Not "
+                "allowed outside of a cohort."
+            ),
+        },
+        need=["name", "nominalQuota"],
+    )
+    flavor = record(
+        "The quotas in one flavor.",
+        {
+            "name": subdomain("A ResourceFlavor."),
+            "resources": keyed("One entry per covered resource, in the same order.", quota, by="name", min=1, max=64),
+        },
+        need=["name", "resources"],
+    )
+    group = record(
+        "Resources that are taken from the same flavor.",
+        {
+            "coveredResources": strings("The resources of this group. Each is in one group only.", min=1, max=64),
+            "flavors": keyed(
+                "Flavors in the order in which they are tried. Each is in one group only.",
+                flavor,
+                by="name",
+                min=1,
+                max=64,
+            ),
+        },
+        need=["coveredResources", "flavors"],
+        rules=[
+            rule(
+                "self.flavors.all(f, size(f.resources) == size(self.coveredResources))",
+                "flavors must have the same number of resources as the coveredResources",
+            ),
+        ],
+    )
     return array(description, group, max=16)
 
 
 def stop_policy(what):
-    return word(f"None: in service. Hold: {what} takes no new workloads, those admitted run on. HoldAndDrain: those "
-                "admitted are evicted too.", "None", "Hold", "HoldAndDrain", default="None")
+    return word(
+        f"None: in service. Hold: {what} takes no new workloads, those admitted run on. HoldAndDrain: those "
+        "admitted are evicted too.",
+        "None",
+        "Hold",
+        "HoldAndDrain",
+        default="None",
+    )
 
 
 def usage(description, borrowed):
     fields = {"name": text("The resource."), "total": quantity("What is used.")}
     if borrowed:
         fields["borrowed"] = quantity("What part of it is borrowed.")
-    flavor = record("One flavor.", {
-        "name": subdomain("The ResourceFlavor."),
-        "resources": keyed("By resource.", record("One resource.", fields, need=["name"]), by="name", max=64),
-    }, need=["name", "resources"])
+    flavor = record(
+        "One flavor.",
+        {
+            "name": subdomain("The ResourceFlavor."),
+            "resources": keyed("By resource.", record("One resource.", fields, need=["name"]), by="name", max=64),
+        },
+        need=["name", "resources"],
+    )
     return keyed(description, flavor, by="name", max=64)
