@@ -146,6 +146,28 @@ else
 fi
 if lint nonsense; then wrong 'a check that does not exist'; else passed=$((passed + 1)); fi
 
+# tools/run-tests counts a program, names its time, and goes no further if it fails.
+program() {
+    printf '%s\n' '#!/bin/sh' "echo '$1'" "exit $2" >"$work/program"
+    chmod +x "$work/program"
+}
+program '3 passed, 0 failed, 1 skipped (0.2 s)' 0
+if (cd "$work" && "$source/tools/run-tests" ./program) >"$work/out" 2>&1 &&
+    grep -q '^longest .*: ./program 0 s$' "$work/out" &&
+    [ "$(tail -n 1 "$work/out")" = '3 passed, 0 failed, 1 skipped' ]; then
+    passed=$((passed + 1))
+else
+    wrong 'run-tests does not count a program'
+fi
+program 'x.c:1: wrong' 1
+if (cd "$work" && "$source/tools/run-tests" ./program ./program) >"$work/out" 2>&1; then
+    wrong 'run-tests goes on after a failure'
+elif [ "$(grep -c '^x.c:1: wrong$' "$work/out")" -eq 1 ] && grep -q '^0 passed, 1 failed, 0 skipped$' "$work/out"; then
+    passed=$((passed + 1))
+else
+    wrong 'run-tests does not stop at a program that fails'
+fi
+
 # Every row of the table has a case above.
 mapfile -t checks < <(sed -n 's/^    ("\([a-z-]*\)", .*/\1/p' "$source/tools/lint")
 for check in "${checks[@]}"; do
