@@ -28,7 +28,7 @@ static const char *const collections[] = {"/apis/apps/v1/namespaces/ns/deploymen
                                           "/api/v1/namespaces/ns/serviceaccounts"};
 
 static void run(struct stage *g, sl_span d) {
-    struct world *w = (struct world *)g;
+    struct world *w = SL_CONTAINER_OF(g, struct world, stage);
     sl_time until = fakeapi_now(g->a) + d;
 
     for (uint32_t i = 0; i < MAX_TURNS; i++) {

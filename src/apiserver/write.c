@@ -31,7 +31,7 @@ void sl_change_refuse(struct sl_change_in *c, int code, const char *reason, cons
 }
 
 static struct sl_write *of_change(struct sl_change_in *c) {
-    return (struct sl_write *)((char *)c - offsetof(struct sl_write, c));
+    return SL_CONTAINER_OF(c, struct sl_write, c);
 }
 
 void sl_change_warn(struct sl_change_in *c, const char *fmt, ...) {
