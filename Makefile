@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # A thin front for Meson: every target makes the build folders it needs, and tools/setup installs
 # what is missing before anything else. The folders:
 #   build           gcc, release: the program is build/sluice
@@ -17,9 +18,9 @@ FUZZ ?=
 # Inputs that the structural mutator makes of all corpora together, and where it begins.
 MUTATIONS ?= 1000000
 MUTATION_SEED ?= 1
-C_FILES = $(shell find src tests fuzz bench -name '*.[ch]')
 
-.PHONY: all run check kube fuzz fuzz-structural uninit histories bench bench-kueue bench-pods bench-up soak coverage tidy format clean setup setup-build
+.PHONY: all run check kube lint fuzz fuzz-structural uninit histories bench bench-kueue bench-pods bench-up soak \
+	coverage tidy format clean setup setup-build setup-lint
 
 all: build/build.ninja
 	@ninja -C build --quiet sluice >&2
@@ -32,8 +33,9 @@ run: all
 kube:
 	@tests/kube/build >/dev/null || [ $$? -eq 77 ]
 
-check: setup kube build-asan/build.ninja build/build.ninja build-clang/build.ninja build-o0/build.ninja
-	@tools/run-tests SL_SEEDS=$(SLOW_SEEDS) build-asan build-o0:digest build-clang \
+# What needs no build comes first: if it fails, nothing is compiled.
+check: setup
+	@tools/run-tests tools/lint make:kube SL_SEEDS=$(SLOW_SEEDS) build-asan build-o0:digest build-clang \
 		SL_SEEDS=$(SEEDS) build
 
 fuzz: setup build-fuzz/build.ninja
@@ -86,14 +88,18 @@ coverage: setup build-coverage/build.ninja
 	@tools/run-tests SL_SEEDS=$(SLOW_SEEDS) build-coverage
 	@gcovr --root . --filter src/engine/ --fail-under-line 90 --print-summary build-coverage
 
+# The checks that need no build; what did not change since is not looked at again.
+lint: setup-lint
+	@tools/lint
+
 tidy: setup build-clang/build.ninja
 	@ninja -C build-clang --quiet >&2
 	@run-clang-tidy -quiet -p build-clang '/(src|tests|fuzz|bench)/' >build-clang/tidy.log 2>&1 || \
 		{ grep -E 'warning:|error:' build-clang/tidy.log | sort -u; \
 		echo "The whole story is in build-clang/tidy.log."; exit 1; }
 
-format: setup
-	@clang-format -i $(C_FILES)
+format: setup-lint
+	@tools/lint --format
 
 clean:
 	@rm -rf build build-*/
@@ -103,6 +109,9 @@ setup:
 
 setup-build:
 	@tools/setup build
+
+setup-lint:
+	@tools/setup lint
 
 build-asan/build.ninja: OPTIONS = -Db_sanitize=address,undefined -Doptimization=1
 build-clang/build.ninja: COMPILER = clang

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The embedded API server in process: creations, patches of a status, reads, lists and events of a
  * watch, on one core, in memory. Prints one JSON line per case; the time is the processor's.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The resource graph. The graphs are cluster, rack[N/40], node[40], and in each node 16 cores, 4
  * gpus and 8 memory pools of 8; the job n1c4 is one node with a slot of 4 cores, n64 is 64 nodes

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Field management and patches on a pod as a controller makes it and a kubelet reports on it: 2
  * containers with environment and volumes, 5 conditions, 2 managers. Each case begins with the

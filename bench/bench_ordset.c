@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ordered set beside a plain binary heap of the same keys: n keys in, n keys out, in random and
  * in increasing order; and ranks. One JSON line a case, nanoseconds per operation (a pair is one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Queues over the matcher. 1,000 nodes of 16 cores; 2,000 jobs of 1 to 64 nodes, half of them with
  * all cores, arrive two at a time; every second one ends before it was planned to. Told is the time

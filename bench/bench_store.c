@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the store costs, one JSON line per case: changes per second with so many in flight, each
  * waited for until it is kept on the disk under the current folder (or TMPDIR), and the time to

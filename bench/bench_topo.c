@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Places in a topology of three levels: racks of 16 hosts in blocks of 16 racks. Each case places
  * 64 pods and gives the place back; "full" first fills three quarters of the hosts, so that many

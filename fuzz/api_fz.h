@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An API server in this process, on a loop of its own, and one request at a time: each is answered
  * once, or is a stream that begins once.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests to the embedded API server. An input is "METHOD PATH?QUERY", a line
  * "CONTENT-TYPE|ACCEPT", and the body; more of them may follow after a line

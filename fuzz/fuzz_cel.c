@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any text as a rule, a line, and what follows it as the object that it is asked of: compiled or
  * refused with words, and evaluated or ended with words. The first line is also tried as a

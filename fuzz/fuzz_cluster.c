@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Objects of any shape, to the controllers of a cluster (stage_fz.h says how). Whatever they say,
  * the controllers come to rest and nothing is read past its end.
@@ -27,7 +28,7 @@ static const char *const collections[] = {"/apis/apps/v1/namespaces/ns/deploymen
                                           "/api/v1/namespaces/ns/serviceaccounts"};
 
 static void run(struct stage *g, sl_span d) {
-    struct world *w = (struct world *)g;
+    struct world *w = SL_CONTAINER_OF(g, struct world, stage);
     sl_time until = fakeapi_now(g->a) + d;
 
     for (uint32_t i = 0; i < MAX_TURNS; i++) {

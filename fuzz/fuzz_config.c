@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Configuration files: only what is no YAML map is refused, and then the message says where.
  * Whatever is taken leaves settings that the manager can start with, and gates can be changed at

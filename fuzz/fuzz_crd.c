@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The openAPIV3Schema of a CRD and an object, with a zero byte between them. A schema is taken or
  * refused with words; with one that is taken, objects are pruned, filled and checked, what was made

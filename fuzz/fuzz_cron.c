@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any bytes as a schedule (the first line), a list of indexes (the same line) and a time zone file
  * (the rest): nothing crashes or goes on for ever, the next time is later and in whole minutes,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bytes of a connection to the front end of `sluice up`, without TLS: request lines, headers, who
  * asks and what he accepts, bodies, queries, upgrades, several requests behind one another. The

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lines of the journal. What is taken must survive being written and read again: the second text is
  * the same as the first.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The files that credentials stand in, as a crash, an editor or somebody else left them. An input
  * is of parts, each a line "=== NAME FORM" and what follows:

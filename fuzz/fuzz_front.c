@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who asks `sluice serve`, and what it is told about that: the ConfigMap by which requests that the
  * API server passes on are known, their headers, the answers to TokenReviews and
@@ -72,7 +73,7 @@ struct world {
 
 static sl_call on_request(struct sl_port *p, const struct sl_request_line *rq, sl_reply_fn done,
                           void *ctx) {
-    struct reviews *r = (struct reviews *)(void *)p;
+    struct reviews *r = SL_CONTAINER_OF(p, struct reviews, port);
     yyjson_doc *doc = yyjson_read(rq->body, rq->len, 0);
 
     sl_assert(doc); /* whatever he calls himself, the question can be read */
@@ -91,7 +92,7 @@ static sl_call on_watch(struct sl_port *p, const struct sl_request_line *rq, sl_
 }
 
 static void on_cancel(struct sl_port *p, sl_call c) {
-    struct reviews *r = (struct reviews *)(void *)p;
+    struct reviews *r = SL_CONTAINER_OF(p, struct reviews, port);
 
     if (c.v == r->calls)
         r->done = NULL;
@@ -192,7 +193,7 @@ static void request(struct world *w, char *text) {
 /* ---- the stage ---- */
 
 static void run(struct stage *g, sl_span d) {
-    struct world *w = (struct world *)(void *)g;
+    struct world *w = SL_CONTAINER_OF(g, struct world, stage);
     sl_time until = fakeapi_now(g->a) + d;
 
     for (uint32_t i = 0; i < MAX_TURNS; i++) {
@@ -212,7 +213,7 @@ static void run(struct stage *g, sl_span d) {
 }
 
 static bool own(struct stage *g, const char *s, size_t len) {
-    struct world *w = (struct world *)(void *)g;
+    struct world *w = SL_CONTAINER_OF(g, struct world, stage);
     struct reviews *r = &w->reviews;
 
     if (s[1] == 't') {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What webhooks answer, and what is made of it. The first line of an input is a collection, the
  * second an object that is created there; each line after it is what the next webhook says:

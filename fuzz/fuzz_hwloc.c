@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hwloc's XML. libhwloc itself reads it; what it takes must make a graph. */
 #include "graphio_fz.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* JGF: as a graph, as growth of one, and as what a job has. */
 #include "graphio_fz.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Jobspecs, and the small texts in them by themselves: counts, hostlists and idsets. Hostlists are
  * written again, and must be read as the same names.

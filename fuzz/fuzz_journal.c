@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Journals: a damaged one is refused with its line, or replayed up to where it differs; nothing in
  * it may break the engine.

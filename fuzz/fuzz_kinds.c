@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any bytes as an object of some kind, posted to a server: whatever it is, there is an answer, and
  * the server goes on. The first byte chooses the kind; nothing is kept.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kubeconfigs, and what exec plugins print. Whatever is refused says why; whatever is taken is
  * whole, and nothing in it breaks a header.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pods, ConfigMaps and Secrets of any shape, to the runtime of `sluice up` (stage_fz.h says how):
  * volumes and what fills them, variables, securityContext, commands, statuses. No process is
@@ -54,7 +55,7 @@ int __wrap_proc_start(struct spawner *s, const struct launch *l, const struct pr
 }
 
 static void run(struct stage *g, sl_span d) {
-    struct world *w = (struct world *)(void *)g;
+    struct world *w = SL_CONTAINER_OF(g, struct world, stage);
     sl_time until = fakeapi_now(g->a) + d;
 
     for (uint32_t i = 0; i < MAX_TURNS; i++) {

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Load generator files: whatever is refused says where and why; whatever is taken can be simulated,
  * ends, loses no workload and leaves the engine's state whole.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Objects of any shape, to the manager (stage_fz.h says how). All decoders of the controllers and
  * the lenient reading of queues and flavors stand behind it. "r" after any letter: a new manager
@@ -48,7 +49,7 @@ static const char *const collections[] = {
 };
 
 static void run(struct stage *g, sl_span d) {
-    struct world *w = (struct world *)g;
+    struct world *w = SL_CONTAINER_OF(g, struct world, stage);
     sl_time until = fakeapi_now(g->a) + d;
     struct sl_err err = {0};
 
@@ -83,7 +84,7 @@ static void stop(struct world *w) {
 }
 
 static bool own(struct stage *g, const char *s, size_t len) {
-    struct world *w = (struct world *)g;
+    struct world *w = SL_CONTAINER_OF(g, struct world, stage);
 
     (void)len;
     if (s[1] != 'r' || w->client + 1 >= FAKEAPI_CLIENTS)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any bytes as an object and what somebody does to it: a byte that chooses the kind and the way,
  * then lines of JSON: the object that is there, and the patch, the object to be applied or the new

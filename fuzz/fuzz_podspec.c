@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the runtime reads out of a pod without running it: how long it lasts on a simulated node,
  * and $(NAME) in its words. Nothing may crash, loop, or grow beyond its ceiling; a text without a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any bytes as a quantity: the parser must neither crash nor loop, the result must stay within the
  * cap, and what is written back must mean the same.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any bytes as the body of a review. The first byte chooses the path and whether gates and webhooks
  * are turned round; the rest is the body. A review is answered with a review; anything else with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A file of the store as a disk, a crash or somebody else left it. An input is JSON:
  *

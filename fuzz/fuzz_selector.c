@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Selector texts: whatever is taken must match or not match without harm, stay under the ceilings,
  * and give the same answer when read again. The input up to the first newline is the selector, the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as SPDY/3.1. */
 #include "streams_fz.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Objects as an older Sluice, another program or a damaged name left them in the store, under
  * kinds that they need not be of. Each line of an input is one of them: RESOURCE NAME JSON, where

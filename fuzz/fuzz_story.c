@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Stories: any bytes are read or refused with a place and a reason, and what was read can be run.
  */
 #include <stdlib.h>

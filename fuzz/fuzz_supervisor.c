@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The spec that a supervisor is started with. Whatever is taken for one is whole, and written again
  * it is the same bytes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Conversations with containers and ports: exec, attach, port-forward, between a client and a
  * runtime that both do what they like, in any order. The first line of an input is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any bytes as a text in the notation of types. What is taken holds together: names are in order,
  * every field has a schema, and objects can be held against each type.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any bytes as a request for the visibility API: the path, and on the next line what is accepted.
  * Whatever it is, what the API server is asked about it and what is answered are JSON.

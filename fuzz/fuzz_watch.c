@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a server sends, to a reflector: pages of lists, lines of watches, ends of both. Each line of
  * the input is one thing that comes, named by its first byte, and is ignored where it cannot come:
@@ -30,7 +31,7 @@ struct stage {
 
 static sl_call start(struct sl_port *p, const char *path, sl_line_fn line, sl_reply_fn done,
                      void *ctx) {
-    struct stage *g = (struct stage *)p;
+    struct stage *g = SL_CONTAINER_OF(p, struct stage, port);
 
     sl_assert(!g->open);
     sl_assert(strncmp(path, PATH, strlen(PATH)) == 0 && strlen(path) < 65536);
@@ -54,7 +55,7 @@ static sl_call on_watch(struct sl_port *p, const struct sl_request_line *rq, sl_
 }
 
 static void on_cancel(struct sl_port *p, sl_call c) {
-    struct stage *g = (struct stage *)p;
+    struct stage *g = SL_CONTAINER_OF(p, struct stage, port);
 
     if (c.v == g->calls)
         g->open = false;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Any bytes as WebSocket frames: channels, and SPDY in a tunnel. */
 #include "streams_fz.h"
 

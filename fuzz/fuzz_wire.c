@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A body in Kubernetes' protobuf form. It is refused with words, or is an object; what is read into
  * the types of its kind can be written and read again.

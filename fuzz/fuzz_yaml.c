@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * YAML and JSON texts, and the Kueue objects in them. Whatever is refused must say so with file and
  * line; whatever is taken must be whole: every string there, every list as long as it says.

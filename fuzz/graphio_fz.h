@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the fuzz targets of src/graphio: what must hold of any graph that was read. */
 #ifndef SL_FUZZ_GRAPHIO_FZ_H
 #define SL_FUZZ_GRAPHIO_FZ_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The structural mutator that all fuzz targets share. It finds the JSON texts in an input, wherever
  * they are (a body after a request line, one per line, the whole), and changes one of them as a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which path the first byte of an input of fuzz_review stands for, and a small cluster in which
  * things are so and so. The same inputs are what the test of the time of a review begins with.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs a fuzz target over the files of its corpus folder, in name order, as an ordinary test: what
  * the fuzzer once found stays found in every build. It first tries the empty input, and each file

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * People at an API server that checks next to nothing, as one whose CRDs were edited or one that is
  * hostile. Each line of an input is one thing that somebody does there: a letter for the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Any bytes from a peer: whole and in small pieces they must mean the same, what is held must stay
  * within its ceilings, and streams that are not there must be nobody's.

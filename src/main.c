@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Chooses the verbs of the program; everything else is theirs. Before any of them runs, the key of
  * the hash tables is read from the system.

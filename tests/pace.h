@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How busy is the machine? Limits of processor time are for one that has nothing else to do. Beside
  * other work, which has its share of caches, of memory and of the other half of a core, the same

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The key of base/hash.h as the seed of a test says: whatever depended on the values of hashes
  * would differ from seed to seed, and from the digests that are compared. Only while no tables

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The pure libraries and the property tests that need nothing else, under MemorySanitizer: what an
 # uninstrumented library wrote would look as if nobody had. Used by tools/check-uninit, with OUT.
 CC = $(shell command -v ccache) clang
@@ -12,7 +13,8 @@ PROGRAMS = planted properties prop_explain prop_plan prop_queue prop_topo prop_m
 
 all: $(addprefix $(OUT)/, $(PROGRAMS))
 $(OUT)/planted: $(call object, tests/uninit/planted.c)
-$(OUT)/properties: $(call object, $(addprefix tests/property/, properties.c prop_compare.c prop_facts.c prop_gen.c) $(ORACLE))
+$(OUT)/properties: $(call object, $(addprefix tests/property/, properties.c prop_compare.c prop_facts.c \
+	prop_gen.c) $(ORACLE))
 $(OUT)/prop_explain: $(call object, tests/property/prop_explain.c tests/property/explain_world.c)
 $(OUT)/prop_plan: $(call object, tests/property/prop_plan.c)
 $(OUT)/prop_queue: $(call object, tests/property/prop_queue.c)

@@ -14,6 +14,7 @@ def _counts():
 
 # ---- ClusterQueue ----
 
+
 def _preemption():
     return record("Which workloads may be preempted to admit a pending one that does not fit otherwise.", {
         "withinClusterQueue": word("Preemption of workloads in the same ClusterQueue.", "Never", "LowerPriority",
@@ -138,6 +139,7 @@ CLUSTER_QUEUE = {
 
 # ---- Cohort ----
 
+
 def _cohort(version):
     parent = "parent" if version == V1ALPHA1 else "parentName"
     return {
@@ -163,6 +165,7 @@ COHORT = {
 
 
 # ---- LocalQueue ----
+
 
 def _exposed_flavors():
     flavor = record("A flavor.", {
@@ -218,9 +221,11 @@ LOCAL_QUEUE = {
 
 # ---- ResourceFlavor ----
 
+
 def _frozen(field, verb):
-    return rule(f"!has(oldSelf.topologyName) || {unchanged(field)}",
-                f"{field} {verb} immutable when topologyName is set")
+    return rule(
+        f"!has(oldSelf.topologyName) || {unchanged(field)}", f"{field} {verb} immutable when topologyName is set"
+    )
 
 
 def _resource_flavor(version):
@@ -252,6 +257,7 @@ RESOURCE_FLAVOR = {
 
 
 # ---- Topology ----
+
 
 def _topology(version):
     level = record("A level of the topology.", {

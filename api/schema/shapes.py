@@ -16,8 +16,11 @@ REASON = "[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?"
 def _piece(description, kind, **more):
     """Leaves out what is None, so that callers can pass options through."""
     piece = {"description": description, "type": kind}
-    piece.update((key.replace("x_", "x-kubernetes-").replace("_", "-") if key.startswith("x_") else key, value)
-                 for key, value in more.items() if value is not None)
+    piece.update(
+        (key.replace("x_", "x-kubernetes-").replace("_", "-") if key.startswith("x_") else key, value)
+        for key, value in more.items()
+        if value is not None
+    )
     return piece
 
 
@@ -36,9 +39,18 @@ def unchanged(field):
 
 # ---- one value ----
 
+
 def text(description, max=None, min=None, like=None, default=None, rules=None, form=None):
-    return _piece(description, "string", maxLength=max, minLength=min, pattern=f"^{like}$" if like else None,
-                  default=default, format=form, x_validations=rules)
+    return _piece(
+        description,
+        "string",
+        maxLength=max,
+        minLength=min,
+        pattern=f"^{like}$" if like else None,
+        default=default,
+        format=form,
+        x_validations=rules,
+    )
 
 
 def subdomain(description, **more):
@@ -82,21 +94,43 @@ def quantity(description, default=None):
 
 # ---- many values ----
 
+
 def record(description, fields, need=(), rules=None, default=None, atomic=None, open=None):
     """An object. open: fields that are not named here are kept as well."""
-    return _piece(description, "object", default=default, required=list(need) or None, properties=fields,
-                  x_preserve_unknown_fields=open, x_map_type="atomic" if atomic else None, x_validations=rules)
+    return _piece(
+        description,
+        "object",
+        default=default,
+        required=list(need) or None,
+        properties=fields,
+        x_preserve_unknown_fields=open,
+        x_map_type="atomic" if atomic else None,
+        x_validations=rules,
+    )
 
 
 def table(description, value, max=None, atomic=None):
     """An object with keys of the user's own."""
-    return _piece(description, "object", maxProperties=max, additionalProperties=_bare(value),
-                  x_map_type="atomic" if atomic else None)
+    return _piece(
+        description,
+        "object",
+        maxProperties=max,
+        additionalProperties=_bare(value),
+        x_map_type="atomic" if atomic else None,
+    )
 
 
 def array(description, item, max=None, min=None, kind="atomic", keys=None, rules=None):
-    return _piece(description, "array", minItems=min, maxItems=max, x_list_type=kind, x_list_map_keys=keys,
-                  items=item, x_validations=rules)
+    return _piece(
+        description,
+        "array",
+        minItems=min,
+        maxItems=max,
+        x_list_type=kind,
+        x_list_map_keys=keys,
+        items=item,
+        x_validations=rules,
+    )
 
 
 def keyed(description, item, by, max=None, min=None, rules=None):
@@ -114,6 +148,7 @@ def strings(description, max=None, min=None, each=None, **more):
 
 
 # ---- shapes that several kinds share ----
+
 
 def conditions(version, about):
     condition = record("An observed condition of the object.", {

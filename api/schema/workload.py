@@ -1,11 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workload, and WorkloadPriorityClass."""
-from .shapes import (V1BETA1, V1BETA2, amounts, array, conditions, dns_label, flag, int32, keyed, labels,
-                     record, rule, strings, subdomain, table, text, time, toleration, tolerations, unchanged, word)
+
+from .shapes import (
+    V1BETA1,
+    V1BETA2,
+    amounts,
+    array,
+    conditions,
+    dns_label,
+    flag,
+    int32,
+    keyed,
+    labels,
+    record,
+    rule,
+    strings,
+    subdomain,
+    table,
+    text,
+    time,
+    toleration,
+    tolerations,
+    unchanged,
+    word,
+)
 
 MAX_PODSETS = 18
 
 
 # ---- the pods ----
+
 
 def _pod_template():
     """Only fields that scheduling uses are specified: the schema of a whole pod would be 700 kB, twice. Other
@@ -80,6 +104,7 @@ def _podset(version):
 
 # ---- spec ----
 
+
 def _priority_class_ref():
     return record("Class that the priority is set from.", {
         "group": word("API group of the class.", "kueue.x-k8s.io", "scheduling.k8s.io"),
@@ -120,6 +145,7 @@ def _spec(version):
 
 
 # ---- topology assignment ----
+
 
 def _one_of(a, b):
     return rule(f"has(self.{a}) != has(self.{b})", f"exactly one of the fields in [{a} {b}] must be set")
@@ -174,6 +200,7 @@ def _slices():
 
 
 # ---- status ----
+
 
 def _admission(version):
     new = version == V1BETA2
@@ -271,10 +298,13 @@ def _status(version):
 
 # ---- rules over the whole object ----
 
+
 def _lacks(who, condition):
     """Written out, since the API server estimates what an optional list costs without its maxItems."""
-    return (f"!has({who}.status) || !has({who}.status.conditions) || !{who}.status.conditions.exists(c, "
-            f"c.type == '{condition}' && c.status == 'True')")
+    return (
+        f"!has({who}.status) || !has({who}.status.conditions) || !{who}.status.conditions.exists(c, "
+        f"c.type == '{condition}' && c.status == 'True')"
+    )
 
 
 def _before(condition, then):
@@ -292,14 +322,22 @@ def _class_rules(version):
         source = both.format("priorityClassSource")
         name = both.format("priorityClassName")
         return [
-            rule(_before("QuotaReserved", f"!({source}) || self.spec.priorityClassSource == "
-                                          "oldSelf.spec.priorityClassSource"), f"priorityClassSource {suffix}"),
-            rule(_before("QuotaReserved",
-                         f"!({source} && {name}) || self.spec.priorityClassSource == "
-                         "'kueue.x-k8s.io/workloadpriorityclass' || self.spec.priorityClassName == "
-                         "oldSelf.spec.priorityClassName"),
-                 f"priorityClassName {suffix} and priorityClassSource is not equal to "
-                 "kueue.x-k8s.io/workloadpriorityclass"),
+            rule(
+                _before(
+                    "QuotaReserved", f"!({source}) || self.spec.priorityClassSource == oldSelf.spec.priorityClassSource"
+                ),
+                f"priorityClassSource {suffix}",
+            ),
+            rule(
+                _before(
+                    "QuotaReserved",
+                    f"!({source} && {name}) || self.spec.priorityClassSource == "
+                    "'kueue.x-k8s.io/workloadpriorityclass' || self.spec.priorityClassName == "
+                    "oldSelf.spec.priorityClassName",
+                ),
+                f"priorityClassName {suffix} and priorityClassSource is not equal to "
+                "kueue.x-k8s.io/workloadpriorityclass",
+            ),
         ]
     ref = "has(self.spec.priorityClassRef)", "has(oldSelf.spec.priorityClassRef)"
     either_not = f"!{ref[0]} || !{ref[1]}"
@@ -311,23 +349,33 @@ def _class_rules(version):
         rule(_before("QuotaReserved", f"{ref[0]} == {ref[1]}"), f"priorityClassRef {suffix}"),
         rule(_before("QuotaReserved", frozen("group")), f"priorityClassRef.group {suffix}"),
         rule(_before("QuotaReserved", frozen("kind")), f"priorityClassRef.kind {suffix}"),
-        rule(_before("QuotaReserved",
-                     f"{frozen('name')} || self.spec.priorityClassRef.group != 'scheduling.k8s.io' || "
-                     "self.spec.priorityClassRef.kind != 'PriorityClass'"),
-             "priorityClassRef.name is immutable for scheduling.k8s.io/priorityclass while workload quota reserved"),
+        rule(
+            _before(
+                "QuotaReserved",
+                f"{frozen('name')} || self.spec.priorityClassRef.group != 'scheduling.k8s.io' || "
+                "self.spec.priorityClassRef.kind != 'PriorityClass'",
+            ),
+            "priorityClassRef.name is immutable for scheduling.k8s.io/priorityclass while workload quota reserved",
+        ),
     ]
 
 
 def _rules(version):
     return [
-        rule(f"{_lacks('self', 'QuotaReserved')} || !has(self.status.admission) || "
-             "size(self.spec.podSets) == size(self.status.admission.podSetAssignments)",
-             "podSetAssignments must have the same number of podSets as the spec"),
+        rule(
+            f"{_lacks('self', 'QuotaReserved')} || !has(self.status.admission) || "
+            "size(self.spec.podSets) == size(self.status.admission.podSetAssignments)",
+            "podSetAssignments must have the same number of podSets as the spec",
+        ),
         *_class_rules(version),
-        rule(_before_and_after("QuotaReserved", unchanged("spec.queueName")),
-             "queueName is immutable while workload quota reserved"),
-        rule(_before_and_after("Admitted", unchanged("spec.maximumExecutionTimeSeconds")),
-             "maximumExecutionTimeSeconds is immutable while workload quota reserved"),
+        rule(
+            _before_and_after("QuotaReserved", unchanged("spec.queueName")),
+            "queueName is immutable while workload quota reserved",
+        ),
+        rule(
+            _before_and_after("Admitted", unchanged("spec.maximumExecutionTimeSeconds")),
+            "maximumExecutionTimeSeconds is immutable while workload quota reserved",
+        ),
     ]
 
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The versions are a ladder: an object goes up or down one rung at a time. A rung is mostly data:
  * which field changed its name, and which exist on one side only.

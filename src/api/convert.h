@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Conversion between the versions of kueue.x-k8s.io. v1beta2 is the storage version; v1beta1 and
  * v1alpha1 are for older clients. What the target version has no field for is lost, as with Kueue.

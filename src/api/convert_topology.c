@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Topology assignments of a podset. v1beta1 lists every domain with its value per level; v1beta2
  * has slices of many domains, in which common parts are written once: a value or a count that is

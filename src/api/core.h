@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The handlers behind the paths of review.c; see call.h for what a handler is.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Schedules of CronJobs: five fields with names, ranges, steps and lists, the shortcuts (@hourly,
  * ...) and @every. Syntax, semantics and error messages are those of the API server.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ResourceFlavor: the syntax of its labels, taints and tolerations.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * batch/v1 Job: suspended on creation, validated while it runs.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Admission rules that all job kinds share: queue name, prebuilt Workload, maximum execution time,
  * priority class, elastic jobs; and the topology annotations of a pod template. Pods and serving

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * JSON Patch (RFC 6902) from the difference of two documents.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Plain pods and pod groups: gated on creation, since a pod cannot be suspended later; validated
  * while they wait and run.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ClusterQueue and Cohort: validation of quotas and policies beyond the schema.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Steps of a review: find the path, decode the body, call the handler, write the response.
  * Rejections have Kubernetes' messages; a malformed review is a 400.

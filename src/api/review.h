@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Admission and conversion: AdmissionReview and ConversionReview bodies in, responses out. Pure
  * except for the view: no I/O, no state. The same functions serve the webhook and the embedded API

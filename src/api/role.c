@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The shape is the output of Go's encoding/json for Kubernetes' types: fields in the order of the
  * types, keys of maps sorted, and for each field a rule on when it is omitted. So the types are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The role of a pod in its group: pods with the same hash are one podset. The hash covers what
  * matters for where a pod may run and what it takes: requests and ports of its containers, node

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Deployments, StatefulSets and LeaderWorkerSets: they wait by their pods. The template is marked,
  * so that each pod is gated when it is created (pod_review.c); what the pods are part of is entered

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kubernetes' syntax of names, labels and selectors, with its error messages. Functions that check
  * one string take its length, since a JSON string may have a NUL inside; the messages they return

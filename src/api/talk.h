@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An exec session of a container: a command that is run in it (kubectl exec), or its main process
  * (kubectl attach). The runtime implements it, the API server connects it to the client.

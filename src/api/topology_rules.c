@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The topology annotations of a pod template: valid combinations and values. Whether a level exists
  * is checked at scheduling.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * State of the cluster that admission needs, read through a table of functions so that the rules
  * can be tested without one. It is in memory: no handler waits for the API server.

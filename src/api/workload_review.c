@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Workload: what must hold of the object by itself, also on writes of its status. What may change
  * is in workload_update.c.

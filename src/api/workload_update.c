@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Workload: which fields may change. While quota is reserved the podsets are immutable, the
  * admission is immutable as long as it is set, and reclaimable pods may only increase.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Admission: our own reviews first, in process, as registered in deploy/parts/40-webhooks.yaml;
  * then registered webhooks, one after the other in the order of the names of their configurations.

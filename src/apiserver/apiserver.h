@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The embedded API server: Kubernetes' REST conventions over the store. It has no sockets: requests
  * are records, from the HTTPS front end (src/up) or from our own controllers through the API client

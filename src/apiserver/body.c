@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a client sent: JSON, or YAML or protobuf, which become JSON first. Depth is bounded before
  * anything walks the value.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Start of a server: its built-in kinds, checks of stored objects, and the objects that every
  * cluster has.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The limits of the API server in one list. A request that exceeds one is rejected, mostly with
  * 413; see docs/limits.md. One request is processed at a time.

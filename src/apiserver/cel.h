@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * x-kubernetes-validations: the part of the Common Expression Language that rules on objects are
  * written in.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From text to tree. */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The tree of an expression: cel_read.c makes it, cel.c evaluates it. */
 #ifndef SL_APISERVER_CEL_TREE_H
 #define SL_APISERVER_CEL_TREE_H

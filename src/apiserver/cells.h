@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Columns of the built-in kinds, and what their functions share.
  */

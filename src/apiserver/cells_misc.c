@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Columns of kinds that are stored and not acted on. */
 #include <string.h>
 

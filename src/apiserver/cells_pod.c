@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The columns of pods. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The columns of batch, apps and the smaller groups. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stream sessions over an upgraded connection: pods/exec, pods/attach (talk.c) and pods/portforward
  * (forward.c). Their common part: protocol negotiation, the upgrade, transfer of bytes with flow

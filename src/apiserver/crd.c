@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kinds of CustomResourceDefinitions. A struct sl_crd owns a kind with its schemas, rules and
  * columns; it is rebuilt when the definition changes, and the old one is retained as long as

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * CustomResourceDefinitions: kinds that are objects themselves. Our own kinds are CRDs too, built
  * into the program.

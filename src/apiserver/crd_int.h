@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by crd.c and crd_check.c. */
 #ifndef SL_APISERVER_CRD_INT_H
 #define SL_APISERVER_CRD_INT_H

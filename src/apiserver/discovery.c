@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Discovery: groups, versions and kinds under /api, /apis and below, each kind for itself and all
  * in one document (apidiscovery.k8s.io). The large documents are cached until a kind is added or

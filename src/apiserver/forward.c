@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pods/portforward: connections of the client become connections to a port of the pod, which is one
  * of this machine, since pods have no network of their own.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The error messages of Go's JSON decoder: clients show them, and tests of clients compare them. A
  * scan without a tree: a stack of open containers, and what may follow.

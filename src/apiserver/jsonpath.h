@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * JSONPath as printer columns use it: .a.b, ['a'], [0], [-1], [*], .*, [?(@.type=="Ready")]. Finds
  * the first value.

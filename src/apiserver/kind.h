@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kinds: what the server needs to know of a resource to serve it. Built-in ones are tables and a
  * few functions (kinds_*.c), those of CRDs are made from the CRD's text (crd.c). Nothing but tables

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From the tables to the registry. */
 #include "apiserver/kinds.h"
 
@@ -126,7 +127,7 @@ void sl_kinds_done(struct sl_apiserver *s) {
         if (k->crd) {
             sl_crd_free(k->crd);
         } else {
-            struct owned *o = (struct owned *)k; /* its first member */
+            struct owned *o = SL_CONTAINER_OF(k, struct owned, kind);
             sl_arena_done(&o->arena);
             sl_freep(&o);
         }

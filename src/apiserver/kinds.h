@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The built-in kinds: shared by kinds_*.c and pod_*.c.
  */

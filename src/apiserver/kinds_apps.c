@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Deployments, ReplicaSets, StatefulSets and their ControllerRevisions. */
 #include <limits.h>
 #include <stdlib.h>

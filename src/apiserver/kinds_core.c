@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The kinds of core/v1 but pods. */
 #include <string.h>
 

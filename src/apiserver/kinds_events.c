@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Events. Those of core/v1 are hardly validated; events.k8s.io requires more fields, and only the
  * series may be updated.

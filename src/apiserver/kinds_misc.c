@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The smaller groups: coordination, scheduling, node, rbac, events, admission, discovery, and the
  * reviews. */
 #include <string.h>

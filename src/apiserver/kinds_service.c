@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Services: stored, with allocated addresses and node ports that nothing listens on. Allocation,
  * retention and release when other fields change are as on a cluster with IPv4 only. The rules are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* PersistentVolumeClaims: stored and checked; there are no volumes for them. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Label selectors of a query, parsed as by kube-apiserver, with its error messages. (model/labels.h
  * has the same notation for our own files, with our own messages.)

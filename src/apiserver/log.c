@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pods/log: what the runtime has of a container's output, and with follow what comes.
  */

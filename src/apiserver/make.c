@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What was sent becomes an object: decoded in the version of the request, without what its schema
  * does not know, with its defaults, then in the version that is stored. Patches are applied to the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Metadata of all objects: fields that the server sets, and validation.
  */

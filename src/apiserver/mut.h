@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading and changing objects under construction: as json/json.h, for yyjson's mutable values.
  * Strings are copied into the document; keys are constants, unless a function says otherwise.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * /openapi/v2 and /openapi/v3. The documents are built on the first request, and cached until a
  * kind is added or removed: at most one per group and version.

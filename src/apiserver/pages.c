@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Paginated lists. The first page of a list takes references of everything that follows; later
  * pages are cut out of that snapshot, so they are consistent. At most SNAPSHOTS of them are held,

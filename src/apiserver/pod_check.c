@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Validation of pods, with kube-apiserver's messages. Types and required lists are validated by the
  * schema before.

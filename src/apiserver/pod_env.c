@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The environment of containers: names, where values come from; and what of a pod and of its
  * amounts variables and files may show.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What becomes of a pod on its way in: defaults that depend on other fields, what the admission
  * plugins of a cluster put in (limit ranges, priority, tolerations, the service account), and the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Independent parts of a pod: probes and hooks, security contexts, host aliases and names.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What may change of a pod: images, its deadline downwards, more tolerations; of one that is gated
  * also what narrows where it may go, and the gates themselves, which only go.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Volumes of pods: each has one source, sources have rules of their own, and containers mount what
  * there is.

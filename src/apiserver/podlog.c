@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pods/log: what the runtime keeps in the form of the container runtime interface,
  *

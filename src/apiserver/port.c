@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The port for our own parts: requests become those of sl_apiserver_call, and lines of a watch are
  * handed over as they are. The number of a call is the server's own.

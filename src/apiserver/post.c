@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * POST to a subresource (binding, eviction, token), and to kinds that are not stored (access
  * reviews).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Objects that are looked for: by lists, by what is deleted together, and by watches that begin
  * with what there is.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kinds by name. The store identifies a resource by a number. A kind that is created again (a CRD)
  * gets its former number, if objects of it were left; else the number may have been reused.

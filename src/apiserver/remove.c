@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * delete and deletecollection. What has finalizers, or a kind with a grace period, is only marked;
  * the update that takes the last finalizer away removes it (write.c).

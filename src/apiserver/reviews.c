@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reviews: requests that are answered and not stored. Everything is allowed here, and the responses
  * report that; validation errors are as on a cluster.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The x-kubernetes-validations of a schema: which rules hold where, and walking an object and its
  * former self along them.

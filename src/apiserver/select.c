@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Label and field selectors, and the index of an object for them: its labels and the selectable
  * fields of its kind, extracted from the text once, when it is stored.

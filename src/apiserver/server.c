@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Creation and destruction of the server, its calls, and the loop iteration. See server.h for the
  * parts.

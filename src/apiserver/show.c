@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Objects as they are shown: the stored text itself wherever that will do, else in another version,
  * as metadata alone, or as a row of a table.

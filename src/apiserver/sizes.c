@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Limits on the length of lists of Kubernetes' own kinds. Many of their rules compare each item
  * with each other (unique names, mounts that need a volume), so the time of a validation grows with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Status objects, field for field as kube-apiserver writes them, and the few responses that are
  * plain text.

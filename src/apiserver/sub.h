@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Subresources as data: /status, /scale, /binding and so on. The core reads the object, calls the
  * functions, and stores through the same path as any other write, with change.subresource set to

@@ -1,9 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tables: what kubectl prints. The parts of a Table that follow from the kind; the caller writes
  * the rest:
  *
- *     {"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{...},"columnDefinitions":[...],"rows":[ROW,
- * ...]}
+ *     {"kind":"Table","apiVersion":"meta.k8s.io/v1","metadata":{...},
+ *      "columnDefinitions":[...],"rows":[ROW,...]}
  */
 #ifndef SL_APISERVER_TABLES_H
 #define SL_APISERVER_TABLES_H

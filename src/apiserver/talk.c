@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pods/exec and pods/attach: the streams of a container between the runtime and a client.
  *

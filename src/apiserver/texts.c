@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * No name, key, path, label or enumerated value has a NUL inside: everything behind it would be
  * hidden from readers of C strings, and one name could be stored under another. So a body with one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Watches. Each is a filter on the events of its resource, preceded by the initial state where it
  * was requested. An object that leaves the selection is DELETED for this watcher, in the state that

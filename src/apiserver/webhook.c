@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Registered webhooks: MutatingWebhookConfigurations and ValidatingWebhookConfigurations. They are
  * reloaded when one of them changes; a write in progress continues with those it began with.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which requests a webhook is called for: its rules, selectors and matchConditions. A condition is
  * evaluated on the review that would be sent.

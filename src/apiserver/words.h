@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * String formats that only the API server validates, with Kubernetes' error messages; the others
  * are in api/syntax.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The steps of a write; see write.h. Optimistic concurrency: an attempt that finds at its end that
  * the object was changed is repeated from the current state, unless the client specified the
@@ -31,7 +32,7 @@ void sl_change_refuse(struct sl_change_in *c, int code, const char *reason, cons
 }
 
 static struct sl_write *of_change(struct sl_change_in *c) {
-    return (struct sl_write *)((char *)c - offsetof(struct sl_write, c));
+    return SL_CONTAINER_OF(c, struct sl_write, c);
 }
 
 void sl_change_warn(struct sl_change_in *c, const char *fmt, ...) {

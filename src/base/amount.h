@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Amounts: what quotas and requests are counted in. CPU in thousandths of a core, all else in whole
  * units. int64 with saturation; INT64_MAX means "unlimited" and absorbs, INT64_MIN means "no value"

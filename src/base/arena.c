@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Blocks in a list, the one being filled at the head. A request too large for a regular block gets
  * a block of its own behind the head, so that the head's rest is not wasted. Every allocation is

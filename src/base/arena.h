@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Arena: many small allocations, freed together. Blocks double from 1 KiB up to 256 KiB. Freed and
  * reset memory is poisoned under AddressSanitizer. Not thread-safe.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The end of a process that found itself wrong. What, file and line go to stderr by write(2), which
  * needs no memory and no locks, and stay in statics where a core dump finds them.

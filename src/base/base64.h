@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Standard base64 (RFC 4648), with padding. */
 #ifndef SL_BASE_BASE64_H
 #define SL_BASE_BASE64_H

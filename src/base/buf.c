@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Growing text. The ceiling counts bytes of text; the terminator is extra. What does not fit is cut
  * at the ceiling and everything after it is dropped, so the content is always a prefix of what was

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A growing byte buffer with a limit, always NUL-terminated. Writing past the limit drops the
  * excess and makes the buffer full; the writer checks once at the end with sl_buf_full.

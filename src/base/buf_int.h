@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by buf.c and fmt.c. */
 #ifndef SL_BASE_BUF_INT_H
 #define SL_BASE_BUF_INT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Files that are built into the program: what tools/embed writes. They live as long as it does.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Error messages. Texts are built in a scratch buffer first, so that an argument may point into the
  * very error that is being written.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Errors: a negative code is returned, the message is in a caller-owned struct sl_err. Nothing is
  * allocated on the way down; context is prepended on the way up. NULL is allowed for err.

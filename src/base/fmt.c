@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Formatted text into an array. What was cut is reported as that of buffers is.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Formatted text into an array. What does not fit is cut and NUL-terminated, but not silently: it
  * ends a sanitised build and is reported to the observer in others (base/buf.h). A caller that can

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Eight bytes at a time, read little-endian so that digests do not depend on the machine.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * 64-bit hashing, in two families that are never mixed:
  *

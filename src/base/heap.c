@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Binary heap that keeps every item's place up to date through the caller's callback. A place is
  * written once per move, and only when the item came to rest or was passed over.

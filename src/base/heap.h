@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Indexed binary heap of uint32 items, smallest first by a caller's total order. The heap reports
  * the position of each item (place callback), so that an item can be moved or removed in O(log n)

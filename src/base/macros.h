@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Common macros: scope cleanup, ownership transfer, assertions that also hold in release builds,
  * and attributes. No state, no threads.
@@ -16,6 +17,13 @@
 
 /* The element count of a true array. */
 #define SL_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+/* The record of which *p is a member; a pointer to anything but that member does not compile. */
+#define SL_CONTAINER_OF(p, type, member)                                                           \
+    ({                                                                                             \
+        __typeof__(((type *)0)->member) *member_of_ = (p);                                         \
+        (type *)(void *)((char *)member_of_ - offsetof(type, member));                             \
+    })
 
 /* Hands a pointer over: yields it and leaves NULL behind, so that scope cleanup does nothing. */
 #define TAKE_PTR(p)                                                                                \

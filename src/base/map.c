@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Linear probing at three quarters full at most. Deletion shifts the followers back, so there are
  * no tombstones and a lookup ends at the first empty slot.

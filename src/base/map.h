@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Hash map uint64 -> uint32, open addressing with backward-shift deletion. For looking up dense ids
  * by hash. Keys are keyed hashes (base/hash.h) or the program's own numbers, never digests of what

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The only place that calls malloc and related functions; see mem.h for why a failure ends the
  * process.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Allocation that never returns NULL: out of memory ends the process (state is rebuilt from the API
  * server). Callers bound the size; sizes are overflow-checked here.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A B+ tree of at most three levels, with the two lower ones of fixed fan-out and the upper one a
  * plain array; while the set is small, the one chunk is the set ("flat").

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ordered set of fixed 24-byte keys { at, tie, id }: the queue of a class of workloads. Keys
  * compare by at, then tie, then the caller's total order on ids (only evaluated when at and tie are

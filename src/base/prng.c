@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * xoshiro256** 1.0 and splitmix64 by Blackman and Vigna (public domain), and Lemire's unbiased
  * reduction to a range.

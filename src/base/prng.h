@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Small seeded generator (xoshiro256**, seeded by splitmix64). Same seed, same numbers everywhere.
  */

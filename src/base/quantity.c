@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kubernetes quantities, exact at any number of digits. A value is D * 2^bits * 10^ten nano-units
  * with D the written digits. Up to 18 digits this is one __int128; longer ones use a small

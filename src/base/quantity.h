@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kubernetes quantities: the whole grammar (sign, digits, '.', suffixes n u m k M G T P E,
  * Ki Mi Gi Ti Pi Ei, e/E exponents), exact in nano-units, rounded up (away from zero) below one

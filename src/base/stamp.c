@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The civil date of a day number, counted in eras of 400 years that begin on 1 March, so that the
  * leap day is the last of its year (H. Hinnant, "chrono-compatible low-level date algorithms").

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Points in time as the API writes them: RFC 3339 in UTC, to the second (metav1.Time) or to the
  * microsecond (metav1.MicroTime).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A string as one value: pointer and length, from one call. It may contain NUL bytes and need not
  * end in one; what must be a C string is requested as such and then has none inside.

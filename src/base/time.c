@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Durations to and from text, as Go's time.ParseDuration and Duration.String, with integers only.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Time is int64 nanoseconds since the epoch of the engine's caller. Nothing here reads a clock.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An insertion-ordered set of strings, for detecting duplicates. The strings are not copied.
  */

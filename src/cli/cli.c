@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From arguments to a command that runs. Unknown arguments are rejected, with the nearest match as
  * a suggestion.

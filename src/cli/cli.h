@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The command line as data: a program is a table of commands ("verbs"), a command is a table of
  * options with its help, examples and a function to run. Parsing, --help, error messages with the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Completion scripts for bash, zsh and fish, written from the tables of the program. Names in the
  * tables are plain words; help texts are quoted for the shell that will read them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Help that teaches: what it does, how to call it, worked examples, and what the exit codes mean.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sluice match: the command line of resource-query around a session (match/session.h). Option
  * errors have the messages that its users' scripts know; then lines are read until the end.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The progress bar. On a tty it is redrawn in place; elsewhere, if enabled, it is one line for each
  * ten percent, so that a log stays readable. No decision depends on it, so it may read the clock.

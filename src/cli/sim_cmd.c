@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sluice sim: chooses between load, scenario, replay and what-if, and shows the result.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "cli/sim_text.h"
 #include "base/fmt.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A table that fits the width: shrinkable columns are shortened first (truncated text ends in an
  * ellipsis), then the least important columns are omitted. Numbers are right-aligned.

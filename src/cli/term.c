@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Properties of the terminal. Read once at the start; a resize during a run is not followed.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The terminal: where text goes, how wide it is and whether it shows colours. Colours only where a
  * person looks (a tty) and did not decline (NO_COLOR); everything else gets plain text. Also the

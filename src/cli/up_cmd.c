@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `sluice up`. */
 #include <stdlib.h>
 #include <string.h>

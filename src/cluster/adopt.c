@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Selectors and controllers: see adopt.h. */
 #include "cluster/adopt.h"
 

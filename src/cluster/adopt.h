@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Label selectors of controllers, and the two writes that follow from them: an object without a
  * controller that matches a selector is adopted (after the controller was read and is not being

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What ReplicaSets and StatefulSets have to do with pods that are not theirs yet, or no longer; and
  * the writes that give pods to controllers, Jobs included. */
 #include <string.h>

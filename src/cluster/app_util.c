@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Conditions with times, counts and portions: what Deployments, ReplicaSets and StatefulSets have
  * in common. */
 #include <stdlib.h>

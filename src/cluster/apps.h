@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Cached state of Deployments, ReplicaSets and StatefulSets. Private to src/cluster.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a cluster has from the beginning, made at every start: namespaces, the priority classes of
  * the system, the service of the API. Whatever is there already stays as it is.

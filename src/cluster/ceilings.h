@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The limits of the controllers and the scheduler of `sluice up` in one list. An object that
  * exceeds one is ignored with an event or a condition and a log line; see docs/limits.md.

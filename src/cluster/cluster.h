@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What kube-controller-manager and kube-scheduler are to a cluster, as far as `sluice up` needs it:
  * Jobs, CronJobs, Deployments, ReplicaSets, StatefulSets, garbage collection, namespaces, service

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The base that all parts of src/cluster stand on: one informer (kube/informer.h), whose records
  * they share, and what they do besides. Private to the folder.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * When a schedule (api/cron.h) is met. Pure but for cl_zone_load, which reads the time zone data of
  * the machine.

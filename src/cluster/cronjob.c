@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * CronJobs. The Job of a scheduled time has a name that follows from that time, so that it is made
  * once whatever happens in between. Which times are due follows from status.lastScheduleTime; of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Deployments: sizes of the ReplicaSets. A step is decided from what is written and from the
  * existing pods; while it is in flight nothing else is decided.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a Deployment does next: one template in place of another, by little or all at once, and
  * another size in the middle of it. The limits are those that deployment.c opens with.

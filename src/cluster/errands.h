@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Background tasks beside the informers, one request at a time each: initial objects (bootstrap.c),
  * expired events (sweep.c), pods on deleted nodes (strays.c). Private to src/cluster.

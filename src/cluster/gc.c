@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The graph of owners. A node is enqueued (gc_work.c) when one of its owners is unknown, deleted,
  * or being deleted with its dependents; and when it is such an owner itself and one of its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Internals of the garbage collector: the resources of the API (resources.c), the graph of owners
  * (gc.c), and the work on it (gc_work.c). Private to the folder.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Work on an enqueued node, one request after the other: the object is read, then those of its
  * owners that are not known to exist, then one write follows from that. A conflict starts over.

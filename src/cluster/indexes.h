@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sets of completion indexes in the form of the status of a Job: "0-3,5,7,8". Ordered runs that
  * never touch each other.

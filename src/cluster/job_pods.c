@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The pods of a Job: how one is made, freed of its finalizer, and ended. */
 #include "cluster/job.h"
 

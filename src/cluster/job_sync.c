@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reconciliation of a Job: the state of its pods, whether it has finished, which pods it should
  * have, and its desired status. In this order, because each follows from the one before; nothing is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Garbage collection of names. Namespaces and nodes are symbols, and so are the resources of nodes
  * and pods; their strings come from any client that can write an object, so new ones never end. At

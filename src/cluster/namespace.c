@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Namespaces that are being deleted are emptied: pass after pass over all kinds, which are listed
  * and, where there is something, deleted, until a pass finds nothing; then the finalizer is

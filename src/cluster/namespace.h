@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Namespaces, and what there is in each from the beginning. Private to src/cluster. */
 #ifndef SL_CLUSTER_NAMESPACE_H
 #define SL_CLUSTER_NAMESPACE_H

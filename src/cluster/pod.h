@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pods: one record for all controllers. The record has the fields that decisions depend on; the
  * text of the spec is not stored. Private to src/cluster.

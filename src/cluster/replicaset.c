@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ReplicaSets: keep the desired number of pods. Pods in flight count from the moment they are
  * planned, those to be deleted no longer do; so a reconciliation of stale state neither creates nor

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The resources of the API: aggregated discovery, read at the start, when a
  * CustomResourceDefinition changed, on demand, and periodically. Each kind that can be listed,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Terms of required and preferred node affinity. A term is about labels (matchExpressions), about
  * the node's name (matchFields), or both; then both must match.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Counts of pods by topology domain, for one pod that is to be scheduled. Nothing of it is cached:
  * the scheduled pods are scanned once, and counted for each term of the pod by domain (value of its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scoring of nodes, for pods with preferences. Each preference gives a node a score from 0 to 100
  * among the feasible ones, and they add up with kube-scheduler's weights: taints of effect

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Terms about other pods and preferences of nodes, parsed once for a class; the groups of pods by
  * labels that their selectors are evaluated on, and the domains that nodes form.

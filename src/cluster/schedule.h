@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The scheduler: binds pods to nodes, with the filters of kube-scheduler's default profile:
  * unschedulable nodes, taints, node selector and required node affinity, host ports, resources and

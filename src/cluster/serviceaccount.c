@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What every living namespace has: the account "default" and, if the authority's certificate is
  * known, the ConfigMap kube-root-ca.crt. Both come back when they are deleted.

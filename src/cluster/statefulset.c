@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * StatefulSets: pods with ordinals, each of which exists at most once. In order, unless the policy
  * is Parallel: a pod is created when all before it are available, and deleted when all that stay

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a StatefulSet makes: revisions, claims and pods. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pods on deleted nodes: no kubelet will end them. A node that pods name and that is absent for
  * forty seconds is requested; if it does not exist, its pods are marked as failed and deleted

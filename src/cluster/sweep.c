@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Events expire an hour after they were last observed. Every few minutes all are read, a page at a
  * time, and expired ones are deleted; none is cached here.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Time zones of the machine: TZif files (RFC 9636). The 64-bit block is used, and after the last
  * transition the rule of the footer.

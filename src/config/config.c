@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Loading: the document, its version, the parts in turn, the gates last, because they disable what
  * the parts enable. The engine's part is read by the decoder that simulations use too, here in its

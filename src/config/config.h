@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The manager's configuration: Kueue's Configuration file (config.kueue.x-k8s.io v1beta1 and
  * v1beta2, spellings mixed), with Kueue's defaults for what is left out. A value that Kueue would

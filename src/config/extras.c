@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Parts that Kueue validates and that Sluice does not use yet, or only partly: multiKueue,
  * metrics.customLabels and resources.deviceClassMappings. Errors there are reported as by Kueue.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kueue's feature gates, all 77 of v0.19.0, as one table: the number that code uses, the name, the
  * default, and the stage (Alpha, Beta, GA, Deprecated). A locked gate keeps its default in any

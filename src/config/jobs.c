@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Managed frameworks, namespaces, and retention of workloads.
  */

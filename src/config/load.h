@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shared by the readers of the Configuration's parts. Private to src/config.
  *

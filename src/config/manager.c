@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The manager itself: its namespace, what it listens on, how it is elected, certificates, metrics.
  */

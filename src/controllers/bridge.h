@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Between the records and the engine: observed state becomes facts, decisions become pending
  * changes. Private.

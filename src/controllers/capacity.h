@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Answers ProvisioningRequests of the class check-capacity.autoscaling.x-k8s.io where no cluster
  * autoscaler does: is there capacity for all its pods on the existing nodes? (capacity_pack.c.)

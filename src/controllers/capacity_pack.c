@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "controllers/capacity_pack.h"
 #include "controllers/ceilings.h"
 

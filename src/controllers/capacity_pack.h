@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Do these pods fit on the existing nodes? Pure: its input is the capacity of nodes and the pods on
  * them, its result whether so many more pods would fit, all of them or none.

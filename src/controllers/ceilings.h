@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory limits of the reconciliation of one object, in one list. Each arena holds what is decoded
  * of it, while it is reconciled or, for nodes, cached. An object that needs more is ignored with a

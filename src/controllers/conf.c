@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kinds with few objects: namespaces, classes, limits, flavors, checks, queues. Their text is
  * cached; facts for the engine are decoded from it by the same decoder that reads manifests

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The manager: everything between the API client interface and the engine. Informers (reflectors
  * with caches of small records) feed work queues, controllers are level-triggered functions from

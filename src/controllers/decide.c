@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From decisions to pending changes: each effect changes the desired status of its Workload, with
  * Kueue's messages, and is reported as an event and in the metrics.

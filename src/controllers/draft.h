@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Text that Workloads are made of: podsets from pod templates, and what is copied of a job's labels
  * and annotations. In job_draft.c.

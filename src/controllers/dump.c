@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The state as canonical JSON, and consistency checks. Two managers over the same API, idle, print
  * the same: everything is sorted, times are whole seconds, and internals of the engine (numbers,

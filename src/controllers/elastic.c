@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pods of elastic Jobs are created with a gate, which is removed from as many of each podset as the
  * Workload was granted, less those that run without it. Pods that have ended do not count; one that

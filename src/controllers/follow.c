@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "controllers/follow.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a Workload takes over from its job as long as that goes on: labels, annotations, and how far
  * it is. 'r' is the job, as events name it. Each does nothing if it is so already. Private.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Gauges, read out of the engine when the metrics are scraped: one walk over the workloads, then
  * the queues and cohorts.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Plain pods and groups of pods as jobs. A pod with the label kueue.x-k8s.io/managed=true has,
  * besides its record, a 'struct pod_job'; all pods of one (namespace, group name) form a group, and

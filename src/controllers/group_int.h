@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the files that plan a group. Private. */
 #ifndef SL_CONTROLLERS_GROUP_INT_H
 #define SL_CONTROLLERS_GROUP_INT_H

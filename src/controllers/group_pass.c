@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reconciliation of one group of pods: the consequences of the plan for its Workload, and the
  * writes of each pod. Idempotent: repeated on each pass while it applies.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The bodies of what is written for pods that are queued themselves, and what follows when it is
  * written. */
 #include "controllers/group.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Phase of a group of pods and the next write of each of them: a function of the records, without
  * effects. A plain pod is a group of one.

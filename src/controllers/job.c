@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs: from the object to the record. */
 #include "controllers/job.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * batch/v1 Jobs. A Job with a queue gets a Workload, runs while that is admitted, is stopped when
  * it is not, and reports its progress to the Workload.

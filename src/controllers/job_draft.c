@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The text that a Job's Workload is made of: its pod template, cleaned, and what is copied of its
  * labels and annotations. */
 #include "controllers/draft.h"

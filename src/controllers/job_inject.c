@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fields that an admission adds to the pods of a Job, and their removal: labels, annotations, node
  * selector, tolerations and scheduling gates of the template, as merge patches.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Jobs that own Jobs, and Workloads whose Job comes and goes.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The bodies of what is written for a Job, and what follows when it is written. */
 #include "controllers/job.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Phase of a Job and its next write: a function of the records, without effects. The order of the
  * checks is Kueue's.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reconciliation of one Job: the consequences of the plan for its Workload. Idempotent: repeated on
  * each pass while it applies.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Elastic Jobs: their size may change while they run. Each size has a Workload of its own, a slice;
  * a larger one replaces the slice before it once it is admitted. A smaller size, or any size while

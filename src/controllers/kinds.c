@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The kinds that the manager reads and writes, in one table. */
 #include "controllers/kinds.h"
 

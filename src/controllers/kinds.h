@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The functions behind the table of kinds. Private. */
 #ifndef SL_CONTROLLERS_KINDS_H
 #define SL_CONTROLLERS_KINDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The effective pod spec in its namespace: the overhead of its RuntimeClass, defaults of
  * LimitRanges, and violations of their bounds. (Limits that stand in for missing requests are done

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a namespace makes of a pod: defaults and bounds of its LimitRanges, the overhead of its
  * RuntimeClass. Private.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * LeaderWorkerSets. A slot is a group: a leader and its workers, each with a Workload of its own,
  * so that groups start one by one, each as a whole. Their API may be absent, or come later.

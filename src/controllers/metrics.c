@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Counters and histograms, updated where decisions are made, and the lifetime of series: they
  * appear with the first event and are dropped with their object.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Metrics of the manager. Counters and histograms change with decisions (metrics.c); gauges are
  * computed on a scrape (gauges.c, sl_manager_refresh_metrics). Private.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From the observed state of a workload to facts. The engine follows what was written, by us or by
  * others; it already has our pending changes, so a field with a change in flight is not considered.

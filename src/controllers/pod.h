@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pods: cached state of the relevant ones, and ungating of those that wait for the grant of an
  * elastic Workload.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Managed pods: from the object to what their group needs to know. */
 #include "controllers/group.h"
 

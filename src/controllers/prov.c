@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ProvisioningRequests and their configurations: from the objects to records, and what is written
  * to a request. */
 #include "controllers/prov.h"

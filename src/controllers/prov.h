@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The admission check kueue.x-k8s.io/provisioning-request: before a Workload with quota starts,
  * capacity is requested by a ProvisioningRequest (autoscaling.x-k8s.io/v1) and one PodTemplate for

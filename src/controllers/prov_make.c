@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Creating a request. The whole template of a podset is not cached, so the Workload is read again;
  * from its text come the PodTemplates, with what the assigned flavors add, and the request that

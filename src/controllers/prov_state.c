@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a Workload, its checks and its requests to the state of the checks, and to what has to be
  * made or has to go.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writes of queues, cohorts, flavors and checks: our finalizer, and statuses with their counters.
  * Counters are written soon after they change (STATUS_DELAY, so that a burst is coalesced) and not

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * With gate UnadmittedWorkloadsObservability the reason of a condition tells the kind of obstacle,
  * not only that there is one. The messages stay the same.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The manager that holds the records (kube/informer.h), and what is shared by all of its kinds.
  * Private to src/controllers.

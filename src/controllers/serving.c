@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sets: from the object to the record, their Workloads, and what is written for them. */
 #include "controllers/serving.h"
 

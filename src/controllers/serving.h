@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Serving workloads: StatefulSets and LeaderWorkerSets. They are queued by their pods, which
  * admission gates on creation; here they get their Workloads, and each pod is assigned to one of

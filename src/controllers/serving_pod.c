@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The pods of sets. Each is assigned once to the Workload of its slot: labels and annotations mark
  * it as managed, with its group and podset. The group name of a pod is immutable, so one that waits

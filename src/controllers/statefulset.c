@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * StatefulSets. A slot is an ordinal, counted from spec.ordinals.start. The StatefulSet controller
  * removes the last pods first, and with OrderedReady creates none before its predecessor is ready:

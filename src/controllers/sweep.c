@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Garbage collection of names. Namespaces, queues, reasons, roles, owners, finalizers and others
  * are symbols, and their strings come from any client that can write an object, so new ones never

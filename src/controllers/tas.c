@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes, topologies, flavors, and pods of others: what there is to give places in. */
 #include "controllers/tas.h"
 #include "controllers/ceilings.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Topology-aware scheduling: nodes and their topology domains (in src/topo), the domains of the
  * pods of an admitted Workload, and the node selectors that assign them.

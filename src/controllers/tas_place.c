@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Topology assignments of Workloads: requested by the engine, written with the admission, read back
  * from it.

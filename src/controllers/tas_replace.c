@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Node failures of admitted Workloads: pods of the failed node get other domains, as soon as no pod
  * of the Workload is left on the node that could still run. The others keep their domains;

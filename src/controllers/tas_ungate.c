@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pods of a Workload with a topology assignment: each gets the node selector of its domain, and
  * loses its gate.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pod templates, interned: thousands of jobs created from one manifest share one record of about a
  * kilobyte. Containers are cached as a hash and their resources; the rest of a pod's spec is not

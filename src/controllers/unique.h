@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What an admission adds to a template, each thing once: items of lists, and flavors. */
 #ifndef SL_CONTROLLERS_UNIQUE_H
 #define SL_CONTROLLERS_UNIQUE_H

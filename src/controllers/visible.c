@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pending workloads as JSON. Kueue's fields are Kueue's; 'reason', 'message' and
  * 'expectedStartTime' are ours, and ignored by clients that do not know them.

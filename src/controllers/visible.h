@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The data of the visibility API: pending workloads of a queue, in the order of the engine, each
  * with its positions, the reason why it is pending, and when it may start if that is known.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Workloads: taking the object in, and what the core controller does besides the engine: retention
  * of the finished, orphans, priorities that follow their class, deactivation.

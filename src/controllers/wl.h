@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Workload records: the observed state ('seen'), pending changes ('want': only what differs), and
  * the exchange with the engine.

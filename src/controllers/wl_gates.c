@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Preemption gates. A Workload that names some in its spec may not preempt before each of them is
  * open in its status. They are opened elsewhere; a new gate is closed, one that the spec no longer

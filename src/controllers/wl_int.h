@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the files about workloads. Private. */
 #ifndef SL_CONTROLLERS_WL_INT_H
 #define SL_CONTROLLERS_WL_INT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The status of a Workload, from JSON to its record. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The status of a Workload as a record: observed state and pending changes.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shared by the readers of src/doc: a tree under construction. Finished nodes of open collections
  * wait on one stack and move into the document's arena when their collection closes. Private.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The manager's Configuration, as far as it changes decisions: fairSharing, admissionFairSharing,
  * waitForPodsReady, resources and featureGates. Its other fields are known and passed over. A field

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shared by the decoders of Kueue's objects. Private to src/doc.
  */

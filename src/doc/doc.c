@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tree itself: building blocks for the readers, lookup, and loading of files.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Documents: a read-only tree of nulls, booleans, numbers, strings, lists and maps, each with its
  * line, read from YAML (with Kubernetes' scalar rules, see yaml.c) or JSON. Maps preserve the order

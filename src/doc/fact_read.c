@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Facts from JSON: the other side of fact_write.c, field by field. Strings are copied, so that the
  * document of a line may go as soon as the line is decoded.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Facts to JSON. What is false, 0, "" or empty is left out.
  */

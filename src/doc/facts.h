@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Facts as lines of JSON, for the journal: compact, and nothing is lost for any kind. Workloads are
  * named by namespace and name. The podsets of a workload are written once, in a line of their own,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * JSON by yyjson. yyjson checks the grammar but does not report positions, so the text is scanned a
  * second time in step with its tree; since the text is known to be valid by then, a token is found

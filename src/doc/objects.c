@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which kind an object is, what all kinds share (metadata, selectors, tolerations, weights), and
  * the small kinds. The large ones have files of their own: queues.c, workload.c, config.c.

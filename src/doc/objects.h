@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kueue's manifests, turned into facts: ResourceFlavor, ClusterQueue, Cohort, LocalQueue,
  * AdmissionCheck, Namespace, Workload and WorkloadPriorityClass of kueue.x-k8s.io v1alpha1, v1beta1

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ResourceFlavor, Cohort, ClusterQueue and LocalQueue. The checks are those of Kueue's schema and
  * webhook (v0.19), with its messages, and in the order of the fields.

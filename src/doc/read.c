@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Typed getters over a document. Each reads one node, reports the expected type if it is another
  * one, and returns a harmless value then.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Typed access to a document. A struct sl_read carries the file's name, an arena, and the first
  * error: after it, every getter still returns something harmless (the default, "", 0, an empty

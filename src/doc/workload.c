@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Workloads: requests of a pod of each podset, as Kubernetes counts them (containers summed, init
  * containers as a maximum, sidecars, overhead, pod-level resources, limits where a request is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * YAML by libyaml's events, with Kubernetes' semantics of scalars: kubectl converts YAML to JSON by
  * go-yaml v2, whose rules are YAML 1.1's with a few exceptions of its own.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reservation and release of quota. An admission record holds what a workload uses; records are
  * shared between workloads of a class with the same assignment, and immutable.

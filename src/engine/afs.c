@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Admission fair sharing: within one ClusterQueue, LocalQueues with less recent usage go first.
  * Each LocalQueue has its consumption per resource, decaying with a half-life; an admission adds a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Facts about workloads, and the table of functions by kind of fact. A fact only updates the state;
  * its consequences are decided by the next cycle.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How facts reach the engine's parts: one function per kind, see apply.c for the table. */
 #ifndef SL_ENGINE_APPLY_H
 #define SL_ENGINE_APPLY_H

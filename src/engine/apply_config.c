@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Facts about configuration: flavors, cohorts, queues, checks, namespaces, settings. Each is
  * copied; trees are rebuilt before they are next used, and sleeping classes in a tree that changed

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Detection of repeated facts about configuration. A hash of the whole content is stored with each
  * object; the same hash again means that nothing changed, and nothing is woken for it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Flavor assignment for one workload: which flavor each podset gets for each resource, whether that
  * fits, needs preemption, or is impossible, and how far up the tree it borrows. Follows the plan of

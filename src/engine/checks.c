@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Admission checks: after quota is reserved, every check that applies to the assigned flavors must
  * be ready. One rejection deactivates the workload; one retry evicts it, perhaps not to return at

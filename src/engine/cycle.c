@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rounds. A round evaluates the head of every ClusterQueue that has one, against the present state,
  * then processes them in order: reserve, start preempting, or requeue. A cycle is rounds until

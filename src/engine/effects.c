@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Making effects: small records with their strings copied into the effects' own arena, so that they
  * outlive whatever the engine does next.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The decision engine: queue order, quota tree, flavors, fair share, preemption, explanation.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Why is this workload pending? The same assignment that decides is run on the live state, without
  * storing its result, and reported in numbers: which limit binds where, which workloads hold what

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of the explanation, shared by explain.c and explain_help.c. */
 #ifndef SL_ENGINE_EXPLAIN_H
 #define SL_ENGINE_EXPLAIN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What would help. Every suggestion is tried on the live state before it is made: the change is put
  * in, the same assignment that decides is run, and the change is taken out again. A suggestion that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Order of processing under fair sharing: a tournament over the cohort tree. Every queue enters
  * with its entry; at each cohort the child wins that borrows nothing of what the workload requests,

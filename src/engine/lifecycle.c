@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Time-driven and external transitions of a workload: eviction and requeue, back-off, timeouts,
  * deactivation, stopped queues. Facts only update the state and mark the workload as due; the cycle

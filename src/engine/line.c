@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pending workloads in queue order: any range of a ClusterQueue, or of one LocalQueue, with the
  * positions in both.

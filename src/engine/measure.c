@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Statistics: positions in the cohort trees and sums that no decision needs. Read-only, and nothing
  * is cached: a sum costs a walk over its parts.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Placement: when the placer is called, and with what. A workload within quota also needs a
  * placement; without one, workloads that block it may be preempted, and nothing is evicted for a

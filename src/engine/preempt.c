@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Preemption without fair sharing: which workloads to evict so that another fits, as few as needed,
  * and none that the policies protect. The search works on the live tree: usage of candidates is

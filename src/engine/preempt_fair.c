@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Preemption under fair sharing: take from the node that is furthest above its share, as long as
  * the preemptor does not end up above those it takes from. The incoming workload's usage is in the

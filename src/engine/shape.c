@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Shapes: the podsets of workloads, interned, so that a million equal jobs share one description. A
  * shape has the original requests (raw) and what is counted (effective): excluded resources

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Dominant resource share: how far a node is above its own quota, relative to what its parent could
  * lend, divided by its weight. A fraction, compared exactly: rounding never decides the order, on

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Slices: an elastic job that grows is followed by a larger workload that replaces the running one.
  * The new slice keeps the flavors of the old one and requests only the difference (assign.c counts

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Is a ClusterQueue active? It is unless it is being deleted, stopped, or refers to flavors,
  * topologies or admission checks that are missing or not ready. The first reason counts, all are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Garbage collection of names. A deleted queue, cohort, flavor, check or namespace leaves its
  * entry, since others may still refer to it. Here entries without references lose their names,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The quota tree. ClusterQueues are leaves, Cohorts inner nodes; every node has one cell per
  * (flavor, resource) of its tree. The static part of a cell (subtree, local, potential) is computed

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The answer to "why is my job pending and what would help": a verdict with every blocking
  * constraint in numbers, which workloads hold what is missing, the position in both queues, and the

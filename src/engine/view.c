@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Looking in: what a workload, a queue or a quota cell is at the moment, and whether the whole
  * state agrees with itself. Nothing here changes anything.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The queues of pending workloads. Workloads of one LocalQueue with the same shape and priority
  * form a class and wait in one ordered set; a class is awake (in its ClusterQueue's heap, ordered

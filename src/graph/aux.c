@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests on auxiliary subsystems: a node and an amount of the power that feeds it. Two nodes may
  * share the same vertex, so candidates are not independent: what was chosen counts as taken for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a walk finds, and what is chosen from it: lists of groups by request, their order by policy,
  * and chains of what is claimed.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The language of 'find': predicates KEY=VALUE, joined by 'and', 'or' or nothing (which is 'and'),
  * strictly from left to right, with parentheses. Stored as a list in evaluation order, so that

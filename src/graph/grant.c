@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a job has, as a list of vertices: depth-first, with those on the way from the root, which
  * are shared.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Building a graph. Vertices and links are only noted; sealing counts the children of each vertex
  * into one array and walks the tree once, which finds cycles and second roots on the way.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A resource graph: vertices, containment, and status. Allocation is in the matcher (match.h).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the graph share. */
 #ifndef SL_GRAPH_GRAPH_INT_H
 #define SL_GRAPH_GRAPH_INT_H

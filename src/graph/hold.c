@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Jobs take and give back. A job's part of a block is one span; what is allocated is also in the
  * block's 'held' masks and in the sums.

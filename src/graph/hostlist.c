@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Names are counted before they are created, so that no list can exceed the limits.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lists of host names (RFC 29): "login,node[0-3,07]-ib". An expression is a prefix, perhaps ids in
  * brackets, and a suffix; leading zeros of the first id hold for all. Lists keep their order and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sums of free resources: of each counted type below each inner vertex ('room'). From it follow the
  * weights by which early-stopping policies walk, and the tree over all nodes that finds the next

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The earliest time with enough nodes, or slots. Each node (or place, see top_slots.c) produces
  * intervals in which a start would get something of it, always as much, one after the other and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a sealed graph to arrays for walks: the vertex at each position, the blocks, the children of
  * each vertex by type in the order of the policy, and the types with sums.

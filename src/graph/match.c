@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The verbs: from a request and a time to a verdict, and to jobs that hold what they got.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The matcher: which vertices a request gets, and when (docs/graph.md has the rules). It owns a
  * graph, tracks allocations and reservations of jobs, and has indices so that a match costs in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A job loses a part of what it has, or gets more: partial cancel, update, growing.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The common case: a slot of so many cores and gpus. Where these are plain children of a vertex,
  * the allocation is found by masks alone.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tree is an AVL tree over an array of nodes; node 0 is "none". A node has the change of the
  * taken amount at its time (never 0: such a point is removed), and of its subtree, read from left

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A planner: free amounts of one pool over time. Spans [at, at + length) take amounts; free at a
  * moment is the total less what the spans that cover it take. Times are whole seconds within the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The masks of a block over time: moments at which they change, and what is taken from each on. It
  * follows from the spans, so that a window costs what changes in it and not what was ever planned.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A scheduling pass walks the jobs in order and records, in 'walk', those that were tried and wait.
  * The next pass walks again and reads the old walk along: a job that is in both at the same place

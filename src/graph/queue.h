@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Queues over the matcher: the order of tries, reservations and backfilling. Pure: time arrives
  * with each call, and the same calls give the same decisions.

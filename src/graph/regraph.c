@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Growing and shrinking the graph: allocations are recorded by vertices, the layout is rebuilt, and
  * the allocations are restored. A copy of a matcher is made the same way.

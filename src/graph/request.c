@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a jobspec to a request: types become symbols, siblings are adjacent in one array, and
  * alternatives (xor_slot) become whole requests of their own, to be tried in order.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Resource requests of a job: a tree of requests (RFC 14), a constraint (RFC 31) and a duration. A
  * jobspec is the decoded text, and has an arena of its own; a request is a jobspec that has been

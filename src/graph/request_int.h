@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A compiled request, as the matcher walks it. */
 #ifndef SL_GRAPH_REQUEST_INT_H
 #define SL_GRAPH_REQUEST_INT_H

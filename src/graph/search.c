@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From walks to results. Requests for nodes do not walk: nodes are tried in the order of the
  * policy, and those that cannot have enough are skipped by the tree over their sums. Nor do

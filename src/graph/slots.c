@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Slots: what was found at a vertex, type by type in the order of the policy, is cut into bundles,
  * and the i-th bundles of all types are the i-th slot.

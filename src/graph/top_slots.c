@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Slots that may come from anywhere: the top of the request is a slot of plain children, so many
  * cores and gpus. Every vertex at which it can be formed is a place with a row of slots in the

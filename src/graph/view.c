@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A graph through another of its subsystems: what that one reaches from its root, with its edges as
  * the tree.

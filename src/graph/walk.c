@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One walk over the graph at one time, by docs/graph.md. A vertex that matches a request becomes a
  * group in the list of that request; a vertex that is only passed hands its caller's lists on to

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is busy when. For the present, what is allocated is busy whatever its time; for the rest
  * only spans that meet the window count.

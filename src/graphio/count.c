@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Counts written as strings. A set (RFC 22) has commas or is one range, a range (RFC 45) has a '+'
  * or a ':' behind its ends; where both could be meant ("4", "2-8") they mean the same.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Vertices by path and rank, for readers that look for many: the children of each vertex on the way
  * are indexed when it is first passed. Borrows the graph, which may not change meanwhile.

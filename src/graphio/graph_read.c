@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Which reader reads what. New graphs are made from nothing; a graph that grows is tried on a copy
  * first, so that what is refused leaves no trace.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Building a recipe: a walk over its edges, depth-first from each root, in the order of the text.
  * An edge creates all its vertices at once, for every vertex of its source, so vertices are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A GRUG recipe: the kinds of vertices, and how each is built from another. Read from GraphML;
  * private to this folder.

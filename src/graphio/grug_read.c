@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * GraphML by expat. Keys are declared (id, name, perhaps a default) and then used by id; their
  * meaning is in one table below. Entities are rejected: they could expand to more memory than the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The vertices that a job has, or releases, by a text. JGF lists vertices with their paths; R lists
  * ranks and, in them, ids of types, which are searched anywhere in the node of that rank.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One machine by hwloc, under a cluster. libhwloc reads its own XML; objects without a name here
  * are skipped, and their content moves one level up. libhwloc does not report the place of an

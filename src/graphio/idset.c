@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ranges are read in the order of the text, and sorted and joined only if they are out of order.
  */

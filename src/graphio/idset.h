@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sets of ids (RFC 22): "0-3,7", also in brackets. Kept as ranges, so that size is a matter of the
  * text and not of the numbers in it.

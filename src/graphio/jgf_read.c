@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading JGF. Edges go through ids; which of them makes the tree is seen from the paths, because
  * many texts have edges both ways.

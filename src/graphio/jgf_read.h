@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * JSON Graph Format as it is written: vertices and edges, with defaults filled in and nothing
  * compared with a graph yet. Texts are those of the JSON or live in the arena.

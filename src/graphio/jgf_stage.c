@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From JGF to a graph: which of its vertices are there already, which are left out, and what then
  * contains what.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * JSON Graph Format. Keys that have their default are left out; an edge says its subsystem only if
  * it is not containment.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A jobspec is read into a document first, which has the lines. Everything of the result is in the
  * jobspec's own arena; the document is freed at the end.

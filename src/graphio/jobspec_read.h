@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Jobspecs (RFC 14 and RFC 25, counts also as RFC 22 and RFC 45 write them, constraints as RFC 31
  * does) in YAML or JSON. What depends on a graph is checked by sl_request_new.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * See json_in.h. yyjson's memory is bounded by the length of the text: what is worth reading has
  * names, so that six times the text is ample; "[1,1,1..." would take more, and is refused.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * JSON of graphs and of R, which may be large: yyjson's tree as it is, sixteen bytes a value. It is
  * read in place, so that the place of a string is also its place in the text; a message about a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Results as text. The grant has parents before their children; all formats need children first, in
  * the same order among themselves.

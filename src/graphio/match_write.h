@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Results of matches as text, and whole graphs as pictures. Everything is appended to a buffer; its
  * limit is the caller's, which checks 'overflow' at the end.

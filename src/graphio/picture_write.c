@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whole graphs for other programs: Graphviz' dot and GraphML. Vertices are called by their numbers
  * in the graph, as there may be several of one name.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * R_lite: which cores and gpus of which ranks. Nodes with the same children share an entry; entries
  * are ordered by the text of their children, ranks and hosts by rank.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reading R; what it says of a graph is rv1_stage.c's business. */
 #include "graphio/rv1_read.h"
 #include "json/json.h"

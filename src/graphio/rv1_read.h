@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * R, version 1 (RFC 20), as it is written. Texts are those of the JSON or live in the arena.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From R to a graph: cluster0, a node for each rank, and in it what its entry lists. A rank that is
  * in several entries is one node.

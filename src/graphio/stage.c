@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* See stage.h. */
 #include "graphio/stage.h"
 

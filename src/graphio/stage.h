@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a reader has found, before a graph is touched: vertices, some of which may be in the graph
  * already, and edges. Texts are borrowed from what was read, or live in the stage's arena.

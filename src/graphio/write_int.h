@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the writers of this folder share. */
 #ifndef SL_GRAPHIO_WRITE_INT_H
 #define SL_GRAPHIO_WRITE_INT_H

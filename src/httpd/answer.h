@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The body of a response as the library takes it: whole, or in pieces. Private to src/httpd.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Deferred responses. While there is nothing to send, the connection is suspended: the library has
  * it in no list that it walks and in no epoll. A reply or a piece resumes this one connection.

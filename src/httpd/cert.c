@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * X.509 with OpenSSL 3. Names are put into certificates as they are, never through OpenSSL's
  * configuration language, in which a comma would begin another name. Error queues do not outlive a

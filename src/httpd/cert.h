@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Certificates of our own making (OpenSSL): a CA, and serving certificates under it. ECDSA on
  * P-256, SHA-256, random serial numbers, keys as PKCS #8.

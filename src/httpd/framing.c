@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The end of a request must be unambiguous (request smuggling). A proxy in front of us may parse it
  * differently, and what it takes for a part of one request would be served here as a second one. So

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The listening socket is ours; behind it is a libmicrohttpd daemon that never listens and gets
  * each accepted connection handed over. Its epoll descriptor is nested in the loop. Many

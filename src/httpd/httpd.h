@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * HTTP and HTTPS servers inside the libuv loop: handlers run on the thread of the loop, one after
  * the other, with the whole request in memory, and respond at once or when they are woken. HTTP/1.1

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Connections, as httpd.c and call.c know them. Private to src/httpd.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * SO_REUSEADDR lets the next process bind the port at once, although connections of the last one
  * are still in TIME_WAIT. SO_REUSEPORT is not used on purpose: two processes on one port would each

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The client certificate of a TLS connection. Private to src/httpd.
  */

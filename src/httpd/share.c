@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sharing of limits between clients. A client can hold three things: connections, memory for bodies
  * that are being received, memory for responses that it does not read. Each is bounded for all

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Upgraded connections. The library could do that, too, but for TLS it would copy every byte
  * through a pair of sockets and not report disconnects. So the connection stays suspended, where

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The JSON module: the only place that reads the bytes of yyjson's strings. What is absent, null,
  * or of an unexpected type reads as nothing: the schema was validated by the API server before, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finding items of long lists, and comparing values, in time that does not grow with the square of
  * their length. Short lists are walked. (Fields of an object: struct sl_json_fields.)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Credentials of the client and their rotation: certificates and tokens from files that other
  * programs rotate, and credentials from an exec plugin. One object per client.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The calls of the client. A call waits in one of two queues (requests, watches), runs on a
  * transfer, and ends with its 'done'. Everything but queueing and cancelling happens in iterations
@@ -147,7 +148,7 @@ static sl_call queue(struct sl_client *c, struct sl_xcall *call) {
 
 static sl_call on_request(struct sl_port *p, const struct sl_request_line *rq, sl_reply_fn done,
                           void *ctx) {
-    struct sl_client *c = (struct sl_client *)p;
+    struct sl_client *c = SL_CONTAINER_OF(p, struct sl_client, port);
     struct sl_xcall *call = new_call(c, rq);
 
     sl_client_turn(c);
@@ -158,7 +159,7 @@ static sl_call on_request(struct sl_port *p, const struct sl_request_line *rq, s
 
 static sl_call on_watch(struct sl_port *p, const struct sl_request_line *rq, sl_line_fn line,
                         sl_reply_fn done, void *ctx) {
-    struct sl_client *c = (struct sl_client *)p;
+    struct sl_client *c = SL_CONTAINER_OF(p, struct sl_client, port);
     struct sl_xcall *call = new_call(c, rq);
 
     sl_client_turn(c);
@@ -295,7 +296,7 @@ void sl_client_reap(struct sl_client *c) {
 }
 
 static void on_cancel(struct sl_port *p, sl_call id) {
-    struct sl_client *c = (struct sl_client *)p;
+    struct sl_client *c = SL_CONTAINER_OF(p, struct sl_client, port);
     struct sl_xcall *call = find_call(c, id);
 
     if (!call)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The HTTP implementation of the API client interface: kubeconfig or service account, one libcurl
  * multi handle on the libuv loop, a pool of connections for requests and one per watch.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * libcurl on libuv: one poll handle per socket, one timer, and the loop iteration.
  *

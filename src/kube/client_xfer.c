@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Transfers. A handle is set up once, and again in part when the credential has changed; a call
  * then only sets its URL, method and body. The connection, the TLS session and the resolved name

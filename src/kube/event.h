@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The body of an event (events.k8s.io/v1). A note that is too long is cut. A repetition within
  * SL_EVENT_SERIES_LIFE is no new event but counts in the series of the first.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs an exec plugin. A run owns its process, two pipes and a timer, and frees itself when the
  * loop has closed all of them; the caller only holds a pointer to abort it with.

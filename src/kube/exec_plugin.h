@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Exec plugins: a program that prints an ExecCredential (client.authentication.k8s.io). It runs
  * beside the loop, which never waits for it; it has SL_EXEC_SECONDS and SL_EXEC_MAX_OUTPUT bytes,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading objects with yyjson: paths of keys, absent and null alike, wrong types as absent (the API
  * server has checked them); and a hash of a value's meaning.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Finding and merging kubeconfigs. Files are not merged into one text: each thing is looked up by
  * name in one file after the other, and the first that has it wins, which is kubectl's rule. So

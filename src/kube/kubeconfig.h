@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Contents of a kubeconfig and where it is searched for. Private to the client and its tests:
  * others see struct sl_kubeconfig through kube/client.h only.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Decodes one cluster and one user of a kubeconfig. Fields that client-go does not know either are
  * ignored, as kubectl ignores them; a field that would change the identity and is not supported is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every write of the lease is a merge patch with the resourceVersion that it was decided on, so of
  * two candidates one loses with 409, and fields that others keep on the object stay. In a ring:

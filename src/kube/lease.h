@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Leader election with a coordination.k8s.io/v1 Lease, compatible with client-go: the holder renews
  * the lease; when it has not been renewed for its duration, measured by the monotonic clock of the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory limits of the API client. The pod of the manager has room for all of it at once
  * (serve/limits.h).

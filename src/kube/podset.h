@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Resource requests of a pod, as the text of a pod set of one such pod: equal pods give equal text,
  * and there is one decoder for it (sl_decode_podset).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The API client interface ("port"): the only way to the Kubernetes API. A request line is borrowed
  * for the call only; requests and cancels are allowed inside callbacks.

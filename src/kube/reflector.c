@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * List and watch of one collection. Four phases in a cycle:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A reflector keeps a cache equal to a collection of the API; it is the list-and-watch half of an
  * informer. It lists in pages, then watches with bookmarks from the version of the list, and lists

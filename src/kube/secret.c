@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The forms of credentials; see the header. */
 #include "kube/secret.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The forms that credentials come in: PEM, bearer tokens; with base64.h what they are packed in.
  * Nothing here is ever printed.

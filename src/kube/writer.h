@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The write queue. Its owner enqueues objects that may have pending changes ('want'); the writer
  * requests the body when the object is next, so that a write is always built from the newest state,

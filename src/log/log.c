@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A line is built in one buffer and written with one write(2). A field is either complete or
  * absent, so that a JSON line is always valid JSON.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Log lines on standard error: a constant message and typed fields; text on a terminal, JSON lines
  * elsewhere. An error is logged once, where it is handled. No secret, token or object body is ever

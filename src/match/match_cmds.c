@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * match, multi-match and update: allocation of jobs, and the block that reports it.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Loading: which graph, through which subsystems, with which policy. Errors are reported with the
  * messages of resource-query.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lines into arguments, arguments into commands, and what all commands need: output streams, files,
  * and the list of jobs.

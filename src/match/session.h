@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A session with the matcher in the command language of Fluxion's resource-query: a graph is
  * loaded, then each line is a command. Output goes to three streams: results (matches, finds,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Compiled jobspecs. Scripts match the same few files thousands of times; each time the file is
  * read, and what is in it is looked up here before it is parsed.

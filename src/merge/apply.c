@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Server-side apply. The applied configuration is merged into the object; what the manager applied
  * last time and does not apply now is removed, unless another manager owns it; a change of a field

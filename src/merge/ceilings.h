@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ceilings of patches and field management in one list: memory and steps while one is applied.
  * One that needs more is refused with 413.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Validation of an applied configuration by its schema, with the API server's messages; all errors
  * except those that another one hides.

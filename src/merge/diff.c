@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The difference of two objects. Both are walked in parallel: as long as keys are in the same
  * order, which is nearly always, nothing is looked up; the rest is sorted. The schema is only

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sets of fields, in the form of managedFields: a tree whose nodes are elements of paths.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Values as Go prints them, for messages of the API server. Private to src/merge.
  */

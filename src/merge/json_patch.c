@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * JSON patches and merge patches, with the semantics of the API server, which are wider than RFC
  * 6902 in places. There is one message for all patches that do not apply.

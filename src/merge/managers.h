@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The entries of metadata.managedFields. Private to src/merge.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Patches and field management: pure functions from objects to objects.
  *

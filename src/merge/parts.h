@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The parts of a mutable object or list, found by their texts instead of by walking. Private to
  * src/merge.

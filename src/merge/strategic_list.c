@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lists in strategic merge patches. Items are identified by a key (objects) or by value (all else).
  * The order of the result: items of the patch in the order of the patch, others as they were, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Objects held against their schema, for field management: what differs, which fields there are,
  * two merged into one, some taken out. Private to src/merge.

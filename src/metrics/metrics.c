@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The series of a metric are in a list (order of creation) and are found through two maps: by the
  * hash of all label values, and by the hash of the values that name the object they belong to (the

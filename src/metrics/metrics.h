@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Prometheus metrics. Every metric is declared in one table (table.h) with its name, type, labels,
  * buckets and help; docs/metrics.md is written from it. A series appears with its first value.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The names of all metrics (SL_M_ADMITTED_WORKLOADS_TOTAL ...) and their descriptions.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * All metrics, one METRIC(id, name, type, index, labels, help) each. Included with METRIC defined
  * as what is needed of a row; names.h makes the enum of it, table.c the descriptions.
@@ -119,8 +120,8 @@ METRIC(CLUSTER_QUEUE_LENDING_LIMIT, "kueue_cluster_queue_lending_limit", GAUGE,
     "Lending limit; +Inf without one.")
 METRIC(CLUSTER_QUEUE_WEIGHTED_SHARE, "kueue_cluster_queue_weighted_share", GAUGE, BY_FIRST,
     LABELS("cluster_queue", "cohort"),
-    "The share that fair sharing compares: borrowed over lendable, divided by the weight; 0 without "
-    "borrowing, NaN with weight 0 and borrowing.")
+    "The share that fair sharing compares: borrowed over lendable, divided by the weight; 0 "
+    "without borrowing, NaN with weight 0 and borrowing.")
 
 /* LocalQueues */
 METRIC(LOCAL_QUEUE_PENDING_WORKLOADS, "kueue_local_queue_pending_workloads", GAUGE, BY_TWO,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The text of an effect: which conditions it writes on a Workload and their messages, letter by
  * letter those of Kueue v0.19 (rules 1.4, 1.7, 4.6, 4.7, 6.1 and 7.5 of docs/rules.md). Tools and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lists of effects: memory, names, and the digest that compares the decisions of two runs. The
  * digest covers every string and number of every effect in order; an absent string and an empty one

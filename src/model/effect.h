@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Effects: the only output of a decision. The controllers perform them and report back as facts.
  * Each is a small record; messages are made from it by the engine's text functions, in Kueue's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Names of facts, as logs and the journal spell them. */
 #include "model/fact.h"
 

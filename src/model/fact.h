@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Facts: the only input of a decision. Each states that something is now true; facts are
  * idempotent. Strings are borrowed for the call.

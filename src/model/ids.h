@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Typed ids. A workload id is an index with a generation, so a stale id is distinguished from a new
  * workload in the same slot. 0 is "none" for all of them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Matching of labels, selectors and taints, with the semantics of Kubernetes (apimachinery
  * labels.Requirement, corev1 Toleration.ToleratesTaint). Nothing here fails: a requirement that

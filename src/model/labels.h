@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Labels, selectors, taints, tolerations and node affinity with Kubernetes' meaning. Plain records
  * over borrowed strings; nothing here allocates except the parser, which uses the caller's arena.

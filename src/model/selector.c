@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The text form of a selector, as kubectl -l and labelSelector= take it. The grammar and its
  * corners are those of apimachinery's labels.Parse:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The content of objects, as plain records over borrowed strings. The engine copies what it
  * retains. Amounts are already in their resource's unit (see base/amount.h); an absent limit is

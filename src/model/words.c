@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One table per enum. A table is a list of strings by value; a second short list has older
  * spellings that are read but never written.

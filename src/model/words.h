@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every enum that has a spelling in the API, with one table each between the number and the string.
  * Spellings are Kueue's, v0.19.

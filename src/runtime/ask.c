@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One question of a probe, or one call of a hook: exec, httpGet, tcpSocket (grpc and https only as
  * far as that something listens).

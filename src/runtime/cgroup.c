@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Processes may only be in leaf cgroups, so ours, if it is to have children with limits, must be
  * empty: if it contains no other process, we move to a leaf of our own.

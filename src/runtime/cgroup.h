@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Limits by cgroup v2, where the machine delegates a directory to us: cpu.max and memory.max of
  * each container. Where it does not, nothing is limited, which is logged once.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * State machine of one container: waiting, starting, running, terminated; and waiting again,
  * depending on its restart policy.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The environment of a container: a few variables of the machine, then those of the pod, in
  * Kubernetes' order and with its expansion of $(NAME).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Events about pods, for `kubectl describe`: only failures, so that a pod that just runs costs no
  * more writes than its status. They are sent without retries, rate limited to EVENT_BURST at once

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From a container's spec to arguments, variables, directories and mount points.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The limits of the runtime in one list. What exceeds one is rejected, with a message that the pod,
  * the client or the log shows, or is delayed; nothing is dropped silently. Those that callers see

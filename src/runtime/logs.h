@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Logs of containers, in the form of the container runtime interface: one line of output is
  *

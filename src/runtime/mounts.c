@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Mount points of one command, in a mount namespace of its own, on top of the directories of the
  * machine. A mount point that does not exist is created without changing the machine: the nearest

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Our nodes: this machine, with its capacity, and simulated ones. Each is created or, if it exists
  * from an earlier run, updated; simulated ones that are no longer configured are deleted. The node

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pods of this machine: which of their containers run when, and what becomes of the pod.
  * Level-triggered: pod_sync may be called at any time and does what is to be done now.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Probes of containers: scheduling of the checks, and handling of the results.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ConfigMaps and Secrets that a pod names: read when it starts, and again when one of its
  * containers is started again.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The frame: slots of what we write, the stream of pods, deadlines, and one writer for nodes,
  * leases and statuses.

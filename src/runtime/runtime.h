@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The kubelet of `sluice up`: pods bound to the node of this machine become processes; pods bound
  * to simulated nodes last as long as an annotation specifies. Reports Nodes, Leases and pod

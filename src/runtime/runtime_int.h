@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Internals of the runtime. One record per pod on one of our nodes; a pod of this machine has a
  * 'real' part besides. All is level-triggered: an event (an object, the exit of a process, a

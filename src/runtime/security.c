@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The securityContext of a container: what of it holds here. Users, groups, capabilities and the
  * refusal of root as a kubelet has them; the file system can be made read-only where there are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pods on simulated nodes: they complete after a duration, without processes.
  *

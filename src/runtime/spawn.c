@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The parent's side: a supervisor is started, and reports the state of its command over a pipe. The
  * end of that pipe is the end of the supervisor, and of all processes of the command.

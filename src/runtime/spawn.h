@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Processes. Each command runs under a supervisor: a small program of ours that starts it, forwards
  * SIGTERM to its whole group, adopts orphaned descendants (PR_SET_CHILD_SUBREAPER), and ends all of

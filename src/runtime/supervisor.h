@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The supervisor: a small program of our own for each command. It starts it, forwards SIGTERM to
  * its group, adopts orphaned descendants, and ends all of them with it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The program src/runtime/supervisor_main.c as it was linked, one file.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The supervisor program of one command (supervisor.h). `sluice up` carries it inside and starts
  * it; it links nothing but libc, and that statically where it can, because its start is part of the

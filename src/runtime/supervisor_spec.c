@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The serialized spec of a supervisor: a header (magic, version, total length), then the fields in
  * one fixed order. Numbers in native byte order; a string is its length, its bytes and a zero; a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Exec sessions of containers: a command besides the container's own (exec), or the container
  * itself (attach).

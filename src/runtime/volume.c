@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Volumes are directories under DIR/pods/UID/volumes; hostPath is the path itself. Content from
  * ConfigMaps, Secrets and the pod is written before the first container starts, and again before a

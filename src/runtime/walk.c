@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Runs in the supervisor, too: no memory is allocated. */
 #include "runtime/walk.h"
 

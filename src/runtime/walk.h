@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Walks a path of the machine component by component on descriptors: a user with write access to a
  * directory on the way, such as a container, must not be able to redirect the rest by a symbolic

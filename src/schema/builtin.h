@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Texts that are built into the program (tools/embed): api/kubernetes. Private to src/schema.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ceilings of schemas in one list. A definition that needs more is refused, an object that does
  * is refused with 413 or 422; nothing is read in part.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Validation of values against schemas. Which rules apply depends on the type of the value: a
  * string that should have been a number is an error, and is still validated by the rules for

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Processing of objects by their schema, as the API server does with all input: unknown fields are
  * pruned, defaults are set, and validation errors are reported with Kubernetes' messages. Pure.

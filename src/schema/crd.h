@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The schema of a CustomResourceDefinition's version: from openAPIV3Schema, if it is structural. It
  * owns what it is made of and outlives the object it was read from.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A structural schema specifies the shape of every field outside of allOf, anyOf, oneOf and not;
  * these may only add rules on values whose shape is known. So shapes can be determined without

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Can an object be decoded into the types of its kind? The first value that cannot is reported with
  * Go's message: the struct and the path of fields (without indices and keys), and the type of the

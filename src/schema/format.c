@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Formats of strings. Those that depend on characters alone are masks: '#' is a digit, 'x' a
  * hexadecimal one, '?' before a character that is optional; everything else is literal.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * OpenAPI version 2 as a protobuf message (gnostic's openapi.v2.Document), for old kubectls, which
  * accept nothing else. Tables map members of each object of the document to fields; members that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * OpenAPI documents, made from schemas, for `kubectl explain`, validation by clients and `kubectl
  * apply`. Version 2 is one document for all that is served, version 3 one for each group and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Between the parts of OpenAPI documents. Private to src/schema. */
 #ifndef SL_SCHEMA_OPENAPI_INT_H
 #define SL_SCHEMA_OPENAPI_INT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What can be done where. Clients look here for the kind that belongs to a path, and whether a
  * patch may be tried out ('dryRun') and checked ('fieldValidation').

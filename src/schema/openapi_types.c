@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Definitions. A named type is defined once and referred to; others are inline. Version 2 has
  * neither null nor values of several types: such a value has no type there, so that clients do not

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Regular expressions with the semantics of Go, near enough: those of CRDs and of their rules
  * (src/apiserver/cel.c). Go's matching takes linear time; so does this one, for patterns and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What reading an object into the types of its kind and writing it again does to it: what no field
  * names is gone, what means nothing is gone, and each value has its one spelling. Custom resources

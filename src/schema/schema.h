@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Schemas of objects. One model for the kinds of Kubernetes (api/kubernetes, a short notation, see
  * types.h), for our own kinds and for those of users (OpenAPI v3 of a CRD, see crd.h). It has all

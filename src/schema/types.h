@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sets of schemas, and the notation in which the kinds of Kubernetes are written down
  * (api/kubernetes/NAME.types, built into the program):

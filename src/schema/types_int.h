@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Between sets of types and the reader of their notation. Private to src/schema. */
 #ifndef SL_SCHEMA_TYPES_INT_H
 #define SL_SCHEMA_TYPES_INT_H

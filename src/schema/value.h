@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Texts that mean more than their letters: times, quantities, base64, and the formats of OpenAPI.
  * Each has one spelling in which the API server writes it, whatever came in. Private to src/schema.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A message is a sequence of (number, kind of value, value). The table of its type maps numbers to
  * fields; the schema of the field determines the encoding of the value. Lists and maps are repeated

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Objects in the protobuf form of Kubernetes: what typed Go clients send (kubectl create job,
  * helm), though they read JSON as well. Only reading, of kinds that are built in: what is in a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "schema/wire_rows.h"
 
 #include <string.h>

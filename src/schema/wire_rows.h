@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Protobuf encoding: a message is a sequence of (number, kind of value, value). Errors have the
  * messages of Go's decoders. Private to src/schema.

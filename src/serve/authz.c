@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An entry per check: authenticate if only a token is given, authorize, then a cached result until
  * it expires. A denial and a failure expire sooner than a permission, so that a permission that was

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Authentication and authorization by the API server, as in Kueue: TokenReview for the bearer of a
  * token, SubjectAccessReview for the permission. Results are cached for a minute at most, in a

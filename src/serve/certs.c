@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * In a cycle, one request at a time, all of it again every half minute:
  *

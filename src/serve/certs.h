@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Creation and rotation of the webhook certificates (internalCertManagement.enable), in the layout
  * of Kueue's rotator, so that one can take over from the other: a Secret with ca.crt, ca.key,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Request header authentication: the API server proxies requests for an aggregated API with a
  * client certificate of its own CA and the user in headers. The CA and the names to trust are in

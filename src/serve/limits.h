@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory limits of the pod: the sum of everything that can be in use at once stays below the limit
  * of deploy/parts/30-manager.yaml. A limit that is raised without another being lowered does not

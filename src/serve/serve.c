@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One loop, one thread: responses of the API server, webhook calls and probes are handled as they
  * arrive; after each loop iteration the election, the certificates and the manager do what is due,

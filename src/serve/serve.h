@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `sluice serve`: the manager over a real API server, with its webhooks, metrics and probes, on one
  * libuv loop.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The configuration file as a process follows it: what is wrong with it is logged and counted, and
  * it is read again when it has changed.

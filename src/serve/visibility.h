@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The visibility API on its own port: pending workloads of a queue, proxied by the API server
  * (kubectl get --raw /apis/visibility.kueue.x-k8s.io/...) or with a bearer token. Every request is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/visibility_api.h"
 
 #include <errno.h>

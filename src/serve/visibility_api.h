@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The visibility API over HTTP: routing, the attributes for authorization, and the responses.
  * Stateless. Private to src/serve.

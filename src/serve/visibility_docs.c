@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Discovery and OpenAPI of the visibility API, which the API server puts together with those of all
  * other groups for its clients.

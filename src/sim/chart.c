@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The picture as text: three lines a row (used, borrowed, pending) of blocks as high as the value.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writing a journal. Lines are buffered and written to the file when the buffer is full; the first
  * write error ends the run, with the system's message and the name of what is left.

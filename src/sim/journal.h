@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The journal of a run: every fact that went in and every effect that came out, as JSON lines, so
  * that the run can be decided again and compared.

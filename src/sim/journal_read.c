@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading a journal, one line at a time. Whatever the bytes are, the result is a record or an error
  * with the file and the line.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Writing JSON into a buffer: commas and nesting take care of themselves. Numbers that are times
  * are written as exact decimals of seconds, never through a double.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading a load generator file. All names and counts are expanded here, so that running needs no
  * further checks.

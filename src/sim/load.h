@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A load generator file: which queues there are and which work arrives when. docs/simulation.md
  * describes the format; Kueue's own generator files (test/performance/scheduler/configs) are read

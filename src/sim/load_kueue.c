@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kueue's own generator files: {className, count, queuesSets: [{className, count, nominalQuota,
  * ..., workloadsSets: [{count, creationIntervalMs, workloads: [...]}]}]}. One flavor, cpu only. In

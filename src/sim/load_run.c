@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Running a load: the streams as a source of the simulation. A workload is named by its class and
  * number and created only when its time has come, so a load costs memory for what is live.

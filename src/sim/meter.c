@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Measurement of a run. The tree of queues is modelled only as far as capacity needs it: nominal
  * quota per resource summed over flavors, and the parents.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The meter observes facts and effects: wait times, usage and borrowing, evictions and repeated
  * work, and capacity. It is fed the same way by a simulation, a replay and a what-if, so their

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a run amounted to: the bound beside the makespan, utilisation, and the waits per class and
  * per queue.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The meter, inside: shared by the part that counts (meter.c) and the part that sums up at the end
  * (meter_end.c).

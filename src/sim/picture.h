@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A run as rows over time, for plotting: one row per queue while there are few of them, else one
  * per root cohort, and a row for the total in front. Values are in readable units (cores, GiB). The

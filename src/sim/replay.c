@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Replay: the facts and cycles of a journal, again. Every cycle must decide as recorded in the
  * journal; the first line that disagrees is reported.

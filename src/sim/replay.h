@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Running a journal again, inside: shared by replay.c and whatif.c.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The result of a run, and its JSON form. The text form is in the command line.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The three ways to run the engine without a cluster: a load, a journal again, and a journal with
  * other queues. Each fills a report; the caller frees it in any case.

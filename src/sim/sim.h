@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Discrete-event simulation of the engine under a virtual clock.
  *

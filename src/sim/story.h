@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scenarios as text ("stories", files *.story). Objects are created, time passes, and the scenario
  * states expectations of the engine: which workloads are admitted, which sleep, which are evicted

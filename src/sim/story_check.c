@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Running a scenario: does an expectation hold? When it does not, the report has the expected and
  * the actual state, the observable state of the workload, and all effects since the last block of

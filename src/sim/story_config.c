@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading a scenario: the configuration of the scheduler. Each line adds to the lines before it;
  * the engine gets the sum.

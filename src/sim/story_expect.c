@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading a scenario: expectations. Each becomes one record; the runner evaluates it.
  */

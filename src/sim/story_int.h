@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Internals of scenarios: the steps that the reader produces for the runner, and the parts of the
  * reader in several files.

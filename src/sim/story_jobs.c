@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading a scenario: jobs, and events about them. A job line states the whole workload; indented
  * podset lines give it several podsets, otherwise the line itself describes the one named "main".

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A scenario recorded as a journal, so that it can be replayed like any other run.
  */

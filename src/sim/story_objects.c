@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading a scenario: flavors, cohorts, queues, local queues, namespaces and admission checks. An
  * object line states the whole object; 'change' states it again with some values different.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading a scenario file: lines into tokens, tokens into steps. This file has the lines and the
  * verbs that need no object; objects, jobs and expectations are in other files. The first error

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Running a scenario: its steps against a new engine, under a clock that moves only by steps. The
  * runner takes the place of the API server, the job controllers and the pods: it applies facts,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Observed state of a run: the conditions of each workload as the API server would show them, and
  * effects and workloads as text for the report. Conditions follow Kubernetes' rule: the time of

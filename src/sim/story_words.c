@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading a scenario: single tokens - names, numbers, times, amounts, taints - and their errors:
  * place, expected, found.

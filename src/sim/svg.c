@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The picture as one SVG document without scripts, fonts or links: a panel per row, with used and
  * borrowed stacked up to the capacity line and the pending workloads in a strip below.

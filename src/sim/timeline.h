@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Usage, borrowing and pending requests of every queue over time, in a fixed number of buckets:
  * when a run outgrows them, neighbours are merged and each bucket is twice as long. So the memory

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What-if: the workloads of a journal under other queues. The journal is read twice. The first time
  * it is replayed, which gives the result to compare with and the runtime of each workload. The

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A world: one engine together with everything that watches it (meter, journal, digest). Facts go
  * in and cycles run only through here, so that a simulation, a replay and a what-if see, count and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One SQLite file in WAL mode (write-ahead log), synced at each commit, and a lock file beside it,
  * because SQLite's own lock does not identify the holder. Rows carry a checksum: SQLite detects a

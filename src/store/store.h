@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Versioned object storage: what etcd and the watch cache are to kube-apiserver. All objects are in
  * memory, as text; a writer thread writes them to one SQLite file through its write-ahead log, with

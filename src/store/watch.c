@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A watch is a position in the event history of its resource. Nothing is queued per watch: events
  * are delivered when they are committed, to all watches up to the newest, so what is older than the

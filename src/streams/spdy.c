@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A frame has a header of eight bytes. Control frames are read completely, data is passed on as it
  * arrives. Header blocks are one compressed stream over the lifetime of the connection, so each of

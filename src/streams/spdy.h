@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * SPDY/3.1, the server's side: the client opens streams, both write to them. Private to
  * src/streams.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The dictionary of SPDY/3: a list of words, each after its length in four bytes, and undivided
  * text. It is part of the protocol: both sides must have the same bytes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Several streams multiplexed over one connection, for exec, attach and port-forward sessions. Two
  * protocols are supported:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * WebSocket (RFC 6455), server side after the handshake: frames in, parts of messages out, as they
  * arrive; only control frames are buffered. Private to src/streams, except for the handshake.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How much of a request fits where: first into each leaf, then summed up level by level. One walk
  * over the leaves, one over the domains.

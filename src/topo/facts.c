@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Input: nodes, topologies, flavors, and unrelated pods. Idempotent; a change makes the trees that
  * depend on it stale.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Assignment of pods to domains, once it is known how many fit where.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Places for the podsets of a workload: flavor by flavor in the order of their names, and in each
  * the podsets in their order. What one has found is held at once, so the next one finds it taken;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Garbage collection of names: of resources, flavors, topologies and levels that are not in use.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Topologies: possible locations of the pods of a workload, and the usage there. Pure, like the
  * engine, which calls it through its placer interface.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tree of a flavor: nodes sorted by the values of their levels; each run of equal values is a
  * domain. It borrows labels from the nodes, so a stale tree is never read.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The HTTPS front end of the API server: authentication. The token of the kubeconfig is the
  * administrator, or the user that he impersonates (kubectl --as); a token of a service account is

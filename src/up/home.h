@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The data directory of `sluice up`: objects, CA, token, kubeconfig. All of it is accessible to its
  * owner only. Existing files are reused, so that a kubeconfig stays valid after a restart. Private

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sum of the memory limits of `sluice up`. One thread does all work, so that one request is served,
  * one object reconciled or one container started at a time, and the most expensive of them counts.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One loop, one thread. Requests and responses are handled as they arrive; before each wait for I/O
  * the components do what is due, and a timer is set for the next deadline.

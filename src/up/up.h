@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `sluice up`: a cluster on one machine, in one process on one loop. The API server over its store,
  * the queue manager, Kubernetes' own controllers and a kubelet, all through the same API client

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Asking a review in a test, with JSON written in single quotes: {'spec': {'count': 1}}.
  */

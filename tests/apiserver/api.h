@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A server in this process, on a loop of its own, in memory; and one request at a time.
  */

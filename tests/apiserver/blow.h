@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Objects with one list or map that is very long, made from the schema of their kind: whatever a
  * schema allows to be long is found by walking it, so a new field needs no new test.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A small object of every kind that is served, and a definition of one more. */
 #ifndef SL_TESTS_APISERVER_SAMPLES_H
 #define SL_TESTS_APISERVER_SAMPLES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Admission: reviews in process, and webhooks over HTTPS that change, refuse, fail, are late or are
  * not meant.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests and what a real kube-apiserver answered to them (answers.jsonl, written by the program
  * 'record'): ours says the same. All lines go to one server, in order.

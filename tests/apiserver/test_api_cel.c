@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules: what they mean, what is refused, and that all rules of our own kinds are understood. */
 #include <setjmp.h>
 #include <stdarg.h>

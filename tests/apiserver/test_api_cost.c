@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What needs most time for its length: the largest and densest bodies, definitions whose schemas
  * cost, and long patches and YAML. Each is answered in time, whatever the answer is.

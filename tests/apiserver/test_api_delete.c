@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Deletion: preconditions, finalizers, grace periods, what becomes of dependents, and namespaces
  * that end.

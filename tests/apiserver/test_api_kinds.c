@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kinds from definitions, ours among them: served, converted, ruled, and gone; subresources; cells
  * of tables. */
 #include <setjmp.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is within all limits when it arrives and is made into something that is not: by patches that
  * copy, by webhooks, by rules that cost more than they look. Each test is what somebody may send.

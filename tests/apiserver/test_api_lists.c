@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lists: selectors, pages, versions, and the forms an answer can have.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Texts with a NUL inside, by every way in: names, kinds, keys, labels, paths of patches. Each is
  * refused with a reason; none is stored under what stands before the NUL. And selectors that are

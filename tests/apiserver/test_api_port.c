@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The port of our own parts: requests, watches, and cancels at awkward moments.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pods/exec, pods/attach and pods/portforward: what is refused, and what goes over the wire,
  * between a runtime and a client that are both of our own.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The time of a request is bounded by its length and that of the object it is about, whoever wrote
  * them: every list and every map of every kind that is served is blown up and created, updated,

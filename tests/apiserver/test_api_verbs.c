@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests and what kube-apiserver 1.36 answers to them: codes, reasons and words, in the order of
  * the table. Each row is asked of the same server, so later ones see what earlier ones did.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Watches: where they begin, what enters and leaves a selection, bookmarks, and how they end.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ways in that test_api_time does not take: bodies in protobuf, collections that are deleted, scale
  * and binding, patches that put lists in order, and objects that a thousand have written. Each is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Texts that are no JSON: what is said of them, as kube-apiserver said it; and that no text at all
  * leads the walk astray. */
 #include <setjmp.h>

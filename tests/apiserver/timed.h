@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One API server, and one request at a time, held to its time: 100 ms of processor time for each
  * MiB of what is sent and of what it is about. What is quadratic takes many times that.

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2034,SC2154 # tests/cli/run has the other ends of $out, $err, $code, $load
 # The command line itself: help, mistakes, completion, output that cannot be written.
 
 test_help_of_the_program() {
@@ -108,7 +110,9 @@ test_completion_bash_parses() {
 }
 # What bash would offer after these words.
 offers() {
-    bash --norc -c '. ./script; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _sluice; printf "%s\n" "${COMPREPLY[@]}"' x "$@"
+    # shellcheck disable=SC2016 # for the other bash
+    bash --norc -c '. ./script; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+        _sluice; printf "%s\n" "${COMPREPLY[@]}"' x "$@"
 }
 test_completion_bash_completes() {
     sluice completion bash && cp out script
@@ -148,7 +152,10 @@ test_completion_fish_parses() {
 test_completion_fish_completes() {
     command -v fish >/dev/null || skip 'no fish here'
     sluice completion fish && cp out script
-    offers() { HOME=$PWD fish -c 'source script; complete -C $argv[1]' "$1" | cut -f1 | LC_ALL=C sort -u | paste -sd' '; }
+    offers() {
+        # shellcheck disable=SC2016 # for fish
+        HOME=$PWD fish -c 'source script; complete -C $argv[1]' "$1" | cut -f1 | LC_ALL=C sort -u | paste -sd' '
+    }
     completes_as_zsh_and_fish_do
     same "$(offers 'sluice sim --color=al')" --color=always
     same "$(offers 'sluice match -Plo')" '-Plocality -Plonode -Plonodex -Plow'
@@ -195,13 +202,13 @@ test_no_progress_in_a_pipe() {
 # script(1) gives it a terminal.
 test_colours_on_a_terminal() {
     command -v script >/dev/null || skip 'no script(1) here'
-    TERM=xterm script -qec "$SL_PROGRAM sim $load/sample.yaml" /dev/null >tty </dev/null
-    grep -q $'\033\[1m' tty || fail 'no bold text on a terminal'
-    grep -q 'simulating \[' tty || fail 'no progress bar on a terminal'
-    NO_COLOR=1 TERM=xterm script -qec "$SL_PROGRAM sim $load/sample.yaml" /dev/null >tty </dev/null
-    grep -q $'\033\[1m' tty && fail 'NO_COLOR is not honoured'
-    TERM=dumb script -qec "$SL_PROGRAM sim $load/sample.yaml" /dev/null >tty </dev/null
-    grep -q $'\033\[1m' tty && fail 'colours on a dumb terminal'
+    TERM=xterm script -qec "$SL_PROGRAM sim $load/sample.yaml" /dev/null >screen </dev/null
+    grep -q $'\033\[1m' screen || fail 'no bold text on a terminal'
+    grep -q 'simulating \[' screen || fail 'no progress bar on a terminal'
+    NO_COLOR=1 TERM=xterm script -qec "$SL_PROGRAM sim $load/sample.yaml" /dev/null >screen </dev/null
+    grep -q $'\033\[1m' screen && fail 'NO_COLOR is not honoured'
+    TERM=dumb script -qec "$SL_PROGRAM sim $load/sample.yaml" /dev/null >screen </dev/null
+    grep -q $'\033\[1m' screen && fail 'colours on a dumb terminal'
     true
 }
 test_tables_fit_the_terminal() {

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2034,SC2154 # tests/cli/run has the other ends of $out, $err, $code, $load
 # The journal: written, replayed, damaged, and replayed with other queues.
 
 journal() {
@@ -143,7 +145,8 @@ test_what_if() {
     journal
     echo "$bigger" >change.yaml
     sluice sim --replay=run.journal --what-if=change.yaml
-    exits 0 && says BEFORE && says AFTER && says CHANGE && says makespan && says 'class simulation' && says 'queue physics'
+    exits 0 && says BEFORE && says AFTER && says CHANGE && says makespan && says 'class simulation' &&
+        says 'queue physics'
     sluice sim --json --replay=run.journal --what-if=change.yaml
     exits 0
     holds 'd["before"]["digest"] == "'"$digest"'"'
@@ -178,7 +181,8 @@ test_what_if_bad_change() {
     exits 3 && complains 'change.yaml:'
     sluice sim --replay=run.journal --what-if=nowhere.yaml
     exits 3 && complains nowhere.yaml
-    printf 'apiVersion: kueue.x-k8s.io/v1beta2\nkind: Workload\nmetadata: {name: x, namespace: y}\nspec: {queueName: z, podSets: []}\n' >change.yaml
+    printf '%s\n' 'apiVersion: kueue.x-k8s.io/v1beta2' 'kind: Workload' 'metadata: {name: x, namespace: y}' \
+        'spec: {queueName: z, podSets: []}' >change.yaml
     sluice sim --replay=run.journal --what-if=change.yaml
     exits 3 && complains 'change.yaml:'
 }

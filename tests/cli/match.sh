@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2034,SC2154 # tests/cli/run has the other ends of $out, $err, $code, $load
 # sluice match: what the sessions in match/ cannot show.
 sessions=$here/match
 
@@ -31,7 +33,9 @@ test_match_completes() {
     exits 0
     cp out script
     complete_with() {
-        bash --norc -c 'source ./script; COMP_WORDS=('"$1"'); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _sluice; echo "${COMPREPLY[@]}"'
+        # shellcheck disable=SC2016 # for the other bash
+        bash --norc -c 'source ./script; COMP_WORDS=('"$1"'); COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+            _sluice; echo "${COMPREPLY[@]}"'
     }
     same "$(complete_with "sluice match -P lo")" 'low lonode lonodex locality'
     same "$(complete_with "sluice match --match-format rv1_")" 'rv1_nosched rv1_shorthand'
@@ -48,11 +52,11 @@ test_match_prompts_on_a_terminal() {
     command -v script >/dev/null || skip 'no script(1) here'
     cp "$sessions"/files/tiny.graphml .
     printf 'get-status /tiny0\nquit\n' |
-        script -qec "'$SL_PROGRAM' match -L tiny.graphml" /dev/null >out 2>err </dev/stdin
+        script -qec "'$SL_PROGRAM' match -L tiny.graphml" /dev/null >out 2>err
     code=$?
     out=$(cat out)
     exits 0 && says 'sluice> ' && says '/tiny0 is up'
-    printf 'quit\n' | script -qec "'$SL_PROGRAM' match -d -L tiny.graphml" /dev/null >out 2>err </dev/stdin
+    printf 'quit\n' | script -qec "'$SL_PROGRAM' match -d -L tiny.graphml" /dev/null >out 2>err
     out=$(cat out)
     case $out in *'sluice>'*) fail 'it asked' ;; esac
 }
@@ -76,7 +80,8 @@ test_match_answers_at_once() {
 test_match_keeps_the_order_of_what_it_says() {
     (cd "$sessions/files" && printf 'get-status /tiny0\nfind x\nget-status /tiny0\nlist\ncancel 1\n' |
         "$SL_PROGRAM" match -L tiny.graphml) >both 2>&1
-    same "$(cat both)" "$(printf '/tiny0 is up\nfindfind: invalid criteria: x.\n/tiny0 is up\ncancel: ERROR: nonexistent job 1\n')"
+    same "$(cat both)" "$(printf '%s\n' '/tiny0 is up' 'findfind: invalid criteria: x.' '/tiny0 is up' \
+        'cancel: ERROR: nonexistent job 1')"
 }
 test_match_too_long_a_line() {
     { head -c 3000000 /dev/zero | tr '\0' 'x'; printf '\nget-status /tiny0\n'; } | commands -L tiny.graphml
@@ -92,7 +97,8 @@ test_match_garbage_as_commands() {
 test_match_full_disk() {
     [ -e /dev/full ] || skip 'no /dev/full here'
     printf 'match allocate core.yaml\n' | commands -L tiny.graphml -t /dev/full
-    code=$(cd "$sessions/files" && printf 'match allocate core.yaml\n' | "$SL_PROGRAM" match -L tiny.graphml -t /dev/full >/dev/null 2>&1; echo $?)
+    code=$(cd "$sessions/files" && printf 'match allocate core.yaml\n' |
+        "$SL_PROGRAM" match -L tiny.graphml -t /dev/full >/dev/null 2>&1; echo $?)
     err=$(cat err)
     exits 1 && complains '--test-output: /dev/full'
 }

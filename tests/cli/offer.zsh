@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What zsh offers after some words, a line each:
 #
 #     zsh -f offer.zsh COMMANDS WORDS

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2034,SC2154 # tests/cli/run has the other ends of $out, $err, $code, $load
 # Simulations of loads: what is promised about them, and what pictures look like.
 
 test_sample_tells_a_story() {
@@ -16,7 +18,8 @@ test_json_keys() {
     for key in makespan_s work_bound_s cpu_s classes preemptions digest utilisation decisions_per_s; do
         holds "'$key' in d"
     done
-    holds 'all(k in c for c in d["classes"] for k in ("name", "mean_wait_s", "p50_wait_s", "p99_wait_s", "max_wait_s", "mean_first_wait_s"))'
+    holds 'all(k in c for c in d["classes"] for k in
+        ("name", "mean_wait_s", "p50_wait_s", "p99_wait_s", "max_wait_s", "mean_first_wait_s"))'
     holds 'isinstance(d["digest"], str) and len(d["digest"]) == 16 and int(d["digest"], 16) >= 0'
     [ "$(wc -l <out)" -eq 1 ] || fail 'expected one line'
 }
@@ -156,7 +159,13 @@ objects:
 workloads:
 - queue: lab/main
   workloads:
-  - {class: train, count: 5, interval: 1s, runtime: 10s, podSets: [{name: driver, request: {cpu: 1}}, {name: workers, count: 2, request: {cpu: 1, nvidia.com/gpu: 1}}]}
+  - class: train
+    count: 5
+    interval: 1s
+    runtime: 10s
+    podSets:
+    - {name: driver, request: {cpu: 1}}
+    - {name: workers, count: 2, request: {cpu: 1, nvidia.com/gpu: 1}}
 YAML
     sluice sim --json own.yaml
     exits 0

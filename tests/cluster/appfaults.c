@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Histories: people change Deployments, StatefulSets, owners and namespaces at random while the
  * network fails in every way that the in-memory API knows and controllers die. What must hold is
@@ -269,7 +270,7 @@ static void trace(struct history *h, const struct fakeapi_change *ch) {
 }
 
 static void on_change(struct apps_world *w, const struct fakeapi_change *ch) {
-    struct history *h = (struct history *)(void *)w;
+    struct history *h = SL_CONTAINER_OF(w, struct history, w);
 
     if (h->traced)
         trace(h, ch);

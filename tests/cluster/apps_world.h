@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Controllers over an API server without any, under a virtual clock: the test plays users, and a
  * kubelet that is told how long pods take to start and to end.

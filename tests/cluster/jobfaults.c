@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Jobs and the scheduler under seeded faults: loss, delay, conflict, cut streams, forgotten
  * history, clock steps, and deaths of the whole part, while people create Jobs of all kinds,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Many Jobs of one pod each through the whole of src/cluster on 1,000 nodes: what it writes per
  * Job, and how long it takes, the in-memory API's own work included.

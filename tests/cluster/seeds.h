@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The options of a program that runs histories from seeds, and what it prints at the end. */
 #ifndef SL_TESTS_CLUSTER_SEEDS_H
 #define SL_TESTS_CLUSTER_SEEDS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Schedules and time zones, by tables. */
 #include <setjmp.h>
 #include <stdarg.h>

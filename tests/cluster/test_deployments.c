@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Deployments and ReplicaSets over an API server without controllers. */
 #include <setjmp.h>
 #include <stdarg.h>

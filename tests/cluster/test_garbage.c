@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Owner references, namespaces, and what is there from the beginning. */
 #include <setjmp.h>
 #include <stdarg.h>

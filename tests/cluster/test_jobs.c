@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs and CronJobs, step by step. The test ends the pods. */
 #include <setjmp.h>
 #include <stdarg.h>

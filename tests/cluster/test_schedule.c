@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The scheduler: which node a pod gets, and what it is told if it gets none. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whoever watches objects is held to its time: every list and every map of the kinds that it
  * watches is grown, with names that differ, with one name again and again and in each item of the

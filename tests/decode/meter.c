@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "meter.h"
 
 #include <time.h>
@@ -61,7 +62,7 @@ static void on_done(void *ctx, const struct sl_reply *r) {
 /* The API's part of a call is not measured. */
 static sl_call begin(struct sl_port *p, const struct sl_request_line *rq, sl_line_fn line,
                      sl_reply_fn done, void *ctx) {
-    struct meter *m = (struct meter *)p;
+    struct meter *m = SL_CONTAINER_OF(p, struct meter, port);
     struct meter_call *c = sl_alloc0(1, sizeof *c);
     bool counting = m->since;
 
@@ -89,7 +90,7 @@ static sl_call watch(struct sl_port *p, const struct sl_request_line *rq, sl_lin
 }
 
 static void cancel(struct sl_port *p, sl_call call) {
-    struct meter *m = (struct meter *)p;
+    struct meter *m = SL_CONTAINER_OF(p, struct meter, port);
 
     m->inner->ops->cancel(m->inner, call);
     for (uint32_t i = 0; i < m->calls.n; i++)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A port before another one: it counts the processor time of whoever is behind it, in callbacks
  * and in turns, and the bytes that are exchanged. What the API itself takes does not count.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The time of the embedded controllers, the scheduler and the garbage collector is bounded by the
  * size of the objects that they watch: see grown.h. */
 #include "grown.h"

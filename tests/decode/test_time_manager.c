@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The time of the manager is bounded by the size of the objects that it watches: see grown.h. */
 #include "grown.h"
 

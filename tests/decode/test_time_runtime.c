@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The time of the runtime is bounded by the size of the pods that it runs, and of what these name:
  * see grown.h. Containers are real processes; their time does not count. */
 #include "../runtime/runtime_fx.h"

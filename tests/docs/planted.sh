@@ -1,7 +1,9 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # tools/check-docs and tools/rules-table find what breaks their rules, and nothing where none is
 # broken.
 # usage: planted.sh CHECK_DOCS RULES_TABLE
+# shellcheck disable=SC2016 # Markdown: nothing in single quotes is to be expanded
 set -eu
 docs=$1
 rules=$2

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The network around the store: clients, the queue of events, faults. A request is two events: it
  * arrives, and has its effect; its answer comes back. What goes wrong is decided when it arrives.
@@ -117,7 +118,7 @@ void fa_call_free(struct fakeapi *a, struct call *c) {
 
 static sl_call port_request(struct sl_port *p, const struct sl_request_line *rq, sl_reply_fn done,
                             void *ctx) {
-    struct client *cl = (struct client *)p;
+    struct client *cl = SL_CONTAINER_OF(p, struct client, port);
     struct fakeapi *a = cl->a;
     struct call *c = call_new(a, (uint32_t)(cl - a->clients), rq->path, done, ctx);
 
@@ -136,7 +137,7 @@ static sl_call port_request(struct sl_port *p, const struct sl_request_line *rq,
 
 static sl_call port_watch(struct sl_port *p, const struct sl_request_line *rq, sl_line_fn line,
                           sl_reply_fn done, void *ctx) {
-    struct client *cl = (struct client *)p;
+    struct client *cl = SL_CONTAINER_OF(p, struct client, port);
     struct fakeapi *a = cl->a;
     struct call *c = call_new(a, (uint32_t)(cl - a->clients), rq->path, done, ctx);
 

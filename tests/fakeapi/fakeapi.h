@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An in-memory Kubernetes API behind struct sl_port, with a virtual clock and seeded faults: for
  * tests and for a simulator of the whole program. Everything happens in one queue of events,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Private to tests/fakeapi. Three parts: the store (objects, history, garbage collection: store.c,
  * gc.c), the verbs on it (target.c, verbs.c, write.c), and the network around it (fakeapi.c,

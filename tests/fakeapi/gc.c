@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The garbage collector. It looks at one object at a time, some while after something happened to
  * it, to one of its owners or to one of its dependents:

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What may not change: the few rules of validation that controllers run into, one function per
  * kind. It returns what is wrong with the change, NULL if nothing is.

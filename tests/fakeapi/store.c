@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Objects, their versions and the history. An object is an immutable document and its text; a
  * change makes a new one. Each kind keeps its objects sorted by key and the changes since the last

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Streams. A stream is a place in the history of its kind ('cursor'); a pump event sends one line
  * and, if there is more, sets up the next, so that a stream is always in order while several

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Random graphs, requests and histories. */
 #include "gen.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random small graphs, requests and histories. A step of a history is a kind and some numbers; what
  * they mean is decided when it is done, from the state at that time, so that a history stays one

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The naive matcher: its state, and the verbs. */
 #include "naive.h"
 

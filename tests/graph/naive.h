@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The second matcher: the rules of docs/graph.md by plain search, for comparison with src/graph. It
  * keeps a list of who holds it at each vertex, looks at everything anew for each question, and has

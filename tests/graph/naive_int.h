@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the files of the naive matcher share. */
 #ifndef TESTS_GRAPH_NAIVE_INT_H
 #define TESTS_GRAPH_NAIVE_INT_H

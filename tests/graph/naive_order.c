@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The naive matcher's scores, filters, sums and weights. */
 #include <stdlib.h>
 #include <string.h>

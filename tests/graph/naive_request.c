@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The naive matcher's requests: checks, counts, constraints, and the form that the walk uses. */
 #include <string.h>
 

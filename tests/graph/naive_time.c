@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The naive matcher's clock: what is free, and what is touched, in the window that is asked for. */
 #include "naive_int.h"
 

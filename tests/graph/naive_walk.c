@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The naive matcher's walk: the numbered rules of "How a match is found" in docs/graph.md, one
  * after the other. The comments name them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Graphs, requests and answers as short texts, to be read by people and by the tests of the rules.
  *

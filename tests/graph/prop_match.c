@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random histories of a small graph through both matchers: jobs are matched, reserved, cancelled in
  * whole and in part, grow and are found again after a restart; vertices go down, come up, come and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rules by number: each is a script (script.h) that both matchers have to follow. Numbers are
  * those of the description that docs/graph.md grew from: 1 the graph, 3 requests, 5 filters, 6

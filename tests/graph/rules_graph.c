@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* 3.1 the graph, 3.3 requests: counts and constraints, 3.5 filters. */
 #include <stddef.h>
 

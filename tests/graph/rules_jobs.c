@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* 3.9: cancel, partial cancel, update, and graphs that change. */
 #include <stddef.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* 3.8: who is preferred. */
 #include <stddef.h>
 

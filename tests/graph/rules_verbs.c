@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* 3.6: what each verb answers, and when. */
 #include <stddef.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* 3.7: the walk, slots, exclusiveness, pools. */
 #include <stddef.h>
 

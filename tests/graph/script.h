@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A script is what is done to a matcher, line by line, and what is expected to come of it:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Either matcher behind one call. */
 #include "side.h"
 

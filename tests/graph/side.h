@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Either of the two matchers behind one call, so that the same things are done to both: an act is
  * one call of match.h with its arguments, an answer what came of it.

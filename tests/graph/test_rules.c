@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every rule on both matchers, and the arithmetic of counts (rule 3.3). */
 #include <setjmp.h>
 #include <stdarg.h>

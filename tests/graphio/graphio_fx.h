@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the tests of src/graphio: graphs from texts, and graphs and answers as texts. */
 #ifndef SL_TESTS_GRAPHIO_FX_H
 #define SL_TESTS_GRAPHIO_FX_H

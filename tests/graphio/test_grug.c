@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * GRUG: what a recipe makes, and what is said of a wrong one. Recipes are written short here,
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What R and JGF say that a job has or gives back, against a graph: which vertices, and which texts
  * are refused because they and the graph do not agree.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* hwloc's XML: which objects become what, the allowlist, and texts that are none. */
 #include "graphio_fx.h"
 
@@ -10,63 +11,37 @@
                                 "</object>"
 
 static const char machine[] =
+    /* clang-format off */
     "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
     "<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n"
     "<topology version=\"2.0\">\n"
-    "<object type=\"Machine\" os_index=\"0\"" SET(
-        "0x0000000f") " allowed_cpuset=\"0x0000000f\" allowed_nodeset=\"0x00000001\" "
-                      "gp_index=\"1\">\n"
-                      "<info name=\"HostName\" value=\"node12\"/>\n"
-                      "<object type=\"Package\" os_index=\"0\"" SET(
-                          "0x0000000f") " gp_index=\"2\">\n"
-                                        "<object type=\"NUMANode\" os_index=\"0\"" SET(
-                                            "0x0000000f") " gp_index=\"3\" "
-                                                          "local_memory=\"8589934592\"/>\n"
-                                                          "<object type=\"Core\" "
-                                                          "os_index=\"0\"" SET(
-                                                              "0x00000003") " gp_index=\"4\">\n"
-                                                                            "<object type=\"PU\" "
-                                                                            "os_index=\"0\"" SET("0"
-                                                                                                 "x"
-                                                                                                 "0"
-                                                                                                 "0"
-                                                                                                 "0"
-                                                                                                 "0"
-                                                                                                 "0"
-                                                                                                 "0"
-                                                                                                 "0"
-                                                                                                 "1") " gp_index=\"5\"/>\n"
-                                                                                                      "<object type=\"PU\" os_index=\"1\"" SET(
-                                                                                                          "0x00000002") " gp_index=\"6\"/>\n"
-                                                                                                                        "</object>\n"
-                                                                                                                        "<object type=\"Core\" os_index=\"1\"" SET(
-                                                                                                                            "0x0000000c") " gp_index=\"7\">\n"
-                                                                                                                                          "<object type=\"PU\" os_index=\"2\"" SET("0x00000004") " gp_index=\"8\"/>\n"
-                                                                                                                                                                                                 "<object type=\"PU\" os_index=\"3\"" SET("0x00000008") " gp_index=\"9\"/>\n"
-                                                                                                                                                                                                                                                        "</object>\n"
-                                                                                                                                                                                                                                                        "<object type=\"Bridge\" gp_index=\"12\" bridge_type=\"0-1\" depth=\"0\" "
-                                                                                                                                                                                                                                                        "bridge_pci=\"0000:[00-ff]\">\n" DEVICE("1",
-                                                                                                                                                                                                                                                                                                "01",
-                                                                                                                                                                                                                                                                                                "0302",
-                                                                                                                                                                                                                                                                                                "<object type=\"OSDev\" gp_index=\"14\" name=\"cuda1\" "
-                                                                                                                                                                                                                                                                                                "subtype=\"CUDA\" osdev_type=\"5\"/>")
-                                                                                                                                                                                                                                                            DEVICE("2",
-                                                                                                                                                                                                                                                                   "02",
-                                                                                                                                                                                                                                                                   "0302",
-                                                                                                                                                                                                                                                                   "<object type=\"OSDev\" gp_index=\"15\" name=\"opencl0d3\" "
-                                                                                                                                                                                                                                                                   "subtype=\"OpenCL\" osdev_type=\"5\"/>") DEVICE("3",
-                                                                                                                                                                                                                                                                                                                   "03",
-                                                                                                                                                                                                                                                                                                                   "0380",
-                                                                                                                                                                                                                                                                                                                   "<object type=\"OSDev\" gp_index=\"16\" name=\"rsmi2\" "
-                                                                                                                                                                                                                                                                                                                   "subtype=\"RSMI\" osdev_type=\"1\"/>")
-                                                                                                                                                                                                                                                                DEVICE(
-                                                                                                                                                                                                                                                                    "4",
-                                                                                                                                                                                                                                                                    "04",
-                                                                                                                                                                                                                                                                    "0106",
-                                                                                                                                                                                                                                                                    "<object type=\"OSDev\" gp_index=\"17\" name=\"sda\" "
-                                                                                                                                                                                                                                                                    "subtype=\"Disk\" osdev_type=\"0\">"
-                                                                                                                                                                                                                                                                    "<info name=\"LinuxDeviceID\" value=\"8:0\"/>"
-                                                                                                                                                                                                                                                                    "<info name=\"Size\" value=\"500000000\"/></object>") "</object></object></object></topology>\n";
+    "<object type=\"Machine\" os_index=\"0\"" SET("0x0000000f")
+    " allowed_cpuset=\"0x0000000f\" allowed_nodeset=\"0x00000001\" gp_index=\"1\">\n"
+    "<info name=\"HostName\" value=\"node12\"/>\n"
+    "<object type=\"Package\" os_index=\"0\"" SET("0x0000000f") " gp_index=\"2\">\n"
+    "<object type=\"NUMANode\" os_index=\"0\"" SET("0x0000000f")
+    " gp_index=\"3\" local_memory=\"8589934592\"/>\n"
+    "<object type=\"Core\" os_index=\"0\"" SET("0x00000003") " gp_index=\"4\">\n"
+    "<object type=\"PU\" os_index=\"0\"" SET("0x00000001") " gp_index=\"5\"/>\n"
+    "<object type=\"PU\" os_index=\"1\"" SET("0x00000002") " gp_index=\"6\"/>\n"
+    "</object>\n"
+    "<object type=\"Core\" os_index=\"1\"" SET("0x0000000c") " gp_index=\"7\">\n"
+    "<object type=\"PU\" os_index=\"2\"" SET("0x00000004") " gp_index=\"8\"/>\n"
+    "<object type=\"PU\" os_index=\"3\"" SET("0x00000008") " gp_index=\"9\"/>\n"
+    "</object>\n"
+    "<object type=\"Bridge\" gp_index=\"12\" bridge_type=\"0-1\" depth=\"0\" "
+    "bridge_pci=\"0000:[00-ff]\">\n"
+    DEVICE("1", "01", "0302", "<object type=\"OSDev\" gp_index=\"14\" name=\"cuda1\" "
+           "subtype=\"CUDA\" osdev_type=\"5\"/>")
+    DEVICE("2", "02", "0302", "<object type=\"OSDev\" gp_index=\"15\" name=\"opencl0d3\" "
+           "subtype=\"OpenCL\" osdev_type=\"5\"/>")
+    DEVICE("3", "03", "0380", "<object type=\"OSDev\" gp_index=\"16\" name=\"rsmi2\" "
+           "subtype=\"RSMI\" osdev_type=\"1\"/>")
+    DEVICE("4", "04", "0106", "<object type=\"OSDev\" gp_index=\"17\" name=\"sda\" "
+           "subtype=\"Disk\" osdev_type=\"0\"><info name=\"LinuxDeviceID\" value=\"8:0\"/>"
+           "<info name=\"Size\" value=\"500000000\"/></object>")
+    "</object></object></object></topology>\n";
+/* clang-format on */
 
 static void rule_3_2_kinds(void **state) {
     (void)state;

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * JGF: keys and defaults, roots, edges both ways, growing a graph, and what is said of a wrong
  * text.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Hostlists (RFC 29) and idsets (RFC 22): every rule of the two, by its number there, and ceilings.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * R (RFC 20) as a graph: ranks and hosts, children, properties, times, the "scheduling" key, and
  * what is said of a wrong one.

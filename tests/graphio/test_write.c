@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Answers, byte for byte, in every format; and pictures of whole graphs.
  */

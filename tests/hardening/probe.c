@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What tools/check-binary cannot see in a program of which it knows nothing, in one that it knows:
  * built with the flags of all others, and ended with 0 if its automatic variables are zeroed.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the API refuses: every rule about our kinds and about what is queued, each as one change that breaks it.
 
 A rule is (change, path, words): the change is made to a good object of the kind, and the refusal must say

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lists everything at a URL of an API server in pages, as Sluice does, and drops the bytes: what a
  * list costs whoever does nothing with it. Prints how many bytes there were.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Makes writes to an API server and nothing else: what they cost whoever decides nothing. Each of
  * the connections carries one request at a time and has a thread of its own.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sluice installed as docs/install.md says, beside a control plane that has nodes.
 
     cluster = Cluster(nodes=2, apiserver_flags=installed.FLAGS)

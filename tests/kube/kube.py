@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real Kubernetes control plane for tests: on loopback, in a folder of its own, gone afterwards.
 
     from kube import Cluster

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Stands between Sluice and the API server and does harm, or only takes notes. A process of its own.
 
     proxy.py cut PORT UPSTREAM_PORT                             bytes pass; every second all connections are cut

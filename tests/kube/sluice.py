@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sluice serve` beside a real control plane, and what tests of it share.
 
     from kube import Cluster

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects straight into etcd, as the API server stores them: a hundred thousand in a minute instead of half an hour.
 
 A template is made through the API, so that it is defaulted, validated and has managed fields like any other; its

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Each rule of tools/check-layers finds the line that breaks it, and nothing in one that does not.
 # usage: planted.sh CHECK_LAYERS
 set -eu

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Field management, case by case: what test_replay's histories seldom or never do.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Patches one by one, with the answers that the API server gave to the same ones.
  */

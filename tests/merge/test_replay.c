@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Histories that a real API server lived through (tests/merge/generate), once more with our code:
  * each request on the object that the server had then, and what comes out is held against what it

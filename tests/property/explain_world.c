@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The random world of prop_explain: what is in it, and how an engine is told.
  */

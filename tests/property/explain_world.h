@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A random small world as a plain struct that can be told to any number of engines, each in a copy
  * of its own. The same world gives the same copy; a changed number is told again to the copy at

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The oracle: a second, naive implementation of the decision semantics, written from
  * docs/rules.md (numbers in the comments) and from nothing else. It is slow and plain

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Oracle, section 1 of docs/rules.md: one literal scheduler cycle after another (rules 1.4 to 1.8),
  * the queues (rule 1.3), the tournament (rule 3.7) and the order that rule 10.1 adds.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Oracle: facts. What each object event does to the queues (rule 1.3), which trees must
  * look again, and when an epoch of preemption ends.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Oracle, section 2: which flavor each podset gets, and how well it fits there.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Oracle, section 4 of docs/rules.md: who must go so that a workload fits. Classical (rule 4.3) and
  * fair sharing (rule 4.4), on a snapshot that is left as it was found; and our own rules that keep

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Oracle, section 3: the tree, its formulas and the dominant resource share. Written as the
  * formulas stand in rules 3.2 and 3.6; quotas are laid out once per snapshot because they do not

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The oracle against examples worked out by hand from docs/rules.md. No engine needed.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs a cycle on both sides and compares: decisions in order, where every workload stands, every
  * cell of the tree; then what must hold whatever the oracle says.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Explanations are true and every suggestion works. A random small world is a plain struct that can
  * be told to any number of engines. Every waiting workload is explained; what the explanation says

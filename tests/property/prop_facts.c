@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The oracle's small records as facts for the engine. Every prop_* tells the story, the oracle and
  * the engine the same thing.

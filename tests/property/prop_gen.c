@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The generator: a small random tree and what happens in it. Numbers are small so that things
  * collide: equal shapes, equal times, quotas just reached.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random histories of a few planners, single and together, against a naive one that keeps the
  * amount taken for each second in an array. Times are small, so that spans meet, cover and touch

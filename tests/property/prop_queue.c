@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random histories of a small cluster with queues, beside a second scheduler that knows nothing but
  * the rule: in each turn it gives up all reservations and decides everything anew, in order, on a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random histories of a small cluster: nodes come, change and go, other pods run, workloads are
  * placed, held and released. Every answer is compared with a naive model (topo_model.h), and with

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One random history: a world, a list of steps, the engine and the oracle fed with the same facts,
  * and what is compared after every cycle. Everything follows from the seed; a step has a generator

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A small cluster as plain numbers, and a naive model of what fits into it that knows no tree and
  * no sums: it looks at every leaf anew, and tries the leader on each of them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * For tests of the runtime: the in-memory API, its clock driven by the real one (and pushed on by
  * hand where a test would have to wait), a loop, real processes, a folder of its own. At the end no

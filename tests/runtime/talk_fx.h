@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* For tests of talks with containers: one who opens them, listens, and looks at how he is told. */
 #ifndef SL_TESTS_TALK_FX_H
 #define SL_TESTS_TALK_FX_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Talks with what runs in containers, as kubectl attach and kubectl run -i have them. */
 #include "talk_fx.h"
 

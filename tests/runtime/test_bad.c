@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pods that behave badly, logs, probes, limits: the others are not disturbed.
  */

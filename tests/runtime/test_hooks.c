@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a container does when it is started and before it is ended: postStart and preStop. */
 #include "runtime_fx.h"
 

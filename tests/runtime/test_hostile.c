@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pods that are made to end `sluice up`, to fill it, or to leave their folder. All are within the
  * limits of the API; none of them may disturb another pod.

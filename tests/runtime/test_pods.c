@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pods of this machine as real processes: how they begin, end, are restarted and deleted, and what
  * is said of them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The program over each container: what it knows of the server that started it, and what it does
  * with a spec that is none.

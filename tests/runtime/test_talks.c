@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Commands beside containers, as kubectl exec runs them. */
 #include "talk_fx.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Volumes, with mounts of their own where the machine allows, and without. What the machine has is
  * not touched.

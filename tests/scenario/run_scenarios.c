@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs every *.story below the folders given, in name order, each story on an engine of its own.
  * Prints what failed and why, a digest over all effects, and 'N passed, N failed, N skipped'.

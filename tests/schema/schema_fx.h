@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The kinds that are built in, and small helpers for objects. */
 #ifndef SL_TESTS_SCHEMA_FX_H
 #define SL_TESTS_SCHEMA_FX_H

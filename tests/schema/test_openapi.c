@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * OpenAPI documents: what clients look for in them is there, and nothing refers to what is not.
  */

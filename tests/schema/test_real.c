@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a real kube-apiserver (1.36) said to these objects and schemas, line by line: the same
  * words, the same values. Defaults that depend on other fields are left out of what it answered.

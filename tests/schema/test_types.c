@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The notation: what it says, what it refuses, and what is built in.
  */

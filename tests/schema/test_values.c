@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Spellings of quantities and times, base64, formats, patterns; and ceilings of what objects can
  * ask for. What quantities become is what a real kube-apiserver made of them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Bodies that Go's typed encoders wrote, beside the JSON of the same objects (wire_cases.jsonl: by
  * hand, and one of each kind with all its fields filled), and bodies that nobody should send.

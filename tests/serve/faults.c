@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Jobs under seeded faults: loss, delay, reorder, conflict, cut streams, forgotten history,
  * partitions, clock steps, deaths and fail-over between two replicas of the whole manager, while

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The scheduler, the kubelet, and the controller of admission checks. */
 #include "pods.h"
 

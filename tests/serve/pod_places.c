@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Machines for histories with --places: racks of two nodes in a topology, nodes that go silent and
  * come again, and somebody who answers ProvisioningRequests.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Users: what they want to have run, and what they do to it meanwhile. */
 #include "pods.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pods and pod groups under seeded faults (world.h), while users create, replace, delete and move
  * them, queues are stopped, check controllers change their minds and nodes go silent (pods.h).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The people and machines of a history of pods: users with single pods and groups, a scheduler with
  * a kubelet, and somebody who answers admission checks. All see the API as it is and act on that,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The whole manager over the in-memory API while objects come and go, each with names, labels,
  * hashes, owners, finalizers and namespaces that were never there before. When all of them are gone

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Admission as the API server does it: a review goes to one of the replicas that are ready, its
  * patch is applied, and what comes out is validated. Without such a replica nothing is written

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A small cluster for histories under faults: the in-memory API, two replicas of the whole manager
  * with their leases, queues in one cohort, and the questions that every history asks after every

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A disk that can lose its power, under everything that this process writes into one folder. The
  * calls of the C library that write, sync, create and remove are replaced (in the executable, so

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A store in a folder of its own, on a loop of its own. */
 #ifndef SL_TESTS_STORE_FX_H
 #define SL_TESTS_STORE_FX_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What was done to the keys of a store, in the order of versions, and what must be there after a
  * crash at some moment: everything up to some change and nothing after it, which is not before what

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random histories against a naive model: the list of all changes. What is there, in which order,
  * what a watch hears from which version on, and what is there after a restart must be what the list

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A process that writes is killed in the middle, again and again on the same file. What it was told
  * is kept must be there; what is there must be what it wrote, up to some change and nothing after

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A disk that is full, a file that is damaged, somebody else's or in use. */
 #include "fx.h"
 

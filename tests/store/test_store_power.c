@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Power losses, and calls of the system that fail: a disk (disk.h) records what the store does to
  * it while it is changed, killed and opened again, and then the power is lost at moments of this

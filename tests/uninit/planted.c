@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads of what was never written, for the searches for such reads: they must find these, or what
  * they say about the rest means nothing.

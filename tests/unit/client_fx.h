@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * For the tests of the HTTP client: a small HTTP(S) server in threads of this process, certificates
  * made on the spot, and a loop that runs until so many answers came.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * For tests of the engine's interface: an engine with its effects and last error, and short words
  * for the facts they need. Everything is inline, so that each test takes what it wants.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * For tests of flows: the whole manager, engine and all, over the in-memory API under a virtual
  * clock. The test plays users and every other controller. Everything is inline, so that each test

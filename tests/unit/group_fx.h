@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* For tests of plain pods and groups of pods: flow_fx.h with a queue of 10 cpu, pods that ask for
  * one, and a test that plays users, scheduler and kubelet. */
 #ifndef SL_TESTS_UNIT_GROUP_FX_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A server to ask and clients to ask it with. The server's loop runs in a thread of its own; what
  * changes the server is done there (on_loop). All state is in sv, got and n_got.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * For tests of the Job integration without an API server: a manager with nothing around it, objects
  * as JSON, and the body that is written next. Everything is inline, so that each test takes what it

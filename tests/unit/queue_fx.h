@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A cluster of equal nodes with equal cores, and requests for some of them.
  */

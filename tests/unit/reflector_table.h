@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An owner of a reflector, for its tests: a table of keys and versions.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Admission of one object in a small cluster: what a handler says of it, and what it makes of it.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * For tests of sets over the in-memory API. The test plays users, the controllers that make the
  * pods, admission (pods are made gated) and kubelet: every 200 ms each of them does what is to be

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * For tests of topology-aware scheduling over the in-memory API: the whole manager under a virtual
  * clock. The test plays users, nodes and whoever makes pods. Everything is inline, so that each

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Conversion between versions: every shape that differs, the way there and back, and what fails.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading JSON within its ceilings, equality of meaning, and patches from differences.
  */

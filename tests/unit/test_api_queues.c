@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is refused of ClusterQueues, Cohorts and ResourceFlavors, in Kueue's words.
  */

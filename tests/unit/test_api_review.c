@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The frame of a review: paths, what is no review, answers and patches.
  */

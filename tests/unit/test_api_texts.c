@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reviews in which something else stands where a text is meant: a list as long as a body may hold,
  * a number, an object, a text with a NUL. None of it is read as a text, none of it is copied from

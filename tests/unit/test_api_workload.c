@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is refused of Workloads, in Kueue's words: of the object by itself, and of changes.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who may do what, over a port that the test answers by hand. */
 #include "serve/authz.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Do pods fit on nodes? Cases, and random ones against a naive scheduler that places pod by pod. */
 #include <setjmp.h>
 #include <stdarg.h>

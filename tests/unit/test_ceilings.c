@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Objects as large as the API allows, and larger: each is counted whole or refused in a way that
  * somebody sees, and the manager goes on with all others.

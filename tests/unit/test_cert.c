@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Certificates: the chain verifies as a TLS client would verify it, names, expiry, what fits what.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Certificates of the webhooks over the in-memory API. What must hold in every world, after every
  * event: whoever calls the webhooks trusts the certificate that each ready replica serves with.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Command lines as tables, tables that fit, and words for numbers. */
 #include <setjmp.h>
 #include <stdarg.h>

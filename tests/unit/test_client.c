@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The client's calls over plain HTTP: requests and replies, watches, servers that misbehave,
  * cancelling at every awkward moment, ceilings, and the pool of connections. Who we are is in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who the server is and who we are: TLS with the right, the wrong and no authority, names, client
  * certificates, tokens from texts and files, exec plugins that work, fail, dawdle and are killed.

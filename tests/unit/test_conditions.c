@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The words of every effect, letter by letter, and the digest: it must see every word and number.
  */

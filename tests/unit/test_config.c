@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The manager's configuration: defaults, both versions' spellings, gates, reloading, and that
  * docs/configuration.md tells the truth.

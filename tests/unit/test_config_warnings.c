@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a configuration is warned about: every warning in its words, what is used instead, and the
  * little that is refused.

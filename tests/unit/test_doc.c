@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading of YAML and JSON: what every spelling means, on which line it stands, and what is said
  * about texts that cannot be read. Trees are compared in a short written form:

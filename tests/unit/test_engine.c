@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The engine's interface itself: what is refused and leaves no trace, what may be said twice, what
  * outlives a restart, who is asked and told at the seams. What is decided is the scenarios' matter.

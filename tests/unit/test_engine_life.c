@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The engine's interface over a workload's life: the placer, timers, readiness, checks, pods that
  * are no longer needed, how requests are counted, amounts at the edge, and an end at any moment.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Slices at the engine's interface: what happens to the old one when the new one's reservation
  * comes to nothing, and random histories of jobs that grow, shrink, preempt and are gated, in which

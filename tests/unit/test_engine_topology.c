@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Flavors with topologies: who may use them, what is said of those that may not, and queues whose
  * topology is missing. Where pods go is the placer's business (src/topo); here it always says yes.
  */

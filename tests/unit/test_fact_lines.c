@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lines of the journal: what they look like, and what is said about those that are wrong. That no
  * fact loses anything on the way is tested in test_facts.c.

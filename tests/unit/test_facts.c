@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The journal's codec: random facts of every kind go out and come back, and nothing is lost. To see
  * that, every field of a fact is written by a second, plain writer here, before and after.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The in-memory API against what the real one does: requests in a row and what each must answer.
  * Expected bodies are parts: every field they name must be there and equal; null means absent; a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The life of plain pods and groups of pods over the in-memory API. What must not go wrong in it is
  * in test_group_traps.c. */
 #include "group_fx.h"

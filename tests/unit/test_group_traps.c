@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What goes wrong with pods in a queue elsewhere, and must not here: a finished Workload that is
  * taken for the new pods' own, finalizers that stick, quota that is given away twice, stops that

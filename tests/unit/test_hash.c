@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Digests: the same on every machine. Hashes: SipHash-1-3 under the key. Both spread.
  */

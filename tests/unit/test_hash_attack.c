@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Somebody chooses names. Those below are legal names of objects, 65,536 of one digest, found in
  * seconds: from each state any first block is cancelled by a second one, and of four million of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The HTTP server: requests, what is too much, certificates, restarts, and its speed.
  */

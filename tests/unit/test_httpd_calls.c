@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests that are answered later: at once, in pieces, or never, because somebody leaves.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Floods: connections that say nothing or half of something, bodies that never end, streams that
  * nobody reads. Others are served in spite of them, and memory stays bounded.

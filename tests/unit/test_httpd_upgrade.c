@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Connections that stop speaking HTTP: bytes both ways, over TLS and plain, who waits for whom, and
  * how they end.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs: where one stands, and the bodies that are written for it. */
 #include "job_fx.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The life of Jobs over the in-memory API: the whole manager, engine and all, under a virtual
  * clock. The test plays users and the Job controller.

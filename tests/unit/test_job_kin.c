@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Jobs and their kin: children of Jobs, prebuilt Workloads, slices of elastic Jobs. */
 #include "job_fx.h"
 

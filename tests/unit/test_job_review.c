@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Admission of batch/v1 Jobs: defaults, and the rules with their words. */
 #include "review_fx.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kubeconfigs: what each form means, which file wins, where they are looked for, and what is said
  * about wrong ones. A resolved configuration is compared in a short written form, one word per

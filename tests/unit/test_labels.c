@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Selectors, taints and tolerations: tables of cases with the answers Kubernetes gives. Texts of
  * selectors are also read from blocks without a terminator, as they arrive from a request.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Leader election over the in-memory API: what is written, when it is taken, renewed, lost and
  * given back; and under seeded faults, deaths and clock steps that no two hold it at any instant,
@@ -59,7 +60,7 @@ static void tap_reply(void *ctx, const struct sl_reply *r) {
 
 static sl_call tap_request(struct sl_port *p, const struct sl_request_line *rq, sl_reply_fn done,
                            void *ctx) {
-    struct tap *t = (struct tap *)p;
+    struct tap *t = SL_CONTAINER_OF(p, struct tap, port);
 
     t->done = done;
     t->ctx = ctx;

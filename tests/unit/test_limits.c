@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a namespace makes of a pod: overhead, defaults, and what LimitRanges forbid. */
 #include <setjmp.h>
 #include <stdarg.h>

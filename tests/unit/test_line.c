@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who waits, part by part: in random worlds every part of a line is the part of the whole, and the
  * line of a LocalQueue is what the ClusterQueue's has of it. And what a page of a long line costs.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Log lines: JSON into a pipe, text on a terminal, escaping, ceilings, the threshold.
  */

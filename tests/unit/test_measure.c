@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a manager tells of itself: metrics, the dump of its state, and whether that agrees with
  * itself. A small world in the fake API: two queues of one cohort, four cores each, and workloads

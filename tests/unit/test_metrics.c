@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Metrics: the exposition against golden text, numbers in Go's form, drop, change of role, the
  * ceiling; the table against Kueue's bucket rules; docs/metrics.md against the table:
@@ -69,7 +70,8 @@ static const char golden[] =
     /* clang-format off */
     BUCKET("1", "1") BUCKET("2.5", "2") BUCKET("5", "2") BUCKET("10", "2") BUCKET("20", "2")
     BUCKET("40", "2") BUCKET("80", "2") BUCKET("160", "2") BUCKET("320", "2") BUCKET("640", "2")
-    BUCKET("1280", "2") BUCKET("2560", "2") BUCKET("5120", "2") BUCKET("10240", "2") BUCKET("+Inf", "3")
+    BUCKET("1280", "2") BUCKET("2560", "2") BUCKET("5120", "2") BUCKET("10240", "2")
+    BUCKET("+Inf", "3")
     WAIT "_sum" OF "} 20002.75\n" WAIT "_count" OF "} 3\n"
     /* clang-format on */
     "# HELP kueue_cluster_queue_borrowing_limit Borrowing limit; +Inf without one.\n"

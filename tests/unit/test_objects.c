@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kueue's manifests turned into facts: every kind and spelling, and the defaults of each version.
  * What is refused stands in test_refused.c.

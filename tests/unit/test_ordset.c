@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The ordered set against a plain sorted array: every answer after every change, for orders of
  * arrival that lead through each way of growing, splitting, joining and shrinking. Also compiled by

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_ordset.c over a set whose chunks and pages hold 8 elements: trees of full depth from few
  * keys. The set is compiled into this program, so the library's is not linked.

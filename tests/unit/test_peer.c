@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Clients with certificates: whose name is believed, and whose is not; header lines that come
  * several times; and answers in pieces.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The planner by its rules, each case small enough to do by hand. prop_plan.c compares it with a
  * naive one on random histories.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Admission of plain pods: who is gated and how, and the rules with their words. */
 #include "review_fx.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pods over the in-memory API: those that wait for an elastic Workload's grant, and what is kept of
  * them all. The test plays users, Job controller and kubelet. */
 #include "base/prng.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The generator: known numbers, bounds, and no gross bias.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ProvisioningRequests over the in-memory API: the check, and who answers check-capacity. The test
  * plays users, autoscalers, nodes and the scheduler. */
 #include "base/prng.h"

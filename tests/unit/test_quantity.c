@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Quantities in and out of words, against a table of the Kubernetes grammar, and amounts.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The policies of queues by their rules, on a few nodes. prop_queue.c compares them with a
  * scheduler that decides everything anew in each turn.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Typed getters: what each takes, what it says about the rest, and that the first error is kept. */
 #include "doc/read.h"
 

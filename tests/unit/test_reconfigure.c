@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Other integrations than at the start: what an administrator changes in the configuration while
  * the manager runs. */
 #include "flow_fx.h"

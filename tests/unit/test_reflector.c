@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The reflector over a scripted port, step by step.
  */
@@ -55,7 +56,7 @@ static sl_call script_watch(struct sl_port *p, const struct sl_request_line *rq,
 }
 
 static void script_cancel(struct sl_port *p, sl_call c) {
-    struct script *s = (struct script *)p;
+    struct script *s = SL_CONTAINER_OF(p, struct script, port);
 
     if (c.v == s->calls)
         s->path[0] = '\0';

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The reflector over the in-memory API under seeded faults: when all is quiet, the owner's table is
  * the API's.

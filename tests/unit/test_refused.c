@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Manifests that Kueue refuses: the line and its words for each.
  */

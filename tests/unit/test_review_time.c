@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The time of a review is bounded by the size of its body, whoever wrote it: every list and every
  * map of every object in the corpus of reviews is blown up, in the new object, in the old one and

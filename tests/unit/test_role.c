@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The hash of a pod's role. The pods below were read by Kueue v0.19.0's own code, and these are the
  * hashes that it gave them: quantities that are not in their shortest form, lists and maps that are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sets of any size, made larger and smaller in any order, while requests are lost and late and we
  * are killed. */
 #include "base/prng.h"

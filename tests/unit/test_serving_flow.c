@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* StatefulSets, LeaderWorkerSets and Deployments over the in-memory API: their Workloads, and their
  * pods in them. */
 #include "serving_fx.h"

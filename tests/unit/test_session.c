@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A session without a process: where it says what, and figures, with a clock of our own. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The meter by hand: facts and effects in, waits, bound and utilisation out. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Small simulations whose every number can be worked out by hand. */
 #include <setjmp.h>
 #include <stdarg.h>

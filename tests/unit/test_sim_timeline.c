@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Timeline, JSON writer and the numbers of pictures. */
 #include <setjmp.h>
 #include <stdarg.h>

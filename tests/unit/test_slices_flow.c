@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Slices and preemption gates over the in-memory API: the whole manager under a virtual clock, with
  * Workloads made by hand. The test plays users and whoever opens gates.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Stories: what is wrong with a text is told with its place, what was expected and what was found;
  * a failed expectation is told with what is the case. Right stories are tests/scenario.

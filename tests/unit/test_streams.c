@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Channels over WebSocket, streams over SPDY, and SPDY inside WebSocket: what a peer sends, whole
  * and byte by byte, and what it gets.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Topologies while the API misbehaves: workloads come and go, nodes join, pods of others stand
  * around, requests are lost, late or refused, streams end. Whatever the API says at any moment, no

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Topology-aware scheduling: places given, kept over restarts and given back; pods sent there. */
 #include "tas_fx.h"
 

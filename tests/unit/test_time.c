@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lengths of time in and out of words, with Go's answers as the table; and points in time.
  */

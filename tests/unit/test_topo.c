@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Places in a topology, rule by rule: which level, which domains, and why not.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pods that belong together in a topology: slices of a podset, and a leader with its workers.
  */

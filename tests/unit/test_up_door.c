@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * HTTPS in front of the API server, with a server that only notes what it is asked: these
  * definitions stand in the place of src/apiserver.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The folder of `sluice up`: what is made, what is kept, and who may read it. */
 #include <setjmp.h>
 #include <stdarg.h>

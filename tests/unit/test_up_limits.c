@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The memory that docs/limits.md says `sluice up` may take is what its ceilings add up to. */
 #include "up/limits.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The visibility API as HTTP: paths, refusals, pages, documents, and whose a request is that the
  * API server has passed on. Requests are made by hand; what connections are like is test_httpd's.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the visibility API answers, from a manager over the in-memory API: places, reasons, pages,
  * and the same from a standby. One ClusterQueue of 4 cores, three LocalQueues of two namespaces.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every vocabulary: each word reads back as its value, and a wrong word names the right ones. */
 #include "model/words.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The patch queue over a scripted port, rule by rule.
  */
@@ -43,7 +44,7 @@ struct stage {
 
 static sl_call stage_request(struct sl_port *p, const struct sl_request_line *rq, sl_reply_fn done,
                              void *ctx) {
-    struct stage *g = (struct stage *)p;
+    struct stage *g = SL_CONTAINER_OF(p, struct stage, port);
 
     for (uint32_t i = 0; i < MAX_OPEN; i++)
         if (!g->open[i].id) {
@@ -58,7 +59,7 @@ static sl_call stage_request(struct sl_port *p, const struct sl_request_line *rq
 }
 
 static void stage_cancel(struct sl_port *p, sl_call c) {
-    struct stage *g = (struct stage *)p;
+    struct stage *g = SL_CONTAINER_OF(p, struct stage, port);
 
     for (uint32_t i = 0; i < MAX_OPEN; i++)
         if (g->open[i].id == c.v)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The patch queue over the in-memory API under seeded faults, with somebody else writing too: every
  * wanted object ends as wanted, with one request per object and a bounded number in all at any
@@ -64,7 +65,7 @@ static void tap_reply(void *ctx, const struct sl_reply *r) {
 
 static sl_call tap_request(struct sl_port *p, const struct sl_request_line *rq, sl_reply_fn done,
                            void *ctx) {
-    struct tap *t = (struct tap *)p;
+    struct tap *t = SL_CONTAINER_OF(p, struct tap, port);
     uint32_t obj = (uint32_t)strtoul(strrchr(rq->path, '=') + 1, NULL, 10);
     struct tapped *slot = NULL;
 

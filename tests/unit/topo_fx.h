@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A cluster in one line of text and places as text, for tests of topologies.
  */

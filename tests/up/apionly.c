@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The API server of `sluice up` behind its door, and nothing else: no controllers that would change
  * what a test has just written.

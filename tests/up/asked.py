@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random histories of requests to a Kubernetes API, and how the answers of two servers are made comparable.
 
 A history is a list of steps that depends on its seed alone: which server answers it, and how, changes nothing. Names

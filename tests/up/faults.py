@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What can be wrong in objects, rule by rule: each is asked for once (tests/up/same), and now and then in the histories.
 
 A fault is a list of paths and values, path, value, path, value ..., that are put into a good object; None takes away.

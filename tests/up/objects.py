@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the histories of asked.py are about: kinds, objects of them, and what users get wrong.
 
 A text @ns@ in an object stands for the namespace of the history.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * All of `sluice up` in this process - store with its file, API server, controllers, scheduler,
  * simulated nodes, queueing - while objects come and go, each with names, labels, annotations,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`sluice up`, and what tests of it share. It stands where tests/kube has a control plane and `sluice serve`: the same
 words for both.
 
