@@ -1,7 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
 """Queues and quotas: ClusterQueue, Cohort, LocalQueue, ResourceFlavor, Topology."""
-from .shapes import (EFFECT_RULE, EFFECTS, IMMUTABLE, V1ALPHA1, V1BETA1, V1BETA2, array, conditions, fair_sharing,
-                     fair_sharing_status, int32, keyed, label_key, labels, record, resource_groups, rule, selector,
-                     stop_policy, strings, subdomain, taints, text, time, tolerations, unchanged, usage, word)
+
+from .shapes import (
+    EFFECT_RULE,
+    EFFECTS,
+    IMMUTABLE,
+    V1ALPHA1,
+    V1BETA1,
+    V1BETA2,
+    array,
+    conditions,
+    fair_sharing,
+    fair_sharing_status,
+    int32,
+    keyed,
+    label_key,
+    labels,
+    record,
+    resource_groups,
+    rule,
+    selector,
+    stop_policy,
+    strings,
+    subdomain,
+    taints,
+    text,
+    time,
+    tolerations,
+    unchanged,
+    usage,
+    word,
+)
 
 
 def _counts():
@@ -16,60 +45,132 @@ def _counts():
 
 
 def _preemption():
-    return record("Which workloads may be preempted to admit a pending one that does not fit otherwise.", {
-        "withinClusterQueue": word("Preemption of workloads in the same ClusterQueue.", "Never", "LowerPriority",
-                                   "LowerOrNewerEqualPriority", default="Never"),
-        "reclaimWithinCohort": word("Preemption of workloads in other ClusterQueues of the cohort that borrow quota of "
-                                    "this one.", "Never", "LowerPriority", "Any", default="Never"),
-        "borrowWithinCohort": record("Preemption of workloads in other ClusterQueues of the cohort while borrowing.", {
-            "policy": word("LowerPriority requires reclaimWithinCohort.", "Never", "LowerPriority", default="Never"),
-            "maxPriorityThreshold": int32("Maximum priority of workloads that may be preempted."),
-        }, default={}),
-    }, default={}, rules=[
-        rule("self.reclaimWithinCohort != 'Never' || !has(self.borrowWithinCohort) || "
-             "self.borrowWithinCohort.policy == 'Never'",
-             "reclaimWithinCohort=Never and borrowWithinCohort.Policy!=Never"),
-    ])
+    return record(
+        "Which workloads may be preempted to admit a pending one that does not fit otherwise.",
+        {
+            "withinClusterQueue": word(
+                "Preemption of workloads in the same ClusterQueue.",
+                "Never",
+                "LowerPriority",
+                "LowerOrNewerEqualPriority",
+                default="Never",
+            ),
+            "reclaimWithinCohort": word(
+                "Preemption of workloads in other ClusterQueues of the cohort that borrow quota of this one.",
+                "Never",
+                "LowerPriority",
+                "Any",
+                default="Never",
+            ),
+            "borrowWithinCohort": record(
+                "Preemption of workloads in other ClusterQueues of the cohort while borrowing.",
+                {
+                    "policy": word(
+                        "LowerPriority requires reclaimWithinCohort.", "Never", "LowerPriority", default="Never"
+                    ),
+                    "maxPriorityThreshold": int32("Maximum priority of workloads that may be preempted."),
+                },
+                default={},
+            ),
+        },
+        default={},
+        rules=[
+            rule(
+                "self.reclaimWithinCohort != 'Never' || !has(self.borrowWithinCohort) || "
+                "self.borrowWithinCohort.policy == 'Never'",
+                "reclaimWithinCohort=Never and borrowWithinCohort.Policy!=Never",
+            ),
+        ],
+    )
 
 
 def _fungibility(version):
     legacy = version == V1BETA1
-    return record("Whether to try the next flavor before borrowing or preempting in the current one.", {
-        "whenCanBorrow": word("What to do if the workload fits in a flavor with borrowing.", "MayStopSearch",
-                              "TryNextFlavor", *(["Borrow"] if legacy else []), default="MayStopSearch"),
-        "whenCanPreempt": word("What to do if the workload fits in a flavor after preemption.", "MayStopSearch",
-                               "TryNextFlavor", *(["Preempt"] if legacy else []), default="TryNextFlavor"),
-        "preference": word("Preference after all flavors were tried. Requires TryNextFlavor for whenCanBorrow and whenCanPreempt.",
-                           "BorrowingOverPreemption", "PreemptionOverBorrowing"),
-    }, default={}, rules=[
-        rule("!has(self.preference) || [self.whenCanBorrow, self.whenCanPreempt].all(w, w == 'TryNextFlavor')",
-             "preference can only be set when both whenCanBorrow and whenCanPreempt are TryNextFlavor"),
-    ])
+    return record(
+        "Whether to try the next flavor before borrowing or preempting in the current one.",
+        {
+            "whenCanBorrow": word(
+                "What to do if the workload fits in a flavor with borrowing.",
+                "MayStopSearch",
+                "TryNextFlavor",
+                *(["Borrow"] if legacy else []),
+                default="MayStopSearch",
+            ),
+            "whenCanPreempt": word(
+                "What to do if the workload fits in a flavor after preemption.",
+                "MayStopSearch",
+                "TryNextFlavor",
+                *(["Preempt"] if legacy else []),
+                default="TryNextFlavor",
+            ),
+            "preference": word(
+                "Preference after all flavors were tried. Requires TryNextFlavor for whenCanBorrow and whenCanPreempt.",
+                "BorrowingOverPreemption",
+                "PreemptionOverBorrowing",
+            ),
+        },
+        default={},
+        rules=[
+            rule(
+                "!has(self.preference) || [self.whenCanBorrow, self.whenCanPreempt].all(w, w == 'TryNextFlavor')",
+                "preference can only be set when both whenCanBorrow and whenCanPreempt are TryNextFlavor",
+            ),
+        ],
+    )
 
 
 def _checks_strategy(version):
     new = version == V1BETA2
-    check = record("An admission check of the queue.", {
-        "name": text("Name of the AdmissionCheck.", max=316, min=1 if new else None),
-        "onFlavors": strings("Flavors that the check applies to. Empty: all.",
-                             each=subdomain(""), max=64 if new else None, kind="set" if new else "atomic"),
-    }, need=["name"])
+    check = record(
+        "An admission check of the queue.",
+        {
+            "name": text("Name of the AdmissionCheck.", max=316, min=1 if new else None),
+            "onFlavors": strings(
+                "Flavors that the check applies to. Empty: all.",
+                each=subdomain(""),
+                max=64 if new else None,
+                kind="set" if new else "atomic",
+            ),
+        },
+        need=["name"],
+    )
     checks = "Checks that must be ready before a workload with a quota reservation is admitted."
-    return record("Admission checks, for all or for selected flavors.", {
-        "admissionChecks": keyed(checks, check, by="name", min=1, max=64) if new else array(checks, check),
-    }, need=["admissionChecks"] if new else [])
+    return record(
+        "Admission checks, for all or for selected flavors.",
+        {
+            "admissionChecks": keyed(checks, check, by="name", min=1, max=64) if new else array(checks, check),
+        },
+        need=["admissionChecks"] if new else [],
+    )
 
 
 def _concurrent_admission():
-    return record("Concurrent admission: several flavors are tried at the same time (alpha).", {
-        "migration": record("Migration after the first admission.", {
-            "mode": word("Whether to migrate to a preferred flavor or to retain the first admission.",
-                         "TryPreferredFlavors", "RetainFirstAdmission", max=253),
-            "constraints": record("Limits of TryPreferredFlavors.", {
-                "lastAcceptableFlavorName": subdomain("Last flavor in order of preference that may be used."),
-            }),
-        }, need=["mode"]),
-    }, need=["migration"])
+    return record(
+        "Concurrent admission: several flavors are tried at the same time (alpha).",
+        {
+            "migration": record(
+                "Migration after the first admission.",
+                {
+                    "mode": word(
+                        "Whether to migrate to a preferred flavor or to retain the first admission.",
+                        "TryPreferredFlavors",
+                        "RetainFirstAdmission",
+                        max=253,
+                    ),
+                    "constraints": record(
+                        "Limits of TryPreferredFlavors.",
+                        {
+                            "lastAcceptableFlavorName": subdomain(
+                                "Last flavor in order of preference that may be used."
+                            ),
+                        },
+                    ),
+                },
+                need=["mode"],
+            ),
+        },
+        need=["migration"],
+    )
 
 
 def _cluster_queue(version):
@@ -77,9 +178,16 @@ def _cluster_queue(version):
     spec = {
         cohort: subdomain("Name of the Cohort with which unused quota is shared. A Cohort object is not required."),
         "resourceGroups": resource_groups("Quotas of the queue."),
-        "namespaceSelector": selector("Selects the namespaces whose workloads may be admitted. Unset selects none, empty selects all."),
-        "queueingStrategy": word("StrictFIFO: the first workload blocks those behind it. BestEffortFIFO: workloads "
-                                 "behind one that does not fit may be admitted.", "StrictFIFO", "BestEffortFIFO", default="BestEffortFIFO"),
+        "namespaceSelector": selector(
+            "Selects the namespaces whose workloads may be admitted. Unset selects none, empty selects all."
+        ),
+        "queueingStrategy": word(
+            "StrictFIFO: the first workload blocks those behind it. BestEffortFIFO: workloads "
+            "behind one that does not fit may be admitted.",
+            "StrictFIFO",
+            "BestEffortFIFO",
+            default="BestEffortFIFO",
+        ),
         "preemption": _preemption(),
         "flavorFungibility": _fungibility(version),
         "admissionChecksStrategy": _checks_strategy(version),
@@ -88,9 +196,13 @@ def _cluster_queue(version):
     }
     mode = "How admission is ordered among the LocalQueues."
     modes = ["UsageBasedAdmissionFairSharing", "NoAdmissionFairSharing"]
-    spec["admissionScope"] = record("Admission fair sharing among the LocalQueues of this queue.", {
-        "admissionMode": word(mode, *modes) if version == V1BETA2 else text(mode),
-    }, need=["admissionMode"])
+    spec["admissionScope"] = record(
+        "Admission fair sharing among the LocalQueues of this queue.",
+        {
+            "admissionMode": word(mode, *modes) if version == V1BETA2 else text(mode),
+        },
+        need=["admissionMode"],
+    )
     status = {
         "conditions": conditions(version, "Observed conditions. Active reports whether the queue admits workloads."),
         **_counts(),
@@ -101,21 +213,37 @@ def _cluster_queue(version):
     if version == V1BETA2:
         spec["concurrentAdmissionPolicy"] = _concurrent_admission()
     else:
-        spec["admissionChecks"] = strings("Admission checks for all flavors. See also admissionChecksStrategy.",
-                                          each=text("", max=316))
-        pending = record("Reference to a pending workload.", {
-            "name": text("Name of the workload."),
-            "namespace": text("Namespace of the workload."),
-        }, need=["name", "namespace"])
-        status["pendingWorkloadsStatus"] = record("Deprecated: no longer set.", {
-            "clusterQueuePendingWorkload": array("First pending workloads.", pending),
-            "lastChangeTime": time("Time of the last update."),
-        }, need=["lastChangeTime"])
+        spec["admissionChecks"] = strings(
+            "Admission checks for all flavors. See also admissionChecksStrategy.", each=text("", max=316)
+        )
+        pending = record(
+            "Reference to a pending workload.",
+            {
+                "name": text("Name of the workload."),
+                "namespace": text("Namespace of the workload."),
+            },
+            need=["name", "namespace"],
+        )
+        status["pendingWorkloadsStatus"] = record(
+            "Deprecated: no longer set.",
+            {
+                "clusterQueuePendingWorkload": array("First pending workloads.", pending),
+                "lastChangeTime": time("Time of the last update."),
+            },
+            need=["lastChangeTime"],
+        )
     return {
-        "spec": record("Desired quotas and policies of the queue.", spec, rules=[
-            rule(f"has(self.{cohort}) || !has(self.resourceGroups) || self.resourceGroups.all(g, g.flavors.all(f, "
-                 "f.resources.all(r, !has(r.borrowingLimit))))", "borrowingLimit must be nil when cohort is empty"),
-        ]),
+        "spec": record(
+            "Desired quotas and policies of the queue.",
+            spec,
+            rules=[
+                rule(
+                    f"has(self.{cohort}) || !has(self.resourceGroups) || self.resourceGroups.all(g, g.flavors.all(f, "
+                    "f.resources.all(r, !has(r.borrowingLimit))))",
+                    "borrowingLimit must be nil when cohort is empty",
+                ),
+            ],
+        ),
         "status": record("Observed state of the queue.", status),
     }
 
@@ -143,12 +271,17 @@ CLUSTER_QUEUE = {
 def _cohort(version):
     parent = "parent" if version == V1ALPHA1 else "parentName"
     return {
-        "spec": record("Parent and shared quotas of the cohort.", {
-            parent: subdomain("Name of the parent cohort; none by default. A Cohort object is not required."),
-            "resourceGroups": resource_groups("Quotas shared by all members."),
-            "fairSharing": fair_sharing(),
-        }),
-        "status": record("Observed state of the cohort.", {"fairSharing": fair_sharing_status(usage=version != V1BETA2)}),
+        "spec": record(
+            "Parent and shared quotas of the cohort.",
+            {
+                parent: subdomain("Name of the parent cohort; none by default. A Cohort object is not required."),
+                "resourceGroups": resource_groups("Quotas shared by all members."),
+                "fairSharing": fair_sharing(),
+            },
+        ),
+        "status": record(
+            "Observed state of the cohort.", {"fairSharing": fair_sharing_status(usage=version != V1BETA2)}
+        ),
     }
 
 
@@ -168,16 +301,24 @@ COHORT = {
 
 
 def _exposed_flavors():
-    flavor = record("A flavor.", {
-        "name": subdomain("Name of the ResourceFlavor."),
-        "resources": strings("Resources of the flavor.", max=64, kind="set"),
-        "nodeLabels": labels("Node labels of the flavor.", max=8, atomic=True),
-        "nodeTaints": taints("Taints of the flavor."),
-        "topology": record("Topology of the flavor.", {
-            "name": subdomain("Name of the Topology."),
-            "levels": strings("Node labels, from the highest level to the lowest.", min=1, max=16),
-        }, need=["levels", "name"]),
-    }, need=["name"])
+    flavor = record(
+        "A flavor.",
+        {
+            "name": subdomain("Name of the ResourceFlavor."),
+            "resources": strings("Resources of the flavor.", max=64, kind="set"),
+            "nodeLabels": labels("Node labels of the flavor.", max=8, atomic=True),
+            "nodeTaints": taints("Taints of the flavor."),
+            "topology": record(
+                "Topology of the flavor.",
+                {
+                    "name": subdomain("Name of the Topology."),
+                    "levels": strings("Node labels, from the highest level to the lowest.", min=1, max=16),
+                },
+                need=["levels", "name"],
+            ),
+        },
+        need=["name"],
+    )
     return keyed("Deprecated: no longer set.", flavor, by="name", max=64)
 
 
@@ -193,18 +334,22 @@ def _local_queue(version):
     if version == V1BETA1:
         status["flavors"] = _exposed_flavors()
     return {
-        "spec": record("ClusterQueue and policies of the queue.", {
-            "clusterQueue": subdomain("Name of the ClusterQueue. Immutable.", rules=[IMMUTABLE]),
-            "stopPolicy": stop_policy("the queue"),
-            "fairSharing": fair_sharing(),
-        }),
+        "spec": record(
+            "ClusterQueue and policies of the queue.",
+            {
+                "clusterQueue": subdomain("Name of the ClusterQueue. Immutable.", rules=[IMMUTABLE]),
+                "stopPolicy": stop_policy("the queue"),
+                "fairSharing": fair_sharing(),
+            },
+        ),
         "status": record("Observed state of the queue.", status),
     }
 
 
 LOCAL_QUEUE = {
     "kind": "LocalQueue",
-    "about": "A queue in a namespace that submits to a ClusterQueue; jobs select it with the label kueue.x-k8s.io/queue-name.",
+    "about": "A queue in a namespace that submits to a ClusterQueue; jobs select it with the label "
+    "kueue.x-k8s.io/queue-name.",
     "plural": "localqueues",
     "short": ["queue", "queues", "lq"],
     "scope": "Namespaced",
@@ -230,20 +375,31 @@ def _frozen(field, verb):
 
 def _resource_flavor(version):
     return {
-        "spec": record("Nodes of the flavor.", {
-            "nodeLabels": labels("Labels of the nodes; added to the node selector of admitted pods.", max=8, atomic=True),
-            "nodeTaints": taints("Taints of the nodes; a workload must tolerate them to use the flavor.", rules=[
-                rule(f"self.all(t, t.effect in {EFFECTS})", EFFECT_RULE),
-            ]),
-            "tolerations": tolerations("Tolerations added to pods that are admitted with this flavor."),
-            "topologyName": subdomain("Name of the Topology of the nodes, for topology-aware scheduling."),
-        }, rules=[
-            rule("!has(self.topologyName) || (has(self.nodeLabels) && size(self.nodeLabels) > 0)",
-                 "at least one nodeLabel is required when topology is set"),
-            _frozen("nodeLabels", "are"),
-            _frozen("tolerations", "are"),
-            _frozen("topologyName", "is"),
-        ]),
+        "spec": record(
+            "Nodes of the flavor.",
+            {
+                "nodeLabels": labels(
+                    "Labels of the nodes; added to the node selector of admitted pods.", max=8, atomic=True
+                ),
+                "nodeTaints": taints(
+                    "Taints of the nodes; a workload must tolerate them to use the flavor.",
+                    rules=[
+                        rule(f"self.all(t, t.effect in {EFFECTS})", EFFECT_RULE),
+                    ],
+                ),
+                "tolerations": tolerations("Tolerations added to pods that are admitted with this flavor."),
+                "topologyName": subdomain("Name of the Topology of the nodes, for topology-aware scheduling."),
+            },
+            rules=[
+                rule(
+                    "!has(self.topologyName) || (has(self.nodeLabels) && size(self.nodeLabels) > 0)",
+                    "at least one nodeLabel is required when topology is set",
+                ),
+                _frozen("nodeLabels", "are"),
+                _frozen("tolerations", "are"),
+                _frozen("topologyName", "is"),
+            ],
+        ),
     }
 
 
@@ -260,19 +416,34 @@ RESOURCE_FLAVOR = {
 
 
 def _topology(version):
-    level = record("A level of the topology.", {
-        "nodeLabel": label_key("Node label whose values identify the domains.", min=1),
-    }, need=["nodeLabel"])
+    level = record(
+        "A level of the topology.",
+        {
+            "nodeLabel": label_key("Node label whose values identify the domains.", min=1),
+        },
+        need=["nodeLabel"],
+    )
     return {
-        "spec": record("Levels of the topology.", {
-            "levels": array("Levels from the highest (such as a block) to the lowest (such as a rack or host).", level, min=1,
-                            max=16, rules=[
-                IMMUTABLE,
-                rule("self.all(a, self.exists_one(b, b == a))", "must be unique"),
-                rule("self.all(l, l.nodeLabel != 'kubernetes.io/hostname' || l == self[size(self) - 1])",
-                     "the kubernetes.io/hostname label can only be used at the lowest level of topology"),
-            ]),
-        }, need=["levels"]),
+        "spec": record(
+            "Levels of the topology.",
+            {
+                "levels": array(
+                    "Levels from the highest (such as a block) to the lowest (such as a rack or host).",
+                    level,
+                    min=1,
+                    max=16,
+                    rules=[
+                        IMMUTABLE,
+                        rule("self.all(a, self.exists_one(b, b == a))", "must be unique"),
+                        rule(
+                            "self.all(l, l.nodeLabel != 'kubernetes.io/hostname' || l == self[size(self) - 1])",
+                            "the kubernetes.io/hostname label can only be used at the lowest level of topology",
+                        ),
+                    ],
+                ),
+            },
+            need=["levels"],
+        ),
     }
 
 

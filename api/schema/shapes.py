@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Building blocks of the schemas: plain dicts of OpenAPI v3 with Kubernetes' extensions.
 
 The first argument of each is the description that `kubectl explain` shows.
@@ -151,27 +152,39 @@ def strings(description, max=None, min=None, each=None, **more):
 
 
 def conditions(version, about):
-    condition = record("An observed condition of the object.", {
-        "type": label_key("Type of the condition."),
-        "status": word("Status of the condition.", "True", "False", "Unknown"),
-        "reason": text("Machine-readable reason, in CamelCase.", max=1024, min=1, like=REASON),
-        "message": text("Human-readable details.", max=32768),
-        "lastTransitionTime": time("Time of the last transition of the status."),
-        "observedGeneration": int64("Generation of the object that the condition was observed for.", min=0),
-    }, need=["lastTransitionTime", "message", "reason", "status", "type"])
+    condition = record(
+        "An observed condition of the object.",
+        {
+            "type": label_key("Type of the condition."),
+            "status": word("Status of the condition.", "True", "False", "Unknown"),
+            "reason": text("Machine-readable reason, in CamelCase.", max=1024, min=1, like=REASON),
+            "message": text("Human-readable details.", max=32768),
+            "lastTransitionTime": time("Time of the last transition of the status."),
+            "observedGeneration": int64("Generation of the object that the condition was observed for.", min=0),
+        },
+        need=["lastTransitionTime", "message", "reason", "status", "type"],
+    )
     return keyed(about, condition, by="type", max=16 if version == V1BETA2 else None)
 
 
 def selector(description):
-    requirement = record("A requirement on a label.", {
-        "key": text("Key of the label."),
-        "operator": text("In, NotIn, Exists or DoesNotExist."),
-        "values": strings("Values for In and NotIn, at least one; empty otherwise."),
-    }, need=["key", "operator"])
-    return record(description, {
-        "matchLabels": table("Labels with their required values.", {"type": "string"}),
-        "matchExpressions": array("Requirements, all of which must be met.", requirement),
-    }, atomic=True)
+    requirement = record(
+        "A requirement on a label.",
+        {
+            "key": text("Key of the label."),
+            "operator": text("In, NotIn, Exists or DoesNotExist."),
+            "values": strings("Values for In and NotIn, at least one; empty otherwise."),
+        },
+        need=["key", "operator"],
+    )
+    return record(
+        description,
+        {
+            "matchLabels": table("Labels with their required values.", {"type": "string"}),
+            "matchExpressions": array("Requirements, all of which must be met.", requirement),
+        },
+        atomic=True,
+    )
 
 
 def labels(description, **more):
@@ -187,92 +200,161 @@ EFFECT_RULE = "supported taint effect values: 'NoSchedule', 'PreferNoSchedule', 
 
 
 def taints(description, rules=None):
-    taint = record("A taint.", {
-        "key": text("Key of the taint."),
-        "value": text("Value of the taint."),
-        "effect": text("NoSchedule, PreferNoSchedule or NoExecute."),
-        "timeAdded": time("Time at which a NoExecute taint was added."),
-    }, need=["effect", "key"])
+    taint = record(
+        "A taint.",
+        {
+            "key": text("Key of the taint."),
+            "value": text("Value of the taint."),
+            "effect": text("NoSchedule, PreferNoSchedule or NoExecute."),
+            "timeAdded": time("Time at which a NoExecute taint was added."),
+        },
+        need=["effect", "key"],
+    )
     return array(description, taint, max=8, rules=rules)
 
 
 def toleration(description):
-    return record(description, {
-        "key": text("Key of the taint. Empty matches all and requires operator Exists."),
-        "operator": text("Equal (default) or Exists."),
-        "value": text("Value of the taint, for Equal."),
-        "effect": text("Effect to tolerate; empty matches all."),
-        "tolerationSeconds": int64("Number of seconds that a NoExecute taint is tolerated; indefinitely by default."),
-    })
+    return record(
+        description,
+        {
+            "key": text("Key of the taint. Empty matches all and requires operator Exists."),
+            "operator": text("Equal (default) or Exists."),
+            "value": text("Value of the taint, for Equal."),
+            "effect": text("Effect to tolerate; empty matches all."),
+            "tolerationSeconds": int64(
+                "Number of seconds that a NoExecute taint is tolerated; indefinitely by default."
+            ),
+        },
+    )
 
 
 def tolerations(description):
-    return array(description, toleration("A toleration."), max=8, rules=[
-        rule("self.all(t, has(t.key) || t.operator == 'Exists')",
-             "operator must be Exists when 'key' is empty, which means 'match all values and all keys'"),
-        rule("self.all(t, !has(t.tolerationSeconds) || t.effect == 'NoExecute')",
-             "effect must be 'NoExecute' when 'tolerationSeconds' is set"),
-        rule("self.all(t, !has(t.operator) || t.operator in ['Equal', 'Exists'])",
-             "supported toleration values: 'Equal'(default), 'Exists'"),
-        rule("self.all(t, !has(t.value) || !has(t.operator) || t.operator != 'Exists')",
-             "a value must be empty when 'operator' is 'Exists'"),
-        rule(f"self.all(t, !has(t.effect) || t.effect in {EFFECTS})", EFFECT_RULE),
-    ])
+    return array(
+        description,
+        toleration("A toleration."),
+        max=8,
+        rules=[
+            rule(
+                "self.all(t, has(t.key) || t.operator == 'Exists')",
+                "operator must be Exists when 'key' is empty, which means 'match all values and all keys'",
+            ),
+            rule(
+                "self.all(t, !has(t.tolerationSeconds) || t.effect == 'NoExecute')",
+                "effect must be 'NoExecute' when 'tolerationSeconds' is set",
+            ),
+            rule(
+                "self.all(t, !has(t.operator) || t.operator in ['Equal', 'Exists'])",
+                "supported toleration values: 'Equal'(default), 'Exists'",
+            ),
+            rule(
+                "self.all(t, !has(t.value) || !has(t.operator) || t.operator != 'Exists')",
+                "a value must be empty when 'operator' is 'Exists'",
+            ),
+            rule(f"self.all(t, !has(t.effect) || t.effect in {EFFECTS})", EFFECT_RULE),
+        ],
+    )
 
 
 def fair_sharing():
-    return record("Fair sharing of unused quota.", {
-        "weight": quantity("Weight relative to the siblings. With 0 all others take precedence.", default=1),
-    })
+    return record(
+        "Fair sharing of unused quota.",
+        {
+            "weight": quantity("Weight relative to the siblings. With 0 all others take precedence.", default=1),
+        },
+    )
 
 
 def fair_sharing_status(usage):
     """usage: whether the consumed resources are included."""
-    fields = {"weightedShare": int64("Maximum over all resources of the ratio of borrowed to lendable quota, divided "
-                                     "by the weight, times 1000. Lower shares are served first.")}
+    fields = {
+        "weightedShare": int64(
+            "Maximum over all resources of the ratio of borrowed to lendable quota, divided "
+            "by the weight, times 1000. Lower shares are served first."
+        )
+    }
     if usage:
-        fields["admissionFairSharingStatus"] = record("Historical usage of the queue, for usage-based admission.", {
-            "consumedResources": amounts("Usage with exponential decay over time."),
-            "lastUpdate": time("Time of the last update."),
-        }, need=["consumedResources", "lastUpdate"])
+        fields["admissionFairSharingStatus"] = record(
+            "Historical usage of the queue, for usage-based admission.",
+            {
+                "consumedResources": amounts("Usage with exponential decay over time."),
+                "lastUpdate": time("Time of the last update."),
+            },
+            need=["consumedResources", "lastUpdate"],
+        )
     return record("Current share, if fair sharing is enabled.", fields, need=["weightedShare"])
 
 
 def resource_groups(description):
-    quota = record("Quota of a resource.", {
-        "name": text("Name of the resource, as in container requests."),
-        "nominalQuota": quantity("Amount that is always available."),
-        "borrowingLimit": quantity("Maximum amount that may be borrowed from unused quota of the cohort; unlimited by "
-                                   "default. Not allowed without a cohort."),
-        "lendingLimit": quantity("Maximum amount of unused quota that may be lent to the cohort; all by default. Not "
-                                 "allowed without a cohort."),
-    }, need=["name", "nominalQuota"])
-    flavor = record("Quotas in a flavor.", {
-        "name": subdomain("Name of the ResourceFlavor."),
-        "resources": keyed("Quotas of the covered resources, in the same order.", quota, by="name", min=1, max=64),
-    }, need=["name", "resources"])
-    group = record("Resources that are assigned from the same flavor.", {
-        "coveredResources": strings("Resources of the group. A resource may be in one group only.", min=1, max=64),
-        "flavors": keyed("Flavors in the order in which they are tried. A flavor may be in one group only.", flavor,
-                         by="name", min=1, max=64),
-    }, need=["coveredResources", "flavors"], rules=[
-        rule("self.flavors.all(f, size(f.resources) == size(self.coveredResources))",
-             "flavors must have the same number of resources as the coveredResources"),
-    ])
+    quota = record(
+        "Quota of a resource.",
+        {
+            "name": text("Name of the resource, as in container requests."),
+            "nominalQuota": quantity("Amount that is always available."),
+            "borrowingLimit": quantity(
+                "Maximum amount that may be borrowed from unused quota of the cohort; unlimited by "
+                "default. Not allowed without a cohort."
+            ),
+            "lendingLimit": quantity(
+                "Maximum amount of unused quota that may be lent to the cohort; all by default. Not "
+                "allowed without a cohort."
+            ),
+        },
+        need=["name", "nominalQuota"],
+    )
+    flavor = record(
+        "Quotas in a flavor.",
+        {
+            "name": subdomain("Name of the ResourceFlavor."),
+            "resources": keyed("Quotas of the covered resources, in the same order.", quota, by="name", min=1, max=64),
+        },
+        need=["name", "resources"],
+    )
+    group = record(
+        "Resources that are assigned from the same flavor.",
+        {
+            "coveredResources": strings("Resources of the group. A resource may be in one group only.", min=1, max=64),
+            "flavors": keyed(
+                "Flavors in the order in which they are tried. A flavor may be in one group only.",
+                flavor,
+                by="name",
+                min=1,
+                max=64,
+            ),
+        },
+        need=["coveredResources", "flavors"],
+        rules=[
+            rule(
+                "self.flavors.all(f, size(f.resources) == size(self.coveredResources))",
+                "flavors must have the same number of resources as the coveredResources",
+            ),
+        ],
+    )
     return array(description, group, max=16)
 
 
 def stop_policy(what):
-    return word(f"None: active. Hold: {what} admits no new workloads, admitted ones keep running. HoldAndDrain: "
-                "admitted workloads are evicted too.", "None", "Hold", "HoldAndDrain", default="None")
+    return word(
+        f"None: active. Hold: {what} admits no new workloads, admitted ones keep running. HoldAndDrain: "
+        "admitted workloads are evicted too.",
+        "None",
+        "Hold",
+        "HoldAndDrain",
+        default="None",
+    )
 
 
 def usage(description, borrowed):
     fields = {"name": text("Name of the resource."), "total": quantity("Total amount.")}
     if borrowed:
         fields["borrowed"] = quantity("Borrowed part of the total.")
-    flavor = record("Usage in a flavor.", {
-        "name": subdomain("Name of the ResourceFlavor."),
-        "resources": keyed("Usage by resource.", record("Usage of a resource.", fields, need=["name"]), by="name", max=64),
-    }, need=["name", "resources"])
+    flavor = record(
+        "Usage in a flavor.",
+        {
+            "name": subdomain("Name of the ResourceFlavor."),
+            "resources": keyed(
+                "Usage by resource.", record("Usage of a resource.", fields, need=["name"]), by="name", max=64
+            ),
+        },
+        need=["name", "resources"],
+    )
     return keyed(description, flavor, by="name", max=64)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* IP addresses and ranges, with the error messages of kube-apiserver. */
 #include <arpa/inet.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CustomResourceDefinitions on creation and update: defaults, and validation with kube-apiserver's
  * messages. */
 #include <string.h>

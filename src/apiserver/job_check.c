@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Validation of the spec of a Job, with kube-apiserver's messages. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes: validation, and immutable fields. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ResourceQuotas: stored and validated, not enforced. */
 #include <string.h>
 

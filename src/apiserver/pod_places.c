@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Validation of scheduling constraints of pods: selectors, tolerations, affinity, spread. */
 #include <string.h>
 

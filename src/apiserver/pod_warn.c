@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Valid but questionable fields of a pod spec: warnings in the response. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Validation of Services. */
 #include <arpa/inet.h>
 #include <stdio.h>

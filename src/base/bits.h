@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bit operations. */
 #ifndef SL_BASE_BITS_H
 #define SL_BASE_BITS_H

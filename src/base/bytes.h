@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bytes as numbers, the first one lowest on every machine. */
 #ifndef SL_BASE_BYTES_H
 #define SL_BASE_BYTES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The informer, its parts and the turn: see cluster_int.h. */
 #include "cluster/cluster_int.h"
 

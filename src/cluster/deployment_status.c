@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Status of a Deployment: counts, conditions and the revision. */
 #include <stdio.h>
 #include <string.h>

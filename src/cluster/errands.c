@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Background tasks: see errands.h. */
 #include "cluster/errands.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Cached state of Jobs, and their status. */
 #include "cluster/job.h"
 

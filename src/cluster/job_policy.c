@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Evaluation of spec.podFailurePolicy and spec.successPolicy. */
 #include "cluster/job.h"
 #include "json/json.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The kinds that are read and written here, and the components that run in each iteration. */
 #include "cluster/errands.h"
 #include "cluster/job.h"

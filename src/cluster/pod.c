@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Cached state of a pod, and the order of its writers. */
 #include "cluster/apps.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Requests of pods, interned: the pods of a cluster are created from few manifests. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes, and the pods on them. */
 #include "cluster/ceilings.h"
 #include "cluster/schedule.h"

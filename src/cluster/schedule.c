@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pending pods, bindings, and the messages for pods that do not fit. */
 #include "cluster/schedule.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of bodies. */
 #include "cluster/cluster_int.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Groups of pods: lookup, creation and removal, and Workloads whose pods come and go. */
 #include "controllers/group.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A group without a Workload: whether its pods are consistent, which are in excess, and the content
  * of the Workload. Part of the plan: without effects. */
 #include "base/fmt.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lookups in the records, for integrations and admission. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pods: from the object to the record, sets of pods of a Workload ("crews"), and the patch that
  * removes gates. */
 #include "controllers/pod.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* More specific reasons (gate UnadmittedWorkloadsObservability). Private. */
 #ifndef SL_CONTROLLERS_REASONS_H
 #define SL_CONTROLLERS_REASONS_H

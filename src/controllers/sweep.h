@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Garbage collection of names that no record uses. */
 #ifndef SL_CONTROLLERS_SWEEP_H
 #define SL_CONTROLLERS_SWEEP_H

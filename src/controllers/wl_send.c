@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Writes of a Workload, their order, and the handling of replies. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pending changes of a Workload besides its status: spec, labels, owners, deletion. */
 #include <string.h>
 

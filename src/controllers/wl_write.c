@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The status of a Workload, from its record and pending changes to the body of a patch. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Credential rotation; see the header. */
 #include "kube/auth.h"
 

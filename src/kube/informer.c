@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Streams, writes, timers and the turn. */
 #include "kube/informer_int.h"
 

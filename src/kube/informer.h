@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * An informer: what a controller needs of the API, in one place. For each kind of object a table of
  * small records, kept equal to the API by a list and a watch; one work queue of records to

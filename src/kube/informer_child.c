@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Owners and children: who is listed under whom, and children that are planned. */
 #include "kube/informer_int.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Events (events.k8s.io/v1). Each that is to be written, or of which a repetition may become a
  * series, has a record in a table of its own; nothing is read of them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Between the files of the informer. */
 #ifndef SL_KUBE_INFORMER_INT_H
 #define SL_KUBE_INFORMER_INT_H

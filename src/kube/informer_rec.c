@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Records: finding, queueing, taking objects in, coming and going. */
 #include "kube/informer_int.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Paths and heads of bodies. */
 #include "kube/informer.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Shared by the files of this folder. */
 #ifndef SL_MATCH_SESSION_INT_H
 #define SL_MATCH_SESSION_INT_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The default configuration, Kueue v0.19's with waitForPodsReady off; names of slices. */
 #include "model/specs.h"
 

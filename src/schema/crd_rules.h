@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Requirements of kube-apiserver for the openAPIV3Schema of a CRD. Private to src/schema. */
 #ifndef SL_SCHEMA_CRD_RULES_H
 #define SL_SCHEMA_CRD_RULES_H

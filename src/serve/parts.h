@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lists on the command line. For src/serve and src/up. */
 #ifndef SL_SERVE_PARTS_H
 #define SL_SERVE_PARTS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The limits of the store in one list. What exceeds them is rejected with an error. */
 #ifndef SL_STORE_CEILINGS_H
 #define SL_STORE_CEILINGS_H

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # tools/check-logs finds a message that is not constant, and a page that does not match the source.
 # usage: logs.sh CHECK_LOGS
 set -eu
@@ -61,7 +62,8 @@ says 'logged at warn, not error' "$call" 'disk (full)' error none
 says 'without the field path' "$call" 'disk (full)' warn '`path`'
 says 'level and fields do not follow' "$call" 'disk (full)' '' none
 says 'src/api/x.c:1: a log message is not constant: text' "sl_log(SL_LOG_INFO, text); $call" 'disk (full)' warn none
-says 'src/api/x.c:1: a log message is not constant: "v" VERSION' "sl_log(SL_LOG_INFO, \"v\" VERSION); $call" 'disk (full)' warn none
+says 'src/api/x.c:1: a log message is not constant: "v" VERSION' \
+    "sl_log(SL_LOG_INFO, \"v\" VERSION); $call" 'disk (full)' warn none
 says 'no such message in the source: gone' "/* sl_log(SL_LOG_INFO, \"gone\"); */ $call" gone info none
 
 echo "$passed passed, $failed failed, 0 skipped"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The informer kit by itself: what is taken in, what is kept and for how long, timers, events. */
 #include <setjmp.h>
 #include <stdarg.h>
