@@ -201,8 +201,8 @@ static void check_gates(struct sl_field_errs *e, const struct sl_path *at, const
 
 void sl_rule_admission_gated_by(struct sl_review_call *c) {
     const struct sl_path *at = SL_PATH_KEY(SL_PATH(NULL, "metadata.annotations"), GATED_BY);
-    const char *now = sl_json_annotation(c->object, GATED_BY);
-    const char *old = c->old ? sl_json_annotation(c->old, GATED_BY) : NULL;
+    const char *now = sl_json_annotation_opt(c->object, GATED_BY);
+    const char *old = c->old ? sl_json_annotation_opt(c->old, GATED_BY) : NULL;
     struct gates gates, before;
 
     if (!sl_call_gate(c, SL_G_ADMISSION_GATED_BY) || !now || !*now)

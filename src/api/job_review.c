@@ -12,7 +12,7 @@
 #define ANNOTATIONS SL_PATH(NULL, "metadata.annotations")
 
 static bool is_suspended(yyjson_val *job) {
-    const char *stopping = sl_json_annotation(job, STOPPING);
+    const char *stopping = sl_json_annotation_opt(job, STOPPING);
     return sl_json_bool(job, "spec.suspend", false) && !(stopping && strcmp(stopping, "true") == 0);
 }
 
@@ -42,7 +42,7 @@ int sl_review_job_mutate(struct sl_review_call *c) {
 
 static void check_partial(struct sl_review_call *c) {
     const struct sl_path *at = SL_PATH_KEY(ANNOTATIONS, MIN_PARALLELISM);
-    const char *s = sl_json_annotation(c->object, MIN_PARALLELISM), *why;
+    const char *s = sl_json_annotation_opt(c->object, MIN_PARALLELISM), *why;
     int64_t v, pods = pods_of(c->object);
 
     if (!s)
@@ -58,14 +58,14 @@ static void check_partial(struct sl_review_call *c) {
 }
 
 static bool syncs_completions(struct sl_review_call *c, yyjson_val *job) {
-    const char *s = sl_json_annotation(job, SYNC_COMPLETIONS), *why;
+    const char *s = sl_json_annotation_opt(job, SYNC_COMPLETIONS), *why;
     bool on = false;
     return s && sl_go_bool(c, s, &on, &why) && on;
 }
 
 static void check_sync(struct sl_review_call *c) {
     const struct sl_path *at = SL_PATH_KEY(ANNOTATIONS, SYNC_COMPLETIONS);
-    const char *s = sl_json_annotation(c->object, SYNC_COMPLETIONS), *why;
+    const char *s = sl_json_annotation_opt(c->object, SYNC_COMPLETIONS), *why;
     bool on = false;
 
     if (s && !sl_go_bool(c, s, &on, &why))
@@ -102,7 +102,7 @@ static void check_topology(struct sl_review_call *c) {
 static void update_partial(struct sl_review_call *c) {
     bool suspended = is_suspended(c->object);
 
-    if (sl_json_annotation(c->old, MIN_PARALLELISM) &&
+    if (sl_json_annotation_opt(c->old, MIN_PARALLELISM) &&
         !sl_json_bool(c->old, "spec.suspend", false) &&
         sl_json_int(c->old, "spec.parallelism", 1) != sl_json_int(c->object, "spec.parallelism", 1))
         sl_field_forbidden(
@@ -115,8 +115,8 @@ static void update_partial(struct sl_review_call *c) {
 }
 
 static bool partial_changed(const struct sl_review_call *c) {
-    const char *now = sl_json_annotation(c->object, MIN_PARALLELISM),
-               *old = sl_json_annotation(c->old, MIN_PARALLELISM);
+    const char *now = sl_json_annotation_opt(c->object, MIN_PARALLELISM),
+               *old = sl_json_annotation_opt(c->old, MIN_PARALLELISM);
     return strcmp(now ? now : "", old ? old : "") != 0;
 }
 

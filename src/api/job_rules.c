@@ -93,7 +93,7 @@ bool sl_job_owner_managed(const struct sl_review_call *c) {
 /* ---- defaults ---- */
 
 static bool lacks_label(const struct sl_review_call *c, const char *key) {
-    return *or_empty(sl_json_label(c->object, key)) == '\0';
+    return *sl_json_label(c->object, key) == '\0';
 }
 
 bool sl_job_default_queue(const struct sl_review_call *c) {
@@ -166,7 +166,7 @@ bool sl_go_bool(struct sl_review_call *c, const char *s, bool *ret, const char *
 
 bool sl_job_elastic(const struct sl_review_call *c, yyjson_val *object) {
     return sl_call_gate(c, SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES) &&
-           strcmp(or_empty(sl_json_annotation(object, SL_ELASTIC_KEY)), "true") == 0;
+           strcmp(sl_json_annotation(object, SL_ELASTIC_KEY), "true") == 0;
 }
 
 void sl_rule_frozen(struct sl_review_call *c, const struct sl_path *at, const char *now,
@@ -178,12 +178,12 @@ void sl_rule_frozen(struct sl_review_call *c, const struct sl_path *at, const ch
 /* The annotation counts if it says something, else the label. */
 static bool by_annotation(const struct sl_review_call *c, yyjson_val *object, const char *key) {
     return sl_call_gate(c, SL_G_WORKLOAD_IDENTIFIER_ANNOTATIONS) &&
-           *or_empty(sl_json_annotation(object, key));
+           *sl_json_annotation(object, key);
 }
 
 const char *sl_job_identifier(const struct sl_review_call *c, yyjson_val *object, const char *key) {
-    return by_annotation(c, object, key) ? sl_json_annotation(object, key)
-                                         : sl_json_label(object, key);
+    return by_annotation(c, object, key) ? sl_json_annotation_opt(object, key)
+                                         : sl_json_label_opt(object, key);
 }
 
 const char *sl_job_identifier_map(const struct sl_review_call *c, yyjson_val *object,
@@ -207,7 +207,7 @@ static void check_prebuilt(struct sl_review_call *c, const struct sl_job_facts *
 
 static void check_max_exec(struct sl_review_call *c) {
     const struct sl_path *at = SL_PATH_KEY(LABELS, SL_MAX_EXEC_LABEL);
-    const char *s = sl_json_label(c->object, SL_MAX_EXEC_LABEL), *why;
+    const char *s = sl_json_label_opt(c->object, SL_MAX_EXEC_LABEL), *why;
     int64_t v;
 
     if (!s)
@@ -219,7 +219,7 @@ static void check_max_exec(struct sl_review_call *c) {
 }
 
 void sl_rule_queue_name(struct sl_review_call *c) {
-    const char *queue = sl_json_label(c->object, SL_QUEUE_LABEL);
+    const char *queue = sl_json_label_opt(c->object, SL_QUEUE_LABEL);
     if (queue)
         sl_check_subdomain(&c->errs, SL_PATH_KEY(LABELS, SL_QUEUE_LABEL), queue, ",");
 }
@@ -241,8 +241,8 @@ void sl_rule_job_create(struct sl_review_call *c, const struct sl_job_facts *f) 
 
 static void update_queue(struct sl_review_call *c, const struct sl_job_facts *f) {
     const struct sl_path *at = SL_PATH_KEY(LABELS, SL_QUEUE_LABEL);
-    const char *now = or_empty(sl_json_label(c->object, SL_QUEUE_LABEL));
-    const char *old = or_empty(sl_json_label(c->old, SL_QUEUE_LABEL));
+    const char *now = sl_json_label(c->object, SL_QUEUE_LABEL);
+    const char *old = sl_json_label(c->old, SL_QUEUE_LABEL);
 
     if (!f->suspended)
         sl_rule_frozen(c, at, now, old);
@@ -261,8 +261,8 @@ static void update_prebuilt(struct sl_review_call *c, const struct sl_job_facts 
 
 void sl_rule_priority_update(struct sl_review_call *c, bool suspended) {
     const struct sl_path *at = SL_PATH_KEY(LABELS, SL_PRIORITY_LABEL);
-    const char *now = or_empty(sl_json_label(c->object, SL_PRIORITY_LABEL));
-    const char *old = or_empty(sl_json_label(c->old, SL_PRIORITY_LABEL));
+    const char *now = sl_json_label(c->object, SL_PRIORITY_LABEL);
+    const char *old = sl_json_label(c->old, SL_PRIORITY_LABEL);
 
     if (!suspended && !*old && *now)
         sl_field_invalid(&c->errs, at, sl_bad_str(now),

@@ -23,7 +23,7 @@
 #define ANNOTATIONS SL_PATH(NULL, "metadata.annotations")
 
 static bool has_parent(yyjson_val *pod) {
-    return sl_json_annotation(pod, SL_PARENT_KEY) != NULL;
+    return sl_json_annotation_opt(pod, SL_PARENT_KEY) != NULL;
 }
 
 static const char *group_of(const struct sl_review_call *c, yyjson_val *pod) {
@@ -35,7 +35,7 @@ static const char *group_of(const struct sl_review_call *c, yyjson_val *pod) {
 
 /* Labels and finalizer of a pod without such a parent. Is it to wait? */
 static bool enter(struct sl_review_call *c) {
-    const char *queue = sl_json_label(c->object, SL_QUEUE_LABEL);
+    const char *queue = sl_json_label_opt(c->object, SL_QUEUE_LABEL);
     bool queued = queue && *queue;
 
     if (!c->view->webhook[SL_FW_POD] || !c->view->ns_managed(c->view->ctx, c->ns) ||
@@ -55,10 +55,9 @@ static bool enter(struct sl_review_call *c) {
 
 /* Its rank in the group, for those whose rank is written by somebody else in another label. */
 static void copy_index(struct sl_review_call *c) {
-    const char *from = sl_json_annotation(c->object, POD_INDEX_LABEL);
-    const char *index = from ? sl_json_label(c->object, from) : NULL;
+    const char *from = sl_json_annotation_opt(c->object, POD_INDEX_LABEL);
     if (from)
-        sl_edit_label(c, POD_INDEX, index ? index : "");
+        sl_edit_label(c, POD_INDEX, sl_json_label(c->object, from));
 }
 
 /* May it have a role of its own name? Those of a prebuilt Workload and of a set do: the podsets are
@@ -69,7 +68,7 @@ static bool may_name_role(const struct sl_review_call *c, yyjson_val *pod) {
 }
 
 static bool keeps_role(const struct sl_review_call *c, yyjson_val *pod) {
-    return sl_json_annotation(pod, SL_ROLE_ANNOTATION) && may_name_role(c, pod);
+    return sl_json_annotation_opt(pod, SL_ROLE_ANNOTATION) && may_name_role(c, pod);
 }
 
 int sl_review_pod_mutate(struct sl_review_call *c) {
@@ -100,15 +99,14 @@ static bool is_suspended(yyjson_val *pod) {
 }
 
 static void check_managed(struct sl_review_call *c) {
-    const char *managed = sl_json_label(c->object, SL_MANAGED_KEY);
+    const char *managed = sl_json_label_opt(c->object, SL_MANAGED_KEY);
     if (managed && strcmp(managed, "true") != 0)
         sl_field_forbidden(&c->errs, SL_PATH_KEY(LABELS, SL_MANAGED_KEY),
                            "managed label value can only be 'true'");
 }
 
 static void warn_of_owner(struct sl_review_call *c) {
-    const char *managed = sl_json_label(c->object, SL_MANAGED_KEY);
-    if (managed && strcmp(managed, "true") == 0 && sl_job_owner_enabled(c))
+    if (strcmp(sl_json_label(c->object, SL_MANAGED_KEY), "true") == 0 && sl_job_owner_enabled(c))
         sl_call_warn(c, "pod owner is managed by kueue, label '" SL_MANAGED_KEY
                         "=true' might lead to unexpected behaviour");
 }
@@ -130,7 +128,7 @@ static void check_count(struct sl_review_call *c, const struct sl_path *at, cons
 static void check_group(struct sl_review_call *c, const struct sl_path *at_name, bool annotated) {
     const struct sl_path *at_count = SL_PATH_KEY(ANNOTATIONS, TOTAL_COUNT);
     const char *group = group_of(c, c->object);
-    const char *count = sl_json_annotation(c->object, TOTAL_COUNT);
+    const char *count = sl_json_annotation_opt(c->object, TOTAL_COUNT);
     const char *both = annotated
                            ? "both the '" TOTAL_COUNT "' annotation and the '" SL_POD_GROUP_KEY
                              "' annotation should be set"
@@ -158,7 +156,7 @@ static void check_prebuilt(struct sl_review_call *c) {
 }
 
 static bool unretriable(yyjson_val *pod) {
-    const char *s = sl_json_annotation(pod, RETRIABLE);
+    const char *s = sl_json_annotation_opt(pod, RETRIABLE);
     return s && strcmp(s, "false") == 0;
 }
 
@@ -170,7 +168,7 @@ static void update_group(struct sl_review_call *c, const struct sl_path *at_name
                            "unretriable pod group can't be converted to retriable");
     if (*old)
         sl_rule_frozen(c, at_name, group, old);
-    if (*old && sl_json_annotation(c->old, SL_ROLE_ANNOTATION) && !may_name_role(c, c->old))
+    if (*old && sl_json_annotation_opt(c->old, SL_ROLE_ANNOTATION) && !may_name_role(c, c->old))
         sl_rule_frozen(c, SL_PATH_KEY(ANNOTATIONS, SL_ROLE_ANNOTATION),
                        sl_json_annotation(c->object, SL_ROLE_ANNOTATION),
                        sl_json_annotation(c->old, SL_ROLE_ANNOTATION));

@@ -22,10 +22,6 @@
 #define LEADER "spec.leaderWorkerTemplate.leaderTemplate"
 #define WORKER "spec.leaderWorkerTemplate.workerTemplate"
 
-static const char *or_empty(const char *s) {
-    return s ? s : "";
-}
-
 /* ---- marking ---- */
 
 /* metadata[map] of a template. */
@@ -64,7 +60,7 @@ static void check_common(struct sl_review_call *c, const char *gvk) {
 /* Who has a pod that is ready runs. The queue can be changed while nobody does, and never left. */
 static void update_common(struct sl_review_call *c) {
     bool suspended = sl_json_int(c->old, "status.readyReplicas", 0) == 0;
-    const char *now = or_empty(sl_json_label(c->object, SL_QUEUE_LABEL));
+    const char *now = sl_json_label(c->object, SL_QUEUE_LABEL);
 
     if (!suspended || !*now)
         sl_rule_frozen(c, SL_PATH_KEY(SL_PATH(NULL, "metadata.labels"), SL_QUEUE_LABEL), now,

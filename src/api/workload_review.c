@@ -195,7 +195,7 @@ static void check_checks(struct sl_field_errs *e, yyjson_val *checks, yyjson_val
 /* ---- annotations ---- */
 
 static void check_priority_boost(struct sl_review_call *c) {
-    const char *boost = sl_json_annotation(c->object, PRIORITY_BOOST), *why;
+    const char *boost = sl_json_annotation_opt(c->object, PRIORITY_BOOST), *why;
     int64_t v;
 
     if (!sl_call_gate(c, SL_G_PRIORITY_BOOST) || !boost ||

@@ -143,7 +143,7 @@ static void check_cluster_name(struct sl_review_call *c) {
 
     if (!sl_json_at(c->object, "status.clusterName") || sl_json_at(c->old, "status.clusterName") ||
         (sl_call_gate(c, SL_G_ELASTIC_JOBS_VIA_WORKLOAD_SLICES) &&
-         sl_json_annotation(c->object, REPLACEMENT_FOR)))
+         sl_json_annotation_opt(c->object, REPLACEMENT_FOR)))
         return;
     yyjson_arr_foreach (sl_json_at(c->old, "status.nominatedClusterNames"), i, n, nominated) {
         if (yyjson_equals_str(nominated, name))

@@ -74,12 +74,12 @@ static bool pod_queued(yyjson_val *pod) {
 
     for (size_t i = 0; pod && i < SL_LEN(labels); i++) {
         sl_fmt(key, sizeof key, "kueue.x-k8s.io/%s", labels[i]);
-        if (sl_json_label(pod, key))
+        if (sl_json_label_opt(pod, key))
             return true;
     }
     for (size_t i = 0; pod && i < SL_LEN(notes); i++) {
         sl_fmt(key, sizeof key, "kueue.x-k8s.io/%s", notes[i]);
-        if (sl_json_annotation(pod, key))
+        if (sl_json_annotation_opt(pod, key))
             return true;
     }
     return false;
@@ -101,8 +101,8 @@ static bool concerns(struct sl_write *w, const struct own *o) {
         (strcmp(rq->ns, "kube-system") == 0 || strcmp(rq->ns, "kueue-system") == 0))
         return false;
     yyjson_val *now = sl_admit_object(w);
-    if (o->when & QUEUED && !all && !sl_json_label(now, QUEUE_LABEL) &&
-        !(w->c.old && sl_json_label(w->c.old, QUEUE_LABEL)))
+    if (o->when & QUEUED && !all && !sl_json_label_opt(now, QUEUE_LABEL) &&
+        !(w->c.old && sl_json_label_opt(w->c.old, QUEUE_LABEL)))
         return false;
     if (o->when & POD && !all && !pod_queued(now) && !pod_queued(w->c.old))
         return false;

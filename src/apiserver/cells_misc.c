@@ -141,7 +141,7 @@ static void class_name(yyjson_val *o, sl_time now, struct sl_buf *out) {
 
     (void)now;
     for (size_t i = 0; i < SL_LEN(marks); i++) {
-        const char *mark = sl_json_annotation(o, marks[i]);
+        const char *mark = sl_json_annotation_opt(o, marks[i]);
         first = first || (mark && strcmp(mark, "true") == 0);
     }
     sl_buf_printf(&text, "%s%s", sl_json_str(o, "metadata.name"), first ? " (default)" : "");

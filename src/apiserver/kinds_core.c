@@ -189,7 +189,7 @@ static void secret_validate(struct sl_change_in *c, yyjson_val *object) {
         sl_field_required(c->errs, SL_PATH_KEY(SL_PATH(NULL, "data"), "password"), "");
     }
     if (strcmp(type, "kubernetes.io/service-account-token") == 0 &&
-        !sl_json_annotation(object, "kubernetes.io/service-account.name"))
+        !sl_json_annotation_opt(object, "kubernetes.io/service-account.name"))
         sl_field_required(c->errs,
                           SL_PATH_KEY(SL_PATH(NULL, "metadata.annotations"),
                                       "kubernetes.io/service-account.name"),

@@ -119,8 +119,8 @@ void sl_claim_spec_check(struct sl_field_errs *e, const struct sl_path *at, yyjs
 /* The class as an annotation, from before it was a field, stays; a field that says the same may
  * come in its place. */
 static bool class_from_note(struct sl_change_in *c, yyjson_val *object) {
-    const char *was = sl_json_annotation(c->old, CLASS_NOTE),
-               *is = sl_json_annotation(object, CLASS_NOTE);
+    const char *was = sl_json_annotation_opt(c->old, CLASS_NOTE),
+               *is = sl_json_annotation_opt(object, CLASS_NOTE);
     bool same = was && !sl_json_at(c->old, "spec.storageClassName") &&
                 strcmp(sl_json_str(object, "spec.storageClassName"), was) == 0 &&
                 (!is || strcmp(is, was) == 0);
@@ -175,7 +175,7 @@ static void claim_warn(struct sl_change_in *c, yyjson_val *object) {
     static const char *const lists[] = {"requests", "limits"};
     sl_quantity q;
 
-    if (sl_json_annotation(object, CLASS_NOTE))
+    if (sl_json_annotation_opt(object, CLASS_NOTE))
         sl_change_warn(c, "metadata.annotations[" CLASS_NOTE "]: deprecated since v1.8; use "
                           "\"storageClassName\" attribute instead");
     for (size_t i = 0; i < SL_LEN(lists); i++) {

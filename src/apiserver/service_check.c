@@ -375,7 +375,8 @@ static void ranges(struct sl_field_errs *e, yyjson_val *object, yyjson_val *old)
         SL_PATH_KEY(SL_PATH(SL_PATH(NULL, "metadata"), "annotations"), RANGES);
     yyjson_val *spec = sl_json_get(object, "spec"), *v;
     yyjson_val *list = sl_json_get(spec, "loadBalancerSourceRanges");
-    const char *note = sl_json_annotation(object, RANGES), *was = sl_json_annotation(old, RANGES);
+    const char *note = sl_json_annotation_opt(object, RANGES),
+               *was = sl_json_annotation_opt(old, RANGES);
     size_t i, n;
 
     if (sl_json_size(list) == 0 && !note)

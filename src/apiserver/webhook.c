@@ -258,7 +258,7 @@ static const char *find_endpoint(struct sl_rq *rq, const char *ns, const char *n
          o && !found && strcmp(o->ns, ns) == 0; o = sl_store_next(s->store, o)) {
         _cleanup_(sl_json_docp) yyjson_doc *doc = yyjson_read(o->text, o->len, 0);
         yyjson_val *v = doc ? yyjson_doc_get_root(doc) : NULL;
-        const char *of = v ? sl_json_label(v, "kubernetes.io/service-name") : NULL;
+        const char *of = v ? sl_json_label_opt(v, "kubernetes.io/service-name") : NULL;
         if (of && strcmp(of, name) == 0)
             found = endpoint_in(rq, sl_json_get(v, "endpoints"), true,
                                 port_named(sl_json_get(v, "ports"), port));

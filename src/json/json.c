@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/stamp.h"
 
 #define FEW_FIELDS 8u /* which are not worth an index */
 
@@ -203,6 +204,12 @@ bool sl_json_bool(yyjson_val *v, const char *path, bool otherwise) {
     return yyjson_is_bool(at) ? yyjson_get_bool(at) : otherwise;
 }
 
+sl_time sl_json_time(yyjson_val *v, const char *path) {
+    sl_time t;
+
+    return sl_stamp_parse(sl_json_str(v, path), &t) ? t : 0;
+}
+
 bool sl_json_quantity(yyjson_val *v, sl_quantity *ret) {
     if (yyjson_is_str(v)) {
         struct sl_text t = sl_json_view(v);
@@ -303,21 +310,54 @@ yyjson_val *sl_json_find(yyjson_val *array, const char *key, const char *word) {
     return NULL;
 }
 
-static const char *meta(yyjson_val *object, const char *path, const char *key) {
-    return sl_json_opt(yyjson_obj_get(sl_json_at(object, path), key));
+static yyjson_val *in_metadata(yyjson_val *object, const char *map, const char *key) {
+    return yyjson_obj_get(yyjson_obj_get(yyjson_obj_get(object, "metadata"), map), key);
 }
 
 const char *sl_json_label(yyjson_val *object, const char *key) {
-    return meta(object, "metadata.labels", key);
+    return sl_json_text(in_metadata(object, "labels", key));
 }
 
 const char *sl_json_annotation(yyjson_val *object, const char *key) {
-    return meta(object, "metadata.annotations", key);
+    return sl_json_text(in_metadata(object, "annotations", key));
+}
+
+const char *sl_json_label_opt(yyjson_val *object, const char *key) {
+    return sl_json_opt(in_metadata(object, "labels", key));
+}
+
+const char *sl_json_annotation_opt(yyjson_val *object, const char *key) {
+    return sl_json_opt(in_metadata(object, "annotations", key));
 }
 
 bool sl_json_condition(yyjson_val *object, const char *type) {
     yyjson_val *c = sl_json_find(sl_json_at(object, "status.conditions"), "type", type);
     return yyjson_equals_str(yyjson_obj_get(c, "status"), "True");
+}
+
+/* ---- as text ---- */
+
+/* What yyjson wrote, and its memory goes. */
+static void put(struct sl_buf *b, char *json, size_t n) {
+    if (json)
+        sl_buf_add(b, json, n);
+    else
+        sl_buf_puts(b, "null");
+    free(json);
+}
+
+void sl_json_put(struct sl_buf *b, yyjson_val *v) {
+    size_t n = 0;
+    char *json = yyjson_val_write(v, 0, &n);
+
+    put(b, json, n);
+}
+
+void sl_json_mut_put(struct sl_buf *b, yyjson_mut_val *v) {
+    size_t n = 0;
+    char *json = yyjson_mut_val_write(v, 0, &n);
+
+    put(b, json, n);
 }
 
 /* ---- meaning ---- */

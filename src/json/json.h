@@ -15,8 +15,9 @@
 
 #include <yyjson.h>
 
+#include "base/buf.h"
 #include "base/quantity.h"
-#include "base/text.h"
+#include "base/time.h"
 
 #define SL_JSON_MAX_DEPTH 128u
 /* Values of a text, keys included, that are read at all. Each takes 16 bytes, and may be two bytes
@@ -75,6 +76,8 @@ const char *sl_json_mut_opt(yyjson_mut_val *v);
 const char *sl_json_str(yyjson_val *v, const char *path);
 int64_t sl_json_int(yyjson_val *v, const char *path, int64_t otherwise);
 bool sl_json_bool(yyjson_val *v, const char *path, bool otherwise);
+/* RFC 3339 to nanoseconds since 1970; 0 if absent or wrong. */
+sl_time sl_json_time(yyjson_val *v, const char *path);
 /* A quantity, which may be a number or a text. False if it is none. */
 bool sl_json_quantity(yyjson_val *v, sl_quantity *ret);
 /* The number of items of an array or of fields of an object, else 0. */
@@ -109,11 +112,24 @@ void sl_json_fields_done(struct sl_json_fields *f);
 yyjson_val *sl_json_field(struct sl_json_fields *f, struct sl_text name);
 /* The item of an array whose "key" is this string ("name", "main"), NULL if there is none. */
 yyjson_val *sl_json_find(yyjson_val *array, const char *key, const char *word);
-/* metadata.labels[key] and metadata.annotations[key]; NULL if there is none. */
+/* metadata.labels[key] and metadata.annotations[key]; "" if there is none. */
 const char *sl_json_label(yyjson_val *object, const char *key);
 const char *sl_json_annotation(yyjson_val *object, const char *key);
+/* The same, but NULL if there is none. */
+const char *sl_json_label_opt(yyjson_val *object, const char *key);
+const char *sl_json_annotation_opt(yyjson_val *object, const char *key);
 /* Is this condition of status.conditions "True"? */
 bool sl_json_condition(yyjson_val *object, const char *type);
+
+/* Equal for values that mean the same: the order of fields does not count, null and absent are one,
+ * empty objects and arrays count as absent. NULL gives seed. As base/hash.h has two families:
+ * sl_json_hash tells whether two values are the same, sl_json_digest is for names that follow from
+ * a value. */
+uint64_t sl_json_hash(uint64_t seed, yyjson_val *v);
+uint64_t sl_json_digest(uint64_t seed, yyjson_val *v);
+/* Appends the value as compact JSON; NULL is null. */
+void sl_json_put(struct sl_buf *b, yyjson_val *v);
+void sl_json_mut_put(struct sl_buf *b, yyjson_mut_val *v);
 
 /*
  * The same meaning? As for Kubernetes' typed objects: the order of fields does not matter, a field

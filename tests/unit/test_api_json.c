@@ -118,8 +118,10 @@ static void what_is_absent_reads_as_nothing(void **state) {
 
     (void)state;
     assert_string_equal(sl_json_label(v, "a.b/c"), "x");
-    assert_null(sl_json_label(v, "a"));
-    assert_null(sl_json_annotation(v, "a"));
+    assert_null(sl_json_label_opt(v, "a"));
+    assert_null(sl_json_annotation_opt(v, "a"));
+    assert_string_equal(sl_json_label(v, "a"), "");
+    assert_string_equal(sl_json_annotation(v, "a"), "");
     assert_null(sl_json_at(v, "metadata.annotations"));
     assert_null(sl_json_at(v, "n.m"));
     assert_string_equal(sl_json_str(v, "s"), "w");
