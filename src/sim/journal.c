@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -15,7 +14,7 @@
 
 #include "base/fmt.h"
 #include "doc/facts.h"
-#include "sim/jsonw.h"
+#include "json/writer.h"
 
 #define FLUSH_BYTES ((size_t)1 << 18)
 
@@ -78,18 +77,18 @@ int sl_journal_create(const char *path, const struct sl_journal_head *h, struct 
     if (j->fd < 0)
         return sl_err_set(err, SL_EIO, "%s: %s", to, strerror(errno));
     char delay[SL_SPAN_TEXT];
-    struct sl_jw w = {.b = &j->b};
-    sl_jw_open(&w, NULL, '{');
+    struct sl_jw w = SL_JW(&j->b);
+    sl_jw_object(&w, NULL);
     sl_jw_int(&w, "sluice_journal", SL_JOURNAL_VERSION);
     sl_jw_str(&w, "program", "sluice " SL_VERSION);
     sl_jw_str(&w, "source", h->source);
     sl_jw_str(&w, "eviction_delay", sl_span_format(h->eviction_delay, delay));
     sl_jw_bool(&w, "pods_ready", h->pods_ready);
-    sl_jw_open(&w, "classes", '[');
+    sl_jw_array(&w, "classes");
     for (uint32_t i = 0; i < h->n_classes; i++)
         sl_jw_str(&w, NULL, h->classes[i]);
-    sl_jw_close(&w, ']');
-    sl_jw_close(&w, '}');
+    sl_jw_end(&w);
+    sl_jw_end(&w);
     int r = end_line(j, 0, err);
     if (r < 0)
         return r;
@@ -170,28 +169,28 @@ static const char *const blocked_words[SL_BLOCKED_COUNT] = {
 };
 
 static void put_podsets(struct sl_jw *w, const struct sl_effect *x) {
-    sl_jw_open(w, "podsets", '[');
+    sl_jw_array(w, "podsets");
     for (uint32_t i = 0; i < x->reserve.n; i++) {
         const struct sl_podset_assignment *p = &x->reserve.podsets[i];
-        sl_jw_open(w, NULL, '{');
+        sl_jw_object(w, NULL);
         sl_jw_str(w, "name", p->name);
         sl_jw_int(w, "count", p->count);
-        sl_jw_open(w, "flavors", '{');
+        sl_jw_object(w, "flavors");
         for (uint32_t k = 0; k < p->n; k++) {
-            sl_jw_open(w, p->v[k].resource, '[');
+            sl_jw_array(w, p->v[k].resource);
             sl_jw_str(w, NULL, p->v[k].flavor);
             sl_jw_int(w, NULL, p->v[k].usage);
-            sl_jw_close(w, ']');
+            sl_jw_end(w);
         }
-        sl_jw_close(w, '}');
-        sl_jw_close(w, '}');
+        sl_jw_end(w);
+        sl_jw_end(w);
     }
-    sl_jw_close(w, ']');
+    sl_jw_end(w);
 }
 
 void sl_journal_effect(struct sl_buf *b, const struct sl_effect *x) {
-    struct sl_jw w = {.b = b};
-    sl_jw_open(&w, NULL, '{');
+    struct sl_jw w = SL_JW(b);
+    sl_jw_object(&w, NULL);
     sl_jw_str(&w, "effect", sl_effect_name(x->kind));
     if (x->kind == SL_EFFECT_CQ_STATUS)
         sl_jw_str(&w, "cq", x->name ? x->name : "");
@@ -240,14 +239,18 @@ void sl_journal_effect(struct sl_buf *b, const struct sl_effect *x) {
     default:
         break;
     }
-    sl_jw_close(&w, '}');
+    sl_jw_end(&w);
 }
 
 int sl_journal_cycle(struct sl_journal *j, sl_time now, uint64_t digest, const struct sl_effects *x,
                      struct sl_err *err) {
     size_t from = j->b.len;
-    sl_buf_printf(&j->b, "{\"cycle\":%" PRId64 ",\"effects\":%u,\"digest\":\"%016" PRIx64 "\"}",
-                  now, x->v.n, digest);
+    struct sl_jw w = SL_JW(&j->b);
+    sl_jw_object(&w, NULL);
+    sl_jw_int(&w, "cycle", now);
+    sl_jw_uint(&w, "effects", x->v.n);
+    sl_jw_hex(&w, "digest", digest);
+    sl_jw_end(&w);
     int r = end_line(j, from, err);
     for (uint32_t i = 0; i < x->v.n && r >= 0; i++) {
         from = j->b.len;
@@ -260,10 +263,13 @@ int sl_journal_cycle(struct sl_journal *j, sl_time now, uint64_t digest, const s
 int sl_journal_close(struct sl_journal *j, uint64_t facts, uint64_t cycles, uint64_t digest,
                      struct sl_err *err) {
     size_t from = j->b.len;
-    sl_buf_printf(&j->b,
-                  "{\"end\":{\"facts\":%" PRIu64 ",\"cycles\":%" PRIu64 ",\"digest\":\"%016" PRIx64
-                  "\"}}",
-                  facts, cycles, digest);
+    struct sl_jw w = SL_JW(&j->b);
+    sl_jw_object(&w, NULL);
+    sl_jw_object(&w, "end");
+    sl_jw_uint(&w, "facts", facts);
+    sl_jw_uint(&w, "cycles", cycles);
+    sl_jw_hex(&w, "digest", digest);
+    sl_jw_end_to(&w, 0);
     int r = end_line(j, from, err);
     if (r >= 0)
         r = flush(j, err);

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/fmt.h"
-#include "sim/jsonw.h"
+#include "json/writer.h"
 
 static double cpu_seconds(void) {
     struct rusage u;
@@ -90,10 +90,10 @@ static void waits_json(struct sl_jw *w, const char *suffix, const struct sl_wait
 }
 
 static void classes_json(struct sl_jw *w, const struct sl_meter_result *r) {
-    sl_jw_open(w, "classes", '[');
+    sl_jw_array(w, "classes");
     for (uint32_t i = 0; i < r->n_classes; i++) {
         const struct sl_class_result *c = &r->classes[i];
-        sl_jw_open(w, NULL, '{');
+        sl_jw_object(w, NULL);
         sl_jw_str(w, "name", c->name);
         sl_jw_uint(w, "workloads", c->arrived);
         sl_jw_uint(w, "finished", c->finished);
@@ -101,17 +101,17 @@ static void classes_json(struct sl_jw *w, const struct sl_meter_result *r) {
         sl_jw_uint(w, "evictions", c->evictions);
         waits_json(w, "wait", &c->last);
         waits_json(w, "first_wait", &c->first);
-        sl_jw_close(w, '}');
+        sl_jw_end(w);
     }
-    sl_jw_close(w, ']');
+    sl_jw_end(w);
 }
 
 static void queues_json(struct sl_jw *w, const struct sl_meter_result *r) {
     double unit = sl_resource_is_milli(r->resource) ? 1000 : 1;
-    sl_jw_open(w, "queues", '[');
+    sl_jw_array(w, "queues");
     for (uint32_t i = 0; i < r->n_queues; i++) {
         const struct sl_queue_result *q = &r->queues[i];
-        sl_jw_open(w, NULL, '{');
+        sl_jw_object(w, NULL);
         sl_jw_str(w, "name", q->name);
         sl_jw_str(w, "cohort", q->cohort);
         sl_jw_uint(w, "workloads", q->arrived);
@@ -121,14 +121,14 @@ static void queues_json(struct sl_jw *w, const struct sl_meter_result *r) {
         sl_jw_seconds(w, "max_wait_s", q->max_wait);
         sl_jw_number(w, "mean_used", q->used / unit, 3);
         sl_jw_number(w, "mean_borrowed", q->borrowed / unit, 3);
-        sl_jw_close(w, '}');
+        sl_jw_end(w);
     }
-    sl_jw_close(w, ']');
+    sl_jw_end(w);
 }
 
 static void report_json(const struct sl_report *r, struct sl_jw *w, const char *key) {
     const struct sl_meter_result *m = &r->result;
-    sl_jw_open(w, key, '{');
+    sl_jw_object(w, key);
     sl_jw_str(w, "source", r->source);
     sl_jw_seconds(w, "makespan_s", m->makespan);
     if (m->work_bound < 0)
@@ -160,28 +160,28 @@ static void report_json(const struct sl_report *r, struct sl_jw *w, const char *
     sl_jw_hex(w, "digest", r->world.digest);
     classes_json(w, m);
     queues_json(w, m);
-    sl_jw_open(w, "stuck", '[');
+    sl_jw_array(w, "stuck");
     for (uint32_t i = 0; i < r->n_stuck; i++) {
-        sl_jw_open(w, NULL, '{');
+        sl_jw_object(w, NULL);
         sl_jw_str(w, "workload", r->stuck[i].name);
         sl_jw_str(w, "queue", r->stuck[i].queue);
         sl_jw_str(w, "why", r->stuck[i].why);
-        sl_jw_close(w, '}');
+        sl_jw_end(w);
     }
-    sl_jw_close(w, ']');
-    sl_jw_close(w, '}');
+    sl_jw_end(w);
+    sl_jw_end(w);
 }
 
 void sl_report_json(const struct sl_report *r, struct sl_buf *out) {
-    struct sl_jw w = {.b = out};
+    struct sl_jw w = SL_JW(out);
     report_json(r, &w, NULL);
 }
 
 void sl_report_compare_json(const struct sl_report *before, const struct sl_report *after,
                             struct sl_buf *out) {
-    struct sl_jw w = {.b = out};
-    sl_jw_open(&w, NULL, '{');
+    struct sl_jw w = SL_JW(out);
+    sl_jw_object(&w, NULL);
     report_json(before, &w, "before");
     report_json(after, &w, "after");
-    sl_jw_close(&w, '}');
+    sl_jw_end(&w);
 }

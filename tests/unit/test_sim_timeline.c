@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Timeline, JSON writer and the numbers of pictures. */
+/* Timeline and the numbers of pictures. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,10 +7,8 @@
 
 #include <cmocka.h>
 
-#include <math.h>
 #include <string.h>
 
-#include "sim/jsonw.h"
 #include "sim/picture.h"
 #include "sim/timeline.h"
 
@@ -71,56 +69,6 @@ static void rows_have_a_ceiling(void **state) {
     sl_timeline_done(&t);
 }
 
-static void json_nests(void **state) {
-    (void)state;
-    struct sl_buf b;
-    sl_buf_init(&b, 4096);
-    struct sl_jw w = {.b = &b};
-    sl_jw_open(&w, NULL, '{');
-    sl_jw_str(&w, "a", "x\"y\n");
-    sl_jw_open(&w, "l", '[');
-    sl_jw_int(&w, NULL, -1);
-    sl_jw_open(&w, NULL, '{');
-    sl_jw_close(&w, '}');
-    sl_jw_bool(&w, NULL, true);
-    sl_jw_close(&w, ']');
-    sl_jw_null(&w, "n");
-    sl_jw_uint(&w, "u", UINT64_MAX);
-    sl_jw_hex(&w, "h", 0xab);
-    sl_jw_number(&w, "d", 0.5, 3);
-    sl_jw_number(&w, "nan", NAN, 3);
-    sl_jw_close(&w, '}');
-    assert_string_equal(
-        sl_buf_str(&b),
-        "{\"a\":\"x\\\"y\\n\",\"l\":[-1,{},true],\"n\":null,\"u\":18446744073709551615,"
-        "\"h\":\"00000000000000ab\",\"d\":0.500,\"nan\":null}");
-    sl_buf_done(&b);
-}
-
-static void json_seconds(void **state) {
-    (void)state;
-    static const struct {
-        sl_span d;
-        const char *text;
-    } cases[] = {
-        {0, "0"},
-        {SL_SEC, "1"},
-        {1500 * SL_MSEC, "1.5"},
-        {1, "0.000000001"},
-        {-250 * SL_MSEC, "-0.25"},
-        {INT64_MAX, "9223372036.854775807"},
-        {INT64_MIN, "-9223372036.854775808"},
-    };
-    for (size_t i = 0; i < SL_LEN(cases); i++) {
-        struct sl_buf b;
-        sl_buf_init(&b, 100);
-        struct sl_jw w = {.b = &b};
-        sl_jw_seconds(&w, NULL, cases[i].d);
-        assert_string_equal(sl_buf_str(&b), cases[i].text);
-        sl_buf_done(&b);
-    }
-}
-
 static void numbers_for_pictures(void **state) {
     (void)state;
     char t[32];
@@ -140,9 +88,10 @@ static void numbers_for_pictures(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(means_over_buckets),  cmocka_unit_test(widens),
-        cmocka_unit_test(rows_have_a_ceiling), cmocka_unit_test(json_nests),
-        cmocka_unit_test(json_seconds),        cmocka_unit_test(numbers_for_pictures),
+        cmocka_unit_test(means_over_buckets),
+        cmocka_unit_test(widens),
+        cmocka_unit_test(rows_have_a_ceiling),
+        cmocka_unit_test(numbers_for_pictures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
