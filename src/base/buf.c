@@ -117,15 +117,14 @@ void sl_buf_putc(struct sl_buf *b, char c) {
     sl_buf_add(b, &c, 1);
 }
 
-void sl_buf_printf(struct sl_buf *b, const char *fmt, ...) {
+void sl_buf_vprintf(struct sl_buf *b, const char *fmt, va_list ap) {
     size_t room = b->ceiling - b->len;
-    va_list ap;
+    va_list again;
 
     /* First try into what is there; most lines fit. */
     size_t have = b->cap > b->len ? b->cap - b->len : 0;
-    va_start(ap, fmt);
+    va_copy(again, ap);
     int r = vsnprintf(have > 0 ? b->s + b->len : NULL, have, fmt, ap);
-    va_end(ap);
     sl_assert(r >= 0);
     size_t n = (size_t)r;
     if (n > room) {
@@ -134,12 +133,31 @@ void sl_buf_printf(struct sl_buf *b, const char *fmt, ...) {
     }
     if (n >= have) {
         grow(b, n);
-        va_start(ap, fmt);
-        (void)vsnprintf(b->s + b->len, n + 1, fmt, ap);
-        va_end(ap);
+        (void)vsnprintf(b->s + b->len, n + 1, fmt, again);
     }
+    va_end(again);
     b->len += n;
     b->s[b->len] = '\0';
+}
+
+void sl_buf_printf(struct sl_buf *b, const char *fmt, ...) {
+    va_list ap;
+
+    va_start(ap, fmt);
+    sl_buf_vprintf(b, fmt, ap);
+    va_end(ap);
+}
+
+void sl_buf_int(struct sl_buf *b, int64_t v) {
+    char digits[24], *p = digits + sizeof(digits);
+    uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+
+    do
+        *--p = (char)('0' + u % 10);
+    while (u /= 10);
+    if (v < 0)
+        *--p = '-';
+    sl_buf_add(b, p, (size_t)(digits + sizeof(digits) - p));
 }
 
 const char *sl_buf_str(const struct sl_buf *b) {
@@ -192,14 +210,23 @@ void sl_buf_utf8(struct sl_buf *b, const char *s) {
     }
 }
 
+/* Stands in a JSON string as it is. */
+static bool is_plain(unsigned char c) {
+    return c >= 0x20 && c < 0x80 && c != '"' && c != '\\';
+}
+
 void sl_buf_json_n(struct sl_buf *b, const char *s, size_t len) {
     static const char hex[] = "0123456789abcdef";
     const unsigned char *p = (const unsigned char *)s, *plain = p, *end = p + len;
 
     sl_buf_putc(b, '"');
     while (p < end) {
+        if (is_plain(*p)) {
+            p++;
+            continue;
+        }
         size_t n = utf8_len(p, (size_t)(end - p));
-        if (n > 1 || (n == 1 && *p >= 0x20 && *p != '"' && *p != '\\')) {
+        if (n > 1) {
             p += n;
             continue;
         }
@@ -227,4 +254,24 @@ void sl_buf_json_n(struct sl_buf *b, const char *s, size_t len) {
 
 void sl_buf_json(struct sl_buf *b, const char *s) {
     sl_buf_json_n(b, s, strlen(s));
+}
+
+void sl_buf_json_from(struct sl_buf *b, size_t from) {
+    size_t at = from;
+
+    if (b->overflow) /* any of it may be lost */
+        return;
+    sl_assert(from > 0 && from <= b->len);
+    while (at < b->len && is_plain((unsigned char)b->s[at]))
+        at++;
+    if (at == b->len) {
+        sl_buf_putc(b, '"');
+        return;
+    }
+    size_t n = b->len - from;
+    char *text = sl_alloc(n);
+    memcpy(text, b->s + from, n);
+    sl_buf_truncate(b, from - 1);
+    sl_buf_json_n(b, text, n);
+    sl_freep(&text);
 }

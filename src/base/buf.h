@@ -10,6 +10,8 @@
 #ifndef SL_BASE_BUF_H
 #define SL_BASE_BUF_H
 
+#include <stdarg.h>
+
 #include "base/text.h"
 
 struct sl_buf {
@@ -45,6 +47,9 @@ void sl_buf_text(struct sl_buf *b, struct sl_text t);
 void sl_buf_puts(struct sl_buf *b, const char *s);
 void sl_buf_putc(struct sl_buf *b, char c);
 void sl_buf_printf(struct sl_buf *b, const char *fmt, ...) _printf_(2, 3);
+void sl_buf_vprintf(struct sl_buf *b, const char *fmt, va_list ap) _printf_(2, 0);
+/* As %PRId64, but sooner. */
+void sl_buf_int(struct sl_buf *b, int64_t v);
 const char *sl_buf_str(const struct sl_buf *b);
 /* The text with U+FFFD for each byte that is no UTF-8. */
 void sl_buf_utf8(struct sl_buf *b, const char *s);
@@ -52,5 +57,7 @@ void sl_buf_utf8(struct sl_buf *b, const char *s);
 void sl_buf_json(struct sl_buf *b, const char *s);
 /* The same of n bytes, which no zero has to end. */
 void sl_buf_json_n(struct sl_buf *b, const char *s, size_t n);
+/* The same of what stands in the buffer from there on, after a quote; the other quote is added. */
+void sl_buf_json_from(struct sl_buf *b, size_t from);
 
 #endif

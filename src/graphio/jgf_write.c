@@ -10,6 +10,7 @@
 
 #include "base/fmt.h"
 #include "graphio/write_int.h"
+#include "json/writer.h"
 
 #define MAX_SUMS 256u
 
@@ -29,41 +30,24 @@ struct sl_prop *sl_sorted_props(const struct sl_graph *g, sl_vtx v, uint32_t *re
     return sorted;
 }
 
-static void key(struct sl_buf *out, const char *k) {
-    sl_buf_puts(out, ", \"");
-    sl_buf_puts(out, k);
-    sl_buf_puts(out, "\": ");
-}
-
-/* "key": value, with a comma in front unless it is the first. */
-static void pair(struct sl_buf *out, bool first, const char *k, const char *value) {
-    sl_buf_puts(out, first ? "" : ", ");
-    sl_buf_json(out, k);
-    sl_buf_puts(out, ": ");
-    sl_buf_json(out, value);
-}
-
-static void properties(const struct sl_graph *g, sl_vtx v, struct sl_buf *out) {
+static void properties(const struct sl_graph *g, sl_vtx v, struct sl_jw *j) {
     uint32_t n;
     struct sl_prop *p = sl_sorted_props(g, v, &n);
 
     if (n > 0) {
-        key(out, "properties");
-        sl_buf_putc(out, '{');
+        sl_jw_object(j, "properties");
         for (uint32_t i = 0; i < n; i++)
-            pair(out, i == 0, p[i].key, p[i].value);
-        sl_buf_putc(out, '}');
+            sl_jw_str(j, p[i].key, p[i].value);
+        sl_jw_end(j);
     }
     sl_freep(&p);
 }
 
-static void paths(const struct sl_graph *g, sl_vtx v, struct sl_buf *scratch, struct sl_buf *out) {
+static void paths(const struct sl_graph *g, sl_vtx v, struct sl_buf *scratch, struct sl_jw *j) {
     const sl_sym *subsystems;
     uint32_t n = sl_graph_subsystems(g, &subsystems);
-    bool first = true;
 
-    key(out, "paths");
-    sl_buf_putc(out, '{');
+    sl_jw_object(j, "paths");
     for (uint32_t i = 0; i < n; i++) {
         sl_buf_clear(scratch);
         if (i > 0 || !sl_in_tree(g, v)) {
@@ -72,10 +56,9 @@ static void paths(const struct sl_graph *g, sl_vtx v, struct sl_buf *scratch, st
         } else {
             sl_vertex_path(g, v, scratch);
         }
-        pair(out, first, sl_sym_str(sl_graph_syms(g), subsystems[i]), sl_buf_str(scratch));
-        first = false;
+        sl_jw_str(j, sl_sym_str(sl_graph_syms(g), subsystems[i]), sl_buf_str(scratch));
     }
-    sl_buf_putc(out, '}');
+    sl_jw_end(j);
 }
 
 struct named_sum {
@@ -88,10 +71,9 @@ static int by_type(const void *a, const void *b) {
 }
 
 static void agfilter(const struct sl_match_writer *w, const struct sl_graph *g, sl_vtx v,
-                     struct sl_buf *out) {
+                     struct sl_jw *j) {
     struct sl_filter_sum sums[MAX_SUMS];
     struct named_sum named[MAX_SUMS];
-    char value[64];
     uint32_t n = w->sums ? w->sums(w->sums_ctx, v, sums, MAX_SUMS) : 0, kept = 0;
 
     for (uint32_t i = 0; i < n && i < MAX_SUMS; i++)
@@ -101,14 +83,11 @@ static void agfilter(const struct sl_match_writer *w, const struct sl_graph *g, 
     if (kept == 0)
         return;
     qsort(named, kept, sizeof(*named), by_type);
-    key(out, "agfilter");
-    sl_buf_putc(out, '{');
-    for (uint32_t i = 0; i < kept; i++) {
-        sl_fmt(value, sizeof(value), "used:%" PRId64 ", total:%" PRId64, named[i].used,
-               named[i].total);
-        pair(out, i == 0, named[i].type, value);
-    }
-    sl_buf_putc(out, '}');
+    sl_jw_object(j, "agfilter");
+    for (uint32_t i = 0; i < kept; i++)
+        sl_jw_strf(j, named[i].type, "used:%" PRId64 ", total:%" PRId64, named[i].used,
+                   named[i].total);
+    sl_jw_end(j);
 }
 
 /* Is the name what basename and id give? Without an id they give "basename-1". */
@@ -120,65 +99,58 @@ static bool usual_name(const char *name, const char *basename, int64_t id) {
     return strncmp(name, basename, n) == 0 && strcmp(name + n, digits) == 0;
 }
 
+/* The number of a vertex is a string there. */
+static void put_id(struct sl_jw *j, const char *key, const struct sl_vertex *x) {
+    sl_buf_int(sl_jw_begin_str(j, key), x->uniq_id);
+    sl_jw_end_str(j);
+}
+
 static void vertex(const struct sl_match_writer *w, const struct sl_graph *g,
-                   const struct sl_pick *k, struct sl_buf *scratch, struct sl_buf *out) {
+                   const struct sl_pick *k, struct sl_buf *scratch, struct sl_jw *j) {
     const struct sl_syms *syms = sl_graph_syms(g);
     const struct sl_vertex *x = sl_graph_vertex(g, k->v);
     const char *basename = sl_sym_str(syms, x->basename);
     char space[SL_VERTEX_NAME];
     const char *name = sl_vertex_name(g, k->v, space);
 
-    sl_buf_puts(out, "{\"id\": \"");
-    sl_buf_int(out, x->uniq_id);
-    sl_buf_puts(out, "\", \"metadata\": {\"type\": ");
-    sl_buf_json(out, sl_sym_str(syms, x->type));
-    if (x->basename != x->type) {
-        key(out, "basename");
-        sl_buf_json(out, basename);
-    }
-    if ((x->name || x->id < 0) && !usual_name(name, basename, x->id)) {
-        key(out, "name");
-        sl_buf_json(out, name);
-    }
-    key(out, "id");
-    sl_buf_int(out, x->id);
-    key(out, "rank");
-    sl_buf_int(out, x->rank);
-    properties(g, k->v, out);
-    if (x->unit) {
-        key(out, "unit");
-        sl_buf_json(out, sl_sym_str(syms, x->unit));
-    }
+    sl_jw_object(j, NULL);
+    put_id(j, "id", x);
+    sl_jw_object(j, "metadata");
+    sl_jw_str(j, "type", sl_sym_str(syms, x->type));
+    if (x->basename != x->type)
+        sl_jw_str(j, "basename", basename);
+    if ((x->name || x->id < 0) && !usual_name(name, basename, x->id))
+        sl_jw_str(j, "name", name);
+    sl_jw_int(j, "id", x->id);
+    sl_jw_int(j, "rank", x->rank);
+    properties(g, k->v, j);
+    if (x->unit)
+        sl_jw_str(j, "unit", sl_sym_str(syms, x->unit));
     if (k->exclusive)
-        sl_buf_puts(out, ", \"exclusive\": true");
-    if (k->needs != 1) {
-        key(out, "size");
-        sl_buf_int(out, k->needs);
-    }
-    paths(g, k->v, scratch, out);
-    agfilter(w, g, k->v, out);
-    sl_buf_puts(out, "}}");
+        sl_jw_bool(j, "exclusive", true);
+    if (k->needs != 1)
+        sl_jw_int(j, "size", k->needs);
+    paths(g, k->v, scratch, j);
+    agfilter(w, g, k->v, j);
+    sl_jw_end(j);
+    sl_jw_end(j);
 }
 
 static void edge(const struct sl_graph *g, sl_vtx from, sl_vtx to, const char *subsystem,
-                 bool *first, struct sl_buf *out) {
-    sl_buf_puts(out, *first ? "{\"source\": \"" : ", {\"source\": \"");
-    sl_buf_int(out, sl_graph_vertex(g, from)->uniq_id);
-    sl_buf_puts(out, "\", \"target\": \"");
-    sl_buf_int(out, sl_graph_vertex(g, to)->uniq_id);
-    sl_buf_putc(out, '"');
+                 struct sl_jw *j) {
+    sl_jw_object(j, NULL);
+    put_id(j, "source", sl_graph_vertex(g, from));
+    put_id(j, "target", sl_graph_vertex(g, to));
     if (subsystem) {
-        sl_buf_puts(out, ", \"metadata\": {\"subsystem\": ");
-        sl_buf_json(out, subsystem);
-        sl_buf_putc(out, '}');
+        sl_jw_object(j, "metadata");
+        sl_jw_str(j, "subsystem", subsystem);
+        sl_jw_end(j);
     }
-    sl_buf_putc(out, '}');
-    *first = false;
+    sl_jw_end(j);
 }
 
 /* Edges to and from what is in no tree, if the answer has both ends. */
-static void other_edges(const struct sl_graph *g, const struct sl_grant *gr, bool *first,
-                        struct sl_buf *out) {
+static void other_edges(const struct sl_graph *g, const struct sl_grant *gr, struct sl_jw *j) {
     uint32_t n_edges;
     const struct sl_edge *edges = sl_graph_edges(g, &n_edges);
     bool any = false;
@@ -194,7 +166,7 @@ static void other_edges(const struct sl_graph *g, const struct sl_grant *gr, boo
         if (picked[edges[i].from] && picked[edges[i].to] &&
             ((picked[edges[i].from] | picked[edges[i].to]) & 2))
             edge(g, edges[i].from, edges[i].to, sl_sym_str(sl_graph_syms(g), edges[i].subsystem),
-                 first, out);
+                 j);
     sl_freep(&picked);
 }
 
@@ -214,33 +186,31 @@ static void omit(struct sl_match_writer *w, const struct sl_graph *g, const stru
 
 void sl_write_jgf(struct sl_match_writer *w, const struct sl_graph *g, const struct sl_grant *gr,
                   const struct sl_places *p, bool shorthand, struct sl_buf *out) {
+    struct sl_jw *j = &SL_JW_SPACED(out);
     struct sl_buf scratch;
-    bool first = true;
 
     if (p->n == 0)
         return;
     if (shorthand)
         omit(w, g, gr, p);
     sl_buf_init(&scratch, SL_GRAPH_MAX_DEPTH * (size_t)1100);
-    sl_buf_puts(out, "{\"graph\": {\"nodes\": [");
-    for (uint32_t i = 0; i < p->n; i++) {
-        if (p->at[p->post[i]].omitted)
-            continue;
-        sl_buf_puts(out, first ? "" : ", ");
-        vertex(w, g, &gr->picks.v[p->post[i]], &scratch, out);
-        first = false;
-    }
-    sl_buf_puts(out, "], \"edges\": [");
-    first = true;
+    sl_jw_object(j, NULL);
+    sl_jw_object(j, "graph");
+    sl_jw_array(j, "nodes");
+    for (uint32_t i = 0; i < p->n; i++)
+        if (!p->at[p->post[i]].omitted)
+            vertex(w, g, &gr->picks.v[p->post[i]], &scratch, j);
+    sl_jw_end(j);
+    sl_jw_array(j, "edges");
     for (uint32_t i = 0; i < p->n; i++) {
         uint32_t k = p->post[i], up = p->at[k].parent;
         if (up != UINT32_MAX && !p->at[k].omitted)
-            edge(g, gr->picks.v[up].v, gr->picks.v[k].v, NULL, &first, out);
+            edge(g, gr->picks.v[up].v, gr->picks.v[k].v, NULL, j);
     }
-    other_edges(g, gr, &first, out);
-    sl_buf_puts(out, "]}");
+    other_edges(g, gr, j);
+    sl_jw_end_to(j, 1);
     if (shorthand && w->omitted)
-        sl_buf_puts(out, ", \"writer\": \"fluxion:jgf_shorthand\"");
-    sl_buf_putc(out, '}');
+        sl_jw_str(j, "writer", "fluxion:jgf_shorthand");
+    sl_jw_end(j);
     sl_buf_done(&scratch);
 }

@@ -5,11 +5,11 @@
  */
 #include "graphio/match_write.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "graphio/write_int.h"
+#include "json/writer.h"
 
 static const char *const words[] = {
     [SL_MATCH_SIMPLE] = "simple",
@@ -79,18 +79,6 @@ void sl_places_done(struct sl_places *p) {
     sl_freep(&p->post);
 }
 
-void sl_buf_int(struct sl_buf *b, int64_t v) {
-    char digits[24], *p = digits + sizeof(digits);
-    uint64_t u = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
-
-    do
-        *--p = (char)('0' + u % 10);
-    while (u /= 10);
-    if (v < 0)
-        *--p = '-';
-    sl_buf_add(b, p, (size_t)(digits + sizeof(digits) - p));
-}
-
 /* ---- lines ---- */
 
 static void line(const struct sl_graph *g, const struct sl_pick *k, uint32_t level, bool pretty,
@@ -131,30 +119,34 @@ static void write_rv1(struct sl_match_writer *w, const struct sl_graph *g,
                       const struct sl_rlite *r, struct sl_buf *out) {
     if (r->lite.len == 0)
         return;
-    sl_buf_puts(out, "{\"version\": 1, \"execution\": {\"R_lite\": ");
-    sl_buf_puts(out, sl_buf_str(&r->lite));
-    sl_buf_puts(out, ", \"nodelist\": [");
-    sl_buf_json(out, sl_buf_str(&r->hosts));
-    sl_buf_putc(out, ']');
-    if (r->props.len > 0) {
-        sl_buf_puts(out, ", \"properties\": ");
-        sl_buf_puts(out, sl_buf_str(&r->props));
-    }
-    sl_buf_printf(out, ", \"starttime\": %" PRId64 ", \"expiration\": %" PRId64, gr->at,
-                  gr->duration > INT64_MAX - gr->at ? INT64_MAX : gr->at + gr->duration);
+    struct sl_jw *j = &SL_JW_SPACED(out);
+    sl_jw_object(j, NULL);
+    sl_jw_int(j, "version", 1);
+    sl_jw_object(j, "execution");
+    sl_jw_raw(j, "R_lite", sl_buf_str(&r->lite));
+    sl_jw_array(j, "nodelist");
+    sl_jw_str(j, NULL, sl_buf_str(&r->hosts));
+    sl_jw_end(j);
+    if (r->props.len > 0)
+        sl_jw_raw(j, "properties", sl_buf_str(&r->props));
+    sl_jw_int(j, "starttime", gr->at);
+    sl_jw_int(j, "expiration",
+              gr->duration > INT64_MAX - gr->at ? INT64_MAX : gr->at + gr->duration);
     if (w->nslots && gr->n_slots > 0)
-        sl_buf_printf(out, ", \"nslots\": %u", gr->n_slots);
-    sl_buf_putc(out, '}');
+        sl_jw_uint(j, "nslots", gr->n_slots);
+    sl_jw_end(j);
     if (w->format != SL_MATCH_RV1_NOSCHED) {
-        sl_buf_puts(out, ", \"scheduling\": ");
-        sl_write_jgf(w, g, gr, p, w->format == SL_MATCH_RV1_SHORTHAND, out);
+        sl_write_jgf(w, g, gr, p, w->format == SL_MATCH_RV1_SHORTHAND,
+                     sl_jw_value(j, "scheduling"));
         if (w->queue) {
-            sl_buf_puts(out, ", \"attributes\": {\"system\": {\"scheduler\": {\"queue\": ");
-            sl_buf_json(out, w->queue);
-            sl_buf_puts(out, "}}}");
+            sl_jw_object(j, "attributes");
+            sl_jw_object(j, "system");
+            sl_jw_object(j, "scheduler");
+            sl_jw_str(j, "queue", w->queue);
         }
     }
-    sl_buf_puts(out, "}\n");
+    sl_jw_end_to(j, 0);
+    sl_buf_putc(out, '\n');
 }
 
 int sl_match_write(struct sl_match_writer *w, const struct sl_graph *g, const struct sl_grant *gr,

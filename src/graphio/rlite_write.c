@@ -9,6 +9,7 @@
 #include "graph/hostlist.h"
 #include "graphio/idset.h"
 #include "graphio/write_int.h"
+#include "json/writer.h"
 
 /* What an R says of, in the order of its keys. */
 static const char *const kinds[] = {"core", "gpu"};
@@ -78,8 +79,8 @@ static void ids_text(ids_vec *ids, struct sl_buf *out) {
 static bool children(struct lite *l, const struct sl_grant *gr, uint32_t from, const sl_sym *types,
                      sl_sym node, ids_vec *ids) {
     const struct sl_vertex *x = sl_graph_vertex(l->g, gr->picks.v[from].v);
+    struct sl_jw j = SL_JW_SPACED(&l->text);
     uint32_t inner_end = 0;
-    bool any = false;
 
     for (size_t k = 0; k < SL_LEN(kinds); k++)
         ids[k].n = 0;
@@ -98,14 +99,16 @@ static bool children(struct lite *l, const struct sl_grant *gr, uint32_t from, c
     for (size_t k = 0; k < SL_LEN(kinds); k++) {
         if (ids[k].n == 0)
             continue;
-        sl_buf_printf(&l->text, "%s\"%s\": \"", any ? ", " : "{", kinds[k]);
-        ids_text(&ids[k], &l->text);
-        sl_buf_putc(&l->text, '"');
-        any = true;
+        if (j.depth == 0)
+            sl_jw_object(&j, NULL);
+        ids_text(&ids[k], sl_jw_begin_str(&j, kinds[k]));
+        sl_jw_end_str(&j);
     }
-    if (any)
-        sl_buf_add(&l->text, "}", 2);
-    return any;
+    if (j.depth == 0)
+        return false;
+    sl_jw_end(&j);
+    sl_buf_putc(&l->text, '\0');
+    return true;
 }
 
 static void note_properties(struct lite *l, sl_vtx v, int64_t rank) {
@@ -146,21 +149,22 @@ static void write_lite(struct lite *l, struct sl_buf *out) {
     ids_vec ranks = {0};
     const char *text = sl_buf_str(&l->text);
 
-    sl_buf_putc(out, '[');
+    struct sl_jw j = SL_JW_SPACED(out);
+    sl_jw_array(&j, NULL);
     for (uint32_t i = 0; i < l->entries.n;) {
         const char *first = text + l->entries.v[i].children;
-        sl_buf_puts(out, i > 0 ? ", {\"rank\": \"" : "{\"rank\": \"");
         ranks.n = 0;
         for (; i < l->entries.n && strcmp(text + l->entries.v[i].children, first) == 0; i++) {
             *sl_vec_push(&ranks) = l->entries.v[i].rank;
             l->entries.v[i].turn = i;
         }
-        sl_ids_write(ranks.v, ranks.n, out);
-        sl_buf_puts(out, "\", \"children\": ");
-        sl_buf_puts(out, first);
-        sl_buf_putc(out, '}');
+        sl_jw_object(&j, NULL);
+        sl_ids_write(ranks.v, ranks.n, sl_jw_begin_str(&j, "rank"));
+        sl_jw_end_str(&j);
+        sl_jw_raw(&j, "children", first);
+        sl_jw_end(&j);
     }
-    sl_buf_putc(out, ']');
+    sl_jw_end(&j);
     sl_vec_free(&ranks);
 }
 
@@ -168,19 +172,19 @@ static void write_props(struct lite *l, struct sl_buf *out) {
     ids_vec ranks = {0};
     const char *text = sl_buf_str(&l->text);
 
+    if (l->props.n == 0)
+        return;
+    struct sl_jw j = SL_JW_SPACED(out);
+    sl_jw_object(&j, NULL);
     for (uint32_t i = 0; i < l->props.n;) {
         const char *first = text + l->props.v[i].text;
-        sl_buf_puts(out, i > 0 ? ", " : "{");
-        sl_buf_json(out, first);
-        sl_buf_puts(out, ": \"");
         ranks.n = 0;
         for (; i < l->props.n && strcmp(text + l->props.v[i].text, first) == 0; i++)
             *sl_vec_push(&ranks) = l->props.v[i].rank;
-        sl_ids_write(ranks.v, ranks.n, out);
-        sl_buf_putc(out, '"');
+        sl_ids_write(ranks.v, ranks.n, sl_jw_begin_str(&j, first));
+        sl_jw_end_str(&j);
     }
-    if (l->props.n > 0)
-        sl_buf_putc(out, '}');
+    sl_jw_end(&j);
     sl_vec_free(&ranks);
 }
 

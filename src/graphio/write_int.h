@@ -41,7 +41,4 @@ void sl_rlite_init(struct sl_rlite *r, const struct sl_graph *g, const struct sl
                    size_t ceiling);
 void sl_rlite_done(struct sl_rlite *r);
 
-/* Numbers are most of what is written. */
-void sl_buf_int(struct sl_buf *b, int64_t v);
-
 #endif

@@ -1,20 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "json/writer.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
+#include "base/base64.h"
 #include "base/stamp.h"
 #include "json/json.h"
 
-#define SHORT_KEY 60u    /* bytes; such keys go into the buffer in one piece */
-#define SHORT_TEXT 1024u /* bytes of a formatted text that take no allocation */
+#define SHORT_KEY 60u /* bytes; such keys go into the buffer in one piece */
 
-_Static_assert(SL_JW_MAX_DEPTH == SL_JSON_MAX_DEPTH, "what can be written can be read");
+_Static_assert(SL_JW_MAX_DEPTH == 2 * SL_JSON_MAX_DEPTH, "see writer.h");
 
 static bool in_object(const struct sl_jw *w) {
     return w->depth > 0 && (w->objects[(w->depth - 1) / 64] >> ((w->depth - 1) % 64) & 1) != 0;
@@ -26,12 +25,15 @@ static bool is_plain(char c) {
 
 /* What leads to a value: the comma and the key. */
 static void lead(struct sl_jw *w, const char *key) {
-    char s[SHORT_KEY + 4];
+    char s[SHORT_KEY + 6];
     size_t n = 0;
 
-    sl_assert((key != NULL) == in_object(w));
-    if (w->comma && w->depth > 0)
+    sl_assert((key != NULL) == in_object(w) && w->begun == 0);
+    if (w->comma && w->depth > 0) {
         s[n++] = ',';
+        s[n] = ' ';
+        n += w->spaced;
+    }
     w->comma = true;
     if (key) {
         size_t at = n, i = 0;
@@ -46,12 +48,14 @@ static void lead(struct sl_jw *w, const char *key) {
             s[n++] = '"';
         }
         s[n++] = ':';
+        s[n] = ' ';
+        n += w->spaced;
     }
     if (n > 0)
         sl_buf_add(w->b, s, n);
 }
 
-static void open(struct sl_jw *w, const char *key, bool object) {
+static void begin(struct sl_jw *w, const char *key, bool object) {
     uint64_t bit = UINT64_C(1) << w->depth % 64;
 
     lead(w, key);
@@ -66,11 +70,11 @@ static void open(struct sl_jw *w, const char *key, bool object) {
 }
 
 void sl_jw_object(struct sl_jw *w, const char *key) {
-    open(w, key, true);
+    begin(w, key, true);
 }
 
 void sl_jw_array(struct sl_jw *w, const char *key) {
-    open(w, key, false);
+    begin(w, key, false);
 }
 
 void sl_jw_end(struct sl_jw *w) {
@@ -95,34 +99,39 @@ void sl_jw_text(struct sl_jw *w, const char *key, struct sl_text value) {
     sl_buf_json_n(w->b, value.s, value.n);
 }
 
+struct sl_buf *sl_jw_begin_str(struct sl_jw *w, const char *key) {
+    lead(w, key);
+    w->begun = w->b->len + 1;
+    sl_buf_putc(w->b, '"');
+    return w->b;
+}
+
+void sl_jw_end_str(struct sl_jw *w) {
+    sl_assert(w->begun > 0);
+    sl_buf_json_from(w->b, w->begun);
+    w->begun = 0;
+}
+
 void sl_jw_strf(struct sl_jw *w, const char *key, const char *fmt, ...) {
-    char s[SHORT_TEXT];
     va_list ap;
 
     va_start(ap, fmt);
-    int n = vsnprintf(s, sizeof(s), fmt, ap);
+    sl_buf_vprintf(sl_jw_begin_str(w, key), fmt, ap);
     va_end(ap);
-    sl_assert(n >= 0);
-    if ((size_t)n < sizeof(s)) {
-        sl_jw_text(w, key, (struct sl_text){s, (size_t)n});
-        return;
-    }
-    char *all = sl_alloc((size_t)n + 1);
-    va_start(ap, fmt);
-    n = vsnprintf(all, (size_t)n + 1, fmt, ap);
-    va_end(ap);
-    sl_jw_text(w, key, (struct sl_text){all, (size_t)n});
-    sl_freep(&all);
+    sl_jw_end_str(w);
 }
 
 void sl_jw_int(struct sl_jw *w, const char *key, int64_t value) {
     lead(w, key);
-    sl_buf_printf(w->b, "%" PRId64, value);
+    sl_buf_int(w->b, value);
 }
 
 void sl_jw_uint(struct sl_jw *w, const char *key, uint64_t value) {
     lead(w, key);
-    sl_buf_printf(w->b, "%" PRIu64, value);
+    if (value <= INT64_MAX)
+        sl_buf_int(w->b, (int64_t)value);
+    else
+        sl_buf_printf(w->b, "%" PRIu64, value);
 }
 
 void sl_jw_bool(struct sl_jw *w, const char *key, bool value) {
@@ -167,6 +176,11 @@ void sl_jw_hex(struct sl_jw *w, const char *key, uint64_t value) {
     sl_jw_strf(w, key, "%016" PRIx64, value);
 }
 
+void sl_jw_base64(struct sl_jw *w, const char *key, const char *data, size_t n) {
+    sl_base64_encode(sl_jw_begin_str(w, key), data, n);
+    sl_jw_end_str(w);
+}
+
 void sl_jw_time(struct sl_jw *w, const char *key, sl_time t) {
     char text[SL_STAMP_TEXT];
 
@@ -197,6 +211,31 @@ void sl_jw_raw_n(struct sl_jw *w, const char *key, const char *json, size_t n) {
 
 void sl_jw_raw(struct sl_jw *w, const char *key, const char *json) {
     sl_jw_raw_n(w, key, json, strlen(json));
+}
+
+/* What stands between the brackets. */
+static void splice(struct sl_jw *w, const char *json, char open, char close) {
+    size_t n = strlen(json);
+
+    sl_assert(w->depth > 0 && in_object(w) == (open == '{') && w->begun == 0);
+    if (n == 2)
+        return;
+    if (n < 2 || json[0] != open || json[n - 1] != close) { /* it was cut elsewhere */
+        sl_buf_fail(w->b);
+        return;
+    }
+    if (w->comma)
+        sl_buf_puts(w->b, w->spaced ? ", " : ",");
+    w->comma = true;
+    sl_buf_add(w->b, json + 1, n - 2);
+}
+
+void sl_jw_fields(struct sl_jw *w, const char *object) {
+    splice(w, object, '{', '}');
+}
+
+void sl_jw_items(struct sl_jw *w, const char *array) {
+    splice(w, array, '[', ']');
 }
 
 struct sl_buf *sl_jw_value(struct sl_jw *w, const char *key) {

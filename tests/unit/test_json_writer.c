@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The JSON writer: what it writes, and that it ends a program that would write something else. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -89,6 +90,9 @@ static void keys_and_texts_are_escaped(void **state) {
         key[n] = 'k';
     }
     sl_jw_strf(&w, "long", "%3000d", 1);
+    sl_buf_puts(sl_jw_begin_str(&w, "begun"), "a\nb");
+    sl_buf_puts(w.b, "\"c\xff");
+    sl_jw_end_str(&w);
     sl_jw_end(&w);
     assert_false(sl_buf_full(&b));
     assert_int_equal(sl_json_read(b.s, b.len, &doc, NULL), 0);
@@ -97,12 +101,13 @@ static void keys_and_texts_are_escaped(void **state) {
     assert_int_equal(sl_json_view(sl_json_get(v, "nul")).n, 3);
     assert_string_equal(sl_json_str(v, "f"), "n=\"7\"");
     assert_int_equal(sl_json_view(sl_json_get(v, "long")).n, 3000);
+    assert_string_equal(sl_json_str(v, "begun"), "a\nb\"c\xef\xbf\xbd");
     for (size_t n = 55; n <= 70; n++) {
         key[n] = '\0';
         assert_string_equal(sl_json_str(v, key), key);
         key[n] = 'k';
     }
-    assert_int_equal(sl_json_size(v), 4 + 16);
+    assert_int_equal(sl_json_size(v), 5 + 16);
     yyjson_doc_free(doc);
 }
 
@@ -120,21 +125,51 @@ static void values_and_times_go_in(void **state) {
     sl_jw_val(&w, "none", NULL);
     sl_jw_raw(&w, "raw", "[]");
     sl_buf_puts(sl_jw_value(&w, "own"), "17");
+    sl_jw_fields(&w, "{}");
+    sl_jw_fields(&w, "{\"x\":1,\"y\":2}");
     sl_jw_time(&w, "t", 1500 * SL_MSEC);
     sl_jw_micro_time(&w, "mt", 1500 * SL_MSEC);
     sl_jw_array(&w, "deep");
+    sl_jw_items(&w, "[]");
+    sl_jw_items(&w, "[7,8]");
     sl_jw_object(&w, NULL);
     sl_jw_object(&w, "x");
     sl_jw_end_to(&w, 0);
     assert_string_equal(sl_buf_str(&b),
                         "{\"v\":{\"a\":[1,\"x\"]},\"m\":{\"a\":[1,\"x\"]},\"none\":null,\"raw\":[],"
-                        "\"own\":17,\"t\":\"1970-01-01T00:00:01Z\","
-                        "\"mt\":\"1970-01-01T00:00:01.500000Z\",\"deep\":[{\"x\":{}}]}");
+                        "\"own\":17,\"x\":1,\"y\":2,\"t\":\"1970-01-01T00:00:01Z\","
+                        "\"mt\":\"1970-01-01T00:00:01.500000Z\",\"deep\":[7,8,{\"x\":{}}]}");
     yyjson_doc_free(doc);
     yyjson_mut_doc_free(mut);
+    sl_buf_clear(&b);
+    sl_jw_array(&w, NULL);
+    sl_jw_items(&w, "[7,8");
+    assert_true(sl_buf_full(&b));
+}
+
+static void blanks_may_follow(void **state) {
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(1000);
+    struct sl_jw w = SL_JW_SPACED(&b);
+
+    (void)state;
+    sl_jw_object(&w, NULL);
+    sl_jw_int(&w, "a", 1);
+    sl_jw_array(&w, "l");
+    sl_jw_int(&w, NULL, INT64_MIN);
+    sl_jw_int(&w, NULL, 0);
+    sl_jw_end(&w);
+    sl_jw_fields(&w, "{\"x\": 1}");
+    sl_jw_end(&w);
+    assert_string_equal(sl_buf_str(&b), "{\"a\": 1, \"l\": [-9223372036854775808, 0], \"x\": 1}");
 }
 
 /* ---- misuse ---- */
+
+static void value_in_a_string(struct sl_jw *w) {
+    sl_jw_array(w, NULL);
+    (void)sl_jw_begin_str(w, NULL);
+    sl_jw_int(w, NULL, 1);
+}
 
 static void key_in_array(struct sl_jw *w) {
     sl_jw_array(w, NULL);
@@ -165,7 +200,8 @@ static void too_deep(struct sl_jw *w) {
 
 static void misuse_ends_the_program(void **state) {
     static void (*const cases[])(struct sl_jw *) = {
-        key_in_array, no_key_in_object, key_at_the_root, end_of_nothing, no_raw_value, too_deep};
+        key_in_array, no_key_in_object, key_at_the_root,  end_of_nothing,
+        no_raw_value, too_deep,         value_in_a_string};
 
     (void)state;
     for (size_t i = 0; i < SL_LEN(cases); i++) {
@@ -195,7 +231,7 @@ static void as_deep_as_is_read(void **state) {
     yyjson_doc *doc = NULL;
 
     (void)state;
-    for (uint32_t i = 0; i < SL_JW_MAX_DEPTH; i++) {
+    for (uint32_t i = 0; i < SL_JSON_MAX_DEPTH; i++) {
         if (i % 2)
             sl_jw_object(&w, NULL);
         else
@@ -212,6 +248,7 @@ int main(void) {
         cmocka_unit_test(json_seconds),
         cmocka_unit_test(keys_and_texts_are_escaped),
         cmocka_unit_test(values_and_times_go_in),
+        cmocka_unit_test(blanks_may_follow),
         cmocka_unit_test(misuse_ends_the_program),
         cmocka_unit_test(as_deep_as_is_read),
     };
