@@ -14,46 +14,6 @@
 #include "schema/check.h"
 #include "schema/wire.h"
 
-static void print_node(const struct sl_node *n, struct sl_buf *out) {
-    switch (n->kind) {
-    case SL_NODE_NULL:
-        sl_buf_puts(out, "null");
-        break;
-    case SL_NODE_BOOL:
-        sl_buf_puts(out, n->truth ? "true" : "false");
-        break;
-    case SL_NODE_INT:
-        sl_buf_printf(out, "%lld", (long long)n->num);
-        break;
-    case SL_NODE_FLOAT:
-        sl_buf_puts(out, n->text);
-        break;
-    case SL_NODE_STR:
-        sl_buf_json(out, n->text);
-        break;
-    case SL_NODE_LIST:
-        sl_buf_putc(out, '[');
-        for (uint32_t i = 0; i < n->n && !sl_buf_full(out); i++) {
-            if (i)
-                sl_buf_putc(out, ',');
-            print_node(&n->items[i], out);
-        }
-        sl_buf_putc(out, ']');
-        break;
-    case SL_NODE_MAP:
-        sl_buf_putc(out, '{');
-        for (uint32_t i = 0; i < n->n && !sl_buf_full(out); i++) {
-            if (i)
-                sl_buf_putc(out, ',');
-            sl_buf_json(out, n->pairs[i].key);
-            sl_buf_putc(out, ':');
-            print_node(&n->pairs[i].value, out);
-        }
-        sl_buf_putc(out, '}');
-        break;
-    }
-}
-
 /* Does it mean another thing as YAML? A number with a fraction may be a whole one there, and what
  * is said twice is a fault. */
 static bool reads_otherwise(yyjson_doc *doc) {
@@ -96,7 +56,7 @@ yyjson_doc *sl_yaml_read(const char *text, size_t len, struct sl_err *err) {
     if (d->n == 0)
         sl_buf_puts(&json, "null");
     else
-        print_node(&d->roots[0], &json);
+        sl_node_json(&SL_JW(&json), NULL, &d->roots[0], false);
     yyjson_read_err why;
     yyjson_doc *doc = sl_buf_full(&json) ? NULL : yyjson_read_opts(json.s, json.len, 0, NULL, &why);
     if (!doc)

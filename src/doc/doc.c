@@ -160,6 +160,50 @@ const struct sl_node *sl_node_get(const struct sl_node *map, const char *key) {
     return NULL;
 }
 
+static void put_number(struct sl_jw *w, const char *key, const char *text, bool respell) {
+    char *end;
+    double d = strtod(text, &end);
+
+    if (!respell)
+        sl_jw_raw(w, key, text);
+    else if (!*end && d - d == 0) /* neither infinite nor no number */
+        sl_buf_printf(sl_jw_value(w, key), "%.17g", d);
+    else
+        sl_jw_str(w, key, text);
+}
+
+void sl_node_json(struct sl_jw *w, const char *key, const struct sl_node *n, bool respell) {
+    switch (n->kind) {
+    case SL_NODE_NULL:
+        sl_jw_null(w, key);
+        break;
+    case SL_NODE_BOOL:
+        sl_jw_bool(w, key, n->truth);
+        break;
+    case SL_NODE_INT:
+        sl_jw_int(w, key, n->num);
+        break;
+    case SL_NODE_FLOAT:
+        put_number(w, key, n->text, respell);
+        break;
+    case SL_NODE_STR:
+        sl_jw_str(w, key, n->text);
+        break;
+    case SL_NODE_LIST:
+        sl_jw_array(w, key);
+        for (uint32_t i = 0; i < n->n && !sl_buf_full(w->b); i++)
+            sl_node_json(w, NULL, &n->items[i], respell);
+        sl_jw_end(w);
+        break;
+    case SL_NODE_MAP:
+        sl_jw_object(w, key);
+        for (uint32_t i = 0; i < n->n && !sl_buf_full(w->b); i++)
+            sl_node_json(w, n->pairs[i].key, &n->pairs[i].value, respell);
+        sl_jw_end(w);
+        break;
+    }
+}
+
 const char *sl_node_kind_name(enum sl_node_kind k) {
     static const char *const names[] = {
         [SL_NODE_NULL] = "null",      [SL_NODE_BOOL] = "a boolean", [SL_NODE_INT] = "a number",

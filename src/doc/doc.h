@@ -12,6 +12,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
+#include "json/writer.h"
 
 #define SL_DOC_MAX_BYTES ((size_t)64 << 20)
 #define SL_DOC_MAX_DEPTH 64u
@@ -76,6 +77,9 @@ void sl_doc_freep(struct sl_doc **d);
 
 /* The value under key, NULL if the node is no map or has no such key. */
 const struct sl_node *sl_node_get(const struct sl_node *map, const char *key);
+/* The node as JSON, until the buffer is full. YAML has spellings of numbers, and infinities, that
+ * JSON has not: they are put as they stand, or, with 'respell', as numbers and strings of JSON. */
+void sl_node_json(struct sl_jw *w, const char *key, const struct sl_node *n, bool respell);
 /* "a string", "a list" ... for messages. */
 const char *sl_node_kind_name(enum sl_node_kind k);
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
-#include "kube/json.h"
+#include "json/writer.h"
 
 const char *sl_event_put(struct sl_buf *b, const struct sl_event *e, uint64_t unique,
                          char name[SL_EVENT_NAME]) {
@@ -20,33 +20,43 @@ const char *sl_event_put(struct sl_buf *b, const struct sl_event *e, uint64_t un
     } else {
         sl_buf_puts(&note, e->note);
     }
-    sl_buf_puts(b, "{\"apiVersion\":\"events.k8s.io/v1\",\"kind\":\"Event\"");
-    jput_text(b, ",\"metadata\":{\"name\":", name);
-    jput_text(b, ",\"namespace\":", sl_event_ns(e));
-    sl_buf_puts(b, "},\"eventTime\":");
-    jput_micro_time(b, e->at);
-    jput_text(b, ",\"reportingController\":", e->controller);
-    jput_text(b, ",\"reportingInstance\":", e->instance);
-    jput_text(b, ",\"action\":", e->action);
-    jput_text(b, ",\"reason\":", e->reason);
-    sl_buf_printf(b,
-                  ",\"type\":\"%s\",\"regarding\":{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"name\":",
-                  e->warning ? "Warning" : "Normal", e->of.api_version, e->of.kind);
-    sl_buf_json(b, e->of.name);
+    struct sl_jw *w = &SL_JW(b);
+    sl_jw_object(w, NULL);
+    sl_jw_str(w, "apiVersion", "events.k8s.io/v1");
+    sl_jw_str(w, "kind", "Event");
+    sl_jw_object(w, "metadata");
+    sl_jw_str(w, "name", name);
+    sl_jw_str(w, "namespace", sl_event_ns(e));
+    sl_jw_end(w);
+    sl_jw_micro_time(w, "eventTime", e->at);
+    sl_jw_str(w, "reportingController", e->controller);
+    sl_jw_str(w, "reportingInstance", e->instance);
+    sl_jw_str(w, "action", e->action);
+    sl_jw_str(w, "reason", e->reason);
+    sl_jw_str(w, "type", e->warning ? "Warning" : "Normal");
+    sl_jw_object(w, "regarding");
+    sl_jw_str(w, "apiVersion", e->of.api_version);
+    sl_jw_str(w, "kind", e->of.kind);
+    sl_jw_str(w, "name", e->of.name);
     if (*e->of.ns)
-        jput_text(b, ",\"namespace\":", e->of.ns);
-    jput_text(b, ",\"uid\":", e->of.uid);
-    sl_buf_printf(b, ",\"resourceVersion\":\"%llu\"", (unsigned long long)e->of.rv);
+        sl_jw_str(w, "namespace", e->of.ns);
+    sl_jw_str(w, "uid", e->of.uid);
+    sl_jw_strf(w, "resourceVersion", "%llu", (unsigned long long)e->of.rv);
     if (e->of.field_path)
-        jput_text(b, ",\"fieldPath\":", e->of.field_path);
-    jput_text(b, "},\"note\":", sl_buf_str(&note));
-    sl_buf_puts(b, "}");
+        sl_jw_str(w, "fieldPath", e->of.field_path);
+    sl_jw_end(w);
+    sl_jw_str(w, "note", sl_buf_str(&note));
+    sl_jw_end(w);
     sl_buf_done(&note);
     return name;
 }
 
 void sl_event_put_series(struct sl_buf *b, uint32_t count, sl_time last) {
-    sl_buf_printf(b, "{\"series\":{\"count\":%u,\"lastObservedTime\":", count);
-    jput_micro_time(b, last);
-    sl_buf_puts(b, "}}");
+    struct sl_jw *w = &SL_JW(b);
+
+    sl_jw_object(w, NULL);
+    sl_jw_object(w, "series");
+    sl_jw_uint(w, "count", count);
+    sl_jw_micro_time(w, "lastObservedTime", last);
+    sl_jw_end_to(w, 0);
 }

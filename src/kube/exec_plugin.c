@@ -15,6 +15,7 @@
 #include "base/vec.h"
 #include "doc/read.h"
 #include "kube/secret.h"
+#include "json/writer.h"
 
 #define MAX_WORDS ((size_t)4 << 10) /* kept of what it says on standard error */
 #define MAX_INFO ((size_t)4 << 20)
@@ -120,31 +121,29 @@ int sl_exec_parse(const struct sl_exec_spec *e, const char *text, size_t len,
 /* KUBERNETES_EXEC_INFO: an ExecCredential that says what is known before. */
 static void put_info(struct sl_buf *b, const struct sl_kubeconfig *k, const char *ca, size_t ca_len,
                      bool interactive) {
-    sl_buf_puts(b, "KUBERNETES_EXEC_INFO={\"apiVersion\":");
-    sl_buf_json(b, k->exec->api_version);
-    sl_buf_printf(b, ",\"kind\":\"ExecCredential\",\"spec\":{\"interactive\":%s",
-                  interactive ? "true" : "false");
+    struct sl_jw *w = &SL_JW(b);
+
+    sl_buf_puts(b, "KUBERNETES_EXEC_INFO=");
+    sl_jw_object(w, NULL);
+    sl_jw_str(w, "apiVersion", k->exec->api_version);
+    sl_jw_str(w, "kind", "ExecCredential");
+    sl_jw_object(w, "spec");
+    sl_jw_bool(w, "interactive", interactive);
     if (k->exec->provide_cluster_info) {
-        sl_buf_puts(b, ",\"cluster\":{\"server\":");
-        sl_buf_json(b, k->server);
-        if (*k->tls_server_name) {
-            sl_buf_puts(b, ",\"tls-server-name\":");
-            sl_buf_json(b, k->tls_server_name);
-        }
+        sl_jw_object(w, "cluster");
+        sl_jw_str(w, "server", k->server);
+        if (*k->tls_server_name)
+            sl_jw_str(w, "tls-server-name", k->tls_server_name);
         if (k->insecure)
-            sl_buf_puts(b, ",\"insecure-skip-tls-verify\":true");
-        if (ca_len > 0) {
-            sl_buf_puts(b, ",\"certificate-authority-data\":\"");
-            sl_base64_encode(b, ca, ca_len);
-            sl_buf_putc(b, '"');
-        }
-        if (*k->proxy_url) {
-            sl_buf_puts(b, ",\"proxy-url\":");
-            sl_buf_json(b, k->proxy_url);
-        }
-        sl_buf_printf(b, "%s%s}", *k->cluster_config ? ",\"config\":" : "", k->cluster_config);
+            sl_jw_bool(w, "insecure-skip-tls-verify", true);
+        if (ca_len > 0)
+            sl_jw_base64(w, "certificate-authority-data", ca, ca_len);
+        if (*k->proxy_url)
+            sl_jw_str(w, "proxy-url", k->proxy_url);
+        if (*k->cluster_config)
+            sl_jw_raw(w, "config", k->cluster_config);
     }
-    sl_buf_puts(b, "}}");
+    sl_jw_end_to(w, 0);
 }
 
 typedef SL_VEC(char *) strings;

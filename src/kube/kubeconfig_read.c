@@ -99,55 +99,6 @@ static bool given(const struct sl_source *s) {
     return s->data || s->path;
 }
 
-/* ---- JSON out of a node: the cluster's extension that an exec plugin is given ---- */
-
-/* YAML has spellings, and infinities, that JSON has not. */
-static void put_float(struct sl_buf *b, const char *text) {
-    char *end;
-    double d = strtod(text, &end);
-
-    if (!*end && d - d == 0) /* neither infinite nor no number */
-        sl_buf_printf(b, "%.17g", d);
-    else
-        sl_buf_json(b, text);
-}
-
-static void put_json(struct sl_buf *b, const struct sl_node *n) {
-    switch (n->kind) {
-    case SL_NODE_NULL:
-        sl_buf_puts(b, "null");
-        break;
-    case SL_NODE_BOOL:
-        sl_buf_puts(b, n->truth ? "true" : "false");
-        break;
-    case SL_NODE_INT:
-        sl_buf_printf(b, "%lld", (long long)n->num);
-        break;
-    case SL_NODE_FLOAT:
-        put_float(b, n->text);
-        break;
-    case SL_NODE_STR:
-        sl_buf_json(b, n->text);
-        break;
-    case SL_NODE_LIST:
-        for (uint32_t i = 0; i < n->n && !sl_buf_full(b); i++) {
-            sl_buf_putc(b, i == 0 ? '[' : ',');
-            put_json(b, &n->items[i]);
-        }
-        sl_buf_puts(b, n->n == 0 ? "[]" : "]");
-        break;
-    case SL_NODE_MAP:
-        for (uint32_t i = 0; i < n->n && !sl_buf_full(b); i++) {
-            sl_buf_putc(b, i == 0 ? '{' : ',');
-            sl_buf_json(b, n->pairs[i].key);
-            sl_buf_putc(b, ':');
-            put_json(b, &n->pairs[i].value);
-        }
-        sl_buf_puts(b, n->n == 0 ? "{}" : "}");
-        break;
-    }
-}
-
 /* What the extension of this name says, as JSON; "" if there is none. */
 static const char *extension(struct sl_fields *cluster, const char *name) {
     uint32_t n;
@@ -160,7 +111,7 @@ static const char *extension(struct sl_fields *cluster, const char *name) {
             continue;
         struct sl_buf b;
         sl_buf_init(&b, MAX_TEXT_BYTES);
-        put_json(&b, value);
+        sl_node_json(&SL_JW(&b), NULL, value, true);
         if (sl_buf_full(&b))
             sl_read_fail(cluster->rd, value->line, "extension \"%s\": more than %zu bytes", name,
                          MAX_TEXT_BYTES);

@@ -24,8 +24,8 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/prng.h"
-#include "base/stamp.h"
 #include "json/json.h"
+#include "json/writer.h"
 
 #define MAX_BODY_BYTES ((size_t)1 << 20)
 #define MAX_PATH_BYTES 2048u
@@ -191,24 +191,41 @@ static void on_written(void *ctx, const struct sl_reply *r) {
 
 /* ---- what we say ---- */
 
-static void put_spec(struct sl_lease *l) {
-    char micro[SL_STAMP_TEXT];
+static void put_spec(struct sl_lease *l, struct sl_jw *w) {
     sl_span whole = (l->duration + SL_SEC - 1) / SL_SEC;
     bool fresh = !l->ours || l->releasing || l->step == CREATE;
     sl_time wall = l->port->wall / SL_USEC * SL_USEC;
 
     l->stamp = wall > l->stamp ? wall : l->stamp + SL_USEC;
-    (void)sl_stamp_micro(l->stamp, micro);
-    sl_buf_puts(&l->body, "\"spec\":{\"holderIdentity\":");
-    sl_buf_json(&l->body, l->releasing ? "" : l->identity);
-    sl_buf_printf(&l->body, ",\"leaseDurationSeconds\":%d,\"renewTime\":\"%s\"",
-                  l->releasing ? 1 : (int)whole, micro);
+    sl_jw_object(w, "spec");
+    sl_jw_str(w, "holderIdentity", l->releasing ? "" : l->identity);
+    sl_jw_int(w, "leaseDurationSeconds", l->releasing ? 1 : whole);
+    sl_jw_micro_time(w, "renewTime", l->stamp);
     if (fresh)
-        sl_buf_printf(&l->body, ",\"acquireTime\":\"%s\"", micro);
+        sl_jw_micro_time(w, "acquireTime", l->stamp);
     if (fresh && !l->releasing)
-        sl_buf_printf(&l->body, ",\"leaseTransitions\":%lld",
-                      l->step == CREATE ? 0LL : (long long)l->transitions + 1);
-    sl_buf_putc(&l->body, '}');
+        sl_jw_int(w, "leaseTransitions", l->step == CREATE ? 0 : l->transitions + 1);
+    sl_jw_end(w);
+}
+
+/* What the step writes. */
+static void put_body(struct sl_lease *l) {
+    struct sl_jw *w = &SL_JW(&l->body);
+
+    sl_jw_object(w, NULL);
+    if (l->step == CREATE) {
+        sl_jw_str(w, "apiVersion", "coordination.k8s.io/v1");
+        sl_jw_str(w, "kind", "Lease");
+        sl_jw_object(w, "metadata");
+        sl_jw_str(w, "name", l->name);
+        sl_jw_str(w, "namespace", l->ns);
+    } else {
+        sl_jw_object(w, "metadata");
+        sl_jw_str(w, "resourceVersion", sl_buf_str(&l->version));
+    }
+    sl_jw_end(w);
+    put_spec(l, w);
+    sl_jw_end(w);
 }
 
 static void start(struct sl_lease *l) {
@@ -220,24 +237,15 @@ static void start(struct sl_lease *l) {
     if (l->step == CREATE) {
         rq.method = SL_POST;
         rq.content_type = SL_JSON;
-        sl_buf_puts(&l->body, "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\","
-                              "\"metadata\":{\"name\":");
-        sl_buf_json(&l->body, l->name);
-        sl_buf_puts(&l->body, ",\"namespace\":");
-        sl_buf_json(&l->body, l->ns);
     } else {
         sl_buf_printf(&l->path, "/%s", l->name);
     }
     if (l->step == WRITE) {
         rq.method = SL_PATCH;
         rq.content_type = SL_MERGE_PATCH;
-        sl_buf_puts(&l->body, "{\"metadata\":{\"resourceVersion\":");
-        sl_buf_json(&l->body, sl_buf_str(&l->version));
     }
     if (l->step != READ) {
-        sl_buf_puts(&l->body, "},");
-        put_spec(l);
-        sl_buf_putc(&l->body, '}');
+        put_body(l);
         rq.body = sl_buf_str(&l->body);
         rq.len = l->body.len;
     }

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "json/writer.h"
 
 static _Atomic(enum sl_log_level) threshold = SL_LOG_INFO;
 
@@ -40,28 +41,28 @@ static void put_time(struct sl_buf *b) {
                   tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec, now.tv_nsec / 1000000);
 }
 
-/* A JSON string of at most SL_LOG_VALUE bytes of s. */
-static void put_string(struct sl_buf *b, const char *s) {
-    static const char more[] = "...";
-    char cut[SL_LOG_VALUE + sizeof more];
+#define MORE "..."
+#define CUT_TEXT (SL_LOG_VALUE + sizeof(MORE))
+
+/* The text, or its first SL_LOG_VALUE bytes at most. */
+static const char *shorten(const char *s, char cut[CUT_TEXT]) {
     size_t n = strnlen(s, SL_LOG_VALUE + 1);
 
-    if (n <= SL_LOG_VALUE) {
-        sl_buf_json(b, s);
-        return;
-    }
+    if (n <= SL_LOG_VALUE)
+        return s;
     n = SL_LOG_VALUE;
     while (n > 0 && ((unsigned char)s[n] & 0xc0) == 0x80) /* not inside a character */
         n--;
     memcpy(cut, s, n);
-    memcpy(cut + n, more, sizeof more);
-    sl_buf_json(b, cut);
+    memcpy(cut + n, MORE, sizeof(MORE));
+    return cut;
 }
 
 /* For a terminal: bare if it is one plain word, else as a JSON string. The control characters that
  * JSON leaves alone (DEL, and U+0080 to U+009F, which some terminals obey) are made harmless. */
 static void put_word(struct sl_buf *b, const char *s) {
     bool plain = s[0] != '\0' && strnlen(s, SL_LOG_VALUE + 1) <= SL_LOG_VALUE;
+    char cut[CUT_TEXT];
 
     for (const char *p = s; plain && *p; p++)
         plain = *p > ' ' && *p <= '~' && *p != '"' && *p != '\\' && *p != '=';
@@ -70,7 +71,7 @@ static void put_word(struct sl_buf *b, const char *s) {
         return;
     }
     size_t from = b->len;
-    put_string(b, s);
+    sl_buf_json(b, shorten(s, cut));
     for (size_t i = from; i < b->len; i++) {
         if (b->s[i] == 0x7f)
             b->s[i] = '?';
@@ -79,14 +80,13 @@ static void put_word(struct sl_buf *b, const char *s) {
     }
 }
 
-static void put_json_field(struct sl_buf *b, const struct sl_log_field *f) {
-    sl_buf_putc(b, ',');
-    put_string(b, f->key);
-    sl_buf_putc(b, ':');
+static void put_json_field(struct sl_jw *w, const struct sl_log_field *f) {
+    char cut[CUT_TEXT];
+
     if (f->text)
-        put_string(b, f->text);
+        sl_jw_str(w, f->key, shorten(f->text, cut));
     else
-        sl_buf_printf(b, "%lld", (long long)f->number);
+        sl_jw_int(w, f->key, f->number);
 }
 
 static void put_text_field(struct sl_buf *b, const struct sl_log_field *f) {
@@ -112,34 +112,59 @@ static void write_line(const char *s, size_t n) {
     }
 }
 
-void sl_log_line(enum sl_log_level level, const char *message, const struct sl_log_field *fields) {
-    int saved = errno;
-    bool text = isatty(STDERR_FILENO);
-    const char *end = text ? "\n" : "}\n", *cut_end = text ? " cut=1\n" : ",\"cut\":1}\n";
-    struct sl_buf b;
+#define CUT_WORD " cut=1\n"
+#define CUT_FIELD_BYTES 10u /* the same as a field of JSON, with brace and newline */
 
-    sl_buf_init(&b, SL_LOG_LINE);
-    sl_buf_short(&b); /* the line says so itself */
-    if (text) {
-        sl_buf_printf(&b, "%-5s ", level_names[level]);
-        put_time(&b);
-        sl_buf_putc(&b, ' ');
-        sl_buf_puts(&b, message);
-    } else {
-        sl_buf_puts(&b, "{\"ts\":\"");
-        put_time(&b);
-        sl_buf_printf(&b, "\",\"level\":\"%s\",\"msg\":", level_names[level]);
-        put_string(&b, message);
-    }
+static void put_text_line(struct sl_buf *b, enum sl_log_level level, const char *message,
+                          const struct sl_log_field *fields) {
+    bool cut = false;
+
+    sl_buf_printf(b, "%-5s ", level_names[level]);
+    put_time(b);
+    sl_buf_printf(b, " %s", message);
     for (const struct sl_log_field *f = fields; f->key; f++) {
-        size_t mark = b.len;
-        (text ? put_text_field : put_json_field)(&b, f);
-        if (sl_buf_full(&b) || b.len + strlen(cut_end) > SL_LOG_LINE) {
-            sl_buf_truncate(&b, mark);
-            end = cut_end;
+        size_t mark = b->len;
+        put_text_field(b, f);
+        if (sl_buf_full(b) || b->len + strlen(CUT_WORD) > SL_LOG_LINE) {
+            sl_buf_truncate(b, mark);
+            cut = true;
         }
     }
-    sl_buf_puts(&b, end);
+    sl_buf_puts(b, cut ? CUT_WORD : "\n");
+}
+
+static void put_json_line(struct sl_buf *b, enum sl_log_level level, const char *message,
+                          const struct sl_log_field *fields) {
+    struct sl_jw w = SL_JW(b);
+    char text[CUT_TEXT];
+    bool cut = false;
+
+    sl_jw_object(&w, NULL);
+    put_time(sl_jw_begin_str(&w, "ts"));
+    sl_jw_end_str(&w);
+    sl_jw_str(&w, "level", level_names[level]);
+    sl_jw_str(&w, "msg", shorten(message, text));
+    for (const struct sl_log_field *f = fields; f->key; f++) {
+        struct sl_jw before = w;
+        size_t mark = b->len;
+        put_json_field(&w, f);
+        if (sl_buf_full(b) || b->len + CUT_FIELD_BYTES > SL_LOG_LINE) {
+            sl_buf_truncate(b, mark);
+            w = before;
+            cut = true;
+        }
+    }
+    if (cut)
+        sl_jw_int(&w, "cut", 1);
+    sl_jw_end(&w);
+    sl_buf_putc(b, '\n');
+}
+
+void sl_log_line(enum sl_log_level level, const char *message, const struct sl_log_field *fields) {
+    int saved = errno;
+    struct sl_buf b = SL_BUF_SHORT(SL_LOG_LINE); /* the line says so itself */
+
+    (isatty(STDERR_FILENO) ? put_text_line : put_json_line)(&b, level, message, fields);
     write_line(b.s, b.len);
     sl_buf_done(&b);
     errno = saved;
