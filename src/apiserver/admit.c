@@ -8,6 +8,7 @@
 #include "apiserver/words.h"
 #include "base/fmt.h"
 #include "kube/secret.h"
+#include "json/writer.h"
 
 #define QUEUE_LABEL "kueue.x-k8s.io/queue-name"
 #define OURSELVES "system:serviceaccount:kueue-system:kueue-controller-manager"
@@ -152,52 +153,48 @@ yyjson_val *sl_admit_object(struct sl_write *w) {
     return yyjson_doc_get_root(w->made);
 }
 
-static void print_gvk(struct sl_buf *b, const char *key, const char *last, const struct sl_kind *k,
+static void print_gvk(struct sl_jw *j, const char *key, const char *last, const struct sl_kind *k,
                       const char *version, const char *word) {
-    sl_buf_printf(b, ",\"%s\":{\"group\":\"%s\",\"version\":\"%s\",\"%s\":\"%s\"}", key, k->group,
-                  version, last, word);
+    sl_jw_object(j, key);
+    sl_jw_str(j, "group", k->group);
+    sl_jw_str(j, "version", version);
+    sl_jw_str(j, last, word);
+    sl_jw_end(j);
 }
 
 /* One object, in the version that is wanted. */
 static bool print_object(struct sl_write *w, const struct sl_kind_version *v, const char *key,
-                         yyjson_val *object, struct sl_buf *b) {
+                         yyjson_val *object, struct sl_jw *j) {
     struct sl_rq *rq = w->rq;
-    yyjson_mut_doc *doc = NULL;
+    _cleanup_(sl_json_mut_docp) yyjson_mut_doc *doc = NULL;
     yyjson_mut_val *m = NULL;
     struct sl_err err;
-    char *json;
-    size_t len;
 
-    sl_buf_printf(b, ",\"%s\":", key);
-    if (!object) {
-        sl_buf_puts(b, "null");
+    if (!object || v == sl_stored_version(rq->kind)) {
+        sl_jw_val(j, key, object);
         return true;
     }
-    if (v != sl_stored_version(rq->kind)) {
-        doc = yyjson_mut_doc_new(NULL);
-        if (sl_kind_convert(rq->kind, object, sl_api_version(&rq->arena, rq->kind->group, v->name),
-                            doc, &m, &err) < 0) {
-            yyjson_mut_doc_free(doc);
-            return false;
-        }
-    }
-    json = m ? yyjson_mut_val_write(m, 0, &len) : yyjson_val_write(object, 0, &len);
-    sl_buf_add(b, json ? json : "null", json ? len : 4);
-    sl_freep(&json);
-    yyjson_mut_doc_free(doc);
+    doc = yyjson_mut_doc_new(NULL);
+    if (sl_kind_convert(rq->kind, object, sl_api_version(&rq->arena, rq->kind->group, v->name), doc,
+                        &m, &err) < 0)
+        return false;
+    if (m)
+        sl_jw_mut_val(j, key, m);
+    else
+        sl_jw_val(j, key, object);
     return true;
 }
 
-static void print_user(const struct sl_rq *rq, struct sl_buf *b) {
-    sl_buf_puts(b, ",\"userInfo\":{\"username\":");
-    sl_buf_json(b, rq->user);
-    for (uint32_t i = 0; rq->groups[i]; i++) {
-        sl_buf_puts(b, i ? "," : ",\"groups\":[");
-        sl_buf_json(b, rq->groups[i]);
-        if (!rq->groups[i + 1])
-            sl_buf_putc(b, ']');
+static void print_user(const struct sl_rq *rq, struct sl_jw *j) {
+    sl_jw_object(j, "userInfo");
+    sl_jw_str(j, "username", rq->user);
+    if (rq->groups[0]) {
+        sl_jw_array(j, "groups");
+        for (uint32_t i = 0; rq->groups[i]; i++)
+            sl_jw_str(j, NULL, rq->groups[i]);
+        sl_jw_end(j);
     }
-    sl_buf_putc(b, '}');
+    sl_jw_end(j);
 }
 
 bool sl_review_print(struct sl_write *w, const struct sl_kind_version *v, const char *uid,
@@ -206,36 +203,38 @@ bool sl_review_print(struct sl_write *w, const struct sl_kind_version *v, const 
                                           "CreateOptions"};
     const struct sl_rq *rq = w->rq;
     const struct sl_kind *k = rq->kind;
+    struct sl_jw *j = &SL_JW(b);
 
-    sl_buf_printf(b,
-                  "{\"kind\":\"AdmissionReview\",\"apiVersion\":\"admission.k8s.io/"
-                  "v1\",\"request\":{\"uid\":\"%s\"",
-                  uid);
-    print_gvk(b, "kind", "kind", k, v->name, k->kind);
-    print_gvk(b, "resource", "resource", k, v->name, k->plural);
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "kind", "AdmissionReview");
+    sl_jw_str(j, "apiVersion", "admission.k8s.io/v1");
+    sl_jw_object(j, "request");
+    sl_jw_str(j, "uid", uid);
+    print_gvk(j, "kind", "kind", k, v->name, k->kind);
+    print_gvk(j, "resource", "resource", k, v->name, k->plural);
     if (*w->c.subresource)
-        sl_buf_printf(b, ",\"subResource\":\"%s\"", w->c.subresource);
-    print_gvk(b, "requestKind", "kind", k, rq->version->name, k->kind);
-    print_gvk(b, "requestResource", "resource", k, rq->version->name, k->plural);
+        sl_jw_str(j, "subResource", w->c.subresource);
+    print_gvk(j, "requestKind", "kind", k, rq->version->name, k->kind);
+    print_gvk(j, "requestResource", "resource", k, rq->version->name, k->plural);
     if (*w->c.subresource)
-        sl_buf_printf(b, ",\"requestSubResource\":\"%s\"", w->c.subresource);
-    sl_buf_puts(b, ",\"name\":");
-    sl_buf_json(b, w->name);
-    if (*rq->ns) {
-        sl_buf_puts(b, ",\"namespace\":");
-        sl_buf_json(b, rq->ns);
-    }
-    sl_buf_printf(b, ",\"operation\":\"%s\"", sl_admit_operation(w));
-    print_user(rq, b);
-    if (!print_object(w, v, "object", sl_admit_object(w), b) ||
-        !print_object(w, v, "oldObject", w->c.old, b))
+        sl_jw_str(j, "requestSubResource", w->c.subresource);
+    sl_jw_str(j, "name", w->name);
+    if (*rq->ns)
+        sl_jw_str(j, "namespace", rq->ns);
+    sl_jw_str(j, "operation", sl_admit_operation(w));
+    print_user(rq, j);
+    if (!print_object(w, v, "object", sl_admit_object(w), j) ||
+        !print_object(w, v, "oldObject", w->c.old, j))
         return false;
-    sl_buf_printf(b, ",\"dryRun\":%s,\"options\":", w->c.dry_run ? "true" : "false");
-    if (w->what == SL_WRITE_DELETE)
-        sl_buf_puts(b, w->del.text);
-    else
-        sl_buf_printf(b, "{\"kind\":\"%s\",\"apiVersion\":\"meta.k8s.io/v1\"}", options[w->what]);
-    sl_buf_puts(b, "}}");
+    sl_jw_bool(j, "dryRun", w->c.dry_run);
+    if (w->what == SL_WRITE_DELETE && w->del.text) {
+        sl_jw_raw(j, "options", w->del.text);
+    } else {
+        sl_jw_object(j, "options");
+        sl_jw_str(j, "kind", w->what == SL_WRITE_DELETE ? "DeleteOptions" : options[w->what]);
+        sl_jw_str(j, "apiVersion", "meta.k8s.io/v1");
+    }
+    sl_jw_end_to(j, 0);
     return true;
 }
 

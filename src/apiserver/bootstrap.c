@@ -5,25 +5,26 @@
  */
 #include <string.h>
 
+#include "apiserver/ceilings.h"
 #include "apiserver/crd.h"
 #include "apiserver/server.h"
 #include "base/fmt.h"
+#include "json/writer.h"
 
 static const struct {
-    const char *path, *body;
+    const char *path, *name;
+    int64_t value;           /* of a PriorityClass */
+    const char *description; /* the same; NULL: it has neither */
 } firsts[] = {
-    {"/api/v1/namespaces", "{\"metadata\":{\"name\":\"default\"}}"},
-    {"/api/v1/namespaces", "{\"metadata\":{\"name\":\"kube-node-lease\"}}"},
-    {"/api/v1/namespaces", "{\"metadata\":{\"name\":\"kube-public\"}}"},
-    {"/api/v1/namespaces", "{\"metadata\":{\"name\":\"kube-system\"}}"},
-    {"/apis/scheduling.k8s.io/v1/priorityclasses",
-     "{\"metadata\":{\"name\":\"system-cluster-critical\"},\"value\":2000000000,\"description\":"
-     "\"Used for system critical pods "
-     "that must run in the cluster, but can be moved to another node if necessary.\"}"},
-    {"/apis/scheduling.k8s.io/v1/priorityclasses",
-     "{\"metadata\":{\"name\":\"system-node-critical\"},\"value\":2000001000,\"description\":"
-     "\"Used for system critical pods "
-     "that must not be moved from their current node.\"}"},
+    {"/api/v1/namespaces", "default", 0, NULL},
+    {"/api/v1/namespaces", "kube-node-lease", 0, NULL},
+    {"/api/v1/namespaces", "kube-public", 0, NULL},
+    {"/api/v1/namespaces", "kube-system", 0, NULL},
+    {"/apis/scheduling.k8s.io/v1/priorityclasses", "system-cluster-critical", 2000000000,
+     "Used for system critical pods that must run in the cluster, but can be moved to another node "
+     "if necessary."},
+    {"/apis/scheduling.k8s.io/v1/priorityclasses", "system-node-critical", 2000001000,
+     "Used for system critical pods that must not be moved from their current node."},
 };
 
 static void on_answer(void *ctx, const struct sl_api_answer *a) {
@@ -54,8 +55,19 @@ static int ask(struct sl_apiserver *s, const char *method, const char *path, con
 
 static int make_firsts(struct sl_apiserver *s, struct sl_err *err) {
     for (size_t i = 0; i < SL_LEN(firsts); i++) {
-        int r =
-            ask(s, "POST", firsts[i].path, SL_JSON, firsts[i].body, strlen(firsts[i].body), err);
+        _cleanup_(sl_buf_done) struct sl_buf body = SL_BUF(API_FIRST);
+        struct sl_jw w = SL_JW(&body);
+        sl_jw_object(&w, NULL);
+        sl_jw_object(&w, "metadata");
+        sl_jw_str(&w, "name", firsts[i].name);
+        sl_jw_end(&w);
+        if (firsts[i].description) {
+            sl_jw_int(&w, "value", firsts[i].value);
+            sl_jw_str(&w, "description", firsts[i].description);
+        }
+        sl_jw_end(&w);
+        sl_assert(!sl_buf_full(&body));
+        int r = ask(s, "POST", firsts[i].path, SL_JSON, body.s, body.len, err);
         if (r < 0)
             return r;
     }

@@ -25,6 +25,8 @@
 #define API_YAML_VALUES (UINT32_C(256) << 10)
 #define API_PATCH_TEXT ((size_t)256 << 10) /* what is wrong with a patch */
 #define API_MESSAGE ((size_t)1 << 20)      /* of a Status */
+#define API_FIRST ((size_t)4 << 10)        /* an object that the API server makes itself */
+#define API_HEAD ((size_t)4 << 10)         /* what the stored objects of a kind begin with */
 #define API_LIST_ITEMS 1024u               /* of Kubernetes' own kinds */
 #define API_AMOUNTS 1024u
 /* What the columns of a row may cost: so many steps, and one for each value of the object. */

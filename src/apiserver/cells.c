@@ -7,20 +7,20 @@
 #include "base/mem.h"
 #include "json/json.h"
 
-void sl_cell_created_age(yyjson_val *object, sl_time now, struct sl_buf *out) {
+void sl_cell_created_age(yyjson_val *object, sl_time now, struct sl_jw *out) {
     sl_cell_age(sl_json_at(object, "metadata.creationTimestamp"), now, out);
 }
 
-void sl_cell_str(yyjson_val *object, const char *path, const char *otherwise, struct sl_buf *out) {
+void sl_cell_str(yyjson_val *object, const char *path, const char *otherwise, struct sl_jw *out) {
     const char *s = sl_json_str(object, path);
-    sl_buf_json(out, *s ? s : otherwise);
+    sl_jw_str(out, NULL, *s ? s : otherwise);
 }
 
-void sl_cell_int(yyjson_val *object, const char *path, struct sl_buf *out) {
-    sl_buf_printf(out, "%lld", (long long)sl_json_int(object, path, 0));
+void sl_cell_int(yyjson_val *object, const char *path, struct sl_jw *out) {
+    sl_jw_int(out, NULL, sl_json_int(object, path, 0));
 }
 
-void sl_cell_containers(yyjson_val *pod_spec, const char *what, struct sl_buf *out) {
+void sl_cell_containers(yyjson_val *pod_spec, const char *what, struct sl_jw *out) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
     size_t i, n;
     yyjson_val *c;
@@ -28,7 +28,7 @@ void sl_cell_containers(yyjson_val *pod_spec, const char *what, struct sl_buf *o
     yyjson_arr_foreach (sl_json_get(pod_spec, "containers"), i, n, c) {
         sl_buf_printf(&text, "%s%s", i ? "," : "", sl_json_str(c, what));
     }
-    sl_buf_json(out, sl_buf_str(&text));
+    sl_jw_str(out, NULL, sl_buf_str(&text));
 }
 
 /* ---- selectors ---- */
@@ -106,21 +106,21 @@ void sl_selector_print(yyjson_val *selector, struct sl_buf *out) {
                 out);
 }
 
-void sl_cell_selector(yyjson_val *selector, const char *empty, struct sl_buf *out) {
+void sl_cell_selector(yyjson_val *selector, const char *empty, struct sl_jw *out) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
 
     sl_selector_print(selector, &text);
-    sl_buf_json(out, text.len ? sl_buf_str(&text) : empty);
+    sl_jw_str(out, NULL, text.len ? sl_buf_str(&text) : empty);
 }
 
-void sl_cell_labels(yyjson_val *map, struct sl_buf *out) {
+void sl_cell_labels(yyjson_val *map, struct sl_jw *out) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
 
     print_terms(map, NULL, &text);
-    sl_buf_json(out, text.len ? sl_buf_str(&text) : "<none>");
+    sl_jw_str(out, NULL, text.len ? sl_buf_str(&text) : "<none>");
 }
 
-void sl_cell_access_modes(yyjson_val *modes, struct sl_buf *out) {
+void sl_cell_access_modes(yyjson_val *modes, struct sl_jw *out) {
     static const char *const words[][2] = {{"ReadWriteOnce", "RWO"},
                                            {"ReadOnlyMany", "ROX"},
                                            {"ReadWriteMany", "RWX"},
@@ -137,7 +137,7 @@ void sl_cell_access_modes(yyjson_val *modes, struct sl_buf *out) {
         if (has)
             sl_buf_printf(&text, "%s%s", text.len ? "," : "", words[w][1]);
     }
-    sl_buf_json(out, sl_buf_str(&text));
+    sl_jw_str(out, NULL, sl_buf_str(&text));
 }
 
 /* ---- which kind has which ---- */

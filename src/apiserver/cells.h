@@ -21,41 +21,40 @@
 
 /* A function that formats the value under one path. */
 #define SL_STR_CELL(fn_, path_, otherwise_)                                                        \
-    static void fn_(yyjson_val *o, sl_time now, struct sl_buf *out) {                              \
+    static void fn_(yyjson_val *o, sl_time now, struct sl_jw *out) {                               \
         (void)now;                                                                                 \
         sl_cell_str(o, path_, otherwise_, out);                                                    \
     }
 /* The same where "" is not nothing. */
 #define SL_TEXT_CELL(fn_, path_, otherwise_)                                                       \
-    static void fn_(yyjson_val *o, sl_time now, struct sl_buf *out) {                              \
+    static void fn_(yyjson_val *o, sl_time now, struct sl_jw *out) {                               \
         (void)now;                                                                                 \
-        sl_buf_json(out, sl_json_at(o, path_) ? sl_json_str(o, path_) : (otherwise_));             \
+        sl_jw_str(out, NULL, sl_json_at(o, path_) ? sl_json_str(o, path_) : (otherwise_));         \
     }
 #define SL_INT_CELL(fn_, path_)                                                                    \
-    static void fn_(yyjson_val *o, sl_time now, struct sl_buf *out) {                              \
+    static void fn_(yyjson_val *o, sl_time now, struct sl_jw *out) {                               \
         (void)now;                                                                                 \
         sl_cell_int(o, path_, out);                                                                \
     }
 
-void sl_cell_created_age(yyjson_val *object, sl_time now, struct sl_buf *out);
+void sl_cell_created_age(yyjson_val *object, sl_time now, struct sl_jw *out);
 /* The text there; 'otherwise' if it is empty. */
-void sl_cell_str(yyjson_val *object, const char *path, const char *otherwise, struct sl_buf *out);
-void sl_cell_int(yyjson_val *object, const char *path, struct sl_buf *out);
+void sl_cell_str(yyjson_val *object, const char *path, const char *otherwise, struct sl_jw *out);
+void sl_cell_int(yyjson_val *object, const char *path, struct sl_jw *out);
 /* "a,b": names or images of the containers of a pod spec. */
-void sl_cell_containers(yyjson_val *pod_spec, const char *what, struct sl_buf *out);
-/* "a=b,c in (d,e)": a label selector; 'empty' if it is that. */
-/* A selector as kubectl takes it: "a=b,c in (d,e)". */
+void sl_cell_containers(yyjson_val *pod_spec, const char *what, struct sl_jw *out);
+/* A label selector as kubectl takes it: "a=b,c in (d,e)". */
 void sl_selector_print(yyjson_val *selector, struct sl_buf *out);
-void sl_cell_selector(yyjson_val *selector, const char *empty, struct sl_buf *out);
+void sl_cell_selector(yyjson_val *selector, const char *empty, struct sl_jw *out);
 /* "a=b,c=d": a map, sorted; "<none>" if it is empty. */
-void sl_cell_labels(yyjson_val *map, struct sl_buf *out);
+void sl_cell_labels(yyjson_val *map, struct sl_jw *out);
 /* "RWO,ROX": of a volume or claim. */
-void sl_cell_access_modes(yyjson_val *modes, struct sl_buf *out);
+void sl_cell_access_modes(yyjson_val *modes, struct sl_jw *out);
 /* A text that grows, then one JSON string. */
 #define SL_CELL_TEXT_MAX ((size_t)64 << 10)
 
-/* The conditions of a pod's row: ',"conditions":[...]', or nothing. */
-void sl_cells_pod_conditions(yyjson_val *pod, struct sl_buf *out);
+/* The conditions of a pod's row, or nothing. */
+void sl_cells_pod_conditions(yyjson_val *pod, struct sl_jw *out);
 
 struct sl_columns {
     const struct sl_column *v;

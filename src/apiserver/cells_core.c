@@ -6,22 +6,22 @@
 #include "json/json.h"
 
 #define COUNT_CELL(fn_, path_)                                                                     \
-    static void fn_(yyjson_val *o, sl_time now, struct sl_buf *out) {                              \
+    static void fn_(yyjson_val *o, sl_time now, struct sl_jw *out) {                               \
         (void)now;                                                                                 \
-        sl_buf_printf(out, "%zu", sl_json_size(sl_json_at(o, path_)));                             \
+        sl_jw_uint(out, NULL, sl_json_size(sl_json_at(o, path_)));                                 \
     }
 
 /* ---- pod templates ---- */
 
-static void template_names(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void template_names(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
     sl_cell_containers(sl_json_at(o, "template.spec"), "name", out);
 }
-static void template_images(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void template_images(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
     sl_cell_containers(sl_json_at(o, "template.spec"), "image", out);
 }
-static void template_labels(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void template_labels(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
     sl_cell_labels(sl_json_at(o, "template.metadata.labels"), out);
 }
@@ -34,13 +34,13 @@ static const struct sl_column templates[] = {
 
 /* ---- nodes ---- */
 
-static void node_status(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void node_status(yyjson_val *o, sl_time now, struct sl_jw *out) {
     yyjson_val *ready = sl_json_find(sl_json_at(o, "status.conditions"), "type", "Ready");
     const char *word = !ready ? "Unknown" : sl_json_condition(o, "Ready") ? "Ready" : "NotReady";
 
     (void)now;
-    sl_buf_printf(out, "\"%s%s\"", word,
-                  sl_json_bool(o, "spec.unschedulable", false) ? ",SchedulingDisabled" : "");
+    sl_jw_strf(out, NULL, "%s%s", word,
+               sl_json_bool(o, "spec.unschedulable", false) ? ",SchedulingDisabled" : "");
 }
 
 #define ROLES_MAX 32u
@@ -58,7 +58,7 @@ static void add_role(const char *roles[ROLES_MAX], size_t *n, const char *role) 
     (*n)++;
 }
 
-static void node_roles(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void node_roles(yyjson_val *o, sl_time now, struct sl_jw *out) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
     yyjson_val *labels = sl_json_at(o, "metadata.labels"), *key, *v;
     const char *roles[ROLES_MAX + 1];
@@ -76,22 +76,22 @@ static void node_roles(yyjson_val *o, sl_time now, struct sl_buf *out) {
     }
     for (i = 0; i < count; i++)
         sl_buf_printf(&text, "%s%s", i ? "," : "", roles[i]);
-    sl_buf_json(out, count ? sl_buf_str(&text) : "<none>");
+    sl_jw_str(out, NULL, count ? sl_buf_str(&text) : "<none>");
 }
 
-static void node_address(yyjson_val *o, const char *type, struct sl_buf *out) {
+static void node_address(yyjson_val *o, const char *type, struct sl_jw *out) {
     sl_cell_str(sl_json_find(sl_json_at(o, "status.addresses"), "type", type), "address", "<none>",
                 out);
 }
-static void node_internal(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void node_internal(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
     node_address(o, "InternalIP", out);
 }
-static void node_external(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void node_external(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
     node_address(o, "ExternalIP", out);
 }
-static void node_kernel(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void node_kernel(yyjson_val *o, sl_time now, struct sl_jw *out) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
     const char *kernel = sl_json_str(o, "status.nodeInfo.kernelVersion");
     const char *arch = sl_json_str(o, "status.nodeInfo.architecture");
@@ -100,7 +100,7 @@ static void node_kernel(yyjson_val *o, sl_time now, struct sl_buf *out) {
     sl_buf_puts(&text, *kernel ? kernel : "<unknown>");
     if (*arch)
         sl_buf_printf(&text, " (%s)", arch);
-    sl_buf_json(out, sl_buf_str(&text));
+    sl_jw_str(out, NULL, sl_buf_str(&text));
 }
 SL_STR_CELL(node_version, "status.nodeInfo.kubeletVersion", "")
 SL_STR_CELL(node_os, "status.nodeInfo.osImage", "<unknown>")
@@ -130,14 +130,14 @@ static void join_texts(yyjson_val *list, struct sl_buf *out) {
     }
 }
 
-static void service_ip(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void service_ip(yyjson_val *o, sl_time now, struct sl_jw *out) {
     const char *ip = sl_json_text(yyjson_arr_get_first(sl_json_at(o, "spec.clusterIPs")));
 
     (void)now;
-    sl_buf_json(out, *ip ? ip : "<none>");
+    sl_jw_str(out, NULL, *ip ? ip : "<none>");
 }
 
-static void service_external(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void service_external(yyjson_val *o, sl_time now, struct sl_jw *out) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
     const char *type = sl_json_str(o, "spec.type"), *empty = "<none>";
     size_t i, n;
@@ -157,10 +157,10 @@ static void service_external(yyjson_val *o, sl_time now, struct sl_buf *out) {
         }
     }
     join_texts(sl_json_at(o, "spec.externalIPs"), &text);
-    sl_buf_json(out, text.len ? sl_buf_str(&text) : empty);
+    sl_jw_str(out, NULL, text.len ? sl_buf_str(&text) : empty);
 }
 
-static void service_ports(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void service_ports(yyjson_val *o, sl_time now, struct sl_jw *out) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
     size_t i, n;
     yyjson_val *p;
@@ -173,9 +173,9 @@ static void service_ports(yyjson_val *o, sl_time now, struct sl_buf *out) {
             sl_buf_printf(&text, ":%lld", (long long)node_port);
         sl_buf_printf(&text, "/%s", sl_json_str(p, "protocol"));
     }
-    sl_buf_json(out, text.len ? sl_buf_str(&text) : "<none>");
+    sl_jw_str(out, NULL, text.len ? sl_buf_str(&text) : "<none>");
 }
-static void service_selector(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void service_selector(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
     sl_cell_labels(sl_json_at(o, "spec.selector"), out);
 }
@@ -198,10 +198,10 @@ static yyjson_val *event_began(yyjson_val *o) {
     yyjson_val *first = sl_json_get(o, "firstTimestamp");
     return sl_json_view(first).n ? first : sl_json_get(o, "eventTime");
 }
-static void event_first(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void event_first(yyjson_val *o, sl_time now, struct sl_jw *out) {
     sl_cell_age(event_began(o), now, out);
 }
-static void event_last(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void event_last(yyjson_val *o, sl_time now, struct sl_jw *out) {
     yyjson_val *series = sl_json_get(o, "series"), *last = sl_json_get(o, "lastTimestamp");
 
     if (series)
@@ -210,14 +210,14 @@ static void event_last(yyjson_val *o, sl_time now, struct sl_buf *out) {
         last = event_began(o);
     sl_cell_age(last, now, out);
 }
-static void event_count(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void event_count(yyjson_val *o, sl_time now, struct sl_jw *out) {
     yyjson_val *series = sl_json_get(o, "series");
     int64_t n = sl_json_int(series ? series : o, "count", 0);
 
     (void)now;
-    sl_buf_printf(out, "%lld", (long long)(n == 0 && !series ? 1 : n));
+    sl_jw_int(out, NULL, (n == 0 && !series ? 1 : n));
 }
-static void event_object(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void event_object(yyjson_val *o, sl_time now, struct sl_jw *out) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
     const char *name = sl_json_str(o, "involvedObject.name");
 
@@ -226,9 +226,9 @@ static void event_object(yyjson_val *o, sl_time now, struct sl_buf *out) {
         sl_buf_putc(&text, (char)(*p >= 'A' && *p <= 'Z' ? *p - 'A' + 'a' : *p));
     if (*name)
         sl_buf_printf(&text, "/%s", name);
-    sl_buf_json(out, sl_buf_str(&text));
+    sl_jw_str(out, NULL, sl_buf_str(&text));
 }
-static void event_source(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void event_source(yyjson_val *o, sl_time now, struct sl_jw *out) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
     const char *who = sl_json_str(o, "source.component"), *where = sl_json_str(o, "source.host");
 
@@ -236,9 +236,9 @@ static void event_source(yyjson_val *o, sl_time now, struct sl_buf *out) {
     who = *who ? who : sl_json_str(o, "reportingComponent");
     where = *where ? where : sl_json_str(o, "reportingInstance");
     sl_buf_printf(&text, "%s%s%s", who, *where ? ", " : "", where);
-    sl_buf_json(out, sl_buf_str(&text));
+    sl_jw_str(out, NULL, sl_buf_str(&text));
 }
-static void event_message(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void event_message(yyjson_val *o, sl_time now, struct sl_jw *out) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
     const char *s = sl_json_str(o, "message");
     size_t len;
@@ -249,7 +249,7 @@ static void event_message(yyjson_val *o, sl_time now, struct sl_buf *out) {
     while (len > 0 && strchr(" \t\r\n\v\f", s[len - 1]))
         len--;
     sl_buf_add(&text, s, len);
-    sl_buf_json(out, sl_buf_str(&text));
+    sl_jw_str(out, NULL, sl_buf_str(&text));
 }
 SL_STR_CELL(event_type, "type", "")
 SL_STR_CELL(event_reason, "reason", "")
@@ -286,11 +286,10 @@ static const struct sl_column secrets[] = {
     SL_COLUMN_AGE,
 };
 
-static void config_data(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void config_data(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
-    sl_buf_printf(out, "%zu",
-                  sl_json_size(sl_json_get(o, "data")) +
-                      sl_json_size(sl_json_get(o, "binaryData")));
+    sl_jw_uint(out, NULL,
+               sl_json_size(sl_json_get(o, "data")) + sl_json_size(sl_json_get(o, "binaryData")));
 }
 static const struct sl_column configs[] = {
     SL_COLUMN_NAME,
@@ -300,21 +299,21 @@ static const struct sl_column configs[] = {
 
 static const struct sl_column accounts[] = {SL_COLUMN_NAME, SL_COLUMN_AGE};
 
-static void claim_status(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void claim_status(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
     if (sl_json_at(o, "metadata.deletionTimestamp"))
-        sl_buf_puts(out, "\"Terminating\"");
+        sl_jw_str(out, NULL, "Terminating");
     else
         sl_cell_str(o, "status.phase", "", out);
 }
-static void claim_capacity(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void claim_capacity(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
     if (*sl_json_str(o, "spec.volumeName"))
         sl_cell_str(o, "status.capacity.storage", "0", out);
     else
         sl_cell_str(o, "no", "", out);
 }
-static void claim_modes(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void claim_modes(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
     sl_cell_access_modes(
         *sl_json_str(o, "spec.volumeName") ? sl_json_at(o, "status.accessModes") : NULL, out);
@@ -337,7 +336,7 @@ static const struct sl_column claims[] = {
 };
 
 /* "cpu: 1/2, memory: 1Gi/4Gi" of those whose name begins with "limits.", or of the others. */
-static void quota_text(yyjson_val *o, bool limits, struct sl_buf *out) {
+static void quota_text(yyjson_val *o, bool limits, struct sl_jw *out) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
     yyjson_val *hard = sl_json_at(o, "status.hard"), *key, *v;
     const char *names[128];
@@ -360,13 +359,13 @@ static void quota_text(yyjson_val *o, bool limits, struct sl_buf *out) {
         sl_buf_printf(&text, "%s%s: %s/%s", i ? ", " : "", names[i], *used ? used : "0",
                       sl_json_text(sl_json_get(hard, names[i])));
     }
-    sl_buf_json(out, sl_buf_str(&text));
+    sl_jw_str(out, NULL, sl_buf_str(&text));
 }
-static void quota_requests(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void quota_requests(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
     quota_text(o, false, out);
 }
-static void quota_limits(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void quota_limits(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
     quota_text(o, true, out);
 }

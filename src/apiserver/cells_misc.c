@@ -29,27 +29,27 @@ static void list_add(struct list *l, const char *word, int64_t port) {
         sl_buf_printf(&l->text, ":%lld", (long long)port);
 }
 
-static void list_end(struct list *l, const char *empty, struct sl_buf *out) {
+static void list_end(struct list *l, const char *empty, struct sl_jw *out) {
     if (l->n > SHOWN)
         sl_buf_printf(&l->text, " + %zu more...", l->n - SHOWN);
-    sl_buf_json(out, l->n ? sl_buf_str(&l->text) : empty);
+    sl_jw_str(out, NULL, l->n ? sl_buf_str(&l->text) : empty);
     sl_buf_done(&l->text);
 }
 
 /* ---- budgets ---- */
 
 /* A count or a percentage. */
-static void count_or_percent(yyjson_val *v, struct sl_buf *out) {
+static void count_or_percent(yyjson_val *v, struct sl_jw *out) {
     if (yyjson_is_int(v))
-        sl_buf_printf(out, "\"%lld\"", (long long)yyjson_get_sint(v));
+        sl_jw_strf(out, NULL, "%lld", (long long)yyjson_get_sint(v));
     else
-        sl_buf_json(out, v ? sl_json_text(v) : "N/A");
+        sl_jw_str(out, NULL, v ? sl_json_text(v) : "N/A");
 }
-static void budget_min(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void budget_min(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
     count_or_percent(sl_json_at(o, "spec.minAvailable"), out);
 }
-static void budget_max(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void budget_max(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
     count_or_percent(sl_json_at(o, "spec.maxUnavailable"), out);
 }
@@ -64,7 +64,7 @@ static const struct sl_column budgets[] = {
 
 /* ---- endpoints ---- */
 
-static void endpoints(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void endpoints(yyjson_val *o, sl_time now, struct sl_jw *out) {
     yyjson_val *subsets = sl_json_get(o, "subsets"), *s, *p, *a;
     size_t i, n, j, m, k, l;
     struct list list;
@@ -92,7 +92,7 @@ static const struct sl_column endpoint_lists[] = {
     SL_COLUMN_AGE,
 };
 
-static void slice_ports(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void slice_ports(yyjson_val *o, sl_time now, struct sl_jw *out) {
     size_t i, n;
     yyjson_val *p;
     struct list list;
@@ -108,7 +108,7 @@ static void slice_ports(yyjson_val *o, sl_time now, struct sl_buf *out) {
     }
     list_end(&list, "<unset>", out);
 }
-static void slice_endpoints(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void slice_endpoints(yyjson_val *o, sl_time now, struct sl_jw *out) {
     size_t i, n, j, m;
     yyjson_val *e, *a;
     struct list list;
@@ -133,7 +133,7 @@ static const struct sl_column slices[] = {
 
 /* ---- storage ---- */
 
-static void class_name(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void class_name(yyjson_val *o, sl_time now, struct sl_jw *out) {
     static const char *const marks[] = {"storageclass.kubernetes.io/is-default-class",
                                         "storageclass.beta.kubernetes.io/is-default-class"};
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
@@ -145,14 +145,14 @@ static void class_name(yyjson_val *o, sl_time now, struct sl_buf *out) {
         first = first || (mark && strcmp(mark, "true") == 0);
     }
     sl_buf_printf(&text, "%s%s", sl_json_str(o, "metadata.name"), first ? " (default)" : "");
-    sl_buf_json(out, sl_buf_str(&text));
+    sl_jw_str(out, NULL, sl_buf_str(&text));
 }
 SL_STR_CELL(class_provisioner, "provisioner", "")
 SL_STR_CELL(class_reclaim, "reclaimPolicy", "Delete")
 SL_STR_CELL(class_binding, "volumeBindingMode", "Immediate")
-static void class_expansion(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void class_expansion(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
-    sl_buf_puts(out, sl_json_bool(o, "allowVolumeExpansion", false) ? "true" : "false");
+    sl_jw_bool(out, NULL, sl_json_bool(o, "allowVolumeExpansion", false));
 }
 static const struct sl_column classes[] = {
     {"Name", "string", "name", "The name.", 0, NULL, class_name},
@@ -167,25 +167,25 @@ static const struct sl_column classes[] = {
 
 SL_STR_CELL(volume_capacity, "spec.capacity.storage", "0")
 SL_STR_CELL(volume_reclaim, "spec.persistentVolumeReclaimPolicy", "")
-static void volume_modes(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void volume_modes(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
     sl_cell_access_modes(sl_json_at(o, "spec.accessModes"), out);
 }
-static void volume_status(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void volume_status(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
     if (sl_json_at(o, "metadata.deletionTimestamp"))
-        sl_buf_puts(out, "\"Terminating\"");
+        sl_jw_str(out, NULL, "Terminating");
     else
         sl_cell_str(o, "status.phase", "", out);
 }
-static void volume_claim(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void volume_claim(yyjson_val *o, sl_time now, struct sl_jw *out) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
 
     (void)now;
     if (sl_json_at(o, "spec.claimRef"))
         sl_buf_printf(&text, "%s/%s", sl_json_str(o, "spec.claimRef.namespace"),
                       sl_json_str(o, "spec.claimRef.name"));
-    sl_buf_json(out, sl_buf_str(&text));
+    sl_jw_str(out, NULL, sl_buf_str(&text));
 }
 SL_STR_CELL(volume_class, "spec.storageClassName", "")
 SL_TEXT_CELL(volume_attributes, "spec.volumeAttributesClassName", "<unset>")

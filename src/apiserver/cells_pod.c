@@ -144,53 +144,51 @@ static void look_at_pod(yyjson_val *pod, struct pod_look *l) {
         say(l, "", "Terminating");
 }
 
-static void pod_ready(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void pod_ready(yyjson_val *o, sl_time now, struct sl_jw *out) {
     struct pod_look l;
 
     (void)now;
     look_at_pod(o, &l);
-    sl_buf_printf(out, "\"%lld/%lld\"", (long long)l.ready, (long long)l.total);
+    sl_jw_strf(out, NULL, "%lld/%lld", (long long)l.ready, (long long)l.total);
 }
 
-static void pod_status(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void pod_status(yyjson_val *o, sl_time now, struct sl_jw *out) {
     struct pod_look l;
 
     (void)now;
     look_at_pod(o, &l);
-    sl_buf_json(out, l.status);
+    sl_jw_str(out, NULL, l.status);
 }
 
-static void pod_restarts(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void pod_restarts(yyjson_val *o, sl_time now, struct sl_jw *out) {
+    char age[SL_AGE_TEXT];
     struct pod_look l;
 
     look_at_pod(o, &l);
-    sl_buf_printf(out, "\"%lld", (long long)l.restarts);
-    if (l.restarts && l.last) {
-        sl_buf_puts(out, " (");
-        sl_age_print(now - l.last, out);
-        sl_buf_puts(out, " ago)");
-    }
-    sl_buf_putc(out, '"');
+    if (l.restarts && l.last)
+        sl_jw_strf(out, NULL, "%lld (%s ago)", (long long)l.restarts, sl_age(now - l.last, age));
+    else
+        sl_jw_strf(out, NULL, "%lld", (long long)l.restarts);
 }
 
-static void pod_ip(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void pod_ip(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
     sl_cell_str(yyjson_arr_get_first(sl_json_at(o, "status.podIPs")), "ip", "<none>", out);
 }
 
-static void pod_gates(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void pod_gates(yyjson_val *o, sl_time now, struct sl_jw *out) {
     yyjson_val *gates = sl_json_at(o, "spec.readinessGates"), *g;
     size_t i, n, yes = 0;
 
     (void)now;
     if (sl_json_size(gates) == 0) {
-        sl_buf_puts(out, "\"<none>\"");
+        sl_jw_str(out, NULL, "<none>");
         return;
     }
     yyjson_arr_foreach (gates, i, n, g) {
         yes += sl_json_condition(o, sl_json_str(g, "conditionType"));
     }
-    sl_buf_printf(out, "\"%zu/%zu\"", yes, sl_json_size(gates));
+    sl_jw_strf(out, NULL, "%zu/%zu", yes, sl_json_size(gates));
 }
 SL_STR_CELL(pod_node, "spec.nodeName", "<none>")
 SL_STR_CELL(pod_nominated, "status.nominatedNodeName", "<none>")
@@ -208,14 +206,19 @@ const struct sl_column sl_columns_pod[] = {
     SL_COLUMN_WIDE("Readiness Gates", "string", "Readiness gates that are met, of all.", pod_gates),
 };
 
-void sl_cells_pod_conditions(yyjson_val *pod, struct sl_buf *out) {
+void sl_cells_pod_conditions(yyjson_val *pod, struct sl_jw *out) {
     const char *phase = sl_json_str(pod, "status.phase");
     const char *text = strcmp(phase, "Succeeded") == 0 ? "The pod has completed successfully."
                        : strcmp(phase, "Failed") == 0  ? "The pod failed."
                                                        : NULL;
-    if (text)
-        sl_buf_printf(out,
-                      ",\"conditions\":[{\"type\":\"Completed\",\"status\":\"True\",\"reason\":\"%"
-                      "s\",\"message\":\"%s\"}]",
-                      phase, text);
+    if (!text)
+        return;
+    sl_jw_array(out, "conditions");
+    sl_jw_object(out, NULL);
+    sl_jw_str(out, "type", "Completed");
+    sl_jw_str(out, "status", "True");
+    sl_jw_str(out, "reason", phase);
+    sl_jw_str(out, "message", text);
+    sl_jw_end(out);
+    sl_jw_end(out);
 }

@@ -7,15 +7,15 @@
 
 /* Names, images and selector of what has a pod template. */
 #define TEMPLATE_CELLS(prefix_, spec_, selector_, empty_)                                          \
-    static void prefix_##_names(yyjson_val *o, sl_time now, struct sl_buf *out) {                  \
+    static void prefix_##_names(yyjson_val *o, sl_time now, struct sl_jw *out) {                   \
         (void)now;                                                                                 \
         sl_cell_containers(sl_json_at(o, spec_), "name", out);                                     \
     }                                                                                              \
-    static void prefix_##_images(yyjson_val *o, sl_time now, struct sl_buf *out) {                 \
+    static void prefix_##_images(yyjson_val *o, sl_time now, struct sl_jw *out) {                  \
         (void)now;                                                                                 \
         sl_cell_containers(sl_json_at(o, spec_), "image", out);                                    \
     }                                                                                              \
-    static void prefix_##_selector(yyjson_val *o, sl_time now, struct sl_buf *out) {               \
+    static void prefix_##_selector(yyjson_val *o, sl_time now, struct sl_jw *out) {                \
         (void)now;                                                                                 \
         sl_cell_selector(sl_json_at(o, selector_), empty_, out);                                   \
     }
@@ -29,7 +29,7 @@ TEMPLATE_CELLS(set, "spec.template.spec", "spec.selector", "<none>")
 
 /* ---- jobs ---- */
 
-static void job_status(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void job_status(yyjson_val *o, sl_time now, struct sl_jw *out) {
     /* In this order; what is being deleted comes between. */
     static const char *const ended[] = {"Complete", "Failed"};
     static const char *const others[] = {"Suspended", "FailureTarget", "SuccessCriteriaMet"};
@@ -44,30 +44,30 @@ static void job_status(yyjson_val *o, sl_time now, struct sl_buf *out) {
     for (size_t i = SL_LEN(ended); i-- > 0;)
         if (sl_json_condition(o, ended[i]))
             word = ended[i];
-    sl_buf_json(out, word);
+    sl_jw_str(out, NULL, word);
 }
 
-static void job_completions(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void job_completions(yyjson_val *o, sl_time now, struct sl_jw *out) {
     int64_t want = sl_json_int(o, "spec.completions", -1),
             wide = sl_json_int(o, "spec.parallelism", 0);
 
     (void)now;
-    sl_buf_printf(out, "\"%lld/%lld", (long long)sl_json_int(o, "status.succeeded", 0),
-                  (long long)(want < 0 ? 1 : want));
+    long long done = sl_json_int(o, "status.succeeded", 0), of = want < 0 ? 1 : want;
     if (want < 0 && wide > 1)
-        sl_buf_printf(out, " of %lld", (long long)wide);
-    sl_buf_putc(out, '"');
+        sl_jw_strf(out, NULL, "%lld/%lld of %lld", done, of, (long long)wide);
+    else
+        sl_jw_strf(out, NULL, "%lld/%lld", done, of);
 }
 
-static void job_duration(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void job_duration(yyjson_val *o, sl_time now, struct sl_jw *out) {
     sl_time from, to = now;
+    char text[SL_AGE_TEXT] = "";
 
-    sl_buf_putc(out, '"');
     if (sl_stamp_parse(sl_json_str(o, "status.startTime"), &from)) {
         (void)sl_stamp_parse(sl_json_str(o, "status.completionTime"), &to);
-        sl_age_print(to - from, out);
+        (void)sl_age(to - from, text);
     }
-    sl_buf_putc(out, '"');
+    sl_jw_str(out, NULL, text);
 }
 
 static const struct sl_column jobs[] = {
@@ -88,23 +88,23 @@ TEMPLATE_CELLS(cron, "spec.jobTemplate.spec.template.spec", "spec.jobTemplate.sp
 SL_STR_CELL(cron_schedule, "spec.schedule", "")
 SL_STR_CELL(cron_zone, "spec.timeZone", "<none>")
 
-static void cron_suspend(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void cron_suspend(yyjson_val *o, sl_time now, struct sl_jw *out) {
     yyjson_val *v = sl_json_at(o, "spec.suspend");
 
     (void)now;
-    sl_buf_json(out, !v ? "<unset>" : yyjson_get_bool(v) ? "True" : "False");
+    sl_jw_str(out, NULL, !v ? "<unset>" : yyjson_get_bool(v) ? "True" : "False");
 }
-static void cron_active(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void cron_active(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
-    sl_buf_printf(out, "%zu", sl_json_size(sl_json_at(o, "status.active")));
+    sl_jw_uint(out, NULL, sl_json_size(sl_json_at(o, "status.active")));
 }
-static void cron_last(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void cron_last(yyjson_val *o, sl_time now, struct sl_jw *out) {
     yyjson_val *last = sl_json_at(o, "status.lastScheduleTime");
 
     if (last)
         sl_cell_age(last, now, out);
     else
-        sl_buf_puts(out, "\"<none>\"");
+        sl_jw_str(out, NULL, "<none>");
 }
 
 static const struct sl_column cron_jobs[] = {
@@ -127,10 +127,10 @@ SL_INT_CELL(set_ready, "status.readyReplicas")
 SL_INT_CELL(set_updated, "status.updatedReplicas")
 SL_INT_CELL(set_available, "status.availableReplicas")
 
-static void set_ready_of(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void set_ready_of(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
-    sl_buf_printf(out, "\"%lld/%lld\"", (long long)sl_json_int(o, "status.readyReplicas", 0),
-                  (long long)sl_json_int(o, "spec.replicas", 0));
+    sl_jw_strf(out, NULL, "%lld/%lld", (long long)sl_json_int(o, "status.readyReplicas", 0),
+               (long long)sl_json_int(o, "spec.replicas", 0));
 }
 
 TEMPLATE_CELLS(deployment, "spec.template.spec", "spec.selector", "")
@@ -162,7 +162,7 @@ static const struct sl_column stateful_sets[] = {
     TEMPLATE_COLUMNS(set),
 };
 
-static void revision_owner(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void revision_owner(yyjson_val *o, sl_time now, struct sl_jw *out) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
     size_t i, n;
     yyjson_val *r;
@@ -180,7 +180,7 @@ static void revision_owner(yyjson_val *o, sl_time now, struct sl_buf *out) {
         }
         sl_buf_printf(&text, "/%s", sl_json_str(r, "name"));
     }
-    sl_buf_json(out, text.len ? sl_buf_str(&text) : "<none>");
+    sl_jw_str(out, NULL, text.len ? sl_buf_str(&text) : "<none>");
 }
 SL_INT_CELL(revision_number, "revision")
 static const struct sl_column revisions[] = {
@@ -200,9 +200,9 @@ static const struct sl_column leases[] = {
 };
 
 SL_INT_CELL(priority_value, "value")
-static void priority_default(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void priority_default(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
-    sl_buf_puts(out, sl_json_bool(o, "globalDefault", false) ? "true" : "false");
+    sl_jw_bool(out, NULL, sl_json_bool(o, "globalDefault", false));
 }
 SL_STR_CELL(priority_preempts, "preemptionPolicy", "")
 static const struct sl_column priorities[] = {
@@ -222,14 +222,14 @@ static const struct sl_column runtimes[] = {
     SL_COLUMN_AGE,
 };
 
-static void binding_role(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void binding_role(yyjson_val *o, sl_time now, struct sl_jw *out) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
 
     (void)now;
     sl_buf_printf(&text, "%s/%s", sl_json_str(o, "roleRef.kind"), sl_json_str(o, "roleRef.name"));
-    sl_buf_json(out, sl_buf_str(&text));
+    sl_jw_str(out, NULL, sl_buf_str(&text));
 }
-static void subjects(yyjson_val *o, const char *kind, struct sl_buf *out) {
+static void subjects(yyjson_val *o, const char *kind, struct sl_jw *out) {
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF_SHORT(SL_CELL_TEXT_MAX);
     size_t i, n;
     yyjson_val *s;
@@ -241,17 +241,17 @@ static void subjects(yyjson_val *o, const char *kind, struct sl_buf *out) {
             sl_buf_printf(&text, "%s%s%s%s", text.len ? ", " : "", account ? ns : "",
                           account ? "/" : "", sl_json_str(s, "name"));
     }
-    sl_buf_json(out, sl_buf_str(&text));
+    sl_jw_str(out, NULL, sl_buf_str(&text));
 }
-static void binding_users(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void binding_users(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
     subjects(o, "User", out);
 }
-static void binding_groups(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void binding_groups(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
     subjects(o, "Group", out);
 }
-static void binding_accounts(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void binding_accounts(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
     subjects(o, "ServiceAccount", out);
 }
@@ -264,9 +264,9 @@ static const struct sl_column bindings[] = {
     SL_COLUMN_WIDE("ServiceAccounts", "string", "Service accounts.", binding_accounts),
 };
 
-static void webhook_count(yyjson_val *o, sl_time now, struct sl_buf *out) {
+static void webhook_count(yyjson_val *o, sl_time now, struct sl_jw *out) {
     (void)now;
-    sl_buf_printf(out, "%zu", sl_json_size(sl_json_get(o, "webhooks")));
+    sl_jw_uint(out, NULL, sl_json_size(sl_json_get(o, "webhooks")));
 }
 static const struct sl_column webhooks[] = {
     SL_COLUMN_NAME,

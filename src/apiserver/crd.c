@@ -19,6 +19,7 @@
 #include "base/mem.h"
 #include "merge/gotext.h"
 #include "json/json.h"
+#include "json/writer.h"
 
 #define OUR_GROUP "kueue.x-k8s.io"
 #define META_TYPE "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
@@ -393,7 +394,7 @@ void sl_crd_finish(struct sl_apiserver *s, const char *name) {
     char path[512];
 
     sl_fmt(path, sizeof(path), "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/%s", name);
-    ask(s, "PATCH", path, SL_MERGE_PATCH, "{\"metadata\":{\"finalizers\":null}}");
+    ask(s, "PATCH", path, SL_MERGE_PATCH, SL_JSON_CONST({"metadata" : {"finalizers" : null}}));
 }
 
 /* All objects of the kind are deleted; those with finalizers go when their owners let them. */

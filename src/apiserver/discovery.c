@@ -9,6 +9,7 @@
 
 #include "apiserver/ceilings.h"
 #include "apiserver/server.h"
+#include "json/writer.h"
 
 #define GROUP_VERSIONS 32u
 #define DISCOVERY "apidiscovery.k8s.io"
@@ -92,12 +93,7 @@ static uint32_t versions_of(struct sl_apiserver *s, const char *group,
 
 /* ---- pieces ---- */
 
-static void comma(struct sl_buf *b) {
-    if (b->len && !strchr("{[", b->s[b->len - 1]))
-        sl_buf_putc(b, ',');
-}
-
-static void put_verbs(enum sl_verbs verbs, struct sl_buf *b) {
+static void put_verbs(enum sl_verbs verbs, struct sl_jw *w) {
     static const struct {
         enum sl_verbs verb;
         const char *word;
@@ -107,89 +103,106 @@ static void put_verbs(enum sl_verbs verbs, struct sl_buf *b) {
         {SL_V_UPDATE, "update"}, {SL_V_WATCH, "watch"},
     };
 
-    sl_buf_puts(b, "\"verbs\":[");
+    sl_jw_array(w, "verbs");
     for (size_t i = 0; i < SL_LEN(words); i++)
-        if (verbs & words[i].verb) {
-            comma(b);
-            sl_buf_printf(b, "\"%s\"", words[i].word);
-        }
-    sl_buf_putc(b, ']');
+        if (verbs & words[i].verb)
+            sl_jw_str(w, NULL, words[i].word);
+    sl_jw_end(w);
 }
 
-static void put_words(const char *key, const char *const *words, struct sl_buf *b) {
+static void put_words(const char *key, const char *const *words, struct sl_jw *w) {
     if (!words || !words[0])
         return;
-    sl_buf_printf(b, ",\"%s\":[", key);
-    for (; *words; words++) {
-        comma(b);
-        sl_buf_json(b, *words);
-    }
-    sl_buf_putc(b, ']');
+    sl_jw_array(w, key);
+    for (; *words; words++)
+        sl_jw_str(w, NULL, *words);
+    sl_jw_end(w);
 }
 
 /* ---- one document per version ---- */
 
 static void put_resource(const struct sl_kind *k, const struct sl_kind_version *v,
-                         struct sl_buf *b) {
-    const char *in = k->namespaced ? "true" : "false";
+                         struct sl_jw *w) {
     const struct sl_sub *u;
 
-    comma(b);
-    sl_buf_printf(b, "{\"name\":\"%s\",\"singularName\":\"%s\",\"namespaced\":%s,\"kind\":\"%s\",",
-                  k->plural, k->singular, in, k->kind);
-    put_verbs(k->verbs, b);
-    put_words("shortNames", k->short_names, b);
-    put_words("categories", k->categories, b);
-    sl_buf_putc(b, '}');
+    sl_jw_object(w, NULL);
+    sl_jw_str(w, "name", k->plural);
+    sl_jw_str(w, "singularName", k->singular);
+    sl_jw_bool(w, "namespaced", k->namespaced);
+    sl_jw_str(w, "kind", k->kind);
+    put_verbs(k->verbs, w);
+    put_words("shortNames", k->short_names, w);
+    put_words("categories", k->categories, w);
+    sl_jw_end(w);
     for (uint32_t i = 0; (u = sl_sub_each(k, v, &i));) {
         if (u->refused)
             continue;
-        sl_buf_printf(b, ",{\"name\":\"%s/%s\",\"singularName\":\"\",\"namespaced\":%s,", k->plural,
-                      u->name, in);
-        if (u->kind && u->group && *u->group)
-            sl_buf_printf(b, "\"group\":\"%s\",\"version\":\"%s\",", u->group, u->version);
-        sl_buf_printf(b, "\"kind\":\"%s\",", u->kind ? u->kind : k->kind);
-        put_verbs(u->verbs, b);
-        sl_buf_putc(b, '}');
+        sl_jw_object(w, NULL);
+        sl_jw_strf(w, "name", "%s/%s", k->plural, u->name);
+        sl_jw_str(w, "singularName", "");
+        sl_jw_bool(w, "namespaced", k->namespaced);
+        if (u->kind && u->group && *u->group) {
+            sl_jw_str(w, "group", u->group);
+            sl_jw_str(w, "version", u->version);
+        }
+        sl_jw_str(w, "kind", u->kind ? u->kind : k->kind);
+        put_verbs(u->verbs, w);
+        sl_jw_end(w);
     }
 }
 
 static bool resource_list(struct sl_rq *rq, const char *group, const char *version) {
-    struct sl_buf *b = &rq->out;
+    struct sl_jw *w = &SL_JW(&rq->out);
     struct sl_kind *k;
     bool any = false;
 
-    sl_buf_puts(b, "{\"kind\":\"APIResourceList\"");
+    sl_jw_object(w, NULL);
+    sl_jw_str(w, "kind", "APIResourceList");
     if (*group)
-        sl_buf_puts(b, ",\"apiVersion\":\"v1\"");
-    sl_buf_printf(b, ",\"groupVersion\":\"%s%s%s\",\"resources\":[", group, *group ? "/" : "",
-                  version);
+        sl_jw_str(w, "apiVersion", "v1");
+    sl_jw_strf(w, "groupVersion", "%s%s%s", group, *group ? "/" : "", version);
+    sl_jw_array(w, "resources");
     for (uint32_t i = 0; (k = sl_kind_each(rq->s, &i));) {
         const struct sl_kind_version *v =
             strcmp(k->group, group) == 0 ? sl_kind_version(k, version) : NULL;
         if (!v || !v->served)
             continue;
         any = true;
-        put_resource(k, v, b);
+        put_resource(k, v, w);
     }
-    sl_buf_puts(b, "]}");
+    sl_jw_end_to(w, 0);
     return any;
 }
 
 /* ---- groups ---- */
 
-static bool put_group(struct sl_apiserver *s, const char *group, struct sl_buf *b) {
+static void put_group_version(struct sl_jw *w, const char *key, const char *group,
+                              const char *version) {
+    sl_jw_object(w, key);
+    sl_jw_strf(w, "groupVersion", "%s/%s", group, version);
+    sl_jw_str(w, "version", version);
+    sl_jw_end(w);
+}
+
+/* Nothing if none of it is served. */
+static bool put_group(struct sl_apiserver *s, const char *group, bool alone, struct sl_jw *w) {
     const char *v[GROUP_VERSIONS];
     uint32_t n = versions_of(s, group, v);
 
     if (!n)
         return false;
-    sl_buf_printf(b, "\"name\":\"%s\",\"versions\":[", group);
+    sl_jw_object(w, NULL);
+    if (alone) {
+        sl_jw_str(w, "kind", "APIGroup");
+        sl_jw_str(w, "apiVersion", "v1");
+    }
+    sl_jw_str(w, "name", group);
+    sl_jw_array(w, "versions");
     for (uint32_t i = 0; i < n; i++)
-        sl_buf_printf(b, "%s{\"groupVersion\":\"%s/%s\",\"version\":\"%s\"}", i ? "," : "", group,
-                      v[i], v[i]);
-    sl_buf_printf(b, "],\"preferredVersion\":{\"groupVersion\":\"%s/%s\",\"version\":\"%s\"}",
-                  group, v[0], v[0]);
+        put_group_version(w, NULL, group, v[i]);
+    sl_jw_end(w);
+    put_group_version(w, "preferredVersion", group, v[0]);
+    sl_jw_end(w);
     return true;
 }
 
@@ -208,80 +221,89 @@ static const char *next_group(struct sl_apiserver *s, uint32_t *at) {
 }
 
 static void group_list(struct sl_rq *rq) {
-    struct sl_buf *b = &rq->out;
+    struct sl_jw *w = &SL_JW(&rq->out);
     const char *group;
 
-    sl_buf_puts(b, "{\"kind\":\"APIGroupList\",\"apiVersion\":\"v1\",\"groups\":[");
-    for (uint32_t at = 0; (group = next_group(rq->s, &at));) {
-        comma(b);
-        sl_buf_putc(b, '{');
-        if (put_group(rq->s, group, b))
-            sl_buf_putc(b, '}');
-        else
-            b->len -= b->s[b->len - 2] == ',' ? 2 : 1; /* none of it is served */
-    }
-    sl_buf_puts(b, "]}");
+    sl_jw_object(w, NULL);
+    sl_jw_str(w, "kind", "APIGroupList");
+    sl_jw_str(w, "apiVersion", "v1");
+    sl_jw_array(w, "groups");
+    for (uint32_t at = 0; (group = next_group(rq->s, &at));)
+        (void)put_group(rq->s, group, false, w);
+    sl_jw_end_to(w, 0);
 }
 
 /* ---- all in one ---- */
 
-static void put_kind_of(const char *group, const char *version, const char *kind,
-                        struct sl_buf *b) {
-    sl_buf_printf(b, "\"responseKind\":{\"group\":\"%s\",\"version\":\"%s\",\"kind\":\"%s\"}",
-                  group, version, kind);
+static void put_kind_of(const char *group, const char *version, const char *kind, struct sl_jw *w) {
+    sl_jw_object(w, "responseKind");
+    sl_jw_str(w, "group", group);
+    sl_jw_str(w, "version", version);
+    sl_jw_str(w, "kind", kind);
+    sl_jw_end(w);
 }
 
-static void put_found(const struct sl_kind *k, const struct sl_kind_version *v, struct sl_buf *b) {
+static void put_found(const struct sl_kind *k, const struct sl_kind_version *v, struct sl_jw *w) {
     const struct sl_sub *u;
     bool any = false;
 
-    comma(b);
-    sl_buf_printf(b, "{\"resource\":\"%s\",", k->plural);
-    put_kind_of(k->group, v->name, k->kind, b);
-    sl_buf_printf(b, ",\"scope\":\"%s\",\"singularResource\":\"%s\",",
-                  k->namespaced ? "Namespaced" : "Cluster", k->singular);
-    put_verbs(k->verbs, b);
-    put_words("shortNames", k->short_names, b);
-    put_words("categories", k->categories, b);
+    sl_jw_object(w, NULL);
+    sl_jw_str(w, "resource", k->plural);
+    put_kind_of(k->group, v->name, k->kind, w);
+    sl_jw_str(w, "scope", k->namespaced ? "Namespaced" : "Cluster");
+    sl_jw_str(w, "singularResource", k->singular);
+    put_verbs(k->verbs, w);
+    put_words("shortNames", k->short_names, w);
+    put_words("categories", k->categories, w);
     for (uint32_t i = 0; (u = sl_sub_each(k, v, &i));) {
         if (u->refused)
             continue;
-        sl_buf_printf(b, "%s{\"subresource\":\"%s\",", any ? "," : ",\"subresources\":[", u->name);
+        if (!any)
+            sl_jw_array(w, "subresources");
         any = true;
+        sl_jw_object(w, NULL);
+        sl_jw_str(w, "subresource", u->name);
         if (u->kind)
-            put_kind_of(u->group ? u->group : "", u->version, u->kind, b);
+            put_kind_of(u->group ? u->group : "", u->version, u->kind, w);
         else
-            put_kind_of(k->group, v->name, k->kind, b);
-        sl_buf_putc(b, ',');
-        put_verbs(u->verbs, b);
-        sl_buf_putc(b, '}');
+            put_kind_of(k->group, v->name, k->kind, w);
+        put_verbs(u->verbs, w);
+        sl_jw_end(w);
     }
-    sl_buf_puts(b, any ? "]}" : "}");
+    if (any)
+        sl_jw_end(w);
+    sl_jw_end(w);
 }
 
-static void put_group_found(struct sl_apiserver *s, const char *group, struct sl_buf *b) {
+static void put_group_found(struct sl_apiserver *s, const char *group, struct sl_jw *w) {
     const char *v[GROUP_VERSIONS];
     uint32_t n = versions_of(s, group, v);
     struct sl_kind *k;
 
     if (!n)
         return;
-    comma(b);
-    sl_buf_puts(b, "{\"metadata\":{");
+    sl_jw_object(w, NULL);
+    sl_jw_object(w, "metadata");
     if (*group)
-        sl_buf_printf(b, "\"name\":\"%s\"", group);
-    sl_buf_puts(b, "},\"versions\":[");
+        sl_jw_str(w, "name", group);
+    sl_jw_end(w);
+    sl_jw_array(w, "versions");
     for (uint32_t i = 0; i < n; i++) {
-        sl_buf_printf(b, "%s{\"version\":\"%s\",\"resources\":[", i ? "," : "", v[i]);
+        sl_jw_object(w, NULL);
+        sl_jw_str(w, "version", v[i]);
+        sl_jw_array(w, "resources");
         for (uint32_t j = 0; (k = sl_kind_each(s, &j));) {
             const struct sl_kind_version *kv =
                 strcmp(k->group, group) == 0 ? sl_kind_version(k, v[i]) : NULL;
             if (kv && kv->served)
-                put_found(k, kv, b);
+                put_found(k, kv, w);
         }
-        sl_buf_puts(b, "],\"freshness\":\"Current\"}");
+        sl_jw_end(w);
+        sl_jw_str(w, "freshness", "Current");
+        sl_jw_end(w);
     }
-    sl_buf_puts(b, "]}");
+    sl_jw_end(w);
+    sl_jw_end(w);
 }
 
 static void aggregated(struct sl_rq *rq, bool core, int form) {
@@ -295,15 +317,18 @@ static void aggregated(struct sl_rq *rq, bool core, int form) {
     if (*gen != rq->s->kinds_gen) {
         *gen = rq->s->kinds_gen;
         sl_buf_clear(b);
-        sl_buf_printf(b,
-                      "{\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"" DISCOVERY
-                      "/%s\",\"metadata\":{},\"items\":[",
-                      form == V2 ? "v2" : "v2beta1");
+        struct sl_jw *w = &SL_JW(b);
+        sl_jw_object(w, NULL);
+        sl_jw_str(w, "kind", "APIGroupDiscoveryList");
+        sl_jw_str(w, "apiVersion", form == V2 ? DISCOVERY "/v2" : DISCOVERY "/v2beta1");
+        sl_jw_object(w, "metadata");
+        sl_jw_end(w);
+        sl_jw_array(w, "items");
         if (core)
-            put_group_found(rq->s, "", b);
+            put_group_found(rq->s, "", w);
         for (uint32_t at = 0; !core && (group = next_group(rq->s, &at));)
-            put_group_found(rq->s, group, b);
-        sl_buf_puts(b, "]}");
+            put_group_found(rq->s, group, w);
+        sl_jw_end_to(w, 0);
     }
     sl_buf_add(&rq->out, b->s, b->len);
     sl_rq_answer(rq, 200);
@@ -328,27 +353,47 @@ static int wants_aggregated(const char *accept) {
 /* ---- what is asked ---- */
 
 static void api_versions(struct sl_rq *rq) {
-    sl_buf_printf(&rq->out,
-                  "{\"kind\":\"APIVersions\",\"versions\":[\"v1\"],\"serverAddressByClientCIDRs\":["
-                  "{\"clientCIDR\":"
-                  "\"0.0.0.0/0\",\"serverAddress\":\"%s\"}]}",
-                  rq->s->address);
+    struct sl_jw *w = &SL_JW(&rq->out);
+
+    sl_jw_object(w, NULL);
+    sl_jw_str(w, "kind", "APIVersions");
+    sl_jw_array(w, "versions");
+    sl_jw_str(w, NULL, "v1");
+    sl_jw_end(w);
+    sl_jw_array(w, "serverAddressByClientCIDRs");
+    sl_jw_object(w, NULL);
+    sl_jw_str(w, "clientCIDR", "0.0.0.0/0");
+    sl_jw_str(w, "serverAddress", rq->s->address);
+    sl_jw_end_to(w, 0);
     sl_rq_answer(rq, 200);
 }
 
-static void root(struct sl_rq *rq) {
-    const char *group, *v[GROUP_VERSIONS];
-    struct sl_buf *b = &rq->out;
+static void put_paths(struct sl_jw *w, const char *const *paths, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        sl_jw_str(w, NULL, paths[i]);
+}
 
-    sl_buf_puts(b, "{\"paths\":[\"/api\",\"/api/v1\",\"/apis\"");
+static void root(struct sl_rq *rq) {
+    static const char *const first[] = {"/api", "/api/v1", "/apis"}, *const last[] = {"/healthz",
+                                                                                      "/livez",
+                                                                                      "/openapi/v2",
+                                                                                      "/openapi/v3",
+                                                                                      "/readyz",
+                                                                                      "/version"};
+    const char *group, *v[GROUP_VERSIONS];
+    struct sl_jw *w = &SL_JW(&rq->out);
+
+    sl_jw_object(w, NULL);
+    sl_jw_array(w, "paths");
+    put_paths(w, first, SL_LEN(first));
     for (uint32_t at = 0; (group = next_group(rq->s, &at));) {
         uint32_t n = versions_of(rq->s, group, v);
-        sl_buf_printf(b, ",\"/apis/%s\"", group);
+        sl_jw_strf(w, NULL, "/apis/%s", group);
         for (uint32_t i = 0; i < n; i++)
-            sl_buf_printf(b, ",\"/apis/%s/%s\"", group, v[i]);
+            sl_jw_strf(w, NULL, "/apis/%s/%s", group, v[i]);
     }
-    sl_buf_puts(
-        b, ",\"/healthz\",\"/livez\",\"/openapi/v2\",\"/openapi/v3\",\"/readyz\",\"/version\"]}");
+    put_paths(w, last, SL_LEN(last));
+    sl_jw_end_to(w, 0);
     sl_rq_answer(rq, 200);
 }
 
@@ -378,9 +423,7 @@ bool sl_discover(struct sl_rq *rq, const char *const *parts, uint32_t n, const c
         group_list(rq);
         found = true;
     } else if (groups && n == 2 && *parts[1]) {
-        sl_buf_puts(&rq->out, "{\"kind\":\"APIGroup\",\"apiVersion\":\"v1\",");
-        found = put_group(rq->s, parts[1], &rq->out);
-        sl_buf_putc(&rq->out, '}');
+        found = put_group(rq->s, parts[1], true, &SL_JW(&rq->out));
     } else if (groups && n == 3) {
         found = resource_list(rq, parts[1], parts[2]);
     }

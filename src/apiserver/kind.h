@@ -14,6 +14,7 @@
 #include "schema/check.h"
 #include "schema/types.h"
 #include "store/store.h"
+#include "json/writer.h"
 
 /* The verbs of a resource. */
 enum sl_verbs {
@@ -34,7 +35,7 @@ struct sl_column {
     const char *name, *type, *format, *doc; /* "Name", "string", "name", "..." */
     int priority;                           /* 0: always; 1: with -o wide */
     const char *path;
-    void (*cell)(yyjson_val *object, sl_time now, struct sl_buf *out);
+    void (*cell)(yyjson_val *object, sl_time now, struct sl_jw *out); /* writes one value */
 };
 
 /* A write in progress; what the functions of a kind may read and change. */

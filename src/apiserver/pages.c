@@ -13,6 +13,7 @@
 
 #include "apiserver/read.h"
 #include "kube/secret.h"
+#include "json/writer.h"
 
 #define SNAPSHOTS 64u
 #define SNAPSHOT_AGE (5 * SL_MINUTE)
@@ -114,11 +115,13 @@ static const char *token_print(struct sl_rq *rq, const struct token *t) {
 
     sl_buf_init(&json, TOKEN_JSON);
     sl_buf_init(&b, (size_t)2 * TOKEN_JSON);
-    sl_buf_printf(&json,
-                  "{\"v\":\"meta.k8s.io/v1\",\"rv\":%lld,\"id\":%llu,\"start\":", (long long)t->rv,
-                  (unsigned long long)t->id);
-    sl_buf_json(&json, sl_arena_printf(&rq->arena, "%s/%s", t->ns, t->name));
-    sl_buf_putc(&json, '}');
+    struct sl_jw w = SL_JW(&json);
+    sl_jw_object(&w, NULL);
+    sl_jw_str(&w, "v", "meta.k8s.io/v1");
+    sl_jw_int(&w, "rv", t->rv);
+    sl_jw_uint(&w, "id", t->id);
+    sl_jw_strf(&w, "start", "%s/%s", t->ns, t->name);
+    sl_jw_end(&w);
     sl_base64_encode(&b, json.s, json.len);
     const char *out = sl_arena_strdup(&rq->arena, sl_buf_str(&b));
     sl_buf_done(&json);
@@ -163,29 +166,20 @@ static bool token_read(struct sl_rq *rq, struct token *ret) {
 
 static void expired(struct sl_rq *rq, const struct token *t) {
     const char *again = token_print(rq, &(struct token){.rv = -1, .ns = t->ns, .name = t->name});
-    struct sl_buf *out = &rq->out;
 
-    sl_status_print(&(struct sl_status){.code = 410,
-                                        .reason = "Expired",
-                                        .message =
-                                            "The provided continue parameter is too old to display "
-                                            "a consistent list result. You can start a new "
-                                            "list without the continue parameter, or use the "
-                                            "continue token in this response to retrieve the "
-                                            "remainder of the results. Continuing with the "
-                                            "provided token results in an inconsistent list - "
-                                            "objects that were created, modified, or deleted "
-                                            "between the time the first chunk was returned and "
-                                            "now may show up in the list."},
-                    out);
-    char *rest = strstr(out->s, "\"metadata\":{}");
-    struct sl_buf b;
-    sl_buf_init(&b, SL_API_MAX_ANSWER);
-    sl_buf_printf(&b, "%.*s\"metadata\":{\"continue\":\"%s\"}%s", (int)(rest - out->s), out->s,
-                  again, rest + strlen("\"metadata\":{}"));
-    sl_buf_done(out);
-    *out = b;
-    sl_rq_answer(rq, 410);
+    sl_rq_status(
+        rq, &(struct sl_status){.code = 410,
+                                .reason = "Expired",
+                                .go_on = again,
+                                .message = "The provided continue parameter is too old to display "
+                                           "a consistent list result. You can start a new "
+                                           "list without the continue parameter, or use the "
+                                           "continue token in this response to retrieve the "
+                                           "remainder of the results. Continuing with the "
+                                           "provided token results in an inconsistent list - "
+                                           "objects that were created, modified, or deleted "
+                                           "between the time the first chunk was returned and "
+                                           "now may show up in the list."});
 }
 
 /* ---- pages ---- */

@@ -154,15 +154,12 @@ void sl_list(struct sl_rq *rq) {
     }
     if (!check_version(rq) || !sl_page_open(rq, &filter, &page))
         return;
-    struct sl_buf *out = &rq->out;
-    sl_show_list_begin(rq, page.version, page.go_on, page.remaining, out);
+    struct sl_jw *w = &SL_JW(&rq->out);
+    sl_show_list_begin(rq, page.version, page.go_on, page.remaining, page.n, w);
     bool ok = true;
-    for (uint32_t i = 0; ok && i < page.n; i++) {
-        if (i)
-            sl_buf_putc(out, ',');
-        ok = sl_show_item(rq, page.v[i]->text, page.v[i]->len, out);
-    }
-    sl_show_list_end(rq, out);
+    for (uint32_t i = 0; ok && i < page.n; i++)
+        ok = sl_show_item(rq, page.v[i]->text, page.v[i]->len, w);
+    sl_jw_end_to(w, 0);
     sl_page_close(rq->s, &page);
     if (ok)
         sl_rq_answer(rq, 200);

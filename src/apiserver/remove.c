@@ -88,8 +88,7 @@ bool sl_delete_options(struct sl_write *w, yyjson_val *body) {
     if (said >= 0 && !both)
         d->propagation = said ? "Orphan" : "Background";
     char *text = body ? yyjson_val_write(body, 0, NULL) : NULL;
-    d->text = text ? sl_arena_strdup(&rq->arena, text)
-                   : "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"meta.k8s.io/v1\"}";
+    d->text = text ? sl_arena_strdup(&rq->arena, text) : NULL;
     sl_freep(&text);
     return options_check(w, both, known);
 }
@@ -434,14 +433,12 @@ static void on_one(void *ctx, const struct sl_api_answer *a) {
 }
 
 static bool print_found(struct sl_rq *rq, const struct sl_found *found) {
-    sl_show_list_begin(rq, found->version, "", -1, &rq->out);
-    for (uint32_t i = 0; i < found->v.n; i++) {
-        if (i)
-            sl_buf_putc(&rq->out, ',');
-        if (!sl_show_item(rq, found->v.v[i]->text, found->v.v[i]->len, &rq->out))
+    struct sl_jw *w = &SL_JW(&rq->out);
+    sl_show_list_begin(rq, found->version, "", -1, found->v.n, w);
+    for (uint32_t i = 0; i < found->v.n; i++)
+        if (!sl_show_item(rq, found->v.v[i]->text, found->v.v[i]->len, w))
             return false;
-    }
-    sl_show_list_end(rq, &rq->out);
+    sl_jw_end_to(w, 0);
     return true;
 }
 

@@ -195,15 +195,21 @@ static void version(struct sl_rq *rq) {
     size_t major = dot ? (size_t)(dot - v) - (*v == 'v') : 1;
     size_t minor = dot ? strcspn(dot + 1, ".") : 0;
 
-    sl_buf_printf(
-        &rq->out,
-        "{\"major\":\"%.*s\",\"minor\":\"%.*s\",\"emulationMajor\":\"%.*s\",\"emulationMinor\":\"%."
-        "*s\","
-        "\"gitVersion\":\"%s\",\"gitCommit\":\"\",\"gitTreeState\":\"clean\",\"buildDate\":"
-        "\"1970-01-01T00:00:00Z\",\"goVersion\":\"\",\"compiler\":\"sluice " SL_VERSION
-        "\",\"platform\":\"linux/amd64\"}",
-        (int)major, v + (*v == 'v'), (int)minor, dot ? dot + 1 : "", (int)major, v + (*v == 'v'),
-        (int)minor, dot ? dot + 1 : "", v);
+    struct sl_text first = {v + (*v == 'v'), major}, second = {dot ? dot + 1 : "", minor};
+    struct sl_jw *w = &SL_JW(&rq->out);
+    sl_jw_object(w, NULL);
+    sl_jw_text(w, "major", first);
+    sl_jw_text(w, "minor", second);
+    sl_jw_text(w, "emulationMajor", first);
+    sl_jw_text(w, "emulationMinor", second);
+    sl_jw_str(w, "gitVersion", v);
+    sl_jw_str(w, "gitCommit", "");
+    sl_jw_str(w, "gitTreeState", "clean");
+    sl_jw_str(w, "buildDate", "1970-01-01T00:00:00Z");
+    sl_jw_str(w, "goVersion", "");
+    sl_jw_str(w, "compiler", "sluice " SL_VERSION);
+    sl_jw_str(w, "platform", "linux/amd64");
+    sl_jw_end(w);
     sl_rq_answer(rq, 200);
 }
 

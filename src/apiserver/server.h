@@ -68,6 +68,7 @@ struct sl_cause {
 struct sl_status {
     int code;
     const char *reason, *message;
+    const char *go_on;                     /* of metadata; NULL: none */
     const char *name, *group, *kind, *uid; /* of details; NULL: absent */
     const struct sl_cause *causes;
     uint32_t n_causes;
@@ -102,6 +103,7 @@ struct sl_rq {
     enum sl_form form;
     const char *form_version; /* "v1": of meta.k8s.io */
     bool yaml;                /* the response is to be YAML */
+    struct sl_text head;      /* of stored objects of the kind: show.c; s NULL: not made yet */
     sl_time now;              /* wall */
 
     /* the response */
@@ -304,13 +306,12 @@ const char *sl_api_version(struct sl_arena *a, const char *group, const char *ve
 bool sl_show_plain(const struct sl_rq *rq);
 /* Appends one object of a list in the requested form: itself, PartialObjectMetadata, or a row of a
  * table. */
-bool sl_show_item(struct sl_rq *rq, const char *text, size_t len, struct sl_buf *out);
+bool sl_show_item(struct sl_rq *rq, const char *text, size_t len, struct sl_jw *w);
 /* Appends a whole response of one object: as above, and a table around the row. */
 bool sl_show_one(struct sl_rq *rq, const char *text, size_t len, bool columns, struct sl_buf *out);
-/* The head and foot of a list or table. */
+/* Opens a list or table of n objects; the caller ends all that is open. */
 void sl_show_list_begin(struct sl_rq *rq, uint64_t version, const char *go_on, int64_t remaining,
-                        struct sl_buf *out);
-void sl_show_list_end(struct sl_rq *rq, struct sl_buf *out);
+                        uint32_t n, struct sl_jw *w);
 
 /* ---- read.c, pages.c, watch.c ---- */
 void sl_get(struct sl_rq *rq);

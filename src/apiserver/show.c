@@ -5,8 +5,10 @@
  */
 #include <string.h>
 
+#include "apiserver/ceilings.h"
 #include "apiserver/crd.h"
 #include "apiserver/server.h"
+#include "json/writer.h"
 
 const struct sl_kind *sl_stored_kind(const struct sl_kind *k) {
     return k->shares ? k->shares : k;
@@ -67,18 +69,31 @@ static yyjson_doc *object_of(struct sl_rq *rq, const char *text, size_t len) {
     return doc;
 }
 
+/* How the stored objects of the kind begin, up to what follows what they say that they are. */
+static struct sl_text head_of(struct sl_rq *rq) {
+    _cleanup_(sl_buf_done) struct sl_buf b = SL_BUF(API_HEAD);
+    struct sl_jw w = SL_JW(&b);
+
+    if (!rq->head.s) {
+        sl_jw_object(&w, NULL);
+        sl_jw_str(&w, "apiVersion", sl_api_version(&rq->arena, rq->kind->group, rq->version->name));
+        sl_jw_str(&w, "kind", rq->kind->kind);
+        sl_buf_putc(&b, ',');
+        rq->head.n = sl_buf_full(&b) ? 0 : b.len;
+        rq->head.s = sl_arena_strndup(&rq->arena, sl_buf_str(&b), rq->head.n);
+    }
+    return rq->head;
+}
+
 /* In lists of kinds that are built in, objects do not say what they are. Stored texts say it first.
  */
 static void add_bare(struct sl_rq *rq, const char *text, size_t len, struct sl_buf *out) {
-    const char *head = sl_arena_printf(
-        &rq->arena, "{\"apiVersion\":\"%s\",\"kind\":\"%s\",",
-        sl_api_version(&rq->arena, rq->kind->group, rq->version->name), rq->kind->kind);
-    size_t n = strlen(head);
-    bool known = len > n && memcmp(text, head, n) == 0;
+    struct sl_text head = head_of(rq);
+    bool known = head.n > 0 && len > head.n && memcmp(text, head.s, head.n) == 0;
 
     if (known)
         sl_buf_putc(out, '{');
-    sl_buf_add(out, known ? text + n : text, known ? len - n : len);
+    sl_buf_add(out, known ? text + head.n : text, known ? len - head.n : len);
 }
 
 static bool show(struct sl_rq *rq, const char *text, size_t len, bool listed, struct sl_buf *out) {
@@ -113,14 +128,16 @@ static bool show(struct sl_rq *rq, const char *text, size_t len, bool listed, st
     return true;
 }
 
-bool sl_show_item(struct sl_rq *rq, const char *text, size_t len, struct sl_buf *out) {
-    return show(rq, text, len, true, out);
+bool sl_show_item(struct sl_rq *rq, const char *text, size_t len, struct sl_jw *w) {
+    return show(rq, text, len, true, sl_jw_value(w, NULL));
 }
 
-static void table_head(struct sl_rq *rq, struct sl_buf *out) {
-    sl_buf_puts(out, ",\"columnDefinitions\":");
-    sl_table_columns(rq->kind, rq->version, out);
-    sl_buf_puts(out, ",\"rows\":[");
+static void begin_rows(struct sl_rq *rq, bool columns, struct sl_jw *w) {
+    if (columns)
+        sl_table_columns(rq->kind, rq->version, sl_jw_value(w, "columnDefinitions"));
+    else
+        sl_jw_null(w, "columnDefinitions");
+    sl_jw_array(w, "rows");
 }
 
 bool sl_show_one(struct sl_rq *rq, const char *text, size_t len, bool columns, struct sl_buf *out) {
@@ -129,51 +146,47 @@ bool sl_show_one(struct sl_rq *rq, const char *text, size_t len, bool columns, s
     _cleanup_(sl_json_docp) yyjson_doc *doc = yyjson_read(text, len, 0);
     const char *version =
         doc ? sl_json_str(yyjson_doc_get_root(doc), "metadata.resourceVersion") : "";
-    sl_buf_printf(out, "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/%s\",\"metadata\":{",
-                  rq->form_version);
+    struct sl_jw *w = &SL_JW(out);
+    sl_jw_object(w, NULL);
+    sl_jw_str(w, "kind", "Table");
+    sl_jw_strf(w, "apiVersion", "meta.k8s.io/%s", rq->form_version);
+    sl_jw_object(w, "metadata");
     if (*version)
-        sl_buf_printf(out, "\"resourceVersion\":\"%s\"", version);
-    sl_buf_putc(out, '}');
-    if (columns)
-        table_head(rq, out);
-    else
-        sl_buf_puts(out, ",\"columnDefinitions\":null,\"rows\":[");
-    bool ok = show(rq, text, len, false, out);
-    sl_buf_puts(out, "]}");
+        sl_jw_str(w, "resourceVersion", version);
+    sl_jw_end(w);
+    begin_rows(rq, columns, w);
+    bool ok = show(rq, text, len, false, sl_jw_value(w, NULL));
+    sl_jw_end_to(w, 0);
     return ok;
 }
 
 void sl_show_list_begin(struct sl_rq *rq, uint64_t version, const char *go_on, int64_t remaining,
-                        struct sl_buf *out) {
+                        uint32_t n, struct sl_jw *w) {
     const struct sl_kind *k = rq->kind;
+    bool table = rq->form == SL_FORM_TABLE;
 
-    if (rq->form == SL_FORM_PLAIN)
-        sl_buf_printf(out, "{\"kind\":\"%s\",\"apiVersion\":\"%s%s%s\"", k->list_kind, k->group,
-                      *k->group ? "/" : "", rq->version->name);
-    else
-        sl_buf_printf(out, "{\"kind\":\"%s\",\"apiVersion\":\"meta.k8s.io/%s\"",
-                      rq->form == SL_FORM_TABLE ? "Table" : "PartialObjectMetadataList",
-                      rq->form_version);
-    sl_buf_printf(out, ",\"metadata\":{\"resourceVersion\":\"%llu\"", (unsigned long long)version);
+    sl_jw_object(w, NULL);
+    if (rq->form == SL_FORM_PLAIN) {
+        sl_jw_str(w, "kind", k->list_kind);
+        sl_jw_strf(w, "apiVersion", "%s%s%s", k->group, *k->group ? "/" : "", rq->version->name);
+    } else {
+        sl_jw_str(w, "kind", table ? "Table" : "PartialObjectMetadataList");
+        sl_jw_strf(w, "apiVersion", "meta.k8s.io/%s", rq->form_version);
+    }
+    sl_jw_object(w, "metadata");
+    sl_jw_strf(w, "resourceVersion", "%llu", (unsigned long long)version);
     if (*go_on ||
         (rq->kind->crd && rq->form == SL_FORM_PLAIN)) /* of custom resources it is always said */
-        sl_buf_printf(out, ",\"continue\":\"%s\"", go_on);
+        sl_jw_str(w, "continue", go_on);
     if (remaining > 0)
-        sl_buf_printf(out, ",\"remainingItemCount\":%lld", (long long)remaining);
-    sl_buf_putc(out, '}');
-    if (rq->form == SL_FORM_TABLE)
-        table_head(rq, out);
-    else
-        sl_buf_puts(out, ",\"items\":[");
-}
-
-void sl_show_list_end(struct sl_rq *rq, struct sl_buf *out) {
-    bool none = rq->form == SL_FORM_TABLE && out->s[out->len - 1] == '[';
-
-    if (none && rq->version->columns == sl_columns_plain) { /* as its tables are made */
-        out->len--;
-        sl_buf_puts(out, "null}");
-        return;
+        sl_jw_int(w, "remainingItemCount", remaining);
+    sl_jw_end(w);
+    if (!table) {
+        sl_jw_array(w, "items");
+    } else if (n > 0 || rq->version->columns != sl_columns_plain) {
+        begin_rows(rq, true, w);
+    } else { /* as its tables are made */
+        sl_table_columns(k, rq->version, sl_jw_value(w, "columnDefinitions"));
+        sl_jw_null(w, "rows");
     }
-    sl_buf_puts(out, "]}");
 }

@@ -10,59 +10,56 @@
 #include "apiserver/ceilings.h"
 #include "apiserver/server.h"
 #include "base/fmt.h"
+#include "json/writer.h"
 
-static void put(struct sl_buf *out, const char *key, const char *value) {
-    if (!value || !*value)
-        return;
-    if (out->s[out->len - 1] != '{')
-        sl_buf_putc(out, ',');
-    sl_buf_printf(out, "\"%s\":", key);
-    sl_buf_json(out, value);
+static void put(struct sl_jw *w, const char *key, const char *value) {
+    if (value && *value)
+        sl_jw_str(w, key, value);
 }
 
-static void put_causes(const struct sl_status *st, struct sl_buf *out) {
-    if (st->causes_made) {
-        char *text = yyjson_mut_val_write(st->causes_made, 0, NULL);
-        if (out->s[out->len - 1] != '{')
-            sl_buf_putc(out, ',');
-        sl_buf_printf(out, "\"causes\":%s", text ? text : "[]");
-        sl_freep(&text);
-    }
+static void put_causes(const struct sl_status *st, struct sl_jw *w) {
+    if (st->causes_made)
+        sl_jw_mut_val(w, "causes", st->causes_made);
+    if (st->n_causes == 0)
+        return;
+    sl_jw_array(w, "causes");
     for (uint32_t i = 0; i < st->n_causes; i++) {
-        if (i == 0 && out->s[out->len - 1] != '{')
-            sl_buf_putc(out, ',');
-        sl_buf_puts(out, i == 0 ? "\"causes\":[{" : ",{");
-        put(out, "reason", st->causes[i].reason);
-        put(out, "message", st->causes[i].message);
-        put(out, "field", st->causes[i].field);
-        sl_buf_putc(out, '}');
+        sl_jw_object(w, NULL);
+        put(w, "reason", st->causes[i].reason);
+        put(w, "message", st->causes[i].message);
+        put(w, "field", st->causes[i].field);
+        sl_jw_end(w);
     }
-    if (st->n_causes)
-        sl_buf_putc(out, ']');
+    sl_jw_end(w);
 }
 
 void sl_status_print(const struct sl_status *st, struct sl_buf *out) {
-    sl_buf_printf(out,
-                  "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"%s\"",
-                  st->code < 400 ? "Success" : "Failure");
-    put(out, "message", st->message);
-    put(out, "reason", st->reason);
+    struct sl_jw *w = &SL_JW(out);
+
+    sl_jw_object(w, NULL);
+    sl_jw_str(w, "kind", "Status");
+    sl_jw_str(w, "apiVersion", "v1");
+    sl_jw_object(w, "metadata");
+    put(w, "continue", st->go_on);
+    sl_jw_end(w);
+    sl_jw_str(w, "status", st->code < 400 ? "Success" : "Failure");
+    put(w, "message", st->message);
+    put(w, "reason", st->reason);
     if (st->name || st->group || st->kind || st->uid || st->n_causes || st->causes_made ||
         st->retry_after || st->no_details) {
-        sl_buf_puts(out, ",\"details\":{");
-        put(out, "name", st->name);
-        put(out, "group", st->group);
-        put(out, "kind", st->kind);
-        put(out, "uid", st->uid);
-        put_causes(st, out);
+        sl_jw_object(w, "details");
+        put(w, "name", st->name);
+        put(w, "group", st->group);
+        put(w, "kind", st->kind);
+        put(w, "uid", st->uid);
+        put_causes(st, w);
         if (st->retry_after)
-            sl_buf_printf(out, "%s\"retryAfterSeconds\":%u", out->s[out->len - 1] != '{' ? "," : "",
-                          st->retry_after);
-        sl_buf_putc(out, '}');
+            sl_jw_uint(w, "retryAfterSeconds", st->retry_after);
+        sl_jw_end(w);
     }
     if (st->code >= 300 || (st->code && !st->name))
-        sl_buf_printf(out, ",\"code\":%d", st->code);
-    sl_buf_putc(out, '}');
+        sl_jw_int(w, "code", st->code);
+    sl_jw_end(w);
 }
 
 void sl_rq_status(struct sl_rq *rq, const struct sl_status *st) {

@@ -8,55 +8,56 @@
 #include "apiserver/cells.h"
 #include "apiserver/crd.h"
 #include "apiserver/jsonpath.h"
+#include "base/fmt.h"
 #include "json/json.h"
 
 /* ---- time ---- */
 
-void sl_age_print(sl_span age, struct sl_buf *out) {
+const char *sl_age(sl_span age, char out[SL_AGE_TEXT]) {
     long long sec = age / SL_SEC, min = age / SL_MINUTE, hour = age / SL_HOUR, day = hour / 24;
 
     if (sec < -1)
-        sl_buf_puts(out, "<invalid>");
+        sl_fmt(out, SL_AGE_TEXT, "<invalid>");
     else if (sec < 0)
-        sl_buf_puts(out, "0s");
+        sl_fmt(out, SL_AGE_TEXT, "0s");
     else if (sec < 120)
-        sl_buf_printf(out, "%llds", sec);
+        sl_fmt(out, SL_AGE_TEXT, "%llds", sec);
     else if (min < 10 && sec % 60 != 0)
-        sl_buf_printf(out, "%lldm%llds", min, sec % 60);
+        sl_fmt(out, SL_AGE_TEXT, "%lldm%llds", min, sec % 60);
     else if (min < 180)
-        sl_buf_printf(out, "%lldm", min);
+        sl_fmt(out, SL_AGE_TEXT, "%lldm", min);
     else if (hour < 8 && min % 60 != 0)
-        sl_buf_printf(out, "%lldh%lldm", hour, min % 60);
+        sl_fmt(out, SL_AGE_TEXT, "%lldh%lldm", hour, min % 60);
     else if (hour < 48)
-        sl_buf_printf(out, "%lldh", hour);
+        sl_fmt(out, SL_AGE_TEXT, "%lldh", hour);
     else if (hour < 192 && hour % 24 != 0)
-        sl_buf_printf(out, "%lldd%lldh", day, hour % 24);
+        sl_fmt(out, SL_AGE_TEXT, "%lldd%lldh", day, hour % 24);
     else if (day < 730)
-        sl_buf_printf(out, "%lldd", day);
+        sl_fmt(out, SL_AGE_TEXT, "%lldd", day);
     else if (day < 365LL * 8 && day % 365 != 0)
-        sl_buf_printf(out, "%lldy%lldd", day / 365, day % 365);
+        sl_fmt(out, SL_AGE_TEXT, "%lldy%lldd", day / 365, day % 365);
     else
-        sl_buf_printf(out, "%lldy", day / 365);
+        sl_fmt(out, SL_AGE_TEXT, "%lldy", day / 365);
+    return out;
 }
 
-void sl_cell_age(yyjson_val *stamp, sl_time now, struct sl_buf *out) {
+void sl_cell_age(yyjson_val *stamp, sl_time now, struct sl_jw *out) {
+    char text[SL_AGE_TEXT];
     sl_time at;
 
-    sl_buf_putc(out, '"');
     if (sl_json_view(stamp).n == 0)
-        sl_buf_puts(out, "<unknown>");
+        sl_jw_str(out, NULL, "<unknown>");
     else if (!sl_stamp_parse(sl_json_text(stamp), &at))
-        sl_buf_puts(out, "<invalid>");
+        sl_jw_str(out, NULL, "<invalid>");
     else
-        sl_age_print(now - at, out);
-    sl_buf_putc(out, '"');
+        sl_jw_str(out, NULL, sl_age(now - at, text));
 }
 
 /* ---- columns without functions of their own ---- */
 
-static void cell_created(yyjson_val *object, sl_time now, struct sl_buf *out) {
+static void cell_created(yyjson_val *object, sl_time now, struct sl_jw *out) {
     (void)now;
-    sl_buf_json(out, sl_json_str(object, "metadata.creationTimestamp"));
+    sl_jw_str(out, NULL, sl_json_str(object, "metadata.creationTimestamp"));
 }
 
 const struct sl_column sl_columns_plain[2] = {
@@ -68,48 +69,35 @@ const struct sl_column sl_columns_crd[2] = {
     {"Age", "date", "", "How long ago it was created.", 0, ".metadata.creationTimestamp", NULL},
 };
 
-static void write_json(yyjson_val *v, struct sl_buf *out) {
-    size_t len = 0;
-    char *s = yyjson_val_write(v, 0, &len);
-
-    if (s)
-        sl_buf_add(out, s, len);
-    else
-        sl_buf_puts(out, "null");
-    free(s);
-}
-
 /* Numbers that no int64 is near have no meaning as one. */
 static int64_t whole(double d) {
     return d >= -0x1p63 && d < 0x1p63 ? (int64_t)d : d < 0 ? INT64_MIN : INT64_MAX;
 }
 
 /* A value under the path as the type of the column wants it; null where it is something else. */
-static void write_value(const struct sl_column *c, yyjson_val *v, sl_time now, struct sl_buf *out) {
+static void write_value(const struct sl_column *c, yyjson_val *v, sl_time now, struct sl_jw *out) {
     if (strcmp(c->type, "string") == 0) {
         if (yyjson_is_str(v)) {
-            sl_buf_json_n(out, sl_json_view(v).s, sl_json_view(v).n);
+            sl_jw_text(out, NULL, sl_json_view(v));
         } else {
             char *s = yyjson_val_write(v, 0, NULL);
-            sl_buf_json(out, s ? s : "");
+            sl_jw_str(out, NULL, s ? s : "");
             free(s);
         }
     } else if (strcmp(c->type, "date") == 0 && yyjson_is_str(v)) {
         sl_cell_age(v, now, out);
     } else if (strcmp(c->type, "integer") == 0 && yyjson_is_num(v)) {
-        sl_buf_printf(
-            out, "%lld",
-            (long long)(yyjson_is_int(v) ? yyjson_get_sint(v) : whole(yyjson_get_real(v))));
+        sl_jw_int(out, NULL, yyjson_is_int(v) ? yyjson_get_sint(v) : whole(yyjson_get_real(v)));
     } else if ((strcmp(c->type, "number") == 0 && yyjson_is_num(v)) ||
                (strcmp(c->type, "boolean") == 0 && yyjson_is_bool(v))) {
-        write_json(v, out);
+        sl_jw_val(out, NULL, v);
     } else {
-        sl_buf_puts(out, "null");
+        sl_jw_null(out, NULL);
     }
 }
 
 static void write_cell(const struct sl_column *c, yyjson_val *object, sl_time now, uint64_t *steps,
-                       struct sl_buf *out) {
+                       struct sl_jw *out) {
     yyjson_val *v;
 
     if (c->cell) {
@@ -117,15 +105,15 @@ static void write_cell(const struct sl_column *c, yyjson_val *object, sl_time no
         return;
     }
     v = sl_jsonpath_within(object, c->path, steps);
-    size_t before = out->len;
+    size_t before = out->b->len;
     if (v && *steps)
         write_value(c, v, now, out);
     else if (!*steps && strcmp(c->type, "string") == 0)
-        sl_buf_puts(out, "\"<too costly>\"");
+        sl_jw_str(out, NULL, "<too costly>");
     else
-        sl_buf_puts(out, "null");
+        sl_jw_null(out, NULL);
     /* Every column may show all of the object. */
-    uint64_t shown = (out->len - before) / API_ROW_BYTES_PER_STEP;
+    uint64_t shown = (out->b->len - before) / API_ROW_BYTES_PER_STEP;
     *steps = *steps > shown ? *steps - shown : 0;
 }
 
@@ -148,39 +136,42 @@ bool sl_include_parse(const char *word, enum sl_include *ret) {
 
 void sl_table_columns(const struct sl_kind *k, const struct sl_kind_version *v,
                       struct sl_buf *out) {
+    struct sl_jw *w = &SL_JW(out);
+
     (void)k;
-    sl_buf_putc(out, '[');
+    sl_jw_array(w, NULL);
     for (uint32_t i = 0; i < v->n_columns; i++) {
         const struct sl_column *c = &v->columns[i];
-        sl_buf_puts(out, i ? ",{\"name\":" : "{\"name\":");
-        sl_buf_json(out, c->name);
-        sl_buf_puts(out, ",\"type\":");
-        sl_buf_json(out, c->type);
-        sl_buf_puts(out, ",\"format\":");
-        sl_buf_json(out, c->format);
-        sl_buf_puts(out, ",\"description\":");
-        sl_buf_json(out, c->doc);
-        sl_buf_printf(out, ",\"priority\":%d}", c->priority);
+        sl_jw_object(w, NULL);
+        sl_jw_str(w, "name", c->name);
+        sl_jw_str(w, "type", c->type);
+        sl_jw_str(w, "format", c->format);
+        sl_jw_str(w, "description", c->doc);
+        sl_jw_int(w, "priority", c->priority);
+        sl_jw_end(w);
     }
-    sl_buf_putc(out, ']');
+    sl_jw_end(w);
 }
 
 void sl_table_partial(yyjson_val *object, struct sl_buf *out) {
     yyjson_val *meta = yyjson_obj_get(object, "metadata");
+    struct sl_jw *w = &SL_JW(out);
 
-    sl_buf_puts(
-        out, "{\"kind\":\"PartialObjectMetadata\",\"apiVersion\":\"meta.k8s.io/v1\",\"metadata\":");
+    sl_jw_object(w, NULL);
+    sl_jw_str(w, "kind", "PartialObjectMetadata");
+    sl_jw_str(w, "apiVersion", "meta.k8s.io/v1");
     if (meta)
-        write_json(meta, out);
+        sl_jw_val(w, "metadata", meta);
     else
-        sl_buf_puts(out, "{}");
-    sl_buf_putc(out, '}');
+        sl_jw_raw(w, "metadata", "{}");
+    sl_jw_end(w);
 }
 
 void sl_table_row(const struct sl_kind *k, const struct sl_kind_version *v, yyjson_val *object,
                   enum sl_include include, sl_time now, struct sl_buf *out) {
     _cleanup_(sl_json_docp) yyjson_doc *home = NULL;
     yyjson_val *shown = object;
+    struct sl_jw *w = &SL_JW(out);
     uint64_t steps = API_ROW_STEPS + sl_json_count(object);
 
     if (k->shares) { /* cells are made of the form that is stored */
@@ -192,22 +183,16 @@ void sl_table_row(const struct sl_kind *k, const struct sl_kind_version *v, yyjs
         yyjson_mut_doc_free(doc);
         shown = home ? yyjson_doc_get_root(home) : object;
     }
-    sl_buf_puts(out, "{\"cells\":[");
-    for (uint32_t i = 0; i < v->n_columns; i++) {
-        if (i)
-            sl_buf_putc(out, ',');
-        write_cell(&v->columns[i], shown, now, &steps, out);
-    }
-    sl_buf_putc(out, ']');
+    sl_jw_object(w, NULL);
+    sl_jw_array(w, "cells");
+    for (uint32_t i = 0; i < v->n_columns; i++)
+        write_cell(&v->columns[i], shown, now, &steps, w);
+    sl_jw_end(w);
     if (!k->crd && strcmp(k->kind, "Pod") == 0)
-        sl_cells_pod_conditions(object, out);
-    if (include != SL_INCLUDE_NONE)
-        sl_buf_puts(out, ",\"object\":");
+        sl_cells_pod_conditions(object, w);
     if (include == SL_INCLUDE_METADATA)
-        sl_table_partial(object, out);
-    else if (include == SL_INCLUDE_OBJECT)
-        write_json(object, out);
+        sl_table_partial(object, sl_jw_value(w, "object"));
     else
-        sl_buf_puts(out, ",\"object\":null");
-    sl_buf_putc(out, '}');
+        sl_jw_val(w, "object", include == SL_INCLUDE_OBJECT ? object : NULL);
+    sl_jw_end(w);
 }

@@ -26,10 +26,11 @@ void sl_table_row(const struct sl_kind *k, const struct sl_kind_version *v, yyjs
 void sl_table_partial(yyjson_val *object, struct sl_buf *out);
 
 /* ---- shared by cells_*.c ---- */
-/* "5m", "3d4h": durations as kubectl formats them. */
-void sl_age_print(sl_span age, struct sl_buf *out);
-/* The age cell of a timestamp field: JSON text; "<unknown>" if it is absent. */
-void sl_cell_age(yyjson_val *stamp, sl_time now, struct sl_buf *out);
+/* "5m", "3d4h": durations as kubectl formats them. Returns out. */
+#define SL_AGE_TEXT 48
+const char *sl_age(sl_span age, char out[SL_AGE_TEXT]);
+/* The age cell of a timestamp field; "<unknown>" if it is absent. */
+void sl_cell_age(yyjson_val *stamp, sl_time now, struct sl_jw *out);
 
 /* The columns of a kind that has none of its own: Name and Created At (kinds), or Name and Age
  * (CRDs). */

@@ -12,6 +12,7 @@
 #include "api/talk.h"
 #include "apiserver/conv.h"
 #include "base/mem.h"
+#include "json/writer.h"
 
 #define MAX_WORDS 4096u                /* of a command */
 #define STREAMS_MS 30000u              /* so long may a client take to open them */
@@ -40,17 +41,32 @@ struct talk {
 
 static void put_failure(struct sl_buf *b, const char *reason, const char *message,
                         const char *cause_type, const char *cause, int code) {
-    sl_buf_puts(b, "{\"metadata\":{},\"status\":\"Failure\",\"message\":");
-    sl_buf_json(b, message);
-    sl_buf_printf(b, ",\"reason\":\"%s\",\"details\":{\"causes\":[{", reason);
+    struct sl_jw *w = &SL_JW(b);
+
+    sl_jw_object(w, NULL);
+    sl_jw_raw(w, "metadata", "{}");
+    sl_jw_str(w, "status", "Failure");
+    sl_jw_str(w, "message", message);
+    sl_jw_str(w, "reason", reason);
+    sl_jw_object(w, "details");
+    sl_jw_array(w, "causes");
+    sl_jw_object(w, NULL);
     if (cause_type)
-        sl_buf_printf(b, "\"reason\":\"%s\",", cause_type);
-    sl_buf_puts(b, "\"message\":");
-    sl_buf_json(b, cause);
-    sl_buf_puts(b, "}]}");
+        sl_jw_str(w, "reason", cause_type);
+    sl_jw_str(w, "message", cause);
+    sl_jw_end_to(w, 1);
     if (code)
-        sl_buf_printf(b, ",\"code\":%d", code);
-    sl_buf_puts(b, "}");
+        sl_jw_int(w, "code", code);
+    sl_jw_end(w);
+}
+
+static void put_success(struct sl_buf *b) {
+    struct sl_jw *w = &SL_JW(b);
+
+    sl_jw_object(w, NULL);
+    sl_jw_raw(w, "metadata", "{}");
+    sl_jw_str(w, "status", "Success");
+    sl_jw_end(w);
 }
 
 /* 'why': it could not be run, or NULL. */
@@ -74,7 +90,7 @@ static void finish(struct talk *t, int code, const char *why) {
         else if (code)
             put_failure(&b, "NonZeroExitCode", message, "ExitCode", cause, 0);
         else
-            sl_buf_puts(&b, "{\"metadata\":{},\"status\":\"Success\"}");
+            put_success(&b);
     } else if (why || code) {
         sl_buf_puts(&b, message);
     }

@@ -54,12 +54,23 @@ static const char *const names[] = {
 
 /* ---- lines ---- */
 
+/* Begins a line up to its object. */
+static struct sl_buf *begin_line(struct sl_jw *j, const char *type) {
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "type", type);
+    return sl_jw_value(j, "object");
+}
+
+static void end_line(struct sl_jw *j) {
+    sl_jw_end_to(j, 0);
+    sl_buf_putc(j->b, '\n');
+}
+
 static void print_line(const char *type, const char *text, size_t len, struct sl_buf *out) {
-    sl_buf_puts(out, "{\"type\":\"");
-    sl_buf_puts(out, type);
-    sl_buf_puts(out, "\",\"object\":");
-    sl_buf_add(out, text, len);
-    sl_buf_puts(out, "}\n");
+    struct sl_jw *j = &SL_JW(out);
+
+    sl_buf_add(begin_line(j, type), text, len);
+    end_line(j);
 }
 
 static struct sl_buf *line_of(struct sl_lines *l, const char *type, const struct sl_object *o) {
@@ -95,11 +106,11 @@ static bool tell(struct sl_stream *w, const char *type, const struct sl_object *
         return pass_on(w, line_of(l, type, o));
     struct sl_buf *b = &l->scratch;
     sl_buf_clear(b);
-    sl_buf_printf(b, "{\"type\":\"%s\",\"object\":", type);
-    if (!sl_show_one(rq, o->text, o->len, !w->headed, b))
+    struct sl_jw *j = &SL_JW(b);
+    if (!sl_show_one(rq, o->text, o->len, !w->headed, begin_line(j, type)))
         return false;
     w->headed = true;
-    sl_buf_puts(b, "}\n");
+    end_line(j);
     return pass_on(w, b);
 }
 
@@ -133,26 +144,38 @@ static bool tell_bookmark(struct sl_stream *w, uint64_t version, bool initial) {
     struct sl_buf *b = &rq->s->lines->scratch;
     const struct sl_kind *k = rq->kind;
     bool partial = rq->form == SL_FORM_PARTIAL;
+    struct sl_jw *j = &SL_JW(b);
 
     sl_buf_clear(b);
-    sl_buf_puts(b, "{\"type\":\"BOOKMARK\",\"object\":{");
-    if (rq->form == SL_FORM_TABLE)
-        sl_buf_printf(b,
-                      "\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/"
-                      "%s\",\"metadata\":{\"resourceVersion\":\"%llu\"},"
-                      "\"columnDefinitions\":[],\"rows\":[{\"cells\":[],\"object\":{\"kind\":"
-                      "\"PartialObjectMetadata\","
-                      "\"apiVersion\":\"meta.k8s.io/v1\",",
-                      rq->form_version, (unsigned long long)version);
-    else
-        sl_buf_printf(b, "\"kind\":\"%s\",\"apiVersion\":\"%s%s%s\",",
-                      partial ? "PartialObjectMetadata" : k->kind,
-                      partial ? "meta.k8s.io" : k->group, partial || *k->group ? "/" : "",
-                      partial ? rq->form_version : rq->version->name);
-    sl_buf_printf(b, "\"metadata\":{\"resourceVersion\":\"%llu\",\"creationTimestamp\":null%s}",
-                  (unsigned long long)version,
-                  initial ? ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" : "");
-    sl_buf_puts(b, rq->form == SL_FORM_TABLE ? "}}]}}\n" : "}}\n");
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "type", "BOOKMARK");
+    sl_jw_object(j, "object");
+    if (rq->form == SL_FORM_TABLE) {
+        sl_jw_str(j, "kind", "Table");
+        sl_jw_strf(j, "apiVersion", "meta.k8s.io/%s", rq->form_version);
+        sl_jw_object(j, "metadata");
+        sl_jw_strf(j, "resourceVersion", "%llu", (unsigned long long)version);
+        sl_jw_end(j);
+        sl_jw_raw(j, "columnDefinitions", "[]");
+        sl_jw_array(j, "rows");
+        sl_jw_object(j, NULL);
+        sl_jw_raw(j, "cells", "[]");
+        sl_jw_object(j, "object");
+        sl_jw_str(j, "kind", "PartialObjectMetadata");
+        sl_jw_str(j, "apiVersion", "meta.k8s.io/v1");
+    } else {
+        sl_jw_str(j, "kind", partial ? "PartialObjectMetadata" : k->kind);
+        sl_jw_strf(j, "apiVersion", "%s%s%s", partial ? "meta.k8s.io" : k->group,
+                   partial || *k->group ? "/" : "", partial ? rq->form_version : rq->version->name);
+    }
+    sl_jw_object(j, "metadata");
+    sl_jw_strf(j, "resourceVersion", "%llu", (unsigned long long)version);
+    sl_jw_null(j, "creationTimestamp");
+    if (initial) {
+        sl_jw_object(j, "annotations");
+        sl_jw_str(j, "k8s.io/initial-events-end", "true");
+    }
+    end_line(j);
     return pass_on(w, b);
 }
 
@@ -160,9 +183,9 @@ static void tell_status(struct sl_stream *w, const struct sl_status *st) {
     struct sl_buf *b = &w->rq->s->lines->scratch;
 
     sl_buf_clear(b);
-    sl_buf_puts(b, "{\"type\":\"ERROR\",\"object\":");
-    sl_status_print(st, b);
-    sl_buf_puts(b, "}\n");
+    struct sl_jw *j = &SL_JW(b);
+    sl_status_print(st, begin_line(j, "ERROR"));
+    end_line(j);
     (void)pass_on(w, b);
 }
 

@@ -13,6 +13,7 @@
 #include "kube/client.h"
 #include "kube/kubeconfig.h"
 #include "kube/secret.h"
+#include "json/writer.h"
 
 #define CLIENTS 64u
 #define USER_AGENT "kube-apiserver-admission"
@@ -161,21 +162,24 @@ static int place_connect(struct sl_apiserver *s, struct place *p, struct sl_err 
     struct sl_kubeconfig *k = NULL;
     int r;
 
-    sl_buf_puts(&b, "{\"apiVersion\":\"v1\",\"kind\":\"Config\",\"current-context\":\"x\","
-                    "\"contexts\":[{\"name\":\"x\",\"context\":"
-                    "{\"cluster\":\"x\",\"user\":\"x\"}}],\"users\":[{\"name\":\"x\",\"user\":{}}],"
-                    "\"clusters\":[{\"name\":\"x\","
-                    "\"cluster\":{\"server\":");
-    sl_buf_json(&b, p->server);
-    if (*p->ca) {
-        sl_buf_puts(&b, ",\"certificate-authority-data\":");
-        sl_buf_json(&b, p->ca);
-    }
-    if (*p->tls_name) {
-        sl_buf_puts(&b, ",\"tls-server-name\":");
-        sl_buf_json(&b, p->tls_name);
-    }
-    sl_buf_puts(&b, "}}]}");
+    struct sl_jw j = SL_JW(&b);
+    sl_jw_object(&j, NULL);
+    sl_jw_str(&j, "apiVersion", "v1");
+    sl_jw_str(&j, "kind", "Config");
+    sl_jw_str(&j, "current-context", "x");
+    sl_jw_raw(&j, "contexts",
+              SL_JSON_CONST([ {"name" : "x", "context" : {"cluster" : "x", "user" : "x"}} ]));
+    sl_jw_raw(&j, "users", SL_JSON_CONST([ {"name" : "x", "user" : {}} ]));
+    sl_jw_array(&j, "clusters");
+    sl_jw_object(&j, NULL);
+    sl_jw_str(&j, "name", "x");
+    sl_jw_object(&j, "cluster");
+    sl_jw_str(&j, "server", p->server);
+    if (*p->ca)
+        sl_jw_str(&j, "certificate-authority-data", p->ca);
+    if (*p->tls_name)
+        sl_jw_str(&j, "tls-server-name", p->tls_name);
+    sl_jw_end_to(&j, 0);
     r = sl_doc_json("webhook", 1, sl_buf_str(&b), b.len, &d, err);
     if (r >= 0)
         r = sl_kubeconfig_resolve(&d, 1, NULL, &k, err);

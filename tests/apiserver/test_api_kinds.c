@@ -531,11 +531,8 @@ static void ages_are_kubectls(void **state) {
 
     (void)state;
     for (size_t i = 0; i < SL_LEN(rows); i++) {
-        struct sl_buf out;
-        sl_buf_init(&out, 64);
-        sl_age_print(rows[i].age, &out);
-        assert_string_equal(sl_buf_str(&out), rows[i].text);
-        sl_buf_done(&out);
+        char out[SL_AGE_TEXT];
+        assert_string_equal(sl_age(rows[i].age, out), rows[i].text);
     }
 }
 
