@@ -6,53 +6,34 @@
 #include "base/hash.h"
 #include "base/mem.h"
 
-void sl_openapi_key(struct sl_openapi *w, const char *key) {
-    const char *last = w->out->len > 0 ? &w->out->s[w->out->len - 1] : "{";
-
-    if (*last != '{' && *last != '[')
-        sl_buf_putc(w->out, ',');
-    sl_buf_json(w->out, key);
-    sl_buf_putc(w->out, ':');
-}
-
-void sl_openapi_text(struct sl_openapi *w, const char *key, const char *text) {
-    sl_openapi_key(w, key);
-    sl_buf_json(w->out, text);
-}
-
 static void head(struct sl_openapi *w, const struct sl_openapi_api *api) {
-    sl_buf_putc(w->out, '{');
-    sl_openapi_text(w, w->v3 ? "openapi" : "swagger", w->v3 ? "3.0.0" : "2.0");
-    sl_openapi_key(w, "info");
-    sl_buf_putc(w->out, '{');
-    sl_openapi_text(w, "title", "Kubernetes");
-    sl_openapi_text(w, "version", api->release);
-    sl_buf_putc(w->out, '}');
+    sl_jw_object(&w->j, NULL);
+    sl_jw_str(&w->j, w->v3 ? "openapi" : "swagger", w->v3 ? "3.0.0" : "2.0");
+    sl_jw_object(&w->j, "info");
+    sl_jw_str(&w->j, "title", "Kubernetes");
+    sl_jw_str(&w->j, "version", api->release);
+    sl_jw_end(&w->j);
 }
 
 void sl_openapi_doc(struct sl_openapi *w, const char *doc, size_t len) {
-    if (len == 0)
-        return;
-    sl_openapi_key(w, "description");
-    sl_buf_json_n(w->out, doc, len);
+    if (len > 0)
+        sl_jw_text(&w->j, "description", (struct sl_text){doc, len});
 }
 
 static void paths(struct sl_openapi *w, const struct sl_openapi_api *api) {
-    sl_openapi_key(w, "paths");
-    sl_buf_putc(w->out, '{');
+    sl_jw_object(&w->j, "paths");
     for (size_t i = 0; i < api->n; i++)
         sl_openapi_paths(w, &api->kinds[i]);
-    sl_buf_putc(w->out, '}');
+    sl_jw_end(&w->j);
 }
 
 void sl_openapi_v2(const struct sl_openapi_api *api, struct sl_buf *out) {
-    struct sl_openapi w = {.out = out};
+    struct sl_openapi w = {.j = SL_JW(out)};
 
     head(&w, api);
     paths(&w, api);
-    sl_openapi_key(&w, "definitions");
-    sl_openapi_definitions(&w, api);
-    sl_buf_putc(out, '}');
+    sl_openapi_definitions(&w, "definitions", api);
+    sl_jw_end(&w.j);
 }
 
 /* ---- version 3 ---- */
@@ -63,7 +44,7 @@ static bool is_of(const struct sl_openapi_kind *k, const char *group, const char
 
 bool sl_openapi_v3(const struct sl_openapi_api *api, const char *group, const char *version,
                    struct sl_buf *out) {
-    struct sl_openapi w = {.out = out, .v3 = true};
+    struct sl_openapi w = {.j = SL_JW(out), .v3 = true};
     struct sl_openapi_kind *kinds = sl_alloc0(api->n + 1, sizeof(*kinds));
     struct sl_openapi_api own = *api;
 
@@ -75,21 +56,21 @@ bool sl_openapi_v3(const struct sl_openapi_api *api, const char *group, const ch
     if (own.n > 0) {
         head(&w, &own);
         paths(&w, &own);
-        sl_openapi_key(&w, "components");
-        sl_buf_puts(out, "{\"schemas\":");
-        sl_openapi_definitions(&w, &own);
-        sl_buf_puts(out, "}}");
+        sl_jw_object(&w.j, "components");
+        sl_openapi_definitions(&w, "schemas", &own);
+        sl_jw_end_to(&w.j, 0);
     }
     sl_freep(&kinds);
     return own.n > 0;
 }
 
 void sl_openapi_v3_index(const struct sl_openapi_api *api, struct sl_buf *out) {
-    struct sl_openapi w = {.out = out, .v3 = true};
+    struct sl_jw w = SL_JW(out);
     _cleanup_(sl_buf_done) struct sl_buf doc = SL_BUF(SL_OPENAPI_MAX_BYTES);
     _cleanup_(sl_buf_done) struct sl_buf path = SL_BUF(1024);
 
-    sl_buf_puts(out, "{\"paths\":{");
+    sl_jw_object(&w, NULL);
+    sl_jw_object(&w, "paths");
     for (size_t i = 0; i < api->n; i++) {
         const struct sl_openapi_kind *k = &api->kinds[i];
         bool first = true;
@@ -101,10 +82,11 @@ void sl_openapi_v3_index(const struct sl_openapi_api *api, struct sl_buf *out) {
         sl_buf_clear(&path);
         (void)sl_openapi_v3(api, k->group, k->version, &doc);
         sl_buf_printf(&path, "%s%s/%s", *k->group ? "apis/" : "api", k->group, k->version);
-        sl_openapi_key(&w, sl_buf_str(&path));
-        sl_buf_printf(out, "{\"serverRelativeURL\":\"/openapi/v3/%s?hash=%016llX%016llX\"}",
-                      sl_buf_str(&path), (unsigned long long)sl_digest_bytes(0, doc.s, doc.len),
-                      (unsigned long long)sl_digest_bytes(1, doc.s, doc.len));
+        sl_jw_object(&w, sl_buf_str(&path));
+        sl_jw_strf(&w, "serverRelativeURL", "/openapi/v3/%s?hash=%016llX%016llX", sl_buf_str(&path),
+                   (unsigned long long)sl_digest_bytes(0, doc.s, doc.len),
+                   (unsigned long long)sl_digest_bytes(1, doc.s, doc.len));
+        sl_jw_end(&w);
     }
-    sl_buf_puts(out, "}}");
+    sl_jw_end_to(&w, 0);
 }

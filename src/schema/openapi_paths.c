@@ -46,54 +46,59 @@ static void parameter(struct sl_openapi *w, const char *name, const char *in) {
         type = strcmp(name, numbers[i]) == 0 ? "integer" : type;
     for (size_t i = 0; i < SL_LEN(truths); i++)
         type = strcmp(name, truths[i]) == 0 ? "boolean" : type;
-    if (w->out->s[w->out->len - 1] != '[')
-        sl_buf_putc(w->out, ',');
-    sl_buf_printf(w->out, "{\"name\":\"%s\",\"in\":\"%s\"%s", name, in,
-                  strcmp(in, "path") == 0 ? ",\"required\":true" : "");
-    sl_buf_printf(w->out, w->v3 ? ",\"schema\":{\"type\":\"%s\"}}" : ",\"type\":\"%s\"}", type);
+    sl_jw_object(&w->j, NULL);
+    sl_jw_str(&w->j, "name", name);
+    sl_jw_str(&w->j, "in", in);
+    if (strcmp(in, "path") == 0)
+        sl_jw_bool(&w->j, "required", true);
+    if (w->v3)
+        sl_jw_object(&w->j, "schema");
+    sl_jw_str(&w->j, "type", type);
+    if (w->v3)
+        sl_jw_end(&w->j);
+    sl_jw_end(&w->j);
 }
 
 /* "readNamespacedJob_batch_v1_status", each once in a document. */
 static void operation_id(struct sl_openapi *w, const struct sl_openapi_kind *k,
                          const struct operation *o, bool all, const char *below) {
-    sl_openapi_key(w, "operationId");
-    sl_buf_printf(w->out, "\"%s%s%s%s_%s_%s%s%s\"", o->words,
-                  k->namespaced && !all ? "Namespaced" : "", k->kind, all ? "ForAllNamespaces" : "",
-                  *k->group ? k->group : "core", k->version, *below ? "_" : "", below);
+    sl_jw_strf(&w->j, "operationId", "%s%s%s%s_%s_%s%s%s", o->words,
+               k->namespaced && !all ? "Namespaced" : "", k->kind, all ? "ForAllNamespaces" : "",
+               *k->group ? k->group : "core", k->version, *below ? "_" : "", below);
 }
 
 static void answer(struct sl_openapi *w, const struct sl_openapi_kind *k, enum shape shape) {
-    sl_openapi_key(w, "responses");
-    sl_buf_puts(w->out, "{\"200\":{\"description\":\"OK\"");
-    if (shape != SCALE) {
-        sl_buf_puts(w->out,
-                    w->v3 ? ",\"content\":{\"application/json\":{\"schema\":" : ",\"schema\":");
-        sl_openapi_ref(w, k, shape == MANY ? "List" : "");
-        if (w->v3)
-            sl_buf_puts(w->out, "}}");
+    uint32_t depth = w->j.depth;
+
+    sl_jw_object(&w->j, "responses");
+    sl_jw_object(&w->j, "200");
+    sl_jw_str(&w->j, "description", "OK");
+    if (shape != SCALE && w->v3) {
+        sl_jw_object(&w->j, "content");
+        sl_jw_object(&w->j, "application/json");
     }
-    sl_buf_puts(w->out, "}}");
+    if (shape != SCALE)
+        sl_openapi_ref(w, "schema", k, shape == MANY ? "List" : "");
+    sl_jw_end_to(&w->j, depth);
 }
 
 static void operation(struct sl_openapi *w, const struct sl_openapi_kind *k,
                       const struct operation *o, bool all, const char *below) {
     bool scale = strcmp(below, "scale") == 0;
 
-    sl_openapi_key(w, o->method);
-    sl_buf_putc(w->out, '{');
+    sl_jw_object(&w->j, o->method);
     operation_id(w, k, o, all, below);
-    sl_openapi_key(w, "parameters");
-    sl_buf_putc(w->out, '[');
+    sl_jw_array(&w->j, "parameters");
     for (const char *const *p = o->parameters; *p; p++)
         parameter(w, *p, "query");
-    sl_buf_putc(w->out, ']');
+    sl_jw_end(&w->j);
     answer(w, k, scale ? SCALE : o->shape);
-    sl_openapi_text(w, "x-kubernetes-action", o->action);
+    sl_jw_str(&w->j, "x-kubernetes-action", o->action);
     if (scale)
         sl_openapi_gvk(w, "autoscaling", "v1", "Scale", "", false);
     else
         sl_openapi_gvk(w, k->group, k->version, k->kind, "", false);
-    sl_buf_putc(w->out, '}');
+    sl_jw_end(&w->j);
 }
 
 /* One path. 'all': of all namespaces, which can only be read. */
@@ -112,21 +117,19 @@ static void path(struct sl_openapi *w, const struct sl_openapi_kind *k, const st
     sl_buf_printf(&text, "%s%s/%s/%s%s%s%s%s", *k->group ? "/apis/" : "/api", k->group, k->version,
                   inside ? "namespaces/{namespace}/" : "", k->plural, one ? "/{name}" : "",
                   *below ? "/" : "", below);
-    sl_openapi_key(w, sl_buf_str(&text));
-    sl_buf_putc(w->out, '{');
+    sl_jw_object(&w->j, sl_buf_str(&text));
     for (size_t i = 0; i < n; i++)
         if (ops[i].verb & used)
             operation(w, k, &ops[i], all, below);
     if (one || inside) {
-        sl_openapi_key(w, "parameters");
-        sl_buf_putc(w->out, '[');
+        sl_jw_array(&w->j, "parameters");
         if (one)
             parameter(w, "name", "path");
         if (inside)
             parameter(w, "namespace", "path");
-        sl_buf_putc(w->out, ']');
+        sl_jw_end(&w->j);
     }
-    sl_buf_putc(w->out, '}');
+    sl_jw_end(&w->j);
 }
 
 void sl_openapi_paths(struct sl_openapi *w, const struct sl_openapi_kind *k) {

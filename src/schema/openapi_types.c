@@ -17,9 +17,8 @@
 #define MAX_DEPTH 128u
 
 static void ref(struct sl_openapi *w, const char *name, const char *suffix) {
-    sl_openapi_key(w, "$ref");
-    sl_buf_printf(w->out, "\"#/%s/%s%s\"", w->v3 ? "components/schemas" : "definitions", name,
-                  suffix);
+    sl_jw_strf(&w->j, "$ref", "#/%s/%s%s", w->v3 ? "components/schemas" : "definitions", name,
+               suffix);
 }
 
 /* "org.example.v1.Toy": the group from its end. */
@@ -40,41 +39,35 @@ static void kind_name(const struct sl_openapi_kind *k, struct sl_buf *out) {
     sl_buf_printf(out, "%s.%s", k->version, k->kind);
 }
 
-void sl_openapi_ref(struct sl_openapi *w, const struct sl_openapi_kind *k, const char *suffix) {
+void sl_openapi_ref(struct sl_openapi *w, const char *key, const struct sl_openapi_kind *k,
+                    const char *suffix) {
     _cleanup_(sl_buf_done) struct sl_buf name = SL_BUF(1024);
 
     kind_name(k, &name);
-    sl_buf_putc(w->out, '{');
+    sl_jw_object(&w->j, key);
     ref(w, sl_buf_str(&name), suffix);
-    sl_buf_putc(w->out, '}');
+    sl_jw_end(&w->j);
 }
 
 void sl_openapi_gvk(struct sl_openapi *w, const char *group, const char *version, const char *kind,
                     const char *suffix, bool in_list) {
-    sl_openapi_key(w, "x-kubernetes-group-version-kind");
-    sl_buf_puts(w->out, in_list ? "[{" : "{");
-    sl_openapi_text(w, "group", group);
-    sl_openapi_key(w, "kind");
-    sl_buf_printf(w->out, "\"%s%s\"", kind, suffix);
-    sl_openapi_text(w, "version", version);
-    sl_buf_puts(w->out, in_list ? "}]" : "}");
-}
+    static const char key[] = "x-kubernetes-group-version-kind";
 
-static void value(struct sl_openapi *w, const char *key, yyjson_val *v) {
-    size_t len = 0;
-    char *text = yyjson_val_write(v, 0, &len);
-
-    if (text) {
-        sl_openapi_key(w, key);
-        sl_buf_add(w->out, text, len);
-    }
-    free(text);
+    if (in_list)
+        sl_jw_array(&w->j, key);
+    sl_jw_object(&w->j, in_list ? NULL : key);
+    sl_jw_str(&w->j, "group", group);
+    sl_jw_strf(&w->j, "kind", "%s%s", kind, suffix);
+    sl_jw_str(&w->j, "version", version);
+    sl_jw_end(&w->j);
+    if (in_list)
+        sl_jw_end(&w->j);
 }
 
 /* ---- a schema ---- */
 
-static void schema(struct sl_openapi *w, const struct sl_schema *s, const struct sl_schema_field *f,
-                   uint32_t depth);
+static void schema(struct sl_openapi *w, const char *key, const struct sl_schema *s,
+                   const struct sl_schema_field *f, uint32_t depth);
 
 /* NULL: of several types. */
 static const char *const type_words[] = {
@@ -87,26 +80,19 @@ static const char *const type_words[] = {
 static void fields(struct sl_openapi *w, const struct sl_schema *s, uint32_t depth) {
     bool any = false;
 
-    sl_openapi_key(w, "properties");
-    sl_buf_putc(w->out, '{');
+    sl_jw_object(&w->j, "properties");
     for (uint32_t i = 0; i < s->n_fields; i++) {
         any |= s->fields[i].required;
-        sl_openapi_key(w, s->fields[i].name);
-        schema(w, s->fields[i].schema, &s->fields[i], depth + 1);
+        schema(w, s->fields[i].name, s->fields[i].schema, &s->fields[i], depth + 1);
     }
-    sl_buf_putc(w->out, '}');
+    sl_jw_end(&w->j);
     if (!any)
         return;
-    sl_openapi_key(w, "required");
-    sl_buf_putc(w->out, '[');
-    for (uint32_t i = 0; i < s->n_fields; i++) {
-        if (!s->fields[i].required)
-            continue;
-        if (w->out->s[w->out->len - 1] != '[')
-            sl_buf_putc(w->out, ',');
-        sl_buf_json(w->out, s->fields[i].name);
-    }
-    sl_buf_putc(w->out, ']');
+    sl_jw_array(&w->j, "required");
+    for (uint32_t i = 0; i < s->n_fields; i++)
+        if (s->fields[i].required)
+            sl_jw_str(&w->j, NULL, s->fields[i].name);
+    sl_jw_end(&w->j);
 }
 
 static void merging(struct sl_openapi *w, const struct sl_schema *s) {
@@ -116,25 +102,21 @@ static void merging(struct sl_openapi *w, const struct sl_schema *s) {
                                         [SL_MERGE_KEYED] = "map"};
 
     if (s->type == SL_T_LIST) {
-        sl_openapi_text(w, "x-kubernetes-list-type", lists[s->merge]);
+        sl_jw_str(&w->j, "x-kubernetes-list-type", lists[s->merge]);
     } else if (s->merge == SL_MERGE_ATOMIC) {
-        sl_openapi_text(w, "x-kubernetes-map-type", "atomic");
+        sl_jw_str(&w->j, "x-kubernetes-map-type", "atomic");
     }
     if (s->merge != SL_MERGE_KEYED)
         return;
-    sl_openapi_key(w, "x-kubernetes-list-map-keys");
-    for (uint32_t i = 0; i < s->n_keys; i++) {
-        sl_buf_putc(w->out, i == 0 ? '[' : ',');
-        sl_buf_json(w->out, s->keys[i]);
-    }
-    sl_buf_putc(w->out, ']');
+    sl_jw_array(&w->j, "x-kubernetes-list-map-keys");
+    for (uint32_t i = 0; i < s->n_keys; i++)
+        sl_jw_str(&w->j, NULL, s->keys[i]);
+    sl_jw_end(&w->j);
 }
 
 static void truth(struct sl_openapi *w, const char *key, bool is) {
-    if (!is)
-        return;
-    sl_openapi_key(w, key);
-    sl_buf_puts(w->out, "true");
+    if (is)
+        sl_jw_bool(&w->j, key, true);
 }
 
 /* Members of the object that describes it, its words apart. */
@@ -150,30 +132,29 @@ static void body(struct sl_openapi *w, const struct sl_schema *s, uint32_t depth
     if (vague)
         return;
     if (object || type_words[s->type])
-        sl_openapi_text(w, "type", object ? "object" : type_words[s->type]);
+        sl_jw_str(&w->j, "type", object ? "object" : type_words[s->type]);
     if (s->format && !object)
-        sl_openapi_text(w, "format", s->format);
+        sl_jw_str(&w->j, "format", s->format);
     if (s->rules && s->rules->words)
-        value(w, "enum", s->rules->words);
+        sl_jw_val(&w->j, "enum", s->rules->words);
     if (depth >= MAX_DEPTH)
         return;
     if (s->type == SL_T_OBJECT && s->n_fields > 0 && (w->v3 || !s->keeps_unknown))
         fields(w, s, depth);
-    if (s->type == SL_T_LIST || s->type == SL_T_MAP) {
-        sl_openapi_key(w, s->type == SL_T_LIST ? "items" : "additionalProperties");
-        schema(w, s->items, NULL, depth + 1);
-    }
+    if (s->type == SL_T_LIST || s->type == SL_T_MAP)
+        schema(w, s->type == SL_T_LIST ? "items" : "additionalProperties", s->items, NULL,
+               depth + 1);
     merging(w, s);
 }
 
 static void patching(struct sl_openapi *w, const struct sl_schema_field *f) {
     if (f->patch_key)
-        sl_openapi_text(w, "x-kubernetes-patch-merge-key", f->patch_key);
+        sl_jw_str(&w->j, "x-kubernetes-patch-merge-key", f->patch_key);
     if (f->patch_merge || f->retain_keys)
-        sl_openapi_text(w, "x-kubernetes-patch-strategy",
-                        f->patch_merge && f->retain_keys ? "merge,retainKeys"
-                        : f->patch_merge                 ? "merge"
-                                                         : "retainKeys");
+        sl_jw_str(&w->j, "x-kubernetes-patch-strategy",
+                  f->patch_merge && f->retain_keys ? "merge,retainKeys"
+                  : f->patch_merge                 ? "merge"
+                                                   : "retainKeys");
 }
 
 /* The name it is defined by; NULL: it stands where it is used. */
@@ -186,13 +167,13 @@ static const char *name_of(const struct sl_schema *s) {
 }
 
 /* Where it is used: as a field, or NULL. */
-static void schema(struct sl_openapi *w, const struct sl_schema *s, const struct sl_schema_field *f,
-                   uint32_t depth) {
+static void schema(struct sl_openapi *w, const char *key, const struct sl_schema *s,
+                   const struct sl_schema_field *f, uint32_t depth) {
     const char *name = name_of(s);
     bool own = f && f->doc_len > 0;
     bool more = own || (f && (f->deflt || f->patch_merge || f->retain_keys));
 
-    sl_buf_putc(w->out, '{');
+    sl_jw_object(&w->j, key);
     if (own)
         sl_openapi_doc(w, f->doc, f->doc_len);
     else if (!name)
@@ -200,18 +181,19 @@ static void schema(struct sl_openapi *w, const struct sl_schema *s, const struct
     if (!name) {
         body(w, s, depth);
     } else if (w->v3 && more) {
-        sl_openapi_key(w, "allOf");
-        sl_buf_puts(w->out, "[{");
+        sl_jw_array(&w->j, "allOf");
+        sl_jw_object(&w->j, NULL);
         ref(w, name, "");
-        sl_buf_puts(w->out, "}]");
+        sl_jw_end(&w->j);
+        sl_jw_end(&w->j);
     } else {
         ref(w, name, "");
     }
     if (f && f->deflt && w->v3)
-        value(w, "default", f->deflt);
+        sl_jw_val(&w->j, "default", f->deflt);
     if (f)
         patching(w, f);
-    sl_buf_putc(w->out, '}');
+    sl_jw_end(&w->j);
 }
 
 /* ---- all of them ---- */
@@ -244,13 +226,19 @@ static int by_name(const void *a, const void *b) {
 
 static void define(struct sl_openapi *w, const char *name, const struct sl_schema *s,
                    const char *group, const char *version, const char *kind) {
-    sl_openapi_key(w, name);
-    sl_buf_putc(w->out, '{');
+    sl_jw_object(&w->j, name);
     sl_openapi_doc(w, s->doc, s->doc_len);
     body(w, s, 0);
     if (group)
         sl_openapi_gvk(w, group, version, kind, "", true);
-    sl_buf_putc(w->out, '}');
+    sl_jw_end(&w->j);
+}
+
+static void property(struct sl_openapi *w, const char *name, const char *doc) {
+    sl_jw_object(&w->j, name);
+    sl_jw_str(&w->j, "description", doc);
+    sl_jw_str(&w->j, "type", "string");
+    sl_jw_end(&w->j);
 }
 
 /* A list is no type of its own, so that what it has is said here. */
@@ -260,37 +248,58 @@ static void define_list(struct sl_openapi *w, const struct sl_openapi_kind *k,
 
     kind_name(k, &name);
     sl_buf_puts(&name, "List");
-    sl_openapi_key(w, sl_buf_str(&name));
-    sl_buf_printf(w->out,
-                  "{\"description\":\"A list of %s.\",\"type\":\"object\",\"required\":["
-                  "\"items\"],\"properties\":{\"apiVersion\":{\"description\":\"" SL_DOC_API_VERSION
-                  "\",\"type\":\"string\"},\"items\":{\"description\":\"The %s.\","
-                  "\"type\":\"array\",\"items\":",
-                  k->plural, k->plural);
-    sl_openapi_ref(w, k, "");
-    sl_buf_puts(w->out, "},\"kind\":{\"description\":\"" SL_DOC_KIND
-                        "\",\"type\":\"string\"},\"metadata\":");
-    schema(w, meta, &(struct sl_schema_field){.doc = meta->doc, .doc_len = meta->doc_len}, 0);
-    sl_buf_putc(w->out, '}');
+    struct sl_jw *j = &w->j;
+    sl_jw_object(j, sl_buf_str(&name));
+    sl_jw_strf(j, "description", "A list of %s.", k->plural);
+    sl_jw_str(j, "type", "object");
+    sl_jw_array(j, "required");
+    sl_jw_str(j, NULL, "items");
+    sl_jw_end(j);
+    sl_jw_object(j, "properties");
+    property(w, "apiVersion", SL_DOC_API_VERSION);
+    sl_jw_object(j, "items");
+    sl_jw_strf(j, "description", "The %s.", k->plural);
+    sl_jw_str(j, "type", "array");
+    sl_openapi_ref(w, "items", k, "");
+    sl_jw_end(j);
+    property(w, "kind", SL_DOC_KIND);
+    schema(w, "metadata", meta,
+           &(struct sl_schema_field){.doc = meta->doc, .doc_len = meta->doc_len}, 0);
+    sl_jw_end(j);
     sl_openapi_gvk(w, k->group, k->version, k->kind, "List", true);
-    sl_buf_putc(w->out, '}');
+    sl_jw_end(j);
+}
+
+/* A type of version 3 is one of these two; version 2 says that it is a text. */
+static void one_of(struct sl_openapi *w, const char *a, const char *b) {
+    if (!w->v3) {
+        sl_jw_str(&w->j, "type", "string");
+        return;
+    }
+    sl_jw_array(&w->j, "oneOf");
+    for (int i = 0; i < 2; i++) {
+        sl_jw_object(&w->j, NULL);
+        sl_jw_str(&w->j, "type", i == 0 ? a : b);
+        sl_jw_end(&w->j);
+    }
+    sl_jw_end(&w->j);
 }
 
 /* The two types that are read in ways of their own. */
 static void define_common(struct sl_openapi *w) {
-    static const char two[] = "\"oneOf\":[{\"type\":\"string\"},{\"type\":\"number\"}]",
-                      number[] = "\"oneOf\":[{\"type\":\"integer\"},{\"type\":\"string\"}]";
-
-    sl_openapi_key(w, QUANTITY);
-    sl_buf_printf(w->out, "{\"description\":\"An amount such as 500m, 2 or 4Gi.\",%s}",
-                  w->v3 ? two : "\"type\":\"string\"");
-    sl_openapi_key(w, INT_OR_STRING);
-    sl_buf_printf(w->out,
-                  "{\"description\":\"A number or a text.\",%s,\"format\":\"int-or-string\"}",
-                  w->v3 ? number : "\"type\":\"string\"");
+    sl_jw_object(&w->j, QUANTITY);
+    sl_jw_str(&w->j, "description", "An amount such as 500m, 2 or 4Gi.");
+    one_of(w, "string", "number");
+    sl_jw_end(&w->j);
+    sl_jw_object(&w->j, INT_OR_STRING);
+    sl_jw_str(&w->j, "description", "A number or a text.");
+    one_of(w, "integer", "string");
+    sl_jw_str(&w->j, "format", "int-or-string");
+    sl_jw_end(&w->j);
 }
 
-void sl_openapi_definitions(struct sl_openapi *w, const struct sl_openapi_api *api) {
+void sl_openapi_definitions(struct sl_openapi *w, const char *key,
+                            const struct sl_openapi_api *api) {
     _cleanup_(sl_buf_done) struct sl_buf name = SL_BUF(1024);
     struct types t = {0};
 
@@ -299,7 +308,7 @@ void sl_openapi_definitions(struct sl_openapi *w, const struct sl_openapi_api *a
         collect(&t, api->kinds[i].schema, 0);
     if (t.all.n > 0)
         qsort(t.all.v, t.all.n, sizeof(void *), by_name);
-    sl_buf_putc(w->out, '{');
+    sl_jw_object(&w->j, key);
     for (uint32_t i = 0; i < t.all.n; i++) {
         const struct sl_schema *s = t.all.v[i];
         define(w, s->name, s, s->group, s->version, strrchr(s->go, '.') + 1);
@@ -314,7 +323,7 @@ void sl_openapi_definitions(struct sl_openapi *w, const struct sl_openapi_api *a
             define_list(w, k, api->list_meta);
     }
     define_common(w);
-    sl_buf_putc(w->out, '}');
+    sl_jw_end(&w->j);
     sl_vec_free(&t.all);
     sl_map_done(&t.seen);
 }

@@ -37,6 +37,7 @@
 #include "base/buf.h"
 #include "base/fmt.h"
 #include "base/hash.h"
+#include "json/writer.h"
 
 #define MAX_DEPTH 4u   /* of lists of maps of lists */
 #define MAX_NAME 256u  /* bytes */
@@ -234,16 +235,16 @@ static int put_enum(struct reader *r, struct options *o, const char *arg) {
 
     if ((*o->schema)->type != SL_T_STRING || !(*o->schema)->go)
         return FAULT(r, SL_EINVAL, "enum is for texts");
+    struct sl_jw w = SL_JW(&text);
+    sl_jw_array(&w, NULL);
     for (const char *p = arg, *q;; p = q + 1) {
         q = strchrnul(p, ',');
-        sl_buf_putc(&text, p == arg ? '[' : ',');
-        sl_buf_json(&text, strncmp(p, "\"\"", 2) == 0
-                               ? ""
-                               : sl_arena_strndup(&r->set->arena, p, (size_t)(q - p)));
+        bool empty = strncmp(p, "\"\"", 2) == 0;
+        sl_jw_text(&w, NULL, (struct sl_text){p, empty ? 0 : (size_t)(q - p)});
         if (!*q)
             break;
     }
-    sl_buf_putc(&text, ']');
+    sl_jw_end(&w);
     *rules = (struct sl_schema_rules){.letters = {-1, -1}, .items = {-1, -1}, .fields = {-1, -1}};
     *s = **o->schema;
     s->rules = rules;
