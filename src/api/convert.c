@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "json/json.h"
+#include "json/writer.h"
 
 #define GROUP "kueue.x-k8s.io/"
 
@@ -379,22 +380,20 @@ static int convert_one(yyjson_val *object, const char *to, struct sl_buf *out, s
     return 0;
 }
 
-static int convert_all(yyjson_val *request, struct sl_buf *out, struct sl_err *err) {
+static int convert_all(yyjson_val *request, struct sl_jw *w, struct sl_err *err) {
     const char *to = sl_json_str(request, "desiredAPIVersion");
     size_t i, n;
     yyjson_val *object;
 
-    sl_buf_puts(out, "\"convertedObjects\":[");
+    sl_jw_array(w, "convertedObjects");
     yyjson_arr_foreach (sl_json_get(request, "objects"), i, n, object) {
-        if (i > 0)
-            sl_buf_putc(out, ',');
-        int r = convert_one(object, to, out, err);
+        int r = convert_one(object, to, sl_jw_value(w, NULL), err);
         if (r < 0)
             return r;
-        if (sl_buf_full(out)) /* which is an answer of its own */
-            return 0;
+        if (sl_buf_full(w->b)) /* which is an answer of its own */
+            break;
     }
-    sl_buf_puts(out, "],");
+    sl_jw_end(w);
     return 0;
 }
 
@@ -407,19 +406,23 @@ int sl_convert_review(yyjson_val *review, struct sl_buf *out, struct sl_err *err
         strcmp(sl_json_str(review, "kind"), "ConversionReview") != 0 || !*uid)
         return sl_err_set(err, SL_EINVAL,
                           "expected a ConversionReview of apiextensions.k8s.io/v1 with a request");
-    sl_buf_puts(out, "{\"apiVersion\":\"apiextensions.k8s.io/v1\",\"kind\":\"ConversionReview\","
-                     "\"response\":{");
+    struct sl_jw w = SL_JW(out);
+    sl_jw_object(&w, NULL);
+    sl_jw_str(&w, "apiVersion", "apiextensions.k8s.io/v1");
+    sl_jw_str(&w, "kind", "ConversionReview");
+    sl_jw_object(&w, "response");
     size_t before = out->len;
-    int r = convert_all(request, out, &why);
+    struct sl_jw none = w;
+    int r = convert_all(request, &w, &why);
     if (r < 0) { /* all or nothing */
         sl_buf_truncate(out, before);
+        w = none;
     }
-    sl_buf_puts(out, "\"uid\":");
-    sl_buf_json(out, uid);
-    sl_buf_puts(out, r < 0 ? ",\"result\":{\"status\":\"Failure\",\"message\":"
-                           : ",\"result\":{\"status\":\"Success\"");
+    sl_jw_str(&w, "uid", uid);
+    sl_jw_object(&w, "result");
+    sl_jw_str(&w, "status", r < 0 ? "Failure" : "Success");
     if (r < 0)
-        sl_buf_json(out, why.text);
-    sl_buf_puts(out, "}}}");
+        sl_jw_str(&w, "message", why.text);
+    sl_jw_end_to(&w, 0);
     return 0;
 }

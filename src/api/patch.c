@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/patch.h"
 
-#include <stdlib.h>
-
 #include "json/json.h"
 #include "json/seek.h"
+#include "json/writer.h"
 
 struct diff {
-    struct sl_buf *out;
+    struct sl_jw out;
     struct sl_buf path; /* JSON Pointer to where we are */
-    bool any;
 };
 
 /* Goes down one step; the way back is to set the length to what this returns. */
@@ -40,17 +38,12 @@ static void up(struct diff *d, size_t before) {
 }
 
 static void emit(struct diff *d, const char *op, yyjson_val *value) {
-    sl_buf_printf(d->out, "%s{\"op\":\"%s\",\"path\":", d->any ? "," : "", op);
-    sl_buf_json_n(d->out, sl_buf_str(&d->path), d->path.len);
-    if (value) {
-        size_t len = 0;
-        char *s = yyjson_val_write(value, 0, &len);
-        sl_buf_puts(d->out, ",\"value\":");
-        sl_buf_add(d->out, s ? s : "null", s ? len : 4);
-        free(s);
-    }
-    sl_buf_putc(d->out, '}');
-    d->any = true;
+    sl_jw_object(&d->out, NULL);
+    sl_jw_str(&d->out, "op", op);
+    sl_jw_text(&d->out, "path", (struct sl_text){sl_buf_str(&d->path), d->path.len});
+    if (value)
+        sl_jw_val(&d->out, "value", value);
+    sl_jw_end(&d->out);
 }
 
 static void walk(struct diff *d, yyjson_val *from, yyjson_val *to);
@@ -110,13 +103,13 @@ static void walk(struct diff *d, yyjson_val *from, yyjson_val *to) {
 }
 
 void sl_patch_diff(yyjson_val *from, yyjson_val *to, struct sl_buf *out) {
-    struct diff d = {.out = out};
+    struct diff d = {.out = SL_JW(out)};
 
     sl_buf_init(&d.path, out->ceiling);
     sl_buf_puts(&d.path, "");
-    sl_buf_putc(out, '[');
+    sl_jw_array(&d.out, NULL);
     walk(&d, from, to);
-    sl_buf_putc(out, ']');
+    sl_jw_end(&d.out);
     /* A path that was cut would change something else. */
     if (sl_buf_full(&d.path))
         sl_buf_fail(out);

@@ -12,6 +12,7 @@
 #include "api/convert.h"
 #include "api/core.h"
 #include "api/patch.h"
+#include "json/writer.h"
 
 /* Beyond what the request brought, a handler makes only messages. */
 #define MESSAGE_MAX_BYTES ((size_t)256 << 10)
@@ -95,28 +96,8 @@ bool sl_review_path(const char *path) {
 
 /* ---- the answer ---- */
 
-static void print_base64(struct sl_buf *out, const char *s, size_t len) {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const unsigned char *p = (const unsigned char *)s;
-
-    for (size_t i = 0; i < len; i += 3) {
-        size_t n = len - i < 3 ? len - i : 3;
-        unsigned bits = (unsigned)p[i] << 16;
-        if (n > 1)
-            bits |= (unsigned)p[i + 1] << 8;
-        if (n > 2)
-            bits |= p[i + 2];
-        char four[4] = {digits[bits >> 18], digits[bits >> 12 & 63], '=', '='};
-        if (n > 1)
-            four[2] = digits[bits >> 6 & 63];
-        if (n > 2)
-            four[3] = digits[bits & 63];
-        sl_buf_add(out, four, sizeof(four));
-    }
-}
-
 /* What the handler changed. */
-static void print_patch(const struct sl_review_call *c, struct sl_buf *out) {
+static void print_patch(const struct sl_review_call *c, struct sl_jw *w) {
     _cleanup_(sl_json_docp) yyjson_doc *edited = NULL;
     _cleanup_(sl_buf_done) struct sl_buf patch = SL_BUF(SL_REVIEW_MAX_BYTES);
 
@@ -124,23 +105,21 @@ static void print_patch(const struct sl_review_call *c, struct sl_buf *out) {
     sl_assert(edited);
     sl_patch_diff(c->object, yyjson_doc_get_root(edited), &patch);
     if (!sl_buf_full(&patch) && patch.len > strlen("[]")) {
-        sl_buf_puts(out, ",\"patchType\":\"JSONPatch\",\"patch\":\"");
-        print_base64(out, sl_buf_str(&patch), patch.len);
-        sl_buf_putc(out, '"');
+        sl_jw_str(w, "patchType", "JSONPatch");
+        sl_jw_base64(w, "patch", sl_buf_str(&patch), patch.len);
     }
     if (sl_buf_full(&patch)) /* better no answer than half of a patch */
-        sl_buf_fail(out);
+        sl_buf_fail(w->b);
 }
 
-static void print_status(struct sl_buf *out, int code, const char *reason, const char *message) {
-    sl_buf_printf(out, ",\"status\":{\"code\":%d", code);
+static void print_status(struct sl_jw *w, int code, const char *reason, const char *message) {
+    sl_jw_object(w, "status");
+    sl_jw_int(w, "code", code);
     if (*reason)
-        sl_buf_printf(out, ",\"reason\":\"%s\"", reason);
-    if (*message) {
-        sl_buf_puts(out, ",\"message\":");
-        sl_buf_json(out, message);
-    }
-    sl_buf_putc(out, '}');
+        sl_jw_str(w, "reason", reason);
+    if (*message)
+        sl_jw_str(w, "message", message);
+    sl_jw_end(w);
 }
 
 /* Kubernetes' reason of an HTTP code. */
@@ -161,28 +140,31 @@ static const char *reason_of(int code) {
 }
 
 static void print_answer(struct sl_review_call *c, const char *uid, struct sl_buf *out) {
-    sl_buf_puts(out, "{\"apiVersion\":\"admission.k8s.io/v1\",\"kind\":\"AdmissionReview\","
-                     "\"response\":{\"uid\":");
-    sl_buf_json(out, uid);
+    struct sl_jw *w = &SL_JW(out);
+
+    sl_jw_object(w, NULL);
+    sl_jw_str(w, "apiVersion", "admission.k8s.io/v1");
+    sl_jw_str(w, "kind", "AdmissionReview");
+    sl_jw_object(w, "response");
+    sl_jw_str(w, "uid", uid);
+    sl_jw_bool(w, "allowed", !c->refused_code && c->errs.n == 0);
     if (c->refused_code) {
-        sl_buf_puts(out, ",\"allowed\":false");
-        print_status(out, c->refused_code, reason_of(c->refused_code), c->refused);
+        print_status(w, c->refused_code, reason_of(c->refused_code), c->refused);
     } else if (c->errs.n > 0) {
         _cleanup_(sl_buf_done) struct sl_buf message = SL_BUF_SHORT(MESSAGE_MAX_BYTES);
         sl_field_errs_print(&c->errs, &message);
-        sl_buf_puts(out, ",\"allowed\":false");
-        print_status(out, 403, reason_of(403), sl_buf_str(&message));
+        print_status(w, 403, reason_of(403), sl_buf_str(&message));
     } else {
-        sl_buf_puts(out, ",\"allowed\":true");
         if (c->edit)
-            print_patch(c, out);
-        print_status(out, 200, "", "");
+            print_patch(c, w);
+        print_status(w, 200, "", "");
     }
-    for (uint32_t i = 0; i < c->n_warnings; i++) {
-        sl_buf_puts(out, i == 0 ? ",\"warnings\":[" : ",");
-        sl_buf_json(out, c->warnings[i]);
+    if (c->n_warnings > 0) {
+        sl_jw_array(w, "warnings");
+        for (uint32_t i = 0; i < c->n_warnings; i++)
+            sl_jw_str(w, NULL, c->warnings[i]);
     }
-    sl_buf_puts(out, c->n_warnings > 0 ? "]}}" : "}}");
+    sl_jw_end_to(w, 0);
 }
 
 /* ---- the question ---- */

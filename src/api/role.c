@@ -118,6 +118,8 @@ static const struct field shape[] = {{"affinity", RECORD, NIL, affinity},
                                      {"topologySpreadConstraints", RECORDS, NIL, spread},
                                      {0}};
 
+static const struct field pod_shape[] = {{"spec", RECORD, ZERO, shape}, {0}};
+
 /* ---- values ---- */
 
 static void put_text(struct sl_buf *out, struct sl_text t) {
@@ -308,9 +310,7 @@ void sl_role_hash(yyjson_val *pod, char ret[SL_ROLE_HASH_SIZE]) {
     unsigned int len = 0;
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(SHAPE_MAX_BYTES);
 
-    sl_buf_puts(&text, "{\"spec\":");
-    sl_role_shape(sl_json_get(pod, "spec"), &text);
-    sl_buf_putc(&text, '}');
+    put_record(&text, pod, pod_shape);
     if (sl_buf_full(
             &text)) { /* no pod of the API; and yet two that differ must not become one role */
         size_t n = 0;
