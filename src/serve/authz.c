@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "kube/secret.h"
+#include "json/writer.h"
 
 #define KEEP_ALLOWED SL_MINUTE
 #define KEEP_REFUSED (10 * SL_SEC)
@@ -35,8 +36,8 @@ struct source {
 struct entry {
     struct sl_authz *a;
     struct source *source; /* while it is being asked; NULL: not counted */
-    char *who;             /* a token, or the members of a user; NULL: free */
-    char *what;            /* the members that say what is to be done */
+    char *who;             /* a token, or an object of a user's fields; NULL: free */
+    char *what;            /* an object of the fields that say what is to be done */
     bool user;             /* who is a user */
     enum sl_authz_says says;
     sl_call call;
@@ -103,13 +104,22 @@ static void on_access(void *ctx, const struct sl_reply *r) {
     say(e, !status ? SL_AUTHZ_FAILED : allowed ? SL_AUTHZ_ALLOWED : SL_AUTHZ_FORBIDDEN);
 }
 
-static void ask_access(struct entry *e, const char *user) {
-    struct sl_buf b;
+/* Up to the fields of its spec. */
+static void begin_review(struct sl_jw *w, const char *api_version, const char *kind) {
+    sl_jw_object(w, NULL);
+    sl_jw_str(w, "apiVersion", api_version);
+    sl_jw_str(w, "kind", kind);
+    sl_jw_object(w, "spec");
+}
 
-    sl_buf_init(&b, MAX_BODY_BYTES);
-    sl_buf_puts(&b, "{\"apiVersion\":\"authorization.k8s.io/v1\",\"kind\":\"SubjectAccessReview\","
-                    "\"spec\":{");
-    sl_buf_printf(&b, "%s,%s}}", e->what, user);
+static void ask_access(struct entry *e, const char *user) {
+    struct sl_buf b = SL_BUF(MAX_BODY_BYTES);
+    struct sl_jw w = SL_JW(&b);
+
+    begin_review(&w, "authorization.k8s.io/v1", "SubjectAccessReview");
+    sl_jw_fields(&w, e->what);
+    sl_jw_fields(&w, user);
+    sl_jw_end_to(&w, 0);
     if (sl_buf_full(&b))
         say(e, SL_AUTHZ_FAILED);
     else
@@ -121,13 +131,15 @@ static void ask_access(struct entry *e, const char *user) {
 static void put_user(struct sl_buf *b, yyjson_val *user) {
     static const char *const fields[][2] = {
         {"username", "user"}, {"uid", "uid"}, {"groups", "groups"}, {"extra", "extra"}};
+    struct sl_jw w = SL_JW(b);
 
+    sl_jw_object(&w, NULL);
     for (size_t i = 0; i < SL_LEN(fields); i++) {
-        char *text = yyjson_val_write(yyjson_obj_get(user, fields[i][0]), 0, NULL);
-        if (text)
-            sl_buf_printf(b, "%s\"%s\":%s", b->len ? "," : "", fields[i][1], text);
-        sl_freep(&text);
+        yyjson_val *v = yyjson_obj_get(user, fields[i][0]);
+        if (v)
+            sl_jw_val(&w, fields[i][1], v);
     }
+    sl_jw_end(&w);
 }
 
 static void on_token(void *ctx, const struct sl_reply *r) {
@@ -210,13 +222,12 @@ static struct entry *find_room(struct sl_authz *a) {
 }
 
 static void ask_token(struct entry *e) {
-    struct sl_buf b;
+    struct sl_buf b = SL_BUF(MAX_BODY_BYTES);
+    struct sl_jw w = SL_JW(&b);
 
-    sl_buf_init(&b, MAX_BODY_BYTES);
-    sl_buf_puts(&b, "{\"apiVersion\":\"authentication.k8s.io/v1\",\"kind\":\"TokenReview\","
-                    "\"spec\":{\"token\":");
-    sl_buf_json(&b, e->who);
-    sl_buf_puts(&b, "}}");
+    begin_review(&w, "authentication.k8s.io/v1", "TokenReview");
+    sl_jw_str(&w, "token", e->who);
+    sl_jw_end_to(&w, 0);
     post(e, TOKEN_REVIEWS, &b, on_token);
     explicit_bzero(b.s, b.cap);
     sl_buf_done(&b);

@@ -9,8 +9,8 @@
  * SL_AUTHZ_WINDOW no further token of it is checked until that has passed; cached results still
  * hold for it.
  *
- * The action, and a user that is known already, are given as members of the review's spec:
- * `"nonResourceAttributes":{"verb":"get","path":"/metrics"}` and `"user":"u","groups":["g"]`.
+ * The action, and a user that is known already, are given as objects with fields of the review's
+ * spec: {"nonResourceAttributes":{"verb":"get","path":"/metrics"}} and {"user":"u","groups":["g"]}.
  */
 #ifndef SL_SERVE_AUTHZ_H
 #define SL_SERVE_AUTHZ_H

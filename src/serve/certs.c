@@ -40,6 +40,7 @@
 #include "kube/secret.h"
 #include "log/log.h"
 #include "json/json.h"
+#include "json/writer.h"
 
 #define DAY (24 * SL_HOUR)
 #define CA_LIFE (3650 * DAY)
@@ -410,30 +411,35 @@ static void on_secret_written(void *ctx, const struct sl_reply *r) {
     retry(c, r->retry_after);
 }
 
-static void put_data(struct sl_buf *b, const char *key, const char *pem, bool last) {
-    sl_buf_printf(b, "\"%s\":\"", key);
-    sl_base64_encode(b, pem, strlen(pem));
-    sl_buf_puts(b, last ? "\"" : "\",");
+static void put_data(struct sl_jw *w, const char *key, const char *pem) {
+    sl_jw_base64(w, key, pem, strlen(pem));
 }
 
 static void put_secret(struct sl_certs *c, bool create) {
-    struct sl_buf *b = &c->body;
+    struct sl_jw *w = &SL_JW(&c->body);
 
-    sl_buf_clear(b);
+    sl_buf_clear(&c->body);
+    sl_jw_object(w, NULL);
     if (create) {
-        sl_buf_puts(b, "{\"apiVersion\":\"v1\",\"kind\":\"Secret\",\"type\":\"Opaque\","
-                       "\"metadata\":{\"labels\":{\"app.kubernetes.io/name\":\"kueue\"},\"name\":");
-        sl_buf_json(b, c->secret);
+        sl_jw_str(w, "apiVersion", "v1");
+        sl_jw_str(w, "kind", "Secret");
+        sl_jw_str(w, "type", "Opaque");
+        sl_jw_object(w, "metadata");
+        sl_jw_object(w, "labels");
+        sl_jw_str(w, "app.kubernetes.io/name", "kueue");
+        sl_jw_end(w);
+        sl_jw_str(w, "name", c->secret);
     } else {
-        sl_buf_puts(b, "{\"metadata\":{\"resourceVersion\":");
-        sl_buf_json(b, sl_buf_str(&c->version));
+        sl_jw_object(w, "metadata");
+        sl_jw_str(w, "resourceVersion", sl_buf_str(&c->version));
     }
-    sl_buf_puts(b, "},\"data\":{");
-    put_data(b, "ca.crt", c->draft.cas, false);
-    put_data(b, "ca.key", c->draft.ca_key, false);
-    put_data(b, "tls.crt", c->draft.tls.cert_pem, false);
-    put_data(b, "tls.key", c->draft.tls.key_pem, true);
-    sl_buf_puts(b, "}}");
+    sl_jw_end(w);
+    sl_jw_object(w, "data");
+    put_data(w, "ca.crt", c->draft.cas);
+    put_data(w, "ca.key", c->draft.ca_key);
+    put_data(w, "tls.crt", c->draft.tls.cert_pem);
+    put_data(w, "tls.key", c->draft.tls.key_pem);
+    sl_jw_end_to(w, 0);
 }
 
 /* ---- those who call ---- */
@@ -460,11 +466,16 @@ static void next_caller(struct sl_certs *c) {
         serve_with(c);
 }
 
-static void put_patch(struct sl_certs *c, const char *field, const char *value) {
+/* Up to what is to be changed. */
+static struct sl_jw begin_patch(struct sl_certs *c) {
+    struct sl_jw w = SL_JW(&c->body);
+
     sl_buf_clear(&c->body);
-    sl_buf_puts(&c->body, "{\"metadata\":{\"resourceVersion\":");
-    sl_buf_json(&c->body, sl_buf_str(&c->version));
-    sl_buf_printf(&c->body, "},\"%s\":%s}", field, value);
+    sl_jw_object(&w, NULL);
+    sl_jw_object(&w, "metadata");
+    sl_jw_str(&w, "resourceVersion", sl_buf_str(&c->version));
+    sl_jw_end(&w);
+    return w;
 }
 
 /* A merge patch replaces lists whole, so the whole list goes back with what was read of it. True if
@@ -484,10 +495,11 @@ static bool patch_webhooks(struct sl_certs *c, yyjson_val *root, const char *bun
         (void)yyjson_mut_obj_put(config, yyjson_mut_str(doc, "caBundle"),
                                  yyjson_mut_str(doc, bundle));
     }
-    char *text = differs ? yyjson_mut_val_write(list, 0, NULL) : NULL;
-    if (text)
-        put_patch(c, "webhooks", text);
-    sl_freep(&text);
+    if (differs) {
+        struct sl_jw w = begin_patch(c);
+        sl_jw_mut_val(&w, "webhooks", list);
+        sl_jw_end_to(&w, 0);
+    }
     yyjson_mut_doc_free(doc);
     return differs;
 }
@@ -495,15 +507,16 @@ static bool patch_webhooks(struct sl_certs *c, yyjson_val *root, const char *bun
 static bool patch_conversion(struct sl_certs *c, yyjson_val *root, const char *bundle) {
     yyjson_val *conversion = yyjson_obj_get(yyjson_obj_get(root, "spec"), "conversion");
     yyjson_val *config = yyjson_obj_get(yyjson_obj_get(conversion, "webhook"), "clientConfig");
-    struct sl_buf spec;
 
     if (!yyjson_is_obj(config) || yyjson_equals_str(yyjson_obj_get(config, "caBundle"), bundle))
         return false;
-    sl_buf_init(&spec, 4 * SL_CERT_PEM);
-    sl_buf_printf(&spec, "{\"conversion\":{\"webhook\":{\"clientConfig\":{\"caBundle\":\"%s\"}}}}",
-                  bundle);
-    put_patch(c, "spec", sl_buf_str(&spec));
-    sl_buf_done(&spec);
+    struct sl_jw w = begin_patch(c);
+    sl_jw_object(&w, "spec");
+    sl_jw_object(&w, "conversion");
+    sl_jw_object(&w, "webhook");
+    sl_jw_object(&w, "clientConfig");
+    sl_jw_str(&w, "caBundle", bundle);
+    sl_jw_end_to(&w, 0);
     return true;
 }
 
@@ -512,16 +525,16 @@ static bool patch_api_service(struct sl_certs *c, yyjson_val *root, const char *
     yyjson_val *spec = yyjson_obj_get(root, "spec");
     yyjson_val *service = yyjson_obj_get(spec, "service");
     bool careless = yyjson_get_bool(yyjson_obj_get(spec, "insecureSkipTLSVerify"));
-    struct sl_buf b;
 
     if (!yyjson_equals_str(yyjson_obj_get(service, "name"), VISIBILITY_SERVICE) ||
         !yyjson_equals_str(yyjson_obj_get(service, "namespace"), c->ns) ||
         (!careless && yyjson_equals_str(yyjson_obj_get(spec, "caBundle"), bundle)))
         return false;
-    sl_buf_init(&b, 4 * SL_CERT_PEM);
-    sl_buf_printf(&b, "{\"insecureSkipTLSVerify\":false,\"caBundle\":\"%s\"}", bundle);
-    put_patch(c, "spec", sl_buf_str(&b));
-    sl_buf_done(&b);
+    struct sl_jw w = begin_patch(c);
+    sl_jw_object(&w, "spec");
+    sl_jw_bool(&w, "insecureSkipTLSVerify", false);
+    sl_jw_str(&w, "caBundle", bundle);
+    sl_jw_end_to(&w, 0);
     return true;
 }
 

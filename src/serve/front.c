@@ -12,6 +12,7 @@
 #include "kube/reflector.h"
 #include "log/log.h"
 #include "json/json.h"
+#include "json/writer.h"
 
 #define NAME "extension-apiserver-authentication"
 #define MAX_WORDS 64u
@@ -188,19 +189,21 @@ static void take_header(void *ctx, const char *name, const char *value) {
     }
 }
 
-static void put_list(struct sl_buf *b, const char *const *v, uint32_t n) {
-    for (uint32_t i = 0; i < n; i++) {
-        sl_buf_puts(b, i ? "," : "[");
-        sl_buf_json(b, v[i]);
-    }
-    sl_buf_putc(b, ']');
+static void put_list(struct sl_jw *w, const char *key, const char *const *v, uint32_t n) {
+    sl_jw_array(w, key);
+    for (uint32_t i = 0; i < n; i++)
+        sl_jw_str(w, NULL, v[i]);
+    sl_jw_end(w);
 }
 
 /* A key that comes several times has several values. */
-static void put_extras(struct sl_buf *b, const struct user *u) {
+static void put_extras(struct sl_jw *w, const struct user *u) {
     const char *values[MAX_EXTRAS];
 
-    for (uint32_t i = 0, keys_put = 0; i < u->n_extras; i++) {
+    if (u->n_extras == 0)
+        return;
+    sl_jw_object(w, "extra");
+    for (uint32_t i = 0; i < u->n_extras; i++) {
         uint32_t n = 0, first = 0;
         while (strcmp(u->extras[first].key, u->extras[i].key) != 0)
             first++;
@@ -209,12 +212,9 @@ static void put_extras(struct sl_buf *b, const struct user *u) {
         for (uint32_t k = i; k < u->n_extras; k++)
             if (strcmp(u->extras[k].key, u->extras[i].key) == 0)
                 values[n++] = u->extras[k].value;
-        sl_buf_puts(b, keys_put++ ? "," : ",\"extra\":{");
-        sl_buf_json(b, u->extras[i].key);
-        sl_buf_putc(b, ':');
-        put_list(b, values, n);
+        put_list(w, u->extras[i].key, values, n);
     }
-    sl_buf_puts(b, u->n_extras ? "}" : "");
+    sl_jw_end(w);
 }
 
 /* Whoever is known is in this group, also if the API server, which asks for documents in a name of
@@ -230,17 +230,16 @@ static void add_authenticated(struct user *u) {
 }
 
 static void put_user(struct sl_buf *b, const struct user *u) {
-    sl_buf_puts(b, "\"user\":");
-    sl_buf_json(b, u->name);
-    if (u->uid && *u->uid) {
-        sl_buf_puts(b, ",\"uid\":");
-        sl_buf_json(b, u->uid);
-    }
-    if (u->groups.n) {
-        sl_buf_puts(b, ",\"groups\":");
-        put_list(b, u->groups.v, u->groups.n);
-    }
-    put_extras(b, u);
+    struct sl_jw w = SL_JW(b);
+
+    sl_jw_object(&w, NULL);
+    sl_jw_str(&w, "user", u->name);
+    if (u->uid && *u->uid)
+        sl_jw_str(&w, "uid", u->uid);
+    if (u->groups.n)
+        put_list(&w, "groups", u->groups.v, u->groups.n);
+    put_extras(&w, u);
+    sl_jw_end(&w);
 }
 
 static bool is_listed(const struct words *names, const char *peer) {

@@ -27,6 +27,7 @@
 #include "serve/parts.h"
 #include "serve/settings.h"
 #include "serve/visibility.h"
+#include "json/writer.h"
 
 #define OWN_NAMESPACE_FILE "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 #define LISTEN_TRIES 40u
@@ -284,7 +285,8 @@ static void on_heard(void *ctx) {
 
 /* May he who asks have an answer? If not, it is on its way, or he has it. */
 static bool admit(struct serve *s, const struct sl_http_request *rq, struct sl_http_answer *a) {
-    static const char what[] = "\"nonResourceAttributes\":{\"verb\":\"get\",\"path\":\"/metrics\"}";
+    static const char what[] =
+        SL_JSON_CONST({"nonResourceAttributes" : {"verb" : "get", "path" : "/metrics"}});
     const char *token = rq->header(rq, "Authorization");
     switch (s->authz ? sl_authz_ask(s->authz, rq->from, token, what) : SL_AUTHZ_ALLOWED) {
     case SL_AUTHZ_ALLOWED:

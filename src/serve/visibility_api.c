@@ -9,6 +9,7 @@
 
 #include "base/fmt.h"
 #include "controllers/visible.h"
+#include "json/writer.h"
 
 #define GROUP_PATH "/apis/" VISIBILITY_GROUP
 #define MAX_PARTS 9u /* one more than any path of ours has */
@@ -114,19 +115,25 @@ static const char *reason_of(int code) {
 
 static void put_status(struct sl_http_answer *a, int code, const char *message,
                        const struct visibility_target *of) {
-    struct sl_buf *b = &a->body;
+    struct sl_jw *w = &SL_JW(&a->body);
     a->status = code;
-    sl_buf_puts(b, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
-                   "\"status\":\"Failure\",\"message\":");
-    sl_buf_json(b, message);
-    sl_buf_printf(b, ",\"reason\":\"%s\"", reason_of(code));
+    sl_jw_object(w, NULL);
+    sl_jw_str(w, "kind", "Status");
+    sl_jw_str(w, "apiVersion", "v1");
+    sl_jw_raw(w, "metadata", "{}");
+    sl_jw_str(w, "status", "Failure");
+    sl_jw_str(w, "message", message);
+    sl_jw_str(w, "reason", reason_of(code));
     if (of) {
-        sl_buf_puts(b, ",\"details\":{\"name\":");
-        sl_buf_json(b, of->queue);
-        sl_buf_printf(b, ",\"group\":\"" VISIBILITY_GROUP "\",\"kind\":\"%s\"}",
-                      of->namespaced ? "localqueue" : "clusterqueue");
+        sl_jw_object(w, "details");
+        sl_jw_str(w, "name", of->queue);
+        sl_jw_str(w, "group", VISIBILITY_GROUP);
+        sl_jw_str(w, "kind", of->namespaced ? "localqueue" : "clusterqueue");
+        sl_jw_end(w);
     }
-    sl_buf_printf(b, ",\"code\":%d}\n", code);
+    sl_jw_int(w, "code", code);
+    sl_jw_end(w);
+    sl_buf_putc(&a->body, '\n');
 }
 
 void visibility_status(struct sl_http_answer *a, int code, const char *fmt, ...) {
@@ -157,23 +164,25 @@ void visibility_forbid(const struct visibility_target *t, const char *path,
 
 void visibility_attributes(const struct visibility_target *t, const char *path,
                            struct sl_buf *out) {
+    struct sl_jw *w = &SL_JW(out);
+
+    sl_jw_object(w, NULL);
     if (t->what != VISIBILITY_PENDING) {
-        sl_buf_puts(out, "\"nonResourceAttributes\":{\"verb\":\"get\",\"path\":");
-        sl_buf_json(out, path);
-        sl_buf_putc(out, '}');
-        return;
+        sl_jw_object(w, "nonResourceAttributes");
+        sl_jw_str(w, "verb", "get");
+        sl_jw_str(w, "path", path);
+    } else {
+        sl_jw_object(w, "resourceAttributes");
+        sl_jw_str(w, "verb", "get");
+        sl_jw_str(w, "group", VISIBILITY_GROUP);
+        sl_jw_str(w, "version", t->version);
+        sl_jw_str(w, "resource", t->namespaced ? "localqueues" : "clusterqueues");
+        sl_jw_str(w, "subresource", "pendingworkloads");
+        sl_jw_str(w, "name", t->queue);
+        if (t->namespaced)
+            sl_jw_str(w, "namespace", t->ns);
     }
-    sl_buf_printf(out,
-                  "\"resourceAttributes\":{\"verb\":\"get\",\"group\":\"" VISIBILITY_GROUP
-                  "\",\"version\":\"%s\",\"resource\":\"%s\","
-                  "\"subresource\":\"pendingworkloads\",\"name\":",
-                  t->version, t->namespaced ? "localqueues" : "clusterqueues");
-    sl_buf_json(out, t->queue);
-    if (t->namespaced) {
-        sl_buf_puts(out, ",\"namespace\":");
-        sl_buf_json(out, t->ns);
-    }
-    sl_buf_putc(out, '}');
+    sl_jw_end_to(w, 0);
 }
 
 /* ---- answers ---- */

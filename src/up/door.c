@@ -11,6 +11,7 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "up/limits.h"
+#include "json/writer.h"
 
 #define ADMIN "admin"
 #define MAX_GROUPS 64u
@@ -48,10 +49,17 @@ static void put_status(struct sl_http_answer *a, int code, const char *reason,
                        const char *message) {
     a->status = code;
     a->content_type = "application/json";
-    sl_buf_puts(&a->body, "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
-                          "\"status\":\"Failure\",\"message\":");
-    sl_buf_json(&a->body, message);
-    sl_buf_printf(&a->body, ",\"reason\":\"%s\",\"code\":%d}\n", reason, code);
+    struct sl_jw *w = &SL_JW(&a->body);
+    sl_jw_object(w, NULL);
+    sl_jw_str(w, "kind", "Status");
+    sl_jw_str(w, "apiVersion", "v1");
+    sl_jw_raw(w, "metadata", "{}");
+    sl_jw_str(w, "status", "Failure");
+    sl_jw_str(w, "message", message);
+    sl_jw_str(w, "reason", reason);
+    sl_jw_int(w, "code", code);
+    sl_jw_end(w);
+    sl_buf_putc(&a->body, '\n');
 }
 
 static void refusal(void *ctx, int status, const char *words, struct sl_http_answer *a) {

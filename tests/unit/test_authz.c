@@ -13,7 +13,7 @@
     "{\"status\":{\"authenticated\":true,\"user\":{\"username\":\"u\",\"groups\":[\"g\"]}}}"
 #define NOBODY "{\"status\":{\"authenticated\":false}}"
 #define YES "{\"status\":{\"allowed\":true}}"
-#define WHAT "\"nonResourceAttributes\":{\"verb\":\"get\",\"path\":\"/metrics\"}"
+#define WHAT "{\"nonResourceAttributes\":{\"verb\":\"get\",\"path\":\"/metrics\"}}"
 #define NO "{\"status\":{\"allowed\":false}}"
 
 static struct {
@@ -129,19 +129,24 @@ static void test_many(void **state) {
     sl_authz_free(a);
 }
 
+/* Whether the fields of an object are in a text. */
+static bool has_fields(const char *text, const char *object) {
+    return memmem(text, strlen(text), object + 1, strlen(object) - 2) != NULL;
+}
+
 /* A user who is known is not asked for again; each user and each thing is a question of its own. */
 static void test_users(void **state) {
-    static const char *const questions[][2] = {{"\"user\":\"u\"", WHAT},
-                                               {"\"user\":\"v\"", WHAT},
-                                               {"\"user\":\"u\"", "\"resourceAttributes\":{}"}};
+    static const char *const questions[][2] = {{"{\"user\":\"u\"}", WHAT},
+                                               {"{\"user\":\"v\"}", WHAT},
+                                               {"{\"user\":\"u\"}", "{\"resourceAttributes\":{}}"}};
     struct sl_authz *a = fresh();
     (void)state;
     for (uint32_t i = 0; i < SL_LEN(questions); i++) {
         assert_int_equal(sl_authz_ask_user(a, questions[i][0], questions[i][1]), SL_AUTHZ_WAIT);
         assert_int_equal(w.n, i + 1);
         assert_string_equal(w.path, "/apis/authorization.k8s.io/v1/subjectaccessreviews");
-        assert_non_null(strstr(w.body, questions[i][0]));
-        assert_non_null(strstr(w.body, questions[i][1]));
+        assert_true(has_fields(w.body, questions[i][0]));
+        assert_true(has_fields(w.body, questions[i][1]));
         answer(201, i == 1 ? NO : YES);
     }
     for (uint32_t i = 0; i < SL_LEN(questions); i++)
@@ -149,7 +154,7 @@ static void test_users(void **state) {
                          i == 1 ? SL_AUTHZ_FORBIDDEN : SL_AUTHZ_ALLOWED);
     assert_int_equal(w.n, SL_LEN(questions));
     /* A token that reads like a user is none. */
-    assert_int_equal(sl_authz_ask(a, NULL, "Bearer \"user\":\"u\"", WHAT), SL_AUTHZ_WAIT);
+    assert_int_equal(sl_authz_ask(a, NULL, "Bearer {\"user\":\"u\"}", WHAT), SL_AUTHZ_WAIT);
     assert_string_equal(w.path, "/apis/authentication.k8s.io/v1/tokenreviews");
     sl_authz_free(a);
 }

@@ -155,15 +155,15 @@ static void test_paths(void **state) {
 static void test_attributes(void **state) {
     static const char *const cases[][2] = {
         {V2 "/clusterqueues/a\"b/pendingworkloads",
-         "\"resourceAttributes\":{\"verb\":\"get\",\"group\":\"visibility.kueue.x-k8s.io\","
+         "{\"resourceAttributes\":{\"verb\":\"get\",\"group\":\"visibility.kueue.x-k8s.io\","
          "\"version\":\"v1beta2\",\"resource\":\"clusterqueues\",\"subresource\":"
-         "\"pendingworkloads\",\"name\":\"a\\\"b\"}"},
+         "\"pendingworkloads\",\"name\":\"a\\\"b\"}}"},
         {V1 "/namespaces/n/localqueues/q/pendingworkloads",
-         "\"resourceAttributes\":{\"verb\":\"get\",\"group\":\"visibility.kueue.x-k8s.io\","
+         "{\"resourceAttributes\":{\"verb\":\"get\",\"group\":\"visibility.kueue.x-k8s.io\","
          "\"version\":\"v1beta1\",\"resource\":\"localqueues\",\"subresource\":"
-         "\"pendingworkloads\",\"name\":\"q\",\"namespace\":\"n\"}"},
+         "\"pendingworkloads\",\"name\":\"q\",\"namespace\":\"n\"}}"},
         {V2 "/clusterqueues",
-         "\"nonResourceAttributes\":{\"verb\":\"get\",\"path\":\"" V2 "/clusterqueues\"}"},
+         "{\"nonResourceAttributes\":{\"verb\":\"get\",\"path\":\"" V2 "/clusterqueues\"}}"},
     };
     (void)state;
     for (size_t i = 0; i < SL_LEN(cases); i++) {
@@ -377,7 +377,7 @@ static void test_front(void **state) {
     put_cas(&w, one.cert_pem);
     follow(w.api, f, SL_SEC);
     assert_string_equal(sl_front_cas(f), one.cert_pem);
-    assert_string_equal(user_of(f, a), "\"user\":\"u\",\"groups\":[\"system:authenticated\"]");
+    assert_string_equal(user_of(f, a), "{\"user\":\"u\",\"groups\":[\"system:authenticated\"]}");
     assert_string_equal(user_of(f, (struct ask){.headers = {{"X-Remote-User", "u"}}}), "-");
     assert_string_equal(
         user_of(f, (struct ask){.peer = "back", .headers = {{"X-Remote-User", "u"}}}), "-");
@@ -394,12 +394,12 @@ static void test_front(void **state) {
                                             {"X-Remote-Extra-acme.com%2Fscope", "2"},
                                             {"X-Remote-Uid", "7"},
                                             {"X-Remote-User", "second"}}}),
-        "\"user\":\"a\\\"b\",\"uid\":\"7\",\"groups\":[\"g\",\"system:authenticated\"],\"extra\":{"
-        "\"acme.com/scope\":[\"1\",\"2\"],\"b%\":[\"3\"]}");
+        "{\"user\":\"a\\\"b\",\"uid\":\"7\",\"groups\":[\"g\",\"system:authenticated\"],\"extra\":{"
+        "\"acme.com/scope\":[\"1\",\"2\"],\"b%\":[\"3\"]}}");
     assert_string_equal(user_of(f, (struct ask){.peer = "front",
                                                 .headers = {{"X-Remote-User", "system:anonymous"},
                                                             {"X-Remote-Group", "g"}}}),
-                        "\"user\":\"system:anonymous\",\"groups\":[\"g\"]");
+                        "{\"user\":\"system:anonymous\",\"groups\":[\"g\"]}");
     struct ask crowd = {.peer = "front", .headers = {{"X-Remote-User", "u"}}};
     for (size_t i = 1; i < SL_LEN(crowd.headers) - 1; i++)
         crowd.headers[i] = (struct pair){"X-Remote-Group", "g"};
