@@ -27,6 +27,7 @@
 #include "log/log.h"
 #include "runtime/runtime_int.h"
 #include "json/json.h"
+#include "json/writer.h"
 
 #define LEASE_EVERY (10 * SL_SEC)
 #define LEASE_SECONDS 40
@@ -45,7 +46,7 @@ struct node {
     bool guest, seen; /* somebody else's; in the list that is being read */
     bool sized;       /* it says itself how large it is */
     enum node_step step;
-    char *taints; /* of others, as JSON, each with a comma behind */
+    char *taints; /* of others, an array of JSON; NULL: none */
     struct sl_runtime *rt;
     sl_call pods; /* of a guest that has just come: those that stand there already */
 };
@@ -183,45 +184,45 @@ static const char *arch(const struct nodes *ns) {
                                                      : ns->uts.machine;
 }
 
-static void put_labels(struct sl_buf *b, const struct sl_runtime *r, const struct node *n) {
-    jput_text(b, "{\"kubernetes.io/hostname\":", n->name);
-    jput_text(b, ",\"kubernetes.io/os\":\"linux\",\"kubernetes.io/arch\":", arch(r->nodes));
+static void put_labels(struct sl_jw *j, const struct sl_runtime *r, const struct node *n) {
+    sl_jw_object(j, "labels");
+    sl_jw_str(j, "kubernetes.io/hostname", n->name);
+    sl_jw_str(j, "kubernetes.io/os", "linux");
+    sl_jw_str(j, "kubernetes.io/arch", arch(r->nodes));
     if (n->sim)
-        sl_buf_puts(b, ",\"" SIM_LABEL "\":\"true\"");
+        sl_jw_str(j, SIM_LABEL, "true");
     for (const char *const *l = n->sim ? r->sim.labels : NULL; l && *l; l++) {
         const size_t key = strcspn(*l, "=");
         char name[320];
         sl_fmt(name, sizeof name, "%.*s", (int)(key < 319 ? key : 319), *l);
-        sl_buf_putc(b, ',');
-        sl_buf_json(b, name);
-        jput_text(b, ":", *l + key + ((*l)[key] == '='));
+        sl_jw_str(j, name, *l + key + ((*l)[key] == '='));
     }
-    sl_buf_putc(b, '}');
+    sl_jw_end(j);
 }
 
-static void put_amounts(struct sl_buf *b, const struct sl_runtime *r, const struct node *n,
-                        bool allocatable) {
+static void put_amounts(struct sl_jw *j, const char *key, const struct sl_runtime *r,
+                        const struct node *n, bool allocatable) {
     const struct nodes *ns = r->nodes;
     const struct sl_sim_nodes *s = &r->sim;
-
-    if (n->sim) {
-        jput_text(b, "{\"cpu\":", s->cpu ? s->cpu : "32");
-        jput_text(b, ",\"memory\":", s->memory ? s->memory : "128Gi");
-        jput_text(b, ",\"pods\":", s->pods ? s->pods : "110");
-        if (s->gpu)
-            jput_text(b, ",\"nvidia.com/gpu\":", s->gpu);
-        sl_buf_putc(b, '}');
-        return;
-    }
     const int64_t memory = ns->memory_bytes - (allocatable ? RESERVED_BYTES : 0);
-    sl_buf_printf(b,
-                  "{\"cpu\":\"%lld\",\"memory\":\"%lldKi\",\"ephemeral-storage\":\"%lldKi\","
-                  "\"pods\":\"110\"}",
-                  (long long)(ns->cpu_milli / 1000), (long long)((memory > 0 ? memory : 0) / 1024),
-                  (long long)(ns->disk_bytes / 1024));
+
+    sl_jw_object(j, key);
+    if (n->sim) {
+        sl_jw_str(j, "cpu", s->cpu ? s->cpu : "32");
+        sl_jw_str(j, "memory", s->memory ? s->memory : "128Gi");
+        sl_jw_str(j, "pods", s->pods ? s->pods : "110");
+        if (s->gpu)
+            sl_jw_str(j, "nvidia.com/gpu", s->gpu);
+    } else {
+        sl_jw_strf(j, "cpu", "%lld", (long long)(ns->cpu_milli / 1000));
+        sl_jw_strf(j, "memory", "%lldKi", (long long)((memory > 0 ? memory : 0) / 1024));
+        sl_jw_strf(j, "ephemeral-storage", "%lldKi", (long long)(ns->disk_bytes / 1024));
+        sl_jw_str(j, "pods", "110");
+    }
+    sl_jw_end(j);
 }
 
-static void put_conditions(struct sl_buf *b, const struct sl_runtime *r) {
+static void put_conditions(struct sl_jw *j, const struct sl_runtime *r) {
     static const struct {
         const char *type, *status, *reason, *message;
     } all[] = {
@@ -232,55 +233,69 @@ static void put_conditions(struct sl_buf *b, const struct sl_runtime *r) {
         {"Ready", "True", "KubeletReady", "sluice up is ready"},
     };
 
+    sl_jw_array(j, "conditions");
     for (size_t i = 0; i < SL_LEN(all); i++) {
-        sl_buf_printf(b,
-                      "%s{\"type\":\"%s\",\"status\":\"%s\",\"reason\":\"%s\",\"message\":\"%s\"",
-                      i ? "," : "", all[i].type, all[i].status, all[i].reason, all[i].message);
-        sl_buf_puts(b, ",\"lastHeartbeatTime\":");
-        jput_time(b, r->port->wall);
-        sl_buf_puts(b, ",\"lastTransitionTime\":");
-        jput_time(b, r->nodes->since);
-        sl_buf_putc(b, '}');
+        sl_jw_object(j, NULL);
+        sl_jw_str(j, "type", all[i].type);
+        sl_jw_str(j, "status", all[i].status);
+        sl_jw_str(j, "reason", all[i].reason);
+        sl_jw_str(j, "message", all[i].message);
+        sl_jw_time(j, "lastHeartbeatTime", r->port->wall);
+        sl_jw_time(j, "lastTransitionTime", r->nodes->since);
+        sl_jw_end(j);
     }
+    sl_jw_end(j);
 }
 
-static void put_status(struct sl_buf *b, const struct sl_runtime *r, const struct node *n) {
+static void put_address(struct sl_jw *j, const char *type, const char *address) {
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "type", type);
+    sl_jw_str(j, "address", address);
+    sl_jw_end(j);
+}
+
+static void put_status(struct sl_jw *j, const struct sl_runtime *r, const struct node *n) {
     const struct nodes *ns = r->nodes;
 
-    sl_buf_putc(b, '{');
+    sl_jw_object(j, "status");
     if (!n->sized) {
-        sl_buf_puts(b, "\"capacity\":");
-        put_amounts(b, r, n, false);
-        sl_buf_puts(b, ",\"allocatable\":");
-        put_amounts(b, r, n, true);
-        sl_buf_putc(b, ',');
+        put_amounts(j, "capacity", r, n, false);
+        put_amounts(j, "allocatable", r, n, true);
     }
-    sl_buf_puts(b, "\"conditions\":[");
-    put_conditions(b, r);
-    sl_buf_puts(b, "],\"addresses\":[");
+    put_conditions(j, r);
+    sl_jw_array(j, "addresses");
     if (!n->sim)
-        sl_buf_printf(b, "{\"type\":\"InternalIP\",\"address\":\"%s\"},", r->address);
-    jput_text(b, "{\"type\":\"Hostname\",\"address\":", n->name);
-    jput_text(b, "}],\"nodeInfo\":{\"machineID\":", n->sim ? "" : ns->machine_id);
-    jput_text(b, ",\"systemUUID\":", n->sim ? "" : ns->machine_id);
-    jput_text(b, ",\"bootID\":", n->sim ? "" : ns->boot_id);
-    jput_text(b, ",\"kernelVersion\":", n->sim ? "simulated" : ns->uts.release);
-    jput_text(b, ",\"osImage\":", n->sim ? "simulated" : ns->os);
-    jput_text(b, ",\"architecture\":", arch(ns));
-    sl_buf_puts(b, ",\"containerRuntimeVersion\":\"sluice://" SL_VERSION
-                   "\",\"kubeletVersion\":\"v1.36.0\","
-                   "\"kubeProxyVersion\":\"\",\"operatingSystem\":\"linux\"}}");
+        put_address(j, "InternalIP", r->address);
+    put_address(j, "Hostname", n->name);
+    sl_jw_end(j);
+    sl_jw_object(j, "nodeInfo");
+    sl_jw_str(j, "machineID", n->sim ? "" : ns->machine_id);
+    sl_jw_str(j, "systemUUID", n->sim ? "" : ns->machine_id);
+    sl_jw_str(j, "bootID", n->sim ? "" : ns->boot_id);
+    sl_jw_str(j, "kernelVersion", n->sim ? "simulated" : ns->uts.release);
+    sl_jw_str(j, "osImage", n->sim ? "simulated" : ns->os);
+    sl_jw_str(j, "architecture", arch(ns));
+    sl_jw_str(j, "containerRuntimeVersion", "sluice://" SL_VERSION);
+    sl_jw_str(j, "kubeletVersion", "v1.36.0");
+    sl_jw_str(j, "kubeProxyVersion", "");
+    sl_jw_str(j, "operatingSystem", "linux");
+    sl_jw_end(j);
+    sl_jw_end(j);
 }
 
-static void put_taints(struct sl_buf *b, const struct sl_runtime *r, const struct node *n) {
-    sl_buf_putc(b, '[');
+static void put_spec(struct sl_jw *j, const struct sl_runtime *r, const struct node *n) {
+    sl_jw_object(j, "spec");
+    sl_jw_array(j, "taints");
     if (n->taints)
-        sl_buf_puts(b, n->taints);
-    if (!n->sim && r->sim.count > 0)
-        sl_buf_puts(b, "{\"key\":\"" REAL_TAINT "\",\"effect\":\"NoSchedule\"}");
-    else if (n->taints && *n->taints)
-        b->s[--b->len] = '\0'; /* the last comma */
-    sl_buf_putc(b, ']');
+        sl_jw_items(j, n->taints);
+    if (!n->sim && r->sim.count > 0) {
+        sl_jw_object(j, NULL);
+        sl_jw_str(j, "key", REAL_TAINT);
+        sl_jw_str(j, "effect", "NoSchedule");
+        sl_jw_end(j);
+    }
+    sl_jw_end(j);
+    sl_jw_end(j);
 }
 
 /* ---- writing ---- */
@@ -293,22 +308,26 @@ static bool build_lease(struct sl_runtime *r, struct sl_write *w) {
     sl_buf_puts(&w->path, LEASES);
     if (ns->lease_is)
         sl_buf_printf(&w->path, "/%s", r->node);
-    else
-        jput_text(
-            &w->body,
-            "{\"apiVersion\":\"coordination.k8s.io/v1\",\"kind\":\"Lease\",\"metadata\":{\"name\":",
-            r->node);
-    jput_text(&w->body,
-              ns->lease_is ? "{\"spec\":{\"holderIdentity\":" : "},\"spec\":{\"holderIdentity\":",
-              r->node);
-    sl_buf_printf(&w->body, ",\"leaseDurationSeconds\":%d,\"renewTime\":", LEASE_SECONDS);
-    jput_micro_time(&w->body, r->port->wall);
-    sl_buf_puts(&w->body, "}}");
+    struct sl_jw *j = &SL_JW(&w->body);
+    sl_jw_object(j, NULL);
+    if (!ns->lease_is) {
+        sl_jw_str(j, "apiVersion", "coordination.k8s.io/v1");
+        sl_jw_str(j, "kind", "Lease");
+        sl_jw_object(j, "metadata");
+        sl_jw_str(j, "name", r->node);
+        sl_jw_end(j);
+    }
+    sl_jw_object(j, "spec");
+    sl_jw_str(j, "holderIdentity", r->node);
+    sl_jw_int(j, "leaseDurationSeconds", LEASE_SECONDS);
+    sl_jw_micro_time(j, "renewTime", r->port->wall);
+    sl_jw_end_to(j, 0);
     return true;
 }
 
 bool node_build(struct sl_runtime *r, uint32_t slot, struct sl_write *w) {
     struct node *n = r->slots.v[slot].node;
+    struct sl_jw *j = &SL_JW(&w->body);
 
     if (r->slots.v[slot].kind == SLOT_LEASE)
         return build_lease(r, w);
@@ -323,32 +342,34 @@ bool node_build(struct sl_runtime *r, uint32_t slot, struct sl_write *w) {
         w->method = SL_POST;
         w->content_type = SL_JSON;
         sl_buf_printf(&w->read_path, "/api/v1/nodes/%s", n->name);
-        jput_text(&w->body,
-                  "{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":", n->name);
-        sl_buf_puts(&w->body, ",\"labels\":");
-        put_labels(&w->body, r, n);
-        sl_buf_puts(&w->body, "},\"spec\":{\"taints\":");
-        put_taints(&w->body, r, n);
-        sl_buf_puts(&w->body, "},\"status\":");
-        put_status(&w->body, r, n);
-        sl_buf_putc(&w->body, '}');
+        sl_jw_object(j, NULL);
+        sl_jw_str(j, "apiVersion", "v1");
+        sl_jw_str(j, "kind", "Node");
+        sl_jw_object(j, "metadata");
+        sl_jw_str(j, "name", n->name);
+        put_labels(j, r, n);
+        sl_jw_end(j);
+        put_spec(j, r, n);
+        put_status(j, r, n);
+        sl_jw_end(j);
         return true;
     }
     sl_buf_printf(&w->path, "/%s%s", n->name, n->step == NODE_STATUS ? "/status" : "");
     if (n->step == NODE_DELETE) {
         w->method = SL_DELETE;
         w->content_type = NULL;
-    } else if (n->step == NODE_UPDATE) {
-        sl_buf_puts(&w->body, "{\"metadata\":{\"labels\":");
-        put_labels(&w->body, r, n);
-        sl_buf_puts(&w->body, "},\"spec\":{\"taints\":");
-        put_taints(&w->body, r, n);
-        sl_buf_puts(&w->body, "}}");
-    } else {
-        sl_buf_puts(&w->body, "{\"status\":");
-        put_status(&w->body, r, n);
-        sl_buf_putc(&w->body, '}');
+        return true;
     }
+    sl_jw_object(j, NULL);
+    if (n->step == NODE_UPDATE) {
+        sl_jw_object(j, "metadata");
+        put_labels(j, r, n);
+        sl_jw_end(j);
+        put_spec(j, r, n);
+    } else {
+        put_status(j, r, n);
+    }
+    sl_jw_end(j);
     return true;
 }
 
@@ -424,13 +445,14 @@ void node_read(struct sl_runtime *r, uint32_t slot, const struct sl_reply *rp) {
         return;
     n->step = NODE_UPDATE;
     sl_buf_init(&b, RT_MAX_NODE);
+    struct sl_jw j = SL_JW(&b);
     taints = jat(yyjson_doc_get_root(d), "spec.taints");
+    sl_jw_array(&j, NULL);
     yyjson_arr_foreach (taints, i, all, t) {
-        if (strcmp(jstr(t, "key"), REAL_TAINT) != 0) {
-            jput(&b, t);
-            sl_buf_putc(&b, ',');
-        }
+        if (strcmp(jstr(t, "key"), REAL_TAINT) != 0)
+            sl_jw_val(&j, NULL, t);
     }
+    sl_jw_end(&j);
     sl_freep(&n->taints);
     n->taints = sl_strdup(sl_buf_str(&b));
     sl_buf_done(&b);

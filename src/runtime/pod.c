@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "log/log.h"
 #include "runtime/runtime_int.h"
+#include "json/writer.h"
 
 #define VOLUMES_AGAIN (2 * SL_SEC)
 #define TOO_LARGE_AGAIN (2 * SL_MINUTE) /* to find that out takes time that others want */
@@ -158,36 +159,37 @@ static void take_conditions(struct pod *p, yyjson_val *o) {
     yyjson_val *conditions = jat(o, "status.conditions"), *gates = jat(o, "spec.readinessGates"),
                *c, *g;
     struct sl_buf b = SL_BUF(RT_MAX_FOREIGN);
+    struct sl_jw j = SL_JW(&b);
     size_t i, n, k, m;
     uint32_t open = 0;
 
+    sl_jw_array(&j, NULL);
     yyjson_arr_foreach (conditions, i, n, c) {
         const char *type = jstr(c, "type");
         const bool is = strcmp(jstr(c, "status"), "True") == 0;
         bool ours = false;
-        for (int j = 0; j < CONDS; j++)
-            if (strcmp(type, our_conditions[j]) == 0) {
+        for (int l = 0; l < CONDS; l++)
+            if (strcmp(type, our_conditions[l]) == 0) {
                 ours = true;
-                if (!p->conds[j].known) {
-                    p->conds[j].known = true;
-                    p->conds[j].is = is;
-                    p->conds[j].since = jtime(c, "lastTransitionTime");
+                if (!p->conds[l].known) {
+                    p->conds[l].known = true;
+                    p->conds[l].is = is;
+                    p->conds[l].since = jtime(c, "lastTransitionTime");
                 }
             }
         yyjson_arr_foreach (gates, k, m, g) {
             open += is && strcmp(jstr(g, "conditionType"), type) == 0;
         }
-        if (!ours) {
-            sl_buf_putc(&b, ',');
-            jput(&b, c);
-        }
+        if (!ours)
+            sl_jw_val(&j, NULL, c);
     }
+    sl_jw_end(&j);
     p->gates = open >= yyjson_arr_size(gates);
     if (sl_buf_full(&b))
         sl_log(SL_LOG_WARN, "pod conditions dropped: too large", SL_S("namespace", p->ns),
                SL_S("name", p->name));
     sl_freep(&p->foreign);
-    p->foreign = sl_strdup(sl_buf_full(&b) ? "" : sl_buf_str(&b));
+    p->foreign = sl_strdup(sl_buf_full(&b) ? "[]" : sl_buf_str(&b));
     sl_buf_done(&b);
 }
 

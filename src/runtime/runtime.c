@@ -14,6 +14,7 @@
 #include "log/log.h"
 #include "runtime/runtime_int.h"
 #include "json/json.h"
+#include "json/writer.h"
 
 #define PENDING_PATIENCE                                                                           \
     (200 * SL_MSEC) /* most pods run before it is worth saying that they wait */
@@ -165,11 +166,14 @@ static bool build_status(struct pod *p, struct sl_write *w) {
         w->content_type = SL_MERGE_PATCH;
         put_path(&w->path, p, "status");
         put_path(&w->read_path, p, NULL);
-        jput_text(&w->body, "{\"metadata\":{\"uid\":", p->uid);
-        jput_text(&w->body, ",\"resourceVersion\":", p->version);
-        sl_buf_puts(&w->body, "},\"status\":");
-        sl_buf_add(&w->body, b.s, b.len);
-        sl_buf_putc(&w->body, '}');
+        struct sl_jw j = SL_JW(&w->body);
+        sl_jw_object(&j, NULL);
+        sl_jw_object(&j, "metadata");
+        sl_jw_str(&j, "uid", p->uid);
+        sl_jw_str(&j, "resourceVersion", p->version);
+        sl_jw_end(&j);
+        sl_jw_raw_n(&j, "status", b.s, b.len);
+        sl_jw_end(&j);
     }
     sl_buf_done(&b);
     return news;
@@ -192,11 +196,14 @@ static bool build(void *ctx, uint32_t slot, struct sl_write *w) {
     w->content_type = SL_JSON;
     put_path(&w->path, p, NULL);
     sl_buf_puts(&w->path, "?gracePeriodSeconds=0");
-    jput_text(&w->body,
-              "{\"apiVersion\":\"v1\",\"kind\":\"DeleteOptions\",\"gracePeriodSeconds\":0,"
-              "\"preconditions\":{\"uid\":",
-              p->uid);
-    sl_buf_puts(&w->body, "}}");
+    struct sl_jw j = SL_JW(&w->body);
+    sl_jw_object(&j, NULL);
+    sl_jw_str(&j, "apiVersion", "v1");
+    sl_jw_str(&j, "kind", "DeleteOptions");
+    sl_jw_int(&j, "gracePeriodSeconds", 0);
+    sl_jw_object(&j, "preconditions");
+    sl_jw_str(&j, "uid", p->uid);
+    sl_jw_end_to(&j, 0);
     return true;
 }
 

@@ -110,7 +110,7 @@ struct pod {
     struct container *cs;
     uint32_t n_cs;
     enum { ALWAYS, ON_FAILURE, NEVER } policy;
-    char *foreign; /* conditions of others, as JSON, each with a comma in front */
+    char *foreign; /* conditions of others, an array of JSON */
     bool gates;    /* all readiness gates are true */
     struct {
         bool is, known;

@@ -8,6 +8,7 @@
 #include "base/fmt.h"
 #include "base/hash.h"
 #include "runtime/runtime_int.h"
+#include "json/writer.h"
 
 static const char *const phases[] = {"Pending", "Running", "Succeeded", "Failed"};
 
@@ -27,41 +28,50 @@ const char *pod_phase(const struct pod *p) {
     return phases[begun && !waiting];
 }
 
-static void put_ending(struct sl_buf *b, const struct container *c, const struct ending *e) {
-    sl_buf_printf(b, "{\"terminated\":{\"exitCode\":%d", e->code);
-    jput_text(b, ",\"reason\":", e->reason);
-    if (e->message && *e->message)
-        jput_text(b, ",\"message\":", e->message);
-    sl_buf_puts(b, ",\"startedAt\":");
-    if (e->started)
-        jput_time(b, e->started);
-    else
-        sl_buf_puts(b, "null");
-    sl_buf_puts(b, ",\"finishedAt\":");
-    jput_time(b, e->finished);
-    sl_buf_printf(b, ",\"containerID\":\"sluice://%s/%s/%u\"}}", c->pod->uid, c->name, e->run);
+static void put_id(struct sl_jw *j, const struct container *c, uint32_t run) {
+    sl_jw_strf(j, "containerID", "sluice://%s/%s/%u", c->pod->uid, c->name, run);
 }
 
-static void put_state(struct sl_buf *b, const struct container *c) {
-    sl_buf_puts(b, "\"state\":");
-    if (c->state == C_ENDED) {
-        put_ending(b, c, &c->now);
-    } else if (c->state == C_RUNNING) {
-        sl_buf_puts(b, "{\"running\":{\"startedAt\":");
-        jput_time(b, c->started_wall);
-        sl_buf_puts(b, "}}");
-    } else {
-        sl_buf_puts(b, "{\"waiting\":{");
-        jput_text(b, "\"reason\":", c->waiting ? c->waiting : "ContainerCreating");
-        if (c->message && *c->message)
-            jput_text(b, ",\"message\":", c->message);
-        sl_buf_puts(b, "}}");
-    }
-    sl_buf_puts(b, ",\"lastState\":");
-    if (c->last.is)
-        put_ending(b, c, &c->last);
+static void put_ending(struct sl_jw *j, const char *key, const struct container *c,
+                       const struct ending *e) {
+    sl_jw_object(j, key);
+    sl_jw_object(j, "terminated");
+    sl_jw_int(j, "exitCode", e->code);
+    sl_jw_str(j, "reason", e->reason);
+    if (e->message && *e->message)
+        sl_jw_str(j, "message", e->message);
+    if (e->started)
+        sl_jw_time(j, "startedAt", e->started);
     else
-        sl_buf_puts(b, "{}");
+        sl_jw_null(j, "startedAt");
+    sl_jw_time(j, "finishedAt", e->finished);
+    put_id(j, c, e->run);
+    sl_jw_end(j);
+    sl_jw_end(j);
+}
+
+static void put_state(struct sl_jw *j, const struct container *c) {
+    if (c->state == C_ENDED) {
+        put_ending(j, "state", c, &c->now);
+    } else if (c->state == C_RUNNING) {
+        sl_jw_object(j, "state");
+        sl_jw_object(j, "running");
+        sl_jw_time(j, "startedAt", c->started_wall);
+        sl_jw_end(j);
+        sl_jw_end(j);
+    } else {
+        sl_jw_object(j, "state");
+        sl_jw_object(j, "waiting");
+        sl_jw_str(j, "reason", c->waiting ? c->waiting : "ContainerCreating");
+        if (c->message && *c->message)
+            sl_jw_str(j, "message", c->message);
+        sl_jw_end(j);
+        sl_jw_end(j);
+    }
+    if (c->last.is)
+        put_ending(j, "lastState", c, &c->last);
+    else
+        sl_jw_raw(j, "lastState", "{}");
 }
 
 static bool is_ready(const struct container *c) {
@@ -70,35 +80,32 @@ static bool is_ready(const struct container *c) {
                : c->role == ROLE_INIT && c->state == C_ENDED && c->now.code == 0;
 }
 
-static void put_container(struct sl_buf *b, const struct container *c) {
-    const bool ran = c->state == C_RUNNING || c->state == C_ENDED || c->last.is;
-
-    jput_text(b, "{\"name\":", c->name);
-    sl_buf_putc(b, ',');
-    put_state(b, c);
-    sl_buf_printf(b, ",\"ready\":%s,\"restartCount\":%u", is_ready(c) ? "true" : "false",
-                  c->restarts);
-    jput_text(b, ",\"image\":", c->image);
-    sl_buf_puts(b, ",\"imageID\":\"\"");
-    if (ran)
-        sl_buf_printf(b, ",\"containerID\":\"sluice://%s/%s/%u\"", c->pod->uid, c->name,
-                      c->restarts);
-    sl_buf_printf(b, ",\"started\":%s}", c->state == C_RUNNING && c->up ? "true" : "false");
+static void put_container(struct sl_jw *j, const struct container *c) {
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "name", c->name);
+    put_state(j, c);
+    sl_jw_bool(j, "ready", is_ready(c));
+    sl_jw_uint(j, "restartCount", c->restarts);
+    sl_jw_str(j, "image", c->image);
+    sl_jw_str(j, "imageID", "");
+    if (c->state == C_RUNNING || c->state == C_ENDED || c->last.is)
+        put_id(j, c, c->restarts);
+    sl_jw_bool(j, "started", c->state == C_RUNNING && c->up);
+    sl_jw_end(j);
 }
 
-static void put_containers(struct sl_buf *b, const struct pod *p, bool init) {
+static void put_containers(struct sl_jw *j, const struct pod *p, const char *key, bool init) {
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < p->n_cs; i++) {
         if ((p->cs[i].role != ROLE_MAIN) != init)
             continue;
-        sl_buf_puts(b, n++    ? ","
-                       : init ? ",\"initContainerStatuses\":["
-                              : ",\"containerStatuses\":[");
-        put_container(b, &p->cs[i]);
+        if (n++ == 0)
+            sl_jw_array(j, key);
+        put_container(j, &p->cs[i]);
     }
     if (n)
-        sl_buf_putc(b, ']');
+        sl_jw_end(j);
 }
 
 /* ---- conditions ---- */
@@ -121,25 +128,26 @@ static uint32_t list(char *out, size_t room, const struct pod *p, bool init, con
     return n;
 }
 
-static void put_condition(struct sl_buf *b, struct pod *p, int which, const char *type, bool is,
+static void put_condition(struct sl_jw *j, struct pod *p, int which, const char *type, bool is,
                           const char *reason, const char *message) {
     if (!p->conds[which].known || p->conds[which].is != is)
         p->conds[which].since = p->rt->port->wall;
     p->conds[which].known = true;
     p->conds[which].is = is;
-    sl_buf_printf(
-        b, "{\"type\":\"%s\",\"status\":\"%s\",\"observedGeneration\":%lld,\"lastProbeTime\":null",
-        type, is ? "True" : "False", (long long)p->generation);
-    sl_buf_puts(b, ",\"lastTransitionTime\":");
-    jput_time(b, p->conds[which].since);
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "type", type);
+    sl_jw_str(j, "status", is ? "True" : "False");
+    sl_jw_int(j, "observedGeneration", p->generation);
+    sl_jw_null(j, "lastProbeTime");
+    sl_jw_time(j, "lastTransitionTime", p->conds[which].since);
     if (reason)
-        jput_text(b, ",\"reason\":", reason);
+        sl_jw_str(j, "reason", reason);
     if (message)
-        jput_text(b, ",\"message\":", message);
-    sl_buf_putc(b, '}');
+        sl_jw_str(j, "message", message);
+    sl_jw_end(j);
 }
 
-static void put_conditions(struct sl_buf *b, struct pod *p) {
+static void put_conditions(struct sl_jw *j, struct pod *p) {
     char init[1024], ready[1024];
     const bool good = p->ended && strcmp(p->phase, "Succeeded") == 0;
     const char *over = !p->ended ? NULL : good ? "PodCompleted" : "PodFailed";
@@ -154,51 +162,57 @@ static void put_conditions(struct sl_buf *b, struct pod *p) {
                *words = ok || over ? NULL : ready;
     const char *gate = ok && !p->gates ? "ReadinessGatesNotReady" : why;
 
-    sl_buf_puts(b, ",\"conditions\":[");
-    put_condition(b, p, COND_START, "PodReadyToStartContainers", !p->ended, NULL, NULL);
-    sl_buf_putc(b, ',');
-    put_condition(b, p, COND_INIT, "Initialized", n_init == 0,
+    sl_jw_array(j, "conditions");
+    put_condition(j, p, COND_START, "PodReadyToStartContainers", !p->ended, NULL, NULL);
+    put_condition(j, p, COND_INIT, "Initialized", n_init == 0,
                   n_init ? "ContainersNotInitialized"
                   : good ? over
                          : NULL,
                   n_init ? init : NULL);
-    sl_buf_putc(b, ',');
-    put_condition(b, p, COND_READY, "Ready", ok && p->gates, gate,
+    put_condition(j, p, COND_READY, "Ready", ok && p->gates, gate,
                   ok && !p->gates ? "the status of pod readiness gates is not \"True\"" : words);
-    sl_buf_putc(b, ',');
-    put_condition(b, p, COND_CONTAINERS, "ContainersReady", ok, why, words);
-    sl_buf_puts(b, p->foreign);
-    sl_buf_putc(b, ']');
+    put_condition(j, p, COND_CONTAINERS, "ContainersReady", ok, why, words);
+    sl_jw_items(j, p->foreign);
+    sl_jw_end(j);
 }
 
-static void put_addresses(struct sl_buf *b, const struct pod *p) {
+static void put_ip(struct sl_jw *j, const char *key, const char *list, const char *ip) {
+    sl_jw_str(j, key, ip);
+    sl_jw_array(j, list);
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "ip", ip);
+    sl_jw_end(j);
+    sl_jw_end(j);
+}
+
+static void put_addresses(struct sl_jw *j, const struct pod *p) {
     const uint32_t n = p->slot;
     char own[64];
 
     if (p->real) { /* its processes are on the machine's own network */
-        sl_buf_printf(b, ",\"hostIP\":\"%s\",\"hostIPs\":[{\"ip\":\"%s\"}]", p->rt->address,
-                      p->rt->address);
+        put_ip(j, "hostIP", "hostIPs", p->rt->address);
         sl_fmt(own, sizeof own, "%s", p->rt->address);
     } else {
         sl_fmt(own, sizeof own, "10.%u.%u.%u", 64 + (n >> 16) % 64, (n >> 8) & 255, n & 255);
     }
-    sl_buf_printf(b, ",\"podIP\":\"%s\",\"podIPs\":[{\"ip\":\"%s\"}]", own, own);
+    put_ip(j, "podIP", "podIPs", own);
 }
 
 void pod_status(struct pod *p, struct sl_buf *b) {
-    sl_buf_printf(b, "{\"phase\":\"%s\",\"observedGeneration\":%lld", pod_phase(p),
-                  (long long)p->generation);
-    put_conditions(b, p);
+    struct sl_jw *j = &SL_JW(b);
+
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "phase", pod_phase(p));
+    sl_jw_int(j, "observedGeneration", p->generation);
+    put_conditions(j, p);
     if (p->ended && p->reason) {
-        jput_text(b, ",\"reason\":", p->reason);
-        jput_text(b, ",\"message\":", p->message);
+        sl_jw_str(j, "reason", p->reason);
+        sl_jw_str(j, "message", p->message);
     }
-    put_addresses(b, p);
-    if (p->start) {
-        sl_buf_puts(b, ",\"startTime\":");
-        jput_time(b, p->start);
-    }
-    put_containers(b, p, true);
-    put_containers(b, p, false);
-    sl_buf_putc(b, '}');
+    put_addresses(j, p);
+    if (p->start)
+        sl_jw_time(j, "startTime", p->start);
+    put_containers(j, p, "initContainerStatuses", true);
+    put_containers(j, p, "containerStatuses", false);
+    sl_jw_end(j);
 }
