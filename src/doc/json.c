@@ -4,7 +4,6 @@
  * second time in step with its tree; since the text is known to be valid by then, a token is found
  * by its first byte alone.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include <yyjson.h>
@@ -17,31 +16,6 @@ struct walk {
     const char *at, *end;
     uint32_t line;
 };
-
-/* yyjson's memory: its own copy of the text and 16 bytes a value, with room to grow by half. */
-struct budget {
-    size_t used, ceiling;
-};
-
-static void *budget_realloc(void *ctx, void *p, size_t old_size, size_t size) {
-    struct budget *m = ctx;
-
-    if (size > old_size && size - old_size > m->ceiling - m->used)
-        return NULL;
-    void *moved = realloc(p, size > 0 ? size : 1);
-    if (moved)
-        m->used = m->used - old_size + size;
-    return moved;
-}
-
-static void *budget_malloc(void *ctx, size_t size) {
-    return budget_realloc(ctx, NULL, 0, size);
-}
-
-static void budget_free(void *ctx, void *p) {
-    (void)ctx;
-    free(p);
-}
 
 /* To the first byte of the next token. */
 static void to_token(struct walk *w) {
@@ -160,12 +134,6 @@ static int value(struct walk *w, yyjson_val *v, uint32_t depth, struct sl_node *
     }
 }
 
-static uint32_t line_at(const char *text, size_t pos, uint32_t line) {
-    for (size_t i = 0; i < pos; i++)
-        line += text[i] == '\n';
-    return line;
-}
-
 static int read_json(const char *file, uint32_t first_line, const char *text, size_t len,
                      uint32_t max_nodes, struct sl_doc **ret, struct sl_err *err) {
     _cleanup_(sl_doc_freep) struct sl_doc *d = sl_doc_new(file);
@@ -173,8 +141,9 @@ static int read_json(const char *file, uint32_t first_line, const char *text, si
                      .at = text,
                      .end = text + len,
                      .line = first_line};
-    struct budget m = {.ceiling = 3 * len + 48 * (size_t)max_nodes};
-    yyjson_alc alc = {budget_malloc, budget_realloc, budget_free, &m};
+    /* Its own copy of the text and 16 bytes a value, with room to grow by half. */
+    struct sl_json_budget m = {.ceiling = 3 * len + 48 * (size_t)max_nodes};
+    yyjson_alc alc = sl_json_budget_alc(&m);
     yyjson_read_err problem;
     struct sl_node root;
     int r;
@@ -191,9 +160,8 @@ static int read_json(const char *file, uint32_t first_line, const char *text, si
         if (problem.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION)
             return sl_doc_fail(&w.b, SL_ELIMIT, first_line, "more than %u values in one file",
                                max_nodes);
-        size_t pos = problem.pos < len ? problem.pos : len;
-        return sl_doc_fail(&w.b, SL_EINVAL, line_at(text, pos, first_line), "expected JSON: %s",
-                           problem.msg);
+        return sl_doc_fail(&w.b, SL_EINVAL, first_line + sl_json_line(text, len, problem.pos) - 1,
+                           "expected JSON: %s", problem.msg);
     }
     r = value(&w, yyjson_doc_get_root(j), 1, &root);
     if (r == 0) {

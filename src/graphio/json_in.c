@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/fmt.h"
@@ -17,41 +16,10 @@
 
 #define MAX_NEAR 64 /* values looked at for a string */
 
-struct budget {
-    size_t used, ceiling;
-};
-
-static void *budget_realloc(void *ctx, void *p, size_t old_size, size_t size) {
-    struct budget *m = ctx;
-
-    if (size > old_size && size - old_size > m->ceiling - m->used)
-        return NULL;
-    void *moved = realloc(p, size > 0 ? size : 1);
-    if (moved)
-        m->used = m->used - old_size + size;
-    return moved;
-}
-
-static void *budget_malloc(void *ctx, size_t size) {
-    return budget_realloc(ctx, NULL, 0, size);
-}
-
-static void budget_free(void *ctx, void *p) {
-    (void)ctx;
-    free(p);
-}
-
-static uint32_t line_at(const char *text, size_t pos) {
-    uint32_t line = 1;
-    for (size_t i = 0; i < pos; i++)
-        line += text[i] == '\n';
-    return line;
-}
-
 int sl_jin_open(struct sl_jin *j, const char *file, const char *text, size_t len,
                 struct sl_err *err) {
-    struct budget m = {.ceiling = 6 * len + 65536};
-    yyjson_alc alc = {budget_malloc, budget_realloc, budget_free, &m};
+    struct sl_json_budget m = {.ceiling = 6 * len + 65536};
+    yyjson_alc alc = sl_json_budget_alc(&m);
     yyjson_read_err problem;
 
     *j = (struct sl_jin){.file = file, .err = err, .original = text, .len = len};
@@ -63,8 +31,7 @@ int sl_jin_open(struct sl_jin *j, const char *file, const char *text, size_t len
     if (!j->doc) {
         bool large = problem.code == YYJSON_READ_ERROR_MEMORY_ALLOCATION;
         return sl_err_set(err, large ? SL_ELIMIT : SL_EINVAL, "%s:%u: %s%s", file,
-                          line_at(text, problem.pos < len ? problem.pos : len),
-                          large ? "" : "expected JSON: ",
+                          sl_json_line(text, len, problem.pos), large ? "" : "expected JSON: ",
                           large ? "too many values for so short a text" : problem.msg);
     }
     j->root = yyjson_doc_get_root(j->doc);
@@ -95,7 +62,8 @@ int sl_jin_fail(const struct sl_jin *j, yyjson_val *near, int code, const char *
     va_start(ap, fmt);
     sl_vfmt_short(words, sizeof(words), fmt, ap);
     va_end(ap);
-    return sl_err_set(j->err, code, "%s:%u: %s", j->file, line_at(j->original, pos), words);
+    return sl_err_set(j->err, code, "%s:%u: %s", j->file, sl_json_line(j->original, j->len, pos),
+                      words);
 }
 
 static bool is_wanted(yyjson_val *v, enum sl_jin_want want) {

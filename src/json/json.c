@@ -88,6 +88,12 @@ int sl_json_read(const char *text, size_t len, yyjson_doc **ret, struct sl_err *
     return sl_json_read_within(text, len, SL_JSON_MAX_VALUES, ret, err);
 }
 
+yyjson_doc *sl_json_doc(const char *text, size_t len) {
+    yyjson_doc *doc = NULL;
+
+    return text && sl_json_read(text, len, &doc, NULL) == 0 ? doc : NULL;
+}
+
 int sl_json_read_within(const char *text, size_t len, size_t max_values, yyjson_doc **ret,
                         struct sl_err *err) {
     struct extent most = measure(text, len);
@@ -109,6 +115,38 @@ int sl_json_read_within(const char *text, size_t len, size_t max_values, yyjson_
     }
     *ret = doc;
     return 0;
+}
+
+static void *budget_realloc(void *ctx, void *p, size_t old_size, size_t size) {
+    struct sl_json_budget *b = ctx;
+
+    if (size > old_size && size - old_size > b->ceiling - b->used)
+        return NULL;
+    void *moved = realloc(p, size > 0 ? size : 1);
+    if (moved)
+        b->used = b->used - old_size + size;
+    return moved;
+}
+
+static void *budget_malloc(void *ctx, size_t size) {
+    return budget_realloc(ctx, NULL, 0, size);
+}
+
+static void budget_free(void *ctx, void *p) {
+    (void)ctx;
+    free(p);
+}
+
+yyjson_alc sl_json_budget_alc(struct sl_json_budget *b) {
+    return (yyjson_alc){budget_malloc, budget_realloc, budget_free, b};
+}
+
+uint32_t sl_json_line(const char *text, size_t len, size_t pos) {
+    uint32_t line = 1;
+
+    for (size_t i = 0; i < pos && i < len; i++)
+        line += text[i] == '\n';
+    return line;
 }
 
 void sl_json_docp(yyjson_doc **d) {

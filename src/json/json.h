@@ -31,6 +31,8 @@
 
 /* A whole text; the error has the reason and the place. *ret is freed with yyjson_doc_free. */
 int sl_json_read(const char *text, size_t len, yyjson_doc **ret, struct sl_err *err) _must_check_;
+/* The same for those who do not say why: NULL if it is none. */
+yyjson_doc *sl_json_doc(const char *text, size_t len) _must_check_;
 /* More than SL_JSON_MAX_DEPTH levels: of brackets outside strings, or of a document. yyjson reads
  * any depth, but copies and compares by recursion, and so do we: this is checked for every text
  * before it is read, and for every document after its last change. */
@@ -42,6 +44,16 @@ bool sl_json_mut_too_deep(yyjson_mut_val *v);
  * allocated. */
 int sl_json_read_within(const char *text, size_t len, size_t max_values, yyjson_doc **ret,
                         struct sl_err *err) _must_check_;
+/*
+ * For readers that cannot count the values before: yyjson's memory with a ceiling, beyond which it
+ * gets none (YYJSON_READ_ERROR_MEMORY_ALLOCATION). The budget stays where it is while it is used.
+ */
+struct sl_json_budget {
+    size_t used, ceiling;
+};
+yyjson_alc sl_json_budget_alc(struct sl_json_budget *b);
+/* The line in which a byte of a text stands; the first is 1. */
+uint32_t sl_json_line(const char *text, size_t len, size_t pos);
 void sl_json_docp(yyjson_doc **d);
 void sl_json_mut_docp(yyjson_mut_doc **d);
 

@@ -102,7 +102,7 @@ static uint64_t hash_val(uint64_t h, yyjson_val *v) {
 
 /* Takes the object in; false if it is no lease. */
 static bool observe(struct sl_lease *l, const struct sl_reply *r) {
-    yyjson_doc *doc = r->len <= MAX_BODY_BYTES ? yyjson_read(r->body, r->len, 0) : NULL;
+    yyjson_doc *doc = r->len <= MAX_BODY_BYTES ? sl_json_doc(r->body, r->len) : NULL;
     yyjson_val *root = yyjson_doc_get_root(doc), *spec = yyjson_obj_get(root, "spec");
     yyjson_val *seconds = yyjson_obj_get(spec, "leaseDurationSeconds");
     yyjson_val *transitions = yyjson_obj_get(spec, "leaseTransitions");

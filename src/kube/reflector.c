@@ -110,8 +110,7 @@ static void troubled(struct sl_reflector *r, const char *doing, const char *what
 /* The server's own words, if it sent a Status, or the port's. */
 static void troubled_by_reply(struct sl_reflector *r, const char *doing,
                               const struct sl_reply *reply) {
-    yyjson_doc *doc =
-        reply->len <= MAX_STATUS_BYTES ? yyjson_read(reply->body, reply->len, 0) : NULL;
+    yyjson_doc *doc = reply->len <= MAX_STATUS_BYTES ? sl_json_doc(reply->body, reply->len) : NULL;
     const char *said = sl_json_opt(yyjson_obj_get(yyjson_doc_get_root(doc), "message"));
     char what[SL_REFLECTOR_TROUBLE - 10];
 

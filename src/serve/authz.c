@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "kube/secret.h"
+#include "json/json.h"
 #include "json/writer.h"
 
 #define KEEP_ALLOWED SL_MINUTE
@@ -87,7 +88,7 @@ static void post(struct entry *e, const char *path, struct sl_buf *body, sl_repl
 static yyjson_val *status_of(const struct sl_reply *r, yyjson_doc **ret) {
     bool good = r->status >= 200 && r->status < 300 && r->len <= MAX_BODY_BYTES;
 
-    *ret = good ? yyjson_read(r->body, r->len, 0) : NULL;
+    *ret = good ? sl_json_doc(r->body, r->len) : NULL;
     yyjson_val *status = yyjson_obj_get(yyjson_doc_get_root(*ret), "status");
     return yyjson_is_obj(status) ? status : NULL;
 }

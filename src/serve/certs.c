@@ -327,7 +327,7 @@ static bool take_version(struct sl_certs *c, yyjson_val *root) {
 }
 
 static yyjson_doc *parsed(struct sl_certs *c, const struct sl_reply *r) {
-    yyjson_doc *doc = r->len <= MAX_BODY_BYTES ? yyjson_read(r->body, r->len, 0) : NULL;
+    yyjson_doc *doc = r->len <= MAX_BODY_BYTES ? sl_json_doc(r->body, r->len) : NULL;
 
     if (doc && take_version(c, yyjson_doc_get_root(doc)))
         return doc;

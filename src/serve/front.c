@@ -57,7 +57,7 @@ static void forget(struct sl_front *f) {
  * could be read. An empty list of names allows every name, so a part of one is not used. */
 static bool read_words(struct sl_front *f, yyjson_val *text, struct words *ret) {
     struct sl_text t = sl_json_view(text);
-    yyjson_doc *doc = t.n > 0 ? yyjson_read(t.s, t.n, 0) : NULL;
+    yyjson_doc *doc = t.n > 0 ? sl_json_doc(t.s, t.n) : NULL;
     yyjson_val *list = yyjson_doc_get_root(doc), *v;
     size_t i, n;
     bool whole = text == NULL || (yyjson_is_str(text) && (t.n == 0 || yyjson_is_arr(list)));

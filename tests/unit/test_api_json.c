@@ -80,6 +80,33 @@ static void values_have_a_ceiling(void **state) {
     }
 }
 
+static void memory_has_a_budget(void **state) {
+    struct sl_json_budget b = {.ceiling = 1000};
+    yyjson_alc alc = sl_json_budget_alc(&b);
+    char text[] = "[1,2,3]", many[1001];
+    yyjson_read_err err;
+
+    (void)state;
+    yyjson_doc *doc = yyjson_read_opts(text, strlen(text), 0, &alc, &err);
+    assert_non_null(doc);
+    assert_true(b.used > 0 && b.used <= b.ceiling);
+    yyjson_doc_free(doc);
+    for (size_t i = 0; i < sizeof(many) - 1; i += 2)
+        memcpy(many + i, i == 0 ? "[1" : ",1", 2);
+    many[sizeof(many) - 1] = ']';
+    b.used = 0;
+    assert_null(yyjson_read_opts(many, sizeof(many), 0, &alc, &err));
+    assert_int_equal(err.code, YYJSON_READ_ERROR_MEMORY_ALLOCATION);
+    assert_int_equal(sl_json_line("a\nb\nc", 5, 0), 1);
+    assert_int_equal(sl_json_line("a\nb\nc", 5, 2), 2);
+    assert_int_equal(sl_json_line("a\nb\nc", 5, 99), 3);
+    assert_null(sl_json_doc(NULL, 0));
+    assert_null(sl_json_doc("{", 1));
+    doc = sl_json_doc("{}", 2);
+    assert_non_null(doc);
+    yyjson_doc_free(doc);
+}
+
 /* In any order, and those that are not there. */
 static void fields_are_found(void **state) {
     struct sl_prng rng;
@@ -321,6 +348,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nesting_and_width_have_ceilings),
         cmocka_unit_test(values_have_a_ceiling),
+        cmocka_unit_test(memory_has_a_budget),
         cmocka_unit_test(fields_are_found),
         cmocka_unit_test(what_is_absent_reads_as_nothing),
         cmocka_unit_test(only_objects_have_fields),
