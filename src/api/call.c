@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/syntax.h"
 #include "base/fmt.h"
+#include "types/syntax.h"
 
 #define TEXT_MAX_BYTES 1024
 

@@ -15,8 +15,8 @@
 #ifndef SL_API_CALL_H
 #define SL_API_CALL_H
 
-#include "api/field.h"
 #include "api/view.h"
+#include "types/field.h"
 #include "json/json.h"
 
 enum sl_review_op { SL_REVIEW_CREATE, SL_REVIEW_UPDATE };

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "api/core.h"
-#include "api/syntax.h"
+#include "types/syntax.h"
 
 #define MAX_TAINTS 8u
 

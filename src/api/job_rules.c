@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/syntax.h"
+#include "types/syntax.h"
 
 #define LABELS SL_PATH(NULL, "metadata.labels")
 #define ANNOTATIONS SL_PATH(NULL, "metadata.annotations")

@@ -11,7 +11,7 @@
 
 #include "api/job_rules.h"
 #include "api/role.h"
-#include "api/syntax.h"
+#include "types/syntax.h"
 
 #define TOTAL_COUNT "kueue.x-k8s.io/pod-group-total-count"
 #define RETRIABLE "kueue.x-k8s.io/retriable-in-group"

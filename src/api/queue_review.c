@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "api/core.h"
-#include "api/syntax.h"
 #include "base/wordset.h"
 #include "model/specs.h"
+#include "types/syntax.h"
 
 #define NOT_NEGATIVE "must be greater than or equal to 0"
 

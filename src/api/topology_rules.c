@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "api/job_rules.h"
-#include "api/syntax.h"
+#include "types/syntax.h"
 
 #define PODSET "kueue.x-k8s.io/podset-"
 #define UNCONSTRAINED PODSET "unconstrained-topology"

@@ -7,8 +7,8 @@
 
 #include "api/core.h"
 #include "api/job_rules.h"
-#include "api/syntax.h"
 #include "model/specs.h"
+#include "types/syntax.h"
 
 #define PRIORITY_BOOST "kueue.x-k8s.io/priority-boost"
 

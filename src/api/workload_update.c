@@ -8,9 +8,9 @@
 
 #include "api/core.h"
 #include "api/job_rules.h"
-#include "api/syntax.h"
 #include "base/fmt.h"
 #include "model/specs.h"
+#include "types/syntax.h"
 
 #define REPLACEMENT_FOR "kueue.x-k8s.io/workload-slice-replacement-for"
 

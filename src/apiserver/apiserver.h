@@ -13,11 +13,11 @@
 #ifndef SL_APISERVER_APISERVER_H
 #define SL_APISERVER_APISERVER_H
 
-#include "api/talk.h"
 #include "apiserver/ceilings.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "kube/port.h"
+#include "types/talk.h"
 
 struct uv_loop_s;
 struct sl_apiserver;
@@ -93,7 +93,7 @@ struct sl_api_runtime {
     size_t (*log_read)(void *ctx, void *log, uint64_t offset, struct sl_buf *out, bool *ret_end);
     void (*log_close)(void *ctx, void *log);
     /*
-     * Exec sessions: api/talk.h describes the events. 'talk_open' is NULL where there are none.
+     * Exec sessions: types/talk.h describes the events. 'talk_open' is NULL where there are none.
      * Input is always accepted; false: backpressure, send no more before ev->room. An open session
      * belongs to the caller until it closes it, also after it has ended.
      */

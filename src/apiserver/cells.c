@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "model/labels.h"
 #include "json/json.h"
 
 void sl_cell_created_age(yyjson_val *object, sl_time now, struct sl_jw *out) {
@@ -68,16 +69,16 @@ static void print_values(yyjson_val *values, struct sl_buf *out) {
 }
 
 static void print_term(const struct term *t, struct sl_buf *out) {
-    const char *op = sl_json_str(t->expr, "operator");
+    enum sl_label_op op = sl_label_op_parse(sl_json_str(t->expr, "operator"));
 
     if (!t->expr) {
         sl_buf_printf(out, "%s=%s", t->key, sl_json_text(t->value));
-    } else if (strcmp(op, "Exists") == 0) {
+    } else if (op == SL_OP_EXISTS) {
         sl_buf_puts(out, t->key);
-    } else if (strcmp(op, "DoesNotExist") == 0) {
+    } else if (op == SL_OP_NOT_EXISTS) {
         sl_buf_printf(out, "!%s", t->key);
     } else {
-        sl_buf_printf(out, "%s %s ", t->key, strcmp(op, "In") == 0 ? "in" : "notin");
+        sl_buf_printf(out, "%s %s ", t->key, op == SL_OP_IN ? "in" : "notin");
         print_values(sl_json_get(t->expr, "values"), out);
     }
 }

@@ -7,13 +7,13 @@
 #ifndef SL_APISERVER_KIND_H
 #define SL_APISERVER_KIND_H
 
-#include "api/field.h"
-#include "api/syntax.h"
 #include "apiserver/apiserver.h"
 #include "merge/merge.h"
 #include "schema/check.h"
 #include "schema/types.h"
 #include "store/store.h"
+#include "types/field.h"
+#include "types/syntax.h"
 #include "json/writer.h"
 
 /* The verbs of a resource. */

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "api/cron.h"
+#include "types/cron.h"
 #include "apiserver/kinds.h"
 #include "json/json.h"
 #include "json/seek.h"

@@ -7,8 +7,8 @@
  */
 #include <string.h>
 
-#include "api/syntax.h"
 #include "apiserver/server.h"
+#include "types/syntax.h"
 
 #define VALUES 256u
 

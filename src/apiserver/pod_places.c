@@ -97,42 +97,18 @@ void sl_tolerations_check(struct sl_field_errs *e, const struct sl_path *at,
     }
 }
 
-static void node_requirement(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *r,
-                             bool fields) {
+static void field_requirement(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *r) {
     const char *op = sl_json_str(r, "operator"), *key = sl_json_str(r, "key");
-    const struct sl_path *values_at = SL_PATH(at, "values");
-    size_t count = sl_json_size(sl_json_get(r, "values"));
-    bool list = strcmp(op, "In") == 0 || strcmp(op, "NotIn") == 0;
 
-    if (fields) {
-        if (!list)
-            sl_field_invalid(e, SL_PATH(at, "operator"), sl_bad_str(op),
-                             "not a valid selector operator");
-        else if (count != 1)
-            sl_field_required(e, values_at,
-                              "must be only one value when `operator` is 'In' or 'NotIn' for node "
-                              "field selector");
-        if (strcmp(key, "metadata.name") != 0)
-            sl_field_invalid(e, SL_PATH(at, "key"), sl_bad_str(key),
-                             "not a valid field selector key");
-        return;
-    }
-    if (list) {
-        if (count == 0)
-            sl_field_required(e, values_at, "must be specified when `operator` is 'In' or 'NotIn'");
-    } else if (strcmp(op, "Exists") == 0 || strcmp(op, "DoesNotExist") == 0) {
-        if (count > 0)
-            sl_field_forbidden(
-                e, values_at, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
-    } else if (strcmp(op, "Gt") == 0 || strcmp(op, "Lt") == 0) {
-        if (count != 1)
-            sl_field_required(e, values_at,
-                              "must be specified single value when `operator` is 'Lt' or 'Gt'");
-    } else {
+    if (strcmp(op, "In") != 0 && strcmp(op, "NotIn") != 0)
         sl_field_invalid(e, SL_PATH(at, "operator"), sl_bad_str(op),
                          "not a valid selector operator");
-    }
-    sl_check_label_key(e, SL_PATH(at, "key"), key, strlen(key));
+    else if (sl_json_size(sl_json_get(r, "values")) != 1)
+        sl_field_required(e, SL_PATH(at, "values"),
+                          "must be only one value when `operator` is 'In' or 'NotIn' for node "
+                          "field selector");
+    if (strcmp(key, "metadata.name") != 0)
+        sl_field_invalid(e, SL_PATH(at, "key"), sl_bad_str(key), "not a valid field selector key");
 }
 
 static void node_term(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *term) {
@@ -140,10 +116,10 @@ static void node_term(struct sl_field_errs *e, const struct sl_path *at, yyjson_
     yyjson_val *r;
 
     yyjson_arr_foreach (sl_json_get(term, "matchExpressions"), i, n, r) {
-        node_requirement(e, SL_PATH_AT(SL_PATH(at, "matchExpressions"), i), r, false);
+        sl_check_requirement(e, SL_PATH_AT(SL_PATH(at, "matchExpressions"), i), r, true);
     }
     yyjson_arr_foreach (sl_json_get(term, "matchFields"), i, n, r) {
-        node_requirement(e, SL_PATH_AT(SL_PATH(at, "matchFields"), i), r, true);
+        field_requirement(e, SL_PATH_AT(SL_PATH(at, "matchFields"), i), r);
     }
 }
 

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "api/syntax.h"
 #include "apiserver/cel.h"
+#include "types/syntax.h"
 #include "json/json.h"
 #include "json/seek.h"
 

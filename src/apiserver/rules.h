@@ -6,7 +6,7 @@
 #ifndef SL_APISERVER_RULES_H
 #define SL_APISERVER_RULES_H
 
-#include "api/field.h"
+#include "types/field.h"
 
 struct sl_rules;
 

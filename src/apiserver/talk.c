@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/talk.h"
 #include "apiserver/conv.h"
 #include "base/mem.h"
+#include "types/talk.h"
 #include "json/writer.h"
 
 #define MAX_WORDS 4096u                /* of a command */

@@ -7,6 +7,7 @@
 
 #include "apiserver/admit.h"
 #include "apiserver/cel.h"
+#include "types/selector.h"
 #include "json/json.h"
 
 /* ---- rules ---- */
@@ -67,37 +68,11 @@ const struct sl_kind_version *sl_hook_version(struct sl_write *w, yyjson_val *ho
 
 /* ---- selectors ---- */
 
-/* metav1.LabelSelector on the labels of an object. */
-static bool expression_holds(yyjson_val *e, yyjson_val *labels) {
-    const char *op = sl_json_str(e, "operator");
-    yyjson_val *have = yyjson_obj_get(labels, sl_json_str(e, "key")), *v;
-    bool in = false;
-    size_t i, n;
+static bool selects(struct sl_rq *rq, yyjson_val *selector, yyjson_val *object) {
+    struct sl_selector s;
 
-    if (strcmp(op, "Exists") == 0)
-        return have;
-    if (strcmp(op, "DoesNotExist") == 0)
-        return !have;
-    yyjson_arr_foreach (sl_json_get(e, "values"), i, n, v) {
-        in = in || (have && strcmp(sl_json_text(v), sl_json_text(have)) == 0);
-    }
-    return strcmp(op, "In") == 0 ? in : !in;
-}
-
-static bool selects(yyjson_val *selector, yyjson_val *labels) {
-    yyjson_val *key, *value, *e;
-    size_t i, n;
-
-    sl_obj_foreach (sl_json_get(selector, "matchLabels"), i, n, key, value) {
-        yyjson_val *have = yyjson_obj_get(labels, sl_json_text(key));
-        if (!have || strcmp(sl_json_text(have), sl_json_text(value)) != 0)
-            return false;
-    }
-    yyjson_arr_foreach (sl_json_get(selector, "matchExpressions"), i, n, e) {
-        if (!expression_holds(e, labels))
-            return false;
-    }
-    return true;
+    return sl_selector_read(&rq->arena, selector, &s) &&
+           sl_selector_selects(&s, sl_json_at(object, "metadata.labels"));
 }
 
 bool sl_hook_selects(struct sl_write *w, yyjson_val *hook) {
@@ -106,15 +81,15 @@ bool sl_hook_selects(struct sl_write *w, yyjson_val *hook) {
     yyjson_val *objects = sl_json_get(hook, "objectSelector");
     bool is_space = rq->kind == rq->s->namespaces;
 
-    if (sl_json_size(objects) && !(now && selects(objects, sl_json_at(now, "metadata.labels"))) &&
-        !(w->c.old && selects(objects, sl_json_at(w->c.old, "metadata.labels"))))
+    if (sl_json_size(objects) && !(now && selects(rq, objects, now)) &&
+        !(w->c.old && selects(rq, objects, w->c.old)))
         return false;
     if (!sl_json_size(spaces) || (!rq->kind->namespaced && !is_space))
         return true;
     if (is_space)
-        return selects(spaces, sl_json_at(now ? now : w->c.old, "metadata.labels"));
+        return selects(rq, spaces, now ? now : w->c.old);
     _cleanup_(sl_json_docp) yyjson_doc *ns = sl_kind_read(rq->s, rq->s->namespaces, "", rq->ns);
-    return ns && selects(spaces, sl_json_at(yyjson_doc_get_root(ns), "metadata.labels"));
+    return ns && selects(rq, spaces, yyjson_doc_get_root(ns));
 }
 
 /* ---- matchConditions ---- */

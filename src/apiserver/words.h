@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * String formats that only the API server validates, with Kubernetes' error messages; the others
- * are in api/syntax.h.
+ * are in types/syntax.h.
  */
 #ifndef SL_APISERVER_WORDS_H
 #define SL_APISERVER_WORDS_H
 
-#include "api/syntax.h"
+#include "types/syntax.h"
 
 struct sl_faults sl_word_label(const char *s, size_t len);      /* RFC 1123: "a-b" */
 struct sl_faults sl_word_label_1035(const char *s, size_t len); /* begins with a letter: services */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When a schedule (api/cron.h) is met. Pure but for cl_zone_load, which reads the time zone data of
- * the machine.
+ * When a schedule (types/cron.h) is met. Pure but for cl_zone_load, which reads the time zone data
+ * of the machine.
  *
  * A time is met when the clock on the wall of the zone shows it: an hour that the clock skips is
  * not met, one that it shows twice is met twice.
@@ -9,7 +9,7 @@
 #ifndef SL_CLUSTER_CRON_H
 #define SL_CLUSTER_CRON_H
 
-#include "api/cron.h"
+#include "types/cron.h"
 
 struct cron_zone;
 

@@ -94,7 +94,6 @@ static struct sl_labels labels(struct sl_fields *f, const char *key) {
 
 static void rules(struct sl_read *rd, const struct sl_node *list, const char *name,
                   struct sl_selector *ret) {
-    static const char *const ops[] = {"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", NULL};
     const struct sl_node *items = sl_read_list(rd, list, name, MAX_ITEMS, &ret->n);
     struct sl_label_rule *v = many(rd, ret->n, sizeof *v);
 
@@ -105,7 +104,7 @@ static void rules(struct sl_read *rd, const struct sl_node *list, const char *na
         if (n == 0)
             continue;
         v[i].key = text(rd, &r[0], name);
-        v[i].op = (enum sl_label_op)sl_read_choice(rd, &r[1], name, ops);
+        v[i].op = (enum sl_label_op)sl_read_choice(rd, &r[1], name, sl_label_op_words);
         v[i].values = texts(rd, &r[2], name, &v[i].n_values);
     }
     ret->v = v;

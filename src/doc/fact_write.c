@@ -90,13 +90,11 @@ static void labels(struct sl_jw *j, const char *k, const struct sl_labels *l) {
 }
 
 static void rules(struct sl_jw *j, const char *k, const struct sl_selector *s) {
-    static const char *const ops[] = {"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"};
-
     sl_jw_array(j, k);
     for (uint32_t i = 0; i < s->n; i++) {
         sl_jw_array(j, NULL);
         item_str(j, s->v[i].key);
-        item_str(j, ops[s->v[i].op]);
+        item_str(j, sl_label_op_words[s->v[i].op]);
         strs(j, NULL, s->v[i].values, s->v[i].n_values);
         sl_jw_end(j);
     }

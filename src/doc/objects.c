@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "doc/decode.h"
+#include "model/names.h"
 
 #define KUEUE "kueue.x-k8s.io/"
 #define CONFIG "config.kueue.x-k8s.io/"
@@ -18,47 +19,12 @@
 
 /* ---- names ---- */
 
-static bool is_lower(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-}
-
-/* RFC 1123: lower-case labels between dots, at most 253 bytes. */
 bool sl_is_subdomain(const char *s) {
-    size_t n = strlen(s);
-
-    if (n == 0 || n > SL_MAX_NAME)
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        bool inner = i > 0 && i + 1 < n && s[i - 1] != '.' && s[i + 1] != '.';
-        if (!is_lower(s[i]) && !(s[i] == '-' && inner) &&
-            !(s[i] == '.' && i > 0 && i + 1 < n && s[i - 1] != '.' && s[i - 1] != '-'))
-            return false;
-    }
-    return true;
+    return sl_name_is_subdomain(s, strlen(s));
 }
 
 bool sl_is_label_key(const char *s) {
-    const char *slash = strchr(s, '/');
-    char prefix[SL_MAX_NAME + 1];
-
-    if (slash) {
-        size_t n = (size_t)(slash - s);
-        if (n > SL_MAX_NAME)
-            return false;
-        memcpy(prefix, s, n);
-        prefix[n] = '\0';
-        if (!sl_is_subdomain(prefix))
-            return false;
-        s = slash + 1;
-    }
-    size_t n = strlen(s);
-    for (size_t i = 0; i < n; i++) {
-        bool plain = is_lower(s[i]) || (s[i] >= 'A' && s[i] <= 'Z');
-        bool inner = i > 0 && i + 1 < n && strchr("-_.", s[i]);
-        if (!plain && !inner)
-            return false;
-    }
-    return n > 0 && n <= 63;
+    return sl_name_is_label_key(s, strlen(s));
 }
 
 void sl_check_name(struct sl_read *rd, uint32_t line, const char *field, const char *name) {
@@ -94,8 +60,6 @@ struct sl_labels sl_decode_labels(struct sl_read *rd, const struct sl_node *n, c
 }
 
 struct sl_label_rule sl_decode_expression(struct sl_read *rd, const struct sl_node *n, bool node) {
-    static const char *const ops[] = {"In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", NULL};
-    static const char *const plain[] = {"In", "NotIn", "Exists", "DoesNotExist", NULL};
     struct sl_label_rule rule = {0};
     const struct sl_node *op;
     struct sl_fields f;
@@ -106,30 +70,13 @@ struct sl_label_rule sl_decode_expression(struct sl_read *rd, const struct sl_no
         sl_read_fail(rd, f.line, "key: expected a label key, got \"%.80s\"", rule.key);
     op = sl_field_need(&f, "operator");
     if (op) /* the words stand in the order of enum sl_label_op */
-        rule.op = (enum sl_label_op)sl_read_choice(rd, op, "operator", node ? ops : plain);
+        rule.op = (enum sl_label_op)sl_read_choice(rd, op, "operator",
+                                                   node ? sl_label_op_words : sl_selector_op_words);
     rule.values = sl_field_strs(&f, "values", SL_SELECTOR_MAX_VALUES, &rule.n_values);
     sl_fields_close(&f);
-    switch (rule.op) {
-    case SL_OP_IN:
-    case SL_OP_NOT_IN:
-        if (rule.n_values == 0)
-            sl_read_fail(rd, f.line,
-                         "values: must be specified when `operator` is 'In' or 'NotIn'");
-        break;
-    case SL_OP_EXISTS:
-    case SL_OP_NOT_EXISTS:
-        if (rule.n_values > 0)
-            sl_read_fail(
-                rd, f.line,
-                "values: may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
-        break;
-    case SL_OP_GT:
-    case SL_OP_LT:
-        if (rule.n_values != 1)
-            sl_read_fail(rd, f.line,
-                         "values: must be specified single value when `operator` is 'Lt' or 'Gt'");
-        break;
-    }
+    const char *fault = sl_label_op_fault(rule.op, rule.n_values);
+    if (fault)
+        sl_read_fail(rd, f.line, "values: %s", fault);
     return rule;
 }
 

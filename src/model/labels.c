@@ -12,6 +12,38 @@ static bool same(const char *a, const char *b) {
     return strcmp(a ? a : "", b ? b : "") == 0;
 }
 
+const char *const sl_label_op_words[SL_OP_COUNT + 1] = {"In", "NotIn", "Exists", "DoesNotExist",
+                                                        "Gt", "Lt",    NULL};
+const char *const sl_selector_op_words[SL_OP_GT + 1] = {"In", "NotIn", "Exists", "DoesNotExist",
+                                                        NULL};
+
+enum sl_label_op sl_label_op_parse(const char *word) {
+    int op = 0;
+
+    while (op < SL_OP_COUNT && strcmp(word, sl_label_op_words[op]) != 0)
+        op++;
+    return (enum sl_label_op)op;
+}
+
+const char *sl_label_op_fault(enum sl_label_op op, size_t n_values) {
+    switch (op) {
+    case SL_OP_IN:
+    case SL_OP_NOT_IN:
+        return n_values > 0 ? NULL : "must be specified when `operator` is 'In' or 'NotIn'";
+    case SL_OP_EXISTS:
+    case SL_OP_NOT_EXISTS:
+        return n_values == 0 ? NULL
+                             : "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+    case SL_OP_GT:
+    case SL_OP_LT:
+        return n_values == 1 ? NULL
+                             : "must be specified single value when `operator` is 'Lt' or 'Gt'";
+    case SL_OP_COUNT:
+        break;
+    }
+    return NULL;
+}
+
 const char *sl_labels_get(const struct sl_labels *l, const char *key) {
     for (uint32_t i = 0; i < l->n; i++)
         if (same(l->v[i].key, key))
@@ -65,6 +97,8 @@ bool sl_label_rule_matches(const struct sl_label_rule *r, const struct sl_labels
             !whole_number(r->values[0], &right))
             return false;
         return r->op == SL_OP_GT ? left > right : left < right;
+    case SL_OP_COUNT:
+        break;
     }
     return false;
 }

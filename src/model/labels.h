@@ -25,6 +25,7 @@ enum sl_label_op {
     SL_OP_NOT_EXISTS,
     SL_OP_GT, /* node affinity only: both sides integers */
     SL_OP_LT,
+    SL_OP_COUNT,
 };
 
 struct sl_label_rule {
@@ -69,6 +70,15 @@ struct sl_affinity {
 
 #define SL_SELECTOR_MAX_RULES 256
 #define SL_SELECTOR_MAX_VALUES 1024
+
+/* "In", "NotIn" ... in the order of the enum, then NULL; the same without those of node affinity.
+ */
+extern const char *const sl_label_op_words[SL_OP_COUNT + 1];
+extern const char *const sl_selector_op_words[SL_OP_GT + 1];
+/* SL_OP_COUNT: it is none. */
+enum sl_label_op sl_label_op_parse(const char *word);
+/* What is wrong with a rule that has so many values, in Kubernetes' words; NULL: nothing. */
+const char *sl_label_op_fault(enum sl_label_op op, size_t n_values);
 
 const char *sl_labels_get(const struct sl_labels *l, const char *key);
 bool sl_label_rule_matches(const struct sl_label_rule *r, const struct sl_labels *l);

@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "model/names.h"
 
 enum token { T_END, T_WORD, T_COMMA, T_OPEN, T_CLOSE, T_NOT, T_EQ, T_NEQ, T_GT, T_LT };
 
@@ -87,49 +88,13 @@ static int expected(const struct lexer *x, const char *what) {
     return sl_err_set(x->err, SL_EINVAL, "selector: expected %s, got \"%.*s\"", what, len, x->word);
 }
 
-static bool is_alnum(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
-
-/* [A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?, at most 63 bytes. */
-static bool is_name(const char *s, size_t n) {
-    if (n == 0 || n > 63 || !is_alnum(s[0]) || !is_alnum(s[n - 1]))
-        return false;
-    for (size_t i = 0; i < n; i++)
-        if (!is_alnum(s[i]) && s[i] != '-' && s[i] != '_' && s[i] != '.')
-            return false;
-    return true;
-}
-
-/* A DNS-1123 subdomain: lower-case labels between dots. */
-static bool is_subdomain(const char *s, size_t n) {
-    if (n == 0 || n > 253)
-        return false;
-    for (size_t i = 0; i < n; i++) {
-        bool edge = i == 0 || i == n - 1 || s[i - 1] == '.' || s[i + 1] == '.';
-        bool alnum = is_alnum(s[i]) && !(s[i] >= 'A' && s[i] <= 'Z');
-        if (!alnum && !(s[i] == '-' && !edge) &&
-            !(s[i] == '.' && i > 0 && i < n - 1 && s[i - 1] != '.'))
-            return false;
-    }
-    return true;
-}
-
-static bool is_key(const char *s, size_t n) {
-    const char *slash = memchr(s, '/', n);
-    if (!slash)
-        return is_name(s, n);
-    size_t prefix = (size_t)(slash - s);
-    return is_subdomain(s, prefix) && is_name(slash + 1, n - prefix - 1);
-}
-
 static bool word_is(const struct lexer *x, const char *w) {
     return x->kind == T_WORD && x->len == strlen(w) && memcmp(x->word, w, x->len) == 0;
 }
 
 /* The word looked at, checked as a label value, kept in the arena. */
 static int take_value(struct lexer *x, const char **ret) {
-    if (!is_name(x->word, x->len))
+    if (x->len > SL_LABEL_MAX || !sl_name_is_qualified(x->word, x->len))
         return expected(x, "a label value (at most 63 letters, digits, '-', '_', '.')");
     *ret = sl_arena_strndup(x->arena, x->word, x->len);
     next(x);
@@ -190,7 +155,8 @@ static int take_rule(struct lexer *x, struct sl_label_rule *ret) {
         rule.op = SL_OP_NOT_EXISTS;
         next(x);
     }
-    if (x->kind != T_WORD || word_is(x, "in") || word_is(x, "notin") || !is_key(x->word, x->len))
+    if (x->kind != T_WORD || word_is(x, "in") || word_is(x, "notin") ||
+        !sl_name_is_label_key(x->word, x->len))
         return expected(x, "a label key");
     rule.key = sl_arena_strndup(x->arena, x->word, x->len);
     next(x);

@@ -10,10 +10,10 @@
 #ifndef SL_RUNTIME_RUNTIME_H
 #define SL_RUNTIME_RUNTIME_H
 
-#include "api/talk.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "kube/port.h"
+#include "types/talk.h"
 
 struct uv_loop_s;
 struct sl_runtime;
@@ -72,8 +72,9 @@ size_t sl_runtime_log_read(void *ctx, void *log, uint64_t offset, struct sl_buf 
 void sl_runtime_log_close(void *ctx, void *log);
 
 /*
- * Exec sessions of containers, in the same form (api/talk.h describes the events). An open session
- * belongs to the caller until it closes it, also after 'ended', and even after sl_runtime_free.
+ * Exec sessions of containers, in the same form (types/talk.h describes the events). An open
+ * session belongs to the caller until it closes it, also after 'ended', and even after
+ * sl_runtime_free.
  *
  * When the container ends, so does a command in it, with 137; an attached session ends with the
  * code of the container. Nothing in 'argv' is expanded.

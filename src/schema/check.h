@@ -6,9 +6,9 @@
 #ifndef SL_SCHEMA_CHECK_H
 #define SL_SCHEMA_CHECK_H
 
-#include "api/field.h"
 #include "schema/ceilings.h"
 #include "schema/schema.h"
+#include "types/field.h"
 
 /* What a client sent, before anything is done to it: fieldValidation. */
 #define SL_STRICT_MAX 64u     /* errors that are reported */

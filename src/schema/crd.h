@@ -6,8 +6,8 @@
 #ifndef SL_SCHEMA_CRD_H
 #define SL_SCHEMA_CRD_H
 
-#include "api/field.h"
 #include "schema/schema.h"
+#include "types/field.h"
 
 struct sl_crd_schema;
 

@@ -3,7 +3,7 @@
 #ifndef SL_SCHEMA_CRD_RULES_H
 #define SL_SCHEMA_CRD_RULES_H
 
-#include "api/field.h"
+#include "types/field.h"
 
 /* The properties of a schema, to be gone through: an object, if need be an empty one. */
 static inline yyjson_val *sl_crd_properties(yyjson_val *v) {

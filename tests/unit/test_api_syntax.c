@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "api/syntax.h"
+#include "types/syntax.h"
 #include "json/json.h"
 
 #define S63 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"

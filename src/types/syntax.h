@@ -4,10 +4,10 @@
  * one string take its length, since a JSON string may have a NUL inside; the messages they return
  * are constants.
  */
-#ifndef SL_API_SYNTAX_H
-#define SL_API_SYNTAX_H
+#ifndef SL_TYPES_SYNTAX_H
+#define SL_TYPES_SYNTAX_H
 
-#include "api/field.h"
+#include "types/field.h"
 
 /* Errors of one string; n is 0 if it is valid. */
 struct sl_faults {
@@ -29,6 +29,9 @@ void sl_check_key_of(struct sl_field_errs *e, const struct sl_path *at, yyjson_v
 void sl_check_labels(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *labels);
 void sl_check_annotations(struct sl_field_errs *e, const struct sl_path *at,
                           yyjson_val *annotations);
+/* One of matchExpressions; those of nodes have more operators, and values that nobody looks at. */
+void sl_check_requirement(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *r,
+                          bool of_nodes);
 void sl_check_selector(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *selector);
 void sl_check_conditions(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *conditions);
 /* "example.com/some/path", as of a Job's spec.managedBy. */

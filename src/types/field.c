@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "api/field.h"
+#include "types/field.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "api/cron.h"
+#include "types/cron.h"
 
 #include <string.h>
 

@@ -7,8 +7,8 @@
  * A path is a chain of records on the callers' stacks and becomes text only when there is an error.
  * Errors are stored as text, in the order found; duplicates are stored once.
  */
-#ifndef SL_API_FIELD_H
-#define SL_API_FIELD_H
+#ifndef SL_TYPES_FIELD_H
+#define SL_TYPES_FIELD_H
 
 #include <yyjson.h>
 

@@ -3,8 +3,8 @@
  * Schedules of CronJobs: five fields with names, ranges, steps and lists, the shortcuts (@hourly,
  * ...) and @every. Syntax, semantics and error messages are those of the API server.
  */
-#ifndef SL_API_CRON_H
-#define SL_API_CRON_H
+#ifndef SL_TYPES_CRON_H
+#define SL_TYPES_CRON_H
 
 #include "base/time.h"
 

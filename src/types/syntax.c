@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "api/syntax.h"
+#include "types/syntax.h"
 
 #include <string.h>
 
+#include "model/labels.h"
+#include "model/names.h"
 #include "json/json.h"
 
 /* ---- words ---- */
@@ -68,28 +70,6 @@ static bool is_one_of(char c, const char *set) {
     return c != '\0' && strchr(set, c);
 }
 
-static bool is_subdomain(const char *s, size_t len) {
-    char before = '.';
-
-    for (size_t i = 0; i < len; i++) {
-        bool edge = before == '.' || i + 1 == len || s[i + 1] == '.';
-        if (s[i] == '.' ? before == '.'
-                        : !(is_lower(s[i]) || is_digit(s[i]) || (s[i] == '-' && !edge)))
-            return false;
-        before = s[i];
-    }
-    return before != '.';
-}
-
-static bool is_key_name(const char *s, size_t len) {
-    if (len == 0 || !is_alnum(s[0]) || !is_alnum(s[len - 1]))
-        return false;
-    for (size_t i = 0; i < len; i++)
-        if (!is_alnum(s[i]) && !is_one_of(s[i], "-_."))
-            return false;
-    return true;
-}
-
 static bool is_reason(const char *s, size_t len) {
     if (len == 0 || !is_alpha(s[0]) || is_one_of(s[len - 1], ",:"))
         return false;
@@ -108,7 +88,7 @@ struct sl_faults sl_syntax_subdomain(const char *s, size_t len) {
 
     if (len > 253)
         fault(&f, "must be no more than 253 characters");
-    if (!is_subdomain(s, len))
+    if (!sl_name_is_domain(s, len))
         fault(&f, SUBDOMAIN);
     return f;
 }
@@ -128,14 +108,14 @@ struct sl_faults sl_syntax_label_key(const char *s, size_t len) {
         size_t n_prefix = (size_t)(slash - s);
         if (n_prefix > 253)
             fault(&f, "prefix part " MAX_253);
-        if (!is_subdomain(s, n_prefix))
+        if (!sl_name_is_domain(s, n_prefix))
             fault(&f, "prefix part " SUBDOMAIN);
     }
     if (n_name == 0)
         fault(&f, "name part " EMPTY);
     if (n_name > 63)
         fault(&f, "name part " MAX_63);
-    if (!is_key_name(name, n_name))
+    if (!sl_name_is_qualified(name, n_name))
         fault(&f, "name part " KEY_NAME);
     return f;
 }
@@ -145,7 +125,7 @@ struct sl_faults sl_syntax_label_value(const char *s, size_t len) {
 
     if (len > 63)
         fault(&f, MAX_63);
-    if (len > 0 && !is_key_name(s, len))
+    if (len > 0 && !sl_name_is_qualified(s, len))
         fault(&f, VALUE);
     return f;
 }
@@ -207,24 +187,25 @@ void sl_check_annotations(struct sl_field_errs *e, const struct sl_path *at,
         sl_field_too_long(e, at, ANNOTATIONS_MAX_BYTES);
 }
 
-static void check_requirement(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *r) {
-    const char *op = sl_json_str(r, "operator");
+void sl_check_requirement(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *r,
+                          bool of_nodes) {
+    const char *word = sl_json_str(r, "operator");
+    enum sl_label_op op = sl_label_op_parse(word);
     yyjson_val *values = sl_json_get(r, "values"), *value;
     const struct sl_path *values_at = SL_PATH(at, "values");
+    const char *fault = sl_label_op_fault(op, sl_json_size(values));
     size_t i, n;
 
-    if (strcmp(op, "In") == 0 || strcmp(op, "NotIn") == 0) {
-        if (sl_json_size(values) == 0)
-            sl_field_required(e, values_at, "must be specified when `operator` is 'In' or 'NotIn'");
-    } else if (strcmp(op, "Exists") == 0 || strcmp(op, "DoesNotExist") == 0) {
-        if (sl_json_size(values) > 0)
-            sl_field_forbidden(
-                e, values_at, "may not be specified when `operator` is 'Exists' or 'DoesNotExist'");
-    } else {
-        sl_field_invalid(e, SL_PATH(at, "operator"), sl_bad_str(op),
+    if (op == SL_OP_COUNT || (!of_nodes && op >= SL_OP_GT))
+        sl_field_invalid(e, SL_PATH(at, "operator"), sl_bad_str(word),
                          "not a valid selector operator");
-    }
+    else if (fault && (op == SL_OP_EXISTS || op == SL_OP_NOT_EXISTS))
+        sl_field_forbidden(e, values_at, "%s", fault);
+    else if (fault)
+        sl_field_required(e, values_at, fault);
     sl_check_key_of(e, SL_PATH(at, "key"), sl_json_get(r, "key"));
+    if (of_nodes)
+        return;
     yyjson_arr_foreach (values, i, n, value) {
         check_label_value(e, SL_PATH_AT(values_at, i), value);
     }
@@ -237,7 +218,7 @@ void sl_check_selector(struct sl_field_errs *e, const struct sl_path *at, yyjson
 
     sl_check_labels(e, SL_PATH(at, "matchLabels"), sl_json_get(selector, "matchLabels"));
     yyjson_arr_foreach (sl_json_get(selector, "matchExpressions"), i, n, r) {
-        check_requirement(e, SL_PATH_AT(list_at, i), r);
+        sl_check_requirement(e, SL_PATH_AT(list_at, i), r, false);
     }
 }
 

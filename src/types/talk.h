@@ -3,8 +3,8 @@
  * An exec session of a container: a command that is run in it (kubectl exec), or its main process
  * (kubectl attach). The runtime implements it, the API server connects it to the client.
  */
-#ifndef SL_API_TALK_H
-#define SL_API_TALK_H
+#ifndef SL_TYPES_TALK_H
+#define SL_TYPES_TALK_H
 
 #include <stdbool.h>
 #include <stddef.h>
