@@ -12,8 +12,8 @@
 #include <stdlib.h>
 
 #include "api_fz.h"
-#include "apiserver/mut.h"
 #include "apiserver/server.h"
+#include "json/mut.h"
 
 #define INPUTS_PER_SERVER 500u
 #define MAX_OBJECTS 8u
@@ -45,10 +45,10 @@ static char *named(const struct sl_kind *k, const char *name, const char *json, 
     char *text = NULL;
 
     if (yyjson_mut_is_obj(meta)) {
-        sl_mut_set_str(doc, meta, "name", name);
-        sl_mut_set_str(doc, meta, "uid", "uid");
+        sl_json_mut_set_str(doc, meta, "name", name);
+        sl_json_mut_set_str(doc, meta, "uid", "uid");
         if (k->namespaced)
-            sl_mut_set_str(doc, meta, "namespace", "default");
+            sl_json_mut_set_str(doc, meta, "namespace", "default");
         else
             (void)yyjson_mut_obj_remove_key(meta, "namespace");
         text = yyjson_mut_write(doc, 0, ret_len);

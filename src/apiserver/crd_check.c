@@ -5,26 +5,27 @@
 
 #include "apiserver/crd_int.h"
 #include "apiserver/jsonpath.h"
-#include "apiserver/mut.h"
 #include "apiserver/words.h"
 #include "base/stamp.h"
 #include "base/wordset.h"
 #include "json/json.h"
+#include "json/mut.h"
 
 static void crd_defaults(struct sl_change_in *c) {
-    yyjson_mut_val *names = sl_mut_obj(c->doc, c->object, "spec.names");
-    const char *kind = sl_mut_str(names, "kind");
+    yyjson_mut_val *names = sl_json_mut_obj(c->doc, c->object, "spec.names");
+    const char *kind = sl_json_mut_str(names, "kind");
     char *low = sl_arena_strdup(c->arena, kind);
 
     for (char *p = low; *p; p++)
         if (*p >= 'A' && *p <= 'Z')
             *p = (char)(*p - 'A' + 'a');
     if (*kind) {
-        sl_mut_default_str(c->doc, names, "singular", low);
-        sl_mut_default_str(c->doc, names, "listKind", sl_arena_printf(c->arena, "%sList", kind));
+        sl_json_mut_default_str(c->doc, names, "singular", low);
+        sl_json_mut_default_str(c->doc, names, "listKind",
+                                sl_arena_printf(c->arena, "%sList", kind));
     }
-    sl_mut_default_str(c->doc, sl_mut_obj(c->doc, c->object, "spec.conversion"), "strategy",
-                       "None");
+    sl_json_mut_default_str(c->doc, sl_json_mut_obj(c->doc, c->object, "spec.conversion"),
+                            "strategy", "None");
 }
 
 static void add_condition(struct sl_change_in *c, yyjson_mut_val *list, const char *type,
@@ -43,9 +44,9 @@ static const char *storage_version(yyjson_mut_val *object) {
     size_t i, n;
     yyjson_mut_val *v;
 
-    yyjson_mut_arr_foreach (sl_mut_at(object, "spec.versions"), i, n, v) {
-        if (sl_mut_bool(v, "storage", false))
-            return sl_mut_str(v, "name");
+    yyjson_mut_arr_foreach (sl_json_mut_at(object, "spec.versions"), i, n, v) {
+        if (sl_json_mut_bool(v, "storage", false))
+            return sl_json_mut_str(v, "name");
     }
     return "";
 }
@@ -59,21 +60,21 @@ static void crd_prepare(struct sl_change_in *c) {
 
     if (strcmp(c->subresource, "status") == 0)
         return;
-    status = sl_mut_obj(c->doc, c->object, "status");
+    status = sl_json_mut_obj(c->doc, c->object, "status");
     if (!status)
         return;
-    if (!sl_mut_get(status, "conditions")) {
+    if (!sl_json_mut_get(status, "conditions")) {
         list = yyjson_mut_obj_add_arr(c->doc, status, "conditions");
         add_condition(c, list, "NamesAccepted", "NoConflicts", "no conflicts found");
         add_condition(c, list, "Established", "InitialNamesAccepted",
                       "the initial names have been accepted");
     }
-    sl_mut_set(c->doc, status, "acceptedNames",
-               yyjson_mut_val_mut_copy(c->doc, sl_mut_at(c->object, "spec.names")));
-    list = sl_mut_get(status, "storedVersions");
+    sl_json_mut_set(c->doc, status, "acceptedNames",
+                    yyjson_mut_val_mut_copy(c->doc, sl_json_mut_at(c->object, "spec.names")));
+    list = sl_json_mut_get(status, "storedVersions");
     if (!yyjson_mut_is_arr(list)) {
         list = yyjson_mut_arr(c->doc);
-        sl_mut_set(c->doc, status, "storedVersions", list);
+        sl_json_mut_set(c->doc, status, "storedVersions", list);
     }
     yyjson_mut_arr_foreach (list, i, n, v) {
         known = known || yyjson_mut_equals_str(v, storage);
@@ -83,18 +84,20 @@ static void crd_prepare(struct sl_change_in *c) {
 }
 
 static void crd_deleting(struct sl_change_in *c) {
-    yyjson_mut_val *list = sl_mut_at(c->object, "status.conditions"),
+    yyjson_mut_val *list = sl_json_mut_at(c->object, "status.conditions"),
                    *finalizers = yyjson_mut_arr(c->doc);
 
     yyjson_mut_arr_add_str(c->doc, finalizers, SL_CRD_FINALIZER);
-    sl_mut_set(c->doc, sl_mut_obj(c->doc, c->object, "metadata"), "finalizers", finalizers);
+    sl_json_mut_set(c->doc, sl_json_mut_obj(c->doc, c->object, "metadata"), "finalizers",
+                    finalizers);
     if (yyjson_mut_is_arr(list))
         add_condition(c, list, "Terminating", "InstanceDeletionPending",
                       "CustomResourceDefinition marked for deletion; CustomResource deletion will "
                       "begin soon");
-    sl_mut_set(c->doc, sl_mut_get(c->object, "metadata"), "deletionGracePeriodSeconds", NULL);
-    sl_mut_keep(c->doc, sl_mut_get(c->object, "metadata"), "generation",
-                sl_json_get(c->old, "metadata"));
+    sl_json_mut_set(c->doc, sl_json_mut_get(c->object, "metadata"), "deletionGracePeriodSeconds",
+                    NULL);
+    sl_json_mut_keep(c->doc, sl_json_mut_get(c->object, "metadata"), "generation",
+                     sl_json_get(c->old, "metadata"));
 }
 
 /* It stays until its objects have gone: the first deletion marks it, and then the finalizer holds

@@ -6,10 +6,10 @@
 #define SL_APISERVER_KINDS_H
 
 #include "apiserver/kind.h"
-#include "apiserver/mut.h"
 #include "apiserver/words.h"
 #include "base/quantity.h"
 #include "base/wordset.h"
+#include "json/mut.h"
 
 /* One row of the tables. */
 struct sl_builtin {

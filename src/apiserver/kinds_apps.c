@@ -65,7 +65,7 @@ static void set_rules(struct sl_field_errs *e, const struct sl_path *at, yyjson_
 
 static void template_defaults(struct sl_change_in *c) {
     if (sl_is_whole(c))
-        sl_template_defaults(c->doc, sl_mut_at(c->object, "spec.template.spec"));
+        sl_template_defaults(c->doc, sl_json_mut_at(c->object, "spec.template.spec"));
 }
 
 /* Counters of a status: none below zero, none above 'replicas'. */
@@ -92,17 +92,17 @@ static void counters(struct sl_field_errs *e, yyjson_val *object, const char *co
 /* ---- deployments ---- */
 
 static void deployment_defaults(struct sl_change_in *c) {
-    yyjson_mut_val *strategy = sl_mut_obj(c->doc, c->object, "spec.strategy"), *rolling;
+    yyjson_mut_val *strategy = sl_json_mut_obj(c->doc, c->object, "spec.strategy"), *rolling;
 
     if (!sl_is_whole(c) || !strategy)
         return;
-    sl_mut_default_str(c->doc, strategy, "type", "RollingUpdate");
-    if (strcmp(sl_mut_str(strategy, "type"), "RollingUpdate") == 0) {
-        rolling = sl_mut_obj(c->doc, strategy, "rollingUpdate");
-        if (!sl_mut_get(rolling, "maxUnavailable"))
-            sl_mut_set_str(c->doc, rolling, "maxUnavailable", "25%");
-        if (!sl_mut_get(rolling, "maxSurge"))
-            sl_mut_set_str(c->doc, rolling, "maxSurge", "25%");
+    sl_json_mut_default_str(c->doc, strategy, "type", "RollingUpdate");
+    if (strcmp(sl_json_mut_str(strategy, "type"), "RollingUpdate") == 0) {
+        rolling = sl_json_mut_obj(c->doc, strategy, "rollingUpdate");
+        if (!sl_json_mut_get(rolling, "maxUnavailable"))
+            sl_json_mut_set_str(c->doc, rolling, "maxUnavailable", "25%");
+        if (!sl_json_mut_get(rolling, "maxSurge"))
+            sl_json_mut_set_str(c->doc, rolling, "maxSurge", "25%");
     }
     template_defaults(c);
 }
@@ -191,8 +191,8 @@ static void deployment_validate(struct sl_change_in *c, yyjson_val *object) {
 /* An update of the status leaves the labels alone. */
 static void deployment_prepare(struct sl_change_in *c) {
     if (strcmp(c->subresource, "status") == 0)
-        sl_mut_keep(c->doc, sl_mut_get(c->object, "metadata"), "labels",
-                    sl_json_get(c->old, "metadata"));
+        sl_json_mut_keep(c->doc, sl_json_mut_get(c->object, "metadata"), "labels",
+                         sl_json_get(c->old, "metadata"));
 }
 /* Annotations count: a rollout copies them to its replica sets. */
 static bool deployment_is_new(yyjson_val *old, yyjson_val *object) {
@@ -234,8 +234,8 @@ static void replica_set_prepare(struct sl_change_in *c) {
 
     if (!sl_is_new(c))
         return;
-    status = sl_mut_obj(c->doc, c->object, "status");
-    sl_mut_set_int(c->doc, status, "replicas", 0);
+    status = sl_json_mut_obj(c->doc, c->object, "status");
+    sl_json_mut_set_int(c->doc, status, "replicas", 0);
 }
 static const struct sl_strategy replica_set_strategy = {.prepare = replica_set_prepare,
                                                         .defaults = template_defaults,
@@ -244,23 +244,25 @@ static const struct sl_strategy replica_set_strategy = {.prepare = replica_set_p
 /* ---- stateful sets ---- */
 
 static void stateful_defaults(struct sl_change_in *c) {
-    yyjson_mut_val *update = sl_mut_obj(c->doc, c->object, "spec.updateStrategy"), *claims, *claim;
+    yyjson_mut_val *update = sl_json_mut_obj(c->doc, c->object, "spec.updateStrategy"), *claims,
+                   *claim;
     size_t i, n;
 
     if (!sl_is_whole(c) || !update)
         return;
-    if (*sl_mut_str(update, "type") == '\0') {
-        sl_mut_set_str(c->doc, update, "type", "RollingUpdate");
-        (void)sl_mut_obj(c->doc, update, "rollingUpdate");
+    if (*sl_json_mut_str(update, "type") == '\0') {
+        sl_json_mut_set_str(c->doc, update, "type", "RollingUpdate");
+        (void)sl_json_mut_obj(c->doc, update, "rollingUpdate");
     }
-    if (strcmp(sl_mut_str(update, "type"), "RollingUpdate") == 0 &&
-        sl_mut_get(update, "rollingUpdate"))
-        sl_mut_default_int(c->doc, sl_mut_get(update, "rollingUpdate"), "partition", 0);
-    claims = sl_mut_at(c->object, "spec.volumeClaimTemplates");
+    if (strcmp(sl_json_mut_str(update, "type"), "RollingUpdate") == 0 &&
+        sl_json_mut_get(update, "rollingUpdate"))
+        sl_json_mut_default_int(c->doc, sl_json_mut_get(update, "rollingUpdate"), "partition", 0);
+    claims = sl_json_mut_at(c->object, "spec.volumeClaimTemplates");
     yyjson_mut_arr_foreach (claims, i, n, claim) {
-        sl_mut_default_str(c->doc, claim, "kind", "PersistentVolumeClaim");
-        sl_mut_default_str(c->doc, claim, "apiVersion", "v1");
-        sl_mut_default_str(c->doc, sl_mut_obj(c->doc, claim, "status"), "phase", "Pending");
+        sl_json_mut_default_str(c->doc, claim, "kind", "PersistentVolumeClaim");
+        sl_json_mut_default_str(c->doc, claim, "apiVersion", "v1");
+        sl_json_mut_default_str(c->doc, sl_json_mut_obj(c->doc, claim, "status"), "phase",
+                                "Pending");
     }
     template_defaults(c);
 }
@@ -270,13 +272,13 @@ static void stateful_prepare(struct sl_change_in *c) {
 
     /* A feature that has to be asked for. */
     if (sl_is_whole(c))
-        sl_mut_set(c->doc, sl_mut_at(c->object, "spec.updateStrategy.rollingUpdate"),
-                   "maxUnavailable", NULL);
+        sl_json_mut_set(c->doc, sl_json_mut_at(c->object, "spec.updateStrategy.rollingUpdate"),
+                        "maxUnavailable", NULL);
     if (!sl_is_new(c))
         return;
-    status = sl_mut_obj(c->doc, c->object, "status");
-    sl_mut_set_int(c->doc, status, "replicas", 0);
-    sl_mut_set_int(c->doc, status, "availableReplicas", 0);
+    status = sl_json_mut_obj(c->doc, c->object, "status");
+    sl_json_mut_set_int(c->doc, status, "replicas", 0);
+    sl_json_mut_set_int(c->doc, status, "availableReplicas", 0);
 }
 
 static void stateful_strategy_rules(struct sl_field_errs *e, const struct sl_path *at,

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "types/cron.h"
 #include "apiserver/kinds.h"
+#include "types/cron.h"
 #include "json/json.h"
 #include "json/seek.h"
 
@@ -23,48 +23,49 @@
 /* ---- jobs on their way in ---- */
 
 static void job_defaults(struct sl_change_in *c) {
-    yyjson_mut_val *spec = sl_mut_get(c->object, "spec"), *labels;
+    yyjson_mut_val *spec = sl_json_mut_get(c->object, "spec"), *labels;
     yyjson_mut_doc *doc = c->doc;
 
-    labels = sl_mut_at(spec, "template.metadata.labels");
+    labels = sl_json_mut_at(spec, "template.metadata.labels");
     if (yyjson_mut_obj_size(labels) > 0 &&
-        yyjson_mut_obj_size(sl_mut_at(c->object, "metadata.labels")) == 0)
-        sl_mut_set(doc, sl_mut_obj(doc, c->object, "metadata"), "labels",
-                   yyjson_mut_val_mut_copy(doc, labels));
+        yyjson_mut_obj_size(sl_json_mut_at(c->object, "metadata.labels")) == 0)
+        sl_json_mut_set(doc, sl_json_mut_obj(doc, c->object, "metadata"), "labels",
+                        yyjson_mut_val_mut_copy(doc, labels));
     if (!sl_is_whole(c) || !yyjson_mut_is_obj(spec))
         return;
-    if (!sl_mut_get(spec, "completions") && !sl_mut_get(spec, "parallelism"))
-        sl_mut_set_int(doc, spec, "completions", 1);
-    sl_mut_default_int(doc, spec, "parallelism", 1);
-    sl_mut_default_int(doc, spec, "backoffLimit",
-                       sl_mut_get(spec, "backoffLimitPerIndex") ? INT32_MAX : 6);
-    if (!sl_mut_get(spec, "completionMode"))
-        sl_mut_set_str(doc, spec, "completionMode", "NonIndexed");
-    sl_mut_default_bool(doc, spec, "suspend", false);
-    sl_mut_default_str(doc, spec, "podReplacementPolicy",
-                       sl_mut_get(spec, "podFailurePolicy") ? "Failed" : "TerminatingOrFailed");
-    sl_mut_default_bool(doc, spec, "manualSelector", false);
-    sl_template_defaults(doc, sl_mut_at(spec, "template.spec"));
+    if (!sl_json_mut_get(spec, "completions") && !sl_json_mut_get(spec, "parallelism"))
+        sl_json_mut_set_int(doc, spec, "completions", 1);
+    sl_json_mut_default_int(doc, spec, "parallelism", 1);
+    sl_json_mut_default_int(doc, spec, "backoffLimit",
+                            sl_json_mut_get(spec, "backoffLimitPerIndex") ? INT32_MAX : 6);
+    if (!sl_json_mut_get(spec, "completionMode"))
+        sl_json_mut_set_str(doc, spec, "completionMode", "NonIndexed");
+    sl_json_mut_default_bool(doc, spec, "suspend", false);
+    sl_json_mut_default_str(doc, spec, "podReplacementPolicy",
+                            sl_json_mut_get(spec, "podFailurePolicy") ? "Failed"
+                                                                      : "TerminatingOrFailed");
+    sl_json_mut_default_bool(doc, spec, "manualSelector", false);
+    sl_template_defaults(doc, sl_json_mut_at(spec, "template.spec"));
 }
 
 /* The selector of a job is its uid; its pods say whose they are, under old names and new ones. */
 static void job_selector(struct sl_change_in *c, yyjson_mut_val *spec) {
-    yyjson_mut_val *labels = sl_mut_obj(c->doc, spec, "template.metadata.labels");
-    const char *uid = sl_mut_str(c->object, "metadata.uid"),
-               *name = sl_mut_str(c->object, "metadata.name");
+    yyjson_mut_val *labels = sl_json_mut_obj(c->doc, spec, "template.metadata.labels");
+    const char *uid = sl_json_mut_str(c->object, "metadata.uid"),
+               *name = sl_json_mut_str(c->object, "metadata.name");
     const char *const pairs[][2] = {
         {JOB_UID, uid}, {JOB_NAME, name}, {OLD_UID, uid}, {OLD_NAME, name}};
 
     for (size_t i = 0; i < SL_LEN(pairs); i++)
-        if (!sl_mut_get(labels, pairs[i][0]))
-            sl_mut_set_str(c->doc, labels, pairs[i][0], pairs[i][1]);
-    labels = sl_mut_obj(c->doc, spec, "selector.matchLabels");
-    if (!sl_mut_get(labels, JOB_UID))
-        sl_mut_set_str(c->doc, labels, JOB_UID, uid);
+        if (!sl_json_mut_get(labels, pairs[i][0]))
+            sl_json_mut_set_str(c->doc, labels, pairs[i][0], pairs[i][1]);
+    labels = sl_json_mut_obj(c->doc, spec, "selector.matchLabels");
+    if (!sl_json_mut_get(labels, JOB_UID))
+        sl_json_mut_set_str(c->doc, labels, JOB_UID, uid);
 }
 
 static bool has_made_up_name(const struct sl_change_in *c) {
-    const char *base = sl_mut_str(c->object, "metadata.generateName");
+    const char *base = sl_json_mut_str(c->object, "metadata.generateName");
     size_t len = strlen(base) < NAME_KEPT ? strlen(base) : NAME_KEPT;
 
     return len && strncmp(c->name, base, len) == 0 && strlen(c->name) == len + NAME_ADDED;
@@ -74,20 +75,20 @@ static bool has_made_up_name(const struct sl_change_in *c) {
  * but not those generated if others were there and its name is made up; and if none were there it
  * gets them after validation, so that a name that makes no label is told of the template alone. */
 static void job_prepare(struct sl_change_in *c) {
-    yyjson_mut_val *spec = sl_mut_get(c->object, "spec"),
-                   *own = sl_mut_at(c->object, "metadata.labels");
-    yyjson_mut_val *labels = sl_mut_at(spec, "template.metadata.labels");
+    yyjson_mut_val *spec = sl_json_mut_get(c->object, "spec"),
+                   *own = sl_json_mut_at(c->object, "metadata.labels");
+    yyjson_mut_val *labels = sl_json_mut_at(spec, "template.metadata.labels");
     bool shared = labels ? (yyjson_mut_obj_size(own) == 0 || sl_json_mut_equal(own, labels)) &&
                                !has_made_up_name(c)
                          : yyjson_mut_obj_size(own) == 0 && strlen(c->name) <= LABEL_BYTES;
 
-    if (!sl_is_new(c) || !spec || sl_mut_bool(spec, "manualSelector", false))
+    if (!sl_is_new(c) || !spec || sl_json_mut_bool(spec, "manualSelector", false))
         return;
     job_selector(c, spec);
-    labels = sl_mut_at(spec, "template.metadata.labels");
+    labels = sl_json_mut_at(spec, "template.metadata.labels");
     if (shared && labels)
-        sl_mut_set(c->doc, sl_mut_obj(c->doc, c->object, "metadata"), "labels",
-                   yyjson_mut_val_mut_copy(c->doc, labels));
+        sl_json_mut_set(c->doc, sl_json_mut_obj(c->doc, c->object, "metadata"), "labels",
+                        yyjson_mut_val_mut_copy(c->doc, labels));
 }
 
 /* ---- jobs ---- */
@@ -349,7 +350,8 @@ static const struct sl_strategy job_strategy = {
 
 static void cron_defaults(struct sl_change_in *c) {
     if (sl_is_whole(c))
-        sl_template_defaults(c->doc, sl_mut_at(c->object, "spec.jobTemplate.spec.template.spec"));
+        sl_template_defaults(c->doc,
+                             sl_json_mut_at(c->object, "spec.jobTemplate.spec.template.spec"));
 }
 
 static void time_zone(struct sl_field_errs *e, const struct sl_path *at, yyjson_val *zone) {

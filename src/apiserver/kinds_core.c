@@ -20,34 +20,39 @@ static void namespace_prepare(struct sl_change_in *c) {
     size_t i, n;
 
     if (sl_is_new(c)) {
-        spec = sl_mut_obj(c->doc, c->object, "spec");
-        list = sl_mut_get(spec, "finalizers");
+        spec = sl_json_mut_obj(c->doc, c->object, "spec");
+        list = sl_json_mut_get(spec, "finalizers");
         yyjson_mut_arr_foreach (list, i, n, v) {
             there = there || yyjson_mut_equals_str(v, "kubernetes");
         }
         if (!list) {
             list = yyjson_mut_arr(c->doc);
-            sl_mut_set(c->doc, spec, "finalizers", list);
+            sl_json_mut_set(c->doc, spec, "finalizers", list);
         }
         if (!there)
             yyjson_mut_arr_add_str(c->doc, list, "kubernetes");
-        sl_mut_set_str(c->doc, sl_mut_obj(c->doc, c->object, "status"), "phase", "Active");
+        sl_json_mut_set_str(c->doc, sl_json_mut_obj(c->doc, c->object, "status"), "phase",
+                            "Active");
     } else if (strcmp(c->subresource, "finalize") != 0) {
-        sl_mut_keep(c->doc, c->object, "spec", c->old); /* finalizers go through /finalize alone */
+        sl_json_mut_keep(c->doc, c->object, "spec",
+                         c->old); /* finalizers go through /finalize alone */
     }
     /* A name that was made up is known only now. */
-    sl_mut_default_str(c->doc, sl_mut_obj(c->doc, c->object, "metadata.labels"), NS_LABEL,
-                       sl_mut_str(c->object, "metadata.name"));
+    sl_json_mut_default_str(c->doc, sl_json_mut_obj(c->doc, c->object, "metadata.labels"), NS_LABEL,
+                            sl_json_mut_str(c->object, "metadata.name"));
 }
 
 static void namespace_defaults(struct sl_change_in *c) {
     if (*c->name)
-        sl_mut_set_str(c->doc, sl_mut_obj(c->doc, c->object, "metadata.labels"), NS_LABEL, c->name);
+        sl_json_mut_set_str(c->doc, sl_json_mut_obj(c->doc, c->object, "metadata.labels"), NS_LABEL,
+                            c->name);
 }
 
 static void namespace_deleting(struct sl_change_in *c) {
-    sl_mut_set_str(c->doc, sl_mut_obj(c->doc, c->object, "status"), "phase", "Terminating");
-    sl_mut_set(c->doc, sl_mut_get(c->object, "metadata"), "deletionGracePeriodSeconds", NULL);
+    sl_json_mut_set_str(c->doc, sl_json_mut_obj(c->doc, c->object, "status"), "phase",
+                        "Terminating");
+    sl_json_mut_set(c->doc, sl_json_mut_get(c->object, "metadata"), "deletionGracePeriodSeconds",
+                    NULL);
 }
 
 static bool namespace_holds(yyjson_val *object) {
@@ -131,12 +136,12 @@ static const struct sl_strategy config_strategy = {
 
 /* stringData is for writing only: it becomes data. */
 static void secret_defaults(struct sl_change_in *c) {
-    yyjson_mut_val *texts = sl_mut_get(c->object, "stringData"), *data, *key, *v;
+    yyjson_mut_val *texts = sl_json_mut_get(c->object, "stringData"), *data, *key, *v;
     size_t i, n;
 
     if (yyjson_mut_is_obj(texts) && yyjson_mut_obj_size(texts) > 0) {
         yyjson_mut_val *coded = yyjson_mut_obj(c->doc);
-        data = sl_mut_obj(c->doc, c->object, "data");
+        data = sl_json_mut_obj(c->doc, c->object, "data");
         yyjson_mut_obj_foreach (texts, i, n, key, v) {
             struct sl_text t = sl_json_mut_view(v);
             if (!yyjson_mut_is_str(v) || t.n > SL_API_MAX_BODY)
@@ -148,7 +153,7 @@ static void secret_defaults(struct sl_change_in *c) {
         }
         sl_json_mut_fill(c->doc, data, coded, true);
     }
-    sl_mut_set(c->doc, c->object, "stringData", NULL);
+    sl_json_mut_set(c->doc, c->object, "stringData", NULL);
 }
 
 /* What a secret of a type cannot do without. */
@@ -198,9 +203,9 @@ static void secret_validate(struct sl_change_in *c, yyjson_val *object) {
 
 static void secret_prepare(struct sl_change_in *c) {
     /* Who leaves the type out means the one that is there. */
-    if (c->old && strcmp(sl_mut_str(c->object, "type"), "Opaque") == 0 &&
+    if (c->old && strcmp(sl_json_mut_str(c->object, "type"), "Opaque") == 0 &&
         *sl_json_str(c->old, "type") == '\0')
-        sl_mut_keep(c->doc, c->object, "type", c->old);
+        sl_json_mut_keep(c->doc, c->object, "type", c->old);
 }
 static const struct sl_strategy secret_strategy = {.prepare = secret_prepare,
                                                    .defaults = secret_defaults,
@@ -214,19 +219,19 @@ static void limit_defaults(struct sl_change_in *c) {
     size_t i, n;
     yyjson_mut_val *item;
 
-    yyjson_mut_arr_foreach (sl_mut_at(c->object, "spec.limits"), i, n, item) {
+    yyjson_mut_arr_foreach (sl_json_mut_at(c->object, "spec.limits"), i, n, item) {
         yyjson_mut_val *limit, *request;
-        if (strcmp(sl_mut_str(item, "type"), "Container") != 0)
+        if (strcmp(sl_json_mut_str(item, "type"), "Container") != 0)
             continue;
-        limit = sl_mut_obj(c->doc, item, "default");
-        request = sl_mut_obj(c->doc, item, "defaultRequest");
-        sl_json_mut_fill(c->doc, limit, sl_mut_get(item, "max"), false);
+        limit = sl_json_mut_obj(c->doc, item, "default");
+        request = sl_json_mut_obj(c->doc, item, "defaultRequest");
+        sl_json_mut_fill(c->doc, limit, sl_json_mut_get(item, "max"), false);
         sl_json_mut_fill(c->doc, request, limit, false);
-        sl_json_mut_fill(c->doc, request, sl_mut_get(item, "min"), false);
+        sl_json_mut_fill(c->doc, request, sl_json_mut_get(item, "min"), false);
         if (yyjson_mut_obj_size(limit) == 0)
-            sl_mut_set(c->doc, item, "default", NULL);
+            sl_json_mut_set(c->doc, item, "default", NULL);
         if (yyjson_mut_obj_size(request) == 0)
-            sl_mut_set(c->doc, item, "defaultRequest", NULL);
+            sl_json_mut_set(c->doc, item, "defaultRequest", NULL);
     }
 }
 
@@ -305,7 +310,7 @@ static const struct sl_strategy limit_strategy = {.defaults = limit_defaults,
 /* ---- templates, and what has no rules of its own ---- */
 
 static void pod_template_defaults(struct sl_change_in *c) {
-    sl_template_defaults(c->doc, sl_mut_at(c->object, "template.spec"));
+    sl_template_defaults(c->doc, sl_json_mut_at(c->object, "template.spec"));
 }
 static void pod_template_validate(struct sl_change_in *c, yyjson_val *object) {
     sl_template_check(c->errs, SL_PATH(NULL, "template"), sl_json_get(object, "template"),

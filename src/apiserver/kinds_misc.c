@@ -109,14 +109,14 @@ static void role_validate(struct sl_change_in *c, yyjson_val *object) {
 }
 
 static void binding_defaults(struct sl_change_in *c) {
-    yyjson_mut_val *role = sl_mut_obj(c->doc, c->object, "roleRef"), *s;
+    yyjson_mut_val *role = sl_json_mut_obj(c->doc, c->object, "roleRef"), *s;
     size_t i, n;
 
-    sl_mut_default_str(c->doc, role, "apiGroup", "rbac.authorization.k8s.io");
-    yyjson_mut_arr_foreach (sl_mut_get(c->object, "subjects"), i, n, s) {
-        const char *kind = sl_mut_str(s, "kind");
+    sl_json_mut_default_str(c->doc, role, "apiGroup", "rbac.authorization.k8s.io");
+    yyjson_mut_arr_foreach (sl_json_mut_get(c->object, "subjects"), i, n, s) {
+        const char *kind = sl_json_mut_str(s, "kind");
         if (strcmp(kind, "User") == 0 || strcmp(kind, "Group") == 0)
-            sl_mut_default_str(c->doc, s, "apiGroup", "rbac.authorization.k8s.io");
+            sl_json_mut_default_str(c->doc, s, "apiGroup", "rbac.authorization.k8s.io");
     }
 }
 

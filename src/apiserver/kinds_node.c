@@ -8,32 +8,33 @@
 #include "json/seek.h"
 
 static void node_defaults(struct sl_change_in *c) {
-    yyjson_mut_val *status = sl_mut_get(c->object, "status"),
-                   *capacity = sl_mut_get(status, "capacity"),
-                   *spec = sl_mut_get(c->object, "spec"), *list = sl_mut_get(spec, "podCIDRs");
-    const char *one = sl_mut_str(spec, "podCIDR");
+    yyjson_mut_val *status = sl_json_mut_get(c->object, "status"),
+                   *capacity = sl_json_mut_get(status, "capacity"),
+                   *spec = sl_json_mut_get(c->object, "spec"),
+                   *list = sl_json_mut_get(spec, "podCIDRs");
+    const char *one = sl_json_mut_str(spec, "podCIDR");
 
-    if (capacity && !sl_mut_get(status, "allocatable"))
-        sl_mut_set(c->doc, status, "allocatable", yyjson_mut_val_mut_copy(c->doc, capacity));
+    if (capacity && !sl_json_mut_get(status, "allocatable"))
+        sl_json_mut_set(c->doc, status, "allocatable", yyjson_mut_val_mut_copy(c->doc, capacity));
     /* One range and the list of ranges say the same; if not, it is the one that counts. */
     if (*one && !yyjson_mut_equals_str(yyjson_mut_arr_get_first(list), one)) {
         yyjson_mut_val *now = yyjson_mut_arr(c->doc);
         yyjson_mut_arr_append(now, yyjson_mut_strcpy(c->doc, one));
-        sl_mut_set(c->doc, spec, "podCIDRs", now);
+        sl_json_mut_set(c->doc, spec, "podCIDRs", now);
     } else if (!*one && yyjson_mut_arr_size(list) > 0) {
-        sl_mut_set(c->doc, spec, "podCIDR",
-                   yyjson_mut_val_mut_copy(c->doc, yyjson_mut_arr_get_first(list)));
+        sl_json_mut_set(c->doc, spec, "podCIDR",
+                        yyjson_mut_val_mut_copy(c->doc, yyjson_mut_arr_get_first(list)));
     }
 }
 
 /* Nobody takes configurations from there any more. */
 static void node_prepare(struct sl_change_in *c) {
-    yyjson_mut_val *spec = sl_mut_get(c->object, "spec");
+    yyjson_mut_val *spec = sl_json_mut_get(c->object, "spec");
 
-    if (sl_mut_get(spec, "configSource") && !sl_json_at(c->old, "spec.configSource"))
-        sl_mut_set(c->doc, spec, "configSource", NULL);
-    if (sl_is_new(c) && sl_mut_get(c->object, "status"))
-        sl_mut_set(c->doc, sl_mut_get(c->object, "status"), "config", NULL);
+    if (sl_json_mut_get(spec, "configSource") && !sl_json_at(c->old, "spec.configSource"))
+        sl_json_mut_set(c->doc, spec, "configSource", NULL);
+    if (sl_is_new(c) && sl_json_mut_get(c->object, "status"))
+        sl_json_mut_set(c->doc, sl_json_mut_get(c->object, "status"), "config", NULL);
 }
 
 static void taints_check(struct sl_field_errs *e, yyjson_val *object) {

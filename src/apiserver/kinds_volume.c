@@ -10,7 +10,8 @@
 
 /* The two kinds of sources that there were when dataSource was the only field for them. */
 static bool is_old_source(yyjson_mut_val *source) {
-    const char *group = sl_mut_str(source, "apiGroup"), *kind = sl_mut_str(source, "kind");
+    const char *group = sl_json_mut_str(source, "apiGroup"),
+               *kind = sl_json_mut_str(source, "kind");
 
     return (!*group && strcmp(kind, "PersistentVolumeClaim") == 0) ||
            (strcmp(group, "snapshot.storage.k8s.io") == 0 && strcmp(kind, "VolumeSnapshot") == 0);
@@ -18,22 +19,22 @@ static bool is_old_source(yyjson_mut_val *source) {
 
 /* dataSource and dataSourceRef say the same. */
 static void claim_sources(struct sl_change_in *c, yyjson_mut_val *spec) {
-    yyjson_mut_val *source = sl_mut_get(spec, "dataSource"),
-                   *ref = sl_mut_get(spec, "dataSourceRef");
+    yyjson_mut_val *source = sl_json_mut_get(spec, "dataSource"),
+                   *ref = sl_json_mut_get(spec, "dataSourceRef");
 
-    if (ref && *sl_mut_str(ref, "namespace") && !sl_json_at(c->old, "spec.dataSourceRef")) {
-        sl_mut_set(c->doc, spec, "dataSourceRef", NULL); /* of another namespace: not yet */
+    if (ref && *sl_json_mut_str(ref, "namespace") && !sl_json_at(c->old, "spec.dataSourceRef")) {
+        sl_json_mut_set(c->doc, spec, "dataSourceRef", NULL); /* of another namespace: not yet */
         ref = NULL;
     }
     if (source && !ref && !is_old_source(source) && !sl_json_at(c->old, "spec.dataSource") &&
         !sl_json_at(c->old, "spec.dataSourceRef")) {
-        sl_mut_set(c->doc, spec, "dataSource", NULL);
+        sl_json_mut_set(c->doc, spec, "dataSource", NULL);
         source = NULL;
     }
     if (source && !ref)
-        sl_mut_set(c->doc, spec, "dataSourceRef", yyjson_mut_val_mut_copy(c->doc, source));
-    else if (ref && !source && !*sl_mut_str(ref, "namespace"))
-        sl_mut_set(c->doc, spec, "dataSource", yyjson_mut_val_mut_copy(c->doc, ref));
+        sl_json_mut_set(c->doc, spec, "dataSourceRef", yyjson_mut_val_mut_copy(c->doc, source));
+    else if (ref && !source && !*sl_json_mut_str(ref, "namespace"))
+        sl_json_mut_set(c->doc, spec, "dataSource", yyjson_mut_val_mut_copy(c->doc, ref));
 }
 
 /* What has no group is shown to have none. */
@@ -41,17 +42,18 @@ static void claim_defaults(struct sl_change_in *c) {
     static const char *const sources[] = {"dataSource", "dataSourceRef"};
 
     for (size_t i = 0; i < SL_LEN(sources); i++) {
-        yyjson_mut_val *v = sl_mut_get(sl_mut_get(c->object, "spec"), sources[i]);
+        yyjson_mut_val *v = sl_json_mut_get(sl_json_mut_get(c->object, "spec"), sources[i]);
         if (v && !yyjson_mut_obj_get(v, "apiGroup"))
-            sl_mut_set(c->doc, v, "apiGroup", yyjson_mut_null(c->doc));
+            sl_json_mut_set(c->doc, v, "apiGroup", yyjson_mut_null(c->doc));
     }
 }
 
 static void claim_prepare(struct sl_change_in *c) {
-    yyjson_mut_val *spec = sl_mut_get(c->object, "spec");
+    yyjson_mut_val *spec = sl_json_mut_get(c->object, "spec");
 
     if (sl_is_new(c))
-        sl_mut_set_str(c->doc, sl_mut_obj(c->doc, c->object, "status"), "phase", "Pending");
+        sl_json_mut_set_str(c->doc, sl_json_mut_obj(c->doc, c->object, "status"), "phase",
+                            "Pending");
     if (spec && sl_is_whole(c))
         claim_sources(c, spec);
 }

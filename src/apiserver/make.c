@@ -44,7 +44,7 @@ static void drop_orders(yyjson_mut_val *v, uint32_t depth) {
         if (!yyjson_mut_arr_iter_init(value, &it))
             continue;
         while ((item = yyjson_mut_arr_iter_next(&it)))
-            if (yyjson_mut_equals_str(sl_mut_get(item, "$patch"), "delete"))
+            if (yyjson_mut_equals_str(sl_json_mut_get(item, "$patch"), "delete"))
                 (void)yyjson_mut_arr_iter_remove(&it);
     }
 }
@@ -127,8 +127,9 @@ void sl_posted_is_managed(struct sl_write *w, const struct sl_schema *schema,
     (void)sl_schema_default(schema, w->c.doc, sent);
     (void)yyjson_mut_obj_remove_key(sent, "status");
     sl_manage_update(schema, &by, w->c.doc, NULL, sent);
-    sl_mut_set(w->c.doc, sl_mut_obj(w->c.doc, answer, "metadata"), "managedFields",
-               yyjson_mut_val_mut_copy(w->c.doc, sl_mut_at(sent, "metadata.managedFields")));
+    sl_json_mut_set(
+        w->c.doc, sl_json_mut_obj(w->c.doc, answer, "metadata"), "managedFields",
+        yyjson_mut_val_mut_copy(w->c.doc, sl_json_mut_at(sent, "metadata.managedFields")));
 }
 
 /* ---- decoding ---- */

@@ -88,44 +88,44 @@ const char *sl_name_generate(struct sl_rq *rq, const char *base) {
 void sl_meta_create(struct sl_write *w) {
     static const char *const gone[] = {"deletionTimestamp", "deletionGracePeriodSeconds",
                                        "selfLink", "generation"};
-    yyjson_mut_val *meta = sl_mut_obj(w->c.doc, w->c.object, "metadata");
+    yyjson_mut_val *meta = sl_json_mut_obj(w->c.doc, w->c.object, "metadata");
     char id[37], stamp[SL_STAMP_TEXT];
 
     for (size_t i = 0; i < SL_LEN(gone); i++)
         (void)yyjson_mut_obj_remove_key(meta, gone[i]);
     sl_uuid(&w->rq->s->prng, id);
-    sl_mut_set_str(w->c.doc, meta, "uid", id);
-    sl_mut_set_str(w->c.doc, meta, "creationTimestamp", sl_stamp(w->rq->now, stamp));
-    sl_mut_set_str(w->c.doc, meta, "name", w->name);
+    sl_json_mut_set_str(w->c.doc, meta, "uid", id);
+    sl_json_mut_set_str(w->c.doc, meta, "creationTimestamp", sl_stamp(w->rq->now, stamp));
+    sl_json_mut_set_str(w->c.doc, meta, "name", w->name);
     if (w->rq->kind->namespaced)
-        sl_mut_set_str(w->c.doc, meta, "namespace", w->rq->ns);
+        sl_json_mut_set_str(w->c.doc, meta, "namespace", w->rq->ns);
     else
         (void)yyjson_mut_obj_remove_key(meta, "namespace");
     if (!sl_strategy_of(w->rq->kind)->no_generation)
-        sl_mut_set_int(w->c.doc, meta, "generation", 1);
+        sl_json_mut_set_int(w->c.doc, meta, "generation", 1);
 }
 
 void sl_meta_update(struct sl_write *w) {
-    yyjson_mut_val *meta = sl_mut_obj(w->c.doc, w->c.object, "metadata");
+    yyjson_mut_val *meta = sl_json_mut_obj(w->c.doc, w->c.object, "metadata");
     yyjson_val *old = sl_json_get(w->c.old, "metadata");
 
-    if (!*sl_mut_str(meta, "uid"))
-        sl_mut_keep(w->c.doc, meta, "uid", old);
-    sl_mut_keep(w->c.doc, meta, "creationTimestamp", old);
-    sl_mut_keep(w->c.doc, meta, "generation", old);
-    sl_mut_keep(w->c.doc, meta, "resourceVersion", old);
+    if (!*sl_json_mut_str(meta, "uid"))
+        sl_json_mut_keep(w->c.doc, meta, "uid", old);
+    sl_json_mut_keep(w->c.doc, meta, "creationTimestamp", old);
+    sl_json_mut_keep(w->c.doc, meta, "generation", old);
+    sl_json_mut_keep(w->c.doc, meta, "resourceVersion", old);
     if (sl_json_get(old, "deletionTimestamp"))
-        sl_mut_keep(w->c.doc, meta, "deletionTimestamp", old);
+        sl_json_mut_keep(w->c.doc, meta, "deletionTimestamp", old);
     if (sl_json_get(old, "deletionGracePeriodSeconds") &&
-        !sl_mut_get(meta, "deletionGracePeriodSeconds"))
-        sl_mut_keep(w->c.doc, meta, "deletionGracePeriodSeconds", old);
+        !sl_json_mut_get(meta, "deletionGracePeriodSeconds"))
+        sl_json_mut_keep(w->c.doc, meta, "deletionGracePeriodSeconds", old);
     (void)yyjson_mut_obj_remove_key(meta, "selfLink");
     if (w->rq->kind->namespaced)
-        sl_mut_set_str(w->c.doc, meta, "namespace", w->rq->ns);
+        sl_json_mut_set_str(w->c.doc, meta, "namespace", w->rq->ns);
     else
         (void)yyjson_mut_obj_remove_key(meta, "namespace");
-    if (!*sl_mut_str(meta, "name"))
-        sl_mut_set_str(w->c.doc, meta, "name", w->rq->name);
+    if (!*sl_json_mut_str(meta, "name"))
+        sl_json_mut_set_str(w->c.doc, meta, "name", w->rq->name);
 }
 
 /* ---- generation ---- */
@@ -161,8 +161,8 @@ void sl_meta_generation(struct sl_write *w) {
                               : sl_json_same_but(w->c.old, object, apart))
         return;
     int64_t generation = sl_json_int(w->c.old, "metadata.generation", 0);
-    sl_mut_set_int(w->c.doc, sl_mut_get(w->c.object, "metadata"), "generation",
-                   generation < INT64_MAX ? generation + 1 : generation);
+    sl_json_mut_set_int(w->c.doc, sl_json_mut_get(w->c.object, "metadata"), "generation",
+                        generation < INT64_MAX ? generation + 1 : generation);
     sl_write_close(w);
 }
 

@@ -49,8 +49,8 @@ static void container_defaults(yyjson_mut_doc *doc, yyjson_mut_val *list) {
     yyjson_mut_val *c;
 
     yyjson_mut_arr_foreach (list, i, n, c) {
-        sl_mut_default_str(doc, c, "imagePullPolicy",
-                           is_latest(sl_mut_str(c, "image")) ? "Always" : "IfNotPresent");
+        sl_json_mut_default_str(doc, c, "imagePullPolicy",
+                                is_latest(sl_json_mut_str(c, "image")) ? "Always" : "IfNotPresent");
     }
 }
 
@@ -67,27 +67,27 @@ static bool has_source(yyjson_mut_val *volume) {
 }
 
 void sl_template_defaults(yyjson_mut_doc *doc, yyjson_mut_val *spec) {
-    const char *name = sl_mut_str(spec, "serviceAccountName"),
-               *old_name = sl_mut_str(spec, "serviceAccount");
-    yyjson_mut_val *volumes = sl_mut_get(spec, "volumes"), *v;
+    const char *name = sl_json_mut_str(spec, "serviceAccountName"),
+               *old_name = sl_json_mut_str(spec, "serviceAccount");
+    yyjson_mut_val *volumes = sl_json_mut_get(spec, "volumes"), *v;
     size_t i, n;
 
-    container_defaults(doc, sl_mut_get(spec, "containers"));
-    container_defaults(doc, sl_mut_get(spec, "initContainers"));
-    container_defaults(doc, sl_mut_get(spec, "ephemeralContainers"));
+    container_defaults(doc, sl_json_mut_get(spec, "containers"));
+    container_defaults(doc, sl_json_mut_get(spec, "initContainers"));
+    container_defaults(doc, sl_json_mut_get(spec, "ephemeralContainers"));
     yyjson_mut_arr_foreach (volumes, i, n, v) {
         if (yyjson_mut_is_obj(v) && !has_source(v))
-            sl_mut_set(doc, v, "emptyDir", yyjson_mut_obj(doc));
-        yyjson_mut_val *image = sl_mut_get(v, "image");
+            sl_json_mut_set(doc, v, "emptyDir", yyjson_mut_obj(doc));
+        yyjson_mut_val *image = sl_json_mut_get(v, "image");
         if (image)
-            sl_mut_default_str(doc, image, "pullPolicy",
-                               is_latest(sl_mut_str(image, "reference")) ? "Always"
-                                                                         : "IfNotPresent");
+            sl_json_mut_default_str(
+                doc, image, "pullPolicy",
+                is_latest(sl_json_mut_str(image, "reference")) ? "Always" : "IfNotPresent");
     }
     if (*name)
-        sl_mut_set_str(doc, spec, "serviceAccount", name);
+        sl_json_mut_set_str(doc, spec, "serviceAccount", name);
     else if (*old_name)
-        sl_mut_set_str(doc, spec, "serviceAccountName", old_name);
+        sl_json_mut_set_str(doc, spec, "serviceAccountName", old_name);
 }
 
 /* ---- quality of service ---- */
@@ -97,7 +97,7 @@ static const char *const compute[COMPUTE] = {"cpu", "memory"};
 
 /* Adds what a container asks for; false: it says nothing of this one. */
 static bool add_amount(yyjson_mut_val *list, const char *name, sl_quantity *sum) {
-    yyjson_mut_val *v = sl_mut_get(list, name);
+    yyjson_mut_val *v = sl_json_mut_get(list, name);
     sl_quantity q = 0;
 
     struct sl_text t = sl_json_mut_view(v);
@@ -119,8 +119,9 @@ struct qos {
 
 static void qos_look(yyjson_mut_val *resources, struct qos *q) {
     for (int i = 0; i < COMPUTE; i++) {
-        q->any_asked[i] |= add_amount(sl_mut_get(resources, "requests"), compute[i], &q->asked[i]);
-        bool limited = add_amount(sl_mut_get(resources, "limits"), compute[i], &q->most[i]);
+        q->any_asked[i] |=
+            add_amount(sl_json_mut_get(resources, "requests"), compute[i], &q->asked[i]);
+        bool limited = add_amount(sl_json_mut_get(resources, "limits"), compute[i], &q->most[i]);
         q->any_most[i] |= limited;
         q->all_limited = q->all_limited && limited;
     }
@@ -133,12 +134,12 @@ const char *sl_pod_qos(yyjson_mut_val *spec) {
     size_t i, n;
     yyjson_mut_val *c;
 
-    if (sl_mut_get(spec, "resources")) {
-        qos_look(sl_mut_get(spec, "resources"), &q);
+    if (sl_json_mut_get(spec, "resources")) {
+        qos_look(sl_json_mut_get(spec, "resources"), &q);
     } else {
         for (size_t l = 0; l < SL_LEN(lists); l++) {
-            yyjson_mut_arr_foreach (sl_mut_get(spec, lists[l]), i, n, c) {
-                qos_look(sl_mut_get(c, "resources"), &q);
+            yyjson_mut_arr_foreach (sl_json_mut_get(spec, lists[l]), i, n, c) {
+                qos_look(sl_json_mut_get(c, "resources"), &q);
             }
         }
     }
@@ -171,19 +172,20 @@ static void put_limits(struct limits *l, yyjson_mut_val *container, const char *
     if (sl_json_size(amounts) == 0)
         return;
     const char **set = sl_alloc0(sl_json_size(amounts), sizeof *set);
-    list = sl_mut_obj(l->doc, container, field);
+    list = sl_json_mut_obj(l->doc, container, field);
     sl_obj_foreach (amounts, i, n, key, v) {
         const char *name = sl_json_text(key);
-        if (!list || sl_mut_get(list, name))
+        if (!list || sl_json_mut_get(list, name))
             continue;
-        sl_mut_set(l->doc, list, name, yyjson_val_mut_copy(l->doc, v));
+        sl_json_mut_set(l->doc, list, name, yyjson_val_mut_copy(l->doc, v));
         set[count++] = name;
     }
     qsort(set, count, sizeof(*set), by_text);
     for (i = 0; i < count; i++)
         sl_buf_printf(&l->said, "%s%s", i ? ", " : l->said.len ? "; " : "", set[i]);
     if (count)
-        sl_buf_printf(&l->said, " %s for %s %s", word, collection, sl_mut_str(container, "name"));
+        sl_buf_printf(&l->said, " %s for %s %s", word, collection,
+                      sl_json_mut_str(container, "name"));
     sl_freep(&set);
 }
 
@@ -200,8 +202,8 @@ static bool apply_limits(yyjson_val *range, void *ctx) {
         yyjson_arr_foreach (sl_json_at(range, "spec.limits"), i, n, item) {
             if (strcmp(sl_json_str(item, "type"), "Container") != 0)
                 continue;
-            yyjson_mut_arr_foreach (sl_mut_get(l->spec, lists[k].list), ci, cn, c) {
-                if (sl_mut_obj(l->doc, c, "resources")) {
+            yyjson_mut_arr_foreach (sl_json_mut_get(l->spec, lists[k].list), ci, cn, c) {
+                if (sl_json_mut_obj(l->doc, c, "resources")) {
                     put_limits(l, c, "resources.requests", "request", lists[k].name,
                                sl_json_get(item, "defaultRequest"));
                     put_limits(l, c, "resources.limits", "limit", lists[k].name,
@@ -223,9 +225,9 @@ static void admit_limits(struct sl_change_in *c, yyjson_mut_val *spec) {
     sl_buf_short(&l.said); /* for people */
     yyjson_doc_free(sl_kind_pick(c->server, k, c->ns, apply_limits, &l));
     if (l.said.len) {
-        yyjson_mut_val *notes = sl_mut_obj(c->doc, c->object, "metadata.annotations");
+        yyjson_mut_val *notes = sl_json_mut_obj(c->doc, c->object, "metadata.annotations");
         char *text = sl_arena_printf(c->arena, "LimitRanger plugin set: %s", sl_buf_str(&l.said));
-        sl_mut_set_str(c->doc, notes, "kubernetes.io/limit-ranger", text);
+        sl_json_mut_set_str(c->doc, notes, "kubernetes.io/limit-ranger", text);
     }
     sl_buf_done(&l.said);
 }
@@ -239,7 +241,7 @@ static bool is_global_default(yyjson_val *class, void *ctx) {
 
 static void admit_priority(struct sl_change_in *c, yyjson_mut_val *spec) {
     struct sl_kind *k = sl_kind_find(c->server, "scheduling.k8s.io", "priorityclasses");
-    const char *name = sl_mut_str(spec, "priorityClassName"), *policy = "PreemptLowerPriority";
+    const char *name = sl_json_mut_str(spec, "priorityClassName"), *policy = "PreemptLowerPriority";
     yyjson_val *class;
     yyjson_doc *found = NULL;
     int64_t value = 0;
@@ -250,34 +252,35 @@ static void admit_priority(struct sl_change_in *c, yyjson_mut_val *spec) {
     if (*name && !found) {
         sl_change_refuse(c, 403, "Forbidden",
                          "pods \"%s\" is forbidden: no PriorityClass with name %s was found",
-                         sl_mut_str(c->object, "metadata.name"), name);
+                         sl_json_mut_str(c->object, "metadata.name"), name);
         return;
     }
     if (found) {
         class = yyjson_doc_get_root(found);
         value = sl_json_int(class, "value", 0);
         if (*name == '\0')
-            sl_mut_set_str(c->doc, spec, "priorityClassName", sl_json_str(class, "metadata.name"));
+            sl_json_mut_set_str(c->doc, spec, "priorityClassName",
+                                sl_json_str(class, "metadata.name"));
         if (*sl_json_str(class, "preemptionPolicy"))
             policy = sl_json_str(class, "preemptionPolicy");
     }
-    if (sl_mut_get(spec, "priority") && sl_mut_int(spec, "priority", 0) != value)
+    if (sl_json_mut_get(spec, "priority") && sl_json_mut_int(spec, "priority", 0) != value)
         sl_change_refuse(
             c, 403, "Forbidden",
             "pods \"%s\" is forbidden: the integer value of priority (%lld) must not be provided "
             "in pod spec; "
             "priority admission controller computed %lld from the given PriorityClass name",
-            sl_mut_str(c->object, "metadata.name"), (long long)sl_mut_int(spec, "priority", 0),
-            (long long)value);
-    const char *said = sl_mut_str(spec, "preemptionPolicy");
+            sl_json_mut_str(c->object, "metadata.name"),
+            (long long)sl_json_mut_int(spec, "priority", 0), (long long)value);
+    const char *said = sl_json_mut_str(spec, "preemptionPolicy");
     if (*said && strcmp(said, policy) != 0)
         sl_change_refuse(c, 403, "Forbidden",
                          "pods \"%s\" is forbidden: the string value of PreemptionPolicy (%s) must "
                          "not be provided in pod spec; priority admission controller computed %s "
                          "from the given PriorityClass name",
-                         sl_mut_str(c->object, "metadata.name"), said, policy);
-    sl_mut_set_int(c->doc, spec, "priority", value);
-    sl_mut_default_str(c->doc, spec, "preemptionPolicy", policy);
+                         sl_json_mut_str(c->object, "metadata.name"), said, policy);
+    sl_json_mut_set_int(c->doc, spec, "priority", value);
+    sl_json_mut_default_str(c->doc, spec, "preemptionPolicy", policy);
     yyjson_doc_free(found);
 }
 
@@ -288,7 +291,7 @@ static bool tolerates(yyjson_mut_val *tolerations, const char *taint) {
     yyjson_mut_val *t;
 
     yyjson_mut_arr_foreach (tolerations, i, n, t) {
-        const char *key = sl_mut_str(t, "key"), *effect = sl_mut_str(t, "effect");
+        const char *key = sl_json_mut_str(t, "key"), *effect = sl_json_mut_str(t, "effect");
         if ((*key == '\0' || strcmp(key, taint) == 0) &&
             (*effect == '\0' || strcmp(effect, "NoExecute") == 0))
             return true;
@@ -301,12 +304,12 @@ static void admit_tolerations(struct sl_change_in *c, yyjson_mut_val *spec) {
                                          "node.kubernetes.io/unreachable"};
 
     for (size_t i = 0; i < SL_LEN(taints); i++) {
-        yyjson_mut_val *list = sl_mut_get(spec, "tolerations"), *t;
+        yyjson_mut_val *list = sl_json_mut_get(spec, "tolerations"), *t;
         if (tolerates(list, taints[i]))
             continue;
         if (!yyjson_mut_is_arr(list)) {
             list = yyjson_mut_arr(c->doc);
-            sl_mut_set(c->doc, spec, "tolerations", list);
+            sl_json_mut_set(c->doc, spec, "tolerations", list);
         }
         t = yyjson_mut_arr_add_obj(c->doc, list);
         yyjson_mut_obj_add_str(c->doc, t, "key", taints[i]);
@@ -318,7 +321,7 @@ static void admit_tolerations(struct sl_change_in *c, yyjson_mut_val *spec) {
 
 static void admit_runtime(struct sl_change_in *c, yyjson_mut_val *spec) {
     struct sl_kind *k = sl_kind_find(c->server, "node.k8s.io", "runtimeclasses");
-    const char *name = sl_mut_str(spec, "runtimeClassName");
+    const char *name = sl_json_mut_str(spec, "runtimeClassName");
     yyjson_doc *class;
     yyjson_val *overhead;
 
@@ -328,12 +331,12 @@ static void admit_runtime(struct sl_change_in *c, yyjson_mut_val *spec) {
     if (!class) {
         sl_change_refuse(c, 403, "Forbidden",
                          "pods \"%s\" is forbidden: pod rejected: RuntimeClass \"%s\" not found",
-                         sl_mut_str(c->object, "metadata.name"), name);
+                         sl_json_mut_str(c->object, "metadata.name"), name);
         return;
     }
     overhead = sl_json_at(yyjson_doc_get_root(class), "overhead.podFixed");
-    if (overhead && !sl_mut_get(spec, "overhead"))
-        sl_mut_set(c->doc, spec, "overhead", yyjson_val_mut_copy(c->doc, overhead));
+    if (overhead && !sl_json_mut_get(spec, "overhead"))
+        sl_json_mut_set(c->doc, spec, "overhead", yyjson_val_mut_copy(c->doc, overhead));
     yyjson_doc_free(class);
 }
 
@@ -345,13 +348,14 @@ static void requests_of_limits(yyjson_mut_doc *doc, yyjson_mut_val *list) {
     yyjson_mut_val *c, *key, *v;
 
     yyjson_mut_arr_foreach (list, i, n, c) {
-        yyjson_mut_val *limits = sl_mut_at(c, "resources.limits"), *requests;
+        yyjson_mut_val *limits = sl_json_mut_at(c, "resources.limits"), *requests;
         if (!yyjson_mut_is_obj(limits))
             continue;
-        requests = sl_mut_obj(doc, c, "resources.requests");
+        requests = sl_json_mut_obj(doc, c, "resources.requests");
         yyjson_mut_obj_foreach (limits, ki, kn, key, v) {
-            if (requests && !sl_mut_get(requests, sl_json_mut_text(key)))
-                sl_mut_set(doc, requests, sl_json_mut_text(key), yyjson_mut_val_mut_copy(doc, v));
+            if (requests && !sl_json_mut_get(requests, sl_json_mut_text(key)))
+                sl_json_mut_set(doc, requests, sl_json_mut_text(key),
+                                yyjson_mut_val_mut_copy(doc, v));
         }
     }
 }
@@ -361,48 +365,49 @@ static void host_ports(yyjson_mut_doc *doc, yyjson_mut_val *list) {
     yyjson_mut_val *c, *p;
 
     yyjson_mut_arr_foreach (list, i, n, c) {
-        yyjson_mut_arr_foreach (sl_mut_get(c, "ports"), pi, pn, p) {
-            if (sl_mut_int(p, "hostPort", 0) == 0)
-                sl_mut_set_int(doc, p, "hostPort", sl_mut_int(p, "containerPort", 0));
+        yyjson_mut_arr_foreach (sl_json_mut_get(c, "ports"), pi, pn, p) {
+            if (sl_json_mut_int(p, "hostPort", 0) == 0)
+                sl_json_mut_set_int(doc, p, "hostPort", sl_json_mut_int(p, "containerPort", 0));
         }
     }
 }
 
 static void pod_defaults(struct sl_change_in *c) {
-    yyjson_mut_val *spec = sl_mut_get(c->object, "spec");
+    yyjson_mut_val *spec = sl_json_mut_get(c->object, "spec");
 
     if (!sl_is_whole(c) || !yyjson_mut_is_obj(spec))
         return;
-    requests_of_limits(c->doc, sl_mut_get(spec, "containers"));
-    requests_of_limits(c->doc, sl_mut_get(spec, "initContainers"));
-    sl_mut_default_bool(c->doc, spec, "enableServiceLinks", true);
-    if (sl_mut_bool(spec, "hostNetwork", false)) {
-        host_ports(c->doc, sl_mut_get(spec, "containers"));
-        host_ports(c->doc, sl_mut_get(spec, "initContainers"));
+    requests_of_limits(c->doc, sl_json_mut_get(spec, "containers"));
+    requests_of_limits(c->doc, sl_json_mut_get(spec, "initContainers"));
+    sl_json_mut_default_bool(c->doc, spec, "enableServiceLinks", true);
+    if (sl_json_mut_bool(spec, "hostNetwork", false)) {
+        host_ports(c->doc, sl_json_mut_get(spec, "containers"));
+        host_ports(c->doc, sl_json_mut_get(spec, "initContainers"));
     }
-    if (sl_mut_int(spec, "terminationGracePeriodSeconds", 0) < 0)
-        sl_mut_set_int(c->doc, spec, "terminationGracePeriodSeconds", 1);
+    if (sl_json_mut_int(spec, "terminationGracePeriodSeconds", 0) < 0)
+        sl_json_mut_set_int(c->doc, spec, "terminationGracePeriodSeconds", 1);
     sl_template_defaults(c->doc, spec);
 }
 
 static void pod_admit(struct sl_change_in *c) {
-    yyjson_mut_val *spec = sl_mut_get(c->object, "spec");
+    yyjson_mut_val *spec = sl_json_mut_get(c->object, "spec");
 
     if (!sl_is_whole(c) || !yyjson_mut_is_obj(spec))
         return;
     admit_tolerations(c, spec);
     if (sl_is_new(c)) {
         admit_limits(c, spec);
-        sl_mut_default_str(c->doc, spec, "serviceAccountName",
-                           *sl_mut_str(spec, "serviceAccount") ? sl_mut_str(spec, "serviceAccount")
-                                                               : "default");
+        sl_json_mut_default_str(c->doc, spec, "serviceAccountName",
+                                *sl_json_mut_str(spec, "serviceAccount")
+                                    ? sl_json_mut_str(spec, "serviceAccount")
+                                    : "default");
         admit_priority(c, spec);
         admit_runtime(c, spec);
     } else { /* who leaves out what was given then means it to stay */
         static const char *const given[] = {"priority", "preemptionPolicy"};
         for (size_t i = 0; i < SL_LEN(given); i++)
-            if (!sl_mut_get(spec, given[i]))
-                sl_mut_keep(c->doc, spec, given[i], sl_json_get(c->old, "spec"));
+            if (!sl_json_mut_get(spec, given[i]))
+                sl_json_mut_keep(c->doc, spec, given[i], sl_json_get(c->old, "spec"));
     }
     sl_template_defaults(c->doc, spec);
 }
@@ -415,7 +420,7 @@ static void put_condition(struct sl_change_in *c, yyjson_mut_val *conditions, co
     size_t i, n;
 
     yyjson_mut_arr_foreach (conditions, i, n, at) {
-        if (strcmp(sl_mut_str(at, "type"), type) == 0)
+        if (strcmp(sl_json_mut_str(at, "type"), type) == 0)
             o = at;
     }
     if (!o)
@@ -436,36 +441,38 @@ static void pod_prepare(struct sl_change_in *c) {
     yyjson_mut_val *status, *conditions;
 
     if (strcmp(c->subresource, "binding") == 0) {
-        status = sl_mut_obj(c->doc, c->object, "status");
-        conditions = sl_mut_get(status, "conditions");
+        status = sl_json_mut_obj(c->doc, c->object, "status");
+        conditions = sl_json_mut_get(status, "conditions");
         if (!yyjson_mut_is_arr(conditions)) {
             conditions = yyjson_mut_arr(c->doc);
-            sl_mut_set(c->doc, status, "conditions", conditions);
+            sl_json_mut_set(c->doc, status, "conditions", conditions);
         }
         put_condition(c, conditions, "PodScheduled", "True", "", "");
-        sl_mut_set(c->doc, status, "nominatedNodeName", NULL);
+        sl_json_mut_set(c->doc, status, "nominatedNodeName", NULL);
         return;
     }
     if (!sl_is_new(c)) {
         if (strcmp(c->subresource, "status") == 0) {
-            sl_mut_keep(c->doc, sl_mut_get(c->object, "metadata"), "ownerReferences",
-                        sl_json_get(c->old, "metadata"));
-            status = sl_mut_obj(c->doc, c->object, "status");
-            if (*sl_mut_str(status, "qosClass") == '\0')
-                sl_mut_keep(c->doc, status, "qosClass", sl_json_get(c->old, "status"));
-            if (sl_mut_int(status, "observedGeneration", 0) == 0)
-                sl_mut_keep(c->doc, status, "observedGeneration", sl_json_get(c->old, "status"));
+            sl_json_mut_keep(c->doc, sl_json_mut_get(c->object, "metadata"), "ownerReferences",
+                             sl_json_get(c->old, "metadata"));
+            status = sl_json_mut_obj(c->doc, c->object, "status");
+            if (*sl_json_mut_str(status, "qosClass") == '\0')
+                sl_json_mut_keep(c->doc, status, "qosClass", sl_json_get(c->old, "status"));
+            if (sl_json_mut_int(status, "observedGeneration", 0) == 0)
+                sl_json_mut_keep(c->doc, status, "observedGeneration",
+                                 sl_json_get(c->old, "status"));
         }
         return;
     }
     status = yyjson_mut_obj(c->doc);
     yyjson_mut_obj_add_str(c->doc, status, "phase", "Pending");
-    if (yyjson_mut_arr_size(sl_mut_at(c->object, "spec.schedulingGates")) > 0)
+    if (yyjson_mut_arr_size(sl_json_mut_at(c->object, "spec.schedulingGates")) > 0)
         put_condition(c, yyjson_mut_obj_add_arr(c->doc, status, "conditions"), "PodScheduled",
                       "False", "SchedulingGated",
                       "Scheduling is blocked due to non-empty scheduling gates");
-    yyjson_mut_obj_add_str(c->doc, status, "qosClass", sl_pod_qos(sl_mut_get(c->object, "spec")));
-    sl_mut_set(c->doc, c->object, "status", status);
+    yyjson_mut_obj_add_str(c->doc, status, "qosClass",
+                           sl_pod_qos(sl_json_mut_get(c->object, "spec")));
+    sl_json_mut_set(c->doc, c->object, "status", status);
 }
 
 static void pod_validate(struct sl_change_in *c, yyjson_val *pod) {

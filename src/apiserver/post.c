@@ -15,7 +15,7 @@ static void review(struct sl_write *w) {
     sl_write_begin(w);
     if (!sl_make(w))
         return;
-    const char *ns = sl_mut_str(w->c.object, "metadata.namespace");
+    const char *ns = sl_json_mut_str(w->c.object, "metadata.namespace");
     if (*rq->ns && *ns && strcmp(ns, rq->ns) != 0) {
         sl_rq_bad(rq, "the namespace of the provided object does not match the namespace sent on "
                       "the request");
@@ -23,8 +23,8 @@ static void review(struct sl_write *w) {
     }
     sl_manage(w);
     if (*rq->ns)
-        sl_mut_set_str(w->c.doc, sl_mut_obj(w->c.doc, w->c.object, "metadata"), "namespace",
-                       rq->ns);
+        sl_json_mut_set_str(w->c.doc, sl_json_mut_obj(w->c.doc, w->c.object, "metadata"),
+                            "namespace", rq->ns);
     rq->kind->review(&w->c);
     if (w->c.code) {
         sl_rq_fail(rq, w->c.code, w->c.reason, "%s", w->c.message);

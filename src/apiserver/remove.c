@@ -132,7 +132,7 @@ static bool has_finalizer(yyjson_mut_val *meta, const char *word) {
     yyjson_mut_val *v;
     size_t i, n;
 
-    yyjson_mut_arr_foreach (sl_mut_get(meta, "finalizers"), i, n, v) {
+    yyjson_mut_arr_foreach (sl_json_mut_get(meta, "finalizers"), i, n, v) {
         if (yyjson_mut_equals_str(v, word))
             return true;
     }
@@ -147,7 +147,7 @@ static void set_finalizers(struct sl_write *w, yyjson_mut_val *meta) {
     const char *mine = strcmp(p, "Orphan") == 0       ? ORPHAN
                        : strcmp(p, "Foreground") == 0 ? FOREGROUND
                                                       : "";
-    yyjson_mut_val *old = sl_mut_get(meta, "finalizers"), *list = yyjson_mut_arr(w->c.doc), *v;
+    yyjson_mut_val *old = sl_json_mut_get(meta, "finalizers"), *list = yyjson_mut_arr(w->c.doc), *v;
     bool have = false;
     size_t i, n;
 
@@ -163,7 +163,7 @@ static void set_finalizers(struct sl_write *w, yyjson_mut_val *meta) {
     }
     if (*mine && !have)
         (void)yyjson_mut_arr_append(list, yyjson_mut_str(w->c.doc, mine));
-    sl_mut_set(w->c.doc, meta, "finalizers", yyjson_mut_arr_size(list) ? list : NULL);
+    sl_json_mut_set(w->c.doc, meta, "finalizers", yyjson_mut_arr_size(list) ? list : NULL);
 }
 
 /* What is stored may be older than the rule that says how many seconds these can be. */
@@ -176,17 +176,18 @@ static int64_t stored_grace(yyjson_val *old) {
 /* From now on it is being deleted, with so many seconds left; 'shorter': it was before, with more.
  */
 static void mark(struct sl_write *w, yyjson_mut_val *meta, int64_t grace, bool shorter) {
-    int64_t generation = sl_mut_int(meta, "generation", 0);
+    int64_t generation = sl_json_mut_int(meta, "generation", 0);
     sl_time since = w->rq->now;
     char stamp[SL_STAMP_TEXT];
 
     if (shorter && grace > 0 &&
         sl_stamp_parse(sl_json_str(w->c.old, "metadata.deletionTimestamp"), &since))
         since = sl_time_add(since, -stored_grace(w->c.old) * SL_SEC);
-    sl_mut_set_str(w->c.doc, meta, "deletionTimestamp", sl_stamp(since + grace * SL_SEC, stamp));
-    sl_mut_set_int(w->c.doc, meta, "deletionGracePeriodSeconds", grace);
+    sl_json_mut_set_str(w->c.doc, meta, "deletionTimestamp",
+                        sl_stamp(since + grace * SL_SEC, stamp));
+    sl_json_mut_set_int(w->c.doc, meta, "deletionGracePeriodSeconds", grace);
     if (generation > 0 && generation < INT64_MAX && !shorter)
-        sl_mut_set_int(w->c.doc, meta, "generation", generation + 1);
+        sl_json_mut_set_int(w->c.doc, meta, "generation", generation + 1);
 }
 
 /* What its kind grants, but no more than a date can be told after. */
@@ -242,7 +243,7 @@ static void gone(struct sl_write *w) {
         return;
     }
     w->c.object = yyjson_val_mut_copy(w->c.doc, w->c.old);
-    yyjson_mut_val *meta = sl_mut_get(w->c.object, "metadata");
+    yyjson_mut_val *meta = sl_json_mut_get(w->c.object, "metadata");
     bool marked = sl_json_at(w->c.old, "metadata.deletionTimestamp");
     int64_t grace = grace_of(w);
     set_finalizers(w, meta);
@@ -463,22 +464,23 @@ static const char *short_body(struct sl_write *w) {
     _cleanup_(sl_json_mut_docp) yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *to = yyjson_mut_obj(doc);
 
-    sl_mut_set_str(doc, to, "kind", "DeleteOptions");
-    sl_mut_set_str(doc, to, "apiVersion", "meta.k8s.io/v1");
+    sl_json_mut_set_str(doc, to, "kind", "DeleteOptions");
+    sl_json_mut_set_str(doc, to, "apiVersion", "meta.k8s.io/v1");
     if (d->grace != -1)
-        sl_mut_set_int(doc, to, "gracePeriodSeconds", d->grace);
+        sl_json_mut_set_int(doc, to, "gracePeriodSeconds", d->grace);
     if (d->uid)
-        sl_mut_set_str(doc, sl_mut_obj(doc, to, "preconditions"), "uid", d->uid);
+        sl_json_mut_set_str(doc, sl_json_mut_obj(doc, to, "preconditions"), "uid", d->uid);
     if (d->version)
-        sl_mut_set_str(doc, sl_mut_obj(doc, to, "preconditions"), "resourceVersion", d->version);
+        sl_json_mut_set_str(doc, sl_json_mut_obj(doc, to, "preconditions"), "resourceVersion",
+                            d->version);
     if (d->orphan_false) /* which propagation is made of again */
-        sl_mut_set(doc, to, "orphanDependents", yyjson_mut_bool(doc, false));
+        sl_json_mut_set(doc, to, "orphanDependents", yyjson_mut_bool(doc, false));
     else if (*d->propagation)
-        sl_mut_set_str(doc, to, "propagationPolicy", d->propagation);
+        sl_json_mut_set_str(doc, to, "propagationPolicy", d->propagation);
     if (w->c.dry_run) {
         yyjson_mut_val *list = yyjson_mut_arr(doc);
         (void)yyjson_mut_arr_add_str(doc, list, "All");
-        sl_mut_set(doc, to, "dryRun", list);
+        sl_json_mut_set(doc, to, "dryRun", list);
     }
     char *text = yyjson_mut_val_write(to, 0, NULL);
     const char *ret = sl_arena_strdup(&w->rq->arena, text ? text : "{}");

@@ -11,7 +11,7 @@
 #include "json/json.h"
 
 static void set_status(struct sl_change_in *c, yyjson_mut_val *status) {
-    sl_mut_set(c->doc, c->object, "status", status);
+    sl_json_mut_set(c->doc, c->object, "status", status);
 }
 
 /* ---- what is asked ---- */
@@ -126,7 +126,7 @@ void sl_review_rules(struct sl_change_in *c) {
                              *const url[] = {"verbs", "nonResourceURLs", NULL};
     yyjson_mut_val *status = yyjson_mut_obj(c->doc);
 
-    if (!*sl_mut_str(c->object, "spec.namespace")) {
+    if (!*sl_json_mut_str(c->object, "spec.namespace")) {
         sl_change_refuse(c, 400, "BadRequest", "no namespace on request");
         return;
     }
@@ -134,8 +134,8 @@ void sl_review_rules(struct sl_change_in *c) {
     star_rule(c->doc, yyjson_mut_obj_add_arr(c->doc, status, "nonResourceRules"), url);
     yyjson_mut_obj_add_bool(c->doc, status, "incomplete", false);
     /* The question itself is not repeated. */
-    sl_mut_set(c->doc, c->object, "metadata", yyjson_mut_obj(c->doc));
-    sl_mut_set(c->doc, c->object, "spec", yyjson_mut_obj(c->doc));
+    sl_json_mut_set(c->doc, c->object, "metadata", yyjson_mut_obj(c->doc));
+    sl_json_mut_set(c->doc, c->object, "spec", yyjson_mut_obj(c->doc));
     set_status(c, status);
 }
 
@@ -161,15 +161,15 @@ void sl_review_self(struct sl_change_in *c) {
     yyjson_mut_val *meta = yyjson_mut_obj(c->doc), *status = yyjson_mut_obj(c->doc);
     char now[SL_STAMP_TEXT];
 
-    sl_mut_set_str(c->doc, meta, "creationTimestamp", sl_stamp(c->now, now));
-    sl_mut_set(c->doc, c->object, "metadata", meta);
-    sl_mut_set(c->doc, status, "userInfo", user_info(c, c->user, c->groups));
+    sl_json_mut_set_str(c->doc, meta, "creationTimestamp", sl_stamp(c->now, now));
+    sl_json_mut_set(c->doc, c->object, "metadata", meta);
+    sl_json_mut_set(c->doc, status, "userInfo", user_info(c, c->user, c->groups));
     set_status(c, status);
 }
 
 /* Tokens that serviceaccounts/token gave out; see sub.c. */
 void sl_review_token(struct sl_change_in *c) {
-    const char *token = sl_mut_str(c->object, "spec.token"), *user;
+    const char *token = sl_json_mut_str(c->object, "spec.token"), *user;
     yyjson_mut_val *status = yyjson_mut_obj(c->doc);
 
     if (!*token) {
@@ -181,10 +181,10 @@ void sl_review_token(struct sl_change_in *c) {
     user = sl_token_user(c->arena, token, c->now);
     if (user) {
         yyjson_mut_obj_add_bool(c->doc, status, "authenticated", true);
-        sl_mut_set(c->doc, status, "user", user_info(c, user, NULL));
+        sl_json_mut_set(c->doc, status, "user", user_info(c, user, NULL));
     } else {
         yyjson_mut_obj_add_str(c->doc, status, "error", "invalid bearer token");
-        sl_mut_set(c->doc, status, "user", yyjson_mut_obj(c->doc));
+        sl_json_mut_set(c->doc, status, "user", yyjson_mut_obj(c->doc));
     }
     set_status(c, status);
 }

@@ -10,11 +10,11 @@
 
 #include "apiserver/cells.h"
 #include "apiserver/jsonpath.h"
-#include "apiserver/mut.h"
 #include "apiserver/words.h"
 #include "base/fmt.h"
 #include "base/stamp.h"
 #include "json/json.h"
+#include "json/mut.h"
 #include "json/seek.h"
 
 static void refuse(struct sl_sub_call *c, int status, const char *reason, const char *text) {
@@ -31,7 +31,7 @@ static yyjson_mut_val *meta_of(yyjson_val *object, yyjson_mut_doc *doc) {
 
     for (size_t i = 0; i < SL_LEN(kept); i++)
         if (sl_json_get(sl_json_get(object, "metadata"), kept[i]))
-            sl_mut_keep(doc, meta, kept[i], sl_json_get(object, "metadata"));
+            sl_json_mut_keep(doc, meta, kept[i], sl_json_get(object, "metadata"));
     return meta;
 }
 
@@ -41,12 +41,12 @@ static void put_selector(yyjson_mut_doc *doc, yyjson_mut_val *status, yyjson_val
     _cleanup_(sl_buf_done) struct sl_buf text = SL_BUF(8 * SL_API_MAX_BODY);
 
     if (yyjson_is_str(selector)) {
-        sl_mut_set_str(doc, status, "selector", sl_json_text(selector));
+        sl_json_mut_set_str(doc, status, "selector", sl_json_text(selector));
         return;
     }
     sl_selector_print(selector, &text);
     if (text.len && !sl_buf_full(&text))
-        sl_mut_set_str(doc, status, "selector", sl_buf_str(&text));
+        sl_json_mut_set_str(doc, status, "selector", sl_buf_str(&text));
 }
 
 static yyjson_mut_val *scale_show(const struct sl_kind_version *v, yyjson_val *object,
@@ -76,13 +76,13 @@ static void set_at(yyjson_mut_doc *doc, yyjson_mut_val *object, const char *path
     path += *path == '.';
     last = strrchr(path, '.');
     sl_fmt(up, sizeof(up), "%.*s", last ? (int)(last - path) : 0, path);
-    sl_mut_set_int(doc, sl_mut_obj(doc, object, up), last ? last + 1 : path, n);
+    sl_json_mut_set_int(doc, sl_json_mut_obj(doc, object, up), last ? last + 1 : path, n);
 }
 
 static void scale_put(struct sl_change_in *c, const struct sl_kind_version *v, yyjson_val *view) {
     const char *version = sl_json_str(view, "metadata.resourceVersion"),
                *uid = sl_json_str(view, "metadata.uid");
-    yyjson_mut_val *meta = sl_mut_obj(c->doc, c->object, "metadata");
+    yyjson_mut_val *meta = sl_json_mut_obj(c->doc, c->object, "metadata");
     int64_t n = sl_json_int(view, "spec.replicas", 0);
 
     if (n < 0 && !c->kind->crd) /* of those the whole object is checked */
@@ -92,9 +92,9 @@ static void scale_put(struct sl_change_in *c, const struct sl_kind_version *v, y
         sl_field_invalid(c->errs, SL_PATH(SL_PATH(NULL, "spec"), "replicas"), sl_bad_int(n),
                          "must fit into 32 bits");
     if (*version)
-        sl_mut_set_str(c->doc, meta, "resourceVersion", version);
+        sl_json_mut_set_str(c->doc, meta, "resourceVersion", version);
     if (*uid)
-        sl_mut_set_str(c->doc, meta, "uid", uid);
+        sl_json_mut_set_str(c->doc, meta, "uid", uid);
     set_at(c->doc, c->object, v->spec_replicas, n);
 }
 
@@ -113,7 +113,7 @@ static void merge_map(struct sl_sub_call *c, const char *name) {
     if (!sl_json_size(from))
         return;
     sl_json_mut_fill(c->doc, to, yyjson_val_mut_copy(c->doc, from), true);
-    sl_mut_set(c->doc, sl_mut_obj(c->doc, c->changed, "metadata"), name, to);
+    sl_json_mut_set(c->doc, sl_json_mut_obj(c->doc, c->changed, "metadata"), name, to);
 }
 
 /* What is wrong with a binding is told without a reason. */
@@ -161,7 +161,7 @@ static void bind(struct sl_sub_call *c) {
         return;
     }
     c->changed = yyjson_val_mut_copy(c->doc, c->object);
-    sl_mut_set_str(c->doc, sl_mut_obj(c->doc, c->changed, "spec"), "nodeName", node);
+    sl_json_mut_set_str(c->doc, sl_json_mut_obj(c->doc, c->changed, "spec"), "nodeName", node);
     merge_map(c, "annotations");
     merge_map(c, "labels");
 }
@@ -181,14 +181,14 @@ static void note_eviction(struct sl_sub_call *c) {
     size_t i, n;
 
     c->changed = yyjson_val_mut_copy(c->doc, c->object);
-    status = sl_mut_obj(c->doc, c->changed, "status");
-    list = sl_mut_get(status, "conditions");
+    status = sl_json_mut_obj(c->doc, c->changed, "status");
+    list = sl_json_mut_get(status, "conditions");
     if (!list) {
         list = yyjson_mut_arr(c->doc);
-        sl_mut_set(c->doc, status, "conditions", list);
+        sl_json_mut_set(c->doc, status, "conditions", list);
     }
     yyjson_mut_arr_foreach (list, i, n, at) {
-        if (strcmp(sl_mut_str(at, "type"), "DisruptionTarget") == 0)
+        if (strcmp(sl_json_mut_str(at, "type"), "DisruptionTarget") == 0)
             o = at;
     }
     if (!o) {
@@ -196,12 +196,12 @@ static void note_eviction(struct sl_sub_call *c) {
         yyjson_mut_obj_add_str(c->doc, o, "type", "DisruptionTarget");
         yyjson_mut_obj_add_null(c->doc, o, "lastProbeTime");
     }
-    was = strcmp(sl_mut_str(o, "status"), "True") == 0;
-    sl_mut_set_str(c->doc, o, "status", "True");
+    was = strcmp(sl_json_mut_str(o, "status"), "True") == 0;
+    sl_json_mut_set_str(c->doc, o, "status", "True");
     if (!was)
-        sl_mut_set_str(c->doc, o, "lastTransitionTime", sl_stamp(c->now, now));
-    sl_mut_set_str(c->doc, o, "reason", "EvictionByEvictionAPI");
-    sl_mut_set_str(c->doc, o, "message", "Eviction API: evicting");
+        sl_json_mut_set_str(c->doc, o, "lastTransitionTime", sl_stamp(c->now, now));
+    sl_json_mut_set_str(c->doc, o, "reason", "EvictionByEvictionAPI");
+    sl_json_mut_set_str(c->doc, o, "message", "Eviction API: evicting");
 }
 
 static void evict(struct sl_sub_call *c) {
@@ -334,7 +334,7 @@ static void give_token(struct sl_sub_call *c) {
     yyjson_mut_val *meta = yyjson_mut_obj_add_obj(c->doc, c->answer, "metadata");
     yyjson_mut_obj_add_strcpy(c->doc, meta, "name", c->name);
     yyjson_mut_obj_add_strcpy(c->doc, meta, "namespace", c->ns);
-    sl_mut_keep(c->doc, meta, "uid", sl_json_get(c->object, "metadata"));
+    sl_json_mut_keep(c->doc, meta, "uid", sl_json_get(c->object, "metadata"));
     yyjson_mut_obj_add_strcpy(c->doc, meta, "creationTimestamp", sl_stamp(c->now, stamp));
     spec = yyjson_mut_obj_add_obj(c->doc, c->answer, "spec");
     if (sl_json_size(audiences)) {

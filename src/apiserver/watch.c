@@ -11,10 +11,10 @@
 #include <string.h>
 
 #include "apiserver/ceilings.h"
-#include "apiserver/mut.h"
 #include "apiserver/read.h"
 #include "apiserver/server.h"
 #include "base/fmt.h"
+#include "json/mut.h"
 
 #define BOOKMARK_EVERY (60 * SL_SEC)
 #define TIMEOUT_LEAST (30 * SL_MINUTE)
@@ -125,7 +125,8 @@ static bool tell_left(struct sl_stream *w, const struct sl_object *was, uint64_t
     if (!m)
         return true;
     sl_fmt(text, sizeof text, "%llu", (unsigned long long)version);
-    sl_mut_set_str(m, sl_mut_get(yyjson_mut_doc_get_root(m), "metadata"), "resourceVersion", text);
+    sl_json_mut_set_str(m, sl_json_mut_get(yyjson_mut_doc_get_root(m), "metadata"),
+                        "resourceVersion", text);
     char *json = yyjson_mut_write(m, 0, &len);
     now.text = json;
     now.len = len;

@@ -252,8 +252,8 @@ static char *text_of(struct sl_write *w, size_t *ret_len) {
 
     sl_fmt(version, sizeof version, "%llu",
            (unsigned long long)sl_store_next_version(w->rq->s->store));
-    sl_mut_set_str(w->c.doc, sl_mut_obj(w->c.doc, w->c.object, "metadata"), "resourceVersion",
-                   version);
+    sl_json_mut_set_str(w->c.doc, sl_json_mut_obj(w->c.doc, w->c.object, "metadata"),
+                        "resourceVersion", version);
     return yyjson_mut_val_write(w->c.object, 0, ret_len);
 }
 
@@ -420,14 +420,14 @@ static void separate(struct sl_write *w) {
     if (!status) {
         if (w->rq->version->has_status &&
             (w->c.old || !sl_strategy_of(w->rq->kind)->status_on_create))
-            sl_mut_keep(doc, w->c.object, "status", w->c.old);
+            sl_json_mut_keep(doc, w->c.object, "status", w->c.old);
         if (w->rq->version->has_status &&
             !w->rq->kind->crd) /* as typed objects have it: there, if empty */
-            (void)sl_mut_obj(doc, w->c.object, "status");
+            (void)sl_json_mut_obj(doc, w->c.object, "status");
         return;
     }
-    yyjson_mut_val *of = sl_mut_get(w->c.object, "status"),
-                   *meta = sl_mut_get(w->c.object, "metadata");
+    yyjson_mut_val *of = sl_json_mut_get(w->c.object, "status"),
+                   *meta = sl_json_mut_get(w->c.object, "metadata");
     yyjson_mut_val *object = yyjson_mut_obj(doc);
     yyjson_val *key, *value;
     sl_obj_foreach (w->c.old, i, n, key, value) {
@@ -438,12 +438,12 @@ static void separate(struct sl_write *w) {
                                      own ? meta : yyjson_val_mut_copy(doc, value));
     }
     if (of)
-        sl_mut_set(doc, object, "status", of);
+        sl_json_mut_set(doc, object, "status", of);
     if (w->rq->kind->crd && meta) { /* nothing of it but who manages what */
-        yyjson_mut_val *fields = sl_mut_get(meta, "managedFields");
+        yyjson_mut_val *fields = sl_json_mut_get(meta, "managedFields");
         if (fields)
-            sl_mut_set(doc, sl_mut_get(object, "metadata"), "managedFields",
-                       yyjson_mut_val_mut_copy(doc, fields));
+            sl_json_mut_set(doc, sl_json_mut_get(object, "metadata"), "managedFields",
+                            yyjson_mut_val_mut_copy(doc, fields));
     }
     w->c.object = object;
 }
@@ -467,7 +467,7 @@ static void admitted(struct sl_write *w) {
     if (!w->c.old && w->rq->version->has_status && !w->rq->kind->crd) /* zeros that are told */
         (void)sl_schema_default(
             sl_schema_at(sl_stored_version(w->rq->kind)->schema, "status", strlen("status")),
-            w->c.doc, sl_mut_get(w->c.object, "status"));
+            w->c.doc, sl_json_mut_get(w->c.object, "status"));
     sl_write_close(w);
     sl_meta_generation(w);
     yyjson_val *object = yyjson_doc_get_root(w->made);
@@ -489,8 +489,8 @@ static void admitted(struct sl_write *w) {
 /* Is this what the client means to change? */
 static bool preconditions(struct sl_write *w) {
     struct sl_rq *rq = w->rq;
-    const char *version = sl_mut_str(w->c.object, "metadata.resourceVersion");
-    const char *uid = sl_mut_str(w->c.object, "metadata.uid");
+    const char *version = sl_json_mut_str(w->c.object, "metadata.resourceVersion");
+    const char *uid = sl_json_mut_str(w->c.object, "metadata.uid");
     const char *old_uid = sl_json_str(w->c.old, "metadata.uid");
 
     bool none = *version && strspn(version, "0") == strlen(version);

@@ -13,8 +13,8 @@
 #ifndef SL_APISERVER_WRITE_H
 #define SL_APISERVER_WRITE_H
 
-#include "apiserver/mut.h"
 #include "apiserver/server.h"
+#include "json/mut.h"
 
 enum sl_write_what {
     SL_WRITE_CREATE,
