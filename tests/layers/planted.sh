@@ -74,7 +74,7 @@ allows runtime/spawn.c 'r = posix_spawn(&pid, path, NULL, NULL, argv, environ);'
 allows runtime/supervisor.c 'pid = fork(); /* not vfork() */'
 allows api/x.c 'g = sl_graph_clone(m); p->fork(x);'
 says 'sl_digest_str is for what leaves the process' api/x.c 'sl_map_add(&m, sl_digest_str(0, name), i);'
-says 'jdigest is for what leaves the process' controllers/x.c 'uint64_t h = jdigest(1, spec);'
+says 'sl_json_digest is for what leaves the process' controllers/x.c 'uint64_t h = sl_json_digest(1, spec);'
 allows base/hash.c 'uint64_t sl_digest_str(uint64_t seed, const char *s) { return 0; }'
 allows api/x.c 'sl_map_add(&m, sl_hash_str(0, name), i); /* not sl_digest_str() */'
 says 'asked with sl_buf_full' api/x.c 'bool cut = b.overflow;'
@@ -96,6 +96,14 @@ says 'is asked sl_arena_full' api/x.c 'sl_arena_init(&a, 4096);'
 says 'is asked sl_arena_full' up/x.c 'sl_arena_init(&a, 4096);'
 allows controllers/x.c 'sl_arena_init(&a, CEILING_NODE); if (sl_arena_full(&a)) return;'
 allows schema/wire.c 'sl_arena_init(&w->arena, 4096);'
+
+says 'not by hand' api/x.c 'sl_buf_puts(b, "{\"a\":1}");'
+says 'not by hand' api/x.c 'sl_buf_printf(b, ",\"%s\":%d", key, 1);'
+says 'not by hand' up/x.c 'sl_buf_puts(b, "\"app.io/name\": ");'
+says 'not by hand' api/x.h '#define HEAD "{\"kind\":\"List\", \"items\":["'
+allows json/x.c 'sl_buf_puts(b, "{\"a\":1}");'
+allows api/x.c '/* "{\"a\":1}" */ sl_jw_int(w, "a", 1); f(SL_JSON_CONST({"a" : 1}));'
+allows api/x.c 'sl_err_set(err, SL_EINVAL, "volume \"%s\": no such field: \"x\"", name);'
 
 echo "$passed passed, $failed failed, 0 skipped"
 [ "$failed" -eq 0 ]
