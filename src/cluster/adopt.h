@@ -33,7 +33,7 @@ struct adoption {
     uint64_t by;  /* uid of the adopting controller; 0: none */
     bool checked; /* which was read, and exists */
     bool release; /* it is to lose the one it has */
-    char *others; /* owner references that are no controller, with commas; NULL: none */
+    char *others; /* owner references that are no controller, an array of JSON; NULL: none */
 };
 
 void cl_adoption_decode(struct adoption *a, yyjson_val *o);
@@ -41,9 +41,8 @@ void cl_adoption_done(struct adoption *a);
 /* Wishes. Repeating is free. */
 void cl_adopt(struct sl_rec *r, struct adoption *a, const struct sl_rec *by);
 void cl_release(struct sl_rec *r, struct adoption *a);
-/* Fills w, or returns false. 'more' is what else the write says of the metadata: `,"a":1`, or "".
- */
-bool cl_adoption_build(struct sl_cluster *c, struct sl_rec *r, struct adoption *a, const char *more,
+/* Fills w, or returns false. A patch stands open in the metadata: the caller may say more there. */
+bool cl_adoption_build(struct sl_cluster *c, struct sl_rec *r, struct adoption *a,
                        struct sl_write *w);
 /* To be told of the answer to what it filled. */
 void cl_adoption_written(struct sl_rec *r, struct adoption *a, const struct sl_write *w,

@@ -6,13 +6,11 @@
 #include "cluster/apps.h"
 
 static bool build(struct sl_cluster *c, struct pod *p, struct sl_write *w) {
-    struct sl_buf more;
     if (!p->adopt.by && !p->adopt.release)
         return false;
-    sl_buf_init(&more, CL_MAX_COPY + 1024);
-    cl_job_put_finalizers(c, p, &more);
-    bool any = cl_adoption_build(c, &p->rec, &p->adopt, sl_buf_str(&more), w);
-    sl_buf_done(&more);
+    bool any = cl_adoption_build(c, &p->rec, &p->adopt, w);
+    if (any && w->method == SL_PATCH)
+        cl_job_put_finalizers(c, p, &w->json);
     return any;
 }
 

@@ -29,12 +29,12 @@ void cl_conditions_read(struct conditions *c, yyjson_val *list) {
     cl_conditions_done(c);
     yyjson_arr_foreach (list, i, n, v) {
         *sl_vec_push(c) = (struct condition){
-            .type = sl_strdup(jstr(v, "type")),
-            .status = sl_strdup(jstr(v, "status")),
-            .reason = sl_strdup(jstr(v, "reason")),
-            .message = sl_strdup(jstr(v, "message")),
-            .updated = jtime(v, "lastUpdateTime"),
-            .changed = jtime(v, "lastTransitionTime"),
+            .type = sl_strdup(sl_json_str(v, "type")),
+            .status = sl_strdup(sl_json_str(v, "status")),
+            .reason = sl_strdup(sl_json_str(v, "reason")),
+            .message = sl_strdup(sl_json_str(v, "message")),
+            .updated = sl_json_time(v, "lastUpdateTime"),
+            .changed = sl_json_time(v, "lastTransitionTime"),
         };
     }
 }
@@ -109,36 +109,33 @@ bool cl_conditions_same(const struct conditions *a, const struct conditions *b) 
     return true;
 }
 
-void cl_conditions_put(struct sl_buf *b, const struct conditions *c) {
-    sl_buf_putc(b, '[');
+void cl_conditions_put(struct sl_jw *j, const struct conditions *c) {
+    sl_jw_array(j, "conditions");
     for (uint32_t i = 0; i < c->n; i++) {
         const struct condition *v = &c->v[i];
-        jput_text(b, i ? ",{\"type\":" : "{\"type\":", v->type);
-        jput_text(b, ",\"status\":", v->status);
-        if (v->updated) {
-            sl_buf_puts(b, ",\"lastUpdateTime\":");
-            jput_time(b, v->updated);
-        }
-        if (v->changed) {
-            sl_buf_puts(b, ",\"lastTransitionTime\":");
-            jput_time(b, v->changed);
-        }
+        sl_jw_object(j, NULL);
+        sl_jw_str(j, "type", v->type);
+        sl_jw_str(j, "status", v->status);
+        if (v->updated)
+            sl_jw_time(j, "lastUpdateTime", v->updated);
+        if (v->changed)
+            sl_jw_time(j, "lastTransitionTime", v->changed);
         if (*v->reason)
-            jput_text(b, ",\"reason\":", v->reason);
+            sl_jw_str(j, "reason", v->reason);
         if (*v->message)
-            jput_text(b, ",\"message\":", v->message);
-        sl_buf_putc(b, '}');
+            sl_jw_str(j, "message", v->message);
+        sl_jw_end(j);
     }
-    sl_buf_putc(b, ']');
+    sl_jw_end(j);
 }
 
 /* ---- numbers ---- */
 
-void cl_count_put(struct sl_buf *b, const char *name, int64_t n, bool shown) {
+void cl_count_put(struct sl_jw *j, const char *name, int64_t n, bool shown) {
     if (n || shown)
-        sl_buf_printf(b, ",\"%s\":%lld", name, (long long)n);
+        sl_jw_int(j, name, n);
     else
-        sl_buf_printf(b, ",\"%s\":null", name); /* a merge patch: it goes */
+        sl_jw_null(j, name); /* a merge patch: it goes */
 }
 
 int64_t cl_portion(yyjson_val *v, int64_t of, bool up) {
@@ -183,7 +180,7 @@ bool cl_pod_available(const struct sl_cluster *c, const struct pod *p, int64_t m
 
 char *cl_message_of(const struct sl_reply *reply) {
     yyjson_doc *d = reply->status ? yyjson_read(reply->body, reply->len, 0) : NULL;
-    const char *said = jstr(yyjson_doc_get_root(d), "message");
+    const char *said = sl_json_str(yyjson_doc_get_root(d), "message");
     char *text = sl_strdup(*said ? said : reply->text && *reply->text ? reply->text : "refused");
 
     yyjson_doc_free(d);

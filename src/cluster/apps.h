@@ -33,12 +33,12 @@ bool cl_condition_set(struct conditions *c, const char *type, const char *status
                       const char *reason, const char *message, sl_time now);
 void cl_condition_drop(struct conditions *c, const char *type);
 bool cl_conditions_same(const struct conditions *a, const struct conditions *b);
-void cl_conditions_put(struct sl_buf *b, const struct conditions *c);
+void cl_conditions_put(struct sl_jw *j, const struct conditions *c);
 
 /* ---- counts of a status ---- */
 
 /* A field; 'shown' ones also when 0. */
-void cl_count_put(struct sl_buf *b, const char *name, int64_t n, bool shown);
+void cl_count_put(struct sl_jw *j, const char *name, int64_t n, bool shown);
 
 /* "25%" of a whole or a number; -1 if absent. */
 int64_t cl_portion(yyjson_val *v, int64_t of, bool up);
@@ -92,7 +92,7 @@ void cl_rs_done(struct sl_rec *r);
 bool cl_rs_build(void *ctx, struct sl_rec *r, struct sl_write *w);
 void cl_rs_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
                    const struct sl_reply *reply);
-bool cl_rs_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_buf *body);
+bool cl_rs_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body);
 void cl_rs_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
                          const struct sl_reply *reply);
 /* Pods of it that are available and may go on: not more than it is to have. */
@@ -151,7 +151,7 @@ void cl_dp_done(struct sl_rec *r);
 bool cl_dp_build(void *ctx, struct sl_rec *r, struct sl_write *w);
 void cl_dp_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
                    const struct sl_reply *reply);
-bool cl_dp_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_buf *body);
+bool cl_dp_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body);
 void cl_dp_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
                          const struct sl_reply *reply);
 
@@ -223,7 +223,7 @@ bool cl_ss_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
 void cl_ss_changed(void *ctx, struct sl_rec *r);
 void cl_ss_done(struct sl_rec *r);
 bool cl_ss_build(void *ctx, struct sl_rec *r, struct sl_write *w);
-bool cl_ss_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_buf *body);
+bool cl_ss_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body);
 void cl_ss_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
                          const struct sl_reply *reply);
 void cl_ss_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
@@ -267,7 +267,8 @@ struct claim {
     struct sl_rec rec;
     char *owners;     /* JSON; NULL: none */
     char *wish;       /* what they should be; NULL: as they are */
-    char *finalizers; /* but for the one that protects it while pods use it, with commas; NULL: none
+    char *finalizers; /* but for the one that protects it while pods use it, an array of JSON; NULL:
+                       * none
                        */
     bool protected, unused; /* unused: pods were read, and none does */
 };

@@ -7,19 +7,26 @@
 #include <string.h>
 
 #include "cluster/errands.h"
+#include "json/writer.h"
 
-#define NAMESPACE(name)                                                                            \
+#define NAMESPACE(name_)                                                                           \
     {                                                                                              \
-        "/api/v1/namespaces", "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{"       \
-                              "\"name\":\"" name "\",\"labels\":{\"kubernetes.io/metadata.name\""  \
-                              ":\"" name "\"}}}"                                                   \
+        "/api/v1/namespaces", SL_JSON_CONST({                                                      \
+            "apiVersion" : "v1",                                                                   \
+            "kind" : "Namespace",                                                                  \
+            "metadata" : {"name" : name_, "labels" : {"kubernetes.io/metadata.name" : name_}}      \
+        })                                                                                         \
     }
-#define CLASS(name, value, text)                                                                   \
+#define CLASS(name_, value_, text_)                                                                \
     {                                                                                              \
-        "/apis/scheduling.k8s.io/v1/priorityclasses",                                              \
-            "{\"apiVersion\":\"scheduling.k8s.io/v1\",\"kind\":\"PriorityClass\",\"metadata\":{"   \
-            "\"name\":\"" name "\"},\"value\":" value ",\"description\":\"" text                   \
-            "\",\"preemptionPolicy\":\"PreemptLowerPriority\"}"                                    \
+        "/apis/scheduling.k8s.io/v1/priorityclasses", SL_JSON_CONST({                              \
+            "apiVersion" : "scheduling.k8s.io/v1",                                                 \
+            "kind" : "PriorityClass",                                                              \
+            "metadata" : {"name" : name_},                                                         \
+            "value" : value_,                                                                      \
+            "description" : text_,                                                                 \
+            "preemptionPolicy" : "PreemptLowerPriority"                                            \
+        })                                                                                         \
     }
 
 static const struct {
@@ -30,16 +37,27 @@ static const struct {
     NAMESPACE("kube-public"),
     NAMESPACE("kube-node-lease"),
     NAMESPACE("kueue-system"),
-    CLASS("system-node-critical", "2000001000",
+    CLASS("system-node-critical", 2000001000,
           "For pods that a node cannot do without; they must not be moved from it."),
-    CLASS("system-cluster-critical", "2000000000",
+    CLASS("system-cluster-critical", 2000000000,
           "For pods that the cluster cannot do without, on whichever node they run."),
-    {"/api/v1/namespaces/default/services",
-     "{\"apiVersion\":\"v1\",\"kind\":\"Service\",\"metadata\":{\"name\":\"kubernetes\","
-     "\"labels\":{\"component\":\"apiserver\",\"provider\":\"kubernetes\"}},\"spec\":{"
-     "\"type\":\"ClusterIP\",\"clusterIP\":\"10.96.0.1\",\"clusterIPs\":[\"10.96.0.1\"],"
-     "\"ipFamilies\":[\"IPv4\"],\"ipFamilyPolicy\":\"SingleStack\",\"sessionAffinity\":\"None\","
-     "\"ports\":[{\"name\":\"https\",\"protocol\":\"TCP\",\"port\":443,\"targetPort\":6443}]}}"},
+    {"/api/v1/namespaces/default/services", SL_JSON_CONST({
+         "apiVersion" : "v1",
+         "kind" : "Service",
+         "metadata" : {
+             "name" : "kubernetes",
+             "labels" : {"component" : "apiserver", "provider" : "kubernetes"}
+         },
+         "spec" : {
+             "type" : "ClusterIP",
+             "clusterIP" : "10.96.0.1",
+             "clusterIPs" : ["10.96.0.1"],
+             "ipFamilies" : ["IPv4"],
+             "ipFamilyPolicy" : "SingleStack",
+             "sessionAffinity" : "None",
+             "ports" : [ {"name" : "https", "protocol" : "TCP", "port" : 443, "targetPort" : 6443} ]
+         }
+     })},
 };
 
 #define PAUSE_MIN (100 * SL_MSEC)

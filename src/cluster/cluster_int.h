@@ -64,7 +64,7 @@ static inline const char *str(const struct sl_cluster *c, sl_sym y) {
 /* ---- write.c ---- */
 
 /* `{"type":…,"status":"True",…}` of metav1.Condition's shape; times 0: left out. */
-void cl_write_condition(struct sl_buf *b, const char *type, bool status, const char *reason,
+void cl_write_condition(struct sl_jw *j, const char *type, bool status, const char *reason,
                         const char *message, sl_time probed, sl_time changed);
 /* A copy of the value as JSON text, NULL if absent. To be freed. */
 char *cl_text_of(yyjson_val *v);

@@ -32,7 +32,7 @@ static void clear_refs(struct cron_ref *v, uint32_t n) {
 }
 
 static void read_spec(struct cronjob *j, yyjson_val *spec) {
-    uint64_t hash = jhash(1, spec);
+    uint64_t hash = sl_json_hash(1, spec);
     struct sl_err err;
     if (hash == j->spec)
         return;
@@ -41,17 +41,17 @@ static void read_spec(struct cronjob *j, yyjson_val *spec) {
     sl_freep(&j->zone);
     free(j->template);
     cl_zone_free(j->tz);
-    j->schedule_text = sl_strdup(jstr(spec, "schedule"));
-    j->zone = jat(spec, "timeZone") ? sl_strdup(jstr(spec, "timeZone")) : NULL;
+    j->schedule_text = sl_strdup(sl_json_str(spec, "schedule"));
+    j->zone = sl_json_at(spec, "timeZone") ? sl_strdup(sl_json_str(spec, "timeZone")) : NULL;
     j->tz = cl_zone_load(j->zone ? j->zone : "");
-    j->template = cl_text_of(jat(spec, "jobTemplate"));
+    j->template = cl_text_of(sl_json_at(spec, "jobTemplate"));
     j->bad = sl_cron_read(j->schedule_text, &j->schedule, &err) < 0;
-    j->starting_deadline = jint(spec, "startingDeadlineSeconds", JOB_NONE);
-    j->keep_ok = jint(spec, "successfulJobsHistoryLimit", JOB_NONE);
-    j->keep_failed = jint(spec, "failedJobsHistoryLimit", JOB_NONE);
-    j->suspend = jbool(spec, "suspend", false);
-    j->forbid = strcmp(jstr(spec, "concurrencyPolicy"), "Forbid") == 0;
-    j->replace = strcmp(jstr(spec, "concurrencyPolicy"), "Replace") == 0;
+    j->starting_deadline = sl_json_int(spec, "startingDeadlineSeconds", JOB_NONE);
+    j->keep_ok = sl_json_int(spec, "successfulJobsHistoryLimit", JOB_NONE);
+    j->keep_failed = sl_json_int(spec, "failedJobsHistoryLimit", JOB_NONE);
+    j->suspend = sl_json_bool(spec, "suspend", false);
+    j->forbid = strcmp(sl_json_str(spec, "concurrencyPolicy"), "Forbid") == 0;
+    j->replace = strcmp(sl_json_str(spec, "concurrencyPolicy"), "Replace") == 0;
 }
 
 bool cl_cron_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
@@ -70,10 +70,10 @@ bool cl_cron_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
                SL_I("limit", CRON_MAX_ACTIVE));
     if (!j->crowded)
         yyjson_arr_foreach (yyjson_obj_get(status, "active"), i, n, v)
-            *sl_vec_push(&j->active) =
-                (struct cron_ref){sl_strdup(jstr(v, "name")), sl_strdup(jstr(v, "uid"))};
-    j->last_schedule = jtime(status, "lastScheduleTime");
-    j->last_success = jtime(status, "lastSuccessfulTime");
+            *sl_vec_push(&j->active) = (struct cron_ref){sl_strdup(sl_json_str(v, "name")),
+                                                         sl_strdup(sl_json_str(v, "uid"))};
+    j->last_schedule = sl_json_time(status, "lastScheduleTime");
+    j->last_success = sl_json_time(status, "lastSuccessfulTime");
     return true;
 }
 
@@ -340,83 +340,83 @@ void cl_cron_changed(void *ctx, struct sl_rec *r) {
 bool cl_cron_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     struct sl_cluster *c = ctx;
     struct cronjob *j = cron_of(r);
-    struct sl_buf *b = &w->body;
+    struct sl_jw *b = &w->json;
     if (j->crowded || !differs(j))
         return false;
     sl_rec_build_guarded(r, "status", w);
-    sl_buf_puts(b, "},\"status\":{\"active\":");
+    sl_jw_end(b);
+    sl_jw_object(b, "status");
+    if (j->want_active.n)
+        sl_jw_array(b, "active");
+    else
+        sl_jw_null(b, "active");
     for (uint32_t i = 0; i < j->want_active.n; i++) {
         struct job *job = child_of(c, j, j->want_active.v[i].uid);
-        jput_text(b,
-                  i ? ",{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\",\"namespace\":"
-                    : "[{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\",\"namespace\":",
-                  sl_rec_ns(r));
-        jput_text(b, ",\"name\":", j->want_active.v[i].name);
-        jput_text(b, ",\"uid\":", j->want_active.v[i].uid);
+        sl_jw_object(b, NULL);
+        sl_jw_str(b, "apiVersion", "batch/v1");
+        sl_jw_str(b, "kind", "Job");
+        sl_jw_str(b, "namespace", sl_rec_ns(r));
+        sl_jw_str(b, "name", j->want_active.v[i].name);
+        sl_jw_str(b, "uid", j->want_active.v[i].uid);
         if (job)
-            sl_buf_printf(b, ",\"resourceVersion\":\"%llu\"", (unsigned long long)job->rec.rv);
-        sl_buf_putc(b, '}');
+            sl_jw_strf(b, "resourceVersion", "%llu", (unsigned long long)job->rec.rv);
+        sl_jw_end(b);
     }
-    sl_buf_puts(b, j->want_active.n ? "]" : "null");
-    if (j->want_schedule) {
-        sl_buf_puts(b, ",\"lastScheduleTime\":");
-        jput_time(b, j->want_schedule);
-    }
-    if (j->want_success) {
-        sl_buf_puts(b, ",\"lastSuccessfulTime\":");
-        jput_time(b, j->want_success);
-    }
-    sl_buf_puts(b, "}}");
+    if (j->want_active.n)
+        sl_jw_end(b);
+    if (j->want_schedule)
+        sl_jw_time(b, "lastScheduleTime", j->want_schedule);
+    if (j->want_success)
+        sl_jw_time(b, "lastSuccessfulTime", j->want_success);
     return true;
 }
 
 static void put_local_time(const struct cronjob *j, sl_time at, char out[64]) {
     int64_t s = at / SL_SEC, east = cl_zone_offset(j->tz, s), by = east < 0 ? -east : east;
-    struct sl_buf b;
-    sl_buf_init(&b, 64);
-    jput_time(&b, (s + east) * SL_SEC); /* "2026-01-31T12:00:00Z" with its quotes */
+    char stamp[SL_STAMP_TEXT];
+    (void)sl_stamp((s + east) * SL_SEC, stamp);
     if (east)
-        sl_fmt(out, 64, "%.19s%c%02d:%02d", sl_buf_str(&b) + 1, east < 0 ? '-' : '+',
-               (int)(by / 3600), (int)(by / 60 % 60));
+        sl_fmt(out, 64, "%.19s%c%02d:%02d", stamp, east < 0 ? '-' : '+', (int)(by / 3600),
+               (int)(by / 60 % 60));
     else
-        sl_fmt(out, 64, "%.20s", sl_buf_str(&b) + 1);
-    sl_buf_done(&b);
+        sl_fmt(out, 64, "%.20s", stamp);
 }
 
-bool cl_cron_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_buf *body) {
+bool cl_cron_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body) {
     struct cronjob *j = cron_of(r);
     char when[64];
     (void)ctx;
     yyjson_doc *t = j->template ? yyjson_read(j->template, strlen(j->template), 0) : NULL;
-    yyjson_val *of = yyjson_doc_get_root(t), *labels = jat(of, "metadata.labels"),
-               *spec = jat(of, "spec");
-    yyjson_val *notes = jat(of, "metadata.annotations"), *k, *v;
+    yyjson_val *of = yyjson_doc_get_root(t), *labels = sl_json_at(of, "metadata.labels"),
+               *spec = sl_json_at(of, "spec");
+    yyjson_val *notes = sl_json_at(of, "metadata.annotations"), *k, *v;
     if (!spec || !j->starting) {
         yyjson_doc_free(t);
         return false;
     }
     put_local_time(j, j->starting, when);
-    sl_buf_puts(body, "{\"apiVersion\":\"batch/v1\",\"kind\":\"Job\"");
-    jput_text(body, ",\"metadata\":{\"name\":", child->name);
-    if (labels) {
-        sl_buf_puts(body, ",\"labels\":");
-        jput(body, labels);
-    }
-    jput_text(body, ",\"annotations\":{\"" SCHEDULED_AT "\":", when);
+    sl_jw_object(body, NULL);
+    sl_jw_str(body, "apiVersion", "batch/v1");
+    sl_jw_str(body, "kind", "Job");
+    sl_jw_object(body, "metadata");
+    sl_jw_str(body, "name", child->name);
+    if (labels)
+        sl_jw_val(body, "labels", labels);
+    sl_jw_object(body, "annotations");
+    sl_jw_str(body, SCHEDULED_AT, when);
     yyjson_obj_iter it = yyjson_obj_iter_with(notes); /* of what may be absent */
     while ((k = yyjson_obj_iter_next(&it))) {
         v = yyjson_obj_iter_get_val(k);
-        if (yyjson_equals_str(k, SCHEDULED_AT) || !yyjson_is_str(v))
-            continue;
-        jput_text(body, ",", sl_json_text(k));
-        sl_buf_putc(body, ':');
-        sl_buf_json_n(body, sl_json_view(v).s, sl_json_view(v).n);
+        if (!yyjson_equals_str(k, SCHEDULED_AT) && yyjson_is_str(v))
+            sl_jw_text(body, sl_json_text(k), sl_json_view(v));
     }
-    sl_buf_puts(body, "},\"ownerReferences\":[");
+    sl_jw_end(body);
+    sl_jw_array(body, "ownerReferences");
     sl_rec_put_owner(body, r);
-    sl_buf_puts(body, "]},\"spec\":");
-    jput(body, spec);
-    sl_buf_putc(body, '}');
+    sl_jw_end(body);
+    sl_jw_end(body);
+    sl_jw_val(body, "spec", spec);
+    sl_jw_end(body);
     yyjson_doc_free(t);
     return true;
 }
@@ -429,7 +429,7 @@ void cl_cron_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, en
     } else if (how == SL_WRITE_REFUSED) {
         yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
         sl_rec_event(r, CONTROLLER, true, "FailedCreate", "Error creating job: %s",
-                     jstr(yyjson_doc_get_root(d), "message"));
+                     sl_json_str(yyjson_doc_get_root(d), "message"));
         yyjson_doc_free(d);
     }
     sl_rec_enqueue(r);

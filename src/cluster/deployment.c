@@ -25,7 +25,7 @@
 /* ---- reading ---- */
 
 static int32_t count_at(yyjson_val *o, const char *path, int32_t otherwise) {
-    int64_t n = jint(o, path, otherwise);
+    int64_t n = sl_json_int(o, path, otherwise);
     return n >= 0 && n <= INT32_MAX ? (int32_t)n : otherwise;
 }
 
@@ -39,7 +39,7 @@ static void take_strategy(struct deployment *d, yyjson_val *strategy) {
     int64_t n = d->replicas, surge = cl_portion(yyjson_obj_get(roll, "maxSurge"), n, true);
     int64_t missing = cl_portion(yyjson_obj_get(roll, "maxUnavailable"), n, false);
 
-    d->rolling = strcmp(jstr(strategy, "type"), "Recreate") != 0;
+    d->rolling = strcmp(sl_json_str(strategy, "type"), "Recreate") != 0;
     surge = surge < 0 ? (25 * n + 99) / 100 : surge;
     missing = missing < 0 ? 25 * n / 100 : missing;
     if (surge == 0 && missing == 0)
@@ -53,7 +53,7 @@ static void take_strategy(struct deployment *d, yyjson_val *strategy) {
 bool cl_dp_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct deployment *d = dp_of(r);
     yyjson_val *spec = yyjson_obj_get(o, "spec"), *status = yyjson_obj_get(o, "status");
-    uint64_t chooser = jhash(1, yyjson_obj_get(spec, "selector"));
+    uint64_t chooser = sl_json_hash(1, yyjson_obj_get(spec, "selector"));
 
     (void)ctx;
     if (!d->chooser.arena.ceiling)
@@ -65,27 +65,27 @@ bool cl_dp_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     }
     free(d->template);
     d->template = cl_pod_template(yyjson_obj_get(spec, "template"));
-    take(&d->annotations, jat(o, "metadata.annotations"));
+    take(&d->annotations, sl_json_at(o, "metadata.annotations"));
     take(&d->selector, yyjson_obj_get(spec, "selector"));
     d->template_hash = cl_template_hash(yyjson_obj_get(spec, "template"), &d->template_digest);
     d->replicas = count_at(spec, "replicas", 1);
     d->min_ready = count_at(spec, "minReadySeconds", 0);
     d->history = count_at(spec, "revisionHistoryLimit", 10);
-    d->deadline = jint(spec, "progressDeadlineSeconds", 600);
+    d->deadline = sl_json_int(spec, "progressDeadlineSeconds", 600);
     d->deadline = d->deadline < INT32_MAX ? d->deadline : -1;
-    d->paused = jbool(spec, "paused", false);
+    d->paused = sl_json_bool(spec, "paused", false);
     take_strategy(d, yyjson_obj_get(spec, "strategy"));
     sl_freep(&d->revision);
-    d->revision = sl_strdup(jannotation(o, PREFIX "revision"));
+    d->revision = sl_strdup(sl_json_annotation(o, PREFIX "revision"));
     d->seen = (struct dp_status){
-        .observed = jint(status, "observedGeneration", 0),
-        .replicas = jint(status, "replicas", 0),
-        .updated = jint(status, "updatedReplicas", 0),
-        .ready = jint(status, "readyReplicas", 0),
-        .available = jint(status, "availableReplicas", 0),
-        .unavailable = jint(status, "unavailableReplicas", 0),
-        .going = jint(status, "terminatingReplicas", -1),
-        .collisions = jint(status, "collisionCount", -1),
+        .observed = sl_json_int(status, "observedGeneration", 0),
+        .replicas = sl_json_int(status, "replicas", 0),
+        .updated = sl_json_int(status, "updatedReplicas", 0),
+        .ready = sl_json_int(status, "readyReplicas", 0),
+        .available = sl_json_int(status, "availableReplicas", 0),
+        .unavailable = sl_json_int(status, "unavailableReplicas", 0),
+        .going = sl_json_int(status, "terminatingReplicas", -1),
+        .collisions = sl_json_int(status, "collisionCount", -1),
     };
     if (d->collisions < d->seen.collisions)
         d->collisions = (int32_t)d->seen.collisions;
@@ -155,28 +155,19 @@ struct replicaset *cl_dp_old(const struct dp_sets *s, uint32_t *at) {
 
 /* ---- wishes ---- */
 
-static void put_annotation(struct sl_buf *b, const char *key, const char *value) {
-    sl_buf_putc(b, b->len > 1 ? ',' : ' ');
-    sl_buf_json(b, key);
-    jput_text(b, ":", value);
-}
-
-static void put_number(struct sl_buf *b, const char *key, int64_t n) {
-    char text[24];
-    sl_fmt(text, sizeof text, "%lld", (long long)n);
-    put_annotation(b, key, text);
+static void put_number(struct sl_jw *j, const char *key, int64_t n) {
+    sl_jw_strf(j, key, "%lld", (long long)n);
 }
 
 static void wish(struct deployment *d, struct replicaset *rs, int32_t replicas,
-                 struct sl_buf *annotations, struct dp_sets *s) {
+                 const char *annotations, struct dp_sets *s) {
     sl_freep(&rs->wish.annotations);
-    sl_buf_putc(annotations, '}');
     rs->wish = (struct rs_wish){
         .any = true,
         .replicas = replicas,
         .from = rs->replicas,
         .min_ready = rs == s->fresh ? d->min_ready : rs->min_ready,
-        .annotations = sl_strdup(sl_buf_str(annotations)),
+        .annotations = sl_strdup(annotations),
     };
     s->waiting = true;
     sl_rec_write(&rs->rec);
@@ -190,10 +181,12 @@ void cl_dp_scale(struct deployment *d, struct replicaset *rs, int32_t n, bool al
         (!also_annotations || (rs->desired == d->replicas && rs->max == d->replicas + d->surge)))
         return;
     sl_buf_init(&b, 1024);
-    sl_buf_putc(&b, '{');
-    put_number(&b, PREFIX "desired-replicas", d->replicas);
-    put_number(&b, PREFIX "max-replicas", (int64_t)d->replicas + d->surge);
-    wish(d, rs, n, &b, s);
+    struct sl_jw j = SL_JW(&b);
+    sl_jw_object(&j, NULL);
+    put_number(&j, PREFIX "desired-replicas", d->replicas);
+    put_number(&j, PREFIX "max-replicas", (int64_t)d->replicas + d->surge);
+    sl_jw_end(&j);
+    wish(d, rs, n, sl_buf_str(&b), s);
     sl_buf_done(&b);
 }
 
@@ -214,7 +207,7 @@ static bool is_skipped(const char *key) {
 }
 
 /* Of the Deployment, those that the set does not have like that. */
-static void copy_annotations(const struct deployment *d, yyjson_val *has, struct sl_buf *b) {
+static void copy_annotations(const struct deployment *d, yyjson_val *has, struct sl_jw *j) {
     yyjson_doc *doc =
         d->annotations ? yyjson_read(d->annotations, strlen(d->annotations), 0) : NULL;
     _cleanup_(sl_json_fields_done) struct sl_json_fields in = sl_json_fields_of(has);
@@ -225,7 +218,7 @@ static void copy_annotations(const struct deployment *d, yyjson_val *has, struct
         const char *key = sl_json_text(k), *value = sl_json_opt(v);
         const char *old = sl_json_opt(sl_json_field(&in, sl_json_view(k)));
         if (value && !is_skipped(key) && (!old || strcmp(old, value) != 0))
-            put_annotation(b, key, value);
+            sl_jw_str(j, key, value);
     }
     yyjson_doc_free(doc);
 }
@@ -240,20 +233,16 @@ static int64_t next_revision(const struct dp_sets *s) {
 }
 
 /* A set that was there before keeps the numbers it had. */
-static void put_history(struct sl_buf *b, yyjson_val *has, int64_t revision) {
+static void put_history(struct sl_jw *j, yyjson_val *has, int64_t revision) {
     const char *was = sl_json_text(yyjson_obj_get(has, PREFIX "revision-history"));
     char last[24];
-    struct sl_buf all;
 
     sl_fmt(last, sizeof last, "%lld", (long long)revision);
     for (; strlen(was) + strlen(last) + 1 > MAX_HISTORY_CHARS;) {
         const char *comma = strchr(was, ',');
         was = comma ? comma + 1 : "";
     }
-    sl_buf_init(&all, MAX_HISTORY_CHARS + 2);
-    sl_buf_printf(&all, "%s%s%s", was, *was ? "," : "", last);
-    put_annotation(b, PREFIX "revision-history", sl_buf_str(&all));
-    sl_buf_done(&all);
+    sl_jw_strf(j, PREFIX "revision-history", "%s%s%s", was, *was ? "," : "", last);
 }
 
 /* The set of the present template says which revision it is, and what its Deployment's annotations
@@ -267,15 +256,18 @@ static void sync_fresh(struct deployment *d, struct dp_sets *s) {
     struct sl_buf b;
 
     sl_buf_init(&b, CL_MAX_ANNOTATIONS);
-    sl_buf_putc(&b, '{');
-    copy_annotations(d, has, &b);
+    struct sl_jw j = SL_JW(&b);
+    sl_jw_object(&j, NULL);
+    copy_annotations(d, has, &j);
     if (rs->revision < revision) {
-        put_number(&b, PREFIX "revision", revision);
+        put_number(&j, PREFIX "revision", revision);
         if (rs->revision > 0)
-            put_history(&b, has, rs->revision);
+            put_history(&j, has, rs->revision);
     }
-    if ((b.len > 1 || rs->min_ready != d->min_ready) && !sl_buf_full(&b))
-        wish(d, rs, rs->replicas, &b, s);
+    bool some = j.comma || rs->min_ready != d->min_ready;
+    sl_jw_end(&j);
+    if (some && !sl_buf_full(&b))
+        wish(d, rs, rs->replicas, sl_buf_str(&b), s);
     sl_buf_done(&b);
     yyjson_doc_free(doc);
 }
@@ -338,19 +330,11 @@ static void put_labels(yyjson_mut_doc *m, yyjson_mut_val *of, const char *map, c
     yyjson_mut_obj_put(labels, yyjson_mut_str(m, "pod-template-hash"), yyjson_mut_strcpy(m, hash));
 }
 
-static void put_mut(struct sl_buf *b, yyjson_mut_val *v) {
-    char *text = yyjson_mut_val_write(v, 0, NULL);
-
-    sl_buf_puts(b, text ? text : "null");
-    free(text); /* yyjson's */
-}
-
-bool cl_dp_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_buf *body) {
+bool cl_dp_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body) {
     struct sl_cluster *c = ctx;
     struct deployment *d = dp_of(r);
     char name[SL_REC_NAME], hash[DP_HASH];
     struct dp_sets s = {0};
-    struct sl_buf notes;
 
     set_name(d, name);
     if (!d->template || !d->selector || d->paused || strcmp(name, child->name) != 0)
@@ -370,30 +354,34 @@ bool cl_dp_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_bu
     put_labels(m, meta, "labels", hash);
     put_labels(m, selector, "matchLabels", hash);
 
-    sl_buf_init(&notes, CL_MAX_ANNOTATIONS);
-    sl_buf_putc(&notes, '{');
-    copy_annotations(d, NULL, &notes);
-    put_number(&notes, PREFIX "revision", next_revision(&s));
-    put_number(&notes, PREFIX "desired-replicas", d->replicas);
-    put_number(&notes, PREFIX "max-replicas", (int64_t)d->replicas + d->surge);
-    jput_text(body,
-              "{\"apiVersion\":\"apps/v1\",\"kind\":\"ReplicaSet\",\"metadata\":{\"name\":", name);
-    sl_buf_puts(body, ",\"labels\":");
-    put_mut(body, yyjson_mut_obj_get(meta, "labels"));
-    sl_buf_printf(body, ",\"annotations\":%s},\"ownerReferences\":[", sl_buf_str(&notes));
+    sl_jw_object(body, NULL);
+    sl_jw_str(body, "apiVersion", "apps/v1");
+    sl_jw_str(body, "kind", "ReplicaSet");
+    sl_jw_object(body, "metadata");
+    sl_jw_str(body, "name", name);
+    sl_jw_mut_val(body, "labels", yyjson_mut_obj_get(meta, "labels"));
+    sl_jw_object(body, "annotations");
+    copy_annotations(d, NULL, body);
+    put_number(body, PREFIX "revision", next_revision(&s));
+    put_number(body, PREFIX "desired-replicas", d->replicas);
+    put_number(body, PREFIX "max-replicas", (int64_t)d->replicas + d->surge);
+    sl_jw_end(body);
+    sl_jw_array(body, "ownerReferences");
     sl_rec_put_owner(body, r);
-    sl_buf_printf(body, "]},\"spec\":{\"replicas\":%d,\"minReadySeconds\":%d,\"selector\":",
-                  cl_dp_fresh_size(c, d, &s), d->min_ready);
-    put_mut(body, selector);
-    sl_buf_puts(body, ",\"template\":");
-    put_mut(body, template);
-    sl_buf_puts(body, "}}");
-    sl_buf_done(&notes);
+    sl_jw_end(body);
+    sl_jw_end(body);
+    sl_jw_object(body, "spec");
+    sl_jw_int(body, "replicas", cl_dp_fresh_size(c, d, &s));
+    sl_jw_int(body, "minReadySeconds", d->min_ready);
+    sl_jw_mut_val(body, "selector", selector);
+    sl_jw_mut_val(body, "template", template);
+    sl_jw_end(body);
+    sl_jw_end(body);
     yyjson_doc_free(t);
     yyjson_doc_free(sel);
     yyjson_mut_doc_free(m);
     sl_vec_free(&s.all);
-    return !sl_buf_full(body);
+    return !sl_buf_full(body->b);
 }
 
 void cl_dp_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,

@@ -167,6 +167,12 @@ void cl_dp_status(struct sl_cluster *c, struct deployment *d, const struct dp_se
 
 /* ---- writing ---- */
 
+static void put_revision(const struct deployment *d, struct sl_jw *j) {
+    sl_jw_object(j, "annotations");
+    sl_jw_str(j, "deployment.kubernetes.io/revision", d->new_revision);
+    sl_jw_end(j);
+}
+
 bool cl_dp_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     (void)ctx;
     struct deployment *d = dp_of(r);
@@ -174,32 +180,28 @@ bool cl_dp_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
 
     if (d->new_revision && d->revision_ignored && !r->deleting) {
         sl_rec_build_guarded(r, NULL, w);
-        jput_text(&w->body,
-                  ",\"annotations\":{\"deployment.kubernetes.io/revision\":", d->new_revision);
-        sl_buf_puts(&w->body, "}}}");
+        put_revision(d, &w->json);
         w->tag = WRITE_REVISION;
         return true;
     }
     if ((!differs(d) && !d->new_revision) || !s->observed)
         return false;
     sl_rec_build_guarded(r, "status", w);
-    if (d->new_revision && !r->deleting) { /* through this door it is no new generation */
-        jput_text(&w->body,
-                  ",\"annotations\":{\"deployment.kubernetes.io/revision\":", d->new_revision);
-        sl_buf_putc(&w->body, '}');
-    }
-    sl_buf_printf(&w->body, "},\"status\":{\"observedGeneration\":%lld", (long long)s->observed);
-    cl_count_put(&w->body, "replicas", s->replicas, false);
-    cl_count_put(&w->body, "updatedReplicas", s->updated, false);
-    cl_count_put(&w->body, "readyReplicas", s->ready, false);
-    cl_count_put(&w->body, "availableReplicas", s->available, false);
-    cl_count_put(&w->body, "unavailableReplicas", s->unavailable, false);
-    cl_count_put(&w->body, "terminatingReplicas", s->going, true);
+    if (d->new_revision && !r->deleting) /* through this door it is no new generation */
+        put_revision(d, &w->json);
+    struct sl_jw *j = &w->json;
+    sl_jw_end(j);
+    sl_jw_object(j, "status");
+    sl_jw_int(j, "observedGeneration", s->observed);
+    cl_count_put(j, "replicas", s->replicas, false);
+    cl_count_put(j, "updatedReplicas", s->updated, false);
+    cl_count_put(j, "readyReplicas", s->ready, false);
+    cl_count_put(j, "availableReplicas", s->available, false);
+    cl_count_put(j, "unavailableReplicas", s->unavailable, false);
+    cl_count_put(j, "terminatingReplicas", s->going, true);
     if (s->collisions >= 0)
-        cl_count_put(&w->body, "collisionCount", s->collisions, true);
-    sl_buf_puts(&w->body, ",\"conditions\":");
-    cl_conditions_put(&w->body, &d->wanted);
-    sl_buf_puts(&w->body, "}}");
+        cl_count_put(j, "collisionCount", s->collisions, true);
+    cl_conditions_put(j, &d->wanted);
     w->tag = WRITE_STATUS;
     d->announced = d->announce != NULL;
     return true;

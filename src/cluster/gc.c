@@ -107,14 +107,15 @@ static bool take_owners(struct gc *g, struct gc_node *n, yyjson_val *meta) {
 
     if (crowded && !n->crowded)
         sl_log(SL_LOG_WARN, "object not garbage collected: too many owner references",
-               SL_S("namespace", jstr(meta, "namespace")), SL_S("name", jstr(meta, "name")),
+               SL_S("namespace", sl_json_str(meta, "namespace")),
+               SL_S("name", sl_json_str(meta, "name")),
                SL_I("owners", (int64_t)yyjson_arr_size(refs)), SL_I("limit", GC_MAX_OWNERS));
     n->crowded = crowded;
     memset(now, 0, sizeof now); /* compared as bytes */
     yyjson_arr_foreach (crowded ? NULL : refs, i, k, ref) {
-        if (sl_rec_uid(jstr(ref, "uid"))) {
-            now[n_now].uid = sl_rec_uid(jstr(ref, "uid"));
-            now[n_now++].blocks = jbool(ref, "blockOwnerDeletion", false);
+        if (sl_rec_uid(sl_json_str(ref, "uid"))) {
+            now[n_now].uid = sl_rec_uid(sl_json_str(ref, "uid"));
+            now[n_now++].blocks = sl_json_bool(ref, "blockOwnerDeletion", false);
         }
     }
     if (n_now == n->n_owners && (n_now == 0 || memcmp(now, n->owners, n_now * sizeof now[0]) == 0))
@@ -136,7 +137,7 @@ static uint8_t flags_of(yyjson_val *meta) {
     size_t i, n;
     yyjson_val *f;
 
-    if (!jat(meta, "deletionTimestamp"))
+    if (!sl_json_at(meta, "deletionTimestamp"))
         return 0;
     yyjson_arr_foreach (yyjson_obj_get(meta, "finalizers"), i, n, f) {
         if (yyjson_equals_str(f, "foregroundDeletion"))
@@ -148,7 +149,7 @@ static uint8_t flags_of(yyjson_val *meta) {
 }
 
 static void name_node(struct gc_node *n, yyjson_val *meta) {
-    const char *ns = jstr(meta, "namespace"), *name = jstr(meta, "name");
+    const char *ns = sl_json_str(meta, "namespace"), *name = sl_json_str(meta, "name");
     size_t room = strlen(ns) + strlen(name) + 2;
 
     if (n->key)
@@ -161,7 +162,7 @@ void cl_gc_object(void *ctx, yyjson_val *o) {
     struct gc_resource *r = ctx;
     struct gc *g = r->gc;
     yyjson_val *meta = yyjson_obj_get(o, "metadata");
-    uint64_t uid = sl_rec_uid(jstr(meta, "uid"));
+    uint64_t uid = sl_rec_uid(sl_json_str(meta, "uid"));
     uint8_t flags = flags_of(meta);
 
     if (!uid)
@@ -197,7 +198,7 @@ static void vanish(struct gc *g, struct gc_node *n) {
 
 void cl_gc_gone(void *ctx, yyjson_val *o) {
     struct gc_resource *r = ctx;
-    uint64_t uid = sl_rec_uid(jstr(o, "metadata.uid"));
+    uint64_t uid = sl_rec_uid(sl_json_str(o, "metadata.uid"));
     struct gc_node *n = uid ? cl_gc_node(r->gc, uid) : NULL;
 
     if (n)

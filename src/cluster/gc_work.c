@@ -93,12 +93,13 @@ static uint64_t question_of(const struct gc *g, const struct gc_work *k, yyjson_
 
     if (!strchr(key, '/')) /* in no namespace */
         h = sl_hash_u64(2, 0);
-    h = sl_hash_str(sl_hash_u64(h, sl_rec_uid(jstr(ref, "uid"))), jstr(ref, "apiVersion"));
-    return sl_hash_str(sl_hash_str(h, jstr(ref, "kind")), jstr(ref, "name"));
+    h = sl_hash_str(sl_hash_u64(h, sl_rec_uid(sl_json_str(ref, "uid"))),
+                    sl_json_str(ref, "apiVersion"));
+    return sl_hash_str(sl_hash_str(h, sl_json_str(ref, "kind")), sl_json_str(ref, "name"));
 }
 
 static enum owner_is known_owner(struct gc *g, const struct gc_work *k, yyjson_val *ref) {
-    uint64_t uid = sl_rec_uid(jstr(ref, "uid")), question = question_of(g, k, ref);
+    uint64_t uid = sl_rec_uid(sl_json_str(ref, "uid")), question = question_of(g, k, ref);
     const struct gc_node *o = cl_gc_node(g, uid);
 
     if (o && o->flags & NODE_FOREGROUND)
@@ -114,10 +115,11 @@ static enum owner_is known_owner(struct gc *g, const struct gc_work *k, yyjson_v
  * are in namespaces as the owner of one that is in none. */
 static const struct gc_resource *askable(const struct gc *g, const struct gc_work *k,
                                          yyjson_val *ref) {
-    const struct gc_resource *r = cl_resource_of(g, jstr(ref, "apiVersion"), jstr(ref, "kind"));
+    const struct gc_resource *r =
+        cl_resource_of(g, sl_json_str(ref, "apiVersion"), sl_json_str(ref, "kind"));
     bool inside = strchr(g->nodes.v[k->node].key, '/') != NULL;
 
-    return r && *jstr(ref, "name") && (inside || !r->namespaced) ? r : NULL;
+    return r && *sl_json_str(ref, "name") && (inside || !r->namespaced) ? r : NULL;
 }
 
 /* On to the next owner that has to be asked for, or to the write. */
@@ -152,12 +154,13 @@ static void on_owner(struct gc *g, uint32_t w, const struct sl_reply *reply) {
     size_t i, n;
     yyjson_val *f;
 
-    if (reply->status == 200 && !*jstr(meta, "uid")) {
+    if (reply->status == 200 && !*sl_json_str(meta, "uid")) {
         is = OWNER_LIVES; /* whatever this is, it is no word about its absence */
-    } else if (reply->status == 200 && strcmp(jstr(meta, "uid"), jstr(ref, "uid")) == 0) {
+    } else if (reply->status == 200 &&
+               strcmp(sl_json_str(meta, "uid"), sl_json_str(ref, "uid")) == 0) {
         is = OWNER_LIVES;
         yyjson_arr_foreach (yyjson_obj_get(meta, "finalizers"), i, n, f)
-            if (jat(meta, "deletionTimestamp") && yyjson_equals_str(f, "foregroundDeletion"))
+            if (sl_json_at(meta, "deletionTimestamp") && yyjson_equals_str(f, "foregroundDeletion"))
                 is = OWNER_WAITS;
     }
     if (is == OWNER_ABSENT)
@@ -176,13 +179,13 @@ static void on_look(struct gc *g, uint32_t w, const struct sl_reply *reply) {
     k->again = false; /* what happened until now has been read */
     k->doc = yyjson_read(reply->body, reply->len, 0);
     yyjson_val *meta = meta_of(k), *refs = yyjson_obj_get(meta, "ownerReferences");
-    if (sl_rec_uid(jstr(meta, "uid")) != g->nodes.v[k->node].uid ||
+    if (sl_rec_uid(sl_json_str(meta, "uid")) != g->nodes.v[k->node].uid ||
         yyjson_arr_size(refs) > GC_MAX_OWNERS) {
         finish(g, w);
         return;
     }
     memset(k->owners, OWNER_UNKNOWN, sizeof k->owners);
-    if (jat(meta, "deletionTimestamp")) {
+    if (sl_json_at(meta, "deletionTimestamp")) {
         k->step = STEP_WRITE;
         sl_writer_want(g->writer, w, 0);
     } else if (yyjson_arr_size(refs) == 0) {
@@ -207,65 +210,53 @@ static bool has_finalizer(yyjson_val *meta, const char *name) {
 static void begin_patch(yyjson_val *meta, struct sl_write *w) {
     w->method = SL_PATCH;
     w->content_type = SL_MERGE_PATCH;
-    jput_text(&w->body, "{\"metadata\":{\"uid\":", jstr(meta, "uid"));
-    jput_text(&w->body, ",\"resourceVersion\":", jstr(meta, "resourceVersion"));
+    sl_jw_object(&w->json, NULL);
+    sl_jw_object(&w->json, "metadata");
+    sl_jw_str(&w->json, "uid", sl_json_str(meta, "uid"));
+    sl_jw_str(&w->json, "resourceVersion", sl_json_str(meta, "resourceVersion"));
 }
 
 static void write_finalizers(yyjson_val *meta, const char *without, struct sl_write *w) {
     size_t i, n;
     yyjson_val *f;
-    const char *comma = "";
 
     begin_patch(meta, w);
-    sl_buf_puts(&w->body, ",\"finalizers\":[");
-    yyjson_arr_foreach (yyjson_obj_get(meta, "finalizers"), i, n, f) {
-        if (yyjson_equals_str(f, without))
-            continue;
-        sl_buf_puts(&w->body, comma);
-        jput(&w->body, f);
-        comma = ",";
-    }
-    sl_buf_puts(&w->body, "]}}");
+    sl_jw_array(&w->json, "finalizers");
+    yyjson_arr_foreach (yyjson_obj_get(meta, "finalizers"), i, n, f)
+        if (!yyjson_equals_str(f, without))
+            sl_jw_val(&w->json, NULL, f);
 }
 
 /* The owner references but those of which 'drop' has the bit; without blocking anybody if
  * 'unblock'. */
 static void write_owners(const struct gc_work *k, unsigned drop, bool unblock, struct sl_write *w) {
     yyjson_val *meta = meta_of(k), *ref, *key, *v;
+    struct sl_jw *out = &w->json;
     size_t i, n, j, m;
-    const char *comma = "";
 
     begin_patch(meta, w);
-    sl_buf_puts(&w->body, ",\"ownerReferences\":[");
+    sl_jw_array(out, "ownerReferences");
     yyjson_arr_foreach (yyjson_obj_get(meta, "ownerReferences"), i, n, ref) {
         if (drop & 1u << k->owners[i])
             continue;
-        const char *inner = "";
-        sl_buf_printf(&w->body, "%s{", comma);
-        sl_obj_foreach (ref, j, m, key, v) {
-            if (unblock && yyjson_equals_str(key, "blockOwnerDeletion"))
-                continue;
-            sl_buf_puts(&w->body, inner);
-            jput(&w->body, key);
-            sl_buf_putc(&w->body, ':');
-            jput(&w->body, v);
-            inner = ",";
-        }
-        sl_buf_putc(&w->body, '}');
-        comma = ",";
+        sl_jw_object(out, NULL);
+        sl_obj_foreach (ref, j, m, key, v)
+            if (!unblock || !yyjson_equals_str(key, "blockOwnerDeletion"))
+                sl_jw_val(out, sl_json_text(key), v);
+        sl_jw_end(out);
     }
-    sl_buf_puts(&w->body, "]}}");
 }
 
 static void write_deletion(yyjson_val *meta, const char *policy, struct sl_write *w) {
     w->method = SL_DELETE;
     w->content_type = SL_JSON;
-    sl_buf_printf(&w->body,
-                  "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"v1\",\"propagationPolicy\":\"%s\"",
-                  policy);
-    jput_text(&w->body, ",\"preconditions\":{\"uid\":", jstr(meta, "uid"));
-    jput_text(&w->body, ",\"resourceVersion\":", jstr(meta, "resourceVersion"));
-    sl_buf_puts(&w->body, "}}");
+    sl_jw_object(&w->json, NULL);
+    sl_jw_str(&w->json, "kind", "DeleteOptions");
+    sl_jw_str(&w->json, "apiVersion", "v1");
+    sl_jw_str(&w->json, "propagationPolicy", policy);
+    sl_jw_object(&w->json, "preconditions");
+    sl_jw_str(&w->json, "uid", sl_json_str(meta, "uid"));
+    sl_jw_str(&w->json, "resourceVersion", sl_json_str(meta, "resourceVersion"));
 }
 
 /* ---- decisions ---- */
@@ -320,7 +311,7 @@ static bool blocks_somebody(yyjson_val *meta) {
     size_t i, n;
     yyjson_val *ref;
     yyjson_arr_foreach (yyjson_obj_get(meta, "ownerReferences"), i, n, ref)
-        if (jbool(ref, "blockOwnerDeletion", false))
+        if (sl_json_bool(ref, "blockOwnerDeletion", false))
             return true;
     return false;
 }
@@ -331,7 +322,7 @@ static enum what judge(struct gc *g, const struct gc_work *k, struct sl_write *w
     uint64_t uid = g->nodes.v[k->node].uid;
     unsigned seen = 0, dead = 1u << OWNER_ABSENT | 1u << OWNER_WAITS;
 
-    if (jat(meta, "deletionTimestamp"))
+    if (sl_json_at(meta, "deletionTimestamp"))
         return let_go(g, k, w);
     for (size_t i = 0; i < n; i++)
         seen |= 1u << k->owners[i];
@@ -362,7 +353,7 @@ static enum what judge(struct gc *g, const struct gc_work *k, struct sl_write *w
 static bool build_owner(struct gc *g, struct gc_work *k, struct sl_write *w) {
     yyjson_val *ref = yyjson_arr_get(yyjson_obj_get(meta_of(k), "ownerReferences"), k->asked);
     const struct gc_resource *r = askable(g, k, ref);
-    const char *ns = jstr(meta_of(k), "namespace");
+    const char *ns = sl_json_str(meta_of(k), "namespace");
 
     if (!r) { /* it has ceased to be served */
         k->owners[k->asked] = OWNER_LIVES;
@@ -371,7 +362,7 @@ static bool build_owner(struct gc *g, struct gc_work *k, struct sl_write *w) {
     sl_buf_puts(&w->path, r->path);
     if (r->namespaced)
         sl_buf_printf(&w->path, "/namespaces/%s", ns);
-    sl_buf_printf(&w->path, "/%s/%s", r->plural, jstr(ref, "name"));
+    sl_buf_printf(&w->path, "/%s/%s", r->plural, sl_json_str(ref, "name"));
     w->accept = SL_AS_METADATA;
     return true;
 }

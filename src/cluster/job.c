@@ -23,48 +23,53 @@ void cl_job_status_done(struct job_status *s) {
 }
 
 static void read_spec(struct job *j, yyjson_val *spec) {
-    uint64_t hash = jhash(1, spec);
+    uint64_t hash = sl_json_hash(1, spec);
     if (hash == j->spec)
         return;
     j->spec = hash;
-    j->parallelism = jint(spec, "parallelism", 1);
-    j->completions = jint(spec, "completions", JOB_NONE);
-    j->backoff_limit = jint(spec, "backoffLimit", 6);
-    j->per_index = jint(spec, "backoffLimitPerIndex", JOB_NONE);
-    j->max_failed = jint(spec, "maxFailedIndexes", JOB_NONE);
-    j->deadline = jint(spec, "activeDeadlineSeconds", JOB_NONE);
-    j->ttl = jint(spec, "ttlSecondsAfterFinished", JOB_NONE);
-    j->suspend = jbool(spec, "suspend", false);
-    j->indexed = strcmp(jstr(spec, "completionMode"), "Indexed") == 0;
-    j->on_failure = strcmp(jstr(spec, "template.spec.restartPolicy"), "OnFailure") == 0;
-    const char *by = jstr(spec, "managedBy");
+    j->parallelism = sl_json_int(spec, "parallelism", 1);
+    j->completions = sl_json_int(spec, "completions", JOB_NONE);
+    j->backoff_limit = sl_json_int(spec, "backoffLimit", 6);
+    j->per_index = sl_json_int(spec, "backoffLimitPerIndex", JOB_NONE);
+    j->max_failed = sl_json_int(spec, "maxFailedIndexes", JOB_NONE);
+    j->deadline = sl_json_int(spec, "activeDeadlineSeconds", JOB_NONE);
+    j->ttl = sl_json_int(spec, "ttlSecondsAfterFinished", JOB_NONE);
+    j->suspend = sl_json_bool(spec, "suspend", false);
+    j->indexed = strcmp(sl_json_str(spec, "completionMode"), "Indexed") == 0;
+    j->on_failure = strcmp(sl_json_str(spec, "template.spec.restartPolicy"), "OnFailure") == 0;
+    const char *by = sl_json_str(spec, "managedBy");
     j->foreign = *by && strcmp(by, "kubernetes.io/job-controller") != 0;
     free(j->template);
     free(j->failure_policy);
     free(j->success_policy);
     free(j->selector);
-    yyjson_val *selector = jat(spec, "selector");
+    yyjson_val *selector = sl_json_at(spec, "selector");
     const char *uid = sl_json_text(
-        yyjson_obj_get(jat(selector, "matchLabels"), "batch.kubernetes.io/controller-uid"));
+        yyjson_obj_get(sl_json_at(selector, "matchLabels"), "batch.kubernetes.io/controller-uid"));
     j->selector = cl_text_of(selector);
-    j->selector_hash = jhash(1, selector);
+    j->selector_hash = sl_json_hash(1, selector);
     j->by_uid = strcmp(uid, j->rec.uid) == 0;
-    j->template = cl_pod_template(jat(spec, "template"));
-    j->failure_policy = cl_text_of(jat(spec, "podFailurePolicy"));
-    j->success_policy = cl_text_of(jat(spec, "successPolicy"));
+    j->template = cl_pod_template(sl_json_at(spec, "template"));
+    j->failure_policy = cl_text_of(sl_json_at(spec, "podFailurePolicy"));
+    j->success_policy = cl_text_of(sl_json_at(spec, "successPolicy"));
     j->replace_failed =
-        strcmp(jstr(spec, "podReplacementPolicy"), "Failed") == 0 || j->failure_policy;
+        strcmp(sl_json_str(spec, "podReplacementPolicy"), "Failed") == 0 || j->failure_policy;
 }
 
-/* The members of a list of strings, as they stand in JSON. NULL: none. */
+/* A list of strings as JSON. NULL: it has none. */
 static char *strings_of(yyjson_val *list) {
     struct sl_buf b;
     size_t i, n;
     yyjson_val *v;
     char *text = NULL;
     sl_buf_init(&b, CL_MAX_COPY);
-    yyjson_arr_foreach (list, i, n, v)
-        jput_text(&b, b.len ? "," : "", sl_json_text(v));
+    struct sl_jw j = SL_JW(&b);
+    yyjson_arr_foreach (list, i, n, v) {
+        if (j.depth == 0)
+            sl_jw_array(&j, NULL);
+        sl_jw_str(&j, NULL, sl_json_text(v));
+    }
+    sl_jw_end_to(&j, 0);
     if (b.len)
         text = sl_strdup(sl_buf_str(&b));
     sl_buf_done(&b);
@@ -88,31 +93,32 @@ static void read_conditions(struct job *j, yyjson_val *list) {
     j->end = JOB_RUNS;
     j->suspended = 0;
     yyjson_arr_foreach (list, i, n, v) {
-        bool is = strcmp(jstr(v, "status"), "True") == 0;
-        if (strcmp(jstr(v, "type"), "Suspended") == 0)
+        bool is = strcmp(sl_json_str(v, "status"), "True") == 0;
+        if (strcmp(sl_json_str(v, "type"), "Suspended") == 0)
             j->suspended = is ? 2 : 1;
         for (size_t e = 0; is && e < SL_LEN(ends); e++)
-            if (strcmp(jstr(v, "type"), ends[e].type) == 0 && ends[e].end > j->end) {
+            if (strcmp(sl_json_str(v, "type"), ends[e].type) == 0 && ends[e].end > j->end) {
                 j->end = (uint8_t)ends[e].end;
-                j->ended = jtime(v, "lastTransitionTime");
+                j->ended = sl_json_time(v, "lastTransitionTime");
             }
     }
 }
 
 static void read_status(struct job *j, yyjson_val *s) {
-    yyjson_val *lists = jat(s, "uncountedTerminatedPods");
+    yyjson_val *lists = sl_json_at(s, "uncountedTerminatedPods");
     struct job_status *v = &j->seen;
     cl_job_status_done(v);
     *v = (struct job_status){
-        .start = jtime(s, "startTime"),
-        .completion = jtime(s, "completionTime"),
-        .active = jint(s, "active", 0),
-        .ready = jint(s, "ready", JOB_NONE),
-        .terminating = jint(s, "terminating", JOB_NONE),
-        .succeeded = jint(s, "succeeded", 0),
-        .failed = jint(s, "failed", 0),
-        .completed_indexes = copy_if(jstr(s, "completedIndexes")),
-        .failed_indexes = jat(s, "failedIndexes") ? sl_strdup(jstr(s, "failedIndexes")) : NULL,
+        .start = sl_json_time(s, "startTime"),
+        .completion = sl_json_time(s, "completionTime"),
+        .active = sl_json_int(s, "active", 0),
+        .ready = sl_json_int(s, "ready", JOB_NONE),
+        .terminating = sl_json_int(s, "terminating", JOB_NONE),
+        .succeeded = sl_json_int(s, "succeeded", 0),
+        .failed = sl_json_int(s, "failed", 0),
+        .completed_indexes = copy_if(sl_json_str(s, "completedIndexes")),
+        .failed_indexes =
+            sl_json_at(s, "failedIndexes") ? sl_strdup(sl_json_str(s, "failedIndexes")) : NULL,
         .uncounted_ok = strings_of(yyjson_obj_get(lists, "succeeded")),
         .uncounted_wrong = strings_of(yyjson_obj_get(lists, "failed")),
         .lists = lists != NULL,
@@ -140,9 +146,9 @@ static void tell_news(struct job *j, uint8_t end, uint8_t suspended, yyjson_val 
         return;
     }
     yyjson_arr_foreach (yyjson_obj_get(status, "conditions"), i, n, v)
-        if (strcmp(jstr(v, "type"), "Failed") == 0)
-            sl_rec_event(&j->rec, JOB_CONTROLLER, true, jstr(v, "reason"), "%s",
-                         jstr(v, "message"));
+        if (strcmp(sl_json_str(v, "type"), "Failed") == 0)
+            sl_rec_event(&j->rec, JOB_CONTROLLER, true, sl_json_str(v, "reason"), "%s",
+                         sl_json_str(v, "message"));
 }
 
 bool cl_job_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
@@ -274,84 +280,68 @@ void cl_job_gone(void *ctx, struct sl_rec *r) {
 
 /* ---- writing ---- */
 
-struct patch {
-    struct sl_buf *b;
-    bool some;
-};
-
-static struct sl_buf *member(struct patch *p, const char *key) {
-    sl_buf_printf(p->b, "%s\"%s\":", p->some ? "," : "", key);
-    p->some = true;
-    return p->b;
-}
-
-static void put_time(struct patch *p, const char *key, sl_time was, sl_time is) {
+static void put_time(struct sl_jw *j, const char *key, sl_time was, sl_time is) {
     if (was == is)
         return;
-    (void)member(p, key);
     if (is)
-        jput_time(p->b, is);
+        sl_jw_time(j, key, is);
     else
-        sl_buf_puts(p->b, "null");
+        sl_jw_null(j, key);
 }
 
 /* 'absent' is the value that is not written. */
-static void put_int(struct patch *p, const char *key, int64_t was, int64_t is, int64_t absent) {
+static void put_int(struct sl_jw *j, const char *key, int64_t was, int64_t is, int64_t absent) {
     if (was == is)
         return;
-    (void)member(p, key);
     if (is == absent)
-        sl_buf_puts(p->b, "null");
+        sl_jw_null(j, key);
     else
-        sl_buf_printf(p->b, "%lld", (long long)is);
+        sl_jw_int(j, key, is);
 }
 
-static void put_string(struct patch *p, const char *key, const char *was, const char *is) {
+static void put_string(struct sl_jw *j, const char *key, const char *was, const char *is) {
     if (same_text(was, is))
         return;
-    (void)member(p, key);
     if (is)
-        sl_buf_json(p->b, is);
+        sl_jw_str(j, key, is);
     else
-        sl_buf_puts(p->b, "null");
+        sl_jw_null(j, key);
 }
 
-static void put_list(struct sl_buf *b, const char *key, const char *is) {
-    if (is)
-        sl_buf_printf(b, "\"%s\":[%s]", key, is);
-    else
-        sl_buf_printf(b, "\"%s\":null", key);
+/* What is JSON already; NULL: it goes. */
+static void put_raw(struct sl_jw *j, const char *key, const char *is) {
+    sl_jw_raw(j, key, is ? is : "null");
 }
 
 bool cl_job_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     (void)ctx;
     struct job *j = job_of(r);
     const struct job_status *was = &j->seen, *is = &j->want;
-    struct patch p = {.b = &w->body};
+    struct sl_jw *p = &w->json;
+
     if (j->foreign || job_finished(j) || r->deleting || !j->look || !differs(was, is))
         return false;
     sl_rec_build_guarded(r, "status", w);
-    sl_buf_puts(&w->body, "},\"status\":{");
-    put_time(&p, "startTime", was->start, is->start);
-    put_time(&p, "completionTime", was->completion, is->completion);
-    put_int(&p, "active", was->active, is->active, 0);
-    put_int(&p, "ready", was->ready, is->ready, JOB_NONE);
-    put_int(&p, "terminating", was->terminating, is->terminating, JOB_NONE);
-    put_int(&p, "succeeded", was->succeeded, is->succeeded, 0);
-    put_int(&p, "failed", was->failed, is->failed, 0);
-    put_string(&p, "completedIndexes", was->completed_indexes, is->completed_indexes);
-    put_string(&p, "failedIndexes", was->failed_indexes, is->failed_indexes);
+    sl_jw_end(p);
+    sl_jw_object(p, "status");
+    put_time(p, "startTime", was->start, is->start);
+    put_time(p, "completionTime", was->completion, is->completion);
+    put_int(p, "active", was->active, is->active, 0);
+    put_int(p, "ready", was->ready, is->ready, JOB_NONE);
+    put_int(p, "terminating", was->terminating, is->terminating, JOB_NONE);
+    put_int(p, "succeeded", was->succeeded, is->succeeded, 0);
+    put_int(p, "failed", was->failed, is->failed, 0);
+    put_string(p, "completedIndexes", was->completed_indexes, is->completed_indexes);
+    put_string(p, "failedIndexes", was->failed_indexes, is->failed_indexes);
     if (!was->lists || !same_text(was->uncounted_ok, is->uncounted_ok) ||
         !same_text(was->uncounted_wrong, is->uncounted_wrong)) {
-        sl_buf_putc(member(&p, "uncountedTerminatedPods"), '{');
-        put_list(&w->body, "succeeded", is->uncounted_ok);
-        sl_buf_putc(&w->body, ',');
-        put_list(&w->body, "failed", is->uncounted_wrong);
-        sl_buf_putc(&w->body, '}');
+        sl_jw_object(p, "uncountedTerminatedPods");
+        put_raw(p, "succeeded", is->uncounted_ok);
+        put_raw(p, "failed", is->uncounted_wrong);
+        sl_jw_end(p);
     }
     if (!same_text(was->conditions, is->conditions))
-        sl_buf_puts(member(&p, "conditions"), is->conditions ? is->conditions : "null");
-    sl_buf_puts(&w->body, "}}");
+        put_raw(p, "conditions", is->conditions);
     return true;
 }
 

@@ -36,7 +36,7 @@ struct job_status {
     int64_t succeeded, failed;
     char *completed_indexes;              /* NULL: none */
     char *failed_indexes;                 /* NULL: not set */
-    char *uncounted_ok, *uncounted_wrong; /* JSON strings with commas; NULL: none */
+    char *uncounted_ok, *uncounted_wrong; /* arrays of JSON; NULL: none */
     char *conditions;                     /* JSON list; NULL: none */
     bool lists;                           /* uncountedTerminatedPods is set, maybe empty */
 };
@@ -88,7 +88,7 @@ void cl_job_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum 
 void cl_job_status_done(struct job_status *s);
 
 /* ---- job_pods.c ---- */
-bool cl_job_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_buf *body);
+bool cl_job_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body);
 void cl_job_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
                           const struct sl_reply *reply);
 /* The finalizer may go. */
@@ -155,7 +155,7 @@ bool cl_cron_decode(void *ctx, struct sl_rec *r, yyjson_val *o);
 void cl_cron_changed(void *ctx, struct sl_rec *r);
 void cl_cron_done(struct sl_rec *r);
 bool cl_cron_build(void *ctx, struct sl_rec *r, struct sl_write *w);
-bool cl_cron_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_buf *body);
+bool cl_cron_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body);
 void cl_cron_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
                            const struct sl_reply *reply);
 

@@ -144,14 +144,17 @@ void cl_job_list(struct sl_cluster *c, struct job *j, bool listed) {
         }
 }
 
-void cl_job_put_finalizers(const struct sl_cluster *c, const struct pod *p, struct sl_buf *b) {
+void cl_job_put_finalizers(const struct sl_cluster *c, const struct pod *p, struct sl_jw *j) {
     const struct sl_rec *r = sl_inf_by_uid(c->inf, p->adopt.release ? p->rec.owner : p->adopt.by);
-    const char *others = p->finalizers ? p->finalizers : "";
     bool takes = !p->adopt.release;
     if (!r || r->kind != K_JOB || takes == p->f.tracked)
         return;
-    sl_buf_printf(b, ",\"finalizers\":[%s%s%s]", others, takes && *others ? "," : "",
-                  takes ? "\"" TRACKING "\"" : "");
+    sl_jw_array(j, "finalizers");
+    if (p->finalizers)
+        sl_jw_items(j, p->finalizers);
+    if (takes)
+        sl_jw_str(j, NULL, TRACKING);
+    sl_jw_end(j);
 }
 
 /* ---- what changed ---- */
@@ -184,10 +187,7 @@ static bool build(struct sl_cluster *c, struct pod *p, struct sl_write *w) {
     if (!p->untrack || !p->f.tracked)
         return false;
     sl_rec_build_guarded(&p->rec, NULL, w);
-    if (p->finalizers)
-        sl_buf_printf(&w->body, ",\"finalizers\":[%s]}}", p->finalizers);
-    else
-        sl_buf_puts(&w->body, ",\"finalizers\":null}}");
+    sl_jw_raw(&w->json, "finalizers", p->finalizers ? p->finalizers : "null");
     return true;
 }
 
@@ -277,7 +277,7 @@ static void edit(void *ctx, yyjson_mut_doc *d, yyjson_mut_val *pod) {
     }
 }
 
-bool cl_job_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_buf *body) {
+bool cl_job_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body) {
     struct job *j = job_of(r);
     struct pod *p = pod_of(child);
     char generate[SL_REC_NAME + 1];
@@ -303,7 +303,7 @@ void cl_job_child_written(void *ctx, struct sl_rec *r, struct sl_rec *child, enu
     } else if (how == SL_WRITE_REFUSED) {
         yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
         sl_rec_event(r, JOB_CONTROLLER, true, "FailedCreate", "Error creating: %s",
-                     jstr(yyjson_doc_get_root(d), "message"));
+                     sl_json_str(yyjson_doc_get_root(d), "message"));
         yyjson_doc_free(d);
     }
 }

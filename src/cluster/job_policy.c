@@ -16,16 +16,16 @@ static bool lists_code(yyjson_val *values, int64_t code) {
 
 /* The container that the rule is about; containers come before init containers. */
 static yyjson_val *match_codes(yyjson_val *rule, yyjson_val *codes) {
-    bool in = strcmp(jstr(rule, "operator"), "In") == 0;
-    bool not_in = strcmp(jstr(rule, "operator"), "NotIn") == 0;
-    const char *name = jstr(rule, "containerName");
+    bool in = strcmp(sl_json_str(rule, "operator"), "In") == 0;
+    bool not_in = strcmp(sl_json_str(rule, "operator"), "NotIn") == 0;
+    const char *name = sl_json_str(rule, "containerName");
     size_t i, n;
     yyjson_val *v;
     for (int init = 0; init < 2; init++)
         yyjson_arr_foreach (codes, i, n, v) {
-            int64_t code = jint(v, "code", 0);
-            if (jbool(v, "init", false) != init || code == 0 ||
-                (*name && strcmp(name, jstr(v, "name")) != 0))
+            int64_t code = sl_json_int(v, "code", 0);
+            if (sl_json_bool(v, "init", false) != init || code == 0 ||
+                (*name && strcmp(name, sl_json_str(v, "name")) != 0))
                 continue;
             if ((in || not_in) && lists_code(yyjson_obj_get(rule, "values"), code) == in)
                 return v;
@@ -38,7 +38,7 @@ static const char *match_conditions(yyjson_val *patterns, yyjson_val *conditions
     size_t i, n;
     yyjson_val *v;
     yyjson_arr_foreach (patterns, i, n, v) {
-        const char *type = jstr(v, "type"), *status = jstr(v, "status");
+        const char *type = sl_json_str(v, "type"), *status = sl_json_str(v, "status");
         const char *is = sl_json_opt(yyjson_obj_get(conditions, type));
         if (is && strcmp(is, *status ? status : "True") == 0)
             return type;
@@ -65,15 +65,15 @@ enum job_verdict cl_job_judge(const struct job *j, const struct pod *p, struct s
     yyjson_val *root = yyjson_doc_get_root(seen), *rule;
     enum job_verdict verdict = JOB_COUNT;
     size_t i, n;
-    yyjson_arr_foreach (jat(yyjson_doc_get_root(policy), "rules"), i, n, rule) {
-        const char *action = jstr(rule, "action"), *ns = sl_rec_ns(&p->rec);
-        yyjson_val *codes = jat(rule, "onExitCodes"), *container = NULL;
+    yyjson_arr_foreach (sl_json_at(yyjson_doc_get_root(policy), "rules"), i, n, rule) {
+        const char *action = sl_json_str(rule, "action"), *ns = sl_rec_ns(&p->rec);
+        yyjson_val *codes = sl_json_at(rule, "onExitCodes"), *container = NULL;
         const char *condition = NULL;
         if (codes)
             container = match_codes(codes, yyjson_obj_get(root, "codes"));
         else
-            condition =
-                match_conditions(jat(rule, "onPodConditions"), yyjson_obj_get(root, "conditions"));
+            condition = match_conditions(sl_json_at(rule, "onPodConditions"),
+                                         yyjson_obj_get(root, "conditions"));
         if (!container && !condition)
             continue;
         verdict = verdict_of(action);
@@ -81,8 +81,8 @@ enum job_verdict cl_job_judge(const struct job *j, const struct pod *p, struct s
             sl_buf_printf(why,
                           "Container %s for pod %s/%s failed with exit code %lld matching %s rule "
                           "at index %zu",
-                          jstr(container, "name"), ns, p->rec.name,
-                          (long long)jint(container, "code", 0), action, i);
+                          sl_json_str(container, "name"), ns, p->rec.name,
+                          (long long)sl_json_int(container, "code", 0), action, i);
         else if (verdict == JOB_FAIL_JOB && why)
             sl_buf_printf(why, "Pod %s/%s has condition %s matching %s rule at index %zu", ns,
                           p->rec.name, condition, action, i);
@@ -94,8 +94,8 @@ enum job_verdict cl_job_judge(const struct job *j, const struct pod *p, struct s
 }
 
 static bool rule_is_met(const struct job *j, yyjson_val *rule, const struct indexes *succeeded) {
-    const char *text = jstr(rule, "succeededIndexes");
-    int64_t count = jint(rule, "succeededCount", JOB_NONE);
+    const char *text = sl_json_str(rule, "succeededIndexes");
+    int64_t count = sl_json_int(rule, "succeededCount", JOB_NONE);
     struct indexes needed = {0};
     if (!*text)
         return count != JOB_NONE && cl_indexes_count(succeeded) >= count;
@@ -112,7 +112,7 @@ int32_t cl_job_criteria(const struct job *j, const struct indexes *succeeded) {
     int32_t met = -1;
     size_t i, n;
     yyjson_val *rule;
-    yyjson_arr_foreach (jat(yyjson_doc_get_root(policy), "rules"), i, n, rule)
+    yyjson_arr_foreach (sl_json_at(yyjson_doc_get_root(policy), "rules"), i, n, rule)
         if (met < 0 && rule_is_met(j, rule, succeeded))
             met = (int32_t)i;
     yyjson_doc_free(policy);

@@ -27,7 +27,8 @@ struct look {
     pod_list active;
     int64_t listed_ok, listed_wrong;   /* uids among the uncounted */
     int64_t drained_ok, drained_wrong; /* of those: whose pod has lost the finalizer */
-    struct sl_buf keep_ok, keep_wrong; /* the others */
+    struct sl_buf kept_ok, kept_wrong; /* the others, as arrays of JSON */
+    struct sl_jw keep_ok, keep_wrong;  /* which write these */
     uint32_t kept;
     int64_t terminating; /* neither active nor ended */
     int64_t unsettled;   /* of those, who may still succeed */
@@ -54,17 +55,20 @@ static bool has_place(const struct job *j, const struct pod *p) {
     return !j->indexed || (p->f.index >= 0 && p->f.index < j->completions);
 }
 
+static void keep_text(struct sl_jw *j, const char *uid) {
+    if (j->depth == 0)
+        sl_jw_array(j, NULL);
+    sl_jw_str(j, NULL, uid);
+}
+
 /* The uids of a list: those whose pod still has the finalizer stay. */
-static void read_list(struct look *l, const char *text, struct sl_buf *keep, int64_t *listed,
+static void read_list(struct look *l, const char *text, struct sl_jw *keep, int64_t *listed,
                       int64_t *drained) {
-    struct sl_buf whole;
     size_t i, n;
     yyjson_val *v;
     if (!text)
         return;
-    sl_buf_init(&whole, CL_MAX_COPY);
-    sl_buf_printf(&whole, "[%s]", text);
-    yyjson_doc *d = yyjson_read(whole.s, whole.len, 0);
+    yyjson_doc *d = yyjson_read(text, strlen(text), 0);
     yyjson_arr_foreach (yyjson_doc_get_root(d), i, n, v) {
         struct sl_rec *r = sl_inf_by_uid(l->c->inf, sl_rec_uid(sl_json_text(v)));
         bool there = r && r->kind == K_POD && pod_of(r)->f.tracked;
@@ -74,11 +78,10 @@ static void read_list(struct look *l, const char *text, struct sl_buf *keep, int
             continue;
         }
         pod_of(r)->job_look = l->j->look;
-        jput_text(keep, keep->len ? "," : "", sl_json_text(v));
+        keep_text(keep, sl_json_text(v));
         l->kept++;
     }
     yyjson_doc_free(d);
-    sl_buf_done(&whole);
 }
 
 /* A pod that was to be given up and ended by itself before its finalizer went: it counts. */
@@ -415,7 +418,7 @@ static void set_condition(yyjson_mut_doc *d, const struct look *l, const char *t
     struct sl_buf b;
     size_t i, n;
     sl_buf_init(&b, 8192);
-    cl_write_condition(&b, type, status, reason, message, l->now, l->now);
+    cl_write_condition(&SL_JW(&b), type, status, reason, message, l->now, l->now);
     yyjson_doc *fresh = yyjson_read(sl_buf_str(&b), b.len, 0);
     yyjson_mut_val *copy = yyjson_val_mut_copy(d, yyjson_doc_get_root(fresh));
     yyjson_mut_arr_foreach (list, i, n, v)
@@ -471,14 +474,15 @@ static char *conditions(struct look *l, bool last) {
     return copy;
 }
 
-static char *take(struct sl_buf *b) {
-    return b->len ? sl_strdup(sl_buf_str(b)) : NULL;
+static char *take(struct sl_jw *j) {
+    sl_jw_end_to(j, 0);
+    return j->b->len ? sl_strdup(sl_buf_str(j->b)) : NULL;
 }
 
-static void keep_uid(struct look *l, struct sl_buf *b, const struct pod *p) {
+static void keep_uid(struct look *l, struct sl_jw *j, const struct pod *p) {
     if (l->kept >= JOB_MAX_UNCOUNTED)
         return;
-    jput_text(b, b->len ? "," : "", p->rec.uid);
+    keep_text(j, p->rec.uid);
     l->kept++;
 }
 
@@ -545,7 +549,7 @@ static void want_status(struct look *l) {
         return;
     sl_buf_init(&text, CL_MAX_COPY);
     cl_indexes_put(&l->done, &text);
-    w->completed_indexes = take(&text);
+    w->completed_indexes = text.len ? sl_strdup(sl_buf_str(&text)) : NULL;
     sl_buf_clear(&text);
     cl_indexes_put(&l->failed_indexes, &text);
     if (j->per_index != JOB_NONE)
@@ -556,8 +560,10 @@ static void want_status(struct look *l) {
 void cl_job_sync(struct sl_cluster *c, struct job *j) {
     struct look l = {.c = c, .j = j, .now = c->port->wall};
     j->look++;
-    sl_buf_init(&l.keep_ok, CL_MAX_COPY);
-    sl_buf_init(&l.keep_wrong, CL_MAX_COPY);
+    sl_buf_init(&l.kept_ok, CL_MAX_COPY);
+    sl_buf_init(&l.kept_wrong, CL_MAX_COPY);
+    l.keep_ok = SL_JW(&l.kept_ok);
+    l.keep_wrong = SL_JW(&l.kept_wrong);
     sl_buf_init(&l.message, MAX_MESSAGE);
     sl_buf_short(&l.message);
     if (j->indexed)
@@ -589,7 +595,7 @@ void cl_job_sync(struct sl_cluster *c, struct job *j) {
     cl_indexes_done(&l.completed);
     cl_indexes_done(&l.done);
     cl_indexes_done(&l.failed_indexes);
-    sl_buf_done(&l.keep_ok);
-    sl_buf_done(&l.keep_wrong);
+    sl_buf_done(&l.kept_ok);
+    sl_buf_done(&l.kept_wrong);
     sl_buf_done(&l.message);
 }

@@ -26,7 +26,7 @@
 /* ---- reading ---- */
 
 static void read_labels(struct sl_cluster *c, struct namespace *n, yyjson_val *labels) {
-    uint64_t hash = jhash(1, labels);
+    uint64_t hash = sl_json_hash(1, labels);
 
     if (hash == n->labels_hash)
         return;
@@ -51,21 +51,24 @@ bool cl_ns_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     size_t i, max;
     yyjson_val *v;
 
-    read_labels(c, n, jat(o, "metadata.labels"));
+    read_labels(c, n, sl_json_at(o, "metadata.labels"));
     n->emptied_by_us = false;
     sl_buf_init(&others, CL_MAX_COPY);
-    yyjson_arr_foreach (jat(o, "spec.finalizers"), i, max, v) {
+    struct sl_jw j = SL_JW(&others);
+    yyjson_arr_foreach (sl_json_at(o, "spec.finalizers"), i, max, v) {
         if (yyjson_equals_str(v, "kubernetes")) {
             n->emptied_by_us = true;
             continue;
         }
-        sl_buf_puts(&others, others.len ? "," : "");
-        jput(&others, v);
+        if (j.depth == 0)
+            sl_jw_array(&j, NULL);
+        sl_jw_val(&j, NULL, v);
     }
+    sl_jw_end_to(&j, 0);
     sl_freep(&n->finalizers);
     n->finalizers = others.len ? sl_strdup(sl_buf_str(&others)) : NULL;
     sl_buf_done(&others);
-    cl_conditions_read(&n->conditions, jat(o, "status.conditions"));
+    cl_conditions_read(&n->conditions, sl_json_at(o, "status.conditions"));
     return true;
 }
 
@@ -204,7 +207,7 @@ static void take_list(struct sl_cluster *c, struct namespace *n, const struct gc
                       const struct sl_reply *reply) {
     yyjson_doc *d = yyjson_read(reply->body, reply->len, 0);
     yyjson_val *items = yyjson_obj_get(yyjson_doc_get_root(d), "items"), *o, *f;
-    int64_t more = jint(yyjson_doc_get_root(d), "metadata.remainingItemCount", 0);
+    int64_t more = sl_json_int(yyjson_doc_get_root(d), "metadata.remainingItemCount", 0);
     size_t i, max, j, k;
     char text[600];
 
@@ -219,7 +222,7 @@ static void take_list(struct sl_cluster *c, struct namespace *n, const struct gc
                      (long long)yyjson_arr_size(items) + (long long)more);
         *sl_vec_push(&n->found.kinds) = sl_strdup(text);
         yyjson_arr_foreach (items, i, max, o)
-            yyjson_arr_foreach (jat(o, "metadata.finalizers"), j, k, f)
+            yyjson_arr_foreach (sl_json_at(o, "metadata.finalizers"), j, k, f)
                 if (yyjson_is_str(f))
                     *sl_vec_push(&n->found.finalizers) = sl_strdup(sl_json_text(f));
         n->step = NS_DELETE;
@@ -289,20 +292,26 @@ static bool build_deletion(struct sl_cluster *c, struct namespace *n, struct sl_
         return build_pass(c, n, w);
     if (n->step == NS_TELL) {
         sl_rec_build_guarded(&n->rec, "status", w);
-        sl_buf_puts(&w->body, "},\"status\":{\"conditions\":");
-        cl_conditions_put(&w->body, &n->wanted);
-        sl_buf_puts(&w->body, "}}");
+        sl_jw_end(&w->json);
+        sl_jw_object(&w->json, "status");
+        cl_conditions_put(&w->json, &n->wanted);
         return true;
     }
     sl_rec_path(&w->path, &n->rec, "finalize");
     sl_rec_path(&w->read_path, &n->rec, NULL);
     w->method = SL_PUT;
     w->content_type = SL_JSON;
-    jput_text(&w->body,
-              "{\"apiVersion\":\"v1\",\"kind\":\"Namespace\",\"metadata\":{\"name\":", n->rec.name);
-    jput_text(&w->body, ",\"uid\":", n->rec.uid);
-    sl_buf_printf(&w->body, ",\"resourceVersion\":\"%llu\"},\"spec\":{\"finalizers\":[%s]}}",
-                  (unsigned long long)n->rec.rv, n->finalizers ? n->finalizers : "");
+    struct sl_jw *j = &w->json;
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "apiVersion", "v1");
+    sl_jw_str(j, "kind", "Namespace");
+    sl_jw_object(j, "metadata");
+    sl_jw_str(j, "name", n->rec.name);
+    sl_jw_str(j, "uid", n->rec.uid);
+    sl_jw_strf(j, "resourceVersion", "%llu", (unsigned long long)n->rec.rv);
+    sl_jw_end(j);
+    sl_jw_object(j, "spec");
+    sl_jw_raw(j, "finalizers", n->finalizers ? n->finalizers : "[]");
     return true;
 }
 

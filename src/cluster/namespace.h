@@ -20,7 +20,7 @@ enum ns_step { NS_IDLE, NS_DISCOVER, NS_LIST, NS_DELETE, NS_TELL, NS_FINALIZE };
 struct namespace {
     struct sl_rec rec;
     bool emptied_by_us; /* spec.finalizers has "kubernetes" */
-    char *finalizers;   /* the others, JSON strings with commas; NULL: none */
+    char *finalizers;   /* the others, an array of JSON; NULL: none */
     struct conditions conditions, wanted;
     struct sl_arena arena; /* of labels */
     struct sl_labels labels;

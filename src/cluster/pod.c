@@ -41,15 +41,18 @@ static void take_finalizers(struct pod *p, yyjson_val *list) {
     size_t i, n;
     yyjson_val *v;
     sl_buf_init(&others, CL_MAX_COPY);
+    struct sl_jw j = SL_JW(&others);
     yyjson_arr_foreach (list, i, n, v) {
         const char *s = sl_json_opt(v);
         if (s && strcmp(s, TRACKING) == 0) {
             p->f.tracked = true;
         } else if (s) {
-            sl_buf_puts(&others, others.len ? "," : "");
-            sl_buf_json(&others, s);
+            if (j.depth == 0)
+                sl_jw_array(&j, NULL);
+            sl_jw_str(&j, NULL, s);
         }
     }
+    sl_jw_end_to(&j, 0);
     sl_freep(&p->finalizers);
     p->finalizers = others.len ? sl_strdup(sl_buf_str(&others)) : NULL;
     sl_buf_done(&others);
@@ -59,10 +62,10 @@ static void take_conditions(struct pod *p, yyjson_val *list) {
     size_t i, n;
     yyjson_val *v;
     yyjson_arr_foreach (list, i, n, v) {
-        const char *type = jstr(v, "type"), *reason = jstr(v, "reason");
-        bool is = strcmp(jstr(v, "status"), "True") == 0;
+        const char *type = sl_json_str(v, "type"), *reason = sl_json_str(v, "reason");
+        bool is = strcmp(sl_json_str(v, "status"), "True") == 0;
         if (strcmp(type, "Ready") == 0 && is) {
-            p->f.ready_since = jtime(v, "lastTransitionTime");
+            p->f.ready_since = sl_json_time(v, "lastTransitionTime");
             p->f.ready_since = p->f.ready_since ? p->f.ready_since : 1;
         } else if (strcmp(type, "DisruptionTarget") == 0) {
             p->f.disrupted = is;
@@ -73,24 +76,26 @@ static void take_conditions(struct pod *p, yyjson_val *list) {
     }
 }
 
-static void take_containers(struct pod *p, yyjson_val *status, bool failed, struct sl_buf *codes) {
+static void take_containers(struct pod *p, yyjson_val *status, bool failed, struct sl_jw *codes) {
     static const char *const lists[] = {"initContainerStatuses", "containerStatuses"};
     size_t i, n;
     yyjson_val *v;
     for (size_t l = 0; l < SL_LEN(lists); l++)
         yyjson_arr_foreach (yyjson_obj_get(status, lists[l]), i, n, v) {
-            yyjson_val *end = jat(v, "state.terminated");
-            int64_t restarts = jint(v, "restartCount", 0);
-            sl_time at = jtime(end, "finishedAt");
+            yyjson_val *end = sl_json_at(v, "state.terminated");
+            int64_t restarts = sl_json_int(v, "restartCount", 0);
+            sl_time at = sl_json_time(end, "finishedAt");
             if (restarts > 0 && restarts < 1 << 20)
                 p->f.restarts += (int32_t)restarts;
             if (at > p->f.finished)
                 p->f.finished = at;
             if (!failed || !end)
                 continue;
-            jput_text(codes, codes->len ? ",{\"name\":" : "{\"name\":", jstr(v, "name"));
-            sl_buf_printf(codes, ",\"code\":%lld,\"init\":%s}", (long long)jint(end, "exitCode", 0),
-                          l ? "false" : "true");
+            sl_jw_object(codes, NULL);
+            sl_jw_str(codes, "name", sl_json_str(v, "name"));
+            sl_jw_int(codes, "code", sl_json_int(end, "exitCode", 0));
+            sl_jw_bool(codes, "init", l == 0);
+            sl_jw_end(codes);
         }
 }
 
@@ -103,12 +108,13 @@ static void take_failure(struct pod *p, yyjson_val *status, const struct sl_buf 
     if (p->f.phase != POD_FAILED)
         return;
     sl_buf_init(&b, CL_MAX_COPY);
-    sl_buf_printf(&b, "{\"codes\":[%s],\"conditions\":{", sl_buf_str(codes));
-    yyjson_arr_foreach (yyjson_obj_get(status, "conditions"), i, n, v) {
-        jput_text(&b, i ? "," : "", jstr(v, "type"));
-        jput_text(&b, ":", jstr(v, "status"));
-    }
-    sl_buf_puts(&b, "}}");
+    struct sl_jw j = SL_JW(&b);
+    sl_jw_object(&j, NULL);
+    sl_jw_raw(&j, "codes", sl_buf_str(codes));
+    sl_jw_object(&j, "conditions");
+    yyjson_arr_foreach (yyjson_obj_get(status, "conditions"), i, n, v)
+        sl_jw_str(&j, sl_json_str(v, "type"), sl_json_str(v, "status"));
+    sl_jw_end_to(&j, 0);
     p->failure = sl_strdup(sl_buf_str(&b));
     p->f.failure = sl_hash_str(1, p->failure);
     sl_buf_done(&b);
@@ -118,29 +124,34 @@ bool cl_pod_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct sl_cluster *c = ctx;
     struct pod *p = pod_of(r);
     yyjson_val *spec = yyjson_obj_get(o, "spec"), *status = yyjson_obj_get(o, "status");
-    yyjson_val *labels = jat(o, "metadata.labels");
+    yyjson_val *labels = sl_json_at(o, "metadata.labels");
     struct pod_facts was = p->f;
     struct sl_buf codes;
 
     memset(&p->f, 0, sizeof p->f);
-    p->f.node = sl_sym_put(c->syms, jstr(spec, "nodeName"));
-    p->f.phase = (uint8_t)phase_of(jstr(status, "phase"));
+    p->f.node = sl_sym_put(c->syms, sl_json_str(spec, "nodeName"));
+    p->f.phase = (uint8_t)phase_of(sl_json_str(status, "phase"));
     p->f.gated = yyjson_arr_size(yyjson_obj_get(spec, "schedulingGates")) > 0;
-    p->f.started = jtime(status, "startTime");
-    p->f.revision = cl_revision(jlabel(o, "controller-revision-hash"));
-    p->f.index = count_of(jannotation(o, "batch.kubernetes.io/job-completion-index"), POD_NO_INDEX);
+    p->f.started = sl_json_time(status, "startTime");
+    p->f.revision = cl_revision(sl_json_label(o, "controller-revision-hash"));
+    p->f.index =
+        count_of(sl_json_annotation(o, "batch.kubernetes.io/job-completion-index"), POD_NO_INDEX);
     p->f.index_failures =
-        count_of(jannotation(o, "batch.kubernetes.io/job-index-failure-count"), 0);
+        count_of(sl_json_annotation(o, "batch.kubernetes.io/job-index-failure-count"), 0);
     p->f.index_ignored =
-        count_of(jannotation(o, "batch.kubernetes.io/job-index-ignored-failure-count"), 0);
-    p->f.deletion_cost = number_of(jannotation(o, "controller.kubernetes.io/pod-deletion-cost"), 0);
-    take_finalizers(p, jat(o, "metadata.finalizers"));
+        count_of(sl_json_annotation(o, "batch.kubernetes.io/job-index-ignored-failure-count"), 0);
+    p->f.deletion_cost =
+        number_of(sl_json_annotation(o, "controller.kubernetes.io/pod-deletion-cost"), 0);
+    take_finalizers(p, sl_json_at(o, "metadata.finalizers"));
     take_conditions(p, yyjson_obj_get(status, "conditions"));
     sl_buf_init(&codes, CL_MAX_COPY);
-    take_containers(p, status, p->f.phase == POD_FAILED, &codes);
+    struct sl_jw list = SL_JW(&codes);
+    sl_jw_array(&list, NULL);
+    take_containers(p, status, p->f.phase == POD_FAILED, &list);
+    sl_jw_end(&list);
     take_failure(p, status, &codes);
     sl_buf_done(&codes);
-    p->f.labels = jhash(1, labels);
+    p->f.labels = sl_json_hash(1, labels);
     if (p->f.labels != was.labels || !p->labels) {
         free(p->labels);
         p->labels = cl_text_of(labels);
@@ -244,10 +255,10 @@ static void put_meta(yyjson_mut_doc *d, yyjson_mut_val *pod, yyjson_val *of,
 }
 
 char *cl_pod_template(yyjson_val *template) {
-    return yyjson_is_obj(jat(template, "spec")) ? cl_text_of(template) : NULL;
+    return yyjson_is_obj(sl_json_at(template, "spec")) ? cl_text_of(template) : NULL;
 }
 
-bool cl_pod_put(struct sl_buf *b, const struct pod_body *p) {
+bool cl_pod_put(struct sl_jw *j, const struct pod_body *p) {
     yyjson_doc *t = yyjson_read(p->template, strlen(p->template), 0);
     yyjson_val *of = yyjson_doc_get_root(t);
     yyjson_mut_doc *d = yyjson_mut_doc_new(NULL);
@@ -263,7 +274,7 @@ bool cl_pod_put(struct sl_buf *b, const struct pod_body *p) {
     char *text = yyjson_mut_write(d, 0, &len);
     bool good = text && len < CL_MAX_POD && yyjson_is_obj(yyjson_obj_get(of, "spec"));
     if (good)
-        sl_buf_add(b, text, len);
+        sl_jw_raw_n(j, NULL, text, len);
     free(text);
     yyjson_mut_doc_free(d);
     yyjson_doc_free(t);

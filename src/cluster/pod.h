@@ -48,7 +48,7 @@ struct pod {
     struct sl_rec rec;
     struct pod_facts f;
     char *labels;     /* JSON map; NULL: none */
-    char *finalizers; /* others than the tracking one, JSON strings with commas; NULL: none */
+    char *finalizers; /* others than the tracking one, an array of JSON; NULL: none */
     char *failure;    /* of a failed one:
                          {"codes":[{"name":…,"code":1,"init":false}],"conditions":{type:status}} */
     /* schedule.c */
@@ -107,7 +107,7 @@ struct pod_body {
                  yyjson_mut_val *pod); /* with metadata and spec in place */
     void *ctx;
 };
-bool cl_pod_put(struct sl_buf *b, const struct pod_body *p);
+bool cl_pod_put(struct sl_jw *j, const struct pod_body *p);
 /* The text of a template that pods can be made from; NULL if it is none. To be freed. */
 char *cl_pod_template(yyjson_val *template);
 /* Sets metadata.labels[key] or metadata.annotations[key] in an edit. Strings are copied. */
@@ -119,9 +119,8 @@ extern const struct pod_writer cl_job_pod_writer;
 /* Its Job, if any, may have to take its finalizer away. */
 void cl_job_pod_changed(struct sl_cluster *c, struct pod *p);
 void cl_job_pod_gone(struct sl_cluster *c, struct pod *p);
-/* What its finalizers become with an adoption or release that is due: `,"finalizers":[…]`, or
- * nothing. */
-void cl_job_put_finalizers(const struct sl_cluster *c, const struct pod *p, struct sl_buf *b);
+/* "finalizers": what they become with an adoption or release that is due; or nothing. */
+void cl_job_put_finalizers(const struct sl_cluster *c, const struct pod *p, struct sl_jw *j);
 
 /* ---- schedule.c ---- */
 extern const struct pod_writer cl_schedule_pod_writer;

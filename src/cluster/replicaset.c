@@ -19,12 +19,12 @@
 #define WRITE_STATUS 3u
 
 static int32_t count_at(yyjson_val *o, const char *path, int32_t otherwise) {
-    int64_t n = jint(o, path, otherwise);
+    int64_t n = sl_json_int(o, path, otherwise);
     return n >= 0 && n <= INT32_MAX ? (int32_t)n : otherwise;
 }
 
 static int32_t annotated(yyjson_val *o, const char *key) {
-    const char *s = jannotation(o, key);
+    const char *s = sl_json_annotation(o, key);
     char *end;
     long long n = strtoll(s, &end, 10);
     return *s && !*end && n >= 0 && n <= INT32_MAX ? (int32_t)n : -1;
@@ -52,10 +52,10 @@ static yyjson_doc *plain_template(yyjson_val *template) {
 
 uint64_t cl_template_hash(yyjson_val *template, uint64_t *ret_digest) {
     yyjson_doc *plain = plain_template(template);
-    uint64_t h = jhash(1, yyjson_doc_get_root(plain));
+    uint64_t h = sl_json_hash(1, yyjson_doc_get_root(plain));
 
     if (ret_digest)
-        *ret_digest = jdigest(1, yyjson_doc_get_root(plain));
+        *ret_digest = sl_json_digest(1, yyjson_doc_get_root(plain));
     yyjson_doc_free(plain);
     return h;
 }
@@ -64,7 +64,7 @@ bool cl_rs_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct replicaset *rs = rs_of(r);
     yyjson_val *spec = yyjson_obj_get(o, "spec"), *status = yyjson_obj_get(o, "status");
     yyjson_val *template = yyjson_obj_get(spec, "template");
-    uint64_t chooser = jhash(1, yyjson_obj_get(spec, "selector"));
+    uint64_t chooser = sl_json_hash(1, yyjson_obj_get(spec, "selector"));
 
     (void)ctx;
     if (!rs->chooser.arena.ceiling)
@@ -76,22 +76,22 @@ bool cl_rs_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     }
     free(rs->template);
     rs->template = cl_pod_template(template);
-    take(&rs->labels, jat(o, "metadata.labels"));
-    take(&rs->annotations, jat(o, "metadata.annotations"));
+    take(&rs->labels, sl_json_at(o, "metadata.labels"));
+    take(&rs->annotations, sl_json_at(o, "metadata.annotations"));
     rs->template_hash = cl_template_hash(template, NULL);
-    rs->labels_hash = jhash(1, jat(template, "metadata.labels"));
+    rs->labels_hash = sl_json_hash(1, sl_json_at(template, "metadata.labels"));
     rs->replicas = count_at(spec, "replicas", 1);
     rs->min_ready = count_at(spec, "minReadySeconds", 0);
-    rs->revision = strtoll(jannotation(o, "deployment.kubernetes.io/revision"), NULL, 10);
+    rs->revision = strtoll(sl_json_annotation(o, "deployment.kubernetes.io/revision"), NULL, 10);
     rs->desired = annotated(o, "deployment.kubernetes.io/desired-replicas");
     rs->max = annotated(o, "deployment.kubernetes.io/max-replicas");
     rs->seen = (struct rs_status){
-        .observed = jint(status, "observedGeneration", 0),
-        .replicas = jint(status, "replicas", 0),
-        .labeled = jint(status, "fullyLabeledReplicas", 0),
-        .ready = jint(status, "readyReplicas", 0),
-        .available = jint(status, "availableReplicas", 0),
-        .going = jint(status, "terminatingReplicas", -1),
+        .observed = sl_json_int(status, "observedGeneration", 0),
+        .replicas = sl_json_int(status, "replicas", 0),
+        .labeled = sl_json_int(status, "fullyLabeledReplicas", 0),
+        .ready = sl_json_int(status, "readyReplicas", 0),
+        .available = sl_json_int(status, "availableReplicas", 0),
+        .going = sl_json_int(status, "terminatingReplicas", -1),
     };
     cl_conditions_read(&rs->conditions, yyjson_obj_get(status, "conditions"));
     cl_adoption_decode(&rs->adoption, o);
@@ -253,7 +253,7 @@ static void add_pods(struct sl_cluster *c, struct replicaset *rs, int32_t many, 
     }
 }
 
-bool cl_rs_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_buf *body) {
+bool cl_rs_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body) {
     struct replicaset *rs = rs_of(r);
     char generate[SL_REC_NAME + 2];
 
@@ -370,29 +370,33 @@ void cl_rs_changed(void *ctx, struct sl_rec *r) {
 /* ---- writing ---- */
 
 static void build_wish(struct replicaset *rs, struct sl_write *w) {
+    struct sl_jw *j = &w->json;
     sl_rec_build_guarded(&rs->rec, NULL, w);
     if (rs->wish.annotations)
-        sl_buf_printf(&w->body, ",\"annotations\":%s", rs->wish.annotations);
-    sl_buf_printf(&w->body, "},\"spec\":{\"replicas\":%d,\"minReadySeconds\":%d}}",
-                  rs->wish.replicas, rs->wish.min_ready);
+        sl_jw_raw(j, "annotations", rs->wish.annotations);
+    sl_jw_end(j);
+    sl_jw_object(j, "spec");
+    sl_jw_int(j, "replicas", rs->wish.replicas);
+    sl_jw_int(j, "minReadySeconds", rs->wish.min_ready);
 }
 
 static void build_status(struct replicaset *rs, struct sl_write *w) {
     const struct rs_status *s = &rs->now;
 
     sl_rec_build_guarded(&rs->rec, "status", w);
-    sl_buf_printf(&w->body, "},\"status\":{\"replicas\":%lld", (long long)s->replicas);
-    cl_count_put(&w->body, "fullyLabeledReplicas", s->labeled, false);
-    cl_count_put(&w->body, "readyReplicas", s->ready, false);
-    cl_count_put(&w->body, "availableReplicas", s->available, false);
-    cl_count_put(&w->body, "terminatingReplicas", s->going, true);
-    cl_count_put(&w->body, "observedGeneration", s->observed, true);
-    sl_buf_puts(&w->body, ",\"conditions\":");
+    struct sl_jw *j = &w->json;
+    sl_jw_end(j);
+    sl_jw_object(j, "status");
+    sl_jw_int(j, "replicas", s->replicas);
+    cl_count_put(j, "fullyLabeledReplicas", s->labeled, false);
+    cl_count_put(j, "readyReplicas", s->ready, false);
+    cl_count_put(j, "availableReplicas", s->available, false);
+    cl_count_put(j, "terminatingReplicas", s->going, true);
+    cl_count_put(j, "observedGeneration", s->observed, true);
     if (rs->wanted.n)
-        cl_conditions_put(&w->body, &rs->wanted);
+        cl_conditions_put(j, &rs->wanted);
     else
-        sl_buf_puts(&w->body, "null");
-    sl_buf_puts(&w->body, "}}");
+        sl_jw_null(j, "conditions");
 }
 
 bool cl_rs_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
@@ -404,8 +408,7 @@ bool cl_rs_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
         w->tag = WRITE_WISH;
         return true;
     }
-    if ((rs->adoption.by || rs->adoption.release) &&
-        cl_adoption_build(c, r, &rs->adoption, "", w)) {
+    if ((rs->adoption.by || rs->adoption.release) && cl_adoption_build(c, r, &rs->adoption, w)) {
         w->tag = WRITE_ADOPTION;
         return true;
     }

@@ -49,7 +49,7 @@ static void resource_free(struct gc_resource *r) {
 
 static struct gc_resource *add(struct gc *g, const char *group, const char *version,
                                yyjson_val *o) {
-    const char *plural = jstr(o, "resource"), *kind = jstr(o, "responseKind.kind");
+    const char *plural = sl_json_str(o, "resource"), *kind = sl_json_str(o, "responseKind.kind");
     yyjson_val *verbs = yyjson_obj_get(o, "verbs");
     struct sl_buf path;
     uint32_t at = 0;
@@ -78,7 +78,7 @@ static struct gc_resource *add(struct gc *g, const char *group, const char *vers
         .group = sl_strdup(group),
         .plural = sl_strdup(plural),
         .kind = sl_strdup(kind),
-        .namespaced = strcmp(jstr(o, "scope"), "Namespaced") == 0,
+        .namespaced = strcmp(sl_json_str(o, "scope"), "Namespaced") == 0,
         .can_delete_all = has_verb(verbs, "deletecollection") && has_verb(verbs, "list"),
         .followed = has_verb(verbs, "delete") && has_verb(verbs, "list") &&
                     has_verb(verbs, "watch") && !ignored(group, plural),
@@ -98,12 +98,12 @@ static struct gc_resource *add(struct gc *g, const char *group, const char *vers
 
 /* The same plural in a later version is the same kind. */
 static void take_version(struct gc *g, const char *group, yyjson_val *v) {
-    const char *version = jstr(v, "version");
+    const char *version = sl_json_str(v, "version");
     size_t i, n;
     yyjson_val *o;
 
     yyjson_arr_foreach (yyjson_obj_get(v, "resources"), i, n, o) {
-        struct gc_resource *r = find(g, group, jstr(o, "resource"));
+        struct gc_resource *r = find(g, group, sl_json_str(o, "resource"));
         if (!r)
             r = add(g, group, version, o);
         if (r)
@@ -119,7 +119,7 @@ static bool take(struct gc *g, const char *text, size_t len) {
 
     yyjson_arr_foreach (items, i, n, group)
         yyjson_arr_foreach (yyjson_obj_get(group, "versions"), j, k, v)
-            take_version(g, jstr(group, "metadata.name"), v);
+            take_version(g, sl_json_str(group, "metadata.name"), v);
     yyjson_doc_free(d);
     return good;
 }

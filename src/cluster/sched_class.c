@@ -101,7 +101,7 @@ struct sched_class *cl_sched_class(struct schedule *s, yyjson_val *pod, sl_sym n
     if (wants.len)
         h = sl_hash_bytes(h, wants.s, wants.len);
     if (others)
-        h = sl_hash_u64(jhash(h, jat(pod, "metadata.labels")), ns);
+        h = sl_hash_u64(sl_json_hash(h, sl_json_at(pod, "metadata.labels")), ns);
     uint32_t id = sl_map_get(&s->class_by_hash, h);
     struct sched_class *k = id == SL_MAP_NONE ? NULL : s->classes.v[id];
     if (!k) {
@@ -109,9 +109,9 @@ struct sched_class *cl_sched_class(struct schedule *s, yyjson_val *pod, sl_sym n
         read_podset(s, k, &text);
         bool few = sl_buf_full(&text) ||
                    cl_must_read(&k->arena,
-                                jat(spec, "affinity.nodeAffinity."
-                                          "requiredDuringSchedulingIgnoredDuringExecution."
-                                          "nodeSelectorTerms"),
+                                sl_json_at(spec, "affinity.nodeAffinity."
+                                                 "requiredDuringSchedulingIgnoredDuringExecution."
+                                                 "nodeSelectorTerms"),
                                 &k->must);
         memcpy(k->ports, ports, n_ports * sizeof *ports);
         k->n_ports = n_ports;
@@ -122,7 +122,8 @@ struct sched_class *cl_sched_class(struct schedule *s, yyjson_val *pod, sl_sym n
         k->odd |= !few || crowded || sl_buf_full(&wants) || sl_arena_full(&k->arena);
         if (read && k->odd)
             sl_log(SL_LOG_WARN, "pod not scheduled: too many affinity terms or host ports",
-                   SL_S("namespace", str(s->c, ns)), SL_S("name", jstr(pod, "metadata.name")));
+                   SL_S("namespace", str(s->c, ns)),
+                   SL_S("name", sl_json_str(pod, "metadata.name")));
     }
     k->refs++;
     sl_buf_done(&text);

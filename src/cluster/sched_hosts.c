@@ -20,8 +20,8 @@ static bool are_names(const struct sl_selector *s) {
 }
 
 bool cl_hosts_read(struct sl_arena *a, yyjson_val *term, struct sched_hosts *ret) {
-    bool good = cl_rules_read(a, NULL, jat(term, "matchExpressions"), &ret->labels);
-    good &= cl_rules_read(a, NULL, jat(term, "matchFields"), &ret->fields);
+    bool good = cl_rules_read(a, NULL, sl_json_at(term, "matchExpressions"), &ret->labels);
+    good &= cl_rules_read(a, NULL, sl_json_at(term, "matchFields"), &ret->fields);
     good = good && are_names(&ret->fields) && ret->labels.n + ret->fields.n > 0;
     ret->labels.nothing = !good;
     return good;

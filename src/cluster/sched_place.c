@@ -101,8 +101,8 @@ static bool is_ready(yyjson_val *status) {
     size_t i, n;
     yyjson_val *v;
     yyjson_arr_foreach (yyjson_obj_get(status, "conditions"), i, n, v)
-        if (strcmp(jstr(v, "type"), "Ready") == 0)
-            return strcmp(jstr(v, "status"), "True") == 0;
+        if (strcmp(sl_json_str(v, "type"), "Ready") == 0)
+            return strcmp(sl_json_str(v, "status"), "True") == 0;
     return true; /* one that says nothing about it is taken as it is */
 }
 
@@ -113,9 +113,9 @@ static void read_taints(struct node *n, yyjson_val *list, bool ready) {
     yyjson_val *v;
     n->n_taints = n->n_soft = 0;
     yyjson_arr_foreach (list, i, len, v) {
-        struct sl_taint t = {sl_arena_strdup(&n->arena, jstr(v, "key")),
-                             sl_arena_strdup(&n->arena, jstr(v, "value")), SL_TAINT_ANY};
-        if (sl_taint_effect_parse(jstr(v, "effect"), &t.effect, NULL) < 0)
+        struct sl_taint t = {sl_arena_strdup(&n->arena, sl_json_str(v, "key")),
+                             sl_arena_strdup(&n->arena, sl_json_str(v, "value")), SL_TAINT_ANY};
+        if (sl_taint_effect_parse(sl_json_str(v, "effect"), &t.effect, NULL) < 0)
             continue;
         if (t.effect == SL_TAINT_NO_SCHEDULE || t.effect == SL_TAINT_NO_EXECUTE)
             to[n->n_taints++] = t;
@@ -151,20 +151,21 @@ bool cl_node_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct sl_cluster *c = ctx;
     struct node *n = node_of(r);
     yyjson_val *spec = yyjson_obj_get(o, "spec"), *status = yyjson_obj_get(o, "status");
-    yyjson_val *labels = jat(o, "metadata.labels"), *amounts = jat(status, "allocatable");
+    yyjson_val *labels = sl_json_at(o, "metadata.labels"),
+               *amounts = sl_json_at(status, "allocatable");
     bool ready = is_ready(status);
-    amounts = amounts ? amounts : jat(status, "capacity");
-    uint64_t fixed = sl_hash_u64(jhash(1, labels), 2);
-    fixed = sl_hash_u64(jhash(fixed, spec), 3);
-    fixed = sl_hash_u64(jhash(fixed, amounts), ready);
+    amounts = amounts ? amounts : sl_json_at(status, "capacity");
+    uint64_t fixed = sl_hash_u64(sl_json_hash(1, labels), 2);
+    fixed = sl_hash_u64(sl_json_hash(fixed, spec), 3);
+    fixed = sl_hash_u64(sl_json_hash(fixed, amounts), ready);
     if (fixed == n->fixed)
         return false; /* a heartbeat */
     n->fixed = fixed;
     sl_arena_done(&n->arena);
     sl_arena_init(&n->arena, SCHED_MAX_NODE);
     cl_sched_labels(&n->arena, labels, &n->labels);
-    read_taints(n, jat(spec, "taints"), ready);
-    n->unschedulable = jbool(spec, "unschedulable", false);
+    read_taints(n, sl_json_at(spec, "taints"), ready);
+    n->unschedulable = sl_json_bool(spec, "unschedulable", false);
     read_amounts(c->schedule, n, amounts);
     n->odd = sl_arena_full(&n->arena);
     if (n->odd) { /* passed over: who goes there cannot be told */

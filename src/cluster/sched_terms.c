@@ -27,19 +27,21 @@ static const struct {
 };
 
 static yyjson_val *list_of(yyjson_val *spec, enum sched_how how) {
-    return yyjson_obj_get(lists[how].path ? jat(spec, lists[how].path) : spec, lists[how].list);
+    return yyjson_obj_get(lists[how].path ? sl_json_at(spec, lists[how].path) : spec,
+                          lists[how].list);
 }
 
 static yyjson_val *tastes_of(yyjson_val *spec) {
-    return yyjson_obj_get(jat(spec, "affinity.nodeAffinity"), PREFERRED);
+    return yyjson_obj_get(sl_json_at(spec, "affinity.nodeAffinity"), PREFERRED);
 }
 
-/* As text and not by jhash, for which an empty selector (all) and none (nobody) are the same. */
+/* As text and not by sl_json_hash, for which an empty selector (all) and none (nobody) are the
+ * same. */
 static bool put_list(struct sl_buf *b, const char *name, yyjson_val *list) {
     if (!yyjson_arr_size(list))
         return false;
     sl_buf_puts(b, name);
-    jput(b, list);
+    sl_json_put(b, list);
     return true;
 }
 
@@ -118,9 +120,9 @@ static int32_t bounded(int64_t n) {
 
 static void read_affinity(struct sl_arena *a, struct sched_term *t, yyjson_val *v,
                           yyjson_val *labels) {
-    yyjson_val *names = jat(v, "namespaces"), *select = jat(v, "namespaceSelector");
-    add_own(a, &t->selector, jat(v, "matchLabelKeys"), labels, SL_OP_IN);
-    add_own(a, &t->selector, jat(v, "mismatchLabelKeys"), labels, SL_OP_NOT_IN);
+    yyjson_val *names = sl_json_at(v, "namespaces"), *select = sl_json_at(v, "namespaceSelector");
+    add_own(a, &t->selector, sl_json_at(v, "matchLabelKeys"), labels, SL_OP_IN);
+    add_own(a, &t->selector, sl_json_at(v, "mismatchLabelKeys"), labels, SL_OP_NOT_IN);
     t->namespaces = strings(a, names, &t->n_namespaces);
     read_selector(a, select, &t->homes);
     bool chooses = select && !yyjson_is_null(select);
@@ -131,21 +133,21 @@ static void read_affinity(struct sl_arena *a, struct sched_term *t, yyjson_val *
 
 static void read_spread(struct sl_arena *a, struct sched_term *t, yyjson_val *v,
                         yyjson_val *labels) {
-    add_own(a, &t->selector, jat(v, "matchLabelKeys"), labels, SL_OP_IN);
+    add_own(a, &t->selector, sl_json_at(v, "matchLabelKeys"), labels, SL_OP_IN);
     t->at_home = true;
-    t->weight = bounded(jint(v, "maxSkew", 1));
-    t->min_domains = bounded(jint(v, "minDomains", 1));
-    t->anywhere = strcmp(jstr(v, "nodeAffinityPolicy"), "Ignore") == 0;
-    t->heed_taints = strcmp(jstr(v, "nodeTaintsPolicy"), "Honor") == 0;
+    t->weight = bounded(sl_json_int(v, "maxSkew", 1));
+    t->min_domains = bounded(sl_json_int(v, "minDomains", 1));
+    t->anywhere = strcmp(sl_json_str(v, "nodeAffinityPolicy"), "Ignore") == 0;
+    t->heed_taints = strcmp(sl_json_str(v, "nodeTaintsPolicy"), "Honor") == 0;
 }
 
 static void read_term(struct schedule *s, struct sched_class *k, enum sched_how how,
                       yyjson_val *from, yyjson_val *labels) {
     struct sched_wants *w = k->wants;
     bool spread = how == TERM_SPREAD || how == TERM_EVEN;
-    bool soft = strcmp(jstr(from, "whenUnsatisfiable"), "ScheduleAnyway") == 0;
+    bool soft = strcmp(sl_json_str(from, "whenUnsatisfiable"), "ScheduleAnyway") == 0;
     bool weighed = how == TERM_LIKE || how == TERM_DISLIKE;
-    yyjson_val *v = weighed ? jat(from, "podAffinityTerm") : from;
+    yyjson_val *v = weighed ? sl_json_at(from, "podAffinityTerm") : from;
     if (spread && soft != (how == TERM_EVEN))
         return;
     if (w->n_terms == SCHED_MAX_TERMS) {
@@ -153,28 +155,29 @@ static void read_term(struct schedule *s, struct sched_class *k, enum sched_how 
         return;
     }
     struct sched_term *t = &w->terms[w->n_terms];
-    *t = (struct sched_term){.how = how, .key = take_key(s, jstr(v, "topologyKey"))};
+    *t = (struct sched_term){.how = how, .key = take_key(s, sl_json_str(v, "topologyKey"))};
     read_selector(&k->arena, yyjson_obj_get(v, "labelSelector"), &t->selector);
     if (spread)
         read_spread(&k->arena, t, v, labels);
     else
         read_affinity(&k->arena, t, v, labels);
     if (weighed)
-        t->weight = bounded(jint(from, "weight", 1));
+        t->weight = bounded(sl_json_int(from, "weight", 1));
     s->n_by_label += t->by_label;
     w->by[how] |= UINT64_C(1) << w->n_terms++;
 }
 
 static void read_taste(struct sched_class *k, yyjson_val *from) {
     struct sched_wants *w = k->wants;
-    yyjson_val *v = jat(from, "preference");
+    yyjson_val *v = sl_json_at(from, "preference");
     struct sched_taste *t = &w->tastes[w->n_tastes];
-    *t = (struct sched_taste){.weight = bounded(jint(from, "weight", 1))};
+    *t = (struct sched_taste){.weight = bounded(sl_json_int(from, "weight", 1))};
     w->n_tastes += cl_hosts_read(&k->arena, v, &t->hosts);
 }
 
 void cl_wants_read(struct schedule *s, struct sched_class *k, yyjson_val *pod) {
-    yyjson_val *spec = yyjson_obj_get(pod, "spec"), *labels = jat(pod, "metadata.labels"), *v;
+    yyjson_val *spec = yyjson_obj_get(pod, "spec"), *labels = sl_json_at(pod, "metadata.labels"),
+               *v;
     struct sched_wants *w = k->wants = sl_arena_alloc0(&k->arena, 1, sizeof *w);
     size_t i, n;
     w->terms = sl_arena_alloc(&k->arena, SCHED_MAX_TERMS * sizeof *w->terms);

@@ -86,7 +86,7 @@ static bool waits(const struct pod *p) {
 }
 
 void cl_schedule_pod_decode(struct sl_cluster *c, struct pod *p, yyjson_val *o) {
-    const char *by = jstr(o, "spec.schedulerName");
+    const char *by = sl_json_str(o, "spec.schedulerName");
     struct sched_pod *v = p->sched;
     if (!v) {
         v = p->sched = sl_alloc0(1, sizeof *v);
@@ -105,7 +105,7 @@ void cl_schedule_pod_decode(struct sl_cluster *c, struct pod *p, yyjson_val *o) 
     v->gated = p->f.gated;
     v->ours = !*by || strcmp(by, CONTROLLER) == 0;
     v->created = p->rec.created;
-    int64_t priority = jint(o, "spec.priority", 0);
+    int64_t priority = sl_json_int(o, "spec.priority", 0);
     v->priority = (int32_t)priority;
 }
 
@@ -364,6 +364,16 @@ static void turn(struct sl_cluster *c) {
 
 /* ---- writing ---- */
 
+static void put_head(struct sl_jw *j, const char *kind, const struct pod *p) {
+    sl_jw_str(j, "apiVersion", "v1");
+    sl_jw_str(j, "kind", kind);
+    sl_jw_object(j, "metadata");
+    sl_jw_str(j, "name", p->rec.name);
+    sl_jw_str(j, "namespace", sl_rec_ns(&p->rec));
+    sl_jw_str(j, "uid", p->rec.uid);
+    sl_jw_end(j);
+}
+
 static bool build_condition(struct sl_cluster *c, struct pod *p, struct sl_write *w) {
     const struct sched_class *k = p->sched->class;
     uint64_t hash = k->why ? sl_hash_str(1, k->why) : 0;
@@ -381,18 +391,18 @@ static bool build_condition(struct sl_cluster *c, struct pod *p, struct sl_write
     w->content_type = SL_APPLY_PATCH;
     sl_rec_path(&w->path, &p->rec, "status");
     sl_buf_puts(&w->path, "?fieldManager=kube-scheduler&force=true");
-    jput_text(&w->body,
-              "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":", p->rec.name);
-    jput_text(&w->body, ",\"namespace\":", sl_rec_ns(&p->rec));
-    jput_text(&w->body, ",\"uid\":", p->rec.uid);
-    sl_buf_puts(&w->body, "},\"status\":{\"conditions\":[");
-    sl_buf_printf(&w->body,
-                  "{\"type\":\"PodScheduled\",\"status\":\"False\",\"reason\":\"Unschedulable\","
-                  "\"observedGeneration\":%lld,\"lastTransitionTime\":",
-                  (long long)p->rec.generation);
-    jput_time(&w->body, c->port->wall);
-    jput_text(&w->body, ",\"message\":", k->why);
-    sl_buf_puts(&w->body, "}]}}");
+    struct sl_jw *j = &w->json;
+    sl_jw_object(j, NULL);
+    put_head(j, "Pod", p);
+    sl_jw_object(j, "status");
+    sl_jw_array(j, "conditions");
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "type", "PodScheduled");
+    sl_jw_str(j, "status", "False");
+    sl_jw_str(j, "reason", "Unschedulable");
+    sl_jw_int(j, "observedGeneration", p->rec.generation);
+    sl_jw_time(j, "lastTransitionTime", c->port->wall);
+    sl_jw_str(j, "message", k->why);
     return true;
 }
 
@@ -409,12 +419,11 @@ static bool build(struct sl_cluster *c, struct pod *p, struct sl_write *w) {
     if (!p->sched->target)
         return build_condition(c, p, w);
     sl_rec_build_post(&p->rec, "binding", w);
-    sl_buf_puts(&w->body, "{\"apiVersion\":\"v1\",\"kind\":\"Binding\"");
-    jput_text(&w->body, ",\"metadata\":{\"name\":", p->rec.name);
-    jput_text(&w->body, ",\"namespace\":", sl_rec_ns(&p->rec));
-    jput_text(&w->body, ",\"uid\":", p->rec.uid);
-    jput_text(&w->body, "},\"target\":{\"kind\":\"Node\",\"name\":", str(c, p->sched->target));
-    sl_buf_puts(&w->body, "}}");
+    sl_jw_object(&w->json, NULL);
+    put_head(&w->json, "Binding", p);
+    sl_jw_object(&w->json, "target");
+    sl_jw_str(&w->json, "kind", "Node");
+    sl_jw_str(&w->json, "name", str(c, p->sched->target));
     return true;
 }
 

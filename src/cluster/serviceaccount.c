@@ -62,8 +62,9 @@ bool cl_root_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     if (!is_stale(c, r))
         return false;
     sl_rec_build_guarded(r, NULL, w);
-    jput_text(&w->body, "},\"data\":{\"ca.crt\":", c->spec.ca);
-    sl_buf_puts(&w->body, "}}");
+    sl_jw_end(&w->json);
+    sl_jw_object(&w->json, "data");
+    sl_jw_str(&w->json, "ca.crt", c->spec.ca);
     return true;
 }
 
@@ -92,16 +93,20 @@ bool cl_furnish_build(struct sl_cluster *c, struct namespace *n, struct sl_write
     account &= n->account_at <= now;
     *(account ? &n->account_at : &n->root_at) = now + AGAIN;
     sl_inf_build_create(c->inf, account ? K_SERVICE_ACCOUNT : K_CONFIG_MAP, n->rec.name, w);
-    if (account) {
-        sl_buf_puts(&w->body, "{\"apiVersion\":\"v1\",\"kind\":\"ServiceAccount\","
-                              "\"metadata\":{\"name\":\"default\"}}");
-    } else {
-        sl_buf_puts(&w->body,
-                    "{\"apiVersion\":\"v1\",\"kind\":\"ConfigMap\",\"metadata\":{\"name\":\"" ROOT
-                    "\",\"annotations\":{\"kubernetes.io/description\":\"The certificates with "
-                    "which this cluster's API server can be trusted.\"}},\"data\":{\"ca.crt\":");
-        sl_buf_json(&w->body, c->spec.ca);
-        sl_buf_puts(&w->body, "}}");
+    struct sl_jw *j = &w->json;
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "apiVersion", "v1");
+    sl_jw_str(j, "kind", account ? "ServiceAccount" : "ConfigMap");
+    sl_jw_object(j, "metadata");
+    sl_jw_str(j, "name", account ? "default" : ROOT);
+    if (!account) {
+        sl_jw_object(j, "annotations");
+        sl_jw_str(j, "kubernetes.io/description",
+                  "The certificates with which this cluster's API server can be trusted.");
+        sl_jw_end(j);
+        sl_jw_end(j);
+        sl_jw_object(j, "data");
+        sl_jw_str(j, "ca.crt", c->spec.ca);
     }
     return true;
 }

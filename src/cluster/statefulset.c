@@ -18,7 +18,7 @@
 /* ---- reading ---- */
 
 static int32_t count_at(yyjson_val *o, const char *path, int32_t otherwise) {
-    int64_t n = jint(o, path, otherwise);
+    int64_t n = sl_json_int(o, path, otherwise);
     return n >= 0 && n <= INT32_MAX ? (int32_t)n : otherwise;
 }
 
@@ -37,7 +37,7 @@ bool cl_ss_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct statefulset *s = ss_of(r);
     yyjson_val *spec = yyjson_obj_get(o, "spec"), *status = yyjson_obj_get(o, "status");
     yyjson_val *selector = yyjson_obj_get(spec, "selector");
-    uint64_t chooser = jhash(1, selector);
+    uint64_t chooser = sl_json_hash(1, selector);
 
     if (!s->chooser.arena.ceiling)
         cl_chooser_init(&s->chooser);
@@ -50,10 +50,10 @@ bool cl_ss_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     s->template = cl_pod_template(yyjson_obj_get(spec, "template"));
     cl_ss_take_claims(s, yyjson_obj_get(spec, "volumeClaimTemplates"));
     take(&s->match_labels, yyjson_obj_get(selector, "matchLabels"));
-    take(&s->annotations, jat(o, "metadata.annotations"));
-    take_text(&s->service, jstr(spec, "serviceName"));
-    s->template_hash = jhash(1, yyjson_obj_get(spec, "template"));
-    s->template_digest = jdigest(1, yyjson_obj_get(spec, "template"));
+    take(&s->annotations, sl_json_at(o, "metadata.annotations"));
+    take_text(&s->service, sl_json_str(spec, "serviceName"));
+    s->template_hash = sl_json_hash(1, yyjson_obj_get(spec, "template"));
+    s->template_digest = sl_json_digest(1, yyjson_obj_get(spec, "template"));
     s->replicas = count_at(spec, "replicas", 1);
     bool before = s->crowded;
     s->crowded = s->replicas > SS_MAX_PODS;
@@ -65,25 +65,25 @@ bool cl_ss_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     s->min_ready = count_at(spec, "minReadySeconds", 0);
     s->history = count_at(spec, "revisionHistoryLimit", 10);
     s->partition = count_at(spec, "updateStrategy.rollingUpdate.partition", 0);
-    s->parallel = strcmp(jstr(spec, "podManagementPolicy"), "Parallel") == 0;
-    s->on_delete = strcmp(jstr(spec, "updateStrategy.type"), "OnDelete") == 0;
-    s->drop_deleted =
-        strcmp(jstr(spec, "persistentVolumeClaimRetentionPolicy.whenDeleted"), "Delete") == 0;
+    s->parallel = strcmp(sl_json_str(spec, "podManagementPolicy"), "Parallel") == 0;
+    s->on_delete = strcmp(sl_json_str(spec, "updateStrategy.type"), "OnDelete") == 0;
+    s->drop_deleted = strcmp(sl_json_str(spec, "persistentVolumeClaimRetentionPolicy.whenDeleted"),
+                             "Delete") == 0;
     s->drop_scaled =
-        strcmp(jstr(spec, "persistentVolumeClaimRetentionPolicy.whenScaled"), "Delete") == 0;
+        strcmp(sl_json_str(spec, "persistentVolumeClaimRetentionPolicy.whenScaled"), "Delete") == 0;
     s->seen = (struct ss_status){
-        .observed = jint(status, "observedGeneration", 0),
-        .replicas = jint(status, "replicas", 0),
-        .ready = jint(status, "readyReplicas", 0),
-        .current = jint(status, "currentReplicas", 0),
-        .updated = jint(status, "updatedReplicas", 0),
-        .available = jint(status, "availableReplicas", 0),
-        .collisions = jint(status, "collisionCount", -1),
+        .observed = sl_json_int(status, "observedGeneration", 0),
+        .replicas = sl_json_int(status, "replicas", 0),
+        .ready = sl_json_int(status, "readyReplicas", 0),
+        .current = sl_json_int(status, "currentReplicas", 0),
+        .updated = sl_json_int(status, "updatedReplicas", 0),
+        .available = sl_json_int(status, "availableReplicas", 0),
+        .collisions = sl_json_int(status, "collisionCount", -1),
     };
     if (s->collisions < s->seen.collisions)
         s->collisions = (int32_t)s->seen.collisions;
-    take_text(&s->current, jstr(status, "currentRevision"));
-    take_text(&s->update, jstr(status, "updateRevision"));
+    take_text(&s->current, sl_json_str(status, "currentRevision"));
+    take_text(&s->update, sl_json_str(status, "updateRevision"));
     return true;
 }
 
@@ -339,16 +339,18 @@ bool cl_ss_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     if (!differs(s))
         return false;
     sl_rec_build_guarded(r, "status", w);
-    sl_buf_printf(&w->body, "},\"status\":{\"observedGeneration\":%lld,\"replicas\":%lld",
-                  (long long)s->now.observed, (long long)s->now.replicas);
-    cl_count_put(&w->body, "readyReplicas", s->now.ready, false);
-    cl_count_put(&w->body, "currentReplicas", s->now.current, false);
-    cl_count_put(&w->body, "updatedReplicas", s->now.updated, false);
-    cl_count_put(&w->body, "availableReplicas", s->now.available, true);
-    cl_count_put(&w->body, "collisionCount", s->now.collisions, true);
-    jput_text(&w->body, ",\"currentRevision\":", s->now_current);
-    jput_text(&w->body, ",\"updateRevision\":", s->now_update);
-    sl_buf_puts(&w->body, "}}");
+    struct sl_jw *j = &w->json;
+    sl_jw_end(j);
+    sl_jw_object(j, "status");
+    sl_jw_int(j, "observedGeneration", s->now.observed);
+    sl_jw_int(j, "replicas", s->now.replicas);
+    cl_count_put(j, "readyReplicas", s->now.ready, false);
+    cl_count_put(j, "currentReplicas", s->now.current, false);
+    cl_count_put(j, "updatedReplicas", s->now.updated, false);
+    cl_count_put(j, "availableReplicas", s->now.available, true);
+    cl_count_put(j, "collisionCount", s->now.collisions, true);
+    sl_jw_str(j, "currentRevision", s->now_current);
+    sl_jw_str(j, "updateRevision", s->now_update);
     return true;
 }
 

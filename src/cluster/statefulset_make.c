@@ -18,7 +18,7 @@
 
 bool cl_revision_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct revision *v = revision_of(r);
-    yyjson_val *template = jat(o, "data.spec.template");
+    yyjson_val *template = sl_json_at(o, "data.spec.template");
     yyjson_mut_doc *d = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *t = yyjson_val_mut_copy(d, template);
 
@@ -28,10 +28,10 @@ bool cl_revision_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     yyjson_doc *plain = yyjson_mut_doc_imut_copy(d, NULL);
     free(v->template);
     v->template = cl_text_of(yyjson_doc_get_root(plain));
-    v->hash = jhash(1, yyjson_doc_get_root(plain));
+    v->hash = sl_json_hash(1, yyjson_doc_get_root(plain));
     yyjson_doc_free(plain);
     yyjson_mut_doc_free(d);
-    v->revision = jint(o, "revision", 0);
+    v->revision = sl_json_int(o, "revision", 0);
     if (v->revision >= v->wish)
         v->wish = 0;
     return true;
@@ -48,7 +48,8 @@ bool cl_revision_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     if (!v->wish)
         return false;
     sl_rec_build_guarded(r, NULL, w);
-    sl_buf_printf(&w->body, "},\"revision\":%lld}", (long long)v->wish);
+    sl_jw_end(&w->json);
+    sl_jw_int(&w->json, "revision", v->wish);
     return true;
 }
 
@@ -150,10 +151,10 @@ void cl_ss_forget_revisions(struct sl_cluster *c, struct statefulset *s) {
 }
 
 static bool put_revision(struct sl_cluster *c, struct statefulset *s, struct sl_rec *child,
-                         struct sl_buf *b) {
+                         struct sl_jw *b) {
     yyjson_doc *t = yyjson_read(s->template, strlen(s->template), 0);
-    yyjson_val *template = yyjson_doc_get_root(t), *labels = jat(template, "metadata.labels"), *k,
-               *v;
+    yyjson_val *template = yyjson_doc_get_root(t),
+               *labels = sl_json_at(template, "metadata.labels"), *k, *v;
     char name[SL_REC_NAME], hash[DP_HASH];
     size_t i, n;
 
@@ -163,31 +164,30 @@ static bool put_revision(struct sl_cluster *c, struct statefulset *s, struct sl_
         yyjson_doc_free(t);
         return false;
     }
-    jput_text(b,
-              "{\"apiVersion\":\"apps/v1\",\"kind\":\"ControllerRevision\",\"metadata\":{\"name\":",
-              name);
-    sl_buf_puts(b, ",\"labels\":{");
-    sl_obj_foreach (labels, i, n, k, v) {
-        jput(b, k);
-        sl_buf_putc(b, ':');
-        jput(b, v);
-        sl_buf_putc(b, ',');
-    }
-    jput_text(b, "\"controller.kubernetes.io/hash\":", hash);
-    sl_buf_putc(b, '}');
+    sl_jw_object(b, NULL);
+    sl_jw_str(b, "apiVersion", "apps/v1");
+    sl_jw_str(b, "kind", "ControllerRevision");
+    sl_jw_object(b, "metadata");
+    sl_jw_str(b, "name", name);
+    sl_jw_object(b, "labels");
+    sl_obj_foreach (labels, i, n, k, v)
+        sl_jw_val(b, sl_json_text(k), v);
+    sl_jw_str(b, "controller.kubernetes.io/hash", hash);
+    sl_jw_end(b);
     if (s->annotations)
-        sl_buf_printf(b, ",\"annotations\":%s", s->annotations);
-    sl_buf_puts(b, ",\"ownerReferences\":[");
+        sl_jw_raw(b, "annotations", s->annotations);
+    sl_jw_array(b, "ownerReferences");
     sl_rec_put_owner(b, &s->rec);
-    sl_buf_printf(b, "]},\"revision\":%lld,\"data\":{\"spec\":{\"template\":{",
-                  (long long)newest(c, s) + 1);
-    sl_obj_foreach (template, i, n, k, v) {
-        jput(b, k);
-        sl_buf_putc(b, ':');
-        jput(b, v);
-        sl_buf_putc(b, ',');
-    }
-    sl_buf_puts(b, "\"$patch\":\"replace\"}}}}");
+    sl_jw_end(b);
+    sl_jw_end(b);
+    sl_jw_int(b, "revision", newest(c, s) + 1);
+    sl_jw_object(b, "data");
+    sl_jw_object(b, "spec");
+    sl_jw_object(b, "template");
+    sl_obj_foreach (template, i, n, k, v)
+        sl_jw_val(b, sl_json_text(k), v);
+    sl_jw_str(b, "$patch", "replace");
+    sl_jw_end_to(b, 0);
     yyjson_doc_free(t);
     return true;
 }
@@ -201,14 +201,17 @@ static void take_finalizers(struct claim *k, yyjson_val *list) {
 
     k->protected = k->unused = false;
     sl_buf_init(&others, CL_MAX_COPY);
+    struct sl_jw j = SL_JW(&others);
     yyjson_arr_foreach (list, i, n, v) {
         if (yyjson_equals_str(v, "kubernetes.io/pvc-protection")) {
             k->protected = true;
             continue;
         }
-        sl_buf_puts(&others, others.len ? "," : "");
-        jput(&others, v);
+        if (j.depth == 0)
+            sl_jw_array(&j, NULL);
+        sl_jw_val(&j, NULL, v);
     }
+    sl_jw_end_to(&j, 0);
     sl_freep(&k->finalizers);
     k->finalizers = others.len ? sl_strdup(sl_buf_str(&others)) : NULL;
     sl_buf_done(&others);
@@ -219,9 +222,9 @@ bool cl_claim_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
     struct claim *k = claim_of(r);
 
     free(k->owners);
-    k->owners = cl_text_of(jat(o, "metadata.ownerReferences"));
+    k->owners = cl_text_of(sl_json_at(o, "metadata.ownerReferences"));
     sl_freep(&k->wish);
-    take_finalizers(k, jat(o, "metadata.finalizers"));
+    take_finalizers(k, sl_json_at(o, "metadata.finalizers"));
     if (r->deleting && k->protected)
         sl_rec_write(r);
     return true;
@@ -260,9 +263,9 @@ bool cl_claim_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
         return false;
     sl_rec_build_guarded(r, NULL, w);
     if (r->deleting)
-        sl_buf_printf(&w->body, ",\"finalizers\":[%s]}}", k->finalizers ? k->finalizers : "");
+        sl_jw_raw(&w->json, "finalizers", k->finalizers ? k->finalizers : "[]");
     else
-        sl_buf_printf(&w->body, ",\"ownerReferences\":%s}}", k->wish);
+        sl_jw_raw(&w->json, "ownerReferences", k->wish);
     return true;
 }
 
@@ -272,10 +275,10 @@ static bool is_used(yyjson_val *pods, const char *claim) {
     yyjson_val *p, *v;
 
     yyjson_arr_foreach (pods, i, n, p)
-        yyjson_arr_foreach (jat(p, "spec.volumes"), j, m, v)
-            if (strcmp(jstr(v, "persistentVolumeClaim.claimName"), claim) == 0 &&
-                strcmp(jstr(p, "status.phase"), "Succeeded") != 0 &&
-                strcmp(jstr(p, "status.phase"), "Failed") != 0)
+        yyjson_arr_foreach (sl_json_at(p, "spec.volumes"), j, m, v)
+            if (strcmp(sl_json_str(v, "persistentVolumeClaim.claimName"), claim) == 0 &&
+                strcmp(sl_json_str(p, "status.phase"), "Succeeded") != 0 &&
+                strcmp(sl_json_str(p, "status.phase"), "Failed") != 0)
                 return true;
     return false;
 }
@@ -296,8 +299,8 @@ void cl_claim_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enu
 
 static void claim_name(const struct statefulset *s, yyjson_val *template, int64_t ordinal,
                        char out[SL_REC_NAME]) {
-    sl_fmt(out, SL_REC_NAME, "%.100s-%.130s-%lld", jstr(template, "metadata.name"), s->rec.name,
-           (long long)ordinal);
+    sl_fmt(out, SL_REC_NAME, "%.100s-%.130s-%lld", sl_json_str(template, "metadata.name"),
+           s->rec.name, (long long)ordinal);
 }
 
 /* Read once, and found by name: each of many claims asks for its template. */
@@ -398,26 +401,24 @@ static char *owners_wanted(const struct statefulset *s, const struct claim *k, b
     yyjson_val *ref;
 
     sl_buf_init(&b, CL_MAX_COPY);
-    sl_buf_putc(&b, '[');
+    struct sl_jw j = SL_JW(&b);
+    sl_jw_array(&j, NULL);
     yyjson_arr_foreach (yyjson_doc_get_root(d), i, n, ref) {
-        const char *uid = jstr(ref, "uid");
-        if (want && strcmp(uid, want->uid) == 0 && jbool(ref, "controller", false)) {
+        const char *uid = sl_json_str(ref, "uid");
+        if (want && strcmp(uid, want->uid) == 0 && sl_json_bool(ref, "controller", false)) {
             has = true;
         } else if (strcmp(uid, s->rec.uid) == 0 || strcmp(uid, p->rec.uid) == 0) {
             stale = true; /* one of ours that should not be there */
             continue;
         } else {
-            others |= jbool(ref, "controller", false);
+            others |= sl_json_bool(ref, "controller", false);
         }
-        sl_buf_puts(&b, b.len > 1 ? "," : "");
-        jput(&b, ref);
+        sl_jw_val(&j, NULL, ref);
     }
     bool add = want && !has && !others; /* another's claim is left alone */
-    if (add) {
-        sl_buf_puts(&b, b.len > 1 ? "," : "");
-        sl_rec_put_owner(&b, want);
-    }
-    sl_buf_putc(&b, ']');
+    if (add)
+        sl_rec_put_owner(&j, want);
+    sl_jw_end(&j);
     char *text = add || stale ? sl_strdup(sl_buf_str(&b)) : NULL;
     sl_buf_done(&b);
     yyjson_doc_free(d);
@@ -443,7 +444,7 @@ bool cl_ss_claims_kept(struct sl_cluster *c, struct statefulset *s, int64_t ordi
     return all;
 }
 
-static bool put_claim(const struct statefulset *s, const struct sl_rec *child, struct sl_buf *b) {
+static bool put_claim(const struct statefulset *s, const struct sl_rec *child, struct sl_jw *b) {
     yyjson_val *t = claim_template(s, child->name);
     if (!t)
         return false;
@@ -464,9 +465,7 @@ static bool put_claim(const struct statefulset *s, const struct sl_rec *child, s
         yyjson_mut_obj_put(meta, yyjson_mut_str(md, "labels"), labels);
     }
     sl_json_mut_fill(md, labels, yyjson_val_mut_copy(md, yyjson_doc_get_root(l)), true);
-    char *text = yyjson_mut_write(md, 0, NULL);
-    sl_buf_puts(b, text);
-    free(text); /* yyjson's */
+    sl_jw_mut_val(b, NULL, o);
     yyjson_mut_doc_free(md);
     yyjson_doc_free(l);
     return true;
@@ -491,9 +490,9 @@ static void put_volumes(const struct edit *e, yyjson_mut_doc *d, yyjson_mut_val 
         yyjson_val *t = claims->v.v[i];
         char name[SL_REC_NAME];
         claim_name(e->s, t, e->ordinal, name);
-        (void)sl_wordset_add(&names, jstr(t, "metadata.name"));
+        (void)sl_wordset_add(&names, sl_json_str(t, "metadata.name"));
         yyjson_mut_val *volume = yyjson_mut_arr_add_obj(d, list);
-        yyjson_mut_obj_add_strcpy(d, volume, "name", jstr(t, "metadata.name"));
+        yyjson_mut_obj_add_strcpy(d, volume, "name", sl_json_str(t, "metadata.name"));
         yyjson_mut_val *source = yyjson_mut_obj_add_obj(d, volume, "persistentVolumeClaim");
         yyjson_mut_obj_add_strcpy(d, source, "claimName", name);
     }
@@ -526,7 +525,7 @@ static void edit_pod(void *ctx, yyjson_mut_doc *d, yyjson_mut_val *pod) {
 
 /* Below the partition pods are made as they were. */
 static bool put_pod(struct sl_cluster *c, struct statefulset *s, const struct sl_rec *child,
-                    struct sl_buf *b) {
+                    struct sl_jw *b) {
     int64_t ordinal = cl_ss_ordinal(&s->rec, child->name);
     bool old = ordinal < (int64_t)s->start + s->partition;
     const char *name = old ? s->now_current : s->now_update;
@@ -545,7 +544,7 @@ static bool put_pod(struct sl_cluster *c, struct statefulset *s, const struct sl
                                             .ctx = &e});
 }
 
-bool cl_ss_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_buf *body) {
+bool cl_ss_child(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body) {
     struct sl_cluster *c = ctx;
     struct statefulset *s = ss_of(r);
 

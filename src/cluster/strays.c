@@ -123,20 +123,28 @@ static void end_pod(struct sl_cluster *c, struct pod *p) {
 
     sl_buf_init(&path, SL_WRITER_MAX_PATH);
     sl_buf_init(&body, 8192);
+    struct sl_jw j = SL_JW(&body);
+    sl_jw_object(&j, NULL);
     sl_rec_path(&path, &p->rec, fail ? "status" : NULL);
     if (fail) {
         sl_buf_puts(&path, "?fieldManager=PodGC&force=true");
-        jput_text(&body,
-                  "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":", p->rec.name);
-        jput_text(&body, ",\"uid\":", p->rec.uid);
-        sl_buf_puts(&body, "},\"status\":{\"phase\":\"Failed\",\"conditions\":[");
-        cl_write_condition(&body, "DisruptionTarget", true, "DeletionByPodGC",
+        sl_jw_str(&j, "apiVersion", "v1");
+        sl_jw_str(&j, "kind", "Pod");
+        sl_jw_object(&j, "metadata");
+        sl_jw_str(&j, "name", p->rec.name);
+        sl_jw_str(&j, "uid", p->rec.uid);
+        sl_jw_end(&j);
+        sl_jw_object(&j, "status");
+        sl_jw_str(&j, "phase", "Failed");
+        sl_jw_array(&j, "conditions");
+        cl_write_condition(&j, "DisruptionTarget", true, "DeletionByPodGC",
                            "PodGC: node no longer exists", 0, c->port->wall);
-        sl_buf_puts(&body, "]}}");
     } else {
-        jput_text(&body, "{\"gracePeriodSeconds\":0,\"preconditions\":{\"uid\":", p->rec.uid);
-        sl_buf_puts(&body, "}}");
+        sl_jw_int(&j, "gracePeriodSeconds", 0);
+        sl_jw_object(&j, "preconditions");
+        sl_jw_str(&j, "uid", p->rec.uid);
     }
+    sl_jw_end_to(&j, 0);
     s->call =
         sl_port_request(c->port,
                         &(struct sl_request_line){.method = fail ? SL_PATCH : SL_DELETE,

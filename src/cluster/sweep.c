@@ -13,6 +13,7 @@
 #define EVERY (5 * SL_MINUTE)
 #define PAUSE (5 * SL_SEC)
 #define PAGE "500"
+#define MAX_BODY 1024u
 
 static struct sweep *sweep_of(struct sl_cluster *c) {
     return &c->errands->sweep;
@@ -24,7 +25,7 @@ static sl_time last_seen(yyjson_val *e) {
     sl_time last = 0;
 
     for (size_t i = 0; i < SL_LEN(fields); i++) {
-        sl_time at = jtime(e, fields[i]);
+        sl_time at = sl_json_time(e, fields[i]);
         last = at > last ? at : last;
     }
     return last;
@@ -34,11 +35,11 @@ static void note(struct sweep *s, yyjson_val *e) {
     struct sl_buf path;
 
     sl_buf_init(&path, SL_WRITER_MAX_PATH);
-    sl_buf_printf(&path, "/api/v1/namespaces/%s/events/%s", jstr(e, "metadata.namespace"),
-                  jstr(e, "metadata.name"));
+    sl_buf_printf(&path, "/api/v1/namespaces/%s/events/%s", sl_json_str(e, "metadata.namespace"),
+                  sl_json_str(e, "metadata.name"));
     if (!sl_buf_full(&path))
         *sl_vec_push(&s->stale) = (struct stale){.path = sl_strdup(sl_buf_str(&path)),
-                                                 .uid = sl_strdup(jstr(e, "metadata.uid"))};
+                                                 .uid = sl_strdup(sl_json_str(e, "metadata.uid"))};
     sl_buf_done(&path);
 }
 
@@ -66,7 +67,7 @@ static void on_page(void *ctx, const struct sl_reply *r) {
             note(s, e);
     }
     sl_buf_clear(&s->next);
-    sl_buf_puts(&s->next, jstr(root, "metadata.continue"));
+    sl_buf_puts(&s->next, sl_json_str(root, "metadata.continue"));
     if (!d || sl_buf_full(&s->next)) /* a page that has expired, too: from the beginning, later */
         rest(c, PAUSE);
     else if (!s->next.len)
@@ -90,16 +91,21 @@ static void on_deleted(void *ctx, const struct sl_reply *r) {
 static void delete_last(struct sl_cluster *c) {
     struct sweep *s = sweep_of(c);
     struct stale e = sl_vec_pop(&s->stale);
-    char body[200];
+    struct sl_buf body = SL_BUF(MAX_BODY);
+    struct sl_jw j = SL_JW(&body);
 
-    sl_fmt(body, sizeof body, "{\"preconditions\":{\"uid\":\"%.100s\"}}", e.uid);
+    sl_jw_object(&j, NULL);
+    sl_jw_object(&j, "preconditions");
+    sl_jw_strf(&j, "uid", "%.100s", e.uid);
+    sl_jw_end_to(&j, 0);
     s->call = sl_port_request(c->port,
                               &(struct sl_request_line){.method = SL_DELETE,
                                                         .path = e.path,
                                                         .content_type = SL_JSON,
-                                                        .body = body,
-                                                        .len = strlen(body)},
+                                                        .body = body.s,
+                                                        .len = body.len},
                               on_deleted, c);
+    sl_buf_done(&body);
     stale_done(&e);
 }
 

@@ -2,22 +2,20 @@
 /* Parts of bodies. */
 #include "cluster/cluster_int.h"
 
-void cl_write_condition(struct sl_buf *b, const char *type, bool status, const char *reason,
+void cl_write_condition(struct sl_jw *j, const char *type, bool status, const char *reason,
                         const char *message, sl_time probed, sl_time changed) {
-    sl_buf_printf(b, "{\"type\":\"%s\",\"status\":\"%s\"", type, status ? "True" : "False");
-    if (probed) {
-        sl_buf_puts(b, ",\"lastProbeTime\":");
-        jput_time(b, probed);
-    }
-    if (changed) {
-        sl_buf_puts(b, ",\"lastTransitionTime\":");
-        jput_time(b, changed);
-    }
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "type", type);
+    sl_jw_str(j, "status", status ? "True" : "False");
+    if (probed)
+        sl_jw_time(j, "lastProbeTime", probed);
+    if (changed)
+        sl_jw_time(j, "lastTransitionTime", changed);
     if (*reason)
-        jput_text(b, ",\"reason\":", reason);
+        sl_jw_str(j, "reason", reason);
     if (*message)
-        jput_text(b, ",\"message\":", message);
-    sl_buf_putc(b, '}');
+        sl_jw_str(j, "message", message);
+    sl_jw_end(j);
 }
 
 char *cl_text_of(yyjson_val *v) {

@@ -438,22 +438,21 @@ static bool answer(struct sl_manager *m, struct rec_prov *p, struct says says[PR
 }
 
 static void put_condition(struct sl_manager *m, const struct rec_prov *p, enum prov_type t,
-                          const struct says *s, struct sl_buf *b) {
+                          const struct says *s, struct sl_jw *j) {
     const struct prov_cond *is = &p->conds[t];
     static const char *const words[] = {"", "False", "True", "Unknown"};
     bool flips = s->status != COND_NONE && s->status != is->status;
     enum cond_status status = s->status != COND_NONE ? s->status : is->status;
     if (status == COND_NONE)
         return;
-    sl_buf_printf(b, "%s{\"type\":\"%s\",\"status\":\"%s\",\"reason\":",
-                  b->s[b->len - 1] == '[' ? "" : ",", prov_types[t], words[status]);
-    sl_buf_json(b, s->status != COND_NONE ? s->reason : str(m, is->reason));
-    sl_buf_puts(b, ",\"message\":");
-    sl_buf_json(b, s->status != COND_NONE ? s->message : prov_message(p, t));
-    sl_buf_printf(
-        b, ",\"observedGeneration\":%lld,\"lastTransitionTime\":", (long long)p->rec.generation);
-    jput_time(b, flips ? m->spec.port->wall : is->at);
-    sl_buf_putc(b, '}');
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "type", prov_types[t]);
+    sl_jw_str(j, "status", words[status]);
+    sl_jw_str(j, "reason", s->status != COND_NONE ? s->reason : str(m, is->reason));
+    sl_jw_str(j, "message", s->status != COND_NONE ? s->message : prov_message(p, t));
+    sl_jw_int(j, "observedGeneration", p->rec.generation);
+    sl_jw_time(j, "lastTransitionTime", flips ? m->spec.port->wall : is->at);
+    sl_jw_end(j);
 }
 
 static bool build_answer(struct sl_manager *m, struct rec_prov *p, struct sl_write *w) {
@@ -462,12 +461,18 @@ static bool build_answer(struct sl_manager *m, struct rec_prov *p, struct sl_wri
         return false;
     p->answer.said = m->spec.port->mono;
     sl_rec_build_guarded(&p->rec, "status", w);
-    sl_buf_puts(&w->body, "},\"status\":{\"provisioningClassDetails\":{\"answeredBy\":\"" NAME
-                          "\"},\"conditions\":[");
-    sl_buf_puts(&w->body, p->others ? p->others : "");
+    struct sl_jw *j = &w->json;
+    sl_jw_end(j);
+    sl_jw_object(j, "status");
+    sl_jw_object(j, "provisioningClassDetails");
+    sl_jw_str(j, "answeredBy", NAME);
+    sl_jw_end(j);
+    sl_jw_array(j, "conditions");
+    if (p->others)
+        sl_jw_items(j, p->others);
     for (size_t t = 0; t < PROV_TYPES; t++)
-        put_condition(m, p, (enum prov_type)t, &says[t], &w->body);
-    sl_buf_puts(&w->body, "]}}");
+        put_condition(m, p, (enum prov_type)t, &says[t], j);
+    sl_jw_end_to(j, 0);
     return true;
 }
 

@@ -25,25 +25,17 @@
 
 /* ---- taking in ---- */
 
-static void put_member(struct sl_buf *b, const char *key, yyjson_val *v) {
-    if (!v || yyjson_is_null(v))
-        return;
-    if (b->len > 1)
-        sl_buf_putc(b, ',');
-    sl_buf_json(b, key);
-    sl_buf_putc(b, ':');
-    jput(b, v);
+static void put_value(struct sl_jw *j, const char *key, yyjson_val *v) {
+    if (v && !yyjson_is_null(v))
+        sl_jw_val(j, key, v);
 }
 
-static void put_metadata(struct sl_buf *b, yyjson_val *meta) {
+static void put_metadata(struct sl_jw *j, yyjson_val *meta) {
     static const char *const kept[] = {"name", "namespace", "labels", "deletionTimestamp"};
-    struct sl_buf x;
-    sl_buf_init(&x, MAX_TEXT);
-    sl_buf_putc(&x, '{');
+    sl_jw_object(j, "metadata");
     for (size_t i = 0; i < SL_LEN(kept); i++)
-        put_member(&x, kept[i], yyjson_obj_get(meta, kept[i]));
-    sl_buf_printf(b, ",\"metadata\":%s}", sl_buf_str(&x));
-    sl_buf_done(&x);
+        put_value(j, kept[i], yyjson_obj_get(meta, kept[i]));
+    sl_jw_end(j);
 }
 
 static void take_conditions(struct rec_conf *c, yyjson_val *list) {
@@ -53,16 +45,19 @@ static void take_conditions(struct rec_conf *c, yyjson_val *list) {
 
     c->has_active = false;
     sl_buf_init(&others, MAX_TEXT);
+    struct sl_jw j = SL_JW(&others);
     yyjson_arr_foreach (list, i, n, v) {
         if (strcmp(jstr(v, "type"), "Active") == 0) {
             c->has_active = true;
             c->active = strcmp(jstr(v, "status"), "True") == 0;
             c->active_since = jtime(v, "lastTransitionTime");
         } else {
-            sl_buf_puts(&others, others.len ? "," : "");
-            jput(&others, v);
+            if (j.depth == 0)
+                sl_jw_array(&j, NULL);
+            sl_jw_val(&j, NULL, v);
         }
     }
+    sl_jw_end_to(&j, 0);
     sl_freep(&c->others);
     if (others.len)
         c->others = sl_strdup(sl_buf_str(&others));
@@ -78,15 +73,18 @@ bool conf_decode(void *ctx, struct sl_rec *r, yyjson_val *o) {
 
     (void)ctx;
     sl_buf_init(&b, MAX_TEXT);
-    sl_buf_printf(&b, "{\"apiVersion\":\"%s\",\"kind\":\"%s\"", k->api_version, k->kind);
-    put_metadata(&b, yyjson_obj_get(o, "metadata"));
+    struct sl_jw j = SL_JW(&b);
+    sl_jw_object(&j, NULL);
+    sl_jw_str(&j, "apiVersion", k->api_version);
+    sl_jw_str(&j, "kind", k->kind);
+    put_metadata(&j, yyjson_obj_get(o, "metadata"));
     sl_obj_foreach (o, i, n, key, val) {
         const char *s = sl_json_text(key);
         if (strcmp(s, "apiVersion") != 0 && strcmp(s, "kind") != 0 && strcmp(s, "metadata") != 0 &&
             strcmp(s, "status") != 0)
-            put_member(&b, s, val);
+            put_value(&j, s, val);
     }
-    sl_buf_putc(&b, '}');
+    sl_jw_end(&j);
     take_conditions(c, yyjson_obj_get(status, "conditions"));
     uint64_t hash = sl_hash_u64(sl_hash_str(0, sl_buf_str(&b)),
                                 r->kind == REC_CHECK && c->has_active && c->active);

@@ -226,11 +226,11 @@ bool group_written(struct sl_manager *m, struct rec_pod *p, enum sl_written how)
  */
 bool group_spec(const struct sl_manager *m, const struct rec_pod *leader,
                 struct rec_pod *const *roles, const int32_t *counts, uint32_t n, bool replace,
-                struct sl_buf *out);
-/* One map of what is copied of all of theirs, as JSON members each after a comma; out may be NULL.
+                const char *key, struct sl_jw *out);
+/* One map of what is copied of all of theirs, as fields; out may be NULL.
  * False: they do not agree. */
-bool group_put_copied(const struct group_plan *p, bool labels, struct sl_buf *out);
+bool group_put_copied(const struct group_plan *p, bool labels, struct sl_jw *out);
 /* A reference to the pod as owner. */
-void group_owner_reference(const struct rec_pod *p, bool controller, struct sl_buf *out);
+void group_owner_reference(const struct rec_pod *p, bool controller, struct sl_jw *out);
 
 #endif

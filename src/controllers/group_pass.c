@@ -67,7 +67,7 @@ static void adopt_one(struct rec_wl *w, const struct rec_pod *p) {
     if (w->owner_uid)
         return;
     sl_buf_init(&ref, 4096);
-    group_owner_reference(p, true, &ref);
+    group_owner_reference(p, true, &SL_JW(&ref));
     wl_wish_owner(w, sl_buf_str(&ref), p->rec.uid);
     sl_buf_done(&ref);
 }
@@ -82,11 +82,13 @@ static void adopt(const struct pod_group *g, const struct group_plan *p) {
     if (!p->strangers)
         return;
     sl_buf_init(&refs, SL_WRITER_MAX_BODY / 2);
-    sl_buf_puts(&refs, p->wl->owners ? p->wl->owners : "");
-    for (uint32_t i = 0; i < p->v.n; i++) {
-        sl_buf_puts(&refs, refs.len ? "," : "");
-        group_owner_reference(p->v.v[i].p, false, &refs);
-    }
+    struct sl_jw out = SL_JW(&refs);
+    sl_jw_array(&out, NULL);
+    if (p->wl->owners)
+        sl_jw_items(&out, p->wl->owners);
+    for (uint32_t i = 0; i < p->v.n; i++)
+        group_owner_reference(p->v.v[i].p, false, &out);
+    sl_jw_end(&out);
     if (!sl_buf_full(&refs))
         wl_wish_owners(p->wl, sl_buf_str(&refs), p->strangers);
     sl_buf_done(&refs);
@@ -111,7 +113,7 @@ static void rewrite(struct sl_manager *m, struct rec_pod *p, struct rec_wl *w) {
     if (!p->job->draft || !p->job->draft->podset)
         return;
     sl_buf_init(&spec, SL_WRITER_MAX_BODY);
-    if (group_spec(m, p, &p, &one, 1, true, &spec)) {
+    if (group_spec(m, p, &p, &one, 1, true, NULL, &SL_JW(&spec))) {
         bool again = w->wishes & WL_SPEC;
         wl_wish_spec(w, sl_buf_str(&spec));
         if (!again)

@@ -21,46 +21,53 @@
 
 bool group_spec(const struct sl_manager *m, const struct rec_pod *leader,
                 struct rec_pod *const *roles, const int32_t *counts, uint32_t n, bool replace,
-                struct sl_buf *out) {
+                const char *key, struct sl_jw *out) {
     const struct pod_job *j = leader->job;
     int32_t max_exec = j->more ? j->more->max_exec_s : -1;
     struct priority p;
 
     if (!priority_of(m, str(m, j->priority_class), str(m, j->pod_class), &p))
         return false;
-    sl_buf_puts(out, "{\"podSets\":[");
+    sl_jw_object(out, key);
+    sl_jw_array(out, "podSets");
     for (uint32_t i = 0; i < n; i++) {
-        jput_text(out, i ? ",{\"name\":" : "{\"name\":",
-                  j->group->single ? JOB_PODSET : str(m, roles[i]->job->role));
-        sl_buf_printf(out, ",\"count\":%d,%s}", counts[i], roles[i]->job->draft->podset);
+        sl_jw_object(out, NULL);
+        sl_jw_str(out, "name", j->group->single ? JOB_PODSET : str(m, roles[i]->job->role));
+        sl_jw_int(out, "count", counts[i]);
+        sl_jw_fields(out, roles[i]->job->draft->podset);
+        sl_jw_end(out);
     }
-    sl_buf_putc(out, ']');
+    sl_jw_end(out);
     draft_put_terms(m, &p, j->queue, max_exec, replace, out);
-    sl_buf_putc(out, '}');
+    sl_jw_end(out);
     return true;
 }
 
-void group_owner_reference(const struct rec_pod *p, bool controller, struct sl_buf *out) {
-    jput_text(out, "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"name\":", p->rec.name);
-    jput_text(out, ",\"uid\":", p->rec.uid);
-    sl_buf_puts(out, controller ? ",\"controller\":true,\"blockOwnerDeletion\":true}" : "}");
+void group_owner_reference(const struct rec_pod *p, bool controller, struct sl_jw *out) {
+    sl_jw_object(out, NULL);
+    sl_jw_str(out, "apiVersion", "v1");
+    sl_jw_str(out, "kind", "Pod");
+    sl_jw_str(out, "name", p->rec.name);
+    sl_jw_str(out, "uid", p->rec.uid);
+    if (controller) {
+        sl_jw_bool(out, "controller", true);
+        sl_jw_bool(out, "blockOwnerDeletion", true);
+    }
+    sl_jw_end(out);
 }
 
-bool group_put_copied(const struct group_plan *p, bool labels, struct sl_buf *out) {
+bool group_put_copied(const struct group_plan *p, bool labels, struct sl_jw *out) {
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *all = yyjson_mut_obj(doc);
     bool agree = true;
     for (uint32_t i = 0; i < p->v.n; i++) {
         const struct pod_draft *d = p->v.v[i].p->job->draft;
-        const char *text = !d || !p->v.v[i].active ? "" : labels ? d->labels : d->copied;
+        const char *text = !d || !p->v.v[i].active ? NULL : labels ? d->labels : d->copied;
         size_t k, n;
         yyjson_val *key, *val;
-        struct sl_buf b;
-        if (!*text)
+        if (draft_none(text))
             continue;
-        sl_buf_init(&b, SL_WRITER_MAX_BODY);
-        sl_buf_printf(&b, "{%s}", text);
-        yyjson_doc *one = yyjson_read(b.s, b.len, 0);
+        yyjson_doc *one = yyjson_read(text, strlen(text), 0);
         sl_obj_foreach (yyjson_doc_get_root(one), k, n, key, val) {
             struct sl_text name = sl_json_view(key), is = sl_json_view(val);
             yyjson_mut_val *had = yyjson_mut_obj_getn(all, name.s, name.n);
@@ -69,62 +76,50 @@ bool group_put_copied(const struct group_plan *p, bool labels, struct sl_buf *ou
                                      yyjson_val_mut_copy(doc, val));
         }
         yyjson_doc_free(one);
-        sl_buf_done(&b);
     }
     char *s = out && yyjson_mut_obj_size(all) ? yyjson_mut_val_write(all, 0, NULL) : NULL;
-    if (s) {
-        s[strlen(s) - 1] = '\0';
-        sl_buf_printf(out, ",%s", s + 1);
-    }
+    if (s)
+        sl_jw_fields(out, s);
     free(s);
     yyjson_mut_doc_free(doc);
     return agree;
 }
 
-/* Members as they are made: each after a comma, and the first comma goes. */
-static void put_map(struct sl_buf *b, const char *name, const struct sl_buf *members) {
-    sl_buf_printf(b, ",\"%s\":{%s}", name, members->len ? sl_buf_str(members) + 1 : "");
-}
-
 static void put_metadata(const struct sl_manager *m, const struct group_plan *p,
-                         const struct rec_pod *leader, struct sl_buf *b) {
+                         const struct rec_pod *leader, struct sl_jw *out) {
     const struct pod_job *j = leader->job;
     bool single = j->group->single;
-    struct sl_buf map;
 
-    sl_buf_init(&map, SL_WRITER_MAX_BODY);
+    sl_jw_object(out, "labels");
     if (single)
-        jput_text(&map, ",\"kueue.x-k8s.io/job-uid\":", leader->rec.uid);
-    (void)group_put_copied(p, true, &map);
-    put_map(b, "labels", &map);
-    sl_buf_clear(&map);
+        sl_jw_str(out, "kueue.x-k8s.io/job-uid", leader->rec.uid);
+    (void)group_put_copied(p, true, out);
+    sl_jw_end(out);
+    sl_jw_object(out, "annotations");
     if (!single)
-        sl_buf_puts(&map, ",\"kueue.x-k8s.io/is-group-workload\":\"true\"");
+        sl_jw_str(out, "kueue.x-k8s.io/is-group-workload", "true");
     for (uint32_t i = 0; i < p->v.n; i++) { /* the oldest one's */
         const struct pod_draft *d = p->v.v[i].p->job->draft;
-        if (!d || !*d->annotations)
+        if (!d || draft_none(d->annotations))
             continue;
-        sl_buf_printf(&map, ",%s", d->annotations);
+        sl_jw_fields(out, d->annotations);
         break;
     }
-    (void)group_put_copied(p, false, &map);
+    (void)group_put_copied(p, false, out);
     if (j->more && j->more->gate && m->settings->gates[SL_G_ADMISSION_GATED_BY])
-        jput_text(&map, ",\"" JOB_GATED_BY "\":", j->more->gate);
-    put_map(b, "annotations", &map);
-    sl_buf_done(&map);
+        sl_jw_str(out, JOB_GATED_BY, j->more->gate);
+    sl_jw_end(out);
 }
 
-static void put_owners(const struct group_plan *p, bool single, struct sl_buf *b) {
-    const char *comma = "";
-    sl_buf_puts(b, ",\"finalizers\":[\"kueue.x-k8s.io/resource-in-use\"],\"ownerReferences\":[");
-    for (uint32_t i = 0; i < p->v.n; i++) {
-        if (!p->v.v[i].active)
-            continue;
-        sl_buf_puts(b, comma);
-        group_owner_reference(p->v.v[i].p, single, b);
-        comma = ",";
-    }
-    sl_buf_puts(b, "]}");
+static void put_owners(const struct group_plan *p, bool single, struct sl_jw *out) {
+    sl_jw_array(out, "finalizers");
+    sl_jw_str(out, NULL, "kueue.x-k8s.io/resource-in-use");
+    sl_jw_end(out);
+    sl_jw_array(out, "ownerReferences");
+    for (uint32_t i = 0; i < p->v.n; i++)
+        if (p->v.v[i].active)
+            group_owner_reference(p->v.v[i].p, single, out);
+    sl_jw_end(out);
 }
 
 static void count_roles(const struct group_plan *p, const struct rec_pod *leader, int32_t *counts) {
@@ -139,7 +134,8 @@ static void count_roles(const struct group_plan *p, const struct rec_pod *leader
 
 static bool build_compose(struct sl_manager *m, struct rec_pod *p, struct sl_write *w) {
     struct pod_group *g = p->job->group;
-    struct sl_buf name, *b = &w->body;
+    struct sl_jw *out = &w->json;
+    struct sl_buf name;
     struct group_plan plan;
     int32_t counts[GROUP_MAX_ROLES];
 
@@ -158,16 +154,16 @@ static bool build_compose(struct sl_manager *m, struct rec_pod *p, struct sl_wri
             sl_buf_puts(&name, g->name);
         count_roles(&plan, leader, counts);
         sl_inf_build_create(m->inf, REC_WORKLOAD, str(m, g->ns), w);
-        jput_text(b,
-                  "{\"apiVersion\":\"kueue.x-k8s.io/v1beta2\",\"kind\":\"Workload\",\"metadata\":{"
-                  "\"name\":",
-                  sl_buf_str(&name));
-        jput_text(b, ",\"namespace\":", str(m, g->ns));
-        put_metadata(m, &plan, leader, b);
-        put_owners(&plan, g->single, b);
-        sl_buf_puts(b, ",\"spec\":");
-        fine = group_spec(m, leader, plan.roles.v, counts, plan.roles.n, false, b);
-        sl_buf_putc(b, '}');
+        sl_jw_object(out, NULL);
+        sl_jw_str(out, "apiVersion", "kueue.x-k8s.io/v1beta2");
+        sl_jw_str(out, "kind", "Workload");
+        sl_jw_object(out, "metadata");
+        sl_jw_str(out, "name", sl_buf_str(&name));
+        sl_jw_str(out, "namespace", str(m, g->ns));
+        put_metadata(m, &plan, leader, out);
+        put_owners(&plan, g->single, out);
+        sl_jw_end(out);
+        fine = group_spec(m, leader, plan.roles.v, counts, plan.roles.n, false, "spec", out);
         note_set(&p->job->note, "Created Workload: %s/%s", str(m, g->ns), sl_buf_str(&name));
         sl_buf_done(&name);
     }
@@ -179,20 +175,21 @@ static bool build_compose(struct sl_manager *m, struct rec_pod *p, struct sl_wri
 
 /* Whoever is held by gates of others as well is told why it does not start. */
 static void note_start(struct sl_manager *m, struct rec_pod *p, const struct rec_wl *w) {
-    static const char key[] = "{\"name\":\"";
-    const char *at = str(m, p->others);
+    yyjson_doc *d = yyjson_read(str(m, p->others), strlen(str(m, p->others)), 0);
+    yyjson_val *gate;
     struct sl_buf held;
+    size_t i, n;
 
     sl_buf_init(&held, MAX_NAME);
     sl_buf_short(&held); /* there may be many */
-    while ((at = strstr(at, key))) {
-        at += strlen(key);
+    yyjson_arr_foreach (yyjson_doc_get_root(d), i, n, gate) {
         sl_buf_puts(&held, held.len ? ", " : "; still held by other scheduling gates: ");
-        sl_buf_add(&held, at, strcspn(at, "\""));
+        sl_buf_puts(&held, jstr(gate, "name"));
     }
     note_set(&p->job->note, "Admitted by clusterQueue %s%s", str(m, w->seen.admission->cq),
              sl_buf_str(&held));
     sl_buf_done(&held);
+    yyjson_doc_free(d);
 }
 
 static struct rec_wl *workload_of(const struct sl_manager *m, const struct pod_group *g) {
@@ -203,7 +200,7 @@ static struct rec_wl *workload_of(const struct sl_manager *m, const struct pod_g
 static bool build_start(struct sl_manager *m, struct rec_pod *p, struct sl_write *w) {
     const struct pod_group *g = p->job->group;
     const struct rec_wl *wl = workload_of(m, g);
-    struct sl_buf gates;
+    struct sl_jw *out = &w->json;
     struct sl_err err;
     uint32_t role = 0;
     if (!wl || !wl->seen.admission || !p->job->template)
@@ -216,11 +213,12 @@ static bool build_start(struct sl_manager *m, struct rec_pod *p, struct sl_write
         stay &= (uint8_t)~POD_GATE_TOPOLOGY;
     bool fits = x && job_extras_fit(x, p->job->template, NULL, &err) == 0;
     if (fits) {
-        sl_buf_init(&gates, SL_WRITER_MAX_BODY);
-        pod_put_gates(m, p, stay, &gates);
         sl_rec_build_guarded(&p->rec, NULL, w);
-        job_extras_put_pod(x, sl_buf_str(&gates), &w->body);
-        sl_buf_done(&gates);
+        job_extras_put_pod(x, false, out);
+        sl_jw_end(out);
+        sl_jw_object(out, "spec");
+        pod_put_gates(m, p, stay, out);
+        job_extras_put_pod(x, true, out);
         note_start(m, p, wl);
     }
     job_extras_free(x);
@@ -232,12 +230,16 @@ static bool build_target(struct sl_manager *m, struct rec_pod *p, struct sl_writ
     sl_buf_init(&reason, MAX_REASON);
     const char *why = group_why(m, p->job->group, &reason);
     sl_rec_build_apply(&p->rec, "status", FIELD_MANAGER, w);
-    sl_buf_puts(&w->body, ",\"status\":{\"conditions\":[{\"type\":\"TerminationTarget\",\"status\":"
-                          "\"True\",\"lastTransitionTime\":");
-    jput_time(&w->body, m->spec.port->wall);
-    jput_text(&w->body, ",\"reason\":", sl_buf_str(&reason));
-    jput_text(&w->body, ",\"message\":", why);
-    sl_buf_puts(&w->body, "}]}}");
+    struct sl_jw *out = &w->json;
+    sl_jw_object(out, "status");
+    sl_jw_array(out, "conditions");
+    sl_jw_object(out, NULL);
+    sl_jw_str(out, "type", "TerminationTarget");
+    sl_jw_str(out, "status", "True");
+    sl_jw_time(out, "lastTransitionTime", m->spec.port->wall);
+    sl_jw_str(out, "reason", sl_buf_str(&reason));
+    sl_jw_str(out, "message", why);
+    sl_jw_end_to(out, 0);
     sl_buf_done(&reason);
     return true;
 }

@@ -202,11 +202,8 @@ void job_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_
                  const struct sl_reply *reply);
 /* The whole spec of the Job's Workload, from its draft. False: the priority class does not exist.
  */
-bool job_spec(const struct sl_manager *m, const struct rec_job *j, bool replace,
-              struct sl_buf *out);
-
-/* The controller reference to the Job, as JSON. */
-void job_owner_reference(const struct rec_job *j, struct sl_buf *out);
+bool job_spec(const struct sl_manager *m, const struct rec_job *j, bool replace, const char *key,
+              struct sl_jw *out);
 
 /* ---- job_inject.c: what an admission adds to the pods ---- */
 struct job_extras;
@@ -224,12 +221,11 @@ int job_extras_fit(struct job_extras *x, const struct template *t, const struct 
 /* Hash of the tolerations of a template with these added, as struct template has it. After
  * job_extras_fit. */
 uint64_t job_extras_tolerations(const struct job_extras *x);
-/* "labels":{…}... of a merge patch for the template: `"metadata":{…},"spec":{…}`. After
+/* "metadata" and "spec" of a merge patch for the template. After job_extras_fit. */
+void job_extras_put(const struct job_extras *x, struct sl_jw *out);
+/* What a patch of a pod itself says in its metadata, or in its spec besides the gates. After
  * job_extras_fit. */
-void job_extras_put(const struct job_extras *x, struct sl_buf *out);
-/* The rest of a patch of a pod itself, after sl_rec_put_guard; 'gates' are those that stay. After
- * job_extras_fit. */
-void job_extras_put_pod(const struct job_extras *x, const char *gates, struct sl_buf *out);
+void job_extras_put_pod(const struct job_extras *x, bool in_spec, struct sl_jw *out);
 /* The marks that were not there when this Workload was made. A slice that replaces another was made
  * of a running Job. */
 static inline const struct job_more *job_marks(const struct rec_job *j, const struct rec_wl *w) {
@@ -238,7 +234,7 @@ static inline const struct job_more *job_marks(const struct rec_job *j, const st
 /* The difference from one template's parts to another's, likewise; nothing if there is none. Marks
  * are taken off. */
 void job_restore_put(const struct template *from, const struct job_more *marks,
-                     const struct template *to, struct sl_buf *out);
+                     const struct template *to, struct sl_jw *out);
 
 /* ---- job_draft.c: text for Workloads ---- */
 void job_draft_keep(const struct sl_manager *m, struct rec_job *j, yyjson_val *o);

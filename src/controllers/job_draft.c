@@ -61,7 +61,7 @@ static void drop_keys(yyjson_mut_val *meta, bool labels, draft_drop_fn drop) {
             (void)yyjson_mut_obj_iter_remove(&it);
 }
 
-void draft_put_template(yyjson_val *template, draft_drop_fn drop, struct sl_buf *out) {
+void draft_put_template(yyjson_val *template, draft_drop_fn drop, struct sl_jw *out) {
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *t = drop ? yyjson_val_mut_copy(doc, template) : yyjson_mut_obj(doc), *c;
     if (!drop)
@@ -82,21 +82,14 @@ void draft_put_template(yyjson_val *template, draft_drop_fn drop, struct sl_buf 
         yyjson_mut_arr_foreach (list, i, n, c)
             unify_env(doc, c);
     }
-    char *text = yyjson_mut_val_write(t, 0, NULL);
-    sl_buf_printf(out, "\"template\":%s", text ? text : "{}");
-    free(text);
+    sl_jw_mut_val(out, "template", t);
     yyjson_mut_doc_free(doc);
 }
 
 /* ---- topology ---- */
 
-static void put_text(struct sl_buf *out, const char *key, const char *value) {
-    sl_buf_printf(out, ",\"%s\":", key);
-    sl_buf_json(out, value);
-}
-
 /* What does not parse is left out: admission has refused it, or nobody was asked. */
-static void put_slices(const struct sl_manager *m, yyjson_val *annotations, struct sl_buf *out) {
+static void put_slices(const struct sl_manager *m, yyjson_val *annotations, struct sl_jw *out) {
     const char *level =
         sl_json_opt(yyjson_obj_get(annotations, TOPOLOGY "slice-required-topology"));
     const char *size = sl_json_opt(yyjson_obj_get(annotations, TOPOLOGY "slice-size"));
@@ -105,20 +98,18 @@ static void put_slices(const struct sl_manager *m, yyjson_val *annotations, stru
     if (layers && m->settings->gates[SL_G_TAS_MULTI_LAYER_TOPOLOGY]) {
         yyjson_doc *d = yyjson_read(layers, strlen(layers), 0);
         yyjson_val *list = yyjson_doc_get_root(d);
-        if (yyjson_arr_size(list) >= 1) { /* too many are the Workload's to be refused for */
-            sl_buf_puts(out, ",\"podsetSliceRequiredTopologyConstraints\":");
-            jput(out, list);
-        }
+        if (yyjson_arr_size(list) >= 1) /* too many are the Workload's to be refused for */
+            sl_jw_val(out, "podsetSliceRequiredTopologyConstraints", list);
         yyjson_doc_free(d);
     } else if (level && size && *size && strlen(size) < 10 &&
                strspn(size, "0123456789") == strlen(size)) {
-        put_text(out, "podSetSliceRequiredTopology", level);
-        sl_buf_printf(out, ",\"podSetSliceSize\":%ld", strtol(size, NULL, 10));
+        sl_jw_str(out, "podSetSliceRequiredTopology", level);
+        sl_jw_int(out, "podSetSliceSize", strtol(size, NULL, 10));
     }
 }
 
 void draft_put_topology(const struct sl_manager *m, yyjson_val *annotations,
-                        const char *index_label, struct sl_buf *out) {
+                        const char *index_label, struct sl_jw *out) {
     const char *required = sl_json_opt(yyjson_obj_get(annotations, TOPOLOGY "required-topology"));
     const char *preferred = sl_json_opt(yyjson_obj_get(annotations, TOPOLOGY "preferred-topology"));
     const char *unconstrained =
@@ -129,83 +120,88 @@ void draft_put_topology(const struct sl_manager *m, yyjson_val *annotations,
     if (!m->settings->gates[SL_G_TOPOLOGY_AWARE_SCHEDULING])
         return;
     sl_buf_init(&b, MAX_TEXT);
+    struct sl_jw j = SL_JW(&b);
+    sl_jw_object(&j, NULL);
     if (index_label)
-        put_text(&b, "podIndexLabel", index_label);
+        sl_jw_str(&j, "podIndexLabel", index_label);
     if (required)
-        put_text(&b, "required", required);
+        sl_jw_str(&j, "required", required);
     else if (preferred)
-        put_text(&b, "preferred", preferred);
+        sl_jw_str(&j, "preferred", preferred);
     else if (unconstrained)
-        sl_buf_printf(&b, ",\"unconstrained\":%s", job_truth(unconstrained) ? "true" : "false");
-    put_slices(m, annotations, &b);
+        sl_jw_bool(&j, "unconstrained", job_truth(unconstrained));
+    put_slices(m, annotations, &j);
     if (group && (required || preferred))
-        put_text(&b, "podSetGroupName", group);
-    if (b.len)
-        sl_buf_printf(out, ",\"topologyRequest\":{%s}", sl_buf_str(&b) + 1);
+        sl_jw_str(&j, "podSetGroupName", group);
+    sl_jw_end(&j);
+    if (!draft_none(sl_buf_str(&b)))
+        sl_jw_raw(out, "topologyRequest", sl_buf_str(&b));
     sl_buf_done(&b);
 }
 
 /* ---- besides podsets ---- */
 
-static void put_absent(struct sl_buf *b, const char *key, bool replace) {
+static void put_absent(struct sl_jw *out, const char *key, bool replace) {
     if (replace)
-        sl_buf_printf(b, ",\"%s\":null", key);
+        sl_jw_null(out, key);
 }
 
 void draft_put_terms(const struct sl_manager *m, const struct priority *p, sl_sym queue,
-                     int32_t max_exec_s, bool replace, struct sl_buf *out) {
-    sl_buf_printf(out, ",\"priority\":%d", p->value);
+                     int32_t max_exec_s, bool replace, struct sl_jw *out) {
+    sl_jw_int(out, "priority", p->value);
     if (*p->name) {
-        jput_text(out, ",\"priorityClassRef\":{\"group\":", p->group);
-        jput_text(out, ",\"kind\":", p->kind);
-        jput_text(out, ",\"name\":", p->name);
-        sl_buf_putc(out, '}');
+        sl_jw_object(out, "priorityClassRef");
+        sl_jw_str(out, "group", p->group);
+        sl_jw_str(out, "kind", p->kind);
+        sl_jw_str(out, "name", p->name);
+        sl_jw_end(out);
     } else {
         put_absent(out, "priorityClassRef", replace);
     }
     if (queue)
-        jput_text(out, ",\"queueName\":", str(m, queue));
+        sl_jw_str(out, "queueName", str(m, queue));
     else
         put_absent(out, "queueName", replace);
     if (max_exec_s > 0)
-        sl_buf_printf(out, ",\"maximumExecutionTimeSeconds\":%d", max_exec_s);
+        sl_jw_int(out, "maximumExecutionTimeSeconds", max_exec_s);
     else
         put_absent(out, "maximumExecutionTimeSeconds", replace);
 }
 
 /* ---- labels and annotations ---- */
 
-static void put_member(struct sl_buf *out, const char *key, const char *value) {
-    sl_buf_puts(out, out->len ? "," : "");
-    sl_buf_json(out, key);
-    sl_buf_putc(out, ':');
-    sl_buf_json(out, value);
-}
-
-void draft_put_chosen(yyjson_val *map, const struct sl_strs *keys, struct sl_buf *out) {
+void draft_put_chosen(yyjson_val *map, const struct sl_strs *keys, struct sl_jw *out) {
     for (uint32_t i = 0; i < keys->n; i++) {
         const char *value = sl_json_opt(yyjson_obj_get(map, keys->v[i]));
         if (value)
-            put_member(out, keys->v[i], value);
+            sl_jw_str(out, keys->v[i], value);
     }
 }
 
-void draft_put_provreq(yyjson_val *map, struct sl_buf *out) {
+void draft_put_provreq(yyjson_val *map, struct sl_jw *out) {
     size_t i, n;
     yyjson_val *k, *v;
     sl_obj_foreach (map, i, n, k, v)
         if (strncmp(sl_json_text(k), PROVREQ_PREFIX, strlen(PROVREQ_PREFIX)) == 0 &&
             yyjson_is_str(v))
-            put_member(out, sl_json_text(k), sl_json_text(v));
+            sl_jw_str(out, sl_json_text(k), sl_json_text(v));
 }
 
-void draft_put_annotations(const struct sl_manager *m, yyjson_val *map, struct sl_buf *out) {
+void draft_put_annotations(const struct sl_manager *m, yyjson_val *map, struct sl_jw *out) {
     draft_put_provreq(map, out);
     if (m->settings->gates[SL_G_CUSTOM_METRIC_LABELS])
         draft_put_chosen(map, &m->spec.annotations_to_copy, out);
 }
 
 /* ---- the whole ---- */
+
+/* The object that was written, and room for another. */
+static char *take(struct sl_jw *j) {
+    sl_jw_end(j);
+    char *s = sl_strdup(sl_buf_str(j->b));
+    sl_buf_clear(j->b);
+    return s;
+}
 
 void job_draft_keep(const struct sl_manager *m, struct rec_job *j, yyjson_val *o) {
     yyjson_val *template = jat(o, "spec.template");
@@ -214,15 +210,17 @@ void job_draft_keep(const struct sl_manager *m, struct rec_job *j, yyjson_val *o
     job_draft_drop(j);
     j->draft = sl_alloc0(1, sizeof *j->draft);
     sl_buf_init(&b, MAX_TEXT);
-    draft_put_template(template, is_managed, &b);
-    draft_put_topology(m, jat(template, "metadata.annotations"), INDEX_LABEL, &b);
-    j->draft->podset = sl_strdup(sl_buf_str(&b));
-    sl_buf_clear(&b);
-    draft_put_chosen(jat(o, "metadata.labels"), &m->settings->label_keys_to_copy, &b);
-    j->draft->labels = sl_strdup(sl_buf_str(&b));
-    sl_buf_clear(&b);
-    draft_put_annotations(m, jat(o, "metadata.annotations"), &b);
-    j->draft->annotations = sl_strdup(sl_buf_str(&b));
+    struct sl_jw out = SL_JW(&b);
+    sl_jw_object(&out, NULL);
+    draft_put_template(template, is_managed, &out);
+    draft_put_topology(m, jat(template, "metadata.annotations"), INDEX_LABEL, &out);
+    j->draft->podset = take(&out);
+    sl_jw_object(&out, NULL);
+    draft_put_chosen(jat(o, "metadata.labels"), &m->settings->label_keys_to_copy, &out);
+    j->draft->labels = take(&out);
+    sl_jw_object(&out, NULL);
+    draft_put_annotations(m, jat(o, "metadata.annotations"), &out);
+    j->draft->annotations = take(&out);
     sl_buf_done(&b);
 }
 

@@ -292,15 +292,6 @@ int job_extras_fit(struct job_extras *x, const struct template *t, const struct 
     return r;
 }
 
-/* ---- writing ---- */
-
-static void put_value(struct sl_buf *out, yyjson_mut_val *v) {
-    char *s = yyjson_mut_val_write(v, 0, NULL);
-    if (s)
-        sl_buf_puts(out, s);
-    free(s);
-}
-
 uint64_t job_extras_tolerations(const struct job_extras *x) {
     char *s = yyjson_mut_val_write(x->part[TOLERATIONS], 0, NULL);
     yyjson_doc *d = s ? yyjson_read(s, strlen(s), 0) : NULL;
@@ -310,31 +301,36 @@ uint64_t job_extras_tolerations(const struct job_extras *x) {
     return h;
 }
 
-/* `"metadata":{…},"spec":{…}` of the parts that are not NULL; an empty value is null. */
-static void put_template(yyjson_mut_val *const v[PARTS], struct sl_buf *out) {
+/* ---- writing ---- */
+
+/* ---- writing ---- */
+
+/* "metadata" and "spec" of the parts that are not NULL; an empty value is null. */
+static void put_template(yyjson_mut_val *const v[PARTS], struct sl_jw *out) {
     static const char *const room[] = {"metadata", "spec"};
-    bool any = false;
     for (int in_spec = 0; in_spec <= 1; in_spec++) {
         bool open = false;
         for (enum part p = 0; p < PARTS; p++) {
             if (!v[p] || parts[p].in_spec != in_spec)
                 continue;
             if (!open)
-                sl_buf_printf(out, "%s\"%s\":{", any ? "," : "", room[in_spec]);
-            sl_buf_printf(out, "%s\"%s\":", open ? "," : "", parts[p].name);
-            put_value(out, v[p]);
+                sl_jw_object(out, room[in_spec]);
+            sl_jw_mut_val(out, parts[p].name, v[p]);
             open = true;
         }
         if (open)
-            sl_buf_putc(out, '}');
-        any |= open;
+            sl_jw_end(out);
     }
 }
 
-void job_extras_put(const struct job_extras *x, struct sl_buf *out) {
+static bool has_part(const struct job_extras *x, enum part p) {
+    return parts[p].list ? x->grows[p] : yyjson_mut_obj_size(x->part[p]) > 0;
+}
+
+void job_extras_put(const struct job_extras *x, struct sl_jw *out) {
     yyjson_mut_val *v[PARTS] = {0};
     for (enum part p = 0; p < PARTS; p++)
-        if (parts[p].list ? x->grows[p] : yyjson_mut_obj_size(x->part[p]) > 0)
+        if (has_part(x, p))
             v[p] = x->part[p];
     put_template(v, out);
 }
@@ -343,19 +339,10 @@ bool job_extras_gated(const struct job_extras *x) {
     return yyjson_mut_arr_size(x->part[GATES]) > 0;
 }
 
-void job_extras_put_pod(const struct job_extras *x, const char *gates, struct sl_buf *out) {
-    for (int in_spec = 0; in_spec <= 1; in_spec++) {
-        for (enum part p = 0; p < GATES; p++) {
-            bool any = parts[p].list ? x->grows[p] : yyjson_mut_obj_size(x->part[p]) > 0;
-            if (!any || parts[p].in_spec != in_spec)
-                continue;
-            sl_buf_printf(out, ",\"%s\":", parts[p].name);
-            put_value(out, x->part[p]);
-        }
-        if (!in_spec)
-            sl_buf_printf(out, "},\"spec\":{\"schedulingGates\":%s", gates);
-    }
-    sl_buf_puts(out, "}}");
+void job_extras_put_pod(const struct job_extras *x, bool in_spec, struct sl_jw *out) {
+    for (enum part p = 0; p < GATES; p++)
+        if (parts[p].in_spec == in_spec && has_part(x, p))
+            sl_jw_mut_val(out, parts[p].name, x->part[p]);
 }
 
 /* ---- back again ---- */
@@ -398,7 +385,7 @@ static void take_marks(yyjson_mut_doc *doc, yyjson_mut_val *v[PARTS],
 }
 
 void job_restore_put(const struct template *from, const struct job_more *marks,
-                     const struct template *to, struct sl_buf *out) {
+                     const struct template *to, struct sl_jw *out) {
     yyjson_mut_doc *doc = yyjson_mut_doc_new(NULL);
     yyjson_mut_val *a = parse(doc, from->parts), *b = parse(doc, to->parts), *v[PARTS] = {0};
     for (enum part p = 0; p < PARTS; p++) {

@@ -10,59 +10,52 @@
 
 #define PAUSE SL_SEC /* before a Workload's name that somebody else has is tried again */
 #define MAX_NAME 512u
-#define JSON_PATCH "application/json-patch+json"
 
 /* ---- the Workload ---- */
 
-bool job_spec(const struct sl_manager *m, const struct rec_job *j, bool replace,
-              struct sl_buf *out) {
+bool job_spec(const struct sl_manager *m, const struct rec_job *j, bool replace, const char *key,
+              struct sl_jw *out) {
     int32_t min = job_min_count(m, j), max_exec = j->more ? j->more->max_exec_s : -1;
     struct priority p;
 
     if (!priority_of(m, str(m, j->priority_class), j->template->priority_class, &p))
         return false;
-    sl_buf_printf(out, "{\"podSets\":[{\"name\":\"" JOB_PODSET "\",\"count\":%d,", job_count(j));
+    sl_jw_object(out, key);
+    sl_jw_array(out, "podSets");
+    sl_jw_object(out, NULL);
+    sl_jw_str(out, "name", JOB_PODSET);
+    sl_jw_int(out, "count", job_count(j));
     if (min > 0)
-        sl_buf_printf(out, "\"minCount\":%d,", min);
-    sl_buf_printf(out, "%s}]", j->draft->podset);
+        sl_jw_int(out, "minCount", min);
+    sl_jw_fields(out, j->draft->podset);
+    sl_jw_end(out);
+    sl_jw_end(out);
     draft_put_terms(m, &p, j->queue, max_exec, replace, out);
-    sl_buf_putc(out, '}');
+    sl_jw_end(out);
     return true;
-}
-
-void job_owner_reference(const struct rec_job *j, struct sl_buf *out) {
-    jput_text(out, "{\"apiVersion\":\"" JOB_API_VERSION "\",\"kind\":\"" JOB_KIND "\",\"name\":",
-              j->rec.name);
-    jput_text(out, ",\"uid\":", j->rec.uid);
-    sl_buf_puts(out, ",\"controller\":true,\"blockOwnerDeletion\":true}");
 }
 
 /* An elastic Job's slices form a chain, named after the first of them. */
 static void put_chain(const struct sl_manager *m, const struct rec_job *j, const char *name,
-                      struct sl_buf *b) {
+                      struct sl_jw *out) {
     const struct rec_wl *old = job_slice(m, j).replaced;
-    sl_buf_puts(b, "\"" JOB_ELASTIC "\":\"true\"");
+    sl_jw_str(out, JOB_ELASTIC, "true");
     if (old) {
-        sl_buf_printf(b, ",\"" JOB_REPLACEMENT "\":\"%s/%s\"", str(m, old->rec.ns), old->rec.name);
+        sl_jw_strf(out, JOB_REPLACEMENT, "%s/%s", str(m, old->rec.ns), old->rec.name);
         name = old->slice_name ? old->slice_name : old->rec.name;
     }
-    jput_text(b, ",\"" JOB_SLICE_MARK "\":", name);
+    sl_jw_str(out, JOB_SLICE_MARK, name);
 }
 
 static void put_annotations(const struct sl_manager *m, const struct rec_job *j, const char *name,
-                            struct sl_buf *b) {
-    const char *comma = *j->draft->annotations ? "," : "";
-    sl_buf_printf(b, ",\"annotations\":{%s", j->draft->annotations);
-    if (j->more && j->more->gate && m->settings->gates[SL_G_ADMISSION_GATED_BY]) {
-        sl_buf_puts(b, comma);
-        jput_text(b, "\"" JOB_GATED_BY "\":", j->more->gate);
-        comma = ",";
-    }
-    if (job_elastic(j)) {
-        sl_buf_puts(b, comma);
-        put_chain(m, j, name, b);
-    }
-    sl_buf_putc(b, '}');
+                            struct sl_jw *out) {
+    sl_jw_object(out, "annotations");
+    sl_jw_fields(out, j->draft->annotations);
+    if (j->more && j->more->gate && m->settings->gates[SL_G_ADMISSION_GATED_BY])
+        sl_jw_str(out, JOB_GATED_BY, j->more->gate);
+    if (job_elastic(j))
+        put_chain(m, j, name, out);
+    sl_jw_end(out);
 }
 
 static void put_name(const struct sl_manager *m, const struct rec_job *j, struct sl_buf *b) {
@@ -74,24 +67,31 @@ static void put_name(const struct sl_manager *m, const struct rec_job *j, struct
 }
 
 static bool build_create(struct sl_manager *m, struct rec_job *j, struct sl_write *w) {
-    struct sl_buf name, *b = &w->body;
+    struct sl_buf name;
+    struct sl_jw *out = &w->json;
     sl_buf_init(&name, MAX_NAME);
     put_name(m, j, &name);
 
     sl_inf_build_create(m->inf, REC_WORKLOAD, str(m, j->rec.ns), w);
-    jput_text(
-        b,
-        "{\"apiVersion\":\"kueue.x-k8s.io/v1beta2\",\"kind\":\"Workload\",\"metadata\":{\"name\":",
-        sl_buf_str(&name));
-    jput_text(b, ",\"namespace\":", str(m, j->rec.ns));
-    jput_text(b, ",\"labels\":{\"kueue.x-k8s.io/job-uid\":", j->rec.uid);
-    sl_buf_printf(b, "%s%s}", *j->draft->labels ? "," : "", j->draft->labels);
-    put_annotations(m, j, sl_buf_str(&name), b);
-    sl_buf_puts(b, ",\"finalizers\":[\"kueue.x-k8s.io/resource-in-use\"],\"ownerReferences\":[");
-    job_owner_reference(j, b);
-    sl_buf_puts(b, "]},\"spec\":");
-    bool built = job_spec(m, j, false, b);
-    sl_buf_putc(b, '}');
+    sl_jw_object(out, NULL);
+    sl_jw_str(out, "apiVersion", "kueue.x-k8s.io/v1beta2");
+    sl_jw_str(out, "kind", "Workload");
+    sl_jw_object(out, "metadata");
+    sl_jw_str(out, "name", sl_buf_str(&name));
+    sl_jw_str(out, "namespace", str(m, j->rec.ns));
+    sl_jw_object(out, "labels");
+    sl_jw_str(out, "kueue.x-k8s.io/job-uid", j->rec.uid);
+    sl_jw_fields(out, j->draft->labels);
+    sl_jw_end(out);
+    put_annotations(m, j, sl_buf_str(&name), out);
+    sl_jw_array(out, "finalizers");
+    sl_jw_str(out, NULL, "kueue.x-k8s.io/resource-in-use");
+    sl_jw_end(out);
+    sl_jw_array(out, "ownerReferences");
+    sl_rec_put_owner(out, &j->rec);
+    sl_jw_end(out);
+    sl_jw_end(out);
+    bool built = job_spec(m, j, false, "spec", out);
 
     note_set(&j->note, "Created Workload: %s/%s", str(m, j->rec.ns), sl_buf_str(&name));
     sl_buf_done(&name);
@@ -104,78 +104,85 @@ static void open_patch(struct rec_job *j, const char *subresource, struct sl_wri
     sl_rec_build_guarded(&j->rec, subresource, w);
 }
 
+/* After the metadata. */
+static void put_suspend(struct sl_jw *out) {
+    sl_jw_end(out);
+    sl_jw_object(out, "spec");
+    sl_jw_bool(out, "suspend", true);
+}
+
 static bool build_suspend_child(struct rec_job *j, struct sl_write *w) {
     open_patch(j, NULL, w);
-    sl_buf_puts(&w->body, "},\"spec\":{\"suspend\":true}}");
+    put_suspend(&w->json);
     note_set(&j->note, "Kueue managed child job suspended");
     return true;
 }
 
 static bool build_stop(struct rec_job *j, const char *why, struct sl_write *w) {
     open_patch(j, NULL, w);
-    sl_buf_puts(&w->body,
-                ",\"annotations\":{\"" JOB_STOPPING "\":\"true\"}},\"spec\":{\"suspend\":true}}");
+    sl_jw_object(&w->json, "annotations");
+    sl_jw_str(&w->json, JOB_STOPPING, "true");
+    sl_jw_end(&w->json);
+    put_suspend(&w->json);
     note_set(&j->note, "%s", why);
     return true;
 }
 
 static bool build_reset(struct rec_job *j, struct sl_write *w) {
     open_patch(j, "status", w);
-    sl_buf_puts(&w->body, "},\"status\":{\"startTime\":null}}");
+    sl_jw_end(&w->json);
+    sl_jw_object(&w->json, "status");
+    sl_jw_null(&w->json, "startTime");
     return true;
 }
 
-/* `"parallelism":3,"completions":3,` of a Job whose size may change with the admission. */
-static void put_size(const struct rec_job *j, int32_t count, struct sl_buf *b) {
+/* "parallelism" and "completions" of a Job whose size may change with the admission. */
+static void put_size(const struct rec_job *j, int32_t count, struct sl_jw *out) {
     if (!j->more || j->more->min_parallelism < 0 || j->parallelism == count)
         return;
-    sl_buf_printf(b, "\"parallelism\":%d,", count);
+    sl_jw_int(out, "parallelism", count);
     if (j->more->sync_completions)
-        sl_buf_printf(b, "\"completions\":%d,", count);
+        sl_jw_int(out, "completions", count);
 }
 
 static bool build_restore(struct rec_job *j, const struct rec_wl *from, struct sl_write *w) {
-    struct sl_buf *b = &w->body;
+    struct sl_jw *out = &w->json;
     open_patch(j, NULL, w);
-    sl_buf_puts(b, ",\"annotations\":{\"" JOB_STOPPING "\":null}},\"spec\":{");
+    sl_jw_object(out, "annotations");
+    sl_jw_null(out, JOB_STOPPING);
+    sl_jw_end(out);
+    sl_jw_end(out);
+    sl_jw_object(out, "spec");
     if (from && from->n_podsets) {
-        put_size(j, from->podsets[0].count, b);
-        sl_buf_puts(b, "\"template\":{");
-        job_restore_put(j->template, job_marks(j, from), from->podsets[0].template, b);
-        sl_buf_puts(b, "}");
+        put_size(j, from->podsets[0].count, out);
+        sl_jw_object(out, "template");
+        job_restore_put(j->template, job_marks(j, from), from->podsets[0].template, out);
     }
-    sl_buf_puts(b, "}}");
     return true;
 }
 
 static bool build_start(struct sl_manager *m, struct rec_job *j, const struct rec_wl *from,
                         struct sl_write *w) {
-    struct sl_buf *b = &w->body;
+    struct sl_jw *out = &w->json;
     struct sl_err err;
     struct job_extras *x = job_extras_new(m, from, 0, &err);
     bool fits = x && job_extras_fit(x, j->template, j->more, &err) == 0;
     if (fits) {
         open_patch(j, NULL, w);
-        sl_buf_puts(b, "},\"spec\":{\"suspend\":false,");
-        put_size(j, from->seen.admission->v[0].count, b);
-        sl_buf_puts(b, "\"template\":{");
-        job_extras_put(x, b);
-        sl_buf_puts(b, "}}}");
+        sl_jw_end(out);
+        sl_jw_object(out, "spec");
+        sl_jw_bool(out, "suspend", false);
+        put_size(j, from->seen.admission->v[0].count, out);
+        sl_jw_object(out, "template");
+        job_extras_put(x, out);
         note_set(&j->note, "Admitted by clusterQueue %s", str(m, from->seen.admission->cq));
     }
     job_extras_free(x);
     return fits;
 }
 
-/* Only the count: nobody here has the rest of the podset. A version that is not the newest is a
- * conflict. */
 static bool build_resize(const struct rec_job *j, const struct rec_wl *wl, struct sl_write *w) {
-    sl_rec_build_patch(&wl->rec, NULL, w);
-    w->content_type = JSON_PATCH;
-    sl_buf_printf(&w->body,
-                  "[{\"op\":\"replace\",\"path\":\"/metadata/resourceVersion\",\"value\":\"%llu\"},"
-                  "{\"op\":\"replace\",\"path\":\"/spec/podSets/0/count\",\"value\":%d}]",
-                  (unsigned long long)wl->rec.rv, job_count(j));
+    wl_build_count(wl, job_count(j), w);
     return true;
 }
 

@@ -117,8 +117,11 @@ static bool template_altered(const struct rec_job *j, const struct rec_wl *w) {
         return false;
     struct sl_buf diff;
     sl_buf_init(&diff, SL_WRITER_MAX_BODY);
-    job_restore_put(j->template, marks, p->template, &diff);
-    bool any = diff.len > 0;
+    struct sl_jw out = SL_JW(&diff);
+    sl_jw_object(&out, NULL);
+    job_restore_put(j->template, marks, p->template, &out);
+    sl_jw_end(&out);
+    bool any = strcmp(sl_buf_str(&diff), "{}") != 0;
     sl_buf_done(&diff);
     return any;
 }

@@ -83,7 +83,7 @@ static void rewrite(struct sl_manager *m, const struct rec_job *j, struct rec_wl
     if (!j->draft || job_fits(m, j, w))
         return;
     sl_buf_init(&spec, SL_WRITER_MAX_BODY);
-    if (job_spec(m, j, true, &spec)) {
+    if (job_spec(m, j, true, NULL, &SL_JW(&spec))) {
         bool again = w->wishes & WL_SPEC;
         wl_wish_spec(w, sl_buf_str(&spec));
         if (!again)
@@ -97,7 +97,7 @@ static void adopt(const struct rec_job *j, struct rec_wl *w) {
     if (w->owner_uid)
         return;
     sl_buf_init(&ref, 4096);
-    job_owner_reference(j, &ref);
+    sl_rec_put_owner(&SL_JW(&ref), &j->rec);
     wl_wish_owner(w, sl_buf_str(&ref), j->rec.uid);
     sl_buf_done(&ref);
 }

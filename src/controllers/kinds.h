@@ -21,7 +21,7 @@ struct rec_conf {
     sl_time active_since; /* lastTransitionTime of condition Active */
     bool active;          /* its status */
     bool has_active;
-    char *others;       /* other conditions, as JSON with commas */
+    char *others;       /* other conditions, an array of JSON; NULL: none */
     sl_time written_at; /* mono: the last write of its status */
     sl_sym refers; /* LocalQueue: its ClusterQueue; ClusterQueue: its cohort; flavor: its topology;
                     * check: its ProvisioningRequestConfig */

@@ -300,9 +300,13 @@ static void check_pod(const struct bounds *b, const char *pod, size_t len, uint3
 
     sl_buf_init(&text, MAX_POD_BYTES);
     sl_arena_init(&arena, CEILING_POD);
-    sl_buf_puts(&text, "{\"name\":\"main\",\"count\":1,\"template\":{\"spec\":");
-    sl_buf_add(&text, pod, len);
-    sl_buf_puts(&text, "}}");
+    struct sl_jw j = SL_JW(&text);
+    sl_jw_object(&j, NULL);
+    sl_jw_str(&j, "name", "main");
+    sl_jw_int(&j, "count", 1);
+    sl_jw_object(&j, "template");
+    sl_jw_raw_n(&j, "spec", pod, len);
+    sl_jw_end_to(&j, 0);
     if (!sl_buf_full(&text) &&
         sl_doc_json_within("pod", text.s, text.len, CEILING_ASKED_VALUES, &d, &err) >= 0) {
         struct sl_read rd = {.file = "pod", .arena = &arena, .err = &err, .warn = passed_over};

@@ -29,11 +29,13 @@ static bool is_theirs(const char *key, bool label) {
 }
 
 static void put_podset(const struct sl_manager *m, const char *name, int32_t count,
-                       yyjson_val *template, const char *index, struct sl_buf *out) {
-    sl_buf_printf(out, "%s{\"name\":\"%s\",\"count\":%d,", out->len ? "," : "", name, count);
+                       yyjson_val *template, const char *index, struct sl_jw *out) {
+    sl_jw_object(out, NULL);
+    sl_jw_str(out, "name", name);
+    sl_jw_int(out, "count", count);
     draft_put_template(template, is_theirs, out);
     draft_put_topology(m, jat(template, "metadata.annotations"), index, out);
-    sl_buf_putc(out, '}');
+    sl_jw_end(out);
 }
 
 /* While an update rolls on, there may be more groups than are wanted in the end. */
@@ -58,10 +60,13 @@ static void read_set(struct sl_manager *m, struct rec_set *s, yyjson_val *o, boo
     if (!ours)
         return;
     sl_buf_init(&b, MAX_TEXT);
+    struct sl_jw j = SL_JW(&b);
+    sl_jw_array(&j, NULL);
     if (leader)
-        put_podset(m, "leader", 1, leader, NULL, &b);
+        put_podset(m, "leader", 1, leader, NULL, &j);
     put_podset(m, leader ? "worker" : "main", leader && s->size ? s->size - 1 : s->size, worker,
-               LWS "worker-index", &b);
+               LWS "worker-index", &j);
+    sl_jw_end(&j);
     s->podsets = sl_strdup(sl_buf_str(&b));
     sl_buf_done(&b);
     if (!*class)
@@ -115,9 +120,9 @@ static struct serving_plan plan(const struct sl_manager *m, const struct rec_set
                : (struct serving_plan){.step = SERVING_REST};
 }
 
-static void put_podsets(const struct rec_set *s, int32_t count, struct sl_buf *out) {
+static void put_podsets(const struct rec_set *s, int32_t count, struct sl_jw *out) {
     (void)count;
-    sl_buf_puts(out, s->podsets);
+    sl_jw_items(out, s->podsets);
 }
 
 static int32_t total(const struct rec_set *s, const struct serving_part *part) {
@@ -125,11 +130,8 @@ static int32_t total(const struct rec_set *s, const struct serving_part *part) {
     return s->size;
 }
 
-static void put_entry(const struct rec_set *s, const struct serving_pod *p, struct sl_buf *out) {
-    sl_buf_printf(out, "\"" Q "role-hash\":\"%s\"",
-                  !s->leader  ? "main"
-                  : p->worker ? "worker"
-                              : "leader");
+static void put_entry(const struct rec_set *s, const struct serving_pod *p, struct sl_jw *out) {
+    sl_jw_str(out, Q "role-hash", !s->leader ? "main" : p->worker ? "worker" : "leader");
 }
 
 const struct serving_kind serving_lws = {

@@ -164,6 +164,7 @@ static void take_gates(struct sl_manager *m, struct rec_pod *p, yyjson_val *list
     yyjson_val *v;
 
     sl_buf_init(&others, MAX_TEXT);
+    struct sl_jw j = SL_JW(&others);
     p->gates = 0;
     yyjson_arr_foreach (list, i, n, v) {
         const char *name = jstr(v, "name");
@@ -174,10 +175,13 @@ static void take_gates(struct sl_manager *m, struct rec_pod *p, yyjson_val *list
         p->gates |= ours;
         if (ours)
             continue;
-        sl_buf_puts(&others, others.len ? ",{\"name\":" : "{\"name\":");
-        sl_buf_json(&others, name);
-        sl_buf_putc(&others, '}');
+        if (j.depth == 0)
+            sl_jw_array(&j, NULL);
+        sl_jw_object(&j, NULL);
+        sl_jw_str(&j, "name", name);
+        sl_jw_end(&j);
     }
+    sl_jw_end_to(&j, 0);
     p->others = sl_sym_put(m->syms, sl_buf_str(&others));
     sl_buf_done(&others);
 }
@@ -312,20 +316,22 @@ void pod_done(struct sl_rec *r) {
 /* ---- gates ---- */
 
 void pod_put_gates(const struct sl_manager *m, const struct rec_pod *p, uint8_t stay,
-                   struct sl_buf *b) {
-    const char *comma = "";
+                   struct sl_jw *j) {
     if (!stay && !p->others) {
-        sl_buf_puts(b, "null");
+        sl_jw_null(j, "schedulingGates");
         return;
     }
-    sl_buf_putc(b, '[');
+    sl_jw_array(j, "schedulingGates");
     for (size_t i = 0; i < SL_LEN(our_gates); i++) {
         if (!(stay & our_gates[i].gate))
             continue;
-        sl_buf_printf(b, "%s{\"name\":\"%s\"}", comma, our_gates[i].name);
-        comma = ",";
+        sl_jw_object(j, NULL);
+        sl_jw_str(j, "name", our_gates[i].name);
+        sl_jw_end(j);
     }
-    sl_buf_printf(b, "%s%s]", p->others ? comma : "", str(m, p->others));
+    if (p->others)
+        sl_jw_items(j, str(m, p->others));
+    sl_jw_end(j);
 }
 
 bool pod_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
@@ -339,11 +345,11 @@ bool pod_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     if (!go || r->deleting)
         return false;
     sl_rec_build_guarded(r, NULL, w);
-    sl_buf_puts(&w->body, "},\"spec\":{\"schedulingGates\":");
-    pod_put_gates(m, p, (uint8_t)(p->gates & ~go), &w->body);
+    sl_jw_end(&w->json);
+    sl_jw_object(&w->json, "spec");
+    pod_put_gates(m, p, (uint8_t)(p->gates & ~go), &w->json);
     if ((go & POD_GATE_TOPOLOGY) && p->select)
-        sl_buf_printf(&w->body, ",\"nodeSelector\":{%s}", p->select);
-    sl_buf_puts(&w->body, "}}");
+        sl_jw_raw(&w->json, "nodeSelector", p->select);
     p->sent = go;
     p->sent_rv = r->rv;
     return true;

@@ -58,11 +58,11 @@ struct rec_pod {
     struct pod_shape *counted; /* its usage in the topology as an unrelated pod; a reference */
     struct pod_shape *packed;  /* its usage in the capacity check; a reference */
     char *consumes; /* annotation consume-provisioning-request: whose booking it uses; NULL: none */
-    char *select;   /* members of spec.nodeSelector to be added with the release; NULL: none */
+    char *select;   /* what the release adds to spec.nodeSelector, as JSON; NULL: nothing */
     sl_sym node;
     sl_sym podset;           /* label kueue.x-k8s.io/podset */
     sl_sym selector;         /* spec.nodeSelector as JSON, of pods with a crew */
-    sl_sym others;           /* gates of others, as JSON with commas */
+    sl_sym others;           /* gates of others, an array of JSON; none: 0 */
     int32_t index, subgroup; /* its rank, by labels of its job; -1: absent */
     uint8_t phase;           /* enum pod_phase */
     uint8_t gates;           /* enum pod_gate: ours that are on it */
@@ -91,9 +91,9 @@ void pod_hold_names(struct sl_syms *t, struct sl_rec *r);
 bool pod_build(void *ctx, struct sl_rec *r, struct sl_write *w);
 void pod_written(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
                  const struct sl_reply *reply);
-/* `[{"name":…}]` of these gates of ours and those of others; null: none is left. */
+/* "schedulingGates": these of ours and those of others; null: none is left. */
 void pod_put_gates(const struct sl_manager *m, const struct rec_pod *p, uint8_t stay,
-                   struct sl_buf *b);
+                   struct sl_jw *j);
 /* All of them, also those that were not relevant until now. */
 void pods_read_again(struct sl_manager *m);
 /* From now on pods on nodes are relevant too, with their requests: all are listed again. */

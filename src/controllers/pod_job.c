@@ -202,9 +202,10 @@ static bool wants_draft(const struct sl_manager *m, const struct rec_pod *p) {
     return !has_workload(m, p) && (j->group->single || completes(p));
 }
 
-static char *dup_text(struct sl_buf *b) {
-    char *s = sl_strdup(sl_buf_str(b));
-    sl_buf_clear(b);
+static char *take_object(struct sl_jw *j) {
+    sl_jw_end(j);
+    char *s = sl_strdup(sl_buf_str(j->b));
+    sl_buf_clear(j->b);
     return s;
 }
 
@@ -220,21 +221,26 @@ static void take_draft(const struct sl_manager *m, struct rec_pod *p, yyjson_val
     if (!whole && (!p->job->template || p->job->group->single || has_workload(m, p)))
         return;
     sl_buf_init(&b, MAX_TEXT);
-    draft_put_chosen(jat(o, "metadata.labels"), &m->settings->label_keys_to_copy, &b);
-    d.labels = dup_text(&b);
-    draft_put_chosen(annotations, copy ? &m->spec.annotations_to_copy : &none, &b);
-    d.copied = dup_text(&b);
-    draft_put_provreq(annotations, &b);
-    d.annotations = dup_text(&b);
+    struct sl_jw j = SL_JW(&b);
+    sl_jw_object(&j, NULL);
+    draft_put_chosen(jat(o, "metadata.labels"), &m->settings->label_keys_to_copy, &j);
+    d.labels = take_object(&j);
+    sl_jw_object(&j, NULL);
+    draft_put_chosen(annotations, copy ? &m->spec.annotations_to_copy : &none, &j);
+    d.copied = take_object(&j);
+    sl_jw_object(&j, NULL);
+    draft_put_provreq(annotations, &j);
+    d.annotations = take_object(&j);
     if (whole) {
-        draft_put_template(o, NULL, &b);
-        draft_put_topology(m, annotations, INDEX_LABEL, &b);
-        d.podset = dup_text(&b);
+        sl_jw_object(&j, NULL);
+        draft_put_template(o, NULL, &j);
+        draft_put_topology(m, annotations, INDEX_LABEL, &j);
+        d.podset = take_object(&j);
     }
     sl_buf_done(&b);
     p->job->draft = sl_alloc(sizeof d);
     *p->job->draft = d;
-    if (!whole && !*d.labels && !*d.copied && !*d.annotations)
+    if (!whole && draft_none(d.labels) && draft_none(d.copied) && draft_none(d.annotations))
         pod_draft_drop(p->job);
 }
 

@@ -134,6 +134,7 @@ static void take_conditions(struct sl_manager *m, struct rec_prov *p, yyjson_val
         p->conds[t] = (struct prov_cond){0};
     }
     sl_buf_init(&others, PROV_MAX_TEXT);
+    struct sl_jw j = SL_JW(&others);
     yyjson_arr_foreach (list, i, n, v) {
         size_t t = 0;
         while (t < PROV_TYPES && strcmp(prov_types[t], jstr(v, "type")) != 0)
@@ -148,10 +149,12 @@ static void take_conditions(struct sl_manager *m, struct rec_prov *p, yyjson_val
                                    .at = jtime(v, "lastTransitionTime"),
                                    .message = sl_strdup(jstr(v, "message"))};
         } else {
-            sl_buf_puts(&others, others.len ? "," : "");
-            jput(&others, v);
+            if (j.depth == 0)
+                sl_jw_array(&j, NULL);
+            sl_jw_val(&j, NULL, v);
         }
     }
+    sl_jw_end_to(&j, 0);
     sl_freep(&p->others);
     p->others = others.len ? sl_strdup(sl_buf_str(&others)) : NULL;
     sl_buf_done(&others);
@@ -373,12 +376,17 @@ static bool build_hand_over(struct sl_manager *m, struct rec_prov *p, struct sl_
     w->content_type = SL_MERGE_PATCH;
     sl_buf_printf(&w->path, "/api/v1/namespaces/%s/podtemplates/%s?fieldManager=kueue",
                   str(m, p->rec.ns), p->podsets[p->at].name);
-    sl_buf_puts(&w->body, "{\"metadata\":{\"ownerReferences\":[{\"apiVersion\":\"" PROV_API
-                          "\",\"kind\":\"ProvisioningRequest\",\"controller\":true,\"name\":");
-    sl_buf_json(&w->body, p->rec.name);
-    sl_buf_puts(&w->body, ",\"uid\":");
-    sl_buf_json(&w->body, p->rec.uid);
-    sl_buf_puts(&w->body, "}]}}");
+    struct sl_jw *j = &w->json;
+    sl_jw_object(j, NULL);
+    sl_jw_object(j, "metadata");
+    sl_jw_array(j, "ownerReferences");
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "apiVersion", PROV_API);
+    sl_jw_str(j, "kind", "ProvisioningRequest");
+    sl_jw_bool(j, "controller", true);
+    sl_jw_str(j, "name", p->rec.name);
+    sl_jw_str(j, "uid", p->rec.uid);
+    sl_jw_end_to(j, 0);
     return true;
 }
 

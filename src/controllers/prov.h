@@ -67,7 +67,7 @@ struct rec_prov {
     sl_sym class;
     char *parameters; /* JSON map, NULL */
     char *details;    /* provisioningClassDetails, NULL */
-    char *others;     /* further conditions, as JSON with commas */
+    char *others;     /* further conditions, an array of JSON; NULL: none */
     struct prov_cond conds[PROV_TYPES];
     uint32_t n_podsets;
     bool crowded; /* there are more podsets than supported: not provisioned */

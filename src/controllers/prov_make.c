@@ -18,7 +18,6 @@
 #include "json/seek.h"
 
 #define CONTROLLER "kueue-provisioning-request-controller"
-#define MANAGED "\"labels\":{\"kueue.x-k8s.io/managed\":\"true\"}"
 #define PAUSE SL_SEC
 #define MAX_NAME 1024u
 #define MAX_MESSAGE 1024u
@@ -138,7 +137,7 @@ static void add_flavors(const struct sl_manager *m, yyjson_mut_doc *d, yyjson_mu
 }
 
 static void put_template(const struct sl_manager *m, const struct rec_wl *w, uint32_t podset,
-                         yyjson_val *template, struct sl_buf *b) {
+                         yyjson_val *template, struct sl_jw *j) {
     static const char *const lists[] = {"initContainers", "containers"};
     const struct wl_admission *a = w->seen.admission;
     yyjson_mut_doc *d = yyjson_mut_doc_new(NULL);
@@ -152,9 +151,7 @@ static void put_template(const struct sl_manager *m, const struct rec_wl *w, uin
         yyjson_mut_arr_foreach (yyjson_mut_obj_get(spec, lists[k]), i, n, c)
             fill_requests(d, c);
     fill_requests(d, spec);
-    char *s = yyjson_mut_val_write(t, 0, NULL);
-    sl_buf_puts(b, s ? s : "{}");
-    free(s);
+    sl_jw_mut_val(j, "template", t);
     yyjson_mut_doc_free(d);
 }
 
@@ -208,21 +205,27 @@ static uint32_t group(const struct rec_wl *w, yyjson_val *config, yyjson_val *po
 /* ---- texts ---- */
 
 static void put_meta(const struct sl_manager *m, const struct rec_wl *w, const char *name,
-                     struct sl_buf *b) {
-    sl_buf_puts(b, "\"metadata\":{\"name\":");
-    sl_buf_json(b, name);
-    sl_buf_puts(b, ",\"namespace\":");
-    sl_buf_json(b, str(m, w->rec.ns));
-    sl_buf_puts(b, "," MANAGED ",\"ownerReferences\":[{\"apiVersion\":\"kueue.x-k8s.io/v1beta2\","
-                   "\"kind\":\"Workload\",\"controller\":true,\"name\":");
-    sl_buf_json(b, w->rec.name);
-    sl_buf_puts(b, ",\"uid\":");
-    sl_buf_json(b, w->rec.uid);
-    sl_buf_puts(b, "}]}");
+                     struct sl_jw *j) {
+    sl_jw_object(j, "metadata");
+    sl_jw_str(j, "name", name);
+    sl_jw_str(j, "namespace", str(m, w->rec.ns));
+    sl_jw_object(j, "labels");
+    sl_jw_str(j, "kueue.x-k8s.io/managed", "true");
+    sl_jw_end(j);
+    sl_jw_array(j, "ownerReferences");
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "apiVersion", "kueue.x-k8s.io/v1beta2");
+    sl_jw_str(j, "kind", "Workload");
+    sl_jw_bool(j, "controller", true);
+    sl_jw_str(j, "name", w->rec.name);
+    sl_jw_str(j, "uid", w->rec.uid);
+    sl_jw_end(j);
+    sl_jw_end(j);
+    sl_jw_end(j);
 }
 
 /* Those of the configuration; what the Workload's annotations say is said there. */
-static void put_parameters(const struct rec_wl *w, yyjson_val *config, struct sl_buf *b) {
+static void put_parameters(const struct rec_wl *w, yyjson_val *config, struct sl_jw *j) {
     const char *own = w->parameters ? w->parameters : "{}";
     yyjson_doc *o = yyjson_read(own, strlen(own), 0);
     yyjson_mut_doc *d = yyjson_mut_doc_new(NULL);
@@ -230,9 +233,7 @@ static void put_parameters(const struct rec_wl *w, yyjson_val *config, struct sl
     yyjson_mut_val *all = yyjson_mut_obj(d);
     for (size_t k = 0; k < SL_LEN(from); k++)
         sl_json_mut_fill(d, all, yyjson_val_mut_copy(d, from[k]), true);
-    char *s = yyjson_mut_val_write(all, 0, NULL);
-    sl_buf_puts(b, s ? s : "{}");
-    free(s);
+    sl_jw_mut_val(j, "parameters", all);
     yyjson_mut_doc_free(d);
     yyjson_doc_free(o);
 }
@@ -256,30 +257,37 @@ static bool make_texts(struct sl_manager *m, struct rec_wl *w, yyjson_val *workl
     sl_buf_init(&part, MAX_NAME);
     sl_buf_init(&list, PROV_MAX_TEXT);
     sl_buf_init(&b, PROV_MAX_TEXT);
+    struct sl_jw j = SL_JW(&b), refs = SL_JW(&list);
+    sl_jw_array(&refs, NULL);
     prov_name(&name, w->rec.name, str(m, d->check), d->attempt);
     for (uint32_t i = 0; i < n; i++) {
         const struct wl_podset *s = &w->podsets[groups[i].podset];
         prov_template_name(&part, sl_buf_str(&name), str(m, s->name));
-        sl_buf_puts(&b, "{\"apiVersion\":\"v1\",\"kind\":\"PodTemplate\",");
-        put_meta(m, w, sl_buf_str(&part), &b);
-        sl_buf_puts(&b, ",\"template\":");
+        sl_jw_object(&j, NULL);
+        sl_jw_str(&j, "apiVersion", "v1");
+        sl_jw_str(&j, "kind", "PodTemplate");
+        put_meta(m, w, sl_buf_str(&part), &j);
         put_template(m, w, groups[i].podset,
-                     yyjson_obj_get(yyjson_arr_get(podsets, groups[i].podset), "template"), &b);
-        sl_buf_putc(&b, '}');
+                     yyjson_obj_get(yyjson_arr_get(podsets, groups[i].podset), "template"), &j);
+        sl_jw_end(&j);
         push(d, sl_buf_str(&part), &b);
-        sl_buf_puts(&list,
-                    i ? ",{\"podTemplateRef\":{\"name\":" : "{\"podTemplateRef\":{\"name\":");
-        sl_buf_json(&list, sl_buf_str(&part));
-        sl_buf_printf(&list, "},\"count\":%lld}",
-                      (long long)(groups[i].count < INT32_MAX ? groups[i].count : INT32_MAX));
+        sl_jw_object(&refs, NULL);
+        sl_jw_object(&refs, "podTemplateRef");
+        sl_jw_str(&refs, "name", sl_buf_str(&part));
+        sl_jw_end(&refs);
+        sl_jw_int(&refs, "count", groups[i].count < INT32_MAX ? groups[i].count : INT32_MAX);
+        sl_jw_end(&refs);
     }
-    sl_buf_puts(&b, "{\"apiVersion\":\"" PROV_API "\",\"kind\":\"ProvisioningRequest\",");
-    put_meta(m, w, sl_buf_str(&name), &b);
-    sl_buf_puts(&b, ",\"spec\":{\"provisioningClassName\":");
-    sl_buf_json(&b, jstr(config, "spec.provisioningClassName"));
-    sl_buf_puts(&b, ",\"parameters\":");
-    put_parameters(w, config, &b);
-    sl_buf_printf(&b, ",\"podSets\":[%s]}}", sl_buf_str(&list));
+    sl_jw_end(&refs);
+    sl_jw_object(&j, NULL);
+    sl_jw_str(&j, "apiVersion", PROV_API);
+    sl_jw_str(&j, "kind", "ProvisioningRequest");
+    put_meta(m, w, sl_buf_str(&name), &j);
+    sl_jw_object(&j, "spec");
+    sl_jw_str(&j, "provisioningClassName", jstr(config, "spec.provisioningClassName"));
+    put_parameters(w, config, &j);
+    sl_jw_raw(&j, "podSets", sl_buf_str(&list));
+    sl_jw_end_to(&j, 0);
     push(d, sl_buf_str(&name), &b);
     struct sl_buf *bufs[] = {&name, &part, &list, &b};
     for (size_t i = 0; i < SL_LEN(bufs); i++)

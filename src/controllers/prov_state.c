@@ -27,15 +27,15 @@ char *prov_read_parameters(yyjson_val *workload) {
     struct sl_buf b;
     size_t i, n;
     sl_buf_init(&b, PROV_MAX_TEXT);
+    struct sl_jw j = SL_JW(&b);
     sl_obj_foreach (map, i, n, key, val) {
         if (strncmp(sl_json_text(key), ANNOTATION, sizeof ANNOTATION - 1) != 0)
             continue;
-        sl_buf_putc(&b, b.len ? ',' : '{');
-        sl_buf_json(&b, sl_json_text(key) + sizeof ANNOTATION - 1);
-        sl_buf_putc(&b, ':');
-        jput(&b, val);
+        if (j.depth == 0)
+            sl_jw_object(&j, NULL);
+        sl_jw_val(&j, sl_json_text(key) + sizeof ANNOTATION - 1, val);
     }
-    sl_buf_puts(&b, b.len ? "}" : "");
+    sl_jw_end_to(&j, 0);
     char *s = b.len && !sl_buf_full(&b) ? sl_strdup(sl_buf_str(&b)) : NULL;
     sl_buf_done(&b);
     return s;
@@ -149,48 +149,41 @@ static int64_t back_off(yyjson_val *config, int32_t retries) {
     return s < most ? s : most;
 }
 
-static void put_selectors(struct sl_buf *b, yyjson_val *config, const char *details) {
+static void put_selectors(struct sl_jw *j, yyjson_val *config, const char *details) {
     yyjson_doc *d = details ? yyjson_read(details, strlen(details), 0) : NULL;
     yyjson_val *v;
     size_t i, n;
-    const char *comma = "";
-    sl_buf_puts(b, ",\"nodeSelector\":{");
+    sl_jw_object(j, "nodeSelector");
     yyjson_arr_foreach (jat(config, "spec.podSetUpdates.nodeSelector"), i, n, v) {
         yyjson_val *value =
             yyjson_obj_get(yyjson_doc_get_root(d), jstr(v, "valueFromProvisioningClassDetail"));
-        if (!yyjson_is_str(value))
-            continue;
-        sl_buf_puts(b, comma);
-        sl_buf_json(b, jstr(v, "key"));
-        sl_buf_putc(b, ':');
-        jput(b, value);
-        comma = ",";
+        if (yyjson_is_str(value))
+            sl_jw_val(j, jstr(v, "key"), value);
     }
-    sl_buf_putc(b, '}');
+    sl_jw_end(j);
     yyjson_doc_free(d);
 }
 
 /* What pods get: the request that has their room, and the nodes that it names. Those of podsets
  * that were merged into another's get it, too. */
 static void put_updates(const struct sl_manager *m, const struct rec_wl *w,
-                        const struct rec_prov *p, yyjson_val *config, struct sl_buf *b) {
+                        const struct rec_prov *p, yyjson_val *config, struct sl_jw *j) {
     uint32_t sets[SL_MAX_PODSETS];
     int32_t counts[SL_MAX_PODSETS];
     uint32_t n = prov_needed(w, config, sets, counts);
-    sl_buf_putc(b, '[');
+    sl_jw_array(j, NULL);
     for (uint32_t i = 0; i < n; i++) {
-        sl_buf_puts(b, i ? ",{\"name\":" : "{\"name\":");
-        sl_buf_json(b, str(m, w->podsets[sets[i]].name));
-        sl_buf_puts(b, ",\"annotations\":{\"" CONSUME "\":");
-        sl_buf_json(b, p->rec.name);
-        sl_buf_puts(b, ",\"" CLASS_NAME "\":");
-        sl_buf_json(b, str(m, p->class));
-        sl_buf_putc(b, '}');
+        sl_jw_object(j, NULL);
+        sl_jw_str(j, "name", str(m, w->podsets[sets[i]].name));
+        sl_jw_object(j, "annotations");
+        sl_jw_str(j, CONSUME, p->rec.name);
+        sl_jw_str(j, CLASS_NAME, str(m, p->class));
+        sl_jw_end(j);
         if (jat(config, "spec.podSetUpdates.nodeSelector"))
-            put_selectors(b, config, p->details);
-        sl_buf_putc(b, '}');
+            put_selectors(j, config, p->details);
+        sl_jw_end(j);
     }
-    sl_buf_putc(b, ']');
+    sl_jw_end(j);
 }
 
 static void say_ready(struct sl_manager *m, struct rec_wl *w, const struct wl_check *is,
@@ -200,7 +193,7 @@ static void say_ready(struct sl_manager *m, struct rec_wl *w, const struct wl_ch
     if (is->state == SL_CHECK_READY)
         return;
     sl_buf_init(&b, PROV_MAX_TEXT);
-    put_updates(m, w, p, config, &b);
+    put_updates(m, w, p, config, &SL_JW(&b));
     to.state = SL_CHECK_READY;
     to.updates = b.s;
     to.message = (char *)prov_message(p, PROV_PROVISIONED);

@@ -82,25 +82,29 @@ static bool patch_status(struct sl_manager *m, struct sl_rec *r, const struct sl
         return false;
     c->written_at = m->spec.port->mono;
     sl_rec_build_patch(r, "status", w);
-    sl_buf_printf(&w->body, "{\"status\":%s}", sl_buf_str(status));
+    sl_jw_object(&w->json, NULL);
+    sl_jw_raw(&w->json, "status", sl_buf_str(status));
     return true;
 }
 
 static void put_active(struct sl_manager *m, struct sl_rec *r, bool active, const char *reason,
-                       const char *message, struct sl_buf *b) {
+                       const char *message, struct sl_jw *j) {
     struct rec_conf *c = conf_of(r);
     /* Any other is refused, and written again and again. */
     sl_assert((*reason | 32) >= 'a' && (*reason | 32) <= 'z');
     sl_time since = c->has_active && c->active == active ? c->active_since : m->spec.port->wall;
-    sl_buf_printf(
-        b,
-        "\"conditions\":[%s%s{\"type\":\"Active\",\"status\":\"%s\",\"reason\":\"%s\",\"message\":",
-        c->others ? c->others : "", c->others ? "," : "", active ? "True" : "False", reason);
-    sl_buf_json(b, message);
-    sl_buf_printf(b,
-                  ",\"observedGeneration\":%lld,\"lastTransitionTime\":", (long long)r->generation);
-    jput_time(b, since);
-    sl_buf_puts(b, "}]");
+    sl_jw_array(j, "conditions");
+    if (c->others)
+        sl_jw_items(j, c->others);
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "type", "Active");
+    sl_jw_str(j, "status", active ? "True" : "False");
+    sl_jw_str(j, "reason", reason);
+    sl_jw_str(j, "message", message);
+    sl_jw_int(j, "observedGeneration", r->generation);
+    sl_jw_time(j, "lastTransitionTime", since);
+    sl_jw_end(j);
+    sl_jw_end(j);
 }
 
 /* A check that somebody else performs is left to him. */
@@ -115,9 +119,10 @@ bool check_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
     sl_buf_short(&message);
     if (prov_check_active(m, r, &active, &reason, &message)) {
         sl_buf_init(&b, MAX_STATUS);
-        sl_buf_putc(&b, '{');
-        put_active(m, r, active, reason, sl_buf_str(&message), &b);
-        sl_buf_putc(&b, '}');
+        struct sl_jw j = SL_JW(&b);
+        sl_jw_object(&j, NULL);
+        put_active(m, r, active, reason, sl_buf_str(&message), &j);
+        sl_jw_end(&j);
         any = patch_status(m, r, &b, w);
         sl_buf_done(&b);
     }
@@ -129,9 +134,9 @@ static int by_name(const void *a, const void *b) {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void put_amount(struct sl_buf *b, const char *key, const char *resource, sl_amount a) {
+static void put_amount(struct sl_jw *j, const char *key, const char *resource, sl_amount a) {
     char text[SL_QUANTITY_TEXT];
-    sl_buf_printf(b, ",\"%s\":\"%s\"", key, sl_amount_format(resource, a, text));
+    sl_jw_str(j, key, sl_amount_format(resource, a, text));
 }
 
 /*
@@ -139,12 +144,12 @@ static void put_amount(struct sl_buf *b, const char *key, const char *resource, 
  * set) the totals are its own and nothing is said of borrowing.
  */
 static void put_usage(struct sl_manager *m, const char *key, bool admitted, yyjson_val *spec,
-                      const char *cq, const struct sl_rec *lq, struct sl_buf *b) {
-    bool cohort = *jstr(spec, "cohortName") != 0, first = true;
+                      const char *cq, const struct sl_rec *lq, struct sl_jw *j) {
+    bool cohort = *jstr(spec, "cohortName") != 0;
     size_t i, n, f, nf, k, nk;
     yyjson_val *group, *flavor, *res;
 
-    sl_buf_printf(b, ",\"%s\":[", key);
+    sl_jw_array(j, key);
     yyjson_arr_foreach (yyjson_obj_get(spec, "resourceGroups"), i, n, group) {
         yyjson_val *covered = yyjson_obj_get(group, "coveredResources");
         /* More than the API takes: such a queue is refused, and has no usage. */
@@ -159,42 +164,47 @@ static void put_usage(struct sl_manager *m, const char *key, bool admitted, yyjs
         qsort(names, n_names, sizeof *names, by_name);
         yyjson_arr_foreach (yyjson_obj_get(group, "flavors"), f, nf, flavor) {
             const char *name = jstr(flavor, "name");
-            sl_buf_puts(b, first ? "{\"name\":" : ",{\"name\":");
-            first = false;
-            sl_buf_json(b, name);
-            sl_buf_puts(b, ",\"resources\":[");
+            sl_jw_object(j, NULL);
+            sl_jw_str(j, "name", name);
+            sl_jw_array(j, "resources");
             for (uint32_t x = 0; x < n_names; x++) {
                 struct sl_cell_view cell = {0};
                 sl_amount used;
-                sl_buf_puts(b, x ? ",{\"name\":" : "{\"name\":");
-                sl_buf_json(b, names[x]);
+                sl_jw_object(j, NULL);
+                sl_jw_str(j, "name", names[x]);
                 if (lq) {
                     sl_amount reserved, held;
                     sl_engine_lq_usage(m->engine, str(m, lq->ns), lq->name, name, names[x],
                                        &reserved, &held);
-                    put_amount(b, "total", names[x], admitted ? held : reserved);
+                    put_amount(j, "total", names[x], admitted ? held : reserved);
                 } else {
                     (void)sl_engine_cell(m->engine, false, cq, name, names[x], &cell);
                     used = admitted ? cell.admitted_usage : cell.usage;
-                    put_amount(b, "total", names[x], used);
-                    put_amount(b, "borrowed", names[x],
+                    put_amount(j, "total", names[x], used);
+                    put_amount(j, "borrowed", names[x],
                                cohort && used > cell.nominal ? sl_amount_sub(used, cell.nominal)
                                                              : 0);
                 }
-                sl_buf_putc(b, '}');
+                sl_jw_end(j);
             }
-            sl_buf_puts(b, "]}");
+            sl_jw_end(j);
+            sl_jw_end(j);
         }
         sl_freep(&names);
     }
-    sl_buf_putc(b, ']');
+    sl_jw_end(j);
 }
 
-static void put_share(struct sl_manager *m, int64_t share, struct sl_buf *b) {
-    if (m->settings->engine.fair_sharing)
-        sl_buf_printf(b, ",\"fairSharing\":{\"weightedShare\":%lld}", (long long)share);
-    else
-        sl_buf_puts(b, ",\"fairSharing\":null");
+static void put_share(struct sl_jw *j, int64_t share) {
+    sl_jw_object(j, "fairSharing");
+    sl_jw_int(j, "weightedShare", share);
+    sl_jw_end(j);
+}
+
+static void put_counts(struct sl_jw *j, uint32_t pending, uint32_t reserving, uint32_t admitted) {
+    sl_jw_uint(j, "pendingWorkloads", pending);
+    sl_jw_uint(j, "reservingWorkloads", reserving);
+    sl_jw_uint(j, "admittedWorkloads", admitted);
 }
 
 bool cq_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
@@ -218,18 +228,21 @@ bool cq_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
         return false;
     struct sl_buf b;
     sl_buf_init(&b, MAX_STATUS);
-    sl_buf_putc(&b, '{');
+    struct sl_jw j = SL_JW(&b);
+    sl_jw_object(&j, NULL);
     put_active(m, r, v.active, v.active ? "Ready" : sl_word(SL_VOCAB_INACTIVE, (int)v.reason),
-               v.message, &b);
+               v.message, &j);
     yyjson_doc *d = yyjson_read(c->text, strlen(c->text), 0);
     yyjson_val *spec = yyjson_obj_get(yyjson_doc_get_root(d), "spec");
-    put_usage(m, "flavorsReservation", false, spec, r->name, NULL, &b);
-    put_usage(m, "flavorsUsage", true, spec, r->name, NULL, &b);
+    put_usage(m, "flavorsReservation", false, spec, r->name, NULL, &j);
+    put_usage(m, "flavorsUsage", true, spec, r->name, NULL, &j);
     yyjson_doc_free(d);
-    sl_buf_printf(&b, ",\"pendingWorkloads\":%u,\"reservingWorkloads\":%u,\"admittedWorkloads\":%u",
-                  v.heap + v.asleep, v.reserving, v.admitted);
-    put_share(m, v.weighted_share, &b);
-    sl_buf_putc(&b, '}');
+    put_counts(&j, v.heap + v.asleep, v.reserving, v.admitted);
+    if (m->settings->engine.fair_sharing)
+        put_share(&j, v.weighted_share);
+    else
+        sl_jw_null(&j, "fairSharing");
+    sl_jw_end(&j);
     bool any = patch_status(m, r, &b, w);
     sl_buf_done(&b);
     return any;
@@ -268,24 +281,25 @@ bool lq_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
         return false;
     struct sl_buf b;
     sl_buf_init(&b, MAX_STATUS);
-    sl_buf_putc(&b, '{');
+    struct sl_jw j = SL_JW(&b);
+    sl_jw_object(&j, NULL);
     yyjson_doc *own = yyjson_read(c->text, strlen(c->text), 0);
     lq_active(m, yyjson_obj_get(yyjson_doc_get_root(own), "spec"), cq, &active, &reason, &message);
     yyjson_doc_free(own);
-    put_active(m, r, active, reason, message, &b);
+    put_active(m, r, active, reason, message, &j);
     struct sl_rec *q = sl_inf_find(m->inf, REC_CLUSTER_QUEUE, "", cq);
     if (q) {
         yyjson_doc *d = yyjson_read(conf_of(q)->text, strlen(conf_of(q)->text), 0);
         yyjson_val *spec = yyjson_obj_get(yyjson_doc_get_root(d), "spec");
-        put_usage(m, "flavorsReservation", false, spec, cq, r, &b);
-        put_usage(m, "flavorsUsage", true, spec, cq, r, &b);
+        put_usage(m, "flavorsReservation", false, spec, cq, r, &j);
+        put_usage(m, "flavorsUsage", true, spec, cq, r, &j);
         yyjson_doc_free(d);
     } else {
-        sl_buf_puts(&b, ",\"flavorsReservation\":null,\"flavorsUsage\":null");
+        sl_jw_null(&j, "flavorsReservation");
+        sl_jw_null(&j, "flavorsUsage");
     }
-    sl_buf_printf(&b,
-                  ",\"pendingWorkloads\":%u,\"reservingWorkloads\":%u,\"admittedWorkloads\":%u}",
-                  strcmp(reason, "Stopped") == 0 ? 0 : v.heap + v.asleep, v.reserving, v.admitted);
+    put_counts(&j, strcmp(reason, "Stopped") == 0 ? 0 : v.heap + v.asleep, v.reserving, v.admitted);
+    sl_jw_end(&j);
     bool any = patch_status(m, r, &b, w);
     sl_buf_done(&b);
     return any;
@@ -297,8 +311,10 @@ bool cohort_build(void *ctx, struct sl_rec *r, struct sl_write *w) {
         return false;
     struct sl_buf b;
     sl_buf_init(&b, MAX_STATUS);
-    sl_buf_printf(&b, "{\"fairSharing\":{\"weightedShare\":%lld}}",
-                  (long long)sl_engine_cohort_share(m->engine, r->name));
+    struct sl_jw j = SL_JW(&b);
+    sl_jw_object(&j, NULL);
+    put_share(&j, sl_engine_cohort_share(m->engine, r->name));
+    sl_jw_end(&j);
     bool any = patch_status(m, r, &b, w);
     sl_buf_done(&b);
     return any;

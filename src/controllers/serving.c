@@ -18,7 +18,6 @@
 #define PAUSE SL_SEC /* before a Workload's name that somebody else has is tried again */
 #define MAX_NAME 512u
 #define MAX_TEXT ((size_t)16 << 20) /* twice the longest event of a watch */
-#define JSON_PATCH "application/json-patch+json"
 
 static const struct serving_kind *kind_of(const struct rec_set *s) {
     return s->rec.kind == REC_STATEFULSET ? &serving_statefulset : &serving_lws;
@@ -49,10 +48,15 @@ static void take_copied(const struct sl_manager *m, struct rec_set *s, yyjson_va
     if (s->rec.kind != REC_LWS)
         return;
     sl_buf_init(&b, MAX_TEXT);
-    draft_put_chosen(jat(o, "metadata.labels"), &m->settings->label_keys_to_copy, &b);
+    struct sl_jw j = SL_JW(&b);
+    sl_jw_object(&j, NULL);
+    draft_put_chosen(jat(o, "metadata.labels"), &m->settings->label_keys_to_copy, &j);
+    sl_jw_end(&j);
     set_text(&s->labels, sl_buf_str(&b));
     sl_buf_clear(&b);
-    draft_put_annotations(m, jat(o, "metadata.annotations"), &b);
+    sl_jw_object(&j, NULL);
+    draft_put_annotations(m, jat(o, "metadata.annotations"), &j);
+    sl_jw_end(&j);
     set_text(&s->annotations, sl_buf_str(&b));
     sl_buf_done(&b);
 }
@@ -347,57 +351,73 @@ void serving_workload_changed(struct sl_manager *m, struct rec_wl *w, bool gone)
 
 /* ---- bodies ---- */
 
-static void put_owner(const struct rec_set *s, struct sl_buf *b) {
+static void put_owner(const struct rec_set *s, struct sl_jw *out) {
     const struct sl_rec_kind *k = s->rec.table->kind;
-    sl_buf_printf(b, "[{\"apiVersion\":\"%s\",\"kind\":\"%s\"", k->api_version, k->kind);
-    jput_text(b, ",\"name\":", s->rec.name);
-    jput_text(b, ",\"uid\":", s->rec.uid);
-    sl_buf_puts(b, "}]");
+    sl_jw_array(out, "ownerReferences");
+    sl_jw_object(out, NULL);
+    sl_jw_str(out, "apiVersion", k->api_version);
+    sl_jw_str(out, "kind", k->kind);
+    sl_jw_str(out, "name", s->rec.name);
+    sl_jw_str(out, "uid", s->rec.uid);
+    sl_jw_end(out);
+    sl_jw_end(out);
 }
 
 /* What a Workload says of its set. */
-static void put_marks(const struct rec_set *s, struct sl_buf *b) {
+static void put_marks(const struct rec_set *s, struct sl_jw *out) {
     const struct sl_rec_kind *k = s->rec.table->kind;
-    sl_buf_printf(b, "\"" Q "is-group-workload\":\"true\",\"" Q "job-owner-gvk\":\"%s, Kind=%s\"",
-                  k->api_version, k->kind);
-    jput_text(b, ",\"" Q "job-owner-name\":", s->rec.name);
+    sl_jw_str(out, Q "is-group-workload", "true");
+    sl_jw_strf(out, Q "job-owner-gvk", "%s, Kind=%s", k->api_version, k->kind);
+    sl_jw_str(out, Q "job-owner-name", s->rec.name);
 }
 
 static void put_spec(const struct sl_manager *m, const struct rec_set *s, int32_t count,
-                     struct sl_buf *b) {
+                     struct sl_jw *out) {
     struct priority p;
     (void)priority_of(m, str(m, s->priority_class), s->pod_class, &p);
-    sl_buf_puts(b, "{\"podSets\":[");
-    kind_of(s)->put_podsets(s, count, b);
-    sl_buf_putc(b, ']');
-    draft_put_terms(m, &p, s->queue, 0, false, b);
-    sl_buf_putc(b, '}');
+    sl_jw_object(out, "spec");
+    sl_jw_array(out, "podSets");
+    kind_of(s)->put_podsets(s, count, out);
+    sl_jw_end(out);
+    draft_put_terms(m, &p, s->queue, 0, false, out);
+    sl_jw_end(out);
 }
 
 static void build_create(struct sl_manager *m, struct rec_set *s, const struct serving_plan *p,
                          struct sl_write *w) {
-    struct sl_buf name, *b = &w->body;
+    struct sl_jw *out = &w->json;
+    struct sl_buf name;
     sl_buf_init(&name, MAX_NAME);
     kind_of(s)->put_name(m, s, p->first, &name);
 
     sl_inf_build_create(m->inf, REC_WORKLOAD, str(m, s->rec.ns), w);
-    sl_buf_printf(b, "{\"apiVersion\":\"%s\",\"kind\":\"Workload\",\"metadata\":{\"name\":",
-                  kinds[REC_WORKLOAD].api_version);
-    sl_buf_json(b, sl_buf_str(&name));
-    jput_text(b, ",\"namespace\":", str(m, s->rec.ns));
-    jput_text(b, ",\"labels\":{\"" Q "job-uid\":", s->rec.uid);
-    sl_buf_printf(b, "%s%s},\"annotations\":{", s->labels ? "," : "", s->labels ? s->labels : "");
-    put_marks(s, b);
+    sl_jw_object(out, NULL);
+    sl_jw_str(out, "apiVersion", kinds[REC_WORKLOAD].api_version);
+    sl_jw_str(out, "kind", "Workload");
+    sl_jw_object(out, "metadata");
+    sl_jw_str(out, "name", sl_buf_str(&name));
+    sl_jw_str(out, "namespace", str(m, s->rec.ns));
+    sl_jw_object(out, "labels");
+    sl_jw_str(out, Q "job-uid", s->rec.uid);
+    if (s->labels)
+        sl_jw_fields(out, s->labels);
+    sl_jw_end(out);
+    sl_jw_object(out, "annotations");
+    put_marks(s, out);
     if (p->first > 0 || s->rec.kind == REC_LWS)
-        sl_buf_printf(b, ",\"" Q "component-workload-index\":\"%d\"", p->first);
+        sl_jw_strf(out, Q "component-workload-index", "%d", p->first);
     if (s->gate && m->settings->gates[SL_G_ADMISSION_GATED_BY])
-        jput_text(b, ",\"" Q "admission-gated-by\":", s->gate);
-    sl_buf_printf(b, "%s%s}", s->annotations ? "," : "", s->annotations ? s->annotations : "");
-    sl_buf_puts(b, ",\"finalizers\":[\"" Q "resource-in-use\"],\"ownerReferences\":");
-    put_owner(s, b);
-    sl_buf_puts(b, "},\"spec\":");
-    put_spec(m, s, p->count, b);
-    sl_buf_putc(b, '}');
+        sl_jw_str(out, Q "admission-gated-by", s->gate);
+    if (s->annotations)
+        sl_jw_fields(out, s->annotations);
+    sl_jw_end(out);
+    sl_jw_array(out, "finalizers");
+    sl_jw_str(out, NULL, Q "resource-in-use");
+    sl_jw_end(out);
+    put_owner(s, out);
+    sl_jw_end(out);
+    put_spec(m, s, p->count, out);
+    sl_jw_end(out);
 
     note_set(&s->note, "Created Workload: %s/%s", str(m, s->rec.ns), sl_buf_str(&name));
     sl_buf_done(&name);
@@ -405,24 +425,17 @@ static void build_create(struct sl_manager *m, struct rec_set *s, const struct s
 
 static void build_adopt(const struct rec_set *s, const struct rec_wl *wl, struct sl_write *w) {
     sl_rec_build_guarded(&wl->rec, NULL, w);
-    sl_buf_puts(&w->body, ",\"ownerReferences\":");
-    put_owner(s, &w->body);
-    jput_text(&w->body, ",\"labels\":{\"" Q "job-uid\":", s->rec.uid);
-    sl_buf_puts(&w->body, "},\"annotations\":{");
-    put_marks(s, &w->body);
-    sl_buf_puts(&w->body, "}}}");
+    put_owner(s, &w->json);
+    sl_jw_object(&w->json, "labels");
+    sl_jw_str(&w->json, Q "job-uid", s->rec.uid);
+    sl_jw_end(&w->json);
+    sl_jw_object(&w->json, "annotations");
+    put_marks(s, &w->json);
 }
 
-/* Only the count: nobody here has the rest of the podset. A version that is not the newest is a
- * conflict. */
 static void build_resize(struct rec_set *s, const struct serving_plan *p, struct sl_write *w) {
     const struct rec_wl *wl = p->wl;
-    sl_rec_build_patch(&wl->rec, NULL, w);
-    w->content_type = JSON_PATCH;
-    sl_buf_printf(&w->body,
-                  "[{\"op\":\"replace\",\"path\":\"/metadata/resourceVersion\",\"value\":\"%llu\"},"
-                  "{\"op\":\"replace\",\"path\":\"/spec/podSets/0/count\",\"value\":%d}]",
-                  (unsigned long long)wl->rec.rv, p->count);
+    wl_build_count(wl, p->count, w);
     s->shrink.rv = 0;
     if (wl->n_podsets && p->count < wl->podsets[0].count) {
         s->shrink.obj = wl->rec.id;

@@ -114,12 +114,12 @@ struct serving_kind {
     struct rec_wl *(*find_stray)(const struct sl_manager *m, const struct rec_set *s);
     struct serving_plan (*plan)(const struct sl_manager *m, const struct rec_set *s,
                                 const struct serving_parts *parts);
-    void (*put_podsets)(const struct rec_set *s, int32_t count, struct sl_buf *out);
+    void (*put_podsets)(const struct rec_set *s, int32_t count, struct sl_jw *out);
     /* The name of the Workload for the slots from 'first' on. */
     void (*put_name)(const struct sl_manager *m, const struct rec_set *s, int32_t first,
                      struct sl_buf *out);
     /* Annotations of a pod besides those of all, as JSON members. */
-    void (*put_entry)(const struct rec_set *s, const struct serving_pod *p, struct sl_buf *out);
+    void (*put_entry)(const struct rec_set *s, const struct serving_pod *p, struct sl_jw *out);
     /* How many pods there are in the group of a Workload. */
     int32_t (*total)(const struct rec_set *s, const struct serving_part *part);
 };

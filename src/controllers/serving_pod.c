@@ -169,43 +169,37 @@ bool serving_pod_due(const struct sl_manager *m, const struct rec_set *s, const 
     return (s->queue && sp->queue != s->queue) || sp->total != kind_of(sp->kind)->total(s, part);
 }
 
-static void put_member(struct sl_buf *b, const char *key, const char *value) {
-    sl_buf_puts(b, b->s[b->len - 1] == '{' ? "" : ",");
-    sl_buf_json(b, key);
-    sl_buf_putc(b, ':');
-    sl_buf_json(b, value);
-}
-
-static void put_group(struct sl_buf *b, const char *name) {
-    put_member(b, PREBUILT_KEY, name);
-    put_member(b, GROUP_KEY, name);
+static void put_group(struct sl_jw *j, const char *name) {
+    sl_jw_str(j, PREBUILT_KEY, name);
+    sl_jw_str(j, GROUP_KEY, name);
 }
 
 static void put_entry(const struct sl_manager *m, const struct rec_set *s, const struct rec_pod *p,
-                      const struct serving_part *part, struct sl_buf *b) {
+                      const struct serving_part *part, struct sl_jw *j) {
     const struct serving_kind *k = kind_of(p->serving->kind);
     const char *name = part->wl->rec.name;
     bool notes = m->settings->gates[SL_G_WORKLOAD_IDENTIFIER_ANNOTATIONS];
     bool fresh = !p->serving->entry;
 
-    sl_buf_puts(b, ",\"labels\":{");
+    sl_jw_object(j, "labels");
     if (fresh)
-        put_member(b, Q "managed", "true");
+        sl_jw_str(j, Q "managed", "true");
     if (s->queue)
-        put_member(b, Q "queue-name", str(m, s->queue));
+        sl_jw_str(j, Q "queue-name", str(m, s->queue));
     if (fresh && s->priority_class)
-        put_member(b, Q "priority-class", str(m, s->priority_class));
+        sl_jw_str(j, Q "priority-class", str(m, s->priority_class));
     if (fresh && !notes)
-        put_group(b, name);
-    sl_buf_printf(b, "},\"annotations\":{\"" TOTAL_KEY "\":\"%d\"", k->total(s, part));
+        put_group(j, name);
+    sl_jw_end(j);
+    sl_jw_object(j, "annotations");
+    sl_jw_strf(j, TOTAL_KEY, "%d", k->total(s, part));
     if (fresh) {
         if (notes)
-            put_group(b, name);
-        put_member(b, Q "pod-group-serving", "true");
-        sl_buf_putc(b, ',');
-        k->put_entry(s, p->serving, b);
+            put_group(j, name);
+        sl_jw_str(j, Q "pod-group-serving", "true");
+        k->put_entry(s, p->serving, j);
     }
-    sl_buf_puts(b, "}}}");
+    sl_jw_end(j);
 }
 
 bool serving_pod_build(struct sl_manager *m, struct rec_pod *p, struct sl_write *w) {
@@ -222,7 +216,7 @@ bool serving_pod_build(struct sl_manager *m, struct rec_pod *p, struct sl_write 
         sl_rec_build_delete(&p->rec, NULL, -1, w);
     } else if (due) {
         sl_rec_build_guarded(&p->rec, NULL, w);
-        put_entry(m, s, p, part, &w->body);
+        put_entry(m, s, p, part, &w->json);
     }
     sl_vec_free(&parts.v);
     return due;

@@ -39,8 +39,11 @@ static void read_set(struct sl_manager *m, struct rec_set *s, yyjson_val *o, boo
     if (!ours)
         return;
     sl_buf_init(&b, MAX_TEXT);
-    draft_put_template(template, NULL, &b);
-    draft_put_topology(m, notes, INDEX_LABEL, &b);
+    struct sl_jw j = SL_JW(&b);
+    sl_jw_object(&j, NULL);
+    draft_put_template(template, NULL, &j);
+    draft_put_topology(m, notes, INDEX_LABEL, &j);
+    sl_jw_end(&j);
     s->podsets = sl_strdup(sl_buf_str(&b));
     sl_buf_done(&b);
     s->pod_class = *class ? sl_strdup(class) : NULL;
@@ -158,8 +161,12 @@ static struct serving_plan plan(const struct sl_manager *m, const struct rec_set
     return parts->v.n ? plan_last(m, s, &sl_vec_last(&parts->v)) : make(0, s->replicas);
 }
 
-static void put_podsets(const struct rec_set *s, int32_t count, struct sl_buf *out) {
-    sl_buf_printf(out, "{\"name\":\"main\",\"count\":%d,%s}", count, s->podsets);
+static void put_podsets(const struct rec_set *s, int32_t count, struct sl_jw *out) {
+    sl_jw_object(out, NULL);
+    sl_jw_str(out, "name", "main");
+    sl_jw_int(out, "count", count);
+    sl_jw_fields(out, s->podsets);
+    sl_jw_end(out);
 }
 
 static int32_t total(const struct rec_set *s, const struct serving_part *part) {
@@ -167,10 +174,11 @@ static int32_t total(const struct rec_set *s, const struct serving_part *part) {
     return part->end - part->first;
 }
 
-static void put_entry(const struct rec_set *s, const struct serving_pod *p, struct sl_buf *out) {
+static void put_entry(const struct rec_set *s, const struct serving_pod *p, struct sl_jw *out) {
     (void)s, (void)p;
-    sl_buf_puts(out, "\"" Q "pod-group-fast-admission\":\"true\",\"" Q
-                     "pod-group-pod-index-label\":\"" INDEX_LABEL "\",\"" Q "role-hash\":\"main\"");
+    sl_jw_str(out, Q "pod-group-fast-admission", "true");
+    sl_jw_str(out, Q "pod-group-pod-index-label", INDEX_LABEL);
+    sl_jw_str(out, Q "role-hash", "main");
 }
 
 const struct serving_kind serving_statefulset = {

@@ -247,14 +247,8 @@ void tas_aside(void *ctx, sl_wl_id id, bool aside) {
 
 /* ---- read from the API, and written ---- */
 
-/* `,"topologyAssignment":{...}` as a document of its own. */
 static yyjson_doc *parse(const char *topology) {
-    struct sl_buf b;
-    sl_buf_init(&b, CEILING_PLACES);
-    sl_buf_printf(&b, "{%s}", *topology == ',' ? topology + 1 : topology);
-    yyjson_doc *d = yyjson_read(sl_buf_str(&b), b.len, 0);
-    sl_buf_done(&b);
-    return d;
+    return yyjson_read(topology, strlen(topology), 0);
 }
 
 uint64_t tas_hash(const char *topology) {
@@ -336,9 +330,10 @@ static char *write_place(const struct sl_topo_place *p) {
     (void)yyjson_mut_obj_add_val(doc, o, "domains", domains);
     sl_buf_init(&b, CEILING_PLACES);
     if (p->n_domains && sl_convert_domains_to_slices(&cv, o) >= 0) {
-        char *text = yyjson_mut_val_write(o, 0, NULL);
-        sl_buf_printf(&b, ",\"topologyAssignment\":%s", text ? text : "null");
-        free(text);
+        struct sl_jw j = SL_JW(&b);
+        sl_jw_object(&j, NULL);
+        sl_jw_mut_val(&j, "topologyAssignment", o);
+        sl_jw_end(&j);
         ret = sl_strdup(sl_buf_str(&b));
     }
     sl_buf_done(&b);

@@ -73,15 +73,8 @@ static uint32_t slot(const struct group *g, uint32_t rank) {
 
 /* The selector that it has, or will in a moment. */
 static yyjson_doc *selector_of(const struct sl_manager *m, const struct rec_pod *p) {
-    struct sl_buf b;
-    sl_buf_init(&b, (size_t)16 << 20); /* the selector of a pod, as long as it is */
-    if ((p->gates & POD_GATE_TOPOLOGY) && p->select)
-        sl_buf_printf(&b, "{%s}", p->select);
-    else
-        sl_buf_puts(&b, str(m, p->selector));
-    yyjson_doc *d = yyjson_read(sl_buf_str(&b), b.len, 0);
-    sl_buf_done(&b);
-    return d;
+    const char *text = p->gates & POD_GATE_TOPOLOGY && p->select ? p->select : str(m, p->selector);
+    return yyjson_read(text, strlen(text), 0);
 }
 
 bool tas_is_sent_to(const struct sl_manager *m, const struct rec_pod *p, const char *level,
@@ -112,12 +105,11 @@ static uint32_t domain_of(const struct sl_manager *m, const struct group *g,
 static void send(const struct group *g, struct rec_pod *p, uint32_t domain) {
     struct sl_buf b;
     sl_buf_init(&b, 65536);
-    for (uint32_t i = 0; i < g->place.n_levels; i++) {
-        sl_buf_puts(&b, i ? "," : "");
-        sl_buf_json(&b, g->place.levels[i]);
-        sl_buf_putc(&b, ':');
-        sl_buf_json(&b, g->place.domains[domain].values[i]);
-    }
+    struct sl_jw j = SL_JW(&b);
+    sl_jw_object(&j, NULL);
+    for (uint32_t i = 0; i < g->place.n_levels; i++)
+        sl_jw_str(&j, g->place.levels[i], g->place.domains[domain].values[i]);
+    sl_jw_end(&j);
     sl_freep(&p->select);
     p->select = sl_strdup(sl_buf_str(&b));
     p->release |= POD_GATE_TOPOLOGY;

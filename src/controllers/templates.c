@@ -20,13 +20,9 @@
 #define MAX_TEXT ((size_t)16 << 20) /* twice the longest event of a watch */
 #define MAX_SHAPES 8192u
 
-static void put_member(struct sl_buf *b, const char *key, yyjson_val *v) {
-    if (!v || yyjson_is_null(v))
-        return;
-    sl_buf_puts(b, b->len > 1 && b->s[b->len - 1] != '{' ? "," : "");
-    sl_buf_json(b, key);
-    sl_buf_putc(b, ':');
-    jput(b, v);
+static void put_value(struct sl_jw *j, const char *key, yyjson_val *v) {
+    if (v && !yyjson_is_null(v))
+        sl_jw_val(j, key, v);
 }
 
 static const char *const parts_of_meta[] = {"labels", "annotations"};
@@ -51,20 +47,20 @@ static bool is_noise(const char *key) {
     return false;
 }
 
-static void put_strings(struct sl_buf *b, const char *name, yyjson_val *map) {
+static void put_strings(struct sl_jw *j, const char *name, yyjson_val *map) {
     size_t i, n;
     yyjson_val *key, *val;
-    bool first = true;
+    bool open = false;
     sl_obj_foreach (map, i, n, key, val) {
         if (is_noise(sl_json_text(key)))
             continue;
-        if (first)
-            sl_buf_printf(b, "%s\"%s\":{", b->len > 1 ? "," : "", name);
-        put_member(b, sl_json_text(key), val);
-        first = false;
+        if (!open)
+            sl_jw_object(j, name);
+        open = true;
+        put_value(j, sl_json_text(key), val);
     }
-    if (!first)
-        sl_buf_putc(b, '}');
+    if (open)
+        sl_jw_end(j);
 }
 
 static uint64_t hash_strings(uint64_t h, yyjson_val *map) {
@@ -157,12 +153,13 @@ static uint64_t hash_members(uint64_t h, yyjson_val *o, const char *const *keys,
 static char *parts_text(yyjson_val *meta, yyjson_val *spec) {
     struct sl_buf b;
     sl_buf_init(&b, MAX_TEXT);
-    sl_buf_putc(&b, '{');
+    struct sl_jw j = SL_JW(&b);
+    sl_jw_object(&j, NULL);
     for (size_t i = 0; i < SL_LEN(parts_of_meta); i++)
-        put_strings(&b, parts_of_meta[i], yyjson_obj_get(meta, parts_of_meta[i]));
+        put_strings(&j, parts_of_meta[i], yyjson_obj_get(meta, parts_of_meta[i]));
     for (size_t i = 0; i < SL_LEN(parts_of_spec); i++)
-        put_member(&b, parts_of_spec[i], yyjson_obj_get(spec, parts_of_spec[i]));
-    sl_buf_putc(&b, '}');
+        put_value(&j, parts_of_spec[i], yyjson_obj_get(spec, parts_of_spec[i]));
+    sl_jw_end(&j);
     char *s = sl_strdup(sl_buf_str(&b));
     sl_buf_done(&b);
     return s;
@@ -175,21 +172,22 @@ static char *pod_text(yyjson_val *spec) {
     yyjson_val *c;
 
     sl_buf_init(&b, MAX_TEXT);
-    sl_buf_putc(&b, '{');
+    struct sl_jw j = SL_JW(&b);
+    sl_jw_object(&j, NULL);
     for (size_t i = 0; i < SL_LEN(pod_members); i++)
-        put_member(&b, pod_members[i], yyjson_obj_get(spec, pod_members[i]));
+        put_value(&j, pod_members[i], yyjson_obj_get(spec, pod_members[i]));
     for (size_t i = 0; i < SL_LEN(container_lists); i++) {
-        sl_buf_printf(&b, "%s\"%s\":[", b.len > 1 ? "," : "", container_lists[i]);
+        sl_jw_array(&j, container_lists[i]);
         yyjson_arr_foreach (yyjson_obj_get(spec, container_lists[i]), k, n, c) {
-            sl_buf_puts(&b, k ? ",{" : "{");
-            put_member(&b, "name", yyjson_obj_get(c, "name"));
-            put_member(&b, "restartPolicy", yyjson_obj_get(c, "restartPolicy"));
-            put_member(&b, "resources", yyjson_obj_get(c, "resources"));
-            sl_buf_putc(&b, '}');
+            sl_jw_object(&j, NULL);
+            put_value(&j, "name", yyjson_obj_get(c, "name"));
+            put_value(&j, "restartPolicy", yyjson_obj_get(c, "restartPolicy"));
+            put_value(&j, "resources", yyjson_obj_get(c, "resources"));
+            sl_jw_end(&j);
         }
-        sl_buf_putc(&b, ']');
+        sl_jw_end(&j);
     }
-    sl_buf_putc(&b, '}');
+    sl_jw_end(&j);
     char *s = sl_strdup(sl_buf_str(&b));
     sl_buf_done(&b);
     return s;
@@ -277,25 +275,32 @@ static void passed_over(void *ctx, uint32_t line, const char *text) {
 /* The podsets as a Workload, in the words of the API, so that there is one reader of them. */
 static void put_workload(struct sl_manager *m, sl_sym ns, const struct wl_podset *v, uint32_t n,
                          struct sl_buf *b, struct sl_buf *invalid) {
-    sl_buf_puts(b, "{\"apiVersion\":\"kueue.x-k8s.io/"
-                   "v1beta2\",\"kind\":\"Workload\",\"metadata\":{\"name\":\"w\"},"
-                   "\"spec\":{\"podSets\":[");
+    struct sl_jw *j = &SL_JW(b);
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "apiVersion", "kueue.x-k8s.io/v1beta2");
+    sl_jw_str(j, "kind", "Workload");
+    sl_jw_object(j, "metadata");
+    sl_jw_str(j, "name", "w");
+    sl_jw_end(j);
+    sl_jw_object(j, "spec");
+    sl_jw_array(j, "podSets");
     for (uint32_t i = 0; i < n; i++) {
-        sl_buf_puts(b, i ? ",{\"name\":" : "{\"name\":");
-        sl_buf_json(b, str(m, v[i].name));
-        sl_buf_printf(b, ",\"count\":%d", v[i].count);
+        sl_jw_object(j, NULL);
+        sl_jw_str(j, "name", str(m, v[i].name));
+        sl_jw_int(j, "count", v[i].count);
         if (v[i].min_count > 0)
-            sl_buf_printf(b, ",\"minCount\":%d", v[i].min_count);
+            sl_jw_int(j, "minCount", v[i].min_count);
         if (v[i].group) {
-            sl_buf_puts(b, ",\"topologyRequest\":{\"podSetGroupName\":");
-            sl_buf_json(b, str(m, v[i].group));
-            sl_buf_putc(b, '}');
+            sl_jw_object(j, "topologyRequest");
+            sl_jw_str(j, "podSetGroupName", str(m, v[i].group));
+            sl_jw_end(j);
         }
-        sl_buf_puts(b, ",\"template\":{\"spec\":");
-        limits_put_pod(m, ns, v[i].template->pod, i, b, invalid);
-        sl_buf_puts(b, "}}");
+        sl_jw_object(j, "template");
+        limits_put_pod(m, ns, v[i].template->pod, i, sl_jw_value(j, "spec"), invalid);
+        sl_jw_end(j);
+        sl_jw_end(j);
     }
-    sl_buf_puts(b, "]}}");
+    sl_jw_end_to(j, 0);
 }
 
 static void refused(const struct sl_err *err) {

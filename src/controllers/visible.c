@@ -38,29 +38,34 @@ static const struct cond *why(const struct sl_manager *m, const struct rec_wl *w
 }
 
 /* A string of which no more than so many bytes count; a character is not cut. */
-static void put_short(struct sl_buf *b, const char *s) {
+static void put_short(struct sl_jw *j, const char *key, const char *s) {
     char text[MAX_MESSAGE + 4];
     size_t n = strnlen(s, MAX_MESSAGE + 1);
     if (n <= MAX_MESSAGE) {
-        sl_buf_json(b, s);
+        sl_jw_str(j, key, s);
         return;
     }
     for (n = MAX_MESSAGE - 3; n && ((unsigned char)s[n] & 0xc0) == 0x80;)
         n--;
     memcpy(text, s, n);
     memcpy(text + n, "...", 4);
-    sl_buf_json(b, text);
+    sl_jw_str(j, key, text);
 }
 
-static void put_owner(struct sl_buf *b, const char *api, const char *kind, const char *name,
+static void put_owner(struct sl_jw *j, const char *api, const char *kind, const char *name,
                       const char *uid) {
-    const char *const fields[][2] = {
-        {"{\"apiVersion\":", api}, {",\"kind\":", kind}, {",\"name\":", name}, {",\"uid\":", uid}};
-    for (size_t i = 0; i < SL_LEN(fields); i++) {
-        sl_buf_puts(b, fields[i][0]);
-        sl_buf_json(b, fields[i][1]);
-    }
-    sl_buf_putc(b, '}');
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "apiVersion", api);
+    sl_jw_str(j, "kind", kind);
+    sl_jw_str(j, "name", name);
+    sl_jw_str(j, "uid", uid);
+    sl_jw_end(j);
+}
+
+static void open_owners(struct sl_jw *j, bool *open) {
+    if (!*open)
+        sl_jw_array(j, "ownerReferences");
+    *open = true;
 }
 
 /* A pod that owns it, by the hash of its uid; NULL if it has ended. */
@@ -73,73 +78,70 @@ static const struct sl_rec *pod_of_hash(const struct sl_manager *m, uint64_t has
     return NULL;
 }
 
-static void put_owners(struct sl_buf *b, const struct sl_manager *m, const struct rec_wl *w) {
-    static const char *const leads[] = {",\"ownerReferences\":[", ","};
-    uint32_t n = 0;
+static void put_owners(struct sl_jw *j, const struct sl_manager *m, const struct rec_wl *w) {
+    bool open = false;
     if (w->owner_uid) {
-        sl_buf_puts(b, leads[n++ > 0]);
-        put_owner(b, str(m, w->owner_api), str(m, w->owner_kind),
+        open_owners(j, &open);
+        put_owner(j, str(m, w->owner_api), str(m, w->owner_kind),
                   w->owner_name ? w->owner_name : "", w->owner_uid);
     }
     if (w->owners) {
-        sl_buf_puts(b, leads[n++ > 0]);
-        sl_buf_puts(b, w->owners);
+        open_owners(j, &open);
+        sl_jw_items(j, w->owners);
     }
     for (uint32_t i = 0; i < w->pods.n && i < MAX_PODS; i++) {
         const struct sl_rec *p = pod_of_hash(m, w->pods.v[i]);
         if (!p)
             continue;
-        sl_buf_puts(b, leads[n++ > 0]);
-        put_owner(b, "v1", "Pod", p->name, p->uid);
+        open_owners(j, &open);
+        put_owner(j, "v1", "Pod", p->name, p->uid);
     }
-    sl_buf_puts(b, n ? "]" : "");
+    if (open)
+        sl_jw_end(j);
 }
 
-static void put_reason(struct sl_buf *b, const struct sl_manager *m, const struct rec_wl *w,
+static void put_reason(struct sl_jw *j, const struct sl_manager *m, const struct rec_wl *w,
                        const struct sl_waiting *at, bool asleep) {
     const struct cond *c = why(m, w, at);
-    sl_buf_puts(b, ",\"reason\":");
-    sl_buf_json(b, c ? str(m, c->reason) : "Pending");
-    sl_buf_puts(b, ",\"message\":");
+    sl_jw_str(j, "reason", c ? str(m, c->reason) : "Pending");
     if (c)
-        put_short(b, c->message);
+        put_short(j, "message", c->message);
     else if (asleep)
-        sl_buf_puts(b, "\"A workload with the same requests was evaluated and stays pending\"");
+        sl_jw_str(j, "message",
+                  "A workload with the same requests was evaluated and stays pending");
     else
-        sl_buf_printf(b, "\"Not evaluated yet: position %u in the queue\"", at->in_cq + 1);
+        sl_jw_strf(j, "message", "Not evaluated yet: position %u in the queue", at->in_cq + 1);
 }
 
-static void put_item(struct sl_buf *b, const struct sl_manager *m, const struct rec_wl *w,
+static void put_item(struct sl_jw *j, const struct sl_manager *m, const struct rec_wl *w,
                      const struct sl_waiting *at) {
     struct sl_wl_view v;
     (void)sl_engine_workload(m->engine, at->wl, &v);
-    sl_buf_puts(b, "{\"metadata\":{\"name\":");
-    sl_buf_json(b, w->rec.name);
-    sl_buf_puts(b, ",\"namespace\":");
-    sl_buf_json(b, str(m, w->rec.ns));
-    sl_buf_puts(b, ",\"creationTimestamp\":");
-    jput_time(b, w->rec.created);
-    put_owners(b, m, w);
-    sl_buf_printf(b, "},\"priority\":%d,\"localQueueName\":", w->priority);
-    sl_buf_json(b, str(m, w->queue));
-    sl_buf_printf(b, ",\"positionInClusterQueue\":%u,\"positionInLocalQueue\":%u", at->in_cq,
-                  at->in_lq);
-    put_reason(b, m, w, at, v.phase == SL_PHASE_ASLEEP);
+    sl_jw_object(j, NULL);
+    sl_jw_object(j, "metadata");
+    sl_jw_str(j, "name", w->rec.name);
+    sl_jw_str(j, "namespace", str(m, w->rec.ns));
+    sl_jw_time(j, "creationTimestamp", w->rec.created);
+    put_owners(j, m, w);
+    sl_jw_end(j);
+    sl_jw_int(j, "priority", w->priority);
+    sl_jw_str(j, "localQueueName", str(m, w->queue));
+    sl_jw_uint(j, "positionInClusterQueue", at->in_cq);
+    sl_jw_uint(j, "positionInLocalQueue", at->in_lq);
+    put_reason(j, m, w, at, v.phase == SL_PHASE_ASLEEP);
     /* The one time that is known beforehand: it is not looked at before its back-off is over. */
-    if (v.requeue_at > m->spec.port->wall) {
-        sl_buf_puts(b, ",\"expectedStartTime\":");
-        jput_time(b, v.requeue_at);
-    }
-    sl_buf_putc(b, '}');
+    if (v.requeue_at > m->spec.port->wall)
+        sl_jw_time(j, "expectedStartTime", v.requeue_at);
+    sl_jw_end(j);
 }
 
 struct sl_pending {
     const struct sl_manager *m;
     char version[16];
     struct sl_waiting *v;
-    uint32_t n, at, put;
+    uint32_t n, at;
     size_t bytes;
-    bool begun;
+    struct sl_jw j; /* from piece to piece; depth 0: not begun */
 };
 
 struct sl_pending *sl_pending_open(const struct sl_manager *m, const struct sl_pending_query *q) {
@@ -157,23 +159,25 @@ struct sl_pending *sl_pending_open(const struct sl_manager *m, const struct sl_p
 
 bool sl_pending_more(struct sl_pending *p, struct sl_buf *out) {
     size_t before = out->len;
-    if (!p->begun)
-        sl_buf_printf(out,
-                      "{\"kind\":\"PendingWorkloadsSummary\",\"apiVersion\":"
-                      "\"visibility.kueue.x-k8s.io/%s\",\"metadata\":{},\"items\":[",
-                      p->version);
-    p->begun = true;
+    p->j.b = out;
+    if (p->j.depth == 0) {
+        sl_jw_object(&p->j, NULL);
+        sl_jw_str(&p->j, "kind", "PendingWorkloadsSummary");
+        sl_jw_strf(&p->j, "apiVersion", "visibility.kueue.x-k8s.io/%s", p->version);
+        sl_jw_raw(&p->j, "metadata", "{}");
+        sl_jw_array(&p->j, "items");
+    }
     for (uint32_t i = 0; i < PIECE && p->at < p->n && p->bytes < SL_PENDING_BYTES; i++, p->at++) {
         const struct rec_wl *w = by_id(p->m, p->v[p->at].wl);
-        if (!w)
-            continue;
-        sl_buf_puts(out, p->put++ ? "," : "");
-        put_item(out, p->m, w, &p->v[p->at]);
+        if (w)
+            put_item(&p->j, p->m, w, &p->v[p->at]);
     }
     p->bytes += out->len - before;
     bool last = p->at == p->n || p->bytes >= SL_PENDING_BYTES;
-    if (last)
-        sl_buf_puts(out, "]}\n");
+    if (last) {
+        sl_jw_end_to(&p->j, 0);
+        sl_buf_putc(out, '\n');
+    }
     return !last;
 }
 

@@ -97,6 +97,7 @@ static void take_owners(struct rec_wl *w, yyjson_val *list) {
     size_t i, n;
     yyjson_val *v;
     sl_buf_init(&others, MAX_OWNERS);
+    struct sl_jw j = SL_JW(&others);
     sl_vec_clear(&w->pods);
     yyjson_arr_foreach (list, i, n, v) {
         if (jbool(v, "controller", false))
@@ -105,11 +106,13 @@ static void take_owners(struct rec_wl *w, yyjson_val *list) {
             *sl_vec_push(&w->pods) = sl_hash_str(0, jstr(v, "uid"));
             continue;
         }
-        sl_buf_puts(&others, others.len ? "," : "");
-        jput(&others, v);
+        if (j.depth == 0)
+            sl_jw_array(&j, NULL);
+        sl_jw_val(&j, NULL, v);
     }
     if (w->pods.n > 1)
         qsort(w->pods.v, w->pods.n, sizeof *w->pods.v, by_number);
+    sl_jw_end_to(&j, 0);
     (void)replace(&w->owners, sl_buf_str(&others));
     sl_buf_done(&others);
 }

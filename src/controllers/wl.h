@@ -34,8 +34,8 @@ struct wl_podset_admission {
     int32_t count;
     uint32_t n;
     struct wl_assigned *v;
-    char
-        *topology; /* topologyAssignment and delayedTopologyRequest as JSON members, NULL without */
+    char *topology; /* topologyAssignment and delayedTopologyRequest: an object of JSON; NULL:
+                       neither */
 };
 
 struct wl_admission {
@@ -150,7 +150,7 @@ struct rec_wl {
     bool forsaken;                        /* its deletion was observed */
     int32_t component;                    /* annotation component-workload-index; -1: absent */
     SL_VEC(uint64_t) pods; /* that own it without controlling it: hashes of their uids, sorted */
-    char *owners;          /* others that own it without controlling it, as JSON; NULL */
+    char *owners;          /* others that own it without controlling it, an array of JSON; NULL */
     char *succeeded;       /* annotation succeeded-pods, NULL */
     int64_t max_exec_s;
     uint32_t n_podsets;
@@ -239,12 +239,15 @@ void wl_wish_queue(struct sl_manager *m, struct rec_wl *w, const char *queue);
 void wl_wish_gate(struct rec_wl *w, const char *gate); /* "" removes it */
 void wl_wish_priority(struct sl_manager *m, struct rec_wl *w, const struct priority *p);
 void wl_wish_owner(struct rec_wl *w, const char *owner_reference_json, const char *job_uid);
-/* All owners as JSON: 'added' of them are new. */
+/* All owners as an array of JSON: 'added' of them are new. */
 void wl_wish_owners(struct rec_wl *w, const char *references_json, uint32_t added);
 /* Does this pod own it, without controlling it? */
 bool wl_has_pod(const struct rec_wl *w, const char *uid);
 void wl_wish_succeeded(struct rec_wl *w, const char *text);
 void wl_wish_spec(struct rec_wl *w, const char *spec_json);
+/* A patch of the count of its first podset alone: nobody here has the rest of the podset. A version
+ * that is not the newest is a conflict. */
+void wl_build_count(const struct rec_wl *w, int32_t count, struct sl_write *out);
 
 /* "job-name-ef3a1": kind and name of the owner with a hash of its group and uid. extra: "" or the
  * generation of an elastic job. */

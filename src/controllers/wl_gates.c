@@ -89,17 +89,16 @@ void wl_gates_close(struct sl_manager *m, struct rec_wl *w) {
     want(w, g);
 }
 
-void wl_gates_put(const struct sl_manager *m, const struct wl_gates *g, struct sl_buf *b) {
+void wl_gates_put(const struct sl_manager *m, const struct wl_gates *g, struct sl_jw *j) {
     if (!g || !g->n)
         return;
-    sl_buf_puts(b, ",\"preemptionGates\":[");
+    sl_jw_array(j, "preemptionGates");
     for (uint32_t i = 0; i < g->n; i++) {
-        sl_buf_puts(b, i ? ",{\"name\":" : "{\"name\":");
-        sl_buf_json(b, str(m, g->v[i].name));
-        sl_buf_printf(
-            b, ",\"position\":\"%s\",\"lastTransitionTime\":", g->v[i].open ? "Open" : "Closed");
-        jput_time(b, g->v[i].at);
-        sl_buf_putc(b, '}');
+        sl_jw_object(j, NULL);
+        sl_jw_str(j, "name", str(m, g->v[i].name));
+        sl_jw_str(j, "position", g->v[i].open ? "Open" : "Closed");
+        sl_jw_time(j, "lastTransitionTime", g->v[i].at);
+        sl_jw_end(j);
     }
-    sl_buf_putc(b, ']');
+    sl_jw_end(j);
 }

@@ -29,11 +29,13 @@ bool wl_takes_another(const struct rec_wl *w);
 bool wl_moves(const struct rec_wl *w);
 /* Whether any pending change differs from the observed state. */
 bool wl_differs(const struct rec_wl *w);
-/* All conditions as a list, with one changed that Kueue does not write together with the others:
- * applying those without it would remove it. False: there is none. */
-bool wl_put_apart(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b);
+/* Whether the condition changes that Kueue does not write together with the others. Then all
+ * conditions are written as a list, with this one changed: applying those without it would remove
+ * it. */
+bool wl_apart(const struct sl_manager *m, const struct rec_wl *w);
+void wl_put_apart(const struct sl_manager *m, const struct rec_wl *w, struct sl_jw *j);
 /* The whole status that we own, as desired. */
-void wl_put_status(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b);
+void wl_put_status(const struct sl_manager *m, const struct rec_wl *w, struct sl_jw *j);
 
 /* QuotaReserved=False with the reason why it waits, in no hurry; the event Pending follows when it
  * is written. */
@@ -66,6 +68,6 @@ bool wl_gates_closed(const struct sl_manager *m, const struct rec_wl *w);
 /* Positions for the gates that the spec names, and no others. */
 void wl_gates_sync(struct sl_manager *m, struct rec_wl *w);
 void wl_gates_close(struct sl_manager *m, struct rec_wl *w);
-void wl_gates_put(const struct sl_manager *m, const struct wl_gates *g, struct sl_buf *b);
+void wl_gates_put(const struct sl_manager *m, const struct wl_gates *g, struct sl_jw *j);
 
 #endif

@@ -63,14 +63,13 @@ static char *read_topology(yyjson_val *v) {
         return NULL;
     struct sl_buf b;
     sl_buf_init(&b, MAX_TEXT);
-    if (t) {
-        sl_buf_puts(&b, ",\"topologyAssignment\":");
-        jput(&b, t);
-    }
-    if (d) {
-        sl_buf_puts(&b, ",\"delayedTopologyRequest\":");
-        jput(&b, d);
-    }
+    struct sl_jw j = SL_JW(&b);
+    sl_jw_object(&j, NULL);
+    if (t)
+        sl_jw_val(&j, "topologyAssignment", t);
+    if (d)
+        sl_jw_val(&j, "delayedTopologyRequest", d);
+    sl_jw_end(&j);
     char *s = sl_strdup(sl_buf_str(&b));
     sl_buf_done(&b);
     return s;

@@ -76,9 +76,7 @@ static bool is_outgrown(const struct sl_manager *m, const struct rec_wl *w) {
 
 static void put_status(struct sl_manager *m, struct rec_wl *w, struct sl_write *out) {
     sl_rec_build_apply(&w->rec, "status", "kueue-admission", out);
-    sl_buf_puts(&out->body, ",\"status\":");
-    wl_put_status(m, w, &out->body);
-    sl_buf_putc(&out->body, '}');
+    wl_put_status(m, w, &out->json);
     w->sent = TAKE_PTR(w->want);
 }
 
@@ -100,16 +98,14 @@ static void vacate(struct sl_manager *m, struct rec_wl *w, struct sl_write *out)
 
 /* Under another field manager than the rest. */
 static bool build_apart(struct sl_manager *m, struct rec_wl *w, struct sl_write *out) {
-    struct sl_buf conditions;
-    sl_buf_init(&conditions, SL_WRITER_MAX_BODY);
-    bool any = wl_put_apart(m, w, &conditions);
-    if (any) {
-        sl_rec_build_guarded(&w->rec, "status", out);
-        sl_buf_printf(&out->body, "},\"status\":{%s}}", sl_buf_str(&conditions));
-        out->tag = WRITE_PART;
-    }
-    sl_buf_done(&conditions);
-    return any;
+    if (!wl_apart(m, w))
+        return false;
+    sl_rec_build_guarded(&w->rec, "status", out);
+    sl_jw_end(&out->json);
+    sl_jw_object(&out->json, "status");
+    wl_put_apart(m, w, &out->json);
+    out->tag = WRITE_PART;
+    return true;
 }
 
 /*
@@ -122,8 +118,11 @@ static bool build_status(struct sl_manager *m, struct rec_wl *w, struct sl_write
         return false;
     if ((w->want->fields & WL_NAMES) && w->seen.names) {
         sl_rec_build_patch(r, "status", out);
-        sl_buf_puts(&out->body, "{\"status\":{\"clusterName\":null,\"nominatedClusterNames\":null,"
-                                "\"unhealthyNodes\":null}}");
+        sl_jw_object(&out->json, NULL);
+        sl_jw_object(&out->json, "status");
+        sl_jw_null(&out->json, "clusterName");
+        sl_jw_null(&out->json, "nominatedClusterNames");
+        sl_jw_null(&out->json, "unhealthyNodes");
         out->tag = WRITE_PART;
         return true;
     }

@@ -34,10 +34,14 @@ void wl_wish_priority(struct sl_manager *m, struct rec_wl *w, const struct prior
 void wl_wish_owner(struct rec_wl *w, const char *owner_reference_json, const char *job_uid) {
     struct sl_buf b;
     sl_buf_init(&b, 4096);
-    sl_buf_printf(&b,
-                  ",\"ownerReferences\":[%s],\"labels\":{\"" JOB_UID "\":", owner_reference_json);
-    sl_buf_json(&b, job_uid);
-    sl_buf_putc(&b, '}');
+    struct sl_jw j = SL_JW(&b);
+    sl_jw_object(&j, NULL);
+    sl_jw_array(&j, "ownerReferences");
+    sl_jw_raw(&j, NULL, owner_reference_json);
+    sl_jw_end(&j);
+    sl_jw_object(&j, "labels");
+    sl_jw_str(&j, JOB_UID, job_uid);
+    sl_jw_end_to(&j, 0);
     sl_freep(&w->wish_owner);
     w->wish_owner = sl_strdup(sl_buf_str(&b));
     w->wish_owners = 0;
@@ -48,7 +52,10 @@ void wl_wish_owner(struct rec_wl *w, const char *owner_reference_json, const cha
 void wl_wish_owners(struct rec_wl *w, const char *references_json, uint32_t added) {
     struct sl_buf b;
     sl_buf_init(&b, SL_WRITER_MAX_BODY);
-    sl_buf_printf(&b, ",\"ownerReferences\":[%s]", references_json);
+    struct sl_jw j = SL_JW(&b);
+    sl_jw_object(&j, NULL);
+    sl_jw_raw(&j, "ownerReferences", references_json);
+    sl_jw_end(&j);
     sl_freep(&w->wish_owner);
     w->wish_owner = sl_strdup(sl_buf_str(&b));
     w->wish_owners = added;
@@ -85,61 +92,52 @@ void wl_settle_wishes(const struct sl_manager *m, struct rec_wl *w) {
         w->wishes &= ~(uint32_t)WL_UNFINALIZE;
 }
 
-static void put_spec(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b) {
-    bool first = true;
+static void put_spec(const struct sl_manager *m, const struct rec_wl *w, struct sl_jw *j) {
     if (w->wishes & WL_SPEC) {
-        sl_buf_printf(b, ",\"spec\":%s", w->wish_spec);
+        sl_jw_raw(j, "spec", w->wish_spec);
         return;
     }
     if (!(w->wishes & (WL_INACTIVE | WL_PRIORITY | WL_QUEUE)))
         return;
-    sl_buf_puts(b, ",\"spec\":{");
-    if (w->wishes & WL_INACTIVE) {
-        sl_buf_puts(b, "\"active\":false");
-        first = false;
-    }
-    if (w->wishes & WL_QUEUE) {
-        sl_buf_puts(b, first ? "\"queueName\":" : ",\"queueName\":");
-        sl_buf_json(b, str(m, w->wish_queue));
-        first = false;
-    }
+    sl_jw_object(j, "spec");
+    if (w->wishes & WL_INACTIVE)
+        sl_jw_bool(j, "active", false);
+    if (w->wishes & WL_QUEUE)
+        sl_jw_str(j, "queueName", str(m, w->wish_queue));
     if (w->wishes & WL_PRIORITY) {
-        sl_buf_printf(b, "%s\"priority\":%d", first ? "" : ",", w->wish_priority);
+        sl_jw_int(j, "priority", w->wish_priority);
         const char *kind = str(m, w->wish_class_kind);
         if (!w->wish_class_name) {
-            sl_buf_puts(b, ",\"priorityClassRef\":null");
+            sl_jw_null(j, "priorityClassRef");
         } else if (w->wish_class_name != w->class_name || w->wish_class_kind != w->class_kind) {
-            sl_buf_printf(
-                b, ",\"priorityClassRef\":{\"group\":\"%s\",\"kind\":\"%s\",\"name\":",
-                strcmp(kind, "PriorityClass") == 0 ? "scheduling.k8s.io" : "kueue.x-k8s.io", kind);
-            sl_buf_json(b, str(m, w->wish_class_name));
-            sl_buf_putc(b, '}');
+            sl_jw_object(j, "priorityClassRef");
+            sl_jw_str(j, "group",
+                      strcmp(kind, "PriorityClass") == 0 ? "scheduling.k8s.io" : "kueue.x-k8s.io");
+            sl_jw_str(j, "kind", kind);
+            sl_jw_str(j, "name", str(m, w->wish_class_name));
+            sl_jw_end(j);
         }
     }
-    sl_buf_putc(b, '}');
+    sl_jw_end(j);
 }
 
-static void put_annotations(const struct rec_wl *w, struct sl_buf *b) {
+static void put_annotations(const struct rec_wl *w, struct sl_jw *j) {
     const struct {
         uint32_t wish;
-        const char *lead, *value;
-    } v[] = {{WL_GATE, "\"" GATED_BY "\":", w->wish_gate},
-             {WL_SUCCEEDED, "\"" GROUP_SUCCEEDED "\":", w->wish_succeeded}};
+        const char *key, *value;
+    } v[] = {{WL_GATE, GATED_BY, w->wish_gate}, {WL_SUCCEEDED, GROUP_SUCCEEDED, w->wish_succeeded}};
     if (!(w->wishes & (WL_GATE | WL_SUCCEEDED)))
         return;
-    sl_buf_puts(b, ",\"annotations\":{");
-    const char *comma = "";
+    sl_jw_object(j, "annotations");
     for (size_t i = 0; i < SL_LEN(v); i++) {
         if (!(w->wishes & v[i].wish))
             continue;
-        sl_buf_printf(b, "%s%s", comma, v[i].lead);
-        comma = ",";
         if (v[i].value && *v[i].value)
-            sl_buf_json(b, v[i].value);
+            sl_jw_str(j, v[i].key, v[i].value);
         else
-            sl_buf_puts(b, "null");
+            sl_jw_null(j, v[i].key);
     }
-    sl_buf_putc(b, '}');
+    sl_jw_end(j);
 }
 
 bool wl_build_object(struct sl_manager *m, struct rec_wl *w, struct sl_write *out) {
@@ -148,12 +146,29 @@ bool wl_build_object(struct sl_manager *m, struct rec_wl *w, struct sl_write *ou
         return false;
     sl_rec_build_guarded(r, NULL, out);
     if (w->wishes & WL_UNFINALIZE)
-        sl_buf_printf(&out->body, ",\"finalizers\":[%s]", str(m, r->finalizers));
+        sl_rec_put_finalizers(&out->json, r, false);
     if (w->wishes & WL_ADOPT)
-        sl_buf_puts(&out->body, w->wish_owner);
-    put_annotations(w, &out->body);
-    sl_buf_putc(&out->body, '}');
-    put_spec(m, w, &out->body);
-    sl_buf_putc(&out->body, '}');
+        sl_jw_fields(&out->json, w->wish_owner);
+    put_annotations(w, &out->json);
+    sl_jw_end(&out->json);
+    put_spec(m, w, &out->json);
     return true;
+}
+
+void wl_build_count(const struct rec_wl *w, int32_t count, struct sl_write *out) {
+    struct sl_jw *j = &out->json;
+    sl_rec_build_patch(&w->rec, NULL, out);
+    out->content_type = "application/json-patch+json";
+    sl_jw_array(j, NULL);
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "op", "replace");
+    sl_jw_str(j, "path", "/metadata/resourceVersion");
+    sl_jw_strf(j, "value", "%llu", (unsigned long long)w->rec.rv);
+    sl_jw_end(j);
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "op", "replace");
+    sl_jw_str(j, "path", "/spec/podSets/0/count");
+    sl_jw_int(j, "value", count);
+    sl_jw_end(j);
+    sl_jw_end(j);
 }

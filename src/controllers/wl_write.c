@@ -13,19 +13,17 @@ static const struct wl_status *effective(const struct rec_wl *w, enum wl_field f
     return w->want->fields & field ? &w->want->s : &w->seen;
 }
 
-static void put_cond_json(const struct sl_manager *m, const struct cond *c, struct sl_buf *b) {
+static void put_cond_json(const struct sl_manager *m, const struct cond *c, struct sl_jw *j) {
     static const char *const words[] = {"", "False", "True", "Unknown"};
-    sl_buf_puts(b, b->s[b->len - 1] == '[' ? "{\"type\":" : ",{\"type\":");
-    sl_buf_json(b, str(m, c->type));
-    sl_buf_printf(b, ",\"status\":\"%s\",\"reason\":", words[c->status]);
-    sl_buf_json(b, str(m, c->reason));
-    sl_buf_puts(b, ",\"message\":");
-    sl_buf_json(b, c->message);
-    sl_buf_puts(b, ",\"lastTransitionTime\":");
-    jput_time(b, c->at);
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "type", str(m, c->type));
+    sl_jw_str(j, "status", words[c->status]);
+    sl_jw_str(j, "reason", str(m, c->reason));
+    sl_jw_str(j, "message", c->message);
+    sl_jw_time(j, "lastTransitionTime", c->at);
     if (c->generation)
-        sl_buf_printf(b, ",\"observedGeneration\":%lld", (long long)c->generation);
-    sl_buf_putc(b, '}');
+        sl_jw_int(j, "observedGeneration", c->generation);
+    sl_jw_end(j);
 }
 
 static bool same_cond(const struct cond *a, const struct cond *b) {
@@ -53,19 +51,22 @@ static bool is_ours(const struct sl_manager *m, sl_sym type) {
     return false;
 }
 
-bool wl_put_apart(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b) {
+bool wl_apart(const struct sl_manager *m, const struct rec_wl *w) {
+    sl_sym type = sl_sym_find(m->syms, APART);
+    const struct cond *x = wl_find_cond(&w->want->s, type);
+    return x && !same_cond(x, wl_find_cond(&w->seen, type));
+}
+
+void wl_put_apart(const struct sl_manager *m, const struct rec_wl *w, struct sl_jw *j) {
     sl_sym type = sl_sym_find(m->syms, APART);
     const struct cond *x = wl_find_cond(&w->want->s, type), *now = wl_find_cond(&w->seen, type);
-    if (!x || same_cond(x, now))
-        return false;
-    sl_buf_puts(b, "\"conditions\":[");
+    sl_jw_array(j, "conditions");
     for (uint32_t i = 0; i < w->seen.conds.n; i++)
         if (&w->seen.conds.v[i] != now)
-            put_cond_json(m, &w->seen.conds.v[i], b);
+            put_cond_json(m, &w->seen.conds.v[i], j);
     if (x->status != COND_NONE)
-        put_cond_json(m, x, b);
-    sl_buf_putc(b, ']');
-    return true;
+        put_cond_json(m, x, j);
+    sl_jw_end(j);
 }
 
 static bool conds_differ(const struct rec_wl *w) {
@@ -76,18 +77,18 @@ static bool conds_differ(const struct rec_wl *w) {
     return false;
 }
 
-static void put_conds(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b) {
+static void put_conds(const struct sl_manager *m, const struct rec_wl *w, struct sl_jw *j) {
     const struct wl_changes *c = w->want;
-    sl_buf_puts(b, "\"conditions\":[");
+    sl_jw_array(j, "conditions");
     for (uint32_t i = 0; i < w->seen.conds.n; i++) {
         const struct cond *x = wl_find_cond(&c->s, w->seen.conds.v[i].type);
         if (is_ours(m, w->seen.conds.v[i].type) && (!x || x->status != COND_NONE))
-            put_cond_json(m, x ? x : &w->seen.conds.v[i], b);
+            put_cond_json(m, x ? x : &w->seen.conds.v[i], j);
     }
     for (uint32_t i = 0; i < c->s.conds.n; i++)
         if (c->s.conds.v[i].status != COND_NONE && !wl_find_cond(&w->seen, c->s.conds.v[i].type))
-            put_cond_json(m, &c->s.conds.v[i], b);
-    sl_buf_putc(b, ']');
+            put_cond_json(m, &c->s.conds.v[i], j);
+    sl_jw_end(j);
 }
 
 /* Of whatever order; there may be many. */
@@ -142,71 +143,70 @@ bool wl_moves(const struct rec_wl *w) {
     return next && w->seen.admission && !same_admission(w->seen.admission, next);
 }
 
-static void put_admission(const struct sl_manager *m, const struct wl_admission *a,
-                          struct sl_buf *b) {
+static void put_podset_admission(const struct sl_manager *m, const struct wl_podset_admission *p,
+                                 struct sl_jw *j) {
     char text[SL_QUANTITY_TEXT];
-    if (!a)
-        return;
-    sl_buf_puts(b, ",\"admission\":{\"clusterQueue\":");
-    sl_buf_json(b, str(m, a->cq));
-    sl_buf_puts(b, ",\"podSetAssignments\":[");
-    for (uint32_t i = 0; i < a->n; i++) {
-        const struct wl_podset_admission *p = &a->v[i];
-        bool first = true;
-        sl_buf_puts(b, i ? ",{\"name\":" : "{\"name\":");
-        sl_buf_json(b, str(m, p->name));
-        sl_buf_printf(b, ",\"count\":%d,\"flavors\":{", p->count);
-        for (uint32_t k = 0; k < p->n; k++) {
-            if (!p->v[k].flavor)
-                continue;
-            sl_buf_puts(b, first ? "" : ",");
-            first = false;
-            sl_buf_json(b, str(m, p->v[k].resource));
-            sl_buf_putc(b, ':');
-            sl_buf_json(b, str(m, p->v[k].flavor));
-        }
-        sl_buf_putc(b, '}');
-        const char *lead = ",\"resourceUsage\":{";
-        for (uint32_t k = 0; k < p->n; k++) {
-            const char *resource = str(m, p->v[k].resource);
-            if (p->v[k].unsaid)
-                continue;
-            sl_buf_puts(b, lead);
-            lead = ",";
-            sl_buf_json(b, resource);
-            sl_buf_printf(b, ":\"%s\"", sl_amount_format(resource, p->v[k].usage, text));
-        }
-        sl_buf_printf(b, "%s%s}", *lead == ',' && lead[1] == '\0' ? "}" : "",
-                      p->topology ? p->topology : "");
+    bool any = false;
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "name", str(m, p->name));
+    sl_jw_int(j, "count", p->count);
+    sl_jw_object(j, "flavors");
+    for (uint32_t k = 0; k < p->n; k++)
+        if (p->v[k].flavor)
+            sl_jw_str(j, str(m, p->v[k].resource), str(m, p->v[k].flavor));
+    sl_jw_end(j);
+    for (uint32_t k = 0; k < p->n; k++) {
+        const char *resource = str(m, p->v[k].resource);
+        if (p->v[k].unsaid)
+            continue;
+        if (!any)
+            sl_jw_object(j, "resourceUsage");
+        any = true;
+        sl_jw_str(j, resource, sl_amount_format(resource, p->v[k].usage, text));
     }
-    sl_buf_puts(b, "]}");
+    if (any)
+        sl_jw_end(j);
+    if (p->topology)
+        sl_jw_fields(j, p->topology);
+    sl_jw_end(j);
 }
 
-static void put_checks(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b) {
+static void put_admission(const struct sl_manager *m, const struct wl_admission *a,
+                          struct sl_jw *j) {
+    if (!a)
+        return;
+    sl_jw_object(j, "admission");
+    sl_jw_str(j, "clusterQueue", str(m, a->cq));
+    sl_jw_array(j, "podSetAssignments");
+    for (uint32_t i = 0; i < a->n; i++)
+        put_podset_admission(m, &a->v[i], j);
+    sl_jw_end(j);
+    sl_jw_end(j);
+}
+
+static void put_checks(const struct sl_manager *m, const struct rec_wl *w, struct sl_jw *j) {
     const struct wl_status *s = effective(w, WL_CHECKS);
     if (!s->checks.n)
         return;
-    sl_buf_puts(b, ",\"admissionChecks\":[");
+    sl_jw_array(j, "admissionChecks");
     for (uint32_t i = 0; i < s->checks.n; i++) {
         const struct wl_check *c = &s->checks.v[i], *now = wl_find_check(&w->seen, c->name);
         if (!c->ours && now)
             c = now; /* its controller may have spoken meanwhile */
-        sl_buf_puts(b, i ? ",{\"name\":" : "{\"name\":");
-        sl_buf_json(b, str(m, c->name));
-        sl_buf_printf(
-            b, ",\"state\":\"%s\",\"message\":", sl_word(SL_VOCAB_CHECK_STATE, (int)c->state));
-        sl_buf_json(b, c->message);
-        sl_buf_puts(b, ",\"lastTransitionTime\":");
-        jput_time(b, c->at);
+        sl_jw_object(j, NULL);
+        sl_jw_str(j, "name", str(m, c->name));
+        sl_jw_str(j, "state", sl_word(SL_VOCAB_CHECK_STATE, (int)c->state));
+        sl_jw_str(j, "message", c->message);
+        sl_jw_time(j, "lastTransitionTime", c->at);
         if (c->requeue_after_s >= 0)
-            sl_buf_printf(b, ",\"requeueAfterSeconds\":%lld", (long long)c->requeue_after_s);
+            sl_jw_int(j, "requeueAfterSeconds", c->requeue_after_s);
         if (c->retries >= 0)
-            sl_buf_printf(b, ",\"retryCount\":%d", c->retries);
+            sl_jw_int(j, "retryCount", c->retries);
         if (c->updates)
-            sl_buf_printf(b, ",\"podSetUpdates\":%s", c->updates);
-        sl_buf_putc(b, '}');
+            sl_jw_raw(j, "podSetUpdates", c->updates);
+        sl_jw_end(j);
     }
-    sl_buf_putc(b, ']');
+    sl_jw_end(j);
 }
 
 static bool same_checks(const struct wl_status *a, const struct wl_status *b) {
@@ -221,71 +221,71 @@ static bool same_checks(const struct wl_status *a, const struct wl_status *b) {
     return true;
 }
 
-static void put_requeue(const struct wl_status *s, struct sl_buf *b) {
+static void put_requeue(const struct wl_status *s, struct sl_jw *j) {
     if (!s->requeues && !s->requeue_at)
         return;
-    sl_buf_puts(b, ",\"requeueState\":{");
+    sl_jw_object(j, "requeueState");
     if (s->requeues)
-        sl_buf_printf(b, "\"count\":%d%s", s->requeues, s->requeue_at ? "," : "");
-    if (s->requeue_at) {
-        sl_buf_puts(b, "\"requeueAt\":");
-        jput_time(b, s->requeue_at);
-    }
-    sl_buf_putc(b, '}');
+        sl_jw_int(j, "count", s->requeues);
+    if (s->requeue_at)
+        sl_jw_time(j, "requeueAt", s->requeue_at);
+    sl_jw_end(j);
 }
 
-static void put_evictions(const struct sl_manager *m, const struct wl_status *s, struct sl_buf *b) {
+static void put_evictions(const struct sl_manager *m, const struct wl_status *s, struct sl_jw *j) {
     if (!s->evictions.n)
         return;
-    sl_buf_puts(b, ",\"schedulingStats\":{\"evictions\":[");
+    sl_jw_object(j, "schedulingStats");
+    sl_jw_array(j, "evictions");
     for (uint32_t i = 0; i < s->evictions.n; i++) {
         const struct wl_eviction *x = &s->evictions.v[i];
-        sl_buf_puts(b, i ? ",{\"reason\":" : "{\"reason\":");
-        sl_buf_json(b, str(m, x->reason));
-        sl_buf_puts(b, ",\"underlyingCause\":");
-        sl_buf_json(b, str(m, x->cause));
-        sl_buf_printf(b, ",\"count\":%lld}", (long long)x->count);
+        sl_jw_object(j, NULL);
+        sl_jw_str(j, "reason", str(m, x->reason));
+        sl_jw_str(j, "underlyingCause", str(m, x->cause));
+        sl_jw_int(j, "count", x->count);
+        sl_jw_end(j);
     }
-    sl_buf_puts(b, "]}");
+    sl_jw_end(j);
+    sl_jw_end(j);
 }
 
-static void put_reclaimable(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b) {
+static void put_reclaimable(const struct sl_manager *m, const struct rec_wl *w, struct sl_jw *j) {
     const int32_t *counts = effective(w, WL_RECLAIMABLE)->reclaimable;
-    bool first = true;
     if (!counts)
         return;
-    sl_buf_puts(b, ",\"reclaimablePods\":[");
+    sl_jw_array(j, "reclaimablePods");
     for (uint32_t i = 0; i < w->n_podsets; i++) {
         if (!counts[i])
             continue;
-        sl_buf_puts(b, first ? "{\"name\":" : ",{\"name\":");
-        first = false;
-        sl_buf_json(b, str(m, w->podsets[i].name));
-        sl_buf_printf(b, ",\"count\":%d}", counts[i]);
+        sl_jw_object(j, NULL);
+        sl_jw_str(j, "name", str(m, w->podsets[i].name));
+        sl_jw_int(j, "count", counts[i]);
+        sl_jw_end(j);
     }
-    sl_buf_putc(b, ']');
+    sl_jw_end(j);
 }
 
 /* What it would take, while it waits. */
-static void put_requests(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b) {
+static void put_requests(const struct sl_manager *m, const struct rec_wl *w, struct sl_jw *j) {
     const struct sl_podset_assignment *ps;
     struct sl_arena arena;
     char text[SL_QUANTITY_TEXT];
     sl_arena_init(&arena, CEILING_ASSIGNED);
     uint32_t n = sl_engine_requests(m->engine, w->id, &arena, &ps);
+    if (n)
+        sl_jw_array(j, "resourceRequests");
     for (uint32_t i = 0; i < n; i++) {
-        sl_buf_puts(b, i ? ",{\"name\":" : ",\"resourceRequests\":[{\"name\":");
-        sl_buf_json(b, ps[i].name);
-        sl_buf_puts(b, ",\"resources\":{");
-        for (uint32_t k = 0; k < ps[i].n; k++) {
-            sl_buf_puts(b, k ? "," : "");
-            sl_buf_json(b, ps[i].v[k].resource);
-            sl_buf_printf(b, ":\"%s\"",
-                          sl_amount_format(ps[i].v[k].resource, ps[i].v[k].usage, text));
-        }
-        sl_buf_puts(b, "}}");
+        sl_jw_object(j, NULL);
+        sl_jw_str(j, "name", ps[i].name);
+        sl_jw_object(j, "resources");
+        for (uint32_t k = 0; k < ps[i].n; k++)
+            sl_jw_str(j, ps[i].v[k].resource,
+                      sl_amount_format(ps[i].v[k].resource, ps[i].v[k].usage, text));
+        sl_jw_end(j);
+        sl_jw_end(j);
     }
-    sl_buf_puts(b, n ? "]" : "");
+    if (n)
+        sl_jw_end(j);
     sl_arena_done(&arena);
 }
 
@@ -322,20 +322,19 @@ bool wl_differs(const struct rec_wl *w) {
 }
 
 /* A forced apply takes away what it no longer says, so it says everything that is ours. */
-void wl_put_status(const struct sl_manager *m, const struct rec_wl *w, struct sl_buf *b) {
+void wl_put_status(const struct sl_manager *m, const struct rec_wl *w, struct sl_jw *j) {
     const struct wl_admission *a = effective(w, WL_ADMISSION)->admission;
-    sl_buf_putc(b, '{');
-    put_conds(m, w, b);
-    put_admission(m, a, b);
-    put_requeue(effective(w, WL_REQUEUE), b);
-    put_checks(m, w, b);
-    put_evictions(m, effective(w, WL_EVICTIONS), b);
-    put_reclaimable(m, w, b);
-    wl_gates_put(m, effective(w, WL_POSITIONS)->gates, b);
+    sl_jw_object(j, "status");
+    put_conds(m, w, j);
+    put_admission(m, a, j);
+    put_requeue(effective(w, WL_REQUEUE), j);
+    put_checks(m, w, j);
+    put_evictions(m, effective(w, WL_EVICTIONS), j);
+    put_reclaimable(m, w, j);
+    wl_gates_put(m, effective(w, WL_POSITIONS)->gates, j);
     if (effective(w, WL_PAST)->past_exec_s >= 0)
-        sl_buf_printf(b, ",\"accumulatedPastExecutionTimeSeconds\":%lld",
-                      (long long)effective(w, WL_PAST)->past_exec_s);
+        sl_jw_int(j, "accumulatedPastExecutionTimeSeconds", effective(w, WL_PAST)->past_exec_s);
     if (!a && !wl_will(m, w, "Finished"))
-        put_requests(m, w, b);
-    sl_buf_putc(b, '}');
+        put_requests(m, w, j);
+    sl_jw_end(j);
 }

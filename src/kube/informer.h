@@ -58,7 +58,7 @@ struct sl_rec {
     bool doomed;     /* to be deleted */
     bool foreground; /* doomed: what depends on it goes first */
     sl_sym ns;
-    sl_sym finalizers; /* the others, as JSON strings with commas */
+    sl_sym finalizers; /* the others, an array of JSON; none: 0 */
     char *name, *uid;  /* uid: "" while planned */
     uint64_t rv;
     int64_t generation;
@@ -99,7 +99,7 @@ struct sl_rec_kind {
     void (*written)(void *ctx, struct sl_rec *r, const struct sl_write *w, enum sl_written how,
                     const struct sl_reply *reply);
     /* The body of a planned child of r. False: it is not wanted any more, and forgotten. */
-    bool (*child)(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_buf *body);
+    bool (*child)(void *ctx, struct sl_rec *r, struct sl_rec *child, struct sl_jw *body);
     /* What became of that create; the child may be gone after a refusal. */
     void (*child_written)(void *ctx, struct sl_rec *r, struct sl_rec *child, enum sl_written how,
                           const struct sl_reply *reply);
@@ -292,13 +292,15 @@ void sl_rec_path(struct sl_buf *b, const struct sl_rec *r, const char *subresour
 /* Merge patch of the object or of a subresource; the body is the caller's, and may begin with: */
 void sl_rec_build_patch(const struct sl_rec *r, const char *subresource, struct sl_write *w);
 /* `{"metadata":{"resourceVersion":"7","uid":"…"`, to be closed by the caller. */
-void sl_rec_put_guard(struct sl_buf *b, const struct sl_rec *r);
+void sl_rec_put_guard(struct sl_jw *j, const struct sl_rec *r);
 /* Both. */
 void sl_rec_build_guarded(const struct sl_rec *r, const char *subresource, struct sl_write *w);
 /* Forced server-side apply; the body stands open after its metadata:
  * `{"apiVersion":…,"metadata":{…}`. */
 void sl_rec_build_apply(const struct sl_rec *r, const char *subresource, const char *manager,
                         struct sl_write *w);
+/* The list of finalizers, with that of its kind or without. */
+void sl_rec_put_finalizers(struct sl_jw *j, const struct sl_rec *r, bool on);
 /* The finalizer of its kind, and nothing else, is put on it or taken off: the body is whole. */
 void sl_rec_build_finalizer(const struct sl_rec *r, bool on, struct sl_write *w);
 /* POST into a subresource; the body is the caller's. */
@@ -316,7 +318,7 @@ void sl_rec_build_read(const struct sl_rec *r, struct sl_write *w);
 void sl_inf_build_read(const struct sl_informer *f, uint32_t kind, const char *ns, const char *name,
                        struct sl_write *w);
 /* An owner reference with controller and blockOwnerDeletion: `{"apiVersion":…}`. */
-void sl_rec_put_owner(struct sl_buf *b, const struct sl_rec *owner);
+void sl_rec_put_owner(struct sl_jw *j, const struct sl_rec *owner);
 
 /* ---- events (informer_event.c) ---- */
 

@@ -131,7 +131,7 @@ bool sl_inf_build_planned(struct sl_rec *r, struct sl_write *w) {
     sl_inf_build_create(f, r->kind, sl_rec_ns(r), w);
     sl_rec_path(&w->read_path, r, NULL);
     if (!owner || owner->deleting || !owner->table->kind->child ||
-        !owner->table->kind->child(f->spec.ctx, owner, r, &w->body)) {
+        !owner->table->kind->child(f->spec.ctx, owner, r, &w->json)) {
         if (r->sent)
             sl_rec_doom(r);
         else

@@ -181,6 +181,7 @@ uint64_t sl_rec_version(const char *text) {
 
 static void take_finalizers(struct sl_rec *r, yyjson_val *list) {
     struct sl_buf others = SL_BUF(SIZE_MAX / 4); /* they are written back: not a byte is left out */
+    struct sl_jw j = SL_JW(&others);
     const char *ours = r->table->kind->finalizer;
     size_t i, n;
     yyjson_val *v;
@@ -191,10 +192,12 @@ static void take_finalizers(struct sl_rec *r, yyjson_val *list) {
         if (s && strcmp(s, ours) == 0) {
             r->finalizer = true;
         } else if (s) {
-            sl_buf_puts(&others, others.len ? "," : "");
-            sl_buf_json(&others, s);
+            if (j.depth == 0)
+                sl_jw_array(&j, NULL);
+            sl_jw_str(&j, NULL, s);
         }
     }
+    sl_jw_end_to(&j, 0);
     r->finalizers = sl_sym_put(&r->table->informer->syms, sl_buf_str(&others));
     sl_buf_done(&others);
 }

@@ -45,15 +45,16 @@ void sl_rec_build_patch(const struct sl_rec *r, const char *subresource, struct 
     change(r, subresource, manager_of(r), w);
 }
 
-void sl_rec_put_guard(struct sl_buf *b, const struct sl_rec *r) {
-    sl_buf_printf(
-        b, "{\"metadata\":{\"resourceVersion\":\"%llu\",\"uid\":", (unsigned long long)r->rv);
-    sl_buf_json(b, r->uid);
+void sl_rec_put_guard(struct sl_jw *j, const struct sl_rec *r) {
+    sl_jw_object(j, NULL);
+    sl_jw_object(j, "metadata");
+    sl_jw_strf(j, "resourceVersion", "%llu", (unsigned long long)r->rv);
+    sl_jw_str(j, "uid", r->uid);
 }
 
 void sl_rec_build_guarded(const struct sl_rec *r, const char *subresource, struct sl_write *w) {
     sl_rec_build_patch(r, subresource, w);
-    sl_rec_put_guard(&w->body, r);
+    sl_rec_put_guard(&w->json, r);
 }
 
 void sl_rec_build_apply(const struct sl_rec *r, const char *subresource, const char *manager,
@@ -62,24 +63,32 @@ void sl_rec_build_apply(const struct sl_rec *r, const char *subresource, const c
     request(w, SL_PATCH, SL_APPLY_PATCH);
     change(r, subresource, manager, w);
     sl_buf_puts(&w->path, "&force=true");
-    sl_buf_printf(&w->body,
-                  "{\"apiVersion\":\"%s\",\"kind\":\"%s\",\"metadata\":{\"name\":", k->api_version,
-                  k->kind);
-    sl_buf_json(&w->body, r->name);
+    struct sl_jw *j = &w->json;
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "apiVersion", k->api_version);
+    sl_jw_str(j, "kind", k->kind);
+    sl_jw_object(j, "metadata");
+    sl_jw_str(j, "name", r->name);
     if (k->namespaced)
-        jput_text(&w->body, ",\"namespace\":", sl_rec_ns(r));
-    sl_buf_printf(&w->body, ",\"resourceVersion\":\"%llu\",\"uid\":", (unsigned long long)r->rv);
-    sl_buf_json(&w->body, r->uid);
-    sl_buf_putc(&w->body, '}');
+        sl_jw_str(j, "namespace", sl_rec_ns(r));
+    sl_jw_strf(j, "resourceVersion", "%llu", (unsigned long long)r->rv);
+    sl_jw_str(j, "uid", r->uid);
+    sl_jw_end(j);
+}
+
+void sl_rec_put_finalizers(struct sl_jw *j, const struct sl_rec *r, bool on) {
+    const char *others = sl_inf_str(r->table->informer, r->finalizers);
+    sl_jw_array(j, "finalizers");
+    if (*others)
+        sl_jw_items(j, others);
+    if (on)
+        sl_jw_str(j, NULL, r->table->kind->finalizer);
+    sl_jw_end(j);
 }
 
 void sl_rec_build_finalizer(const struct sl_rec *r, bool on, struct sl_write *w) {
-    const char *others = sl_inf_str(r->table->informer, r->finalizers);
     sl_rec_build_guarded(r, NULL, w);
-    sl_buf_printf(&w->body, ",\"finalizers\":[%s%s", others, on && *others ? "," : "");
-    if (on)
-        sl_buf_json(&w->body, r->table->kind->finalizer);
-    sl_buf_puts(&w->body, "]}}");
+    sl_rec_put_finalizers(&w->json, r, on);
 }
 
 void sl_rec_build_post(const struct sl_rec *r, const char *subresource, struct sl_write *w) {
@@ -99,13 +108,16 @@ void sl_rec_build_delete(const struct sl_rec *r, const char *policy, int64_t gra
     request(w, SL_DELETE, SL_JSON);
     sl_rec_path(&w->path, r, NULL);
     sl_rec_path(&w->read_path, r, NULL);
-    sl_buf_puts(&w->body, "{\"kind\":\"DeleteOptions\",\"apiVersion\":\"v1\",");
+    struct sl_jw *j = &w->json;
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "kind", "DeleteOptions");
+    sl_jw_str(j, "apiVersion", "v1");
     if (policy)
-        sl_buf_printf(&w->body, "\"propagationPolicy\":\"%s\",", policy);
+        sl_jw_str(j, "propagationPolicy", policy);
     if (grace >= 0)
-        sl_buf_printf(&w->body, "\"gracePeriodSeconds\":%lld,", (long long)grace);
-    jput_text(&w->body, "\"preconditions\":{\"uid\":", r->uid);
-    sl_buf_puts(&w->body, "}}");
+        sl_jw_int(j, "gracePeriodSeconds", grace);
+    sl_jw_object(j, "preconditions");
+    sl_jw_str(j, "uid", r->uid);
 }
 
 void sl_rec_build_read(const struct sl_rec *r, struct sl_write *w) {
@@ -120,10 +132,14 @@ void sl_inf_build_read(const struct sl_informer *f, uint32_t kind, const char *n
     sl_rec_kind_path(&w->path, f->tables[kind].kind, ns, name, NULL);
 }
 
-void sl_rec_put_owner(struct sl_buf *b, const struct sl_rec *owner) {
+void sl_rec_put_owner(struct sl_jw *j, const struct sl_rec *owner) {
     const struct sl_rec_kind *k = owner->table->kind;
-    sl_buf_printf(b, "{\"apiVersion\":\"%s\",\"kind\":\"%s\"", k->api_version, k->kind);
-    jput_text(b, ",\"name\":", owner->name);
-    jput_text(b, ",\"uid\":", owner->uid);
-    sl_buf_puts(b, ",\"controller\":true,\"blockOwnerDeletion\":true}");
+    sl_jw_object(j, NULL);
+    sl_jw_str(j, "apiVersion", k->api_version);
+    sl_jw_str(j, "kind", k->kind);
+    sl_jw_str(j, "name", owner->name);
+    sl_jw_str(j, "uid", owner->uid);
+    sl_jw_bool(j, "controller", true);
+    sl_jw_bool(j, "blockOwnerDeletion", true);
+    sl_jw_end(j);
 }

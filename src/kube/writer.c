@@ -509,10 +509,12 @@ static void ask(struct sl_writer *q, uint32_t obj) {
     sl_buf_clear(&w->path);
     sl_buf_clear(&w->read_path);
     sl_buf_clear(&w->body);
+    w->json = SL_JW(&w->body);
     q->items.v[obj].state = FLYING;
     q->items.v[obj].slot = (uint32_t)(s - q->slots);
     tell_begin(q, obj);
     bool some = q->owner.build(q->owner.ctx, obj, w);
+    sl_jw_end_to(&w->json, 0);
     some &= tell_end(q);
     const bool cut = too_large(w); /* also of what is not sent after all */
     struct item *it = &q->items.v[obj];

@@ -33,6 +33,7 @@
 
 #include "base/buf.h"
 #include "kube/port.h"
+#include "json/writer.h"
 
 #define SL_WRITER_LANES 3
 #define SL_WRITER_MAX_IN_FLIGHT 1024u
@@ -50,6 +51,7 @@ struct sl_write {
     struct sl_buf path;      /* with the query */
     struct sl_buf read_path; /* where to read the object after a conflict; empty: do not */
     struct sl_buf body;      /* empty: none */
+    struct sl_jw json;       /* writes the body; what 'build' leaves open is ended */
     uint32_t tag;            /* the owner's, handed back */
     bool foreign;            /* the same: the answer is about another object */
 };

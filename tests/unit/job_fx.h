@@ -130,7 +130,9 @@ static inline char *body(struct fixture *f, struct sl_rec *r, enum sl_method *me
     sl_buf_init(&w.path, SL_WRITER_MAX_PATH);
     sl_buf_init(&w.read_path, SL_WRITER_MAX_PATH);
     sl_buf_init(&w.body, SL_WRITER_MAX_BODY);
+    w.json = SL_JW(&w.body);
     assert_true(job_build(&f->m, r, &w));
+    sl_jw_end_to(&w.json, 0);
     *method = w.method;
     char *s = sl_strdup(sl_buf_str(&w.body));
     yyjson_doc *d = yyjson_read(s, strlen(s), 0);
